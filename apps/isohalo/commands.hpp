@@ -1,0 +1,28 @@
+#pragma once
+/// The subcommands of `isohalo`. Each takes its parsed arguments, runs on all ranks and returns the agreed exit code.
+
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+#include "datatypes/error.hpp"
+#include "framework/run/run.hpp"
+
+namespace isohalo {
+
+ExitCode run_command(MPI_Comm comm, const RunRequest& request);
+ExitCode compare_command(MPI_Comm comm, const std::string& a, const std::string& b);
+ExitCode info_command(MPI_Comm comm, const std::string& file);
+
+struct BenchSweepOptions {
+  bool json = false;
+  int repeats = 7;
+  std::vector<std::string> cases;  ///< empty: all
+};
+ExitCode bench_sweep_command(MPI_Comm comm, const BenchSweepOptions& options);
+
+/// Throws UsageError when a launcher of another MPI started this program, so that every process believes to be alone.
+void refuse_foreign_launcher(int world_size);
+
+}  // namespace isohalo

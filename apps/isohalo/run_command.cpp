@@ -1,0 +1,16 @@
+#include <fmt/format.h>
+
+#include "apps/isohalo/commands.hpp"
+#include "stencils/solvers.hpp"
+
+namespace isohalo {
+
+ExitCode run_command(MPI_Comm comm, const RunRequest& request) {
+  run_deck(comm, request, shipped_solvers());
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  if (request.validate_only && rank == 0) fmt::print("{} is valid\n", request.deck);
+  return ExitCode::fine;
+}
+
+}  // namespace isohalo

@@ -1,0 +1,30 @@
+# Gives Kokkos one name, isohalo_kokkos::kokkos, wherever it comes from. Also used by the installed package.
+#
+# Debian's and Ubuntu's package (libtrilinos-kokkos-dev) has a target that names an include directory which does not
+# exist; it is replaced by the directory in which the header is.
+
+function(isohalo_repair_kokkos)
+  if(TARGET isohalo_kokkos::kokkos)
+    return()
+  endif()
+  add_library(isohalo_kokkos::kokkos INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(isohalo_kokkos::kokkos INTERFACE Kokkos::kokkos)
+  get_target_property(aliased Kokkos::kokkos ALIASED_TARGET)
+  if(aliased)
+    return()  # built here, by FetchContent: nothing to repair
+  endif()
+  get_target_property(directories Kokkos::kokkos INTERFACE_INCLUDE_DIRECTORIES)
+  foreach(directory IN LISTS directories)
+    if(NOT directory MATCHES "^\\$<" AND NOT IS_DIRECTORY "${directory}")
+      find_path(ISOHALO_TRILINOS_INCLUDE_DIR Kokkos_Core.hpp PATH_SUFFIXES trilinos)
+      if(NOT ISOHALO_TRILINOS_INCLUDE_DIR)
+        message(FATAL_ERROR "Kokkos names the include directory ${directory}, which does not exist, and its header "
+          "Kokkos_Core.hpp was not found elsewhere: give another Kokkos by -DKokkos_ROOT=DIRECTORY")
+      endif()
+      set_target_properties(Kokkos::kokkos PROPERTIES
+        INTERFACE_INCLUDE_DIRECTORIES "${ISOHALO_TRILINOS_INCLUDE_DIR}"
+        INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${ISOHALO_TRILINOS_INCLUDE_DIR}")
+      return()
+    endif()
+  endforeach()
+endfunction()

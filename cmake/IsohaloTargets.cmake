@@ -1,0 +1,38 @@
+# How isohalo's libraries are made.
+
+include(GNUInstallDirs)
+
+set(ISOHALO_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  list(APPEND ISOHALO_WARNINGS -Wno-restrict)  # GCC 12 sees overlaps in std::string that are not there (bug 105329)
+endif()
+if(ISOHALO_WERROR)
+  list(APPEND ISOHALO_WARNINGS -Werror)
+endif()
+
+# Flags of our own compilation. Contraction is off for users as well (arithmetic lives in headers): with it, a
+# processor with fused multiply-add would give other bits than one without.
+function(isohalo_flags target)
+  target_compile_options(${target} PRIVATE ${ISOHALO_WARNINGS})
+  if(ISOHALO_NATIVE)
+    target_compile_options(${target} PRIVATE -march=native)
+  endif()
+endfunction()
+
+# isohalo_library(name SOURCES .. LINKS ..): libisohalo_NAME, target isohalo::NAME.
+function(isohalo_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
+  add_library(isohalo_${name} STATIC ${ARG_SOURCES})
+  add_library(isohalo::${name} ALIAS isohalo_${name})
+  set_target_properties(isohalo_${name} PROPERTIES EXPORT_NAME ${name})
+  isohalo_flags(isohalo_${name})
+  target_compile_features(isohalo_${name} PUBLIC cxx_std_20)
+  target_compile_options(isohalo_${name} PUBLIC $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+  target_include_directories(isohalo_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/framework>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/isohalo/internal>)
+  target_link_libraries(isohalo_${name} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
+  set_property(GLOBAL APPEND PROPERTY ISOHALO_LIBRARIES isohalo_${name})
+endfunction()

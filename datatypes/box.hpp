@@ -1,0 +1,144 @@
+#pragma once
+/// Half-open integer boxes of cell indices: the one shape that all geometry is made of.
+///
+/// Index order: dimension 0 is the slowest, dimension D-1 the fastest (x). No MPI, no memory.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace isohalo {
+
+/// One T per dimension. (The cast keeps D out of template argument deduction, where std::array's size_t would clash.)
+template <class T, int D>
+using PerDim = std::array<T, static_cast<std::size_t>(D)>;
+
+/// One cell (or one vector of extents), a value per dimension.
+template <int D>
+using Index = PerDim<std::int64_t, D>;
+
+/// Cells i with low[j] <= i[j] < high[j] in every dimension j.
+template <int D>
+struct Box {
+  Index<D> low{};
+  Index<D> high{};
+
+  std::int64_t extent(int j) const { return high[j] > low[j] ? high[j] - low[j] : 0; }
+
+  bool empty() const {
+    for (int j = 0; j < D; ++j)
+      if (high[j] <= low[j]) return true;
+    return false;
+  }
+
+  /// Number of cells; the caller keeps the global box below 2^62 cells (see `checked_cells`).
+  std::int64_t cells() const {
+    std::int64_t n = 1;
+    for (int j = 0; j < D; ++j) n *= extent(j);
+    return n;
+  }
+
+  bool contains(const Index<D>& i) const {
+    for (int j = 0; j < D; ++j)
+      if (i[j] < low[j] || i[j] >= high[j]) return false;
+    return true;
+  }
+
+  bool contains(const Box& b) const {
+    for (int j = 0; j < D; ++j)
+      if (b.low[j] < low[j] || b.high[j] > high[j]) return false;
+    return true;
+  }
+
+  Box intersect(const Box& b) const {
+    Box r;
+    for (int j = 0; j < D; ++j) {
+      r.low[j] = std::max(low[j], b.low[j]);
+      r.high[j] = std::min(high[j], b.high[j]);
+    }
+    return r;
+  }
+
+  Box shifted(const Index<D>& by) const {
+    Box r = *this;
+    for (int j = 0; j < D; ++j) r.low[j] += by[j], r.high[j] += by[j];
+    return r;
+  }
+
+  /// Grown by `below[j]` cells on the low side and `above[j]` on the high side.
+  Box grown(const Index<D>& below, const Index<D>& above) const {
+    Box r = *this;
+    for (int j = 0; j < D; ++j) r.low[j] -= below[j], r.high[j] += above[j];
+    return r;
+  }
+
+  bool operator==(const Box&) const = default;
+};
+
+/// The box that starts at the origin.
+template <int D>
+Box<D> box_of_shape(const Index<D>& shape) {
+  return Box<D>{Index<D>{}, shape};
+}
+
+/// Row-major linear index of a cell of `box`, as model.md's L when `box` starts at the origin.
+template <int D>
+std::int64_t linear_index(const Box<D>& box, const Index<D>& i) {
+  std::int64_t l = 0;
+  for (int j = 0; j < D; ++j) l = l * box.extent(j) + (i[j] - box.low[j]);
+  return l;
+}
+
+/// Inverse of `linear_index`.
+template <int D>
+Index<D> index_of_linear(const Box<D>& box, std::int64_t l) {
+  Index<D> i{};
+  for (int j = D - 1; j >= 0; --j) {
+    i[j] = box.low[j] + l % box.extent(j);
+    l /= box.extent(j);
+  }
+  return i;
+}
+
+/// Calls f(row) for every row of `box` in index order; row[D-1] is the first cell of the row.
+template <int D, class F>
+void for_each_row(const Box<D>& box, F&& f) {
+  if (box.empty()) return;
+  Index<D> i = box.low;
+  for (;;) {
+    f(static_cast<const Index<D>&>(i));
+    int j = D - 2;
+    for (; j >= 0; --j) {
+      if (++i[j] < box.high[j]) break;
+      i[j] = box.low[j];
+    }
+    if (j < 0) return;
+  }
+}
+
+/// Calls f(cell) for every cell of `box` in index order.
+template <int D, class F>
+void for_each_cell(const Box<D>& box, F&& f) {
+  for_each_row(box, [&](Index<D> i) {
+    for (; i[D - 1] < box.high[D - 1]; ++i[D - 1]) f(static_cast<const Index<D>&>(i));
+  });
+}
+
+/// "(3, 4, 5)", for messages.
+template <int D>
+std::string to_string(const Index<D>& i) {
+  std::string s = "(";
+  for (int j = 0; j < D; ++j) s += (j ? ", " : "") + std::to_string(i[j]);
+  return s + ")";
+}
+
+/// "3 x 4 x 5", for messages.
+template <int D>
+std::string shape_string(const Index<D>& shape) {
+  std::string s;
+  for (int j = 0; j < D; ++j) s += (j ? " x " : "") + std::to_string(shape[j]);
+  return s;
+}
+
+}  // namespace isohalo

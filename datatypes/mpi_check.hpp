@@ -1,0 +1,15 @@
+#pragma once
+/// Return codes of MPI, checked in release builds too.
+
+#include <mpi.h>
+
+namespace isohalo {
+
+/// Throws MpiError naming the rank in `comm` (if given), the place and MPI's own text when `rc` is an error.
+/// Not collective.
+void mpi_check(int rc, const char* place, MPI_Comm comm = MPI_COMM_NULL);
+
+/// True between MPI_Init and MPI_Finalize: the only time in which handles may be released.
+bool mpi_is_active() noexcept;
+
+}  // namespace isohalo

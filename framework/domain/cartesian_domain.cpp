@@ -1,0 +1,64 @@
+#include "framework/domain/cartesian_domain.hpp"
+
+#include <string>
+
+#include "datatypes/error.hpp"
+
+namespace isohalo {
+
+namespace {
+
+template <int D>
+Decomposition<D> decompose(const Index<D>& shape, const DomainOptions<D>& options, int ranks) {
+  if (options.cuts) {
+    Decomposition<D> d(shape, *options.cuts);
+    if (d.ranks() != ranks)
+      throw UsageError("the cuts make " + std::to_string(d.ranks()) + " blocks for " + std::to_string(ranks) +
+                       " ranks: give as many blocks as ranks");
+    return d;
+  }
+  if (!options.process_grid)
+    return Decomposition<D>(shape, choose_process_grid<D>(shape, ranks), options.alignment_tolerance);
+  std::int64_t product = 1;
+  std::string text;
+  for (int j = 0; j < D; ++j) {
+    const int n = (*options.process_grid)[j];
+    text += (j ? " x " : "") + std::to_string(n);
+    if (n < 1) throw UsageError("process grid: " + std::to_string(n) + " ranks in a dimension; the least is 1");
+    product = product > ranks ? product : product * n;  // stays small: beyond `ranks` it is wrong anyway
+  }
+  if (product != ranks) {
+    std::string way_out;
+    try {
+      const auto g = choose_process_grid<D>(shape, ranks);
+      for (int j = 0; j < D; ++j) way_out += (j ? " x " : "") + std::to_string(g[j]);
+      way_out = ", for instance " + way_out;
+    } catch (const UsageError&) {
+    }
+    throw UsageError("process grid " + text + " does not multiply to the " + std::to_string(ranks) +
+                     (ranks == 1 ? " rank" : " ranks") + " of this run: give one that does" + way_out + ", or \"auto\"");
+  }
+  return Decomposition<D>(shape, *options.process_grid, options.alignment_tolerance);
+}
+
+}  // namespace
+
+template <int D>
+CartesianDomain<D>::CartesianDomain(MPI_Comm user, const Index<D>& shape, const DomainOptions<D>& options) {
+  Communicator comm = Communicator::of(user);
+  Decomposition<D> decomposition = decompose<D>(shape, options, comm.size());
+  std::vector<int> extents;
+  for (int n : decomposition.grid()) extents.push_back(n);
+  Mesh mesh(extents, std::vector<bool>(options.periodic.begin(), options.periodic.end()));
+  const auto coords = decomposition.coordinates(comm.rank());
+  const auto owned = decomposition.box(coords);
+  data_ = std::make_shared<const Data>(
+      Data{std::move(comm), options.periodic, std::move(decomposition), std::move(mesh), coords, owned});
+}
+
+template class CartesianDomain<1>;
+template class CartesianDomain<2>;
+template class CartesianDomain<3>;
+template class CartesianDomain<4>;
+
+}  // namespace isohalo

@@ -1,0 +1,60 @@
+#pragma once
+/// A user's communicator with coordinates, periodicity and a decomposition of the global grid.
+
+#include <mpi.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "framework/domain/decomposition.hpp"
+#include "framework/domain/mesh.hpp"
+#include "framework/mpi/communicator.hpp"
+
+namespace isohalo {
+
+template <int D>
+struct DomainOptions {
+  PerDim<bool, D> periodic{};  ///< per dimension
+  /// Ranks per dimension; the product must be the size of the communicator. Absent: chosen.
+  std::optional<PerDim<int, D>> process_grid{};
+  double alignment_tolerance = 0.02;  ///< 0 .. 0.5, see Decomposition
+  /// The user's own cuts, dimension by dimension from 0 to the extent; they decide the process grid.
+  std::optional<PerDim<std::vector<std::int64_t>, D>> cuts{};
+};
+
+/// Who owns what. A cheap handle: copies share one description; immutable.
+template <int D>
+class CartesianDomain {
+ public:
+  /// Cuts a grid of `shape` cells (slowest dimension first) over the ranks of `user`, which is duplicated once and left
+  /// as it is. Collective over `user`. Throws UsageError, the same on all ranks.
+  CartesianDomain(MPI_Comm user, const Index<D>& shape, const DomainOptions<D>& options = {});
+
+  const Communicator& comm() const { return data_->comm; }
+  const Decomposition<D>& decomposition() const { return data_->decomposition; }
+  const Mesh& mesh() const { return data_->mesh; }
+  int rank() const { return comm().rank(); }
+  int size() const { return comm().size(); }
+  const PerDim<int, D>& coordinates() const { return data_->coords; }
+  bool periodic(int j) const { return data_->periodic[j]; }
+  const PerDim<bool, D>& periodic() const { return data_->periodic; }
+  /// All cells; indices start at 0.
+  const Box<D>& global() const { return decomposition().global(); }
+  /// The cells of this rank, never empty.
+  const Box<D>& owned() const { return data_->owned; }
+
+ private:
+  struct Data {
+    Communicator comm;
+    PerDim<bool, D> periodic;
+    Decomposition<D> decomposition;
+    Mesh mesh;
+    PerDim<int, D> coords;
+    Box<D> owned;
+  };
+  std::shared_ptr<const Data> data_;
+};
+
+}  // namespace isohalo

@@ -1,0 +1,73 @@
+#pragma once
+/// A field: one block of cells with ghosts, in memory of its own.
+
+#include <Kokkos_Core.hpp>
+#include <string>
+
+#include "framework/halo/array_ref.hpp"
+
+namespace isohalo {
+
+/// Owns host memory for `owned` and its ghost layers in a Kokkos view (Kokkos must be initialised), zeroed. Long rows
+/// begin on a cache line and are padded, so every row of owned cells is aligned alike. Move-only.
+/// For memory of your own see `adopt`, which needs no Field and no Kokkos.
+template <class T, int D>
+class Field {
+ public:
+  Field(const std::string& name, const Box<D>& owned, const Index<D>& ghost_low, const Index<D>& ghost_high) {
+    constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+    auto to_lines = [](std::int64_t n) { return (n + line - 1) / line * line; };
+    ref_.owned = owned;
+    ref_.ghost_low = ghost_low;
+    ref_.ghost_high = ghost_high;
+    const bool pad = owned.extent(D - 1) >= 8 * line;
+    const std::int64_t left = pad ? to_lines(ghost_low[D - 1]) : ghost_low[D - 1];
+    std::int64_t stride = left + owned.extent(D - 1) + ghost_high[D - 1];
+    if (pad) {
+      stride = to_lines(stride);
+      if (stride * static_cast<std::int64_t>(sizeof(T)) % 4096 == 0) stride += line;  // keep rows off one cache set
+    }
+    ref_.stride[D - 1] = 1;
+    std::int64_t origin = left;
+    for (int j = D - 2; j >= 0; --j) {
+      ref_.stride[j] = stride;
+      origin += ghost_low[j] * stride;
+      stride *= owned.extent(j) + ghost_low[j] + ghost_high[j];
+    }
+    elements_ = stride;
+    memory_ = Kokkos::View<T*, Kokkos::HostSpace>(Kokkos::view_alloc(name, Kokkos::WithoutInitializing),
+                                                  static_cast<std::size_t>(elements_ + line));
+    Kokkos::deep_copy(memory_, T{});
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+    const std::uintptr_t skip = (64 - address % 64) % 64 / sizeof(T);
+    ref_.data = memory_.data() + static_cast<std::int64_t>(skip) + origin;
+  }
+  Field(Field&&) noexcept = default;
+  Field& operator=(Field&&) noexcept = default;
+  Field(const Field&) = delete;
+  Field& operator=(const Field&) = delete;
+
+  const ArrayRef<T, D>& ref() const { return ref_; }
+  T& at(const Index<D>& i) const { return ref_.at(i); }
+  const Box<D>& owned() const { return ref_.owned; }
+
+  /// Bytes that a field of these extents would take, without making it.
+  static double bytes_needed(const Index<D>& extents, const Index<D>& ghost_low, const Index<D>& ghost_high) {
+    double n = sizeof(T);
+    for (int j = 0; j < D; ++j) n *= static_cast<double>(extents[j] + ghost_low[j] + ghost_high[j]);
+    return n;
+  }
+
+  friend void swap(Field& a, Field& b) noexcept {
+    std::swap(a.memory_, b.memory_);
+    std::swap(a.ref_, b.ref_);
+    std::swap(a.elements_, b.elements_);
+  }
+
+ private:
+  Kokkos::View<T*, Kokkos::HostSpace> memory_;
+  ArrayRef<T, D> ref_;
+  std::int64_t elements_ = 0;
+};
+
+}  // namespace isohalo

@@ -1,0 +1,133 @@
+#include "framework/halo/halo_pieces.hpp"
+
+namespace isohalo {
+
+namespace {
+
+/// A stretch of one dimension, in the receiver's unwrapped indices, that one block owns.
+struct Segment {
+  std::int64_t low, high;
+  int owner;
+  std::int64_t shift;  ///< unwrapped = owned index + shift
+  std::int8_t side;    ///< -1 below the receiver's block, 0 the block itself, 1 above
+};
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+/// Cuts [from, to) at block borders; periodic dimensions wrap, others end at the domain.
+template <int D>
+void append_segments(const Decomposition<D>& d, int j, bool periodic, std::int64_t from, std::int64_t to,
+                     std::int8_t side, std::vector<Segment>& out) {
+  const std::int64_t n = d.global().extent(j);
+  if (!periodic) from = std::max<std::int64_t>(from, 0), to = std::min(to, n);
+  while (from < to) {
+    const std::int64_t shift = floor_div(from, n) * n;
+    const int owner = d.owner(j, from - shift);
+    const std::int64_t end = std::min(to, d.cut(j, owner + 1) + shift);
+    out.push_back({from, end, owner, shift, side});
+    from = end;
+  }
+}
+
+template <int D>
+using Segments = PerDim<std::vector<Segment>, D>;
+
+template <int D>
+Segments<D> segments_of(const Decomposition<D>& d, const PerDim<int, D>& coords, const StencilShape<D>& shape,
+                        int steps, const Surroundings<D>& around) {
+  const auto [below, above] = shape.ghost_widths(steps, around);
+  const Box<D> block = d.box(coords);
+  Segments<D> segments;
+  for (int j = 0; j < D; ++j) {
+    append_segments(d, j, around.periodic[j], block.low[j] - below[j], block.low[j], -1, segments[j]);
+    segments[j].push_back({block.low[j], block.high[j], coords[j], 0, 0});
+    append_segments(d, j, around.periodic[j], block.high[j], block.high[j] + above[j], 1, segments[j]);
+  }
+  return segments;
+}
+
+}  // namespace
+
+template <int D>
+std::vector<HaloPiece<D>> halo_pieces(const Decomposition<D>& d, const PerDim<int, D>& coords,
+                                      const StencilShape<D>& shape, int steps, const Surroundings<D>& around) {
+  const Segments<D> segments = segments_of(d, coords, shape, steps, around);
+  const Box<D> block = d.box(coords);
+  const std::vector<Box<D>> needed = shape.kind() == StencilShape<D>::Kind::custom
+                                         ? shape.needed_boxes(block, steps, around)
+                                         : std::vector<Box<D>>{};
+  std::vector<HaloPiece<D>> pieces;
+  Box<D> choices;
+  for (int j = 0; j < D; ++j) choices.high[j] = static_cast<std::int64_t>(segments[j].size());
+  for_each_cell(choices, [&](const Index<D>& choice) {
+    HaloPiece<D> piece;
+    Box<D> part;
+    PerDim<std::int8_t, D> side{};
+    bool inside = true;
+    for (int j = 0; j < D; ++j) {
+      const Segment& s = segments[j][static_cast<std::size_t>(choice[j])];
+      part.low[j] = s.low, part.high[j] = s.high;
+      piece.owner[j] = s.owner, piece.shift[j] = s.shift;
+      side[j] = s.side;
+      inside = inside && s.side == 0;
+    }
+    if (inside) return;
+    for (auto& region : shape.needed_in(block, steps, part, side, needed)) {
+      piece.region = region;
+      pieces.push_back(piece);
+    }
+  });
+  return pieces;
+}
+
+template <int D>
+std::vector<PerDim<int, D>> possible_receivers(const Decomposition<D>& d, const PerDim<int, D>& coords,
+                                                   const StencilShape<D>& shape, int steps,
+                                                   const Surroundings<D>& around) {
+  const auto [below, above] = shape.ghost_widths(steps, around);
+  const Box<D> block = d.box(coords);
+  PerDim<std::vector<int>, D> candidates;
+  Box<D> choices;
+  for (int j = 0; j < D; ++j) {
+    // Whoever reads `above` cells up reads this block from below, and the other way round.
+    std::vector<Segment> readers;
+    append_segments(d, j, around.periodic[j], block.low[j] - above[j], block.high[j] + below[j], 0, readers);
+    for (const Segment& s : readers) candidates[j].push_back(s.owner);
+    std::sort(candidates[j].begin(), candidates[j].end());
+    candidates[j].erase(std::unique(candidates[j].begin(), candidates[j].end()), candidates[j].end());
+    choices.high[j] = static_cast<std::int64_t>(candidates[j].size());
+  }
+  std::vector<PerDim<int, D>> receivers;
+  for_each_cell(choices, [&](const Index<D>& choice) {
+    PerDim<int, D> c;
+    for (int j = 0; j < D; ++j) c[j] = candidates[j][static_cast<std::size_t>(choice[j])];
+    receivers.push_back(c);
+  });
+  return receivers;
+}
+
+template <int D>
+int deepest_adjacent(const Decomposition<D>& d, const StencilShape<D>& shape, int limit,
+                     const Surroundings<D>& around) {
+  const auto [below, above] = shape.ghost_widths(1, around);
+  std::int64_t deepest = limit;
+  for (int j = 0; j < D; ++j) {
+    const std::int64_t reach = std::max(below[j], above[j]);
+    if (d.blocks(j) > 1 && reach > 0) deepest = std::min(deepest, d.smallest_extent(j) / reach);
+  }
+  return static_cast<int>(deepest);
+}
+
+#define ISOHALO_INSTANTIATE(D)                                                                                      \
+  template std::vector<HaloPiece<D>> halo_pieces<D>(const Decomposition<D>&, const PerDim<int, D>&,             \
+                                                    const StencilShape<D>&, int, const Surroundings<D>&);           \
+  template std::vector<PerDim<int, D>> possible_receivers<D>(                                                   \
+      const Decomposition<D>&, const PerDim<int, D>&, const StencilShape<D>&, int, const Surroundings<D>&);     \
+  template int deepest_adjacent<D>(const Decomposition<D>&, const StencilShape<D>&, int, const Surroundings<D>&);
+ISOHALO_INSTANTIATE(1)
+ISOHALO_INSTANTIATE(2)
+ISOHALO_INSTANTIATE(3)
+ISOHALO_INSTANTIATE(4)
+#undef ISOHALO_INSTANTIATE
+
+}  // namespace isohalo

@@ -1,0 +1,199 @@
+#include "framework/halo/stencil_shape.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "datatypes/error.hpp"
+#include "framework/halo/cell_set.hpp"
+
+namespace isohalo {
+
+template <int D>
+StencilShape<D> StencilShape<D>::moore(int radius) {
+  return of(isohalo::moore<D>(radius, Self::include));
+}
+template <int D>
+StencilShape<D> StencilShape<D>::von_neumann(int radius) {
+  return of(isohalo::von_neumann<D>(radius, Self::include));
+}
+template <int D>
+StencilShape<D> StencilShape<D>::star(int radius) {
+  return of(isohalo::star<D>(radius, Self::include));
+}
+
+template <int D>
+StencilShape<D> StencilShape<D>::of(const Offsets<D>& offsets) {
+  StencilShape s;
+  s.offsets_ = offsets;
+  std::int64_t radius = 0;
+  for (const auto& o : offsets)
+    for (int j = 0; j < D; ++j) {
+      s.reach_low_[j] = std::max(s.reach_low_[j], -o[j]);
+      s.reach_high_[j] = std::max(s.reach_high_[j], o[j]);
+      radius = std::max({radius, o[j], -o[j]});
+    }
+  if (radius > 1000)
+    throw UsageError("a stencil offset reaches " + std::to_string(radius) + " cells; the limit is 1000");
+  s.radius_ = static_cast<int>(radius);
+
+  Offsets<D> sorted = offsets;
+  sorted.push_back(Index<D>{});
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  const int r = s.radius_;
+  // Row-major generators are sorted already. A large list is custom only if its size says so first.
+  auto is = [&](std::size_t size, auto&& make) { return sorted.size() == size && sorted == make(r, Self::include); };
+  std::size_t cube = 1;
+  for (int j = 0; j < D; ++j) cube *= static_cast<std::size_t>(2 * r + 1);
+  if (is(static_cast<std::size_t>(2 * D * r + 1), isohalo::star<D>))
+    s.kind_ = Kind::star;
+  else if (is(cube, isohalo::moore<D>))
+    s.kind_ = Kind::moore;
+  else if (sorted.size() < cube && sorted == isohalo::von_neumann<D>(r, Self::include))
+    s.kind_ = Kind::von_neumann;
+  return s;
+}
+
+template <int D>
+std::int64_t StencilShape<D>::budget(int steps) const {
+  if (kind_ == Kind::star) return radius_ > 0 ? steps : 0;
+  return static_cast<std::int64_t>(steps) * radius_;
+}
+
+template <int D>
+std::array<Index<D>, 2> StencilShape<D>::ghost_widths(int steps, const Surroundings<D>& around) const {
+  std::array<Index<D>, 2> w{reach_low_, reach_high_};
+  for (int j = 0; j < D; ++j) {
+    if (around.mirror_low[j] || around.mirror_high[j]) w[0][j] = w[1][j] = std::max(w[0][j], w[1][j]);
+    w[0][j] *= steps;
+    w[1][j] *= steps;
+  }
+  return w;
+}
+
+namespace {
+
+/// Rows of block + L1-like ball: each choice of depths in the slower dimensions leaves a budget for the fastest one.
+template <int D>
+void ball_rows(const Box<D>& block, std::int64_t granule, int j, std::int64_t left, Box<D> b,
+               std::vector<Box<D>>& out) {
+  if (j == D - 1) {
+    b.low[j] = block.low[j] - left * granule;
+    b.high[j] = block.high[j] + left * granule;
+    out.push_back(b);
+    return;
+  }
+  for (std::int64_t depth = left * granule; depth >= 1; --depth) {
+    b.low[j] = block.low[j] - depth;
+    b.high[j] = b.low[j] + 1;
+    ball_rows(block, granule, j + 1, left - (depth + granule - 1) / granule, b, out);
+  }
+  b.low[j] = block.low[j];
+  b.high[j] = block.high[j];
+  ball_rows(block, granule, j + 1, left, b, out);
+  for (std::int64_t depth = 1; depth <= left * granule; ++depth) {
+    b.low[j] = block.high[j] + depth - 1;
+    b.high[j] = b.low[j] + 1;
+    ball_rows(block, granule, j + 1, left - (depth + granule - 1) / granule, b, out);
+  }
+}
+
+template <int D>
+Box<D> existing(const Surroundings<D>& around) {
+  Box<D> b = around.global;
+  for (int j = 0; j < D; ++j)
+    if (around.periodic[j]) b.low[j] = -Region<D>::no_limit, b.high[j] = Region<D>::no_limit;
+  return b;
+}
+
+}  // namespace
+
+template <int D>
+std::vector<Box<D>> StencilShape<D>::named_boxes(const Box<D>& block, int steps) const {
+  std::vector<Box<D>> boxes;
+  if (kind_ == Kind::moore) {
+    Index<D> reach;
+    reach.fill(static_cast<std::int64_t>(steps) * radius_);
+    boxes.push_back(block.grown(reach, reach));
+  } else {
+    ball_rows<D>(block, granule(), 0, budget(steps), block, boxes);
+  }
+  return boxes;
+}
+
+template <int D>
+std::vector<Box<D>> StencilShape<D>::custom_boxes(const Box<D>& block, int steps,
+                                                  const Surroundings<D>& around) const {
+  // Deep inside a large block all cells are alike, so the sets are computed on a small one and stretched.
+  Index<D> cutout{};
+  const auto [reach_low, reach_high] = ghost_widths(steps, around);
+  Box<D> small = block;
+  Surroundings<D> near = around;
+  for (int j = 0; j < D; ++j) {
+    cutout[j] = std::max<std::int64_t>(0, block.extent(j) - (2 * (reach_low[j] + reach_high[j]) + 1));
+    small.high[j] -= cutout[j];
+    near.global.high[j] -= cutout[j];
+  }
+  CellSet<D> cells(small.grown(reach_low, reach_high));
+  cells.insert(small);
+  Offsets<D> reads = offsets_;
+  reads.push_back(Index<D>{});
+  for (int k = 0; k < steps; ++k) cells = cells.read_by(reads, near);
+  std::vector<Box<D>> boxes = cells.boxes();
+  for (auto& b : boxes)
+    for (int j = 0; j < D; ++j) {
+      const std::int64_t middle = small.low[j] + reach_low[j] + reach_high[j];
+      if (b.low[j] > middle) b.low[j] += cutout[j];
+      if (b.high[j] > middle) b.high[j] += cutout[j];
+    }
+  return boxes;
+}
+
+template <int D>
+std::vector<Box<D>> StencilShape<D>::needed_boxes(const Box<D>& block, int steps,
+                                                  const Surroundings<D>& around) const {
+  if (steps == 0) return {block};
+  std::vector<Box<D>> boxes =
+      kind_ == Kind::custom ? custom_boxes(block, steps, around) : named_boxes(block, steps);
+  const Box<D> exists = existing(around);
+  for (auto& b : boxes) b = b.intersect(exists);
+  std::erase_if(boxes, [](const Box<D>& b) { return b.empty(); });
+  return boxes;
+}
+
+template <int D>
+std::vector<Region<D>> StencilShape<D>::needed_in(const Box<D>& block, int steps, const Box<D>& part,
+                                                  const PerDim<std::int8_t, D>& side,
+                                                  const std::vector<Box<D>>& needed) const {
+  std::vector<Region<D>> regions;
+  if (kind_ == Kind::custom) {
+    for (const auto& b : needed)
+      if (const Box<D> common = b.intersect(part); !common.empty()) regions.push_back(Region<D>::whole(common));
+    return regions;
+  }
+  Region<D> r = Region<D>::whole(part);
+  int cuts = 0;
+  for (int j = 0; j < D; ++j) cuts += side[j] != 0;
+  if (kind_ == Kind::moore || cuts <= 1) {  // beside a single face every shape is a box
+    Index<D> reach;
+    reach.fill(static_cast<std::int64_t>(steps) * radius_);
+    r.box = part.intersect(block.grown(reach, reach));
+  } else {
+    r.side = side;
+    r.granule = granule();
+    r.budget = budget(steps);
+    for (int j = 0; j < D; ++j) r.edge[j] = side[j] > 0 ? block.high[j] : block.low[j];
+    Index<D> reach;
+    reach.fill(r.budget * r.granule);
+    r.box = part.intersect(block.grown(reach, reach));
+  }
+  if (!r.empty()) regions.push_back(r);
+  return regions;
+}
+
+template class StencilShape<1>;
+template class StencilShape<2>;
+template class StencilShape<3>;
+template class StencilShape<4>;
+
+}  // namespace isohalo

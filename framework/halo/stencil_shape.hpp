@@ -1,0 +1,70 @@
+#pragma once
+/// Which cells one step of a stencil reads, and which cells several steps read: the geometry of deep halos.
+
+#include <vector>
+
+#include "datatypes/box.hpp"
+#include "datatypes/region.hpp"
+#include "framework/neighborhood/offsets.hpp"
+
+namespace isohalo {
+
+/// The part of the plane that exists: the domain's box, where it wraps, and where outside cells mirror inside ones.
+template <int D>
+struct Surroundings {
+  Box<D> global;
+  PerDim<bool, D> periodic{};
+  /// Sides whose outside cells read inside ones (Neumann, Dirichlet): then their mirror images are needed as well.
+  PerDim<bool, D> mirror_low{}, mirror_high{};
+};
+
+/// The offsets that a stencil reads, known by name where they have one. Immutable; no MPI.
+///
+/// The zero offset always counts as read, so that any number of steps up to the depth may follow an exchange: the cells
+/// needed for k steps are block + k (S with 0), "+" being the Minkowski sum.
+template <int D>
+class StencilShape {
+ public:
+  enum class Kind { moore, von_neumann, star, custom };
+
+  static StencilShape moore(int radius);
+  static StencilShape von_neumann(int radius);
+  static StencilShape star(int radius);
+  /// Any list, asymmetric ones included; recognised when it is one of the above. Throws UsageError for offsets beyond
+  /// +-1000 cells.
+  static StencilShape of(const Offsets<D>& offsets);
+
+  Kind kind() const { return kind_; }
+  int radius() const { return radius_; }  ///< largest |coordinate|
+  const Offsets<D>& offsets() const { return offsets_; }
+  /// Cells read below and above a cell in each dimension, in one step; never negative.
+  const Index<D>& reach_low() const { return reach_low_; }
+  const Index<D>& reach_high() const { return reach_high_; }
+
+  /// Ghost layers below and above a block that `steps` steps may read. Where outside cells mirror inside ones both sides
+  /// get the larger reach: beside a thin block the mirror image of a read can lie on the other side.
+  std::array<Index<D>, 2> ghost_widths(int steps, const Surroundings<D>& around) const;
+
+  /// The cells that `steps` further steps on `block` need, the block included and clipped to the existing cells, as
+  /// disjoint boxes whose rows are as long as they can be.
+  std::vector<Box<D>> needed_boxes(const Box<D>& block, int steps, const Surroundings<D>& around) const;
+
+  /// The needed cells within `part`, which must lie on one side of the block in each dimension (side[j] = -1, 0, 1).
+  /// Exactly one simplex prism for the named shapes, boxes for a custom list. `needed` = needed_boxes(block, steps, ..).
+  std::vector<Region<D>> needed_in(const Box<D>& block, int steps, const Box<D>& part,
+                                   const PerDim<std::int8_t, D>& side, const std::vector<Box<D>>& needed) const;
+
+ private:
+  StencilShape() = default;
+  std::int64_t granule() const { return kind_ == Kind::star ? std::max(radius_, 1) : 1; }
+  std::int64_t budget(int steps) const;
+  std::vector<Box<D>> named_boxes(const Box<D>& block, int steps) const;
+  std::vector<Box<D>> custom_boxes(const Box<D>& block, int steps, const Surroundings<D>& around) const;
+
+  Kind kind_ = Kind::custom;
+  int radius_ = 0;
+  Offsets<D> offsets_;
+  Index<D> reach_low_{}, reach_high_{};
+};
+
+}  // namespace isohalo

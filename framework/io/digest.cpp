@@ -1,0 +1,133 @@
+#include "framework/io/digest.hpp"
+
+#include <Kokkos_Core.hpp>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "datatypes/error.hpp"
+
+namespace isohalo {
+
+namespace {
+
+/// An integer that orders like the number: -0 below +0.
+std::uint64_t order_key(double v) {
+  const auto bits = std::bit_cast<std::uint64_t>(v);
+  return bits >> 63 ? ~bits : bits | (std::uint64_t{1} << 63);
+}
+double from_order_key(std::uint64_t key) {
+  return std::bit_cast<double>(key >> 63 ? key & ~(std::uint64_t{1} << 63) : ~key);
+}
+
+std::uint64_t bits_of(double v) { return std::bit_cast<std::uint64_t>(v); }
+std::uint64_t bits_of(float v) { return std::bit_cast<std::uint32_t>(v); }
+std::uint64_t bits_of(std::uint8_t v) { return v; }
+
+/// Partial result of some rows; joins are exact, so their order does not matter.
+struct Partial {
+  std::uint64_t digest = 0;
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t greatest = 0;
+  std::int64_t nans = 0;
+  std::int64_t odd = std::numeric_limits<std::int64_t>::max();  // first index that is not finite
+
+  KOKKOS_INLINE_FUNCTION Partial& operator+=(const Partial& o) {
+    digest += o.digest;
+    least = o.least < least ? o.least : least;
+    greatest = o.greatest > greatest ? o.greatest : greatest;
+    nans += o.nans;
+    odd = o.odd < odd ? o.odd : odd;
+    return *this;
+  }
+};
+
+/// Extremes of the finite and infinite values of a row: found by plain comparisons, sorted out by key only for zeros.
+template <class T>
+void row_statistics(const T* v, std::int64_t n, std::int64_t stride, std::uint64_t first_index, Partial& p) {
+  std::uint64_t digest = 0;
+  for (std::int64_t x = 0; x < n; ++x)
+    digest += mix64(bits_of(v[x * stride]) + (first_index + static_cast<std::uint64_t>(x) + 1) * kGolden);
+  p.digest += digest;
+  for (std::int64_t x = 0; x < n; ++x) {
+    const double d = static_cast<double>(v[x * stride]);
+    if (!std::isfinite(d)) p.odd = std::min(p.odd, static_cast<std::int64_t>(first_index) + x);
+    if (d != d) {
+      ++p.nans;
+      continue;
+    }
+    const std::uint64_t key = order_key(d);
+    p.least = std::min(p.least, key);
+    p.greatest = std::max(p.greatest, key);
+  }
+}
+
+template <class T, int D>
+Partial local_statistics(const Box<D>& global, const ArrayRef<T, D>& a) {
+  Box<D> rows = a.owned;
+  rows.high[D - 1] = rows.low[D - 1] + 1;
+  Partial total;
+  Kokkos::parallel_reduce(
+      "isohalo::digest", Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, rows.cells()),
+      [=](const std::int64_t r, Partial& p) {
+        const Index<D> i = index_of_linear(rows, r);
+        row_statistics(&a.at(i), a.owned.extent(D - 1), a.stride[D - 1],
+                       static_cast<std::uint64_t>(linear_index(global, i)), p);
+      },
+      total);
+  return total;
+}
+
+}  // namespace
+
+template <int D>
+FieldStatistics field_statistics(const CartesianDomain<D>& domain, const AnyArray<D>& array) {
+  const Partial mine = std::visit([&](const auto& a) { return local_statistics(domain.global(), a); }, array);
+  std::uint64_t sums[2] = {mine.digest, static_cast<std::uint64_t>(mine.nans)};
+  std::uint64_t least[3] = {mine.least, ~mine.greatest, static_cast<std::uint64_t>(mine.odd)};
+  domain.comm().allreduce(sums, 2, MPI_UINT64_T, MPI_SUM);
+  domain.comm().allreduce(least, 3, MPI_UINT64_T, MPI_MIN);
+  FieldStatistics s;
+  s.digest = sums[0];
+  s.nan_count = static_cast<std::int64_t>(sums[1]);
+  const bool none = s.nan_count == domain.global().cells();
+  const double quiet_nan = std::bit_cast<double>(std::uint64_t{0x7ff8000000000000u});
+  s.min = none ? quiet_nan : from_order_key(least[0]);
+  s.max = none ? quiet_nan : from_order_key(~least[1]);
+  if (least[2] != static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    s.first_not_finite = static_cast<std::int64_t>(least[2]);
+  return s;
+}
+
+std::string hex_digest(std::uint64_t digest) {
+  static const char* const digits = "0123456789abcdef";
+  std::string s(16, '0');
+  for (std::size_t k = 16; k-- > 0; digest >>= 4) s[k] = digits[digest & 15];
+  return s;
+}
+
+std::uint64_t parse_digest(const std::string& text) {
+  std::uint64_t d = 0;
+  bool good = text.size() == 16;
+  for (char c : text) {
+    const bool digit = c >= '0' && c <= '9', letter = c >= 'a' && c <= 'f';
+    good = good && (digit || letter);
+    d = d << 4 | static_cast<std::uint64_t>(digit ? c - '0' : c - 'a' + 10);
+  }
+  if (!good) throw UsageError("\"" + text + "\" is no digest (16 lower-case hex digits)");
+  return d;
+}
+
+std::uint64_t bytes_digest(const void* data, std::size_t bytes) {
+  const auto* p = static_cast<const std::uint8_t*>(data);
+  std::uint64_t d = 0;
+  for (std::size_t l = 0; l < bytes; ++l) d += mix64(p[l] + (l + 1) * kGolden);
+  return d;
+}
+
+template FieldStatistics field_statistics<1>(const CartesianDomain<1>&, const AnyArray<1>&);
+template FieldStatistics field_statistics<2>(const CartesianDomain<2>&, const AnyArray<2>&);
+template FieldStatistics field_statistics<3>(const CartesianDomain<3>&, const AnyArray<3>&);
+template FieldStatistics field_statistics<4>(const CartesianDomain<4>&, const AnyArray<4>&);
+
+}  // namespace isohalo

@@ -1,0 +1,133 @@
+#include "framework/io/hdf5.hpp"
+
+#include "datatypes/error.hpp"
+
+namespace isohalo {
+
+void H5Handle::close() noexcept {
+  if (id_ < 0) return;
+  const hid_t id = id_;
+  id_ = -1;
+  switch (H5Iget_type(id)) {
+    case H5I_FILE: H5Fclose(id); break;
+    case H5I_GROUP: H5Gclose(id); break;
+    case H5I_DATASET: H5Dclose(id); break;
+    case H5I_DATASPACE: H5Sclose(id); break;
+    case H5I_DATATYPE: H5Tclose(id); break;
+    case H5I_ATTR: H5Aclose(id); break;
+    default: H5Pclose(id); break;
+  }
+}
+
+namespace {
+
+herr_t keep_innermost(unsigned, const H5E_error2_t* e, void* out) {
+  if (e->desc) *static_cast<std::string*>(out) = e->desc;
+  return 0;
+}
+
+}  // namespace
+
+hid_t h5_check(hid_t result, const std::string& place) {
+  if (result >= 0) return result;
+  std::string why;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep_innermost, &why);
+  H5Eclear2(H5E_DEFAULT);
+  throw RunError(place + ": HDF5 says: " + (why.empty() ? "unknown error" : why));
+}
+
+H5Handle h5_own(hid_t result, const std::string& place) { return H5Handle(h5_check(result, place)); }
+
+H5Quiet::H5Quiet() {
+  H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+H5Quiet::~H5Quiet() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+
+namespace {
+
+void write_array(hid_t object, const std::string& name, hid_t file_type, hid_t memory_type, const void* data,
+                 std::size_t count, bool scalar) {
+  const hsize_t n = count;
+  const H5Handle space = h5_own(scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, nullptr), name);
+  const H5Handle a = h5_own(H5Acreate2(object, name.c_str(), file_type, space.get(), H5P_DEFAULT, H5P_DEFAULT),
+                            "attribute " + name);
+  h5_check(H5Awrite(a.get(), memory_type, data), "attribute " + name);
+}
+
+struct OpenAttribute {
+  H5Handle attribute, type, space;
+  std::int64_t count;
+};
+
+[[noreturn]] void refuse(const std::string& name, const std::string& what) {
+  throw UsageError("attribute \"" + name + "\" " + what);
+}
+
+OpenAttribute open_attribute(hid_t object, const std::string& name, H5T_class_t expected, std::size_t bytes) {
+  if (H5Aexists(object, name.c_str()) <= 0) refuse(name, "is missing");
+  OpenAttribute a;
+  a.attribute = h5_own(H5Aopen(object, name.c_str(), H5P_DEFAULT), "attribute " + name);
+  a.type = h5_own(H5Aget_type(a.attribute.get()), name);
+  a.space = h5_own(H5Aget_space(a.attribute.get()), name);
+  a.count = H5Sget_simple_extent_npoints(a.space.get());
+  if (H5Tget_class(a.type.get()) != expected || (bytes && H5Tget_size(a.type.get()) != bytes))
+    refuse(name, "has another type than the schema says");
+  if (a.count < 0 || a.count > 65536) refuse(name, "has " + std::to_string(a.count) + " elements");
+  return a;
+}
+
+template <class T>
+T single(const std::vector<T>& values, const std::string& name) {
+  if (values.size() != 1) refuse(name, "has " + std::to_string(values.size()) + " elements instead of 1");
+  return values[0];
+}
+
+}  // namespace
+
+void write_attribute(hid_t object, const std::string& name, std::span<const std::int64_t> values) {
+  write_array(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, values.data(), values.size(), false);
+}
+void write_attribute(hid_t object, const std::string& name, std::span<const double> values) {
+  write_array(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values.data(), values.size(), false);
+}
+void write_attribute(hid_t object, const std::string& name, std::int64_t value) {
+  write_array(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value, 1, true);
+}
+void write_attribute(hid_t object, const std::string& name, double value) {
+  write_array(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value, 1, true);
+}
+void write_attribute(hid_t object, const std::string& name, const std::string& text) {
+  const H5Handle type = h5_own(H5Tcopy(H5T_C_S1), name);
+  h5_check(H5Tset_size(type.get(), text.empty() ? 1 : text.size()), name);
+  h5_check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), name);
+  write_array(object, name, type.get(), type.get(), text.empty() ? "\0" : text.data(), 1, true);
+}
+
+std::vector<std::int64_t> read_integers(hid_t object, const std::string& name) {
+  const OpenAttribute a = open_attribute(object, name, H5T_INTEGER, 8);
+  std::vector<std::int64_t> v(static_cast<std::size_t>(a.count));
+  h5_check(H5Aread(a.attribute.get(), H5T_NATIVE_INT64, v.data()), "attribute " + name);
+  return v;
+}
+
+std::vector<double> read_numbers(hid_t object, const std::string& name) {
+  const OpenAttribute a = open_attribute(object, name, H5T_FLOAT, 8);
+  std::vector<double> v(static_cast<std::size_t>(a.count));
+  h5_check(H5Aread(a.attribute.get(), H5T_NATIVE_DOUBLE, v.data()), "attribute " + name);
+  return v;
+}
+
+std::int64_t read_integer(hid_t object, const std::string& name) { return single(read_integers(object, name), name); }
+double read_number(hid_t object, const std::string& name) { return single(read_numbers(object, name), name); }
+
+std::string read_text(hid_t object, const std::string& name) {
+  const OpenAttribute a = open_attribute(object, name, H5T_STRING, 0);
+  if (a.count != 1 || H5Tis_variable_str(a.type.get()) != 0) refuse(name, "is no fixed-length string");
+  std::string text(H5Tget_size(a.type.get()), '\0');
+  h5_check(H5Aread(a.attribute.get(), a.type.get(), text.data()), "attribute " + name);
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  return text;
+}
+
+}  // namespace isohalo

@@ -1,0 +1,17 @@
+#pragma once
+/// A picture of a field: a PNG of the middle slice in the two fastest dimensions, in a perceptual colour map.
+
+#include <filesystem>
+
+#include "framework/domain/cartesian_domain.hpp"
+#include "framework/io/field_handle.hpp"
+
+namespace isohalo {
+
+/// Writes `file`. The slower dimensions are cut in the middle; slices beyond 1024 cells are thinned, small ones enlarged;
+/// colours span the slice's least to greatest finite value; NaN is red. The picture does not depend on the ranks.
+/// Collective. Throws RunError, agreed.
+template <int D>
+void write_picture(const std::filesystem::path& file, const CartesianDomain<D>& domain, const AnyArray<D>& array);
+
+}  // namespace isohalo

@@ -1,0 +1,43 @@
+#include "framework/io/xdmf.hpp"
+
+#include <fmt/format.h>
+
+namespace isohalo {
+
+namespace {
+
+template <class T>
+std::string join(const std::vector<T>& v, const char* format) {
+  std::string s;
+  for (const T& x : v) s += (s.empty() ? "" : " ") + fmt::format(fmt::runtime(format), x);
+  return s;
+}
+
+}  // namespace
+
+std::string xdmf_text(const std::string& h5_name, const CheckpointMeta& meta, const std::vector<StoredField>& fields) {
+  const std::size_t d = meta.shape.size();
+  if (d != 2 && d != 3) return "";
+  std::vector<std::int64_t> nodes;
+  for (std::int64_t n : meta.shape) nodes.push_back(n + 1);
+  std::string s = fmt::format(
+      "<?xml version=\"1.0\" ?>\n<Xdmf Version=\"3.0\">\n <Domain>\n  <Grid Name=\"isohalo\" GridType=\"Uniform\">\n"
+      "   <Time Value=\"{:.17g}\"/>\n"
+      "   <Topology TopologyType=\"{}DCoRectMesh\" Dimensions=\"{}\"/>\n"
+      "   <Geometry GeometryType=\"{}\">\n"
+      "    <DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{}</DataItem>\n"
+      "    <DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{}</DataItem>\n"
+      "   </Geometry>\n",
+      meta.time, d, join(nodes, "{}"), d == 2 ? "ORIGIN_DXDY" : "ORIGIN_DXDYDZ", d, join(meta.origin, "{:.17g}"), d,
+      join(meta.spacing, "{:.17g}"));
+  for (const auto& f : fields)
+    s += fmt::format(
+        "   <Attribute Name=\"{}\" AttributeType=\"Scalar\" Center=\"Cell\">\n"
+        "    <DataItem Dimensions=\"{}\" NumberType=\"{}\" Precision=\"{}\" Format=\"HDF\">{}:/fields/{}</DataItem>\n"
+        "   </Attribute>\n",
+        f.name, join(f.shape, "{}"), f.type == "uint8" ? "UChar" : "Float",
+        f.type == "float64" ? 8 : f.type == "float32" ? 4 : 1, h5_name, f.name);
+  return s + "  </Grid>\n </Domain>\n</Xdmf>\n";
+}
+
+}  // namespace isohalo

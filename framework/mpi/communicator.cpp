@@ -1,0 +1,201 @@
+#include "framework/mpi/communicator.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "datatypes/error.hpp"
+#include "datatypes/mpi_check.hpp"
+#include "framework/mpi/progress.hpp"
+
+namespace isohalo {
+
+struct Communicator::State {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int rank = 0;
+  int size = 1;
+  int ranks_on_node = 1;
+  int cores = 1;
+  int tag_limit = 32767;
+  int next_tag = 0;
+
+  void release() noexcept {
+    if (comm != MPI_COMM_NULL && mpi_is_active()) MPI_Comm_free(&comm);
+    comm = MPI_COMM_NULL;
+  }
+  ~State();
+};
+
+namespace {
+
+using StatePtr = std::shared_ptr<void>;
+
+/// Every live duplicate, so that MPI_Finalize can release those whose owners outlive it.
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::pair<void*, void (*)(void*)>> live;
+  int keyval = MPI_KEYVAL_INVALID;        // on users' communicators
+  int finalize_key = MPI_KEYVAL_INVALID;  // on MPI_COMM_SELF
+};
+
+Registry& registry() {
+  static Registry r;
+  return r;
+}
+
+int delete_cached(MPI_Comm, int, void* value, void*) {
+  delete static_cast<StatePtr*>(value);
+  return MPI_SUCCESS;
+}
+
+/// MPI deletes the attributes of MPI_COMM_SELF first of all in MPI_Finalize, while every call still works.
+int release_all(MPI_Comm, int, void*, void*) {
+  Registry& r = registry();
+  std::vector<std::pair<void*, void (*)(void*)>> live;
+  {
+    const std::lock_guard lock(r.mutex);
+    live.swap(r.live);
+  }
+  for (auto& [state, release] : live) release(state);
+  return MPI_SUCCESS;
+}
+
+void make_keys(Registry& r) {
+  if (r.keyval != MPI_KEYVAL_INVALID) return;
+  mpi_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_cached, &r.keyval, nullptr),
+            "MPI_Comm_create_keyval");
+  mpi_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, release_all, &r.finalize_key, nullptr),
+            "MPI_Comm_create_keyval");
+  mpi_check(MPI_Comm_set_attr(MPI_COMM_SELF, r.finalize_key, nullptr), "MPI_Comm_set_attr");
+}
+
+int count_ranks_on_node(MPI_Comm comm) {
+  MPI_Comm node = MPI_COMM_NULL;
+  int n = 1;
+  mpi_check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
+  mpi_check(MPI_Comm_size(node, &n), "MPI_Comm_size");
+  MPI_Comm_free(&node);
+  return n;
+}
+
+}  // namespace
+
+Communicator::State::~State() {
+  Registry& r = registry();
+  {
+    const std::lock_guard lock(r.mutex);
+    std::erase_if(r.live, [this](const auto& entry) { return entry.first == this; });
+  }
+  release();
+}
+
+std::shared_ptr<Communicator::State> Communicator::make_state(MPI_Comm user) {
+  auto state = std::make_shared<State>();
+  mpi_check(MPI_Comm_dup(user, &state->comm), "MPI_Comm_dup of the user's communicator");
+  mpi_check(MPI_Comm_set_errhandler(state->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  mpi_check(MPI_Comm_rank(state->comm, &state->rank), "MPI_Comm_rank");
+  mpi_check(MPI_Comm_size(state->comm, &state->size), "MPI_Comm_size");
+  state->ranks_on_node = state->size > 1 ? count_ranks_on_node(state->comm) : 1;
+  state->cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  int* limit = nullptr;
+  int found = 0;
+  mpi_check(MPI_Comm_get_attr(state->comm, MPI_TAG_UB, static_cast<void*>(&limit), &found), "MPI_Comm_get_attr");
+  if (found) state->tag_limit = *limit;
+  const std::lock_guard lock(registry().mutex);
+  registry().live.emplace_back(state.get(), [](void* s) { static_cast<State*>(s)->release(); });
+  return state;
+}
+
+Communicator Communicator::of(MPI_Comm user) {
+  if (user == MPI_COMM_NULL) throw UsageError("the communicator is MPI_COMM_NULL: pass one that this rank belongs to");
+  Registry& r = registry();
+  make_keys(r);
+  void* value = nullptr;
+  int found = 0;
+  mpi_check(MPI_Comm_get_attr(user, r.keyval, static_cast<void*>(&value), &found), "MPI_Comm_get_attr");
+  if (found) {
+    auto state = std::static_pointer_cast<State>(*static_cast<StatePtr*>(value));
+    if (state->comm != MPI_COMM_NULL) return Communicator(std::move(state));
+  }
+  int inter = 0;
+  mpi_check(MPI_Comm_test_inter(user, &inter), "MPI_Comm_test_inter");
+  if (inter) throw UsageError("the communicator is an inter-communicator: pass an intra-communicator");
+  auto state = make_state(user);
+  mpi_check(MPI_Comm_set_attr(user, r.keyval, new StatePtr(state)), "MPI_Comm_set_attr");
+  return Communicator(std::move(state));
+}
+
+MPI_Comm Communicator::get() const { return state_->comm; }
+int Communicator::rank() const { return state_->rank; }
+int Communicator::size() const { return state_->size; }
+int Communicator::ranks_on_node() const { return state_->ranks_on_node; }
+int Communicator::cores_on_node() const { return state_->cores; }
+int Communicator::spins() const { return oversubscribed() ? 20 : 2000; }
+
+int Communicator::take_tags(int count) const {
+  if (count > state_->tag_limit)
+    throw UsageError("an object needs " + std::to_string(count) + " message tags, MPI offers " +
+                     std::to_string(state_->tag_limit));
+  // Tags come round again only after thousands of objects; by then the first exchanges are long complete.
+  if (state_->next_tag > state_->tag_limit - count) state_->next_tag = 0;
+  const int first = state_->next_tag;
+  state_->next_tag += count;
+  return first;
+}
+
+void Communicator::wait(MPI_Request& request, const char* place) const { wait(std::span(&request, 1), place); }
+
+void Communicator::wait(std::span<MPI_Request> requests, const char* place) const {
+  wait_all(requests, spins(), place);
+}
+
+void Communicator::barrier() const {
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Ibarrier(get(), &request), "MPI_Ibarrier", get());
+  wait(request, "barrier");
+}
+
+void Communicator::broadcast(void* data, std::int64_t bytes, int root) const {
+  if (size() == 1) return;
+  constexpr std::int64_t chunk = std::int64_t{1} << 30;
+  for (std::int64_t at = 0; at < bytes; at += chunk) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    mpi_check(MPI_Ibcast(static_cast<char*>(data) + at, static_cast<int>(std::min(chunk, bytes - at)), MPI_BYTE, root,
+                         get(), &request),
+              "MPI_Ibcast", get());
+    wait(request, "broadcast");
+  }
+}
+
+void Communicator::broadcast(std::string& text, int root) const {
+  std::int64_t length = static_cast<std::int64_t>(text.size());
+  broadcast(&length, sizeof length, root);
+  text.resize(static_cast<std::size_t>(length));
+  broadcast(text.data(), length, root);
+}
+
+void Communicator::allreduce(void* in_out, int count, MPI_Datatype type, MPI_Op op) const {
+  if (size() == 1) return;
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, in_out, count, type, op, get(), &request), "MPI_Iallreduce", get());
+  wait(request, "allreduce");
+}
+
+std::uint64_t Communicator::sum(std::uint64_t value) const {
+  allreduce(&value, 1, MPI_UINT64_T, MPI_SUM);
+  return value;
+}
+
+std::int64_t Communicator::min(std::int64_t value) const {
+  allreduce(&value, 1, MPI_INT64_T, MPI_MIN);
+  return value;
+}
+
+std::int64_t Communicator::max(std::int64_t value) const {
+  allreduce(&value, 1, MPI_INT64_T, MPI_MAX);
+  return value;
+}
+
+}  // namespace isohalo

@@ -1,0 +1,57 @@
+#pragma once
+/// The private duplicate of a user's communicator, and what the library keeps with it.
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace isohalo {
+
+/// A private duplicate of a user's communicator. It is made once, cached on the user's communicator as an attribute and
+/// shared by everything that the library builds on it, so no message of ours can meet one of theirs.
+/// A cheap handle; the duplicate is freed with its last owner, and never after MPI_Finalize.
+class Communicator {
+ public:
+  /// The cached duplicate of `user`. Collective over `user` the first time, local afterwards.
+  /// Throws UsageError for MPI_COMM_NULL or an inter-communicator, MpiError otherwise.
+  static Communicator of(MPI_Comm user);
+
+  MPI_Comm get() const;
+  int rank() const;
+  int size() const;
+  /// Ranks of this communicator on this rank's node, and the cores that the node has online.
+  int ranks_on_node() const;
+  int cores_on_node() const;
+  bool oversubscribed() const { return ranks_on_node() > cores_on_node(); }
+  /// Spins before a wait yields the core.
+  int spins() const;
+
+  /// `count` message tags of their own, the same on all ranks because objects are created in the same order on all.
+  /// Not collective. Throws UsageError when MPI has no such number of tags.
+  int take_tags(int count) const;
+
+  /// Waits with back-off. Local.
+  void wait(MPI_Request& request, const char* place) const;
+  void wait(std::span<MPI_Request> requests, const char* place) const;
+
+  /// Non-blocking collectives under the back-off loop. Collective.
+  void barrier() const;
+  void broadcast(void* data, std::int64_t bytes, int root) const;
+  void broadcast(std::string& text, int root) const;
+  void allreduce(void* in_out, int count, MPI_Datatype type, MPI_Op op) const;
+  std::uint64_t sum(std::uint64_t value) const;
+  std::int64_t min(std::int64_t value) const;
+  std::int64_t max(std::int64_t value) const;
+
+ private:
+  struct State;
+  explicit Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  static std::shared_ptr<State> make_state(MPI_Comm user);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace isohalo

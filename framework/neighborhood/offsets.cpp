@@ -1,0 +1,97 @@
+#include "framework/neighborhood/offsets.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "datatypes/error.hpp"
+
+namespace isohalo {
+
+namespace {
+
+template <int D, class Keep>
+Offsets<D> within(int radius, Self self, Keep&& keep) {
+  if (radius < 0) throw UsageError("neighborhood radius " + std::to_string(radius) + " is negative");
+  Box<D> cube;
+  for (int j = 0; j < D; ++j) cube.low[j] = -radius, cube.high[j] = radius + 1;
+  Offsets<D> list;
+  for_each_cell(cube, [&](const Index<D>& o) {
+    if (o == Index<D>{} ? self == Self::include : keep(o)) list.push_back(o);
+  });
+  return list;
+}
+
+template <int D>
+std::int64_t manhattan(const Index<D>& o) {
+  std::int64_t s = 0;
+  for (int j = 0; j < D; ++j) s += o[j] < 0 ? -o[j] : o[j];
+  return s;
+}
+
+template <int D>
+int nonzeros(const Index<D>& o) {
+  int n = 0;
+  for (int j = 0; j < D; ++j) n += o[j] != 0;
+  return n;
+}
+
+}  // namespace
+
+template <int D>
+Offsets<D> moore(int radius, Self self) {
+  return within<D>(radius, self, [](const Index<D>&) { return true; });
+}
+
+template <int D>
+Offsets<D> von_neumann(int radius, Self self) {
+  return within<D>(radius, self, [=](const Index<D>& o) { return manhattan<D>(o) <= radius; });
+}
+
+template <int D>
+Offsets<D> star(int radius, Self self) {
+  return within<D>(radius, self, [](const Index<D>& o) { return nonzeros<D>(o) == 1; });
+}
+
+template <int D>
+Offsets<D> difference(const Offsets<D>& list, const Offsets<D>& minus) {
+  Offsets<D> kept;
+  for (const auto& o : list)
+    if (std::find(minus.begin(), minus.end(), o) == minus.end()) kept.push_back(o);
+  return kept;
+}
+
+template <int D>
+Offsets<D> column_major(Offsets<D> list) {
+  std::stable_sort(list.begin(), list.end(), [](const Index<D>& a, const Index<D>& b) {
+    return std::lexicographical_compare(a.rbegin(), a.rend(), b.rbegin(), b.rend());
+  });
+  return list;
+}
+
+template <int D>
+Offsets<D> shuffled(Offsets<D> list, std::uint64_t seed) {
+  for (std::size_t n = list.size(); n > 1; --n) {
+    seed += 0x9E3779B97F4A7C15u;
+    std::uint64_t z = seed;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    z ^= z >> 31;
+    std::swap(list[n - 1], list[z % n]);
+  }
+  return list;
+}
+
+#define ISOHALO_INSTANTIATE(D)                                                       \
+  template Offsets<D> moore<D>(int, Self);                                           \
+  template Offsets<D> von_neumann<D>(int, Self);                                     \
+  template Offsets<D> star<D>(int, Self);                                            \
+  template Offsets<D> difference<D>(const Offsets<D>&, const Offsets<D>&);           \
+  template Offsets<D> column_major<D>(Offsets<D>);                                   \
+  template Offsets<D> shuffled<D>(Offsets<D>, std::uint64_t);
+ISOHALO_INSTANTIATE(1)
+ISOHALO_INSTANTIATE(2)
+ISOHALO_INSTANTIATE(3)
+ISOHALO_INSTANTIATE(4)
+#undef ISOHALO_INSTANTIATE
+
+}  // namespace isohalo

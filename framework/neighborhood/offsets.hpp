@@ -1,0 +1,41 @@
+#pragma once
+/// Lists of relative offsets: the neighborhoods of isomorphic communication and the shapes of stencils.
+/// Pure; the order of a list matters and is part of its meaning.
+
+#include <cstdint>
+#include <vector>
+
+#include "datatypes/box.hpp"
+
+namespace isohalo {
+
+template <int D>
+using Offsets = std::vector<Index<D>>;
+
+enum class Self { leave_out, include };
+
+/// Chebyshev distance at most `radius`, row-major. Throws UsageError for a negative radius (so do the others).
+template <int D>
+Offsets<D> moore(int radius, Self self);
+
+/// Manhattan distance at most `radius`, row-major.
+template <int D>
+Offsets<D> von_neumann(int radius, Self self);
+
+/// On one axis only, at most `radius` away, row-major.
+template <int D>
+Offsets<D> star(int radius, Self self);
+
+/// `list` without the offsets that `minus` holds; order kept.
+template <int D>
+Offsets<D> difference(const Offsets<D>& list, const Offsets<D>& minus);
+
+/// The same offsets with dimension D-1 slowest.
+template <int D>
+Offsets<D> column_major(Offsets<D> list);
+
+/// The same offsets in an order that depends on `seed` alone (Fisher-Yates over SplitMix64).
+template <int D>
+Offsets<D> shuffled(Offsets<D> list, std::uint64_t seed);
+
+}  // namespace isohalo

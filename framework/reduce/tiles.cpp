@@ -1,0 +1,77 @@
+#include "framework/reduce/tiles.hpp"
+
+#include <string>
+
+#include "datatypes/error.hpp"
+
+namespace isohalo {
+
+template <int D>
+Tiling<D>::Tiling(const Decomposition<D>& decomposition, const Index<D>& tile)
+    : decomposition_(decomposition), tile_(tile) {
+  for (int j = 0; j < D; ++j)
+    if (tile[j] < 1 || tile[j] > (1 << 20) || (tile[j] & (tile[j] - 1)))
+      throw UsageError("reduction tile: extent " + std::to_string(tile[j]) + " is no power of two up to 2^20");
+}
+
+template <int D>
+Box<D> Tiling<D>::all() const {
+  return touching(decomposition_.global());
+}
+
+template <int D>
+Box<D> Tiling<D>::cells_of(const Box<D>& tiles) const {
+  Box<D> b;
+  for (int j = 0; j < D; ++j) {
+    b.low[j] = tiles.low[j] * tile_[j];
+    b.high[j] = std::min(tiles.high[j] * tile_[j], decomposition_.global().high[j]);
+  }
+  return b;
+}
+
+template <int D>
+Box<D> Tiling<D>::cells_of_tile(const Index<D>& t) const {
+  Box<D> one{t, t};
+  for (int j = 0; j < D; ++j) ++one.high[j];
+  return cells_of(one);
+}
+
+template <int D>
+Box<D> Tiling<D>::owned_by(const PerDim<int, D>& coords) const {
+  const Box<D> block = decomposition_.box(coords);
+  Box<D> b;
+  for (int j = 0; j < D; ++j) {
+    b.low[j] = (block.low[j] + tile_[j] - 1) / tile_[j];
+    b.high[j] = (block.high[j] + tile_[j] - 1) / tile_[j];
+  }
+  return b;
+}
+
+template <int D>
+Box<D> Tiling<D>::touching(const Box<D>& cells) const {
+  Box<D> b;
+  for (int j = 0; j < D; ++j) {
+    b.low[j] = cells.low[j] / tile_[j];
+    b.high[j] = (cells.high[j] + tile_[j] - 1) / tile_[j];
+  }
+  return b;
+}
+
+template <int D>
+PerDim<int, D> Tiling<D>::owner(const Index<D>& t) const {
+  PerDim<int, D> c;
+  for (int j = 0; j < D; ++j) c[j] = decomposition_.owner(j, t[j] * tile_[j]);
+  return c;
+}
+
+template <int D>
+bool Tiling<D>::is_cut(const Index<D>& t) const {
+  return !decomposition_.box(owner(t)).contains(cells_of_tile(t));
+}
+
+template class Tiling<1>;
+template class Tiling<2>;
+template class Tiling<3>;
+template class Tiling<4>;
+
+}  // namespace isohalo

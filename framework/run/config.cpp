@@ -1,0 +1,304 @@
+#include "framework/run/config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "datatypes/error.hpp"
+
+namespace isohalo {
+
+Config::Config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides)
+    : name_(name), root_(parse_toml(text, name)) {
+  for (const auto& o : overrides) apply_override(root_, o);
+}
+
+const Value* Config::find(const std::string& path) const {
+  const Value* at = &root_;
+  std::size_t from = 0;
+  while (at) {
+    const auto* table = std::get_if<ValueTable>(&at->data);
+    if (!table) return nullptr;
+    const auto dot = path.find('.', from);
+    const auto child = table->find(path.substr(from, dot == std::string::npos ? dot : dot - from));
+    at = child == table->end() ? nullptr : &child->second;
+    if (dot == std::string::npos) break;
+    from = dot + 1;
+  }
+  return at;
+}
+
+void Config::declare(KeyHelp help) {
+  for (const auto& d : declared_)
+    if (d.path == help.path) return;
+  declared_.push_back(std::move(help));
+}
+
+void Config::error_at(const Value& value, const std::string& text) {
+  errors_.push_back({value.order, value.where + ": " + text});
+}
+
+void Config::error(const std::string& path, const std::string& text) {
+  if (const Value* v = find(path))
+    error_at(*v, text);
+  else
+    errors_.push_back({0, name_ + ": " + text});
+}
+
+void Config::type_error(const std::string& path, const Value& v, const std::string& expected) {
+  error_at(v, fmt::format("{} is a {}, expected {}", path, v.type_name(), expected));
+}
+
+void Config::missing(const std::string& path, const std::string& help) {
+  errors_.push_back({0, fmt::format("{}: required key {} is missing ({})", name_, path, help)});
+}
+
+std::string Config::canonical(std::int64_t v) { return fmt::format("{}", v); }
+std::string Config::canonical(double v) { return fmt::format("{:.17g}", v); }
+std::string Config::canonical(const std::string& v) {
+  std::string s = "\"";
+  for (char c : v) {
+    if (c == '"' || c == '\\') s += '\\';
+    if (static_cast<unsigned char>(c) < 0x20)
+      s += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      s += c;
+  }
+  return s + "\"";
+}
+
+namespace {
+
+std::string range_text(const IntegerKey& k) {
+  const bool low = k.min != std::numeric_limits<std::int64_t>::min();
+  const bool high = k.max != std::numeric_limits<std::int64_t>::max();
+  if (low && high) return fmt::format("{} .. {}", k.min, k.max);
+  return low ? fmt::format(">= {}", k.min) : high ? fmt::format("<= {}", k.max) : "";
+}
+
+std::string range_text(double min, double max, bool above_min) {
+  const double most = std::numeric_limits<double>::max();
+  if (min == -most && max == most) return "finite";
+  if (max == most) return fmt::format("{} {:g}", above_min ? ">" : ">=", min);
+  return above_min ? fmt::format("above {:g}, up to {:g}", min, max) : fmt::format("{:g} .. {:g}", min, max);
+}
+
+bool in_range(double v, double min, double max, bool above_min) {
+  return std::isfinite(v) && v <= max && (above_min ? v > min : v >= min);
+}
+
+std::optional<double> as_number(const Value& v) {
+  if (const auto* d = std::get_if<double>(&v.data)) return *d;
+  if (const auto* i = std::get_if<std::int64_t>(&v.data)) return static_cast<double>(*i);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::int64_t Config::integer(const std::string& path, const IntegerKey& key) {
+  declare({path, "integer", range_text(key), key.fallback ? canonical(*key.fallback) : "required", key.unit, key.help});
+  std::int64_t value = key.fallback.value_or(std::clamp<std::int64_t>(1, key.min, key.max));
+  if (const Value* v = find(path)) {
+    const auto* i = std::get_if<std::int64_t>(&v->data);
+    if (!i)
+      type_error(path, *v, "an integer");
+    else if (*i < key.min || *i > key.max)
+      error_at(*v, fmt::format("{} = {} is out of range: {}", path, *i, range_text(key)));
+    else
+      value = *i;
+  } else if (!key.fallback) {
+    missing(path, key.help);
+  }
+  set_effective(path, canonical(value));
+  return value;
+}
+
+double Config::number(const std::string& path, const NumberKey& key) {
+  const std::string range = range_text(key.min, key.max, key.above_min);
+  declare({path, "number", range, key.fallback ? fmt::format("{:g}", *key.fallback) : "required", key.unit, key.help});
+  double value = key.fallback.value_or(std::clamp(1.0, key.min, key.max));
+  if (const Value* v = find(path)) {
+    const auto d = as_number(*v);
+    if (!d)
+      type_error(path, *v, "a number");
+    else if (!in_range(*d, key.min, key.max, key.above_min))
+      error_at(*v, fmt::format("{} = {:g} is out of range: {}", path, *d, range));
+    else
+      value = *d;
+  } else if (!key.fallback) {
+    missing(path, key.help);
+  }
+  set_effective(path, canonical(value));
+  return value;
+}
+
+bool Config::boolean(const std::string& path, bool fallback, const std::string& help) {
+  declare({path, "boolean", "", fallback ? "true" : "false", "", help});
+  bool value = fallback;
+  if (const Value* v = find(path)) {
+    if (const auto* b = std::get_if<bool>(&v->data))
+      value = *b;
+    else
+      type_error(path, *v, "true or false");
+  }
+  set_effective(path, value ? "true" : "false");
+  return value;
+}
+
+std::string Config::text(const std::string& path, const TextKey& key) {
+  std::string choices;
+  for (const auto& c : key.choices) choices += (choices.empty() ? "" : " | ") + canonical(c);
+  declare({path, "string", choices, key.fallback ? canonical(*key.fallback) : "required", "", key.help});
+  std::string value = key.fallback.value_or(key.choices.empty() ? "" : key.choices.front());
+  if (const Value* v = find(path)) {
+    const auto* s = std::get_if<std::string>(&v->data);
+    if (!s)
+      type_error(path, *v, "a string");
+    else if (!key.choices.empty() && std::find(key.choices.begin(), key.choices.end(), *s) == key.choices.end())
+      error_at(*v, fmt::format("{} = {} is not one of {}", path, canonical(*s), choices));
+    else
+      value = *s;
+  } else if (!key.fallback) {
+    missing(path, choices.empty() ? key.help : choices);
+  }
+  set_effective(path, canonical(value));
+  return value;
+}
+
+template <class T>
+std::vector<T> Config::list(const std::string& path, const ListKey<T>& key, const char* what) {
+  std::string range;
+  if constexpr (std::is_same_v<T, double>)
+    range = range_text(key.min, key.max, key.above_min);
+  else
+    range = range_text(IntegerKey{{}, key.min, key.max, {}, {}});
+  const std::string expected = key.length ? fmt::format("a list of {} {}", key.length, what) : fmt::format("a list of {}", what);
+  declare({path, fmt::format("list of {}", what), range, key.fallback ? canonical(*key.fallback) : "required", key.unit,
+           key.help});
+  const T filler = key.fallback && !key.fallback->empty() ? key.fallback->front() : std::clamp<T>(1, key.min, key.max);
+  std::vector<T> value = key.fallback.value_or(std::vector<T>(std::max<std::size_t>(key.length, 1), filler));
+  const auto done = [&] {
+    set_effective(path, canonical(value));
+    return value;
+  };
+  const Value* v = find(path);
+  if (!v) {
+    if (!key.fallback) missing(path, key.help);
+    return done();
+  }
+  const auto* items = std::get_if<ValueList>(&v->data);
+  if (!items) {
+    type_error(path, *v, expected);
+    return done();
+  }
+  if (items->empty() || (key.length && items->size() != key.length)) {
+    error_at(*v, fmt::format("{} has {} entries, expected {}", path, items->size(), expected));
+    return done();
+  }
+  std::vector<T> got;
+  for (const Value& item : *items) {
+    std::optional<T> x;
+    if constexpr (std::is_same_v<T, double>) {
+      x = as_number(item);
+    } else if (const auto* i = std::get_if<std::int64_t>(&item.data)) {
+      x = *i;
+    }
+    bool good = x.has_value();
+    if (!good) {
+      type_error(path + " entry", item, std::is_same_v<T, double> ? "a number" : "an integer");
+    } else {
+      if constexpr (std::is_same_v<T, double>)
+        good = in_range(*x, key.min, key.max, key.above_min);
+      else
+        good = *x >= key.min && *x <= key.max;
+      if (!good) error_at(item, fmt::format("{} has an entry {} out of range: {}", path, *x, range));
+    }
+    if (good) got.push_back(*x);
+  }
+  if (got.size() == items->size()) value = got;
+  return done();
+}
+
+std::vector<std::int64_t> Config::integers(const std::string& path, const ListKey<std::int64_t>& key) {
+  return list(path, key, "integers");
+}
+
+std::vector<double> Config::numbers(const std::string& path, const ListKey<double>& key) {
+  return list(path, key, "numbers");
+}
+
+const Value* Config::node(const std::string& path, const KeyHelp& help) {
+  KeyHelp h = help;
+  h.path = path;
+  declare(std::move(h));
+  return find(path);
+}
+
+bool Config::is_auto(const std::string& path, const KeyHelp& help) {
+  const Value* v = node(path, help);
+  const auto* s = v ? std::get_if<std::string>(&v->data) : nullptr;
+  if (v && !(s && *s == "auto")) return false;
+  set_effective(path, canonical(std::string("auto")));
+  return true;
+}
+
+namespace {
+
+/// Edit distance.
+std::size_t distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t here = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = row[j];
+      row[j] = here;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string Config::nearest(const std::string& path) const {
+  if (path.size() > 200) return "";
+  std::string best;
+  std::size_t least = std::max<std::size_t>(3, path.size() / 3) + 1;
+  for (const auto& d : declared_)
+    if (const std::size_t n = distance(path, d.path); n < least) least = n, best = d.path;
+  return best;
+}
+
+void Config::find_unknown(const Value& table, const std::string& prefix) {
+  for (const auto& [key, child] : std::get<ValueTable>(table.data)) {
+    const std::string path = prefix.empty() ? key : prefix + "." + key;
+    const bool exact = std::any_of(declared_.begin(), declared_.end(), [&](const auto& d) { return d.path == path; });
+    if (exact) continue;
+    const bool parent = std::any_of(declared_.begin(), declared_.end(),
+                                    [&](const auto& d) { return d.path.rfind(path + ".", 0) == 0; });
+    const bool is_table = std::holds_alternative<ValueTable>(child.data);
+    if (parent && is_table) {
+      find_unknown(child, path);
+    } else if (parent) {
+      type_error(path, child, "a table");
+    } else {
+      const std::string near = nearest(path);
+      error_at(child, fmt::format("unknown key {}{}", path, near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+    }
+  }
+}
+
+void Config::finish() {
+  find_unknown(root_, "");
+  if (errors_.empty()) return;
+  std::stable_sort(errors_.begin(), errors_.end(),
+                   [](const Problem& a, const Problem& b) { return a.order < b.order; });
+  std::string all;
+  for (const auto& e : errors_) all += (all.empty() ? "" : "\n") + e.text;
+  throw UsageError(all);
+}
+
+}  // namespace isohalo

@@ -1,0 +1,117 @@
+#pragma once
+/// Declared configuration: every key is asked for with its type, unit, range, default and meaning; whatever is left over
+/// is an error. All errors are reported at once, each with file:line:column.
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/run/value.hpp"
+
+namespace isohalo {
+
+struct IntegerKey {
+  std::optional<std::int64_t> fallback{};  ///< absent: the key is required
+  std::int64_t min = std::numeric_limits<std::int64_t>::min();
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
+  std::string unit{}, help{};
+};
+
+struct NumberKey {
+  std::optional<double> fallback{};
+  double min = -std::numeric_limits<double>::max();
+  double max = std::numeric_limits<double>::max();
+  bool above_min = false;  ///< min itself is out of range
+  std::string unit{}, help{};
+};
+
+struct TextKey {
+  std::optional<std::string> fallback{};
+  std::vector<std::string> choices{};  ///< empty: anything
+  std::string help{};
+};
+
+/// A list; `length` 0 means any length from 1.
+template <class T>
+struct ListKey {
+  std::size_t length = 0;
+  std::optional<std::vector<T>> fallback{};
+  T min = std::numeric_limits<T>::lowest();
+  T max = std::numeric_limits<T>::max();
+  bool above_min = false;
+  std::string unit{}, help{};
+};
+
+/// One line of `--help-input`.
+struct KeyHelp {
+  std::string path, type, range, fallback, unit, help;
+};
+
+class Config {
+ public:
+  /// `name` stands in messages. Throws UsageError for a syntax error or a malformed override.
+  Config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides);
+
+  /// Each declares the key and returns its value, or its default, or (after recording an error) some valid value.
+  std::int64_t integer(const std::string& path, const IntegerKey& key);
+  double number(const std::string& path, const NumberKey& key);
+  bool boolean(const std::string& path, bool fallback, const std::string& help);
+  std::string text(const std::string& path, const TextKey& key);
+  std::vector<std::int64_t> integers(const std::string& path, const ListKey<std::int64_t>& key);
+  std::vector<double> numbers(const std::string& path, const ListKey<double>& key);
+  /// For keys of a shape of their own; nullptr when absent. The caller records errors and calls `set_effective`.
+  const Value* node(const std::string& path, const KeyHelp& help);
+
+  bool has(const std::string& path) const { return find(path) != nullptr; }
+  /// A key that is either the word "auto" or something else: true when absent or "auto" (then it is declared and done).
+  bool is_auto(const std::string& path, const KeyHelp& help);
+
+  void error(const std::string& path, const std::string& text);
+  void error_at(const Value& value, const std::string& text);
+  bool has_errors() const { return !errors_.empty(); }
+  /// Adds unknown keys to the errors and throws UsageError with all of them, in the order of the input, if there are any.
+  void finish();
+
+  /// Canonical text of a value: %.17g, quoted strings, [lists].
+  static std::string canonical(std::int64_t v);
+  static std::string canonical(double v);
+  static std::string canonical(const std::string& v);
+  template <class T>
+  static std::string canonical(const std::vector<T>& list) {
+    std::string s = "[";
+    for (std::size_t k = 0; k < list.size(); ++k) s += (k ? ", " : "") + canonical(list[k]);
+    return s + "]";
+  }
+
+  void set_effective(const std::string& path, const std::string& canonical_text) { effective_[path] = canonical_text; }
+  void drop_effective(const std::string& path) { effective_.erase(path); }
+  /// The values in force, defaults included, as canonical text by key.
+  const std::map<std::string, std::string>& effective() const { return effective_; }
+  /// Every key asked for so far, in that order.
+  const std::vector<KeyHelp>& declared() const { return declared_; }
+
+ private:
+  struct Problem {
+    std::int64_t order;
+    std::string text;
+  };
+  const Value* find(const std::string& path) const;
+  void declare(KeyHelp help);
+  void type_error(const std::string& path, const Value& v, const std::string& expected);
+  void missing(const std::string& path, const std::string& help);
+  void find_unknown(const Value& table, const std::string& prefix);
+  std::string nearest(const std::string& path) const;
+  template <class T>
+  std::vector<T> list(const std::string& path, const ListKey<T>& key, const char* what);
+
+  std::string name_;
+  Value root_;
+  std::vector<KeyHelp> declared_;
+  std::map<std::string, std::string> effective_;
+  std::vector<Problem> errors_;
+};
+
+}  // namespace isohalo

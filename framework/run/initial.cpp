@@ -1,0 +1,191 @@
+#include "framework/run/initial.hpp"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "datatypes/error.hpp"
+#include "framework/io/checkpoint.hpp"
+#include "framework/io/digest.hpp"
+#include "framework/mpi/agreement.hpp"
+
+namespace isohalo {
+
+namespace {
+constexpr double kMost = 1e300;
+}
+
+template <int D>
+InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& grid, const std::string& name, bool only,
+                                      const std::filesystem::path& deck_directory) {
+  constexpr auto d = static_cast<std::size_t>(D);
+  InitialField f;
+  f.grid_ = grid;
+  const std::string given = only && !config.has("initial." + name) ? "initial" : "initial." + name;
+  f.prefix_ = "initial." + name;
+  const auto key = [&](const char* k) { return given + "." + k; };
+  const auto number = [&](const char* k, std::optional<double> fallback, const char* help) {
+    return config.number(key(k), {fallback, -kMost, kMost, false, "", help});
+  };
+  const auto list = [&](const char* k, double fallback, const char* help) {
+    return config.numbers(key(k), {d, std::vector<double>(d, fallback), -kMost, kMost, false, "length", help});
+  };
+  f.kind_ = config.text(key("kind"), {{}, {"constant", "linear", "sine", "gaussian", "box", "checkerboard", "random", "file"},
+                                      "how the field begins"});
+  if (f.kind_ == "constant") {
+    f.value_ = number("value", 0.0, "value of every cell");
+  } else if (f.kind_ == "linear") {
+    f.value_ = number("value", 0.0, "value at the coordinates' zero");
+    f.gradient_ = list("gradient", 0.0, "slope per dimension");
+  } else if (f.kind_ == "sine") {
+    f.amplitude_ = number("amplitude", 1.0, "greatest value");
+    f.modes_ = config.integers(key("modes"), {d, std::vector<std::int64_t>(d, 1), -1000000, 1000000, false, "",
+                                              "half waves per dimension"});
+  } else if (f.kind_ == "gaussian") {
+    f.amplitude_ = number("amplitude", 1.0, "greatest value");
+    std::vector<double> middle;
+    for (int j = 0; j < D; ++j) middle.push_back(grid.origin[j] + 0.5 * grid.length[j]);
+    f.center_ = config.numbers(key("center"), {d, middle, -kMost, kMost, false, "length", "centre"});
+    f.width_ = config.number(key("width"), {0.1, 0, kMost, true, "length", "standard deviation"});
+  } else if (f.kind_ == "box") {
+    f.corner_low_ = config.numbers(key("low"), {d, {}, -kMost, kMost, false, "length", "lower corner"});
+    f.corner_high_ = config.numbers(key("high"), {d, {}, -kMost, kMost, false, "length", "upper corner"});
+    f.inside_ = number("inside", 1.0, "value of cells whose centre c has low <= c < high");
+    f.outside_ = number("outside", 0.0, "value elsewhere");
+  } else if (f.kind_ == "checkerboard") {
+    f.size_ = config.integer(key("size"), {1, 1, std::int64_t{1} << 53, "cells", "edge of a square"});
+    f.even_ = number("even", 0.0, "value of the squares like the first");
+    f.odd_ = number("odd", 1.0, "value of the others");
+  } else if (f.kind_ == "random") {
+    f.seed_ = config.integer(key("seed"), {0, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(), "", "start of SplitMix64"});
+    f.low_ = number("low", 0.0, "least value");
+    f.high_ = number("high", 1.0, "bound that is not reached");
+  } else {
+    f.file_ = config.text(key("file"), {{}, {}, "HDF5 file, relative to the deck"});
+    f.dataset_ = config.text(key("dataset"), {{}, {}, "path of the dataset in it"});
+    if (f.file_.is_relative()) f.file_ = deck_directory / f.file_;
+    config.drop_effective(key("file"));
+    config.drop_effective(key("dataset"));
+  }
+  if (given != f.prefix_) {  // one spelling in the canonical text
+    std::vector<std::pair<std::string, std::string>> moved;
+    for (const auto& [k, v] : config.effective())
+      if (k.rfind("initial.", 0) == 0 && k.find('.', 8) == std::string::npos) moved.emplace_back(k, v);
+    for (const auto& [k, v] : moved) {
+      config.drop_effective(k);
+      config.set_effective(f.prefix_ + k.substr(7), v);
+    }
+  }
+  return f;
+}
+
+template <int D>
+void InitialField<D>::row(const Index<D>& first, std::int64_t n, double* out) const {
+  Index<D> i = first;
+  for (std::int64_t x = 0; x < n; ++x, ++i[D - 1]) {
+    double v = value_;
+    if (kind_ == "linear") {
+      for (int j = 0; j < D; ++j) v = v + gradient_[static_cast<std::size_t>(j)] * grid_.centre(j, i[j]);
+    } else if (kind_ == "sine") {
+      v = amplitude_;
+      for (int j = 0; j < D; ++j) v = v * sines_[j][static_cast<std::size_t>(i[j])];
+    } else if (kind_ == "gaussian") {
+      double s = 0;
+      for (int j = 0; j < D; ++j) {
+        const double t = grid_.centre(j, i[j]) - center_[static_cast<std::size_t>(j)];
+        s = j == 0 ? t * t : s + t * t;
+      }
+      v = amplitude_ * std::exp(-(s / (2 * width_ * width_)));
+    } else if (kind_ == "box") {
+      bool inside = true;
+      for (int j = 0; j < D; ++j) {
+        const double c = grid_.centre(j, i[j]);
+        inside = inside && c >= corner_low_[static_cast<std::size_t>(j)] && c < corner_high_[static_cast<std::size_t>(j)];
+      }
+      v = inside ? inside_ : outside_;
+    } else if (kind_ == "checkerboard") {
+      std::int64_t squares = 0;
+      for (int j = 0; j < D; ++j) squares += i[j] / size_;
+      v = squares % 2 == 0 ? even_ : odd_;
+    } else if (kind_ == "random") {
+      const auto l = static_cast<std::uint64_t>(linear_index(box_of_shape<D>(grid_.shape), i));
+      const std::uint64_t z = mix64(static_cast<std::uint64_t>(seed_) + (l + 1) * kGolden);
+      v = low_ + (high_ - low_) * (static_cast<double>(z >> 11) * 0x1p-53);
+    }
+    out[x] = v;
+  }
+}
+
+template <int D>
+std::vector<double> InitialField<D>::file_values(const CartesianDomain<D>& domain) const {
+  std::vector<double> values;
+  agreed(domain.comm(), [&] { values = read_dataset<D>(file_, dataset_, grid_.shape, domain.owned()); });
+  return values;
+}
+
+namespace {
+
+/// Rounds to the field's type; `x` beyond its range is an error, infinity and NaN pass and are found later.
+template <class T>
+T rounded(double x) {
+  if constexpr (std::is_same_v<T, std::uint8_t>) {
+    if (!(x >= 0 && x <= 255)) throw UsageError("value " + Config::canonical(x) + " is out of range of uint8");
+    return static_cast<T>(std::nearbyint(x));
+  } else {
+    const T v = static_cast<T>(x);
+    if (std::isfinite(x) && !std::isfinite(v))
+      throw UsageError("value " + Config::canonical(x) + " is out of range of float32");
+    return v;
+  }
+}
+
+}  // namespace
+
+template <int D>
+void InitialField<D>::prepare() {
+  if (kind_ != "sine") return;
+  for (int j = 0; j < D; ++j) {  // one evaluation per coordinate: the same bits as one per cell
+    const auto m = static_cast<double>(modes_[static_cast<std::size_t>(j)]);
+    sines_[j].resize(static_cast<std::size_t>(grid_.shape[j]));
+    for (std::int64_t x = 0; x < grid_.shape[j]; ++x)
+      sines_[j][static_cast<std::size_t>(x)] =
+          std::sin(std::numbers::pi * m * (grid_.centre(j, x) - grid_.origin[j]) / grid_.length[j]);
+  }
+}
+
+template <int D>
+void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D>& field, Config& config) const {
+  InitialField ready = *this;
+  const std::vector<double> from_disk = from_file() ? file_values(domain) : std::vector<double>{};
+  agreed(domain.comm(), [&] {
+    ready.prepare();
+    const Box<D>& owned = domain.owned();
+    const std::int64_t n = owned.extent(D - 1);
+    std::vector<double> line(static_cast<std::size_t>(n));
+    std::visit(
+        [&](const auto& a) {
+          using T = std::remove_const_t<std::remove_pointer_t<decltype(a.data)>>;
+          for_each_row(owned, [&](Index<D> i) {
+            if (from_file())
+              std::copy_n(from_disk.data() + linear_index(owned, i), n, line.data());
+            else
+              ready.row(i, n, line.data());
+            for (std::int64_t x = 0; x < n; ++x, ++i[D - 1])
+              a.at(i) = rounded<T>(line[static_cast<std::size_t>(x)]);
+          });
+        },
+        field.array);
+  });
+  const FieldStatistics s = field_statistics(domain, field.array);
+  if (s.first_not_finite >= 0)
+    throw UsageError("the initial field \"" + field.name + "\" is NaN or infinite at linear index " +
+                     std::to_string(s.first_not_finite));
+  if (from_file()) config.set_effective(prefix_ + ".data", Config::canonical(hex_digest(s.digest)));
+}
+
+template class InitialField<1>;
+template class InitialField<2>;
+template class InitialField<3>;
+template class InitialField<4>;
+
+}  // namespace isohalo

@@ -1,0 +1,55 @@
+#include "framework/run/run.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "datatypes/error.hpp"
+#include "framework/mpi/agreement.hpp"
+#include "framework/run/simulation.hpp"
+
+namespace isohalo {
+
+namespace {
+
+/// Read by rank 0 alone and sent to the others, so that all ranks run the same input.
+std::string read_deck(const std::string& path, const Communicator& comm) {
+  std::string text;
+  agreed(comm, [&] {
+    if (comm.rank() != 0) return;
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) throw UsageError(path + " is a directory, not an input file");
+    std::ifstream in(path, std::ios::binary);
+    if (!in) throw UsageError("cannot read the input file " + path);
+    std::ostringstream all;
+    all << in.rdbuf();
+    text = all.str();
+    if (text.size() > (std::size_t{16} << 20)) throw UsageError(path + " is larger than 16 MiB: no input file");
+  });
+  comm.broadcast(text, 0);
+  return text;
+}
+
+template <int D>
+RunResult run_dimensions(const Communicator& comm, const RunRequest& request, Config& config, SolverKinds kinds) {
+  Simulation<D> simulation(comm, request, config, kinds.of<D>());
+  if (request.validate_only) return {};
+  return simulation.run();
+}
+
+}  // namespace
+
+RunResult run_deck(MPI_Comm user, const RunRequest& request, const SolverKinds& kinds) {
+  const Communicator comm = Communicator::of(user);
+  Config config(read_deck(request.deck, comm), request.deck, request.overrides);
+  switch (read_dimensions(config)) {
+    case 1: return run_dimensions<1>(comm, request, config, kinds);
+    case 2: return run_dimensions<2>(comm, request, config, kinds);
+    case 3: return run_dimensions<3>(comm, request, config, kinds);
+    default: return run_dimensions<4>(comm, request, config, kinds);
+  }
+}
+
+}  // namespace isohalo

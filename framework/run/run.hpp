@@ -1,0 +1,36 @@
+#pragma once
+/// One run of a deck: configuration, stepping loop, checkpoints, pictures, final lines.
+
+#include <mpi.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/run/solver.hpp"
+
+namespace isohalo {
+
+struct RunRequest {
+  std::string deck;                    ///< path of the TOML input
+  std::vector<std::string> overrides;  ///< key=value
+  std::string restart;                 ///< empty, "auto" or a file
+  bool overwrite = false;
+  bool validate_only = false;
+  bool quiet = false;                  ///< nothing on standard output
+  std::vector<std::string> command_line;
+};
+
+/// What a run leaves behind, the same on all ranks.
+struct RunResult {
+  std::int64_t step = 0;
+  double change_sum = 0, residual = 0;
+  std::int64_t residual_step = 0;
+  std::vector<std::pair<std::string, std::string>> digests;  ///< field, 16 hex digits
+  double rate = 0;                                           ///< million cell updates per second
+};
+
+/// Runs the deck on `comm`. Kokkos must be initialised. Collective. Throws Error, the same on all ranks.
+RunResult run_deck(MPI_Comm comm, const RunRequest& request, const SolverKinds& kinds);
+
+}  // namespace isohalo

@@ -1,0 +1,192 @@
+#include "framework/run/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "datatypes/error.hpp"
+
+namespace isohalo {
+
+namespace {
+
+const char* const kShapeHelp = "cells per dimension, slowest first";
+constexpr std::int64_t kMostExtent = std::int64_t{1} << 53;
+
+ListKey<std::int64_t> shape_key() { return {0, {}, 1, kMostExtent, false, "cells", kShapeHelp}; }
+
+}  // namespace
+
+int read_dimensions(Config& config) {
+  const auto shape = config.integers("domain.shape", shape_key());
+  if (shape.size() > 4)
+    config.error("domain.shape", fmt::format("domain.shape has {} dimensions; isohalo has 1 to 4", shape.size()));
+  if (config.has_errors()) config.finish();
+  return static_cast<int>(shape.size());
+}
+
+std::string canonical(const BoundaryRule& rule) {
+  switch (rule.kind) {
+    case Boundary::periodic: return "\"periodic\"";
+    case Boundary::neumann: return "\"neumann\"";
+    case Boundary::dirichlet: return fmt::format("{{dirichlet = {:.17g}}}", rule.value);
+    case Boundary::fixed: return fmt::format("{{fixed = {:.17g}}}", rule.value);
+  }
+  return "";
+}
+
+namespace {
+
+constexpr const char* kRuleWords = "\"periodic\", \"neumann\", {dirichlet = VALUE} or {fixed = VALUE}";
+
+/// One entry of a boundary list; records an error and returns periodic when it is none.
+BoundaryRule read_rule(Config& config, const std::string& path, const Value& v) {
+  const std::string complaint = fmt::format("{} has an entry that is not {}", path, kRuleWords);
+  if (const auto* word = std::get_if<std::string>(&v.data)) {
+    if (*word == "periodic") return {Boundary::periodic, 0};
+    if (*word == "neumann") return {Boundary::neumann, 0};
+    config.error_at(v, complaint);
+    return {};
+  }
+  const auto* table = std::get_if<ValueTable>(&v.data);
+  if (!table || table->size() != 1) {
+    config.error_at(v, complaint);
+    return {};
+  }
+  const auto& [key, item] = *table->begin();
+  double value = 0;
+  if (const auto* d = std::get_if<double>(&item.data))
+    value = *d;
+  else if (const auto* i = std::get_if<std::int64_t>(&item.data))
+    value = static_cast<double>(*i);
+  else
+    config.error_at(v, complaint);
+  if (!std::isfinite(value)) config.error_at(v, fmt::format("{}: the value of {} must be finite", path, key));
+  if (key == "dirichlet") return {Boundary::dirichlet, value};
+  if (key == "fixed") return {Boundary::fixed, value};
+  config.error_at(v, complaint);
+  return {};
+}
+
+template <int D>
+PerDim<BoundaryRule, D> read_rules(Config& config, const std::string& path) {
+  PerDim<BoundaryRule, D> rules{};
+  const Value* v = config.node(path, {path, "list of rules", kRuleWords, "all \"periodic\"", "",
+                                      "what lies outside, per dimension, slowest first"});
+  if (v) {
+    const auto* list = std::get_if<ValueList>(&v->data);
+    if (!list || list->size() != D)
+      config.error_at(*v, fmt::format("{} must be a list of {} rules, one per dimension", path, D));
+    else
+      for (int j = 0; j < D; ++j) rules[j] = read_rule(config, path, (*list)[static_cast<std::size_t>(j)]);
+  }
+  std::string text = "[";
+  for (int j = 0; j < D; ++j) text += (j ? ", " : "") + canonical(rules[j]);
+  config.set_effective(path, text + "]");
+  return rules;
+}
+
+}  // namespace
+
+template <int D>
+GridSettings<D> read_grid(Config& config) {
+  constexpr auto d = static_cast<std::size_t>(D);
+  GridSettings<D> g;
+  const auto shape = config.integers("domain.shape", shape_key());
+  const auto length = config.numbers(
+      "domain.length", {d, std::vector<double>(d, 1.0), 0, 1e300, true, "length", "extent of the domain per dimension"});
+  const auto origin = config.numbers(
+      "domain.origin", {d, std::vector<double>(d, 0.0), -1e300, 1e300, false, "length", "lower corner of the domain"});
+  for (int j = 0; j < D; ++j) {
+    const auto k = static_cast<std::size_t>(j);
+    g.shape[j] = shape[k];
+    g.length[j] = length[k];
+    g.origin[j] = origin[k];
+    g.spacing[j] = g.length[j] / static_cast<double>(g.shape[j]);
+  }
+  try {
+    checked_cells<D>(g.shape);
+  } catch (const UsageError& e) {
+    config.error("domain.shape", std::string("domain.shape: ") + e.what());
+  }
+  g.boundary.low = read_rules<D>(config, "domain.boundary.low");
+  g.boundary.high = read_rules<D>(config, "domain.boundary.high");
+  for (int j = 0; j < D; ++j)
+    if ((g.boundary.low[j].kind == Boundary::periodic) != (g.boundary.high[j].kind == Boundary::periodic)) {
+      const char* path = g.boundary.low[j].kind == Boundary::periodic ? "domain.boundary.high" : "domain.boundary.low";
+      config.error(path, fmt::format("dimension {} is periodic on one side only: make both sides of "
+                                     "domain.boundary periodic or neither", j));
+      g.boundary.low[j] = g.boundary.high[j] = BoundaryRule{};
+    }
+  const std::string type = config.text("domain.type", {"float64", {"float64", "float32"}, "type of the fields' values"});
+  g.type = type == "float32" ? ElementType::float32 : ElementType::float64;
+  return g;
+}
+
+template <int D>
+ParallelSettings<D> read_parallel(Config& config) {
+  constexpr auto d = static_cast<std::size_t>(D);
+  ParallelSettings<D> p;
+  if (const std::string key = "parallel.process_grid";
+      !config.is_auto(key, {key, "list of integers or \"auto\"", ">= 1", "\"auto\"", "ranks", "ranks per dimension"})) {
+    const auto grid = config.integers(key, {d, std::vector<std::int64_t>(d, 1), 1, 1 << 30, false, "", ""});
+    p.process_grid.emplace();
+    for (int j = 0; j < D; ++j) (*p.process_grid)[j] = static_cast<int>(grid[static_cast<std::size_t>(j)]);
+  }
+  if (const std::string key = "parallel.halo_depth";
+      !config.is_auto(key, {key, "integer or \"auto\"", "1 .. 1000", "\"auto\"", "steps", "steps per halo exchange"}))
+    p.halo_depth = static_cast<int>(config.integer(key, {1, 1, 1000, "steps", ""}));
+  config.text("parallel.exchange", {"auto", {"auto", "direct"}, "how ghost cells travel"});
+  config.text("parallel.reduction", {"auto", {"auto", "tree"}, "how global sums are formed"});
+  config.text("parallel.schedule", {"auto", {"auto"}, "stages of the allreduce"});
+  p.alignment_tolerance = config.number(
+      "parallel.alignment_tolerance",
+      {0.02, 0, 0.5, false, "block extents", "how far a cut may move to align with the reduction tree"});
+  return p;
+}
+
+RunSettings read_run(Config& config) {
+  RunSettings r;
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  r.steps = config.integer("run.steps", {{}, 0, most, "steps", "total steps, also after a restart"});
+  r.stop_residual = config.number("run.stop_residual", {0.0, 0, 1e300, false, "", "stop when the residual is at most this; 0 = never"});
+  r.residual_every = config.integer("run.residual_every", {10, 0, most, "steps", "steps between residuals; 0 = at checkpoints and the end only"});
+  r.time_limit_s = config.number("run.time_limit_s", {0.0, 0, 1e9, false, "s", "stop with a checkpoint after this time; 0 = none"});
+  return r;
+}
+
+OutputSettings read_output(Config& config, const std::string& deck_name, const std::vector<std::string>& fields) {
+  OutputSettings o;
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  o.directory = config.text("output.directory", {"out/" + deck_name, {}, "where files go; relative to the working directory"});
+  if (o.directory.empty()) config.error("output.directory", "output.directory is empty: name a directory");
+  o.checkpoint_every = config.integer("output.checkpoint_every", {0, 0, most, "steps", "0 = never"});
+  o.picture_every = config.integer("output.picture_every", {0, 0, most, "steps", "0 = never"});
+  o.digest_every = config.integer("output.digest_every", {0, 0, most, "steps", "a line in digests.txt; 0 = never"});
+  o.final_checkpoint = config.boolean("output.final_checkpoint", true, "write a checkpoint after the last step");
+  o.keep = config.integer("output.keep", {0, 0, most, "", "newest checkpoints kept; 0 = all"});
+  o.xdmf = config.boolean("output.xdmf", true, "write .xmf files for ParaView and VisIt");
+  o.picture_field = config.text("output.picture_field", {fields.front(), fields, "the field that pictures show"});
+  return o;
+}
+
+std::string physics_text(const Config& config) {
+  std::string text;
+  for (const auto& [key, value] : config.effective()) {
+    bool physics = false;
+    for (const char* table : {"domain.", "solver.", "initial.", "source."}) physics = physics || key.rfind(table, 0) == 0;
+    if (physics) text += key + " = " + value + "\n";
+  }
+  return text;
+}
+
+#define ISOHALO_INSTANTIATE(D)                       \
+  template GridSettings<D> read_grid<D>(Config&);    \
+  template ParallelSettings<D> read_parallel<D>(Config&);
+ISOHALO_INSTANTIATE(1)
+ISOHALO_INSTANTIATE(2)
+ISOHALO_INSTANTIATE(3)
+ISOHALO_INSTANTIATE(4)
+#undef ISOHALO_INSTANTIATE
+
+}  // namespace isohalo

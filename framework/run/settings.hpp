@@ -1,0 +1,56 @@
+#pragma once
+/// [domain], [parallel], [run] and [output] of an input, read and checked.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "framework/run/config.hpp"
+#include "framework/run/solver.hpp"
+
+namespace isohalo {
+
+/// The number of dimensions that domain.shape has, 1..4. Throws UsageError at once when it cannot be told: without it no
+/// other key can be read.
+int read_dimensions(Config& config);
+
+template <int D>
+GridSettings<D> read_grid(Config& config);
+
+/// `fixed` values and words of a side as canonical text: "neumann", {dirichlet = 1}.
+std::string canonical(const BoundaryRule& rule);
+
+template <int D>
+struct ParallelSettings {
+  std::optional<PerDim<int, D>> process_grid;  ///< absent: auto
+  std::optional<int> halo_depth;               ///< steps per exchange; absent: auto
+  double alignment_tolerance = 0.02;
+};
+
+template <int D>
+ParallelSettings<D> read_parallel(Config& config);
+
+struct RunSettings {
+  std::int64_t steps = 0;
+  double stop_residual = 0;
+  std::int64_t residual_every = 10;
+  double time_limit_s = 0;
+};
+
+RunSettings read_run(Config& config);
+
+struct OutputSettings {
+  std::filesystem::path directory;
+  std::int64_t checkpoint_every = 0, picture_every = 0, digest_every = 0;
+  bool final_checkpoint = true;
+  std::int64_t keep = 0;
+  bool xdmf = true;
+  std::string picture_field;
+};
+
+OutputSettings read_output(Config& config, const std::string& deck_name, const std::vector<std::string>& fields);
+
+/// The canonical text of what decides the numbers: the effective [domain], [solver], [initial], [source].
+std::string physics_text(const Config& config);
+
+}  // namespace isohalo

@@ -1,0 +1,42 @@
+#include "framework/run/sidecar.hpp"
+
+#include <hdf5.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <Kokkos_Core.hpp>
+#include <nlohmann/json.hpp>
+
+#include "framework/run/version.hpp"
+
+namespace isohalo {
+
+std::string sidecar_json(const SidecarFacts& facts) {
+  nlohmann::ordered_json j;
+  j["isohalo"] = kVersion;
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  j["hdf5"] = std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
+  char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(mpi, &length);
+  const std::string text(mpi, static_cast<std::size_t>(length));
+  j["mpi"] = text.substr(0, text.find('\n'));
+  j["kokkos"] = std::to_string(KOKKOS_VERSION / 10000) + "." + std::to_string(KOKKOS_VERSION / 100 % 100) + "." +
+                std::to_string(KOKKOS_VERSION % 100);
+  j["kokkos_host_space"] = Kokkos::DefaultHostExecutionSpace::name();
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  j["host"] = host;
+  j["ranks"] = facts.ranks;
+  j["process_grid"] = facts.process_grid;
+  j["cuts"] = facts.cuts;
+  j["halo_depth"] = facts.halo_depth;
+  j["wall_s"] = facts.wall_s;
+  j["command_line"] = facts.command_line;
+  j["config"] = facts.config;
+  // Host names and arguments may hold any bytes.
+  return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace isohalo

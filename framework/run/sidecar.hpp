@@ -1,0 +1,23 @@
+#pragma once
+/// The JSON beside a checkpoint: everything that may differ between runs with the same bits.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace isohalo {
+
+struct SidecarFacts {
+  std::map<std::string, std::string> config;  ///< effective, as canonical text
+  int ranks = 1;
+  std::vector<std::int64_t> process_grid;
+  std::vector<std::vector<std::int64_t>> cuts;  ///< per dimension, from 0 to the extent
+  int halo_depth = 1;
+  double wall_s = 0;
+  std::vector<std::string> command_line;
+};
+
+std::string sidecar_json(const SidecarFacts& facts);
+
+}  // namespace isohalo

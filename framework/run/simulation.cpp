@@ -1,0 +1,438 @@
+#include "framework/run/simulation.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "datatypes/error.hpp"
+#include "framework/halo/halo_plan.hpp"
+#include "framework/io/picture.hpp"
+#include "framework/io/xdmf.hpp"
+#include "framework/mpi/agreement.hpp"
+#include "framework/reduce/tiles.hpp"
+#include "framework/run/sidecar.hpp"
+
+namespace isohalo {
+
+namespace fs = std::filesystem;
+
+template <int D>
+Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, Config& config,
+                          const std::map<std::string, ModelMaker<D>>& kinds)
+    : comm_(comm), request_(request), config_(config) {
+  read_config(kinds);
+  domain_.emplace(comm_.get(), grid_.shape,
+                  DomainOptions<D>{grid_.boundary.periodic(), parallel_.process_grid, parallel_.alignment_tolerance, {}});
+  choose_depth();
+  check_memory();
+  directory_.emplace(output_.directory);
+  if (!request_.quiet && comm_.rank() == 0) report_plan();
+}
+
+template <int D>
+void Simulation<D>::read_config(const std::map<std::string, ModelMaker<D>>& kinds) {
+  grid_ = read_grid<D>(config_);
+  parallel_ = read_parallel<D>(config_);
+  std::vector<std::string> names;
+  for (const auto& [name, make] : kinds) names.push_back(name);
+  const std::string kind = config_.text("solver.kind", {{}, names, "the equation"});
+  model_ = kinds.at(kind)(config_, grid_);
+  run_ = read_run(config_);
+  const auto fields = model_->field_names();
+  output_ = read_output(config_, fs::path(request_.deck).stem().string(), fields);
+  for (const auto& f : fields)
+    initial_.push_back(
+        InitialField<D>::read(config_, grid_, f, fields.size() == 1, fs::path(request_.deck).parent_path()));
+  config_.finish();
+}
+
+template <int D>
+void Simulation<D>::choose_depth() {
+  const StencilShape<D> shape = model_->shape();
+  depth_ = parallel_.halo_depth.value_or(1);
+  // The plan is pure geometry and refuses what cannot be, before any memory is taken.
+  const HaloPlan<D> plan(*domain_, shape, depth_,
+                         {grid_.boundary.mirror_low(), grid_.boundary.mirror_high(), false, {}});
+  for (int j = 0; j < D; ++j) {
+    const std::int64_t reach = std::max(shape.reach_low()[j], shape.reach_high()[j]);
+    if (!domain_->periodic(j) && reach > grid_.shape[j])
+      throw UsageError(fmt::format("the stencil reaches {} cells beyond a side of dimension {}, which has only {} "
+                                   "cells: use more cells or a periodic dimension", reach, j, grid_.shape[j]));
+  }
+}
+
+template <int D>
+void Simulation<D>::check_memory() const {
+  Index<D> largest;
+  for (int j = 0; j < D; ++j) largest[j] = domain_->decomposition().largest_extent(j);
+  const double node = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  const double rank = model_->memory(largest, depth_);
+  const double need = rank * comm_.ranks_on_node();
+  constexpr double gib = 1 << 30;
+  // Nodes may differ: the tightest one decides for all.
+  const auto permille = static_cast<std::int64_t>(std::min(need / node * 1000, 1e15));
+  if (comm_.max(permille) > 1000)
+    throw UsageError(fmt::format("the fields of a grid of {} cells need {:.1f} GiB per rank; {} on this node need {:.1f} "
+                                 "GiB of {:.1f}: use a smaller domain.shape, a smaller parallel.halo_depth or more nodes",
+                                 shape_string<D>(grid_.shape), rank / gib,
+                                 comm_.ranks_on_node() == 1 ? "1 rank" : fmt::format("{} ranks", comm_.ranks_on_node()),
+                                 need / gib, node / gib));
+}
+
+template <int D>
+void Simulation<D>::report_plan() const {
+  std::string grid;
+  for (int n : domain_->decomposition().grid()) grid += (grid.empty() ? "" : " x ") + std::to_string(n);
+  fmt::print("{}: {} cells, {}, process grid {}, imbalance {:.3f}, halo depth {}\n", request_.deck,
+             shape_string<D>(grid_.shape), comm_.size() == 1 ? "1 rank" : fmt::format("{} ranks", comm_.size()), grid,
+             domain_->decomposition().imbalance(), depth_);
+  std::fflush(stdout);
+}
+
+template <int D>
+RunResult Simulation<D>::run() {
+  prepare_directory();
+  agreed(comm_, [&] { solver_ = model_->create(*domain_, depth_); });
+  fill_initial();
+  if (!request_.restart.empty()) restart();
+  if (request_.overwrite && request_.restart.empty())
+    agreed(comm_, [&] {
+      if (comm_.rank() == 0) directory_->remove_all_checkpoints();
+    });
+  agreed(comm_, [&] {
+    if (comm_.rank() == 0) cut_trail();
+  });
+  step_loop();
+  return finish();
+}
+
+template <int D>
+void Simulation<D>::prepare_directory() {
+  agreed(comm_, [&] {
+    if (comm_.rank() != 0) return;
+    if (request_.restart.empty() && !request_.overwrite && !directory_->steps().empty())
+      throw UsageError("output.directory " + directory_->path().string() +
+                       " already holds checkpoints: continue with --restart auto, replace them with --overwrite, or "
+                       "choose another directory");
+    directory_->make_writable();
+  });
+}
+
+template <int D>
+void Simulation<D>::fill_initial() {
+  const auto fields = solver_->fields();
+  for (std::size_t k = 0; k < fields.size(); ++k)
+    if (request_.restart.empty() || request_.restart == "auto" || initial_[k].from_file())
+      initial_[k].fill(*domain_, fields[k], config_);
+  solver_->fields_changed();
+  physics_ = physics_text(config_);
+  residual_ = change_sum_ = std::numeric_limits<double>::quiet_NaN();  // none yet
+}
+
+template <int D>
+void Simulation<D>::restart() {
+  if (request_.restart != "auto") {
+    restore(request_.restart);
+    return;
+  }
+  std::vector<std::int64_t> steps;
+  std::string listing;
+  if (comm_.rank() == 0)
+    for (std::int64_t s : directory_->steps()) listing += std::to_string(s) + " ";
+  comm_.broadcast(listing, 0);
+  std::istringstream in(listing);
+  for (std::int64_t s; in >> s;) steps.push_back(s);
+  for (std::int64_t s : steps) {
+    StoredCheckpoint stored;
+    try {
+      stored = read_checkpoint_meta(directory_->checkpoint(s), comm_);
+    } catch (const Error& e) {
+      warn_skipped(e);
+      continue;
+    }
+    refuse_other_physics(directory_->checkpoint(s), stored.meta.config);
+    try {
+      restore(directory_->checkpoint(s));
+      return;
+    } catch (const Error& e) {
+      warn_skipped(e);
+    }
+    fill_initial();
+  }
+  if (!request_.quiet && comm_.rank() == 0)
+    fmt::print("no usable checkpoint in {}: starting at step 0\n", directory_->path().string());
+}
+
+template <int D>
+void Simulation<D>::warn_skipped(const Error& e) const {
+  if (comm_.rank() == 0) fmt::print(stderr, "isohalo: warning: skipping a checkpoint that cannot be used: {}\n", e.what());
+}
+
+template <int D>
+void Simulation<D>::refuse_other_physics(const fs::path& file, const std::string& stored) const {
+  if (stored == physics_) return;
+  std::string keys;
+  const auto lines = [](const std::string& text) {
+    std::map<std::string, std::string> m;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);)
+      m[line.substr(0, line.find(" = "))] = line.substr(std::min(line.size(), line.find(" = ") + 3));
+    return m;
+  };
+  const auto theirs = lines(stored), ours = lines(physics_);
+  const auto note = [&](const std::string& key, const std::string& a, const std::string& b) {
+    keys += fmt::format("{}{} ({} in the file, {} here)", keys.empty() ? "" : ", ", key, a, b);
+  };
+  for (const auto& [key, value] : theirs)
+    if (!ours.contains(key))
+      note(key, value, "absent");
+    else if (ours.at(key) != value)
+      note(key, value, ours.at(key));
+  for (const auto& [key, value] : ours)
+    if (!theirs.contains(key)) note(key, "absent", value);
+  throw UsageError("cannot restart from " + file.string() + ": it was computed with other " + keys);
+}
+
+template <int D>
+void Simulation<D>::restore(const fs::path& file) {
+  const StoredCheckpoint stored = read_checkpoint_meta(file, comm_);
+  refuse_other_physics(file, stored.meta.config);
+  const auto fields = solver_->fields();
+  const Index<D> tile = solver_->tile();
+  if (stored.meta.tree_version != kTreeVersion || !std::equal(stored.meta.tile.begin(), stored.meta.tile.end(), tile.begin(), tile.end()))
+    throw UsageError(file.string() + ": its residuals were summed over another reduction tree");
+  read_checkpoint_fields(file, stored, *domain_, fields);
+  solver_->fields_changed();
+  step_ = first_step_ = stored.meta.step;
+  change_sum_ = stored.meta.change_sum;
+  residual_ = stored.meta.residual;
+  residual_step_ = stored.meta.residual_step;
+  std::error_code ignored;
+  if (fs::equivalent(file, directory_->checkpoint(step_), ignored)) written_step_ = step_;
+  if (!request_.quiet && comm_.rank() == 0) fmt::print("restarting at step {} from {}\n", step_, file.string());
+}
+
+template <int D>
+std::int64_t Simulation<D>::next_event(std::int64_t last) const {
+  std::int64_t next = last;
+  for (std::int64_t every : {run_.residual_every, output_.checkpoint_every, output_.picture_every, output_.digest_every})
+    if (every > 0) next = std::min(next, (step_ / every + 1) * every);
+  return next;
+}
+
+template <int D>
+void Simulation<D>::step_loop() {
+  progress_.emplace(comm_.rank() == 0 && !request_.quiet, step_, run_.steps, static_cast<double>(domain_->global().cells()));
+  bool stop = false;
+  while (step_ < run_.steps && !stop) {
+    const std::int64_t next = next_event(run_.steps);
+    const auto start = Clock::now();
+    const double sum = solver_->advance(next - step_, true);
+    stepping_s_ += std::chrono::duration<double>(Clock::now() - start).count();
+    step_ = next;
+    evaluate(step_, sum);
+    const bool tested = step_ == run_.steps || (run_.residual_every > 0 && step_ % run_.residual_every == 0);
+    if (tested) progress_->show(step_, static_cast<double>(step_) * model_->dt(), model_->dt(), residual_);
+    stop = (tested && run_.stop_residual > 0 && residual_ <= run_.stop_residual) || wants_to_stop();
+    outputs(stop || step_ == run_.steps);
+  }
+  progress_->close();
+}
+
+template <int D>
+void Simulation<D>::evaluate(std::int64_t step, double sum) {
+  change_sum_ = sum;
+  residual_ = std::sqrt(sum / static_cast<double>(domain_->global().cells()));
+  residual_step_ = step;
+  // A NaN or infinity in a field that was finite always shows in the change sum, so only then the field is searched.
+  if (!std::isfinite(sum)) check_finite(step);
+}
+
+template <int D>
+void Simulation<D>::check_finite(std::int64_t step) {
+  for (const auto& f : solver_->fields()) {
+    const std::int64_t at = field_statistics(*domain_, f.array).first_not_finite;
+    if (at < 0) continue;
+    progress_->close();
+    throw RunError(fmt::format("field \"{}\" is NaN or infinite, found at step {}, first at linear index {}: reduce the "
+                               "time step; checkpoints of earlier steps are intact", f.name, step, at));
+  }
+}
+
+template <int D>
+bool Simulation<D>::wants_to_stop() const {
+  if (run_.time_limit_s <= 0) return false;
+  std::int64_t over = std::chrono::duration<double>(Clock::now() - began_).count() >= run_.time_limit_s;
+  comm_.broadcast(&over, sizeof over, 0);
+  return over != 0;
+}
+
+template <int D>
+void Simulation<D>::outputs(bool last) {
+  const auto due = [&](std::int64_t every) { return every > 0 && step_ % every == 0; };
+  if (due(output_.digest_every)) {
+    std::vector<FieldStatistics> statistics;
+    for (const auto& f : solver_->fields()) statistics.push_back(field_statistics(*domain_, f.array));
+    append_trail(statistics);
+  }
+  if (due(output_.checkpoint_every) || (last && output_.final_checkpoint)) checkpoint();
+  if (due(output_.picture_every)) picture();
+}
+
+template <int D>
+CheckpointMeta Simulation<D>::meta() const {
+  CheckpointMeta m;
+  const Index<D> tile = solver_->tile();
+  std::string* const texts[2] = {&m.boundary_low, &m.boundary_high};
+  const PerDim<BoundaryRule, D>* const rules[2] = {&grid_.boundary.low, &grid_.boundary.high};
+  for (int side = 0; side < 2; ++side) {
+    for (int j = 0; j < D; ++j) *texts[side] += (j ? ", " : "[") + canonical((*rules[side])[j]);
+    *texts[side] += "]";
+  }
+  for (int j = 0; j < D; ++j) {
+    m.shape.push_back(grid_.shape[j]);
+    m.origin.push_back(grid_.origin[j]);
+    m.spacing.push_back(grid_.spacing[j]);
+    m.periodic.push_back(domain_->periodic(j));
+    m.tile.push_back(tile[j]);
+  }
+  m.step = step_;
+  m.dt = model_->dt();
+  m.time = static_cast<double>(step_) * m.dt;
+  for (const auto& i : initial_)
+    if (m.random_seed == 0) m.random_seed = i.seed();
+  m.tree_version = kTreeVersion;
+  m.change_sum = change_sum_;
+  m.residual = residual_;
+  m.residual_step = residual_step_;
+  m.config = physics_;
+  return m;
+}
+
+template <int D>
+void Simulation<D>::checkpoint() {
+  if (written_step_ == step_) return;
+  const fs::path file = directory_->checkpoint(step_);
+  const CheckpointMeta m = meta();
+  const auto fields = solver_->fields();
+  const auto statistics = write_checkpoint(file, *domain_, m, fields);
+  written_step_ = step_;
+  const std::string sidecar = comm_.rank() == 0 ? sidecar_text() : "";
+  agreed(comm_, [&] {
+    if (comm_.rank() != 0) return;
+    const auto put = [&](const char* suffix, const std::string& text) {
+      if (!text.empty() && !(std::ofstream(directory_->file(step_, suffix)) << text << std::flush))
+        throw RunError("cannot write " + directory_->file(step_, suffix).string());
+    };
+    put(".json", sidecar);
+    if (output_.xdmf) {
+      std::vector<StoredField> stored;
+      for (const auto& f : fields) {
+        StoredField s;
+        s.name = f.name;
+        s.type = grid_.type == ElementType::float64 ? "float64" : grid_.type == ElementType::float32 ? "float32" : "uint8";
+        s.shape = m.shape;
+        stored.push_back(s);
+      }
+      put(".xmf", xdmf_text(file.filename().string(), m, stored));
+    }
+    directory_->set_latest(step_);
+    directory_->delete_beyond(output_.keep);
+  });
+}
+
+template <int D>
+std::string Simulation<D>::sidecar_text() const {
+  SidecarFacts facts;
+  facts.config = config_.effective();
+  facts.ranks = comm_.size();
+  for (int j = 0; j < D; ++j) {
+    std::vector<std::int64_t> cuts;
+    for (int c = 0; c <= domain_->decomposition().blocks(j); ++c) cuts.push_back(domain_->decomposition().cut(j, c));
+    facts.process_grid.push_back(domain_->decomposition().blocks(j));
+    facts.cuts.push_back(cuts);
+  }
+  facts.halo_depth = depth_;
+  facts.wall_s = std::chrono::duration<double>(Clock::now() - began_).count();
+  facts.command_line = request_.command_line;
+  return sidecar_json(facts);
+}
+
+template <int D>
+void Simulation<D>::picture() {
+  for (const auto& f : solver_->fields()) {
+    if (f.name != output_.picture_field) continue;
+    const fs::path file = directory_->picture(f.name, step_);
+    write_picture(file, *domain_, f.array);
+  }
+}
+
+namespace {
+
+/// The step that a line of a digest trail belongs to, -1 for any other line.
+std::int64_t trail_step(const std::string& line) {
+  std::istringstream in(line);
+  std::int64_t step = -1;
+  return in >> step ? step : -1;
+}
+
+}  // namespace
+
+template <int D>
+void Simulation<D>::append_trail(const std::vector<FieldStatistics>& statistics) {
+  agreed(comm_, [&] {
+    if (comm_.rank() != 0) return;
+    std::string line = fmt::format("{}", step_);
+    const auto fields = solver_->fields();
+    for (std::size_t k = 0; k < fields.size(); ++k) line += fmt::format(" {}={}", fields[k].name, hex_digest(statistics[k].digest));
+    line += fmt::format(" residual={:.17g}\n", residual_);
+    if (!(std::ofstream(directory_->trail(), std::ios::app) << line << std::flush))
+      throw RunError("cannot write " + directory_->trail().string());
+  });
+}
+
+/// A restarted run continues the trail where its checkpoint stands; a fresh one begins it anew.
+template <int D>
+void Simulation<D>::cut_trail() const {
+  std::ifstream in(directory_->trail());
+  if (!in) return;
+  std::string kept;
+  for (std::string line; std::getline(in, line);)
+    if (const std::int64_t s = trail_step(line); s >= 0 && s <= first_step_) kept += line + "\n";
+  in.close();
+  std::ofstream(directory_->trail(), std::ios::trunc) << kept;
+}
+
+template <int D>
+RunResult Simulation<D>::finish() {
+  RunResult r;
+  r.step = step_;
+  r.change_sum = change_sum_;
+  r.residual = residual_;
+  r.residual_step = residual_step_;
+  const double updates = static_cast<double>(domain_->global().cells()) * static_cast<double>(step_ - first_step_);
+  r.rate = stepping_s_ > 0 ? updates / stepping_s_ / 1e6 : 0;
+  for (const auto& f : solver_->fields())
+    r.digests.emplace_back(f.name, hex_digest(field_statistics(*domain_, f.array).digest));
+  if (request_.quiet || comm_.rank() != 0) return r;
+  if (step_ == first_step_) fmt::print("nothing to do: step {} of {} is reached\n", step_, run_.steps);
+  if (step_ < run_.steps) fmt::print("stopped at step {} of {}\n", step_, run_.steps);
+  if (written_step_ == step_) fmt::print("checkpoint = {}\n", directory_->checkpoint(step_).string());
+  if (output_.picture_every > 0 && step_ % output_.picture_every == 0 && step_ > first_step_)
+    fmt::print("picture = {}\n", directory_->picture(output_.picture_field, step_).string());
+  fmt::print("rate = {:.1f} M updates/s\nresidual = {:.17g}\n", r.rate, r.residual);
+  for (const auto& [name, digest] : r.digests) fmt::print("digest {} = {}\n", name, digest);
+  std::fflush(stdout);
+  return r;
+}
+
+template class Simulation<1>;
+template class Simulation<2>;
+template class Simulation<3>;
+template class Simulation<4>;
+
+}  // namespace isohalo

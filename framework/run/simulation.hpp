@@ -1,0 +1,79 @@
+#pragma once
+/// The life of one run. Private to framework/run: use `run_deck`.
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "datatypes/error.hpp"
+#include "framework/io/checkpoint.hpp"
+#include "framework/run/initial.hpp"
+#include "framework/run/output_directory.hpp"
+#include "framework/run/progress_display.hpp"
+#include "framework/run/run.hpp"
+#include "framework/run/settings.hpp"
+
+namespace isohalo {
+
+template <int D>
+class Simulation {
+ public:
+  /// Reads the whole configuration and cuts the grid; all errors of the input come from here, before memory is taken.
+  Simulation(const Communicator& comm, const RunRequest& request, Config& config,
+             const std::map<std::string, ModelMaker<D>>& kinds);
+  RunResult run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void read_config(const std::map<std::string, ModelMaker<D>>& kinds);
+  void choose_depth();
+  void check_memory() const;
+  void report_plan() const;
+
+  void prepare_directory();
+  void fill_initial();
+  void restart();
+  void restore(const std::filesystem::path& file);
+  void warn_skipped(const Error& e) const;
+  void refuse_other_physics(const std::filesystem::path& file, const std::string& stored) const;
+
+  void step_loop();
+  std::int64_t next_event(std::int64_t last) const;
+  void evaluate(std::int64_t step, double sum);
+  void check_finite(std::int64_t step);
+  bool wants_to_stop() const;
+  void outputs(bool last);
+  void checkpoint();
+  void picture();
+  void append_trail(const std::vector<FieldStatistics>& statistics);
+  void cut_trail() const;
+  CheckpointMeta meta() const;
+  std::string sidecar_text() const;
+  RunResult finish();
+
+  Communicator comm_;
+  const RunRequest& request_;
+  Config& config_;
+  GridSettings<D> grid_;
+  ParallelSettings<D> parallel_;
+  RunSettings run_;
+  OutputSettings output_;
+  std::unique_ptr<SolverModel<D>> model_;
+  std::vector<InitialField<D>> initial_;
+  std::optional<CartesianDomain<D>> domain_;
+  std::optional<OutputDirectory> directory_;
+  int depth_ = 1;
+
+  std::unique_ptr<Solver<D>> solver_;
+  std::string physics_;
+  std::int64_t step_ = 0, first_step_ = 0;
+  double change_sum_ = 0, residual_ = 0;
+  std::int64_t residual_step_ = 0;
+  std::int64_t written_step_ = -1;
+  Clock::time_point began_ = Clock::now();
+  double stepping_s_ = 0;
+  std::optional<ProgressDisplay> progress_;
+};
+
+}  // namespace isohalo

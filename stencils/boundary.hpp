@@ -1,0 +1,85 @@
+#pragma once
+/// Filling the cells outside the grid by their boundary rules (model.md, "Outside cells").
+
+#include <string>
+
+#include "datatypes/error.hpp"
+#include "framework/domain/boundary_rules.hpp"
+#include "framework/halo/array_ref.hpp"
+#include "framework/halo/stencil_shape.hpp"
+
+namespace isohalo {
+
+/// The same rules as the geometry of halos sees them.
+template <int D>
+Surroundings<D> surroundings_of(const BoundaryRules<D>& rules, const Box<D>& global) {
+  return {global, rules.periodic(), rules.mirror_low(), rules.mirror_high()};
+}
+
+namespace detail {
+
+/// Fills the layer at coordinate `outside` of dimension j over the other dimensions of `span`.
+template <class T, int D>
+void fill_layer(const ArrayRef<T, D>& u, const BoundaryRule& rule, int j, std::int64_t outside, std::int64_t mirrored,
+                Box<D> span) {
+  span.low[j] = outside;
+  span.high[j] = outside + 1;
+  const std::int64_t to_source = (mirrored - outside) * u.stride[j];
+  const T value = static_cast<T>(rule.value);
+  // Innermost over the longest dimension: rows normally, the next dimension where the layer is a column.
+  const int inner = j == D - 1 && D > 1 ? D - 2 : D - 1;
+  const std::int64_t n = span.extent(inner), step = u.stride[inner];
+  Box<D> lines = span;
+  lines.high[inner] = std::min(lines.low[inner] + 1, lines.high[inner]);
+  for_each_cell(lines, [&](const Index<D>& i) {
+    T* p = &u.at(i);
+    if (rule.kind == Boundary::fixed)
+      for (std::int64_t x = 0; x < n; ++x) p[x * step] = value;
+    else if (rule.kind == Boundary::neumann)
+      for (std::int64_t x = 0; x < n; ++x) p[x * step] = p[x * step + to_source];
+    else
+      for (std::int64_t x = 0; x < n; ++x) p[x * step] = T(2) * value - p[x * step + to_source];
+  });
+}
+
+}  // namespace detail
+
+/// Fills the ghost cells outside the grid, `layers` deep where `valid` touches a non-periodic side. `valid` is the box of
+/// cells that hold values; its ghosts in the other dimensions are covered too. Dimensions go from the fastest to the
+/// slowest, so that a corner gets dimension 0's rule applied to the value the others give. Local.
+template <class T, int D>
+void fill_outside(const ArrayRef<T, D>& u, const BoundaryRules<D>& rules, const Box<D>& global, const Box<D>& valid,
+                  const Index<D>& layers_low, const Index<D>& layers_high) {
+  Box<D> span = valid;
+  for (int j = D - 1; j >= 0; --j) {
+    if (rules.low[j].kind == Boundary::periodic) continue;
+    Box<D> next = span;
+    if (valid.low[j] == global.low[j]) {
+      const std::int64_t layers = std::min(layers_low[j], valid.extent(j));
+      for (std::int64_t a = 1; a <= layers; ++a)
+        detail::fill_layer(u, rules.low[j], j, global.low[j] - a, global.low[j] + a - 1, span);
+      next.low[j] -= layers;
+    }
+    if (valid.high[j] == global.high[j]) {
+      const std::int64_t layers = std::min(layers_high[j], valid.extent(j));
+      for (std::int64_t a = 1; a <= layers; ++a)
+        detail::fill_layer(u, rules.high[j], j, global.high[j] + a - 1, global.high[j] - a, span);
+      next.high[j] += layers;
+    }
+    span = next;
+  }
+}
+
+/// Throws UsageError when the shape reaches further beyond a non-periodic side than the grid has cells.
+template <int D>
+void check_reach(const StencilShape<D>& shape, const BoundaryRules<D>& rules, const Index<D>& extents) {
+  for (int j = 0; j < D; ++j) {
+    const std::int64_t reach = std::max(shape.reach_low()[j], shape.reach_high()[j]);
+    if (rules.low[j].kind != Boundary::periodic && reach > extents[j])
+      throw UsageError("the stencil reaches " + std::to_string(reach) + " cells beyond a side of dimension " +
+                       std::to_string(j) + ", which has only " + std::to_string(extents[j]) +
+                       " cells: use more cells or a periodic dimension");
+  }
+}
+
+}  // namespace isohalo

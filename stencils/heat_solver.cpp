@@ -1,0 +1,80 @@
+/// kind = "heat": explicit heat equation, second-order star.
+
+#include <fmt/format.h>
+
+#include "stencils/row_kernels.hpp"
+#include "stencils/single_field_solver.hpp"
+#include "stencils/solvers.hpp"
+
+namespace isohalo {
+
+namespace {
+
+template <int D>
+class HeatModel : public SolverModel<D> {
+ public:
+  HeatModel(const GridSettings<D>& grid, double kappa, double dt)
+      : grid_(grid), dt_(dt), shape_(StencilShape<D>::star(1)) {
+    for (int j = 0; j < D; ++j) c_[j] = (kappa * dt) / (grid.spacing[j] * grid.spacing[j]);
+  }
+
+  std::vector<std::string> field_names() const override { return {"u"}; }
+  StencilShape<D> shape() const override { return shape_; }
+  double dt() const override { return dt_; }
+  double memory(const Index<D>& extents, int depth) const override {
+    return two_field_memory(grid_, shape_, extents, depth);
+  }
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth) const override {
+    if (grid_.type == ElementType::float32) return create_as<float>(domain, depth);
+    return create_as<double>(domain, depth);
+  }
+
+ private:
+  template <class T>
+  std::unique_ptr<Solver<D>> create_as(const CartesianDomain<D>& domain, int depth) const {
+    return std::make_unique<SingleFieldSolver<T, D, HeatRow<T, D>>>(
+        domain, shape_, grid_.boundary, depth, [&](const Index<D>& stride) {
+          PerDim<T, D> c;
+          for (int j = 0; j < D; ++j) c[j] = static_cast<T>(c_[j]);
+          return HeatRow<T, D>(c, stride);
+        });
+  }
+
+  GridSettings<D> grid_;
+  double dt_;
+  StencilShape<D> shape_;
+  PerDim<double, D> c_{};
+};
+
+}  // namespace
+
+template <int D>
+std::unique_ptr<SolverModel<D>> make_heat_model(Config& config, const GridSettings<D>& grid) {
+  const double kappa = config.number("solver.kappa", {1.0, 0, 1e300, true, "length^2 / time", "diffusivity"});
+  double sum = 0;
+  for (int j = 0; j < D; ++j) sum = j == 0 ? 1 / (grid.spacing[j] * grid.spacing[j]) : sum + 1 / (grid.spacing[j] * grid.spacing[j]);
+  const double limit = 1 / (2 * kappa * sum);
+  double dt = 0;
+  if (config.has("solver.dt")) {
+    dt = config.number("solver.dt", {{}, 0, 1e300, true, "time", "length of a step"});
+    if (config.has("solver.cfl")) config.error("solver.cfl", "solver.dt and solver.cfl are both given: give one of them");
+    config.number("solver.cfl", {0.9, 0, 1e300, true, "", "step as a part of the stability limit, when dt is absent"});
+    config.drop_effective("solver.cfl");
+  } else {
+    const double cfl = config.number("solver.cfl", {0.9, 0, 1e300, true, "", "step as a part of the stability limit, when dt is absent"});
+    dt = cfl * limit;
+    config.node("solver.dt", {"solver.dt", "number", "> 0", "cfl * limit", "time", "length of a step"});
+  }
+  if (!(dt <= limit) && !config.has_errors())
+    config.error(config.has("solver.dt") ? "solver.dt" : "solver.cfl",
+                 fmt::format("dt = {:.6g} is above the stability limit {:.17g} = 1/(2 kappa sum_j 1/h_j^2): use a smaller "
+                             "dt, or cfl <= 1", dt, limit));
+  return std::make_unique<HeatModel<D>>(grid, kappa, dt);
+}
+
+template std::unique_ptr<SolverModel<1>> make_heat_model<1>(Config&, const GridSettings<1>&);
+template std::unique_ptr<SolverModel<2>> make_heat_model<2>(Config&, const GridSettings<2>&);
+template std::unique_ptr<SolverModel<3>> make_heat_model<3>(Config&, const GridSettings<3>&);
+template std::unique_ptr<SolverModel<4>> make_heat_model<4>(Config&, const GridSettings<4>&);
+
+}  // namespace isohalo

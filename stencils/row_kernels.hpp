@@ -1,0 +1,132 @@
+#pragma once
+/// Row kernels: the update of one row of cells. `kernel(in, out, n)` writes out[0..n) from the old field, where `in` is
+/// the address of the row's first cell in it; `in` and `out` never overlap and share all strides.
+///
+/// Each cell is one expression, the same on every path, so that no loop order, vector width or thread changes its bits
+/// (all code is compiled without contraction).
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "datatypes/box.hpp"
+#include "framework/neighborhood/offsets.hpp"
+
+namespace isohalo {
+
+/// acc = w_0 u(i+o_0); acc = acc + w_1 u(i+o_1); ...; out = acc (model.md, kind = "stencil"). Any number of offsets.
+template <class T>
+class WeightedRow {
+ public:
+  template <int D>
+  static WeightedRow of(const Offsets<D>& offsets, const std::vector<double>& weights, const Index<D>& stride) {
+    WeightedRow r;
+    for (std::size_t k = 0; k < offsets.size(); ++k) {
+      std::int64_t at = 0;
+      for (int j = 0; j < D; ++j) at += offsets[k][j] * stride[j];
+      r.at_.push_back(at);
+      r.weight_.push_back(static_cast<T>(weights[k]));
+    }
+    return r;
+  }
+
+  void operator()(const T* in, T* out, std::int64_t n) const {
+    // Long rows in pieces that stay in the first-level cache while several groups of offsets pass over them.
+    const std::int64_t piece = at_.size() <= kGroup ? n : 1024;
+    for (std::int64_t x = 0; x < n; x += piece) {
+      const std::int64_t m = std::min(piece, n - x);
+      for (std::size_t k = 0; k < at_.size(); k += kGroup) group(in + x, out + x, m, k);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kGroup = 9;
+
+  void group(const T* in, T* out, std::int64_t n, std::size_t first) const {
+    const std::size_t terms = std::min(kGroup, at_.size() - first);
+    dispatch(std::make_index_sequence<kGroup>{}, terms, in, out, n, first);
+  }
+  template <std::size_t... N>
+  void dispatch(std::index_sequence<N...>, std::size_t terms, const T* in, T* out, std::int64_t n,
+                std::size_t first) const {
+    ((terms == N + 1 ? add_terms<N + 1>(in, out, n, first) : void()), ...);
+  }
+  template <std::size_t N>
+  void add_terms(const T* in, T* out, std::int64_t n, std::size_t first) const {
+    first == 0 ? add_terms<N, true>(in, out, n, first) : add_terms<N, false>(in, out, n, first);
+  }
+  template <std::size_t N, bool First>
+  void add_terms(const T* in, T* __restrict out, std::int64_t n, std::size_t first) const {
+    std::array<const T*, N> u;
+    std::array<T, N> w;
+    for (std::size_t k = 0; k < N; ++k) u[k] = in + at_[first + k], w[k] = weight_[first + k];
+    for (std::int64_t x = 0; x < n; ++x) {
+      T acc = First ? w[0] * u[0][x] : out[x] + w[0] * u[0][x];
+      for (std::size_t k = 1; k < N; ++k) acc = acc + w[k] * u[k][x];
+      out[x] = acc;
+    }
+  }
+
+  std::vector<std::int64_t> at_;
+  std::vector<T> weight_;
+};
+
+/// u_new = u + (t_0 + t_1 + ..), t_j = c_j ((u(i-e_j) - 2 u(i)) + u(i+e_j)) (model.md, kind = "heat").
+template <class T, int D>
+class HeatRow {
+ public:
+  HeatRow(const PerDim<T, D>& c, const Index<D>& stride) : c_(c), stride_(stride) {}
+
+  void operator()(const T* in, T* __restrict out, std::int64_t n) const {
+    const PerDim<T, D> c = c_;
+    const Index<D> s = stride_;
+    for (std::int64_t x = 0; x < n; ++x) {
+      const T u = in[x], twice = T(2) * u;
+      T a = c[0] * ((in[x - s[0]] - twice) + in[x + s[0]]);
+      for (int j = 1; j < D; ++j) a = a + c[j] * ((in[x - s[j]] - twice) + in[x + s[j]]);
+      out[x] = u + a;
+    }
+  }
+
+ private:
+  PerDim<T, D> c_;
+  Index<D> stride_;
+};
+
+/// The cell at hand and its neighbors in the old field: u() is the cell, u(0, -1) the one before it in dimension 1.
+template <class T, int D>
+class CellView {
+ public:
+  CellView(const T* at, const Index<D>& stride) : at_(at), stride_(stride) {}
+  T operator()() const { return *at_; }
+  template <class... I>
+  T operator()(I... offset) const {
+    static_assert(sizeof...(I) == static_cast<std::size_t>(D), "one offset per dimension");
+    const Index<D> o{static_cast<std::int64_t>(offset)...};
+    std::int64_t k = 0;
+    for (int j = 0; j < D; ++j) k += o[j] * stride_[j];
+    return at_[k];
+  }
+
+ private:
+  const T* at_;
+  const Index<D>& stride_;
+};
+
+/// Makes a row kernel of a user's functor T f(CellView<T, D> u).
+template <class T, int D, class F>
+class CellRow {
+ public:
+  CellRow(F f, const Index<D>& stride) : f_(std::move(f)), stride_(stride) {}
+  void operator()(const T* in, T* __restrict out, std::int64_t n) const {
+    const Index<D> stride = stride_;
+    for (std::int64_t x = 0; x < n; ++x) out[x] = f_(CellView<T, D>(in + x, stride));
+  }
+
+ private:
+  F f_;
+  Index<D> stride_;
+};
+
+}  // namespace isohalo

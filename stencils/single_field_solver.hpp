@@ -1,0 +1,36 @@
+#pragma once
+/// A solver with one field `u` that a row kernel advances.
+
+#include <memory>
+
+#include "framework/run/solver.hpp"
+#include "stencils/deep_stepper.hpp"
+
+namespace isohalo {
+
+template <class T, int D, class Row>
+class SingleFieldSolver : public Solver<D> {
+ public:
+  template <class MakeRow>
+  SingleFieldSolver(const CartesianDomain<D>& domain, const StencilShape<D>& shape, const BoundaryRules<D>& rules,
+                    int depth, MakeRow&& make_row)
+      : stepper_("u", domain, shape, rules, depth, make_row) {}
+
+  std::vector<FieldHandle<D>> fields() override { return {{"u", "1", "state", stepper_.field()}}; }
+  void fields_changed() override { stepper_.invalidate_ghosts(); }
+  double advance(std::int64_t steps, bool change) override { return stepper_.advance(steps, change); }
+  Index<D> tile() const override { return stepper_.tile(); }
+
+ private:
+  DeepStepper<T, D, Row> stepper_;
+};
+
+/// Bytes of the two fields such a solver holds.
+template <int D>
+double two_field_memory(const GridSettings<D>& grid, const StencilShape<D>& shape, const Index<D>& extents, int depth) {
+  const auto ghosts = shape.ghost_widths(depth, surroundings_of(grid.boundary, box_of_shape<D>(grid.shape)));
+  return 2 * (grid.type == ElementType::float32 ? Field<float, D>::bytes_needed(extents, ghosts[0], ghosts[1])
+                                                : Field<double, D>::bytes_needed(extents, ghosts[0], ghosts[1]));
+}
+
+}  // namespace isohalo

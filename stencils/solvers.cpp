@@ -1,0 +1,24 @@
+#include "stencils/solvers.hpp"
+
+namespace isohalo {
+
+namespace {
+
+template <int D>
+void add(SolverKinds& kinds) {
+  kinds.of<D>()["stencil"] = make_stencil_model<D>;
+  kinds.of<D>()["heat"] = make_heat_model<D>;
+}
+
+}  // namespace
+
+SolverKinds shipped_solvers() {
+  SolverKinds kinds;
+  add<1>(kinds);
+  add<2>(kinds);
+  add<3>(kinds);
+  add<4>(kinds);
+  return kinds;
+}
+
+}  // namespace isohalo

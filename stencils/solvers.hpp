@@ -1,0 +1,17 @@
+#pragma once
+/// The shipped solvers, by `solver.kind`. To add one: a model class like those in heat_solver.cpp, a line in solvers.cpp.
+
+#include "framework/run/solver.hpp"
+
+namespace isohalo {
+
+/// "stencil" and "heat", in 1 to 4 dimensions.
+SolverKinds shipped_solvers();
+
+/// The makers behind them. Each reads its keys of [solver]; model.md has their arithmetic.
+template <int D>
+std::unique_ptr<SolverModel<D>> make_stencil_model(Config& config, const GridSettings<D>& grid);
+template <int D>
+std::unique_ptr<SolverModel<D>> make_heat_model(Config& config, const GridSettings<D>& grid);
+
+}  // namespace isohalo

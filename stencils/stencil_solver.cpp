@@ -1,0 +1,106 @@
+/// kind = "stencil": any weighted list of offsets.
+
+#include <fmt/format.h>
+
+#include "stencils/row_kernels.hpp"
+#include "stencils/single_field_solver.hpp"
+#include "stencils/solvers.hpp"
+
+namespace isohalo {
+
+namespace {
+
+template <int D>
+class StencilModel : public SolverModel<D> {
+ public:
+  StencilModel(const GridSettings<D>& grid, Offsets<D> offsets, std::vector<double> weights, double dt)
+      : grid_(grid),
+        offsets_(std::move(offsets)),
+        weights_(std::move(weights)),
+        dt_(dt),
+        shape_(StencilShape<D>::of(offsets_)) {}
+
+  std::vector<std::string> field_names() const override { return {"u"}; }
+  StencilShape<D> shape() const override { return shape_; }
+  double dt() const override { return dt_; }
+  double memory(const Index<D>& extents, int depth) const override {
+    return two_field_memory(grid_, shape_, extents, depth);
+  }
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth) const override {
+    if (grid_.type == ElementType::float32) return create_as<float>(domain, depth);
+    return create_as<double>(domain, depth);
+  }
+
+ private:
+  template <class T>
+  std::unique_ptr<Solver<D>> create_as(const CartesianDomain<D>& domain, int depth) const {
+    return std::make_unique<SingleFieldSolver<T, D, WeightedRow<T>>>(
+        domain, shape_, grid_.boundary, depth,
+        [&](const Index<D>& stride) { return WeightedRow<T>::template of<D>(offsets_, weights_, stride); });
+  }
+
+  GridSettings<D> grid_;
+  Offsets<D> offsets_;
+  std::vector<double> weights_;
+  double dt_;
+  StencilShape<D> shape_;
+};
+
+/// The list of offsets, each a list of D integers.
+template <int D>
+Offsets<D> read_offsets(Config& config) {
+  const std::string path = "solver.offsets";
+  const std::string expected = fmt::format("a list of offsets, each a list of {} integers (-1000 .. 1000)", D);
+  const Value* v = config.node(path, {path, "list of lists of integers", "-1000 .. 1000", "required", "cells",
+                                      "cells read, relative to the cell updated"});
+  Offsets<D> offsets;
+  const auto* list = v ? std::get_if<ValueList>(&v->data) : nullptr;
+  if (!v) {
+    config.error(path, fmt::format("required key {} is missing ({})", path, expected));
+  } else if (!list || list->empty()) {
+    config.error_at(*v, fmt::format("{} must be {}", path, expected));
+  } else {
+    for (const Value& item : *list) {
+      const auto* numbers = std::get_if<ValueList>(&item.data);
+      bool good = numbers && numbers->size() == D;
+      Index<D> o{};
+      for (int j = 0; good && j < D; ++j) {
+        const auto* x = std::get_if<std::int64_t>(&(*numbers)[static_cast<std::size_t>(j)].data);
+        good = x && *x >= -1000 && *x <= 1000;
+        if (good) o[j] = *x;
+      }
+      if (good)
+        offsets.push_back(o);
+      else
+        config.error_at(item, fmt::format("{} has an entry that is no list of {} integers in -1000 .. 1000", path, D));
+    }
+  }
+  std::string text = "[";
+  for (std::size_t k = 0; k < offsets.size(); ++k) {
+    text += k ? ", [" : "[";
+    for (int j = 0; j < D; ++j) text += (j ? ", " : "") + std::to_string(offsets[k][j]);
+    text += "]";
+  }
+  config.set_effective(path, text + "]");
+  return offsets;
+}
+
+}  // namespace
+
+template <int D>
+std::unique_ptr<SolverModel<D>> make_stencil_model(Config& config, const GridSettings<D>& grid) {
+  const Offsets<D> offsets = read_offsets<D>(config);
+  const auto weights = config.numbers("solver.weights", {0, {}, -1e300, 1e300, false, "", "one per offset, in their order"});
+  if (!offsets.empty() && offsets.size() != weights.size())
+    config.error("solver.weights", fmt::format("solver.weights has {} entries for {} offsets", weights.size(), offsets.size()));
+  const double dt = config.number("solver.dt", {1.0, 0, 1e300, false, "time", "time that a step stands for"});
+  if (config.has_errors()) return std::make_unique<StencilModel<D>>(grid, Offsets<D>{Index<D>{}}, std::vector<double>{1}, dt);
+  return std::make_unique<StencilModel<D>>(grid, offsets, weights, dt);
+}
+
+template std::unique_ptr<SolverModel<1>> make_stencil_model<1>(Config&, const GridSettings<1>&);
+template std::unique_ptr<SolverModel<2>> make_stencil_model<2>(Config&, const GridSettings<2>&);
+template std::unique_ptr<SolverModel<3>> make_stencil_model<3>(Config&, const GridSettings<3>&);
+template std::unique_ptr<SolverModel<4>> make_stencil_model<4>(Config&, const GridSettings<4>&);
+
+}  // namespace isohalo

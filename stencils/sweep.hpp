@@ -1,0 +1,94 @@
+#pragma once
+/// Sweeps: a row kernel over a region, as one Kokkos kernel on the host's execution space.
+///
+/// Rows are swept whole with a vectorised inner loop; a plain MDRange sweep runs at half the speed.
+
+#include <Kokkos_Core.hpp>
+#include <vector>
+
+#include "framework/halo/array_ref.hpp"
+#include "framework/reduce/tree_reducer.hpp"
+
+namespace isohalo {
+
+using SweepSpace = Kokkos::DefaultHostExecutionSpace;
+
+/// A region cut into pieces of work: whole rows, a few of the second fastest dimension at a time. Made once per region.
+template <int D>
+class SweepRegion {
+ public:
+  SweepRegion() = default;
+  explicit SweepRegion(const std::vector<Box<D>>& boxes) {
+    for (const auto& b : boxes) add(b);
+  }
+  const std::vector<Box<D>>& work() const { return work_; }
+  std::int64_t size() const { return static_cast<std::int64_t>(work_.size()); }
+
+ private:
+  static constexpr std::int64_t kRows = 16;
+
+  void add(const Box<D>& box) {
+    if (box.empty()) return;
+    if constexpr (D == 1) {
+      work_.push_back(box);
+    } else {
+      Box<D> starts = box;  // one cell per piece of work
+      starts.high[D - 1] = starts.low[D - 1] + 1;
+      starts.low[D - 2] = 0;
+      starts.high[D - 2] = (box.extent(D - 2) + kRows - 1) / kRows;
+      for_each_cell(starts, [&](const Index<D>& i) {
+        Box<D> piece = box;
+        for (int j = 0; j < D - 2; ++j) piece.low[j] = i[j], piece.high[j] = i[j] + 1;
+        piece.low[D - 2] = box.low[D - 2] + i[D - 2] * kRows;
+        piece.high[D - 2] = std::min(piece.low[D - 2] + kRows, box.high[D - 2]);
+        work_.push_back(piece);
+      });
+    }
+  }
+
+  std::vector<Box<D>> work_;
+};
+
+/// out = kernel(in) on the region. Both arrays have the same owned box and strides and hold all cells the kernel reads.
+/// Fences. Local.
+template <class T, int D, class Row>
+void sweep(const SweepRegion<D>& region, const ArrayRef<T, D>& in, const ArrayRef<T, D>& out, const Row& kernel) {
+  const Box<D>* work = region.work().data();
+  Kokkos::parallel_for("isohalo::sweep", Kokkos::RangePolicy<SweepSpace>(0, region.size()), [=, &kernel](const std::int64_t w) {
+    const Box<D> piece = work[w];
+    for_each_row(piece, [&](const Index<D>& i) { kernel(&in.at(i), &out.at(i), piece.extent(D - 1)); });
+  });
+  SweepSpace().fence();
+}
+
+/// The sum of squared changes of a step, over all cells of the grid.
+template <int D>
+using ChangeReducer = TreeReducer<double, D, Sum>;
+
+/// As `sweep` over the owned cells, and forms the tile values of ((new - old) as double)^2 on the way, while the rows are
+/// still in the first-level cache. `reducer.combine()` then gives the change sum. Fences. Local.
+template <class T, int D, class Row>
+void sweep_with_change(ChangeReducer<D>& reducer, std::vector<double>& scratch, const ArrayRef<T, D>& in,
+                       const ArrayRef<T, D>& out, const Row& kernel) {
+  const std::int64_t bands = reducer.bands();
+  const std::int64_t workers = std::min<std::int64_t>(bands, std::max(1, SweepSpace().concurrency()));
+  const std::int64_t each = reducer.scratch_size();
+  scratch.resize(static_cast<std::size_t>(workers * each));
+  double* const space = scratch.data();
+  Kokkos::parallel_for("isohalo::sweep_with_change", Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &reducer, &kernel](const std::int64_t w) {
+    const std::int64_t n = reducer.domain().owned().extent(D - 1);
+    for (std::int64_t b = bands * w / workers; b < bands * (w + 1) / workers; ++b)
+      reducer.run_band(b, space + w * each, [&](const Index<D>& i) {
+        const T* const before = &in.at(i);
+        T* const after = &out.at(i);
+        kernel(before, after, n);
+        return [before, after](std::int64_t x) {
+          const double change = static_cast<double>(after[x]) - static_cast<double>(before[x]);
+          return change * change;
+        };
+      });
+  });
+  SweepSpace().fence();
+}
+
+}  // namespace isohalo
