@@ -51,17 +51,18 @@ template <class T, int D>
 void fill_outside(const ArrayRef<T, D>& u, const BoundaryRules<D>& rules, const Box<D>& global, const Box<D>& valid,
                   const Index<D>& layers_low, const Index<D>& layers_high) {
   Box<D> span = valid;
+  const Box<D> held = u.allocated();  // a deep halo may end at the grid's side: then nobody reads beyond
   for (int j = D - 1; j >= 0; --j) {
     if (rules.low[j].kind == Boundary::periodic) continue;
     Box<D> next = span;
     if (valid.low[j] == global.low[j]) {
-      const std::int64_t layers = std::min(layers_low[j], valid.extent(j));
+      const std::int64_t layers = std::min({layers_low[j], valid.extent(j), global.low[j] - held.low[j]});
       for (std::int64_t a = 1; a <= layers; ++a)
         detail::fill_layer(u, rules.low[j], j, global.low[j] - a, global.low[j] + a - 1, span);
       next.low[j] -= layers;
     }
     if (valid.high[j] == global.high[j]) {
-      const std::int64_t layers = std::min(layers_high[j], valid.extent(j));
+      const std::int64_t layers = std::min({layers_high[j], valid.extent(j), held.high[j] - global.high[j]});
       for (std::int64_t a = 1; a <= layers; ++a)
         detail::fill_layer(u, rules.high[j], j, global.high[j] + a - 1, global.high[j] - a, span);
       next.high[j] += layers;

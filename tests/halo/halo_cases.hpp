@@ -1,0 +1,72 @@
+#pragma once
+/// The needed ghost cells by brute force, and the shapes and grids that every halo test goes through.
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "framework/halo/halo_pieces.hpp"
+
+namespace isohalo::test {
+
+/// The cells outside `block` that `steps` steps read, in unwrapped indices, straight from the definition.
+template <int D>
+std::set<Index<D>> needed_by_definition(const Box<D>& block, const Offsets<D>& offsets, int steps,
+                                        const Surroundings<D>& around) {
+  std::set<Index<D>> cells;
+  for_each_cell(block, [&](const Index<D>& i) { cells.insert(i); });
+  for (int s = 0; s < steps; ++s) {
+    std::set<Index<D>> read = cells;
+    for (const auto& i : cells)
+      for (const auto& o : offsets) {
+        Index<D> x;
+        bool exists = true;
+        for (int j = 0; j < D; ++j) {
+          x[j] = i[j] + o[j];
+          const std::int64_t n = around.global.high[j];
+          if (around.periodic[j]) continue;
+          if (x[j] < 0) exists = exists && around.mirror_low[j], x[j] = -1 - x[j];
+          else if (x[j] >= n) exists = exists && around.mirror_high[j], x[j] = 2 * n - 1 - x[j];
+          exists = exists && x[j] >= 0 && x[j] < n;
+        }
+        if (exists) read.insert(x);
+      }
+    cells = std::move(read);
+  }
+  for_each_cell(block, [&](const Index<D>& i) { cells.erase(i); });
+  return cells;
+}
+
+template <int D>
+struct NamedShape {
+  std::string name;
+  StencilShape<D> shape;
+};
+
+/// Moore, von Neumann, star and an asymmetric list that nothing recognises.
+template <int D>
+std::vector<NamedShape<D>> shapes() {
+  Offsets<D> odd;
+  Index<D> a{}, b{}, c{};
+  a[0] = -2;
+  b[D - 1] = 1;
+  c[0] = 1;
+  if (D > 1) c[1] = -1;
+  odd = {a, b, c};
+  return {{"moore 1", StencilShape<D>::moore(1)},
+          {"von Neumann 1", StencilShape<D>::von_neumann(1)},
+          {"von Neumann 2", StencilShape<D>::von_neumann(2)},
+          {"star 2", StencilShape<D>::star(2)},
+          {"asymmetric", StencilShape<D>::of(odd)}};
+}
+
+/// A short list for the costly cases.
+template <int D>
+std::vector<NamedShape<D>> few_shapes() {
+  auto all = shapes<D>();
+  all.erase(all.begin() + 1);  // von Neumann 2 stays
+  return all;
+}
+
+}  // namespace isohalo::test

@@ -1,0 +1,100 @@
+/// Offset lists, and relative ranks against MPI's own Cartesian communicator.
+
+#include <gtest/gtest.h>
+
+#include "datatypes/error.hpp"
+#include "framework/mpi/agreement.hpp"
+#include "framework/neighborhood/isomorphic.hpp"
+#include "tests/mpi_main.hpp"
+
+namespace isohalo {
+namespace {
+
+TEST(Offsets, CountsOfTheGenerators) {
+  EXPECT_EQ((moore<3>(1, Self::leave_out).size()), 26u);
+  EXPECT_EQ((moore<2>(3, Self::include).size()), 49u);
+  EXPECT_EQ((von_neumann<2>(2, Self::leave_out).size()), 12u);
+  EXPECT_EQ((von_neumann<3>(1, Self::include).size()), 7u);
+  EXPECT_EQ((star<4>(2, Self::leave_out).size()), 16u);
+  EXPECT_EQ((moore<2>(0, Self::leave_out).size()), 0u);
+  EXPECT_EQ((difference<2>(moore<2>(3, Self::leave_out), moore<2>(1, Self::include)).size()), 40u);
+  EXPECT_THROW((moore<2>(-1, Self::include)), UsageError);
+}
+
+TEST(Offsets, Orders) {
+  EXPECT_EQ((von_neumann<2>(1, Self::include)), (Offsets<2>{{-1, 0}, {0, -1}, {0, 0}, {0, 1}, {1, 0}}));
+  EXPECT_EQ((column_major<2>(von_neumann<2>(1, Self::include))), (Offsets<2>{{0, -1}, {-1, 0}, {0, 0}, {1, 0}, {0, 1}}));
+  const auto list = moore<2>(2, Self::include);
+  EXPECT_EQ((shuffled<2>(list, 5)), (shuffled<2>(list, 5)));
+  EXPECT_NE((shuffled<2>(list, 5)), (shuffled<2>(list, 6)));
+  auto sorted = shuffled<2>(list, 5);
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_EQ(sorted, list);
+}
+
+TEST(IsomorphicNeighborhood, AgreesWithMpiCart) {
+  for (int p0 = 1; p0 <= test::ranks(); ++p0) {
+    if (test::ranks() % p0) continue;
+    for (int periodic = 0; periodic < 4; ++periodic) {
+      const int dims[2] = {p0, test::ranks() / p0}, wrap[2] = {periodic & 1, periodic >> 1};
+      MPI_Comm cart = MPI_COMM_NULL;
+      MPI_Cart_create(MPI_COMM_WORLD, 2, dims, wrap, 0, &cart);
+      const Mesh mesh({dims[0], dims[1]}, {wrap[0] != 0, wrap[1] != 0});
+      int coords[2], out = 0, in = 0;
+      MPI_Cart_coords(cart, test::rank(), 2, coords);
+      std::vector<int> flat;
+      for (const auto& o : moore<2>(2, Self::include)) flat.push_back(static_cast<int>(o[0])), flat.push_back(static_cast<int>(o[1]));
+      const IsomorphicNeighborhood n(mesh, test::rank(), flat);
+      for (int i = 0; i < n.count(); ++i) {
+        for (int sign : {1, -1}) {
+          int at[2], expected = Mesh::no_rank;
+          bool inside = true;
+          for (std::size_t j = 0; j < 2; ++j) {
+            at[j] = coords[j] + sign * flat[static_cast<std::size_t>(i) * 2 + j];
+            inside = inside && (wrap[j] || (at[j] >= 0 && at[j] < dims[j]));
+          }
+          if (inside) MPI_Cart_rank(cart, at, &expected);
+          EXPECT_EQ((sign > 0 ? n.targets() : n.sources())[static_cast<std::size_t>(i)], expected);
+        }
+        out += n.targets()[static_cast<std::size_t>(i)] != Mesh::no_rank;
+        in += n.sources()[static_cast<std::size_t>(i)] != Mesh::no_rank;
+      }
+      EXPECT_EQ(n.outdegree(), out);
+      EXPECT_EQ(n.indegree(), in);
+      EXPECT_EQ(static_cast<int>(n.present_targets().size()), out);
+      MPI_Comm_free(&cart);
+    }
+  }
+}
+
+TEST(IsomorphicNeighborhood, NamesListsThatDifferBetweenRanks) {
+  const Communicator comm = Communicator::of(MPI_COMM_WORLD);
+  const Mesh mesh({test::ranks()}, {true});
+  const std::vector<int> mine{1, test::rank() == 0 ? 2 : 3};
+  const IsomorphicNeighborhood n(mesh, test::rank(), mine), same(mesh, test::rank(), std::vector<int>{1, -1});
+  EXPECT_NO_THROW(agree_same(comm, same.fingerprint(), "the list of offsets"));
+  if (test::ranks() > 1) {
+    EXPECT_THROW(agree_same(comm, n.fingerprint(), "the list of offsets"), UsageError);
+  }
+  EXPECT_THROW(IsomorphicNeighborhood(Mesh({1, 1}, {true, true}), 0, std::vector<int>{1, 2, 3}), UsageError);
+}
+
+TEST(Agreement, TheLowestFailingRankSpeaksForAll) {
+  const Communicator comm = Communicator::of(MPI_COMM_WORLD);
+  for (int culprit = 0; culprit < test::ranks(); ++culprit) {
+    try {
+      agreed(comm, [&] {
+        if (test::rank() >= culprit) throw RunError("trouble on " + std::to_string(test::rank()));
+      });
+      ADD_FAILURE() << "nobody threw";
+    } catch (const Error& e) {
+      const std::string prefix = culprit ? "rank " + std::to_string(culprit) + ": " : "";
+      EXPECT_EQ(std::string(e.what()), prefix + "trouble on " + std::to_string(culprit));
+      EXPECT_EQ(e.code(), ExitCode::failure);
+    }
+  }
+  EXPECT_NO_THROW(agreed(comm, [] {}));
+}
+
+}  // namespace
+}  // namespace isohalo

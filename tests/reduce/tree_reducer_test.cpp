@@ -1,0 +1,106 @@
+/// The reducer over MPI: every process grid and tolerance, values and operations that show any change of order.
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "framework/io/digest.hpp"
+#include "framework/reduce/tree_reducer.hpp"
+#include "tests/mpi_main.hpp"
+#include "tests/reduce/tree_by_definition.hpp"
+
+namespace isohalo {
+namespace {
+
+/// A user's struct: a sum, a maximum and an order-sensitive hash in one reduction.
+struct Triple {
+  double sum, most;
+  std::uint64_t hash;
+  bool operator==(const Triple&) const = default;
+};
+struct TripleOp {
+  Triple operator()(const Triple& a, const Triple& b) const {
+    return {a.sum + b.sum, Max()(a.most, b.most), mix64(a.hash * 3 + mix64(b.hash + 17))};
+  }
+};
+
+double hard_value(std::int64_t l) {  // cancellation over 30 orders of magnitude, both signs
+  const std::uint64_t z = mix64(static_cast<std::uint64_t>(l) * kGolden);
+  return std::ldexp(static_cast<double>(z >> 12) * 0x1p-52 - 0.5, static_cast<int>(z % 101) - 50);
+}
+
+template <int D>
+void check(const Index<D>& shape, const Index<D>& tile) {
+  const Box<D> global = box_of_shape<D>(shape);
+  std::vector<Triple> all;
+  for (std::int64_t l = 0; l < global.cells(); ++l) all.push_back({hard_value(l), hard_value(l), static_cast<std::uint64_t>(l)});
+  const Triple expected = test::reduce_by_definition<Triple, D>(shape, tile, all, TripleOp());
+  for (const auto& grid : all_process_grids<D>(shape, test::ranks()))
+    for (double tolerance : {0.0, 0.02, 0.4}) {
+      DomainOptions<D> o;
+      o.process_grid = grid;
+      o.alignment_tolerance = tolerance;
+      const CartesianDomain<D> domain(MPI_COMM_WORLD, shape, o);
+      TreeReducer<Triple, D, TripleOp> reducer(domain, {}, tile);
+      for (int again = 0; again < 2; ++again) {
+        const Triple got = reducer.reduce([&](const Index<D>& i) { return all[static_cast<std::size_t>(linear_index(global, i))]; });
+        EXPECT_EQ(got, expected) << shape_string<D>(shape) << " tolerance " << tolerance;
+      }
+    }
+}
+
+TEST(TreeReducer, AnyGridIn1D) { check<1>({1000}, {256}), check<1>({17}, {4}), check<1>({6}, {256}); }
+TEST(TreeReducer, AnyGridIn2D) { check<2>({61, 35}, {16, 16}), check<2>({7, 130}, {16, 16}), check<2>({6, 6}, {1, 1}); }
+TEST(TreeReducer, AnyGridIn3D) { check<3>({9, 11, 37}, {4, 4, 16}), check<3>({6, 1, 7}, {4, 4, 16}); }
+TEST(TreeReducer, AnyGridIn4D) { check<4>({5, 4, 6, 19}, {2, 2, 4, 16}); }
+
+TEST(TreeReducer, CheckValueOfTheDesign) {
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {61, 35});
+  TreeReducer<double, 2, Sum> sum(domain);
+  const double got = sum.reduce([&](const Index<2>& i) {
+    const auto l = static_cast<std::uint64_t>(linear_index(domain.global(), i));
+    return -1 + 2 * (static_cast<double>(mix64(42 + (l + 1) * kGolden) >> 11) * 0x1p-53);
+  });
+  EXPECT_EQ(got, 0x1.db4e67b8c54d4p+2);
+}
+
+TEST(TreeReducer, SignedZerosNanAndInfinity) {
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {20, 21});
+  TreeReducer<double, 2, Sum> sum(domain);
+  TreeReducer<double, 2, Min> least(domain);
+  TreeReducer<double, 2, Max> most(domain);
+  EXPECT_TRUE(std::signbit(sum.reduce([](const Index<2>&) { return -0.0; })));  // no positive zero is mixed in
+  const auto special = [&](double v) {
+    return [&domain, v](const Index<2>& i) { return i == Index<2>{19, 3} ? v : static_cast<double>(linear_index(domain.global(), i)); };
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(std::isnan(sum.reduce(special(nan))));
+  EXPECT_TRUE(std::isnan(least.reduce(special(nan))));
+  EXPECT_TRUE(std::isnan(most.reduce(special(nan))));
+  EXPECT_EQ(most.reduce(special(infinity)), infinity);
+  EXPECT_EQ(least.reduce(special(-infinity)), -infinity);
+  EXPECT_EQ(most.reduce(special(0)), 419.0);
+  EXPECT_EQ(least.reduce(special(-7)), -7.0);
+}
+
+TEST(TreeReducer, FusedBandsInAnyOrder) {
+  const CartesianDomain<3> domain(MPI_COMM_WORLD, {13, 10, 40});
+  TreeReducer<double, 3, Sum> reducer(domain);
+  const auto value = [&](const Index<3>& i) { return hard_value(linear_index(domain.global(), i)); };
+  const double expected = reducer.reduce(value);
+  std::vector<double> scratch(static_cast<std::size_t>(reducer.scratch_size()));
+  std::int64_t cells = 0;
+  for (std::int64_t b = reducer.bands() - 1; b >= 0; --b) {
+    cells += reducer.band_cells(b).cells();
+    reducer.run_band(b, scratch.data(), [&](const Index<3>& i) {
+      return [&value, i](std::int64_t x) { return value({i[0], i[1], i[2] + x}); };
+    });
+  }
+  EXPECT_EQ(cells, domain.owned().cells());
+  EXPECT_EQ(reducer.combine(), expected);
+}
+
+}  // namespace
+}  // namespace isohalo

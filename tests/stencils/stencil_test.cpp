@@ -1,0 +1,175 @@
+/// Row kernels, boundary rules and deep stepping against one plain loop over the whole grid.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "datatypes/error.hpp"
+#include "stencils/deep_stepper.hpp"
+#include "stencils/row_kernels.hpp"
+#include "tests/halo/halo_cases.hpp"
+#include "tests/mpi_main.hpp"
+#include "tests/reduce/tree_by_definition.hpp"
+
+namespace isohalo {
+namespace {
+
+/// The whole field on every rank, with model.md's recursive rule for cells outside.
+template <class T, int D>
+struct WholeField {
+  Box<D> global;
+  BoundaryRules<D> rules;
+  std::vector<T> v;
+
+  T read(Index<D> i, int j = 0) const {
+    for (; j < D; ++j) {
+      const std::int64_t n = global.high[j];
+      if (i[j] >= 0 && i[j] < n) continue;
+      const BoundaryRule& rule = i[j] < 0 ? rules.low[j] : rules.high[j];
+      if (rule.kind == Boundary::periodic) {
+        i[j] = ((i[j] % n) + n) % n;
+        continue;
+      }
+      if (rule.kind == Boundary::fixed) return static_cast<T>(rule.value);
+      i[j] = i[j] < 0 ? -1 - i[j] : 2 * n - 1 - i[j];
+      const T mirrored = read(i, j + 1);
+      return rule.kind == Boundary::neumann ? mirrored : T(2) * static_cast<T>(rule.value) - mirrored;
+    }
+    return v[static_cast<std::size_t>(linear_index(global, i))];
+  }
+};
+
+template <class T, int D>
+double plain_step(WholeField<T, D>& u, const Offsets<D>& offsets, const std::vector<double>& weights) {
+  WholeField<T, D> next = u;
+  std::vector<double> change;
+  for_each_cell(u.global, [&](const Index<D>& i) {
+    T acc{};
+    for (std::size_t k = 0; k < offsets.size(); ++k) {
+      Index<D> o = i;
+      for (int j = 0; j < D; ++j) o[j] += offsets[k][j];
+      const T term = static_cast<T>(weights[k]) * u.read(o);
+      acc = k == 0 ? term : acc + term;
+    }
+    const auto l = static_cast<std::size_t>(linear_index(u.global, i));
+    next.v[l] = acc;
+    const double d = static_cast<double>(acc) - static_cast<double>(u.v[l]);
+    change.push_back(d * d);
+  });
+  u = next;
+  Index<D> shape = u.global.high;
+  return test::reduce_by_definition<double, D>(shape, default_tile<D>(), change, Sum());
+}
+
+template <int D>
+BoundaryRules<D> random_rules(test::Random& random) {
+  BoundaryRules<D> r;
+  for (int j = 0; j < D; ++j) {
+    const bool periodic = random.in(0, 3) == 0;
+    for (auto* side : {&r.low[j], &r.high[j]}) {
+      side->kind = periodic ? Boundary::periodic : static_cast<Boundary>(random.in(1, 3));
+      side->value = random.real(-1, 1);
+    }
+  }
+  return r;
+}
+
+template <class T, int D>
+void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, const PerDim<int, D>& grid, std::uint64_t seed) {
+  test::Random random(seed);
+  const auto rules = random_rules<D>(random);
+  std::vector<double> weights;
+  for (std::size_t k = 0; k < offsets.size(); ++k) weights.push_back(random.real(-0.4, 0.6));
+  WholeField<T, D> whole{box_of_shape<D>(shape), rules, {}};
+  for (std::int64_t l = 0; l < whole.global.cells(); ++l) whole.v.push_back(static_cast<T>(random.real(-1, 1)));
+  DomainOptions<D> o;
+  o.periodic = rules.periodic();
+  o.process_grid = grid;
+  o.alignment_tolerance = seed % 2 ? 0.3 : 0.0;
+  const CartesianDomain<D> domain(MPI_COMM_WORLD, shape, o);
+  const auto stencil = StencilShape<D>::of(offsets);
+  if (deepest_adjacent(domain.decomposition(), stencil, depth, surroundings_of(rules, domain.global())) < depth) return;
+  DeepStepper<T, D, WeightedRow<T>> stepper("u", domain, stencil, rules, depth, [&](const Index<D>& stride) {
+    return WeightedRow<T>::template of<D>(offsets, weights, stride);
+  });
+  for_each_cell(domain.owned(), [&](const Index<D>& i) { stepper.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))]; });
+  for (int step = 1; step <= 5; ++step) {
+    const double expected = plain_step(whole, offsets, weights);
+    const double sum = stepper.advance(1, true);
+    ASSERT_EQ(std::memcmp(&sum, &expected, sizeof sum), 0) << "change sum of step " << step << ": " << sum << " against " << expected;
+    std::int64_t wrong = 0;
+    for_each_cell(domain.owned(), [&](const Index<D>& i) {
+      const T got = stepper.field().at(i), want = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
+      wrong += std::memcmp(&got, &want, sizeof got) != 0;
+    });
+    ASSERT_EQ(wrong, 0) << "step " << step << " depth " << depth << " seed " << seed;
+  }
+}
+
+template <int D>
+void check_all(const std::vector<Index<D>>& grids, int deepest) {
+  std::uint64_t seed = 100 * D;
+  for (const auto& shape : grids)
+    for (const auto& grid : all_process_grids<D>(shape, test::ranks()))
+      for (const auto& [name, stencil] : test::shapes<D>())
+        for (int depth = 1; depth <= deepest; ++depth) {
+          SCOPED_TRACE(name + " on " + shape_string<D>(shape));
+          ++seed;
+          seed % 3 ? check_stepper<double, D>(shape, stencil.offsets(), depth, grid, seed)
+                   : check_stepper<float, D>(shape, stencil.offsets(), depth, grid, seed);
+          if (testing::Test::HasFatalFailure()) return;
+        }
+}
+
+TEST(DeepStepper, EqualsSingleStepsOnOneGridIn1D) { check_all<1>({{29}, {7}}, 4); }
+TEST(DeepStepper, EqualsSingleStepsOnOneGridIn2D) { check_all<2>({{17, 20}, {6, 7}}, 4); }
+TEST(DeepStepper, EqualsSingleStepsOnOneGridIn3D) { check_all<3>({{9, 8, 19}}, 3); }
+TEST(DeepStepper, EqualsSingleStepsOnOneGridIn4D) { check_all<4>({{6, 4, 5, 6}}, 2); }
+
+TEST(WeightedRow, AnyNumberOfTermsInTheirOrder) {
+  test::Random random(3);
+  std::vector<double> u(4000), out(4000);
+  for (auto& x : u) x = random.real(-1, 1);
+  for (std::size_t terms = 1; terms <= 40; ++terms) {
+    Offsets<1> offsets;
+    std::vector<double> weights;
+    for (std::size_t k = 0; k < terms; ++k) offsets.push_back({random.in(-50, 50)}), weights.push_back(random.real(-1, 1));
+    const auto row = WeightedRow<double>::of<1>(offsets, weights, {1});
+    for (std::int64_t n : {1, 7, 1024, 3000}) {
+      row(u.data() + 500, out.data(), n);
+      for (std::int64_t x = 0; x < n; ++x) {
+        double acc = weights[0] * u[static_cast<std::size_t>(500 + x + offsets[0][0])];
+        for (std::size_t k = 1; k < terms; ++k) acc = acc + weights[k] * u[static_cast<std::size_t>(500 + x + offsets[k][0])];
+        ASSERT_EQ(out[static_cast<std::size_t>(x)], acc) << terms << " terms, cell " << x;
+      }
+    }
+  }
+}
+
+TEST(CellRow, AUsersFunctorGivesTheBitsOfTheShippedKernel) {
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {32, 33}, {.periodic = {true, true}});
+  const BoundaryRules<2> rules;
+  const auto average = [](const CellView<double, 2>& u) { return 0.25 * (((u(-1, 0) + u(0, -1)) + u(0, 1)) + u(1, 0)); };
+  using Row = CellRow<double, 2, decltype(average)>;
+  DeepStepper<double, 2, Row> mine("u", domain, StencilShape<2>::star(1), rules, 2, [&](const Index<2>& s) { return Row(average, s); });
+  HeatRow<double, 2> heat({0.2, 0.1}, {1, 1});
+  static_cast<void>(heat);
+  WholeField<double, 2> whole{domain.global(), rules, {}};
+  for (std::int64_t l = 0; l < whole.global.cells(); ++l) whole.v.push_back(static_cast<double>(l % 17));
+  for_each_cell(domain.owned(), [&](const Index<2>& i) { mine.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))]; });
+  mine.advance(1, false);
+  for_each_cell(domain.owned(), [&](const Index<2>& i) {
+    const double want = 0.25 * (((whole.read({i[0] - 1, i[1]}) + whole.read({i[0], i[1] - 1})) + whole.read({i[0], i[1] + 1})) + whole.read({i[0] + 1, i[1]}));
+    ASSERT_EQ(mine.field().at(i), want);
+  });
+}
+
+TEST(Boundary, RefusesStencilsBeyondTheGrid) {
+  BoundaryRules<1> rules;
+  rules.low[0].kind = rules.high[0].kind = Boundary::neumann;
+  EXPECT_THROW(check_reach(StencilShape<1>::star(3), rules, {2}), UsageError);
+  EXPECT_NO_THROW(check_reach(StencilShape<1>::star(3), rules, {3}));
+}
+
+}  // namespace
+}  // namespace isohalo
