@@ -3,13 +3,7 @@
 include(FetchContent)
 include(IsohaloKokkos)
 
-# --- MPI -------------------------------------------------------------------------------------------------------------
-find_program(ISOHALO_MPICXX_MPICH mpicxx.mpich)
-if(ISOHALO_MPICXX_MPICH AND NOT DEFINED MPI_EXECUTABLE_SUFFIX)
-  set(MPI_EXECUTABLE_SUFFIX .mpich)  # with Open MPI installed too, FindMPI would take that one
-endif()
-set(MPI_CXX_SKIP_MPICXX ON)
-find_package(MPI REQUIRED COMPONENTS C CXX)
+include(IsohaloMpi)
 
 # --- HDF5, parallel, of the same MPI ------------------------------------------------------------------------------------
 if(NOT DEFINED HDF5_ROOT AND NOT DEFINED HDF5_C_COMPILER_EXECUTABLE)

@@ -80,7 +80,8 @@ class HeatRow {
 
   void operator()(const T* in, T* __restrict out, std::int64_t n) const {
     const PerDim<T, D> c = c_;
-    const Index<D> s = stride_;
+    Index<D> s = stride_;
+    s[D - 1] = 1;  // rows are contiguous; said as a constant it saves registers
     for (std::int64_t x = 0; x < n; ++x) {
       const T u = in[x], twice = T(2) * u;
       T a = c[0] * ((in[x - s[0]] - twice) + in[x + s[0]]);

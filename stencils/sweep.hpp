@@ -76,9 +76,8 @@ void sweep_with_change(ChangeReducer<D>& reducer, std::vector<double>& scratch, 
   scratch.resize(static_cast<std::size_t>(workers * each));
   double* const space = scratch.data();
   Kokkos::parallel_for("isohalo::sweep_with_change", Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &reducer, &kernel](const std::int64_t w) {
-    const std::int64_t n = reducer.domain().owned().extent(D - 1);
     for (std::int64_t b = bands * w / workers; b < bands * (w + 1) / workers; ++b)
-      reducer.run_band(b, space + w * each, [&](const Index<D>& i) {
+      reducer.run_band(b, space + w * each, [&](const Index<D>& i, std::int64_t n) {
         const T* const before = &in.at(i);
         T* const after = &out.at(i);
         kernel(before, after, n);

@@ -5,30 +5,24 @@
 #include <string>
 
 #include "framework/halo/array_ref.hpp"
+#include "framework/halo/huge_pages.hpp"
 
 namespace isohalo {
 
-/// Owns host memory for `owned` and its ghost layers in a Kokkos view (Kokkos must be initialised), zeroed. Long rows
-/// begin on a cache line and are padded, so every row of owned cells is aligned alike. Move-only.
+/// Owns host memory for `owned` and its ghost layers in a Kokkos view (Kokkos must be initialised), zeroed. Move-only.
+/// Rows lie back to back: rows padded to whole cache lines, all aligned alike, made sweeps 5 to 15 % slower.
 /// For memory of your own see `adopt`, which needs no Field and no Kokkos.
 template <class T, int D>
 class Field {
  public:
   Field(const std::string& name, const Box<D>& owned, const Index<D>& ghost_low, const Index<D>& ghost_high) {
-    constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
-    auto to_lines = [](std::int64_t n) { return (n + line - 1) / line * line; };
     ref_.owned = owned;
     ref_.ghost_low = ghost_low;
     ref_.ghost_high = ghost_high;
-    const bool pad = owned.extent(D - 1) >= 8 * line;
-    const std::int64_t left = pad ? to_lines(ghost_low[D - 1]) : ghost_low[D - 1];
-    std::int64_t stride = left + owned.extent(D - 1) + ghost_high[D - 1];
-    if (pad) {
-      stride = to_lines(stride);
-      if (stride * static_cast<std::int64_t>(sizeof(T)) % 4096 == 0) stride += line;  // keep rows off one cache set
-    }
+    std::int64_t stride = ghost_low[D - 1] + owned.extent(D - 1) + ghost_high[D - 1];
+    if (D > 1 && stride * static_cast<std::int64_t>(sizeof(T)) % 4096 == 0) stride += 8;  // keep rows off one cache set
     ref_.stride[D - 1] = 1;
-    std::int64_t origin = left;
+    std::int64_t origin = ghost_low[D - 1];
     for (int j = D - 2; j >= 0; --j) {
       ref_.stride[j] = stride;
       origin += ghost_low[j] * stride;
@@ -36,11 +30,10 @@ class Field {
     }
     elements_ = stride;
     memory_ = Kokkos::View<T*, Kokkos::HostSpace>(Kokkos::view_alloc(name, Kokkos::WithoutInitializing),
-                                                  static_cast<std::size_t>(elements_ + line));
+                                                  static_cast<std::size_t>(elements_));
+    prefer_huge_pages(memory_.data(), memory_.size() * sizeof(T));  // before the first touch
     Kokkos::deep_copy(memory_, T{});
-    const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
-    const std::uintptr_t skip = (64 - address % 64) % 64 / sizeof(T);
-    ref_.data = memory_.data() + static_cast<std::int64_t>(skip) + origin;
+    ref_.data = memory_.data() + origin;
   }
   Field(Field&&) noexcept = default;
   Field& operator=(Field&&) noexcept = default;

@@ -66,23 +66,20 @@ class TreeReducer {
   const Index<D>& tile() const { return tiling_.tile(); }
   const CartesianDomain<D>& domain() const { return domain_; }
 
-  /// Bands of this rank: rows of tiles that share all but the fastest coordinate.
+  /// Bands of this rank: runs of neighboring tiles that share all but the fastest coordinate, about 512 cells long so
+  /// that their rows stay in the first-level cache.
   std::int64_t bands() const { return bands_; }
-  /// The cells of a band: all of the block's cells in the fastest dimension. Its rows are visited in index order.
+  /// The cells of a band in this block. Its rows are visited in index order.
   Box<D> band_cells(std::int64_t band) const {
-    Box<D> t = local_tiles_;
-    Box<D> outer = local_tiles_;
-    outer.high[D - 1] = outer.low[D - 1] + 1;
-    const Index<D> at = index_of_linear(outer, band);
-    for (int j = 0; j < D - 1; ++j) t.low[j] = at[j], t.high[j] = at[j] + 1;
+    const Box<D> t = band_tiles(band);
     return tiling_.cells_of(t).intersect(domain_.owned());
   }
   /// Scratch values that one caller of run_band needs.
-  std::int64_t scratch_size() const { return 2 * domain_.owned().extent(D - 1); }
+  std::int64_t scratch_size() const { return 2 * run_length_ * tiling_.tile()[D - 1]; }
 
-  /// Forms the tile values of one band. `row(i)` is called for each row in index order (i: its first cell); it returns
-  /// an object v with v(x) = the value of the row's x-th cell, x = 0 .. extent-1. Different bands may run at the same
-  /// time with different scratch. Local.
+  /// Forms the tile values of one band. `row(i, n)` is called for each row in index order (i: its first cell, n: its
+  /// cells); it returns an object v with v(x) = the value of the row's x-th cell, x = 0 .. n-1. Different bands may run at
+  /// the same time with different scratch. Local.
   template <class RowValues>
   void run_band(std::int64_t band, V* scratch, RowValues&& row) {
     const Box<D> cells = band_cells(band);
@@ -93,7 +90,7 @@ class TreeReducer {
     } else {
       bool first = true;
       for_each_row(cells, [&](const Index<D>& i) {
-        const auto value = row(i);
+        const auto value = row(i, n);
         if (first)
           for (std::int64_t x = 0; x < n; ++x) acc[x] = value(x);
         else
@@ -121,7 +118,7 @@ class TreeReducer {
   V reduce(Value&& value) {
     scratch_.resize(static_cast<std::size_t>(scratch_size()));
     for (std::int64_t b = 0; b < bands_; ++b)
-      run_band(b, scratch_.data(), [&](const Index<D>& i) {
+      run_band(b, scratch_.data(), [&](const Index<D>& i, std::int64_t) {
         return [&value, i](std::int64_t x) {
           Index<D> cell = i;
           cell[D - 1] += x;
@@ -140,9 +137,21 @@ class TreeReducer {
     std::size_t first = 0, last = 0;  // of cut_parts_, empty when last == 0
   };
 
+  Box<D> band_tiles(std::int64_t band) const {
+    const Index<D> run = index_of_linear(runs_, band);
+    Box<D> t;
+    for (int j = 0; j < D - 1; ++j) t.low[j] = run[j], t.high[j] = run[j] + 1;
+    t.low[D - 1] = local_tiles_.low[D - 1] + run[D - 1] * run_length_;
+    t.high[D - 1] = std::min(t.low[D - 1] + run_length_, local_tiles_.high[D - 1]);
+    return t;
+  }
+
   void compile() {
-    bands_ = 1;
-    for (int j = 0; j < D - 1; ++j) bands_ *= local_tiles_.extent(j);
+    run_length_ = std::max<std::int64_t>(1, 512 / tiling_.tile()[D - 1]);
+    runs_ = local_tiles_;  // one cell per band
+    runs_.low[D - 1] = 0;
+    runs_.high[D - 1] = (local_tiles_.extent(D - 1) + run_length_ - 1) / run_length_;
+    bands_ = runs_.cells();
     if (tiles_.cells() > std::numeric_limits<std::int32_t>::max())
       throw UsageError("a rank owns more than 2^31 reduction tiles: use more ranks");
     values_.resize(static_cast<std::size_t>(tiles_.empty() ? 0 : tiles_.cells()));
@@ -164,13 +173,11 @@ class TreeReducer {
     outgoing_.resize(static_cast<std::size_t>(exchange_.outgoing_cells));
     incoming_.resize(static_cast<std::size_t>(exchange_.incoming_cells));
     if (exchange_.local.empty()) return;
-    Box<D> outer = local_tiles_;
-    outer.high[D - 1] = outer.low[D - 1] + 1;
     std::vector<std::vector<std::size_t>> by_band(static_cast<std::size_t>(bands_));
     for (std::size_t p = 0; p < exchange_.local.size(); ++p) {
-      Index<D> t = exchange_.local[p].tile;
-      t[D - 1] = outer.low[D - 1];
-      by_band[static_cast<std::size_t>(linear_index(outer, t))].push_back(p);
+      Index<D> run = exchange_.local[p].tile;
+      run[D - 1] = (run[D - 1] - local_tiles_.low[D - 1]) / run_length_;
+      by_band[static_cast<std::size_t>(linear_index(runs_, run))].push_back(p);
     }
     cut_bands_.resize(by_band.size());
     for (std::size_t b = 0; b < by_band.size(); ++b) {
@@ -188,7 +195,7 @@ class TreeReducer {
     const CutRange range = cut_bands_[static_cast<std::size_t>(band)];
     bool first = true;
     for_each_row(cells, [&](const Index<D>& i) {
-      const auto value = row(i);
+      const auto value = row(i, n);
       for (std::int64_t x = 0; x < n; ++x) line[x] = value(x);
       for (std::int64_t x = 0; x < n; ++x) acc[x] = first ? line[x] : op_(acc[x], line[x]);
       first = false;
@@ -207,9 +214,9 @@ class TreeReducer {
   void fold_band(const Box<D>& cells, V* acc) {
     Index<D> t;
     for (int j = 0; j < D; ++j) t[j] = cells.low[j] / tiling_.tile()[j];
-    for (; t[D - 1] < local_tiles_.high[D - 1]; ++t[D - 1]) {
+    const std::int64_t width = tiling_.tile()[D - 1];
+    for (; t[D - 1] * width < cells.high[D - 1]; ++t[D - 1]) {
       if (!tiles_.contains(t)) continue;
-      const std::int64_t width = tiling_.tile()[D - 1];
       const std::int64_t low = std::max(t[D - 1] * width, cells.low[D - 1]);
       const std::int64_t high = std::min((t[D - 1] + 1) * width, cells.high[D - 1]);
       values_[static_cast<std::size_t>(linear_index(tiles_, t))] =
@@ -301,6 +308,8 @@ class TreeReducer {
   Box<D> tiles_;        // owned, in tile coordinates
   Box<D> local_tiles_;  // with a cell in this block
   int first_tag_;
+  std::int64_t run_length_ = 1;  // tiles in a band
+  Box<D> runs_;                  // tile coordinates, with runs instead of tiles in the fastest dimension
   std::int64_t bands_ = 1;
   std::vector<V> values_;  // of the owned tiles; row-major
   std::vector<V> nodes_;   // of the frontier tree

@@ -94,7 +94,7 @@ TEST(TreeReducer, FusedBandsInAnyOrder) {
   std::int64_t cells = 0;
   for (std::int64_t b = reducer.bands() - 1; b >= 0; --b) {
     cells += reducer.band_cells(b).cells();
-    reducer.run_band(b, scratch.data(), [&](const Index<3>& i) {
+    reducer.run_band(b, scratch.data(), [&](const Index<3>& i, std::int64_t) {
       return [&value, i](std::int64_t x) { return value({i[0], i[1], i[2] + x}); };
     });
   }
