@@ -60,11 +60,13 @@ class DeepStepper {
     for (int m = 0; m <= depth; ++m) {
       const auto boxes = shape.needed_boxes(domain.owned(), m, around);
       Level level;
-      level.bounds = boxes.front();
-      for (const auto& b : boxes)
-        for (int j = 0; j < D; ++j) {
-          level.bounds.low[j] = std::min(level.bounds.low[j], b.low[j]);
-          level.bounds.high[j] = std::max(level.bounds.high[j], b.high[j]);
+      // Not the bounding box of the needed cells: a stencil may read outside cells beside cells that it does not read.
+      const auto reach = shape.ghost_widths(m, around);
+      level.bounds = domain.owned().grown(reach[0], reach[1]);
+      for (int j = 0; j < D; ++j)
+        if (!around.periodic[j]) {
+          level.bounds.low[j] = std::max(level.bounds.low[j], around.global.low[j]);
+          level.bounds.high[j] = std::min(level.bounds.high[j], around.global.high[j]);
         }
       level.all = SweepRegion<D>(boxes);
       level.shell = SweepRegion<D>(without(boxes, domain.owned()));
@@ -91,7 +93,7 @@ class DeepStepper {
  private:
   /// What lies `m` steps around the block.
   struct Level {
-    Box<D> bounds;
+    Box<D> bounds;  // all cells inside the grid that m steps can reach
     SweepRegion<D> all, shell;
   };
 

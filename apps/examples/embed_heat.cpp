@@ -18,7 +18,7 @@ void simulate(MPI_Comm comm) {
   // The program's own arrays: C order, two ghost layers on every side.
   std::vector<double> now(adopted_size(mine, 2)), next(now.size());
   ArrayRef<double, 2> u = adopt(now.data(), mine, 2), v = adopt(next.data(), mine, 2);
-  for_each_cell(mine, [&](const Index<2>& i) { u.at(i) = std::sin(0.1 * i[0]) * (i[1] % 7); });
+  for_each_cell(mine, [&](const Index<2>& i) { u.at(i) = std::sin(0.1 * double(i[0])) * double(i[1] % 7); });
 
   HaloPlan<2> halo(domain, StencilShape<2>::von_neumann(1), 2);  // the ghosts that two steps of a 5-point stencil read
   TreeReducer<double, 2, Sum> sum(domain);

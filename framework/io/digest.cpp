@@ -11,13 +11,14 @@ namespace isohalo {
 
 namespace {
 
-/// An integer that orders like the number: -0 below +0.
-std::uint64_t order_key(double v) {
-  const auto bits = std::bit_cast<std::uint64_t>(v);
-  return bits >> 63 ? ~bits : bits | (std::uint64_t{1} << 63);
+/// A signed integer that orders like the number: -0 below +0. (Signed, because MPICH 4.0.2's MPI_MIN compares MPI_UINT64_T
+/// as signed numbers.)
+std::int64_t order_key(double v) {
+  const auto bits = std::bit_cast<std::int64_t>(v);
+  return bits < 0 ? bits ^ std::numeric_limits<std::int64_t>::max() : bits;
 }
-double from_order_key(std::uint64_t key) {
-  return std::bit_cast<double>(key >> 63 ? key & ~(std::uint64_t{1} << 63) : ~key);
+double from_order_key(std::int64_t key) {
+  return std::bit_cast<double>(key < 0 ? key ^ std::numeric_limits<std::int64_t>::max() : key);
 }
 
 std::uint64_t bits_of(double v) { return std::bit_cast<std::uint64_t>(v); }
@@ -27,8 +28,8 @@ std::uint64_t bits_of(std::uint8_t v) { return v; }
 /// Partial result of some rows; joins are exact, so their order does not matter.
 struct Partial {
   std::uint64_t digest = 0;
-  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t greatest = 0;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::int64_t greatest = std::numeric_limits<std::int64_t>::min();
   std::int64_t nans = 0;
   std::int64_t odd = std::numeric_limits<std::int64_t>::max();  // first index that is not finite
 
@@ -56,7 +57,7 @@ void row_statistics(const T* v, std::int64_t n, std::int64_t stride, std::uint64
       ++p.nans;
       continue;
     }
-    const std::uint64_t key = order_key(d);
+    const std::int64_t key = order_key(d);
     p.least = std::min(p.least, key);
     p.greatest = std::max(p.greatest, key);
   }
@@ -84,9 +85,9 @@ template <int D>
 FieldStatistics field_statistics(const CartesianDomain<D>& domain, const AnyArray<D>& array) {
   const Partial mine = std::visit([&](const auto& a) { return local_statistics(domain.global(), a); }, array);
   std::uint64_t sums[2] = {mine.digest, static_cast<std::uint64_t>(mine.nans)};
-  std::uint64_t least[3] = {mine.least, ~mine.greatest, static_cast<std::uint64_t>(mine.odd)};
+  std::int64_t least[3] = {mine.least, ~mine.greatest, mine.odd};
   domain.comm().allreduce(sums, 2, MPI_UINT64_T, MPI_SUM);
-  domain.comm().allreduce(least, 3, MPI_UINT64_T, MPI_MIN);
+  domain.comm().allreduce(least, 3, MPI_INT64_T, MPI_MIN);
   FieldStatistics s;
   s.digest = sums[0];
   s.nan_count = static_cast<std::int64_t>(sums[1]);
@@ -94,8 +95,7 @@ FieldStatistics field_statistics(const CartesianDomain<D>& domain, const AnyArra
   const double quiet_nan = std::bit_cast<double>(std::uint64_t{0x7ff8000000000000u});
   s.min = none ? quiet_nan : from_order_key(least[0]);
   s.max = none ? quiet_nan : from_order_key(~least[1]);
-  if (least[2] != static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-    s.first_not_finite = static_cast<std::int64_t>(least[2]);
+  if (least[2] != std::numeric_limits<std::int64_t>::max()) s.first_not_finite = least[2];
   return s;
 }
 

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Writes the decks of the same-bits test: the shipped ones and random ones, in 1 to 4 dimensions.
+
+usage: generate.py INPUTS_DIRECTORY OUTPUT_DIRECTORY
+
+OUTPUT_DIRECTORY/cases.txt then has a line per case: name, deck, "full" (every depth on every process grid) or "once",
+and overrides.
+"""
+import pathlib
+import random
+import sys
+
+SHAPES = {
+    1: [[97], [6], [300]],
+    2: [[17, 20], [6, 7], [61, 35], [33, 70]],
+    3: [[7, 8, 19], [9, 11, 37], [6, 6, 6]],
+    4: [[6, 4, 5, 7], [3, 4, 6, 18]],
+}
+
+
+def side(rng):
+    return rng.choice(['"neumann"', "{dirichlet = %r}" % rng.uniform(-1, 1), "{fixed = %r}" % rng.uniform(-1, 1)])
+
+
+def boundaries(rng, d):
+    low, high = [], []
+    for _ in range(d):
+        if rng.random() < 0.4:
+            low.append('"periodic"')
+            high.append('"periodic"')
+        else:
+            low.append(side(rng))
+            high.append(side(rng))
+    return ", ".join(low), ", ".join(high)
+
+
+def initial(rng, d, shape):
+    kind = rng.choice(["constant", "linear", "sine", "gaussian", "box", "checkerboard", "random", "random"])
+    lines = ['kind = "%s"' % kind]
+    numbers = lambda low, high: "[" + ", ".join(repr(rng.uniform(low, high)) for _ in range(d)) + "]"
+    if kind == "constant":
+        lines += ["value = %r" % rng.uniform(-2, 2)]
+    elif kind == "linear":
+        lines += ["value = %r" % rng.uniform(-2, 2), "gradient = " + numbers(-1, 1)]
+    elif kind == "sine":
+        lines += ["amplitude = 1.5", "modes = [" + ", ".join(str(rng.randint(1, 4)) for _ in range(d)) + "]"]
+    elif kind == "gaussian":
+        lines += ["amplitude = 2.0", "center = " + numbers(0.2, 0.8), "width = 0.23"]
+    elif kind == "box":
+        lines += ["low = " + numbers(0.0, 0.4), "high = " + numbers(0.5, 1.0), "inside = 1.25", "outside = -0.5"]
+    elif kind == "checkerboard":
+        lines += ["size = %d" % rng.randint(1, 3), "even = -1.0", "odd = 0.7"]
+    else:
+        lines += ["seed = %d" % rng.randint(-5, 10**12), "low = -1.0", "high = 1.5"]
+    return lines
+
+
+def solver(rng, d, shape):
+    if rng.random() < 0.35:
+        return ['kind = "heat"', "kappa = %r" % rng.uniform(0.1, 3), "cfl = %r" % rng.uniform(0.3, 1)]
+    reach = min(2, min(shape))
+    offsets = []
+    for _ in range(rng.randint(1, 11)):
+        offsets.append([rng.randint(-reach, reach) for _ in range(d)])
+    weights = [rng.uniform(-1, 1) / len(offsets) for _ in offsets]
+    return ['kind = "stencil"', "offsets = %r" % offsets, "weights = %r" % weights, "dt = 0.125"]
+
+
+def random_deck(seed, d):
+    rng = random.Random(seed)
+    shape = rng.choice(SHAPES[d])
+    low, high = boundaries(rng, d)
+    lines = ["[domain]", "shape = %r" % shape,
+             "length = [%s]" % ", ".join(repr(rng.uniform(0.5, 2)) for _ in range(d)),
+             "origin = [%s]" % ", ".join(repr(rng.uniform(-1, 1)) for _ in range(d)),
+             "boundary.low = [%s]" % low, "boundary.high = [%s]" % high,
+             'type = "%s"' % rng.choice(["float64", "float32"]), "[solver]"]
+    lines += solver(rng, d, shape) + ["[initial]"] + initial(rng, d, shape)
+    lines += ["[run]", "steps = 13", "residual_every = %d" % rng.choice([1, 4, 5]), "[output]", "checkpoint_every = 7"]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    inputs, out = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+    out.mkdir(parents=True, exist_ok=True)
+    cases = [
+        "heat2d %s full run.steps=60 output.checkpoint_every=30" % (inputs / "heat2d.toml"),
+        "custom9 %s full run.steps=60 output.checkpoint_every=30" % (inputs / "custom9.toml"),
+        "heat3d_small %s full domain.shape=[24,20,37] run.steps=12 output.checkpoint_every=6" % (inputs / "heat3d.toml"),
+        "heat3d %s alone run.steps=8 output.checkpoint_every=4" % (inputs / "heat3d.toml"),
+    ]
+    for d in range(1, 5):
+        for k in range(6 if d < 4 else 4):
+            name = "random_%dd_%d" % (d, k)
+            (out / (name + ".toml")).write_text(random_deck(1000 * d + k, d))
+            cases.append("%s %s once" % (name, (out / (name + ".toml")).resolve()))
+    (out / "cases.txt").write_text("\n".join(cases) + "\n")
+
+
+if __name__ == "__main__":
+    main()

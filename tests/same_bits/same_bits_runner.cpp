@@ -1,0 +1,219 @@
+/// Runs the decks of the same-bits test inside one launch and compares the files they leave, byte by byte.
+///
+///   same_bits_runner reference CASES DIRECTORY      one rank: leaves reference files and results
+///   same_bits_runner compare CASES DIRECTORY TAG    any ranks: every process grid, depth, tolerance, restart
+
+#include <fmt/format.h>
+#include <mpi.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <Kokkos_Core.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "datatypes/error.hpp"
+#include "framework/domain/decomposition.hpp"
+#include "framework/mpi/communicator.hpp"
+#include "framework/run/run.hpp"
+#include "stencils/solvers.hpp"
+
+namespace isohalo {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TestCase {
+  std::string name, deck, extent;
+  std::vector<std::string> overrides;
+};
+
+std::vector<TestCase> read_cases(const fs::path& file) {
+  std::vector<TestCase> cases;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    TestCase c;
+    words >> c.name >> c.deck >> c.extent;
+    for (std::string w; words >> w;) c.overrides.push_back(w);
+    cases.push_back(c);
+  }
+  if (cases.empty()) throw UsageError("no cases in " + file.string());
+  return cases;
+}
+
+std::string bytes_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw RunError("missing file " + file.string());
+  std::ostringstream all;
+  all << in.rdbuf();
+  return all.str();
+}
+
+std::string result_text(const RunResult& r) {
+  std::string text = fmt::format("step {} S {:a} residual {:a} at {}", r.step, r.change_sum, r.residual, r.residual_step);
+  for (const auto& [name, digest] : r.digests) text += fmt::format(" {}={}", name, digest);
+  return text + "\n";
+}
+
+std::int64_t changed_at(const fs::path& file) {
+  struct stat s {};
+  stat(file.c_str(), &s);
+  return static_cast<std::int64_t>(s.st_mtime);
+}
+
+/// The steps of the checkpoints in a directory, in order.
+std::vector<std::string> checkpoints(const fs::path& directory) {
+  std::vector<std::string> names;
+  for (const auto& e : fs::directory_iterator(directory))
+    if (e.path().extension() == ".h5" && !e.is_symlink()) names.push_back(e.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class Runner {
+ public:
+  Runner(fs::path directory, std::string tag)
+      : directory_(std::move(directory)), tag_(std::move(tag)), comm_(Communicator::of(MPI_COMM_WORLD)) {}
+
+  void reference(const TestCase& c) {
+    const fs::path out = directory_ / "reference" / c.name;
+    const RunResult r = run(c, out, {}, "");
+    std::ofstream(out / "result.txt") << result_text(r);
+  }
+
+  void compare(const TestCase& c) {
+    reference_ = directory_ / "reference" / c.name;
+    expected_ = bytes_of(reference_ / "result.txt");
+    if (c.extent == "alone") {
+      attempt(c, {}, "");
+    } else {
+      int turn = 0;
+      const char* const tolerances[] = {"0.0", "0.02", "0.35"};
+      for (const std::string& grid : process_grids(c)) {
+        const int first = c.extent == "full" ? 1 : turn % 4 + 1, last = c.extent == "full" ? 4 : first;
+        for (int depth = first; depth <= last; ++depth, ++turn)
+          attempt(c, {"parallel.process_grid=" + grid, fmt::format("parallel.halo_depth={}", depth),
+                      fmt::format("parallel.alignment_tolerance={}", tolerances[turn % 3])}, "");
+      }
+    }
+    restart_half_way(c);
+  }
+
+  int failures() const { return failures_; }
+  int runs() const { return runs_; }
+
+ private:
+  RunResult run(const TestCase& c, const fs::path& out, const std::vector<std::string>& more, const std::string& restart) {
+    RunRequest request;
+    request.deck = c.deck;
+    request.overrides = c.overrides;
+    request.overrides.insert(request.overrides.end(), more.begin(), more.end());
+    request.overrides.push_back("output.directory=" + out.string());
+    request.overrides.push_back("output.picture_every=0");
+    request.overwrite = true;
+    request.quiet = true;
+    request.restart = restart;
+    ++runs_;
+    return run_deck(MPI_COMM_WORLD, request, shipped_solvers());
+  }
+
+  /// Every process grid that the case's shape and this rank count allow.
+  std::vector<std::string> process_grids(const TestCase& c) const {
+    Config config(bytes_of(c.deck), c.deck, c.overrides);
+    const auto shape = config.integers("domain.shape", {});
+    std::vector<std::string> texts;
+    const auto collect = [&]<int D>() {
+      Index<D> n;
+      for (int j = 0; j < D; ++j) n[j] = shape[static_cast<std::size_t>(j)];
+      for (const auto& g : all_process_grids<D>(n, comm_.size())) {
+        std::string text = "[";
+        for (int j = 0; j < D; ++j) text += (j ? "," : "") + std::to_string(g[j]);
+        texts.push_back(text + "]");
+      }
+    };
+    switch (shape.size()) {
+      case 1: collect.operator()<1>(); break;
+      case 2: collect.operator()<2>(); break;
+      case 3: collect.operator()<3>(); break;
+      default: collect.operator()<4>();
+    }
+    return texts;
+  }
+
+  void attempt(const TestCase& c, std::vector<std::string> more, const std::string& restart) {
+    const fs::path out = directory_ / tag_ / fmt::format("{}_{}", c.name, runs_);
+    std::string what = c.name + (restart.empty() ? "" : " restarted");
+    for (const auto& m : more) what += " " + m;
+    try {
+      const RunResult r = run(c, out, more, restart);
+      if (comm_.rank() == 0) check(what, out, result_text(r));
+    } catch (const Error& e) {
+      // A depth that reaches beyond the adjacent rank is refused by name; the geometry tests cover it.
+      if (std::string(e.what()).find("needs") != std::string::npos && e.code() == ExitCode::usage) {
+        if (comm_.rank() == 0) ++refused_;
+        return;
+      }
+      fail(what + ": " + e.what());
+    }
+    if (comm_.rank() == 0) fs::remove_all(out);
+    comm_.barrier();
+  }
+
+  void check(const std::string& what, const fs::path& out, const std::string& result) {
+    if (result != expected_) fail(what + ": result " + result + "  expected " + expected_);
+    for (const auto& name : checkpoints(out)) {
+      if (bytes_of(out / name) != bytes_of(reference_ / name)) fail(what + ": " + name + " differs from the reference");
+      if (changed_at(out / name) <= changed_at(reference_ / name)) fail(what + ": written in the same second as the reference");
+    }
+  }
+
+  /// Continues the one-rank reference from its first checkpoint on these ranks.
+  void restart_half_way(const TestCase& c) {
+    attempt(c, {}, (reference_ / checkpoints(reference_).front()).string());
+  }
+
+  void fail(const std::string& text) {
+    if (comm_.rank() != 0) return;
+    fmt::print(stderr, "FAILED: {}\n", text);
+    ++failures_;
+  }
+
+  fs::path directory_, reference_;
+  std::string tag_, expected_;
+  Communicator comm_;
+  int failures_ = 0, runs_ = 0, refused_ = 0;
+};
+
+int run_all(int argc, char** argv) {
+  if (argc < 4) throw UsageError("usage: same_bits_runner reference|compare CASES DIRECTORY [TAG]");
+  const std::string mode = argv[1];
+  Runner runner(argv[3], argc > 4 ? argv[4] : "");
+  for (const TestCase& c : read_cases(argv[2])) mode == "reference" ? runner.reference(c) : runner.compare(c);
+  if (mode == "reference") sleep(2);  // what follows is written in another second
+  const std::int64_t failures = Communicator::of(MPI_COMM_WORLD).max(runner.failures());
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) fmt::print("{} runs, {} failed\n", runner.runs(), failures);
+  return failures ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace isohalo
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int no_arguments = 0;
+  Kokkos::initialize(no_arguments, nullptr);
+  int code = 2;
+  try {
+    code = isohalo::run_all(argc, argv);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "FAILED: {}\n", e.what());
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  Kokkos::finalize();
+  MPI_Finalize();
+  return code;
+}
