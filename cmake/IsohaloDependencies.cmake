@@ -29,7 +29,7 @@ if(NOT ISOHALO_FETCH_KOKKOS)
   endif()
 endif()
 if(ISOHALO_FETCH_KOKKOS OR NOT Kokkos_FOUND)
-  set(isohalo_flags "${CMAKE_CXX_FLAGS}")
+  
   FetchContent_Declare(Kokkos
     GIT_REPOSITORY https://github.com/kokkos/kokkos.git
     GIT_TAG 4.6.01

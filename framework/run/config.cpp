@@ -47,7 +47,7 @@ void Config::error(const std::string& path, const std::string& text) {
 }
 
 void Config::type_error(const std::string& path, const Value& v, const std::string& expected) {
-  error_at(v, fmt::format("{} is a {}, expected {}", path, v.type_name(), expected));
+  error_at(v, fmt::format("{} is {} {}, expected {}", path, v.type_name()[0] == 'i' ? "an" : "a", v.type_name(), expected));
 }
 
 void Config::missing(const std::string& path, const std::string& help) {

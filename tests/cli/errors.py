@@ -1,0 +1,223 @@
+#!/usr/bin/python3
+"""Wrong input, as a user gives it: each case must end with the right exit code, one named error on standard error, the
+same on any number of ranks, in time, and leave earlier checkpoints as they were.
+
+usage: errors.py ISOHALO MPIEXEC WORK_DIRECTORY
+"""
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+
+ISOHALO, MPIEXEC, WORK = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
+DECK = """
+[domain]
+shape = [24, 20]
+[solver]
+kind = "heat"
+[initial]
+kind = "random"
+seed = 3
+[run]
+steps = 20
+[output]
+checkpoint_every = 10
+"""
+failures, runs = [], 0
+
+
+def run(ranks, *arguments, timeout=60):
+    command = [MPIEXEC, "-n", str(ranks), ISOHALO, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=WORK)
+
+
+def expect(what, code, texts, arguments, ranks=(1, 3)):
+    """Runs on each number of ranks; `texts` must all be in the error, which must be printed once."""
+    global runs
+    for n in ranks:
+        runs += 1
+        try:
+            r = run(n, *arguments)
+        except subprocess.TimeoutExpired:
+            failures.append("%s on %d ranks: hangs" % (what, n))
+            continue
+        problems = []
+        if r.returncode != code:
+            problems.append("exit code %d, expected %d" % (r.returncode, code))
+        for text in [texts] if isinstance(texts, str) else texts:
+            if text not in r.stderr:
+                problems.append("no %r in the error" % text)
+            elif r.stderr.count(text) != 1:
+                problems.append("%r is printed %d times" % (text, r.stderr.count(text)))
+        if code and r.stderr.count("isohalo: error:") != 1:
+            problems.append("%d error messages" % r.stderr.count("isohalo: error:"))
+        if "leaked" in r.stderr:
+            problems.append("leaked handles")
+        if problems:
+            failures.append("%s on %d ranks: %s\n%s" % (what, n, "; ".join(problems), r.stderr[-1500:]))
+
+
+def deck(name, text=DECK):
+    (WORK / name).write_text(text)
+    return name
+
+
+def fingerprint(directory):
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(directory.glob("step_*.h5"))}
+
+
+def main():
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir(parents=True)
+    good = deck("good.toml")
+
+    # --- the input -----------------------------------------------------------------------------------------------------
+    expect("missing deck", 2, "cannot read the input file nowhere.toml", ["run", "nowhere.toml"])
+    expect("syntax error", 2, "syntax.toml:3:1: ", ["run", deck("syntax.toml", "[domain]\nshape = [1,\n= 3")])
+    expect("unknown key", 2, ["unknown.toml:13:1: unknown key output.checkpoint_evry; did you mean output.checkpoint_every?"],
+           ["run", deck("unknown.toml", DECK.replace("[output]", "\n[output]").replace("checkpoint_every", "checkpoint_evry"))])
+    expect("unknown key on the command line", 2, "command line: run.step=5: unknown key run.step; did you mean run.steps?",
+           ["run", good, "run.step=5"])
+    expect("wrong type", 2, "run.steps is a string, expected an integer", ["run", good, "run.steps=many"])
+    expect("out of range", 2, "parallel.alignment_tolerance = 0.7 is out of range: 0 .. 0.5",
+           ["run", good, "parallel.alignment_tolerance=0.7"])
+    expect("several errors at once", 2, ["run.steps = -1 is out of range", "unknown key solver.kapa; did you mean solver.kappa?",
+                                         "domain.type = \"float16\" is not one of"],
+           ["run", good, "run.steps=-1", "solver.kapa=1", "domain.type=float16"])
+    expect("missing required key", 2, "required key run.steps is missing",
+           ["run", deck("missing.toml", DECK.replace("steps = 20", ""))])
+    expect("no such solver", 2, 'solver.kind = "heet" is not one of', ["run", good, "solver.kind=heet"])
+    expect("weights without offsets", 2, ["solver.weights has 2 entries for 1 offsets"],
+           ["run", deck("weights.toml", DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0]]\nweights = [1, 2]'))])
+    expect("offset of the wrong dimension", 2, "is no list of 2 integers",
+           ["run", deck("offsets.toml", DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0, 1]]\nweights = [1]'))])
+    expect("boundary on one side only", 2, "dimension 0 is periodic on one side only",
+           ["run", good, 'domain.boundary.low=["neumann", "periodic"]'])
+    expect("unstable dt", 2, "above the stability limit", ["run", good, "solver.dt=1.0"])
+    expect("unstable cfl", 2, "above the stability limit", ["run", good, "solver.cfl=1.01"])
+    expect("not a number", 2, "solver.kappa = nan is out of range", ["run", good, "solver.kappa=nan"])
+    expect("five dimensions", 2, "domain.shape has 5 dimensions; isohalo has 1 to 4", ["run", good, "domain.shape=[2,2,2,2,2]"])
+    expect("deep nesting", 2, "nested more than 32 deep", ["run", deck("deep.toml", "a = " + "[" * 40 + "]" * 40)])
+    expect("malformed override", 2, '"bogus" is no override', ["run", good, "bogus"])
+    expect("reach beyond the grid", 2, "reaches 3 cells beyond a side of dimension 0, which has only 2",
+           ["run", deck("reach.toml", DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[3, 0]]\nweights = [1.0]')
+                        .replace("shape = [24, 20]", 'shape = [2, 200]\nboundary.low=["neumann","periodic"]\nboundary.high=["neumann","periodic"]')),
+            "parallel.process_grid=auto"], ranks=(1, 3))
+
+    # --- sizes, ranks and grids ---------------------------------------------------------------------------------------
+    expect("more ranks than cells", 2, "7 ranks cannot each own a cell of a grid of 3 x 3 cells: run on 6 ranks",
+           ["run", good, "domain.shape=[3,3]"], ranks=(7,))
+    expect("process grid that does not multiply", 2, "process grid 2 x 2 does not multiply to the 3 ranks",
+           ["run", good, "parallel.process_grid=[2,2]"], ranks=(3,))
+    expect("depth beyond a neighbor", 2, ["halo depth 9 of a stencil that reaches 1 cells needs 9 cells of a neighbor", "use depth 8"],
+           ["run", good, "parallel.halo_depth=9", "parallel.process_grid=[3,1]"], ranks=(3,))
+    expect("too many cells to count", 2, "beyond the limit of 2^53 cells", ["run", good, "domain.shape=[1000000000,1000000000]"])
+    expect("too large for memory", 2, ["GiB per rank", "use a smaller domain.shape"], ["run", good, "domain.shape=[400000,400000]"])
+    expect("absurd depth", 2, "parallel.halo_depth = 100000 is out of range: 1 .. 1000", ["run", good, "parallel.halo_depth=100000"])
+
+    # --- initial fields from files ------------------------------------------------------------------------------------
+    with h5py.File(WORK / "field.h5", "w") as f:
+        f["right"] = np.arange(480, dtype=np.int32).reshape(24, 20)
+        f["wrong"] = np.zeros((20, 24))
+        f["words"] = np.array([[b"a"] * 20] * 24)
+        bad = np.zeros((24, 20))
+        bad[23, 19] = np.nan
+        f["nan"] = bad
+        f["huge"] = np.full((24, 20), 1e200)
+    from_file = DECK.replace('kind = "random"\nseed = 3', 'kind = "file"\nfile = "field.h5"\ndataset = "DATASET"')
+    for dataset, text in (("none", 'has no dataset "none"'), ("wrong", 'dataset "wrong" has shape 20 x 24, the grid is 24 x 20'),
+                          ("words", "holds neither real nor integer numbers"),
+                          ("nan", 'the initial field "u" is NaN or infinite at linear index 479')):
+        expect("dataset " + dataset, 2, text, ["run", deck("file.toml", from_file.replace("DATASET", dataset)), "--overwrite"])
+    expect("beyond float32", 2, "out of range of float32",
+           ["run", deck("file.toml", from_file.replace("DATASET", "huge")), "domain.type=float32", "--overwrite"])
+    expect("initial file missing", 2, "field.h5x: no such file", ["run", deck("file2.toml", from_file.replace("field.h5", "field.h5x"))])
+    expect("integers are converted", 0, [], ["run", deck("file.toml", from_file.replace("DATASET", "right")), "--overwrite"])
+
+    # --- directories ---------------------------------------------------------------------------------------------------
+    expect("a good run", 0, [], ["run", good], ranks=(3,))
+    kept = fingerprint(WORK / "out" / "good")
+    if sorted(kept) != ["step_00000010.h5", "step_00000020.h5"]:
+        failures.append("a good run left %r" % sorted(kept))
+    expect("occupied directory", 2, "already holds checkpoints", ["run", good])
+    (WORK / "afile").write_text("x")
+    expect("directory is a file", 2, "output.directory afile cannot be made", ["run", good, "output.directory=afile"])
+    expect("directory below a file", 2, "cannot be made", ["run", good, "output.directory=afile/below"])
+    expect("unwritable directory", 2, "output.directory /proc/isohalo cannot be made", ["run", good, "output.directory=/proc/isohalo"])
+    expect("directory that takes no files", 2, "output.directory /proc cannot be written to", ["run", good, "output.directory=/proc"])
+
+    # --- restarts -----------------------------------------------------------------------------------------------------
+    first = WORK / "out" / "good" / "step_00000010.h5"
+    data = first.read_bytes()
+    (WORK / "short.h5").write_bytes(data[:len(data) // 2])
+    expect("truncated restart file", 2, "short.h5 cannot be opened: it is truncated or damaged", ["run", good, "--restart", "short.h5"])
+    (WORK / "text.h5").write_text("not HDF5 at all")
+    expect("foreign restart file", 2, "text.h5 is no HDF5 file", ["run", good, "--restart", "text.h5"])
+    expect("HDF5 of somebody else", 2, "field.h5: it is no isohalo checkpoint", ["run", good, "--restart", "field.h5"])
+    expect("restart file missing", 2, "none.h5: no such file", ["run", good, "--restart", "none.h5"])
+    where = data.find(np.array(h5py.File(first)["fields/u"][0, :4]).tobytes())
+    flipped = bytearray(data)
+    flipped[where + 1000] ^= 4
+    (WORK / "flipped.h5").write_bytes(flipped)
+    expect("flipped bit in the data", 2, ["flipped.h5: field \"u\" has digest", "its data is damaged"], ["run", good, "--restart", "flipped.h5"])
+    for name, change, text in (("newer.h5", lambda f: f.attrs.modify("format_version", np.array([2, 0], dtype=np.int64)), "is newer than this program's 1.x"),
+                               ("incomplete.h5", lambda f: f.attrs.modify("complete", np.int64(0)), "it is incomplete"),
+                               ("lacking.h5", lambda f: f["time"].attrs.__delitem__("step"), 'attribute "step" is missing')):
+        shutil.copy(first, WORK / name)
+        with h5py.File(WORK / name, "r+") as f:
+            change(f)
+        expect("restart from " + name, 2, text, ["run", good, "--restart", name])
+    expect("other physics", 2, ["cannot restart from", "it was computed with other solver.kappa (1 in the file, 2 here)"],
+           ["run", good, "solver.kappa=2", "--restart", first])
+    expect("other grid", 2, "domain.shape ([24, 20] in the file, [24, 21] here)", ["run", good, "domain.shape=[24,21]", "--restart", first])
+    if fingerprint(WORK / "out" / "good") != kept:
+        failures.append("the checkpoints of the good run changed")
+    shutil.copytree(WORK / "out" / "good", WORK / "out" / "fall")
+    newest = WORK / "out" / "fall" / "step_00000020.h5"
+    newest.write_bytes(newest.read_bytes()[:3000])
+    expect("automatic restart falls back loudly", 0, "warning: skipping a checkpoint that cannot be used", ["run", good, "output.directory=out/fall", "--restart", "auto"], ranks=(3,))
+    if fingerprint(WORK / "out" / "fall") != kept:
+        failures.append("the run that fell back did not arrive at the same bits")
+    expect("automatic restart from nothing", 0, [], ["run", good, "output.directory=out/fresh", "--restart", "auto"], ranks=(2,))
+    if fingerprint(WORK / "out" / "fresh") != kept:
+        failures.append("an automatic restart from nothing did not give the plain run")
+
+    # --- running -------------------------------------------------------------------------------------------------------
+    explode = DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0], [0, 1]]\nweights = [1e30, 1e30]')
+    expect("infinity", 3, ['field "u" is NaN or infinite, found at step 20', "checkpoints of earlier steps are intact"],
+           ["run", deck("explode.toml", explode), "--overwrite", "run.residual_every=100"])
+    if sorted(fingerprint(WORK / "out" / "explode")) != ["step_00000010.h5"]:
+        failures.append("the run that exploded should have left its checkpoint of step 10")
+
+    # --- the command ---------------------------------------------------------------------------------------------------
+    expect("no subcommand", 2, "see isohalo --help", [])
+    expect("unknown option", 2, "see isohalo --help", ["run", good, "--fast"])
+    a, b = WORK / "out" / "good" / "step_00000010.h5", WORK / "out" / "good" / "step_00000020.h5"
+    expect("compare same", 0, [], ["compare", a, WORK / "out" / "fresh" / "step_00000010.h5"])
+    for n in (1, 3):
+        r = run(n, "compare", a, b)
+        if r.returncode != 1 or "cells differ, first at (0, 0):" not in r.stdout or not r.stdout.endswith("different\n"):
+            failures.append("compare of different files on %d ranks: %d %s" % (n, r.returncode, r.stdout))
+    expect("compare missing", 2, "none.h5: no such file", ["compare", a, "none.h5"])
+    expect("info", 0, [], ["info", a])
+    expect("info of a truncated file", 2, "short.h5 cannot be opened", ["info", "short.h5"])
+    expect("validate", 0, [], ["run", good, "--validate"])
+    expect("validate a bad deck", 2, "unknown key", ["run", good, "--validate", "a.b=1"])
+    env = dict(os.environ, OMPI_COMM_WORLD_SIZE="4")
+    r = subprocess.run([ISOHALO, "info", str(a)], capture_output=True, text=True, env=env, timeout=60)
+    if r.returncode != 2 or "started by another MPI's mpiexec" not in r.stderr:
+        failures.append("a foreign launcher is not refused: %d %s" % (r.returncode, r.stderr))
+
+    for f in failures:
+        print("FAILED:", f, file=sys.stderr)
+    print("%d launches, %d failed" % (runs, len(failures)))
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,300 @@
+#!/usr/bin/python3
+"""Recomputes the reference checkpoints of the same-bits test with NumPy, from the published definitions alone, and
+compares bit for bit: fields, change sums, residuals, digests, extremes.
+
+usage: numpy_check.py CASES_FILE REFERENCE_DIRECTORY
+"""
+import itertools
+import math
+import pathlib
+import struct
+import sys
+import tomllib
+
+import h5py
+import numpy as np
+
+M64 = (1 << 64) - 1
+GOLDEN = 0x9E3779B97F4A7C15
+TILES = {1: (256,), 2: (16, 16), 3: (4, 4, 16), 4: (2, 2, 4, 16)}
+
+
+def mix(z):
+    """The last three statements of SplitMix64, on an array of uint64 (wrapping)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def counters(shape):
+    """(L + 1) * golden for each cell, L the row-major linear index."""
+    n = int(np.prod(shape, dtype=np.int64))
+    return (np.arange(1, n + 1, dtype=np.uint64) * np.uint64(GOLDEN)).reshape(shape)
+
+
+def digest(field):
+    bits = np.ascontiguousarray(field).view({8: np.uint64, 4: np.uint32}[field.itemsize]).astype(np.uint64)
+    return "%016x" % (int(np.sum(mix(bits + counters(field.shape)), dtype=np.uint64)) & M64)
+
+
+def text_digest(data):
+    bits = np.frombuffer(data, dtype=np.uint8).astype(np.uint64)
+    return "%016x" % (int(np.sum(mix(bits + counters(bits.shape)), dtype=np.uint64)) & M64)
+
+
+# --- reduction tree -----------------------------------------------------------------------------------------------------
+
+def tile_values(v, tile):
+    """One value per tile: rows added in index order into lanes, lanes folded by halving strides."""
+    shape = v.shape
+    tiles = [-(-n // t) for n, t in zip(shape, tile)]
+    padded = np.zeros([c * t for c, t in zip(tiles, tile)])
+    padded[tuple(slice(0, n) for n in shape)] = v
+    exists = np.zeros(padded.shape, dtype=bool)
+    exists[tuple(slice(0, n) for n in shape)] = True
+    acc = None
+    for row in itertools.product(*[range(t) for t in tile[:-1]]):
+        at = tuple(slice(r, None, t) for r, t in zip(row, tile[:-1])) + (slice(None),)
+        if acc is None:
+            acc = padded[at].copy()
+        else:
+            acc = np.where(exists[at], acc + padded[at], acc)
+    lanes = acc.reshape(acc.shape[:-1] + (tiles[-1], tile[-1]))
+    first = (0,) * (len(shape) - 1)
+    there = exists[first].reshape(tiles[-1], tile[-1])
+    h = tile[-1] // 2
+    while h >= 1:
+        both = there[:, h:2 * h]
+        lanes = np.where(both, lanes[..., :h] + lanes[..., h:2 * h], lanes[..., :h])
+        there = there[:, :h]
+        h //= 2
+    return lanes[..., 0]
+
+
+def tree_sum(v, tile):
+    values = tile_values(v, tile)
+    shape = v.shape
+    sys.setrecursionlimit(10000)
+
+    def node(low, high):
+        best, longest = -1, 0
+        for j in range(len(shape)):
+            cells = min(high[j] * tile[j], shape[j]) - low[j] * tile[j]
+            if high[j] - low[j] > 1 and cells > longest:
+                best, longest = j, cells
+        if best < 0:
+            return float(values[low])
+        count = high[best] - low[best]
+        half = 1
+        while 2 * half < count:
+            half *= 2
+        cut = low[best] + half
+        left = high[:best] + (cut,) + high[best + 1:]
+        right = low[:best] + (cut,) + low[best + 1:]
+        return node(low, left) + node(right, high)
+
+    return node((0,) * len(shape), tuple(values.shape))
+
+
+# --- the model ----------------------------------------------------------------------------------------------------------
+
+class Deck:
+    def __init__(self, path, overrides):
+        data = tomllib.loads(pathlib.Path(path).read_text())
+        for o in overrides:
+            key, value = o.split("=", 1)
+            table = data
+            *parents, last = key.split(".")
+            for p in parents:
+                table = table.setdefault(p, {})
+            table[last] = tomllib.loads("v = " + value)["v"]
+        domain = data["domain"]
+        self.data = data
+        self.shape = tuple(domain["shape"])
+        self.d = len(self.shape)
+        self.length = [float(x) for x in domain.get("length", [1.0] * self.d)]
+        self.origin = [float(x) for x in domain.get("origin", [0.0] * self.d)]
+        self.h = [l / n for l, n in zip(self.length, self.shape)]
+        rules = domain.get("boundary", {})
+        self.low = rules.get("low", ["periodic"] * self.d)
+        self.high = rules.get("high", ["periodic"] * self.d)
+        self.type = {"float64": np.float64, "float32": np.float32}[domain.get("type", "float64")]
+
+    def centres(self, j):
+        return [self.origin[j] + (i + 0.5) * self.h[j] for i in range(self.shape[j])]
+
+
+def initial_field(deck):
+    spec, shape, d = deck.data["initial"], deck.shape, deck.d
+    along = lambda j, values: np.array(values, dtype=np.float64).reshape([-1 if k == j else 1 for k in range(d)])
+    kind = spec["kind"]
+    if kind == "constant":
+        v = np.full(shape, float(spec.get("value", 0.0)))
+    elif kind == "linear":
+        v = np.full(shape, float(spec.get("value", 0.0)))
+        for j in range(d):
+            v = v + along(j, [float(spec["gradient"][j]) * x for x in deck.centres(j)])
+    elif kind == "sine":
+        v = np.full(shape, float(spec.get("amplitude", 1.0)))
+        for j in range(d):
+            v = v * along(j, [math.sin(math.pi * spec["modes"][j] * (x - deck.origin[j]) / deck.length[j])
+                              for x in deck.centres(j)])
+    elif kind == "gaussian":
+        s = None
+        for j in range(d):
+            term = along(j, [(x - spec["center"][j]) * (x - spec["center"][j]) for x in deck.centres(j)])
+            s = np.broadcast_to(term, shape) if s is None else s + term
+        w = float(spec["width"])
+        e = [math.exp(-x) for x in (s / (2 * w * w)).ravel()]
+        v = float(spec.get("amplitude", 1.0)) * np.array(e).reshape(shape)
+    elif kind == "box":
+        inside = np.ones(shape, dtype=bool)
+        for j in range(d):
+            inside &= along(j, [spec["low"][j] <= x < spec["high"][j] for x in deck.centres(j)]).astype(bool)
+        v = np.where(inside, float(spec["inside"]), float(spec["outside"]))
+    elif kind == "checkerboard":
+        squares = sum(along(j, [i // spec["size"] for i in range(shape[j])]) for j in range(d))
+        v = np.where(squares % 2 == 0, float(spec["even"]), float(spec["odd"]))
+    else:
+        low, high = float(spec["low"]), float(spec["high"])
+        z = mix(np.uint64(spec["seed"] & M64) + counters(shape))
+        v = low + (high - low) * ((z >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+    return v.astype(deck.type)
+
+
+def outside(u, deck, reach):
+    """The field with `reach` outside cells on every side. A corner applies dimension 0's rule to what the others give, so
+    the last dimension is extended first and dimension 0 last."""
+    two = deck.type(2)
+    for j in range(deck.d - 1, -1, -1):
+        n, layers = u.shape[j], []
+        for x in range(-reach, n + reach):
+            rule = deck.low[j] if x < 0 else deck.high[j]
+            take = lambda i: np.take(u, [i], axis=j)
+            if 0 <= x < n:
+                continue
+            if rule == "periodic":
+                cell = take(x % n)
+            elif isinstance(rule, dict) and "fixed" in rule:
+                cell = np.full_like(take(0), deck.type(rule["fixed"]))
+            else:
+                mirrored = -1 - x if x < 0 else 2 * n - 1 - x
+                if not 0 <= mirrored < n:  # further than any stencil of the deck reads
+                    cell = np.zeros_like(take(0))
+                elif rule == "neumann":
+                    cell = take(mirrored)
+                else:
+                    cell = two * deck.type(rule["dirichlet"]) - take(mirrored)
+            layers.append(cell)
+        u = np.concatenate(layers[:reach] + [u] + layers[reach:], axis=j)
+    return u
+
+
+class Stepper:
+    def __init__(self, deck):
+        self.deck = deck
+        solver = deck.data["solver"]
+        self.kind = solver["kind"]
+        if self.kind == "stencil":
+            self.offsets = solver["offsets"]
+            self.weights = [deck.type(float(w)) for w in solver["weights"]]
+            self.reach = max(max(abs(x) for x in o) for o in self.offsets)
+            self.dt = float(solver.get("dt", 1.0))
+        else:
+            kappa, self.reach = float(solver.get("kappa", 1.0)), 1
+            total = 0.0
+            for j, h in enumerate(deck.h):
+                total = 1 / (h * h) if j == 0 else total + 1 / (h * h)
+            limit = 1 / (2 * kappa * total)
+            self.dt = float(solver["dt"]) if "dt" in solver else float(solver.get("cfl", 0.9)) * limit
+            self.c = [deck.type((kappa * self.dt) / (h * h)) for h in deck.h]
+
+    def step(self, u):
+        big, r = outside(u, self.deck, self.reach), self.reach
+
+        def at(offset):
+            return big[tuple(slice(r + o, r + o + n) for o, n in zip(offset, self.deck.shape))]
+
+        if self.kind == "stencil":
+            acc = self.weights[0] * at(self.offsets[0])
+            for w, o in zip(self.weights[1:], self.offsets[1:]):
+                acc = acc + w * at(o)
+            return acc
+        two, a = self.deck.type(2), None
+        for j in range(self.deck.d):
+            e = [1 if k == j else 0 for k in range(self.deck.d)]
+            t = self.c[j] * ((at([-x for x in e]) - two * u) + at(e))
+            a = t if a is None else a + t
+        return u + a
+
+
+# --- comparison -------------------------------------------------------------------------------------------------------
+
+def same_bits(a, b):
+    return struct.pack("<d", a) == struct.pack("<d", b)
+
+
+class Check:
+    def __init__(self):
+        self.done = self.failed = 0
+
+    def that(self, ok, what):
+        self.done += 1
+        if not ok:
+            self.failed += 1
+            print("FAILED:", what, file=sys.stderr)
+
+
+def check_file(check, name, path, deck, stepper, step, u, total):
+    with h5py.File(path) as f:
+        stored = f["fields/u"][...]
+        attributes, reduction = f["fields/u"].attrs, f["reduction"].attrs
+        what = "%s step %d: " % (name, step)
+        check.that(stored.dtype == u.dtype and stored.tobytes() == u.tobytes(), what + "field, %d of %d cells differ" % (
+            np.count_nonzero(stored.view(np.uint8).reshape(-1) != np.ascontiguousarray(u).view(np.uint8).reshape(-1)), u.size))
+        check.that(attributes["digest"].decode() == digest(u), what + "digest")
+        check.that(same_bits(attributes["min"], float(u.min())), what + "min")
+        check.that(same_bits(attributes["max"], float(u.max())), what + "max")
+        check.that(attributes["nan_count"] == 0, what + "NaN count")
+        check.that(same_bits(reduction["change_sum"], total), what + "change sum %r against %r" % (reduction["change_sum"], total))
+        check.that(same_bits(reduction["residual"], math.sqrt(total / u.size)), what + "residual")
+        check.that(reduction["residual_step"] == step, what + "residual step")
+        check.that(tuple(reduction["tile"]) == TILES[deck.d] and reduction["tree_version"] == 1, what + "tree")
+        check.that(f["time"].attrs["step"] == step and same_bits(f["time"].attrs["dt"], stepper.dt)
+                   and same_bits(f["time"].attrs["time"], step * stepper.dt), what + "time")
+        check.that(tuple(f["grid"].attrs["shape"]) == deck.shape and list(f["grid"].attrs["spacing"]) == deck.h, what + "grid")
+        check.that(f["config"].attrs["digest"].decode() == text_digest(f["config/text"][...].tobytes()), what + "config digest")
+        check.that(f.attrs["complete"] == 1 and f.attrs["format"] == b"isohalo", what + "root")
+
+
+def check_values_of_the_design(check):
+    for shape, expected in (((61, 35), 7.426660471382281), ((9, 11, 37), -0.2815756852348681), ((1000,), -20.450635429183016)):
+        z = mix(np.uint64(42) + counters(shape))
+        v = -1.0 + 2.0 * ((z >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+        check.that(tree_sum(v, TILES[len(shape)]) == expected, "check value of %r" % (shape,))
+
+
+def main():
+    cases, reference = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    np.seterr(over="ignore")
+    check = Check()
+    check_values_of_the_design(check)
+    for line in cases.read_text().splitlines():
+        name, path, _, *overrides = line.split()
+        deck = Deck(path, overrides)
+        stepper = Stepper(deck)
+        u = initial_field(deck)
+        steps, every = deck.data["run"]["steps"], deck.data["output"].get("checkpoint_every", 0)
+        for step in range(1, steps + 1):
+            new = stepper.step(u)
+            if step == steps or (every and step % every == 0):
+                change = new.astype(np.float64) - u.astype(np.float64)
+                total = tree_sum(change * change, TILES[deck.d])
+                check_file(check, name, reference / name / ("step_%08d.h5" % step), deck, stepper, step, new, total)
+            u = new
+    print("%d checks, %d failed" % (check.done, check.failed))
+    sys.exit(1 if check.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
