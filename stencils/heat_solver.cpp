@@ -69,6 +69,7 @@ std::unique_ptr<SolverModel<D>> make_heat_model(Config& config, const GridSettin
     config.error(config.has("solver.dt") ? "solver.dt" : "solver.cfl",
                  fmt::format("dt = {:.6g} is above the stability limit {:.17g} = 1/(2 kappa sum_j 1/h_j^2): use a smaller "
                              "dt, or cfl <= 1", dt, limit));
+  if (!(dt > 0) && !config.has_errors()) config.error("solver.kappa", "the stability limit of the time step is zero: use a smaller kappa or larger cells");
   return std::make_unique<HeatModel<D>>(grid, kappa, dt);
 }
 

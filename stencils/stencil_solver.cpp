@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/run/settings.hpp"
 #include "stencils/row_kernels.hpp"
 #include "stencils/single_field_solver.hpp"
 #include "stencils/solvers.hpp"
@@ -93,6 +94,7 @@ std::unique_ptr<SolverModel<D>> make_stencil_model(Config& config, const GridSet
   const auto weights = config.numbers("solver.weights", {0, {}, -1e300, 1e300, false, "", "one per offset, in their order"});
   if (!offsets.empty() && offsets.size() != weights.size())
     config.error("solver.weights", fmt::format("solver.weights has {} entries for {} offsets", weights.size(), offsets.size()));
+  for (double w : weights) check_in_type(config, "solver.weights", "a weight", w, grid.type);
   const double dt = config.number("solver.dt", {1.0, 0, 1e300, false, "time", "time that a step stands for"});
   if (config.has_errors()) return std::make_unique<StencilModel<D>>(grid, Offsets<D>{Index<D>{}}, std::vector<double>{1}, dt);
   return std::make_unique<StencilModel<D>>(grid, offsets, weights, dt);

@@ -19,6 +19,7 @@ ExitCode compare_command(MPI_Comm comm, const std::string& a, const std::string&
   const Communicator c = Communicator::of(comm);
   const Comparison result = compare_checkpoints(a, b, c);
   if (c.rank() == 0) {
+    for (const auto& line : result.warnings) fmt::print(stderr, "isohalo: warning: {}\n", line);
     for (const auto& line : result.metadata) fmt::print("{}\n", line);
     for (const auto& f : result.fields) {
       if (f.cells_different == 0)

@@ -1,5 +1,9 @@
 #include "framework/halo/halo_pieces.hpp"
 
+#include <string>
+
+#include "datatypes/error.hpp"
+
 namespace isohalo {
 
 namespace {
@@ -118,12 +122,30 @@ int deepest_adjacent(const Decomposition<D>& d, const StencilShape<D>& shape, in
   return static_cast<int>(deepest);
 }
 
+template <int D>
+void refuse_far_ghosts(const Decomposition<D>& blocks, const StencilShape<D>& shape, int steps,
+                       const Surroundings<D>& around) {
+  const auto one = shape.ghost_widths(1, around);
+  for (int j = 0; j < D; ++j) {
+    const std::int64_t reach = std::max(one[0][j], one[1][j]);
+    const std::int64_t smallest = blocks.smallest_extent(j);
+    if (blocks.blocks(j) == 1 || reach * steps <= smallest) continue;
+    const int fits = deepest_adjacent(blocks, shape, steps, around);
+    throw UsageError("halo depth " + std::to_string(steps) + " of a stencil that reaches " + std::to_string(reach) +
+                     " cells needs " + std::to_string(reach * steps) + " cells of a neighbor in dimension " +
+                     std::to_string(j) + ", but the smallest block there has " + std::to_string(smallest) +
+                     (fits > 0 ? ": use depth " + std::to_string(fits) + " or fewer ranks in that dimension"
+                               : ": use fewer ranks in that dimension"));
+  }
+}
+
 #define ISOHALO_INSTANTIATE(D)                                                                                      \
   template std::vector<HaloPiece<D>> halo_pieces<D>(const Decomposition<D>&, const PerDim<int, D>&,             \
                                                     const StencilShape<D>&, int, const Surroundings<D>&);           \
   template std::vector<PerDim<int, D>> possible_receivers<D>(                                                   \
       const Decomposition<D>&, const PerDim<int, D>&, const StencilShape<D>&, int, const Surroundings<D>&);     \
-  template int deepest_adjacent<D>(const Decomposition<D>&, const StencilShape<D>&, int, const Surroundings<D>&);
+  template int deepest_adjacent<D>(const Decomposition<D>&, const StencilShape<D>&, int, const Surroundings<D>&);   \
+  template void refuse_far_ghosts<D>(const Decomposition<D>&, const StencilShape<D>&, int, const Surroundings<D>&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)
 ISOHALO_INSTANTIATE(3)

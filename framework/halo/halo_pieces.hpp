@@ -37,4 +37,9 @@ template <int D>
 int deepest_adjacent(const Decomposition<D>& decomposition, const StencilShape<D>& shape, int limit,
                      const Surroundings<D>& around);
 
+/// Throws UsageError, naming the depth that fits, when `steps` steps need ghosts from beyond an adjacent block.
+template <int D>
+void refuse_far_ghosts(const Decomposition<D>& decomposition, const StencilShape<D>& shape, int steps,
+                       const Surroundings<D>& around);
+
 }  // namespace isohalo

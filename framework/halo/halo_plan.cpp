@@ -51,26 +51,9 @@ struct HaloPlan<D>::Impl {
     const auto widths = shape.ghost_widths(k, around);
     ghost_low = widths[0];
     ghost_high = widths[1];
-    if (!options.beyond_neighbors) refuse_far_ghosts(shape, around);
+    if (!options.beyond_neighbors) refuse_far_ghosts(d.decomposition(), shape, k, around);
     plan_messages(shape, around, options);
     requests.reserve((send.size() + receive.size()) * 4);
-  }
-
-  void refuse_far_ghosts(const StencilShape<D>& shape, const Surroundings<D>& around) const {
-    const auto& blocks = domain.decomposition();
-    const auto one = shape.ghost_widths(1, around);
-    for (int j = 0; j < D; ++j) {
-      const std::int64_t reach = std::max(one[0][j], one[1][j]);
-      const std::int64_t smallest = blocks.smallest_extent(j);
-      if (blocks.blocks(j) == 1 || reach * depth <= smallest) continue;
-      const int fits = deepest_adjacent(blocks, shape, depth, around);
-      throw UsageError(
-          "halo depth " + std::to_string(depth) + " of a stencil that reaches " + std::to_string(reach) +
-          " cells needs " + std::to_string(reach * depth) + " cells of a neighbor in dimension " + std::to_string(j) +
-          ", but the smallest block there has " + std::to_string(smallest) +
-          (fits > 0 ? ": use depth " + std::to_string(fits) + " or fewer ranks in that dimension"
-                    : ": use fewer ranks in that dimension"));
-    }
   }
 
   void plan_messages(const StencilShape<D>& shape, const Surroundings<D>& around, const HaloOptions<D>& options) {

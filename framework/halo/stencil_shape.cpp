@@ -21,6 +21,21 @@ StencilShape<D> StencilShape<D>::star(int radius) {
   return of(isohalo::star<D>(radius, Self::include));
 }
 
+namespace {
+
+/// Cells within Manhattan distance r in d dimensions, without making a list of them: sum over k of 2^k C(d,k) C(r,k),
+/// k counting the coordinates that are not zero.
+std::size_t ball_cells(std::size_t d, std::size_t r) {
+  std::size_t n = 0, term = 1;
+  for (std::size_t k = 0; k <= d && k <= r; ++k) {
+    n += term;
+    term = term * 2 * (d - k) * (r - k) / ((k + 1) * (k + 1));
+  }
+  return n;
+}
+
+}  // namespace
+
 template <int D>
 StencilShape<D> StencilShape<D>::of(const Offsets<D>& offsets) {
   StencilShape s;
@@ -41,7 +56,7 @@ StencilShape<D> StencilShape<D>::of(const Offsets<D>& offsets) {
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   const int r = s.radius_;
-  // Row-major generators are sorted already. A large list is custom only if its size says so first.
+  // The generators are sorted already; they run only when the number of offsets is right, so never for a few far ones.
   auto is = [&](std::size_t size, auto&& make) { return sorted.size() == size && sorted == make(r, Self::include); };
   std::size_t cube = 1;
   for (int j = 0; j < D; ++j) cube *= static_cast<std::size_t>(2 * r + 1);
@@ -49,7 +64,7 @@ StencilShape<D> StencilShape<D>::of(const Offsets<D>& offsets) {
     s.kind_ = Kind::star;
   else if (is(cube, isohalo::moore<D>))
     s.kind_ = Kind::moore;
-  else if (sorted.size() < cube && sorted == isohalo::von_neumann<D>(r, Self::include))
+  else if (is(ball_cells(static_cast<std::size_t>(D), static_cast<std::size_t>(r)), isohalo::von_neumann<D>))
     s.kind_ = Kind::von_neumann;
   return s;
 }

@@ -52,7 +52,7 @@ std::string read_config(hid_t file) {
   const H5Handle group = open_group(file, "config");
   const H5Handle set = h5_own(H5Dopen2(group.get(), "text", H5P_DEFAULT), "config text");
   const auto shape = shape_of(set);
-  if (shape.size() != 1 || shape[0] > (1 << 24)) throw UsageError("the config text has an impossible size");
+  if (shape.size() != 1 || shape[0] > (1 << 28)) throw UsageError("the config text has an impossible size");
   std::string text(static_cast<std::size_t>(shape[0]), '\0');
   h5_check(H5Dread(set.get(), H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "config text");
   if (bytes_digest(text.data(), text.size()) != parse_digest(read_text(group.get(), "digest")))
@@ -91,6 +91,8 @@ void read_groups(hid_t file, CheckpointMeta& m) {
   const auto d = static_cast<std::size_t>(read_integer(grid.get(), "dim"));
   if (d < 1 || d > 4 || m.shape.size() != d || m.origin.size() != d || m.spacing.size() != d || m.periodic.size() != d)
     throw UsageError("the grid's attributes disagree about the number of dimensions");
+  for (std::int64_t n : m.shape)
+    if (n < 1) throw UsageError("the grid has an extent of " + std::to_string(n));
   const H5Handle time = open_group(file, "time");
   m.step = read_integer(time.get(), "step");
   m.time = read_number(time.get(), "time");
@@ -125,7 +127,10 @@ StoredCheckpoint read_all_meta(const H5Handle& file) {
   std::vector<std::string> names;
   hsize_t at = 0;
   h5_check(H5Literate(group.get(), H5_INDEX_NAME, H5_ITER_INC, &at, append_name, &names), "list of fields");
-  for (const auto& n : names) c.fields.push_back(read_field_meta(group.get(), n));
+  for (const auto& n : names) {
+    c.fields.push_back(read_field_meta(group.get(), n));
+    if (c.fields.back().shape != c.meta.shape) throw UsageError("field \"" + n + "\" has another shape than the grid");
+  }
   return c;
 }
 

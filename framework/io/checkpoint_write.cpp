@@ -40,6 +40,8 @@ class TemporaryFile {
     file_ = h5_own(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()),
                    "cannot create " + path.string());
   }
+  /// To be called when other ranks failed to open the file: closing is collective, so it is left open.
+  void abandon() noexcept { file_.release(); }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile() {
@@ -57,7 +59,7 @@ class TemporaryFile {
   void finish() {
     const hid_t id = file_.get();
     h5_check(H5Fflush(id, H5F_SCOPE_GLOBAL), "flush of " + path_.string());
-    file_.close();
+    h5_check(H5Fclose(file_.release()), "close of " + path_.string());
   }
 
  private:
@@ -143,28 +145,36 @@ bool padded_space(const ArrayRef<T, D>& a, H5Handle& space, const T*& base) {
   return true;
 }
 
-/// Writes the owned cells collectively.
+/// What this rank puts into one collective write.
+struct Share {
+  H5Handle memory, transfer;
+  hid_t type = -1;
+  const void* data = nullptr;
+  std::vector<char> packed;
+};
+
+/// Everything that can fail on one rank alone, before the collective call.
 template <class T, int D>
-void write_data(const H5Handle& set, const H5Handle& file_space, const ArrayRef<T, D>& a) {
+void prepare_share(Share& share, const H5Handle& file_space, const ArrayRef<T, D>& a) {
   hsize_t start[D], count[D];
   for (int j = 0; j < D; ++j) {
     start[j] = static_cast<hsize_t>(a.owned.low[j]);
     count[j] = static_cast<hsize_t>(a.owned.extent(j));
   }
   h5_check(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start, nullptr, count, nullptr), "file selection");
-  H5Handle memory;
-  const T* data = nullptr;
-  std::vector<T> packed;
-  if (!padded_space(a, memory, data)) {
-    packed.reserve(static_cast<std::size_t>(a.owned.cells()));
-    for_each_cell(a.owned, [&](const Index<D>& i) { packed.push_back(a.at(i)); });
-    data = packed.data();
-    memory = h5_own(H5Screate_simple(D, count, nullptr), "memory space");
+  share.type = StoredType<T>::memory();
+  const T* base = nullptr;
+  if (padded_space(a, share.memory, base)) {
+    share.data = base;
+  } else {
+    share.packed.resize(static_cast<std::size_t>(a.owned.cells()) * sizeof(T));
+    T* out = reinterpret_cast<T*>(share.packed.data());
+    for_each_cell(a.owned, [&](const Index<D>& i) { *out++ = a.at(i); });
+    share.data = share.packed.data();
+    share.memory = h5_own(H5Screate_simple(D, count, nullptr), "memory space");
   }
-  const H5Handle transfer = property_list(H5P_DATASET_XFER, "transfer");
-  h5_check(H5Pset_dxpl_mpio(transfer.get(), H5FD_MPIO_COLLECTIVE), "collective transfer");
-  h5_check(H5Dwrite(set.get(), StoredType<T>::memory(), memory.get(), file_space.get(), transfer.get(), data),
-           "write of field data");
+  share.transfer = property_list(H5P_DATASET_XFER, "transfer");
+  h5_check(H5Pset_dxpl_mpio(share.transfer.get(), H5FD_MPIO_COLLECTIVE), "collective transfer");
 }
 
 template <int D>
@@ -181,7 +191,12 @@ void write_field(hid_t fields, const CartesianDomain<D>& domain, const FieldHand
         },
         f.array);
   });
-  agreed(domain.comm(), [&] { std::visit([&](const auto& a) { write_data(set, space, a); }, f.array); });
+  Share share;
+  agreed(domain.comm(), [&] { std::visit([&](const auto& a) { prepare_share(share, space, a); }, f.array); });
+  agreed(domain.comm(), [&] {
+    h5_check(H5Dwrite(set.get(), share.type, share.memory.get(), space.get(), share.transfer.get(), share.data),
+             "write of field data");
+  });
 }
 
 void write_statistics(hid_t fields, const std::string& name, const std::string& units, const std::string& role,
@@ -193,6 +208,33 @@ void write_statistics(hid_t fields, const std::string& name, const std::string& 
   write_attribute(set.get(), "min", s.min);
   write_attribute(set.get(), "max", s.max);
   write_attribute(set.get(), "nan_count", s.nan_count);
+}
+
+/// Refuses to begin a file that the disk has no room for.
+template <int D>
+void check_free_space(const fs::path& temporary, const CartesianDomain<D>& domain, const std::vector<FieldHandle<D>>& fields) {
+  double need = 1 << 16;
+  for (const auto& f : fields)
+    need += static_cast<double>(domain.global().cells()) *
+            std::visit([](const auto& a) { return static_cast<double>(sizeof(*a.data)); }, f.array);
+  std::error_code error;
+  const auto space = fs::space(temporary.has_parent_path() ? temporary.parent_path() : fs::path("."), error);
+  if (!error && need > static_cast<double>(space.available))
+    throw RunError("cannot write " + temporary.string() + ": it needs " + std::to_string(need / (1 << 20)) + " MiB, the disk has " +
+                   std::to_string(static_cast<double>(space.available) / (1 << 20)) + " MiB free (earlier checkpoints are kept)");
+}
+
+/// Flushes the complete temporary file to disk and gives it its name; removes it if that fails.
+void publish(const fs::path& temporary, const fs::path& file) {
+  try {
+    sync_path(temporary);
+    fs::rename(temporary, file);
+    sync_path(file.has_parent_path() ? file.parent_path() : fs::path("."));
+  } catch (const std::exception& e) {
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+    throw RunError("cannot write " + file.string() + " (earlier checkpoints are kept): " + e.what());
+  }
 }
 
 }  // namespace
@@ -208,7 +250,15 @@ std::vector<FieldStatistics> write_checkpoint(const fs::path& file, const Cartes
 
   std::unique_ptr<TemporaryFile> out;
   H5Handle group;
-  agreed(comm, [&] { out = std::make_unique<TemporaryFile>(temporary, comm); });
+  agreed(comm, [&] {
+    if (comm.rank() == 0) check_free_space(temporary, domain, fields);
+  });
+  try {
+    agreed(comm, [&] { out = std::make_unique<TemporaryFile>(temporary, comm); });
+  } catch (...) {
+    if (out) out->abandon();
+    throw;
+  }
   try {
     agreed(comm, [&] {
       write_small_groups(out->get(), meta);
@@ -226,13 +276,10 @@ std::vector<FieldStatistics> write_checkpoint(const fs::path& file, const Cartes
   } catch (const Error& e) {
     group.close();
     out.reset();
-    throw Error(e.code(), "cannot write " + file.string() + " (an earlier one is kept): " + e.what());
+    throw Error(e.code(), "cannot write " + file.string() + " (earlier checkpoints are kept): " + e.what());
   }
   agreed(comm, [&] {
-    if (comm.rank() != 0) return;
-    sync_path(temporary);
-    fs::rename(temporary, file);
-    sync_path(file.has_parent_path() ? file.parent_path() : fs::path("."));
+    if (comm.rank() == 0) publish(temporary, file);
   });
   return statistics;
 }

@@ -22,11 +22,12 @@ struct FieldDifference {
 
 struct Comparison {
   std::vector<std::string> metadata;  ///< what must match and does not, one line each
+  std::vector<std::string> warnings;  ///< stored digests that do not match their data; no part of the verdict
   std::vector<FieldDifference> fields;
   bool same() const;
 };
 
-/// Streams both files in bounded memory, each rank its share of the slowest dimension. Metadata that decides the numbers
+/// Streams both files in bounded memory, each rank its share of the cells. Metadata that decides the numbers
 /// (grid, boundary rules, time, step, reduction, configuration, field names, shapes, types) must match. The result is
 /// the same on all ranks. Collective. Throws UsageError, agreed, when a file cannot be compared.
 Comparison compare_checkpoints(const std::filesystem::path& a, const std::filesystem::path& b,

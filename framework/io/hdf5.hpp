@@ -26,6 +26,12 @@ class H5Handle {
   hid_t get() const { return id_; }
   explicit operator bool() const { return id_ >= 0; }
   void close() noexcept;
+  /// Gives the handle away without closing it.
+  hid_t release() noexcept {
+    const hid_t id = id_;
+    id_ = -1;
+    return id;
+  }
 
  private:
   hid_t id_ = -1;

@@ -275,6 +275,11 @@ std::string Config::nearest(const std::string& path) const {
 void Config::find_unknown(const Value& table, const std::string& prefix) {
   for (const auto& [key, child] : std::get<ValueTable>(table.data)) {
     const std::string path = prefix.empty() ? key : prefix + "." + key;
+    if (std::any_of(excused_.begin(), excused_.end(), [&](const auto& e) { return path.rfind(e, 0) == 0; })) continue;
+    if (key.find('.') != std::string::npos) {
+      error_at(child, fmt::format("unknown key \"{}\": a quoted name with a dot is one key; leave the quotes out", key));
+      continue;
+    }
     const bool exact = std::any_of(declared_.begin(), declared_.end(), [&](const auto& d) { return d.path == path; });
     if (exact) continue;
     const bool parent = std::any_of(declared_.begin(), declared_.end(),

@@ -71,7 +71,10 @@ class Config {
 
   void error(const std::string& path, const std::string& text);
   void error_at(const Value& value, const std::string& text);
+  /// Keys that begin with `prefix` are not called unknown: what they may be depends on a value that was wrong.
+  void excuse(const std::string& prefix) { excused_.push_back(prefix); }
   bool has_errors() const { return !errors_.empty(); }
+  std::size_t error_count() const { return errors_.size(); }
   /// Adds unknown keys to the errors and throws UsageError with all of them, in the order of the input, if there are any.
   void finish();
 
@@ -112,6 +115,7 @@ class Config {
   std::vector<KeyHelp> declared_;
   std::map<std::string, std::string> effective_;
   std::vector<Problem> errors_;
+  std::vector<std::string> excused_;
 };
 
 }  // namespace isohalo

@@ -30,8 +30,10 @@ InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& gri
   const auto list = [&](const char* k, double fallback, const char* help) {
     return config.numbers(key(k), {d, std::vector<double>(d, fallback), -kMost, kMost, false, "length", help});
   };
+  const std::size_t before = config.error_count();
   f.kind_ = config.text(key("kind"), {{}, {"constant", "linear", "sine", "gaussian", "box", "checkerboard", "random", "file"},
                                       "how the field begins"});
+  if (config.error_count() > before) config.excuse("initial.");  // with the right kind other keys would be known
   if (f.kind_ == "constant") {
     f.value_ = number("value", 0.0, "value of every cell");
   } else if (f.kind_ == "linear") {
@@ -64,8 +66,10 @@ InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& gri
     f.file_ = config.text(key("file"), {{}, {}, "HDF5 file, relative to the deck"});
     f.dataset_ = config.text(key("dataset"), {{}, {}, "path of the dataset in it"});
     if (f.file_.is_relative()) f.file_ = deck_directory / f.file_;
+    // Where the values come from is no physics; the file is named by its digest once it is read.
     config.drop_effective(key("file"));
     config.drop_effective(key("dataset"));
+    config.set_effective("origin_of." + f.prefix_, Config::canonical(f.file_.string() + ":" + f.dataset_));
   }
   if (given != f.prefix_) {  // one spelling in the canonical text
     std::vector<std::pair<std::string, std::string>> moved;

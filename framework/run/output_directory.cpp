@@ -68,10 +68,11 @@ void OutputDirectory::set_latest(std::int64_t step) const {
   if (error) throw RunError("cannot point " + link.string() + " at the new checkpoint: " + error.message());
 }
 
-void OutputDirectory::delete_beyond(std::int64_t keep) const {
+void OutputDirectory::delete_beyond(std::int64_t keep, std::int64_t newest) const {
   if (keep <= 0) return;
-  const auto all = steps();
-  for (std::size_t k = static_cast<std::size_t>(keep); k < all.size(); ++k) remove(all[k]);
+  std::int64_t kept = 0;
+  for (std::int64_t s : steps())
+    if (s <= newest && ++kept > keep) remove(s);
 }
 
 }  // namespace isohalo

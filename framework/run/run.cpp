@@ -26,7 +26,7 @@ std::string read_deck(const std::string& path, const Communicator& comm) {
     std::ostringstream all;
     all << in.rdbuf();
     text = all.str();
-    if (text.size() > (std::size_t{16} << 20)) throw UsageError(path + " is larger than 16 MiB: no input file");
+    if (text.size() > (std::size_t{4} << 20)) throw UsageError(path + " is larger than 4 MiB: no input file");
   });
   comm.broadcast(text, 0);
   return text;

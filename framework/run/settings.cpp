@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "datatypes/error.hpp"
 
@@ -21,7 +22,10 @@ int read_dimensions(Config& config) {
   const auto shape = config.integers("domain.shape", shape_key());
   if (shape.size() > 4)
     config.error("domain.shape", fmt::format("domain.shape has {} dimensions; isohalo has 1 to 4", shape.size()));
-  if (config.has_errors()) config.finish();
+  if (config.has_errors()) {
+    config.excuse("");
+    config.finish();
+  }
   return static_cast<int>(shape.size());
 }
 
@@ -88,6 +92,13 @@ PerDim<BoundaryRule, D> read_rules(Config& config, const std::string& path) {
 
 }  // namespace
 
+void check_in_type(Config& config, const std::string& path, const std::string& what, double value, ElementType type) {
+  const double most = type == ElementType::float32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
+  if (!(std::abs(value) <= most))
+    config.error(path, fmt::format("{}: {} = {:g} is out of range of {}", path, what, value,
+                                   type == ElementType::float32 ? "float32" : "float64"));
+}
+
 template <int D>
 GridSettings<D> read_grid(Config& config) {
   constexpr auto d = static_cast<std::size_t>(D);
@@ -120,6 +131,13 @@ GridSettings<D> read_grid(Config& config) {
     }
   const std::string type = config.text("domain.type", {"float64", {"float64", "float32"}, "type of the fields' values"});
   g.type = type == "float32" ? ElementType::float32 : ElementType::float64;
+  for (int j = 0; j < D; ++j) {
+    check_in_type(config, "domain.boundary.low", "twice a boundary value", 2 * g.boundary.low[j].value, g.type);
+    check_in_type(config, "domain.boundary.high", "twice a boundary value", 2 * g.boundary.high[j].value, g.type);
+    if (!(g.spacing[j] * g.spacing[j] > 0 && std::isfinite(1 / (g.spacing[j] * g.spacing[j]))))
+      config.error("domain.length", fmt::format("domain.length: a cell of {:g} in dimension {} is too small: the inverse of "
+                                                "its square is not finite", g.spacing[j], j));
+  }
   return g;
 }
 

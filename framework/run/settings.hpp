@@ -17,6 +17,9 @@ int read_dimensions(Config& config);
 template <int D>
 GridSettings<D> read_grid(Config& config);
 
+/// Records an error at `path` unless `value` is finite in the field's type.
+void check_in_type(Config& config, const std::string& path, const std::string& what, double value, ElementType type);
+
 /// `fixed` values and words of a side as canonical text: "neumann", {dirichlet = 1}.
 std::string canonical(const BoundaryRule& rule);
 

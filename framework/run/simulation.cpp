@@ -27,8 +27,9 @@ Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, C
   read_config(kinds);
   domain_.emplace(comm_.get(), grid_.shape,
                   DomainOptions<D>{grid_.boundary.periodic(), parallel_.process_grid, parallel_.alignment_tolerance, {}});
-  choose_depth();
+  depth_ = parallel_.halo_depth.value_or(1);
   check_memory();
+  check_depth();
   directory_.emplace(output_.directory);
   if (!request_.quiet && comm_.rank() == 0) report_plan();
 }
@@ -39,7 +40,9 @@ void Simulation<D>::read_config(const std::map<std::string, ModelMaker<D>>& kind
   parallel_ = read_parallel<D>(config_);
   std::vector<std::string> names;
   for (const auto& [name, make] : kinds) names.push_back(name);
+  const std::size_t before = config_.error_count();
   const std::string kind = config_.text("solver.kind", {{}, names, "the equation"});
+  if (config_.error_count() > before) config_.excuse("solver.");  // with the right kind other keys would be known
   model_ = kinds.at(kind)(config_, grid_);
   run_ = read_run(config_);
   const auto fields = model_->field_names();
@@ -51,18 +54,16 @@ void Simulation<D>::read_config(const std::map<std::string, ModelMaker<D>>& kind
 }
 
 template <int D>
-void Simulation<D>::choose_depth() {
+void Simulation<D>::check_depth() {
   const StencilShape<D> shape = model_->shape();
-  depth_ = parallel_.halo_depth.value_or(1);
-  // The plan is pure geometry and refuses what cannot be, before any memory is taken.
-  const HaloPlan<D> plan(*domain_, shape, depth_,
-                         {grid_.boundary.mirror_low(), grid_.boundary.mirror_high(), false, {}});
   for (int j = 0; j < D; ++j) {
     const std::int64_t reach = std::max(shape.reach_low()[j], shape.reach_high()[j]);
     if (!domain_->periodic(j) && reach > grid_.shape[j])
       throw UsageError(fmt::format("the stencil reaches {} cells beyond a side of dimension {}, which has only {} "
                                    "cells: use more cells or a periodic dimension", reach, j, grid_.shape[j]));
   }
+  refuse_far_ghosts(domain_->decomposition(), shape, depth_,
+                    {domain_->global(), domain_->periodic(), grid_.boundary.mirror_low(), grid_.boundary.mirror_high()});
 }
 
 template <int D>
@@ -104,7 +105,7 @@ RunResult Simulation<D>::run() {
       if (comm_.rank() == 0) directory_->remove_all_checkpoints();
     });
   agreed(comm_, [&] {
-    if (comm_.rank() == 0) cut_trail();
+    if (comm_.rank() == 0 && step_ < run_.steps) cut_trail();
   });
   step_loop();
   return finish();
@@ -141,7 +142,7 @@ void Simulation<D>::restart() {
   }
   std::vector<std::int64_t> steps;
   std::string listing;
-  if (comm_.rank() == 0)
+  if (comm_.rank() == 0)  // does not throw
     for (std::int64_t s : directory_->steps()) listing += std::to_string(s) + " ";
   comm_.broadcast(listing, 0);
   std::istringstream in(listing);
@@ -150,6 +151,8 @@ void Simulation<D>::restart() {
     StoredCheckpoint stored;
     try {
       stored = read_checkpoint_meta(directory_->checkpoint(s), comm_);
+    } catch (const MpiError&) {
+      throw;
     } catch (const Error& e) {
       warn_skipped(e);
       continue;
@@ -158,6 +161,8 @@ void Simulation<D>::restart() {
     try {
       restore(directory_->checkpoint(s));
       return;
+    } catch (const MpiError&) {
+      throw;
     } catch (const Error& e) {
       warn_skipped(e);
     }
@@ -227,20 +232,45 @@ std::int64_t Simulation<D>::next_event(std::int64_t last) const {
 template <int D>
 void Simulation<D>::step_loop() {
   progress_.emplace(comm_.rank() == 0 && !request_.quiet, step_, run_.steps, static_cast<double>(domain_->global().cells()));
-  bool stop = false;
+  bool stop = step_ > 0 && converged();  // a restart from the state in which the run stopped
   while (step_ < run_.steps && !stop) {
     const std::int64_t next = next_event(run_.steps);
-    const auto start = Clock::now();
-    const double sum = solver_->advance(next - step_, true);
-    stepping_s_ += std::chrono::duration<double>(Clock::now() - start).count();
-    step_ = next;
+    const double sum = advance_to(next);
     evaluate(step_, sum);
-    const bool tested = step_ == run_.steps || (run_.residual_every > 0 && step_ % run_.residual_every == 0);
-    if (tested) progress_->show(step_, static_cast<double>(step_) * model_->dt(), model_->dt(), residual_);
-    stop = (tested && run_.stop_residual > 0 && residual_ <= run_.stop_residual) || wants_to_stop();
-    outputs(stop || step_ == run_.steps);
+    progress_->show(step_, static_cast<double>(step_) * model_->dt(), model_->dt(), residual_);
+    const bool limit = over_time_ || wants_to_stop();
+    stop = converged() || limit;
+    outputs(stop || step_ == run_.steps, limit);
   }
   progress_->close();
+  if (step_ == first_step_ && step_ > 0 && output_.final_checkpoint) checkpoint();  // so that the directory has it
+}
+
+/// Steps on to `next`, in portions when there is a time limit to watch; ends earlier, after a step with a residual, when
+/// the limit has passed. Returns the change sum of the last step.
+template <int D>
+double Simulation<D>::advance_to(std::int64_t next) {
+  double sum = 0;
+  std::int64_t portion = run_.time_limit_s > 0 ? 1 : next - step_;
+  while (step_ < next) {
+    const auto start = Clock::now();
+    const std::int64_t n = over_time_ ? 1 : std::min(portion, next - step_);
+    const bool last = over_time_ || step_ + n == next;
+    sum = solver_->advance(n, last);
+    step_ += n;
+    const double spent = std::chrono::duration<double>(Clock::now() - start).count();
+    stepping_s_ += spent;
+    if (last) break;
+    over_time_ = wants_to_stop();
+    if (portion < 64) portion *= 2;  // the same on all ranks, so not by the time that a step takes
+  }
+  return sum;
+}
+
+template <int D>
+bool Simulation<D>::converged() const {
+  const bool tested = step_ == run_.steps || (run_.residual_every > 0 && step_ % run_.residual_every == 0);
+  return tested && run_.stop_residual > 0 && residual_ <= run_.stop_residual;
 }
 
 template <int D>
@@ -272,14 +302,14 @@ bool Simulation<D>::wants_to_stop() const {
 }
 
 template <int D>
-void Simulation<D>::outputs(bool last) {
+void Simulation<D>::outputs(bool last, bool limit) {
   const auto due = [&](std::int64_t every) { return every > 0 && step_ % every == 0; };
   if (due(output_.digest_every)) {
     std::vector<FieldStatistics> statistics;
     for (const auto& f : solver_->fields()) statistics.push_back(field_statistics(*domain_, f.array));
     append_trail(statistics);
   }
-  if (due(output_.checkpoint_every) || (last && output_.final_checkpoint)) checkpoint();
+  if (due(output_.checkpoint_every) || (last && output_.final_checkpoint) || limit) checkpoint();
   if (due(output_.picture_every)) picture();
 }
 
@@ -341,7 +371,7 @@ void Simulation<D>::checkpoint() {
       put(".xmf", xdmf_text(file.filename().string(), m, stored));
     }
     directory_->set_latest(step_);
-    directory_->delete_beyond(output_.keep);
+    directory_->delete_beyond(output_.keep, step_);
   });
 }
 
@@ -404,7 +434,9 @@ void Simulation<D>::cut_trail() const {
   for (std::string line; std::getline(in, line);)
     if (const std::int64_t s = trail_step(line); s >= 0 && s <= first_step_) kept += line + "\n";
   in.close();
-  std::ofstream(directory_->trail(), std::ios::trunc) << kept;
+  const fs::path fresh = directory_->trail().string() + ".tmp";
+  if (!(std::ofstream(fresh, std::ios::trunc) << kept << std::flush)) throw RunError("cannot write " + fresh.string());
+  fs::rename(fresh, directory_->trail());
 }
 
 template <int D>

@@ -27,7 +27,7 @@ class Simulation {
   using Clock = std::chrono::steady_clock;
 
   void read_config(const std::map<std::string, ModelMaker<D>>& kinds);
-  void choose_depth();
+  void check_depth();
   void check_memory() const;
   void report_plan() const;
 
@@ -39,11 +39,13 @@ class Simulation {
   void refuse_other_physics(const std::filesystem::path& file, const std::string& stored) const;
 
   void step_loop();
+  double advance_to(std::int64_t next);
+  bool converged() const;
   std::int64_t next_event(std::int64_t last) const;
   void evaluate(std::int64_t step, double sum);
   void check_finite(std::int64_t step);
   bool wants_to_stop() const;
-  void outputs(bool last);
+  void outputs(bool last, bool limit);
   void checkpoint();
   void picture();
   void append_trail(const std::vector<FieldStatistics>& statistics);
@@ -73,6 +75,7 @@ class Simulation {
   std::int64_t written_step_ = -1;
   Clock::time_point began_ = Clock::now();
   double stepping_s_ = 0;
+  bool over_time_ = false;
   std::optional<ProgressDisplay> progress_;
 };
 

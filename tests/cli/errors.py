@@ -36,8 +36,9 @@ def run(ranks, *arguments, timeout=60):
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=WORK)
 
 
-def expect(what, code, texts, arguments, ranks=(1, 3)):
-    """Runs on each number of ranks; `texts` must all be in the error, which must be printed once."""
+def expect(what, code, texts, arguments, ranks=(1, 3), lines=None):
+    """Runs on each number of ranks; `texts` must all be in the error, which must be printed once and, with `lines`, have
+    just so many lines."""
     global runs
     for n in ranks:
         runs += 1
@@ -56,6 +57,8 @@ def expect(what, code, texts, arguments, ranks=(1, 3)):
                 problems.append("%r is printed %d times" % (text, r.stderr.count(text)))
         if code and r.stderr.count("isohalo: error:") != 1:
             problems.append("%d error messages" % r.stderr.count("isohalo: error:"))
+        if lines is not None and len(r.stderr.strip().splitlines()) != lines:
+            problems.append("%d lines instead of %d" % (len(r.stderr.strip().splitlines()), lines))
         if "leaked" in r.stderr:
             problems.append("leaked handles")
         if problems:
@@ -88,10 +91,19 @@ def main():
            ["run", good, "parallel.alignment_tolerance=0.7"])
     expect("several errors at once", 2, ["run.steps = -1 is out of range", "unknown key solver.kapa; did you mean solver.kappa?",
                                          "domain.type = \"float16\" is not one of"],
-           ["run", good, "run.steps=-1", "solver.kapa=1", "domain.type=float16"])
+           ["run", good, "run.steps=-1", "solver.kapa=1", "domain.type=float16"], lines=3)
     expect("missing required key", 2, "required key run.steps is missing",
            ["run", deck("missing.toml", DECK.replace("steps = 20", ""))])
-    expect("no such solver", 2, 'solver.kind = "heet" is not one of', ["run", good, "solver.kind=heet"])
+    expect("no such solver", 2, 'solver.kind = "heet" is not one of', ["run", good, "solver.kind=heet", "solver.offsets=[[0,0]]"], lines=1)
+    expect("no such initial field", 2, 'initial.kind = "randm" is not one of', ["run", good, "initial.kind=randm"], lines=1)
+    expect("empty shape", 2, "domain.shape has an entry 0 out of range", ["run", good, "domain.shape=[0,5]"], lines=1)
+    expect("quoted name with a dot", 2, 'unknown key "run.residual_every"', ["run", deck("quoted.toml", '"run.residual_every" = 3\n' + DECK)], lines=1)
+    expect("value beyond float32", 2, "domain.boundary.low: twice a boundary value = 2e+300 is out of range of float32",
+           ["run", good, "domain.type=float32", 'domain.boundary.low=["periodic", {fixed = 1e300}]', 'domain.boundary.high=["periodic", "neumann"]'], lines=1)
+    expect("cells too small", 2, "domain.length: a cell of", ["run", good, "domain.length=[1e-200,1]"])
+    expect("far offset is quick to refuse or run", 2, "needs 1000 cells of a neighbor",
+           ["run", deck("far.toml", DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0, 0, 0], [1000, 0, 0, 0]]\nweights = [0.5, 0.5]')
+                        .replace("[24, 20]", "[24, 4, 4, 4]"))], ranks=(3,))
     expect("weights without offsets", 2, ["solver.weights has 2 entries for 1 offsets"],
            ["run", deck("weights.toml", DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0]]\nweights = [1, 2]'))])
     expect("offset of the wrong dimension", 2, "is no list of 2 integers",
@@ -118,6 +130,7 @@ def main():
            ["run", good, "parallel.halo_depth=9", "parallel.process_grid=[3,1]"], ranks=(3,))
     expect("too many cells to count", 2, "beyond the limit of 2^53 cells", ["run", good, "domain.shape=[1000000000,1000000000]"])
     expect("too large for memory", 2, ["GiB per rank", "use a smaller domain.shape"], ["run", good, "domain.shape=[400000,400000]"])
+    expect("ghosts too large for memory", 2, "GiB per rank", ["run", good, "domain.shape=[4,4,4]", "parallel.halo_depth=1000"], ranks=(1,))
     expect("absurd depth", 2, "parallel.halo_depth = 100000 is out of range: 1 .. 1000", ["run", good, "parallel.halo_depth=100000"])
 
     # --- initial fields from files ------------------------------------------------------------------------------------

@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+"""What a run leaves and how it stops: files kept, restarts of stopped runs, time limits, pictures, XDMF, digest trails,
+independence of [run] and [output], and the traps of comparing files.
+
+usage: runs.py ISOHALO MPIEXEC WORK_DIRECTORY
+"""
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import h5py
+import json
+import numpy as np
+
+ISOHALO, MPIEXEC, WORK = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
+DECK = """
+[domain]
+shape = [24, 20]
+boundary.low = ["neumann", {dirichlet = 1.0}]
+boundary.high = ["neumann", {fixed = 0.0}]
+[solver]
+kind = "heat"
+[initial]
+kind = "random"
+seed = 3
+[run]
+steps = 40
+[output]
+checkpoint_every = 10
+"""
+failures, checks = [], 0
+
+
+def that(ok, what):
+    global checks
+    checks += 1
+    if not ok:
+        failures.append(what)
+
+
+def isohalo(ranks, *arguments, code=0):
+    command = [MPIEXEC, "-n", str(ranks), ISOHALO, *map(str, arguments)]
+    r = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=WORK)
+    that(r.returncode == code, "%s: exit code %d, expected %d: %s" % (arguments, r.returncode, code, r.stderr[-800:]))
+    return r
+
+
+def run(ranks, directory, *overrides, code=0):
+    return isohalo(ranks, "run", "deck.toml", "output.directory=" + directory, *overrides, code=code)
+
+
+def steps(directory):
+    return [int(p.name[5:13]) for p in sorted((WORK / directory).glob("step_*.h5"))]
+
+
+def same_file(a, b):
+    return (WORK / a).read_bytes() == (WORK / b).read_bytes()
+
+
+def latest(directory):
+    return os.readlink(WORK / directory / "latest.h5")
+
+
+def test_keep():
+    run(2, "keep", "output.keep=2")
+    that(steps("keep") == [30, 40] and latest("keep") == "step_00000040.h5", "keep=2 left %r" % steps("keep"))
+    that(sorted(p.name for p in (WORK / "keep").glob("*.json")) == ["step_00000030.json", "step_00000040.json"], "sidecars kept")
+    run(1, "stale")
+    shutil.copy(WORK / "stale/step_00000010.h5", WORK / "first.h5")
+    run(1, "stale", "--restart", "first.h5", "output.keep=1", "run.steps=30")
+    that(30 in steps("stale") and latest("stale") == "step_00000030.h5", "keep deleted the newest file: %r" % steps("stale"))
+    data = (WORK / "stale/step_00000040.h5").read_bytes()
+    (WORK / "stale/step_00000040.h5").write_bytes(data[:2000])
+    run(2, "stale", "--restart", "auto", "output.keep=1", "output.checkpoint_every=4")
+    that((WORK / "stale/step_00000040.h5").read_bytes() == data, "fallback with keep=1 did not arrive")
+
+
+def test_independence():
+    """The same step's file, whatever [run] and [output] say and however the run was cut."""
+    run(1, "plain")
+    run(3, "other", "run.residual_every=7", "output.checkpoint_every=4", "output.digest_every=3", "run.steps=36", "parallel.halo_depth=3")
+    run(2, "other", "run.residual_every=0", "output.xdmf=false", "run.steps=40", "--restart", "auto")
+    that(same_file("plain/step_00000020.h5", "other/step_00000020.h5"), "step 20 depends on [run] or [output]")
+    that(same_file("plain/step_00000040.h5", "other/step_00000040.h5"), "step 40 depends on [run], [output] or the restart")
+    run(1, "elsewhere", "--restart", WORK / "plain/step_00000040.h5")
+    that(steps("elsewhere") == [40] and same_file("elsewhere/step_00000040.h5", "plain/step_00000040.h5"),
+         "a restart with nothing to do should leave its checkpoint")
+
+
+def test_stopping():
+    first = run(1, "stop", "run.stop_residual=0.02", "run.steps=100000", "output.checkpoint_every=0")
+    where = steps("stop")
+    that(len(where) == 1 and 0 < where[0] < 100000 and where[0] % 10 == 0, "stop_residual stopped at %r" % where)
+    again = run(3, "stop", "run.stop_residual=0.02", "run.steps=100000", "output.checkpoint_every=0", "--restart", "auto")
+    that(steps("stop") == where, "a converged run went on after a restart: %r" % steps("stop"))
+    that(first.stdout.splitlines()[-2:] == again.stdout.splitlines()[-2:], "final lines after the restart differ")
+    parallel = run(3, "stop3", "run.stop_residual=0.02", "run.steps=100000", "output.checkpoint_every=0")
+    that(steps("stop3") == where and parallel.stdout.splitlines()[-2:] == first.stdout.splitlines()[-2:], "stops elsewhere on 3 ranks")
+    run(2, "limit", "run.time_limit_s=0.5", "run.steps=1000000000", "run.residual_every=0", "output.checkpoint_every=0",
+        "output.final_checkpoint=false")
+    that(len(steps("limit")) == 1 and steps("limit")[0] > 0, "the time limit left %r" % steps("limit"))
+    run(1, "zero", "run.steps=0")
+    that(steps("zero") == [], "step 0 is not written")
+
+
+def test_companions():
+    run(2, "seen", "output.picture_every=20", "output.digest_every=20")
+    picture = (WORK / "seen/u_00000040.png").read_bytes()
+    that(picture[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", picture[16:24]) == (320, 384), "the picture")
+    run(3, "seen3", "output.picture_every=20", "parallel.process_grid=[1,3]")
+    that(same_file("seen/u_00000020.png", "seen3/u_00000020.png"), "the picture depends on the ranks")
+    for shape in ("[50]", "[9,10,11]", "[5,6,7,4]"):
+        flat = [x for x in DECK.splitlines() if not x.startswith("boundary")]
+        (WORK / "any.toml").write_text("\n".join(flat))
+        isohalo(2, "run", "any.toml", "domain.shape=" + shape, "output.picture_every=40", "--overwrite")
+        that((WORK / "out/any/u_00000040.png").stat().st_size > 100, "picture of " + shape)
+    lines = (WORK / "seen/digests.txt").read_text().splitlines()
+    that([l.split()[0] for l in lines] == ["20", "40"], "the trail has lines %r" % lines)
+    with h5py.File(WORK / "seen/step_00000020.h5") as f:
+        that(lines[0] == "20 u=%s residual=%.17g" % (f["fields/u"].attrs["digest"].decode(), f["reduction"].attrs["residual"]), "trail line " + lines[0])
+        times = [f["fields/u"].attrs["units"], f["fields/u"].attrs["role"]]
+        that(times == [b"1", b"state"], "units and role")
+    tree = xml.etree.ElementTree.parse(WORK / "seen/step_00000040.xmf")
+    item = tree.find(".//Attribute/DataItem")
+    name, path = item.text.strip().split(":")
+    with h5py.File(WORK / "seen" / name) as f:
+        that(list(map(int, item.get("Dimensions").split())) == list(f[path].shape), "XDMF names %s" % item.text)
+        that(list(map(int, tree.find(".//Topology").get("Dimensions").split())) == [n + 1 for n in f[path].shape], "XDMF topology")
+    sidecar = json.loads((WORK / "seen/step_00000040.json").read_text())
+    that(sidecar["ranks"] == 2 and sidecar["process_grid"] == [2, 1] and sidecar["config"]["run.steps"] == "40", "the sidecar")
+    out = run(1, "lines").stdout.splitlines()
+    that(re.fullmatch(r"rate = [0-9.]+ M updates/s", out[-3]) and out[-2].startswith("residual = ") and
+         re.fullmatch(r"digest u = [0-9a-f]{16}", out[-1]), "final lines %r" % out[-3:])
+
+
+def changed(name, change):
+    shutil.copy(WORK / "plain/step_00000020.h5", WORK / name)
+    with h5py.File(WORK / name, "r+") as f:
+        change(f)
+    return name
+
+
+def put(index, bits):
+    def change(f):
+        data = f["fields/u"][...]
+        data.view(np.uint64)[index] = bits
+        f["fields/u"][...] = data
+    return change
+
+
+def replaced(data):
+    def change(f):
+        attributes = dict(f["fields/u"].attrs)
+        del f["fields/u"]
+        f.create_dataset("fields/u", data=data(f), dtype=None)
+        for k, v in attributes.items():
+            f["fields/u"].attrs.create(k, v)
+    return change
+
+
+def test_compare():
+    base = "plain/step_00000020.h5"
+    with h5py.File(WORK / base) as f:
+        field = f["fields/u"][...]
+    ulp = int(field.view(np.uint64)[23, 19]) ^ 1
+    that("first at (23, 19)" in isohalo(3, "compare", base, changed("ulp.h5", put((23, 19), ulp)), code=1).stdout, "one bit in the last cell")
+    zero = changed("zero.h5", put((5, 6), 0))
+    minus = changed("minus.h5", put((5, 6), 1 << 63))
+    that("first at (5, 6)" in isohalo(1, "compare", zero, minus, code=1).stdout, "-0.0 against 0.0")
+    nan, other = changed("nan.h5", put((0, 0), 0x7ff8000000000000)), changed("nan2.h5", put((0, 0), 0x7ff8000000000001))
+    isohalo(2, "compare", nan, nan)
+    isohalo(2, "compare", nan, other, code=1)
+    isohalo(1, "compare", base, nan, code=1)
+    r = isohalo(1, "compare", zero, zero)
+    that("does not match its data" in r.stderr, "a digest that does not match is reported")
+    that("field u type: float64 against float32" in isohalo(1, "compare", base, changed("f32.h5", replaced(lambda f: field.astype(np.float32))), code=1).stdout, "types")
+    isohalo(1, "compare", base, changed("shape.h5", replaced(lambda f: field[:, :19])), code=2)
+    isohalo(1, "compare", base, changed("empty.h5", replaced(lambda f: np.zeros((4, 0)))), code=2)
+    that("only in the second file" in isohalo(1, "compare", base, changed("extra.h5", lambda f: f.copy("fields/u", f["fields"], "v")), code=1).stdout, "an extra field")
+    that("step: 20 against 30" in isohalo(1, "compare", base, "plain/step_00000030.h5", code=1).stdout, "steps")
+    other_min = changed("min.h5", lambda f: f["fields/u"].attrs.modify("min", -5.0))
+    that("field u min" in isohalo(1, "compare", base, other_min, code=1).stdout, "attributes of equal data")
+
+
+def main():
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir(parents=True)
+    (WORK / "deck.toml").write_text(DECK)
+    test_keep()
+    test_independence()
+    test_stopping()
+    test_companions()
+    test_compare()
+    for f in failures:
+        print("FAILED:", f, file=sys.stderr)
+    print("%d checks, %d failed" % (checks, len(failures)))
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
