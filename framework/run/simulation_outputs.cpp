@@ -1,0 +1,172 @@
+/// What a run writes: checkpoints with their companions, pictures, the digest trail.
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "datatypes/error.hpp"
+#include "framework/io/picture.hpp"
+#include "framework/io/xdmf.hpp"
+#include "framework/mpi/agreement.hpp"
+#include "framework/reduce/tiles.hpp"
+#include "framework/run/sidecar.hpp"
+#include "framework/run/simulation.hpp"
+
+namespace isohalo {
+
+namespace fs = std::filesystem;
+
+template <int D>
+void Simulation<D>::outputs(bool last, bool limit) {
+  const auto due = [&](std::int64_t every) { return every > 0 && step_ % every == 0; };
+  if (due(output_.digest_every)) {
+    std::vector<FieldStatistics> statistics;
+    for (const auto& f : solver_->fields()) statistics.push_back(field_statistics(*domain_, f.array));
+    append_trail(statistics);
+  }
+  if (due(output_.checkpoint_every) || (last && output_.final_checkpoint) || limit) checkpoint();
+  if (due(output_.picture_every)) picture();
+}
+
+template <int D>
+CheckpointMeta Simulation<D>::meta() const {
+  CheckpointMeta m;
+  const Index<D> tile = solver_->tile();
+  std::string* const texts[2] = {&m.boundary_low, &m.boundary_high};
+  const PerDim<BoundaryRule, D>* const rules[2] = {&grid_.boundary.low, &grid_.boundary.high};
+  for (int side = 0; side < 2; ++side) {
+    for (int j = 0; j < D; ++j) *texts[side] += (j ? ", " : "[") + canonical((*rules[side])[j]);
+    *texts[side] += "]";
+  }
+  for (int j = 0; j < D; ++j) {
+    m.shape.push_back(grid_.shape[j]);
+    m.origin.push_back(grid_.origin[j]);
+    m.spacing.push_back(grid_.spacing[j]);
+    m.periodic.push_back(domain_->periodic(j));
+    m.tile.push_back(tile[j]);
+  }
+  m.step = step_;
+  m.dt = model_->dt();
+  m.time = static_cast<double>(step_) * m.dt;
+  for (const auto& i : initial_)
+    if (m.random_seed == 0) m.random_seed = i.seed();
+  m.tree_version = kTreeVersion;
+  m.change_sum = change_sum_;
+  m.residual = residual_;
+  m.residual_step = residual_step_;
+  m.config = physics_;
+  return m;
+}
+
+template <int D>
+void Simulation<D>::checkpoint() {
+  if (written_step_ == step_) return;
+  const fs::path file = directory_->checkpoint(step_);
+  const CheckpointMeta m = meta();
+  const auto fields = solver_->fields();
+  const auto statistics = write_checkpoint(file, *domain_, m, fields);
+  written_step_ = step_;
+  const std::string sidecar = comm_.rank() == 0 ? sidecar_text() : "";
+  agreed(comm_, [&] {
+    if (comm_.rank() != 0) return;
+    const auto put = [&](const char* suffix, const std::string& text) {
+      if (!text.empty() && !(std::ofstream(directory_->file(step_, suffix)) << text << std::flush))
+        throw RunError("cannot write " + directory_->file(step_, suffix).string());
+    };
+    put(".json", sidecar);
+    if (output_.xdmf) {
+      std::vector<StoredField> stored;
+      for (const auto& f : fields) {
+        StoredField s;
+        s.name = f.name;
+        s.type = grid_.type == ElementType::float64 ? "float64" : grid_.type == ElementType::float32 ? "float32" : "uint8";
+        s.shape = m.shape;
+        stored.push_back(s);
+      }
+      put(".xmf", xdmf_text(file.filename().string(), m, stored));
+    }
+    directory_->set_latest(step_);
+    directory_->delete_beyond(output_.keep, step_);
+  });
+}
+
+template <int D>
+std::string Simulation<D>::sidecar_text() const {
+  SidecarFacts facts;
+  facts.config = config_.effective();
+  facts.ranks = comm_.size();
+  for (int j = 0; j < D; ++j) {
+    std::vector<std::int64_t> cuts;
+    for (int c = 0; c <= domain_->decomposition().blocks(j); ++c) cuts.push_back(domain_->decomposition().cut(j, c));
+    facts.process_grid.push_back(domain_->decomposition().blocks(j));
+    facts.cuts.push_back(cuts);
+  }
+  facts.halo_depth = depth_;
+  facts.wall_s = std::chrono::duration<double>(Clock::now() - began_).count();
+  facts.command_line = request_.command_line;
+  return sidecar_json(facts);
+}
+
+template <int D>
+void Simulation<D>::picture() {
+  for (const auto& f : solver_->fields()) {
+    if (f.name != output_.picture_field) continue;
+    const fs::path file = directory_->picture(f.name, step_);
+    write_picture(file, *domain_, f.array);
+  }
+}
+
+namespace {
+
+/// The step that a line of a digest trail belongs to, -1 for any other line.
+std::int64_t trail_step(const std::string& line) {
+  std::istringstream in(line);
+  std::int64_t step = -1;
+  return in >> step ? step : -1;
+}
+
+}  // namespace
+
+template <int D>
+void Simulation<D>::append_trail(const std::vector<FieldStatistics>& statistics) {
+  agreed(comm_, [&] {
+    if (comm_.rank() != 0) return;
+    std::string line = fmt::format("{}", step_);
+    const auto fields = solver_->fields();
+    for (std::size_t k = 0; k < fields.size(); ++k) line += fmt::format(" {}={}", fields[k].name, hex_digest(statistics[k].digest));
+    line += fmt::format(" residual={:.17g}\n", residual_);
+    if (!(std::ofstream(directory_->trail(), std::ios::app) << line << std::flush))
+      throw RunError("cannot write " + directory_->trail().string());
+  });
+}
+
+/// A restarted run continues the trail where its checkpoint stands; a fresh one begins it anew.
+template <int D>
+void Simulation<D>::cut_trail() const {
+  std::ifstream in(directory_->trail());
+  if (!in) return;
+  std::string kept;
+  for (std::string line; std::getline(in, line);)
+    if (const std::int64_t s = trail_step(line); s >= 0 && s <= first_step_) kept += line + "\n";
+  in.close();
+  const fs::path fresh = directory_->trail().string() + ".tmp";
+  if (!(std::ofstream(fresh, std::ios::trunc) << kept << std::flush)) throw RunError("cannot write " + fresh.string());
+  fs::rename(fresh, directory_->trail());
+}
+
+#define ISOHALO_INSTANTIATE(D) \
+  template void Simulation<D>::outputs(bool, bool); \
+  template CheckpointMeta Simulation<D>::meta() const; \
+  template void Simulation<D>::checkpoint(); \
+  template std::string Simulation<D>::sidecar_text() const; \
+  template void Simulation<D>::picture(); \
+  template void Simulation<D>::append_trail(const std::vector<FieldStatistics>&); \
+  template void Simulation<D>::cut_trail() const;
+ISOHALO_INSTANTIATE(1)
+ISOHALO_INSTANTIATE(2)
+ISOHALO_INSTANTIATE(3)
+ISOHALO_INSTANTIATE(4)
+#undef ISOHALO_INSTANTIATE
+
+}  // namespace isohalo
