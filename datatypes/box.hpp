@@ -10,7 +10,8 @@
 
 namespace isohalo {
 
-/// One T per dimension. (The cast keeps D out of template argument deduction, where std::array's size_t would clash.)
+/// One T per dimension. (The cast keeps D out of template argument deduction, where std::array's size_t would
+/// clash.)
 template <class T, int D>
 using PerDim = std::array<T, static_cast<std::size_t>(D)>;
 

@@ -178,8 +178,8 @@ void simplex_runs(const Region<D>& region, const std::vector<int>& cuts, const I
 
 }  // namespace
 
-Datatype triangular_type(std::int64_t count, std::int64_t firstblock, std::int64_t blockincrement, std::int64_t stride,
-                         std::int64_t strideincrement, MPI_Datatype element) {
+Datatype triangular_type(std::int64_t count, std::int64_t firstblock, std::int64_t blockincrement,
+                         std::int64_t stride, std::int64_t strideincrement, MPI_Datatype element) {
   if (count < 0) throw UsageError("triangular type: count " + std::to_string(count) + " is negative");
   const std::int64_t bytes = extent_of(element);
   std::vector<MPI_Count> lengths, displacements;
@@ -198,7 +198,8 @@ Datatype triangular_type(std::int64_t count, std::int64_t firstblock, std::int64
 }
 
 template <int D>
-Datatype region_type(const Region<D>& region, const Index<D>& origin, const Index<D>& stride, MPI_Datatype element) {
+Datatype region_type(const Region<D>& region, const Index<D>& origin, const Index<D>& stride,
+                     MPI_Datatype element) {
   const std::int64_t bytes = extent_of(element);
   Building b(element);
   if (region.empty()) {
@@ -237,8 +238,9 @@ Datatype joined_type(std::span<const Datatype> parts) {
   std::vector<MPI_Datatype> types;
   for (const Datatype& d : parts) types.push_back(d.get());
   MPI_Datatype t = MPI_DATATYPE_NULL;
-  mpi_check(MPI_Type_create_struct_c(static_cast<MPI_Count>(parts.size()), ones.data(), zeros.data(), types.data(), &t),
-            "MPI_Type_create_struct_c");
+  mpi_check(
+      MPI_Type_create_struct_c(static_cast<MPI_Count>(parts.size()), ones.data(), zeros.data(), types.data(), &t),
+      "MPI_Type_create_struct_c");
   return Datatype::adopt(t);
 }
 

@@ -11,8 +11,8 @@
 
 namespace isohalo {
 
-/// A committed MPI datatype that is freed with its owner. Move-only; freeing never throws and is skipped once MPI has
-/// ended. Predefined types can be held too and are never freed.
+/// A committed MPI datatype that is freed with its owner. Move-only; freeing never throws and is skipped once MPI
+/// has ended. Predefined types can be held too and are never freed.
 class Datatype {
  public:
   Datatype() = default;
@@ -49,15 +49,15 @@ Datatype bytes_type(std::int64_t bytes);
 /// `count` blocks; block i has firstblock + i*blockincrement elements and starts at element
 /// i*(stride + strideincrement). Increments and strides may be negative; a block of zero elements is allowed.
 /// Throws UsageError for count < 0 or a negative block length. Not collective.
-Datatype triangular_type(std::int64_t count, std::int64_t firstblock, std::int64_t blockincrement, std::int64_t stride,
-                         std::int64_t strideincrement, MPI_Datatype element);
+Datatype triangular_type(std::int64_t count, std::int64_t firstblock, std::int64_t blockincrement,
+                         std::int64_t stride, std::int64_t strideincrement, MPI_Datatype element);
 
-/// The cells of `region` in an array whose element of cell `origin` lies at the buffer address and whose neighbor in
-/// dimension j lies stride[j] elements further (strides may be padded, permuted or negative).
+/// The cells of `region` in an array whose element of cell `origin` lies at the buffer address and whose neighbor
+/// in dimension j lies stride[j] elements further (strides may be padded, permuted or negative).
 ///
-/// The order of the elements depends on the region alone, so sender and receiver may lay out their arrays differently.
-/// Space: O(1) for boxes, O(depth^(cuts-1)) for simplex prisms, independent of the full extents. All counts and
-/// displacements are 64 bit. Not collective. Throws MpiError.
+/// The order of the elements depends on the region alone, so sender and receiver may lay out their arrays
+/// differently. Space: O(1) for boxes, O(depth^(cuts-1)) for simplex prisms, independent of the full extents. All
+/// counts and displacements are 64 bit. Not collective. Throws MpiError.
 template <int D>
 Datatype region_type(const Region<D>& region, const Index<D>& origin, const Index<D>& stride, MPI_Datatype element);
 

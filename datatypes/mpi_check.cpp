@@ -13,7 +13,8 @@ void mpi_check(int rc, const char* place, MPI_Comm comm) {
   MPI_Error_string(rc, text, &length);
   std::string who;
   int rank = 0;
-  if (comm != MPI_COMM_NULL && MPI_Comm_rank(comm, &rank) == MPI_SUCCESS) who = "rank " + std::to_string(rank) + ": ";
+  if (comm != MPI_COMM_NULL && MPI_Comm_rank(comm, &rank) == MPI_SUCCESS)
+    who = "rank " + std::to_string(rank) + ": ";
   throw MpiError(rc, who + place + ": " + std::string(text, static_cast<std::size_t>(length)));
 }
 

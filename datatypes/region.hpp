@@ -1,9 +1,9 @@
 #pragma once
 /// Regions of a halo: boxes whose corner is cut by a simplex.
 ///
-/// A deep halo of a Moore stencil needs boxes; that of a von Neumann or star stencil needs, in the corners, triangles
-/// (2-D), prisms of triangles and tetrahedra (3-D), and so on: "simplex prisms". One description covers them all and
-/// drives datatypes, copies and packing alike. It is closed under clipping and shifting.
+/// A deep halo of a Moore stencil needs boxes; that of a von Neumann or star stencil needs, in the corners,
+/// triangles (2-D), prisms of triangles and tetrahedra (3-D), and so on: "simplex prisms". One description covers
+/// them all and drives datatypes, copies and packing alike. It is closed under clipping and shifting.
 
 #include <array>
 #include <cstdint>
@@ -23,8 +23,8 @@ struct Region {
 
   Box<D> box;
   PerDim<std::int8_t, D> side{};  ///< -1 below the block, +1 above it, 0 beside no face: full extent
-  Index<D> edge{};                    ///< first cell above the block (+1) or first cell of the block (-1)
-  std::int64_t granule = 1;           ///< cells per unit of budget: 1 for an L1 ball, the radius for a star
+  Index<D> edge{};                ///< first cell above the block (+1) or first cell of the block (-1)
+  std::int64_t granule = 1;       ///< cells per unit of budget: 1 for an L1 ball, the radius for a star
   std::int64_t budget = no_limit;
 
   static Region whole(const Box<D>& b) { return Region{b, {}, {}, 1, no_limit}; }
@@ -84,8 +84,9 @@ struct Region {
     return dims;
   }
 
-  /// Calls f(box) for disjoint boxes that make up the region, in one fixed order that does not depend on the layout of
-  /// any array. The last cut dimension keeps a range, so there are O(depth^(cuts-1)) of them, whatever the extents.
+  /// Calls f(box) for disjoint boxes that make up the region, in one fixed order that does not depend on the layout
+  /// of any array. The last cut dimension keeps a range, so there are O(depth^(cuts-1)) of them, whatever the
+  /// extents.
   template <class F>
   void for_each_box(F&& f) const {
     if (empty()) return;

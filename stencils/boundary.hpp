@@ -20,8 +20,8 @@ namespace detail {
 
 /// Fills the layer at coordinate `outside` of dimension j over the other dimensions of `span`.
 template <class T, int D>
-void fill_layer(const ArrayRef<T, D>& u, const BoundaryRule& rule, int j, std::int64_t outside, std::int64_t mirrored,
-                Box<D> span) {
+void fill_layer(const ArrayRef<T, D>& u, const BoundaryRule& rule, int j, std::int64_t outside,
+                std::int64_t mirrored, Box<D> span) {
   span.low[j] = outside;
   span.high[j] = outside + 1;
   const std::int64_t to_source = (mirrored - outside) * u.stride[j];
@@ -44,9 +44,9 @@ void fill_layer(const ArrayRef<T, D>& u, const BoundaryRule& rule, int j, std::i
 
 }  // namespace detail
 
-/// Fills the ghost cells outside the grid, `layers` deep where `valid` touches a non-periodic side. `valid` is the box of
-/// cells that hold values; its ghosts in the other dimensions are covered too. Dimensions go from the fastest to the
-/// slowest, so that a corner gets dimension 0's rule applied to the value the others give. Local.
+/// Fills the ghost cells outside the grid, `layers` deep where `valid` touches a non-periodic side. `valid` is the
+/// box of cells that hold values; its ghosts in the other dimensions are covered too. Dimensions go from the
+/// fastest to the slowest, so that a corner gets dimension 0's rule applied to the value the others give. Local.
 template <class T, int D>
 void fill_outside(const ArrayRef<T, D>& u, const BoundaryRules<D>& rules, const Box<D>& global, const Box<D>& valid,
                   const Index<D>& layers_low, const Index<D>& layers_high) {

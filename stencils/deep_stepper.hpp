@@ -38,11 +38,13 @@ std::vector<Box<D>> without(const std::vector<Box<D>>& boxes, const Box<D>& hole
   return rest;
 }
 
-/// Advances one field by a row kernel. Every owned cell after every step has the bits that single steps on one rank give.
+/// Advances one field by a row kernel. Every owned cell after every step has the bits that single steps on one rank
+/// give.
 template <class T, int D, class Row>
 class DeepStepper {
  public:
-  /// `make_row(stride)` builds the kernel for the fields' strides. `depth` >= 1 steps per exchange. Collective in order.
+  /// `make_row(stride)` builds the kernel for the fields' strides. `depth` >= 1 steps per exchange. Collective in
+  /// order.
   template <class MakeRow>
   DeepStepper(const std::string& name, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
               const BoundaryRules<D>& rules, int depth, MakeRow&& make_row)
@@ -60,7 +62,8 @@ class DeepStepper {
     for (int m = 0; m <= depth; ++m) {
       const auto boxes = shape.needed_boxes(domain.owned(), m, around);
       Level level;
-      // Not the bounding box of the needed cells: a stencil may read outside cells beside cells that it does not read.
+      // Not the bounding box of the needed cells: a stencil may read outside cells beside cells that it does not
+      // read.
       const auto reach = shape.ghost_widths(m, around);
       level.bounds = domain.owned().grown(reach[0], reach[1]);
       for (int j = 0; j < D; ++j)

@@ -32,12 +32,13 @@ class HeatModel : public SolverModel<D> {
  private:
   template <class T>
   std::unique_ptr<Solver<D>> create_as(const CartesianDomain<D>& domain, int depth) const {
-    return std::make_unique<SingleFieldSolver<T, D, HeatRow<T, D>>>(
-        domain, shape_, grid_.boundary, depth, [&](const Index<D>& stride) {
-          PerDim<T, D> c;
-          for (int j = 0; j < D; ++j) c[j] = static_cast<T>(c_[j]);
-          return HeatRow<T, D>(c, stride);
-        });
+    return std::make_unique<SingleFieldSolver<T, D, HeatRow<T, D>>>(domain, shape_, grid_.boundary, depth,
+                                                                    [&](const Index<D>& stride) {
+                                                                      PerDim<T, D> c;
+                                                                      for (int j = 0; j < D; ++j)
+                                                                        c[j] = static_cast<T>(c_[j]);
+                                                                      return HeatRow<T, D>(c, stride);
+                                                                    });
   }
 
   GridSettings<D> grid_;
@@ -52,24 +53,32 @@ template <int D>
 std::unique_ptr<SolverModel<D>> make_heat_model(Config& config, const GridSettings<D>& grid) {
   const double kappa = config.number("solver.kappa", {1.0, 0, 1e300, true, "length^2 / time", "diffusivity"});
   double sum = 0;
-  for (int j = 0; j < D; ++j) sum = j == 0 ? 1 / (grid.spacing[j] * grid.spacing[j]) : sum + 1 / (grid.spacing[j] * grid.spacing[j]);
+  for (int j = 0; j < D; ++j)
+    sum = j == 0 ? 1 / (grid.spacing[j] * grid.spacing[j]) : sum + 1 / (grid.spacing[j] * grid.spacing[j]);
   const double limit = 1 / (2 * kappa * sum);
   double dt = 0;
   if (config.has("solver.dt")) {
     dt = config.number("solver.dt", {{}, 0, 1e300, true, "time", "length of a step"});
-    if (config.has("solver.cfl")) config.error("solver.cfl", "solver.dt and solver.cfl are both given: give one of them");
-    config.number("solver.cfl", {0.9, 0, 1e300, true, "", "step as a part of the stability limit, when dt is absent"});
+    if (config.has("solver.cfl"))
+      config.error("solver.cfl", "solver.dt and solver.cfl are both given: give one of them");
+    config.number("solver.cfl",
+                  {0.9, 0, 1e300, true, "", "step as a part of the stability limit, when dt is absent"});
     config.drop_effective("solver.cfl");
   } else {
-    const double cfl = config.number("solver.cfl", {0.9, 0, 1e300, true, "", "step as a part of the stability limit, when dt is absent"});
+    const double cfl = config.number(
+        "solver.cfl", {0.9, 0, 1e300, true, "", "step as a part of the stability limit, when dt is absent"});
     dt = cfl * limit;
     config.node("solver.dt", {"solver.dt", "number", "> 0", "cfl * limit", "time", "length of a step"});
   }
   if (!(dt <= limit) && !config.has_errors())
-    config.error(config.has("solver.dt") ? "solver.dt" : "solver.cfl",
-                 fmt::format("dt = {:.6g} is above the stability limit {:.17g} = 1/(2 kappa sum_j 1/h_j^2): use a smaller "
-                             "dt, or cfl <= 1", dt, limit));
-  if (!(dt > 0) && !config.has_errors()) config.error("solver.kappa", "the stability limit of the time step is zero: use a smaller kappa or larger cells");
+    config.error(
+        config.has("solver.dt") ? "solver.dt" : "solver.cfl",
+        fmt::format("dt = {:.6g} is above the stability limit {:.17g} = 1/(2 kappa sum_j 1/h_j^2): use a smaller "
+                    "dt, or cfl <= 1",
+                    dt, limit));
+  if (!(dt > 0) && !config.has_errors())
+    config.error("solver.kappa",
+                 "the stability limit of the time step is zero: use a smaller kappa or larger cells");
   return std::make_unique<HeatModel<D>>(grid, kappa, dt);
 }
 

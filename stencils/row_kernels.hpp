@@ -1,9 +1,9 @@
 #pragma once
-/// Row kernels: the update of one row of cells. `kernel(in, out, n)` writes out[0..n) from the old field, where `in` is
-/// the address of the row's first cell in it; `in` and `out` never overlap and share all strides.
+/// Row kernels: the update of one row of cells. `kernel(in, out, n)` writes out[0..n) from the old field, where
+/// `in` is the address of the row's first cell in it; `in` and `out` never overlap and share all strides.
 ///
-/// Each cell is one expression, the same on every path, so that no loop order, vector width or thread changes its bits
-/// (all code is compiled without contraction).
+/// Each cell is one expression, the same on every path, so that no loop order, vector width or thread changes its
+/// bits (all code is compiled without contraction).
 
 #include <array>
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace isohalo {
 
-/// acc = w_0 u(i+o_0); acc = acc + w_1 u(i+o_1); ...; out = acc (model.md, kind = "stencil"). Any number of offsets.
+/// acc = w_0 u(i+o_0); acc = acc + w_1 u(i+o_1); ...; out = acc (model.md, kind = "stencil"). Any number of
+/// offsets.
 template <class T>
 class WeightedRow {
  public:

@@ -27,16 +27,19 @@ class SingleFieldSolver : public Solver<D> {
 
 /// Bytes of the two fields such a solver holds, and of the cell sets that plan the halos of a list without a name.
 template <int D>
-double two_field_memory(const GridSettings<D>& grid, const StencilShape<D>& shape, const Index<D>& extents, int depth) {
+double two_field_memory(const GridSettings<D>& grid, const StencilShape<D>& shape, const Index<D>& extents,
+                        int depth) {
   const auto ghosts = shape.ghost_widths(depth, surroundings_of(grid.boundary, box_of_shape<D>(grid.shape)));
   double sets = 0;
   if (shape.kind() == StencilShape<D>::Kind::custom) {
     sets = 2;
     for (int j = 0; j < D; ++j)
-      sets *= static_cast<double>(std::min(extents[j], 2 * (ghosts[0][j] + ghosts[1][j]) + 1) + ghosts[0][j] + ghosts[1][j]);
+      sets *= static_cast<double>(std::min(extents[j], 2 * (ghosts[0][j] + ghosts[1][j]) + 1) + ghosts[0][j] +
+                                  ghosts[1][j]);
   }
-  return sets + 2 * (grid.type == ElementType::float32 ? Field<float, D>::bytes_needed(extents, ghosts[0], ghosts[1])
-                                                : Field<double, D>::bytes_needed(extents, ghosts[0], ghosts[1]));
+  return sets + 2 * (grid.type == ElementType::float32
+                         ? Field<float, D>::bytes_needed(extents, ghosts[0], ghosts[1])
+                         : Field<double, D>::bytes_needed(extents, ghosts[0], ghosts[1]));
 }
 
 }  // namespace isohalo

@@ -1,5 +1,6 @@
 #pragma once
-/// The shipped solvers, by `solver.kind`. To add one: a model class like those in heat_solver.cpp, a line in solvers.cpp.
+/// The shipped solvers, by `solver.kind`. To add one: a model class like those in heat_solver.cpp, a line in
+/// solvers.cpp.
 
 #include "framework/run/solver.hpp"
 

@@ -73,7 +73,8 @@ Offsets<D> read_offsets(Config& config) {
       if (good)
         offsets.push_back(o);
       else
-        config.error_at(item, fmt::format("{} has an entry that is no list of {} integers in -1000 .. 1000", path, D));
+        config.error_at(item,
+                        fmt::format("{} has an entry that is no list of {} integers in -1000 .. 1000", path, D));
     }
   }
   std::string text = "[";
@@ -91,12 +92,15 @@ Offsets<D> read_offsets(Config& config) {
 template <int D>
 std::unique_ptr<SolverModel<D>> make_stencil_model(Config& config, const GridSettings<D>& grid) {
   const Offsets<D> offsets = read_offsets<D>(config);
-  const auto weights = config.numbers("solver.weights", {0, {}, -1e300, 1e300, false, "", "one per offset, in their order"});
+  const auto weights =
+      config.numbers("solver.weights", {0, {}, -1e300, 1e300, false, "", "one per offset, in their order"});
   if (!offsets.empty() && offsets.size() != weights.size())
-    config.error("solver.weights", fmt::format("solver.weights has {} entries for {} offsets", weights.size(), offsets.size()));
+    config.error("solver.weights",
+                 fmt::format("solver.weights has {} entries for {} offsets", weights.size(), offsets.size()));
   for (double w : weights) check_in_type(config, "solver.weights", "a weight", w, grid.type);
   const double dt = config.number("solver.dt", {1.0, 0, 1e300, false, "time", "time that a step stands for"});
-  if (config.has_errors()) return std::make_unique<StencilModel<D>>(grid, Offsets<D>{Index<D>{}}, std::vector<double>{1}, dt);
+  if (config.has_errors())
+    return std::make_unique<StencilModel<D>>(grid, Offsets<D>{Index<D>{}}, std::vector<double>{1}, dt);
   return std::make_unique<StencilModel<D>>(grid, offsets, weights, dt);
 }
 

@@ -13,7 +13,8 @@ namespace isohalo {
 
 using SweepSpace = Kokkos::DefaultHostExecutionSpace;
 
-/// A region cut into pieces of work: whole rows, a few of the second fastest dimension at a time. Made once per region.
+/// A region cut into pieces of work: whole rows, a few of the second fastest dimension at a time. Made once per
+/// region.
 template <int D>
 class SweepRegion {
  public:
@@ -49,15 +50,16 @@ class SweepRegion {
   std::vector<Box<D>> work_;
 };
 
-/// out = kernel(in) on the region. Both arrays have the same owned box and strides and hold all cells the kernel reads.
-/// Fences. Local.
+/// out = kernel(in) on the region. Both arrays have the same owned box and strides and hold all cells the kernel
+/// reads. Fences. Local.
 template <class T, int D, class Row>
 void sweep(const SweepRegion<D>& region, const ArrayRef<T, D>& in, const ArrayRef<T, D>& out, const Row& kernel) {
   const Box<D>* work = region.work().data();
-  Kokkos::parallel_for("isohalo::sweep", Kokkos::RangePolicy<SweepSpace>(0, region.size()), [=, &kernel](const std::int64_t w) {
-    const Box<D> piece = work[w];
-    for_each_row(piece, [&](const Index<D>& i) { kernel(&in.at(i), &out.at(i), piece.extent(D - 1)); });
-  });
+  Kokkos::parallel_for(
+      "isohalo::sweep", Kokkos::RangePolicy<SweepSpace>(0, region.size()), [=, &kernel](const std::int64_t w) {
+        const Box<D> piece = work[w];
+        for_each_row(piece, [&](const Index<D>& i) { kernel(&in.at(i), &out.at(i), piece.extent(D - 1)); });
+      });
   SweepSpace().fence();
 }
 
@@ -67,9 +69,10 @@ using ChangeReducer = TreeReducer<double, D, Sum>;
 
 namespace detail {
 
-/// Fetches the cells right of a run of n, in the old field and for writing in the new one. A 2-D band has short rows, 16 of
-/// them, and the processor's own prefetcher sees too little of each; with this the fused residual costs 1 to 3 % instead of
-/// 15 % (5-point, 4096^2). In 3-D, with 16 rows from four planes, longer runs without it are better (5 % against 20 %).
+/// Fetches the cells right of a run of n, in the old field and for writing in the new one. A 2-D band has short
+/// rows, 16 of them, and the processor's own prefetcher sees too little of each; with this the fused residual costs
+/// 1 to 3 % instead of 15 % (5-point, 4096^2). In 3-D, with 16 rows from four planes, longer runs without it are
+/// better (5 % against 20 %).
 template <class T>
 void prefetch_next_run(const T* before, T* after, std::int64_t n) {
   constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
@@ -81,8 +84,8 @@ void prefetch_next_run(const T* before, T* after, std::int64_t n) {
 
 }  // namespace detail
 
-/// As `sweep` over the owned cells, and forms the tile values of ((new - old) as double)^2 on the way, while the rows are
-/// still in the first-level cache. `reducer.combine()` then gives the change sum. Fences. Local.
+/// As `sweep` over the owned cells, and forms the tile values of ((new - old) as double)^2 on the way, while the
+/// rows are still in the first-level cache. `reducer.combine()` then gives the change sum. Fences. Local.
 template <class T, int D, class Row>
 void sweep_with_change(ChangeReducer<D>& reducer, std::vector<double>& scratch, const ArrayRef<T, D>& in,
                        const ArrayRef<T, D>& out, const Row& kernel) {
@@ -91,19 +94,20 @@ void sweep_with_change(ChangeReducer<D>& reducer, std::vector<double>& scratch, 
   const std::int64_t each = reducer.scratch_size();
   scratch.resize(static_cast<std::size_t>(workers * each));
   double* const space = scratch.data();
-  Kokkos::parallel_for("isohalo::sweep_with_change", Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &reducer, &kernel](const std::int64_t w) {
-    for (std::int64_t b = bands * w / workers; b < bands * (w + 1) / workers; ++b)
-      reducer.run_band(b, space + w * each, [&](const Index<D>& i, std::int64_t n) {
-        const T* const before = &in.at(i);
-        T* const after = &out.at(i);
-        if constexpr (D == 2) detail::prefetch_next_run(before, after, n);
-        kernel(before, after, n);
-        return [before, after](std::int64_t x) {
-          const double change = static_cast<double>(after[x]) - static_cast<double>(before[x]);
-          return change * change;
-        };
-      });
-  });
+  Kokkos::parallel_for("isohalo::sweep_with_change", Kokkos::RangePolicy<SweepSpace>(0, workers),
+                       [=, &reducer, &kernel](const std::int64_t w) {
+                         for (std::int64_t b = bands * w / workers; b < bands * (w + 1) / workers; ++b)
+                           reducer.run_band(b, space + w * each, [&](const Index<D>& i, std::int64_t n) {
+                             const T* const before = &in.at(i);
+                             T* const after = &out.at(i);
+                             if constexpr (D == 2) detail::prefetch_next_run(before, after, n);
+                             kernel(before, after, n);
+                             return [before, after](std::int64_t x) {
+                               const double change = static_cast<double>(after[x]) - static_cast<double>(before[x]);
+                               return change * change;
+                             };
+                           });
+                       });
   SweepSpace().fence();
 }
 

@@ -8,7 +8,9 @@
 
 namespace isohalo::test {
 
-bool all_ranks_ok(bool ok) { return Communicator::of(MPI_COMM_WORLD).min(ok ? 1 : 0) == 1; }
+bool all_ranks_ok(bool ok) {
+  return Communicator::of(MPI_COMM_WORLD).min(ok ? 1 : 0) == 1;
+}
 
 namespace {
 
@@ -16,7 +18,8 @@ namespace {
 class RankPrinter : public testing::EmptyTestEventListener {
   void OnTestPartResult(const testing::TestPartResult& r) override {
     if (!r.failed()) return;
-    std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank(), r.file_name() ? r.file_name() : "?", r.line_number(), r.summary());
+    std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank(), r.file_name() ? r.file_name() : "?", r.line_number(),
+                 r.summary());
   }
 };
 

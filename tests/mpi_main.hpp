@@ -37,7 +37,9 @@ class Random {
   std::int64_t in(std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(high - low + 1));
   }
-  double real(double low, double high) { return low + (high - low) * (static_cast<double>(next() >> 11) * 0x1p-53); }
+  double real(double low, double high) {
+    return low + (high - low) * (static_cast<double>(next() >> 11) * 0x1p-53);
+  }
 
  private:
   std::uint64_t state_;

@@ -1,5 +1,6 @@
-/// Isohalo inside a user's own MPI program: their communicator, their std::vector, a halo two cells deep (two steps per
-/// exchange) and a residual with the same bits on any number of ranks. No HDF5, no input file, no Kokkos to initialise.
+/// Isohalo inside a user's own MPI program: their communicator, their std::vector, a halo two cells deep (two steps
+/// per exchange) and a residual with the same bits on any number of ranks. No HDF5, no input file, no Kokkos to
+/// initialise.
 #include <mpi.h>
 
 #include <cmath>
@@ -20,7 +21,8 @@ void simulate(MPI_Comm comm) {
   ArrayRef<double, 2> u = adopt(now.data(), mine, 2), v = adopt(next.data(), mine, 2);
   for_each_cell(mine, [&](const Index<2>& i) { u.at(i) = std::sin(0.1 * double(i[0])) * double(i[1] % 7); });
 
-  HaloPlan<2> halo(domain, StencilShape<2>::von_neumann(1), 2);  // the ghosts that two steps of a 5-point stencil read
+  HaloPlan<2> halo(domain, StencilShape<2>::von_neumann(1),
+                   2);  // the ghosts that two steps of a 5-point stencil read
   TreeReducer<double, 2, Sum> sum(domain);
 
   double residual = 0;
@@ -29,10 +31,12 @@ void simulate(MPI_Comm comm) {
     const std::int64_t wider = step % 2 == 0 ? 1 : 0;  // the first of two steps also updates one layer of ghosts
     for_each_cell(mine.grown({wider, wider}, {wider, wider}), [&](const Index<2>& i) {
       const auto [y, x] = i;
-      v.at(i) = u.at(i) + 0.2 * (((u.at({y - 1, x}) + u.at({y + 1, x})) + (u.at({y, x - 1}) + u.at({y, x + 1}))) - 4 * u.at(i));
+      v.at(i) = u.at(i) + 0.2 * (((u.at({y - 1, x}) + u.at({y + 1, x})) + (u.at({y, x - 1}) + u.at({y, x + 1}))) -
+                                 4 * u.at(i));
     });
     if (step % 10 == 9)
-      residual = std::sqrt(sum.reduce([&](const Index<2>& i) { return (v.at(i) - u.at(i)) * (v.at(i) - u.at(i)); }));
+      residual =
+          std::sqrt(sum.reduce([&](const Index<2>& i) { return (v.at(i) - u.at(i)) * (v.at(i) - u.at(i)); }));
     std::swap(u, v);
   }
   if (domain.rank() == 0) std::printf("residual = %.17g\n", residual);

@@ -88,18 +88,25 @@ Figures measure(MPI_Comm user, const Case<D, Row, HandRow>& c, int repeats) {
     cost.push_back(r.back() / a.back());
   }
   std::int64_t wrong = 0;
-  for_each_cell(domain.owned(), [&](const Index<D>& i) { wrong += std::memcmp(&ours.field().at(i), &hand.at(i), sizeof(double)) != 0; });
-  const auto rate = [&](const std::vector<double>& v) { return cells * static_cast<double>(steps) / median(v) / 1e6; };
-  return {c.name, shape_string<D>(c.shape), comm.size(), rate(a), rate(b), rate(r), median(ratio), median(cost), comm.max(wrong) == 0};
+  for_each_cell(domain.owned(), [&](const Index<D>& i) {
+    wrong += std::memcmp(&ours.field().at(i), &hand.at(i), sizeof(double)) != 0;
+  });
+  const auto rate = [&](const std::vector<double>& v) {
+    return cells * static_cast<double>(steps) / median(v) / 1e6;
+  };
+  return {c.name,       shape_string<D>(c.shape), comm.size(), rate(a), rate(b), rate(r), median(ratio),
+          median(cost), comm.max(wrong) == 0};
 }
 
 template <int D>
 auto heat_case(const std::string& name, const Index<D>& shape) {
   PerDim<double, D> k;
   for (int j = 0; j < D; ++j) k[j] = 0.1 + 0.01 * j;
-  return Case<D, HeatRow<double, D>, HandHeatRow<D>>{
-      name, shape, StencilShape<D>::star(1), [k](const Index<D>& s) { return HeatRow<double, D>(k, s); },
-      [k](const Index<D>& s) { return HandHeatRow<D>{k, s}; }};
+  return Case<D, HeatRow<double, D>, HandHeatRow<D>>{name, shape, StencilShape<D>::star(1),
+                                                     [k](const Index<D>& s) { return HeatRow<double, D>(k, s); },
+                                                     [k](const Index<D>& s) {
+                                                       return HandHeatRow<D>{k, s};
+                                                     }};
 }
 
 template <int D>
@@ -119,7 +126,8 @@ auto box_case(const std::string& name, const Index<D>& shape) {
 ExitCode bench_sweep_command(MPI_Comm user, const BenchSweepOptions& options) {
   std::vector<Figures> all;
   const auto wanted = [&](const std::string& name) {
-    return options.cases.empty() || std::find(options.cases.begin(), options.cases.end(), name) != options.cases.end();
+    return options.cases.empty() ||
+           std::find(options.cases.begin(), options.cases.end(), name) != options.cases.end();
   };
   const auto add = [&](const auto& c) {
     if (wanted(c.name)) all.push_back(measure(user, c, options.repeats));
@@ -140,17 +148,23 @@ ExitCode bench_sweep_command(MPI_Comm user, const BenchSweepOptions& options) {
     j["machine"] = machine_text();
     j["repeats"] = options.repeats;
     for (const auto& f : all)
-      j["cases"].push_back({{"case", f.name}, {"shape", f.shape}, {"type", "float64"}, {"ranks", f.ranks},
-                            {"isohalo_mupdates_per_s", f.ours}, {"hand_written_mupdates_per_s", f.by_hand},
-                            {"ratio", f.ratio}, {"with_residual_mupdates_per_s", f.with_residual},
-                            {"residual_cost", f.residual_cost}, {"same_bits", f.same_bits}});
+      j["cases"].push_back({{"case", f.name},
+                            {"shape", f.shape},
+                            {"type", "float64"},
+                            {"ranks", f.ranks},
+                            {"isohalo_mupdates_per_s", f.ours},
+                            {"hand_written_mupdates_per_s", f.by_hand},
+                            {"ratio", f.ratio},
+                            {"with_residual_mupdates_per_s", f.with_residual},
+                            {"residual_cost", f.residual_cost},
+                            {"same_bits", f.same_bits}});
     fmt::print("{}\n", j.dump(2));
   } else {
     fmt::print("{}\n{:10} {:>16} {:>6} {:>12} {:>12} {:>7} {:>14}\n", machine_text(), "case", "cells", "ranks",
                "isohalo M/s", "by hand M/s", "ratio", "residual cost");
     for (const auto& f : all)
-      fmt::print("{:10} {:>16} {:>6} {:>12.0f} {:>12.0f} {:>7.3f} {:>14.3f}{}\n", f.name, f.shape, f.ranks, f.ours, f.by_hand,
-                 f.ratio, f.residual_cost, f.same_bits ? "" : "  BITS DIFFER");
+      fmt::print("{:10} {:>16} {:>6} {:>12.0f} {:>12.0f} {:>7.3f} {:>14.3f}{}\n", f.name, f.shape, f.ranks, f.ours,
+                 f.by_hand, f.ratio, f.residual_cost, f.same_bits ? "" : "  BITS DIFFER");
   }
   return right ? ExitCode::fine : ExitCode::different;
 }

@@ -1,5 +1,6 @@
 #pragma once
-/// The subcommands of `isohalo`. Each takes its parsed arguments, runs on all ranks and returns the agreed exit code.
+/// The subcommands of `isohalo`. Each takes its parsed arguments, runs on all ranks and returns the agreed exit
+/// code.
 
 #include <mpi.h>
 
@@ -21,8 +22,10 @@ struct BenchSweepOptions {
   std::vector<std::string> cases;  ///< empty: all
 };
 ExitCode bench_sweep_command(MPI_Comm comm, const BenchSweepOptions& options);
+ExitCode bench_wait_command(MPI_Comm comm, bool json);
 
-/// Throws UsageError when a launcher of another MPI started this program, so that every process believes to be alone.
+/// Throws UsageError when a launcher of another MPI started this program, so that every process believes to be
+/// alone.
 void refuse_foreign_launcher(int world_size);
 
 }  // namespace isohalo

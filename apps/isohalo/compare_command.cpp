@@ -25,8 +25,9 @@ ExitCode compare_command(MPI_Comm comm, const std::string& a, const std::string&
       if (f.cells_different == 0)
         fmt::print("field {}: all {} cells have the same bits\n", f.name, f.cells);
       else
-        fmt::print("field {}: {} of {} cells differ, first at {}: {:.17g} ({:#x}) against {:.17g} ({:#x})\n", f.name,
-                   f.cells_different, f.cells, index_text(f.first), f.value_a, f.bits_a, f.value_b, f.bits_b);
+        fmt::print("field {}: {} of {} cells differ, first at {}: {:.17g} ({:#x}) against {:.17g} ({:#x})\n",
+                   f.name, f.cells_different, f.cells, index_text(f.first), f.value_a, f.bits_a, f.value_b,
+                   f.bits_b);
     }
     fmt::print("{}\n", result.same() ? "same" : "different");
   }

@@ -44,7 +44,7 @@ class HandBoxRow {
                  w[5] * u[x + 1] + w[6] * u[x + a - 1] + w[7] * u[x + a] + w[8] * u[x + a + 1];
     } else {
       const std::int64_t b = s_[1];
-      const double *p[9] = {u - a - b, u - a, u - a + b, u - b, u, u + b, u + a - b, u + a, u + a + b};
+      const double* p[9] = {u - a - b, u - a, u - a + b, u - b, u, u + b, u + a - b, u + a, u + a + b};
       for (std::int64_t x = 0; x < n; ++x) {
         double sum = w[0] * p[0][x - 1] + w[1] * p[0][x] + w[2] * p[0][x + 1];
         for (int k = 1; k < 9; ++k) {

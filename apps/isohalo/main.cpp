@@ -22,10 +22,12 @@ class CommandLine {
     app_.require_subcommand(1);
     app_.set_version_flag("--version", std::string("isohalo ") + isohalo::kVersion);
     add_run();
-    auto* compare = app_.add_subcommand("compare", "Compare two checkpoints bit by bit: exit code 0 same, 1 different, 2 not comparable");
+    auto* compare = app_.add_subcommand(
+        "compare", "Compare two checkpoints bit by bit: exit code 0 same, 1 different, 2 not comparable");
     compare->add_option("A", file_a_, "checkpoint")->required();
     compare->add_option("B", file_b_, "checkpoint")->required();
-    compare->callback([this] { action_ = [this] { return isohalo::compare_command(MPI_COMM_WORLD, file_a_, file_b_); }; });
+    compare->callback(
+        [this] { action_ = [this] { return isohalo::compare_command(MPI_COMM_WORLD, file_a_, file_b_); }; });
     auto* info = app_.add_subcommand("info", "Describe a checkpoint");
     info->add_option("FILE", file_a_, "checkpoint")->required();
     info->callback([this] { action_ = [this] { return isohalo::info_command(MPI_COMM_WORLD, file_a_); }; });
@@ -56,7 +58,8 @@ class CommandLine {
     auto* run = app_.add_subcommand("run", "Run a simulation from a TOML input");
     run->add_option("DECK", request_.deck, "input file")->required();
     run->add_option("OVERRIDES", request_.overrides, "key.path=value, replacing keys of the input");
-    run->add_option("--restart", request_.restart, "continue from FILE, or with 'auto' from the newest good checkpoint");
+    run->add_option("--restart", request_.restart,
+                    "continue from FILE, or with 'auto' from the newest good checkpoint");
     run->add_flag("--overwrite", request_.overwrite, "replace the checkpoints in output.directory");
     run->add_flag("--validate", request_.validate_only, "check the input and stop");
     run->callback([this] { action_ = [this] { return isohalo::run_command(MPI_COMM_WORLD, request_); }; });
@@ -65,10 +68,15 @@ class CommandLine {
   void add_bench() {
     auto* bench = app_.add_subcommand("bench", "Measure on this machine");
     bench->require_subcommand(1);
-    auto* sweep = bench->add_subcommand("sweep", "Stencil steps against hand-written loops, halo exchange included");
+    auto* sweep =
+        bench->add_subcommand("sweep", "Stencil steps against hand-written loops, halo exchange included");
     sweep->add_flag("--json", sweep_.json, "print JSON");
     sweep->add_option("--repeats", sweep_.repeats, "measurements of each variant")->check(CLI::Range(1, 1000));
     sweep->add_option("--case", sweep_.cases, "only these cases");
+    auto* wait = bench->add_subcommand("wait", "Waiting for messages by our progress loop against MPI_Waitall");
+    wait->add_flag("--json", sweep_.json, "print JSON");
+    wait->callback(
+        [this] { action_ = [this] { return isohalo::bench_wait_command(MPI_COMM_WORLD, sweep_.json); }; });
     sweep->callback([this] { action_ = [this] { return isohalo::bench_sweep_command(MPI_COMM_WORLD, sweep_); }; });
   }
 
@@ -79,8 +87,8 @@ class CommandLine {
   std::function<ExitCode()> action_;
 };
 
-/// Runs the command. Errors that are the same on all ranks are printed by rank 0; an MPI failure of this rank alone is
-/// printed by it and ends the job.
+/// Runs the command. Errors that are the same on all ranks are printed by rank 0; an MPI failure of this rank alone
+/// is printed by it and ends the job.
 ExitCode guarded(int rank, const std::function<ExitCode()>& action) {
   try {
     return action();

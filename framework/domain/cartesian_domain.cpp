@@ -36,7 +36,8 @@ Decomposition<D> decompose(const Index<D>& shape, const DomainOptions<D>& option
     } catch (const UsageError&) {
     }
     throw UsageError("process grid " + text + " does not multiply to the " + std::to_string(ranks) +
-                     (ranks == 1 ? " rank" : " ranks") + " of this run: give one that does" + way_out + ", or \"auto\"");
+                     (ranks == 1 ? " rank" : " ranks") + " of this run: give one that does" + way_out +
+                     ", or \"auto\"");
   }
   return Decomposition<D>(shape, *options.process_grid, options.alignment_tolerance);
 }

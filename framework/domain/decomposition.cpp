@@ -83,8 +83,9 @@ PerDim<int, D> choose_process_grid(const Index<D>& shape, int ranks) {
   if (std::isinf(best)) {
     int fits = ranks - 1;
     while (fits > 1 && all_process_grids<D>(shape, fits).empty()) --fits;
-    throw UsageError(std::to_string(ranks) + " ranks cannot each own a cell of a grid of " + shape_string<D>(shape) +
-                     " cells: run on " + std::to_string(fits) + (fits == 1 ? " rank" : " ranks"));
+    throw UsageError(std::to_string(ranks) + " ranks cannot each own a cell of a grid of " +
+                     shape_string<D>(shape) + " cells: run on " + std::to_string(fits) +
+                     (fits == 1 ? " rank" : " ranks"));
   }
   return chosen;
 }
@@ -206,10 +207,10 @@ double Decomposition<D>::imbalance() const {
   return r;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                            \
-  template std::int64_t checked_cells<D>(const Index<D>&);                                \
-  template PerDim<int, D> choose_process_grid<D>(const Index<D>&, int);               \
-  template std::vector<PerDim<int, D>> all_process_grids<D>(const Index<D>&, int);    \
+#define ISOHALO_INSTANTIATE(D)                                                     \
+  template std::int64_t checked_cells<D>(const Index<D>&);                         \
+  template PerDim<int, D> choose_process_grid<D>(const Index<D>&, int);            \
+  template std::vector<PerDim<int, D>> all_process_grids<D>(const Index<D>&, int); \
   template class Decomposition<D>;
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)

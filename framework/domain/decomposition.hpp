@@ -14,9 +14,9 @@ namespace isohalo {
 template <int D>
 std::int64_t checked_cells(const Index<D>& shape);
 
-/// The process grid for `ranks` ranks. Weighs the largest block, the ghost surface, and prefers to leave the fastest
-/// dimension uncut. Deterministic. Throws UsageError, with the next smaller rank count that fits, when `ranks` ranks
-/// cannot each own a cell.
+/// The process grid for `ranks` ranks. Weighs the largest block, the ghost surface, and prefers to leave the
+/// fastest dimension uncut. Deterministic. Throws UsageError, with the next smaller rank count that fits, when
+/// `ranks` ranks cannot each own a cell.
 template <int D>
 PerDim<int, D> choose_process_grid(const Index<D>& shape, int ranks);
 
@@ -29,9 +29,9 @@ template <int D>
 class Decomposition {
  public:
   Decomposition() = default;
-  /// Snapped cuts: each cut lies at the multiple of the highest power of two within `tolerance` x block extent of the
-  /// even cut (reductions.md section 2; Stelz 2022, Algorithm 3, two-sided, per dimension). Results never depend on
-  /// the cuts, only the cost of a reduction does.
+  /// Snapped cuts: each cut lies at the multiple of the highest power of two within `tolerance` x block extent of
+  /// the even cut (reductions.md section 2; Stelz 2022, Algorithm 3, two-sided, per dimension). Results never
+  /// depend on the cuts, only the cost of a reduction does.
   Decomposition(const Index<D>& shape, const PerDim<int, D>& grid, double tolerance);
   /// Cuts given by the user: cuts[j] = 0 < .. < shape[j], strictly increasing. Throws UsageError otherwise.
   Decomposition(const Index<D>& shape, PerDim<std::vector<std::int64_t>, D> cuts);

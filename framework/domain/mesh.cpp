@@ -11,8 +11,8 @@ namespace isohalo {
 Mesh::Mesh(std::vector<int> extents, std::vector<bool> periodic)
     : extents_(std::move(extents)), periodic_(std::move(periodic)) {
   if (extents_.size() != periodic_.size())
-    throw UsageError("mesh: " + std::to_string(extents_.size()) + " extents but " + std::to_string(periodic_.size()) +
-                     " periodicities");
+    throw UsageError("mesh: " + std::to_string(extents_.size()) + " extents but " +
+                     std::to_string(periodic_.size()) + " periodicities");
   std::int64_t n = 1;
   for (int e : extents_) {
     if (e < 1) throw UsageError("mesh: an extent is " + std::to_string(e) + "; the least is 1");
@@ -61,8 +61,8 @@ void Mesh::relative_coordinates(int from, int to, std::span<int> relative) const
     from /= n;
     to /= n;
     if (periodic(j)) {
-      if (c < 0) c += n;         // 0 .. n-1
-      if (2 * c > n) c -= n;     // the shorter way round; exactly half stays positive
+      if (c < 0) c += n;      // 0 .. n-1
+      if (2 * c > n) c -= n;  // the shorter way round; exactly half stays positive
     }
     relative[static_cast<std::size_t>(j)] = c;
   }

@@ -9,8 +9,9 @@
 
 namespace isohalo {
 
-/// Where the cells of one block lie in host memory. `data` is the address of the first *owned* cell; the cell at global
-/// index i lies at data[sum_j (i[j] - owned.low[j]) * stride[j]]. Ghost layers may be wider than a plan needs.
+/// Where the cells of one block lie in host memory. `data` is the address of the first *owned* cell; the cell at
+/// global index i lies at data[sum_j (i[j] - owned.low[j]) * stride[j]]. Ghost layers may be wider than a plan
+/// needs.
 template <class T, int D>
 struct ArrayRef {
   T* data = nullptr;
@@ -28,9 +29,9 @@ struct ArrayRef {
   Box<D> allocated() const { return owned.grown(ghost_low, ghost_high); }
 };
 
-/// Describes a C-order array of the user that holds `owned` with `width` ghost layers on every side; `first` points to
-/// its first element, a ghost when width > 0. `row_padding` elements may follow each row. Local, no copy; the memory
-/// must outlive the description.
+/// Describes a C-order array of the user that holds `owned` with `width` ghost layers on every side; `first` points
+/// to its first element, a ghost when width > 0. `row_padding` elements may follow each row. Local, no copy; the
+/// memory must outlive the description.
 template <class T, int D>
 ArrayRef<T, D> adopt(T* first, const Box<D>& owned, std::int64_t width, std::int64_t row_padding = 0) {
   if (width < 0) throw UsageError("adopt: ghost width " + std::to_string(width) + " is negative");

@@ -9,9 +9,9 @@
 
 namespace isohalo {
 
-/// Owns host memory for `owned` and its ghost layers in a Kokkos view (Kokkos must be initialised), zeroed. Move-only.
-/// Rows lie back to back: rows padded to whole cache lines, all aligned alike, made sweeps 5 to 15 % slower.
-/// For memory of your own see `adopt`, which needs no Field and no Kokkos.
+/// Owns host memory for `owned` and its ghost layers in a Kokkos view (Kokkos must be initialised), zeroed.
+/// Move-only. Rows lie back to back: rows padded to whole cache lines, all aligned alike, made sweeps 5 to 15 %
+/// slower. For memory of your own see `adopt`, which needs no Field and no Kokkos.
 template <class T, int D>
 class Field {
  public:
@@ -20,7 +20,8 @@ class Field {
     ref_.ghost_low = ghost_low;
     ref_.ghost_high = ghost_high;
     std::int64_t stride = ghost_low[D - 1] + owned.extent(D - 1) + ghost_high[D - 1];
-    if (D > 1 && stride * static_cast<std::int64_t>(sizeof(T)) % 4096 == 0) stride += 8;  // keep rows off one cache set
+    if (D > 1 && stride * static_cast<std::int64_t>(sizeof(T)) % 4096 == 0)
+      stride += 8;  // keep rows off one cache set
     ref_.stride[D - 1] = 1;
     std::int64_t origin = ghost_low[D - 1];
     for (int j = D - 2; j >= 0; --j) {

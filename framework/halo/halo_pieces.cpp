@@ -16,7 +16,9 @@ struct Segment {
   std::int8_t side;    ///< -1 below the receiver's block, 0 the block itself, 1 above
 };
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+  return a >= 0 ? a / b : -((-a + b - 1) / b);
+}
 
 /// Cuts [from, to) at block borders; periodic dimensions wrap, others end at the domain.
 template <int D>
@@ -86,8 +88,8 @@ std::vector<HaloPiece<D>> halo_pieces(const Decomposition<D>& d, const PerDim<in
 
 template <int D>
 std::vector<PerDim<int, D>> possible_receivers(const Decomposition<D>& d, const PerDim<int, D>& coords,
-                                                   const StencilShape<D>& shape, int steps,
-                                                   const Surroundings<D>& around) {
+                                               const StencilShape<D>& shape, int steps,
+                                               const Surroundings<D>& around) {
   const auto [below, above] = shape.ghost_widths(steps, around);
   const Box<D> block = d.box(coords);
   PerDim<std::vector<int>, D> candidates;
@@ -139,12 +141,12 @@ void refuse_far_ghosts(const Decomposition<D>& blocks, const StencilShape<D>& sh
   }
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                                      \
-  template std::vector<HaloPiece<D>> halo_pieces<D>(const Decomposition<D>&, const PerDim<int, D>&,             \
-                                                    const StencilShape<D>&, int, const Surroundings<D>&);           \
-  template std::vector<PerDim<int, D>> possible_receivers<D>(                                                   \
-      const Decomposition<D>&, const PerDim<int, D>&, const StencilShape<D>&, int, const Surroundings<D>&);     \
-  template int deepest_adjacent<D>(const Decomposition<D>&, const StencilShape<D>&, int, const Surroundings<D>&);   \
+#define ISOHALO_INSTANTIATE(D)                                                                                     \
+  template std::vector<HaloPiece<D>> halo_pieces<D>(const Decomposition<D>&, const PerDim<int, D>&,                \
+                                                    const StencilShape<D>&, int, const Surroundings<D>&);          \
+  template std::vector<PerDim<int, D>> possible_receivers<D>(const Decomposition<D>&, const PerDim<int, D>&,       \
+                                                             const StencilShape<D>&, int, const Surroundings<D>&); \
+  template int deepest_adjacent<D>(const Decomposition<D>&, const StencilShape<D>&, int, const Surroundings<D>&);  \
   template void refuse_far_ghosts<D>(const Decomposition<D>&, const StencilShape<D>&, int, const Surroundings<D>&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)

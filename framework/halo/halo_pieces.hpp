@@ -18,18 +18,18 @@ struct HaloPiece {
   Index<D> shift{};
 };
 
-/// All ghost cells of the block at `coords` that `steps` steps need, by owner, in an order that every rank agrees on.
-/// Empty regions are left out, so a star of depth 2 has 18 pieces in 3-D, not 26. Depths beyond one neighbor's block and
-/// periodic dimensions of one rank (any number of wraps) are covered.
+/// All ghost cells of the block at `coords` that `steps` steps need, by owner, in an order that every rank agrees
+/// on. Empty regions are left out, so a star of depth 2 has 18 pieces in 3-D, not 26. Depths beyond one neighbor's
+/// block and periodic dimensions of one rank (any number of wraps) are covered.
 template <int D>
 std::vector<HaloPiece<D>> halo_pieces(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
                                       const StencilShape<D>& shape, int steps, const Surroundings<D>& around);
 
 /// Coordinates of the blocks that may need cells of the block at `coords` (the block itself not excluded).
 template <int D>
-std::vector<PerDim<int, D>> possible_receivers(const Decomposition<D>& decomposition,
-                                                   const PerDim<int, D>& coords, const StencilShape<D>& shape,
-                                                   int steps, const Surroundings<D>& around);
+std::vector<PerDim<int, D>> possible_receivers(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
+                                               const StencilShape<D>& shape, int steps,
+                                               const Surroundings<D>& around);
 
 /// The largest number of steps whose ghosts all lie in adjacent blocks (or in the block itself, wrapped).
 /// 0 when not even one step's do; at most `limit`.

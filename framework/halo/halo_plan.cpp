@@ -102,8 +102,9 @@ struct HaloPlan<D>::Impl {
       throw UsageError("halo exchange: the array holds another box than this rank owns");
     for (int j = 0; j < D; ++j)
       if (a.ghost_low[j] < ghost_low[j] || a.ghost_high[j] < ghost_high[j])
-        throw UsageError("halo exchange: the array has " + std::to_string(std::min(a.ghost_low[j], a.ghost_high[j])) +
-                         " ghost layers in dimension " + std::to_string(j) + ", the plan needs " +
+        throw UsageError("halo exchange: the array has " +
+                         std::to_string(std::min(a.ghost_low[j], a.ghost_high[j])) + " ghost layers in dimension " +
+                         std::to_string(j) + ", the plan needs " +
                          std::to_string(std::max(ghost_low[j], ghost_high[j])));
   }
 
@@ -155,7 +156,8 @@ HaloPlan<D>::~HaloPlan() = default;
 
 template <int D>
 void HaloPlan<D>::begin(std::size_t arrays) {
-  if (impl_->in_flight) throw UsageError("halo exchange: start() while an exchange of this plan is in flight; call finish() first");
+  if (impl_->in_flight)
+    throw UsageError("halo exchange: start() while an exchange of this plan is in flight; call finish() first");
   if (arrays > kMaxArrays)
     throw UsageError("halo exchange: " + std::to_string(arrays) + " arrays in one exchange; the limit is " +
                      std::to_string(kMaxArrays));

@@ -8,8 +8,8 @@
 
 namespace isohalo {
 
-/// Asks the system to back the memory with large pages where it offers them on request (Linux, "madvise" mode). A hint:
-/// small arrays and refusals are left as they are. Local.
+/// Asks the system to back the memory with large pages where it offers them on request (Linux, "madvise" mode). A
+/// hint: small arrays and refusals are left as they are. Local.
 inline void prefer_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::uintptr_t page = 4096, large = std::uintptr_t{2} << 20;

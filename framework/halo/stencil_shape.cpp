@@ -23,8 +23,8 @@ StencilShape<D> StencilShape<D>::star(int radius) {
 
 namespace {
 
-/// Cells within Manhattan distance r in d dimensions, without making a list of them: sum over k of 2^k C(d,k) C(r,k),
-/// k counting the coordinates that are not zero.
+/// Cells within Manhattan distance r in d dimensions, without making a list of them: sum over k of 2^k C(d,k)
+/// C(r,k), k counting the coordinates that are not zero.
 std::size_t ball_cells(std::size_t d, std::size_t r) {
   std::size_t n = 0, term = 1;
   for (std::size_t k = 0; k <= d && k <= r; ++k) {
@@ -56,8 +56,11 @@ StencilShape<D> StencilShape<D>::of(const Offsets<D>& offsets) {
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   const int r = s.radius_;
-  // The generators are sorted already; they run only when the number of offsets is right, so never for a few far ones.
-  auto is = [&](std::size_t size, auto&& make) { return sorted.size() == size && sorted == make(r, Self::include); };
+  // The generators are sorted already; they run only when the number of offsets is right, so never for a few far
+  // ones.
+  auto is = [&](std::size_t size, auto&& make) {
+    return sorted.size() == size && sorted == make(r, Self::include);
+  };
   std::size_t cube = 1;
   for (int j = 0; j < D; ++j) cube *= static_cast<std::size_t>(2 * r + 1);
   if (is(static_cast<std::size_t>(2 * D * r + 1), isohalo::star<D>))
@@ -88,7 +91,8 @@ std::array<Index<D>, 2> StencilShape<D>::ghost_widths(int steps, const Surroundi
 
 namespace {
 
-/// Rows of block + L1-like ball: each choice of depths in the slower dimensions leaves a budget for the fastest one.
+/// Rows of block + L1-like ball: each choice of depths in the slower dimensions leaves a budget for the fastest
+/// one.
 template <int D>
 void ball_rows(const Box<D>& block, std::int64_t granule, int j, std::int64_t left, Box<D> b,
                std::vector<Box<D>>& out) {

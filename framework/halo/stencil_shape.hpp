@@ -20,8 +20,8 @@ struct Surroundings {
 
 /// The offsets that a stencil reads, known by name where they have one. Immutable; no MPI.
 ///
-/// The zero offset always counts as read, so that any number of steps up to the depth may follow an exchange: the cells
-/// needed for k steps are block + k (S with 0), "+" being the Minkowski sum.
+/// The zero offset always counts as read, so that any number of steps up to the depth may follow an exchange: the
+/// cells needed for k steps are block + k (S with 0), "+" being the Minkowski sum.
 template <int D>
 class StencilShape {
  public:
@@ -30,7 +30,8 @@ class StencilShape {
   static StencilShape moore(int radius);
   static StencilShape von_neumann(int radius);
   static StencilShape star(int radius);
-  /// Any list, asymmetric ones included; recognised when it is one of the above. Throws UsageError for offsets beyond
+  /// Any list, asymmetric ones included; recognised when it is one of the above. Throws UsageError for offsets
+  /// beyond
   /// +-1000 cells.
   static StencilShape of(const Offsets<D>& offsets);
 
@@ -41,16 +42,17 @@ class StencilShape {
   const Index<D>& reach_low() const { return reach_low_; }
   const Index<D>& reach_high() const { return reach_high_; }
 
-  /// Ghost layers below and above a block that `steps` steps may read. Where outside cells mirror inside ones both sides
-  /// get the larger reach: beside a thin block the mirror image of a read can lie on the other side.
+  /// Ghost layers below and above a block that `steps` steps may read. Where outside cells mirror inside ones both
+  /// sides get the larger reach: beside a thin block the mirror image of a read can lie on the other side.
   std::array<Index<D>, 2> ghost_widths(int steps, const Surroundings<D>& around) const;
 
   /// The cells that `steps` further steps on `block` need, the block included and clipped to the existing cells, as
   /// disjoint boxes whose rows are as long as they can be.
   std::vector<Box<D>> needed_boxes(const Box<D>& block, int steps, const Surroundings<D>& around) const;
 
-  /// The needed cells within `part`, which must lie on one side of the block in each dimension (side[j] = -1, 0, 1).
-  /// Exactly one simplex prism for the named shapes, boxes for a custom list. `needed` = needed_boxes(block, steps, ..).
+  /// The needed cells within `part`, which must lie on one side of the block in each dimension (side[j] = -1, 0,
+  /// 1). Exactly one simplex prism for the named shapes, boxes for a custom list. `needed` = needed_boxes(block,
+  /// steps, ..).
   std::vector<Region<D>> needed_in(const Box<D>& block, int steps, const Box<D>& part,
                                    const PerDim<std::int8_t, D>& side, const std::vector<Box<D>>& needed) const;
 

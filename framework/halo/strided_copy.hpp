@@ -30,8 +30,8 @@ inline void copy_line(std::byte* to, const std::byte* from, std::int64_t n, std:
 
 }  // namespace detail
 
-/// Copies the cells of a box of shape `extents` from `from` to `to`; both have strides `stride` (in elements of `bytes`
-/// bytes). The two boxes must not overlap.
+/// Copies the cells of a box of shape `extents` from `from` to `to`; both have strides `stride` (in elements of
+/// `bytes` bytes). The two boxes must not overlap.
 template <int D>
 void strided_copy(std::byte* to, const std::byte* from, const Index<D>& extents, const Index<D>& stride,
                   std::int64_t bytes) {

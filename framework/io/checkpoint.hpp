@@ -1,6 +1,6 @@
 #pragma once
-/// Checkpoint files: one shared parallel HDF5 file that holds nothing that depends on ranks, host, time or path, so that
-/// `cmp` proves core-count independence. The schema is in SCHEMA.md beside this file.
+/// Checkpoint files: one shared parallel HDF5 file that holds nothing that depends on ranks, host, time or path, so
+/// that `cmp` proves core-count independence. The schema is in SCHEMA.md beside this file.
 
 #include <cstdint>
 #include <filesystem>
@@ -20,8 +20,8 @@ inline constexpr std::int64_t kFormatMinor = 0;
 struct CheckpointMeta {
   std::vector<std::int64_t> shape;
   std::vector<double> origin, spacing;
-  std::vector<std::int64_t> periodic;             ///< 0 or 1 per dimension
-  std::string boundary_low, boundary_high;        ///< canonical text of the rules
+  std::vector<std::int64_t> periodic;       ///< 0 or 1 per dimension
+  std::string boundary_low, boundary_high;  ///< canonical text of the rules
   std::int64_t step = 0;
   double time = 0, dt = 0;
   std::int64_t random_seed = 0, random_counter = 0;
@@ -49,15 +49,16 @@ struct StoredCheckpoint {
   std::vector<StoredField> fields;
 };
 
-/// Writes `file` and returns the statistics of each field. On return the file is complete, on disk and has its name; a
-/// reader never sees a partial file under it. Collective; errors are agreed, the previous file of that name is intact
-/// and the temporary one removed. Throws RunError.
+/// Writes `file` and returns the statistics of each field. On return the file is complete, on disk and has its
+/// name; a reader never sees a partial file under it. Collective; errors are agreed, the previous file of that name
+/// is intact and the temporary one removed. Throws RunError.
 template <int D>
 std::vector<FieldStatistics> write_checkpoint(const std::filesystem::path& file, const CartesianDomain<D>& domain,
-                                              const CheckpointMeta& meta, const std::vector<FieldHandle<D>>& fields);
+                                              const CheckpointMeta& meta,
+                                              const std::vector<FieldHandle<D>>& fields);
 
-/// Reads everything but the data, on the calling rank alone. Throws UsageError naming the file for one that is absent,
-/// truncated, foreign, incomplete or of a newer major version.
+/// Reads everything but the data, on the calling rank alone. Throws UsageError naming the file for one that is
+/// absent, truncated, foreign, incomplete or of a newer major version.
 StoredCheckpoint read_checkpoint_meta(const std::filesystem::path& file);
 
 /// The same on all ranks, errors agreed. Collective.
@@ -72,7 +73,7 @@ void read_checkpoint_fields(const std::filesystem::path& file, const StoredCheck
 /// The part `box` of a dataset of real or integer numbers, converted to double, in index order. Local.
 /// Throws UsageError naming file and dataset when it is missing, of another shape or not numeric.
 template <int D>
-std::vector<double> read_dataset(const std::filesystem::path& file, const std::string& dataset, const Index<D>& shape,
-                                 const Box<D>& box);
+std::vector<double> read_dataset(const std::filesystem::path& file, const std::string& dataset,
+                                 const Index<D>& shape, const Box<D>& box);
 
 }  // namespace isohalo

@@ -89,7 +89,8 @@ void read_groups(hid_t file, CheckpointMeta& m) {
   m.boundary_low = read_text(grid.get(), "boundary_low");
   m.boundary_high = read_text(grid.get(), "boundary_high");
   const auto d = static_cast<std::size_t>(read_integer(grid.get(), "dim"));
-  if (d < 1 || d > 4 || m.shape.size() != d || m.origin.size() != d || m.spacing.size() != d || m.periodic.size() != d)
+  if (d < 1 || d > 4 || m.shape.size() != d || m.origin.size() != d || m.spacing.size() != d ||
+      m.periodic.size() != d)
     throw UsageError("the grid's attributes disagree about the number of dimensions");
   for (std::int64_t n : m.shape)
     if (n < 1) throw UsageError("the grid has an extent of " + std::to_string(n));
@@ -129,7 +130,8 @@ StoredCheckpoint read_all_meta(const H5Handle& file) {
   h5_check(H5Literate(group.get(), H5_INDEX_NAME, H5_ITER_INC, &at, append_name, &names), "list of fields");
   for (const auto& n : names) {
     c.fields.push_back(read_field_meta(group.get(), n));
-    if (c.fields.back().shape != c.meta.shape) throw UsageError("field \"" + n + "\" has another shape than the grid");
+    if (c.fields.back().shape != c.meta.shape)
+      throw UsageError("field \"" + n + "\" has another shape than the grid");
   }
   return c;
 }
@@ -253,9 +255,9 @@ std::vector<double> read_dataset(const fs::path& file, const std::string& datase
   });
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                                     \
-  template void read_checkpoint_fields<D>(const fs::path&, const StoredCheckpoint&, const CartesianDomain<D>&,     \
-                                          const std::vector<FieldHandle<D>>&);                                     \
+#define ISOHALO_INSTANTIATE(D)                                                                                 \
+  template void read_checkpoint_fields<D>(const fs::path&, const StoredCheckpoint&, const CartesianDomain<D>&, \
+                                          const std::vector<FieldHandle<D>>&);                                 \
   template std::vector<double> read_dataset<D>(const fs::path&, const std::string&, const Index<D>&, const Box<D>&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)

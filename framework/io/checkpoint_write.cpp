@@ -24,10 +24,12 @@ void sync_path(const fs::path& path) {
   if (!good) throw RunError("cannot flush " + path.string() + " to disk: " + std::generic_category().message(why));
 }
 
-H5Handle property_list(hid_t kind, const char* place) { return h5_own(H5Pcreate(kind), place); }
+H5Handle property_list(hid_t kind, const char* place) {
+  return h5_own(H5Pcreate(kind), place);
+}
 
-/// The open temporary file and its groups. If it is destroyed before `finish`, rank 0 first truncates the file: on a
-/// full disk H5Fclose would otherwise hang while it tries to flush (measured, HDF5 1.10.8).
+/// The open temporary file and its groups. If it is destroyed before `finish`, rank 0 first truncates the file: on
+/// a full disk H5Fclose would otherwise hang while it tries to flush (measured, HDF5 1.10.8).
 class TemporaryFile {
  public:
   TemporaryFile(const fs::path& path, const Communicator& comm) : path_(path), comm_(comm) {
@@ -46,7 +48,8 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile() {
     if (!file_) return;
-    if (comm_.rank() == 0) [[maybe_unused]] const int ignored = truncate(path_.c_str(), 0);
+    if (comm_.rank() == 0) [[maybe_unused]]
+      const int ignored = truncate(path_.c_str(), 0);
     try {
       comm_.barrier();  // nobody closes before the file is empty
     } catch (...) {
@@ -212,7 +215,8 @@ void write_statistics(hid_t fields, const std::string& name, const std::string& 
 
 /// Refuses to begin a file that the disk has no room for.
 template <int D>
-void check_free_space(const fs::path& temporary, const CartesianDomain<D>& domain, const std::vector<FieldHandle<D>>& fields) {
+void check_free_space(const fs::path& temporary, const CartesianDomain<D>& domain,
+                      const std::vector<FieldHandle<D>>& fields) {
   double need = 1 << 16;
   for (const auto& f : fields)
     need += static_cast<double>(domain.global().cells()) *
@@ -220,8 +224,9 @@ void check_free_space(const fs::path& temporary, const CartesianDomain<D>& domai
   std::error_code error;
   const auto space = fs::space(temporary.has_parent_path() ? temporary.parent_path() : fs::path("."), error);
   if (!error && need > static_cast<double>(space.available))
-    throw RunError("cannot write " + temporary.string() + ": it needs " + std::to_string(need / (1 << 20)) + " MiB, the disk has " +
-                   std::to_string(static_cast<double>(space.available) / (1 << 20)) + " MiB free (earlier checkpoints are kept)");
+    throw RunError("cannot write " + temporary.string() + ": it needs " + std::to_string(need / (1 << 20)) +
+                   " MiB, the disk has " + std::to_string(static_cast<double>(space.available) / (1 << 20)) +
+                   " MiB free (earlier checkpoints are kept)");
 }
 
 /// Flushes the complete temporary file to disk and gives it its name; removes it if that fails.
@@ -241,7 +246,8 @@ void publish(const fs::path& temporary, const fs::path& file) {
 
 template <int D>
 std::vector<FieldStatistics> write_checkpoint(const fs::path& file, const CartesianDomain<D>& domain,
-                                              const CheckpointMeta& meta, const std::vector<FieldHandle<D>>& fields) {
+                                              const CheckpointMeta& meta,
+                                              const std::vector<FieldHandle<D>>& fields) {
   const H5Quiet quiet;
   const Communicator& comm = domain.comm();
   const fs::path temporary = file.string() + ".tmp";
@@ -284,8 +290,8 @@ std::vector<FieldStatistics> write_checkpoint(const fs::path& file, const Cartes
   return statistics;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                  \
-  template std::vector<FieldStatistics> write_checkpoint<D>(    \
+#define ISOHALO_INSTANTIATE(D)                               \
+  template std::vector<FieldStatistics> write_checkpoint<D>( \
       const fs::path&, const CartesianDomain<D>&, const CheckpointMeta&, const std::vector<FieldHandle<D>>&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)

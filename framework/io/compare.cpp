@@ -24,9 +24,15 @@ bool Comparison::same() const {
 
 namespace {
 
-std::string text_of(std::int64_t v) { return fmt::format("{}", v); }
-std::string text_of(double v) { return fmt::format("{:.17g}", v); }
-std::string text_of(const std::string& v) { return v; }
+std::string text_of(std::int64_t v) {
+  return fmt::format("{}", v);
+}
+std::string text_of(double v) {
+  return fmt::format("{:.17g}", v);
+}
+std::string text_of(const std::string& v) {
+  return v;
+}
 template <class T>
 std::string text_of(const std::vector<T>& v) {
   std::string s = "[";
@@ -34,9 +40,15 @@ std::string text_of(const std::vector<T>& v) {
   return s + "]";
 }
 
-bool equal_bits(std::int64_t a, std::int64_t b) { return a == b; }
-bool equal_bits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
-bool equal_bits(const std::string& a, const std::string& b) { return a == b; }
+bool equal_bits(std::int64_t a, std::int64_t b) {
+  return a == b;
+}
+bool equal_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+bool equal_bits(const std::string& a, const std::string& b) {
+  return a == b;
+}
 template <class T>
 bool equal_bits(const std::vector<T>& a, const std::vector<T>& b) {
   if (a.size() != b.size()) return false;
@@ -124,7 +136,8 @@ class FieldReader {
 
   void read(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count, std::vector<char>& out) const {
     const H5Handle space = h5_own(H5Dget_space(set_.get()), "file space");
-    h5_check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr), "select");
+    h5_check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
+             "select");
     const H5Handle memory =
         h5_own(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), "memory space");
     h5_check(H5Dread(set_.get(), type_.get(), memory.get(), space.get(), H5P_DEFAULT, out.data()), "read");
@@ -134,8 +147,8 @@ class FieldReader {
   H5Handle file_, set_, type_;
 };
 
-/// Cuts a field into pieces of consecutive cells, at most `most` each: runs along the first dimension whose slices are
-/// small enough, one index in the dimensions before it.
+/// Cuts a field into pieces of consecutive cells, at most `most` each: runs along the first dimension whose slices
+/// are small enough, one index in the dimensions before it.
 class Pieces {
  public:
   Pieces(const std::vector<std::int64_t>& shape, std::int64_t most) : shape_(shape) {
@@ -146,7 +159,8 @@ class Pieces {
   }
   std::int64_t count() const { return outer_ * runs_; }
   /// Start and extents of a piece; returns its cells and, in `first`, the linear index of its first one.
-  std::int64_t piece(std::int64_t p, std::vector<hsize_t>& start, std::vector<hsize_t>& extents, std::int64_t& first) const {
+  std::int64_t piece(std::int64_t p, std::vector<hsize_t>& start, std::vector<hsize_t>& extents,
+                     std::int64_t& first) const {
     start.assign(shape_.size(), 0);
     extents.assign(shape_.begin(), shape_.end());
     std::int64_t rest = p / runs_;
@@ -172,7 +186,9 @@ class Pieces {
   std::int64_t run_ = 1, runs_ = 1, outer_ = 1;
 };
 
-std::size_t type_bytes(const std::string& type) { return type == "float64" ? 8 : type == "float32" ? 4 : 1; }
+std::size_t type_bytes(const std::string& type) {
+  return type == "float64" ? 8 : type == "float32" ? 4 : 1;
+}
 
 std::uint64_t bits_at(const std::vector<char>& data, std::size_t cell, std::size_t bytes) {
   std::uint64_t bits = 0;
@@ -194,7 +210,8 @@ struct Found {
 };
 
 /// Compares one piece, whose first cell has linear index `first`.
-void compare_piece(const std::vector<char>& a, const std::vector<char>& b, std::size_t bytes, std::int64_t first, Found& found) {
+void compare_piece(const std::vector<char>& a, const std::vector<char>& b, std::size_t bytes, std::int64_t first,
+                   Found& found) {
   const bool equal = std::memcmp(a.data(), b.data(), a.size()) == 0;
   for (std::size_t c = 0; c < a.size() / bytes; ++c) {
     const std::uint64_t x = bits_at(a, c, bytes), y = equal ? x : bits_at(b, c, bytes);
@@ -216,7 +233,8 @@ Found compare_share(const FieldReader& a, const FieldReader& b, const StoredFiel
   std::vector<char> da, db;
   std::vector<hsize_t> start, extents;
   Found found;
-  for (std::int64_t p = pieces.count() * comm.rank() / comm.size(); p < pieces.count() * (comm.rank() + 1) / comm.size(); ++p) {
+  for (std::int64_t p = pieces.count() * comm.rank() / comm.size();
+       p < pieces.count() * (comm.rank() + 1) / comm.size(); ++p) {
     std::int64_t first = 0;
     const auto cells = static_cast<std::size_t>(pieces.piece(p, start, extents, first));
     da.resize(cells * bytes);
@@ -241,8 +259,9 @@ FieldDifference compare_field(const std::filesystem::path& a, const std::filesys
   const StoredField* const stored[2] = {&f, &g};
   for (int k = 0; k < 2; ++k)
     if (digests[k] != stored[k]->digest)
-      report.warnings.push_back(fmt::format("field {} of the {} file: its digest {} does not match its data, {}", f.name,
-                                            k ? "second" : "first", hex_digest(stored[k]->digest), hex_digest(digests[k])));
+      report.warnings.push_back(fmt::format("field {} of the {} file: its digest {} does not match its data, {}",
+                                            f.name, k ? "second" : "first", hex_digest(stored[k]->digest),
+                                            hex_digest(digests[k])));
   if (d.cells_different == 0) {  // with other data these differ anyway
     MetaComparer m;
     m.value("field " + f.name + " digest", hex_digest(f.digest), hex_digest(g.digest));

@@ -28,8 +28,8 @@ struct Comparison {
 };
 
 /// Streams both files in bounded memory, each rank its share of the cells. Metadata that decides the numbers
-/// (grid, boundary rules, time, step, reduction, configuration, field names, shapes, types) must match. The result is
-/// the same on all ranks. Collective. Throws UsageError, agreed, when a file cannot be compared.
+/// (grid, boundary rules, time, step, reduction, configuration, field names, shapes, types) must match. The result
+/// is the same on all ranks. Collective. Throws UsageError, agreed, when a file cannot be compared.
 Comparison compare_checkpoints(const std::filesystem::path& a, const std::filesystem::path& b,
                                const Communicator& comm);
 

@@ -11,8 +11,8 @@ namespace isohalo {
 
 namespace {
 
-/// A signed integer that orders like the number: -0 below +0. (Signed, because MPICH 4.0.2's MPI_MIN compares MPI_UINT64_T
-/// as signed numbers.)
+/// A signed integer that orders like the number: -0 below +0. (Signed, because MPICH 4.0.2's MPI_MIN compares
+/// MPI_UINT64_T as signed numbers.)
 std::int64_t order_key(double v) {
   const auto bits = std::bit_cast<std::int64_t>(v);
   return bits < 0 ? bits ^ std::numeric_limits<std::int64_t>::max() : bits;
@@ -21,9 +21,15 @@ double from_order_key(std::int64_t key) {
   return std::bit_cast<double>(key < 0 ? key ^ std::numeric_limits<std::int64_t>::max() : key);
 }
 
-std::uint64_t bits_of(double v) { return std::bit_cast<std::uint64_t>(v); }
-std::uint64_t bits_of(float v) { return std::bit_cast<std::uint32_t>(v); }
-std::uint64_t bits_of(std::uint8_t v) { return v; }
+std::uint64_t bits_of(double v) {
+  return std::bit_cast<std::uint64_t>(v);
+}
+std::uint64_t bits_of(float v) {
+  return std::bit_cast<std::uint32_t>(v);
+}
+std::uint64_t bits_of(std::uint8_t v) {
+  return v;
+}
 
 /// Partial result of some rows; joins are exact, so their order does not matter.
 struct Partial {
@@ -43,7 +49,8 @@ struct Partial {
   }
 };
 
-/// Extremes of the finite and infinite values of a row: found by plain comparisons, sorted out by key only for zeros.
+/// Extremes of the finite and infinite values of a row: found by plain comparisons, sorted out by key only for
+/// zeros.
 template <class T>
 void row_statistics(const T* v, std::int64_t n, std::int64_t stride, std::uint64_t first_index, Partial& p) {
   std::uint64_t digest = 0;

@@ -9,13 +9,27 @@ void H5Handle::close() noexcept {
   const hid_t id = id_;
   id_ = -1;
   switch (H5Iget_type(id)) {
-    case H5I_FILE: H5Fclose(id); break;
-    case H5I_GROUP: H5Gclose(id); break;
-    case H5I_DATASET: H5Dclose(id); break;
-    case H5I_DATASPACE: H5Sclose(id); break;
-    case H5I_DATATYPE: H5Tclose(id); break;
-    case H5I_ATTR: H5Aclose(id); break;
-    default: H5Pclose(id); break;
+    case H5I_FILE:
+      H5Fclose(id);
+      break;
+    case H5I_GROUP:
+      H5Gclose(id);
+      break;
+    case H5I_DATASET:
+      H5Dclose(id);
+      break;
+    case H5I_DATASPACE:
+      H5Sclose(id);
+      break;
+    case H5I_DATATYPE:
+      H5Tclose(id);
+      break;
+    case H5I_ATTR:
+      H5Aclose(id);
+      break;
+    default:
+      H5Pclose(id);
+      break;
   }
 }
 
@@ -36,13 +50,17 @@ hid_t h5_check(hid_t result, const std::string& place) {
   throw RunError(place + ": HDF5 says: " + (why.empty() ? "unknown error" : why));
 }
 
-H5Handle h5_own(hid_t result, const std::string& place) { return H5Handle(h5_check(result, place)); }
+H5Handle h5_own(hid_t result, const std::string& place) {
+  return H5Handle(h5_check(result, place));
+}
 
 H5Quiet::H5Quiet() {
   H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
-H5Quiet::~H5Quiet() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+H5Quiet::~H5Quiet() {
+  H5Eset_auto2(H5E_DEFAULT, function_, data_);
+}
 
 namespace {
 
@@ -118,8 +136,12 @@ std::vector<double> read_numbers(hid_t object, const std::string& name) {
   return v;
 }
 
-std::int64_t read_integer(hid_t object, const std::string& name) { return single(read_integers(object, name), name); }
-double read_number(hid_t object, const std::string& name) { return single(read_numbers(object, name), name); }
+std::int64_t read_integer(hid_t object, const std::string& name) {
+  return single(read_integers(object, name), name);
+}
+double read_number(hid_t object, const std::string& name) {
+  return single(read_numbers(object, name), name);
+}
 
 std::string read_text(hid_t object, const std::string& name) {
   const OpenAttribute a = open_attribute(object, name, H5T_STRING, 0);

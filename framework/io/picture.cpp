@@ -68,7 +68,8 @@ std::vector<double> local_samples(const Slice<D>& slice, const Box<D>& block, co
 
 /// The whole slice on rank 0, row-major; empty elsewhere.
 template <int D>
-std::vector<double> gather(const Slice<D>& slice, const CartesianDomain<D>& domain, const std::vector<double>& mine) {
+std::vector<double> gather(const Slice<D>& slice, const CartesianDomain<D>& domain,
+                           const std::vector<double>& mine) {
   const Communicator& comm = domain.comm();
   const int tag = comm.take_tags(1);
   if (comm.rank() != 0) {
@@ -88,8 +89,9 @@ std::vector<double> gather(const Slice<D>& slice, const CartesianDomain<D>& doma
     auto& part = parts[static_cast<std::size_t>(r)];
     part.resize(static_cast<std::size_t>(s.cells()));
     requests.push_back(MPI_REQUEST_NULL);
-    mpi_check(MPI_Irecv(part.data(), static_cast<int>(part.size()), MPI_DOUBLE, r, tag, comm.get(), &requests.back()),
-              "MPI_Irecv of a picture", comm.get());
+    mpi_check(
+        MPI_Irecv(part.data(), static_cast<int>(part.size()), MPI_DOUBLE, r, tag, comm.get(), &requests.back()),
+        "MPI_Irecv of a picture", comm.get());
   }
   comm.wait(requests, "picture");
   std::vector<double> whole(static_cast<std::size_t>(slice.rows * slice.columns));
@@ -110,8 +112,9 @@ struct Colour {
 
 /// Dark blue over green to yellow, evenly perceived.
 Colour colour_of(double t) {
-  static constexpr Colour anchors[] = {{68, 1, 84},   {71, 44, 122},  {59, 81, 139},  {44, 113, 142}, {33, 144, 141},
-                                       {39, 173, 129}, {92, 200, 99},  {170, 220, 50}, {253, 231, 37}};
+  static constexpr Colour anchors[] = {{68, 1, 84},    {71, 44, 122},  {59, 81, 139},
+                                       {44, 113, 142}, {33, 144, 141}, {39, 173, 129},
+                                       {92, 200, 99},  {170, 220, 50}, {253, 231, 37}};
   constexpr int last = 8;
   const double x = std::clamp(t, 0.0, 1.0) * last;
   const int k = std::min(static_cast<int>(x), last - 1);
@@ -137,8 +140,8 @@ void write_png(const std::filesystem::path& file, const std::vector<double>& v, 
   for (std::int64_t y = 0; y < rows * tall; ++y)
     for (std::int64_t x = 0; x < columns * zoom; ++x) {
       const double value = v[static_cast<std::size_t>(y / tall * columns + x / zoom)];
-      const Colour c = value != value ? Colour{220, 0, 0}
-                                      : colour_of(high > low ? (value - low) / (high - low) : 0.5);
+      const Colour c =
+          value != value ? Colour{220, 0, 0} : colour_of(high > low ? (value - low) / (high - low) : 0.5);
       for (double part : {c.r, c.g, c.b}) pixels.push_back(static_cast<png_byte>(std::lround(part)));
     }
   png_image image{};

@@ -15,13 +15,15 @@ std::string join(const std::vector<T>& v, const char* format) {
 
 }  // namespace
 
-std::string xdmf_text(const std::string& h5_name, const CheckpointMeta& meta, const std::vector<StoredField>& fields) {
+std::string xdmf_text(const std::string& h5_name, const CheckpointMeta& meta,
+                      const std::vector<StoredField>& fields) {
   const std::size_t d = meta.shape.size();
   if (d != 2 && d != 3) return "";
   std::vector<std::int64_t> nodes;
   for (std::int64_t n : meta.shape) nodes.push_back(n + 1);
   std::string s = fmt::format(
-      "<?xml version=\"1.0\" ?>\n<Xdmf Version=\"3.0\">\n <Domain>\n  <Grid Name=\"isohalo\" GridType=\"Uniform\">\n"
+      "<?xml version=\"1.0\" ?>\n<Xdmf Version=\"3.0\">\n <Domain>\n  <Grid Name=\"isohalo\" "
+      "GridType=\"Uniform\">\n"
       "   <Time Value=\"{:.17g}\"/>\n"
       "   <Topology TopologyType=\"{}DCoRectMesh\" Dimensions=\"{}\"/>\n"
       "   <Geometry GeometryType=\"{}\">\n"
@@ -33,10 +35,14 @@ std::string xdmf_text(const std::string& h5_name, const CheckpointMeta& meta, co
   for (const auto& f : fields)
     s += fmt::format(
         "   <Attribute Name=\"{}\" AttributeType=\"Scalar\" Center=\"Cell\">\n"
-        "    <DataItem Dimensions=\"{}\" NumberType=\"{}\" Precision=\"{}\" Format=\"HDF\">{}:/fields/{}</DataItem>\n"
+        "    <DataItem Dimensions=\"{}\" NumberType=\"{}\" Precision=\"{}\" "
+        "Format=\"HDF\">{}:/fields/{}</DataItem>\n"
         "   </Attribute>\n",
         f.name, join(f.shape, "{}"), f.type == "uint8" ? "UChar" : "Float",
-        f.type == "float64" ? 8 : f.type == "float32" ? 4 : 1, h5_name, f.name);
+        f.type == "float64"   ? 8
+        : f.type == "float32" ? 4
+                              : 1,
+        h5_name, f.name);
   return s + "  </Grid>\n </Domain>\n</Xdmf>\n";
 }
 

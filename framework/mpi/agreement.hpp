@@ -8,8 +8,9 @@
 
 namespace isohalo {
 
-/// Runs `work` on every rank; if it threw an exception on any, throws the error of the lowest such rank on all of them,
-/// with that rank named unless it is rank 0 (which does the work that only one rank does). `work` must not communicate. Collective.
+/// Runs `work` on every rank; if it threw an exception on any, throws the error of the lowest such rank on all of
+/// them, with that rank named unless it is rank 0 (which does the work that only one rank does). `work` must not
+/// communicate. Collective.
 void agreed(const Communicator& comm, const std::function<void()>& work);
 
 /// The same for a verdict already known: `error` is null on ranks where all is well. Collective.

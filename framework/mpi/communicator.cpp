@@ -109,7 +109,8 @@ std::shared_ptr<Communicator::State> Communicator::make_state(MPI_Comm user) {
 }
 
 Communicator Communicator::of(MPI_Comm user) {
-  if (user == MPI_COMM_NULL) throw UsageError("the communicator is MPI_COMM_NULL: pass one that this rank belongs to");
+  if (user == MPI_COMM_NULL)
+    throw UsageError("the communicator is MPI_COMM_NULL: pass one that this rank belongs to");
   Registry& r = registry();
   make_keys(r);
   void* value = nullptr;
@@ -127,12 +128,24 @@ Communicator Communicator::of(MPI_Comm user) {
   return Communicator(std::move(state));
 }
 
-MPI_Comm Communicator::get() const { return state_->comm; }
-int Communicator::rank() const { return state_->rank; }
-int Communicator::size() const { return state_->size; }
-int Communicator::ranks_on_node() const { return state_->ranks_on_node; }
-int Communicator::cores_on_node() const { return state_->cores; }
-int Communicator::spins() const { return oversubscribed() ? 20 : 2000; }
+MPI_Comm Communicator::get() const {
+  return state_->comm;
+}
+int Communicator::rank() const {
+  return state_->rank;
+}
+int Communicator::size() const {
+  return state_->size;
+}
+int Communicator::ranks_on_node() const {
+  return state_->ranks_on_node;
+}
+int Communicator::cores_on_node() const {
+  return state_->cores;
+}
+int Communicator::spins() const {
+  return oversubscribed() ? 20 : 2000;
+}
 
 int Communicator::take_tags(int count) const {
   if (count > state_->tag_limit)
@@ -145,7 +158,9 @@ int Communicator::take_tags(int count) const {
   return first;
 }
 
-void Communicator::wait(MPI_Request& request, const char* place) const { wait(std::span(&request, 1), place); }
+void Communicator::wait(MPI_Request& request, const char* place) const {
+  wait(std::span(&request, 1), place);
+}
 
 void Communicator::wait(std::span<MPI_Request> requests, const char* place) const {
   wait_all(requests, spins(), place);
@@ -162,8 +177,8 @@ void Communicator::broadcast(void* data, std::int64_t bytes, int root) const {
   constexpr std::int64_t chunk = std::int64_t{1} << 30;
   for (std::int64_t at = 0; at < bytes; at += chunk) {
     MPI_Request request = MPI_REQUEST_NULL;
-    mpi_check(MPI_Ibcast(static_cast<char*>(data) + at, static_cast<int>(std::min(chunk, bytes - at)), MPI_BYTE, root,
-                         get(), &request),
+    mpi_check(MPI_Ibcast(static_cast<char*>(data) + at, static_cast<int>(std::min(chunk, bytes - at)), MPI_BYTE,
+                         root, get(), &request),
               "MPI_Ibcast", get());
     wait(request, "broadcast");
   }

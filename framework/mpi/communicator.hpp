@@ -11,9 +11,9 @@
 
 namespace isohalo {
 
-/// A private duplicate of a user's communicator. It is made once, cached on the user's communicator as an attribute and
-/// shared by everything that the library builds on it, so no message of ours can meet one of theirs.
-/// A cheap handle; the duplicate is freed with its last owner, and never after MPI_Finalize.
+/// A private duplicate of a user's communicator. It is made once, cached on the user's communicator as an attribute
+/// and shared by everything that the library builds on it, so no message of ours can meet one of theirs. A cheap
+/// handle; the duplicate is freed with its last owner, and never after MPI_Finalize.
 class Communicator {
  public:
   /// The cached duplicate of `user`. Collective over `user` the first time, local afterwards.

@@ -8,8 +8,8 @@
 namespace isohalo {
 
 namespace {
-/// Yields before the loop starts to sleep: long enough (about a millisecond) for any message, so that only waits for
-/// disks and for ranks that compute pay for a sleep.
+/// Yields before the loop starts to sleep: long enough (about a millisecond) for any message, so that only waits
+/// for disks and for ranks that compute pay for a sleep.
 constexpr int kYields = 3000;
 }  // namespace
 

@@ -1,8 +1,8 @@
 #pragma once
 /// Waiting without burning the core that the awaited rank needs.
 ///
-/// MPICH busy-polls inside its blocking calls; with more ranks than cores that costs milliseconds a message. Every wait
-/// of ours goes through this loop instead: test, spin a little, then give the core away, at last sleep.
+/// MPICH busy-polls inside its blocking calls; with more ranks than cores that costs milliseconds a message. Every
+/// wait of ours goes through this loop instead: test, spin a little, then give the core away, at last sleep.
 
 #include <mpi.h>
 

@@ -10,8 +10,8 @@ IsomorphicNeighborhood::IsomorphicNeighborhood(const Mesh& mesh, int rank, std::
     : relative_(relative.begin(), relative.end()) {
   const auto d = static_cast<std::size_t>(mesh.dimensions());
   if (d == 0 || relative.size() % d)
-    throw UsageError("neighborhood: " + std::to_string(relative.size()) + " coordinates are no list of offsets in " +
-                     std::to_string(d) + " dimensions");
+    throw UsageError("neighborhood: " + std::to_string(relative.size()) +
+                     " coordinates are no list of offsets in " + std::to_string(d) + " dimensions");
   const std::size_t s = relative.size() / d;
   sources_.resize(s);
   targets_.resize(s);

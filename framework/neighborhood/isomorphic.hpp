@@ -13,12 +13,12 @@
 
 namespace isohalo {
 
-/// The neighbors of one rank: block i goes to targets[i] and comes from sources[i]; Mesh::no_rank where the mesh ends.
-/// Created locally in O(s d), without communication.
+/// The neighbors of one rank: block i goes to targets[i] and comes from sources[i]; Mesh::no_rank where the mesh
+/// ends. Created locally in O(s d), without communication.
 class IsomorphicNeighborhood {
  public:
-  /// `relative` is flat, s x mesh.dimensions(), dimension 0 first; offsets may repeat, be zero or longer than the mesh.
-  /// Throws UsageError when its length is no multiple of the dimensions.
+  /// `relative` is flat, s x mesh.dimensions(), dimension 0 first; offsets may repeat, be zero or longer than the
+  /// mesh. Throws UsageError when its length is no multiple of the dimensions.
   IsomorphicNeighborhood(const Mesh& mesh, int rank, std::span<const int> relative);
 
   template <int D>

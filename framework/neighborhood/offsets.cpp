@@ -81,12 +81,12 @@ Offsets<D> shuffled(Offsets<D> list, std::uint64_t seed) {
   return list;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                       \
-  template Offsets<D> moore<D>(int, Self);                                           \
-  template Offsets<D> von_neumann<D>(int, Self);                                     \
-  template Offsets<D> star<D>(int, Self);                                            \
-  template Offsets<D> difference<D>(const Offsets<D>&, const Offsets<D>&);           \
-  template Offsets<D> column_major<D>(Offsets<D>);                                   \
+#define ISOHALO_INSTANTIATE(D)                                             \
+  template Offsets<D> moore<D>(int, Self);                                 \
+  template Offsets<D> von_neumann<D>(int, Self);                           \
+  template Offsets<D> star<D>(int, Self);                                  \
+  template Offsets<D> difference<D>(const Offsets<D>&, const Offsets<D>&); \
+  template Offsets<D> column_major<D>(Offsets<D>);                         \
   template Offsets<D> shuffled<D>(Offsets<D>, std::uint64_t);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)

@@ -8,7 +8,8 @@
 
 namespace isohalo {
 
-/// A part of a cut tile: the tile and the cells of it in one block. `offset` counts cells from the start of a buffer.
+/// A part of a cut tile: the tile and the cells of it in one block. `offset` counts cells from the start of a
+/// buffer.
 template <int D>
 struct TilePart {
   Index<D> tile;
@@ -29,13 +30,14 @@ template <int D>
 struct TileExchange {
   TileExchange(const Tiling<D>& tiling, const PerDim<int, D>& coords);
 
-  std::vector<TilePart<D>> local;     ///< this block's parts of cut tiles, whoever owns the tile; `offset` in `outgoing`
-  std::vector<TileMessage<D>> send;   ///< runs of `outgoing` for other owners
+  std::vector<TilePart<D>>
+      local;  ///< this block's parts of cut tiles, whoever owns the tile; `offset` in `outgoing`
+  std::vector<TileMessage<D>> send;  ///< runs of `outgoing` for other owners
   std::int64_t outgoing_cells = 0;
   std::vector<TilePart<D>> arriving;  ///< parts that other blocks send; `offset` in `incoming`
   std::vector<TileMessage<D>> receive;
   std::int64_t incoming_cells = 0;
-  std::vector<Index<D>> owned_cut;    ///< cut tiles that this block owns
+  std::vector<Index<D>> owned_cut;  ///< cut tiles that this block owns
 };
 
 }  // namespace isohalo

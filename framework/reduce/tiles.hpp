@@ -1,8 +1,10 @@
 #pragma once
-/// Reduction tiles: aligned blocks of the global grid whose values are the leaves of the reduction tree (version 1).
+/// Reduction tiles: aligned blocks of the global grid whose values are the leaves of the reduction tree (version
+/// 1).
 ///
-/// A tile value adds rows left to right into lanes and then folds the lanes by halving strides, so that every addition
-/// but the last few is vertical. The definition depends on global indices only and is public: it is part of the format.
+/// A tile value adds rows left to right into lanes and then folds the lanes by halving strides, so that every
+/// addition but the last few is vertical. The definition depends on global indices only and is public: it is part
+/// of the format.
 
 #include <array>
 #include <cstdint>
@@ -50,8 +52,8 @@ V tile_value(const V* cells, const Index<D>& extents, std::int64_t tile_width, V
 
 /// The tiles of a global grid and how one decomposition cuts them.
 ///
-/// A tile belongs to the owner of its first cell. A tile that a rank border cuts is computed by its owner from the bare
-/// cell values that the others send, so results never depend on the cuts.
+/// A tile belongs to the owner of its first cell. A tile that a rank border cuts is computed by its owner from the
+/// bare cell values that the others send, so results never depend on the cuts.
 template <int D>
 class Tiling {
  public:

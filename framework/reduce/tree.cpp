@@ -141,9 +141,9 @@ std::vector<ReduceStage> dissemination_stages(const std::vector<FrontierNode>& n
   return stages;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                             \
-  template Split<D> split_of<D>(const Tiling<D>&, const Box<D>&);                                          \
-  template class FrontierTree<D>;                                                                          \
+#define ISOHALO_INSTANTIATE(D)                                    \
+  template Split<D> split_of<D>(const Tiling<D>&, const Box<D>&); \
+  template class FrontierTree<D>;                                 \
   template void append_combines<D>(const Tiling<D>&, const Box<D>&, const Box<D>&, std::vector<Combine>&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)

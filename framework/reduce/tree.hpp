@@ -1,8 +1,8 @@
 #pragma once
 /// The fixed reduction tree above the tiles, and the part of it that lies between ranks.
 ///
-/// Source: Stelz 2022, "Core-Count Independent Reduce" (the fixed binary tree over global indices), generalised to boxes
-/// of tiles in d dimensions.
+/// Source: Stelz 2022, "Core-Count Independent Reduce" (the fixed binary tree over global indices), generalised to
+/// boxes of tiles in d dimensions.
 
 #include <array>
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace isohalo {
 
 /// Where a node (a box of more than one tile) is divided: dimension and first tile of the right half.
 ///
-/// Among the dimensions with more than one tile the one with the largest clipped extent in cells (ties: the slowest), at
-/// the largest power of two strictly below its number of tiles.
+/// Among the dimensions with more than one tile the one with the largest clipped extent in cells (ties: the
+/// slowest), at the largest power of two strictly below its number of tiles.
 template <int D>
 struct Split {
   int dimension;
@@ -33,13 +33,13 @@ struct Combine {
 
 /// One node of the tree between ranks. Leaves are the *frontier*: maximal nodes whose tiles one rank owns.
 struct FrontierNode {
-  std::int32_t left = -1;   ///< -1 for a leaf
+  std::int32_t left = -1;  ///< -1 for a leaf
   std::int32_t right = -1;
-  std::int32_t rank = -1;   ///< owner of a leaf
+  std::int32_t rank = -1;  ///< owner of a leaf
 };
 
-/// The tree of the global grid down to the frontier; node 0 is the root, children follow their parent. Known to every
-/// rank from the decomposition alone, so that only bare values ever travel.
+/// The tree of the global grid down to the frontier; node 0 is the root, children follow their parent. Known to
+/// every rank from the decomposition alone, so that only bare values ever travel.
 template <int D>
 class FrontierTree {
  public:
@@ -56,14 +56,14 @@ class FrontierTree {
   std::vector<Box<D>> tiles_;
 };
 
-/// The combinations that turn tile values (row-major over `tiles_held`) into the value of `node`, which ends up at its
-/// first tile's place. Straight-line, in tree order.
+/// The combinations that turn tile values (row-major over `tiles_held`) into the value of `node`, which ends up at
+/// its first tile's place. Straight-line, in tree order.
 template <int D>
 void append_combines(const Tiling<D>& tiling, const Box<D>& tiles_held, const Box<D>& node,
                      std::vector<Combine>& out);
 
-/// One stage of the allreduce for this rank, compiled: what to send, what arrives, what then is combined. Numbers are
-/// nodes of the frontier tree.
+/// One stage of the allreduce for this rank, compiled: what to send, what arrives, what then is combined. Numbers
+/// are nodes of the frontier tree.
 struct ReduceStage {
   int to = -1, from = -1;
   std::vector<std::int32_t> send, receive;
@@ -71,8 +71,8 @@ struct ReduceStage {
 };
 
 /// Keyed sets through dissemination with base 2: ceil(log2 p) stages for any p. In stage s a rank sends the largest
-/// complete nodes it holds to rank + 2^s and merges those of rank - 2^s. Sets are idempotent, so a rank may hear of a
-/// node twice; after the last stage every rank holds the root.
+/// complete nodes it holds to rank + 2^s and merges those of rank - 2^s. Sets are idempotent, so a rank may hear of
+/// a node twice; after the last stage every rank holds the root.
 std::vector<ReduceStage> dissemination_stages(const std::vector<FrontierNode>& nodes, int rank, int ranks);
 
 }  // namespace isohalo

@@ -39,9 +39,9 @@ struct Sum {
 
 /// Reduces one value of type V per cell of the grid with the tree of version 1 (see `Tiling`, `split_of`).
 ///
-/// V is any trivially copyable type (a number, a struct of several sums), Op any function of two values, associative or
-/// not. Use: either `reduce(f)`, or in parts, fused into a sweep: `run_band()` for every band (in any order, from any
-/// thread), then `combine()`.
+/// V is any trivially copyable type (a number, a struct of several sums), Op any function of two values,
+/// associative or not. Use: either `reduce(f)`, or in parts, fused into a sweep: `run_band()` for every band (in
+/// any order, from any thread), then `combine()`.
 template <class V, int D, class Op>
 class TreeReducer {
   static_assert(std::is_trivially_copyable_v<V>, "values travel as bytes");
@@ -66,8 +66,8 @@ class TreeReducer {
   const Index<D>& tile() const { return tiling_.tile(); }
   const CartesianDomain<D>& domain() const { return domain_; }
 
-  /// Bands of this rank: runs of neighboring tiles that share all but the fastest coordinate, a few hundred cells long at most, so
-  /// that all their rows stay in the first-level cache.
+  /// Bands of this rank: runs of neighboring tiles that share all but the fastest coordinate, a few hundred cells
+  /// long at most, so that all their rows stay in the first-level cache.
   std::int64_t bands() const { return bands_; }
   /// The cells of a band in this block. Its rows are visited in index order.
   Box<D> band_cells(std::int64_t band) const {
@@ -77,9 +77,9 @@ class TreeReducer {
   /// Scratch values that one caller of run_band needs.
   std::int64_t scratch_size() const { return 2 * run_length_ * tiling_.tile()[D - 1]; }
 
-  /// Forms the tile values of one band. `row(i, n)` is called for each row in index order (i: its first cell, n: its
-  /// cells); it returns an object v with v(x) = the value of the row's x-th cell, x = 0 .. n-1. Different bands may run at
-  /// the same time with different scratch. Local.
+  /// Forms the tile values of one band. `row(i, n)` is called for each row in index order (i: its first cell, n:
+  /// its cells); it returns an object v with v(x) = the value of the row's x-th cell, x = 0 .. n-1. Different bands
+  /// may run at the same time with different scratch. Local.
   template <class RowValues>
   void run_band(std::int64_t band, V* scratch, RowValues&& row) {
     const Box<D> cells = band_cells(band);
@@ -232,14 +232,14 @@ class TreeReducer {
     requests_.clear();
     for (const auto& m : exchange_.receive) {
       requests_.push_back(MPI_REQUEST_NULL);
-      mpi_check(MPI_Irecv_c(incoming_.data() + m.offset, m.cells * MPI_Count{sizeof(V)}, MPI_BYTE, m.peer, first_tag_,
-                            comm, &requests_.back()),
+      mpi_check(MPI_Irecv_c(incoming_.data() + m.offset, m.cells * MPI_Count{sizeof(V)}, MPI_BYTE, m.peer,
+                            first_tag_, comm, &requests_.back()),
                 "MPI_Irecv of cut tiles", comm);
     }
     for (const auto& m : exchange_.send) {
       requests_.push_back(MPI_REQUEST_NULL);
-      mpi_check(MPI_Isend_c(outgoing_.data() + m.offset, m.cells * MPI_Count{sizeof(V)}, MPI_BYTE, m.peer, first_tag_,
-                            comm, &requests_.back()),
+      mpi_check(MPI_Isend_c(outgoing_.data() + m.offset, m.cells * MPI_Count{sizeof(V)}, MPI_BYTE, m.peer,
+                            first_tag_, comm, &requests_.back()),
                 "MPI_Isend of cut tiles", comm);
     }
     domain_.comm().wait(requests_, "gather of cut tiles");
@@ -253,8 +253,8 @@ class TreeReducer {
       for (const auto& [part, buffer] : cut_sources_[k]) scatter(*part, *buffer, cells);
       Index<D> extents;
       for (int j = 0; j < D; ++j) extents[j] = cells.extent(j);
-      values_[static_cast<std::size_t>(linear_index(tiles_, exchange_.owned_cut[k]))] = tile_value<V, D>(
-          tile_cells_.data(), extents, tiling_.tile()[D - 1], tile_cells_.data() + volume, op_);
+      values_[static_cast<std::size_t>(linear_index(tiles_, exchange_.owned_cut[k]))] =
+          tile_value<V, D>(tile_cells_.data(), extents, tiling_.tile()[D - 1], tile_cells_.data() + volume, op_);
     }
   }
 
@@ -264,7 +264,8 @@ class TreeReducer {
     for (std::size_t k = 0; k < exchange_.owned_cut.size(); ++k) place[exchange_.owned_cut[k]] = k;
     auto add = [&](const std::vector<TilePart<D>>& parts, const std::vector<V>& buffer) {
       for (const auto& part : parts)
-        if (const auto k = place.find(part.tile); k != place.end()) cut_sources_[k->second].emplace_back(&part, &buffer);
+        if (const auto k = place.find(part.tile); k != place.end())
+          cut_sources_[k->second].emplace_back(&part, &buffer);
     };
     add(exchange_.local, outgoing_);
     add(exchange_.arriving, incoming_);
@@ -287,7 +288,8 @@ class TreeReducer {
                             first_tag_ + 1, comm, &requests[0]),
                 "MPI_Irecv in a reduction", comm);
     if (!stage.send.empty()) {
-      for (std::size_t k = 0; k < stage.send.size(); ++k) send_[k] = nodes_[static_cast<std::size_t>(stage.send[k])];
+      for (std::size_t k = 0; k < stage.send.size(); ++k)
+        send_[k] = nodes_[static_cast<std::size_t>(stage.send[k])];
       mpi_check(MPI_Isend_c(send_.data(), MPI_Count(stage.send.size() * sizeof(V)), MPI_BYTE, stage.to,
                             first_tag_ + 1, comm, &requests[1]),
                 "MPI_Isend in a reduction", comm);

@@ -47,15 +47,20 @@ void Config::error(const std::string& path, const std::string& text) {
 }
 
 void Config::type_error(const std::string& path, const Value& v, const std::string& expected) {
-  error_at(v, fmt::format("{} is {} {}, expected {}", path, v.type_name()[0] == 'i' ? "an" : "a", v.type_name(), expected));
+  error_at(v, fmt::format("{} is {} {}, expected {}", path, v.type_name()[0] == 'i' ? "an" : "a", v.type_name(),
+                          expected));
 }
 
 void Config::missing(const std::string& path, const std::string& help) {
   errors_.push_back({0, fmt::format("{}: required key {} is missing ({})", name_, path, help)});
 }
 
-std::string Config::canonical(std::int64_t v) { return fmt::format("{}", v); }
-std::string Config::canonical(double v) { return fmt::format("{:.17g}", v); }
+std::string Config::canonical(std::int64_t v) {
+  return fmt::format("{}", v);
+}
+std::string Config::canonical(double v) {
+  return fmt::format("{:.17g}", v);
+}
 std::string Config::canonical(const std::string& v) {
   std::string s = "\"";
   for (char c : v) {
@@ -97,7 +102,8 @@ std::optional<double> as_number(const Value& v) {
 }  // namespace
 
 std::int64_t Config::integer(const std::string& path, const IntegerKey& key) {
-  declare({path, "integer", range_text(key), key.fallback ? canonical(*key.fallback) : "required", key.unit, key.help});
+  declare(
+      {path, "integer", range_text(key), key.fallback ? canonical(*key.fallback) : "required", key.unit, key.help});
   std::int64_t value = key.fallback.value_or(std::clamp<std::int64_t>(1, key.min, key.max));
   if (const Value* v = find(path)) {
     const auto* i = std::get_if<std::int64_t>(&v->data);
@@ -116,7 +122,8 @@ std::int64_t Config::integer(const std::string& path, const IntegerKey& key) {
 
 double Config::number(const std::string& path, const NumberKey& key) {
   const std::string range = range_text(key.min, key.max, key.above_min);
-  declare({path, "number", range, key.fallback ? fmt::format("{:g}", *key.fallback) : "required", key.unit, key.help});
+  declare(
+      {path, "number", range, key.fallback ? fmt::format("{:g}", *key.fallback) : "required", key.unit, key.help});
   double value = key.fallback.value_or(std::clamp(1.0, key.min, key.max));
   if (const Value* v = find(path)) {
     const auto d = as_number(*v);
@@ -173,10 +180,12 @@ std::vector<T> Config::list(const std::string& path, const ListKey<T>& key, cons
     range = range_text(key.min, key.max, key.above_min);
   else
     range = range_text(IntegerKey{{}, key.min, key.max, {}, {}});
-  const std::string expected = key.length ? fmt::format("a list of {} {}", key.length, what) : fmt::format("a list of {}", what);
-  declare({path, fmt::format("list of {}", what), range, key.fallback ? canonical(*key.fallback) : "required", key.unit,
-           key.help});
-  const T filler = key.fallback && !key.fallback->empty() ? key.fallback->front() : std::clamp<T>(1, key.min, key.max);
+  const std::string expected =
+      key.length ? fmt::format("a list of {} {}", key.length, what) : fmt::format("a list of {}", what);
+  declare({path, fmt::format("list of {}", what), range, key.fallback ? canonical(*key.fallback) : "required",
+           key.unit, key.help});
+  const T filler =
+      key.fallback && !key.fallback->empty() ? key.fallback->front() : std::clamp<T>(1, key.min, key.max);
   std::vector<T> value = key.fallback.value_or(std::vector<T>(std::max<std::size_t>(key.length, 1), filler));
   const auto done = [&] {
     set_effective(path, canonical(value));
@@ -275,12 +284,15 @@ std::string Config::nearest(const std::string& path) const {
 void Config::find_unknown(const Value& table, const std::string& prefix) {
   for (const auto& [key, child] : std::get<ValueTable>(table.data)) {
     const std::string path = prefix.empty() ? key : prefix + "." + key;
-    if (std::any_of(excused_.begin(), excused_.end(), [&](const auto& e) { return path.rfind(e, 0) == 0; })) continue;
+    if (std::any_of(excused_.begin(), excused_.end(), [&](const auto& e) { return path.rfind(e, 0) == 0; }))
+      continue;
     if (key.find('.') != std::string::npos) {
-      error_at(child, fmt::format("unknown key \"{}\": a quoted name with a dot is one key; leave the quotes out", key));
+      error_at(child,
+               fmt::format("unknown key \"{}\": a quoted name with a dot is one key; leave the quotes out", key));
       continue;
     }
-    const bool exact = std::any_of(declared_.begin(), declared_.end(), [&](const auto& d) { return d.path == path; });
+    const bool exact =
+        std::any_of(declared_.begin(), declared_.end(), [&](const auto& d) { return d.path == path; });
     if (exact) continue;
     const bool parent = std::any_of(declared_.begin(), declared_.end(),
                                     [&](const auto& d) { return d.path.rfind(path + ".", 0) == 0; });
@@ -291,7 +303,8 @@ void Config::find_unknown(const Value& table, const std::string& prefix) {
       type_error(path, child, "a table");
     } else {
       const std::string near = nearest(path);
-      error_at(child, fmt::format("unknown key {}{}", path, near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+      error_at(child,
+               fmt::format("unknown key {}{}", path, near.empty() ? "" : fmt::format("; did you mean {}?", near)));
     }
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
-/// Declared configuration: every key is asked for with its type, unit, range, default and meaning; whatever is left over
-/// is an error. All errors are reported at once, each with file:line:column.
+/// Declared configuration: every key is asked for with its type, unit, range, default and meaning; whatever is left
+/// over is an error. All errors are reported at once, each with file:line:column.
 
 #include <cstdint>
 #include <limits>
@@ -66,7 +66,8 @@ class Config {
   const Value* node(const std::string& path, const KeyHelp& help);
 
   bool has(const std::string& path) const { return find(path) != nullptr; }
-  /// A key that is either the word "auto" or something else: true when absent or "auto" (then it is declared and done).
+  /// A key that is either the word "auto" or something else: true when absent or "auto" (then it is declared and
+  /// done).
   bool is_auto(const std::string& path, const KeyHelp& help);
 
   void error(const std::string& path, const std::string& text);
@@ -75,7 +76,8 @@ class Config {
   void excuse(const std::string& prefix) { excused_.push_back(prefix); }
   bool has_errors() const { return !errors_.empty(); }
   std::size_t error_count() const { return errors_.size(); }
-  /// Adds unknown keys to the errors and throws UsageError with all of them, in the order of the input, if there are any.
+  /// Adds unknown keys to the errors and throws UsageError with all of them, in the order of the input, if there
+  /// are any.
   void finish();
 
   /// Canonical text of a value: %.17g, quoted strings, [lists].
@@ -89,7 +91,9 @@ class Config {
     return s + "]";
   }
 
-  void set_effective(const std::string& path, const std::string& canonical_text) { effective_[path] = canonical_text; }
+  void set_effective(const std::string& path, const std::string& canonical_text) {
+    effective_[path] = canonical_text;
+  }
   void drop_effective(const std::string& path) { effective_.erase(path); }
   /// The values in force, defaults included, as canonical text by key.
   const std::map<std::string, std::string>& effective() const { return effective_; }

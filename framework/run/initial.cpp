@@ -16,8 +16,8 @@ constexpr double kMost = 1e300;
 }
 
 template <int D>
-InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& grid, const std::string& name, bool only,
-                                      const std::filesystem::path& deck_directory) {
+InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& grid, const std::string& name,
+                                      bool only, const std::filesystem::path& deck_directory) {
   constexpr auto d = static_cast<std::size_t>(D);
   InitialField f;
   f.grid_ = grid;
@@ -31,8 +31,10 @@ InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& gri
     return config.numbers(key(k), {d, std::vector<double>(d, fallback), -kMost, kMost, false, "length", help});
   };
   const std::size_t before = config.error_count();
-  f.kind_ = config.text(key("kind"), {{}, {"constant", "linear", "sine", "gaussian", "box", "checkerboard", "random", "file"},
-                                      "how the field begins"});
+  f.kind_ =
+      config.text(key("kind"), {{},
+                                {"constant", "linear", "sine", "gaussian", "box", "checkerboard", "random", "file"},
+                                "how the field begins"});
   if (config.error_count() > before) config.excuse("initial.");  // with the right kind other keys would be known
   if (f.kind_ == "constant") {
     f.value_ = number("value", 0.0, "value of every cell");
@@ -59,7 +61,8 @@ InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& gri
     f.even_ = number("even", 0.0, "value of the squares like the first");
     f.odd_ = number("odd", 1.0, "value of the others");
   } else if (f.kind_ == "random") {
-    f.seed_ = config.integer(key("seed"), {0, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(), "", "start of SplitMix64"});
+    f.seed_ = config.integer(key("seed"), {0, std::numeric_limits<std::int64_t>::min(),
+                                           std::numeric_limits<std::int64_t>::max(), "", "start of SplitMix64"});
     f.low_ = number("low", 0.0, "least value");
     f.high_ = number("high", 1.0, "bound that is not reached");
   } else {
@@ -104,7 +107,8 @@ void InitialField<D>::row(const Index<D>& first, std::int64_t n, double* out) co
       bool inside = true;
       for (int j = 0; j < D; ++j) {
         const double c = grid_.centre(j, i[j]);
-        inside = inside && c >= corner_low_[static_cast<std::size_t>(j)] && c < corner_high_[static_cast<std::size_t>(j)];
+        inside = inside && c >= corner_low_[static_cast<std::size_t>(j)] &&
+                 c < corner_high_[static_cast<std::size_t>(j)];
       }
       v = inside ? inside_ : outside_;
     } else if (kind_ == "checkerboard") {

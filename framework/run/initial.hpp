@@ -15,14 +15,14 @@ namespace isohalo {
 template <int D>
 class InitialField {
  public:
-  /// Reads the keys for the field `name`; `only` when the solver has no other field, so that the name may be left out.
-  /// `deck_directory` is where relative file names start.
+  /// Reads the keys for the field `name`; `only` when the solver has no other field, so that the name may be left
+  /// out. `deck_directory` is where relative file names start.
   static InitialField read(Config& config, const GridSettings<D>& grid, const std::string& name, bool only,
                            const std::filesystem::path& deck_directory);
 
   /// Sets the owned cells. Values are computed in binary64 and rounded once to the field's type. Collective; throws
-  /// UsageError, agreed, for an unfit file, a value beyond the type's range, NaN or infinity. For a field from a file the
-  /// configuration then names it by its digest.
+  /// UsageError, agreed, for an unfit file, a value beyond the type's range, NaN or infinity. For a field from a
+  /// file the configuration then names it by its digest.
   void fill(const CartesianDomain<D>& domain, const FieldHandle<D>& field, Config& config) const;
 
   bool from_file() const { return kind_ == "file"; }
@@ -37,7 +37,8 @@ class InitialField {
 
   GridSettings<D> grid_;
   std::string prefix_, kind_ = "constant";
-  double value_ = 0, amplitude_ = 1, width_ = 1, low_ = 0, high_ = 1, inside_ = 1, outside_ = 0, even_ = 0, odd_ = 1;
+  double value_ = 0, amplitude_ = 1, width_ = 1, low_ = 0, high_ = 1, inside_ = 1, outside_ = 0, even_ = 0,
+         odd_ = 1;
   std::int64_t size_ = 1, seed_ = 0;
   std::vector<double> gradient_, center_, corner_low_, corner_high_;
   std::vector<std::int64_t> modes_;

@@ -39,8 +39,8 @@ void OutputDirectory::make_writable() const {
   std::error_code error;
   fs::create_directories(path_, error);
   if (error || !fs::is_directory(path_))
-    throw UsageError("output.directory " + path_.string() + " cannot be made: " +
-                     (error ? error.message() : std::string("a file has that name")));
+    throw UsageError("output.directory " + path_.string() +
+                     " cannot be made: " + (error ? error.message() : std::string("a file has that name")));
   const fs::path probe = path_ / ".isohalo_probe";
   const bool good = static_cast<bool>(std::ofstream(probe) << "x" << std::flush);
   fs::remove(probe, error);

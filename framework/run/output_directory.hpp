@@ -28,8 +28,8 @@ class OutputDirectory {
   void remove_all_checkpoints() const;
   /// Points latest.h5 at a checkpoint, atomically.
   void set_latest(std::int64_t step) const;
-  /// Deletes the oldest checkpoints of steps up to `newest` beyond `keep` (0: none). Later steps, left by an earlier run,
-  /// neither count nor are touched, and `newest` itself stays.
+  /// Deletes the oldest checkpoints of steps up to `newest` beyond `keep` (0: none). Later steps, left by an
+  /// earlier run, neither count nor are touched, and `newest` itself stays.
   void delete_beyond(std::int64_t keep, std::int64_t newest) const;
 
  private:

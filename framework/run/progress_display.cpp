@@ -34,17 +34,20 @@ void ProgressDisplay::show(std::int64_t step, double time, double dt, double res
   shown_ = now;
   next_ = step + std::max<std::int64_t>(1, (last_ - first_) / 10);
   const double spent = std::chrono::duration<double>(now - begin_).count();
-  const double done = static_cast<double>(step - first_), all = static_cast<double>(std::max<std::int64_t>(1, last_ - first_));
+  const double done = static_cast<double>(step - first_),
+               all = static_cast<double>(std::max<std::int64_t>(1, last_ - first_));
   const double rate = spent > 0 ? cells_ * done / spent / 1e6 : 0;
   const double left = done > 0 ? spent * (all - done) / done : 0;
   if (terminal_) {
     const int filled = static_cast<int>(30 * done / all);
-    fmt::print("\r[{}{}] step {}/{}  residual {:.3e}  {:.1f} M updates/s  {} left   ", std::string(static_cast<std::size_t>(filled), '='),
-               std::string(static_cast<std::size_t>(30 - filled), ' '), step, last_, residual, rate, duration_text(left));
+    fmt::print("\r[{}{}] step {}/{}  residual {:.3e}  {:.1f} M updates/s  {} left   ",
+               std::string(static_cast<std::size_t>(filled), '='),
+               std::string(static_cast<std::size_t>(30 - filled), ' '), step, last_, residual, rate,
+               duration_text(left));
     open_ = true;
   } else {
-    fmt::print("step {}/{}  t = {:.6g}  dt = {:.3g}  residual = {:.6e}  {:.1f} M updates/s  {} left\n", step, last_, time,
-               dt, residual, rate, duration_text(left));
+    fmt::print("step {}/{}  t = {:.6g}  dt = {:.3g}  residual = {:.6e}  {:.1f} M updates/s  {} left\n", step, last_,
+               time, dt, residual, rate, duration_text(left));
   }
   std::fflush(stdout);
 }

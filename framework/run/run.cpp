@@ -45,10 +45,14 @@ RunResult run_deck(MPI_Comm user, const RunRequest& request, const SolverKinds& 
   const Communicator comm = Communicator::of(user);
   Config config(read_deck(request.deck, comm), request.deck, request.overrides);
   switch (read_dimensions(config)) {
-    case 1: return run_dimensions<1>(comm, request, config, kinds);
-    case 2: return run_dimensions<2>(comm, request, config, kinds);
-    case 3: return run_dimensions<3>(comm, request, config, kinds);
-    default: return run_dimensions<4>(comm, request, config, kinds);
+    case 1:
+      return run_dimensions<1>(comm, request, config, kinds);
+    case 2:
+      return run_dimensions<2>(comm, request, config, kinds);
+    case 3:
+      return run_dimensions<3>(comm, request, config, kinds);
+    default:
+      return run_dimensions<4>(comm, request, config, kinds);
   }
 }
 

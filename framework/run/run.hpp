@@ -17,7 +17,7 @@ struct RunRequest {
   std::string restart;                 ///< empty, "auto" or a file
   bool overwrite = false;
   bool validate_only = false;
-  bool quiet = false;                  ///< nothing on standard output
+  bool quiet = false;  ///< nothing on standard output
   std::vector<std::string> command_line;
 };
 

@@ -14,7 +14,9 @@ namespace {
 const char* const kShapeHelp = "cells per dimension, slowest first";
 constexpr std::int64_t kMostExtent = std::int64_t{1} << 53;
 
-ListKey<std::int64_t> shape_key() { return {0, {}, 1, kMostExtent, false, "cells", kShapeHelp}; }
+ListKey<std::int64_t> shape_key() {
+  return {0, {}, 1, kMostExtent, false, "cells", kShapeHelp};
+}
 
 }  // namespace
 
@@ -31,10 +33,14 @@ int read_dimensions(Config& config) {
 
 std::string canonical(const BoundaryRule& rule) {
   switch (rule.kind) {
-    case Boundary::periodic: return "\"periodic\"";
-    case Boundary::neumann: return "\"neumann\"";
-    case Boundary::dirichlet: return fmt::format("{{dirichlet = {:.17g}}}", rule.value);
-    case Boundary::fixed: return fmt::format("{{fixed = {:.17g}}}", rule.value);
+    case Boundary::periodic:
+      return "\"periodic\"";
+    case Boundary::neumann:
+      return "\"neumann\"";
+    case Boundary::dirichlet:
+      return fmt::format("{{dirichlet = {:.17g}}}", rule.value);
+    case Boundary::fixed:
+      return fmt::format("{{fixed = {:.17g}}}", rule.value);
   }
   return "";
 }
@@ -92,8 +98,10 @@ PerDim<BoundaryRule, D> read_rules(Config& config, const std::string& path) {
 
 }  // namespace
 
-void check_in_type(Config& config, const std::string& path, const std::string& what, double value, ElementType type) {
-  const double most = type == ElementType::float32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
+void check_in_type(Config& config, const std::string& path, const std::string& what, double value,
+                   ElementType type) {
+  const double most =
+      type == ElementType::float32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
   if (!(std::abs(value) <= most))
     config.error(path, fmt::format("{}: {} = {:g} is out of range of {}", path, what, value,
                                    type == ElementType::float32 ? "float32" : "float64"));
@@ -104,10 +112,10 @@ GridSettings<D> read_grid(Config& config) {
   constexpr auto d = static_cast<std::size_t>(D);
   GridSettings<D> g;
   const auto shape = config.integers("domain.shape", shape_key());
-  const auto length = config.numbers(
-      "domain.length", {d, std::vector<double>(d, 1.0), 0, 1e300, true, "length", "extent of the domain per dimension"});
-  const auto origin = config.numbers(
-      "domain.origin", {d, std::vector<double>(d, 0.0), -1e300, 1e300, false, "length", "lower corner of the domain"});
+  const auto length = config.numbers("domain.length", {d, std::vector<double>(d, 1.0), 0, 1e300, true, "length",
+                                                       "extent of the domain per dimension"});
+  const auto origin = config.numbers("domain.origin", {d, std::vector<double>(d, 0.0), -1e300, 1e300, false,
+                                                       "length", "lower corner of the domain"});
   for (int j = 0; j < D; ++j) {
     const auto k = static_cast<std::size_t>(j);
     g.shape[j] = shape[k];
@@ -124,19 +132,24 @@ GridSettings<D> read_grid(Config& config) {
   g.boundary.high = read_rules<D>(config, "domain.boundary.high");
   for (int j = 0; j < D; ++j)
     if ((g.boundary.low[j].kind == Boundary::periodic) != (g.boundary.high[j].kind == Boundary::periodic)) {
-      const char* path = g.boundary.low[j].kind == Boundary::periodic ? "domain.boundary.high" : "domain.boundary.low";
+      const char* path =
+          g.boundary.low[j].kind == Boundary::periodic ? "domain.boundary.high" : "domain.boundary.low";
       config.error(path, fmt::format("dimension {} is periodic on one side only: make both sides of "
-                                     "domain.boundary periodic or neither", j));
+                                     "domain.boundary periodic or neither",
+                                     j));
       g.boundary.low[j] = g.boundary.high[j] = BoundaryRule{};
     }
-  const std::string type = config.text("domain.type", {"float64", {"float64", "float32"}, "type of the fields' values"});
+  const std::string type =
+      config.text("domain.type", {"float64", {"float64", "float32"}, "type of the fields' values"});
   g.type = type == "float32" ? ElementType::float32 : ElementType::float64;
   for (int j = 0; j < D; ++j) {
     check_in_type(config, "domain.boundary.low", "twice a boundary value", 2 * g.boundary.low[j].value, g.type);
     check_in_type(config, "domain.boundary.high", "twice a boundary value", 2 * g.boundary.high[j].value, g.type);
     if (!(g.spacing[j] * g.spacing[j] > 0 && std::isfinite(1 / (g.spacing[j] * g.spacing[j]))))
-      config.error("domain.length", fmt::format("domain.length: a cell of {:g} in dimension {} is too small: the inverse of "
-                                                "its square is not finite", g.spacing[j], j));
+      config.error("domain.length",
+                   fmt::format("domain.length: a cell of {:g} in dimension {} is too small: the inverse of "
+                               "its square is not finite",
+                               g.spacing[j], j));
   }
   return g;
 }
@@ -145,14 +158,14 @@ template <int D>
 ParallelSettings<D> read_parallel(Config& config) {
   constexpr auto d = static_cast<std::size_t>(D);
   ParallelSettings<D> p;
-  if (const std::string key = "parallel.process_grid";
-      !config.is_auto(key, {key, "list of integers or \"auto\"", ">= 1", "\"auto\"", "ranks", "ranks per dimension"})) {
+  if (const std::string key = "parallel.process_grid"; !config.is_auto(
+          key, {key, "list of integers or \"auto\"", ">= 1", "\"auto\"", "ranks", "ranks per dimension"})) {
     const auto grid = config.integers(key, {d, std::vector<std::int64_t>(d, 1), 1, 1 << 30, false, "", ""});
     p.process_grid.emplace();
     for (int j = 0; j < D; ++j) (*p.process_grid)[j] = static_cast<int>(grid[static_cast<std::size_t>(j)]);
   }
-  if (const std::string key = "parallel.halo_depth";
-      !config.is_auto(key, {key, "integer or \"auto\"", "1 .. 1000", "\"auto\"", "steps", "steps per halo exchange"}))
+  if (const std::string key = "parallel.halo_depth"; !config.is_auto(
+          key, {key, "integer or \"auto\"", "1 .. 1000", "\"auto\"", "steps", "steps per halo exchange"}))
     p.halo_depth = static_cast<int>(config.integer(key, {1, 1, 1000, "steps", ""}));
   config.text("parallel.exchange", {"auto", {"auto", "direct"}, "how ghost cells travel"});
   config.text("parallel.reduction", {"auto", {"auto", "tree"}, "how global sums are formed"});
@@ -167,16 +180,20 @@ RunSettings read_run(Config& config) {
   RunSettings r;
   constexpr std::int64_t most = std::int64_t{1} << 53;
   r.steps = config.integer("run.steps", {{}, 0, most, "steps", "total steps, also after a restart"});
-  r.stop_residual = config.number("run.stop_residual", {0.0, 0, 1e300, false, "", "stop when the residual is at most this; 0 = never"});
-  r.residual_every = config.integer("run.residual_every", {10, 0, most, "steps", "steps between residuals; 0 = at checkpoints and the end only"});
-  r.time_limit_s = config.number("run.time_limit_s", {0.0, 0, 1e9, false, "s", "stop with a checkpoint after this time; 0 = none"});
+  r.stop_residual = config.number("run.stop_residual",
+                                  {0.0, 0, 1e300, false, "", "stop when the residual is at most this; 0 = never"});
+  r.residual_every = config.integer(
+      "run.residual_every", {10, 0, most, "steps", "steps between residuals; 0 = at checkpoints and the end only"});
+  r.time_limit_s = config.number("run.time_limit_s",
+                                 {0.0, 0, 1e9, false, "s", "stop with a checkpoint after this time; 0 = none"});
   return r;
 }
 
 OutputSettings read_output(Config& config, const std::string& deck_name, const std::vector<std::string>& fields) {
   OutputSettings o;
   constexpr std::int64_t most = std::int64_t{1} << 53;
-  o.directory = config.text("output.directory", {"out/" + deck_name, {}, "where files go; relative to the working directory"});
+  o.directory = config.text("output.directory",
+                            {"out/" + deck_name, {}, "where files go; relative to the working directory"});
   if (o.directory.empty()) config.error("output.directory", "output.directory is empty: name a directory");
   o.checkpoint_every = config.integer("output.checkpoint_every", {0, 0, most, "steps", "0 = never"});
   o.picture_every = config.integer("output.picture_every", {0, 0, most, "steps", "0 = never"});
@@ -192,14 +209,15 @@ std::string physics_text(const Config& config) {
   std::string text;
   for (const auto& [key, value] : config.effective()) {
     bool physics = false;
-    for (const char* table : {"domain.", "solver.", "initial.", "source."}) physics = physics || key.rfind(table, 0) == 0;
+    for (const char* table : {"domain.", "solver.", "initial.", "source."})
+      physics = physics || key.rfind(table, 0) == 0;
     if (physics) text += key + " = " + value + "\n";
   }
   return text;
 }
 
-#define ISOHALO_INSTANTIATE(D)                       \
-  template GridSettings<D> read_grid<D>(Config&);    \
+#define ISOHALO_INSTANTIATE(D)                    \
+  template GridSettings<D> read_grid<D>(Config&); \
   template ParallelSettings<D> read_parallel<D>(Config&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)

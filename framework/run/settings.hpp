@@ -10,15 +10,16 @@
 
 namespace isohalo {
 
-/// The number of dimensions that domain.shape has, 1..4. Throws UsageError at once when it cannot be told: without it no
-/// other key can be read.
+/// The number of dimensions that domain.shape has, 1..4. Throws UsageError at once when it cannot be told: without
+/// it no other key can be read.
 int read_dimensions(Config& config);
 
 template <int D>
 GridSettings<D> read_grid(Config& config);
 
 /// Records an error at `path` unless `value` is finite in the field's type.
-void check_in_type(Config& config, const std::string& path, const std::string& what, double value, ElementType type);
+void check_in_type(Config& config, const std::string& path, const std::string& what, double value,
+                   ElementType type);
 
 /// `fixed` values and words of a side as canonical text: "neumann", {dirichlet = 1}.
 std::string canonical(const BoundaryRule& rule);

@@ -22,8 +22,9 @@ Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, C
                           const std::map<std::string, ModelMaker<D>>& kinds)
     : comm_(comm), request_(request), config_(config) {
   read_config(kinds);
-  domain_.emplace(comm_.get(), grid_.shape,
-                  DomainOptions<D>{grid_.boundary.periodic(), parallel_.process_grid, parallel_.alignment_tolerance, {}});
+  domain_.emplace(
+      comm_.get(), grid_.shape,
+      DomainOptions<D>{grid_.boundary.periodic(), parallel_.process_grid, parallel_.alignment_tolerance, {}});
   depth_ = parallel_.halo_depth.value_or(1);
   check_memory();
   check_depth();
@@ -56,11 +57,14 @@ void Simulation<D>::check_depth() {
   for (int j = 0; j < D; ++j) {
     const std::int64_t reach = std::max(shape.reach_low()[j], shape.reach_high()[j]);
     if (!domain_->periodic(j) && reach > grid_.shape[j])
-      throw UsageError(fmt::format("the stencil reaches {} cells beyond a side of dimension {}, which has only {} "
-                                   "cells: use more cells or a periodic dimension", reach, j, grid_.shape[j]));
+      throw UsageError(
+          fmt::format("the stencil reaches {} cells beyond a side of dimension {}, which has only {} "
+                      "cells: use more cells or a periodic dimension",
+                      reach, j, grid_.shape[j]));
   }
-  refuse_far_ghosts(domain_->decomposition(), shape, depth_,
-                    {domain_->global(), domain_->periodic(), grid_.boundary.mirror_low(), grid_.boundary.mirror_high()});
+  refuse_far_ghosts(
+      domain_->decomposition(), shape, depth_,
+      {domain_->global(), domain_->periodic(), grid_.boundary.mirror_low(), grid_.boundary.mirror_high()});
 }
 
 template <int D>
@@ -74,11 +78,12 @@ void Simulation<D>::check_memory() const {
   // Nodes may differ: the tightest one decides for all.
   const auto permille = static_cast<std::int64_t>(std::min(need / node * 1000, 1e15));
   if (comm_.max(permille) > 1000)
-    throw UsageError(fmt::format("the fields of a grid of {} cells need {:.1f} GiB per rank; {} on this node need {:.1f} "
-                                 "GiB of {:.1f}: use a smaller domain.shape, a smaller parallel.halo_depth or more nodes",
-                                 shape_string<D>(grid_.shape), rank / gib,
-                                 comm_.ranks_on_node() == 1 ? "1 rank" : fmt::format("{} ranks", comm_.ranks_on_node()),
-                                 need / gib, node / gib));
+    throw UsageError(
+        fmt::format("the fields of a grid of {} cells need {:.1f} GiB per rank; {} on this node need {:.1f} "
+                    "GiB of {:.1f}: use a smaller domain.shape, a smaller parallel.halo_depth or more nodes",
+                    shape_string<D>(grid_.shape), rank / gib,
+                    comm_.ranks_on_node() == 1 ? "1 rank" : fmt::format("{} ranks", comm_.ranks_on_node()),
+                    need / gib, node / gib));
 }
 
 template <int D>
@@ -86,8 +91,8 @@ void Simulation<D>::report_plan() const {
   std::string grid;
   for (int n : domain_->decomposition().grid()) grid += (grid.empty() ? "" : " x ") + std::to_string(n);
   fmt::print("{}: {} cells, {}, process grid {}, imbalance {:.3f}, halo depth {}\n", request_.deck,
-             shape_string<D>(grid_.shape), comm_.size() == 1 ? "1 rank" : fmt::format("{} ranks", comm_.size()), grid,
-             domain_->decomposition().imbalance(), depth_);
+             shape_string<D>(grid_.shape), comm_.size() == 1 ? "1 rank" : fmt::format("{} ranks", comm_.size()),
+             grid, domain_->decomposition().imbalance(), depth_);
   std::fflush(stdout);
 }
 
@@ -113,9 +118,10 @@ void Simulation<D>::prepare_directory() {
   agreed(comm_, [&] {
     if (comm_.rank() != 0) return;
     if (request_.restart.empty() && !request_.overwrite && !directory_->steps().empty())
-      throw UsageError("output.directory " + directory_->path().string() +
-                       " already holds checkpoints: continue with --restart auto, replace them with --overwrite, or "
-                       "choose another directory");
+      throw UsageError(
+          "output.directory " + directory_->path().string() +
+          " already holds checkpoints: continue with --restart auto, replace them with --overwrite, or "
+          "choose another directory");
     directory_->make_writable();
   });
 }
@@ -171,7 +177,8 @@ void Simulation<D>::restart() {
 
 template <int D>
 void Simulation<D>::warn_skipped(const Error& e) const {
-  if (comm_.rank() == 0) fmt::print(stderr, "isohalo: warning: skipping a checkpoint that cannot be used: {}\n", e.what());
+  if (comm_.rank() == 0)
+    fmt::print(stderr, "isohalo: warning: skipping a checkpoint that cannot be used: {}\n", e.what());
 }
 
 template <int D>
@@ -205,7 +212,8 @@ void Simulation<D>::restore(const fs::path& file) {
   refuse_other_physics(file, stored.meta.config);
   const auto fields = solver_->fields();
   const Index<D> tile = solver_->tile();
-  if (stored.meta.tree_version != kTreeVersion || !std::equal(stored.meta.tile.begin(), stored.meta.tile.end(), tile.begin(), tile.end()))
+  if (stored.meta.tree_version != kTreeVersion ||
+      !std::equal(stored.meta.tile.begin(), stored.meta.tile.end(), tile.begin(), tile.end()))
     throw UsageError(file.string() + ": its residuals were summed over another reduction tree");
   read_checkpoint_fields(file, stored, *domain_, fields);
   solver_->fields_changed();
@@ -221,14 +229,16 @@ void Simulation<D>::restore(const fs::path& file) {
 template <int D>
 std::int64_t Simulation<D>::next_event(std::int64_t last) const {
   std::int64_t next = last;
-  for (std::int64_t every : {run_.residual_every, output_.checkpoint_every, output_.picture_every, output_.digest_every})
+  for (std::int64_t every :
+       {run_.residual_every, output_.checkpoint_every, output_.picture_every, output_.digest_every})
     if (every > 0) next = std::min(next, (step_ / every + 1) * every);
   return next;
 }
 
 template <int D>
 void Simulation<D>::step_loop() {
-  progress_.emplace(comm_.rank() == 0 && !request_.quiet, step_, run_.steps, static_cast<double>(domain_->global().cells()));
+  progress_.emplace(comm_.rank() == 0 && !request_.quiet, step_, run_.steps,
+                    static_cast<double>(domain_->global().cells()));
   bool stop = step_ > 0 && converged();  // a restart from the state in which the run stopped
   while (step_ < run_.steps && !stop) {
     const std::int64_t next = next_event(run_.steps);
@@ -243,8 +253,8 @@ void Simulation<D>::step_loop() {
   if (step_ == first_step_ && step_ > 0 && output_.final_checkpoint) checkpoint();  // so that the directory has it
 }
 
-/// Steps on to `next`, in portions when there is a time limit to watch; ends earlier, after a step with a residual, when
-/// the limit has passed. Returns the change sum of the last step.
+/// Steps on to `next`, in portions when there is a time limit to watch; ends earlier, after a step with a residual,
+/// when the limit has passed. Returns the change sum of the last step.
 template <int D>
 double Simulation<D>::advance_to(std::int64_t next) {
   double sum = 0;
@@ -275,7 +285,8 @@ void Simulation<D>::evaluate(std::int64_t step, double sum) {
   change_sum_ = sum;
   residual_ = std::sqrt(sum / static_cast<double>(domain_->global().cells()));
   residual_step_ = step;
-  // A NaN or infinity in a field that was finite always shows in the change sum, so only then the field is searched.
+  // A NaN or infinity in a field that was finite always shows in the change sum, so only then the field is
+  // searched.
   if (!std::isfinite(sum)) check_finite(step);
 }
 
@@ -285,8 +296,10 @@ void Simulation<D>::check_finite(std::int64_t step) {
     const std::int64_t at = field_statistics(*domain_, f.array).first_not_finite;
     if (at < 0) continue;
     progress_->close();
-    throw RunError(fmt::format("field \"{}\" is NaN or infinite, found at step {}, first at linear index {}: reduce the "
-                               "time step; checkpoints of earlier steps are intact", f.name, step, at));
+    throw RunError(
+        fmt::format("field \"{}\" is NaN or infinite, found at step {}, first at linear index {}: reduce the "
+                    "time step; checkpoints of earlier steps are intact",
+                    f.name, step, at));
   }
 }
 

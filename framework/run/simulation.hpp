@@ -18,7 +18,8 @@ namespace isohalo {
 template <int D>
 class Simulation {
  public:
-  /// Reads the whole configuration and cuts the grid; all errors of the input come from here, before memory is taken.
+  /// Reads the whole configuration and cuts the grid; all errors of the input come from here, before memory is
+  /// taken.
   Simulation(const Communicator& comm, const RunRequest& request, Config& config,
              const std::map<std::string, ModelMaker<D>>& kinds);
   RunResult run();

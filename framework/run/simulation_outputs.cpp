@@ -80,7 +80,9 @@ void Simulation<D>::checkpoint() {
       for (const auto& f : fields) {
         StoredField s;
         s.name = f.name;
-        s.type = grid_.type == ElementType::float64 ? "float64" : grid_.type == ElementType::float32 ? "float32" : "uint8";
+        s.type = grid_.type == ElementType::float64   ? "float64"
+                 : grid_.type == ElementType::float32 ? "float32"
+                                                      : "uint8";
         s.shape = m.shape;
         stored.push_back(s);
       }
@@ -98,7 +100,8 @@ std::string Simulation<D>::sidecar_text() const {
   facts.ranks = comm_.size();
   for (int j = 0; j < D; ++j) {
     std::vector<std::int64_t> cuts;
-    for (int c = 0; c <= domain_->decomposition().blocks(j); ++c) cuts.push_back(domain_->decomposition().cut(j, c));
+    for (int c = 0; c <= domain_->decomposition().blocks(j); ++c)
+      cuts.push_back(domain_->decomposition().cut(j, c));
     facts.process_grid.push_back(domain_->decomposition().blocks(j));
     facts.cuts.push_back(cuts);
   }
@@ -134,7 +137,8 @@ void Simulation<D>::append_trail(const std::vector<FieldStatistics>& statistics)
     if (comm_.rank() != 0) return;
     std::string line = fmt::format("{}", step_);
     const auto fields = solver_->fields();
-    for (std::size_t k = 0; k < fields.size(); ++k) line += fmt::format(" {}={}", fields[k].name, hex_digest(statistics[k].digest));
+    for (std::size_t k = 0; k < fields.size(); ++k)
+      line += fmt::format(" {}={}", fields[k].name, hex_digest(statistics[k].digest));
     line += fmt::format(" residual={:.17g}\n", residual_);
     if (!(std::ofstream(directory_->trail(), std::ios::app) << line << std::flush))
       throw RunError("cannot write " + directory_->trail().string());
@@ -151,16 +155,17 @@ void Simulation<D>::cut_trail() const {
     if (const std::int64_t s = trail_step(line); s >= 0 && s <= first_step_) kept += line + "\n";
   in.close();
   const fs::path fresh = directory_->trail().string() + ".tmp";
-  if (!(std::ofstream(fresh, std::ios::trunc) << kept << std::flush)) throw RunError("cannot write " + fresh.string());
+  if (!(std::ofstream(fresh, std::ios::trunc) << kept << std::flush))
+    throw RunError("cannot write " + fresh.string());
   fs::rename(fresh, directory_->trail());
 }
 
-#define ISOHALO_INSTANTIATE(D) \
-  template void Simulation<D>::outputs(bool, bool); \
-  template CheckpointMeta Simulation<D>::meta() const; \
-  template void Simulation<D>::checkpoint(); \
-  template std::string Simulation<D>::sidecar_text() const; \
-  template void Simulation<D>::picture(); \
+#define ISOHALO_INSTANTIATE(D)                                                    \
+  template void Simulation<D>::outputs(bool, bool);                               \
+  template CheckpointMeta Simulation<D>::meta() const;                            \
+  template void Simulation<D>::checkpoint();                                      \
+  template std::string Simulation<D>::sidecar_text() const;                       \
+  template void Simulation<D>::picture();                                         \
   template void Simulation<D>::append_trail(const std::vector<FieldStatistics>&); \
   template void Simulation<D>::cut_trail() const;
 ISOHALO_INSTANTIATE(1)

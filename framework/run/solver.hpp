@@ -28,9 +28,7 @@ struct GridSettings {
   ElementType type = ElementType::float64;
 
   /// Centre of cell x of dimension j.
-  double centre(int j, std::int64_t x) const {
-    return origin[j] + (static_cast<double>(x) + 0.5) * spacing[j];
-  }
+  double centre(int j, std::int64_t x) const { return origin[j] + (static_cast<double>(x) + 0.5) * spacing[j]; }
 };
 
 /// A solver with its fields in memory.
@@ -38,8 +36,8 @@ template <int D>
 class Solver {
  public:
   virtual ~Solver() = default;
-  /// The fields, the first of which is the default for pictures. They keep their names; their arrays may move at every
-  /// `advance`.
+  /// The fields, the first of which is the default for pictures. They keep their names; their arrays may move at
+  /// every `advance`.
   virtual std::vector<FieldHandle<D>> fields() = 0;
   /// To be called after owned cells were written through `fields()`.
   virtual void fields_changed() = 0;

@@ -26,7 +26,8 @@ struct Layout {
     std::iota(order.begin(), order.end(), 0);
     const bool plain = random.in(0, 1) == 0;
     if (!plain)
-      for (int j = D - 1; j > 0; --j) std::swap(order[static_cast<std::size_t>(j)], order[static_cast<std::size_t>(random.in(0, j))]);
+      for (int j = D - 1; j > 0; --j)
+        std::swap(order[static_cast<std::size_t>(j)], order[static_cast<std::size_t>(random.in(0, j))]);
     std::int64_t step = 1;
     for (int k = D - 1; k >= 0; --k) {
       const int j = order[static_cast<std::size_t>(k)];
@@ -96,17 +97,27 @@ void check_random_regions() {
                  MPI_COMM_SELF, MPI_STATUS_IGNORE);
     std::size_t moved = 0;
     for (const auto& cell : expected) {
-      ASSERT_EQ(b[static_cast<std::size_t>(to.at(cell))], a[static_cast<std::size_t>(from.at(cell))]) << to_string<D>(cell);
+      ASSERT_EQ(b[static_cast<std::size_t>(to.at(cell))], a[static_cast<std::size_t>(from.at(cell))])
+          << to_string<D>(cell);
       ++moved;
     }
-    ASSERT_EQ(static_cast<std::size_t>(std::count(b.begin(), b.end(), -1.0)), b.size() - moved);  // nothing else written
+    ASSERT_EQ(static_cast<std::size_t>(std::count(b.begin(), b.end(), -1.0)),
+              b.size() - moved);  // nothing else written
   }
 }
 
-TEST(RegionType, RandomRegions1D) { check_random_regions<1>(); }
-TEST(RegionType, RandomRegions2D) { check_random_regions<2>(); }
-TEST(RegionType, RandomRegions3D) { check_random_regions<3>(); }
-TEST(RegionType, RandomRegions4D) { check_random_regions<4>(); }
+TEST(RegionType, RandomRegions1D) {
+  check_random_regions<1>();
+}
+TEST(RegionType, RandomRegions2D) {
+  check_random_regions<2>();
+}
+TEST(RegionType, RandomRegions3D) {
+  check_random_regions<3>();
+}
+TEST(RegionType, RandomRegions4D) {
+  check_random_regions<4>();
+}
 
 TEST(RegionType, SpaceDoesNotGrowWithFullExtents) {
   // A prism of triangles: the description must not grow with its length.

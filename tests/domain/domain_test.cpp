@@ -50,7 +50,8 @@ TEST(Decomposition, EveryGridAndToleranceCoversTheDomain) {
   for (double tolerance : {0.0, 0.02, 0.1, 0.5})
     for (const Index<3>& shape : {Index<3>{17, 20, 21}, Index<3>{1, 1, 64}, Index<3>{6, 2, 3}, Index<3>{100, 7, 1}})
       for (int p = 1; p <= 12; ++p)
-        for (const auto& grid : all_process_grids<3>(shape, p)) check_covers(Decomposition<3>(shape, grid, tolerance));
+        for (const auto& grid : all_process_grids<3>(shape, p))
+          check_covers(Decomposition<3>(shape, grid, tolerance));
 }
 
 TEST(Decomposition, CutsSnapWithinTheTolerance) {
@@ -63,7 +64,8 @@ TEST(Decomposition, CutsSnapWithinTheTolerance) {
     for (double tolerance : {0.01, 0.1, 0.3, 0.5}) {
       const Decomposition<1> d({1009}, {blocks}, tolerance);
       for (int c = 1; c < blocks; ++c)
-        EXPECT_LE(std::abs(static_cast<double>(d.cut(0, c)) - 1009.0 * c / blocks), std::max(1.0, tolerance * 1009 / blocks + 1e-9));
+        EXPECT_LE(std::abs(static_cast<double>(d.cut(0, c)) - 1009.0 * c / blocks),
+                  std::max(1.0, tolerance * 1009 / blocks + 1e-9));
     }
 }
 
@@ -72,8 +74,10 @@ TEST(Decomposition, UserCuts) {
   check_covers(d);
   EXPECT_EQ(d.smallest_extent(0), 1);
   EXPECT_EQ(d.largest_extent(1), 4);
-  EXPECT_THROW((Decomposition<2>({10, 8}, {std::vector<std::int64_t>{0, 0, 10}, std::vector<std::int64_t>{0, 8}})), UsageError);
-  EXPECT_THROW((Decomposition<2>({10, 8}, {std::vector<std::int64_t>{0, 9}, std::vector<std::int64_t>{0, 8}})), UsageError);
+  EXPECT_THROW((Decomposition<2>({10, 8}, {std::vector<std::int64_t>{0, 0, 10}, std::vector<std::int64_t>{0, 8}})),
+               UsageError);
+  EXPECT_THROW((Decomposition<2>({10, 8}, {std::vector<std::int64_t>{0, 9}, std::vector<std::int64_t>{0, 8}})),
+               UsageError);
 }
 
 TEST(ProcessGrid, LeavesTheFastestDimensionUncutAndFits) {

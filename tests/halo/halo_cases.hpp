@@ -26,8 +26,10 @@ std::set<Index<D>> needed_by_definition(const Box<D>& block, const Offsets<D>& o
           x[j] = i[j] + o[j];
           const std::int64_t n = around.global.high[j];
           if (around.periodic[j]) continue;
-          if (x[j] < 0) exists = exists && around.mirror_low[j], x[j] = -1 - x[j];
-          else if (x[j] >= n) exists = exists && around.mirror_high[j], x[j] = 2 * n - 1 - x[j];
+          if (x[j] < 0)
+            exists = exists && around.mirror_low[j], x[j] = -1 - x[j];
+          else if (x[j] >= n)
+            exists = exists && around.mirror_high[j], x[j] = 2 * n - 1 - x[j];
           exists = exists && x[j] >= 0 && x[j] < n;
         }
         if (exists) read.insert(x);

@@ -36,7 +36,8 @@ template <class T>
 T sentinel() {
   T v;
   std::memset(static_cast<void*>(&v), 0, sizeof v);
-  if constexpr (std::is_same_v<T, double>) v = std::bit_cast<double>(std::uint64_t{0x7ff4000000000123u});  // signalling
+  if constexpr (std::is_same_v<T, double>)
+    v = std::bit_cast<double>(std::uint64_t{0x7ff4000000000123u});  // signalling
   if constexpr (std::is_same_v<T, float>) v = std::bit_cast<float>(std::uint32_t{0x7fa00123u});
   if constexpr (std::is_same_v<T, Pair>) v.a = -99;
   if constexpr (std::is_same_v<T, std::uint8_t>) v = 255;
@@ -143,14 +144,16 @@ void check_grid(const Index<D>& extents, const PerDim<int, D>& grid, int deepest
         const auto memory = static_cast<Memory>(turn++ % 3);
         const auto wrong = turn % 2 ? exchange_once<double, D>(domain, shape, depth, memory)
                                     : exchange_once<float, D>(domain, shape, depth, memory);
-        EXPECT_EQ(wrong, 0) << name << " depth " << depth << " on " << shape_string<D>(extents) << ", layout " << static_cast<int>(memory);
+        EXPECT_EQ(wrong, 0) << name << " depth " << depth << " on " << shape_string<D>(extents) << ", layout "
+                            << static_cast<int>(memory);
       }
   }
 }
 
 template <int D>
 void check_all_grids(const Index<D>& extents, int deepest, const std::vector<test::NamedShape<D>>& shapes) {
-  for (const auto& grid : all_process_grids<D>(extents, test::ranks())) check_grid<D>(extents, grid, deepest, shapes);
+  for (const auto& grid : all_process_grids<D>(extents, test::ranks()))
+    check_grid<D>(extents, grid, deepest, shapes);
 }
 
 TEST(HaloExchange, AllCasesIn1D) {
@@ -248,7 +251,8 @@ TEST(HaloExchange, MutationsAreCaught) {
   o.process_grid = {{test::ranks(), 1}};
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {12 * test::ranks(), 16}, o);
   const auto broken = [&](std::function<void(std::vector<HaloPiece<2>>&)> mutation) {
-    const auto wrong = exchange_once<double, 2>(domain, StencilShape<2>::moore(1), 2, Memory::plain, std::move(mutation));
+    const auto wrong =
+        exchange_once<double, 2>(domain, StencilShape<2>::moore(1), 2, Memory::plain, std::move(mutation));
     return test::all_ranks_ok(wrong > 0);
   };
   EXPECT_TRUE(broken([](auto& pieces) {  // swapped direction: each piece takes what the opposite one should get

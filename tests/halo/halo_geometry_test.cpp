@@ -27,7 +27,8 @@ void check_pieces(const Decomposition<D>& d, const StencilShape<D>& shape, int d
             ASSERT_EQ(((i[j] - owned[j]) % d.global().extent(j)), 0) << what;
           }
           ASSERT_TRUE(source.contains(owned)) << what << ": cell " << to_string<D>(i);
-          ASSERT_EQ(missing.erase(i), 1u) << what << ": cell " << to_string<D>(i) << " twice or not needed, rank " << r;
+          ASSERT_EQ(missing.erase(i), 1u)
+              << what << ": cell " << to_string<D>(i) << " twice or not needed, rank " << r;
         });
       });
     }
@@ -36,7 +37,8 @@ void check_pieces(const Decomposition<D>& d, const StencilShape<D>& shape, int d
     for (const auto& c : possible_receivers(d, coords, shape, depth, around)) receivers[r].insert(d.rank_at(c));
   }
   for (const auto& [owner, list] : readers)
-    for (int reader : list) ASSERT_TRUE(receivers[owner].contains(reader)) << what << ": " << owner << " -> " << reader;
+    for (int reader : list)
+      ASSERT_TRUE(receivers[owner].contains(reader)) << what << ": " << owner << " -> " << reader;
 }
 
 template <int D>
@@ -65,15 +67,24 @@ void check_all(const std::vector<Index<D>>& grids, int deepest) {
             around.mirror_high[j] = !around.periodic[j] && random.in(0, 1);
           }
           const auto d = random_decomposition<D>(extents, random);
-          check_pieces(d, shape, depth, around, name + " depth " + std::to_string(depth) + " sides " + std::to_string(sides));
+          check_pieces(d, shape, depth, around,
+                       name + " depth " + std::to_string(depth) + " sides " + std::to_string(sides));
           if (testing::Test::HasFatalFailure()) return;
         }
 }
 
-TEST(HaloGeometry, ExactIn1D) { check_all<1>({{13}, {2}, {1}, {5}}, 5); }
-TEST(HaloGeometry, ExactIn2D) { check_all<2>({{7, 9}, {1, 6}, {3, 2}}, 5); }
-TEST(HaloGeometry, ExactIn3D) { check_all<3>({{5, 4, 6}, {3, 1, 2}}, 3); }
-TEST(HaloGeometry, ExactIn4D) { check_all<4>({{3, 2, 4, 3}}, 2); }
+TEST(HaloGeometry, ExactIn1D) {
+  check_all<1>({{13}, {2}, {1}, {5}}, 5);
+}
+TEST(HaloGeometry, ExactIn2D) {
+  check_all<2>({{7, 9}, {1, 6}, {3, 2}}, 5);
+}
+TEST(HaloGeometry, ExactIn3D) {
+  check_all<3>({{5, 4, 6}, {3, 1, 2}}, 3);
+}
+TEST(HaloGeometry, ExactIn4D) {
+  check_all<4>({{3, 2, 4, 3}}, 2);
+}
 
 std::int64_t binomial(std::int64_t a, std::int64_t b) {
   std::int64_t r = 1;
@@ -100,7 +111,8 @@ void check_volume(std::int64_t n, int k) {
     for (int j = 1; j <= D; ++j) {
       std::int64_t block = 1, c = 1;
       for (int i = 0; i < D - j; ++i) block *= n;
-      for (int i = 0; i < j; ++i) c *= s.kind() == StencilShape<D>::Kind::moore ? k * r : s.kind() == StencilShape<D>::Kind::star ? r : 1;
+      for (int i = 0; i < j; ++i)
+        c *= s.kind() == StencilShape<D>::Kind::moore ? k * r : s.kind() == StencilShape<D>::Kind::star ? r : 1;
       if (s.kind() == StencilShape<D>::Kind::star) c *= binomial(k, j);
       if (s.kind() == StencilShape<D>::Kind::von_neumann) c = binomial(k * r, j);
       expected += binomial(D, j) * (1 << j) * block * c;
@@ -111,7 +123,8 @@ void check_volume(std::int64_t n, int k) {
 }
 
 TEST(HaloGeometry, VolumesFollowTheFormula) {
-  for (int k = 0; k <= 4; ++k) check_volume<1>(8, k), check_volume<2>(8, k), check_volume<3>(8, k), check_volume<4>(4, k);
+  for (int k = 0; k <= 4; ++k)
+    check_volume<1>(8, k), check_volume<2>(8, k), check_volume<3>(8, k), check_volume<4>(4, k);
 }
 
 TEST(HaloGeometry, EmptyCornersSendNoMessage) {
@@ -126,7 +139,8 @@ TEST(HaloGeometry, LevelsOfNeededBoxesNest) {
   // needed_boxes is what deep stepping sweeps: disjoint, and equal to block + k S.
   for (const auto& [name, s] : test::shapes<3>())
     for (int k = 0; k <= 3; ++k) {
-      const Surroundings<3> around{Box<3>{{0, 0, 0}, {9, 8, 7}}, {true, false, false}, {false, true, false}, {false, true, true}};
+      const Surroundings<3> around{
+          Box<3>{{0, 0, 0}, {9, 8, 7}}, {true, false, false}, {false, true, false}, {false, true, true}};
       const Box<3> block{{0, 2, 3}, {4, 6, 7}};
       auto expected = test::needed_by_definition(block, s.offsets(), k, around);
       for_each_cell(block, [&](const Index<3>& i) { expected.insert(i); });

@@ -23,7 +23,8 @@ TEST(Offsets, CountsOfTheGenerators) {
 
 TEST(Offsets, Orders) {
   EXPECT_EQ((von_neumann<2>(1, Self::include)), (Offsets<2>{{-1, 0}, {0, -1}, {0, 0}, {0, 1}, {1, 0}}));
-  EXPECT_EQ((column_major<2>(von_neumann<2>(1, Self::include))), (Offsets<2>{{0, -1}, {-1, 0}, {0, 0}, {1, 0}, {0, 1}}));
+  EXPECT_EQ((column_major<2>(von_neumann<2>(1, Self::include))),
+            (Offsets<2>{{0, -1}, {-1, 0}, {0, 0}, {1, 0}, {0, 1}}));
   const auto list = moore<2>(2, Self::include);
   EXPECT_EQ((shuffled<2>(list, 5)), (shuffled<2>(list, 5)));
   EXPECT_NE((shuffled<2>(list, 5)), (shuffled<2>(list, 6)));
@@ -43,7 +44,8 @@ TEST(IsomorphicNeighborhood, AgreesWithMpiCart) {
       int coords[2], out = 0, in = 0;
       MPI_Cart_coords(cart, test::rank(), 2, coords);
       std::vector<int> flat;
-      for (const auto& o : moore<2>(2, Self::include)) flat.push_back(static_cast<int>(o[0])), flat.push_back(static_cast<int>(o[1]));
+      for (const auto& o : moore<2>(2, Self::include))
+        flat.push_back(static_cast<int>(o[0])), flat.push_back(static_cast<int>(o[1]));
       const IsomorphicNeighborhood n(mesh, test::rank(), flat);
       for (int i = 0; i < n.count(); ++i) {
         for (int sign : {1, -1}) {

@@ -8,7 +8,8 @@
 namespace isohalo::test {
 
 template <class V, int D, class Op>
-V tile_by_definition(const Box<D>& global, const Index<D>& tile, const Index<D>& t, const std::vector<V>& values, const Op& op) {
+V tile_by_definition(const Box<D>& global, const Index<D>& tile, const Index<D>& t, const std::vector<V>& values,
+                     const Op& op) {
   Box<D> cells;
   for (int j = 0; j < D; ++j) {
     cells.low[j] = t[j] * tile[j];
@@ -28,12 +29,14 @@ V tile_by_definition(const Box<D>& global, const Index<D>& tile, const Index<D>&
   for (std::int64_t h = tile[D - 1] / 2; h >= 1; h /= 2)
     for (std::int64_t l = 0; l < h; ++l)
       if (static_cast<std::size_t>(l + h) < lanes.size())
-        lanes[static_cast<std::size_t>(l)] = op(lanes[static_cast<std::size_t>(l)], lanes[static_cast<std::size_t>(l + h)]);
+        lanes[static_cast<std::size_t>(l)] =
+            op(lanes[static_cast<std::size_t>(l)], lanes[static_cast<std::size_t>(l + h)]);
   return lanes[0];
 }
 
 template <class V, int D, class Op>
-V tree_by_definition(const Box<D>& global, const Index<D>& tile, const Box<D>& node, const std::vector<V>& values, const Op& op) {
+V tree_by_definition(const Box<D>& global, const Index<D>& tile, const Box<D>& node, const std::vector<V>& values,
+                     const Op& op) {
   int best = -1;
   std::int64_t longest = 0;
   for (int j = 0; j < D; ++j) {

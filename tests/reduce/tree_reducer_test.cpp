@@ -1,5 +1,7 @@
 /// The reducer over MPI: every process grid and tolerance, values and operations that show any change of order.
 
+#include "framework/reduce/tree_reducer.hpp"
+
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -7,7 +9,6 @@
 #include <limits>
 
 #include "framework/io/digest.hpp"
-#include "framework/reduce/tree_reducer.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/reduce/tree_by_definition.hpp"
 
@@ -35,7 +36,8 @@ template <int D>
 void check(const Index<D>& shape, const Index<D>& tile) {
   const Box<D> global = box_of_shape<D>(shape);
   std::vector<Triple> all;
-  for (std::int64_t l = 0; l < global.cells(); ++l) all.push_back({hard_value(l), hard_value(l), static_cast<std::uint64_t>(l)});
+  for (std::int64_t l = 0; l < global.cells(); ++l)
+    all.push_back({hard_value(l), hard_value(l), static_cast<std::uint64_t>(l)});
   const Triple expected = test::reduce_by_definition<Triple, D>(shape, tile, all, TripleOp());
   for (const auto& grid : all_process_grids<D>(shape, test::ranks()))
     for (double tolerance : {0.0, 0.02, 0.4}) {
@@ -45,16 +47,25 @@ void check(const Index<D>& shape, const Index<D>& tile) {
       const CartesianDomain<D> domain(MPI_COMM_WORLD, shape, o);
       TreeReducer<Triple, D, TripleOp> reducer(domain, {}, tile);
       for (int again = 0; again < 2; ++again) {
-        const Triple got = reducer.reduce([&](const Index<D>& i) { return all[static_cast<std::size_t>(linear_index(global, i))]; });
+        const Triple got = reducer.reduce(
+            [&](const Index<D>& i) { return all[static_cast<std::size_t>(linear_index(global, i))]; });
         EXPECT_EQ(got, expected) << shape_string<D>(shape) << " tolerance " << tolerance;
       }
     }
 }
 
-TEST(TreeReducer, AnyGridIn1D) { check<1>({1000}, {256}), check<1>({17}, {4}), check<1>({6}, {256}); }
-TEST(TreeReducer, AnyGridIn2D) { check<2>({61, 35}, {16, 16}), check<2>({7, 130}, {16, 16}), check<2>({6, 6}, {1, 1}); }
-TEST(TreeReducer, AnyGridIn3D) { check<3>({9, 11, 37}, {4, 4, 16}), check<3>({6, 1, 7}, {4, 4, 16}); }
-TEST(TreeReducer, AnyGridIn4D) { check<4>({5, 4, 6, 19}, {2, 2, 4, 16}); }
+TEST(TreeReducer, AnyGridIn1D) {
+  check<1>({1000}, {256}), check<1>({17}, {4}), check<1>({6}, {256});
+}
+TEST(TreeReducer, AnyGridIn2D) {
+  check<2>({61, 35}, {16, 16}), check<2>({7, 130}, {16, 16}), check<2>({6, 6}, {1, 1});
+}
+TEST(TreeReducer, AnyGridIn3D) {
+  check<3>({9, 11, 37}, {4, 4, 16}), check<3>({6, 1, 7}, {4, 4, 16});
+}
+TEST(TreeReducer, AnyGridIn4D) {
+  check<4>({5, 4, 6, 19}, {2, 2, 4, 16});
+}
 
 TEST(TreeReducer, CheckValueOfTheDesign) {
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {61, 35});
@@ -73,7 +84,9 @@ TEST(TreeReducer, SignedZerosNanAndInfinity) {
   TreeReducer<double, 2, Max> most(domain);
   EXPECT_TRUE(std::signbit(sum.reduce([](const Index<2>&) { return -0.0; })));  // no positive zero is mixed in
   const auto special = [&](double v) {
-    return [&domain, v](const Index<2>& i) { return i == Index<2>{19, 3} ? v : static_cast<double>(linear_index(domain.global(), i)); };
+    return [&domain, v](const Index<2>& i) {
+      return i == Index<2>{19, 3} ? v : static_cast<double>(linear_index(domain.global(), i));
+    };
   };
   const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(std::isnan(sum.reduce(special(nan))));

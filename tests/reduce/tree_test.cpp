@@ -1,5 +1,7 @@
 /// The tree and its allreduce in process: many virtual ranks, real values, an order-sensitive operation.
 
+#include "framework/reduce/tree.hpp"
+
 #include <gtest/gtest.h>
 
 #include <map>
@@ -7,7 +9,6 @@
 #include "datatypes/error.hpp"
 #include "framework/io/digest.hpp"
 #include "framework/reduce/tile_exchange.hpp"
-#include "framework/reduce/tree.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/reduce/tree_by_definition.hpp"
 
@@ -17,13 +18,15 @@ namespace {
 std::vector<double> random_field(std::int64_t cells, std::uint64_t seed) {
   std::vector<double> v;
   for (std::int64_t l = 0; l < cells; ++l)
-    v.push_back(-1 + 2 * (static_cast<double>(mix64(seed + static_cast<std::uint64_t>(l + 1) * kGolden) >> 11) * 0x1p-53));
+    v.push_back(
+        -1 + 2 * (static_cast<double>(mix64(seed + static_cast<std::uint64_t>(l + 1) * kGolden) >> 11) * 0x1p-53));
   return v;
 }
 
 template <int D>
 double tree_sum(const Index<D>& shape) {
-  return test::reduce_by_definition<double, D>(shape, default_tile<D>(), random_field(box_of_shape<D>(shape).cells(), 42), std::plus<>());
+  return test::reduce_by_definition<double, D>(shape, default_tile<D>(),
+                                               random_field(box_of_shape<D>(shape).cells(), 42), std::plus<>());
 }
 
 TEST(Tree, CheckValuesOfTheDesign) {
@@ -39,7 +42,8 @@ struct Hash {
 
 /// One virtual rank's share of the whole computation.
 template <int D>
-std::vector<std::uint64_t> simulate(const Decomposition<D>& d, const Index<D>& tile, const std::vector<std::uint64_t>& values) {
+std::vector<std::uint64_t> simulate(const Decomposition<D>& d, const Index<D>& tile,
+                                    const std::vector<std::uint64_t>& values) {
   const Tiling<D> tiling(d, tile);
   const FrontierTree<D> tree(tiling);
   const Hash op;
@@ -48,11 +52,17 @@ std::vector<std::uint64_t> simulate(const Decomposition<D>& d, const Index<D>& t
   for (int r = 0; r < p; ++r) {
     const Box<D> held = tiling.owned_by(d.coordinates(r));
     std::vector<std::uint64_t> tiles;
-    for_each_cell(held, [&](const Index<D>& t) { tiles.push_back(test::tile_by_definition<std::uint64_t, D>(d.global(), tile, t, values, op)); });
+    for_each_cell(held, [&](const Index<D>& t) {
+      tiles.push_back(test::tile_by_definition<std::uint64_t, D>(d.global(), tile, t, values, op));
+    });
     std::vector<Combine> combines;
     for (auto leaf : tree.leaves_of(r)) append_combines(tiling, held, tree.tiles(leaf), combines);
-    for (const auto& c : combines) tiles[static_cast<std::size_t>(c.into)] = op(tiles[static_cast<std::size_t>(c.into)], tiles[static_cast<std::size_t>(c.from)]);
-    for (auto leaf : tree.leaves_of(r)) known[static_cast<std::size_t>(r)][leaf] = tiles[static_cast<std::size_t>(linear_index(held, tree.tiles(leaf).low))];
+    for (const auto& c : combines)
+      tiles[static_cast<std::size_t>(c.into)] =
+          op(tiles[static_cast<std::size_t>(c.into)], tiles[static_cast<std::size_t>(c.from)]);
+    for (auto leaf : tree.leaves_of(r))
+      known[static_cast<std::size_t>(r)][leaf] =
+          tiles[static_cast<std::size_t>(linear_index(held, tree.tiles(leaf).low))];
   }
   std::vector<std::vector<ReduceStage>> stages;
   for (int r = 0; r < p; ++r) stages.push_back(dissemination_stages(tree.nodes(), r, p));
@@ -79,20 +89,30 @@ std::vector<std::uint64_t> simulate(const Decomposition<D>& d, const Index<D>& t
 template <int D>
 void check(const Index<D>& shape, const Index<D>& tile, int most_ranks) {
   std::vector<std::uint64_t> values;
-  for (std::int64_t l = 0; l < box_of_shape<D>(shape).cells(); ++l) values.push_back(mix64(static_cast<std::uint64_t>(l)));
+  for (std::int64_t l = 0; l < box_of_shape<D>(shape).cells(); ++l)
+    values.push_back(mix64(static_cast<std::uint64_t>(l)));
   const std::uint64_t expected = test::reduce_by_definition<std::uint64_t, D>(shape, tile, values, Hash());
   for (int p = 1; p <= most_ranks; ++p)
     for (const auto& grid : all_process_grids<D>(shape, p))
       for (double tolerance : {0.0, 0.02, 0.3}) {
         const auto roots = simulate<D>(Decomposition<D>(shape, grid, tolerance), tile, values);
-        for (int r = 0; r < p; ++r) ASSERT_EQ(roots[static_cast<std::size_t>(r)], expected) << "p=" << p << " rank " << r;
+        for (int r = 0; r < p; ++r)
+          ASSERT_EQ(roots[static_cast<std::size_t>(r)], expected) << "p=" << p << " rank " << r;
       }
 }
 
-TEST(Tree, SameBitsForEveryRankCountIn1D) { check<1>({300}, {8}, 64); }
-TEST(Tree, SameBitsForEveryRankCountIn2D) { check<2>({61, 35}, {4, 8}, 48); }
-TEST(Tree, SameBitsForEveryRankCountIn3D) { check<3>({9, 11, 17}, {2, 2, 4}, 30); }
-TEST(Tree, SameBitsForEveryRankCountIn4D) { check<4>({5, 4, 6, 7}, {2, 1, 2, 4}, 12); }
+TEST(Tree, SameBitsForEveryRankCountIn1D) {
+  check<1>({300}, {8}, 64);
+}
+TEST(Tree, SameBitsForEveryRankCountIn2D) {
+  check<2>({61, 35}, {4, 8}, 48);
+}
+TEST(Tree, SameBitsForEveryRankCountIn3D) {
+  check<3>({9, 11, 17}, {2, 2, 4}, 30);
+}
+TEST(Tree, SameBitsForEveryRankCountIn4D) {
+  check<4>({5, 4, 6, 7}, {2, 1, 2, 4}, 12);
+}
 
 TEST(Tree, SplitsTheLongestDimensionAtAPowerOfTwo) {
   const Tiling<2> t(Decomposition<2>({61, 35}, {1, 1}, 0), {16, 16});
@@ -122,7 +142,8 @@ TEST(TileExchange, EveryCutTileArrivesWholeAtItsOwner) {
       if (tiling.owner(part.tile) == d.coordinates(r)) gathered[part.tile] += part.cells.cells();
     for (const auto& m : e.send) {  // both sides agree on lengths
       const TileExchange<2> other(tiling, d.coordinates(m.peer));
-      const auto match = std::find_if(other.receive.begin(), other.receive.end(), [&](const auto& x) { return x.peer == r; });
+      const auto match =
+          std::find_if(other.receive.begin(), other.receive.end(), [&](const auto& x) { return x.peer == r; });
       ASSERT_NE(match, other.receive.end());
       EXPECT_EQ(match->cells, m.cells);
     }

@@ -52,7 +52,8 @@ std::string bytes_of(const fs::path& file) {
 }
 
 std::string result_text(const RunResult& r) {
-  std::string text = fmt::format("step {} S {:a} residual {:a} at {}", r.step, r.change_sum, r.residual, r.residual_step);
+  std::string text =
+      fmt::format("step {} S {:a} residual {:a} at {}", r.step, r.change_sum, r.residual, r.residual_step);
   for (const auto& [name, digest] : r.digests) text += fmt::format(" {}={}", name, digest);
   return text + "\n";
 }
@@ -94,8 +95,10 @@ class Runner {
       for (const std::string& grid : process_grids(c)) {
         const int first = c.extent == "full" ? 1 : turn % 4 + 1, last = c.extent == "full" ? 4 : first;
         for (int depth = first; depth <= last; ++depth, ++turn)
-          attempt(c, {"parallel.process_grid=" + grid, fmt::format("parallel.halo_depth={}", depth),
-                      fmt::format("parallel.alignment_tolerance={}", tolerances[turn % 3])}, "");
+          attempt(c,
+                  {"parallel.process_grid=" + grid, fmt::format("parallel.halo_depth={}", depth),
+                   fmt::format("parallel.alignment_tolerance={}", tolerances[turn % 3])},
+                  "");
       }
     }
     restart_half_way(c);
@@ -106,7 +109,8 @@ class Runner {
   int refused() const { return refused_; }
 
  private:
-  RunResult run(const TestCase& c, const fs::path& out, const std::vector<std::string>& more, const std::string& restart) {
+  RunResult run(const TestCase& c, const fs::path& out, const std::vector<std::string>& more,
+                const std::string& restart) {
     RunRequest request;
     request.deck = c.deck;
     request.overrides = c.overrides;
@@ -135,10 +139,17 @@ class Runner {
       }
     };
     switch (shape.size()) {
-      case 1: collect.operator()<1>(); break;
-      case 2: collect.operator()<2>(); break;
-      case 3: collect.operator()<3>(); break;
-      default: collect.operator()<4>();
+      case 1:
+        collect.operator()<1>();
+        break;
+      case 2:
+        collect.operator()<2>();
+        break;
+      case 3:
+        collect.operator()<3>();
+        break;
+      default:
+        collect.operator()<4>();
     }
     return texts;
   }
@@ -168,15 +179,18 @@ class Runner {
     if (restarted_) expected_files.erase(expected_files.begin());
     if (checkpoints(out) != expected_files) fail(what + ": other files than the reference has");
     for (const auto& name : checkpoints(out)) {
-      if (bytes_of(out / name) != bytes_of(reference_ / name)) fail(what + ": " + name + " differs from the reference");
-      if (changed_at(out / name) <= changed_at(reference_ / name)) fail(what + ": written in the same second as the reference");
+      if (bytes_of(out / name) != bytes_of(reference_ / name))
+        fail(what + ": " + name + " differs from the reference");
+      if (changed_at(out / name) <= changed_at(reference_ / name))
+        fail(what + ": written in the same second as the reference");
     }
   }
 
   /// Continues the one-rank reference from its first checkpoint on these ranks.
   void restart_half_way(const TestCase& c) {
     restarted_ = true;
-    attempt(c, {"run.residual_every=3", "output.digest_every=5"}, (reference_ / checkpoints(reference_).front()).string());
+    attempt(c, {"run.residual_every=3", "output.digest_every=5"},
+            (reference_ / checkpoints(reference_).front()).string());
     restarted_ = false;
   }
 
@@ -202,7 +216,8 @@ int run_all(int argc, char** argv) {
   const std::int64_t failures = Communicator::of(MPI_COMM_WORLD).max(runner.failures());
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (rank == 0) fmt::print("{} runs, {} refused as too deep, {} failed\n", runner.runs(), runner.refused(), failures);
+  if (rank == 0)
+    fmt::print("{} runs, {} refused as too deep, {} failed\n", runner.runs(), runner.refused(), failures);
   return failures || 2 * runner.refused() > runner.runs() ? 1 : 0;  // most must really have run
 }
 

@@ -75,7 +75,8 @@ BoundaryRules<D> random_rules(test::Random& random) {
 }
 
 template <class T, int D>
-void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, const PerDim<int, D>& grid, std::uint64_t seed) {
+void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, const PerDim<int, D>& grid,
+                   std::uint64_t seed) {
   test::Random random(seed);
   const auto rules = random_rules<D>(random);
   std::vector<double> weights;
@@ -88,15 +89,19 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
   o.alignment_tolerance = seed % 2 ? 0.3 : 0.0;
   const CartesianDomain<D> domain(MPI_COMM_WORLD, shape, o);
   const auto stencil = StencilShape<D>::of(offsets);
-  if (deepest_adjacent(domain.decomposition(), stencil, depth, surroundings_of(rules, domain.global())) < depth) return;
+  if (deepest_adjacent(domain.decomposition(), stencil, depth, surroundings_of(rules, domain.global())) < depth)
+    return;
   DeepStepper<T, D, WeightedRow<T>> stepper("u", domain, stencil, rules, depth, [&](const Index<D>& stride) {
     return WeightedRow<T>::template of<D>(offsets, weights, stride);
   });
-  for_each_cell(domain.owned(), [&](const Index<D>& i) { stepper.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))]; });
+  for_each_cell(domain.owned(), [&](const Index<D>& i) {
+    stepper.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
+  });
   for (int step = 1; step <= 5; ++step) {
     const double expected = plain_step(whole, offsets, weights);
     const double sum = stepper.advance(1, true);
-    ASSERT_EQ(std::memcmp(&sum, &expected, sizeof sum), 0) << "change sum of step " << step << ": " << sum << " against " << expected;
+    ASSERT_EQ(std::memcmp(&sum, &expected, sizeof sum), 0)
+        << "change sum of step " << step << ": " << sum << " against " << expected;
     std::int64_t wrong = 0;
     for_each_cell(domain.owned(), [&](const Index<D>& i) {
       const T got = stepper.field().at(i), want = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
@@ -121,10 +126,18 @@ void check_all(const std::vector<Index<D>>& grids, int deepest) {
         }
 }
 
-TEST(DeepStepper, EqualsSingleStepsOnOneGridIn1D) { check_all<1>({{29}, {7}}, 4); }
-TEST(DeepStepper, EqualsSingleStepsOnOneGridIn2D) { check_all<2>({{17, 20}, {6, 7}}, 4); }
-TEST(DeepStepper, EqualsSingleStepsOnOneGridIn3D) { check_all<3>({{9, 8, 19}}, 3); }
-TEST(DeepStepper, EqualsSingleStepsOnOneGridIn4D) { check_all<4>({{6, 4, 5, 6}}, 2); }
+TEST(DeepStepper, EqualsSingleStepsOnOneGridIn1D) {
+  check_all<1>({{29}, {7}}, 4);
+}
+TEST(DeepStepper, EqualsSingleStepsOnOneGridIn2D) {
+  check_all<2>({{17, 20}, {6, 7}}, 4);
+}
+TEST(DeepStepper, EqualsSingleStepsOnOneGridIn3D) {
+  check_all<3>({{9, 8, 19}}, 3);
+}
+TEST(DeepStepper, EqualsSingleStepsOnOneGridIn4D) {
+  check_all<4>({{6, 4, 5, 6}}, 2);
+}
 
 TEST(WeightedRow, AnyNumberOfTermsInTheirOrder) {
   test::Random random(3);
@@ -133,13 +146,15 @@ TEST(WeightedRow, AnyNumberOfTermsInTheirOrder) {
   for (std::size_t terms = 1; terms <= 40; ++terms) {
     Offsets<1> offsets;
     std::vector<double> weights;
-    for (std::size_t k = 0; k < terms; ++k) offsets.push_back({random.in(-50, 50)}), weights.push_back(random.real(-1, 1));
+    for (std::size_t k = 0; k < terms; ++k)
+      offsets.push_back({random.in(-50, 50)}), weights.push_back(random.real(-1, 1));
     const auto row = WeightedRow<double>::of<1>(offsets, weights, {1});
     for (std::int64_t n : {1, 7, 1024, 3000}) {
       row(u.data() + 500, out.data(), n);
       for (std::int64_t x = 0; x < n; ++x) {
         double acc = weights[0] * u[static_cast<std::size_t>(500 + x + offsets[0][0])];
-        for (std::size_t k = 1; k < terms; ++k) acc = acc + weights[k] * u[static_cast<std::size_t>(500 + x + offsets[k][0])];
+        for (std::size_t k = 1; k < terms; ++k)
+          acc = acc + weights[k] * u[static_cast<std::size_t>(500 + x + offsets[k][0])];
         ASSERT_EQ(out[static_cast<std::size_t>(x)], acc) << terms << " terms, cell " << x;
       }
     }
@@ -149,17 +164,24 @@ TEST(WeightedRow, AnyNumberOfTermsInTheirOrder) {
 TEST(CellRow, AUsersFunctorGivesTheBitsOfTheShippedKernel) {
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {32, 33}, {.periodic = {true, true}});
   const BoundaryRules<2> rules;
-  const auto average = [](const CellView<double, 2>& u) { return 0.25 * (((u(-1, 0) + u(0, -1)) + u(0, 1)) + u(1, 0)); };
+  const auto average = [](const CellView<double, 2>& u) {
+    return 0.25 * (((u(-1, 0) + u(0, -1)) + u(0, 1)) + u(1, 0));
+  };
   using Row = CellRow<double, 2, decltype(average)>;
-  DeepStepper<double, 2, Row> mine("u", domain, StencilShape<2>::star(1), rules, 2, [&](const Index<2>& s) { return Row(average, s); });
+  DeepStepper<double, 2, Row> mine("u", domain, StencilShape<2>::star(1), rules, 2,
+                                   [&](const Index<2>& s) { return Row(average, s); });
   HeatRow<double, 2> heat({0.2, 0.1}, {1, 1});
   static_cast<void>(heat);
   WholeField<double, 2> whole{domain.global(), rules, {}};
   for (std::int64_t l = 0; l < whole.global.cells(); ++l) whole.v.push_back(static_cast<double>(l % 17));
-  for_each_cell(domain.owned(), [&](const Index<2>& i) { mine.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))]; });
+  for_each_cell(domain.owned(), [&](const Index<2>& i) {
+    mine.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
+  });
   mine.advance(1, false);
   for_each_cell(domain.owned(), [&](const Index<2>& i) {
-    const double want = 0.25 * (((whole.read({i[0] - 1, i[1]}) + whole.read({i[0], i[1] - 1})) + whole.read({i[0], i[1] + 1})) + whole.read({i[0] + 1, i[1]}));
+    const double want =
+        0.25 * (((whole.read({i[0] - 1, i[1]}) + whole.read({i[0], i[1] - 1})) + whole.read({i[0], i[1] + 1})) +
+                whole.read({i[0] + 1, i[1]}));
     ASSERT_EQ(mine.field().at(i), want);
   });
 }
