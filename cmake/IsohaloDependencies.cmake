@@ -33,7 +33,8 @@ if(ISOHALO_FETCH_KOKKOS OR NOT Kokkos_FOUND)
   FetchContent_Declare(Kokkos
     GIT_REPOSITORY https://github.com/kokkos/kokkos.git
     GIT_TAG 4.6.01
-    GIT_SHALLOW ON)
+    GIT_SHALLOW ON
+    SYSTEM)
   set(Kokkos_ENABLE_SERIAL ON CACHE BOOL "Serial backend")
   FetchContent_MakeAvailable(Kokkos)
 endif()
