@@ -12,7 +12,7 @@
 
 namespace isohalo {
 
-struct Communicator::State {
+struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0;
   int size = 1;
@@ -53,13 +53,16 @@ int delete_cached(MPI_Comm, int, void* value, void*) {
 /// MPI deletes the attributes of MPI_COMM_SELF first of all in MPI_Finalize, while every call still works.
 int release_all(MPI_Comm, int, void*, void*) {
   Registry& r = registry();
-  std::vector<std::pair<void*, void (*)(void*)>> live;
-  {
-    const std::lock_guard lock(r.mutex);
-    live.swap(r.live);
+  for (;;) {  // one at a time: freeing a communicator may end other states, which leave the list then
+    std::pair<void*, void (*)(void*)> last;
+    {
+      const std::lock_guard lock(r.mutex);
+      if (r.live.empty()) return MPI_SUCCESS;
+      last = r.live.back();
+      r.live.pop_back();
+    }
+    last.second(last.first);
   }
-  for (auto& [state, release] : live) release(state);
-  return MPI_SUCCESS;
 }
 
 void make_keys(Registry& r) {
@@ -113,6 +116,12 @@ Communicator Communicator::of(MPI_Comm user) {
     throw UsageError("the communicator is MPI_COMM_NULL: pass one that this rank belongs to");
   Registry& r = registry();
   make_keys(r);
+  {  // one of our own duplicates needs no other
+    const std::lock_guard lock(r.mutex);
+    for (const auto& entry : r.live)
+      if (auto* own = static_cast<State*>(entry.first); own->comm == user)
+        return Communicator(own->shared_from_this());
+  }
   void* value = nullptr;
   int found = 0;
   mpi_check(MPI_Comm_get_attr(user, r.keyval, static_cast<void*>(&value), &found), "MPI_Comm_get_attr");

@@ -152,6 +152,7 @@ TEST(Communicator, IsDuplicatedOnceAndAgreesOnErrors) {
   const Communicator a = Communicator::of(user), b = Communicator::of(user);
   EXPECT_EQ(a.get(), b.get());
   EXPECT_NE(a.get(), user);
+  EXPECT_EQ(Communicator::of(a.get()).get(), a.get());  // no duplicate of a duplicate
   MPI_Comm_free(&user);
   a.barrier();  // the duplicate lives as long as its owners
   EXPECT_EQ(a.sum(1), static_cast<std::uint64_t>(test::ranks()));
