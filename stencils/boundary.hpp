@@ -1,9 +1,6 @@
 #pragma once
 /// Filling the cells outside the grid by their boundary rules (model.md, "Outside cells").
 
-#include <string>
-
-#include "datatypes/error.hpp"
 #include "framework/domain/boundary_rules.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/stencil_shape.hpp"
@@ -68,18 +65,6 @@ void fill_outside(const ArrayRef<T, D>& u, const BoundaryRules<D>& rules, const 
       next.high[j] += layers;
     }
     span = next;
-  }
-}
-
-/// Throws UsageError when the shape reaches further beyond a non-periodic side than the grid has cells.
-template <int D>
-void check_reach(const StencilShape<D>& shape, const BoundaryRules<D>& rules, const Index<D>& extents) {
-  for (int j = 0; j < D; ++j) {
-    const std::int64_t reach = std::max(shape.reach_low()[j], shape.reach_high()[j]);
-    if (rules.low[j].kind != Boundary::periodic && reach > extents[j])
-      throw UsageError("the stencil reaches " + std::to_string(reach) + " cells beyond a side of dimension " +
-                       std::to_string(j) + ", which has only " + std::to_string(extents[j]) +
-                       " cells: use more cells or a periodic dimension");
   }
 }
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "apps/isohalo/bench.hpp"
 #include "apps/isohalo/commands.hpp"
 #include "apps/isohalo/hand_written.hpp"
 #include "framework/io/digest.hpp"
@@ -17,25 +17,6 @@
 namespace isohalo {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  const std::size_t n = v.size();
-  return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
-}
-
-/// Seconds that the slowest rank needs for `work`, from a common start.
-template <class F>
-double timed(const Communicator& comm, F&& work) {
-  comm.barrier();
-  const auto start = Clock::now();
-  work();
-  double s = std::chrono::duration<double>(Clock::now() - start).count();
-  comm.allreduce(&s, 1, MPI_DOUBLE, MPI_MAX);
-  return s;
-}
 
 struct Figures {
   std::string name, shape;

@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "apps/isohalo/bench.hpp"
 #include "apps/isohalo/commands.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/communicator.hpp"
@@ -15,8 +14,6 @@
 namespace isohalo {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// One exchange of 4 KiB with both neighbors in a ring.
 void exchange(const Communicator& comm, std::vector<double>& data, bool ours) {
@@ -34,18 +31,12 @@ void exchange(const Communicator& comm, std::vector<double>& data, bool ours) {
 }
 
 /// Microseconds per exchange, of the slowest rank.
-double timed(const Communicator& comm, std::vector<double>& data, bool ours, int count) {
-  comm.barrier();
-  const auto start = Clock::now();
-  for (int k = 0; k < count; ++k) exchange(comm, data, ours);
-  double us = std::chrono::duration<double>(Clock::now() - start).count() * 1e6 / count;
-  comm.allreduce(&us, 1, MPI_DOUBLE, MPI_MAX);
-  return us;
-}
-
-double median(std::vector<double> v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
+double microseconds(const Communicator& comm, std::vector<double>& data, bool ours, int count) {
+  return timed(comm,
+               [&] {
+                 for (int k = 0; k < count; ++k) exchange(comm, data, ours);
+               }) *
+         1e6 / count;
 }
 
 }  // namespace
@@ -57,8 +48,8 @@ ExitCode bench_wait_command(MPI_Comm user, bool json) {
   const double down = (comm.rank() + comm.size() - 1) % comm.size();
   const bool right = comm.min(data[0] == down && data[511] == down) == 1;
   for (int k = 0; k < 7; ++k) {
-    ours.push_back(timed(comm, data, true, 200));
-    theirs.push_back(timed(comm, data, false, 20));
+    ours.push_back(microseconds(comm, data, true, 200));
+    theirs.push_back(microseconds(comm, data, false, 20));
     ratio.push_back(theirs.back() / ours.back());
   }
   if (comm.rank() == 0 && json)

@@ -141,12 +141,24 @@ void refuse_far_ghosts(const Decomposition<D>& blocks, const StencilShape<D>& sh
   }
 }
 
+template <int D>
+void refuse_reach_beyond_grid(const StencilShape<D>& shape, const Surroundings<D>& around) {
+  for (int j = 0; j < D; ++j) {
+    const std::int64_t reach = std::max(shape.reach_low()[j], shape.reach_high()[j]);
+    if (!around.periodic[j] && reach > around.global.extent(j))
+      throw UsageError("the stencil reaches " + std::to_string(reach) + " cells beyond a side of dimension " +
+                       std::to_string(j) + ", which has only " + std::to_string(around.global.extent(j)) +
+                       " cells: use more cells or a periodic dimension");
+  }
+}
+
 #define ISOHALO_INSTANTIATE(D)                                                                                     \
   template std::vector<HaloPiece<D>> halo_pieces<D>(const Decomposition<D>&, const PerDim<int, D>&,                \
                                                     const StencilShape<D>&, int, const Surroundings<D>&);          \
   template std::vector<PerDim<int, D>> possible_receivers<D>(const Decomposition<D>&, const PerDim<int, D>&,       \
                                                              const StencilShape<D>&, int, const Surroundings<D>&); \
   template int deepest_adjacent<D>(const Decomposition<D>&, const StencilShape<D>&, int, const Surroundings<D>&);  \
+  template void refuse_reach_beyond_grid<D>(const StencilShape<D>&, const Surroundings<D>&);                       \
   template void refuse_far_ghosts<D>(const Decomposition<D>&, const StencilShape<D>&, int, const Surroundings<D>&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)

@@ -42,4 +42,8 @@ template <int D>
 void refuse_far_ghosts(const Decomposition<D>& decomposition, const StencilShape<D>& shape, int steps,
                        const Surroundings<D>& around);
 
+/// Throws UsageError when the shape reaches further beyond a non-periodic side than the grid has cells.
+template <int D>
+void refuse_reach_beyond_grid(const StencilShape<D>& shape, const Surroundings<D>& around);
+
 }  // namespace isohalo

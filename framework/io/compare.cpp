@@ -15,6 +15,16 @@
 
 namespace isohalo {
 
+std::map<std::string, std::string> config_lines(const std::string& text) {
+  std::map<std::string, std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    const auto at = line.find(" = ");
+    lines[line.substr(0, at)] = at == std::string::npos ? "" : line.substr(at + 3);
+  }
+  return lines;
+}
+
 bool Comparison::same() const {
   if (!metadata.empty()) return false;
   for (const auto& f : fields)
@@ -65,16 +75,6 @@ class MetaComparer {
   }
   std::vector<std::string> lines;
 };
-
-std::map<std::string, std::string> config_lines(const std::string& text) {
-  std::map<std::string, std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) {
-    const auto at = line.find(" = ");
-    lines[line.substr(0, at)] = at == std::string::npos ? "" : line.substr(at + 3);
-  }
-  return lines;
-}
 
 void compare_config(MetaComparer& m, const std::string& a, const std::string& b) {
   auto la = config_lines(a), lb = config_lines(b);

@@ -2,6 +2,7 @@
 /// Comparison of two checkpoints, bit by bit, on any number of ranks.
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "framework/mpi/communicator.hpp"
 
 namespace isohalo {
+
+/// The `key = value` lines of a checkpoint's canonical configuration text.
+std::map<std::string, std::string> config_lines(const std::string& text);
 
 /// The verdict on one field that both files hold with the same shape and type.
 struct FieldDifference {

@@ -9,7 +9,8 @@
 #include <sstream>
 
 #include "datatypes/error.hpp"
-#include "framework/halo/halo_plan.hpp"
+#include "framework/halo/halo_pieces.hpp"
+#include "framework/io/compare.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/tiles.hpp"
 
@@ -54,17 +55,10 @@ void Simulation<D>::read_config(const std::map<std::string, ModelMaker<D>>& kind
 template <int D>
 void Simulation<D>::check_depth() {
   const StencilShape<D> shape = model_->shape();
-  for (int j = 0; j < D; ++j) {
-    const std::int64_t reach = std::max(shape.reach_low()[j], shape.reach_high()[j]);
-    if (!domain_->periodic(j) && reach > grid_.shape[j])
-      throw UsageError(
-          fmt::format("the stencil reaches {} cells beyond a side of dimension {}, which has only {} "
-                      "cells: use more cells or a periodic dimension",
-                      reach, j, grid_.shape[j]));
-  }
-  refuse_far_ghosts(
-      domain_->decomposition(), shape, depth_,
-      {domain_->global(), domain_->periodic(), grid_.boundary.mirror_low(), grid_.boundary.mirror_high()});
+  const Surroundings<D> around{domain_->global(), domain_->periodic(), grid_.boundary.mirror_low(),
+                               grid_.boundary.mirror_high()};
+  refuse_reach_beyond_grid(shape, around);
+  refuse_far_ghosts(domain_->decomposition(), shape, depth_, around);
 }
 
 template <int D>
@@ -185,14 +179,7 @@ template <int D>
 void Simulation<D>::refuse_other_physics(const fs::path& file, const std::string& stored) const {
   if (stored == physics_) return;
   std::string keys;
-  const auto lines = [](const std::string& text) {
-    std::map<std::string, std::string> m;
-    std::istringstream in(text);
-    for (std::string line; std::getline(in, line);)
-      m[line.substr(0, line.find(" = "))] = line.substr(std::min(line.size(), line.find(" = ") + 3));
-    return m;
-  };
-  const auto theirs = lines(stored), ours = lines(physics_);
+  const auto theirs = config_lines(stored), ours = config_lines(physics_);
   const auto note = [&](const std::string& key, const std::string& a, const std::string& b) {
     keys += fmt::format("{}{} ({} in the file, {} here)", keys.empty() ? "" : ", ", key, a, b);
   };

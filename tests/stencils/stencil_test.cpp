@@ -170,8 +170,6 @@ TEST(CellRow, AUsersFunctorGivesTheBitsOfTheShippedKernel) {
   using Row = CellRow<double, 2, decltype(average)>;
   DeepStepper<double, 2, Row> mine("u", domain, StencilShape<2>::star(1), rules, 2,
                                    [&](const Index<2>& s) { return Row(average, s); });
-  HeatRow<double, 2> heat({0.2, 0.1}, {1, 1});
-  static_cast<void>(heat);
   WholeField<double, 2> whole{domain.global(), rules, {}};
   for (std::int64_t l = 0; l < whole.global.cells(); ++l) whole.v.push_back(static_cast<double>(l % 17));
   for_each_cell(domain.owned(), [&](const Index<2>& i) {
@@ -189,8 +187,9 @@ TEST(CellRow, AUsersFunctorGivesTheBitsOfTheShippedKernel) {
 TEST(Boundary, RefusesStencilsBeyondTheGrid) {
   BoundaryRules<1> rules;
   rules.low[0].kind = rules.high[0].kind = Boundary::neumann;
-  EXPECT_THROW(check_reach(StencilShape<1>::star(3), rules, {2}), UsageError);
-  EXPECT_NO_THROW(check_reach(StencilShape<1>::star(3), rules, {3}));
+  EXPECT_THROW(refuse_reach_beyond_grid(StencilShape<1>::star(3), surroundings_of(rules, box_of_shape<1>({2}))),
+               UsageError);
+  EXPECT_NO_THROW(refuse_reach_beyond_grid(StencilShape<1>::star(3), surroundings_of(rules, box_of_shape<1>({3}))));
 }
 
 }  // namespace
