@@ -35,7 +35,7 @@ void fill_layer(const ArrayRef<T, D>& u, const BoundaryRule& rule, int j, std::i
     else if (rule.kind == Boundary::neumann)
       for (std::int64_t x = 0; x < n; ++x) p[x * step] = p[x * step + to_source];
     else
-      for (std::int64_t x = 0; x < n; ++x) p[x * step] = T(2) * value - p[x * step + to_source];
+      for (std::int64_t x = 0; x < n; ++x) p[x * step] = static_cast<T>(T(2) * value - p[x * step + to_source]);
   });
 }
 

@@ -82,8 +82,40 @@ class DeepStepper {
   const HaloPlan<D>& plan() const { return plan_; }
   const Index<D>& tile() const { return reducer_.tile(); }
 
+  /// The field before the last step; its ghosts are of no use.
+  const ArrayRef<T, D>& previous() const { return next_.ref(); }
+
   /// To be called after the owned cells were written from outside: the ghosts are stale.
   void invalidate_ghosts() { steps_left_ = 0; }
+
+  /// The field with everything in place that the next step reads: ghosts and cells outside the grid. Collective.
+  const ArrayRef<T, D>& ready() {
+    if (steps_left_ == 0) {
+      Kokkos::Profiling::pushRegion("isohalo::exchange");
+      plan_.exchange(now_.ref());
+      Kokkos::Profiling::popRegion();
+      steps_left_ = plan_.depth();
+    }
+    fill_outside(now_.ref(), rules_, domain_.global(), levels_[static_cast<std::size_t>(steps_left_)].bounds,
+                 layers_low_, layers_high_);
+    return now_.ref();
+  }
+
+  /// v = f(v) in every cell that holds a value, ghosts included, so that they stay copies of each other. Local.
+  template <class F>
+  void change_all(const F& f) {
+    const SweepRegion<D>& region = levels_[static_cast<std::size_t>(steps_left_)].all;
+    const Box<D>* work = region.work().data();
+    const ArrayRef<T, D> u = now_.ref();
+    Kokkos::parallel_for("isohalo::change_all", Kokkos::RangePolicy<SweepSpace>(0, region.size()),
+                         [=, &f](const std::int64_t w) {
+                           for_each_row(work[w], [&](const Index<D>& i) {
+                             T* const row = &u.at(i);
+                             for (std::int64_t x = 0; x < work[w].extent(D - 1); ++x) row[x] = f(row[x]);
+                           });
+                         });
+    SweepSpace().fence();
+  }
 
   /// Advances by `steps`; with `change` returns the change sum of the last one, the same bits on all ranks, else 0.
   /// Collective. Fences.
@@ -101,14 +133,7 @@ class DeepStepper {
   };
 
   double step(bool change) {
-    if (steps_left_ == 0) {
-      Kokkos::Profiling::pushRegion("isohalo::exchange");
-      plan_.exchange(now_.ref());
-      Kokkos::Profiling::popRegion();
-      steps_left_ = plan_.depth();
-    }
-    fill_outside(now_.ref(), rules_, domain_.global(), levels_[static_cast<std::size_t>(steps_left_)].bounds,
-                 layers_low_, layers_high_);
+    ready();
     --steps_left_;
     const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
     double sum = 0;
@@ -126,7 +151,7 @@ class DeepStepper {
   CartesianDomain<D> domain_;
   BoundaryRules<D> rules_;
   HaloPlan<D> plan_;
-  ChangeReducer<D> reducer_;
+  CellSum<D> reducer_;
   Field<T, D> now_, next_;
   Row kernel_;
   Index<D> layers_low_{}, layers_high_{};

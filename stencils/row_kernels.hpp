@@ -1,6 +1,7 @@
 #pragma once
 /// Row kernels: the update of one row of cells. `kernel(in, out, n)` writes out[0..n) from the old field, where
-/// `in` is the address of the row's first cell in it; `in` and `out` never overlap and share all strides.
+/// `in` is the address of the row's first cell in it; `in` and `out` never overlap and share all strides. A kernel
+/// that reads other fields as well takes a fourth argument, the global index of the row's first cell.
 ///
 /// Each cell is one expression, the same on every path, so that no loop order, vector width or thread changes its
 /// bits (all code is compiled without contraction).
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "datatypes/box.hpp"
+#include "framework/halo/array_ref.hpp"
 #include "framework/neighborhood/offsets.hpp"
 
 namespace isohalo {
@@ -94,6 +96,69 @@ class HeatRow {
  private:
   PerDim<T, D> c_;
   Index<D> stride_;
+};
+
+/// lap = t_0 + t_1 + .., t_j = q_j ((u(i-e_j) - 2 u(i)) + u(i+e_j)) (model.md, kind = "poisson").
+template <class T, int D>
+class Laplacian {
+ public:
+  Laplacian(const PerDim<T, D>& q, const Index<D>& stride) : q_(q), stride_(stride) { stride_[D - 1] = 1; }
+  /// At the cell whose address is `u`.
+  T operator()(const T* u) const {
+    const T twice = T(2) * *u;
+    T lap = q_[0] * ((u[-stride_[0]] - twice) + u[stride_[0]]);
+    for (int j = 1; j < D; ++j) lap = lap + q_[j] * ((u[-stride_[j]] - twice) + u[stride_[j]]);
+    return lap;
+  }
+
+ private:
+  PerDim<T, D> q_;
+  Index<D> stride_;
+};
+
+/// u_new = u + (omega r) / D, r = f + lap (model.md, "Jacobi").
+template <class T, int D>
+class JacobiRow {
+ public:
+  JacobiRow(const Laplacian<T, D>& laplacian, const ArrayRef<T, D>& f, T omega, T diagonal)
+      : laplacian_(laplacian), f_(f), omega_(omega), diagonal_(diagonal) {}
+
+  void operator()(const T* in, T* __restrict out, std::int64_t n, const Index<D>& i) const {
+    const Laplacian<T, D> laplacian = laplacian_;
+    const T omega = omega_, diagonal = diagonal_;
+    const T* const f = &f_.at(i);
+    for (std::int64_t x = 0; x < n; ++x) {
+      const T r = f[x] + laplacian(in + x);
+      out[x] = in[x] + (omega * r) / diagonal;
+    }
+  }
+
+ private:
+  Laplacian<T, D> laplacian_;
+  ArrayRef<T, D> f_;
+  T omega_, diagonal_;
+};
+
+/// Conway's game and its relatives: the next state by the number of living neighbors, of the 8 around a cell. Bit n
+/// of `born` (`survive`) says whether a dead (living) cell with n of them lives. Cells hold 0 or 1.
+class LifeRow {
+ public:
+  LifeRow(unsigned born, unsigned survive, const Index<2>& stride)
+      : born_(born), survive_(survive), stride_(stride[0]) {}
+
+  void operator()(const std::uint8_t* in, std::uint8_t* __restrict out, std::int64_t n) const {
+    const std::uint8_t *above = in - stride_, *below = in + stride_;
+    const unsigned born = born_, survive = survive_;
+    for (std::int64_t x = 0; x < n; ++x) {
+      const unsigned living = unsigned{above[x - 1]} + above[x] + above[x + 1] + in[x - 1] + in[x + 1] +
+                              below[x - 1] + below[x] + below[x + 1];
+      out[x] = static_cast<std::uint8_t>(((in[x] ? survive : born) >> living) & 1u);
+    }
+  }
+
+ private:
+  unsigned born_, survive_;
+  std::int64_t stride_;
 };
 
 /// The cell at hand and its neighbors in the old field: u() is the cell, u(0, -1) the one before it in dimension 1.

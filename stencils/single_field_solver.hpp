@@ -25,6 +25,20 @@ class SingleFieldSolver : public Solver<D> {
   DeepStepper<T, D, Row> stepper_;
 };
 
+/// Bytes of one field of this type and of these extents and ghost layers.
+template <int D>
+double field_bytes(ElementType type, const Index<D>& extents, const Index<D>& ghost_low,
+                   const Index<D>& ghost_high) {
+  switch (type) {
+    case ElementType::float32:
+      return Field<float, D>::bytes_needed(extents, ghost_low, ghost_high);
+    case ElementType::uint8:
+      return Field<std::uint8_t, D>::bytes_needed(extents, ghost_low, ghost_high);
+    default:
+      return Field<double, D>::bytes_needed(extents, ghost_low, ghost_high);
+  }
+}
+
 /// Bytes of the two fields such a solver holds, and of the cell sets that plan the halos of a list without a name.
 template <int D>
 double two_field_memory(const GridSettings<D>& grid, const StencilShape<D>& shape, const Index<D>& extents,
@@ -37,9 +51,7 @@ double two_field_memory(const GridSettings<D>& grid, const StencilShape<D>& shap
       sets *= static_cast<double>(std::min(extents[j], 2 * (ghosts[0][j] + ghosts[1][j]) + 1) + ghosts[0][j] +
                                   ghosts[1][j]);
   }
-  return sets + 2 * (grid.type == ElementType::float32
-                         ? Field<float, D>::bytes_needed(extents, ghosts[0], ghosts[1])
-                         : Field<double, D>::bytes_needed(extents, ghosts[0], ghosts[1]));
+  return sets + 2 * field_bytes<D>(grid.type, extents, ghosts[0], ghosts[1]);
 }
 
 }  // namespace isohalo

@@ -8,6 +8,8 @@ template <int D>
 void add(SolverKinds& kinds) {
   kinds.of<D>()["stencil"] = make_stencil_model<D>;
   kinds.of<D>()["heat"] = make_heat_model<D>;
+  kinds.of<D>()["poisson"] = make_poisson_model<D>;
+  kinds.of<D>()["life"] = make_life_model<D>;
 }
 
 }  // namespace
@@ -18,6 +20,7 @@ SolverKinds shipped_solvers() {
   add<2>(kinds);
   add<3>(kinds);
   add<4>(kinds);
+  kinds.types["life"] = {"uint8"};
   return kinds;
 }
 

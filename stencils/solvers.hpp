@@ -6,7 +6,7 @@
 
 namespace isohalo {
 
-/// "stencil" and "heat", in 1 to 4 dimensions.
+/// "stencil", "heat" and "poisson" in 1 to 4 dimensions, "life" in 2.
 SolverKinds shipped_solvers();
 
 /// The makers behind them. Each reads its keys of [solver]; model.md has their arithmetic.
@@ -14,5 +14,9 @@ template <int D>
 std::unique_ptr<SolverModel<D>> make_stencil_model(Config& config, const GridSettings<D>& grid);
 template <int D>
 std::unique_ptr<SolverModel<D>> make_heat_model(Config& config, const GridSettings<D>& grid);
+template <int D>
+std::unique_ptr<SolverModel<D>> make_poisson_model(Config& config, const GridSettings<D>& grid);
+template <int D>
+std::unique_ptr<SolverModel<D>> make_life_model(Config& config, const GridSettings<D>& grid);
 
 }  // namespace isohalo

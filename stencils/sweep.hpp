@@ -4,6 +4,7 @@
 /// Rows are swept whole with a vectorised inner loop; a plain MDRange sweep runs at half the speed.
 
 #include <Kokkos_Core.hpp>
+#include <type_traits>
 #include <vector>
 
 #include "framework/halo/array_ref.hpp"
@@ -50,6 +51,17 @@ class SweepRegion {
   std::vector<Box<D>> work_;
 };
 
+/// Runs a kernel on one row of n cells from `i` on; a kernel that takes it gets the index of the first cell as
+/// well.
+template <class T, int D, class Row>
+void run_row(const Row& kernel, const ArrayRef<T, D>& in, const ArrayRef<T, D>& out, const Index<D>& i,
+             std::int64_t n) {
+  if constexpr (std::is_invocable_v<const Row&, const T*, T*, std::int64_t, const Index<D>&>)
+    kernel(&in.at(i), &out.at(i), n, i);
+  else
+    kernel(&in.at(i), &out.at(i), n);
+}
+
 /// out = kernel(in) on the region. Both arrays have the same owned box and strides and hold all cells the kernel
 /// reads. Fences. Local.
 template <class T, int D, class Row>
@@ -58,14 +70,30 @@ void sweep(const SweepRegion<D>& region, const ArrayRef<T, D>& in, const ArrayRe
   Kokkos::parallel_for(
       "isohalo::sweep", Kokkos::RangePolicy<SweepSpace>(0, region.size()), [=, &kernel](const std::int64_t w) {
         const Box<D> piece = work[w];
-        for_each_row(piece, [&](const Index<D>& i) { kernel(&in.at(i), &out.at(i), piece.extent(D - 1)); });
+        for_each_row(piece, [&](const Index<D>& i) { run_row(kernel, in, out, i, piece.extent(D - 1)); });
       });
   SweepSpace().fence();
 }
 
-/// The sum of squared changes of a step, over all cells of the grid.
+/// Sums over all cells of the grid, such as the squared changes of a step.
 template <int D>
-using ChangeReducer = TreeReducer<double, D, Sum>;
+using CellSum = TreeReducer<double, D, Sum>;
+
+/// Forms the tile values of a sum: `row(i, n)` as in TreeReducer::run_band, called once for each row of each band
+/// of owned cells, from several threads. `sum.combine()` then gives the sum. Fences. Local.
+template <int D, class RowValues>
+void form_tile_values(const char* label, CellSum<D>& sum, std::vector<double>& scratch, const RowValues& row) {
+  const std::int64_t bands = sum.bands();
+  const std::int64_t workers = std::min<std::int64_t>(bands, std::max(1, SweepSpace().concurrency()));
+  const std::int64_t each = sum.scratch_size();
+  scratch.resize(static_cast<std::size_t>(workers * each));
+  double* const space = scratch.data();
+  Kokkos::parallel_for(label, Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &sum, &row](const std::int64_t w) {
+    for (std::int64_t b = bands * w / workers; b < bands * (w + 1) / workers; ++b)
+      sum.run_band(b, space + w * each, row);
+  });
+  SweepSpace().fence();
+}
 
 namespace detail {
 
@@ -85,30 +113,20 @@ void prefetch_next_run(const T* before, T* after, std::int64_t n) {
 }  // namespace detail
 
 /// As `sweep` over the owned cells, and forms the tile values of ((new - old) as double)^2 on the way, while the
-/// rows are still in the first-level cache. `reducer.combine()` then gives the change sum. Fences. Local.
+/// rows are still in the first-level cache. `sum.combine()` then gives the change sum. Fences. Local.
 template <class T, int D, class Row>
-void sweep_with_change(ChangeReducer<D>& reducer, std::vector<double>& scratch, const ArrayRef<T, D>& in,
+void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, const ArrayRef<T, D>& in,
                        const ArrayRef<T, D>& out, const Row& kernel) {
-  const std::int64_t bands = reducer.bands();
-  const std::int64_t workers = std::min<std::int64_t>(bands, std::max(1, SweepSpace().concurrency()));
-  const std::int64_t each = reducer.scratch_size();
-  scratch.resize(static_cast<std::size_t>(workers * each));
-  double* const space = scratch.data();
-  Kokkos::parallel_for("isohalo::sweep_with_change", Kokkos::RangePolicy<SweepSpace>(0, workers),
-                       [=, &reducer, &kernel](const std::int64_t w) {
-                         for (std::int64_t b = bands * w / workers; b < bands * (w + 1) / workers; ++b)
-                           reducer.run_band(b, space + w * each, [&](const Index<D>& i, std::int64_t n) {
-                             const T* const before = &in.at(i);
-                             T* const after = &out.at(i);
-                             if constexpr (D == 2) detail::prefetch_next_run(before, after, n);
-                             kernel(before, after, n);
-                             return [before, after](std::int64_t x) {
-                               const double change = static_cast<double>(after[x]) - static_cast<double>(before[x]);
-                               return change * change;
-                             };
-                           });
-                       });
-  SweepSpace().fence();
+  form_tile_values("isohalo::sweep_with_change", sum, scratch, [&](const Index<D>& i, std::int64_t n) {
+    const T* const before = &in.at(i);
+    T* const after = &out.at(i);
+    if constexpr (D == 2) detail::prefetch_next_run(before, after, n);
+    run_row(kernel, in, out, i, n);
+    return [before, after](std::int64_t x) {
+      const double change = static_cast<double>(after[x]) - static_cast<double>(before[x]);
+      return change * change;
+    };
+  });
 }
 
 }  // namespace isohalo

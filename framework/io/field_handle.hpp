@@ -16,7 +16,8 @@ template <int D>
 struct FieldHandle {
   std::string name;
   std::string units = "1";
-  std::string role = "state";  ///< "state": needed to restart; "auxiliary": derived
+  /// "state": the solution; "auxiliary": what the method carries along to continue. Both are restored.
+  std::string role = "state";
   AnyArray<D> array;
 };
 

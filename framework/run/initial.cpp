@@ -18,11 +18,24 @@ constexpr double kMost = 1e300;
 template <int D>
 InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& grid, const std::string& name,
                                       bool only, const std::filesystem::path& deck_directory) {
+  const std::string given = only && !config.has("initial." + name) ? "initial" : "initial." + name;
+  return read_table(config, grid, given, "initial." + name, std::nullopt, deck_directory);
+}
+
+template <int D>
+InitialField<D> InitialField<D>::read_source(Config& config, const GridSettings<D>& grid,
+                                             const std::filesystem::path& deck_directory) {
+  return read_table(config, grid, "source", "source", "constant", deck_directory);
+}
+
+template <int D>
+InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D>& grid, const std::string& given,
+                                            const std::string& prefix, const std::optional<std::string>& kind,
+                                            const std::filesystem::path& deck_directory) {
   constexpr auto d = static_cast<std::size_t>(D);
   InitialField f;
   f.grid_ = grid;
-  const std::string given = only && !config.has("initial." + name) ? "initial" : "initial." + name;
-  f.prefix_ = "initial." + name;
+  f.prefix_ = prefix;
   const auto key = [&](const char* k) { return given + "." + k; };
   const auto number = [&](const char* k, std::optional<double> fallback, const char* help) {
     return config.number(key(k), {fallback, -kMost, kMost, false, "", help});
@@ -32,10 +45,10 @@ InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& gri
   };
   const std::size_t before = config.error_count();
   f.kind_ =
-      config.text(key("kind"), {{},
+      config.text(key("kind"), {kind,
                                 {"constant", "linear", "sine", "gaussian", "box", "checkerboard", "random", "file"},
-                                "how the field begins"});
-  if (config.error_count() > before) config.excuse("initial.");  // with the right kind other keys would be known
+                                kind ? "what the field is" : "how the field begins"});
+  if (config.error_count() > before) config.excuse(given + ".");  // with the right kind other keys would be known
   if (f.kind_ == "constant") {
     f.value_ = number("value", 0.0, "value of every cell");
   } else if (f.kind_ == "linear") {
@@ -186,8 +199,8 @@ void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D
   });
   const FieldStatistics s = field_statistics(domain, field.array);
   if (s.first_not_finite >= 0)
-    throw UsageError("the initial field \"" + field.name + "\" is NaN or infinite at linear index " +
-                     std::to_string(s.first_not_finite));
+    throw UsageError((prefix_ == "source" ? "the source \"" : "the initial field \"") + field.name +
+                     "\" is NaN or infinite at linear index " + std::to_string(s.first_not_finite));
   if (from_file()) config.set_effective(prefix_ + ".data", Config::canonical(hex_digest(s.digest)));
 }
 

@@ -11,7 +11,7 @@
 
 namespace isohalo {
 
-/// One [initial] (or [initial.NAME]) table, read and checked.
+/// One [initial] (or [initial.NAME], or [source]) table, read and checked.
 template <int D>
 class InitialField {
  public:
@@ -19,6 +19,10 @@ class InitialField {
   /// out. `deck_directory` is where relative file names start.
   static InitialField read(Config& config, const GridSettings<D>& grid, const std::string& name, bool only,
                            const std::filesystem::path& deck_directory);
+
+  /// The [source] table, with the same keys; without it the source is zero.
+  static InitialField read_source(Config& config, const GridSettings<D>& grid,
+                                  const std::filesystem::path& deck_directory);
 
   /// Sets the owned cells. Values are computed in binary64 and rounded once to the field's type. Collective; throws
   /// UsageError, agreed, for an unfit file, a value beyond the type's range, NaN or infinity. For a field from a
@@ -30,6 +34,10 @@ class InitialField {
   std::int64_t seed() const { return kind_ == "random" ? seed_ : 0; }
 
  private:
+  /// The keys below `given`, which are called `prefix` in the effective configuration.
+  static InitialField read_table(Config& config, const GridSettings<D>& grid, const std::string& given,
+                                 const std::string& prefix, const std::optional<std::string>& kind,
+                                 const std::filesystem::path& deck_directory);
   /// Values of one row into `out`.
   void row(const Index<D>& first, std::int64_t n, double* out) const;
   void prepare();

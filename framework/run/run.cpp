@@ -33,8 +33,9 @@ std::string read_deck(const std::string& path, const Communicator& comm) {
 }
 
 template <int D>
-RunResult run_dimensions(const Communicator& comm, const RunRequest& request, Config& config, SolverKinds kinds) {
-  Simulation<D> simulation(comm, request, config, kinds.of<D>());
+RunResult run_dimensions(const Communicator& comm, const RunRequest& request, Config& config,
+                         const SolverKinds& kinds) {
+  Simulation<D> simulation(comm, request, config, kinds);
   if (request.validate_only) return {};
   return simulation.run();
 }

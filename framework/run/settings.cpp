@@ -98,17 +98,21 @@ PerDim<BoundaryRule, D> read_rules(Config& config, const std::string& path) {
 
 }  // namespace
 
+const char* type_name(ElementType type) {
+  return type == ElementType::float64 ? "float64" : type == ElementType::float32 ? "float32" : "uint8";
+}
+
 void check_in_type(Config& config, const std::string& path, const std::string& what, double value,
                    ElementType type) {
-  const double most =
-      type == ElementType::float32 ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
-  if (!(std::abs(value) <= most))
-    config.error(path, fmt::format("{}: {} = {:g} is out of range of {}", path, what, value,
-                                   type == ElementType::float32 ? "float32" : "float64"));
+  const double most = type == ElementType::float32 ? double{std::numeric_limits<float>::max()}
+                      : type == ElementType::uint8 ? double{std::numeric_limits<std::uint8_t>::max()}
+                                                   : std::numeric_limits<double>::max();
+  if (!(std::abs(value) <= most) || (type == ElementType::uint8 && value < 0))
+    config.error(path, fmt::format("{}: {} = {:g} is out of range of {}", path, what, value, type_name(type)));
 }
 
 template <int D>
-GridSettings<D> read_grid(Config& config) {
+GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types) {
   constexpr auto d = static_cast<std::size_t>(D);
   GridSettings<D> g;
   const auto shape = config.integers("domain.shape", shape_key());
@@ -139,9 +143,8 @@ GridSettings<D> read_grid(Config& config) {
                                      j));
       g.boundary.low[j] = g.boundary.high[j] = BoundaryRule{};
     }
-  const std::string type =
-      config.text("domain.type", {"float64", {"float64", "float32"}, "type of the fields' values"});
-  g.type = type == "float32" ? ElementType::float32 : ElementType::float64;
+  const std::string type = config.text("domain.type", {types.front(), types, "type of the fields' values"});
+  g.type = type == "float32" ? ElementType::float32 : type == "uint8" ? ElementType::uint8 : ElementType::float64;
   for (int j = 0; j < D; ++j) {
     check_in_type(config, "domain.boundary.low", "twice a boundary value", 2 * g.boundary.low[j].value, g.type);
     check_in_type(config, "domain.boundary.high", "twice a boundary value", 2 * g.boundary.high[j].value, g.type);
@@ -216,8 +219,8 @@ std::string physics_text(const Config& config) {
   return text;
 }
 
-#define ISOHALO_INSTANTIATE(D)                    \
-  template GridSettings<D> read_grid<D>(Config&); \
+#define ISOHALO_INSTANTIATE(D)                                                     \
+  template GridSettings<D> read_grid<D>(Config&, const std::vector<std::string>&); \
   template ParallelSettings<D> read_parallel<D>(Config&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)

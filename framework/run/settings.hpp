@@ -14,8 +14,9 @@ namespace isohalo {
 /// it no other key can be read.
 int read_dimensions(Config& config);
 
+/// `types`: the values that domain.type may have, the default first.
 template <int D>
-GridSettings<D> read_grid(Config& config);
+GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types);
 
 /// Records an error at `path` unless `value` is finite in the field's type.
 void check_in_type(Config& config, const std::string& path, const std::string& what, double value,

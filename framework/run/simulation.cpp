@@ -20,13 +20,13 @@ namespace fs = std::filesystem;
 
 template <int D>
 Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, Config& config,
-                          const std::map<std::string, ModelMaker<D>>& kinds)
+                          const SolverKinds& kinds)
     : comm_(comm), request_(request), config_(config) {
   read_config(kinds);
   domain_.emplace(
       comm_.get(), grid_.shape,
       DomainOptions<D>{grid_.boundary.periodic(), parallel_.process_grid, parallel_.alignment_tolerance, {}});
-  depth_ = parallel_.halo_depth.value_or(1);
+  depth_ = std::min(parallel_.halo_depth.value_or(1), model_->deepest());
   check_memory();
   check_depth();
   directory_.emplace(output_.directory);
@@ -34,21 +34,25 @@ Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, C
 }
 
 template <int D>
-void Simulation<D>::read_config(const std::map<std::string, ModelMaker<D>>& kinds) {
-  grid_ = read_grid<D>(config_);
-  parallel_ = read_parallel<D>(config_);
+void Simulation<D>::read_config(const SolverKinds& kinds) {
   std::vector<std::string> names;
-  for (const auto& [name, make] : kinds) names.push_back(name);
+  for (const auto& [name, make] : kinds.of<D>()) names.push_back(name);
   const std::size_t before = config_.error_count();
   const std::string kind = config_.text("solver.kind", {{}, names, "the equation"});
   if (config_.error_count() > before) config_.excuse("solver.");  // with the right kind other keys would be known
-  model_ = kinds.at(kind)(config_, grid_);
+  const auto types = kinds.types.find(kind);
+  grid_ = read_grid<D>(config_,
+                       types == kinds.types.end() ? std::vector<std::string>{"float64", "float32"} : types->second);
+  parallel_ = read_parallel<D>(config_);
+  model_ = kinds.of<D>().at(kind)(config_, grid_);
   run_ = read_run(config_);
   const auto fields = model_->field_names();
   output_ = read_output(config_, fs::path(request_.deck).stem().string(), fields);
   for (const auto& f : fields)
     initial_.push_back(
         InitialField<D>::read(config_, grid_, f, fields.size() == 1, fs::path(request_.deck).parent_path()));
+  if (model_->has_source())
+    source_ = InitialField<D>::read_source(config_, grid_, fs::path(request_.deck).parent_path());
   config_.finish();
 }
 
@@ -123,10 +127,11 @@ void Simulation<D>::prepare_directory() {
 template <int D>
 void Simulation<D>::fill_initial() {
   const auto fields = solver_->fields();
-  for (std::size_t k = 0; k < fields.size(); ++k)
+  for (std::size_t k = 0; k < initial_.size(); ++k)
     if (request_.restart.empty() || request_.restart == "auto" || initial_[k].from_file())
       initial_[k].fill(*domain_, fields[k], config_);
-  solver_->fields_changed();
+  if (source_) source_->fill(*domain_, *solver_->source(), config_);
+  solver_->start();
   physics_ = physics_text(config_);
   residual_ = change_sum_ = std::numeric_limits<double>::quiet_NaN();  // none yet
 }
@@ -264,7 +269,7 @@ double Simulation<D>::advance_to(std::int64_t next) {
 template <int D>
 bool Simulation<D>::converged() const {
   const bool tested = step_ == run_.steps || (run_.residual_every > 0 && step_ % run_.residual_every == 0);
-  return tested && run_.stop_residual > 0 && residual_ <= run_.stop_residual;
+  return tested && run_.stop_residual > 0 && solver_->converged(run_.stop_residual, residual_);
 }
 
 template <int D>

@@ -20,14 +20,13 @@ class Simulation {
  public:
   /// Reads the whole configuration and cuts the grid; all errors of the input come from here, before memory is
   /// taken.
-  Simulation(const Communicator& comm, const RunRequest& request, Config& config,
-             const std::map<std::string, ModelMaker<D>>& kinds);
+  Simulation(const Communicator& comm, const RunRequest& request, Config& config, const SolverKinds& kinds);
   RunResult run();
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void read_config(const std::map<std::string, ModelMaker<D>>& kinds);
+  void read_config(const SolverKinds& kinds);
   void check_depth();
   void check_memory() const;
   void report_plan() const;
@@ -64,6 +63,7 @@ class Simulation {
   OutputSettings output_;
   std::unique_ptr<SolverModel<D>> model_;
   std::vector<InitialField<D>> initial_;
+  std::optional<InitialField<D>> source_;
   std::optional<CartesianDomain<D>> domain_;
   std::optional<OutputDirectory> directory_;
   int depth_ = 1;

@@ -80,9 +80,7 @@ void Simulation<D>::checkpoint() {
       for (const auto& f : fields) {
         StoredField s;
         s.name = f.name;
-        s.type = grid_.type == ElementType::float64   ? "float64"
-                 : grid_.type == ElementType::float32 ? "float32"
-                                                      : "uint8";
+        s.type = type_name(grid_.type);
         s.shape = m.shape;
         stored.push_back(s);
       }

@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/domain/boundary_rules.hpp"
@@ -18,6 +21,9 @@
 namespace isohalo {
 
 enum class ElementType { float64, float32, uint8 };
+
+/// "float64", "float32", "uint8".
+const char* type_name(ElementType type);
 
 /// [domain] of the input.
 template <int D>
@@ -39,11 +45,18 @@ class Solver {
   /// The fields, the first of which is the default for pictures. They keep their names; their arrays may move at
   /// every `advance`.
   virtual std::vector<FieldHandle<D>> fields() = 0;
-  /// To be called after owned cells were written through `fields()`.
+  /// The field that [source] fills (owned cells), if the equation has one.
+  virtual std::optional<FieldHandle<D>> source() { return std::nullopt; }
+  /// To be called when the initial fields and the source are in place, also before a restart. Collective. Throws
+  /// UsageError, the same on all ranks, for values that the solver cannot begin with.
+  virtual void start() { fields_changed(); }
+  /// To be called after all fields were restored through `fields()`. Collective.
   virtual void fields_changed() = 0;
   /// Advances by `steps` >= 1. With `change`, returns the change sum of the last step, the same bits on all ranks.
   /// Collective. Fences.
   virtual double advance(std::int64_t steps, bool change) = 0;
+  /// Has the state reached `limit` (run.stop_residual)? `residual` is that of its step. Collective.
+  virtual bool converged(double limit, double residual) { return residual <= limit; }
   /// The tile of the reductions behind `advance`.
   virtual Index<D> tile() const = 0;
 };
@@ -53,7 +66,12 @@ template <int D>
 class SolverModel {
  public:
   virtual ~SolverModel() = default;
+  /// The fields that [initial] fills: the first of the solver's fields.
   virtual std::vector<std::string> field_names() const = 0;
+  /// Does [source] fill a field?
+  virtual bool has_source() const { return false; }
+  /// Steps per halo exchange that the solver can make use of.
+  virtual int deepest() const { return std::numeric_limits<int>::max(); }
   virtual StencilShape<D> shape() const = 0;
   /// Length of a step; 0 for solvers without time.
   virtual double dt() const = 0;
@@ -73,9 +91,12 @@ struct SolverKinds {
   std::map<std::string, ModelMaker<2>> two;
   std::map<std::string, ModelMaker<3>> three;
   std::map<std::string, ModelMaker<4>> four;
+  /// The values of domain.type that a kind has, the default first; kinds that are not here have float64 and
+  /// float32.
+  std::map<std::string, std::vector<std::string>> types;
 
   template <int D>
-  auto& of() {
+  const auto& of() const {
     if constexpr (D == 1)
       return one;
     else if constexpr (D == 2)
@@ -84,6 +105,10 @@ struct SolverKinds {
       return three;
     else
       return four;
+  }
+  template <int D>
+  auto& of() {
+    return const_cast<std::map<std::string, ModelMaker<D>>&>(std::as_const(*this).template of<D>());
   }
 };
 

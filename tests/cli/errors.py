@@ -121,6 +121,37 @@ def main():
                         .replace("shape = [24, 20]", 'shape = [2, 200]\nboundary.low=["neumann","periodic"]\nboundary.high=["neumann","periodic"]')),
             "parallel.process_grid=auto"], ranks=(1, 3))
 
+    # --- poisson and life ----------------------------------------------------------------------------------------------
+    poisson = deck("poisson.toml", DECK.replace('kind = "heat"', 'kind = "poisson"\nmethod = "cg"')
+                   + '[source]\nkind = "constant"\nvalue = 0.25\n')
+    for method in ("cg", "jacobi"):
+        expect("mean of f, " + method, 2, "the mean of the source f is 0.25; without a dirichlet or fixed side it must vanish",
+               ["run", poisson, "solver.method=" + method], lines=1)
+    expect("no source", 0, [],
+           ["run", poisson, "source.value=0", "--overwrite"])
+    sine = deck("sine.toml", (WORK / poisson).read_text().replace('"constant"\nvalue = 0.25', '"sine"\nmodes = [4, 3]\namplitude = 1e6'))
+    expect("a sine whose mean vanishes up to rounding", 0, [], ["run", sine, "--overwrite"])
+    expect("a side with a value", 0, [], ["run", poisson, 'domain.boundary.low=["periodic",{fixed = 1}]',
+                                          'domain.boundary.high=["periodic","neumann"]', "--overwrite"])
+    expect("omega of cg", 2, "solver.omega belongs to", ["run", poisson, "solver.omega=0.5"], lines=1)
+    expect("source that is not finite", 2, 'the source "f" is NaN or infinite at linear index',
+           ["run", poisson, "source.kind=linear", "source.gradient=[1e300,1e300]", "source.value=1e300", "domain.length=[1e10,1e10]", "--overwrite"])
+    expect("no such source", 2, 'source.kind = "sin" is not one of', ["run", poisson, "source.kind=sin"], lines=1)
+    expect("source of another equation", 2, "unknown key source", ["run", good, "source.kind=sine"], lines=1)
+    life = deck("life.toml", DECK.replace('kind = "heat"', 'kind = "life"'))
+    expect("life", 0, [], ["run", life, "--overwrite"])
+    for rule in ("B3S23", "3/23", "B9/S23", "B33/S2", "b3/s23", "B3/S23x", ""):
+        expect("rule %r" % rule, 2, 'solver.rule = "%s" is no rule' % rule, ["run", life, 'solver.rule="%s"' % rule], ranks=(2,), lines=1)
+    expect("life in float64", 2, 'domain.type = "float64" is not one of "uint8"', ["run", life, "domain.type=float64"], lines=1)
+    expect("heat in uint8", 2, 'domain.type = "uint8" is not one of', ["run", good, "domain.type=uint8"], lines=1)
+    expect("life with a value at the face", 2, "domain.boundary.low: life has no {dirichlet = VALUE}",
+           ["run", life, 'domain.boundary.low=["periodic",{dirichlet=1}]', 'domain.boundary.high=["periodic","neumann"]'], lines=1)
+    expect("life half alive outside", 2, "domain.boundary.high: {fixed = 0.5} is no state of life",
+           ["run", life, 'domain.boundary.low=["periodic","neumann"]', 'domain.boundary.high=["periodic",{fixed=0.5}]'], lines=1)
+    expect("life in three dimensions", 2, 'solver.kind = "life" has 2 dimensions, domain.shape has 3', ["run", life, "domain.shape=[6,6,6]"], lines=1)
+    expect("life with other states", 2, "has another value than 0 and 1, first at linear index 37",
+           ["run", deck("states.toml", (WORK / life).read_text().replace('"random"\nseed = 3', '"box"\nlow = [0.05, 0.86]\nhigh = [0.1, 0.89]\ninside = 2'))], lines=1)
+
     # --- sizes, ranks and grids ---------------------------------------------------------------------------------------
     expect("more ranks than cells", 2, "7 ranks cannot each own a cell of a grid of 3 x 3 cells: run on 6 ranks",
            ["run", good, "domain.shape=[3,3]"], ranks=(7,))

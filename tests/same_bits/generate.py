@@ -71,17 +71,54 @@ def solver(rng, d, shape, kind):
     return ['kind = "stencil"', "offsets = %r" % offsets, "weights = %r" % weights, "dt = 0.125"]
 
 
+def domain_lines(rng, shape, low, high, value_type):
+    return ["[domain]", "shape = %r" % shape,
+            "length = [%s]" % ", ".join(repr(rng.uniform(0.5, 2)) for _ in shape),
+            "origin = [%s]" % ", ".join(repr(rng.uniform(-1, 1)) for _ in shape),
+            "boundary.low = [%s]" % low, "boundary.high = [%s]" % high, 'type = "%s"' % value_type]
+
+
+def poisson_deck(d, k):
+    """Both methods and types; decks 4 and 5 have no side with a value, so the mean is fixed in every step."""
+    rng = random.Random(5000 + 1000 * d + k)
+    method, value_type = [("jacobi", "float64"), ("cg", "float64"), ("cg", "float32"), ("jacobi", "float32"),
+                          ("jacobi", "float64"), ("cg", "float64")][k]
+    shape = SHAPES[d][k % len(SHAPES[d])]
+    if k < 4:
+        low, high = boundaries(rng, d, 2 + k % 2)
+        source = initial(rng, d, k + 2)
+    else:
+        low = high = ", ".join('"%s"' % rng.choice(RULES[:2]) for _ in range(d))
+        source = ['kind = "sine"', "amplitude = 3.0", "modes = %r" % ([2] + [rng.randint(1, 3) for _ in range(d - 1)])]
+    solver_lines = ['kind = "poisson"', 'method = "%s"' % method] + (["omega = 0.85"] if method == "jacobi" and k else [])
+    lines = domain_lines(rng, shape, low, high, value_type) + ["[solver]"] + solver_lines
+    lines += ["[source]"] + source + ["[initial]"] + initial(rng, d, k)
+    lines += ["[run]", "steps = 13", "residual_every = 4", "[output]", "checkpoint_every = 7"]
+    return "\n".join(lines) + "\n"
+
+
+def life_deck(k):
+    rng = random.Random(9000 + k)
+    sides = [("periodic", "periodic"), ("neumann", "neumann"), ("fixed", "neumann"), ("fixed", "fixed")]
+    text = lambda rule: '"%s"' % rule if rule != "fixed" else "{fixed = %d}" % rng.randint(0, 1)
+    rules = [sides[k % 4], sides[(k * 3 + 1) % 4]]
+    low, high = (", ".join(text(rule[side]) for rule in rules) for side in (0, 1))
+    fields = [['kind = "random"', "seed = %d" % k, "high = 0.9"], ['kind = "checkerboard"', "size = 2"],
+              ['kind = "box"', "low = [-1.0, -1.0]", "high = [0.4, 0.5]"]]
+    lines = domain_lines(rng, SHAPES[2][k % 4], low, high, "uint8")
+    lines += ["[solver]", 'kind = "life"', 'rule = "%s"' % ["B3/S23", "B36/S32", "B1357/S1357", "B2/S"][k % 4]]
+    lines += ["[initial]"] + fields[k % 3]
+    lines += ["[run]", "steps = 13", "residual_every = 4", "[output]", "checkpoint_every = 7"]
+    return "\n".join(lines) + "\n"
+
+
 def random_deck(d, k):
     """Deck k of d dimensions: the four pairs of solver and type go round, so do rules and initial fields."""
     rng = random.Random(1000 * d + k)
     kind, value_type = [("heat", "float64"), ("stencil", "float32"), ("heat", "float32"), ("stencil", "float64")][k % 4]
     shape = SHAPES[d][k % len(SHAPES[d])]
     low, high = boundaries(rng, d, k)
-    lines = ["[domain]", "shape = %r" % shape,
-             "length = [%s]" % ", ".join(repr(rng.uniform(0.5, 2)) for _ in range(d)),
-             "origin = [%s]" % ", ".join(repr(rng.uniform(-1, 1)) for _ in range(d)),
-             "boundary.low = [%s]" % low, "boundary.high = [%s]" % high,
-             'type = "%s"' % value_type, "[solver]"]
+    lines = domain_lines(rng, shape, low, high, value_type) + ["[solver]"]
     lines += solver(rng, d, shape, kind) + ["[initial]"] + initial(rng, d, k + d)
     lines += ["[run]", "steps = 13", "residual_every = %d" % rng.choice([1, 4, 5]), "[output]", "checkpoint_every = 7"]
     return "\n".join(lines) + "\n"
@@ -95,12 +132,18 @@ def main():
         "custom9 %s full run.steps=60 output.checkpoint_every=30" % (inputs / "custom9.toml"),
         "heat3d_small %s full domain.shape=[24,20,37] run.steps=12 output.checkpoint_every=6" % (inputs / "heat3d.toml"),
         "heat3d %s alone run.steps=8 output.checkpoint_every=4" % (inputs / "heat3d.toml"),
+        # These stop by themselves: the same iteration on any ranks.
+        "poisson2d %s full domain.shape=[24,33] run.steps=400 run.stop_residual=1e-9 output.checkpoint_every=40" % (inputs / "poisson2d.toml"),
+        "poisson2d_jacobi %s full domain.shape=[18,21] solver.method=jacobi solver.omega=0.9 run.steps=400 "
+        "run.stop_residual=0.3 output.checkpoint_every=20" % (inputs / "poisson2d.toml"),
+        "life %s full domain.shape=[40,53] run.steps=20 output.checkpoint_every=10" % (inputs / "life.toml"),
     ]
-    for d in range(1, 5):
-        for k in range(8):
-            name = "random_%dd_%d" % (d, k)
-            (out / (name + ".toml")).write_text(random_deck(d, k))
-            cases.append("%s %s once" % (name, (out / (name + ".toml")).resolve()))
+    decks = [("random_%dd_%d" % (d, k), random_deck(d, k)) for d in range(1, 5) for k in range(8)]
+    decks += [("poisson_%dd_%d" % (d, k), poisson_deck(d, k)) for d in range(1, 5) for k in range(6)]
+    decks += [("life_%d" % k, life_deck(k)) for k in range(8)]
+    for name, text in decks:
+        (out / (name + ".toml")).write_text(text)
+        cases.append("%s %s once" % (name, (out / (name + ".toml")).resolve()))
     (out / "cases.txt").write_text("\n".join(cases) + "\n")
 
 

@@ -33,7 +33,7 @@ def counters(shape):
 
 
 def digest(field):
-    bits = np.ascontiguousarray(field).view({8: np.uint64, 4: np.uint32}[field.itemsize]).astype(np.uint64)
+    bits = np.ascontiguousarray(field).view({8: np.uint64, 4: np.uint32, 1: np.uint8}[field.itemsize]).astype(np.uint64)
     return "%016x" % (int(np.sum(mix(bits + counters(field.shape)), dtype=np.uint64)) & M64)
 
 
@@ -107,7 +107,10 @@ class Deck:
             *parents, last = key.split(".")
             for p in parents:
                 table = table.setdefault(p, {})
-            table[last] = tomllib.loads("v = " + value)["v"]
+            try:
+                table[last] = tomllib.loads("v = " + value)["v"]
+            except tomllib.TOMLDecodeError:
+                table[last] = value
         domain = data["domain"]
         self.data = data
         self.shape = tuple(domain["shape"])
@@ -118,14 +121,15 @@ class Deck:
         rules = domain.get("boundary", {})
         self.low = rules.get("low", ["periodic"] * self.d)
         self.high = rules.get("high", ["periodic"] * self.d)
-        self.type = {"float64": np.float64, "float32": np.float32}[domain.get("type", "float64")]
+        self.type = {"float64": np.float64, "float32": np.float32, "uint8": np.uint8}[
+            domain.get("type", "uint8" if data["solver"]["kind"] == "life" else "float64")]
 
     def centres(self, j):
         return [self.origin[j] + (i + 0.5) * self.h[j] for i in range(self.shape[j])]
 
 
-def initial_field(deck):
-    spec, shape, d = deck.data["initial"], deck.shape, deck.d
+def initial_field(deck, table="initial"):
+    spec, shape, d = deck.data.get(table, {"kind": "constant"}), deck.shape, deck.d
     along = lambda j, values: np.array(values, dtype=np.float64).reshape([-1 if k == j else 1 for k in range(d)])
     kind = spec["kind"]
     if kind == "constant":
@@ -151,18 +155,18 @@ def initial_field(deck):
         inside = np.ones(shape, dtype=bool)
         for j in range(d):
             inside &= along(j, [spec["low"][j] <= x < spec["high"][j] for x in deck.centres(j)]).astype(bool)
-        v = np.where(inside, float(spec["inside"]), float(spec["outside"]))
+        v = np.where(inside, float(spec.get("inside", 1.0)), float(spec.get("outside", 0.0)))
     elif kind == "checkerboard":
         squares = sum(along(j, [i // spec["size"] for i in range(shape[j])]) for j in range(d))
-        v = np.where(squares % 2 == 0, float(spec["even"]), float(spec["odd"]))
+        v = np.where(squares % 2 == 0, float(spec.get("even", 0.0)), float(spec.get("odd", 1.0)))
     else:
-        low, high = float(spec["low"]), float(spec["high"])
+        low, high = float(spec.get("low", 0.0)), float(spec.get("high", 1.0))
         z = mix(np.uint64(spec["seed"] & M64) + counters(shape))
         v = low + (high - low) * ((z >> np.uint64(11)).astype(np.float64) * 2.0**-53)
-    return v.astype(deck.type)
+    return (np.rint(v) if deck.type == np.uint8 else v).astype(deck.type)
 
 
-def outside(u, deck, reach):
+def outside(u, deck, reach, homogeneous=False):
     """The field with `reach` outside cells on every side. A corner applies dimension 0's rule to what the others give, so
     the last dimension is extended first and dimension 0 last."""
     two = deck.type(2)
@@ -176,7 +180,7 @@ def outside(u, deck, reach):
             if rule == "periodic":
                 cell = take(x % n)
             elif isinstance(rule, dict) and "fixed" in rule:
-                cell = np.full_like(take(0), deck.type(rule["fixed"]))
+                cell = np.full_like(take(0), deck.type(0 if homogeneous else rule["fixed"]))
             else:
                 mirrored = -1 - x if x < 0 else 2 * n - 1 - x
                 if not 0 <= mirrored < n:  # further than any stencil of the deck reads
@@ -184,15 +188,37 @@ def outside(u, deck, reach):
                 elif rule == "neumann":
                     cell = take(mirrored)
                 else:
-                    cell = two * deck.type(rule["dirichlet"]) - take(mirrored)
+                    cell = two * deck.type(0 if homogeneous else rule["dirichlet"]) - take(mirrored)
             layers.append(cell)
         u = np.concatenate(layers[:reach] + [u] + layers[reach:], axis=j)
     return u
 
 
+def neighbor(big, reach, offset, shape):
+    return big[tuple(slice(reach + o, reach + o + n) for o, n in zip(offset, shape))]
+
+
 class Stepper:
+    """Solvers whose step is a function of u. Stops (model.md) when the residual is small enough."""
+
     def __init__(self, deck):
-        self.deck = deck
+        self.deck, self.u = deck, initial_field(deck)
+        self.prepare(deck)
+
+    def fields(self):
+        return {"u": (self.u, b"state")}
+
+    def advance(self):
+        """One step; the change sum as a function, since only some steps need it."""
+        before, self.u = self.u, self.step(self.u)
+        after = self.u
+        change = lambda: after.astype(np.float64) - before.astype(np.float64)
+        return lambda: tree_sum(change() * change(), TILES[self.deck.d])
+
+    def converged(self, limit, total):
+        return math.sqrt(total / self.u.size) <= limit
+
+    def prepare(self, deck):
         solver = deck.data["solver"]
         self.kind = solver["kind"]
         if self.kind == "stencil":
@@ -213,7 +239,7 @@ class Stepper:
         big, r = outside(u, self.deck, self.reach), self.reach
 
         def at(offset):
-            return big[tuple(slice(r + o, r + o + n) for o, n in zip(offset, self.deck.shape))]
+            return neighbor(big, r, offset, self.deck.shape)
 
         if self.kind == "stencil":
             acc = self.weights[0] * at(self.offsets[0])
@@ -226,6 +252,82 @@ class Stepper:
             t = self.c[j] * ((at([-x for x in e]) - two * u) + at(e))
             a = t if a is None else a + t
         return u + a
+
+
+class Life(Stepper):
+    def prepare(self, deck):
+        born, survive = deck.data["solver"].get("rule", "B3/S23")[1:].split("/S")
+        self.born, self.survive, self.dt = [int(x) for x in born], [int(x) for x in survive], 0.0
+
+    def step(self, u):
+        big = outside(u, self.deck, 1)
+        around = [(y, x) for y in (-1, 0, 1) for x in (-1, 0, 1) if y or x]
+        living = sum(neighbor(big, 1, o, self.deck.shape).astype(int) for o in around)
+        return np.where(u == 1, np.isin(living, self.survive), np.isin(living, self.born)).astype(np.uint8)
+
+
+class Poisson(Stepper):
+    def prepare(self, deck):
+        solver, self.dt, self.f = deck.data["solver"], 0.0, initial_field(deck, "source")
+        q = [1 / (h * h) for h in deck.h]
+        total = q[0]
+        for x in q[1:]:
+            total = total + x
+        self.q, self.diagonal = [deck.type(x) for x in q], deck.type(2 * total)
+        self.omega = deck.type(float(solver.get("omega", 1.0)))
+        self.singular = not any(isinstance(rule, dict) for rule in deck.low + deck.high)
+        zero = self.f + self.laplace(np.zeros_like(self.u))
+        self.first = self.product(zero, zero)
+        self.method = solver.get("method", "jacobi")
+        if self.method == "cg":
+            self.r = self.f + self.laplace(self.u)
+            self.p, self.rr = self.r, self.product(self.r, self.r)
+
+    def laplace(self, u, homogeneous=False):
+        big, lap, deck = outside(u, self.deck, 1, homogeneous), None, self.deck
+        for j in range(deck.d):
+            e = [1 if k == j else 0 for k in range(deck.d)]
+            t = self.q[j] * ((neighbor(big, 1, [-x for x in e], deck.shape) - deck.type(2) * u) + neighbor(big, 1, e, deck.shape))
+            lap = t if lap is None else lap + t
+        return lap
+
+    def product(self, a, b):
+        return tree_sum(a.astype(np.float64) * b.astype(np.float64), TILES[self.deck.d])
+
+    def without_mean(self, u):
+        if not self.singular:
+            return u
+        return u - self.deck.type(tree_sum(u.astype(np.float64), TILES[self.deck.d]) / u.size)
+
+    def fields(self):
+        more = {"r": (self.r, b"auxiliary"), "p": (self.p, b"auxiliary")} if self.method == "cg" else {}
+        return {"u": (self.u, b"state"), **more}
+
+    def step(self, u):
+        r = self.f + self.laplace(u)
+        return self.without_mean(u + (self.omega * r) / self.diagonal)
+
+    def advance(self):
+        if self.method != "cg":
+            return super().advance()
+        number, ap = self.deck.type, -self.laplace(self.p, True)
+        curvature = self.product(self.p, ap)
+        alpha = number(self.rr / curvature if curvature else 0)
+        self.u, self.r = self.without_mean(self.u + alpha * self.p), self.r - alpha * ap
+        rr = self.product(self.r, self.r)
+        self.p = self.r + number(rr / self.rr if self.rr else 0) * self.p
+        self.rr = rr
+        return lambda: rr
+
+    def converged(self, limit, total):
+        if self.method != "cg":
+            r = self.f + self.laplace(self.u)
+            total = self.product(r, r)
+        return math.sqrt(total) <= (limit * math.sqrt(self.first) if self.first > 0 else limit)
+
+
+def stepper_of(deck):
+    return {"life": Life, "poisson": Poisson}.get(deck.data["solver"]["kind"], Stepper)(deck)
 
 
 # --- comparison -------------------------------------------------------------------------------------------------------
@@ -245,19 +347,26 @@ class Check:
             print("FAILED:", what, file=sys.stderr)
 
 
-def check_file(check, name, path, deck, stepper, step, u, total):
+def check_field(check, what, dataset, u, role):
+    stored, attributes = dataset[...], dataset.attrs
+    check.that(stored.dtype == u.dtype and stored.tobytes() == u.tobytes(), what + "field, %d of %d cells differ" % (
+        np.count_nonzero(stored.view(np.uint8).reshape(-1) != np.ascontiguousarray(u).view(np.uint8).reshape(-1)), u.size))
+    check.that(attributes["digest"].decode() == digest(u), what + "digest")
+    check.that(same_bits(attributes["min"], float(u.min())), what + "min")
+    check.that(same_bits(attributes["max"], float(u.max())), what + "max")
+    check.that(attributes["nan_count"] == 0, what + "NaN count")
+    check.that(attributes["role"] == role, what + "role")
+
+
+def check_file(check, name, path, deck, stepper, step, total):
     with h5py.File(path) as f:
-        stored = f["fields/u"][...]
-        attributes, reduction = f["fields/u"].attrs, f["reduction"].attrs
-        what = "%s step %d: " % (name, step)
-        check.that(stored.dtype == u.dtype and stored.tobytes() == u.tobytes(), what + "field, %d of %d cells differ" % (
-            np.count_nonzero(stored.view(np.uint8).reshape(-1) != np.ascontiguousarray(u).view(np.uint8).reshape(-1)), u.size))
-        check.that(attributes["digest"].decode() == digest(u), what + "digest")
-        check.that(same_bits(attributes["min"], float(u.min())), what + "min")
-        check.that(same_bits(attributes["max"], float(u.max())), what + "max")
-        check.that(attributes["nan_count"] == 0, what + "NaN count")
+        what, reduction, cells = "%s step %d: " % (name, step), f["reduction"].attrs, stepper.u.size
+        fields = stepper.fields()
+        check.that(sorted(f["fields"]) == sorted(fields), what + "fields %r" % sorted(f["fields"]))
+        for field, (u, role) in fields.items():
+            check_field(check, what + field + " ", f["fields"][field], u, role)
         check.that(same_bits(reduction["change_sum"], total), what + "change sum %r against %r" % (reduction["change_sum"], total))
-        check.that(same_bits(reduction["residual"], math.sqrt(total / u.size)), what + "residual")
+        check.that(same_bits(reduction["residual"], math.sqrt(total / cells)), what + "residual")
         check.that(reduction["residual_step"] == step, what + "residual step")
         check.that(tuple(reduction["tile"]) == TILES[deck.d] and reduction["tree_version"] == 1, what + "tree")
         check.that(f["time"].attrs["step"] == step and same_bits(f["time"].attrs["dt"], stepper.dt)
@@ -282,16 +391,18 @@ def main():
     for line in cases.read_text().splitlines():
         name, path, _, *overrides = line.split()
         deck = Deck(path, overrides)
-        stepper = Stepper(deck)
-        u = initial_field(deck)
-        steps, every = deck.data["run"]["steps"], deck.data["output"].get("checkpoint_every", 0)
-        for step in range(1, steps + 1):
-            new = stepper.step(u)
-            if step == steps or (every and step % every == 0):
-                change = new.astype(np.float64) - u.astype(np.float64)
-                total = tree_sum(change * change, TILES[deck.d])
-                check_file(check, name, reference / name / ("step_%08d.h5" % step), deck, stepper, step, new, total)
-            u = new
+        stepper = stepper_of(deck)
+        run, every, files = deck.data["run"], deck.data["output"].get("checkpoint_every", 0), []
+        limit, tested = run.get("stop_residual", 0), run.get("residual_every", 10)
+        for step in range(1, run["steps"] + 1):
+            total = stepper.advance()
+            stop = step == run["steps"] or (limit and step % tested == 0 and stepper.converged(limit, total()))
+            if stop or (every and step % every == 0):
+                files.append("step_%08d.h5" % step)
+                check_file(check, name, reference / name / files[-1], deck, stepper, step, total())
+            if stop:
+                break
+        check.that(files == sorted(p.name for p in (reference / name).glob("step_*.h5")), name + " stops elsewhere")
     print("%d checks, %d failed" % (check.done, check.failed))
     sys.exit(1 if check.failed else 0)
 

@@ -1,0 +1,148 @@
+#pragma once
+/// poisson, method = "cg": conjugate gradients in textbook order.
+
+#include <memory>
+
+#include "stencils/poisson_system.hpp"
+
+namespace isohalo {
+
+/// Fields `u`, and `r`, `p` that a restart needs: none of them can be had from the others with the same bits. One
+/// halo exchange and two reductions a step; deeper halos are of no use. When the equation is singular each step
+/// ends with u = u - mean(u), which nothing else reads.
+template <class T, int D>
+class ConjugateGradients : public Solver<D> {
+ public:
+  /// Collective in order.
+  ConjugateGradients(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation)
+      : domain_(domain),
+        rules_(equation.grid.boundary),
+        system_(domain, equation, 1),
+        plan_(domain, StencilShape<D>::star(1), 1,
+              HaloOptions<D>{rules_.mirror_low(), rules_.mirror_high(), false, {}}),
+        u_("u", domain.owned(), {}, {}),
+        r_("r", domain.owned(), {}, {}),
+        p_("p", domain.owned(), plan_.ghost_low(), plan_.ghost_high()),
+        ap_("A p", domain.owned(), {}, {}) {
+    homogeneous_ = rules_;
+    for (int j = 0; j < D; ++j) homogeneous_.low[j].value = homogeneous_.high[j].value = 0;
+  }
+
+  std::vector<FieldHandle<D>> fields() override {
+    return {{"u", "1", "state", u_.ref()}, {"r", "1", "auxiliary", r_.ref()}, {"p", "1", "auxiliary", p_.ref()}};
+  }
+  std::optional<FieldHandle<D>> source() override {
+    return FieldHandle<D>{"f", "1", "auxiliary", system_.source()};
+  }
+  Index<D> tile() const override { return default_tile<D>(); }
+
+  /// r = f + lap(u) with the true outside values, p = r.
+  void start() override {
+    system_.start();
+    for_each_owned([](T* p, T*, const T* u, std::int64_t n) { std::copy_n(u, n, p); });
+    place_outside(rules_);
+    const ArrayRef<T, D> r = r_.ref();
+    rr_ = system_.residual_square(p_.ref(), &r);
+    for_each_owned([](T* p, T* r_row, const T*, std::int64_t n) { std::copy_n(r_row, n, p); });
+  }
+  /// (r, r) of a restored r has the bits that it had before.
+  void fields_changed() override {
+    rr_ = system_.sum("isohalo::rr", [&](const Index<D>& i, std::int64_t) {
+      const T* const r = &r_.at(i);
+      return [r](std::int64_t x) { return static_cast<double>(r[x]) * static_cast<double>(r[x]); };
+    });
+  }
+
+  /// The change sum of this method is (r, r).
+  double advance(std::int64_t steps, bool) override {
+    for (std::int64_t s = 0; s < steps; ++s) step();
+    return rr_;
+  }
+  bool converged(double limit, double) override { return system_.converged(limit, rr_); }
+
+ private:
+  void step() {
+    place_outside(homogeneous_);
+    const double curvature = apply();
+    // A residual of exactly zero leaves everything as it is.
+    const double alpha = curvature != 0 ? rr_ / curvature : 0;
+    const double rr_new = descend(static_cast<T>(alpha));
+    const T beta = static_cast<T>(rr_ != 0 ? rr_new / rr_ : 0);
+    rr_ = rr_new;
+    for_each_owned([beta](T* p, T* r, const T*, std::int64_t n) {
+      for (std::int64_t x = 0; x < n; ++x) p[x] = r[x] + beta * p[x];
+    });
+    if (system_.singular()) remove_mean();
+  }
+
+  /// A p = -lap(p) and (p, A p).
+  double apply() {
+    const Laplacian<T, D> lap = system_.laplacian(p_.ref().stride);
+    return system_.sum("isohalo::cg_apply", [&](const Index<D>& i, std::int64_t n) {
+      const T* const p = &p_.at(i);
+      T* const ap = &ap_.at(i);
+      for (std::int64_t x = 0; x < n; ++x) ap[x] = -lap(p + x);
+      return [=](std::int64_t x) { return static_cast<double>(p[x]) * static_cast<double>(ap[x]); };
+    });
+  }
+
+  /// u = u + alpha p, r = r - alpha A p; returns (r, r). A u that is not finite makes it NaN (0 u), otherwise the
+  /// addition of zero does not change its bits.
+  double descend(T alpha) {
+    return system_.sum("isohalo::cg_descend", [&, alpha](const Index<D>& i, std::int64_t n) {
+      T *const u = &u_.at(i), *const r = &r_.at(i);
+      const T *const p = &p_.at(i), *const ap = &ap_.at(i);
+      for (std::int64_t x = 0; x < n; ++x) {
+        u[x] = u[x] + alpha * p[x];
+        r[x] = r[x] - alpha * ap[x];
+      }
+      return [=](std::int64_t x) {
+        return static_cast<double>(r[x]) * static_cast<double>(r[x]) + 0 * static_cast<double>(u[x]);
+      };
+    });
+  }
+
+  void remove_mean() {
+    const T mean = static_cast<T>(system_.mean(u_.ref()));
+    const ArrayRef<T, D> u = u_.ref();
+    for_each_owned_row([=](const Index<D>& i, std::int64_t n) {
+      T* const row = &u.at(i);
+      for (std::int64_t x = 0; x < n; ++x) row[x] = row[x] - mean;
+    });
+  }
+
+  /// The ghosts of p and its outside cells.
+  void place_outside(const BoundaryRules<D>& rules) {
+    plan_.exchange(p_.ref());
+    Index<D> one;
+    one.fill(1);
+    const Box<D> valid = domain_.owned().grown(one, one).intersect(domain_.global());
+    fill_outside(p_.ref(), rules, domain_.global(), valid, one, one);
+  }
+
+  template <class F>
+  void for_each_owned_row(const F& f) {
+    const SweepRegion<D>& region = rows_.size() ? rows_ : rows_ = SweepRegion<D>({domain_.owned()});
+    const Box<D>* work = region.work().data();
+    Kokkos::parallel_for("isohalo::cg_rows", Kokkos::RangePolicy<SweepSpace>(0, region.size()),
+                         [=, &f](const std::int64_t w) {
+                           for_each_row(work[w], [&](const Index<D>& i) { f(i, work[w].extent(D - 1)); });
+                         });
+    SweepSpace().fence();
+  }
+  /// f(p, r, u, n) for every row of owned cells.
+  template <class F>
+  void for_each_owned(const F& f) {
+    for_each_owned_row([&](const Index<D>& i, std::int64_t n) { f(&p_.at(i), &r_.at(i), &u_.at(i), n); });
+  }
+
+  CartesianDomain<D> domain_;
+  BoundaryRules<D> rules_, homogeneous_;
+  PoissonSystem<T, D> system_;
+  HaloPlan<D> plan_;
+  Field<T, D> u_, r_, p_, ap_;
+  SweepRegion<D> rows_;
+  double rr_ = 0;
+};
+
+}  // namespace isohalo

@@ -1,0 +1,64 @@
+#pragma once
+/// poisson, method = "jacobi": damped Jacobi steps, as deep as the halo allows.
+
+#include <memory>
+
+#include "stencils/deep_stepper.hpp"
+#include "stencils/poisson_system.hpp"
+
+namespace isohalo {
+
+/// One field, `u`. When the equation is singular each step ends with u = u - mean(u).
+template <class T, int D>
+class JacobiSolver : public Solver<D> {
+ public:
+  /// Collective in order.
+  JacobiSolver(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth)
+      : system_(domain, equation, depth),
+        stepper_("u", domain, StencilShape<D>::star(1), equation.grid.boundary, depth, [&](const Index<D>& stride) {
+          return JacobiRow<T, D>(system_.laplacian(stride), system_.source(), static_cast<T>(equation.omega),
+                                 static_cast<T>(equation.diagonal()));
+        }) {}
+
+  std::vector<FieldHandle<D>> fields() override { return {{"u", "1", "state", stepper_.field()}}; }
+  std::optional<FieldHandle<D>> source() override {
+    return FieldHandle<D>{"f", "1", "auxiliary", system_.source()};
+  }
+  void start() override {
+    system_.start();
+    fields_changed();
+  }
+  void fields_changed() override { stepper_.invalidate_ghosts(); }
+  Index<D> tile() const override { return stepper_.tile(); }
+
+  double advance(std::int64_t steps, bool change) override {
+    if (!system_.singular()) return stepper_.advance(steps, change);
+    for (std::int64_t s = 0; s < steps; ++s) {
+      stepper_.advance(1, false);
+      const T mean = static_cast<T>(system_.mean(stepper_.field()));
+      stepper_.change_all([mean](T u) { return u - mean; });
+    }
+    return change ? change_of_last_step() : 0;
+  }
+
+  /// Of the state as it is, so that a restarted run stops where the first one did.
+  bool converged(double limit, double) override {
+    return system_.converged(limit, system_.residual_square(stepper_.ready()));
+  }
+
+ private:
+  double change_of_last_step() {
+    return system_.sum("isohalo::change", [&](const Index<D>& i, std::int64_t) {
+      const T *const after = &stepper_.field().at(i), *const before = &stepper_.previous().at(i);
+      return [=](std::int64_t x) {
+        const double change = static_cast<double>(after[x]) - static_cast<double>(before[x]);
+        return change * change;
+      };
+    });
+  }
+
+  PoissonSystem<T, D> system_;
+  DeepStepper<T, D, JacobiRow<T, D>> stepper_;
+};
+
+}  // namespace isohalo

@@ -1,0 +1,134 @@
+/// kind = "life": Conway's game of life and its relatives on a 2-D grid of bytes.
+
+#include <fmt/format.h>
+
+#include "stencils/row_kernels.hpp"
+#include "stencils/single_field_solver.hpp"
+#include "stencils/solvers.hpp"
+
+namespace isohalo {
+
+namespace {
+
+struct LifeRule {
+  unsigned born = 1u << 3, survive = 1u << 2 | 1u << 3;  ///< bit n: with n living neighbors
+};
+
+/// "B3/S23": digits 0 to 8, each at most once. False for anything else.
+bool parse_rule(const std::string& text, LifeRule& rule) {
+  const auto slash = text.find('/');
+  if (slash == std::string::npos || text[0] != 'B' || slash + 1 >= text.size() || text[slash + 1] != 'S')
+    return false;
+  LifeRule found{0, 0};
+  for (std::size_t k = 1; k < text.size(); ++k) {
+    if (k == slash || k == slash + 1) continue;
+    if (text[k] < '0' || text[k] > '8') return false;
+    unsigned& counts = k < slash ? found.born : found.survive;
+    const unsigned bit = 1u << (text[k] - '0');
+    if (counts & bit) return false;
+    counts |= bit;
+  }
+  rule = found;
+  return true;
+}
+
+/// The same with its digits in order.
+std::string rule_text(const LifeRule& rule) {
+  std::string text = "B";
+  for (unsigned n = 0; n <= 8; ++n)
+    if (rule.born >> n & 1u) text += static_cast<char>('0' + n);
+  text += "/S";
+  for (unsigned n = 0; n <= 8; ++n)
+    if (rule.survive >> n & 1u) text += static_cast<char>('0' + n);
+  return text;
+}
+
+class LifeSolver : public SingleFieldSolver<std::uint8_t, 2, LifeRow> {
+ public:
+  LifeSolver(const CartesianDomain<2>& domain, const BoundaryRules<2>& rules, int depth, const LifeRule& rule)
+      : SingleFieldSolver(domain, StencilShape<2>::moore(1), rules, depth,
+                          [&](const Index<2>& stride) { return LifeRow(rule.born, rule.survive, stride); }),
+        domain_(domain) {}
+
+  void start() override {
+    const auto u = std::get<ArrayRef<std::uint8_t, 2>>(fields().front().array);
+    const std::int64_t none = std::numeric_limits<std::int64_t>::max();
+    std::int64_t bad = none;
+    for_each_cell(domain_.owned(), [&](const Index<2>& i) {
+      if (u.at(i) > 1) bad = std::min(bad, linear_index(domain_.global(), i));
+    });
+    bad = domain_.comm().min(bad);
+    if (bad != none)
+      throw UsageError(
+          fmt::format("the initial field \"u\" has another value than 0 and 1, first at linear index {}: "
+                      "a cell of life is dead or alive",
+                      bad));
+    fields_changed();
+  }
+
+ private:
+  CartesianDomain<2> domain_;
+};
+
+template <int D>
+class LifeModel : public SolverModel<D> {
+ public:
+  LifeModel(const GridSettings<D>& grid, const LifeRule& rule) : grid_(grid), rule_(rule) {}
+
+  std::vector<std::string> field_names() const override { return {"u"}; }
+  StencilShape<D> shape() const override { return StencilShape<D>::moore(1); }
+  double dt() const override { return 0; }
+  double memory(const Index<D>& extents, int depth) const override {
+    return two_field_memory(grid_, shape(), extents, depth);
+  }
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth) const override {
+    if constexpr (D == 2)
+      return std::make_unique<LifeSolver>(domain, grid_.boundary, depth, rule_);
+    else
+      throw UsageError("solver.kind = \"life\" has 2 dimensions");  // refused with the input already
+  }
+
+ private:
+  GridSettings<D> grid_;
+  LifeRule rule_;
+};
+
+/// Outside cells are dead, alive or copies: a value at the face has no meaning for states.
+void check_side(Config& config, const std::string& path, const BoundaryRule& rule) {
+  if (rule.kind == Boundary::dirichlet)
+    config.error(path, path +
+                           ": life has no {dirichlet = VALUE}: use {fixed = 0}, {fixed = 1}, \"neumann\" or "
+                           "\"periodic\"");
+  if (rule.kind == Boundary::fixed && rule.value != 0 && rule.value != 1)
+    config.error(path,
+                 fmt::format("{}: {{fixed = {:g}}} is no state of life: 0 (dead) or 1 (alive)", path, rule.value));
+}
+
+}  // namespace
+
+template <int D>
+std::unique_ptr<SolverModel<D>> make_life_model(Config& config, const GridSettings<D>& grid) {
+  if (D != 2)
+    config.error("domain.shape", fmt::format("solver.kind = \"life\" has 2 dimensions, domain.shape has {}", D));
+  LifeRule rule;
+  const std::string text =
+      config.text("solver.rule", {"B3/S23", {}, "neighbors for birth and for survival, of the 8 around a cell"});
+  if (!parse_rule(text, rule))
+    config.error(
+        "solver.rule",
+        fmt::format("solver.rule = {} is no rule: write B, digits 0 to 8, /S, digits 0 to 8, such as \"B3/S23\"",
+                    Config::canonical(text)));
+  config.set_effective("solver.rule", Config::canonical(rule_text(rule)));
+  for (int j = 0; j < D; ++j) {
+    check_side(config, "domain.boundary.low", grid.boundary.low[j]);
+    check_side(config, "domain.boundary.high", grid.boundary.high[j]);
+  }
+  return std::make_unique<LifeModel<D>>(grid, rule);
+}
+
+template std::unique_ptr<SolverModel<1>> make_life_model<1>(Config&, const GridSettings<1>&);
+template std::unique_ptr<SolverModel<2>> make_life_model<2>(Config&, const GridSettings<2>&);
+template std::unique_ptr<SolverModel<3>> make_life_model<3>(Config&, const GridSettings<3>&);
+template std::unique_ptr<SolverModel<4>> make_life_model<4>(Config&, const GridSettings<4>&);
+
+}  // namespace isohalo

@@ -1,0 +1,69 @@
+/// kind = "poisson": -laplace(u) = f by Jacobi steps or conjugate gradients.
+
+#include <fmt/format.h>
+
+#include "stencils/conjugate_gradients.hpp"
+#include "stencils/jacobi_solver.hpp"
+#include "stencils/single_field_solver.hpp"
+#include "stencils/solvers.hpp"
+
+namespace isohalo {
+
+namespace {
+
+template <int D>
+class PoissonModel : public SolverModel<D> {
+ public:
+  PoissonModel(const PoissonEquation<D>& equation, bool gradients) : equation_(equation), gradients_(gradients) {}
+
+  std::vector<std::string> field_names() const override { return {"u"}; }
+  bool has_source() const override { return true; }
+  StencilShape<D> shape() const override { return StencilShape<D>::star(1); }
+  double dt() const override { return 0; }
+  int deepest() const override { return gradients_ ? 1 : SolverModel<D>::deepest(); }
+
+  /// u, its successor and f; or u, r, p, A p and f. One more while the first residual is formed.
+  double memory(const Index<D>& extents, int depth) const override {
+    const auto ghosts = shape().ghost_widths(
+        depth, surroundings_of(equation_.grid.boundary, box_of_shape<D>(equation_.grid.shape)));
+    return (gradients_ ? 6 : 4) * field_bytes<D>(equation_.grid.type, extents, ghosts[0], ghosts[1]);
+  }
+
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth) const override {
+    if (equation_.grid.type == ElementType::float32) return create_as<float>(domain, depth);
+    return create_as<double>(domain, depth);
+  }
+
+ private:
+  template <class T>
+  std::unique_ptr<Solver<D>> create_as(const CartesianDomain<D>& domain, int depth) const {
+    if (gradients_) return std::make_unique<ConjugateGradients<T, D>>(domain, equation_);
+    return std::make_unique<JacobiSolver<T, D>>(domain, equation_, depth);
+  }
+
+  PoissonEquation<D> equation_;
+  bool gradients_;
+};
+
+}  // namespace
+
+template <int D>
+std::unique_ptr<SolverModel<D>> make_poisson_model(Config& config, const GridSettings<D>& grid) {
+  PoissonEquation<D> equation{grid, 1};
+  const bool gradients =
+      config.text("solver.method", {"jacobi", {"jacobi", "cg"}, "damped Jacobi steps or conjugate gradients"}) ==
+      "cg";
+  const NumberKey omega{1.0, 0, 2, true, "", "damping of jacobi"};
+  if (gradients && config.has("solver.omega"))
+    config.error("solver.omega", "solver.omega belongs to solver.method = \"jacobi\": leave it out for \"cg\"");
+  equation.omega = config.number("solver.omega", omega);
+  if (gradients) config.drop_effective("solver.omega");
+  return std::make_unique<PoissonModel<D>>(equation, gradients);
+}
+
+template std::unique_ptr<SolverModel<1>> make_poisson_model<1>(Config&, const GridSettings<1>&);
+template std::unique_ptr<SolverModel<2>> make_poisson_model<2>(Config&, const GridSettings<2>&);
+template std::unique_ptr<SolverModel<3>> make_poisson_model<3>(Config&, const GridSettings<3>&);
+template std::unique_ptr<SolverModel<4>> make_poisson_model<4>(Config&, const GridSettings<4>&);
+
+}  // namespace isohalo

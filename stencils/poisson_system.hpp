@@ -1,0 +1,145 @@
+#pragma once
+/// -laplace(u) = f on a grid (model.md, kind = "poisson"): what the methods that solve it share.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "framework/halo/field.hpp"
+#include "framework/halo/halo_plan.hpp"
+#include "framework/run/solver.hpp"
+#include "stencils/boundary.hpp"
+#include "stencils/row_kernels.hpp"
+#include "stencils/sweep.hpp"
+
+namespace isohalo {
+
+/// The equation's numbers.
+template <int D>
+struct PoissonEquation {
+  GridSettings<D> grid;
+  double omega = 1;  ///< of jacobi
+
+  /// q_j = 1/(h_j h_j).
+  template <class T>
+  PerDim<T, D> q() const {
+    PerDim<T, D> q;
+    for (int j = 0; j < D; ++j) q[j] = static_cast<T>(1 / (grid.spacing[j] * grid.spacing[j]));
+    return q;
+  }
+  /// 2 (q_0 + q_1 + ..), computed in binary64.
+  double diagonal() const {
+    const PerDim<double, D> w = q<double>();
+    double sum = w[0];
+    for (int j = 1; j < D; ++j) sum = sum + w[j];
+    return 2 * sum;
+  }
+  /// Without a Dirichlet or fixed side a solution is known up to a constant only.
+  bool singular() const {
+    for (int j = 0; j < D; ++j)
+      for (const auto& rule : {grid.boundary.low[j], grid.boundary.high[j]})
+        if (rule.kind == Boundary::dirichlet || rule.kind == Boundary::fixed) return false;
+    return true;
+  }
+};
+
+/// The source field and the sums over the grid. All sums go through the reduction tree.
+template <class T, int D>
+class PoissonSystem {
+ public:
+  /// The source gets the ghosts that `depth` steps need. Collective in order.
+  PoissonSystem(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth)
+      : domain_(domain),
+        equation_(equation),
+        plan_(domain, StencilShape<D>::star(1), depth,
+              HaloOptions<D>{equation.grid.boundary.mirror_low(), equation.grid.boundary.mirror_high(), false, {}}),
+        source_("f", domain.owned(), plan_.ghost_low(), plan_.ghost_high()),
+        sum_(domain) {}
+
+  const ArrayRef<T, D>& source() const { return source_.ref(); }
+  bool singular() const { return equation_.singular(); }
+  Laplacian<T, D> laplacian(const Index<D>& stride) const {
+    return Laplacian<T, D>(equation_.template q<T>(), stride);
+  }
+
+  /// To be called when the source is in place. Collective. Throws UsageError, the same on all ranks, when there is
+  /// no solution because the mean of f does not vanish.
+  void start() {
+    plan_.exchange(source_.ref());
+    if (singular()) check_mean();
+    reference_ = zero_residual();
+  }
+
+  /// The sum of value(x) over all cells, row(i, n) -> value as in TreeReducer::run_band. Collective. Fences.
+  template <class RowValues>
+  double sum(const char* label, const RowValues& row) {
+    form_tile_values(label, sum_, scratch_, row);
+    return sum_.combine();
+  }
+  double mean(const ArrayRef<T, D>& u) {
+    const double total = sum("isohalo::mean", [&](const Index<D>& i, std::int64_t) {
+      const T* const v = &u.at(i);
+      return [v](std::int64_t x) { return static_cast<double>(v[x]); };
+    });
+    return total / static_cast<double>(domain_.global().cells());
+  }
+  /// (r, r) of r = f + lap(u); `u` with its ghosts and outside cells in place. With `out` it also gets r (owned).
+  double residual_square(const ArrayRef<T, D>& u, const ArrayRef<T, D>* out = nullptr) {
+    const Laplacian<T, D> lap = laplacian(u.stride);
+    return sum("isohalo::residual", [&](const Index<D>& i, std::int64_t n) {
+      const T *const v = &u.at(i), *const f = &source().at(i);
+      T* const r = out ? &out->at(i) : nullptr;
+      if (r)
+        for (std::int64_t x = 0; x < n; ++x) r[x] = f[x] + lap(v + x);
+      return [=](std::int64_t x) {
+        const double value = static_cast<double>(f[x] + lap(v + x));
+        return value * value;
+      };
+    });
+  }
+
+  /// ||r|| <= limit ||r of u = 0||, or ||r|| <= limit when that is 0; `square` = (r, r).
+  bool converged(double limit, double square) const {
+    const double norm = std::sqrt(square), first = std::sqrt(reference_);
+    return norm <= (first > 0 ? limit * first : limit);
+  }
+
+ private:
+  void check_mean() {
+    const double average = mean(source_.ref());
+    double most = 0;
+    for_each_cell(domain_.owned(),
+                  [&](const Index<D>& i) { most = std::max(most, std::abs(static_cast<double>(source_.at(i)))); });
+    domain_.comm().allreduce(&most, 1, MPI_DOUBLE, MPI_MAX);
+    // Values are rounded one by one, so the mean of an f that vanishes in exact arithmetic is some roundings away.
+    const double allowed = 1000 * static_cast<double>(std::numeric_limits<T>::epsilon()) * most;
+    if (std::abs(average) > allowed)
+      throw UsageError(fmt::format(
+          "the mean of the source f is {:.17g}; without a dirichlet or fixed side it must vanish (up to "
+          "{:.3g}, rounding): subtract it from [source] or give a side a value",
+          average, allowed));
+  }
+
+  /// (r, r) of u = 0.
+  double zero_residual() {
+    const BoundaryRules<D>& rules = equation_.grid.boundary;
+    Index<D> one;
+    one.fill(1);
+    const Field<T, D> zero("u = 0", domain_.owned(), one, one);
+    const Box<D> valid = domain_.owned().grown(one, one).intersect(domain_.global());
+    fill_outside(zero.ref(), rules, domain_.global(), valid, one, one);
+    return residual_square(zero.ref());
+  }
+
+  CartesianDomain<D> domain_;
+  PoissonEquation<D> equation_;
+  HaloPlan<D> plan_;
+  Field<T, D> source_;
+  CellSum<D> sum_;
+  std::vector<double> scratch_;
+  double reference_ = 0;
+};
+
+}  // namespace isohalo

@@ -1,0 +1,171 @@
+#!/usr/bin/python3
+"""Solvers against exact solutions: the discretisation is of second order, whatever the boundary rules, and conjugate
+gradients and Jacobi steps arrive at the same solution, on any number of ranks after the same number of iterations.
+
+usage: solvers.py ISOHALO MPIEXEC WORK_DIRECTORY
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+
+ISOHALO, MPIEXEC, WORK = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
+failures, checks = [], 0
+PI = np.pi
+
+# name: boundary low, high, lengths, u(x..), f = -laplace(u). Sides agree with u: at a face for "dirichlet", its slope for
+# "neumann".
+CASES = {
+    "1-D, values on both sides": (
+        ["{dirichlet = 1.0}"], ["{dirichlet = 2.0}"], [1.0],
+        lambda x: 1 + x**2 + np.sin(PI * x), lambda x: -2 + PI**2 * np.sin(PI * x)),
+    "2-D, slope, value and periodic": (
+        ["\"neumann\"", "\"periodic\""], ["{dirichlet = 0.5}", "\"periodic\""], [2.0, 1.0],
+        lambda y, x: 0.5 + np.cos(PI * y / 4) * np.sin(2 * PI * x),
+        lambda y, x: (PI**2 / 16 + 4 * PI**2) * np.cos(PI * y / 4) * np.sin(2 * PI * x)),
+    "2-D, known up to a constant": (
+        ["\"neumann\"", "\"periodic\""], ["\"neumann\"", "\"periodic\""], [1.0, 1.0],
+        lambda y, x: np.cos(PI * y) * np.cos(2 * PI * x), lambda y, x: 5 * PI**2 * np.cos(PI * y) * np.cos(2 * PI * x)),
+    "3-D, a value on each side": (
+        ["{dirichlet = 0.0}"] * 3, ["{dirichlet = 0.0}"] * 3, [1.0, 0.5, 2.0],
+        lambda z, y, x: np.sin(PI * z) * np.sin(2 * PI * y) * np.sin(PI * x / 2),
+        lambda z, y, x: PI**2 * 5.25 * np.sin(PI * z) * np.sin(2 * PI * y) * np.sin(PI * x / 2)),
+}
+
+
+def that(ok, what):
+    global checks
+    checks += 1
+    if not ok:
+        failures.append(what)
+
+
+def run(ranks, *arguments):
+    r = subprocess.run([MPIEXEC, "-n", str(ranks), ISOHALO, "run", *map(str, arguments)], capture_output=True, text=True,
+                       timeout=120, cwd=WORK)
+    that(r.returncode == 0, "%r: exit code %d: %s" % (arguments, r.returncode, r.stderr[-800:]))
+    return r.stdout
+
+
+def solution(directory):
+    files = sorted((WORK / directory).glob("step_*.h5"))
+    with h5py.File(files[-1]) as f:
+        return int(files[-1].name[5:13]), f["fields/u"][...]
+
+
+def solve(name, n, ranks, directory, *more):
+    """The error against the exact solution, the iterations and the values."""
+    low, high, length, u, f = CASES[name]
+    shape = [n + 3 * j for j in range(len(length))]
+    centres = [(np.arange(k) + 0.5) * (l / k) for k, l in zip(shape, length)]
+    grid = np.meshgrid(*centres, indexing="ij")
+    with h5py.File(WORK / "source.h5", "w") as h:
+        source = f(*grid)
+        if "constant" in name:
+            source -= source.mean()  # the discrete equation has a solution only then
+        h["f"] = source
+    (WORK / "deck.toml").write_text("""
+[domain]
+shape = %r
+length = %r
+boundary.low = [%s]
+boundary.high = [%s]
+[solver]
+kind = "poisson"
+[source]
+kind = "file"
+file = "source.h5"
+dataset = "f"
+[initial]
+kind = "random"
+seed = 11
+[run]
+steps = 100000
+stop_residual = 1e-11
+residual_every = 5
+""" % (shape, length, ", ".join(low), ", ".join(high)))
+    run(ranks, "deck.toml", "output.directory=" + directory, "--overwrite", *more)
+    iterations, values = solution(directory)
+    exact = u(*grid)
+    if "constant" in name:
+        that(abs(values.mean()) < 1e-15, "%s: the solution's mean is %g" % (name, values.mean()))
+        exact = exact - exact.mean()
+    return np.abs(values - exact).max(), iterations, values
+
+
+def test_order():
+    for name in CASES:
+        sizes = [12, 24, 48] if "3-D" in name else [16, 32, 64]
+        errors = [solve(name, n, 1 + k, "order", "solver.method=cg")[0] for k, n in enumerate(sizes)]
+        orders = [np.log(a / b) / np.log((m + 1.5) / (n + 1.5)) for a, b, m, n in
+                  zip(errors[:-1], errors[1:], sizes[1:], sizes[:-1])]
+        that(all(1.8 < order < 2.3 for order in orders), "%s: errors %r, orders %r" % (name, errors, orders))
+
+
+def test_methods_agree():
+    for name in CASES:
+        _, few, a = solve(name, 10, 1, "cg", "solver.method=cg")
+        _, many, b = solve(name, 10, 2, "jacobi", "solver.method=jacobi", "solver.omega=0.9")
+        that(np.abs(a - b).max() < 1e-8 and few < many, "%s: cg (%d steps) and jacobi (%d) differ by %g" % (
+            name, few, many, np.abs(a - b).max()))
+
+
+def test_iterations():
+    """The same number of iterations on any ranks, for both methods, with relative and with absolute limits."""
+    for method, zero in (("cg", False), ("jacobi", False), ("cg", True)):
+        seen = set()
+        for ranks in (1, 2, 3, 4, 6):
+            directory = "count_%s_%d_%d" % (method, zero, ranks)
+            deck = DECK_ZERO if zero else DECK
+            (WORK / "count.toml").write_text(deck)
+            out = run(ranks, "count.toml", "solver.method=" + method, "output.directory=" + directory)
+            steps, values = solution(directory)
+            seen.add((steps, values.tobytes(), tuple(re.findall(r"(?:residual|digest).*", out.split("rate")[-1]))))
+        that(len(seen) == 1, "%s: iterations %r" % (method, sorted(s[0] for s in seen)))
+        that(0 < next(iter(seen))[0] < 20000, "%s did not converge" % method)
+        if zero:  # ||r of u = 0|| is 0: the limit is absolute
+            with h5py.File(WORK / directory / "latest.h5") as f:
+                norm, steps = np.sqrt(f["reduction"].attrs["change_sum"]), f["time"].attrs["step"]
+            that(norm <= 1e-6, "stopped at |r| = %g" % norm)
+            that(steps > 5, "stopped at once")
+
+
+DECK = """
+[domain]
+shape = [20, 27]
+boundary.low = ["neumann", {dirichlet = 0.5}]
+boundary.high = [{fixed = 1.0}, "neumann"]
+[solver]
+kind = "poisson"
+[source]
+kind = "gaussian"
+amplitude = 50.0
+[initial]
+kind = "constant"
+[run]
+steps = 20000
+stop_residual = 1e-6
+residual_every = 3
+"""
+DECK_ZERO = re.sub(r"\[source\][^[]*", "", DECK).replace("0.5", "0.0").replace("1.0", "0.0").replace(
+    'kind = "constant"', 'kind = "random"')
+
+
+def main():
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir(parents=True)
+    test_order()
+    test_methods_agree()
+    test_iterations()
+    for f in failures:
+        print("FAILED:", f, file=sys.stderr)
+    print("%d checks, %d failed" % (checks, len(failures)))
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
