@@ -13,7 +13,13 @@
 namespace isohalo {
 
 ExitCode run_command(MPI_Comm comm, const RunRequest& request);
-ExitCode compare_command(MPI_Comm comm, const std::string& a, const std::string& b);
+struct CompareRequest {
+  std::string a, b;  ///< two checkpoints, or two digest trails (*.txt)
+  /// "value" for all fields or "NAME=value" for one.
+  std::vector<std::string> abs, rel, ulp;
+  bool read_data = false, json = false;
+};
+ExitCode compare_command(MPI_Comm comm, const CompareRequest& request);
 ExitCode info_command(MPI_Comm comm, const std::string& file);
 
 struct BenchSweepOptions {
@@ -22,6 +28,15 @@ struct BenchSweepOptions {
   std::vector<std::string> cases;  ///< empty: all
 };
 ExitCode bench_sweep_command(MPI_Comm comm, const BenchSweepOptions& options);
+
+struct BenchFileOptions {
+  bool json = false;
+  int repeats = 7;
+  std::int64_t mib = 512;          ///< per file
+  std::string directory = "/tmp";  ///< where a directory for the files is made
+};
+ExitCode bench_compare_command(MPI_Comm comm, const BenchFileOptions& options);
+
 ExitCode bench_wait_command(MPI_Comm comm, bool json);
 
 /// Throws UsageError when a launcher of another MPI started this program, so that every process believes to be

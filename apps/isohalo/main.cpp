@@ -22,12 +22,7 @@ class CommandLine {
     app_.require_subcommand(1);
     app_.set_version_flag("--version", std::string("isohalo ") + isohalo::kVersion);
     add_run();
-    auto* compare = app_.add_subcommand(
-        "compare", "Compare two checkpoints bit by bit: exit code 0 same, 1 different, 2 not comparable");
-    compare->add_option("A", file_a_, "checkpoint")->required();
-    compare->add_option("B", file_b_, "checkpoint")->required();
-    compare->callback(
-        [this] { action_ = [this] { return isohalo::compare_command(MPI_COMM_WORLD, file_a_, file_b_); }; });
+    add_compare();
     auto* info = app_.add_subcommand("info", "Describe a checkpoint");
     info->add_option("FILE", file_a_, "checkpoint")->required();
     info->callback([this] { action_ = [this] { return isohalo::info_command(MPI_COMM_WORLD, file_a_); }; });
@@ -65,6 +60,30 @@ class CommandLine {
     run->callback([this] { action_ = [this] { return isohalo::run_command(MPI_COMM_WORLD, request_); }; });
   }
 
+  void add_compare() {
+    auto* compare = app_.add_subcommand(
+        "compare",
+        "Compare two checkpoints, or two digest trails: exit code 0 same, 1 different, 2 not comparable");
+    compare->add_option("A", compare_.a, "checkpoint (or digests.txt)")->required();
+    compare->add_option("B", compare_.b, "checkpoint (or digests.txt)")->required();
+    const auto limit = [&](const char* name, std::vector<std::string>& values, const char* help) {
+      compare->add_option(name, values, help)->allow_extra_args(false)->type_name("[FIELD=]LIMIT");
+    };
+    limit("--abs", compare_.abs, "allow |b - a| <= LIMIT");
+    limit("--rel", compare_.rel, "allow |b - a| <= LIMIT max(|a|, |b|)");
+    limit("--ulp", compare_.ulp, "allow LIMIT steps of the field's type");
+    compare->add_flag("--read-data", compare_.read_data, "read large fields even when their digests agree");
+    compare->add_flag("--json", compare_.json, "print JSON");
+    compare->callback([this] { action_ = [this] { return isohalo::compare_command(MPI_COMM_WORLD, compare_); }; });
+  }
+
+  void add_file_options(CLI::App* bench) {
+    bench->add_flag("--json", files_.json, "print JSON");
+    bench->add_option("--repeats", files_.repeats, "measurements of each variant")->check(CLI::Range(1, 1000));
+    bench->add_option("--mib", files_.mib, "MiB per file")->check(CLI::Range(1, 1 << 20));
+    bench->add_option("--directory", files_.directory, "where the files go, for the time being");
+  }
+
   void add_bench() {
     auto* bench = app_.add_subcommand("bench", "Measure on this machine");
     bench->require_subcommand(1);
@@ -77,13 +96,19 @@ class CommandLine {
     wait->add_flag("--json", sweep_.json, "print JSON");
     wait->callback(
         [this] { action_ = [this] { return isohalo::bench_wait_command(MPI_COMM_WORLD, sweep_.json); }; });
+    auto* compare = bench->add_subcommand("compare", "Comparing two checkpoints, against h5diff");
+    add_file_options(compare);
+    compare->callback(
+        [this] { action_ = [this] { return isohalo::bench_compare_command(MPI_COMM_WORLD, files_); }; });
     sweep->callback([this] { action_ = [this] { return isohalo::bench_sweep_command(MPI_COMM_WORLD, sweep_); }; });
   }
 
   CLI::App app_{"Stencil simulations whose bits do not depend on the number of cores", "isohalo"};
   isohalo::RunRequest request_;
+  isohalo::CompareRequest compare_;
   isohalo::BenchSweepOptions sweep_;
-  std::string file_a_, file_b_;
+  isohalo::BenchFileOptions files_;
+  std::string file_a_;
   std::function<ExitCode()> action_;
 };
 

@@ -1,0 +1,60 @@
+#pragma once
+/// Streaming access to a field of a checkpoint, whatever its rank count: pieces of consecutive cells.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "framework/io/hdf5.hpp"
+
+namespace isohalo {
+
+/// Bytes of a value of a schema type, 0 for any other type.
+std::size_t type_bytes(const std::string& type);
+
+/// Consecutive cells of a field of shape `extents.size()` dimensions: a box in index order.
+struct Piece {
+  std::int64_t first = 0, cells = 0;  ///< linear index of the first cell, number of cells
+  std::vector<hsize_t> start, extents;
+};
+
+/// Cuts a field into such pieces, at most `most` cells each (a row may be cut, too): runs along the first dimension
+/// whose slices are small enough, one index in the dimensions before it. They depend on the shape alone.
+class Pieces {
+ public:
+  Pieces(const std::vector<std::int64_t>& shape, std::int64_t most);
+  std::int64_t count() const { return outer_ * runs_; }
+  Piece piece(std::int64_t p) const;
+  /// The first piece of this rank's share, of `size` nearly equal ones.
+  std::int64_t share(int rank, int size) const { return count() * rank / size; }
+
+ private:
+  std::int64_t slice() const;
+  std::vector<std::int64_t> shape_;
+  std::size_t along_ = 0;
+  std::int64_t run_ = 1, runs_ = 1, outer_ = 1;
+};
+
+/// One field of a file, opened by the calling rank alone. Throws Error naming the file.
+class FieldReader {
+ public:
+  FieldReader(const std::filesystem::path& file, const std::string& field);
+  FieldReader(const FieldReader&) = delete;
+  FieldReader& operator=(const FieldReader&) = delete;
+  ~FieldReader();
+
+  /// Reads a piece, `bytes` per cell, into `out`: by plain reads where the data lies in one run of the file, by
+  /// HDF5 otherwise.
+  void read(const Piece& piece, std::size_t bytes, char* out) const;
+  /// Where the data begins in the file, -1 when it does not lie in one run.
+  std::int64_t offset() const { return offset_; }
+
+ private:
+  std::string file_name_;
+  H5Handle file_, set_, type_;
+  int descriptor_ = -1;
+  std::int64_t offset_ = -1;
+};
+
+}  // namespace isohalo

@@ -1,0 +1,77 @@
+#include "framework/io/trail.hpp"
+
+#include <fstream>
+#include <sstream>
+
+#include "datatypes/error.hpp"
+#include "framework/io/digest.hpp"
+
+namespace isohalo {
+
+namespace {
+
+void read_line(const std::string& line, Trail& trail) {
+  std::istringstream in(line);
+  std::int64_t step = -1;
+  if (!(in >> step) || step < 0) throw UsageError("the line does not begin with a step");
+  if (!trail.empty() && step <= trail.rbegin()->first) throw UsageError("the steps do not increase");
+  auto& entries = trail[step];
+  for (std::string word; in >> word;) {
+    const auto equals = word.find('=');
+    if (equals == std::string::npos || equals == 0) throw UsageError("\"" + word + "\" is no NAME=DIGEST");
+    const std::string name = word.substr(0, equals), value = word.substr(equals + 1);
+    if (name != "residual") parse_digest(value);
+    entries[name] = value;
+  }
+  if (entries.size() < 2 || !entries.contains("residual")) throw UsageError("a digest or the residual is missing");
+}
+
+}  // namespace
+
+Trail read_trail(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  if (!in) throw UsageError(file.string() + ": no such file");
+  Trail trail;
+  std::int64_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    try {
+      read_line(line, trail);
+    } catch (const UsageError& e) {
+      throw UsageError(file.string() + ":" + std::to_string(number) + ": no line of a digest trail: " + e.what());
+    }
+  }
+  if (trail.empty()) throw UsageError(file.string() + ": the digest trail is empty");
+  return trail;
+}
+
+TrailComparison compare_trails(const Trail& a, const Trail& b) {
+  TrailComparison c;
+  for (const auto& [step, entries] : a) {
+    const auto other = b.find(step);
+    if (other == b.end()) {
+      ++c.only_a;
+      continue;
+    }
+    ++c.common;
+    if (c.first) continue;
+    if (entries == other->second) {
+      c.last_equal = step;
+      continue;
+    }
+    c.first = step;
+    const auto text = [](const auto& list, const std::string& name) {
+      const auto found = list.find(name);
+      return found == list.end() ? std::string("(absent)") : found->second;
+    };
+    for (const auto* list : {&entries, &other->second})
+      for (const auto& [name, value] : *list)
+        if (text(entries, name) != text(other->second, name))
+          c.different[name] = text(entries, name) + " against " + text(other->second, name);
+  }
+  c.only_b = static_cast<std::int64_t>(b.size()) - c.common;
+  if (c.common == 0) throw UsageError("the two digest trails have no step in common");
+  return c;
+}
+
+}  // namespace isohalo
