@@ -94,61 +94,59 @@ void note_difference(T a, T b, std::int64_t index, const Tolerance& tolerance, F
   if (!within && f.beyond++ == 0) f.first_beyond = index;
 }
 
-/// The digests of a piece; one pass when both files hold the same there.
-template <class Bits>
-std::uint64_t piece_digest(const Bits* v, std::int64_t n, std::uint64_t first) {
-  std::uint64_t sum = 0;
-  for (std::int64_t c = 0; c < n; ++c)
-    sum += mix64(std::uint64_t{v[c]} + (first + static_cast<std::uint64_t>(c) + 1) * kGolden);
-  return sum;
-}
+/// One pass over a piece of both files: the first one's sum in the digest and its NaNs, and whether the bits
+/// differ.
+struct Pass {
+  std::uint64_t digest = 0;
+  std::int64_t nans = 0;
+  bool different = false;
+};
 
 template <class T>
-std::int64_t count_nans(const T* v, std::int64_t n) {
-  std::int64_t count = 0;
-  if constexpr (!std::is_same_v<T, std::uint8_t>)
-    for (std::int64_t c = 0; c < n; ++c) count += v[c] != v[c];
-  return count;
-}
-
-template <class T>
-void compare_piece(const std::vector<T>& a, const std::vector<T>& b, const Piece& piece, const Tolerance& tolerance,
-                   Found& f) {
+Pass pass(const char* a, const char* b, std::int64_t n, std::uint64_t first) {
   using Bits = typename BitsOf<T>::type;
-  const auto *x = reinterpret_cast<const Bits*>(a.data()), *y = reinterpret_cast<const Bits*>(b.data());
-  const auto first = static_cast<std::uint64_t>(piece.first);
-  const std::uint64_t digest = piece_digest(x, piece.cells, first);
-  const std::int64_t nans = count_nans(a.data(), piece.cells);
-  f.digest[0] += digest;
-  f.nan[0] += nans;
-  if (std::memcmp(x, y, static_cast<std::size_t>(piece.cells) * sizeof(T)) == 0) {
-    f.digest[1] += digest;
-    f.nan[1] += nans;
-    return;
+  constexpr int digits = std::numeric_limits<T>::digits;
+  // A NaN's bits without its sign are above those of infinity; bytes have none.
+  constexpr Bits magnitude = static_cast<Bits>(~Bits{0} >> 1);
+  constexpr Bits infinity =
+      std::is_floating_point_v<T> ? static_cast<Bits>(magnitude >> (digits - 1) << (digits - 1)) : magnitude;
+  std::uint64_t digest = 0, nans = 0;
+  Bits different = 0;
+  for (std::int64_t c = 0; c < n; ++c) {
+    const Bits x = load<Bits>(a, c), y = load<Bits>(b, c);
+    different = static_cast<Bits>(different | (x ^ y));
+    nans += (x & magnitude) > infinity;
+    digest += mix64(std::uint64_t{x} + (first + static_cast<std::uint64_t>(c) + 1) * kGolden);
   }
-  f.digest[1] += piece_digest(y, piece.cells, first);
-  f.nan[1] += count_nans(b.data(), piece.cells);
+  return {digest, static_cast<std::int64_t>(nans), different != 0};
+}
+
+template <class T>
+void compare_piece(const char* a, const char* b, const Piece& piece, const Tolerance& tolerance, Found& f) {
+  using Bits = typename BitsOf<T>::type;
+  const auto first = static_cast<std::uint64_t>(piece.first);
+  const Pass one = pass<T>(a, b, piece.cells, first);
+  const Pass two = one.different ? pass<T>(b, a, piece.cells, first) : one;
+  f.digest[0] += one.digest;
+  f.digest[1] += two.digest;
+  f.nan[0] += one.nans;
+  f.nan[1] += two.nans;
+  if (!one.different) return;
   for (std::int64_t c = 0; c < piece.cells; ++c)
-    if (x[c] != y[c]) {
-      const auto k = static_cast<std::size_t>(c);
-      note_difference(a[k], b[k], piece.first + c, tolerance, f);
-    }
+    if (load<Bits>(a, c) != load<Bits>(b, c))
+      note_difference(load<T>(a, c), load<T>(b, c), piece.first + c, tolerance, f);
 }
 
 /// Compares this rank's share of one field.
 template <class T>
-void compare_share(const FieldReader& a, const FieldReader& b, const std::vector<std::int64_t>& shape,
+void compare_share(FieldReader& a, FieldReader& b, const std::vector<std::int64_t>& shape,
                    const Tolerance& tolerance, const Communicator& comm, Found& found) {
   const Pieces pieces(shape, static_cast<std::int64_t>(kPieceBytes / sizeof(T)));
-  std::vector<T> x, y;
   for (std::int64_t p = pieces.share(comm.rank(), comm.size()); p < pieces.share(comm.rank() + 1, comm.size());
        ++p) {
     const Piece piece = pieces.piece(p);
-    x.resize(static_cast<std::size_t>(piece.cells));
-    y.resize(static_cast<std::size_t>(piece.cells));
-    a.read(piece, sizeof(T), reinterpret_cast<char*>(x.data()));
-    b.read(piece, sizeof(T), reinterpret_cast<char*>(y.data()));
-    compare_piece(x, y, piece, tolerance, found);
+    const char* const x = a.view(piece, sizeof(T));
+    compare_piece<T>(x, b.view(piece, sizeof(T)), piece, tolerance, found);
   }
 }
 
@@ -196,7 +194,7 @@ FieldDifference compare_field(const std::filesystem::path& a, const std::filesys
                               Comparison& report) {
   Found f;
   agreed(comm, [&] {
-    const FieldReader ra(a, fa.name), rb(b, fb.name);
+    FieldReader ra(a, fa.name), rb(b, fb.name);
     if (fa.type == "float64")
       compare_share<double>(ra, rb, fa.shape, tolerance, comm, f);
     else if (fa.type == "float32")

@@ -1,6 +1,8 @@
 #include "framework/io/field_reader.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +12,11 @@
 #include "datatypes/error.hpp"
 
 namespace isohalo {
+
+namespace {
+constexpr std::int64_t kPage = 65536;  // a multiple of every page size in use
+constexpr std::int64_t kWindow = std::int64_t{8} << 20;
+}  // namespace
 
 std::size_t type_bytes(const std::string& type) {
   return type == "float64" ? 8 : type == "float32" ? 4 : type == "uint8" ? 1 : 0;
@@ -63,7 +70,40 @@ FieldReader::FieldReader(const std::filesystem::path& file, const std::string& f
 }
 
 FieldReader::~FieldReader() {
+  unmap();
   if (descriptor_ >= 0) close(descriptor_);
+}
+
+void FieldReader::unmap() noexcept {
+  if (map_) munmap(map_, static_cast<std::size_t>(map_to_ - map_from_));
+  map_ = nullptr;
+}
+
+const char* FieldReader::window(std::int64_t from, std::int64_t bytes) {
+  from += offset_;
+  if (!map_ || from < map_from_ || from + bytes > map_to_) {
+    unmap();
+    struct stat status {};
+    // Beyond the end of a file a mapping is a fatal signal, so a file that has shrunk is found here.
+    if (fstat(descriptor_, &status) != 0 || status.st_size < from + bytes)
+      throw UsageError(file_name_ + ": it ends within its data");
+    map_from_ = from / kPage * kPage;
+    map_to_ = std::min<std::int64_t>(std::max(map_from_ + kWindow, from + bytes), status.st_size);
+    void* const at = mmap(nullptr, static_cast<std::size_t>(map_to_ - map_from_), PROT_READ,
+                          MAP_SHARED | MAP_POPULATE, descriptor_, static_cast<off_t>(map_from_));
+    if (at == MAP_FAILED)
+      throw RunError(file_name_ + " cannot be mapped: " + std::generic_category().message(errno));
+    map_ = static_cast<char*>(at);
+  }
+  return map_ + (from - map_from_);
+}
+
+const char* FieldReader::view(const Piece& piece, std::size_t bytes) {
+  const auto size = piece.cells * static_cast<std::int64_t>(bytes);
+  if (descriptor_ >= 0) return window(piece.first * static_cast<std::int64_t>(bytes), size);
+  buffer_.resize(static_cast<std::size_t>(size));
+  read(piece, bytes, buffer_.data());
+  return buffer_.data();
 }
 
 void FieldReader::read(const Piece& piece, std::size_t bytes, char* out) const {

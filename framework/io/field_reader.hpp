@@ -2,6 +2,7 @@
 /// Streaming access to a field of a checkpoint, whatever its rank count: pieces of consecutive cells.
 
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -36,6 +37,14 @@ class Pieces {
   std::int64_t run_ = 1, runs_ = 1, outer_ = 1;
 };
 
+/// Value number `k` of unaligned memory.
+template <class T>
+T load(const char* data, std::int64_t k) {
+  T value;
+  std::memcpy(&value, data + k * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+  return value;
+}
+
 /// One field of a file, opened by the calling rank alone. Throws Error naming the file.
 class FieldReader {
  public:
@@ -44,17 +53,26 @@ class FieldReader {
   FieldReader& operator=(const FieldReader&) = delete;
   ~FieldReader();
 
-  /// Reads a piece, `bytes` per cell, into `out`: by plain reads where the data lies in one run of the file, by
-  /// HDF5 otherwise.
+  /// The cells of a piece, `bytes` each and not aligned (see `load`), until the next call. Where the data lies in
+  /// one run of the file they are seen in the page cache, through a window of a few MiB, which is up to twice as
+  /// fast as a copy; other layouts are read by HDF5 into a buffer.
+  const char* view(const Piece& piece, std::size_t bytes);
+  /// Copies a piece, `bytes` per cell, into `out`: by plain reads, or by HDF5.
   void read(const Piece& piece, std::size_t bytes, char* out) const;
   /// Where the data begins in the file, -1 when it does not lie in one run.
   std::int64_t offset() const { return offset_; }
 
  private:
+  const char* window(std::int64_t from, std::int64_t bytes);
+  void unmap() noexcept;
+
   std::string file_name_;
   H5Handle file_, set_, type_;
   int descriptor_ = -1;
   std::int64_t offset_ = -1;
+  std::vector<char> buffer_;
+  char* map_ = nullptr;  // bytes map_from_ .. map_to_ of the file
+  std::int64_t map_from_ = 0, map_to_ = 0;
 };
 
 }  // namespace isohalo
