@@ -20,7 +20,8 @@ struct CompareRequest {
   bool read_data = false, json = false;
 };
 ExitCode compare_command(MPI_Comm comm, const CompareRequest& request);
-ExitCode info_command(MPI_Comm comm, const std::string& file);
+ExitCode info_command(MPI_Comm comm, const std::string& file, bool numpy);
+ExitCode verify_command(MPI_Comm comm, const std::string& file);
 
 struct BenchSweepOptions {
   bool json = false;

@@ -1,15 +1,57 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "apps/isohalo/commands.hpp"
 #include "framework/io/checkpoint.hpp"
+#include "framework/io/field_reader.hpp"
+#include "framework/mpi/agreement.hpp"
 
 namespace isohalo {
 
-ExitCode info_command(MPI_Comm comm, const std::string& file) {
+namespace {
+
+/// A Python string literal: JSON's escapes are Python's.
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+/// Python that loads each field: by NumPy alone where the data lies in one run of the file, by h5py otherwise.
+std::string numpy_lines(const std::string& file, const StoredCheckpoint& s) {
+  const H5Quiet quiet;
+  const std::string path = quoted(std::filesystem::absolute(file).string());
+  std::string lines = "import numpy as np\n", h5py;
+  for (const auto& f : s.fields) {
+    const FieldReader reader(file, f.name);
+    std::string shape;
+    for (std::int64_t n : f.shape) shape += fmt::format("{}, ", n);
+    const std::string type = f.type == "float64" ? "<f8" : f.type == "float32" ? "<f4" : "u1";
+    if (reader.offset() >= 0) {
+      lines += fmt::format("{} = np.memmap({}, dtype=\"{}\", mode=\"r\", offset={}, shape=({}))\n", f.name, path,
+                           type, reader.offset(), shape);
+    } else {
+      h5py = "import h5py\n";
+      lines += fmt::format("{} = h5py.File({}, \"r\")[\"fields/{}\"][...]\n", f.name, path, f.name);
+    }
+  }
+  return h5py + lines;
+}
+
+}  // namespace
+
+ExitCode info_command(MPI_Comm comm, const std::string& file, bool numpy) {
   const Communicator c = Communicator::of(comm);
   const StoredCheckpoint s = read_checkpoint_meta(file, c);
+  if (numpy) {
+    std::string lines;
+    agreed(c, [&] {
+      if (c.rank() == 0) lines = numpy_lines(file, s);
+    });
+    if (c.rank() == 0) fmt::print("{}", lines);
+    return ExitCode::fine;
+  }
   if (c.rank() != 0) return ExitCode::fine;
   const auto list = [](const auto& v) {
     std::string text;

@@ -25,7 +25,11 @@ class CommandLine {
     add_compare();
     auto* info = app_.add_subcommand("info", "Describe a checkpoint");
     info->add_option("FILE", file_a_, "checkpoint")->required();
-    info->callback([this] { action_ = [this] { return isohalo::info_command(MPI_COMM_WORLD, file_a_); }; });
+    info->add_flag("--numpy", numpy_, "print the lines of Python that load the fields into NumPy arrays");
+    info->callback([this] { action_ = [this] { return isohalo::info_command(MPI_COMM_WORLD, file_a_, numpy_); }; });
+    auto* verify = app_.add_subcommand("verify", "Check a checkpoint against its digests: exit code 0 good, 1 not");
+    verify->add_option("FILE", file_a_, "checkpoint")->required();
+    verify->callback([this] { action_ = [this] { return isohalo::verify_command(MPI_COMM_WORLD, file_a_); }; });
     add_bench();
   }
 
@@ -109,6 +113,7 @@ class CommandLine {
   isohalo::BenchSweepOptions sweep_;
   isohalo::BenchFileOptions files_;
   std::string file_a_;
+  bool numpy_ = false;
   std::function<ExitCode()> action_;
 };
 

@@ -86,24 +86,47 @@ Partial local_statistics(const Box<D>& global, const ArrayRef<T, D>& a) {
   return total;
 }
 
-}  // namespace
-
-template <int D>
-FieldStatistics field_statistics(const CartesianDomain<D>& domain, const AnyArray<D>& array) {
-  const Partial mine = std::visit([&](const auto& a) { return local_statistics(domain.global(), a); }, array);
+/// The statistics of `cells` cells from every rank's part. Collective.
+FieldStatistics joined(const Partial& mine, const Communicator& comm, std::int64_t cells) {
   std::uint64_t sums[2] = {mine.digest, static_cast<std::uint64_t>(mine.nans)};
   std::int64_t least[3] = {mine.least, ~mine.greatest, mine.odd};
-  domain.comm().allreduce(sums, 2, MPI_UINT64_T, MPI_SUM);
-  domain.comm().allreduce(least, 3, MPI_INT64_T, MPI_MIN);
+  comm.allreduce(sums, 2, MPI_UINT64_T, MPI_SUM);
+  comm.allreduce(least, 3, MPI_INT64_T, MPI_MIN);
   FieldStatistics s;
   s.digest = sums[0];
   s.nan_count = static_cast<std::int64_t>(sums[1]);
-  const bool none = s.nan_count == domain.global().cells();
+  const bool none = s.nan_count == cells;
   const double quiet_nan = std::bit_cast<double>(std::uint64_t{0x7ff8000000000000u});
   s.min = none ? quiet_nan : from_order_key(least[0]);
   s.max = none ? quiet_nan : from_order_key(~least[1]);
   if (least[2] != std::numeric_limits<std::int64_t>::max()) s.first_not_finite = least[2];
   return s;
+}
+
+}  // namespace
+
+template <int D>
+FieldStatistics field_statistics(const CartesianDomain<D>& domain, const AnyArray<D>& array) {
+  const Partial mine = std::visit([&](const auto& a) { return local_statistics(domain.global(), a); }, array);
+  return joined(mine, domain.comm(), domain.global().cells());
+}
+
+struct StatisticsSum::State {
+  Partial sum;
+};
+StatisticsSum::StatisticsSum() : state_(std::make_unique<State>()) {}
+StatisticsSum::~StatisticsSum() = default;
+
+template <class T>
+void StatisticsSum::add(const T* cells, std::int64_t n, std::int64_t first) {
+  row_statistics(cells, n, 1, static_cast<std::uint64_t>(first), state_->sum);
+}
+template void StatisticsSum::add(const double*, std::int64_t, std::int64_t);
+template void StatisticsSum::add(const float*, std::int64_t, std::int64_t);
+template void StatisticsSum::add(const std::uint8_t*, std::int64_t, std::int64_t);
+
+FieldStatistics StatisticsSum::finish(const Communicator& comm, std::int64_t cells) const {
+  return joined(state_->sum, comm, cells);
 }
 
 std::string hex_digest(std::uint64_t digest) {

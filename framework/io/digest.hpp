@@ -2,6 +2,7 @@
 /// Digests: a commutative 64-bit sum over cells, the same for any decomposition (model.md, "Digest").
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "framework/domain/cartesian_domain.hpp"
@@ -30,6 +31,24 @@ struct FieldStatistics {
 /// Digest, extremes and NaN count of the whole field, the same on all ranks. One pass. Collective.
 template <int D>
 FieldStatistics field_statistics(const CartesianDomain<D>& domain, const AnyArray<D>& array);
+
+/// The same of cells that come piece by piece, as files hold them, each on one rank.
+class StatisticsSum {
+ public:
+  StatisticsSum();
+  StatisticsSum(const StatisticsSum&) = delete;
+  StatisticsSum& operator=(const StatisticsSum&) = delete;
+  ~StatisticsSum();
+  /// `n` consecutive cells, the first with linear index `first`. T: double, float or std::uint8_t.
+  template <class T>
+  void add(const T* cells, std::int64_t n, std::int64_t first);
+  /// Of the `cells` cells of all ranks, the same on all of them. Collective.
+  FieldStatistics finish(const Communicator& comm, std::int64_t cells) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// 16 lower-case hex digits.
 std::string hex_digest(std::uint64_t digest);

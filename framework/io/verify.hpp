@@ -1,0 +1,25 @@
+#pragma once
+/// Is a checkpoint what it says it is?
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "framework/io/checkpoint.hpp"
+#include "framework/mpi/communicator.hpp"
+
+namespace isohalo {
+
+struct Verification {
+  StoredCheckpoint stored;
+  std::vector<FieldStatistics> found;  ///< of each stored field, from its data
+  std::vector<std::string> problems;   ///< one line each; none: the file is good
+};
+
+/// Reads all data in bounded memory, each rank its share, and checks: digest, extremes and NaN count of every
+/// field; time = step dt, residual = sqrt(S / cells), residual step; shapes, tile and boundary rules against each
+/// other and against the configuration; that there are no objects that the schema does not know. The result is the
+/// same on all ranks. Collective. Throws UsageError, agreed, for a file that cannot be read as a checkpoint at all.
+Verification verify_checkpoint(const std::filesystem::path& file, const Communicator& comm);
+
+}  // namespace isohalo
