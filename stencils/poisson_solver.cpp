@@ -20,6 +20,7 @@ class PoissonModel : public SolverModel<D> {
   bool has_source() const override { return true; }
   StencilShape<D> shape() const override { return StencilShape<D>::star(1); }
   double dt() const override { return 0; }
+  int stored_fields() const override { return gradients_ ? 3 : 1; }
   int deepest() const override { return gradients_ ? 1 : SolverModel<D>::deepest(); }
 
   /// u, its successor and f; or u, r, p, A p and f. One more while the first residual is formed.

@@ -13,6 +13,7 @@
 namespace isohalo {
 
 ExitCode run_command(MPI_Comm comm, const RunRequest& request);
+ExitCode help_input_command(MPI_Comm comm);
 struct CompareRequest {
   std::string a, b;  ///< two checkpoints, or two digest trails (*.txt)
   /// "value" for all fields or "NAME=value" for one.

@@ -55,13 +55,23 @@ class CommandLine {
  private:
   void add_run() {
     auto* run = app_.add_subcommand("run", "Run a simulation from a TOML input");
-    run->add_option("DECK", request_.deck, "input file")->required();
+    auto* deck = run->add_option("DECK", request_.deck, "input file");
     run->add_option("OVERRIDES", request_.overrides, "key.path=value, replacing keys of the input");
     run->add_option("--restart", request_.restart,
                     "continue from FILE, or with 'auto' from the newest good checkpoint");
     run->add_flag("--overwrite", request_.overwrite, "replace the checkpoints in output.directory");
     run->add_flag("--validate", request_.validate_only, "check the input and stop");
-    run->callback([this] { action_ = [this] { return isohalo::run_command(MPI_COMM_WORLD, request_); }; });
+    run->add_flag("--help-input", help_input_, "list every key of an input");
+    auto* plan =
+        run->add_flag("--plan", request_.plan, "print process grid, messages, memory and file sizes and stop");
+    run->add_option("-n", request_.plan_ranks, "ranks of --plan")->check(CLI::Range(1, 1 << 24))->needs(plan);
+    run->callback([this, deck] {
+      if (!help_input_ && deck->count() == 0) throw CLI::RequiredError("DECK");
+      action_ = [this] {
+        return help_input_ ? isohalo::help_input_command(MPI_COMM_WORLD)
+                           : isohalo::run_command(MPI_COMM_WORLD, request_);
+      };
+    });
   }
 
   void add_compare() {
@@ -113,7 +123,7 @@ class CommandLine {
   isohalo::BenchSweepOptions sweep_;
   isohalo::BenchFileOptions files_;
   std::string file_a_;
-  bool numpy_ = false;
+  bool numpy_ = false, help_input_ = false;
   std::function<ExitCode()> action_;
 };
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "apps/isohalo/commands.hpp"
+#include "framework/run/help.hpp"
 #include "stencils/solvers.hpp"
 
 namespace isohalo {
@@ -10,6 +11,13 @@ ExitCode run_command(MPI_Comm comm, const RunRequest& request) {
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
   if (request.validate_only && rank == 0) fmt::print("{} is valid\n", request.deck);
+  return ExitCode::fine;
+}
+
+ExitCode help_input_command(MPI_Comm comm) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  if (rank == 0) fmt::print("{}", help_input(shipped_solvers()));
   return ExitCode::fine;
 }
 

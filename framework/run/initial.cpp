@@ -15,6 +15,12 @@ namespace {
 constexpr double kMost = 1e300;
 }
 
+const std::vector<std::string>& initial_kinds() {
+  static const std::vector<std::string> kinds{"constant", "linear",       "sine",   "gaussian",
+                                              "box",      "checkerboard", "random", "file"};
+  return kinds;
+}
+
 template <int D>
 InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& grid, const std::string& name,
                                       bool only, const std::filesystem::path& deck_directory) {
@@ -44,10 +50,7 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
     return config.numbers(key(k), {d, std::vector<double>(d, fallback), -kMost, kMost, false, "length", help});
   };
   const std::size_t before = config.error_count();
-  f.kind_ =
-      config.text(key("kind"), {kind,
-                                {"constant", "linear", "sine", "gaussian", "box", "checkerboard", "random", "file"},
-                                kind ? "what the field is" : "how the field begins"});
+  f.kind_ = config.text(key("kind"), {kind, initial_kinds(), kind ? "what the field is" : "how the field begins"});
   if (config.error_count() > before) config.excuse(given + ".");  // with the right kind other keys would be known
   if (f.kind_ == "constant") {
     f.value_ = number("value", 0.0, "value of every cell");

@@ -11,6 +11,9 @@
 
 namespace isohalo {
 
+/// The kinds of initial fields.
+const std::vector<std::string>& initial_kinds();
+
 /// One [initial] (or [initial.NAME], or [source]) table, read and checked.
 template <int D>
 class InitialField {

@@ -36,6 +36,11 @@ template <int D>
 RunResult run_dimensions(const Communicator& comm, const RunRequest& request, Config& config,
                          const SolverKinds& kinds) {
   Simulation<D> simulation(comm, request, config, kinds);
+  if (request.plan) {
+    const std::string text = simulation.plan();
+    if (comm.rank() == 0) fmt::print("{}", text);
+    return {};
+  }
   if (request.validate_only) return {};
   return simulation.run();
 }

@@ -17,6 +17,8 @@ struct RunRequest {
   std::string restart;                 ///< empty, "auto" or a file
   bool overwrite = false;
   bool validate_only = false;
+  bool plan = false;   ///< print what a run would look like and stop
+  int plan_ranks = 0;  ///< on so many ranks; 0: on those that are there
   bool quiet = false;  ///< nothing on standard output
   std::vector<std::string> command_line;
 };

@@ -111,6 +111,11 @@ void check_in_type(Config& config, const std::string& path, const std::string& w
     config.error(path, fmt::format("{}: {} = {:g} is out of range of {}", path, what, value, type_name(type)));
 }
 
+std::vector<std::string> read_types(const SolverKinds& kinds, const std::string& kind) {
+  const auto found = kinds.types.find(kind);
+  return found == kinds.types.end() ? std::vector<std::string>{"float64", "float32"} : found->second;
+}
+
 template <int D>
 GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types) {
   constexpr auto d = static_cast<std::size_t>(D);

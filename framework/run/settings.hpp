@@ -14,6 +14,9 @@ namespace isohalo {
 /// it no other key can be read.
 int read_dimensions(Config& config);
 
+/// The values that domain.type may have with this kind of solver, the default first.
+std::vector<std::string> read_types(const SolverKinds& kinds, const std::string& kind);
+
 /// `types`: the values that domain.type may have, the default first.
 template <int D>
 GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types);

@@ -13,6 +13,7 @@
 #include "framework/io/compare.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/tiles.hpp"
+#include "framework/run/plan.hpp"
 
 namespace isohalo {
 
@@ -23,6 +24,7 @@ Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, C
                           const SolverKinds& kinds)
     : comm_(comm), request_(request), config_(config) {
   read_config(kinds);
+  if (request_.plan) return;
   domain_.emplace(
       comm_.get(), grid_.shape,
       DomainOptions<D>{grid_.boundary.periodic(), parallel_.process_grid, parallel_.alignment_tolerance, {}});
@@ -40,9 +42,7 @@ void Simulation<D>::read_config(const SolverKinds& kinds) {
   const std::size_t before = config_.error_count();
   const std::string kind = config_.text("solver.kind", {{}, names, "the equation"});
   if (config_.error_count() > before) config_.excuse("solver.");  // with the right kind other keys would be known
-  const auto types = kinds.types.find(kind);
-  grid_ = read_grid<D>(config_,
-                       types == kinds.types.end() ? std::vector<std::string>{"float64", "float32"} : types->second);
+  grid_ = read_grid<D>(config_, read_types(kinds, kind));
   parallel_ = read_parallel<D>(config_);
   model_ = kinds.of<D>().at(kind)(config_, grid_);
   run_ = read_run(config_);
@@ -92,6 +92,11 @@ void Simulation<D>::report_plan() const {
              shape_string<D>(grid_.shape), comm_.size() == 1 ? "1 rank" : fmt::format("{} ranks", comm_.size()),
              grid, domain_->decomposition().imbalance(), depth_);
   std::fflush(stdout);
+}
+
+template <int D>
+std::string Simulation<D>::plan() const {
+  return plan_text<D>(grid_, parallel_, *model_, request_.plan_ranks > 0 ? request_.plan_ranks : comm_.size());
 }
 
 template <int D>

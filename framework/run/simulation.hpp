@@ -22,6 +22,8 @@ class Simulation {
   /// taken.
   Simulation(const Communicator& comm, const RunRequest& request, Config& config, const SolverKinds& kinds);
   RunResult run();
+  /// The text of `--plan`; such a simulation cannot run.
+  std::string plan() const;
 
  private:
   using Clock = std::chrono::steady_clock;

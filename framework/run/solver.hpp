@@ -77,6 +77,8 @@ class SolverModel {
   virtual double dt() const = 0;
   /// Bytes of memory for a block of these extents with the ghost layers of `depth` steps.
   virtual double memory(const Index<D>& extents, int depth) const = 0;
+  /// Fields in a checkpoint.
+  virtual int stored_fields() const { return static_cast<int>(field_names().size()); }
   /// Collective. `depth` >= 1 steps per halo exchange.
   virtual std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth) const = 0;
 };

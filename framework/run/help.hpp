@@ -1,0 +1,14 @@
+#pragma once
+/// `--help-input`: every key there is, as the configuration declares them.
+
+#include <string>
+
+#include "framework/run/solver.hpp"
+
+namespace isohalo {
+
+/// All keys by table, with type, unit, range, default and meaning; those of each kind of solver and of initial
+/// field under a heading of their own. Lists are shown for two dimensions. Local.
+std::string help_input(const SolverKinds& kinds);
+
+}  // namespace isohalo
