@@ -35,6 +35,7 @@ class ConjugateGradients : public Solver<D> {
     return FieldHandle<D>{"f", "1", "auxiliary", system_.source()};
   }
   Index<D> tile() const override { return default_tile<D>(); }
+  void time_phases(PhaseClock* clock) override { system_.time_phases(clock); }
 
   /// r = f + lap(u) with the true outside values, p = r.
   void start() override {
@@ -113,7 +114,11 @@ class ConjugateGradients : public Solver<D> {
 
   /// The ghosts of p and its outside cells.
   void place_outside(const BoundaryRules<D>& rules) {
-    plan_.exchange(p_.ref());
+    {
+      const PhaseScope scope(system_.phases(), Phase::exchange);
+      plan_.exchange(p_.ref());
+    }
+    const PhaseScope scope(system_.phases(), Phase::boundary);
     Index<D> one;
     one.fill(1);
     const Box<D> valid = domain_.owned().grown(one, one).intersect(domain_.global());
@@ -122,6 +127,7 @@ class ConjugateGradients : public Solver<D> {
 
   template <class F>
   void for_each_owned_row(const F& f) {
+    const PhaseScope scope(system_.phases(), Phase::sweep);
     const SweepRegion<D>& region = rows_.size() ? rows_ : rows_ = SweepRegion<D>({domain_.owned()});
     const Box<D>* work = region.work().data();
     Kokkos::parallel_for("isohalo::cg_rows", Kokkos::RangePolicy<SweepSpace>(0, region.size()),

@@ -6,6 +6,7 @@
 
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"
+#include "framework/run/phases.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/sweep.hpp"
 
@@ -82,6 +83,8 @@ class DeepStepper {
   const HaloPlan<D>& plan() const { return plan_; }
   const Index<D>& tile() const { return reducer_.tile(); }
 
+  void time_phases(PhaseClock* clock) { phases_ = clock; }
+
   /// The field before the last step; its ghosts are of no use.
   const ArrayRef<T, D>& previous() const { return next_.ref(); }
 
@@ -91,11 +94,11 @@ class DeepStepper {
   /// The field with everything in place that the next step reads: ghosts and cells outside the grid. Collective.
   const ArrayRef<T, D>& ready() {
     if (steps_left_ == 0) {
-      Kokkos::Profiling::pushRegion("isohalo::exchange");
+      const PhaseScope scope(phases_, Phase::exchange);
       plan_.exchange(now_.ref());
-      Kokkos::Profiling::popRegion();
       steps_left_ = plan_.depth();
     }
+    const PhaseScope scope(phases_, Phase::boundary);
     fill_outside(now_.ref(), rules_, domain_.global(), levels_[static_cast<std::size_t>(steps_left_)].bounds,
                  layers_low_, layers_high_);
     return now_.ref();
@@ -137,9 +140,11 @@ class DeepStepper {
     --steps_left_;
     const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
     double sum = 0;
+    const PhaseScope scope(phases_, Phase::sweep);
     if (change) {
       sweep_with_change(reducer_, scratch_, now_.ref(), next_.ref(), kernel_);
       sweep(level.shell, now_.ref(), next_.ref(), kernel_);
+      const PhaseScope reduction(phases_, Phase::reduction);
       sum = reducer_.combine();
     } else {
       sweep(level.all, now_.ref(), next_.ref(), kernel_);
@@ -158,6 +163,7 @@ class DeepStepper {
   std::vector<Level> levels_;
   std::vector<double> scratch_;
   int steps_left_ = 0;
+  PhaseClock* phases_ = nullptr;
 };
 
 }  // namespace isohalo

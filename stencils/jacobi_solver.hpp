@@ -30,6 +30,10 @@ class JacobiSolver : public Solver<D> {
   }
   void fields_changed() override { stepper_.invalidate_ghosts(); }
   Index<D> tile() const override { return stepper_.tile(); }
+  void time_phases(PhaseClock* clock) override {
+    system_.time_phases(clock);
+    stepper_.time_phases(clock);
+  }
 
   double advance(std::int64_t steps, bool change) override {
     if (!system_.singular()) return stepper_.advance(steps, change);

@@ -72,10 +72,17 @@ class PoissonSystem {
     reference_ = zero_residual();
   }
 
+  void time_phases(PhaseClock* clock) { phases_ = clock; }
+  PhaseClock* phases() const { return phases_; }
+
   /// The sum of value(x) over all cells, row(i, n) -> value as in TreeReducer::run_band. Collective. Fences.
   template <class RowValues>
   double sum(const char* label, const RowValues& row) {
-    form_tile_values(label, sum_, scratch_, row);
+    {
+      const PhaseScope scope(phases_, Phase::sweep);
+      form_tile_values(label, sum_, scratch_, row);
+    }
+    const PhaseScope scope(phases_, Phase::reduction);
     return sum_.combine();
   }
   double mean(const ArrayRef<T, D>& u) {
@@ -140,6 +147,7 @@ class PoissonSystem {
   CellSum<D> sum_;
   std::vector<double> scratch_;
   double reference_ = 0;
+  PhaseClock* phases_ = nullptr;
 };
 
 }  // namespace isohalo

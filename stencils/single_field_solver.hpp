@@ -20,6 +20,7 @@ class SingleFieldSolver : public Solver<D> {
   void fields_changed() override { stepper_.invalidate_ghosts(); }
   double advance(std::int64_t steps, bool change) override { return stepper_.advance(steps, change); }
   Index<D> tile() const override { return stepper_.tile(); }
+  void time_phases(PhaseClock* clock) override { stepper_.time_phases(clock); }
 
  private:
   DeepStepper<T, D, Row> stepper_;

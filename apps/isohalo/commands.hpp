@@ -38,6 +38,16 @@ struct BenchFileOptions {
   std::string directory = "/tmp";  ///< where a directory for the files is made
 };
 ExitCode bench_compare_command(MPI_Comm comm, const BenchFileOptions& options);
+ExitCode bench_checkpoint_command(MPI_Comm comm, const BenchFileOptions& options);
+
+struct ProveRequest {
+  std::string deck;
+  std::vector<std::string> overrides;
+  std::vector<int> ranks{1, 2, 3, 6};
+  std::string mpiexec = ISOHALO_MPIEXEC;
+  std::string directory;  ///< empty: one that is removed
+};
+ExitCode prove_command(MPI_Comm comm, const ProveRequest& request);
 
 ExitCode bench_wait_command(MPI_Comm comm, bool json);
 

@@ -23,6 +23,7 @@ class CommandLine {
     app_.set_version_flag("--version", std::string("isohalo ") + isohalo::kVersion);
     add_run();
     add_compare();
+    add_prove();
     auto* info = app_.add_subcommand("info", "Describe a checkpoint");
     info->add_option("FILE", file_a_, "checkpoint")->required();
     info->add_flag("--numpy", numpy_, "print the lines of Python that load the fields into NumPy arrays");
@@ -65,6 +66,7 @@ class CommandLine {
     auto* plan =
         run->add_flag("--plan", request_.plan, "print process grid, messages, memory and file sizes and stop");
     run->add_option("-n", request_.plan_ranks, "ranks of --plan")->check(CLI::Range(1, 1 << 24))->needs(plan);
+    request_.watch_signals = true;
     run->callback([this, deck] {
       if (!help_input_ && deck->count() == 0) throw CLI::RequiredError("DECK");
       action_ = [this] {
@@ -72,6 +74,21 @@ class CommandLine {
                            : isohalo::run_command(MPI_COMM_WORLD, request_);
       };
     });
+  }
+
+  void add_prove() {
+    auto* prove = app_.add_subcommand(
+        "prove",
+        "Run a deck on several numbers of ranks and compare what they leave: exit code 0 same, 1 different");
+    prove->add_option("DECK", prove_.deck, "input file")->required();
+    prove->add_option("OVERRIDES", prove_.overrides, "key.path=value, replacing keys of the input");
+    prove->add_option("--ranks", prove_.ranks, "numbers of ranks, such as 1,2,3,6")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(CLI::Range(1, 1 << 20));
+    prove->add_option("--mpiexec", prove_.mpiexec, "the launcher");
+    prove->add_option("--directory", prove_.directory, "keep the runs' files there (default: none are kept)");
+    prove->callback([this] { action_ = [this] { return isohalo::prove_command(MPI_COMM_WORLD, prove_); }; });
   }
 
   void add_compare() {
@@ -114,12 +131,17 @@ class CommandLine {
     add_file_options(compare);
     compare->callback(
         [this] { action_ = [this] { return isohalo::bench_compare_command(MPI_COMM_WORLD, files_); }; });
+    auto* checkpoint = bench->add_subcommand("checkpoint", "Checkpoints against MPI_File_write_all and read_all");
+    add_file_options(checkpoint);
+    checkpoint->callback(
+        [this] { action_ = [this] { return isohalo::bench_checkpoint_command(MPI_COMM_WORLD, files_); }; });
     sweep->callback([this] { action_ = [this] { return isohalo::bench_sweep_command(MPI_COMM_WORLD, sweep_); }; });
   }
 
   CLI::App app_{"Stencil simulations whose bits do not depend on the number of cores", "isohalo"};
   isohalo::RunRequest request_;
   isohalo::CompareRequest compare_;
+  isohalo::ProveRequest prove_;
   isohalo::BenchSweepOptions sweep_;
   isohalo::BenchFileOptions files_;
   std::string file_a_;

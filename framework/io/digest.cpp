@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "datatypes/error.hpp"
 
@@ -49,24 +50,60 @@ struct Partial {
   }
 };
 
-/// Extremes of the finite and infinite values of a row: found by plain comparisons, sorted out by key only for
-/// zeros.
+/// Adds a row of adjacent values: one pass of integer operations, which vectorises. Numbers are ordered by keys of
+/// their own width; those of NaNs stay out.
+template <class T>
+void adjacent_statistics(const T* v, std::int64_t n, std::uint64_t first_index, Partial& p) {
+  using Key = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+  constexpr Key most = std::numeric_limits<Key>::max(), fewest = std::numeric_limits<Key>::min();
+  const auto infinity = static_cast<Key>(bits_of(std::numeric_limits<T>::infinity()));
+  std::uint64_t digest = 0;
+  std::int64_t nans = 0;
+  Key least = most, greatest = fewest, odd = 0;
+  for (std::int64_t x = 0; x < n; ++x) {
+    const auto bits = bits_of(v[x]);
+    digest += mix64(bits + (first_index + static_cast<std::uint64_t>(x) + 1) * kGolden);
+    const Key word = std::bit_cast<Key>(v[x]), magnitude = word & most;
+    const Key key = word ^ (word < 0 ? most : Key{0});
+    const bool nan = magnitude > infinity;
+    nans += nan;
+    odd |= magnitude >= infinity;
+    least = std::min(least, nan ? most : key);
+    greatest = std::max(greatest, nan ? fewest : key);
+  }
+  p.digest += digest;
+  p.nans += nans;
+  if (odd)
+    for (std::int64_t x = 0; x < n; ++x)
+      if (!std::isfinite(v[x])) {
+        p.odd = std::min(p.odd, static_cast<std::int64_t>(first_index) + x);
+        break;
+      }
+  if (nans == n) return;
+  const auto number = [&](Key key) {
+    return static_cast<double>(std::bit_cast<T>(static_cast<Key>(key ^ (key < 0 ? most : Key{0}))));
+  };
+  p.least = std::min(p.least, order_key(number(least)));
+  p.greatest = std::max(p.greatest, order_key(number(greatest)));
+}
+
+/// Adds a row of values `stride` apart.
 template <class T>
 void row_statistics(const T* v, std::int64_t n, std::int64_t stride, std::uint64_t first_index, Partial& p) {
-  std::uint64_t digest = 0;
-  for (std::int64_t x = 0; x < n; ++x)
-    digest += mix64(bits_of(v[x * stride]) + (first_index + static_cast<std::uint64_t>(x) + 1) * kGolden);
-  p.digest += digest;
+  if constexpr (std::is_floating_point_v<T>)
+    if (stride == 1) return adjacent_statistics(v, n, first_index, p);
   for (std::int64_t x = 0; x < n; ++x) {
-    const double d = static_cast<double>(v[x * stride]);
-    if (!std::isfinite(d)) p.odd = std::min(p.odd, static_cast<std::int64_t>(first_index) + x);
+    const T value = v[x * stride];
+    const std::uint64_t index = first_index + static_cast<std::uint64_t>(x);
+    p.digest += mix64(bits_of(value) + (index + 1) * kGolden);
+    const double d = static_cast<double>(value);
+    if (!std::isfinite(d)) p.odd = std::min(p.odd, static_cast<std::int64_t>(index));
     if (d != d) {
       ++p.nans;
       continue;
     }
-    const std::int64_t key = order_key(d);
-    p.least = std::min(p.least, key);
-    p.greatest = std::max(p.greatest, key);
+    p.least = std::min(p.least, order_key(d));
+    p.greatest = std::max(p.greatest, order_key(d));
   }
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 /// Digests: a commutative 64-bit sum over cells, the same for any decomposition (model.md, "Digest").
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/io/field_handle.hpp"
@@ -18,6 +20,14 @@ inline std::uint64_t mix64(std::uint64_t z) {
 }
 
 inline constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;
+
+/// What a cell adds to its field's digest; `l` is its row-major linear index.
+template <class T>
+std::uint64_t cell_digest(T value, std::uint64_t l) {
+  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
+                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint8_t>>;
+  return mix64(std::bit_cast<Bits>(value) + (l + 1) * kGolden);
+}
 
 /// What a pass over a field finds. min and max order -0 below +0 and leave NaN out; without any number they are the
 /// quiet NaN 0x7ff8000000000000.

@@ -17,9 +17,10 @@ struct RunRequest {
   std::string restart;                 ///< empty, "auto" or a file
   bool overwrite = false;
   bool validate_only = false;
-  bool plan = false;   ///< print what a run would look like and stop
-  int plan_ranks = 0;  ///< on so many ranks; 0: on those that are there
-  bool quiet = false;  ///< nothing on standard output
+  bool plan = false;           ///< print what a run would look like and stop
+  int plan_ranks = 0;          ///< on so many ranks; 0: on those that are there
+  bool quiet = false;          ///< nothing on standard output
+  bool watch_signals = false;  ///< answer SIGTERM, SIGINT and SIGUSR1 with a checkpoint
   std::vector<std::string> command_line;
 };
 
@@ -29,6 +30,7 @@ struct RunResult {
   double change_sum = 0, residual = 0;
   std::int64_t residual_step = 0;
   std::vector<std::pair<std::string, std::string>> digests;  ///< field, 16 hex digits
+  int stop_signal = 0;                                       ///< that ended the run early, 0 if none
   double rate = 0;                                           ///< million cell updates per second
 };
 

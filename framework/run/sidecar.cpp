@@ -33,6 +33,8 @@ std::string sidecar_json(const SidecarFacts& facts) {
   j["cuts"] = facts.cuts;
   j["halo_depth"] = facts.halo_depth;
   j["wall_s"] = facts.wall_s;
+  for (const auto& t : facts.phases)
+    j["phases"][t.name] = {{"min_s", t.min_s}, {"avg_s", t.avg_s}, {"max_s", t.max_s}, {"slowest_rank", t.slowest}};
   j["command_line"] = facts.command_line;
   j["config"] = facts.config;
   // Host names and arguments may hold any bytes.

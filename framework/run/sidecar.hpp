@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "framework/run/phases.hpp"
+
 namespace isohalo {
 
 struct SidecarFacts {
@@ -15,6 +17,7 @@ struct SidecarFacts {
   std::vector<std::vector<std::int64_t>> cuts;  ///< per dimension, from 0 to the extent
   int halo_depth = 1;
   double wall_s = 0;
+  std::vector<PhaseTime> phases;  ///< up to this checkpoint
   std::vector<std::string> command_line;
 };
 

@@ -101,10 +101,15 @@ std::string Simulation<D>::plan() const {
 
 template <int D>
 RunResult Simulation<D>::run() {
+  if (request_.watch_signals) signals_.emplace();
   prepare_directory();
-  agreed(comm_, [&] { solver_ = model_->create(*domain_, depth_); });
-  fill_initial();
-  if (!request_.restart.empty()) restart();
+  {
+    const PhaseScope scope(&phases_, Phase::start);
+    agreed(comm_, [&] { solver_ = model_->create(*domain_, depth_); });
+    solver_->time_phases(&phases_);
+    fill_initial();
+    if (!request_.restart.empty()) restart();
+  }
   if (request_.overwrite && request_.restart.empty())
     agreed(comm_, [&] {
       if (comm_.rank() == 0) directory_->remove_all_checkpoints();
@@ -214,7 +219,7 @@ void Simulation<D>::restore(const fs::path& file) {
     throw UsageError(file.string() + ": its residuals were summed over another reduction tree");
   read_checkpoint_fields(file, stored, *domain_, fields);
   solver_->fields_changed();
-  step_ = first_step_ = stored.meta.step;
+  step_ = first_step_ = next_poll_ = stored.meta.step;
   change_sum_ = stored.meta.change_sum;
   residual_ = stored.meta.residual;
   residual_step_ = stored.meta.residual_step;
@@ -242,33 +247,48 @@ void Simulation<D>::step_loop() {
     const double sum = advance_to(next);
     evaluate(step_, sum);
     progress_->show(step_, static_cast<double>(step_) * model_->dt(), model_->dt(), residual_);
-    const bool limit = over_time_ || wants_to_stop();
+    const bool limit = over_time_ || stop_signal_ != 0;
     stop = converged() || limit;
-    outputs(stop || step_ == run_.steps, limit);
+    outputs(stop || step_ == run_.steps, limit || checkpoint_wanted_);
+    checkpoint_wanted_ = false;
   }
   progress_->close();
   if (step_ == first_step_ && step_ > 0 && output_.final_checkpoint) checkpoint();  // so that the directory has it
 }
 
-/// Steps on to `next`, in portions when there is a time limit to watch; ends earlier, after a step with a residual,
-/// when the limit has passed. Returns the change sum of the last step.
+/// Steps on to `next`, in portions between which signals and the time limit are looked for; ends earlier, after a
+/// step with a residual, when there is a reason. Returns the change sum of the last step.
 template <int D>
 double Simulation<D>::advance_to(std::int64_t next) {
-  double sum = 0;
-  std::int64_t portion = run_.time_limit_s > 0 ? 1 : next - step_;
-  while (step_ < next) {
+  for (;;) {
+    const bool early = over_time_ || stop_signal_ != 0 || checkpoint_wanted_;
+    const std::int64_t to = early ? step_ + 1 : std::min(next, std::max(next_poll_, step_ + 1));
+    const bool last = early || to == next;
     const auto start = Clock::now();
-    const std::int64_t n = over_time_ ? 1 : std::min(portion, next - step_);
-    const bool last = over_time_ || step_ + n == next;
-    sum = solver_->advance(n, last);
-    step_ += n;
-    const double spent = std::chrono::duration<double>(Clock::now() - start).count();
-    stepping_s_ += spent;
-    if (last) break;
-    over_time_ = wants_to_stop();
-    if (portion < 64) portion *= 2;  // the same on all ranks, so not by the time that a step takes
+    const double sum = solver_->advance(to - step_, last);
+    step_ = to;
+    stepping_s_ += std::chrono::duration<double>(Clock::now() - start).count();
+    if (step_ >= next_poll_) poll();
+    if (last) return sum;
   }
-  return sum;
+}
+
+/// All ranks agree on what any of them was asked for, and on the step after which they look again, about a
+/// twentieth of a second away.
+template <int D>
+void Simulation<D>::poll() {
+  const double each = stepping_s_ / static_cast<double>(std::max<std::int64_t>(1, step_ - first_step_));
+  const double affordable = std::min(0.05 / std::max(each, 1e-9), 1e9);
+  const bool over =
+      run_.time_limit_s > 0 && std::chrono::duration<double>(Clock::now() - began_).count() >= run_.time_limit_s;
+  std::int64_t most[4] = {over, signals_ ? signals_->stop_signal() : 0,
+                          signals_ && signals_->take_checkpoint_request(), -static_cast<std::int64_t>(affordable)};
+  comm_.allreduce(most, 4, MPI_INT64_T, MPI_MAX);
+  over_time_ = over_time_ || most[0] != 0;
+  stop_signal_ = static_cast<int>(most[1]);
+  checkpoint_wanted_ = checkpoint_wanted_ || most[2] != 0;
+  poll_steps_ = std::clamp<std::int64_t>(-most[3], 1, 2 * poll_steps_);
+  next_poll_ = step_ + poll_steps_;
 }
 
 template <int D>
@@ -301,14 +321,6 @@ void Simulation<D>::check_finite(std::int64_t step) {
 }
 
 template <int D>
-bool Simulation<D>::wants_to_stop() const {
-  if (run_.time_limit_s <= 0) return false;
-  std::int64_t over = std::chrono::duration<double>(Clock::now() - began_).count() >= run_.time_limit_s;
-  comm_.broadcast(&over, sizeof over, 0);
-  return over != 0;
-}
-
-template <int D>
 RunResult Simulation<D>::finish() {
   RunResult r;
   r.step = step_;
@@ -319,9 +331,17 @@ RunResult Simulation<D>::finish() {
   r.rate = stepping_s_ > 0 ? updates / stepping_s_ / 1e6 : 0;
   for (const auto& f : solver_->fields())
     r.digests.emplace_back(f.name, hex_digest(field_statistics(*domain_, f.array).digest));
+  r.stop_signal = stop_signal_;
+  const auto table = phases_.table(comm_);
   if (request_.quiet || comm_.rank() != 0) return r;
   if (step_ == first_step_) fmt::print("nothing to do: step {} of {} is reached\n", step_, run_.steps);
-  if (step_ < run_.steps) fmt::print("stopped at step {} of {}\n", step_, run_.steps);
+  if (step_ < run_.steps)
+    fmt::print("stopped{} at step {} of {}\n",
+               stop_signal_ ? fmt::format(" by {}", signal_name(stop_signal_))
+               : over_time_ ? " by the time limit"
+                            : "",
+               step_, run_.steps);
+  fmt::print("{}", phase_table_text(table));
   if (written_step_ == step_) fmt::print("checkpoint = {}\n", directory_->checkpoint(step_).string());
   if (output_.picture_every > 0 && step_ % output_.picture_every == 0 && step_ > first_step_)
     fmt::print("picture = {}\n", directory_->picture(output_.picture_field, step_).string());

@@ -12,6 +12,7 @@
 #include "framework/run/progress_display.hpp"
 #include "framework/run/run.hpp"
 #include "framework/run/settings.hpp"
+#include "framework/run/signals.hpp"
 
 namespace isohalo {
 
@@ -46,14 +47,14 @@ class Simulation {
   std::int64_t next_event(std::int64_t last) const;
   void evaluate(std::int64_t step, double sum);
   void check_finite(std::int64_t step);
-  bool wants_to_stop() const;
-  void outputs(bool last, bool limit);
+  void poll();
+  void outputs(bool last, bool wanted);
   void checkpoint();
   void picture();
   void append_trail(const std::vector<FieldStatistics>& statistics);
   void cut_trail() const;
   CheckpointMeta meta() const;
-  std::string sidecar_text() const;
+  std::string sidecar_text(const std::vector<PhaseTime>& phases) const;
   RunResult finish();
 
   Communicator comm_;
@@ -78,7 +79,11 @@ class Simulation {
   std::int64_t written_step_ = -1;
   Clock::time_point began_ = Clock::now();
   double stepping_s_ = 0;
-  bool over_time_ = false;
+  bool over_time_ = false, checkpoint_wanted_ = false;  // agreed by all ranks, as what follows
+  int stop_signal_ = 0;
+  std::int64_t next_poll_ = 0, poll_steps_ = 1;
+  std::optional<SignalWatch> signals_;
+  PhaseClock phases_;
   std::optional<ProgressDisplay> progress_;
 };
 

@@ -18,14 +18,15 @@ namespace isohalo {
 namespace fs = std::filesystem;
 
 template <int D>
-void Simulation<D>::outputs(bool last, bool limit) {
+void Simulation<D>::outputs(bool last, bool wanted) {
   const auto due = [&](std::int64_t every) { return every > 0 && step_ % every == 0; };
   if (due(output_.digest_every)) {
+    const PhaseScope scope(&phases_, Phase::digest);
     std::vector<FieldStatistics> statistics;
     for (const auto& f : solver_->fields()) statistics.push_back(field_statistics(*domain_, f.array));
     append_trail(statistics);
   }
-  if (due(output_.checkpoint_every) || (last && output_.final_checkpoint) || limit) checkpoint();
+  if (due(output_.checkpoint_every) || (last && output_.final_checkpoint) || wanted) checkpoint();
   if (due(output_.picture_every)) picture();
 }
 
@@ -62,12 +63,14 @@ CheckpointMeta Simulation<D>::meta() const {
 template <int D>
 void Simulation<D>::checkpoint() {
   if (written_step_ == step_) return;
+  const PhaseScope scope(&phases_, Phase::checkpoint);
   const fs::path file = directory_->checkpoint(step_);
   const CheckpointMeta m = meta();
   const auto fields = solver_->fields();
   const auto statistics = write_checkpoint(file, *domain_, m, fields);
   written_step_ = step_;
-  const std::string sidecar = comm_.rank() == 0 ? sidecar_text() : "";
+  const auto phases = phases_.table(comm_);
+  const std::string sidecar = comm_.rank() == 0 ? sidecar_text(phases) : "";
   agreed(comm_, [&] {
     if (comm_.rank() != 0) return;
     const auto put = [&](const char* suffix, const std::string& text) {
@@ -92,7 +95,7 @@ void Simulation<D>::checkpoint() {
 }
 
 template <int D>
-std::string Simulation<D>::sidecar_text() const {
+std::string Simulation<D>::sidecar_text(const std::vector<PhaseTime>& phases) const {
   SidecarFacts facts;
   facts.config = config_.effective();
   facts.ranks = comm_.size();
@@ -105,12 +108,14 @@ std::string Simulation<D>::sidecar_text() const {
   }
   facts.halo_depth = depth_;
   facts.wall_s = std::chrono::duration<double>(Clock::now() - began_).count();
+  facts.phases = phases;
   facts.command_line = request_.command_line;
   return sidecar_json(facts);
 }
 
 template <int D>
 void Simulation<D>::picture() {
+  const PhaseScope scope(&phases_, Phase::picture);
   for (const auto& f : solver_->fields()) {
     if (f.name != output_.picture_field) continue;
     const fs::path file = directory_->picture(f.name, step_);
@@ -158,13 +163,13 @@ void Simulation<D>::cut_trail() const {
   fs::rename(fresh, directory_->trail());
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                    \
-  template void Simulation<D>::outputs(bool, bool);                               \
-  template CheckpointMeta Simulation<D>::meta() const;                            \
-  template void Simulation<D>::checkpoint();                                      \
-  template std::string Simulation<D>::sidecar_text() const;                       \
-  template void Simulation<D>::picture();                                         \
-  template void Simulation<D>::append_trail(const std::vector<FieldStatistics>&); \
+#define ISOHALO_INSTANTIATE(D)                                                           \
+  template void Simulation<D>::outputs(bool, bool);                                      \
+  template CheckpointMeta Simulation<D>::meta() const;                                   \
+  template void Simulation<D>::checkpoint();                                             \
+  template std::string Simulation<D>::sidecar_text(const std::vector<PhaseTime>&) const; \
+  template void Simulation<D>::picture();                                                \
+  template void Simulation<D>::append_trail(const std::vector<FieldStatistics>&);        \
   template void Simulation<D>::cut_trail() const;
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)

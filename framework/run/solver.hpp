@@ -17,6 +17,7 @@
 #include "framework/halo/stencil_shape.hpp"
 #include "framework/io/field_handle.hpp"
 #include "framework/run/config.hpp"
+#include "framework/run/phases.hpp"
 
 namespace isohalo {
 
@@ -57,6 +58,8 @@ class Solver {
   virtual double advance(std::int64_t steps, bool change) = 0;
   /// Has the state reached `limit` (run.stop_residual)? `residual` is that of its step. Collective.
   virtual bool converged(double limit, double residual) { return residual <= limit; }
+  /// The clock that the solver's phases are to be charged to; it must live as long.
+  virtual void time_phases(PhaseClock*) {}
   /// The tile of the reductions behind `advance`.
   virtual Index<D> tile() const = 0;
 };

@@ -1,0 +1,157 @@
+/// `isohalo prove DECK --ranks 1,2,3,6`: runs the deck on each number of ranks and compares all that they leave.
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "apps/isohalo/commands.hpp"
+#include "apps/isohalo/compare_report.hpp"
+#include "framework/mpi/communicator.hpp"
+
+namespace isohalo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One word of a POSIX shell command.
+std::string shell_word(const std::string& text) {
+  std::string s = "'";
+  for (char c : text) s += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return s + "'";
+}
+
+struct Outcome {
+  int ranks = 1;
+  fs::path directory, log;
+  double seconds = 0;
+  std::string process_grid, verdict;
+  std::string results;                          ///< the lines "residual = ", "digest NAME = "
+  std::map<std::string, fs::path> checkpoints;  ///< by file name
+};
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream all;
+  all << in.rdbuf();
+  return all.str();
+}
+
+bool same_bytes(const fs::path& a, const fs::path& b) {
+  std::ifstream x(a, std::ios::binary), y(b, std::ios::binary);
+  std::vector<char> p(1 << 20), q(1 << 20);
+  while (x && y) {
+    x.read(p.data(), static_cast<std::streamsize>(p.size()));
+    y.read(q.data(), static_cast<std::streamsize>(q.size()));
+    if (x.gcount() != y.gcount() || !std::equal(p.begin(), p.begin() + x.gcount(), q.begin())) return false;
+  }
+  return x.eof() && y.eof();
+}
+
+/// Runs the deck; throws RunError with the end of its output when it fails.
+Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below) {
+  Outcome o;
+  o.ranks = ranks;
+  o.directory = below / fmt::format("ranks_{}", ranks);
+  o.log = below / fmt::format("ranks_{}.log", ranks);
+  std::string command =
+      fmt::format("{} -n {} {} run {}", shell_word(request.mpiexec), ranks,
+                  shell_word(fs::read_symlink("/proc/self/exe").string()), shell_word(request.deck));
+  for (const auto& word : request.overrides) command += " " + shell_word(word);
+  command += " " + shell_word("output.directory=" + o.directory.string()) + " --overwrite > " +
+             shell_word(o.log.string()) + " 2>&1 < /dev/null";
+  const auto start = std::chrono::steady_clock::now();
+  const int status = std::system(command.c_str());
+  o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::string log = text_of(o.log);
+  if (status != 0) {
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 3;
+    throw Error(code == 2 ? ExitCode::usage : ExitCode::failure,
+                fmt::format("the run on {} ranks ended with exit code {}: {}", ranks, code,
+                            log.substr(log.size() > 1000 ? log.size() - 1000 : 0)));
+  }
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("residual = ", 0) == 0 || line.rfind("digest ", 0) == 0) o.results += line + "\n";
+    const auto at = line.find("process grid ");
+    if (at != std::string::npos && o.process_grid.empty())
+      o.process_grid = line.substr(at + 13, line.find(',', at) - at - 13);
+  }
+  if (o.results.empty()) throw RunError(fmt::format("the run on {} ranks printed no results", ranks));
+  for (const auto& entry : fs::directory_iterator(o.directory))
+    if (entry.path().extension() == ".h5" && !entry.is_symlink())
+      o.checkpoints[entry.path().filename().string()] = entry.path();
+  return o;
+}
+
+/// What of `b` differs from `a`; "same" if nothing does. `details` gets the comparison of the first file that
+/// differs.
+std::string difference(const Outcome& a, const Outcome& b, const Communicator& comm, std::string& details) {
+  if (a.results != b.results)
+    details += fmt::format("on {} ranks:\n{}on {} ranks:\n{}", a.ranks, a.results, b.ranks, b.results);
+  std::string verdict = a.results == b.results ? "" : "other residual or digest";
+  for (const auto& [name, file] : a.checkpoints) {
+    const auto other = b.checkpoints.find(name);
+    if (other != b.checkpoints.end() && same_bytes(file, other->second)) continue;
+    if (verdict.empty()) verdict = name + (other == b.checkpoints.end() ? " is missing" : " differs");
+    if (other == b.checkpoints.end()) break;
+    details += name + ":\n" + comparison_text(compare_checkpoints(file, other->second, comm));
+    break;
+  }
+  if (verdict.empty() && a.checkpoints.size() != b.checkpoints.size()) verdict = "more files";
+  return verdict.empty() ? "same" : verdict;
+}
+
+ExitCode report(std::vector<Outcome>& runs, const Communicator& comm) {
+  std::string details;
+  bool all = true;
+  runs.front().verdict = "reference";
+  for (std::size_t k = 1; k < runs.size(); ++k) {
+    runs[k].verdict = difference(runs.front(), runs[k], comm, details);
+    all = all && runs[k].verdict == "same";
+  }
+  fmt::print("{:>6}  {:16} {:>9}  {:>6}  {}\n", "ranks", "process grid", "seconds", "files", "against the first");
+  for (const auto& o : runs)
+    fmt::print("{:>6}  {:16} {:>9.2f}  {:>6}  {}\n", o.ranks, o.process_grid, o.seconds, o.checkpoints.size(),
+               o.verdict);
+  std::string ranks;
+  for (const auto& o : runs) ranks += (ranks.empty() ? "" : ", ") + std::to_string(o.ranks);
+  fmt::print("{}", all ? runs.front().results : details);
+  if (all)
+    fmt::print("proved: the same bits on {} ranks (residual, digests and {} checkpoint files, byte by byte)\n",
+               ranks, runs.front().checkpoints.size());
+  else
+    fmt::print("not proved: the runs on {} ranks differ\n", ranks);
+  return all ? ExitCode::fine : ExitCode::different;
+}
+
+}  // namespace
+
+ExitCode prove_command(MPI_Comm user, const ProveRequest& request) {
+  const Communicator comm = Communicator::of(user);
+  if (comm.size() != 1) throw UsageError("isohalo prove starts the ranks itself: run it without mpiexec");
+  if (request.ranks.size() < 2) throw UsageError("--ranks: give at least two numbers of ranks to compare");
+  const bool keep = !request.directory.empty();
+  const fs::path below = fs::absolute(keep ? fs::path(request.directory)
+                                           : fs::temp_directory_path() / fmt::format("isohalo_prove_{}", getpid()));
+  fs::create_directories(below);
+  struct Remover {
+    fs::path path;
+    ~Remover() {
+      std::error_code ignored;
+      if (!path.empty()) fs::remove_all(path, ignored);
+    }
+  } const remover{keep ? fs::path() : below};
+  std::vector<Outcome> runs;
+  for (int n : request.ranks) runs.push_back(run_on(n, request, below));
+  return report(runs, comm);
+}
+
+}  // namespace isohalo

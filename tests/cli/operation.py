@@ -1,0 +1,313 @@
+#!/usr/bin/python3
+"""What helps to run it: verify, info --numpy, --help-input, --plan, the effective configuration, signals, phases, prove.
+
+usage: operation.py ISOHALO MPIEXEC WORK_DIRECTORY INPUTS_DIRECTORY
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+import tomllib
+
+import h5py
+import numpy as np
+
+ISOHALO, MPIEXEC, WORK, INPUTS = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]).resolve(), pathlib.Path(sys.argv[4])
+DECK = """
+[domain]
+shape = [31, 29]
+boundary.low = ["neumann", {dirichlet = 1.0}]
+boundary.high = ["neumann", {fixed = 0.0}]
+[solver]
+kind = "heat"
+[initial]
+kind = "random"
+seed = 3
+[run]
+steps = 12
+[output]
+checkpoint_every = 6
+"""
+failures, checks = [], 0
+
+
+def that(ok, what):
+    global checks
+    checks += 1
+    if not ok:
+        failures.append(what)
+
+
+def isohalo(ranks, *arguments, code=0):
+    r = subprocess.run([MPIEXEC, "-n", str(ranks), ISOHALO, *map(str, arguments)], capture_output=True, text=True,
+                       timeout=120, cwd=WORK)
+    that(r.returncode == code, "%s on %d ranks: exit code %d, expected %d: %s%s" % (
+        arguments, ranks, r.returncode, code, r.stdout[-600:], r.stderr[-600:]))
+    return r
+
+
+def copy(name, change):
+    shutil.copy(WORK / "plain/step_00000012.h5", WORK / name)
+    with h5py.File(WORK / name, "r+") as f:
+        change(f)
+    return name
+
+
+def set_cell(index, value):
+    def change(f):
+        f["fields/u"][index] = value
+    return change
+
+
+def test_verify():
+    good = WORK / "plain/step_00000012.h5"
+    outputs = {isohalo(n, "verify", good).stdout for n in (1, 2, 3, 4, 6)}
+    that(len(outputs) == 1 and outputs.pop().endswith("good\n"), "verify depends on the ranks")
+    with h5py.File(good) as f:
+        least, most = f["fields/u"].attrs["min"], f["fields/u"].attrs["max"]
+    attribute = lambda path, name, value: lambda f: f[path].attrs.modify(name, value)
+    for change, text in (
+            (set_cell((30, 28), 0.7), "field u: its digest"), (set_cell((0, 0), np.nan), "NaN count is 0, the data has 1"),
+            (attribute("fields/u", "min", least - 1), "its min is"), (attribute("fields/u", "max", most + 1), "its max is"),
+            (attribute("fields/u", "nan_count", np.int64(3)), "NaN count is 3, the data has 0"),
+            (attribute("time", "time", 9.0), "/time: time is 9"), (attribute("reduction", "residual", 1.0), "/reduction: residual is 1"),
+            (attribute("reduction", "residual_step", np.int64(3)), "residual_step is 3"),
+            (attribute("reduction", "tree_version", np.int64(7)), "tree version 7"),
+            (attribute("grid", "boundary_low", np.bytes_("[]")), "/config: domain.boundary.low is"),
+            (lambda f: f.create_group("more"), 'object "more" is none of the schema'),
+            (attribute("fields/u", "role", np.bytes_("x")), 'role is "x"')):
+        r = isohalo(3, "verify", copy("bad.h5", change), code=1)
+        that(text in r.stdout and r.stdout.endswith("not good\n"), "verify does not say %r: %s" % (text, r.stdout))
+    isohalo(2, "verify", copy("bad.h5", lambda f: f["config"].attrs.modify("digest", np.bytes_("0" * 16))), code=2)
+    (WORK / "short.h5").write_bytes(good.read_bytes()[:-100])
+    isohalo(2, "verify", "short.h5", code=2)
+
+
+def test_numpy():
+    for options in ((), ("domain.type=float32",), ("solver.kind=life", "domain.boundary.low=[\"neumann\",\"periodic\"]",
+                                                   "domain.boundary.high=[\"neumann\",\"periodic\"]")):
+        isohalo(2, "run", "deck.toml", "output.directory=numpy", "--overwrite", *options)
+        lines = isohalo(1, "info", "--numpy", "numpy/latest.h5").stdout
+        names = {}
+        exec(lines, names)
+        with h5py.File(WORK / "numpy/latest.h5") as f:
+            stored = f["fields/u"][...]
+        that(names["u"].dtype == stored.dtype and np.array_equal(names["u"], stored), "the lines load something else: " + lines)
+
+    def chunked(f):
+        data = f["fields/u"][...]
+        attributes = dict(f["fields/u"].attrs)
+        del f["fields/u"]
+        f.create_dataset("fields/u", data=data, chunks=(5, 7))
+        for k, v in attributes.items():
+            f["fields/u"].attrs.create(k, v)
+    name, names = copy("chunked.h5", chunked), {}
+    exec(isohalo(3, "info", "--numpy", name).stdout, names)
+    with h5py.File(WORK / name) as f:
+        that(np.array_equal(names["u"], f["fields/u"][...]), "the lines for chunks")
+    isohalo(1, "verify", name)
+
+
+def keys(table, prefix=""):
+    for k, v in table.items():
+        if isinstance(v, dict) and k not in ("low", "high"):
+            yield from keys(v, prefix + k + ".")
+        else:
+            yield prefix + k
+
+
+def test_help():
+    text = isohalo(2, "run", "--help-input").stdout
+    for deck in sorted(INPUTS.glob("*.toml")):
+        for key in keys(tomllib.loads(deck.read_text())):
+            key = key if key == "source.kind" else key.replace("source.", "initial.")  # the same keys
+            that(re.search(r"^  %s +\S" % re.escape(key), text, re.M), "--help-input lacks %s of %s" % (key, deck.name))
+    for line in ("run.steps                        integer, steps; 0 .. 9007199254740992; required",
+                 "output.xdmf                      boolean; default true",
+                 "initial.seed                     integer; default 0", 'solver.rule                      string; default "B3/S23"'):
+        that("  " + line in text, "--help-input does not have %r" % line)
+    listed = re.findall(r"^  (\S+) +", text, re.M)
+    that(len(set(listed)) > 45, "--help-input lists %d keys" % len(set(listed)))
+    isohalo(1, "run", code=2)
+
+
+def figure(text, pattern):
+    found = re.search(pattern, text)
+    that(found, "the plan has no %r: %s" % (pattern, text))
+    return found.groups() if found else ("0",) * 9
+
+
+def test_plan():
+    first = isohalo(4, "run", "deck.toml", "output.directory=planned", "--overwrite").stdout.splitlines()[0]
+    plan = isohalo(1, "run", "deck.toml", "--plan", "-n", "4").stdout
+    for name in ("process grid", "imbalance"):
+        value = first.split(name + " ")[1].split(",")[0]
+        that("%s %s" % (name, value) in plan, "plan and run disagree: %s: %s" % (first, plan))
+    that(isohalo(4, "run", "deck.toml", "--plan").stdout == plan, "the plan of the ranks that are there")
+    size = (WORK / "planned/step_00000012.h5").stat().st_size / 1024
+    that(abs(float(figure(plan, r"checkpoint +([0-9.]+) KiB")[0]) - size) < 6, "size of a checkpoint: %s, file %g KiB" % (plan, size))
+    # An interior rank of a periodic 3 x 3 grid: cells read by two steps of a 9-point stencil around 10 x 12 cells.
+    moore = ["solver.kind=stencil", "solver.offsets=%r" % [[y, x] for y in (-1, 0, 1) for x in (-1, 0, 1)],
+             "solver.weights=[1,1,1,1,1,1,1,1,1]", "domain.shape=[30,36]", "parallel.process_grid=[3,3]",
+             "parallel.alignment_tolerance=0", "parallel.halo_depth=2"] + ["domain.boundary.%s=[\"periodic\",\"periodic\"]" % s for s in ("low", "high")]
+    plan = isohalo(1, "run", "deck.toml", *moore, "--plan", "-n", "9").stdout
+    that(figure(plan, r"faces +(\d+) regions, (\d+) cells") == ("4", str(2 * 2 * (10 + 12))), "faces: " + plan)
+    that(figure(plan, r"corners +(\d+) regions, (\d+) cells") == ("4", "16"), "corners: " + plan)
+    that(figure(plan, r"receives (\d+) messages, ([0-9.]+) B; per step (\d+) messages, ([0-9.]+) B") == ("8", str(104 * 8), "4", str(104 * 4)), plan)
+    spare = isohalo(1, "run", "deck.toml", "domain.shape=[20]", 'domain.boundary.low=["neumann"]', 'domain.boundary.high=["neumann"]',
+                    "parallel.alignment_tolerance=0", "--plan", "-n", "13").stdout
+    that("10 ranks would be as fast" in spare, "13 ranks of 20 cells: " + spare)
+    isohalo(2, "run", "deck.toml", "--plan", "-n", "100000", code=2)
+    isohalo(1, "run", "deck.toml", "--plan", "parallel.process_grid=[2,2]", "-n", "3", code=2)
+    that(not (WORK / "out").exists(), "a plan leaves files")
+
+
+def test_effective_configuration():
+    """The sidecar's configuration, given as overrides of an empty deck, is the same run."""
+    isohalo(2, "run", "deck.toml", "output.directory=plain", "--overwrite", "parallel.halo_depth=2")
+    config = json.loads((WORK / "plain/step_00000012.json").read_text())["config"]
+    (WORK / "empty.toml").write_text("")
+    config["output.directory"] = '"again"'
+    r = subprocess.run([ISOHALO, "run", "empty.toml", *("%s=%s" % (k, v) for k, v in config.items() if k != "solver.dt")],
+                       capture_output=True, text=True, cwd=WORK, timeout=60)
+    that(r.returncode == 0, "the effective configuration is refused: " + r.stderr)
+    a, b = (WORK / d / "step_00000012.h5" for d in ("plain", "again"))
+    that(r.returncode == 0 and a.read_bytes() == b.read_bytes(), "the effective configuration is another run")
+
+
+def test_phases():
+    out = isohalo(3, "run", "deck.toml", "output.directory=phases", "run.steps=600", "output.checkpoint_every=300").stdout
+    rows = re.findall(r"^(\w+) +([0-9.]+) +([0-9.]+) +([0-9.]+)", out, re.M)
+    names = [r[0] for r in rows]
+    for name in ("start", "exchange", "boundary", "sweep", "reduction", "checkpoint"):
+        that(name in names, "the table lacks %s: %r" % (name, names))
+    that(all(float(a) <= float(b) + 1e-3 and float(b) <= float(c) + 1e-3 for _, a, b, c in rows), "min, avg, max: %r" % rows)
+    phases = json.loads((WORK / "phases/step_00000600.json").read_text())["phases"]
+    that(set(names) - {"picture", "digest"} <= set(phases) and 0 <= phases["sweep"]["slowest_rank"] < 3 and
+         phases["sweep"]["max_s"] > 0, "the sidecar's phases %r" % phases)
+    that(out.splitlines()[-1].startswith("digest u = ") and out.splitlines()[-3].startswith("rate = "), "the last lines")
+
+
+def ranks_of(launcher):
+    """Process ids of the ranks below an mpiexec, in no order."""
+    parents = {}
+    for p in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (p / "stat").read_text().rsplit(")", 1)[1].split()
+            parents[int(p.name)] = (int(fields[1]), os.readlink(p / "exe"))
+        except OSError:
+            pass
+    below, found = {launcher}, []
+    for _ in range(5):
+        below |= {p for p, (parent, _) in parents.items() if parent in below}
+    return [p for p in below if p in parents and parents[p][1] == os.path.realpath(ISOHALO)]
+
+
+def signalled(directory, ranks, act):
+    """Starts an endless run, acts on it once it steps, returns its output."""
+    command = [MPIEXEC, "-n", str(ranks), ISOHALO, "run", "deck.toml", "output.directory=" + directory, "run.steps=1000000000",
+               "run.residual_every=50", "output.checkpoint_every=0", "output.final_checkpoint=false"]
+    with subprocess.Popen(command, cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        try:
+            run.stdout.readline()
+            time.sleep(0.7)
+            act(run)
+            out, err = run.communicate(timeout=60)
+        except BaseException:
+            run.kill()
+            raise
+    that(run.returncode == 0, "%s on %d ranks: exit code %d: %s%s" % (directory, ranks, run.returncode, out[-400:], err[-400:]))
+    return out
+
+
+def files(directory):
+    return sorted((WORK / directory).glob("step_*.h5"))
+
+
+def test_signals():
+    for number, ranks in ((signal.SIGTERM, 1), (signal.SIGINT, 2), (signal.SIGTERM, 3)):
+        for to_all in (True, False):
+            directory = "signal_%d_%d_%d" % (number, ranks, to_all)
+
+            def act(run):
+                if to_all:
+                    run.send_signal(number)
+                else:
+                    os.kill(max(ranks_of(run.pid)), number)  # one rank only
+            out = signalled(directory, ranks, act)
+            that("stopped by %s at step" % number.name in out, "%s: %s" % (directory, out[-300:]))
+            that(len(files(directory)) == 1, "%s left %r" % (directory, files(directory)))
+    # The file is that of a run which stops there by itself.
+    step = int(files(directory)[0].name[5:13])
+    isohalo(2, "run", "deck.toml", "output.directory=straight", "run.steps=%d" % step, "output.checkpoint_every=0")
+    that(files("straight")[0].read_bytes() == files(directory)[0].read_bytes(), "the checkpoint of a signal has other bits")
+
+    def ask_then_stop(run):
+        for k in (1, 2):
+            os.kill(min(ranks_of(run.pid)), signal.SIGUSR1)
+            for _ in range(200):
+                if len(files("usr1")) >= k:
+                    break
+                time.sleep(0.05)
+            that(len(files("usr1")) == k and run.poll() is None, "SIGUSR1 left %r" % files("usr1"))
+        run.send_signal(signal.SIGTERM)
+    signalled("usr1", 3, ask_then_stop)
+    that(len(files("usr1")) == 3, "SIGUSR1 and SIGTERM left %r" % files("usr1"))
+    for f in files("usr1"):
+        isohalo(1, "verify", f)
+
+
+def test_prove():
+    r = isohalo_alone("prove", "deck.toml", "--ranks", "1,2,3", "parallel.halo_depth=2")
+    that(r.returncode == 0 and "proved: the same bits on 1, 2, 3 ranks" in r.stdout and r.stdout.count(" same\n") == 2, r.stdout + r.stderr)
+    # A launcher whose run on 3 ranks changes one bit.
+    liar = WORK / "liar.py"
+    liar.write_text("""#!%s
+import subprocess, sys
+code = subprocess.call([%r, *sys.argv[1:]])
+if sys.argv[2] == "3":
+    directory = [a for a in sys.argv if a.startswith("output.directory=")][0].split("=")[1]
+    import h5py
+    with h5py.File(directory + "/step_00000006.h5", "r+") as f:
+        f["fields/u"][3, 4] += 1e-13
+sys.exit(code)
+""" % (sys.executable, MPIEXEC))
+    liar.chmod(liar.stat().st_mode | stat.S_IXUSR)
+    r = isohalo_alone("prove", "deck.toml", "--ranks", "2,3", "--mpiexec", liar, "--directory", WORK / "kept")
+    that(r.returncode == 1 and "step_00000006.h5 differs" in r.stdout and "first at (3, 4)" in r.stdout and
+         r.stdout.endswith("not proved: the runs on 2, 3 ranks differ\n"), "a difference is not found: " + r.stdout)
+    that((WORK / "kept/ranks_2/step_00000006.h5").exists(), "--directory keeps the files")
+    for arguments, code, text in ((("prove", "deck.toml", "--ranks", "1,2", "run.stps=3"), 2, "unknown key run.stps"),
+                                  (("prove", "deck.toml", "--ranks", "2"), 2, "at least two numbers"),
+                                  (("prove", "deck.toml", "--ranks", "1,2", "--mpiexec", "/no/such"), 3, "ended with exit code 127")):
+        r = isohalo_alone(*arguments)
+        that(r.returncode == code and text in r.stderr, "%r: %d %s" % (arguments, r.returncode, r.stderr))
+    isohalo(2, "prove", "deck.toml", code=2)
+
+
+def isohalo_alone(*arguments):
+    return subprocess.run([ISOHALO, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=WORK)
+
+
+def main():
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir(parents=True)
+    (WORK / "deck.toml").write_text(DECK)
+    test_plan()
+    isohalo(2, "run", "deck.toml", "output.directory=plain")
+    for test in (test_verify, test_numpy, test_help, test_effective_configuration, test_phases, test_signals, test_prove):
+        test()
+    for f in failures:
+        print("FAILED:", f, file=sys.stderr)
+    print("%d checks, %d failed" % (checks, len(failures)))
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
