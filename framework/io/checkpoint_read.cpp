@@ -164,12 +164,16 @@ void read_box(const H5Handle& set, const Box<D>& box, hid_t memory_type, T* data
   h5_check(H5Dread(set.get(), memory_type, to.get(), from.get(), H5P_DEFAULT, data), "read of field data");
 }
 
-/// Fills the owned cells from the page cache (or HDF5), row by row, and returns their sum in the digest.
+/// Bytes from which a row is worth a system call of its own, straight into the field; shorter rows are copied from
+/// the page cache.
+constexpr std::int64_t kLongRow = 8192;
+
+/// Fills the owned cells, row by row, and returns their sum in the digest, formed while the row is in the cache.
 template <class T, int D>
 std::uint64_t read_field(const fs::path& file, const std::string& name, const Box<D>& global,
                          const ArrayRef<T, D>& a) {
   FieldReader reader(file, name);
-  const std::int64_t n = a.owned.extent(D - 1);
+  const std::int64_t n = a.owned.extent(D - 1), step = a.stride[D - 1];
   std::uint64_t digest = 0;
   Piece row;
   row.cells = n;
@@ -179,15 +183,16 @@ std::uint64_t read_field(const fs::path& file, const std::string& name, const Bo
   for_each_row(a.owned, [&](const Index<D>& i) {
     row.first = linear_index(global, i);
     for (int j = 0; j < D; ++j) row.start[static_cast<std::size_t>(j)] = static_cast<hsize_t>(i[j]);
-    const char* const from = reader.view(row, sizeof(T));
     T* const to = &a.at(i);
+    const char* from = reinterpret_cast<const char*>(to);
+    if (step == 1 && n * static_cast<std::int64_t>(sizeof(T)) >= kLongRow) {
+      reader.read(row, sizeof(T), reinterpret_cast<char*>(to));
+    } else {
+      from = reader.view(row, sizeof(T));
+      for (std::int64_t x = 0; x < n; ++x) to[x * step] = load<T>(from, x);
+    }
     const auto first = static_cast<std::uint64_t>(row.first);
     std::uint64_t sum = 0;
-    const std::int64_t step = a.stride[D - 1];
-    if (step == 1)
-      std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
-    else
-      for (std::int64_t x = 0; x < n; ++x) to[x * step] = load<T>(from, x);
     for (std::int64_t x = 0; x < n; ++x)
       sum += cell_digest(load<T>(from, x), first + static_cast<std::uint64_t>(x));
     digest += sum;

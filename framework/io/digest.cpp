@@ -57,32 +57,44 @@ void adjacent_statistics(const T* v, std::int64_t n, std::uint64_t first_index, 
   using Key = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
   constexpr Key most = std::numeric_limits<Key>::max(), fewest = std::numeric_limits<Key>::min();
   const auto infinity = static_cast<Key>(bits_of(std::numeric_limits<T>::infinity()));
-  std::uint64_t digest = 0;
-  std::int64_t nans = 0;
-  Key least = most, greatest = fewest, odd = 0;
-  for (std::int64_t x = 0; x < n; ++x) {
-    const auto bits = bits_of(v[x]);
-    digest += mix64(bits + (first_index + static_cast<std::uint64_t>(x) + 1) * kGolden);
-    const Key word = std::bit_cast<Key>(v[x]), magnitude = word & most;
-    const Key key = word ^ (word < 0 ? most : Key{0});
-    const bool nan = magnitude > infinity;
-    nans += nan;
-    odd |= magnitude >= infinity;
-    least = std::min(least, nan ? most : key);
-    greatest = std::max(greatest, nan ? fewest : key);
+  const auto key_of = [](Key word) { return static_cast<Key>(word ^ (word >> (8 * sizeof(Key) - 1) & most)); };
+  std::uint64_t digest = 0, nans = 0, odd = 0;
+  Key least = most, greatest = fewest;
+  for (std::int64_t from = 0; from < n;
+       from += 512) {  // two loops over a piece in the cache: one would not vectorise
+    const std::int64_t to = std::min(n, from + 512);
+    const std::uint64_t before = nans;
+    for (std::int64_t x = from; x < to; ++x) {
+      const auto bits = bits_of(v[x]);
+      digest += mix64(bits + (first_index + static_cast<std::uint64_t>(x) + 1) * kGolden);
+      const Key magnitude = std::bit_cast<Key>(v[x]) & most;
+      nans += magnitude > infinity;
+      odd += magnitude >= infinity;
+    }
+    if (nans == before) {
+      for (std::int64_t x = from; x < to; ++x) {
+        const Key key = key_of(std::bit_cast<Key>(v[x]));
+        least = std::min(least, key);
+        greatest = std::max(greatest, key);
+      }
+      continue;
+    }
+    for (std::int64_t x = from; x < to; ++x) {
+      if (v[x] != v[x]) continue;
+      least = std::min(least, key_of(std::bit_cast<Key>(v[x])));
+      greatest = std::max(greatest, key_of(std::bit_cast<Key>(v[x])));
+    }
   }
   p.digest += digest;
-  p.nans += nans;
+  p.nans += static_cast<std::int64_t>(nans);
   if (odd)
     for (std::int64_t x = 0; x < n; ++x)
       if (!std::isfinite(v[x])) {
         p.odd = std::min(p.odd, static_cast<std::int64_t>(first_index) + x);
         break;
       }
-  if (nans == n) return;
-  const auto number = [&](Key key) {
-    return static_cast<double>(std::bit_cast<T>(static_cast<Key>(key ^ (key < 0 ? most : Key{0}))));
-  };
+  if (static_cast<std::int64_t>(nans) == n) return;
+  const auto number = [&](Key key) { return static_cast<double>(std::bit_cast<T>(key_of(key))); };
   p.least = std::min(p.least, order_key(number(least)));
   p.greatest = std::max(p.greatest, order_key(number(greatest)));
 }
