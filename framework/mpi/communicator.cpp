@@ -20,6 +20,7 @@ struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
   int cores = 1;
   int tag_limit = 32767;
   int next_tag = 0;
+  int next_passing_tag = 0;
 
   void release() noexcept {
     if (comm != MPI_COMM_NULL && mpi_is_active()) MPI_Comm_free(&comm);
@@ -81,6 +82,16 @@ int count_ranks_on_node(MPI_Comm comm) {
   mpi_check(MPI_Comm_size(node, &n), "MPI_Comm_size");
   MPI_Comm_free(&node);
   return n;
+}
+
+/// `count` tags of the range [first, last), beginning again at its start when it is used up.
+int take_from(int& next, int first, int last, int count) {
+  if (count > last - first)
+    throw UsageError("an object needs " + std::to_string(count) + " message tags, MPI offers " +
+                     std::to_string(last - first));
+  if (next < first || next > last - count) next = first;
+  next += count;
+  return next - count;
 }
 
 }  // namespace
@@ -157,14 +168,12 @@ int Communicator::spins() const {
 }
 
 int Communicator::take_tags(int count) const {
-  if (count > state_->tag_limit)
-    throw UsageError("an object needs " + std::to_string(count) + " message tags, MPI offers " +
-                     std::to_string(state_->tag_limit));
-  // Tags come round again only after thousands of objects; by then the first exchanges are long complete.
-  if (state_->next_tag > state_->tag_limit - count) state_->next_tag = 0;
-  const int first = state_->next_tag;
-  state_->next_tag += count;
-  return first;
+  // Half of the tags are for objects; they come round again only after thousands of these.
+  return take_from(state_->next_tag, 0, state_->tag_limit / 2, count);
+}
+
+int Communicator::take_passing_tags(int count) const {
+  return take_from(state_->next_passing_tag, state_->tag_limit / 2, state_->tag_limit, count);
 }
 
 void Communicator::wait(MPI_Request& request, const char* place) const {
