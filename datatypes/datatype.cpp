@@ -21,6 +21,11 @@ Datatype::~Datatype() {
   if (owned_ && mpi_is_active()) MPI_Type_free(&type_);
 }
 
+MPI_Datatype Datatype::release() noexcept {
+  owned_ = false;
+  return std::exchange(type_, MPI_DATATYPE_NULL);
+}
+
 Datatype Datatype::adopt(MPI_Datatype type) {
   Datatype d;
   d.type_ = type;

@@ -28,6 +28,8 @@ class Datatype {
   static Datatype borrow(MPI_Datatype type);
 
   MPI_Datatype get() const { return type_; }
+  /// Gives the handle away: the caller frees it.
+  MPI_Datatype release() noexcept;
   explicit operator bool() const { return type_ != MPI_DATATYPE_NULL; }
   /// Bytes of data in one element of the type.
   std::int64_t size() const;

@@ -14,6 +14,7 @@ namespace isohalo {
 
 struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
   MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm user = MPI_COMM_NULL;
   int rank = 0;
   int size = 1;
   int ranks_on_node = 1;
@@ -46,8 +47,16 @@ Registry& registry() {
   return r;
 }
 
+/// What a user's communicator carries: our duplicate's state, which learns here that the communicator is gone.
+struct Cached {
+  StatePtr state;
+  MPI_Comm* user;
+};
+
 int delete_cached(MPI_Comm, int, void* value, void*) {
-  delete static_cast<StatePtr*>(value);
+  auto* cached = static_cast<Cached*>(value);
+  *cached->user = MPI_COMM_NULL;
+  delete cached;
   return MPI_SUCCESS;
 }
 
@@ -137,19 +146,23 @@ Communicator Communicator::of(MPI_Comm user) {
   int found = 0;
   mpi_check(MPI_Comm_get_attr(user, r.keyval, static_cast<void*>(&value), &found), "MPI_Comm_get_attr");
   if (found) {
-    auto state = std::static_pointer_cast<State>(*static_cast<StatePtr*>(value));
+    auto state = std::static_pointer_cast<State>(static_cast<Cached*>(value)->state);
     if (state->comm != MPI_COMM_NULL) return Communicator(std::move(state));
   }
   int inter = 0;
   mpi_check(MPI_Comm_test_inter(user, &inter), "MPI_Comm_test_inter");
   if (inter) throw UsageError("the communicator is an inter-communicator: pass an intra-communicator");
   auto state = make_state(user);
-  mpi_check(MPI_Comm_set_attr(user, r.keyval, new StatePtr(state)), "MPI_Comm_set_attr");
+  state->user = user;
+  mpi_check(MPI_Comm_set_attr(user, r.keyval, new Cached{state, &state->user}), "MPI_Comm_set_attr");
   return Communicator(std::move(state));
 }
 
 MPI_Comm Communicator::get() const {
   return state_->comm;
+}
+MPI_Comm Communicator::user() const {
+  return state_->user;
 }
 int Communicator::rank() const {
   return state_->rank;

@@ -11,9 +11,9 @@
 
 namespace isohalo {
 
-/// An operation of several phases, in which a later phase can start only when an earlier one has arrived. Neighbors may
-/// depend on this rank's part of one operation while this rank waits for another: every wait of ours therefore advances
-/// all active operations of the process.
+/// An operation of several phases, in which a later phase can start only when an earlier one has arrived. Neighbors
+/// may depend on this rank's part of one operation while this rank waits for another: every wait of ours therefore
+/// advances all active operations of the process.
 class Progressable {
  public:
   Progressable() = default;

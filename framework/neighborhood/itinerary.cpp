@@ -11,10 +11,14 @@ namespace isohalo {
 
 const char* to_string(Algorithm algorithm) {
   switch (algorithm) {
-    case Algorithm::automatic: return "automatic";
-    case Algorithm::direct: return "direct";
-    case Algorithm::combining: return "combining";
-    case Algorithm::logarithmic: return "logarithmic";
+    case Algorithm::automatic:
+      return "automatic";
+    case Algorithm::direct:
+      return "direct";
+    case Algorithm::combining:
+      return "combining";
+    case Algorithm::logarithmic:
+      return "logarithmic";
   }
   return "?";
 }
@@ -38,8 +42,8 @@ class List {
   std::size_t d_;
 };
 
-/// The legs of each way as indices of steps, before they become hops. Steps come out grouped by phase, in the order in
-/// which the list first needs them within a phase, which is the same on every rank.
+/// The legs of each way as indices of steps, before they become hops. Steps come out grouped by phase, in the order
+/// in which the list first needs them within a phase, which is the same on every rank.
 class Legs {
  public:
   Legs(int ways, int phases) : ways_(static_cast<std::size_t>(ways)), groups_(static_cast<std::size_t>(phases)) {}
@@ -215,8 +219,7 @@ void make_hops(const Legs& legs, const std::vector<End>& ends, Itinerary& it) {
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
     return it.hops[static_cast<std::size_t>(a)].step < it.hops[static_cast<std::size_t>(b)].step;
   });
-  for (std::size_t k = 0; k < order.size(); ++k)
-    place[static_cast<std::size_t>(order[k])] = static_cast<int>(k);
+  for (std::size_t k = 0; k < order.size(); ++k) place[static_cast<std::size_t>(order[k])] = static_cast<int>(k);
   std::vector<Hop> sorted;
   sorted.reserve(order.size());
   for (int k : order) sorted.push_back(std::move(it.hops[static_cast<std::size_t>(k)]));
@@ -256,20 +259,24 @@ Itinerary best_combining(const List& list, Pattern pattern) {
 Itinerary plan_itinerary(std::span<const int> relative, int dimensions, Algorithm algorithm, Pattern pattern) {
   const List list(relative, dimensions);
   switch (algorithm) {
-    case Algorithm::direct: return from_legs(list, algorithm, pattern, direct_legs(list));
-    case Algorithm::combining: return best_combining(list, pattern);
+    case Algorithm::direct:
+      return from_legs(list, algorithm, pattern, direct_legs(list));
+    case Algorithm::combining:
+      return best_combining(list, pattern);
     case Algorithm::logarithmic: {
       const auto line = as_line(list);
       return from_legs(list, algorithm, pattern, line ? line_legs(list, *line) : dimension_bit_legs(list));
     }
-    case Algorithm::automatic: break;
+    case Algorithm::automatic:
+      break;
   }
   throw UsageError("neighborhood: an itinerary needs a definite algorithm, not \"automatic\"");
 }
 
 namespace {
 
-/// The ring distances that offset i has on `mesh`, over all origins: each dimension adds c mod n with or without a wrap.
+/// The ring distances that offset i has on `mesh`, over all origins: each dimension adds c mod n with or without a
+/// wrap.
 std::vector<std::int64_t> ring_distances(std::span<const int> offset, const Mesh& mesh) {
   std::vector<std::int64_t> found{0};
   std::int64_t weight = mesh.size();

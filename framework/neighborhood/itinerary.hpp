@@ -53,21 +53,23 @@ struct Itinerary {
   std::vector<Hop> hops;    ///< parents before children
   std::vector<int> stays;   ///< zero offsets: a copy on the rank itself
 
-  int rounds() const { return static_cast<int>(steps.size()); }
+  /// Messages of a rank that has all its neighbors: one per step, or per offset when each goes its own way.
+  int rounds() const { return static_cast<int>(algorithm == Algorithm::direct ? hops.size() : steps.size()); }
   /// Blocks sent by a rank that has all its neighbors.
   std::int64_t volume() const { return static_cast<std::int64_t>(hops.size()); }
 };
 
 /// The itinerary of `relative` (flat, s x d). Independent of mesh and rank, so it is what
 /// `isohalo_neighborhood_schedule` reports. combining: `rounds` = C, the number of distinct non-zero values per
-/// dimension, summed; a personal block makes as many hops as its offset has non-zeros; for shared blocks the order of
-/// dimensions that makes fewest hops. logarithmic: for multiples of one vector, floor(log2 m) + 1 rounds per direction,
-/// m the largest multiple (so ceil(log2(s + 1)) for a run of s neighbors), otherwise the same in each dimension.
+/// dimension, summed; a personal block makes as many hops as its offset has non-zeros; for shared blocks the order
+/// of dimensions that makes fewest hops. logarithmic: for multiples of one vector, floor(log2 m) + 1 rounds per
+/// direction, m the largest multiple (so ceil(log2(s + 1)) for a run of s neighbors), otherwise the same in each
+/// dimension.
 Itinerary plan_itinerary(std::span<const int> relative, int dimensions, Algorithm algorithm, Pattern pattern);
 
-/// The logarithmic algorithm along the ring of all ranks (section 5.3, general neighborhoods): floor(log2 r) + 1 rounds,
-/// r the longest ring distance of a block on `mesh`. Ring distances depend on the origin, so a rank derives what passes
-/// through it from coordinates.
+/// The logarithmic algorithm along the ring of all ranks (section 5.3, general neighborhoods): floor(log2 r) + 1
+/// rounds, r the longest ring distance of a block on `mesh`. Ring distances depend on the origin, so a rank derives
+/// what passes through it from coordinates.
 Itinerary plan_ring_itinerary(std::span<const int> relative, const Mesh& mesh, Pattern pattern);
 
 }  // namespace isohalo

@@ -80,8 +80,8 @@ class Planner {
     }
   }
 
-  /// In the receive slot of the first offset that ends here, otherwise in a temporary one. Never in a slot whose own
-  /// source is absent: a block ends here only if it came from that source.
+  /// In the receive slot of the first offset that ends here, otherwise in a temporary one. Never in a slot whose
+  /// own source is absent: a block ends here only if it came from that source.
   Place land(const Hop& hop, int origin) {
     Place place{Place::Kind::temporary, -1};
     for (const std::size_t k : hop.ends) {

@@ -52,9 +52,9 @@ struct Route {
   std::int64_t blocks() const;    ///< sent to other ranks
 };
 
-/// The route of `rank`. `relative` is the list that the itinerary was planned for, on the same mesh when it is a ring
-/// itinerary. A block whose origin or destination is off the mesh does not travel; both ends of each leg find that out
-/// from coordinates.
+/// The route of `rank`. `relative` is the list that the itinerary was planned for, on the same mesh when it is a
+/// ring itinerary. A block whose origin or destination is off the mesh does not travel; both ends of each leg find
+/// that out from coordinates.
 Route plan_route(const Itinerary& itinerary, std::span<const int> relative, const Mesh& mesh, int rank);
 
 }  // namespace isohalo

@@ -1,5 +1,7 @@
-/// Itineraries and routes executed in one process on up to 4096 virtual ranks, with a value per (origin, block), against
-/// the definition: block i of rank X goes to X + C^i.
+/// Itineraries and routes executed in one process on up to 4096 virtual ranks, with a value per (origin, block),
+/// against the definition: block i of rank X goes to X + C^i.
+
+#include "framework/neighborhood/route.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +10,6 @@
 #include <set>
 
 #include "framework/neighborhood/offsets.hpp"
-#include "framework/neighborhood/route.hpp"
 #include "tests/mpi_main.hpp"
 
 namespace isohalo {
@@ -118,8 +119,7 @@ void check(const Mesh& mesh, const std::vector<int>& relative) {
         for (int i = 0; i < s; ++i) {
           const auto at = static_cast<std::size_t>(r), slot = static_cast<std::size_t>(i);
           const int from = source[at][slot];
-          const std::int64_t right =
-              from < 0 ? kUntouched : value_of(from, pattern == Pattern::shared ? 0 : i);
+          const std::int64_t right = from < 0 ? kUntouched : value_of(from, pattern == Pattern::shared ? 0 : i);
           ASSERT_EQ(machine.received()[at][slot], right)
               << to_string(it.algorithm) << (it.ring ? " (ring)" : "") << ", rank " << r << ", block " << i;
         }
@@ -165,7 +165,8 @@ TEST(Route, NeighborhoodsOnThousandsOfRanks) {
   check(Mesh({64, 64}, {true, true}), flat2(von_neumann<2>(2, Self::leave_out)));
   check(Mesh({16, 16, 16}, {true, false, true}), flat3(moore<3>(1, Self::leave_out)));
   check(Mesh({4096}, {true}), {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13});
-  check(Mesh({31, 37}, {false, true}), flat2(shuffled<2>(difference<2>(moore<2>(3, Self::include), moore<2>(1, Self::include)), 9)));
+  check(Mesh({31, 37}, {false, true}),
+        flat2(shuffled<2>(difference<2>(moore<2>(3, Self::include), moore<2>(1, Self::include)), 9)));
 }
 
 TEST(Itinerary, FiguresOfKnownLists) {
@@ -182,7 +183,7 @@ TEST(Itinerary, FiguresOfKnownLists) {
     for (int k = 1; k <= s; ++k) run.push_back(k);
     const auto log = plan_itinerary(run, 1, Algorithm::logarithmic, Pattern::personal);
     EXPECT_EQ(log.rounds(), std::bit_width(static_cast<unsigned>(s))) << s;  // ceil(log2(s + 1))
-    std::vector<int> slanted;  // the same run along (2, -1)
+    std::vector<int> slanted;                                                // the same run along (2, -1)
     for (int k = 1; k <= s; ++k) slanted.push_back(2 * k), slanted.push_back(-k);
     EXPECT_EQ(plan_itinerary(slanted, 2, Algorithm::logarithmic, Pattern::personal).rounds(), log.rounds());
   }
