@@ -23,7 +23,6 @@ struct IsoComm::State {
   /// The last blocking operation, used again for the same arguments if these are predefined types (a derived type
   /// may have been freed and its handle given to another).
   NeighborCall last_call;
-  Algorithm last_algorithm = Algorithm::automatic;
   std::unique_ptr<NeighborOperation> last;
 
   /// The comparison of all ranks' lists that rides on the first operation.
@@ -168,6 +167,7 @@ void IsoComm::check() const {
 
 void IsoComm::set_algorithm(Algorithm algorithm) {
   state_->forced = algorithm;
+  state_->last.reset();
 }
 
 const Itinerary& IsoComm::itinerary(Algorithm algorithm, Pattern pattern) const {
@@ -176,6 +176,7 @@ const Itinerary& IsoComm::itinerary(Algorithm algorithm, Pattern pattern) const 
 
 void IsoComm::set_link(const LinkCost& link) {
   state_->link = link;
+  state_->last.reset();
 }
 
 NeighborChoice IsoComm::choice(Pattern pattern, std::int64_t block_bytes) const {
@@ -185,17 +186,16 @@ NeighborChoice IsoComm::choice(Pattern pattern, std::int64_t block_bytes) const 
 void IsoComm::execute(const NeighborCall& call) const {
   State& s = *state_;
   if (s.check != State::Check::passed) check();
-  const Algorithm algorithm = s.algorithm_for(call, true);
   std::unique_ptr<NeighborOperation> once;
   NeighborOperation* operation = s.last.get();
-  if (!operation || algorithm != s.last_algorithm || call != s.last_call) {
+  if (!operation || call != s.last_call) {
+    const Algorithm algorithm = s.algorithm_for(call, true);
     once =
         std::make_unique<NeighborOperation>(s.comm, s.neighbors, s.itinerary(algorithm, call.pattern), call, false);
     operation = once.get();
     if (State::reusable(call)) {
       s.last = std::move(once);
       s.last_call = call;
-      s.last_algorithm = algorithm;
     }
   }
   operation->start(s.comm.take_passing_tags(operation->tags()));
@@ -359,6 +359,7 @@ NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
         repeats = static_cast<int>(std::clamp(enough_s / std::max(t, 1e-9), 1.0, 1000.0));
     }
   s.measured[{pattern, State::size_class(block_bytes)}] = best;
+  s.last.reset();
   return s.choose(pattern, block_bytes);
 }
 
@@ -389,6 +390,7 @@ LinkCost IsoComm::measure_link() {
   }
   s.link.seconds_per_byte = std::max(1e-12, (t_large - t_small) / (large - small));
   s.link.latency_s = std::max(1e-9, t_small - small * s.link.seconds_per_byte);
+  s.last.reset();
   return s.link;
 }
 

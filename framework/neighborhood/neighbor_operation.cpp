@@ -9,8 +9,13 @@ namespace isohalo::detail {
 
 namespace {
 
-/// Messages up to here are packed: below about 10 KB derived datatypes lose up to a factor of two against a copy.
-constexpr std::int64_t kPackBytes = 8192;
+/// Several blocks share a packed message when it stays this small, or when the blocks are: below about 10 KB
+/// derived datatypes lose up to a factor of two against a copy, and many small messages lose more.
+constexpr std::int64_t kPackBytes = 8192, kPackBlockBytes = 2048;
+
+bool worth_packing(std::int64_t bytes, std::size_t blocks) {
+  return bytes <= kPackBytes || bytes <= kPackBlockBytes * static_cast<std::int64_t>(blocks);
+}
 constexpr std::size_t kAlignment = 64;
 
 }  // namespace
@@ -144,7 +149,7 @@ void NeighborOperation::compile(const std::vector<RouteMessage>& from, bool send
       if (phase.copies.empty()) phase.copies.resize(pieces.size());
       for (std::size_t k = 0; k < pieces.size(); ++k)
         (sending ? phase.copies[k].first : phase.copies[k].second) = pieces[k];
-    } else if (itinerary_->algorithm == Algorithm::direct && bytes > kPackBytes) {
+    } else if (itinerary_->algorithm == Algorithm::direct && !worth_packing(bytes, pieces.size())) {
       for (auto& p : pieces) add_message(to, planned.peer, {p});  // each from and to where it lies
     } else {
       add_message(to, planned.peer, std::move(pieces));
@@ -158,7 +163,7 @@ void NeighborOperation::add_message(std::vector<Message>& to, int peer, std::vec
   m.step = pieces.front().step;
   for (const auto& p : pieces) m.bytes += p.bytes;
   m.pieces = std::move(pieces);
-  if (m.pieces.size() > 1 && m.bytes <= kPackBytes) {
+  if (m.pieces.size() > 1 && worth_packing(m.bytes, m.pieces.size())) {
     m.buffer.resize(static_cast<std::size_t>(m.bytes) + 1);
   } else if (m.pieces.size() > 1) {
     std::vector<MPI_Count> counts, addresses;
