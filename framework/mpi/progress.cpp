@@ -14,9 +14,6 @@ namespace {
 /// Yields before the loop starts to sleep: long enough (about a millisecond) for any message, so that only waits
 /// for disks and for ranks that compute pay for a sleep.
 constexpr int kYields = 3000;
-}  // namespace
-
-namespace {
 
 /// MPI is called from one thread at a time, and so are we.
 std::vector<Progressable*>& active() {

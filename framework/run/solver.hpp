@@ -11,6 +11,7 @@
 
 #include "framework/domain/boundary_rules.hpp"
 #include "framework/domain/cartesian_domain.hpp"
+#include "framework/halo/exchange.hpp"
 #include "framework/halo/stencil_shape.hpp"
 #include "framework/io/field_handle.hpp"
 #include "framework/run/config.hpp"
@@ -59,8 +60,9 @@ class SolverModel {
   virtual double dt() const = 0;
   /// Bytes of memory for a block of these extents with the ghost layers of `depth` steps.
   virtual double memory(const Index<D>& extents, int depth) const = 0;
-  /// Collective. `depth` >= 1 steps per halo exchange.
-  virtual std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth) const = 0;
+  /// Collective in order. `depth` >= 1 steps per halo exchange, which travels by `exchange`.
+  virtual std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth,
+                                            Exchange exchange) const = 0;
 };
 
 /// Reads the keys of one kind of solver; records errors in the configuration rather than throwing.

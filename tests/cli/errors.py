@@ -126,8 +126,10 @@ def main():
            ["run", good, "domain.shape=[3,3]"], ranks=(7,))
     expect("process grid that does not multiply", 2, "process grid 2 x 2 does not multiply to the 3 ranks",
            ["run", good, "parallel.process_grid=[2,2]"], ranks=(3,))
-    expect("depth beyond a neighbor", 2, ["halo depth 9 of a stencil that reaches 1 cells needs 9 cells of a neighbor", "use depth 8"],
-           ["run", good, "parallel.halo_depth=9", "parallel.process_grid=[3,1]"], ranks=(3,))
+    expect("slabs for a list without a name", 2, ['exchange "slabs_packed" works for Moore, von Neumann and star', 'use "coalesced"'],
+           ["run", deck("slabs.toml", DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[2, 1]]\nweights = [1.0]')),
+            "parallel.exchange=slabs_packed", "parallel.process_grid=auto"], ranks=(1, 3))
+    expect("unknown exchange", 2, ["parallel.exchange", "coalesced_packed"], ["run", good, "parallel.exchange=pigeons"])
     expect("too many cells to count", 2, "beyond the limit of 2^53 cells", ["run", good, "domain.shape=[1000000000,1000000000]"])
     expect("too large for memory", 2, ["GiB per rank", "use a smaller domain.shape"], ["run", good, "domain.shape=[400000,400000]"])
     expect("ghosts too large for memory", 2, "GiB per rank", ["run", good, "domain.shape=[4,4,4]", "parallel.halo_depth=1000"], ranks=(1,))
