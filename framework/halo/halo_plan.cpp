@@ -48,7 +48,8 @@ struct HaloPlan<D>::Impl {
 
   std::unique_ptr<detail::HaloMover<D>> make_mover(Exchange exchange, std::span<const std::int64_t> bytes) const {
     if (is_packed(exchange))
-      return std::make_unique<detail::PackedMover<D>>(domain, first_tag, schedule(exchange), bytes);
+      return std::make_unique<detail::PackedMover<D>>(domain, first_tag, schedule(exchange), bytes,
+                                                      exchange == Exchange::shared);
     return std::make_unique<detail::DatatypeMover<D>>(domain, first_tag, schedule(exchange));
   }
 
