@@ -73,6 +73,12 @@ Datatype bytes_type(std::int64_t bytes) {
   return Datatype::adopt(t);
 }
 
+Datatype resized_type(const Datatype& type, std::int64_t extent) {
+  MPI_Datatype t = MPI_DATATYPE_NULL;
+  mpi_check(MPI_Type_create_resized_c(type.get(), 0, extent, &t), "MPI_Type_create_resized_c");
+  return Datatype::adopt(t);
+}
+
 namespace {
 
 MPI_Count extent_of(MPI_Datatype type) {

@@ -46,6 +46,9 @@ Datatype value_type();
 /// A run of `bytes` bytes as one committed element.
 Datatype bytes_type(std::int64_t bytes);
 
+/// The same data with another extent: where the next element begins, in bytes.
+Datatype resized_type(const Datatype& type, std::int64_t extent);
+
 /// Triangular vector type ("Isomorphic, Sparse MPI-like Collective Communication Operations", section 8).
 ///
 /// `count` blocks; block i has firstblock + i*blockincrement elements and starts at element

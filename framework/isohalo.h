@@ -150,6 +150,26 @@ int isohalo_request_free(isohalo_request* r);
 int isohalo_type_create_triangular(int count, int firstblock, int blockincrement, int stride, int strideincrement,
                                    MPI_Datatype oldtype, MPI_Datatype* newtype);
 
+/* --- halo exchange of a user's own array ---
+ * C order, element type any committed datatype, owned cells plus `width` ghost layers on every side (local extent
+ * in dimension j: owned[j] + 2 width). Owned extents may differ between ranks as long as they tile a box. Exchanges
+ * the ghosts that `depth` steps of a stencil of this shape and radius read (radius * depth <= width) and no others;
+ * beyond the sides of dimensions that are not periodic nothing is touched. 1 to 4 dimensions. */
+
+typedef struct isohalo_halo_s* isohalo_halo;
+typedef enum { ISOHALO_SHAPE_MOORE, ISOHALO_SHAPE_STAR, ISOHALO_SHAPE_VON_NEUMANN } isohalo_shape;
+
+/* Collective. */
+int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,
+                        int depth, MPI_Datatype element, isohalo_halo* halo);
+/* `array` points to the first element, a ghost when width > 0. Collective in order, as start and finish are. */
+int isohalo_halo_exchange(isohalo_halo halo, void* array);
+/* Until finish the ghosts must not be touched and the owned cells not be written. */
+int isohalo_halo_start(isohalo_halo halo, void* array);
+int isohalo_halo_finish(isohalo_halo halo);
+/* Completes an exchange in flight. Collective in order. Sets *halo to NULL. */
+int isohalo_halo_free(isohalo_halo* halo);
+
 #ifdef __cplusplus
 }
 #endif

@@ -34,7 +34,8 @@ struct ArrayRef {
 template <int D>
 struct ErasedArray {
   std::byte* data = nullptr;  ///< the first owned cell
-  std::int64_t bytes = 0;     ///< of one element
+  std::int64_t bytes = 0;     ///< of one element that travel
+  std::int64_t pitch = 0;     ///< bytes that strides count in: `bytes`, or more when elements hold something else too
   Datatype (*element)() = nullptr;
   Box<D> owned;
   Index<D> ghost_low{}, ghost_high{}, stride{};  ///< stride in elements
@@ -42,11 +43,11 @@ struct ErasedArray {
   std::byte* cell(const Index<D>& i) const {
     std::int64_t k = 0;
     for (int j = 0; j < D; ++j) k += (i[j] - owned.low[j]) * stride[j];
-    return data + k * bytes;
+    return data + k * pitch;
   }
   Index<D> byte_strides() const {
     Index<D> s;
-    for (int j = 0; j < D; ++j) s[j] = stride[j] * bytes;
+    for (int j = 0; j < D; ++j) s[j] = stride[j] * pitch;
     return s;
   }
 };
@@ -54,6 +55,7 @@ struct ErasedArray {
 template <class T, int D>
 ErasedArray<D> erase(const ArrayRef<T, D>& a) {
   return {reinterpret_cast<std::byte*>(a.data),
+          static_cast<std::int64_t>(sizeof(T)),
           static_cast<std::int64_t>(sizeof(T)),
           &value_type<T>,
           a.owned,

@@ -5,8 +5,8 @@
 namespace isohalo {
 
 const std::vector<std::string>& exchange_names() {
-  static const std::vector<std::string> names = {"auto",          "direct",           "coalesced",   "slabs",
-                                                 "direct_packed", "coalesced_packed", "slabs_packed"};
+  static const std::vector<std::string> names = {"auto",          "direct",           "coalesced",    "slabs",
+                                                 "direct_packed", "coalesced_packed", "slabs_packed", "shared"};
   return names;
 }
 

@@ -18,6 +18,7 @@ enum class Exchange {
   direct_packed,     ///< a message per piece
   coalesced_packed,  ///< a message per rank
   slabs_packed,      ///< dimension after dimension, a message per rank
+  shared,            ///< as coalesced_packed, through shared memory between ranks of one node
 };
 
 /// "auto", "direct", ..: the words of `parallel.exchange`.

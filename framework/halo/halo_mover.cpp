@@ -64,7 +64,8 @@ bool test_all(std::vector<MPI_Request>& requests, MPI_Comm comm) {
 
 template <int D>
 Datatype DatatypeMover<D>::type_of(const HaloMessage<D>& message, const ErasedArray<D>& a) const {
-  const Datatype element = a.element();
+  Datatype element = a.element ? a.element() : bytes_type(a.bytes);
+  if (a.pitch != a.bytes) element = resized_type(element, a.pitch);
   std::vector<Datatype> parts;
   for (const auto& r : message.regions)
     parts.push_back(region_type(r, this->domain_.owned().low, a.stride, element.get()));
@@ -74,8 +75,8 @@ Datatype DatatypeMover<D>::type_of(const HaloMessage<D>& message, const ErasedAr
 template <int D>
 const typename DatatypeMover<D>::Layout& DatatypeMover<D>::layout_of(const ErasedArray<D>& a) {
   for (const auto& l : layouts_)
-    if (l->bytes == a.bytes && l->element == a.element && l->stride == a.stride) return *l;
-  auto layout = std::make_unique<Layout>(Layout{a.bytes, a.element, a.stride, {}, {}});
+    if (l->bytes == a.bytes && l->pitch == a.pitch && l->element == a.element && l->stride == a.stride) return *l;
+  auto layout = std::make_unique<Layout>(Layout{a.bytes, a.pitch, a.element, a.stride, {}, {}});
   for (const auto& stage : this->schedule_.stages) {
     auto& send = layout->send.emplace_back();
     auto& receive = layout->receive.emplace_back();

@@ -61,7 +61,7 @@ class DatatypeMover final : public HaloMover<D> {
 
  private:
   struct Layout {
-    std::int64_t bytes;
+    std::int64_t bytes, pitch;
     Datatype (*element)();
     Index<D> stride;
     std::vector<std::vector<Datatype>> send, receive;  ///< by stage and message

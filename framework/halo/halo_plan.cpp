@@ -48,7 +48,8 @@ struct HaloPlan<D>::Impl {
 
   std::unique_ptr<detail::HaloMover<D>> make_mover(Exchange exchange, std::span<const std::int64_t> bytes) const {
     if (is_packed(exchange))
-      return std::make_unique<detail::PackedMover<D>>(domain, first_tag, schedule(exchange), bytes);
+      return std::make_unique<detail::PackedMover<D>>(domain, first_tag, schedule(exchange), bytes,
+                                                      exchange == Exchange::shared);
     return std::make_unique<detail::DatatypeMover<D>>(domain, first_tag, schedule(exchange));
   }
 
@@ -88,7 +89,7 @@ template <int D>
 HaloPlan<D>::~HaloPlan() = default;
 
 template <int D>
-void HaloPlan<D>::begin(std::span<const ErasedArray<D>> arrays) {
+void HaloPlan<D>::start(std::span<const ErasedArray<D>> arrays) {
   if (impl_->current)
     throw UsageError("halo exchange: start() while an exchange of this plan is in flight; call finish() first");
   if (arrays.size() > detail::kMaxArrays)

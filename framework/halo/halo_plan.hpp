@@ -44,8 +44,10 @@ class HaloPlan {
   template <class... T>
   void start(const ArrayRef<T, D>&... arrays) {
     const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};
-    begin(list);
+    start(std::span<const ErasedArray<D>>(list));
   }
+  /// The same for arrays whose element type is known only when the program runs.
+  void start(std::span<const ErasedArray<D>> arrays);
   /// Completes the exchange: every needed ghost is in place. Waits with back-off. Local once the neighbors have
   /// started; several plans' exchanges may be finished in different orders on different ranks.
   void finish();
@@ -63,8 +65,6 @@ class HaloPlan {
   HaloCost cost() const;
 
  private:
-  void begin(std::span<const ErasedArray<D>> arrays);
-
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
