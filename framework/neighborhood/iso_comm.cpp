@@ -17,7 +17,11 @@ struct IsoComm::State {
   IsomorphicNeighborhood neighbors;
   Algorithm forced = Algorithm::automatic;
   LinkCost link;
-  std::map<std::pair<Algorithm, Pattern>, std::shared_ptr<const Itinerary>> itineraries;
+  struct Plan {
+    std::shared_ptr<const Itinerary> itinerary;
+    std::shared_ptr<const Route> route;
+  };
+  std::map<std::pair<Algorithm, Pattern>, Plan> plans;
   /// Times of the candidates by pattern and number of bits of the block size; equal on all ranks.
   std::map<std::pair<Pattern, int>, std::vector<double>> measured;
   /// The last blocking operation, used again for the same arguments if these are predefined types (a derived type
@@ -40,17 +44,23 @@ struct IsoComm::State {
       }
   }
 
-  const std::shared_ptr<const Itinerary>& itinerary(Algorithm algorithm, Pattern pattern) {
-    auto& found = itineraries[{algorithm, pattern}];
-    if (found) return found;
+  const Plan& plan(Algorithm algorithm, Pattern pattern) {
+    Plan& found = plans[{algorithm, pattern}];
+    if (found.itinerary) return found;
     const Mesh& mesh = neighbors.mesh();
     Itinerary it = plan_itinerary(neighbors.relative(), mesh.dimensions(), algorithm, pattern);
     if (algorithm == Algorithm::logarithmic) {  // a list without an order of its own may do better along the ring
       Itinerary ring = plan_ring_itinerary(neighbors.relative(), mesh, pattern);
       if (ring.rounds() < it.rounds() && messages_on(ring, mesh) < messages_on(it, mesh)) it = std::move(ring);
     }
-    found = std::make_shared<const Itinerary>(std::move(it));
+    found.route = std::make_shared<const Route>(plan_route(it, neighbors.relative(), mesh, neighbors.rank()));
+    found.itinerary = std::make_shared<const Itinerary>(std::move(it));
     return found;
+  }
+
+  std::unique_ptr<NeighborOperation> compile(Algorithm algorithm, const NeighborCall& call, bool own_types) {
+    const Plan& p = plan(algorithm, call.pattern);
+    return std::make_unique<NeighborOperation>(comm, neighbors, p.itinerary, p.route, call, own_types);
   }
 
   void begin_check() {
@@ -98,7 +108,7 @@ struct IsoComm::State {
   NeighborChoice choose(Pattern pattern, std::int64_t bytes) {
     std::vector<AlgorithmFigures> figures;
     for (Algorithm a : candidates())
-      figures.push_back(figures_of(*itinerary(a, pattern), neighbors.mesh(), bytes, link));
+      figures.push_back(figures_of(*plan(a, pattern).itinerary, neighbors.mesh(), bytes, link));
     if (const auto times = measured.find({pattern, size_class(bytes)}); times != measured.end())
       for (std::size_t k = 0; k < figures.size(); ++k) figures[k].measured_s = times->second[k];
     return cheapest(std::move(figures), bytes);
@@ -171,7 +181,7 @@ void IsoComm::set_algorithm(Algorithm algorithm) {
 }
 
 const Itinerary& IsoComm::itinerary(Algorithm algorithm, Pattern pattern) const {
-  return *state_->itinerary(algorithm, pattern);
+  return *state_->plan(algorithm, pattern).itinerary;
 }
 
 void IsoComm::set_link(const LinkCost& link) {
@@ -190,8 +200,7 @@ void IsoComm::execute(const NeighborCall& call) const {
   NeighborOperation* operation = s.last.get();
   if (!operation || call != s.last_call) {
     const Algorithm algorithm = s.algorithm_for(call, true);
-    once =
-        std::make_unique<NeighborOperation>(s.comm, s.neighbors, s.itinerary(algorithm, call.pattern), call, false);
+    once = s.compile(algorithm, call, false);
     operation = once.get();
     if (State::reusable(call)) {
       s.last = std::move(once);
@@ -210,7 +219,7 @@ void IsoComm::execute(const NeighborCall& call) const {
 
 struct detail::NeighborRequestImpl {
   std::shared_ptr<IsoComm::State> state;
-  NeighborOperation operation;
+  std::unique_ptr<NeighborOperation> operation;
   Algorithm algorithm;
   bool persistent;
   int first_tag;
@@ -218,17 +227,17 @@ struct detail::NeighborRequestImpl {
 
   NeighborRequestImpl(std::shared_ptr<IsoComm::State> s, Algorithm a, const NeighborCall& call, bool persists)
       : state(std::move(s)),
-        operation(state->comm, state->neighbors, state->itinerary(a, call.pattern), call, true),
+        operation(state->compile(a, call, true)),
         algorithm(a),
         persistent(persists),
-        first_tag(persists ? state->comm.take_tags(operation.tags())
-                           : state->comm.take_passing_tags(operation.tags())) {}
+        first_tag(persists ? state->comm.take_tags(operation->tags())
+                           : state->comm.take_passing_tags(operation->tags())) {}
 
   void start() {
     if (started)
       throw ArgumentError(MPI_ERR_REQUEST, "neighborhood: start of a request that is active: wait for it first");
     started = true;
-    operation.start(first_tag);
+    operation->start(first_tag);
   }
 
   /// True when nothing is in flight any more.
@@ -236,15 +245,15 @@ struct detail::NeighborRequestImpl {
     if (!started) return true;
     try {
       const bool checked = state->poll_check();
-      operation.advance();
-      if (operation.active() || !checked) return false;
+      operation->advance();
+      if (operation->active() || !checked) return false;
     } catch (...) {
-      operation.abandon();
+      operation->abandon();
       started = false;
       throw;
     }
     started = false;
-    operation.rethrow();
+    operation->rethrow();
     return true;
   }
 
@@ -308,10 +317,10 @@ Algorithm NeighborRequest::algorithm() const {
   return impl_ ? impl_->algorithm : Algorithm::automatic;
 }
 std::int64_t NeighborRequest::messages() const {
-  return impl_ ? impl_->operation.route().messages() : 0;
+  return impl_ ? impl_->operation->route().messages() : 0;
 }
 std::int64_t NeighborRequest::bytes() const {
-  return impl_ ? impl_->operation.bytes_sent() : 0;
+  return impl_ ? impl_->operation->bytes_sent() : 0;
 }
 
 namespace {
@@ -344,9 +353,7 @@ NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
                                 : NeighborCall::alltoall(s.neighbors, sent.data(), block_bytes, MPI_BYTE,
                                                          received.data(), block_bytes, MPI_BYTE);
   std::vector<std::unique_ptr<NeighborOperation>> operations;
-  for (Algorithm a : State::candidates())
-    operations.push_back(
-        std::make_unique<NeighborOperation>(s.comm, s.neighbors, s.itinerary(a, pattern), call, false));
+  for (Algorithm a : State::candidates()) operations.push_back(s.compile(a, call, false));
   std::vector<double> best(operations.size(), 1e300);
   int repeats = 1;
   constexpr double enough_s = 5e-4;  // of one measurement; five of each algorithm

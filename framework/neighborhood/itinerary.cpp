@@ -49,10 +49,10 @@ class Legs {
   Legs(int ways, int phases) : ways_(static_cast<std::size_t>(ways)), groups_(static_cast<std::size_t>(phases)) {}
 
   void add(int way, int phase, std::vector<int> shift) {
-    auto& group = groups_[static_cast<std::size_t>(phase)];
-    auto found = std::find(group.begin(), group.end(), shift);
-    if (found == group.end()) found = group.insert(group.end(), std::move(shift));
-    ways_[static_cast<std::size_t>(way)].push_back({phase, static_cast<int>(found - group.begin())});
+    Group& group = groups_[static_cast<std::size_t>(phase)];
+    const auto [found, is_new] = group.member.try_emplace(std::move(shift), static_cast<int>(group.shifts.size()));
+    if (is_new) group.shifts.push_back(found->first);
+    ways_[static_cast<std::size_t>(way)].push_back({phase, found->second});
   }
 
   struct Leg {
@@ -63,18 +63,22 @@ class Legs {
   std::vector<Itinerary::Step> steps() const {
     std::vector<Itinerary::Step> all;
     for (std::size_t g = 0; g < groups_.size(); ++g)
-      for (const auto& shift : groups_[g]) all.push_back({static_cast<int>(g), shift});
+      for (const auto& shift : groups_[g].shifts) all.push_back({static_cast<int>(g), shift});
     return all;
   }
   int step_index(const Leg& leg) const {
     std::size_t at = static_cast<std::size_t>(leg.member);
-    for (int g = 0; g < leg.phase; ++g) at += groups_[static_cast<std::size_t>(g)].size();
+    for (int g = 0; g < leg.phase; ++g) at += groups_[static_cast<std::size_t>(g)].shifts.size();
     return static_cast<int>(at);
   }
 
  private:
   std::vector<std::vector<Leg>> ways_;
-  std::vector<std::vector<std::vector<int>>> groups_;  // shifts by phase
+  struct Group {
+    std::vector<std::vector<int>> shifts;
+    std::map<std::vector<int>, int> member;
+  };
+  std::vector<Group> groups_;  // by phase
 };
 
 std::vector<int> unit(std::size_t dimensions, std::size_t j, int length) {

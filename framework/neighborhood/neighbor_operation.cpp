@@ -21,12 +21,9 @@ constexpr std::size_t kAlignment = 64;
 }  // namespace
 
 NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicNeighborhood& neighbors,
-                                     std::shared_ptr<const Itinerary> itinerary, const NeighborCall& call,
-                                     bool own_types)
-    : comm_(comm),
-      itinerary_(std::move(itinerary)),
-      route_(plan_route(*itinerary_, neighbors.relative(), neighbors.mesh(), neighbors.rank())),
-      call_(call) {
+                                     std::shared_ptr<const Itinerary> itinerary, std::shared_ptr<const Route> route,
+                                     const NeighborCall& call, bool own_types)
+    : comm_(comm), itinerary_(std::move(itinerary)), route_(std::move(route)), call_(call) {
   for (int r : neighbors.sources()) source_exists_.push_back(r != Mesh::no_rank);
   for (int r : neighbors.targets()) target_exists_.push_back(r != Mesh::no_rank);
   for (std::size_t i = 0; i < call_.send.size(); ++i)
@@ -39,10 +36,10 @@ NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicN
     place_operands();
   }
   place_temporaries();
-  for (const auto& c : route_.first) first_copies_.emplace_back(piece(c.from, 0), piece(c.to, 0));
-  for (const auto& c : route_.last) last_copies_.emplace_back(piece(c.from, 0), piece(c.to, 0));
+  for (const auto& c : route_->first) first_copies_.emplace_back(piece(c.from, 0), piece(c.to, 0));
+  for (const auto& c : route_->last) last_copies_.emplace_back(piece(c.from, 0), piece(c.to, 0));
   std::size_t most = 0;
-  for (const auto& planned : route_.phases) {
+  for (const auto& planned : route_->phases) {
     Phase& phase = phases_.emplace_back();
     compile(planned.send, true, phase, phase.send);
     compile(planned.receive, false, phase, phase.receive);
@@ -90,8 +87,8 @@ std::byte* NeighborOperation::storage_for(const Block& block, std::size_t slot) 
 /// received or, where that source is absent, as sent; where both are absent, the caller's arguments for them.
 void NeighborOperation::place_temporaries() {
   std::size_t slot = storage_.size();
-  storage_.resize(slot + route_.temporary_offsets.size());
-  for (int offset : route_.temporary_offsets) {
+  storage_.resize(slot + route_->temporary_offsets.size());
+  for (int offset : route_->temporary_offsets) {
     const auto i = static_cast<std::size_t>(offset);
     const Block& sent = call_.send[call_.pattern == Pattern::shared ? 0 : i];
     Block b = call_.pattern == Pattern::shared ? sent : call_.receive[i];
@@ -145,7 +142,7 @@ void NeighborOperation::compile(const std::vector<RouteMessage>& from, bool send
       pieces.push_back(piece(part.place, part.step));
       bytes += pieces.back().bytes;
     }
-    if (planned.peer == route_.rank) {
+    if (planned.peer == route_->rank) {
       if (phase.copies.empty()) phase.copies.resize(pieces.size());
       for (std::size_t k = 0; k < pieces.size(); ++k)
         (sending ? phase.copies[k].first : phase.copies[k].second) = pieces[k];

@@ -21,11 +21,12 @@ namespace isohalo::detail {
 /// a copy. The two ends need not choose alike: packed data match any type.
 class NeighborOperation final : public Progressable {
  public:
-  /// `sources`, `targets`: the ranks of the neighborhood, to know which blocks exist. `own_types`: duplicate
+  /// `route`: of this rank along `itinerary`. `own_types`: duplicate
   /// derived types, because the caller may free them before the operation has ended. Throws ArgumentError for a
   /// temporary block without a type. Local.
   NeighborOperation(const Communicator& comm, const IsomorphicNeighborhood& neighbors,
-                    std::shared_ptr<const Itinerary> itinerary, const NeighborCall& call, bool own_types);
+                    std::shared_ptr<const Itinerary> itinerary, std::shared_ptr<const Route> route,
+                    const NeighborCall& call, bool own_types);
 
   /// Tags that one execution takes.
   int tags() const { return static_cast<int>(itinerary_->steps.size()); }
@@ -40,7 +41,7 @@ class NeighborOperation final : public Progressable {
   /// Gives up an execution whose messages will never come. Local.
   void abandon() noexcept;
 
-  const Route& route() const { return route_; }
+  const Route& route() const { return *route_; }
   std::int64_t bytes_sent() const;
 
  private:
@@ -83,7 +84,7 @@ class NeighborOperation final : public Progressable {
 
   Communicator comm_;
   std::shared_ptr<const Itinerary> itinerary_;
-  Route route_;
+  std::shared_ptr<const Route> route_;
   NeighborCall call_;
   std::vector<Datatype> owned_types_;
   std::vector<std::pair<MPI_Datatype, MPI_Datatype>> kept_;

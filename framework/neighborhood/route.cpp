@@ -1,6 +1,6 @@
 #include "framework/neighborhood/route.hpp"
 
-#include <algorithm>
+#include <unordered_map>
 
 namespace isohalo {
 
@@ -54,29 +54,35 @@ class Planner {
     return false;
   }
 
-  static void append(std::vector<RouteMessage>& messages, int peer, RouteMessage::Part part) {
-    auto found =
-        std::find_if(messages.begin(), messages.end(), [&](const RouteMessage& m) { return m.peer == peer; });
-    if (found == messages.end()) found = messages.insert(messages.end(), RouteMessage{peer, {}});
-    found->parts.push_back(part);
+  /// `where` knows the message of a peer, so that long lists are not searched.
+  static void append(std::vector<RouteMessage>& messages, std::unordered_map<int, std::size_t>& where, int peer,
+                     RouteMessage::Part part) {
+    const auto [found, is_new] = where.try_emplace(peer, messages.size());
+    if (is_new) messages.push_back({peer, {}});
+    messages[found->second].parts.push_back(part);
   }
 
   void add(int h) {
     const Hop& hop = it_.hops[static_cast<std::size_t>(h)];
     const auto& step = it_.steps[static_cast<std::size_t>(hop.step)];
     Route::Phase& phase = route_.phases[static_cast<std::size_t>(step.phase)];
+    if (step.phase != phase_) {
+      phase_ = step.phase;
+      sent_to_.clear();
+      received_from_.clear();
+    }
     // A block whose origin is `before` behind this rank leaves here.
     const int leaving = away(hop.before, -1), to = away(step.shift, 1);
     if (leaving != Mesh::no_rank && to != Mesh::no_rank && travels(hop, leaving)) {
       const Place start{Place::Kind::send, it_.pattern == Pattern::shared ? 0 : hop.carries.front()};
       const Place from = hop.parent < 0 ? start : landed_[static_cast<std::size_t>(hop.parent)];
-      append(phase.send, to, {hop.step, from});
+      append(phase.send, sent_to_, to, {hop.step, from});
     }
     const int arriving = away(hop.after, -1);
     if (arriving != Mesh::no_rank && travels(hop, arriving)) {
       const Place place = land(hop, arriving);
       landed_[static_cast<std::size_t>(h)] = place;
-      append(phase.receive, away(step.shift, -1), {hop.step, place});
+      append(phase.receive, received_from_, away(step.shift, -1), {hop.step, place});
     }
   }
 
@@ -106,6 +112,8 @@ class Planner {
   int rank_;
   std::vector<Place> landed_;  // per hop, where its block lies on this rank
   std::vector<int> scratch_;
+  int phase_ = 0;
+  std::unordered_map<int, std::size_t> sent_to_, received_from_;  // of the current phase; hops come by phase
   Route route_;
 };
 
