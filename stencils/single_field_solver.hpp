@@ -19,6 +19,7 @@ class SingleFieldSolver : public Solver<D> {
   std::vector<FieldHandle<D>> fields() override { return {{"u", "1", "state", stepper_.field()}}; }
   void fields_changed() override { stepper_.invalidate_ghosts(); }
   double advance(std::int64_t steps, bool change) override { return stepper_.advance(steps, change); }
+  ExchangeChoice exchange() const override { return stepper_.plan().choice(); }
   Index<D> tile() const override { return stepper_.tile(); }
 
  private:

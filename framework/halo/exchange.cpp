@@ -1,5 +1,7 @@
 #include "framework/halo/exchange.hpp"
 
+#include <cstdio>
+
 #include "datatypes/error.hpp"
 
 namespace isohalo {
@@ -21,6 +23,16 @@ Exchange exchange_of_name(const std::string& name) {
     known += (k ? ", " : "") + exchange_names()[k];
   }
   throw UsageError("there is no exchange \"" + name + "\": use one of " + known);
+}
+
+std::string ExchangeChoice::text() const {
+  std::string t = exchange_name(used);
+  for (std::size_t k = 0; k < seconds.size(); ++k) {
+    char time[32];
+    std::snprintf(time, sizeof time, " %.1f us", seconds[k].second * 1e6);
+    t += (k ? ", " : " (measured: ") + exchange_name(seconds[k].first) + time;
+  }
+  return seconds.empty() ? t : t + ")";
 }
 
 HaloPattern pattern_of(Exchange exchange) {

@@ -4,8 +4,10 @@
 #include <string>
 
 #include "datatypes/error.hpp"
+#include "framework/halo/exchange_timing.hpp"
 #include "framework/halo/halo_mover.hpp"
 #include "framework/halo/packed_mover.hpp"
+#include "framework/mpi/agreement.hpp"
 
 namespace isohalo {
 
@@ -15,6 +17,7 @@ struct HaloPlan<D>::Impl {
   struct Prepared {
     std::vector<std::int64_t> element_bytes;
     std::unique_ptr<detail::HaloMover<D>> mover;
+    ExchangeChoice choice;
   };
 
   CartesianDomain<D> domain;
@@ -24,7 +27,9 @@ struct HaloPlan<D>::Impl {
   Surroundings<D> around;
   Index<D> ghost_low, ghost_high;
   int first_tag;
-  std::vector<Prepared> prepared;
+  std::vector<std::unique_ptr<Prepared>> prepared;
+  ExchangeChoice none;  ///< before the first exchange
+  const ExchangeChoice* latest = &none;
   detail::HaloMover<D>* current = nullptr;  ///< of the exchange in flight
 
   Impl(const CartesianDomain<D>& d, const StencilShape<D>& s, int k, const HaloOptions<D>& o)
@@ -53,16 +58,101 @@ struct HaloPlan<D>::Impl {
     return std::make_unique<detail::DatatypeMover<D>>(domain, first_tag, schedule(exchange));
   }
 
-  detail::HaloMover<D>& mover_for(std::span<const ErasedArray<D>> arrays) {
+  Prepared* find(std::span<const ErasedArray<D>> arrays) const {
     for (const auto& p : prepared)
-      if (std::equal(arrays.begin(), arrays.end(), p.element_bytes.begin(), p.element_bytes.end(),
+      if (std::equal(arrays.begin(), arrays.end(), p->element_bytes.begin(), p->element_bytes.end(),
                      [](const ErasedArray<D>& a, std::int64_t bytes) { return a.bytes == bytes; }))
-        return *p.mover;
-    std::vector<std::int64_t> bytes;
-    for (const auto& a : arrays) bytes.push_back(a.bytes);
-    auto mover = make_mover(options.exchange, bytes);
-    prepared.push_back({std::move(bytes), std::move(mover)});
-    return *prepared.back().mover;
+        return p.get();
+    return nullptr;
+  }
+
+  void check_fit(std::span<const ErasedArray<D>> arrays) const {
+    for (const auto& a : arrays) check_fits(a);
+  }
+
+  /// Makes what moves such a list of arrays.
+  Prepared& prepare(std::span<const ErasedArray<D>> arrays) {
+    auto p = std::make_unique<Prepared>();
+    for (const auto& a : arrays) p->element_bytes.push_back(a.bytes);
+    const bool collective = options.exchange == Exchange::automatic || options.exchange == Exchange::shared;
+    if (collective)
+      agree_on(arrays);
+    else
+      check_fit(arrays);
+    if (options.exchange == Exchange::automatic) {
+      choose(*p, arrays);
+    } else {
+      std::unique_ptr<RunError> failure;
+      try {
+        p->mover = make_mover(options.exchange, p->element_bytes);
+      } catch (const RunError& e) {  // one node may have no room
+        failure = std::make_unique<RunError>(e);
+      }
+      if (collective) agree_as<RunError>(failure.get());
+      p->choice.used = options.exchange;
+    }
+    prepared.push_back(std::move(p));
+    return *prepared.back();
+  }
+
+  /// Throws E on all ranks if one has an error.
+  template <class E>
+  void agree_as(const E* error) const {
+    try {
+      agree(domain.comm(), error);
+    } catch (const MpiError&) {
+      throw;
+    } catch (const Error& e) {
+      throw E(e.what());
+    }
+  }
+
+  void agree_on(std::span<const ErasedArray<D>> arrays) const {
+    std::unique_ptr<UsageError> misfit;
+    try {
+      check_fit(arrays);
+    } catch (const UsageError& e) {
+      misfit = std::make_unique<UsageError>(e);
+    }
+    agree_as<UsageError>(misfit.get());
+    std::uint64_t fingerprint = arrays.size();
+    for (const auto& a : arrays)
+      fingerprint = fingerprint * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(a.bytes);
+    agree_same(domain.comm(), fingerprint, "halo exchange: the list of element sizes");
+  }
+
+  /// The ways that are worth timing, the same list on all ranks.
+  std::vector<Exchange> candidates() const {
+    const bool alone = domain.size() == 1;
+    const bool neighbors = !alone && domain.comm().max(domain.comm().ranks_on_node()) > 1;
+    std::vector<Exchange> list;
+    for (const auto& name : exchange_names()) {
+      const Exchange e = exchange_of_name(name);
+      if (e == Exchange::automatic || (pattern_of(e) == HaloPattern::slabs && !slabs_possible(shape))) continue;
+      if (e == Exchange::shared && !neighbors) continue;
+      if (alone && e != Exchange::coalesced_packed && e != Exchange::slabs_packed) continue;  // copies only
+      list.push_back(e);
+    }
+    return list;
+  }
+
+  void choose(Prepared& p, std::span<const ErasedArray<D>> arrays) {
+    std::vector<std::unique_ptr<detail::HaloMover<D>>> movers;
+    for (const Exchange e : candidates()) {
+      std::unique_ptr<detail::HaloMover<D>> mover;
+      try {
+        mover = make_mover(e, p.element_bytes);
+      } catch (const RunError&) {  // a node without room for channels: no candidate
+      }
+      if (e == Exchange::shared && domain.comm().min(mover != nullptr) == 0) continue;
+      movers.push_back(std::move(mover));
+      p.choice.seconds.emplace_back(e, 0);
+    }
+    const auto seconds = detail::time_movers<D>(domain.comm(), movers, arrays);
+    const auto best = static_cast<std::size_t>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
+    for (std::size_t k = 0; k < seconds.size(); ++k) p.choice.seconds[k].second = seconds[k];
+    p.choice.used = p.choice.seconds[best].first;
+    p.mover = std::move(movers[best]);
   }
 
   void check_fits(const ErasedArray<D>& a) const {
@@ -95,10 +185,14 @@ void HaloPlan<D>::start(std::span<const ErasedArray<D>> arrays) {
   if (arrays.size() > detail::kMaxArrays)
     throw UsageError("halo exchange: " + std::to_string(arrays.size()) + " arrays in one exchange; the limit is " +
                      std::to_string(detail::kMaxArrays));
-  for (const auto& a : arrays) impl_->check_fits(a);
-  auto& mover = impl_->mover_for(arrays);
-  mover.start(arrays);
-  impl_->current = &mover;
+  auto* prepared = impl_->find(arrays);
+  if (prepared)
+    impl_->check_fit(arrays);
+  else
+    prepared = &impl_->prepare(arrays);
+  prepared->mover->start(arrays);
+  impl_->current = prepared->mover.get();
+  impl_->latest = &prepared->choice;
 }
 
 template <int D>
@@ -123,7 +217,13 @@ const Index<D>& HaloPlan<D>::ghost_high() const {
 
 template <int D>
 HaloCost HaloPlan<D>::cost() const {
-  return impl_->schedule(impl_->options.exchange).cost();
+  const Exchange used = choice().used;
+  return impl_->schedule(used == Exchange::automatic ? impl_->options.exchange : used).cost();
+}
+
+template <int D>
+const ExchangeChoice& HaloPlan<D>::choice() const {
+  return *impl_->latest;
 }
 
 template class HaloPlan<1>;

@@ -40,7 +40,11 @@ class HaloPlan {
   /// Starts one exchange of these arrays (any types, up to 16 in one exchange; the same element sizes in the same
   /// order on all ranks). Their ghost layers must be at least as wide as `ghost_low()`, `ghost_high()`. Until
   /// `finish()` the ghosts must not be touched and the owned cells not be written. Throws UsageError when an
-  /// exchange of this plan is in flight or an array does not fit. Local.
+  /// exchange of this plan is in flight or an array does not fit.
+  ///
+  /// With `exchange` automatic or shared the first start with a list of element sizes is collective in order: it
+  /// times the candidates on these arrays (about 20 ms), or opens channels in shared memory; then throws, the same
+  /// on all ranks, UsageError also when the lists differ and RunError when a node has no room. Otherwise local.
   template <class... T>
   void start(const ArrayRef<T, D>&... arrays) {
     const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};
@@ -62,7 +66,10 @@ class HaloPlan {
   /// Ghost layers that arrays need for this plan.
   const Index<D>& ghost_low() const;
   const Index<D>& ghost_high() const;
+  /// Of the way in use; before an automatic choice, of coalesced messages.
   HaloCost cost() const;
+  /// The way that the latest exchange took.
+  const ExchangeChoice& choice() const;
 
  private:
   struct Impl;

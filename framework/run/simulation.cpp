@@ -314,6 +314,7 @@ RunResult Simulation<D>::finish() {
   if (written_step_ == step_) fmt::print("checkpoint = {}\n", directory_->checkpoint(step_).string());
   if (output_.picture_every > 0 && step_ % output_.picture_every == 0 && step_ > first_step_)
     fmt::print("picture = {}\n", directory_->picture(output_.picture_field, step_).string());
+  if (step_ > first_step_) fmt::print("exchange = {}\n", solver_->exchange().text());
   fmt::print("rate = {:.1f} M updates/s\nresidual = {:.17g}\n", r.rate, r.residual);
   for (const auto& [name, digest] : r.digests) fmt::print("digest {} = {}\n", name, digest);
   std::fflush(stdout);

@@ -45,6 +45,8 @@ class Solver {
   /// Advances by `steps` >= 1. With `change`, returns the change sum of the last step, the same bits on all ranks.
   /// Collective. Fences.
   virtual double advance(std::int64_t steps, bool change) = 0;
+  /// How the ghost cells travelled in the latest exchange, and the times that decided it.
+  virtual ExchangeChoice exchange() const = 0;
   /// The tile of the reductions behind `advance`.
   virtual Index<D> tile() const = 0;
 };

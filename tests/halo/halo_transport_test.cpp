@@ -76,6 +76,56 @@ TEST(HaloTransport, OnePlanServesManyLayoutsAndLists) {
   }
 }
 
+TEST(HaloTransport, TheAutomaticChoiceIsTheFastestAndTheSameOnAllRanks) {
+  const auto domain = torus({40, 60});
+  for (const auto& [name, shape] : test::shapes<2>()) {
+    HaloPlan<2> plan(domain, shape, 2);
+    EXPECT_EQ(plan.choice().used, Exchange::automatic);
+    const TestField<double, 2> a(domain, plan, 0, Memory::plain);
+    const TestField<float, 2> b(domain, plan, 0, Memory::padded);
+    plan.exchange(a.ref());
+    const ExchangeChoice choice = plan.choice();
+    ASSERT_FALSE(choice.seconds.empty());
+    double best = 1e300;
+    for (const auto& [exchange, seconds] : choice.seconds) {
+      EXPECT_GT(seconds, 0);
+      EXPECT_TRUE(slabs_possible(shape) || pattern_of(exchange) != HaloPattern::slabs);
+      best = std::min(best, seconds);
+    }
+    for (const auto& [exchange, seconds] : choice.seconds)
+      if (exchange == choice.used) {
+        EXPECT_EQ(seconds, best);
+      }
+    EXPECT_NE(choice.text().find(exchange_name(choice.used) + " (measured: "), std::string::npos) << choice.text();
+    const auto same = static_cast<std::int64_t>(choice.used);
+    EXPECT_EQ(domain.comm().min(same), domain.comm().max(same)) << name;
+    const auto needed = test::needed_on(domain, shape, 2);
+    EXPECT_EQ(a.wrong(needed), 0) << name;
+    plan.exchange(a.ref(), b.ref());  // another list, another choice
+    EXPECT_EQ(a.wrong(needed) + b.wrong(needed), 0) << name;
+    plan.exchange(a.ref());
+    EXPECT_EQ(plan.choice().text(), choice.text());
+  }
+}
+
+TEST(HaloTransport, ListsThatDifferOrDoNotFitOnOneRankAreRefusedOnAll) {
+  const auto domain = torus({16, 24});
+  for (const Exchange e : {Exchange::automatic, Exchange::shared}) {
+    HaloPlan<2> plan(domain, kMoore, 2, by(e));
+    const TestField<double, 2> good(domain, plan, 0, Memory::plain);
+    const TestField<float, 2> other(domain, plan, 0, Memory::plain);
+    ArrayRef<double, 2> bad = good.ref();
+    if (test::rank() == test::ranks() - 1) bad.ghost_high[1] = 1;
+    EXPECT_THROW(plan.start(bad), UsageError);
+    if (test::ranks() > 1) {
+      const auto start = [&] { test::rank() == 0 ? plan.start(good.ref()) : plan.start(other.ref()); };
+      EXPECT_THROW(start(), UsageError);
+    }
+    plan.exchange(good.ref());
+    EXPECT_EQ(good.wrong(test::needed_on(domain, kMoore, 2)), 0);
+  }
+}
+
 TEST(HaloTransport, ManyRepetitionsWithRandomDelays) {
   const auto domain = torus({24, 18});
   const auto needed = test::needed_on(domain, kMoore, 1);
