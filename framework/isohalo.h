@@ -17,6 +17,9 @@
 
 #ifdef __cplusplus
 extern "C" {
+#define ISOHALO_ENUM : int /* any value may arrive from C, and is checked */
+#else
+#define ISOHALO_ENUM
 #endif
 
 /* The text of the last error of this process, "" when there was none. Valid until the next error. */
@@ -52,12 +55,16 @@ int isohalo_neighborhood_graph_get(isohalo_neighborhood iso, int max_s, int sour
 /* Collective: MPI_ERR_TOPOLOGY on all ranks when their lists differ. */
 int isohalo_neighborhood_check(isohalo_neighborhood iso);
 
-typedef enum { ISOHALO_AUTO, ISOHALO_DIRECT, ISOHALO_COMBINING, ISOHALO_LOGARITHMIC } isohalo_algorithm;
+typedef enum isohalo_algorithm_e ISOHALO_ENUM {
+  ISOHALO_AUTO,
+  ISOHALO_DIRECT,
+  ISOHALO_COMBINING,
+  ISOHALO_LOGARITHMIC
+} isohalo_algorithm;
 
-/* Equal on all ranks; does not affect existing requests. ISOHALO_AUTO is the default. With combining and
- * logarithmic a block must have one size on all ranks, and the v and w forms must be given the counts and types of
- * absent neighbors too. A combining or logarithmic operation that was started without blocking progresses only
- * inside functions of this library; ISOHALO_AUTO therefore uses the direct algorithm for those. */
+/* Equal on all ranks; does not affect existing requests. ISOHALO_AUTO is the default. All give the same results. A
+ * combining or logarithmic operation that was started without blocking progresses only inside functions of this
+ * library; ISOHALO_AUTO therefore uses the direct algorithm for those. */
 int isohalo_neighborhood_set_algorithm(isohalo_neighborhood iso, isohalo_algorithm algorithm);
 /* Rounds and blocks sent per rank of an alltoall: figures of the list, the same for every rank and mesh, zero
  * offsets not counted. ISOHALO_AUTO: the algorithm with the fewest rounds. */
@@ -67,6 +74,8 @@ int isohalo_neighborhood_schedule(isohalo_neighborhood iso, isohalo_algorithm al
 /* --- collectives: block i goes to offset i's target, block i is received from offset i's source ---
  * Displacements of the v forms count extents, those of the w forms and of scatter_reduce bytes. Reductions fold the
  * sources' vectors from the left in list order, absent sources skipped; a rank without sources leaves rb untouched.
+ * An operation made by MPI_Op_create must live until the request that uses it has completed (MPI offers no way to
+ * hold on to it); datatypes may be freed at once.
  */
 
 int isohalo_neighbor_alltoall(const void* sb, int sn, MPI_Datatype st, void* rb, int rn, MPI_Datatype rt,
@@ -157,7 +166,11 @@ int isohalo_type_create_triangular(int count, int firstblock, int blockincrement
  * beyond the sides of dimensions that are not periodic nothing is touched. 1 to 4 dimensions. */
 
 typedef struct isohalo_halo_s* isohalo_halo;
-typedef enum { ISOHALO_SHAPE_MOORE, ISOHALO_SHAPE_STAR, ISOHALO_SHAPE_VON_NEUMANN } isohalo_shape;
+typedef enum isohalo_shape_e ISOHALO_ENUM {
+  ISOHALO_SHAPE_MOORE,
+  ISOHALO_SHAPE_STAR,
+  ISOHALO_SHAPE_VON_NEUMANN
+} isohalo_shape;
 
 /* Collective. */
 int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,

@@ -1,6 +1,7 @@
 /// The C interface of the isomorphic collectives: arguments in, IsoComm does the work, error codes out.
 
 #include <algorithm>
+#include <limits>
 #include <new>
 
 #include "datatypes/datatype.hpp"
@@ -87,32 +88,12 @@ isohalo_neighborhood create(MPI_Comm cart, std::span<const int> relative) {
   return neighborhoods().add(std::make_unique<IsoComm>(cart, relative));
 }
 
-template <int D>
-std::vector<int> flat(const isohalo::Offsets<D>& offsets) {
-  std::vector<int> list;
-  for (const auto& o : offsets)
-    for (int j = 0; j < D; ++j) list.push_back(static_cast<int>(o[static_cast<std::size_t>(j)]));
-  return list;
-}
-
-std::vector<int> generate(int d, int radius, int with_self, bool moore) {
-  const auto self = with_self ? isohalo::Self::include : isohalo::Self::leave_out;
-  require(d >= 1 && d <= 4, MPI_ERR_DIMS,
-          "neighborhoods of a radius are made in 1 to 4 dimensions: pass a list instead");
-  const auto of_dimension = [&]<int D>() {
-    return flat<D>(moore ? isohalo::moore<D>(radius, self) : isohalo::von_neumann<D>(radius, self));
-  };
-  return d == 1   ? of_dimension.operator()<1>()
-         : d == 2 ? of_dimension.operator()<2>()
-         : d == 3 ? of_dimension.operator()<3>()
-                  : of_dimension.operator()<4>();
-}
-
 int create_generated(MPI_Comm cart, int radius, int with_self, isohalo_neighborhood* iso, bool moore) {
   return guarded(of(cart), [&] {
     require(iso, MPI_ERR_ARG, "the place for the neighborhood is NULL");
     const Here here(cart);
-    *iso = create(cart, generate(here.mesh->dimensions(), radius, with_self, moore));
+    *iso = create(cart, isohalo::ball_offsets(here.mesh->dimensions(), radius, !moore,
+                                              with_self ? isohalo::Self::include : isohalo::Self::leave_out));
   });
 }
 
@@ -132,22 +113,38 @@ static_assert(static_cast<int>(Algorithm::direct) == ISOHALO_DIRECT);
 static_assert(static_cast<int>(Algorithm::combining) == ISOHALO_COMBINING);
 static_assert(static_cast<int>(Algorithm::logarithmic) == ISOHALO_LOGARITHMIC);
 
-/// make(neighborhood) gives the call; without a place for a request it is executed at once.
+/// The call that `make` gives; when its arguments are wrong on this rank, the others learn it instead of waiting.
 template <class Make>
-int collective(isohalo_neighborhood iso, Make&& make) {
+NeighborCall call_or_refuse(const IsoComm& comm, isohalo::Pattern pattern, bool blocking, bool persistent,
+                            Make&& make) {
+  try {
+    return make(comm.neighbors());
+  } catch (const isohalo::ArgumentError& e) {
+    comm.refuse(pattern, blocking, persistent, e);
+    throw;
+  }
+}
+
+/// Without a place for a request the call is executed at once.
+template <class Make>
+int collective(isohalo_neighborhood iso, isohalo::Pattern pattern, Make&& make) {
   return guarded(of(iso), [&] {
     const IsoComm& comm = known(iso);
-    comm.execute(make(comm.neighbors()));
+    comm.execute(call_or_refuse(comm, pattern, true, false, make));
   });
 }
 
 template <class Make>
-int collective(isohalo_neighborhood iso, isohalo_request* r, bool persistent, Make&& make) {
+int collective(isohalo_neighborhood iso, isohalo::Pattern pattern, isohalo_request* r, bool persistent,
+               Make&& make) {
   return guarded(of(iso), [&] {
     const IsoComm& comm = known(iso);
-    require(r, MPI_ERR_ARG, "the place for the request is NULL");
+    const NeighborCall call =
+        call_or_refuse(comm, pattern, false, persistent, [&](const IsomorphicNeighborhood& n) {
+          require(r, MPI_ERR_ARG, "the place for the request is NULL");
+          return make(n);
+        });
     *r = nullptr;
-    const NeighborCall call = make(comm.neighbors());
     *r = requests().add(
         std::make_unique<Request>(Request{persistent ? comm.prepare(call) : comm.begin(call), comm.comm()}));
   });
@@ -177,7 +174,11 @@ int isohalo_cart_relative_shift(MPI_Comm cart, const int relative[], int* source
     const Here here(cart);
     require(source && target, MPI_ERR_ARG, "the place for a rank is NULL");
     std::vector<int> back;
-    for (int c : here.vector(relative)) back.push_back(-c);
+    for (int c : here.vector(relative)) {
+      require(c != std::numeric_limits<int>::min(), MPI_ERR_ARG,
+              "a relative coordinate is -2147483648, which has no opposite");
+      back.push_back(-c);
+    }
     *target = or_null(here.mesh->relative_rank(here.rank, here.vector(relative)));
     *source = or_null(here.mesh->relative_rank(here.rank, back));
   });
@@ -237,7 +238,8 @@ int isohalo_neighborhood_graph_get(isohalo_neighborhood iso, int max_s, int sour
     const IsomorphicNeighborhood& n = known(iso).neighbors();
     require(max_s >= 0, MPI_ERR_ARG, "max_s is negative");
     const std::vector<int> from = n.present_sources(), to = n.present_targets();
-    require((sources || from.empty()) && (targets || to.empty()), MPI_ERR_ARG, "an array for ranks is NULL");
+    require(max_s == 0 || ((sources || from.empty()) && (targets || to.empty())), MPI_ERR_ARG,
+            "an array for ranks is NULL");
     std::copy_n(from.begin(), std::min(static_cast<std::size_t>(max_s), from.size()), sources);
     std::copy_n(to.begin(), std::min(static_cast<std::size_t>(max_s), to.size()), targets);
   });
@@ -271,43 +273,46 @@ int isohalo_neighborhood_schedule(isohalo_neighborhood iso, isohalo_algorithm al
 
 /* The three forms of a collective: blocking, started, persistent. */
 #define ISOHALO_ARGUMENTS(...) __VA_ARGS__
-#define ISOHALO_COLLECTIVE(name, arguments, call)                                               \
-  int isohalo_neighbor_##name(arguments, isohalo_neighborhood iso) {                            \
-    return collective(iso, [&](const IsomorphicNeighborhood& n) { return call; });              \
-  }                                                                                             \
-  int isohalo_ineighbor_##name(arguments, isohalo_neighborhood iso, isohalo_request* r) {       \
-    return collective(iso, r, false, [&](const IsomorphicNeighborhood& n) { return call; });    \
-  }                                                                                             \
-  int isohalo_neighbor_##name##_init(arguments, isohalo_neighborhood iso, isohalo_request* r) { \
-    return collective(iso, r, true, [&](const IsomorphicNeighborhood& n) { return call; });     \
+#define ISOHALO_COLLECTIVE(name, pattern, arguments, call)                                                    \
+  int isohalo_neighbor_##name(arguments, isohalo_neighborhood iso) {                                          \
+    return collective(iso, isohalo::Pattern::pattern, [&](const IsomorphicNeighborhood& n) { return call; }); \
+  }                                                                                                           \
+  int isohalo_ineighbor_##name(arguments, isohalo_neighborhood iso, isohalo_request* r) {                     \
+    return collective(iso, isohalo::Pattern::pattern, r, false,                                               \
+                      [&](const IsomorphicNeighborhood& n) { return call; });                                 \
+  }                                                                                                           \
+  int isohalo_neighbor_##name##_init(arguments, isohalo_neighborhood iso, isohalo_request* r) {               \
+    return collective(iso, isohalo::Pattern::pattern, r, true,                                                \
+                      [&](const IsomorphicNeighborhood& n) { return call; });                                 \
   }
 
-ISOHALO_COLLECTIVE(alltoall,
+ISOHALO_COLLECTIVE(alltoall, personal,
                    ISOHALO_ARGUMENTS(const void* sb, int sn, MPI_Datatype st, void* rb, int rn, MPI_Datatype rt),
                    NeighborCall::alltoall(n, sb, sn, st, rb, rn, rt))
-ISOHALO_COLLECTIVE(alltoallv,
+ISOHALO_COLLECTIVE(alltoallv, personal,
                    ISOHALO_ARGUMENTS(const void* sb, const int sn[], const int sd[], MPI_Datatype st, void* rb,
                                      const int rn[], const int rd[], MPI_Datatype rt),
                    NeighborCall::alltoallv(n, sb, list(n, sn), list(n, sd), st, rb, list(n, rn), list(n, rd), rt))
-ISOHALO_COLLECTIVE(alltoallw,
+ISOHALO_COLLECTIVE(alltoallw, personal,
                    ISOHALO_ARGUMENTS(const void* sb, const int sn[], const MPI_Aint sd[], const MPI_Datatype st[],
                                      void* rb, const int rn[], const MPI_Aint rd[], const MPI_Datatype rt[]),
                    NeighborCall::alltoallw(n, sb, list(n, sn), list(n, sd), list(n, st), rb, list(n, rn),
                                            list(n, rd), list(n, rt)))
-ISOHALO_COLLECTIVE(allgather,
+ISOHALO_COLLECTIVE(allgather, shared,
                    ISOHALO_ARGUMENTS(const void* sb, int sn, MPI_Datatype st, void* rb, int rn, MPI_Datatype rt),
                    NeighborCall::allgather(n, sb, sn, st, rb, rn, rt))
-ISOHALO_COLLECTIVE(allgatherv,
+ISOHALO_COLLECTIVE(allgatherv, shared,
                    ISOHALO_ARGUMENTS(const void* sb, int sn, MPI_Datatype st, void* rb, const int rn[],
                                      const int rd[], MPI_Datatype rt),
                    NeighborCall::allgatherv(n, sb, sn, st, rb, list(n, rn), list(n, rd), rt))
-ISOHALO_COLLECTIVE(allgatherw,
+ISOHALO_COLLECTIVE(allgatherw, shared,
                    ISOHALO_ARGUMENTS(const void* sb, int sn, MPI_Datatype st, void* rb, const int rn[],
                                      const MPI_Aint rd[], const MPI_Datatype rt[]),
                    NeighborCall::allgatherw(n, sb, sn, st, rb, list(n, rn), list(n, rd), list(n, rt)))
-ISOHALO_COLLECTIVE(reduce, ISOHALO_ARGUMENTS(const void* sb, void* rb, int count, MPI_Datatype t, MPI_Op op),
+ISOHALO_COLLECTIVE(reduce, shared,
+                   ISOHALO_ARGUMENTS(const void* sb, void* rb, int count, MPI_Datatype t, MPI_Op op),
                    NeighborCall::reduce(n, sb, rb, count, t, op))
-ISOHALO_COLLECTIVE(scatter_reduce,
+ISOHALO_COLLECTIVE(scatter_reduce, personal,
                    ISOHALO_ARGUMENTS(const void* sb, const int sn[], const MPI_Aint sd[], const MPI_Datatype st[],
                                      void* rb, int count, MPI_Datatype t, MPI_Op op),
                    NeighborCall::scatter_reduce(n, sb, list(n, sn), list(n, sd), list(n, st), rb, count, t, op))

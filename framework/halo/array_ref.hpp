@@ -35,7 +35,7 @@ template <int D>
 struct ErasedArray {
   std::byte* data = nullptr;  ///< the first owned cell
   std::int64_t bytes = 0;     ///< of one element that travel
-  std::int64_t pitch = 0;     ///< bytes that strides count in: `bytes`, or more when elements hold something else too
+  std::int64_t pitch = 0;  ///< bytes that strides count in: `bytes`, or more when elements hold something else too
   Datatype (*element)() = nullptr;
   Box<D> owned;
   Index<D> ghost_low{}, ghost_high{}, stride{};  ///< stride in elements

@@ -24,8 +24,25 @@ struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
   int next_passing_tag = 0;
 
   void release() noexcept {
-    if (comm != MPI_COMM_NULL && mpi_is_active()) MPI_Comm_free(&comm);
+    if (comm != MPI_COMM_NULL && mpi_is_active()) {
+      take_in_strays();
+      MPI_Comm_free(&comm);
+    }
     comm = MPI_COMM_NULL;
+  }
+
+  /// After errors there may be messages that nobody took.
+  void take_in_strays() noexcept {
+    std::vector<std::byte> bin;
+    for (int found = 1; found;) {
+      MPI_Status status;
+      MPI_Count bytes = 0;
+      found = 0;
+      if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, &status) != MPI_SUCCESS || !found) return;
+      if (MPI_Get_elements_c(&status, MPI_BYTE, &bytes) != MPI_SUCCESS) return;
+      bin.resize(static_cast<std::size_t>(bytes) + 1);
+      MPI_Recv_c(bin.data(), bytes, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm, MPI_STATUS_IGNORE);
+    }
   }
   ~State();
 };

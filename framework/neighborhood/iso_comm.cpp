@@ -6,11 +6,14 @@
 #include <string>
 
 #include "datatypes/mpi_check.hpp"
+#include "framework/neighborhood/list_check.hpp"
 #include "framework/neighborhood/neighbor_operation.hpp"
 
 namespace isohalo {
 
+using detail::ListCheck;
 using detail::NeighborOperation;
+using detail::NeighborTags;
 
 struct IsoComm::State {
   Communicator comm;
@@ -24,24 +27,29 @@ struct IsoComm::State {
   std::map<std::pair<Algorithm, Pattern>, Plan> plans;
   /// Times of the candidates by pattern and number of bits of the block size; equal on all ranks.
   std::map<std::pair<Pattern, int>, std::vector<double>> measured;
-  /// The last blocking operation, used again for the same arguments if these are predefined types (a derived type
+  /// What `choose` said before, by pattern and block size.
+  std::map<std::pair<Pattern, std::int64_t>, Algorithm> chosen;
+  /// The last blocking operations, used again for the same arguments if these are predefined types (a derived type
   /// may have been freed and its handle given to another).
-  NeighborCall last_call;
-  std::unique_ptr<NeighborOperation> last;
+  struct Recent {
+    NeighborCall call;
+    std::unique_ptr<NeighborOperation> operation;
+  };
+  static constexpr std::size_t kRecent = 4;
+  std::vector<Recent> recent;
+  std::size_t next_recent = 0;
 
   /// The comparison of all ranks' lists that rides on the first operation.
-  enum class Check { none, running, passed, failed } check = Check::none;
-  MPI_Request check_request = MPI_REQUEST_NULL;
-  std::int64_t check_values[2] = {0, 0};
+  std::shared_ptr<ListCheck> check;
 
   State(const Communicator& c, IsomorphicNeighborhood n) : comm(c), neighbors(std::move(n)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  ~State() {
-    if (check == Check::running && mpi_is_active()) try {
-        comm.wait(check_request, "the check of a neighborhood");
-      } catch (const Error&) {
-      }
+
+  void forget_choices() {
+    chosen.clear();
+    recent.clear();
+    next_recent = 0;
   }
 
   const Plan& plan(Algorithm algorithm, Pattern pattern) {
@@ -60,39 +68,47 @@ struct IsoComm::State {
 
   std::unique_ptr<NeighborOperation> compile(Algorithm algorithm, const NeighborCall& call, bool own_types) {
     const Plan& p = plan(algorithm, call.pattern);
-    return std::make_unique<NeighborOperation>(comm, neighbors, p.itinerary, p.route, call, own_types);
+    return std::make_unique<NeighborOperation>(comm, neighbors, p.itinerary, p.route, call, own_types,
+                                               [this, pattern = call.pattern] { return dependants(pattern); });
+  }
+
+  /// A call that only this rank cannot compile must not leave the others waiting.
+  std::unique_ptr<NeighborOperation> compile_or_stop(Algorithm algorithm, const NeighborCall& call, bool own_types,
+                                                     int tag) {
+    try {
+      return compile(algorithm, call, own_types);
+    } catch (const ArgumentError& e) {
+      detail::send_stop(comm, dependants(call.pattern), tag, e.mpi_class(), e.what());
+      throw;
+    } catch (const MpiError& e) {
+      detail::send_stop(comm, dependants(call.pattern), tag, e.mpi_code(), e.what());
+      throw;
+    }
+  }
+
+  void remember(const NeighborCall& call, std::unique_ptr<NeighborOperation> operation) {
+    if (recent.size() < kRecent) {
+      recent.push_back({call, std::move(operation)});
+    } else {
+      recent[next_recent] = {call, std::move(operation)};
+      next_recent = (next_recent + 1) % kRecent;
+    }
   }
 
   void begin_check() {
-    if (check != Check::none) return;
-    if (comm.size() == 1) {
-      check = Check::passed;
-      return;
-    }
-    // Two signed maxima: the largest fingerprint and minus the smallest.
-    check_values[0] = static_cast<std::int64_t>(neighbors.fingerprint() >> 2);
-    check_values[1] = -check_values[0];
-    check = Check::running;
-    mpi_check(MPI_Iallreduce(MPI_IN_PLACE, check_values, 2, MPI_INT64_T, MPI_MAX, comm.get(), &check_request),
-              "MPI_Iallreduce of a neighborhood's check", comm.get());
+    if (!check) check = ListCheck::begin(comm, neighbors.fingerprint());
   }
 
-  /// True when the check has ended; throws when it has failed.
-  bool poll_check() {
-    if (check == Check::running) {
-      int done = 0;
-      mpi_check(MPI_Test(&check_request, &done, MPI_STATUS_IGNORE), "MPI_Test", comm.get());
-      if (!done) return false;
-      check = check_values[0] == -check_values[1] ? Check::passed : Check::failed;
-    }
-    if (check == Check::failed) refuse_different_lists();
-    return check == Check::passed;
-  }
-
-  [[noreturn]] static void refuse_different_lists() {
-    throw ArgumentError(MPI_ERR_TOPOLOGY,
-                        "neighborhood: the lists of offsets differ between ranks: pass the same list, in the same "
-                        "order, on all ranks of the communicator");
+  /// The ranks that may wait for this one in an operation, whatever the algorithm.
+  std::vector<int> dependants(Pattern pattern) {
+    std::vector<int> peers;
+    for (Algorithm a : candidates())
+      for (const auto& phase : plan(a, pattern).route->phases)
+        for (const auto& m : phase.send)
+          if (m.peer != comm.rank()) peers.push_back(m.peer);
+    std::sort(peers.begin(), peers.end());
+    peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+    return peers;
   }
 
   static std::vector<Algorithm> candidates() {
@@ -124,16 +140,20 @@ struct IsoComm::State {
   Algorithm algorithm_for(const NeighborCall& call, bool blocking) {
     if (forced != Algorithm::automatic) return forced;
     if (!blocking || !call.one_size) return Algorithm::direct;
-    return choose(call.pattern, block_bytes(call)).algorithm;
+    const std::int64_t bytes = block_bytes(call);
+    const auto [found, is_new] = chosen.try_emplace({call.pattern, bytes}, Algorithm::direct);
+    if (is_new) found->second = choose(call.pattern, bytes).algorithm;
+    return found->second;
   }
 
   static bool reusable(const NeighborCall& call) {
-    if (call.is_reduction()) return false;
-    MPI_Datatype seen = MPI_DATATYPE_NULL;
+    if (call.is_reduction() && !layout_of(call.fold.into.type).predefined) return false;
+    MPI_Datatype seen = MPI_DATATYPE_NULL;  // absent blocks have no type
     for (const auto* side : {&call.send, &call.receive})
       for (const Block& b : *side) {
         if (b.type == seen) continue;
-        if (b.type == MPI_DATATYPE_NULL || !layout_of(b.type).predefined) return false;
+        if (b.type == MPI_DATATYPE_NULL) continue;
+        if (!layout_of(b.type).predefined) return false;
         seen = b.type;
       }
     return true;
@@ -172,12 +192,22 @@ const Communicator& IsoComm::comm() const {
 void IsoComm::check() const {
   State& s = *state_;
   s.begin_check();
-  wait_until([&] { return s.poll_check(); }, s.comm.spins());
+  wait_until([&] { return s.check->done(); }, s.comm.spins());
+  s.check->rethrow();
+}
+
+void IsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const {
+  State& s = *state_;
+  s.begin_check();
+  if (blocking) wait_until([&] { return s.check->done(); }, s.comm.spins());
+  const int tag =
+      persistent ? s.comm.take_tags(NeighborTags::kCount) : s.comm.take_passing_tags(NeighborTags::kCount);
+  detail::send_stop(s.comm, s.dependants(pattern), tag, error.mpi_class(), error.what());
 }
 
 void IsoComm::set_algorithm(Algorithm algorithm) {
   state_->forced = algorithm;
-  state_->last.reset();
+  state_->forget_choices();
 }
 
 const Itinerary& IsoComm::itinerary(Algorithm algorithm, Pattern pattern) const {
@@ -186,7 +216,7 @@ const Itinerary& IsoComm::itinerary(Algorithm algorithm, Pattern pattern) const 
 
 void IsoComm::set_link(const LinkCost& link) {
   state_->link = link;
-  state_->last.reset();
+  state_->forget_choices();
 }
 
 NeighborChoice IsoComm::choice(Pattern pattern, std::int64_t block_bytes) const {
@@ -195,19 +225,17 @@ NeighborChoice IsoComm::choice(Pattern pattern, std::int64_t block_bytes) const 
 
 void IsoComm::execute(const NeighborCall& call) const {
   State& s = *state_;
-  if (s.check != State::Check::passed) check();
+  if (!s.check || !s.check->passed()) check();
+  const int tag = s.comm.take_passing_tags(NeighborTags::kCount);
+  const auto known = std::find_if(s.recent.begin(), s.recent.end(), [&](const auto& r) { return r.call == call; });
+  NeighborOperation* operation = known != s.recent.end() ? known->operation.get() : nullptr;
   std::unique_ptr<NeighborOperation> once;
-  NeighborOperation* operation = s.last.get();
-  if (!operation || call != s.last_call) {
-    const Algorithm algorithm = s.algorithm_for(call, true);
-    once = s.compile(algorithm, call, false);
+  if (!operation) {
+    once = s.compile_or_stop(s.algorithm_for(call, true), call, false, tag);
     operation = once.get();
-    if (State::reusable(call)) {
-      s.last = std::move(once);
-      s.last_call = call;
-    }
+    if (State::reusable(call)) s.remember(call, std::move(once));
   }
-  operation->start(s.comm.take_passing_tags(operation->tags()));
+  operation->start(tag);
   Backoff backoff(s.comm.spins());
   for (;;) {
     operation->advance();
@@ -219,39 +247,41 @@ void IsoComm::execute(const NeighborCall& call) const {
 
 struct detail::NeighborRequestImpl {
   std::shared_ptr<IsoComm::State> state;
-  std::unique_ptr<NeighborOperation> operation;
   Algorithm algorithm;
   bool persistent;
   int first_tag;
+  std::unique_ptr<NeighborOperation> operation;
   bool started = false;
 
-  NeighborRequestImpl(std::shared_ptr<IsoComm::State> s, Algorithm a, const NeighborCall& call, bool persists)
+  NeighborRequestImpl(std::shared_ptr<IsoComm::State> s, const NeighborCall& call, bool persists)
       : state(std::move(s)),
-        operation(state->compile(a, call, true)),
-        algorithm(a),
+        algorithm(state->algorithm_for(call, false)),
         persistent(persists),
-        first_tag(persists ? state->comm.take_tags(operation->tags())
-                           : state->comm.take_passing_tags(operation->tags())) {}
+        first_tag(persists ? state->comm.take_tags(NeighborTags::kCount)
+                           : state->comm.take_passing_tags(NeighborTags::kCount)),
+        operation(state->compile_or_stop(algorithm, call, true, first_tag)) {}
 
   void start() {
     if (started)
       throw ArgumentError(MPI_ERR_REQUEST, "neighborhood: start of a request that is active: wait for it first");
-    started = true;
     operation->start(first_tag);
+    started = true;
+    if (operation->active()) return;
+    started = !state->check->done();
+    operation->rethrow();
   }
 
   /// True when nothing is in flight any more.
   bool poll() {
     if (!started) return true;
-    try {
-      const bool checked = state->poll_check();
-      operation->advance();
-      if (operation->active() || !checked) return false;
-    } catch (...) {
+    const bool checked = state->check->done();
+    if (state->check->failed()) {
       operation->abandon();
       started = false;
-      throw;
+      state->check->rethrow();
     }
+    operation->advance();
+    if (operation->active() || !checked) return false;
     started = false;
     operation->rethrow();
     return true;
@@ -265,8 +295,7 @@ struct detail::NeighborRequestImpl {
 
 std::unique_ptr<detail::NeighborRequestImpl> IsoComm::make(const NeighborCall& call, bool persistent) const {
   state_->begin_check();
-  return std::make_unique<detail::NeighborRequestImpl>(state_, state_->algorithm_for(call, false), call,
-                                                       persistent);
+  return std::make_unique<detail::NeighborRequestImpl>(state_, call, persistent);
 }
 
 NeighborRequest IsoComm::begin(const NeighborCall& call) const {
@@ -330,7 +359,7 @@ double time_of(const Communicator& comm, NeighborOperation& operation, int repea
   comm.barrier();
   const auto begin = std::chrono::steady_clock::now();
   for (int k = 0; k < repeats; ++k) {
-    operation.start(comm.take_passing_tags(operation.tags()));
+    operation.start(comm.take_passing_tags(NeighborTags::kCount));
     Backoff backoff(comm.spins());
     for (operation.advance(); operation.active(); operation.advance()) backoff.pause();
   }
@@ -366,7 +395,7 @@ NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
         repeats = static_cast<int>(std::clamp(enough_s / std::max(t, 1e-9), 1.0, 1000.0));
     }
   s.measured[{pattern, State::size_class(block_bytes)}] = best;
-  s.last.reset();
+  s.forget_choices();
   return s.choose(pattern, block_bytes);
 }
 
@@ -397,7 +426,7 @@ LinkCost IsoComm::measure_link() {
   }
   s.link.seconds_per_byte = std::max(1e-12, (t_large - t_small) / (large - small));
   s.link.latency_s = std::max(1e-9, t_small - small * s.link.seconds_per_byte);
-  s.last.reset();
+  s.forget_choices();
   return s.link;
 }
 

@@ -46,8 +46,7 @@ class IsoComm {
   void check() const;
 
   /// Fixes the algorithm of later operations; `automatic` lets the library choose. Equal on all ranks. Local.
-  /// combining and logarithmic forward blocks through other ranks: block i must then have one size on all ranks,
-  /// also in the v and w forms, and counts and types must be given for absent neighbors too.
+  /// Blocks of the v and w forms may have different sizes on different ranks under any of them.
   void set_algorithm(Algorithm algorithm);
   /// The itinerary that an algorithm uses here: rounds and volume. Local.
   const Itinerary& itinerary(Algorithm algorithm, Pattern pattern) const;
@@ -60,6 +59,10 @@ class IsoComm {
   NeighborChoice tune(Pattern pattern, std::int64_t block_bytes);
   /// What `automatic` would use for a blocking operation, with the figures of all candidates. Local.
   NeighborChoice choice(Pattern pattern, std::int64_t block_bytes) const;
+
+  /// Takes part in an operation only by telling the others that this rank cannot: for arguments that are refused
+  /// before there is a NeighborCall. They report `error`; none of them waits for ever. Collective in order.
+  void refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const;
 
   /// Blocking. Collective. Throws ArgumentError for bad arguments and for blocks whose sizes do not fit those of
   /// the other side.

@@ -1,5 +1,7 @@
 #include "framework/neighborhood/isomorphic.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
 #include "datatypes/error.hpp"
@@ -34,6 +36,9 @@ IsomorphicNeighborhood::IsomorphicNeighborhood(std::shared_ptr<const Mesh> share
   if (d == 0 || relative.size() % static_cast<std::size_t>(d))
     throw UsageError("neighborhood: " + std::to_string(relative.size()) +
                      " coordinates are no list of offsets in " + std::to_string(d) + " dimensions");
+  if (std::find(relative.begin(), relative.end(), std::numeric_limits<int>::min()) != relative.end())
+    throw UsageError(
+        "neighborhood: an offset is -2147483648, which has no opposite: the limit is 2147483647 either way");
   const std::size_t s = relative.size() / static_cast<std::size_t>(d);
   sources_.assign(s, 0);
   targets_.assign(s, 0);

@@ -15,7 +15,8 @@ TypeLayout layout_of(MPI_Datatype type) {
   int integers = 0, addresses = 0, types = 0, combiner = 0;
   mpi_check(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
   l.size = size, l.extent = extent, l.true_low = true_low, l.true_extent = true_extent;
-  l.predefined = combiner == MPI_COMBINER_NAMED;
+  l.predefined = combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+                 combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
   return l;
 }
 
@@ -33,7 +34,7 @@ class Side {
       : function_(function), name_(name), ranks_(ranks) {}
 
   std::vector<Block> regular(const void* base, std::int64_t count, MPI_Datatype type) const {
-    check(-1, count, type);
+    check_buffer(base, count, type);
     const std::int64_t apart = count * layout_of(type).extent;
     std::vector<Block> blocks;
     blocks.reserve(ranks_.size());
@@ -46,7 +47,7 @@ class Side {
                             MPI_Datatype type) const {
     check_length("counts", counts.size());
     check_length("displacements", places.size());
-    check(-1, 0, type);
+    check_buffer(base, 0, type);
     const std::int64_t extent = layout_of(type).extent;
     std::vector<Block> blocks;
     blocks.reserve(ranks_.size());
@@ -59,10 +60,21 @@ class Side {
     check_length("counts", counts.size());
     check_length("displacements", bytes.size());
     check_length("types", types.size());
+    if (base == MPI_IN_PLACE) check_buffer(base, 0, MPI_BYTE);
     std::vector<Block> blocks;
     blocks.reserve(ranks_.size());
     for (std::size_t i = 0; i < ranks_.size(); ++i) add(blocks, i, {at(base, bytes[i]), counts[i], types[i]});
     return blocks;
+  }
+
+  /// A buffer that starts at `base`; a null one can only be MPI_BOTTOM under a type with absolute addresses.
+  void check_buffer(const void* base, std::int64_t count, MPI_Datatype type) const {
+    check(-1, count, type);
+    if (base == MPI_IN_PLACE)
+      throw ArgumentError(MPI_ERR_BUFFER, std::string(function_) + ": MPI_IN_PLACE has no meaning as " + name_ +
+                                              " buffer: the blocks of neighbors are separate");
+    if (!base && count > 0 && !ranks_.empty() && layout_of(type).predefined)
+      throw ArgumentError(MPI_ERR_BUFFER, std::string(function_) + ": the " + name_ + " buffer is NULL");
   }
 
   void check(int block, std::int64_t count, MPI_Datatype type) const {
@@ -83,7 +95,11 @@ class Side {
                                            " neighbors: pass one each");
   }
   void add(std::vector<Block>& blocks, std::size_t i, const Block& b) const {
-    if (ranks_[i] != Mesh::no_rank) check(static_cast<int>(i), b.count, b.type);
+    if (ranks_[i] == Mesh::no_rank) {
+      blocks.emplace_back();  // whatever the caller passed for it is not looked at
+      return;
+    }
+    check(static_cast<int>(i), b.count, b.type);
     blocks.push_back(b);
   }
 
@@ -93,7 +109,7 @@ class Side {
 };
 
 void check_fold(const char* function, const Side& side, const NeighborCall::Fold& fold) {
-  side.check(-1, fold.into.count, fold.into.type);
+  side.check_buffer(fold.into.address, fold.into.count, fold.into.type);
   if (fold.op == MPI_OP_NULL)
     throw ArgumentError(MPI_ERR_OP, std::string(function) + ": the operation is MPI_OP_NULL");
 }
@@ -141,7 +157,7 @@ NeighborCall NeighborCall::allgather(const IsomorphicNeighborhood& n, const void
                                      MPI_Datatype receive_type) {
   NeighborCall c;
   c.pattern = Pattern::shared;
-  Side("allgather", "send", n.targets()).check(-1, send_count, send_type);
+  Side("allgather", "send", n.targets()).check_buffer(send, send_count, send_type);
   c.send = {one(send, send_count, send_type)};
   c.receive = Side("allgather", "receive", n.sources()).regular(receive, receive_count, receive_type);
   return c;
@@ -153,7 +169,7 @@ NeighborCall NeighborCall::allgatherv(const IsomorphicNeighborhood& n, const voi
   NeighborCall c;
   c.pattern = Pattern::shared;
   c.one_size = false;
-  Side("allgatherv", "send", n.targets()).check(-1, send_count, send_type);
+  Side("allgatherv", "send", n.targets()).check_buffer(send, send_count, send_type);
   c.send = {one(send, send_count, send_type)};
   c.receive =
       Side("allgatherv", "receive", n.sources()).places(receive, receive_counts, receive_places, receive_type);
@@ -166,7 +182,7 @@ NeighborCall NeighborCall::allgatherw(const IsomorphicNeighborhood& n, const voi
   NeighborCall c;
   c.pattern = Pattern::shared;
   c.one_size = false;
-  Side("allgatherw", "send", n.targets()).check(-1, send_count, send_type);
+  Side("allgatherw", "send", n.targets()).check_buffer(send, send_count, send_type);
   c.send = {one(send, send_count, send_type)};
   c.receive = Side("allgatherw", "receive", n.sources())
                   .displacements(receive, receive_counts, receive_displacements, receive_types);
@@ -179,6 +195,7 @@ NeighborCall NeighborCall::reduce(const IsomorphicNeighborhood& n, const void* s
   c.pattern = Pattern::shared;
   c.fold = {one(receive, count, type), op};
   check_fold("reduce", Side("reduce", "vector", n.sources()), c.fold);
+  Side("reduce", "send", n.targets()).check_buffer(send, count, type);
   c.send = {one(send, count, type)};
   return c;
 }

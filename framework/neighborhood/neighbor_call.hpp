@@ -71,7 +71,7 @@ class NeighborCall {
                                      std::int64_t count, MPI_Datatype type, MPI_Op op);
 
   Pattern pattern = Pattern::personal;
-  /// All blocks have one size on all ranks by the meaning of the call, so any algorithm may forward them.
+  /// All blocks have one size on all ranks by the meaning of the call; otherwise forwarded messages carry sizes.
   bool one_size = true;
   std::vector<Block> send;     ///< per offset, or one when the pattern is shared
   std::vector<Block> receive;  ///< per offset; empty for reductions, whose operands need storage of their own

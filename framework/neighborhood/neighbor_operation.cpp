@@ -1,6 +1,6 @@
 #include "framework/neighborhood/neighbor_operation.hpp"
 
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
 #include "datatypes/mpi_check.hpp"
@@ -12,41 +12,53 @@ namespace {
 /// Several blocks share a packed message when it stays this small, or when the blocks are: below about 10 KB
 /// derived datatypes lose up to a factor of two against a copy, and many small messages lose more.
 constexpr std::int64_t kPackBytes = 8192, kPackBlockBytes = 2048;
+constexpr std::uintptr_t kAlignment = 64;
 
 bool worth_packing(std::int64_t bytes, std::size_t blocks) {
   return bytes <= kPackBytes || bytes <= kPackBlockBytes * static_cast<std::int64_t>(blocks);
 }
-constexpr std::size_t kAlignment = 64;
+
+std::byte* shifted(const std::byte* address, std::int64_t bytes) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) +
+                                      static_cast<std::uintptr_t>(bytes));
+}
 
 }  // namespace
 
 NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicNeighborhood& neighbors,
                                      std::shared_ptr<const Itinerary> itinerary, std::shared_ptr<const Route> route,
-                                     const NeighborCall& call, bool own_types)
-    : comm_(comm), itinerary_(std::move(itinerary)), route_(std::move(route)), call_(call) {
+                                     const NeighborCall& call, bool own_types,
+                                     std::function<std::vector<int>()> dependants)
+    : comm_(comm),
+      itinerary_(std::move(itinerary)),
+      route_(std::move(route)),
+      call_(call),
+      dependants_(std::move(dependants)),
+      sized_(!call.one_size && itinerary_->algorithm != Algorithm::direct) {
+  if (itinerary_->phases > NeighborTags::kPhases)
+    throw ArgumentError(MPI_ERR_ARG, "neighborhood: the " + std::string(to_string(itinerary_->algorithm)) +
+                                         " algorithm needs " + std::to_string(itinerary_->phases) +
+                                         " phases for these offsets; the limit is " +
+                                         std::to_string(NeighborTags::kPhases) + ": use the direct one");
   for (int r : neighbors.sources()) source_exists_.push_back(r != Mesh::no_rank);
-  for (int r : neighbors.targets()) target_exists_.push_back(r != Mesh::no_rank);
-  for (std::size_t i = 0; i < call_.send.size(); ++i)
-    if (call_.pattern == Pattern::shared || target_exists_[i])
-      call_.send[i].type = kept(call_.send[i].type, own_types);
-  for (std::size_t i = 0; i < call_.receive.size(); ++i)
-    if (source_exists_[i]) call_.receive[i].type = kept(call_.receive[i].type, own_types);
+  for (auto* side : {&call_.send, &call_.receive})
+    for (Block& b : *side)
+      if (b.type != MPI_DATATYPE_NULL) b.type = kept(b.type, own_types);
   if (call_.is_reduction()) {
     call_.fold.into.type = kept(call_.fold.into.type, own_types);
     place_operands();
   }
   place_temporaries();
-  for (const auto& c : route_->first) first_copies_.emplace_back(piece(c.from, 0), piece(c.to, 0));
-  for (const auto& c : route_->last) last_copies_.emplace_back(piece(c.from, 0), piece(c.to, 0));
+  for (const auto& c : route_->first) first_copies_.emplace_back(piece(c.from), piece(c.to));
+  for (const auto& c : route_->last) last_copies_.emplace_back(piece(c.from), piece(c.to));
   std::size_t most = 0;
-  for (const auto& planned : route_->phases) {
+  for (std::size_t k = 0; k < route_->phases.size(); ++k) {
     Phase& phase = phases_.emplace_back();
-    compile(planned.send, true, phase, phase.send);
-    compile(planned.receive, false, phase, phase.receive);
+    compile(route_->phases[k].send, static_cast<int>(k), true, phase, phase.send);
+    compile(route_->phases[k].receive, static_cast<int>(k), false, phase, phase.receive);
     most = std::max(most, phase.send.size() + phase.receive.size());
   }
   requests_.reserve(most);
-  statuses_.resize(most);
   receiving_.reserve(most);
 }
 
@@ -67,102 +79,87 @@ const TypeLayout& NeighborOperation::layout(MPI_Datatype type) {
   return layouts_.emplace_back(type, layout_of(type)).second;
 }
 
-/// Room for a block of that count and type; returns the address at which the block's type must be applied.
-std::byte* NeighborOperation::storage_for(const Block& block, std::size_t slot) {
-  const TypeLayout l = layout(block.type);
+/// A forwarded block is kept packed, in as many bytes as all blocks of the call have; a sized one in as many as it
+/// brings.
+void NeighborOperation::place_temporaries() {
+  temporaries_.resize(route_->temporary_offsets.size());
+  if (sized_ || temporaries_.empty()) return;
+  const Block& like = call_.is_reduction() ? call_.fold.into : call_.send.front();
+  const std::int64_t bytes = like.count * layout(like.type).size;
+  for (auto& slot : temporaries_) slot.resize(static_cast<std::size_t>(bytes));
+}
+
+/// A vector of its own for each source of a reduction, laid out as the caller's type says.
+void NeighborOperation::place_operands() {
+  const Block& like = call_.fold.into;
+  const TypeLayout l = layout(like.type);
   std::int64_t span = 0, low = l.true_low;
-  if (block.count > 0) {
-    const std::int64_t shift = (block.count - 1) * l.extent;  // negative extents are possible
+  if (like.count > 0) {
+    const std::int64_t shift = (like.count - 1) * l.extent;  // negative extents are possible
     span = l.true_extent + std::abs(shift);
     low += std::min<std::int64_t>(0, shift);
   }
-  auto& memory = storage_[slot];
-  memory.resize(static_cast<std::size_t>(span) + kAlignment);
-  auto address = reinterpret_cast<std::uintptr_t>(memory.data());
-  address = (address + kAlignment - 1) / kAlignment * kAlignment;
-  return reinterpret_cast<std::byte*>(address - static_cast<std::uintptr_t>(low));
-}
-
-/// A forwarded block has the size that it has on every rank: this rank's own block of that offset tells it, as
-/// received or, where that source is absent, as sent; where both are absent, the caller's arguments for them.
-void NeighborOperation::place_temporaries() {
-  std::size_t slot = storage_.size();
-  storage_.resize(slot + route_->temporary_offsets.size());
-  for (int offset : route_->temporary_offsets) {
-    const auto i = static_cast<std::size_t>(offset);
-    const Block& sent = call_.send[call_.pattern == Pattern::shared ? 0 : i];
-    Block b = call_.pattern == Pattern::shared ? sent : call_.receive[i];
-    if (call_.pattern == Pattern::personal && !source_exists_[i] && target_exists_[i]) b = sent;
-    if (b.type == MPI_DATATYPE_NULL || b.count < 0)
-      throw ArgumentError(MPI_ERR_TYPE,
-                          "neighborhood: block " + std::to_string(offset) +
-                              " is forwarded by this rank, which has no such neighbor and no count and "
-                              "type for it: pass the size the block has on all ranks, or use the direct "
-                              "algorithm");
-    b.address = storage_for(b, slot++);
-    temporaries_.push_back(b);
+  operands_.resize(source_exists_.size());
+  call_.receive.assign(source_exists_.size(), Block{});
+  for (std::size_t i = 0; i < source_exists_.size(); ++i) {
+    if (!source_exists_[i]) continue;
+    operands_[i].resize(static_cast<std::size_t>(span) + kAlignment);
+    const auto address = reinterpret_cast<std::uintptr_t>(operands_[i].data());
+    const auto aligned = static_cast<std::int64_t>((address + kAlignment - 1) / kAlignment * kAlignment - address);
+    call_.receive[i] = {shifted(operands_[i].data(), aligned - low), like.count, like.type};
   }
 }
 
-void NeighborOperation::place_operands() {
-  storage_.resize(source_exists_.size());
-  call_.receive.assign(source_exists_.size(), Block{nullptr, call_.fold.into.count, call_.fold.into.type});
-  for (std::size_t i = 0; i < source_exists_.size(); ++i)
-    if (source_exists_[i]) call_.receive[i].address = storage_for(call_.receive[i], i);
-}
-
-NeighborOperation::Piece NeighborOperation::piece_of(const Block& block, int step) {
+NeighborOperation::Piece NeighborOperation::piece_of(const Block& block) {
   const TypeLayout& l = layout(block.type);
-  Piece p{block, block.count * l.size, nullptr, step};
-  if (l.dense())
-    p.dense = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(block.address) +
-                                           static_cast<std::uintptr_t>(l.true_low));
+  Piece p{block, block.count * l.size, nullptr, -1};
+  if (l.dense()) p.dense = shifted(block.address, l.true_low);
   return p;
 }
 
-NeighborOperation::Piece NeighborOperation::piece(const Place& place, int step) {
+NeighborOperation::Piece NeighborOperation::piece(const Place& place) {
   const auto i = static_cast<std::size_t>(place.index);
-  switch (place.kind) {
-    case Place::Kind::send:
-      return piece_of(call_.send[i], step);
-    case Place::Kind::receive:
-      return piece_of(call_.receive[i], step);
-    case Place::Kind::temporary:
-      break;
-  }
-  return piece_of(temporaries_[i], step);
+  if (place.kind == Place::Kind::send) return piece_of(call_.send[i]);
+  if (place.kind == Place::Kind::receive) return piece_of(call_.receive[i]);
+  auto& slot = temporaries_[i];
+  Piece p = piece_of({slot.data(), static_cast<std::int64_t>(slot.size()), MPI_PACKED});
+  p.dense = slot.data();
+  p.temporary = place.index;
+  return p;
 }
 
-void NeighborOperation::compile(const std::vector<RouteMessage>& from, bool sending, Phase& phase,
+void NeighborOperation::compile(const std::vector<RouteMessage>& from, int phase_number, bool sending, Phase& phase,
                                 std::vector<Message>& to) {
+  const Algorithm a = itinerary_->algorithm;
   for (const auto& planned : from) {
     std::vector<Piece> pieces;
     std::int64_t bytes = 0;
     for (const auto& part : planned.parts) {
-      pieces.push_back(piece(part.place, part.step));
+      pieces.push_back(piece(part.place));
       bytes += pieces.back().bytes;
     }
     if (planned.peer == route_->rank) {
       if (phase.copies.empty()) phase.copies.resize(pieces.size());
       for (std::size_t k = 0; k < pieces.size(); ++k)
         (sending ? phase.copies[k].first : phase.copies[k].second) = pieces[k];
-    } else if (itinerary_->algorithm == Algorithm::direct && !worth_packing(bytes, pieces.size())) {
-      for (auto& p : pieces) add_message(to, planned.peer, {p});  // each from and to where it lies
+    } else if (a == Algorithm::direct && pieces.size() > 1 && !worth_packing(bytes, pieces.size())) {
+      for (auto& p : pieces)  // each from and to where it lies
+        add_message(to, planned.peer, NeighborTags::data(a, true, phase_number), {p});
     } else {
-      add_message(to, planned.peer, std::move(pieces));
+      add_message(to, planned.peer, NeighborTags::data(a, false, phase_number), std::move(pieces));
     }
   }
 }
 
-void NeighborOperation::add_message(std::vector<Message>& to, int peer, std::vector<Piece> pieces) {
+void NeighborOperation::add_message(std::vector<Message>& to, int peer, int tag, std::vector<Piece> pieces) {
   Message m;
   m.peer = peer;
-  m.step = pieces.front().step;
+  m.tag = tag;
   for (const auto& p : pieces) m.bytes += p.bytes;
   m.pieces = std::move(pieces);
-  if (m.pieces.size() > 1 && worth_packing(m.bytes, m.pieces.size())) {
-    m.buffer.resize(static_cast<std::size_t>(m.bytes) + 1);
-  } else if (m.pieces.size() > 1) {
+  if (!sized_ && m.pieces.size() > 1 && worth_packing(m.bytes, m.pieces.size())) {
+    m.buffer.resize(static_cast<std::size_t>(m.bytes) + 1);  // never empty: it marks packed messages
+  } else if (!sized_ && m.pieces.size() > 1) {
     std::vector<MPI_Count> counts, addresses;
     std::vector<MPI_Datatype> types;
     for (const auto& p : m.pieces) {
@@ -177,182 +174,6 @@ void NeighborOperation::add_message(std::vector<Message>& to, int peer, std::vec
     m.joined = Datatype::adopt(t);
   }
   to.push_back(std::move(m));
-}
-
-void NeighborOperation::start(int first_tag) {
-  first_tag_ = first_tag;
-  active_ = true;
-  phase_ = 0;
-  if (phases_.size() > 1) activate(this);
-  for (const auto& [from, to] : first_copies_) copy(from, to);
-  if (phases_.empty())
-    finish();
-  else
-    post();
-}
-
-void NeighborOperation::post() {
-  Phase& phase = phases_[phase_];
-  for (auto& m : phase.receive) receive(m);
-  for (auto& m : phase.send) send(m);
-  for (const auto& [from, to] : phase.copies) copy(from, to);
-}
-
-void NeighborOperation::receive(Message& m) {
-  const MPI_Comm comm = comm_.get();
-  const int tag = first_tag_ + m.step;
-  const Block& b = m.pieces.front().block;
-  receiving_.push_back(&m);
-  MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
-  if (!m.buffer.empty())
-    mpi_check(MPI_Irecv_c(m.buffer.data(), m.bytes, MPI_PACKED, m.peer, tag, comm, &request), "MPI_Irecv_c", comm);
-  else if (m.joined)
-    mpi_check(MPI_Irecv_c(MPI_BOTTOM, 1, m.joined.get(), m.peer, tag, comm, &request), "MPI_Irecv_c", comm);
-  else
-    mpi_check(MPI_Irecv_c(b.address, b.count, b.type, m.peer, tag, comm, &request), "MPI_Irecv_c", comm);
-}
-
-void NeighborOperation::send(Message& m) {
-  const MPI_Comm comm = comm_.get();
-  const int tag = first_tag_ + m.step;
-  const Block& b = m.pieces.front().block;
-  MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
-  if (m.buffer.empty()) {
-    mpi_check(m.joined ? MPI_Isend_c(MPI_BOTTOM, 1, m.joined.get(), m.peer, tag, comm, &request)
-                       : MPI_Isend_c(b.address, b.count, b.type, m.peer, tag, comm, &request),
-              "MPI_Isend_c", comm);
-    return;
-  }
-  MPI_Count at = 0;
-  for (const auto& p : m.pieces) {
-    if (p.dense) {
-      std::memcpy(m.buffer.data() + at, p.dense, static_cast<std::size_t>(p.bytes));
-      at += p.bytes;
-    } else {
-      mpi_check(MPI_Pack_c(p.block.address, p.block.count, p.block.type, m.buffer.data(), m.bytes, &at, comm),
-                "MPI_Pack_c", comm);
-    }
-  }
-  mpi_check(MPI_Isend_c(m.buffer.data(), m.bytes, MPI_PACKED, m.peer, tag, comm, &request), "MPI_Isend_c", comm);
-}
-
-void NeighborOperation::unpack() {
-  for (Message* m : receiving_) {
-    if (m->buffer.empty()) continue;
-    MPI_Count at = 0;
-    for (const auto& p : m->pieces) {
-      if (p.dense) {
-        std::memcpy(p.dense, m->buffer.data() + at, static_cast<std::size_t>(p.bytes));
-        at += p.bytes;
-      } else {
-        mpi_check(MPI_Unpack_c(m->buffer.data(), m->bytes, &at, p.block.address, p.block.count, p.block.type,
-                               comm_.get()),
-                  "MPI_Unpack_c", comm_.get());
-      }
-    }
-  }
-}
-
-/// Every message must bring exactly the bytes that this rank expects: a sender with other counts or types is an
-/// error here, not garbage.
-void NeighborOperation::check_arrivals(bool failed) {
-  for (std::size_t k = 0; k < receiving_.size() && !error_; ++k) {
-    const Message& m = *receiving_[k];
-    const MPI_Status& status = statuses_[k];
-    MPI_Count bytes = 0;
-    if (!failed) {
-      mpi_check(MPI_Get_elements_c(&status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
-      if (bytes == m.bytes) continue;
-    } else if (status.MPI_ERROR == MPI_SUCCESS || status.MPI_ERROR == MPI_ERR_PENDING) {
-      continue;
-    }
-    fail(MPI_ERR_TRUNCATE, "neighborhood: rank " + std::to_string(m.peer) + " sent " +
-                               (failed ? "more than" : std::to_string(bytes) + " bytes instead of") + " the " +
-                               std::to_string(m.bytes) + " bytes that rank " + std::to_string(comm_.rank()) +
-                               " receives from it: counts and types must fit on both sides");
-  }
-}
-
-void NeighborOperation::advance() {
-  while (active_) {
-    int done = 0;
-    const int rc = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, statuses_.data());
-    if (rc != MPI_SUCCESS) {
-      int error_class = MPI_SUCCESS;
-      MPI_Error_class(rc, &error_class);
-      if (error_class != MPI_ERR_IN_STATUS && error_class != MPI_ERR_TRUNCATE)
-        mpi_check(rc, "MPI_Testall in an isomorphic collective", comm_.get());
-      check_arrivals(true);
-      continue;  // what has failed is a null request now; the others may still be on their way
-    }
-    if (!done) return;
-    if (!error_) check_arrivals(false);
-    if (!error_) unpack();
-    requests_.clear();
-    receiving_.clear();
-    if (++phase_ == phases_.size())
-      finish();
-    else
-      post();
-  }
-}
-
-void NeighborOperation::finish() {
-  for (const auto& [from, to] : last_copies_) copy(from, to);
-  if (call_.is_reduction() && !error_) fold();
-  active_ = false;
-  deactivate(this);
-}
-
-void NeighborOperation::fold() {
-  const Block* value = nullptr;
-  for (std::size_t i = 0; i < source_exists_.size(); ++i) {
-    if (!source_exists_[i]) continue;
-    const Block& next = call_.receive[i];
-    if (value)  // next = value op next
-      mpi_check(MPI_Reduce_local_c(value->address, next.address, next.count, next.type, call_.fold.op),
-                "MPI_Reduce_local_c");
-    value = &next;
-  }
-  if (!value) return;
-  copy(piece_of(*value, 0), piece_of(call_.fold.into, 0));
-}
-
-void NeighborOperation::copy(const Piece& from, const Piece& to) {
-  if (from.bytes != to.bytes) {
-    fail(MPI_ERR_TRUNCATE, "neighborhood: rank " + std::to_string(comm_.rank()) + " sends " +
-                               std::to_string(from.bytes) + " bytes to itself but receives " +
-                               std::to_string(to.bytes) + ": counts and types must fit on both sides");
-  } else if (from.dense && to.dense) {
-    std::memmove(to.dense, from.dense, static_cast<std::size_t>(from.bytes));
-  } else {
-    const int self = comm_.rank();
-    mpi_check(
-        MPI_Sendrecv_c(from.block.address, from.block.count, from.block.type, self, first_tag_, to.block.address,
-                       to.block.count, to.block.type, self, first_tag_, comm_.get(), MPI_STATUS_IGNORE),
-        "MPI_Sendrecv_c of a block of this rank itself", comm_.get());
-  }
-}
-
-void NeighborOperation::abandon() noexcept {
-  for (MPI_Request& r : requests_) {
-    if (r == MPI_REQUEST_NULL) continue;
-    MPI_Cancel(&r);
-    MPI_Request_free(&r);
-  }
-  requests_.clear();
-  active_ = false;
-  deactivate(this);
-}
-
-void NeighborOperation::fail(int mpi_class, const std::string& text) {
-  if (!error_) error_ = std::make_unique<ArgumentError>(mpi_class, text);
-}
-
-void NeighborOperation::rethrow() {
-  if (!error_) return;
-  const ArgumentError e = *std::exchange(error_, nullptr);
-  throw e;
 }
 
 std::int64_t NeighborOperation::bytes_sent() const {

@@ -1,6 +1,7 @@
 /* The C interface as a C99 program meets it: navigation, queries, and every error by its code, without a hang. */
 
 #include <isohalo.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,12 @@ static void queries(MPI_Comm cart, int d) {
   CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
 }
 
+static int class_of(int rc) {
+  int c = MPI_SUCCESS;
+  MPI_Error_class(rc, &c);
+  return c;
+}
+
 static void bad_arguments(MPI_Comm cart) {
   const int list[2] = {1, -1};
   const int counts[2] = {1, -1}, places[2] = {0, 1};
@@ -134,6 +141,13 @@ static void bad_arguments(MPI_Comm cart) {
   CHECK_CODE(isohalo_neighborhood_create(cart, 2, NULL, &iso), MPI_ERR_ARG);
   CHECK_CODE(isohalo_neighborhood_create(cart, 2, list, NULL), MPI_ERR_ARG);
   CHECK_CODE(isohalo_neighborhood_moore(cart, -1, 0, &iso), MPI_ERR_ARG);
+  CHECK_CODE(isohalo_neighborhood_moore(cart, INT_MAX, 0, &iso), MPI_ERR_ARG);
+  {
+    const int lowest[1] = {INT_MIN};
+    int a, b;
+    CHECK_CODE(isohalo_neighborhood_create(cart, 1, lowest, &iso), MPI_ERR_ARG);
+    CHECK_CODE(isohalo_cart_relative_shift(cart, lowest, &a, &b), MPI_ERR_ARG);
+  }
   CHECK(isohalo_neighborhood_create(cart, 2, list, &iso) == MPI_SUCCESS);
   CHECK_CODE(isohalo_neighborhood_set_algorithm(iso, (isohalo_algorithm)9), MPI_ERR_ARG);
   CHECK_CODE(isohalo_neighborhood_get(iso, -1, &n, &n), MPI_ERR_ARG);
@@ -146,12 +160,9 @@ static void bad_arguments(MPI_Comm cart) {
   CHECK_CODE(isohalo_neighbor_reduce(out, in, 1, MPI_DOUBLE, MPI_OP_NULL, iso), MPI_ERR_OP);
   CHECK_CODE(isohalo_neighbor_scatter_reduce(out, places, bytes, types, in, 1, MPI_DOUBLE, MPI_OP_NULL, iso), MPI_ERR_OP);
   CHECK_CODE(isohalo_ineighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso, NULL), MPI_ERR_ARG);
-  /* More sent than received, and less: an error on every receiving rank, and no hang. */
-  for (n = 1; n <= 3; n += 2)
-    for (flag = ISOHALO_DIRECT; flag <= ISOHALO_LOGARITHMIC; ++flag) {
-      isohalo_neighborhood_set_algorithm(iso, (isohalo_algorithm)flag);
-      if (flag == ISOHALO_DIRECT) CHECK_CODE(isohalo_neighbor_alltoall(out, n, MPI_BYTE, in, 2, MPI_BYTE, iso), MPI_ERR_TRUNCATE);
-    }
+  CHECK_CODE(isohalo_neighbor_alltoall(MPI_IN_PLACE, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso), MPI_ERR_BUFFER);
+  CHECK_CODE(isohalo_neighbor_alltoall(NULL, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso), MPI_ERR_BUFFER);
+  CHECK_CODE(isohalo_neighbor_alltoall_init(out, 1, MPI_DOUBLE, NULL, 1, MPI_DOUBLE, iso, &r), MPI_ERR_BUFFER);
   /* Requests. */
   CHECK(isohalo_wait(&r) == MPI_SUCCESS);
   CHECK(isohalo_test(&r, &flag) == MPI_SUCCESS && flag == 1);
@@ -183,29 +194,80 @@ static void bad_arguments(MPI_Comm cart) {
   CHECK(isohalo_type_create_triangular(1, 2, 1, 1, 1, MPI_DATATYPE_NULL, &triangle) == MPI_ERR_TYPE);
 }
 
+/* Sizes and arguments that do not fit between ranks: an error by name on every rank that notices, no hang on any, and the
+ * communicator is as good as before. */
+static void unfit(MPI_Comm cart, int d) {
+  static char out[1200000], in[1200000];
+  static const int sizes[5][2] = {{1, 2}, {3, 2}, {4096, 4097}, {340, 341}, {9000, 8000}};
+  isohalo_neighborhood iso;
+  int s, indegree, outdegree, algorithm, k, i;
+  if (size == 1) return;
+  isohalo_neighborhood_moore(cart, 2, 0, &iso);
+  isohalo_neighborhood_count(iso, &s, &indegree, &outdegree);
+  for (algorithm = ISOHALO_AUTO; algorithm <= ISOHALO_LOGARITHMIC; ++algorithm) {
+    isohalo_neighborhood_set_algorithm(iso, (isohalo_algorithm)algorithm);
+    for (k = 0; k < 5; ++k) { /* everybody sends more or less than everybody receives */
+      const int rc = isohalo_neighbor_alltoall(out, sizes[k][0], MPI_BYTE, in, sizes[k][1], MPI_BYTE, iso);
+      CHECK(indegree == 0 || class_of(rc) == MPI_ERR_TRUNCATE);
+    }
+    /* One rank alone has other sizes: whoever exchanges with it learns it. */
+    k = rank == size - 1 ? 7000 : 2;
+    CHECK(s * 7000 <= (int)sizeof out);
+    isohalo_neighbor_alltoall(out, k, MPI_BYTE, in, k, MPI_BYTE, iso);
+    /* One rank alone is wrong: all that may depend on it report its error. */
+    k = isohalo_neighbor_alltoall(out, rank == size - 1 ? -1 : 1, MPI_BYTE, in, 1, MPI_BYTE, iso);
+    CHECK(class_of(k) == MPI_ERR_COUNT || (rank != size - 1 && k == MPI_SUCCESS));
+    if (size <= 3 && d == 1 && indegree == s) CHECK(class_of(k) == MPI_ERR_COUNT); /* all are neighbors */
+    {
+      isohalo_request r = NULL;
+      k = isohalo_ineighbor_allgather(out, 1, rank == 0 ? MPI_DATATYPE_NULL : MPI_BYTE, in, 1, MPI_BYTE, iso, &r);
+      if (rank == 0) CHECK(class_of(k) == MPI_ERR_TYPE && r == NULL);
+      if (rank != 0) CHECK(k == MPI_SUCCESS);
+      isohalo_wait(&r); /* reports, or completes where nothing depends on rank 0 */
+      CHECK(r == NULL);
+    }
+  }
+  isohalo_neighborhood_set_algorithm(iso, rank == 0 ? ISOHALO_COMBINING : ISOHALO_DIRECT);
+  isohalo_neighbor_alltoall(out, 1, MPI_BYTE, in, 1, MPI_BYTE, iso); /* ends, with an error where ranks noticed */
+  isohalo_neighborhood_set_algorithm(iso, ISOHALO_AUTO);
+  for (i = 0; i < s; ++i) out[i] = (char)(rank * 31 + i);
+  CHECK(isohalo_neighbor_alltoall(out, 1, MPI_BYTE, in, 1, MPI_BYTE, iso) == MPI_SUCCESS);
+  {
+    int sources[400], targets[400];
+    isohalo_neighborhood_get(iso, 400, sources, targets);
+    for (i = 0; i < s; ++i) CHECK(sources[i] == MPI_PROC_NULL || in[i] == (char)(sources[i] * 31 + i));
+  }
+  isohalo_neighborhood_free(&iso);
+}
+
 /* Lists that differ between ranks, in every first use. */
 static void different_lists(MPI_Comm cart) {
-  const int mine[2] = {1, rank == size - 1 ? 2 : -1};
-  double out[2] = {1, 2}, in[2];
+  const int mine[3] = {1, rank == size - 1 ? 2 : -1, 1}, good[1] = {1};
+  double out[3] = {1, 2, 3}, in[3];
   int form;
   if (size == 1) return;
-  for (form = 0; form < 4; ++form) {
+  for (form = 0; form < 8; ++form) {
     isohalo_neighborhood iso;
     isohalo_request r = NULL;
-    CHECK(isohalo_neighborhood_create(cart, 2, mine, &iso) == MPI_SUCCESS);
-    if (form == 0) CHECK_CODE(isohalo_neighborhood_check(iso), MPI_ERR_TOPOLOGY);
-    if (form == 1) CHECK_CODE(isohalo_neighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso), MPI_ERR_TOPOLOGY);
-    if (form == 2) {
+    CHECK(isohalo_neighborhood_create(cart, form >= 4 && rank == 0 ? 3 : 2, mine, &iso) == MPI_SUCCESS);
+    if (form % 4 == 0) CHECK_CODE(isohalo_neighborhood_check(iso), MPI_ERR_TOPOLOGY);
+    if (form % 4 == 1) CHECK_CODE(isohalo_neighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso), MPI_ERR_TOPOLOGY);
+    if (form % 4 == 2) {
       CHECK(isohalo_ineighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso, &r) == MPI_SUCCESS);
       CHECK_CODE(isohalo_wait(&r), MPI_ERR_TOPOLOGY);
       CHECK(r == NULL);
     }
-    if (form == 3) {
+    if (form % 4 == 3) {
       CHECK(isohalo_neighbor_reduce_init(out, in, 1, MPI_DOUBLE, MPI_SUM, iso, &r) == MPI_SUCCESS);
       CHECK(isohalo_start(r) == MPI_SUCCESS);
       CHECK_CODE(isohalo_wait(&r), MPI_ERR_TOPOLOGY);
       CHECK(isohalo_request_free(&r) == MPI_SUCCESS);
     }
+    CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+    CHECK(isohalo_neighborhood_create(cart, 1, good, &iso) == MPI_SUCCESS); /* the communicator is unharmed */
+    out[0] = rank;
+    CHECK(isohalo_neighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso) == MPI_SUCCESS);
+    CHECK(in[0] == (rank + size - 1) % size);
     CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
   }
 }
@@ -258,6 +320,7 @@ int main(int argc, char **argv) {
       MPI_Comm cart = make_cart(d, periods, handler);
       navigation(cart, d);
       queries(cart, d);
+      unfit(cart, d);
       MPI_Comm_free(&cart);
     }
   {

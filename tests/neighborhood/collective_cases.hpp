@@ -202,6 +202,12 @@ class Case {
     return MPI_ERR_OTHER;
   }
 
+  /// The caller of a started or persistent operation may free its datatypes at once.
+  void free_types() {
+    for (auto* side : {&send_types_, &receive_types_})
+      for (PairType& t : *side) t.owner = Datatype();
+  }
+
   /// New values to send, and the receive buffer as it was in the beginning.
   void refill(std::int64_t turn) {
     turn_ = turn;
@@ -286,12 +292,13 @@ class Case {
     for (std::size_t i = 0; i < blocks; ++i) {
       const PairType& t = types[i];
       const int other = receiving ? at_.sources[i] : is_gather(kind_) ? me : at_.targets[i];
-      // An absent neighbor: the size that the block has everywhere, or nonsense when it may differ.
+      // Nothing that is passed for an absent neighbor may be looked at.
       std::int64_t n = pairs(receiving && other >= 0 ? other : me, i);
-      if (other < 0 && !one_size_) n = 7;
+      const bool absent = other < 0 && !is_regular(kind_);
+      if (absent) n = 7;
       b.values.push_back(2 * n);
-      b.counts.push_back(static_cast<int>(2 * n / t.per_element));
-      b.types.push_back(t.type);
+      b.counts.push_back(absent ? -3 : static_cast<int>(2 * n / t.per_element));
+      b.types.push_back(absent ? MPI_DATATYPE_NULL : t.type);
       if (kind_ == Kind::alltoall || kind_ == Kind::allgather || (kind_ == Kind::allgatherv && !receiving) ||
           (kind_ == Kind::allgatherw && !receiving) || kind_ == Kind::reduce) {
         b.start.push_back(static_cast<std::int64_t>(i) * b.counts.back() * t.extent);
