@@ -22,6 +22,14 @@ struct BenchSweepOptions {
   std::vector<std::string> cases;  ///< empty: all
 };
 ExitCode bench_sweep_command(MPI_Comm comm, const BenchSweepOptions& options);
+struct BenchExchangeOptions {
+  bool json = false;
+  int repeats = 7;
+  std::int64_t size = 256;         ///< cells per dimension of the cubes
+  std::vector<std::string> cases;  ///< empty: all
+};
+ExitCode bench_exchange_command(MPI_Comm comm, const BenchExchangeOptions& options);
+ExitCode bench_datatypes_command(MPI_Comm comm, bool json);
 ExitCode bench_wait_command(MPI_Comm comm, bool json);
 
 /// Throws UsageError when a launcher of another MPI started this program, so that every process believes to be
