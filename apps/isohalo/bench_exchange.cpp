@@ -24,6 +24,7 @@ struct Figures {
   int ranks = 1, depth = 1;
   std::vector<std::string> ways;            ///< the opponent first
   std::vector<double> milliseconds, ratio;  ///< medians; time / opponent's, in pairs
+  std::vector<double> best;                 ///< milliseconds of the best repetition, for busy machines
   std::string chosen;                       ///< by the plan on its own
   bool right = true;
 };
@@ -78,7 +79,7 @@ Figures measure(MPI_Comm user, const Case<D>& c, int repeats) {
   const GhostCheck<D> check(domain, c);
   for_each_cell(domain.owned(), [&](const Index<D>& i) { field.at(i) = check.value(i); });
 
-  Figures f{c.name, shape_string<D>(c.shape), comm.size(), c.depth, {"datatypes over MPI"}, {}, {}, {}, true};
+  Figures f{c.name, shape_string<D>(c.shape), comm.size(), c.depth, {"datatypes over MPI"}, {}, {}, {}, {}, true};
   SubarrayExchange<D> opponent(domain, field.ref(), c.stencil, c.depth);
   std::vector<std::function<void()>> ways{[&] { opponent.run(); }};
   std::vector<HaloPlan<D>> plans;
@@ -111,6 +112,7 @@ Figures measure(MPI_Comm user, const Case<D>& c, int repeats) {
     }
   for (std::size_t w = 0; w < ways.size(); ++w) {
     f.milliseconds.push_back(median(times[w]) * 1e3);
+    f.best.push_back(*std::min_element(times[w].begin(), times[w].end()) * 1e3);
     f.ratio.push_back(median(ratios[w]));
   }
   return f;
@@ -120,8 +122,8 @@ void print(const Figures& f) {
   fmt::print("{}, {} on {} ranks, depth {}{}\n", f.name, f.shape, f.ranks, f.depth,
              f.right ? "" : ": WRONG GHOSTS");
   for (std::size_t w = 0; w < f.ways.size(); ++w)
-    fmt::print("  {:<20} {:>9.4f} ms  {:>6.3f}{}\n", f.ways[w], f.milliseconds[w], f.ratio[w],
-               f.ways[w] == "auto" ? "  (" + f.chosen + ")" : "");
+    fmt::print("  {:<20} {:>9.4f} ms (best {:>9.4f})  {:>6.3f}{}\n", f.ways[w], f.milliseconds[w], f.best[w],
+               f.ratio[w], f.ways[w] == "auto" ? "  (" + f.chosen + ")" : "");
   std::fflush(stdout);
 }
 
@@ -129,7 +131,8 @@ nlohmann::ordered_json json_of(const Figures& f) {
   nlohmann::ordered_json j{{"case", f.name},   {"shape", f.shape}, {"ranks", f.ranks},
                            {"depth", f.depth}, {"right", f.right}, {"auto", f.chosen}};
   for (std::size_t w = 0; w < f.ways.size(); ++w)
-    j["ways"].push_back({{"way", f.ways[w]}, {"ms", f.milliseconds[w]}, {"ratio", f.ratio[w]}});
+    j["ways"].push_back(
+        {{"way", f.ways[w]}, {"ms", f.milliseconds[w]}, {"best_ms", f.best[w]}, {"ratio", f.ratio[w]}});
   return j;
 }
 
