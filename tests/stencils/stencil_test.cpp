@@ -145,6 +145,15 @@ TEST(DeepStepper, EqualsSingleStepsOnOneGridIn4D) {
   check_all<4>({{6, 4, 5, 6}}, 2);
 }
 
+TEST(DeepStepper, OneSidedReachBeyondOneCellBlocks) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed)
+    for (int depth = 1; depth <= 2; ++depth) {
+      check_stepper<double, 1>({7}, {{-2}, {0}}, depth, {test::ranks()}, seed);
+      check_stepper<double, 1>({7}, {{2}, {0}}, depth, {test::ranks()}, seed);
+      check_stepper<double, 2>({7, 5}, {{-1, -2}, {-2, 0}}, depth, {test::ranks(), 1}, seed);
+    }
+}
+
 TEST(WeightedRow, AnyNumberOfTermsInTheirOrder) {
   test::Random random(3);
   std::vector<double> u(4000), out(4000);
