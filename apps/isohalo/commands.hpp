@@ -31,6 +31,14 @@ struct BenchNeighborhoodOptions {
   std::string plot_directory;  ///< empty: no plots
 };
 ExitCode bench_neighborhood_command(MPI_Comm comm, const BenchNeighborhoodOptions& options);
+struct BenchExchangeOptions {
+  bool json = false;
+  int repeats = 7;
+  std::int64_t size = 256;         ///< cells per dimension of the cubes
+  std::vector<std::string> cases;  ///< empty: all
+};
+ExitCode bench_exchange_command(MPI_Comm comm, const BenchExchangeOptions& options);
+ExitCode bench_datatypes_command(MPI_Comm comm, bool json);
 ExitCode bench_wait_command(MPI_Comm comm, bool json);
 
 /// Throws UsageError when a launcher of another MPI started this program, so that every process believes to be

@@ -86,6 +86,7 @@ class CommandLine {
     neighborhood->callback([this] {
       action_ = [this] { return isohalo::bench_neighborhood_command(MPI_COMM_WORLD, neighborhood_); };
     });
+    add_bench_exchange(*bench);
     auto* wait = bench->add_subcommand("wait", "Waiting for messages by our progress loop against MPI_Waitall");
     wait->add_flag("--json", sweep_.json, "print JSON");
     wait->callback(
@@ -93,10 +94,26 @@ class CommandLine {
     sweep->callback([this] { action_ = [this] { return isohalo::bench_sweep_command(MPI_COMM_WORLD, sweep_); }; });
   }
 
+  void add_bench_exchange(CLI::App& bench) {
+    auto* exchange =
+        bench.add_subcommand("exchange", "Halo exchange by every transport against datatypes over MPI");
+    exchange->add_flag("--json", exchange_.json, "print JSON");
+    exchange->add_option("--repeats", exchange_.repeats, "measurements of each way")->check(CLI::Range(1, 1000));
+    exchange->add_option("--size", exchange_.size, "cells per dimension of the cubes")->check(CLI::Range(16, 2048));
+    exchange->add_option("--case", exchange_.cases, "only these cases");
+    exchange->callback(
+        [this] { action_ = [this] { return isohalo::bench_exchange_command(MPI_COMM_WORLD, exchange_); }; });
+    auto* types = bench.add_subcommand("datatypes", "Types of halo regions against lists of blocks");
+    types->add_flag("--json", exchange_.json, "print JSON");
+    types->callback(
+        [this] { action_ = [this] { return isohalo::bench_datatypes_command(MPI_COMM_WORLD, exchange_.json); }; });
+  }
+
   CLI::App app_{"Stencil simulations whose bits do not depend on the number of cores", "isohalo"};
   isohalo::RunRequest request_;
   isohalo::BenchSweepOptions sweep_;
   isohalo::BenchNeighborhoodOptions neighborhood_;
+  isohalo::BenchExchangeOptions exchange_;
   std::string file_a_, file_b_;
   std::function<ExitCode()> action_;
 };

@@ -46,6 +46,15 @@ struct HaloPlan<D>::Impl {
     ghost_high = widths[1];
   }
 
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  /// An exchange that nobody finished: MPI may still write into its buffers, so they stay.
+  ~Impl() {
+    for (auto& p : prepared)
+      if (p->mover.get() == current && current) Progressable::deactivate(p->mover.release());
+  }
+
   HaloSchedule<D> schedule(Exchange exchange) const {
     return halo_schedule(pattern_of(exchange), domain.decomposition(), domain.coordinates(), shape, depth, around,
                          options.mutation);
