@@ -20,6 +20,7 @@ class SingleFieldSolver : public Solver<D> {
   void fields_changed() override { stepper_.invalidate_ghosts(); }
   double advance(std::int64_t steps, bool change) override { return stepper_.advance(steps, change); }
   Index<D> tile() const override { return stepper_.tile(); }
+  void reduce_by(const ReductionOptions& options) override { stepper_.reduce_by(options); }
 
  private:
   DeepStepper<T, D, Row> stepper_;

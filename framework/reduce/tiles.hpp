@@ -38,6 +38,22 @@ V fold_lanes(V* lanes, std::int64_t width, std::int64_t tile_width, const Op& op
   return lanes[0];
 }
 
+/// The value of a tile of one row, from its cells themselves, which stay as they are: the first folds are done on
+/// the way into `lanes`, scratch for half a tile. The same expression as copying and `fold_lanes`.
+template <class V, class Op>
+V fold_dense(const V* cells, std::int64_t width, std::int64_t tile_width, V* lanes, const Op& op) {
+  if (width == tile_width && width >= 16) {
+    const std::int64_t e = width / 8;
+    for (std::int64_t l = 0; l < e; ++l) {
+      const V* const c = cells + l;
+      lanes[l] = op(op(op(c[0], c[4 * e]), op(c[2 * e], c[6 * e])), op(op(c[e], c[5 * e]), op(c[3 * e], c[7 * e])));
+    }
+    return fold_lanes(lanes, e, e, op);
+  }
+  for (std::int64_t l = 0; l < width; ++l) lanes[l] = cells[l];
+  return fold_lanes(lanes, width, tile_width, op);
+}
+
 /// Value of one tile from its cells, given densely in index order; `lanes` is scratch for one row.
 template <class V, int D, class Op>
 V tile_value(const V* cells, const Index<D>& extents, std::int64_t tile_width, V* lanes, const Op& op) {

@@ -168,7 +168,11 @@ ParallelSettings<D> read_parallel(Config& config) {
           key, {key, "integer or \"auto\"", "1 .. 1000", "\"auto\"", "steps", "steps per halo exchange"}))
     p.halo_depth = static_cast<int>(config.integer(key, {1, 1, 1000, "steps", ""}));
   config.text("parallel.exchange", {"auto", {"auto", "direct"}, "how ghost cells travel"});
-  config.text("parallel.reduction", {"auto", {"auto", "tree"}, "how global sums are formed"});
+  const std::string method = config.text(
+      "parallel.reduction", {"auto", {"auto", "tree", "binary_tree", "exact"}, "how global sums are formed"});
+  p.reduction_is_auto = method == "auto";
+  if (method == "tree" || method == "binary_tree" || method == "exact")
+    p.reduction.method = reduction_method(method);
   config.text("parallel.schedule", {"auto", {"auto"}, "stages of the allreduce"});
   p.alignment_tolerance = config.number(
       "parallel.alignment_tolerance",

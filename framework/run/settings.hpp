@@ -29,6 +29,8 @@ struct ParallelSettings {
   std::optional<PerDim<int, D>> process_grid;  ///< absent: auto
   std::optional<int> halo_depth;               ///< steps per exchange; absent: auto
   double alignment_tolerance = 0.02;
+  ReductionOptions reduction;
+  bool reduction_is_auto = true;  ///< then a restart keeps the checkpoint's method
 };
 
 template <int D>

@@ -1,0 +1,28 @@
+#pragma once
+/// One exact sum over all ranks.
+
+#include <mpi.h>
+
+#include <span>
+
+#include "framework/mpi/communicator.hpp"
+#include "framework/reduce/superaccumulator.hpp"
+
+namespace isohalo::detail {
+
+/// Non-blocking and persistent: `start`, `test` until true, `value`. Every rank gets the result.
+class ExactSum {
+ public:
+  explicit ExactSum(const Communicator& comm) : comm_(comm) {}
+  /// Deposits this rank's addends, in any order, and starts the sum of limbs. Collective.
+  void start(std::span<const double> addends);
+  bool test();
+  double value() { return sum_.value(); }
+
+ private:
+  Communicator comm_;
+  Superaccumulator sum_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+}  // namespace isohalo::detail

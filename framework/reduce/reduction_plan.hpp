@@ -1,0 +1,39 @@
+#pragma once
+/// The tree between ranks and the program of each rank for every method.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "framework/reduce/reduce_program.hpp"
+#include "framework/reduce/reduction_options.hpp"
+#include "framework/reduce/tree.hpp"
+
+namespace isohalo {
+
+/// A frontier tree whose leaves carry ranks of a communicator. Knows all that the decomposition tells; compiles
+/// programs for any rank. Local.
+template <int D>
+class ReductionPlan {
+ public:
+  /// `rank_of_block`: the rank of each block of the decomposition behind the tree, row-major.
+  ReductionPlan(FrontierTree<D> tree, const std::vector<int>& rank_of_block);
+
+  const std::vector<FrontierNode>& nodes() const { return nodes_; }
+  const Box<D>& tiles(std::int32_t node) const { return tree_.tiles(node); }
+  /// Leaves of one rank in tree order.
+  std::vector<std::int32_t> leaves_of(int rank) const;
+
+  /// What `rank` of `ranks` does. Empty for method exact, which has no tree between ranks. Throws UsageError for
+  /// options that do not fit.
+  ReduceProgram program(int rank, int ranks, const ReductionOptions& options) const;
+
+  /// Differs, but for an unlikely accident, when anything differs that ranks must have in common.
+  std::uint64_t fingerprint(const ReductionOptions& options, const Index<D>& tile, std::size_t value_bytes) const;
+
+ private:
+  FrontierTree<D> tree_;
+  std::vector<FrontierNode> nodes_;
+};
+
+}  // namespace isohalo
