@@ -16,9 +16,36 @@ std::int64_t count_of_class(std::int64_t count, std::int64_t residue, std::int64
   return residue < count ? (count - residue - 1) / modulus + 1 : 0;
 }
 
-bool multiplies(StageKind kind) {
-  return kind != StageKind::collapse && kind != StageKind::expand;
+/// The factor by which a stage makes the groups larger that hold the same value.
+std::int64_t growth(const Stage& stage) {
+  switch (stage.kind) {
+    case StageKind::collapse:
+    case StageKind::expand:
+    case StageKind::settle:
+    case StageKind::resolve:
+      return 1;
+    case StageKind::eliminate:
+      return 2;
+    default:
+      return stage.base;
+  }
 }
+
+/// Where a rank stands in an elimination: `index` in its group of `size` ranks that begins at `first`.
+struct Seat {
+  int first, size, index;
+};
+
+Seat seat_of(int fours, int threes, int rank) {
+  const int after_fours = 4 * fours, after_threes = after_fours + 3 * threes;
+  const int size = rank < after_fours ? 4 : rank < after_threes ? 3 : 2;
+  const int start = rank < after_fours ? 0 : rank < after_threes ? after_fours : after_threes;
+  const int index = (rank - start) % size;
+  return {rank - index, size, index};
+}
+
+/// The two of a group that stay.
+constexpr int kStays[5][2] = {{}, {}, {0, 1}, {1, 2}, {1, 3}};
 
 }  // namespace
 
@@ -52,20 +79,39 @@ void Schedule::place_stages() {
     } else if (stage.kind == StageKind::merge) {
       place.remainder = stage.remainder;
       place.active = ranks_ - stage.remainder;
+    } else if (stage.kind == StageKind::eliminate) {
+      place.fours = stage.threshold;
+      place.threes = stage.remainder;
+      place.active = ranks_ - 2 * std::int64_t{place.fours} - place.threes;
     }
     places_.push_back(place);
     detail::check_groups(stages_, ranks_, s, place.product, place.active);
-    if (multiplies(stage.kind)) place.product *= stage.base;
+    place.product *= growth(stage);
   }
 }
 
 std::int64_t Schedule::virtual_of(const Place& p, int rank) const {
+  if (p.fours >= 0) {
+    const Seat seat = seat_of(p.fours, p.threes, rank);
+    const std::int64_t member = seat.index == kStays[seat.size][1];
+    if (seat.index != kStays[seat.size][member]) return -1;
+    const std::int64_t groups_before = seat.size == 4 ? seat.first / 4
+                                       : seat.size == 3
+                                           ? p.fours + (seat.first - 4 * p.fours) / 3
+                                           : p.fours + p.threes + (seat.first - 4 * p.fours - 3 * p.threes) / 2;
+    return 2 * groups_before + member;
+  }
   if (rank < p.collapsed) return rank % p.collapse_base == p.collapse_base - 1 ? rank / p.collapse_base : -1;
   if (p.collapsed > 0) return rank - std::int64_t{p.collapsed / p.collapse_base} * (p.collapse_base - 1);
   return rank < p.remainder ? -1 : rank - p.remainder;
 }
 
 int Schedule::real_of(const Place& p, std::int64_t w) const {
+  if (p.fours >= 0) {
+    const auto group = static_cast<int>(w / 2), size = group < p.fours ? 4 : group < p.fours + p.threes ? 3 : 2;
+    const int first = size * group + (size < 4 ? p.fours : 0) * (4 - size) + (size == 2 ? p.threes : 0);
+    return first + kStays[size][w % 2];
+  }
   const std::int64_t stayed = p.collapsed / p.collapse_base;
   if (w < stayed) return static_cast<int>(w * p.collapse_base + p.collapse_base - 1);
   return static_cast<int>(w + stayed * (p.collapse_base - 1) + p.remainder);
@@ -89,6 +135,10 @@ void Schedule::actions(int stage, int rank, StageActions& a) const {
       return inverse_merge_actions(stage, rank, a);
     case StageKind::dissemination:
       return dissemination_actions(stage, w, a);
+    case StageKind::eliminate:
+    case StageKind::settle:
+    case StageKind::resolve:
+      return elimination_actions(stage, rank, a);
   }
 }
 
@@ -164,6 +214,31 @@ void Schedule::dissemination_actions(int stage, std::int64_t w, StageActions& a)
   a.own = a.receive.size();
 }
 
+void Schedule::elimination_actions(int stage, int rank, StageActions& a) const {
+  const Stage& s = stages_[static_cast<std::size_t>(stage)];
+  const Seat seat = seat_of(s.threshold, s.remainder, rank);
+  const auto send = [&](int from, int to) {
+    if (seat.index == from) a.send.push_back(seat.first + to);
+    if (seat.index != to) return;
+    a.receive.push_back(seat.first + from);
+    if (from < to) ++a.own;
+  };
+  if (s.kind == StageKind::eliminate) {
+    send(0, 1);
+    if (seat.size != 4) send(1, 0);
+    if (seat.size == 3) send(2, 1);
+    if (seat.size == 4) send(2, 3);
+  } else if (s.kind == StageKind::settle) {
+    if (seat.size == 3) send(0, 2);
+    if (seat.size == 4) send(1, 3), send(3, 1);
+  } else {
+    if (seat.size > 2) send(1, 0);
+    if (seat.size == 4) send(3, 2);
+    a.replace = !a.receive.empty();
+    a.own = 0;
+  }
+}
+
 std::int64_t Schedule::messages(int stage) const {
   const Stage& s = stages_[static_cast<std::size_t>(stage)];
   const Place& place = places_[static_cast<std::size_t>(stage)];
@@ -184,6 +259,12 @@ std::int64_t Schedule::messages(int stage) const {
     }
     case StageKind::dissemination:
       return place.active * most_sends(stage);
+    case StageKind::eliminate:
+      return place.active + place.threes;
+    case StageKind::settle:
+      return 2 * std::int64_t{s.threshold} + s.remainder;
+    case StageKind::resolve:
+      return 2 * std::int64_t{s.threshold} + s.remainder;
   }
   return 0;
 }
@@ -213,6 +294,11 @@ std::int64_t Schedule::most_sends(int stage) const {
       const std::int64_t distinct = place.active / std::gcd(place.product, place.active);
       return std::min<std::int64_t>(s.base, distinct) - 1;
     }
+    case StageKind::eliminate:
+      return 1;
+    case StageKind::settle:
+    case StageKind::resolve:
+      return s.threshold + s.remainder > 0 ? 1 : 0;
   }
   return 0;
 }

@@ -6,7 +6,10 @@
 /// so that a million ranks cost nothing.
 ///
 /// Source: Ruefenacht, Bull, Booth 2017, "Generalisation of recursive doubling for AllReduce", section 4.2
-/// (Algorithms 2 to 6, encoded form); dissemination: Hensgen et al. 1988, n-way by Hoefler et al. 2006.
+/// (Algorithms 2 to 6, encoded form); dissemination: Hensgen et al. 1988, n-way by Hoefler et al. 2006;
+/// elimination: Rabenseifner, Traeff 2004, "More efficient reduction algorithms for non-power-of-two number of
+/// processors", the protocol without overlap for small vectors (2-1 elimination in the fours, 3-2 elimination in
+/// the threes).
 
 #include <cstddef>
 #include <cstdint>
@@ -24,14 +27,17 @@ enum class StageKind : std::uint8_t {
   merge,          ///< mRgGaB: a factor stage in which R further ranks give their value to one of G groups
   inverse_merge,  ///< nRgGaB: a factor stage in which the R ranks also receive, from every G-th member
   dissemination,  ///< dK: to the ranks at K-1 multiples of the distance; for sets only
+  eliminate,      ///< xQtT: the first 4Q ranks in fours, the next 3T in threes, the others in pairs: within these,
+  settle,         ///< yQtT: the second step; two of each now hold the sum of their four, three or two
+  resolve,        ///< zQtT: the others get the result
 };
 
 /// One stage in its encoded form. Numbers that the kind does not use keep their defaults.
 struct Stage {
   StageKind kind = StageKind::factor;
   int base = 2;       ///< B; K of a dissemination
-  int threshold = 0;  ///< T of collapse and expand
-  int remainder = 0;  ///< R of merge and inverse merge
+  int threshold = 0;  ///< T of collapse and expand; Q of an elimination
+  int remainder = 0;  ///< R of merge and inverse merge; T of an elimination
   int groups = 1;     ///< G of merge and inverse merge
 
   friend bool operator==(const Stage&, const Stage&) = default;
@@ -99,7 +105,8 @@ class Schedule {
     std::int64_t active = 1;
     int collapsed = 0;  ///< T of a collapse before (or in) this stage
     int collapse_base = 2;
-    int remainder = 0;  ///< R of a merge before (or in) this stage
+    int remainder = 0;           ///< R of a merge before (or in) this stage
+    int fours = -1, threes = 0;  ///< Q and T of an elimination before (or in) this stage; -1: none
   };
 
   void place_stages();
@@ -110,6 +117,7 @@ class Schedule {
   void collapse_actions(int stage, int rank, StageActions& a) const;
   void merge_actions(int stage, int rank, StageActions& a) const;
   void inverse_merge_actions(int stage, int rank, StageActions& a) const;
+  void elimination_actions(int stage, int rank, StageActions& a) const;
   void dissemination_actions(int stage, std::int64_t w, StageActions& a) const;
 
   std::vector<Stage> stages_;

@@ -25,21 +25,51 @@ std::string schedule_name(std::span<const Stage> stages, int ranks) {
                    to_text(stages[static_cast<std::size_t>(stage)]) + ") " + what);
 }
 
+/// Stages that renumber the ranks; at most one of them.
 bool opens(StageKind kind) {
-  return kind == StageKind::collapse || kind == StageKind::merge;
+  return kind == StageKind::collapse || kind == StageKind::merge || kind == StageKind::eliminate;
 }
 
-/// The stage, before `stage`, that it ends: the collapse of an expand, the merge of an inverse merge; null if there
-/// is none or another stage has ended it.
-const Stage* opening_of(std::span<const Stage> stages, int stage) {
-  const StageKind kind = stages[static_cast<std::size_t>(stage)].kind;
-  const StageKind opening = kind == StageKind::expand ? StageKind::collapse : StageKind::merge;
-  for (int s = stage; s-- > 0;) {
-    const Stage& earlier = stages[static_cast<std::size_t>(s)];
-    if (earlier.kind == kind) return nullptr;
-    if (earlier.kind == opening) return &earlier;
+/// The kind that must come before a stage of this kind, or the kind itself.
+StageKind opening_kind(StageKind kind) {
+  switch (kind) {
+    case StageKind::expand:
+      return StageKind::collapse;
+    case StageKind::inverse_merge:
+      return StageKind::merge;
+    case StageKind::settle:
+      return StageKind::eliminate;
+    case StageKind::resolve:
+      return StageKind::settle;
+    default:
+      return kind;
   }
-  return nullptr;
+}
+
+/// Its number of ranks is T (and B), or R, or Q and T; the form of a stage that another can match.
+std::string form(StageKind kind, const Stage& s) {
+  Stage like = s;
+  like.kind = kind;
+  return kind == StageKind::merge ? "m" + std::to_string(s.remainder) + "gGaB" : to_text(like);
+}
+
+/// Checks that a stage undoes or continues one before it that nothing else has.
+void check_opening(std::span<const Stage> stages, int ranks, int stage) {
+  const Stage& s = stages[static_cast<std::size_t>(stage)];
+  const StageKind wanted = opening_kind(s.kind);
+  if (wanted == s.kind) return;
+  const Stage* opening = nullptr;
+  for (int e = stage; !opening && e-- > 0;) {
+    const Stage& earlier = stages[static_cast<std::size_t>(e)];
+    if (earlier.kind == s.kind) break;
+    if (earlier.kind == wanted) opening = &earlier;
+  }
+  const std::string needed = form(wanted, s);
+  if (!opening) refuse(stages, ranks, stage, "has no " + needed + " of its own before it: put it there");
+  const bool merge = wanted == StageKind::merge;
+  if (opening->remainder != s.remainder ||
+      (!merge && (opening->threshold != s.threshold || opening->base != s.base)))
+    refuse(stages, ranks, stage, "does not fit " + to_text(*opening) + ": that must be " + needed);
 }
 
 }  // namespace
@@ -63,32 +93,28 @@ void detail::check_numbers(std::span<const Stage> stages, int ranks, int stage) 
            "has " + number(s.remainder) + " remainder ranks; the most is " + number(ranks - 1));
   if (opens(s.kind) &&
       std::any_of(stages.begin(), stages.begin() + stage, [](const Stage& e) { return opens(e.kind); }))
-    refuse(stages, ranks, stage, "is a second collapse or merge; a schedule has at most one of them");
-  if (s.kind != StageKind::expand && s.kind != StageKind::inverse_merge) return;
-  const Stage* opening = opening_of(stages, stage);
-  const std::string wanted = s.kind == StageKind::expand ? "c" + number(s.threshold) + "m" + number(s.base)
-                                                         : "m" + number(s.remainder) + "gGaB";
-  if (!opening)
-    refuse(stages, ranks, stage,
-           "has no " + std::string(collapses ? "collapse" : "merge") +
-               " of its own before it: begin the schedule with " + wanted);
-  if (collapses ? opening->threshold != s.threshold || opening->base != s.base : opening->remainder != s.remainder)
-    refuse(stages, ranks, stage,
-           "does not undo " + to_text(*opening) + ": the two must have the same " +
-               (collapses ? "threshold and base" : "number of remainder ranks"));
+    refuse(stages, ranks, stage, "is a second collapse, merge or elimination; a schedule has at most one of them");
+  if (s.kind == StageKind::eliminate) {
+    const std::int64_t rest = ranks - 4 * std::int64_t{s.threshold} - 3 * std::int64_t{s.remainder};
+    if (rest < 0 || rest % 2 != 0)
+      refuse(stages, ranks, stage,
+             "takes " + number(s.threshold) + " fours and " + number(s.remainder) +
+                 " threes of the ranks and leaves " + number(rest) + "; it must leave pairs");
+  }
+  check_opening(stages, ranks, stage);
 }
 
 void detail::check_groups(std::span<const Stage> stages, int ranks, int stage, std::int64_t product,
                           std::int64_t active) {
   const Stage& s = stages[static_cast<std::size_t>(stage)];
   const auto number = [](std::int64_t n) { return std::to_string(n); };
-  if (s.kind == StageKind::collapse || s.kind == StageKind::expand) return;
   if (s.kind == StageKind::dissemination) {
     if (product > (std::int64_t{1} << 62) / s.base)
       refuse(stages, ranks, stage,
              "makes the product of the bases pass 2^62: leave it out, all is known long before");
     return;
   }
+  if (s.kind != StageKind::factor && s.kind != StageKind::merge && s.kind != StageKind::inverse_merge) return;
   if (product > active || active % (product * s.base) != 0)
     refuse(stages, ranks, stage,
            "joins groups of " +
@@ -173,16 +199,20 @@ int first_wrong_rank(const Schedule& schedule) {
   return first_unlike(values, all);
 }
 
+/// What a schedule that opens something and does not end it lacks.
 std::string missing_end(const Schedule& schedule) {
-  for (const Stage& s : schedule.stages()) {
-    if (!opens(s.kind)) continue;
-    const StageKind end = s.kind == StageKind::collapse ? StageKind::expand : StageKind::inverse_merge;
-    if (std::none_of(schedule.stages().begin(), schedule.stages().end(),
-                     [&](const Stage& e) { return e.kind == end; }))
-      return "; " + to_text(s) + " needs " +
-             (end == StageKind::expand ? "e" + to_text(s).substr(1)
-                                       : "an n" + std::to_string(s.remainder) + "gGaB") +
-             " as the last stage";
+  const auto& stages = schedule.stages();
+  for (const auto& [opening, end] : {std::pair{StageKind::collapse, StageKind::expand},
+                                    {StageKind::merge, StageKind::inverse_merge},
+                                    {StageKind::settle, StageKind::resolve}}) {
+    const auto of_kind = [&](StageKind kind) {
+      return std::find_if(stages.begin(), stages.end(), [&](const Stage& s) { return s.kind == kind; });
+    };
+    const auto open = of_kind(opening);
+    if (open == stages.end() || of_kind(end) != stages.end()) continue;
+    const bool merge = end == StageKind::inverse_merge;
+    return "; " + to_text(*open) + " needs " +
+           (merge ? "an n" + std::to_string(open->remainder) + "gGaB" : form(end, *open)) + " as the last stage";
   }
   return "";
 }

@@ -9,7 +9,7 @@ namespace isohalo {
 
 namespace {
 
-const char* const kForms = "a stage is aB, cTmB, eTmB, mRgGaB, nRgGaB or dK with decimal numbers";
+const char* const kForms = "a stage is aB, cTmB, eTmB, mRgGaB, nRgGaB, dK, xQtT, yQtT or zQtT with decimal numbers";
 
 /// Reads one stage from its text.
 class StageReader {
@@ -38,6 +38,13 @@ class StageReader {
         stage.remainder = number("g");
         stage.groups = number("a");
         stage.base = number("");
+        break;
+      case 'x':
+      case 'y':
+      case 'z':
+        stage.kind = letter == 'x' ? StageKind::eliminate : letter == 'y' ? StageKind::settle : StageKind::resolve;
+        stage.threshold = number("t");
+        stage.remainder = number("");
         break;
       default:
         refuse("is no stage");
@@ -87,6 +94,7 @@ std::string to_text(const Stage& stage) {
   const std::string base = std::to_string(stage.base);
   const std::string threshold = std::to_string(stage.threshold);
   const std::string merged = std::to_string(stage.remainder) + "g" + std::to_string(stage.groups);
+  const std::string eliminated = threshold + "t" + std::to_string(stage.remainder);
   switch (stage.kind) {
     case StageKind::factor:
       return "a" + base;
@@ -100,6 +108,12 @@ std::string to_text(const Stage& stage) {
       return "n" + merged + "a" + base;
     case StageKind::dissemination:
       return "d" + base;
+    case StageKind::eliminate:
+      return "x" + eliminated;
+    case StageKind::settle:
+      return "y" + eliminated;
+    case StageKind::resolve:
+      return "z" + eliminated;
   }
   return {};
 }

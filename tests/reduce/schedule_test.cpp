@@ -42,17 +42,14 @@ TEST(Schedule, RefusalsNameStageValueLimitAndWayOut) {
   expect_refused("c5m2,a2,a2,e5m2", 7, {"threshold 5, no multiple of its base 2: take 4"});
   expect_refused("m1g0a3,n1g3a2", 7, {"stage 1 (m1g0a3) has 0 groups; the least is 1"});
   expect_refused("m7g1a3,n7g3a2", 7, {"has 7 remainder ranks; the most is 6"});
-  expect_refused("a2,a2,e4m2", 4,
-                 {"stage 3 (e4m2) has no collapse of its own before it: begin the schedule with c4m2"});
+  expect_refused("a2,a2,e4m2", 4, {"stage 3 (e4m2) has no c4m2 of its own before it: put it there"});
   expect_refused("a2,n1g2a2", 5, {"stage 1 (a2) joins groups of 2 of 5 ranks"});
-  expect_refused("n1g2a2", 5,
-                 {"stage 1 (n1g2a2) has no merge of its own before it: begin the schedule with m1gGaB"});
-  expect_refused("c6m2,a2,a2,e4m2", 7,
-                 {"stage 4 (e4m2) does not undo c6m2: the two must have the same threshold and base"});
-  expect_refused("m1g2a3,n2g3a2", 7, {"stage 2 (n2g3a2) does not undo m1g2a3", "number of remainder ranks"});
-  expect_refused("c2m2,c2m2,a3", 4, {"stage 2 (c2m2) is a second collapse or merge"});
-  expect_refused("c2m2,m1g1a2", 4, {"stage 2 (m1g1a2) is a second collapse or merge"});
-  expect_refused("c4m2,a2,e4m2,e4m2", 4, {"stage 4 (e4m2) has no collapse of its own before it"});
+  expect_refused("n1g2a2", 5, {"stage 1 (n1g2a2) has no m1gGaB of its own before it: put it there"});
+  expect_refused("c6m2,a2,a2,e4m2", 7, {"stage 4 (e4m2) does not fit c6m2: that must be c4m2"});
+  expect_refused("m1g2a3,n2g3a2", 7, {"stage 2 (n2g3a2) does not fit m1g2a3: that must be m2gGaB"});
+  expect_refused("c2m2,c2m2,a3", 4, {"stage 2 (c2m2) is a second collapse, merge or elimination"});
+  expect_refused("c2m2,m1g1a2", 4, {"stage 2 (m1g1a2) is a second collapse, merge or elimination"});
+  expect_refused("c4m2,a2,e4m2,e4m2", 4, {"stage 4 (e4m2) has no c4m2 of its own before it"});
   expect_refused("a4", 6, {"stage 1 (a4) joins groups of 4 of 6 ranks", "choose bases whose product"});
   expect_refused("a2", 6, {"rank 0 lacks the contribution of rank 2 (it has 2 of 6)", "--ranks 6 --best"});
   expect_refused("", 2, {"rank 0 lacks the contribution of rank 1 (it has 1 of 2)"});
