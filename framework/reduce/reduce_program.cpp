@@ -139,17 +139,6 @@ void append_broadcast(ReduceProgram& program, const std::vector<FrontierNode>& n
   program.push_back(std::move(step));
 }
 
-ReduceProgram dissemination_program(const std::vector<FrontierNode>& nodes, int rank, int ranks) {
-  ReduceProgram program(1);
-  for (ReduceStage& stage : dissemination_stages(nodes, rank, ranks)) {
-    if (!stage.send.empty()) program.back().send.push_back({stage.to, std::move(stage.send)});
-    program.emplace_back();
-    if (!stage.receive.empty()) program.back().receive.push_back({stage.from, std::move(stage.receive)});
-    program.back().combine = std::move(stage.combine);
-  }
-  return program;
-}
-
 std::int64_t messages_sent(const ReduceProgram& program) {
   std::int64_t count = 0;
   for (const ProgramStep& step : program) count += static_cast<std::int64_t>(step.send.size());

@@ -46,9 +46,6 @@ ReduceProgram binary_tree_program(const std::vector<FrontierNode>& nodes, const 
 void append_broadcast(ReduceProgram& program, const std::vector<FrontierNode>& nodes, int rank, int ranks,
                       int target = -1);
 
-/// Keyed sets through dissemination with base 2 (see `dissemination_stages`).
-ReduceProgram dissemination_program(const std::vector<FrontierNode>& nodes, int rank, int ranks);
-
 /// Messages that a program sends.
 std::int64_t messages_sent(const ReduceProgram& program);
 

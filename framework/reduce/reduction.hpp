@@ -35,7 +35,7 @@ class Reduction {
         op_(op),
         tiling_(tiling),
         first_tag_(comm.take_tags(2)),
-        plan_(FrontierTree<D>(tiling), rank_of_block),
+        plan_(tiling, rank_of_block),
         tiles_(comm, tiling, coords, rank_of_block, op, first_tag_),
         nodes_(comm, op, first_tag_ + 1),
         exact_(comm) {
@@ -55,6 +55,7 @@ class Reduction {
     agreed(comm_, [&] { compile(options); });
     options_ = options;
     agree_plan();
+    if (options.method == ReductionMethod::exact) exact_.use_schedule(options.schedule);
   }
   const ReductionOptions& options() const { return options_; }
 
@@ -99,7 +100,7 @@ class Reduction {
   void compile(const ReductionOptions& options) {
     if (options.method == ReductionMethod::exact && !kSum)
       throw UsageError("the reduction method exact is for sums of float64 values: use tree or binary_tree");
-    nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options));
+    nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)));
   }
 
   void agree_plan() {

@@ -1,8 +1,22 @@
 #include "framework/reduce/reduction_options.hpp"
 
 #include "datatypes/error.hpp"
+#include "framework/reduce/schedule.hpp"
 
 namespace isohalo {
+
+void refuse_schedule(const ReductionOptions& options) {
+  if (options.schedule == "auto") return;
+  if (options.method == ReductionMethod::binary_tree)
+    throw UsageError("the reduction method binary_tree has no schedule, but \"" + options.schedule +
+                     "\" is given: use \"auto\" or the method tree");
+  if (options.method != ReductionMethod::exact) return;
+  for (const Stage& s : parse_stages(options.schedule))
+    if (s.kind == StageKind::dissemination)
+      throw UsageError("schedule " + options.schedule + ": its stage " + to_text(s) +
+                       " may bring a contribution twice, which the reduction method exact would count: use stages "
+                       "without d, or the method tree");
+}
 
 ReductionMethod reduction_method(std::string_view word) {
   for (const ReductionMethod m : {ReductionMethod::tree, ReductionMethod::binary_tree, ReductionMethod::exact})

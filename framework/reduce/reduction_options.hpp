@@ -14,7 +14,7 @@ enum class ReductionMethod {
 
 struct ReductionOptions {
   ReductionMethod method = ReductionMethod::tree;
-  /// Stages of the allreduce in encoded form (see `parse_stages`), or "auto". Not for binary_tree, which has none.
+  /// Stages of the allreduce in encoded form (see `parse_stages`), or "auto": what suits the ranks.
   std::string schedule = "auto";
   /// Frontier values first go to the owner of their highest ancestor that lies within its 3^d ranks: worth a stage
   /// when frontiers are large (reductions.md section 3). For `tree`.
@@ -26,6 +26,10 @@ struct ReductionOptions {
 
   bool operator==(const ReductionOptions&) const = default;
 };
+
+/// Throws UsageError when the method cannot use the schedule: binary_tree has none, exact sums count what comes
+/// twice.
+void refuse_schedule(const ReductionOptions& options);
 
 /// "tree", "binary_tree", "exact". Throws UsageError for another word.
 ReductionMethod reduction_method(std::string_view word);

@@ -1,15 +1,18 @@
 #include "framework/reduce/reduction_plan.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "datatypes/error.hpp"
+#include "framework/reduce/keyed_sets.hpp"
+#include "framework/reduce/schedule_search.hpp"
 
 namespace isohalo {
 
 template <int D>
-ReductionPlan<D>::ReductionPlan(FrontierTree<D> tree, const std::vector<int>& rank_of_block)
-    : tree_(std::move(tree)), nodes_(tree_.nodes()) {
+ReductionPlan<D>::ReductionPlan(const Tiling<D>& tiling, const std::vector<int>& rank_of_block)
+    : tiling_(tiling), tree_(tiling), nodes_(tree_.nodes()), rank_of_block_(rank_of_block) {
   for (FrontierNode& n : nodes_)
     if (n.rank >= 0) n.rank = rank_of_block[static_cast<std::size_t>(n.rank)];
 }
@@ -23,23 +26,64 @@ std::vector<std::int32_t> ReductionPlan<D>::leaves_of(int rank) const {
 }
 
 template <int D>
-ReduceProgram ReductionPlan<D>::program(int rank, int ranks, const ReductionOptions& options) const {
+std::vector<int> ReductionPlan<D>::gather_ranks() const {
+  std::vector<int> ranks(nodes_.size(), -1);
+  std::vector<std::int32_t> todo{0};
+  while (!todo.empty()) {
+    const std::int32_t n = todo.back();
+    todo.pop_back();
+    const Box<D>& node = tiles(n);
+    const auto owner = tiling_.owner(node.low);
+    Index<D> last;
+    for (int j = 0; j < D; ++j) last[j] = node.high[j] - 1;
+    const auto far = tiling_.owner(last);
+    bool near = true;
+    for (int j = 0; j < D; ++j) near = near && far[j] <= owner[j] + 1;
+    const FrontierNode& f = nodes_[static_cast<std::size_t>(n)];
+    if (near) {
+      ranks[static_cast<std::size_t>(n)] =
+          rank_of_block_[static_cast<std::size_t>(tiling_.decomposition().rank_at(owner))];
+    } else {
+      todo.push_back(f.right);
+      todo.push_back(f.left);
+    }
+  }
+  return ranks;
+}
+
+template <int D>
+Schedule ReductionPlan<D>::schedule(int ranks, const ReductionOptions& options, std::size_t value_bytes) const {
+  if (options.schedule != "auto") return Schedule::parse(options.schedule, ranks);
+  std::vector<int> values(static_cast<std::size_t>(ranks));
+  int most = 1;
+  for (const FrontierNode& n : nodes_)
+    if (n.rank >= 0) most = std::max(most, ++values[static_cast<std::size_t>(n.rank)]);
+  PlanOptions plan;
+  plan.bytes = static_cast<double>(value_bytes) * most;
+  plan.for_sets = true;
+  return plan_by_model(ranks, plan).schedule;
+}
+
+template <int D>
+ReduceProgram ReductionPlan<D>::program(int rank, int ranks, const ReductionOptions& options,
+                                        std::size_t value_bytes) const {
   if (options.root < -1 || options.root >= ranks)
     throw UsageError("the result of a reduction is for rank " + std::to_string(options.root) + " of " +
                      std::to_string(ranks) + ": give a rank that there is, or -1 for all");
+  refuse_schedule(options);
+  ReduceProgram program;
   if (options.method == ReductionMethod::binary_tree) {
-    if (options.schedule != "auto")
-      throw UsageError("the reduction method binary_tree has no schedule, but \"" + options.schedule +
-                       "\" is given: use \"auto\" or the method tree");
     std::vector<std::int64_t> leaves;
     for (std::size_t n = 0; n < nodes_.size(); ++n)
       leaves.push_back(tree_.tiles(static_cast<std::int32_t>(n)).cells());
-    ReduceProgram program = binary_tree_program(nodes_, leaves, rank, ranks);
+    program = binary_tree_program(nodes_, leaves, rank, ranks);
     append_broadcast(program, nodes_, rank, ranks, options.root);
-    return program;
+  } else if (options.method == ReductionMethod::tree) {
+    const std::vector<int> holders =
+        options.resolve ? append_resolve(program, nodes_, gather_ranks(), rank) : leaf_ranks(nodes_);
+    append_keyed_sets(program, nodes_, holders, schedule(ranks, options, value_bytes), rank);
   }
-  if (options.method == ReductionMethod::exact) return {};
-  return dissemination_program(nodes_, rank, ranks);
+  return program;
 }
 
 template <int D>

@@ -7,6 +7,7 @@
 
 #include "framework/reduce/reduce_program.hpp"
 #include "framework/reduce/reduction_options.hpp"
+#include "framework/reduce/schedule.hpp"
 #include "framework/reduce/tree.hpp"
 
 namespace isohalo {
@@ -16,8 +17,8 @@ namespace isohalo {
 template <int D>
 class ReductionPlan {
  public:
-  /// `rank_of_block`: the rank of each block of the decomposition behind the tree, row-major.
-  ReductionPlan(FrontierTree<D> tree, const std::vector<int>& rank_of_block);
+  /// `rank_of_block`: the rank of each block of the tiling's decomposition, row-major.
+  ReductionPlan(const Tiling<D>& tiling, const std::vector<int>& rank_of_block);
 
   const std::vector<FrontierNode>& nodes() const { return nodes_; }
   const Box<D>& tiles(std::int32_t node) const { return tree_.tiles(node); }
@@ -26,14 +27,24 @@ class ReductionPlan {
 
   /// What `rank` of `ranks` does. Empty for method exact, which has no tree between ranks. Throws UsageError for
   /// options that do not fit.
-  ReduceProgram program(int rank, int ranks, const ReductionOptions& options) const;
+  ReduceProgram program(int rank, int ranks, const ReductionOptions& options, std::size_t value_bytes) const;
+
+  /// The resolve round: for each node that is its highest to lie within the 3^d ranks around the owner of its first
+  /// tile, that owner; -1 for all others (reductions.md section 3).
+  std::vector<int> gather_ranks() const;
+
+  /// The schedule that the options ask for; "auto": the best by the cost model for frontiers of this size. Throws
+  /// UsageError.
+  Schedule schedule(int ranks, const ReductionOptions& options, std::size_t value_bytes) const;
 
   /// Differs, but for an unlikely accident, when anything differs that ranks must have in common.
   std::uint64_t fingerprint(const ReductionOptions& options, const Index<D>& tile, std::size_t value_bytes) const;
 
  private:
+  Tiling<D> tiling_;
   FrontierTree<D> tree_;
   std::vector<FrontierNode> nodes_;
+  std::vector<int> rank_of_block_;
 };
 
 }  // namespace isohalo

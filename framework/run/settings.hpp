@@ -33,8 +33,9 @@ struct ParallelSettings {
   bool reduction_is_auto = true;  ///< then a restart keeps the checkpoint's method
 };
 
+/// `ranks`: of the run, which a schedule must fit.
 template <int D>
-ParallelSettings<D> read_parallel(Config& config);
+ParallelSettings<D> read_parallel(Config& config, int ranks);
 
 struct RunSettings {
   std::int64_t steps = 0;

@@ -36,7 +36,7 @@ Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, C
 template <int D>
 void Simulation<D>::read_config(const std::map<std::string, ModelMaker<D>>& kinds) {
   grid_ = read_grid<D>(config_);
-  parallel_ = read_parallel<D>(config_);
+  parallel_ = read_parallel<D>(config_, comm_.size());
   std::vector<std::string> names;
   for (const auto& [name, make] : kinds) names.push_back(name);
   const std::size_t before = config_.error_count();

@@ -194,6 +194,8 @@ def test_methods():
     run(4, "exact_half", "--restart", "auto")
     run(1, "tree")
     run(3, "binary", "parallel.reduction=binary_tree")
+    run(3, "schedule", "parallel.schedule=d2,d2")
+    that(same_file("tree/step_00000040.h5", "schedule/step_00000040.h5"), "a schedule changes no bits")
     that(same_file("exact/step_00000040.h5", "exact_half/step_00000040.h5"), "a restart keeps the exact method")
     that(same_file("tree/step_00000040.h5", "binary/step_00000040.h5"), "the binary tree has the tree's bits")
     with h5py.File(WORK / "exact/step_00000040.h5") as f:

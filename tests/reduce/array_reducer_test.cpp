@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "framework/reduce/schedule_search.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/reduce/tree_by_definition.hpp"
 
@@ -114,6 +115,8 @@ TEST(ArrayReducer, ExactSumsAndSpecialValues) {
   ArrayReducer<double> each(MPI_COMM_WORLD, mine, {}, {ReductionMethod::exact}, 1);  // tiles of one number
   EXPECT_EQ(each.reduce(first(1e308, 1e308, -1e308).data()), 1e308);
   EXPECT_EQ(each.reduce(first(1e16, 1, -1e16).data()), 1.0);
+  each.reduce_by({ReductionMethod::exact, recursive_doubling(test::ranks()).text()});
+  EXPECT_EQ(each.reduce(first(1e16, 1, -1e16).data()), 1.0);
 }
 
 /// All ranks throw an error of usage whose text has `part`.
@@ -142,6 +145,10 @@ TEST(ArrayReducer, RefusesByNameOnAllRanks) {
     good.reduce_by({ReductionMethod::tree, "auto", false, true, 99});
   });
   expect_refusal("binary_tree has no schedule", [&] { good.reduce_by({ReductionMethod::binary_tree, "a2"}); });
+  expect_refusal("nonsense", [&] { good.reduce_by({ReductionMethod::tree, "nonsense"}); });
+  expect_refusal("a77", [&] { good.reduce_by({ReductionMethod::tree, "a77"}); });
+  ArrayReducer<double> sum(MPI_COMM_WORLD, 4);
+  expect_refusal("may bring a contribution twice", [&] { sum.reduce_by({ReductionMethod::exact, "d2"}); });
   if (test::ranks() > 1) {
     expect_refusal("differs between ranks",
                    [&] { good.reduce_by({first ? ReductionMethod::tree : ReductionMethod::binary_tree}); });

@@ -104,7 +104,7 @@ TEST(IndexRanges, UnbufferedProgramsSendAsManyMessagesAsCounted) {
       for (const RangeStarts& starts : distributions(n, p)) {
         const ArrayLayout layout = array_layout(starts);
         const Tiling<1> tiling(Decomposition<1>({n}, {layout.cuts}), {1});
-        const ReductionPlan<1> plan(FrontierTree<1>(tiling), layout.ranks);
+        const ReductionPlan<1> plan(tiling, layout.ranks);
         std::vector<std::int64_t> leaves;
         for (std::size_t k = 0; k < plan.nodes().size(); ++k)
           leaves.push_back(plan.tiles(static_cast<std::int32_t>(k)).cells());

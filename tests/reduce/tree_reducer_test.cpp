@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "framework/io/digest.hpp"
+#include "framework/reduce/schedule_search.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/reduce/tree_by_definition.hpp"
 
@@ -37,6 +38,10 @@ std::vector<ReductionOptions> options_to_try(int ranks) {
   std::vector<ReductionOptions> list;
   for (const ReductionMethod method : {ReductionMethod::tree, ReductionMethod::binary_tree})
     for (const int root : {-1, ranks - 1}) list.push_back({method, "auto", false, true, root});
+  PlanOptions plan;
+  plan.for_sets = true;
+  for (const Plan& p : plan_candidates(ranks, plan, 3)) list.push_back({ReductionMethod::tree, p.schedule.text()});
+  for (const int base : {2, 3}) list.push_back({ReductionMethod::tree, dissemination(ranks, base).text(), true});
   return list;
 }
 
