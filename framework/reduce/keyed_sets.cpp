@@ -60,6 +60,8 @@ void append_keyed_sets(ReduceProgram& program, const std::vector<FrontierNode>& 
     return complete_nodes(nodes, leaf_ranks, contributions(schedule, stage, r));
   };
   NodeFlags mine = complete_nodes(nodes, leaf_ranks, RankSet(rank, rank + 1));
+  for (std::size_t n = nodes.size(); n-- > 0;)  // none in a frontier, whose leaves are maximal
+    if (mine[n] && leaf_ranks[n] < 0) program.back().combine.push_back(static_cast<std::int32_t>(n));
   for (int s = 0; s < schedule.size(); ++s) {
     schedule.actions(s, rank, actions);
     std::map<int, NodeFlags> others;

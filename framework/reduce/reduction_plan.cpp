@@ -52,14 +52,41 @@ std::vector<int> ReductionPlan<D>::gather_ranks() const {
 }
 
 template <int D>
-Schedule ReductionPlan<D>::schedule(int ranks, const ReductionOptions& options, std::size_t value_bytes) const {
-  if (options.schedule != "auto") return Schedule::parse(options.schedule, ranks);
+int ReductionPlan<D>::most_leaves(int ranks) const {
   std::vector<int> values(static_cast<std::size_t>(ranks));
   int most = 1;
   for (const FrontierNode& n : nodes_)
     if (n.rank >= 0) most = std::max(most, ++values[static_cast<std::size_t>(n.rank)]);
+  return most;
+}
+
+template <int D>
+ReduceProgram ReductionPlan<D>::program_after_node(int rank, const NodeLayout& layout,
+                                                   std::size_t value_bytes) const {
+  ReduceProgram program(1);
+  const int nodes = static_cast<int>(layout.leaders.size());
+  if (nodes == 1) {
+    for (std::size_t n = nodes_.size(); n-- > 0;)
+      if (nodes_[n].left >= 0) program[0].combine.push_back(static_cast<std::int32_t>(n));
+    return program;
+  }
+  if (!layout.leads()) return {};
+  std::vector<int> holders = leaf_ranks(nodes_);
+  for (int& h : holders)
+    if (h >= 0) h = layout.node_of_rank[static_cast<std::size_t>(h)];
+  append_keyed_sets(program, nodes_, holders, schedule(nodes, {}, value_bytes * layout.members.size()),
+                    layout.node_of_rank[static_cast<std::size_t>(rank)]);
+  for (ProgramStep& step : program)
+    for (auto* list : {&step.receive, &step.send})
+      for (NodeMessage& m : *list) m.peer = layout.leaders[static_cast<std::size_t>(m.peer)];
+  return program;
+}
+
+template <int D>
+Schedule ReductionPlan<D>::schedule(int ranks, const ReductionOptions& options, std::size_t value_bytes) const {
+  if (options.schedule != "auto") return Schedule::parse(options.schedule, ranks);
   PlanOptions plan;
-  plan.bytes = static_cast<double>(value_bytes) * most;
+  plan.bytes = static_cast<double>(value_bytes) * most_leaves(ranks);
   plan.for_sets = true;
   return plan_by_model(ranks, plan).schedule;
 }

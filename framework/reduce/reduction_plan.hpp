@@ -9,6 +9,7 @@
 #include "framework/reduce/reduction_options.hpp"
 #include "framework/reduce/schedule.hpp"
 #include "framework/reduce/tree.hpp"
+#include "framework/shm/node_reduce.hpp"
 
 namespace isohalo {
 
@@ -28,6 +29,12 @@ class ReductionPlan {
   /// What `rank` of `ranks` does. Empty for method exact, which has no tree between ranks. Throws UsageError for
   /// options that do not fit.
   ReduceProgram program(int rank, int ranks, const ReductionOptions& options, std::size_t value_bytes) const;
+
+  /// What `rank` does once the leaves of all ranks of its compute node are at hand: all combinations when there is
+  /// but one node; otherwise a schedule between the leaders of the nodes, and nothing on other ranks. Local.
+  ReduceProgram program_after_node(int rank, const NodeLayout& layout, std::size_t value_bytes) const;
+  /// The most leaves that any rank holds.
+  int most_leaves(int ranks) const;
 
   /// The resolve round: for each node that is its highest to lie within the 3^d ranks around the owner of its first
   /// tile, that owner; -1 for all others (reductions.md section 3).
