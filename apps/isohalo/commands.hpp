@@ -22,6 +22,13 @@ struct BenchSweepOptions {
   std::vector<std::string> cases;  ///< empty: all
 };
 ExitCode bench_sweep_command(MPI_Comm comm, const BenchSweepOptions& options);
+struct BenchAllreduceOptions {
+  bool json = false;
+  int repeats = 7;
+  bool local = false;   ///< the local pass too
+  bool arrays = false;  ///< arrays as in Stelz 2022
+};
+ExitCode bench_allreduce_command(MPI_Comm comm, const BenchAllreduceOptions& options);
 ExitCode bench_wait_command(MPI_Comm comm, bool json);
 
 /// Throws UsageError when a launcher of another MPI started this program, so that every process believes to be

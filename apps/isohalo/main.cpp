@@ -77,12 +77,20 @@ class CommandLine {
     wait->add_flag("--json", sweep_.json, "print JSON");
     wait->callback(
         [this] { action_ = [this] { return isohalo::bench_wait_command(MPI_COMM_WORLD, sweep_.json); }; });
+    auto* allreduce = bench->add_subcommand("allreduce", "Reproducible reductions against MPI_Allreduce");
+    allreduce->add_flag("--json", allreduce_.json, "print JSON");
+    allreduce->add_option("--repeats", allreduce_.repeats, "measurements of each")->check(CLI::Range(1, 1000));
+    allreduce->add_flag("--local", allreduce_.local, "also the local pass over 128 MiB per rank");
+    allreduce->add_flag("--arrays", allreduce_.arrays, "also arrays of 460 to 21,410,970 numbers");
+    allreduce->callback(
+        [this] { action_ = [this] { return isohalo::bench_allreduce_command(MPI_COMM_WORLD, allreduce_); }; });
     sweep->callback([this] { action_ = [this] { return isohalo::bench_sweep_command(MPI_COMM_WORLD, sweep_); }; });
   }
 
   CLI::App app_{"Stencil simulations whose bits do not depend on the number of cores", "isohalo"};
   isohalo::RunRequest request_;
   isohalo::BenchSweepOptions sweep_;
+  isohalo::BenchAllreduceOptions allreduce_;
   std::string file_a_, file_b_;
   std::function<ExitCode()> action_;
 };

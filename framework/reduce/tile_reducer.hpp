@@ -70,14 +70,20 @@ class TileReducer {
   /// All bands at once, from the values of this rank's cells as one dense array.
   void run_array(const V* data) requires(D == 1) {
     scratch_.resize(static_cast<std::size_t>(scratch_size()));
-    for (std::int64_t b = 0; b < bands_; ++b) {
-      const Box<D> cells = band_cells(b);
-      const V* const v = data + (cells.low[0] - owned_.low[0]);
-      if (cut_bands_.empty() || cut_bands_[static_cast<std::size_t>(b)].last == 0)
-        fold_array(cells, v);
-      else
+    const auto is_cut = [this](std::int64_t b) {
+      return !cut_bands_.empty() && cut_bands_[static_cast<std::size_t>(b)].last > 0;
+    };
+    for (std::int64_t b = 0, next; b < bands_; b = next) {
+      next = b + 1;
+      const std::int64_t low = band_cells(b).low[0];
+      const V* const v = data + (low - owned_.low[0]);
+      if (is_cut(b)) {
         run_band(b, scratch_.data(),
                  [v](const Index<D>&, std::int64_t) { return [v](std::int64_t x) { return v[x]; }; });
+      } else {  // all up to the next cut at one go
+        while (next < bands_ && !is_cut(next)) ++next;
+        fold_array(low, band_cells(next - 1).high[0], v);
+      }
     }
   }
 
@@ -192,12 +198,15 @@ class TileReducer {
     }
   }
 
-  /// The values of a band's tiles, none of them cut, straight from its cells.
-  void fold_array(const Box<D>& cells, const V* v) {
+  /// The values of the tiles of cells low .. high-1, none of them cut, straight from the cells.
+  void fold_array(std::int64_t low, std::int64_t high, const V* v) {
     const std::int64_t width = tiling_.tile()[0];
-    V* value = values_.data() + (cells.low[0] / width - tiles_.low[0]);
-    for (std::int64_t x = 0; x < cells.extent(0); x += width)
-      *value++ = fold_dense(v + x, std::min(width, cells.extent(0) - x), width, scratch_.data(), op_);
+    V* value = values_.data() + (low / width - tiles_.low[0]);
+    if (width == default_tile<1>()[0])
+      for (; high - low >= width; low += width, v += width)
+        *value++ = fold_whole_tile<default_tile<1>()[0]>(v, op_);
+    for (; low < high; low += width, v += width)
+      *value++ = fold_dense(v, std::min(width, high - low), width, scratch_.data(), op_);
   }
 
   void form_cut_tile(std::size_t k) {
