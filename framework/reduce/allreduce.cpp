@@ -14,12 +14,12 @@
 namespace isohalo {
 
 ScheduledAllreduce::ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype type, MPI_Op op,
-                                       const std::string& schedule)
+                                       const std::string& schedule, const EmulatedLatency& emulate)
     : comm_(Communicator::of(user)),
       count_(count),
       type_(type),
       op_(op),
-      tag_(comm_.take_tags(1)),
+      tag_(comm_.take_tags(2)),
       schedule_({}, 1) {
   agreed(comm_, [&] {
     if (count < 0) throw UsageError("an allreduce of " + std::to_string(count) + " elements: give 0 or more");
@@ -39,6 +39,7 @@ ScheduledAllreduce::ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype ty
   }
   buffer_.resize((most_received + 1) * room_);
   requests_.assign(most_requests, MPI_REQUEST_NULL);
+  stamps_ = detail::LatencyStamps(emulate, tag_ + 1, most_received, most_requests);
   stage_ = work_.size();
 }
 
@@ -103,12 +104,17 @@ void ScheduledAllreduce::start(void* in_out) {
 void ScheduledAllreduce::post(const StageWork& work) {
   const MPI_Comm comm = comm_.get();
   std::size_t k = 0;
-  for (std::size_t i = 0; i < work.actions.receive.size(); ++i)
-    mpi_check(MPI_Irecv(origin(received(i)), count_, type_, work.actions.receive[i], tag_, comm, &requests_[k++]),
+  for (std::size_t i = 0; i < work.actions.receive.size(); ++i) {
+    const int from = work.actions.receive[i];
+    mpi_check(MPI_Irecv(origin(received(i)), count_, type_, from, tag_, comm, &requests_[k++]),
               "MPI_Irecv of an allreduce", comm);
-  for (const int to : work.actions.send)
-    mpi_check(MPI_Isend(in_out_, count_, type_, to, tag_, comm, &requests_[k++]), "MPI_Isend of an allreduce",
-              comm);
+    stamps_.expect(comm_, i, from);
+  }
+  for (std::size_t i = 0; i < work.actions.send.size(); ++i) {
+    const int to = work.actions.send[i];
+    mpi_check(MPI_Isend(in_out_, count_, type_, to, tag_, comm, &requests_[k++]), "MPI_Isend of an allreduce", comm);
+    stamps_.send(comm_, i, to);
+  }
 }
 
 bool ScheduledAllreduce::test() {
@@ -117,7 +123,8 @@ bool ScheduledAllreduce::test() {
     int done = 0;
     mpi_check(MPI_Testall(static_cast<int>(work.requests), requests_.data(), &done, MPI_STATUSES_IGNORE),
               "MPI_Testall of an allreduce", comm_.get());
-    if (!done) return false;
+    if (!done || !stamps_.arrived(0, work.actions.receive.size()) || !stamps_.sent(0, work.actions.send.size()))
+      return false;
     combine(work.actions);
     if (++stage_ < work_.size()) post(work_[stage_]);
   }
@@ -125,7 +132,11 @@ bool ScheduledAllreduce::test() {
 }
 
 void ScheduledAllreduce::wait() {
-  for (Backoff backoff(comm_.spins()); !test();) backoff.pause();
+  for (Backoff backoff(comm_.spins()); !test();)
+    if (stamps_.on())
+      detail::nap_for_emulation();
+    else
+      backoff.pause();
 }
 
 /// What StageActions promises, from left to right: MPI_Reduce_local(a, b) makes b = a op b.

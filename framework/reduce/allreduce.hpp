@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/mpi/communicator.hpp"
+#include "framework/reduce/emulated_latency.hpp"
 #include "framework/reduce/schedule.hpp"
 
 namespace isohalo {
@@ -23,7 +24,8 @@ class ScheduledAllreduce {
   /// object. Collective. Throws UsageError on all ranks: for a schedule that does not fit, a dissemination (sums
   /// would count twice), one that does not keep rank order when `op` does not commute, a negative count, or
   /// arguments that differ between ranks.
-  ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype type, MPI_Op op, const std::string& schedule = "auto");
+  ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype type, MPI_Op op, const std::string& schedule = "auto",
+                     const EmulatedLatency& emulate = {});
 
   /// In place: `in_out` has `count` elements of `type` in host memory. Collective; nothing is allocated.
   void reduce(void* in_out);
@@ -61,6 +63,7 @@ class ScheduledAllreduce {
   std::vector<StageWork> work_;
   std::vector<std::byte> buffer_;  // what arrives in a stage, and one array more
   std::vector<MPI_Request> requests_;
+  detail::LatencyStamps stamps_;
   void* in_out_ = nullptr;
   std::size_t stage_ = 0;
 };

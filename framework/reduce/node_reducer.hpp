@@ -17,12 +17,13 @@ class NodeReducer {
   static_assert(std::is_trivially_copyable_v<V>, "values travel as bytes");
 
  public:
-  /// `tag`: one tag of its own, the same on all ranks.
+  /// `tag`, `tag` + 1: tags of its own, the same on all ranks.
   NodeReducer(const Communicator& comm, Op op, int tag) : comm_(comm), op_(op), tag_(tag) {}
 
   /// Local. The nodes must be the same on all ranks and the programs fit together.
-  void compile(const std::vector<FrontierNode>& nodes, const ReduceProgram& program) {
-    messages_ = ProgramMessages(program, sizeof(V), tag_);
+  void compile(const std::vector<FrontierNode>& nodes, const ReduceProgram& program,
+               const EmulatedLatency& latency = {}) {
+    messages_ = ProgramMessages(program, sizeof(V), tag_, latency);
     children_.clear();
     for (std::int32_t n : messages_.combines()) {
       const FrontierNode& node = nodes[static_cast<std::size_t>(n)];

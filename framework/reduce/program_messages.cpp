@@ -15,7 +15,8 @@ bool all_done(MPI_Request* requests, std::size_t count) {
 
 }  // namespace
 
-ProgramMessages::ProgramMessages(const ReduceProgram& program, std::size_t value_bytes, int tag)
+ProgramMessages::ProgramMessages(const ReduceProgram& program, std::size_t value_bytes, int tag,
+                                 const EmulatedLatency& latency)
     : value_bytes_(value_bytes), tag_(tag) {
   const auto add = [](const std::vector<NodeMessage>& list, std::vector<Message>& messages,
                       std::vector<std::int32_t>& nodes) {
@@ -39,6 +40,7 @@ ProgramMessages::ProgramMessages(const ReduceProgram& program, std::size_t value
   }
   receive_requests_.assign(receives_.size(), MPI_REQUEST_NULL);
   send_requests_.assign(sends_.size(), MPI_REQUEST_NULL);
+  stamps_ = LatencyStamps(latency, tag + 1, receives_.size(), sends_.size());
 }
 
 void ProgramMessages::post(const Communicator& comm, void* incoming) {
@@ -48,11 +50,13 @@ void ProgramMessages::post(const Communicator& comm, void* incoming) {
                           static_cast<MPI_Count>(m.values * value_bytes_), MPI_BYTE, m.peer, tag_, comm.get(),
                           &receive_requests_[k]),
               "MPI_Irecv in a reduction", comm.get());
+    stamps_.expect(comm, k, m.peer);
   }
 }
 
 bool ProgramMessages::arrived(const Step& step) {
-  return all_done(receive_requests_.data() + step.first_receive, step.last_receive - step.first_receive);
+  return all_done(receive_requests_.data() + step.first_receive, step.last_receive - step.first_receive) &&
+         stamps_.arrived(step.first_receive, step.last_receive);
 }
 
 void ProgramMessages::send(const Communicator& comm, const Step& step, const void* outgoing) {
@@ -62,11 +66,12 @@ void ProgramMessages::send(const Communicator& comm, const Step& step, const voi
                           static_cast<MPI_Count>(m.values * value_bytes_), MPI_BYTE, m.peer, tag_, comm.get(),
                           &send_requests_[k]),
               "MPI_Isend in a reduction", comm.get());
+    stamps_.send(comm, k, m.peer);
   }
 }
 
 bool ProgramMessages::sent() {
-  return all_done(send_requests_.data(), send_requests_.size());
+  return all_done(send_requests_.data(), send_requests_.size()) && stamps_.sent(0, sends_.size());
 }
 
 }  // namespace isohalo::detail

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/mpi/communicator.hpp"
+#include "framework/reduce/emulated_latency.hpp"
 #include "framework/reduce/reduce_program.hpp"
 
 namespace isohalo::detail {
@@ -19,8 +20,9 @@ namespace isohalo::detail {
 class ProgramMessages {
  public:
   ProgramMessages() = default;
-  /// `tag`: one tag of this object's own. Local.
-  ProgramMessages(const ReduceProgram& program, std::size_t value_bytes, int tag);
+  /// `tag`, `tag` + 1: tags of this object's own. Local.
+  ProgramMessages(const ReduceProgram& program, std::size_t value_bytes, int tag,
+                  const EmulatedLatency& latency = {});
 
   struct Step {
     std::size_t first_in = 0, last_in = 0;                                           // values that arrive
@@ -54,6 +56,7 @@ class ProgramMessages {
   std::vector<MPI_Request> receive_requests_, send_requests_;
   std::size_t value_bytes_ = 0;
   int tag_ = 0;
+  LatencyStamps stamps_;
 };
 
 }  // namespace isohalo::detail

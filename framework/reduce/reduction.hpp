@@ -35,7 +35,7 @@ class Reduction {
       : comm_(comm),
         op_(op),
         tiling_(tiling),
-        first_tag_(comm.take_tags(2)),
+        first_tag_(comm.take_tags(3)),
         plan_(tiling, rank_of_block),
         tiles_(comm, tiling, coords, rank_of_block, op, first_tag_),
         nodes_(comm, op, first_tag_ + 1),
@@ -102,7 +102,10 @@ class Reduction {
   V wait() {
     int misses = 0;
     for (Backoff backoff(comm_.spins()); !test();) {
-      backoff.pause();
+      if (options_.emulate.on())
+        nap_for_emulation();
+      else
+        backoff.pause();
       // Flags in shared memory do not move messages on, of which a rank that we wait for may wait for one.
       if (on_node_ && ++misses % 64 == 0) poke_mpi();
     }
@@ -120,7 +123,8 @@ class Reduction {
   void compile(const ReductionOptions& options) {
     if (options.method == ReductionMethod::exact && !kSum)
       throw UsageError("the reduction method exact is for sums of float64 values: use tree or binary_tree");
-    nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)));
+    nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)),
+                   options.emulate);
   }
 
   /// Collective.
@@ -130,7 +134,7 @@ class Reduction {
     plan_agreed_ = true;
     on_node_.reset();
     if (options_.method == ReductionMethod::tree && options_.schedule == "auto" && options_.on_node &&
-        !options_.resolve && comm_.size() > 1)
+        !options_.resolve && !options_.emulate.on() && comm_.size() > 1)
       meet_on_node();
   }
 

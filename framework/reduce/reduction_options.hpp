@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "framework/reduce/emulated_latency.hpp"
+
 namespace isohalo {
 
 enum class ReductionMethod {
@@ -23,6 +25,8 @@ struct ReductionOptions {
   bool on_node = true;
   /// The rank that gets the result, -1: all.
   int root = -1;
+  /// For benchmarks, with schedules and binary_tree: messages as on a slow network.
+  EmulatedLatency emulate = {};
 
   bool operator==(const ReductionOptions&) const = default;
 };

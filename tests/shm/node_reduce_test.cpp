@@ -26,8 +26,10 @@ TEST(NodeArena, LayoutCoversAllRanks) {
   EXPECT_EQ(l.members[static_cast<std::size_t>(l.me)], test::rank());
   EXPECT_EQ(l.leads(), l.members.front() == test::rank());
   EXPECT_TRUE(std::is_sorted(l.members.begin(), l.members.end()));
-  if (const char* nodes = std::getenv("ISOHALO_TEST_NODES"))
+  const char* const nodes = std::getenv("ISOHALO_TEST_NODES");
+  if (nodes) {
     EXPECT_EQ(l.leaders.size(), static_cast<std::size_t>(std::atoi(nodes)));
+  }
   int mine = 0;
   for (int r = 0; r < test::ranks(); ++r) {
     const int node = l.node_of_rank[static_cast<std::size_t>(r)];
