@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "apps/isohalo/commands.hpp"
+#include "apps/isohalo/schedule_command.hpp"
 #include "framework/run/version.hpp"
 
 namespace {
@@ -31,6 +32,9 @@ class CommandLine {
     auto* info = app_.add_subcommand("info", "Describe a checkpoint");
     info->add_option("FILE", file_a_, "checkpoint")->required();
     info->callback([this] { action_ = [this] { return isohalo::info_command(MPI_COMM_WORLD, file_a_); }; });
+    isohalo::add_schedule_command(app_, schedule_)->callback([this] {
+      action_ = [this] { return isohalo::schedule_command(MPI_COMM_WORLD, schedule_); };
+    });
     add_bench();
   }
 
@@ -83,6 +87,7 @@ class CommandLine {
   CLI::App app_{"Stencil simulations whose bits do not depend on the number of cores", "isohalo"};
   isohalo::RunRequest request_;
   isohalo::BenchSweepOptions sweep_;
+  isohalo::ScheduleRequest schedule_;
   std::string file_a_, file_b_;
   std::function<ExitCode()> action_;
 };
