@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/isohalo/bench.hpp"
+#include "apps/isohalo/bench_emulated.hpp"
 #include "apps/isohalo/commands.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/reduce/allreduce.hpp"
@@ -167,6 +168,8 @@ ExitCode bench_allreduce_command(MPI_Comm user, const BenchAllreduceOptions& opt
     json["8_bytes"][c.name + "_us"] = median(c.us);
     if (c.name != small[0].name) json["8_bytes"][c.name + "_to_mpi_allreduce"] = median(ratio);
   }
+  if (!options.emulate.empty())
+    json["emulated"] = bench_emulated(comm, parse_latency(options.emulate), options.repeats, right);
   if (options.local) json["local_pass"] = local_pass(comm, options.repeats, right);
   if (options.arrays)
     for (const std::int64_t n : {460, 767, 898, 1602, 239763, 504850, 1327505, 1806035, 3011099, 21410970})

@@ -27,6 +27,7 @@ struct BenchAllreduceOptions {
   int repeats = 7;
   bool local = false;   ///< the local pass too
   bool arrays = false;  ///< arrays as in Stelz 2022
+  std::string emulate;  ///< "2ms,0.2ms"; empty: no
 };
 ExitCode bench_allreduce_command(MPI_Comm comm, const BenchAllreduceOptions& options);
 ExitCode bench_wait_command(MPI_Comm comm, bool json);

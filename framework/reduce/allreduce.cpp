@@ -112,7 +112,8 @@ void ScheduledAllreduce::post(const StageWork& work) {
   }
   for (std::size_t i = 0; i < work.actions.send.size(); ++i) {
     const int to = work.actions.send[i];
-    mpi_check(MPI_Isend(in_out_, count_, type_, to, tag_, comm, &requests_[k++]), "MPI_Isend of an allreduce", comm);
+    mpi_check(MPI_Isend(in_out_, count_, type_, to, tag_, comm, &requests_[k++]), "MPI_Isend of an allreduce",
+              comm);
     stamps_.send(comm_, i, to);
   }
 }

@@ -60,7 +60,8 @@ bool LatencyStamps::arrived(std::size_t first, std::size_t last) {
   if (!all_done(receives_, first, last)) return false;
   const std::int64_t now = now_ns();
   return std::all_of(incoming_.begin() + static_cast<std::ptrdiff_t>(first),
-                     incoming_.begin() + static_cast<std::ptrdiff_t>(last), [now](std::int64_t t) { return t <= now; });
+                     incoming_.begin() + static_cast<std::ptrdiff_t>(last),
+                     [now](std::int64_t t) { return t <= now; });
 }
 
 bool LatencyStamps::sent(std::size_t first, std::size_t last) {

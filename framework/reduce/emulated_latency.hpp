@@ -11,8 +11,8 @@
 
 namespace isohalo {
 
-/// A send occupies its sender for `pipeline_s`, asleep; the message arrives `latency_s` after that (alpha_r and alpha_p
-/// of the pipelining postal model). Both 0: off.
+/// A send occupies its sender for `pipeline_s`, asleep; the message arrives `latency_s` after that (alpha_r and
+/// alpha_p of the pipelining postal model). Both 0: off.
 struct EmulatedLatency {
   double latency_s = 0, pipeline_s = 0;
   bool on() const { return latency_s > 0 || pipeline_s > 0; }
@@ -41,7 +41,7 @@ class LatencyStamps {
  private:
   EmulatedLatency latency_;
   int tag_ = 0;
-  std::int64_t free_ns_ = 0;  // when the last send was through
+  std::int64_t free_ns_ = 0;                       // when the last send was through
   std::vector<std::int64_t> incoming_, outgoing_;  // nanoseconds of the monotonic clock
   std::vector<MPI_Request> receives_, sends_;
 };

@@ -123,8 +123,7 @@ class Reduction {
   void compile(const ReductionOptions& options) {
     if (options.method == ReductionMethod::exact && !kSum)
       throw UsageError("the reduction method exact is for sums of float64 values: use tree or binary_tree");
-    nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)),
-                   options.emulate);
+    nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)), options.emulate);
   }
 
   /// Collective.
