@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "framework/mpi/agreement.hpp"
+#include "framework/reduce/schedule_check.hpp"
 #include "framework/reduce/schedule_search.hpp"
+#include "framework/reduce/schedule_table.hpp"
 #include "framework/reduce/timeline.hpp"
+#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
@@ -57,13 +61,15 @@ class ScheduleReport {
   }
 
   void run() {
+    std::string planned_by;
     const Schedule schedule = request_.simulate      ? Schedule::parse(request_.text, request_.ranks)
                               : request_.elimination ? elimination(request_.ranks)
-                                                     : plan_by_model(request_.ranks, plan_options_).schedule;
+                                                     : planned(planned_by);
     options_.record_tasks = !request_.svg.empty() && schedule.ranks() <= kTimelineRanks;
     const SimulationResult result = simulate(schedule, options_);
     const bool correct = sums_correctly(schedule);
     Json json = summary(schedule, result, correct);
+    if (!planned_by.empty()) json["planned_by"] = planned_by;
     if (request_.best && (request_.simulate || request_.elimination)) json["best"] = best();
     if (request_.enumerate) json["schedules"] = enumerated();
     write(request_.svg, [&](std::ostream& out) { write_svg(out, schedule, options_, result); });
@@ -105,10 +111,28 @@ class ScheduleReport {
             {"critical_path", path}};
   }
 
+  /// The schedule of the table, or else of the model.
+  Schedule planned(std::string& by) const {
+    by = "table";
+    if (!request_.table.empty()) {
+      const std::string machine = request_.machine.empty() ? machine_text() : request_.machine;
+      const auto bytes = static_cast<std::int64_t>(std::ceil(options_.bytes));
+      const auto found = ScheduleTable::read(request_.table).find(machine, request_.ranks, bytes);
+      const bool fits = found && (request_.for_sets || !found->for_sets_only()) &&
+                        (!request_.rank_order || keeps_rank_order(*found));
+      if (fits) return *found;
+    }
+    by = "model";
+    return plan_by_model(request_.ranks, plan_options_).schedule;
+  }
+
   Json best() const {
-    const Plan plan = plan_by_model(request_.ranks, plan_options_);
-    return {
-        {"schedule", plan.schedule.text()}, {"model_ns", plan.model_ns}, {"finish_ns", finish_ns(plan.schedule)}};
+    std::string by;
+    const Schedule schedule = planned(by);
+    return {{"schedule", schedule.text()},
+            {"planned_by", by},
+            {"model_ns", model_ns(schedule, options_.costs, options_.bytes)},
+            {"finish_ns", finish_ns(schedule)}};
   }
 
   double finish_ns(const Schedule& schedule) const {
@@ -170,9 +194,9 @@ class ScheduleReport {
                  s["waited_for"].is_null() ? "" : fmt::format(" waited for {}", s["waited_for"].get<int>()),
                  s["begin_ns"].get<double>(), s["end_ns"].get<double>());
     if (j.contains("best"))
-      fmt::print("best by the cost model: {} ({:.1f} ns, simulated {:.1f} ns)\n",
-                 j["best"]["schedule"].get<std::string>(), j["best"]["model_ns"].get<double>(),
-                 j["best"]["finish_ns"].get<double>());
+      fmt::print("best by the {}: {} ({:.1f} ns, simulated {:.1f} ns)\n",
+                 j["best"]["planned_by"].get<std::string>(), j["best"]["schedule"].get<std::string>(),
+                 j["best"]["model_ns"].get<double>(), j["best"]["finish_ns"].get<double>());
     if (!j.contains("schedules")) return;
     fmt::print("{} schedules: cost model, simulated\n", j["schedules"].size());
     for (const auto& s : j["schedules"])
@@ -202,6 +226,8 @@ CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& r) {
   c->add_option("--max-stages", r.most_stages, "enumerate: stages")->check(CLI::NonNegativeNumber);
   c->add_flag("--for-sets", r.for_sets, "best: dissemination (dK) may be chosen");
   c->add_flag("--rank-order", r.rank_order, "best: for operations that do not commute");
+  c->add_option("--table", r.table, "best: a file of schedules that were found best, asked before the model");
+  c->add_option("--machine", r.machine, "best: the machine to look for in the table, else this one");
   c->add_option("--model", r.model, "network model")->check(CLI::IsMember({"postal", "pipelining", "loggp"}));
   SimulationOptions& o = r.options;
   c->add_option("--latency", o.costs.latency_ns, "ns that may overlap with further sends (alpha_p; L)");

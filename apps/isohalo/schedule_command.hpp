@@ -19,6 +19,7 @@ struct ScheduleRequest {
   int most_sends = 0, most_stages = 0;
   std::string text;  ///< of --simulate
   bool simulate = false;
+  std::string table, machine;  ///< file of --table and the machine to look for; empty: this one
   std::string model = "pipelining", topology, svg, goal;
   SimulationOptions options;
 };

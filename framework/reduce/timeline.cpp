@@ -42,7 +42,7 @@ class Picture {
   void bar(int lane, double begin, double end, double half_height, const char* color, const std::string& hint) {
     out_ << "<rect x=\"" << number(x(begin)) << "\" y=\"" << y(lane) - half_height << "\" width=\""
          << number(std::max(x(end) - x(begin), 1.0)) << "\" height=\"" << 2 * half_height << "\" fill=\"" << color
-         << "\"><title>" << hint << "</title></rect>\n";
+         << "\" stroke=\"white\" stroke-width=\"0.6\"><title>" << hint << "</title></rect>\n";
   }
   void line(double from_ns, int from_lane, double to_ns, int to_lane, const char* color, double width) {
     out_ << "<line x1=\"" << number(x(from_ns)) << "\" y1=\"" << y(from_lane) << "\" x2=\"" << number(x(to_ns))

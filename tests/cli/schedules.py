@@ -225,6 +225,24 @@ def files():
     check("summary", len(list(svg.iter("{http://www.w3.org/2000/svg}circle"))) == r.stdout.count(" messages, at most") + 1)
 
 
+def tables():
+    entry = {"machine": "here", "ranks": 12, "bytes": 64, "schedule": "a2,a6", "time_ns": 1.5, "method": "timing"}
+    (WORK / "table.json").write_text(json.dumps({"isohalo_schedule_table": 1, "entries": [entry]}))
+    ask = lambda *extra: json.loads(run("--ranks", 12, "--table", "table.json", "--machine", "here", "--json", *extra).stdout)
+    r = ask()
+    check("table", (r["schedule"], r["planned_by"]) == ("a2,a6", "table"), r)
+    for extra in (["--bytes", 65], ["--machine", "there"], ["--table", "none.json"]):
+        arguments = ["--ranks", 12, "--table", "table.json", "--machine", "here", "--json"]
+        for option, value in zip(extra[::2], extra[1::2]):
+            arguments = arguments + [option, value] if option not in arguments else [
+                value if i and arguments[i - 1] == option else a for i, a in enumerate(arguments)]
+        check("table without", json.loads(run(*arguments).stdout)["planned_by"] == "model", extra)
+    entry["schedule"] = "a2,a5"
+    (WORK / "table.json").write_text(json.dumps({"isohalo_schedule_table": 1, "entries": [entry]}))
+    r = run("--ranks", 12, "--table", "table.json")
+    check("bad table", r.returncode == 2 and "schedule table table.json: entry 1: schedule \"a2,a5\" for 12 ranks" in r.stderr, r.stderr)
+
+
 def large():
     start = time.monotonic()
     r = json.loads(run("--ranks", 1000000, "--simulate", "a10,a10,a10,a10,a10,a10", "--json", timeout=300).stdout)
@@ -237,7 +255,7 @@ def large():
 
 shutil.rmtree(WORK, ignore_errors=True)
 WORK.mkdir(parents=True)
-for part in (times, best_and_all, refusals, options, files, large):
+for part in (times, best_and_all, refusals, options, files, tables, large):
     part()
 for f in failures:
     print("FAILED:", f, file=sys.stderr)
