@@ -45,7 +45,6 @@ class Reduction {
       append_combines(tiling_, tiles_.tiles(), node, local_combines_);
       leaf_places_.emplace_back(leaf, linear_index(tiles_.tiles(), node.low));
     }
-    compile(options_);
   }
 
   Reduction(const Reduction&) = delete;
@@ -53,6 +52,7 @@ class Reduction {
 
   /// Changes the method. Collective; throws UsageError on all ranks for options that are wrong or differ.
   void reduce_by(const ReductionOptions& options) {
+    plan_agreed_ = false;  // also when this throws
     agreed(comm_, [&] { compile(options); });
     options_ = options;
     agree_plan();
@@ -65,7 +65,7 @@ class Reduction {
 
   /// Starts the global part; the tile values are formed. Collective. The first time, all ranks agree on the plan.
   void start() {
-    if (!plan_agreed_) agree_plan();
+    if (!plan_agreed_) reduce_by(options_);
     tiles_.start_gather();
     phase_ = Phase::gathering;
     test();
