@@ -66,14 +66,6 @@ std::int32_t FrontierTree<D>::build(const Tiling<D>& tiling, const Box<D>& node)
 }
 
 template <int D>
-std::vector<std::int32_t> FrontierTree<D>::leaves_of(int rank) const {
-  std::vector<std::int32_t> leaves;
-  for (std::size_t n = 0; n < nodes_.size(); ++n)
-    if (nodes_[n].rank == rank) leaves.push_back(static_cast<std::int32_t>(n));
-  return leaves;
-}
-
-template <int D>
 void append_combines(const Tiling<D>& tiling, const Box<D>& tiles_held, const Box<D>& node,
                      std::vector<Combine>& out) {
   if (node.cells() == 1) return;

@@ -47,8 +47,6 @@ class FrontierTree {
   const std::vector<FrontierNode>& nodes() const { return nodes_; }
   /// Tiles of a leaf.
   const Box<D>& tiles(std::int32_t leaf) const { return tiles_[static_cast<std::size_t>(leaf)]; }
-  /// Leaves of one rank in tree order.
-  std::vector<std::int32_t> leaves_of(int rank) const;
 
  private:
   std::int32_t build(const Tiling<D>& tiling, const Box<D>& node);
