@@ -92,6 +92,8 @@ class DeepStepper {
   const CartesianDomain<D>& domain() const { return domain_; }
   const HaloPlan<D>& plan() const { return plan_; }
   const Index<D>& tile() const { return reducer_.tile(); }
+  /// How change sums come together. Collective.
+  void reduce_by(const ReductionOptions& options) { reducer_.reduce_by(options); }
 
   /// To be called after the owned cells were written from outside: the ghosts are stale.
   void invalidate_ghosts() { steps_left_ = 0; }

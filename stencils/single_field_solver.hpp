@@ -21,6 +21,7 @@ class SingleFieldSolver : public Solver<D> {
   double advance(std::int64_t steps, bool change) override { return stepper_.advance(steps, change); }
   ExchangeChoice exchange() const override { return stepper_.plan().choice(); }
   Index<D> tile() const override { return stepper_.tile(); }
+  void reduce_by(const ReductionOptions& options) override { stepper_.reduce_by(options); }
 
  private:
   DeepStepper<T, D, Row> stepper_;

@@ -39,6 +39,14 @@ struct BenchExchangeOptions {
 };
 ExitCode bench_exchange_command(MPI_Comm comm, const BenchExchangeOptions& options);
 ExitCode bench_datatypes_command(MPI_Comm comm, bool json);
+struct BenchAllreduceOptions {
+  bool json = false;
+  int repeats = 7;
+  bool local = false;   ///< the local pass too
+  bool arrays = false;  ///< arrays as in Stelz 2022
+  std::string emulate;  ///< "2ms,0.2ms"; empty: no
+};
+ExitCode bench_allreduce_command(MPI_Comm comm, const BenchAllreduceOptions& options);
 ExitCode bench_wait_command(MPI_Comm comm, bool json);
 
 /// Throws UsageError when a launcher of another MPI started this program, so that every process believes to be

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "apps/isohalo/commands.hpp"
+#include "apps/isohalo/schedule_command.hpp"
 #include "framework/run/version.hpp"
 
 namespace {
@@ -31,6 +32,9 @@ class CommandLine {
     auto* info = app_.add_subcommand("info", "Describe a checkpoint");
     info->add_option("FILE", file_a_, "checkpoint")->required();
     info->callback([this] { action_ = [this] { return isohalo::info_command(MPI_COMM_WORLD, file_a_); }; });
+    isohalo::add_schedule_command(app_, schedule_)->callback([this] {
+      action_ = [this] { return isohalo::schedule_command(MPI_COMM_WORLD, schedule_); };
+    });
     add_bench();
   }
 
@@ -91,6 +95,15 @@ class CommandLine {
     wait->add_flag("--json", sweep_.json, "print JSON");
     wait->callback(
         [this] { action_ = [this] { return isohalo::bench_wait_command(MPI_COMM_WORLD, sweep_.json); }; });
+    auto* allreduce = bench->add_subcommand("allreduce", "Reproducible reductions against MPI_Allreduce");
+    allreduce->add_flag("--json", allreduce_.json, "print JSON");
+    allreduce->add_option("--repeats", allreduce_.repeats, "measurements of each")->check(CLI::Range(1, 1000));
+    allreduce->add_option("--emulate", allreduce_.emulate,
+                          "also schedules under an emulated network: latency and send time, like 2ms,0.2ms");
+    allreduce->add_flag("--local", allreduce_.local, "also the local pass over 128 MiB per rank");
+    allreduce->add_flag("--arrays", allreduce_.arrays, "also arrays of 460 to 21,410,970 numbers");
+    allreduce->callback(
+        [this] { action_ = [this] { return isohalo::bench_allreduce_command(MPI_COMM_WORLD, allreduce_); }; });
     sweep->callback([this] { action_ = [this] { return isohalo::bench_sweep_command(MPI_COMM_WORLD, sweep_); }; });
   }
 
@@ -114,6 +127,8 @@ class CommandLine {
   isohalo::BenchSweepOptions sweep_;
   isohalo::BenchNeighborhoodOptions neighborhood_;
   isohalo::BenchExchangeOptions exchange_;
+  isohalo::BenchAllreduceOptions allreduce_;
+  isohalo::ScheduleRequest schedule_;
   std::string file_a_, file_b_;
   std::function<ExitCode()> action_;
 };

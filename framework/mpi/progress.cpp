@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "datatypes/mpi_check.hpp"
@@ -21,6 +22,17 @@ std::vector<Progressable*>& active() {
   return list;
 }
 
+/// A yield that lasts longer than this gave the core to somebody who computes. The scheduler lets a sleeper that
+/// wakes up go first, but not one that yields, so sleeping is quicker then; for a while, until yielding is tried
+/// again.
+constexpr std::int64_t kLongYield_ns = 200'000, kCrowded_ns = 50'000'000;
+thread_local std::int64_t crowded_until_ns = 0;
+
+std::int64_t now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+}
 }  // namespace
 
 void Progressable::activate(Progressable* operation) {
@@ -44,8 +56,13 @@ void Backoff::pause() {
   ++misses_;
   if (misses_ <= spins_) return;
   if (misses_ <= spins_ + kYields) {
-    sched_yield();
-    return;
+    const std::int64_t before = now_ns();
+    if (before > crowded_until_ns) {
+      sched_yield();
+      const std::int64_t after = now_ns();
+      if (after - before > kLongYield_ns) crowded_until_ns = after + kCrowded_ns;
+      return;
+    }
   }
   const timespec nap{0, 20000};
   nanosleep(&nap, nullptr);

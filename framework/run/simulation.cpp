@@ -36,7 +36,7 @@ Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, C
 template <int D>
 void Simulation<D>::read_config(const std::map<std::string, ModelMaker<D>>& kinds) {
   grid_ = read_grid<D>(config_);
-  parallel_ = read_parallel<D>(config_);
+  parallel_ = read_parallel<D>(config_, comm_.size());
   std::vector<std::string> names;
   for (const auto& [name, make] : kinds) names.push_back(name);
   const std::size_t before = config_.error_count();
@@ -93,6 +93,7 @@ template <int D>
 RunResult Simulation<D>::run() {
   prepare_directory();
   agreed(comm_, [&] { solver_ = model_->create(*domain_, depth_, parallel_.exchange); });
+  solver_->reduce_by(parallel_.reduction);
   fill_initial();
   if (!request_.restart.empty()) restart();
   if (request_.overwrite && request_.restart.empty())
@@ -154,6 +155,7 @@ void Simulation<D>::restart() {
       continue;
     }
     refuse_other_physics(directory_->checkpoint(s), stored.meta.config);
+    refuse_other_method(directory_->checkpoint(s), stored.meta.method);
     try {
       restore(directory_->checkpoint(s));
       return;
@@ -192,10 +194,23 @@ void Simulation<D>::refuse_other_physics(const fs::path& file, const std::string
   throw UsageError("cannot restart from " + file.string() + ": it was computed with other " + keys);
 }
 
+/// Tree and binary tree give the same bits; exact sums are others.
+template <int D>
+void Simulation<D>::refuse_other_method(const fs::path& file, const std::string& stored) const {
+  if (stored != "tree" && stored != "exact")
+    throw UsageError(file.string() + ": its residuals were formed by the unknown method \"" + stored + "\"");
+  if (parallel_.reduction_is_auto || stored == method_name(parallel_.reduction.method)) return;
+  throw UsageError(fmt::format(
+      "cannot restart from {}: its residuals were formed by parallel.reduction = \"{}\", here it is \"{}\": use "
+      "\"{}\" or \"auto\"",
+      file.string(), stored, to_text(parallel_.reduction.method), stored));
+}
+
 template <int D>
 void Simulation<D>::restore(const fs::path& file) {
   const StoredCheckpoint stored = read_checkpoint_meta(file, comm_);
   refuse_other_physics(file, stored.meta.config);
+  refuse_other_method(file, stored.meta.method);
   const auto fields = solver_->fields();
   const Index<D> tile = solver_->tile();
   if (stored.meta.tree_version != kTreeVersion ||
@@ -203,6 +218,10 @@ void Simulation<D>::restore(const fs::path& file) {
     throw UsageError(file.string() + ": its residuals were summed over another reduction tree");
   read_checkpoint_fields(file, stored, *domain_, fields);
   solver_->fields_changed();
+  if (parallel_.reduction_is_auto) {
+    parallel_.reduction.method = reduction_method(stored.meta.method);
+    solver_->reduce_by(parallel_.reduction);
+  }
   step_ = first_step_ = stored.meta.step;
   change_sum_ = stored.meta.change_sum;
   residual_ = stored.meta.residual;

@@ -52,6 +52,7 @@ CheckpointMeta Simulation<D>::meta() const {
   for (const auto& i : initial_)
     if (m.random_seed == 0) m.random_seed = i.seed();
   m.tree_version = kTreeVersion;
+  m.method = method_name(parallel_.reduction.method);
   m.change_sum = change_sum_;
   m.residual = residual_;
   m.residual_step = residual_step_;

@@ -14,6 +14,7 @@
 #include "framework/halo/exchange.hpp"
 #include "framework/halo/stencil_shape.hpp"
 #include "framework/io/field_handle.hpp"
+#include "framework/reduce/reduction_options.hpp"
 #include "framework/run/config.hpp"
 
 namespace isohalo {
@@ -49,6 +50,8 @@ class Solver {
   virtual ExchangeChoice exchange() const = 0;
   /// The tile of the reductions behind `advance`.
   virtual Index<D> tile() const = 0;
+  /// How they are carried out from now on. Collective. Throws UsageError, the same on all ranks.
+  virtual void reduce_by(const ReductionOptions& options) = 0;
 };
 
 /// A solver's part of the input, read and checked, before any memory is taken.

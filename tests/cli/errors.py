@@ -89,6 +89,11 @@ def main():
     expect("wrong type", 2, "run.steps is a string, expected an integer", ["run", good, "run.steps=many"])
     expect("out of range", 2, "parallel.alignment_tolerance = 0.7 is out of range: 0 .. 0.5",
            ["run", good, "parallel.alignment_tolerance=0.7"])
+    expect("no schedule at all", 2, "parallel.schedule: ", ["run", good, "parallel.schedule=nonsense"], lines=1)
+    expect("a schedule for other ranks", 2, ["parallel.schedule: ", "joins groups of 5"], ["run", good, "parallel.schedule=a5"], lines=1)
+    expect("a schedule for the binary tree", 2, "binary_tree has no schedule", ["run", good, "parallel.schedule=a3", "parallel.reduction=binary_tree"], ranks=(3,), lines=1)
+    expect("a dissemination of exact sums", 2, "may bring a contribution twice", ["run", good, "parallel.schedule=d3", "parallel.reduction=exact"], ranks=(3,), lines=1)
+    expect("no such method", 2, 'parallel.reduction = "fast" is not one of', ["run", good, "parallel.reduction=fast"], lines=1)
     expect("several errors at once", 2, ["run.steps = -1 is out of range", "unknown key solver.kapa; did you mean solver.kappa?",
                                          "domain.type = \"float16\" is not one of"],
            ["run", good, "run.steps=-1", "solver.kapa=1", "domain.type=float16"], lines=3)

@@ -205,6 +205,25 @@ def test_compare():
     that("field u min" in isohalo(1, "compare", base, other_min, code=1).stdout, "attributes of equal data")
 
 
+def test_methods():
+    """The exact method is recorded and kept by a restart; the binary tree gives the tree's bits."""
+    run(3, "exact", "parallel.reduction=exact")
+    run(2, "exact_half", "parallel.reduction=exact", "run.steps=20")
+    run(4, "exact_half", "--restart", "auto")
+    run(1, "tree")
+    run(3, "binary", "parallel.reduction=binary_tree")
+    run(3, "schedule", "parallel.schedule=d2,d2")
+    that(same_file("tree/step_00000040.h5", "schedule/step_00000040.h5"), "a schedule changes no bits")
+    that(same_file("exact/step_00000040.h5", "exact_half/step_00000040.h5"), "a restart keeps the exact method")
+    that(same_file("tree/step_00000040.h5", "binary/step_00000040.h5"), "the binary tree has the tree's bits")
+    with h5py.File(WORK / "exact/step_00000040.h5") as f:
+        that(f["reduction"].attrs["method"] == b"exact", "the exact method is recorded")
+    r = run(2, "refused", "parallel.reduction=tree", "--restart", "exact/step_00000020.h5", code=2)
+    that('its residuals were formed by parallel.reduction = "exact"' in r.stderr, "another method is refused by name: " + r.stderr)
+    r = run(2, "exact", "parallel.reduction=binary_tree", "run.steps=50", "--restart", "auto", code=2)
+    that('use "exact" or "auto"' in r.stderr, "an automatic restart refuses another method: " + r.stderr)
+
+
 def main():
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
@@ -215,6 +234,7 @@ def main():
     test_stopping()
     test_companions()
     test_compare()
+    test_methods()
     for f in failures:
         print("FAILED:", f, file=sys.stderr)
     print("%d checks, %d failed" % (checks, len(failures)))

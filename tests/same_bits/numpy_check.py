@@ -110,6 +110,7 @@ class Deck:
             table[last] = tomllib.loads("v = " + value)["v"]
         domain = data["domain"]
         self.data = data
+        self.method = data.get("parallel", {}).get("reduction", "tree")
         self.shape = tuple(domain["shape"])
         self.d = len(self.shape)
         self.length = [float(x) for x in domain.get("length", [1.0] * self.d)]
@@ -245,6 +246,13 @@ class Check:
             print("FAILED:", what, file=sys.stderr)
 
 
+def change_sum(deck, squares):
+    """By the method of the deck: the tree, or the exact sum of the tile values."""
+    if deck.method == "exact":
+        return math.fsum(tile_values(squares, TILES[deck.d]).ravel())
+    return tree_sum(squares, TILES[deck.d])
+
+
 def check_file(check, name, path, deck, stepper, step, u, total):
     with h5py.File(path) as f:
         stored = f["fields/u"][...]
@@ -258,6 +266,7 @@ def check_file(check, name, path, deck, stepper, step, u, total):
         check.that(attributes["nan_count"] == 0, what + "NaN count")
         check.that(same_bits(reduction["change_sum"], total), what + "change sum %r against %r" % (reduction["change_sum"], total))
         check.that(same_bits(reduction["residual"], math.sqrt(total / u.size)), what + "residual")
+        check.that(reduction["method"].decode() == deck.method, what + "method")
         check.that(reduction["residual_step"] == step, what + "residual step")
         check.that(tuple(reduction["tile"]) == TILES[deck.d] and reduction["tree_version"] == 1, what + "tree")
         check.that(f["time"].attrs["step"] == step and same_bits(f["time"].attrs["dt"], stepper.dt)
@@ -289,7 +298,7 @@ def main():
             new = stepper.step(u)
             if step == steps or (every and step % every == 0):
                 change = new.astype(np.float64) - u.astype(np.float64)
-                total = tree_sum(change * change, TILES[deck.d])
+                total = change_sum(deck, change * change)
                 check_file(check, name, reference / name / ("step_%08d.h5" % step), deck, stepper, step, new, total)
             u = new
     print("%d checks, %d failed" % (check.done, check.failed))
