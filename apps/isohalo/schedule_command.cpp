@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "framework/mpi/agreement.hpp"
@@ -111,6 +112,17 @@ class ScheduleReport {
             {"critical_path", path}};
   }
 
+  /// The one that simulates fastest; of several the cheapest by the model.
+  Schedule fastest(const std::vector<Plan>& plans) const {
+    std::size_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      const double finish = finish_ns(plans[i].schedule);
+      if (finish < least) least = finish, best = i;
+    }
+    return plans[best].schedule;
+  }
+
   /// The schedule of the table, or else of the model.
   Schedule planned(std::string& by) const {
     by = "table";
@@ -121,6 +133,10 @@ class ScheduleReport {
       const bool fits = found && (request_.for_sets || !found->for_sets_only()) &&
                         (!request_.rank_order || keeps_rank_order(*found));
       if (fits) return *found;
+    }
+    if (request_.candidates > 1) {
+      by = "simulation";
+      return fastest(plan_candidates(request_.ranks, plan_options_, static_cast<std::size_t>(request_.candidates)));
     }
     by = "model";
     return plan_by_model(request_.ranks, plan_options_).schedule;
@@ -226,6 +242,9 @@ CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& r) {
   c->add_option("--max-stages", r.most_stages, "enumerate: stages")->check(CLI::NonNegativeNumber);
   c->add_flag("--for-sets", r.for_sets, "best: dissemination (dK) may be chosen");
   c->add_flag("--rank-order", r.rank_order, "best: for operations that do not commute");
+  c->add_option("--candidates", r.candidates,
+                "best: of the N best by the cost model the one that simulates fastest")
+      ->check(CLI::Range(1, 1000000));
   c->add_option("--table", r.table, "best: a file of schedules that were found best, asked before the model");
   c->add_option("--machine", r.machine, "best: the machine to look for in the table, else this one");
   c->add_option("--model", r.model, "network model")->check(CLI::IsMember({"postal", "pipelining", "loggp"}));

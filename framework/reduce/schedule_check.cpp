@@ -203,8 +203,8 @@ int first_wrong_rank(const Schedule& schedule) {
 std::string missing_end(const Schedule& schedule) {
   const auto& stages = schedule.stages();
   for (const auto& [opening, end] : {std::pair{StageKind::collapse, StageKind::expand},
-                                    {StageKind::merge, StageKind::inverse_merge},
-                                    {StageKind::settle, StageKind::resolve}}) {
+                                     {StageKind::merge, StageKind::inverse_merge},
+                                     {StageKind::settle, StageKind::resolve}}) {
     const auto of_kind = [&](StageKind kind) {
       return std::find_if(stages.begin(), stages.end(), [&](const Stage& s) { return s.kind == kind; });
     };

@@ -10,6 +10,7 @@ import math
 import pathlib
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -197,6 +198,9 @@ def options():
     check("postal", abs(finish("--model", "postal") - (8 * 603.2 + 8 * 10)) < 1e-6, finish("--model", "postal"))
     check("loggp", plain < finish("--model", "loggp") < 2 * plain)
     check("topology", finish("--topology", "4:100,50,0.1") < plain)
+    best = lambda *extra: json.loads(run("--ranks", 24, "--best", "--json", "--topology", "4:10,1,0", *extra).stdout)
+    plain_best, simulated_best = best(), best("--candidates", 1000)
+    check("candidates", simulated_best["planned_by"] == "simulation" and simulated_best["finish_ns"] < plain_best["finish_ns"])
     check("congestion", finish("--congestion", 50) > plain)
     r = json.loads(run(*schedule, "--congestion", 1e-9).stdout)
     check("congestion of nothing", abs(r["finish_ns"] - plain) < 1e-6)
@@ -251,6 +255,8 @@ def large():
     nine = 9 * 103.2 + 500 + 10
     check("10^6 ranks", abs(r["finish_ns"] - 6 * nine) < 1e-6 and r["correct"] and r["messages"] == 54000000, r["finish_ns"])
     check("10^6 ranks", elapsed < 60, "take %.0f s" % elapsed)
+    kilobytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    check("10^6 ranks", kilobytes < 8e6, "take %d kB" % kilobytes)
 
 
 shutil.rmtree(WORK, ignore_errors=True)
