@@ -22,6 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kListedRanks = 4096;  // whose finish times are listed one by one
 constexpr std::size_t kMostEnumerated = 50'000;
 
 /// "N" or "N:LATENCY,PIPELINE,PER_BYTE": ranks per node, and the costs within one.
@@ -70,6 +71,7 @@ class ScheduleReport {
     const SimulationResult result = simulate(schedule, options_);
     const bool correct = sums_correctly(schedule);
     Json json = summary(schedule, result, correct);
+    if (schedule.ranks() <= kListedRanks) json["rank_finish_ns"] = result.finish_ns;
     if (!planned_by.empty()) json["planned_by"] = planned_by;
     if (request_.best && (request_.simulate || request_.elimination)) json["best"] = best();
     if (request_.enumerate) json["schedules"] = enumerated();
@@ -104,11 +106,17 @@ class ScheduleReport {
                       {"end_ns", step.end_ns}});
       if (step.waited_for >= 0) path.back()["waited_for"] = step.waited_for;
     }
-    return {{"ranks", schedule.ranks()},   {"schedule", schedule.text()},
-            {"stages", schedule.size()},   {"messages", schedule.messages()},
-            {"model", request_.model},     {"model_ns", model_ns(schedule, options_.costs, options_.bytes)},
-            {"finish_ns", result.last_ns}, {"first_finish_ns", result.first_ns},
-            {"correct", correct},          {"per_stage", stages},
+    return {{"ranks", schedule.ranks()},
+            {"schedule", schedule.text()},
+            {"stages", schedule.size()},
+            {"messages", schedule.messages()},
+            {"model", request_.model},
+            {"model_ns", model_ns(schedule, options_.costs, options_.bytes)},
+            {"finish_ns", result.last_ns},
+            {"first_finish_ns", result.first_ns},
+            {"skew_ns", result.last_ns - result.first_ns},
+            {"correct", correct},
+            {"per_stage", stages},
             {"critical_path", path}};
   }
 

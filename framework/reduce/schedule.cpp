@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "datatypes/error.hpp"
+#include "datatypes/mix.hpp"
 #include "framework/reduce/schedule_check.hpp"
 
 namespace isohalo {
@@ -59,6 +60,15 @@ Schedule::Schedule(std::vector<Stage> stages, int ranks) : stages_(std::move(sta
 
 Schedule Schedule::parse(std::string_view text, int ranks) {
   return Schedule(parse_stages(text), ranks);
+}
+
+std::uint64_t Schedule::fingerprint() const {
+  std::uint64_t h = mix64(static_cast<std::uint64_t>(ranks_));
+  for (const Stage& s : stages_)
+    for (std::int64_t number : {static_cast<std::int64_t>(s.kind), std::int64_t{s.base}, std::int64_t{s.threshold},
+                                std::int64_t{s.remainder}, std::int64_t{s.groups}})
+      h = mix64(h + kGolden * static_cast<std::uint64_t>(number + 1));
+  return h;
 }
 
 bool Schedule::for_sets_only() const {
@@ -262,7 +272,6 @@ std::int64_t Schedule::messages(int stage) const {
     case StageKind::eliminate:
       return place.active + place.threes;
     case StageKind::settle:
-      return 2 * std::int64_t{s.threshold} + s.remainder;
     case StageKind::resolve:
       return 2 * std::int64_t{s.threshold} + s.remainder;
   }

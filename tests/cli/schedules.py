@@ -110,6 +110,8 @@ def compare(text, p, extra=(), **network):
     near = lambda a, b: abs(a - b) <= 1e-9 * max(1, abs(b))
     check(what, near(got["finish_ns"], max(finish)), "finishes at %r, not %r" % (got["finish_ns"], max(finish)))
     check(what, near(got["first_finish_ns"], min(finish)), "first at %r, not %r" % (got["first_finish_ns"], min(finish)))
+    check(what, all(near(a, b) for a, b in zip(got["rank_finish_ns"], finish)) and len(got["rank_finish_ns"]) == p, "has wrong finish times")
+    check(what, near(got["skew_ns"], max(finish) - min(finish)))
     messages = sum(len(to) for out, _ in sends(text, p) for to in out.values())
     check(what, got["messages"] == messages, "has %d messages, not %d" % (got["messages"], messages))
     check(what, got["ranks"] == p and got["schedule"] == text and got["stages"] == (text.count(",") + 1 if text else 0))
