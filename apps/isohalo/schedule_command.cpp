@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "framework/mpi/agreement.hpp"
@@ -120,17 +119,6 @@ class ScheduleReport {
             {"critical_path", path}};
   }
 
-  /// The one that simulates fastest; of several the cheapest by the model.
-  Schedule fastest(const std::vector<Plan>& plans) const {
-    std::size_t best = 0;
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < plans.size(); ++i) {
-      const double finish = finish_ns(plans[i].schedule);
-      if (finish < least) least = finish, best = i;
-    }
-    return plans[best].schedule;
-  }
-
   /// The schedule of the table, or else of the model.
   Schedule planned(std::string& by) const {
     by = "table";
@@ -144,7 +132,9 @@ class ScheduleReport {
     }
     if (request_.candidates > 1) {
       by = "simulation";
-      return fastest(plan_candidates(request_.ranks, plan_options_, static_cast<std::size_t>(request_.candidates)));
+      const auto simulated = [this](const Schedule& schedule) { return finish_ns(schedule); };
+      return plan_by_timing(request_.ranks, plan_options_, static_cast<std::size_t>(request_.candidates), simulated)
+          .schedule;
     }
     by = "model";
     return plan_by_model(request_.ranks, plan_options_).schedule;

@@ -199,6 +199,17 @@ TEST(Plan, CandidatesAreDifferentAndInOrder) {
   }
 }
 
+TEST(Plan, ByTimingTakesTheLeastTime) {
+  std::vector<std::string> timed;
+  const auto by_length = [&](const Schedule& s) { return timed.push_back(s.text()), 100.0 - s.size(); };
+  const TimedPlan most_stages = plan_by_timing(8, {}, 1000, by_length);
+  EXPECT_EQ(timed[0], plan_by_model(8, {}).schedule.text());
+  EXPECT_EQ(most_stages.time_ns, 100.0 - most_stages.schedule.size());
+  for (const auto& text : timed) EXPECT_LE(Schedule::parse(text, 8).size(), most_stages.schedule.size());
+  const auto all_alike = [](const Schedule&) { return 5.0; };
+  EXPECT_EQ(plan_by_timing(8, {}, 10, all_alike).schedule.text(), timed[0]);
+}
+
 TEST(Generators, RecursiveDoublingIsMpichs) {
   EXPECT_EQ(recursive_doubling(1).text(), "");
   EXPECT_EQ(recursive_doubling(8).text(), "a2,a2,a2");
