@@ -47,10 +47,10 @@ class DeepStepper {
   /// order.
   template <class MakeRow>
   DeepStepper(const std::string& name, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
-              const BoundaryRules<D>& rules, int depth, MakeRow&& make_row)
+              const BoundaryRules<D>& rules, int depth, MakeRow&& make_row, Exchange exchange = Exchange::automatic)
       : domain_(domain),
         rules_(rules),
-        plan_(domain, shape, depth, HaloOptions<D>{rules.mirror_low(), rules.mirror_high(), false, {}}),
+        plan_(domain, shape, depth, HaloOptions<D>{rules.mirror_low(), rules.mirror_high(), exchange, {}}),
         reducer_(domain),
         now_(name, domain.owned(), plan_.ghost_low(), plan_.ghost_high()),
         next_(name + " (next)", domain.owned(), plan_.ghost_low(), plan_.ghost_high()),

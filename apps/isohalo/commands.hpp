@@ -22,6 +22,15 @@ struct BenchSweepOptions {
   std::vector<std::string> cases;  ///< empty: all
 };
 ExitCode bench_sweep_command(MPI_Comm comm, const BenchSweepOptions& options);
+
+struct BenchNeighborhoodOptions {
+  bool json = false;
+  int samples = 50;           ///< of each experiment
+  double seconds_each = 0.2;  ///< at most, per experiment
+  std::int64_t largest_block = 1 << 20;
+  std::string plot_directory;  ///< empty: no plots
+};
+ExitCode bench_neighborhood_command(MPI_Comm comm, const BenchNeighborhoodOptions& options);
 ExitCode bench_wait_command(MPI_Comm comm, bool json);
 
 /// Throws UsageError when a launcher of another MPI started this program, so that every process believes to be

@@ -77,6 +77,19 @@ class CommandLine {
     sweep->add_flag("--json", sweep_.json, "print JSON");
     sweep->add_option("--repeats", sweep_.repeats, "measurements of each variant")->check(CLI::Range(1, 1000));
     sweep->add_option("--case", sweep_.cases, "only these cases");
+    auto* neighborhood = bench->add_subcommand(
+        "neighborhood", "Isomorphic collectives: set-up and exchange against MPI's graph communicators");
+    neighborhood->add_flag("--json", neighborhood_.json, "print JSON");
+    neighborhood->add_option("--samples", neighborhood_.samples, "samples of each experiment")
+        ->check(CLI::Range(5, 10000));
+    neighborhood->add_option("--seconds", neighborhood_.seconds_each, "at most, for each experiment")
+        ->check(CLI::Range(0.001, 60.0));
+    neighborhood->add_option("--largest", neighborhood_.largest_block, "largest block in bytes")
+        ->check(CLI::Range(8, 1 << 26));
+    neighborhood->add_option("--plot", neighborhood_.plot_directory, "directory for plots (SVG)");
+    neighborhood->callback([this] {
+      action_ = [this] { return isohalo::bench_neighborhood_command(MPI_COMM_WORLD, neighborhood_); };
+    });
     auto* wait = bench->add_subcommand("wait", "Waiting for messages by our progress loop against MPI_Waitall");
     wait->add_flag("--json", sweep_.json, "print JSON");
     wait->callback(
@@ -88,6 +101,7 @@ class CommandLine {
   isohalo::RunRequest request_;
   isohalo::BenchSweepOptions sweep_;
   isohalo::ScheduleRequest schedule_;
+  isohalo::BenchNeighborhoodOptions neighborhood_;
   std::string file_a_, file_b_;
   std::function<ExitCode()> action_;
 };

@@ -3,6 +3,9 @@
 #include <sched.h>
 #include <time.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "datatypes/mpi_check.hpp"
 
 namespace isohalo {
@@ -11,9 +14,33 @@ namespace {
 /// Yields before the loop starts to sleep: long enough (about a millisecond) for any message, so that only waits
 /// for disks and for ranks that compute pay for a sleep.
 constexpr int kYields = 3000;
+
+/// MPI is called from one thread at a time, and so are we.
+std::vector<Progressable*>& active() {
+  static std::vector<Progressable*> list;
+  return list;
+}
+
 }  // namespace
 
+void Progressable::activate(Progressable* operation) {
+  active().push_back(operation);
+}
+
+void Progressable::deactivate(Progressable* operation) noexcept {
+  std::erase(active(), operation);
+}
+
+void Progressable::advance_all() {
+  for (std::size_t i = 0; i < active().size(); ++i) {
+    Progressable* const operation = active()[i];
+    operation->advance();
+    if (i < active().size() && active()[i] != operation) --i;  // it ended and left the list
+  }
+}
+
 void Backoff::pause() {
+  Progressable::advance_all();
   ++misses_;
   if (misses_ <= spins_) return;
   if (misses_ <= spins_ + kYields) {

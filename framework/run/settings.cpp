@@ -167,7 +167,10 @@ ParallelSettings<D> read_parallel(Config& config) {
   if (const std::string key = "parallel.halo_depth"; !config.is_auto(
           key, {key, "integer or \"auto\"", "1 .. 1000", "\"auto\"", "steps", "steps per halo exchange"}))
     p.halo_depth = static_cast<int>(config.integer(key, {1, 1, 1000, "steps", ""}));
-  config.text("parallel.exchange", {"auto", {"auto", "direct"}, "how ghost cells travel"});
+  const std::size_t before = config.error_count();
+  const std::string exchange =
+      config.text("parallel.exchange", {"auto", exchange_names(), "how ghost cells travel"});
+  if (config.error_count() == before) p.exchange = exchange_of_name(exchange);
   config.text("parallel.reduction", {"auto", {"auto", "tree"}, "how global sums are formed"});
   config.text("parallel.schedule", {"auto", {"auto"}, "stages of the allreduce"});
   p.alignment_tolerance = config.number(

@@ -28,6 +28,7 @@ template <int D>
 struct ParallelSettings {
   std::optional<PerDim<int, D>> process_grid;  ///< absent: auto
   std::optional<int> halo_depth;               ///< steps per exchange; absent: auto
+  Exchange exchange = Exchange::automatic;
   double alignment_tolerance = 0.02;
 };
 

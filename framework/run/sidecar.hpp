@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "framework/halo/exchange.hpp"
+
 namespace isohalo {
 
 struct SidecarFacts {
@@ -14,6 +16,7 @@ struct SidecarFacts {
   std::vector<std::int64_t> process_grid;
   std::vector<std::vector<std::int64_t>> cuts;  ///< per dimension, from 0 to the extent
   int halo_depth = 1;
+  ExchangeChoice exchange;
   double wall_s = 0;
   std::vector<std::string> command_line;
 };

@@ -55,10 +55,9 @@ void Simulation<D>::read_config(const std::map<std::string, ModelMaker<D>>& kind
 template <int D>
 void Simulation<D>::check_depth() {
   const StencilShape<D> shape = model_->shape();
-  const Surroundings<D> around{domain_->global(), domain_->periodic(), grid_.boundary.mirror_low(),
-                               grid_.boundary.mirror_high()};
-  refuse_reach_beyond_grid(shape, around);
-  refuse_far_ghosts(domain_->decomposition(), shape, depth_, around);
+  refuse_reach_beyond_grid(shape, Surroundings<D>{domain_->global(), domain_->periodic(),
+                                                  grid_.boundary.mirror_low(), grid_.boundary.mirror_high()});
+  refuse_unfit_exchange(parallel_.exchange, shape);
 }
 
 template <int D>
@@ -93,7 +92,7 @@ void Simulation<D>::report_plan() const {
 template <int D>
 RunResult Simulation<D>::run() {
   prepare_directory();
-  agreed(comm_, [&] { solver_ = model_->create(*domain_, depth_); });
+  agreed(comm_, [&] { solver_ = model_->create(*domain_, depth_, parallel_.exchange); });
   fill_initial();
   if (!request_.restart.empty()) restart();
   if (request_.overwrite && request_.restart.empty())
@@ -315,6 +314,7 @@ RunResult Simulation<D>::finish() {
   if (written_step_ == step_) fmt::print("checkpoint = {}\n", directory_->checkpoint(step_).string());
   if (output_.picture_every > 0 && step_ % output_.picture_every == 0 && step_ > first_step_)
     fmt::print("picture = {}\n", directory_->picture(output_.picture_field, step_).string());
+  if (step_ > first_step_) fmt::print("exchange = {}\n", solver_->exchange().text());
   fmt::print("rate = {:.1f} M updates/s\nresidual = {:.17g}\n", r.rate, r.residual);
   for (const auto& [name, digest] : r.digests) fmt::print("digest {} = {}\n", name, digest);
   std::fflush(stdout);

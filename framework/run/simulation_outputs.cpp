@@ -106,6 +106,7 @@ std::string Simulation<D>::sidecar_text() const {
     facts.cuts.push_back(cuts);
   }
   facts.halo_depth = depth_;
+  facts.exchange = solver_->exchange();
   facts.wall_s = std::chrono::duration<double>(Clock::now() - began_).count();
   facts.command_line = request_.command_line;
   return sidecar_json(facts);

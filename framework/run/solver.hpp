@@ -11,6 +11,7 @@
 
 #include "framework/domain/boundary_rules.hpp"
 #include "framework/domain/cartesian_domain.hpp"
+#include "framework/halo/exchange.hpp"
 #include "framework/halo/stencil_shape.hpp"
 #include "framework/io/field_handle.hpp"
 #include "framework/run/config.hpp"
@@ -44,6 +45,8 @@ class Solver {
   /// Advances by `steps` >= 1. With `change`, returns the change sum of the last step, the same bits on all ranks.
   /// Collective. Fences.
   virtual double advance(std::int64_t steps, bool change) = 0;
+  /// How the ghost cells travelled in the latest exchange, and the times that decided it.
+  virtual ExchangeChoice exchange() const = 0;
   /// The tile of the reductions behind `advance`.
   virtual Index<D> tile() const = 0;
 };
@@ -59,8 +62,9 @@ class SolverModel {
   virtual double dt() const = 0;
   /// Bytes of memory for a block of these extents with the ghost layers of `depth` steps.
   virtual double memory(const Index<D>& extents, int depth) const = 0;
-  /// Collective. `depth` >= 1 steps per halo exchange.
-  virtual std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth) const = 0;
+  /// Collective in order. `depth` >= 1 steps per halo exchange, which travels by `exchange`.
+  virtual std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth,
+                                            Exchange exchange) const = 0;
 };
 
 /// Reads the keys of one kind of solver; records errors in the configuration rather than throwing.

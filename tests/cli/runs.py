@@ -92,6 +92,24 @@ def test_independence():
          "a restart with nothing to do should leave its checkpoint")
 
 
+def test_exchanges():
+    """Every way for ghost cells to travel, and halos that reach beyond the adjacent blocks: the same file."""
+    run(1, "one")
+    for k, word in enumerate(["auto", "direct", "coalesced", "slabs", "direct_packed", "coalesced_packed", "slabs_packed", "shared"]):
+        depth = 1 + 4 * (k % 3)
+        out = run(3, word, "parallel.exchange=" + word, "parallel.halo_depth=%d" % depth, "parallel.process_grid=[3,1]").stdout
+        sidecar = json.loads((WORK / word / "step_00000040.json").read_text())
+        that(sidecar["exchange"] == word or word == "auto", "asked for exchange %s, got %r" % (word, sidecar["exchange"]))
+        if word == "auto":
+            times = sidecar["exchange_seconds"]
+            that(sidecar["exchange"] == min(times, key=times.get) and min(times.values()) > 0 and "shared" in times,
+                 "the choice of an exchange: %r" % sidecar)
+            that(("\nexchange = %s (measured: " % sidecar["exchange"]) in out, "the run does not say what it chose: " + out)
+        else:
+            that("\nexchange = %s\n" % word in out, "the run does not say how ghosts travel: " + out)
+        that(same_file("one/step_00000040.h5", word + "/step_00000040.h5"), "step 40 depends on exchange %s, depth %d" % (word, depth))
+
+
 def test_stopping():
     first = run(1, "stop", "run.stop_residual=0.02", "run.steps=100000", "output.checkpoint_every=0")
     where = steps("stop")
@@ -193,6 +211,7 @@ def main():
     (WORK / "deck.toml").write_text(DECK)
     test_keep()
     test_independence()
+    test_exchanges()
     test_stopping()
     test_companions()
     test_compare()

@@ -89,8 +89,6 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
   o.alignment_tolerance = seed % 2 ? 0.3 : 0.0;
   const CartesianDomain<D> domain(MPI_COMM_WORLD, shape, o);
   const auto stencil = StencilShape<D>::of(offsets);
-  if (deepest_adjacent(domain.decomposition(), stencil, depth, surroundings_of(rules, domain.global())) < depth)
-    return;
   DeepStepper<T, D, WeightedRow<T>> stepper("u", domain, stencil, rules, depth, [&](const Index<D>& stride) {
     return WeightedRow<T>::template of<D>(offsets, weights, stride);
   });
