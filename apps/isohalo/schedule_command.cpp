@@ -21,6 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kListedRanks = 4096;  // whose finish times are listed one by one
 constexpr std::size_t kMostEnumerated = 50'000;
 
 /// "N" or "N:LATENCY,PIPELINE,PER_BYTE": ranks per node, and the costs within one.
@@ -69,6 +70,7 @@ class ScheduleReport {
     const SimulationResult result = simulate(schedule, options_);
     const bool correct = sums_correctly(schedule);
     Json json = summary(schedule, result, correct);
+    if (schedule.ranks() <= kListedRanks) json["rank_finish_ns"] = result.finish_ns;
     if (!planned_by.empty()) json["planned_by"] = planned_by;
     if (request_.best && (request_.simulate || request_.elimination)) json["best"] = best();
     if (request_.enumerate) json["schedules"] = enumerated();
@@ -103,11 +105,17 @@ class ScheduleReport {
                       {"end_ns", step.end_ns}});
       if (step.waited_for >= 0) path.back()["waited_for"] = step.waited_for;
     }
-    return {{"ranks", schedule.ranks()},   {"schedule", schedule.text()},
-            {"stages", schedule.size()},   {"messages", schedule.messages()},
-            {"model", request_.model},     {"model_ns", model_ns(schedule, options_.costs, options_.bytes)},
-            {"finish_ns", result.last_ns}, {"first_finish_ns", result.first_ns},
-            {"correct", correct},          {"per_stage", stages},
+    return {{"ranks", schedule.ranks()},
+            {"schedule", schedule.text()},
+            {"stages", schedule.size()},
+            {"messages", schedule.messages()},
+            {"model", request_.model},
+            {"model_ns", model_ns(schedule, options_.costs, options_.bytes)},
+            {"finish_ns", result.last_ns},
+            {"first_finish_ns", result.first_ns},
+            {"skew_ns", result.last_ns - result.first_ns},
+            {"correct", correct},
+            {"per_stage", stages},
             {"critical_path", path}};
   }
 
@@ -121,6 +129,12 @@ class ScheduleReport {
       const bool fits = found && (request_.for_sets || !found->for_sets_only()) &&
                         (!request_.rank_order || keeps_rank_order(*found));
       if (fits) return *found;
+    }
+    if (request_.candidates > 1) {
+      by = "simulation";
+      const auto simulated = [this](const Schedule& schedule) { return finish_ns(schedule); };
+      return plan_by_timing(request_.ranks, plan_options_, static_cast<std::size_t>(request_.candidates), simulated)
+          .schedule;
     }
     by = "model";
     return plan_by_model(request_.ranks, plan_options_).schedule;
@@ -226,6 +240,9 @@ CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& r) {
   c->add_option("--max-stages", r.most_stages, "enumerate: stages")->check(CLI::NonNegativeNumber);
   c->add_flag("--for-sets", r.for_sets, "best: dissemination (dK) may be chosen");
   c->add_flag("--rank-order", r.rank_order, "best: for operations that do not commute");
+  c->add_option("--candidates", r.candidates,
+                "best: of the N best by the cost model the one that simulates fastest")
+      ->check(CLI::Range(1, 1000000));
   c->add_option("--table", r.table, "best: a file of schedules that were found best, asked before the model");
   c->add_option("--machine", r.machine, "best: the machine to look for in the table, else this one");
   c->add_option("--model", r.model, "network model")->check(CLI::IsMember({"postal", "pipelining", "loggp"}));

@@ -17,7 +17,8 @@ struct ScheduleRequest {
   bool best = false, enumerate = false, table2 = false, json = false;
   bool elimination = false, for_sets = false, rank_order = false;
   int most_sends = 0, most_stages = 0;
-  std::string text;  ///< of --simulate
+  int candidates = 1;  ///< of how many that are cheap by the model the one that simulates fastest is taken
+  std::string text;    ///< of --simulate
   bool simulate = false;
   std::string table, machine;  ///< file of --table and the machine to look for; empty: this one
   std::string model = "pipelining", topology, svg, goal;

@@ -86,7 +86,7 @@ void detail::check_numbers(std::span<const Stage> stages, int ranks, int stage) 
   if (collapses && (s.threshold < 0 || s.threshold % s.base != 0))
     refuse(stages, ranks, stage,
            "has threshold " + number(s.threshold) + ", no multiple of its base " + number(s.base) + ": take " +
-               number(s.threshold / s.base * s.base));
+               number(s.threshold - s.threshold % s.base));
   if (merges && s.groups < 1) refuse(stages, ranks, stage, "has " + number(s.groups) + " groups; the least is 1");
   if (merges && (s.remainder < 0 || s.remainder >= ranks))
     refuse(stages, ranks, stage,
@@ -96,7 +96,7 @@ void detail::check_numbers(std::span<const Stage> stages, int ranks, int stage) 
     refuse(stages, ranks, stage, "is a second collapse, merge or elimination; a schedule has at most one of them");
   if (s.kind == StageKind::eliminate) {
     const std::int64_t rest = ranks - 4 * std::int64_t{s.threshold} - 3 * std::int64_t{s.remainder};
-    if (rest < 0 || rest % 2 != 0)
+    if (s.threshold < 0 || s.remainder < 0 || rest < 0 || rest % 2 != 0)
       refuse(stages, ranks, stage,
              "takes " + number(s.threshold) + " fours and " + number(s.remainder) +
                  " threes of the ranks and leaves " + number(rest) + "; it must leave pairs");
@@ -248,6 +248,7 @@ bool keeps_rank_order(const Schedule& schedule) {
     int first, last;
   };
   std::vector<Interval> held;
+  held.reserve(static_cast<std::size_t>(schedule.ranks()));
   for (int r = 0; r < schedule.ranks(); ++r) held.push_back({r, r + 1});
   constexpr Interval broken{-1, -1};
   run_in_process(schedule, held, [&](const Interval& a, const Interval& b) {

@@ -139,8 +139,9 @@ class Planner {
     for (int regular = ranks_ - 1; regular >= std::max(4, least_regular_); --regular)
       for (int last = 2; last <= regular / 2; ++last) {
         const std::int64_t classes = regular / last, remainder = ranks_ - regular;
-        if (hopeless(stage(2) + stage(last))) break;  // the least that a further base can cost
-        const double end = stage(static_cast<double>(last - 1 + (remainder + classes - 1) / classes));
+        if (hopeless(stage(2) + stage(last))) break;                      // the least that a further base can cost
+        const std::int64_t served = (remainder + classes - 1) / classes;  // by one member, at most
+        const double end = stage(static_cast<double>(last - 1 + served));
         if (regular % last || hopeless(stage(2) + end)) continue;
         for (int first = 2; first <= classes && !hopeless(stage(first) + end); ++first)
           if (classes % first == 0)
@@ -217,6 +218,15 @@ void check_options(int ranks, const PlanOptions& o) {
 Plan plan_by_model(int ranks, const PlanOptions& options) {
   check_options(ranks, options);
   return Planner(ranks, options, 1).plans().front();
+}
+
+TimedPlan plan_by_timing(int ranks, const PlanOptions& options, std::size_t count,
+                         const std::function<double(const Schedule&)>& time_ns) {
+  const std::vector<Plan> plans = plan_candidates(ranks, options, count);
+  std::vector<double> times;
+  for (const Plan& plan : plans) times.push_back(time_ns(plan.schedule));
+  const auto best = static_cast<std::size_t>(std::min_element(times.begin(), times.end()) - times.begin());
+  return {plans[best].schedule, times[best]};
 }
 
 std::vector<Plan> plan_candidates(int ranks, const PlanOptions& options, std::size_t count) {

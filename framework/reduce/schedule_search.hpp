@@ -48,6 +48,17 @@ Plan plan_by_model(int ranks, const PlanOptions& options);
 /// kEnumeratedRanks ranks, beyond of one per way to factorise, collapse or merge.
 std::vector<Plan> plan_candidates(int ranks, const PlanOptions& options, std::size_t count);
 
+struct TimedPlan {
+  Schedule schedule;
+  double time_ns;
+};
+
+/// Of the `count` candidates that are cheapest by the model the one for which `time_ns`, called with each in turn,
+/// gives the least; that time is returned beside it. Of several the cheapest by the model. On several ranks the
+/// times must be agreed (as those of the slowest rank), then all choose the same. Collective if `time_ns` is.
+TimedPlan plan_by_timing(int ranks, const PlanOptions& options, std::size_t count,
+                         const std::function<double(const Schedule&)>& time_ns);
+
 inline constexpr int kExactPlanRanks = 1 << 20;
 inline constexpr int kFewRanks = 4096;
 inline constexpr int kEnumeratedRanks = 64;
@@ -58,6 +69,10 @@ Schedule recursive_doubling(int ranks);
 /// Rabenseifner and Traeff's eliminations (non-overlapping): between two powers of two, groups of four by 2-1 and
 /// of three by 3-2 elimination, then stages of base 2; at a power of two recursive doubling.
 Schedule elimination(int ranks);
+
+/// The schedule of a process grid (dimension 0 slowest, ranks row-major): one factor stage per dimension, the
+/// fastest, whose ranks are neighbours in number, first. Throws UsageError unless all extents are at least 1.
+Schedule grid_schedule(std::span<const int> process_grid);
 
 /// k-way dissemination in ceil(log_k p) stages, for sets.
 Schedule dissemination(int ranks, int base);

@@ -10,6 +10,7 @@ import math
 import pathlib
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -109,6 +110,8 @@ def compare(text, p, extra=(), **network):
     near = lambda a, b: abs(a - b) <= 1e-9 * max(1, abs(b))
     check(what, near(got["finish_ns"], max(finish)), "finishes at %r, not %r" % (got["finish_ns"], max(finish)))
     check(what, near(got["first_finish_ns"], min(finish)), "first at %r, not %r" % (got["first_finish_ns"], min(finish)))
+    check(what, all(near(a, b) for a, b in zip(got["rank_finish_ns"], finish)) and len(got["rank_finish_ns"]) == p, "has wrong finish times")
+    check(what, near(got["skew_ns"], max(finish) - min(finish)))
     messages = sum(len(to) for out, _ in sends(text, p) for to in out.values())
     check(what, got["messages"] == messages, "has %d messages, not %d" % (got["messages"], messages))
     check(what, got["ranks"] == p and got["schedule"] == text and got["stages"] == (text.count(",") + 1 if text else 0))
@@ -197,6 +200,9 @@ def options():
     check("postal", abs(finish("--model", "postal") - (8 * 603.2 + 8 * 10)) < 1e-6, finish("--model", "postal"))
     check("loggp", plain < finish("--model", "loggp") < 2 * plain)
     check("topology", finish("--topology", "4:100,50,0.1") < plain)
+    best = lambda *extra: json.loads(run("--ranks", 24, "--best", "--json", "--topology", "4:10,1,0", *extra).stdout)
+    plain_best, simulated_best = best(), best("--candidates", 1000)
+    check("candidates", simulated_best["planned_by"] == "simulation" and simulated_best["finish_ns"] < plain_best["finish_ns"])
     check("congestion", finish("--congestion", 50) > plain)
     r = json.loads(run(*schedule, "--congestion", 1e-9).stdout)
     check("congestion of nothing", abs(r["finish_ns"] - plain) < 1e-6)
@@ -251,6 +257,8 @@ def large():
     nine = 9 * 103.2 + 500 + 10
     check("10^6 ranks", abs(r["finish_ns"] - 6 * nine) < 1e-6 and r["correct"] and r["messages"] == 54000000, r["finish_ns"])
     check("10^6 ranks", elapsed < 60, "take %.0f s" % elapsed)
+    kilobytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    check("10^6 ranks", kilobytes < 8e6, "take %d kB" % kilobytes)
 
 
 shutil.rmtree(WORK, ignore_errors=True)

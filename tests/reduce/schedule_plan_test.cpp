@@ -199,11 +199,35 @@ TEST(Plan, CandidatesAreDifferentAndInOrder) {
   }
 }
 
+TEST(Plan, ByTimingTakesTheLeastTime) {
+  std::vector<std::string> timed;
+  const auto by_length = [&](const Schedule& s) { return timed.push_back(s.text()), 100.0 - s.size(); };
+  const TimedPlan most_stages = plan_by_timing(8, {}, 1000, by_length);
+  EXPECT_EQ(timed[0], plan_by_model(8, {}).schedule.text());
+  EXPECT_EQ(most_stages.time_ns, 100.0 - most_stages.schedule.size());
+  for (const auto& text : timed) EXPECT_LE(Schedule::parse(text, 8).size(), most_stages.schedule.size());
+  const auto all_alike = [](const Schedule&) { return 5.0; };
+  EXPECT_EQ(plan_by_timing(8, {}, 10, all_alike).schedule.text(), timed[0]);
+}
+
 TEST(Generators, RecursiveDoublingIsMpichs) {
   EXPECT_EQ(recursive_doubling(1).text(), "");
   EXPECT_EQ(recursive_doubling(8).text(), "a2,a2,a2");
   EXPECT_EQ(recursive_doubling(6).text(), "c4m2,a2,a2,e4m2");
   EXPECT_EQ(recursive_doubling(7).text(), "c6m2,a2,a2,e6m2");
+}
+
+TEST(Generators, GridSchedulesGoDimensionByDimension) {
+  const int grid[] = {7, 1, 5, 3};
+  const Schedule schedule = grid_schedule(grid);
+  EXPECT_EQ(schedule.text(), "a3,a5,a7");
+  EXPECT_EQ(schedule.actions(0, 4).receive, (std::vector<int>{3, 5}));          // its row
+  EXPECT_EQ(schedule.actions(1, 4).receive, (std::vector<int>{1, 7, 10, 13}));  // its column
+  EXPECT_EQ(schedule.actions(2, 4).send, (std::vector<int>{19, 34, 49, 64, 79, 94}));
+  EXPECT_EQ(grid_schedule({}).text(), "");
+  const int bad[] = {3, 0}, huge[] = {1 << 20, 1 << 20};
+  EXPECT_THROW(grid_schedule(bad), UsageError);
+  EXPECT_THROW(grid_schedule(huge), UsageError);
 }
 
 TEST(Generators, EliminationsAreAllreducesInRankOrder) {
