@@ -21,6 +21,11 @@ Datatype::~Datatype() {
   if (owned_ && mpi_is_active()) MPI_Type_free(&type_);
 }
 
+MPI_Datatype Datatype::release() noexcept {
+  owned_ = false;
+  return std::exchange(type_, MPI_DATATYPE_NULL);
+}
+
 Datatype Datatype::adopt(MPI_Datatype type) {
   Datatype d;
   d.type_ = type;
@@ -65,6 +70,12 @@ Datatype value_type<std::int64_t>() {
 Datatype bytes_type(std::int64_t bytes) {
   MPI_Datatype t = MPI_DATATYPE_NULL;
   mpi_check(MPI_Type_contiguous_c(bytes, MPI_BYTE, &t), "MPI_Type_contiguous_c");
+  return Datatype::adopt(t);
+}
+
+Datatype resized_type(const Datatype& type, std::int64_t extent) {
+  MPI_Datatype t = MPI_DATATYPE_NULL;
+  mpi_check(MPI_Type_create_resized_c(type.get(), 0, extent, &t), "MPI_Type_create_resized_c");
   return Datatype::adopt(t);
 }
 

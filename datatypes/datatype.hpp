@@ -28,6 +28,8 @@ class Datatype {
   static Datatype borrow(MPI_Datatype type);
 
   MPI_Datatype get() const { return type_; }
+  /// Gives the handle away: the caller frees it.
+  MPI_Datatype release() noexcept;
   explicit operator bool() const { return type_ != MPI_DATATYPE_NULL; }
   /// Bytes of data in one element of the type.
   std::int64_t size() const;
@@ -43,6 +45,9 @@ Datatype value_type();
 
 /// A run of `bytes` bytes as one committed element.
 Datatype bytes_type(std::int64_t bytes);
+
+/// The same data with another extent: where the next element begins, in bytes.
+Datatype resized_type(const Datatype& type, std::int64_t extent);
 
 /// Triangular vector type ("Isomorphic, Sparse MPI-like Collective Communication Operations", section 8).
 ///

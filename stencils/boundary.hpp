@@ -1,6 +1,8 @@
 #pragma once
 /// Filling the cells outside the grid by their boundary rules (model.md, "Outside cells").
 
+#include <limits>
+
 #include "framework/domain/boundary_rules.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/stencil_shape.hpp"
@@ -39,6 +41,12 @@ void fill_layer(const ArrayRef<T, D>& u, const BoundaryRule& rule, int j, std::i
   });
 }
 
+/// Layers that `cells` cells beside a side can fill: as many again where they are mirrored, any number of a fixed
+/// value.
+inline std::int64_t most_layers(const BoundaryRule& rule, std::int64_t cells) {
+  return rule.kind == Boundary::fixed ? std::numeric_limits<std::int64_t>::max() : cells;
+}
+
 }  // namespace detail
 
 /// Fills the ghost cells outside the grid, `layers` deep where `valid` touches a non-periodic side. `valid` is the
@@ -53,13 +61,15 @@ void fill_outside(const ArrayRef<T, D>& u, const BoundaryRules<D>& rules, const 
     if (rules.low[j].kind == Boundary::periodic) continue;
     Box<D> next = span;
     if (valid.low[j] == global.low[j]) {
-      const std::int64_t layers = std::min({layers_low[j], valid.extent(j), global.low[j] - held.low[j]});
+      const std::int64_t layers = std::min(
+          {layers_low[j], detail::most_layers(rules.low[j], valid.extent(j)), global.low[j] - held.low[j]});
       for (std::int64_t a = 1; a <= layers; ++a)
         detail::fill_layer(u, rules.low[j], j, global.low[j] - a, global.low[j] + a - 1, span);
       next.low[j] -= layers;
     }
     if (valid.high[j] == global.high[j]) {
-      const std::int64_t layers = std::min({layers_high[j], valid.extent(j), held.high[j] - global.high[j]});
+      const std::int64_t layers = std::min(
+          {layers_high[j], detail::most_layers(rules.high[j], valid.extent(j)), held.high[j] - global.high[j]});
       for (std::int64_t a = 1; a <= layers; ++a)
         detail::fill_layer(u, rules.high[j], j, global.high[j] + a - 1, global.high[j] - a, span);
       next.high[j] += layers;

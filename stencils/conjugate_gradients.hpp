@@ -14,12 +14,12 @@ template <class T, int D>
 class ConjugateGradients : public Solver<D> {
  public:
   /// Collective in order.
-  ConjugateGradients(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation)
+  ConjugateGradients(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, Exchange exchange)
       : domain_(domain),
         rules_(equation.grid.boundary),
-        system_(domain, equation, 1),
+        system_(domain, equation, 1, exchange),
         plan_(domain, StencilShape<D>::star(1), 1,
-              HaloOptions<D>{rules_.mirror_low(), rules_.mirror_high(), false, {}}),
+              HaloOptions<D>{rules_.mirror_low(), rules_.mirror_high(), exchange, {}}),
         u_("u", domain.owned(), {}, {}),
         r_("r", domain.owned(), {}, {}),
         p_("p", domain.owned(), plan_.ghost_low(), plan_.ghost_high()),
@@ -35,6 +35,8 @@ class ConjugateGradients : public Solver<D> {
     return FieldHandle<D>{"f", "1", "auxiliary", system_.source()};
   }
   Index<D> tile() const override { return default_tile<D>(); }
+  ExchangeChoice exchange() const override { return plan_.choice(); }
+  void reduce_by(const ReductionOptions& options) override { system_.reduce_by(options); }
   void time_phases(PhaseClock* clock) override { system_.time_phases(clock); }
 
   /// r = f + lap(u) with the true outside values, p = r.

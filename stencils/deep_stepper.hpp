@@ -44,18 +44,21 @@ std::vector<Box<D>> without(const std::vector<Box<D>>& boxes, const Box<D>& hole
 template <class T, int D, class Row>
 class DeepStepper {
  public:
-  /// `make_row(stride)` builds the kernel for the fields' strides. `depth` >= 1 steps per exchange. Collective in
-  /// order.
+  /// `make_row(stride)` builds the kernel for the fields' strides. `depth` >= 1 steps per exchange. With `overlap`
+  /// a step without change sum that needs an exchange sweeps, while the messages travel, what reads no ghosts of
+  /// other ranks. Collective in order.
   template <class MakeRow>
   DeepStepper(const std::string& name, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
-              const BoundaryRules<D>& rules, int depth, MakeRow&& make_row)
+              const BoundaryRules<D>& rules, int depth, MakeRow&& make_row, Exchange exchange = Exchange::automatic,
+              bool overlap = false)
       : domain_(domain),
         rules_(rules),
-        plan_(domain, shape, depth, HaloOptions<D>{rules.mirror_low(), rules.mirror_high(), false, {}}),
+        plan_(domain, shape, depth, HaloOptions<D>{rules.mirror_low(), rules.mirror_high(), exchange, {}}),
         reducer_(domain),
         now_(name, domain.owned(), plan_.ghost_low(), plan_.ghost_high()),
         next_(name + " (next)", domain.owned(), plan_.ghost_low(), plan_.ghost_high()),
-        kernel_(make_row(now_.ref().stride)) {
+        kernel_(make_row(now_.ref().stride)),
+        overlap_(overlap) {
     const Surroundings<D> around = surroundings_of(rules, domain.global());
     const auto layers = shape.ghost_widths(1, around);
     layers_low_ = layers[0];
@@ -76,12 +79,22 @@ class DeepStepper {
       level.shell = SweepRegion<D>(without(boxes, domain.owned()));
       levels_.push_back(std::move(level));
     }
+    if (overlap && depth > 0) {
+      Box<D> inner = domain.owned();
+      for (int j = 0; j < D; ++j)
+        if (domain.decomposition().blocks(j) > 1) inner.low[j] += layers_low_[j], inner.high[j] -= layers_high_[j];
+      if (inner.empty()) inner = Box<D>{};
+      interior_ = SweepRegion<D>({inner});
+      rest_ = SweepRegion<D>(without(shape.needed_boxes(domain.owned(), depth - 1, around), inner));
+    }
   }
 
   const ArrayRef<T, D>& field() const { return now_.ref(); }
   const CartesianDomain<D>& domain() const { return domain_; }
   const HaloPlan<D>& plan() const { return plan_; }
   const Index<D>& tile() const { return reducer_.tile(); }
+  /// How change sums come together. Collective.
+  void reduce_by(const ReductionOptions& options) { reducer_.reduce_by(options); }
 
   void time_phases(PhaseClock* clock) { phases_ = clock; }
 
@@ -93,14 +106,7 @@ class DeepStepper {
 
   /// The field with everything in place that the next step reads: ghosts and cells outside the grid. Collective.
   const ArrayRef<T, D>& ready() {
-    if (steps_left_ == 0) {
-      const PhaseScope scope(phases_, Phase::exchange);
-      plan_.exchange(now_.ref());
-      steps_left_ = plan_.depth();
-    }
-    const PhaseScope scope(phases_, Phase::boundary);
-    fill_outside(now_.ref(), rules_, domain_.global(), levels_[static_cast<std::size_t>(steps_left_)].bounds,
-                 layers_low_, layers_high_);
+    bring_ghosts(false);
     return now_.ref();
   }
 
@@ -136,7 +142,7 @@ class DeepStepper {
   };
 
   double step(bool change) {
-    ready();
+    const bool interior_done = bring_ghosts(!change && interior_.size() > 0);
     --steps_left_;
     const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
     double sum = 0;
@@ -147,10 +153,41 @@ class DeepStepper {
       const PhaseScope reduction(phases_, Phase::reduction);
       sum = reducer_.combine();
     } else {
-      sweep(level.all, now_.ref(), next_.ref(), kernel_);
+      sweep(interior_done ? rest_ : level.all, now_.ref(), next_.ref(), kernel_);
     }
     swap(now_, next_);
     return sum;
+  }
+
+  /// Everything that the next step reads; returns true when the interior was swept meanwhile.
+  bool bring_ghosts(bool overlap) {
+    bool interior_done = false;
+    if (steps_left_ == 0) {
+      const PhaseScope scope(phases_, Phase::exchange);
+      interior_done = exchange(overlap);
+      steps_left_ = plan_.depth();
+    }
+    const PhaseScope scope(phases_, Phase::boundary);
+    fill_outside(now_.ref(), rules_, domain_.global(), levels_[static_cast<std::size_t>(steps_left_)].bounds,
+                 layers_low_, layers_high_);
+    return interior_done;
+  }
+
+  /// Brings the ghosts; returns true when it has swept the interior meanwhile.
+  bool exchange(bool overlap) {
+    plan_.start(now_.ref());
+    // After `start` the ghosts copied within this rank are in place, unless they wait for an earlier stage.
+    overlap = overlap && pattern_of(plan_.choice().used) != HaloPattern::slabs;
+    if (overlap) {
+      Box<D> in_place = levels_.back().bounds;
+      for (int j = 0; j < D; ++j)
+        if (domain_.decomposition().blocks(j) > 1)
+          in_place.low[j] = domain_.owned().low[j], in_place.high[j] = domain_.owned().high[j];
+      fill_outside(now_.ref(), rules_, domain_.global(), in_place, layers_low_, layers_high_);
+      sweep(interior_, now_.ref(), next_.ref(), kernel_);
+    }
+    plan_.finish();
+    return overlap;
   }
 
   CartesianDomain<D> domain_;
@@ -160,6 +197,8 @@ class DeepStepper {
   Field<T, D> now_, next_;
   Row kernel_;
   Index<D> layers_low_{}, layers_high_{};
+  bool overlap_;
+  SweepRegion<D> interior_, rest_;  ///< of the first step after an exchange
   std::vector<Level> levels_;
   std::vector<double> scratch_;
   int steps_left_ = 0;

@@ -24,15 +24,15 @@ class HeatModel : public SolverModel<D> {
   double memory(const Index<D>& extents, int depth) const override {
     return two_field_memory(grid_, shape_, extents, depth);
   }
-  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth) const override {
-    if (grid_.type == ElementType::float32) return create_as<float>(domain, depth);
-    return create_as<double>(domain, depth);
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
+    if (grid_.type == ElementType::float32) return create_as<float>(domain, depth, exchange);
+    return create_as<double>(domain, depth, exchange);
   }
 
  private:
   template <class T>
-  std::unique_ptr<Solver<D>> create_as(const CartesianDomain<D>& domain, int depth) const {
-    return std::make_unique<SingleFieldSolver<T, D, HeatRow<T, D>>>(domain, shape_, grid_.boundary, depth,
+  std::unique_ptr<Solver<D>> create_as(const CartesianDomain<D>& domain, int depth, Exchange exchange) const {
+    return std::make_unique<SingleFieldSolver<T, D, HeatRow<T, D>>>(domain, shape_, grid_.boundary, depth, exchange,
                                                                     [&](const Index<D>& stride) {
                                                                       PerDim<T, D> c;
                                                                       for (int j = 0; j < D; ++j)

@@ -13,12 +13,15 @@ template <class T, int D>
 class JacobiSolver : public Solver<D> {
  public:
   /// Collective in order.
-  JacobiSolver(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth)
-      : system_(domain, equation, depth),
-        stepper_("u", domain, StencilShape<D>::star(1), equation.grid.boundary, depth, [&](const Index<D>& stride) {
-          return JacobiRow<T, D>(system_.laplacian(stride), system_.source(), static_cast<T>(equation.omega),
-                                 static_cast<T>(equation.diagonal()));
-        }) {}
+  JacobiSolver(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth, Exchange exchange)
+      : system_(domain, equation, depth, exchange),
+        stepper_(
+            "u", domain, StencilShape<D>::star(1), equation.grid.boundary, depth,
+            [&](const Index<D>& stride) {
+              return JacobiRow<T, D>(system_.laplacian(stride), system_.source(), static_cast<T>(equation.omega),
+                                     static_cast<T>(equation.diagonal()));
+            },
+            exchange) {}
 
   std::vector<FieldHandle<D>> fields() override { return {{"u", "1", "state", stepper_.field()}}; }
   std::optional<FieldHandle<D>> source() override {
@@ -30,6 +33,11 @@ class JacobiSolver : public Solver<D> {
   }
   void fields_changed() override { stepper_.invalidate_ghosts(); }
   Index<D> tile() const override { return stepper_.tile(); }
+  ExchangeChoice exchange() const override { return stepper_.plan().choice(); }
+  void reduce_by(const ReductionOptions& options) override {
+    system_.reduce_by(options);
+    stepper_.reduce_by(options);
+  }
   void time_phases(PhaseClock* clock) override {
     system_.time_phases(clock);
     stepper_.time_phases(clock);

@@ -45,8 +45,9 @@ std::string rule_text(const LifeRule& rule) {
 
 class LifeSolver : public SingleFieldSolver<std::uint8_t, 2, LifeRow> {
  public:
-  LifeSolver(const CartesianDomain<2>& domain, const BoundaryRules<2>& rules, int depth, const LifeRule& rule)
-      : SingleFieldSolver(domain, StencilShape<2>::moore(1), rules, depth,
+  LifeSolver(const CartesianDomain<2>& domain, const BoundaryRules<2>& rules, int depth, Exchange exchange,
+             const LifeRule& rule)
+      : SingleFieldSolver(domain, StencilShape<2>::moore(1), rules, depth, exchange,
                           [&](const Index<2>& stride) { return LifeRow(rule.born, rule.survive, stride); }),
         domain_(domain) {}
 
@@ -81,9 +82,9 @@ class LifeModel : public SolverModel<D> {
   double memory(const Index<D>& extents, int depth) const override {
     return two_field_memory(grid_, shape(), extents, depth);
   }
-  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth) const override {
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
     if constexpr (D == 2)
-      return std::make_unique<LifeSolver>(domain, grid_.boundary, depth, rule_);
+      return std::make_unique<LifeSolver>(domain, grid_.boundary, depth, exchange, rule_);
     else
       throw UsageError("solver.kind = \"life\" has 2 dimensions");  // refused with the input already
   }

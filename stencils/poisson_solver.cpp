@@ -30,16 +30,16 @@ class PoissonModel : public SolverModel<D> {
     return (gradients_ ? 6 : 4) * field_bytes<D>(equation_.grid.type, extents, ghosts[0], ghosts[1]);
   }
 
-  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth) const override {
-    if (equation_.grid.type == ElementType::float32) return create_as<float>(domain, depth);
-    return create_as<double>(domain, depth);
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
+    if (equation_.grid.type == ElementType::float32) return create_as<float>(domain, depth, exchange);
+    return create_as<double>(domain, depth, exchange);
   }
 
  private:
   template <class T>
-  std::unique_ptr<Solver<D>> create_as(const CartesianDomain<D>& domain, int depth) const {
-    if (gradients_) return std::make_unique<ConjugateGradients<T, D>>(domain, equation_);
-    return std::make_unique<JacobiSolver<T, D>>(domain, equation_, depth);
+  std::unique_ptr<Solver<D>> create_as(const CartesianDomain<D>& domain, int depth, Exchange exchange) const {
+    if (gradients_) return std::make_unique<ConjugateGradients<T, D>>(domain, equation_, exchange);
+    return std::make_unique<JacobiSolver<T, D>>(domain, equation_, depth, exchange);
   }
 
   PoissonEquation<D> equation_;

@@ -50,11 +50,12 @@ template <class T, int D>
 class PoissonSystem {
  public:
   /// The source gets the ghosts that `depth` steps need. Collective in order.
-  PoissonSystem(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth)
+  PoissonSystem(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth, Exchange exchange)
       : domain_(domain),
         equation_(equation),
         plan_(domain, StencilShape<D>::star(1), depth,
-              HaloOptions<D>{equation.grid.boundary.mirror_low(), equation.grid.boundary.mirror_high(), false, {}}),
+              HaloOptions<D>{
+                  equation.grid.boundary.mirror_low(), equation.grid.boundary.mirror_high(), exchange, {}}),
         source_("f", domain.owned(), plan_.ghost_low(), plan_.ghost_high()),
         sum_(domain) {}
 
@@ -72,6 +73,8 @@ class PoissonSystem {
     reference_ = zero_residual();
   }
 
+  /// How sums come together. Collective.
+  void reduce_by(const ReductionOptions& options) { sum_.reduce_by(options); }
   void time_phases(PhaseClock* clock) { phases_ = clock; }
   PhaseClock* phases() const { return phases_; }
 

@@ -13,14 +13,16 @@ class SingleFieldSolver : public Solver<D> {
  public:
   template <class MakeRow>
   SingleFieldSolver(const CartesianDomain<D>& domain, const StencilShape<D>& shape, const BoundaryRules<D>& rules,
-                    int depth, MakeRow&& make_row)
-      : stepper_("u", domain, shape, rules, depth, make_row) {}
+                    int depth, Exchange exchange, MakeRow&& make_row)
+      : stepper_("u", domain, shape, rules, depth, make_row, exchange) {}
 
   std::vector<FieldHandle<D>> fields() override { return {{"u", "1", "state", stepper_.field()}}; }
   void fields_changed() override { stepper_.invalidate_ghosts(); }
   double advance(std::int64_t steps, bool change) override { return stepper_.advance(steps, change); }
+  ExchangeChoice exchange() const override { return stepper_.plan().choice(); }
   Index<D> tile() const override { return stepper_.tile(); }
   void time_phases(PhaseClock* clock) override { stepper_.time_phases(clock); }
+  void reduce_by(const ReductionOptions& options) override { stepper_.reduce_by(options); }
 
  private:
   DeepStepper<T, D, Row> stepper_;

@@ -27,16 +27,16 @@ class StencilModel : public SolverModel<D> {
   double memory(const Index<D>& extents, int depth) const override {
     return two_field_memory(grid_, shape_, extents, depth);
   }
-  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth) const override {
-    if (grid_.type == ElementType::float32) return create_as<float>(domain, depth);
-    return create_as<double>(domain, depth);
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
+    if (grid_.type == ElementType::float32) return create_as<float>(domain, depth, exchange);
+    return create_as<double>(domain, depth, exchange);
   }
 
  private:
   template <class T>
-  std::unique_ptr<Solver<D>> create_as(const CartesianDomain<D>& domain, int depth) const {
+  std::unique_ptr<Solver<D>> create_as(const CartesianDomain<D>& domain, int depth, Exchange exchange) const {
     return std::make_unique<SingleFieldSolver<T, D, WeightedRow<T>>>(
-        domain, shape_, grid_.boundary, depth,
+        domain, shape_, grid_.boundary, depth, exchange,
         [&](const Index<D>& stride) { return WeightedRow<T>::template of<D>(offsets_, weights_, stride); });
   }
 

@@ -49,6 +49,30 @@ struct ProveRequest {
 };
 ExitCode prove_command(MPI_Comm comm, const ProveRequest& request);
 
+struct BenchNeighborhoodOptions {
+  bool json = false;
+  int samples = 50;           ///< of each experiment
+  double seconds_each = 0.2;  ///< at most, per experiment
+  std::int64_t largest_block = 1 << 20;
+  std::string plot_directory;  ///< empty: no plots
+};
+ExitCode bench_neighborhood_command(MPI_Comm comm, const BenchNeighborhoodOptions& options);
+struct BenchExchangeOptions {
+  bool json = false;
+  int repeats = 7;
+  std::int64_t size = 256;         ///< cells per dimension of the cubes
+  std::vector<std::string> cases;  ///< empty: all
+};
+ExitCode bench_exchange_command(MPI_Comm comm, const BenchExchangeOptions& options);
+ExitCode bench_datatypes_command(MPI_Comm comm, bool json);
+struct BenchAllreduceOptions {
+  bool json = false;
+  int repeats = 7;
+  bool local = false;   ///< the local pass too
+  bool arrays = false;  ///< arrays as in Stelz 2022
+  std::string emulate;  ///< "2ms,0.2ms"; empty: no
+};
+ExitCode bench_allreduce_command(MPI_Comm comm, const BenchAllreduceOptions& options);
 ExitCode bench_wait_command(MPI_Comm comm, bool json);
 
 /// Throws UsageError when a launcher of another MPI started this program, so that every process believes to be

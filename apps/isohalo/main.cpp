@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "apps/isohalo/commands.hpp"
+#include "apps/isohalo/schedule_command.hpp"
 #include "framework/run/version.hpp"
 
 namespace {
@@ -31,6 +32,9 @@ class CommandLine {
     auto* verify = app_.add_subcommand("verify", "Check a checkpoint against its digests: exit code 0 good, 1 not");
     verify->add_option("FILE", file_a_, "checkpoint")->required();
     verify->callback([this] { action_ = [this] { return isohalo::verify_command(MPI_COMM_WORLD, file_a_); }; });
+    isohalo::add_schedule_command(app_, schedule_)->callback([this] {
+      action_ = [this] { return isohalo::schedule_command(MPI_COMM_WORLD, schedule_); };
+    });
     add_bench();
   }
 
@@ -123,6 +127,20 @@ class CommandLine {
     sweep->add_flag("--json", sweep_.json, "print JSON");
     sweep->add_option("--repeats", sweep_.repeats, "measurements of each variant")->check(CLI::Range(1, 1000));
     sweep->add_option("--case", sweep_.cases, "only these cases");
+    auto* neighborhood = bench->add_subcommand(
+        "neighborhood", "Isomorphic collectives: set-up and exchange against MPI's graph communicators");
+    neighborhood->add_flag("--json", neighborhood_.json, "print JSON");
+    neighborhood->add_option("--samples", neighborhood_.samples, "samples of each experiment")
+        ->check(CLI::Range(5, 10000));
+    neighborhood->add_option("--seconds", neighborhood_.seconds_each, "at most, for each experiment")
+        ->check(CLI::Range(0.001, 60.0));
+    neighborhood->add_option("--largest", neighborhood_.largest_block, "largest block in bytes")
+        ->check(CLI::Range(8, 1 << 26));
+    neighborhood->add_option("--plot", neighborhood_.plot_directory, "directory for plots (SVG)");
+    neighborhood->callback([this] {
+      action_ = [this] { return isohalo::bench_neighborhood_command(MPI_COMM_WORLD, neighborhood_); };
+    });
+    add_bench_exchange(*bench);
     auto* wait = bench->add_subcommand("wait", "Waiting for messages by our progress loop against MPI_Waitall");
     wait->add_flag("--json", sweep_.json, "print JSON");
     wait->callback(
@@ -135,7 +153,31 @@ class CommandLine {
     add_file_options(checkpoint);
     checkpoint->callback(
         [this] { action_ = [this] { return isohalo::bench_checkpoint_command(MPI_COMM_WORLD, files_); }; });
+    auto* allreduce = bench->add_subcommand("allreduce", "Reproducible reductions against MPI_Allreduce");
+    allreduce->add_flag("--json", allreduce_.json, "print JSON");
+    allreduce->add_option("--repeats", allreduce_.repeats, "measurements of each")->check(CLI::Range(1, 1000));
+    allreduce->add_option("--emulate", allreduce_.emulate,
+                          "also schedules under an emulated network: latency and send time, like 2ms,0.2ms");
+    allreduce->add_flag("--local", allreduce_.local, "also the local pass over 128 MiB per rank");
+    allreduce->add_flag("--arrays", allreduce_.arrays, "also arrays of 460 to 21,410,970 numbers");
+    allreduce->callback(
+        [this] { action_ = [this] { return isohalo::bench_allreduce_command(MPI_COMM_WORLD, allreduce_); }; });
     sweep->callback([this] { action_ = [this] { return isohalo::bench_sweep_command(MPI_COMM_WORLD, sweep_); }; });
+  }
+
+  void add_bench_exchange(CLI::App& bench) {
+    auto* exchange =
+        bench.add_subcommand("exchange", "Halo exchange by every transport against datatypes over MPI");
+    exchange->add_flag("--json", exchange_.json, "print JSON");
+    exchange->add_option("--repeats", exchange_.repeats, "measurements of each way")->check(CLI::Range(1, 1000));
+    exchange->add_option("--size", exchange_.size, "cells per dimension of the cubes")->check(CLI::Range(16, 2048));
+    exchange->add_option("--case", exchange_.cases, "only these cases");
+    exchange->callback(
+        [this] { action_ = [this] { return isohalo::bench_exchange_command(MPI_COMM_WORLD, exchange_); }; });
+    auto* types = bench.add_subcommand("datatypes", "Types of halo regions against lists of blocks");
+    types->add_flag("--json", exchange_.json, "print JSON");
+    types->callback(
+        [this] { action_ = [this] { return isohalo::bench_datatypes_command(MPI_COMM_WORLD, exchange_.json); }; });
   }
 
   CLI::App app_{"Stencil simulations whose bits do not depend on the number of cores", "isohalo"};
@@ -146,6 +188,10 @@ class CommandLine {
   isohalo::BenchFileOptions files_;
   std::string file_a_;
   bool numpy_ = false, help_input_ = false;
+  isohalo::BenchNeighborhoodOptions neighborhood_;
+  isohalo::BenchExchangeOptions exchange_;
+  isohalo::BenchAllreduceOptions allreduce_;
+  isohalo::ScheduleRequest schedule_;
   std::function<ExitCode()> action_;
 };
 

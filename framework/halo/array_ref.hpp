@@ -5,6 +5,7 @@
 #include <string>
 
 #include "datatypes/box.hpp"
+#include "datatypes/datatype.hpp"
 #include "datatypes/error.hpp"
 
 namespace isohalo {
@@ -28,6 +29,40 @@ struct ArrayRef {
   /// Owned cells and ghosts.
   Box<D> allocated() const { return owned.grown(ghost_low, ghost_high); }
 };
+
+/// An array with its type forgotten: what every transport moves.
+template <int D>
+struct ErasedArray {
+  std::byte* data = nullptr;  ///< the first owned cell
+  std::int64_t bytes = 0;     ///< of one element that travel
+  std::int64_t pitch = 0;  ///< bytes that strides count in: `bytes`, or more when elements hold something else too
+  Datatype (*element)() = nullptr;
+  Box<D> owned;
+  Index<D> ghost_low{}, ghost_high{}, stride{};  ///< stride in elements
+
+  std::byte* cell(const Index<D>& i) const {
+    std::int64_t k = 0;
+    for (int j = 0; j < D; ++j) k += (i[j] - owned.low[j]) * stride[j];
+    return data + k * pitch;
+  }
+  Index<D> byte_strides() const {
+    Index<D> s;
+    for (int j = 0; j < D; ++j) s[j] = stride[j] * pitch;
+    return s;
+  }
+};
+
+template <class T, int D>
+ErasedArray<D> erase(const ArrayRef<T, D>& a) {
+  return {reinterpret_cast<std::byte*>(a.data),
+          static_cast<std::int64_t>(sizeof(T)),
+          static_cast<std::int64_t>(sizeof(T)),
+          &value_type<T>,
+          a.owned,
+          a.ghost_low,
+          a.ghost_high,
+          a.stride};
+}
 
 /// Describes a C-order array of the user that holds `owned` with `width` ghost layers on every side; `first` points
 /// to its first element, a ghost when width > 0. `row_padding` elements may follow each row. Local, no copy; the

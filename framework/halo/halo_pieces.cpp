@@ -86,6 +86,59 @@ std::vector<HaloPiece<D>> halo_pieces(const Decomposition<D>& d, const PerDim<in
   return pieces;
 }
 
+namespace {
+
+/// The ranges of one dimension that a slab may span in the dimensions it has been through: below, beside and above
+/// the block, or all at once for a shape without corners to cut.
+template <int D>
+std::vector<Segment> sides_of(const Segments<D>& segments, int j, const Box<D>& block, bool at_once) {
+  const std::int64_t low = segments[j].front().low, high = segments[j].back().high;
+  if (at_once) return {{low, high, 0, 0, 0}};
+  std::vector<Segment> sides;
+  if (low < block.low[j]) sides.push_back({low, block.low[j], 0, 0, -1});
+  sides.push_back({block.low[j], block.high[j], 0, 0, 0});
+  if (high > block.high[j]) sides.push_back({block.high[j], high, 0, 0, 1});
+  return sides;
+}
+
+}  // namespace
+
+template <int D>
+std::vector<HaloPiece<D>> slab_pieces(const Decomposition<D>& d, const PerDim<int, D>& coords,
+                                      const StencilShape<D>& shape, int steps, const Surroundings<D>& around) {
+  const Segments<D> segments = segments_of(d, coords, shape, steps, around);
+  const Box<D> block = d.box(coords);
+  const bool box = shape.kind() == StencilShape<D>::Kind::moore;
+  std::vector<HaloPiece<D>> pieces;
+  for (int stage = 0; stage < D; ++stage) {
+    Segments<D> ranges;
+    Box<D> choices;
+    for (int j = 0; j < D; ++j) {
+      if (j < stage) ranges[j] = sides_of(segments, j, block, box);
+      if (j == stage) ranges[j] = segments[j];
+      if (j > stage) ranges[j] = {{block.low[j], block.high[j], 0, 0, 0}};
+      choices.high[j] = static_cast<std::int64_t>(ranges[j].size());
+    }
+    for_each_cell(choices, [&](const Index<D>& choice) {
+      HaloPiece<D> piece{{}, coords, {}, stage};
+      Box<D> part;
+      PerDim<std::int8_t, D> side{};
+      for (int j = 0; j < D; ++j) {
+        const Segment& s = ranges[j][static_cast<std::size_t>(choice[j])];
+        part.low[j] = s.low, part.high[j] = s.high;
+        side[j] = s.side;
+        if (j == stage) piece.owner[j] = s.owner, piece.shift[j] = s.shift;
+      }
+      if (side[stage] == 0) return;
+      for (auto& region : shape.needed_in(block, steps, part, side, {})) {
+        piece.region = region;
+        pieces.push_back(piece);
+      }
+    });
+  }
+  return pieces;
+}
+
 template <int D>
 std::vector<PerDim<int, D>> possible_receivers(const Decomposition<D>& d, const PerDim<int, D>& coords,
                                                const StencilShape<D>& shape, int steps,
@@ -113,35 +166,6 @@ std::vector<PerDim<int, D>> possible_receivers(const Decomposition<D>& d, const 
 }
 
 template <int D>
-int deepest_adjacent(const Decomposition<D>& d, const StencilShape<D>& shape, int limit,
-                     const Surroundings<D>& around) {
-  const auto [below, above] = shape.ghost_widths(1, around);
-  std::int64_t deepest = limit;
-  for (int j = 0; j < D; ++j) {
-    const std::int64_t reach = std::max(below[j], above[j]);
-    if (d.blocks(j) > 1 && reach > 0) deepest = std::min(deepest, d.smallest_extent(j) / reach);
-  }
-  return static_cast<int>(deepest);
-}
-
-template <int D>
-void refuse_far_ghosts(const Decomposition<D>& blocks, const StencilShape<D>& shape, int steps,
-                       const Surroundings<D>& around) {
-  const auto one = shape.ghost_widths(1, around);
-  for (int j = 0; j < D; ++j) {
-    const std::int64_t reach = std::max(one[0][j], one[1][j]);
-    const std::int64_t smallest = blocks.smallest_extent(j);
-    if (blocks.blocks(j) == 1 || reach * steps <= smallest) continue;
-    const int fits = deepest_adjacent(blocks, shape, steps, around);
-    throw UsageError("halo depth " + std::to_string(steps) + " of a stencil that reaches " + std::to_string(reach) +
-                     " cells needs " + std::to_string(reach * steps) + " cells of a neighbor in dimension " +
-                     std::to_string(j) + ", but the smallest block there has " + std::to_string(smallest) +
-                     (fits > 0 ? ": use depth " + std::to_string(fits) + " or fewer ranks in that dimension"
-                               : ": use fewer ranks in that dimension"));
-  }
-}
-
-template <int D>
 void refuse_reach_beyond_grid(const StencilShape<D>& shape, const Surroundings<D>& around) {
   for (int j = 0; j < D; ++j) {
     const std::int64_t reach = std::max(shape.reach_low()[j], shape.reach_high()[j]);
@@ -153,13 +177,13 @@ void refuse_reach_beyond_grid(const StencilShape<D>& shape, const Surroundings<D
 }
 
 #define ISOHALO_INSTANTIATE(D)                                                                                     \
+  template std::vector<HaloPiece<D>> slab_pieces<D>(const Decomposition<D>&, const PerDim<int, D>&,                \
+                                                    const StencilShape<D>&, int, const Surroundings<D>&);          \
   template std::vector<HaloPiece<D>> halo_pieces<D>(const Decomposition<D>&, const PerDim<int, D>&,                \
                                                     const StencilShape<D>&, int, const Surroundings<D>&);          \
   template std::vector<PerDim<int, D>> possible_receivers<D>(const Decomposition<D>&, const PerDim<int, D>&,       \
                                                              const StencilShape<D>&, int, const Surroundings<D>&); \
-  template int deepest_adjacent<D>(const Decomposition<D>&, const StencilShape<D>&, int, const Surroundings<D>&);  \
-  template void refuse_reach_beyond_grid<D>(const StencilShape<D>&, const Surroundings<D>&);                       \
-  template void refuse_far_ghosts<D>(const Decomposition<D>&, const StencilShape<D>&, int, const Surroundings<D>&);
+  template void refuse_reach_beyond_grid<D>(const StencilShape<D>&, const Surroundings<D>&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)
 ISOHALO_INSTANTIATE(3)

@@ -16,6 +16,7 @@ struct HaloPiece {
   Region<D> region;
   PerDim<int, D> owner{};
   Index<D> shift{};
+  int stage = 0;  ///< of an exchange by slabs; 0 otherwise
 };
 
 /// All ghost cells of the block at `coords` that `steps` steps need, by owner, in an order that every rank agrees
@@ -25,22 +26,26 @@ template <int D>
 std::vector<HaloPiece<D>> halo_pieces(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
                                       const StencilShape<D>& shape, int steps, const Surroundings<D>& around);
 
+/// The same ghost cells for an exchange dimension by dimension ("slabs"; neighborhoods.md section 4): in stage j
+/// come those whose last coordinate outside the block is the j-th, from the rank that differs in that dimension
+/// alone. That rank has them: its own cells, or its ghosts of earlier stages. So `region` shifted by -shift may lie
+/// outside the owner's block in the dimensions before j. Beside the ghosts of a block the needed cells of a named
+/// shape keep the shape, with what is left of its budget, so each comes once and nothing else does. A list without
+/// a name gives no such promise: `slabs_possible`.
+template <int D>
+std::vector<HaloPiece<D>> slab_pieces(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
+                                      const StencilShape<D>& shape, int steps, const Surroundings<D>& around);
+
+template <int D>
+bool slabs_possible(const StencilShape<D>& shape) {
+  return shape.kind() != StencilShape<D>::Kind::custom;
+}
+
 /// Coordinates of the blocks that may need cells of the block at `coords` (the block itself not excluded).
 template <int D>
 std::vector<PerDim<int, D>> possible_receivers(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
                                                const StencilShape<D>& shape, int steps,
                                                const Surroundings<D>& around);
-
-/// The largest number of steps whose ghosts all lie in adjacent blocks (or in the block itself, wrapped).
-/// 0 when not even one step's do; at most `limit`.
-template <int D>
-int deepest_adjacent(const Decomposition<D>& decomposition, const StencilShape<D>& shape, int limit,
-                     const Surroundings<D>& around);
-
-/// Throws UsageError, naming the depth that fits, when `steps` steps need ghosts from beyond an adjacent block.
-template <int D>
-void refuse_far_ghosts(const Decomposition<D>& decomposition, const StencilShape<D>& shape, int steps,
-                       const Surroundings<D>& around);
 
 /// Throws UsageError when the shape reaches further beyond a non-periodic side than the grid has cells.
 template <int D>

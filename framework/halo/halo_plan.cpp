@@ -1,103 +1,170 @@
 #include "framework/halo/halo_plan.hpp"
 
-#include <map>
+#include <algorithm>
 #include <string>
 
 #include "datatypes/error.hpp"
-#include "datatypes/mpi_check.hpp"
-#include "framework/halo/strided_copy.hpp"
+#include "framework/halo/exchange_timing.hpp"
+#include "framework/halo/halo_mover.hpp"
+#include "framework/halo/packed_mover.hpp"
+#include "framework/mpi/agreement.hpp"
 
 namespace isohalo {
 
-namespace {
-
-constexpr std::size_t kMaxArrays = 16;  // message tags per plan
-
-/// The committed types of all messages for one array layout; made once, found again by every later exchange.
-template <int D>
-struct LayoutTypes {
-  std::int64_t bytes;
-  Datatype (*element)();
-  Index<D> stride;
-  std::vector<Datatype> send, receive;  // in the order of the peers
-};
-
-/// A region on both sides of a copy within this rank.
-template <int D>
-struct SelfCopy {
-  Region<D> region;  // the ghosts
-  Index<D> shift;    // ghost = source + shift
-};
-
-}  // namespace
-
 template <int D>
 struct HaloPlan<D>::Impl {
-  CartesianDomain<D> domain;
-  int depth;
-  Index<D> ghost_low, ghost_high;
-  std::vector<SelfCopy<D>> self;
-  std::map<int, std::vector<Region<D>>> send, receive;  // by rank; regions in this rank's unwrapped indices
-  int first_tag;
-  std::vector<LayoutTypes<D>> layouts;
-  std::vector<MPI_Request> requests;
-  std::size_t posted = 0;
-  bool in_flight = false;
+  /// What moves arrays of these element sizes.
+  struct Prepared {
+    std::vector<std::int64_t> element_bytes;
+    std::unique_ptr<detail::HaloMover<D>> mover;
+    ExchangeChoice choice;
+  };
 
-  Impl(const CartesianDomain<D>& d, const StencilShape<D>& shape, int k, const HaloOptions<D>& options)
-      : domain(d), depth(k), first_tag(d.comm().take_tags(static_cast<int>(kMaxArrays))) {
+  CartesianDomain<D> domain;
+  StencilShape<D> shape;
+  int depth;
+  HaloOptions<D> options;
+  Surroundings<D> around;
+  Index<D> ghost_low, ghost_high;
+  int first_tag;
+  std::vector<std::unique_ptr<Prepared>> prepared;
+  ExchangeChoice none;  ///< before the first exchange
+  const ExchangeChoice* latest = &none;
+  detail::HaloMover<D>* current = nullptr;  ///< of the exchange in flight
+
+  Impl(const CartesianDomain<D>& d, const StencilShape<D>& s, int k, const HaloOptions<D>& o)
+      : domain(d),
+        shape(s),
+        depth(k),
+        options(o),
+        around{d.global(), d.periodic(), o.mirror_low, o.mirror_high},
+        first_tag(d.comm().take_tags(static_cast<int>(detail::kMaxArrays))) {
     if (k < 0) throw UsageError("halo depth " + std::to_string(k) + " is negative");
-    const Surroundings<D> around{d.global(), d.periodic(), options.mirror_low, options.mirror_high};
-    const auto widths = shape.ghost_widths(k, around);
+    refuse_unfit_exchange(o.exchange, s);
+    const auto widths = s.ghost_widths(k, around);
     ghost_low = widths[0];
     ghost_high = widths[1];
-    if (!options.beyond_neighbors) refuse_far_ghosts(d.decomposition(), shape, k, around);
-    plan_messages(shape, around, options);
-    requests.reserve((send.size() + receive.size()) * 4);
   }
 
-  void plan_messages(const StencilShape<D>& shape, const Surroundings<D>& around, const HaloOptions<D>& options) {
-    const auto& blocks = domain.decomposition();
-    auto pieces_of = [&](const PerDim<int, D>& coords) {
-      auto pieces = halo_pieces(blocks, coords, shape, depth, around);
-      if (options.mutation) options.mutation(pieces);
-      return pieces;
-    };
-    for (const auto& piece : pieces_of(domain.coordinates())) {
-      if (piece.owner == domain.coordinates())
-        self.push_back({piece.region, piece.shift});
-      else
-        receive[blocks.rank_at(piece.owner)].push_back(piece.region);
-    }
-    for (const auto& coords : possible_receivers(blocks, domain.coordinates(), shape, depth, around)) {
-      if (coords == domain.coordinates()) continue;
-      for (const auto& piece : pieces_of(coords)) {
-        if (piece.owner != domain.coordinates()) continue;
-        Index<D> back;
-        for (int j = 0; j < D; ++j) back[j] = -piece.shift[j];
-        send[blocks.rank_at(coords)].push_back(piece.region.shifted(back));
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  /// An exchange that nobody finished: MPI may still write into its buffers, so they stay.
+  ~Impl() {
+    for (auto& p : prepared)
+      if (p->mover.get() == current && current) Progressable::deactivate(p->mover.release());
+  }
+
+  HaloSchedule<D> schedule(Exchange exchange) const {
+    return halo_schedule(pattern_of(exchange), domain.decomposition(), domain.coordinates(), shape, depth, around,
+                         options.mutation);
+  }
+
+  std::unique_ptr<detail::HaloMover<D>> make_mover(Exchange exchange, std::span<const std::int64_t> bytes) const {
+    if (is_packed(exchange))
+      return std::make_unique<detail::PackedMover<D>>(domain, first_tag, schedule(exchange), bytes,
+                                                      exchange == Exchange::shared);
+    return std::make_unique<detail::DatatypeMover<D>>(domain, first_tag, schedule(exchange));
+  }
+
+  Prepared* find(std::span<const ErasedArray<D>> arrays) const {
+    for (const auto& p : prepared)
+      if (std::equal(arrays.begin(), arrays.end(), p->element_bytes.begin(), p->element_bytes.end(),
+                     [](const ErasedArray<D>& a, std::int64_t bytes) { return a.bytes == bytes; }))
+        return p.get();
+    return nullptr;
+  }
+
+  void check_fit(std::span<const ErasedArray<D>> arrays) const {
+    for (const auto& a : arrays) check_fits(a);
+  }
+
+  /// Makes what moves such a list of arrays.
+  Prepared& prepare(std::span<const ErasedArray<D>> arrays) {
+    auto p = std::make_unique<Prepared>();
+    for (const auto& a : arrays) p->element_bytes.push_back(a.bytes);
+    const bool collective = options.exchange == Exchange::automatic || options.exchange == Exchange::shared;
+    if (collective)
+      agree_on(arrays);
+    else
+      check_fit(arrays);
+    if (options.exchange == Exchange::automatic) {
+      choose(*p, arrays);
+    } else {
+      std::unique_ptr<RunError> failure;
+      try {
+        p->mover = make_mover(options.exchange, p->element_bytes);
+      } catch (const RunError& e) {  // one node may have no room
+        failure = std::make_unique<RunError>(e);
       }
+      if (collective) agree_as<RunError>(failure.get());
+      p->choice.used = options.exchange;
+    }
+    prepared.push_back(std::move(p));
+    return *prepared.back();
+  }
+
+  /// Throws E on all ranks if one has an error.
+  template <class E>
+  void agree_as(const E* error) const {
+    try {
+      agree(domain.comm(), error);
+    } catch (const MpiError&) {
+      throw;
+    } catch (const Error& e) {
+      throw E(e.what());
     }
   }
 
-  Datatype message_type(const std::vector<Region<D>>& regions, const Index<D>& stride, MPI_Datatype element) const {
-    std::vector<Datatype> parts;
-    for (const auto& r : regions) parts.push_back(region_type(r, domain.owned().low, stride, element));
-    return joined_type(parts);
+  void agree_on(std::span<const ErasedArray<D>> arrays) const {
+    std::unique_ptr<UsageError> misfit;
+    try {
+      check_fit(arrays);
+    } catch (const UsageError& e) {
+      misfit = std::make_unique<UsageError>(e);
+    }
+    agree_as<UsageError>(misfit.get());
+    std::uint64_t fingerprint = arrays.size();
+    for (const auto& a : arrays)
+      fingerprint = fingerprint * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(a.bytes);
+    agree_same(domain.comm(), fingerprint, "halo exchange: the list of element sizes");
   }
 
-  const LayoutTypes<D>& types_for(const Erased& a) {
-    for (const auto& l : layouts)
-      if (l.bytes == a.bytes && l.element == a.element && l.stride == a.stride) return l;
-    LayoutTypes<D> l{a.bytes, a.element, a.stride, {}, {}};
-    const Datatype element = a.element();
-    for (const auto& [peer, regions] : send) l.send.push_back(message_type(regions, a.stride, element.get()));
-    for (const auto& [peer, regions] : receive) l.receive.push_back(message_type(regions, a.stride, element.get()));
-    layouts.push_back(std::move(l));
-    return layouts.back();
+  /// The ways that are worth timing, the same list on all ranks.
+  std::vector<Exchange> candidates() const {
+    const bool alone = domain.size() == 1;
+    const bool neighbors = !alone && domain.comm().max(domain.comm().ranks_on_node()) > 1;
+    std::vector<Exchange> list;
+    for (const auto& name : exchange_names()) {
+      const Exchange e = exchange_of_name(name);
+      if (e == Exchange::automatic || (pattern_of(e) == HaloPattern::slabs && !slabs_possible(shape))) continue;
+      if (e == Exchange::shared && !neighbors) continue;
+      if (alone && e != Exchange::coalesced_packed && e != Exchange::slabs_packed) continue;  // copies only
+      list.push_back(e);
+    }
+    return list;
   }
 
-  void check_fits(const Erased& a) const {
+  void choose(Prepared& p, std::span<const ErasedArray<D>> arrays) {
+    std::vector<std::unique_ptr<detail::HaloMover<D>>> movers;
+    for (const Exchange e : candidates()) {
+      std::unique_ptr<detail::HaloMover<D>> mover;
+      try {
+        mover = make_mover(e, p.element_bytes);
+      } catch (const RunError&) {  // a node without room for channels: no candidate
+      }
+      if (e == Exchange::shared && domain.comm().min(mover != nullptr) == 0) continue;
+      movers.push_back(std::move(mover));
+      p.choice.seconds.emplace_back(e, 0);
+    }
+    const auto seconds = detail::time_movers<D>(domain.comm(), movers, arrays);
+    const auto best = static_cast<std::size_t>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
+    for (std::size_t k = 0; k < seconds.size(); ++k) p.choice.seconds[k].second = seconds[k];
+    p.choice.used = p.choice.seconds[best].first;
+    p.mover = std::move(movers[best]);
+  }
+
+  void check_fits(const ErasedArray<D>& a) const {
     if (a.owned != domain.owned())
       throw UsageError("halo exchange: the array holds another box than this rank owns");
     for (int j = 0; j < D; ++j)
@@ -106,40 +173,6 @@ struct HaloPlan<D>::Impl {
                          std::to_string(std::min(a.ghost_low[j], a.ghost_high[j])) + " ghost layers in dimension " +
                          std::to_string(j) + ", the plan needs " +
                          std::to_string(std::max(ghost_low[j], ghost_high[j])));
-  }
-
-  void copy_self(const Erased& a) const {
-    for (const auto& copy : self)
-      copy.region.for_each_box([&](const Box<D>& box) {
-        std::int64_t to = 0, from = 0;
-        Index<D> extents;
-        for (int j = 0; j < D; ++j) {
-          extents[j] = box.extent(j);
-          to += (box.low[j] - a.owned.low[j]) * a.stride[j];
-          from += (box.low[j] - copy.shift[j] - a.owned.low[j]) * a.stride[j];
-        }
-        strided_copy<D>(a.data + to * a.bytes, a.data + from * a.bytes, extents, a.stride, a.bytes);
-      });
-  }
-
-  void post(const Erased& a) {
-    check_fits(a);
-    const LayoutTypes<D>& types = types_for(a);
-    const MPI_Comm comm = domain.comm().get();
-    const int tag = first_tag + static_cast<int>(posted++);
-    std::size_t i = 0;
-    for (const auto& [peer, regions] : receive) {
-      requests.push_back(MPI_REQUEST_NULL);
-      mpi_check(MPI_Irecv(a.data, 1, types.receive[i++].get(), peer, tag, comm, &requests.back()),
-                "MPI_Irecv in a halo exchange", comm);
-    }
-    i = 0;
-    for (const auto& [peer, regions] : send) {
-      requests.push_back(MPI_REQUEST_NULL);
-      mpi_check(MPI_Isend(a.data, 1, types.send[i++].get(), peer, tag, comm, &requests.back()),
-                "MPI_Isend in a halo exchange", comm);
-    }
-    copy_self(a);
   }
 };
 
@@ -155,32 +188,27 @@ template <int D>
 HaloPlan<D>::~HaloPlan() = default;
 
 template <int D>
-void HaloPlan<D>::begin(std::size_t arrays) {
-  if (impl_->in_flight)
+void HaloPlan<D>::start(std::span<const ErasedArray<D>> arrays) {
+  if (impl_->current)
     throw UsageError("halo exchange: start() while an exchange of this plan is in flight; call finish() first");
-  if (arrays > kMaxArrays)
-    throw UsageError("halo exchange: " + std::to_string(arrays) + " arrays in one exchange; the limit is " +
-                     std::to_string(kMaxArrays));
-  impl_->in_flight = true;
-  impl_->posted = 0;
-}
-
-template <int D>
-void HaloPlan<D>::post(const Erased& array) {
-  try {
-    impl_->post(array);
-  } catch (...) {
-    if (impl_->requests.empty()) impl_->in_flight = false;  // nothing was posted: the plan can be used again
-    throw;
-  }
+  if (arrays.size() > detail::kMaxArrays)
+    throw UsageError("halo exchange: " + std::to_string(arrays.size()) + " arrays in one exchange; the limit is " +
+                     std::to_string(detail::kMaxArrays));
+  auto* prepared = impl_->find(arrays);
+  if (prepared)
+    impl_->check_fit(arrays);
+  else
+    prepared = &impl_->prepare(arrays);
+  prepared->mover->start(arrays);
+  impl_->current = prepared->mover.get();
+  impl_->latest = &prepared->choice;
 }
 
 template <int D>
 void HaloPlan<D>::finish() {
-  if (!impl_->in_flight) throw UsageError("halo exchange: finish() without start()");
-  impl_->domain.comm().wait(impl_->requests, "halo exchange");
-  impl_->requests.clear();
-  impl_->in_flight = false;
+  if (!impl_->current) throw UsageError("halo exchange: finish() without start()");
+  impl_->current->finish();
+  impl_->current = nullptr;
 }
 
 template <int D>
@@ -198,14 +226,13 @@ const Index<D>& HaloPlan<D>::ghost_high() const {
 
 template <int D>
 HaloCost HaloPlan<D>::cost() const {
-  HaloCost c;
-  c.messages = static_cast<std::int64_t>(impl_->send.size());
-  for (const auto& [peer, regions] : impl_->send)
-    for (const auto& r : regions) c.cells_sent += r.cells();
-  for (const auto& [peer, regions] : impl_->receive)
-    for (const auto& r : regions) c.cells_received += r.cells();
-  for (const auto& s : impl_->self) c.cells_copied += s.region.cells();
-  return c;
+  const Exchange used = choice().used;
+  return impl_->schedule(used == Exchange::automatic ? impl_->options.exchange : used).cost();
+}
+
+template <int D>
+const ExchangeChoice& HaloPlan<D>::choice() const {
+  return *impl_->latest;
 }
 
 template class HaloPlan<1>;

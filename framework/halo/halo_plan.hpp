@@ -1,14 +1,14 @@
 #pragma once
 /// Halo exchange: the ghost cells that k steps of a stencil need, brought in one go.
 
-#include <functional>
+#include <array>
 #include <memory>
-#include <vector>
+#include <span>
 
-#include "datatypes/datatype.hpp"
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/array_ref.hpp"
-#include "framework/halo/halo_pieces.hpp"
+#include "framework/halo/exchange.hpp"
+#include "framework/halo/halo_schedule.hpp"
 
 namespace isohalo {
 
@@ -16,48 +16,44 @@ template <int D>
 struct HaloOptions {
   /// Sides on which outside cells mirror inside ones; only custom stencils need extra cells for it.
   PerDim<bool, D> mirror_low{}, mirror_high{};
-  /// Allow ghosts from beyond the adjacent block. They are brought by direct messages all the same.
-  bool beyond_neighbors = false;
-  /// Test only: changes the pieces of each block before the plan is made, to prove that the tests would notice.
-  std::function<void(std::vector<HaloPiece<D>>&)> mutation{};
-};
-
-/// What one exchange costs this rank.
-struct HaloCost {
-  std::int64_t messages = 0;    ///< sent to other ranks
-  std::int64_t cells_sent = 0;  ///< to other ranks
-  std::int64_t cells_received = 0;
-  std::int64_t cells_copied = 0;  ///< from this rank's own block (periodic dimensions of one rank)
+  /// How the cells travel. The bits do not depend on it.
+  Exchange exchange = Exchange::automatic;
+  /// Test only.
+  HaloMutation<D> mutation{};
 };
 
 /// Brings exactly the needed ghost cells: block + k (S with 0) without the block, "+" the Minkowski sum of cell
 /// sets.
 ///
-/// Transport: direct - one message per neighboring rank and field, MPI derived datatypes on both sides, no
-/// intermediate copy; cells of the same rank are copied in place. Works on host memory of any strided layout,
-/// without Kokkos.
+/// Works on host memory of any strided layout, without Kokkos. A halo may reach beyond the adjacent ranks' blocks.
 template <int D>
 class HaloPlan {
  public:
   /// Plans for `depth` steps of `shape` on `domain`. Collective in order (no communication). Throws UsageError, the
-  /// same on all ranks, when depth < 0, or when ghosts lie beyond what an adjacent rank owns and the options do not
-  /// allow it.
+  /// same on all ranks, when depth < 0, or when the options ask for slabs and the shape is a list without a name.
   HaloPlan(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth,
            const HaloOptions<D>& options = {});
   HaloPlan(HaloPlan&&) noexcept;
   HaloPlan& operator=(HaloPlan&&) noexcept;
   ~HaloPlan();
 
-  /// Starts one exchange of these arrays (any types, up to 16 in one exchange). Their ghost layers must be at least
-  /// as wide as `ghost_low()`, `ghost_high()`. Until `finish()` the ghosts must not be touched and the owned cells
-  /// not be written. Throws UsageError when an exchange of this plan is in flight or an array does not fit. Local.
+  /// Starts one exchange of these arrays (any types, up to 16 in one exchange; the same element sizes in the same
+  /// order on all ranks). Their ghost layers must be at least as wide as `ghost_low()`, `ghost_high()`. Until
+  /// `finish()` the ghosts must not be touched and the owned cells not be written. Throws UsageError when an
+  /// exchange of this plan is in flight or an array does not fit.
+  ///
+  /// With `exchange` automatic or shared the first start with a list of element sizes is collective in order: it
+  /// times the candidates on these arrays (about 20 ms), or opens channels in shared memory; then throws, the same
+  /// on all ranks, UsageError also when the lists differ and RunError when a node has no room. Otherwise local.
   template <class... T>
   void start(const ArrayRef<T, D>&... arrays) {
-    begin(sizeof...(arrays));
-    (post(erase(arrays)), ...);
+    const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};
+    start(std::span<const ErasedArray<D>>(list));
   }
+  /// The same for arrays whose element type is known only when the program runs.
+  void start(std::span<const ErasedArray<D>> arrays);
   /// Completes the exchange: every needed ghost is in place. Waits with back-off. Local once the neighbors have
-  /// started.
+  /// started; several plans' exchanges may be finished in different orders on different ranks.
   void finish();
 
   template <class... T>
@@ -70,30 +66,12 @@ class HaloPlan {
   /// Ghost layers that arrays need for this plan.
   const Index<D>& ghost_low() const;
   const Index<D>& ghost_high() const;
+  /// Of the way in use; before an automatic choice, of coalesced messages.
   HaloCost cost() const;
+  /// The way that the latest exchange took.
+  const ExchangeChoice& choice() const;
 
  private:
-  /// An array with its type forgotten: strides in elements of `bytes` bytes.
-  struct Erased {
-    std::byte* data;
-    std::int64_t bytes;
-    Datatype (*element)();
-    Box<D> owned;
-    Index<D> ghost_low, ghost_high, stride;
-  };
-  template <class T>
-  static Erased erase(const ArrayRef<T, D>& a) {
-    return {reinterpret_cast<std::byte*>(a.data),
-            static_cast<std::int64_t>(sizeof(T)),
-            &value_type<T>,
-            a.owned,
-            a.ghost_low,
-            a.ghost_high,
-            a.stride};
-  }
-  void begin(std::size_t arrays);
-  void post(const Erased& array);
-
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

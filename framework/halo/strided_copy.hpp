@@ -1,53 +1,126 @@
 #pragma once
-/// Copies between boxes of one strided array, with the loop that runs longest innermost.
+/// Copies of boxes of cells between arrays, or between an array and a packed buffer.
 
-#include <cstring>
+#include <cstddef>
+#include <vector>
 
 #include "datatypes/box.hpp"
+#include "framework/halo/array_ref.hpp"
 
 namespace isohalo {
 
 namespace detail {
 
-template <class Word>
-void copy_line(std::byte* to, const std::byte* from, std::int64_t n, std::int64_t stride_bytes) {
-  for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * stride_bytes, from + i * stride_bytes, sizeof(Word));
-}
+/// One loop of a copy: how often, and how many bytes further each side is then.
+struct CopyLoop {
+  std::int64_t count, to, from;
+};
 
-inline void copy_line(std::byte* to, const std::byte* from, std::int64_t n, std::int64_t stride_bytes,
-                      std::int64_t bytes) {
-  if (stride_bytes == bytes) {
-    std::memcpy(to, from, static_cast<std::size_t>(n * bytes));
-  } else if (bytes == 8) {
-    copy_line<std::uint64_t>(to, from, n, stride_bytes);
-  } else if (bytes == 4) {
-    copy_line<std::uint32_t>(to, from, n, stride_bytes);
-  } else {
-    for (std::int64_t i = 0; i < n; ++i)
-      std::memcpy(to + i * stride_bytes, from + i * stride_bytes, static_cast<std::size_t>(bytes));
-  }
-}
+/// Runs the loops (at most 4) around a copy of `run` bytes. Loops in which the bytes of both sides join are merged;
+/// the longest useful one is innermost. The two sides must not overlap.
+void copy_loops(std::byte* to, const std::byte* from, std::int64_t run, CopyLoop* loops, int count);
 
 }  // namespace detail
 
-/// Copies the cells of a box of shape `extents` from `from` to `to`; both have strides `stride` (in elements of
-/// `bytes` bytes). The two boxes must not overlap.
+/// Copies a box of shape `extents` of cells of `bytes` bytes; the strides are in bytes and may be padded, permuted
+/// or negative. The two sides must not overlap.
 template <int D>
-void strided_copy(std::byte* to, const std::byte* from, const Index<D>& extents, const Index<D>& stride,
-                  std::int64_t bytes) {
-  for (int j = 0; j < D; ++j)
+void strided_copy(std::byte* to, const Index<D>& to_stride, const std::byte* from, const Index<D>& from_stride,
+                  const Index<D>& extents, std::int64_t bytes) {
+  detail::CopyLoop loops[D];
+  for (int j = 0; j < D; ++j) {
     if (extents[j] <= 0) return;
-  int inner = D - 1;  // whole rows, unless rows are a few cells and another dimension is longer
-  if (extents[D - 1] < 8)
-    for (int j = D - 2; j >= 0; --j)
-      if (extents[j] > extents[inner]) inner = j;
-  Box<D> lines = box_of_shape<D>(extents);
-  lines.high[inner] = 1;
-  for_each_cell(lines, [&](const Index<D>& i) {
-    std::int64_t at = 0;
-    for (int j = 0; j < D; ++j) at += i[j] * stride[j];
-    detail::copy_line(to + at * bytes, from + at * bytes, extents[inner], stride[inner] * bytes, bytes);
-  });
+    loops[j] = {extents[j], to_stride[j], from_stride[j]};
+  }
+  detail::copy_loops(to, from, bytes, loops, D);
 }
+
+/// The cells of boxes of one array, one after the other in a packed buffer, each box in index order: so the order
+/// does not depend on the layout of the array.
+template <int D>
+class BoxPacker {
+ public:
+  explicit BoxPacker(std::vector<Box<D>> boxes) : boxes_(std::move(boxes)) {
+    for (const auto& b : boxes_) cells_ += b.cells();
+  }
+  std::int64_t cells() const { return cells_; }
+
+  void pack(const ErasedArray<D>& a, std::byte* buffer) const {
+    for (const auto& b : boxes_) {
+      const Index<D> extents = extents_of(b);
+      strided_copy<D>(buffer, dense(extents, a.bytes), a.cell(b.low), a.byte_strides(), extents, a.bytes);
+      buffer += b.cells() * a.bytes;
+    }
+  }
+  void unpack(const ErasedArray<D>& a, const std::byte* buffer) const {
+    for (const auto& b : boxes_) {
+      const Index<D> extents = extents_of(b);
+      strided_copy<D>(a.cell(b.low), a.byte_strides(), buffer, dense(extents, a.bytes), extents, a.bytes);
+      buffer += b.cells() * a.bytes;
+    }
+  }
+
+ private:
+  static Index<D> extents_of(const Box<D>& b) {
+    Index<D> e;
+    for (int j = 0; j < D; ++j) e[j] = b.extent(j);
+    return e;
+  }
+  static Index<D> dense(const Index<D>& extents, std::int64_t bytes) {
+    Index<D> s;
+    for (int j = D - 1; j >= 0; --j) s[j] = bytes, bytes *= extents[j];
+    return s;
+  }
+
+  std::vector<Box<D>> boxes_;
+  std::int64_t cells_ = 0;
+};
+
+/// Copies within one array: box = the same box shifted by -shift.
+template <int D>
+class BoxCopier {
+ public:
+  struct Copy {
+    Box<D> to;
+    Index<D> shift;
+  };
+
+  /// Copies that span the same range of the slowest dimension run side by side, a few planes at a time: the two
+  /// ghost columns of a row lie in the same cache lines as the cells that they are copied from.
+  void add(const Copy& copy) {
+    for (auto& group : groups_)
+      if (group.front().to.low[0] == copy.to.low[0] && group.front().to.high[0] == copy.to.high[0]) {
+        group.push_back(copy);
+        return;
+      }
+    groups_.push_back({copy});
+  }
+
+  void run(const ErasedArray<D>& a) const {
+    for (const auto& group : groups_) {
+      const std::int64_t low = group.front().to.low[0], high = group.front().to.high[0];
+      const std::int64_t planes = D == 1 || group.size() == 1 ? high - low : 4;
+      for (std::int64_t x = low; x < high; x += planes)
+        for (const auto& copy : group) {
+          Box<D> part = copy.to;
+          part.low[0] = x;
+          part.high[0] = std::min(high, x + planes);
+          copy_box(a, part, copy.shift);
+        }
+    }
+  }
+
+ private:
+  static void copy_box(const ErasedArray<D>& a, const Box<D>& to, const Index<D>& shift) {
+    Index<D> extents, source;
+    for (int j = 0; j < D; ++j) {
+      extents[j] = to.extent(j);
+      source[j] = to.low[j] - shift[j];
+    }
+    strided_copy<D>(a.cell(to.low), a.byte_strides(), a.cell(source), a.byte_strides(), extents, a.bytes);
+  }
+
+  std::vector<std::vector<Copy>> groups_;
+};
 
 }  // namespace isohalo

@@ -7,19 +7,11 @@
 #include <string>
 #include <type_traits>
 
+#include "datatypes/mix.hpp"
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/io/field_handle.hpp"
 
 namespace isohalo {
-
-/// The finaliser of SplitMix64: the mixing step of digests and of random fields.
-inline std::uint64_t mix64(std::uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
-inline constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;
 
 /// What a cell adds to its field's digest; `l` is its row-major linear index.
 template <class T>

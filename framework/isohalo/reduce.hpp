@@ -1,3 +1,5 @@
 #pragma once
-/// isohalo::reduce - sums, minima, maxima whose bits do not depend on the ranks: TreeReducer.
+/// isohalo::reduce - sums, minima, maxima whose bits do not depend on the ranks: TreeReducer for grids,
+/// ArrayReducer for arrays of your own.
+#include "framework/reduce/array_reducer.hpp"
 #include "framework/reduce/tree_reducer.hpp"

@@ -14,16 +14,35 @@ namespace isohalo {
 
 struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
   MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm user = MPI_COMM_NULL;
   int rank = 0;
   int size = 1;
   int ranks_on_node = 1;
   int cores = 1;
   int tag_limit = 32767;
   int next_tag = 0;
+  int next_passing_tag = 0;
 
   void release() noexcept {
-    if (comm != MPI_COMM_NULL && mpi_is_active()) MPI_Comm_free(&comm);
+    if (comm != MPI_COMM_NULL && mpi_is_active()) {
+      take_in_strays();
+      MPI_Comm_free(&comm);
+    }
     comm = MPI_COMM_NULL;
+  }
+
+  /// After errors there may be messages that nobody took.
+  void take_in_strays() noexcept {
+    std::vector<std::byte> bin;
+    for (int found = 1; found;) {
+      MPI_Status status;
+      MPI_Count bytes = 0;
+      found = 0;
+      if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, &status) != MPI_SUCCESS || !found) return;
+      if (MPI_Get_elements_c(&status, MPI_BYTE, &bytes) != MPI_SUCCESS) return;
+      bin.resize(static_cast<std::size_t>(bytes) + 1);
+      MPI_Recv_c(bin.data(), bytes, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm, MPI_STATUS_IGNORE);
+    }
   }
   ~State();
 };
@@ -45,8 +64,16 @@ Registry& registry() {
   return r;
 }
 
+/// What a user's communicator carries: our duplicate's state, which learns here that the communicator is gone.
+struct Cached {
+  StatePtr state;
+  MPI_Comm* user;
+};
+
 int delete_cached(MPI_Comm, int, void* value, void*) {
-  delete static_cast<StatePtr*>(value);
+  auto* cached = static_cast<Cached*>(value);
+  *cached->user = MPI_COMM_NULL;
+  delete cached;
   return MPI_SUCCESS;
 }
 
@@ -81,6 +108,16 @@ int count_ranks_on_node(MPI_Comm comm) {
   mpi_check(MPI_Comm_size(node, &n), "MPI_Comm_size");
   MPI_Comm_free(&node);
   return n;
+}
+
+/// `count` tags of the range [first, last), beginning again at its start when it is used up.
+int take_from(int& next, int first, int last, int count) {
+  if (count > last - first)
+    throw UsageError("an object needs " + std::to_string(count) + " message tags, MPI offers " +
+                     std::to_string(last - first));
+  if (next < first || next > last - count) next = first;
+  next += count;
+  return next - count;
 }
 
 }  // namespace
@@ -126,19 +163,23 @@ Communicator Communicator::of(MPI_Comm user) {
   int found = 0;
   mpi_check(MPI_Comm_get_attr(user, r.keyval, static_cast<void*>(&value), &found), "MPI_Comm_get_attr");
   if (found) {
-    auto state = std::static_pointer_cast<State>(*static_cast<StatePtr*>(value));
+    auto state = std::static_pointer_cast<State>(static_cast<Cached*>(value)->state);
     if (state->comm != MPI_COMM_NULL) return Communicator(std::move(state));
   }
   int inter = 0;
   mpi_check(MPI_Comm_test_inter(user, &inter), "MPI_Comm_test_inter");
   if (inter) throw UsageError("the communicator is an inter-communicator: pass an intra-communicator");
   auto state = make_state(user);
-  mpi_check(MPI_Comm_set_attr(user, r.keyval, new StatePtr(state)), "MPI_Comm_set_attr");
+  state->user = user;
+  mpi_check(MPI_Comm_set_attr(user, r.keyval, new Cached{state, &state->user}), "MPI_Comm_set_attr");
   return Communicator(std::move(state));
 }
 
 MPI_Comm Communicator::get() const {
   return state_->comm;
+}
+MPI_Comm Communicator::user() const {
+  return state_->user;
 }
 int Communicator::rank() const {
   return state_->rank;
@@ -157,14 +198,12 @@ int Communicator::spins() const {
 }
 
 int Communicator::take_tags(int count) const {
-  if (count > state_->tag_limit)
-    throw UsageError("an object needs " + std::to_string(count) + " message tags, MPI offers " +
-                     std::to_string(state_->tag_limit));
-  // Tags come round again only after thousands of objects; by then the first exchanges are long complete.
-  if (state_->next_tag > state_->tag_limit - count) state_->next_tag = 0;
-  const int first = state_->next_tag;
-  state_->next_tag += count;
-  return first;
+  // Half of the tags are for objects; they come round again only after thousands of these.
+  return take_from(state_->next_tag, 0, state_->tag_limit / 2, count);
+}
+
+int Communicator::take_passing_tags(int count) const {
+  return take_from(state_->next_passing_tag, state_->tag_limit / 2, state_->tag_limit, count);
 }
 
 void Communicator::wait(MPI_Request& request, const char* place) const {

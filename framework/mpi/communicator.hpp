@@ -21,6 +21,8 @@ class Communicator {
   static Communicator of(MPI_Comm user);
 
   MPI_Comm get() const;
+  /// The user's communicator that this one duplicates, for its error handler; MPI_COMM_NULL once it was freed.
+  MPI_Comm user() const;
   int rank() const;
   int size() const;
   /// Ranks of this communicator on this rank's node, and the cores that the node has online.
@@ -33,6 +35,9 @@ class Communicator {
   /// `count` message tags of their own, the same on all ranks because objects are created in the same order on all.
   /// Not collective. Throws UsageError when MPI has no such number of tags.
   int take_tags(int count) const;
+  /// The same for one operation that ends soon, from a range of its own that comes round again after many thousands
+  /// of operations.
+  int take_passing_tags(int count) const;
 
   /// Waits with back-off. Local.
   void wait(MPI_Request& request, const char* place) const;

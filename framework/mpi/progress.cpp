@@ -3,6 +3,10 @@
 #include <sched.h>
 #include <time.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "datatypes/mpi_check.hpp"
 
 namespace isohalo {
@@ -11,14 +15,54 @@ namespace {
 /// Yields before the loop starts to sleep: long enough (about a millisecond) for any message, so that only waits
 /// for disks and for ranks that compute pay for a sleep.
 constexpr int kYields = 3000;
+
+/// MPI is called from one thread at a time, and so are we.
+std::vector<Progressable*>& active() {
+  static std::vector<Progressable*> list;
+  return list;
+}
+
+/// A yield that lasts longer than this gave the core to somebody who computes. The scheduler lets a sleeper that
+/// wakes up go first, but not one that yields, so sleeping is quicker then; for a while, until yielding is tried
+/// again.
+constexpr std::int64_t kLongYield_ns = 200'000, kCrowded_ns = 50'000'000;
+thread_local std::int64_t crowded_until_ns = 0;
+
+std::int64_t now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+}
 }  // namespace
 
+void Progressable::activate(Progressable* operation) {
+  active().push_back(operation);
+}
+
+void Progressable::deactivate(Progressable* operation) noexcept {
+  std::erase(active(), operation);
+}
+
+void Progressable::advance_all() {
+  for (std::size_t i = 0; i < active().size(); ++i) {
+    Progressable* const operation = active()[i];
+    operation->advance();
+    if (i < active().size() && active()[i] != operation) --i;  // it ended and left the list
+  }
+}
+
 void Backoff::pause() {
+  Progressable::advance_all();
   ++misses_;
   if (misses_ <= spins_) return;
   if (misses_ <= spins_ + kYields) {
-    sched_yield();
-    return;
+    const std::int64_t before = now_ns();
+    if (before > crowded_until_ns) {
+      sched_yield();
+      const std::int64_t after = now_ns();
+      if (after - before > kLongYield_ns) crowded_until_ns = after + kCrowded_ns;
+      return;
+    }
   }
   const timespec nap{0, 20000};
   nanosleep(&nap, nullptr);

@@ -11,6 +11,25 @@
 
 namespace isohalo {
 
+/// An operation of several phases, in which a later phase can start only when an earlier one has arrived. Neighbors
+/// may depend on this rank's part of one operation while this rank waits for another: every wait of ours therefore
+/// advances all active operations of the process.
+class Progressable {
+ public:
+  Progressable() = default;
+  Progressable(const Progressable&) = delete;
+  Progressable& operator=(const Progressable&) = delete;
+  virtual ~Progressable() { deactivate(this); }
+
+  /// Posts whatever has become possible; never waits. May deactivate itself and other operations. Local.
+  virtual void advance() = 0;
+
+  static void activate(Progressable* operation);
+  /// Does nothing for an operation that is not active.
+  static void deactivate(Progressable* operation) noexcept;
+  static void advance_all();
+};
+
 /// The pause between two tests; one object per wait.
 class Backoff {
  public:

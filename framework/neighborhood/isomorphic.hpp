@@ -4,6 +4,7 @@
 /// Source: "Isomorphic, Sparse MPI-like Collective Communication Operations for Parallel Stencil Computations"
 /// (Träff, Lübbe, Rougier, Hunold 2015), sections 4 and 6. The collectives on them are not part of this file.
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,7 @@ class IsomorphicNeighborhood {
   /// `relative` is flat, s x mesh.dimensions(), dimension 0 first; offsets may repeat, be zero or longer than the
   /// mesh. Throws UsageError when its length is no multiple of the dimensions.
   IsomorphicNeighborhood(const Mesh& mesh, int rank, std::span<const int> relative);
+  IsomorphicNeighborhood(std::shared_ptr<const Mesh> mesh, int rank, std::span<const int> relative);
 
   template <int D>
   IsomorphicNeighborhood(const CartesianDomain<D>& domain, const Offsets<D>& offsets)
@@ -34,6 +36,8 @@ class IsomorphicNeighborhood {
   std::vector<int> present_sources() const { return present(sources_); }
   std::vector<int> present_targets() const { return present(targets_); }
   std::span<const int> relative() const { return relative_; }
+  const Mesh& mesh() const { return *mesh_; }
+  int rank() const { return rank_; }
 
   /// A number that is equal for equal lists, to compare between ranks with `agree_same`.
   std::uint64_t fingerprint() const;
@@ -49,6 +53,8 @@ class IsomorphicNeighborhood {
   }
   static std::vector<int> present(std::span<const int> ranks);
 
+  std::shared_ptr<const Mesh> mesh_;
+  int rank_ = 0;
   std::vector<int> relative_, sources_, targets_;
   int indegree_ = 0, outdegree_ = 0;
 };

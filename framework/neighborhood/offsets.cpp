@@ -52,6 +52,26 @@ Offsets<D> star(int radius, Self self) {
   return within<D>(radius, self, [](const Index<D>& o) { return nonzeros<D>(o) == 1; });
 }
 
+std::vector<int> ball_offsets(int dimensions, int radius, bool manhattan, Self self) {
+  if (radius < 0) throw UsageError("neighborhood radius " + std::to_string(radius) + " is negative");
+  double cube = 1;
+  for (int j = 0; j < dimensions; ++j) cube *= 2.0 * radius + 1;
+  if (cube > 1 << 24)
+    throw UsageError("neighborhood radius " + std::to_string(radius) + " in " + std::to_string(dimensions) +
+                     " dimensions: a cube of " + std::to_string(cube) + " offsets; the limit is 2^24");
+  std::vector<int> list, o(static_cast<std::size_t>(dimensions), -radius);
+  for (;;) {
+    std::int64_t length = 0, farthest = 0;
+    for (int c : o) length += c < 0 ? -c : c, farthest = std::max<std::int64_t>(farthest, c < 0 ? -c : c);
+    if (farthest == 0 ? self == Self::include : !manhattan || length <= radius)
+      list.insert(list.end(), o.begin(), o.end());
+    std::size_t j = o.size();
+    while (j > 0 && o[j - 1] == radius) o[--j] = -radius;
+    if (j == 0) return list;
+    ++o[j - 1];
+  }
+}
+
 template <int D>
 Offsets<D> difference(const Offsets<D>& list, const Offsets<D>& minus) {
   Offsets<D> kept;

@@ -26,6 +26,10 @@ Offsets<D> von_neumann(int radius, Self self);
 template <int D>
 Offsets<D> star(int radius, Self self);
 
+/// Flat list of all offsets of Chebyshev length (`manhattan`: Manhattan length) at most `radius`, row-major, in any
+/// number of dimensions. Throws UsageError for a negative radius or more than 2^24 offsets.
+std::vector<int> ball_offsets(int dimensions, int radius, bool manhattan, Self self);
+
 /// `list` without the offsets that `minus` holds; order kept.
 template <int D>
 Offsets<D> difference(const Offsets<D>& list, const Offsets<D>& minus);

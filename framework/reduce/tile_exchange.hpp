@@ -28,6 +28,7 @@ struct TileMessage {
 /// The geometry of the gather for one rank, compiled from the decomposition alone. No communication.
 template <int D>
 struct TileExchange {
+  TileExchange() = default;  ///< of a rank without cells
   TileExchange(const Tiling<D>& tiling, const PerDim<int, D>& coords);
 
   std::vector<TilePart<D>>

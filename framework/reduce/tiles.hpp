@@ -38,6 +38,40 @@ V fold_lanes(V* lanes, std::int64_t width, std::int64_t tile_width, const Op& op
   return lanes[0];
 }
 
+/// The value of a tile of one row, from its cells themselves, which stay as they are; `lanes` is scratch for a row.
+template <class V, class Op>
+V fold_dense(const V* cells, std::int64_t width, std::int64_t tile_width, V* lanes, const Op& op) {
+  for (std::int64_t l = 0; l < width; ++l) lanes[l] = cells[l];
+  return fold_lanes(lanes, width, tile_width, op);
+}
+
+namespace detail {
+
+template <std::int64_t W, class V, class Op>
+V fold_known(V* lanes, const Op& op) {
+  if constexpr (W == 1) {
+    return lanes[0];
+  } else {
+    for (std::int64_t l = 0; l < W / 2; ++l) lanes[l] = op(lanes[l], lanes[l + W / 2]);
+    return fold_known<W / 2>(lanes, op);
+  }
+}
+
+}  // namespace detail
+
+/// The same for a whole tile of a width known when compiled, a power of two >= 16: the first three folds are done
+/// on the way from memory, the others in registers, so that memory is what it waits for.
+template <std::int64_t W, class V, class Op>
+V fold_whole_tile(const V* cells, const Op& op) {
+  constexpr std::int64_t e = W / 8;
+  V lanes[static_cast<std::size_t>(e)];
+  for (std::int64_t l = 0; l < e; ++l) {
+    const V* const c = cells + l;
+    lanes[l] = op(op(op(c[0], c[4 * e]), op(c[2 * e], c[6 * e])), op(op(c[e], c[5 * e]), op(c[3 * e], c[7 * e])));
+  }
+  return detail::fold_known<e>(lanes, op);
+}
+
 /// Value of one tile from its cells, given densely in index order; `lanes` is scratch for one row.
 template <class V, int D, class Op>
 V tile_value(const V* cells, const Index<D>& extents, std::int64_t tile_width, V* lanes, const Op& op) {

@@ -66,14 +66,6 @@ std::int32_t FrontierTree<D>::build(const Tiling<D>& tiling, const Box<D>& node)
 }
 
 template <int D>
-std::vector<std::int32_t> FrontierTree<D>::leaves_of(int rank) const {
-  std::vector<std::int32_t> leaves;
-  for (std::size_t n = 0; n < nodes_.size(); ++n)
-    if (nodes_[n].rank == rank) leaves.push_back(static_cast<std::int32_t>(n));
-  return leaves;
-}
-
-template <int D>
 void append_combines(const Tiling<D>& tiling, const Box<D>& tiles_held, const Box<D>& node,
                      std::vector<Combine>& out) {
   if (node.cells() == 1) return;
@@ -82,63 +74,6 @@ void append_combines(const Tiling<D>& tiling, const Box<D>& tiles_held, const Bo
   append_combines(tiling, tiles_held, halves[1], out);
   out.push_back({static_cast<std::int32_t>(linear_index(tiles_held, halves[0].low)),
                  static_cast<std::int32_t>(linear_index(tiles_held, halves[1].low))});
-}
-
-namespace {
-
-/// Which nodes are complete when the leaves of ranks first, first+1, .. (count of them, modulo p) are known.
-std::vector<char> complete_nodes(const std::vector<FrontierNode>& nodes, int first, int count, int ranks) {
-  std::vector<char> complete(nodes.size());
-  for (std::size_t n = nodes.size(); n-- > 0;) {  // children come after their parent
-    const FrontierNode& node = nodes[n];
-    if (node.left < 0)
-      complete[n] = ((node.rank - first) % ranks + ranks) % ranks < count;
-    else
-      complete[n] = complete[static_cast<std::size_t>(node.left)] && complete[static_cast<std::size_t>(node.right)];
-  }
-  return complete;
-}
-
-/// The complete nodes without a complete parent, in tree order.
-std::vector<std::int32_t> maximal(const std::vector<FrontierNode>& nodes, const std::vector<char>& complete) {
-  std::vector<std::int32_t> list;
-  std::vector<std::int32_t> todo{0};
-  while (!todo.empty()) {
-    const std::int32_t n = todo.back();
-    todo.pop_back();
-    const FrontierNode& node = nodes[static_cast<std::size_t>(n)];
-    if (complete[static_cast<std::size_t>(n)]) {
-      list.push_back(n);
-    } else if (node.left >= 0) {
-      todo.push_back(node.right);
-      todo.push_back(node.left);
-    }
-  }
-  return list;
-}
-
-}  // namespace
-
-std::vector<ReduceStage> dissemination_stages(const std::vector<FrontierNode>& nodes, int rank, int ranks) {
-  std::vector<ReduceStage> stages;
-  // Before stage s a rank q knows the leaves of q-span+1 .. q with span = 2^s.
-  for (std::int64_t span = 1; span < ranks; span *= 2) {
-    const int distance = static_cast<int>(span);
-    ReduceStage stage;
-    stage.to = (rank + distance) % ranks;
-    stage.from = (rank - distance + ranks) % ranks;
-    const auto first = [&](int q, std::int64_t n) { return static_cast<int>((q - n + 1 + 2 * ranks) % ranks); };
-    const auto mine = complete_nodes(nodes, first(rank, span), distance, ranks);
-    const auto theirs = complete_nodes(nodes, first(stage.from, span), distance, ranks);
-    const std::int64_t wider = std::min<std::int64_t>(2 * span, ranks);
-    const auto both = complete_nodes(nodes, first(rank, wider), static_cast<int>(wider), ranks);
-    stage.send = maximal(nodes, mine);
-    stage.receive = maximal(nodes, theirs);
-    for (std::size_t n = nodes.size(); n-- > 0;)
-      if (both[n] && !mine[n] && !theirs[n]) stage.combine.push_back(static_cast<std::int32_t>(n));
-    stages.push_back(std::move(stage));
-  }
-  return stages;
 }
 
 #define ISOHALO_INSTANTIATE(D)                                    \

@@ -47,8 +47,6 @@ class FrontierTree {
   const std::vector<FrontierNode>& nodes() const { return nodes_; }
   /// Tiles of a leaf.
   const Box<D>& tiles(std::int32_t leaf) const { return tiles_[static_cast<std::size_t>(leaf)]; }
-  /// Leaves of one rank in tree order.
-  std::vector<std::int32_t> leaves_of(int rank) const;
 
  private:
   std::int32_t build(const Tiling<D>& tiling, const Box<D>& node);
@@ -61,18 +59,5 @@ class FrontierTree {
 template <int D>
 void append_combines(const Tiling<D>& tiling, const Box<D>& tiles_held, const Box<D>& node,
                      std::vector<Combine>& out);
-
-/// One stage of the allreduce for this rank, compiled: what to send, what arrives, what then is combined. Numbers
-/// are nodes of the frontier tree.
-struct ReduceStage {
-  int to = -1, from = -1;
-  std::vector<std::int32_t> send, receive;
-  std::vector<std::int32_t> combine;  ///< nodes whose two children are at hand, children first
-};
-
-/// Keyed sets through dissemination with base 2: ceil(log2 p) stages for any p. In stage s a rank sends the largest
-/// complete nodes it holds to rank + 2^s and merges those of rank - 2^s. Sets are idempotent, so a rank may hear of
-/// a node twice; after the last stage every rank holds the root.
-std::vector<ReduceStage> dissemination_stages(const std::vector<FrontierNode>& nodes, int rank, int ranks);
 
 }  // namespace isohalo

@@ -30,7 +30,7 @@ std::vector<KeyHelp> keys_of(const SolverKinds& kinds, const std::string& solver
   if (model->has_source()) InitialField<kDimensions>::read_source(config, grid, {});
   read_run(config);
   read_output(config, "DECKNAME", model->field_names());
-  read_parallel<kDimensions>(config);
+  read_parallel<kDimensions>(config, 1);
   return config.declared();
 }
 

@@ -122,7 +122,7 @@ std::string plan_text(const GridSettings<D>& grid, const ParallelSettings<D>& pa
   const Surroundings<D> around{blocks.global(), grid.boundary.periodic(), grid.boundary.mirror_low(),
                                grid.boundary.mirror_high()};
   refuse_reach_beyond_grid(model.shape(), around);
-  refuse_far_ghosts(blocks, model.shape(), depth, around);
+  refuse_unfit_exchange(parallel.exchange, model.shape());
 
   HaloLoad most;
   const auto list = looked_at(blocks);

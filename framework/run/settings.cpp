@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "datatypes/error.hpp"
+#include "framework/reduce/schedule.hpp"
 
 namespace isohalo {
 
@@ -163,7 +164,7 @@ GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types)
 }
 
 template <int D>
-ParallelSettings<D> read_parallel(Config& config) {
+ParallelSettings<D> read_parallel(Config& config, int ranks) {
   constexpr auto d = static_cast<std::size_t>(D);
   ParallelSettings<D> p;
   if (const std::string key = "parallel.process_grid"; !config.is_auto(
@@ -175,9 +176,24 @@ ParallelSettings<D> read_parallel(Config& config) {
   if (const std::string key = "parallel.halo_depth"; !config.is_auto(
           key, {key, "integer or \"auto\"", "1 .. 1000", "\"auto\"", "steps", "steps per halo exchange"}))
     p.halo_depth = static_cast<int>(config.integer(key, {1, 1, 1000, "steps", ""}));
-  config.text("parallel.exchange", {"auto", {"auto", "direct"}, "how ghost cells travel"});
-  config.text("parallel.reduction", {"auto", {"auto", "tree"}, "how global sums are formed"});
-  config.text("parallel.schedule", {"auto", {"auto"}, "stages of the allreduce"});
+  const std::size_t before = config.error_count();
+  const std::string exchange =
+      config.text("parallel.exchange", {"auto", exchange_names(), "how ghost cells travel"});
+  if (config.error_count() == before) p.exchange = exchange_of_name(exchange);
+  const std::string method = config.text(
+      "parallel.reduction", {"auto", {"auto", "tree", "binary_tree", "exact"}, "how global sums are formed"});
+  p.reduction_is_auto = method == "auto";
+  if (method == "tree" || method == "binary_tree" || method == "exact")
+    p.reduction.method = reduction_method(method);
+  const std::string schedule = "parallel.schedule";
+  p.reduction.schedule =
+      config.text(schedule, {"auto", {}, "stages of the allreduce in encoded form, or \"auto\""});
+  try {
+    if (p.reduction.schedule != "auto") Schedule::parse(p.reduction.schedule, ranks);
+    refuse_schedule(p.reduction);
+  } catch (const UsageError& e) {
+    config.error(schedule, schedule + ": " + e.what());
+  }
   p.alignment_tolerance = config.number(
       "parallel.alignment_tolerance",
       {0.02, 0, 0.5, false, "block extents", "how far a cut may move to align with the reduction tree"});
@@ -226,7 +242,7 @@ std::string physics_text(const Config& config) {
 
 #define ISOHALO_INSTANTIATE(D)                                                     \
   template GridSettings<D> read_grid<D>(Config&, const std::vector<std::string>&); \
-  template ParallelSettings<D> read_parallel<D>(Config&);
+  template ParallelSettings<D> read_parallel<D>(Config&, int);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)
 ISOHALO_INSTANTIATE(3)

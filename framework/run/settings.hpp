@@ -32,11 +32,15 @@ template <int D>
 struct ParallelSettings {
   std::optional<PerDim<int, D>> process_grid;  ///< absent: auto
   std::optional<int> halo_depth;               ///< steps per exchange; absent: auto
+  Exchange exchange = Exchange::automatic;
   double alignment_tolerance = 0.02;
+  ReductionOptions reduction;
+  bool reduction_is_auto = true;  ///< then a restart keeps the checkpoint's method
 };
 
+/// `ranks`: of the run, which a schedule must fit.
 template <int D>
-ParallelSettings<D> read_parallel(Config& config);
+ParallelSettings<D> read_parallel(Config& config, int ranks);
 
 struct RunSettings {
   std::int64_t steps = 0;

@@ -32,6 +32,8 @@ std::string sidecar_json(const SidecarFacts& facts) {
   j["process_grid"] = facts.process_grid;
   j["cuts"] = facts.cuts;
   j["halo_depth"] = facts.halo_depth;
+  j["exchange"] = exchange_name(facts.exchange.used);
+  for (const auto& [way, seconds] : facts.exchange.seconds) j["exchange_seconds"][exchange_name(way)] = seconds;
   j["wall_s"] = facts.wall_s;
   for (const auto& t : facts.phases)
     j["phases"][t.name] = {{"min_s", t.min_s}, {"avg_s", t.avg_s}, {"max_s", t.max_s}, {"slowest_rank", t.slowest}};

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/halo/exchange.hpp"
 #include "framework/run/phases.hpp"
 
 namespace isohalo {
@@ -16,6 +17,7 @@ struct SidecarFacts {
   std::vector<std::int64_t> process_grid;
   std::vector<std::vector<std::int64_t>> cuts;  ///< per dimension, from 0 to the extent
   int halo_depth = 1;
+  ExchangeChoice exchange;
   double wall_s = 0;
   std::vector<PhaseTime> phases;  ///< up to this checkpoint
   std::vector<std::string> command_line;

@@ -43,7 +43,7 @@ void Simulation<D>::read_config(const SolverKinds& kinds) {
   const std::string kind = config_.text("solver.kind", {{}, names, "the equation"});
   if (config_.error_count() > before) config_.excuse("solver.");  // with the right kind other keys would be known
   grid_ = read_grid<D>(config_, read_types(kinds, kind));
-  parallel_ = read_parallel<D>(config_);
+  parallel_ = read_parallel<D>(config_, comm_.size());
   model_ = kinds.of<D>().at(kind)(config_, grid_);
   run_ = read_run(config_);
   const auto fields = model_->field_names();
@@ -59,10 +59,9 @@ void Simulation<D>::read_config(const SolverKinds& kinds) {
 template <int D>
 void Simulation<D>::check_depth() {
   const StencilShape<D> shape = model_->shape();
-  const Surroundings<D> around{domain_->global(), domain_->periodic(), grid_.boundary.mirror_low(),
-                               grid_.boundary.mirror_high()};
-  refuse_reach_beyond_grid(shape, around);
-  refuse_far_ghosts(domain_->decomposition(), shape, depth_, around);
+  refuse_reach_beyond_grid(shape, Surroundings<D>{domain_->global(), domain_->periodic(),
+                                                  grid_.boundary.mirror_low(), grid_.boundary.mirror_high()});
+  refuse_unfit_exchange(parallel_.exchange, shape);
 }
 
 template <int D>
@@ -105,7 +104,8 @@ RunResult Simulation<D>::run() {
   prepare_directory();
   {
     const PhaseScope scope(&phases_, Phase::start);
-    agreed(comm_, [&] { solver_ = model_->create(*domain_, depth_); });
+    agreed(comm_, [&] { solver_ = model_->create(*domain_, depth_, parallel_.exchange); });
+    solver_->reduce_by(parallel_.reduction);
     solver_->time_phases(&phases_);
     fill_initial();
     if (!request_.restart.empty()) restart();
@@ -170,6 +170,7 @@ void Simulation<D>::restart() {
       continue;
     }
     refuse_other_physics(directory_->checkpoint(s), stored.meta.config);
+    refuse_other_method(directory_->checkpoint(s), stored.meta.method);
     try {
       restore(directory_->checkpoint(s));
       return;
@@ -208,10 +209,23 @@ void Simulation<D>::refuse_other_physics(const fs::path& file, const std::string
   throw UsageError("cannot restart from " + file.string() + ": it was computed with other " + keys);
 }
 
+/// Tree and binary tree give the same bits; exact sums are others.
+template <int D>
+void Simulation<D>::refuse_other_method(const fs::path& file, const std::string& stored) const {
+  if (stored != "tree" && stored != "exact")
+    throw UsageError(file.string() + ": its residuals were formed by the unknown method \"" + stored + "\"");
+  if (parallel_.reduction_is_auto || stored == method_name(parallel_.reduction.method)) return;
+  throw UsageError(fmt::format(
+      "cannot restart from {}: its residuals were formed by parallel.reduction = \"{}\", here it is \"{}\": use "
+      "\"{}\" or \"auto\"",
+      file.string(), stored, to_text(parallel_.reduction.method), stored));
+}
+
 template <int D>
 void Simulation<D>::restore(const fs::path& file) {
   const StoredCheckpoint stored = read_checkpoint_meta(file, comm_);
   refuse_other_physics(file, stored.meta.config);
+  refuse_other_method(file, stored.meta.method);
   const auto fields = solver_->fields();
   const Index<D> tile = solver_->tile();
   if (stored.meta.tree_version != kTreeVersion ||
@@ -219,6 +233,10 @@ void Simulation<D>::restore(const fs::path& file) {
     throw UsageError(file.string() + ": its residuals were summed over another reduction tree");
   read_checkpoint_fields(file, stored, *domain_, fields);
   solver_->fields_changed();
+  if (parallel_.reduction_is_auto) {
+    parallel_.reduction.method = reduction_method(stored.meta.method);
+    solver_->reduce_by(parallel_.reduction);
+  }
   step_ = first_step_ = next_poll_ = stored.meta.step;
   change_sum_ = stored.meta.change_sum;
   residual_ = stored.meta.residual;
@@ -345,6 +363,7 @@ RunResult Simulation<D>::finish() {
   if (written_step_ == step_) fmt::print("checkpoint = {}\n", directory_->checkpoint(step_).string());
   if (output_.picture_every > 0 && step_ % output_.picture_every == 0 && step_ > first_step_)
     fmt::print("picture = {}\n", directory_->picture(output_.picture_field, step_).string());
+  if (step_ > first_step_) fmt::print("exchange = {}\n", solver_->exchange().text());
   fmt::print("rate = {:.1f} M updates/s\nresidual = {:.17g}\n", r.rate, r.residual);
   for (const auto& [name, digest] : r.digests) fmt::print("digest {} = {}\n", name, digest);
   std::fflush(stdout);

@@ -40,6 +40,7 @@ class Simulation {
   void restore(const std::filesystem::path& file);
   void warn_skipped(const Error& e) const;
   void refuse_other_physics(const std::filesystem::path& file, const std::string& stored) const;
+  void refuse_other_method(const std::filesystem::path& file, const std::string& stored) const;
 
   void step_loop();
   double advance_to(std::int64_t next);

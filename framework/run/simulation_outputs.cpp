@@ -53,6 +53,7 @@ CheckpointMeta Simulation<D>::meta() const {
   for (const auto& i : initial_)
     if (m.random_seed == 0) m.random_seed = i.seed();
   m.tree_version = kTreeVersion;
+  m.method = method_name(parallel_.reduction.method);
   m.change_sum = change_sum_;
   m.residual = residual_;
   m.residual_step = residual_step_;
@@ -107,6 +108,7 @@ std::string Simulation<D>::sidecar_text(const std::vector<PhaseTime>& phases) co
     facts.cuts.push_back(cuts);
   }
   facts.halo_depth = depth_;
+  facts.exchange = solver_->exchange();
   facts.wall_s = std::chrono::duration<double>(Clock::now() - began_).count();
   facts.phases = phases;
   facts.command_line = request_.command_line;

@@ -14,8 +14,10 @@
 
 #include "framework/domain/boundary_rules.hpp"
 #include "framework/domain/cartesian_domain.hpp"
+#include "framework/halo/exchange.hpp"
 #include "framework/halo/stencil_shape.hpp"
 #include "framework/io/field_handle.hpp"
+#include "framework/reduce/reduction_options.hpp"
 #include "framework/run/config.hpp"
 #include "framework/run/phases.hpp"
 
@@ -60,8 +62,12 @@ class Solver {
   virtual bool converged(double limit, double residual) { return residual <= limit; }
   /// The clock that the solver's phases are to be charged to; it must live as long.
   virtual void time_phases(PhaseClock*) {}
+  /// How the ghost cells travelled in the latest exchange, and the times that decided it.
+  virtual ExchangeChoice exchange() const = 0;
   /// The tile of the reductions behind `advance`.
   virtual Index<D> tile() const = 0;
+  /// How they are carried out from now on. Collective. Throws UsageError, the same on all ranks.
+  virtual void reduce_by(const ReductionOptions& options) = 0;
 };
 
 /// A solver's part of the input, read and checked, before any memory is taken.
@@ -82,8 +88,9 @@ class SolverModel {
   virtual double memory(const Index<D>& extents, int depth) const = 0;
   /// Fields in a checkpoint.
   virtual int stored_fields() const { return static_cast<int>(field_names().size()); }
-  /// Collective. `depth` >= 1 steps per halo exchange.
-  virtual std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth) const = 0;
+  /// Collective in order. `depth` >= 1 steps per halo exchange, which travels by `exchange`.
+  virtual std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth,
+                                            Exchange exchange) const = 0;
 };
 
 /// Reads the keys of one kind of solver; records errors in the configuration rather than throwing.

@@ -89,6 +89,11 @@ def main():
     expect("wrong type", 2, "run.steps is a string, expected an integer", ["run", good, "run.steps=many"])
     expect("out of range", 2, "parallel.alignment_tolerance = 0.7 is out of range: 0 .. 0.5",
            ["run", good, "parallel.alignment_tolerance=0.7"])
+    expect("no schedule at all", 2, "parallel.schedule: ", ["run", good, "parallel.schedule=nonsense"], lines=1)
+    expect("a schedule for other ranks", 2, ["parallel.schedule: ", "joins groups of 5"], ["run", good, "parallel.schedule=a5"], lines=1)
+    expect("a schedule for the binary tree", 2, "binary_tree has no schedule", ["run", good, "parallel.schedule=a3", "parallel.reduction=binary_tree"], ranks=(3,), lines=1)
+    expect("a dissemination of exact sums", 2, "may bring a contribution twice", ["run", good, "parallel.schedule=d3", "parallel.reduction=exact"], ranks=(3,), lines=1)
+    expect("no such method", 2, 'parallel.reduction = "fast" is not one of', ["run", good, "parallel.reduction=fast"], lines=1)
     expect("several errors at once", 2, ["run.steps = -1 is out of range", "unknown key solver.kapa; did you mean solver.kappa?",
                                          "domain.type = \"float16\" is not one of"],
            ["run", good, "run.steps=-1", "solver.kapa=1", "domain.type=float16"], lines=3)
@@ -101,9 +106,6 @@ def main():
     expect("value beyond float32", 2, "domain.boundary.low: twice a boundary value = 2e+300 is out of range of float32",
            ["run", good, "domain.type=float32", 'domain.boundary.low=["periodic", {fixed = 1e300}]', 'domain.boundary.high=["periodic", "neumann"]'], lines=1)
     expect("cells too small", 2, "domain.length: a cell of", ["run", good, "domain.length=[1e-200,1]"])
-    expect("far offset is quick to refuse or run", 2, "needs 1000 cells of a neighbor",
-           ["run", deck("far.toml", DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0, 0, 0], [1000, 0, 0, 0]]\nweights = [0.5, 0.5]')
-                        .replace("[24, 20]", "[24, 4, 4, 4]"))], ranks=(3,))
     expect("weights without offsets", 2, ["solver.weights has 2 entries for 1 offsets"],
            ["run", deck("weights.toml", DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0]]\nweights = [1, 2]'))])
     expect("offset of the wrong dimension", 2, "is no list of 2 integers",
@@ -157,8 +159,10 @@ def main():
            ["run", good, "domain.shape=[3,3]"], ranks=(7,))
     expect("process grid that does not multiply", 2, "process grid 2 x 2 does not multiply to the 3 ranks",
            ["run", good, "parallel.process_grid=[2,2]"], ranks=(3,))
-    expect("depth beyond a neighbor", 2, ["halo depth 9 of a stencil that reaches 1 cells needs 9 cells of a neighbor", "use depth 8"],
-           ["run", good, "parallel.halo_depth=9", "parallel.process_grid=[3,1]"], ranks=(3,))
+    expect("slabs for a list without a name", 2, ['exchange "slabs_packed" works for Moore, von Neumann and star', 'use "coalesced"'],
+           ["run", deck("slabs.toml", DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[2, 1]]\nweights = [1.0]')),
+            "parallel.exchange=slabs_packed", "parallel.process_grid=auto"], ranks=(1, 3))
+    expect("unknown exchange", 2, ['"pigeons" is not one of', '"coalesced_packed"'], ["run", good, "parallel.exchange=pigeons"])
     expect("too many cells to count", 2, "beyond the limit of 2^53 cells", ["run", good, "domain.shape=[1000000000,1000000000]"])
     expect("too large for memory", 2, ["GiB per rank", "use a smaller domain.shape"], ["run", good, "domain.shape=[400000,400000]"])
     expect("ghosts too large for memory", 2, "GiB per rank", ["run", good, "domain.shape=[4,4,4]", "parallel.halo_depth=1000"], ranks=(1,))

@@ -92,6 +92,24 @@ def test_independence():
          "a restart with nothing to do should leave its checkpoint")
 
 
+def test_exchanges():
+    """Every way for ghost cells to travel, and halos that reach beyond the adjacent blocks: the same file."""
+    run(1, "one")
+    for k, word in enumerate(["auto", "direct", "coalesced", "slabs", "direct_packed", "coalesced_packed", "slabs_packed", "shared"]):
+        depth = 1 + 4 * (k % 3)
+        out = run(3, word, "parallel.exchange=" + word, "parallel.halo_depth=%d" % depth, "parallel.process_grid=[3,1]").stdout
+        sidecar = json.loads((WORK / word / "step_00000040.json").read_text())
+        that(sidecar["exchange"] == word or word == "auto", "asked for exchange %s, got %r" % (word, sidecar["exchange"]))
+        if word == "auto":
+            times = sidecar["exchange_seconds"]
+            that(sidecar["exchange"] == min(times, key=times.get) and min(times.values()) > 0 and "shared" in times,
+                 "the choice of an exchange: %r" % sidecar)
+            that(("\nexchange = %s (measured: " % sidecar["exchange"]) in out, "the run does not say what it chose: " + out)
+        else:
+            that("\nexchange = %s\n" % word in out, "the run does not say how ghosts travel: " + out)
+        that(same_file("one/step_00000040.h5", word + "/step_00000040.h5"), "step 40 depends on exchange %s, depth %d" % (word, depth))
+
+
 def test_stopping():
     first = run(1, "stop", "run.stop_residual=0.02", "run.steps=100000", "output.checkpoint_every=0")
     where = steps("stop")
@@ -187,15 +205,36 @@ def test_compare():
     that("field u min" in isohalo(1, "compare", base, other_min, code=1).stdout, "attributes of equal data")
 
 
+def test_methods():
+    """The exact method is recorded and kept by a restart; the binary tree gives the tree's bits."""
+    run(3, "exact", "parallel.reduction=exact")
+    run(2, "exact_half", "parallel.reduction=exact", "run.steps=20")
+    run(4, "exact_half", "--restart", "auto")
+    run(1, "tree")
+    run(3, "binary", "parallel.reduction=binary_tree")
+    run(3, "schedule", "parallel.schedule=d2,d2")
+    that(same_file("tree/step_00000040.h5", "schedule/step_00000040.h5"), "a schedule changes no bits")
+    that(same_file("exact/step_00000040.h5", "exact_half/step_00000040.h5"), "a restart keeps the exact method")
+    that(same_file("tree/step_00000040.h5", "binary/step_00000040.h5"), "the binary tree has the tree's bits")
+    with h5py.File(WORK / "exact/step_00000040.h5") as f:
+        that(f["reduction"].attrs["method"] == b"exact", "the exact method is recorded")
+    r = run(2, "refused", "parallel.reduction=tree", "--restart", "exact/step_00000020.h5", code=2)
+    that('its residuals were formed by parallel.reduction = "exact"' in r.stderr, "another method is refused by name: " + r.stderr)
+    r = run(2, "exact", "parallel.reduction=binary_tree", "run.steps=50", "--restart", "auto", code=2)
+    that('use "exact" or "auto"' in r.stderr, "an automatic restart refuses another method: " + r.stderr)
+
+
 def main():
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
     (WORK / "deck.toml").write_text(DECK)
     test_keep()
     test_independence()
+    test_exchanges()
     test_stopping()
     test_companions()
     test_compare()
+    test_methods()
     for f in failures:
         print("FAILED:", f, file=sys.stderr)
     print("%d checks, %d failed" % (checks, len(failures)))

@@ -41,6 +41,43 @@ void check_pieces(const Decomposition<D>& d, const StencilShape<D>& shape, int d
       ASSERT_TRUE(receivers[owner].contains(reader)) << what << ": " << owner << " -> " << reader;
 }
 
+/// Plays an exchange by slabs for all blocks at once, cell by cell: each needed ghost must come once, nothing else,
+/// and what is read must be there, owned or brought by an earlier stage.
+template <int D>
+void check_slabs(const Decomposition<D>& d, const StencilShape<D>& shape, int depth, const Surroundings<D>& around,
+                 const std::string& what) {
+  std::vector<std::set<Index<D>>> held, missing;  // by rank: in place after the stages so far; still to come
+  for (int r = 0; r < d.ranks(); ++r) {
+    auto& cells = held.emplace_back();
+    for_each_cell(d.box(r), [&](const Index<D>& i) { cells.insert(i); });
+    missing.push_back(test::needed_by_definition(d.box(r), shape.offsets(), depth, around));
+  }
+  for (int stage = 0; stage < D; ++stage) {
+    const auto before = held;
+    for (int r = 0; r < d.ranks(); ++r)
+      for (const auto& piece : slab_pieces(d, d.coordinates(r), shape, depth, around)) {
+        if (piece.stage != stage) continue;
+        const int owner = d.rank_at(piece.owner);
+        for (int j = 0; j < D; ++j)
+          ASSERT_TRUE(j == stage || (piece.owner[j] == d.coordinates(r)[j] && piece.shift[j] == 0)) << what;
+        ASSERT_EQ(piece.shift[stage] % d.global().extent(stage), 0) << what;
+        piece.region.for_each_box([&](const Box<D>& box) {
+          for_each_cell(box, [&](const Index<D>& i) {
+            Index<D> source = i;
+            source[stage] -= piece.shift[stage];
+            const auto at = static_cast<std::size_t>(r);
+            ASSERT_TRUE(before[static_cast<std::size_t>(owner)].contains(source))
+                << what << ": " << to_string<D>(i);
+            ASSERT_EQ(missing[at].erase(i), 1u) << what << ": " << to_string<D>(i) << " twice or not needed";
+            held[at].insert(i);
+          });
+        });
+        if (testing::Test::HasFatalFailure()) return;
+      }
+  }
+  for (const auto& cells : missing) ASSERT_TRUE(cells.empty()) << what << ": " << cells.size() << " cells missing";
+}
+
 template <int D>
 Decomposition<D> random_decomposition(const Index<D>& shape, test::Random& random) {
   PerDim<std::vector<std::int64_t>, D> cuts;
@@ -69,6 +106,9 @@ void check_all(const std::vector<Index<D>>& grids, int deepest) {
           const auto d = random_decomposition<D>(extents, random);
           check_pieces(d, shape, depth, around,
                        name + " depth " + std::to_string(depth) + " sides " + std::to_string(sides));
+          if (slabs_possible(shape))
+            check_slabs(d, shape, depth, around,
+                        "slabs: " + name + " depth " + std::to_string(depth) + " sides " + std::to_string(sides));
           if (testing::Test::HasFatalFailure()) return;
         }
 }

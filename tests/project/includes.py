@@ -17,6 +17,8 @@ DIRECT = {
     "framework/shm": ["framework/mpi"],
     "framework/halo": ["framework/neighborhood", "framework/shm"],
     "framework/reduce": ["framework/domain", "framework/shm"],
+    "framework/isohalo.h": [],
+    "framework/c": ["framework/halo", "framework/isohalo.h"],
     "framework/io": ["framework/domain", "framework/halo"],
     "framework/run": ["framework/io", "framework/reduce", "framework/halo"],
     "framework/isohalo": ["framework/run", "framework/reduce"],
@@ -54,8 +56,9 @@ for path in sorted(p for r in ("datatypes", "framework", "stencils", "apps") for
             failures.append("%s includes %s, which does not exist" % (name, included))
     if room != "apps" and "MPI_COMM_WORLD" in text:
         failures.append("%s uses MPI_COMM_WORLD" % name)
-    if path.suffix in (".hpp", ".h") and "#pragma once" not in text:
-        failures.append("%s has no #pragma once" % name)
+    guard = "#pragma once" if path.suffix == ".hpp" else "#ifndef" if "../" not in text else "#include"
+    if path.suffix in (".hpp", ".h") and guard not in text:
+        failures.append("%s has no %s" % (name, guard))
     if text.count("\n") > 450:
         failures.append("%s has %d lines" % (name, text.count("\n")))
 if files < 40:

@@ -20,5 +20,21 @@ for ranks in 1 2 3 6; do
     exit 1
   fi
 done
+# The C interface, from a project that knows no C++, and by hand with mpicc.
+cmake -S "$source_dir/apps/examples/c" -B "$work/build_c" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work.configure_c.log"
+cmake --build "$work/build_c" >"$work.build_c.log"
+mpicc=$(sed -n 's/^MPI_C_COMPILER:FILEPATH=//p' "$work/build_c/CMakeCache.txt")
+"$mpicc" -std=c99 -I"$work/prefix/include" "$source_dir/apps/examples/c/neighbors.c" -o "$work/by_hand" \
+  -L"$work/prefix/lib" -lisohalo_halo -lisohalo_datatypes -lstdc++ -lm
+for ranks in 1 2 4; do
+  expected_c=$("$mpiexec" -n "$ranks" "$build_dir/bin/neighbors")
+  for program in "$work/build_c/neighbors" "$work/by_hand"; do
+    got=$("$mpiexec" -n "$ranks" "$program")
+    if [ "$got" != "$expected_c" ]; then
+      echo "$program, $ranks ranks: $got; in-tree: $expected_c" >&2
+      exit 1
+    fi
+  done
+done
 test -x "$work/prefix/bin/isohalo" && "$work/prefix/bin/isohalo" --version
 echo "$expected on 1, 2, 3 and 6 ranks, in-tree and installed"

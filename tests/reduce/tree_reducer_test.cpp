@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "framework/io/digest.hpp"
+#include "framework/reduce/schedule_search.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/reduce/tree_by_definition.hpp"
 
@@ -32,6 +33,18 @@ double hard_value(std::int64_t l) {  // cancellation over 30 orders of magnitude
   return std::ldexp(static_cast<double>(z >> 12) * 0x1p-52 - 0.5, static_cast<int>(z % 101) - 50);
 }
 
+/// Every method, and results on all ranks and on one.
+std::vector<ReductionOptions> options_to_try(int ranks) {
+  std::vector<ReductionOptions> list;
+  for (const ReductionMethod method : {ReductionMethod::tree, ReductionMethod::binary_tree})
+    for (const int root : {-1, ranks - 1}) list.push_back({method, "auto", false, true, root});
+  PlanOptions plan;
+  plan.for_sets = true;
+  for (const Plan& p : plan_candidates(ranks, plan, 3)) list.push_back({ReductionMethod::tree, p.schedule.text()});
+  for (const int base : {2, 3}) list.push_back({ReductionMethod::tree, dissemination(ranks, base).text(), true});
+  return list;
+}
+
 template <int D>
 void check(const Index<D>& shape, const Index<D>& tile) {
   const Box<D> global = box_of_shape<D>(shape);
@@ -46,10 +59,16 @@ void check(const Index<D>& shape, const Index<D>& tile) {
       o.alignment_tolerance = tolerance;
       const CartesianDomain<D> domain(MPI_COMM_WORLD, shape, o);
       TreeReducer<Triple, D, TripleOp> reducer(domain, {}, tile);
-      for (int again = 0; again < 2; ++again) {
-        const Triple got = reducer.reduce(
-            [&](const Index<D>& i) { return all[static_cast<std::size_t>(linear_index(global, i))]; });
-        EXPECT_EQ(got, expected) << shape_string<D>(shape) << " tolerance " << tolerance;
+      const auto value = [&](const Index<D>& i) { return all[static_cast<std::size_t>(linear_index(global, i))]; };
+      for (const ReductionOptions& options : options_to_try(test::ranks())) {
+        reducer.reduce_by(options);
+        for (int again = 0; again < 2; ++again) {
+          const Triple got = reducer.reduce(value);
+          const bool mine = options.root < 0 || options.root == test::rank();
+          EXPECT_TRUE(!mine || got == expected)
+              << shape_string<D>(shape) << " tolerance " << tolerance << " method " << to_text(options.method)
+              << " schedule " << options.schedule << " root " << options.root;
+        }
       }
     }
 }

@@ -144,6 +144,9 @@ def main():
     for name, text in decks:
         (out / (name + ".toml")).write_text(text)
         cases.append("%s %s once" % (name, (out / (name + ".toml")).resolve()))
+    for d, k in ((1, 2), (2, 0), (2, 3), (3, 1), (4, 0)):
+        deck = (out / ("random_%dd_%d.toml" % (d, k))).resolve()
+        cases.append('exact_%dd_%d %s once parallel.reduction="exact"' % (d, k, deck))
     (out / "cases.txt").write_text("\n".join(cases) + "\n")
 
 

@@ -113,6 +113,7 @@ class Deck:
                 table[last] = value
         domain = data["domain"]
         self.data = data
+        self.method = data.get("parallel", {}).get("reduction", "tree")
         self.shape = tuple(domain["shape"])
         self.d = len(self.shape)
         self.length = [float(x) for x in domain.get("length", [1.0] * self.d)]
@@ -213,7 +214,7 @@ class Stepper:
         before, self.u = self.u, self.step(self.u)
         after = self.u
         change = lambda: after.astype(np.float64) - before.astype(np.float64)
-        return lambda: tree_sum(change() * change(), TILES[self.deck.d])
+        return lambda: change_sum(self.deck, change() * change())
 
     def converged(self, limit, total):
         return math.sqrt(total / self.u.size) <= limit
@@ -347,6 +348,13 @@ class Check:
             print("FAILED:", what, file=sys.stderr)
 
 
+def change_sum(deck, squares):
+    """By the method of the deck: the tree, or the exact sum of the tile values."""
+    if deck.method == "exact":
+        return math.fsum(tile_values(squares, TILES[deck.d]).ravel())
+    return tree_sum(squares, TILES[deck.d])
+
+
 def check_field(check, what, dataset, u, role):
     stored, attributes = dataset[...], dataset.attrs
     check.that(stored.dtype == u.dtype and stored.tobytes() == u.tobytes(), what + "field, %d of %d cells differ" % (
@@ -367,6 +375,7 @@ def check_file(check, name, path, deck, stepper, step, total):
             check_field(check, what + field + " ", f["fields"][field], u, role)
         check.that(same_bits(reduction["change_sum"], total), what + "change sum %r against %r" % (reduction["change_sum"], total))
         check.that(same_bits(reduction["residual"], math.sqrt(total / cells)), what + "residual")
+        check.that(reduction["method"].decode() == deck.method, what + "method")
         check.that(reduction["residual_step"] == step, what + "residual step")
         check.that(tuple(reduction["tile"]) == TILES[deck.d] and reduction["tree_version"] == 1, what + "tree")
         check.that(f["time"].attrs["step"] == step and same_bits(f["time"].attrs["dt"], stepper.dt)

@@ -94,11 +94,13 @@ class Runner {
       const char* const tolerances[] = {"0.0", "0.02", "0.35"};
       for (const std::string& grid : process_grids(c)) {
         const int first = c.extent == "full" ? 1 : turn % 4 + 1, last = c.extent == "full" ? 4 : first;
-        for (int depth = first; depth <= last; ++depth, ++turn)
-          attempt(c,
-                  {"parallel.process_grid=" + grid, fmt::format("parallel.halo_depth={}", depth),
-                   fmt::format("parallel.alignment_tolerance={}", tolerances[turn % 3])},
-                  "");
+        for (int depth = first; depth <= last; ++depth, ++turn) {
+          std::vector<std::string> more{"parallel.process_grid=" + grid,
+                                        fmt::format("parallel.halo_depth={}", depth),
+                                        fmt::format("parallel.alignment_tolerance={}", tolerances[turn % 3])};
+          if (turn % 2 && !exact(c)) more.push_back("parallel.reduction=binary_tree");
+          attempt(c, more, "");
+        }
       }
     }
     restart_half_way(c);
@@ -122,6 +124,10 @@ class Runner {
     request.restart = restart;
     ++runs_;
     return run_deck(MPI_COMM_WORLD, request, shipped_solvers());
+  }
+
+  static bool exact(const TestCase& c) {
+    return std::find(c.overrides.begin(), c.overrides.end(), "parallel.reduction=\"exact\"") != c.overrides.end();
   }
 
   /// Every process grid that the case's shape and this rank count allow.

@@ -89,23 +89,29 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
   o.alignment_tolerance = seed % 2 ? 0.3 : 0.0;
   const CartesianDomain<D> domain(MPI_COMM_WORLD, shape, o);
   const auto stencil = StencilShape<D>::of(offsets);
-  if (deepest_adjacent(domain.decomposition(), stencil, depth, surroundings_of(rules, domain.global())) < depth)
-    return;
-  DeepStepper<T, D, WeightedRow<T>> stepper("u", domain, stencil, rules, depth, [&](const Index<D>& stride) {
+  const auto make_row = [&](const Index<D>& stride) {
     return WeightedRow<T>::template of<D>(offsets, weights, stride);
-  });
+  };
+  std::vector<Exchange> ways{Exchange::coalesced, Exchange::direct_packed, Exchange::shared};
+  if (slabs_possible(stencil)) ways.push_back(Exchange::slabs_packed);
+  const auto way = ways[seed % ways.size()];
+  DeepStepper<T, D, WeightedRow<T>> stepper("u", domain, stencil, rules, depth, make_row, way);
+  DeepStepper<T, D, WeightedRow<T>> overlapping("u", domain, stencil, rules, depth, make_row, way, true);
   for_each_cell(domain.owned(), [&](const Index<D>& i) {
     stepper.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
+    overlapping.field().at(i) = stepper.field().at(i);
   });
   for (int step = 1; step <= 5; ++step) {
     const double expected = plain_step(whole, offsets, weights);
     const double sum = stepper.advance(1, true);
+    overlapping.advance(1, step == 5);
     ASSERT_EQ(std::memcmp(&sum, &expected, sizeof sum), 0)
         << "change sum of step " << step << ": " << sum << " against " << expected;
     std::int64_t wrong = 0;
     for_each_cell(domain.owned(), [&](const Index<D>& i) {
       const T got = stepper.field().at(i), want = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
       wrong += std::memcmp(&got, &want, sizeof got) != 0;
+      wrong += std::memcmp(&overlapping.field().at(i), &want, sizeof got) != 0;
     });
     ASSERT_EQ(wrong, 0) << "step " << step << " depth " << depth << " seed " << seed;
   }
@@ -137,6 +143,15 @@ TEST(DeepStepper, EqualsSingleStepsOnOneGridIn3D) {
 }
 TEST(DeepStepper, EqualsSingleStepsOnOneGridIn4D) {
   check_all<4>({{6, 4, 5, 6}}, 2);
+}
+
+TEST(DeepStepper, OneSidedReachBeyondOneCellBlocks) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed)
+    for (int depth = 1; depth <= 2; ++depth) {
+      check_stepper<double, 1>({7}, {{-2}, {0}}, depth, {test::ranks()}, seed);
+      check_stepper<double, 1>({7}, {{2}, {0}}, depth, {test::ranks()}, seed);
+      check_stepper<double, 2>({7, 5}, {{-1, -2}, {-2, 0}}, depth, {test::ranks(), 1}, seed);
+    }
 }
 
 TEST(WeightedRow, AnyNumberOfTermsInTheirOrder) {

@@ -1,0 +1,211 @@
+/// `isohalo bench allreduce`: reproducible reductions of 8 bytes against MPI_Allreduce, the local pass against a
+/// sum in any order, and arrays as large as those of Stelz 2022 (table 4.1).
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "apps/isohalo/bench.hpp"
+#include "apps/isohalo/bench_emulated.hpp"
+#include "apps/isohalo/commands.hpp"
+#include "datatypes/mpi_check.hpp"
+#include "framework/reduce/allreduce.hpp"
+#include "framework/reduce/array_reducer.hpp"
+#include "framework/run/machine.hpp"
+
+namespace isohalo {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// One way to reduce: returns the result of a call.
+struct Contender {
+  std::string name;
+  std::function<double()> run;
+  std::vector<double> us = {};
+};
+
+/// Medians of `repeats` measurements of each, interleaved. A call is repeated so often that a measurement takes
+/// about `target_us`, as the slowest rank sees it.
+void measure(const Communicator& comm, std::vector<Contender>& contenders, int repeats, double target_us) {
+  std::vector<int> calls;
+  const auto once = [&](Contender& c, int count) {
+    return timed(comm,
+                 [&] {
+                   for (int k = 0; k < count; ++k) c.run();
+                 }) *
+           1e6 / count;
+  };
+  for (Contender& c : contenders) {
+    once(c, 2);
+    calls.push_back(static_cast<int>(std::clamp(target_us / std::max(once(c, 3), 0.01), 3.0, 20000.0)));
+  }
+  for (int r = 0; r < repeats; ++r)
+    for (std::size_t k = 0; k < contenders.size(); ++k) {
+      once(contenders[k], calls[k] / 4 + 1);  // the scheduler still holds the last one's busy waits against us
+      contenders[k].us.push_back(once(contenders[k], calls[k]));
+    }
+}
+
+double mpi_allreduce(const Communicator& comm, double v) {
+  mpi_check(MPI_Allreduce(MPI_IN_PLACE, &v, 1, MPI_DOUBLE, MPI_SUM, comm.get()), "MPI_Allreduce", comm.get());
+  return v;
+}
+
+/// One number per rank. MPI_Allreduce is the first contender.
+std::vector<Contender> small_contenders(const Communicator& comm, const double& number) {
+  std::vector<Contender> list;
+  list.push_back({"mpi_allreduce", [&] { return mpi_allreduce(comm, number); }});
+  const auto add = [&](const std::string& name, const ReductionOptions& options) {
+    auto reducer = std::make_shared<ArrayReducer<double>>(comm.get(), 1, Sum(), options, 1);
+    list.push_back({name, [reducer, &number] { return reducer->reduce(&number); }});
+  };
+  add("tree", {});
+  add("tree_messages", {ReductionMethod::tree, "auto", false, false});
+  add("binary_tree", {ReductionMethod::binary_tree});
+  add("exact", {ReductionMethod::exact});
+  auto plain = std::make_shared<ScheduledAllreduce>(comm.get(), 1, MPI_DOUBLE, MPI_SUM);
+  list.push_back({"scheduled", [plain, &number] {
+                    double v = number;
+                    plain->reduce(&v);
+                    return v;
+                  }});
+  return list;
+}
+
+/// A sum in whatever order is fastest: eight vectors of lanes.
+double any_order_sum(const std::vector<double>& v) {
+  constexpr std::size_t lanes = 64;
+  double acc[lanes] = {};
+  std::size_t i = 0;
+  for (; i + lanes <= v.size(); i += lanes)
+    for (std::size_t l = 0; l < lanes; ++l) acc[l] += v[i + l];
+  double sum = 0;
+  for (; i < v.size(); ++i) sum += v[i];
+  for (const double a : acc) sum += a;
+  return sum;
+}
+
+double left_to_right_sum(const std::vector<double>& v) {
+  double sum = 0;
+  for (const double x : v) sum += x;
+  return sum;
+}
+
+/// Numbers of rank `rank` of N, the same for every distribution.
+std::vector<double> numbers(const RangeStarts& starts, int rank) {
+  std::vector<double> v;
+  for (std::int64_t i = starts[static_cast<std::size_t>(rank)]; i < starts[static_cast<std::size_t>(rank) + 1];
+       ++i) {
+    auto z = static_cast<std::uint64_t>(i + 1) * 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    v.push_back(-40 * (static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53));  // like log-likelihoods
+  }
+  return v;
+}
+
+/// Largest minus smallest result over the first 1 .. p ranks (Stelz 2022, table 4.2).
+Json spread_over_ranks(const Communicator& comm, std::int64_t n) {
+  std::vector<double> naive, tree, exact;
+  for (int q = 1; q <= comm.size(); ++q) {
+    MPI_Comm some = MPI_COMM_NULL;
+    mpi_check(MPI_Comm_split(comm.get(), comm.rank() < q ? 0 : MPI_UNDEFINED, comm.rank(), &some), "MPI_Comm_split",
+              comm.get());
+    double results[3] = {};
+    if (comm.rank() < q) {
+      const auto mine = numbers(upper_distribution(n, q), comm.rank());
+      const auto count = static_cast<std::int64_t>(mine.size());
+      results[0] = mpi_allreduce(Communicator::of(some), left_to_right_sum(mine));
+      results[1] = ArrayReducer<double>(some, count).reduce(mine.data());
+      results[2] = ArrayReducer<double>(some, count, {}, {ReductionMethod::exact}).reduce(mine.data());
+      MPI_Comm_free(&some);
+    }
+    comm.broadcast(results, sizeof results, 0);
+    naive.push_back(results[0]), tree.push_back(results[1]), exact.push_back(results[2]);
+  }
+  const auto spread = [](const std::vector<double>& v) {
+    return *std::max_element(v.begin(), v.end()) - *std::min_element(v.begin(), v.end());
+  };
+  return {{"local_sum_mpi_allreduce", spread(naive)}, {"tree", spread(tree)}, {"exact", spread(exact)}};
+}
+
+/// The thesis' experiment for one N: time of each way, and whether the tree's result is the same on fewer ranks.
+Json array_case(const Communicator& comm, std::int64_t n, int repeats, bool& right) {
+  const auto starts = upper_distribution(n, comm.size());
+  const auto mine = numbers(starts, comm.rank());
+  const auto count = static_cast<std::int64_t>(mine.size());
+  ArrayReducer<double> tree(comm.get(), count), binary(comm.get(), count, {}, {ReductionMethod::binary_tree}, 1),
+      exact(comm.get(), count, {}, {ReductionMethod::exact});
+  std::vector<Contender> list{
+      {"local_sum_mpi_allreduce", [&] { return mpi_allreduce(comm, left_to_right_sum(mine)); }},
+      {"tree", [&] { return tree.reduce(mine.data()); }},
+      {"binary_tree_of_single_numbers", [&] { return binary.reduce(mine.data()); }},
+      {"exact", [&] { return exact.reduce(mine.data()); }}};
+  measure(comm, list, repeats, 2e4);
+  Json json{{"numbers", n},
+            {"messages_lower", message_count(lower_distribution(n, comm.size()))},
+            {"messages_upper", message_count(starts)},
+            {"messages_power_of_two", message_count(power_of_two_distribution(n, comm.size()))},
+            {"messages_optimised_0.2", message_count(optimised_distribution(n, comm.size(), 0.2))}};
+  const auto other = numbers(lower_distribution(n, comm.size()), comm.rank());
+  ArrayReducer<double> again(comm.get(), static_cast<std::int64_t>(other.size()), {},
+                             {ReductionMethod::binary_tree});
+  right = right && again.reduce(other.data()) == list[1].run();
+  json["spread_over_ranks"] = spread_over_ranks(comm, n);
+  right = right && json["spread_over_ranks"]["tree"] == 0.0 && json["spread_over_ranks"]["exact"] == 0.0;
+  for (auto& c : list) {
+    json[c.name + "_us"] = median(c.us);
+    if (c.name != list[0].name) json[c.name + "_slowdown"] = median(c.us) / median(list[0].us);
+  }
+  return json;
+}
+
+Json local_pass(const Communicator& comm, int repeats, bool& right) {
+  const std::int64_t n = std::int64_t{1} << 24;  // 128 MiB, larger than any cache here
+  const auto mine = numbers({0, n}, 0);
+  ArrayReducer<double> tree(MPI_COMM_SELF, n);
+  double sink = 0;
+  std::vector<Contender> list{{"any_order_sum", [&] { return sink += any_order_sum(mine); }},
+                              {"tree", [&] { return sink += tree.reduce(mine.data()); }},
+                              {"left_to_right_sum", [&] { return sink += left_to_right_sum(mine); }}};
+  measure(comm, list, repeats, 5e4);
+  right = right && std::abs(tree.reduce(mine.data()) - any_order_sum(mine)) < 1e-3;
+  std::vector<double> ratio;
+  for (std::size_t k = 0; k < list[0].us.size(); ++k) ratio.push_back(list[0].us[k] / list[1].us[k]);
+  Json json{{"bytes", 8 * n}};
+  for (auto& c : list) json[c.name + "_GB_per_s"] = 8e-3 * static_cast<double>(n) / median(c.us);
+  json["tree_to_any_order"] = median(ratio);
+  return json;
+}
+
+}  // namespace
+
+ExitCode bench_allreduce_command(MPI_Comm user, const BenchAllreduceOptions& options) {
+  const Communicator comm = Communicator::of(user);
+  bool right = true;
+  const double number = comm.rank() + 1;
+  std::vector<Contender> small = small_contenders(comm, number);
+  for (auto& c : small) right = right && c.run() == comm.size() * (comm.size() + 1) / 2;
+  measure(comm, small, options.repeats, comm.oversubscribed() ? 5e4 : 1e4);
+  Json json{{"benchmark", "allreduce"}, {"machine", machine_text()}, {"ranks", comm.size()}};
+  for (auto& c : small) {
+    std::vector<double> ratio;
+    for (std::size_t k = 0; k < c.us.size(); ++k) ratio.push_back(c.us[k] / small[0].us[k]);
+    json["8_bytes"][c.name + "_us"] = median(c.us);
+    if (c.name != small[0].name) json["8_bytes"][c.name + "_to_mpi_allreduce"] = median(ratio);
+  }
+  if (!options.emulate.empty())
+    json["emulated"] = bench_emulated(comm, parse_latency(options.emulate), options.repeats, right);
+  if (options.local) json["local_pass"] = local_pass(comm, options.repeats, right);
+  if (options.arrays)
+    for (const std::int64_t n : {460, 767, 898, 1602, 239763, 504850, 1327505, 1806035, 3011099, 21410970})
+      json["arrays"].push_back(array_case(comm, n, options.repeats, right));
+  if (comm.rank() == 0) fmt::print("{}\n", options.json ? json.dump(2) : json.dump(1, ' '));
+  return comm.min(right) == 1 ? ExitCode::fine : ExitCode::different;
+}
+
+}  // namespace isohalo

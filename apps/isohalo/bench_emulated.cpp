@@ -1,0 +1,140 @@
+/// `isohalo bench allreduce --emulate`: the real engines with messages that take as long as on a network, against
+/// the simulator's prediction for the same schedules.
+
+#include "apps/isohalo/bench_emulated.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "apps/isohalo/bench.hpp"
+#include "framework/reduce/allreduce.hpp"
+#include "framework/reduce/schedule_search.hpp"
+#include "framework/reduce/simulator.hpp"
+#include "framework/reduce/tree_reducer.hpp"
+
+namespace isohalo {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+MessageCosts costs_of(const EmulatedLatency& e) {
+  return {.latency_ns = e.latency_s * 1e9, .pipeline_ns = e.pipeline_s * 1e9, .per_byte_ns = 0, .compute_ns = 0};
+}
+
+/// The best of the candidates of one kind; none if there is none.
+std::optional<Schedule> best_with(int ranks, const PlanOptions& options, StageKind kind) {
+  for (const Plan& plan : plan_candidates(ranks, options, 100000))
+    if (std::any_of(plan.schedule.stages().begin(), plan.schedule.stages().end(),
+                    [kind](const Stage& s) { return s.kind == kind; }))
+      return plan.schedule;
+  return std::nullopt;
+}
+
+/// What is compared, by name: recursive doubling with MPI's collapse, the best of each kind, the planner's choice.
+std::map<std::string, Schedule> schedules_to_compare(int ranks, const MessageCosts& costs) {
+  PlanOptions options;
+  options.costs = costs;
+  std::map<std::string, Schedule> list;
+  list.emplace("recursive_doubling", recursive_doubling(ranks));
+  list.emplace("elimination", elimination(ranks));
+  if (auto s = best_with(ranks, options, StageKind::collapse)) list.emplace("collapse", *s);
+  if (auto s = best_with(ranks, options, StageKind::merge)) list.emplace("merge", *s);
+  list.emplace("planned_sum", plan_by_model(ranks, options).schedule);
+  options.for_sets = true;
+  list.emplace("planned_sets", plan_by_model(ranks, options).schedule);
+  list.emplace("dissemination_2", dissemination(ranks, 2));
+  const int fan_out = static_cast<int>(std::lround(best_fan_out(costs.latency_ns, costs.pipeline_ns)));
+  if (fan_out > 1) list.emplace("dissemination_best", dissemination(ranks, fan_out + 1));
+  return list;
+}
+
+/// Of every pair of schedules that the simulator holds to differ by more than `margin`, how many were timed in its
+/// order.
+Json order_agreement(const std::vector<std::pair<double, double>>& simulated_and_timed, double margin) {
+  int pairs = 0, agree = 0;
+  for (const auto& a : simulated_and_timed)
+    for (const auto& b : simulated_and_timed)
+      if (a.first * (1 + margin) < b.first) ++pairs, agree += a.second < b.second;
+  return {{"pairs", pairs}, {"in_the_simulators_order", agree}};
+}
+
+}  // namespace
+
+EmulatedLatency parse_latency(const std::string& text) {
+  const auto seconds = [&text](const std::string& part) {
+    char* end = nullptr;
+    const double value = std::strtod(part.c_str(), &end);
+    const std::string unit = end;
+    const double scale = unit == "s" ? 1 : unit == "ms" ? 1e-3 : unit == "us" ? 1e-6 : 0;
+    if (end == part.c_str() || scale == 0 || !(value >= 0 && value * scale <= 10))
+      throw UsageError("--emulate " + text + ": \"" + part +
+                       "\" is no time of 0 to 10 s: give latency and send time like 2ms,0.2ms");
+    return value * scale;
+  };
+  const std::size_t comma = text.find(',');
+  if (comma == std::string::npos)
+    throw UsageError("--emulate " + text + ": give latency and send time like 2ms,0.2ms");
+  return {seconds(text.substr(0, comma)), seconds(text.substr(comma + 1))};
+}
+
+Json bench_emulated(const Communicator& comm, const EmulatedLatency& emulate, int repeats, bool& right) {
+  const int p = comm.size();
+  const MessageCosts costs = costs_of(emulate);
+  // A frontier of several values per rank: blocks of 3 x 5 tiles.
+  DomainOptions<2> cut;
+  cut.cuts.emplace();
+  for (int c = 0; c <= p; ++c) (*cut.cuts)[0].push_back(c * 48);
+  (*cut.cuts)[1] = {0, 70};
+  const CartesianDomain<2> domain(comm.get(), {p * 48, 70}, cut);
+  const auto value = [&domain](const Index<2>& i) {
+    return 1.0 / static_cast<double>(1 + linear_index(domain.global(), i));
+  };
+  TreeReducer<double, 2, Sum> tree(domain);
+  const double expected = tree.reduce(value);
+  const auto time = [&](const std::function<bool()>& correct) {
+    constexpr int calls = 4;  // so that ranks which set off late weigh less
+    std::vector<double> ms;
+    for (int k = 0; k < repeats; ++k)
+      ms.push_back(timed(comm,
+                         [&] {
+                           for (int c = 0; c < calls; ++c) right = correct() && right;
+                         }) *
+                   1e3 / calls);
+    return median(ms);
+  };
+  const auto time_tree = [&](const ReductionOptions& options) {
+    tree.reduce_by(options);
+    return time([&] { return tree.reduce(value) == expected; });
+  };
+  Json rows;
+  std::vector<std::pair<double, double>> order;
+  double doubling = 0, planned = 0;
+  for (const auto& [name, schedule] : schedules_to_compare(p, costs)) {
+    const double simulated = simulate(schedule, {.costs = costs}).last_ns * 1e-6;
+    const double timed_ms = time_tree({ReductionMethod::tree, schedule.text(), false, false, -1, emulate});
+    order.emplace_back(simulated, timed_ms);
+    if (name == "recursive_doubling") doubling = timed_ms;
+    if (name == "planned_sets") planned = timed_ms;
+    rows.push_back(
+        {{"name", name}, {"schedule", schedule.text()}, {"simulated_ms", simulated}, {"tree_ms", timed_ms}});
+    if (schedule.for_sets_only()) continue;
+    ScheduledAllreduce plain(comm.get(), 1, MPI_INT, MPI_SUM, schedule.text(), emulate);
+    rows.back()["plain_ms"] = time([&] {
+      int one = 1;
+      plain.reduce(&one);
+      return one == p;
+    });
+  }
+  const double binary = time_tree({ReductionMethod::binary_tree, "auto", false, false, -1, emulate});
+  rows.push_back({{"name", "binary_tree"}, {"tree_ms", binary}});
+  return {{"latency_ms", emulate.latency_s * 1e3},         {"send_ms", emulate.pipeline_s * 1e3},
+          {"frontier_of_this_rank", tree.frontier_size()}, {"methods", rows},
+          {"order", order_agreement(order, 0.1)},          {"planned_to_recursive_doubling", planned / doubling}};
+}
+
+}  // namespace isohalo

@@ -1,0 +1,103 @@
+#include "apps/isohalo/plot.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace isohalo {
+
+namespace {
+
+constexpr double kWidth = 720, kHeight = 440, kLeft = 80, kRight = 190, kTop = 40, kBottom = 60;
+/// Colours that stay apart for the colour-blind (Okabe and Ito).
+constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};
+
+/// A logarithmic axis from pixel `from` to `to`.
+struct Axis {
+  double low = 1e300, high = -1e300, from = 0, to = 1;
+  void include(double v) {
+    low = std::min(low, v);
+    high = std::max(high, v);
+  }
+  void settle() {
+    if (low > high) low = 1, high = 10;
+    low = std::pow(10.0, std::floor(std::log10(low)));
+    high = std::pow(10.0, std::ceil(std::log10(high)));
+    if (high <= low) high = 10 * low;
+  }
+  double operator()(double v) const {
+    const double t = (std::log10(v) - std::log10(low)) / (std::log10(high) - std::log10(low));
+    return from + t * (to - from);
+  }
+};
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (char c : text) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+  return out;
+}
+
+std::string ticks(const Axis& x, const Axis& y) {
+  std::string svg;
+  for (double v = x.low; v <= x.high * 1.001; v *= 10)
+    svg += fmt::format(
+        "<line x1='{0:.1f}' y1='{1}' x2='{0:.1f}' y2='{2}' stroke='#ddd'/><text x='{0:.1f}' y='{3}' "
+        "text-anchor='middle'>{4:g}</text>\n",
+        x(v), kTop, kHeight - kBottom, kHeight - kBottom + 18, v);
+  for (double v = y.low; v <= y.high * 1.001; v *= 10)
+    svg += fmt::format(
+        "<line x1='{1}' y1='{0:.1f}' x2='{2}' y2='{0:.1f}' stroke='#ddd'/><text x='{3}' y='{4:.1f}' "
+        "text-anchor='end'>{5:g}</text>\n",
+        y(v), kLeft, kWidth - kRight, kLeft - 6, y(v) + 4, v);
+  return svg;
+}
+
+std::string line(const PlotSeries& s, const char* colour, const Axis& x, const Axis& y) {
+  std::string path, marks;
+  for (const auto& p : s.points) {
+    if (p.x <= 0 || p.y <= 0) continue;
+    path += fmt::format("{:.1f},{:.1f} ", x(p.x), y(p.y));
+    const double low = std::max(p.y - p.error, y.low);
+    marks += fmt::format(
+        "<circle cx='{0:.1f}' cy='{1:.1f}' r='3' fill='{2}'/><line x1='{0:.1f}' y1='{3:.1f}' "
+        "x2='{0:.1f}' y2='{4:.1f}' stroke='{2}'/>\n",
+        x(p.x), y(p.y), colour, y(low), y(std::min(p.y + p.error, y.high)));
+  }
+  return fmt::format("<polyline fill='none' stroke='{}' stroke-width='1.5' points='{}'/>\n{}", colour, path, marks);
+}
+
+}  // namespace
+
+std::string to_svg(const Plot& plot) {
+  Axis x, y;
+  for (const auto& s : plot.series)
+    for (const auto& p : s.points)
+      if (p.x > 0 && p.y > 0) x.include(p.x), y.include(p.y);
+  x.settle(), y.settle();
+  x.from = kLeft, x.to = kWidth - kRight;
+  y.from = kHeight - kBottom, y.to = kTop;
+  std::string svg = fmt::format(
+      "<svg xmlns='http://www.w3.org/2000/svg' width='{0}' height='{1}' viewBox='0 0 {0} {1}' "
+      "font-family='sans-serif' font-size='12'>\n<rect width='{0}' height='{1}' fill='white'/>\n"
+      "<text x='{2}' y='22' font-size='14'>{3}</text>\n",
+      kWidth, kHeight, kLeft, escaped(plot.title));
+  svg += ticks(x, y);
+  svg += fmt::format("<text x='{}' y='{}' text-anchor='middle'>{}</text>\n", (kLeft + kWidth - kRight) / 2,
+                     kHeight - 16, escaped(plot.x_label));
+  svg += fmt::format("<text transform='translate(18,{}) rotate(-90)' text-anchor='middle'>{}</text>\n",
+                     (kTop + kHeight - kBottom) / 2, escaped(plot.y_label));
+  for (std::size_t k = 0; k < plot.series.size(); ++k) {
+    const char* colour = kColours[k % std::size(kColours)];
+    svg += line(plot.series[k], colour, x, y);
+    const double at = kTop + 10 + 18 * static_cast<double>(k);
+    svg += fmt::format(
+        "<line x1='{0}' y1='{1}' x2='{2}' y2='{1}' stroke='{3}' stroke-width='2'/>"
+        "<text x='{4}' y='{5}'>{6}</text>\n",
+        kWidth - kRight + 10, at, kWidth - kRight + 30, colour, kWidth - kRight + 36, at + 4,
+        escaped(plot.series[k].name));
+  }
+  return svg + "</svg>\n";
+}
+
+}  // namespace isohalo

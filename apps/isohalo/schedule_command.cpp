@@ -1,0 +1,281 @@
+#include "apps/isohalo/schedule_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "framework/mpi/agreement.hpp"
+#include "framework/reduce/schedule_check.hpp"
+#include "framework/reduce/schedule_search.hpp"
+#include "framework/reduce/schedule_table.hpp"
+#include "framework/reduce/timeline.hpp"
+#include "framework/run/machine.hpp"
+
+namespace isohalo {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kListedRanks = 4096;  // whose finish times are listed one by one
+constexpr std::size_t kMostEnumerated = 50'000;
+
+/// "N" or "N:LATENCY,PIPELINE,PER_BYTE": ranks per node, and the costs within one.
+void read_topology(const std::string& text, SimulationOptions& options) {
+  if (text.empty()) return;
+  const auto refuse = [&] {
+    throw UsageError("--topology " + text +
+                     " is not RANKS_PER_NODE or RANKS_PER_NODE:LATENCY,PIPELINE,PER_BYTE (ns), as 16:100,50,0.1");
+  };
+  const char *at = text.data(), *const end = at + text.size();
+  const auto number = [&](auto& value, char before) {
+    if (before && (at == end || *at++ != before)) refuse();
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc()) refuse();
+    at = next;
+  };
+  number(options.ranks_per_node, '\0');
+  if (at != end) {
+    number(options.on_node.latency_ns, ':');
+    number(options.on_node.pipeline_ns, ',');
+    number(options.on_node.per_byte_ns, ',');
+  }
+  if (at != end || options.ranks_per_node < 1) refuse();
+}
+
+/// Rank 0's part of the command.
+class ScheduleReport {
+ public:
+  explicit ScheduleReport(const ScheduleRequest& request) : request_(request), options_(request.options) {
+    options_.model = request.model == "postal"  ? NetworkModel::postal
+                     : request.model == "loggp" ? NetworkModel::loggp
+                                                : NetworkModel::pipelining;
+    read_topology(request.topology, options_);
+    plan_options_ = {.costs = options_.costs,
+                     .bytes = options_.bytes,
+                     .for_sets = request.for_sets,
+                     .rank_order = request.rank_order};
+  }
+
+  void run() {
+    std::string planned_by;
+    const Schedule schedule = request_.simulate      ? Schedule::parse(request_.text, request_.ranks)
+                              : request_.elimination ? elimination(request_.ranks)
+                                                     : planned(planned_by);
+    options_.record_tasks = !request_.svg.empty() && schedule.ranks() <= kTimelineRanks;
+    const SimulationResult result = simulate(schedule, options_);
+    const bool correct = sums_correctly(schedule);
+    Json json = summary(schedule, result, correct);
+    if (schedule.ranks() <= kListedRanks) json["rank_finish_ns"] = result.finish_ns;
+    if (!planned_by.empty()) json["planned_by"] = planned_by;
+    if (request_.best && (request_.simulate || request_.elimination)) json["best"] = best();
+    if (request_.enumerate) json["schedules"] = enumerated();
+    write(request_.svg, [&](std::ostream& out) { write_svg(out, schedule, options_, result); });
+    write(request_.goal, [&](std::ostream& out) { write_goal(out, schedule, options_); });
+    if (request_.json)
+      fmt::print("{}\n", json.dump(1));
+    else
+      print(json);
+    if (!correct)
+      throw Error(ExitCode::different, "schedule " + schedule.text() + " does not give every rank the sum");
+  }
+
+ private:
+  Json summary(const Schedule& schedule, const SimulationResult& result, bool correct) const {
+    Json stages = Json::array(), path = Json::array();
+    for (int s = 0; s < schedule.size(); ++s) {
+      const auto at = static_cast<std::size_t>(s);
+      const auto [first, last] = std::minmax_element(result.begin_ns[at].begin(), result.begin_ns[at].end());
+      stages.push_back({{"stage", to_text(schedule.stages()[at])},
+                        {"messages", result.messages[at]},
+                        {"bytes", static_cast<double>(result.messages[at]) * options_.bytes},
+                        {"most_sends", schedule.most_sends(s)},
+                        {"first_entered_ns", *first},
+                        {"last_entered_ns", *last}});
+    }
+    for (const auto& step : result.critical_path) {
+      path.push_back({{"stage", step.stage + 1},
+                      {"rank", step.rank},
+                      {"waited_for", nullptr},
+                      {"begin_ns", step.begin_ns},
+                      {"end_ns", step.end_ns}});
+      if (step.waited_for >= 0) path.back()["waited_for"] = step.waited_for;
+    }
+    return {{"ranks", schedule.ranks()},
+            {"schedule", schedule.text()},
+            {"stages", schedule.size()},
+            {"messages", schedule.messages()},
+            {"model", request_.model},
+            {"model_ns", model_ns(schedule, options_.costs, options_.bytes)},
+            {"finish_ns", result.last_ns},
+            {"first_finish_ns", result.first_ns},
+            {"skew_ns", result.last_ns - result.first_ns},
+            {"correct", correct},
+            {"per_stage", stages},
+            {"critical_path", path}};
+  }
+
+  /// The schedule of the table, or else of the model.
+  Schedule planned(std::string& by) const {
+    by = "table";
+    if (!request_.table.empty()) {
+      const std::string machine = request_.machine.empty() ? machine_text() : request_.machine;
+      const auto bytes = static_cast<std::int64_t>(std::ceil(options_.bytes));
+      const auto found = ScheduleTable::read(request_.table).find(machine, request_.ranks, bytes);
+      const bool fits = found && (request_.for_sets || !found->for_sets_only()) &&
+                        (!request_.rank_order || keeps_rank_order(*found));
+      if (fits) return *found;
+    }
+    if (request_.candidates > 1) {
+      by = "simulation";
+      const auto simulated = [this](const Schedule& schedule) { return finish_ns(schedule); };
+      return plan_by_timing(request_.ranks, plan_options_, static_cast<std::size_t>(request_.candidates), simulated)
+          .schedule;
+    }
+    by = "model";
+    return plan_by_model(request_.ranks, plan_options_).schedule;
+  }
+
+  Json best() const {
+    std::string by;
+    const Schedule schedule = planned(by);
+    return {{"schedule", schedule.text()},
+            {"planned_by", by},
+            {"model_ns", model_ns(schedule, options_.costs, options_.bytes)},
+            {"finish_ns", finish_ns(schedule)}};
+  }
+
+  double finish_ns(const Schedule& schedule) const {
+    SimulationOptions options = options_;
+    options.record_tasks = false;
+    return simulate(schedule, options).last_ns;
+  }
+
+  /// All schedules within the limits, cheapest by the model first.
+  Json enumerated() const {
+    const EnumerationLimits limits{.most_sends = request_.most_sends, .most_stages = request_.most_stages};
+    std::size_t count = 0;
+    for_each_schedule(request_.ranks, limits, [&](const auto&) { return ++count <= kMostEnumerated; });
+    if (count > kMostEnumerated)
+      throw UsageError("--enumerate: " + std::to_string(request_.ranks) + " ranks have more than " +
+                       std::to_string(kMostEnumerated) + " schedules: set --max-sends or --max-stages");
+    std::vector<Json> list;
+    for_each_schedule(request_.ranks, limits, [&](const std::vector<Stage>& stages) {
+      const Schedule schedule(stages, request_.ranks);
+      list.push_back({{"schedule", schedule.text()},
+                      {"stages", schedule.size()},
+                      {"messages", schedule.messages()},
+                      {"model_ns", model_ns(schedule, options_.costs, options_.bytes)},
+                      {"finish_ns", finish_ns(schedule)}});
+      return true;
+    });
+    std::stable_sort(list.begin(), list.end(), [](const Json& a, const Json& b) {
+      return a["model_ns"].get<double>() < b["model_ns"].get<double>();
+    });
+    return list;
+  }
+
+  template <class F>
+  static void write(const std::string& file, const F& writer) {
+    if (file.empty()) return;
+    std::ofstream out(file);
+    if (out) writer(out);
+    out.close();
+    if (!out) throw UsageError("cannot write " + file + ": check that its directory exists and may be written");
+  }
+
+  void print(const Json& j) const {
+    fmt::print("schedule   {} for {} ranks{}\n",
+               request_.ranks == 1 ? "(no stages)" : j["schedule"].get<std::string>(), request_.ranks,
+               j["correct"] ? ": every rank gets every contribution once" : "");
+    fmt::print("stages     {}, {} messages of {} bytes\n", j["stages"].get<int>(),
+               j["messages"].get<std::int64_t>(), options_.bytes);
+    fmt::print("cost model {:.1f} ns\n", j["model_ns"].get<double>());
+    fmt::print("simulated  {:.1f} ns, first rank at {:.1f} ns ({} model)\n", j["finish_ns"].get<double>(),
+               j["first_finish_ns"].get<double>(), request_.model);
+    for (const auto& s : j["per_stage"])
+      fmt::print("  {:<14} {:>10} messages, at most {} of a rank; entered {:.1f} to {:.1f} ns\n",
+                 s["stage"].get<std::string>(), s["messages"].get<std::int64_t>(),
+                 s["most_sends"].get<std::int64_t>(), s["first_entered_ns"].get<double>(),
+                 s["last_entered_ns"].get<double>());
+    if (j["critical_path"].size() > 0) fmt::print("critical path\n");
+    for (const auto& s : j["critical_path"])
+      fmt::print("  stage {:<3} rank {}{}: {:.1f} to {:.1f} ns\n", s["stage"].get<int>(), s["rank"].get<int>(),
+                 s["waited_for"].is_null() ? "" : fmt::format(" waited for {}", s["waited_for"].get<int>()),
+                 s["begin_ns"].get<double>(), s["end_ns"].get<double>());
+    if (j.contains("best"))
+      fmt::print("best by the {}: {} ({:.1f} ns, simulated {:.1f} ns)\n",
+                 j["best"]["planned_by"].get<std::string>(), j["best"]["schedule"].get<std::string>(),
+                 j["best"]["model_ns"].get<double>(), j["best"]["finish_ns"].get<double>());
+    if (!j.contains("schedules")) return;
+    fmt::print("{} schedules: cost model, simulated\n", j["schedules"].size());
+    for (const auto& s : j["schedules"])
+      fmt::print("{:>12.1f} {:>12.1f}  {}\n", s["model_ns"].get<double>(), s["finish_ns"].get<double>(),
+                 s["schedule"].get<std::string>());
+  }
+
+  const ScheduleRequest& request_;
+  SimulationOptions options_;
+  PlanOptions plan_options_;
+};
+
+}  // namespace
+
+CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& r) {
+  auto* c = app.add_subcommand("schedule", "Schedules of an allreduce: the best one, all, and how long they take");
+  c->add_option("--ranks", r.ranks, "number of ranks");
+  c->add_flag("--best", r.best, "the best schedule by the cost model (the default)");
+  c->add_flag("--enumerate", r.enumerate, "all factorisations, collapses and merges, cheapest first");
+  c->add_option("--simulate", r.text, "simulate this schedule, as m1g2a3,n1g3a2")->each([&r](const std::string&) {
+    r.simulate = true;
+  });
+  c->add_flag("--elimination", r.elimination, "simulate Rabenseifner's 3-2 and 2-1 eliminations");
+  c->add_flag("--table2", r.table2, "the cost model beside Table 2 of Ruefenacht, Bull, Booth 2017");
+  c->add_option("--max-sends", r.most_sends, "enumerate: messages of a rank in a stage")
+      ->check(CLI::NonNegativeNumber);
+  c->add_option("--max-stages", r.most_stages, "enumerate: stages")->check(CLI::NonNegativeNumber);
+  c->add_flag("--for-sets", r.for_sets, "best: dissemination (dK) may be chosen");
+  c->add_flag("--rank-order", r.rank_order, "best: for operations that do not commute");
+  c->add_option("--candidates", r.candidates,
+                "best: of the N best by the cost model the one that simulates fastest")
+      ->check(CLI::Range(1, 1000000));
+  c->add_option("--table", r.table, "best: a file of schedules that were found best, asked before the model");
+  c->add_option("--machine", r.machine, "best: the machine to look for in the table, else this one");
+  c->add_option("--model", r.model, "network model")->check(CLI::IsMember({"postal", "pipelining", "loggp"}));
+  SimulationOptions& o = r.options;
+  c->add_option("--latency", o.costs.latency_ns, "ns that may overlap with further sends (alpha_p; L)");
+  c->add_option("--pipeline-latency", o.costs.pipeline_ns, "ns that may not (alpha_r; o)");
+  c->add_option("--per-byte", o.costs.per_byte_ns, "ns per byte (beta; G)");
+  c->add_option("--compute", o.costs.compute_ns, "ns for taking a message");
+  c->add_option("--gap", o.gap_ns, "loggp: ns between messages (g), else as --pipeline-latency")
+      ->check(CLI::NonNegativeNumber);
+  c->add_option("--bytes", o.bytes, "size of a message");
+  c->add_option("--skew", o.skew_ns, "ranks start at random times below this, ns");
+  c->add_option("--noise", o.noise_ns, "messages are late by random times below this, ns");
+  c->add_option("--seed", o.seed, "of the random times");
+  c->add_option("--topology", r.topology, "two levels: RANKS_PER_NODE[:LATENCY,PIPELINE,PER_BYTE within a node]");
+  c->add_option("--congestion", o.inlet_ns, "a rank lets in one message at a time, each for so many ns");
+  c->add_option("--svg", r.svg, "write a timeline (up to 64 ranks; beyond, a summary)");
+  c->add_option("--goal", r.goal, "write GOAL text, as LogGOPSim reads it");
+  c->add_flag("--json", r.json, "print JSON");
+  return c;
+}
+
+ExitCode schedule_command(MPI_Comm user, const ScheduleRequest& request) {
+  const Communicator comm = Communicator::of(user);
+  agreed(comm, [&] {
+    if (comm.rank() != 0) return;
+    if (request.table2) return report_table2(request.json);
+    if (request.ranks == 0) throw UsageError("isohalo schedule needs --ranks (or --table2)");
+    if (request.simulate && request.elimination)
+      throw UsageError("isohalo schedule: --simulate and --elimination name two schedules; give one of them");
+    ScheduleReport(request).run();
+  });
+  return ExitCode::fine;
+}
+
+}  // namespace isohalo

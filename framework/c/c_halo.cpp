@@ -1,0 +1,295 @@
+/// The C interface of the halo exchange: HaloPlan for arrays whose dimension and element type are known at run
+/// time.
+
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "datatypes/mpi_check.hpp"
+#include "framework/c/handles.hpp"
+#include "framework/halo/halo_plan.hpp"
+#include "framework/isohalo.h"
+#include "framework/mpi/agreement.hpp"
+#include "framework/neighborhood/iso_comm.hpp"
+
+using isohalo::ArgumentError;
+using isohalo::Communicator;
+using isohalo::detail::guarded;
+using isohalo::detail::HandleTable;
+using isohalo::detail::require;
+
+namespace {
+
+/// A run of bytes that belongs to an element.
+struct Run {
+  std::int64_t offset, length;
+};
+
+/// The runs of an element type, found by unpacking ones into zeros; cells between them belong to the user alone.
+std::vector<Run> runs_of(MPI_Datatype element, const isohalo::TypeLayout& layout, MPI_Comm comm) {
+  std::vector<char> packed(static_cast<std::size_t>(layout.size), '\xff'),
+      bytes(static_cast<std::size_t>(layout.true_extent), 0);
+  MPI_Count at = 0;
+  char* const base = bytes.data() - layout.true_low;
+  isohalo::mpi_check(MPI_Unpack_c(packed.data(), layout.size, &at, base, 1, element, comm), "MPI_Unpack_c");
+  std::vector<Run> runs;
+  for (std::int64_t k = 0; k < layout.true_extent; ++k) {
+    if (!bytes[static_cast<std::size_t>(k)]) continue;
+    if (runs.empty() || runs.back().offset + runs.back().length != layout.true_low + k)
+      runs.push_back({layout.true_low + k, 0});
+    ++runs.back().length;
+  }
+  return runs;
+}
+
+/// A halo of any dimension.
+class AnyHalo {
+ public:
+  AnyHalo() = default;
+  AnyHalo(const AnyHalo&) = delete;
+  AnyHalo& operator=(const AnyHalo&) = delete;
+  virtual ~AnyHalo() = default;
+  virtual void start(void* array) = 0;
+  virtual void finish() = 0;
+  virtual bool in_flight() const = 0;
+  virtual MPI_Comm user() const = 0;
+};
+
+/// One array per run of the element; a plan takes 16 of them, so odd elements need several.
+template <int D>
+class Halo final : public AnyHalo {
+ public:
+  Halo(const isohalo::CartesianDomain<D>& domain, const isohalo::StencilShape<D>& shape, int depth,
+       std::int64_t width, std::int64_t extent, std::vector<Run> runs)
+      : domain_(domain), width_(width), extent_(extent), runs_(std::move(runs)), arrays_(runs_.size()) {
+    for (std::size_t k = 0; k < runs_.size(); k += kPerPlan) plans_.emplace_back(domain, shape, depth);
+  }
+
+  void start(void* array) override {
+    for (std::size_t k = 0; k < runs_.size(); ++k) describe(arrays_[k], static_cast<std::byte*>(array), runs_[k]);
+    for (std::size_t p = 0; p < plans_.size(); ++p) {
+      const std::size_t first = p * kPerPlan, n = std::min(kPerPlan, arrays_.size() - first);
+      plans_[p].start(std::span<const isohalo::ErasedArray<D>>(arrays_.data() + first, n));
+    }
+    in_flight_ = true;
+  }
+  void finish() override {
+    for (auto& plan : plans_) plan.finish();
+    in_flight_ = false;
+  }
+  bool in_flight() const override { return in_flight_; }
+  MPI_Comm user() const override { return domain_.comm().user(); }
+
+ private:
+  static constexpr std::size_t kPerPlan = 16;
+
+  void describe(isohalo::ErasedArray<D>& a, std::byte* array, const Run& run) const {
+    a.bytes = run.length;
+    a.pitch = extent_;
+    a.owned = domain_.owned();
+    std::int64_t stride = 1, origin = 0;
+    for (int j = D - 1; j >= 0; --j) {
+      a.ghost_low[j] = a.ghost_high[j] = width_;
+      a.stride[j] = stride;
+      origin += width_ * stride;
+      stride *= a.owned.extent(j) + 2 * width_;
+    }
+    a.data = array + origin * extent_ + run.offset;
+  }
+
+  isohalo::CartesianDomain<D> domain_;
+  std::vector<isohalo::HaloPlan<D>> plans_;
+  std::int64_t width_, extent_;
+  std::vector<Run> runs_;
+  std::vector<isohalo::ErasedArray<D>> arrays_;
+  bool in_flight_ = false;
+};
+
+HandleTable<AnyHalo, isohalo_halo>& halos() {
+  static HandleTable<AnyHalo, isohalo_halo> table;
+  return table;
+}
+
+AnyHalo& known(isohalo_halo halo) {
+  AnyHalo* found = halos().find(halo);
+  require(found, MPI_ERR_ARG, "this is no halo, or one that was freed");
+  return *found;
+}
+
+auto of(isohalo_halo halo) {
+  return [halo] {
+    const AnyHalo* found = halos().find(halo);
+    return found ? found->user() : MPI_COMM_NULL;
+  };
+}
+
+struct Wanted {
+  const long long* owned;
+  int width;
+  isohalo_shape shape;
+  int radius, depth;
+  MPI_Datatype element;
+};
+
+/// The cuts of every dimension, from all ranks' extents. Collective. Throws UsageError, the same on all ranks, when
+/// the blocks do not tile a box.
+template <int D>
+isohalo::PerDim<std::vector<std::int64_t>, D> cuts_of(const Communicator& comm, const isohalo::Mesh& mesh,
+                                                      const long long owned[]) {
+  std::size_t entries = 0;
+  for (int j = 0; j < D; ++j) entries += static_cast<std::size_t>(mesh.extent(j));
+  // Largest extent, and minus the smallest, of the blocks at each coordinate: equal when they tile.
+  std::vector<std::int64_t> extremes(2 * entries, std::numeric_limits<std::int64_t>::min());
+  std::vector<int> coords(static_cast<std::size_t>(D));
+  mesh.coordinates(comm.rank(), coords);
+  std::size_t first = 0;
+  for (int j = 0; j < D; ++j) {
+    const std::size_t at = first + static_cast<std::size_t>(coords[static_cast<std::size_t>(j)]);
+    extremes[at] = owned[j];
+    extremes[entries + at] = -owned[j];
+    first += static_cast<std::size_t>(mesh.extent(j));
+  }
+  comm.allreduce(extremes.data(), static_cast<int>(extremes.size()), MPI_INT64_T, MPI_MAX);
+  isohalo::PerDim<std::vector<std::int64_t>, D> cuts;
+  first = 0;
+  for (int j = 0; j < D; ++j) {
+    cuts[j].push_back(0);
+    for (int c = 0; c < mesh.extent(j); ++c, ++first) {
+      const std::int64_t most = extremes[first], least = -extremes[entries + first];
+      if (most != least || least < 1)
+        throw ArgumentError(MPI_ERR_ARG, "halo: the blocks at coordinate " + std::to_string(c) + " of dimension " +
+                                             std::to_string(j) + " have " + std::to_string(least) +
+                                             (most != least ? " to " + std::to_string(most) : std::string()) +
+                                             " cells there: blocks must tile a box and own a cell each");
+      cuts[j].push_back(cuts[j].back() + most);
+    }
+  }
+  return cuts;
+}
+
+template <int D>
+isohalo::StencilShape<D> shape_of(const Wanted& w) {
+  switch (w.shape) {
+    case ISOHALO_SHAPE_MOORE:
+      return isohalo::StencilShape<D>::moore(w.radius);
+    case ISOHALO_SHAPE_STAR:
+      return isohalo::StencilShape<D>::star(w.radius);
+    case ISOHALO_SHAPE_VON_NEUMANN:
+      break;
+  }
+  return isohalo::StencilShape<D>::von_neumann(w.radius);
+}
+
+/// What this rank alone can find wrong.
+void check(const Wanted& w, int dimensions) {
+  require(dimensions >= 1 && dimensions <= 4, MPI_ERR_DIMS, "halo: the communicator must have 1 to 4 dimensions");
+  require(w.owned, MPI_ERR_ARG, "halo: the array of owned extents is NULL");
+  require(w.shape >= ISOHALO_SHAPE_MOORE && w.shape <= ISOHALO_SHAPE_VON_NEUMANN, MPI_ERR_ARG,
+          "halo: unknown shape: there are ISOHALO_SHAPE_MOORE, _STAR and _VON_NEUMANN");
+  require(w.element != MPI_DATATYPE_NULL, MPI_ERR_TYPE, "halo: the element type is MPI_DATATYPE_NULL");
+  const auto named = [](const char* name, int value) {
+    if (value < 0)
+      throw ArgumentError(MPI_ERR_ARG, "halo: " + std::string(name) + " " + std::to_string(value) + " is negative");
+  };
+  named("width", w.width), named("radius", w.radius), named("depth", w.depth);
+  if (static_cast<std::int64_t>(w.radius) * w.depth > w.width)
+    throw ArgumentError(MPI_ERR_ARG, "halo: " + std::to_string(w.depth) + " steps of radius " +
+                                         std::to_string(w.radius) + " read " +
+                                         std::to_string(static_cast<std::int64_t>(w.radius) * w.depth) +
+                                         " ghost layers, the array has " + std::to_string(w.width) +
+                                         ": use a wider array or a smaller depth");
+  const isohalo::TypeLayout layout = isohalo::layout_of(w.element);
+  require(layout.size > 0 && layout.extent > 0, MPI_ERR_TYPE,
+          "halo: the element type has no data or no positive extent");
+}
+
+template <int D>
+std::unique_ptr<AnyHalo> make(MPI_Comm cart, const Communicator& comm, const isohalo::Mesh& mesh, const Wanted& w) {
+  isohalo::DomainOptions<D> options;
+  options.cuts = cuts_of<D>(comm, mesh, w.owned);
+  isohalo::Index<D> shape;
+  for (int j = 0; j < D; ++j) {
+    shape[j] = (*options.cuts)[j].back();
+    options.periodic[j] = mesh.periodic(j);
+  }
+  const isohalo::CartesianDomain<D> domain(cart, shape, options);
+  const isohalo::TypeLayout layout = isohalo::layout_of(w.element);
+  return std::make_unique<Halo<D>>(domain, shape_of<D>(w), w.depth, w.width, layout.extent,
+                                   runs_of(w.element, layout, comm.get()));
+}
+
+}  // namespace
+
+int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,
+                        int depth, MPI_Datatype element, isohalo_halo* halo) {
+  return guarded(
+      [cart] { return cart; },
+      [&] {
+        require(halo, MPI_ERR_ARG, "the place for the halo is NULL");
+        const auto mesh = isohalo::mesh_of(cart);
+        const Communicator comm = Communicator::of(cart);
+        const Wanted w{owned, width, shape, radius, depth, element};
+        // Arguments that only some ranks got wrong must not leave the others waiting.
+        std::unique_ptr<ArgumentError> mine;
+        try {
+          check(w, mesh->dimensions());
+        } catch (const ArgumentError& e) {
+          mine = std::make_unique<ArgumentError>(e);
+        }
+        const std::int64_t worst = comm.max(mine ? mine->mpi_class() : MPI_SUCCESS);
+        if (mine) throw ArgumentError(*mine);
+        require(worst == MPI_SUCCESS, static_cast<int>(worst), "halo: another rank was given bad arguments");
+        isohalo::agree_same(comm,
+                            static_cast<std::uint64_t>(width) << 40 ^ static_cast<std::uint64_t>(depth) << 24 ^
+                                static_cast<std::uint64_t>(radius) << 8 ^ static_cast<std::uint64_t>(shape),
+                            "halo: the width, depth, radius or shape");
+        std::unique_ptr<AnyHalo> made;
+        switch (mesh->dimensions()) {
+          case 1:
+            made = make<1>(cart, comm, *mesh, w);
+            break;
+          case 2:
+            made = make<2>(cart, comm, *mesh, w);
+            break;
+          case 3:
+            made = make<3>(cart, comm, *mesh, w);
+            break;
+          default:
+            made = make<4>(cart, comm, *mesh, w);
+            break;
+        }
+        *halo = halos().add(std::move(made));
+      });
+}
+
+int isohalo_halo_start(isohalo_halo halo, void* array) {
+  return guarded(of(halo), [&] {
+    AnyHalo& h = known(halo);
+    require(array, MPI_ERR_BUFFER, "halo: the array is NULL");
+    require(!h.in_flight(), MPI_ERR_REQUEST, "halo: start while an exchange is in flight: finish it first");
+    h.start(array);
+  });
+}
+
+int isohalo_halo_finish(isohalo_halo halo) {
+  return guarded(of(halo), [&] {
+    AnyHalo& h = known(halo);
+    require(h.in_flight(), MPI_ERR_REQUEST, "halo: finish without start");
+    h.finish();
+  });
+}
+
+int isohalo_halo_exchange(isohalo_halo halo, void* array) {
+  const int rc = isohalo_halo_start(halo, array);
+  return rc == MPI_SUCCESS ? isohalo_halo_finish(halo) : rc;
+}
+
+int isohalo_halo_free(isohalo_halo* halo) {
+  return guarded(of(halo ? *halo : nullptr), [&] {
+    require(halo, MPI_ERR_ARG, "the place of the halo is NULL");
+    AnyHalo& h = known(*halo);
+    if (h.in_flight()) h.finish();
+    halos().take(*halo);
+    *halo = nullptr;
+  });
+}

@@ -1,0 +1,388 @@
+/// The C interface of the isomorphic collectives: arguments in, IsoComm does the work, error codes out.
+
+#include <algorithm>
+#include <limits>
+#include <new>
+
+#include "datatypes/datatype.hpp"
+#include "datatypes/mpi_check.hpp"
+#include "framework/c/handles.hpp"
+#include "framework/isohalo.h"
+#include "framework/neighborhood/iso_comm.hpp"
+#include "framework/neighborhood/offsets.hpp"
+
+using isohalo::Algorithm;
+using isohalo::IsoComm;
+using isohalo::IsomorphicNeighborhood;
+using isohalo::Mesh;
+using isohalo::NeighborCall;
+using isohalo::NeighborRequest;
+using isohalo::detail::guarded;
+using isohalo::detail::HandleTable;
+using isohalo::detail::require;
+
+namespace {
+
+struct Request {
+  NeighborRequest request;
+  isohalo::Communicator comm;
+};
+
+HandleTable<IsoComm, isohalo_neighborhood>& neighborhoods() {
+  static HandleTable<IsoComm, isohalo_neighborhood> table;
+  return table;
+}
+
+HandleTable<Request, isohalo_request>& requests() {
+  static HandleTable<Request, isohalo_request> table;
+  return table;
+}
+
+IsoComm& known(isohalo_neighborhood iso) {
+  IsoComm* found = neighborhoods().find(iso);
+  require(found, MPI_ERR_ARG, "this is no neighborhood, or one that was freed");
+  return *found;
+}
+
+Request& known(isohalo_request r) {
+  Request* found = requests().find(r);
+  require(found, MPI_ERR_REQUEST, "this is no request, or one that was freed");
+  return *found;
+}
+
+auto of(MPI_Comm comm) {
+  return [comm] { return comm; };
+}
+/// The cart of a neighborhood, for its error handler; MPI_COMM_NULL when it was freed meanwhile.
+auto of(isohalo_neighborhood iso) {
+  return [iso] {
+    const IsoComm* found = neighborhoods().find(iso);
+    return found ? found->comm().user() : MPI_COMM_NULL;
+  };
+}
+auto of(isohalo_request r) {
+  return [r] {
+    const Request* found = requests().find(r);
+    return found ? found->comm.user() : MPI_COMM_NULL;
+  };
+}
+
+int or_null(int rank) {
+  return rank == Mesh::no_rank ? MPI_PROC_NULL : rank;
+}
+
+/// Mesh and rank of a Cartesian communicator.
+struct Here {
+  explicit Here(MPI_Comm cart) : mesh(isohalo::mesh_of(cart)) {
+    isohalo::mpi_check(MPI_Comm_rank(cart, &rank), "MPI_Comm_rank");
+  }
+  std::shared_ptr<const Mesh> mesh;
+  int rank = 0;
+  std::span<const int> vector(const int relative[]) const {
+    require(relative || mesh->dimensions() == 0, MPI_ERR_ARG, "the array of relative coordinates is NULL");
+    return {relative, static_cast<std::size_t>(mesh->dimensions())};
+  }
+};
+
+isohalo_neighborhood create(MPI_Comm cart, std::span<const int> relative) {
+  return neighborhoods().add(std::make_unique<IsoComm>(cart, relative));
+}
+
+int create_generated(MPI_Comm cart, int radius, int with_self, isohalo_neighborhood* iso, bool moore) {
+  return guarded(of(cart), [&] {
+    require(iso, MPI_ERR_ARG, "the place for the neighborhood is NULL");
+    const Here here(cart);
+    *iso = create(cart, isohalo::ball_offsets(here.mesh->dimensions(), radius, !moore,
+                                              with_self ? isohalo::Self::include : isohalo::Self::leave_out));
+  });
+}
+
+template <class T>
+std::span<const T> list(const IsomorphicNeighborhood& n, const T* array) {
+  require(array || n.count() == 0, MPI_ERR_ARG, "an array of counts, displacements or types is NULL");
+  return {array, static_cast<std::size_t>(n.count())};
+}
+
+Algorithm algorithm_of(isohalo_algorithm a) {
+  require(a >= ISOHALO_AUTO && a <= ISOHALO_LOGARITHMIC, MPI_ERR_ARG,
+          "unknown algorithm: there are ISOHALO_AUTO, _DIRECT, _COMBINING and _LOGARITHMIC");
+  return static_cast<Algorithm>(a);
+}
+static_assert(static_cast<int>(Algorithm::automatic) == ISOHALO_AUTO);
+static_assert(static_cast<int>(Algorithm::direct) == ISOHALO_DIRECT);
+static_assert(static_cast<int>(Algorithm::combining) == ISOHALO_COMBINING);
+static_assert(static_cast<int>(Algorithm::logarithmic) == ISOHALO_LOGARITHMIC);
+
+/// The call that `make` gives; when its arguments are wrong on this rank, the others learn it instead of waiting.
+template <class Make>
+NeighborCall call_or_refuse(const IsoComm& comm, isohalo::Pattern pattern, bool blocking, bool persistent,
+                            Make&& make) {
+  try {
+    return make(comm.neighbors());
+  } catch (const isohalo::ArgumentError& e) {
+    comm.refuse(pattern, blocking, persistent, e);
+    throw;
+  }
+}
+
+/// Without a place for a request the call is executed at once.
+template <class Make>
+int collective(isohalo_neighborhood iso, isohalo::Pattern pattern, Make&& make) {
+  return guarded(of(iso), [&] {
+    const IsoComm& comm = known(iso);
+    comm.execute(call_or_refuse(comm, pattern, true, false, make));
+  });
+}
+
+template <class Make>
+int collective(isohalo_neighborhood iso, isohalo::Pattern pattern, isohalo_request* r, bool persistent,
+               Make&& make) {
+  return guarded(of(iso), [&] {
+    const IsoComm& comm = known(iso);
+    const NeighborCall call =
+        call_or_refuse(comm, pattern, false, persistent, [&](const IsomorphicNeighborhood& n) {
+          require(r, MPI_ERR_ARG, "the place for the request is NULL");
+          return make(n);
+        });
+    *r = nullptr;
+    *r = requests().add(
+        std::make_unique<Request>(Request{persistent ? comm.prepare(call) : comm.begin(call), comm.comm()}));
+  });
+}
+
+}  // namespace
+
+int isohalo_cart_relative_rank(MPI_Comm cart, const int relative[], int* rank) {
+  return guarded(of(cart), [&] {
+    const Here here(cart);
+    require(rank, MPI_ERR_ARG, "the place for the rank is NULL");
+    *rank = or_null(here.mesh->relative_rank(here.rank, here.vector(relative)));
+  });
+}
+
+int isohalo_cart_relative_coord(MPI_Comm cart, int rank, int relative[]) {
+  return guarded(of(cart), [&] {
+    const Here here(cart);
+    require(rank >= 0 && rank < here.mesh->size(), MPI_ERR_RANK, "the rank is not one of the communicator's");
+    here.vector(relative);
+    here.mesh->relative_coordinates(here.rank, rank, {relative, static_cast<std::size_t>(here.mesh->dimensions())});
+  });
+}
+
+int isohalo_cart_relative_shift(MPI_Comm cart, const int relative[], int* source, int* target) {
+  return guarded(of(cart), [&] {
+    const Here here(cart);
+    require(source && target, MPI_ERR_ARG, "the place for a rank is NULL");
+    std::vector<int> back;
+    for (int c : here.vector(relative)) {
+      require(c != std::numeric_limits<int>::min(), MPI_ERR_ARG,
+              "a relative coordinate is -2147483648, which has no opposite");
+      back.push_back(-c);
+    }
+    *target = or_null(here.mesh->relative_rank(here.rank, here.vector(relative)));
+    *source = or_null(here.mesh->relative_rank(here.rank, back));
+  });
+}
+
+int isohalo_neighborhood_create(MPI_Comm cart, int s, const int relative[], isohalo_neighborhood* iso) {
+  return guarded(of(cart), [&] {
+    require(iso, MPI_ERR_ARG, "the place for the neighborhood is NULL");
+    require(s >= 0, MPI_ERR_ARG, "the number of neighbors is negative");
+    require(relative || s == 0, MPI_ERR_ARG, "the array of relative coordinates is NULL");
+    int d = 0;
+    if (cart != MPI_COMM_NULL && s > 0) isohalo::mpi_check(MPI_Cartdim_get(cart, &d), "MPI_Cartdim_get", cart);
+    *iso = create(cart, {relative, static_cast<std::size_t>(s) * static_cast<std::size_t>(d)});
+  });
+}
+
+int isohalo_neighborhood_moore(MPI_Comm cart, int radius, int with_self, isohalo_neighborhood* iso) {
+  return create_generated(cart, radius, with_self, iso, true);
+}
+
+int isohalo_neighborhood_von_neumann(MPI_Comm cart, int radius, int with_self, isohalo_neighborhood* iso) {
+  return create_generated(cart, radius, with_self, iso, false);
+}
+
+int isohalo_neighborhood_free(isohalo_neighborhood* iso) {
+  return guarded(of(MPI_COMM_NULL), [&] {
+    require(iso, MPI_ERR_ARG, "the place of the neighborhood is NULL");
+    known(*iso);
+    neighborhoods().take(*iso);
+    *iso = nullptr;
+  });
+}
+
+int isohalo_neighborhood_count(isohalo_neighborhood iso, int* s, int* indegree, int* outdegree) {
+  return guarded(of(iso), [&] {
+    const IsomorphicNeighborhood& n = known(iso).neighbors();
+    require(s && indegree && outdegree, MPI_ERR_ARG, "the place for a count is NULL");
+    *s = n.count();
+    *indegree = n.indegree();
+    *outdegree = n.outdegree();
+  });
+}
+
+int isohalo_neighborhood_get(isohalo_neighborhood iso, int max_s, int sources[], int targets[]) {
+  return guarded(of(iso), [&] {
+    const IsomorphicNeighborhood& n = known(iso).neighbors();
+    require(max_s >= 0, MPI_ERR_ARG, "max_s is negative");
+    require((sources && targets) || max_s == 0 || n.count() == 0, MPI_ERR_ARG, "an array for ranks is NULL");
+    const int m = std::min(max_s, n.count());
+    std::transform(n.sources().begin(), n.sources().begin() + m, sources, or_null);
+    std::transform(n.targets().begin(), n.targets().begin() + m, targets, or_null);
+  });
+}
+
+int isohalo_neighborhood_graph_get(isohalo_neighborhood iso, int max_s, int sources[], int targets[]) {
+  return guarded(of(iso), [&] {
+    const IsomorphicNeighborhood& n = known(iso).neighbors();
+    require(max_s >= 0, MPI_ERR_ARG, "max_s is negative");
+    const std::vector<int> from = n.present_sources(), to = n.present_targets();
+    require(max_s == 0 || ((sources || from.empty()) && (targets || to.empty())), MPI_ERR_ARG,
+            "an array for ranks is NULL");
+    std::copy_n(from.begin(), std::min(static_cast<std::size_t>(max_s), from.size()), sources);
+    std::copy_n(to.begin(), std::min(static_cast<std::size_t>(max_s), to.size()), targets);
+  });
+}
+
+int isohalo_neighborhood_check(isohalo_neighborhood iso) {
+  return guarded(of(iso), [&] { known(iso).check(); });
+}
+
+int isohalo_neighborhood_set_algorithm(isohalo_neighborhood iso, isohalo_algorithm algorithm) {
+  return guarded(of(iso), [&] { known(iso).set_algorithm(algorithm_of(algorithm)); });
+}
+
+int isohalo_neighborhood_schedule(isohalo_neighborhood iso, isohalo_algorithm algorithm, int* rounds,
+                                  long long* volume_blocks) {
+  return guarded(of(iso), [&] {
+    const IsomorphicNeighborhood& n = known(iso).neighbors();
+    require(rounds && volume_blocks, MPI_ERR_ARG, "the place for a figure is NULL");
+    const auto plan = [&](Algorithm a) {
+      return isohalo::plan_itinerary(n.relative(), n.mesh().dimensions(), a, isohalo::Pattern::personal);
+    };
+    const Algorithm asked = algorithm_of(algorithm);
+    isohalo::Itinerary it = plan(asked == Algorithm::automatic ? Algorithm::direct : asked);
+    if (asked == Algorithm::automatic)
+      for (Algorithm a : {Algorithm::combining, Algorithm::logarithmic})
+        if (isohalo::Itinerary other = plan(a); other.rounds() < it.rounds()) it = std::move(other);
+    *rounds = it.rounds();
+    *volume_blocks = it.volume();
+  });
+}
+
+/* The three forms of a collective: blocking, started, persistent. */
+#define ISOHALO_ARGUMENTS(...) __VA_ARGS__
+#define ISOHALO_COLLECTIVE(name, pattern, arguments, call)                                                    \
+  int isohalo_neighbor_##name(arguments, isohalo_neighborhood iso) {                                          \
+    return collective(iso, isohalo::Pattern::pattern, [&](const IsomorphicNeighborhood& n) { return call; }); \
+  }                                                                                                           \
+  int isohalo_ineighbor_##name(arguments, isohalo_neighborhood iso, isohalo_request* r) {                     \
+    return collective(iso, isohalo::Pattern::pattern, r, false,                                               \
+                      [&](const IsomorphicNeighborhood& n) { return call; });                                 \
+  }                                                                                                           \
+  int isohalo_neighbor_##name##_init(arguments, isohalo_neighborhood iso, isohalo_request* r) {               \
+    return collective(iso, isohalo::Pattern::pattern, r, true,                                                \
+                      [&](const IsomorphicNeighborhood& n) { return call; });                                 \
+  }
+
+ISOHALO_COLLECTIVE(alltoall, personal,
+                   ISOHALO_ARGUMENTS(const void* sb, int sn, MPI_Datatype st, void* rb, int rn, MPI_Datatype rt),
+                   NeighborCall::alltoall(n, sb, sn, st, rb, rn, rt))
+ISOHALO_COLLECTIVE(alltoallv, personal,
+                   ISOHALO_ARGUMENTS(const void* sb, const int sn[], const int sd[], MPI_Datatype st, void* rb,
+                                     const int rn[], const int rd[], MPI_Datatype rt),
+                   NeighborCall::alltoallv(n, sb, list(n, sn), list(n, sd), st, rb, list(n, rn), list(n, rd), rt))
+ISOHALO_COLLECTIVE(alltoallw, personal,
+                   ISOHALO_ARGUMENTS(const void* sb, const int sn[], const MPI_Aint sd[], const MPI_Datatype st[],
+                                     void* rb, const int rn[], const MPI_Aint rd[], const MPI_Datatype rt[]),
+                   NeighborCall::alltoallw(n, sb, list(n, sn), list(n, sd), list(n, st), rb, list(n, rn),
+                                           list(n, rd), list(n, rt)))
+ISOHALO_COLLECTIVE(allgather, shared,
+                   ISOHALO_ARGUMENTS(const void* sb, int sn, MPI_Datatype st, void* rb, int rn, MPI_Datatype rt),
+                   NeighborCall::allgather(n, sb, sn, st, rb, rn, rt))
+ISOHALO_COLLECTIVE(allgatherv, shared,
+                   ISOHALO_ARGUMENTS(const void* sb, int sn, MPI_Datatype st, void* rb, const int rn[],
+                                     const int rd[], MPI_Datatype rt),
+                   NeighborCall::allgatherv(n, sb, sn, st, rb, list(n, rn), list(n, rd), rt))
+ISOHALO_COLLECTIVE(allgatherw, shared,
+                   ISOHALO_ARGUMENTS(const void* sb, int sn, MPI_Datatype st, void* rb, const int rn[],
+                                     const MPI_Aint rd[], const MPI_Datatype rt[]),
+                   NeighborCall::allgatherw(n, sb, sn, st, rb, list(n, rn), list(n, rd), list(n, rt)))
+ISOHALO_COLLECTIVE(reduce, shared,
+                   ISOHALO_ARGUMENTS(const void* sb, void* rb, int count, MPI_Datatype t, MPI_Op op),
+                   NeighborCall::reduce(n, sb, rb, count, t, op))
+ISOHALO_COLLECTIVE(scatter_reduce, personal,
+                   ISOHALO_ARGUMENTS(const void* sb, const int sn[], const MPI_Aint sd[], const MPI_Datatype st[],
+                                     void* rb, int count, MPI_Datatype t, MPI_Op op),
+                   NeighborCall::scatter_reduce(n, sb, list(n, sn), list(n, sd), list(n, st), rb, count, t, op))
+
+#undef ISOHALO_COLLECTIVE
+#undef ISOHALO_ARGUMENTS
+
+int isohalo_start(isohalo_request r) {
+  return guarded(of(r), [&] { known(r).request.start(); });
+}
+
+namespace {
+
+/// Completes what `step` completes; a request that is not persistent, or has failed, is freed when it has ended.
+template <class Step>
+int complete(isohalo_request* r, Step&& step) {
+  if (r && !*r) {
+    step(nullptr);
+    return MPI_SUCCESS;
+  }
+  const isohalo_request handle = r ? *r : nullptr;
+  const MPI_Comm comm = of(handle)();
+  bool ended = true;
+  const int rc = guarded(of(comm), [&] {
+    require(r, MPI_ERR_ARG, "the place of the request is NULL");
+    ended = step(&known(handle).request);
+  });
+  if (const Request* found = requests().find(handle); found && ended && !found->request.persistent()) {
+    requests().take(handle);
+    *r = nullptr;
+  }
+  return rc;
+}
+
+}  // namespace
+
+int isohalo_test(isohalo_request* r, int* flag) {
+  if (!flag)
+    return guarded(of(r ? *r : nullptr), [] { require(false, MPI_ERR_ARG, "the place for the flag is NULL"); });
+  return complete(r, [&](NeighborRequest* request) {
+    *flag = 1;
+    if (request) *flag = request->test();
+    return *flag != 0;
+  });
+}
+
+int isohalo_wait(isohalo_request* r) {
+  return complete(r, [](NeighborRequest* request) {
+    if (request) request->wait();
+    return true;
+  });
+}
+
+int isohalo_request_free(isohalo_request* r) {
+  const isohalo_request handle = r ? *r : nullptr;
+  return guarded(of(of(handle)()), [&] {
+    require(r, MPI_ERR_ARG, "the place of the request is NULL");
+    known(handle);
+    const std::unique_ptr<Request> last = requests().take(handle);
+    *r = nullptr;
+    last->request.wait();
+  });
+}
+
+int isohalo_type_create_triangular(int count, int firstblock, int blockincrement, int stride, int strideincrement,
+                                   MPI_Datatype oldtype, MPI_Datatype* newtype) {
+  return guarded(of(MPI_COMM_NULL), [&] {
+    require(newtype, MPI_ERR_ARG, "the place for the datatype is NULL");
+    require(oldtype != MPI_DATATYPE_NULL, MPI_ERR_TYPE, "the old datatype is MPI_DATATYPE_NULL");
+    *newtype =
+        isohalo::triangular_type(count, firstblock, blockincrement, stride, strideincrement, oldtype).release();
+  });
+}

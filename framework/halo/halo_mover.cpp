@@ -1,0 +1,137 @@
+#include "framework/halo/halo_mover.hpp"
+
+#include <algorithm>
+
+#include "datatypes/mpi_check.hpp"
+
+namespace isohalo::detail {
+
+template <int D>
+HaloMover<D>::HaloMover(const CartesianDomain<D>& domain, int first_tag, HaloSchedule<D> schedule)
+    : domain_(domain), first_tag_(first_tag), schedule_(std::move(schedule)) {
+  for (const auto& stage : schedule_.stages) {
+    BoxCopier<D> copier;
+    for (const auto& copy : stage.copies)
+      copy.ghosts.for_each_box([&](const Box<D>& b) { copier.add({b, copy.shift}); });
+    copiers_.push_back(std::move(copier));
+  }
+}
+
+template <int D>
+void HaloMover<D>::start(std::span<const ErasedArray<D>> arrays) {
+  arrays_.assign(arrays.begin(), arrays.end());
+  stage_ = 0;
+  in_flight_ = true;
+  post_receives();
+  enter(0);
+  if (needed_after_start()) Progressable::activate(this);
+}
+
+template <int D>
+void HaloMover<D>::enter(std::size_t stage) {
+  send(stage);
+  for (const auto& a : arrays_) copiers_[stage].run(a);
+}
+
+template <int D>
+bool HaloMover<D>::proceed() {
+  while (stage_ < schedule_.stages.size()) {
+    if (!received(stage_)) return false;
+    if (++stage_ < schedule_.stages.size()) enter(stage_);
+  }
+  return sent();
+}
+
+template <int D>
+void HaloMover<D>::finish() {
+  Progressable::deactivate(this);
+  wait_until([this] { return proceed(); }, domain_.comm().spins());
+  in_flight_ = false;
+}
+
+namespace {
+
+bool test_all(std::vector<MPI_Request>& requests, MPI_Comm comm) {
+  if (requests.empty()) return true;
+  int done = 0;
+  mpi_check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
+            "halo exchange", comm);
+  if (done) requests.clear();
+  return done != 0;
+}
+
+}  // namespace
+
+template <int D>
+Datatype DatatypeMover<D>::type_of(const HaloMessage<D>& message, const ErasedArray<D>& a) const {
+  Datatype element = a.element ? a.element() : bytes_type(a.bytes);
+  if (a.pitch != a.bytes) element = resized_type(element, a.pitch);
+  std::vector<Datatype> parts;
+  for (const auto& r : message.regions)
+    parts.push_back(region_type(r, this->domain_.owned().low, a.stride, element.get()));
+  return parts.size() == 1 ? std::move(parts.front()) : joined_type(parts);
+}
+
+template <int D>
+const typename DatatypeMover<D>::Layout& DatatypeMover<D>::layout_of(const ErasedArray<D>& a) {
+  for (const auto& l : layouts_)
+    if (l->bytes == a.bytes && l->pitch == a.pitch && l->element == a.element && l->stride == a.stride) return *l;
+  auto layout = std::make_unique<Layout>(Layout{a.bytes, a.pitch, a.element, a.stride, {}, {}});
+  for (const auto& stage : this->schedule_.stages) {
+    auto& send = layout->send.emplace_back();
+    auto& receive = layout->receive.emplace_back();
+    for (const auto& m : stage.send) send.push_back(type_of(m, a));
+    for (const auto& m : stage.receive) receive.push_back(type_of(m, a));
+  }
+  layouts_.push_back(std::move(layout));
+  return *layouts_.back();
+}
+
+template <int D>
+void DatatypeMover<D>::post_receives() {
+  const MPI_Comm comm = this->domain_.comm().get();
+  receives_.resize(this->schedule_.stages.size());
+  for (std::size_t k = 0; k < receives_.size(); ++k)
+    for (std::size_t f = 0; f < this->arrays_.size(); ++f) {
+      const auto& types = layout_of(this->arrays_[f]).receive[k];
+      const auto& messages = this->schedule_.stages[k].receive;
+      for (std::size_t m = 0; m < messages.size(); ++m)
+        mpi_check(
+            MPI_Irecv(this->arrays_[f].data, 1, types[m].get(), messages[m].peer,
+                      this->first_tag_ + static_cast<int>(f), comm, &receives_[k].emplace_back(MPI_REQUEST_NULL)),
+            "MPI_Irecv in a halo exchange", comm);
+    }
+}
+
+template <int D>
+void DatatypeMover<D>::send(std::size_t stage) {
+  const MPI_Comm comm = this->domain_.comm().get();
+  for (std::size_t f = 0; f < this->arrays_.size(); ++f) {
+    const auto& types = layout_of(this->arrays_[f]).send[stage];
+    const auto& messages = this->schedule_.stages[stage].send;
+    for (std::size_t m = 0; m < messages.size(); ++m)
+      mpi_check(MPI_Isend(this->arrays_[f].data, 1, types[m].get(), messages[m].peer,
+                          this->first_tag_ + static_cast<int>(f), comm, &sends_.emplace_back(MPI_REQUEST_NULL)),
+                "MPI_Isend in a halo exchange", comm);
+  }
+}
+
+template <int D>
+bool DatatypeMover<D>::received(std::size_t stage) {
+  return test_all(receives_[stage], this->domain_.comm().get());
+}
+template <int D>
+bool DatatypeMover<D>::sent() {
+  return test_all(sends_, this->domain_.comm().get());
+}
+
+#define ISOHALO_INSTANTIATE(D) \
+  template class HaloMover<D>; \
+  template class DatatypeMover<D>;
+ISOHALO_INSTANTIATE(1)
+ISOHALO_INSTANTIATE(2)
+ISOHALO_INSTANTIATE(3)
+ISOHALO_INSTANTIATE(4)
+#undef ISOHALO_INSTANTIATE
+
+}  // namespace isohalo::detail

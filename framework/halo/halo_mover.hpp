@@ -1,0 +1,82 @@
+#pragma once
+/// The engines that move one schedule's cells. Private to framework/halo: use HaloPlan.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "framework/domain/cartesian_domain.hpp"
+#include "framework/halo/array_ref.hpp"
+#include "framework/halo/halo_schedule.hpp"
+#include "framework/halo/strided_copy.hpp"
+#include "framework/mpi/progress.hpp"
+
+namespace isohalo::detail {
+
+constexpr std::size_t kMaxArrays = 16;  // message tags per plan
+
+/// Takes an exchange through its stages. Receives of all stages are posted at once; a stage is sent when the ghosts
+/// of the one before are in place. An exchange that needs this rank after `start` is active in every wait of the
+/// process, so two of them may be finished in different orders on different ranks.
+template <int D>
+class HaloMover : public Progressable {
+ public:
+  HaloMover(const CartesianDomain<D>& domain, int first_tag, HaloSchedule<D> schedule);
+
+  /// Both local; the arrays fit and are as many and of the same element sizes as the mover was made for.
+  void start(std::span<const ErasedArray<D>> arrays);
+  void finish();
+  bool in_flight() const { return in_flight_; }
+  void advance() final { proceed(); }
+
+ protected:
+  virtual void post_receives() = 0;
+  virtual void send(std::size_t stage) = 0;
+  /// Puts in place what has arrived; true when all ghosts of the stage are.
+  virtual bool received(std::size_t stage) = 0;
+  /// True when all that was sent has left.
+  virtual bool sent() = 0;
+  /// True when other ranks may wait for what this one does after `start`.
+  virtual bool needed_after_start() const { return schedule_.stages.size() > 1; }
+
+  CartesianDomain<D> domain_;
+  int first_tag_;
+  HaloSchedule<D> schedule_;
+  std::vector<ErasedArray<D>> arrays_;
+
+ private:
+  void enter(std::size_t stage);
+  bool proceed();
+
+  std::vector<BoxCopier<D>> copiers_;
+  std::size_t stage_ = 0;
+  bool in_flight_ = false;
+};
+
+/// Zero copy: MPI datatypes on both sides, made once per array layout and found again.
+template <int D>
+class DatatypeMover final : public HaloMover<D> {
+ public:
+  using HaloMover<D>::HaloMover;
+
+ private:
+  struct Layout {
+    std::int64_t bytes, pitch;
+    Datatype (*element)();
+    Index<D> stride;
+    std::vector<std::vector<Datatype>> send, receive;  ///< by stage and message
+  };
+
+  void post_receives() override;
+  void send(std::size_t stage) override;
+  bool received(std::size_t stage) override;
+  bool sent() override;
+  const Layout& layout_of(const ErasedArray<D>& array);
+  Datatype type_of(const HaloMessage<D>& message, const ErasedArray<D>& array) const;
+
+  std::vector<std::unique_ptr<Layout>> layouts_;
+  std::vector<std::vector<MPI_Request>> receives_;  ///< by stage
+  std::vector<MPI_Request> sends_;
+};
+
+}  // namespace isohalo::detail

@@ -1,0 +1,79 @@
+#pragma once
+/// Who sends which cells to whom, stage by stage. Pure geometry; how the cells travel is the transports' business.
+
+#include <functional>
+#include <vector>
+
+#include "framework/halo/halo_pieces.hpp"
+
+namespace isohalo {
+
+/// Changes the pieces of each block before a schedule is made, to prove that tests would notice.
+template <int D>
+using HaloMutation = std::function<void(std::vector<HaloPiece<D>>&)>;
+
+/// What one exchange costs this rank.
+struct HaloCost {
+  std::int64_t stages = 0;      ///< each waits for the one before
+  std::int64_t messages = 0;    ///< sent to other ranks
+  std::int64_t cells_sent = 0;  ///< to other ranks
+  std::int64_t cells_received = 0;
+  std::int64_t cells_copied = 0;  ///< within this rank's array (periodic dimensions of one rank)
+};
+
+/// How ghost cells are cut into messages (neighborhoods.md section 4).
+enum class HaloPattern {
+  direct,     ///< a message per piece: up to 3^d - 1 of them, all at once
+  coalesced,  ///< a message per rank, with all of its pieces
+  slabs,      ///< dimension after dimension, two neighbors each; named shapes only
+};
+
+/// The cells of one message, in this rank's unwrapped indices: ghosts when received; when sent, own cells, and
+/// ghosts of earlier stages. Both ends list the regions in the same order.
+template <int D>
+struct HaloMessage {
+  int peer = 0;
+  std::vector<Region<D>> regions;
+
+  std::int64_t cells() const {
+    std::int64_t n = 0;
+    for (const auto& r : regions) n += r.cells();
+    return n;
+  }
+  /// The regions as boxes, in an order that no layout changes.
+  std::vector<Box<D>> boxes() const {
+    std::vector<Box<D>> list;
+    for (const auto& r : regions) r.for_each_box([&](const Box<D>& b) { list.push_back(b); });
+    return list;
+  }
+};
+
+/// Ghosts that are copies of cells of the same array: ghost = cell + shift.
+template <int D>
+struct SelfCopy {
+  Region<D> ghosts;
+  Index<D> shift;
+};
+
+/// Messages and copies that need no other of the same stage. Several messages to one rank match in order.
+template <int D>
+struct HaloStage {
+  std::vector<HaloMessage<D>> send, receive;
+  std::vector<SelfCopy<D>> copies;
+};
+
+template <int D>
+struct HaloSchedule {
+  std::vector<HaloStage<D>> stages;
+
+  HaloCost cost() const;
+};
+
+/// The part of the block at `coords` in an exchange of `steps` steps' ghosts. Local; the parts of all ranks fit
+/// together. `pattern` slabs needs `slabs_possible(shape)`.
+template <int D>
+HaloSchedule<D> halo_schedule(HaloPattern pattern, const Decomposition<D>& decomposition,
+                              const PerDim<int, D>& coords, const StencilShape<D>& shape, int steps,
+                              const Surroundings<D>& around, const HaloMutation<D>& mutation = {});
+
+}  // namespace isohalo

@@ -1,0 +1,185 @@
+#include "framework/halo/packed_mover.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "datatypes/mpi_check.hpp"
+
+namespace isohalo::detail {
+
+template <int D>
+PackedMover<D>::PackedMover(const CartesianDomain<D>& domain, int first_tag, HaloSchedule<D> schedule,
+                            std::span<const std::int64_t> element_bytes, bool channels)
+    : HaloMover<D>(domain, first_tag, std::move(schedule)) {
+  const auto window = channels ? NodeWindow::of(domain.comm()) : nullptr;
+  const auto by_channel = [&](int peer) { return window && window->on_node(peer); };
+  std::size_t most = 0;
+  for (const auto& stage : this->schedule_.stages) {
+    auto& out = out_.emplace_back();
+    auto& in = in_.emplace_back();
+    for (const auto& m : stage.send) out.push_back(parcel_of(m, element_bytes, by_channel(m.peer)));
+    for (const auto& m : stage.receive) in.push_back(parcel_of(m, element_bytes, by_channel(m.peer)));
+    receives_.emplace_back(in.size(), MPI_REQUEST_NULL);
+    most = std::max(most, in.size());
+  }
+  arrived_.resize(most);
+  if (window) open_channels(*window);
+}
+
+template <int D>
+typename PackedMover<D>::Parcel PackedMover<D>::parcel_of(const HaloMessage<D>& message,
+                                                          std::span<const std::int64_t> element_bytes,
+                                                          bool channel) const {
+  BoxPacker<D> cells(message.boxes());
+  std::vector<std::int64_t> offsets{0};
+  for (std::int64_t bytes : element_bytes)
+    offsets.push_back((offsets.back() + cells.cells() * bytes + 63) / 64 * 64);
+  LineBuffer buffer(channel ? 0 : offsets.back());
+  return {message.peer, std::move(cells), std::move(offsets), std::move(buffer), nullptr, channel};
+}
+
+/// At first `waiting` marks the parcels that go by channel.
+template <int D>
+void PackedMover<D>::open_channels(NodeWindow& window) {
+  std::vector<NodeWindow::Outgoing> outgoing;
+  std::vector<int> incoming;
+  for (const auto& stage : out_)
+    for (const Parcel& p : stage)
+      if (p.waiting) outgoing.push_back({p.peer, p.offsets.back()});
+  for (const auto& stage : in_)
+    for (const Parcel& p : stage)
+      if (p.waiting) incoming.push_back(p.peer);
+  channels_ = window.open(outgoing, incoming);
+  const auto attach = [](auto& stages, std::vector<ChannelEnd>& ends) {
+    auto end = ends.begin();
+    for (auto& stage : stages)
+      for (Parcel& p : stage)
+        if (std::exchange(p.waiting, false)) p.channel = &*end++;
+  };
+  attach(out_, channels_.outgoing);
+  attach(in_, channels_.incoming);
+}
+
+template <int D>
+void PackedMover<D>::pack(const Parcel& parcel, std::byte* buffer) const {
+  for (std::size_t f = 0; f < this->arrays_.size(); ++f)
+    parcel.cells.pack(this->arrays_[f], buffer + parcel.offsets[f]);
+}
+
+template <int D>
+void PackedMover<D>::unpack(const Parcel& parcel, const std::byte* buffer) const {
+  for (std::size_t f = 0; f < this->arrays_.size(); ++f)
+    parcel.cells.unpack(this->arrays_[f], buffer + parcel.offsets[f]);
+}
+
+template <int D>
+void PackedMover<D>::post_receives() {
+  const MPI_Comm comm = this->domain_.comm().get();
+  for (std::size_t k = 0; k < in_.size(); ++k)
+    for (std::size_t m = 0; m < in_[k].size(); ++m) {
+      Parcel& p = in_[k][m];
+      p.waiting = p.channel != nullptr;
+      if (p.channel) continue;
+      mpi_check(
+          MPI_Irecv_c(p.buffer.get(), p.offsets.back(), MPI_BYTE, p.peer, this->first_tag_, comm, &receives_[k][m]),
+          "MPI_Irecv in a halo exchange", comm);
+    }
+}
+
+template <int D>
+void PackedMover<D>::send(std::size_t stage) {
+  const MPI_Comm comm = this->domain_.comm().get();
+  for (Parcel& p : out_[stage])
+    if (p.channel) p.waiting = true, ++unsent_;
+  fill_slots();
+  for (const Parcel& p : out_[stage]) {
+    if (p.channel) continue;
+    pack(p, p.buffer.get());
+    mpi_check(MPI_Isend_c(p.buffer.get(), p.offsets.back(), MPI_BYTE, p.peer, this->first_tag_, comm,
+                          &sends_.emplace_back(MPI_REQUEST_NULL)),
+              "MPI_Isend in a halo exchange", comm);
+  }
+}
+
+/// Fills the slots that have become free; true when none is missing.
+template <int D>
+bool PackedMover<D>::fill_slots() {
+  if (unsent_ == 0) return true;
+  for (auto& stage : out_)
+    for (Parcel& p : stage) {
+      std::byte* const slot = p.waiting ? p.channel->free_slot() : nullptr;
+      if (!slot) continue;
+      pack(p, slot);
+      p.channel->publish();
+      p.waiting = false;
+      --unsent_;
+    }
+  return unsent_ == 0;
+}
+
+template <int D>
+bool PackedMover<D>::needed_after_start() const {
+  return HaloMover<D>::needed_after_start() || unsent_ > 0;
+}
+
+template <int D>
+bool PackedMover<D>::take_messages(std::size_t stage) {
+  bool all = true;
+  for (Parcel& p : in_[stage]) {
+    if (!p.waiting) continue;
+    const std::byte* const message = p.channel->next_message();
+    if (!message) {
+      all = false;
+      continue;
+    }
+    unpack(p, message);
+    p.channel->release();
+    p.waiting = false;
+  }
+  return all;
+}
+
+template <int D>
+bool PackedMover<D>::complete_receives(std::size_t stage) {
+  auto& requests = receives_[stage];
+  int count = 0;
+  mpi_check(MPI_Testsome(static_cast<int>(requests.size()), requests.data(), &count, arrived_.data(),
+                         MPI_STATUSES_IGNORE),
+            "halo exchange", this->domain_.comm().get());
+  if (count == MPI_UNDEFINED) return true;  // none left
+  for (int i = 0; i < count; ++i) {
+    const Parcel& p = in_[stage][static_cast<std::size_t>(arrived_[static_cast<std::size_t>(i)])];
+    unpack(p, p.buffer.get());
+  }
+  return std::all_of(requests.begin(), requests.end(), [](MPI_Request r) { return r == MPI_REQUEST_NULL; });
+}
+
+template <int D>
+bool PackedMover<D>::received(std::size_t stage) {
+  fill_slots();
+  const bool taken = take_messages(stage), completed = complete_receives(stage);
+  if (!taken && ++misses_ % 16 == 0) {  // the awaited rank may wait for a message of ours that MPI still has
+    int ignored = 0;
+    const MPI_Comm comm = this->domain_.comm().get();
+    mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, this->first_tag_, comm, &ignored, MPI_STATUS_IGNORE), "MPI_Iprobe", comm);
+  }
+  return taken && completed;
+}
+
+template <int D>
+bool PackedMover<D>::sent() {
+  if (!fill_slots()) return false;
+  if (sends_.empty()) return true;
+  int done = 0;
+  mpi_check(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &done, MPI_STATUSES_IGNORE),
+            "halo exchange", this->domain_.comm().get());
+  if (done) sends_.clear();
+  return done != 0;
+}
+
+template class PackedMover<1>;
+template class PackedMover<2>;
+template class PackedMover<3>;
+template class PackedMover<4>;
+
+}  // namespace isohalo::detail

@@ -1,0 +1,69 @@
+#pragma once
+/// Messages packed by our own copies. Private to framework/halo: use HaloPlan.
+
+#include <new>
+
+#include "framework/halo/halo_mover.hpp"
+#include "framework/shm/node_window.hpp"
+
+namespace isohalo::detail {
+
+/// Uninitialised bytes that start on a cache line.
+class LineBuffer {
+ public:
+  explicit LineBuffer(std::int64_t bytes)
+      : data_(static_cast<std::byte*>(::operator new (static_cast<std::size_t>(bytes), std::align_val_t{kLine}))) {}
+  std::byte* get() const { return data_.get(); }
+
+ private:
+  static constexpr std::size_t kLine = 64;
+  struct Free {
+    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{kLine}); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+};
+
+/// All arrays of an exchange in one message per peer, in persistent buffers; between ranks of one node, if wanted,
+/// through channels in shared memory.
+template <int D>
+class PackedMover final : public HaloMover<D> {
+ public:
+  /// `element_bytes`: of the arrays of every exchange by this mover. Local without channels, otherwise collective;
+  /// then throws RunError, the same on all ranks of a node, when it has no room for them.
+  PackedMover(const CartesianDomain<D>& domain, int first_tag, HaloSchedule<D> schedule,
+              std::span<const std::int64_t> element_bytes, bool channels);
+
+ private:
+  /// One message: array after array, each from a cache line on.
+  struct Parcel {
+    int peer;
+    BoxPacker<D> cells;
+    std::vector<std::int64_t> offsets;  ///< of each array, and the end
+    LineBuffer buffer;                  ///< of a message by MPI
+    ChannelEnd* channel;                ///< or null
+    bool waiting;                       ///< for the slot to become free, or for the message to come
+  };
+
+  void post_receives() override;
+  void send(std::size_t stage) override;
+  bool received(std::size_t stage) override;
+  bool sent() override;
+  bool needed_after_start() const override;
+  Parcel parcel_of(const HaloMessage<D>& message, std::span<const std::int64_t> element_bytes, bool channel) const;
+  void open_channels(NodeWindow& window);
+  bool fill_slots();
+  bool take_messages(std::size_t stage);
+  bool complete_receives(std::size_t stage);
+  void pack(const Parcel& parcel, std::byte* buffer) const;
+  void unpack(const Parcel& parcel, const std::byte* buffer) const;
+
+  std::vector<std::vector<Parcel>> out_, in_;       ///< by stage
+  std::vector<std::vector<MPI_Request>> receives_;  ///< by stage and parcel
+  std::vector<MPI_Request> sends_;
+  ChannelGroup channels_;
+  std::size_t unsent_ = 0;  ///< parcels whose slots are not free yet
+  int misses_ = 0;
+  std::vector<int> arrived_;
+};
+
+}  // namespace isohalo::detail

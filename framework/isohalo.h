@@ -1,0 +1,190 @@
+#ifndef ISOHALO_H
+#define ISOHALO_H
+/* The C interface of isohalo: isomorphic, sparse collectives and halo exchange on Cartesian communicators.
+ *
+ * Every function returns MPI_SUCCESS or an MPI error code, which goes through the communicator's error handler
+ * first; isohalo_error_text() says what was wrong. `cart` is any communicator with a Cartesian topology; it is left
+ * as it is. Relative offsets are flat arrays, s x d, dimension 0 first. Absent neighbors are MPI_PROC_NULL and
+ * their buffers are untouched. Argument arrays are copied at the call, buffers are read when an operation starts.
+ * All memory is host memory. Creating neighborhoods, and beginning operations on them, is collective in order over
+ * `cart`.
+ *
+ * Source: "Isomorphic, Sparse MPI-like Collective Communication Operations for Parallel Stencil Computations"
+ * (Traeff, Luebbe, Rougier, Hunold 2015), sections 4 and 6.
+ */
+
+#include <mpi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#define ISOHALO_ENUM : int /* any value may arrive from C, and is checked */
+#else
+#define ISOHALO_ENUM
+#endif
+
+/* The text of the last error of this process, "" when there was none. Valid until the next error. */
+const char* isohalo_error_text(void);
+
+/* --- navigation; local --- */
+
+/* The rank at this rank + relative; off the mesh MPI_PROC_NULL. */
+int isohalo_cart_relative_rank(MPI_Comm cart, const int relative[], int* rank);
+/* The offset from this rank to `rank`: the shortest, in a periodic dimension the positive one on a tie. */
+int isohalo_cart_relative_coord(MPI_Comm cart, int rank, int relative[]);
+/* The ranks at this rank - relative and + relative. */
+int isohalo_cart_relative_shift(MPI_Comm cart, const int relative[], int* source, int* target);
+
+/* --- neighborhoods --- */
+
+typedef struct isohalo_neighborhood_s* isohalo_neighborhood;
+
+/* Communicates only to duplicate `cart`, the first time. Offsets may repeat, be zero, or be longer than the mesh.
+ */
+int isohalo_neighborhood_create(MPI_Comm cart, int s, const int relative[], isohalo_neighborhood* iso);
+/* All offsets of Chebyshev (moore) or Manhattan (von_neumann) length at most `radius`, row-major. */
+int isohalo_neighborhood_moore(MPI_Comm cart, int radius, int with_self, isohalo_neighborhood* iso);
+int isohalo_neighborhood_von_neumann(MPI_Comm cart, int radius, int with_self, isohalo_neighborhood* iso);
+/* Local; requests that are in flight stay valid. Sets *iso to NULL. */
+int isohalo_neighborhood_free(isohalo_neighborhood* iso);
+/* s, and the numbers of sources and targets that exist. */
+int isohalo_neighborhood_count(isohalo_neighborhood iso, int* s, int* indegree, int* outdegree);
+/* The first max_s sources and targets, absent ones as MPI_PROC_NULL. */
+int isohalo_neighborhood_get(isohalo_neighborhood iso, int max_s, int sources[], int targets[]);
+/* Without absent ones, as MPI_Dist_graph_create_adjacent takes them. */
+int isohalo_neighborhood_graph_get(isohalo_neighborhood iso, int max_s, int sources[], int targets[]);
+/* Collective: MPI_ERR_TOPOLOGY on all ranks when their lists differ. */
+int isohalo_neighborhood_check(isohalo_neighborhood iso);
+
+typedef enum isohalo_algorithm_e ISOHALO_ENUM {
+  ISOHALO_AUTO,
+  ISOHALO_DIRECT,
+  ISOHALO_COMBINING,
+  ISOHALO_LOGARITHMIC
+} isohalo_algorithm;
+
+/* Equal on all ranks; does not affect existing requests. ISOHALO_AUTO is the default. All give the same results. A
+ * combining or logarithmic operation that was started without blocking progresses only inside functions of this
+ * library; ISOHALO_AUTO therefore uses the direct algorithm for those. */
+int isohalo_neighborhood_set_algorithm(isohalo_neighborhood iso, isohalo_algorithm algorithm);
+/* Rounds and blocks sent per rank of an alltoall: figures of the list, the same for every rank and mesh, zero
+ * offsets not counted. ISOHALO_AUTO: the algorithm with the fewest rounds. */
+int isohalo_neighborhood_schedule(isohalo_neighborhood iso, isohalo_algorithm algorithm, int* rounds,
+                                  long long* volume_blocks);
+
+/* --- collectives: block i goes to offset i's target, block i is received from offset i's source ---
+ * Displacements of the v forms count extents, those of the w forms and of scatter_reduce bytes. Reductions fold the
+ * sources' vectors from the left in list order, absent sources skipped; a rank without sources leaves rb untouched.
+ * An operation made by MPI_Op_create must live until the request that uses it has completed (MPI offers no way to
+ * hold on to it); datatypes may be freed at once.
+ */
+
+int isohalo_neighbor_alltoall(const void* sb, int sn, MPI_Datatype st, void* rb, int rn, MPI_Datatype rt,
+                              isohalo_neighborhood iso);
+int isohalo_neighbor_alltoallv(const void* sb, const int sn[], const int sd[], MPI_Datatype st, void* rb,
+                               const int rn[], const int rd[], MPI_Datatype rt, isohalo_neighborhood iso);
+int isohalo_neighbor_alltoallw(const void* sb, const int sn[], const MPI_Aint sd[], const MPI_Datatype st[],
+                               void* rb, const int rn[], const MPI_Aint rd[], const MPI_Datatype rt[],
+                               isohalo_neighborhood iso);
+int isohalo_neighbor_allgather(const void* sb, int sn, MPI_Datatype st, void* rb, int rn, MPI_Datatype rt,
+                               isohalo_neighborhood iso);
+int isohalo_neighbor_allgatherv(const void* sb, int sn, MPI_Datatype st, void* rb, const int rn[], const int rd[],
+                                MPI_Datatype rt, isohalo_neighborhood iso);
+int isohalo_neighbor_allgatherw(const void* sb, int sn, MPI_Datatype st, void* rb, const int rn[],
+                                const MPI_Aint rd[], const MPI_Datatype rt[], isohalo_neighborhood iso);
+int isohalo_neighbor_reduce(const void* sb, void* rb, int n, MPI_Datatype t, MPI_Op op, isohalo_neighborhood iso);
+int isohalo_neighbor_scatter_reduce(const void* sb, const int sn[], const MPI_Aint sd[], const MPI_Datatype st[],
+                                    void* rb, int n, MPI_Datatype t, MPI_Op op, isohalo_neighborhood iso);
+
+/* --- requests --- */
+
+typedef struct isohalo_request_s* isohalo_request; /* NULL when complete and freed */
+
+/* started when they return */
+int isohalo_ineighbor_alltoall(const void* sb, int sn, MPI_Datatype st, void* rb, int rn, MPI_Datatype rt,
+                               isohalo_neighborhood iso, isohalo_request* r);
+int isohalo_ineighbor_alltoallv(const void* sb, const int sn[], const int sd[], MPI_Datatype st, void* rb,
+                                const int rn[], const int rd[], MPI_Datatype rt, isohalo_neighborhood iso,
+                                isohalo_request* r);
+int isohalo_ineighbor_alltoallw(const void* sb, const int sn[], const MPI_Aint sd[], const MPI_Datatype st[],
+                                void* rb, const int rn[], const MPI_Aint rd[], const MPI_Datatype rt[],
+                                isohalo_neighborhood iso, isohalo_request* r);
+int isohalo_ineighbor_allgather(const void* sb, int sn, MPI_Datatype st, void* rb, int rn, MPI_Datatype rt,
+                                isohalo_neighborhood iso, isohalo_request* r);
+int isohalo_ineighbor_allgatherv(const void* sb, int sn, MPI_Datatype st, void* rb, const int rn[], const int rd[],
+                                 MPI_Datatype rt, isohalo_neighborhood iso, isohalo_request* r);
+int isohalo_ineighbor_allgatherw(const void* sb, int sn, MPI_Datatype st, void* rb, const int rn[],
+                                 const MPI_Aint rd[], const MPI_Datatype rt[], isohalo_neighborhood iso,
+                                 isohalo_request* r);
+int isohalo_ineighbor_reduce(const void* sb, void* rb, int n, MPI_Datatype t, MPI_Op op, isohalo_neighborhood iso,
+                             isohalo_request* r);
+int isohalo_ineighbor_scatter_reduce(const void* sb, const int sn[], const MPI_Aint sd[], const MPI_Datatype st[],
+                                     void* rb, int n, MPI_Datatype t, MPI_Op op, isohalo_neighborhood iso,
+                                     isohalo_request* r);
+
+/* persistent, inactive when they return */
+int isohalo_neighbor_alltoall_init(const void* sb, int sn, MPI_Datatype st, void* rb, int rn, MPI_Datatype rt,
+                                   isohalo_neighborhood iso, isohalo_request* r);
+int isohalo_neighbor_alltoallv_init(const void* sb, const int sn[], const int sd[], MPI_Datatype st, void* rb,
+                                    const int rn[], const int rd[], MPI_Datatype rt, isohalo_neighborhood iso,
+                                    isohalo_request* r);
+int isohalo_neighbor_alltoallw_init(const void* sb, const int sn[], const MPI_Aint sd[], const MPI_Datatype st[],
+                                    void* rb, const int rn[], const MPI_Aint rd[], const MPI_Datatype rt[],
+                                    isohalo_neighborhood iso, isohalo_request* r);
+int isohalo_neighbor_allgather_init(const void* sb, int sn, MPI_Datatype st, void* rb, int rn, MPI_Datatype rt,
+                                    isohalo_neighborhood iso, isohalo_request* r);
+int isohalo_neighbor_allgatherv_init(const void* sb, int sn, MPI_Datatype st, void* rb, const int rn[],
+                                     const int rd[], MPI_Datatype rt, isohalo_neighborhood iso, isohalo_request* r);
+int isohalo_neighbor_allgatherw_init(const void* sb, int sn, MPI_Datatype st, void* rb, const int rn[],
+                                     const MPI_Aint rd[], const MPI_Datatype rt[], isohalo_neighborhood iso,
+                                     isohalo_request* r);
+int isohalo_neighbor_reduce_init(const void* sb, void* rb, int n, MPI_Datatype t, MPI_Op op,
+                                 isohalo_neighborhood iso, isohalo_request* r);
+int isohalo_neighbor_scatter_reduce_init(const void* sb, const int sn[], const MPI_Aint sd[],
+                                         const MPI_Datatype st[], void* rb, int n, MPI_Datatype t, MPI_Op op,
+                                         isohalo_neighborhood iso, isohalo_request* r);
+
+int isohalo_start(isohalo_request r);
+/* NULL and inactive requests are complete. A completed persistent request stays, others are freed and set to NULL.
+ */
+int isohalo_test(isohalo_request* r, int* flag);
+int isohalo_wait(isohalo_request* r);
+/* One that is active is completed first. Sets *r to NULL. */
+int isohalo_request_free(isohalo_request* r);
+
+/* --- datatypes --- */
+
+/* `count` blocks; block i has firstblock + i*blockincrement elements and starts at element i*(stride +
+ * strideincrement). A negative block length is MPI_ERR_ARG, an empty block is allowed. To be committed and freed by
+ * the caller. */
+int isohalo_type_create_triangular(int count, int firstblock, int blockincrement, int stride, int strideincrement,
+                                   MPI_Datatype oldtype, MPI_Datatype* newtype);
+
+/* --- halo exchange of a user's own array ---
+ * C order, element type any committed datatype, owned cells plus `width` ghost layers on every side (local extent
+ * in dimension j: owned[j] + 2 width). Owned extents may differ between ranks as long as they tile a box. Exchanges
+ * the ghosts that `depth` steps of a stencil of this shape and radius read (radius * depth <= width) and no others;
+ * beyond the sides of dimensions that are not periodic nothing is touched. 1 to 4 dimensions. */
+
+typedef struct isohalo_halo_s* isohalo_halo;
+typedef enum isohalo_shape_e ISOHALO_ENUM {
+  ISOHALO_SHAPE_MOORE,
+  ISOHALO_SHAPE_STAR,
+  ISOHALO_SHAPE_VON_NEUMANN
+} isohalo_shape;
+
+/* Collective. */
+int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,
+                        int depth, MPI_Datatype element, isohalo_halo* halo);
+/* `array` points to the first element, a ghost when width > 0. Collective in order, as start and finish are. */
+int isohalo_halo_exchange(isohalo_halo halo, void* array);
+/* Until finish the ghosts must not be touched and the owned cells not be written. */
+int isohalo_halo_start(isohalo_halo halo, void* array);
+int isohalo_halo_finish(isohalo_halo halo);
+/* Completes an exchange in flight. Collective in order. Sets *halo to NULL. */
+int isohalo_halo_free(isohalo_halo* halo);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,433 @@
+#include "framework/neighborhood/iso_comm.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "datatypes/mpi_check.hpp"
+#include "framework/neighborhood/list_check.hpp"
+#include "framework/neighborhood/neighbor_operation.hpp"
+
+namespace isohalo {
+
+using detail::ListCheck;
+using detail::NeighborOperation;
+using detail::NeighborTags;
+
+struct IsoComm::State {
+  Communicator comm;
+  IsomorphicNeighborhood neighbors;
+  Algorithm forced = Algorithm::automatic;
+  LinkCost link;
+  struct Plan {
+    std::shared_ptr<const Itinerary> itinerary;
+    std::shared_ptr<const Route> route;
+  };
+  std::map<std::pair<Algorithm, Pattern>, Plan> plans;
+  /// Times of the candidates by pattern and number of bits of the block size; equal on all ranks.
+  std::map<std::pair<Pattern, int>, std::vector<double>> measured;
+  /// What `choose` said before, by pattern and block size.
+  std::map<std::pair<Pattern, std::int64_t>, Algorithm> chosen;
+  /// The last blocking operations, used again for the same arguments if these are predefined types (a derived type
+  /// may have been freed and its handle given to another).
+  struct Recent {
+    NeighborCall call;
+    std::unique_ptr<NeighborOperation> operation;
+  };
+  static constexpr std::size_t kRecent = 4;
+  std::vector<Recent> recent;
+  std::size_t next_recent = 0;
+
+  /// The comparison of all ranks' lists that rides on the first operation.
+  std::shared_ptr<ListCheck> check;
+
+  State(const Communicator& c, IsomorphicNeighborhood n) : comm(c), neighbors(std::move(n)) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  void forget_choices() {
+    chosen.clear();
+    recent.clear();
+    next_recent = 0;
+  }
+
+  const Plan& plan(Algorithm algorithm, Pattern pattern) {
+    Plan& found = plans[{algorithm, pattern}];
+    if (found.itinerary) return found;
+    const Mesh& mesh = neighbors.mesh();
+    Itinerary it = plan_itinerary(neighbors.relative(), mesh.dimensions(), algorithm, pattern);
+    if (algorithm == Algorithm::logarithmic) {  // a list without an order of its own may do better along the ring
+      Itinerary ring = plan_ring_itinerary(neighbors.relative(), mesh, pattern);
+      if (ring.rounds() < it.rounds() && messages_on(ring, mesh) < messages_on(it, mesh)) it = std::move(ring);
+    }
+    found.route = std::make_shared<const Route>(plan_route(it, neighbors.relative(), mesh, neighbors.rank()));
+    found.itinerary = std::make_shared<const Itinerary>(std::move(it));
+    return found;
+  }
+
+  std::unique_ptr<NeighborOperation> compile(Algorithm algorithm, const NeighborCall& call, bool own_types) {
+    const Plan& p = plan(algorithm, call.pattern);
+    return std::make_unique<NeighborOperation>(comm, neighbors, p.itinerary, p.route, call, own_types,
+                                               [this, pattern = call.pattern] { return dependants(pattern); });
+  }
+
+  /// A call that only this rank cannot compile must not leave the others waiting.
+  std::unique_ptr<NeighborOperation> compile_or_stop(Algorithm algorithm, const NeighborCall& call, bool own_types,
+                                                     int tag) {
+    try {
+      return compile(algorithm, call, own_types);
+    } catch (const ArgumentError& e) {
+      detail::send_stop(comm, dependants(call.pattern), tag, e.mpi_class(), e.what());
+      throw;
+    } catch (const MpiError& e) {
+      detail::send_stop(comm, dependants(call.pattern), tag, e.mpi_code(), e.what());
+      throw;
+    }
+  }
+
+  void remember(const NeighborCall& call, std::unique_ptr<NeighborOperation> operation) {
+    if (recent.size() < kRecent) {
+      recent.push_back({call, std::move(operation)});
+    } else {
+      recent[next_recent] = {call, std::move(operation)};
+      next_recent = (next_recent + 1) % kRecent;
+    }
+  }
+
+  void begin_check() {
+    if (!check) check = ListCheck::begin(comm, neighbors.fingerprint());
+  }
+
+  /// The ranks that may wait for this one in an operation, whatever the algorithm.
+  std::vector<int> dependants(Pattern pattern) {
+    std::vector<int> peers;
+    for (Algorithm a : candidates())
+      for (const auto& phase : plan(a, pattern).route->phases)
+        for (const auto& m : phase.send)
+          if (m.peer != comm.rank()) peers.push_back(m.peer);
+    std::sort(peers.begin(), peers.end());
+    peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+    return peers;
+  }
+
+  static std::vector<Algorithm> candidates() {
+    return {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic};
+  }
+
+  static int size_class(std::int64_t bytes) {
+    int bits = 0;
+    for (; bytes > 0; bytes >>= 1) ++bits;
+    return bits;
+  }
+
+  NeighborChoice choose(Pattern pattern, std::int64_t bytes) {
+    std::vector<AlgorithmFigures> figures;
+    for (Algorithm a : candidates())
+      figures.push_back(figures_of(*plan(a, pattern).itinerary, neighbors.mesh(), bytes, link));
+    if (const auto times = measured.find({pattern, size_class(bytes)}); times != measured.end())
+      for (std::size_t k = 0; k < figures.size(); ++k) figures[k].measured_s = times->second[k];
+    return cheapest(std::move(figures), bytes);
+  }
+
+  /// Bytes of a block, for a call whose blocks have one size.
+  static std::int64_t block_bytes(const NeighborCall& call) {
+    if (call.is_reduction()) return call.fold.into.count * layout_of(call.fold.into.type).size;
+    if (call.send.empty()) return 0;
+    return call.send.front().count * layout_of(call.send.front().type).size;
+  }
+
+  Algorithm algorithm_for(const NeighborCall& call, bool blocking) {
+    if (forced != Algorithm::automatic) return forced;
+    if (!blocking || !call.one_size) return Algorithm::direct;
+    const std::int64_t bytes = block_bytes(call);
+    const auto [found, is_new] = chosen.try_emplace({call.pattern, bytes}, Algorithm::direct);
+    if (is_new) found->second = choose(call.pattern, bytes).algorithm;
+    return found->second;
+  }
+
+  static bool reusable(const NeighborCall& call) {
+    if (call.is_reduction() && !layout_of(call.fold.into.type).predefined) return false;
+    MPI_Datatype seen = MPI_DATATYPE_NULL;  // absent blocks have no type
+    for (const auto* side : {&call.send, &call.receive})
+      for (const Block& b : *side) {
+        if (b.type == seen) continue;
+        if (b.type == MPI_DATATYPE_NULL) continue;
+        if (!layout_of(b.type).predefined) return false;
+        seen = b.type;
+      }
+    return true;
+  }
+};
+
+IsoComm::IsoComm(const Communicator& comm, IsomorphicNeighborhood neighborhood)
+    : state_(std::make_shared<State>(comm, std::move(neighborhood))) {}
+
+std::shared_ptr<const Mesh> mesh_of(MPI_Comm cart) {
+  int kind = MPI_UNDEFINED;
+  if (cart != MPI_COMM_NULL) mpi_check(MPI_Topo_test(cart, &kind), "MPI_Topo_test");
+  if (kind != MPI_CART)
+    throw ArgumentError(MPI_ERR_TOPOLOGY,
+                        "neighborhood: the communicator has no Cartesian topology: make one with MPI_Cart_create");
+  int d = 0;
+  mpi_check(MPI_Cartdim_get(cart, &d), "MPI_Cartdim_get");
+  std::vector<int> extents(static_cast<std::size_t>(d)), periods(extents), coords(extents);
+  mpi_check(MPI_Cart_get(cart, d, extents.data(), periods.data(), coords.data()), "MPI_Cart_get");
+  return std::make_shared<const Mesh>(extents, std::vector<bool>(periods.begin(), periods.end()));
+}
+
+IsoComm::IsoComm(MPI_Comm cart, std::span<const int> relative) {
+  auto mesh = mesh_of(cart);  // refuses before anything is duplicated
+  const Communicator comm = Communicator::of(cart);
+  state_ = std::make_shared<State>(comm, IsomorphicNeighborhood(std::move(mesh), comm.rank(), relative));
+}
+
+const IsomorphicNeighborhood& IsoComm::neighbors() const {
+  return state_->neighbors;
+}
+const Communicator& IsoComm::comm() const {
+  return state_->comm;
+}
+
+void IsoComm::check() const {
+  State& s = *state_;
+  s.begin_check();
+  wait_until([&] { return s.check->done(); }, s.comm.spins());
+  s.check->rethrow();
+}
+
+void IsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const {
+  State& s = *state_;
+  s.begin_check();
+  if (blocking) wait_until([&] { return s.check->done(); }, s.comm.spins());
+  const int tag =
+      persistent ? s.comm.take_tags(NeighborTags::kCount) : s.comm.take_passing_tags(NeighborTags::kCount);
+  detail::send_stop(s.comm, s.dependants(pattern), tag, error.mpi_class(), error.what());
+}
+
+void IsoComm::set_algorithm(Algorithm algorithm) {
+  state_->forced = algorithm;
+  state_->forget_choices();
+}
+
+const Itinerary& IsoComm::itinerary(Algorithm algorithm, Pattern pattern) const {
+  return *state_->plan(algorithm, pattern).itinerary;
+}
+
+void IsoComm::set_link(const LinkCost& link) {
+  state_->link = link;
+  state_->forget_choices();
+}
+
+NeighborChoice IsoComm::choice(Pattern pattern, std::int64_t block_bytes) const {
+  return state_->choose(pattern, block_bytes);
+}
+
+void IsoComm::execute(const NeighborCall& call) const {
+  State& s = *state_;
+  if (!s.check || !s.check->passed()) check();
+  const int tag = s.comm.take_passing_tags(NeighborTags::kCount);
+  const auto known = std::find_if(s.recent.begin(), s.recent.end(), [&](const auto& r) { return r.call == call; });
+  NeighborOperation* operation = known != s.recent.end() ? known->operation.get() : nullptr;
+  std::unique_ptr<NeighborOperation> once;
+  if (!operation) {
+    once = s.compile_or_stop(s.algorithm_for(call, true), call, false, tag);
+    operation = once.get();
+    if (State::reusable(call)) s.remember(call, std::move(once));
+  }
+  operation->start(tag);
+  Backoff backoff(s.comm.spins());
+  for (;;) {
+    operation->advance();
+    if (!operation->active()) break;
+    backoff.pause();
+  }
+  operation->rethrow();
+}
+
+struct detail::NeighborRequestImpl {
+  std::shared_ptr<IsoComm::State> state;
+  Algorithm algorithm;
+  bool persistent;
+  int first_tag;
+  std::unique_ptr<NeighborOperation> operation;
+  bool started = false;
+
+  NeighborRequestImpl(std::shared_ptr<IsoComm::State> s, const NeighborCall& call, bool persists)
+      : state(std::move(s)),
+        algorithm(state->algorithm_for(call, false)),
+        persistent(persists),
+        first_tag(persists ? state->comm.take_tags(NeighborTags::kCount)
+                           : state->comm.take_passing_tags(NeighborTags::kCount)),
+        operation(state->compile_or_stop(algorithm, call, true, first_tag)) {}
+
+  void start() {
+    if (started)
+      throw ArgumentError(MPI_ERR_REQUEST, "neighborhood: start of a request that is active: wait for it first");
+    operation->start(first_tag);
+    started = true;
+    if (operation->active()) return;
+    started = !state->check->done();
+    operation->rethrow();
+  }
+
+  /// True when nothing is in flight any more.
+  bool poll() {
+    if (!started) return true;
+    const bool checked = state->check->done();
+    if (state->check->failed()) {
+      operation->abandon();
+      started = false;
+      state->check->rethrow();
+    }
+    operation->advance();
+    if (operation->active() || !checked) return false;
+    started = false;
+    operation->rethrow();
+    return true;
+  }
+
+  void wait() {
+    Backoff backoff(state->comm.spins());
+    while (!poll()) backoff.pause();
+  }
+};
+
+std::unique_ptr<detail::NeighborRequestImpl> IsoComm::make(const NeighborCall& call, bool persistent) const {
+  state_->begin_check();
+  return std::make_unique<detail::NeighborRequestImpl>(state_, call, persistent);
+}
+
+NeighborRequest IsoComm::begin(const NeighborCall& call) const {
+  NeighborRequest r(make(call, false));
+  r.impl_->start();
+  return r;
+}
+
+NeighborRequest IsoComm::prepare(const NeighborCall& call) const {
+  return NeighborRequest(make(call, true));
+}
+
+NeighborRequest::NeighborRequest(std::unique_ptr<detail::NeighborRequestImpl> impl) : impl_(std::move(impl)) {}
+NeighborRequest::NeighborRequest(NeighborRequest&&) noexcept = default;
+NeighborRequest& NeighborRequest::operator=(NeighborRequest&& other) noexcept {
+  std::swap(impl_, other.impl_);
+  return *this;
+}
+
+NeighborRequest::~NeighborRequest() {
+  if (!impl_ || !impl_->started || !mpi_is_active()) return;
+  try {
+    impl_->wait();
+  } catch (const Error&) {  // reported to those who wait
+  }
+}
+
+bool NeighborRequest::persistent() const {
+  return impl_ && impl_->persistent;
+}
+bool NeighborRequest::active() const {
+  return impl_ && impl_->started;
+}
+void NeighborRequest::start() {
+  if (!impl_ || !impl_->persistent)
+    throw ArgumentError(MPI_ERR_REQUEST, "neighborhood: start of a request that is not persistent");
+  impl_->start();
+}
+bool NeighborRequest::test() {
+  if (!impl_ || impl_->poll()) return true;
+  Progressable::advance_all();
+  return impl_->poll();
+}
+void NeighborRequest::wait() {
+  if (impl_) impl_->wait();
+}
+Algorithm NeighborRequest::algorithm() const {
+  return impl_ ? impl_->algorithm : Algorithm::automatic;
+}
+std::int64_t NeighborRequest::messages() const {
+  return impl_ ? impl_->operation->route().messages() : 0;
+}
+std::int64_t NeighborRequest::bytes() const {
+  return impl_ ? impl_->operation->bytes_sent() : 0;
+}
+
+namespace {
+
+/// Seconds of `repeats` executions, the slowest rank's. Collective.
+double time_of(const Communicator& comm, NeighborOperation& operation, int repeats) {
+  comm.barrier();
+  const auto begin = std::chrono::steady_clock::now();
+  for (int k = 0; k < repeats; ++k) {
+    operation.start(comm.take_passing_tags(NeighborTags::kCount));
+    Backoff backoff(comm.spins());
+    for (operation.advance(); operation.active(); operation.advance()) backoff.pause();
+  }
+  double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  comm.allreduce(&s, 1, MPI_DOUBLE, MPI_MAX);
+  return s;
+}
+
+}  // namespace
+
+NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
+  check();
+  State& s = *state_;
+  const auto count = static_cast<std::size_t>(s.neighbors.count());
+  const auto size = static_cast<std::size_t>(block_bytes);
+  std::vector<std::byte> sent((pattern == Pattern::shared ? 1 : count) * size), received(count * size);
+  const NeighborCall call = pattern == Pattern::shared
+                                ? NeighborCall::allgather(s.neighbors, sent.data(), block_bytes, MPI_BYTE,
+                                                          received.data(), block_bytes, MPI_BYTE)
+                                : NeighborCall::alltoall(s.neighbors, sent.data(), block_bytes, MPI_BYTE,
+                                                         received.data(), block_bytes, MPI_BYTE);
+  std::vector<std::unique_ptr<NeighborOperation>> operations;
+  for (Algorithm a : State::candidates()) operations.push_back(s.compile(a, call, false));
+  std::vector<double> best(operations.size(), 1e300);
+  int repeats = 1;
+  constexpr double enough_s = 5e-4;  // of one measurement; five of each algorithm
+  for (int round = -1; round < 5; ++round)
+    for (std::size_t k = 0; k < operations.size(); ++k) {
+      const double t = time_of(s.comm, *operations[k], repeats) / repeats;
+      if (round >= 0)
+        best[k] = std::min(best[k], t);
+      else if (k == 0)
+        repeats = static_cast<int>(std::clamp(enough_s / std::max(t, 1e-9), 1.0, 1000.0));
+    }
+  s.measured[{pattern, State::size_class(block_bytes)}] = best;
+  s.forget_choices();
+  return s.choose(pattern, block_bytes);
+}
+
+LinkCost IsoComm::measure_link() {
+  State& s = *state_;
+  const int p = s.comm.size(), rank = s.comm.rank();
+  if (p == 1) return s.link;
+  constexpr int small = 8, large = 1 << 16;
+  std::vector<std::byte> out(large), in(large);
+  const auto ring = [&](int bytes, int repeats) {
+    s.comm.barrier();
+    const auto begin = std::chrono::steady_clock::now();
+    for (int k = 0; k < repeats; ++k) {
+      const int tag = s.comm.take_passing_tags(1);
+      MPI_Request r[2];
+      mpi_check(MPI_Irecv(in.data(), bytes, MPI_BYTE, (rank + p - 1) % p, tag, s.comm.get(), &r[0]), "MPI_Irecv");
+      mpi_check(MPI_Isend(out.data(), bytes, MPI_BYTE, (rank + 1) % p, tag, s.comm.get(), &r[1]), "MPI_Isend");
+      s.comm.wait(r, "measure_link");
+    }
+    double t = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / repeats;
+    s.comm.allreduce(&t, 1, MPI_DOUBLE, MPI_MAX);
+    return t;
+  };
+  double t_small = 1e300, t_large = 1e300;
+  for (int k = 0; k < 5; ++k) {
+    t_small = std::min(t_small, ring(small, 50));
+    t_large = std::min(t_large, ring(large, 10));
+  }
+  s.link.seconds_per_byte = std::max(1e-12, (t_large - t_small) / (large - small));
+  s.link.latency_s = std::max(1e-9, t_small - small * s.link.seconds_per_byte);
+  s.forget_choices();
+  return s.link;
+}
+
+}  // namespace isohalo

@@ -1,0 +1,336 @@
+#include "framework/neighborhood/itinerary.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "datatypes/error.hpp"
+
+namespace isohalo {
+
+const char* to_string(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::automatic:
+      return "automatic";
+    case Algorithm::direct:
+      return "direct";
+    case Algorithm::combining:
+      return "combining";
+    case Algorithm::logarithmic:
+      return "logarithmic";
+  }
+  return "?";
+}
+
+namespace {
+
+/// The flat list with a row per offset.
+class List {
+ public:
+  List(std::span<const int> relative, int dimensions)
+      : relative_(relative), d_(static_cast<std::size_t>(dimensions)) {}
+  int size() const { return static_cast<int>(relative_.size() / d_); }
+  std::size_t dimensions() const { return d_; }
+  std::span<const int> operator[](int i) const { return relative_.subspan(static_cast<std::size_t>(i) * d_, d_); }
+  bool zero(int i) const {
+    return std::all_of((*this)[i].begin(), (*this)[i].end(), [](int c) { return c == 0; });
+  }
+
+ private:
+  std::span<const int> relative_;
+  std::size_t d_;
+};
+
+/// The legs of each way as indices of steps, before they become hops. Steps come out grouped by phase, in the order
+/// in which the list first needs them within a phase, which is the same on every rank.
+class Legs {
+ public:
+  Legs(int ways, int phases) : ways_(static_cast<std::size_t>(ways)), groups_(static_cast<std::size_t>(phases)) {}
+
+  void add(int way, int phase, std::vector<int> shift) {
+    Group& group = groups_[static_cast<std::size_t>(phase)];
+    const auto [found, is_new] = group.member.try_emplace(std::move(shift), static_cast<int>(group.shifts.size()));
+    if (is_new) group.shifts.push_back(found->first);
+    ways_[static_cast<std::size_t>(way)].push_back({phase, found->second});
+  }
+
+  struct Leg {
+    int phase, member;
+  };
+  const std::vector<Leg>& way(int i) const { return ways_[static_cast<std::size_t>(i)]; }
+
+  std::vector<Itinerary::Step> steps() const {
+    std::vector<Itinerary::Step> all;
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      for (const auto& shift : groups_[g].shifts) all.push_back({static_cast<int>(g), shift});
+    return all;
+  }
+  int step_index(const Leg& leg) const {
+    std::size_t at = static_cast<std::size_t>(leg.member);
+    for (int g = 0; g < leg.phase; ++g) at += groups_[static_cast<std::size_t>(g)].shifts.size();
+    return static_cast<int>(at);
+  }
+
+ private:
+  std::vector<std::vector<Leg>> ways_;
+  struct Group {
+    std::vector<std::vector<int>> shifts;
+    std::map<std::vector<int>, int> member;
+  };
+  std::vector<Group> groups_;  // by phase
+};
+
+std::vector<int> unit(std::size_t dimensions, std::size_t j, int length) {
+  std::vector<int> v(dimensions, 0);
+  v[j] = length;
+  return v;
+}
+
+/// Every offset in one leg.
+Legs direct_legs(const List& list) {
+  Legs legs(list.size(), 1);
+  for (int i = 0; i < list.size(); ++i)
+    if (!list.zero(i)) legs.add(i, 0, std::vector<int>(list[i].begin(), list[i].end()));
+  return legs;
+}
+
+/// A leg per non-zero coordinate, dimensions in the given order.
+Legs combining_legs(const List& list, const std::vector<std::size_t>& order) {
+  Legs legs(list.size(), static_cast<int>(order.size()));
+  for (int i = 0; i < list.size(); ++i)
+    for (std::size_t k = 0; k < order.size(); ++k)
+      if (const int c = list[i][order[k]]; c != 0)
+        legs.add(i, static_cast<int>(k), unit(list.dimensions(), order[k], c));
+  return legs;
+}
+
+int bits_of(std::int64_t n) {
+  int bits = 0;
+  for (; n > 0; n >>= 1) ++bits;
+  return bits;
+}
+
+std::int64_t magnitude(std::int64_t c) {
+  return c < 0 ? -c : c;
+}
+
+/// The list as multiples of one vector.
+struct Line {
+  std::vector<int> direction;
+  std::vector<std::int64_t> multiple;  // per offset
+};
+
+std::optional<Line> as_line(const List& list) {
+  Line line;
+  int first = 0;
+  while (first < list.size() && list.zero(first)) ++first;
+  if (first == list.size()) return std::nullopt;
+  // The primitive vector of the first offset, then the greatest common divisor of all multiples of it.
+  std::int64_t g = 0;
+  for (int c : list[first]) g = std::gcd(g, static_cast<std::int64_t>(c));
+  for (int c : list[first]) line.direction.push_back(static_cast<int>(c / g));
+  std::int64_t common = 0;
+  for (int i = 0; i < list.size(); ++i) {
+    std::size_t lead = 0;
+    while (line.direction[lead] == 0) ++lead;
+    const std::int64_t m = list[i][lead] / line.direction[lead];
+    for (std::size_t j = 0; j < list.dimensions(); ++j)
+      if (m * line.direction[j] != list[i][j]) return std::nullopt;
+    line.multiple.push_back(m);
+    common = std::gcd(common, m);
+  }
+  for (auto& m : line.multiple) m /= common;
+  for (auto& c : line.direction) c = static_cast<int>(c * common);
+  return line;
+}
+
+/// Powers of two along one vector. On a mesh every stop lies between origin and destination, so it exists.
+Legs line_legs(const List& list, const Line& line) {
+  std::int64_t longest = 0;
+  for (std::int64_t m : line.multiple) longest = std::max(longest, magnitude(m));
+  Legs legs(list.size(), bits_of(longest));
+  for (int i = 0; i < list.size(); ++i) {
+    const std::int64_t m = line.multiple[static_cast<std::size_t>(i)];
+    for (int t = 0; (magnitude(m) >> t) > 0; ++t) {
+      if (!(magnitude(m) >> t & 1)) continue;
+      std::vector<int> shift = line.direction;
+      for (auto& c : shift) c = static_cast<int>(c * (std::int64_t{1} << t) * (m < 0 ? -1 : 1));
+      legs.add(i, t, std::move(shift));
+    }
+  }
+  return legs;
+}
+
+/// Powers of two in one dimension after the other.
+Legs dimension_bit_legs(const List& list) {
+  std::vector<int> first_phase{0};
+  for (std::size_t j = 0; j < list.dimensions(); ++j) {
+    std::int64_t longest = 0;
+    for (int i = 0; i < list.size(); ++i) longest = std::max(longest, magnitude(list[i][j]));
+    first_phase.push_back(first_phase.back() + bits_of(longest));
+  }
+  Legs legs(list.size(), first_phase.back());
+  for (int i = 0; i < list.size(); ++i)
+    for (std::size_t j = 0; j < list.dimensions(); ++j) {
+      const std::int64_t c = list[i][j];
+      for (int t = 0; (magnitude(c) >> t) > 0; ++t)
+        if (magnitude(c) >> t & 1)
+          legs.add(i, first_phase[j] + t,
+                   unit(list.dimensions(), j, static_cast<int>((std::int64_t{1} << t) * (c < 0 ? -1 : 1))));
+    }
+  return legs;
+}
+
+/// What a way ends in: the offset it serves and, on the ring, the distance that offset must have there.
+struct End {
+  int offset;
+  std::int64_t distance;
+};
+
+/// Turns legs into hops. Shared blocks walk a prefix tree: ways that begin with the same legs share their hops.
+void make_hops(const Legs& legs, const std::vector<End>& ends, Itinerary& it) {
+  it.steps = legs.steps();
+  it.phases = it.steps.empty() ? 0 : it.steps.back().phase + 1;
+  std::map<std::pair<int, int>, int> child;  // (parent, step) -> hop
+  for (std::size_t w = 0; w < ends.size(); ++w) {
+    const auto& way = legs.way(static_cast<int>(w));
+    int parent = -1;
+    for (std::size_t k = 0; k < way.size(); ++k) {
+      const int step = legs.step_index(way[k]);
+      int hop = static_cast<int>(it.hops.size());
+      if (it.pattern == Pattern::shared) hop = child.try_emplace({parent, step}, hop).first->second;
+      if (hop == static_cast<int>(it.hops.size())) {
+        Hop h;
+        h.step = step;
+        h.parent = parent;
+        const auto& shift = it.steps[static_cast<std::size_t>(step)].shift;
+        h.before = parent < 0 ? std::vector<int>(shift.size(), 0) : it.hops[static_cast<std::size_t>(parent)].after;
+        h.after = h.before;
+        for (std::size_t j = 0; j < shift.size(); ++j) h.after[j] += shift[j];
+        it.hops.push_back(std::move(h));
+      }
+      Hop& h = it.hops[static_cast<std::size_t>(hop)];
+      if (k + 1 == way.size()) h.ends.push_back(h.carries.size());
+      h.carries.push_back(ends[w].offset);
+      if (it.ring) h.distances.push_back(ends[w].distance);
+      parent = hop;
+    }
+  }
+  // Hops in the order of their phases, parents before children, otherwise as found.
+  std::vector<int> order(it.hops.size()), place(it.hops.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return it.hops[static_cast<std::size_t>(a)].step < it.hops[static_cast<std::size_t>(b)].step;
+  });
+  for (std::size_t k = 0; k < order.size(); ++k) place[static_cast<std::size_t>(order[k])] = static_cast<int>(k);
+  std::vector<Hop> sorted;
+  sorted.reserve(order.size());
+  for (int k : order) sorted.push_back(std::move(it.hops[static_cast<std::size_t>(k)]));
+  for (auto& h : sorted)
+    if (h.parent >= 0) h.parent = place[static_cast<std::size_t>(h.parent)];
+  it.hops = std::move(sorted);
+}
+
+Itinerary from_legs(const List& list, Algorithm algorithm, Pattern pattern, const Legs& legs) {
+  Itinerary it;
+  it.algorithm = algorithm;
+  it.pattern = pattern;
+  std::vector<End> ends;
+  for (int i = 0; i < list.size(); ++i) {
+    ends.push_back({i, 0});
+    if (list.zero(i)) it.stays.push_back(i);
+  }
+  make_hops(legs, ends, it);
+  return it;
+}
+
+/// The order of dimensions whose prefix tree has fewest hops; all d! are tried up to five dimensions.
+Itinerary best_combining(const List& list, Pattern pattern) {
+  std::vector<std::size_t> order(list.dimensions());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Itinerary best = from_legs(list, Algorithm::combining, pattern, combining_legs(list, order));
+  if (pattern == Pattern::personal || order.size() > 5) return best;
+  while (std::next_permutation(order.begin(), order.end())) {
+    Itinerary other = from_legs(list, Algorithm::combining, pattern, combining_legs(list, order));
+    if (other.volume() < best.volume()) best = std::move(other);
+  }
+  return best;
+}
+
+}  // namespace
+
+Itinerary plan_itinerary(std::span<const int> relative, int dimensions, Algorithm algorithm, Pattern pattern) {
+  const List list(relative, dimensions);
+  switch (algorithm) {
+    case Algorithm::direct:
+      return from_legs(list, algorithm, pattern, direct_legs(list));
+    case Algorithm::combining:
+      return best_combining(list, pattern);
+    case Algorithm::logarithmic: {
+      const auto line = as_line(list);
+      return from_legs(list, algorithm, pattern, line ? line_legs(list, *line) : dimension_bit_legs(list));
+    }
+    case Algorithm::automatic:
+      break;
+  }
+  throw UsageError("neighborhood: an itinerary needs a definite algorithm, not \"automatic\"");
+}
+
+namespace {
+
+/// The ring distances that offset i has on `mesh`, over all origins: each dimension adds c mod n with or without a
+/// wrap.
+std::vector<std::int64_t> ring_distances(std::span<const int> offset, const Mesh& mesh) {
+  std::vector<std::int64_t> found{0};
+  std::int64_t weight = mesh.size();
+  for (int j = 0; j < mesh.dimensions(); ++j) {
+    const std::int64_t n = mesh.extent(j), c = offset[static_cast<std::size_t>(j)];
+    weight /= n;
+    std::vector<std::int64_t> deltas;
+    if (mesh.periodic(j)) {
+      const std::int64_t m = ((c % n) + n) % n;
+      deltas.push_back(m);
+      if (m > 0) deltas.push_back(m - n);
+    } else if (magnitude(c) < n) {
+      deltas.push_back(c);
+    }
+    std::vector<std::int64_t> next;
+    for (std::int64_t f : found)
+      for (std::int64_t delta : deltas) next.push_back(f + delta * weight);
+    found = std::move(next);
+  }
+  const std::int64_t p = mesh.size();
+  for (auto& f : found) f = ((f % p) + p) % p;
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+}  // namespace
+
+Itinerary plan_ring_itinerary(std::span<const int> relative, const Mesh& mesh, Pattern pattern) {
+  const List list(relative, mesh.dimensions());
+  Itinerary it;
+  it.algorithm = Algorithm::logarithmic;
+  it.pattern = pattern;
+  it.ring = true;
+  std::vector<End> ends;
+  std::int64_t longest = 0;
+  for (int i = 0; i < list.size(); ++i)
+    for (std::int64_t distance : ring_distances(list[i], mesh)) {
+      longest = std::max(longest, distance);
+      if (distance > 0)
+        ends.push_back({i, distance});
+      else
+        it.stays.push_back(i);  // on those ranks where it is one; see Route
+    }
+  Legs legs(static_cast<int>(ends.size()), bits_of(longest));
+  for (std::size_t w = 0; w < ends.size(); ++w)
+    for (int t = 0; (ends[w].distance >> t) > 0; ++t)
+      if (ends[w].distance >> t & 1) legs.add(static_cast<int>(w), t, {static_cast<int>(std::int64_t{1} << t)});
+  make_hops(legs, ends, it);
+  return it;
+}
+
+}  // namespace isohalo

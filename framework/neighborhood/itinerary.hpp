@@ -1,0 +1,75 @@
+#pragma once
+/// How blocks travel from their origin to their destinations: the part of a schedule that is the same on all ranks.
+///
+/// Sources: "Isomorphic, Sparse MPI-like Collective Communication Operations" (Träff, Lübbe, Rougier, Hunold 2015),
+/// section 5, algorithms 1 to 3; allgather along a prefix tree: Träff, Hunold, "Message-combining algorithms for
+/// isomorphic, sparse collective communication". Pure arithmetic, no communication.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "framework/domain/mesh.hpp"
+
+namespace isohalo {
+
+enum class Algorithm {
+  automatic,   ///< chosen by the cost model or by earlier timing
+  direct,      ///< every block straight to its destination
+  combining,   ///< along the dimensions, blocks with the same next step in one message
+  logarithmic  ///< distances as sums of powers of two, blocks with the same next step in one message
+};
+
+/// "direct", "combining", ..
+const char* to_string(Algorithm algorithm);
+
+enum class Pattern {
+  personal,  ///< alltoall: another block for each destination
+  shared     ///< allgather: the same block for all, so common parts of the ways are travelled once
+};
+
+/// One leg of a way. All vectors are relative to the origin of the block that travels.
+struct Hop {
+  int step = 0;                         ///< index into Itinerary::steps
+  int parent = -1;                      ///< the hop before it, -1: starts at the origin
+  std::vector<int> before, after;       ///< where the block is before and after the leg
+  std::vector<int> carries;             ///< offsets whose destinations this leg serves, in list order
+  std::vector<std::size_t> ends;        ///< which of `carries` (positions) are at their destination after it
+  std::vector<std::int64_t> distances;  ///< ring itineraries: the ring distance each of `carries` must have
+};
+
+/// The ways of all blocks of a neighborhood.
+struct Itinerary {
+  struct Step {
+    int phase = 0;
+    std::vector<int> shift;  ///< from the sender to the receiver
+  };
+  Algorithm algorithm = Algorithm::direct;
+  Pattern pattern = Pattern::personal;
+  /// Distances are along the ring of ranks (a one-dimensional mesh), because the list has no order of its own.
+  bool ring = false;
+  int phases = 0;
+  std::vector<Step> steps;  ///< grouped by phase
+  std::vector<Hop> hops;    ///< parents before children
+  std::vector<int> stays;   ///< zero offsets: a copy on the rank itself
+
+  /// Messages of a rank that has all its neighbors: one per step, or per offset when each goes its own way.
+  int rounds() const { return static_cast<int>(algorithm == Algorithm::direct ? hops.size() : steps.size()); }
+  /// Blocks sent by a rank that has all its neighbors.
+  std::int64_t volume() const { return static_cast<std::int64_t>(hops.size()); }
+};
+
+/// The itinerary of `relative` (flat, s x d). Independent of mesh and rank, so it is what
+/// `isohalo_neighborhood_schedule` reports. combining: `rounds` = C, the number of distinct non-zero values per
+/// dimension, summed; a personal block makes as many hops as its offset has non-zeros; for shared blocks the order
+/// of dimensions that makes fewest hops. logarithmic: for multiples of one vector, floor(log2 m) + 1 rounds per
+/// direction, m the largest multiple (so ceil(log2(s + 1)) for a run of s neighbors), otherwise the same in each
+/// dimension.
+Itinerary plan_itinerary(std::span<const int> relative, int dimensions, Algorithm algorithm, Pattern pattern);
+
+/// The logarithmic algorithm along the ring of all ranks (section 5.3, general neighborhoods): floor(log2 r) + 1
+/// rounds, r the longest ring distance of a block on `mesh`. Ring distances depend on the origin, so a rank derives
+/// what passes through it from coordinates.
+Itinerary plan_ring_itinerary(std::span<const int> relative, const Mesh& mesh, Pattern pattern);
+
+}  // namespace isohalo

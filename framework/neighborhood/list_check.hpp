@@ -1,0 +1,35 @@
+#pragma once
+/// Do all ranks hold the same list? Asked once, without waiting.
+
+#include <memory>
+
+#include "framework/mpi/communicator.hpp"
+#include "framework/mpi/progress.hpp"
+
+namespace isohalo::detail {
+
+/// One comparison of fingerprints by a non-blocking allreduce. It completes in any wait of this library, also when
+/// nobody is interested any more.
+class ListCheck final : public Progressable {
+ public:
+  /// Collective in order.
+  static std::shared_ptr<ListCheck> begin(const Communicator& comm, std::uint64_t fingerprint);
+
+  void advance() override;
+  bool done();
+  bool passed() { return done() && !failed(); }
+  bool failed() const { return done_ && values_[0] != -values_[1]; }
+  /// Throws ArgumentError (MPI_ERR_TOPOLOGY) when the lists differ.
+  void rethrow() const;
+
+ private:
+  explicit ListCheck(const Communicator& comm) : comm_(comm) {}
+
+  Communicator comm_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+  std::int64_t values_[2] = {0, 0};  ///< the largest fingerprint, and minus the smallest
+  bool done_ = false;
+  std::shared_ptr<ListCheck> self_;  ///< while it runs
+};
+
+}  // namespace isohalo::detail

@@ -1,0 +1,214 @@
+#include "framework/neighborhood/neighbor_call.hpp"
+
+#include <string>
+
+#include "datatypes/mpi_check.hpp"
+
+namespace isohalo {
+
+TypeLayout layout_of(MPI_Datatype type) {
+  TypeLayout l;
+  MPI_Count size = 0, low = 0, extent = 0, true_low = 0, true_extent = 0;
+  mpi_check(MPI_Type_size_c(type, &size), "MPI_Type_size_c");
+  mpi_check(MPI_Type_get_extent_c(type, &low, &extent), "MPI_Type_get_extent_c");
+  mpi_check(MPI_Type_get_true_extent_c(type, &true_low, &true_extent), "MPI_Type_get_true_extent_c");
+  int integers = 0, addresses = 0, types = 0, combiner = 0;
+  mpi_check(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
+  l.size = size, l.extent = extent, l.true_low = true_low, l.true_extent = true_extent;
+  l.predefined = combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+                 combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+  return l;
+}
+
+namespace {
+
+/// Addresses are numbers here: displacements may be absolute, from MPI_BOTTOM.
+std::byte* at(const void* base, std::int64_t bytes) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(base) + static_cast<std::uintptr_t>(bytes));
+}
+
+/// One side of a call; collects the blocks of neighbors that exist.
+class Side {
+ public:
+  Side(const char* function, const char* name, std::span<const int> ranks)
+      : function_(function), name_(name), ranks_(ranks) {}
+
+  std::vector<Block> regular(const void* base, std::int64_t count, MPI_Datatype type) const {
+    check_buffer(base, count, type);
+    const std::int64_t apart = count * layout_of(type).extent;
+    std::vector<Block> blocks;
+    blocks.reserve(ranks_.size());
+    for (std::size_t i = 0; i < ranks_.size(); ++i)
+      blocks.push_back({at(base, static_cast<std::int64_t>(i) * apart), count, type});
+    return blocks;
+  }
+
+  std::vector<Block> places(const void* base, std::span<const int> counts, std::span<const int> places,
+                            MPI_Datatype type) const {
+    check_length("counts", counts.size());
+    check_length("displacements", places.size());
+    check_buffer(base, 0, type);
+    const std::int64_t extent = layout_of(type).extent;
+    std::vector<Block> blocks;
+    blocks.reserve(ranks_.size());
+    for (std::size_t i = 0; i < ranks_.size(); ++i) add(blocks, i, {at(base, places[i] * extent), counts[i], type});
+    return blocks;
+  }
+
+  std::vector<Block> displacements(const void* base, std::span<const int> counts, std::span<const MPI_Aint> bytes,
+                                   std::span<const MPI_Datatype> types) const {
+    check_length("counts", counts.size());
+    check_length("displacements", bytes.size());
+    check_length("types", types.size());
+    if (base == MPI_IN_PLACE) check_buffer(base, 0, MPI_BYTE);
+    std::vector<Block> blocks;
+    blocks.reserve(ranks_.size());
+    for (std::size_t i = 0; i < ranks_.size(); ++i) add(blocks, i, {at(base, bytes[i]), counts[i], types[i]});
+    return blocks;
+  }
+
+  /// A buffer that starts at `base`; a null one can only be MPI_BOTTOM under a type with absolute addresses.
+  void check_buffer(const void* base, std::int64_t count, MPI_Datatype type) const {
+    check(-1, count, type);
+    if (base == MPI_IN_PLACE)
+      throw ArgumentError(MPI_ERR_BUFFER, std::string(function_) + ": MPI_IN_PLACE has no meaning as " + name_ +
+                                              " buffer: the blocks of neighbors are separate");
+    if (!base && count > 0 && !ranks_.empty() && layout_of(type).predefined)
+      throw ArgumentError(MPI_ERR_BUFFER, std::string(function_) + ": the " + name_ + " buffer is NULL");
+  }
+
+  void check(int block, std::int64_t count, MPI_Datatype type) const {
+    const std::string which = block < 0 ? "" : " of block " + std::to_string(block);
+    if (count < 0)
+      throw ArgumentError(MPI_ERR_COUNT, std::string(function_) + ": the " + name_ + " count" + which + " is " +
+                                             std::to_string(count) + "; the least is 0");
+    if (type == MPI_DATATYPE_NULL)
+      throw ArgumentError(MPI_ERR_TYPE, std::string(function_) + ": the " + name_ + " type" + which +
+                                            " is MPI_DATATYPE_NULL: pass a committed type");
+  }
+
+ private:
+  void check_length(const char* what, std::size_t n) const {
+    if (n != ranks_.size())
+      throw ArgumentError(MPI_ERR_ARG, std::string(function_) + ": " + std::to_string(n) + " " + name_ + " " +
+                                           what + " for " + std::to_string(ranks_.size()) +
+                                           " neighbors: pass one each");
+  }
+  void add(std::vector<Block>& blocks, std::size_t i, const Block& b) const {
+    if (ranks_[i] == Mesh::no_rank) {
+      blocks.emplace_back();  // whatever the caller passed for it is not looked at
+      return;
+    }
+    check(static_cast<int>(i), b.count, b.type);
+    blocks.push_back(b);
+  }
+
+  const char* function_;
+  const char* name_;
+  std::span<const int> ranks_;
+};
+
+void check_fold(const char* function, const Side& side, const NeighborCall::Fold& fold) {
+  side.check_buffer(fold.into.address, fold.into.count, fold.into.type);
+  if (fold.op == MPI_OP_NULL)
+    throw ArgumentError(MPI_ERR_OP, std::string(function) + ": the operation is MPI_OP_NULL");
+}
+
+Block one(const void* send, std::int64_t count, MPI_Datatype type) {
+  return {at(send, 0), count, type};
+}
+
+}  // namespace
+
+NeighborCall NeighborCall::alltoall(const IsomorphicNeighborhood& n, const void* send, std::int64_t send_count,
+                                    MPI_Datatype send_type, void* receive, std::int64_t receive_count,
+                                    MPI_Datatype receive_type) {
+  NeighborCall c;
+  c.send = Side("alltoall", "send", n.targets()).regular(send, send_count, send_type);
+  c.receive = Side("alltoall", "receive", n.sources()).regular(receive, receive_count, receive_type);
+  return c;
+}
+
+NeighborCall NeighborCall::alltoallv(const IsomorphicNeighborhood& n, const void* send, Counts send_counts,
+                                     Places send_places, MPI_Datatype send_type, void* receive,
+                                     Counts receive_counts, Places receive_places, MPI_Datatype receive_type) {
+  NeighborCall c;
+  c.one_size = false;
+  c.send = Side("alltoallv", "send", n.targets()).places(send, send_counts, send_places, send_type);
+  c.receive =
+      Side("alltoallv", "receive", n.sources()).places(receive, receive_counts, receive_places, receive_type);
+  return c;
+}
+
+NeighborCall NeighborCall::alltoallw(const IsomorphicNeighborhood& n, const void* send, Counts send_counts,
+                                     Displacements send_displacements, Types send_types, void* receive,
+                                     Counts receive_counts, Displacements receive_displacements,
+                                     Types receive_types) {
+  NeighborCall c;
+  c.one_size = false;
+  c.send = Side("alltoallw", "send", n.targets()).displacements(send, send_counts, send_displacements, send_types);
+  c.receive = Side("alltoallw", "receive", n.sources())
+                  .displacements(receive, receive_counts, receive_displacements, receive_types);
+  return c;
+}
+
+NeighborCall NeighborCall::allgather(const IsomorphicNeighborhood& n, const void* send, std::int64_t send_count,
+                                     MPI_Datatype send_type, void* receive, std::int64_t receive_count,
+                                     MPI_Datatype receive_type) {
+  NeighborCall c;
+  c.pattern = Pattern::shared;
+  Side("allgather", "send", n.targets()).check_buffer(send, send_count, send_type);
+  c.send = {one(send, send_count, send_type)};
+  c.receive = Side("allgather", "receive", n.sources()).regular(receive, receive_count, receive_type);
+  return c;
+}
+
+NeighborCall NeighborCall::allgatherv(const IsomorphicNeighborhood& n, const void* send, std::int64_t send_count,
+                                      MPI_Datatype send_type, void* receive, Counts receive_counts,
+                                      Places receive_places, MPI_Datatype receive_type) {
+  NeighborCall c;
+  c.pattern = Pattern::shared;
+  c.one_size = false;
+  Side("allgatherv", "send", n.targets()).check_buffer(send, send_count, send_type);
+  c.send = {one(send, send_count, send_type)};
+  c.receive =
+      Side("allgatherv", "receive", n.sources()).places(receive, receive_counts, receive_places, receive_type);
+  return c;
+}
+
+NeighborCall NeighborCall::allgatherw(const IsomorphicNeighborhood& n, const void* send, std::int64_t send_count,
+                                      MPI_Datatype send_type, void* receive, Counts receive_counts,
+                                      Displacements receive_displacements, Types receive_types) {
+  NeighborCall c;
+  c.pattern = Pattern::shared;
+  c.one_size = false;
+  Side("allgatherw", "send", n.targets()).check_buffer(send, send_count, send_type);
+  c.send = {one(send, send_count, send_type)};
+  c.receive = Side("allgatherw", "receive", n.sources())
+                  .displacements(receive, receive_counts, receive_displacements, receive_types);
+  return c;
+}
+
+NeighborCall NeighborCall::reduce(const IsomorphicNeighborhood& n, const void* send, void* receive,
+                                  std::int64_t count, MPI_Datatype type, MPI_Op op) {
+  NeighborCall c;
+  c.pattern = Pattern::shared;
+  c.fold = {one(receive, count, type), op};
+  check_fold("reduce", Side("reduce", "vector", n.sources()), c.fold);
+  Side("reduce", "send", n.targets()).check_buffer(send, count, type);
+  c.send = {one(send, count, type)};
+  return c;
+}
+
+NeighborCall NeighborCall::scatter_reduce(const IsomorphicNeighborhood& n, const void* send, Counts send_counts,
+                                          Displacements send_displacements, Types send_types, void* receive,
+                                          std::int64_t count, MPI_Datatype type, MPI_Op op) {
+  NeighborCall c;
+  c.fold = {one(receive, count, type), op};
+  check_fold("scatter_reduce", Side("scatter_reduce", "vector", n.sources()), c.fold);
+  c.send =
+      Side("scatter_reduce", "send", n.targets()).displacements(send, send_counts, send_displacements, send_types);
+  return c;
+}
+
+}  // namespace isohalo

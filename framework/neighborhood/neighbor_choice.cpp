@@ -1,0 +1,60 @@
+#include "framework/neighborhood/neighbor_choice.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <utility>
+
+namespace isohalo {
+
+std::int64_t messages_on(const Itinerary& itinerary, const Mesh& mesh) {
+  const Mesh ways = itinerary.ring ? Mesh({mesh.size()}, {true}) : mesh;
+  std::set<std::pair<int, std::vector<int>>> distinct;
+  for (const auto& step : itinerary.steps) {
+    std::vector<int> shift = step.shift;
+    bool possible = true, moves = false;
+    for (int j = 0; j < ways.dimensions(); ++j) {
+      int& c = shift[static_cast<std::size_t>(j)];
+      const int n = ways.extent(j);
+      if (ways.periodic(j)) c = ((c % n) + n) % n;
+      possible = possible && c > -n && c < n;
+      moves = moves || c != 0;
+    }
+    if (possible && moves) distinct.emplace(step.phase, std::move(shift));
+  }
+  return static_cast<std::int64_t>(distinct.size());
+}
+
+AlgorithmFigures figures_of(const Itinerary& itinerary, const Mesh& mesh, std::int64_t block_bytes,
+                            const LinkCost& link) {
+  AlgorithmFigures f;
+  f.algorithm = itinerary.algorithm;
+  f.rounds = itinerary.rounds();
+  f.messages = messages_on(itinerary, mesh);
+  f.volume_blocks = itinerary.volume();
+  f.predicted_s = static_cast<double>(f.messages) * link.latency_s +
+                  static_cast<double>(f.volume_blocks) * static_cast<double>(block_bytes) * link.seconds_per_byte;
+  return f;
+}
+
+NeighborChoice cheapest(std::vector<AlgorithmFigures> candidates, std::int64_t block_bytes) {
+  NeighborChoice choice;
+  choice.block_bytes = block_bytes;
+  const bool timed =
+      std::all_of(candidates.begin(), candidates.end(), [](const auto& f) { return f.measured_s >= 0; });
+  const auto cost = [timed](const AlgorithmFigures& f) { return timed ? f.measured_s : f.predicted_s; };
+  const auto best = std::min_element(candidates.begin(), candidates.end(),
+                                     [&](const auto& a, const auto& b) { return cost(a) < cost(b); });
+  choice.algorithm = best->algorithm;
+  choice.reason = std::string(timed ? "measured" : "by the model");
+  for (const auto& f : candidates) {
+    char text[96];
+    std::snprintf(text, sizeof text, "%s %s %.3g us", &f == candidates.data() ? ":" : ",", to_string(f.algorithm),
+                  cost(f) * 1e6);
+    choice.reason += text;
+  }
+  choice.figures = std::move(candidates);
+  return choice;
+}
+
+}  // namespace isohalo

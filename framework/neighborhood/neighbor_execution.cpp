@@ -1,0 +1,433 @@
+/// The execution of a compiled collective: phases, sizes, and what happens when something is wrong.
+
+#include <cstring>
+#include <list>
+#include <utility>
+
+#include "datatypes/mpi_check.hpp"
+#include "framework/neighborhood/neighbor_operation.hpp"
+
+namespace isohalo::detail {
+
+namespace {
+
+/// Polls in vain before this rank looks whether the others do something else; then every so many.
+constexpr int kPatience = 3000, kLookEvery = 256;
+constexpr std::size_t kStopText = 400;
+
+/// Buffers of messages that were given up: MPI may still read them. There are some only after errors.
+std::list<std::vector<std::byte>>& given_up() {
+  static std::list<std::vector<std::byte>> buffers;
+  return buffers;
+}
+
+std::int64_t size_at(const std::vector<std::byte>& buffer, std::size_t k) {
+  std::int64_t n = 0;
+  std::memcpy(&n, buffer.data() + k * sizeof n, sizeof n);
+  return n;
+}
+
+}  // namespace
+
+NeighborOperation::~NeighborOperation() {
+  if (active_ && mpi_is_active()) abandon();
+}
+
+void NeighborOperation::start(int first_tag) noexcept {
+  first_tag_ = first_tag;
+  active_ = true;
+  phase_ = 0;
+  completed_ = 0;
+  misses_ = 0;
+  try {
+    if (phases_.size() > 1 || sized_) activate(this);
+    for (const auto& [from, to] : first_copies_) copy(from, to);
+    if (phases_.empty())
+      finish();
+    else
+      post();
+  } catch (const MpiError& e) {
+    stop(e.mpi_code(), e.what());
+  } catch (const std::exception& e) {
+    stop(MPI_ERR_OTHER, e.what());
+  }
+}
+
+void NeighborOperation::advance() noexcept {
+  try {
+    while (active_ && step()) {
+    }
+  } catch (const ArgumentError& e) {
+    stop(e.mpi_class(), e.what());
+  } catch (const MpiError& e) {
+    stop(e.mpi_code(), e.what());
+  } catch (const std::exception& e) {
+    stop(MPI_ERR_OTHER, e.what());
+  }
+}
+
+/// True when something was completed.
+bool NeighborOperation::step() {
+  if (!(sized_ ? find_sized() : true) || !complete()) {
+    if (++misses_ > kPatience && misses_ % kLookEvery == 0) look_for_trouble();
+    return false;
+  }
+  for (Message* m : receiving_) {
+    if (sized_)
+      unpack_sized(*m);
+    else if (!error_ && !m->buffer.empty())
+      unpack(*m, 0);
+  }
+  requests_.clear();
+  receiving_.clear();
+  completed_ = 0;
+  misses_ = 0;
+  if (++phase_ == phases_.size())
+    finish();
+  else
+    post();
+  return true;
+}
+
+void NeighborOperation::post() {
+  Phase& phase = phases_[phase_];
+  for (auto& m : phase.receive) {
+    m.arriving = false;
+    if (!sized_) receive(m);
+  }
+  for (auto& m : phase.send) sized_ ? send_sized(m) : send(m);
+  for (const auto& [from, to] : phase.copies) copy(from, to);
+}
+
+void NeighborOperation::receive(Message& m) {
+  const MPI_Comm comm = comm_.get();
+  const int tag = first_tag_ + m.tag;
+  const Block& b = m.pieces.front().block;
+  receiving_.push_back(&m);
+  MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
+  if (!m.buffer.empty())
+    mpi_check(MPI_Irecv_c(m.buffer.data(), m.bytes, MPI_PACKED, m.peer, tag, comm, &request), "MPI_Irecv_c", comm);
+  else if (m.joined)
+    mpi_check(MPI_Irecv_c(MPI_BOTTOM, 1, m.joined.get(), m.peer, tag, comm, &request), "MPI_Irecv_c", comm);
+  else
+    mpi_check(MPI_Irecv_c(b.address, b.count, b.type, m.peer, tag, comm, &request), "MPI_Irecv_c", comm);
+}
+
+void NeighborOperation::send(Message& m) {
+  const MPI_Comm comm = comm_.get();
+  const int tag = first_tag_ + m.tag;
+  const Block& b = m.pieces.front().block;
+  if (!m.buffer.empty()) pack(m, 0);
+  MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
+  if (!m.buffer.empty())
+    mpi_check(MPI_Isend_c(m.buffer.data(), m.bytes, MPI_PACKED, m.peer, tag, comm, &request), "MPI_Isend_c", comm);
+  else if (m.joined)
+    mpi_check(MPI_Isend_c(MPI_BOTTOM, 1, m.joined.get(), m.peer, tag, comm, &request), "MPI_Isend_c", comm);
+  else
+    mpi_check(MPI_Isend_c(b.address, b.count, b.type, m.peer, tag, comm, &request), "MPI_Isend_c", comm);
+}
+
+void NeighborOperation::pack(Message& m, MPI_Count at) {
+  for (const auto& p : m.pieces) {
+    const std::byte* const dense =
+        p.temporary < 0 ? p.dense : temporaries_[static_cast<std::size_t>(p.temporary)].data();
+    const std::int64_t bytes =
+        p.temporary < 0 ? p.bytes
+                        : static_cast<std::int64_t>(temporaries_[static_cast<std::size_t>(p.temporary)].size());
+    if (bytes == 0) continue;
+    if (dense) {
+      std::memcpy(m.buffer.data() + at, dense, static_cast<std::size_t>(bytes));
+      at += bytes;
+    } else {
+      mpi_check(MPI_Pack_c(p.block.address, p.block.count, p.block.type, m.buffer.data(),
+                           static_cast<MPI_Count>(m.buffer.size()), &at, comm_.get()),
+                "MPI_Pack_c", comm_.get());
+    }
+  }
+}
+
+void NeighborOperation::unpack(Message& m, MPI_Count at) {
+  for (const auto& p : m.pieces) {
+    if (p.bytes == 0) continue;
+    if (p.dense) {
+      std::memcpy(p.dense, m.buffer.data() + at, static_cast<std::size_t>(p.bytes));
+      at += p.bytes;
+    } else {
+      mpi_check(MPI_Unpack_c(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), &at, p.block.address,
+                             p.block.count, p.block.type, comm_.get()),
+                "MPI_Unpack_c", comm_.get());
+    }
+  }
+}
+
+/// A table of the blocks' sizes, then the blocks.
+void NeighborOperation::send_sized(Message& m) {
+  const std::size_t table = m.pieces.size() * sizeof(std::int64_t);
+  m.buffer.resize(table);
+  m.bytes = 0;
+  for (std::size_t k = 0; k < m.pieces.size(); ++k) {
+    const Piece& p = m.pieces[k];
+    const std::int64_t n =
+        p.temporary < 0 ? p.bytes
+                        : static_cast<std::int64_t>(temporaries_[static_cast<std::size_t>(p.temporary)].size());
+    std::memcpy(m.buffer.data() + k * sizeof n, &n, sizeof n);
+    m.bytes += n;
+  }
+  m.buffer.resize(table + static_cast<std::size_t>(m.bytes));
+  pack(m, static_cast<MPI_Count>(table));
+  mpi_check(MPI_Isend_c(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), MPI_PACKED, m.peer,
+                        first_tag_ + m.tag, comm_.get(), &requests_.emplace_back(MPI_REQUEST_NULL)),
+            "MPI_Isend_c", comm_.get());
+}
+
+/// Posts the receives of the messages that are there, each as large as it is; true when all of the phase are
+/// posted.
+bool NeighborOperation::find_sized() {
+  bool all = true;
+  for (auto& m : phases_[phase_].receive) {
+    if (m.arriving) continue;
+    int found = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    mpi_check(MPI_Improbe(m.peer, first_tag_ + m.tag, comm_.get(), &found, &message, &status), "MPI_Improbe",
+              comm_.get());
+    if (!found) {
+      all = false;
+      continue;
+    }
+    MPI_Count bytes = 0;
+    mpi_check(MPI_Get_elements_c(&status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
+    m.buffer.resize(static_cast<std::size_t>(bytes));
+    m.arriving = true;
+    receiving_.push_back(&m);
+    mpi_check(MPI_Imrecv_c(m.buffer.data(), bytes, MPI_PACKED, &message, &requests_.emplace_back(MPI_REQUEST_NULL)),
+              "MPI_Imrecv_c", comm_.get());
+  }
+  return all;
+}
+
+void NeighborOperation::unpack_sized(Message& m) {
+  const std::size_t table = m.pieces.size() * sizeof(std::int64_t);
+  auto at = static_cast<MPI_Count>(table);
+  for (std::size_t k = 0; k < m.pieces.size(); ++k) {
+    const Piece& p = m.pieces[k];
+    const std::int64_t n = m.buffer.size() >= table ? size_at(m.buffer, k) : -1;
+    if (n < 0 || at + n > static_cast<std::int64_t>(m.buffer.size()))
+      throw ArgumentError(MPI_ERR_OTHER, "neighborhood: rank " + std::to_string(m.peer) +
+                                             " sent a message of another operation: all ranks must begin the same "
+                                             "collectives in the same order");
+    if (p.temporary >= 0) {
+      temporaries_[static_cast<std::size_t>(p.temporary)].assign(m.buffer.begin() + at, m.buffer.begin() + at + n);
+    } else if (n != p.bytes) {
+      note(MPI_ERR_TRUNCATE, "neighborhood: a block of " + std::to_string(n) + " bytes reached rank " +
+                                 std::to_string(comm_.rank()) + ", which receives " + std::to_string(p.bytes) +
+                                 ": counts and types must fit on both sides");
+    } else if (p.dense && n > 0) {
+      std::memcpy(p.dense, m.buffer.data() + at, static_cast<std::size_t>(n));
+    } else if (n > 0) {
+      MPI_Count from = at;
+      mpi_check(MPI_Unpack_c(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), &from, p.block.address,
+                             p.block.count, p.block.type, comm_.get()),
+                "MPI_Unpack_c", comm_.get());
+    }
+    at += n;
+  }
+}
+
+/// One request after the other, so that it is known which has failed. (MPICH hands the error of a message that is
+/// too long to the error handler of the world communicator first, whichever call meets it.)
+bool NeighborOperation::complete() {
+  for (; completed_ < requests_.size(); ++completed_) {
+    int done = 0;
+    MPI_Status status;
+    const int rc = MPI_Test(&requests_[completed_], &done, &status);
+    int error_class = MPI_SUCCESS;
+    if (rc != MPI_SUCCESS) MPI_Error_class(rc, &error_class);
+    const bool receives = !sized_ && completed_ < receiving_.size();
+    if (receives && error_class == MPI_ERR_TRUNCATE) {
+      check_arrival(nullptr);
+      continue;
+    }
+    mpi_check(rc, "MPI_Test in an isomorphic collective", comm_.get());
+    if (!done) return false;
+    if (receives) check_arrival(&status);
+  }
+  return true;
+}
+
+/// Every message must bring exactly the bytes that this rank expects: a sender with other counts or types is an
+/// error here, not garbage. No status: it brought too many.
+void NeighborOperation::check_arrival(const MPI_Status* status) {
+  const Message& m = *receiving_[completed_];
+  MPI_Count bytes = 0;
+  if (status) {
+    mpi_check(MPI_Get_elements_c(status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
+    if (bytes == m.bytes) return;
+  }
+  note(MPI_ERR_TRUNCATE, "neighborhood: rank " + std::to_string(m.peer) + " sent " +
+                             (status ? std::to_string(bytes) + " bytes instead of" : std::string("more than")) +
+                             " the " + std::to_string(m.bytes) + " bytes that rank " +
+                             std::to_string(comm_.rank()) +
+                             " receives from it: counts and types must fit on both sides");
+}
+
+void NeighborOperation::copy(const Piece& from, const Piece& to) {
+  auto packed = [this](const Piece& p) {
+    return p.temporary < 0 ? nullptr : &temporaries_[static_cast<std::size_t>(p.temporary)];
+  };
+  const std::vector<std::byte>* source = packed(from);
+  std::vector<std::byte>* target = packed(to);
+  const std::int64_t bytes = source ? static_cast<std::int64_t>(source->size()) : from.bytes;
+  if (target && sized_) target->resize(static_cast<std::size_t>(bytes));
+  if (bytes != (target ? static_cast<std::int64_t>(target->size()) : to.bytes)) {
+    note(MPI_ERR_TRUNCATE, "neighborhood: rank " + std::to_string(comm_.rank()) + " sends " +
+                               std::to_string(bytes) + " bytes to itself but receives " + std::to_string(to.bytes) +
+                               ": counts and types must fit on both sides");
+    return;
+  }
+  if (bytes == 0) return;
+  const Block a = source ? Block{const_cast<std::byte*>(source->data()), bytes, MPI_PACKED} : from.block;
+  const Block b = target ? Block{target->data(), bytes, MPI_PACKED} : to.block;
+  std::byte* const dense_a = source ? a.address : from.dense;
+  std::byte* const dense_b = target ? b.address : to.dense;
+  if (dense_a && dense_b) {
+    std::memmove(dense_b, dense_a, static_cast<std::size_t>(bytes));
+    return;
+  }
+  const int self = comm_.rank(), tag = first_tag_ + NeighborTags::data(itinerary_->algorithm, false, 0);
+  mpi_check(MPI_Sendrecv_c(a.address, a.count, a.type, self, tag, b.address, b.count, b.type, self, tag,
+                           comm_.get(), MPI_STATUS_IGNORE),
+            "MPI_Sendrecv_c of a block of this rank itself", comm_.get());
+}
+
+void NeighborOperation::finish() {
+  for (const auto& [from, to] : last_copies_) copy(from, to);
+  if (call_.is_reduction() && !error_) fold();
+  active_ = false;
+  deactivate(this);
+}
+
+void NeighborOperation::fold() {
+  const Block* value = nullptr;
+  for (std::size_t i = 0; i < source_exists_.size(); ++i) {
+    if (!source_exists_[i]) continue;
+    const Block& next = call_.receive[i];
+    if (value)  // next = value op next
+      mpi_check(MPI_Reduce_local_c(value->address, next.address, next.count, next.type, call_.fold.op),
+                "MPI_Reduce_local_c");
+    value = &next;
+  }
+  if (value) copy(piece_of(*value), piece_of(call_.fold.into));
+}
+
+/// A rank that waits long asks whether another has given up, or executes this operation in another way, which
+/// happens when their arguments do not fit together.
+void NeighborOperation::look_for_trouble() {
+  int found = 0;
+  MPI_Status status;
+  mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, first_tag_ + NeighborTags::stop, comm_.get(), &found, &status),
+            "MPI_Iprobe");
+  if (found) {
+    char text[kStopText + 1] = "";
+    mpi_check(MPI_Recv(text, static_cast<int>(kStopText), MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm_.get(),
+                       MPI_STATUS_IGNORE),
+              "MPI_Recv of another rank's error");
+    int mpi_class = MPI_ERR_OTHER;
+    std::memcpy(&mpi_class, text, sizeof mpi_class);
+    throw ArgumentError(mpi_class, text + sizeof mpi_class);
+  }
+  const Algorithm mine = itinerary_->algorithm;
+  for (const Algorithm a : {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic})
+    for (const bool per_block : {false, true}) {
+      if (a == mine && (a != Algorithm::direct || phases_.empty())) continue;
+      if (a == mine) {  // some peers may send per block and others not: only a peer of the other kind is trouble
+        for (const Message* m : receiving_) {
+          if (m->tag == NeighborTags::data(a, per_block, 0)) continue;
+          mpi_check(
+              MPI_Iprobe(m->peer, first_tag_ + NeighborTags::data(a, per_block, 0), comm_.get(), &found, &status),
+              "MPI_Iprobe");
+          if (found) break;
+        }
+      } else {
+        mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, first_tag_ + NeighborTags::data(a, per_block, 0), comm_.get(), &found,
+                             &status),
+                  "MPI_Iprobe");
+      }
+      if (found)
+        throw ArgumentError(
+            MPI_ERR_TRUNCATE,
+            "neighborhood: ranks " + std::to_string(comm_.rank()) + " and " + std::to_string(status.MPI_SOURCE) +
+                " execute one operation in different ways: block sizes, or the algorithm that was set, "
+                "differ between ranks");
+    }
+}
+
+void send_stop(const Communicator& comm, const std::vector<int>& peers, int first_tag, int mpi_class,
+               const std::string& text) noexcept {
+  std::vector<std::byte>& message = given_up().emplace_back(kStopText, std::byte{0});
+  std::memcpy(message.data(), &mpi_class, sizeof mpi_class);
+  const std::string said = text.rfind("rank ", 0) == 0 ? text : "rank " + std::to_string(comm.rank()) + ": " + text;
+  std::memcpy(message.data() + sizeof mpi_class, said.data(),
+              std::min(said.size(), kStopText - sizeof mpi_class - 1));
+  for (int peer : peers) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (MPI_Isend(message.data(), static_cast<int>(kStopText), MPI_BYTE, peer, first_tag + NeighborTags::stop,
+                  comm.get(), &request) == MPI_SUCCESS)
+      MPI_Request_free(&request);
+  }
+}
+
+void NeighborOperation::note(int mpi_class, const std::string& text) {
+  if (!error_) error_ = std::make_unique<ArgumentError>(mpi_class, text);
+}
+
+void NeighborOperation::stop(int mpi_class, const std::string& text) noexcept {
+  cancel();
+  if (!error_) error_ = std::make_unique<ArgumentError>(mpi_class, text);
+  send_stop(comm_, dependants_(), first_tag_, mpi_class, error_->what());
+  active_ = false;
+  deactivate(this);
+}
+
+/// Withdraws the receives, so that nothing is written behind the caller's back; sends that nobody takes are left to
+/// MPI, with their buffers.
+void NeighborOperation::cancel() noexcept {
+  for (std::size_t k = 0; k < requests_.size(); ++k) {
+    MPI_Request& r = requests_[k];
+    if (r == MPI_REQUEST_NULL) continue;
+    const bool receives = k < receiving_.size() && !sized_;
+    if (receives) {
+      MPI_Cancel(&r);
+      MPI_Wait(&r, MPI_STATUS_IGNORE);
+    } else {
+      int done = 0;
+      MPI_Test(&r, &done, MPI_STATUS_IGNORE);
+      if (!done) MPI_Request_free(&r);
+    }
+  }
+  if (phase_ < phases_.size()) {
+    for (auto* side : {&phases_[phase_].send, &phases_[phase_].receive})
+      for (auto& m : *side) {
+        if (m.buffer.empty()) continue;
+        const std::size_t n = m.buffer.size();
+        given_up().push_back(std::move(m.buffer));
+        m.buffer.assign(n, std::byte{0});
+      }
+  }
+  requests_.clear();
+  receiving_.clear();
+}
+
+void NeighborOperation::abandon() noexcept {
+  cancel();
+  active_ = false;
+  deactivate(this);
+}
+
+void NeighborOperation::rethrow() {
+  if (!error_) return;
+  const ArgumentError e = *std::exchange(error_, nullptr);
+  throw e;
+}
+
+}  // namespace isohalo::detail

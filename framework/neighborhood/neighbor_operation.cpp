@@ -1,0 +1,186 @@
+#include "framework/neighborhood/neighbor_operation.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "datatypes/mpi_check.hpp"
+
+namespace isohalo::detail {
+
+namespace {
+
+/// Several blocks share a packed message when it stays this small, or when the blocks are: below about 10 KB
+/// derived datatypes lose up to a factor of two against a copy, and many small messages lose more.
+constexpr std::int64_t kPackBytes = 8192, kPackBlockBytes = 2048;
+constexpr std::uintptr_t kAlignment = 64;
+
+bool worth_packing(std::int64_t bytes, std::size_t blocks) {
+  return bytes <= kPackBytes || bytes <= kPackBlockBytes * static_cast<std::int64_t>(blocks);
+}
+
+std::byte* shifted(const std::byte* address, std::int64_t bytes) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) +
+                                      static_cast<std::uintptr_t>(bytes));
+}
+
+}  // namespace
+
+NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicNeighborhood& neighbors,
+                                     std::shared_ptr<const Itinerary> itinerary, std::shared_ptr<const Route> route,
+                                     const NeighborCall& call, bool own_types,
+                                     std::function<std::vector<int>()> dependants)
+    : comm_(comm),
+      itinerary_(std::move(itinerary)),
+      route_(std::move(route)),
+      call_(call),
+      dependants_(std::move(dependants)),
+      sized_(!call.one_size && itinerary_->algorithm != Algorithm::direct) {
+  if (itinerary_->phases > NeighborTags::kPhases)
+    throw ArgumentError(MPI_ERR_ARG, "neighborhood: the " + std::string(to_string(itinerary_->algorithm)) +
+                                         " algorithm needs " + std::to_string(itinerary_->phases) +
+                                         " phases for these offsets; the limit is " +
+                                         std::to_string(NeighborTags::kPhases) + ": use the direct one");
+  for (int r : neighbors.sources()) source_exists_.push_back(r != Mesh::no_rank);
+  for (auto* side : {&call_.send, &call_.receive})
+    for (Block& b : *side)
+      if (b.type != MPI_DATATYPE_NULL) b.type = kept(b.type, own_types);
+  if (call_.is_reduction()) {
+    call_.fold.into.type = kept(call_.fold.into.type, own_types);
+    place_operands();
+  }
+  place_temporaries();
+  for (const auto& c : route_->first) first_copies_.emplace_back(piece(c.from), piece(c.to));
+  for (const auto& c : route_->last) last_copies_.emplace_back(piece(c.from), piece(c.to));
+  std::size_t most = 0;
+  for (std::size_t k = 0; k < route_->phases.size(); ++k) {
+    Phase& phase = phases_.emplace_back();
+    compile(route_->phases[k].send, static_cast<int>(k), true, phase, phase.send);
+    compile(route_->phases[k].receive, static_cast<int>(k), false, phase, phase.receive);
+    most = std::max(most, phase.send.size() + phase.receive.size());
+  }
+  requests_.reserve(most);
+  receiving_.reserve(most);
+}
+
+MPI_Datatype NeighborOperation::kept(MPI_Datatype type, bool own) {
+  if (!own || layout(type).predefined) return type;
+  for (const auto& [theirs, ours] : kept_)
+    if (theirs == type) return ours;
+  MPI_Datatype copy = MPI_DATATYPE_NULL;
+  mpi_check(MPI_Type_dup(type, &copy), "MPI_Type_dup of an argument");
+  owned_types_.push_back(Datatype::adopt(copy));
+  kept_.emplace_back(type, copy);
+  return copy;
+}
+
+const TypeLayout& NeighborOperation::layout(MPI_Datatype type) {
+  for (const auto& [known, l] : layouts_)
+    if (known == type) return l;
+  return layouts_.emplace_back(type, layout_of(type)).second;
+}
+
+/// A forwarded block is kept packed, in as many bytes as all blocks of the call have; a sized one in as many as it
+/// brings.
+void NeighborOperation::place_temporaries() {
+  temporaries_.resize(route_->temporary_offsets.size());
+  if (sized_ || temporaries_.empty()) return;
+  const Block& like = call_.is_reduction() ? call_.fold.into : call_.send.front();
+  const std::int64_t bytes = like.count * layout(like.type).size;
+  for (auto& slot : temporaries_) slot.resize(static_cast<std::size_t>(bytes));
+}
+
+/// A vector of its own for each source of a reduction, laid out as the caller's type says.
+void NeighborOperation::place_operands() {
+  const Block& like = call_.fold.into;
+  const TypeLayout l = layout(like.type);
+  std::int64_t span = 0, low = l.true_low;
+  if (like.count > 0) {
+    const std::int64_t shift = (like.count - 1) * l.extent;  // negative extents are possible
+    span = l.true_extent + std::abs(shift);
+    low += std::min<std::int64_t>(0, shift);
+  }
+  operands_.resize(source_exists_.size());
+  call_.receive.assign(source_exists_.size(), Block{});
+  for (std::size_t i = 0; i < source_exists_.size(); ++i) {
+    if (!source_exists_[i]) continue;
+    operands_[i].resize(static_cast<std::size_t>(span) + kAlignment);
+    const auto address = reinterpret_cast<std::uintptr_t>(operands_[i].data());
+    const auto aligned = static_cast<std::int64_t>((address + kAlignment - 1) / kAlignment * kAlignment - address);
+    call_.receive[i] = {shifted(operands_[i].data(), aligned - low), like.count, like.type};
+  }
+}
+
+NeighborOperation::Piece NeighborOperation::piece_of(const Block& block) {
+  const TypeLayout& l = layout(block.type);
+  Piece p{block, block.count * l.size, nullptr, -1};
+  if (l.dense()) p.dense = shifted(block.address, l.true_low);
+  return p;
+}
+
+NeighborOperation::Piece NeighborOperation::piece(const Place& place) {
+  const auto i = static_cast<std::size_t>(place.index);
+  if (place.kind == Place::Kind::send) return piece_of(call_.send[i]);
+  if (place.kind == Place::Kind::receive) return piece_of(call_.receive[i]);
+  auto& slot = temporaries_[i];
+  Piece p = piece_of({slot.data(), static_cast<std::int64_t>(slot.size()), MPI_PACKED});
+  p.dense = slot.data();
+  p.temporary = place.index;
+  return p;
+}
+
+void NeighborOperation::compile(const std::vector<RouteMessage>& from, int phase_number, bool sending, Phase& phase,
+                                std::vector<Message>& to) {
+  const Algorithm a = itinerary_->algorithm;
+  for (const auto& planned : from) {
+    std::vector<Piece> pieces;
+    std::int64_t bytes = 0;
+    for (const auto& part : planned.parts) {
+      pieces.push_back(piece(part.place));
+      bytes += pieces.back().bytes;
+    }
+    if (planned.peer == route_->rank) {
+      if (phase.copies.empty()) phase.copies.resize(pieces.size());
+      for (std::size_t k = 0; k < pieces.size(); ++k)
+        (sending ? phase.copies[k].first : phase.copies[k].second) = pieces[k];
+    } else if (a == Algorithm::direct && pieces.size() > 1 && !worth_packing(bytes, pieces.size())) {
+      for (auto& p : pieces)  // each from and to where it lies
+        add_message(to, planned.peer, NeighborTags::data(a, true, phase_number), {p});
+    } else {
+      add_message(to, planned.peer, NeighborTags::data(a, false, phase_number), std::move(pieces));
+    }
+  }
+}
+
+void NeighborOperation::add_message(std::vector<Message>& to, int peer, int tag, std::vector<Piece> pieces) {
+  Message m;
+  m.peer = peer;
+  m.tag = tag;
+  for (const auto& p : pieces) m.bytes += p.bytes;
+  m.pieces = std::move(pieces);
+  if (!sized_ && m.pieces.size() > 1 && worth_packing(m.bytes, m.pieces.size())) {
+    m.buffer.resize(static_cast<std::size_t>(m.bytes) + 1);  // never empty: it marks packed messages
+  } else if (!sized_ && m.pieces.size() > 1) {
+    std::vector<MPI_Count> counts, addresses;
+    std::vector<MPI_Datatype> types;
+    for (const auto& p : m.pieces) {
+      counts.push_back(p.block.count);
+      addresses.push_back(static_cast<MPI_Count>(reinterpret_cast<std::intptr_t>(p.block.address)));
+      types.push_back(p.block.type);
+    }
+    MPI_Datatype t = MPI_DATATYPE_NULL;
+    mpi_check(MPI_Type_create_struct_c(static_cast<MPI_Count>(counts.size()), counts.data(), addresses.data(),
+                                       types.data(), &t),
+              "MPI_Type_create_struct_c of a combined message");
+    m.joined = Datatype::adopt(t);
+  }
+  to.push_back(std::move(m));
+}
+
+std::int64_t NeighborOperation::bytes_sent() const {
+  std::int64_t n = 0;
+  for (const auto& phase : phases_)
+    for (const auto& m : phase.send) n += m.bytes;
+  return n;
+}
+
+}  // namespace isohalo::detail

@@ -1,0 +1,141 @@
+#include "framework/neighborhood/route.hpp"
+
+#include <unordered_map>
+
+namespace isohalo {
+
+namespace {
+
+/// One rank's view while its route is made.
+class Planner {
+ public:
+  Planner(const Itinerary& it, std::span<const int> relative, const Mesh& mesh, int rank)
+      : it_(it),
+        relative_(relative),
+        mesh_(mesh),
+        ways_(it.ring ? Mesh({mesh.size()}, {true}) : mesh),
+        rank_(rank),
+        landed_(it.hops.size()) {}
+
+  Route make() {
+    route_.rank = rank_;
+    route_.phases.resize(static_cast<std::size_t>(it_.phases));
+    for (int i : it_.stays)
+      if (!it_.ring || mesh_.relative_rank(rank_, offset(i)) == rank_) {
+        const int block = it_.pattern == Pattern::shared ? 0 : i;
+        route_.first.push_back({{Place::Kind::send, block}, {Place::Kind::receive, i}});
+      }
+    for (std::size_t h = 0; h < it_.hops.size(); ++h) add(static_cast<int>(h));
+    return std::move(route_);
+  }
+
+ private:
+  std::span<const int> offset(int i) const {
+    const auto d = static_cast<std::size_t>(mesh_.dimensions());
+    return relative_.subspan(static_cast<std::size_t>(i) * d, d);
+  }
+
+  /// The rank at `vector` from here, forwards or backwards, in the mesh that the ways run in.
+  int away(const std::vector<int>& vector, int sign) {
+    scratch_.resize(vector.size());
+    for (std::size_t j = 0; j < vector.size(); ++j) scratch_[j] = sign * vector[j];
+    return ways_.relative_rank(rank_, scratch_);
+  }
+
+  /// Does the leg carry a block of this origin for offset number k of its list?
+  bool travels(const Hop& hop, std::size_t k, int origin) const {
+    const int target = mesh_.relative_rank(origin, offset(hop.carries[k]));
+    if (target == Mesh::no_rank) return false;
+    return !it_.ring || (origin + hop.distances[k]) % mesh_.size() == target;
+  }
+  bool travels(const Hop& hop, int origin) const {
+    for (std::size_t k = 0; k < hop.carries.size(); ++k)
+      if (travels(hop, k, origin)) return true;
+    return false;
+  }
+
+  /// `where` knows the message of a peer, so that long lists are not searched.
+  static void append(std::vector<RouteMessage>& messages, std::unordered_map<int, std::size_t>& where, int peer,
+                     RouteMessage::Part part) {
+    const auto [found, is_new] = where.try_emplace(peer, messages.size());
+    if (is_new) messages.push_back({peer, {}});
+    messages[found->second].parts.push_back(part);
+  }
+
+  void add(int h) {
+    const Hop& hop = it_.hops[static_cast<std::size_t>(h)];
+    const auto& step = it_.steps[static_cast<std::size_t>(hop.step)];
+    Route::Phase& phase = route_.phases[static_cast<std::size_t>(step.phase)];
+    if (step.phase != phase_) {
+      phase_ = step.phase;
+      sent_to_.clear();
+      received_from_.clear();
+    }
+    // A block whose origin is `before` behind this rank leaves here.
+    const int leaving = away(hop.before, -1), to = away(step.shift, 1);
+    if (leaving != Mesh::no_rank && to != Mesh::no_rank && travels(hop, leaving)) {
+      const Place start{Place::Kind::send, it_.pattern == Pattern::shared ? 0 : hop.carries.front()};
+      const Place from = hop.parent < 0 ? start : landed_[static_cast<std::size_t>(hop.parent)];
+      append(phase.send, sent_to_, to, {hop.step, from});
+    }
+    const int arriving = away(hop.after, -1);
+    if (arriving != Mesh::no_rank && travels(hop, arriving)) {
+      const Place place = land(hop, arriving);
+      landed_[static_cast<std::size_t>(h)] = place;
+      append(phase.receive, received_from_, away(step.shift, -1), {hop.step, place});
+    }
+  }
+
+  /// In the receive slot of the first offset that ends here, otherwise in a temporary one. Never in a slot whose
+  /// own source is absent: a block ends here only if it came from that source.
+  Place land(const Hop& hop, int origin) {
+    Place place{Place::Kind::temporary, -1};
+    for (const std::size_t k : hop.ends) {
+      if (!travels(hop, k, origin)) continue;
+      const Place slot{Place::Kind::receive, hop.carries[k]};
+      if (place.index < 0)
+        place = slot;
+      else
+        route_.last.push_back({place, slot});
+    }
+    if (place.index < 0) {
+      place.index = static_cast<int>(route_.temporary_offsets.size());
+      route_.temporary_offsets.push_back(hop.carries.front());
+    }
+    return place;
+  }
+
+  const Itinerary& it_;
+  std::span<const int> relative_;
+  const Mesh& mesh_;
+  Mesh ways_;
+  int rank_;
+  std::vector<Place> landed_;  // per hop, where its block lies on this rank
+  std::vector<int> scratch_;
+  int phase_ = 0;
+  std::unordered_map<int, std::size_t> sent_to_, received_from_;  // of the current phase; hops come by phase
+  Route route_;
+};
+
+}  // namespace
+
+std::int64_t Route::messages() const {
+  std::int64_t n = 0;
+  for (const auto& phase : phases)
+    for (const auto& m : phase.send) n += m.peer != rank;
+  return n;
+}
+
+std::int64_t Route::blocks() const {
+  std::int64_t n = 0;
+  for (const auto& phase : phases)
+    for (const auto& m : phase.send)
+      if (m.peer != rank) n += static_cast<std::int64_t>(m.parts.size());
+  return n;
+}
+
+Route plan_route(const Itinerary& itinerary, std::span<const int> relative, const Mesh& mesh, int rank) {
+  return Planner(itinerary, relative, mesh, rank).make();
+}
+
+}  // namespace isohalo

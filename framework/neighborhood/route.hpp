@@ -1,0 +1,60 @@
+#pragma once
+/// What one rank sends, receives and keeps in an isomorphic collective: an itinerary seen from that rank.
+///
+/// The same object is executed over MPI and, rank after rank in one process, by the tests.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "framework/neighborhood/itinerary.hpp"
+
+namespace isohalo {
+
+/// Where a block lies on a rank.
+struct Place {
+  enum class Kind : std::uint8_t {
+    send,      ///< in the caller's send buffer, block `index`
+    receive,   ///< in the caller's receive buffer, block `index`
+    temporary  ///< in storage of the operation, slot `index`
+  };
+  Kind kind = Kind::send;
+  int index = 0;
+  bool operator==(const Place&) const = default;
+};
+
+/// The blocks that travel between this rank and one peer in one phase, in an order that both ranks know.
+struct RouteMessage {
+  struct Part {
+    int step;
+    Place place;
+  };
+  int peer = 0;
+  std::vector<Part> parts;  ///< by step, then by hop
+};
+
+struct RouteCopy {
+  Place from, to;
+};
+
+/// The work of one rank. `Itinerary` plus coordinates; no communication.
+struct Route {
+  struct Phase {
+    std::vector<RouteMessage> send, receive;  ///< peers in the order of first use; a rank may be its own peer
+  };
+  int rank = 0;
+  std::vector<Phase> phases;
+  std::vector<RouteCopy> first;        ///< before phase 0: blocks that stay
+  std::vector<RouteCopy> last;         ///< after the last phase: one block for several slots
+  std::vector<int> temporary_offsets;  ///< per temporary slot, an offset whose block has the slot's size
+
+  std::int64_t messages() const;  ///< sent to other ranks, one per peer and phase
+  std::int64_t blocks() const;    ///< sent to other ranks
+};
+
+/// The route of `rank`. `relative` is the list that the itinerary was planned for, on the same mesh when it is a
+/// ring itinerary. A block whose origin or destination is off the mesh does not travel; both ends of each leg find
+/// that out from coordinates.
+Route plan_route(const Itinerary& itinerary, std::span<const int> relative, const Mesh& mesh, int rank);
+
+}  // namespace isohalo

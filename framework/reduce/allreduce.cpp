@@ -1,0 +1,158 @@
+#include "framework/reduce/allreduce.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include "datatypes/error.hpp"
+#include "datatypes/mpi_check.hpp"
+#include "framework/mpi/agreement.hpp"
+#include "framework/mpi/progress.hpp"
+#include "framework/reduce/schedule_check.hpp"
+#include "framework/reduce/schedule_search.hpp"
+
+namespace isohalo {
+
+ScheduledAllreduce::ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype type, MPI_Op op,
+                                       const std::string& schedule, const EmulatedLatency& emulate)
+    : comm_(Communicator::of(user)),
+      count_(count),
+      type_(type),
+      op_(op),
+      tag_(comm_.take_tags(2)),
+      schedule_({}, 1) {
+  agreed(comm_, [&] {
+    if (count < 0) throw UsageError("an allreduce of " + std::to_string(count) + " elements: give 0 or more");
+    measure_type();
+    schedule_ = plan(schedule);
+  });
+  agree_same(comm_,
+             std::hash<std::string>()(schedule_.text() + "/" + std::to_string(room_) + "/" + std::to_string(count)),
+             "the plan of an allreduce (count, size of the type or schedule)");
+  std::size_t most_received = 0, most_requests = 0;
+  for (int s = 0; s < schedule_.size(); ++s) {
+    StageWork work{schedule_.actions(s, comm_.rank()), 0};
+    work.requests = work.actions.send.size() + work.actions.receive.size();
+    most_received = std::max(most_received, work.actions.receive.size());
+    most_requests = std::max(most_requests, work.requests);
+    work_.push_back(std::move(work));
+  }
+  buffer_.resize((most_received + 1) * room_);
+  requests_.assign(most_requests, MPI_REQUEST_NULL);
+  stamps_ = detail::LatencyStamps(emulate, tag_ + 1, most_received, most_requests);
+  stage_ = work_.size();
+}
+
+Schedule ScheduledAllreduce::plan(const std::string& text) const {
+  int commutes = 0;
+  mpi_check(MPI_Op_commutative(op_, &commutes), "MPI_Op_commutative", comm_.get());
+  if (text == "auto") {
+    PlanOptions options;
+    options.bytes = static_cast<double>(room_);
+    options.rank_order = !commutes;
+    return plan_by_model(comm_.size(), options).schedule;
+  }
+  Schedule schedule = Schedule::parse(text, comm_.size());
+  if (schedule.for_sets_only())
+    throw UsageError("schedule " + text +
+                     " has a dissemination, which may bring a contribution twice: use it for keyed sets, not for a "
+                     "plain allreduce");
+  if (!commutes && !keeps_rank_order(schedule))
+    throw UsageError(
+        "schedule " + text +
+        " does not combine in rank order, but the operation does not commute: use factor stages, collapse "
+        "and expand, or \"auto\"");
+  return schedule;
+}
+
+void ScheduledAllreduce::measure_type() {
+  MPI_Aint lower = 0, extent = 0, true_extent = 0;
+  int size = 0;
+  mpi_check(MPI_Type_get_extent(type_, &lower, &extent), "MPI_Type_get_extent", comm_.get());
+  mpi_check(MPI_Type_get_true_extent(type_, &true_lower_, &true_extent), "MPI_Type_get_true_extent", comm_.get());
+  mpi_check(MPI_Type_size(type_, &size), "MPI_Type_size", comm_.get());
+  dense_ = size == extent && extent == true_extent && true_lower_ == 0;
+  // Arrays of doubles must stay aligned whatever the number of bytes before them.
+  const MPI_Aint bytes = count_ > 0 ? true_extent + (count_ - 1) * extent : 0;
+  room_ = static_cast<std::size_t>((bytes + 63) / 64 * 64);
+}
+
+void ScheduledAllreduce::copy(const void* from, void* to) const {
+  if (dense_) {
+    MPI_Aint lower = 0, extent = 0;
+    mpi_check(MPI_Type_get_extent(type_, &lower, &extent), "MPI_Type_get_extent", comm_.get());
+    std::memcpy(to, from, static_cast<std::size_t>(extent * count_));
+  } else {
+    mpi_check(
+        MPI_Sendrecv(from, count_, type_, 0, tag_, to, count_, type_, 0, tag_, MPI_COMM_SELF, MPI_STATUS_IGNORE),
+        "a copy of an allreduce's result", comm_.get());
+  }
+}
+
+void ScheduledAllreduce::reduce(void* in_out) {
+  start(in_out);
+  wait();
+}
+
+void ScheduledAllreduce::start(void* in_out) {
+  in_out_ = in_out;
+  stage_ = 0;
+  if (!work_.empty()) post(work_[0]);
+  test();
+}
+
+void ScheduledAllreduce::post(const StageWork& work) {
+  const MPI_Comm comm = comm_.get();
+  std::size_t k = 0;
+  for (std::size_t i = 0; i < work.actions.receive.size(); ++i) {
+    const int from = work.actions.receive[i];
+    mpi_check(MPI_Irecv(origin(received(i)), count_, type_, from, tag_, comm, &requests_[k++]),
+              "MPI_Irecv of an allreduce", comm);
+    stamps_.expect(comm_, i, from);
+  }
+  for (std::size_t i = 0; i < work.actions.send.size(); ++i) {
+    const int to = work.actions.send[i];
+    mpi_check(MPI_Isend(in_out_, count_, type_, to, tag_, comm, &requests_[k++]), "MPI_Isend of an allreduce",
+              comm);
+    stamps_.send(comm_, i, to);
+  }
+}
+
+bool ScheduledAllreduce::test() {
+  while (stage_ < work_.size()) {
+    const StageWork& work = work_[stage_];
+    int done = 0;
+    mpi_check(MPI_Testall(static_cast<int>(work.requests), requests_.data(), &done, MPI_STATUSES_IGNORE),
+              "MPI_Testall of an allreduce", comm_.get());
+    if (!done || !stamps_.arrived(0, work.actions.receive.size()) || !stamps_.sent(0, work.actions.send.size()))
+      return false;
+    combine(work.actions);
+    if (++stage_ < work_.size()) post(work_[stage_]);
+  }
+  return true;
+}
+
+void ScheduledAllreduce::wait() {
+  for (Backoff backoff(comm_.spins()); !test();)
+    if (stamps_.on())
+      detail::nap_for_emulation();
+    else
+      backoff.pause();
+}
+
+/// What StageActions promises, from left to right: MPI_Reduce_local(a, b) makes b = a op b.
+void ScheduledAllreduce::combine(const StageActions& actions) {
+  if (actions.receive.empty()) return;
+  void* left = nullptr;
+  const auto take = [&](void* right) {
+    if (left) mpi_check(MPI_Reduce_local(left, right, count_, type_, op_), "MPI_Reduce_local", comm_.get());
+    left = right;
+  };
+  for (std::size_t i = 0; i <= actions.receive.size(); ++i) {
+    if (i == actions.own && !actions.replace) take(in_out_);
+    if (i < actions.receive.size()) take(origin(received(i)));
+  }
+  if (left != in_out_) copy(left, in_out_);
+}
+
+}  // namespace isohalo

@@ -1,0 +1,71 @@
+#pragma once
+/// A plain allreduce by recursive multiplying, for latency-bound MPI_Allreduce calls with any type and operation.
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "framework/mpi/communicator.hpp"
+#include "framework/reduce/emulated_latency.hpp"
+#include "framework/reduce/schedule.hpp"
+
+namespace isohalo {
+
+/// Combines `count` elements of `type` by `op` over all ranks; every rank gets the same bits, and the same ones in
+/// every run on as many ranks: contributions are combined in a fixed order, that of the ranks wherever the schedule
+/// keeps it (see `keeps_rank_order`). Persistent and non-blocking. For results that do not depend on the number of
+/// ranks either, see TreeReducer and ArrayReducer. Source: Ruefenacht, Bull, Booth 2017, section 4.
+class ScheduledAllreduce {
+ public:
+  /// `schedule`: encoded form (see `parse_stages`), or "auto" for the best by the cost model. `type` is any
+  /// committed datatype and `op` any operation that MPI_Reduce_local takes for it, both alive as long as this
+  /// object. Collective. Throws UsageError on all ranks: for a schedule that does not fit, a dissemination (sums
+  /// would count twice), one that does not keep rank order when `op` does not commute, a negative count, or
+  /// arguments that differ between ranks.
+  ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype type, MPI_Op op, const std::string& schedule = "auto",
+                     const EmulatedLatency& emulate = {});
+
+  /// In place: `in_out` has `count` elements of `type` in host memory. Collective; nothing is allocated.
+  void reduce(void* in_out);
+  /// The same in parts; `in_out` must stay alone until `test` returns true or `wait` returns. `start` is
+  /// collective, the others local.
+  void start(void* in_out);
+  bool test();
+  void wait();
+
+  const Schedule& schedule() const { return schedule_; }
+
+ private:
+  struct StageWork {
+    StageActions actions;
+    std::size_t requests = 0;
+  };
+
+  Schedule plan(const std::string& text) const;
+  void measure_type();
+  std::byte* received(std::size_t k) { return buffer_.data() + k * room_; }
+  void* origin(std::byte* memory) const { return memory - true_lower_; }
+  void copy(const void* from, void* to) const;
+  void post(const StageWork& work);
+  void combine(const StageActions& actions);
+
+  Communicator comm_;
+  int count_;
+  MPI_Datatype type_;
+  MPI_Op op_;
+  int tag_;
+  Schedule schedule_;
+  MPI_Aint true_lower_ = 0;
+  std::size_t room_ = 0;  // bytes from the first to the last of an array
+  bool dense_ = false;    // no gaps: a plain copy will do
+  std::vector<StageWork> work_;
+  std::vector<std::byte> buffer_;  // what arrives in a stage, and one array more
+  std::vector<MPI_Request> requests_;
+  detail::LatencyStamps stamps_;
+  void* in_out_ = nullptr;
+  std::size_t stage_ = 0;
+};
+
+}  // namespace isohalo

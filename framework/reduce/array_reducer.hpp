@@ -1,0 +1,85 @@
+#pragma once
+/// Reductions of N numbers of a user's own that ranks hold in contiguous ranges: the bits depend on the numbers and
+/// their order only, not on where one rank's range ends and the next begins.
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "framework/mpi/communicator.hpp"
+#include "framework/reduce/index_ranges.hpp"
+#include "framework/reduce/operations.hpp"
+#include "framework/reduce/reduction.hpp"
+
+namespace isohalo {
+
+/// Who holds which of the numbers. Local.
+struct ArrayLayout {
+  /// Cuts between the ranks that hold numbers, and those ranks.
+  std::vector<std::int64_t> cuts;
+  std::vector<int> ranks;
+};
+
+/// Drops empty ranges. Throws UsageError when there is no number at all.
+ArrayLayout array_layout(const RangeStarts& starts);
+
+/// The counts of all ranks as starts. Collective. Throws UsageError on all ranks.
+RangeStarts gather_starts(const Communicator& comm, std::int64_t count);
+
+/// Reduces the numbers x_0 .. x_{N-1} of all ranks, in rank order, with the tree of version 1 in one dimension:
+/// tiles of `tile` numbers, the binary tree of Stelz 2022 (equation 2.1) above them; tile = 1 is the thesis' own
+/// tree. V is any trivially copyable type (a number, a struct of several sums), Op any function of two values,
+/// associative or not.
+///
+/// Persistent: made once for given counts, used as often as wanted, with other data each time if need be.
+template <class V, class Op = Sum>
+class ArrayReducer {
+ public:
+  /// `count` >= 0: numbers of this rank; ranks may have none. Collective. Throws UsageError, on all ranks, for
+  /// counts, a tile or options that do not fit, or when there is no number at all: an Op has no value for that.
+  ArrayReducer(MPI_Comm user, std::int64_t count, Op op = {}, const ReductionOptions& options = {},
+               std::int64_t tile = default_tile<1>()[0])
+      : comm_(Communicator::of(user)), starts_(gather_starts(comm_, count)) {
+    agreed(comm_, [&] {
+      const ArrayLayout layout = array_layout(starts_);
+      std::optional<PerDim<int, 1>> block;
+      for (std::size_t b = 0; b < layout.ranks.size(); ++b)
+        if (layout.ranks[b] == comm_.rank()) block = PerDim<int, 1>{static_cast<int>(b)};
+      const Tiling<1> tiling(Decomposition<1>({starts_.back()}, {layout.cuts}), {tile});
+      reduction_ = std::make_unique<detail::Reduction<V, 1, Op>>(comm_, tiling, block, layout.ranks, op);
+    });
+    reduction_->reduce_by(options);
+  }
+
+  /// The result, the same bits on all ranks that get it (see `ReductionOptions::root`). `data`: this rank's
+  /// numbers, in host memory. Collective.
+  V reduce(const V* data) {
+    start(data);
+    return wait();
+  }
+
+  /// The same in parts. `start` reads all of `data` and is collective; `test` goes on without waiting and tells
+  /// whether this rank is done, `wait` waits; both are local.
+  void start(const V* data) {
+    reduction_->tiles().run_array(data);
+    reduction_->start();
+  }
+  bool test() { return reduction_->test(); }
+  V wait() { return reduction_->wait(); }
+
+  /// Changes the method. Collective; throws UsageError on all ranks.
+  void reduce_by(const ReductionOptions& options) { reduction_->reduce_by(options); }
+
+  /// Where each rank's numbers begin, and N.
+  const RangeStarts& starts() const { return starts_; }
+
+ private:
+  Communicator comm_;
+  RangeStarts starts_;
+  std::unique_ptr<detail::Reduction<V, 1, Op>> reduction_;
+};
+
+}  // namespace isohalo

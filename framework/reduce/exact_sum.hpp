@@ -1,0 +1,34 @@
+#pragma once
+/// One exact sum over all ranks.
+
+#include <mpi.h>
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "framework/mpi/communicator.hpp"
+#include "framework/reduce/allreduce.hpp"
+#include "framework/reduce/superaccumulator.hpp"
+
+namespace isohalo::detail {
+
+/// Non-blocking and persistent: `start`, `test` until true, `value`. Every rank gets the result.
+class ExactSum {
+ public:
+  explicit ExactSum(const Communicator& comm) : comm_(comm) {}
+  /// The schedule that the limbs take, "auto": MPI's own. Collective. Throws as ScheduledAllreduce.
+  void use_schedule(const std::string& text);
+  /// Deposits this rank's addends, in any order, and starts the sum of limbs. Collective.
+  void start(std::span<const double> addends);
+  bool test();
+  double value() { return sum_.value(); }
+
+ private:
+  Communicator comm_;
+  Superaccumulator sum_;
+  std::unique_ptr<ScheduledAllreduce> scheduled_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+}  // namespace isohalo::detail

@@ -1,0 +1,99 @@
+#include "framework/reduce/index_ranges.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "datatypes/error.hpp"
+
+namespace isohalo {
+
+namespace {
+
+constexpr std::int64_t kMost = std::int64_t{1} << 53;
+
+void check(std::int64_t n, int ranks) {
+  if (n < 0 || n > kMost)
+    throw UsageError("a distribution of " + std::to_string(n) + " numbers: give 0 to 2^53 of them");
+  if (ranks < 1) throw UsageError("a distribution over " + std::to_string(ranks) + " ranks: give at least one");
+}
+
+/// Where the subtree that hangs on `index` as a right child ends: its lowest set bit is its size.
+std::int64_t subtree_end(std::int64_t index) {
+  return (index | (index - 1)) + 1;
+}
+
+std::int64_t parent(std::int64_t index) {
+  return index & (index - 1);
+}
+
+}  // namespace
+
+RangeStarts lower_distribution(std::int64_t n, int ranks) {
+  check(n, ranks);
+  RangeStarts starts;
+  for (std::int64_t r = 0; r <= ranks; ++r) starts.push_back(r * (n / ranks) + std::min(r, n % ranks));
+  return starts;
+}
+
+RangeStarts upper_distribution(std::int64_t n, int ranks) {
+  check(n, ranks);
+  RangeStarts starts;
+  for (std::int64_t r = 0; r <= ranks; ++r)
+    starts.push_back(r * (n / ranks) + std::max<std::int64_t>(0, r - (ranks - n % ranks)));
+  return starts;
+}
+
+RangeStarts power_of_two_distribution(std::int64_t n, int ranks) {
+  check(n, ranks);
+  const auto each = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n / ranks)));
+  RangeStarts starts;
+  for (std::int64_t r = 0; r < ranks; ++r) starts.push_back(r * each);
+  starts.push_back(n);
+  return starts;
+}
+
+RangeStarts optimised_distribution(std::int64_t n, int ranks, double alpha) {
+  if (!(alpha >= 0 && alpha <= 1))
+    throw UsageError("optimised distribution: alpha = " + std::to_string(alpha) + " is outside 0 .. 1");
+  RangeStarts starts = upper_distribution(n, ranks);
+  const double slack = alpha * static_cast<double>(n) / ranks;
+  for (std::size_t r = 1; r + 1 < starts.size(); ++r) {
+    const std::int64_t initial = starts[r];
+    std::int64_t current = initial;
+    while (current > 0 && static_cast<double>(initial - parent(current)) <= slack) current = parent(current);
+    starts[r] = std::max(current, starts[r - 1]);
+  }
+  return starts;
+}
+
+RangeStarts starts_of_counts(std::span<const std::int64_t> counts) {
+  RangeStarts starts{0};
+  for (std::size_t r = 0; r < counts.size(); ++r) {
+    if (counts[r] < 0 || counts[r] > kMost - starts.back())
+      throw UsageError("rank " + std::to_string(r) + " holds " + std::to_string(counts[r]) +
+                       " numbers: give 0 or more, and 2^53 together");
+    starts.push_back(starts.back() + counts[r]);
+  }
+  return starts;
+}
+
+std::int64_t message_count(const RangeStarts& starts) {
+  std::int64_t count = 0;
+  for (std::size_t r = 0; r + 1 < starts.size(); ++r)
+    for (std::int64_t index = starts[r]; index > 0 && index < starts[r + 1]; index = subtree_end(index)) ++count;
+  return count;
+}
+
+RankOfIndex::RankOfIndex(RangeStarts starts) : starts_(std::move(starts)) {
+  const std::int64_t n = starts_.back();
+  const auto ranks = static_cast<std::int64_t>(starts_.size()) - 1;
+  while ((n >> (shift_ + 1)) >= 2 * ranks) ++shift_;
+  int r = 0;
+  for (std::int64_t section = 0; section << shift_ < n; ++section) {
+    while (starts_[static_cast<std::size_t>(r) + 1] <= section << shift_) ++r;
+    first_.push_back(r);
+  }
+}
+
+}  // namespace isohalo

@@ -1,0 +1,29 @@
+#pragma once
+/// Keyed sets: values of tree nodes through any schedule. In each stage a rank sends the largest complete nodes
+/// that it holds, takes those of others, drops what an ancestor covers and combines complete siblings.
+
+#include <cstdint>
+#include <vector>
+
+#include "framework/reduce/reduce_program.hpp"
+#include "framework/reduce/schedule.hpp"
+
+namespace isohalo {
+
+/// Appends what `rank` does to bring the root of the frontier tree to all ranks. Sets are idempotent: a rank may
+/// hear of a node twice, so disseminations are welcome; what a receiver is known to hold is not sent.
+/// `leaf_ranks[n]`: the rank that holds node n at the beginning, -1 for none; nodes below one that is held are
+/// ignored. Local.
+void append_keyed_sets(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
+                       const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank);
+
+/// The rank that holds each leaf of the frontier tree.
+std::vector<int> leaf_ranks(const std::vector<FrontierNode>& nodes);
+
+/// Appends the resolve round: leaf values go to the ranks that `gather` names, gather[n] >= 0 for nodes that are to
+/// be formed there, no two of them one below the other. Returns who holds what afterwards, for `append_keyed_sets`.
+/// Local.
+std::vector<int> append_resolve(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
+                                const std::vector<int>& gather, int rank);
+
+}  // namespace isohalo

@@ -1,0 +1,75 @@
+#pragma once
+/// The part of a reduction that ranks of one compute node do through shared memory.
+
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "framework/shm/node_reduce.hpp"
+
+namespace isohalo::detail {
+
+/// Every rank writes the values of its leaves where the others of its compute node see them. With one compute node
+/// all read all and combine; with several the leaders do, agree among each other and write the result back.
+/// Non-blocking, persistent; nothing is allocated between `start` and the end.
+template <class V>
+class OnNodeStage {
+ public:
+  /// `leaves[m]`: tree nodes that member m of the compute node contributes.
+  OnNodeStage(NodeBoard in, std::optional<NodeBoard> out, std::vector<std::vector<std::int32_t>> leaves)
+      : in_(std::move(in)), out_(std::move(out)), leaves_(std::move(leaves)) {}
+
+  bool several_nodes() const { return out_.has_value(); }
+  /// Does this rank collect and combine?
+  bool collects() const { return !several_nodes() || in_.layout().leads(); }
+
+  /// Publishes this rank's leaves; `value(n)` is the value of tree node n.
+  template <class Value>
+  void start(Value&& value) {
+    in_.begin();
+    if (out_) out_->begin();
+    next_ = 0;
+    std::byte* to = in_.mine();
+    for (const std::int32_t n : leaves_[static_cast<std::size_t>(in_.layout().me)]) {
+      std::memcpy(to, &value(n), sizeof(V));
+      to += sizeof(V);
+    }
+    in_.publish();
+  }
+
+  /// Takes what has been published; true when the leaves of all members are at hand.
+  template <class Value>
+  bool collect(Value&& value) {
+    for (; next_ < leaves_.size(); ++next_) {
+      const int m = static_cast<int>(next_);
+      if (m == in_.layout().me) continue;
+      if (!in_.published(m)) return false;
+      const std::byte* from = in_.read(m);
+      for (const std::int32_t n : leaves_[next_]) {
+        std::memcpy(&value(n), from, sizeof(V));
+        from += sizeof(V);
+      }
+    }
+    return true;
+  }
+
+  /// The leader of several nodes hands the result to its members, who wait for it.
+  void publish_result(const V& result) {
+    std::memcpy(out_->mine(), &result, sizeof(V));
+    out_->publish();
+  }
+  bool take_result(V& result) {
+    if (!out_->published(0)) return false;
+    std::memcpy(&result, out_->read(0), sizeof(V));
+    return true;
+  }
+
+ private:
+  NodeBoard in_;
+  std::optional<NodeBoard> out_;
+  std::vector<std::vector<std::int32_t>> leaves_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace isohalo::detail

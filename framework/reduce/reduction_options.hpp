@@ -1,0 +1,44 @@
+#pragma once
+/// How a global reduction is carried out. Only `exact` changes what comes out.
+
+#include <string>
+#include <string_view>
+
+#include "framework/reduce/emulated_latency.hpp"
+
+namespace isohalo {
+
+enum class ReductionMethod {
+  tree,         ///< the reduction tree, keyed sets through a schedule
+  binary_tree,  ///< the same tree by binary tree reduction (Stelz 2022): the same bits
+  exact,        ///< sums of float64 only: the exact sum of the tile values, rounded once
+};
+
+struct ReductionOptions {
+  ReductionMethod method = ReductionMethod::tree;
+  /// Stages of the allreduce in encoded form (see `parse_stages`), or "auto": what suits the ranks.
+  std::string schedule = "auto";
+  /// Frontier values first go to the owner of their highest ancestor that lies within its 3^d ranks: worth a stage
+  /// when frontiers are large (reductions.md section 3). For `tree`.
+  bool resolve = false;
+  /// Ranks of a node meet in a shared window when schedule is "auto".
+  bool on_node = true;
+  /// The rank that gets the result, -1: all.
+  int root = -1;
+  /// For benchmarks, with schedules and binary_tree: messages as on a slow network.
+  EmulatedLatency emulate = {};
+
+  bool operator==(const ReductionOptions&) const = default;
+};
+
+/// Throws UsageError when the method cannot use the schedule: binary_tree has none, exact sums count what comes
+/// twice.
+void refuse_schedule(const ReductionOptions& options);
+
+/// "tree", "binary_tree", "exact". Throws UsageError for another word.
+ReductionMethod reduction_method(std::string_view word);
+std::string to_text(ReductionMethod method);
+/// What decides the bits, as recorded with results: "tree" or "exact".
+std::string method_name(ReductionMethod method);
+
+}  // namespace isohalo

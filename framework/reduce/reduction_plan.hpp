@@ -1,0 +1,57 @@
+#pragma once
+/// The tree between ranks and the program of each rank for every method.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "framework/reduce/reduce_program.hpp"
+#include "framework/reduce/reduction_options.hpp"
+#include "framework/reduce/schedule.hpp"
+#include "framework/reduce/tree.hpp"
+#include "framework/shm/node_reduce.hpp"
+
+namespace isohalo {
+
+/// A frontier tree whose leaves carry ranks of a communicator. Knows all that the decomposition tells; compiles
+/// programs for any rank. Local.
+template <int D>
+class ReductionPlan {
+ public:
+  /// `rank_of_block`: the rank of each block of the tiling's decomposition, row-major.
+  ReductionPlan(const Tiling<D>& tiling, const std::vector<int>& rank_of_block);
+
+  const std::vector<FrontierNode>& nodes() const { return nodes_; }
+  const Box<D>& tiles(std::int32_t node) const { return tree_.tiles(node); }
+  /// Leaves of one rank in tree order.
+  std::vector<std::int32_t> leaves_of(int rank) const;
+
+  /// What `rank` of `ranks` does. Empty for method exact, which has no tree between ranks. Throws UsageError for
+  /// options that do not fit.
+  ReduceProgram program(int rank, int ranks, const ReductionOptions& options, std::size_t value_bytes) const;
+
+  /// What `rank` does once the leaves of all ranks of its compute node are at hand: all combinations when there is
+  /// but one node; otherwise a schedule between the leaders of the nodes, and nothing on other ranks. Local.
+  ReduceProgram program_after_node(int rank, const NodeLayout& layout, std::size_t value_bytes) const;
+  /// The most leaves that any rank holds.
+  int most_leaves(int ranks) const;
+
+  /// The resolve round: for each node that is its highest to lie within the 3^d ranks around the owner of its first
+  /// tile, that owner; -1 for all others (reductions.md section 3).
+  std::vector<int> gather_ranks() const;
+
+  /// The schedule that the options ask for; "auto": the best by the cost model for frontiers of this size. Throws
+  /// UsageError.
+  Schedule schedule(int ranks, const ReductionOptions& options, std::size_t value_bytes) const;
+
+  /// Differs, but for an unlikely accident, when anything differs that ranks must have in common.
+  std::uint64_t fingerprint(const ReductionOptions& options, const Index<D>& tile, std::size_t value_bytes) const;
+
+ private:
+  Tiling<D> tiling_;
+  FrontierTree<D> tree_;
+  std::vector<FrontierNode> nodes_;
+  std::vector<int> rank_of_block_;
+};
+
+}  // namespace isohalo

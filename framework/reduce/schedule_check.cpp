@@ -1,0 +1,261 @@
+#include "framework/reduce/schedule_check.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "datatypes/error.hpp"
+#include "datatypes/mix.hpp"
+#include "framework/reduce/rank_set.hpp"
+#include "framework/reduce/schedule_run.hpp"
+
+namespace isohalo {
+
+namespace {
+
+std::string schedule_name(std::span<const Stage> stages, int ranks) {
+  std::string text = to_text(stages);
+  if (text.size() > 100) text = text.substr(0, 100) + "...";
+  return "schedule \"" + text + "\" for " + std::to_string(ranks) + (ranks == 1 ? " rank: " : " ranks: ");
+}
+
+[[noreturn]] void refuse(std::span<const Stage> stages, int ranks, int stage, const std::string& what) {
+  throw UsageError(schedule_name(stages, ranks) + "stage " + std::to_string(stage + 1) + " (" +
+                   to_text(stages[static_cast<std::size_t>(stage)]) + ") " + what);
+}
+
+/// Stages that renumber the ranks; at most one of them.
+bool opens(StageKind kind) {
+  return kind == StageKind::collapse || kind == StageKind::merge || kind == StageKind::eliminate;
+}
+
+/// The kind that must come before a stage of this kind, or the kind itself.
+StageKind opening_kind(StageKind kind) {
+  switch (kind) {
+    case StageKind::expand:
+      return StageKind::collapse;
+    case StageKind::inverse_merge:
+      return StageKind::merge;
+    case StageKind::settle:
+      return StageKind::eliminate;
+    case StageKind::resolve:
+      return StageKind::settle;
+    default:
+      return kind;
+  }
+}
+
+/// Its number of ranks is T (and B), or R, or Q and T; the form of a stage that another can match.
+std::string form(StageKind kind, const Stage& s) {
+  Stage like = s;
+  like.kind = kind;
+  return kind == StageKind::merge ? "m" + std::to_string(s.remainder) + "gGaB" : to_text(like);
+}
+
+/// Checks that a stage undoes or continues one before it that nothing else has.
+void check_opening(std::span<const Stage> stages, int ranks, int stage) {
+  const Stage& s = stages[static_cast<std::size_t>(stage)];
+  const StageKind wanted = opening_kind(s.kind);
+  if (wanted == s.kind) return;
+  const Stage* opening = nullptr;
+  for (int e = stage; !opening && e-- > 0;) {
+    const Stage& earlier = stages[static_cast<std::size_t>(e)];
+    if (earlier.kind == s.kind) break;
+    if (earlier.kind == wanted) opening = &earlier;
+  }
+  const std::string needed = form(wanted, s);
+  if (!opening) refuse(stages, ranks, stage, "has no " + needed + " of its own before it: put it there");
+  const bool merge = wanted == StageKind::merge;
+  if (opening->remainder != s.remainder ||
+      (!merge && (opening->threshold != s.threshold || opening->base != s.base)))
+    refuse(stages, ranks, stage, "does not fit " + to_text(*opening) + ": that must be " + needed);
+}
+
+}  // namespace
+
+void detail::check_numbers(std::span<const Stage> stages, int ranks, int stage) {
+  const Stage& s = stages[static_cast<std::size_t>(stage)];
+  const auto number = [](std::int64_t n) { return std::to_string(n); };
+  if (s.base < 2) refuse(stages, ranks, stage, "has base " + number(s.base) + "; the least is 2");
+  const bool collapses = s.kind == StageKind::collapse || s.kind == StageKind::expand;
+  const bool merges = s.kind == StageKind::merge || s.kind == StageKind::inverse_merge;
+  if (collapses && s.threshold > ranks)
+    refuse(stages, ranks, stage,
+           "has threshold " + number(s.threshold) + "; the most is the number of ranks, " + number(ranks));
+  if (collapses && (s.threshold < 0 || s.threshold % s.base != 0))
+    refuse(stages, ranks, stage,
+           "has threshold " + number(s.threshold) + ", no multiple of its base " + number(s.base) + ": take " +
+               number(s.threshold - s.threshold % s.base));
+  if (merges && s.groups < 1) refuse(stages, ranks, stage, "has " + number(s.groups) + " groups; the least is 1");
+  if (merges && (s.remainder < 0 || s.remainder >= ranks))
+    refuse(stages, ranks, stage,
+           "has " + number(s.remainder) + " remainder ranks; the most is " + number(ranks - 1));
+  if (opens(s.kind) &&
+      std::any_of(stages.begin(), stages.begin() + stage, [](const Stage& e) { return opens(e.kind); }))
+    refuse(stages, ranks, stage, "is a second collapse, merge or elimination; a schedule has at most one of them");
+  if (s.kind == StageKind::eliminate) {
+    const std::int64_t rest = ranks - 4 * std::int64_t{s.threshold} - 3 * std::int64_t{s.remainder};
+    if (s.threshold < 0 || s.remainder < 0 || rest < 0 || rest % 2 != 0)
+      refuse(stages, ranks, stage,
+             "takes " + number(s.threshold) + " fours and " + number(s.remainder) +
+                 " threes of the ranks and leaves " + number(rest) + "; it must leave pairs");
+  }
+  check_opening(stages, ranks, stage);
+}
+
+void detail::check_groups(std::span<const Stage> stages, int ranks, int stage, std::int64_t product,
+                          std::int64_t active) {
+  const Stage& s = stages[static_cast<std::size_t>(stage)];
+  const auto number = [](std::int64_t n) { return std::to_string(n); };
+  if (s.kind == StageKind::dissemination) {
+    if (product > (std::int64_t{1} << 62) / s.base)
+      refuse(stages, ranks, stage,
+             "makes the product of the bases pass 2^62: leave it out, all is known long before");
+    return;
+  }
+  if (s.kind != StageKind::factor && s.kind != StageKind::merge && s.kind != StageKind::inverse_merge) return;
+  if (product > active || active % (product * s.base) != 0)
+    refuse(stages, ranks, stage,
+           "joins groups of " +
+               (product > active ? number(product) + " x " + number(s.base) : number(product * s.base)) + " of " +
+               number(active) +
+               " ranks, which they do not divide: choose bases whose product is the number "
+               "of ranks left, or fit it by a collapse (c, e) or a merge (m, n)");
+  const std::int64_t used = std::min(s.groups, s.remainder), group_size = product * s.base;
+  if (s.kind == StageKind::merge && used > active / group_size)
+    refuse(stages, ranks, stage,
+           "gives its remainder ranks to " + number(used) + " groups; there are " + number(active / group_size));
+  if (s.kind == StageKind::inverse_merge && used > active)
+    refuse(stages, ranks, stage,
+           "serves its remainder ranks from " + number(used) + " classes of members; there are " + number(active));
+}
+
+std::vector<std::uint32_t> multiplicities(const Schedule& schedule, int rank) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+  // How often what each rank holds at the end of a stage goes into the result, from the last stage to the first.
+  std::vector<std::uint32_t> uses(static_cast<std::size_t>(schedule.ranks()));
+  uses[static_cast<std::size_t>(rank)] = 1;
+  StageActions a;
+  for (int s = schedule.size(); s-- > 0;) {
+    std::vector<std::uint32_t> before(uses.size());
+    for (int r = 0; r < schedule.ranks(); ++r) {
+      const std::uint64_t n = uses[static_cast<std::size_t>(r)];
+      if (n == 0) continue;
+      schedule.actions(s, r, a);
+      const auto add = [&](int q) {
+        std::uint32_t& m = before[static_cast<std::size_t>(q)];
+        m = static_cast<std::uint32_t>(std::min(m + n, most));
+      };
+      if (!a.replace || a.receive.empty()) add(r);
+      for (int q : a.receive) add(q);
+    }
+    uses = std::move(before);
+  }
+  return uses;
+}
+
+namespace {
+
+/// A number modulo 2^64 and one modulo 2^61 - 1, added together.
+struct Fingerprint {
+  static constexpr std::uint64_t prime = (std::uint64_t{1} << 61) - 1;
+  std::uint64_t wrapped = 0, residue = 0;
+
+  static Fingerprint of_rank(std::int64_t rank) {
+    const std::uint64_t counter = 2 * static_cast<std::uint64_t>(rank);
+    return {mix64((counter + 1) * kGolden), mix64((counter + 2) * kGolden) % prime};
+  }
+  friend Fingerprint operator+(const Fingerprint& a, const Fingerprint& b) {
+    const std::uint64_t sum = a.residue + b.residue;
+    return {a.wrapped + b.wrapped, sum >= prime ? sum - prime : sum};
+  }
+  friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
+};
+
+/// The first rank that does not end with the contributions of all, or -1.
+int first_wrong_rank(const Schedule& schedule) {
+  const auto ranks = static_cast<std::size_t>(schedule.ranks());
+  const auto first_unlike = [](const auto& values, const auto& expected) {
+    const auto at = std::find_if(values.begin(), values.end(), [&](const auto& v) { return !(v == expected); });
+    return at == values.end() ? -1 : static_cast<int>(at - values.begin());
+  };
+  if (schedule.for_sets_only()) {
+    std::vector<RankSet> sets;
+    for (std::size_t r = 0; r < ranks; ++r) sets.emplace_back(static_cast<int>(r), static_cast<int>(r) + 1);
+    run_in_process(schedule, sets, [](RankSet a, const RankSet& b) {
+      a.insert(b);
+      return a;
+    });
+    return first_unlike(sets, RankSet(0, schedule.ranks()));
+  }
+  std::vector<Fingerprint> values;
+  Fingerprint all;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    values.push_back(Fingerprint::of_rank(static_cast<std::int64_t>(r)));
+    all = all + values.back();
+  }
+  run_in_process(schedule, values, std::plus<>());
+  return first_unlike(values, all);
+}
+
+/// What a schedule that opens something and does not end it lacks.
+std::string missing_end(const Schedule& schedule) {
+  const auto& stages = schedule.stages();
+  for (const auto& [opening, end] : {std::pair{StageKind::collapse, StageKind::expand},
+                                     {StageKind::merge, StageKind::inverse_merge},
+                                     {StageKind::settle, StageKind::resolve}}) {
+    const auto of_kind = [&](StageKind kind) {
+      return std::find_if(stages.begin(), stages.end(), [&](const Stage& s) { return s.kind == kind; });
+    };
+    const auto open = of_kind(opening);
+    if (open == stages.end() || of_kind(end) != stages.end()) continue;
+    const bool merge = end == StageKind::inverse_merge;
+    return "; " + to_text(*open) + " needs " +
+           (merge ? "an n" + std::to_string(open->remainder) + "gGaB" : form(end, *open)) + " as the last stage";
+  }
+  return "";
+}
+
+}  // namespace
+
+void check_allreduce(const Schedule& schedule) {
+  const std::string name = schedule_name(schedule.stages(), schedule.ranks());
+  if (schedule.messages() > kMostScheduleMessages)
+    throw UsageError(name + "it has " + std::to_string(schedule.messages()) + " messages, more than the limit of " +
+                     std::to_string(kMostScheduleMessages) + ": take smaller bases");
+  const int wrong = first_wrong_rank(schedule);
+  if (wrong < 0) return;
+  const auto counts = multiplicities(schedule, wrong);
+  const auto missing = std::count(counts.begin(), counts.end(), 0u);
+  const auto at = std::find_if(counts.begin(), counts.end(), [&](auto n) { return missing ? n == 0 : n > 1; });
+  const std::string of = std::to_string(at - counts.begin());
+  if (missing)
+    throw UsageError(name + "after the last stage rank " + std::to_string(wrong) +
+                     " lacks the contribution of rank " + of + " (it has " +
+                     std::to_string(static_cast<std::int64_t>(counts.size()) - missing) + " of " +
+                     std::to_string(counts.size()) + ")" + missing_end(schedule) + "; isohalo schedule --ranks " +
+                     std::to_string(schedule.ranks()) + " --best gives one that works");
+  throw UsageError(name + "after the last stage rank " + std::to_string(wrong) +
+                   " holds the contribution of rank " + of + " " + std::to_string(*at) +
+                   " times, not once; isohalo schedule --ranks " + std::to_string(schedule.ranks()) +
+                   " --best gives one that works");
+}
+
+bool keeps_rank_order(const Schedule& schedule) {
+  if (schedule.for_sets_only()) return false;
+  struct Interval {
+    int first, last;
+  };
+  std::vector<Interval> held;
+  held.reserve(static_cast<std::size_t>(schedule.ranks()));
+  for (int r = 0; r < schedule.ranks(); ++r) held.push_back({r, r + 1});
+  constexpr Interval broken{-1, -1};
+  run_in_process(schedule, held, [&](const Interval& a, const Interval& b) {
+    return a.first >= 0 && b.first >= 0 && a.last == b.first ? Interval{a.first, b.last} : broken;
+  });
+  return std::all_of(held.begin(), held.end(),
+                     [&](const Interval& i) { return i.first == 0 && i.last == schedule.ranks(); });
+}
+
+}  // namespace isohalo

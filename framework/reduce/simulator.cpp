@@ -1,0 +1,157 @@
+#include "framework/reduce/simulator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <tuple>
+
+#include "datatypes/error.hpp"
+#include "framework/reduce/rank_set.hpp"
+#include "framework/reduce/schedule_run.hpp"
+#include "framework/reduce/simulator_network.hpp"
+
+namespace isohalo {
+
+namespace {
+
+constexpr std::int64_t kMostStageMessages = 250'000'000;
+
+void check(const SimulationOptions& o) {
+  const std::pair<double, const char*> times[] = {{o.costs.latency_ns, "latency"},
+                                                  {o.costs.pipeline_ns, "pipeline latency"},
+                                                  {o.costs.per_byte_ns, "time per byte"},
+                                                  {o.costs.compute_ns, "compute time"},
+                                                  {o.on_node.latency_ns, "latency on a node"},
+                                                  {o.on_node.pipeline_ns, "pipeline latency on a node"},
+                                                  {o.on_node.per_byte_ns, "time per byte on a node"},
+                                                  {o.bytes, "size in bytes"},
+                                                  {o.skew_ns, "skew"},
+                                                  {o.noise_ns, "noise"},
+                                                  {o.inlet_ns, "inlet time"},
+                                                  {std::max(o.gap_ns, 0.0), "gap"}};
+  for (const auto& [value, name] : times)
+    if (!(value >= 0 && value <= 1e12))
+      throw UsageError("simulation: a " + std::string(name) + " of " + std::to_string(value) +
+                       " is out of range: 0 to 1e12");
+  if (!std::isfinite(o.gap_ns)) throw UsageError("simulation: the gap is no number");
+  if (o.ranks_per_node < 0)
+    throw UsageError("simulation: " + std::to_string(o.ranks_per_node) +
+                     " ranks per node; it must be 0 (one level) or more");
+}
+
+/// From the rank that finished last back to a start.
+std::vector<CriticalStep> critical_path(const detail::SimulationRecord& record) {
+  const SimulationResult& result = record.result;
+  std::vector<CriticalStep> path;
+  auto rank = static_cast<std::size_t>(std::max_element(result.finish_ns.begin(), result.finish_ns.end()) -
+                                       result.finish_ns.begin());
+  for (std::size_t s = record.causes.size(); s-- > 0;) {
+    const int cause = record.causes[s][rank];
+    const double end = s + 1 < record.causes.size() ? result.begin_ns[s + 1][rank] : result.finish_ns[rank];
+    path.push_back({static_cast<int>(s), static_cast<int>(rank), cause, result.begin_ns[s][rank], end});
+    if (cause >= 0) rank = static_cast<std::size_t>(cause);
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+void record_starts(detail::SimulationRecord& record) {
+  for (int r = 0; r < record.schedule.ranks(); ++r) {
+    const double start = record.network.start(r);
+    record.result.tasks.push_back({TaskKind::start, r, -1, -1, 0, 0, 0});
+    if (start > 0) record.result.tasks.push_back({TaskKind::sleep, r, -1, -1, 0, start, start});
+  }
+}
+
+}  // namespace
+
+void detail::simulate_by_stages(SimulationRecord& record) {
+  using Arrived = SimulatedNetwork::Arrived;
+  const Schedule& schedule = record.schedule;
+  const auto ranks = static_cast<std::size_t>(schedule.ranks());
+  std::vector<double> now(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) now[r] = record.network.start(static_cast<int>(r));
+  StageActions actions;
+  std::vector<SimulatedNetwork::Sent> sent;
+  std::vector<std::int64_t> first(ranks + 1), next;
+  std::vector<Arrived> arrived;
+  for (int s = 0; s < schedule.size(); ++s) {
+    record.result.begin_ns.push_back(now);
+    record.causes.emplace_back(ranks, -1);
+    for (std::size_t r = 0; r < ranks; ++r) {
+      schedule.actions(s, static_cast<int>(r), actions);
+      first[r + 1] = first[r] + static_cast<std::int64_t>(actions.receive.size());
+    }
+    arrived.resize(static_cast<std::size_t>(first[ranks]));
+    next.assign(first.begin(), first.end() - 1);
+    for (std::size_t r = 0; r < ranks; ++r) {
+      const int rank = static_cast<int>(r);
+      schedule.actions(s, rank, actions);
+      now[r] = record.network.send(s, rank, actions.send, now[r], sent);
+      record.put(s, rank, sent);
+      for (const auto& m : sent)
+        arrived[static_cast<std::size_t>(next[static_cast<std::size_t>(m.to)]++)] = {m.arrival, rank};
+    }
+    for (std::size_t r = 0; r < ranks; ++r) {
+      Arrived* const begin = arrived.data() + first[r];
+      Arrived* const end = arrived.data() + first[r + 1];
+      std::sort(begin, end);
+      now[r] = record.finish_stage(s, static_cast<int>(r), begin, end, now[r]);
+    }
+  }
+  record.result.finish_ns = std::move(now);
+}
+
+SimulationResult simulate(const Schedule& schedule, const SimulationOptions& options) {
+  check(options);
+  detail::SimulationRecord record(schedule, options);
+  SimulationResult& result = record.result;
+  for (int s = 0; s < schedule.size(); ++s) {
+    result.messages.push_back(schedule.messages(s));
+    if (result.messages.back() > kMostStageMessages)
+      throw UsageError("simulation: stage " + std::to_string(s + 1) + " of " + schedule.text() + " has " +
+                       std::to_string(result.messages.back()) + " messages; the limit is " +
+                       std::to_string(kMostStageMessages) + ": take smaller bases");
+  }
+  if (options.record_tasks) record_starts(record);
+  if (options.inlet_ns > 0)
+    detail::simulate_by_events(record);
+  else
+    detail::simulate_by_stages(record);
+  const auto [least, most] = std::minmax_element(result.finish_ns.begin(), result.finish_ns.end());
+  result.first_ns = *least;
+  result.last_ns = *most;
+  result.critical_path = critical_path(record);
+  std::stable_sort(result.tasks.begin(), result.tasks.end(), [](const SimulatedTask& a, const SimulatedTask& b) {
+    return std::tuple(a.rank, a.stage, a.begin_ns) < std::tuple(b.rank, b.stage, b.begin_ns);
+  });
+  return std::move(record.result);
+}
+
+bool sums_correctly(const Schedule& schedule) {
+  const auto ranks = static_cast<std::size_t>(schedule.ranks());
+  const auto all_are = [](const auto& values, const auto& expected) {
+    return std::all_of(values.begin(), values.end(), [&](const auto& v) { return v == expected; });
+  };
+  if (schedule.for_sets_only()) {
+    std::vector<RankSet> sets;
+    for (std::size_t r = 0; r < ranks; ++r) sets.emplace_back(static_cast<int>(r), static_cast<int>(r) + 1);
+    run_in_process(schedule, sets, [](RankSet a, const RankSet& b) {
+      a.insert(b);
+      return a;
+    });
+    return all_are(sets, RankSet(0, schedule.ranks()));
+  }
+  // 2^24 ranks of less than 2^28 each: below 2^53 in any order.
+  std::vector<double> values;
+  double sum = 0;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    values.push_back(static_cast<double>(mix64((r + 1) * kGolden) >> 36));
+    sum += values.back();
+  }
+  run_in_process(schedule, values, std::plus<>());
+  return all_are(values, sum);
+}
+
+}  // namespace isohalo

@@ -1,0 +1,265 @@
+#pragma once
+/// The local half of a reduction: tile values of one block, those of cut tiles gathered from other blocks.
+
+#include <mpi.h>
+
+#include <limits>
+#include <map>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "datatypes/error.hpp"
+#include "datatypes/mpi_check.hpp"
+#include "framework/mpi/communicator.hpp"
+#include "framework/reduce/tile_exchange.hpp"
+#include "framework/reduce/tiles.hpp"
+
+namespace isohalo::detail {
+
+/// Forms the tile values of one block of a decomposition, band by band. See `TreeReducer` for the public face.
+template <class V, int D, class Op>
+class TileReducer {
+ public:
+  /// `coords`: this rank's block, none if it owns no cell. `rank_of_block`: the rank that owns each block, in
+  /// row-major order of the blocks. `tag`: one tag of its own. Local. Throws UsageError for too many tiles.
+  TileReducer(const Communicator& comm, const Tiling<D>& tiling, const std::optional<PerDim<int, D>>& coords,
+              const std::vector<int>& rank_of_block, Op op, int tag)
+      : comm_(comm), op_(op), tiling_(tiling), tag_(tag) {
+    if (!coords) return;
+    owned_ = tiling_.decomposition().box(*coords);
+    exchange_ = TileExchange<D>(tiling_, *coords);
+    for (auto* list : {&exchange_.send, &exchange_.receive})
+      for (auto& m : *list) m.peer = rank_of_block[static_cast<std::size_t>(m.peer)];
+    tiles_ = tiling_.owned_by(*coords);
+    local_tiles_ = tiling_.touching(owned_);
+    compile();
+  }
+
+  std::int64_t bands() const { return bands_; }
+  Box<D> band_cells(std::int64_t band) const { return tiling_.cells_of(band_tiles(band)).intersect(owned_); }
+  std::int64_t scratch_size() const { return 2 * run_length_ * tiling_.tile()[D - 1]; }
+  const Box<D>& owned() const { return owned_; }
+  /// The tiles whose values this rank forms, in tile coordinates; may be empty.
+  const Box<D>& tiles() const { return tiles_; }
+  /// Their values, row-major.
+  std::vector<V>& values() { return values_; }
+
+  template <class RowValues>
+  void run_band(std::int64_t band, V* scratch, RowValues&& row) {
+    const Box<D> cells = band_cells(band);
+    const std::int64_t n = cells.extent(D - 1);
+    V* const acc = scratch;
+    if (!cut_bands_.empty() && cut_bands_[static_cast<std::size_t>(band)].last > 0) {
+      run_cut_band(band, cells, acc, scratch + n, row);
+    } else {
+      bool first = true;
+      for_each_row(cells, [&](const Index<D>& i) {
+        const auto value = row(i, n);
+        if (first)
+          for (std::int64_t x = 0; x < n; ++x) acc[x] = value(x);
+        else
+          for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(acc[x], value(x));
+        first = false;
+      });
+    }
+    fold_band(cells, acc);
+  }
+
+  /// All bands at once, from the values of this rank's cells as one dense array.
+  void run_array(const V* data) requires(D == 1) {
+    scratch_.resize(static_cast<std::size_t>(scratch_size()));
+    const auto is_cut = [this](std::int64_t b) {
+      return !cut_bands_.empty() && cut_bands_[static_cast<std::size_t>(b)].last > 0;
+    };
+    for (std::int64_t b = 0, next; b < bands_; b = next) {
+      next = b + 1;
+      const std::int64_t low = band_cells(b).low[0];
+      const V* const v = data + (low - owned_.low[0]);
+      if (is_cut(b)) {
+        run_band(b, scratch_.data(),
+                 [v](const Index<D>&, std::int64_t) { return [v](std::int64_t x) { return v[x]; }; });
+      } else {  // all up to the next cut at one go
+        while (next < bands_ && !is_cut(next)) ++next;
+        fold_array(low, band_cells(next - 1).high[0], v);
+      }
+    }
+  }
+
+  /// Sends the bare cells of cut tiles to their owners. Does not wait.
+  void start_gather() {
+    const MPI_Comm comm = comm_.get();
+    std::size_t k = 0;
+    for (const auto& m : exchange_.receive)
+      mpi_check(MPI_Irecv_c(incoming_.data() + m.offset, m.cells * MPI_Count{sizeof(V)}, MPI_BYTE, m.peer, tag_,
+                            comm, &requests_[k++]),
+                "MPI_Irecv of cut tiles", comm);
+    for (const auto& m : exchange_.send)
+      mpi_check(MPI_Isend_c(outgoing_.data() + m.offset, m.cells * MPI_Count{sizeof(V)}, MPI_BYTE, m.peer, tag_,
+                            comm, &requests_[k++]),
+                "MPI_Isend of cut tiles", comm);
+  }
+
+  /// True when all cut tiles have their values. Does not wait; to be called until true, once.
+  bool test_gather() {
+    if (!requests_.empty()) {
+      int done = 0;
+      mpi_check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE),
+                "gather of cut tiles", comm_.get());
+      if (!done) return false;
+    }
+    for (std::size_t k = 0; k < exchange_.owned_cut.size(); ++k) form_cut_tile(k);
+    return true;
+  }
+
+ private:
+  static constexpr std::int64_t kRun = D == 2 ? 128 : 512;  // cells; measured, see sweep_with_change
+
+  struct CutRange {
+    std::size_t first = 0, last = 0;  // of cut_parts_, empty when last == 0
+  };
+
+  Box<D> band_tiles(std::int64_t band) const {
+    const Index<D> run = index_of_linear(runs_, band);
+    Box<D> t;
+    for (int j = 0; j < D - 1; ++j) t.low[j] = run[j], t.high[j] = run[j] + 1;
+    t.low[D - 1] = local_tiles_.low[D - 1] + run[D - 1] * run_length_;
+    t.high[D - 1] = std::min(t.low[D - 1] + run_length_, local_tiles_.high[D - 1]);
+    return t;
+  }
+
+  void compile() {
+    run_length_ = std::max<std::int64_t>(1, kRun / tiling_.tile()[D - 1]);
+    runs_ = local_tiles_;  // one cell per band
+    runs_.low[D - 1] = 0;
+    runs_.high[D - 1] = (local_tiles_.extent(D - 1) + run_length_ - 1) / run_length_;
+    bands_ = runs_.cells();
+    if (tiles_.cells() > std::numeric_limits<std::int32_t>::max())
+      throw UsageError("a rank owns more than 2^31 reduction tiles: use more ranks");
+    values_.resize(static_cast<std::size_t>(tiles_.empty() ? 0 : tiles_.cells()));
+    if (!exchange_.local.empty()) compile_cut_tiles();
+  }
+
+  void compile_cut_tiles() {
+    outgoing_.resize(static_cast<std::size_t>(exchange_.outgoing_cells));
+    incoming_.resize(static_cast<std::size_t>(exchange_.incoming_cells));
+    requests_.assign(exchange_.send.size() + exchange_.receive.size(), MPI_REQUEST_NULL);
+    std::vector<std::vector<std::size_t>> by_band(static_cast<std::size_t>(bands_));
+    for (std::size_t p = 0; p < exchange_.local.size(); ++p) {
+      Index<D> run = exchange_.local[p].tile;
+      run[D - 1] = (run[D - 1] - local_tiles_.low[D - 1]) / run_length_;
+      by_band[static_cast<std::size_t>(linear_index(runs_, run))].push_back(p);
+    }
+    cut_bands_.resize(by_band.size());
+    for (std::size_t b = 0; b < by_band.size(); ++b) {
+      if (by_band[b].empty()) continue;
+      cut_bands_[b].first = cut_parts_.size();
+      cut_parts_.insert(cut_parts_.end(), by_band[b].begin(), by_band[b].end());
+      cut_bands_[b].last = cut_parts_.size();
+    }
+    if (exchange_.owned_cut.empty()) return;
+    index_sources();
+  }
+
+  /// As the plain band, and keeps the bare values of cut tiles.
+  template <class RowValues>
+  void run_cut_band(std::int64_t band, const Box<D>& cells, V* acc, V* line, RowValues&& row) {
+    const std::int64_t n = cells.extent(D - 1);
+    const CutRange range = cut_bands_[static_cast<std::size_t>(band)];
+    bool first = true;
+    for_each_row(cells, [&](const Index<D>& i) {
+      const auto value = row(i, n);
+      for (std::int64_t x = 0; x < n; ++x) line[x] = value(x);
+      for (std::int64_t x = 0; x < n; ++x) acc[x] = first ? line[x] : op_(acc[x], line[x]);
+      first = false;
+      for (std::size_t k = range.first; k < range.last; ++k) {
+        const TilePart<D>& part = exchange_.local[cut_parts_[k]];
+        Index<D> start = i;
+        start[D - 1] = part.cells.low[D - 1];
+        V* to = outgoing_.data() + part.offset + linear_index(part.cells, start);
+        const V* from = line + (start[D - 1] - cells.low[D - 1]);
+        for (std::int64_t x = 0; x < part.cells.extent(D - 1); ++x) to[x] = from[x];
+      }
+    });
+  }
+
+  /// Folds the lanes of the band's whole tiles. Cut tiles are overwritten later, by `test_gather`.
+  void fold_band(const Box<D>& cells, V* acc) {
+    Index<D> t;
+    for (int j = 0; j < D; ++j) t[j] = cells.low[j] / tiling_.tile()[j];
+    const std::int64_t width = tiling_.tile()[D - 1];
+    for (; t[D - 1] * width < cells.high[D - 1]; ++t[D - 1]) {
+      if (!tiles_.contains(t)) continue;
+      const std::int64_t low = std::max(t[D - 1] * width, cells.low[D - 1]);
+      const std::int64_t high = std::min((t[D - 1] + 1) * width, cells.high[D - 1]);
+      values_[static_cast<std::size_t>(linear_index(tiles_, t))] =
+          fold_lanes(acc + (low - cells.low[D - 1]), high - low, width, op_);
+    }
+  }
+
+  /// The values of the tiles of cells low .. high-1, none of them cut, straight from the cells.
+  void fold_array(std::int64_t low, std::int64_t high, const V* v) {
+    const std::int64_t width = tiling_.tile()[0];
+    V* value = values_.data() + (low / width - tiles_.low[0]);
+    if (width == default_tile<1>()[0])
+      for (; high - low >= width; low += width, v += width)
+        *value++ = fold_whole_tile<default_tile<1>()[0]>(v, op_);
+    for (; low < high; low += width, v += width)
+      *value++ = fold_dense(v, std::min(width, high - low), width, scratch_.data(), op_);
+  }
+
+  void form_cut_tile(std::size_t k) {
+    const Box<D> cells = tiling_.cells_of_tile(exchange_.owned_cut[k]);
+    for (const auto& [part, buffer] : cut_sources_[k]) scatter(*part, *buffer, cells);
+    Index<D> extents;
+    for (int j = 0; j < D; ++j) extents[j] = cells.extent(j);
+    values_[static_cast<std::size_t>(linear_index(tiles_, exchange_.owned_cut[k]))] = tile_value<V, D>(
+        tile_cells_.data(), extents, tiling_.tile()[D - 1], tile_cells_.data() + cells.cells(), op_);
+  }
+
+  void index_sources() {
+    std::int64_t volume = 1;
+    for (int j = 0; j < D; ++j) volume *= tiling_.tile()[j];
+    tile_cells_.resize(static_cast<std::size_t>(volume + tiling_.tile()[D - 1]));  // and a row of scratch
+    cut_sources_.resize(exchange_.owned_cut.size());
+    std::map<Index<D>, std::size_t> place;
+    for (std::size_t k = 0; k < exchange_.owned_cut.size(); ++k) place[exchange_.owned_cut[k]] = k;
+    auto add = [&](const std::vector<TilePart<D>>& parts, const std::vector<V>& buffer) {
+      for (const auto& part : parts)
+        if (const auto k = place.find(part.tile); k != place.end())
+          cut_sources_[k->second].emplace_back(&part, &buffer);
+    };
+    add(exchange_.local, outgoing_);
+    add(exchange_.arriving, incoming_);
+  }
+
+  void scatter(const TilePart<D>& part, const std::vector<V>& buffer, const Box<D>& cells) {
+    std::int64_t from = part.offset;
+    for_each_row(part.cells, [&](const Index<D>& i) {
+      const std::int64_t to = linear_index(cells, i);
+      for (std::int64_t x = 0; x < part.cells.extent(D - 1); ++x)
+        tile_cells_[static_cast<std::size_t>(to + x)] = buffer[static_cast<std::size_t>(from++)];
+    });
+  }
+
+  Communicator comm_;
+  Op op_;
+  Tiling<D> tiling_;
+  int tag_;
+  Box<D> owned_;
+  TileExchange<D> exchange_;
+  Box<D> tiles_;                 // owned, in tile coordinates
+  Box<D> local_tiles_;           // with a cell in this block
+  std::int64_t run_length_ = 1;  // tiles in a band
+  Box<D> runs_;                  // tile coordinates, with runs instead of tiles in the fastest dimension
+  std::int64_t bands_ = 0;
+  std::vector<V> values_;  // of the owned tiles; row-major
+  std::vector<CutRange> cut_bands_;
+  std::vector<std::size_t> cut_parts_;
+  std::vector<V> outgoing_, incoming_, tile_cells_, scratch_;
+  std::vector<std::vector<std::pair<const TilePart<D>*, const std::vector<V>*>>> cut_sources_;
+  std::vector<MPI_Request> requests_;
+};
+
+}  // namespace isohalo::detail

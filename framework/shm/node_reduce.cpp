@@ -1,0 +1,136 @@
+#include "framework/shm/node_reduce.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "datatypes/mpi_check.hpp"
+
+namespace isohalo {
+
+namespace {
+
+using ArenaPtr = std::shared_ptr<NodeArena>;
+
+int delete_arena(MPI_Comm, int, void* value, void*) {
+  auto* arena = static_cast<ArenaPtr*>(value);
+  if (*arena) (*arena)->release();  // boards may outlive the communicator, but not be used then
+  delete arena;
+  return MPI_SUCCESS;
+}
+
+int arena_key() {
+  static const int key = [] {
+    int k = MPI_KEYVAL_INVALID;
+    mpi_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_arena, &k, nullptr), "MPI_Comm_create_keyval");
+    return k;
+  }();
+  return key;
+}
+
+std::byte* aligned(void* p) {
+  const auto address = reinterpret_cast<std::uintptr_t>(p);
+  return reinterpret_cast<std::byte*>((address + NodeArena::kLine - 1) / NodeArena::kLine * NodeArena::kLine);
+}
+
+/// `node`: the ranks of this compute node, in the order of their ranks in `comm`.
+NodeLayout layout_of(const Communicator& comm, MPI_Comm node) {
+  NodeLayout layout;
+  int members = 1;
+  mpi_check(MPI_Comm_rank(node, &layout.me), "MPI_Comm_rank");
+  mpi_check(MPI_Comm_size(node, &members), "MPI_Comm_size");
+  int leader = comm.rank();
+  mpi_check(MPI_Bcast(&leader, 1, MPI_INT, 0, node), "MPI_Bcast of a node's leader");
+  std::vector<int> leader_of(static_cast<std::size_t>(comm.size()));
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Iallgather(&leader, 1, MPI_INT, leader_of.data(), 1, MPI_INT, comm.get(), &request),
+            "MPI_Iallgather", comm.get());
+  comm.wait(request, "leaders of nodes");
+  layout.leaders = leader_of;
+  std::sort(layout.leaders.begin(), layout.leaders.end());
+  layout.leaders.erase(std::unique(layout.leaders.begin(), layout.leaders.end()), layout.leaders.end());
+  for (int r = 0; r < comm.size(); ++r) {
+    const int l = leader_of[static_cast<std::size_t>(r)];
+    layout.node_of_rank.push_back(static_cast<int>(
+        std::lower_bound(layout.leaders.begin(), layout.leaders.end(), l) - layout.leaders.begin()));
+    if (l == leader) layout.members.push_back(r);
+  }
+  return layout;
+}
+
+}  // namespace
+
+NodeArena::NodeArena(const Communicator& comm) {
+  MPI_Comm node = MPI_COMM_NULL;
+  mpi_check(MPI_Comm_split_type(comm.get(), MPI_COMM_TYPE_SHARED, comm.rank(), MPI_INFO_NULL, &node),
+            "MPI_Comm_split_type", comm.get());
+  mpi_check(MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  layout_ = layout_of(comm, node);
+  void* base = nullptr;
+  int rc = MPI_Win_allocate_shared(kBytes + kLine, 1, MPI_INFO_NULL, node, &base, &window_);
+  for (std::size_t m = 0; rc == MPI_SUCCESS && m < layout_.members.size(); ++m) {
+    MPI_Aint bytes = 0;
+    int unit = 1;
+    rc = MPI_Win_shared_query(window_, static_cast<int>(m), &bytes, &unit, &base);
+    memory_.push_back(aligned(base));
+  }
+  MPI_Comm_free(&node);
+  const bool good = rc == MPI_SUCCESS;
+  if (good) mpi_check(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all", comm.get());
+  if (comm.min(good) == 1) return;
+  release();
+}
+
+void NodeArena::release() noexcept {
+  if (window_ != MPI_WIN_NULL && mpi_is_active()) {
+    MPI_Win_unlock_all(window_);
+    MPI_Win_free(&window_);
+  }
+  window_ = MPI_WIN_NULL;
+}
+
+std::shared_ptr<NodeArena> NodeArena::of(const Communicator& comm) {
+  void* value = nullptr;
+  int found = 0;
+  mpi_check(MPI_Comm_get_attr(comm.get(), arena_key(), static_cast<void*>(&value), &found), "MPI_Comm_get_attr",
+            comm.get());
+  if (found) return *static_cast<ArenaPtr*>(value);
+  ArenaPtr arena = std::make_shared<NodeArena>(comm);
+  if (!arena->usable()) arena.reset();
+  mpi_check(MPI_Comm_set_attr(comm.get(), arena_key(), new ArenaPtr(arena)), "MPI_Comm_set_attr", comm.get());
+  return arena;
+}
+
+std::size_t NodeArena::top() const {
+  std::size_t end = 0;
+  for (const Live& l : live_) end = std::max(end, l.last);
+  return end;
+}
+
+std::optional<NodeBoard> NodeBoard::make(const Communicator& comm, std::size_t bytes) {
+  const ArenaPtr arena = NodeArena::of(comm);
+  if (!arena) return std::nullopt;
+  constexpr std::size_t line = NodeArena::kLine;
+  const std::size_t slot = (sizeof(Flag) + bytes + line - 1) / line * line;
+  // Ranks may give boards back at different times; what is free above all of them is free on each.
+  std::uint64_t common[2] = {arena->top(), arena->boards_ + 1};
+  comm.allreduce(common, 2, MPI_UINT64_T, MPI_MAX);
+  arena->boards_ = common[1];
+  if (common[0] + 2 * slot > NodeArena::kBytes) return std::nullopt;
+  arena->live_.push_back({common[0], common[0] + 2 * slot});
+  return NodeBoard(arena, common[0], slot, common[1]);
+}
+
+NodeBoard& NodeBoard::operator=(NodeBoard&& other) noexcept {
+  if (this == &other) return *this;
+  give_back();
+  arena_ = std::move(other.arena_);
+  offset_ = other.offset_, slot_bytes_ = other.slot_bytes_, id_ = other.id_, round_ = other.round_;
+  return *this;
+}
+
+void NodeBoard::give_back() noexcept {
+  if (arena_) std::erase_if(arena_->live_, [this](const auto& l) { return l.first == offset_; });
+  arena_.reset();
+}
+
+}  // namespace isohalo

@@ -1,0 +1,110 @@
+#pragma once
+/// Small shared-memory collectives of the ranks of a compute node: every rank writes into a slot of its own and all
+/// read.
+///
+/// Source: Li, Hoefler, Snir 2013, "NUMA-aware shared-memory collective communication for MPI" (padded flags, one
+/// copy); ranks are processes here and share a window.
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "framework/mpi/communicator.hpp"
+
+namespace isohalo {
+
+/// Which ranks of a communicator share a compute node.
+struct NodeLayout {
+  std::vector<int> leaders;       ///< lowest rank of each compute node, ascending
+  std::vector<int> node_of_rank;  ///< index into `leaders`
+  std::vector<int> members;       ///< ranks of this compute node, ascending; the first is its leader
+  int me = 0;                     ///< this rank's place in `members`
+
+  bool leads() const { return me == 0; }
+};
+
+/// Shared memory of the ranks of a compute node, made once per communicator and cut up by those who need some.
+class NodeArena {
+ public:
+  /// The arena of the communicator, cached on it. Collective the first time (blocking MPI calls), local afterwards;
+  /// freed with the communicator. nullptr, on all ranks, when MPI could not give the memory.
+  static std::shared_ptr<NodeArena> of(const Communicator& comm);
+
+  explicit NodeArena(const Communicator& comm);
+  ~NodeArena() { release(); }
+  NodeArena(const NodeArena&) = delete;
+  NodeArena& operator=(const NodeArena&) = delete;
+
+  static constexpr std::size_t kBytes = std::size_t{256} << 10;  ///< of each rank
+
+  const NodeLayout& layout() const { return layout_; }
+  /// Start of a member's memory, aligned to kLine bytes.
+  std::byte* memory(int member) const { return memory_[static_cast<std::size_t>(member)]; }
+  static constexpr std::size_t kLine = 128;  ///< two cache lines: what a processor may fetch at once
+
+  bool usable() const { return window_ != MPI_WIN_NULL; }
+  /// Frees the window. Collective over the compute node.
+  void release() noexcept;
+
+ private:
+  friend class NodeBoard;
+  struct Live {
+    std::size_t first, last;
+  };
+  std::size_t top() const;
+
+  NodeLayout layout_;
+  MPI_Win window_ = MPI_WIN_NULL;
+  std::vector<std::byte*> memory_;
+  std::vector<Live> live_;    // bytes handed out
+  std::uint64_t boards_ = 0;  // boards made so far
+};
+
+/// A slot of the same size for each rank of the compute node, in two copies that take turns from round to round: a
+/// rank may write for the next round while others still read this one, as long as it ends a round only after all
+/// others have published theirs, or after a message or flag that says so.
+class NodeBoard {
+ public:
+  /// Collective over `comm`; `bytes` must be the same on all ranks. None, on all ranks, when there is no room.
+  static std::optional<NodeBoard> make(const Communicator& comm, std::size_t bytes);
+
+  NodeBoard(NodeBoard&&) noexcept = default;
+  NodeBoard& operator=(NodeBoard&& other) noexcept;
+  ~NodeBoard() { give_back(); }
+
+  const NodeLayout& layout() const { return arena_->layout(); }
+
+  /// Begins a round. Local.
+  void begin() { ++round_; }
+  /// Where this rank writes in this round.
+  std::byte* mine() { return slot(layout().me) + sizeof(Flag); }
+  /// Lets the others see it.
+  void publish() { flag(layout().me).store(stamp(), std::memory_order_release); }
+  /// Has this member published in this round? Then its slot can be read.
+  bool published(int member) const { return flag(member).load(std::memory_order_acquire) == stamp(); }
+  const std::byte* read(int member) const { return slot(member) + sizeof(Flag); }
+
+ private:
+  /// The flag shares the first cache line of the slot, so that a few numbers arrive with it.
+  using Flag = std::atomic<std::uint64_t>;
+  static_assert(Flag::is_always_lock_free && sizeof(Flag) == 8, "flags are shared by processes");
+
+  NodeBoard(std::shared_ptr<NodeArena> arena, std::size_t offset, std::size_t slot_bytes, std::uint64_t id)
+      : arena_(std::move(arena)), offset_(offset), slot_bytes_(slot_bytes), id_(id) {}
+  std::byte* slot(int member) const { return arena_->memory(member) + offset_ + (round_ & 1) * slot_bytes_; }
+  Flag& flag(int member) const { return *reinterpret_cast<Flag*>(slot(member)); }
+  /// Differs between boards that use the same memory one after the other, and between rounds.
+  std::uint64_t stamp() const { return id_ << 40 | (round_ & ((std::uint64_t{1} << 40) - 1)); }
+  void give_back() noexcept;
+
+  std::shared_ptr<NodeArena> arena_;
+  std::size_t offset_ = 0, slot_bytes_ = 0;
+  std::uint64_t id_ = 0, round_ = 0;
+};
+
+}  // namespace isohalo

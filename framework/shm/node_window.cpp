@@ -1,0 +1,298 @@
+#include "framework/shm/node_window.hpp"
+
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <string>
+
+#include "datatypes/error.hpp"
+#include "datatypes/mpi_check.hpp"
+#include "framework/mpi/progress.hpp"
+
+namespace isohalo {
+
+namespace {
+
+constexpr std::int64_t kLine = 128;  // two cache lines: processors fetch them in pairs
+constexpr std::int64_t kHeader = 2 * kLine;
+constexpr std::int64_t kLeastSegment = std::int64_t{1} << 20, kMostAhead = std::int64_t{64} << 20;
+
+std::int64_t padded(std::int64_t bytes) {
+  return (bytes + kLine - 1) / kLine * kLine;
+}
+
+using Counter = std::atomic_ref<std::uint64_t>;
+static_assert(Counter::is_always_lock_free);
+
+Counter ready_of(std::byte* base) {
+  return Counter(*reinterpret_cast<std::uint64_t*>(base));
+}
+Counter taken_of(std::byte* base) {
+  return Counter(*reinterpret_cast<std::uint64_t*>(base + kLine));
+}
+
+}  // namespace
+
+std::byte* ChannelEnd::slot(std::uint64_t message) const {
+  return base_ + kHeader + static_cast<std::int64_t>(message & 1) * padded(slot_bytes_);
+}
+
+std::byte* ChannelEnd::free_slot() const {
+  const std::uint64_t message = count_ + 1;
+  return taken_of(base_).load(std::memory_order_acquire) + 2 >= message ? slot(message) : nullptr;
+}
+
+void ChannelEnd::publish() {
+  ready_of(base_).store(++count_, std::memory_order_release);
+}
+
+const std::byte* ChannelEnd::next_message() const {
+  const std::uint64_t message = count_ + 1;
+  return ready_of(base_).load(std::memory_order_acquire) >= message ? slot(message) : nullptr;
+}
+
+void ChannelEnd::release() {
+  taken_of(base_).store(++count_, std::memory_order_release);
+}
+
+bool ChannelEnd::idle() const {
+  return taken_of(base_).load(std::memory_order_acquire) == ready_of(base_).load(std::memory_order_relaxed);
+}
+
+ChannelGroup& ChannelGroup::operator=(ChannelGroup&& other) noexcept {
+  std::swap(outgoing, other.outgoing);
+  std::swap(incoming, other.incoming);
+  std::swap(window_, other.window_);
+  std::swap(segment_, other.segment_);
+  std::swap(offset_, other.offset_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+ChannelGroup::~ChannelGroup() {
+  if (window_) window_->give_back(*this);
+}
+
+/// One window: this rank's part of it with what is free, and where the others' parts lie.
+struct NodeWindow::Segment {
+  MPI_Win window = MPI_WIN_NULL;
+  std::int64_t bytes = 0;
+  std::vector<std::byte*> bases;                              ///< by node rank, each on a line
+  std::vector<std::pair<std::int64_t, std::int64_t>> free{};  ///< [from, to), sorted, apart
+};
+
+/// Memory of a group that is gone, and its channels, which may still be read.
+struct NodeWindow::Retired {
+  std::vector<ChannelEnd> channels;
+  std::size_t segment;
+  std::int64_t offset, bytes;
+};
+
+namespace {
+
+/// Every window of the process, in the order in which they were made.
+struct Registry {
+  std::vector<std::shared_ptr<NodeWindow>> windows;
+  int cached_key = MPI_KEYVAL_INVALID;    // on our communicators
+  int finalize_key = MPI_KEYVAL_INVALID;  // on MPI_COMM_SELF
+};
+
+Registry& registry() {
+  static Registry r;
+  return r;
+}
+
+}  // namespace
+
+int NodeWindow::release_all(MPI_Comm, int, void*, void*) {
+  auto& windows = registry().windows;
+  while (!windows.empty()) {
+    windows.back()->release();
+    windows.pop_back();
+  }
+  return MPI_SUCCESS;
+}
+
+std::shared_ptr<NodeWindow> NodeWindow::of(const Communicator& comm) {
+  Registry& r = registry();
+  if (r.cached_key == MPI_KEYVAL_INVALID) {
+    mpi_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &r.cached_key, nullptr),
+              "MPI_Comm_create_keyval");
+    mpi_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, release_all, &r.finalize_key, nullptr),
+              "MPI_Comm_create_keyval");
+    mpi_check(MPI_Comm_set_attr(MPI_COMM_SELF, r.finalize_key, nullptr), "MPI_Comm_set_attr");
+  }
+  void* value = nullptr;
+  int found = 0;
+  mpi_check(MPI_Comm_get_attr(comm.get(), r.cached_key, static_cast<void*>(&value), &found), "MPI_Comm_get_attr");
+  if (found) return static_cast<NodeWindow*>(value)->shared_from_this();
+  const std::shared_ptr<NodeWindow> made(new NodeWindow(comm));
+  r.windows.push_back(made);
+  mpi_check(MPI_Comm_set_attr(comm.get(), r.cached_key, made.get()), "MPI_Comm_set_attr");
+  return made;
+}
+
+NodeWindow::NodeWindow(const Communicator& comm) : spins_(comm.spins()) {
+  mpi_check(MPI_Comm_split_type(comm.get(), MPI_COMM_TYPE_SHARED, comm.rank(), MPI_INFO_NULL, &node_),
+            "MPI_Comm_split_type", comm.get());
+  mpi_check(MPI_Comm_set_errhandler(node_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  int size = 0;
+  mpi_check(MPI_Comm_size(node_, &size), "MPI_Comm_size");
+  MPI_Group all = MPI_GROUP_NULL, node = MPI_GROUP_NULL;
+  mpi_check(MPI_Comm_group(comm.get(), &all), "MPI_Comm_group");
+  mpi_check(MPI_Comm_group(node_, &node), "MPI_Comm_group");
+  std::vector<int> node_ranks;
+  for (int k = 0; k < size; ++k) node_ranks.push_back(k);
+  on_node_.resize(node_ranks.size());
+  mpi_check(MPI_Group_translate_ranks(node, size, node_ranks.data(), all, on_node_.data()),
+            "MPI_Group_translate_ranks");
+  MPI_Group_free(&all);
+  MPI_Group_free(&node);
+}
+
+NodeWindow::~NodeWindow() = default;
+
+void NodeWindow::release() noexcept {
+  while (!segments_.empty()) {
+    MPI_Win_unlock_all(segments_.back()->window);
+    MPI_Win_free(&segments_.back()->window);
+    segments_.pop_back();
+  }
+  if (node_ != MPI_COMM_NULL) MPI_Comm_free(&node_);
+  retired_.clear();
+}
+
+bool NodeWindow::on_node(int rank) const {
+  return std::find(on_node_.begin(), on_node_.end(), rank) != on_node_.end();
+}
+
+void NodeWindow::give_back(ChannelGroup& group) noexcept {
+  if (segments_.empty() || group.bytes_ == 0) return;  // MPI has ended, or there is nothing
+  retired_.push_back({std::move(group.outgoing), group.segment_, group.offset_, group.bytes_});
+}
+
+void NodeWindow::reclaim() {
+  std::erase_if(retired_, [&](const Retired& r) {
+    for (const auto& c : r.channels)
+      if (!c.idle()) return false;  // a late receiver
+    auto& free = segments_[r.segment]->free;
+    free.emplace_back(r.offset, r.offset + r.bytes);
+    std::sort(free.begin(), free.end());
+    std::size_t kept = 0;
+    for (std::size_t k = 1; k < free.size(); ++k)
+      if (free[k].first == free[kept].second)
+        free[kept].second = free[k].second;
+      else
+        free[++kept] = free[k];
+    free.resize(kept + 1);
+    return true;
+  });
+}
+
+bool NodeWindow::take(std::int64_t bytes, ChannelGroup& group) {
+  for (std::size_t s = 0; s < segments_.size(); ++s) {
+    auto& free = segments_[s]->free;
+    for (auto it = free.begin(); it != free.end(); ++it) {
+      if (it->second - it->first < bytes) continue;
+      group.segment_ = s;
+      group.offset_ = it->first;
+      group.bytes_ = bytes;
+      it->first += bytes;
+      if (it->first == it->second) free.erase(it);
+      return true;
+    }
+  }
+  return false;
+}
+
+void NodeWindow::grow(std::int64_t bytes) {
+  auto segment = std::make_unique<Segment>();
+  const std::int64_t twice = segments_.empty() ? 0 : 2 * segments_.back()->bytes;
+  segment->bytes = std::max({bytes, kLeastSegment, std::min(twice, kMostAhead)});
+  // MPI only reserves addresses; a page that then is not there ends the process.
+  struct statvfs room {};
+  const auto total = static_cast<double>(segment->bytes) * ranks();
+  std::int64_t fits = statvfs("/dev/shm", &room) != 0 ||
+                      total <= static_cast<double>(room.f_bavail) * static_cast<double>(room.f_frsize);
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &fits, 1, MPI_INT64_T, MPI_MIN, node_, &request), "MPI_Iallreduce", node_);
+  wait_all(std::span(&request, 1), spins_, "shared memory");
+  if (!fits)
+    throw RunError("shared memory of this node (/dev/shm) has no room for " + std::to_string(segment->bytes >> 20) +
+                   " MiB for each of " + std::to_string(ranks()) +
+                   " ranks: give it more, or choose an exchange other than \"shared\"");
+  void* mine = nullptr;
+  mpi_check(MPI_Win_allocate_shared(segment->bytes + kLine, 1, MPI_INFO_NULL, node_, static_cast<void*>(&mine),
+                                    &segment->window),
+            "MPI_Win_allocate_shared", node_);
+  mpi_check(MPI_Win_lock_all(MPI_MODE_NOCHECK, segment->window), "MPI_Win_lock_all", node_);
+  for (int k = 0; k < ranks(); ++k) {
+    MPI_Aint size = 0;
+    int unit = 0;
+    void* base = nullptr;
+    mpi_check(MPI_Win_shared_query(segment->window, k, &size, &unit, static_cast<void*>(&base)),
+              "MPI_Win_shared_query", node_);
+    const auto address = reinterpret_cast<std::uintptr_t>(base);
+    segment->bases.push_back(static_cast<std::byte*>(base) + (padded(static_cast<std::int64_t>(address % kLine)) -
+                                                              static_cast<std::int64_t>(address % kLine)));
+  }
+  segment->free = {{0, segment->bytes}};
+  segments_.push_back(std::move(segment));
+}
+
+ChannelGroup NodeWindow::open(const std::vector<Outgoing>& outgoing, const std::vector<int>& incoming) {
+  std::int64_t bytes = 0;
+  for (const auto& o : outgoing) bytes += kHeader + 2 * padded(o.bytes);
+  ChannelGroup group;
+  group.window_ = shared_from_this();
+  reclaim();
+  const bool fits = bytes == 0 || take(bytes, group);
+  std::int64_t missing = fits ? 0 : bytes;
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &missing, 1, MPI_INT64_T, MPI_MAX, node_, &request), "MPI_Iallreduce",
+            node_);
+  wait_all(std::span(&request, 1), spins_, "shared memory");
+  if (missing > 0) grow(missing);
+  if (!fits) take(bytes, group);
+  exchange_places(outgoing, incoming, group);
+  return group;
+}
+
+void NodeWindow::exchange_places(const std::vector<Outgoing>& outgoing, const std::vector<int>& incoming,
+                                 ChannelGroup& group) {
+  struct Place {
+    std::int64_t segment, offset, bytes;
+  };
+  std::vector<Place> sent, got(incoming.size());
+  std::int64_t offset = group.offset_;
+  int me = 0;
+  mpi_check(MPI_Comm_rank(node_, &me), "MPI_Comm_rank");
+  for (const auto& o : outgoing) {
+    sent.push_back({static_cast<std::int64_t>(group.segment_), offset, o.bytes});
+    group.outgoing.push_back({segments_[group.segment_]->bases[static_cast<std::size_t>(me)] + offset, o.bytes});
+    ready_of(group.outgoing.back().base_).store(0);
+    taken_of(group.outgoing.back().base_).store(0);
+    offset += kHeader + 2 * padded(o.bytes);
+  }
+  std::vector<MPI_Request> requests(outgoing.size() + incoming.size(), MPI_REQUEST_NULL);
+  std::size_t r = 0;
+  const auto node_rank = [&](int rank) {
+    return static_cast<int>(std::find(on_node_.begin(), on_node_.end(), rank) - on_node_.begin());
+  };
+  for (std::size_t k = 0; k < incoming.size(); ++k)
+    mpi_check(MPI_Irecv(&got[k], 3, MPI_INT64_T, node_rank(incoming[k]), 0, node_, &requests[r++]), "MPI_Irecv",
+              node_);
+  for (std::size_t k = 0; k < outgoing.size(); ++k)
+    mpi_check(MPI_Isend(&sent[k], 3, MPI_INT64_T, node_rank(outgoing[k].peer), 0, node_, &requests[r++]),
+              "MPI_Isend", node_);
+  wait_all(requests, spins_, "shared memory");
+  for (std::size_t k = 0; k < incoming.size(); ++k) {
+    const auto peer = static_cast<std::size_t>(node_rank(incoming[k]));
+    std::byte* const base = segments_[static_cast<std::size_t>(got[k].segment)]->bases[peer];
+    group.incoming.push_back({base + got[k].offset, got[k].bytes});
+  }
+}
+
+}  // namespace isohalo

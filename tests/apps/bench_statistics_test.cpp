@@ -1,0 +1,43 @@
+/// The statistics and plots of the benchmarks, against values worked out by hand.
+
+#include "apps/isohalo/bench_statistics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "apps/isohalo/plot.hpp"
+
+namespace isohalo {
+namespace {
+
+TEST(Summarize, RemovesOutliersByTukeysRule) {
+  // Quartiles of 1..8 and 1000 are 3 and 7; with factor 3 values beyond 7 + 3 * 4 = 19 go.
+  const Sample s = summarize({1, 2, 3, 4, 5, 6, 7, 8, 1000});
+  EXPECT_EQ(s.taken, 9u);
+  EXPECT_EQ(s.kept, 8u);
+  EXPECT_DOUBLE_EQ(s.mean, 4.5);
+  // Standard deviation sqrt(6), t(7) = 2.365.
+  EXPECT_NEAR(s.ci95, 2.365 * std::sqrt(6.0) / std::sqrt(8.0), 1e-12);
+  EXPECT_EQ(summarize({1, 2, 3, 4, 5, 6, 7, 8, 19}).kept, 9u);
+  EXPECT_EQ(summarize({1, 2, 3, 4, 5, 6, 7, 8, 19.001}).kept, 8u);
+}
+
+TEST(Summarize, FewValues) {
+  EXPECT_EQ(summarize({}).kept, 0u);
+  EXPECT_DOUBLE_EQ(summarize({3}).mean, 3);
+  EXPECT_DOUBLE_EQ(summarize({3}).ci95, 0);
+  EXPECT_NEAR(summarize({1, 3}).ci95, 12.706 * std::sqrt(2.0) / std::sqrt(2.0), 1e-12);
+}
+
+TEST(Plot, PutsPointsWhereTheirLogarithmsAre) {
+  Plot plot{"a < b", "x", "y", {{"one", {{1, 10, 0}, {10, 100, 5}, {100, 1000, 0}}}, {"two", {{0, 5, 0}}}}};
+  const std::string svg = to_svg(plot);
+  EXPECT_NE(svg.find("a &lt; b"), std::string::npos);
+  // x runs from 80 to 530 pixels over two decades, y from 380 to 40 over two.
+  EXPECT_NE(svg.find("points='80.0,380.0 305.0,210.0 530.0,40.0 '"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("points=''"), std::string::npos);  // nothing positive
+}
+
+}  // namespace
+}  // namespace isohalo

@@ -1,0 +1,202 @@
+/// What the transports must bear: several fields, exchanges that overlap, ranks that come late, and broken plans,
+/// which these tests must notice.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "datatypes/error.hpp"
+#include "tests/halo/halo_fields.hpp"
+#include "tests/mpi_main.hpp"
+
+namespace isohalo {
+namespace {
+
+using test::Memory;
+using test::Pair;
+using test::TestField;
+
+const StencilShape<2> kMoore = StencilShape<2>::moore(1), kStar = StencilShape<2>::star(2);
+
+CartesianDomain<2> torus(const Index<2>& extents) {
+  DomainOptions<2> o;
+  o.periodic = {true, true};
+  return {MPI_COMM_WORLD, extents, o};
+}
+
+HaloOptions<2> by(Exchange e) {
+  HaloOptions<2> options;
+  options.exchange = e;
+  return options;
+}
+
+TEST(HaloTransport, SeveralFieldsOfDifferentTypesAndTwoPlansInFlight) {
+  const auto domain = torus({19, 23});
+  for (const Exchange e : test::exchanges(kMoore))
+    for (const Exchange f : test::exchanges(kStar)) {
+      HaloPlan<2> one(domain, kMoore, 1, by(e)), two(domain, kStar, 2, by(f));
+      const TestField<double, 2> a(domain, one, 1, Memory::plain);
+      const TestField<float, 2> b(domain, one, 2, Memory::permuted);
+      const TestField<Pair, 2> c(domain, one, 3, Memory::padded);
+      const TestField<std::uint8_t, 2> d(domain, one, 5, Memory::padded);
+      const TestField<double, 2> other(domain, two, 4, Memory::padded);
+      one.start(a.ref(), b.ref(), c.ref(), d.ref());
+      two.start(other.ref());
+      EXPECT_THROW(one.start(a.ref()), UsageError);  // still in flight
+      if (test::rank() % 2)
+        one.finish(), two.finish();
+      else
+        two.finish(), one.finish();
+      EXPECT_THROW(one.finish(), UsageError);
+      const auto needed = test::needed_on(domain, kMoore, 1);
+      const std::string what = exchange_name(e) + " and " + exchange_name(f);
+      EXPECT_EQ(a.wrong(needed), 0) << what;
+      EXPECT_EQ(b.wrong(needed), 0) << what;
+      EXPECT_EQ(c.wrong(needed), 0) << what;
+      EXPECT_EQ(d.wrong(needed), 0) << what;
+      EXPECT_EQ(other.wrong(test::needed_on(domain, kStar, 2)), 0) << what;
+    }
+}
+
+TEST(HaloTransport, OnePlanServesManyLayoutsAndLists) {
+  const auto domain = torus({16, 11});
+  const auto needed = test::needed_on(domain, kMoore, 2);
+  for (const Exchange e : test::exchanges(kMoore)) {
+    HaloPlan<2> plan(domain, kMoore, 2, by(e));
+    for (int round = 0; round < 2; ++round)
+      for (const auto memory : {Memory::plain, Memory::padded, Memory::permuted}) {
+        const TestField<double, 2> a(domain, plan, round, memory);
+        const TestField<Pair, 2> b(domain, plan, round, memory);
+        plan.exchange(a.ref());
+        EXPECT_EQ(a.wrong(needed), 0) << exchange_name(e);
+        plan.exchange();  // nothing to bring
+        plan.exchange(b.ref(), a.ref());
+        EXPECT_EQ(a.wrong(needed), 0) << exchange_name(e);
+        EXPECT_EQ(b.wrong(needed), 0) << exchange_name(e);
+      }
+  }
+}
+
+TEST(HaloTransport, TheAutomaticChoiceIsTheFastestAndTheSameOnAllRanks) {
+  const auto domain = torus({40, 60});
+  for (const auto& [name, shape] : test::shapes<2>()) {
+    HaloPlan<2> plan(domain, shape, 2);
+    EXPECT_EQ(plan.choice().used, Exchange::automatic);
+    const TestField<double, 2> a(domain, plan, 0, Memory::plain);
+    const TestField<float, 2> b(domain, plan, 0, Memory::padded);
+    plan.exchange(a.ref());
+    const ExchangeChoice choice = plan.choice();
+    ASSERT_FALSE(choice.seconds.empty());
+    double best = 1e300;
+    for (const auto& [exchange, seconds] : choice.seconds) {
+      EXPECT_GT(seconds, 0);
+      EXPECT_TRUE(slabs_possible(shape) || pattern_of(exchange) != HaloPattern::slabs);
+      best = std::min(best, seconds);
+    }
+    for (const auto& [exchange, seconds] : choice.seconds)
+      if (exchange == choice.used) {
+        EXPECT_EQ(seconds, best);
+      }
+    EXPECT_NE(choice.text().find(exchange_name(choice.used) + " (measured: "), std::string::npos) << choice.text();
+    const auto same = static_cast<std::int64_t>(choice.used);
+    EXPECT_EQ(domain.comm().min(same), domain.comm().max(same)) << name;
+    const auto needed = test::needed_on(domain, shape, 2);
+    EXPECT_EQ(a.wrong(needed), 0) << name;
+    plan.exchange(a.ref(), b.ref());  // another list, another choice
+    EXPECT_EQ(a.wrong(needed) + b.wrong(needed), 0) << name;
+    plan.exchange(a.ref());
+    EXPECT_EQ(plan.choice().text(), choice.text());
+  }
+}
+
+TEST(HaloTransport, ListsThatDifferOrDoNotFitOnOneRankAreRefusedOnAll) {
+  const auto domain = torus({16, 24});
+  for (const Exchange e : {Exchange::automatic, Exchange::shared}) {
+    HaloPlan<2> plan(domain, kMoore, 2, by(e));
+    const TestField<double, 2> good(domain, plan, 0, Memory::plain);
+    const TestField<float, 2> other(domain, plan, 0, Memory::plain);
+    ArrayRef<double, 2> bad = good.ref();
+    if (test::rank() == test::ranks() - 1) bad.ghost_high[1] = 1;
+    EXPECT_THROW(plan.start(bad), UsageError);
+    if (test::ranks() > 1) {
+      const auto start = [&] { test::rank() == 0 ? plan.start(good.ref()) : plan.start(other.ref()); };
+      EXPECT_THROW(start(), UsageError);
+    }
+    plan.exchange(good.ref());
+    EXPECT_EQ(good.wrong(test::needed_on(domain, kMoore, 2)), 0);
+  }
+}
+
+TEST(HaloTransport, ManyRepetitionsWithRandomDelays) {
+  const auto domain = torus({24, 18});
+  const auto needed = test::needed_on(domain, kMoore, 1);
+  for (const Exchange e : test::exchanges(kMoore)) {
+    HaloPlan<2> plan(domain, kMoore, 1, by(e));
+    TestField<double, 2> field(domain, plan, 0, Memory::plain);
+    test::Random random(static_cast<std::uint64_t>(test::rank()) + 1);
+    std::int64_t wrong = 0;
+    for (int round = 0; round < 1000; ++round) {
+      // New values in every round, so that a ghost of the round before is wrong.
+      for_each_cell(domain.owned(), [&](const Index<2>& i) { field.ref().at(i) = field.right(i) + 1e6 * round; });
+      if (random.in(0, 9) == 0) usleep(static_cast<useconds_t>(random.in(0, 300)));
+      plan.start(field.ref());
+      if (random.in(0, 9) == 0) usleep(static_cast<useconds_t>(random.in(0, 300)));
+      plan.finish();
+      for (const auto& i : needed) wrong += !test::same(field.ref().at(i), field.right(i) + 1e6 * round);
+    }
+    EXPECT_EQ(wrong, 0) << exchange_name(e);
+  }
+}
+
+/// A suite that could not fail would prove nothing: three broken plans must be caught, whatever the transport.
+class Mutated : public testing::TestWithParam<Exchange> {
+ protected:
+  bool caught(HaloMutation<2> mutation) {
+    DomainOptions<2> o;
+    o.periodic = {true, true};
+    o.process_grid = {{test::ranks(), 1}};
+    const CartesianDomain<2> domain(MPI_COMM_WORLD, {12 * test::ranks(), 16}, o);
+    const auto wrong = test::exchange_once<double, 2>(domain, kMoore, 2, Memory::plain, GetParam(),
+                                                      test::needed_on(domain, kMoore, 2), std::move(mutation));
+    return test::all_ranks_ok(wrong > 0);
+  }
+};
+
+TEST_P(Mutated, NothingIsNotCaught) {
+  EXPECT_FALSE(caught({}));
+}
+TEST_P(Mutated, SwappedDirection) {
+  EXPECT_TRUE(caught([](auto& pieces) {  // each piece takes what the opposite one should get
+    Box<2> all = pieces.front().region.box;
+    for (const auto& p : pieces)
+      for (int j = 0; j < 2; ++j) {
+        all.low[j] = std::min(all.low[j], p.region.box.low[j]);
+        all.high[j] = std::max(all.high[j], p.region.box.high[j]);
+      }
+    const auto right = pieces;
+    for (auto& p : pieces)
+      for (const auto& from : right) {
+        Box<2> mirrored;
+        for (int j = 0; j < 2; ++j) {
+          mirrored.low[j] = all.low[j] + all.high[j] - from.region.box.high[j];
+          mirrored.high[j] = all.low[j] + all.high[j] - from.region.box.low[j];
+        }
+        if (mirrored != p.region.box) continue;
+        p.owner = from.owner;
+        for (int j = 0; j < 2; ++j) p.shift[j] = p.region.box.low[j] - (from.region.box.low[j] - from.shift[j]);
+      }
+  }));
+}
+TEST_P(Mutated, DepthOffByOne) {
+  EXPECT_TRUE(caught([](auto& pieces) {
+    for (auto& p : pieces)
+      if (p.region.box.extent(1) == 2) ++p.region.box.low[1];
+  }));
+}
+TEST_P(Mutated, ACornerLeftOut) {
+  EXPECT_TRUE(caught([](auto& pieces) { pieces.pop_back(); }));
+}
+INSTANTIATE_TEST_SUITE_P(HaloTransport, Mutated, testing::ValuesIn(test::exchanges(kMoore)),
+                         [](const auto& which) { return exchange_name(which.param); });
+
+}  // namespace
+}  // namespace isohalo

@@ -1,0 +1,215 @@
+/// The isomorphic collectives over MPI, through the C interface: random meshes, lists, types and forms against the
+/// definition, byte for byte.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "framework/neighborhood/iso_comm.hpp"
+#include "framework/neighborhood/route.hpp"
+#include "tests/neighborhood/collective_cases.hpp"
+#include "tests/neighborhood/counters.hpp"
+
+namespace isohalo {
+namespace {
+
+using test::allocations;
+using test::Case;
+using test::Kind;
+using test::sends;
+
+class Ops {
+ public:
+  Ops() { MPI_Op_create(test::ordered, 0, &ordered_); }
+  Ops(const Ops&) = delete;
+  Ops& operator=(const Ops&) = delete;
+  ~Ops() { MPI_Op_free(&ordered_); }
+  MPI_Op pick(test::Random& random) const { return random.in(0, 1) ? MPI_SUM : ordered_; }
+
+ private:
+  MPI_Op ordered_ = MPI_OP_NULL;
+};
+
+constexpr isohalo_algorithm kAlgorithms[] = {ISOHALO_AUTO, ISOHALO_DIRECT, ISOHALO_COMBINING, ISOHALO_LOGARITHMIC};
+
+TEST(Collectives, BlockingRandomCases) {
+  test::Random random(1);
+  const Ops ops;
+  const int cases = test::ranks() > 2 ? 40 : 150;  // times eight kinds, four algorithms, two turns
+  for (int n = 0; n < cases; ++n) {
+    const auto setting = test::random_setting(MPI_COMM_WORLD, random);
+    isohalo_neighborhood iso = nullptr;
+    ASSERT_EQ(isohalo_neighborhood_create(setting->cart, setting->s, setting->relative.data(), &iso), MPI_SUCCESS);
+    for (int k = 0; k < test::kKinds; ++k)
+      for (const isohalo_algorithm a : kAlgorithms) {
+        const auto kind = static_cast<Kind>(k);
+        const bool differ = random.in(0, 1);  // block sizes between ranks, in the v and w forms
+        Case c(*setting, kind, !differ, ops.pick(random), random);
+        isohalo_neighborhood_set_algorithm(iso, a);
+        for (int turn = 0; turn < 2; ++turn) {
+          c.refill(turn);
+          ASSERT_EQ(c.call(iso, nullptr, false), MPI_SUCCESS) << isohalo_error_text();
+          ASSERT_EQ(c.wrong(), 0) << c.text() << ", algorithm " << a << ", turn " << turn;
+        }
+      }
+    isohalo_neighborhood_free(&iso);
+  }
+}
+
+/// Operations of all kinds and algorithms on two neighborhoods of one communicator, begun in one order and ended in
+/// another, which differs between ranks.
+TEST(Collectives, ManyInFlightEndedInAnyOrder) {
+  test::Random random(2), mine(static_cast<std::uint64_t>(test::rank()) + 77);
+  const Ops ops;
+  for (int n = 0; n < 15; ++n) {
+    const auto setting = test::random_setting(MPI_COMM_WORLD, random);
+    isohalo_neighborhood iso[2] = {nullptr, nullptr};
+    for (auto& i : iso) isohalo_neighborhood_create(setting->cart, setting->s, setting->relative.data(), &i);
+    std::vector<std::unique_ptr<Case>> cases;
+    std::vector<isohalo_request> requests(12, nullptr);
+    for (std::size_t k = 0; k < requests.size(); ++k) {
+      const auto kind = static_cast<Kind>(random.in(0, test::kKinds - 1));
+      const isohalo_algorithm a = kAlgorithms[random.in(0, 3)];
+      const isohalo_neighborhood on = iso[random.in(0, 1)];
+      isohalo_neighborhood_set_algorithm(on, a);
+      cases.push_back(std::make_unique<Case>(*setting, kind, random.in(0, 1), ops.pick(random), random));
+      cases.back()->refill(static_cast<std::int64_t>(k));
+      ASSERT_EQ(cases.back()->call(on, &requests[k], k % 3 == 0), MPI_SUCCESS) << isohalo_error_text();
+      cases.back()->free_types();
+    }
+    for (std::size_t k = 0; k < requests.size(); k += 3) isohalo_start(requests[k]);
+    for (auto& i : iso) isohalo_neighborhood_free(&i);  // requests keep what they need
+    std::vector<std::size_t> order;
+    for (std::size_t k = 0; k < requests.size(); ++k) order.push_back(k);
+    for (std::size_t k = order.size(); k > 1; --k)
+      std::swap(order[k - 1], order[static_cast<std::size_t>(mine.in(0, static_cast<std::int64_t>(k) - 1))]);
+    for (std::size_t k : order) {
+      if (mine.in(0, 1)) {
+        int flag = 0;
+        while (!flag) ASSERT_EQ(isohalo_test(&requests[k], &flag), MPI_SUCCESS) << isohalo_error_text();
+      } else {
+        ASSERT_EQ(isohalo_wait(&requests[k]), MPI_SUCCESS) << isohalo_error_text();
+      }
+      ASSERT_EQ(cases[k]->wrong(), 0) << cases[k]->text();
+      EXPECT_EQ(requests[k] != nullptr, k % 3 == 0);
+      if (requests[k]) isohalo_request_free(&requests[k]);
+    }
+  }
+}
+
+TEST(Collectives, PersistentStartsAllocateNothing) {
+  test::Random random(3);
+  const Ops ops;
+  for (int n = 0; n < 20; ++n) {
+    const auto setting = test::random_setting(MPI_COMM_WORLD, random);
+    isohalo_neighborhood iso = nullptr;
+    isohalo_neighborhood_create(setting->cart, setting->s, setting->relative.data(), &iso);
+    for (const isohalo_algorithm a : kAlgorithms) {
+      isohalo_neighborhood_set_algorithm(iso, a);
+      const auto kind = static_cast<Kind>(random.in(0, test::kKinds - 1));
+      Case c(*setting, kind, true, ops.pick(random), random);
+      isohalo_request r = nullptr;
+      ASSERT_EQ(c.call(iso, &r, true), MPI_SUCCESS) << isohalo_error_text();
+      int flag = 0;
+      isohalo_test(&r, &flag);  // inactive: complete
+      EXPECT_EQ(flag, 1);
+      for (int turn = 0; turn < 3; ++turn) {
+        c.refill(turn);
+        const long before = allocations;
+        ASSERT_EQ(isohalo_start(r), MPI_SUCCESS);
+        const bool waits = turn % 2 == 0;
+        if (waits) isohalo_wait(&r);
+        for (flag = waits; !flag;) isohalo_test(&r, &flag);
+        if (turn > 0) {  // the first gives messages their size
+          EXPECT_EQ(allocations - before, 0) << c.text();
+        }
+        ASSERT_EQ(c.wrong(), 0) << c.text() << ", algorithm " << a;
+      }
+      isohalo_request_free(&r);
+      EXPECT_EQ(r, nullptr);
+    }
+    isohalo_neighborhood_free(&iso);
+  }
+}
+
+TEST(Collectives, CombiningSendsAtMostOneMessagePerStep) {
+  test::Random random(4);
+  for (int n = 0; n < 30; ++n) {
+    const auto setting = test::random_setting(MPI_COMM_WORLD, random);
+    isohalo_neighborhood iso = nullptr;
+    isohalo_neighborhood_create(setting->cart, setting->s, setting->relative.data(), &iso);
+    for (const isohalo_algorithm a : {ISOHALO_DIRECT, ISOHALO_COMBINING, ISOHALO_LOGARITHMIC})
+      for (const Kind kind : {Kind::alltoall, Kind::allgather}) {
+        Case c(*setting, kind, true, MPI_SUM, random);
+        c.refill(0);
+        isohalo_neighborhood_set_algorithm(iso, a);
+        int rounds = 0;
+        long long volume = 0;
+        isohalo_neighborhood_schedule(iso, a, &rounds, &volume);
+        const long before = sends;
+        c.call(iso, nullptr, false);
+        EXPECT_LE(sends - before, rounds) << c.text() << ", algorithm " << a;
+        const IsoComm same(setting->cart, setting->relative);
+        const auto pattern = kind == Kind::alltoall ? Pattern::personal : Pattern::shared;
+        const auto& it = same.itinerary(static_cast<Algorithm>(a), pattern);
+        const auto planned = plan_route(it, setting->relative, same.neighbors().mesh(), test::rank()).messages();
+        if (a == ISOHALO_DIRECT)  // large blocks have messages of their own
+          EXPECT_GE(sends - before, planned);
+        else
+          EXPECT_EQ(sends - before, planned);
+      }
+    isohalo_neighborhood_free(&iso);
+  }
+}
+
+TEST(IsoComm, ChoosesByModelAndByTiming) {
+  const test::Setting at(MPI_COMM_WORLD, {test::ranks(), 1, 1}, {1, 1, 1}, {});
+  std::vector<int> moore;
+  for (int a = -1; a <= 1; ++a)
+    for (int b = -1; b <= 1; ++b)
+      for (int c = -1; c <= 1; ++c)
+        if (a || b || c) moore.insert(moore.end(), {a, b, c});
+  IsoComm iso(at.cart, moore);
+  const auto small = iso.choice(Pattern::personal, 8);
+  ASSERT_EQ(small.figures.size(), 3u);
+  EXPECT_EQ(small.figures[0].rounds, 26);
+  EXPECT_EQ(small.figures[1].rounds, 6);
+  EXPECT_EQ(small.figures[1].volume_blocks, 54);
+  EXPECT_NE(small.reason.find("by the model"), std::string::npos);
+  // On a mesh large enough for all neighbors to differ, by the rule m < (alpha / beta) (s - C) / (V - s).
+  const LinkCost link{1e-6, 1e-9};
+  const Mesh large({8, 8, 8}, {true, true, true});
+  for (std::int64_t m : {1, 500, 713, 715, 5000}) {
+    std::vector<AlgorithmFigures> figures;
+    for (Algorithm a : {Algorithm::direct, Algorithm::combining})
+      figures.push_back(figures_of(plan_itinerary(moore, 3, a, Pattern::personal), large, m, link));
+    const double threshold = link.latency_s / link.seconds_per_byte * (26 - 6) / (54 - 26);
+    EXPECT_EQ(cheapest(figures, m).algorithm,
+              static_cast<double>(m) < threshold ? Algorithm::combining : Algorithm::direct)
+        << m;
+  }
+  const LinkCost measured = iso.measure_link();
+  EXPECT_GT(measured.latency_s, 0);
+  EXPECT_GT(measured.seconds_per_byte, 0);
+  const auto tuned = iso.tune(Pattern::shared, 64);
+  EXPECT_NE(tuned.reason.find("measured"), std::string::npos);
+  const auto agreed = static_cast<int>(tuned.algorithm);
+  int all[2] = {agreed, -agreed};
+  iso.comm().allreduce(all, 2, MPI_INT, MPI_MAX);
+  EXPECT_EQ(all[0], -all[1]);  // the same on all ranks
+  EXPECT_EQ(iso.choice(Pattern::shared, 64).algorithm, tuned.algorithm);
+}
+
+/// One rank alone may make one.
+TEST(IsoComm, IsMadeWithoutCommunication) {
+  const test::Setting at(MPI_COMM_WORLD, {test::ranks()}, {1}, {});
+  const IsoComm first(at.cart, std::vector<int>{1});  // duplicates
+  if (test::rank() == test::ranks() - 1) {
+    const IsoComm alone(at.cart, std::vector<int>{1, -1});
+    EXPECT_EQ(alone.neighbors().count(), 2);
+  }
+}
+
+}  // namespace
+}  // namespace isohalo

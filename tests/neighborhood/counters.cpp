@@ -1,0 +1,29 @@
+#include "tests/neighborhood/counters.hpp"
+
+#include <mpi.h>
+
+#include <cstdlib>
+#include <new>
+
+namespace isohalo::test {
+std::atomic<long> allocations{0};
+std::atomic<long> sends{0};
+}  // namespace isohalo::test
+
+void* operator new(std::size_t n) {
+  ++isohalo::test::allocations;
+  if (void* p = std::malloc(n ? n : 1)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::size_t) noexcept {
+  std::free(p);
+}
+
+extern "C" int MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+                           MPI_Request* request) {
+  ++isohalo::test::sends;
+  return PMPI_Isend_c(buf, count, type, dest, tag, comm, request);
+}

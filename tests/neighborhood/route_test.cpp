@@ -1,0 +1,230 @@
+/// Itineraries and routes executed in one process on up to 4096 virtual ranks, with a value per (origin, block),
+/// against the definition: block i of rank X goes to X + C^i.
+
+#include "framework/neighborhood/route.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <map>
+#include <set>
+
+#include "framework/neighborhood/offsets.hpp"
+#include "tests/mpi_main.hpp"
+
+namespace isohalo {
+namespace {
+
+constexpr std::int64_t kUntouched = -1;
+
+std::int64_t value_of(int origin, int block) {
+  return std::int64_t{origin} * 1000 + block;
+}
+
+/// Runs all ranks' routes in lockstep and returns what each receive slot holds in the end.
+class Machine {
+ public:
+  Machine(const Itinerary& it, const std::vector<int>& relative, const Mesh& mesh)
+      : it_(it), s_(static_cast<int>(relative.size()) / mesh.dimensions()) {
+    const auto p = static_cast<std::size_t>(mesh.size());
+    for (int r = 0; r < mesh.size(); ++r) routes_.push_back(plan_route(it, relative, mesh, r));
+    received_.assign(p, std::vector<std::int64_t>(static_cast<std::size_t>(s_), kUntouched));
+    temporary_.resize(p);
+    for (std::size_t r = 0; r < p; ++r) temporary_[r].assign(routes_[r].temporary_offsets.size(), kUntouched);
+    run();
+  }
+  const std::vector<std::vector<std::int64_t>>& received() const { return received_; }
+  const std::vector<Route>& routes() const { return routes_; }
+
+ private:
+  std::int64_t read(int rank, Place p) const {
+    const auto r = static_cast<std::size_t>(rank), i = static_cast<std::size_t>(p.index);
+    if (p.kind == Place::Kind::send) return value_of(rank, it_.pattern == Pattern::shared ? 0 : p.index);
+    const auto& from = p.kind == Place::Kind::receive ? received_[r] : temporary_[r];
+    EXPECT_NE(from[i], kUntouched) << "rank " << rank << " sends what has not arrived";
+    return from[i];
+  }
+  void write(int rank, Place p, std::int64_t v) {
+    const auto r = static_cast<std::size_t>(rank), i = static_cast<std::size_t>(p.index);
+    ASSERT_NE(p.kind, Place::Kind::send);
+    auto& to = p.kind == Place::Kind::receive ? received_[r] : temporary_[r];
+    EXPECT_EQ(to[i], kUntouched) << "written twice";
+    to[i] = v;
+  }
+
+  void run() {
+    const int p = static_cast<int>(routes_.size());
+    for (int r = 0; r < p; ++r)
+      for (const auto& c : routes_[static_cast<std::size_t>(r)].first) write(r, c.to, read(r, c.from));
+    for (std::size_t k = 0; k < static_cast<std::size_t>(it_.phases); ++k) {
+      struct Item {
+        int step;
+        std::int64_t value;
+      };
+      std::map<std::pair<int, int>, std::vector<Item>> wire;
+      for (int r = 0; r < p; ++r)
+        for (const auto& m : routes_[static_cast<std::size_t>(r)].phases[k].send) {
+          auto& message = wire[{r, m.peer}];
+          EXPECT_TRUE(message.empty()) << "two messages to one peer in a phase";
+          for (const auto& part : m.parts) message.push_back({part.step, read(r, part.place)});
+        }
+      for (int r = 0; r < p; ++r)
+        for (const auto& m : routes_[static_cast<std::size_t>(r)].phases[k].receive) {
+          auto found = wire.find({m.peer, r});
+          ASSERT_NE(found, wire.end()) << "rank " << r << " waits for a message that nobody sends";
+          ASSERT_EQ(found->second.size(), m.parts.size());
+          for (std::size_t b = 0; b < m.parts.size(); ++b) {
+            EXPECT_EQ(found->second[b].step, m.parts[b].step);
+            write(r, m.parts[b].place, found->second[b].value);
+          }
+          wire.erase(found);
+        }
+      ASSERT_TRUE(wire.empty()) << "a message that nobody receives";
+    }
+    for (int r = 0; r < p; ++r)
+      for (const auto& c : routes_[static_cast<std::size_t>(r)].last) write(r, c.to, read(r, c.from));
+  }
+
+  const Itinerary& it_;
+  int s_;
+  std::vector<Route> routes_;
+  std::vector<std::vector<std::int64_t>> received_, temporary_;
+};
+
+/// All algorithms and patterns on one mesh and list against the definition.
+void check(const Mesh& mesh, const std::vector<int>& relative) {
+  const int d = mesh.dimensions(), s = static_cast<int>(relative.size()) / d;
+  std::vector<std::vector<int>> source(static_cast<std::size_t>(mesh.size()));
+  for (int r = 0; r < mesh.size(); ++r)
+    for (int i = 0; i < s; ++i) {
+      std::vector<int> here(static_cast<std::size_t>(d));
+      mesh.coordinates(r, here);
+      bool exists = true;  // not by Mesh::relative_rank, which the routes use
+      for (int j = 0; j < d; ++j) {
+        auto& c = here[static_cast<std::size_t>(j)];
+        c -= relative[static_cast<std::size_t>(i * d + j)];
+        if (mesh.periodic(j)) c = ((c % mesh.extent(j)) + mesh.extent(j)) % mesh.extent(j);
+        exists = exists && c >= 0 && c < mesh.extent(j);
+      }
+      source[static_cast<std::size_t>(r)].push_back(exists ? mesh.rank_at(here) : -1);
+    }
+  for (const Pattern pattern : {Pattern::personal, Pattern::shared}) {
+    std::vector<Itinerary> ways;
+    for (const Algorithm a : {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic})
+      ways.push_back(plan_itinerary(relative, d, a, pattern));
+    ways.push_back(plan_ring_itinerary(relative, mesh, pattern));
+    for (const auto& it : ways) {
+      const Machine machine(it, relative, mesh);
+      for (int r = 0; r < mesh.size(); ++r)
+        for (int i = 0; i < s; ++i) {
+          const auto at = static_cast<std::size_t>(r), slot = static_cast<std::size_t>(i);
+          const int from = source[at][slot];
+          const std::int64_t right = from < 0 ? kUntouched : value_of(from, pattern == Pattern::shared ? 0 : i);
+          ASSERT_EQ(machine.received()[at][slot], right)
+              << to_string(it.algorithm) << (it.ring ? " (ring)" : "") << ", rank " << r << ", block " << i;
+        }
+      for (const auto& route : machine.routes()) EXPECT_LE(route.messages(), it.rounds());
+    }
+  }
+}
+
+std::vector<int> flat2(const Offsets<2>& list) {
+  std::vector<int> f;
+  for (const auto& o : list) f.push_back(static_cast<int>(o[0])), f.push_back(static_cast<int>(o[1]));
+  return f;
+}
+std::vector<int> flat3(const Offsets<3>& list) {
+  std::vector<int> f;
+  for (const auto& o : list)
+    for (int j = 0; j < 3; ++j) f.push_back(static_cast<int>(o[static_cast<std::size_t>(j)]));
+  return f;
+}
+
+TEST(Route, ThousandsOfRandomCases) {
+  test::Random random(2015);
+  for (int n = 0; n < 2500; ++n) {
+    const int d = static_cast<int>(random.in(1, 4));
+    std::vector<int> extents;
+    std::vector<bool> periodic;
+    for (int j = 0; j < d; ++j) {
+      extents.push_back(static_cast<int>(random.in(1, d < 3 ? 7 : 3)));
+      periodic.push_back(random.in(0, 1) == 1);
+    }
+    std::vector<int> relative;
+    const int s = static_cast<int>(random.in(0, 12)), reach = static_cast<int>(random.in(0, 5));
+    for (int k = 0; k < s * d; ++k) relative.push_back(static_cast<int>(random.in(-reach, reach)));
+    if (s > 1 && random.in(0, 1))  // a repeated offset
+      std::copy_n(relative.begin(), d, relative.end() - d);
+    check(Mesh(extents, periodic), relative);
+    ASSERT_FALSE(testing::Test::HasFatalFailure()) << "case " << n;
+  }
+}
+
+TEST(Route, NeighborhoodsOnThousandsOfRanks) {
+  check(Mesh({64, 64}, {true, false}), flat2(moore<2>(1, Self::include)));
+  check(Mesh({64, 64}, {true, true}), flat2(von_neumann<2>(2, Self::leave_out)));
+  check(Mesh({16, 16, 16}, {true, false, true}), flat3(moore<3>(1, Self::leave_out)));
+  check(Mesh({4096}, {true}), {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13});
+  check(Mesh({31, 37}, {false, true}),
+        flat2(shuffled<2>(difference<2>(moore<2>(3, Self::include), moore<2>(1, Self::include)), 9)));
+}
+
+TEST(Itinerary, FiguresOfKnownLists) {
+  const auto moore3 = flat3(moore<3>(1, Self::include));
+  const auto direct = plan_itinerary(moore3, 3, Algorithm::direct, Pattern::personal);
+  EXPECT_EQ(direct.rounds(), 26);
+  EXPECT_EQ(direct.volume(), 26);
+  const auto combining = plan_itinerary(moore3, 3, Algorithm::combining, Pattern::personal);
+  EXPECT_EQ(combining.rounds(), 6);
+  EXPECT_EQ(combining.volume(), 54);
+  EXPECT_EQ(plan_itinerary(moore3, 3, Algorithm::combining, Pattern::shared).volume(), 26);
+  for (int s = 1; s <= 40; ++s) {
+    std::vector<int> run;
+    for (int k = 1; k <= s; ++k) run.push_back(k);
+    const auto log = plan_itinerary(run, 1, Algorithm::logarithmic, Pattern::personal);
+    EXPECT_EQ(log.rounds(), std::bit_width(static_cast<unsigned>(s))) << s;  // ceil(log2(s + 1))
+    std::vector<int> slanted;                                                // the same run along (2, -1)
+    for (int k = 1; k <= s; ++k) slanted.push_back(2 * k), slanted.push_back(-k);
+    EXPECT_EQ(plan_itinerary(slanted, 2, Algorithm::logarithmic, Pattern::personal).rounds(), log.rounds());
+  }
+}
+
+/// Random lists: C and V from their definitions, and the best order of dimensions by trying all.
+TEST(Itinerary, CombiningFiguresByDefinition) {
+  test::Random random(7);
+  for (int n = 0; n < 300; ++n) {
+    const int d = static_cast<int>(random.in(1, 4)), s = static_cast<int>(random.in(0, 15));
+    std::vector<int> relative;
+    for (int k = 0; k < s * d; ++k) relative.push_back(static_cast<int>(random.in(-2, 2)));
+    int volume = 0;
+    std::vector<std::set<int>> values(static_cast<std::size_t>(d));
+    for (int k = 0; k < s * d; ++k)
+      if (const int c = relative[static_cast<std::size_t>(k)]; c != 0)
+        ++volume, values[static_cast<std::size_t>(k % d)].insert(c);
+    int rounds = 0;
+    for (const auto& v : values) rounds += static_cast<int>(v.size());
+    const auto it = plan_itinerary(relative, d, Algorithm::combining, Pattern::personal);
+    EXPECT_EQ(it.rounds(), rounds);
+    EXPECT_EQ(it.volume(), volume);
+
+    std::vector<int> order(static_cast<std::size_t>(d));
+    for (int j = 0; j < d; ++j) order[static_cast<std::size_t>(j)] = j;
+    std::size_t least = SIZE_MAX;
+    do {  // transfers = distinct non-empty prefixes that end in a non-zero
+      std::set<std::vector<int>> prefixes;
+      for (int i = 0; i < s; ++i) {
+        std::vector<int> prefix;
+        for (int j : order) {
+          prefix.push_back(relative[static_cast<std::size_t>(i * d + j)]);
+          if (prefix.back() != 0) prefixes.insert(prefix);
+        }
+      }
+      least = std::min(least, prefixes.size());
+    } while (std::next_permutation(order.begin(), order.end()));
+    EXPECT_EQ(plan_itinerary(relative, d, Algorithm::combining, Pattern::shared).volume(),
+              static_cast<std::int64_t>(least));
+  }
+}
+
+}  // namespace
+}  // namespace isohalo

@@ -1,0 +1,167 @@
+/// Arrays of a user's own over MPI: any counts, empty ranks, methods, values and operations.
+
+#include "framework/reduce/array_reducer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "framework/reduce/schedule_search.hpp"
+#include "tests/mpi_main.hpp"
+#include "tests/reduce/tree_by_definition.hpp"
+
+namespace isohalo {
+namespace {
+
+/// A sum, a minimum and an order-sensitive hash at once.
+struct Several {
+  double sum, least;
+  std::uint64_t hash;
+  bool operator==(const Several&) const = default;
+};
+struct SeveralOp {
+  Several operator()(const Several& a, const Several& b) const {
+    return {a.sum + b.sum, Min()(a.least, b.least), (a.hash * 31 + b.hash) ^ (b.hash >> 7)};
+  }
+};
+
+double hard_value(test::Random& random) {  // cancellation over 30 orders of magnitude
+  return std::ldexp(random.real(-1, 1), static_cast<int>(random.in(-50, 50)));
+}
+
+/// Ways to deal n numbers out to p ranks: even, all on one, empty ranks in between, at random.
+std::vector<std::vector<std::int64_t>> counts_to_try(std::int64_t n, int p) {
+  std::vector<std::vector<std::int64_t>> all;
+  const auto add = [&](const RangeStarts& s) {
+    std::vector<std::int64_t> counts;
+    for (std::size_t r = 0; r + 1 < s.size(); ++r) counts.push_back(s[r + 1] - s[r]);
+    all.push_back(counts);
+  };
+  add(lower_distribution(n, p)), add(power_of_two_distribution(n, p)), add(optimised_distribution(n, p, 0.3));
+  std::vector<std::int64_t> last(static_cast<std::size_t>(p)), odd(last);
+  last.back() = n;
+  odd[static_cast<std::size_t>(p / 2)] = n / 3, odd.front() += n - n / 3;
+  all.push_back(last), all.push_back(odd);
+  test::Random random(static_cast<std::uint64_t>(n * 64 + p));
+  for (int k = 0; k < 3; ++k) {
+    RangeStarts s{0};
+    for (int r = 1; r < p; ++r) s.push_back(random.in(0, n));
+    s.push_back(n);
+    std::sort(s.begin(), s.end());
+    add(s);
+  }
+  return all;
+}
+
+TEST(ArrayReducer, AnyCountsAndMethods) {
+  for (const std::int64_t n : {1, 5, 255, 1000})
+    for (const std::int64_t tile : {1, 8, 256}) {
+      test::Random random(static_cast<std::uint64_t>(n));
+      std::vector<Several> all;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const double v = hard_value(random);
+        all.push_back({v, v, random.next()});
+      }
+      const Several expected = test::reduce_by_definition<Several, 1>({n}, {tile}, all, SeveralOp());
+      for (const auto& counts : counts_to_try(n, test::ranks())) {
+        const auto me = static_cast<std::size_t>(test::rank());
+        ArrayReducer<Several, SeveralOp> reducer(MPI_COMM_WORLD, counts[me], {}, {}, tile);
+        const Several* const mine = all.data() + reducer.starts()[me];
+        for (const ReductionMethod method : {ReductionMethod::tree, ReductionMethod::binary_tree})
+          for (const int root : {-1, test::ranks() / 2}) {
+            reducer.reduce_by({method, "auto", false, true, root});
+            for (int again = 0; again < 2; ++again) {
+              const Several got = reducer.reduce(mine);
+              EXPECT_TRUE((root >= 0 && root != test::rank()) || got == expected)
+                  << n << " numbers, tile " << tile << " " << to_text(method) << " root " << root;
+            }
+          }
+      }
+    }
+}
+
+TEST(ArrayReducer, NonBlockingAndManyAtOnce) {
+  const std::int64_t mine = 100 + test::rank();
+  ArrayReducer<std::int64_t> a(MPI_COMM_WORLD, mine), b(MPI_COMM_WORLD, mine);
+  std::int64_t n = 0;
+  for (int r = 0; r < test::ranks(); ++r) n += 100 + r;
+  for (int again = 0; again < 3; ++again) {
+    const std::vector<std::int64_t> ones(static_cast<std::size_t>(mine), again), twos(ones.size(), 2 * again);
+    a.start(ones.data());
+    b.start(twos.data());
+    while (!b.test()) a.test();
+    EXPECT_EQ(b.wait(), 2 * n * again);
+    EXPECT_EQ(a.wait(), n * again);
+  }
+}
+
+TEST(ArrayReducer, ExactSumsAndSpecialValues) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  const std::int64_t mine = test::rank() % 2 ? 0 : 3;
+  ArrayReducer<double> tree(MPI_COMM_WORLD, mine), exact(MPI_COMM_WORLD, mine, {}, {ReductionMethod::exact});
+  const auto first = [&](double a, double b, double c) {  // rank 0 holds these, the others minus zeros
+    return test::rank() == 0 ? std::vector<double>{a, b, c} : std::vector<double>{-0.0, -0.0, -0.0};
+  };
+  EXPECT_TRUE(std::signbit(tree.reduce(first(-0.0, -0.0, -0.0).data())));
+  EXPECT_FALSE(std::signbit(exact.reduce(first(-0.0, -0.0, -0.0).data())));
+  EXPECT_EQ(tree.reduce(first(5e-324, 5e-324, 0).data()), 1e-323);
+  EXPECT_TRUE(std::isnan(tree.reduce(first(nan, 1, 2).data())));
+  EXPECT_TRUE(std::isnan(exact.reduce(first(infinity, -infinity, 2).data())));
+  EXPECT_EQ(exact.reduce(first(infinity, 1, 2).data()), infinity);
+  EXPECT_EQ(tree.reduce(first(infinity, 1, 2).data()), infinity);
+  EXPECT_EQ(tree.reduce(first(1e308, 1e308, 2).data()), infinity);
+  ArrayReducer<double> each(MPI_COMM_WORLD, mine, {}, {ReductionMethod::exact}, 1);  // tiles of one number
+  EXPECT_EQ(each.reduce(first(1e308, 1e308, -1e308).data()), 1e308);
+  EXPECT_EQ(each.reduce(first(1e16, 1, -1e16).data()), 1.0);
+  each.reduce_by({ReductionMethod::exact, recursive_doubling(test::ranks()).text()});
+  EXPECT_EQ(each.reduce(first(1e16, 1, -1e16).data()), 1.0);
+}
+
+/// All ranks throw an error of usage whose text has `part`.
+template <class F>
+void expect_refusal(const char* part, F&& f) {
+  std::string text;
+  try {
+    f();
+  } catch (const Error& e) {
+    if (e.code() == ExitCode::usage) text = e.what();
+  }
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+TEST(ArrayReducer, RefusesByNameOnAllRanks) {
+  const bool first = test::rank() == 0;
+  expect_refusal("no numbers", [] { ArrayReducer<double>(MPI_COMM_WORLD, 0); });
+  expect_refusal("holds -1 numbers", [&] { ArrayReducer<double>(MPI_COMM_WORLD, first ? -1 : 4); });
+  expect_refusal("no power of two", [&] { ArrayReducer<double>(MPI_COMM_WORLD, 4, {}, {}, 3); });
+  expect_refusal("exact is for sums of float64",
+                 [&] { ArrayReducer<float>(MPI_COMM_WORLD, 4, {}, {ReductionMethod::exact}); });
+  expect_refusal("exact is for sums of float64",
+                 [&] { ArrayReducer<double, Max>(MPI_COMM_WORLD, 4, {}, {ReductionMethod::exact}); });
+  ArrayReducer<double> good(MPI_COMM_WORLD, 4);
+  expect_refusal("give a rank that there is", [&] {
+    good.reduce_by({ReductionMethod::tree, "auto", false, true, 99});
+  });
+  expect_refusal("binary_tree has no schedule", [&] { good.reduce_by({ReductionMethod::binary_tree, "a2"}); });
+  expect_refusal("nonsense", [&] { good.reduce_by({ReductionMethod::tree, "nonsense"}); });
+  expect_refusal("a77", [&] { good.reduce_by({ReductionMethod::tree, "a77"}); });
+  ArrayReducer<double> sum(MPI_COMM_WORLD, 4);
+  expect_refusal("may bring a contribution twice", [&] { sum.reduce_by({ReductionMethod::exact, "d2"}); });
+  if (test::ranks() > 1) {
+    expect_refusal("differs between ranks",
+                   [&] { good.reduce_by({first ? ReductionMethod::tree : ReductionMethod::binary_tree}); });
+    expect_refusal("differs between ranks",
+                   [&] { ArrayReducer<double>(MPI_COMM_WORLD, 4, {}, {}, first ? 8 : 16); });
+    expect_refusal("rank 1: ", [&] {  // one rank alone
+      good.reduce_by({ReductionMethod::tree, "auto", false, true, test::rank() == 1 ? -7 : -1});
+    });
+  }
+  good.reduce_by({});
+  const double numbers[4] = {1, 2, 3, 4};
+  EXPECT_EQ(good.reduce(numbers), 10.0 * test::ranks());
+}
+
+}  // namespace
+}  // namespace isohalo

@@ -1,0 +1,156 @@
+/// Every method in process: many virtual ranks, real values, an operation that shows any change of order or
+/// pairing.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+
+#include "datatypes/error.hpp"
+#include "framework/io/digest.hpp"
+#include "framework/reduce/keyed_sets.hpp"
+#include "framework/reduce/reduction_plan.hpp"
+#include "framework/reduce/schedule_search.hpp"
+#include "tests/mpi_main.hpp"
+#include "tests/reduce/program_runner.hpp"
+#include "tests/reduce/tree_by_definition.hpp"
+
+namespace isohalo {
+namespace {
+
+/// Neither associative nor commutative.
+struct Hash {
+  std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const { return mix64(a * 3 + mix64(b + 17)); }
+};
+
+/// Schedules of all kinds: the planner's best few, recursive doubling, eliminations, disseminations.
+std::vector<std::string> schedules_to_try(int p) {
+  std::set<std::string> texts{"auto", recursive_doubling(p).text(), elimination(p).text()};
+  PlanOptions options;
+  options.for_sets = true;
+  for (const Plan& plan : plan_candidates(p, options, 5)) texts.insert(plan.schedule.text());
+  for (const int k : {2, 3, 5}) texts.insert(dissemination(p, k).text());
+  texts.erase("");
+  return {texts.begin(), texts.end()};
+}
+
+/// A decomposition with the values of all leaves of its frontier, formed straight from the definition.
+template <int D>
+struct Case {
+  Case(const Decomposition<D>& d, const Index<D>& tile, const std::vector<std::uint64_t>& cells)
+      : tiling(d, tile), plan(tiling, identity(d.ranks())), known(static_cast<std::size_t>(d.ranks())) {
+    for (int r = 0; r < d.ranks(); ++r)
+      for (const std::int32_t leaf : plan.leaves_of(r))
+        known[static_cast<std::size_t>(r)][leaf] =
+            test::tree_by_definition<std::uint64_t, D>(d.global(), tile, plan.tiles(leaf), cells, Hash());
+  }
+  static std::vector<int> identity(int p) {
+    std::vector<int> map;
+    for (int r = 0; r < p; ++r) map.push_back(r);
+    return map;
+  }
+
+  Tiling<D> tiling;
+  ReductionPlan<D> plan;
+  test::Holdings<std::uint64_t> known;
+};
+
+template <int D>
+void expect_root(const Case<D>& c, const ReductionOptions& options, std::uint64_t expected,
+                 const std::string& what) {
+  const int p = c.tiling.decomposition().ranks();
+  std::vector<ReduceProgram> programs;
+  for (int r = 0; r < p; ++r) programs.push_back(c.plan.program(r, p, options, 8));
+  auto known = c.known;
+  test::run_programs(c.plan.nodes(), programs, known, Hash());
+  ASSERT_FALSE(testing::Test::HasFatalFailure()) << what;
+  for (int r = 0; r < p; ++r)
+    ASSERT_TRUE((options.root >= 0 && options.root != r) || known[static_cast<std::size_t>(r)].at(0) == expected)
+        << what << " rank " << r;
+}
+
+template <int D>
+void check(const Index<D>& shape, const Index<D>& tile, int most_ranks) {
+  std::vector<std::uint64_t> cells;
+  for (std::int64_t l = 0; l < box_of_shape<D>(shape).cells(); ++l)
+    cells.push_back(mix64(static_cast<std::uint64_t>(l)));
+  const std::uint64_t expected = test::reduce_by_definition<std::uint64_t, D>(shape, tile, cells, Hash());
+  for (int p = 1; p <= most_ranks; ++p) {
+    const auto schedules = schedules_to_try(p);
+    std::size_t turn = 0;
+    for (const auto& grid : all_process_grids<D>(shape, p))
+      for (const double tolerance : {0.0, 0.02, 0.3}) {
+        const Case<D> c(Decomposition<D>(shape, grid, tolerance), tile, cells);
+        const std::string what = "p=" + std::to_string(p) + " tolerance " + std::to_string(tolerance) + " ";
+        for (const int root : {-1, p / 2})
+          expect_root(c, {ReductionMethod::binary_tree, "auto", false, true, root}, expected, what + "binary tree");
+        // All schedules on the first grid, one on each other one.
+        const std::size_t count = turn == 0 ? schedules.size() : std::min<std::size_t>(1, schedules.size());
+        for (std::size_t k = 0; k < count; ++k, ++turn) {
+          const std::string& s = schedules[turn % schedules.size()];
+          for (const bool resolve : {false, true})
+            expect_root(c, {ReductionMethod::tree, s, resolve}, expected, what + s + (resolve ? " resolved" : ""));
+        }
+        if (testing::Test::HasFatalFailure()) return;
+      }
+  }
+}
+
+TEST(ReduceProgram, SameBitsForEveryRankCountIn1D) {
+  check<1>({300}, {4}, 64);
+}
+TEST(ReduceProgram, SameBitsForEveryRankCountIn2D) {
+  check<2>({61, 35}, {4, 8}, 64);
+}
+TEST(ReduceProgram, SameBitsForEveryRankCountIn3D) {
+  check<3>({9, 11, 17}, {2, 2, 4}, 36);
+}
+TEST(ReduceProgram, SameBitsForEveryRankCountIn4D) {
+  check<4>({5, 4, 6, 7}, {2, 1, 2, 4}, 16);
+}
+
+TEST(ReduceProgram, EveryScheduleOfAFewRanks) {
+  const Index<2> shape{23, 30}, tile{4, 4};
+  std::vector<std::uint64_t> cells;
+  for (std::int64_t l = 0; l < 23 * 30; ++l) cells.push_back(mix64(static_cast<std::uint64_t>(l + 5)));
+  const std::uint64_t expected = test::reduce_by_definition<std::uint64_t, 2>(shape, tile, cells, Hash());
+  int schedules = 0;
+  for (const int p : {2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13}) {
+    const Case<2> c(Decomposition<2>(shape, choose_process_grid<2>(shape, p), 0.1), tile, cells);
+    for_each_schedule(p, {}, [&](const std::vector<Stage>& stages) {
+      expect_root(c, {ReductionMethod::tree, to_text(stages)}, expected, to_text(stages));
+      return ++schedules && !HasFatalFailure();
+    });
+    ASSERT_FALSE(HasFatalFailure());
+  }
+  EXPECT_GT(schedules, 100);
+}
+
+TEST(ReduceProgram, RefusesSchedulesByName) {
+  const Decomposition<2> d({23, 30}, {2, 3}, 0);
+  const ReductionPlan<2> plan(Tiling<2>(d, {4, 4}), Case<2>::identity(6));
+  for (const char* text : {"a4", "a2", "a2,a4", "x", "a2,,a3", "d2", "c4m2,a4", "m1g2a3,n1g3a2"})
+    EXPECT_THROW(plan.program(0, 6, {ReductionMethod::tree, text}, 8), UsageError) << text;
+  EXPECT_NO_THROW(plan.program(0, 6, {ReductionMethod::tree, "a2,a3"}, 8));
+  EXPECT_NO_THROW(plan.program(0, 6, {ReductionMethod::tree, "d2,d3"}, 8));
+}
+
+/// reductions.md section 3: 1000^3 cells on 7 x 5 x 3 ranks, tiles of 8^3, tolerance 0.1.
+TEST(ReduceProgram, ResolveRoundLeavesFewValues) {
+  const Decomposition<3> d({1000, 1000, 1000}, {7, 5, 3}, 0.1);
+  const ReductionPlan<3> plan(Tiling<3>(d, {8, 8, 8}), Case<3>::identity(105));
+  const auto gather = plan.gather_ranks();
+  std::map<int, int> values;
+  for (const int g : gather)
+    if (g >= 0) ++values[g];
+  for (const auto& [rank, count] : values) EXPECT_LE(count, 6) << rank;
+  for (int r = 0; r < 105; ++r) {
+    ReduceProgram program;
+    append_resolve(program, plan.nodes(), gather, r);
+    EXPECT_LE(program[0].send.size(), 7u);
+    for (const NodeMessage& m : program[0].send) EXPECT_LE(m.nodes.size(), 340u);
+  }
+}
+
+}  // namespace
+}  // namespace isohalo

@@ -1,0 +1,170 @@
+/// Channels in shared memory: order, reuse of memory, late receivers, growth, and nodes apart.
+
+#include "framework/shm/node_window.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "datatypes/error.hpp"
+#include "framework/mpi/progress.hpp"
+#include "tests/mpi_main.hpp"
+
+namespace isohalo {
+namespace {
+
+std::byte pattern(int from, int to, std::int64_t message, std::int64_t at) {
+  return static_cast<std::byte>(from * 31 + to * 17 + message * 7 + at * 3);
+}
+
+void fill(std::byte* slot, std::int64_t bytes, int from, int to, std::int64_t message) {
+  for (std::int64_t k = 0; k < bytes; ++k) slot[k] = pattern(from, to, message, k);
+}
+
+bool holds(const std::byte* slot, std::int64_t bytes, int from, int to, std::int64_t message) {
+  for (std::int64_t k = 0; k < bytes; ++k)
+    if (slot[k] != pattern(from, to, message, k)) return false;
+  return true;
+}
+
+std::int64_t length(int from, int to) {
+  return 1 + 37 * from + 5 * to;
+}
+
+struct Opened {
+  std::vector<int> peers;
+  ChannelGroup channels;
+};
+
+/// Channels between all pairs of ranks of a node, a rank and itself included.
+Opened open_all(NodeWindow& window, std::int64_t scale = 1) {
+  Opened o;
+  std::vector<NodeWindow::Outgoing> outgoing;
+  for (int r = 0; r < test::ranks(); ++r)
+    if (window.on_node(r)) {
+      o.peers.push_back(r);
+      outgoing.push_back({r, scale * length(test::rank(), r)});
+    }
+  o.channels = window.open(outgoing, o.peers);
+  return o;
+}
+
+/// `count` messages over every channel, by ranks that pause at random; the number that came wrong.
+std::int64_t send_all(Opened& o, int count, std::int64_t scale, test::Random& random) {
+  std::vector<int> sent(o.peers.size()), taken(o.peers.size());
+  std::int64_t wrong = 0;
+  const auto step = [&] {
+    bool done = true;
+    for (std::size_t k = 0; k < o.peers.size(); ++k) {
+      const int peer = o.peers[k], me = test::rank();
+      if (sent[k] < count)
+        if (std::byte* slot = o.channels.outgoing[k].free_slot()) {
+          fill(slot, scale * length(me, peer), me, peer, sent[k]++);
+          o.channels.outgoing[k].publish();
+        }
+      if (taken[k] < count)
+        if (const std::byte* slot = o.channels.incoming[k].next_message()) {
+          wrong += !holds(slot, scale * length(peer, me), peer, me, taken[k]++);
+          o.channels.incoming[k].release();
+        }
+      done = done && sent[k] == count && taken[k] == count;
+    }
+    if (random.in(0, 50) == 0) usleep(static_cast<useconds_t>(random.in(0, 100)));
+    return done;
+  };
+  wait_until(step, Communicator::of(MPI_COMM_WORLD).spins());
+  return wrong;
+}
+
+TEST(NodeWindow, ChannelsKeepOrderAndContents) {
+  const auto window = NodeWindow::of(Communicator::of(MPI_COMM_WORLD));
+  EXPECT_EQ(window, NodeWindow::of(Communicator::of(MPI_COMM_WORLD)));
+  test::Random random(static_cast<std::uint64_t>(test::rank()));
+  auto o = open_all(*window);
+  EXPECT_EQ(static_cast<int>(o.peers.size()), window->ranks());
+  EXPECT_TRUE(window->on_node(test::rank()));
+  EXPECT_FALSE(window->on_node(test::ranks()));
+  EXPECT_EQ(send_all(o, 500, 1, random), 0);
+}
+
+TEST(NodeWindow, KnowsTheNodes) {
+  const char* expected = std::getenv("ISOHALO_TEST_RANKS_PER_NODE");
+  if (!expected) GTEST_SKIP() << "not told how many ranks a node has";
+  EXPECT_EQ(NodeWindow::of(Communicator::of(MPI_COMM_WORLD))->ranks(), std::atoi(expected));
+}
+
+TEST(NodeWindow, ASenderWaitsForTheMessageBeforeTheLast) {
+  const auto window = NodeWindow::of(Communicator::of(MPI_COMM_WORLD));
+  ChannelGroup self = window->open({{test::rank(), 8}}, {test::rank()});
+  ChannelEnd &out = self.outgoing[0], &in = self.incoming[0];
+  EXPECT_EQ(in.next_message(), nullptr);
+  std::byte* const first = out.free_slot();
+  out.publish();
+  std::byte* const second = out.free_slot();
+  EXPECT_NE(first, second);
+  out.publish();
+  EXPECT_EQ(out.free_slot(), nullptr);
+  EXPECT_EQ(in.next_message(), first);
+  in.release();
+  EXPECT_EQ(out.free_slot(), first);
+  EXPECT_EQ(in.next_message(), second);
+}
+
+TEST(NodeWindow, MemoryIsUsedAgainButNotUnderALateReceiver) {
+  const auto window = NodeWindow::of(Communicator::of(MPI_COMM_WORLD));
+  const std::byte* place = nullptr;
+  for (int round = 0; round < 300; ++round) {  // would take 300 times the memory
+    ChannelGroup self = window->open({{test::rank(), 100000}}, {test::rank()});
+    if (round > 0) {
+      ASSERT_EQ(self.outgoing[0].free_slot(), place);
+    }
+    place = self.outgoing[0].free_slot();
+    self.outgoing[0].publish();
+    self.incoming[0].next_message();
+    self.incoming[0].release();
+  }
+  ChannelGroup late = window->open({{test::rank(), 100}}, {test::rank()});
+  ChannelEnd receiver = late.incoming[0];
+  fill(late.outgoing[0].free_slot(), 100, 1, 2, 3);
+  late.outgoing[0].publish();
+  late = ChannelGroup();  // the sender is gone, the message not yet read
+  std::vector<ChannelGroup> others;
+  for (int k = 0; k < 5; ++k) {
+    others.push_back(window->open({{test::rank(), 100}}, {test::rank()}));
+    fill(others.back().outgoing[0].free_slot(), 100, 9, 9, 9);
+  }
+  ASSERT_NE(receiver.next_message(), nullptr);
+  EXPECT_TRUE(holds(receiver.next_message(), 100, 1, 2, 3));
+  receiver.release();
+}
+
+TEST(NodeWindow, GrowsAndServesSeveralGroups) {
+  const auto window = NodeWindow::of(Communicator::of(MPI_COMM_WORLD));
+  test::Random random(static_cast<std::uint64_t>(test::rank()));
+  auto small = open_all(*window);
+  EXPECT_EQ(send_all(small, 3, 1, random), 0);
+  auto large = open_all(*window, 20000);
+  EXPECT_EQ(send_all(large, 3, 20000, random), 0);
+  EXPECT_EQ(send_all(small, 3, 1, random), 0);
+}
+
+TEST(NodeWindow, RefusesWhatTheNodeDoesNotHave) {
+  const auto window = NodeWindow::of(Communicator::of(MPI_COMM_WORLD));
+  // One rank wants it, all hear of it.
+  const std::int64_t bytes = test::rank() == test::ranks() - 1 ? std::int64_t{1} << 45 : 64;
+  bool refused = false;
+  try {
+    const ChannelGroup group = window->open({{test::rank(), bytes}}, {test::rank()});
+  } catch (const RunError& e) {
+    refused = std::string(e.what()).find("/dev/shm") != std::string::npos;
+  }
+  EXPECT_EQ(refused, window->on_node(test::ranks() - 1));
+  test::Random random(1);
+  auto o = open_all(*window);
+  EXPECT_EQ(send_all(o, 3, 1, random), 0);  // usable afterwards
+}
+
+}  // namespace
+}  // namespace isohalo
