@@ -5,6 +5,9 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <string>
+
+#include "datatypes/error.hpp"
 
 namespace isohalo::test {
 
@@ -21,6 +24,19 @@ inline int ranks() {
 
 /// True when `ok` is true on all ranks; to be called by all of them before anything that would leave some behind.
 bool all_ranks_ok(bool ok);
+
+/// `f` must throw a usage error, and `part` be in its text.
+template <class F>
+void expect_refusal(const std::string& part, F&& f) {
+  ASSERT_FALSE(part.empty()) << "an empty text is in every error";
+  std::string text;
+  try {
+    f();
+  } catch (const Error& e) {
+    if (e.code() == ExitCode::usage) text = e.what();
+  }
+  EXPECT_NE(text.find(part), std::string::npos) << "\"" << part << "\" is not in \"" << text << "\"";
+}
 
 /// A small deterministic generator for test cases, the same on all ranks.
 class Random {

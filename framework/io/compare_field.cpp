@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "datatypes/error.hpp"
+#include "datatypes/superaccumulator.hpp"
 #include "framework/io/compare_parts.hpp"
-#include "framework/io/exact_sum.hpp"
 #include "framework/io/field_reader.hpp"
 #include "framework/mpi/agreement.hpp"
 
@@ -62,7 +62,7 @@ struct Found {
   std::int64_t nan[2] = {0, 0}, nan_one = 0;
   double max_abs = 0, max_rel = 0;
   std::uint64_t max_ulp = 0;
-  ExactSum l1, l2;
+  Superaccumulator l1, l2;
 };
 
 /// Notes a cell whose bits differ.
@@ -163,6 +163,12 @@ double as_double(std::uint64_t bits, const std::string& type) {
   return static_cast<double>(bits);
 }
 
+/// The sum of all ranks' accumulators, on all of them. Collective.
+void sum_of_ranks(const Communicator& comm, Superaccumulator& sum) {
+  sum.settle();
+  comm.allreduce(sum.words().data(), static_cast<int>(sum.words().size()), MPI_INT64_T, MPI_SUM);
+}
+
 /// Joins what the ranks found. Collective.
 void combine(Found& f, const Communicator& comm) {
   std::int64_t sums[5] = {f.different, f.beyond, f.nan[0], f.nan[1], f.nan_one};
@@ -183,8 +189,8 @@ void combine(Found& f, const Communicator& comm) {
   const bool highest = static_cast<std::int64_t>(f.max_ulp >> 32) == high;
   const std::int64_t low = comm.max(highest ? static_cast<std::int64_t>(f.max_ulp & 0xffffffffu) : 0);
   f.max_ulp = static_cast<std::uint64_t>(high) << 32 | static_cast<std::uint64_t>(low);
-  f.l1.combine(comm);
-  f.l2.combine(comm);
+  sum_of_ranks(comm, f.l1);
+  sum_of_ranks(comm, f.l2);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "framework/mpi/communicator.hpp"
 #include "framework/reduce/allreduce.hpp"
-#include "framework/reduce/superaccumulator.hpp"
+#include "datatypes/superaccumulator.hpp"
 
 namespace isohalo::detail {
 

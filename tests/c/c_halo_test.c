@@ -1,21 +1,10 @@
 /* The C interface of the halo exchange: user arrays of every shape, dimension, depth and periodicity, with elements that have
  * holes; ghosts that are needed are right, everything else keeps its bytes. */
 
-#include <isohalo.h>
+#include "check.h"
+
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-static int failures = 0, rank = 0, size = 1;
-
-#define CHECK(condition)                                                                                            \
-  do {                                                                                                              \
-    if (!(condition)) {                                                                                             \
-      ++failures;                                                                                                   \
-      fprintf(stderr, "rank %d: %s:%d: %s (%s)\n", rank, __FILE__, __LINE__, #condition, isohalo_error_text());     \
-    }                                                                                                               \
-  } while (0)
 
 /* The element: a and c travel, the rest is the user's own. */
 typedef struct {
@@ -152,12 +141,6 @@ static void all_cases(int d, int periodic, MPI_Datatype element) {
   MPI_Comm_free(&cart);
 }
 
-static int class_of(int rc) {
-  int c = MPI_SUCCESS;
-  MPI_Error_class(rc, &c);
-  return c;
-}
-
 static void errors(void) {
   int dims[1] = {0}, periods[1] = {1};
   long long owned[1] = {4}, none[1] = {0};
@@ -190,19 +173,13 @@ static void errors(void) {
 }
 
 int main(int argc, char **argv) {
-  int d, periodic, all = 0;
+  int d, periodic;
   MPI_Datatype element;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  begin_checks(&argc, &argv);
   element = cell_type();
   for (d = 1; d <= 4; ++d)
     for (periodic = 0; periodic < 1 << d; periodic += d < 3 ? 1 : 3) all_cases(d, periodic, element);
   errors();
   MPI_Type_free(&element);
-  MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (rank == 0) printf("%d failures\n", all);
-  MPI_Finalize();
-  return all ? EXIT_FAILURE : EXIT_SUCCESS;
+  return end_checks();
 }

@@ -1,20 +1,11 @@
 /* The C interface as a C99 program meets it: navigation, queries, and every error by its code, without a hang. */
 
-#include <isohalo.h>
+#include "check.h"
+
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static int failures = 0, handled = 0, rank = 0, size = 1;
-
-#define CHECK(condition)                                                                          \
-  do {                                                                                            \
-    if (!(condition)) {                                                                           \
-      ++failures;                                                                                 \
-      fprintf(stderr, "rank %d: %s:%d: %s (%s)\n", rank, __FILE__, __LINE__, #condition, isohalo_error_text()); \
-    }                                                                                             \
-  } while (0)
+static int handled = 0;
 
 /* The code that is returned must have gone through the communicator's error handler once. */
 #define CHECK_CODE(call, code)                       \
@@ -116,12 +107,6 @@ static void queries(MPI_Comm cart, int d) {
   CHECK(isohalo_neighborhood_count(iso, &s, &in, &out) == MPI_SUCCESS);
   CHECK(s == (d == 1 ? 5 : d == 2 ? 13 : 25));
   CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
-}
-
-static int class_of(int rc) {
-  int c = MPI_SUCCESS;
-  MPI_Error_class(rc, &c);
-  return c;
 }
 
 static void bad_arguments(MPI_Comm cart) {
@@ -307,12 +292,9 @@ static void cart_freed_first(void) {
 }
 
 int main(int argc, char **argv) {
-  int d, p, all = 0;
+  int d, p;
   MPI_Errhandler handler;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  begin_checks(&argc, &argv);
   MPI_Comm_create_errhandler((MPI_Comm_errhandler_function *)count_error, &handler);
   for (d = 1; d <= 3; ++d)
     for (p = 0; p < 2; ++p) {
@@ -333,8 +315,6 @@ int main(int argc, char **argv) {
   triangles();
   cart_freed_first();
   MPI_Errhandler_free(&handler);
-  MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (rank == 0) printf("%d failures, %d errors handled\n", all, handled);
-  MPI_Finalize();
-  return all ? EXIT_FAILURE : EXIT_SUCCESS;
+  if (rank == 0) printf("%d errors handled\n", handled);
+  return end_checks();
 }

@@ -8,7 +8,6 @@ import json
 import math
 import pathlib
 import shutil
-import subprocess
 import sys
 
 import h5py
@@ -17,7 +16,8 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "same_bits"))
 from numpy_check import digest  # noqa: E402
 
-ISOHALO, MPIEXEC, WORK = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
+from harness import ISOHALO, MPIEXEC, WORK, finish, fresh_work_directory, isohalo, that
+
 DECK = """
 [domain]
 shape = [13, 11]
@@ -34,23 +34,7 @@ steps = 12
 checkpoint_every = 6
 digest_every = 3
 """
-failures, checks = [], 0
 RANKS = (1, 2, 3, 4, 6)
-
-
-def that(ok, what):
-    global checks
-    checks += 1
-    if not ok:
-        failures.append(what)
-
-
-def isohalo(ranks, *arguments, code=0):
-    r = subprocess.run([MPIEXEC, "-n", str(ranks), ISOHALO, *map(str, arguments)], capture_output=True, text=True,
-                       timeout=120, cwd=WORK)
-    that(r.returncode == code, "%s on %d ranks: exit code %d, expected %d: %s%s" % (
-        arguments, ranks, r.returncode, code, r.stdout[-600:], r.stderr[-600:]))
-    return r
 
 
 def run(directory, *more, ranks=1):
@@ -277,17 +261,12 @@ def test_trails():
 
 
 def main():
-    shutil.rmtree(WORK, ignore_errors=True)
-    WORK.mkdir(parents=True)
-    (WORK / "deck.toml").write_text(DECK)
+    fresh_work_directory(DECK)
     base = run("plain")
     for test in (test_traps, test_figures, test_tolerances, test_digests, test_sidecars):
         test(base)
     test_trails()
-    for f in failures:
-        print("FAILED:", f, file=sys.stderr)
-    print("%d checks, %d failed" % (checks, len(failures)))
-    sys.exit(1 if failures else 0)
+    finish()
 
 
 if __name__ == "__main__":

@@ -6,15 +6,14 @@ usage: errors.py ISOHALO MPIEXEC WORK_DIRECTORY
 """
 import hashlib
 import os
-import pathlib
 import shutil
 import subprocess
-import sys
 
 import h5py
 import numpy as np
 
-ISOHALO, MPIEXEC, WORK = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
+from harness import ISOHALO, WORK, finish, fresh_work_directory, launch, that
+
 DECK = """
 [domain]
 shape = [24, 20]
@@ -28,24 +27,16 @@ steps = 20
 [output]
 checkpoint_every = 10
 """
-failures, runs = [], 0
-
-
-def run(ranks, *arguments, timeout=60):
-    command = [MPIEXEC, "-n", str(ranks), ISOHALO, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=WORK)
 
 
 def expect(what, code, texts, arguments, ranks=(1, 3), lines=None):
     """Runs on each number of ranks; `texts` must all be in the error, which must be printed once and, with `lines`, have
     just so many lines."""
-    global runs
     for n in ranks:
-        runs += 1
         try:
-            r = run(n, *arguments)
+            r = launch(n, *arguments, timeout=60)
         except subprocess.TimeoutExpired:
-            failures.append("%s on %d ranks: hangs" % (what, n))
+            that(False, "%s on %d ranks: hangs" % (what, n))
             continue
         problems = []
         if r.returncode != code:
@@ -61,8 +52,7 @@ def expect(what, code, texts, arguments, ranks=(1, 3), lines=None):
             problems.append("%d lines instead of %d" % (len(r.stderr.strip().splitlines()), lines))
         if "leaked" in r.stderr:
             problems.append("leaked handles")
-        if problems:
-            failures.append("%s on %d ranks: %s\n%s" % (what, n, "; ".join(problems), r.stderr[-1500:]))
+        that(not problems, "%s on %d ranks: %s\n%s" % (what, n, "; ".join(problems), r.stderr[-1500:]))
 
 
 def deck(name, text=DECK):
@@ -75,8 +65,7 @@ def fingerprint(directory):
 
 
 def main():
-    shutil.rmtree(WORK, ignore_errors=True)
-    WORK.mkdir(parents=True)
+    fresh_work_directory()
     good = deck("good.toml")
 
     # --- the input -----------------------------------------------------------------------------------------------------
@@ -190,8 +179,7 @@ def main():
     # --- directories ---------------------------------------------------------------------------------------------------
     expect("a good run", 0, [], ["run", good], ranks=(3,))
     kept = fingerprint(WORK / "out" / "good")
-    if sorted(kept) != ["step_00000010.h5", "step_00000020.h5"]:
-        failures.append("a good run left %r" % sorted(kept))
+    that(sorted(kept) == ["step_00000010.h5", "step_00000020.h5"], "a good run left %r" % sorted(kept))
     expect("occupied directory", 2, "already holds checkpoints", ["run", good])
     (WORK / "afile").write_text("x")
     expect("directory is a file", 2, "output.directory afile cannot be made", ["run", good, "output.directory=afile"])
@@ -223,24 +211,21 @@ def main():
     expect("other physics", 2, ["cannot restart from", "it was computed with other solver.kappa (1 in the file, 2 here)"],
            ["run", good, "solver.kappa=2", "--restart", first])
     expect("other grid", 2, "domain.shape ([24, 20] in the file, [24, 21] here)", ["run", good, "domain.shape=[24,21]", "--restart", first])
-    if fingerprint(WORK / "out" / "good") != kept:
-        failures.append("the checkpoints of the good run changed")
+    that(fingerprint(WORK / "out" / "good") == kept, "the checkpoints of the good run changed")
     shutil.copytree(WORK / "out" / "good", WORK / "out" / "fall")
     newest = WORK / "out" / "fall" / "step_00000020.h5"
     newest.write_bytes(newest.read_bytes()[:3000])
     expect("automatic restart falls back loudly", 0, "warning: skipping a checkpoint that cannot be used", ["run", good, "output.directory=out/fall", "--restart", "auto"], ranks=(3,))
-    if fingerprint(WORK / "out" / "fall") != kept:
-        failures.append("the run that fell back did not arrive at the same bits")
+    that(fingerprint(WORK / "out" / "fall") == kept, "the run that fell back did not arrive at the same bits")
     expect("automatic restart from nothing", 0, [], ["run", good, "output.directory=out/fresh", "--restart", "auto"], ranks=(2,))
-    if fingerprint(WORK / "out" / "fresh") != kept:
-        failures.append("an automatic restart from nothing did not give the plain run")
+    that(fingerprint(WORK / "out" / "fresh") == kept, "an automatic restart from nothing did not give the plain run")
 
     # --- running -------------------------------------------------------------------------------------------------------
     explode = DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0], [0, 1]]\nweights = [1e30, 1e30]')
     expect("infinity", 3, ['field "u" is NaN or infinite, found at step 20', "checkpoints of earlier steps are intact"],
            ["run", deck("explode.toml", explode), "--overwrite", "run.residual_every=100"])
-    if sorted(fingerprint(WORK / "out" / "explode")) != ["step_00000010.h5"]:
-        failures.append("the run that exploded should have left its checkpoint of step 10")
+    that(sorted(fingerprint(WORK / "out" / "explode")) == ["step_00000010.h5"],
+         "the run that exploded should have left its checkpoint of step 10")
 
     # --- the command ---------------------------------------------------------------------------------------------------
     expect("no subcommand", 2, "see isohalo --help", [])
@@ -248,9 +233,9 @@ def main():
     a, b = WORK / "out" / "good" / "step_00000010.h5", WORK / "out" / "good" / "step_00000020.h5"
     expect("compare same", 0, [], ["compare", a, WORK / "out" / "fresh" / "step_00000010.h5"])
     for n in (1, 3):
-        r = run(n, "compare", a, b)
-        if r.returncode != 1 or "cells differ, first at (0, 0):" not in r.stdout or not r.stdout.endswith("different\n"):
-            failures.append("compare of different files on %d ranks: %d %s" % (n, r.returncode, r.stdout))
+        r = launch(n, "compare", a, b)
+        that(r.returncode == 1 and "cells differ, first at (0, 0):" in r.stdout and r.stdout.endswith("different\n"),
+             "compare of different files on %d ranks: %d %s" % (n, r.returncode, r.stdout))
     expect("compare missing", 2, "none.h5: no such file", ["compare", a, "none.h5"])
     expect("info", 0, [], ["info", a])
     expect("info of a truncated file", 2, "short.h5 cannot be opened", ["info", "short.h5"])
@@ -258,13 +243,10 @@ def main():
     expect("validate a bad deck", 2, "unknown key", ["run", good, "--validate", "a.b=1"])
     env = dict(os.environ, OMPI_COMM_WORLD_SIZE="4")
     r = subprocess.run([ISOHALO, "info", str(a)], capture_output=True, text=True, env=env, timeout=60)
-    if r.returncode != 2 or "started by another MPI's mpiexec" not in r.stderr:
-        failures.append("a foreign launcher is not refused: %d %s" % (r.returncode, r.stderr))
+    that(r.returncode == 2 and "started by another MPI's mpiexec" in r.stderr,
+         "a foreign launcher is not refused: %d %s" % (r.returncode, r.stderr))
 
-    for f in failures:
-        print("FAILED:", f, file=sys.stderr)
-    print("%d launches, %d failed" % (runs, len(failures)))
-    sys.exit(1 if failures else 0)
+    finish()
 
 
 if __name__ == "__main__":

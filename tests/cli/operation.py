@@ -18,7 +18,9 @@ import tomllib
 import h5py
 import numpy as np
 
-ISOHALO, MPIEXEC, WORK, INPUTS = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]).resolve(), pathlib.Path(sys.argv[4])
+from harness import ISOHALO, MPIEXEC, WORK, finish, fresh_work_directory, isohalo, launch, that
+
+INPUTS = pathlib.Path(sys.argv[4])
 DECK = """
 [domain]
 shape = [31, 29]
@@ -34,22 +36,6 @@ steps = 12
 [output]
 checkpoint_every = 6
 """
-failures, checks = [], 0
-
-
-def that(ok, what):
-    global checks
-    checks += 1
-    if not ok:
-        failures.append(what)
-
-
-def isohalo(ranks, *arguments, code=0):
-    r = subprocess.run([MPIEXEC, "-n", str(ranks), ISOHALO, *map(str, arguments)], capture_output=True, text=True,
-                       timeout=120, cwd=WORK)
-    that(r.returncode == code, "%s on %d ranks: exit code %d, expected %d: %s%s" % (
-        arguments, ranks, r.returncode, code, r.stdout[-600:], r.stderr[-600:]))
-    return r
 
 
 def copy(name, change):
@@ -264,7 +250,7 @@ def test_signals():
 
 
 def test_prove():
-    r = isohalo_alone("prove", "deck.toml", "--ranks", "1,2,3", "parallel.halo_depth=2")
+    r = launch(0, "prove", "deck.toml", "--ranks", "1,2,3", "parallel.halo_depth=2")
     that(r.returncode == 0 and "proved: the same bits on 1, 2, 3 ranks" in r.stdout and r.stdout.count(" same\n") == 2, r.stdout + r.stderr)
     # A launcher whose run on 3 ranks changes one bit.
     liar = WORK / "liar.py"
@@ -279,34 +265,25 @@ if sys.argv[2] == "3":
 sys.exit(code)
 """ % (sys.executable, MPIEXEC))
     liar.chmod(liar.stat().st_mode | stat.S_IXUSR)
-    r = isohalo_alone("prove", "deck.toml", "--ranks", "2,3", "--mpiexec", liar, "--directory", WORK / "kept")
+    r = launch(0, "prove", "deck.toml", "--ranks", "2,3", "--mpiexec", liar, "--directory", WORK / "kept")
     that(r.returncode == 1 and "step_00000006.h5 differs" in r.stdout and "first at (3, 4)" in r.stdout and
          r.stdout.endswith("not proved: the runs on 2, 3 ranks differ\n"), "a difference is not found: " + r.stdout)
     that((WORK / "kept/ranks_2/step_00000006.h5").exists(), "--directory keeps the files")
     for arguments, code, text in ((("prove", "deck.toml", "--ranks", "1,2", "run.stps=3"), 2, "unknown key run.stps"),
                                   (("prove", "deck.toml", "--ranks", "2"), 2, "at least two numbers"),
                                   (("prove", "deck.toml", "--ranks", "1,2", "--mpiexec", "/no/such"), 3, "ended with exit code 127")):
-        r = isohalo_alone(*arguments)
+        r = launch(0, *arguments)
         that(r.returncode == code and text in r.stderr, "%r: %d %s" % (arguments, r.returncode, r.stderr))
     isohalo(2, "prove", "deck.toml", code=2)
 
 
-def isohalo_alone(*arguments):
-    return subprocess.run([ISOHALO, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=WORK)
-
-
 def main():
-    shutil.rmtree(WORK, ignore_errors=True)
-    WORK.mkdir(parents=True)
-    (WORK / "deck.toml").write_text(DECK)
+    fresh_work_directory(DECK)
     test_plan()
     isohalo(2, "run", "deck.toml", "output.directory=plain")
     for test in (test_verify, test_numpy, test_help, test_effective_configuration, test_phases, test_signals, test_prove):
         test()
-    for f in failures:
-        print("FAILED:", f, file=sys.stderr)
-    print("%d checks, %d failed" % (checks, len(failures)))
-    sys.exit(1 if failures else 0)
+    finish()
 
 
 if __name__ == "__main__":

@@ -5,19 +5,17 @@ independence of [run] and [output], and the traps of comparing files.
 usage: runs.py ISOHALO MPIEXEC WORK_DIRECTORY
 """
 import os
-import pathlib
 import re
 import shutil
 import struct
-import subprocess
-import sys
 import xml.etree.ElementTree
 
 import h5py
 import json
 import numpy as np
 
-ISOHALO, MPIEXEC, WORK = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
+from harness import WORK, finish, fresh_work_directory, isohalo, that
+
 DECK = """
 [domain]
 shape = [24, 20]
@@ -33,21 +31,6 @@ steps = 40
 [output]
 checkpoint_every = 10
 """
-failures, checks = [], 0
-
-
-def that(ok, what):
-    global checks
-    checks += 1
-    if not ok:
-        failures.append(what)
-
-
-def isohalo(ranks, *arguments, code=0):
-    command = [MPIEXEC, "-n", str(ranks), ISOHALO, *map(str, arguments)]
-    r = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=WORK)
-    that(r.returncode == code, "%s: exit code %d, expected %d: %s" % (arguments, r.returncode, code, r.stderr[-800:]))
-    return r
 
 
 def run(ranks, directory, *overrides, code=0):
@@ -225,9 +208,7 @@ def test_methods():
 
 
 def main():
-    shutil.rmtree(WORK, ignore_errors=True)
-    WORK.mkdir(parents=True)
-    (WORK / "deck.toml").write_text(DECK)
+    fresh_work_directory(DECK)
     test_keep()
     test_independence()
     test_exchanges()
@@ -235,10 +216,7 @@ def main():
     test_companions()
     test_compare()
     test_methods()
-    for f in failures:
-        print("FAILED:", f, file=sys.stderr)
-    print("%d checks, %d failed" % (checks, len(failures)))
-    sys.exit(1 if failures else 0)
+    finish()
 
 
 if __name__ == "__main__":

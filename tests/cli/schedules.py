@@ -6,31 +6,21 @@ usage: schedules.py ISOHALO MPIEXEC WORK_DIRECTORY
 """
 import itertools
 import json
-import math
-import pathlib
 import random
 import re
 import resource
-import shutil
-import subprocess
-import sys
 import time
 import xml.etree.ElementTree
 
-ISOHALO, MPIEXEC, WORK = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
-failures, runs = [], 0
+from harness import WORK, finish, fresh_work_directory, launch, that
 
 
 def run(*arguments, ranks=0, timeout=120):
-    global runs
-    runs += 1
-    command = ([MPIEXEC, "-n", str(ranks)] if ranks else []) + [ISOHALO, "schedule", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=WORK)
+    return launch(ranks, "schedule", *arguments, timeout=timeout)
 
 
 def check(what, ok, detail=""):
-    if not ok:
-        failures.append("%s %s" % (what, detail))
+    that(ok, "%s %s" % (what, detail))
 
 
 # --- the definition ---------------------------------------------------------------------------------------------------------
@@ -104,7 +94,7 @@ def cost(text, p, latency, pipeline, per_byte, size):
 def compare(text, p, extra=(), **network):
     r = run("--ranks", p, "--simulate", text, "--json", *extra)
     if r.returncode:
-        return failures.append("%s for %d ends with %d: %s" % (text, p, r.returncode, r.stderr))
+        return check("%s for %d" % (text, p), False, "ends with %d: %s" % (r.returncode, r.stderr))
     got, (finish, held) = json.loads(r.stdout), simulate(text, p, **network)
     what = "%s for %d" % (text, p)
     near = lambda a, b: abs(a - b) <= 1e-9 * max(1, abs(b))
@@ -191,19 +181,19 @@ def refusals():
 
 def options():
     schedule = ["--ranks", 24, "--simulate", "a4,a6", "--json"]
-    finish = lambda *extra: json.loads(run(*schedule, *extra).stdout)["finish_ns"]
-    plain = finish()
-    check("seeds", finish("--noise", 300, "--seed", 5) == finish("--noise", 300, "--seed", 5) != finish("--noise", 300, "--seed", 6))
-    check("noise", plain < finish("--noise", 300) < plain + 2 * 300)
-    check("skew", plain < finish("--skew", 400) < plain + 400)
+    ends = lambda *extra: json.loads(run(*schedule, *extra).stdout)["finish_ns"]
+    plain = ends()
+    check("seeds", ends("--noise", 300, "--seed", 5) == ends("--noise", 300, "--seed", 5) != ends("--noise", 300, "--seed", 6))
+    check("noise", plain < ends("--noise", 300) < plain + 2 * 300)
+    check("skew", plain < ends("--skew", 400) < plain + 400)
     # The sender waits for each message to arrive; all the others' have come by then.
-    check("postal", abs(finish("--model", "postal") - (8 * 603.2 + 8 * 10)) < 1e-6, finish("--model", "postal"))
-    check("loggp", plain < finish("--model", "loggp") < 2 * plain)
-    check("topology", finish("--topology", "4:100,50,0.1") < plain)
+    check("postal", abs(ends("--model", "postal") - (8 * 603.2 + 8 * 10)) < 1e-6, ends("--model", "postal"))
+    check("loggp", plain < ends("--model", "loggp") < 2 * plain)
+    check("topology", ends("--topology", "4:100,50,0.1") < plain)
     best = lambda *extra: json.loads(run("--ranks", 24, "--best", "--json", "--topology", "4:10,1,0", *extra).stdout)
     plain_best, simulated_best = best(), best("--candidates", 1000)
     check("candidates", simulated_best["planned_by"] == "simulation" and simulated_best["finish_ns"] < plain_best["finish_ns"])
-    check("congestion", finish("--congestion", 50) > plain)
+    check("congestion", ends("--congestion", 50) > plain)
     r = json.loads(run(*schedule, "--congestion", 1e-9).stdout)
     check("congestion of nothing", abs(r["finish_ns"] - plain) < 1e-6)
 
@@ -261,11 +251,7 @@ def large():
     check("10^6 ranks", kilobytes < 8e6, "take %d kB" % kilobytes)
 
 
-shutil.rmtree(WORK, ignore_errors=True)
-WORK.mkdir(parents=True)
+fresh_work_directory()
 for part in (times, best_and_all, refusals, options, files, tables, large):
     part()
-for f in failures:
-    print("FAILED:", f, file=sys.stderr)
-print("%d runs, %d failed" % (runs, len(failures)))
-sys.exit(1 if failures else 0)
+finish()

@@ -4,17 +4,13 @@ gradients and Jacobi steps arrive at the same solution, on any number of ranks a
 
 usage: solvers.py ISOHALO MPIEXEC WORK_DIRECTORY
 """
-import pathlib
 import re
-import shutil
-import subprocess
-import sys
 
 import h5py
 import numpy as np
 
-ISOHALO, MPIEXEC, WORK = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
-failures, checks = [], 0
+from harness import WORK, finish, fresh_work_directory, isohalo, that
+
 PI = np.pi
 
 # name: boundary low, high, lengths, u(x..), f = -laplace(u). Sides agree with u: at a face for "dirichlet", its slope for
@@ -37,18 +33,8 @@ CASES = {
 }
 
 
-def that(ok, what):
-    global checks
-    checks += 1
-    if not ok:
-        failures.append(what)
-
-
 def run(ranks, *arguments):
-    r = subprocess.run([MPIEXEC, "-n", str(ranks), ISOHALO, "run", *map(str, arguments)], capture_output=True, text=True,
-                       timeout=120, cwd=WORK)
-    that(r.returncode == 0, "%r: exit code %d: %s" % (arguments, r.returncode, r.stderr[-800:]))
-    return r.stdout
+    return isohalo(ranks, "run", *arguments).stdout
 
 
 def solution(directory):
@@ -156,15 +142,11 @@ DECK_ZERO = re.sub(r"\[source\][^[]*", "", DECK).replace("0.5", "0.0").replace("
 
 
 def main():
-    shutil.rmtree(WORK, ignore_errors=True)
-    WORK.mkdir(parents=True)
+    fresh_work_directory()
     test_order()
     test_methods_agree()
     test_iterations()
-    for f in failures:
-        print("FAILED:", f, file=sys.stderr)
-    print("%d checks, %d failed" % (checks, len(failures)))
-    sys.exit(1 if failures else 0)
+    finish()
 
 
 if __name__ == "__main__":

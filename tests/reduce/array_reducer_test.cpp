@@ -119,42 +119,32 @@ TEST(ArrayReducer, ExactSumsAndSpecialValues) {
   EXPECT_EQ(each.reduce(first(1e16, 1, -1e16).data()), 1.0);
 }
 
-/// All ranks throw an error of usage whose text has `part`.
-template <class F>
-void expect_refusal(const char* part, F&& f) {
-  std::string text;
-  try {
-    f();
-  } catch (const Error& e) {
-    if (e.code() == ExitCode::usage) text = e.what();
-  }
-  EXPECT_NE(text.find(part), std::string::npos) << text;
-}
-
 TEST(ArrayReducer, RefusesByNameOnAllRanks) {
   const bool first = test::rank() == 0;
-  expect_refusal("no numbers", [] { ArrayReducer<double>(MPI_COMM_WORLD, 0); });
-  expect_refusal("holds -1 numbers", [&] { ArrayReducer<double>(MPI_COMM_WORLD, first ? -1 : 4); });
-  expect_refusal("no power of two", [&] { ArrayReducer<double>(MPI_COMM_WORLD, 4, {}, {}, 3); });
-  expect_refusal("exact is for sums of float64",
-                 [&] { ArrayReducer<float>(MPI_COMM_WORLD, 4, {}, {ReductionMethod::exact}); });
-  expect_refusal("exact is for sums of float64",
-                 [&] { ArrayReducer<double, Max>(MPI_COMM_WORLD, 4, {}, {ReductionMethod::exact}); });
+  test::expect_refusal("no numbers", [] { ArrayReducer<double>(MPI_COMM_WORLD, 0); });
+  test::expect_refusal("holds -1 numbers", [&] { ArrayReducer<double>(MPI_COMM_WORLD, first ? -1 : 4); });
+  test::expect_refusal("no power of two", [&] { ArrayReducer<double>(MPI_COMM_WORLD, 4, {}, {}, 3); });
+  test::expect_refusal("exact is for sums of float64",
+                       [&] { ArrayReducer<float>(MPI_COMM_WORLD, 4, {}, {ReductionMethod::exact}); });
+  test::expect_refusal("exact is for sums of float64",
+                       [&] { ArrayReducer<double, Max>(MPI_COMM_WORLD, 4, {}, {ReductionMethod::exact}); });
   ArrayReducer<double> good(MPI_COMM_WORLD, 4);
-  expect_refusal("give a rank that there is", [&] {
+  test::expect_refusal("give a rank that there is", [&] {
     good.reduce_by({ReductionMethod::tree, "auto", false, true, 99});
   });
-  expect_refusal("binary_tree has no schedule", [&] { good.reduce_by({ReductionMethod::binary_tree, "a2"}); });
-  expect_refusal("nonsense", [&] { good.reduce_by({ReductionMethod::tree, "nonsense"}); });
-  expect_refusal("a77", [&] { good.reduce_by({ReductionMethod::tree, "a77"}); });
+  test::expect_refusal("binary_tree has no schedule", [&] {
+    good.reduce_by({ReductionMethod::binary_tree, "a2"});
+  });
+  test::expect_refusal("nonsense", [&] { good.reduce_by({ReductionMethod::tree, "nonsense"}); });
+  test::expect_refusal("a77", [&] { good.reduce_by({ReductionMethod::tree, "a77"}); });
   ArrayReducer<double> sum(MPI_COMM_WORLD, 4);
-  expect_refusal("may bring a contribution twice", [&] { sum.reduce_by({ReductionMethod::exact, "d2"}); });
+  test::expect_refusal("may bring a contribution twice", [&] { sum.reduce_by({ReductionMethod::exact, "d2"}); });
   if (test::ranks() > 1) {
-    expect_refusal("differs between ranks",
-                   [&] { good.reduce_by({first ? ReductionMethod::tree : ReductionMethod::binary_tree}); });
-    expect_refusal("differs between ranks",
-                   [&] { ArrayReducer<double>(MPI_COMM_WORLD, 4, {}, {}, first ? 8 : 16); });
-    expect_refusal("rank 1: ", [&] {  // one rank alone
+    test::expect_refusal("differs between ranks",
+                         [&] { good.reduce_by({first ? ReductionMethod::tree : ReductionMethod::binary_tree}); });
+    test::expect_refusal("differs between ranks",
+                         [&] { ArrayReducer<double>(MPI_COMM_WORLD, 4, {}, {}, first ? 8 : 16); });
+    test::expect_refusal("rank 1: ", [&] {  // one rank alone
       good.reduce_by({ReductionMethod::tree, "auto", false, true, test::rank() == 1 ? -7 : -1});
     });
   }

@@ -1,4 +1,4 @@
-#include "framework/reduce/superaccumulator.hpp"
+#include "datatypes/superaccumulator.hpp"
 
 #include <bit>
 #include <cmath>
