@@ -12,7 +12,7 @@ import resource
 import time
 import xml.etree.ElementTree
 
-from harness import WORK, finish, fresh_work_directory, launch, that
+from harness import WORK, failures, finish, fresh_work_directory, launch, that
 
 
 def run(*arguments, ranks=0, timeout=120):
