@@ -5,8 +5,10 @@
 #include "datatypes/error.hpp"
 #include "framework/io/checkpoint.hpp"
 #include "framework/io/checkpoint_names.hpp"
+#include "framework/io/digest.hpp"
 #include "framework/io/field_reader.hpp"
 #include "framework/io/hdf5.hpp"
+#include "framework/io/streaming_copy.hpp"
 #include "framework/mpi/agreement.hpp"
 
 namespace isohalo {
@@ -164,16 +166,32 @@ void read_box(const H5Handle& set, const Box<D>& box, hid_t memory_type, T* data
   h5_check(H5Dread(set.get(), memory_type, to.get(), from.get(), H5P_DEFAULT, data), "read of field data");
 }
 
-/// Bytes from which a row is worth a system call of its own, straight into the field; shorter rows are copied from
-/// the page cache.
+/// Bytes from which a row among other ranks' is worth a system call of its own.
 constexpr std::int64_t kLongRow = 8192;
+/// Of a row at a time: in the first-level cache between its copy and its digest.
+constexpr std::int64_t kCopyBytes = 4096;
 
-/// Fills the owned cells, row by row, and returns their sum in the digest, formed while the row is in the cache.
+/// Adjacent cells from the page cache into a row; returns their sum in the digest. The cells are read once.
+template <class T>
+std::uint64_t copy_row(T* to, const char* from, std::int64_t n, std::int64_t first) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  std::uint64_t sum = 0;
+  for (std::int64_t x = 0; x < n; x += kCopyBytes / size) {
+    const std::int64_t cells = std::min(n - x, kCopyBytes / size);
+    detail::streaming_copy(to + x, from + x * size, static_cast<std::size_t>(cells * size));
+    sum += cells_digest<T>(from + x * size, cells, first + x);
+  }
+  return sum;
+}
+
+/// Fills the owned cells, row by row, and returns their sum in the digest.
 template <class T, int D>
 std::uint64_t read_field(const fs::path& file, const std::string& name, const Box<D>& global,
                          const ArrayRef<T, D>& a) {
   FieldReader reader(file, name);
   const std::int64_t n = a.owned.extent(D - 1), step = a.stride[D - 1];
+  // A window of the page cache holds other ranks' cells too: not worth it when they are most of it.
+  const bool view = 2 * n >= global.extent(D - 1) || n * static_cast<std::int64_t>(sizeof(T)) < kLongRow;
   std::uint64_t digest = 0;
   Piece row;
   row.cells = n;
@@ -184,19 +202,18 @@ std::uint64_t read_field(const fs::path& file, const std::string& name, const Bo
     row.first = linear_index(global, i);
     for (int j = 0; j < D; ++j) row.start[static_cast<std::size_t>(j)] = static_cast<hsize_t>(i[j]);
     T* const to = &a.at(i);
-    const char* from = reinterpret_cast<const char*>(to);
-    if (step == 1 && n * static_cast<std::int64_t>(sizeof(T)) >= kLongRow) {
-      reader.read(row, sizeof(T), reinterpret_cast<char*>(to));
-    } else {
-      from = reader.view(row, sizeof(T));
+    if (step != 1) {
+      const char* const from = reader.view(row, sizeof(T));
       for (std::int64_t x = 0; x < n; ++x) to[x * step] = load<T>(from, x);
+      digest += cells_digest<T>(from, n, row.first);
+    } else if (view) {
+      digest += copy_row(to, reader.view(row, sizeof(T)), n, row.first);
+    } else {
+      reader.read(row, sizeof(T), reinterpret_cast<char*>(to));
+      digest += cells_digest<T>(reinterpret_cast<const char*>(to), n, row.first);
     }
-    const auto first = static_cast<std::uint64_t>(row.first);
-    std::uint64_t sum = 0;
-    for (std::int64_t x = 0; x < n; ++x)
-      sum += cell_digest(load<T>(from, x), first + static_cast<std::uint64_t>(x));
-    digest += sum;
   });
+  detail::streaming_fence();
   return digest;
 }
 

@@ -5,7 +5,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/io/checkpoint.hpp"
-#include "framework/io/checkpoint_names.hpp"
+#include "framework/io/field_write.hpp"
 #include "framework/io/hdf5.hpp"
 #include "framework/mpi/agreement.hpp"
 
@@ -22,10 +22,6 @@ void sync_path(const fs::path& path) {
   const int why = errno;
   if (fd >= 0) close(fd);
   if (!good) throw RunError("cannot flush " + path.string() + " to disk: " + std::generic_category().message(why));
-}
-
-H5Handle property_list(hid_t kind, const char* place) {
-  return h5_own(H5Pcreate(kind), place);
 }
 
 /// The open temporary file and its groups. If it is destroyed before `finish`, rank 0 first truncates the file: on
@@ -77,16 +73,6 @@ H5Handle make_group(hid_t file, const char* name) {
   return h5_own(H5Gcreate2(file, name, H5P_DEFAULT, creation.get(), H5P_DEFAULT), std::string("group ") + name);
 }
 
-H5Handle make_dataset(hid_t where, const std::string& name, hid_t type, const H5Handle& space) {
-  const H5Handle creation = property_list(H5P_DATASET_CREATE, "dataset creation");
-  h5_check(H5Pset_obj_track_times(creation.get(), 0), "dataset times");
-  h5_check(H5Pset_layout(creation.get(), H5D_CONTIGUOUS), "dataset layout");
-  h5_check(H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER), "dataset fill");
-  h5_check(H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_EARLY), "dataset allocation");
-  return h5_own(H5Dcreate2(where, name.c_str(), type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),
-                "dataset " + name);
-}
-
 void write_small_groups(hid_t file, const CheckpointMeta& m) {
   write_attribute(file, "format", std::string("isohalo"));
   write_attribute(file, "format_version", std::vector<std::int64_t>{kFormatMajor, kFormatMinor});
@@ -122,84 +108,6 @@ void write_config(hid_t file, const std::string& text, const Communicator& comm)
   const H5Handle set = make_dataset(group.get(), "text", H5T_STD_U8LE, space);
   if (comm.rank() == 0)
     h5_check(H5Dwrite(set.get(), H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "config text");
-}
-
-/// The memory space of an array whose rows lie in C order with padding; false when its strides are no such thing.
-template <class T, int D>
-bool padded_space(const ArrayRef<T, D>& a, H5Handle& space, const T*& base) {
-  hsize_t extents[D], start[D], count[D];
-  if (a.stride[D - 1] != 1) return false;
-  std::int64_t back = 0;
-  for (int j = 0; j < D; ++j) {
-    start[j] = static_cast<hsize_t>(a.ghost_low[j]);
-    count[j] = static_cast<hsize_t>(a.owned.extent(j));
-    back += a.ghost_low[j] * a.stride[j];
-    const std::int64_t held = a.owned.extent(j) + a.ghost_low[j] + a.ghost_high[j];
-    if (j == 0)
-      extents[0] = static_cast<hsize_t>(held);
-    else if (a.stride[j] <= 0 || a.stride[j - 1] % a.stride[j] || a.stride[j - 1] / a.stride[j] < held)
-      return false;
-    else
-      extents[j] = static_cast<hsize_t>(a.stride[j - 1] / a.stride[j]);
-  }
-  space = h5_own(H5Screate_simple(D, extents, nullptr), "memory space");
-  h5_check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start, nullptr, count, nullptr), "memory selection");
-  base = a.data - back;
-  return true;
-}
-
-/// What this rank puts into one collective write.
-struct Share {
-  H5Handle memory, transfer;
-  hid_t type = -1;
-  const void* data = nullptr;
-  std::vector<char> packed;
-};
-
-/// Everything that can fail on one rank alone, before the collective call.
-template <class T, int D>
-void prepare_share(Share& share, const H5Handle& file_space, const ArrayRef<T, D>& a) {
-  hsize_t start[D], count[D];
-  for (int j = 0; j < D; ++j) {
-    start[j] = static_cast<hsize_t>(a.owned.low[j]);
-    count[j] = static_cast<hsize_t>(a.owned.extent(j));
-  }
-  h5_check(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start, nullptr, count, nullptr), "file selection");
-  share.type = StoredType<T>::memory();
-  const T* base = nullptr;
-  if (padded_space(a, share.memory, base)) {
-    share.data = base;
-  } else {
-    share.packed.resize(static_cast<std::size_t>(a.owned.cells()) * sizeof(T));
-    T* out = reinterpret_cast<T*>(share.packed.data());
-    for_each_cell(a.owned, [&](const Index<D>& i) { *out++ = a.at(i); });
-    share.data = share.packed.data();
-    share.memory = h5_own(H5Screate_simple(D, count, nullptr), "memory space");
-  }
-  share.transfer = property_list(H5P_DATASET_XFER, "transfer");
-  h5_check(H5Pset_dxpl_mpio(share.transfer.get(), H5FD_MPIO_COLLECTIVE), "collective transfer");
-}
-
-template <int D>
-void write_field(hid_t fields, const CartesianDomain<D>& domain, const FieldHandle<D>& f) {
-  hsize_t shape[D];
-  for (int j = 0; j < D; ++j) shape[j] = static_cast<hsize_t>(domain.global().extent(j));
-  H5Handle space, set;
-  agreed(domain.comm(), [&] {
-    space = h5_own(H5Screate_simple(D, shape, nullptr), "field " + f.name);
-    std::visit(
-        [&](const auto& a) {
-          using T = std::remove_const_t<std::remove_pointer_t<decltype(a.data)>>;
-          set = make_dataset(fields, f.name, StoredType<T>::file(), space);
-        },
-        f.array);
-  });
-  Share share;
-  agreed(domain.comm(), [&] { std::visit([&](const auto& a) { prepare_share(share, space, a); }, f.array); });
-  agreed(domain.comm(), [&] {
-    h5_check(H5Dwrite(set.get(), share.type, share.memory.get(), space.get(), share.transfer.get(), share.data),
-             "write of field data");
-  });
 }
 
 void write_statistics(hid_t fields, const std::string& name, const std::string& units, const std::string& role,
@@ -252,8 +160,6 @@ std::vector<FieldStatistics> write_checkpoint(const fs::path& file, const Cartes
   const Communicator& comm = domain.comm();
   const fs::path temporary = file.string() + ".tmp";
   std::vector<FieldStatistics> statistics;
-  for (const auto& f : fields) statistics.push_back(field_statistics(domain, f.array));
-
   std::unique_ptr<TemporaryFile> out;
   H5Handle group;
   agreed(comm, [&] {
@@ -271,7 +177,7 @@ std::vector<FieldStatistics> write_checkpoint(const fs::path& file, const Cartes
       write_config(out->get(), meta.config, comm);
       group = make_group(out->get(), "fields");
     });
-    for (const auto& f : fields) write_field(group.get(), domain, f);
+    for (const auto& f : fields) statistics.push_back(write_field(group.get(), domain, f));
     agreed(comm, [&] {
       for (std::size_t k = 0; k < fields.size(); ++k)
         write_statistics(group.get(), fields[k].name, fields[k].units, fields[k].role, statistics[k]);

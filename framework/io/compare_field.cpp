@@ -110,13 +110,14 @@ Pass pass(const char* a, const char* b, std::int64_t n, std::uint64_t first) {
   constexpr Bits magnitude = static_cast<Bits>(~Bits{0} >> 1);
   constexpr Bits infinity =
       std::is_floating_point_v<T> ? static_cast<Bits>(magnitude >> (digits - 1) << (digits - 1)) : magnitude;
-  std::uint64_t digest = 0, nans = 0;
+  std::uint64_t digest = 0, nans = 0, place = (first + 1) * kGolden;
   Bits different = 0;
   for (std::int64_t c = 0; c < n; ++c) {
     const Bits x = load<Bits>(a, c), y = load<Bits>(b, c);
     different = static_cast<Bits>(different | (x ^ y));
     nans += (x & magnitude) > infinity;
-    digest += mix64(std::uint64_t{x} + (first + static_cast<std::uint64_t>(c) + 1) * kGolden);
+    digest += mix64(std::uint64_t{x} + place);
+    place += kGolden;
   }
   return {digest, static_cast<std::int64_t>(nans), different != 0};
 }

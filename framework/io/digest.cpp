@@ -50,50 +50,39 @@ struct Partial {
   }
 };
 
-/// Adds a row of adjacent values: one pass of integer operations, which vectorises. Numbers are ordered by keys of
-/// their own width; those of NaNs stay out.
+/// Adds a row of adjacent values by integer operations that vectorise. Numbers are ordered by keys of their own
+/// width; NaNs lie beyond the infinities of their sign, so a row without them shows it by its extremes.
 template <class T>
 void adjacent_statistics(const T* v, std::int64_t n, std::uint64_t first_index, Partial& p) {
   using Key = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
   constexpr Key most = std::numeric_limits<Key>::max(), fewest = std::numeric_limits<Key>::min();
-  const auto infinity = static_cast<Key>(bits_of(std::numeric_limits<T>::infinity()));
+  const auto infinity = std::bit_cast<Key>(std::numeric_limits<T>::infinity());
   const auto key_of = [](Key word) { return static_cast<Key>(word ^ (word >> (8 * sizeof(Key) - 1) & most)); };
-  std::uint64_t digest = 0, nans = 0, odd = 0;
   Key least = most, greatest = fewest;
   for (std::int64_t from = 0; from < n;
        from += 512) {  // two loops over a piece in the cache: one would not vectorise
     const std::int64_t to = std::min(n, from + 512);
-    const std::uint64_t before = nans;
+    p.digest += cells_digest<T>(reinterpret_cast<const char*>(v + from), to - from,
+                                static_cast<std::int64_t>(first_index) + from);
     for (std::int64_t x = from; x < to; ++x) {
-      const auto bits = bits_of(v[x]);
-      digest += mix64(bits + (first_index + static_cast<std::uint64_t>(x) + 1) * kGolden);
-      const Key magnitude = std::bit_cast<Key>(v[x]) & most;
-      nans += magnitude > infinity;
-      odd += magnitude >= infinity;
+      const Key key = key_of(std::bit_cast<Key>(v[x]));
+      least = std::min(least, key);
+      greatest = std::max(greatest, key);
     }
-    if (nans == before) {
-      for (std::int64_t x = from; x < to; ++x) {
-        const Key key = key_of(std::bit_cast<Key>(v[x]));
-        least = std::min(least, key);
-        greatest = std::max(greatest, key);
+  }
+  if (greatest >= infinity || least <= ~infinity) {  // ~infinity is the key of minus infinity
+    least = most, greatest = fewest;
+    for (std::int64_t x = 0; x < n; ++x) {
+      if (!std::isfinite(v[x])) p.odd = std::min(p.odd, static_cast<std::int64_t>(first_index) + x);
+      if (v[x] != v[x]) {
+        ++p.nans;
+        continue;
       }
-      continue;
-    }
-    for (std::int64_t x = from; x < to; ++x) {
-      if (v[x] != v[x]) continue;
       least = std::min(least, key_of(std::bit_cast<Key>(v[x])));
       greatest = std::max(greatest, key_of(std::bit_cast<Key>(v[x])));
     }
+    if (least > greatest) return;  // nothing but NaNs
   }
-  p.digest += digest;
-  p.nans += static_cast<std::int64_t>(nans);
-  if (odd)
-    for (std::int64_t x = 0; x < n; ++x)
-      if (!std::isfinite(v[x])) {
-        p.odd = std::min(p.odd, static_cast<std::int64_t>(first_index) + x);
-        break;
-      }
-  if (static_cast<std::int64_t>(nans) == n) return;
   const auto number = [&](Key key) { return static_cast<double>(std::bit_cast<T>(key_of(key))); };
   p.least = std::min(p.least, order_key(number(least)));
   p.greatest = std::max(p.greatest, order_key(number(greatest)));
@@ -173,6 +162,40 @@ void StatisticsSum::add(const T* cells, std::int64_t n, std::int64_t first) {
 template void StatisticsSum::add(const double*, std::int64_t, std::int64_t);
 template void StatisticsSum::add(const float*, std::int64_t, std::int64_t);
 template void StatisticsSum::add(const std::uint8_t*, std::int64_t, std::int64_t);
+
+template <class T, int D>
+void StatisticsSum::pack(const Box<D>& global, const ArrayRef<T, D>& a, const Box<D>& box, T* out) {
+  if (box.empty()) return;
+  Box<D> rows = box;
+  rows.high[D - 1] = rows.low[D - 1] + 1;
+  const std::int64_t n = box.extent(D - 1);
+  Partial found;
+  Kokkos::parallel_reduce(
+      "isohalo::pack", Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, rows.cells()),
+      [=](const std::int64_t r, Partial& p) {
+        const Index<D> i = index_of_linear(rows, r);
+        const T* const from = &a.at(i);
+        const std::int64_t step = a.stride[D - 1];
+        T* const to = out + r * n;
+        if (step == 1)
+          std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+        else
+          for (std::int64_t x = 0; x < n; ++x) to[x] = from[x * step];
+        row_statistics(to, n, 1, static_cast<std::uint64_t>(linear_index(global, i)), p);
+      },
+      found);
+  state_->sum += found;
+}
+#define ISOHALO_INSTANTIATE(T, D) \
+  template void StatisticsSum::pack<T, D>(const Box<D>&, const ArrayRef<T, D>&, const Box<D>&, T*);
+#define ISOHALO_INSTANTIATE_ALL(D) \
+  ISOHALO_INSTANTIATE(double, D) ISOHALO_INSTANTIATE(float, D) ISOHALO_INSTANTIATE(std::uint8_t, D)
+ISOHALO_INSTANTIATE_ALL(1)
+ISOHALO_INSTANTIATE_ALL(2)
+ISOHALO_INSTANTIATE_ALL(3)
+ISOHALO_INSTANTIATE_ALL(4)
+#undef ISOHALO_INSTANTIATE_ALL
+#undef ISOHALO_INSTANTIATE
 
 FieldStatistics StatisticsSum::finish(const Communicator& comm, std::int64_t cells) const {
   return joined(state_->sum, comm, cells);

@@ -152,4 +152,18 @@ std::string read_text(hid_t object, const std::string& name) {
   return text;
 }
 
+H5Handle property_list(hid_t kind, const char* place) {
+  return h5_own(H5Pcreate(kind), place);
+}
+
+H5Handle make_dataset(hid_t where, const std::string& name, hid_t type, const H5Handle& space) {
+  const H5Handle creation = property_list(H5P_DATASET_CREATE, "dataset creation");
+  h5_check(H5Pset_obj_track_times(creation.get(), 0), "dataset times");
+  h5_check(H5Pset_layout(creation.get(), H5D_CONTIGUOUS), "dataset layout");
+  h5_check(H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER), "dataset fill");
+  h5_check(H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_EARLY), "dataset allocation");
+  return h5_own(H5Dcreate2(where, name.c_str(), type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),
+                "dataset " + name);
+}
+
 }  // namespace isohalo

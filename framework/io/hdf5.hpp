@@ -55,6 +55,10 @@ class H5Quiet {
   void* data_ = nullptr;
 };
 
+H5Handle property_list(hid_t kind, const char* place);
+/// A contiguous dataset without fill values, times or filters: its bytes are the data's, and nothing else.
+H5Handle make_dataset(hid_t where, const std::string& name, hid_t type, const H5Handle& space);
+
 void write_attribute(hid_t object, const std::string& name, std::span<const std::int64_t> values);
 void write_attribute(hid_t object, const std::string& name, std::span<const double> values);
 void write_attribute(hid_t object, const std::string& name, std::int64_t value);

@@ -1,0 +1,188 @@
+#include "framework/io/field_write.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <optional>
+#include <vector>
+
+#include "framework/io/checkpoint_names.hpp"
+#include "framework/io/field_reader.hpp"
+#include "framework/mpi/agreement.hpp"
+
+namespace isohalo {
+
+namespace {
+
+/// Packed and written at a time. Ranks on their own: what stays in the second-level cache between the two.
+/// Together: much, since each collective call makes all of them wait.
+constexpr std::int64_t kOwnBytes = std::int64_t{1} << 20, kSharedBytes = std::int64_t{32} << 20;
+
+/// Cells of `owned` that follow one another in the file.
+template <int D>
+std::int64_t run_length(const Box<D>& global, const Box<D>& owned) {
+  std::int64_t n = 1;
+  for (int j = D - 1; j >= 0; --j) {
+    n *= owned.extent(j);
+    if (owned.extent(j) != global.extent(j)) break;
+  }
+  return n;
+}
+
+/// A part of `owned`, given as a piece of its shape.
+template <int D>
+Box<D> band_of(const Box<D>& owned, const Piece& piece) {
+  Box<D> b;
+  for (int j = 0; j < D; ++j) {
+    const auto k = static_cast<std::size_t>(j);
+    b.low[j] = owned.low[j] + static_cast<std::int64_t>(piece.start[k]);
+    b.high[j] = b.low[j] + static_cast<std::int64_t>(piece.extents[k]);
+  }
+  return b;
+}
+
+/// Selects the band in the dataset's space, and as many elements of memory; without a band nothing of either.
+template <int D>
+H5Handle select_band(const H5Handle& space, const Box<D>& band) {
+  const auto cells = static_cast<hsize_t>(band.cells());
+  H5Handle memory = h5_own(H5Screate_simple(1, &cells, nullptr), "memory space");
+  if (cells == 0) {
+    h5_check(H5Sselect_none(space.get()), "file selection");
+    h5_check(H5Sselect_none(memory.get()), "memory selection");
+    return memory;
+  }
+  hsize_t start[D], count[D];
+  for (int j = 0; j < D; ++j) {
+    start[j] = static_cast<hsize_t>(band.low[j]);
+    count[j] = static_cast<hsize_t>(band.extent(j));
+  }
+  h5_check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start, nullptr, count, nullptr), "file selection");
+  return memory;
+}
+
+/// Asks the system now and then to begin writing to disk what lies in its cache, so that the disk works while the
+/// next cells are packed and the flush at the end finds little left. Only a hint: it cannot fail, and promises
+/// nothing.
+class EarlyWriteback {
+ public:
+  explicit EarlyWriteback(const H5Handle& set) {
+    char name[4096];
+    const ssize_t length = H5Fget_name(set.get(), name, sizeof name);
+    if (length > 0 && length < static_cast<ssize_t>(sizeof name)) file_ = open(name, O_RDONLY | O_CLOEXEC);
+  }
+  EarlyWriteback(const EarlyWriteback&) = delete;
+  EarlyWriteback& operator=(const EarlyWriteback&) = delete;
+  ~EarlyWriteback() {
+    if (file_ >= 0) close(file_);
+  }
+  /// After `bytes` more have been written.
+  void wrote(std::int64_t bytes) {
+    waiting_ += bytes;
+    if (file_ < 0 || waiting_ < kAtATime) return;
+    waiting_ = 0;
+#if defined(SYNC_FILE_RANGE_WRITE)
+    sync_file_range(file_, 0, 0, SYNC_FILE_RANGE_WRITE);
+#endif
+  }
+
+ private:
+  static constexpr std::int64_t kAtATime = std::int64_t{16} << 20;
+  int file_ = -1;
+  std::int64_t waiting_ = 0;
+};
+
+/// One rank's way from its array into the dataset.
+template <class T, int D>
+class CellWriter {
+ public:
+  CellWriter(const CartesianDomain<D>& domain, const ArrayRef<T, D>& array, bool together)
+      : global_(domain.global()),
+        array_(array),
+        together_(together),
+        bands_(extents_of(array.owned),
+               (together ? kSharedBytes : kOwnBytes) / static_cast<std::int64_t>(sizeof(T))) {}
+
+  std::int64_t bands() const { return bands_.count(); }
+  const StatisticsSum& statistics() const { return sum_; }
+
+  /// Collective.
+  void make(hid_t fields, const std::string& name) {
+    hsize_t shape[D];
+    for (int j = 0; j < D; ++j) shape[j] = static_cast<hsize_t>(global_.extent(j));
+    space_ = h5_own(H5Screate_simple(D, shape, nullptr), "field " + name);
+    set_ = make_dataset(fields, name, StoredType<T>::file(), space_);
+    transfer_ = property_list(H5P_DATASET_XFER, "transfer");
+    h5_check(H5Pset_dxpl_mpio(transfer_.get(), together_ ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT),
+             "kind of transfer");
+    packed_.resize(static_cast<std::size_t>(bands_.piece(0).cells));
+    writeback_.emplace(set_);
+  }
+  /// Packs band `k`, or nothing beyond the last one: all that can fail on one rank alone.
+  void pack(std::int64_t k) {
+    const Box<D> band = k < bands() ? band_of(array_.owned, bands_.piece(k)) : Box<D>{};
+    sum_.pack(global_, array_, band, packed_.data());
+    memory_ = select_band(space_, band);
+  }
+  void write() {
+    h5_check(
+        H5Dwrite(set_.get(), StoredType<T>::memory(), memory_.get(), space_.get(), transfer_.get(), packed_.data()),
+        "write of field data");
+  }
+
+ private:
+  static std::vector<std::int64_t> extents_of(const Box<D>& b) {
+    std::vector<std::int64_t> n;
+    for (int j = 0; j < D; ++j) n.push_back(b.extent(j));
+    return n;
+  }
+
+  Box<D> global_;
+  ArrayRef<T, D> array_;
+  bool together_;
+  Pieces bands_;
+  H5Handle space_, set_, transfer_, memory_;
+  std::vector<T> packed_;
+  StatisticsSum sum_;
+  std::optional<EarlyWriteback> writeback_;
+};
+
+template <class T, int D>
+FieldStatistics write_cells(hid_t fields, const CartesianDomain<D>& domain, const std::string& name,
+                            const ArrayRef<T, D>& a) {
+  const Communicator& comm = domain.comm();
+  // Short runs of several ranks interleave: MPI-IO then gathers them into long ones.
+  const std::int64_t run = run_length(domain.global(), a.owned);
+  const bool short_runs = run < a.owned.cells() && run * static_cast<std::int64_t>(sizeof(T)) < kOwnBytes;
+  const bool together = comm.max(short_runs ? 1 : 0) != 0;
+  CellWriter<T, D> writer(domain, a, together);
+  agreed(comm, [&] { writer.make(fields, name); });
+  if (together) {
+    const std::int64_t rounds = comm.max(writer.bands());
+    for (std::int64_t k = 0; k < rounds; ++k) {
+      agreed(comm, [&] { writer.pack(k); });
+      agreed(comm, [&] { writer.write(); });
+    }
+  } else {
+    agreed(comm, [&] {
+      for (std::int64_t k = 0; k < writer.bands(); ++k) {
+        writer.pack(k);
+        writer.write();
+      }
+    });
+  }
+  return writer.statistics().finish(comm, domain.global().cells());
+}
+
+}  // namespace
+
+template <int D>
+FieldStatistics write_field(hid_t fields, const CartesianDomain<D>& domain, const FieldHandle<D>& f) {
+  return std::visit([&](const auto& a) { return write_cells(fields, domain, f.name, a); }, f.array);
+}
+
+template FieldStatistics write_field<1>(hid_t, const CartesianDomain<1>&, const FieldHandle<1>&);
+template FieldStatistics write_field<2>(hid_t, const CartesianDomain<2>&, const FieldHandle<2>&);
+template FieldStatistics write_field<3>(hid_t, const CartesianDomain<3>&, const FieldHandle<3>&);
+template FieldStatistics write_field<4>(hid_t, const CartesianDomain<4>&, const FieldHandle<4>&);
+
+}  // namespace isohalo

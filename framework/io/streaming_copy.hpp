@@ -1,0 +1,44 @@
+#pragma once
+/// Copies to memory that is not used again soon.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace isohalo::detail {
+
+/// Copies `bytes` bytes. Where the processor can, the destination does not pass through the cache: its lines are
+/// not read before they are written, which is a third of the traffic of a copy between large arrays.
+inline void streaming_copy(void* to, const void* from, std::size_t bytes) {
+#if defined(__SSE2__)
+  auto* t = static_cast<char*>(to);
+  const auto* f = static_cast<const char*>(from);
+  const std::size_t head = (64 - reinterpret_cast<std::uintptr_t>(t) % 64) % 64;
+  if (bytes >= head + 64) {
+    std::memcpy(t, f, head);
+    t += head, f += head, bytes -= head;
+    for (; bytes >= 64; t += 64, f += 64, bytes -= 64) {
+      _mm_prefetch(f + 4096, _MM_HINT_T0);
+      for (int k = 0; k < 64; k += 16)
+        _mm_stream_si128(reinterpret_cast<__m128i*>(t + k),
+                         _mm_loadu_si128(reinterpret_cast<const __m128i*>(f + k)));
+    }
+  }
+  std::memcpy(t, f, bytes);
+#else
+  std::memcpy(to, from, bytes);
+#endif
+}
+
+/// Makes streamed bytes visible to other threads in the usual order; once after the last copy.
+inline void streaming_fence() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace isohalo::detail
