@@ -5,10 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <Kokkos_Core.hpp>
+#include <csignal>
 #include <cstdio>
 #include <functional>
 
 #include "apps/isohalo/commands.hpp"
+#include "apps/isohalo/ending.hpp"
 #include "apps/isohalo/schedule_command.hpp"
 #include "framework/run/version.hpp"
 
@@ -195,27 +197,10 @@ class CommandLine {
   std::function<ExitCode()> action_;
 };
 
-/// Runs the command. Errors that are the same on all ranks are printed by rank 0; an MPI failure of this rank alone
-/// is printed by it and ends the job.
-ExitCode guarded(int rank, const std::function<ExitCode()>& action) {
-  try {
-    return action();
-  } catch (const isohalo::MpiError& e) {
-    fmt::print(stderr, "isohalo: error: {}\n", e.what());
-    MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::failure));
-  } catch (const isohalo::Error& e) {
-    if (rank == 0) fmt::print(stderr, "isohalo: error: {}\n", e.what());
-    return e.code();
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "isohalo: error: rank {}: {}\n", rank, e.what());
-    MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::failure));
-  }
-  return ExitCode::failure;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write, not the end of the process
   MPI_Init(&argc, &argv);
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -223,13 +208,10 @@ int main(int argc, char** argv) {
   CommandLine line;
   ExitCode code = ExitCode::fine;
   if (line.parse(argc, argv, rank == 0, code)) {
-    code = guarded(rank, [&] {
+    code = isohalo::end_together(MPI_COMM_WORLD, [&] {
       isohalo::refuse_foreign_launcher(size);
-      int no_arguments = 0;
-      Kokkos::initialize(no_arguments, nullptr);
-      const ExitCode c = guarded(rank, [&] { return line.run(); });
-      Kokkos::finalize();
-      return c;
+      const Kokkos::ScopeGuard kokkos;
+      return line.run();
     });
   }
   MPI_Finalize();

@@ -1,13 +1,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <memory>
-
 #include "datatypes/error.hpp"
 #include "framework/io/checkpoint.hpp"
 #include "framework/io/field_write.hpp"
 #include "framework/io/hdf5.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/mpi/fault_point.hpp"
 
 namespace isohalo {
 
@@ -24,47 +23,84 @@ void sync_path(const fs::path& path) {
   if (!good) throw RunError("cannot flush " + path.string() + " to disk: " + std::generic_category().message(why));
 }
 
-/// The open temporary file and its groups. If it is destroyed before `finish`, rank 0 first truncates the file: on
-/// a full disk H5Fclose would otherwise hang while it tries to flush (measured, HDF5 1.10.8).
+/// The open temporary file. If it is destroyed before `close`, rank 0 first truncates the file: on a full disk
+/// H5Fclose would otherwise hang while it tries to flush (measured, HDF5 1.10.8). Unless it is published the file
+/// is removed with its owner.
 class TemporaryFile {
  public:
+  /// Collective, errors agreed.
   TemporaryFile(const fs::path& path, const Communicator& comm) : path_(path), comm_(comm) {
-    const H5Handle access = property_list(H5P_FILE_ACCESS, "file access");
-    h5_check(H5Pset_fapl_mpio(access.get(), comm.get(), MPI_INFO_NULL), "parallel file access");
-    h5_check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V110), "file version");
-    h5_check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "file close degree");
-    const H5Handle creation = property_list(H5P_FILE_CREATE, "file creation");
-    h5_check(H5Pset_obj_track_times(creation.get(), 0), "file times");
-    file_ = h5_own(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()),
-                   "cannot create " + path.string());
+    H5Handle access, creation;
+    agreed(comm, [&] {
+      access = property_list(H5P_FILE_ACCESS, "file access");
+      h5_check(H5Pset_fapl_mpio(access.get(), comm.get(), MPI_INFO_NULL), "parallel file access");
+      h5_check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V110), "file version");
+      h5_check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "file close degree");
+      creation = property_list(H5P_FILE_CREATE, "file creation");
+      h5_check(H5Pset_obj_track_times(creation.get(), 0), "file times");
+      detail::fault_point("create");
+    });
+    try {
+      agreed(comm, [&] {
+        file_ = h5_own(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()),
+                       "cannot create " + path.string());
+      });
+    } catch (...) {
+      file_.release();  // closing is collective, and MPI opens a file on all ranks or on none
+      remove();
+      throw;
+    }
   }
-  /// To be called when other ranks failed to open the file: closing is collective, so it is left open.
-  void abandon() noexcept { file_.release(); }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile() {
-    if (!file_) return;
-    if (comm_.rank() == 0) [[maybe_unused]]
-      const int ignored = truncate(path_.c_str(), 0);
-    try {
-      comm_.barrier();  // nobody closes before the file is empty
-    } catch (...) {
+    if (file_) {
+      if (comm_.rank() == 0) [[maybe_unused]]
+        const int ignored = truncate(path_.c_str(), 0);
+      try {
+        comm_.barrier();  // nobody closes before the file is empty
+      } catch (...) {
+      }
+      file_.close();
     }
-    file_.close();
-    if (comm_.rank() == 0) unlink(path_.c_str());
+    if (!published_) remove();
   }
 
   hid_t get() const { return file_.get(); }
-  void finish() {
-    const hid_t id = file_.get();
-    h5_check(H5Fflush(id, H5F_SCOPE_GLOBAL), "flush of " + path_.string());
-    h5_check(H5Fclose(file_.release()), "close of " + path_.string());
+  /// Collective, errors agreed.
+  void close() {
+    agreed(comm_, [&] {
+      h5_check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flush of " + path_.string());
+      detail::fault_point("close");
+    });
+    agreed(comm_, [&] {
+      h5_check(H5Fclose(file_.release()), "close of " + path_.string());
+      detail::fault_point("closed");
+    });
+  }
+  /// Flushes the closed file to disk and gives it its name. Collective, errors agreed.
+  void publish(const fs::path& file) {
+    agreed(comm_, [&] {
+      if (comm_.rank() != 0) return;
+      detail::fault_point("fsync");
+      sync_path(path_);
+      detail::fault_point("rename");
+      fs::rename(path_, file);
+      detail::fault_point("directory_fsync");
+      sync_path(file.has_parent_path() ? file.parent_path() : fs::path("."));
+    });
+    published_ = true;
   }
 
  private:
+  void remove() const noexcept {
+    if (comm_.rank() == 0) unlink(path_.c_str());
+  }
+
   fs::path path_;
   const Communicator& comm_;
   H5Handle file_;
+  bool published_ = false;
 };
 
 H5Handle make_group(hid_t file, const char* name) {
@@ -137,19 +173,6 @@ void check_free_space(const fs::path& temporary, const CartesianDomain<D>& domai
                    " MiB free (earlier checkpoints are kept)");
 }
 
-/// Flushes the complete temporary file to disk and gives it its name; removes it if that fails.
-void publish(const fs::path& temporary, const fs::path& file) {
-  try {
-    sync_path(temporary);
-    fs::rename(temporary, file);
-    sync_path(file.has_parent_path() ? file.parent_path() : fs::path("."));
-  } catch (const std::exception& e) {
-    std::error_code ignored;
-    fs::remove(temporary, ignored);
-    throw RunError("cannot write " + file.string() + " (earlier checkpoints are kept): " + e.what());
-  }
-}
-
 }  // namespace
 
 template <int D>
@@ -160,39 +183,37 @@ std::vector<FieldStatistics> write_checkpoint(const fs::path& file, const Cartes
   const Communicator& comm = domain.comm();
   const fs::path temporary = file.string() + ".tmp";
   std::vector<FieldStatistics> statistics;
-  std::unique_ptr<TemporaryFile> out;
-  H5Handle group;
   agreed(comm, [&] {
+    detail::fault_point("free_space");
     if (comm.rank() == 0) check_free_space(temporary, domain, fields);
   });
   try {
-    agreed(comm, [&] { out = std::make_unique<TemporaryFile>(temporary, comm); });
-  } catch (...) {
-    if (out) out->abandon();
-    throw;
-  }
-  try {
+    TemporaryFile out(temporary, comm);
+    H5Handle group;  // closed before the file
     agreed(comm, [&] {
-      write_small_groups(out->get(), meta);
-      write_config(out->get(), meta.config, comm);
-      group = make_group(out->get(), "fields");
+      write_small_groups(out.get(), meta);
+      write_config(out.get(), meta.config, comm);
+      group = make_group(out.get(), "fields");
+      detail::fault_point("groups");
     });
     for (const auto& f : fields) statistics.push_back(write_field(group.get(), domain, f));
     agreed(comm, [&] {
       for (std::size_t k = 0; k < fields.size(); ++k)
         write_statistics(group.get(), fields[k].name, fields[k].units, fields[k].role, statistics[k]);
       group.close();
-      write_attribute(out->get(), "complete", std::int64_t{1});
-      out->finish();
+      detail::fault_point("digests");
     });
+    agreed(comm, [&] {
+      write_attribute(out.get(), "complete", std::int64_t{1});
+      detail::fault_point("complete");
+    });
+    out.close();
+    out.publish(file);
+  } catch (const MpiError&) {
+    throw;
   } catch (const Error& e) {
-    group.close();
-    out.reset();
     throw Error(e.code(), "cannot write " + file.string() + " (earlier checkpoints are kept): " + e.what());
   }
-  agreed(comm, [&] {
-    if (comm.rank() == 0) publish(temporary, file);
-  });
   return statistics;
 }
 

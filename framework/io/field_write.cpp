@@ -9,6 +9,7 @@
 #include "framework/io/checkpoint_names.hpp"
 #include "framework/io/field_reader.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/mpi/fault_point.hpp"
 
 namespace isohalo {
 
@@ -159,14 +160,22 @@ FieldStatistics write_cells(hid_t fields, const CartesianDomain<D>& domain, cons
   if (together) {
     const std::int64_t rounds = comm.max(writer.bands());
     for (std::int64_t k = 0; k < rounds; ++k) {
-      agreed(comm, [&] { writer.pack(k); });
-      agreed(comm, [&] { writer.write(); });
+      agreed(comm, [&] {
+        writer.pack(k);
+        detail::fault_point("data");
+      });
+      agreed(comm, [&] {
+        writer.write();
+        detail::fault_point("data_written");
+      });
     }
   } else {
     agreed(comm, [&] {
       for (std::int64_t k = 0; k < writer.bands(); ++k) {
         writer.pack(k);
+        detail::fault_point("data");
         writer.write();
+        detail::fault_point("data_written");
       }
     });
   }

@@ -8,7 +8,9 @@
 
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
+#include "framework/io/whole_file.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/mpi/fault_point.hpp"
 
 namespace isohalo {
 
@@ -149,8 +151,12 @@ void write_png(const std::filesystem::path& file, const std::vector<double>& v, 
   image.width = static_cast<png_uint_32>(columns * zoom);
   image.height = static_cast<png_uint_32>(rows * tall);
   image.format = PNG_FORMAT_RGB;
-  if (!png_image_write_to_file(&image, file.c_str(), 0, pixels.data(), 0, nullptr))
-    throw RunError("cannot write the picture " + file.string() + ": " + image.message);
+  std::string bytes(PNG_IMAGE_PNG_SIZE_MAX(image), '\0');
+  png_alloc_size_t size = bytes.size();
+  if (!png_image_write_to_memory(&image, bytes.data(), &size, 0, pixels.data(), 0, nullptr))
+    throw RunError("cannot make the picture " + file.string() + ": " + image.message);
+  detail::fault_point("png");
+  write_whole(file, std::string_view(bytes.data(), size));
 }
 
 }  // namespace

@@ -28,6 +28,16 @@ void read_line(const std::string& line, Trail& trail) {
 
 }  // namespace
 
+std::optional<std::int64_t> trail_step(const std::string& line) {
+  try {
+    Trail one;
+    read_line(line, one);
+    return one.begin()->first;
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
+}
+
 Trail read_trail(const std::filesystem::path& file) {
   std::ifstream in(file);
   if (!in) throw UsageError(file.string() + ": no such file");

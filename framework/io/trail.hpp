@@ -12,6 +12,9 @@ namespace isohalo {
 /// Step -> (field or "residual" -> text).
 using Trail = std::map<std::int64_t, std::map<std::string, std::string>>;
 
+/// The step of a line of a trail without its end; nothing for any other text.
+std::optional<std::int64_t> trail_step(const std::string& line);
+
 /// Reads a trail, on the calling rank alone. Throws UsageError naming file and line for anything else.
 Trail read_trail(const std::filesystem::path& file);
 

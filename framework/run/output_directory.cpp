@@ -7,10 +7,28 @@
 #include <fstream>
 
 #include "datatypes/error.hpp"
+#include "framework/mpi/fault_point.hpp"
 
 namespace isohalo {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// Is it a name of ours, of a file that is not complete? step_N.h5.tmp, FIELD_N.png.tmp and their like.
+bool is_temporary(const std::string& name) {
+  if (name == ".isohalo_probe" || name == "latest.h5.tmp" || name == "digests.txt.tmp") return true;
+  for (const char* suffix : {".h5.tmp", ".json.tmp", ".xmf.tmp", ".png.tmp"}) {
+    const std::size_t length = std::char_traits<char>::length(suffix);
+    if (name.size() <= length || name.compare(name.size() - length, length, suffix) != 0) continue;
+    const auto line = name.rfind('_');
+    if (line == std::string::npos || name.size() < line + 9 + length) continue;
+    return name.find_first_not_of("0123456789", line + 1) == name.size() - length;
+  }
+  return false;
+}
+
+}  // namespace
 
 fs::path OutputDirectory::file(std::int64_t step, const std::string& suffix) const {
   return path_ / fmt::format("step_{:08d}{}", step, suffix);
@@ -48,8 +66,20 @@ void OutputDirectory::make_writable() const {
 }
 
 void OutputDirectory::remove(std::int64_t step) const {
+  // The checkpoint last: as long as it is there, what belongs to it is found.
   std::error_code ignored;
-  for (const char* suffix : {".h5", ".json", ".xmf"}) fs::remove(file(step, suffix), ignored);
+  for (const char* suffix : {".json", ".xmf", ".h5"}) {
+    fs::remove(file(step, suffix), ignored);
+    detail::fault_point("deleted");
+  }
+}
+
+void OutputDirectory::remove_leftovers() const {
+  std::error_code ignored;
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(path_, ignored))
+    if (is_temporary(entry.path().filename().string())) found.push_back(entry.path());
+  for (const auto& file : found) fs::remove(file, ignored);
 }
 
 void OutputDirectory::remove_all_checkpoints() const {
@@ -63,7 +93,9 @@ void OutputDirectory::set_latest(std::int64_t step) const {
   const fs::path link = path_ / "latest.h5", fresh = path_ / "latest.h5.tmp";
   std::error_code error;
   fs::remove(fresh, error);
+  detail::fault_point("latest");
   fs::create_symlink(checkpoint(step).filename(), fresh, error);
+  detail::fault_point("latest_rename");
   if (!error) fs::rename(fresh, link, error);
   if (error) throw RunError("cannot point " + link.string() + " at the new checkpoint: " + error.message());
 }

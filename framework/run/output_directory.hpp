@@ -26,6 +26,8 @@ class OutputDirectory {
   /// Makes the directory and proves that files can be made in it.
   void make_writable() const;
   void remove_all_checkpoints() const;
+  /// Removes the temporary files that an interrupted run left.
+  void remove_leftovers() const;
   /// Points latest.h5 at a checkpoint, atomically.
   void set_latest(std::int64_t step) const;
   /// Deletes the oldest checkpoints of steps up to `newest` beyond `keep` (0: none). Later steps, left by an

@@ -5,6 +5,8 @@
 #include <Kokkos_Core.hpp>
 #include <algorithm>
 
+#include "framework/mpi/fault_point.hpp"
+
 namespace isohalo {
 
 namespace {
@@ -24,6 +26,7 @@ void PhaseClock::charge() {
 }
 
 int PhaseClock::enter(Phase phase) {
+  detail::fault_point(phase_name(phase));
   Kokkos::Profiling::pushRegion(std::string("isohalo::") + phase_name(phase));
   charge();
   const int previous = current_;

@@ -110,6 +110,10 @@ RunResult Simulation<D>::run() {
     fill_initial();
     if (!request_.restart.empty()) restart();
   }
+  if (written_step_ >= 0)
+    agreed(comm_, [&] {
+      if (comm_.rank() == 0) accompany(meta());
+    });
   if (request_.overwrite && request_.restart.empty())
     agreed(comm_, [&] {
       if (comm_.rank() == 0) directory_->remove_all_checkpoints();
@@ -131,6 +135,7 @@ void Simulation<D>::prepare_directory() {
           " already holds checkpoints: continue with --restart auto, replace them with --overwrite, or "
           "choose another directory");
     directory_->make_writable();
+    directory_->remove_leftovers();
   });
 }
 

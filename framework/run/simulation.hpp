@@ -51,6 +51,7 @@ class Simulation {
   void poll();
   void outputs(bool last, bool wanted);
   void checkpoint();
+  void accompany(const CheckpointMeta& m) const;
   void picture();
   void append_trail(const std::vector<FieldStatistics>& statistics);
   void cut_trail() const;

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <sstream>
 
 #include "datatypes/error.hpp"
 #include "framework/io/picture.hpp"
+#include "framework/io/trail.hpp"
+#include "framework/io/whole_file.hpp"
 #include "framework/io/xdmf.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/mpi/fault_point.hpp"
 #include "framework/reduce/tiles.hpp"
 #include "framework/run/sidecar.hpp"
 #include "framework/run/simulation.hpp"
@@ -26,8 +28,9 @@ void Simulation<D>::outputs(bool last, bool wanted) {
     for (const auto& f : solver_->fields()) statistics.push_back(field_statistics(*domain_, f.array));
     append_trail(statistics);
   }
-  if (due(output_.checkpoint_every) || (last && output_.final_checkpoint) || wanted) checkpoint();
   if (due(output_.picture_every)) picture();
+  // The checkpoint last: a run that is continued from it does not come by this step again.
+  if (due(output_.checkpoint_every) || (last && output_.final_checkpoint) || wanted) checkpoint();
 }
 
 template <int D>
@@ -74,25 +77,31 @@ void Simulation<D>::checkpoint() {
   const std::string sidecar = comm_.rank() == 0 ? sidecar_text(phases) : "";
   agreed(comm_, [&] {
     if (comm_.rank() != 0) return;
-    const auto put = [&](const char* suffix, const std::string& text) {
-      if (!text.empty() && !(std::ofstream(directory_->file(step_, suffix)) << text << std::flush))
-        throw RunError("cannot write " + directory_->file(step_, suffix).string());
-    };
-    put(".json", sidecar);
-    if (output_.xdmf) {
-      std::vector<StoredField> stored;
-      for (const auto& f : fields) {
-        StoredField s;
-        s.name = f.name;
-        s.type = type_name(grid_.type);
-        s.shape = m.shape;
-        stored.push_back(s);
-      }
-      put(".xmf", xdmf_text(file.filename().string(), m, stored));
-    }
-    directory_->set_latest(step_);
-    directory_->delete_beyond(output_.keep, step_);
+    detail::fault_point("sidecar");
+    write_whole(directory_->file(step_, ".json"), sidecar);
+    detail::fault_point("xmf");
+    accompany(m);
   });
+}
+
+/// What comes after a checkpoint and its sidecar. Also after a restart: the run before may have ended in between.
+template <int D>
+void Simulation<D>::accompany(const CheckpointMeta& m) const {
+  if (output_.xdmf) {
+    std::vector<StoredField> stored;
+    for (const auto& f : solver_->fields()) {
+      StoredField s;
+      s.name = f.name;
+      s.type = type_name(grid_.type);
+      s.shape = m.shape;
+      stored.push_back(s);
+    }
+    const std::string text = xdmf_text(directory_->checkpoint(step_).filename().string(), m, stored);
+    if (!text.empty()) write_whole(directory_->file(step_, ".xmf"), text);
+  }
+  directory_->set_latest(step_);
+  detail::fault_point("delete");
+  directory_->delete_beyond(output_.keep, step_);
 }
 
 template <int D>
@@ -125,17 +134,6 @@ void Simulation<D>::picture() {
   }
 }
 
-namespace {
-
-/// The step that a line of a digest trail belongs to, -1 for any other line.
-std::int64_t trail_step(const std::string& line) {
-  std::istringstream in(line);
-  std::int64_t step = -1;
-  return in >> step ? step : -1;
-}
-
-}  // namespace
-
 template <int D>
 void Simulation<D>::append_trail(const std::vector<FieldStatistics>& statistics) {
   agreed(comm_, [&] {
@@ -145,30 +143,28 @@ void Simulation<D>::append_trail(const std::vector<FieldStatistics>& statistics)
     for (std::size_t k = 0; k < fields.size(); ++k)
       line += fmt::format(" {}={}", fields[k].name, hex_digest(statistics[k].digest));
     line += fmt::format(" residual={:.17g}\n", residual_);
-    if (!(std::ofstream(directory_->trail(), std::ios::app) << line << std::flush))
-      throw RunError("cannot write " + directory_->trail().string());
+    detail::fault_point("trail");
+    append_whole(directory_->trail(), line);
   });
 }
 
-/// A restarted run continues the trail where its checkpoint stands; a fresh one begins it anew.
+/// A restarted run continues the trail where its checkpoint stands, without lines that were cut short when an
+/// earlier run was; a fresh one begins it anew.
 template <int D>
 void Simulation<D>::cut_trail() const {
   std::ifstream in(directory_->trail());
   if (!in) return;
   std::string kept;
-  for (std::string line; std::getline(in, line);)
-    if (const std::int64_t s = trail_step(line); s >= 0 && s <= first_step_) kept += line + "\n";
-  in.close();
-  const fs::path fresh = directory_->trail().string() + ".tmp";
-  if (!(std::ofstream(fresh, std::ios::trunc) << kept << std::flush))
-    throw RunError("cannot write " + fresh.string());
-  fs::rename(fresh, directory_->trail());
+  for (std::string line; std::getline(in, line) && !in.eof();)  // without an end of line it is not whole
+    if (const auto s = trail_step(line); s && *s <= first_step_) kept += line + "\n";
+  write_whole(directory_->trail(), kept);
 }
 
 #define ISOHALO_INSTANTIATE(D)                                                           \
   template void Simulation<D>::outputs(bool, bool);                                      \
   template CheckpointMeta Simulation<D>::meta() const;                                   \
   template void Simulation<D>::checkpoint();                                             \
+  template void Simulation<D>::accompany(const CheckpointMeta&) const;                   \
   template std::string Simulation<D>::sidecar_text(const std::vector<PhaseTime>&) const; \
   template void Simulation<D>::picture();                                                \
   template void Simulation<D>::append_trail(const std::vector<FieldStatistics>&);        \

@@ -1,0 +1,84 @@
+#include "apps/isohalo/ending.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "framework/mpi/progress.hpp"
+
+namespace isohalo {
+
+namespace {
+
+/// How long a rank with an error waits for the others to end as well. An error that they have too reaches all of
+/// them within moments.
+constexpr std::chrono::seconds kPatience{3};
+
+struct Ending {
+  ExitCode code = ExitCode::fine;
+  std::optional<std::string> error;
+};
+
+[[noreturn]] void abandon(MPI_Comm comm, int rank, const Ending& own) {
+  fmt::print(stderr, "isohalo: error: rank {}: {}\n", rank, *own.error);
+  std::fflush(stderr);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // launchers drop what they have not read by then
+  MPI_Abort(comm, static_cast<int>(own.code));
+  std::abort();
+}
+
+Ending ending_of(MPI_Comm comm, int rank, const std::function<ExitCode()>& action) {
+  Ending own;
+  try {
+    own.code = action();
+    return own;
+  } catch (const MpiError& e) {
+    own = {ExitCode::failure, e.what()};
+    abandon(comm, rank, own);
+  } catch (const Error& e) {
+    own = {e.code(), e.what()};
+  } catch (const std::bad_alloc&) {
+    own = {ExitCode::failure, "out of memory: use a smaller domain.shape, fewer ranks per node or more nodes"};
+  } catch (const std::exception& e) {
+    own = {ExitCode::failure, e.what()};
+  }
+  return own;
+}
+
+}  // namespace
+
+ExitCode end_together(MPI_Comm comm, const std::function<ExitCode()>& action) {
+  MPI_Comm meeting = MPI_COMM_NULL;  // of its own: others may be in the middle of anything else
+  MPI_Comm_dup(comm, &meeting);
+  int rank = 0, size = 1;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  const Ending own = ending_of(comm, rank, action);
+
+  // The lowest rank with an error; minus the largest code; is there one without an error?
+  int least[3] = {own.error ? rank : INT_MAX, -static_cast<int>(own.code), own.error ? 1 : 0};
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallreduce(MPI_IN_PLACE, least, 3, MPI_INT, MPI_MIN, meeting, &request);
+  const auto start = std::chrono::steady_clock::now();
+  Backoff backoff(20);
+  for (int done = 0;;) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done) break;
+    if (own.error && std::chrono::steady_clock::now() - start > kPatience) abandon(comm, rank, own);
+    backoff.pause();
+  }
+  MPI_Comm_free(&meeting);
+  if (least[0] == rank)
+    fmt::print(stderr, "isohalo: error: {}{}\n", least[2] ? std::string() : fmt::format("rank {}: ", rank),
+               *own.error);
+  return static_cast<ExitCode>(-least[1]);
+}
+
+}  // namespace isohalo
