@@ -23,6 +23,11 @@ struct CompareRequest {
 ExitCode compare_command(MPI_Comm comm, const CompareRequest& request);
 ExitCode info_command(MPI_Comm comm, const std::string& file, bool numpy);
 ExitCode verify_command(MPI_Comm comm, const std::string& file);
+struct VerifyLiveOptions {
+  bool json = false;
+  std::string broken;  ///< a check that is spoilt on purpose; empty: none
+};
+ExitCode verify_live_command(MPI_Comm comm, const VerifyLiveOptions& options);
 
 struct BenchSweepOptions {
   bool json = false;

@@ -31,9 +31,7 @@ class CommandLine {
     info->add_option("FILE", file_a_, "checkpoint")->required();
     info->add_flag("--numpy", numpy_, "print the lines of Python that load the fields into NumPy arrays");
     info->callback([this] { action_ = [this] { return isohalo::info_command(MPI_COMM_WORLD, file_a_, numpy_); }; });
-    auto* verify = app_.add_subcommand("verify", "Check a checkpoint against its digests: exit code 0 good, 1 not");
-    verify->add_option("FILE", file_a_, "checkpoint")->required();
-    verify->callback([this] { action_ = [this] { return isohalo::verify_command(MPI_COMM_WORLD, file_a_); }; });
+    add_verify();
     isohalo::add_schedule_command(app_, schedule_)->callback([this] {
       action_ = [this] { return isohalo::schedule_command(MPI_COMM_WORLD, schedule_); };
     });
@@ -95,6 +93,25 @@ class CommandLine {
     prove->add_option("--mpiexec", prove_.mpiexec, "the launcher");
     prove->add_option("--directory", prove_.directory, "keep the runs' files there (default: none are kept)");
     prove->callback([this] { action_ = [this] { return isohalo::prove_command(MPI_COMM_WORLD, prove_); }; });
+  }
+
+  void add_verify() {
+    auto* verify = app_.add_subcommand("verify",
+                                       "Check a checkpoint against its digests; without a file, whether this MPI "
+                                       "brings every ghost: exit code 0 good, 1 not");
+    auto* file = verify->add_option("FILE", file_a_, "checkpoint");
+    auto* json = verify->add_flag("--json", verify_live_.json, "without a file: print JSON");
+    auto* broken = verify->add_option("--break", verify_live_.broken,
+                                      "without a file: spoil this check on purpose, to see that it can fail");
+    json->excludes(file);
+    broken->excludes(file);
+    verify->callback([this, file] {
+      const bool live = file->count() == 0;
+      action_ = [this, live] {
+        return live ? isohalo::verify_live_command(MPI_COMM_WORLD, verify_live_)
+                    : isohalo::verify_command(MPI_COMM_WORLD, file_a_);
+      };
+    });
   }
 
   void add_compare() {
@@ -188,6 +205,7 @@ class CommandLine {
   isohalo::ProveRequest prove_;
   isohalo::BenchSweepOptions sweep_;
   isohalo::BenchFileOptions files_;
+  isohalo::VerifyLiveOptions verify_live_;
   std::string file_a_;
   bool numpy_ = false, help_input_ = false;
   isohalo::BenchNeighborhoodOptions neighborhood_;

@@ -1,0 +1,233 @@
+/// Every ghost of every transport on the live communicator: a value of its own in each owned cell, a sentinel in
+/// each ghost, exchange, compare all cells.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "apps/isohalo/live_check.hpp"
+#include "datatypes/mix.hpp"
+#include "framework/halo/cell_set.hpp"
+#include "framework/halo/probe_field.hpp"
+
+namespace isohalo {
+
+namespace {
+
+using detail::ProbeField;
+using detail::ProbeLayout;
+
+constexpr int kRounds = 3;  // the channels in shared memory have two slots
+constexpr std::size_t kMostGrids = 3;
+constexpr int kAutomaticEvery = 10;  // it times all the others, about 20 ms each time
+
+template <int D>
+struct NamedStencil {
+  const char* name;
+  StencilShape<D> shape;
+};
+
+template <int D>
+std::vector<NamedStencil<D>> stencils() {
+  Index<D> back{}, ahead{}, skew{};
+  back[0] = -2;
+  ahead[D - 1] = 1;
+  skew[0] = 1;
+  if (D > 1) skew[1] = -1;
+  return {{"Moore 1", StencilShape<D>::moore(1)},
+          {"von Neumann 1", StencilShape<D>::von_neumann(1)},
+          {"von Neumann 2", StencilShape<D>::von_neumann(2)},
+          {"star 2", StencilShape<D>::star(2)},
+          {"custom list", StencilShape<D>::of({back, ahead, skew})}};
+}
+
+/// A few process grids, spread over all there are, from slabs in the last dimension to slabs in the first.
+template <int D>
+std::vector<PerDim<int, D>> some_grids(int ranks) {
+  Index<D> roomy;
+  roomy.fill(ranks);
+  const auto all = all_process_grids<D>(roomy, ranks);
+  std::vector<PerDim<int, D>> some;
+  const std::size_t n = std::min(all.size(), kMostGrids);
+  for (std::size_t k = 0; k < n; ++k) some.push_back(all[n == 1 ? 0 : k * (all.size() - 1) / (n - 1)]);
+  return some;
+}
+
+enum class Cut { uneven, one_cell };
+
+/// Blocks of one cell but for the last, or of 3 and 4 cells.
+template <int D>
+PerDim<std::vector<std::int64_t>, D> cuts_of(const PerDim<int, D>& grid, Cut cut) {
+  PerDim<std::vector<std::int64_t>, D> cuts;
+  for (int j = 0; j < D; ++j) {
+    std::int64_t at = 0;
+    for (int c = 0; c < grid[j]; ++c) {
+      cuts[j].push_back(at);
+      at += cut == Cut::uneven ? 3 + (c + j) % 2 : c + 1 < grid[j] ? 1 : 2 + j;
+    }
+    cuts[j].push_back(at);
+  }
+  return cuts;
+}
+
+/// The cells that `depth` steps need, by definition: what a cell reads, `depth` times over.
+template <int D>
+class NeededCells {
+ public:
+  NeededCells(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth) {
+    const Surroundings<D> around{domain.global(), domain.periodic(), {}, {}};
+    Index<D> below, above;
+    for (int j = 0; j < D; ++j) below[j] = depth * shape.reach_low()[j], above[j] = depth * shape.reach_high()[j];
+    frame_ = domain.owned().grown(below, above);
+    Offsets<D> read = shape.offsets();
+    read.push_back({});
+    CellSet<D> cells(frame_);
+    cells.insert(domain.owned());
+    for (int s = 0; s < depth; ++s) cells = cells.read_by(read, around);
+    needed_.assign(static_cast<std::size_t>(frame_.cells()), 0);
+    for (const auto& b : cells.boxes())
+      for_each_cell(b, [&](const Index<D>& i) { needed_[static_cast<std::size_t>(linear_index(frame_, i))] = 1; });
+  }
+  bool operator()(const Index<D>& i) const {
+    return frame_.contains(i) && needed_[static_cast<std::size_t>(linear_index(frame_, i))] != 0;
+  }
+
+ private:
+  Box<D> frame_;
+  std::vector<std::uint8_t> needed_;
+};
+
+/// Now and then this rank is late.
+class Delays {
+ public:
+  explicit Delays(int rank) : state_(static_cast<std::uint64_t>(rank) + 1) {}
+  void maybe() {
+    const std::uint64_t z = mix64(state_ += kGolden);
+    if (z % 8 == 0) usleep(static_cast<useconds_t>(z / 8 % 200));
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+template <int D>
+struct Setting {
+  CartesianDomain<D> domain;
+  StencilShape<D> shape;
+  int depth;
+  ProbeLayout layout;  ///< of the second field
+  std::string text;
+};
+
+template <class T, int D>
+void check_field(LiveRow& row, const Setting<D>& s, const ProbeField<T, D>& field, const NeededCells<D>& needed,
+                 const char* type, int round) {
+  const Box<D> all = field.ref().allocated(), &owned = s.domain.owned();
+  row.checked += all.cells();
+  field.for_each_wrong(needed, [&](const Index<D>& i, const T& expected, const T& found) {
+    --row.checked;
+    row.check(false, [&] {
+      const char* const kind = owned.contains(i) ? "owned cell" : needed(i) ? "ghost" : "unneeded ghost";
+      return fmt::format("{}, exchange {}, rank {}, {} field: {} {} should be {:g}, found {:g}", s.text, round + 1,
+                         s.domain.rank(), type, kind, to_string<D>(i), static_cast<double>(expected),
+                         static_cast<double>(found));
+    });
+  });
+}
+
+/// One plan: three exchanges of two fields of different types and layouts, begun and ended with delays.
+template <int D>
+void check_one(LiveRow& row, const Setting<D>& s, Exchange exchange, const NeededCells<D>& needed, bool broken,
+               Delays& delays) {
+  HaloOptions<D> options;
+  options.exchange = exchange;
+  if (broken)
+    options.mutation = [](std::vector<HaloPiece<D>>& pieces) {
+      if (!pieces.empty()) pieces.pop_back();
+    };
+  HaloPlan<D> plan(s.domain, s.shape, s.depth, options);
+  ProbeField<double, D> a(s.domain, plan, 0, ProbeLayout::plain);
+  ProbeField<float, D> b(s.domain, plan, 1, s.layout);
+  for (int round = 0; round < kRounds; ++round) {
+    a.refill(2 * round);
+    b.refill(2 * round + 1);
+    delays.maybe();
+    plan.start(a.ref(), b.ref());
+    delays.maybe();
+    plan.finish();
+    check_field(row, s, a, needed, "float64", round);
+    check_field(row, s, b, needed, "float32", round);
+  }
+  ++row.cases;
+}
+
+template <int D>
+std::string text_of(const CartesianDomain<D>& domain, Cut cut, const std::string& stencil, int depth) {
+  PerDim<bool, D> periodic = domain.periodic();
+  std::string wraps;
+  for (int j = 0; j < D; ++j) wraps += fmt::format("{}{}", wraps.empty() ? "" : ", ", periodic[j] ? "yes" : "no");
+  Index<D> grid;
+  for (int j = 0; j < D; ++j) grid[j] = domain.decomposition().blocks(j);
+  return fmt::format("{} cells on {} ranks{}, periodic ({}), {}, depth {}", shape_string<D>(domain.global().high),
+                     shape_string<D>(grid), cut == Cut::one_cell ? ", blocks of one cell" : "", wraps, stencil,
+                     depth);
+}
+
+struct Rows {
+  std::vector<Exchange> exchanges;
+  std::vector<LiveRow> rows;
+  std::vector<bool> broken;
+};
+
+/// All grids x cuts x stencils x depths, each with the next choice of periodic dimensions.
+template <int D>
+void check_dimension(MPI_Comm user, Rows& rows, Delays& delays, int& turn) {
+  const int ranks = Communicator::of(user).size();
+  const auto periodicities = detail::all_periodicities<D>();
+  for (const auto& grid : some_grids<D>(ranks))
+    for (const Cut cut : {Cut::uneven, Cut::one_cell})
+      for (const auto& [name, shape] : stencils<D>())
+        for (int depth = 1; depth <= 3; ++depth) {
+          DomainOptions<D> options;
+          const auto cuts = cuts_of<D>(grid, cut);
+          Index<D> extents;
+          for (int j = 0; j < D; ++j) extents[j] = cuts[j].back();
+          options.cuts = cuts;
+          // The last of them is periodic in all dimensions and comes first.
+          options.periodic =
+              periodicities[periodicities.size() - 1 - static_cast<std::size_t>(turn) % periodicities.size()];
+          const CartesianDomain<D> domain(user, extents, options);
+          const Setting<D> s{domain, shape, depth, static_cast<ProbeLayout>(turn % 3),
+                             text_of<D>(domain, cut, name, depth)};
+          const NeededCells<D> needed(domain, shape, depth);
+          for (std::size_t k = 0; k < rows.rows.size(); ++k) {
+            const Exchange e = rows.exchanges[k];
+            if (e == Exchange::automatic ? turn % kAutomaticEvery != 0
+                                         : pattern_of(e) == HaloPattern::slabs && !slabs_possible(shape))
+              continue;
+            naming_place("exchange \"" + exchange_name(e) + "\": " + s.text,
+                         [&] { check_one(rows.rows[k], s, e, needed, rows.broken[k], delays); });
+          }
+          ++turn;
+        }
+}
+
+}  // namespace
+
+void check_transports(MPI_Comm user, LiveReport& report) {
+  Rows rows;
+  for (const auto& name : exchange_names()) {
+    rows.exchanges.push_back(exchange_of_name(name));
+    rows.rows.push_back(LiveRow{"transport", name, 0, 0, 0, {}});
+    rows.broken.push_back(report.broken(name));
+  }
+  Delays delays(Communicator::of(user).rank());
+  int turn = 0;
+  check_dimension<1>(user, rows, delays, turn);
+  check_dimension<2>(user, rows, delays, turn);
+  check_dimension<3>(user, rows, delays, turn);
+  for (auto& row : rows.rows) report.add(row.group, row.name) = row;
+}
+
+}  // namespace isohalo

@@ -1,0 +1,118 @@
+#pragma once
+/// Arrays that show what an exchange did: a value of its own in each owned cell, a sentinel in each ghost. For
+/// checks of transports, in the tests and on a live communicator.
+
+#include <bit>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "framework/domain/cartesian_domain.hpp"
+#include "framework/halo/halo_plan.hpp"
+
+namespace isohalo::detail {
+
+/// What a probe of type T holds; to be specialised for other types.
+template <class T>
+struct ProbeValue {
+  static_assert(std::is_arithmetic_v<T>);
+
+  static T of(int field, std::int64_t l) { return static_cast<T>(l * 7 + field + 1); }
+  static T sentinel() {
+    if constexpr (std::is_same_v<T, double>)
+      return std::bit_cast<double>(std::uint64_t{0x7ff4000000000123u});  // signalling
+    else if constexpr (std::is_same_v<T, float>)
+      return std::bit_cast<float>(std::uint32_t{0x7fa00123u});
+    else
+      return static_cast<T>(-1);
+  }
+  static bool same(const T& x, const T& y) { return std::memcmp(&x, &y, sizeof x) == 0; }
+};
+
+enum class ProbeLayout { plain, padded, permuted };
+
+/// A field in memory of its own, in one of several layouts, as wide as the plan needs or wider (`padded`).
+template <class T, int D>
+class ProbeField {
+ public:
+  ProbeField(const CartesianDomain<D>& domain, const HaloPlan<D>& plan, int number, ProbeLayout layout)
+      : number_(number), global_(domain.global()) {
+    const bool padded = layout == ProbeLayout::padded;
+    ref_.owned = domain.owned();
+    for (int j = 0; j < D; ++j) {
+      ref_.ghost_low[j] = plan.ghost_low()[j] + (padded ? 1 : 0);
+      ref_.ghost_high[j] = plan.ghost_high()[j] + (padded ? 2 : 0);
+    }
+    const Box<D> all = ref_.allocated();
+    std::int64_t stride = 1, origin = 0;
+    for (int k = D - 1; k >= 0; --k) {
+      const int j = layout == ProbeLayout::permuted ? D - 1 - k : k;
+      ref_.stride[j] = stride;
+      origin += ref_.ghost_low[j] * stride;
+      stride *= all.extent(j) + (padded ? 3 : 0);
+    }
+    memory_.assign(static_cast<std::size_t>(stride), ProbeValue<T>::sentinel());
+    ref_.data = memory_.data() + origin;
+    for_each_cell(ref_.owned, [&](const Index<D>& i) { ref_.at(i) = right(i); });
+  }
+
+  /// The value that belongs to a cell, given by its unwrapped global index.
+  T right(Index<D> i) const {
+    for (int j = 0; j < D; ++j) {
+      const std::int64_t n = global_.extent(j);
+      i[j] = ((i[j] % n) + n) % n;
+    }
+    return ProbeValue<T>::of(number_, linear_index(global_, i));
+  }
+  const ArrayRef<T, D>& ref() const { return ref_; }
+
+  /// Calls f(cell, expected, found) for every allocated cell that is wrong: owned cells and those for which
+  /// `needed(cell)` is true must hold their value, all others the sentinel.
+  template <class Needed, class F>
+  void for_each_wrong(Needed&& needed, F&& f) const {
+    for_each_cell(ref_.allocated(), [&](const Index<D>& i) {
+      const bool known = ref_.owned.contains(i) || needed(i);
+      const T expected = known ? right(i) : ProbeValue<T>::sentinel();
+      if (!ProbeValue<T>::same(ref_.at(i), expected)) f(i, expected, ref_.at(i));
+    });
+  }
+
+  /// New values in the owned cells, the sentinel in all others, so that a ghost of an earlier exchange is wrong.
+  void refill(int number) {
+    number_ = number;
+    memory_.assign(memory_.size(), ProbeValue<T>::sentinel());
+    for_each_cell(ref_.owned, [&](const Index<D>& i) { ref_.at(i) = right(i); });
+  }
+
+ private:
+  int number_;
+  Box<D> global_;
+  std::vector<T> memory_;
+  ArrayRef<T, D> ref_;
+};
+
+/// Every way to travel that can be forced and that this shape allows.
+template <int D>
+std::vector<Exchange> possible_exchanges(const StencilShape<D>& shape) {
+  std::vector<Exchange> all;
+  for (const auto& name : exchange_names()) {
+    const Exchange e = exchange_of_name(name);
+    if (e == Exchange::automatic || (pattern_of(e) == HaloPattern::slabs && !slabs_possible(shape))) continue;
+    all.push_back(e);
+  }
+  return all;
+}
+
+/// All 2^D choices of periodic dimensions.
+template <int D>
+std::vector<PerDim<bool, D>> all_periodicities() {
+  std::vector<PerDim<bool, D>> all;
+  for (int m = 0; m < (1 << D); ++m) {
+    PerDim<bool, D> p{};
+    for (int j = 0; j < D; ++j) p[j] = m >> j & 1;
+    all.push_back(p);
+  }
+  return all;
+}
+
+}  // namespace isohalo::detail
