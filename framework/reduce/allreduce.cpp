@@ -7,28 +7,33 @@
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/agreement.hpp"
-#include "framework/mpi/progress.hpp"
 #include "framework/reduce/schedule_check.hpp"
 #include "framework/reduce/schedule_search.hpp"
 
 namespace isohalo {
 
 ScheduledAllreduce::ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype type, MPI_Op op,
-                                       const std::string& schedule, const EmulatedLatency& emulate)
+                                       const std::string& schedule, const EmulatedLatency& emulate,
+                                       const Planning& planning)
     : comm_(Communicator::of(user)),
       count_(count),
       type_(type),
       op_(op),
       tag_(comm_.take_tags(2)),
       schedule_({}, 1) {
+  const bool automatic = schedule == "auto";
   agreed(comm_, [&] {
     if (count < 0) throw UsageError("an allreduce of " + std::to_string(count) + " elements: give 0 or more");
     measure_type();
-    schedule_ = plan(schedule);
+    if (!automatic) schedule_ = parse(schedule);
   });
+  const std::string plan = automatic ? "auto/" + std::to_string(detail::fingerprint(planning)) : schedule_.text();
   agree_same(comm_,
-             std::hash<std::string>()(schedule_.text() + "/" + std::to_string(room_) + "/" + std::to_string(count)),
-             "the plan of an allreduce (count, size of the type or schedule)");
+             std::hash<std::string>()(plan + "/" + std::to_string(room_) + "/" + std::to_string(count) + "/" +
+                                      std::to_string(commutes())),
+             "the plan of an allreduce (count, size of the type, operation, schedule or planning)");
+  choice_ = {.schedule = schedule_.text(), .by = "given"};
+  if (automatic) choose(emulate, planning);
   std::size_t most_received = 0, most_requests = 0;
   for (int s = 0; s < schedule_.size(); ++s) {
     StageWork work{schedule_.actions(s, comm_.rank()), 0};
@@ -43,21 +48,31 @@ ScheduledAllreduce::ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype ty
   stage_ = work_.size();
 }
 
-Schedule ScheduledAllreduce::plan(const std::string& text) const {
+bool ScheduledAllreduce::commutes() const {
   int commutes = 0;
   mpi_check(MPI_Op_commutative(op_, &commutes), "MPI_Op_commutative", comm_.get());
-  if (text == "auto") {
-    PlanOptions options;
-    options.bytes = static_cast<double>(room_);
-    options.rank_order = !commutes;
-    return plan_by_model(comm_.size(), options).schedule;
-  }
+  return commutes;
+}
+
+void ScheduledAllreduce::choose(const EmulatedLatency& emulate, const Planning& planning) {
+  detail::ChoiceRequest request;
+  for (int r = 0; r < comm_.size(); ++r) request.ranks.push_back(r);
+  request.plan.bytes = static_cast<double>(room_);
+  request.plan.rank_order = !commutes();
+  request.value_bytes = room_;
+  request.emulate = emulate;
+  request.program = [this](const Schedule& s) { return detail::plain_program(s, comm_.rank()); };
+  choice_ = detail::choose_schedule(comm_, planning, request, tag_);
+  schedule_ = Schedule::parse(choice_.schedule, comm_.size());
+}
+
+Schedule ScheduledAllreduce::parse(const std::string& text) const {
   Schedule schedule = Schedule::parse(text, comm_.size());
   if (schedule.for_sets_only())
     throw UsageError("schedule " + text +
                      " has a dissemination, which may bring a contribution twice: use it for keyed sets, not for a "
                      "plain allreduce");
-  if (!commutes && !keeps_rank_order(schedule))
+  if (!commutes() && !keeps_rank_order(schedule))
     throw UsageError(
         "schedule " + text +
         " does not combine in rank order, but the operation does not commute: use factor stages, collapse "
@@ -90,15 +105,19 @@ void ScheduledAllreduce::copy(const void* from, void* to) const {
 }
 
 void ScheduledAllreduce::reduce(void* in_out) {
-  start(in_out);
+  begin(in_out);
   wait();
 }
 
 void ScheduledAllreduce::start(void* in_out) {
+  begin(in_out);
+  if (!proceed()) activate(this);
+}
+
+void ScheduledAllreduce::begin(void* in_out) {
   in_out_ = in_out;
   stage_ = 0;
   if (!work_.empty()) post(work_[0]);
-  test();
 }
 
 void ScheduledAllreduce::post(const StageWork& work) {
@@ -118,7 +137,7 @@ void ScheduledAllreduce::post(const StageWork& work) {
   }
 }
 
-bool ScheduledAllreduce::test() {
+bool ScheduledAllreduce::proceed() {
   while (stage_ < work_.size()) {
     const StageWork& work = work_[stage_];
     int done = 0;
@@ -132,8 +151,19 @@ bool ScheduledAllreduce::test() {
   return true;
 }
 
+void ScheduledAllreduce::advance() {
+  if (proceed()) deactivate(this);
+}
+
+bool ScheduledAllreduce::test() {
+  if (!proceed()) return false;
+  deactivate(this);
+  return true;
+}
+
 void ScheduledAllreduce::wait() {
-  for (Backoff backoff(comm_.spins()); !test();)
+  deactivate(this);
+  for (Backoff backoff(comm_.spins()); !proceed();)
     if (stamps_.on())
       detail::nap_for_emulation();
     else

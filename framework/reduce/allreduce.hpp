@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "framework/mpi/communicator.hpp"
+#include "framework/mpi/progress.hpp"
 #include "framework/reduce/emulated_latency.hpp"
 #include "framework/reduce/schedule.hpp"
+#include "framework/reduce/schedule_choice.hpp"
 
 namespace isohalo {
 
@@ -17,25 +19,28 @@ namespace isohalo {
 /// every run on as many ranks: contributions are combined in a fixed order, that of the ranks wherever the schedule
 /// keeps it (see `keeps_rank_order`). Persistent and non-blocking. For results that do not depend on the number of
 /// ranks either, see TreeReducer and ArrayReducer. Source: Ruefenacht, Bull, Booth 2017, section 4.
-class ScheduledAllreduce {
+class ScheduledAllreduce final : private Progressable {
  public:
-  /// `schedule`: encoded form (see `parse_stages`), or "auto" for the best by the cost model. `type` is any
+  /// `schedule`: encoded form (see `parse_stages`), or "auto": as `planning` says, by the cost model. `type` is any
   /// committed datatype and `op` any operation that MPI_Reduce_local takes for it, both alive as long as this
   /// object. Collective. Throws UsageError on all ranks: for a schedule that does not fit, a dissemination (sums
   /// would count twice), one that does not keep rank order when `op` does not commute, a negative count, or
   /// arguments that differ between ranks.
   ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype type, MPI_Op op, const std::string& schedule = "auto",
-                     const EmulatedLatency& emulate = {});
+                     const EmulatedLatency& emulate = {}, const Planning& planning = {});
 
   /// In place: `in_out` has `count` elements of `type` in host memory. Collective; nothing is allocated.
   void reduce(void* in_out);
   /// The same in parts; `in_out` must stay alone until `test` returns true or `wait` returns. `start` is
-  /// collective, the others local.
+  /// collective, the others local. Once started it goes on in every wait of this library, so several operations
+  /// may be waited for in different orders on different ranks.
   void start(void* in_out);
   bool test();
   void wait();
 
   const Schedule& schedule() const { return schedule_; }
+  /// The schedule, what chose it and by which times.
+  const ScheduleChoice& choice() const { return choice_; }
 
  private:
   struct StageWork {
@@ -43,8 +48,13 @@ class ScheduledAllreduce {
     std::size_t requests = 0;
   };
 
-  Schedule plan(const std::string& text) const;
+  Schedule parse(const std::string& text) const;
+  bool commutes() const;
+  void choose(const EmulatedLatency& emulate, const Planning& planning);
   void measure_type();
+  void begin(void* in_out);
+  bool proceed();
+  void advance() override;
   std::byte* received(std::size_t k) { return buffer_.data() + k * room_; }
   void* origin(std::byte* memory) const { return memory - true_lower_; }
   void copy(const void* from, void* to) const;
@@ -57,6 +67,7 @@ class ScheduledAllreduce {
   MPI_Op op_;
   int tag_;
   Schedule schedule_;
+  ScheduleChoice choice_;
   MPI_Aint true_lower_ = 0;
   std::size_t room_ = 0;  // bytes from the first to the last of an array
   bool dense_ = false;    // no gaps: a plain copy will do

@@ -57,12 +57,13 @@ class ArrayReducer {
   /// The result, the same bits on all ranks that get it (see `ReductionOptions::root`). `data`: this rank's
   /// numbers, in host memory. Collective.
   V reduce(const V* data) {
-    start(data);
-    return wait();
+    reduction_->tiles().run_array(data);
+    return reduction_->combine();
   }
 
   /// The same in parts. `start` reads all of `data` and is collective; `test` goes on without waiting and tells
-  /// whether this rank is done, `wait` waits; both are local.
+  /// whether this rank is done, `wait` waits; both are local. Once started it goes on in every wait of this
+  /// library, so several operations may be waited for in different orders on different ranks.
   void start(const V* data) {
     reduction_->tiles().run_array(data);
     reduction_->start();
@@ -72,6 +73,8 @@ class ArrayReducer {
 
   /// Changes the method. Collective; throws UsageError on all ranks.
   void reduce_by(const ReductionOptions& options) { reduction_->reduce_by(options); }
+  /// The schedule in use, what chose it and by which times.
+  ScheduleChoice choice() const { return reduction_->choice(); }
 
   /// Where each rank's numbers begin, and N.
   const RangeStarts& starts() const { return starts_; }

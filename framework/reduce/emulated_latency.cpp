@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "datatypes/mpi_check.hpp"
+#include "framework/mpi/progress.hpp"
 
 namespace isohalo::detail {
 
@@ -69,6 +70,7 @@ bool LatencyStamps::sent(std::size_t first, std::size_t last) {
 }
 
 void nap_for_emulation() {
+  Progressable::advance_all();
   const timespec nap{0, 30000};
   nanosleep(&nap, nullptr);
 }

@@ -46,7 +46,7 @@ class LatencyStamps {
   std::vector<MPI_Request> receives_, sends_;
 };
 
-/// A nap between two tests of an emulated message.
+/// A nap between two tests of an emulated message; as every wait of ours it advances all active operations.
 void nap_for_emulation();
 
 }  // namespace detail

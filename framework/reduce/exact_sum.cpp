@@ -4,11 +4,11 @@
 
 namespace isohalo::detail {
 
-void ExactSum::use_schedule(const std::string& text) {
+void ExactSum::use_schedule(const std::string& text, const Planning& planning) {
   scheduled_.reset();
-  if (text == "auto") return;
+  if (text == "auto" && !planning.asks()) return;
   scheduled_ = std::make_unique<ScheduledAllreduce>(comm_.get(), static_cast<int>(sum_.words().size()), MPI_INT64_T,
-                                                    MPI_SUM, text);
+                                                    MPI_SUM, text, EmulatedLatency{}, planning);
 }
 
 void ExactSum::start(std::span<const double> addends) {

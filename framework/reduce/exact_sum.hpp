@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 
+#include "datatypes/superaccumulator.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/reduce/allreduce.hpp"
-#include "datatypes/superaccumulator.hpp"
 
 namespace isohalo::detail {
 
@@ -17,8 +17,10 @@ namespace isohalo::detail {
 class ExactSum {
  public:
   explicit ExactSum(const Communicator& comm) : comm_(comm) {}
-  /// The schedule that the limbs take, "auto": MPI's own. Collective. Throws as ScheduledAllreduce.
-  void use_schedule(const std::string& text);
+  /// The schedule that the limbs take, "auto": MPI's own unless `planning` asks for one of ours. Collective. Throws
+  /// as ScheduledAllreduce.
+  void use_schedule(const std::string& text, const Planning& planning);
+  ScheduleChoice choice() const { return scheduled_ ? scheduled_->choice() : ScheduleChoice{.by = "MPI"}; }
   /// Deposits this rank's addends, in any order, and starts the sum of limbs. Collective.
   void start(std::span<const double> addends);
   bool test();

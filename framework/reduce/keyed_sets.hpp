@@ -17,6 +17,11 @@ namespace isohalo {
 void append_keyed_sets(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
                        const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank);
 
+/// The same for a result on rank `root` alone: only what that needs travels and is combined, each value once.
+/// Local.
+void append_keyed_sets_to(int root, ReduceProgram& program, const std::vector<FrontierNode>& nodes,
+                          const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank);
+
 /// The rank that holds each leaf of the frontier tree.
 std::vector<int> leaf_ranks(const std::vector<FrontierNode>& nodes);
 

@@ -12,11 +12,13 @@ namespace isohalo::detail {
 
 /// Every rank writes the values of its leaves where the others of its compute node see them. With one compute node
 /// all read all and combine; with several the leaders do, agree among each other and write the result back.
+/// All members wait for all others, also those that want no result: slots are written again two rounds later.
 /// Non-blocking, persistent; nothing is allocated between `start` and the end.
 template <class V>
 class OnNodeStage {
  public:
-  /// `leaves[m]`: tree nodes that member m of the compute node contributes.
+  /// `leaves[m]`: tree nodes that member m of the compute node contributes; of others none where they are not
+  /// wanted.
   OnNodeStage(NodeBoard in, std::optional<NodeBoard> out, std::vector<std::vector<std::int32_t>> leaves)
       : in_(std::move(in)), out_(std::move(out)), leaves_(std::move(leaves)) {}
 

@@ -10,6 +10,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/mpi/progress.hpp"
 #include "framework/reduce/exact_sum.hpp"
 #include "framework/reduce/node_reducer.hpp"
 #include "framework/reduce/on_node_stage.hpp"
@@ -26,8 +27,10 @@ inline std::vector<int> identity_map(int ranks) {
   return map;
 }
 
+/// Once started it is active in every wait of the process: ranks may wait for several reductions, and for halo
+/// exchanges, in different orders.
 template <class V, int D, class Op>
-class Reduction {
+class Reduction final : private Progressable {
  public:
   /// As TileReducer. Local.
   Reduction(const Communicator& comm, const Tiling<D>& tiling, const std::optional<PerDim<int, D>>& coords,
@@ -53,25 +56,89 @@ class Reduction {
   /// Changes the method. Collective; throws UsageError on all ranks for options that are wrong or differ.
   void reduce_by(const ReductionOptions& options) {
     plan_agreed_ = false;  // also when this throws
-    agreed(comm_, [&] { compile(options); });
+    agreed(comm_, [&] { check(options); });
+    agree_same(comm_, plan_.fingerprint(options, tiling_.tile(), sizeof(V)),
+               "the plan of a reduction (grid, cuts, tile, method, schedule or type of values)");
     options_ = options;
-    agree_plan();
-    if (options.method == ReductionMethod::exact) exact_.use_schedule(options.schedule);
+    on_node_.reset();
+    choice_ = {.schedule = options.schedule, .by = "given"};
+    if (options.method == ReductionMethod::exact)
+      exact_.use_schedule(options.schedule, options.planning);
+    else if (options.method == ReductionMethod::binary_tree || options.schedule != "auto")
+      nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)), options.emulate);
+    else if (!meet_on_node())
+      choose();
+    plan_agreed_ = true;
   }
   const ReductionOptions& options() const { return options_; }
+  /// The schedule in use, what chose it and by which times; before the first reduction what the defaults would.
+  ScheduleChoice choice() const {
+    if (options_.method == ReductionMethod::binary_tree) return {.by = "binary tree"};
+    return options_.method == ReductionMethod::exact ? exact_.choice() : choice_;
+  }
 
   TileReducer<V, D, Op>& tiles() { return tiles_; }
   const TileReducer<V, D, Op>& tiles() const { return tiles_; }
 
   /// Starts the global part; the tile values are formed. Collective. The first time, all ranks agree on the plan.
   void start() {
-    if (!plan_agreed_) reduce_by(options_);
-    tiles_.start_gather();
-    phase_ = Phase::gathering;
-    test();
+    launch();
+    if (!proceed()) activate(this);
   }
 
   bool test() {
+    if (!proceed()) return false;
+    deactivate(this);
+    return true;
+  }
+
+  /// Start and wait. Collective.
+  V combine() {
+    launch();
+    return wait();
+  }
+
+  V wait() {
+    deactivate(this);
+    int misses = 0;
+    for (Backoff backoff(comm_.spins()); !proceed();) {
+      if (options_.emulate.on())
+        nap_for_emulation();
+      else
+        backoff.pause();
+      // Flags in shared memory do not move messages on, of which a rank that we wait for may wait for one.
+      if (on_node_ && ++misses % 64 == 0) poke_mpi();
+    }
+    return value();
+  }
+
+  /// The result, on the ranks that get it.
+  V value() {
+    if constexpr (kSum) {
+      if (options_.method == ReductionMethod::exact) return exact_.value();
+    }
+    return nodes_.value(0);
+  }
+
+  std::int64_t frontier_size() const { return static_cast<std::int64_t>(leaf_places_.size()); }
+
+ private:
+  enum class Phase { gathering, exact, collecting, combining, done };
+  /// Bytes that a rank reads from others at most: beyond, a schedule moves less.
+  static constexpr std::size_t kMostOnNode = std::size_t{1} << 20;
+  static constexpr bool kSum = std::is_same_v<V, double> && std::is_same_v<Op, Sum>;
+
+  void advance() override {
+    if (proceed()) deactivate(this);
+  }
+
+  void launch() {
+    if (!plan_agreed_) reduce_by(options_);
+    tiles_.start_gather();
+    phase_ = Phase::gathering;
+  }
+
+  bool proceed() {
     if (phase_ == Phase::gathering) {
       if (!tiles_.test_gather()) return false;
       begin();
@@ -91,67 +158,58 @@ class Reduction {
     return true;
   }
 
-  /// The result, on the ranks that get it.
-  V value() {
-    if constexpr (kSum) {
-      if (options_.method == ReductionMethod::exact) return exact_.value();
-    }
-    return nodes_.value(0);
-  }
-
-  V wait() {
-    int misses = 0;
-    for (Backoff backoff(comm_.spins()); !test();) {
-      if (options_.emulate.on())
-        nap_for_emulation();
-      else
-        backoff.pause();
-      // Flags in shared memory do not move messages on, of which a rank that we wait for may wait for one.
-      if (on_node_ && ++misses % 64 == 0) poke_mpi();
-    }
-    return value();
-  }
-
-  std::int64_t frontier_size() const { return static_cast<std::int64_t>(leaf_places_.size()); }
-
- private:
-  enum class Phase { gathering, exact, collecting, combining, done };
-  /// Bytes that a rank reads from others at most: beyond, a schedule moves less.
-  static constexpr std::size_t kMostOnNode = std::size_t{1} << 20;
-  static constexpr bool kSum = std::is_same_v<V, double> && std::is_same_v<Op, Sum>;
-
-  void compile(const ReductionOptions& options) {
+  void check(const ReductionOptions& options) const {
     if (options.method == ReductionMethod::exact && !kSum)
       throw UsageError("the reduction method exact is for sums of float64 values: use tree or binary_tree");
-    nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)), options.emulate);
+    plan_.check(options, comm_.size());
   }
 
-  /// Collective.
-  void agree_plan() {
-    agree_same(comm_, plan_.fingerprint(options_, tiling_.tile(), sizeof(V)),
-               "the plan of a reduction (grid, cuts, tile, method, schedule or type of values)");
-    plan_agreed_ = true;
-    on_node_.reset();
-    if (options_.method == ReductionMethod::tree && options_.schedule == "auto" && options_.on_node &&
-        !options_.resolve && !options_.emulate.on() && comm_.size() > 1)
-      meet_on_node();
+  /// Looks for the schedule of all ranks. Collective if planning asks.
+  void choose() {
+    ChoiceRequest request{
+        identity_map(comm_.size()), plan_.plan_options(sizeof(V)), sizeof(V), options_.emulate, {}};
+    ReductionOptions given = options_;
+    request.program = [&](const Schedule& s) {
+      given.schedule = s.text();
+      return plan_.program(comm_.rank(), comm_.size(), given, sizeof(V));
+    };
+    choice_ = choose_schedule(comm_, options_.planning, request, first_tag_ + 1);
+    nodes_.compile(plan_.nodes(), request.program(Schedule::parse(choice_.schedule, comm_.size())),
+                   options_.emulate);
   }
 
   /// Moves the reduction into shared memory where ranks share a compute node and it has room. Collective.
-  void meet_on_node() {
-    const std::size_t bytes = static_cast<std::size_t>(plan_.most_leaves(comm_.size())) * sizeof(V);
-    if (bytes > kMostOnNode / static_cast<std::size_t>(comm_.size())) return;
+  bool meet_on_node() {
+    const std::size_t bytes = static_cast<std::size_t>(plan_.most_leaves()) * sizeof(V);
+    if (comm_.size() == 1 || !options_.on_node || options_.resolve || options_.emulate.on() ||
+        bytes > kMostOnNode / static_cast<std::size_t>(comm_.size()))
+      return false;
     const auto arena = NodeArena::of(comm_);
-    if (!arena || arena->layout().leaders.size() == static_cast<std::size_t>(comm_.size())) return;
+    if (!arena || arena->layout().leaders.size() == static_cast<std::size_t>(comm_.size())) return false;
     const NodeLayout& layout = arena->layout();
     auto in = NodeBoard::make(comm_, bytes);
     std::optional<NodeBoard> out;
     if (layout.leaders.size() > 1) out = NodeBoard::make(comm_, sizeof(V));
-    if (!in || (layout.leaders.size() > 1 && !out)) return;
+    if (!in || (layout.leaders.size() > 1 && !out)) return false;
     std::vector<std::vector<std::int32_t>> leaves;
-    for (const int r : layout.members) leaves.push_back(plan_.leaves_of(r));
-    nodes_.compile(plan_.nodes(), plan_.program_after_node(comm_.rank(), layout, sizeof(V)));
+    const bool reads = options_.root < 0 || options_.root == comm_.rank() || out;
+    for (const int r : layout.members)
+      leaves.push_back(reads || r == comm_.rank() ? plan_.leaves_of(r) : std::vector<std::int32_t>());
+    choose_between(layout);
     on_node_.emplace(std::move(*in), std::move(out), std::move(leaves));
+    return true;
+  }
+
+  /// Looks for the schedule of the leaders of compute nodes. Collective if planning asks.
+  void choose_between(const NodeLayout& layout) {
+    ChoiceRequest request{layout.leaders, plan_.plan_options(sizeof(V), layout), sizeof(V), {}, {}};
+    request.program = [&](const Schedule& s) {
+      return plan_.program_after_node(comm_.rank(), layout, options_.root, s);
+    };
+    const int nodes = static_cast<int>(layout.leaders.size());
+    choice_ = {.by = "shared memory"};
+    if (nodes > 1) choice_ = choose_schedule(comm_, options_.planning, request, first_tag_ + 1);
+    nodes_.compile(plan_.nodes(), request.program(Schedule::parse(choice_.schedule, nodes)));
   }
 
   void poke_mpi() {
@@ -187,6 +245,7 @@ class Reduction {
   int first_tag_;
   ReductionPlan<D> plan_;
   ReductionOptions options_;
+  ScheduleChoice choice_;
   TileReducer<V, D, Op> tiles_;
   NodeReducer<V, Op> nodes_;
   ExactSum exact_;

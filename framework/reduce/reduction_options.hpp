@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "framework/reduce/emulated_latency.hpp"
+#include "framework/reduce/schedule_choice.hpp"
 
 namespace isohalo {
 
@@ -23,10 +24,14 @@ struct ReductionOptions {
   bool resolve = false;
   /// Ranks of a node meet in a shared window when schedule is "auto".
   bool on_node = true;
-  /// The rank that gets the result, -1: all.
+  /// The rank that gets the result, -1: all. What only other ranks would need is neither sent nor combined (exact
+  /// sums excepted).
   int root = -1;
   /// For benchmarks, with schedules and binary_tree: messages as on a slow network.
   EmulatedLatency emulate = {};
+  /// How schedule = "auto" is chosen, where there are messages; where planning asks, exact sums take a schedule
+  /// too.
+  Planning planning = {};
 
   bool operator==(const ReductionOptions&) const = default;
 };

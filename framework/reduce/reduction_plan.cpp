@@ -1,6 +1,7 @@
 #include "framework/reduce/reduction_plan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -52,30 +53,41 @@ std::vector<int> ReductionPlan<D>::gather_ranks() const {
 }
 
 template <int D>
-int ReductionPlan<D>::most_leaves(int ranks) const {
-  std::vector<int> values(static_cast<std::size_t>(ranks));
+int ReductionPlan<D>::most_leaves() const {
+  std::map<int, int> leaves;
   int most = 1;
   for (const FrontierNode& n : nodes_)
-    if (n.rank >= 0) most = std::max(most, ++values[static_cast<std::size_t>(n.rank)]);
+    if (n.rank >= 0) most = std::max(most, ++leaves[n.rank]);
   return most;
 }
 
 template <int D>
-ReduceProgram ReductionPlan<D>::program_after_node(int rank, const NodeLayout& layout,
-                                                   std::size_t value_bytes) const {
+PlanOptions ReductionPlan<D>::plan_options(std::size_t value_bytes) const {
+  return {.bytes = static_cast<double>(value_bytes) * most_leaves(), .for_sets = true};
+}
+
+template <int D>
+PlanOptions ReductionPlan<D>::plan_options(std::size_t value_bytes, const NodeLayout& layout) const {
+  std::vector<int> members(layout.leaders.size());
+  for (const int node : layout.node_of_rank) ++members[static_cast<std::size_t>(node)];
+  return plan_options(value_bytes * static_cast<std::size_t>(*std::max_element(members.begin(), members.end())));
+}
+
+template <int D>
+ReduceProgram ReductionPlan<D>::program_after_node(int rank, const NodeLayout& layout, int root,
+                                                   const Schedule& between) const {
   ReduceProgram program(1);
-  const int nodes = static_cast<int>(layout.leaders.size());
-  if (nodes == 1) {
+  if (layout.leaders.size() == 1) {
+    if (root >= 0 && root != rank) return {};
     for (std::size_t n = nodes_.size(); n-- > 0;)
       if (nodes_[n].left >= 0) program[0].combine.push_back(static_cast<std::int32_t>(n));
     return program;
   }
   if (!layout.leads()) return {};
+  const auto node_of = [&](int r) { return r < 0 ? -1 : layout.node_of_rank[static_cast<std::size_t>(r)]; };
   std::vector<int> holders = leaf_ranks(nodes_);
-  for (int& h : holders)
-    if (h >= 0) h = layout.node_of_rank[static_cast<std::size_t>(h)];
-  append_keyed_sets(program, nodes_, holders, schedule(nodes, {}, value_bytes * layout.members.size()),
-                    layout.node_of_rank[static_cast<std::size_t>(rank)]);
+  for (int& h : holders) h = node_of(h);
+  append_sets(program, holders, between, node_of(rank), node_of(root));
   for (ProgramStep& step : program)
     for (auto* list : {&step.receive, &step.send})
       for (NodeMessage& m : *list) m.peer = layout.leaders[static_cast<std::size_t>(m.peer)];
@@ -83,21 +95,36 @@ ReduceProgram ReductionPlan<D>::program_after_node(int rank, const NodeLayout& l
 }
 
 template <int D>
+void ReductionPlan<D>::append_sets(ReduceProgram& program, const std::vector<int>& holders,
+                                   const Schedule& schedule, int rank, int root) const {
+  if (root < 0)
+    append_keyed_sets(program, nodes_, holders, schedule, rank);
+  else
+    append_keyed_sets_to(root, program, nodes_, holders, schedule, rank);
+}
+
+template <int D>
 Schedule ReductionPlan<D>::schedule(int ranks, const ReductionOptions& options, std::size_t value_bytes) const {
   if (options.schedule != "auto") return Schedule::parse(options.schedule, ranks);
-  PlanOptions plan;
-  plan.bytes = static_cast<double>(value_bytes) * most_leaves(ranks);
-  plan.for_sets = true;
+  PlanOptions plan = plan_options(value_bytes);
+  plan.costs = options.planning.costs;
   return plan_by_model(ranks, plan).schedule;
+}
+
+template <int D>
+void ReductionPlan<D>::check(const ReductionOptions& options, int ranks) const {
+  if (options.root < -1 || options.root >= ranks)
+    throw UsageError("the result of a reduction is for rank " + std::to_string(options.root) + " of " +
+                     std::to_string(ranks) + ": give a rank that there is, or -1 for all");
+  refuse_schedule(options);
+  if (options.method != ReductionMethod::binary_tree && options.schedule != "auto")
+    Schedule::parse(options.schedule, ranks);
 }
 
 template <int D>
 ReduceProgram ReductionPlan<D>::program(int rank, int ranks, const ReductionOptions& options,
                                         std::size_t value_bytes) const {
-  if (options.root < -1 || options.root >= ranks)
-    throw UsageError("the result of a reduction is for rank " + std::to_string(options.root) + " of " +
-                     std::to_string(ranks) + ": give a rank that there is, or -1 for all");
-  refuse_schedule(options);
+  check(options, ranks);
   ReduceProgram program;
   if (options.method == ReductionMethod::binary_tree) {
     std::vector<std::int64_t> leaves;
@@ -108,7 +135,7 @@ ReduceProgram ReductionPlan<D>::program(int rank, int ranks, const ReductionOpti
   } else if (options.method == ReductionMethod::tree) {
     const std::vector<int> holders =
         options.resolve ? append_resolve(program, nodes_, gather_ranks(), rank) : leaf_ranks(nodes_);
-    append_keyed_sets(program, nodes_, holders, schedule(ranks, options, value_bytes), rank);
+    append_sets(program, holders, schedule(ranks, options, value_bytes), rank, options.root);
   }
   return program;
 }
@@ -123,6 +150,7 @@ std::uint64_t ReductionPlan<D>::fingerprint(const ReductionOptions& options, con
   for (int j = 0; j < D; ++j) add(tile[j]), add(tiles(0).high[j]);
   for (const char c : to_text(options.method) + "/" + options.schedule) add(static_cast<unsigned char>(c));
   add(options.resolve), add(options.on_node), add(static_cast<std::uint32_t>(options.root)), add(value_bytes);
+  add(detail::fingerprint(options.planning));
   return h;
 }
 

@@ -26,28 +26,36 @@ class ReductionPlan {
   /// Leaves of one rank in tree order.
   std::vector<std::int32_t> leaves_of(int rank) const;
 
-  /// What `rank` of `ranks` does. Empty for method exact, which has no tree between ranks. Throws UsageError for
-  /// options that do not fit.
+  /// Throws UsageError for options that do not fit `ranks`, as `program` does.
+  void check(const ReductionOptions& options, int ranks) const;
+  /// What `rank` of `ranks` does; schedule = "auto" by the cost model. Empty for method exact, which has no tree
+  /// between ranks. Throws UsageError for options that do not fit.
   ReduceProgram program(int rank, int ranks, const ReductionOptions& options, std::size_t value_bytes) const;
 
   /// What `rank` does once the leaves of all ranks of its compute node are at hand: all combinations when there is
-  /// but one node; otherwise a schedule between the leaders of the nodes, and nothing on other ranks. Local.
-  ReduceProgram program_after_node(int rank, const NodeLayout& layout, std::size_t value_bytes) const;
+  /// but one node; otherwise the schedule `between` the leaders of the nodes, and nothing on other ranks. Nothing
+  /// either where no result is wanted (`root`, as in ReductionOptions). Local.
+  ReduceProgram program_after_node(int rank, const NodeLayout& layout, int root, const Schedule& between) const;
   /// The most leaves that any rank holds.
-  int most_leaves(int ranks) const;
+  int most_leaves() const;
 
   /// The resolve round: for each node that is its highest to lie within the 3^d ranks around the owner of its first
   /// tile, that owner; -1 for all others (reductions.md section 3).
   std::vector<int> gather_ranks() const;
 
-  /// The schedule that the options ask for; "auto": the best by the cost model for frontiers of this size. Throws
-  /// UsageError.
-  Schedule schedule(int ranks, const ReductionOptions& options, std::size_t value_bytes) const;
+  /// What a schedule is to be planned for: frontiers of this size, of one rank or of all of the fullest compute
+  /// node.
+  PlanOptions plan_options(std::size_t value_bytes) const;
+  PlanOptions plan_options(std::size_t value_bytes, const NodeLayout& layout) const;
 
   /// Differs, but for an unlikely accident, when anything differs that ranks must have in common.
   std::uint64_t fingerprint(const ReductionOptions& options, const Index<D>& tile, std::size_t value_bytes) const;
 
  private:
+  Schedule schedule(int ranks, const ReductionOptions& options, std::size_t value_bytes) const;
+  void append_sets(ReduceProgram& program, const std::vector<int>& holders, const Schedule& schedule, int rank,
+                   int root) const;
+
   Tiling<D> tiling_;
   FrontierTree<D> tree_;
   std::vector<FrontierNode> nodes_;

@@ -20,6 +20,8 @@ struct MessageCosts {
   double send_ns(double bytes) const { return pipeline_ns + bytes * per_byte_ns; }
   /// A stage in which no rank sends more than `most_sends` messages.
   double stage_ns(double most_sends, double bytes) const { return latency_ns + most_sends * send_ns(bytes); }
+
+  friend bool operator==(const MessageCosts&, const MessageCosts&) = default;
 };
 
 /// Sum over the stages of alpha_p + b_i (alpha_r + bytes beta), b_i the most messages a rank sends in stage i.

@@ -33,6 +33,8 @@ class TreeReducer {
   /// UsageError on all ranks for options that do not fit or differ between ranks.
   void reduce_by(const ReductionOptions& options) { reduction_.reduce_by(options); }
   const ReductionOptions& options() const { return reduction_.options(); }
+  /// The schedule in use, what chose it and by which times.
+  ScheduleChoice choice() const { return reduction_.choice(); }
 
   const Index<D>& tile() const { return tile_; }
   const CartesianDomain<D>& domain() const { return domain_; }
@@ -55,13 +57,12 @@ class TreeReducer {
 
   /// Combines the tile values of all ranks; the result has the same bits on all that get it (see
   /// `ReductionOptions::root`; elsewhere the return value means nothing). Collective.
-  V combine() {
-    start();
-    return wait();
-  }
+  V combine() { return reduction_.combine(); }
 
   /// The same in parts: starts; goes on without waiting and tells whether this rank is done; waits. The tile values
-  /// must stay as they are in between: no `run_band`. `start` is collective, the others local.
+  /// must stay as they are in between: no `run_band`. `start` is collective, the others local. Once started a
+  /// reduction goes on in every wait of this library, so several operations may be waited for in different orders
+  /// on different ranks.
   void start() { reduction_.start(); }
   bool test() { return reduction_.test(); }
   V wait() { return reduction_.wait(); }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 
@@ -124,6 +125,73 @@ TEST(ReduceProgram, EveryScheduleOfAFewRanks) {
     ASSERT_FALSE(HasFatalFailure());
   }
   EXPECT_GT(schedules, 100);
+}
+
+std::int64_t total_messages(const std::vector<ReduceProgram>& programs) {
+  std::int64_t count = 0;
+  for (const ReduceProgram& p : programs) count += messages_sent(p);
+  return count;
+}
+
+/// Every value that a rank receives or forms goes into another or is sent on; only the root's stays.
+void expect_nothing_idle(const std::vector<FrontierNode>& nodes, const std::vector<ReduceProgram>& programs,
+                         int root, const std::string& what) {
+  for (std::size_t r = 0; r < programs.size(); ++r) {
+    std::set<std::int32_t> idle;
+    for (const ProgramStep& step : programs[r]) {
+      for (const NodeMessage& m : step.receive)
+        for (const std::int32_t n : m.nodes) EXPECT_TRUE(idle.insert(n).second) << what << " arrives twice";
+      for (const std::int32_t n : step.combine) {
+        idle.erase(nodes[static_cast<std::size_t>(n)].left);
+        idle.erase(nodes[static_cast<std::size_t>(n)].right);
+        EXPECT_TRUE(idle.insert(n).second) << what << " is formed twice";
+      }
+      for (const NodeMessage& m : step.send) {
+        EXPECT_FALSE(m.nodes.empty()) << what;
+        for (const std::int32_t n : m.nodes) idle.erase(n);
+      }
+    }
+    const bool gets = static_cast<int>(r) == root && programs.size() > 1;
+    EXPECT_EQ(idle.size(), gets ? 1u : 0u) << what << " on rank " << r;
+  }
+}
+
+/// A result on one rank: the right bits there, and no message, value or combination that it does not need.
+TEST(ReduceProgram, ResultsOnOneRankMoveNoMoreThanNeeded) {
+  const Index<2> shape{23, 30}, tile{4, 4};
+  std::vector<std::uint64_t> cells;
+  for (std::int64_t l = 0; l < 23 * 30; ++l) cells.push_back(mix64(static_cast<std::uint64_t>(l + 9)));
+  const std::uint64_t expected = test::reduce_by_definition<std::uint64_t, 2>(shape, tile, cells, Hash());
+  for (const int p : {2, 3, 4, 6, 7, 8, 12}) {
+    const Case<2> c(Decomposition<2>(shape, choose_process_grid<2>(shape, p), 0.1), tile, cells);
+    std::vector<std::string> schedules = schedules_to_try(p);
+    for_each_schedule(p, {.most_stages = 4}, [&](const std::vector<Stage>& stages) {
+      schedules.push_back(to_text(stages));
+      return true;
+    });
+    for (const std::string& text : schedules)
+      for (const int root : {0, p / 2, p - 1})
+        for (const bool resolve : {false, true}) {
+          const ReductionOptions one{ReductionMethod::tree, text, resolve, false, root},
+              all{ReductionMethod::tree, text, resolve, false, -1};
+          expect_root(c, one, expected, text);
+          std::vector<ReduceProgram> to_one, to_all;
+          for (int r = 0; r < p; ++r) {
+            to_one.push_back(c.plan.program(r, p, one, 8));
+            to_all.push_back(c.plan.program(r, p, all, 8));
+          }
+          expect_nothing_idle(c.plan.nodes(), to_one, root, text);
+          if (!resolve) {
+            EXPECT_LE(total_messages(to_one), total_messages(to_all)) << text;
+          }
+          const bool all_give =
+              std::none_of(c.known.begin(), c.known.end(), [](const auto& k) { return k.empty(); });
+          if (text == recursive_doubling(p).text() && !resolve && root == p - 1 && all_give) {
+            EXPECT_EQ(total_messages(to_one), p - 1) << text;  // a binomial tree
+          }
+          if (HasFailure()) return;
+        }
+  }
 }
 
 TEST(ReduceProgram, RefusesSchedulesByName) {

@@ -1,0 +1,176 @@
+#include "framework/reduce/schedule_choice.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "datatypes/error.hpp"
+#include "framework/mpi/agreement.hpp"
+#include "framework/mpi/progress.hpp"
+#include "framework/reduce/multicast.hpp"
+#include "framework/reduce/program_messages.hpp"
+#include "framework/reduce/schedule_check.hpp"
+#include "framework/reduce/schedule_table.hpp"
+
+namespace isohalo {
+
+std::string ScheduleChoice::text() const {
+  std::string s = schedule.empty() ? by : schedule + " by " + by;
+  for (std::size_t k = 0; k < times.size(); ++k) {
+    char us[32];
+    std::snprintf(us, sizeof us, " %.1f us", times[k].second * 1e-3);
+    s += (k == 0 ? " (" : ", ") + times[k].first + us;
+  }
+  return times.empty() ? s : s + ")";
+}
+
+namespace detail {
+
+namespace {
+
+constexpr double kBudget = 0.02;  // seconds
+constexpr int kCalls = 4;         // in a row, so that ranks which set off late weigh less
+
+/// The messages of one candidate, with values that mean nothing.
+class Rehearsal {
+ public:
+  Rehearsal(const Communicator& comm, const ReduceProgram& program, const ChoiceRequest& request, int tag)
+      : comm_(comm),
+        messages_(program, request.value_bytes, tag, request.emulate),
+        incoming_(messages_.incoming_nodes().size() * request.value_bytes),
+        outgoing_(messages_.outgoing_nodes().size() * request.value_bytes),
+        naps_(request.emulate.on()) {}
+
+  /// Seconds of one of `calls` reductions.
+  double run(int calls) {
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
+    for (int call = 0; call < calls; ++call) {
+      messages_.post(comm_, incoming_.data());
+      for (const auto& step : messages_.steps()) {
+        await([&] { return messages_.arrived(step); });
+        messages_.send(comm_, step, outgoing_.data());
+      }
+      await([&] { return messages_.sent(); });
+    }
+    return std::chrono::duration<double>(Clock::now() - start).count() / calls;
+  }
+
+ private:
+  template <class Done>
+  void await(const Done& done) {
+    for (Backoff backoff(comm_.spins()); !done();)
+      if (naps_)
+        nap_for_emulation();
+      else
+        backoff.pause();
+  }
+
+  Communicator comm_;
+  ProgramMessages messages_;
+  std::vector<std::byte> incoming_, outgoing_;
+  bool naps_;
+};
+
+/// Nanoseconds of each candidate: of the slowest rank, the best of some rounds in which all take turns.
+std::vector<double> time_candidates(const Communicator& comm, const std::vector<Plan>& plans,
+                                    const ChoiceRequest& request, int tag) {
+  std::vector<Rehearsal> rehearsals;
+  for (const Plan& plan : plans) rehearsals.emplace_back(comm, request.program(plan.schedule), request, tag);
+  const auto round = [&](int calls) {
+    std::vector<double> seconds;
+    for (Rehearsal& r : rehearsals) seconds.push_back(r.run(calls));
+    comm.allreduce(seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX);
+    return seconds;
+  };
+  std::vector<double> best = round(1);
+  const double all = kCalls * std::accumulate(best.begin(), best.end(), 0.0);
+  const int rounds = static_cast<int>(std::clamp(kBudget / std::max(all, 1e-9), 0.0, 50.0));
+  for (int k = 0; k < rounds; ++k) {
+    const std::vector<double> seconds = round(kCalls);
+    for (std::size_t c = 0; c < best.size(); ++c) best[c] = k == 0 ? seconds[c] : std::min(best[c], seconds[c]);
+  }
+  for (double& s : best) s *= 1e9;
+  return best;
+}
+
+/// What the table has, if it fits. Collective.
+std::optional<std::string> from_table(const Communicator& comm, const Planning& planning,
+                                      const ChoiceRequest& request) {
+  std::string found = "?";
+  agreed(comm, [&] {
+    if (planning.machine.empty())
+      throw UsageError("schedule table " + planning.table +
+                       ": planning by a table needs the name of the machine to look for");
+    if (comm.rank() != 0) return;
+    const auto bytes = static_cast<std::int64_t>(std::ceil(request.plan.bytes));
+    const auto schedule =
+        ScheduleTable::read(planning.table).find(planning.machine, static_cast<int>(request.ranks.size()), bytes);
+    if (schedule && (request.plan.for_sets || !schedule->for_sets_only()) &&
+        (!request.plan.rank_order || keeps_rank_order(*schedule)))
+      found = schedule->text();
+  });
+  comm.broadcast(found, 0);
+  if (found == "?") return std::nullopt;
+  return found;
+}
+
+}  // namespace
+
+ScheduleChoice choose_schedule(const Communicator& comm, const Planning& planning, const ChoiceRequest& request,
+                               int tag) {
+  const int ranks = static_cast<int>(request.ranks.size());
+  ScheduleChoice choice{.costs = planning.costs};
+  if (!planning.table.empty())
+    if (const auto found = from_table(comm, planning, request)) {
+      choice.schedule = *found, choice.by = "table";
+      return choice;
+    }
+  if (planning.by != PlanBy::model) {
+    choice.costs = measured_costs(comm, request.ranks, request.emulate);
+    choice.by = "measured costs";
+  }
+  PlanOptions options = request.plan;
+  options.costs = choice.costs;
+  if (planning.by != PlanBy::timing) {
+    choice.schedule = plan_by_model(ranks, options).schedule.text();
+    return choice;
+  }
+  choice.by = "timing";
+  const auto plans = plan_candidates(ranks, options, static_cast<std::size_t>(std::max(planning.candidates, 1)));
+  const std::vector<double> ns = time_candidates(comm, plans, request, tag);
+  for (std::size_t k = 0; k < plans.size(); ++k) choice.times.emplace_back(plans[k].schedule.text(), ns[k]);
+  choice.schedule =
+      choice.times[static_cast<std::size_t>(std::min_element(ns.begin(), ns.end()) - ns.begin())].first;
+  return choice;
+}
+
+ReduceProgram plain_program(const Schedule& schedule, int rank) {
+  ReduceProgram program(1);
+  for (int s = 0; s < schedule.size(); ++s) {
+    const StageActions actions = schedule.actions(s, rank);
+    for (const int to : actions.send) program.back().send.push_back({to, {0}});
+    program.emplace_back();
+    for (const int from : actions.receive) program.back().receive.push_back({from, {0}});
+  }
+  return program;
+}
+
+std::uint64_t fingerprint(const Planning& planning) {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  const auto add = [&h](std::uint64_t word) { h = (h ^ word) * 0x100000001b3u, h ^= h >> 29; };
+  add(static_cast<std::uint64_t>(planning.by)), add(static_cast<std::uint64_t>(planning.candidates));
+  for (const double v : {planning.costs.latency_ns, planning.costs.pipeline_ns, planning.costs.per_byte_ns})
+    add(std::bit_cast<std::uint64_t>(v));
+  for (const char c : planning.table + '\0' + planning.machine) add(static_cast<unsigned char>(c));
+  return h;
+}
+
+}  // namespace detail
+
+}  // namespace isohalo

@@ -1,0 +1,76 @@
+#pragma once
+/// Which schedule a reduction takes when it is left to choose: by the cost model, by measuring, by timing or from a
+/// table. Never changes a bit of a tree's results.
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/mpi/communicator.hpp"
+#include "framework/reduce/emulated_latency.hpp"
+#include "framework/reduce/reduce_program.hpp"
+#include "framework/reduce/schedule_search.hpp"
+
+namespace isohalo {
+
+enum class PlanBy {
+  model,     ///< the cost model with `costs`: no communication
+  measured,  ///< the cost model with costs measured on the communicator (about 20 ms)
+  timing,    ///< measured, then the best `candidates` by the model are timed in turn (about 20 ms more)
+};
+
+/// How schedule = "auto" is chosen. Must be the same on all ranks.
+struct Planning {
+  PlanBy by = PlanBy::model;
+  MessageCosts costs = {};
+  int candidates = 6;
+  /// A file of schedules (see ScheduleTable) that is asked first, by the name of the machine; empty: none. Read by
+  /// rank 0 alone.
+  std::string table = {}, machine = {};
+
+  bool asks() const { return by != PlanBy::model || !table.empty(); }
+  bool operator==(const Planning&) const = default;
+};
+
+/// What was chosen, by what, and the times that decided.
+struct ScheduleChoice {
+  std::string schedule = {};  ///< encoded form; empty: no stages
+  /// "model", "measured costs", "timing", "table", "given"; without a schedule of ours "shared memory",
+  /// "binary tree" or "MPI".
+  std::string by = "model";
+  MessageCosts costs = {};  ///< of the model
+  std::vector<std::pair<std::string, double>> times =
+      {};  ///< schedules and nanoseconds, cheapest by the model first
+
+  /// "a2,a3 by timing (a2,a3 10.2 us, a6 11.0 us)".
+  std::string text() const;
+};
+
+namespace detail {
+
+/// What is to be chosen for.
+struct ChoiceRequest {
+  std::vector<int> ranks;  ///< that take part, of a communicator; the schedule is for as many
+  PlanOptions plan;        ///< its costs are replaced
+  std::size_t value_bytes = 8;
+  EmulatedLatency emulate = {};
+  /// What this rank does by a schedule, peers being ranks of the communicator; for timing.
+  std::function<ReduceProgram(const Schedule&)> program;
+};
+
+/// Collective over `comm` if `planning` asks, else local; the same on all ranks. `tag`, `tag` + 1: tags not in use.
+/// Throws UsageError on all ranks, for a table that is none or has no name of a machine.
+ScheduleChoice choose_schedule(const Communicator& comm, const Planning& planning, const ChoiceRequest& request,
+                               int tag);
+
+/// What `rank` does in a plain allreduce, node 0 standing for the one value.
+ReduceProgram plain_program(const Schedule& schedule, int rank);
+
+/// A number that differs, but for an unlikely accident, between different plannings.
+std::uint64_t fingerprint(const Planning& planning);
+
+}  // namespace detail
+
+}  // namespace isohalo
