@@ -7,6 +7,7 @@
 
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/halo_plan.hpp"
+#include "framework/shm/shared_memory.hpp"
 #include "tests/halo/halo_cases.hpp"
 
 namespace isohalo::test {
@@ -46,7 +47,8 @@ bool same(const T& x, const T& y) {
     return std::memcmp(&x, &y, sizeof x) == 0;
 }
 
-enum class Memory { plain, padded, permuted };
+enum class Memory { plain, padded, permuted, shared };
+constexpr int kMemories = 4;
 
 /// A field in memory of its own, in one of several layouts.
 template <class T, int D>
@@ -67,8 +69,13 @@ class TestField {
       origin += ref_.ghost_low[j] * stride;
       stride *= all.extent(j) + (memory == Memory::padded ? 3 : 0);
     }
-    memory_.assign(static_cast<std::size_t>(stride), sentinel<T>());
-    ref_.data = memory_.data() + origin;
+    if (memory == Memory::shared) {
+      shared_.assign(static_cast<std::size_t>(stride), sentinel<T>());
+      ref_.data = shared_.data() + origin;
+    } else {
+      memory_.assign(static_cast<std::size_t>(stride), sentinel<T>());
+      ref_.data = memory_.data() + origin;
+    }
     for_each_cell(ref_.owned, [&](const Index<D>& i) { ref_.at(i) = right(i); });
   }
 
@@ -95,6 +102,7 @@ class TestField {
   int number_;
   Box<D> global_;
   std::vector<T> memory_;
+  std::vector<T, SharedAllocator<T>> shared_;
   ArrayRef<T, D> ref_;
 };
 
