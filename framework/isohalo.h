@@ -2,12 +2,17 @@
 #define ISOHALO_H
 /* The C interface of isohalo: isomorphic, sparse collectives and halo exchange on Cartesian communicators.
  *
- * Every function returns MPI_SUCCESS or an MPI error code, which goes through the communicator's error handler
- * first; isohalo_error_text() says what was wrong. `cart` is any communicator with a Cartesian topology; it is left
- * as it is. Relative offsets are flat arrays, s x d, dimension 0 first. Absent neighbors are MPI_PROC_NULL and
- * their buffers are untouched. Argument arrays are copied at the call, buffers are read when an operation starts.
- * All memory is host memory. Creating neighborhoods, and beginning operations on them, is collective in order over
- * `cart`.
+ * Every function returns MPI_SUCCESS or an MPI error code, which goes through the error handler of `cart` first, also
+ * after `cart` was freed; isohalo_error_text() says what was wrong. (MPICH 4.0 hands the error of a message that is
+ * longer than its receive buffer to the error handler of the world communicator before we see it: a program that
+ * wants a code for that must set MPI_ERRORS_RETURN there too.)
+ *
+ * `cart` is any communicator with a Cartesian topology; it is left as it is. Relative offsets are flat arrays, s x d,
+ * dimension 0 first. Absent neighbors are MPI_PROC_NULL and their buffers are untouched. Argument arrays are copied
+ * at the call, buffers are read when an operation starts. All memory is host memory. Datatypes may be freed while an
+ * operation that uses them is in flight; an MPI_Op that is not predefined must live as long as its request, because
+ * MPI has no call that keeps one. Creating neighborhoods, and beginning operations on them, is collective in order
+ * over `cart`.
  *
  * Source: "Isomorphic, Sparse MPI-like Collective Communication Operations for Parallel Stencil Computations"
  * (Traeff, Luebbe, Rougier, Hunold 2015), sections 4 and 6.

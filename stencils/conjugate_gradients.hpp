@@ -22,7 +22,7 @@ class ConjugateGradients : public Solver<D> {
               HaloOptions<D>{rules_.mirror_low(), rules_.mirror_high(), exchange, {}}),
         u_("u", domain.owned(), {}, {}),
         r_("r", domain.owned(), {}, {}),
-        p_("p", domain.owned(), plan_.ghost_low(), plan_.ghost_high()),
+        p_("p", domain.owned(), plan_.ghost_low(), plan_.ghost_high(), field_memory(exchange, domain.comm())),
         ap_("A p", domain.owned(), {}, {}) {
     homogeneous_ = rules_;
     for (int j = 0; j < D; ++j) homogeneous_.low[j].value = homogeneous_.high[j].value = 0;

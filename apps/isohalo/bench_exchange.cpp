@@ -68,6 +68,12 @@ class GhostCheck {
 };
 
 template <int D>
+struct Way {
+  const Field<double, D>* field;
+  std::function<void()> run;
+};
+
+template <int D>
 Figures measure(MPI_Comm user, const Case<D>& c, int repeats) {
   DomainOptions<D> options;
   options.periodic.fill(true);
@@ -75,13 +81,17 @@ Figures measure(MPI_Comm user, const Case<D>& c, int repeats) {
   const Communicator& comm = domain.comm();
   HaloOptions<D> automatic;
   HaloPlan<D> own_choice(domain, c.stencil, c.depth, automatic);
+  // The opponent and messages need no shared memory; "shared" is measured without and with it.
   const Field<double, D> field("u", domain.owned(), own_choice.ghost_low(), own_choice.ghost_high());
+  const Field<double, D> mapped("u, shared", domain.owned(), own_choice.ghost_low(), own_choice.ghost_high(),
+                                field_memory(Exchange::automatic, comm));
   const GhostCheck<D> check(domain, c);
-  for_each_cell(domain.owned(), [&](const Index<D>& i) { field.at(i) = check.value(i); });
+  for (const auto* f : {&field, &mapped})
+    for_each_cell(domain.owned(), [&](const Index<D>& i) { f->at(i) = check.value(i); });
 
   Figures f{c.name, shape_string<D>(c.shape), comm.size(), c.depth, {"datatypes over MPI"}, {}, {}, {}, {}, true};
   SubarrayExchange<D> opponent(domain, field.ref(), c.stencil, c.depth);
-  std::vector<std::function<void()>> ways{[&] { opponent.run(); }};
+  std::vector<Way<D>> ways{{&field, [&] { opponent.run(); }}};
   std::vector<HaloPlan<D>> plans;
   for (const auto& name : exchange_names()) {
     HaloOptions<D> forced;
@@ -90,14 +100,16 @@ Figures measure(MPI_Comm user, const Case<D>& c, int repeats) {
     f.ways.push_back(name);
     plans.emplace_back(domain, c.stencil, c.depth, forced);
   }
-  for (auto& plan : plans) ways.push_back([&plan, &field] { plan.exchange(field.ref()); });
+  for (auto& plan : plans) ways.push_back({&field, [&] { plan.exchange(field.ref()); }});
+  f.ways.push_back("shared, in place");
+  ways.push_back({&mapped, [&] { plans.back().exchange(mapped.ref()); }});
   f.ways.push_back("auto");
-  ways.push_back([&] { own_choice.exchange(field.ref()); });
+  ways.push_back({&mapped, [&] { own_choice.exchange(mapped.ref()); }});
 
   std::vector<int> counts;
   for (const auto& way : ways) {
-    f.right = comm.min(check.right_after(field, way)) == 1 && f.right;
-    counts.push_back(static_cast<int>(std::clamp(0.02 / timed(comm, way), 1.0, 1000.0)));
+    f.right = comm.min(check.right_after(*way.field, way.run)) == 1 && f.right;
+    counts.push_back(static_cast<int>(std::clamp(0.02 / timed(comm, way.run), 1.0, 1000.0)));
   }
   f.chosen = exchange_name(own_choice.choice().used);
   std::vector<std::vector<double>> times(ways.size()), ratios(ways.size());
@@ -105,7 +117,7 @@ Figures measure(MPI_Comm user, const Case<D>& c, int repeats) {
     for (std::size_t w = 0; w < ways.size(); ++w) {
       times[w].push_back(timed(comm,
                                [&] {
-                                 for (int k = 0; k < counts[w]; ++k) ways[w]();
+                                 for (int k = 0; k < counts[w]; ++k) ways[w].run();
                                }) /
                          counts[w]);
       ratios[w].push_back(times[w].back() / times[0].back());
@@ -170,8 +182,7 @@ ExitCode bench_exchange_command(MPI_Comm user, const BenchExchangeOptions& optio
     run(Case<3>{"cube-each-star", grid_of<3>(comm.size(), n), StencilShape<3>::star(1), depth});
     run(Case<3>{"cube-each-moore", grid_of<3>(comm.size(), n), StencilShape<3>::moore(1), depth});
   }
-  // "Isomorphic, Sparse MPI-like Collective Communication Operations", Figs. 8 and 9; the first matrix of the size
-  // of one plane of ours, not 10^4 squared.
+  // Matrices much like those of the paper's Figs. 8 and 9 (`bench neighborhood` has its experiments).
   for (const int depth : {1, 2, 10}) {
     run(Case<2>{"matrix-5-point", grid_of<2>(comm.size(), 16 * n), StencilShape<2>::von_neumann(1), depth});
     run(Case<2>{"matrix-9-point", grid_of<2>(comm.size(), 100), StencilShape<2>::moore(1), depth});

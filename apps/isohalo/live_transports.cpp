@@ -198,7 +198,7 @@ void check_dimension(MPI_Comm user, Rows& rows, Delays& delays, int& turn) {
           options.periodic =
               periodicities[periodicities.size() - 1 - static_cast<std::size_t>(turn) % periodicities.size()];
           const CartesianDomain<D> domain(user, extents, options);
-          const Setting<D> s{domain, shape, depth, static_cast<ProbeLayout>(turn % 3),
+          const Setting<D> s{domain, shape, depth, static_cast<ProbeLayout>(turn % detail::kProbeLayouts),
                              text_of<D>(domain, cut, name, depth)};
           const NeededCells<D> needed(domain, shape, depth);
           for (std::size_t k = 0; k < rows.rows.size(); ++k) {

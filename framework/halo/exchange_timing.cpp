@@ -9,42 +9,65 @@ namespace isohalo::detail {
 
 namespace {
 
-constexpr double kBudget = 0.02;  // seconds
-// The second exchange through shared memory is the first to touch its second slot.
-constexpr double kLeastRounds = 3, kMostRounds = 15;
+constexpr double kBudget_s = 0.02;
+constexpr double kLeastRounds = 2, kMostRounds = 50;
+// Never dropped, however many are faster: the next measurements may turn them round.
+constexpr double kAlike = 1.05;
 
-template <int D>
-double seconds_of(HaloMover<D>& mover, std::span<const ErasedArray<D>> arrays) {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
-  mover.start(arrays);
-  mover.finish();
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// The slowest rank's times.
-void slowest(const Communicator& comm, std::vector<double>& seconds) {
+/// `rounds` rounds in which all of `running` take turns, beginning with another one each time; the slowest rank's
+/// times, in order of `running` within each round.
+std::vector<double> take_turns(const Communicator& comm, const std::vector<std::size_t>& running, int rounds,
+                               const std::function<double(std::size_t)>& run) {
+  const std::size_t n = running.size();
+  std::vector<double> seconds(n * static_cast<std::size_t>(rounds));
+  for (std::size_t r = 0; r < static_cast<std::size_t>(rounds); ++r)
+    for (std::size_t k = 0; k < n; ++k) seconds[r * n + (r + k) % n] = run(running[(r + k) % n]);
   comm.allreduce(seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX);
+  return seconds;
 }
 
 }  // namespace
 
+std::vector<double> least_seconds(const Communicator& comm, std::size_t candidates,
+                                  const std::function<double(std::size_t)>& run, double budget_s) {
+  std::vector<std::size_t> running(candidates);
+  std::iota(running.begin(), running.end(), std::size_t{0});
+  take_turns(comm, running, 1, run);
+  std::vector<double> best(candidates, std::numeric_limits<double>::max());
+  double left = budget_s;
+  const auto measure = [&](int rounds) {
+    const auto seconds = take_turns(comm, running, rounds, run);
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      double& least = best[running[i % running.size()]];
+      least = std::min(least, seconds[i]);
+      left -= seconds[i];
+    }
+  };
+  measure(2);  // tells how long rounds take
+  for (std::size_t keep = candidates;;) {
+    double round = 0;
+    for (std::size_t k : running) round += best[k];
+    const double share = left / (keep <= 2 ? 1 : 2);  // half of what is left, but in the end all
+    measure(static_cast<int>(std::clamp(share / std::max(round, 1e-9), kLeastRounds, kMostRounds)));
+    if (keep <= 2) return best;
+    keep = (keep + 1) / 2;
+    std::sort(running.begin(), running.end(), [&](std::size_t a, std::size_t b) { return best[a] < best[b]; });
+    const double limit = kAlike * best[running.front()];
+    while (running.size() > keep && best[running.back()] > limit) running.pop_back();
+  }
+}
+
 template <int D>
 std::vector<double> time_movers(const Communicator& comm, std::span<const std::unique_ptr<HaloMover<D>>> movers,
                                 std::span<const ErasedArray<D>> arrays) {
-  std::vector<double> first;  // with types to be made and pages to be touched: only tells how long rounds take
-  for (const auto& m : movers) first.push_back(seconds_of(*m, arrays));
-  slowest(comm, first);
-  const double round = std::accumulate(first.begin(), first.end(), 0.0);
-  const auto rounds = static_cast<int>(std::clamp(kBudget / round - 1, kLeastRounds, kMostRounds));
-  std::vector<double> seconds;
-  for (int r = 0; r < rounds; ++r)
-    for (const auto& m : movers) seconds.push_back(seconds_of(*m, arrays));
-  slowest(comm, seconds);
-  std::vector<double> best(movers.size(), std::numeric_limits<double>::max());
-  for (std::size_t k = 0; k < seconds.size(); ++k)
-    best[k % movers.size()] = std::min(best[k % movers.size()], seconds[k]);
-  return best;
+  const auto run = [&](std::size_t k) {
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
+    movers[k]->start(arrays, true);
+    movers[k]->finish();
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  return least_seconds(comm, movers.size(), run, kBudget_s);
 }
 
 #define ISOHALO_INSTANTIATE(D)                                                                                     \

@@ -5,17 +5,32 @@
 #include <string>
 
 #include "framework/halo/array_ref.hpp"
+#include "framework/halo/exchange.hpp"
 #include "framework/halo/huge_pages.hpp"
+#include "framework/mpi/communicator.hpp"
+#include "framework/shm/shared_memory.hpp"
 
 namespace isohalo {
 
+enum class FieldMemory {
+  own,     ///< this process's
+  shared,  ///< other ranks of the node may map it: the exchange `shared` then copies rows once instead of twice
+};
+
+/// What suits fields that `exchange` serves: shared memory when it may be used and somebody is there to use it.
+inline FieldMemory field_memory(Exchange exchange, const Communicator& comm) {
+  const bool may = exchange == Exchange::automatic || exchange == Exchange::shared;
+  return may && comm.ranks_on_node() > 1 ? FieldMemory::shared : FieldMemory::own;
+}
+
 /// Owns host memory for `owned` and its ghost layers in a Kokkos view (Kokkos must be initialised), zeroed.
-/// Move-only. Rows lie back to back: rows padded to whole cache lines, all aligned alike, made sweeps 5 to 15 %
-/// slower. For memory of your own see `adopt`, which needs no Field and no Kokkos.
+/// Move-only, local. Rows lie back to back: rows padded to whole cache lines, all aligned alike, made sweeps 5 to
+/// 15 % slower. For memory of your own see `adopt`, which needs no Field and no Kokkos.
 template <class T, int D>
 class Field {
  public:
-  Field(const std::string& name, const Box<D>& owned, const Index<D>& ghost_low, const Index<D>& ghost_high) {
+  Field(const std::string& name, const Box<D>& owned, const Index<D>& ghost_low, const Index<D>& ghost_high,
+        FieldMemory memory = FieldMemory::own) {
     ref_.owned = owned;
     ref_.ghost_low = ghost_low;
     ref_.ghost_high = ghost_high;
@@ -30,8 +45,13 @@ class Field {
       stride *= owned.extent(j) + ghost_low[j] + ghost_high[j];
     }
     elements_ = stride;
-    memory_ = Kokkos::View<T*, Kokkos::HostSpace>(Kokkos::view_alloc(name, Kokkos::WithoutInitializing),
-                                                  static_cast<std::size_t>(elements_));
+    const auto n = static_cast<std::size_t>(elements_);
+    if (memory == FieldMemory::shared) {
+      shared_ = SharedMemory(n * sizeof(T));
+      memory_ = Kokkos::View<T*, Kokkos::HostSpace>(reinterpret_cast<T*>(shared_.data()), n);
+    } else {
+      memory_ = Kokkos::View<T*, Kokkos::HostSpace>(Kokkos::view_alloc(name, Kokkos::WithoutInitializing), n);
+    }
     prefer_huge_pages(memory_.data(), memory_.size() * sizeof(T));  // before the first touch
     Kokkos::deep_copy(memory_, T{});
     ref_.data = memory_.data() + origin;
@@ -53,13 +73,15 @@ class Field {
   }
 
   friend void swap(Field& a, Field& b) noexcept {
+    std::swap(a.shared_, b.shared_);
     std::swap(a.memory_, b.memory_);
     std::swap(a.ref_, b.ref_);
     std::swap(a.elements_, b.elements_);
   }
 
  private:
-  Kokkos::View<T*, Kokkos::HostSpace> memory_;
+  SharedMemory shared_;                         ///< where `memory_` lies, unless Kokkos owns it
+  Kokkos::View<T*, Kokkos::HostSpace> memory_;  ///< owned cells and ghosts
   ArrayRef<T, D> ref_;
   std::int64_t elements_ = 0;
 };

@@ -18,7 +18,8 @@ HaloMover<D>::HaloMover(const CartesianDomain<D>& domain, int first_tag, HaloSch
 }
 
 template <int D>
-void HaloMover<D>::start(std::span<const ErasedArray<D>> arrays) {
+void HaloMover<D>::start(std::span<const ErasedArray<D>> arrays, bool patient) {
+  patient_ = patient;
   arrays_.assign(arrays.begin(), arrays.end());
   stage_ = 0;
   in_flight_ = true;

@@ -23,10 +23,13 @@ class HaloMover : public Progressable {
  public:
   HaloMover(const CartesianDomain<D>& domain, int first_tag, HaloSchedule<D> schedule);
 
-  /// Both local; the arrays fit and are as many and of the same element sizes as the mover was made for.
-  void start(std::span<const ErasedArray<D>> arrays);
+  /// Both local; the arrays fit and are as many and of the same element sizes as the mover was made for. A patient
+  /// start is followed by `finish` at once, so that messages may as well be sent there.
+  void start(std::span<const ErasedArray<D>> arrays, bool patient = false);
   void finish();
   bool in_flight() const { return in_flight_; }
+  /// Written straight into other ranks' ghosts by the latest exchange.
+  virtual std::int64_t bytes_pushed() const { return 0; }
   void advance() final { proceed(); }
 
  protected:
@@ -43,6 +46,7 @@ class HaloMover : public Progressable {
   int first_tag_;
   HaloSchedule<D> schedule_;
   std::vector<ErasedArray<D>> arrays_;
+  bool patient_ = false;
 
  private:
   void enter(std::size_t stage);

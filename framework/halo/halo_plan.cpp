@@ -30,7 +30,8 @@ struct HaloPlan<D>::Impl {
   std::vector<std::unique_ptr<Prepared>> prepared;
   ExchangeChoice none;  ///< before the first exchange
   const ExchangeChoice* latest = &none;
-  detail::HaloMover<D>* current = nullptr;  ///< of the exchange in flight
+  detail::HaloMover<D>* current = nullptr;     ///< of the exchange in flight
+  const detail::HaloMover<D>* last = nullptr;  ///< of the latest exchange
 
   Impl(const CartesianDomain<D>& d, const StencilShape<D>& s, int k, const HaloOptions<D>& o)
       : domain(d),
@@ -188,7 +189,7 @@ template <int D>
 HaloPlan<D>::~HaloPlan() = default;
 
 template <int D>
-void HaloPlan<D>::start(std::span<const ErasedArray<D>> arrays) {
+void HaloPlan<D>::begin(std::span<const ErasedArray<D>> arrays, bool patient) {
   if (impl_->current)
     throw UsageError("halo exchange: start() while an exchange of this plan is in flight; call finish() first");
   if (arrays.size() > detail::kMaxArrays)
@@ -199,9 +200,16 @@ void HaloPlan<D>::start(std::span<const ErasedArray<D>> arrays) {
     impl_->check_fit(arrays);
   else
     prepared = &impl_->prepare(arrays);
-  prepared->mover->start(arrays);
+  prepared->mover->start(arrays, patient);
   impl_->current = prepared->mover.get();
+  impl_->last = impl_->current;
   impl_->latest = &prepared->choice;
+}
+
+template <int D>
+void HaloPlan<D>::progress() {
+  if (!impl_->current) throw UsageError("halo exchange: progress() without start()");
+  impl_->current->advance();
 }
 
 template <int D>
@@ -233,6 +241,11 @@ HaloCost HaloPlan<D>::cost() const {
 template <int D>
 const ExchangeChoice& HaloPlan<D>::choice() const {
   return *impl_->latest;
+}
+
+template <int D>
+std::int64_t HaloPlan<D>::bytes_pushed() const {
+  return impl_->last ? impl_->last->bytes_pushed() : 0;
 }
 
 template class HaloPlan<1>;

@@ -51,14 +51,23 @@ class HaloPlan {
     start(std::span<const ErasedArray<D>>(list));
   }
   /// The same for arrays whose element type is known only when the program runs.
-  void start(std::span<const ErasedArray<D>> arrays);
+  void start(std::span<const ErasedArray<D>> arrays) { begin(arrays, false); }
+  /// Moves on what can move, between `start` and `finish`: MPI need not do it on its own. Never waits. Local.
+  void progress();
   /// Completes the exchange: every needed ghost is in place. Waits with back-off. Local once the neighbors have
   /// started; several plans' exchanges may be finished in different orders on different ranks.
   void finish();
 
+  /// Both. By way of `shared`, rows of arrays in shared memory (Field, SharedAllocator) are written straight into
+  /// the ghosts of ranks of this node, if these have started; an exchange that is not split waits for that where it
+  /// must wait for a message from there anyway.
   template <class... T>
   void exchange(const ArrayRef<T, D>&... arrays) {
-    start(arrays...);
+    const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};
+    exchange(std::span<const ErasedArray<D>>(list));
+  }
+  void exchange(std::span<const ErasedArray<D>> arrays) {
+    begin(arrays, true);
     finish();
   }
 
@@ -70,8 +79,12 @@ class HaloPlan {
   HaloCost cost() const;
   /// The way that the latest exchange took.
   const ExchangeChoice& choice() const;
+  /// Bytes that the latest exchange wrote straight into the ghosts of other ranks.
+  std::int64_t bytes_pushed() const;
 
  private:
+  void begin(std::span<const ErasedArray<D>> arrays, bool patient);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -4,15 +4,13 @@ namespace isohalo {
 
 namespace {
 
+/// The message to which the next region for this peer goes.
 template <int D>
-void append(std::vector<HaloMessage<D>>& messages, int peer, const Region<D>& region, bool own_message) {
+HaloMessage<D>& message_of(std::vector<HaloMessage<D>>& messages, int peer, bool own_message) {
   if (!own_message)
     for (auto& m : messages)
-      if (m.peer == peer) {
-        m.regions.push_back(region);
-        return;
-      }
-  messages.push_back({peer, {region}});
+      if (m.peer == peer) return m;
+  return messages.emplace_back(HaloMessage<D>{peer, {}});
 }
 
 template <int D>
@@ -44,7 +42,7 @@ HaloSchedule<D> halo_schedule(HaloPattern pattern, const Decomposition<D>& block
     if (piece.owner == coords)
       stage_of(piece).copies.push_back({piece.region, piece.shift});
     else
-      append(stage_of(piece).receive, blocks.rank_at(piece.owner), piece.region, direct);
+      message_of(stage_of(piece).receive, blocks.rank_at(piece.owner), direct).regions.push_back(piece.region);
   }
   for (const auto& receiver : possible_receivers(blocks, coords, shape, steps, around)) {
     if (receiver == coords || (slabs && differing_dimensions<D>(receiver, coords) > 1)) continue;
@@ -52,7 +50,9 @@ HaloSchedule<D> halo_schedule(HaloPattern pattern, const Decomposition<D>& block
       if (piece.owner != coords) continue;
       Index<D> back;
       for (int j = 0; j < D; ++j) back[j] = -piece.shift[j];
-      append(stage_of(piece).send, blocks.rank_at(receiver), piece.region.shifted(back), direct);
+      auto& message = message_of(stage_of(piece).send, blocks.rank_at(receiver), direct);
+      message.regions.push_back(piece.region.shifted(back));
+      message.shifts.push_back(piece.shift);
     }
   }
   return schedule;

@@ -34,6 +34,8 @@ template <int D>
 struct HaloMessage {
   int peer = 0;
   std::vector<Region<D>> regions;
+  /// Of each sent region: the receiver's unwrapped index of a cell less this rank's. None when received.
+  std::vector<Index<D>> shifts{};
 
   std::int64_t cells() const {
     std::int64_t n = 0;
@@ -44,6 +46,13 @@ struct HaloMessage {
   std::vector<Box<D>> boxes() const {
     std::vector<Box<D>> list;
     for (const auto& r : regions) r.for_each_box([&](const Box<D>& b) { list.push_back(b); });
+    return list;
+  }
+  /// The shift of each of these boxes.
+  std::vector<Index<D>> box_shifts() const {
+    std::vector<Index<D>> list;
+    for (std::size_t k = 0; k < shifts.size(); ++k)
+      regions[k].for_each_box([&](const Box<D>&) { list.push_back(shifts[k]); });
     return list;
   }
 };

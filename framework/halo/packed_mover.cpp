@@ -1,11 +1,18 @@
 #include "framework/halo/packed_mover.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "datatypes/mpi_check.hpp"
 
 namespace isohalo::detail {
+
+namespace {
+/// A slot begins with the set of arrays, as bits, whose rows were written straight into the ghosts.
+constexpr std::int64_t kSlotHeader = 64;
+static_assert(kMaxArrays <= 32);
+}  // namespace
 
 template <int D>
 PackedMover<D>::PackedMover(const CartesianDomain<D>& domain, int first_tag, HaloSchedule<D> schedule,
@@ -23,6 +30,9 @@ PackedMover<D>::PackedMover(const CartesianDomain<D>& domain, int first_tag, Hal
     most = std::max(most, in.size());
   }
   arrived_.resize(most);
+  for (std::size_t k = 0; k < out_.size(); ++k)
+    for (Parcel& p : out_[k])
+      p.mutual = std::any_of(in_[k].begin(), in_[k].end(), [&](const Parcel& q) { return q.peer == p.peer; });
   if (window) open_channels(*window);
 }
 
@@ -31,11 +41,12 @@ typename PackedMover<D>::Parcel PackedMover<D>::parcel_of(const HaloMessage<D>& 
                                                           std::span<const std::int64_t> element_bytes,
                                                           bool channel) const {
   BoxPacker<D> cells(message.boxes());
-  std::vector<std::int64_t> offsets{0};
+  std::vector<std::int64_t> offsets{channel ? kSlotHeader : 0};
   for (std::int64_t bytes : element_bytes)
     offsets.push_back((offsets.back() + cells.cells() * bytes + 63) / 64 * 64);
   LineBuffer buffer(channel ? 0 : offsets.back());
-  return {message.peer, std::move(cells), std::move(offsets), std::move(buffer), nullptr, channel};
+  return {message.peer, std::move(cells),    std::move(offsets), std::move(buffer), nullptr, channel,
+          false,        message.box_shifts()};
 }
 
 /// At first `waiting` marks the parcels that go by channel.
@@ -45,7 +56,9 @@ void PackedMover<D>::open_channels(NodeWindow& window) {
   std::vector<int> incoming;
   for (const auto& stage : out_)
     for (const Parcel& p : stage)
-      if (p.waiting) outgoing.push_back({p.peer, p.offsets.back()});
+      if (p.waiting)
+        outgoing.push_back(
+            {p.peer, p.offsets.back(), static_cast<std::int64_t>(sizeof(GhostPlace<D>) * (p.offsets.size() - 1))});
   for (const auto& stage : in_)
     for (const Parcel& p : stage)
       if (p.waiting) incoming.push_back(p.peer);
@@ -60,26 +73,60 @@ void PackedMover<D>::open_channels(NodeWindow& window) {
   attach(in_, channels_.incoming);
 }
 
+/// Before the peer may send: where its rows go.
 template <int D>
-void PackedMover<D>::pack(const Parcel& parcel, std::byte* buffer) const {
-  for (std::size_t f = 0; f < this->arrays_.size(); ++f)
-    parcel.cells.pack(this->arrays_[f], buffer + parcel.offsets[f]);
+void PackedMover<D>::tell_places(const Parcel& parcel) {
+  if (places_.size() * sizeof(GhostPlace<D>) > 0)
+    std::memcpy(parcel.channel->note(), places_.data(), places_.size() * sizeof(GhostPlace<D>));
+  parcel.channel->open();
 }
 
 template <int D>
-void PackedMover<D>::unpack(const Parcel& parcel, const std::byte* buffer) const {
+void PackedMover<D>::fill(Parcel& parcel, std::byte* slot) {
+  std::uint32_t pushed = 0;
+  const bool open = parcel.channel->opened();
+  for (std::size_t f = 0; f < this->arrays_.size(); ++f) {
+    const ErasedArray<D>& a = this->arrays_[f];
+    GhostPlace<D> place;
+    if (open) std::memcpy(&place, parcel.channel->note() + f * sizeof place, sizeof place);
+    std::byte* const to = place.writable ? targets_.find(parcel.peer, place.memory) : nullptr;
+    if (to) {
+      pushed |= 1u << f;
+      pushed_ += parcel.cells.copy_rows(a, kPushedRow_bytes, parcel.shifts, to, place.low, place.stride);
+      parcel.cells.pack(a, slot + parcel.offsets[f], kPushedRow_bytes);
+    } else {
+      parcel.cells.pack(a, slot + parcel.offsets[f]);
+    }
+  }
+  std::memcpy(slot, &pushed, sizeof pushed);
+}
+
+/// `pushed`: the arrays, as bits, whose rows are in place already.
+template <int D>
+void PackedMover<D>::unpack(const Parcel& parcel, const std::byte* buffer, std::uint32_t pushed) const {
   for (std::size_t f = 0; f < this->arrays_.size(); ++f)
-    parcel.cells.unpack(this->arrays_[f], buffer + parcel.offsets[f]);
+    if (pushed >> f & 1u)
+      parcel.cells.unpack(this->arrays_[f], buffer + parcel.offsets[f], kPushedRow_bytes);
+    else
+      parcel.cells.unpack(this->arrays_[f], buffer + parcel.offsets[f]);
 }
 
 template <int D>
 void PackedMover<D>::post_receives() {
   const MPI_Comm comm = this->domain_.comm().get();
+  targets_.begin_exchange();
+  pushed_ = 0;
+  places_.clear();
+  if (channels_.incoming.size() > 0)
+    for (const auto& a : this->arrays_) places_.push_back(ghost_place(a));
   for (std::size_t k = 0; k < in_.size(); ++k)
     for (std::size_t m = 0; m < in_[k].size(); ++m) {
       Parcel& p = in_[k][m];
       p.waiting = p.channel != nullptr;
-      if (p.channel) continue;
+      if (p.channel) {
+        tell_places(p);
+        continue;
+      }
       mpi_check(
           MPI_Irecv_c(p.buffer.get(), p.offsets.back(), MPI_BYTE, p.peer, this->first_tag_, comm, &receives_[k][m]),
           "MPI_Irecv in a halo exchange", comm);
@@ -94,7 +141,8 @@ void PackedMover<D>::send(std::size_t stage) {
   fill_slots();
   for (const Parcel& p : out_[stage]) {
     if (p.channel) continue;
-    pack(p, p.buffer.get());
+    for (std::size_t f = 0; f < this->arrays_.size(); ++f)
+      p.cells.pack(this->arrays_[f], p.buffer.get() + p.offsets[f]);
     mpi_check(MPI_Isend_c(p.buffer.get(), p.offsets.back(), MPI_BYTE, p.peer, this->first_tag_, comm,
                           &sends_.emplace_back(MPI_REQUEST_NULL)),
               "MPI_Isend in a halo exchange", comm);
@@ -108,8 +156,8 @@ bool PackedMover<D>::fill_slots() {
   for (auto& stage : out_)
     for (Parcel& p : stage) {
       std::byte* const slot = p.waiting ? p.channel->free_slot() : nullptr;
-      if (!slot) continue;
-      pack(p, slot);
+      if (!slot || (this->patient_ && p.mutual && !p.channel->opened())) continue;
+      fill(p, slot);
       p.channel->publish();
       p.waiting = false;
       --unsent_;
@@ -132,7 +180,9 @@ bool PackedMover<D>::take_messages(std::size_t stage) {
       all = false;
       continue;
     }
-    unpack(p, message);
+    std::uint32_t pushed = 0;
+    std::memcpy(&pushed, message, sizeof pushed);
+    unpack(p, message, pushed);
     p.channel->release();
     p.waiting = false;
   }
@@ -149,7 +199,7 @@ bool PackedMover<D>::complete_receives(std::size_t stage) {
   if (count == MPI_UNDEFINED) return true;  // none left
   for (int i = 0; i < count; ++i) {
     const Parcel& p = in_[stage][static_cast<std::size_t>(arrived_[static_cast<std::size_t>(i)])];
-    unpack(p, p.buffer.get());
+    unpack(p, p.buffer.get(), 0);
   }
   return std::all_of(requests.begin(), requests.end(), [](MPI_Request r) { return r == MPI_REQUEST_NULL; });
 }

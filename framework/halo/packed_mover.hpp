@@ -4,6 +4,7 @@
 #include <new>
 
 #include "framework/halo/halo_mover.hpp"
+#include "framework/halo/push_targets.hpp"
 #include "framework/shm/node_window.hpp"
 
 namespace isohalo::detail {
@@ -25,6 +26,10 @@ class LineBuffer {
 
 /// All arrays of an exchange in one message per peer, in persistent buffers; between ranks of one node, if wanted,
 /// through channels in shared memory.
+///
+/// Rows for arrays that the sender can map it writes straight into the receiver's ghosts, when the receiver has
+/// started the exchange and so given them up. Where it has not, the sender that is in no hurry (see
+/// HaloMover::start) waits, if it must wait for a message from there anyway; otherwise it packs all.
 template <int D>
 class PackedMover final : public HaloMover<D> {
  public:
@@ -32,6 +37,7 @@ class PackedMover final : public HaloMover<D> {
   /// then throws RunError, the same on all ranks of a node, when it has no room for them.
   PackedMover(const CartesianDomain<D>& domain, int first_tag, HaloSchedule<D> schedule,
               std::span<const std::int64_t> element_bytes, bool channels);
+  std::int64_t bytes_pushed() const override { return pushed_; }
 
  private:
   /// One message: array after array, each from a cache line on.
@@ -42,6 +48,8 @@ class PackedMover final : public HaloMover<D> {
     LineBuffer buffer;                  ///< of a message by MPI
     ChannelEnd* channel;                ///< or null
     bool waiting;                       ///< for the slot to become free, or for the message to come
+    bool mutual;                        ///< sent by channel, and another comes from that peer
+    std::vector<Index<D>> shifts;       ///< of the boxes of a message that is sent
   };
 
   void post_receives() override;
@@ -51,17 +59,21 @@ class PackedMover final : public HaloMover<D> {
   bool needed_after_start() const override;
   Parcel parcel_of(const HaloMessage<D>& message, std::span<const std::int64_t> element_bytes, bool channel) const;
   void open_channels(NodeWindow& window);
+  void tell_places(const Parcel& parcel);
   bool fill_slots();
+  void fill(Parcel& parcel, std::byte* slot);
   bool take_messages(std::size_t stage);
   bool complete_receives(std::size_t stage);
-  void pack(const Parcel& parcel, std::byte* buffer) const;
-  void unpack(const Parcel& parcel, const std::byte* buffer) const;
+  void unpack(const Parcel& parcel, const std::byte* buffer, std::uint32_t pushed) const;
 
   std::vector<std::vector<Parcel>> out_, in_;       ///< by stage
   std::vector<std::vector<MPI_Request>> receives_;  ///< by stage and parcel
   std::vector<MPI_Request> sends_;
   ChannelGroup channels_;
-  std::size_t unsent_ = 0;  ///< parcels whose slots are not free yet
+  PushTargets targets_;
+  std::vector<GhostPlace<D>> places_;  ///< of this rank's arrays
+  std::int64_t pushed_ = 0;            ///< bytes in this exchange
+  std::size_t unsent_ = 0;             ///< parcels whose slots are not free yet
   int misses_ = 0;
   std::vector<int> arrived_;
 };

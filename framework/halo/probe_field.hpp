@@ -2,6 +2,7 @@
 /// Arrays that show what an exchange did: a value of its own in each owned cell, a sentinel in each ghost. For
 /// checks of transports, in the tests and on a live communicator.
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <type_traits>
@@ -9,6 +10,7 @@
 
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/halo_plan.hpp"
+#include "framework/shm/shared_memory.hpp"
 
 namespace isohalo::detail {
 
@@ -29,7 +31,9 @@ struct ProbeValue {
   static bool same(const T& x, const T& y) { return std::memcmp(&x, &y, sizeof x) == 0; }
 };
 
-enum class ProbeLayout { plain, padded, permuted };
+/// `shared`: plain, in memory that the ranks of a node share, where neighbors may write ghosts in place.
+enum class ProbeLayout { plain, padded, permuted, shared };
+inline constexpr int kProbeLayouts = 4;
 
 /// A field in memory of its own, in one of several layouts, as wide as the plan needs or wider (`padded`).
 template <class T, int D>
@@ -51,8 +55,13 @@ class ProbeField {
       origin += ref_.ghost_low[j] * stride;
       stride *= all.extent(j) + (padded ? 3 : 0);
     }
-    memory_.assign(static_cast<std::size_t>(stride), ProbeValue<T>::sentinel());
-    ref_.data = memory_.data() + origin;
+    const auto cells = static_cast<std::size_t>(stride);
+    if (layout == ProbeLayout::shared)
+      shared_.resize(cells);
+    else
+      memory_.resize(cells);
+    ref_.data = (layout == ProbeLayout::shared ? shared_.data() : memory_.data()) + origin;
+    clear();
     for_each_cell(ref_.owned, [&](const Index<D>& i) { ref_.at(i) = right(i); });
   }
 
@@ -80,14 +89,20 @@ class ProbeField {
   /// New values in the owned cells, the sentinel in all others, so that a ghost of an earlier exchange is wrong.
   void refill(int number) {
     number_ = number;
-    memory_.assign(memory_.size(), ProbeValue<T>::sentinel());
+    clear();
     for_each_cell(ref_.owned, [&](const Index<D>& i) { ref_.at(i) = right(i); });
   }
 
  private:
+  void clear() {
+    std::fill(memory_.begin(), memory_.end(), ProbeValue<T>::sentinel());
+    std::fill(shared_.begin(), shared_.end(), ProbeValue<T>::sentinel());
+  }
+
   int number_;
   Box<D> global_;
   std::vector<T> memory_;
+  std::vector<T, SharedAllocator<T>> shared_;  // one of the two is empty
   ArrayRef<T, D> ref_;
 };
 

@@ -2,6 +2,7 @@
 /// Copies of boxes of cells between arrays, or between an array and a packed buffer.
 
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "datatypes/box.hpp"
@@ -45,22 +46,45 @@ class BoxPacker {
   }
   std::int64_t cells() const { return cells_; }
 
-  void pack(const ErasedArray<D>& a, std::byte* buffer) const {
+  /// Boxes with rows of `passed_over` bytes or more are left out; their place in the buffer stays.
+  void pack(const ErasedArray<D>& a, std::byte* buffer, std::int64_t passed_over = kNone) const {
     for (const auto& b : boxes_) {
       const Index<D> extents = extents_of(b);
-      strided_copy<D>(buffer, dense(extents, a.bytes), a.cell(b.low), a.byte_strides(), extents, a.bytes);
+      if (extents[D - 1] * a.bytes < passed_over)
+        strided_copy<D>(buffer, dense(extents, a.bytes), a.cell(b.low), a.byte_strides(), extents, a.bytes);
       buffer += b.cells() * a.bytes;
     }
   }
-  void unpack(const ErasedArray<D>& a, const std::byte* buffer) const {
+  void unpack(const ErasedArray<D>& a, const std::byte* buffer, std::int64_t passed_over = kNone) const {
     for (const auto& b : boxes_) {
       const Index<D> extents = extents_of(b);
-      strided_copy<D>(a.cell(b.low), a.byte_strides(), buffer, dense(extents, a.bytes), extents, a.bytes);
+      if (extents[D - 1] * a.bytes < passed_over)
+        strided_copy<D>(a.cell(b.low), a.byte_strides(), buffer, dense(extents, a.bytes), extents, a.bytes);
       buffer += b.cells() * a.bytes;
     }
+  }
+  /// Copies the boxes that `pack` leaves out into another array of the same element type: `to` is its cell at index
+  /// `low`, box k goes to its indices plus shifts[k]. Returns the bytes.
+  std::int64_t copy_rows(const ErasedArray<D>& a, std::int64_t passed_over, const std::vector<Index<D>>& shifts,
+                         std::byte* to, const std::int64_t (&low)[D], const std::int64_t (&stride)[D]) const {
+    std::int64_t bytes = 0;
+    Index<D> strides;
+    for (int j = 0; j < D; ++j) strides[j] = stride[j];
+    for (std::size_t k = 0; k < boxes_.size(); ++k) {
+      const Box<D>& b = boxes_[k];
+      const Index<D> extents = extents_of(b);
+      if (extents[D - 1] * a.bytes < passed_over) continue;
+      std::byte* first = to;
+      for (int j = 0; j < D; ++j) first += (b.low[j] + shifts[k][j] - low[j]) * stride[j];
+      strided_copy<D>(first, strides, a.cell(b.low), a.byte_strides(), extents, a.bytes);
+      bytes += b.cells() * a.bytes;
+    }
+    return bytes;
   }
 
  private:
+  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+
   static Index<D> extents_of(const Box<D>& b) {
     Index<D> e;
     for (int j = 0; j < D; ++j) e[j] = b.extent(j);

@@ -15,6 +15,7 @@ namespace isohalo {
 struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm user = MPI_COMM_NULL;
+  MPI_Comm stand_in = MPI_COMM_NULL;  // has the user's error handler once the user's communicator is gone
   int rank = 0;
   int size = 1;
   int ranks_on_node = 1;
@@ -27,8 +28,11 @@ struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
     if (comm != MPI_COMM_NULL && mpi_is_active()) {
       take_in_strays();
       MPI_Comm_free(&comm);
+      if (stand_in != MPI_COMM_NULL) MPI_Comm_free(&stand_in);
     }
     comm = MPI_COMM_NULL;
+    if (user == stand_in) user = MPI_COMM_NULL;
+    stand_in = MPI_COMM_NULL;
   }
 
   /// After errors there may be messages that nobody took.
@@ -67,12 +71,25 @@ Registry& registry() {
 /// What a user's communicator carries: our duplicate's state, which learns here that the communicator is gone.
 struct Cached {
   StatePtr state;
-  MPI_Comm* user;
+  MPI_Comm *user, *stand_in;
+  const MPI_Comm* own;
 };
 
-int delete_cached(MPI_Comm, int, void* value, void*) {
+/// A communicator of this rank alone with the error handler of `comm`, so that the handler outlives it.
+MPI_Comm alone_with_handler_of(MPI_Comm comm) {
+  MPI_Comm alone = MPI_COMM_NULL;
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (MPI_Comm_get_errhandler(comm, &handler) != MPI_SUCCESS) return alone;
+  if (MPI_Comm_dup(MPI_COMM_SELF, &alone) == MPI_SUCCESS) MPI_Comm_set_errhandler(alone, handler);
+  MPI_Errhandler_free(&handler);
+  return alone;
+}
+
+int delete_cached(MPI_Comm comm, int, void* value, void*) {
   auto* cached = static_cast<Cached*>(value);
   *cached->user = MPI_COMM_NULL;
+  if (*cached->own != MPI_COMM_NULL && cached->state.use_count() > 1)  // somebody may still report an error
+    *cached->user = *cached->stand_in = alone_with_handler_of(comm);
   delete cached;
   return MPI_SUCCESS;
 }
@@ -171,7 +188,8 @@ Communicator Communicator::of(MPI_Comm user) {
   if (inter) throw UsageError("the communicator is an inter-communicator: pass an intra-communicator");
   auto state = make_state(user);
   state->user = user;
-  mpi_check(MPI_Comm_set_attr(user, r.keyval, new Cached{state, &state->user}), "MPI_Comm_set_attr");
+  mpi_check(MPI_Comm_set_attr(user, r.keyval, new Cached{state, &state->user, &state->stand_in, &state->comm}),
+            "MPI_Comm_set_attr");
   return Communicator(std::move(state));
 }
 

@@ -21,7 +21,7 @@ class Communicator {
   static Communicator of(MPI_Comm user);
 
   MPI_Comm get() const;
-  /// The user's communicator that this one duplicates, for its error handler; MPI_COMM_NULL once it was freed.
+  /// Has the user's error handler: the communicator that this one duplicates, or one of this rank when it is gone.
   MPI_Comm user() const;
   int rank() const;
   int size() const;

@@ -15,8 +15,8 @@ namespace isohalo {
 
 namespace {
 
-constexpr std::int64_t kLine = 128;  // two cache lines: processors fetch them in pairs
-constexpr std::int64_t kHeader = 2 * kLine;
+constexpr std::int64_t kLine = 128;          // two cache lines: processors fetch them in pairs
+constexpr std::int64_t kHeader = 3 * kLine;  // the counters
 constexpr std::int64_t kLeastSegment = std::int64_t{1} << 20, kMostAhead = std::int64_t{64} << 20;
 
 std::int64_t padded(std::int64_t bytes) {
@@ -32,11 +32,18 @@ Counter ready_of(std::byte* base) {
 Counter taken_of(std::byte* base) {
   return Counter(*reinterpret_cast<std::uint64_t*>(base + kLine));
 }
+Counter opened_of(std::byte* base) {
+  return Counter(*reinterpret_cast<std::uint64_t*>(base + 2 * kLine));
+}
+
+std::int64_t channel_bytes(const NodeWindow::Outgoing& o) {
+  return kHeader + padded(o.note_bytes) + 2 * padded(o.bytes);
+}
 
 }  // namespace
 
 std::byte* ChannelEnd::slot(std::uint64_t message) const {
-  return base_ + kHeader + static_cast<std::int64_t>(message & 1) * padded(slot_bytes_);
+  return base_ + kHeader + padded(note_bytes_) + static_cast<std::int64_t>(message & 1) * padded(slot_bytes_);
 }
 
 std::byte* ChannelEnd::free_slot() const {
@@ -55,6 +62,18 @@ const std::byte* ChannelEnd::next_message() const {
 
 void ChannelEnd::release() {
   taken_of(base_).store(++count_, std::memory_order_release);
+}
+
+std::byte* ChannelEnd::note() const {
+  return base_ + kHeader;
+}
+
+void ChannelEnd::open() {
+  opened_of(base_).store(count_ + 1, std::memory_order_release);
+}
+
+bool ChannelEnd::opened() const {
+  return opened_of(base_).load(std::memory_order_acquire) > count_;
 }
 
 bool ChannelEnd::idle() const {
@@ -244,7 +263,7 @@ void NodeWindow::grow(std::int64_t bytes) {
 
 ChannelGroup NodeWindow::open(const std::vector<Outgoing>& outgoing, const std::vector<int>& incoming) {
   std::int64_t bytes = 0;
-  for (const auto& o : outgoing) bytes += kHeader + 2 * padded(o.bytes);
+  for (const auto& o : outgoing) bytes += channel_bytes(o);
   ChannelGroup group;
   group.window_ = shared_from_this();
   reclaim();
@@ -263,18 +282,18 @@ ChannelGroup NodeWindow::open(const std::vector<Outgoing>& outgoing, const std::
 void NodeWindow::exchange_places(const std::vector<Outgoing>& outgoing, const std::vector<int>& incoming,
                                  ChannelGroup& group) {
   struct Place {
-    std::int64_t segment, offset, bytes;
+    std::int64_t segment, offset, bytes, note_bytes;
   };
   std::vector<Place> sent, got(incoming.size());
   std::int64_t offset = group.offset_;
   int me = 0;
   mpi_check(MPI_Comm_rank(node_, &me), "MPI_Comm_rank");
   for (const auto& o : outgoing) {
-    sent.push_back({static_cast<std::int64_t>(group.segment_), offset, o.bytes});
-    group.outgoing.push_back({segments_[group.segment_]->bases[static_cast<std::size_t>(me)] + offset, o.bytes});
-    ready_of(group.outgoing.back().base_).store(0);
-    taken_of(group.outgoing.back().base_).store(0);
-    offset += kHeader + 2 * padded(o.bytes);
+    sent.push_back({static_cast<std::int64_t>(group.segment_), offset, o.bytes, o.note_bytes});
+    std::byte* const base = segments_[group.segment_]->bases[static_cast<std::size_t>(me)] + offset;
+    group.outgoing.push_back({base, o.bytes, o.note_bytes});
+    for (const auto counter : {ready_of, taken_of, opened_of}) counter(base).store(0);
+    offset += channel_bytes(o);
   }
   std::vector<MPI_Request> requests(outgoing.size() + incoming.size(), MPI_REQUEST_NULL);
   std::size_t r = 0;
@@ -282,16 +301,16 @@ void NodeWindow::exchange_places(const std::vector<Outgoing>& outgoing, const st
     return static_cast<int>(std::find(on_node_.begin(), on_node_.end(), rank) - on_node_.begin());
   };
   for (std::size_t k = 0; k < incoming.size(); ++k)
-    mpi_check(MPI_Irecv(&got[k], 3, MPI_INT64_T, node_rank(incoming[k]), 0, node_, &requests[r++]), "MPI_Irecv",
+    mpi_check(MPI_Irecv(&got[k], 4, MPI_INT64_T, node_rank(incoming[k]), 0, node_, &requests[r++]), "MPI_Irecv",
               node_);
   for (std::size_t k = 0; k < outgoing.size(); ++k)
-    mpi_check(MPI_Isend(&sent[k], 3, MPI_INT64_T, node_rank(outgoing[k].peer), 0, node_, &requests[r++]),
+    mpi_check(MPI_Isend(&sent[k], 4, MPI_INT64_T, node_rank(outgoing[k].peer), 0, node_, &requests[r++]),
               "MPI_Isend", node_);
   wait_all(requests, spins_, "shared memory");
   for (std::size_t k = 0; k < incoming.size(); ++k) {
     const auto peer = static_cast<std::size_t>(node_rank(incoming[k]));
     std::byte* const base = segments_[static_cast<std::size_t>(got[k].segment)]->bases[peer];
-    group.incoming.push_back({base + got[k].offset, got[k].bytes});
+    group.incoming.push_back({base + got[k].offset, got[k].bytes, got[k].note_bytes});
   }
 }
 

@@ -14,9 +14,10 @@ namespace isohalo {
 
 class NodeWindow;
 
-/// A one-way channel between two ranks of a node: two slots, used in turn, and two counters on cache lines of their
-/// own. All of it lies in the sender's memory. A message needs one synchronisation: the sender may fill a slot as
-/// soon as the message before the last has been taken, which it has when traffic is symmetric.
+/// A one-way channel between two ranks of a node: two slots, used in turn, a note of the receiver to the sender,
+/// and counters on cache lines of their own. All of it lies in the sender's memory. A message needs one
+/// synchronisation: the sender may fill a slot as soon as the message before the last has been taken, which it has
+/// when traffic is symmetric.
 ///
 /// One end of it. Both ends count messages alike; neither call waits. Not thread safe.
 class ChannelEnd {
@@ -32,15 +33,25 @@ class ChannelEnd {
   /// Receiver: the message has been read.
   void release();
 
+  /// What the receiver tells the sender before a message, `note_bytes` of its request. The receiver writes it and
+  /// calls `open`, once for each message that it will wait for; the sender may read it while `opened`, that is
+  /// until it publishes the message.
+  std::byte* note() const;
+  /// Receiver: the note for the next message is written.
+  void open();
+  /// Sender: the receiver has opened the next message.
+  bool opened() const;
+
  private:
   friend class NodeWindow;
   friend class ChannelGroup;
-  ChannelEnd(std::byte* base, std::int64_t slot_bytes) : base_(base), slot_bytes_(slot_bytes) {}
+  ChannelEnd(std::byte* base, std::int64_t slot_bytes, std::int64_t note_bytes)
+      : base_(base), slot_bytes_(slot_bytes), note_bytes_(note_bytes) {}
   bool idle() const;
   std::byte* slot(std::uint64_t message) const;
 
   std::byte* base_ = nullptr;
-  std::int64_t slot_bytes_ = 0;
+  std::int64_t slot_bytes_ = 0, note_bytes_ = 0;
   std::uint64_t count_ = 0;  ///< messages sent or received here
 };
 
@@ -78,6 +89,7 @@ class NodeWindow : public std::enable_shared_from_this<NodeWindow> {
   struct Outgoing {
     int peer;  ///< a rank of the communicator on this node
     std::int64_t bytes;
+    std::int64_t note_bytes = 0;
   };
   /// Opens channels: each rank names those to which it sends and from which it receives, several to one peer in the
   /// same order on both sides. Collective over the ranks of the node. Throws RunError, the same on all of them,

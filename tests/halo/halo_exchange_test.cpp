@@ -29,9 +29,9 @@ void check_grid(const Index<D>& extents, const PerDim<int, D>& grid, int deepest
         const auto needed = test::needed_on(domain, shape, depth);
         ++turn;
         for (const Exchange e : test::exchanges(shape)) {
-          const auto memory = static_cast<Memory>(turn++ % 3);
-          const auto wrong = turn % 2 ? test::exchange_once<double, D>(domain, shape, depth, memory, e, needed)
-                                      : test::exchange_once<float, D>(domain, shape, depth, memory, e, needed);
+          const auto memory = static_cast<Memory>(turn++ % test::kMemories);
+          const auto wrong = turn / 4 % 2 ? test::exchange_once<double, D>(domain, shape, depth, memory, e, needed)
+                                          : test::exchange_once<float, D>(domain, shape, depth, memory, e, needed);
           EXPECT_EQ(wrong, 0) << exchange_name(e) << ": " << name << " depth " << depth << " on "
                               << shape_string<D>(extents) << ", layout " << static_cast<int>(memory);
         }
@@ -141,6 +141,21 @@ TEST(HaloPlan, CountsWhatItSends) {
     const std::int64_t neighbors = std::min<std::int64_t>(p - 1, 2);
     EXPECT_EQ(c.messages, pattern_of(e) == HaloPattern::direct ? 6 : neighbors) << exchange_name(e);
   }
+}
+
+TEST(Field, SharedMemoryIsZeroedAndMovesWithTheField) {
+  const Box<2> box{{0, 0}, {5, 7}};
+  Field<float, 2> a("a", box, {1, 1}, {1, 1}, FieldMemory::shared), b("b", box, {1, 1}, {1, 1});
+  for_each_cell(a.ref().allocated(), [&](const Index<2>& i) { EXPECT_EQ(a.at(i), 0); });
+  SharedAddress address;
+  EXPECT_TRUE(SharedMemory::find(a.ref().data, address));
+  EXPECT_FALSE(SharedMemory::find(b.ref().data, address));
+  a.at({2, 3}) = 4;
+  swap(a, b);
+  EXPECT_EQ(b.at({2, 3}), 4);
+  a = std::move(b);
+  EXPECT_EQ(a.at({2, 3}), 4);
+  EXPECT_TRUE(SharedMemory::find(a.ref().data, address));
 }
 
 TEST(Field, RowsAvoidMultiplesOfThePageSize) {

@@ -29,6 +29,7 @@ struct isohalo::detail::ProbeValue<isohalo::test::Pair> {
 namespace isohalo::test {
 
 using Memory = detail::ProbeLayout;
+constexpr int kMemories = detail::kProbeLayouts;
 
 template <class T>
 bool same(const T& x, const T& y) {

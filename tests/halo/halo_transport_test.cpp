@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "datatypes/error.hpp"
+#include "framework/shm/node_window.hpp"
 #include "tests/halo/halo_fields.hpp"
 #include "tests/mpi_main.hpp"
 
@@ -34,11 +35,11 @@ TEST(HaloTransport, SeveralFieldsOfDifferentTypesAndTwoPlansInFlight) {
   for (const Exchange e : test::exchanges(kMoore))
     for (const Exchange f : test::exchanges(kStar)) {
       HaloPlan<2> one(domain, kMoore, 1, by(e)), two(domain, kStar, 2, by(f));
-      const TestField<double, 2> a(domain, one, 1, Memory::plain);
+      const TestField<double, 2> a(domain, one, 1, Memory::shared);
       const TestField<float, 2> b(domain, one, 2, Memory::permuted);
       const TestField<Pair, 2> c(domain, one, 3, Memory::padded);
       const TestField<std::uint8_t, 2> d(domain, one, 5, Memory::padded);
-      const TestField<double, 2> other(domain, two, 4, Memory::padded);
+      const TestField<double, 2> other(domain, two, 4, Memory::shared);
       one.start(a.ref(), b.ref(), c.ref(), d.ref());
       two.start(other.ref());
       EXPECT_THROW(one.start(a.ref()), UsageError);  // still in flight
@@ -63,7 +64,7 @@ TEST(HaloTransport, OnePlanServesManyLayoutsAndLists) {
   for (const Exchange e : test::exchanges(kMoore)) {
     HaloPlan<2> plan(domain, kMoore, 2, by(e));
     for (int round = 0; round < 2; ++round)
-      for (const auto memory : {Memory::plain, Memory::padded, Memory::permuted}) {
+      for (const auto memory : {Memory::plain, Memory::shared, Memory::padded, Memory::permuted}) {
         const TestField<double, 2> a(domain, plan, round, memory);
         const TestField<Pair, 2> b(domain, plan, round, memory);
         plan.exchange(a.ref());
@@ -126,37 +127,94 @@ TEST(HaloTransport, ListsThatDifferOrDoNotFitOnOneRankAreRefusedOnAll) {
   }
 }
 
+/// New values in every round, so that a ghost of the round before is wrong; two arrays in turn, as a solver has
+/// them.
+std::int64_t wrong_after_delays(const CartesianDomain<2>& domain, Exchange exchange, Memory memory, bool split) {
+  const auto needed = test::needed_on(domain, kMoore, 1);
+  HaloPlan<2> plan(domain, kMoore, 1, by(exchange));
+  const std::array<TestField<double, 2>, 2> fields{{{domain, plan, 0, memory}, {domain, plan, 1, memory}}};
+  test::Random random(static_cast<std::uint64_t>(test::rank()) + 1);
+  const auto delay = [&] {
+    if (random.in(0, 9) == 0) usleep(static_cast<useconds_t>(random.in(0, 300)));
+  };
+  std::int64_t wrong = 0;
+  for (int round = 0; round < 1000; ++round) {
+    const auto& field = fields[static_cast<std::size_t>(round % 2)];
+    for_each_cell(domain.owned(), [&](const Index<2>& i) { field.ref().at(i) = field.right(i) + 1e6 * round; });
+    delay();
+    if (split) {
+      plan.start(field.ref());
+      delay();
+      plan.finish();
+    } else {
+      plan.exchange(field.ref());
+    }
+    for (const auto& i : needed) wrong += !test::same(field.ref().at(i), field.right(i) + 1e6 * round);
+  }
+  return wrong;
+}
+
 TEST(HaloTransport, ManyRepetitionsWithRandomDelays) {
   const auto domain = torus({24, 18});
-  const auto needed = test::needed_on(domain, kMoore, 1);
-  for (const Exchange e : test::exchanges(kMoore)) {
-    HaloPlan<2> plan(domain, kMoore, 1, by(e));
-    TestField<double, 2> field(domain, plan, 0, Memory::plain);
-    test::Random random(static_cast<std::uint64_t>(test::rank()) + 1);
-    std::int64_t wrong = 0;
-    for (int round = 0; round < 1000; ++round) {
-      // New values in every round, so that a ghost of the round before is wrong.
-      for_each_cell(domain.owned(), [&](const Index<2>& i) { field.ref().at(i) = field.right(i) + 1e6 * round; });
-      if (random.in(0, 9) == 0) usleep(static_cast<useconds_t>(random.in(0, 300)));
-      plan.start(field.ref());
-      if (random.in(0, 9) == 0) usleep(static_cast<useconds_t>(random.in(0, 300)));
-      plan.finish();
-      for (const auto& i : needed) wrong += !test::same(field.ref().at(i), field.right(i) + 1e6 * round);
+  for (const Exchange e : test::exchanges(kMoore))
+    EXPECT_EQ(wrong_after_delays(domain, e, Memory::plain, true), 0) << exchange_name(e);
+  for (const bool split : {true, false})
+    EXPECT_EQ(wrong_after_delays(domain, Exchange::shared, Memory::shared, split), 0) << split;
+}
+
+/// Ranks whose array is in shared memory get whole rows without a copy in between; the others do not, and both
+/// kinds may meet.
+TEST(HaloTransport, RowsOfArraysInSharedMemoryAreWrittenInPlace) {
+  DomainOptions<2> o;
+  o.periodic = {true, true};
+  o.process_grid = {{test::ranks(), 1}};
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {5 * test::ranks(), 40}, o);
+  const auto needed = test::needed_on(domain, kMoore, 2);
+  const auto window = NodeWindow::of(domain.comm());
+  const int p = test::ranks(), me = test::rank();
+  for (const Memory memory : {Memory::plain, Memory::shared, Memory::permuted})
+    for (const bool mixed : {false, true}) {
+      HaloPlan<2> plan(domain, kMoore, 2, by(Exchange::shared));
+      const auto of = [&](int rank) { return mixed && rank % 2 ? Memory::plain : memory; };
+      const TestField<double, 2> field(domain, plan, 0, of(me));
+      plan.exchange(field.ref());
+      EXPECT_EQ(field.wrong(needed), 0);
+      std::int64_t rows = 0;
+      for (const int peer : {(me + 1) % p, (me + p - 1) % p})
+        if (peer != me && window->on_node(peer) && of(peer) == Memory::shared) rows += 2;
+      EXPECT_EQ(plan.bytes_pushed(), rows * 40 * 8) << "memory " << static_cast<int>(memory) << mixed;
     }
-    EXPECT_EQ(wrong, 0) << exchange_name(e);
+}
+
+/// Each exchange with an array that did not exist before and is gone afterwards, often where another was.
+TEST(HaloTransport, ArraysInSharedMemoryMayComeAndGo) {
+  const auto domain = torus({12, 20});
+  const auto needed = test::needed_on(domain, kStar, 1);
+  HaloPlan<2> plan(domain, kStar, 1, by(Exchange::shared));
+  for (int round = 0; round < 200; ++round) {
+    const auto field = std::make_unique<TestField<double, 2>>(domain, plan, round, Memory::shared);
+    plan.exchange(field->ref());
+    ASSERT_EQ(field->wrong(needed), 0) << round;
   }
 }
 
 /// A suite that could not fail would prove nothing: three broken plans must be caught, whatever the transport.
 class Mutated : public testing::TestWithParam<Exchange> {
  protected:
-  bool caught(HaloMutation<2> mutation) {
+  bool caught(const HaloMutation<2>& mutation) {
+    const bool plain = caught_in(Memory::plain, mutation), shared = caught_in(Memory::shared, mutation);
+    EXPECT_EQ(plain, shared);
+    return plain;
+  }
+
+ private:
+  static bool caught_in(Memory memory, const HaloMutation<2>& mutation) {
     DomainOptions<2> o;
     o.periodic = {true, true};
     o.process_grid = {{test::ranks(), 1}};
     const CartesianDomain<2> domain(MPI_COMM_WORLD, {12 * test::ranks(), 16}, o);
-    const auto wrong = test::exchange_once<double, 2>(domain, kMoore, 2, Memory::plain, GetParam(),
-                                                      test::needed_on(domain, kMoore, 2), std::move(mutation));
+    const auto wrong = test::exchange_once<double, 2>(domain, kMoore, 2, memory, GetParam(),
+                                                      test::needed_on(domain, kMoore, 2), mutation);
     return test::all_ranks_ok(wrong > 0);
   }
 };
