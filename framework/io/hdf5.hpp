@@ -55,6 +55,10 @@ class H5Quiet {
   void* data_ = nullptr;
 };
 
+/// The same for the rest of the process, for programs: HDF5 leaves objects of damaged files open and complains of
+/// them when the process ends, unless it is silent then.
+void h5_be_quiet();
+
 void write_attribute(hid_t object, const std::string& name, std::span<const std::int64_t> values);
 void write_attribute(hid_t object, const std::string& name, std::span<const double> values);
 void write_attribute(hid_t object, const std::string& name, std::int64_t value);
