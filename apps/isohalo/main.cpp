@@ -12,6 +12,7 @@
 #include "apps/isohalo/commands.hpp"
 #include "apps/isohalo/ending.hpp"
 #include "apps/isohalo/schedule_command.hpp"
+#include "framework/io/hdf5.hpp"
 #include "framework/run/version.hpp"
 
 namespace {
@@ -223,6 +224,7 @@ int main(int argc, char** argv) {
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  isohalo::h5_be_quiet();
   CommandLine line;
   ExitCode code = ExitCode::fine;
   if (line.parse(argc, argv, rank == 0, code)) {

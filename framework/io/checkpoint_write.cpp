@@ -1,10 +1,8 @@
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "datatypes/error.hpp"
 #include "framework/io/checkpoint.hpp"
 #include "framework/io/field_write.hpp"
 #include "framework/io/hdf5.hpp"
+#include "framework/io/temporary_file.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/fault_point.hpp"
 
@@ -13,95 +11,6 @@ namespace isohalo {
 namespace fs = std::filesystem;
 
 namespace {
-
-/// fsync of a file or directory; throws RunError.
-void sync_path(const fs::path& path) {
-  const int fd = open(path.c_str(), O_RDONLY);
-  const bool good = fd >= 0 && fsync(fd) == 0;
-  const int why = errno;
-  if (fd >= 0) close(fd);
-  if (!good) throw RunError("cannot flush " + path.string() + " to disk: " + std::generic_category().message(why));
-}
-
-/// The open temporary file. If it is destroyed before `close`, rank 0 first truncates the file: on a full disk
-/// H5Fclose would otherwise hang while it tries to flush (measured, HDF5 1.10.8). Unless it is published the file
-/// is removed with its owner.
-class TemporaryFile {
- public:
-  /// Collective, errors agreed.
-  TemporaryFile(const fs::path& path, const Communicator& comm) : path_(path), comm_(comm) {
-    H5Handle access, creation;
-    agreed(comm, [&] {
-      access = property_list(H5P_FILE_ACCESS, "file access");
-      h5_check(H5Pset_fapl_mpio(access.get(), comm.get(), MPI_INFO_NULL), "parallel file access");
-      h5_check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V110), "file version");
-      h5_check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG), "file close degree");
-      creation = property_list(H5P_FILE_CREATE, "file creation");
-      h5_check(H5Pset_obj_track_times(creation.get(), 0), "file times");
-      detail::fault_point("create");
-    });
-    try {
-      agreed(comm, [&] {
-        file_ = h5_own(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()),
-                       "cannot create " + path.string());
-      });
-    } catch (...) {
-      file_.release();  // closing is collective, and MPI opens a file on all ranks or on none
-      remove();
-      throw;
-    }
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (file_) {
-      if (comm_.rank() == 0) [[maybe_unused]]
-        const int ignored = truncate(path_.c_str(), 0);
-      try {
-        comm_.barrier();  // nobody closes before the file is empty
-      } catch (...) {
-      }
-      file_.close();
-    }
-    if (!published_) remove();
-  }
-
-  hid_t get() const { return file_.get(); }
-  /// Collective, errors agreed.
-  void close() {
-    agreed(comm_, [&] {
-      h5_check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flush of " + path_.string());
-      detail::fault_point("close");
-    });
-    agreed(comm_, [&] {
-      h5_check(H5Fclose(file_.release()), "close of " + path_.string());
-      detail::fault_point("closed");
-    });
-  }
-  /// Flushes the closed file to disk and gives it its name. Collective, errors agreed.
-  void publish(const fs::path& file) {
-    agreed(comm_, [&] {
-      if (comm_.rank() != 0) return;
-      detail::fault_point("fsync");
-      sync_path(path_);
-      detail::fault_point("rename");
-      fs::rename(path_, file);
-      detail::fault_point("directory_fsync");
-      sync_path(file.has_parent_path() ? file.parent_path() : fs::path("."));
-    });
-    published_ = true;
-  }
-
- private:
-  void remove() const noexcept {
-    if (comm_.rank() == 0) unlink(path_.c_str());
-  }
-
-  fs::path path_;
-  const Communicator& comm_;
-  H5Handle file_;
-  bool published_ = false;
-};
 
 H5Handle make_group(hid_t file, const char* name) {
   const H5Handle creation = property_list(H5P_GROUP_CREATE, "group creation");
@@ -157,22 +66,6 @@ void write_statistics(hid_t fields, const std::string& name, const std::string& 
   write_attribute(set.get(), "nan_count", s.nan_count);
 }
 
-/// Refuses to begin a file that the disk has no room for.
-template <int D>
-void check_free_space(const fs::path& temporary, const CartesianDomain<D>& domain,
-                      const std::vector<FieldHandle<D>>& fields) {
-  double need = 1 << 16;
-  for (const auto& f : fields)
-    need += static_cast<double>(domain.global().cells()) *
-            std::visit([](const auto& a) { return static_cast<double>(sizeof(*a.data)); }, f.array);
-  std::error_code error;
-  const auto space = fs::space(temporary.has_parent_path() ? temporary.parent_path() : fs::path("."), error);
-  if (!error && need > static_cast<double>(space.available))
-    throw RunError("cannot write " + temporary.string() + ": it needs " + std::to_string(need / (1 << 20)) +
-                   " MiB, the disk has " + std::to_string(static_cast<double>(space.available) / (1 << 20)) +
-                   " MiB free (earlier checkpoints are kept)");
-}
-
 }  // namespace
 
 template <int D>
@@ -183,12 +76,16 @@ std::vector<FieldStatistics> write_checkpoint(const fs::path& file, const Cartes
   const Communicator& comm = domain.comm();
   const fs::path temporary = file.string() + ".tmp";
   std::vector<FieldStatistics> statistics;
+  auto most = static_cast<std::int64_t>(meta.config.size()) + (1 << 16);  // and all fields
+  for (const auto& f : fields)
+    most += domain.global().cells() *
+            std::visit([](const auto& a) { return static_cast<std::int64_t>(sizeof(*a.data)); }, f.array);
   agreed(comm, [&] {
     detail::fault_point("free_space");
-    if (comm.rank() == 0) check_free_space(temporary, domain, fields);
+    detail::check_room(temporary, most);
   });
   try {
-    TemporaryFile out(temporary, comm);
+    detail::TemporaryFile out(temporary, comm, most);
     H5Handle group;  // closed before the file
     agreed(comm, [&] {
       write_small_groups(out.get(), meta);
@@ -209,8 +106,8 @@ std::vector<FieldStatistics> write_checkpoint(const fs::path& file, const Cartes
     });
     out.close();
     out.publish(file);
-  } catch (const MpiError&) {
-    throw;
+  } catch (const MpiError& e) {
+    throw MpiError(e.mpi_code(), "cannot write " + file.string() + " (earlier checkpoints are kept): " + e.what());
   } catch (const Error& e) {
     throw Error(e.code(), "cannot write " + file.string() + " (earlier checkpoints are kept): " + e.what());
   }

@@ -8,6 +8,7 @@
 
 #include "framework/io/checkpoint_names.hpp"
 #include "framework/io/field_reader.hpp"
+#include "framework/io/temporary_file.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/fault_point.hpp"
 
@@ -164,7 +165,7 @@ FieldStatistics write_cells(hid_t fields, const CartesianDomain<D>& domain, cons
         writer.pack(k);
         detail::fault_point("data");
       });
-      agreed(comm, [&] {
+      detail::agreed_write(comm, [&] {
         writer.write();
         detail::fault_point("data_written");
       });

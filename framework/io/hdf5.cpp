@@ -1,5 +1,7 @@
 #include "framework/io/hdf5.hpp"
 
+#include <algorithm>
+
 #include "datatypes/error.hpp"
 
 namespace isohalo {
@@ -47,6 +49,7 @@ hid_t h5_check(hid_t result, const std::string& place) {
   std::string why;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep_innermost, &why);
   H5Eclear2(H5E_DEFAULT);
+  std::replace(why.begin(), why.end(), '\n', ' ');  // MPI's reasons have several lines
   throw RunError(place + ": HDF5 says: " + (why.empty() ? "unknown error" : why));
 }
 
@@ -56,6 +59,9 @@ H5Handle h5_own(hid_t result, const std::string& place) {
 
 H5Quiet::H5Quiet() {
   H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+void h5_be_quiet() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 H5Quiet::~H5Quiet() {

@@ -55,6 +55,10 @@ class H5Quiet {
   void* data_ = nullptr;
 };
 
+/// The same for the rest of the process, for programs: HDF5 leaves objects of damaged files open and complains of
+/// them when the process ends, unless it is silent then.
+void h5_be_quiet();
+
 H5Handle property_list(hid_t kind, const char* place);
 /// A contiguous dataset without fill values, times or filters: its bytes are the data's, and nothing else.
 H5Handle make_dataset(hid_t where, const std::string& name, hid_t type, const H5Handle& space);

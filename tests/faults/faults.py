@@ -9,12 +9,15 @@ import sys
 import time
 import traceback
 
+import scene  # finds the others' harness
+import damage
+import disk
+import interruptions
 import protocol
-import scene
 from scene import harness
 
 AT_ONCE = 3  # most of the time goes into waiting
-PARTS = (protocol,)
+PARTS = (disk, protocol, interruptions, damage)
 
 
 def attempt(job):

@@ -123,7 +123,7 @@ void act(const Fault& f) {
     throw std::bad_alloc();
   } else if (f.action == "limit") {
     const auto bytes = static_cast<rlim_t>(number(f.keys, "bytes", 0));
-    const rlimit limit{bytes, bytes};
+    const rlimit limit{bytes, RLIM_INFINITY};
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) give_up("cannot limit the size of files");
   } else {
     fill_up(f.keys.at("in"));

@@ -1,11 +1,13 @@
 """Each step of the writing protocol, and each phase of a run, broken on each rank: the process killed, an error raised by
 one rank while others have none, no memory left."""
 import re
+import subprocess
 
+from harness import ISOHALO
 from scene import Scene, that
 
 # Place -> the time it is passed at which it is broken: always after a good checkpoint of the same run.
-BY_ALL = {"free_space": 2, "create": 2, "groups": 2, "data": 2, "data_written": 2, "digests": 2, "complete": 2, "close": 2, "closed": 2}
+BY_ALL = {"free_space": 2, "create": 2, "reserve": 2, "groups": 2, "data": 2, "data_written": 2, "digests": 2, "complete": 2, "close": 2, "closed": 2}
 BY_FIRST = {"fsync": 2, "rename": 2, "directory_fsync": 2, "sidecar": 2, "xmf": 2, "latest": 2, "latest_rename": 2, "delete": 2,
             "deleted": 1, "trail": 3, "png": 1}
 PHASES = {"start": 1, "sweep": 15, "exchange": 15, "boundary": 15, "reduction": 3, "checkpoint": 2, "digest": 3, "picture": 1}
@@ -57,9 +59,19 @@ def exhausted(place, nth):
     scene.recover(1)
 
 
+def inert():
+    """The command itself knows nothing of faults."""
+    scene = Scene("inert")
+    r = scene.run(ISOHALO, 2, fault="kill:at=data:rank=all;kill:at=sweep:rank=all")
+    that(r and r.returncode == 0 and r.stderr == "", "the command obeys the tests' switch: %s" % (r and r.stderr))
+    r = subprocess.run([ISOHALO, "run", "--help"], capture_output=True, text=True, timeout=60)
+    that(r.returncode == 0 and "fault" not in r.stdout.lower(), "the help speaks of faults")
+
+
 def jobs(long):
     """(function, arguments ..) of each independent test."""
     places = {**BY_ALL, **BY_FIRST, **PHASES}
+    yield (inert,)
     if not long:
         for place in ("data", "rename", "latest"):
             yield kill, place, places[place], VICTIMS[:5]
@@ -71,7 +83,7 @@ def jobs(long):
     for place, nth in PHASES.items():
         yield error_in_phase, place, nth, [(2, 1), (3, 0), (4, 2), (1, 0)]
     for place, nth in places.items():
-        yield kill, place, nth, VICTIMS
+        yield kill, place, nth, VICTIMS[3:7] if place in PHASES else VICTIMS
     for place, nth in BY_ALL.items():
         yield error, place, nth, [(2, 1), (3, 0), (4, 3), (1, 0), (3, 2)]
     for place, nth in BY_FIRST.items():

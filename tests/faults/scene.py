@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -50,6 +51,20 @@ def count(kind):
         faults[kind] = faults.get(kind, 0) + 1
 
 
+def processes_below(launcher):
+    """Process ids of everything that an mpiexec started, launchers of its own included."""
+    parents = {}
+    for p in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(p.name)] = int((p / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            pass
+    below = {launcher}
+    for _ in range(5):
+        below |= {p for p, parent in parents.items() if parent in below}
+    return sorted(below - {launcher})
+
+
 def run(program, ranks, directory, *overrides, fault=None, timeout=90):
     """`program run` with --restart auto on the deck; a run that hangs is a failure and returns nothing."""
     command = [MPIEXEC, "-n", str(ranks), program, "run", "deck.toml", "output.directory=%s" % directory, *overrides, "--restart", "auto"]
@@ -60,11 +75,9 @@ def run(program, ranks, directory, *overrides, fault=None, timeout=90):
         try:
             out, err = p.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            p.terminate()
-            try:
-                p.communicate(timeout=10)
-            except subprocess.TimeoutExpired:
-                p.kill()
+            for rank in processes_below(p.pid):
+                os.kill(rank, signal.SIGKILL)
+            p.communicate()
             that(False, "%s on %d ranks hangs" % (fault or "a restart", ranks))
             return None
     return subprocess.CompletedProcess(command, p.returncode, out, err)
@@ -115,6 +128,8 @@ class Scene:
                     json.loads(file.read_text())
                 except ValueError:
                     that(False, "%s: %s is cut short" % (what, file.name))
+            elif file.suffix in (".h5", ".xmf") and not twin.exists():
+                that(int(file.name[5:13]) % EVERY, "%s: %s should not be there" % (what, file.name))  # a signal's
             elif file.suffix in (".h5", ".xmf", ".png"):
                 that(twin.exists() and file.read_bytes() == twin.read_bytes(), "%s: %s has other bytes" % (what, file.name))
             elif file.name == "digests.txt":

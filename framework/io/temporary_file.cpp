@@ -1,0 +1,222 @@
+#include "framework/io/temporary_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "datatypes/error.hpp"
+#include "framework/mpi/agreement.hpp"
+#include "framework/mpi/fault_point.hpp"
+#include "framework/mpi/progress.hpp"
+
+namespace isohalo::detail {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::chrono::seconds kPatience{3}, kForEver{std::chrono::hours(24 * 365)};
+constexpr double kMib = 1 << 20;
+
+fs::path directory_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+/// fsync of a file or directory; throws RunError.
+void sync_path(const fs::path& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool good = fd >= 0 && fsync(fd) == 0;
+  const int why = errno;
+  if (fd >= 0) close(fd);
+  if (!good) throw RunError("cannot flush " + path.string() + " to disk: " + reason(why));
+}
+
+void check_limit(const fs::path& file, std::int64_t bytes) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  if (static_cast<rlim_t>(bytes) > limit.rlim_cur)
+    throw RunError(
+        fmt::format("{} may need {:.6f} MiB, a file of this process may have {:.6f} MiB: raise the limit "
+                    "(ulimit -f)",
+                    file.string(), static_cast<double>(bytes) / kMib, static_cast<double>(limit.rlim_cur) / kMib));
+}
+
+/// Lets every descriptor of the file that this process holds lead to an empty file in memory.
+void lead_to_memory(const fs::path& file) noexcept {
+  struct stat sought {};
+  if (stat(file.c_str(), &sought) != 0) return;
+  const int memory = memfd_create("isohalo", MFD_CLOEXEC);
+  if (memory < 0) return;
+  const auto most = sysconf(_SC_OPEN_MAX);
+  for (int fd = 3; fd < most && fd < (1 << 20); ++fd) {
+    struct stat found {};
+    if (fd != memory && fstat(fd, &found) == 0 && found.st_dev == sought.st_dev && found.st_ino == sought.st_ino)
+      dup3(memory, fd, O_CLOEXEC);
+  }
+  ::close(memory);
+}
+
+/// No limit on the size of files while it lives, as far as the system allows it.
+class Unlimited {
+ public:
+  Unlimited() {
+    if (getrlimit(RLIMIT_FSIZE, &before_) != 0) return;
+    const rlimit highest{before_.rlim_max, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &highest);
+  }
+  Unlimited(const Unlimited&) = delete;
+  Unlimited& operator=(const Unlimited&) = delete;
+  ~Unlimited() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{RLIM_INFINITY, RLIM_INFINITY};
+};
+
+/// Whether all ranks come here within that time.
+bool all_arrive(const Communicator& comm, std::chrono::seconds patience) noexcept {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (MPI_Ibarrier(comm.get(), &request) != MPI_SUCCESS) return false;
+  const auto start = std::chrono::steady_clock::now();
+  Backoff backoff(comm.spins());
+  for (int done = 0;;) {
+    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    if (done) return true;
+    if (std::chrono::steady_clock::now() - start > patience) return false;
+    backoff.pause();
+  }
+}
+
+H5Handle access_list(const Communicator& comm) {
+  H5Handle list = h5_own(H5Pcreate(H5P_FILE_ACCESS), "file access");
+  h5_check(H5Pset_fapl_mpio(list.get(), comm.get(), MPI_INFO_NULL), "parallel file access");
+  h5_check(H5Pset_libver_bounds(list.get(), H5F_LIBVER_V18, H5F_LIBVER_V110), "file version");
+  h5_check(H5Pset_fclose_degree(list.get(), H5F_CLOSE_STRONG), "file close degree");
+  return list;
+}
+
+}  // namespace
+
+void check_room(const fs::path& file, std::int64_t bytes) {
+  check_limit(file, bytes);
+  std::error_code error;
+  const auto space = fs::space(directory_of(file), error);
+  if (!error && static_cast<std::uintmax_t>(bytes) > space.available)
+    throw RunError(
+        fmt::format("cannot write {}: it needs {:.6f} MiB, the disk has {:.6f} MiB free (earlier "
+                    "checkpoints are kept)",
+                    file.string(), static_cast<double>(bytes) / kMib, static_cast<double>(space.available) / kMib));
+}
+
+void agreed_write(const Communicator& comm, const std::function<void()>& work) {
+  std::unique_ptr<Error> mine;
+  try {
+    work();
+  } catch (const Error& e) {
+    mine = std::make_unique<Error>(e);
+  } catch (const std::bad_alloc&) {
+    mine = std::make_unique<RunError>("out of memory");
+  } catch (const std::exception& e) {
+    mine = std::make_unique<RunError>(e.what());
+  }
+  if (!all_arrive(comm, mine ? kPatience : kForEver))
+    throw MpiError(MPI_ERR_IO, mine ? mine->what() : "waiting for the other ranks after a write failed");
+  agree(comm, mine.get());
+}
+
+TemporaryFile::TemporaryFile(const fs::path& path, const Communicator& comm, std::int64_t most)
+    : path_(path), comm_(comm) {
+  H5Handle access, creation;
+  agreed(comm, [&] {
+    access = access_list(comm);
+    creation = h5_own(H5Pcreate(H5P_FILE_CREATE), "file creation");
+    h5_check(H5Pset_obj_track_times(creation.get(), 0), "file times");
+    fault_point("create");
+  });
+  try {
+    agreed(comm, [&] {
+      file_ = h5_own(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()),
+                     "cannot create " + path.string());
+    });
+  } catch (...) {
+    file_.release();  // closing is collective, and MPI opens a file on all ranks or on none
+    give_up();
+    throw;
+  }
+  try {
+    agreed(comm, [&] { reserve(most); });
+  } catch (...) {
+    give_up();
+    throw;
+  }
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (!published_) give_up();
+}
+
+void TemporaryFile::give_up() noexcept {
+  if (file_) {
+    const Unlimited unlimited;
+    lead_to_memory(path_);
+    // Nobody closes, nobody removes before all descriptors lead elsewhere. Ranks that do not come are stuck.
+    if (all_arrive(comm_, kPatience))
+      file_.close();
+    else
+      file_.release();
+  }
+  if (comm_.rank() == 0) unlink(path_.c_str());
+}
+
+void TemporaryFile::reserve(std::int64_t most) const {
+  fault_point("reserve");
+  check_limit(path_, most);
+  if (comm_.rank() != 0) return;
+  const int fd = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  int why = fd < 0 ? errno : 0;
+  if (fd >= 0 && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, most) != 0) why = errno;
+  if (fd >= 0) ::close(fd);
+  // Some file systems cannot; a full one shows itself in the writes then.
+  if (why != 0 && why != EOPNOTSUPP && why != ENOSYS)
+    throw RunError(fmt::format("room for {:.6f} MiB: {}", static_cast<double>(most) / kMib, reason(why)));
+}
+
+void TemporaryFile::close() {
+  agreed_write(comm_, [&] {
+    h5_check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flush of " + path_.string());
+    fault_point("close");
+  });
+  agreed_write(comm_, [&] {
+    h5_check(H5Fclose(file_.release()), "close of " + path_.string());
+    fault_point("closed");
+  });
+}
+
+void TemporaryFile::publish(const fs::path& file) {
+  agreed(comm_, [&] {
+    if (comm_.rank() != 0) return;
+    fault_point("fsync");
+    // What was reserved beyond the end is given back.
+    if (truncate(path_.c_str(), static_cast<off_t>(fs::file_size(path_))) != 0) throw RunError(reason(errno));
+    sync_path(path_);
+    fault_point("rename");
+    fs::rename(path_, file);
+    fault_point("directory_fsync");
+    sync_path(directory_of(file));
+  });
+  published_ = true;
+}
+
+}  // namespace isohalo::detail

@@ -1,0 +1,51 @@
+#pragma once
+/// The file that becomes a checkpoint. Private to framework/io.
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+
+#include "framework/io/hdf5.hpp"
+#include "framework/mpi/communicator.hpp"
+
+namespace isohalo::detail {
+
+/// Throws RunError when the disk has no room for `bytes` more beside `file`, or when this process may not write
+/// files of that size. Local.
+void check_room(const std::filesystem::path& file, std::int64_t bytes);
+
+/// `agreed` for collective calls of HDF5 that write. A rank with an error leaves them while others may wait for it
+/// for ever (measured, HDF5 1.10.8). It waits for them some seconds and then throws its error, not agreed, as an
+/// MpiError.
+void agreed_write(const Communicator& comm, const std::function<void()>& work);
+
+/// A parallel HDF5 file under a name that nobody reads. All functions but `get` are collective and throw errors
+/// that are agreed. Unless it is published the file is removed with its owner.
+///
+/// So that no rank meets a full disk alone, room for the whole file is reserved before anything is written; and a
+/// file that is given up is closed into memory, because closing writes as well.
+class TemporaryFile {
+ public:
+  /// `most`: bytes that the file will not exceed.
+  TemporaryFile(const std::filesystem::path& path, const Communicator& comm, std::int64_t most);
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile();
+
+  hid_t get() const { return file_.get(); }
+  /// To be called when everything is written and all other handles are closed.
+  void close();
+  /// Flushes the closed file to disk and gives it its name.
+  void publish(const std::filesystem::path& file);
+
+ private:
+  void reserve(std::int64_t most) const;
+  void give_up() noexcept;
+
+  std::filesystem::path path_;
+  const Communicator& comm_;
+  H5Handle file_;
+  bool published_ = false;
+};
+
+}  // namespace isohalo::detail

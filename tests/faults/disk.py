@@ -1,0 +1,81 @@
+"""A full disk at each step: a small file system filled to its last byte and name (needs root), and files that may not grow."""
+import atexit
+import re
+import subprocess
+
+from harness import WORK
+from scene import Scene, that
+
+SMALL = WORK / "small"
+NO_SPACE = "No space left on device"
+# Room for the whole checkpoint is reserved; if it fills up later the companions are the first to fail.
+SIDECAR = r"cannot write .*/step_\d{8}\.json: " + NO_SPACE
+NEXT = r"cannot write .*(\.png: %s|\.h5\.tmp: it needs [0-9.]+ MiB, the disk has 0\.000000 MiB free \(earlier checkpoints are kept\))" % NO_SPACE
+KEPT = r"cannot write .*/step_\d{8}\.h5 \(earlier checkpoints are kept\): "
+FILLED = {"free_space": NEXT, "create": KEPT + r"cannot create .*\.tmp: .*Not enough space for file.*",
+          "reserve": KEPT + "room for [0-9.]+ MiB: " + NO_SPACE, "groups": SIDECAR, "data": SIDECAR, "data_written": SIDECAR,
+          "digests": SIDECAR, "complete": SIDECAR, "close": SIDECAR, "closed": SIDECAR, "fsync": SIDECAR, "rename": SIDECAR,
+          "directory_fsync": SIDECAR, "sidecar": SIDECAR, "xmf": r"cannot write .*/step_\d{8}\.xmf: " + NO_SPACE,
+          "latest": r"cannot point .*/latest\.h5 at the new checkpoint: " + NO_SPACE, "latest_rename": NEXT, "delete": NEXT,
+          "png": r"cannot write .*/u_\d{8}\.png: " + NO_SPACE, "trail": "cannot write .*/digests.txt: " + NO_SPACE}
+TOO_LARGE = "File too large'?"
+
+
+def mounted():
+    SMALL.mkdir()
+    r = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,nr_inodes=200", "isohalo_faults", str(SMALL)], capture_output=True, text=True)
+    if r.returncode:
+        print("SKIPPED: full file systems (mounting one needs root): " + r.stderr.strip(), flush=True)
+        return False
+    atexit.register(subprocess.run, ["umount", str(SMALL)])
+    return True
+
+
+def full(places):
+    """One file system, so one after another."""
+    for place in places:
+        # The trail is written into the room it already has, unless it is new.
+        nth = 1 if place in ("png", "trail") else 2
+        scene = Scene("full_" + place, SMALL / place)
+        for ranks in (3, 1, 2) if place != "trail" else (3,):
+            r = scene.broken("disk full", ranks, "fill:at=%s:nth=%d:in=%s" % (place, nth, SMALL), code=3)
+            for filler in SMALL.glob("filler_*"):
+                filler.unlink()
+            scene.refused(r, FILLED[place])
+        scene.recover(4)
+
+
+def limited(place, faults):
+    scene = Scene("limit_" + place)
+    for ranks, who, size, pattern in faults:
+        nth = 1 if place in ("png", "trail") else 2
+        r = scene.broken("file may not grow", ranks, "limit:at=%s:nth=%d:rank=%s:bytes=%d" % (place, nth, who, size), code=3,
+                         injected=ranks if who == "all" else 1)
+        scene.refused(r, pattern)
+    scene.recover(2)
+
+
+def limited_alone(place):
+    """Others are stuck in a collective write when one rank cannot write: the rank with the error ends the job."""
+    scene = Scene("limit_alone_" + place)
+    for ranks in (2, 3):
+        r = scene.broken("file may not grow", ranks, "limit:at=%s:nth=2:rank=0:bytes=1" % place, code=3)
+        text = r"^isohalo: error: (rank 0: )?cannot write .*/step_\d{8}\.h5 \(earlier checkpoints are kept\): .*%s" % TOO_LARGE
+        that(r and len(re.findall(text, r.stderr, re.M)) == 1, "%s on %d: %s" % (scene.name, ranks, r and r.stderr[-800:]))
+    scene.recover(1)
+
+
+def jobs(long):
+    needs = r"(rank \d: )?.*\.tmp may need [0-9.]+ MiB, a file of this process may have 0\.000095 MiB: raise the limit \(ulimit -f\)"
+    if mounted():
+        yield full, list(FILLED) if long else ["reserve", "sidecar", "latest"]
+    yield limited, "data", [(3, "all", 1, KEPT + "write of field data: .*" + TOO_LARGE), (1, "all", 1, KEPT + "write of field data: .*" + TOO_LARGE)]
+    if not long:
+        return
+    yield limited, "free_space", [(3, "2", 100, needs), (2, "all", 100, needs)]
+    yield limited, "reserve", [(3, "1", 100, KEPT + needs), (2, "0", 100, KEPT + needs)]
+    for place, name in (("sidecar", r"step_\d{8}\.json"), ("xmf", r"step_\d{8}\.xmf"), ("png", r"u_\d{8}\.png"), ("trail", r"digests\.txt")):
+        pattern = "cannot write .*/%s: %s" % (name, TOO_LARGE)
+        yield limited, place, [(3, "0", 10, pattern), (1, "0", 10, pattern)]
+    for place in ("data", "complete"):
+        yield limited_alone, place
