@@ -2,12 +2,14 @@
 /// k steps per halo exchange: sweeps on regions that shrink by one stencil reach a step.
 
 #include <Kokkos_Core.hpp>
+#include <chrono>
 #include <string>
 
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"
 #include "framework/run/phases.hpp"
 #include "stencils/boundary.hpp"
+#include "stencils/overlap_choice.hpp"
 #include "stencils/sweep.hpp"
 
 namespace isohalo {
@@ -44,21 +46,22 @@ std::vector<Box<D>> without(const std::vector<Box<D>>& boxes, const Box<D>& hole
 template <class T, int D, class Row>
 class DeepStepper {
  public:
-  /// `make_row(stride)` builds the kernel for the fields' strides. `depth` >= 1 steps per exchange. With `overlap`
-  /// a step without change sum that needs an exchange sweeps, while the messages travel, what reads no ghosts of
-  /// other ranks. Collective in order.
+  /// `make_row(stride)` builds the kernel for the fields' strides. `depth` >= 1 steps per exchange. `overlap`:
+  /// whether a step without change sum that needs an exchange sweeps, while the messages travel, what reads no
+  /// ghosts of other ranks. Collective in order.
   template <class MakeRow>
   DeepStepper(const std::string& name, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
               const BoundaryRules<D>& rules, int depth, MakeRow&& make_row, Exchange exchange = Exchange::automatic,
-              bool overlap = false)
+              Overlap overlap = Overlap::automatic)
       : domain_(domain),
         rules_(rules),
         plan_(domain, shape, depth, HaloOptions<D>{rules.mirror_low(), rules.mirror_high(), exchange, {}}),
         reducer_(domain),
-        now_(name, domain.owned(), plan_.ghost_low(), plan_.ghost_high()),
-        next_(name + " (next)", domain.owned(), plan_.ghost_low(), plan_.ghost_high()),
+        now_(name, domain.owned(), plan_.ghost_low(), plan_.ghost_high(), field_memory(exchange, domain.comm())),
+        next_(name + " (next)", domain.owned(), plan_.ghost_low(), plan_.ghost_high(),
+              field_memory(exchange, domain.comm())),
         kernel_(make_row(now_.ref().stride)),
-        overlap_(overlap) {
+        overlap_(overlap, domain.comm()) {
     const Surroundings<D> around = surroundings_of(rules, domain.global());
     const auto layers = shape.ghost_widths(1, around);
     layers_low_ = layers[0];
@@ -79,7 +82,7 @@ class DeepStepper {
       level.shell = SweepRegion<D>(without(boxes, domain.owned()));
       levels_.push_back(std::move(level));
     }
-    if (overlap && depth > 0) {
+    if (overlap != Overlap::never && depth > 0) {
       Box<D> inner = domain.owned();
       for (int j = 0; j < D; ++j)
         if (domain.decomposition().blocks(j) > 1) inner.low[j] += layers_low_[j], inner.high[j] -= layers_high_[j];
@@ -95,6 +98,9 @@ class DeepStepper {
   const Index<D>& tile() const { return reducer_.tile(); }
   /// How change sums come together. Collective.
   void reduce_by(const ReductionOptions& options) { reducer_.reduce_by(options); }
+
+  /// Whether steps overlap exchange and sweep, or that it is not known yet.
+  const OverlapChoice& overlap() const { return overlap_; }
 
   void time_phases(PhaseClock* clock) { phases_ = clock; }
 
@@ -135,6 +141,9 @@ class DeepStepper {
   }
 
  private:
+  /// Between the parts of an interior, messages that MPI moves only when it is called get on.
+  static constexpr std::int64_t kParts = 16;
+
   /// What lies `m` steps around the block.
   struct Level {
     Box<D> bounds;  // all cells inside the grid that m steps can reach
@@ -142,7 +151,16 @@ class DeepStepper {
   };
 
   double step(bool change) {
-    const bool interior_done = bring_ghosts(!change && interior_.size() > 0);
+    // Not by what this rank has: its neighbors may have an interior where it has none.
+    const bool either_way = !change && steps_left_ == 0 && !overlap_.decided();
+    const auto start = std::chrono::steady_clock::now();
+    const double sum = step(change, !change && overlap_.overlap());
+    if (either_way) overlap_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    return sum;
+  }
+
+  double step(bool change, bool overlap) {
+    const bool interior_done = bring_ghosts(overlap && interior_.size() > 0);
     --steps_left_;
     const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
     double sum = 0;
@@ -175,16 +193,23 @@ class DeepStepper {
 
   /// Brings the ghosts; returns true when it has swept the interior meanwhile.
   bool exchange(bool overlap) {
+    if (!overlap) {
+      plan_.exchange(now_.ref());
+      return false;
+    }
     plan_.start(now_.ref());
     // After `start` the ghosts copied within this rank are in place, unless they wait for an earlier stage.
-    overlap = overlap && pattern_of(plan_.choice().used) != HaloPattern::slabs;
+    overlap = pattern_of(plan_.choice().used) != HaloPattern::slabs;
     if (overlap) {
       Box<D> in_place = levels_.back().bounds;
       for (int j = 0; j < D; ++j)
         if (domain_.decomposition().blocks(j) > 1)
           in_place.low[j] = domain_.owned().low[j], in_place.high[j] = domain_.owned().high[j];
       fill_outside(now_.ref(), rules_, domain_.global(), in_place, layers_low_, layers_high_);
-      sweep(interior_, now_.ref(), next_.ref(), kernel_);
+      for (std::int64_t part = 0; part < kParts; ++part) {
+        sweep(interior_, now_.ref(), next_.ref(), kernel_, part, kParts);
+        plan_.progress();
+      }
     }
     plan_.finish();
     return overlap;
@@ -197,7 +222,7 @@ class DeepStepper {
   Field<T, D> now_, next_;
   Row kernel_;
   Index<D> layers_low_{}, layers_high_{};
-  bool overlap_;
+  OverlapChoice overlap_;
   SweepRegion<D> interior_, rest_;  ///< of the first step after an exchange
   std::vector<Level> levels_;
   std::vector<double> scratch_;

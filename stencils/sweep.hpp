@@ -63,15 +63,18 @@ void run_row(const Row& kernel, const ArrayRef<T, D>& in, const ArrayRef<T, D>& 
 }
 
 /// out = kernel(in) on the region. Both arrays have the same owned box and strides and hold all cells the kernel
-/// reads. Fences. Local.
+/// reads. With `parts` only one of that many parts of the region. Fences. Local.
 template <class T, int D, class Row>
-void sweep(const SweepRegion<D>& region, const ArrayRef<T, D>& in, const ArrayRef<T, D>& out, const Row& kernel) {
+void sweep(const SweepRegion<D>& region, const ArrayRef<T, D>& in, const ArrayRef<T, D>& out, const Row& kernel,
+           std::int64_t part = 0, std::int64_t parts = 1) {
   const Box<D>* work = region.work().data();
-  Kokkos::parallel_for(
-      "isohalo::sweep", Kokkos::RangePolicy<SweepSpace>(0, region.size()), [=, &kernel](const std::int64_t w) {
-        const Box<D> piece = work[w];
-        for_each_row(piece, [&](const Index<D>& i) { run_row(kernel, in, out, i, piece.extent(D - 1)); });
-      });
+  const std::int64_t n = region.size();
+  Kokkos::parallel_for("isohalo::sweep", Kokkos::RangePolicy<SweepSpace>(n * part / parts, n * (part + 1) / parts),
+                       [=, &kernel](const std::int64_t w) {
+                         const Box<D> piece = work[w];
+                         for_each_row(piece,
+                                      [&](const Index<D>& i) { run_row(kernel, in, out, i, piece.extent(D - 1)); });
+                       });
   SweepSpace().fence();
 }
 

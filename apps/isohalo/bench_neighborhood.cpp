@@ -1,22 +1,19 @@
 /// `isohalo bench neighborhood`: the experiments of "Isomorphic, Sparse MPI-like Collective Communication
-/// Operations" (Träff, Lübbe, Rougier, Hunold 2015), section 7.1 and 7.2: set-up times (Figs. 2, 3), alltoallw
-/// against MPI_Neighbor_alltoallw (Figs. 4 to 6) and the order of neighbors (Fig. 7).
+/// Operations" (Träff, Lübbe, Rougier, Hunold 2015), section 7: set-up times (Figs. 2, 3), alltoallw against
+/// MPI_Neighbor_alltoallw (Figs. 4 to 6), the order of neighbors (Fig. 7) and stencil kernels (Figs. 8, 9).
 ///
 /// Every method is checked with a value of its own per (rank, block) before it is timed; a wrong result is reported
-/// instead of a time. Experiments are run in one random order, several samples at a time; a sample is the slowest
-/// rank's time.
+/// instead of a time.
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "apps/isohalo/bench.hpp"
-#include "apps/isohalo/bench_statistics.hpp"
+#include "apps/isohalo/bench_experiment.hpp"
+#include "apps/isohalo/bench_stencil_kernel.hpp"
 #include "apps/isohalo/commands.hpp"
-#include "apps/isohalo/plot.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/neighborhood/iso_comm.hpp"
@@ -73,17 +70,6 @@ void make_graph(MPI_Comm user, const IsomorphicNeighborhood& n, OwnedComm& graph
       "MPI_Dist_graph_create");
 }
 
-/// One curve's point: something to run, and whether its result is right.
-struct Experiment {
-  std::string figure, method;
-  std::int64_t block_bytes = 0;  ///< 0: set-up
-  std::function<void()> run;
-  std::function<bool()> right;  ///< runs once and checks; local
-  bool correct = true;
-  int batch = 1;
-  std::vector<double> samples;  ///< seconds of one run
-};
-
 /// Buffers of one neighborhood and block size, and the ways to exchange them.
 class Exchange {
  public:
@@ -117,6 +103,22 @@ class Exchange {
     mpi_check(MPI_Neighbor_alltoallw(send_.data(), counts_.data(), send_displacements_.data(), types_.data(),
                                      receive_.data(), counts_.data(), receive_displacements_.data(), types_.data(),
                                      graph),
+              "MPI_Neighbor_alltoallw");
+  }
+  /// On a Cartesian communicator, for lists of steps of one: MPI's own order of them, and what comes from a
+  /// neighbor is what it sends in the opposite direction.
+  void mpi_cart_w(MPI_Comm cart) {
+    std::vector<MPI_Aint> to, from;
+    const auto place = [&](int j, int sign) {
+      const auto list = iso_.neighbors().relative();
+      for (std::size_t i = 0; i < s_; ++i)
+        if (list[2 * i + static_cast<std::size_t>(j)] == sign) return all_displacements_[i];
+      throw UsageError("bench neighborhood: not a list of steps of one");
+    };
+    for (const int j : {0, 1})
+      for (const int sign : {-1, 1}) to.push_back(place(j, sign)), from.push_back(place(j, -sign));
+    mpi_check(MPI_Neighbor_alltoallw(send_.data(), counts_.data(), to.data(), types_.data(), receive_.data(),
+                                     counts_.data(), from.data(), types_.data(), cart),
               "MPI_Neighbor_alltoallw");
   }
   /// One MPI_Isend and MPI_Irecv per neighbor.
@@ -183,8 +185,7 @@ class Suite {
   void add_setup(const std::string& figure, const List& list, bool with_cart) {
     auto neighbors = std::make_shared<IsomorphicNeighborhood>(*mesh_of(torus_.comm), comm_.rank(), list);
     const auto add = [&](const std::string& method, std::function<void(MPI_Comm)> create) {
-      Experiment e;
-      e.figure = figure, e.method = method;
+      Experiment e{figure, method, "block_bytes"};
       e.run = [this, with_cart, create = std::move(create)] {
         OwnedComm cart;
         if (with_cart) make_cart(user_, true, cart);
@@ -205,7 +206,7 @@ class Suite {
   }
 
   struct Methods {
-    bool combining = false, regular = false, by_hand = false, mpi = true;
+    bool combining = false, regular = false, by_hand = false, mpi = true, mpi_cart = false;
     std::string name = "isohalo alltoallw";
   };
 
@@ -213,8 +214,7 @@ class Suite {
                     const Methods& m) {
     const MPI_Comm cart = periodic ? torus_.comm : mesh_.comm;
     const auto add = [&](const std::string& method, Algorithm a, auto run) {
-      Experiment e;
-      e.figure = figure, e.method = method, e.block_bytes = bytes;
+      Experiment e{figure, method, "block_bytes", bytes};
       auto exchange = std::make_shared<Exchange>(cart, list, bytes, a);
       e.run = [exchange, run] { run(*exchange); };
       e.right = [exchange, run] { return exchange->right([&] { run(*exchange); }); };
@@ -224,42 +224,15 @@ class Suite {
     if (m.regular) add("isohalo alltoall", Algorithm::automatic, [](Exchange& x) { x.ours(); });
     if (m.combining) add("isohalo combining", Algorithm::combining, [](Exchange& x) { x.ours_w(); });
     if (m.by_hand) add("MPI_Isend, MPI_Irecv", Algorithm::direct, [](Exchange& x) { x.by_hand(); });
+    if (m.mpi_cart)
+      add("MPI_Neighbor_alltoallw, cart", Algorithm::direct, [cart](Exchange& x) { x.mpi_cart_w(cart); });
     if (!m.mpi) return;
     auto graph = std::make_shared<OwnedComm>();
     make_adjacent(cart, IsomorphicNeighborhood(*mesh_of(cart), comm_.rank(), list), *graph);
     add("MPI_Neighbor_alltoallw", Algorithm::direct, [graph](Exchange& x) { x.mpi_w(graph->comm); });
   }
 
-  /// Checks all, then takes `samples` of each in random order.
-  void run(int samples, double seconds_each) {
-    std::vector<std::size_t> order;
-    for (std::size_t k = 0; k < experiments_.size(); ++k) {
-      Experiment& e = experiments_[k];
-      if (e.right) e.correct = comm_.min(e.right() ? 1 : 0) == 1;
-      if (!e.correct) continue;
-      const double once = timed(comm_, e.run);
-      e.batch = static_cast<int>(std::clamp(seconds_each / samples / std::max(once, 1e-7), 1.0, 200.0));
-      const int takes =
-          static_cast<int>(std::clamp(seconds_each / std::max(once * e.batch, 1e-7), 5.0, 1.0 * samples));
-      order.insert(order.end(), static_cast<std::size_t>(takes), k);
-    }
-    std::uint64_t seed = 2015;
-    for (std::size_t n = order.size(); n > 1; --n) {
-      seed = seed * 6364136223846793005u + 1442695040888963407u;
-      std::swap(order[n - 1], order[(seed >> 33) % n]);
-    }
-    for (std::size_t k : order) {
-      Experiment& e = experiments_[k];
-      e.run();  // warm again after another experiment
-      e.samples.push_back(timed(comm_,
-                                [&] {
-                                  for (int b = 0; b < e.batch; ++b) e.run();
-                                }) /
-                          e.batch);
-    }
-  }
-
-  const std::vector<Experiment>& experiments() const { return experiments_; }
+  std::vector<Experiment>& experiments() { return experiments_; }
 
   /// Nanoseconds per offset to make a neighborhood of `list` on a communicator that was duplicated before.
   double setup_ns_per_offset(const List& list) {
@@ -289,7 +262,7 @@ void build(Suite& suite, const std::vector<std::int64_t>& sizes) {
   suite.add_setup("fig3 set-up alone, Moore 3", flat(moore3), false);
   for (std::int64_t b : sizes) {
     suite.add_exchange("fig4 Moore 3, periodic", flat(moore3), true, b, {.combining = true, .by_hand = true});
-    suite.add_exchange("fig5 von Neumann 1, not periodic", vn1, false, b, {});
+    suite.add_exchange("fig5 von Neumann 1, not periodic", vn1, false, b, {.mpi_cart = true});
     suite.add_exchange("fig6 Moore 1, periodic", moore1, true, b,
                        {.combining = true, .regular = true, .by_hand = true});
     suite.add_exchange("fig7 Moore 3, not periodic", flat(moore3), false, b, {.mpi = false, .name = "row-major"});
@@ -300,34 +273,21 @@ void build(Suite& suite, const std::vector<std::int64_t>& sizes) {
   }
 }
 
-/// The median of one method over that of another, of the same figure and block size; negative when one is missing.
-double ratio_of(const std::vector<Experiment>& all, const std::string& figure, std::int64_t bytes,
-                const std::string& a, const std::string& b) {
-  double of_a = -1, of_b = -1;
-  for (const auto& e : all) {
-    if (e.figure.rfind(figure, 0) != 0 || e.block_bytes != bytes || e.samples.empty()) continue;
-    if (e.method == a) of_a = median(e.samples);
-    if (e.method == b) of_b = median(e.samples);
-  }
-  return of_a < 0 || of_b < 0 ? -1 : of_a / of_b;
-}
+/// What Figs. 8 and 9 are annotated with.
+struct Improvement {
+  std::string figure;
+  std::int64_t ranks;
+  double percent;
+};
 
-void write_plots(const std::vector<Experiment>& all, const std::string& directory) {
-  std::filesystem::create_directories(directory);
-  std::vector<Plot> plots;
+std::vector<Improvement> improvements(const std::vector<Experiment>& all) {
+  std::vector<Improvement> list;
   for (const auto& e : all) {
-    if (e.block_bytes == 0 || e.samples.empty()) continue;
-    auto plot = std::find_if(plots.begin(), plots.end(), [&](const Plot& p) { return p.title == e.figure; });
-    if (plot == plots.end())
-      plot =
-          plots.insert(plots.end(), Plot{e.figure, "block size [bytes]", "time [us], mean and 95 % interval", {}});
-    auto series = std::find_if(plot->series.begin(), plot->series.end(),
-                               [&](const PlotSeries& s) { return s.name == e.method; });
-    if (series == plot->series.end()) series = plot->series.insert(plot->series.end(), PlotSeries{e.method, {}});
-    const Sample s = summarize(e.samples);
-    series->points.push_back({static_cast<double>(e.block_bytes), s.mean * 1e6, s.ci95 * 1e6});
+    if (e.method != "isohalo alltoallw, set-up") continue;
+    const double ratio = ratio_of(all, e.figure, e.x, e.method, "MPI_Neighbor_alltoallw, set-up");
+    if (ratio > 0) list.push_back({e.figure.substr(0, 4), e.x, (1 - ratio) * 100});
   }
-  for (const auto& p : plots) std::ofstream(directory + "/" + p.title.substr(0, 4) + ".svg") << to_svg(p);
+  return list;
 }
 
 }  // namespace
@@ -338,11 +298,13 @@ ExitCode bench_neighborhood_command(MPI_Comm user, const BenchNeighborhoodOption
   for (std::int64_t b = 1; b <= options.largest_block; b *= 8) sizes.push_back(b);
   if (sizes.back() != options.largest_block) sizes.push_back(options.largest_block);
   build(suite, sizes);
-  suite.run(options.samples, options.seconds_each);
+  add_stencil_kernels(user, options.order, suite.experiments());
+  const Communicator comm = Communicator::of(user);
+  run_experiments(comm, suite.experiments(), options.samples, options.seconds_each);
   const double setup = suite.setup_ns_per_offset(flat(moore<2>(6, Self::leave_out)));
   const auto& all = suite.experiments();
   const double small = ratio_of(all, "fig6", 8, "isohalo alltoall", "MPI_Isend, MPI_Irecv");
-  const Communicator comm = Communicator::of(user);
+  const auto gains = improvements(all);
   bool right = true;
   for (const auto& e : all) right = right && (e.correct || e.method.rfind("isohalo", 0) != 0);
   agreed(comm, [&] {
@@ -353,33 +315,16 @@ ExitCode bench_neighborhood_command(MPI_Comm user, const BenchNeighborhoodOption
     j["benchmark"] = "neighborhood", j["machine"] = machine_text(), j["ranks"] = comm.size();
     j["setup_ns_per_offset"] = setup;
     j["moore1_8_bytes_over_isend_irecv"] = small;
-    for (const auto& e : all) {
-      const Sample s = summarize(e.samples);
-      nlohmann::ordered_json x = {{"figure", e.figure}, {"method", e.method}, {"block_bytes", e.block_bytes}};
-      if (e.correct)
-        x.update({{"samples", s.taken},
-                  {"kept", s.kept},
-                  {"batch", e.batch},
-                  {"mean_us", s.mean * 1e6},
-                  {"ci95_us", s.ci95 * 1e6},
-                  {"median_us", s.median * 1e6}});
-      else
-        x["wrong_result"] = true;
-      j["experiments"].push_back(x);
-    }
+    for (const auto& e : all) j["experiments"].push_back(json_of(e));
+    for (const auto& g : gains)
+      j["improvement_percent"].push_back({{"figure", g.figure}, {"ranks", g.ranks}, {"percent", g.percent}});
     fmt::print("{}\n", j.dump(2));
   } else if (comm.rank() == 0) {
     fmt::print("{}, {} ranks\n", machine_text(), comm.size());
-    std::string figure;
-    for (const auto& e : all) {
-      if (e.figure != figure) fmt::print("{}\n", figure = e.figure);
-      const Sample s = summarize(e.samples);
-      if (e.correct)
-        fmt::print("  {:32} {:>8} B {:>12.2f} us +- {:<9.2f} ({} of {} samples)\n", e.method, e.block_bytes,
-                   s.mean * 1e6, s.ci95 * 1e6, s.kept, s.taken);
-      else
-        fmt::print("  {:32} {:>8} B  WRONG RESULT, not timed\n", e.method, e.block_bytes);
-    }
+    print_experiments(all);
+    for (const auto& g : gains)
+      fmt::print("{}, {} ranks: isohalo {:+.1f} % faster than MPI_Neighbor_alltoallw, set-up included\n", g.figure,
+                 g.ranks, g.percent);
     fmt::print(
         "set-up of a neighborhood: {:.1f} ns per offset\nMoore 1, 8 bytes, isohalo over one Isend and Irecv "
         "per neighbor: {:.2f}\n",

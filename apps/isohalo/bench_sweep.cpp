@@ -25,6 +25,7 @@ struct Figures {
   double ratio = 0;                                 ///< ours / by hand, median of pairs
   double residual_cost = 0;                         ///< time with the residual / without, median of pairs
   double overlap_cost = 0;  ///< time with exchange and sweep overlapped / one after the other
+  bool overlap = false;     ///< what a stepper on its own chooses
   bool same_bits = false;
 };
 
@@ -47,9 +48,16 @@ Figures measure(MPI_Comm user, const Case<D, Row, HandRow>& c, int repeats) {
   MPI_Comm_size(user, &slabs[0]);
   options.process_grid = slabs;  // the hand-written code cuts slabs, so ours does
   const CartesianDomain<D> domain(user, c.shape, options);
-  DeepStepper<double, D, Row> ours("u", domain, c.stencil, BoundaryRules<D>{}, 1, c.make_row);
-  DeepStepper<double, D, Row> overlapped("u", domain, c.stencil, BoundaryRules<D>{}, 1, c.make_row,
-                                         Exchange::automatic, true);
+  const auto stepper = [&](Overlap overlap) {
+    return DeepStepper<double, D, Row>("u", domain, c.stencil, BoundaryRules<D>{}, 1, c.make_row,
+                                       Exchange::automatic, overlap);
+  };
+  const bool chosen = [&] {  // on its own
+    auto automatic = stepper(Overlap::automatic);
+    while (!automatic.overlap().decided()) automatic.advance(1, false);
+    return automatic.overlap().overlap();
+  }();
+  auto ours = stepper(Overlap::never), overlapped = stepper(Overlap::always);
   HandWritten<D, HandRow> hand(domain, c.make_hand);
   const auto value = [&](const Index<D>& i) {
     return static_cast<double>(mix64(static_cast<std::uint64_t>(linear_index(domain.global(), i))) >> 11) * 0x1p-53;
@@ -84,8 +92,17 @@ Figures measure(MPI_Comm user, const Case<D, Row, HandRow>& c, int repeats) {
   const auto rate = [&](const std::vector<double>& v) {
     return cells * static_cast<double>(steps) / median(v) / 1e6;
   };
-  return {c.name,       shape_string<D>(c.shape), comm.size(),         rate(a), rate(b), rate(r), median(ratio),
-          median(cost), median(overlap),          comm.max(wrong) == 0};
+  return {c.name,
+          shape_string<D>(c.shape),
+          comm.size(),
+          rate(a),
+          rate(b),
+          rate(r),
+          median(ratio),
+          median(cost),
+          median(overlap),
+          chosen,
+          comm.max(wrong) == 0};
 }
 
 template <int D>
@@ -148,15 +165,16 @@ ExitCode bench_sweep_command(MPI_Comm user, const BenchSweepOptions& options) {
                             {"with_residual_mupdates_per_s", f.with_residual},
                             {"residual_cost", f.residual_cost},
                             {"overlap_cost", f.overlap_cost},
+                            {"overlap_chosen", f.overlap},
                             {"same_bits", f.same_bits}});
     fmt::print("{}\n", j.dump(2));
   } else {
     fmt::print("{}\n{:10} {:>16} {:>6} {:>12} {:>12} {:>7} {:>14} {:>13}\n", machine_text(), "case", "cells",
                "ranks", "isohalo M/s", "by hand M/s", "ratio", "residual cost", "overlap cost");
     for (const auto& f : all)
-      fmt::print("{:10} {:>16} {:>6} {:>12.0f} {:>12.0f} {:>7.3f} {:>14.3f} {:>13.3f}{}\n", f.name, f.shape,
+      fmt::print("{:10} {:>16} {:>6} {:>12.0f} {:>12.0f} {:>7.3f} {:>14.3f} {:>13.3f}{}{}\n", f.name, f.shape,
                  f.ranks, f.ours, f.by_hand, f.ratio, f.residual_cost, f.overlap_cost,
-                 f.same_bits ? "" : "  BITS DIFFER");
+                 f.overlap ? "  (chosen)" : "", f.same_bits ? "" : "  BITS DIFFER");
   }
   return right ? ExitCode::fine : ExitCode::different;
 }

@@ -59,6 +59,7 @@ struct BenchNeighborhoodOptions {
   int samples = 50;           ///< of each experiment
   double seconds_each = 0.2;  ///< at most, per experiment
   std::int64_t largest_block = 1 << 20;
+  int order = 10000;           ///< of the matrix of Fig. 8
   std::string plot_directory;  ///< empty: no plots
 };
 ExitCode bench_neighborhood_command(MPI_Comm comm, const BenchNeighborhoodOptions& options);

@@ -156,6 +156,8 @@ class CommandLine {
         ->check(CLI::Range(0.001, 60.0));
     neighborhood->add_option("--largest", neighborhood_.largest_block, "largest block in bytes")
         ->check(CLI::Range(8, 1 << 26));
+    neighborhood->add_option("--order", neighborhood_.order, "rows and columns of the matrix of Fig. 8, per rank")
+        ->check(CLI::Range(10, 40000));
     neighborhood->add_option("--plot", neighborhood_.plot_directory, "directory for plots (SVG)");
     neighborhood->callback([this] {
       action_ = [this] { return isohalo::bench_neighborhood_command(MPI_COMM_WORLD, neighborhood_); };

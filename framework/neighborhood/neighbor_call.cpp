@@ -12,8 +12,10 @@ TypeLayout layout_of(MPI_Datatype type) {
   mpi_check(MPI_Type_size_c(type, &size), "MPI_Type_size_c");
   mpi_check(MPI_Type_get_extent_c(type, &low, &extent), "MPI_Type_get_extent_c");
   mpi_check(MPI_Type_get_true_extent_c(type, &true_low, &true_extent), "MPI_Type_get_true_extent_c");
-  int integers = 0, addresses = 0, types = 0, combiner = 0;
-  mpi_check(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
+  int combiner = 0;
+  MPI_Count integers = 0, addresses = 0, large = 0, types = 0;  // the call without _c refuses types made with _c
+  mpi_check(MPI_Type_get_envelope_c(type, &integers, &addresses, &large, &types, &combiner),
+            "MPI_Type_get_envelope_c");
   l.size = size, l.extent = extent, l.true_low = true_low, l.true_extent = true_extent;
   l.predefined = combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
                  combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;

@@ -257,6 +257,24 @@ static void different_lists(MPI_Comm cart) {
   }
 }
 
+/* One element of `type` at `from` goes to the next rank on a ring and arrives as the n integers `expected`. */
+static void travel(MPI_Datatype type, const int *from, const int *expected, int n) {
+  const int periodic[1] = {1}, list[1] = {1}, one = 1;
+  const MPI_Aint zero = 0;
+  const MPI_Datatype integer = MPI_INT;
+  MPI_Comm cart = make_cart(1, periodic, MPI_ERRORS_ARE_FATAL);
+  isohalo_neighborhood iso;
+  int got[1000], k;
+  for (k = 0; k < 1000; ++k) got[k] = -1;
+  CHECK(n < 1000);
+  CHECK(isohalo_neighborhood_create(cart, 1, list, &iso) == MPI_SUCCESS);
+  CHECK(isohalo_neighbor_alltoallw(from, &one, &zero, &type, got, &n, &zero, &integer, iso) == MPI_SUCCESS);
+  CHECK(memcmp(got, expected, (size_t)n * sizeof(int)) == 0);
+  CHECK(got[n] == -1);
+  CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+  MPI_Comm_free(&cart);
+}
+
 /* The paper's constructor: all signs, empty blocks, against the layout written out. */
 static void triangles(void) {
   const int cases[6][5] = {{4, 1, 1, 10, 0}, {4, 4, -1, 10, 1}, {3, 0, 2, 7, -1}, {4, 3, -1, -9, 0}, {2, 2, 0, 5, -10}, {0, 1, 1, 1, 1}};
@@ -273,6 +291,7 @@ static void triangles(void) {
     MPI_Pack(array + 100, 1, type, packed, sizeof packed, &position, MPI_COMM_WORLD);
     CHECK(position == n * (int)sizeof(int));
     CHECK(memcmp(packed, expected, (size_t)position) == 0);
+    travel(type, array + 100, expected, n);
     MPI_Type_free(&type);
   }
 }

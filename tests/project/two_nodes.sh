@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command on two "nodes" of one machine: network and host-name namespaces joined by a bridge, so that ranks of different
 # nodes share no memory and talk TCP. Needs root; where that is not permitted it says so and ends with 77 (skipped).
+# ISOHALO_LINK_RATE=100mbit (or any rate that tc knows) makes the link between the nodes that slow.
 # usage: two_nodes.sh MPIEXEC RANKS_PER_NODE COMMAND ..
 set -euo pipefail
 mpiexec=$1 ranks=$2
@@ -28,6 +29,9 @@ for n in 1 2; do
   ip netns exec "$id$n" ip link set lo up
   ip netns exec "$id$n" ip addr add "$net.1$n/24" dev eth0
   ip netns exec "$id$n" ip link set eth0 up
+  if [ -n "${ISOHALO_LINK_RATE:-}" ]; then
+    ip netns exec "$id$n" tc qdisc add dev eth0 root tbf rate "$ISOHALO_LINK_RATE" burst 128kb latency 100ms
+  fi
 done
 launcher=$(mktemp)
 # Hydra calls it like ssh: options, host, command.

@@ -96,7 +96,7 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
   if (slabs_possible(stencil)) ways.push_back(Exchange::slabs_packed);
   const auto way = ways[seed % ways.size()];
   DeepStepper<T, D, WeightedRow<T>> stepper("u", domain, stencil, rules, depth, make_row, way);
-  DeepStepper<T, D, WeightedRow<T>> overlapping("u", domain, stencil, rules, depth, make_row, way, true);
+  DeepStepper<T, D, WeightedRow<T>> overlapping("u", domain, stencil, rules, depth, make_row, way, Overlap::always);
   for_each_cell(domain.owned(), [&](const Index<D>& i) {
     stepper.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
     overlapping.field().at(i) = stepper.field().at(i);
@@ -152,6 +152,67 @@ TEST(DeepStepper, OneSidedReachBeyondOneCellBlocks) {
       check_stepper<double, 1>({7}, {{2}, {0}}, depth, {test::ranks()}, seed);
       check_stepper<double, 2>({7, 5}, {{-1, -2}, {-2, 0}}, depth, {test::ranks(), 1}, seed);
     }
+}
+
+/// Both ways in turns and then the chosen one: the bits of single steps on one grid throughout.
+TEST(DeepStepper, ChoosesWhetherToOverlapOnTheWay) {
+  DomainOptions<2> o;
+  o.periodic = {true, true};
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {24, 31}, o);
+  const Offsets<2> offsets{{0, 0}, {-1, 0}, {1, 0}, {0, -1}, {0, 1}};
+  const std::vector<double> weights{0.5, 0.11, 0.12, 0.13, 0.14};
+  DeepStepper<double, 2, WeightedRow<double>> stepper(
+      "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 1,
+      [&](const Index<2>& s) { return WeightedRow<double>::of<2>(offsets, weights, s); });
+  WholeField<double, 2> whole{domain.global(), BoundaryRules<2>{}, {}};
+  for (std::int64_t l = 0; l < whole.global.cells(); ++l) whole.v.push_back(static_cast<double>(l * l % 1001));
+  for_each_cell(domain.owned(), [&](const Index<2>& i) {
+    stepper.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
+  });
+  EXPECT_EQ(stepper.overlap().decided(), test::ranks() == 1);
+  for (int step = 1; step <= 25; ++step) {
+    plain_step(whole, offsets, weights);
+    stepper.advance(1, step % 5 == 0);  // steps with change sums take no part in the trial
+    std::int64_t wrong = 0;
+    for_each_cell(domain.owned(), [&](const Index<2>& i) {
+      wrong += stepper.field().at(i) != whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
+    });
+    ASSERT_EQ(wrong, 0) << "step " << step;
+  }
+  EXPECT_TRUE(stepper.overlap().decided());
+  const std::int64_t chosen = stepper.overlap().overlap();
+  EXPECT_EQ(domain.comm().min(chosen), domain.comm().max(chosen));
+}
+
+TEST(OverlapChoice, KeepsTheFasterWayOfTheSlowestRank) {
+  const Communicator comm = Communicator::of(MPI_COMM_WORLD);
+  const bool last = test::rank() == test::ranks() - 1;
+  const auto decide = [&](double without, double with) {
+    OverlapChoice choice(Overlap::automatic, comm);
+    test::Random random(static_cast<std::uint64_t>(test::rank()));
+    int steps = 0, overlapped = 0;
+    for (; !choice.decided(); ++steps) {
+      overlapped += choice.overlap();
+      const double t = choice.overlap() ? with : without;
+      choice.took(steps < 4   ? 100
+                  : steps % 3 ? t
+                              : t * (1 + random.real(0, 1)));  // the first steps count for nothing
+    }
+    EXPECT_EQ(overlapped, steps / 2);
+    return choice.overlap();
+  };
+  if (test::ranks() == 1) {
+    EXPECT_FALSE(OverlapChoice(Overlap::automatic, comm).overlap());
+    EXPECT_TRUE(OverlapChoice(Overlap::automatic, comm).decided());
+  } else {
+    EXPECT_TRUE(decide(1.0, 0.9));
+    EXPECT_FALSE(decide(1.0, 0.99));
+    EXPECT_FALSE(decide(1.0, 1.1));
+    EXPECT_FALSE(decide(1.0, last ? 1.2 : 0.5));  // one rank is held up
+    EXPECT_TRUE(decide(last ? 1.2 : 0.5, 1.0));
+  }
+  EXPECT_TRUE(OverlapChoice(Overlap::always, comm).overlap());
+  EXPECT_FALSE(OverlapChoice(Overlap::never, comm).overlap());
 }
 
 TEST(WeightedRow, AnyNumberOfTermsInTheirOrder) {

@@ -1,0 +1,120 @@
+#include "apps/isohalo/bench_experiment.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "apps/isohalo/bench.hpp"
+#include "apps/isohalo/bench_statistics.hpp"
+#include "apps/isohalo/plot.hpp"
+#include "datatypes/error.hpp"
+
+namespace isohalo {
+
+namespace {
+
+const char* unit_of(const Experiment& e) {
+  return e.axis == "ranks" ? "ranks" : "B";
+}
+std::string label_of(const Experiment& e) {
+  return e.axis == "ranks" ? "ranks" : "block size [bytes]";
+}
+
+template <class T>
+void shuffle(std::vector<T>& order) {
+  std::uint64_t seed = 2015;
+  for (std::size_t n = order.size(); n > 1; --n) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    std::swap(order[n - 1], order[(seed >> 33) % n]);
+  }
+}
+
+}  // namespace
+
+void run_experiments(const Communicator& comm, std::vector<Experiment>& experiments, int samples,
+                     double seconds_each) {
+  std::vector<std::size_t> order;
+  for (std::size_t k = 0; k < experiments.size(); ++k) {
+    Experiment& e = experiments[k];
+    if (e.right) e.correct = comm.min(e.right() ? 1 : 0) == 1;
+    if (!e.correct) continue;
+    const double once = timed(comm, e.run);
+    e.batch = static_cast<int>(std::clamp(seconds_each / samples / std::max(once, 1e-7), 1.0, 200.0));
+    const int takes =
+        static_cast<int>(std::clamp(seconds_each / std::max(once * e.batch, 1e-7), 5.0, 1.0 * samples));
+    order.insert(order.end(), static_cast<std::size_t>(takes), k);
+  }
+  shuffle(order);
+  for (std::size_t k : order) {
+    Experiment& e = experiments[k];
+    e.run();  // warm again after another experiment
+    e.samples.push_back(timed(comm,
+                              [&] {
+                                for (int b = 0; b < e.batch; ++b) e.run();
+                              }) /
+                        e.batch);
+  }
+}
+
+double ratio_of(const std::vector<Experiment>& all, const std::string& figure, std::int64_t x, const std::string& a,
+                const std::string& b) {
+  double of_a = -1, of_b = -1;
+  for (const auto& e : all) {
+    if (e.figure.rfind(figure, 0) != 0 || e.x != x || e.samples.empty()) continue;
+    if (e.method == a) of_a = median(e.samples);
+    if (e.method == b) of_b = median(e.samples);
+  }
+  return of_a < 0 || of_b < 0 ? -1 : of_a / of_b;
+}
+
+nlohmann::ordered_json json_of(const Experiment& e) {
+  const Sample s = summarize(e.samples);
+  nlohmann::ordered_json j = {{"figure", e.figure}, {"method", e.method}, {e.axis, e.x}};
+  if (e.correct)
+    j.update({{"samples", s.taken},
+              {"kept", s.kept},
+              {"batch", e.batch},
+              {"mean_us", s.mean * 1e6},
+              {"ci95_us", s.ci95 * 1e6},
+              {"median_us", s.median * 1e6}});
+  else
+    j["wrong_result"] = true;
+  return j;
+}
+
+void print_experiments(const std::vector<Experiment>& all) {
+  std::string figure;
+  for (const auto& e : all) {
+    if (e.figure != figure) fmt::print("{}\n", figure = e.figure);
+    const Sample s = summarize(e.samples);
+    if (e.correct)
+      fmt::print("  {:32} {:>8} {:5} {:>12.2f} us +- {:<9.2f} ({} of {} samples)\n", e.method, e.x, unit_of(e),
+                 s.mean * 1e6, s.ci95 * 1e6, s.kept, s.taken);
+    else
+      fmt::print("  {:32} {:>8} {:5} WRONG RESULT, not timed\n", e.method, e.x, unit_of(e));
+  }
+}
+
+void write_plots(const std::vector<Experiment>& all, const std::string& directory) {
+  std::filesystem::create_directories(directory);
+  std::vector<Plot> plots;
+  for (const auto& e : all) {
+    if (e.x == 0 || e.samples.empty()) continue;
+    auto plot = std::find_if(plots.begin(), plots.end(), [&](const Plot& p) { return p.title == e.figure; });
+    if (plot == plots.end())
+      plot = plots.insert(plots.end(), Plot{e.figure, label_of(e), "time [us], mean and 95 % interval", {}});
+    auto series = std::find_if(plot->series.begin(), plot->series.end(),
+                               [&](const PlotSeries& s) { return s.name == e.method; });
+    if (series == plot->series.end()) series = plot->series.insert(plot->series.end(), PlotSeries{e.method, {}});
+    const Sample s = summarize(e.samples);
+    series->points.push_back({static_cast<double>(e.x), s.mean * 1e6, s.ci95 * 1e6});
+  }
+  for (const auto& p : plots) {
+    const std::string name = directory + "/" + p.title.substr(0, p.title.find(' ')) + ".svg";
+    std::ofstream file(name);
+    if (!(file << to_svg(p)).flush()) throw RunError("cannot write " + name);
+  }
+}
+
+}  // namespace isohalo
