@@ -79,6 +79,14 @@ struct BenchAllreduceOptions {
   std::string emulate;  ///< "2ms,0.2ms"; empty: no
 };
 ExitCode bench_allreduce_command(MPI_Comm comm, const BenchAllreduceOptions& options);
+struct BenchMulticastOptions {
+  bool json = false;
+  int samples = 200;           ///< of each case
+  double seconds = 20;         ///< in all, about
+  std::string emulate;         ///< "2ms,0.2ms"; empty: no
+  std::string plot_directory;  ///< empty: no plots
+};
+ExitCode bench_multicast_command(MPI_Comm comm, const BenchMulticastOptions& options);
 ExitCode bench_wait_command(MPI_Comm comm, bool json);
 
 /// Throws UsageError when a launcher of another MPI started this program, so that every process believes to be

@@ -184,7 +184,22 @@ class CommandLine {
     allreduce->add_flag("--arrays", allreduce_.arrays, "also arrays of 460 to 21,410,970 numbers");
     allreduce->callback(
         [this] { action_ = [this] { return isohalo::bench_allreduce_command(MPI_COMM_WORLD, allreduce_); }; });
+    add_bench_multicast(*bench);
     sweep->callback([this] { action_ = [this] { return isohalo::bench_sweep_command(MPI_COMM_WORLD, sweep_); }; });
+  }
+
+  void add_bench_multicast(CLI::App& bench) {
+    auto* multicast =
+        bench.add_subcommand("multicast", "One rank sends to k others: the parameters of the message cost model");
+    multicast->add_flag("--json", multicast_.json, "print JSON");
+    multicast->add_option("--samples", multicast_.samples, "samples of each case")->check(CLI::Range(2, 1000000));
+    multicast->add_option("--seconds", multicast_.seconds, "begin no further round of samples after this time")
+        ->check(CLI::Range(0.0, 3600.0));
+    multicast->add_option("--emulate", multicast_.emulate,
+                          "under an emulated network: latency and send time, like 20ms,2ms");
+    multicast->add_option("--plot", multicast_.plot_directory, "directory for plots (SVG)");
+    multicast->callback(
+        [this] { action_ = [this] { return isohalo::bench_multicast_command(MPI_COMM_WORLD, multicast_); }; });
   }
 
   void add_bench_exchange(CLI::App& bench) {
@@ -214,6 +229,7 @@ class CommandLine {
   isohalo::BenchNeighborhoodOptions neighborhood_;
   isohalo::BenchExchangeOptions exchange_;
   isohalo::BenchAllreduceOptions allreduce_;
+  isohalo::BenchMulticastOptions multicast_;
   isohalo::ScheduleRequest schedule_;
   std::function<ExitCode()> action_;
 };

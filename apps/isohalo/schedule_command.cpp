@@ -234,6 +234,8 @@ CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& r) {
     r.simulate = true;
   });
   c->add_flag("--elimination", r.elimination, "simulate Rabenseifner's 3-2 and 2-1 eliminations");
+  c->add_flag("--measure", r.measure,
+              "time the best schedules between the ranks of this job (mpiexec); --table: enter the best there");
   c->add_flag("--table2", r.table2, "the cost model beside Table 2 of Ruefenacht, Bull, Booth 2017");
   c->add_option("--max-sends", r.most_sends, "enumerate: messages of a rank in a stage")
       ->check(CLI::NonNegativeNumber);
@@ -267,10 +269,14 @@ CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& r) {
 
 ExitCode schedule_command(MPI_Comm user, const ScheduleRequest& request) {
   const Communicator comm = Communicator::of(user);
+  if (request.measure) {
+    measure_schedules(comm, request);
+    return ExitCode::fine;
+  }
   agreed(comm, [&] {
     if (comm.rank() != 0) return;
     if (request.table2) return report_table2(request.json);
-    if (request.ranks == 0) throw UsageError("isohalo schedule needs --ranks (or --table2)");
+    if (request.ranks == 0) throw UsageError("isohalo schedule needs --ranks (or --table2, --measure)");
     if (request.simulate && request.elimination)
       throw UsageError("isohalo schedule: --simulate and --elimination name two schedules; give one of them");
     ScheduleReport(request).run();

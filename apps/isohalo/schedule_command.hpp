@@ -7,6 +7,7 @@
 #include <string>
 
 #include "datatypes/error.hpp"
+#include "framework/mpi/communicator.hpp"
 #include "framework/reduce/simulator.hpp"
 
 namespace isohalo {
@@ -15,6 +16,7 @@ namespace isohalo {
 struct ScheduleRequest {
   int ranks = 0;
   bool best = false, enumerate = false, table2 = false, json = false;
+  bool measure = false;  ///< on the ranks of this job; `ranks` is 0 or their number
   bool elimination = false, for_sets = false, rank_order = false;
   int most_sends = 0, most_stages = 0;
   int candidates = 1;  ///< of how many that are cheap by the model the one that simulates fastest is taken
@@ -30,6 +32,11 @@ CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& request);
 
 /// The work is done by rank 0 of `comm`, which prints; all ranks get the same exit code. Collective.
 ExitCode schedule_command(MPI_Comm comm, const ScheduleRequest& request);
+
+/// --measure: message costs between the ranks of `comm` and the times of the schedules that are best by them;
+/// enters the best into the request's table, if it names one. Rank 0 prints. Collective. Throws UsageError on all
+/// ranks.
+void measure_schedules(const Communicator& comm, const ScheduleRequest& request);
 
 /// The report of Ruefenacht, Bull, Booth 2017, Table 2: the times that the cost model gives to recursive doubling,
 /// to the paper's schedule and to our best one, beside the ratio that the paper measured. Prints.

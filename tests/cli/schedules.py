@@ -239,6 +239,30 @@ def tables():
     check("bad table", r.returncode == 2 and "schedule table table.json: entry 1: schedule \"a2,a5\" for 12 ranks" in r.stderr, r.stderr)
 
 
+def measured():
+    for ranks in (1, 3, 4):
+        table = "measured_%d.json" % ranks
+        r = run("--measure", "--bytes", 64, "--candidates", 3, "--table", table, "--machine", "here", "--json", ranks=ranks)
+        check("measure", r.returncode == 0, r.stderr)
+        if r.returncode:
+            continue
+        got = json.loads(r.stdout)
+        times = {c["schedule"]: c["time_ns"] for c in got["candidates"]}
+        check("measure", 1 <= len(times) <= 3 and times[got["schedule"]] == min(times.values()), got)
+        check("measure", got["planned_by"] == "timing" and got["ranks"] == ranks and got["time_ns"] == min(times.values()), got)
+        check("measure", min(times.values()) > 0 or ranks == 1, got)
+        if ranks > 1:
+            held = simulate(got["schedule"], ranks)[1]
+            check("measure", all(set(h.values()) == {1} and len(h) == ranks for h in held), got["schedule"])
+        again = run("--ranks", ranks, "--bytes", 64, "--table", table, "--machine", "here", "--json")
+        found = json.loads(again.stdout)
+        check("measured table", (found["schedule"], found["planned_by"]) == (got["schedule"], "table"), found)
+    r = run("--measure", "--ranks", 5, ranks=2)
+    check("measure for others", r.returncode == 2 and "--ranks 5 but this job has 2" in r.stderr and r.stderr.count("error") == 1, r.stderr)
+    r = run("--measure", "--bytes", 0, ranks=2)
+    check("measure nothing", r.returncode == 2 and "give 1 to 1e9" in r.stderr, r.stderr)
+
+
 def large():
     start = time.monotonic()
     r = json.loads(run("--ranks", 1000000, "--simulate", "a10,a10,a10,a10,a10,a10", "--json", timeout=300).stdout)
@@ -252,6 +276,6 @@ def large():
 
 
 fresh_work_directory()
-for part in (times, best_and_all, refusals, options, files, tables, large):
+for part in (times, best_and_all, refusals, options, files, tables, measured, large):
     part()
 finish()

@@ -1,0 +1,205 @@
+/// `isohalo bench multicast`: one rank sends to k others; the parameters of the cost model from that. Ruefenacht,
+/// Bull, Booth 2017, section 5.1: Fig. 8 (times over k, blocking and non-blocking sends) and Table 1.
+///
+/// All cases are taken in rounds, in random order. The fits use minima and medians as the paper does; their
+/// intervals are those of 2.5 to 97.5 % over fits of samples drawn again (bootstrap).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "apps/isohalo/bench.hpp"
+#include "apps/isohalo/bench_emulated.hpp"
+#include "apps/isohalo/bench_statistics.hpp"
+#include "apps/isohalo/commands.hpp"
+#include "apps/isohalo/plot.hpp"
+#include "framework/mpi/agreement.hpp"
+#include "framework/reduce/multicast.hpp"
+#include "framework/run/machine.hpp"
+
+namespace isohalo {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Statistic = double (*)(const std::vector<double>&);
+
+constexpr int kFittedMessages = 8;  // as in the paper
+constexpr double kTolerance = 0.25;
+
+double least(const std::vector<double>& v) {
+  return *std::min_element(v.begin(), v.end());
+}
+double middle(const std::vector<double>& v) {
+  return median(v);
+}
+
+std::vector<MulticastTimes> cases_to_time(int ranks, bool emulated) {
+  std::vector<MulticastTimes> cases;
+  const int most = std::clamp(ranks - 1, kFittedMessages, 16);
+  for (const bool blocking : {false, true}) {
+    for (int k = 1; k <= most; ++k) cases.push_back({{k, 8, blocking}});
+    if (emulated) continue;  // bytes cost nothing there
+    for (const std::int64_t bytes : {64, 512, 4096, 32768})
+      for (const int k : {1, 2, 4, 8}) cases.push_back({{k, bytes, blocking}});
+  }
+  return cases;
+}
+
+MessageCosts fit(const std::vector<MulticastTimes>& cases, bool blocking, Statistic statistic) {
+  std::vector<MulticastPoint> points;
+  for (const auto& c : cases)
+    if (c.multicast.blocking == blocking && c.multicast.messages <= kFittedMessages)
+      points.push_back(
+          {static_cast<double>(c.multicast.messages), static_cast<double>(c.multicast.bytes), statistic(c.ns)});
+  return fit_costs(points);
+}
+
+/// A parameter of the fit, with its interval.
+struct Fitted {
+  double value, low, high;
+};
+struct FittedCosts {
+  Fitted latency, pipeline, per_byte;
+};
+
+FittedCosts fit_with_intervals(const std::vector<MulticastTimes>& cases, bool blocking, Statistic statistic) {
+  constexpr int draws = 200;
+  const MessageCosts whole = fit(cases, blocking, statistic);
+  std::mt19937_64 random(2017);
+  std::vector<double> latency, pipeline, per_byte;
+  std::vector<MulticastTimes> drawn = cases;
+  for (int d = 0; d < draws; ++d) {
+    for (std::size_t c = 0; c < cases.size(); ++c)
+      for (double& v : drawn[c].ns) v = cases[c].ns[random() % cases[c].ns.size()];
+    const MessageCosts costs = fit(drawn, blocking, statistic);
+    latency.push_back(costs.latency_ns), pipeline.push_back(costs.pipeline_ns);
+    per_byte.push_back(costs.per_byte_ns);
+  }
+  const auto with_interval = [](double value, std::vector<double>& all) {
+    std::sort(all.begin(), all.end());
+    return Fitted{value, all[draws / 40], all[draws - 1 - draws / 40]};
+  };
+  return {with_interval(whole.latency_ns, latency), with_interval(whole.pipeline_ns, pipeline),
+          with_interval(whole.per_byte_ns, per_byte)};
+}
+
+Json to_json(const FittedCosts& f) {
+  const auto one = [](const Fitted& x) { return Json{{"value", x.value}, {"low95", x.low}, {"high95", x.high}}; };
+  return {{"alpha_p_ns", one(f.latency)}, {"alpha_r_ns", one(f.pipeline)}, {"beta_ns_per_byte", one(f.per_byte)}};
+}
+
+Json rows(const std::vector<MulticastTimes>& cases) {
+  Json list = Json::array();
+  for (const auto& c : cases) {
+    const Sample s = summarize(c.ns);
+    list.push_back({{"messages", c.multicast.messages},
+                    {"bytes", c.multicast.bytes},
+                    {"sends", c.multicast.blocking ? "blocking" : "non-blocking"},
+                    {"samples", s.taken},
+                    {"kept", s.kept},
+                    {"minimum_us", least(c.ns) * 1e-3},
+                    {"median_us", s.median * 1e-3},
+                    {"mean_us", s.mean * 1e-3},
+                    {"ci95_us", s.ci95 * 1e-3}});
+  }
+  return list;
+}
+
+void write_plots(const std::vector<MulticastTimes>& cases, const std::string& directory) {
+  std::filesystem::create_directories(directory);
+  Plot over_messages{"multicast of 8 bytes (Fig. 8)", "messages", "time [us], mean and 95 % interval", {}},
+      over_bytes{"multicast by size", "bytes of a message", "time [us], mean and 95 % interval", {}};
+  const auto add = [](Plot& plot, const std::string& name, double x, const MulticastTimes& c) {
+    auto at = std::find_if(plot.series.begin(), plot.series.end(), [&](const auto& s) { return s.name == name; });
+    if (at == plot.series.end()) at = plot.series.insert(plot.series.end(), PlotSeries{name, {}});
+    const Sample s = summarize(c.ns);
+    at->points.push_back({x, s.mean * 1e-3, s.ci95 * 1e-3});
+  };
+  for (const auto& c : cases) {
+    const auto& [messages, bytes, blocking] = c.multicast;
+    const std::string sends = blocking ? "blocking" : "non-blocking";
+    if (bytes == 8) add(over_messages, sends, messages, c);
+    if (messages == 1 || messages == 8)
+      add(over_bytes, fmt::format("{} of {}", messages, sends), static_cast<double>(bytes), c);
+  }
+  for (const auto& [name, plot] :
+       {std::pair("multicast_messages.svg", &over_messages), std::pair("multicast_bytes.svg", &over_bytes)}) {
+    std::ofstream out(directory + "/" + name);
+    out << to_svg(*plot);
+    out.close();
+    if (!out) throw UsageError("cannot write " + directory + "/" + name + ": check the directory");
+  }
+}
+
+void print(const Json& json) {
+  fmt::print("{}, {} ranks\n", json["machine"].get<std::string>(), json["ranks"].get<int>());
+  fmt::print("{:>8} {:>7} {:<13} {:>11} {:>11} {:>11}\n", "messages", "bytes", "sends", "minimum us", "median us",
+             "mean us");
+  for (const auto& r : json["times"])
+    fmt::print("{:>8} {:>7} {:<13} {:>11.2f} {:>11.2f} {:>11.2f} +- {:.2f} ({} of {} samples)\n",
+               r["messages"].get<int>(), r["bytes"].get<int>(), r["sends"].get<std::string>(),
+               r["minimum_us"].get<double>(), r["median_us"].get<double>(), r["mean_us"].get<double>(),
+               r["ci95_us"].get<double>(), r["kept"].get<int>(), r["samples"].get<int>());
+  fmt::print("\nfits (95 % intervals), and Table 1 of the paper (Cray XC30, non-blocking)\n");
+  for (const auto& [name, f] : json["fits"].items()) {
+    const auto text = [&f = f](const char* key, double scale) {
+      return fmt::format("{:.2f} ({:.2f} .. {:.2f})", f[key]["value"].get<double>() * scale,
+                         f[key]["low95"].get<double>() * scale, f[key]["high95"].get<double>() * scale);
+    };
+    fmt::print("{:<23} alpha_p {:<26} us  alpha_r {:<26} us  beta {} ns/byte\n", name, text("alpha_p_ns", 1e-3),
+               text("alpha_r_ns", 1e-3), text("beta_ns_per_byte", 1));
+  }
+  for (const auto& [name, f] : json["paper"].items())
+    fmt::print("paper, {:<16} alpha_p {:<26} us  alpha_r {:<26} us\n", name, f["alpha_p_us"].get<double>(),
+               f["alpha_r_us"].get<double>());
+}
+
+/// Under an emulated network the fit must return what was given.
+bool agrees(const FittedCosts& f, const EmulatedLatency& given) {
+  const auto near = [](double ns, double s) { return std::abs(ns - s * 1e9) <= kTolerance * s * 1e9; };
+  return near(f.latency.value, given.latency_s) && near(f.pipeline.value, given.pipeline_s);
+}
+
+}  // namespace
+
+ExitCode bench_multicast_command(MPI_Comm user, const BenchMulticastOptions& options) {
+  const Communicator comm = Communicator::of(user);
+  EmulatedLatency emulate;
+  if (!options.emulate.empty()) emulate = parse_latency(options.emulate);
+  std::vector<int> ranks;
+  for (int r = 0; r < comm.size(); ++r) ranks.push_back(r);
+  std::vector<MulticastTimes> cases = cases_to_time(comm.size(), emulate.on());
+  time_multicasts(comm, ranks, {.samples = options.samples, .seconds = options.seconds, .emulate = emulate}, cases);
+  Json json{{"benchmark", "multicast"}, {"machine", machine_text()}, {"ranks", comm.size()}};
+  if (emulate.on())
+    json["emulated"] = {{"alpha_p_ns", emulate.latency_s * 1e9}, {"alpha_r_ns", emulate.pipeline_s * 1e9}};
+  json["times"] = rows(cases);
+  bool right = true;
+  for (const auto& [name, blocking, statistic] : {std::tuple("non-blocking, minimum", false, &least),
+                                                  {"non-blocking, median", false, &middle},
+                                                  {"blocking, minimum", true, &least},
+                                                  {"blocking, median", true, &middle}}) {
+    const FittedCosts f = fit_with_intervals(cases, blocking, statistic);
+    json["fits"][name] = to_json(f);
+    if (emulate.on() && statistic == &least) right = agrees(f, emulate) && right;
+  }
+  json["paper"] = {{"minimum", {{"alpha_p_us", 1.34}, {"alpha_r_us", 0.34}}},
+                   {"median", {{"alpha_p_us", 1.51}, {"alpha_r_us", 0.38}}}};
+  agreed(comm, [&] {
+    if (comm.rank() == 0 && !options.plot_directory.empty()) write_plots(cases, options.plot_directory);
+  });
+  if (comm.rank() == 0 && options.json) fmt::print("{}\n", json.dump(2));
+  if (comm.rank() == 0 && !options.json) print(json);
+  if (!right && comm.rank() == 0)
+    fmt::print(stderr, "isohalo: the fit differs from the emulated {} by more than {} %\n", options.emulate,
+               100 * kTolerance);
+  return right ? ExitCode::fine : ExitCode::different;
+}
+
+}  // namespace isohalo

@@ -1,0 +1,89 @@
+/// `isohalo schedule --measure`: message costs and candidate schedules timed between the ranks of this job.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "apps/isohalo/schedule_command.hpp"
+#include "framework/mpi/agreement.hpp"
+#include "framework/reduce/schedule_choice.hpp"
+#include "framework/reduce/schedule_table.hpp"
+#include "framework/run/machine.hpp"
+
+namespace isohalo {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double time_of(const ScheduleChoice& choice) {
+  for (const auto& [schedule, ns] : choice.times)
+    if (schedule == choice.schedule) return ns;
+  return 0;
+}
+
+void print(const Json& json) {
+  const auto& costs = json["costs"];
+  fmt::print("{}\n{} ranks, {} bytes: alpha_p {:.2f} us, alpha_r {:.2f} us, beta {:.3f} ns/byte\n",
+             json["machine"].get<std::string>(), json["ranks"].get<int>(), json["bytes"].get<std::int64_t>(),
+             costs["latency_ns"].get<double>() * 1e-3, costs["pipeline_latency_ns"].get<double>() * 1e-3,
+             costs["per_byte_ns"].get<double>());
+  for (const auto& c : json["candidates"])
+    fmt::print("{:>12.2f} us  {}{}\n", c["time_ns"].get<double>() * 1e-3, c["schedule"].get<std::string>(),
+               c["schedule"] == json["schedule"] ? "  (chosen)" : "");
+  if (json.contains("table")) fmt::print("entered into {}\n", json["table"].get<std::string>());
+}
+
+}  // namespace
+
+void measure_schedules(const Communicator& comm, const ScheduleRequest& request) {
+  if (request.ranks != 0 && request.ranks != comm.size())
+    throw UsageError(
+        fmt::format("isohalo schedule --measure: --ranks {} but this job has {}: start it with mpiexec "
+                    "-n {}, or leave --ranks out",
+                    request.ranks, comm.size(), request.ranks));
+  if (!(request.options.bytes >= 1 && request.options.bytes <= 1e9))
+    throw UsageError(fmt::format("isohalo schedule --measure: --bytes {}: give 1 to 1e9", request.options.bytes));
+  const auto bytes = static_cast<std::int64_t>(std::ceil(request.options.bytes));
+  detail::ChoiceRequest choice_request;
+  for (int r = 0; r < comm.size(); ++r) choice_request.ranks.push_back(r);
+  choice_request.plan.bytes = static_cast<double>(bytes);
+  choice_request.plan.for_sets = request.for_sets;
+  choice_request.plan.rank_order = request.rank_order;
+  choice_request.value_bytes = static_cast<std::size_t>(bytes);
+  choice_request.program = [&](const Schedule& s) { return detail::plain_program(s, comm.rank()); };
+  Planning planning{.by = PlanBy::timing};
+  if (request.candidates > 1) planning.candidates = request.candidates;
+  const ScheduleChoice choice = detail::choose_schedule(comm, planning, choice_request, comm.take_tags(2));
+  agreed(comm, [&] {
+    if (comm.rank() != 0) return;
+    const std::string machine = request.machine.empty() ? machine_text() : request.machine;
+    Json json{{"machine", machine},
+              {"ranks", comm.size()},
+              {"bytes", bytes},
+              {"schedule", choice.schedule},
+              {"planned_by", choice.by},
+              {"time_ns", time_of(choice)},
+              {"costs",
+               {{"latency_ns", choice.costs.latency_ns},
+                {"pipeline_latency_ns", choice.costs.pipeline_ns},
+                {"per_byte_ns", choice.costs.per_byte_ns}}},
+              {"candidates", Json::array()}};
+    for (const auto& [schedule, ns] : choice.times)
+      json["candidates"].push_back({{"schedule", schedule}, {"time_ns", ns}});
+    if (!request.table.empty()) {
+      ScheduleTable table = ScheduleTable::read(request.table);
+      table.put({machine, comm.size(), bytes, choice.schedule, time_of(choice), "timing"});
+      table.write(request.table);
+      json["table"] = request.table;
+    }
+    if (request.json)
+      fmt::print("{}\n", json.dump(1));
+    else
+      print(json);
+  });
+}
+
+}  // namespace isohalo
