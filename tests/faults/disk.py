@@ -1,12 +1,10 @@
 """A full disk at each step: a small file system filled to its last byte and name (needs root), and files that may not grow."""
-import atexit
 import re
 import subprocess
 
 from harness import WORK
 from scene import Scene, that
 
-SMALL = WORK / "small"
 NO_SPACE = "No space left on device"
 # Room for the whole checkpoint is reserved; if it fills up later the companions are the first to fail.
 SIDECAR = r"cannot write .*/step_\d{8}\.json: " + NO_SPACE
@@ -21,28 +19,35 @@ FILLED = {"free_space": NEXT, "create": KEPT + r"cannot create .*\.tmp: .*Not en
 TOO_LARGE = "File too large'?"
 
 
-def mounted():
-    SMALL.mkdir()
-    r = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,nr_inodes=200", "isohalo_faults", str(SMALL)], capture_output=True, text=True)
-    if r.returncode:
-        print("SKIPPED: full file systems (mounting one needs root): " + r.stderr.strip(), flush=True)
-        return False
-    atexit.register(subprocess.run, ["umount", str(SMALL)])
-    return True
+class SmallDisk:
+    """A file system of 2 MiB and 200 names, for a while. `there` is false where it cannot be mounted."""
+
+    def __init__(self, name):
+        self.directory = WORK / name
+        self.directory.mkdir()
+        r = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,nr_inodes=200", "isohalo_faults", str(self.directory)],
+                           capture_output=True, text=True)
+        self.there, self.why = r.returncode == 0, r.stderr.strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.there:
+            subprocess.run(["umount", "--lazy", str(self.directory)])
 
 
-def full(places):
-    """One file system, so one after another."""
-    for place in places:
+def full(place):
+    with SmallDisk("small_" + place) as disk:
         # The trail is written into the room it already has, unless it is new.
         nth = 1 if place in ("png", "trail") else 2
-        scene = Scene("full_" + place, SMALL / place)
-        for ranks in (3, 1, 2) if place != "trail" else (3,):
-            r = scene.broken("disk full", ranks, "fill:at=%s:nth=%d:in=%s" % (place, nth, SMALL), code=3)
-            for filler in SMALL.glob("filler_*"):
+        scene = Scene("full_" + place, disk.directory / "out")
+        for ranks in (3, 2) if place != "trail" else (3,):
+            r = scene.broken("disk full", ranks, "fill:at=%s:nth=%d:in=%s" % (place, nth, disk.directory), code=3)
+            for filler in disk.directory.glob("filler_*"):
                 filler.unlink()
             scene.refused(r, FILLED[place])
-        scene.recover(4)
+        scene.recover(1)
 
 
 def limited(place, faults):
@@ -67,8 +72,12 @@ def limited_alone(place):
 
 def jobs(long):
     needs = r"(rank \d: )?.*\.tmp may need [0-9.]+ MiB, a file of this process may have 0\.000095 MiB: raise the limit \(ulimit -f\)"
-    if mounted():
-        yield full, list(FILLED) if long else ["reserve", "sidecar", "latest"]
+    with SmallDisk("probe") as disk:
+        if not disk.there:
+            print("SKIPPED: full disks (mounting a small one needs root): " + disk.why, flush=True)
+    for place in FILLED if long else ("reserve", "sidecar", "latest"):
+        if disk.there:
+            yield full, place
     yield limited, "data", [(3, "all", 1, KEPT + "write of field data: .*" + TOO_LARGE), (1, "all", 1, KEPT + "write of field data: .*" + TOO_LARGE)]
     if not long:
         return

@@ -108,7 +108,6 @@ def jobs(long):
     for k in range(4 if long else 1):
         yield kill_any, k, long
     if long:
-        for k in range(4):
+        for k in range(3):
             yield signal_any, k
-        for k in range(2):
-            yield time_limits, k
+        yield time_limits, 0

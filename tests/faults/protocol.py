@@ -81,11 +81,11 @@ def jobs(long):
         yield error_in_phase, "sweep", 15, [(2, 1)]
         return
     for place, nth in PHASES.items():
-        yield error_in_phase, place, nth, [(2, 1), (3, 0), (4, 2), (1, 0)]
+        yield error_in_phase, place, nth, [(2, 1), (3, 0), (1, 0)]
     for place, nth in places.items():
         yield kill, place, nth, VICTIMS[3:7] if place in PHASES else VICTIMS
     for place, nth in BY_ALL.items():
-        yield error, place, nth, [(2, 1), (3, 0), (4, 3), (1, 0), (3, 2)]
+        yield error, place, nth, [(2, 1), (3, 0), (1, 0), (3, 2)]
     for place, nth in BY_FIRST.items():
         yield error, place, nth, [(3, 0), (1, 0)]
     for place in ("groups", "data", "digests"):

@@ -44,6 +44,8 @@ faults = {}  # kind -> how many
 def that(ok, what):
     with lock:
         harness.that(ok, what)
+        if not ok:
+            print("FAILED: " + what, flush=True)  # and once more at the end
 
 
 def count(kind):
