@@ -33,6 +33,7 @@ for n in 1 2; do
     ip netns exec "$id$n" tc qdisc add dev eth0 root tbf rate "$ISOHALO_LINK_RATE" burst 128kb latency 100ms
   fi
 done
+export UCX_TLS=${UCX_TLS:-tcp,self}  # it would find that the nodes are one machine and share memory
 launcher=$(mktemp)
 # Hydra calls it like ssh: options, host, command.
 cat >"$launcher" <<LAUNCH

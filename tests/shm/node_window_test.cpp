@@ -112,6 +112,26 @@ TEST(NodeWindow, ASenderWaitsForTheMessageBeforeTheLast) {
   EXPECT_EQ(in.next_message(), second);
 }
 
+TEST(NodeWindow, AReceiverOpensItsNextMessageWithANote) {
+  const auto window = NodeWindow::of(Communicator::of(MPI_COMM_WORLD));
+  constexpr std::int64_t bytes = 300;
+  ChannelGroup self = window->open({{test::rank(), 8, bytes}}, {test::rank()});
+  ChannelEnd &out = self.outgoing[0], &in = self.incoming[0];
+  for (int message = 0; message < 6; ++message) {
+    EXPECT_FALSE(out.opened());
+    fill(in.note(), bytes, 1, 2, message);
+    in.open();
+    EXPECT_TRUE(out.opened());
+    EXPECT_TRUE(holds(out.note(), bytes, 1, 2, message));
+    fill(out.free_slot(), 8, 3, 4, message);
+    out.publish();
+    EXPECT_FALSE(out.opened());  // what is open is the message that has been sent
+    EXPECT_TRUE(holds(in.next_message(), 8, 3, 4, message));
+    EXPECT_TRUE(holds(in.note(), bytes, 1, 2, message));
+    in.release();
+  }
+}
+
 TEST(NodeWindow, MemoryIsUsedAgainButNotUnderALateReceiver) {
   const auto window = NodeWindow::of(Communicator::of(MPI_COMM_WORLD));
   const std::byte* place = nullptr;
