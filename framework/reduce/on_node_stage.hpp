@@ -1,6 +1,7 @@
 #pragma once
 /// The part of a reduction that ranks of one compute node do through shared memory.
 
+#include <atomic>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -38,6 +39,9 @@ class OnNodeStage {
       to += sizeof(V);
     }
     in_.publish();
+    // Of several that publish at once the last to pass the fence sees the flags of all.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (all_published()) in_.arena().wake_sleepers();
   }
 
   /// Takes what has been published; true when the leaves of all members are at hand.
@@ -60,6 +64,7 @@ class OnNodeStage {
   void publish_result(const V& result) {
     std::memcpy(out_->mine(), &result, sizeof(V));
     out_->publish();
+    out_->arena().wake_sleepers();
   }
   bool take_result(V& result) {
     if (!out_->published(0)) return false;
@@ -67,7 +72,18 @@ class OnNodeStage {
     return true;
   }
 
+  /// Sleeps until there is something to take, or for a time; may wake up early.
+  void sleep(std::int64_t timeout_ns) {
+    in_.arena().sleep_unless([this] { return collects() ? all_published() : out_->published(0); }, timeout_ns);
+  }
+
  private:
+  bool all_published() const {
+    for (int m = 0; m < static_cast<int>(in_.layout().members.size()); ++m)
+      if (!in_.published(m)) return false;
+    return true;
+  }
+
   NodeBoard in_;
   std::optional<NodeBoard> out_;
   std::vector<std::vector<std::int32_t>> leaves_;

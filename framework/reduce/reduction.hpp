@@ -102,10 +102,14 @@ class Reduction final : private Progressable {
     deactivate(this);
     int misses = 0;
     for (Backoff backoff(comm_.spins()); !proceed();) {
-      if (options_.emulate.on())
+      if (options_.emulate.on()) {
         nap_for_emulation();
-      else
+      } else if (phase_ != Phase::collecting || any_active()) {
         backoff.pause();
+      } else if (!backoff.pause_awake()) {  // who publishes last calls
+        on_node_->sleep(kLongestSleep_ns);
+        poke_mpi();
+      }
       // Flags in shared memory do not move messages on, of which a rank that we wait for may wait for one.
       if (on_node_ && ++misses % 64 == 0) poke_mpi();
     }
@@ -126,6 +130,7 @@ class Reduction final : private Progressable {
   enum class Phase { gathering, exact, collecting, combining, done };
   /// Bytes that a rank reads from others at most: beyond, a schedule moves less.
   static constexpr std::size_t kMostOnNode = std::size_t{1} << 20;
+  static constexpr std::int64_t kLongestSleep_ns = 1'000'000;
   static constexpr bool kSum = std::is_same_v<V, double> && std::is_same_v<Op, Sum>;
 
   void advance() override {
