@@ -19,9 +19,10 @@ template <class V>
 class OnNodeStage {
  public:
   /// `leaves[m]`: tree nodes that member m of the compute node contributes; of others none where they are not
-  /// wanted.
-  OnNodeStage(NodeBoard in, std::optional<NodeBoard> out, std::vector<std::vector<std::int32_t>> leaves)
-      : in_(std::move(in)), out_(std::move(out)), leaves_(std::move(leaves)) {}
+  /// wanted. `crowded`: more ranks than cores.
+  OnNodeStage(NodeBoard in, std::optional<NodeBoard> out, std::vector<std::vector<std::int32_t>> leaves,
+              bool crowded)
+      : in_(std::move(in)), out_(std::move(out)), leaves_(std::move(leaves)), crowded_(crowded) {}
 
   bool several_nodes() const { return out_.has_value(); }
   /// Does this rank collect and combine?
@@ -39,9 +40,10 @@ class OnNodeStage {
       to += sizeof(V);
     }
     in_.publish();
-    // Of several that publish at once the last to pass the fence sees the flags of all.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (all_published()) in_.arena().wake_sleepers();
+    // Of several that publish at once the last to pass the fence sees the flags of all, and calls who sleeps. Where
+    // all have a core sleepers are rare: one may be missed, and the fence would cost as much as the rest.
+    if (crowded_) std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!collects() && all_published()) in_.arena().wake_seen_sleepers();
   }
 
   /// Takes what has been published; true when the leaves of all members are at hand.
@@ -57,6 +59,7 @@ class OnNodeStage {
         from += sizeof(V);
       }
     }
+    in_.arena().wake_seen_sleepers();
     return true;
   }
 
@@ -72,9 +75,10 @@ class OnNodeStage {
     return true;
   }
 
-  /// Sleeps until there is something to take, or for a time; may wake up early.
-  void sleep(std::int64_t timeout_ns) {
-    in_.arena().sleep_unless([this] { return collects() ? all_published() : out_->published(0); }, timeout_ns);
+  /// Sleeps until there is something to take, for a millisecond at most; may wake up early.
+  void sleep() {
+    in_.arena().sleep_unless([this] { return collects() ? all_published() : out_->published(0); },
+                             crowded_ ? 1'000'000 : 200'000);
   }
 
  private:
@@ -88,6 +92,7 @@ class OnNodeStage {
   std::optional<NodeBoard> out_;
   std::vector<std::vector<std::int32_t>> leaves_;
   std::size_t next_ = 0;
+  bool crowded_;
 };
 
 }  // namespace isohalo::detail

@@ -107,7 +107,7 @@ class Reduction final : private Progressable {
       } else if (phase_ != Phase::collecting || any_active()) {
         backoff.pause();
       } else if (!backoff.pause_awake()) {  // who publishes last calls
-        on_node_->sleep(kLongestSleep_ns);
+        on_node_->sleep();
         poke_mpi();
       }
       // Flags in shared memory do not move messages on, of which a rank that we wait for may wait for one.
@@ -130,7 +130,6 @@ class Reduction final : private Progressable {
   enum class Phase { gathering, exact, collecting, combining, done };
   /// Bytes that a rank reads from others at most: beyond, a schedule moves less.
   static constexpr std::size_t kMostOnNode = std::size_t{1} << 20;
-  static constexpr std::int64_t kLongestSleep_ns = 1'000'000;
   static constexpr bool kSum = std::is_same_v<V, double> && std::is_same_v<Op, Sum>;
 
   void advance() override {
@@ -201,7 +200,7 @@ class Reduction final : private Progressable {
     for (const int r : layout.members)
       leaves.push_back(reads || r == comm_.rank() ? plan_.leaves_of(r) : std::vector<std::int32_t>());
     choose_between(layout);
-    on_node_.emplace(std::move(*in), std::move(out), std::move(leaves));
+    on_node_.emplace(std::move(*in), std::move(out), std::move(leaves), comm_.oversubscribed());
     return true;
   }
 

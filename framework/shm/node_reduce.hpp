@@ -62,6 +62,10 @@ class NodeArena {
   /// To be called once what others may sleep for has been stored. A system call only when somebody sleeps. Local.
   void wake_sleepers() {
     std::atomic_thread_fence(std::memory_order_seq_cst);  // what was stored is visible before we look for sleepers
+    wake_seen_sleepers();
+  }
+  /// The same without a fence: may miss one that is just about to sleep, who then wakes up when its time is over.
+  void wake_seen_sleepers() {
     if (sleepers().load(std::memory_order_relaxed) > 0) wake();
   }
   /// Frees the window. Collective over the compute node.
