@@ -51,19 +51,25 @@ void Progressable::advance_all() {
   }
 }
 
-void Backoff::pause() {
+bool Progressable::any_active() noexcept {
+  return !active().empty();
+}
+
+bool Backoff::pause_awake() {
   Progressable::advance_all();
   ++misses_;
-  if (misses_ <= spins_) return;
-  if (misses_ <= spins_ + kYields) {
-    const std::int64_t before = now_ns();
-    if (before > crowded_until_ns) {
-      sched_yield();
-      const std::int64_t after = now_ns();
-      if (after - before > kLongYield_ns) crowded_until_ns = after + kCrowded_ns;
-      return;
-    }
-  }
+  if (misses_ <= spins_) return true;
+  if (misses_ > spins_ + kYields) return false;
+  const std::int64_t before = now_ns();
+  if (before <= crowded_until_ns) return false;
+  sched_yield();
+  const std::int64_t after = now_ns();
+  if (after - before > kLongYield_ns) crowded_until_ns = after + kCrowded_ns;
+  return true;
+}
+
+void Backoff::pause() {
+  if (pause_awake()) return;
   const timespec nap{0, 20000};
   nanosleep(&nap, nullptr);
 }

@@ -28,6 +28,8 @@ class Progressable {
   /// Does nothing for an operation that is not active.
   static void deactivate(Progressable* operation) noexcept;
   static void advance_all();
+  /// Is any operation of the process active?
+  static bool any_active() noexcept;
 };
 
 /// The pause between two tests; one object per wait.
@@ -36,6 +38,8 @@ class Backoff {
   /// `spins`: tests before the core is offered to others (small when ranks outnumber cores).
   explicit Backoff(int spins) : spins_(spins) {}
   void pause();
+  /// The same, but returns false instead of sleeping when that is due, for callers that can be woken up.
+  bool pause_awake();
 
  private:
   int spins_;

@@ -1,6 +1,7 @@
 #pragma once
 /// The part of a reduction that ranks of one compute node do through shared memory.
 
+#include <atomic>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -18,9 +19,10 @@ template <class V>
 class OnNodeStage {
  public:
   /// `leaves[m]`: tree nodes that member m of the compute node contributes; of others none where they are not
-  /// wanted.
-  OnNodeStage(NodeBoard in, std::optional<NodeBoard> out, std::vector<std::vector<std::int32_t>> leaves)
-      : in_(std::move(in)), out_(std::move(out)), leaves_(std::move(leaves)) {}
+  /// wanted. `crowded`: more ranks than cores.
+  OnNodeStage(NodeBoard in, std::optional<NodeBoard> out, std::vector<std::vector<std::int32_t>> leaves,
+              bool crowded)
+      : in_(std::move(in)), out_(std::move(out)), leaves_(std::move(leaves)), crowded_(crowded) {}
 
   bool several_nodes() const { return out_.has_value(); }
   /// Does this rank collect and combine?
@@ -38,6 +40,10 @@ class OnNodeStage {
       to += sizeof(V);
     }
     in_.publish();
+    // Of several that publish at once the last to pass the fence sees the flags of all, and calls who sleeps. Where
+    // all have a core sleepers are rare: one may be missed, and the fence would cost as much as the rest.
+    if (crowded_) std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!collects() && all_published()) in_.arena().wake_seen_sleepers();
   }
 
   /// Takes what has been published; true when the leaves of all members are at hand.
@@ -53,6 +59,7 @@ class OnNodeStage {
         from += sizeof(V);
       }
     }
+    in_.arena().wake_seen_sleepers();
     return true;
   }
 
@@ -60,6 +67,7 @@ class OnNodeStage {
   void publish_result(const V& result) {
     std::memcpy(out_->mine(), &result, sizeof(V));
     out_->publish();
+    out_->arena().wake_sleepers();
   }
   bool take_result(V& result) {
     if (!out_->published(0)) return false;
@@ -67,11 +75,24 @@ class OnNodeStage {
     return true;
   }
 
+  /// Sleeps until there is something to take, for a millisecond at most; may wake up early.
+  void sleep() {
+    in_.arena().sleep_unless([this] { return collects() ? all_published() : out_->published(0); },
+                             crowded_ ? 1'000'000 : 200'000);
+  }
+
  private:
+  bool all_published() const {
+    for (int m = 0; m < static_cast<int>(in_.layout().members.size()); ++m)
+      if (!in_.published(m)) return false;
+    return true;
+  }
+
   NodeBoard in_;
   std::optional<NodeBoard> out_;
   std::vector<std::vector<std::int32_t>> leaves_;
   std::size_t next_ = 0;
+  bool crowded_;
 };
 
 }  // namespace isohalo::detail

@@ -102,10 +102,14 @@ class Reduction final : private Progressable {
     deactivate(this);
     int misses = 0;
     for (Backoff backoff(comm_.spins()); !proceed();) {
-      if (options_.emulate.on())
+      if (options_.emulate.on()) {
         nap_for_emulation();
-      else
+      } else if (phase_ != Phase::collecting || any_active()) {
         backoff.pause();
+      } else if (!backoff.pause_awake()) {  // who publishes last calls
+        on_node_->sleep();
+        poke_mpi();
+      }
       // Flags in shared memory do not move messages on, of which a rank that we wait for may wait for one.
       if (on_node_ && ++misses % 64 == 0) poke_mpi();
     }
@@ -196,7 +200,7 @@ class Reduction final : private Progressable {
     for (const int r : layout.members)
       leaves.push_back(reads || r == comm_.rank() ? plan_.leaves_of(r) : std::vector<std::int32_t>());
     choose_between(layout);
-    on_node_.emplace(std::move(*in), std::move(out), std::move(leaves));
+    on_node_.emplace(std::move(*in), std::move(out), std::move(leaves), comm_.oversubscribed());
     return true;
   }
 

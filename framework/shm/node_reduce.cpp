@@ -1,9 +1,18 @@
 #include "framework/shm/node_reduce.hpp"
 
+#include <time.h>
+
 #include <algorithm>
+#include <climits>
 #include <utility>
 
 #include "datatypes/mpi_check.hpp"
+
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace isohalo {
 
@@ -75,6 +84,7 @@ NodeArena::NodeArena(const Communicator& comm) {
   }
   MPI_Comm_free(&node);
   const bool good = rc == MPI_SUCCESS;
+  if (good && layout_.leads()) calls().store(0), sleepers().store(0);
   if (good) mpi_check(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all", comm.get());
   if (comm.min(good) == 1) return;
   release();
@@ -100,8 +110,26 @@ std::shared_ptr<NodeArena> NodeArena::of(const Communicator& comm) {
   return arena;
 }
 
+void NodeArena::sleep(std::uint32_t calls_before, std::int64_t timeout_ns) {
+  const timespec time{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
+#ifdef __linux__
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&calls()), FUTEX_WAIT, calls_before, &time, nullptr, 0);
+#else
+  const timespec nap{0, 20000};
+  if (calls().load() == calls_before)
+    nanosleep(time.tv_sec > 0 || time.tv_nsec > nap.tv_nsec ? &nap : &time, nullptr);
+#endif
+}
+
+void NodeArena::wake() {
+  calls().fetch_add(1);
+#ifdef __linux__
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&calls()), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+#endif
+}
+
 std::size_t NodeArena::top() const {
-  std::size_t end = 0;
+  std::size_t end = kLine;  // the first is for sleepers
   for (const Live& l : live_) end = std::max(end, l.last);
   return end;
 }

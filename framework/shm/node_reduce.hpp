@@ -48,6 +48,26 @@ class NodeArena {
   static constexpr std::size_t kLine = 128;  ///< two cache lines: what a processor may fetch at once
 
   bool usable() const { return window_ != MPI_WIN_NULL; }
+
+  /// Sleeps until a rank of the compute node calls `wake_sleepers`, for `timeout_ns` at most, unless `ready()` is
+  /// true after this rank has said that it sleeps. May wake up for nothing. Local.
+  template <class Ready>
+  void sleep_unless(const Ready& ready, std::int64_t timeout_ns) {
+    const std::uint32_t before = calls().load();
+    sleepers().fetch_add(1);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!ready()) sleep(before, timeout_ns);
+    sleepers().fetch_sub(1);
+  }
+  /// To be called once what others may sleep for has been stored. A system call only when somebody sleeps. Local.
+  void wake_sleepers() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // what was stored is visible before we look for sleepers
+    wake_seen_sleepers();
+  }
+  /// The same without a fence: may miss one that is just about to sleep, who then wakes up when its time is over.
+  void wake_seen_sleepers() {
+    if (sleepers().load(std::memory_order_relaxed) > 0) wake();
+  }
   /// Frees the window. Collective over the compute node.
   void release() noexcept;
 
@@ -57,6 +77,13 @@ class NodeArena {
     std::size_t first, last;
   };
   std::size_t top() const;
+  /// In the leader's first line: how often sleepers were called, and how many there are.
+  using Word = std::atomic<std::uint32_t>;
+  static_assert(Word::is_always_lock_free && sizeof(Word) == 4, "the words are shared by processes");
+  Word& calls() const { return *reinterpret_cast<Word*>(memory_[0]); }
+  Word& sleepers() const { return *reinterpret_cast<Word*>(memory_[0] + sizeof(Word)); }
+  void sleep(std::uint32_t calls_before, std::int64_t timeout_ns);
+  void wake();
 
   NodeLayout layout_;
   MPI_Win window_ = MPI_WIN_NULL;
@@ -88,6 +115,8 @@ class NodeBoard {
   /// Has this member published in this round? Then its slot can be read.
   bool published(int member) const { return flag(member).load(std::memory_order_acquire) == stamp(); }
   const std::byte* read(int member) const { return slot(member) + sizeof(Flag); }
+  /// For sleeping until something is published: see NodeArena.
+  NodeArena& arena() const { return *arena_; }
 
  private:
   /// The flag shares the first cache line of the slot, so that a few numbers arrive with it.

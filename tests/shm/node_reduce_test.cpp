@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "framework/mpi/progress.hpp"
 #include "tests/mpi_main.hpp"
@@ -80,6 +82,30 @@ TEST(NodeBoard, MemoryIsUsedAgainAndSeveralLiveSideBySide) {
   auto other = NodeBoard::make(world(), 64);
   ASSERT_TRUE(test::all_ranks_ok(other.has_value()));
   run_rounds(*other, 8, 3, 9);
+}
+
+/// A rank of each node publishes late; the others sleep much longer than that unless they are called.
+TEST(NodeArena, SleepersAreCalled) {
+  auto board = NodeBoard::make(world(), 8);
+  ASSERT_TRUE(test::all_ranks_ok(board.has_value()));
+  NodeArena& arena = board->arena();
+  const int members = static_cast<int>(board->layout().members.size());
+  for (int round = 0; round < 3 * members; ++round) {
+    const int late = round % members;
+    board->begin();
+    const auto start = std::chrono::steady_clock::now();
+    if (board->layout().me == late) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    board->publish();
+    arena.wake_sleepers();
+    for (int m = 0; m < members; ++m)
+      while (!board->published(m)) arena.sleep_unless([&] { return board->published(m); }, 20'000'000'000);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << "round " << round;
+  }
+  world().barrier();
+  const auto start = std::chrono::steady_clock::now();
+  arena.sleep_unless([] { return true; }, 20'000'000'000);  // nothing to wait for
+  arena.sleep_unless([] { return false; }, 1'000'000);      // nobody calls
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
 TEST(NodeBoard, NoRoomIsSaidOnAllRanks) {
