@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "framework/io/digest.hpp"
 #include "framework/reduce/schedule_search.hpp"
@@ -132,6 +133,26 @@ TEST(TreeReducer, FusedBandsInAnyOrder) {
   }
   EXPECT_EQ(cells, domain.owned().cells());
   EXPECT_EQ(reducer.combine(), expected);
+}
+
+TEST(TreeReducer, BandsFromAnyNumberOfThreads) {
+  const CartesianDomain<3> domain(MPI_COMM_WORLD, {13, 10, 40});
+  TreeReducer<double, 3, Sum> reducer(domain);
+  const auto value = [&](const Index<3>& i) { return hard_value(linear_index(domain.global(), i)); };
+  const double expected = reducer.reduce(value);
+  for (const int threads : {2, 3, 5}) {
+    std::vector<std::thread> team;
+    for (int t = 0; t < threads; ++t)
+      team.emplace_back([&, t] {
+        std::vector<double> scratch(static_cast<std::size_t>(reducer.scratch_size()));
+        for (std::int64_t b = t; b < reducer.bands(); b += threads)
+          reducer.run_band(b, scratch.data(), [&](const Index<3>& i, std::int64_t) {
+            return [&value, i](std::int64_t x) { return value({i[0], i[1], i[2] + x}); };
+          });
+      });
+    for (std::thread& t : team) t.join();
+    EXPECT_EQ(reducer.combine(), expected) << threads;
+  }
 }
 
 }  // namespace
