@@ -51,7 +51,8 @@ struct StoredCheckpoint {
 
 /// Writes `file` and returns the statistics of each field. On return the file is complete, on disk and has its
 /// name; a reader never sees a partial file under it. Collective; errors are agreed, the previous file of that name
-/// is intact and the temporary one removed. Throws RunError.
+/// is intact and the temporary one removed. Throws RunError; or MpiError, not agreed, on a rank whose write fails
+/// while others wait for it inside MPI.
 template <int D>
 std::vector<FieldStatistics> write_checkpoint(const std::filesystem::path& file, const CartesianDomain<D>& domain,
                                               const CheckpointMeta& meta,

@@ -16,7 +16,7 @@ import interruptions
 import protocol
 from scene import harness
 
-AT_ONCE = 3  # most of the time goes into waiting
+AT_ONCE = 4  # most of the time goes into waiting
 PARTS = (disk, protocol, interruptions, damage)
 
 
