@@ -10,6 +10,7 @@
 #include "apps/isohalo/bench.hpp"
 #include "apps/isohalo/bench_emulated.hpp"
 #include "apps/isohalo/commands.hpp"
+#include "apps/isohalo/option_text.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/reduce/allreduce.hpp"
 #include "framework/reduce/array_reducer.hpp"

@@ -65,23 +65,6 @@ Json order_agreement(const std::vector<std::pair<double, double>>& simulated_and
 
 }  // namespace
 
-EmulatedLatency parse_latency(const std::string& text) {
-  const auto seconds = [&text](const std::string& part) {
-    char* end = nullptr;
-    const double value = std::strtod(part.c_str(), &end);
-    const std::string unit = end;
-    const double scale = unit == "s" ? 1 : unit == "ms" ? 1e-3 : unit == "us" ? 1e-6 : 0;
-    if (end == part.c_str() || scale == 0 || !(value >= 0 && value * scale <= 10))
-      throw UsageError("--emulate " + text + ": \"" + part +
-                       "\" is no time of 0 to 10 s: give latency and send time like 2ms,0.2ms");
-    return value * scale;
-  };
-  const std::size_t comma = text.find(',');
-  if (comma == std::string::npos)
-    throw UsageError("--emulate " + text + ": give latency and send time like 2ms,0.2ms");
-  return {seconds(text.substr(0, comma)), seconds(text.substr(comma + 1))};
-}
-
 Json bench_emulated(const Communicator& comm, const EmulatedLatency& emulate, int repeats, bool& right) {
   const int p = comm.size();
   const MessageCosts costs = costs_of(emulate);

@@ -2,15 +2,11 @@
 /// Schedules timed under an emulated network.
 
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "framework/mpi/communicator.hpp"
 #include "framework/reduce/emulated_latency.hpp"
 
 namespace isohalo {
-
-/// "2ms,0.2ms": latency and the time that a send occupies its sender. Throws UsageError.
-EmulatedLatency parse_latency(const std::string& text);
 
 /// Times the tree allreduce (with its frontier) and the plain one by schedules of every kind; `right` becomes false
 /// when a result is not what it should be. Collective over ranks of one compute node.

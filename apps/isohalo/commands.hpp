@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/isohalo/compare_options.hpp"
 #include "datatypes/error.hpp"
 #include "framework/run/run.hpp"
 
@@ -14,12 +15,6 @@ namespace isohalo {
 
 ExitCode run_command(MPI_Comm comm, const RunRequest& request);
 ExitCode help_input_command(MPI_Comm comm);
-struct CompareRequest {
-  std::string a, b;  ///< two checkpoints, or two digest trails (*.txt)
-  /// "value" for all fields or "NAME=value" for one.
-  std::vector<std::string> abs, rel, ulp;
-  bool read_data = false, json = false;
-};
 ExitCode compare_command(MPI_Comm comm, const CompareRequest& request);
 ExitCode info_command(MPI_Comm comm, const std::string& file, bool numpy);
 ExitCode verify_command(MPI_Comm comm, const std::string& file);

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "apps/isohalo/option_text.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/schedule_check.hpp"
 #include "framework/reduce/schedule_search.hpp"
@@ -23,29 +23,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kListedRanks = 4096;  // whose finish times are listed one by one
 constexpr std::size_t kMostEnumerated = 50'000;
-
-/// "N" or "N:LATENCY,PIPELINE,PER_BYTE": ranks per node, and the costs within one.
-void read_topology(const std::string& text, SimulationOptions& options) {
-  if (text.empty()) return;
-  const auto refuse = [&] {
-    throw UsageError("--topology " + text +
-                     " is not RANKS_PER_NODE or RANKS_PER_NODE:LATENCY,PIPELINE,PER_BYTE (ns), as 16:100,50,0.1");
-  };
-  const char *at = text.data(), *const end = at + text.size();
-  const auto number = [&](auto& value, char before) {
-    if (before && (at == end || *at++ != before)) refuse();
-    const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc()) refuse();
-    at = next;
-  };
-  number(options.ranks_per_node, '\0');
-  if (at != end) {
-    number(options.on_node.latency_ns, ':');
-    number(options.on_node.pipeline_ns, ',');
-    number(options.on_node.per_byte_ns, ',');
-  }
-  if (at != end || options.ranks_per_node < 1) refuse();
-}
 
 /// Rank 0's part of the command.
 class ScheduleReport {

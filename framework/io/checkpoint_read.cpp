@@ -7,6 +7,7 @@
 #include "framework/io/checkpoint_names.hpp"
 #include "framework/io/digest.hpp"
 #include "framework/io/field_reader.hpp"
+#include "framework/io/file_structure.hpp"
 #include "framework/io/hdf5.hpp"
 #include "framework/io/streaming_copy.hpp"
 #include "framework/mpi/agreement.hpp"
@@ -28,6 +29,12 @@ H5Handle open_file(const fs::path& file) {
     throw UsageError(file.string() + " cannot be opened: it is truncated or damaged");
   }
   return H5Handle(id);
+}
+
+/// The same for a checkpoint, which HDF5 only sees when it is built as one.
+H5Handle open_checkpoint(const fs::path& file) {
+  if (fs::is_regular_file(file) && H5Fis_hdf5(file.c_str()) > 0) check_file_structure(file);
+  return open_file(file);
 }
 
 H5Handle open_group(hid_t file, const char* name) {
@@ -62,11 +69,6 @@ std::string read_config(hid_t file) {
   if (bytes_digest(text.data(), text.size()) != parse_digest(read_text(group.get(), "digest")))
     throw UsageError("the config text does not match its digest");
   return text;
-}
-
-herr_t append_name(hid_t, const char* name, const H5L_info_t*, void* out) {
-  static_cast<std::vector<std::string>*>(out)->emplace_back(name);
-  return 0;
 }
 
 StoredField read_field_meta(hid_t group, const std::string& name) {
@@ -129,10 +131,7 @@ StoredCheckpoint read_all_meta(const H5Handle& file) {
   read_groups(file.get(), c.meta);
   c.meta.config = read_config(file.get());
   const H5Handle group = open_group(file.get(), "fields");
-  std::vector<std::string> names;
-  hsize_t at = 0;
-  h5_check(H5Literate(group.get(), H5_INDEX_NAME, H5_ITER_INC, &at, append_name, &names), "list of fields");
-  for (const auto& n : names) {
+  for (const auto& n : h5_names(group.get(), "list of fields")) {
     c.fields.push_back(read_field_meta(group.get(), n));
     if (c.fields.back().shape != c.meta.shape)
       throw UsageError("field \"" + n + "\" has another shape than the grid");
@@ -221,7 +220,7 @@ std::uint64_t read_field(const fs::path& file, const std::string& name, const Bo
 
 StoredCheckpoint read_checkpoint_meta(const fs::path& file) {
   const H5Quiet quiet;
-  return naming(file, [&] { return read_all_meta(open_file(file)); });
+  return naming(file, [&] { return read_all_meta(open_checkpoint(file)); });
 }
 
 StoredCheckpoint read_checkpoint_meta(const fs::path& file, const Communicator& comm) {
@@ -237,7 +236,7 @@ void read_checkpoint_fields(const fs::path& file, const StoredCheckpoint& stored
   std::vector<std::uint64_t> digests;
   agreed(domain.comm(), [&] {
     naming(file, [&] {
-      open_file(file);
+      open_checkpoint(file);
       for (const auto& f : fields) {
         const auto s = std::find_if(stored.fields.begin(), stored.fields.end(),
                                     [&](const StoredField& x) { return x.name == f.name; });

@@ -57,6 +57,20 @@ H5Handle h5_own(hid_t result, const std::string& place) {
   return H5Handle(h5_check(result, place));
 }
 
+std::vector<std::string> h5_names(hid_t group, const std::string& place) {
+  std::vector<std::string> names;
+  const auto append = [](hid_t, const char* name, const H5L_info_t*, void* out) -> herr_t {
+    static_cast<std::vector<std::string>*>(out)->emplace_back(name);
+    return 0;
+  };
+  hsize_t at = 0;
+  // In native order: for any other one HDF5 1.10.8 makes a table, and frees addresses that it never set when a
+  // group of more than 8 objects is damaged.
+  h5_check(H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &at, append, &names), place);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 H5Quiet::H5Quiet() {
   H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);

@@ -42,6 +42,9 @@ hid_t h5_check(hid_t result, const std::string& place);
 /// The same for a new handle.
 H5Handle h5_own(hid_t result, const std::string& place);
 
+/// The names in a group, sorted. Throws as h5_check does.
+std::vector<std::string> h5_names(hid_t group, const std::string& place);
+
 /// Keeps HDF5 from printing its error stack while it lives; we print our own one-line errors.
 class H5Quiet {
  public:

@@ -104,17 +104,9 @@ void check_meta(Checks& check, const CheckpointMeta& m) {
   listed("domain.boundary.high", m.boundary_high);
 }
 
-herr_t append_name(hid_t, const char* name, const H5L_info_t*, void* out) {
-  static_cast<std::vector<std::string>*>(out)->emplace_back(name);
-  return 0;
-}
-
 void check_objects(Checks& check, const fs::path& file) {
   const H5Handle h = h5_own(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), file.string());
-  std::vector<std::string> names;
-  hsize_t at = 0;
-  h5_check(H5Literate(h.get(), H5_INDEX_NAME, H5_ITER_INC, &at, append_name, &names), file.string());
-  for (const auto& n : names)
+  for (const auto& n : h5_names(h.get(), file.string()))
     check.that(n == "config" || n == "fields" || n == "grid" || n == "reduction" || n == "time",
                "object \"" + n + "\" is none of the schema");
 }

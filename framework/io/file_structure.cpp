@@ -1,0 +1,386 @@
+#include "framework/io/file_structure.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <map>
+#include <set>
+#include <system_error>
+
+#include "datatypes/error.hpp"
+#include "framework/io/hdf5_messages.hpp"
+
+namespace isohalo {
+
+namespace detail {
+
+std::uint32_t metadata_checksum(std::span<const std::uint8_t> bytes) {
+  std::uint32_t a = 0xdeadbeef + static_cast<std::uint32_t>(bytes.size()), b = a, c = a;
+  const auto word = [&](std::size_t at) {  // bytes beyond the end count as zeros
+    std::uint32_t w = 0;
+    for (std::size_t k = std::min<std::size_t>(4, bytes.size() - std::min(bytes.size(), at)); k-- > 0;)
+      w = w << 8 | bytes[at + k];
+    return w;
+  };
+  if (bytes.empty()) return c;
+  const auto fold = [](std::uint32_t& x, std::uint32_t& y, std::uint32_t z, int r) {
+    x = (x - z) ^ std::rotl(z, r);
+    z += y;
+    return z;
+  };
+  std::size_t at = 0;
+  for (; bytes.size() - at > 12; at += 12) {
+    a += word(at), b += word(at + 4), c += word(at + 8);
+    c = fold(a, b, c, 4), a = fold(b, c, a, 6), b = fold(c, a, b, 8);
+    c = fold(a, b, c, 16), a = fold(b, c, a, 19), b = fold(c, a, b, 4);
+  }
+  a += word(at), b += word(at + 4), c += word(at + 8);
+  const auto last = [](std::uint32_t& x, std::uint32_t y, int r) { x = (x ^ y) - std::rotl(y, r); };
+  last(c, b, 14), last(a, c, 11), last(b, a, 25), last(c, b, 16), last(a, c, 4), last(b, a, 14), last(c, b, 24);
+  return c;
+}
+
+namespace {
+
+constexpr std::uint64_t kMostHeader = 1 << 20;  // bytes of one part of an object's header
+constexpr std::size_t kMostObjects = 4096, kMostParts = 256;
+constexpr int kDeepest = 4;
+
+/// What the messages of an object's header say of it.
+struct Object {
+  bool is_group = false, heap_of_links = false;
+  std::optional<StoredSpace> space;
+  std::optional<StoredDatatype> type;
+  std::optional<StoredLayout> layout;
+  std::uint64_t fill_bytes = 0;
+  std::vector<StoredLink> links;
+  std::set<std::string> names, attributes;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;  ///< continuations: address, bytes
+};
+
+/// Walks all objects of a file from its root.
+class StructureCheck {
+ public:
+  StructureCheck(const ByteSource& source, const std::function<void(const ChecksummedBlock&)>& on_block)
+      : source_(source), on_block_(on_block) {}
+
+  void run() {
+    const auto bytes = claim(0, kSuperblock, "the superblock");
+    ByteCursor in(bytes, 0);
+    static constexpr std::uint8_t kSignature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    const auto signature = in.take(8);
+    in.expect(std::equal(signature.begin(), signature.end(), kSignature), "the signature is not HDF5's");
+    const auto version = in.number(1);
+    if (version != 2 && version != 3)
+      in.refuse("superblock version " + std::to_string(version) + ", isohalo writes 2 and reads 2 and 3");
+    in.expect(in.number(1) == 8 && in.number(1) == 8, "addresses or lengths that have not 8 bytes");
+    in.expect(in.number(1) == 0, "the file was not closed by the program that wrote it");
+    in.expect(in.number(8) == 0, "a base address other than 0");
+    in.expect(in.number(8) == kNoAddress, "an extension of the superblock");
+    end_ = in.number(8);
+    const auto root = in.number(8);
+    check_sum(bytes, 0);
+    if (end_ > static_cast<std::uint64_t>(source_.size))
+      in.refuse("the file should have " + std::to_string(end_) + " bytes, it has " + std::to_string(source_.size));
+    object(root, 0);
+  }
+
+ private:
+  static constexpr std::uint64_t kSuperblock = 48;
+
+  [[noreturn]] static void refuse(std::uint64_t at, const std::string& what) {
+    throw UsageError("at byte " + std::to_string(at) + ": " + what);
+  }
+
+  /// Notes that [at, at + bytes) belongs to one structure: two of them never share a byte.
+  void reserve(std::uint64_t at, std::uint64_t bytes, const char* what) {
+    const auto size = std::min(end_, static_cast<std::uint64_t>(source_.size));
+    if (at > size || bytes > size - at)
+      refuse(at, std::string(what) + " of " + std::to_string(bytes) + " bytes lies beyond the end");
+    if (bytes == 0) return;
+    const auto next = taken_.lower_bound(at);
+    const bool before = next != taken_.begin() && std::prev(next)->second > at;
+    if (before || (next != taken_.end() && next->first < at + bytes))
+      refuse(at, std::string(what) + " lies where something else is");
+    taken_.emplace(at, at + bytes);
+  }
+
+  std::vector<std::uint8_t> read(std::uint64_t at, std::uint64_t bytes) const {
+    std::vector<std::uint8_t> data(bytes);
+    source_.read(static_cast<std::int64_t>(at), data);
+    return data;
+  }
+
+  std::vector<std::uint8_t> claim(std::uint64_t at, std::uint64_t bytes, const char* what) {
+    reserve(at, bytes, what);
+    return read(at, bytes);
+  }
+
+  void check_sum(std::span<const std::uint8_t> block, std::uint64_t at) const {
+    const std::uint32_t sum = metadata_checksum(block.first(block.size() - 4));
+    if (on_block_) {
+      on_block_({static_cast<std::int64_t>(at), static_cast<std::int64_t>(block.size()), sum});
+      return;
+    }
+    ByteCursor stored(block.last(4), static_cast<std::int64_t>(at + block.size() - 4));
+    stored.expect(stored.number(4) == sum, "a checksum does not match");
+  }
+
+  void object(std::uint64_t at, int depth) {
+    if (depth > kDeepest) refuse(at, "groups are nested more than 4 deep");
+    if (++objects_ > kMostObjects) refuse(at, "more than 4096 objects");
+    Object o;
+    header(at, o);
+    for (std::size_t k = 0; k < o.parts.size(); ++k) {  // parts may name further parts
+      if (o.parts.size() > kMostParts) refuse(at, "a header of more than 256 parts");
+      continuation(o.parts[k].first, o.parts[k].second, o);
+    }
+    if (o.is_group) {
+      if (o.space || o.type || o.layout) refuse(at, "an object that is a group and a dataset");
+      if (!o.links.empty() && o.heap_of_links) refuse(at, "a group with two lists of links");
+      for (const auto& link : o.links) object(link.address, depth + 1);
+    } else {
+      if (!o.space || !o.type || !o.layout || !o.links.empty())
+        refuse(at, "an object that is neither a group nor a dataset");
+      data(at, o);
+    }
+  }
+
+  /// The first part of an object's header.
+  void header(std::uint64_t at, Object& o) {
+    constexpr std::uint64_t kPrefix = 6 + 16 + 4 + 8;  // at most
+    const auto size = std::min(end_, static_cast<std::uint64_t>(source_.size));
+    if (at >= size) refuse(at, "an object beyond the end");
+    const auto prefix = read(at, std::min(kPrefix, size - at));
+    ByteCursor in(prefix, static_cast<std::int64_t>(at));
+    const auto signature = in.take(4);
+    static constexpr std::uint8_t kHeader[4] = {'O', 'H', 'D', 'R'};
+    in.expect(std::equal(signature.begin(), signature.end(), kHeader), "there is no object header of version 2");
+    in.expect(in.number(1) == 2, "an object header of unknown version");
+    const auto flags = in.number(1);
+    in.expect(flags < 64, "an object header of an unknown form");
+    if (flags & 32) in.skip(16);
+    if (flags & 16) in.skip(4);
+    const auto bytes = in.number(1 << (flags & 3));
+    if (bytes > kMostHeader) in.refuse("an object header of " + std::to_string(bytes) + " bytes");
+    const std::uint64_t begin = in.position();
+    const auto block = claim(at, begin + bytes + 4, "an object header");
+    check_sum(block, at);
+    messages(ByteCursor(std::span(block).subspan(begin, bytes), static_cast<std::int64_t>(at + begin)),
+             (flags & 4) != 0, o);
+    creation_order_ = (flags & 4) != 0;
+  }
+
+  void continuation(std::uint64_t at, std::uint64_t bytes, Object& o) {
+    if (bytes < 8 || bytes > kMostHeader) refuse(at, "a part of a header of " + std::to_string(bytes) + " bytes");
+    const auto block = claim(at, bytes, "a part of an object header");
+    ByteCursor in(block, static_cast<std::int64_t>(at));
+    const auto signature = in.take(4);
+    static constexpr std::uint8_t kPart[4] = {'O', 'C', 'H', 'K'};
+    in.expect(std::equal(signature.begin(), signature.end(), kPart), "there is no part of an object header");
+    check_sum(block, at);
+    messages(in.part(bytes - 8), creation_order_, o);
+  }
+
+  void messages(ByteCursor in, bool creation_order, Object& o) {
+    const std::size_t head = creation_order ? 6 : 4;
+    while (in.left() >= head) {
+      const auto kind = in.number(1), bytes = in.number(2), flags = in.number(1);
+      if (creation_order) in.skip(2);
+      in.expect((flags & 0x82) == 0, "a message that is kept elsewhere");
+      ByteCursor body = in.part(bytes);
+      message(kind, body, o);
+      // Messages of version 1 are padded; the others fill their place.
+      body.expect(kind == 0 || body.left() < 8, "a message with bytes left over");
+    }
+    const auto gap = in.take(in.left());
+    in.expect(std::all_of(gap.begin(), gap.end(), [](std::uint8_t b) { return b == 0; }),
+              "a gap that is not empty");
+  }
+
+  template <class T>
+  static void once(ByteCursor& in, std::optional<T>& place, T (*decode)(ByteCursor&)) {
+    in.expect(!place.has_value(), "a message that comes twice");
+    place = decode(in);
+  }
+
+  void message(std::uint64_t kind, ByteCursor& in, Object& o) {
+    switch (kind) {
+      case 0x00:  // nothing
+        break;
+      case 0x01:
+        once(in, o.space, decode_space);
+        break;
+      case 0x02:
+        in.expect(!o.is_group, "a message that comes twice");
+        o.is_group = true;
+        o.heap_of_links = decode_link_info(in);
+        break;
+      case 0x03:
+        once(in, o.type, decode_datatype);
+        break;
+      case 0x04:
+        o.fill_bytes = std::max(o.fill_bytes, decode_old_fill(in));
+        break;
+      case 0x05:
+        o.fill_bytes = std::max(o.fill_bytes, decode_fill(in));
+        break;
+      case 0x06:
+        o.links.push_back(decode_link(in));
+        in.expect(o.names.insert(o.links.back().name).second, "two links of one name");
+        break;
+      case 0x08:
+        once(in, o.layout, decode_layout);
+        break;
+      case 0x0a:
+        decode_group_info(in);
+        break;
+      case 0x0c:
+        in.expect(o.attributes.insert(decode_attribute(in)).second, "two attributes of one name");
+        in.skip(in.left());  // its value
+        break;
+      case 0x10: {
+        const auto address = in.number(8);
+        o.parts.emplace_back(address, in.number(8));
+        break;
+      }
+      case 0x12:  // time of the last change
+        in.expect(in.number(1) == 1, "a time of unknown version");
+        in.skip(7);
+        break;
+      case 0x15:
+        decode_attribute_info(in);
+        break;
+      case 0x16:  // number of links to the object
+        in.expect(in.number(1) == 0 && in.number(4) == 1, "an object with several links");
+        break;
+      default:
+        in.refuse("a message of kind " + std::to_string(kind) + ", which no checkpoint has");
+    }
+  }
+
+  void data(std::uint64_t at, const Object& o) {
+    const ByteCursor here({}, static_cast<std::int64_t>(at));
+    here.expect(o.fill_bytes == 0 || o.fill_bytes == o.type->bytes, "a fill value of another type than the data");
+    const std::uint64_t bytes = checked_product(here, o.space->elements, o.type->bytes);
+    const StoredLayout& layout = *o.layout;
+    if (layout.kind == StoredLayout::Kind::chunked) {
+      chunks(at, o);
+      return;
+    }
+    here.expect(layout.bytes == bytes, "data of another size than its shape and type");
+    if (layout.kind == StoredLayout::Kind::compact || (bytes == 0 && layout.address == kNoAddress)) return;
+    reserve(layout.address, bytes, "the data");
+  }
+
+  /// Every chunk must be there once, unfiltered, within the data's extents.
+  void chunks(std::uint64_t at, const Object& o) {
+    const ByteCursor here({}, static_cast<std::int64_t>(at));
+    const auto& chunk = o.layout->chunk;
+    const auto& extents = o.space->extents;
+    here.expect(chunk.size() == extents.size() + 1 && chunk.back() == o.type->bytes,
+                "chunks of another shape or type than the data");
+    std::uint64_t expected = 1;
+    for (std::size_t j = 0; j < extents.size(); ++j)
+      expected = checked_product(here, expected, (extents[j] + chunk[j] - 1) / chunk[j]);
+    std::set<std::vector<std::uint64_t>> found;
+    if (o.layout->address != kNoAddress) tree(o.layout->address, -1, o, found);
+    here.expect(found.size() == expected, "chunks are missing");
+  }
+
+  void tree(std::uint64_t at, int level, const Object& o, std::set<std::vector<std::uint64_t>>& found) {
+    constexpr std::uint64_t kMostChildren = 64;
+    const auto& chunk = o.layout->chunk;
+    const std::uint64_t key = 8 + 8 * chunk.size(), bytes = 24 + kMostChildren * 8 + (kMostChildren + 1) * key;
+    const auto block = claim(at, bytes, "a node of chunks");
+    ByteCursor in(block, static_cast<std::int64_t>(at));
+    const auto signature = in.take(4);
+    static constexpr std::uint8_t kTree[4] = {'T', 'R', 'E', 'E'};
+    in.expect(std::equal(signature.begin(), signature.end(), kTree) && in.number(1) == 1,
+              "there is no tree of chunks");
+    const auto own = static_cast<int>(in.number(1));
+    in.expect(own <= 8 && (level < 0 || own == level), "a tree of chunks of impossible height");
+    const auto used = in.number(2);
+    in.expect(used >= 1 && used <= kMostChildren, "a node of an impossible number of chunks");
+    in.skip(16);  // siblings: only used to walk, and every node is walked from its parent
+    for (std::uint64_t k = 0; k < used; ++k) {
+      const auto stored = in.number(4);
+      in.expect(in.number(4) == 0, "a chunk that skipped a filter");
+      std::vector<std::uint64_t> offset;
+      for (std::size_t j = 0; j < chunk.size(); ++j) offset.push_back(in.number(8));
+      const auto child = in.number(8);
+      if (own > 0) {
+        tree(child, own - 1, o, found);
+        continue;
+      }
+      std::uint64_t size = 1;
+      for (const auto n : chunk) size *= n;
+      in.expect(stored == size, "a chunk of another size");
+      for (std::size_t j = 0; j + 1 < chunk.size(); ++j)
+        in.expect(offset[j] % chunk[j] == 0 && offset[j] < o.space->extents[j], "a chunk outside the data");
+      in.expect(offset.back() == 0 && found.insert(offset).second, "a chunk that comes twice");
+      reserve(child, size, "a chunk");
+    }
+  }
+
+  const ByteSource& source_;
+  const std::function<void(const ChecksummedBlock&)>& on_block_;
+  std::uint64_t end_ = ~std::uint64_t{0};
+  std::map<std::uint64_t, std::uint64_t> taken_;  // from, to
+  std::size_t objects_ = 0;
+  bool creation_order_ = false;
+};
+
+/// A file that is only read, closed with its owner.
+class ReadOnlyFile {
+ public:
+  explicit ReadOnlyFile(const std::filesystem::path& path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_ < 0) throw UsageError("it cannot be opened: " + std::generic_category().message(errno));
+  }
+  ReadOnlyFile(const ReadOnlyFile&) = delete;
+  ReadOnlyFile& operator=(const ReadOnlyFile&) = delete;
+  ~ReadOnlyFile() { close(descriptor_); }
+
+  std::int64_t size() const {
+    struct stat status {};
+    if (fstat(descriptor_, &status) != 0) throw UsageError("its size is not known");
+    return status.st_size;
+  }
+  void read(std::int64_t at, std::span<std::uint8_t> to) const {
+    while (!to.empty()) {
+      const ssize_t got = pread(descriptor_, to.data(), to.size(), at);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) throw UsageError("at byte " + std::to_string(at) + ": it cannot be read");
+      to = to.subspan(static_cast<std::size_t>(got));
+      at += got;
+    }
+  }
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace
+
+void check_structure(const ByteSource& source, const std::function<void(const ChecksummedBlock&)>& on_block) {
+  StructureCheck(source, on_block).run();
+}
+
+}  // namespace detail
+
+void check_file_structure(const std::filesystem::path& file) {
+  try {
+    const detail::ReadOnlyFile in(file);
+    detail::check_structure({in.size(), [&](std::int64_t at, std::span<std::uint8_t> to) { in.read(at, to); }});
+  } catch (const UsageError& e) {
+    throw UsageError(file.string() +
+                     " cannot be opened: it is truncated or damaged, or not built as isohalo builds " +
+                     "its files (" + e.what() + ")");
+  }
+}
+
+}  // namespace isohalo
