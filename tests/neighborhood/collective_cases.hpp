@@ -132,14 +132,18 @@ inline bool is_regular(Kind k) {
   return k == Kind::alltoall || k == Kind::allgather || is_reduction(k);
 }
 
+/// 31 a + b, with numbers that come round again.
+inline std::int64_t in_order(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * 31u + static_cast<std::uint64_t>(b));
+}
+
 /// inout = 31 in + inout: neither commutative nor associative, so the order of the fold shows.
 inline void ordered(void* in, void* inout, int* n, MPI_Datatype* type) {
   int size = 0;
   MPI_Type_size(*type, &size);
   const auto* a = static_cast<const std::int64_t*>(in);
   auto* b = static_cast<std::int64_t*>(inout);
-  for (int k = 0; k < *n * size / 8; ++k)
-    b[k] = static_cast<std::int64_t>(static_cast<std::uint64_t>(a[k]) * 31u + static_cast<std::uint64_t>(b[k]));
+  for (int k = 0; k < *n * size / 8; ++k) b[k] = in_order(a[k], b[k]);
 }
 
 /// One collective with its buffers and arguments.
@@ -231,7 +235,7 @@ class Case {
         for (std::size_t i = 0; i < at_.sources.size(); ++i) {
           if (at_.sources[i] < 0) continue;
           const std::int64_t next = value(at_.sources[i], is_gather(kind_) ? 0 : static_cast<int>(i), v);
-          acc = !any ? next : op_ == MPI_SUM ? acc + next : acc * 31 + next;
+          acc = !any ? next : op_ == MPI_SUM ? acc + next : in_order(acc, next);
           any = true;
         }
         if (any) put(right, receive_.start[0] + send_types_.front().place(v), acc);
