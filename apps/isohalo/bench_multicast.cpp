@@ -14,9 +14,9 @@
 #include <random>
 
 #include "apps/isohalo/bench.hpp"
-#include "apps/isohalo/bench_emulated.hpp"
 #include "apps/isohalo/bench_statistics.hpp"
 #include "apps/isohalo/commands.hpp"
+#include "apps/isohalo/option_text.hpp"
 #include "apps/isohalo/plot.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/multicast.hpp"
