@@ -23,10 +23,12 @@ status=0
 for harness in "${harnesses[@]}"; do
   corpus=$work/$harness
   mkdir -p "$corpus"
-  seeds=(tests/fuzz/seeds/"$harness")
   limit=4096
-  [ "$harness" != checkpoint ] || { seeds+=("$work/checkpoint_seeds"); limit=16384; }
-  [ "$harness" != decks ] || seeds+=(inputs)
+  case $harness in
+    checkpoint) seeds=("$work/checkpoint_seeds"); limit=16384 ;;
+    decks) seeds=(tests/fuzz/seeds/decks inputs) ;;
+    *) seeds=(tests/fuzz/seeds/"$harness") ;;
+  esac
   log=$work/$harness.log
   code=0
   build/fuzz/bin/fuzz_"$harness" -runs="$executions" -max_len=$limit -timeout=60 -print_final_stats=1 \

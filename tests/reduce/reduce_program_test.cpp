@@ -1,5 +1,4 @@
-/// Every method in process: many virtual ranks, real values, an operation that shows any change of order or
-/// pairing.
+/// Programs of reductions in process: every schedule of a few ranks, results on one rank, refusals.
 
 #include <gtest/gtest.h>
 
@@ -13,102 +12,15 @@
 #include "framework/reduce/reduction_plan.hpp"
 #include "framework/reduce/schedule_search.hpp"
 #include "tests/mpi_main.hpp"
-#include "tests/reduce/program_runner.hpp"
-#include "tests/reduce/tree_by_definition.hpp"
+#include "tests/reduce/program_cases.hpp"
 
 namespace isohalo {
 namespace {
 
-/// Neither associative nor commutative.
-struct Hash {
-  std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const { return mix64(a * 3 + mix64(b + 17)); }
-};
-
-/// Schedules of all kinds: the planner's best few, recursive doubling, eliminations, disseminations.
-std::vector<std::string> schedules_to_try(int p) {
-  std::set<std::string> texts{"auto", recursive_doubling(p).text(), elimination(p).text()};
-  PlanOptions options;
-  options.for_sets = true;
-  for (const Plan& plan : plan_candidates(p, options, 5)) texts.insert(plan.schedule.text());
-  for (const int k : {2, 3, 5}) texts.insert(dissemination(p, k).text());
-  texts.erase("");
-  return {texts.begin(), texts.end()};
-}
-
-/// A decomposition with the values of all leaves of its frontier, formed straight from the definition.
-template <int D>
-struct Case {
-  Case(const Decomposition<D>& d, const Index<D>& tile, const std::vector<std::uint64_t>& cells)
-      : tiling(d, tile), plan(tiling, identity(d.ranks())), known(static_cast<std::size_t>(d.ranks())) {
-    for (int r = 0; r < d.ranks(); ++r)
-      for (const std::int32_t leaf : plan.leaves_of(r))
-        known[static_cast<std::size_t>(r)][leaf] =
-            test::tree_by_definition<std::uint64_t, D>(d.global(), tile, plan.tiles(leaf), cells, Hash());
-  }
-  static std::vector<int> identity(int p) {
-    std::vector<int> map;
-    for (int r = 0; r < p; ++r) map.push_back(r);
-    return map;
-  }
-
-  Tiling<D> tiling;
-  ReductionPlan<D> plan;
-  test::Holdings<std::uint64_t> known;
-};
-
-template <int D>
-void expect_root(const Case<D>& c, const ReductionOptions& options, std::uint64_t expected,
-                 const std::string& what) {
-  const int p = c.tiling.decomposition().ranks();
-  std::vector<ReduceProgram> programs;
-  for (int r = 0; r < p; ++r) programs.push_back(c.plan.program(r, p, options, 8));
-  auto known = c.known;
-  test::run_programs(c.plan.nodes(), programs, known, Hash());
-  ASSERT_FALSE(testing::Test::HasFatalFailure()) << what;
-  for (int r = 0; r < p; ++r)
-    ASSERT_TRUE((options.root >= 0 && options.root != r) || known[static_cast<std::size_t>(r)].at(0) == expected)
-        << what << " rank " << r;
-}
-
-template <int D>
-void check(const Index<D>& shape, const Index<D>& tile, int most_ranks) {
-  std::vector<std::uint64_t> cells;
-  for (std::int64_t l = 0; l < box_of_shape<D>(shape).cells(); ++l)
-    cells.push_back(mix64(static_cast<std::uint64_t>(l)));
-  const std::uint64_t expected = test::reduce_by_definition<std::uint64_t, D>(shape, tile, cells, Hash());
-  for (int p = 1; p <= most_ranks; ++p) {
-    const auto schedules = schedules_to_try(p);
-    std::size_t turn = 0;
-    for (const auto& grid : all_process_grids<D>(shape, p))
-      for (const double tolerance : {0.0, 0.02, 0.3}) {
-        const Case<D> c(Decomposition<D>(shape, grid, tolerance), tile, cells);
-        const std::string what = "p=" + std::to_string(p) + " tolerance " + std::to_string(tolerance) + " ";
-        for (const int root : {-1, p / 2})
-          expect_root(c, {ReductionMethod::binary_tree, "auto", false, true, root}, expected, what + "binary tree");
-        // All schedules on the first grid, one on each other one.
-        const std::size_t count = turn == 0 ? schedules.size() : std::min<std::size_t>(1, schedules.size());
-        for (std::size_t k = 0; k < count; ++k, ++turn) {
-          const std::string& s = schedules[turn % schedules.size()];
-          for (const bool resolve : {false, true})
-            expect_root(c, {ReductionMethod::tree, s, resolve}, expected, what + s + (resolve ? " resolved" : ""));
-        }
-        if (testing::Test::HasFatalFailure()) return;
-      }
-  }
-}
-
-TEST(ReduceProgram, SameBitsForEveryRankCountIn1D) {
-  check<1>({300}, {4}, 64);
-}
-TEST(ReduceProgram, SameBitsForEveryRankCountIn2D) {
-  check<2>({61, 35}, {4, 8}, 64);
-}
-TEST(ReduceProgram, SameBitsForEveryRankCountIn3D) {
-  check<3>({9, 11, 17}, {2, 2, 4}, 36);
-}
-TEST(ReduceProgram, SameBitsForEveryRankCountIn4D) {
-  check<4>({5, 4, 6, 7}, {2, 1, 2, 4}, 16);
-}
+using test::Case;
+using test::expect_root;
+using test::Hash;
+using test::schedules_to_try;
 
 TEST(ReduceProgram, EveryScheduleOfAFewRanks) {
   const Index<2> shape{23, 30}, tile{4, 4};

@@ -1,7 +1,7 @@
 /// Runs the decks of the same-bits test inside one launch and compares the files they leave, byte by byte.
 ///
 ///   same_bits_runner reference CASES DIRECTORY      one rank: leaves reference files and results
-///   same_bits_runner compare CASES DIRECTORY TAG    any ranks: every process grid, depth, tolerance, restart
+///   same_bits_runner compare CASES DIRECTORY TAG    any ranks: process grids, depths, tolerances, restart
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -91,8 +91,12 @@ class Runner {
       attempt(c, {}, "");
     } else {
       int turn = 0;
+      // Checkpoints cost many of MPI's own waits, a second each with so many ranks on few cores: every second grid
+      // then.
+      const bool crowded = comm_.size() > 4;
       const char* const tolerances[] = {"0.0", "0.02", "0.35"};
       for (const std::string& grid : process_grids(c)) {
+        if (c.extent == "once" && crowded && grids_++ % 2) continue;
         const int first = c.extent == "full" ? 1 : turn % 4 + 1, last = c.extent == "full" ? 4 : first;
         for (int depth = first; depth <= last; ++depth, ++turn) {
           std::vector<std::string> more{"parallel.process_grid=" + grid,
@@ -212,7 +216,7 @@ class Runner {
   fs::path directory_, reference_;
   std::string tag_, expected_;
   Communicator comm_;
-  int failures_ = 0, runs_ = 0, refused_ = 0;
+  int failures_ = 0, runs_ = 0, refused_ = 0, grids_ = 0;
   bool restarted_ = false;
 };
 

@@ -1,0 +1,48 @@
+/// The same bits for p = 1 .. 64 ranks (24 in 4-D) x all process grids x tolerances x methods x schedules of all kinds.
+
+#include "tests/reduce/program_cases.hpp"
+
+namespace isohalo {
+namespace {
+
+using test::Case;
+using test::expect_root;
+using test::Hash;
+
+template <int D>
+void check(const Index<D>& shape, const Index<D>& tile, int most_ranks = 64) {
+  std::vector<std::uint64_t> cells;
+  for (std::int64_t l = 0; l < box_of_shape<D>(shape).cells(); ++l)
+    cells.push_back(mix64(static_cast<std::uint64_t>(l)));
+  const std::uint64_t expected = test::reduce_by_definition<std::uint64_t, D>(shape, tile, cells, Hash());
+  for (int p = 1; p <= most_ranks; ++p) {
+    const auto schedules = test::schedules_to_try(p);
+    for (const auto& grid : all_process_grids<D>(shape, p))
+      for (const double tolerance : {0.0, 0.3}) {
+        const Case<D> c(Decomposition<D>(shape, grid, tolerance), tile, cells);
+        const std::string what = "p=" + std::to_string(p) + " tolerance " + std::to_string(tolerance) + " ";
+        for (const int root : {-1, p / 2})
+          expect_root(c, {ReductionMethod::binary_tree, "auto", false, true, root}, expected, what + "binary tree");
+        for (const auto& s : schedules)
+          for (const bool resolve : {false, true})
+            expect_root(c, {ReductionMethod::tree, s, resolve}, expected, what + s + (resolve ? " resolved" : ""));
+        if (testing::Test::HasFatalFailure()) return;
+      }
+  }
+}
+
+TEST(ReduceProduct, In1D) {
+  check<1>({300}, {4});
+}
+TEST(ReduceProduct, In2D) {
+  check<2>({61, 35}, {4, 8});
+}
+TEST(ReduceProduct, In3D) {
+  check<3>({9, 11, 17}, {2, 2, 4});
+}
+TEST(ReduceProduct, In4D) {
+  check<4>({5, 4, 6, 7}, {2, 1, 2, 4}, 24);
+}
+
+}  // namespace
+}  // namespace isohalo
