@@ -62,6 +62,12 @@ struct Object {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;  ///< continuations: address, bytes
 };
 
+/// Not damaged, as far as one can see, but written by another program.
+class OtherProgram : public UsageError {
+ public:
+  using UsageError::UsageError;
+};
+
 /// Walks all objects of a file from its root.
 class StructureCheck {
  public:
@@ -76,7 +82,8 @@ class StructureCheck {
     in.expect(std::equal(signature.begin(), signature.end(), kSignature), "the signature is not HDF5's");
     const auto version = in.number(1);
     if (version != 2 && version != 3)
-      in.refuse("superblock version " + std::to_string(version) + ", isohalo writes 2 and reads 2 and 3");
+      throw OtherProgram("it is no isohalo checkpoint, or its first bytes are damaged (superblock version " +
+                         std::to_string(version) + ", isohalo writes 2 and reads 2 and 3)");
     in.expect(in.number(1) == 8 && in.number(1) == 8, "addresses or lengths that have not 8 bytes");
     in.expect(in.number(1) == 0, "the file was not closed by the program that wrote it");
     in.expect(in.number(8) == 0, "a base address other than 0");
@@ -376,6 +383,8 @@ void check_file_structure(const std::filesystem::path& file) {
   try {
     const detail::ReadOnlyFile in(file);
     detail::check_structure({in.size(), [&](std::int64_t at, std::span<std::uint8_t> to) { in.read(at, to); }});
+  } catch (const detail::OtherProgram& e) {
+    throw UsageError(file.string() + ": " + e.what());
   } catch (const UsageError& e) {
     throw UsageError(file.string() +
                      " cannot be opened: it is truncated or damaged, or not built as isohalo builds " +
