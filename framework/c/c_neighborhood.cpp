@@ -53,7 +53,8 @@ Request& known(isohalo_request r) {
 auto of(MPI_Comm comm) {
   return [comm] { return comm; };
 }
-/// A communicator with the error handler of a neighborhood's cart; MPI_COMM_NULL when there is no such neighborhood.
+/// A communicator with the error handler of a neighborhood's cart; MPI_COMM_NULL when there is no such
+/// neighborhood.
 auto of(isohalo_neighborhood iso) {
   return [iso] {
     const IsoComm* found = neighborhoods().find(iso);

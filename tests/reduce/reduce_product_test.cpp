@@ -1,4 +1,5 @@
-/// The same bits for p = 1 .. 64 ranks (24 in 4-D) x all process grids x tolerances x methods x schedules of all kinds.
+/// The same bits for p = 1 .. 64 ranks (24 in 4-D) x all process grids x tolerances x methods x schedules of all
+/// kinds.
 
 #include "tests/reduce/program_cases.hpp"
 
