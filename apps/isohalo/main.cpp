@@ -180,7 +180,7 @@ class CommandLine {
     allreduce->add_option("--repeats", allreduce_.repeats, "measurements of each")->check(CLI::Range(1, 1000));
     allreduce->add_option("--emulate", allreduce_.emulate,
                           "also schedules under an emulated network: latency and send time, like 2ms,0.2ms");
-    allreduce->add_flag("--local", allreduce_.local, "also the local pass over 128 MiB per rank");
+    allreduce->add_flag("--local", allreduce_.local, "also the local pass over 128 MiB per rank, and the set-up of a large plan");
     allreduce->add_flag("--arrays", allreduce_.arrays, "also arrays of 460 to 21,410,970 numbers");
     allreduce->callback(
         [this] { action_ = [this] { return isohalo::bench_allreduce_command(MPI_COMM_WORLD, allreduce_); }; });
