@@ -121,16 +121,7 @@ void check_room(const fs::path& file, std::int64_t bytes) {
 }
 
 void agreed_write(const Communicator& comm, const std::function<void()>& work) {
-  std::unique_ptr<Error> mine;
-  try {
-    work();
-  } catch (const Error& e) {
-    mine = std::make_unique<Error>(e);
-  } catch (const std::bad_alloc&) {
-    mine = std::make_unique<RunError>("out of memory");
-  } catch (const std::exception& e) {
-    mine = std::make_unique<RunError>(e.what());
-  }
+  const std::unique_ptr<Error> mine = error_of(work);
   if (!all_arrive(comm, mine ? kPatience : kForEver))
     throw MpiError(MPI_ERR_IO, mine ? mine->what() : "waiting for the other ranks after a write failed");
   agree(comm, mine.get());

@@ -1,7 +1,6 @@
 #include "framework/mpi/agreement.hpp"
 
 #include <limits>
-#include <memory>
 #include <new>
 
 namespace isohalo {
@@ -19,18 +18,21 @@ void agree(const Communicator& comm, const Error* error) {
   throw Error(static_cast<ExitCode>(code), text);
 }
 
-void agreed(const Communicator& comm, const std::function<void()>& work) {
-  std::unique_ptr<Error> mine;
+std::unique_ptr<Error> error_of(const std::function<void()>& work) {
   try {
     work();
   } catch (const Error& e) {
-    mine = std::make_unique<Error>(e);
+    return std::make_unique<Error>(e);
   } catch (const std::bad_alloc&) {
-    mine = std::make_unique<RunError>("out of memory");
+    return std::make_unique<RunError>("out of memory");
   } catch (const std::exception& e) {
-    mine = std::make_unique<RunError>(e.what());
+    return std::make_unique<RunError>(e.what());
   }
-  agree(comm, mine.get());
+  return nullptr;
+}
+
+void agreed(const Communicator& comm, const std::function<void()>& work) {
+  agree(comm, error_of(work).get());
 }
 
 void agree_same(const Communicator& comm, std::uint64_t fingerprint, const std::string& what) {

@@ -2,11 +2,15 @@
 /// All ranks leave with the same verdict: nobody throws alone, nobody waits for a rank that has left.
 
 #include <functional>
+#include <memory>
 
 #include "datatypes/error.hpp"
 #include "framework/mpi/communicator.hpp"
 
 namespace isohalo {
+
+/// Runs `work`; what it threw, or null. Local.
+std::unique_ptr<Error> error_of(const std::function<void()>& work);
 
 /// Runs `work` on every rank; if it threw an exception on any, throws the error of the lowest such rank on all of
 /// them, with that rank named unless it is rank 0 (which does the work that only one rank does). `work` must not
