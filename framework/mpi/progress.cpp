@@ -1,6 +1,7 @@
 #include "framework/mpi/progress.hpp"
 
 #include <sched.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include <algorithm>
@@ -24,8 +25,9 @@ std::vector<Progressable*>& active() {
 
 /// A yield that lasts longer than this gave the core to somebody who computes. The scheduler lets a sleeper that
 /// wakes up go first, but not one that yields, so sleeping is quicker then; for a while, until yielding is tried
-/// again.
-constexpr std::int64_t kLongYield_ns = 200'000, kCrowded_ns = 50'000'000;
+/// again: some times as long as the yield took, so that the system's housekeeping, which is short, is soon
+/// forgotten.
+constexpr std::int64_t kLongYield_ns = 200'000, kCrowdedPerYield = 10;
 thread_local std::int64_t crowded_until_ns = 0;
 
 std::int64_t now_ns() {
@@ -64,13 +66,17 @@ bool Backoff::pause_awake() {
   if (before <= crowded_until_ns) return false;
   sched_yield();
   const std::int64_t after = now_ns();
-  if (after - before > kLongYield_ns) crowded_until_ns = after + kCrowded_ns;
+  if (after - before > kLongYield_ns) crowded_until_ns = after + kCrowdedPerYield * (after - before);
   return true;
 }
 
 void Backoff::pause() {
   if (pause_awake()) return;
-  const timespec nap{0, 20000};
+  // The system may add 50 us to a sleep to save wake-ups. Much shorter sleeps take the core from ranks that
+  // compute.
+  thread_local const bool precise = prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL) == 0;
+  (void)precise;
+  const timespec nap{0, 45000};
   nanosleep(&nap, nullptr);
 }
 
