@@ -5,16 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "apps/isohalo/live_check.hpp"
 #include "datatypes/mix.hpp"
-#include "framework/halo/cell_set.hpp"
 #include "framework/halo/probe_field.hpp"
 
 namespace isohalo {
 
 namespace {
 
+using detail::NeededCells;
 using detail::ProbeField;
 using detail::ProbeLayout;
 
@@ -71,33 +72,6 @@ PerDim<std::vector<std::int64_t>, D> cuts_of(const PerDim<int, D>& grid, Cut cut
   return cuts;
 }
 
-/// The cells that `depth` steps need, by definition: what a cell reads, `depth` times over.
-template <int D>
-class NeededCells {
- public:
-  NeededCells(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth) {
-    const Surroundings<D> around{domain.global(), domain.periodic(), {}, {}};
-    Index<D> below, above;
-    for (int j = 0; j < D; ++j) below[j] = depth * shape.reach_low()[j], above[j] = depth * shape.reach_high()[j];
-    frame_ = domain.owned().grown(below, above);
-    Offsets<D> read = shape.offsets();
-    read.push_back({});
-    CellSet<D> cells(frame_);
-    cells.insert(domain.owned());
-    for (int s = 0; s < depth; ++s) cells = cells.read_by(read, around);
-    needed_.assign(static_cast<std::size_t>(frame_.cells()), 0);
-    for (const auto& b : cells.boxes())
-      for_each_cell(b, [&](const Index<D>& i) { needed_[static_cast<std::size_t>(linear_index(frame_, i))] = 1; });
-  }
-  bool operator()(const Index<D>& i) const {
-    return frame_.contains(i) && needed_[static_cast<std::size_t>(linear_index(frame_, i))] != 0;
-  }
-
- private:
-  Box<D> frame_;
-  std::vector<std::uint8_t> needed_;
-};
-
 /// Now and then this rank is late.
 class Delays {
  public:
@@ -115,8 +89,8 @@ template <int D>
 struct Setting {
   CartesianDomain<D> domain;
   StencilShape<D> shape;
-  int depth;
-  ProbeLayout layout;  ///< of the second field
+  std::array<int, 2> depths;  ///< of the two fields
+  ProbeLayout layout;         ///< of the second
   std::string text;
 };
 
@@ -136,19 +110,19 @@ void check_field(LiveRow& row, const Setting<D>& s, const ProbeField<T, D>& fiel
   });
 }
 
-/// One plan: three exchanges of two fields of different types and layouts, begun and ended with delays.
+/// One plan: three exchanges of two fields of different types, layouts and depths, begun and ended with delays.
 template <int D>
-void check_one(LiveRow& row, const Setting<D>& s, Exchange exchange, const NeededCells<D>& needed, bool broken,
-               Delays& delays) {
+void check_one(LiveRow& row, const Setting<D>& s, Exchange exchange, const std::array<NeededCells<D>, 2>& needed,
+               bool broken, Delays& delays) {
   HaloOptions<D> options;
   options.exchange = exchange;
   if (broken)
     options.mutation = [](std::vector<HaloPiece<D>>& pieces) {
       if (!pieces.empty()) pieces.pop_back();
     };
-  HaloPlan<D> plan(s.domain, s.shape, s.depth, options);
+  HaloPlan<D> plan(s.domain, {{s.shape, s.depths[0]}, {s.shape, s.depths[1]}}, options);
   ProbeField<double, D> a(s.domain, plan, 0, ProbeLayout::plain);
-  ProbeField<float, D> b(s.domain, plan, 1, s.layout);
+  ProbeField<float, D> b(s.domain, plan, 1, s.layout, 1);
   for (int round = 0; round < kRounds; ++round) {
     a.refill(2 * round);
     b.refill(2 * round + 1);
@@ -156,22 +130,23 @@ void check_one(LiveRow& row, const Setting<D>& s, Exchange exchange, const Neede
     plan.start(a.ref(), b.ref());
     delays.maybe();
     plan.finish();
-    check_field(row, s, a, needed, "float64", round);
-    check_field(row, s, b, needed, "float32", round);
+    check_field(row, s, a, needed[0], "float64", round);
+    check_field(row, s, b, needed[1], "float32", round);
   }
   ++row.cases;
 }
 
 template <int D>
-std::string text_of(const CartesianDomain<D>& domain, Cut cut, const std::string& stencil, int depth) {
+std::string text_of(const CartesianDomain<D>& domain, Cut cut, const std::string& stencil,
+                    const std::array<int, 2>& depths) {
   PerDim<bool, D> periodic = domain.periodic();
   std::string wraps;
   for (int j = 0; j < D; ++j) wraps += fmt::format("{}{}", wraps.empty() ? "" : ", ", periodic[j] ? "yes" : "no");
   Index<D> grid;
   for (int j = 0; j < D; ++j) grid[j] = domain.decomposition().blocks(j);
-  return fmt::format("{} cells on {} ranks{}, periodic ({}), {}, depth {}", shape_string<D>(domain.global().high),
-                     shape_string<D>(grid), cut == Cut::one_cell ? ", blocks of one cell" : "", wraps, stencil,
-                     depth);
+  return fmt::format("{} cells on {} ranks{}, periodic ({}), {}, depths {} and {}",
+                     shape_string<D>(domain.global().high), shape_string<D>(grid),
+                     cut == Cut::one_cell ? ", blocks of one cell" : "", wraps, stencil, depths[0], depths[1]);
 }
 
 struct Rows {
@@ -198,9 +173,11 @@ void check_dimension(MPI_Comm user, Rows& rows, Delays& delays, int& turn) {
           options.periodic =
               periodicities[periodicities.size() - 1 - static_cast<std::size_t>(turn) % periodicities.size()];
           const CartesianDomain<D> domain(user, extents, options);
-          const Setting<D> s{domain, shape, depth, static_cast<ProbeLayout>(turn % detail::kProbeLayouts),
-                             text_of<D>(domain, cut, name, depth)};
-          const NeededCells<D> needed(domain, shape, depth);
+          const std::array<int, 2> depths{depth, turn % 4};
+          const Setting<D> s{domain, shape, depths, static_cast<ProbeLayout>(turn % detail::kProbeLayouts),
+                             text_of<D>(domain, cut, name, depths)};
+          const std::array needed{NeededCells<D>(domain, shape, depths[0]),
+                                  NeededCells<D>(domain, shape, depths[1])};
           for (std::size_t k = 0; k < rows.rows.size(); ++k) {
             const Exchange e = rows.exchanges[k];
             if (e == Exchange::automatic ? turn % kAutomaticEvery != 0

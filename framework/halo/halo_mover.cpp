@@ -7,14 +7,14 @@
 namespace isohalo::detail {
 
 template <int D>
-HaloMover<D>::HaloMover(const CartesianDomain<D>& domain, int first_tag, HaloSchedule<D> schedule)
-    : domain_(domain), first_tag_(first_tag), schedule_(std::move(schedule)) {
-  for (const auto& stage : schedule_.stages) {
-    BoxCopier<D> copier;
-    for (const auto& copy : stage.copies)
-      copy.ghosts.for_each_box([&](const Box<D>& b) { copier.add({b, copy.shift}); });
-    copiers_.push_back(std::move(copier));
-  }
+HaloMover<D>::HaloMover(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules)
+    : domain_(domain), first_tag_(first_tag), schedules_(std::move(schedules)), copiers_(stages()) {
+  for (const auto& schedule : schedules_)
+    for (std::size_t k = 0; k < stages(); ++k) {
+      BoxCopier<D>& copier = copiers_[k].emplace_back();
+      for (const auto& copy : schedule.stages[k].copies)
+        copy.ghosts.for_each_box([&](const Box<D>& b) { copier.add({b, copy.shift}); });
+    }
 }
 
 template <int D>
@@ -31,14 +31,14 @@ void HaloMover<D>::start(std::span<const ErasedArray<D>> arrays, bool patient) {
 template <int D>
 void HaloMover<D>::enter(std::size_t stage) {
   send(stage);
-  for (const auto& a : arrays_) copiers_[stage].run(a);
+  for (std::size_t f = 0; f < arrays_.size(); ++f) copiers_[stage][schedule_of(f)].run(arrays_[f]);
 }
 
 template <int D>
 bool HaloMover<D>::proceed() {
-  while (stage_ < schedule_.stages.size()) {
+  while (stage_ < stages()) {
     if (!received(stage_)) return false;
-    if (++stage_ < schedule_.stages.size()) enter(stage_);
+    if (++stage_ < stages()) enter(stage_);
   }
   return sent();
 }
@@ -74,11 +74,15 @@ Datatype DatatypeMover<D>::type_of(const HaloMessage<D>& message, const ErasedAr
 }
 
 template <int D>
-const typename DatatypeMover<D>::Layout& DatatypeMover<D>::layout_of(const ErasedArray<D>& a) {
+const typename DatatypeMover<D>::Layout& DatatypeMover<D>::layout_of(std::size_t array) {
+  const ErasedArray<D>& a = this->arrays_[array];
+  const std::size_t schedule = this->schedule_of(array);
   for (const auto& l : layouts_)
-    if (l->bytes == a.bytes && l->pitch == a.pitch && l->element == a.element && l->stride == a.stride) return *l;
-  auto layout = std::make_unique<Layout>(Layout{a.bytes, a.pitch, a.element, a.stride, {}, {}});
-  for (const auto& stage : this->schedule_.stages) {
+    if (l->schedule == schedule && l->bytes == a.bytes && l->pitch == a.pitch && l->element == a.element &&
+        l->stride == a.stride)
+      return *l;
+  auto layout = std::make_unique<Layout>(Layout{schedule, a.bytes, a.pitch, a.element, a.stride, {}, {}});
+  for (const auto& stage : this->schedules_[schedule].stages) {
     auto& send = layout->send.emplace_back();
     auto& receive = layout->receive.emplace_back();
     for (const auto& m : stage.send) send.push_back(type_of(m, a));
@@ -91,11 +95,11 @@ const typename DatatypeMover<D>::Layout& DatatypeMover<D>::layout_of(const Erase
 template <int D>
 void DatatypeMover<D>::post_receives() {
   const MPI_Comm comm = this->domain_.comm().get();
-  receives_.resize(this->schedule_.stages.size());
+  receives_.resize(this->stages());
   for (std::size_t k = 0; k < receives_.size(); ++k)
     for (std::size_t f = 0; f < this->arrays_.size(); ++f) {
-      const auto& types = layout_of(this->arrays_[f]).receive[k];
-      const auto& messages = this->schedule_.stages[k].receive;
+      const auto& types = layout_of(f).receive[k];
+      const auto& messages = this->schedules_[this->schedule_of(f)].stages[k].receive;
       for (std::size_t m = 0; m < messages.size(); ++m)
         mpi_check(
             MPI_Irecv(this->arrays_[f].data, 1, types[m].get(), messages[m].peer,
@@ -108,8 +112,8 @@ template <int D>
 void DatatypeMover<D>::send(std::size_t stage) {
   const MPI_Comm comm = this->domain_.comm().get();
   for (std::size_t f = 0; f < this->arrays_.size(); ++f) {
-    const auto& types = layout_of(this->arrays_[f]).send[stage];
-    const auto& messages = this->schedule_.stages[stage].send;
+    const auto& types = layout_of(f).send[stage];
+    const auto& messages = this->schedules_[this->schedule_of(f)].stages[stage].send;
     for (std::size_t m = 0; m < messages.size(); ++m)
       mpi_check(MPI_Isend(this->arrays_[f].data, 1, types[m].get(), messages[m].peer,
                           this->first_tag_ + static_cast<int>(f), comm, &sends_.emplace_back(MPI_REQUEST_NULL)),

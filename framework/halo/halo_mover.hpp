@@ -1,5 +1,5 @@
 #pragma once
-/// The engines that move one schedule's cells. Private to framework/halo: use HaloPlan.
+/// The engines that move the cells of schedules. Private to framework/halo: use HaloPlan.
 
 #include <memory>
 #include <span>
@@ -18,10 +18,12 @@ constexpr std::size_t kMaxArrays = 16;  // message tags per plan
 /// Takes an exchange through its stages. Receives of all stages are posted at once; a stage is sent when the ghosts
 /// of the one before are in place. An exchange that needs this rank after `start` is active in every wait of the
 /// process, so two of them may be finished in different orders on different ranks.
+///
+/// One schedule serves all arrays of an exchange, or each array has its own; all have as many stages.
 template <int D>
 class HaloMover : public Progressable {
  public:
-  HaloMover(const CartesianDomain<D>& domain, int first_tag, HaloSchedule<D> schedule);
+  HaloMover(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules);
 
   /// Both local; the arrays fit and are as many and of the same element sizes as the mover was made for. A patient
   /// start is followed by `finish` at once, so that messages may as well be sent there.
@@ -40,11 +42,15 @@ class HaloMover : public Progressable {
   /// True when all that was sent has left.
   virtual bool sent() = 0;
   /// True when other ranks may wait for what this one does after `start`.
-  virtual bool needed_after_start() const { return schedule_.stages.size() > 1; }
+  virtual bool needed_after_start() const { return stages() > 1; }
+
+  std::size_t stages() const { return schedules_.front().stages.size(); }
+  /// Which schedule serves array f.
+  std::size_t schedule_of(std::size_t f) const { return schedules_.size() == 1 ? 0 : f; }
 
   CartesianDomain<D> domain_;
   int first_tag_;
-  HaloSchedule<D> schedule_;
+  std::vector<HaloSchedule<D>> schedules_;
   std::vector<ErasedArray<D>> arrays_;
   bool patient_ = false;
 
@@ -52,12 +58,12 @@ class HaloMover : public Progressable {
   void enter(std::size_t stage);
   bool proceed();
 
-  std::vector<BoxCopier<D>> copiers_;
+  std::vector<std::vector<BoxCopier<D>>> copiers_;  ///< by stage and schedule
   std::size_t stage_ = 0;
   bool in_flight_ = false;
 };
 
-/// Zero copy: MPI datatypes on both sides, made once per array layout and found again.
+/// Zero copy: MPI datatypes on both sides, made once per schedule and array layout and found again.
 template <int D>
 class DatatypeMover final : public HaloMover<D> {
  public:
@@ -65,6 +71,7 @@ class DatatypeMover final : public HaloMover<D> {
 
  private:
   struct Layout {
+    std::size_t schedule;
     std::int64_t bytes, pitch;
     Datatype (*element)();
     Index<D> stride;
@@ -75,7 +82,7 @@ class DatatypeMover final : public HaloMover<D> {
   void send(std::size_t stage) override;
   bool received(std::size_t stage) override;
   bool sent() override;
-  const Layout& layout_of(const ErasedArray<D>& array);
+  const Layout& layout_of(std::size_t array);
   Datatype type_of(const HaloMessage<D>& message, const ErasedArray<D>& array) const;
 
   std::vector<std::unique_ptr<Layout>> layouts_;

@@ -21,11 +21,10 @@ struct HaloPlan<D>::Impl {
   };
 
   CartesianDomain<D> domain;
-  StencilShape<D> shape;
-  int depth;
+  std::vector<HaloNeed<D>> needs;  ///< one for all arrays, or one for each
   HaloOptions<D> options;
   Surroundings<D> around;
-  Index<D> ghost_low, ghost_high;
+  std::vector<std::array<Index<D>, 2>> ghosts;  ///< layers below and above, by need
   int first_tag;
   std::vector<std::unique_ptr<Prepared>> prepared;
   ExchangeChoice none;  ///< before the first exchange
@@ -33,18 +32,20 @@ struct HaloPlan<D>::Impl {
   detail::HaloMover<D>* current = nullptr;     ///< of the exchange in flight
   const detail::HaloMover<D>* last = nullptr;  ///< of the latest exchange
 
-  Impl(const CartesianDomain<D>& d, const StencilShape<D>& s, int k, const HaloOptions<D>& o)
+  Impl(const CartesianDomain<D>& d, std::vector<HaloNeed<D>> n, const HaloOptions<D>& o)
       : domain(d),
-        shape(s),
-        depth(k),
+        needs(std::move(n)),
         options(o),
         around{d.global(), d.periodic(), o.mirror_low, o.mirror_high},
         first_tag(d.comm().take_tags(static_cast<int>(detail::kMaxArrays))) {
-    if (k < 0) throw UsageError("halo depth " + std::to_string(k) + " is negative");
-    refuse_unfit_exchange(o.exchange, s);
-    const auto widths = s.ghost_widths(k, around);
-    ghost_low = widths[0];
-    ghost_high = widths[1];
+    if (needs.empty() || needs.size() > detail::kMaxArrays)
+      throw UsageError("halo plan for " + std::to_string(needs.size()) + " arrays; there may be 1 to " +
+                       std::to_string(detail::kMaxArrays));
+    for (const auto& [shape, depth] : needs) {
+      if (depth < 0) throw UsageError("halo depth " + std::to_string(depth) + " is negative");
+      refuse_unfit_exchange(o.exchange, shape);
+      ghosts.push_back(shape.ghost_widths(depth, around));
+    }
   }
 
   Impl(const Impl&) = delete;
@@ -56,16 +57,26 @@ struct HaloPlan<D>::Impl {
       if (p->mover.get() == current && current) Progressable::deactivate(p->mover.release());
   }
 
-  HaloSchedule<D> schedule(Exchange exchange) const {
-    return halo_schedule(pattern_of(exchange), domain.decomposition(), domain.coordinates(), shape, depth, around,
-                         options.mutation);
+  std::size_t need_of(std::size_t array) const {
+    if (needs.size() == 1) return 0;
+    if (array < needs.size()) return array;
+    throw UsageError("halo exchange: array " + std::to_string(array) + " of a plan for " +
+                     std::to_string(needs.size()));
+  }
+
+  std::vector<HaloSchedule<D>> schedules(Exchange exchange) const {
+    std::vector<HaloSchedule<D>> list;
+    for (const auto& [shape, depth] : needs)
+      list.push_back(halo_schedule(pattern_of(exchange), domain.decomposition(), domain.coordinates(), shape, depth,
+                                   around, options.mutation));
+    return list;
   }
 
   std::unique_ptr<detail::HaloMover<D>> make_mover(Exchange exchange, std::span<const std::int64_t> bytes) const {
     if (is_packed(exchange))
-      return std::make_unique<detail::PackedMover<D>>(domain, first_tag, schedule(exchange), bytes,
+      return std::make_unique<detail::PackedMover<D>>(domain, first_tag, schedules(exchange), bytes,
                                                       exchange == Exchange::shared);
-    return std::make_unique<detail::DatatypeMover<D>>(domain, first_tag, schedule(exchange));
+    return std::make_unique<detail::DatatypeMover<D>>(domain, first_tag, schedules(exchange));
   }
 
   Prepared* find(std::span<const ErasedArray<D>> arrays) const {
@@ -77,7 +88,13 @@ struct HaloPlan<D>::Impl {
   }
 
   void check_fit(std::span<const ErasedArray<D>> arrays) const {
-    for (const auto& a : arrays) check_fits(a);
+    if (arrays.size() > detail::kMaxArrays)
+      throw UsageError("halo exchange: " + std::to_string(arrays.size()) +
+                       " arrays in one exchange; the limit is " + std::to_string(detail::kMaxArrays));
+    if (needs.size() > 1 && arrays.size() != needs.size())
+      throw UsageError("halo exchange: " + std::to_string(arrays.size()) + " arrays, the plan is for " +
+                       std::to_string(needs.size()));
+    for (std::size_t k = 0; k < arrays.size(); ++k) check_fits(arrays[k], k);
   }
 
   /// Makes what moves such a list of arrays.
@@ -126,19 +143,29 @@ struct HaloPlan<D>::Impl {
     }
     agree_as<UsageError>(misfit.get());
     std::uint64_t fingerprint = arrays.size();
-    for (const auto& a : arrays)
-      fingerprint = fingerprint * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(a.bytes);
+    const auto add = [&](std::int64_t n) {
+      fingerprint = fingerprint * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(n);
+    };
+    for (const auto& a : arrays) add(a.bytes);
     agree_same(domain.comm(), fingerprint, "halo exchange: the list of element sizes");
+    for (const auto& [shape, depth] : needs) {
+      add(depth);
+      for (const auto& offset : shape.offsets())
+        for (int j = 0; j < D; ++j) add(offset[j]);
+    }
+    agree_same(domain.comm(), fingerprint, "halo exchange: the plan's depths and shapes");
   }
 
   /// The ways that are worth timing, the same list on all ranks.
   std::vector<Exchange> candidates() const {
+    const bool slabs =
+        std::all_of(needs.begin(), needs.end(), [](const HaloNeed<D>& n) { return slabs_possible(n.shape); });
     const bool alone = domain.size() == 1;
     const bool neighbors = !alone && domain.comm().max(domain.comm().ranks_on_node()) > 1;
     std::vector<Exchange> list;
     for (const auto& name : exchange_names()) {
       const Exchange e = exchange_of_name(name);
-      if (e == Exchange::automatic || (pattern_of(e) == HaloPattern::slabs && !slabs_possible(shape))) continue;
+      if (e == Exchange::automatic || (pattern_of(e) == HaloPattern::slabs && !slabs)) continue;
       if (e == Exchange::shared && !neighbors) continue;
       if (alone && e != Exchange::coalesced_packed && e != Exchange::slabs_packed) continue;  // copies only
       list.push_back(e);
@@ -165,7 +192,8 @@ struct HaloPlan<D>::Impl {
     p.mover = std::move(movers[best]);
   }
 
-  void check_fits(const ErasedArray<D>& a) const {
+  void check_fits(const ErasedArray<D>& a, std::size_t k) const {
+    const auto& [ghost_low, ghost_high] = ghosts[need_of(k)];
     if (a.owned != domain.owned())
       throw UsageError("halo exchange: the array holds another box than this rank owns");
     for (int j = 0; j < D; ++j)
@@ -180,7 +208,11 @@ struct HaloPlan<D>::Impl {
 template <int D>
 HaloPlan<D>::HaloPlan(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth,
                       const HaloOptions<D>& options)
-    : impl_(std::make_unique<Impl>(domain, shape, depth, options)) {}
+    : HaloPlan(domain, std::vector<HaloNeed<D>>{{shape, depth}}, options) {}
+template <int D>
+HaloPlan<D>::HaloPlan(const CartesianDomain<D>& domain, std::vector<HaloNeed<D>> needs,
+                      const HaloOptions<D>& options)
+    : impl_(std::make_unique<Impl>(domain, std::move(needs), options)) {}
 template <int D>
 HaloPlan<D>::HaloPlan(HaloPlan&&) noexcept = default;
 template <int D>
@@ -192,9 +224,6 @@ template <int D>
 void HaloPlan<D>::begin(std::span<const ErasedArray<D>> arrays, bool patient) {
   if (impl_->current)
     throw UsageError("halo exchange: start() while an exchange of this plan is in flight; call finish() first");
-  if (arrays.size() > detail::kMaxArrays)
-    throw UsageError("halo exchange: " + std::to_string(arrays.size()) + " arrays in one exchange; the limit is " +
-                     std::to_string(detail::kMaxArrays));
   auto* prepared = impl_->find(arrays);
   if (prepared)
     impl_->check_fit(arrays);
@@ -220,22 +249,23 @@ void HaloPlan<D>::finish() {
 }
 
 template <int D>
-int HaloPlan<D>::depth() const {
-  return impl_->depth;
+int HaloPlan<D>::depth(std::size_t k) const {
+  return impl_->needs[impl_->need_of(k)].depth;
 }
 template <int D>
-const Index<D>& HaloPlan<D>::ghost_low() const {
-  return impl_->ghost_low;
+const Index<D>& HaloPlan<D>::ghost_low(std::size_t k) const {
+  return impl_->ghosts[impl_->need_of(k)][0];
 }
 template <int D>
-const Index<D>& HaloPlan<D>::ghost_high() const {
-  return impl_->ghost_high;
+const Index<D>& HaloPlan<D>::ghost_high(std::size_t k) const {
+  return impl_->ghosts[impl_->need_of(k)][1];
 }
 
 template <int D>
 HaloCost HaloPlan<D>::cost() const {
-  const Exchange used = choice().used;
-  return impl_->schedule(used == Exchange::automatic ? impl_->options.exchange : used).cost();
+  const Exchange used = choice().used == Exchange::automatic ? impl_->options.exchange : choice().used;
+  const bool join = used == Exchange::automatic || is_packed(used);
+  return total_cost<D>(impl_->schedules(used), join);
 }
 
 template <int D>

@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/array_ref.hpp"
@@ -11,6 +12,13 @@
 #include "framework/halo/halo_schedule.hpp"
 
 namespace isohalo {
+
+/// The ghosts that an array must have: those of `depth` steps of `shape`.
+template <int D>
+struct HaloNeed {
+  StencilShape<D> shape;
+  int depth = 1;
+};
 
 template <int D>
 struct HaloOptions {
@@ -33,18 +41,23 @@ class HaloPlan {
   /// same on all ranks, when depth < 0, or when the options ask for slabs and the shape is a list without a name.
   HaloPlan(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth,
            const HaloOptions<D>& options = {});
+  /// Plans for as many arrays as there are needs, which may differ: array k of every exchange gets the ghosts of
+  /// needs[k]. The packed ways and `shared` still send one message per rank (or piece) for all of them. One need
+  /// serves any number of arrays. Throws UsageError also when there are none, or more than 16.
+  HaloPlan(const CartesianDomain<D>& domain, std::vector<HaloNeed<D>> needs, const HaloOptions<D>& options = {});
   HaloPlan(HaloPlan&&) noexcept;
   HaloPlan& operator=(HaloPlan&&) noexcept;
   ~HaloPlan();
 
   /// Starts one exchange of these arrays (any types, up to 16 in one exchange; the same element sizes in the same
-  /// order on all ranks). Their ghost layers must be at least as wide as `ghost_low()`, `ghost_high()`. Until
+  /// order on all ranks). Their ghost layers must be at least as wide as `ghost_low(k)`, `ghost_high(k)`. Until
   /// `finish()` the ghosts must not be touched and the owned cells not be written. Throws UsageError when an
   /// exchange of this plan is in flight or an array does not fit.
   ///
   /// With `exchange` automatic or shared the first start with a list of element sizes is collective in order: it
   /// times the candidates on these arrays (about 20 ms), or opens channels in shared memory; then throws, the same
-  /// on all ranks, UsageError also when the lists differ and RunError when a node has no room. Otherwise local.
+  /// on all ranks, UsageError also when the lists or the plans' needs differ and RunError when a node has no room.
+  /// Otherwise local.
   template <class... T>
   void start(const ArrayRef<T, D>&... arrays) {
     const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};
@@ -71,11 +84,13 @@ class HaloPlan {
     finish();
   }
 
-  int depth() const;
-  /// Ghost layers that arrays need for this plan.
-  const Index<D>& ghost_low() const;
-  const Index<D>& ghost_high() const;
-  /// Of the way in use; before an automatic choice, of coalesced messages.
+  /// Of array k of an exchange. Throws UsageError when the plan is for fewer arrays.
+  int depth(std::size_t k = 0) const;
+  /// Ghost layers that array k needs.
+  const Index<D>& ghost_low(std::size_t k = 0) const;
+  const Index<D>& ghost_high(std::size_t k = 0) const;
+  /// Of the way in use; before an automatic choice, of coalesced messages. Per array, where one need serves all
+  /// arrays or they are sent by MPI datatypes.
   HaloCost cost() const;
   /// The way that the latest exchange took.
   const ExchangeChoice& choice() const;

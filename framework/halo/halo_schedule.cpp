@@ -1,5 +1,7 @@
 #include "framework/halo/halo_schedule.hpp"
 
+#include <algorithm>
+
 namespace isohalo {
 
 namespace {
@@ -71,8 +73,45 @@ HaloCost HaloSchedule<D>::cost() const {
   return c;
 }
 
+template <int D>
+std::vector<JoinedMessage<D>> joined(std::span<const std::vector<HaloMessage<D>>* const> lists) {
+  std::vector<JoinedMessage<D>> all;
+  for (std::size_t n = 0; n < lists.size(); ++n)
+    for (const auto& message : *lists[n]) {
+      const auto fits = [&](const JoinedMessage<D>& j) { return j.peer == message.peer && !j.parts[n]; };
+      auto place = std::find_if(all.begin(), all.end(), fits);
+      if (place == all.end())
+        place = all.insert(place, {message.peer, std::vector<const HaloMessage<D>*>(lists.size(), nullptr)});
+      place->parts[n] = &message;
+    }
+  return all;
+}
+
+template <int D>
+HaloCost total_cost(std::span<const HaloSchedule<D>> schedules, bool join) {
+  HaloCost total;
+  for (const auto& schedule : schedules) {
+    const HaloCost c = schedule.cost();
+    total.stages = std::max(total.stages, c.stages);
+    total.messages += c.messages;
+    total.cells_sent += c.cells_sent;
+    total.cells_received += c.cells_received;
+    total.cells_copied += c.cells_copied;
+  }
+  if (!join) return total;
+  total.messages = 0;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(total.stages); ++k) {
+    std::vector<const std::vector<HaloMessage<D>>*> lists;
+    for (const auto& schedule : schedules) lists.push_back(&schedule.stages[k].send);
+    total.messages += static_cast<std::int64_t>(joined<D>(lists).size());
+  }
+  return total;
+}
+
 #define ISOHALO_INSTANTIATE(D)                                                                           \
   template struct HaloSchedule<D>;                                                                       \
+  template std::vector<JoinedMessage<D>> joined<D>(std::span<const std::vector<HaloMessage<D>>* const>); \
+  template HaloCost total_cost<D>(std::span<const HaloSchedule<D>>, bool);                               \
   template HaloSchedule<D> halo_schedule<D>(HaloPattern, const Decomposition<D>&, const PerDim<int, D>&, \
                                             const StencilShape<D>&, int, const Surroundings<D>&,         \
                                             const HaloMutation<D>&);

@@ -2,6 +2,7 @@
 /// Who sends which cells to whom, stage by stage. Pure geometry; how the cells travel is the transports' business.
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "framework/halo/halo_pieces.hpp"
@@ -77,6 +78,22 @@ struct HaloSchedule {
 
   HaloCost cost() const;
 };
+
+/// One message with cells of several arrays that need different ghosts. Message k to a rank joins message k to that
+/// rank of each other schedule; the receiver, who has as many, joins the same.
+template <int D>
+struct JoinedMessage {
+  int peer = 0;
+  std::vector<const HaloMessage<D>*> parts;  ///< by schedule; null: nothing of it
+};
+
+/// The messages, all sent or all received, of one stage of each schedule. They point into the lists.
+template <int D>
+std::vector<JoinedMessage<D>> joined(std::span<const std::vector<HaloMessage<D>>* const> lists);
+
+/// What an exchange by all of these schedules costs: messages are joined, or not.
+template <int D>
+HaloCost total_cost(std::span<const HaloSchedule<D>> schedules, bool join);
 
 /// The part of the block at `coords` in an exchange of `steps` steps' ghosts. Local; the parts of all ranks fit
 /// together. `pattern` slabs needs `slabs_possible(shape)`.

@@ -15,17 +15,22 @@ static_assert(kMaxArrays <= 32);
 }  // namespace
 
 template <int D>
-PackedMover<D>::PackedMover(const CartesianDomain<D>& domain, int first_tag, HaloSchedule<D> schedule,
+PackedMover<D>::PackedMover(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules,
                             std::span<const std::int64_t> element_bytes, bool channels)
-    : HaloMover<D>(domain, first_tag, std::move(schedule)) {
+    : HaloMover<D>(domain, first_tag, std::move(schedules)) {
   const auto window = channels ? NodeWindow::of(domain.comm()) : nullptr;
   const auto by_channel = [&](int peer) { return window && window->on_node(peer); };
   std::size_t most = 0;
-  for (const auto& stage : this->schedule_.stages) {
+  for (std::size_t k = 0; k < this->stages(); ++k) {
     auto& out = out_.emplace_back();
     auto& in = in_.emplace_back();
-    for (const auto& m : stage.send) out.push_back(parcel_of(m, element_bytes, by_channel(m.peer)));
-    for (const auto& m : stage.receive) in.push_back(parcel_of(m, element_bytes, by_channel(m.peer)));
+    std::vector<const std::vector<HaloMessage<D>>*> sent, received;
+    for (const auto& schedule : this->schedules_) {
+      sent.push_back(&schedule.stages[k].send);
+      received.push_back(&schedule.stages[k].receive);
+    }
+    for (const auto& m : joined<D>(sent)) out.push_back(parcel_of(m, element_bytes, by_channel(m.peer)));
+    for (const auto& m : joined<D>(received)) in.push_back(parcel_of(m, element_bytes, by_channel(m.peer)));
     receives_.emplace_back(in.size(), MPI_REQUEST_NULL);
     most = std::max(most, in.size());
   }
@@ -37,16 +42,19 @@ PackedMover<D>::PackedMover(const CartesianDomain<D>& domain, int first_tag, Hal
 }
 
 template <int D>
-typename PackedMover<D>::Parcel PackedMover<D>::parcel_of(const HaloMessage<D>& message,
+typename PackedMover<D>::Parcel PackedMover<D>::parcel_of(const JoinedMessage<D>& message,
                                                           std::span<const std::int64_t> element_bytes,
                                                           bool channel) const {
-  BoxPacker<D> cells(message.boxes());
+  std::vector<Part> parts;
+  for (const HaloMessage<D>* m : message.parts)
+    parts.push_back(m ? Part{BoxPacker<D>(m->boxes()), m->box_shifts()} : Part{BoxPacker<D>({}), {}});
   std::vector<std::int64_t> offsets{channel ? kSlotHeader : 0};
-  for (std::int64_t bytes : element_bytes)
-    offsets.push_back((offsets.back() + cells.cells() * bytes + 63) / 64 * 64);
+  for (std::size_t f = 0; f < element_bytes.size(); ++f) {
+    const std::int64_t bytes = parts[this->schedule_of(f)].cells.cells() * element_bytes[f];
+    offsets.push_back((offsets.back() + bytes + 63) / 64 * 64);
+  }
   LineBuffer buffer(channel ? 0 : offsets.back());
-  return {message.peer, std::move(cells),    std::move(offsets), std::move(buffer), nullptr, channel,
-          false,        message.box_shifts()};
+  return {message.peer, std::move(parts), std::move(offsets), std::move(buffer), nullptr, channel};
 }
 
 /// At first `waiting` marks the parcels that go by channel.
@@ -87,15 +95,16 @@ void PackedMover<D>::fill(Parcel& parcel, std::byte* slot) {
   const bool open = parcel.channel->opened();
   for (std::size_t f = 0; f < this->arrays_.size(); ++f) {
     const ErasedArray<D>& a = this->arrays_[f];
+    const auto& [cells, shifts] = part(parcel, f);
     GhostPlace<D> place;
     if (open) std::memcpy(&place, parcel.channel->note() + f * sizeof place, sizeof place);
     std::byte* const to = place.writable ? targets_.find(parcel.peer, place.memory) : nullptr;
     if (to) {
       pushed |= 1u << f;
-      pushed_ += parcel.cells.copy_rows(a, kPushedRow_bytes, parcel.shifts, to, place.low, place.stride);
-      parcel.cells.pack(a, slot + parcel.offsets[f], kPushedRow_bytes);
+      pushed_ += cells.copy_rows(a, kPushedRow_bytes, shifts, to, place.low, place.stride);
+      cells.pack(a, slot + parcel.offsets[f], kPushedRow_bytes);
     } else {
-      parcel.cells.pack(a, slot + parcel.offsets[f]);
+      cells.pack(a, slot + parcel.offsets[f]);
     }
   }
   std::memcpy(slot, &pushed, sizeof pushed);
@@ -106,9 +115,9 @@ template <int D>
 void PackedMover<D>::unpack(const Parcel& parcel, const std::byte* buffer, std::uint32_t pushed) const {
   for (std::size_t f = 0; f < this->arrays_.size(); ++f)
     if (pushed >> f & 1u)
-      parcel.cells.unpack(this->arrays_[f], buffer + parcel.offsets[f], kPushedRow_bytes);
+      part(parcel, f).cells.unpack(this->arrays_[f], buffer + parcel.offsets[f], kPushedRow_bytes);
     else
-      parcel.cells.unpack(this->arrays_[f], buffer + parcel.offsets[f]);
+      part(parcel, f).cells.unpack(this->arrays_[f], buffer + parcel.offsets[f]);
 }
 
 template <int D>
@@ -142,7 +151,7 @@ void PackedMover<D>::send(std::size_t stage) {
   for (const Parcel& p : out_[stage]) {
     if (p.channel) continue;
     for (std::size_t f = 0; f < this->arrays_.size(); ++f)
-      p.cells.pack(this->arrays_[f], p.buffer.get() + p.offsets[f]);
+      part(p, f).cells.pack(this->arrays_[f], p.buffer.get() + p.offsets[f]);
     mpi_check(MPI_Isend_c(p.buffer.get(), p.offsets.back(), MPI_BYTE, p.peer, this->first_tag_, comm,
                           &sends_.emplace_back(MPI_REQUEST_NULL)),
               "MPI_Isend in a halo exchange", comm);

@@ -35,21 +35,25 @@ class PackedMover final : public HaloMover<D> {
  public:
   /// `element_bytes`: of the arrays of every exchange by this mover. Local without channels, otherwise collective;
   /// then throws RunError, the same on all ranks of a node, when it has no room for them.
-  PackedMover(const CartesianDomain<D>& domain, int first_tag, HaloSchedule<D> schedule,
+  PackedMover(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules,
               std::span<const std::int64_t> element_bytes, bool channels);
   std::int64_t bytes_pushed() const override { return pushed_; }
 
  private:
+  /// The cells of one message that an array takes part with.
+  struct Part {
+    BoxPacker<D> cells;
+    std::vector<Index<D>> shifts;  ///< of the boxes of a message that is sent
+  };
   /// One message: array after array, each from a cache line on.
   struct Parcel {
     int peer;
-    BoxPacker<D> cells;
+    std::vector<Part> parts;            ///< by schedule
     std::vector<std::int64_t> offsets;  ///< of each array, and the end
     LineBuffer buffer;                  ///< of a message by MPI
     ChannelEnd* channel;                ///< or null
     bool waiting;                       ///< for the slot to become free, or for the message to come
-    bool mutual;                        ///< sent by channel, and another comes from that peer
-    std::vector<Index<D>> shifts;       ///< of the boxes of a message that is sent
+    bool mutual = false;                ///< sent by channel, and another comes from that peer
   };
 
   void post_receives() override;
@@ -57,7 +61,9 @@ class PackedMover final : public HaloMover<D> {
   bool received(std::size_t stage) override;
   bool sent() override;
   bool needed_after_start() const override;
-  Parcel parcel_of(const HaloMessage<D>& message, std::span<const std::int64_t> element_bytes, bool channel) const;
+  Parcel parcel_of(const JoinedMessage<D>& message, std::span<const std::int64_t> element_bytes,
+                   bool channel) const;
+  const Part& part(const Parcel& parcel, std::size_t array) const { return parcel.parts[this->schedule_of(array)]; }
   void open_channels(NodeWindow& window);
   void tell_places(const Parcel& parcel);
   bool fill_slots();

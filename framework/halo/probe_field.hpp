@@ -35,22 +35,24 @@ struct ProbeValue {
 enum class ProbeLayout { plain, padded, permuted, shared };
 inline constexpr int kProbeLayouts = 4;
 
-/// A field in memory of its own, in one of several layouts, as wide as the plan needs or wider (`padded`).
+/// A field in memory of its own, in one of several layouts, as wide as the plan needs of its array `k`, or wider
+/// (`padded`).
 template <class T, int D>
 class ProbeField {
  public:
-  ProbeField(const CartesianDomain<D>& domain, const HaloPlan<D>& plan, int number, ProbeLayout layout)
+  ProbeField(const CartesianDomain<D>& domain, const HaloPlan<D>& plan, int number, ProbeLayout layout,
+             std::size_t k = 0)
       : number_(number), global_(domain.global()) {
     const bool padded = layout == ProbeLayout::padded;
     ref_.owned = domain.owned();
     for (int j = 0; j < D; ++j) {
-      ref_.ghost_low[j] = plan.ghost_low()[j] + (padded ? 1 : 0);
-      ref_.ghost_high[j] = plan.ghost_high()[j] + (padded ? 2 : 0);
+      ref_.ghost_low[j] = plan.ghost_low(k)[j] + (padded ? 1 : 0);
+      ref_.ghost_high[j] = plan.ghost_high(k)[j] + (padded ? 2 : 0);
     }
     const Box<D> all = ref_.allocated();
     std::int64_t stride = 1, origin = 0;
-    for (int k = D - 1; k >= 0; --k) {
-      const int j = layout == ProbeLayout::permuted ? D - 1 - k : k;
+    for (int place = D - 1; place >= 0; --place) {
+      const int j = layout == ProbeLayout::permuted ? D - 1 - place : place;
       ref_.stride[j] = stride;
       origin += ref_.ghost_low[j] * stride;
       stride *= all.extent(j) + (padded ? 3 : 0);
@@ -104,6 +106,47 @@ class ProbeField {
   std::vector<T> memory_;
   std::vector<T, SharedAllocator<T>> shared_;  // one of the two is empty
   ArrayRef<T, D> ref_;
+};
+
+/// The cells that `steps` steps need, straight from the definition and none of the plans' geometry: what a cell
+/// reads, `steps` times over. The block counts.
+template <int D>
+class NeededCells {
+ public:
+  NeededCells(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int steps)
+      : global_(domain.global()), periodic_(domain.periodic()) {
+    Index<D> below, above;
+    for (int j = 0; j < D; ++j) below[j] = steps * shape.reach_low()[j], above[j] = steps * shape.reach_high()[j];
+    frame_ = domain.owned().grown(below, above);
+    std::vector<char> now(static_cast<std::size_t>(frame_.cells()));
+    for_each_cell(domain.owned(), [&](const Index<D>& i) { now[at(i)] = 1; });
+    for (int s = 0; s < steps; ++s) {
+      std::vector<char> next = now;
+      for_each_cell(frame_, [&](const Index<D>& i) {
+        if (!now[at(i)]) return;
+        for (const auto& o : shape.offsets()) {
+          Index<D> x;
+          for (int j = 0; j < D; ++j) x[j] = i[j] + o[j];
+          if (exists(x)) next[at(x)] = 1;
+        }
+      });
+      now = std::move(next);
+    }
+    marked_ = std::move(now);
+  }
+  bool operator()(const Index<D>& i) const { return frame_.contains(i) && marked_[at(i)]; }
+
+ private:
+  std::size_t at(const Index<D>& i) const { return static_cast<std::size_t>(linear_index(frame_, i)); }
+  bool exists(const Index<D>& i) const {
+    for (int j = 0; j < D; ++j)
+      if (!periodic_[j] && (i[j] < 0 || i[j] >= global_.high[j])) return false;
+    return true;
+  }
+
+  Box<D> global_, frame_;
+  PerDim<bool, D> periodic_;
+  std::vector<char> marked_;
 };
 
 /// Every way to travel that can be forced and that this shape allows.

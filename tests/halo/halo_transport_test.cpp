@@ -58,6 +58,59 @@ TEST(HaloTransport, SeveralFieldsOfDifferentTypesAndTwoPlansInFlight) {
     }
 }
 
+/// Different shapes and depths in one exchange, one of them with nothing to bring. The packed ways send as many
+/// messages as the array that needs most.
+TEST(HaloTransport, FieldsOfDifferentShapesAndDepths) {
+  const auto domain = torus({19, 23});
+  const std::vector<HaloNeed<2>> needs{{kMoore, 1}, {kStar, 2}, {kMoore, 0}, {StencilShape<2>::von_neumann(1), 7}};
+  std::int64_t most = 0, sum = 0;
+  for (const auto& n : needs) {
+    const std::int64_t messages = HaloPlan<2>(domain, n.shape, n.depth, by(Exchange::coalesced)).cost().messages;
+    most = std::max(most, messages), sum += messages;
+  }
+  for (const Exchange e : test::exchanges(kMoore))
+    for (int memory = 0; memory < test::kMemories; ++memory) {
+      const auto layout = [&](int k) { return static_cast<Memory>((memory + k) % test::kMemories); };
+      HaloPlan<2> plan(domain, needs, by(e));
+      const TestField<double, 2> a(domain, plan, 1, layout(0), 0);
+      const TestField<std::uint8_t, 2> b(domain, plan, 2, layout(1), 1);
+      const TestField<Pair, 2> c(domain, plan, 3, layout(2), 2);
+      const TestField<float, 2> d(domain, plan, 4, layout(3), 3);
+      for (int round = 0; round < 3; ++round) plan.exchange(a.ref(), b.ref(), c.ref(), d.ref());
+      const auto wrong = [&](const auto& field, std::size_t k) {
+        return field.wrong(test::needed_on(domain, needs[k].shape, needs[k].depth));
+      };
+      EXPECT_EQ(wrong(a, 0), 0) << exchange_name(e);
+      EXPECT_EQ(wrong(b, 1), 0) << exchange_name(e);
+      EXPECT_EQ(wrong(c, 2), 0) << exchange_name(e);
+      EXPECT_EQ(wrong(d, 3), 0) << exchange_name(e);
+      if (e == Exchange::coalesced) {
+        EXPECT_EQ(plan.cost().messages, sum);
+      }
+      if (e == Exchange::coalesced_packed || e == Exchange::shared) {
+        EXPECT_EQ(plan.cost().messages, most);
+      }
+      EXPECT_THROW(plan.exchange(a.ref(), b.ref(), c.ref()), UsageError);
+      EXPECT_THROW(plan.exchange(d.ref(), b.ref(), c.ref(), a.ref()), UsageError);  // `a` is too narrow
+    }
+  EXPECT_THROW(HaloPlan<2>(domain, std::vector<HaloNeed<2>>{}), UsageError);
+  EXPECT_THROW(HaloPlan<2>(domain, std::vector<HaloNeed<2>>(17, {kMoore, 1})), UsageError);
+  EXPECT_THROW(HaloPlan<2>(domain, needs).depth(4), UsageError);
+}
+
+TEST(HaloTransport, PlansThatDifferBetweenRanksAreRefusedOnAll) {
+  const auto domain = torus({16, 24});
+  const int last = test::rank() == test::ranks() - 1 && test::rank() > 0;
+  for (const Exchange e : {Exchange::automatic, Exchange::shared}) {
+    const HaloPlan<2> wide(domain, kStar, 3);
+    const TestField<double, 2> field(domain, wide, 0, Memory::plain);
+    HaloPlan<2> depth(domain, kStar, 2 + last, by(e)), shape(domain, last ? kMoore : kStar, 1, by(e));
+    if (test::ranks() == 1) continue;
+    EXPECT_THROW(depth.exchange(field.ref()), UsageError);
+    EXPECT_THROW(shape.exchange(field.ref()), UsageError);
+  }
+}
+
 TEST(HaloTransport, OnePlanServesManyLayoutsAndLists) {
   const auto domain = torus({16, 11});
   const auto needed = test::needed_on(domain, kMoore, 2);
