@@ -23,18 +23,6 @@ class RankPrinter : public testing::EmptyTestEventListener {
   }
 };
 
-/// A message from every rank to every other. Over TCP MPI_Finalize of MPICH 4.0.2 (UCX) may wait for ever for
-/// connections that were begun and not used from both sides. Pairwise, as MPI_Alltoall of few bytes (Bruck) leaves
-/// out half of the directions.
-void meet_everybody() {
-  for (int distance = 1; distance < ranks(); ++distance) {
-    const int to = (rank() + distance) % ranks(), from = (rank() - distance + ranks()) % ranks();
-    int there = 0, here = 0;
-    MPI_Sendrecv(&there, 1, MPI_INT, to, 0, &here, 1, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  }
-  MPI_Barrier(MPI_COMM_WORLD);
-}
-
 }  // namespace
 
 }  // namespace isohalo::test
@@ -50,7 +38,6 @@ int main(int argc, char** argv) {
   }
   const bool ok = isohalo::test::all_ranks_ok(RUN_ALL_TESTS() == 0);
   Kokkos::finalize();
-  isohalo::test::meet_everybody();
   MPI_Finalize();
   return ok ? 0 : 1;
 }

@@ -13,6 +13,7 @@
 #include "apps/isohalo/ending.hpp"
 #include "apps/isohalo/schedule_command.hpp"
 #include "framework/io/hdf5.hpp"
+#include "framework/mpi/communicator.hpp"
 #include "framework/run/version.hpp"
 
 namespace {
@@ -180,7 +181,8 @@ class CommandLine {
     allreduce->add_option("--repeats", allreduce_.repeats, "measurements of each")->check(CLI::Range(1, 1000));
     allreduce->add_option("--emulate", allreduce_.emulate,
                           "also schedules under an emulated network: latency and send time, like 2ms,0.2ms");
-    allreduce->add_flag("--local", allreduce_.local, "also the local pass over 128 MiB per rank, and the set-up of a large plan");
+    allreduce->add_flag("--local", allreduce_.local,
+                        "also the local pass over 128 MiB per rank, and the set-up of a large plan");
     allreduce->add_flag("--arrays", allreduce_.arrays, "also arrays of 460 to 21,410,970 numbers");
     allreduce->callback(
         [this] { action_ = [this] { return isohalo::bench_allreduce_command(MPI_COMM_WORLD, allreduce_); }; });
@@ -242,6 +244,7 @@ int main(int argc, char** argv) {
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  isohalo::Communicator::of(MPI_COMM_WORLD);  // whatever is asked, the library looks after MPI_Finalize
   isohalo::h5_be_quiet();
   CommandLine line;
   ExitCode code = ExitCode::fine;

@@ -8,6 +8,7 @@
 
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
+#include "framework/mpi/finalize_guard.hpp"
 #include "framework/mpi/progress.hpp"
 
 namespace isohalo {
@@ -61,6 +62,7 @@ struct Registry {
   std::vector<std::pair<void*, void (*)(void*)>> live;
   int keyval = MPI_KEYVAL_INVALID;        // on users' communicators
   int finalize_key = MPI_KEYVAL_INVALID;  // on MPI_COMM_SELF
+  bool everywhere = false;                // every rank of the program has used the library
 };
 
 Registry& registry() {
@@ -101,12 +103,21 @@ int release_all(MPI_Comm, int, void*, void*) {
     std::pair<void*, void (*)(void*)> last;
     {
       const std::lock_guard lock(r.mutex);
-      if (r.live.empty()) return MPI_SUCCESS;
+      if (r.live.empty()) break;
       last = r.live.back();
       r.live.pop_back();
     }
     last.second(last.first);
   }
+  if (r.everywhere) detail::settle_before_finalize();
+  return MPI_SUCCESS;
+}
+
+/// Does this communicator span the program?
+bool spans_world(int size) {
+  int world = 0;
+  mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &world), "MPI_Comm_size");
+  return size == world;
 }
 
 void make_keys(Registry& r) {
@@ -190,6 +201,7 @@ Communicator Communicator::of(MPI_Comm user) {
   state->user = user;
   mpi_check(MPI_Comm_set_attr(user, r.keyval, new Cached{state, &state->user, &state->stand_in, &state->comm}),
             "MPI_Comm_set_attr");
+  if (spans_world(state->size)) r.everywhere = true;
   return Communicator(std::move(state));
 }
 

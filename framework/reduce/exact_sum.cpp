@@ -4,7 +4,8 @@
 
 namespace isohalo::detail {
 
-void ExactSum::use_schedule(const std::string& text, const Planning& planning) {
+void ExactSum::use_schedule(const std::string& text, const Planning& planning, int root) {
+  root_ = root;
   scheduled_.reset();
   if (text == "auto" && !planning.asks()) return;
   scheduled_ = std::make_unique<ScheduledAllreduce>(comm_.get(), static_cast<int>(sum_.words().size()), MPI_INT64_T,
@@ -15,12 +16,17 @@ void ExactSum::start(std::span<const double> addends) {
   sum_.clear();
   for (const double v : addends) sum_.add(v);
   sum_.settle();
-  if (scheduled_)
-    scheduled_->start(sum_.words().data());
-  else if (comm_.size() > 1)
-    mpi_check(MPI_Iallreduce(MPI_IN_PLACE, sum_.words().data(), static_cast<int>(sum_.words().size()), MPI_INT64_T,
-                             MPI_SUM, comm_.get(), &request_),
+  if (scheduled_) return scheduled_->start(sum_.words().data());
+  if (comm_.size() == 1) return;
+  auto* const words = sum_.words().data();
+  const int count = static_cast<int>(sum_.words().size());
+  if (root_ < 0)
+    mpi_check(MPI_Iallreduce(MPI_IN_PLACE, words, count, MPI_INT64_T, MPI_SUM, comm_.get(), &request_),
               "MPI_Iallreduce of an exact sum", comm_.get());
+  else
+    mpi_check(MPI_Ireduce(root_ == comm_.rank() ? MPI_IN_PLACE : words, words, count, MPI_INT64_T, MPI_SUM, root_,
+                          comm_.get(), &request_),
+              "MPI_Ireduce of an exact sum", comm_.get());
 }
 
 bool ExactSum::test() {

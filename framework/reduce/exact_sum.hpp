@@ -13,13 +13,14 @@
 
 namespace isohalo::detail {
 
-/// Non-blocking and persistent: `start`, `test` until true, `value`. Every rank gets the result.
+/// Non-blocking and persistent: `start`, `test` until true, `value`.
 class ExactSum {
  public:
   explicit ExactSum(const Communicator& comm) : comm_(comm) {}
-  /// The schedule that the limbs take, "auto": MPI's own unless `planning` asks for one of ours. Collective. Throws
-  /// as ScheduledAllreduce.
-  void use_schedule(const std::string& text, const Planning& planning);
+  /// The schedule that the limbs take, "auto": MPI's own unless `planning` asks for one of ours. By MPI's own the
+  /// result comes to rank `root` alone (-1: all); a schedule is an allreduce. Collective. Throws as
+  /// ScheduledAllreduce.
+  void use_schedule(const std::string& text, const Planning& planning, int root);
   ScheduleChoice choice() const { return scheduled_ ? scheduled_->choice() : ScheduleChoice{.by = "MPI"}; }
   /// Deposits this rank's addends, in any order, and starts the sum of limbs. Collective.
   void start(std::span<const double> addends);
@@ -30,6 +31,7 @@ class ExactSum {
   Communicator comm_;
   Superaccumulator sum_;
   std::unique_ptr<ScheduledAllreduce> scheduled_;
+  int root_ = -1;
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 

@@ -63,7 +63,7 @@ class Reduction final : private Progressable {
     on_node_.reset();
     choice_ = {.schedule = options.schedule, .by = "given"};
     if (options.method == ReductionMethod::exact)
-      exact_.use_schedule(options.schedule, options.planning);
+      exact_.use_schedule(options.schedule, options.planning, options.root);
     else if (options.method == ReductionMethod::binary_tree || options.schedule != "auto")
       nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)), options.emulate);
     else if (!meet_on_node())

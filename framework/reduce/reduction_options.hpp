@@ -24,8 +24,8 @@ struct ReductionOptions {
   bool resolve = false;
   /// Ranks of a node meet in a shared window when schedule is "auto".
   bool on_node = true;
-  /// The rank that gets the result, -1: all. What only other ranks would need is neither sent nor combined (exact
-  /// sums excepted).
+  /// The rank that gets the result, -1: all. What only other ranks would need is neither sent nor combined,
+  /// but for exact sums by a schedule.
   int root = -1;
   /// For benchmarks, with schedules and binary_tree: messages as on a slow network.
   EmulatedLatency emulate = {};

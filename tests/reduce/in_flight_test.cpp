@@ -45,6 +45,9 @@ class InFlight : public testing::Test {
     add_array("tree on the node", {});
     add_array("binary tree", {ReductionMethod::binary_tree});
     add_array("exact by MPI", {ReductionMethod::exact});
+    add_array("exact to one rank", {.method = ReductionMethod::exact, .root = p - 1});
+    add_array("exact by a schedule, to one rank",
+              {.method = ReductionMethod::exact, .schedule = there_and_back(p), .root = 0});
     add_array("exact by a schedule", {ReductionMethod::exact, there_and_back(p)});
     add_array("emulated latency",
               {ReductionMethod::tree, recursive_doubling(p).text(), false, false, -1, {1e-4, 1e-5}});

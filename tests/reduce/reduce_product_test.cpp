@@ -1,5 +1,5 @@
-/// The same bits for p = 1 .. 64 ranks (24 in 4-D) x all process grids x tolerances x methods x schedules of all
-/// kinds.
+/// The same bits for p = 1 .. 64 ranks x all process grids x tolerances x methods x schedules of all kinds; and
+/// every schedule that the enumeration finds for p = 1 .. 64, with the process grids in turn.
 
 #include "tests/reduce/program_cases.hpp"
 
@@ -10,13 +10,21 @@ using test::Case;
 using test::expect_root;
 using test::Hash;
 
+constexpr int kMostRanks = 64;
+
 template <int D>
-void check(const Index<D>& shape, const Index<D>& tile, int most_ranks = 64) {
+std::vector<std::uint64_t> numbered_cells(const Index<D>& shape) {
   std::vector<std::uint64_t> cells;
   for (std::int64_t l = 0; l < box_of_shape<D>(shape).cells(); ++l)
     cells.push_back(mix64(static_cast<std::uint64_t>(l)));
+  return cells;
+}
+
+template <int D>
+void check(const Index<D>& shape, const Index<D>& tile) {
+  const auto cells = numbered_cells<D>(shape);
   const std::uint64_t expected = test::reduce_by_definition<std::uint64_t, D>(shape, tile, cells, Hash());
-  for (int p = 1; p <= most_ranks; ++p) {
+  for (int p = 1; p <= kMostRanks; ++p) {
     const auto schedules = test::schedules_to_try(p);
     for (const auto& grid : all_process_grids<D>(shape, p))
       for (const double tolerance : {0.0, 0.3}) {
@@ -42,7 +50,29 @@ TEST(ReduceProduct, In3D) {
   check<3>({9, 11, 17}, {2, 2, 4});
 }
 TEST(ReduceProduct, In4D) {
-  check<4>({5, 4, 6, 7}, {2, 1, 2, 4}, 24);
+  check<4>({5, 4, 6, 7}, {2, 1, 2, 4});
+}
+
+TEST(ReduceProduct, EverySchedule) {
+  const Index<2> shape{13, 67}, tile{4, 8};
+  const auto cells = numbered_cells<2>(shape);
+  const std::uint64_t expected = test::reduce_by_definition<std::uint64_t, 2>(shape, tile, cells, Hash());
+  for (int p = 1; p <= kMostRanks; ++p) {
+    std::vector<Case<2>> cases;
+    for (const auto& grid : all_process_grids<2>(shape, p))
+      for (const double tolerance : {0.0, 0.3})
+        cases.emplace_back(Decomposition<2>(shape, grid, tolerance), tile, cells);
+    std::size_t turn = 0;
+    for_each_schedule(p, {}, [&](const std::vector<Stage>& stages) {
+      const std::string s = to_text(stages);
+      expect_root(cases[turn % cases.size()], {ReductionMethod::tree, s, turn % 2 == 1}, expected,
+                  "p=" + std::to_string(p) + " " + s);
+      ++turn;
+      return !testing::Test::HasFatalFailure();
+    });
+    EXPECT_GE(turn, 1u);
+    if (testing::Test::HasFatalFailure()) return;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,93 @@
+/// MPICH before 4.2 ends a connection over TCP by a message that the other side must acknowledge, and then waits in
+/// a barrier of the process manager in which it acknowledges nothing (its pull request 6596). A rank that comes to
+/// MPI_Finalize while another still acknowledges in its last MPI call gets ready first, leaves for the barrier, and
+/// the other waits for it for ever: a third to a half of all runs of 4 ranks on 2 nodes.
+///
+/// It cannot happen when all ranks have sent to all others, and none makes progress between the first one's arrival
+/// in MPI_Finalize and its own: each then sends its request before it acknowledges others' on the same connection.
+
+#include "framework/mpi/finalize_guard.hpp"
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace isohalo::detail {
+
+namespace {
+
+/// Beyond, connections between all pairs cost more than they are worth.
+constexpr int kMostRanks = 512;
+/// Where the process manager cannot be asked: surely all ranks have left the last barrier after that long.
+constexpr useconds_t kPause_us = 300'000;
+
+bool library_may_hang() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string_view all(text.data()), key = "MPICH Version:";
+  const std::size_t at = all.find(key);
+  if (at == all.npos || all.find("ch4:ucx") == all.npos) return false;
+  const std::size_t begin = all.find_first_not_of(" \t", at + key.size());
+  const std::string_view version = begin == all.npos ? "" : all.substr(begin);
+  return version.starts_with("4.0") || version.starts_with("4.1");
+}
+
+bool on_one_node(int ranks) {
+  MPI_Comm node = MPI_COMM_NULL;
+  int here = 0;
+  if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) != MPI_SUCCESS)
+    return true;
+  MPI_Comm_size(node, &here);
+  MPI_Comm_free(&node);
+  return here == ranks;
+}
+
+/// The socket on which MPICH speaks the process manager's protocol, version 1; -1: another way.
+int manager_socket() {
+  const char* const text = std::getenv("PMI_FD");
+  int fd = -1;
+  if (text) std::from_chars(text, text + std::strlen(text), fd);
+  return fd;
+}
+
+/// The process manager's barrier: no MPI call is under way in it.
+void manager_barrier(int fd) {
+  constexpr std::string_view kEnter = "cmd=barrier_in\n";
+  if (write(fd, kEnter.data(), kEnter.size()) != static_cast<ssize_t>(kEnter.size())) return;
+  for (char c = 0; c != '\n' && read(fd, &c, 1) == 1;) {
+  }
+}
+
+}  // namespace
+
+void settle_before_finalize() noexcept {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Comm world = MPI_COMM_NULL;  // our own: the user may have left messages in MPI_COMM_WORLD
+  if (ranks > kMostRanks || !library_may_hang() || on_one_node(ranks) ||
+      MPI_Comm_dup(MPI_COMM_WORLD, &world) != MPI_SUCCESS)
+    return;
+  const int fd = manager_socket();
+  int all_have_one = fd >= 0;
+  MPI_Allreduce(MPI_IN_PLACE, &all_have_one, 1, MPI_INT, MPI_MIN, world);
+  for (int distance = 1; distance < ranks; ++distance) {
+    const int to = (rank + distance) % ranks, from = (rank - distance + ranks) % ranks;
+    char out = 0, in = 0;
+    MPI_Sendrecv(&out, 1, MPI_CHAR, to, 0, &in, 1, MPI_CHAR, from, 0, world, MPI_STATUS_IGNORE);
+  }
+  MPI_Barrier(world);
+  MPI_Comm_free(&world);
+  if (all_have_one)
+    manager_barrier(fd);
+  else
+    usleep(kPause_us);
+}
+
+}  // namespace isohalo::detail
