@@ -10,7 +10,7 @@ namespace isohalo::detail {
 namespace {
 
 constexpr double kBudget_s = 0.02;
-constexpr double kLeastRounds = 2, kMostRounds = 50;
+constexpr double kLeastRounds = 3, kMostRounds = 50;
 // Never dropped, however many are faster: the next measurements may turn them round.
 constexpr double kAlike = 1.05;
 
@@ -43,7 +43,7 @@ std::vector<double> least_seconds(const Communicator& comm, std::size_t candidat
       left -= seconds[i];
     }
   };
-  measure(2);  // tells how long rounds take
+  measure(3);  // tells how long rounds take
   for (std::size_t keep = candidates;;) {
     double round = 0;
     for (std::size_t k : running) round += best[k];

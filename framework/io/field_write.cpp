@@ -129,6 +129,7 @@ class CellWriter {
     h5_check(
         H5Dwrite(set_.get(), StoredType<T>::memory(), memory_.get(), space_.get(), transfer_.get(), packed_.data()),
         "write of field data");
+    writeback_->wrote(H5Sget_select_npoints(memory_.get()) * static_cast<std::int64_t>(sizeof(T)));
   }
 
  private:
