@@ -11,6 +11,7 @@
 #include "framework/io/hdf5.hpp"
 #include "framework/io/streaming_copy.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/mpi/fault_point.hpp"
 
 namespace isohalo {
 
@@ -225,7 +226,10 @@ StoredCheckpoint read_checkpoint_meta(const fs::path& file) {
 
 StoredCheckpoint read_checkpoint_meta(const fs::path& file, const Communicator& comm) {
   StoredCheckpoint c;
-  agreed(comm, [&] { c = read_checkpoint_meta(file); });
+  agreed(comm, [&] {
+    c = read_checkpoint_meta(file);
+    naming(file, [] { detail::fault_point("read_meta"); });
+  });
   return c;
 }
 
@@ -251,6 +255,7 @@ void read_checkpoint_fields(const fs::path& file, const StoredCheckpoint& stored
                 if (s->shape.size() != D || s->shape[static_cast<std::size_t>(j)] != domain.global().extent(j))
                   throw UsageError("field \"" + f.name + "\" has another shape than this run's grid");
               digests.push_back(read_field(file, f.name, domain.global(), a));
+              detail::fault_point("read");
             },
             f.array);
       }

@@ -12,6 +12,7 @@
 #include "framework/io/compare_parts.hpp"
 #include "framework/io/field_reader.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/mpi/fault_point.hpp"
 
 namespace isohalo::detail {
 
@@ -208,6 +209,7 @@ FieldDifference compare_field(const std::filesystem::path& a, const std::filesys
       compare_share<float>(ra, rb, fa.shape, tolerance, comm, f);
     else
       compare_share<std::uint8_t>(ra, rb, fa.shape, tolerance, comm, f);
+    detail::fault_point("compare");
   });
   combine(f, comm);
   const StoredField* const stored[2] = {&fa, &fb};

@@ -10,6 +10,7 @@
 #include "framework/io/field_reader.hpp"
 #include "framework/io/hdf5.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/mpi/fault_point.hpp"
 
 namespace isohalo {
 
@@ -48,6 +49,7 @@ FieldStatistics statistics_of(const fs::path& file, const StoredField& f, const 
       sum_share<std::uint8_t>(file, f, comm, sum);
     else
       throw UsageError(file.string() + ": field " + f.name + " is " + f.type);
+    detail::fault_point("verify");
   });
   std::int64_t cells = 1;
   for (std::int64_t n : f.shape) cells *= n;

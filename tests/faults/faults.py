@@ -14,10 +14,11 @@ import damage
 import disk
 import interruptions
 import protocol
+import reading
 from scene import harness
 
 AT_ONCE = 4  # most of the time goes into waiting
-PARTS = (disk, protocol, interruptions, damage)
+PARTS = (disk, protocol, interruptions, damage, reading)
 
 
 def attempt(job):

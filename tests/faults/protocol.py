@@ -4,7 +4,7 @@ import re
 import subprocess
 
 from harness import ISOHALO
-from scene import Scene, that
+from scene import SOLVERS, Scene, that
 
 # Place -> the time it is passed at which it is broken: always after a good checkpoint of the same run.
 BY_ALL = {"free_space": 2, "create": 2, "reserve": 2, "groups": 2, "data": 2, "data_written": 2, "digests": 2, "complete": 2, "close": 2, "closed": 2}
@@ -51,6 +51,18 @@ def error_in_phase(place, nth, culprits):
     scene.recover(1)
 
 
+def other_solver(solver, long):
+    """Its fields and numbers are others than those of a relaxation."""
+    scene = Scene("broken_" + solver, solver=solver)
+    for k, place in enumerate(("sweep", "exchange", "reduction", "data", "data_written", "close", "rename", "latest") if long else ("data",)):
+        ranks = (2, 3, 4)[k % 3]
+        nth = 25 if place in PHASES and place != "reduction" else 2
+        scene.broken("rank killed", ranks, "kill:at=%s:nth=%d:%s=%d" % (place, nth, "victim" if place in BY_FIRST else "rank", k % ranks))
+    for ranks, rank in ((3, 1), (2, 0)) if long else ():
+        scene.broken("error of one rank", ranks, "throw:at=data:nth=2:rank=%d" % rank, code=3)
+    scene.recover(1)
+
+
 def exhausted(place, nth):
     scene = Scene("memory_" + place)
     for ranks, rank in ((3, 1), (2, 0), (4, 3)):
@@ -72,6 +84,8 @@ def jobs(long):
     """(function, arguments ..) of each independent test."""
     places = {**BY_ALL, **BY_FIRST, **PHASES}
     yield (inert,)
+    for solver in SOLVERS:
+        yield other_solver, solver, long
     if not long:
         for place in ("data", "rename", "latest"):
             yield kill, place, places[place], VICTIMS[:5]

@@ -37,6 +37,47 @@ digest_every = 5
 picture_every = 20
 """ % (STEPS, EVERY)
 
+POISSON = """
+[domain]
+shape = [90, 80]
+boundary.low = ["neumann", {dirichlet = 0.0}]
+boundary.high = [{dirichlet = 0.2}, {dirichlet = 0.0}]
+[solver]
+kind = "poisson"
+method = "cg"
+[source]
+kind = "random"
+seed = 5
+[initial]
+kind = "constant"
+value = 0.0
+[run]
+steps = 240
+residual_every = 5
+[output]
+checkpoint_every = 10
+"""
+LIFE = """
+[domain]
+shape = [48, 40]
+boundary.low = ["periodic", "periodic"]
+boundary.high = ["periodic", "periodic"]
+[solver]
+kind = "life"
+[initial]
+kind = "random"
+seed = 1970
+high = 0.8
+[run]
+steps = 240
+residual_every = 5
+[output]
+checkpoint_every = 10
+[parallel]
+halo_depth = 2
+"""
+SOLVERS = {"poisson": POISSON, "life": LIFE}
+
 lock = threading.Lock()
 faults = {}  # kind -> how many
 
@@ -67,9 +108,14 @@ def processes_below(launcher):
     return sorted(below - {launcher})
 
 
-def run(program, ranks, directory, *overrides, fault=None, timeout=90):
+def run(program, ranks, directory, *overrides, fault=None, deck="deck.toml"):
     """`program run` with --restart auto on the deck; a run that hangs is a failure and returns nothing."""
-    command = [MPIEXEC, "-n", str(ranks), program, "run", "deck.toml", "output.directory=%s" % directory, *overrides, "--restart", "auto"]
+    return start(program, ranks, "run", deck, "output.directory=%s" % directory, *overrides, "--restart", "auto", fault=fault)
+
+
+def start(program, ranks, *arguments, fault=None, timeout=90):
+    """`program ARGUMENTS`; a command that hangs is a failure and returns nothing."""
+    command = [MPIEXEC, "-n", str(ranks), program, *arguments]
     environment = dict(os.environ)
     if fault:
         environment["ISOHALO_FAULT"] = fault
@@ -80,7 +126,7 @@ def run(program, ranks, directory, *overrides, fault=None, timeout=90):
             for rank in processes_below(p.pid):
                 os.kill(rank, signal.SIGKILL)
             p.communicate()
-            that(False, "%s on %d ranks hangs" % (fault or "a restart", ranks))
+            that(False, "%s: %s on %d ranks hangs" % (arguments[0], fault or "undisturbed", ranks))
             return None
     return subprocess.CompletedProcess(command, p.returncode, out, err)
 
@@ -90,6 +136,10 @@ def make_reference():
     that(r and r.returncode == 0, "the undisturbed run fails: %s" % (r and r.stderr))
     r = subprocess.run([ISOHALO, "verify", str(WORK / "reference/latest.h5")], capture_output=True, text=True, timeout=60)
     that(r.returncode == 0 and r.stdout.endswith("good\n"), "verify of the undisturbed run: " + r.stdout + r.stderr)
+    for solver, deck in SOLVERS.items():
+        (WORK / (solver + ".toml")).write_text(deck)
+        r = run(ISOHALO, 1, "reference_" + solver, deck=solver + ".toml")
+        that(r and r.returncode == 0, "the undisturbed run of %s fails: %s" % (solver, r and r.stderr))
 
 
 def checkpoints(directory):
@@ -100,12 +150,13 @@ def checkpoints(directory):
 class Scene:
     """One output directory that is broken again and again, each time by a run that continues the one before."""
 
-    def __init__(self, name, directory=None):
+    def __init__(self, name, directory=None, solver=None):
         self.name, self.directory = name, pathlib.Path(directory or WORK / name)
+        self.deck, self.reference = "%s.toml" % (solver or "deck"), WORK / ("reference_" + solver if solver else "reference")
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def run(self, program, ranks, *overrides, fault=None):
-        return run(program, ranks, self.directory, "output.keep=%d" % KEEP, *overrides, fault=fault)
+        return run(program, ranks, self.directory, "output.keep=%d" % KEEP, *overrides, fault=fault, deck=self.deck)
 
     def broken(self, kind, ranks, fault, *overrides, code=None, injected=1):
         """A run that is broken while it runs. Afterwards whatever has its final name must be whole and right."""
@@ -122,7 +173,7 @@ class Scene:
 
     def whole(self, what):
         for file in sorted(self.directory.iterdir()) if self.directory.exists() else ():
-            twin = WORK / "reference" / file.name
+            twin = self.reference / file.name
             if file.name == "latest.h5":
                 that(file.exists(), "%s: latest.h5 points nowhere" % what)
             elif file.suffix == ".json":
@@ -135,7 +186,7 @@ class Scene:
             elif file.suffix in (".h5", ".xmf", ".png"):
                 that(twin.exists() and file.read_bytes() == twin.read_bytes(), "%s: %s has other bytes" % (what, file.name))
             elif file.name == "digests.txt":
-                that((WORK / "reference/digests.txt").read_bytes().startswith(file.read_bytes()), "%s: the trail has other lines" % what)
+                that((self.reference / "digests.txt").read_bytes().startswith(file.read_bytes()), "%s: the trail has other lines" % what)
 
     def recover(self, ranks, *texts):
         """The undamaged program continues to the end, and leaves what an undisturbed run leaves. `texts` must be in what
@@ -150,13 +201,14 @@ class Scene:
         for text in texts:
             that(r.stderr.count(text) == 1, "%s: %r is there %d times: %s" % (what, text, r.stderr.count(text), r.stderr[-500:]))
         self.whole(what)
-        kept = {"step_%08d%s" % (s, x) for s in range(STEPS - (KEEP - 1) * EVERY, STEPS + 1, EVERY) for x in (".h5", ".json", ".xmf")}
-        expected = kept | {"latest.h5", "digests.txt"} | {p.name for p in (WORK / "reference").glob("*.png")}
+        last = checkpoints(self.reference)[:KEEP]
+        kept = {file.stem + suffix for file in last for suffix in (".h5", ".json", ".xmf")}
+        expected = kept | {"latest.h5"} | {p.name for p in self.reference.iterdir() if p.suffix == ".png" or p.name == "digests.txt"}
         found = {p.name for p in self.directory.iterdir()}
         that(found == expected, "%s: too much: %s, missing: %s" % (what, sorted(found - expected), sorted(expected - found)))
-        that(os.readlink(self.directory / "latest.h5") == "step_%08d.h5" % STEPS, what + ": latest.h5")
-        trail, twin = self.directory / "digests.txt", WORK / "reference/digests.txt"
-        that(trail.exists() and trail.read_bytes() == twin.read_bytes(), what + ": the trail differs")
+        that(os.readlink(self.directory / "latest.h5") == last[0].name, what + ": latest.h5")
+        trail, twin = self.directory / "digests.txt", self.reference / "digests.txt"
+        that(not twin.exists() or trail.read_bytes() == twin.read_bytes(), what + ": the trail differs")
         shutil.rmtree(self.directory)
 
     def refused(self, r, pattern, injected=1):
