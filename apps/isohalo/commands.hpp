@@ -21,6 +21,7 @@ ExitCode verify_command(MPI_Comm comm, const std::string& file);
 struct VerifyLiveOptions {
   bool json = false;
   std::string broken;  ///< a check that is spoilt on purpose; empty: none
+  double time_limit_s = 600;
 };
 ExitCode verify_live_command(MPI_Comm comm, const VerifyLiveOptions& options);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/isohalo/live_deadline.hpp"
 #include "datatypes/error.hpp"
 
 namespace isohalo {
@@ -36,6 +37,7 @@ void LiveReport::gather(const Communicator& comm) {
 }
 
 void naming_place(const std::string& place, const std::function<void()>& work) {
+  LiveDeadline::now_at(place);
   try {
     work();
   } catch (const MpiError& e) {

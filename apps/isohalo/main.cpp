@@ -105,8 +105,11 @@ class CommandLine {
     auto* json = verify->add_flag("--json", verify_live_.json, "without a file: print JSON");
     auto* broken = verify->add_option("--break", verify_live_.broken,
                                       "without a file: spoil this check on purpose, to see that it can fail");
-    json->excludes(file);
-    broken->excludes(file);
+    auto* limit = verify
+                      ->add_option("--time-limit", verify_live_.time_limit_s,
+                                   "without a file: seconds until an MPI that loses messages is given up")
+                      ->check(CLI::PositiveNumber);
+    for (auto* option : {static_cast<CLI::Option*>(json), broken, limit}) option->excludes(file);
     verify->callback([this, file] {
       const bool live = file->count() == 0;
       action_ = [this, live] {

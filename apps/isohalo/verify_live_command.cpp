@@ -7,6 +7,7 @@
 
 #include "apps/isohalo/commands.hpp"
 #include "apps/isohalo/live_check.hpp"
+#include "apps/isohalo/live_deadline.hpp"
 #include "framework/run/machine.hpp"
 
 namespace isohalo {
@@ -54,6 +55,7 @@ void print_json(const LiveReport& report, const Communicator& comm, double secon
 ExitCode verify_live_command(MPI_Comm user, const VerifyLiveOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const Communicator comm = Communicator::of(user);
+  const LiveDeadline deadline(comm, options.time_limit_s);
   LiveReport report(options.broken);
   check_mpi_features(user, report);  // first: they explain what fails later
   check_transports(user, report);

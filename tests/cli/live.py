@@ -46,21 +46,30 @@ def test_broken():
                  "--break %s on %d ranks: %s" % (name, ranks, r.stdout[-500:]))
             that(r.stdout.splitlines()[-1].startswith("not good") and not r.stderr, "--break %s: the verdict" % name)
             if name in TRANSPORTS and found:
-                that(re.search(r"\d+ cells on \d+ ranks, .*depth \d, exchange 1, rank \d, float64 field: ghost \((-?\d+)\) "
+                that(re.search(r"\d+ cells on \d+ ranks, .*depths \d and \d, exchange 1, rank \d, float64 field: ghost \((-?\d+)\) "
                                r"should be \d+, found nan", found[0]), "--break %s: no ghost is named: %s" % (name, found[0]))
+
+
+def test_time_limit():
+    """Whatever keeps the checks from ending, the command ends, and says where it was."""
+    for ranks in (1, 3):
+        r = launch(ranks, "verify", "--time-limit", "0.002")
+        that(r.returncode != 0 and r.stderr.count("isohalo: error: verify has not ended after 0.002 s; rank 0 is in ") == 1,
+             "a limit that is too short, %d ranks: %d %s" % (ranks, r.returncode, r.stderr[-500:]))
+    that("--time-limit" in launch(1, "verify", "--time-limit", "-1").stderr, "a limit below zero")
 
 
 def test_usage():
     that("there is no such check; there are datatypes, " in isohalo(2, "verify", "--break", "warp", code=2).stderr,
          "an unknown check")
-    for arguments in (("verify", "file.h5", "--json"), ("verify", "file.h5", "--break", "direct"), ("verify", "--jsn")):
+    for arguments in (("verify", "file.h5", "--json"), ("verify", "file.h5", "--time-limit", "3"), ("verify", "file.h5", "--break", "direct"), ("verify", "--jsn")):
         r = launch(2, *arguments)
         that(r.returncode == 2 and r.stderr.count("isohalo: error: ") == 1, "%r: %d %s" % (arguments, r.returncode, r.stderr))
 
 
 def main():
     fresh_work_directory()
-    for test in (test_good, test_table, test_broken, test_usage):
+    for test in (test_good, test_table, test_broken, test_time_limit, test_usage):
         test()
     finish()
 
