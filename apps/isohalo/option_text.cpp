@@ -1,6 +1,7 @@
 #include "apps/isohalo/option_text.hpp"
 
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 
 #include "datatypes/error.hpp"
@@ -27,8 +28,9 @@ EmulatedLatency parse_latency(const std::string& text) {
 void read_topology(const std::string& text, SimulationOptions& options) {
   if (text.empty()) return;
   const auto refuse = [&] {
-    throw UsageError("--topology " + text +
-                     " is not RANKS_PER_NODE or RANKS_PER_NODE:LATENCY,PIPELINE,PER_BYTE (ns), as 16:100,50,0.1");
+    throw UsageError(
+        "--topology " + text +
+        " is not RANKS_PER_NODE or RANKS_PER_NODE:LATENCY,PIPELINE,PER_BYTE (ns, not negative), as 16:100,50,0.1");
   };
   const char *at = text.data(), *const end = at + text.size();
   const auto number = [&](auto& value, char before) {
@@ -39,9 +41,13 @@ void read_topology(const std::string& text, SimulationOptions& options) {
   };
   number(options.ranks_per_node, '\0');
   if (at != end) {
-    number(options.on_node.latency_ns, ':');
-    number(options.on_node.pipeline_ns, ',');
-    number(options.on_node.per_byte_ns, ',');
+    const auto time = [&](double& value, char before) {
+      number(value, before);
+      if (!(value >= 0 && std::isfinite(value))) refuse();
+    };
+    time(options.on_node.latency_ns, ':');
+    time(options.on_node.pipeline_ns, ',');
+    time(options.on_node.per_byte_ns, ',');
   }
   if (at != end || options.ranks_per_node < 1) refuse();
 }
