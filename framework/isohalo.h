@@ -180,7 +180,8 @@ typedef enum isohalo_shape_e ISOHALO_ENUM {
 /* Collective. */
 int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,
                         int depth, MPI_Datatype element, isohalo_halo* halo);
-/* `array` points to the first element, a ghost when width > 0. Collective in order, as start and finish are. */
+/* `array` points to the first element, a ghost when width > 0. Collective in order, as start and finish are: ranks
+   that started wait for one whose array was refused until it starts with another. */
 int isohalo_halo_exchange(isohalo_halo halo, void* array);
 /* Until finish the ghosts must not be touched and the owned cells not be written. */
 int isohalo_halo_start(isohalo_halo halo, void* array);

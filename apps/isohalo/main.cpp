@@ -108,7 +108,7 @@ class CommandLine {
     auto* limit = verify
                       ->add_option("--time-limit", verify_live_.time_limit_s,
                                    "without a file: seconds until an MPI that loses messages is given up")
-                      ->check(CLI::PositiveNumber);
+                      ->check(CLI::Range(1e-3, 1e8));
     for (auto* option : {static_cast<CLI::Option*>(json), broken, limit}) option->excludes(file);
     verify->callback([this, file] {
       const bool live = file->count() == 0;

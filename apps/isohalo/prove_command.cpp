@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -55,6 +56,12 @@ bool same_bytes(const fs::path& a, const fs::path& b) {
   return x.eof() && y.eof();
 }
 
+/// Is this one of the lines with which a run ends, "residual = .." or "digest NAME = .."? The table of phases has a
+/// line "digest" as well, of times.
+bool is_result(const std::string& line) {
+  return line.rfind("residual = ", 0) == 0 || (line.rfind("digest ", 0) == 0 && line.find(" = ") != line.npos);
+}
+
 /// Runs the deck; throws RunError with the end of its output when it fails.
 Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below) {
   Outcome o;
@@ -79,7 +86,7 @@ Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below) {
   }
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
-    if (line.rfind("residual = ", 0) == 0 || line.rfind("digest ", 0) == 0) o.results += line + "\n";
+    if (is_result(line)) o.results += line + "\n";
     const auto at = line.find("process grid ");
     if (at != std::string::npos && o.process_grid.empty())
       o.process_grid = line.substr(at + 13, line.find(',', at) - at - 13);
@@ -124,9 +131,11 @@ ExitCode report(std::vector<Outcome>& runs, const Communicator& comm) {
   std::string ranks;
   for (const auto& o : runs) ranks += (ranks.empty() ? "" : ", ") + std::to_string(o.ranks);
   fmt::print("{}", all ? runs.front().results : details);
+  const std::size_t files = runs.front().checkpoints.size();
   if (all)
-    fmt::print("proved: the same bits on {} ranks (residual, digests and {} checkpoint files, byte by byte)\n",
-               ranks, runs.front().checkpoints.size());
+    fmt::print("proved: the same bits on {} ranks (residual and digests{})\n", ranks,
+               files ? fmt::format(", and {} checkpoint files byte by byte", files)
+                     : "; these runs leave no checkpoint files to compare");
   else
     fmt::print("not proved: the runs on {} ranks differ\n", ranks);
   return all ? ExitCode::fine : ExitCode::different;
@@ -138,10 +147,19 @@ ExitCode prove_command(MPI_Comm user, const ProveRequest& request) {
   const Communicator comm = Communicator::of(user);
   if (comm.size() != 1) throw UsageError("isohalo prove starts the ranks itself: run it without mpiexec");
   if (request.ranks.size() < 2) throw UsageError("--ranks: give at least two numbers of ranks to compare");
+  for (std::size_t k = 0; k < request.ranks.size(); ++k)
+    if (std::count(request.ranks.begin(), request.ranks.end(), request.ranks[k]) > 1)
+      throw UsageError(
+          fmt::format("--ranks: {} ranks are there twice; each run is compared with the others", request.ranks[k]));
   const bool keep = !request.directory.empty();
   const fs::path below = fs::absolute(keep ? fs::path(request.directory)
                                            : fs::temp_directory_path() / fmt::format("isohalo_prove_{}", getpid()));
-  fs::create_directories(below);
+  std::error_code failure;
+  fs::create_directories(below, failure);
+  if (failure || !fs::is_directory(below))
+    throw UsageError(fmt::format("cannot make the directory {}{}: name another one by {}", below.string(),
+                                 failure ? " (" + failure.message() + ")" : " (there is a file of that name)",
+                                 keep ? "--directory" : "TMPDIR or --directory"));
   struct Remover {
     fs::path path;
     ~Remover() {

@@ -83,7 +83,9 @@ PerDim<int, D> choose_process_grid(const Index<D>& shape, int ranks) {
   if (std::isinf(best)) {
     int fits = ranks - 1;
     while (fits > 1 && all_process_grids<D>(shape, fits).empty()) --fits;
-    throw UsageError(std::to_string(ranks) + " ranks cannot each own a cell of a grid of " +
+    const bool too_many = ranks > box_of_shape<D>(shape).cells();
+    throw UsageError((too_many ? std::to_string(ranks) + " ranks cannot each own a cell of a grid of "
+                               : "no process grid of " + std::to_string(ranks) + " ranks fits into a grid of ") +
                      shape_string<D>(shape) + " cells: run on " + std::to_string(fits) +
                      (fits == 1 ? " rank" : " ranks"));
   }

@@ -101,11 +101,7 @@ struct HaloPlan<D>::Impl {
   Prepared& prepare(std::span<const ErasedArray<D>> arrays) {
     auto p = std::make_unique<Prepared>();
     for (const auto& a : arrays) p->element_bytes.push_back(a.bytes);
-    const bool collective = options.exchange == Exchange::automatic || options.exchange == Exchange::shared;
-    if (collective)
-      agree_on(arrays);
-    else
-      check_fit(arrays);
+    agree_on(arrays);
     if (options.exchange == Exchange::automatic) {
       choose(*p, arrays);
     } else {
@@ -115,7 +111,7 @@ struct HaloPlan<D>::Impl {
       } catch (const RunError& e) {  // one node may have no room
         failure = std::make_unique<RunError>(e);
       }
-      if (collective) agree_as<RunError>(failure.get());
+      agree_as<RunError>(failure.get());
       p->choice.used = options.exchange;
     }
     prepared.push_back(std::move(p));
@@ -148,12 +144,14 @@ struct HaloPlan<D>::Impl {
     };
     for (const auto& a : arrays) add(a.bytes);
     agree_same(domain.comm(), fingerprint, "halo exchange: the list of element sizes");
+    add(static_cast<std::int64_t>(options.exchange));
+    for (int j = 0; j < D; ++j) add(options.mirror_low[j] + 2 * options.mirror_high[j]);
     for (const auto& [shape, depth] : needs) {
       add(depth);
       for (const auto& offset : shape.offsets())
         for (int j = 0; j < D; ++j) add(offset[j]);
     }
-    agree_same(domain.comm(), fingerprint, "halo exchange: the plan's depths and shapes");
+    agree_same(domain.comm(), fingerprint, "halo exchange: the plan's depths, shapes, mirrored sides and way");
   }
 
   /// The ways that are worth timing, the same list on all ranks.

@@ -54,10 +54,11 @@ class HaloPlan {
   /// `finish()` the ghosts must not be touched and the owned cells not be written. Throws UsageError when an
   /// exchange of this plan is in flight or an array does not fit.
   ///
-  /// With `exchange` automatic or shared the first start with a list of element sizes is collective in order: it
-  /// times the candidates on these arrays (about 20 ms), or opens channels in shared memory; then throws, the same
-  /// on all ranks, UsageError also when the lists or the plans' needs differ and RunError when a node has no room.
-  /// Otherwise local.
+  /// The first start with a list of element sizes is collective in order: the ranks agree that lists and plans are
+  /// the same; `exchange` automatic then times the candidates on these arrays (about 20 ms), and shared opens
+  /// channels in shared memory. It throws the same on all ranks: UsageError also when lists or plans differ,
+  /// RunError when a node has no room. Later starts are local: an array that does not fit on one rank is that rank's
+  /// error alone, and the others wait for its cells until it starts with one that fits.
   template <class... T>
   void start(const ArrayRef<T, D>&... arrays) {
     const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};

@@ -113,11 +113,11 @@ int release_all(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-/// Does this communicator span the program?
-bool spans_world(int size) {
-  int world = 0;
-  mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &world), "MPI_Comm_size");
-  return size == world;
+/// Does it have the ranks of MPI_COMM_WORLD, all of them and no others?
+bool spans_world(MPI_Comm comm) {
+  int result = MPI_UNEQUAL;
+  mpi_check(MPI_Comm_compare(comm, MPI_COMM_WORLD, &result), "MPI_Comm_compare");
+  return result != MPI_UNEQUAL;
 }
 
 void make_keys(Registry& r) {
@@ -201,7 +201,7 @@ Communicator Communicator::of(MPI_Comm user) {
   state->user = user;
   mpi_check(MPI_Comm_set_attr(user, r.keyval, new Cached{state, &state->user, &state->stand_in, &state->comm}),
             "MPI_Comm_set_attr");
-  if (spans_world(state->size)) r.everywhere = true;
+  if (spans_world(user)) r.everywhere = true;
   return Communicator(std::move(state));
 }
 

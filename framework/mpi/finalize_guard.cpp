@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -48,8 +49,11 @@ bool on_one_node(int ranks) {
   return here == ranks;
 }
 
-/// The socket on which MPICH speaks the process manager's protocol, version 1; -1: another way.
+/// The socket on which MPICH speaks version 1 of the process manager's protocol with Hydra; -1: another manager or
+/// version.
 int manager_socket() {
+  const char* const version = std::getenv("MPIR_CVAR_PMI_VERSION");
+  if (!std::getenv("HYDI_CONTROL_FD") || (version && std::strcmp(version, "1") != 0)) return -1;
   const char* const text = std::getenv("PMI_FD");
   int fd = -1;
   if (text) std::from_chars(text, text + std::strlen(text), fd);
@@ -58,9 +62,17 @@ int manager_socket() {
 
 /// The process manager's barrier: no MPI call is under way in it.
 void manager_barrier(int fd) {
-  constexpr std::string_view kEnter = "cmd=barrier_in\n";
-  if (write(fd, kEnter.data(), kEnter.size()) != static_cast<ssize_t>(kEnter.size())) return;
-  for (char c = 0; c != '\n' && read(fd, &c, 1) == 1;) {
+  // A signal may interrupt both; a reply that nobody reads would confuse MPI.
+  const auto again = [](ssize_t moved) { return moved < 0 && errno == EINTR; };
+  for (std::string_view left = "cmd=barrier_in\n"; !left.empty();) {
+    const ssize_t sent = write(fd, left.data(), left.size());
+    if (again(sent)) continue;
+    if (sent <= 0) return;
+    left.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  for (char c = 0; c != '\n';) {
+    const ssize_t got = read(fd, &c, 1);
+    if (!again(got) && got <= 0) return;
   }
 }
 
@@ -70,9 +82,10 @@ void settle_before_finalize() noexcept {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  MPI_Comm world = MPI_COMM_NULL;  // our own: the user may have left messages in MPI_COMM_WORLD
+  // Our own, since the user may have left messages in MPI_COMM_WORLD; without the user's attributes.
+  MPI_Comm world = MPI_COMM_NULL;
   if (ranks > kMostRanks || !library_may_hang() || on_one_node(ranks) ||
-      MPI_Comm_dup(MPI_COMM_WORLD, &world) != MPI_SUCCESS)
+      MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &world) != MPI_SUCCESS)
     return;
   const int fd = manager_socket();
   int all_have_one = fd >= 0;

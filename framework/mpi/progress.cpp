@@ -27,7 +27,7 @@ std::vector<Progressable*>& active() {
 /// wakes up go first, but not one that yields, so sleeping is quicker then; for a while, until yielding is tried
 /// again: some times as long as the yield took, so that the system's housekeeping, which is short, is soon
 /// forgotten.
-constexpr std::int64_t kLongYield_ns = 200'000, kCrowdedPerYield = 10;
+constexpr std::int64_t kLongYield_ns = 200'000, kCrowdedPerYield = 10, kMostCrowded_ns = 50'000'000;
 thread_local std::int64_t crowded_until_ns = 0;
 
 std::int64_t now_ns() {
@@ -66,7 +66,8 @@ bool Backoff::pause_awake() {
   if (before <= crowded_until_ns) return false;
   sched_yield();
   const std::int64_t after = now_ns();
-  if (after - before > kLongYield_ns) crowded_until_ns = after + kCrowdedPerYield * (after - before);
+  if (after - before > kLongYield_ns)
+    crowded_until_ns = after + std::min(kCrowdedPerYield * (after - before), kMostCrowded_ns);
   return true;
 }
 

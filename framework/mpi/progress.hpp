@@ -32,7 +32,7 @@ class Progressable {
   static bool any_active() noexcept;
 };
 
-/// The pause between two tests; one object per wait.
+/// The pause between two tests; one object per wait. The first sleep of a thread sets its timer slack to 1 us.
 class Backoff {
  public:
   /// `spins`: tests before the core is offered to others (small when ranks outnumber cores).

@@ -49,6 +49,8 @@ ScheduleTable ScheduleTable::read(const std::string& file) {
   ScheduleTable table;
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return table;
+  if (std::filesystem::is_directory(file, ignored))
+    throw UsageError("schedule table " + file + ": it is a directory; name a file");
   std::ifstream in(file);
   const std::string name = "schedule table " + file + ": ";
   nlohmann::json json;

@@ -49,7 +49,7 @@ def report(a, b, *more, code, ranks=(1,)):
     try:
         return json.loads(texts.pop())
     except ValueError:
-        failures.append("%s against %s: no JSON" % (a, b))
+        that(False, "%s against %s: no JSON" % (a, b))
         return {"fields": [{}], "must_match": [], "hints": [], "ignored": [], "warnings": []}
 
 

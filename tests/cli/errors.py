@@ -144,7 +144,7 @@ def main():
            ["run", deck("states.toml", (WORK / life).read_text().replace('"random"\nseed = 3', '"box"\nlow = [0.05, 0.86]\nhigh = [0.1, 0.89]\ninside = 2'))], lines=1)
 
     # --- sizes, ranks and grids ---------------------------------------------------------------------------------------
-    expect("more ranks than cells", 2, "7 ranks cannot each own a cell of a grid of 3 x 3 cells: run on 6 ranks",
+    expect("more ranks than cells", 2, "no process grid of 7 ranks fits into a grid of 3 x 3 cells: run on 6 ranks",
            ["run", good, "domain.shape=[3,3]"], ranks=(7,))
     expect("process grid that does not multiply", 2, "process grid 2 x 2 does not multiply to the 3 ranks",
            ["run", good, "parallel.process_grid=[2,2]"], ranks=(3,))

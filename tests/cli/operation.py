@@ -250,8 +250,14 @@ def test_signals():
 
 
 def test_prove():
-    r = launch(0, "prove", "deck.toml", "--ranks", "1,2,3", "parallel.halo_depth=2")
+    r = launch(0, "prove", "deck.toml", "--ranks", "1,2,3", "parallel.halo_depth=2", "output.digest_every=3")
     that(r.returncode == 0 and "proved: the same bits on 1, 2, 3 ranks" in r.stdout and r.stdout.count(" same\n") == 2, r.stdout + r.stderr)
+    # The decks that we ship, with few steps.
+    for deck in sorted((pathlib.Path(__file__).resolve().parent.parent.parent / "inputs").glob("*.toml")):
+        r = launch(0, "prove", deck, "--ranks", "1,2", "run.steps=4")
+        that(r.returncode == 0 and re.search(r"^proved: .*, and [1-9]\d* checkpoint files byte by byte\)$", r.stdout, re.M), deck.name + r.stdout + r.stderr)
+    r = launch(0, "prove", "deck.toml", "--ranks", "1,2", "output.checkpoint_every=0", "output.final_checkpoint=false")
+    that(r.returncode == 0 and "these runs leave no checkpoint files to compare" in r.stdout, r.stdout + r.stderr)
     # A launcher whose run on 3 ranks changes one bit.
     liar = WORK / "liar.py"
     liar.write_text("""#!%s
@@ -271,6 +277,9 @@ sys.exit(code)
     that((WORK / "kept/ranks_2/step_00000006.h5").exists(), "--directory keeps the files")
     for arguments, code, text in ((("prove", "deck.toml", "--ranks", "1,2", "run.stps=3"), 2, "unknown key run.stps"),
                                   (("prove", "deck.toml", "--ranks", "2"), 2, "at least two numbers"),
+                                  (("prove", "deck.toml", "--ranks", "2,1,2"), 2, "2 ranks are there twice"),
+                                  (("prove", "deck.toml", "--ranks", "1,2", "--directory", "deck.toml"), 2, "cannot make the directory"),
+                                  (("prove", "deck.toml", "--ranks", "1,2", "--directory", "/proc/x"), 2, "cannot make the directory"),
                                   (("prove", "deck.toml", "--ranks", "1,2", "--mpiexec", "/no/such"), 3, "ended with exit code 127")):
         r = launch(0, *arguments)
         that(r.returncode == code and text in r.stderr, "%r: %d %s" % (arguments, r.returncode, r.stderr))

@@ -75,9 +75,9 @@ TEST(ExchangeTiming, LongRunsAreFewAndShortOnesManyButNotEndless) {
     EXPECT_EQ(fastest(least_seconds(comm, runs.size(), way, 0.02)), 0u);
   };
   count(0.1);
-  EXPECT_EQ(runs, (std::vector<int>{9, 9, 7, 7, 5, 5, 5}));
+  EXPECT_EQ(runs, (std::vector<int>{13, 13, 10, 10, 7, 7, 7}));
   count(1e-7);
-  EXPECT_EQ(runs, (std::vector<int>{153, 153, 103, 103, 53, 53, 53}));
+  EXPECT_EQ(runs, (std::vector<int>{154, 154, 104, 104, 54, 54, 54}));
 }
 
 TEST(ExchangeTiming, OneWayOrTwoNeedNoRounds) {

@@ -101,13 +101,15 @@ TEST(HaloTransport, FieldsOfDifferentShapesAndDepths) {
 TEST(HaloTransport, PlansThatDifferBetweenRanksAreRefusedOnAll) {
   const auto domain = torus({16, 24});
   const int last = test::rank() == test::ranks() - 1 && test::rank() > 0;
-  for (const Exchange e : {Exchange::automatic, Exchange::shared}) {
+  for (const Exchange e : {Exchange::automatic, Exchange::shared, Exchange::coalesced, Exchange::direct_packed}) {
     const HaloPlan<2> wide(domain, kStar, 3);
     const TestField<double, 2> field(domain, wide, 0, Memory::plain);
-    HaloPlan<2> depth(domain, kStar, 2 + last, by(e)), shape(domain, last ? kMoore : kStar, 1, by(e));
+    HaloPlan<2> depth(domain, kStar, 2 + last, by(e)), shape(domain, last ? kMoore : kStar, 1, by(e)),
+        way(domain, kStar, 1, by(last ? Exchange::slabs : e));
     if (test::ranks() == 1) continue;
     EXPECT_THROW(depth.exchange(field.ref()), UsageError);
     EXPECT_THROW(shape.exchange(field.ref()), UsageError);
+    EXPECT_THROW(way.exchange(field.ref()), UsageError);
   }
 }
 
@@ -164,7 +166,7 @@ TEST(HaloTransport, TheAutomaticChoiceIsTheFastestAndTheSameOnAllRanks) {
 
 TEST(HaloTransport, ListsThatDifferOrDoNotFitOnOneRankAreRefusedOnAll) {
   const auto domain = torus({16, 24});
-  for (const Exchange e : {Exchange::automatic, Exchange::shared}) {
+  for (const Exchange e : {Exchange::automatic, Exchange::shared, Exchange::slabs, Exchange::coalesced_packed}) {
     HaloPlan<2> plan(domain, kMoore, 2, by(e));
     const TestField<double, 2> good(domain, plan, 0, Memory::plain);
     const TestField<float, 2> other(domain, plan, 0, Memory::plain);

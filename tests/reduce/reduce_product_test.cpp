@@ -1,6 +1,10 @@
 /// The same bits for p = 1 .. 64 ranks x all process grids x tolerances x methods x schedules of all kinds; and
 /// every schedule that the enumeration finds for p = 1 .. 64, with the process grids in turn.
 
+#include <bit>
+#include <cmath>
+
+#include "datatypes/superaccumulator.hpp"
 #include "tests/reduce/program_cases.hpp"
 
 namespace isohalo {
@@ -51,6 +55,40 @@ TEST(ReduceProduct, In3D) {
 }
 TEST(ReduceProduct, In4D) {
   check<4>({5, 4, 6, 7}, {2, 1, 2, 4});
+}
+
+/// Exact sums: the words of 1 .. 64 ranks, empty ones included, added in rank order, backwards and by pairs.
+TEST(ReduceProduct, ExactSums) {
+  std::vector<double> numbers;
+  for (std::uint64_t l = 0; l < 700; ++l) {  // cancellation over the whole range of exponents
+    const std::uint64_t z = mix64(l / 2);
+    const double x = std::ldexp(1 + static_cast<double>(z >> 12) * 0x1p-52, static_cast<int>(z % 2000) - 1000);
+    numbers.push_back(l % 2 && l % 7 ? -x : x);
+  }
+  Superaccumulator all;
+  for (const double x : numbers) all.add(x);
+  const auto expected = std::bit_cast<std::uint64_t>(all.value());
+  for (std::size_t p = 1; p <= kMostRanks; ++p)
+    for (int cut = 0; cut < 3; ++cut) {
+      std::vector<Superaccumulator> ranks(p);
+      for (std::size_t l = 0; l < numbers.size(); ++l) {
+        const std::size_t even = l * p / numbers.size(), owner = cut == 0   ? even
+                                                                 : cut == 1 ? even * even / p
+                                                                            : l % p;
+        ranks[owner].add(numbers[l]);
+      }
+      for (auto& r : ranks) r.settle();
+      const auto add = [](Superaccumulator& to, Superaccumulator& from) {
+        for (std::size_t w = 0; w < to.words().size(); ++w) to.words()[w] += from.words()[w];
+      };
+      auto forward = ranks, backward = ranks, pairs = ranks;
+      for (std::size_t r = 1; r < p; ++r) add(forward[0], forward[r]);
+      for (std::size_t r = p - 1; r > 0; --r) add(backward[r - 1], backward[r]);
+      for (std::size_t step = 1; step < p; step *= 2)
+        for (std::size_t r = 0; r + step < p; r += 2 * step) add(pairs[r], pairs[r + step]);
+      for (auto* sums : {&forward, &backward, &pairs})
+        ASSERT_EQ(std::bit_cast<std::uint64_t>((*sums)[0].value()), expected) << p << " ranks, cut " << cut;
+    }
 }
 
 TEST(ReduceProduct, EverySchedule) {
