@@ -92,6 +92,7 @@ class ScheduleReport {
             {"first_finish_ns", result.first_ns},
             {"skew_ns", result.last_ns - result.first_ns},
             {"correct", correct},
+            {"for_sets_only", schedule.for_sets_only()},
             {"per_stage", stages},
             {"critical_path", path}};
   }
@@ -168,7 +169,9 @@ class ScheduleReport {
   void print(const Json& j) const {
     fmt::print("schedule   {} for {} ranks{}\n",
                request_.ranks == 1 ? "(no stages)" : j["schedule"].get<std::string>(), request_.ranks,
-               j["correct"] ? ": every rank gets every contribution once" : "");
+               !j["correct"]        ? ""
+               : j["for_sets_only"] ? ": every rank gets every contribution, some perhaps twice (for sets only)"
+                                    : ": every rank gets every contribution once");
     fmt::print("stages     {}, {} messages of {} bytes\n", j["stages"].get<int>(),
                j["messages"].get<std::int64_t>(), options_.bytes);
     fmt::print("cost model {:.1f} ns\n", j["model_ns"].get<double>());

@@ -113,13 +113,6 @@ int release_all(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-/// Does it have the ranks of MPI_COMM_WORLD, all of them and no others?
-bool spans_world(MPI_Comm comm) {
-  int result = MPI_UNEQUAL;
-  mpi_check(MPI_Comm_compare(comm, MPI_COMM_WORLD, &result), "MPI_Comm_compare");
-  return result != MPI_UNEQUAL;
-}
-
 void make_keys(Registry& r) {
   if (r.keyval != MPI_KEYVAL_INVALID) return;
   mpi_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_cached, &r.keyval, nullptr),
@@ -201,7 +194,7 @@ Communicator Communicator::of(MPI_Comm user) {
   state->user = user;
   mpi_check(MPI_Comm_set_attr(user, r.keyval, new Cached{state, &state->user, &state->stand_in, &state->comm}),
             "MPI_Comm_set_attr");
-  if (spans_world(user)) r.everywhere = true;
+  if (detail::spans_world(user)) r.everywhere = true;
   return Communicator(std::move(state));
 }
 

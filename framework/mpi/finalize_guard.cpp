@@ -18,6 +18,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "datatypes/mpi_check.hpp"
+
 namespace isohalo::detail {
 
 namespace {
@@ -77,6 +79,12 @@ void manager_barrier(int fd) {
 }
 
 }  // namespace
+
+bool spans_world(MPI_Comm comm) {
+  int result = MPI_UNEQUAL;
+  mpi_check(MPI_Comm_compare(comm, MPI_COMM_WORLD, &result), "MPI_Comm_compare");
+  return result != MPI_UNEQUAL;
+}
 
 void settle_before_finalize() noexcept {
   int rank = 0, ranks = 1;

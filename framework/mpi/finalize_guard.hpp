@@ -1,7 +1,12 @@
 #pragma once
 /// Against a fault of MPICH 4.0 and 4.1 over UCX and TCP. Private to framework/mpi.
 
+#include <mpi.h>
+
 namespace isohalo::detail {
+
+/// Does `comm` have all ranks of the program and no others? Local.
+bool spans_world(MPI_Comm comm);
 
 /// To be called as the last act before MPI's own part of MPI_Finalize. Where that may hang, see finalize_guard.cpp,
 /// it makes all ranks ready for it; elsewhere it does nothing. Collective over MPI_COMM_WORLD.

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <optional>
@@ -67,6 +68,23 @@ class TileReducer {
     fold_band(cells, acc);
   }
 
+  /// All bands at once, rows in the order of memory over many bands: for a pass that does nothing else, which the
+  /// short runs of single bands would keep from the speed of memory. Each lane still adds its rows in index order.
+  template <class RowValues>
+  void run_all(RowValues&& row) {
+    const std::int64_t in_line = runs_.extent(D - 1);  // bands that share rows
+    for (std::int64_t b = 0; b < bands_;) {
+      const std::int64_t last = end_of_lines(b, in_line);
+      if (D == 1 || any_cut(b, last)) {
+        scratch_.resize(static_cast<std::size_t>(scratch_size()));
+        for (; b < last; ++b) run_band(b, scratch_.data(), row);
+      } else {
+        run_lines(b, last, in_line, row);
+        b = last;
+      }
+    }
+  }
+
   /// All bands at once, from the values of this rank's cells as one dense array.
   void run_array(const V* data) requires(D == 1) {
     scratch_.resize(static_cast<std::size_t>(scratch_size()));
@@ -116,6 +134,11 @@ class TileReducer {
  private:
   static constexpr std::int64_t kRun = D == 2 ? 128 : 512;  // cells; measured, see sweep_with_change
 
+  /// Sums in progress of one group of lines, in cells: they stay in the second-level cache.
+  static constexpr std::int64_t kGroup = 16384;
+
+  static constexpr std::int64_t kDefaultWidth = default_tile<D>()[D - 1];
+
   struct CutRange {
     std::size_t first = 0, last = 0;  // of cut_parts_, empty when last == 0
   };
@@ -162,6 +185,47 @@ class TileReducer {
     index_sources();
   }
 
+  /// Bands b .. end-1 are whole lines of tiles that differ in the last two dimensions only.
+  std::int64_t end_of_lines(std::int64_t b, std::int64_t in_line) const {
+    if constexpr (D == 1) return b + in_line;
+    const std::int64_t in_plane = in_line * runs_.extent(std::max(D - 2, 0));
+    const std::int64_t plane_end = (b / in_plane + 1) * in_plane;
+    const std::int64_t lines = std::max<std::int64_t>(1, kGroup / std::max<std::int64_t>(1, owned_.extent(D - 1)));
+    return std::min(plane_end, b + lines * in_line);
+  }
+
+  bool any_cut(std::int64_t b, std::int64_t last) const {
+    for (; !cut_bands_.empty() && b < last; ++b)
+      if (cut_bands_[static_cast<std::size_t>(b)].last > 0) return true;
+    return false;
+  }
+
+  /// Whole lines of tiles, none of them cut.
+  template <class RowValues>
+  void run_lines(std::int64_t b, std::int64_t last, std::int64_t in_line, RowValues&& row) {
+    constexpr int Y = std::max(D - 2, 0);
+    Box<D> cells = band_cells(b);
+    const Box<D> end = band_cells(last - 1);
+    cells.high[Y] = end.high[Y];
+    cells.high[D - 1] = end.high[D - 1];
+    const std::int64_t n = cells.extent(D - 1), height = tiling_.tile()[Y], first_line = cells.low[Y] / height;
+    scratch_.resize(static_cast<std::size_t>((last - b) / in_line * n));
+    for_each_row(cells, [&](const Index<D>& i) {
+      V* const acc = scratch_.data() + (i[Y] / height - first_line) * n;
+      bool first = i[Y] == cells.low[Y] || i[Y] % height == 0;
+      for (int j = 0; j < Y; ++j) first = first && i[j] == cells.low[j];
+      const auto value = row(i, n);
+      if (first)
+        for (std::int64_t x = 0; x < n; ++x) acc[x] = value(x);
+      else
+        for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(acc[x], value(x));
+    });
+    for (std::int64_t k = b; k < last; ++k) {
+      const Box<D> band = band_cells(k);
+      fold_band(band, scratch_.data() + (k - b) / in_line * n + (band.low[D - 1] - cells.low[D - 1]));
+    }
+  }
+
   /// As the plain band, and keeps the bare values of cut tiles.
   template <class RowValues>
   void run_cut_band(std::int64_t band, const Box<D>& cells, V* acc, V* line, RowValues&& row) {
@@ -193,8 +257,10 @@ class TileReducer {
       if (!tiles_.contains(t)) continue;
       const std::int64_t low = std::max(t[D - 1] * width, cells.low[D - 1]);
       const std::int64_t high = std::min((t[D - 1] + 1) * width, cells.high[D - 1]);
+      V* const lanes = acc + (low - cells.low[D - 1]);
       values_[static_cast<std::size_t>(linear_index(tiles_, t))] =
-          fold_lanes(acc + (low - cells.low[D - 1]), high - low, width, op_);
+          high - low == kDefaultWidth && width == kDefaultWidth ? fold_whole_tile<kDefaultWidth>(lanes, op_)
+                                                                : fold_lanes(lanes, high - low, width, op_);
     }
   }
 

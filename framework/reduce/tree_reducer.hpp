@@ -55,6 +55,12 @@ class TreeReducer {
     reduction_.tiles().run_band(band, scratch, row);
   }
 
+  /// All bands at once, rows in the order of memory: for a pass that only reduces. Not from several threads. Local.
+  template <class RowValues>
+  void run_all(RowValues&& row) {
+    reduction_.tiles().run_all(row);
+  }
+
   /// Combines the tile values of all ranks; the result has the same bits on all that get it (see
   /// `ReductionOptions::root`; elsewhere the return value means nothing). Collective.
   V combine() { return reduction_.combine(); }
@@ -70,15 +76,13 @@ class TreeReducer {
   /// Reduces value(i) over all cells, i the global index. Collective.
   template <class Value>
   V reduce(Value&& value) {
-    scratch_.resize(static_cast<std::size_t>(scratch_size()));
-    for (std::int64_t b = 0; b < bands(); ++b)
-      run_band(b, scratch_.data(), [&](const Index<D>& i, std::int64_t) {
-        return [&value, i](std::int64_t x) {
-          Index<D> cell = i;
-          cell[D - 1] += x;
-          return value(static_cast<const Index<D>&>(cell));
-        };
-      });
+    run_all([&](const Index<D>& i, std::int64_t) {
+      return [&value, i](std::int64_t x) {
+        Index<D> cell = i;
+        cell[D - 1] += x;
+        return value(static_cast<const Index<D>&>(cell));
+      };
+    });
     return combine();
   }
 
@@ -89,7 +93,6 @@ class TreeReducer {
   CartesianDomain<D> domain_;
   Index<D> tile_;
   detail::Reduction<V, D, Op> reduction_;
-  std::vector<V> scratch_;
 };
 
 }  // namespace isohalo
