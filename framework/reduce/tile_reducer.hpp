@@ -210,15 +210,27 @@ class TileReducer {
     cells.high[D - 1] = end.high[D - 1];
     const std::int64_t n = cells.extent(D - 1), height = tiling_.tile()[Y], first_line = cells.low[Y] / height;
     scratch_.resize(static_cast<std::size_t>((last - b) / in_line * n));
+    std::int64_t done = 0;  // rows that a group of four has taken along
     for_each_row(cells, [&](const Index<D>& i) {
+      if (done > 0) return void(--done);
       V* const acc = scratch_.data() + (i[Y] / height - first_line) * n;
       bool first = i[Y] == cells.low[Y] || i[Y] % height == 0;
       for (int j = 0; j < Y; ++j) first = first && i[j] == cells.low[j];
       const auto value = row(i, n);
-      if (first)
+      if (D > 1 && i[Y] % 4 == 0 && height % 4 == 0 && i[Y] + 4 <= cells.high[Y]) {  // sums stay in registers
+        Index<D> k = i;
+        const auto next = [&] { return ++k[Y], row(static_cast<const Index<D>&>(k), n); };
+        const auto v1 = next(), v2 = next(), v3 = next();
+        if (first)
+          for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(op_(op_(value(x), v1(x)), v2(x)), v3(x));
+        else
+          for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(op_(op_(op_(acc[x], value(x)), v1(x)), v2(x)), v3(x));
+        done = 3;
+      } else if (first) {
         for (std::int64_t x = 0; x < n; ++x) acc[x] = value(x);
-      else
+      } else {
         for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(acc[x], value(x));
+      }
     });
     for (std::int64_t k = b; k < last; ++k) {
       const Box<D> band = band_cells(k);
