@@ -27,11 +27,7 @@ struct Ending {
 };
 
 [[noreturn]] void abandon(MPI_Comm comm, int rank, const Ending& own) {
-  fmt::print(stderr, "isohalo: error: rank {}: {}\n", rank, *own.error);
-  std::fflush(stderr);
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // launchers drop what they have not read by then
-  MPI_Abort(comm, static_cast<int>(own.code));
-  std::abort();
+  end_alone(comm, own.code, fmt::format("rank {}: {}", rank, *own.error));
 }
 
 Ending ending_of(MPI_Comm comm, int rank, const std::function<ExitCode()>& action) {
@@ -53,6 +49,14 @@ Ending ending_of(MPI_Comm comm, int rank, const std::function<ExitCode()>& actio
 }
 
 }  // namespace
+
+void end_alone(MPI_Comm comm, ExitCode code, const std::string& error) {
+  fmt::print(stderr, "isohalo: error: {}\n", error);
+  std::fflush(stderr);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // launchers drop what they have not read by then
+  MPI_Abort(comm, static_cast<int>(code));
+  std::abort();
+}
 
 ExitCode end_together(MPI_Comm comm, const std::function<ExitCode()>& action) {
   MPI_Comm meeting = MPI_COMM_NULL;  // of its own: others may be in the middle of anything else

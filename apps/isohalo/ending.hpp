@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <functional>
+#include <string>
 
 #include "datatypes/error.hpp"
 
@@ -14,5 +15,8 @@ namespace isohalo {
 /// others wait for it cannot end them otherwise: after some seconds it prints its error and ends the job with
 /// MPI_Abort. So does a rank on which MPI itself failed, at once. Collective.
 ExitCode end_together(MPI_Comm comm, const std::function<ExitCode()>& action);
+
+/// Prints one error and ends the job, whatever the other ranks do. Local.
+[[noreturn]] void end_alone(MPI_Comm comm, ExitCode code, const std::string& error);
 
 }  // namespace isohalo

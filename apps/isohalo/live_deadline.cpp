@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <cstdlib>
-
-#include "datatypes/error.hpp"
+#include "apps/isohalo/ending.hpp"
 
 namespace isohalo {
 
@@ -47,19 +44,17 @@ void LiveDeadline::now_at(const std::string& text) {
 }
 
 void LiveDeadline::give_up() const {
+  std::string where;
   {
     const std::lock_guard lock(place().mutex);
-    fmt::print(
-        stderr,
-        "isohalo: error: verify has not ended after {:g} s; rank 0 is in {}. This MPI loses messages, or it is "
-        "very slow: --time-limit gives it more time\n",
-        seconds_, place().text);
+    where = place().text;
   }
-  std::fflush(stderr);
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // launchers drop what they have not read by then
-  // Not this thread's to call, but the one that might is stuck for good, and the process ends here.
-  MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::different));
-  std::abort();
+  // MPI_Abort is not this thread's to call, but the one that might is stuck for good, and the process ends here.
+  end_alone(
+      MPI_COMM_WORLD, ExitCode::different,
+      fmt::format("verify has not ended after {:g} s; rank 0 is in {}. This MPI loses messages, or it is very "
+                  "slow: --time-limit gives it more time",
+                  seconds_, where));
 }
 
 }  // namespace isohalo

@@ -105,13 +105,8 @@ struct HaloPlan<D>::Impl {
     if (options.exchange == Exchange::automatic) {
       choose(*p, arrays);
     } else {
-      std::unique_ptr<RunError> failure;
-      try {
-        p->mover = make_mover(options.exchange, p->element_bytes);
-      } catch (const RunError& e) {  // one node may have no room
-        failure = std::make_unique<RunError>(e);
-      }
-      agree_as<RunError>(failure.get());
+      agree_as<RunError>(  // one node may have no room
+          error_of([&] { p->mover = make_mover(options.exchange, p->element_bytes); }));
       p->choice.used = options.exchange;
     }
     prepared.push_back(std::move(p));
@@ -120,9 +115,9 @@ struct HaloPlan<D>::Impl {
 
   /// Throws E on all ranks if one has an error.
   template <class E>
-  void agree_as(const E* error) const {
+  void agree_as(const std::unique_ptr<Error>& error) const {
     try {
-      agree(domain.comm(), error);
+      agree(domain.comm(), error.get());
     } catch (const MpiError&) {
       throw;
     } catch (const Error& e) {
@@ -131,13 +126,7 @@ struct HaloPlan<D>::Impl {
   }
 
   void agree_on(std::span<const ErasedArray<D>> arrays) const {
-    std::unique_ptr<UsageError> misfit;
-    try {
-      check_fit(arrays);
-    } catch (const UsageError& e) {
-      misfit = std::make_unique<UsageError>(e);
-    }
-    agree_as<UsageError>(misfit.get());
+    agree_as<UsageError>(error_of([&] { check_fit(arrays); }));
     std::uint64_t fingerprint = arrays.size();
     const auto add = [&](std::int64_t n) {
       fingerprint = fingerprint * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(n);

@@ -74,14 +74,15 @@ HaloCost HaloSchedule<D>::cost() const {
 }
 
 template <int D>
-std::vector<JoinedMessage<D>> joined(std::span<const std::vector<HaloMessage<D>>* const> lists) {
+std::vector<JoinedMessage<D>> joined(std::span<const HaloSchedule<D>> schedules, std::size_t stage,
+                                     std::vector<HaloMessage<D>> HaloStage<D>::*side) {
   std::vector<JoinedMessage<D>> all;
-  for (std::size_t n = 0; n < lists.size(); ++n)
-    for (const auto& message : *lists[n]) {
+  for (std::size_t n = 0; n < schedules.size(); ++n)
+    for (const auto& message : schedules[n].stages[stage].*side) {
       const auto fits = [&](const JoinedMessage<D>& j) { return j.peer == message.peer && !j.parts[n]; };
       auto place = std::find_if(all.begin(), all.end(), fits);
       if (place == all.end())
-        place = all.insert(place, {message.peer, std::vector<const HaloMessage<D>*>(lists.size(), nullptr)});
+        place = all.insert(place, {message.peer, std::vector<const HaloMessage<D>*>(schedules.size(), nullptr)});
       place->parts[n] = &message;
     }
   return all;
@@ -100,17 +101,15 @@ HaloCost total_cost(std::span<const HaloSchedule<D>> schedules, bool join) {
   }
   if (!join) return total;
   total.messages = 0;
-  for (std::size_t k = 0; k < static_cast<std::size_t>(total.stages); ++k) {
-    std::vector<const std::vector<HaloMessage<D>>*> lists;
-    for (const auto& schedule : schedules) lists.push_back(&schedule.stages[k].send);
-    total.messages += static_cast<std::int64_t>(joined<D>(lists).size());
-  }
+  for (std::size_t k = 0; k < static_cast<std::size_t>(total.stages); ++k)
+    total.messages += static_cast<std::int64_t>(joined<D>(schedules, k, &HaloStage<D>::send).size());
   return total;
 }
 
 #define ISOHALO_INSTANTIATE(D)                                                                           \
   template struct HaloSchedule<D>;                                                                       \
-  template std::vector<JoinedMessage<D>> joined<D>(std::span<const std::vector<HaloMessage<D>>* const>); \
+  template std::vector<JoinedMessage<D>> joined<D>(std::span<const HaloSchedule<D>>, std::size_t,        \
+                                                   std::vector<HaloMessage<D>> HaloStage<D>::*);         \
   template HaloCost total_cost<D>(std::span<const HaloSchedule<D>>, bool);                               \
   template HaloSchedule<D> halo_schedule<D>(HaloPattern, const Decomposition<D>&, const PerDim<int, D>&, \
                                             const StencilShape<D>&, int, const Surroundings<D>&,         \

@@ -87,9 +87,11 @@ struct JoinedMessage {
   std::vector<const HaloMessage<D>*> parts;  ///< by schedule; null: nothing of it
 };
 
-/// The messages, all sent or all received, of one stage of each schedule. They point into the lists.
+/// The messages of one stage of each schedule, those that `side` names (`&HaloStage<D>::send` or receive). They
+/// point into the schedules.
 template <int D>
-std::vector<JoinedMessage<D>> joined(std::span<const std::vector<HaloMessage<D>>* const> lists);
+std::vector<JoinedMessage<D>> joined(std::span<const HaloSchedule<D>> schedules, std::size_t stage,
+                                     std::vector<HaloMessage<D>> HaloStage<D>::*side);
 
 /// What an exchange by all of these schedules costs: messages are joined, or not.
 template <int D>

@@ -24,13 +24,10 @@ PackedMover<D>::PackedMover(const CartesianDomain<D>& domain, int first_tag, std
   for (std::size_t k = 0; k < this->stages(); ++k) {
     auto& out = out_.emplace_back();
     auto& in = in_.emplace_back();
-    std::vector<const std::vector<HaloMessage<D>>*> sent, received;
-    for (const auto& schedule : this->schedules_) {
-      sent.push_back(&schedule.stages[k].send);
-      received.push_back(&schedule.stages[k].receive);
-    }
-    for (const auto& m : joined<D>(sent)) out.push_back(parcel_of(m, element_bytes, by_channel(m.peer)));
-    for (const auto& m : joined<D>(received)) in.push_back(parcel_of(m, element_bytes, by_channel(m.peer)));
+    for (const auto& m : joined<D>(this->schedules_, k, &HaloStage<D>::send))
+      out.push_back(parcel_of(m, element_bytes, by_channel(m.peer)));
+    for (const auto& m : joined<D>(this->schedules_, k, &HaloStage<D>::receive))
+      in.push_back(parcel_of(m, element_bytes, by_channel(m.peer)));
     receives_.emplace_back(in.size(), MPI_REQUEST_NULL);
     most = std::max(most, in.size());
   }

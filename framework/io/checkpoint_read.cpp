@@ -221,15 +221,15 @@ std::uint64_t read_field(const fs::path& file, const std::string& name, const Bo
 
 StoredCheckpoint read_checkpoint_meta(const fs::path& file) {
   const H5Quiet quiet;
-  return naming(file, [&] { return read_all_meta(open_checkpoint(file)); });
+  return naming(file, [&] {
+    detail::fault_point("read_meta");
+    return read_all_meta(open_checkpoint(file));
+  });
 }
 
 StoredCheckpoint read_checkpoint_meta(const fs::path& file, const Communicator& comm) {
   StoredCheckpoint c;
-  agreed(comm, [&] {
-    c = read_checkpoint_meta(file);
-    naming(file, [] { detail::fault_point("read_meta"); });
-  });
+  agreed(comm, [&] { c = read_checkpoint_meta(file); });
   return c;
 }
 

@@ -75,8 +75,7 @@ void Backoff::pause() {
   if (pause_awake()) return;
   // The system may add 50 us to a sleep to save wake-ups. Much shorter sleeps take the core from ranks that
   // compute.
-  thread_local const bool precise = prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL) == 0;
-  (void)precise;
+  [[maybe_unused]] thread_local const int precise = prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
   const timespec nap{0, 45000};
   nanosleep(&nap, nullptr);
 }

@@ -70,18 +70,20 @@ class TileReducer {
 
   /// All bands at once, rows in the order of memory over many bands: for a pass that does nothing else, which the
   /// short runs of single bands would keep from the speed of memory. Each lane still adds its rows in index order.
+  /// `row` is called for up to four rows before the first of them is read.
   template <class RowValues>
   void run_all(RowValues&& row) {
-    const std::int64_t in_line = runs_.extent(D - 1);  // bands that share rows
-    for (std::int64_t b = 0; b < bands_;) {
-      const std::int64_t last = end_of_lines(b, in_line);
-      if (D == 1 || any_cut(b, last)) {
-        scratch_.resize(static_cast<std::size_t>(scratch_size()));
-        for (; b < last; ++b) run_band(b, scratch_.data(), row);
-      } else {
-        run_lines(b, last, in_line, row);
-        b = last;
+    for (std::int64_t b = 0, last; b < bands_; b = last) {
+      last = b + 1;
+      if constexpr (D > 1) {
+        last = end_of_lines(b);
+        if (!any_cut(b, last)) {
+          run_lines(b, last, row);
+          continue;
+        }
       }
+      scratch_.resize(static_cast<std::size_t>(scratch_size()));
+      for (std::int64_t k = b; k < last; ++k) run_band(k, scratch_.data(), row);
     }
   }
 
@@ -137,8 +139,6 @@ class TileReducer {
   /// Sums in progress of one group of lines, in cells: they stay in the second-level cache.
   static constexpr std::int64_t kGroup = 16384;
 
-  static constexpr std::int64_t kDefaultWidth = default_tile<D>()[D - 1];
-
   struct CutRange {
     std::size_t first = 0, last = 0;  // of cut_parts_, empty when last == 0
   };
@@ -185,13 +185,14 @@ class TileReducer {
     index_sources();
   }
 
-  /// Bands b .. end-1 are whole lines of tiles that differ in the last two dimensions only.
-  std::int64_t end_of_lines(std::int64_t b, std::int64_t in_line) const {
-    if constexpr (D == 1) return b + in_line;
-    const std::int64_t in_plane = in_line * runs_.extent(std::max(D - 2, 0));
-    const std::int64_t plane_end = (b / in_plane + 1) * in_plane;
-    const std::int64_t lines = std::max<std::int64_t>(1, kGroup / std::max<std::int64_t>(1, owned_.extent(D - 1)));
-    return std::min(plane_end, b + lines * in_line);
+  /// Bands that share rows.
+  std::int64_t bands_in_line() const { return runs_.extent(D - 1); }
+
+  /// The end of a group that begins with band b: whole lines of tiles that differ in the last two dimensions only.
+  std::int64_t end_of_lines(std::int64_t b) const requires(D > 1) {
+    const std::int64_t in_plane = bands_in_line() * runs_.extent(D - 2);
+    const std::int64_t lines = std::max<std::int64_t>(1, kGroup / owned_.extent(D - 1));
+    return std::min((b / in_plane + 1) * in_plane, b + lines * bands_in_line());
   }
 
   bool any_cut(std::int64_t b, std::int64_t last) const {
@@ -202,8 +203,9 @@ class TileReducer {
 
   /// Whole lines of tiles, none of them cut.
   template <class RowValues>
-  void run_lines(std::int64_t b, std::int64_t last, std::int64_t in_line, RowValues&& row) {
-    constexpr int Y = std::max(D - 2, 0);
+  void run_lines(std::int64_t b, std::int64_t last, RowValues&& row) requires(D > 1) {
+    constexpr int Y = D - 2;
+    const std::int64_t in_line = bands_in_line();
     Box<D> cells = band_cells(b);
     const Box<D> end = band_cells(last - 1);
     cells.high[Y] = end.high[Y];
@@ -217,7 +219,7 @@ class TileReducer {
       bool first = i[Y] == cells.low[Y] || i[Y] % height == 0;
       for (int j = 0; j < Y; ++j) first = first && i[j] == cells.low[j];
       const auto value = row(i, n);
-      if (D > 1 && i[Y] % 4 == 0 && height % 4 == 0 && i[Y] + 4 <= cells.high[Y]) {  // sums stay in registers
+      if (i[Y] % 4 == 0 && height % 4 == 0 && i[Y] + 4 <= cells.high[Y]) {  // sums stay in registers
         Index<D> k = i;
         const auto next = [&] { return ++k[Y], row(static_cast<const Index<D>&>(k), n); };
         const auto v1 = next(), v2 = next(), v3 = next();
@@ -269,10 +271,8 @@ class TileReducer {
       if (!tiles_.contains(t)) continue;
       const std::int64_t low = std::max(t[D - 1] * width, cells.low[D - 1]);
       const std::int64_t high = std::min((t[D - 1] + 1) * width, cells.high[D - 1]);
-      V* const lanes = acc + (low - cells.low[D - 1]);
       values_[static_cast<std::size_t>(linear_index(tiles_, t))] =
-          high - low == kDefaultWidth && width == kDefaultWidth ? fold_whole_tile<kDefaultWidth>(lanes, op_)
-                                                                : fold_lanes(lanes, high - low, width, op_);
+          fold_lanes(acc + (low - cells.low[D - 1]), high - low, width, op_);
     }
   }
 

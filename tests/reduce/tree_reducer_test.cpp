@@ -46,6 +46,21 @@ std::vector<ReductionOptions> options_to_try(int ranks) {
   return list;
 }
 
+/// What a fused sweep does: one band after the other, here from the last to the first.
+template <int D, class Value>
+Triple reduce_by_bands(TreeReducer<Triple, D, TripleOp>& reducer, const Value& value) {
+  std::vector<Triple> scratch(static_cast<std::size_t>(reducer.scratch_size()));
+  for (std::int64_t b = reducer.bands() - 1; b >= 0; --b)
+    reducer.run_band(b, scratch.data(), [&](const Index<D>& i, std::int64_t) {
+      return [&value, i](std::int64_t x) {
+        Index<D> cell = i;
+        cell[D - 1] += x;
+        return value(cell);
+      };
+    });
+  return reducer.combine();
+}
+
 template <int D>
 void check(const Index<D>& shape, const Index<D>& tile) {
   const Box<D> global = box_of_shape<D>(shape);
@@ -63,8 +78,8 @@ void check(const Index<D>& shape, const Index<D>& tile) {
       const auto value = [&](const Index<D>& i) { return all[static_cast<std::size_t>(linear_index(global, i))]; };
       for (const ReductionOptions& options : options_to_try(test::ranks())) {
         reducer.reduce_by(options);
-        for (int again = 0; again < 2; ++again) {
-          const Triple got = reducer.reduce(value);
+        for (const bool by_bands : {false, true}) {
+          const Triple got = by_bands ? reduce_by_bands(reducer, value) : reducer.reduce(value);
           const bool mine = options.root < 0 || options.root == test::rank();
           EXPECT_TRUE(!mine || got == expected)
               << shape_string<D>(shape) << " tolerance " << tolerance << " method " << to_text(options.method)
@@ -82,6 +97,16 @@ TEST(TreeReducer, AnyGridIn2D) {
 }
 TEST(TreeReducer, AnyGridIn3D) {
   check<3>({9, 11, 37}, {4, 4, 16}), check<3>({6, 1, 7}, {4, 4, 16});
+}
+TEST(TreeReducer, MoreLinesThanOneGroupOfAPass) {  // rows so long that a few lines fill the group
+  const CartesianDomain<3> domain(MPI_COMM_WORLD, {3, 30, 4000}, {.process_grid = {{1, 1, test::ranks()}}});
+  TreeReducer<double, 3, Sum> reducer(domain);
+  std::vector<double> all;
+  for (std::int64_t l = 0; l < domain.global().cells(); ++l) all.push_back(hard_value(l));
+  const double expected = test::reduce_by_definition<double, 3>({3, 30, 4000}, default_tile<3>(), all, Sum());
+  EXPECT_EQ(reducer.reduce(
+                [&](const Index<3>& i) { return all[static_cast<std::size_t>(linear_index(domain.global(), i))]; }),
+            expected);
 }
 TEST(TreeReducer, AnyGridIn4D) {
   check<4>({5, 4, 6, 19}, {2, 2, 4, 16});
