@@ -113,7 +113,7 @@ ExitCode bench_checkpoint_command(MPI_Comm user, const BenchFileOptions& options
                  {"mpi_io_gb_per_s", gigabytes / median(s->theirs)},
                  {"ratio", median(s->ratio)}};
     j["right"] = right;
-    fmt::print("{}\n", j.dump(2));
+    fmt::print("{}\n", j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else {
     fmt::print("{}\n{} MiB, {} ranks, digests included, {} rounds\n", machine_text(), options.mib, comm.size(),
                options.repeats);

@@ -56,7 +56,7 @@ ExitCode bench_compare_command(MPI_Comm user, const BenchFileOptions& options) {
                              {"repeats", options.repeats}, {"isohalo_gb_per_s", gigabytes / median(ours)}};
     if (opponent) j["h5diff_gb_per_s"] = gigabytes / median(theirs), j["ratio"] = median(ratio);
     j["right"] = right;
-    fmt::print("{}\n", j.dump(2));
+    fmt::print("{}\n", j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   } else {
     fmt::print("{}\ncompare of two files of {} MiB, data read, {} ranks: {:.2f} GB/s (both files)\n",
                machine_text(), options.mib, comm.size(), gigabytes / median(ours));

@@ -18,7 +18,7 @@ const char* unit_of(const Experiment& e) {
   return e.axis == "ranks" ? "ranks" : "B";
 }
 std::string label_of(const Experiment& e) {
-  return e.axis == "ranks" ? "ranks" : "block size [bytes]";
+  return e.x == 0 ? "" : e.axis == "ranks" ? "ranks" : "block size [bytes]";
 }
 
 template <class T>
@@ -100,7 +100,7 @@ void write_plots(const std::vector<Experiment>& all, const std::string& director
   std::filesystem::create_directories(directory);
   std::vector<Plot> plots;
   for (const auto& e : all) {
-    if (e.x == 0 || e.samples.empty()) continue;
+    if (e.samples.empty()) continue;
     auto plot = std::find_if(plots.begin(), plots.end(), [&](const Plot& p) { return p.title == e.figure; });
     if (plot == plots.end())
       plot = plots.insert(plots.end(), Plot{e.figure, label_of(e), "time [us], mean and 95 % interval", {}});

@@ -15,7 +15,7 @@ namespace isohalo {
 struct Experiment {
   std::string figure, method;
   std::string axis;    ///< what x is, as in JSON: "block_bytes", "ranks"
-  std::int64_t x = 0;  ///< 0: no curve
+  std::int64_t x = 0;  ///< 0: no curve, but a column
   std::function<void()> run{};
   std::function<bool()> right{};  ///< runs once and checks; local
   bool correct = true;

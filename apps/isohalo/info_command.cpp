@@ -13,9 +13,15 @@ namespace isohalo {
 
 namespace {
 
-/// A Python string literal: JSON's escapes are Python's.
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+/// A Python literal of a file name: a string where the name is UTF-8 (JSON's escapes are Python's), else bytes.
+std::string quoted(const std::string& name) {
+  try {
+    return nlohmann::json(name).dump(-1, ' ', true);
+  } catch (const nlohmann::json::type_error&) {
+    std::string bytes = "b\"";
+    for (const char c : name) bytes += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    return bytes + "\"";
+  }
 }
 
 /// Python that loads each field: by NumPy alone where the data lies in one run of the file, by h5py otherwise.

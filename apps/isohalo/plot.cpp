@@ -9,7 +9,7 @@ namespace isohalo {
 
 namespace {
 
-constexpr double kWidth = 720, kHeight = 440, kLeft = 80, kRight = 190, kTop = 40, kBottom = 60;
+constexpr double kWidth = 780, kHeight = 440, kLeft = 80, kRight = 250, kTop = 40, kBottom = 60;
 /// Colours that stay apart for the colour-blind (Okabe and Ito).
 constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};
 
@@ -38,13 +38,18 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-std::string ticks(const Axis& x, const Axis& y) {
+std::string x_ticks(const Axis& x) {
   std::string svg;
   for (double v = x.low; v <= x.high * 1.001; v *= 10)
     svg += fmt::format(
         "<line x1='{0:.1f}' y1='{1}' x2='{0:.1f}' y2='{2}' stroke='#ddd'/><text x='{0:.1f}' y='{3}' "
         "text-anchor='middle'>{4:g}</text>\n",
         x(v), kTop, kHeight - kBottom, kHeight - kBottom + 18, v);
+  return svg;
+}
+
+std::string y_ticks(const Axis& y) {
+  std::string svg;
   for (double v = y.low; v <= y.high * 1.001; v *= 10)
     svg += fmt::format(
         "<line x1='{1}' y1='{0:.1f}' x2='{2}' y2='{0:.1f}' stroke='#ddd'/><text x='{3}' y='{4:.1f}' "
@@ -53,16 +58,34 @@ std::string ticks(const Axis& x, const Axis& y) {
   return svg;
 }
 
+std::string error_bar(double at, const PlotSeries::Point& p, const char* colour, const Axis& y) {
+  return fmt::format("<line x1='{0:.1f}' y1='{1:.1f}' x2='{0:.1f}' y2='{2:.1f}' stroke='{3}'/>\n", at,
+                     y(std::max(p.y - p.error, y.low)), y(std::min(p.y + p.error, y.high)), colour);
+}
+
+/// The columns of series `k` of `n`: its points stand side by side in its share of the width.
+std::string columns(const PlotSeries& s, const char* colour, std::size_t k, std::size_t n, const Axis& y) {
+  std::string svg;
+  const double share = (kWidth - kRight - kLeft) / static_cast<double>(n);
+  const double width = share / (static_cast<double>(s.points.size()) + 1);
+  for (std::size_t i = 0; i < s.points.size(); ++i) {
+    if (s.points[i].y <= 0) continue;
+    const double left = kLeft + share * static_cast<double>(k) + width * (static_cast<double>(i) + 0.5);
+    const double top = y(s.points[i].y);
+    svg += fmt::format("<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' fill='{}'/>\n", left, top, width,
+                       kHeight - kBottom - top, colour);
+    svg += error_bar(left + width / 2, s.points[i], "#000000", y);
+  }
+  return svg;
+}
+
 std::string line(const PlotSeries& s, const char* colour, const Axis& x, const Axis& y) {
   std::string path, marks;
   for (const auto& p : s.points) {
     if (p.x <= 0 || p.y <= 0) continue;
     path += fmt::format("{:.1f},{:.1f} ", x(p.x), y(p.y));
-    const double low = std::max(p.y - p.error, y.low);
-    marks += fmt::format(
-        "<circle cx='{0:.1f}' cy='{1:.1f}' r='3' fill='{2}'/><line x1='{0:.1f}' y1='{3:.1f}' "
-        "x2='{0:.1f}' y2='{4:.1f}' stroke='{2}'/>\n",
-        x(p.x), y(p.y), colour, y(low), y(std::min(p.y + p.error, y.high)));
+    marks += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='3' fill='{}'/>\n", x(p.x), y(p.y), colour);
+    marks += error_bar(x(p.x), p, colour, y);
   }
   return fmt::format("<polyline fill='none' stroke='{}' stroke-width='1.5' points='{}'/>\n{}", colour, path, marks);
 }
@@ -71,10 +94,15 @@ std::string line(const PlotSeries& s, const char* colour, const Axis& x, const A
 
 std::string to_svg(const Plot& plot) {
   Axis x, y;
+  const auto has_x = [](const PlotSeries& s) {
+    return std::any_of(s.points.begin(), s.points.end(), [](const auto& p) { return p.x > 0; });
+  };
+  const bool lines = std::any_of(plot.series.begin(), plot.series.end(), has_x);
   for (const auto& s : plot.series)
     for (const auto& p : s.points)
-      if (p.x > 0 && p.y > 0) x.include(p.x), y.include(p.y);
-  x.settle(), y.settle();
+      if ((!lines || p.x > 0) && p.y > 0) x.include(p.x), y.include(p.y);
+  if (lines) x.settle();
+  y.settle();
   x.from = kLeft, x.to = kWidth - kRight;
   y.from = kHeight - kBottom, y.to = kTop;
   std::string svg = fmt::format(
@@ -82,14 +110,14 @@ std::string to_svg(const Plot& plot) {
       "font-family='sans-serif' font-size='12'>\n<rect width='{0}' height='{1}' fill='white'/>\n"
       "<text x='{2}' y='22' font-size='14'>{3}</text>\n",
       kWidth, kHeight, kLeft, escaped(plot.title));
-  svg += ticks(x, y);
+  svg += (lines ? x_ticks(x) : "") + y_ticks(y);
   svg += fmt::format("<text x='{}' y='{}' text-anchor='middle'>{}</text>\n", (kLeft + kWidth - kRight) / 2,
                      kHeight - 16, escaped(plot.x_label));
   svg += fmt::format("<text transform='translate(18,{}) rotate(-90)' text-anchor='middle'>{}</text>\n",
                      (kTop + kHeight - kBottom) / 2, escaped(plot.y_label));
   for (std::size_t k = 0; k < plot.series.size(); ++k) {
     const char* colour = kColours[k % std::size(kColours)];
-    svg += line(plot.series[k], colour, x, y);
+    svg += lines ? line(plot.series[k], colour, x, y) : columns(plot.series[k], colour, k, plot.series.size(), y);
     const double at = kTop + 10 + 18 * static_cast<double>(k);
     svg += fmt::format(
         "<line x1='{0}' y1='{1}' x2='{2}' y2='{1}' stroke='{3}' stroke-width='2'/>"

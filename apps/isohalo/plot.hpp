@@ -1,5 +1,5 @@
 #pragma once
-/// Line plots with error bars, as SVG written by the program itself.
+/// Lines and columns with error bars, as SVG written by the program itself.
 
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ struct Plot {
   std::vector<PlotSeries> series;
 };
 
-/// Both axes are logarithmic; points that are not positive are left out.
+/// Both axes are logarithmic; points that are not positive are left out. Where no point has an x, a column each.
 std::string to_svg(const Plot& plot);
 
 }  // namespace isohalo

@@ -47,6 +47,9 @@ void measure_schedules(const Communicator& comm, const ScheduleRequest& request)
   if (!(request.options.bytes >= 1 && request.options.bytes <= 1e9))
     throw UsageError(fmt::format("isohalo schedule --measure: --bytes {}: give 1 to 1e9", request.options.bytes));
   const auto bytes = static_cast<std::int64_t>(std::ceil(request.options.bytes));
+  agreed(comm, [&] {  // at once, not when all is measured
+    if (comm.rank() == 0 && !request.table.empty()) ScheduleTable::read(request.table);
+  });
   detail::ChoiceRequest choice_request;
   for (int r = 0; r < comm.size(); ++r) choice_request.ranks.push_back(r);
   choice_request.plan.bytes = static_cast<double>(bytes);
@@ -80,7 +83,7 @@ void measure_schedules(const Communicator& comm, const ScheduleRequest& request)
       json["table"] = request.table;
     }
     if (request.json)
-      fmt::print("{}\n", json.dump(1));
+      fmt::print("{}\n", json.dump(1, ' ', false, Json::error_handler_t::replace));
     else
       print(json);
   });

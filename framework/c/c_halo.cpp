@@ -243,6 +243,8 @@ int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isoha
                             static_cast<std::uint64_t>(width) << 40 ^ static_cast<std::uint64_t>(depth) << 24 ^
                                 static_cast<std::uint64_t>(radius) << 8 ^ static_cast<std::uint64_t>(shape),
                             "halo: the width, depth, radius or shape");
+        isohalo::agree_same(comm, static_cast<std::uint64_t>(isohalo::layout_of(element).size),
+                            "halo: the size of an element");
         std::unique_ptr<AnyHalo> made;
         switch (mesh->dimensions()) {
           case 1:

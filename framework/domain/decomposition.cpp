@@ -26,9 +26,22 @@ std::int64_t checked_cells(const Index<D>& shape) {
 
 namespace {
 
-/// Calls f(grid) for every ordered factorisation of `ranks` that fits the shape.
+/// Rising; found up to the root, so that plans for millions of ranks are made in an instant.
+std::vector<int> divisors_of(int n) {
+  std::vector<int> low, high;
+  for (int k = 1; k <= n / k; ++k) {
+    if (n % k) continue;
+    low.push_back(k);
+    if (k != n / k) high.push_back(n / k);
+  }
+  low.insert(low.end(), high.rbegin(), high.rend());
+  return low;
+}
+
+/// Calls f(grid) for every ordered factorisation of `ranks` that fits the shape; `divisors` has those of `ranks`.
 template <int D, class F>
-void factorisations(const Index<D>& shape, int ranks, int j, PerDim<int, D>& grid, F& f) {
+void factorisations(const Index<D>& shape, const std::vector<int>& divisors, int ranks, int j, PerDim<int, D>& grid,
+                    F& f) {
   if (j == D - 1) {
     if (ranks <= shape[j]) {
       grid[j] = ranks;
@@ -36,10 +49,11 @@ void factorisations(const Index<D>& shape, int ranks, int j, PerDim<int, D>& gri
     }
     return;
   }
-  for (int n = 1; n <= ranks && n <= shape[j]; ++n) {
+  for (int n : divisors) {
+    if (n > ranks || n > shape[j]) break;
     if (ranks % n) continue;
     grid[j] = n;
-    factorisations<D>(shape, ranks / n, j + 1, grid, f);
+    factorisations<D>(shape, divisors, ranks / n, j + 1, grid, f);
   }
 }
 
@@ -66,7 +80,7 @@ std::vector<PerDim<int, D>> all_process_grids(const Index<D>& shape, int ranks) 
   std::vector<PerDim<int, D>> grids;
   PerDim<int, D> grid{};
   auto keep = [&](const PerDim<int, D>& g) { grids.push_back(g); };
-  factorisations<D>(shape, ranks, 0, grid, keep);
+  factorisations<D>(shape, divisors_of(ranks), ranks, 0, grid, keep);
   return grids;
 }
 
@@ -81,9 +95,10 @@ PerDim<int, D> choose_process_grid(const Index<D>& shape, int ranks) {
     if (cost <= best) best = cost, chosen = grid;
   }
   if (std::isinf(best)) {
-    int fits = ranks - 1;
+    const std::int64_t cells = box_of_shape<D>(shape).cells();
+    const bool too_many = ranks > cells;
+    auto fits = static_cast<int>(std::min<std::int64_t>(ranks - 1, cells));
     while (fits > 1 && all_process_grids<D>(shape, fits).empty()) --fits;
-    const bool too_many = ranks > box_of_shape<D>(shape).cells();
     throw UsageError((too_many ? std::to_string(ranks) + " ranks cannot each own a cell of a grid of "
                                : "no process grid of " + std::to_string(ranks) + " ranks fits into a grid of ") +
                      shape_string<D>(shape) + " cells: run on " + std::to_string(fits) +

@@ -73,12 +73,12 @@ struct ViewKernel {
 
 }  // namespace detail
 
-/// The halo exchange of `HaloPlan`, with one message per rank, for views of rank 1 to 4 that hold the owned box and
-/// its ghosts; index 0 of the view is the lowest ghost.
+/// The halo exchange of `HaloPlan` for views of rank 1 to 4 that hold the owned box and its ghosts; index 0 of the
+/// view is the lowest ghost.
 ///
-/// One kernel packs all messages, one copies the ghosts that are this rank's own cells, one unpacks. Messages are
-/// sent from host memory: where the host cannot reach the view's memory, or with `staged`, buffers are copied
-/// there; otherwise they are used in place.
+/// Per stage one kernel packs all messages, one copies the ghosts that are this rank's own cells, one unpacks.
+/// Messages are sent from host memory: where the host cannot reach the view's memory, or with `staged`, buffers are
+/// copied there; otherwise they are used in place.
 template <class View>
 class KokkosViewExchange {
  public:
@@ -87,13 +87,17 @@ class KokkosViewExchange {
   using Memory = typename View::memory_space;
   using Space = typename View::execution_space;
 
-  /// Plans for `depth` steps of `shape`; `ghost_low` and `ghost_high` are the ghost layers of the views. Collective
-  /// in order (no communication). Fences. Throws UsageError when depth < 0 or the layers are fewer than the steps
-  /// need.
+  /// Plans for `depth` steps of `shape`; `ghost_low` and `ghost_high` are the ghost layers of the views. `pattern`:
+  /// how the ghosts are cut into messages; one message per rank needs the fewest kernels. Collective in order (no
+  /// communication). Fences. Throws UsageError when depth < 0, when the layers are fewer than the steps need, or for
+  /// slabs of a shape that has no name.
   KokkosViewExchange(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth,
-                     const Index<D>& ghost_low, const Index<D>& ghost_high, bool staged = false)
+                     const Index<D>& ghost_low, const Index<D>& ghost_high, bool staged = false,
+                     HaloPattern pattern = HaloPattern::coalesced)
       : domain_(domain), origin_(domain.owned().low), tag_(domain.comm().take_tags(1)) {
     if (depth < 0) throw UsageError("halo depth " + std::to_string(depth) + " is negative");
+    if (pattern == HaloPattern::slabs && !slabs_possible(shape))
+      throw UsageError("view exchange: slabs need a shape with a name (star, moore, ..), not a list of offsets");
     const Surroundings<D> around{domain.global(), domain.periodic(), {}, {}};
     const auto needed = shape.ghost_widths(depth, around);
     for (int j = 0; j < D; ++j) {
@@ -105,44 +109,46 @@ class KokkosViewExchange {
       extents_[j] = domain.owned().extent(j) + ghost_low[j] + ghost_high[j];
     }
     const auto schedule =
-        halo_schedule(HaloPattern::coalesced, domain.decomposition(), domain.coordinates(), shape, depth, around);
-    const HaloStage<D>& stage = schedule.stages.front();
-    prepare(send_, stage.send, staged);
-    prepare(receive_, stage.receive, staged);
-    std::vector<Box> boxes;
-    for (const auto& c : stage.copies)
-      c.ghosts.for_each_box([&](const isohalo::Box<D>& b) { append(boxes, copies_.cells, b, c.shift); });
-    copies_.upload(boxes);
+        halo_schedule(pattern, domain.decomposition(), domain.coordinates(), shape, depth, around);
+    for (const HaloStage<D>& s : schedule.stages) {
+      Stage& stage = stages_.emplace_back();
+      prepare(stage.send, s.send, staged);
+      prepare(stage.receive, s.receive, staged);
+      std::vector<Box> boxes;
+      for (const auto& c : s.copies)
+        c.ghosts.for_each_box([&](const isohalo::Box<D>& b) { append(boxes, stage.copies.cells, b, c.shift); });
+      stage.copies.upload(boxes);
+    }
   }
 
-  /// Packs and posts. Until `finish` the ghosts must not be touched. Fences the packing kernel. Local. Throws
-  /// UsageError when an exchange is in flight or the view has other extents.
+  /// Posts all receives, packs and sends the first stage. Until `finish` the ghosts must not be touched. Fences the
+  /// packing kernel. Local. Throws UsageError when an exchange is in flight or the view has other extents.
   void start(const View& view) {
     check(view);
     view_ = view;
     in_flight_ = true;
     const MPI_Comm comm = domain_.comm().get();
-    for (const auto& m : receive_.messages)
-      mpi_check(MPI_Irecv_c(receive_.host.data() + m.first, m.cells * kBytes, MPI_BYTE, m.peer, tag_, comm,
-                            &requests_.emplace_back(MPI_REQUEST_NULL)),
-                "MPI_Irecv in a view exchange", comm);
-    run<detail::ViewTask::pack>("isohalo::pack", send_.table, send_.buffer);
-    Space().fence();
-    if (send_.apart) Kokkos::deep_copy(send_.host, send_.buffer);
-    for (const auto& m : send_.messages)
-      mpi_check(MPI_Isend_c(send_.host.data() + m.first, m.cells * kBytes, MPI_BYTE, m.peer, tag_, comm,
-                            &requests_.emplace_back(MPI_REQUEST_NULL)),
-                "MPI_Isend in a view exchange", comm);
-    run<detail::ViewTask::copy>("isohalo::copy_ghosts", copies_, send_.buffer);
+    for (Stage& stage : stages_)
+      for (const auto& m : stage.receive.messages)
+        mpi_check(MPI_Irecv_c(stage.receive.host.data() + m.first, m.cells * kBytes, MPI_BYTE, m.peer, tag_, comm,
+                              &stage.receives.emplace_back(MPI_REQUEST_NULL)),
+                  "MPI_Irecv in a view exchange", comm);
+    send(stages_.front());
   }
 
   /// Completes the exchange: the ghosts are in place. Waits with back-off. Fences.
   void finish() {
     if (!in_flight_) throw UsageError("view exchange: finish() without start()");
-    domain_.comm().wait(requests_, "view exchange");
-    requests_.clear();
-    if (receive_.apart) Kokkos::deep_copy(receive_.buffer, receive_.host);
-    run<detail::ViewTask::unpack>("isohalo::unpack", receive_.table, receive_.buffer);
+    for (std::size_t k = 0; k < stages_.size(); ++k) {
+      Stage& stage = stages_[k];
+      if (k > 0) send(stage);
+      domain_.comm().wait(stage.receives, "view exchange");
+      stage.receives.clear();
+      if (stage.receive.apart) Kokkos::deep_copy(stage.receive.buffer, stage.receive.host);
+      run<detail::ViewTask::unpack>("isohalo::unpack", stage.receive.table, stage.receive.buffer);
+    }
+    domain_.comm().wait(sends_, "view exchange");
+    sends_.clear();
     Space().fence();
     view_ = View();
     in_flight_ = false;
@@ -182,6 +188,26 @@ class KokkosViewExchange {
     Kokkos::View<Value*, Kokkos::HostSpace> host;
     bool apart = false;
   };
+
+  /// What needs nothing of a later stage; kernels of one execution space run one after the other.
+  struct Stage {
+    Side send, receive;
+    Table copies;
+    std::vector<MPI_Request> receives;
+  };
+
+  void send(const Stage& stage) {
+    const MPI_Comm comm = domain_.comm().get();
+    const Side& side = stage.send;
+    run<detail::ViewTask::pack>("isohalo::pack", side.table, side.buffer);
+    Space().fence();
+    if (side.apart) Kokkos::deep_copy(side.host, side.buffer);
+    for (const auto& m : side.messages)
+      mpi_check(MPI_Isend_c(side.host.data() + m.first, m.cells * kBytes, MPI_BYTE, m.peer, tag_, comm,
+                            &sends_.emplace_back(MPI_REQUEST_NULL)),
+                "MPI_Isend in a view exchange", comm);
+    run<detail::ViewTask::copy>("isohalo::copy_ghosts", stage.copies, side.buffer);
+  }
 
   void append(std::vector<Box>& boxes, std::int64_t& cells, const isohalo::Box<D>& b, const Index<D>& shift) const {
     Box v{};
@@ -236,10 +262,9 @@ class KokkosViewExchange {
   CartesianDomain<D> domain_;
   Index<D> origin_, extents_{};
   int tag_;
-  Side send_, receive_;
-  Table copies_;
+  std::vector<Stage> stages_;
   View view_;
-  std::vector<MPI_Request> requests_;
+  std::vector<MPI_Request> sends_;
   bool in_flight_ = false;
 };
 

@@ -109,6 +109,11 @@ std::optional<Schedule> ScheduleTable::find(const std::string& machine, int rank
 }
 
 void ScheduleTable::put(const ScheduleTableEntry& entry) {
+  try {
+    nlohmann::json(entry.machine).dump();
+  } catch (const nlohmann::json::type_error&) {
+    throw UsageError("the name of the machine is not UTF-8, and a table of schedules is: give another name");
+  }
   Schedule::parse(entry.schedule, entry.ranks);
   if (entry.bytes < 1) throw UsageError("bytes = " + std::to_string(entry.bytes) + "; the least is 1");
   if (!std::isfinite(entry.time_ns) || entry.time_ns < 0)

@@ -15,6 +15,7 @@ Config::Config(const std::string& text, const std::string& name, const std::vect
 }
 
 const Value* Config::find(const std::string& path) const {
+  if (const auto settled = settled_.find(path); settled != settled_.end()) return &settled->second;
   const Value* at = &root_;
   std::size_t from = 0;
   while (at) {
@@ -27,6 +28,19 @@ const Value* Config::find(const std::string& path) const {
     from = dot + 1;
   }
   return at;
+}
+
+std::size_t Config::list_length(const std::string& path) const {
+  const Value* v = find(path);
+  const auto* items = v ? std::get_if<ValueList>(&v->data) : nullptr;
+  return items ? items->size() : 0;
+}
+
+void Config::settle(const std::string& path, const std::vector<std::int64_t>& list) {
+  const Value* v = find(path);
+  Value now{ValueList(list.size()), v ? v->where : name_, v ? v->order : 0};
+  for (std::size_t k = 0; k < list.size(); ++k) std::get<ValueList>(now.data)[k].data = list[k];
+  settled_[path] = std::move(now);
 }
 
 void Config::declare(KeyHelp help) {

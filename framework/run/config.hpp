@@ -74,6 +74,10 @@ class Config {
   void error_at(const Value& value, const std::string& text);
   /// Keys that begin with `prefix` are not called unknown: what they may be depends on a value that was wrong.
   void excuse(const std::string& prefix) { excused_.push_back(prefix); }
+  /// Entries of the list at `path`; 0 when there is none.
+  std::size_t list_length(const std::string& path) const;
+  /// From now on `list` stands at `path`: what was wrong there is recorded, and other keys are read against it.
+  void settle(const std::string& path, const std::vector<std::int64_t>& list);
   bool has_errors() const { return !errors_.empty(); }
   std::size_t error_count() const { return errors_.size(); }
   /// Adds unknown keys to the errors and throws UsageError with all of them, in the order of the input, if there
@@ -116,6 +120,7 @@ class Config {
 
   std::string name_;
   Value root_;
+  std::map<std::string, Value> settled_;
   std::vector<KeyHelp> declared_;
   std::map<std::string, std::string> effective_;
   std::vector<Problem> errors_;

@@ -22,14 +22,20 @@ ListKey<std::int64_t> shape_key() {
 }  // namespace
 
 int read_dimensions(Config& config) {
-  const auto shape = config.integers("domain.shape", shape_key());
-  if (shape.size() > 4)
-    config.error("domain.shape", fmt::format("domain.shape has {} dimensions; isohalo has 1 to 4", shape.size()));
-  if (config.has_errors()) {
+  const std::string path = "domain.shape";
+  const std::size_t before = config.error_count();
+  const auto shape = config.integers(path, shape_key());
+  if (shape.size() > 4) {
+    config.error(path, fmt::format("domain.shape has {} dimensions; isohalo has 1 to 4", shape.size()));
     config.excuse("");
     config.finish();
   }
-  return static_cast<int>(shape.size());
+  if (config.error_count() == before) return static_cast<int>(shape.size());
+  std::size_t dimensions = 2;
+  for (const char* list : {"domain.boundary.high", "domain.boundary.low", "domain.origin", "domain.length", "domain.shape"})
+    if (const std::size_t n = config.list_length(list); n >= 1 && n <= 4) dimensions = n;
+  config.settle(path, std::vector<std::int64_t>(dimensions, 1));
+  return static_cast<int>(dimensions);
 }
 
 std::string canonical(const BoundaryRule& rule) {

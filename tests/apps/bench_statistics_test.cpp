@@ -39,5 +39,12 @@ TEST(Plot, PutsPointsWhereTheirLogarithmsAre) {
   EXPECT_NE(svg.find("points=''"), std::string::npos);  // nothing positive
 }
 
+TEST(Plot, DrawsColumnsWhereThereIsNoCurve) {
+  const std::string svg = to_svg({"set-up", "", "y", {{"one", {{0, 10, 2}}}, {"two", {{0, 100, 0}}}}});
+  // Two shares of 225 pixels, a column in the middle half of each; y from 380 (the decade of the least) to 40.
+  EXPECT_NE(svg.find("<rect x='136.2' y='380.0' width='112.5' height='0.0'"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("<rect x='361.2' y='40.0' width='112.5' height='340.0'"), std::string::npos) << svg;
+}
+
 }  // namespace
 }  // namespace isohalo

@@ -159,6 +159,9 @@ static void errors(void) {
   CHECK(class_of(isohalo_halo_create(MPI_COMM_WORLD, owned, 1, ISOHALO_SHAPE_STAR, 1, 1, MPI_DOUBLE, &halo)) == MPI_ERR_TOPOLOGY);
   if (size > 1)
     CHECK(class_of(isohalo_halo_create(cart, owned, rank == 0 ? 3 : 2, ISOHALO_SHAPE_STAR, 1, 1, MPI_DOUBLE, &halo)) == MPI_ERR_ARG);
+  if (size > 1)
+    CHECK(class_of(isohalo_halo_create(cart, owned, 1, ISOHALO_SHAPE_STAR, 1, 1, rank == size - 1 ? MPI_FLOAT : MPI_DOUBLE, &halo)) ==
+          MPI_ERR_ARG);
   CHECK(halo == NULL);
   CHECK(isohalo_halo_create(cart, owned, 2, ISOHALO_SHAPE_STAR, 1, 2, MPI_DOUBLE, &halo) == MPI_SUCCESS);
   CHECK(class_of(isohalo_halo_finish(halo)) == MPI_ERR_REQUEST);

@@ -95,6 +95,17 @@ static void queries(MPI_Comm cart, int d) {
   CHECK(isohalo_neighborhood_graph_get(iso, 200, sources, targets) == MPI_SUCCESS);
   CHECK(memcmp(sources, from, sizeof(int) * (size_t)in) == 0);
   CHECK(memcmp(targets, to, sizeof(int) * (size_t)out) == 0);
+  { /* what graph_get gives is what MPI's distributed graphs take */
+    MPI_Comm graph;
+    int weighted, heard[200], told[200];
+    CHECK(MPI_Dist_graph_create_adjacent(cart, in, sources, MPI_UNWEIGHTED, out, targets, MPI_UNWEIGHTED, MPI_INFO_NULL,
+                                         0, &graph) == MPI_SUCCESS);
+    CHECK(MPI_Dist_graph_neighbors_count(graph, &i, &n, &weighted) == MPI_SUCCESS && i == in && n == out && !weighted);
+    CHECK(MPI_Dist_graph_neighbors(graph, in, heard, MPI_UNWEIGHTED, out, told, MPI_UNWEIGHTED) == MPI_SUCCESS);
+    CHECK(memcmp(heard, from, sizeof(int) * (size_t)in) == 0 && memcmp(told, to, sizeof(int) * (size_t)out) == 0);
+    MPI_Comm_free(&graph);
+    n = s + 1;
+  }
   targets[1] = -77;
   CHECK(isohalo_neighborhood_get(iso, 1, sources, targets) == MPI_SUCCESS && targets[1] == -77);
   CHECK(isohalo_neighborhood_schedule(iso, ISOHALO_DIRECT, &rounds, &volume) == MPI_SUCCESS);

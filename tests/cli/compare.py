@@ -6,8 +6,10 @@ usage: compare.py ISOHALO MPIEXEC WORK_DIRECTORY
 """
 import json
 import math
+import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
 import h5py
@@ -260,12 +262,35 @@ def test_trails():
         that(message in isohalo(2, "compare", a, "bad.txt", code=2).stderr, "trail %r is not refused" % text)
 
 
+def most_memory(a, b):
+    """MiB that a comparison holds at most, on one rank that no launcher hides."""
+    with subprocess.Popen([ISOHALO, "compare", a, b, "--read-data"], cwd=WORK, stdout=subprocess.DEVNULL) as p:
+        _, status, usage = os.wait4(p.pid, 0)
+        p.returncode = os.waitstatus_to_exitcode(status)
+    that(p.returncode == 1, "%s against %s: exit code %d" % (a, b, p.returncode))
+    return usage.ru_maxrss / 1024
+
+
+def test_memory():
+    """Files are streamed: two of 128 MiB in which every cell differs take hardly more memory than two of 1 KiB."""
+    most = {}
+    for n in (12, 4096):
+        for seed in (3, 4):
+            isohalo(1, "run", "deck.toml", "run.steps=0", "domain.shape=[%d,%d]" % (n, n), "initial.seed=%d" % seed,
+                    "output.directory=size%d_%d" % (n, seed))
+        most[n] = most_memory(*("size%d_%d/step_00000000.h5" % (n, seed) for seed in (3, 4)))
+        for seed in (3, 4):
+            shutil.rmtree(WORK / ("size%d_%d" % (n, seed)))
+    that(most[4096] < most[12] + 48, "MiB at most by extent: %r" % most)
+
+
 def main():
     fresh_work_directory(DECK)
     base = run("plain")
     for test in (test_traps, test_figures, test_tolerances, test_digests, test_sidecars):
         test(base)
     test_trails()
+    test_memory()
     finish()
 
 

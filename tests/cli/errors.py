@@ -91,6 +91,15 @@ def main():
     expect("no such solver", 2, 'solver.kind = "heet" is not one of', ["run", good, "solver.kind=heet", "solver.offsets=[[0,0]]"], lines=1)
     expect("no such initial field", 2, 'initial.kind = "randm" is not one of', ["run", good, "initial.kind=randm"], lines=1)
     expect("empty shape", 2, "domain.shape has an entry 0 out of range", ["run", good, "domain.shape=[0,5]"], lines=1)
+    expect("a wrong shape hides nothing", 2, ["domain.shape has an entry 0 out of range", "run.steps = -1 is out of range",
+                                              "unknown key solver.kapa; did you mean solver.kappa?"],
+           ["run", good, "domain.shape=[0,5]", "run.steps=-1", "solver.kapa=1"], lines=3)
+    expect("nor does no shape", 2, ["required key domain.shape is missing", "run.steps = -1 is out of range"],
+           ["run", deck("shapeless.toml", DECK.replace("shape = [24, 20]", "length = [1.0, 1.0, 2.0]")), "run.steps=-1",
+            'domain.boundary.low=["periodic","neumann","neumann"]', 'domain.boundary.high=["periodic","neumann","neumann"]',
+            "parallel.process_grid=auto"], lines=2)
+    expect("nor a shape that is no list", 2, ["domain.shape is a string, expected a list of integers", "solver.kappa = nan is out of range"],
+           ["run", good, "domain.shape=large", "solver.kappa=nan"], lines=2)
     expect("quoted name with a dot", 2, 'unknown key "run.residual_every"', ["run", deck("quoted.toml", '"run.residual_every" = 3\n' + DECK)], lines=1)
     expect("value beyond float32", 2, "domain.boundary.low: twice a boundary value = 2e+300 is out of range of float32",
            ["run", good, "domain.type=float32", 'domain.boundary.low=["periodic", {fixed = 1e300}]', 'domain.boundary.high=["periodic", "neumann"]'], lines=1)

@@ -22,7 +22,7 @@ def that(ok, what):
 def launch(ranks, *arguments, timeout=120):
     """`isohalo ARGUMENTS` in the work directory, under mpiexec when `ranks` is not 0."""
     command = ([MPIEXEC, "-n", str(ranks)] if ranks else []) + [ISOHALO, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=WORK)
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout, cwd=WORK)
 
 
 def isohalo(ranks, *arguments, code=0):

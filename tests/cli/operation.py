@@ -85,6 +85,10 @@ def test_numpy():
         with h5py.File(WORK / "numpy/latest.h5") as f:
             stored = f["fields/u"][...]
         that(names["u"].dtype == stored.dtype and np.array_equal(names["u"], stored), "the lines load something else: " + lines)
+    latin, names = os.fsdecode(b"caf\xe9.h5"), {}  # a name that is no UTF-8
+    shutil.copy(WORK / "numpy/latest.h5", WORK / latin)
+    exec(isohalo(1, "info", "--numpy", latin).stdout, names)
+    that(np.array_equal(names["u"], stored), "the lines for a name that is no UTF-8")
 
     def chunked(f):
         data = f["fields/u"][...]
@@ -146,6 +150,19 @@ def test_plan():
     that(figure(plan, r"faces +(\d+) regions, (\d+) cells") == ("4", str(2 * 2 * (10 + 12))), "faces: " + plan)
     that(figure(plan, r"corners +(\d+) regions, (\d+) cells") == ("4", "16"), "corners: " + plan)
     that(figure(plan, r"receives (\d+) messages, ([0-9.]+) B; per step (\d+) messages, ([0-9.]+) B") == ("8", str(104 * 8), "4", str(104 * 4)), plan)
+    # The same in three dimensions: a rank of 10 x 12 x 14 cells within 3 x 3 x 3.
+    cube = [(z, y, x) for z in (-1, 0, 1) for y in (-1, 0, 1) for x in (-1, 0, 1)]
+    plan = isohalo(1, "run", "deck.toml", "solver.kind=stencil", "solver.offsets=%r" % [list(o) for o in cube],
+                   "solver.weights=%r" % ([1] * len(cube)),
+                   "domain.shape=[30,36,42]", "parallel.process_grid=[3,3,3]", "parallel.alignment_tolerance=0",
+                   *("domain.boundary.%s=[\"periodic\",\"periodic\",\"periodic\"]" % s for s in ("low", "high")), "--plan", "-n", "27").stdout
+    for kind, regions, cells in (("faces", 6, 2 * (10 * 12 + 10 * 14 + 12 * 14)), ("edges", 12, 4 * (10 + 12 + 14)), ("corners", 8, 8)):
+        that(figure(plan, kind + r" +(\d+) regions, (\d+) cells") == (str(regions), str(cells)), "%s in 3-D: %s" % (kind, plan))
+    that(figure(plan, r"receives (\d+) messages") == ("26",), plan)
+    start = time.monotonic()
+    isohalo(1, "run", "deck.toml", "domain.shape=[65536,65536]", "--plan", "-n", str(2**24))
+    isohalo(1, "run", "deck.toml", "--plan", "-n", str(2**24), code=2)
+    that(time.monotonic() - start < 20, "plans for 2^24 ranks take %.0f s" % (time.monotonic() - start))
     spare = isohalo(1, "run", "deck.toml", "domain.shape=[20]", 'domain.boundary.low=["neumann"]', 'domain.boundary.high=["neumann"]',
                     "parallel.alignment_tolerance=0", "--plan", "-n", "13").stdout
     that("10 ranks would be as fast" in spare, "13 ranks of 20 cells: " + spare)

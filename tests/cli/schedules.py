@@ -6,6 +6,7 @@ usage: schedules.py ISOHALO MPIEXEC WORK_DIRECTORY
 """
 import itertools
 import json
+import os
 import random
 import re
 import resource
@@ -259,6 +260,11 @@ def measured():
         check("measured table", (found["schedule"], found["planned_by"]) == (got["schedule"], "table"), found)
     r = run("--measure", "--ranks", 5, ranks=2)
     check("measure for others", r.returncode == 2 and "--ranks 5 but this job has 2" in r.stderr and r.stderr.count("error") == 1, r.stderr)
+    for arguments, text in ((["--table", "."], "it is a directory; name a file"),
+                            (["--table", "latin.json", "--machine", os.fsdecode(b"caf\xe9")], "the name of the machine is not UTF-8")):
+        r = run("--measure", *arguments, ranks=2)
+        check("measure into", r.returncode == 2 and text in r.stderr and r.stderr.count("error") == 1, r.stderr)
+    check("measure into", not (WORK / "latin.json").exists(), "a table with such a name was written")
     r = run("--measure", "--bytes", 0, ranks=2)
     check("measure nothing", r.returncode == 2 and "give 1 to 1e9" in r.stderr, r.stderr)
 

@@ -45,12 +45,13 @@ View make_view(const Index<D>& n) {
 
 /// The number of wrong cells of this rank after two exchanges by the same plan.
 template <class T, int D, class Layout>
-std::int64_t wrong_cells(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth, bool staged) {
+std::int64_t wrong_cells(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth, bool staged,
+                         HaloPattern pattern) {
   using View = typename ViewOf<T, D, Layout>::type;
   const Surroundings<D> around{domain.global(), domain.periodic(), {}, {}};
   auto [low, high] = shape.ghost_widths(depth, around);
   high[0] += 2;  // wider than needed
-  KokkosViewExchange<View> plan(domain, shape, depth, low, high, staged);
+  KokkosViewExchange<View> plan(domain, shape, depth, low, high, staged, pattern);
   const Box<D> all = domain.owned().grown(low, high);
   Index<D> extents;
   for (int j = 0; j < D; ++j) extents[j] = all.extent(j);
@@ -90,9 +91,14 @@ void check(const Index<D>& extents, int deepest) {
     const CartesianDomain<D> domain(MPI_COMM_WORLD, extents, o);
     for (const auto& [name, shape] : test::few_shapes<D>())
       for (int depth = 0; depth <= deepest; ++depth) {
-        const std::string what = name + " depth " + std::to_string(depth) + " sides " + std::to_string(sides);
-        EXPECT_EQ((wrong_cells<double, D, Kokkos::LayoutRight>(domain, shape, depth, false)), 0) << what;
-        EXPECT_EQ((wrong_cells<float, D, Kokkos::LayoutLeft>(domain, shape, depth, true)), 0) << what;
+        const std::string what =
+            name + " depth " + std::to_string(depth) + " sides " + std::to_string(sides) + " pattern ";
+        for (const auto pattern : {HaloPattern::coalesced, HaloPattern::direct, HaloPattern::slabs}) {
+          if (pattern == HaloPattern::slabs && !slabs_possible(shape)) continue;
+          const int p = static_cast<int>(pattern);
+          EXPECT_EQ((wrong_cells<double, D, Kokkos::LayoutRight>(domain, shape, depth, false, pattern)), 0) << what << p;
+          EXPECT_EQ((wrong_cells<float, D, Kokkos::LayoutLeft>(domain, shape, depth, true, pattern)), 0) << what << p;
+        }
       }
   }
 }
@@ -116,6 +122,8 @@ TEST(ViewExchange, RefusesViewsThatDoNotFit) {
   const auto shape = StencilShape<2>::moore(1);
   EXPECT_THROW((KokkosViewExchange<View>(domain, shape, 2, {2, 2}, {2, 1})), UsageError);
   EXPECT_THROW((KokkosViewExchange<View>(domain, shape, -1, {2, 2}, {2, 2})), UsageError);
+  const auto unnamed = StencilShape<2>::of({{0, 0}, {1, 0}});
+  EXPECT_THROW((KokkosViewExchange<View>(domain, unnamed, 1, {2, 2}, {2, 2}, false, HaloPattern::slabs)), UsageError);
   KokkosViewExchange<View> plan(domain, shape, 2, {2, 2}, {2, 2});
   EXPECT_THROW(plan.start(View("narrow", 12, 11)), UsageError);
   EXPECT_THROW(plan.finish(), UsageError);

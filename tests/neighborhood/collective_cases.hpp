@@ -41,6 +41,12 @@ inline PairType pair_type(int kind) {
   } else if (kind == 2) {  // a hole
     MPI_Type_vector(2, 1, 2, MPI_INT64_T, &t);
     p.offset = {0, 16}, p.extent = 24;
+  } else if (kind == 4) {  // a struct that begins behind its address
+    const int lengths[2] = {1, 1};
+    const MPI_Aint places[2] = {24, 8};
+    const MPI_Datatype types[2] = {MPI_INT64_T, MPI_INT64_T};
+    MPI_Type_create_struct(2, lengths, places, types, &t);
+    p.offset = {24, 8}, p.extent = 24;
   } else {  // back to front, with a lower bound below zero and a padded extent
     const int lengths[2] = {1, 1};
     const MPI_Aint places[2] = {8, 0};
@@ -53,6 +59,19 @@ inline PairType pair_type(int kind) {
   p.owner = Datatype::adopt(t);
   p.type = p.owner.get();
   return p;
+}
+
+/// The type at `memory`, wherever the buffer of a call begins: for MPI_BOTTOM.
+inline Datatype at_absolute_address(const PairType& p, const void* memory) {
+  MPI_Aint address = 0, low = 0, extent = 0;
+  MPI_Get_address(memory, &address);
+  MPI_Type_get_extent(p.type, &low, &extent);
+  const int one = 1;
+  MPI_Datatype moved = MPI_DATATYPE_NULL, t = MPI_DATATYPE_NULL;
+  MPI_Type_create_struct(1, &one, &address, &p.type, &moved);
+  MPI_Type_create_resized(moved, address + low, extent, &t);
+  MPI_Type_free(&moved);
+  return Datatype::adopt(t);
 }
 
 /// A Cartesian communicator and a list on it, with ranks computed by MPI_Cart_rank alone.
@@ -159,24 +178,30 @@ class Case {
         static_cast<int>(random.in(0, 1)) && op != MPI_SUM;  // MPI's own operations take predefined types
     for (auto* side : {&send_types_, &receive_types_})
       for (std::size_t i = 0; i < std::max<std::size_t>(s, 1); ++i)
-        side->push_back(pair_type(is_reduction(kind) ? reduced : static_cast<int>(random.in(0, 3))));
+        side->push_back(pair_type(is_reduction(kind) ? reduced : static_cast<int>(random.in(0, 4))));
     if (kind != Kind::alltoallw && kind != Kind::allgatherw)  // one type for all blocks
       for (auto* side : {&send_types_, &receive_types_})
         for (std::size_t i = 1; i < side->size(); ++i) copy_type((*side)[i], side->front());
-    bottom_ = (kind == Kind::alltoallw) && random.in(0, 1);
+    bottom_ = kind != Kind::reduce && random.in(0, 1);  // a reduction's vectors share one type: one address
     lay_out(send_, send_types_, is_gather(kind) ? 1 : s, false);
     if (is_reduction(kind))
       lay_out_one(receive_, send_types_.front());
     else
       lay_out(receive_, receive_types_, s, true);
+    if (!bottom_) return;
+    if (kind != Kind::alltoallw && kind != Kind::scatter_reduce)
+      absolute_[0] = at_absolute_address(send_types_.front(), send_.memory.data());
+    if (kind != Kind::alltoallw && kind != Kind::allgatherw && !is_reduction(kind))
+      absolute_[1] = at_absolute_address(receive_types_.front(), receive_.memory.data());
   }
 
   /// request == nullptr: blocking.
   int call(isohalo_neighborhood iso, isohalo_request* r, bool persistent) {
     const void* sb = bottom_ ? MPI_BOTTOM : send_.memory.data();
-    void* rb = bottom_ ? MPI_BOTTOM : receive_.memory.data();
+    void* rb = bottom_ && !is_reduction(kind_) ? MPI_BOTTOM : receive_.memory.data();
     const auto &S = send_, &R = receive_;
-    const MPI_Datatype st = send_types_.front().type, rt = receive_types_.front().type;
+    const MPI_Datatype st = absolute_[0] ? absolute_[0].get() : send_types_.front().type;
+    const MPI_Datatype rt = absolute_[1] ? absolute_[1].get() : receive_types_.front().type;
     const int sn = S.counts.empty() ? 0 : S.counts.front(), rn = R.counts.empty() ? 0 : R.counts.front();
 #define ISOHALO_FORMS(name, ...)                                            \
   return !r           ? isohalo_neighbor_##name(__VA_ARGS__, iso)           \
@@ -210,6 +235,7 @@ class Case {
   void free_types() {
     for (auto* side : {&send_types_, &receive_types_})
       for (PairType& t : *side) t.owner = Datatype();
+    for (Datatype& t : absolute_) t = Datatype();
   }
 
   /// New values to send, and the receive buffer as it was in the beginning.
@@ -259,7 +285,7 @@ class Case {
     for (int n : at_.periods) t += " " + std::to_string(n);
     t += ", list";
     for (int c : at_.relative) t += " " + std::to_string(c);
-    return t + ", up to " + std::to_string(most_) + " pairs";
+    return t + ", up to " + std::to_string(most_) + " pairs" + (bottom_ ? ", from MPI_BOTTOM" : "");
   }
 
  private:
@@ -338,6 +364,7 @@ class Case {
   bool one_size_ = false, bottom_ = false;
   std::int64_t base_ = 0, most_ = 0, turn_ = 0;
   std::vector<PairType> send_types_, receive_types_;
+  Datatype absolute_[2];  ///< of the send and the receive buffer, where MPI_BOTTOM is passed for them
   Buffer send_, receive_;
 };
 

@@ -8,6 +8,7 @@
 namespace isohalo::test {
 std::atomic<long> allocations{0};
 std::atomic<long> sends{0};
+std::atomic<int> largest_tag{0};
 }  // namespace isohalo::test
 
 void* operator new(std::size_t n) {
@@ -25,5 +26,6 @@ void operator delete(void* p, std::size_t) noexcept {
 extern "C" int MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                            MPI_Request* request) {
   ++isohalo::test::sends;
+  if (tag > isohalo::test::largest_tag) isohalo::test::largest_tag = tag;
   return PMPI_Isend_c(buf, count, type, dest, tag, comm, request);
 }

@@ -5,5 +5,6 @@
 
 namespace isohalo::test {
 extern std::atomic<long> allocations;
-extern std::atomic<long> sends;  ///< MPI_Isend_c, through the profiling interface
+extern std::atomic<long> sends;       ///< MPI_Isend_c, through the profiling interface
+extern std::atomic<int> largest_tag;  ///< of these
 }  // namespace isohalo::test
