@@ -43,7 +43,7 @@ NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicN
   for (int r : neighbors.sources()) source_exists_.push_back(r != Mesh::no_rank);
   for (auto* side : {&call_.send, &call_.receive})
     for (Block& b : *side)
-      if (b.type != MPI_DATATYPE_NULL) b.type = kept(b.type, own_types);
+      if (b.type != MPI_DATATYPE_NULL) keep_block(b, own_types);
   if (call_.is_reduction()) {
     call_.fold.into.type = kept(call_.fold.into.type, own_types);
     place_operands();
@@ -60,6 +60,22 @@ NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicN
   }
   requests_.reserve(most);
   receiving_.reserve(most);
+}
+
+void NeighborOperation::keep_block(Block& block, bool own) {
+  if (block.address || block.count == 0) {
+    block.type = kept(block.type, own);
+    return;
+  }
+  // MPI_BOTTOM itself: MPICH refuses to pack from there, so the same data is described from another address.
+  const TypeLayout l = layout(block.type);
+  const MPI_Count one = 1, place = -static_cast<MPI_Count>(kAlignment);
+  MPI_Datatype moved = MPI_DATATYPE_NULL, resized = MPI_DATATYPE_NULL;
+  mpi_check(MPI_Type_create_hindexed_c(1, &one, &place, block.type, &moved), "MPI_Type_create_hindexed_c");
+  const Datatype between = Datatype::adopt(moved);
+  mpi_check(MPI_Type_create_resized_c(moved, 0, l.extent, &resized), "MPI_Type_create_resized_c");
+  owned_types_.push_back(Datatype::adopt(resized));
+  block = {shifted(nullptr, kAlignment), block.count, resized};
 }
 
 MPI_Datatype NeighborOperation::kept(MPI_Datatype type, bool own) {

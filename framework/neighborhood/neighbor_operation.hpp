@@ -82,6 +82,7 @@ class NeighborOperation final : public Progressable {
 
   // Compiling: neighbor_operation.cpp
   const TypeLayout& layout(MPI_Datatype type);
+  void keep_block(Block& block, bool own);
   MPI_Datatype kept(MPI_Datatype type, bool own);
   void place_temporaries();
   void place_operands();

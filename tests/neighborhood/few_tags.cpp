@@ -32,14 +32,20 @@ TEST(FewTags, ComeRoundAgain) {
     c.refill(n);
     isohalo_request r = nullptr;
     ASSERT_EQ(c.call(iso, n % 3 ? &r : nullptr, n % 3 == 2), MPI_SUCCESS) << isohalo_error_text();
-    if (n % 3 == 2) ASSERT_EQ(isohalo_start(r), MPI_SUCCESS);
-    if (r) ASSERT_EQ(isohalo_wait(&r), MPI_SUCCESS) << isohalo_error_text();
+    if (n % 3 == 2) {
+      ASSERT_EQ(isohalo_start(r), MPI_SUCCESS);
+    }
+    if (r) {
+      ASSERT_EQ(isohalo_wait(&r), MPI_SUCCESS) << isohalo_error_text();
+    }
     if (r) isohalo_request_free(&r);
     ASSERT_EQ(c.wrong(), 0) << c.text() << ", operation " << n;
   }
   isohalo_neighborhood_free(&iso);
   EXPECT_LE(largest_tag, fewest_tags);
-  if (!setting->relative.empty() && ranks() > 1) EXPECT_GT(largest_tag, fewest_tags / 2);  // the passing ones
+  if (ranks() > 1) {  // the passing ones are in the upper half
+    EXPECT_GT(largest_tag, fewest_tags / 2);
+  }
 }
 
 }  // namespace
