@@ -290,8 +290,10 @@ std::string Config::nearest(const std::string& path) const {
   if (path.size() > 200) return "";
   std::string best;
   std::size_t least = std::max<std::size_t>(3, path.size() / 3) + 1;
-  for (const auto& d : declared_)
+  for (const auto& d : declared_) {
+    if (std::max(path.size(), d.path.size()) - std::min(path.size(), d.path.size()) >= least) continue;
     if (const std::size_t n = distance(path, d.path); n < least) least = n, best = d.path;
+  }
   return best;
 }
 

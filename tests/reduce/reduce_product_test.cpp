@@ -1,10 +1,12 @@
 /// The same bits for p = 1 .. 64 ranks x all process grids x tolerances x methods x schedules of all kinds; and
-/// every schedule that the enumeration finds for p = 1 .. 64, with the process grids in turn.
+/// every schedule that the enumeration finds for p = 1 .. 64, with the process grids in turn. All in process: the ranks
+/// of the job share the cases.
 
 #include <bit>
 #include <cmath>
 
 #include "datatypes/superaccumulator.hpp"
+#include "tests/mpi_main.hpp"
 #include "tests/reduce/program_cases.hpp"
 
 namespace isohalo {
@@ -15,6 +17,15 @@ using test::expect_root;
 using test::Hash;
 
 constexpr int kMostRanks = 64;
+
+/// Deals cases to the ranks of the job.
+class Share {
+ public:
+  bool is_mine() { return next_++ % static_cast<std::size_t>(test::ranks()) == static_cast<std::size_t>(test::rank()); }
+
+ private:
+  std::size_t next_ = 0;
+};
 
 template <int D>
 std::vector<std::uint64_t> numbered_cells(const Index<D>& shape) {
@@ -28,10 +39,12 @@ template <int D>
 void check(const Index<D>& shape, const Index<D>& tile) {
   const auto cells = numbered_cells<D>(shape);
   const std::uint64_t expected = test::reduce_by_definition<std::uint64_t, D>(shape, tile, cells, Hash());
+  Share share;
   for (int p = 1; p <= kMostRanks; ++p) {
     const auto schedules = test::schedules_to_try(p);
     for (const auto& grid : all_process_grids<D>(shape, p))
       for (const double tolerance : {0.0, 0.3}) {
+        if (!share.is_mine()) continue;
         const Case<D> c(Decomposition<D>(shape, grid, tolerance), tile, cells);
         const std::string what = "p=" + std::to_string(p) + " tolerance " + std::to_string(tolerance) + " ";
         for (const int root : {-1, p / 2})
@@ -95,6 +108,7 @@ TEST(ReduceProduct, EverySchedule) {
   const Index<2> shape{13, 67}, tile{4, 8};
   const auto cells = numbered_cells<2>(shape);
   const std::uint64_t expected = test::reduce_by_definition<std::uint64_t, 2>(shape, tile, cells, Hash());
+  Share share;
   for (int p = 1; p <= kMostRanks; ++p) {
     std::vector<Case<2>> cases;
     for (const auto& grid : all_process_grids<2>(shape, p))
@@ -102,9 +116,11 @@ TEST(ReduceProduct, EverySchedule) {
         cases.emplace_back(Decomposition<2>(shape, grid, tolerance), tile, cells);
     std::size_t turn = 0;
     for_each_schedule(p, {}, [&](const std::vector<Stage>& stages) {
-      const std::string s = to_text(stages);
-      expect_root(cases[turn % cases.size()], {ReductionMethod::tree, s, turn % 2 == 1}, expected,
-                  "p=" + std::to_string(p) + " " + s);
+      if (share.is_mine()) {
+        const std::string s = to_text(stages);
+        expect_root(cases[turn % cases.size()], {ReductionMethod::tree, s, turn / cases.size() % 2 == 1}, expected,
+                    "p=" + std::to_string(p) + " " + s);
+      }
       ++turn;
       return !testing::Test::HasFatalFailure();
     });
