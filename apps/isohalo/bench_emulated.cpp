@@ -72,7 +72,8 @@ constexpr double kToldApart = 0.1, kSurelyApart = 0.5;
 
 }  // namespace
 
-Json bench_emulated(const Communicator& comm, const EmulatedLatency& emulate, int repeats, bool& right) {
+Json bench_emulated(const Communicator& comm, const EmulatedLatency& emulate, int repeats, bool& right,
+                    bool& in_order) {
   const int p = comm.size();
   const MessageCosts costs = costs_of(emulate);
   // A frontier of several values per rank: blocks of 3 x 5 tiles.
@@ -123,12 +124,12 @@ Json bench_emulated(const Communicator& comm, const EmulatedLatency& emulate, in
   const double binary = time_tree({ReductionMethod::binary_tree, "auto", false, false, -1, emulate});
   rows.push_back({{"name", "binary_tree"}, {"tree_ms", binary}});
   const Agreement all = order_agreement(order, kToldApart), sure = order_agreement(order, kSurelyApart);
-  right = right && sure.agree == sure.pairs;
+  in_order = in_order && sure.agree == sure.pairs;
   return {{"latency_ms", emulate.latency_s * 1e3},
           {"send_ms", emulate.pipeline_s * 1e3},
           {"frontier_of_this_rank", tree.frontier_size()},
           {"methods", rows},
-          {"order", {{"pairs", all.pairs}, {"in_the_simulators_order", all.agree}}},
+          {"order", {{"pairs", all.pairs}, {"in_the_simulators_order", all.agree}, {"surely_apart", sure.pairs}, {"of_them_in_order", sure.agree}}},
           {"planned_to_recursive_doubling", planned / doubling}};
 }
 

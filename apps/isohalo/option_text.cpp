@@ -22,7 +22,9 @@ EmulatedLatency parse_latency(const std::string& text) {
   const std::size_t comma = text.find(',');
   if (comma == std::string::npos)
     throw UsageError("--emulate " + text + ": give latency and send time like 2ms,0.2ms");
-  return {seconds(text.substr(0, comma)), seconds(text.substr(comma + 1))};
+  const EmulatedLatency latency{seconds(text.substr(0, comma)), seconds(text.substr(comma + 1))};
+  if (latency.pipeline_s == 0) throw UsageError("--emulate " + text + ": the send time must be above 0");
+  return latency;
 }
 
 void read_topology(const std::string& text, SimulationOptions& options) {

@@ -1,16 +1,22 @@
 /// `isohalo prove DECK --ranks 1,2,3,6`: runs the deck on each number of ranks and compares all that they leave.
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <cstdlib>
+#include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <thread>
+#include <utility>
 
 #include "apps/isohalo/commands.hpp"
 #include "apps/isohalo/compare_report.hpp"
@@ -22,11 +28,53 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One word of a POSIX shell command.
-std::string shell_word(const std::string& text) {
-  std::string s = "'";
-  for (char c : text) s += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return s + "'";
+/// The signal with which this program was asked to end, 0 so far.
+volatile std::sig_atomic_t asked_to_end = 0;
+
+/// While it lives, signals that ask this program to end are noted instead, so that what it has started ends as well
+/// and its files go.
+class EndingNoted {
+ public:
+  EndingNoted() {
+    struct sigaction note {};
+    note.sa_handler = [](int number) { asked_to_end = number; };
+    for (std::size_t k = 0; k < kSignals.size(); ++k) sigaction(kSignals[k], &note, &before_[k]);
+  }
+  EndingNoted(const EndingNoted&) = delete;
+  EndingNoted& operator=(const EndingNoted&) = delete;
+  ~EndingNoted() {
+    for (std::size_t k = 0; k < kSignals.size(); ++k) sigaction(kSignals[k], &before_[k], nullptr);
+  }
+
+ private:
+  static constexpr std::array kSignals{SIGTERM, SIGINT, SIGHUP};
+  std::array<struct sigaction, kSignals.size()> before_{};
+};
+
+/// Runs a program with its output in `log`; its wait status. Passes on a signal that asks this one to end.
+int launch(const std::vector<std::string>& words, const std::filesystem::path& log) {
+  std::vector<char*> arguments;
+  for (const std::string& w : words) arguments.push_back(const_cast<char*>(w.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+  pid_t child = 0;
+  const int failure = posix_spawnp(&child, arguments.front(), &files, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (failure != 0)
+    throw UsageError(fmt::format("cannot start {} with its output in {}: {}", words.front(), log.string(),
+                                 std::strerror(failure)));
+  int status = 0;
+  bool passed_on = false;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (asked_to_end && !std::exchange(passed_on, true)) kill(child, SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  if (asked_to_end) throw RunError(fmt::format("ended by {}", strsignal(asked_to_end)));
+  return status;
 }
 
 struct Outcome {
@@ -68,14 +116,13 @@ Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below) {
   o.ranks = ranks;
   o.directory = below / fmt::format("ranks_{}", ranks);
   o.log = below / fmt::format("ranks_{}.log", ranks);
-  std::string command =
-      fmt::format("{} -n {} {} run {}", shell_word(request.mpiexec), ranks,
-                  shell_word(fs::read_symlink("/proc/self/exe").string()), shell_word(request.deck));
-  for (const auto& word : request.overrides) command += " " + shell_word(word);
-  command += " " + shell_word("output.directory=" + o.directory.string()) + " --overwrite > " +
-             shell_word(o.log.string()) + " 2>&1 < /dev/null";
+  std::vector<std::string> words{request.mpiexec, "-n", std::to_string(ranks),
+                                 fs::read_symlink("/proc/self/exe").string(), "run", request.deck};
+  words.insert(words.end(), request.overrides.begin(), request.overrides.end());
+  // A limit of time would end the runs at different steps.
+  words.insert(words.end(), {"run.time_limit_s=0", "output.directory=" + o.directory.string(), "--overwrite"});
   const auto start = std::chrono::steady_clock::now();
-  const int status = std::system(command.c_str());
+  const int status = launch(words, o.log);
   o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::string log = text_of(o.log);
   if (status != 0) {
@@ -87,6 +134,7 @@ Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below) {
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
     if (is_result(line)) o.results += line + "\n";
+    if (line.rfind("stopped by ", 0) == 0) throw RunError(fmt::format("the run on {} ranks was {}", ranks, line));
     const auto at = line.find("process grid ");
     if (at != std::string::npos && o.process_grid.empty())
       o.process_grid = line.substr(at + 13, line.find(',', at) - at - 13);
@@ -152,9 +200,13 @@ ExitCode prove_command(MPI_Comm user, const ProveRequest& request) {
       throw UsageError(
           fmt::format("--ranks: {} ranks are there twice; each run is compared with the others", request.ranks[k]));
   const bool keep = !request.directory.empty();
-  const fs::path below = fs::absolute(keep ? fs::path(request.directory)
-                                           : fs::temp_directory_path() / fmt::format("isohalo_prove_{}", getpid()));
   std::error_code failure;
+  const fs::path temporary = fs::temp_directory_path(failure);
+  if (!keep && failure)
+    throw UsageError("there is no directory for temporary files (" + failure.message() +
+                     "): name one by TMPDIR or --directory");
+  const fs::path below = fs::absolute(keep ? fs::path(request.directory)
+                                           : temporary / fmt::format("isohalo_prove_{}", getpid()));
   fs::create_directories(below, failure);
   if (failure || !fs::is_directory(below))
     throw UsageError(fmt::format("cannot make the directory {}{}: name another one by {}", below.string(),
@@ -167,6 +219,7 @@ ExitCode prove_command(MPI_Comm user, const ProveRequest& request) {
       if (!path.empty()) fs::remove_all(path, ignored);
     }
   } const remover{keep ? fs::path() : below};
+  const EndingNoted noted;
   std::vector<Outcome> runs;
   for (int n : request.ranks) runs.push_back(run_on(n, request, below));
   return report(runs, comm);

@@ -207,16 +207,19 @@ class ScheduleReport {
 
 CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& r) {
   auto* c = app.add_subcommand("schedule", "Schedules of an allreduce: the best one, all, and how long they take");
-  c->add_option("--ranks", r.ranks, "number of ranks");
-  c->add_flag("--best", r.best, "the best schedule by the cost model (the default)");
-  c->add_flag("--enumerate", r.enumerate, "all factorisations, collapses and merges, cheapest first");
-  c->add_option("--simulate", r.text, "simulate this schedule, as m1g2a3,n1g3a2")->each([&r](const std::string&) {
-    r.simulate = true;
-  });
-  c->add_flag("--elimination", r.elimination, "simulate Rabenseifner's 3-2 and 2-1 eliminations");
-  c->add_flag("--measure", r.measure,
-              "time the best schedules between the ranks of this job (mpiexec); --table: enter the best there");
-  c->add_flag("--table2", r.table2, "the cost model beside Table 2 of Ruefenacht, Bull, Booth 2017");
+  auto* const ranks = c->add_option("--ranks", r.ranks, "number of ranks");
+  auto* const best = c->add_flag("--best", r.best, "the best schedule by the cost model (the default)");
+  auto* const enumerate =
+      c->add_flag("--enumerate", r.enumerate, "all factorisations, collapses and merges, cheapest first");
+  auto* const simulate = c->add_option("--simulate", r.text, "simulate this schedule, as m1g2a3,n1g3a2");
+  simulate->each([&r](const std::string&) { r.simulate = true; });
+  auto* const elimination =
+      c->add_flag("--elimination", r.elimination, "simulate Rabenseifner's 3-2 and 2-1 eliminations");
+  simulate->excludes(elimination);
+  auto* const measure = c->add_flag(
+      "--measure", r.measure,
+      "time the best schedules between the ranks of this job (mpiexec); --table: enter the best there");
+  auto* const table2 = c->add_flag("--table2", r.table2, "the cost model beside Table 2 of Ruefenacht, Bull, Booth 2017");
   c->add_option("--max-sends", r.most_sends, "enumerate: messages of a rank in a stage")
       ->check(CLI::NonNegativeNumber);
   c->add_option("--max-stages", r.most_stages, "enumerate: stages")->check(CLI::NonNegativeNumber);
@@ -241,8 +244,11 @@ CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& r) {
   c->add_option("--seed", o.seed, "of the random times");
   c->add_option("--topology", r.topology, "two levels: RANKS_PER_NODE[:LATENCY,PIPELINE,PER_BYTE within a node]");
   c->add_option("--congestion", o.inlet_ns, "a rank lets in one message at a time, each for so many ns");
-  c->add_option("--svg", r.svg, "write a timeline (up to 64 ranks; beyond, a summary)");
-  c->add_option("--goal", r.goal, "write GOAL text, as LogGOPSim reads it");
+  auto* const svg = c->add_option("--svg", r.svg, "write a timeline (up to 64 ranks; beyond, a summary)");
+  auto* const goal = c->add_option("--goal", r.goal, "write GOAL text, as LogGOPSim reads it");
+  for (auto* const other : {best, enumerate, simulate, elimination, svg, goal})
+    measure->excludes(other), table2->excludes(other);
+  table2->excludes(measure)->excludes(ranks);
   c->add_flag("--json", r.json, "print JSON");
   return c;
 }
@@ -257,8 +263,6 @@ ExitCode schedule_command(MPI_Comm user, const ScheduleRequest& request) {
     if (comm.rank() != 0) return;
     if (request.table2) return report_table2(request.json);
     if (request.ranks == 0) throw UsageError("isohalo schedule needs --ranks (or --table2, --measure)");
-    if (request.simulate && request.elimination)
-      throw UsageError("isohalo schedule: --simulate and --elimination name two schedules; give one of them");
     ScheduleReport(request).run();
   });
   return ExitCode::fine;

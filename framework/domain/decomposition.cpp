@@ -57,8 +57,8 @@ void factorisations(const Index<D>& shape, const std::vector<int>& divisors, int
   }
 }
 
-/// Time of a step in units of one cell update: the largest block, plus its ghost surface. Ghosts beside the fastest
-/// dimension are strided and cost several times as much as those in whole rows.
+}  // namespace
+
 template <int D>
 double step_cost(const Index<D>& shape, const PerDim<int, D>& grid) {
   double cells = 1;
@@ -73,7 +73,6 @@ double step_cost(const Index<D>& shape, const PerDim<int, D>& grid) {
   return cost;
 }
 
-}  // namespace
 
 template <int D>
 std::vector<PerDim<int, D>> all_process_grids(const Index<D>& shape, int ranks) {
@@ -227,6 +226,7 @@ double Decomposition<D>::imbalance() const {
 #define ISOHALO_INSTANTIATE(D)                                                     \
   template std::int64_t checked_cells<D>(const Index<D>&);                         \
   template PerDim<int, D> choose_process_grid<D>(const Index<D>&, int);            \
+  template double step_cost<D>(const Index<D>&, const PerDim<int, D>&);            \
   template std::vector<PerDim<int, D>> all_process_grids<D>(const Index<D>&, int); \
   template class Decomposition<D>;
 ISOHALO_INSTANTIATE(1)

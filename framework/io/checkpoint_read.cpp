@@ -9,6 +9,7 @@
 #include "framework/io/field_reader.hpp"
 #include "framework/io/file_structure.hpp"
 #include "framework/io/hdf5.hpp"
+#include "framework/io/readable.hpp"
 #include "framework/io/streaming_copy.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/fault_point.hpp"
@@ -21,8 +22,7 @@ namespace {
 
 /// Opens for reading with plain POSIX I/O: each rank on its own, nothing to hang on.
 H5Handle open_file(const fs::path& file) {
-  if (!fs::exists(file)) throw UsageError(file.string() + ": no such file");
-  if (fs::is_directory(file)) throw UsageError(file.string() + " is a directory, not a file");
+  refuse_unreadable(file);
   if (H5Fis_hdf5(file.c_str()) <= 0) throw UsageError(file.string() + " is no HDF5 file");
   const hid_t id = H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
   if (id < 0) {
@@ -34,7 +34,8 @@ H5Handle open_file(const fs::path& file) {
 
 /// The same for a checkpoint, which HDF5 only sees when it is built as one.
 H5Handle open_checkpoint(const fs::path& file) {
-  if (fs::is_regular_file(file) && H5Fis_hdf5(file.c_str()) > 0) check_file_structure(file);
+  refuse_unreadable(file);
+  if (H5Fis_hdf5(file.c_str()) > 0) check_file_structure(file);
   return open_file(file);
 }
 
@@ -124,6 +125,7 @@ StoredCheckpoint read_all_meta(const H5Handle& file) {
   if (version.size() != 2) throw UsageError("the format version is damaged");
   c.major = version[0];
   c.minor = version[1];
+  if (c.major < 1 || c.minor < 0) throw UsageError("its format version is none");
   if (c.major > kFormatMajor)
     throw UsageError("its format version " + std::to_string(c.major) + "." + std::to_string(c.minor) +
                      " is newer than this program's " + std::to_string(kFormatMajor) + ".x: use a newer isohalo");

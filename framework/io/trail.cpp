@@ -5,10 +5,13 @@
 
 #include "datatypes/error.hpp"
 #include "framework/io/digest.hpp"
+#include "framework/io/readable.hpp"
 
 namespace isohalo {
 
 namespace {
+
+constexpr std::size_t kLongestLine = 1 << 20;
 
 void read_line(const std::string& line, Trail& trail) {
   std::istringstream in(line);
@@ -39,12 +42,18 @@ std::optional<std::int64_t> trail_step(const std::string& line) {
 }
 
 Trail read_trail(const std::filesystem::path& file) {
+  refuse_unreadable(file);
   std::ifstream in(file);
-  if (!in) throw UsageError(file.string() + ": no such file");
   Trail trail;
   std::int64_t number = 0;
-  for (std::string line; std::getline(in, line);) {
+  std::vector<char> room(kLongestLine);  // a file of another kind may be one line of any length
+  for (;;) {
+    in.getline(room.data(), static_cast<std::streamsize>(room.size()));
+    if (in.eof() && in.gcount() == 0) break;
     ++number;
+    if (in.fail() && !in.eof())
+      throw UsageError(file.string() + ":" + std::to_string(number) + ": no line of a digest trail: it is too long");
+    const std::string line = room.data();
     try {
       read_line(line, trail);
     } catch (const UsageError& e) {

@@ -115,6 +115,13 @@ void check_objects(Checks& check, const fs::path& file) {
 
 }  // namespace
 
+std::vector<std::string> meta_problems(const CheckpointMeta& meta) {
+  std::vector<std::string> problems;
+  Checks check(problems);
+  check_meta(check, meta);
+  return problems;
+}
+
 Verification verify_checkpoint(const fs::path& file, const Communicator& comm) {
   const H5Quiet quiet;
   Verification v;

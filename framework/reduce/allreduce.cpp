@@ -29,9 +29,10 @@ ScheduledAllreduce::ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype ty
   });
   const std::string plan = automatic ? "auto/" + std::to_string(detail::fingerprint(planning)) : schedule_.text();
   agree_same(comm_,
-             std::hash<std::string>()(plan + "/" + std::to_string(room_) + "/" + std::to_string(count) + "/" +
-                                      std::to_string(commutes())),
-             "the plan of an allreduce (count, size of the type, operation, schedule or planning)");
+             std::hash<std::string>()(plan + "/" + std::to_string(bytes_) + "/" + std::to_string(count) + "/" +
+                                      std::to_string(commutes())) ^
+                 detail::fingerprint(emulate),
+             "the plan of an allreduce (count, size of the type, operation, schedule, planning or emulation)");
   choice_ = {.schedule = schedule_.text(), .by = "given"};
   if (automatic) choose(emulate, planning);
   std::size_t most_received = 0, most_requests = 0;
@@ -57,9 +58,9 @@ bool ScheduledAllreduce::commutes() const {
 void ScheduledAllreduce::choose(const EmulatedLatency& emulate, const Planning& planning) {
   detail::ChoiceRequest request;
   for (int r = 0; r < comm_.size(); ++r) request.ranks.push_back(r);
-  request.plan.bytes = static_cast<double>(room_);
+  request.plan.bytes = static_cast<double>(std::max<std::size_t>(bytes_, 1));
   request.plan.rank_order = !commutes();
-  request.value_bytes = room_;
+  request.value_bytes = std::max<std::size_t>(bytes_, 1);
   request.emulate = emulate;
   request.program = [this](const Schedule& s) { return detail::plain_program(s, comm_.rank()); };
   choice_ = detail::choose_schedule(comm_, planning, request, tag_);
@@ -86,6 +87,7 @@ void ScheduledAllreduce::measure_type() {
   mpi_check(MPI_Type_get_extent(type_, &lower, &extent), "MPI_Type_get_extent", comm_.get());
   mpi_check(MPI_Type_get_true_extent(type_, &true_lower_, &true_extent), "MPI_Type_get_true_extent", comm_.get());
   mpi_check(MPI_Type_size(type_, &size), "MPI_Type_size", comm_.get());
+  bytes_ = static_cast<std::size_t>(size) * static_cast<std::size_t>(count_);
   dense_ = size == extent && extent == true_extent && true_lower_ == 0;
   // Arrays of doubles must stay aligned whatever the number of bytes before them.
   const MPI_Aint bytes = count_ > 0 ? true_extent + (count_ - 1) * extent : 0;

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -20,6 +21,11 @@ struct EmulatedLatency {
 };
 
 namespace detail {
+
+/// Equal emulations have equal fingerprints: ranks compare them at set-up.
+inline std::uint64_t fingerprint(const EmulatedLatency& e) {
+  return std::bit_cast<std::uint64_t>(e.latency_s) * 3 ^ std::rotl(std::bit_cast<std::uint64_t>(e.pipeline_s), 31);
+}
 
 /// Stamps that travel beside the real messages and say when these arrive. All ranks must share a clock, that is a
 /// compute node. Nothing happens while the emulation is off.

@@ -1,5 +1,6 @@
 #include "framework/reduce/keyed_sets.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -9,39 +10,67 @@ namespace isohalo {
 
 namespace {
 
-using NodeFlags = std::vector<char>;
-
 std::size_t at(std::int32_t n) {
   return static_cast<std::size_t>(n);
 }
 
-/// Which nodes can be formed from what the ranks of a set hold.
-NodeFlags complete_nodes(const std::vector<FrontierNode>& nodes, const std::vector<int>& leaf_ranks,
-                         const RankSet& known) {
-  NodeFlags complete(nodes.size());
-  for (std::size_t n = nodes.size(); n-- > 0;)  // children come after their parent
-    complete[n] = leaf_ranks[n] >= 0
-                      ? known.contains(leaf_ranks[n])
-                      : nodes[n].left >= 0 && complete[at(nodes[n].left)] && complete[at(nodes[n].right)];
-  return complete;
-}
+/// A bit per rank that takes part in a stage: this rank has bit 0, its peers the others, up to 63 at a time.
+using Bits = std::uint64_t;
+constexpr std::size_t kMostPeers = 63;
 
-/// The largest nodes of `sender` that the receiver lacks, in tree order.
-std::vector<std::int32_t> message_nodes(const std::vector<FrontierNode>& nodes, const NodeFlags& sender,
-                                        const NodeFlags& receiver) {
-  std::vector<std::int32_t> list, todo{0};
-  while (!todo.empty()) {
-    const std::int32_t n = todo.back();
-    todo.pop_back();
-    if (receiver[at(n)]) continue;
-    if (sender[at(n)]) {
-      list.push_back(n);
-    } else if (nodes[at(n)].left >= 0) {
-      todo.push_back(nodes[at(n)].right);
-      todo.push_back(nodes[at(n)].left);
-    }
+/// Which nodes can be formed by which of these ranks, from what each holds. One pass over the tree for all of them.
+class CompleteNodes {
+ public:
+  CompleteNodes(const std::vector<FrontierNode>& nodes, const std::vector<int>& leaf_ranks)
+      : nodes_(nodes), leaf_ranks_(leaf_ranks), complete_(nodes.size()) {
+    const auto most = std::max_element(leaf_ranks.begin(), leaf_ranks.end());
+    holders_.resize(most == leaf_ranks.end() ? 1 : static_cast<std::size_t>(std::max(*most, 0)) + 1);
   }
-  return list;
+
+  /// Bit k: from the contributions in `sets[k]`.
+  void find(const std::vector<RankSet>& sets) {
+    std::fill(holders_.begin(), holders_.end(), 0);
+    for (std::size_t k = 0; k < sets.size(); ++k)
+      for (const auto& [first, last] : sets[k].intervals())
+        for (std::size_t r = at(first); r < std::min(at(last), holders_.size()); ++r) holders_[r] |= Bits{1} << k;
+    for (std::size_t n = nodes_.size(); n-- > 0;)  // children come after their parent
+      complete_[n] = leaf_ranks_[n] >= 0    ? holders_[at(leaf_ranks_[n])]
+                     : nodes_[n].left >= 0 ? complete_[at(nodes_[n].left)] & complete_[at(nodes_[n].right)]
+                                           : 0;
+  }
+  Bits operator[](std::size_t n) const { return complete_[n]; }
+
+  /// The largest nodes of the sender that the receiver lacks, in tree order.
+  std::vector<std::int32_t> message(std::size_t sender, std::size_t receiver) const {
+    std::vector<std::int32_t> list, todo{0};
+    while (!todo.empty()) {
+      const std::int32_t n = todo.back();
+      todo.pop_back();
+      if (complete_[at(n)] >> receiver & 1) continue;
+      if (complete_[at(n)] >> sender & 1) {
+        list.push_back(n);
+      } else if (nodes_[at(n)].left >= 0) {
+        todo.push_back(nodes_[at(n)].right);
+        todo.push_back(nodes_[at(n)].left);
+      }
+    }
+    return list;
+  }
+
+ private:
+  const std::vector<FrontierNode>& nodes_;
+  const std::vector<int>& leaf_ranks_;
+  std::vector<Bits> holders_;   ///< by rank
+  std::vector<Bits> complete_;  ///< by node
+};
+
+/// The peers of a stage, each once.
+std::vector<int> peers_of(const StageActions& actions) {
+  std::vector<int> peers;
+  for (const auto* list : {&actions.send, &actions.receive}) peers.insert(peers.end(), list->begin(), list->end());
+  std::sort(peers.begin(), peers.end());
+  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+  return peers;
 }
 
 }  // namespace
@@ -55,36 +84,44 @@ std::vector<int> leaf_ranks(const std::vector<FrontierNode>& nodes) {
 void append_keyed_sets(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
                        const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank) {
   if (program.empty()) program.emplace_back();
-  StageActions actions;
-  const auto complete_at = [&](int stage, int r) {
-    return complete_nodes(nodes, leaf_ranks, contributions(schedule, stage, r));
-  };
-  NodeFlags mine = complete_nodes(nodes, leaf_ranks, RankSet(rank, rank + 1));
+  CompleteNodes complete(nodes, leaf_ranks);
+  complete.find({RankSet(rank, rank + 1)});
   for (std::size_t n = nodes.size(); n-- > 0;)  // none in a frontier, whose leaves are maximal
-    if (mine[n] && leaf_ranks[n] < 0) program.back().combine.push_back(static_cast<std::int32_t>(n));
+    if (complete[n] && leaf_ranks[n] < 0) program.back().combine.push_back(static_cast<std::int32_t>(n));
+  StageActions actions;
+  std::vector<char> known;  // nodes that this rank has formed, or that arrive
   for (int s = 0; s < schedule.size(); ++s) {
     schedule.actions(s, rank, actions);
-    std::map<int, NodeFlags> others;
-    for (const auto* list : {&actions.send, &actions.receive})
-      for (const int peer : *list)
-        if (!others.contains(peer)) others.emplace(peer, complete_at(s, peer));
-    for (const int to : actions.send)
-      if (auto list = message_nodes(nodes, mine, others[to]); !list.empty())
-        program.back().send.push_back({to, std::move(list)});
-    ProgramStep step;
-    NodeFlags known = mine;  // by this rank before, or complete in what arrives
-    for (const int from : actions.receive) {
-      if (auto list = message_nodes(nodes, others[from], mine); !list.empty())
-        step.receive.push_back({from, std::move(list)});
-      for (std::size_t n = 0; n < known.size(); ++n) known[n] |= others[from][n];
+    const std::vector<int> peers = peers_of(actions);
+    std::map<int, std::vector<std::int32_t>> to, from;
+    known.assign(nodes.size(), 0);
+    for (std::size_t first = 0; first == 0 || first < peers.size(); first += kMostPeers) {
+      const std::size_t last = std::min(first + kMostPeers, peers.size());
+      std::vector<RankSet> sets{contributions(schedule, s, rank)};
+      for (std::size_t k = first; k < last; ++k) sets.push_back(contributions(schedule, s, peers[k]));
+      complete.find(sets);
+      Bits arriving = 1;
+      for (std::size_t k = first; k < last; ++k) {
+        const int peer = peers[k];
+        const auto is_in = [peer](const auto& list) { return std::find(list.begin(), list.end(), peer) != list.end(); };
+        if (is_in(actions.send)) to[peer] = complete.message(0, k - first + 1);
+        if (!is_in(actions.receive)) continue;
+        from[peer] = complete.message(k - first + 1, 0);
+        arriving |= Bits{2} << (k - first);
+      }
+      for (std::size_t n = 0; n < nodes.size(); ++n) known[n] |= (complete[n] & arriving) != 0;
     }
+    for (const int peer : actions.send)
+      if (auto& list = to[peer]; !list.empty()) program.back().send.push_back({peer, std::move(list)});
+    ProgramStep step;
+    for (const int peer : actions.receive)
+      if (auto& list = from[peer]; !list.empty()) step.receive.push_back({peer, std::move(list)});
     for (std::size_t n = nodes.size(); n-- > 0;) {
       if (known[n] || leaf_ranks[n] >= 0 || nodes[n].left < 0) continue;
       if (!known[at(nodes[n].left)] || !known[at(nodes[n].right)]) continue;
       known[n] = 1;
       step.combine.push_back(static_cast<std::int32_t>(n));
     }
-    mine = complete_at(s + 1, rank);
     program.push_back(std::move(step));
   }
 }

@@ -150,7 +150,7 @@ std::uint64_t ReductionPlan<D>::fingerprint(const ReductionOptions& options, con
   for (int j = 0; j < D; ++j) add(tile[j]), add(tiles(0).high[j]);
   for (const char c : to_text(options.method) + "/" + options.schedule) add(static_cast<unsigned char>(c));
   add(options.resolve), add(options.on_node), add(static_cast<std::uint32_t>(options.root)), add(value_bytes);
-  add(detail::fingerprint(options.planning));
+  add(detail::fingerprint(options.planning)), add(detail::fingerprint(options.emulate));
   return h;
 }
 

@@ -34,10 +34,11 @@ struct SimulationOptions {
   double noise_ns = 0;  ///< each message takes a random time in [0, noise) longer
   std::uint64_t seed = 1;
 
-  int ranks_per_node = 0;  ///< above 0: consecutive ranks share a node, and messages within it cost `on_node`
+  int ranks_per_node = 0;  ///< above 0: consecutive ranks share a node, and messages within it cost `on_node`,
+                           ///< but `costs.compute_ns` to take
   MessageCosts on_node = {.latency_ns = 100, .pipeline_ns = 50, .per_byte_ns = 0.1, .compute_ns = 10};
 
-  /// Above 0: a rank's network inlet lets in one message at a time, in order of arrival, each for this long; a
+  /// Above 0: a rank's inlet lets in one message at a time, in order of arrival, each for this long; a
   /// message has arrived when it is in.
   double inlet_ns = 0;
 

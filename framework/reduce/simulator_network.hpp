@@ -35,7 +35,7 @@ class SimulatedNetwork {
     double link_free = now;
     const double gap = o_.gap_ns < 0 ? o_.costs.pipeline_ns : o_.gap_ns;
     for (std::size_t k = 0; k < to.size(); ++k) {
-      const bool near = o_.ranks_per_node > 0 && rank / o_.ranks_per_node == to[k] / o_.ranks_per_node;
+      const bool near = on_one_node(rank, to[k]);
       const MessageCosts& c = near ? o_.on_node : o_.costs;
       const double late = o_.noise_ns > 0 ? o_.noise_ns * uniform(rank, stage, k) : 0;
       Sent s{to[k], now, 0, 0};
@@ -56,22 +56,24 @@ class SimulatedNetwork {
   }
 
   /// What taking a message costs its receiver.
-  double take_ns() const {
-    return o_.costs.compute_ns + (o_.model == NetworkModel::loggp ? o_.costs.pipeline_ns : 0);
+  double take_ns(int from, int to) const {
+    if (o_.model != NetworkModel::loggp) return o_.costs.compute_ns;
+    return o_.costs.compute_ns + (on_one_node(from, to) ? o_.on_node : o_.costs).pipeline_ns;
   }
 
-  /// Takes the messages of `arrived`, which must be sorted, from `now`. Returns the end, and in `waited_for` the
+  /// `rank` takes the messages of `arrived`, which must be sorted, from `now`. Returns the end, and in `waited_for` the
   /// sender of the last message that the rank waited for, -1 if it waited for none. `record(from, begin, end)` sees
   /// each.
   template <class Record>
-  double take(const Arrived* arrived, const Arrived* end, double now, int& waited_for, Record&& record) const {
+  double take(int rank, const Arrived* arrived, const Arrived* end, double now, int& waited_for,
+              Record&& record) const {
     waited_for = -1;
-    const double cost = take_ns();
     for (; arrived != end; ++arrived) {
       if (arrived->time > now) {
         now = arrived->time;
         waited_for = arrived->from;
       }
+      const double cost = take_ns(arrived->from, rank);
       record(arrived->from, now, now + cost);
       now += cost;
     }
@@ -79,6 +81,9 @@ class SimulatedNetwork {
   }
 
  private:
+  bool on_one_node(int a, int b) const {
+    return o_.ranks_per_node > 0 && a / o_.ranks_per_node == b / o_.ranks_per_node;
+  }
   /// In [0, 1), by counter.
   double uniform(int rank, int stage, std::size_t index) const {
     const std::uint64_t key = mix64(o_.seed * kGolden + static_cast<std::uint64_t>(rank));
@@ -102,7 +107,7 @@ struct SimulationRecord {
   double finish_stage(int stage, int rank, const SimulatedNetwork::Arrived* arrived,
                       const SimulatedNetwork::Arrived* last, double now) {
     int& cause = causes[static_cast<std::size_t>(stage)][static_cast<std::size_t>(rank)];
-    const double end = network.take(arrived, last, now, cause, [&](int from, double b, double e) {
+    const double end = network.take(rank, arrived, last, now, cause, [&](int from, double b, double e) {
       if (options.record_tasks) result.tasks.push_back({TaskKind::compute, rank, stage, from, b, e, b});
     });
     if (options.record_tasks) result.tasks.push_back({TaskKind::proxy, rank, stage, -1, end, end, end});

@@ -167,11 +167,13 @@ void write_goal(std::ostream& out, const Schedule& schedule, const SimulationOpt
         out << "l" << label << ": send " << bytes << "b to " << to << " tag " << s << "\nl" << label
             << " requires l" << entry << "\n";
       }
+      const std::int64_t last_send = a.send.empty() ? 0 : label;
       for (int from : a.receive) {
         out << "l" << label + 1 << ": recv " << bytes << "b from " << from << " tag " << s << "\nl" << label + 1
             << " requires l" << entry << "\nl" << label + 2 << ": calc " << take << "\nl" << label + 2
             << " requires l" << label + 1 << "\n";
         label += 2;
+        if (last_send > 0) out << "l" << label << " requires l" << last_send << "\n";  // taken after its own sends
         done.push_back(label);
       }
       out << "l" << ++label << ": calc 0\n";

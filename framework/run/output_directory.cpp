@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 
 #include "datatypes/error.hpp"
@@ -60,9 +62,13 @@ void OutputDirectory::make_writable() const {
     throw UsageError("output.directory " + path_.string() +
                      " cannot be made: " + (error ? error.message() : std::string("a file has that name")));
   const fs::path probe = path_ / ".isohalo_probe";
+  errno = 0;
   const bool good = static_cast<bool>(std::ofstream(probe) << "x" << std::flush);
+  const int reason = errno;
   fs::remove(probe, error);
-  if (!good) throw UsageError("output.directory " + path_.string() + " cannot be written to: choose another");
+  if (!good)
+    throw UsageError("output.directory " + path_.string() + " cannot be written to (" + std::strerror(reason) +
+                     "): choose another");
 }
 
 void OutputDirectory::remove(std::int64_t step) const {

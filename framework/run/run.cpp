@@ -23,10 +23,11 @@ std::string read_deck(const std::string& path, const Communicator& comm) {
     if (std::filesystem::is_directory(path, ignored)) throw UsageError(path + " is a directory, not an input file");
     std::ifstream in(path, std::ios::binary);
     if (!in) throw UsageError("cannot read the input file " + path);
-    std::ostringstream all;
-    all << in.rdbuf();
-    text = all.str();
-    if (text.size() > (std::size_t{4} << 20)) throw UsageError(path + " is larger than 4 MiB: no input file");
+    constexpr std::size_t most = std::size_t{4} << 20;
+    text.resize(most + 1);  // no more is read of a file that is none
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(in.gcount()));
+    if (text.size() > most) throw UsageError(path + " is larger than 4 MiB: no input file");
   });
   comm.broadcast(text, 0);
   return text;

@@ -225,8 +225,8 @@ OutputSettings read_output(Config& config, const std::string& deck_name, const s
   o.directory = config.text("output.directory",
                             {"out/" + deck_name, {}, "where files go; relative to the working directory"});
   if (o.directory.empty()) config.error("output.directory", "output.directory is empty: name a directory");
-  o.checkpoint_every = config.integer("output.checkpoint_every", {0, 0, most, "steps", "0 = never"});
-  o.picture_every = config.integer("output.picture_every", {0, 0, most, "steps", "0 = never"});
+  o.checkpoint_every = config.integer("output.checkpoint_every", {0, 0, most, "steps", "steps between checkpoints; 0 = never"});
+  o.picture_every = config.integer("output.picture_every", {0, 0, most, "steps", "steps between pictures; 0 = never"});
   o.digest_every = config.integer("output.digest_every", {0, 0, most, "steps", "a line in digests.txt; 0 = never"});
   o.final_checkpoint = config.boolean("output.final_checkpoint", true, "write a checkpoint after the last step");
   o.keep = config.integer("output.keep", {0, 0, most, "", "newest checkpoints kept; 0 = all"});
@@ -235,12 +235,31 @@ OutputSettings read_output(Config& config, const std::string& deck_name, const s
   return o;
 }
 
+namespace {
+
+bool ends_with(const std::string& key, const std::string& end) {
+  return key.size() >= end.size() && key.compare(key.size() - end.size(), end.size(), end) == 0;
+}
+
+bool names_a_file(const std::string& key) {
+  return ends_with(key, ".file") || ends_with(key, ".dataset");
+}
+
+}  // namespace
+
+std::map<std::string, std::string> repeatable(const Config& config) {
+  std::map<std::string, std::string> keys = config.effective();
+  std::erase_if(keys, [](const auto& entry) { return ends_with(entry.first, ".data"); });
+  return keys;
+}
+
 std::string physics_text(const Config& config) {
   std::string text;
   for (const auto& [key, value] : config.effective()) {
     bool physics = false;
     for (const char* table : {"domain.", "solver.", "initial.", "source."})
       physics = physics || key.rfind(table, 0) == 0;
+    physics = physics && !names_a_file(key);
     if (physics) text += key + " = " + value + "\n";
   }
   return text;

@@ -63,6 +63,9 @@ struct OutputSettings {
 
 OutputSettings read_output(Config& config, const std::string& deck_name, const std::vector<std::string>& fields);
 
+/// The effective keys with which, given to an empty input, the run can be repeated.
+std::map<std::string, std::string> repeatable(const Config& config);
+
 /// The canonical text of what decides the numbers: the effective [domain], [solver], [initial], [source].
 std::string physics_text(const Config& config);
 

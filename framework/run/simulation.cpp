@@ -11,6 +11,7 @@
 #include "datatypes/error.hpp"
 #include "framework/halo/halo_pieces.hpp"
 #include "framework/io/compare.hpp"
+#include "framework/io/verify.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/tiles.hpp"
 #include "framework/run/plan.hpp"
@@ -36,6 +37,11 @@ Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, C
 }
 
 template <int D>
+int Simulation<D>::ranks() const {
+  return request_.plan && request_.plan_ranks > 0 ? request_.plan_ranks : comm_.size();
+}
+
+template <int D>
 void Simulation<D>::read_config(const SolverKinds& kinds) {
   std::vector<std::string> names;
   for (const auto& [name, make] : kinds.of<D>()) names.push_back(name);
@@ -43,7 +49,7 @@ void Simulation<D>::read_config(const SolverKinds& kinds) {
   const std::string kind = config_.text("solver.kind", {{}, names, "the equation"});
   if (config_.error_count() > before) config_.excuse("solver.");  // with the right kind other keys would be known
   grid_ = read_grid<D>(config_, read_types(kinds, kind));
-  parallel_ = read_parallel<D>(config_, comm_.size());
+  parallel_ = read_parallel<D>(config_, ranks());
   model_ = kinds.of<D>().at(kind)(config_, grid_);
   run_ = read_run(config_);
   const auto fields = model_->field_names();
@@ -95,7 +101,7 @@ void Simulation<D>::report_plan() const {
 
 template <int D>
 std::string Simulation<D>::plan() const {
-  return plan_text<D>(grid_, parallel_, *model_, request_.plan_ranks > 0 ? request_.plan_ranks : comm_.size());
+  return plan_text<D>(grid_, parallel_, *model_, ranks());
 }
 
 template <int D>
@@ -231,6 +237,8 @@ void Simulation<D>::restore(const fs::path& file) {
   const StoredCheckpoint stored = read_checkpoint_meta(file, comm_);
   refuse_other_physics(file, stored.meta.config);
   refuse_other_method(file, stored.meta.method);
+  if (const auto problems = meta_problems(stored.meta); !problems.empty())
+    throw UsageError(file.string() + ": " + problems.front() + ": it is damaged (see isohalo verify)");
   const auto fields = solver_->fields();
   const Index<D> tile = solver_->tile();
   if (stored.meta.tree_version != kTreeVersion ||
@@ -337,9 +345,10 @@ void Simulation<D>::check_finite(std::int64_t step) {
     if (at < 0) continue;
     progress_->close();
     throw RunError(
-        fmt::format("field \"{}\" is NaN or infinite, found at step {}, first at linear index {}: reduce the "
-                    "time step; checkpoints of earlier steps are intact",
-                    f.name, step, at));
+        fmt::format("field \"{}\" is NaN or infinite, found at step {}, first at linear index {}: {}; checkpoints of "
+                    "earlier steps are intact",
+                    f.name, step, at,
+                    model_->dt() > 0 ? "reduce the time step" : "reduce the values of the input"));
   }
 }
 

@@ -29,6 +29,7 @@ class Simulation {
  private:
   using Clock = std::chrono::steady_clock;
 
+  int ranks() const;  ///< of the run, or of the plan for one
   void read_config(const SolverKinds& kinds);
   void check_depth();
   void check_memory() const;

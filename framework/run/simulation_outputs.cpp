@@ -107,7 +107,7 @@ void Simulation<D>::accompany(const CheckpointMeta& m) const {
 template <int D>
 std::string Simulation<D>::sidecar_text(const std::vector<PhaseTime>& phases) const {
   SidecarFacts facts;
-  facts.config = config_.effective();
+  facts.config = repeatable(config_);
   facts.ranks = comm_.size();
   for (int j = 0; j < D; ++j) {
     std::vector<std::int64_t> cuts;

@@ -262,12 +262,12 @@ def test_trails():
         that(message in isohalo(2, "compare", a, "bad.txt", code=2).stderr, "trail %r is not refused" % text)
 
 
-def most_memory(a, b):
-    """MiB that a comparison holds at most, on one rank that no launcher hides."""
-    with subprocess.Popen([ISOHALO, "compare", a, b, "--read-data"], cwd=WORK, stdout=subprocess.DEVNULL) as p:
+def most_memory(code, *arguments):
+    """MiB that a command holds at most, on one rank that no launcher hides."""
+    with subprocess.Popen([ISOHALO, *arguments], cwd=WORK, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
         _, status, usage = os.wait4(p.pid, 0)
         p.returncode = os.waitstatus_to_exitcode(status)
-    that(p.returncode == 1, "%s against %s: exit code %d" % (a, b, p.returncode))
+    that(p.returncode == code, "%r: exit code %d" % (arguments, p.returncode))
     return usage.ru_maxrss / 1024
 
 
@@ -276,12 +276,18 @@ def test_memory():
     most = {}
     for n in (12, 4096):
         for seed in (3, 4):
-            isohalo(1, "run", "deck.toml", "run.steps=0", "domain.shape=[%d,%d]" % (n, n), "initial.seed=%d" % seed,
+            isohalo(1, "run", "deck.toml", "run.steps=1", "domain.shape=[%d,%d]" % (n, n), "initial.seed=%d" % seed,
                     "output.directory=size%d_%d" % (n, seed))
-        most[n] = most_memory(*("size%d_%d/step_00000000.h5" % (n, seed) for seed in (3, 4)))
+        most[n] = most_memory(1, "compare", *("size%d_%d/step_00000001.h5" % (n, seed) for seed in (3, 4)), "--read-data")
         for seed in (3, 4):
             shutil.rmtree(WORK / ("size%d_%d" % (n, seed)))
     that(most[4096] < most[12] + 48, "MiB at most by extent: %r" % most)
+    # Files of another kind are not read whole to find that out.
+    with open(WORK / "huge", "wb") as f:
+        f.truncate(1 << 30)
+    for arguments in (("run", "huge"), ("compare", "huge", "huge"), ("info", "huge")):
+        found = most_memory(2, *arguments)
+        that(found < most[12] + 48, "%r of 1 GiB: %g MiB" % (arguments, found))
 
 
 def main():

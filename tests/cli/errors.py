@@ -211,6 +211,9 @@ def main():
     (WORK / "flipped.h5").write_bytes(flipped)
     expect("flipped bit in the data", 2, ["flipped.h5: field \"u\" has digest", "its data is damaged"], ["run", good, "--restart", "flipped.h5"])
     for name, change, text in (("newer.h5", lambda f: f.attrs.modify("format_version", np.array([2, 0], dtype=np.int64)), "is newer than this program's 1.x"),
+                               ("none_such.h5", lambda f: f.attrs.modify("format_version", np.array([-3, 0], dtype=np.int64)), "its format version is none"),
+                               ("before.h5", lambda f: f["time"].attrs.modify("step", np.int64(-5)), "before.h5: /time: time is"),
+                               ("forged.h5", lambda f: f["reduction"].attrs.modify("residual", np.float64(0.125)), "forged.h5: /reduction: residual is"),
                                ("incomplete.h5", lambda f: f.attrs.modify("complete", np.int64(0)), "it is incomplete"),
                                ("lacking.h5", lambda f: f["time"].attrs.__delitem__("step"), 'attribute "step" is missing')):
         shutil.copy(first, WORK / name)
@@ -219,6 +222,13 @@ def main():
         expect("restart from " + name, 2, text, ["run", good, "--restart", name])
     expect("other physics", 2, ["cannot restart from", "it was computed with other solver.kappa (1 in the file, 2 here)"],
            ["run", good, "solver.kappa=2", "--restart", first])
+    expect("restart from no name", 2, "names no file", ["run", good, "--restart", ""], ranks=(1,))
+    os.mkfifo(WORK / "pipe.h5")
+    os.symlink("loop.h5", WORK / "loop.h5")
+    for name, text in (("pipe.h5", "pipe.h5 is no regular file"), ("loop.h5", "Too many levels of symbolic links"),
+                       ("n" * 300 + ".h5", "File name too long"), (".", "is a directory")):
+        for arguments in (["info", name], ["verify", name], ["compare", name, first], ["compare", first, name], ["run", good, "--restart", name]):
+            expect("%s of %s" % (arguments[0], name[:10]), 2, text, arguments)
     expect("other grid", 2, "domain.shape ([24, 20] in the file, [24, 21] here)", ["run", good, "domain.shape=[24,21]", "--restart", first])
     that(fingerprint(WORK / "out" / "good") == kept, "the checkpoints of the good run changed")
     shutil.copytree(WORK / "out" / "good", WORK / "out" / "fall")

@@ -75,6 +75,16 @@ def test_verify():
     isohalo(2, "verify", "short.h5", code=2)
 
 
+def test_newer_minor_version():
+    """SCHEMA.md: readers accept files of a newer minor version, whatever it adds."""
+    def newer(f):
+        f.attrs["format_version"] = np.array([1, 99], dtype=np.int64)
+        f["grid"].attrs["colour"] = np.int64(7)
+    name = copy("newer_minor.h5", newer)
+    for command in ("info", "verify"):
+        isohalo(1, command, name)
+
+
 def test_numpy():
     for options in ((), ("domain.type=float32",), ("solver.kind=life", "domain.boundary.low=[\"neumann\",\"periodic\"]",
                                                    "domain.boundary.high=[\"neumann\",\"periodic\"]")):
@@ -166,6 +176,11 @@ def test_plan():
     spare = isohalo(1, "run", "deck.toml", "domain.shape=[20]", 'domain.boundary.low=["neumann"]', 'domain.boundary.high=["neumann"]',
                     "parallel.alignment_tolerance=0", "--plan", "-n", "13").stdout
     that("10 ranks would be as fast" in spare, "13 ranks of 20 cells: " + spare)
+    # A schedule is for the ranks of the plan, not for those that are there.
+    isohalo(1, "run", "deck.toml", "--plan", "-n", "3", "parallel.schedule=a3")
+    isohalo(3, "run", "deck.toml", "--plan", "-n", "4", "parallel.schedule=a3", code=2)
+    plan = isohalo(1, "run", "deck.toml", "domain.shape=[196,512]", "--plan", "-n", "98").stdout
+    that("97 ranks" not in plan, "thin blocks with large halos are praised: " + plan)
     isohalo(2, "run", "deck.toml", "--plan", "-n", "100000", code=2)
     isohalo(1, "run", "deck.toml", "--plan", "parallel.process_grid=[2,2]", "-n", "3", code=2)
     that(not (WORK / "out").exists(), "a plan leaves files")
@@ -173,15 +188,19 @@ def test_plan():
 
 def test_effective_configuration():
     """The sidecar's configuration, given as overrides of an empty deck, is the same run."""
-    isohalo(2, "run", "deck.toml", "output.directory=plain", "--overwrite", "parallel.halo_depth=2")
-    config = json.loads((WORK / "plain/step_00000012.json").read_text())["config"]
+    with h5py.File(WORK / "values.h5", "w") as f:
+        f["start"] = np.arange(31 * 29, dtype=np.float64).reshape(31, 29)
     (WORK / "empty.toml").write_text("")
-    config["output.directory"] = '"again"'
-    r = subprocess.run([ISOHALO, "run", "empty.toml", *("%s=%s" % (k, v) for k, v in config.items() if k != "solver.dt")],
-                       capture_output=True, text=True, cwd=WORK, timeout=60)
-    that(r.returncode == 0, "the effective configuration is refused: " + r.stderr)
-    a, b = (WORK / d / "step_00000012.h5" for d in ("plain", "again"))
-    that(r.returncode == 0 and a.read_bytes() == b.read_bytes(), "the effective configuration is another run")
+    for name, more in (("plain", ()), ("file", ("initial.kind=file", "initial.file=values.h5", "initial.dataset=start"))):
+        deck = WORK / (name + ".toml")
+        deck.write_text(DECK if not more else DECK.replace("seed = 3", ""))
+        isohalo(2, "run", name + ".toml", "output.directory=" + name, "--overwrite", "parallel.halo_depth=2", *more)
+        config = json.loads((WORK / name / "step_00000012.json").read_text())["config"]
+        config["output.directory"] = '"%s_again"' % name
+        r = launch(0, "run", "empty.toml", *("%s=%s" % (k, v) for k, v in config.items() if k != "solver.dt"))
+        that(r.returncode == 0, "the effective configuration is refused: " + r.stderr)
+        a, b = (WORK / d / "step_00000012.h5" for d in (name, name + "_again"))
+        that(r.returncode == 0 and a.read_bytes() == b.read_bytes(), "the effective configuration is another run")
 
 
 def test_phases():
@@ -297,17 +316,33 @@ sys.exit(code)
                                   (("prove", "deck.toml", "--ranks", "2,1,2"), 2, "2 ranks are there twice"),
                                   (("prove", "deck.toml", "--ranks", "1,2", "--directory", "deck.toml"), 2, "cannot make the directory"),
                                   (("prove", "deck.toml", "--ranks", "1,2", "--directory", "/proc/x"), 2, "cannot make the directory"),
-                                  (("prove", "deck.toml", "--ranks", "1,2", "--mpiexec", "/no/such"), 3, "ended with exit code 127")):
+                                  (("prove", "deck.toml", "--ranks", "1,2", "--mpiexec", "/no/such"), 2, "cannot start /no/such")):
         r = launch(0, *arguments)
         that(r.returncode == code and text in r.stderr, "%r: %d %s" % (arguments, r.returncode, r.stderr))
     isohalo(2, "prove", "deck.toml", code=2)
+    # A limit of time ends no run; a signal to us ends all and leaves nothing.
+    r = launch(0, "prove", "deck.toml", "--ranks", "1,2", "run.steps=60", "run.time_limit_s=0.001")
+    that(r.returncode == 0 and "step_00000060.h5" not in r.stdout and "proved" in r.stdout, r.stdout + r.stderr)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        (WORK / "temporary").mkdir(exist_ok=True)
+        with subprocess.Popen([ISOHALO, "prove", "deck.toml", "--ranks", "2,1", "run.steps=1000000000"], cwd=WORK, stderr=subprocess.PIPE,
+                              text=True, env=dict(os.environ, TMPDIR=str(WORK / "temporary"))) as p:
+            time.sleep(1.5)
+            p.send_signal(number)
+            err = p.communicate(timeout=60)[1]
+        that(p.returncode == 3 and "ended by" in err, "prove and signal %d: %d %s" % (number, p.returncode, err))
+        that(not list((WORK / "temporary").iterdir()), "prove leaves %r" % list((WORK / "temporary").iterdir()))
+        left = subprocess.run(["pgrep", "-f", str(WORK / "temporary")], capture_output=True, text=True).stdout
+        that(not left, "prove leaves processes " + left)
+    r = subprocess.run([ISOHALO, "prove", "deck.toml"], cwd=WORK, capture_output=True, text=True, env=dict(os.environ, TMPDIR="/no/such"))
+    that(r.returncode == 2 and "TMPDIR or --directory" in r.stderr, r.stderr)
 
 
 def main():
     fresh_work_directory(DECK)
     test_plan()
     isohalo(2, "run", "deck.toml", "output.directory=plain")
-    for test in (test_verify, test_numpy, test_help, test_effective_configuration, test_phases, test_signals, test_prove):
+    for test in (test_verify, test_newer_minor_version, test_numpy, test_help, test_effective_configuration, test_phases, test_signals, test_prove):
         test()
     finish()
 

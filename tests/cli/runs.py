@@ -126,17 +126,43 @@ def test_companions():
         that(lines[0] == "20 u=%s residual=%.17g" % (f["fields/u"].attrs["digest"].decode(), f["reduction"].attrs["residual"]), "trail line " + lines[0])
         times = [f["fields/u"].attrs["units"], f["fields/u"].attrs["role"]]
         that(times == [b"1", b"state"], "units and role")
-    tree = xml.etree.ElementTree.parse(WORK / "seen/step_00000040.xmf")
-    item = tree.find(".//Attribute/DataItem")
-    name, path = item.text.strip().split(":")
-    with h5py.File(WORK / "seen" / name) as f:
-        that(list(map(int, item.get("Dimensions").split())) == list(f[path].shape), "XDMF names %s" % item.text)
-        that(list(map(int, tree.find(".//Topology").get("Dimensions").split())) == [n + 1 for n in f[path].shape], "XDMF topology")
+    check_xdmf("seen/step_00000040.xmf")
     sidecar = json.loads((WORK / "seen/step_00000040.json").read_text())
     that(sidecar["ranks"] == 2 and sidecar["process_grid"] == [2, 1] and sidecar["config"]["run.steps"] == "40", "the sidecar")
     out = run(1, "lines").stdout.splitlines()
     that(re.fullmatch(r"rate = [0-9.]+ M updates/s", out[-3]) and out[-2].startswith("residual = ") and
          re.fullmatch(r"digest u = [0-9a-f]{16}", out[-1]), "final lines %r" % out[-3:])
+
+
+def check_xdmf(name):
+    """Every reference of an XDMF file: the data set is there, with the extents and the type that the file names."""
+    types = {("Float", "8"): np.float64, ("Float", "4"): np.float32, ("UChar", "1"): np.uint8}
+    tree = xml.etree.ElementTree.parse(WORK / name)
+    items = tree.findall(".//Attribute/DataItem")
+    for item in items:
+        file, path = item.text.strip().split(":")
+        with h5py.File((WORK / name).parent / file) as f:
+            extents = list(map(int, item.get("Dimensions").split()))
+            that(extents[-f[path].ndim:] == list(f[path].shape) and set(extents[:-f[path].ndim]) <= {1}, "%s: %s has %r" % (name, item.text, extents))
+            that(types.get((item.get("NumberType"), item.get("Precision"))) == f[path].dtype, "%s: the type of %s" % (name, item.text))
+            cells = list(map(int, tree.find(".//Topology").get("Dimensions").split()))
+            that(cells == [n + 1 for n in extents], "%s: topology %r of %r" % (name, cells, extents))
+            fields = len(f["fields"])
+    that(len(items) == fields, "%s names %d of %d fields" % (name, len(items), fields))
+
+
+def test_xdmf():
+    flat = "\n".join(x for x in DECK.splitlines() if not x.startswith("boundary"))
+    (WORK / "flat.toml").write_text(flat)
+    poisson = ["solver.kind=poisson", "source.kind=sine"]
+    for k, (name, more) in enumerate((("flat", ["domain.type=float32"]), ("flat", ["solver.kind=life"]), ("flat", ["domain.shape=[6,7,8]"]),
+                                      ("deck", poisson), ("deck", poisson + ["solver.method=cg"]))):
+        directory = "xdmf_%d" % k
+        isohalo(2, "run", name + ".toml", "output.directory=" + directory, "run.steps=4", "output.checkpoint_every=2", *more)
+        files = sorted((WORK / directory).glob("*.xmf"))
+        that(len(files) == 2, "%r leaves %r" % (more, files))
+        for file in files:
+            check_xdmf(file.relative_to(WORK))
 
 
 def changed(name, change):
@@ -215,6 +241,7 @@ def main():
     test_stopping()
     test_companions()
     test_compare()
+    test_xdmf()
     test_methods()
     finish()
 

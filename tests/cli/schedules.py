@@ -174,7 +174,8 @@ def refusals():
                             (["--ranks", "x"], "--ranks"), (["--ranks", 7, "--model", "exact"], "--model"),
                             (["--ranks", 7, "--latency", -1], "latency"), (["--ranks", 7, "--topology", "4:1"], "--topology 4:1 is not"),
                             (["--ranks", 7, "--topology", "0"], "--topology 0 is not"), (["--ranks", 7, "--svg", "no/such/file.svg"], "cannot write"),
-                            (["--ranks", 7, "--noise", "nan"], "noise"), (["--ranks", 7, "--simulate", "a7", "--elimination"], "give one"),
+                            (["--ranks", 7, "--noise", "nan"], "noise"), (["--ranks", 7, "--simulate", "a7", "--elimination"], "--elimination"),
+                            (["--measure", "--svg", "x.svg"], "--svg"), (["--table2", "--ranks", 7], "--ranks"),
                             (["--ranks", 720, "--enumerate"], "set --max-sends")):
         r = run(*arguments)
         check(arguments, r.returncode == 2 and said in r.stderr and r.stderr.count("error") == 1, "ends with %d: %s" % (r.returncode, r.stderr))

@@ -161,6 +161,12 @@ TEST(ScheduledAllreduce, RefusesByNameOnAllRanks) {
   if (p < 2) return;
   test::expect_refusal("dissemination", [&] { make(1, dissemination(p, 2).text()); });
   test::expect_refusal("differs between ranks", [&] { make(test::rank() == 0 ? 1 : 2, "auto"); });
+  test::expect_refusal("differs between ranks", [&] {
+    ScheduledAllreduce(MPI_COMM_WORLD, 1, test::rank() == 0 ? MPI_DOUBLE : MPI_INT, MPI_SUM, "auto");
+  });
+  test::expect_refusal("differs between ranks", [&] {
+    ScheduledAllreduce(MPI_COMM_WORLD, 1, MPI_INT, MPI_SUM, "auto", {test::rank() == 0 ? 1e-3 : 0.0, 0});
+  });
   test::expect_refusal("rank 1: ", [&] { make(1, test::rank() == 1 ? "a77" : "auto"); });
   if (p == 6) {
     test::expect_refusal("differs between ranks", [&] { make(1, test::rank() == 0 ? "a2,a3" : "a3,a2"); });

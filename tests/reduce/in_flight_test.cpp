@@ -51,6 +51,8 @@ class InFlight : public testing::Test {
     add_array("exact by a schedule", {ReductionMethod::exact, there_and_back(p)});
     add_array("emulated latency",
               {ReductionMethod::tree, recursive_doubling(p).text(), false, false, -1, {1e-4, 1e-5}});
+    add_grid({});
+    add_grid({ReductionMethod::tree, recursive_doubling(p).text()});
     random_ = std::make_unique<test::Random>(static_cast<std::uint64_t>(17 + r));
   }
 
@@ -99,6 +101,27 @@ class InFlight : public testing::Test {
                            },
                            [sum, result] { *result = sum->wait(); },
                            [this, result, n, here] { return !here || *result == n * (1 + round_); }});
+  }
+
+  /// The pass over a grid, then its combination in parts.
+  void add_grid(const ReductionOptions& options) {
+    const CartesianDomain<2> domain(MPI_COMM_WORLD, {24, 30});
+    auto tree = std::make_shared<TreeReducer<double, 2, Sum>>(domain), whole = std::make_shared<TreeReducer<double, 2, Sum>>(domain);
+    tree->reduce_by(options);
+    auto result = std::make_shared<double>();
+    const auto value = [this](const Index<2>& i) { return 0.1 * static_cast<double>(i[0] * 30 + i[1]) + round_; };
+    operations_.push_back({"grid",
+                           [tree, value] {
+                             tree->run_all([&](const Index<2>& i, std::int64_t) {
+                               return [value, i](std::int64_t x) { return value({i[0], i[1] + x}); };
+                             });
+                             tree->start();
+                           },
+                           [tree, result] {
+                             tree->test();
+                             *result = tree->wait();
+                           },
+                           [whole, result, value] { return *result == whole->reduce(value); }});
   }
 
   /// Ghosts of a torus, dimension after dimension: the corners come in the second stage.

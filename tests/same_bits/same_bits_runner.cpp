@@ -91,19 +91,20 @@ class Runner {
       attempt(c, {}, "");
     } else {
       int turn = 0;
-      // Checkpoints cost many of MPI's own waits, a second each with so many ranks on few cores: every second grid
-      // then.
-      const bool crowded = comm_.size() > 4;
+      // HDF5 waits in MPI's own way, up to a second per checkpoint where ranks share cores: there every fourth run
+      // leaves files, and the others must give the same steps, sums and digests.
+      const bool crowded = comm_.oversubscribed();
       const char* const tolerances[] = {"0.0", "0.02", "0.35"};
       for (const std::string& grid : process_grids(c)) {
-        if (c.extent == "once" && crowded && grids_++ % 2) continue;
         const int first = c.extent == "full" ? 1 : turn % 4 + 1, last = c.extent == "full" ? 4 : first;
         for (int depth = first; depth <= last; ++depth, ++turn) {
           std::vector<std::string> more{"parallel.process_grid=" + grid,
                                         fmt::format("parallel.halo_depth={}", depth),
                                         fmt::format("parallel.alignment_tolerance={}", tolerances[turn % 3])};
           if (turn % 2 && !exact(c)) more.push_back("parallel.reduction=binary_tree");
+          with_files_ = !crowded || (turn + turn / 4) % 4 == 0;  // each depth in turn
           attempt(c, more, "");
+          with_files_ = true;
         }
       }
     }
@@ -113,6 +114,8 @@ class Runner {
   int failures() const { return failures_; }
   int runs() const { return runs_; }
   int refused() const { return refused_; }
+  /// Runs whose files were compared; on rank 0.
+  int compared() const { return compared_; }
 
  private:
   RunResult run(const TestCase& c, const fs::path& out, const std::vector<std::string>& more,
@@ -165,6 +168,8 @@ class Runner {
   }
 
   void attempt(const TestCase& c, std::vector<std::string> more, const std::string& restart) {
+    if (!with_files_)
+      more.insert(more.end(), {"output.checkpoint_every=0", "output.final_checkpoint=false"});
     const fs::path out = directory_ / tag_ / fmt::format("{}_{}", c.name, runs_);
     std::string what = c.name + (restart.empty() ? "" : " restarted");
     for (const auto& m : more) what += " " + m;
@@ -185,6 +190,8 @@ class Runner {
 
   void check(const std::string& what, const fs::path& out, const std::string& result) {
     if (result != expected_) fail(what + ": result " + result + "  expected " + expected_);
+    if (!with_files_) return;
+    ++compared_;
     auto expected_files = checkpoints(reference_);
     if (restarted_) expected_files.erase(expected_files.begin());
     if (checkpoints(out) != expected_files) fail(what + ": other files than the reference has");
@@ -216,8 +223,8 @@ class Runner {
   fs::path directory_, reference_;
   std::string tag_, expected_;
   Communicator comm_;
-  int failures_ = 0, runs_ = 0, refused_ = 0, grids_ = 0;
-  bool restarted_ = false;
+  int failures_ = 0, runs_ = 0, refused_ = 0, compared_ = 0;
+  bool restarted_ = false, with_files_ = true;
 };
 
 int run_all(int argc, char** argv) {
@@ -230,7 +237,8 @@ int run_all(int argc, char** argv) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank == 0)
-    fmt::print("{} runs, {} refused as too deep, {} failed\n", runner.runs(), runner.refused(), failures);
+    fmt::print("{} runs, {} with files, {} refused as too deep, {} failed\n", runner.runs(), runner.compared(),
+               runner.refused(), failures);
   return failures || 2 * runner.refused() > runner.runs() ? 1 : 0;  // most must really have run
 }
 
