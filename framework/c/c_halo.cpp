@@ -1,6 +1,7 @@
 /// The C interface of the halo exchange: HaloPlan for arrays whose dimension and element type are known at run
 /// time.
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -131,6 +132,8 @@ struct Wanted {
   MPI_Datatype element;
 };
 
+constexpr std::int64_t kMostCells = std::int64_t{1} << 53;
+
 /// The cuts of every dimension, from all ranks' extents. Collective. Throws UsageError, the same on all ranks, when
 /// the blocks do not tile a box.
 template <int D>
@@ -145,8 +148,9 @@ isohalo::PerDim<std::vector<std::int64_t>, D> cuts_of(const Communicator& comm, 
   std::size_t first = 0;
   for (int j = 0; j < D; ++j) {
     const std::size_t at = first + static_cast<std::size_t>(coords[static_cast<std::size_t>(j)]);
-    extremes[at] = owned[j];
-    extremes[entries + at] = -owned[j];
+    const std::int64_t own = std::clamp<std::int64_t>(owned[j], -kMostCells, 2 * kMostCells);
+    extremes[at] = own;
+    extremes[entries + at] = -own;
     first += static_cast<std::size_t>(mesh.extent(j));
   }
   comm.allreduce(extremes.data(), static_cast<int>(extremes.size()), MPI_INT64_T, MPI_MAX);
@@ -156,11 +160,13 @@ isohalo::PerDim<std::vector<std::int64_t>, D> cuts_of(const Communicator& comm, 
     cuts[j].push_back(0);
     for (int c = 0; c < mesh.extent(j); ++c, ++first) {
       const std::int64_t most = extremes[first], least = -extremes[entries + first];
-      if (most != least || least < 1)
+      // The sum of extents that are within the limit of a grid cannot overflow.
+      if (most != least || least < 1 || most > kMostCells - cuts[j].back())
         throw ArgumentError(MPI_ERR_ARG, "halo: the blocks at coordinate " + std::to_string(c) + " of dimension " +
                                              std::to_string(j) + " have " + std::to_string(least) +
                                              (most != least ? " to " + std::to_string(most) : std::string()) +
-                                             " cells there: blocks must tile a box and own a cell each");
+                                             " cells there: blocks must tile a box, own a cell each and be no more "
+                                             "than 2^53 cells in a dimension");
       cuts[j].push_back(cuts[j].back() + most);
     }
   }
@@ -225,16 +231,18 @@ int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isoha
   return guarded(
       [cart] { return cart; },
       [&] {
-        require(halo, MPI_ERR_ARG, "the place for the halo is NULL");
         const auto mesh = isohalo::mesh_of(cart);
         const Communicator comm = Communicator::of(cart);
         const Wanted w{owned, width, shape, radius, depth, element};
         // Arguments that only some ranks got wrong must not leave the others waiting.
         std::unique_ptr<ArgumentError> mine;
         try {
+          require(halo, MPI_ERR_ARG, "the place for the halo is NULL");
           check(w, mesh->dimensions());
         } catch (const ArgumentError& e) {
           mine = std::make_unique<ArgumentError>(e);
+        } catch (const isohalo::MpiError& e) {  // MPI itself refused the element type
+          mine = std::make_unique<ArgumentError>(e.mpi_code(), e.what());
         }
         const std::int64_t worst = comm.max(mine ? mine->mpi_class() : MPI_SUCCESS);
         if (mine) throw ArgumentError(*mine);

@@ -91,8 +91,9 @@ isohalo_neighborhood create(MPI_Comm cart, std::span<const int> relative) {
 
 int create_generated(MPI_Comm cart, int radius, int with_self, isohalo_neighborhood* iso, bool moore) {
   return guarded(of(cart), [&] {
-    require(iso, MPI_ERR_ARG, "the place for the neighborhood is NULL");
     const Here here(cart);
+    isohalo::Communicator::of(cart);  // collective the first time, whatever else is wrong on this rank
+    require(iso, MPI_ERR_ARG, "the place for the neighborhood is NULL");
     *iso = create(cart, isohalo::ball_offsets(here.mesh->dimensions(), radius, !moore,
                                               with_self ? isohalo::Self::include : isohalo::Self::leave_out));
   });
@@ -122,6 +123,9 @@ NeighborCall call_or_refuse(const IsoComm& comm, isohalo::Pattern pattern, bool 
     return make(comm.neighbors());
   } catch (const isohalo::ArgumentError& e) {
     comm.refuse(pattern, blocking, persistent, e);
+    throw;
+  } catch (const isohalo::MpiError& e) {  // MPI itself refused a type
+    comm.refuse(pattern, blocking, persistent, isohalo::ArgumentError(e.mpi_code(), e.what()));
     throw;
   }
 }
@@ -187,12 +191,13 @@ int isohalo_cart_relative_shift(MPI_Comm cart, const int relative[], int* source
 
 int isohalo_neighborhood_create(MPI_Comm cart, int s, const int relative[], isohalo_neighborhood* iso) {
   return guarded(of(cart), [&] {
+    const Here here(cart);
+    isohalo::Communicator::of(cart);  // collective the first time, whatever else is wrong on this rank
     require(iso, MPI_ERR_ARG, "the place for the neighborhood is NULL");
     require(s >= 0, MPI_ERR_ARG, "the number of neighbors is negative");
     require(relative || s == 0, MPI_ERR_ARG, "the array of relative coordinates is NULL");
-    int d = 0;
-    if (cart != MPI_COMM_NULL && s > 0) isohalo::mpi_check(MPI_Cartdim_get(cart, &d), "MPI_Cartdim_get", cart);
-    *iso = create(cart, {relative, static_cast<std::size_t>(s) * static_cast<std::size_t>(d)});
+    const auto d = static_cast<std::size_t>(here.mesh->dimensions());
+    *iso = create(cart, {relative, static_cast<std::size_t>(s) * d});
   });
 }
 

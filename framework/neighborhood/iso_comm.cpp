@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "datatypes/mpi_check.hpp"
@@ -252,6 +253,8 @@ struct detail::NeighborRequestImpl {
   int first_tag;
   std::unique_ptr<NeighborOperation> operation;
   bool started = false;
+  /// Why a persistent one is of no use any more: what is left of a start that was given up could be taken for the next.
+  std::optional<ArgumentError> ended;
 
   NeighborRequestImpl(std::shared_ptr<IsoComm::State> s, const NeighborCall& call, bool persists)
       : state(std::move(s)),
@@ -264,11 +267,23 @@ struct detail::NeighborRequestImpl {
   void start() {
     if (started)
       throw ArgumentError(MPI_ERR_REQUEST, "neighborhood: start of a request that is active: wait for it first");
+    if (ended) throw ArgumentError(*ended);
     operation->start(first_tag);
     started = true;
     if (operation->active()) return;
     started = !state->check->done();
-    operation->rethrow();
+    report();
+  }
+
+  /// Throws what went wrong.
+  void report() {
+    try {
+      operation->rethrow();
+    } catch (const ArgumentError& e) {
+      if (operation->stopped())
+        ended.emplace(e.mpi_class(), std::string(e.what()) + " (at an earlier start; free the request)");
+      throw;
+    }
   }
 
   /// True when nothing is in flight any more.
@@ -283,7 +298,7 @@ struct detail::NeighborRequestImpl {
     operation->advance();
     if (operation->active() || !checked) return false;
     started = false;
-    operation->rethrow();
+    report();
     return true;
   }
 

@@ -50,7 +50,10 @@ class Side {
     check_length("counts", counts.size());
     check_length("displacements", places.size());
     check_buffer(base, 0, type);
-    const std::int64_t extent = layout_of(type).extent;
+    const TypeLayout layout = layout_of(type);
+    const std::int64_t extent = layout.extent;
+    for (std::size_t i = 0; !base && layout.predefined && i < ranks_.size(); ++i)
+      if (ranks_[i] != Mesh::no_rank && counts[i] > 0) refuse_null();
     std::vector<Block> blocks;
     blocks.reserve(ranks_.size());
     for (std::size_t i = 0; i < ranks_.size(); ++i) add(blocks, i, {at(base, places[i] * extent), counts[i], type});
@@ -76,7 +79,7 @@ class Side {
       throw ArgumentError(MPI_ERR_BUFFER, std::string(function_) + ": MPI_IN_PLACE has no meaning as " + name_ +
                                               " buffer: the blocks of neighbors are separate");
     if (!base && count > 0 && !ranks_.empty() && layout_of(type).predefined)
-      throw ArgumentError(MPI_ERR_BUFFER, std::string(function_) + ": the " + name_ + " buffer is NULL");
+      refuse_null();
   }
 
   void check(int block, std::int64_t count, MPI_Datatype type) const {
@@ -90,6 +93,9 @@ class Side {
   }
 
  private:
+  [[noreturn]] void refuse_null() const {
+    throw ArgumentError(MPI_ERR_BUFFER, std::string(function_) + ": the " + name_ + " buffer is NULL");
+  }
   void check_length(const char* what, std::size_t n) const {
     if (n != ranks_.size())
       throw ArgumentError(MPI_ERR_ARG, std::string(function_) + ": " + std::to_string(n) + " " + name_ + " " +
@@ -102,6 +108,9 @@ class Side {
       return;
     }
     check(static_cast<int>(i), b.count, b.type);
+    constexpr std::uintptr_t page = 4096;  // the first is nobody's memory: a NULL buffer, not absolute addresses
+    if (b.count > 0 && reinterpret_cast<std::uintptr_t>(b.address) < page && layout_of(b.type).predefined)
+      refuse_null();
     blocks.push_back(b);
   }
 

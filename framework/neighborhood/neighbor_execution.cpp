@@ -385,6 +385,7 @@ void NeighborOperation::stop(int mpi_class, const std::string& text) noexcept {
   cancel();
   if (!error_) error_ = std::make_unique<ArgumentError>(mpi_class, text);
   send_stop(comm_, dependants_(), first_tag_, mpi_class, error_->what());
+  stopped_ = true;
   active_ = false;
   deactivate(this);
 }

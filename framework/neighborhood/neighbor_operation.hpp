@@ -54,6 +54,8 @@ class NeighborOperation final : public Progressable {
   bool active() const { return active_; }
   /// Throws, once, what went wrong.
   void rethrow();
+  /// The last execution was given up, here or on another rank: messages of it may still be under its tags.
+  bool stopped() const { return stopped_; }
   /// Gives up an execution whose messages will never come, without telling anybody. Local.
   void abandon() noexcept;
 
@@ -131,6 +133,7 @@ class NeighborOperation final : public Progressable {
   std::size_t phase_ = 0;
   int first_tag_ = 0;
   int misses_ = 0;
+  bool stopped_ = false;
   bool active_ = false;
   std::unique_ptr<ArgumentError> error_;
 };

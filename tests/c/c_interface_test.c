@@ -321,6 +321,66 @@ static void cart_freed_first(MPI_Errhandler handler) {
   CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
 }
 
+/* What one rank alone gets wrong, on communicators that the library has not seen before: nobody waits for ever. */
+static void one_rank_is_wrong(MPI_Errhandler handler) {
+  const int periodic[1] = {1}, list[2] = {1, -1}, counts[2] = {1, 1}, places[2] = {0, 1};
+  const MPI_Aint bytes[2] = {0, 8};
+  const long long owned[1] = {4};
+  const int me = rank == size - 1, near = me || rank == 0 || rank == size - 2;
+  double out[2] = {1, 2}, in[2] = {0, 0};
+  isohalo_neighborhood iso = NULL;
+  isohalo_halo halo = NULL;
+  isohalo_request r = NULL;
+  MPI_Datatype types[2];
+  MPI_Comm cart;
+  int turn, code;
+  /* Its neighbors hear of it; of the others those that wait for one that gave up. */
+#define EXPECT(call, expected)                                       \
+  do {                                                               \
+    code = class_of(call);                                           \
+    CHECK(code == (expected) || (!near && code == MPI_SUCCESS));     \
+  } while (0)
+  types[0] = types[1] = MPI_DOUBLE;
+
+  cart = make_cart(1, periodic, handler);
+  code = isohalo_neighborhood_create(cart, me ? -1 : 2, list, &iso);
+  CHECK(class_of(code) == (me ? MPI_ERR_ARG : MPI_SUCCESS));
+  if (!me) CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+  MPI_Comm_free(&cart);
+
+  cart = make_cart(1, periodic, handler);
+  code = isohalo_neighborhood_moore(cart, 1, 0, me ? NULL : &iso);
+  CHECK(class_of(code) == (me ? MPI_ERR_ARG : MPI_SUCCESS));
+  if (!me) CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+  MPI_Comm_free(&cart);
+
+  cart = make_cart(1, periodic, handler);
+  CHECK(class_of(isohalo_halo_create(cart, owned, 1, ISOHALO_SHAPE_STAR, 1, 1, MPI_DOUBLE, me ? NULL : &halo)) == MPI_ERR_ARG);
+  CHECK(isohalo_neighborhood_create(cart, 2, list, &iso) == MPI_SUCCESS);
+  CHECK(class_of(isohalo_neighbor_alltoallv(NULL, counts, places, MPI_DOUBLE, in, counts, places, MPI_DOUBLE, iso)) == MPI_ERR_BUFFER);
+  CHECK(class_of(isohalo_neighbor_alltoallw(out, counts, bytes, types, NULL, counts, bytes, types, iso)) == MPI_ERR_BUFFER);
+  EXPECT(isohalo_neighbor_allgatherv(out, 1, MPI_DOUBLE, me ? NULL : in, counts, places, MPI_DOUBLE, iso), MPI_ERR_BUFFER);
+#ifdef MPICH
+  EXPECT(isohalo_neighbor_alltoall(out, 1, me ? (MPI_Datatype)1 : MPI_DOUBLE, in, 1, MPI_DOUBLE, iso), MPI_ERR_TYPE);
+  CHECK(class_of(isohalo_halo_create(cart, owned, 1, ISOHALO_SHAPE_STAR, 1, 1, me ? (MPI_Datatype)1 : MPI_DOUBLE, &halo)) == MPI_ERR_TYPE);
+#endif
+  /* A persistent request that one rank does not have fails at every start of its neighbors. */
+  code = isohalo_neighbor_alltoall_init(out, me ? -1 : 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso, &r);
+  CHECK(class_of(code) == (me ? MPI_ERR_COUNT : MPI_SUCCESS));
+  for (turn = 0; turn < 3 && !me; ++turn) {
+    code = isohalo_start(r);
+    if (code == MPI_SUCCESS) code = isohalo_wait(&r);
+    EXPECT(code, MPI_ERR_COUNT);
+  }
+  if (!me) CHECK(isohalo_request_free(&r) == MPI_SUCCESS);
+  out[0] = 10 + rank, out[1] = 20 + rank;
+  CHECK(isohalo_neighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso) == MPI_SUCCESS); /* as good as before */
+  CHECK(in[0] == 10 + (rank + size - 1) % size && in[1] == 20 + (rank + 1) % size);
+  CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+  MPI_Comm_free(&cart);
+#undef EXPECT
+}
+
 int main(int argc, char **argv) {
   int d, p;
   MPI_Errhandler handler;
@@ -343,6 +403,7 @@ int main(int argc, char **argv) {
     MPI_Comm_free(&cart);
   }
   triangles();
+  one_rank_is_wrong(handler);
   cart_freed_first(handler);
   MPI_Errhandler_free(&handler);
   if (rank == 0) printf("%d errors handled\n", handled);

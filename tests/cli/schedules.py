@@ -192,6 +192,9 @@ def options():
     check("postal", abs(ends("--model", "postal") - (8 * 603.2 + 8 * 10)) < 1e-6, ends("--model", "postal"))
     check("loggp", plain < ends("--model", "loggp") < 2 * plain)
     check("topology", ends("--topology", "4:100,50,0.1") < plain)
+    within = json.loads(run("--ranks", 2, "--simulate", "a2", "--model", "loggp", "--topology", "2:0,0,0", "--latency", 1000,
+                            "--pipeline-latency", 1000, "--json").stdout)
+    check("topology of one node alone", within["finish_ns"] == 10, within["finish_ns"])
     best = lambda *extra: json.loads(run("--ranks", 24, "--best", "--json", "--topology", "4:10,1,0", *extra).stdout)
     plain_best, simulated_best = best(), best("--candidates", 1000)
     check("candidates", simulated_best["planned_by"] == "simulation" and simulated_best["finish_ns"] < plain_best["finish_ns"])

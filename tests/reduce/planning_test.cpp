@@ -142,7 +142,7 @@ TEST(Planning, ByTable) {
   const std::string listed = p == 4 ? "c2m2,a3,e2m2" : p == 6 ? "a3,a2" : p == 1 ? "" : "a" + std::to_string(p);
   if (test::rank() == 0) {
     ScheduleTable table;
-    table.put({"here", p, 64, listed, 1, "timing"});
+    table.put({"here", p, 8, listed, 1, "timing"});
     table.put({"sets", p, 64, p > 1 ? "d" + std::to_string(p) : "", 1, "timing"});
     table.write(file);
   }
