@@ -24,6 +24,8 @@ struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
   int tag_limit = 32767;
   int next_tag = 0;
   int next_passing_tag = 0;
+  int next_lasting_tag = 0;
+  std::vector<std::pair<int, int>> leases[2];  // by stay: [first, last) of the tags of live operations
 
   void release() noexcept {
     if (comm != MPI_COMM_NULL && mpi_is_active()) {
@@ -221,12 +223,32 @@ int Communicator::spins() const {
 }
 
 int Communicator::take_tags(int count) const {
-  // Half of the tags are for objects; they come round again only after thousands of these.
-  return take_from(state_->next_tag, 0, state_->tag_limit / 2, count);
+  // A quarter of the tags is for objects; they come round again only after thousands of these. A quarter is for
+  // operations that stay, half of them for those that end soon.
+  return take_from(state_->next_tag, 0, state_->tag_limit / 4, count);
 }
 
 int Communicator::take_passing_tags(int count) const {
   return take_from(state_->next_passing_tag, state_->tag_limit / 2, state_->tag_limit, count);
+}
+
+TagLease::TagLease(const Communicator& comm, int count, Stay stay) : state_(comm.state_), count_(count) {
+  const int limit = state_->tag_limit;
+  if (stay == Stay::long_) {
+    first_ = take_from(state_->next_lasting_tag, limit / 4, limit / 2, count);
+    room_ = (limit / 2 - limit / 4) / count;
+  } else {
+    first_ = comm.take_passing_tags(count);
+    room_ = (limit - limit / 2) / count;
+  }
+  leases_ = &state_->leases[stay == Stay::long_ ? 0 : 1];
+  disputed_ = std::any_of(leases_->begin(), leases_->end(),
+                          [&](const auto& held) { return held.first < first_ + count && first_ < held.second; });
+  leases_->emplace_back(first_, first_ + count);
+}
+
+TagLease::~TagLease() {
+  leases_->erase(std::find(leases_->begin(), leases_->end(), std::pair(first_, first_ + count_)));
 }
 
 void Communicator::wait(MPI_Request& request, const char* place) const {

@@ -8,6 +8,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace isohalo {
 
@@ -53,10 +55,35 @@ class Communicator {
   std::int64_t max(std::int64_t value) const;
 
  private:
+  friend class TagLease;
   struct State;
   explicit Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
   static std::shared_ptr<State> make_state(MPI_Comm user);
   std::shared_ptr<State> state_;
+};
+
+/// `count` message tags of an operation that may live as long as it likes, the same on all ranks because these are
+/// taken in the same order on all. There are two ranges of them, which come round again when they are used up: for
+/// operations that stay and for those that end soon. Not collective.
+class TagLease {
+ public:
+  enum class Stay { long_, short_ };
+  /// Throws UsageError when MPI has no such number of tags.
+  TagLease(const Communicator& comm, int count, Stay stay);
+  TagLease(const TagLease&) = delete;
+  TagLease& operator=(const TagLease&) = delete;
+  ~TagLease();
+  int first() const { return first_; }
+  /// A lease taken before, which still lives, has some of these tags.
+  bool disputed() const { return disputed_; }
+  /// So many leases fit into the range.
+  int room() const { return room_; }
+
+ private:
+  std::shared_ptr<Communicator::State> state_;
+  std::vector<std::pair<int, int>>* leases_ = nullptr;  ///< in the state
+  int first_ = 0, count_ = 0, room_ = 0;
+  bool disputed_ = false;
 };
 
 }  // namespace isohalo

@@ -190,6 +190,21 @@ const Communicator& IsoComm::comm() const {
   return state_->comm;
 }
 
+namespace {
+
+/// Tags that are still in use would mix up messages. All ranks come to this, so none needs to be told.
+void refuse_disputed(const TagLease& tags, bool persistent) {
+  if (!tags.disputed()) return;
+  const std::string room = std::to_string(tags.room());
+  throw ArgumentError(MPI_ERR_OTHER,
+                      "neighborhood: this MPI has tags for " + room +
+                          (persistent ? " persistent requests made on a communicator while one of them lives: free "
+                                        "requests sooner, or use another communicator"
+                                      : " operations on a communicator while one of them is in flight: wait sooner"));
+}
+
+}  // namespace
+
 void IsoComm::check() const {
   State& s = *state_;
   s.begin_check();
@@ -201,9 +216,8 @@ void IsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const Argu
   State& s = *state_;
   s.begin_check();
   if (blocking) wait_until([&] { return s.check->done(); }, s.comm.spins());
-  const int tag =
-      persistent ? s.comm.take_tags(NeighborTags::kCount) : s.comm.take_passing_tags(NeighborTags::kCount);
-  detail::send_stop(s.comm, s.dependants(pattern), tag, error.mpi_class(), error.what());
+  const TagLease tags(s.comm, NeighborTags::kCount, persistent ? TagLease::Stay::long_ : TagLease::Stay::short_);
+  detail::send_stop(s.comm, s.dependants(pattern), tags.first(), error.mpi_class(), error.what());
 }
 
 void IsoComm::set_algorithm(Algorithm algorithm) {
@@ -227,7 +241,9 @@ NeighborChoice IsoComm::choice(Pattern pattern, std::int64_t block_bytes) const 
 void IsoComm::execute(const NeighborCall& call) const {
   State& s = *state_;
   if (!s.check || !s.check->passed()) check();
-  const int tag = s.comm.take_passing_tags(NeighborTags::kCount);
+  const TagLease tags(s.comm, NeighborTags::kCount, TagLease::Stay::short_);
+  refuse_disputed(tags, false);
+  const int tag = tags.first();
   const auto known = std::find_if(s.recent.begin(), s.recent.end(), [&](const auto& r) { return r.call == call; });
   NeighborOperation* operation = known != s.recent.end() ? known->operation.get() : nullptr;
   std::unique_ptr<NeighborOperation> once;
@@ -250,7 +266,7 @@ struct detail::NeighborRequestImpl {
   std::shared_ptr<IsoComm::State> state;
   Algorithm algorithm;
   bool persistent;
-  int first_tag;
+  TagLease tags;
   std::unique_ptr<NeighborOperation> operation;
   bool started = false;
   /// Why a persistent one is of no use any more: what is left of a start that was given up could be taken for the next.
@@ -260,15 +276,19 @@ struct detail::NeighborRequestImpl {
       : state(std::move(s)),
         algorithm(state->algorithm_for(call, false)),
         persistent(persists),
-        first_tag(persists ? state->comm.take_tags(NeighborTags::kCount)
-                           : state->comm.take_passing_tags(NeighborTags::kCount)),
-        operation(state->compile_or_stop(algorithm, call, true, first_tag)) {}
+        tags(state->comm, NeighborTags::kCount, persists ? TagLease::Stay::long_ : TagLease::Stay::short_),
+        operation(compiled(call)) {}
+
+  std::unique_ptr<NeighborOperation> compiled(const NeighborCall& call) const {
+    refuse_disputed(tags, persistent);
+    return state->compile_or_stop(algorithm, call, true, tags.first());
+  }
 
   void start() {
     if (started)
       throw ArgumentError(MPI_ERR_REQUEST, "neighborhood: start of a request that is active: wait for it first");
     if (ended) throw ArgumentError(*ended);
-    operation->start(first_tag);
+    operation->start(tags.first());
     started = true;
     if (operation->active()) return;
     started = !state->check->done();

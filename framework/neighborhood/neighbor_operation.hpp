@@ -18,11 +18,12 @@ namespace isohalo::detail {
 /// The tags of one execution, the same on all ranks whatever their arguments are, so that an operation that is
 /// wrong on some rank leaves the tags of all later ones in step.
 struct NeighborTags {
-  static constexpr int kPhases = 128, kCount = 8 * kPhases;
+  static constexpr int kPhases = 128, kCount = 3 + 2 * kPhases;
   static constexpr int stop = 0;  ///< "a rank has given up", with its error
   /// One message per peer and phase; or, direct algorithm only, one per block, in list order.
   static int data(Algorithm algorithm, bool per_block, int phase) {
-    return (2 * static_cast<int>(algorithm) + per_block) * kPhases + phase;
+    if (algorithm == Algorithm::direct) return 1 + per_block;  // it has one phase
+    return 3 + (algorithm == Algorithm::logarithmic) * kPhases + phase;
   }
 };
 

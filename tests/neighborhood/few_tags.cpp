@@ -48,5 +48,48 @@ TEST(FewTags, ComeRoundAgain) {
   }
 }
 
+/// As many live requests as there are tags for, started in opposite orders on the ranks; one more is refused.
+TEST(FewTags, AreNeverSharedByLiveRequests) {
+  const Setting ring(MPI_COMM_WORLD, {ranks()}, {1}, {1, -1});
+  MPI_Comm_set_errhandler(ring.cart, MPI_ERRORS_RETURN);
+  isohalo_neighborhood iso = nullptr;
+  ASSERT_EQ(isohalo_neighborhood_create(ring.cart, ring.s, ring.relative.data(), &iso), MPI_SUCCESS);
+  struct Values {
+    std::int64_t out[2], in[2];
+  };
+  std::vector<Values> values(100);
+  std::vector<isohalo_request> requests;
+  int code = MPI_SUCCESS;
+  while (requests.size() < values.size()) {
+    isohalo_request r = nullptr;
+    Values& v = values[requests.size()];
+    code = isohalo_neighbor_alltoall_init(v.out, 1, MPI_INT64_T, v.in, 1, MPI_INT64_T, iso, &r);
+    if (code != MPI_SUCCESS) break;
+    requests.push_back(r);
+  }
+  int error_class = MPI_SUCCESS;
+  MPI_Error_class(code, &error_class);
+  EXPECT_EQ(error_class, MPI_ERR_OTHER);
+  EXPECT_NE(std::string(isohalo_error_text()).find("free requests sooner"), std::string::npos) << isohalo_error_text();
+  EXPECT_GT(requests.size(), 20u);
+  const int next = (rank() + 1) % ranks(), before = (rank() + ranks() - 1) % ranks();
+  for (int turn = 0; turn < 3; ++turn) {
+    for (std::size_t k = 0; k < requests.size(); ++k)
+      for (int side = 0; side < 2; ++side)
+        values[k].out[side] = ((turn * 64 + rank()) * 1000 + static_cast<std::int64_t>(k)) * 2 + side, values[k].in[side] = -1;
+    for (std::size_t n = 0; n < requests.size(); ++n) {
+      const std::size_t k = rank() % 2 ? requests.size() - 1 - n : n;
+      ASSERT_EQ(isohalo_start(requests[k]), MPI_SUCCESS);
+    }
+    for (isohalo_request& r : requests) ASSERT_EQ(isohalo_wait(&r), MPI_SUCCESS) << isohalo_error_text();
+    for (std::size_t k = 0; k < requests.size(); ++k) {
+      EXPECT_EQ(values[k].in[0], ((turn * 64 + before) * 1000 + static_cast<std::int64_t>(k)) * 2);
+      EXPECT_EQ(values[k].in[1], ((turn * 64 + next) * 1000 + static_cast<std::int64_t>(k)) * 2 + 1);
+    }
+  }
+  for (isohalo_request& r : requests) isohalo_request_free(&r);
+  isohalo_neighborhood_free(&iso);
+}
+
 }  // namespace
 }  // namespace isohalo::test
