@@ -436,32 +436,7 @@ NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
 
 LinkCost IsoComm::measure_link() {
   State& s = *state_;
-  const int p = s.comm.size(), rank = s.comm.rank();
-  if (p == 1) return s.link;
-  constexpr int small = 8, large = 1 << 16;
-  std::vector<std::byte> out(large), in(large);
-  const auto ring = [&](int bytes, int repeats) {
-    s.comm.barrier();
-    const auto begin = std::chrono::steady_clock::now();
-    for (int k = 0; k < repeats; ++k) {
-      const int tag = s.comm.take_passing_tags(1);
-      MPI_Request r[2];
-      mpi_check(MPI_Irecv(in.data(), bytes, MPI_BYTE, (rank + p - 1) % p, tag, s.comm.get(), &r[0]), "MPI_Irecv");
-      mpi_check(MPI_Isend(out.data(), bytes, MPI_BYTE, (rank + 1) % p, tag, s.comm.get(), &r[1]), "MPI_Isend");
-      s.comm.wait(r, "measure_link");
-    }
-    double t = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / repeats;
-    s.comm.allreduce(&t, 1, MPI_DOUBLE, MPI_MAX);
-    return t;
-  };
-  double t_small = 1e300, t_large = 1e300;
-  for (int k = 0; k < 5; ++k) {
-    t_small = std::min(t_small, ring(small, 50));
-    t_large = std::min(t_large, ring(large, 10));
-  }
-  s.link.seconds_per_byte = std::max(1e-12, (t_large - t_small) / (large - small));
-  s.link.latency_s = std::max(1e-9, t_small - small * s.link.seconds_per_byte);
-  s.forget_choices();
+  if (s.comm.size() > 1) set_link(measured_link(s.comm));
   return s.link;
 }
 

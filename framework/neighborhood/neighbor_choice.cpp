@@ -1,9 +1,12 @@
 #include "framework/neighborhood/neighbor_choice.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <set>
 #include <utility>
+
+#include "datatypes/mpi_check.hpp"
 
 namespace isohalo {
 
@@ -55,6 +58,35 @@ NeighborChoice cheapest(std::vector<AlgorithmFigures> candidates, std::int64_t b
   }
   choice.figures = std::move(candidates);
   return choice;
+}
+
+LinkCost measured_link(const Communicator& comm) {
+  const int p = comm.size(), rank = comm.rank();
+  constexpr int small = 8, large = 1 << 16;
+  std::vector<std::byte> out(large), in(large);
+  const auto ring = [&](int bytes, int repeats) {
+    comm.barrier();
+    const auto begin = std::chrono::steady_clock::now();
+    for (int k = 0; k < repeats; ++k) {
+      const int tag = comm.take_passing_tags(1);
+      MPI_Request r[2];
+      mpi_check(MPI_Irecv(in.data(), bytes, MPI_BYTE, (rank + p - 1) % p, tag, comm.get(), &r[0]), "MPI_Irecv");
+      mpi_check(MPI_Isend(out.data(), bytes, MPI_BYTE, (rank + 1) % p, tag, comm.get(), &r[1]), "MPI_Isend");
+      comm.wait(r, "measured_link");
+    }
+    double t = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / repeats;
+    comm.allreduce(&t, 1, MPI_DOUBLE, MPI_MAX);
+    return t;
+  };
+  double t_small = 1e300, t_large = 1e300;
+  for (int k = 0; k < 5; ++k) {
+    t_small = std::min(t_small, ring(small, 50));
+    t_large = std::min(t_large, ring(large, 10));
+  }
+  LinkCost link;
+  link.seconds_per_byte = std::max(1e-12, (t_large - t_small) / (large - small));
+  link.latency_s = std::max(1e-9, t_small - small * link.seconds_per_byte);
+  return link;
 }
 
 }  // namespace isohalo

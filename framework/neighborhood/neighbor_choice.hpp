@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/mpi/communicator.hpp"
 #include "framework/neighborhood/isomorphic.hpp"
 #include "framework/neighborhood/itinerary.hpp"
 
@@ -45,5 +46,8 @@ AlgorithmFigures figures_of(const Itinerary& itinerary, const Mesh& mesh, std::i
 /// The cheapest of the candidates: by measured time when all have one, otherwise by the model; ties go to the
 /// first. `reason` says which and how far ahead.
 NeighborChoice cheapest(std::vector<AlgorithmFigures> candidates, std::int64_t block_bytes);
+
+/// Measured between neighbors in the order of ranks, the slowest of them, the best of five times. Collective.
+LinkCost measured_link(const Communicator& comm);
 
 }  // namespace isohalo
