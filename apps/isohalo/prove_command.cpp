@@ -1,4 +1,5 @@
-/// `isohalo prove DECK --ranks 1,2,3,6`: runs the deck on each number of ranks and compares all that they leave.
+/// `isohalo prove DECK --ranks 1,2,3,6`: runs the deck on each number of ranks and compares residuals, digests and
+/// checkpoints.
 
 #include <fcntl.h>
 #include <fmt/format.h>
