@@ -195,6 +195,7 @@ Json local_pass(const Communicator& comm, int repeats, bool& right) {
                               {"tree_2d", grid_pass<2>(mine, {4096, 4096})},
                               {"tree_3d", grid_pass<3>(mine, {256, 256, 256})},
                               {"tree_4d", grid_pass<4>(mine, {64, 64, 64, 64})},
+                              {"tree_4d_long_rows", grid_pass<4>(mine, {16, 16, 256, 256})},
                               {"left_to_right_sum", [&] { return left_to_right_sum(mine); }}};
   measure(comm, list, repeats, 5e4);
   Json json{{"bytes", 8 * n}};
@@ -211,8 +212,8 @@ Json local_pass(const Communicator& comm, int repeats, bool& right) {
 }
 
 /// What one of 105 ranks computes, without communication, before the first reduction over 1000^3 cells on 7 x 5 x 3
-/// blocks: its frontier, the schedule and its program. Milliseconds, the most over every eighth rank. `tolerance` for
-/// cuts beside the tree's own decides how many nodes there are.
+/// blocks: its frontier, the schedule and its program. Milliseconds, the most over every eighth rank. `tolerance`
+/// for cuts beside the tree's own decides how many nodes there are.
 double set_up_ms(const Index<3>& tile, double tolerance) {
   constexpr int p = 105;
   std::vector<int> ranks(p);
@@ -262,8 +263,10 @@ ExitCode bench_allreduce_command(MPI_Comm user, const BenchAllreduceOptions& opt
     fmt::print("{}\n", options.json ? json.dump(2) : json.dump(1, ' '));
     if (!all_right) fmt::print(stderr, "isohalo: error: bench allreduce: a result is wrong\n");
     if (!all_in_order)
-      fmt::print(stderr, "isohalo: error: bench allreduce --emulate {}: schedules that the simulator holds to differ by "
-                 "half were not timed in its order; a busy machine may be the cause\n", options.emulate);
+      fmt::print(stderr,
+                 "isohalo: error: bench allreduce --emulate {}: schedules that the simulator holds to differ by "
+                 "half were not timed in its order; a busy machine may be the cause\n",
+                 options.emulate);
   }
   return all_right && all_in_order ? ExitCode::fine : ExitCode::different;
 }

@@ -129,7 +129,11 @@ Json bench_emulated(const Communicator& comm, const EmulatedLatency& emulate, in
           {"send_ms", emulate.pipeline_s * 1e3},
           {"frontier_of_this_rank", tree.frontier_size()},
           {"methods", rows},
-          {"order", {{"pairs", all.pairs}, {"in_the_simulators_order", all.agree}, {"surely_apart", sure.pairs}, {"of_them_in_order", sure.agree}}},
+          {"order",
+           {{"pairs", all.pairs},
+            {"in_the_simulators_order", all.agree},
+            {"surely_apart", sure.pairs},
+            {"of_them_in_order", sure.agree}}},
           {"planned_to_recursive_doubling", planned / doubling}};
 }
 

@@ -9,8 +9,8 @@
 namespace isohalo {
 
 /// Times the tree allreduce (with its frontier) and the plain one by schedules of every kind; `right` becomes false
-/// when a result is not what it should be, `in_order` when schedules that the simulator holds to differ by half were
-/// not timed in its order. Collective over ranks of one compute node.
+/// when a result is not what it should be, `in_order` when schedules that the simulator holds to differ by half
+/// were not timed in its order. Collective over ranks of one compute node.
 nlohmann::ordered_json bench_emulated(const Communicator& comm, const EmulatedLatency& emulate, int repeats,
                                       bool& right, bool& in_order);
 

@@ -66,7 +66,8 @@ class CommandLine {
     run->add_option("OVERRIDES", request_.overrides, "key.path=value, replacing keys of the input");
     auto* restart = run->add_option("--restart", request_.restart,
                                     "continue from FILE, or with 'auto' from the newest good checkpoint");
-    restart->check([](const std::string& name) { return name.empty() ? std::string("names no file") : std::string(); });
+    restart->check(
+        [](const std::string& name) { return name.empty() ? std::string("names no file") : std::string(); });
     run->add_flag("--overwrite", request_.overwrite, "replace the checkpoints in output.directory");
     run->add_flag("--validate", request_.validate_only, "check the input and stop");
     run->add_flag("--help-input", help_input_, "list every key of an input");

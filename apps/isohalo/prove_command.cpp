@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -22,6 +21,7 @@
 #include "apps/isohalo/commands.hpp"
 #include "apps/isohalo/compare_report.hpp"
 #include "framework/mpi/communicator.hpp"
+#include "framework/run/signals.hpp"
 
 namespace isohalo {
 
@@ -29,31 +29,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The signal with which this program was asked to end, 0 so far.
-volatile std::sig_atomic_t asked_to_end = 0;
-
-/// While it lives, signals that ask this program to end are noted instead, so that what it has started ends as well
-/// and its files go.
-class EndingNoted {
- public:
-  EndingNoted() {
-    struct sigaction note {};
-    note.sa_handler = [](int number) { asked_to_end = number; };
-    for (std::size_t k = 0; k < kSignals.size(); ++k) sigaction(kSignals[k], &note, &before_[k]);
-  }
-  EndingNoted(const EndingNoted&) = delete;
-  EndingNoted& operator=(const EndingNoted&) = delete;
-  ~EndingNoted() {
-    for (std::size_t k = 0; k < kSignals.size(); ++k) sigaction(kSignals[k], &before_[k], nullptr);
-  }
-
- private:
-  static constexpr std::array kSignals{SIGTERM, SIGINT, SIGHUP};
-  std::array<struct sigaction, kSignals.size()> before_{};
-};
-
-/// Runs a program with its output in `log`; its wait status. Passes on a signal that asks this one to end.
-int launch(const std::vector<std::string>& words, const std::filesystem::path& log) {
+/// Runs a program with its output in `log`; its wait status. When a signal asks this one to end, that one ends
+/// first.
+int launch(const std::vector<std::string>& words, const fs::path& log, const SignalWatch& signals) {
   std::vector<char*> arguments;
   for (const std::string& w : words) arguments.push_back(const_cast<char*>(w.c_str()));
   arguments.push_back(nullptr);
@@ -71,10 +49,10 @@ int launch(const std::vector<std::string>& words, const std::filesystem::path& l
   int status = 0;
   bool passed_on = false;
   while (waitpid(child, &status, WNOHANG) == 0) {
-    if (asked_to_end && !std::exchange(passed_on, true)) kill(child, SIGTERM);
+    if (signals.stop_signal() && !std::exchange(passed_on, true)) kill(child, SIGTERM);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  if (asked_to_end) throw RunError(fmt::format("ended by {}", strsignal(asked_to_end)));
+  if (signals.stop_signal()) throw RunError(fmt::format("ended by {}", signal_name(signals.stop_signal())));
   return status;
 }
 
@@ -112,18 +90,19 @@ bool is_result(const std::string& line) {
 }
 
 /// Runs the deck; throws RunError with the end of its output when it fails.
-Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below) {
+Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below, const SignalWatch& signals) {
   Outcome o;
   o.ranks = ranks;
   o.directory = below / fmt::format("ranks_{}", ranks);
   o.log = below / fmt::format("ranks_{}.log", ranks);
-  std::vector<std::string> words{request.mpiexec, "-n", std::to_string(ranks),
-                                 fs::read_symlink("/proc/self/exe").string(), "run", request.deck};
+  std::vector<std::string> words{
+      request.mpiexec, "-n",        std::to_string(ranks), fs::read_symlink("/proc/self/exe").string(),
+      "run",           request.deck};
   words.insert(words.end(), request.overrides.begin(), request.overrides.end());
   // A limit of time would end the runs at different steps.
   words.insert(words.end(), {"run.time_limit_s=0", "output.directory=" + o.directory.string(), "--overwrite"});
   const auto start = std::chrono::steady_clock::now();
-  const int status = launch(words, o.log);
+  const int status = launch(words, o.log, signals);
   o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::string log = text_of(o.log);
   if (status != 0) {
@@ -206,8 +185,8 @@ ExitCode prove_command(MPI_Comm user, const ProveRequest& request) {
   if (!keep && failure)
     throw UsageError("there is no directory for temporary files (" + failure.message() +
                      "): name one by TMPDIR or --directory");
-  const fs::path below = fs::absolute(keep ? fs::path(request.directory)
-                                           : temporary / fmt::format("isohalo_prove_{}", getpid()));
+  const fs::path below =
+      fs::absolute(keep ? fs::path(request.directory) : temporary / fmt::format("isohalo_prove_{}", getpid()));
   fs::create_directories(below, failure);
   if (failure || !fs::is_directory(below))
     throw UsageError(fmt::format("cannot make the directory {}{}: name another one by {}", below.string(),
@@ -220,9 +199,9 @@ ExitCode prove_command(MPI_Comm user, const ProveRequest& request) {
       if (!path.empty()) fs::remove_all(path, ignored);
     }
   } const remover{keep ? fs::path() : below};
-  const EndingNoted noted;
+  const SignalWatch signals;  // its files go with whatever ends it
   std::vector<Outcome> runs;
-  for (int n : request.ranks) runs.push_back(run_on(n, request, below));
+  for (int n : request.ranks) runs.push_back(run_on(n, request, below, signals));
   return report(runs, comm);
 }
 

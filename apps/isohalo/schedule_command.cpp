@@ -216,10 +216,11 @@ CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& r) {
   auto* const elimination =
       c->add_flag("--elimination", r.elimination, "simulate Rabenseifner's 3-2 and 2-1 eliminations");
   simulate->excludes(elimination);
-  auto* const measure = c->add_flag(
-      "--measure", r.measure,
-      "time the best schedules between the ranks of this job (mpiexec); --table: enter the best there");
-  auto* const table2 = c->add_flag("--table2", r.table2, "the cost model beside Table 2 of Ruefenacht, Bull, Booth 2017");
+  auto* const measure =
+      c->add_flag("--measure", r.measure,
+                  "time the best schedules between the ranks of this job (mpiexec); --table: enter the best there");
+  auto* const table2 =
+      c->add_flag("--table2", r.table2, "the cost model beside Table 2 of Ruefenacht, Bull, Booth 2017");
   c->add_option("--max-sends", r.most_sends, "enumerate: messages of a rank in a stage")
       ->check(CLI::NonNegativeNumber);
   c->add_option("--max-stages", r.most_stages, "enumerate: stages")->check(CLI::NonNegativeNumber);

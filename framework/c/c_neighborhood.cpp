@@ -85,17 +85,20 @@ struct Here {
   }
 };
 
-isohalo_neighborhood create(MPI_Comm cart, std::span<const int> relative) {
-  return neighborhoods().add(std::make_unique<IsoComm>(cart, relative));
-}
-
-int create_generated(MPI_Comm cart, int radius, int with_self, isohalo_neighborhood* iso, bool moore) {
+/// `offsets(d)`: the flat list for d dimensions; throws what is wrong with the arguments of this rank.
+template <class Offsets>
+int create(MPI_Comm cart, isohalo_neighborhood* iso, Offsets&& offsets) {
   return guarded(of(cart), [&] {
     const Here here(cart);
     isohalo::Communicator::of(cart);  // collective the first time, whatever else is wrong on this rank
     require(iso, MPI_ERR_ARG, "the place for the neighborhood is NULL");
-    *iso = create(cart, isohalo::ball_offsets(here.mesh->dimensions(), radius, !moore,
-                                              with_self ? isohalo::Self::include : isohalo::Self::leave_out));
+    *iso = neighborhoods().add(std::make_unique<IsoComm>(cart, offsets(here.mesh->dimensions())));
+  });
+}
+
+int create_generated(MPI_Comm cart, int radius, int with_self, isohalo_neighborhood* iso, bool moore) {
+  return create(cart, iso, [&](int d) {
+    return isohalo::ball_offsets(d, radius, !moore, with_self ? isohalo::Self::include : isohalo::Self::leave_out);
   });
 }
 
@@ -190,14 +193,10 @@ int isohalo_cart_relative_shift(MPI_Comm cart, const int relative[], int* source
 }
 
 int isohalo_neighborhood_create(MPI_Comm cart, int s, const int relative[], isohalo_neighborhood* iso) {
-  return guarded(of(cart), [&] {
-    const Here here(cart);
-    isohalo::Communicator::of(cart);  // collective the first time, whatever else is wrong on this rank
-    require(iso, MPI_ERR_ARG, "the place for the neighborhood is NULL");
+  return create(cart, iso, [&](int d) {
     require(s >= 0, MPI_ERR_ARG, "the number of neighbors is negative");
     require(relative || s == 0, MPI_ERR_ARG, "the array of relative coordinates is NULL");
-    const auto d = static_cast<std::size_t>(here.mesh->dimensions());
-    *iso = create(cart, {relative, static_cast<std::size_t>(s) * d});
+    return std::span(relative, static_cast<std::size_t>(s) * static_cast<std::size_t>(d));
   });
 }
 

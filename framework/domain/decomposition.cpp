@@ -73,7 +73,6 @@ double step_cost(const Index<D>& shape, const PerDim<int, D>& grid) {
   return cost;
 }
 
-
 template <int D>
 std::vector<PerDim<int, D>> all_process_grids(const Index<D>& shape, int ranks) {
   std::vector<PerDim<int, D>> grids;

@@ -20,8 +20,8 @@ std::int64_t checked_cells(const Index<D>& shape);
 template <int D>
 PerDim<int, D> choose_process_grid(const Index<D>& shape, int ranks);
 
-/// By what it is chosen: the time of a step in units of one cell update, of the largest block plus its ghost surface.
-/// Ghosts beside the fastest dimension are strided and cost several times as much as those in whole rows.
+/// By what it is chosen: the time of a step in units of one cell update, of the largest block plus its ghost
+/// surface. Ghosts beside the fastest dimension are strided and cost several times as much as those in whole rows.
 template <int D>
 double step_cost(const Index<D>& shape, const PerDim<int, D>& grid);
 

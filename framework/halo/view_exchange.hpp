@@ -89,8 +89,8 @@ class KokkosViewExchange {
 
   /// Plans for `depth` steps of `shape`; `ghost_low` and `ghost_high` are the ghost layers of the views. `pattern`:
   /// how the ghosts are cut into messages; one message per rank needs the fewest kernels. Collective in order (no
-  /// communication). Fences. Throws UsageError when depth < 0, when the layers are fewer than the steps need, or for
-  /// slabs of a shape that has no name.
+  /// communication). Fences. Throws UsageError when depth < 0, when the layers are fewer than the steps need, or
+  /// for slabs of a shape that has no name.
   KokkosViewExchange(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth,
                      const Index<D>& ghost_low, const Index<D>& ghost_high, bool staged = false,
                      HaloPattern pattern = HaloPattern::coalesced)

@@ -20,10 +20,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Opens for reading with plain POSIX I/O: each rank on its own, nothing to hang on.
-H5Handle open_file(const fs::path& file) {
+void refuse_foreign(const fs::path& file) {
   refuse_unreadable(file);
   if (H5Fis_hdf5(file.c_str()) <= 0) throw UsageError(file.string() + " is no HDF5 file");
+}
+
+/// Opens for reading with plain POSIX I/O: each rank on its own, nothing to hang on.
+H5Handle open_hdf5(const fs::path& file) {
   const hid_t id = H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
   if (id < 0) {
     H5Eclear2(H5E_DEFAULT);
@@ -32,11 +35,16 @@ H5Handle open_file(const fs::path& file) {
   return H5Handle(id);
 }
 
+H5Handle open_file(const fs::path& file) {
+  refuse_foreign(file);
+  return open_hdf5(file);
+}
+
 /// The same for a checkpoint, which HDF5 only sees when it is built as one.
 H5Handle open_checkpoint(const fs::path& file) {
-  refuse_unreadable(file);
-  if (H5Fis_hdf5(file.c_str()) > 0) check_file_structure(file);
-  return open_file(file);
+  refuse_foreign(file);
+  check_file_structure(file);
+  return open_hdf5(file);
 }
 
 H5Handle open_group(hid_t file, const char* name) {

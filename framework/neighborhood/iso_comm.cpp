@@ -196,11 +196,12 @@ namespace {
 void refuse_disputed(const TagLease& tags, bool persistent) {
   if (!tags.disputed()) return;
   const std::string room = std::to_string(tags.room());
-  throw ArgumentError(MPI_ERR_OTHER,
-                      "neighborhood: this MPI has tags for " + room +
-                          (persistent ? " persistent requests made on a communicator while one of them lives: free "
-                                        "requests sooner, or use another communicator"
-                                      : " operations on a communicator while one of them is in flight: wait sooner"));
+  throw ArgumentError(
+      MPI_ERR_OTHER,
+      "neighborhood: this MPI has tags for " + room +
+          (persistent ? " persistent requests made on a communicator while one of them lives: free "
+                        "requests sooner, or use another communicator"
+                      : " operations on a communicator while one of them is in flight: wait sooner"));
 }
 
 }  // namespace
@@ -269,7 +270,8 @@ struct detail::NeighborRequestImpl {
   TagLease tags;
   std::unique_ptr<NeighborOperation> operation;
   bool started = false;
-  /// Why a persistent one is of no use any more: what is left of a start that was given up could be taken for the next.
+  /// Why a persistent one is of no use any more: what is left of a start that was given up could be taken for the
+  /// next.
   std::optional<ArgumentError> ended;
 
   NeighborRequestImpl(std::shared_ptr<IsoComm::State> s, const NeighborCall& call, bool persists)

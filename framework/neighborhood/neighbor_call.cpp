@@ -78,8 +78,7 @@ class Side {
     if (base == MPI_IN_PLACE)
       throw ArgumentError(MPI_ERR_BUFFER, std::string(function_) + ": MPI_IN_PLACE has no meaning as " + name_ +
                                               " buffer: the blocks of neighbors are separate");
-    if (!base && count > 0 && !ranks_.empty() && layout_of(type).predefined)
-      refuse_null();
+    if (!base && count > 0 && !ranks_.empty() && layout_of(type).predefined) refuse_null();
   }
 
   void check(int block, std::int64_t count, MPI_Datatype type) const {

@@ -34,7 +34,7 @@ class CompleteNodes {
       for (const auto& [first, last] : sets[k].intervals())
         for (std::size_t r = at(first); r < std::min(at(last), holders_.size()); ++r) holders_[r] |= Bits{1} << k;
     for (std::size_t n = nodes_.size(); n-- > 0;)  // children come after their parent
-      complete_[n] = leaf_ranks_[n] >= 0    ? holders_[at(leaf_ranks_[n])]
+      complete_[n] = leaf_ranks_[n] >= 0   ? holders_[at(leaf_ranks_[n])]
                      : nodes_[n].left >= 0 ? complete_[at(nodes_[n].left)] & complete_[at(nodes_[n].right)]
                                            : 0;
   }
@@ -103,7 +103,9 @@ void append_keyed_sets(ReduceProgram& program, const std::vector<FrontierNode>& 
       Bits arriving = 1;
       for (std::size_t k = first; k < last; ++k) {
         const int peer = peers[k];
-        const auto is_in = [peer](const auto& list) { return std::find(list.begin(), list.end(), peer) != list.end(); };
+        const auto is_in = [peer](const auto& list) {
+          return std::find(list.begin(), list.end(), peer) != list.end();
+        };
         if (is_in(actions.send)) to[peer] = complete.message(0, k - first + 1);
         if (!is_in(actions.receive)) continue;
         from[peer] = complete.message(k - first + 1, 0);

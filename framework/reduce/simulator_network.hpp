@@ -61,9 +61,9 @@ class SimulatedNetwork {
     return o_.costs.compute_ns + (on_one_node(from, to) ? o_.on_node : o_.costs).pipeline_ns;
   }
 
-  /// `rank` takes the messages of `arrived`, which must be sorted, from `now`. Returns the end, and in `waited_for` the
-  /// sender of the last message that the rank waited for, -1 if it waited for none. `record(from, begin, end)` sees
-  /// each.
+  /// `rank` takes the messages of `arrived`, which must be sorted, from `now`. Returns the end, and in `waited_for`
+  /// the sender of the last message that the rank waited for, -1 if it waited for none. `record(from, begin, end)`
+  /// sees each.
   template <class Record>
   double take(int rank, const Arrived* arrived, const Arrived* end, double now, int& waited_for,
               Record&& record) const {

@@ -17,8 +17,8 @@
 #include "framework/reduce/tile_exchange.hpp"
 #include "framework/reduce/tiles.hpp"
 
-/// Before a loop: its passes do not depend on each other, though the compiler cannot see it (the sums are in memory of
-/// ours, the values elsewhere). Saves the comparison of addresses before each row.
+/// Before a loop: its passes do not depend on each other, though the compiler cannot see it (the sums are in memory
+/// of ours, the values elsewhere). Saves the comparison of addresses before each row.
 #if defined(__clang__)
 #define ISOHALO_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)

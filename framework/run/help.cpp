@@ -44,7 +44,9 @@ class HelpText {
   void add(const std::string& heading, const std::vector<KeyHelp>& keys, const std::string& table) {
     std::string lines;
     for (const auto& k : keys) {
-      if (table_of(k.path) != table || !seen_.insert(k.path + "\n" + k.range + "\n" + k.fallback + "\n" + k.help).second) continue;
+      if (table_of(k.path) != table ||
+          !seen_.insert(k.path + "\n" + k.range + "\n" + k.fallback + "\n" + k.help).second)
+        continue;
       std::string facts = k.type;
       if (!k.unit.empty()) facts += ", " + k.unit;
       if (!k.range.empty()) facts += "; " + k.range;

@@ -47,7 +47,8 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
     return config.number(key(k), {fallback, -kMost, kMost, false, "", help});
   };
   const auto list = [&](const char* k, double fallback, const char* help) {
-    return config.numbers(key(k), {d, std::vector<double>(d, fallback), -kMost, kMost, false, "value/length", help});
+    return config.numbers(key(k),
+                          {d, std::vector<double>(d, fallback), -kMost, kMost, false, "value/length", help});
   };
   const std::size_t before = config.error_count();
   f.kind_ = config.text(key("kind"), {kind, initial_kinds(), kind ? "what the field is" : "how the field begins"});
@@ -85,7 +86,8 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
     f.file_ = config.text(key("file"), {{}, {}, "HDF5 file, relative to the deck"});
     f.dataset_ = config.text(key("dataset"), {{}, {}, "path of the dataset in it"});
     if (f.file_.is_relative()) f.file_ = deck_directory / f.file_;
-    // Where the values come from is no physics (see physics_text): they are named by their digest once they are read.
+    // Where the values come from is no physics (see physics_text): they are named by their digest once they are
+    // read.
     std::error_code ignored;  // of a file that was not given
     config.set_effective(key("file"), Config::canonical(std::filesystem::absolute(f.file_, ignored).string()));
   }

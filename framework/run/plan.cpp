@@ -98,7 +98,8 @@ std::string better_count(const Index<D>& shape, double tolerance, int ranks) {
   int fewest = ranks;
   for (int n = ranks - 1; n >= std::max(1, ranks - near); --n)
     if (possible(n, other) && largest_block(other) <= largest_block(here) && cost(other) <= cost(here)) fewest = n;
-  if (fewest < ranks) return fmt::format("{} ranks would be as fast: neither the largest block nor its halo is larger", fewest);
+  if (fewest < ranks)
+    return fmt::format("{} ranks would be as fast: neither the largest block nor its halo is larger", fewest);
   for (int n = ranks + 1; n <= ranks + near; ++n)
     if (possible(n, other) && other.imbalance() + 0.05 < here.imbalance())
       return fmt::format("{} ranks would be used better: imbalance {:.3f}", n, other.imbalance());

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"

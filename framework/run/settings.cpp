@@ -32,7 +32,8 @@ int read_dimensions(Config& config) {
   }
   if (config.error_count() == before) return static_cast<int>(shape.size());
   std::size_t dimensions = 2;
-  for (const char* list : {"domain.boundary.high", "domain.boundary.low", "domain.origin", "domain.length", "domain.shape"})
+  for (const char* list :
+       {"domain.boundary.high", "domain.boundary.low", "domain.origin", "domain.length", "domain.shape"})
     if (const std::size_t n = config.list_length(list); n >= 1 && n <= 4) dimensions = n;
   config.settle(path, std::vector<std::int64_t>(dimensions, 1));
   return static_cast<int>(dimensions);
@@ -225,8 +226,10 @@ OutputSettings read_output(Config& config, const std::string& deck_name, const s
   o.directory = config.text("output.directory",
                             {"out/" + deck_name, {}, "where files go; relative to the working directory"});
   if (o.directory.empty()) config.error("output.directory", "output.directory is empty: name a directory");
-  o.checkpoint_every = config.integer("output.checkpoint_every", {0, 0, most, "steps", "steps between checkpoints; 0 = never"});
-  o.picture_every = config.integer("output.picture_every", {0, 0, most, "steps", "steps between pictures; 0 = never"});
+  o.checkpoint_every =
+      config.integer("output.checkpoint_every", {0, 0, most, "steps", "steps between checkpoints; 0 = never"});
+  o.picture_every =
+      config.integer("output.picture_every", {0, 0, most, "steps", "steps between pictures; 0 = never"});
   o.digest_every = config.integer("output.digest_every", {0, 0, most, "steps", "a line in digests.txt; 0 = never"});
   o.final_checkpoint = config.boolean("output.final_checkpoint", true, "write a checkpoint after the last step");
   o.keep = config.integer("output.keep", {0, 0, most, "", "newest checkpoints kept; 0 = all"});
@@ -237,19 +240,15 @@ OutputSettings read_output(Config& config, const std::string& deck_name, const s
 
 namespace {
 
-bool ends_with(const std::string& key, const std::string& end) {
-  return key.size() >= end.size() && key.compare(key.size() - end.size(), end.size(), end) == 0;
-}
-
 bool names_a_file(const std::string& key) {
-  return ends_with(key, ".file") || ends_with(key, ".dataset");
+  return key.ends_with(".file") || key.ends_with(".dataset");
 }
 
 }  // namespace
 
 std::map<std::string, std::string> repeatable(const Config& config) {
   std::map<std::string, std::string> keys = config.effective();
-  std::erase_if(keys, [](const auto& entry) { return ends_with(entry.first, ".data"); });
+  std::erase_if(keys, [](const auto& entry) { return entry.first.ends_with(".data"); });
   return keys;
 }
 

@@ -10,9 +10,9 @@
 
 namespace isohalo {
 
-/// The number of dimensions that domain.shape has, 1..4; when the shape is wrong, the number that its list or another
-/// list of [domain] has, so that the other keys are read and all errors come at once. Throws UsageError at once for
-/// more than 4.
+/// The number of dimensions that domain.shape has, 1..4; when the shape is wrong, the number that its list or
+/// another list of [domain] has, so that the other keys are read and all errors come at once. Throws UsageError at
+/// once for more than 4.
 int read_dimensions(Config& config);
 
 /// The values that domain.type may have with this kind of solver, the default first.

@@ -36,7 +36,8 @@ std::string sidecar_json(const SidecarFacts& facts) {
   for (const auto& [way, seconds] : facts.exchange.seconds) j["exchange_seconds"][exchange_name(way)] = seconds;
   j["wall_s"] = facts.wall_s;
   for (const auto& t : facts.phases)
-    j["phases"][t.name] = {{"min_s", t.min_s}, {"avg_s", t.avg_s}, {"max_s", t.max_s}, {"slowest_rank", t.slowest}, {"slow", t.slow}};
+    j["phases"][t.name] = {
+        {"min_s", t.min_s}, {"avg_s", t.avg_s}, {"max_s", t.max_s}, {"slowest_rank", t.slowest}, {"slow", t.slow}};
   j["command_line"] = facts.command_line;
   j["config"] = facts.config;
   // Host names and arguments may hold any bytes.

@@ -344,11 +344,10 @@ void Simulation<D>::check_finite(std::int64_t step) {
     const std::int64_t at = field_statistics(*domain_, f.array).first_not_finite;
     if (at < 0) continue;
     progress_->close();
-    throw RunError(
-        fmt::format("field \"{}\" is NaN or infinite, found at step {}, first at linear index {}: {}; checkpoints of "
-                    "earlier steps are intact",
-                    f.name, step, at,
-                    model_->dt() > 0 ? "reduce the time step" : "reduce the values of the input"));
+    throw RunError(fmt::format(
+        "field \"{}\" is NaN or infinite, found at step {}, first at linear index {}: {}; checkpoints of "
+        "earlier steps are intact",
+        f.name, step, at, model_->dt() > 0 ? "reduce the time step" : "reduce the values of the input"));
   }
 }
 

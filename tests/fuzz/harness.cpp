@@ -16,9 +16,9 @@ class Scratch {
  public:
   Scratch() {
     const fs::path memory = "/dev/shm";
-    std::string name = (fs::is_directory(memory) ? memory : fs::temp_directory_path()) / "isohalo_fuzz_XXXXXX";
-    if (!mkdtemp(name.data())) std::abort();
-    directory_ = name;
+    directory_ = (fs::is_directory(memory) ? memory : fs::temp_directory_path()) /
+                 ("isohalo_fuzz_" + std::to_string(getpid()));
+    if (!fs::create_directory(directory_)) std::abort();
   }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;

@@ -96,8 +96,10 @@ void check(const Index<D>& extents, int deepest) {
         for (const auto pattern : {HaloPattern::coalesced, HaloPattern::direct, HaloPattern::slabs}) {
           if (pattern == HaloPattern::slabs && !slabs_possible(shape)) continue;
           const int p = static_cast<int>(pattern);
-          EXPECT_EQ((wrong_cells<double, D, Kokkos::LayoutRight>(domain, shape, depth, false, pattern)), 0) << what << p;
-          EXPECT_EQ((wrong_cells<float, D, Kokkos::LayoutLeft>(domain, shape, depth, true, pattern)), 0) << what << p;
+          EXPECT_EQ((wrong_cells<double, D, Kokkos::LayoutRight>(domain, shape, depth, false, pattern)), 0)
+              << what << p;
+          EXPECT_EQ((wrong_cells<float, D, Kokkos::LayoutLeft>(domain, shape, depth, true, pattern)), 0)
+              << what << p;
         }
       }
   }
@@ -123,7 +125,8 @@ TEST(ViewExchange, RefusesViewsThatDoNotFit) {
   EXPECT_THROW((KokkosViewExchange<View>(domain, shape, 2, {2, 2}, {2, 1})), UsageError);
   EXPECT_THROW((KokkosViewExchange<View>(domain, shape, -1, {2, 2}, {2, 2})), UsageError);
   const auto unnamed = StencilShape<2>::of({{0, 0}, {1, 0}});
-  EXPECT_THROW((KokkosViewExchange<View>(domain, unnamed, 1, {2, 2}, {2, 2}, false, HaloPattern::slabs)), UsageError);
+  EXPECT_THROW((KokkosViewExchange<View>(domain, unnamed, 1, {2, 2}, {2, 2}, false, HaloPattern::slabs)),
+               UsageError);
   KokkosViewExchange<View> plan(domain, shape, 2, {2, 2}, {2, 2});
   EXPECT_THROW(plan.start(View("narrow", 12, 11)), UsageError);
   EXPECT_THROW(plan.finish(), UsageError);

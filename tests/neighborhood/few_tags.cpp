@@ -70,13 +70,15 @@ TEST(FewTags, AreNeverSharedByLiveRequests) {
   int error_class = MPI_SUCCESS;
   MPI_Error_class(code, &error_class);
   EXPECT_EQ(error_class, MPI_ERR_OTHER);
-  EXPECT_NE(std::string(isohalo_error_text()).find("free requests sooner"), std::string::npos) << isohalo_error_text();
+  EXPECT_NE(std::string(isohalo_error_text()).find("free requests sooner"), std::string::npos)
+      << isohalo_error_text();
   EXPECT_GT(requests.size(), 20u);
   const int next = (rank() + 1) % ranks(), before = (rank() + ranks() - 1) % ranks();
   for (int turn = 0; turn < 3; ++turn) {
     for (std::size_t k = 0; k < requests.size(); ++k)
       for (int side = 0; side < 2; ++side)
-        values[k].out[side] = ((turn * 64 + rank()) * 1000 + static_cast<std::int64_t>(k)) * 2 + side, values[k].in[side] = -1;
+        values[k].out[side] = ((turn * 64 + rank()) * 1000 + static_cast<std::int64_t>(k)) * 2 + side,
+        values[k].in[side] = -1;
     for (std::size_t n = 0; n < requests.size(); ++n) {
       const std::size_t k = rank() % 2 ? requests.size() - 1 - n : n;
       ASSERT_EQ(isohalo_start(requests[k]), MPI_SUCCESS);

@@ -106,7 +106,8 @@ class InFlight : public testing::Test {
   /// The pass over a grid, then its combination in parts.
   void add_grid(const ReductionOptions& options) {
     const CartesianDomain<2> domain(MPI_COMM_WORLD, {24, 30});
-    auto tree = std::make_shared<TreeReducer<double, 2, Sum>>(domain), whole = std::make_shared<TreeReducer<double, 2, Sum>>(domain);
+    auto tree = std::make_shared<TreeReducer<double, 2, Sum>>(domain),
+         whole = std::make_shared<TreeReducer<double, 2, Sum>>(domain);
     tree->reduce_by(options);
     auto result = std::make_shared<double>();
     const auto value = [this](const Index<2>& i) { return 0.1 * static_cast<double>(i[0] * 30 + i[1]) + round_; };

@@ -97,8 +97,8 @@ std::uint64_t reduce(const std::vector<std::uint64_t>& v, std::size_t x, int y,
   return op(reduce(v, x, y - 1, op), reduce(v, x + half, y - 1, op));
 }
 
-/// Messages of all ranks by the two rules of section 3.1.1, number by number: an outbound subtree root joins the one
-/// before unless it goes elsewhere, is larger than `buffer.leaves` or finds the buffer full.
+/// Messages of all ranks by the two rules of section 3.1.1, number by number: an outbound subtree root joins the
+/// one before unless it goes elsewhere, is larger than `buffer.leaves` or finds the buffer full.
 std::int64_t messages_by_definition(const RangeStarts& starts, const MessageBuffer& buffer) {
   const std::int64_t n = starts.back();
   const auto owner = [&](std::int64_t x) {

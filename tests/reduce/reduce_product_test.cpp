@@ -1,6 +1,6 @@
 /// The same bits for p = 1 .. 64 ranks x all process grids x tolerances x methods x schedules of all kinds; and
-/// every schedule that the enumeration finds for p = 1 .. 64, with the process grids in turn. All in process: the ranks
-/// of the job share the cases.
+/// every schedule that the enumeration finds for p = 1 .. 64, with the process grids in turn. All in process: the
+/// ranks of the job share the cases.
 
 #include <bit>
 #include <cmath>
@@ -21,7 +21,9 @@ constexpr int kMostRanks = 64;
 /// Deals cases to the ranks of the job.
 class Share {
  public:
-  bool is_mine() { return next_++ % static_cast<std::size_t>(test::ranks()) == static_cast<std::size_t>(test::rank()); }
+  bool is_mine() {
+    return next_++ % static_cast<std::size_t>(test::ranks()) == static_cast<std::size_t>(test::rank());
+  }
 
  private:
   std::size_t next_ = 0;

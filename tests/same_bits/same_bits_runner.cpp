@@ -168,8 +168,7 @@ class Runner {
   }
 
   void attempt(const TestCase& c, std::vector<std::string> more, const std::string& restart) {
-    if (!with_files_)
-      more.insert(more.end(), {"output.checkpoint_every=0", "output.final_checkpoint=false"});
+    if (!with_files_) more.insert(more.end(), {"output.checkpoint_every=0", "output.final_checkpoint=false"});
     const fs::path out = directory_ / tag_ / fmt::format("{}_{}", c.name, runs_);
     std::string what = c.name + (restart.empty() ? "" : " restarted");
     for (const auto& m : more) what += " " + m;
