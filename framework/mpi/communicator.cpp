@@ -65,6 +65,7 @@ struct Registry {
   int keyval = MPI_KEYVAL_INVALID;        // on users' communicators
   int finalize_key = MPI_KEYVAL_INVALID;  // on MPI_COMM_SELF
   bool everywhere = false;                // every rank of the program has used the library
+  std::vector<StatePtr> kept;             // until MPI_Finalize
 };
 
 Registry& registry() {
@@ -101,6 +102,7 @@ int delete_cached(MPI_Comm comm, int, void* value, void*) {
 /// MPI deletes the attributes of MPI_COMM_SELF first of all in MPI_Finalize, while every call still works.
 int release_all(MPI_Comm, int, void*, void*) {
   Registry& r = registry();
+  std::exchange(r.kept, {}).clear();
   for (;;) {  // one at a time: freeing a communicator may end other states, which leave the list then
     std::pair<void*, void (*)(void*)> last;
     {
@@ -248,7 +250,14 @@ TagLease::TagLease(const Communicator& comm, int count, Stay stay) : state_(comm
 }
 
 TagLease::~TagLease() {
+  if (!state_) return;
   leases_->erase(std::find(leases_->begin(), leases_->end(), std::pair(first_, first_ + count_)));
+}
+
+void Communicator::keep() const {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  if (std::find(r.kept.begin(), r.kept.end(), state_) == r.kept.end()) r.kept.push_back(state_);
 }
 
 void Communicator::wait(MPI_Request& request, const char* place) const {

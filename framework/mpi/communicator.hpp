@@ -15,7 +15,7 @@ namespace isohalo {
 
 /// A private duplicate of a user's communicator. It is made once, cached on the user's communicator as an attribute
 /// and shared by everything that the library builds on it, so no message of ours can meet one of theirs. A cheap
-/// handle; the duplicate is freed with its last owner, and never after MPI_Finalize.
+/// handle; the duplicate is freed with its last owner, or in MPI_Finalize.
 class Communicator {
  public:
   /// The cached duplicate of `user`. Collective over `user` the first time, local afterwards.
@@ -40,6 +40,10 @@ class Communicator {
   /// The same for one operation that ends soon, from a range of its own that comes round again after many thousands
   /// of operations.
   int take_passing_tags(int count) const;
+
+  /// Keeps the duplicate until MPI_Finalize: after errors there may be messages under way that nobody will take, and
+  /// MPI may take them for messages of a later communicator. Local.
+  void keep() const;
 
   /// Waits with back-off. Local.
   void wait(MPI_Request& request, const char* place) const;
@@ -70,8 +74,8 @@ class TagLease {
   enum class Stay { long_, short_ };
   /// Throws UsageError when MPI has no such number of tags.
   TagLease(const Communicator& comm, int count, Stay stay);
-  TagLease(const TagLease&) = delete;
-  TagLease& operator=(const TagLease&) = delete;
+  TagLease(TagLease&&) noexcept = default;
+  TagLease& operator=(TagLease&&) = delete;
   ~TagLease();
   int first() const { return first_; }
   /// A lease taken before, which still lives, has some of these tags.
@@ -80,7 +84,7 @@ class TagLease {
   int room() const { return room_; }
 
  private:
-  std::shared_ptr<Communicator::State> state_;
+  std::shared_ptr<Communicator::State> state_;          ///< none when moved from
   std::vector<std::pair<int, int>>* leases_ = nullptr;  ///< in the state
   int first_ = 0, count_ = 0, room_ = 0;
   bool disputed_ = false;

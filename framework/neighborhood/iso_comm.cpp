@@ -70,21 +70,27 @@ struct IsoComm::State {
   std::unique_ptr<NeighborOperation> compile(Algorithm algorithm, const NeighborCall& call, bool own_types) {
     const Plan& p = plan(algorithm, call.pattern);
     return std::make_unique<NeighborOperation>(comm, neighbors, p.itinerary, p.route, call, own_types,
-                                               [this, pattern = call.pattern] { return dependants(pattern); });
+                                               [this, pattern = call.pattern] { return traffic(pattern); });
   }
 
-  /// A call that only this rank cannot compile must not leave the others waiting.
-  std::unique_ptr<NeighborOperation> compile_or_stop(Algorithm algorithm, const NeighborCall& call, bool own_types,
-                                                     int tag) {
+  /// A call that only this rank cannot compile must not leave the others waiting; then it takes the tags.
+  std::unique_ptr<NeighborOperation> compile_or_refuse(Algorithm algorithm, const NeighborCall& call, bool own_types,
+                                                       TagLease& tags, bool starts) {
     try {
       return compile(algorithm, call, own_types);
     } catch (const ArgumentError& e) {
-      detail::send_stop(comm, dependants(call.pattern), tag, e.mpi_class(), e.what());
+      refuse(call.pattern, algorithm, std::move(tags), starts, e);
       throw;
     } catch (const MpiError& e) {
-      detail::send_stop(comm, dependants(call.pattern), tag, e.mpi_code(), e.what());
+      refuse(call.pattern, algorithm, std::move(tags), starts, ArgumentError(e.mpi_code(), e.what()));
       throw;
     }
+  }
+
+  /// This rank cannot take part in the operation with these tags; the others begin it now if it `starts`.
+  void refuse(Pattern pattern, Algorithm algorithm, TagLease tags, bool starts, const ArgumentError& error) {
+    const auto absence = detail::Absence::begin(comm, std::move(tags), traffic(pattern), algorithm, error);
+    if (starts) wait_until([&] { return absence->settled() || check->failed(); }, comm.spins());
   }
 
   void remember(const NeighborCall& call, std::unique_ptr<NeighborOperation> operation) {
@@ -100,16 +106,10 @@ struct IsoComm::State {
     if (!check) check = ListCheck::begin(comm, neighbors.fingerprint());
   }
 
-  /// The ranks that may wait for this one in an operation, whatever the algorithm.
-  std::vector<int> dependants(Pattern pattern) {
-    std::vector<int> peers;
-    for (Algorithm a : candidates())
-      for (const auto& phase : plan(a, pattern).route->phases)
-        for (const auto& m : phase.send)
-          if (m.peer != comm.rank()) peers.push_back(m.peer);
-    std::sort(peers.begin(), peers.end());
-    peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
-    return peers;
+  detail::NeighborTraffic traffic(Pattern pattern) {
+    detail::NeighborTraffic t;
+    for (Algorithm a : candidates()) t.add(a, *plan(a, pattern).route);
+    return t;
   }
 
   static std::vector<Algorithm> candidates() {
@@ -217,8 +217,9 @@ void IsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const Argu
   State& s = *state_;
   s.begin_check();
   if (blocking) wait_until([&] { return s.check->done(); }, s.comm.spins());
-  const TagLease tags(s.comm, NeighborTags::kCount, persistent ? TagLease::Stay::long_ : TagLease::Stay::short_);
-  detail::send_stop(s.comm, s.dependants(pattern), tags.first(), error.mpi_class(), error.what());
+  TagLease tags(s.comm, NeighborTags::kCount, persistent ? TagLease::Stay::long_ : TagLease::Stay::short_);
+  const Algorithm others = blocking || s.forced != Algorithm::automatic ? s.forced : Algorithm::direct;
+  s.refuse(pattern, others, std::move(tags), !persistent, error);
 }
 
 void IsoComm::set_algorithm(Algorithm algorithm) {
@@ -242,14 +243,14 @@ NeighborChoice IsoComm::choice(Pattern pattern, std::int64_t block_bytes) const 
 void IsoComm::execute(const NeighborCall& call) const {
   State& s = *state_;
   if (!s.check || !s.check->passed()) check();
-  const TagLease tags(s.comm, NeighborTags::kCount, TagLease::Stay::short_);
+  TagLease tags(s.comm, NeighborTags::kCount, TagLease::Stay::short_);
   refuse_disputed(tags, false);
   const int tag = tags.first();
   const auto known = std::find_if(s.recent.begin(), s.recent.end(), [&](const auto& r) { return r.call == call; });
   NeighborOperation* operation = known != s.recent.end() ? known->operation.get() : nullptr;
   std::unique_ptr<NeighborOperation> once;
   if (!operation) {
-    once = s.compile_or_stop(s.algorithm_for(call, true), call, false, tag);
+    once = s.compile_or_refuse(s.algorithm_for(call, true), call, false, tags, true);
     operation = once.get();
     if (State::reusable(call)) s.remember(call, std::move(once));
   }
@@ -281,20 +282,18 @@ struct detail::NeighborRequestImpl {
         tags(state->comm, NeighborTags::kCount, persists ? TagLease::Stay::long_ : TagLease::Stay::short_),
         operation(compiled(call)) {}
 
-  std::unique_ptr<NeighborOperation> compiled(const NeighborCall& call) const {
+  std::unique_ptr<NeighborOperation> compiled(const NeighborCall& call) {
     refuse_disputed(tags, persistent);
-    return state->compile_or_stop(algorithm, call, true, tags.first());
+    return state->compile_or_refuse(algorithm, call, true, tags, !persistent);
   }
 
   void start() {
     if (started)
       throw ArgumentError(MPI_ERR_REQUEST, "neighborhood: start of a request that is active: wait for it first");
     if (ended) throw ArgumentError(*ended);
-    operation->start(tags.first());
-    started = true;
-    if (operation->active()) return;
-    started = !state->check->done();
-    report();
+    operation->start(tags.first(), state->check->passed() ? nullptr : state->check);
+    started = operation->active();
+    if (!started) report();
   }
 
   /// Throws what went wrong.
@@ -311,14 +310,8 @@ struct detail::NeighborRequestImpl {
   /// True when nothing is in flight any more.
   bool poll() {
     if (!started) return true;
-    const bool checked = state->check->done();
-    if (state->check->failed()) {
-      operation->abandon();
-      started = false;
-      state->check->rethrow();
-    }
     operation->advance();
-    if (operation->active() || !checked) return false;
+    if (operation->active()) return false;
     started = false;
     report();
     return true;

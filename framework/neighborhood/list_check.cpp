@@ -1,7 +1,6 @@
 #include "framework/neighborhood/list_check.hpp"
 
 #include "datatypes/mpi_check.hpp"
-#include "framework/neighborhood/neighbor_call.hpp"
 
 namespace isohalo::detail {
 
@@ -37,11 +36,14 @@ bool ListCheck::done() {
   return done_;
 }
 
+ArgumentError ListCheck::error() {
+  return {MPI_ERR_TOPOLOGY,
+          "neighborhood: the lists of offsets differ between ranks: pass the same list, in the same order, on all "
+          "ranks of the communicator"};
+}
+
 void ListCheck::rethrow() const {
-  if (failed())
-    throw ArgumentError(MPI_ERR_TOPOLOGY,
-                        "neighborhood: the lists of offsets differ between ranks: pass the same list, in the same "
-                        "order, on all ranks of the communicator");
+  if (failed()) throw error();
 }
 
 }  // namespace isohalo::detail

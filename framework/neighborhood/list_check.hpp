@@ -5,6 +5,7 @@
 
 #include "framework/mpi/communicator.hpp"
 #include "framework/mpi/progress.hpp"
+#include "framework/neighborhood/neighbor_call.hpp"
 
 namespace isohalo::detail {
 
@@ -19,7 +20,9 @@ class ListCheck final : public Progressable {
   bool done();
   bool passed() { return done() && !failed(); }
   bool failed() const { return done_ && values_[0] != -values_[1]; }
-  /// Throws ArgumentError (MPI_ERR_TOPOLOGY) when the lists differ.
+  /// What is wrong when the lists differ (MPI_ERR_TOPOLOGY).
+  static ArgumentError error();
+  /// Throws it when they do.
   void rethrow() const;
 
  private:

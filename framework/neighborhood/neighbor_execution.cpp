@@ -1,7 +1,6 @@
 /// The execution of a compiled collective: phases, sizes, and what happens when something is wrong.
 
 #include <cstring>
-#include <list>
 #include <utility>
 
 #include "datatypes/mpi_check.hpp"
@@ -13,13 +12,6 @@ namespace {
 
 /// Polls in vain before this rank looks whether the others do something else; then every so many.
 constexpr int kPatience = 3000, kLookEvery = 256;
-constexpr std::size_t kStopText = 400;
-
-/// Buffers of messages that were given up: MPI may still read them. There are some only after errors.
-std::list<std::vector<std::byte>>& given_up() {
-  static std::list<std::vector<std::byte>> buffers;
-  return buffers;
-}
 
 std::int64_t size_at(const std::vector<std::byte>& buffer, std::size_t k) {
   std::int64_t n = 0;
@@ -29,34 +21,10 @@ std::int64_t size_at(const std::vector<std::byte>& buffer, std::size_t k) {
 
 }  // namespace
 
-NeighborOperation::~NeighborOperation() {
-  if (active_ && mpi_is_active()) abandon();
-}
-
-void NeighborOperation::start(int first_tag) noexcept {
-  first_tag_ = first_tag;
-  active_ = true;
-  phase_ = 0;
-  completed_ = 0;
-  misses_ = 0;
+template <class Work>
+void NeighborOperation::guarded(Work&& work) noexcept {
   try {
-    if (phases_.size() > 1 || sized_) activate(this);
-    for (const auto& [from, to] : first_copies_) copy(from, to);
-    if (phases_.empty())
-      finish();
-    else
-      post();
-  } catch (const MpiError& e) {
-    stop(e.mpi_code(), e.what());
-  } catch (const std::exception& e) {
-    stop(MPI_ERR_OTHER, e.what());
-  }
-}
-
-void NeighborOperation::advance() noexcept {
-  try {
-    while (active_ && step()) {
-    }
+    work();
   } catch (const ArgumentError& e) {
     stop(e.mpi_class(), e.what());
   } catch (const MpiError& e) {
@@ -64,6 +32,41 @@ void NeighborOperation::advance() noexcept {
   } catch (const std::exception& e) {
     stop(MPI_ERR_OTHER, e.what());
   }
+}
+
+void NeighborOperation::start(int first_tag, std::shared_ptr<ListCheck> check) noexcept {
+  first_tag_ = first_tag;
+  check_ = std::move(check);
+  active_ = true;
+  finished_ = stopped_ = false;
+  phase_ = completed_ = posted_ = 0;
+  misses_ = 0;
+  notices_.clear();
+  guarded([this] {
+    if (phases_.size() > 1 || sized_ || check_) activate(this);
+    if (large_in_place_) look_for_stop();
+    for (const auto& [from, to] : first_copies_) copy(from, to);
+    if (phases_.empty())
+      finish();
+    else
+      post();
+  });
+}
+
+void NeighborOperation::advance() noexcept {
+  if (parting_) {
+    part();
+    return;
+  }
+  guarded([this] {
+    if (check_ && check_->done()) {
+      if (check_->failed()) throw ListCheck::error();
+      check_.reset();
+    }
+    while (active_ && !finished_ && step()) {
+    }
+  });
+  if (finished_ && active_ && !check_ && !parting_) end();
 }
 
 /// True when something was completed.
@@ -95,7 +98,8 @@ void NeighborOperation::post() {
     m.arriving = false;
     if (!sized_) receive(m);
   }
-  for (auto& m : phase.send) sized_ ? send_sized(m) : send(m);
+  for (posted_ = 0; posted_ < phase.send.size(); ++posted_)
+    sized_ ? send_sized(phase.send[posted_]) : send(phase.send[posted_]);
   for (const auto& [from, to] : phase.copies) copy(from, to);
 }
 
@@ -303,8 +307,8 @@ void NeighborOperation::copy(const Piece& from, const Piece& to) {
 void NeighborOperation::finish() {
   for (const auto& [from, to] : last_copies_) copy(from, to);
   if (call_.is_reduction() && !error_) fold();
-  active_ = false;
-  deactivate(this);
+  finished_ = true;
+  if (!check_) end();
 }
 
 void NeighborOperation::fold() {
@@ -318,117 +322,6 @@ void NeighborOperation::fold() {
     value = &next;
   }
   if (value) copy(piece_of(*value), piece_of(call_.fold.into));
-}
-
-/// A rank that waits long asks whether another has given up, or executes this operation in another way, which
-/// happens when their arguments do not fit together.
-void NeighborOperation::look_for_trouble() {
-  int found = 0;
-  MPI_Status status;
-  mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, first_tag_ + NeighborTags::stop, comm_.get(), &found, &status),
-            "MPI_Iprobe");
-  if (found) {
-    char text[kStopText + 1] = "";
-    mpi_check(MPI_Recv(text, static_cast<int>(kStopText), MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm_.get(),
-                       MPI_STATUS_IGNORE),
-              "MPI_Recv of another rank's error");
-    int mpi_class = MPI_ERR_OTHER;
-    std::memcpy(&mpi_class, text, sizeof mpi_class);
-    throw ArgumentError(mpi_class, text + sizeof mpi_class);
-  }
-  const Algorithm mine = itinerary_->algorithm;
-  for (const Algorithm a : {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic})
-    for (const bool per_block : {false, true}) {
-      if (a == mine && (a != Algorithm::direct || phases_.empty())) continue;
-      if (a == mine) {  // some peers may send per block and others not: only a peer of the other kind is trouble
-        for (const Message* m : receiving_) {
-          if (m->tag == NeighborTags::data(a, per_block, 0)) continue;
-          mpi_check(
-              MPI_Iprobe(m->peer, first_tag_ + NeighborTags::data(a, per_block, 0), comm_.get(), &found, &status),
-              "MPI_Iprobe");
-          if (found) break;
-        }
-      } else {
-        mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, first_tag_ + NeighborTags::data(a, per_block, 0), comm_.get(), &found,
-                             &status),
-                  "MPI_Iprobe");
-      }
-      if (found)
-        throw ArgumentError(
-            MPI_ERR_TRUNCATE,
-            "neighborhood: ranks " + std::to_string(comm_.rank()) + " and " + std::to_string(status.MPI_SOURCE) +
-                " execute one operation in different ways: block sizes, or the algorithm that was set, "
-                "differ between ranks");
-    }
-}
-
-void send_stop(const Communicator& comm, const std::vector<int>& peers, int first_tag, int mpi_class,
-               const std::string& text) noexcept {
-  std::vector<std::byte>& message = given_up().emplace_back(kStopText, std::byte{0});
-  std::memcpy(message.data(), &mpi_class, sizeof mpi_class);
-  const std::string said = text.rfind("rank ", 0) == 0 ? text : "rank " + std::to_string(comm.rank()) + ": " + text;
-  std::memcpy(message.data() + sizeof mpi_class, said.data(),
-              std::min(said.size(), kStopText - sizeof mpi_class - 1));
-  for (int peer : peers) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (MPI_Isend(message.data(), static_cast<int>(kStopText), MPI_BYTE, peer, first_tag + NeighborTags::stop,
-                  comm.get(), &request) == MPI_SUCCESS)
-      MPI_Request_free(&request);
-  }
-}
-
-void NeighborOperation::note(int mpi_class, const std::string& text) {
-  if (!error_) error_ = std::make_unique<ArgumentError>(mpi_class, text);
-}
-
-void NeighborOperation::stop(int mpi_class, const std::string& text) noexcept {
-  cancel();
-  if (!error_) error_ = std::make_unique<ArgumentError>(mpi_class, text);
-  send_stop(comm_, dependants_(), first_tag_, mpi_class, error_->what());
-  stopped_ = true;
-  active_ = false;
-  deactivate(this);
-}
-
-/// Withdraws the receives, so that nothing is written behind the caller's back; sends that nobody takes are left to
-/// MPI, with their buffers.
-void NeighborOperation::cancel() noexcept {
-  for (std::size_t k = 0; k < requests_.size(); ++k) {
-    MPI_Request& r = requests_[k];
-    if (r == MPI_REQUEST_NULL) continue;
-    const bool receives = k < receiving_.size() && !sized_;
-    if (receives) {
-      MPI_Cancel(&r);
-      MPI_Wait(&r, MPI_STATUS_IGNORE);
-    } else {
-      int done = 0;
-      MPI_Test(&r, &done, MPI_STATUS_IGNORE);
-      if (!done) MPI_Request_free(&r);
-    }
-  }
-  if (phase_ < phases_.size()) {
-    for (auto* side : {&phases_[phase_].send, &phases_[phase_].receive})
-      for (auto& m : *side) {
-        if (m.buffer.empty()) continue;
-        const std::size_t n = m.buffer.size();
-        given_up().push_back(std::move(m.buffer));
-        m.buffer.assign(n, std::byte{0});
-      }
-  }
-  requests_.clear();
-  receiving_.clear();
-}
-
-void NeighborOperation::abandon() noexcept {
-  cancel();
-  active_ = false;
-  deactivate(this);
-}
-
-void NeighborOperation::rethrow() {
-  if (!error_) return;
-  const ArgumentError e = *std::exchange(error_, nullptr);
-  throw e;
 }
 
 }  // namespace isohalo::detail

@@ -13,6 +13,8 @@ namespace {
 /// derived datatypes lose up to a factor of two against a copy, and many small messages lose more.
 constexpr std::int64_t kPackBytes = 8192, kPackBlockBytes = 2048;
 constexpr std::uintptr_t kAlignment = 64;
+/// MPI has read messages of this size when it returns.
+constexpr std::int64_t kEager_bytes = 1024;
 
 bool worth_packing(std::int64_t bytes, std::size_t blocks) {
   return bytes <= kPackBytes || bytes <= kPackBlockBytes * static_cast<std::int64_t>(blocks);
@@ -28,12 +30,12 @@ std::byte* shifted(const std::byte* address, std::int64_t bytes) {
 NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicNeighborhood& neighbors,
                                      std::shared_ptr<const Itinerary> itinerary, std::shared_ptr<const Route> route,
                                      const NeighborCall& call, bool own_types,
-                                     std::function<std::vector<int>()> dependants)
+                                     std::function<NeighborTraffic()> traffic)
     : comm_(comm),
       itinerary_(std::move(itinerary)),
       route_(std::move(route)),
       call_(call),
-      dependants_(std::move(dependants)),
+      traffic_(std::move(traffic)),
       sized_(!call.one_size && itinerary_->algorithm != Algorithm::direct) {
   if (itinerary_->phases > NeighborTags::kPhases)
     throw ArgumentError(MPI_ERR_ARG, "neighborhood: the " + std::string(to_string(itinerary_->algorithm)) +
@@ -189,6 +191,8 @@ void NeighborOperation::add_message(std::vector<Message>& to, int peer, int tag,
               "MPI_Type_create_struct_c of a combined message");
     m.joined = Datatype::adopt(t);
   }
+  const bool sends = &to == &phases_.back().send;
+  large_in_place_ = large_in_place_ || (sends && m.buffer.empty() && !sized_ && m.bytes > kEager_bytes);
   to.push_back(std::move(m));
 }
 

@@ -10,22 +10,12 @@
 #include "datatypes/datatype.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/mpi/progress.hpp"
+#include "framework/neighborhood/giving_up.hpp"
+#include "framework/neighborhood/list_check.hpp"
 #include "framework/neighborhood/neighbor_call.hpp"
 #include "framework/neighborhood/route.hpp"
 
 namespace isohalo::detail {
-
-/// The tags of one execution, the same on all ranks whatever their arguments are, so that an operation that is
-/// wrong on some rank leaves the tags of all later ones in step.
-struct NeighborTags {
-  static constexpr int kPhases = 128, kCount = 3 + 2 * kPhases;
-  static constexpr int stop = 0;  ///< "a rank has given up", with its error
-  /// One message per peer and phase; or, direct algorithm only, one per block, in list order.
-  static int data(Algorithm algorithm, bool per_block, int phase) {
-    if (algorithm == Algorithm::direct) return 1 + per_block;  // it has one phase
-    return 3 + (algorithm == Algorithm::logarithmic) * kPhases + phase;
-  }
-};
 
 /// Executes a route over MPI. Starting, advancing and completing allocate nothing once messages have had their
 /// size.
@@ -36,29 +26,28 @@ struct NeighborTags {
 /// forms), forwarded messages carry the sizes of their blocks.
 ///
 /// Errors: a message whose size does not fit is noted, and the execution goes on, because other ranks wait for what
-/// this one forwards. After any other error this rank gives up and tells those that may wait for it, which do the
-/// same: all of them report it, none hangs.
+/// this one forwards. After any other error this rank gives up and tells those that have to do with it, which do the
+/// same: all of them report it, none hangs, and none ends before the blocks that it has sent from where they lie have
+/// been taken (see Parting).
 class NeighborOperation final : public Progressable {
  public:
   /// `route`: of this rank along `itinerary`. `own_types`: duplicate derived types, because the caller may free
-  /// them before the operation has ended. `dependants`: the ranks that may wait for this one, under any algorithm.
-  /// Local.
+  /// them before the operation has ended. `traffic`: what it takes to give up. Local.
   NeighborOperation(const Communicator& comm, const IsomorphicNeighborhood& neighbors,
                     std::shared_ptr<const Itinerary> itinerary, std::shared_ptr<const Route> route,
-                    const NeighborCall& call, bool own_types, std::function<std::vector<int>()> dependants);
+                    const NeighborCall& call, bool own_types, std::function<NeighborTraffic()> traffic);
   ~NeighborOperation() override;
 
   /// Posts the first phase. `first_tag`: of NeighborTags::kCount tags, equal on all ranks, not used by another
-  /// operation in flight. Local. Does not throw: see `rethrow`.
-  void start(int first_tag) noexcept;
+  /// operation in flight. Not complete before `check` has passed; an error when it fails. Local. Does not throw: see
+  /// `rethrow`.
+  void start(int first_tag, std::shared_ptr<ListCheck> check = nullptr) noexcept;
   void advance() noexcept override;
   bool active() const { return active_; }
   /// Throws, once, what went wrong.
   void rethrow();
   /// The last execution was given up, here or on another rank: messages of it may still be under its tags.
   bool stopped() const { return stopped_; }
-  /// Gives up an execution whose messages will never come, without telling anybody. Local.
-  void abandon() noexcept;
 
   const Route& route() const { return *route_; }
   std::int64_t bytes_sent() const;
@@ -96,6 +85,9 @@ class NeighborOperation final : public Progressable {
   void add_message(std::vector<Message>& to, int peer, int tag, std::vector<Piece> pieces);
 
   // Executing: neighbor_execution.cpp
+  template <class Work>
+  void guarded(Work&& work) noexcept;
+  void begin();
   void post();
   void send(Message& message);
   void receive(Message& message);
@@ -110,16 +102,23 @@ class NeighborOperation final : public Progressable {
   void copy(const Piece& from, const Piece& to);
   void finish();
   void fold();
+
+  // Giving up: neighbor_ending.cpp
+  void look_for_stop();
   void look_for_trouble();
   void note(int mpi_class, const std::string& text);
   void stop(int mpi_class, const std::string& text) noexcept;
-  void cancel() noexcept;
+  void part() noexcept;
+  void withdraw_receives();
+  int sent_to(int peer) const;
+  void let_go() noexcept;
+  void end() noexcept;
 
   Communicator comm_;
   std::shared_ptr<const Itinerary> itinerary_;
   std::shared_ptr<const Route> route_;
   NeighborCall call_;
-  std::function<std::vector<int>()> dependants_;
+  std::function<NeighborTraffic()> traffic_;
   bool sized_ = false;  ///< messages carry the sizes of their blocks
   std::vector<Datatype> owned_types_;
   std::vector<std::pair<MPI_Datatype, MPI_Datatype>> kept_;
@@ -131,16 +130,19 @@ class NeighborOperation final : public Progressable {
   std::vector<MPI_Request> requests_;
   std::vector<Message*> receiving_;  ///< the receives of the current phase, beside the first requests
   std::size_t completed_ = 0;        ///< requests that have been
+  std::size_t posted_ = 0;           ///< sends of the current phase
   std::size_t phase_ = 0;
   int first_tag_ = 0;
   int misses_ = 0;
-  bool stopped_ = false;
+  bool large_in_place_ = false;  ///< MPI may read blocks after `start`, where they lie
   bool active_ = false;
+  bool finished_ = false;  ///< all but the check
+  bool stopped_ = false;
+  std::shared_ptr<ListCheck> check_;          ///< until it has passed
+  std::vector<std::pair<int, int>> notices_;  ///< of others that gave up: rank, messages sent to this one
+  std::vector<std::pair<int, int>> taken_;    ///< messages that have been received when this rank gives up: rank, tag
+  std::unique_ptr<Parting> parting_;
   std::unique_ptr<ArgumentError> error_;
 };
-
-/// Tells `peers` that this rank gives up the operation with these tags. Local; never throws.
-void send_stop(const Communicator& comm, const std::vector<int>& peers, int first_tag, int mpi_class,
-               const std::string& text) noexcept;
 
 }  // namespace isohalo::detail

@@ -1,0 +1,129 @@
+#pragma once
+/// How an operation ends that cannot go on: the ranks that have to do with each other in it tell each other, and take
+/// in what is under way, so that nobody waits for ever and MPI has let go of everybody's buffers.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/mpi/communicator.hpp"
+#include "framework/mpi/progress.hpp"
+#include "framework/neighborhood/neighbor_call.hpp"
+#include "framework/neighborhood/route.hpp"
+
+namespace isohalo::detail {
+
+/// The tags of one execution, the same on all ranks whatever their arguments are, so that an operation that is
+/// wrong on some rank leaves the tags of all later ones in step.
+struct NeighborTags {
+  static constexpr int kPhases = 128, kCount = 3 + 2 * kPhases;
+  static constexpr int stop = 0;  ///< "a rank has given up", with its error
+  /// One message per peer and phase; or, direct algorithm only, one per block, in list order.
+  static int data(Algorithm algorithm, bool per_block, int phase) {
+    if (algorithm == Algorithm::direct) return 1 + per_block;  // it has one phase
+    return 3 + (algorithm == Algorithm::logarithmic) * kPhases + phase;
+  }
+};
+
+/// What passes between this rank and others in one operation, under any algorithm.
+class NeighborTraffic {
+ public:
+  /// Messages from `peer` under `tag`, when operations go the way `way`.
+  struct Stream {
+    int peer, tag, way, messages;
+  };
+
+  void add(Algorithm algorithm, const Route& route);
+  /// That this rank sends to or receives from; sorted.
+  const std::vector<int>& peers() const { return peers_; }
+  const std::vector<Stream>& arriving() const { return arriving_; }
+
+ private:
+  std::vector<int> peers_;
+  std::vector<Stream> arriving_;
+};
+
+/// A rank says that another has given up, why, and how many messages it has sent before.
+struct StopNotice {
+  int peer = 0, sent = 0, mpi_class = 0;
+  std::string text;
+};
+
+/// True when a rank has given up the operation with these tags: takes its notice. Local.
+bool find_stop(const Communicator& comm, int first_tag, StopNotice& notice);
+
+/// This rank's part in the end of one operation: tells its peers, then takes in what they have sent until each has
+/// either sent all that the operation asks of it or has given up as well. That they come to the operation is a
+/// matter of course; those that come much later are not waited for, see `kPatience`.
+class Parting {
+ public:
+  /// `first_tag`: of the operation, not used by others while this lives. `algorithm`: by which the others execute it
+  /// if they are right, `automatic` when this rank cannot know.
+  Parting(const Communicator& comm, int first_tag, const NeighborTraffic& traffic, Algorithm algorithm);
+  /// When all ranks know that the operation is void but not who sends to whom: takes in what comes in a moment.
+  Parting(const Communicator& comm, int first_tag);
+  Parting(const Parting&) = delete;
+  Parting& operator=(const Parting&) = delete;
+  ~Parting();
+
+  /// Before anything else: what this rank has received in the operation, and whose notices it has taken.
+  void got(int peer, int tag);
+  void heard(int peer, int sent);
+  /// Tells the peers; `sent(peer)` is the number of messages sent to it. Local; never throws.
+  void tell(int mpi_class, const std::string& text, const std::function<int(int)>& sent) noexcept;
+  /// Takes in what is there; true when nothing more will come. Local.
+  bool poll();
+  bool too_late() const { return Clock::now() > begin_ + kPatience; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// Ranks that are not there by then find the notices when they come.
+  static constexpr std::chrono::milliseconds kPatience{2000}, kMoment{100};
+
+  struct Stream : NeighborTraffic::Stream {
+    int got = 0;
+  };
+  struct Peer {
+    int rank, got, announced;
+  };
+
+  bool has_parted(const Peer& peer) const;
+  bool take_in();
+  bool take_in(int peer, int tag);
+
+  Communicator comm_;
+  int first_tag_;
+  Algorithm algorithm_ = Algorithm::automatic;
+  bool from_anyone_ = false;
+  std::vector<Peer> peers_;
+  std::vector<Stream> streams_;
+  std::vector<std::byte> bin_;
+  MPI_Request taking_ = MPI_REQUEST_NULL;
+  Clock::time_point begin_ = Clock::now();
+};
+
+/// The parting of a rank that cannot take part in an operation at all. It goes on in the waits of this library for as
+/// long as ranks may still send, and keeps the tags as long.
+class Absence final : public Progressable {
+ public:
+  static std::shared_ptr<Absence> begin(const Communicator& comm, TagLease tags, const NeighborTraffic& traffic,
+                                        Algorithm algorithm, const ArgumentError& error);
+  void advance() override;
+  /// All have parted, or it is time to leave the rest to later waits.
+  bool settled() const { return over_ || parting_.too_late(); }
+
+ private:
+  Absence(const Communicator& comm, TagLease tags, const NeighborTraffic& traffic, Algorithm algorithm)
+      : tags_(std::move(tags)), parting_(comm, tags_.first(), traffic, algorithm) {}
+
+  TagLease tags_;
+  Parting parting_;
+  bool over_ = false;
+  std::chrono::steady_clock::time_point next_{};  ///< when it is too late, to look again
+  std::shared_ptr<Absence> self_;                 ///< while it lasts
+};
+
+}  // namespace isohalo::detail
