@@ -105,28 +105,16 @@ struct HaloPlan<D>::Impl {
     if (options.exchange == Exchange::automatic) {
       choose(*p, arrays);
     } else {
-      agree_as<RunError>(  // one node may have no room
-          error_of([&] { p->mover = make_mover(options.exchange, p->element_bytes); }));
+      const auto error = error_of([&] { p->mover = make_mover(options.exchange, p->element_bytes); });
+      agree_as<RunError>(domain.comm(), error.get());  // one node may have no room
       p->choice.used = options.exchange;
     }
     prepared.push_back(std::move(p));
     return *prepared.back();
   }
 
-  /// Throws E on all ranks if one has an error.
-  template <class E>
-  void agree_as(const std::unique_ptr<Error>& error) const {
-    try {
-      agree(domain.comm(), error.get());
-    } catch (const MpiError&) {
-      throw;
-    } catch (const Error& e) {
-      throw E(e.what());
-    }
-  }
-
   void agree_on(std::span<const ErasedArray<D>> arrays) const {
-    agree_as<UsageError>(error_of([&] { check_fit(arrays); }));
+    agree_as<UsageError>(domain.comm(), error_of([&] { check_fit(arrays); }).get());
     std::uint64_t fingerprint = arrays.size();
     const auto add = [&](std::int64_t n) {
       fingerprint = fingerprint * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(n);

@@ -20,6 +20,18 @@ void agreed(const Communicator& comm, const std::function<void()>& work);
 /// The same for a verdict already known: `error` is null on ranks where all is well. Collective.
 void agree(const Communicator& comm, const Error* error);
 
+/// The same; throws an E (MPI's own errors stay what they are).
+template <class E>
+void agree_as(const Communicator& comm, const Error* error) {
+  try {
+    agree(comm, error);
+  } catch (const MpiError&) {
+    throw;
+  } catch (const Error& e) {
+    throw E(e.what());
+  }
+}
+
 /// Throws UsageError on all ranks unless `fingerprint` is the same on all of them; `what` names it. Collective.
 void agree_same(const Communicator& comm, std::uint64_t fingerprint, const std::string& what);
 
