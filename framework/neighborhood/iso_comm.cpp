@@ -21,6 +21,7 @@ struct IsoComm::State {
   IsomorphicNeighborhood neighbors;
   Algorithm forced = Algorithm::automatic;
   LinkCost link;
+  bool link_known = false;  ///< measured or given
   struct Plan {
     std::shared_ptr<const Itinerary> itinerary;
     std::shared_ptr<const Route> route;
@@ -102,6 +103,14 @@ struct IsoComm::State {
     }
   }
 
+  /// At every blocking operation, so that all ranks come to the measurement at the same one.
+  void know_link() {
+    if (link_known || forced != Algorithm::automatic) return;
+    link = known_link(comm);
+    link_known = true;
+    forget_choices();
+  }
+
   void begin_check() {
     if (!check) check = ListCheck::begin(comm, neighbors.fingerprint());
   }
@@ -128,7 +137,9 @@ struct IsoComm::State {
       figures.push_back(figures_of(*plan(a, pattern).itinerary, neighbors.mesh(), bytes, link));
     if (const auto times = measured.find({pattern, size_class(bytes)}); times != measured.end())
       for (std::size_t k = 0; k < figures.size(); ++k) figures[k].measured_s = times->second[k];
-    return cheapest(std::move(figures), bytes);
+    NeighborChoice choice = cheapest(std::move(figures), bytes);
+    choice.link = link;
+    return choice;
   }
 
   /// Bytes of a block, for a call whose blocks have one size.
@@ -216,7 +227,10 @@ void IsoComm::check() const {
 void IsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const {
   State& s = *state_;
   s.begin_check();
-  if (blocking) wait_until([&] { return s.check->done(); }, s.comm.spins());
+  if (blocking) {
+    wait_until([&] { return s.check->done(); }, s.comm.spins());
+    if (s.check->passed()) s.know_link();
+  }
   TagLease tags(s.comm, NeighborTags::kCount, persistent ? TagLease::Stay::long_ : TagLease::Stay::short_);
   const Algorithm others = blocking || s.forced != Algorithm::automatic ? s.forced : Algorithm::direct;
   s.refuse(pattern, others, std::move(tags), !persistent, error);
@@ -233,6 +247,7 @@ const Itinerary& IsoComm::itinerary(Algorithm algorithm, Pattern pattern) const 
 
 void IsoComm::set_link(const LinkCost& link) {
   state_->link = link;
+  state_->link_known = true;
   state_->forget_choices();
 }
 
@@ -243,6 +258,7 @@ NeighborChoice IsoComm::choice(Pattern pattern, std::int64_t block_bytes) const 
 void IsoComm::execute(const NeighborCall& call) const {
   State& s = *state_;
   if (!s.check || !s.check->passed()) check();
+  s.know_link();
   TagLease tags(s.comm, NeighborTags::kCount, TagLease::Stay::short_);
   refuse_disputed(tags, false);
   const int tag = tags.first();
@@ -431,7 +447,7 @@ NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
 
 LinkCost IsoComm::measure_link() {
   State& s = *state_;
-  if (s.comm.size() > 1) set_link(measured_link(s.comm));
+  set_link(measured_link(s.comm));
   return s.link;
 }
 

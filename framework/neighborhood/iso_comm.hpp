@@ -51,9 +51,10 @@ class IsoComm {
   /// The itinerary that an algorithm uses here: rounds and volume. Local.
   const Itinerary& itinerary(Algorithm algorithm, Pattern pattern) const;
 
-  /// The cost of a message by which `automatic` chooses. Equal on all ranks. Local.
+  /// The cost of a message by which `automatic` chooses. Equal on all ranks. Local. When it is not given, the first
+  /// blocking operation under `automatic` measures it, once per communicator (some milliseconds).
   void set_link(const LinkCost& link);
-  /// Measures it between neighboring ranks (a few milliseconds), sets and returns it. Collective.
+  /// Measures it between neighboring ranks, sets and returns it. Collective.
   LinkCost measure_link();
   /// Times the algorithms on blocks of that size and remembers the result for `automatic`. Collective.
   NeighborChoice tune(Pattern pattern, std::int64_t block_bytes);

@@ -11,8 +11,8 @@
 
 namespace isohalo {
 
-/// The linear model of one message: latency_s + bytes * seconds_per_byte. The defaults are of the order of a node
-/// or a fast network; `IsoComm::measure_link` finds those of the communicator.
+/// The linear model of one message: latency_s + bytes * seconds_per_byte. The defaults, of the order of a node or a
+/// fast network, hold until those of the communicator are measured or given.
 struct LinkCost {
   double latency_s = 1e-6;
   double seconds_per_byte = 2e-10;
@@ -31,6 +31,7 @@ struct AlgorithmFigures {
 struct NeighborChoice {
   Algorithm algorithm = Algorithm::direct;
   std::int64_t block_bytes = 0;
+  LinkCost link;                          ///< by which the model reckons
   std::vector<AlgorithmFigures> figures;  ///< of all candidates
   std::string reason;
 };
@@ -47,7 +48,9 @@ AlgorithmFigures figures_of(const Itinerary& itinerary, const Mesh& mesh, std::i
 /// first. `reason` says which and how far ahead.
 NeighborChoice cheapest(std::vector<AlgorithmFigures> candidates, std::int64_t block_bytes);
 
-/// Measured between neighbors in the order of ranks, the slowest of them, the best of five times. Collective.
+/// Measured between neighbors in the order of ranks, the slowest of them, the best of three times. Collective.
 LinkCost measured_link(const Communicator& comm);
+/// What was measured on this communicator before; measured now, if nothing was. Collective the first time.
+LinkCost known_link(const Communicator& comm);
 
 }  // namespace isohalo

@@ -189,6 +189,26 @@ TEST(IsoComm, ChoosesByModelAndByTiming) {
               static_cast<double>(m) < threshold ? Algorithm::combining : Algorithm::direct)
         << m;
   }
+  // The first blocking operation measures the link, unless it was given or no choice is needed.
+  const LinkCost unmeasured;
+  const auto once = [&](IsoComm& on) {
+    std::vector<std::int64_t> out(26, test::rank()), in(26);
+    on.execute(NeighborCall::alltoall(on.neighbors(), out.data(), 1, MPI_INT64_T, in.data(), 1, MPI_INT64_T));
+    return on.choice(Pattern::personal, 8).link;
+  };
+  IsoComm forced(at.cart, moore), given(at.cart, moore), later(at.cart, moore);
+  forced.set_algorithm(Algorithm::combining);
+  given.set_link({3e-6, 1e-9});
+  EXPECT_EQ(once(forced).latency_s, unmeasured.latency_s);
+  EXPECT_EQ(once(given).latency_s, 3e-6);
+  const LinkCost found = once(iso);
+  if (test::ranks() > 1) {
+    EXPECT_NE(found.latency_s, unmeasured.latency_s);
+  }
+  EXPECT_EQ(once(later).latency_s, found.latency_s);  // once per communicator
+  double same[2] = {found.latency_s, -found.latency_s};
+  iso.comm().allreduce(same, 2, MPI_DOUBLE, MPI_MAX);
+  EXPECT_EQ(same[0], -same[1]);
   const LinkCost measured = iso.measure_link();
   EXPECT_GT(measured.latency_s, 0);
   EXPECT_GT(measured.seconds_per_byte, 0);
