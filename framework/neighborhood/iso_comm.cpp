@@ -9,6 +9,7 @@
 #include "datatypes/mpi_check.hpp"
 #include "framework/neighborhood/list_check.hpp"
 #include "framework/neighborhood/neighbor_operation.hpp"
+#include "framework/neighborhood/type_mark.hpp"
 
 namespace isohalo {
 
@@ -31,10 +32,10 @@ struct IsoComm::State {
   std::map<std::pair<Pattern, int>, std::vector<double>> measured;
   /// What `choose` said before, by pattern and block size.
   std::map<std::pair<Pattern, std::int64_t>, Algorithm> chosen;
-  /// The last blocking operations, used again for the same arguments if these are predefined types (a derived type
-  /// may have been freed and its handle given to another).
+  /// The last blocking operations, used again for the same arguments.
   struct Recent {
     NeighborCall call;
+    detail::TypeMarks types;
     std::unique_ptr<NeighborOperation> operation;
   };
   static constexpr std::size_t kRecent = 4;
@@ -95,10 +96,11 @@ struct IsoComm::State {
   }
 
   void remember(const NeighborCall& call, std::unique_ptr<NeighborOperation> operation) {
+    Recent latest{call, detail::TypeMarks(call), std::move(operation)};
     if (recent.size() < kRecent) {
-      recent.push_back({call, std::move(operation)});
+      recent.push_back(std::move(latest));
     } else {
-      recent[next_recent] = {call, std::move(operation)};
+      recent[next_recent] = std::move(latest);
       next_recent = (next_recent + 1) % kRecent;
     }
   }
@@ -156,19 +158,6 @@ struct IsoComm::State {
     const auto [found, is_new] = chosen.try_emplace({call.pattern, bytes}, Algorithm::direct);
     if (is_new) found->second = choose(call.pattern, bytes).algorithm;
     return found->second;
-  }
-
-  static bool reusable(const NeighborCall& call) {
-    if (call.is_reduction() && !layout_of(call.fold.into.type).predefined) return false;
-    MPI_Datatype seen = MPI_DATATYPE_NULL;  // absent blocks have no type
-    for (const auto* side : {&call.send, &call.receive})
-      for (const Block& b : *side) {
-        if (b.type == seen) continue;
-        if (b.type == MPI_DATATYPE_NULL) continue;
-        if (!layout_of(b.type).predefined) return false;
-        seen = b.type;
-      }
-    return true;
   }
 };
 
@@ -262,13 +251,13 @@ void IsoComm::execute(const NeighborCall& call) const {
   TagLease tags(s.comm, NeighborTags::kCount, TagLease::Stay::short_);
   refuse_disputed(tags, false);
   const int tag = tags.first();
-  const auto known = std::find_if(s.recent.begin(), s.recent.end(), [&](const auto& r) { return r.call == call; });
+  const auto known = std::find_if(s.recent.begin(), s.recent.end(),
+                                  [&](const auto& r) { return r.call == call && r.types.hold(); });
   NeighborOperation* operation = known != s.recent.end() ? known->operation.get() : nullptr;
-  std::unique_ptr<NeighborOperation> once;
   if (!operation) {
-    once = s.compile_or_refuse(s.algorithm_for(call, true), call, false, tags, true);
-    operation = once.get();
-    if (State::reusable(call)) s.remember(call, std::move(once));
+    auto latest = s.compile_or_refuse(s.algorithm_for(call, true), call, false, tags, true);
+    operation = latest.get();
+    s.remember(call, std::move(latest));
   }
   operation->start(tag);
   Backoff backoff(s.comm.spins());

@@ -221,6 +221,40 @@ TEST(IsoComm, ChoosesByModelAndByTiming) {
   EXPECT_EQ(iso.choice(Pattern::shared, 64).algorithm, tuned.algorithm);
 }
 
+/// Blocking calls with the same arguments are compiled once, also with derived types; but a handle may name another
+/// type than before.
+TEST(IsoComm, RemembersTypesUntilTheyAreFreed) {
+  const test::Setting ring(MPI_COMM_WORLD, {test::ranks()}, {1}, {1});
+  const IsoComm iso(ring.cart, ring.relative);
+  std::vector<int> out(64), in(64);
+  for (int k = 0; k < 64; ++k) out[static_cast<std::size_t>(k)] = k;
+  int same_handle = 0;
+  MPI_Datatype before = MPI_DATATYPE_NULL;
+  for (int stride = 2; stride < 10; ++stride) {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_vector(3, 1, stride, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    same_handle += type == before;
+    before = type;
+    const auto exchange = [&] {
+      std::fill(in.begin(), in.end(), -1);
+      const long start = test::allocations;
+      iso.execute(NeighborCall::alltoall(iso.neighbors(), out.data(), 1, type, in.data(), 1, type));
+      const long used = test::allocations - start;
+      for (int k = 0; k < 64; ++k) {
+        const bool sent = k % stride == 0 && k / stride < 3;
+        EXPECT_EQ(in[static_cast<std::size_t>(k)], sent ? k : -1) << stride;
+      }
+      return used;
+    };
+    const long first = exchange(), again = exchange();
+    EXPECT_LT(again, first);
+    EXPECT_EQ(exchange(), again);
+    MPI_Type_free(&type);
+  }
+  EXPECT_GT(same_handle, 0);  // or nothing was shown
+}
+
 /// One rank alone may make one.
 TEST(IsoComm, IsMadeWithoutCommunication) {
   const test::Setting at(MPI_COMM_WORLD, {test::ranks()}, {1}, {});
