@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <numeric>
 #include <vector>
 
 #include "datatypes/error.hpp"
@@ -58,6 +59,11 @@ namespace {
 
 using StatePtr = std::shared_ptr<void>;
 
+/// Ranks that were asked which of them share a node, and those on this rank's.
+struct NodeGroup {
+  MPI_Group all, here;
+};
+
 /// Every live duplicate, so that MPI_Finalize can release those whose owners outlive it.
 struct Registry {
   std::mutex mutex;
@@ -65,6 +71,7 @@ struct Registry {
   int keyval = MPI_KEYVAL_INVALID;        // on users' communicators
   int finalize_key = MPI_KEYVAL_INVALID;  // on MPI_COMM_SELF
   bool everywhere = false;                // every rank of the program has used the library
+  std::vector<NodeGroup> nodes;           // found so far
   std::vector<StatePtr> kept;             // until MPI_Finalize
 };
 
@@ -103,6 +110,10 @@ int delete_cached(MPI_Comm comm, int, void* value, void*) {
 int release_all(MPI_Comm, int, void*, void*) {
   Registry& r = registry();
   std::exchange(r.kept, {}).clear();
+  for (NodeGroup& n : std::exchange(r.nodes, {})) {
+    MPI_Group_free(&n.all);
+    MPI_Group_free(&n.here);
+  }
   for (;;) {  // one at a time: freeing a communicator may end other states, which leave the list then
     std::pair<void*, void (*)(void*)> last;
     {
@@ -126,12 +137,33 @@ void make_keys(Registry& r) {
   mpi_check(MPI_Comm_set_attr(MPI_COMM_SELF, r.finalize_key, nullptr), "MPI_Comm_set_attr");
 }
 
-int count_ranks_on_node(MPI_Comm comm) {
+/// How many of the first `size` ranks of `group` are in `other`.
+int count_common(MPI_Group group, int size, MPI_Group other) {
+  std::vector<int> ranks(static_cast<std::size_t>(size)), places(ranks);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  mpi_check(MPI_Group_translate_ranks(group, size, ranks.data(), other, places.data()), "MPI_Group_translate_ranks");
+  return static_cast<int>(std::count_if(places.begin(), places.end(), [](int p) { return p != MPI_UNDEFINED; }));
+}
+
+/// Asks MPI when no communicator with all these ranks was seen before; then all of them have seen it. Collective.
+int count_ranks_on_node(MPI_Comm comm, int size) {
+  std::vector<NodeGroup>& known = registry().nodes;
+  MPI_Group all = MPI_GROUP_NULL;
+  mpi_check(MPI_Comm_group(comm, &all), "MPI_Comm_group");
+  for (const NodeGroup& n : known)
+    if (count_common(all, size, n.all) == size) {
+      const int here = count_common(all, size, n.here);
+      MPI_Group_free(&all);
+      return here;
+    }
   MPI_Comm node = MPI_COMM_NULL;
+  NodeGroup found{all, MPI_GROUP_NULL};
   int n = 1;
   mpi_check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
   mpi_check(MPI_Comm_size(node, &n), "MPI_Comm_size");
+  mpi_check(MPI_Comm_group(node, &found.here), "MPI_Comm_group");
   MPI_Comm_free(&node);
+  known.push_back(found);
   return n;
 }
 
@@ -162,7 +194,7 @@ std::shared_ptr<Communicator::State> Communicator::make_state(MPI_Comm user) {
   mpi_check(MPI_Comm_set_errhandler(state->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   mpi_check(MPI_Comm_rank(state->comm, &state->rank), "MPI_Comm_rank");
   mpi_check(MPI_Comm_size(state->comm, &state->size), "MPI_Comm_size");
-  state->ranks_on_node = state->size > 1 ? count_ranks_on_node(state->comm) : 1;
+  state->ranks_on_node = state->size > 1 ? count_ranks_on_node(state->comm, state->size) : 1;
   state->cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   int* limit = nullptr;
   int found = 0;

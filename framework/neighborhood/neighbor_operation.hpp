@@ -90,7 +90,7 @@ class NeighborOperation final : public Progressable {
   void begin();
   void post();
   void send(Message& message);
-  void receive(Message& message);
+  void receive(Message& message, MPI_Request& request);
   void pack(Message& message, MPI_Count at);
   void unpack(Message& message, MPI_Count at);
   void send_sized(Message& message);
@@ -135,6 +135,7 @@ class NeighborOperation final : public Progressable {
   int first_tag_ = 0;
   int misses_ = 0;
   bool large_in_place_ = false;  ///< MPI may read blocks after `start`, where they lie
+  bool sends_first_ = false;     ///< before the receives of a phase
   bool active_ = false;
   bool finished_ = false;  ///< all but the check
   bool stopped_ = false;
