@@ -117,6 +117,12 @@ struct IsoComm::State {
     if (!check) check = ListCheck::begin(comm, neighbors.fingerprint());
   }
 
+  /// Asks, or waits for the answer.
+  void finish_check() {
+    if (!check) check = ListCheck::now(comm, neighbors.fingerprint());
+    wait_until([this] { return check->done(); }, comm.spins());
+  }
+
   detail::NeighborTraffic traffic(Pattern pattern) {
     detail::NeighborTraffic t;
     for (Algorithm a : candidates()) t.add(a, *plan(a, pattern).route);
@@ -207,18 +213,17 @@ void refuse_disputed(const TagLease& tags, bool persistent) {
 }  // namespace
 
 void IsoComm::check() const {
-  State& s = *state_;
-  s.begin_check();
-  wait_until([&] { return s.check->done(); }, s.comm.spins());
-  s.check->rethrow();
+  state_->finish_check();
+  state_->check->rethrow();
 }
 
 void IsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const {
   State& s = *state_;
-  s.begin_check();
   if (blocking) {
-    wait_until([&] { return s.check->done(); }, s.comm.spins());
+    s.finish_check();
     if (s.check->passed()) s.know_link();
+  } else {
+    s.begin_check();
   }
   TagLease tags(s.comm, NeighborTags::kCount, persistent ? TagLease::Stay::long_ : TagLease::Stay::short_);
   const Algorithm others = blocking || s.forced != Algorithm::automatic ? s.forced : Algorithm::direct;

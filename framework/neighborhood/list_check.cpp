@@ -1,15 +1,36 @@
 #include "framework/neighborhood/list_check.hpp"
 
+#include <algorithm>
+
 #include "datatypes/mpi_check.hpp"
 
 namespace isohalo::detail {
 
-std::shared_ptr<ListCheck> ListCheck::begin(const Communicator& comm, std::uint64_t fingerprint) {
-  std::shared_ptr<ListCheck> check(new ListCheck(comm));
+ListCheck::ListCheck(const Communicator& comm, std::uint64_t fingerprint) : comm_(comm), done_(comm.size() == 1) {
   // Two signed maxima: MPICH compares unsigned ones as signed numbers.
-  check->values_[0] = static_cast<std::int64_t>(fingerprint >> 2);
-  check->values_[1] = -check->values_[0];
-  check->done_ = comm.size() == 1;
+  values_[0] = static_cast<std::int64_t>(fingerprint >> 2);
+  values_[1] = -values_[0];
+}
+
+std::shared_ptr<ListCheck> ListCheck::now(const Communicator& comm, std::uint64_t fingerprint) {
+  std::shared_ptr<ListCheck> check(new ListCheck(comm, fingerprint));
+  const int p = comm.size(), rank = comm.rank(), tag = comm.take_passing_tags(1);
+  std::int64_t (&most)[2] = check->values_, theirs[2];
+  for (int distance = 1; distance < p; distance *= 2) {
+    MPI_Request requests[2];
+    mpi_check(MPI_Irecv(theirs, 2, MPI_INT64_T, (rank + p - distance) % p, tag, comm.get(), &requests[0]),
+              "MPI_Irecv of a neighborhood's check", comm.get());
+    mpi_check(MPI_Isend(most, 2, MPI_INT64_T, (rank + distance) % p, tag, comm.get(), &requests[1]),
+              "MPI_Isend of a neighborhood's check", comm.get());
+    comm.wait(requests, "a neighborhood's check");
+    for (int k = 0; k < 2; ++k) most[k] = std::max(most[k], theirs[k]);
+  }
+  check->done_ = true;
+  return check;
+}
+
+std::shared_ptr<ListCheck> ListCheck::begin(const Communicator& comm, std::uint64_t fingerprint) {
+  std::shared_ptr<ListCheck> check(new ListCheck(comm, fingerprint));
   if (check->done_) return check;
   mpi_check(MPI_Iallreduce(MPI_IN_PLACE, check->values_, 2, MPI_INT64_T, MPI_MAX, comm.get(), &check->request_),
             "MPI_Iallreduce of a neighborhood's check", comm.get());
