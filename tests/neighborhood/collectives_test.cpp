@@ -221,6 +221,62 @@ TEST(IsoComm, ChoosesByModelAndByTiming) {
   EXPECT_EQ(iso.choice(Pattern::shared, 64).algorithm, tuned.algorithm);
 }
 
+/// Adds pairs wherever their type puts them.
+void add_pairs(void* in, void* in_out, int* count, MPI_Datatype* type) {
+  MPI_Aint low = 0, span = 0;
+  MPI_Type_get_true_extent(*type, &low, &span);
+  for (int k = 0; k < 2 * *count; ++k)
+    *reinterpret_cast<std::int64_t*>(static_cast<char*>(in_out) + low + 8 * k) +=
+        *reinterpret_cast<std::int64_t*>(static_cast<char*>(in) + low + 8 * k);
+}
+
+/// scatter_reduce into a result whose type holds its address, started and blocking, by all algorithms.
+TEST(Collectives, ReduceIntoAbsoluteAddresses) {
+  const test::Setting ring(MPI_COMM_WORLD, {test::ranks()}, {1}, {1, -1, 2});
+  isohalo_neighborhood iso = nullptr;
+  ASSERT_EQ(isohalo_neighborhood_create(ring.cart, 3, ring.relative.data(), &iso), MPI_SUCCESS);
+  MPI_Op op = MPI_OP_NULL;
+  MPI_Op_create(add_pairs, 1, &op);
+  std::int64_t out[3][2], in[4] = {};
+  MPI_Aint address = 0;
+  MPI_Get_address(&in[1], &address);
+  MPI_Datatype pair = MPI_DATATYPE_NULL;
+  const int two = 2;
+  MPI_Type_create_hindexed(1, &two, &address, MPI_INT64_T, &pair);
+  MPI_Type_commit(&pair);
+  const int counts[3] = {2, 2, 2}, p = test::ranks();
+  const MPI_Aint places[3] = {0, 16, 32};
+  const MPI_Datatype types[3] = {MPI_INT64_T, MPI_INT64_T, MPI_INT64_T};
+  for (const isohalo_algorithm a : kAlgorithms)
+    for (const bool started : {false, true}) {
+      isohalo_neighborhood_set_algorithm(iso, a);
+      for (int k = 0; k < 6; ++k) out[k / 2][k % 2] = 100 * test::rank() + k;
+      std::fill_n(in, 4, -1);
+      isohalo_request r = nullptr;
+      if (started) {
+        ASSERT_EQ(isohalo_ineighbor_scatter_reduce(out, counts, places, types, MPI_BOTTOM, 1, pair, op, iso, &r),
+                  MPI_SUCCESS);
+        ASSERT_EQ(isohalo_wait(&r), MPI_SUCCESS) << isohalo_error_text();
+      } else {
+        ASSERT_EQ(isohalo_neighbor_scatter_reduce(out, counts, places, types, MPI_BOTTOM, 1, pair, op, iso), MPI_SUCCESS)
+            << isohalo_error_text();
+      }
+      for (int side = 0; side < 2; ++side) {
+        std::int64_t expected = 0;
+        for (int k = 0; k < 3; ++k) {
+          const int source = ((test::rank() - ring.relative[static_cast<std::size_t>(k)]) % p + 2 * p) % p;
+          expected += 100 * source + 2 * k + side;
+        }
+        EXPECT_EQ(in[1 + side], expected) << "algorithm " << a << (started ? " started" : "");
+      }
+      EXPECT_EQ(in[0], -1);
+      EXPECT_EQ(in[3], -1);
+    }
+  MPI_Type_free(&pair);
+  MPI_Op_free(&op);
+  isohalo_neighborhood_free(&iso);
+}
+
 /// Blocking calls with the same arguments are compiled once, also with derived types; but a handle may name another
 /// type than before.
 TEST(IsoComm, RemembersTypesUntilTheyAreFreed) {

@@ -190,6 +190,29 @@ TEST(Itinerary, FiguresOfKnownLists) {
 }
 
 /// Random lists: C and V from their definitions, and the best order of dimensions by trying all.
+/// At most floor(log2 r) + 1 rounds, r the longest distance along the ring of all ranks (section 5.3): one per power of
+/// two that some distance has.
+TEST(Itinerary, RingRoundsByDefinition) {
+  test::Random random(21);
+  const auto any = [&](int low, int high) { return static_cast<int>(random.in(low, high)); };
+  for (int n = 0; n < 500; ++n) {
+    const int d = any(1, 3);
+    std::vector<int> extents;
+    for (int j = 0; j < d; ++j) extents.push_back(any(1, 6));
+    const Mesh mesh(extents, std::vector<bool>(static_cast<std::size_t>(d), true));
+    std::vector<int> relative;
+    for (int k = any(1, 9) * d; k > 0; --k) relative.push_back(any(-4, 4));
+    unsigned powers = 0;
+    for (int rank = 0; rank < mesh.size(); ++rank)
+      for (std::size_t i = 0; i < relative.size(); i += static_cast<std::size_t>(d)) {
+        const int target = mesh.relative_rank(rank, {&relative[i], static_cast<std::size_t>(d)});
+        powers |= static_cast<unsigned>((target - rank + mesh.size()) % mesh.size());
+      }
+    for (const Pattern pattern : {Pattern::personal, Pattern::shared})
+      EXPECT_EQ(plan_ring_itinerary(relative, mesh, pattern).rounds(), std::popcount(powers)) << n;
+  }
+}
+
 TEST(Itinerary, CombiningFiguresByDefinition) {
   test::Random random(7);
   for (int n = 0; n < 300; ++n) {
