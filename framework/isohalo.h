@@ -13,8 +13,9 @@
  * operation that uses them is in flight; an MPI_Op that is not predefined must live as long as its request, because
  * MPI has no call that keeps one. Creating neighborhoods, and beginning operations on them, is collective in order
  * over `cart`. An operation that is wrong on one rank fails on all that have to do with it, and ends there only when
- * MPI has let go of the buffers; ranks that come to it more than two seconds later are not waited for. A handle that
- * was freed is an error of that rank alone: nobody knows any more which ranks it concerned.
+ * MPI has let go of the buffers; ranks that come to it more than two seconds later are not waited for. So it is with a
+ * neighborhood that was freed on one rank (the 64 freed last, while `cart` lives); a request that was freed is an error
+ * of that rank alone.
  *
  * Source: "Isomorphic, Sparse MPI-like Collective Communication Operations for Parallel Stencil Computations"
  * (Traeff, Luebbe, Rougier, Hunold 2015), sections 4 and 6.

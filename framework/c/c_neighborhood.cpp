@@ -1,8 +1,10 @@
 /// The C interface of the isomorphic collectives: arguments in, IsoComm does the work, error codes out.
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <new>
+#include <utility>
 
 #include "datatypes/datatype.hpp"
 #include "datatypes/mpi_check.hpp"
@@ -38,10 +40,43 @@ HandleTable<Request, isohalo_request>& requests() {
   return table;
 }
 
+/// The latest that were freed on this rank: other ranks may still use them.
+class Freed {
+ public:
+  static constexpr std::size_t kMost = 64;
+
+  void add(isohalo_neighborhood handle, const IsoComm& comm) {
+    if (list_.size() == kMost) list_.pop_front();
+    list_.emplace_back(handle, comm);
+  }
+  const isohalo::FormerIsoComm* find(isohalo_neighborhood handle) const {
+    const auto found = std::find_if(list_.begin(), list_.end(), [&](const auto& f) { return f.first == handle; });
+    return found == list_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::deque<std::pair<isohalo_neighborhood, isohalo::FormerIsoComm>> list_;
+};
+
+Freed& freed() {
+  static Freed list;
+  return list;
+}
+
 IsoComm& known(isohalo_neighborhood iso) {
   IsoComm* found = neighborhoods().find(iso);
   require(found, MPI_ERR_ARG, "this is no neighborhood, or one that was freed");
   return *found;
+}
+
+/// The same for an operation: ranks that have not freed it learn that this one has.
+IsoComm& known(isohalo_neighborhood iso, isohalo::Pattern pattern, bool blocking, bool persistent) {
+  try {
+    return known(iso);
+  } catch (const isohalo::ArgumentError& e) {
+    if (const auto* former = freed().find(iso)) former->refuse(pattern, blocking, persistent, e);
+    throw;
+  }
 }
 
 Request& known(isohalo_request r) {
@@ -137,7 +172,7 @@ NeighborCall call_or_refuse(const IsoComm& comm, isohalo::Pattern pattern, bool 
 template <class Make>
 int collective(isohalo_neighborhood iso, isohalo::Pattern pattern, Make&& make) {
   return guarded(of(iso), [&] {
-    const IsoComm& comm = known(iso);
+    const IsoComm& comm = known(iso, pattern, true, false);
     comm.execute(call_or_refuse(comm, pattern, true, false, make));
   });
 }
@@ -146,7 +181,7 @@ template <class Make>
 int collective(isohalo_neighborhood iso, isohalo::Pattern pattern, isohalo_request* r, bool persistent,
                Make&& make) {
   return guarded(of(iso), [&] {
-    const IsoComm& comm = known(iso);
+    const IsoComm& comm = known(iso, pattern, false, persistent);
     const NeighborCall call =
         call_or_refuse(comm, pattern, false, persistent, [&](const IsomorphicNeighborhood& n) {
           require(r, MPI_ERR_ARG, "the place for the request is NULL");
@@ -211,7 +246,7 @@ int isohalo_neighborhood_von_neumann(MPI_Comm cart, int radius, int with_self, i
 int isohalo_neighborhood_free(isohalo_neighborhood* iso) {
   return guarded(of(MPI_COMM_NULL), [&] {
     require(iso, MPI_ERR_ARG, "the place of the neighborhood is NULL");
-    known(*iso);
+    freed().add(*iso, known(*iso));
     neighborhoods().take(*iso);
     *iso = nullptr;
   });

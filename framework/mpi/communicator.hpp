@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -60,10 +61,26 @@ class Communicator {
 
  private:
   friend class TagLease;
+  friend class FormerCommunicator;
   struct State;
   explicit Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
   static std::shared_ptr<State> make_state(MPI_Comm user);
   std::shared_ptr<State> state_;
+};
+
+/// A handle that does not keep the duplicate.
+class FormerCommunicator {
+ public:
+  explicit FormerCommunicator(const Communicator& comm) : state_(comm.state_) {}
+  /// The communicator, while somebody else keeps it: at least as long as the user's lives.
+  std::optional<Communicator> find() const {
+    auto state = state_.lock();
+    if (!state) return std::nullopt;
+    return Communicator(std::move(state));
+  }
+
+ private:
+  std::weak_ptr<Communicator::State> state_;
 };
 
 /// `count` message tags of an operation that may live as long as it likes, the same on all ranks because these are

@@ -44,6 +44,7 @@ struct IsoComm::State {
 
   /// The comparison of all ranks' lists that rides on the first operation.
   std::shared_ptr<ListCheck> check;
+  bool checked_before = false;  ///< by an object that is no more
 
   State(const Communicator& c, IsomorphicNeighborhood n) : comm(c), neighbors(std::move(n)) {}
   State(const State&) = delete;
@@ -92,7 +93,7 @@ struct IsoComm::State {
   /// This rank cannot take part in the operation with these tags; the others begin it now if it `starts`.
   void refuse(Pattern pattern, Algorithm algorithm, TagLease tags, bool starts, const ArgumentError& error) {
     const auto absence = detail::Absence::begin(comm, std::move(tags), traffic(pattern), algorithm, error);
-    if (starts) wait_until([&] { return absence->settled() || check->failed(); }, comm.spins());
+    if (starts) wait_until([&] { return absence->settled() || lists_differ(); }, comm.spins());
   }
 
   void remember(const NeighborCall& call, std::unique_ptr<NeighborOperation> operation) {
@@ -114,14 +115,17 @@ struct IsoComm::State {
   }
 
   void begin_check() {
-    if (!check) check = ListCheck::begin(comm, neighbors.fingerprint());
+    if (!check && !checked_before) check = ListCheck::begin(comm, neighbors.fingerprint());
   }
 
   /// Asks, or waits for the answer.
   void finish_check() {
+    if (checked_before) return;
     if (!check) check = ListCheck::now(comm, neighbors.fingerprint());
     wait_until([this] { return check->done(); }, comm.spins());
   }
+
+  bool lists_differ() const { return check && check->failed(); }
 
   detail::NeighborTraffic traffic(Pattern pattern) {
     detail::NeighborTraffic t;
@@ -221,13 +225,30 @@ void IsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const Argu
   State& s = *state_;
   if (blocking) {
     s.finish_check();
-    if (s.check->passed()) s.know_link();
+    if (!s.lists_differ()) s.know_link();
   } else {
     s.begin_check();
   }
   TagLease tags(s.comm, NeighborTags::kCount, persistent ? TagLease::Stay::long_ : TagLease::Stay::short_);
   const Algorithm others = blocking || s.forced != Algorithm::automatic ? s.forced : Algorithm::direct;
   s.refuse(pattern, others, std::move(tags), !persistent, error);
+}
+
+FormerIsoComm::FormerIsoComm(const IsoComm& comm)
+    : comm_(comm.comm()),
+      neighbors_(comm.neighbors()),
+      forced_(comm.state_->forced),
+      checked_(comm.state_->check != nullptr),
+      link_known_(comm.state_->link_known) {}
+
+void FormerIsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const {
+  const auto found = comm_.find();
+  if (!found) return;
+  const IsoComm again(*found, neighbors_);
+  again.state_->forced = forced_;
+  again.state_->checked_before = checked_;
+  again.state_->link_known = link_known_;
+  again.refuse(pattern, blocking, persistent, error);
 }
 
 void IsoComm::set_algorithm(Algorithm algorithm) {

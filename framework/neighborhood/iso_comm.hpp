@@ -16,6 +16,7 @@
 namespace isohalo {
 
 class NeighborRequest;
+class FormerIsoComm;
 namespace detail {
 struct NeighborRequestImpl;
 }
@@ -76,9 +77,25 @@ class IsoComm {
 
  private:
   friend struct detail::NeighborRequestImpl;
+  friend class FormerIsoComm;
   struct State;
   std::unique_ptr<detail::NeighborRequestImpl> make(const NeighborCall& call, bool persistent) const;
   std::shared_ptr<State> state_;
+};
+
+/// What is remembered of an IsoComm that this rank has let go of, in case that it is used again by mistake: enough to
+/// take part in operations by telling the others so. Does not keep the communicator.
+class FormerIsoComm {
+ public:
+  explicit FormerIsoComm(const IsoComm& comm);
+  /// As IsoComm::refuse; nothing when the communicator is gone as well.
+  void refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const;
+
+ private:
+  FormerCommunicator comm_;
+  IsomorphicNeighborhood neighbors_;
+  Algorithm forced_;
+  bool checked_, link_known_;
 };
 
 /// An operation begun or prepared. Move-only; one that is still in flight when it is destroyed is completed first.

@@ -307,6 +307,43 @@ static void triangles(void) {
   }
 }
 
+/* One rank has freed what the others still use. */
+static void one_rank_has_freed(MPI_Comm cart) {
+  const int list[2] = {1, -1};
+  int form;
+  if (size == 1) return;
+  for (form = 0; form < 6; ++form) { /* before the first operation, and after it */
+    const int last = rank == size - 1, near = last || rank == 0 || rank == size - 2;
+    double out[2] = {1, 2}, in[2];
+    isohalo_neighborhood iso, used;
+    isohalo_request r = NULL;
+    int code;
+    CHECK(isohalo_neighborhood_create(cart, 2, list, &iso) == MPI_SUCCESS);
+    if (form >= 3) CHECK(isohalo_neighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso) == MPI_SUCCESS);
+    used = iso;
+    if (last) CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+    if (form % 3 == 0) code = isohalo_neighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, used);
+    if (form % 3 == 1) code = isohalo_ineighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, used, &r);
+    if (form % 3 == 2) code = isohalo_neighbor_alltoall_init(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, used, &r);
+    if (last) {
+      CHECK(class_of(code) == MPI_ERR_ARG);
+    } else {
+      if (form % 3 == 2) {
+        CHECK(code == MPI_SUCCESS);
+        code = isohalo_start(r);
+      }
+      if (form % 3 && code == MPI_SUCCESS) code = isohalo_wait(&r);
+      if (near) CHECK(class_of(code) == MPI_ERR_ARG);
+      CHECK(near || code == MPI_SUCCESS || class_of(code) == MPI_ERR_ARG);
+      if (r) CHECK(isohalo_request_free(&r) == MPI_SUCCESS);
+      CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+    }
+    CHECK(isohalo_neighborhood_create(cart, 2, list, &iso) == MPI_SUCCESS); /* the communicator is unharmed */
+    CHECK(isohalo_neighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso) == MPI_SUCCESS);
+    CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+  }
+}
+
 /* The cart may be freed before its neighborhoods; its error handler goes on to be called. */
 static void cart_freed_first(MPI_Errhandler handler) {
   const int periodic[1] = {1}, list[1] = {1};
@@ -400,6 +437,7 @@ int main(int argc, char **argv) {
     MPI_Comm cart = make_cart(1, periodic, handler);
     bad_arguments(cart);
     different_lists(cart);
+    one_rank_has_freed(cart);
     MPI_Comm_free(&cart);
   }
   triangles();
