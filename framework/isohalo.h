@@ -12,10 +12,12 @@
  * at the call, buffers are read when an operation starts. All memory is host memory. Datatypes may be freed while an
  * operation that uses them is in flight; an MPI_Op that is not predefined must live as long as its request, because
  * MPI has no call that keeps one. Creating neighborhoods, and beginning operations on them, is collective in order
- * over `cart`. An operation that is wrong on one rank fails on all that have to do with it, and ends there only when
- * MPI has let go of the buffers; ranks that come to it more than two seconds later are not waited for. So it is with a
- * neighborhood that was freed on one rank (the 64 freed last, while `cart` lives); a request that was freed is an error
- * of that rank alone.
+ * over `cart`. An operation that is wrong on one rank fails on those that wait for it (others may complete), and ends
+ * there only when MPI has let go of the buffers. Ranks that come to it more than two seconds later are not waited for:
+ * then MPI may still read a send buffer, which must live until they have come. So it is with a neighborhood that was
+ * freed on one rank (the 64 freed last, while `cart` lives); a request that was freed is an error of that rank alone.
+ * Counts and types that are equal on all ranks by the meaning of a call (alltoall, allgather, reduce) must be so on
+ * ranks without neighbors, too.
  *
  * Source: "Isomorphic, Sparse MPI-like Collective Communication Operations for Parallel Stencil Computations"
  * (Traeff, Luebbe, Rougier, Hunold 2015), sections 4 and 6.

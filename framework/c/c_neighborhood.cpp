@@ -45,7 +45,10 @@ class Freed {
  public:
   static constexpr std::size_t kMost = 64;
 
+  static constexpr int kLongest = 4096;  ///< offsets of a list that is worth keeping
+
   void add(isohalo_neighborhood handle, const IsoComm& comm) {
+    if (comm.neighbors().count() > kLongest) return;
     if (list_.size() == kMost) list_.pop_front();
     list_.emplace_back(handle, comm);
   }
@@ -164,6 +167,9 @@ NeighborCall call_or_refuse(const IsoComm& comm, isohalo::Pattern pattern, bool 
     throw;
   } catch (const isohalo::MpiError& e) {  // MPI itself refused a type
     comm.refuse(pattern, blocking, persistent, isohalo::ArgumentError(e.mpi_code(), e.what()));
+    throw;
+  } catch (const std::bad_alloc&) {
+    comm.refuse(pattern, blocking, persistent, isohalo::ArgumentError(MPI_ERR_NO_MEM, "out of memory"));
     throw;
   }
 }

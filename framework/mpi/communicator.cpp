@@ -25,7 +25,10 @@ struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
   int tag_limit = 32767;
   int next_tag = 0;
   int next_passing_tag = 0;
+  int next_short_tag = 0;
   int next_lasting_tag = 0;
+  std::uint64_t leases_taken = 0;
+  std::uint64_t members = 0;
   std::vector<std::pair<int, int>> leases[2];  // by stay: [first, last) of the tags of live operations
 
   void release() noexcept {
@@ -39,15 +42,17 @@ struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
     stand_in = MPI_COMM_NULL;
   }
 
-  /// After errors there may be messages that nobody took.
+  /// After errors there may be messages that nobody took. Long ones stay with MPI: their senders may have given the
+  /// memory away.
   void take_in_strays() noexcept {
+    constexpr MPI_Count most = 1024;
     std::vector<std::byte> bin;
     for (int found = 1; found;) {
       MPI_Status status;
       MPI_Count bytes = 0;
       found = 0;
       if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, &status) != MPI_SUCCESS || !found) return;
-      if (MPI_Get_elements_c(&status, MPI_BYTE, &bytes) != MPI_SUCCESS) return;
+      if (MPI_Get_elements_c(&status, MPI_BYTE, &bytes) != MPI_SUCCESS || bytes > most) return;
       bin.resize(static_cast<std::size_t>(bytes) + 1);
       MPI_Recv_c(bin.data(), bytes, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm, MPI_STATUS_IGNORE);
     }
@@ -137,6 +142,20 @@ void make_keys(Registry& r) {
   mpi_check(MPI_Comm_set_attr(MPI_COMM_SELF, r.finalize_key, nullptr), "MPI_Comm_set_attr");
 }
 
+std::uint64_t hash_of_members(MPI_Comm comm, int size) {
+  MPI_Group mine = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  mpi_check(MPI_Comm_group(comm, &mine), "MPI_Comm_group");
+  mpi_check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+  std::vector<int> ranks(static_cast<std::size_t>(size)), places(ranks);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  mpi_check(MPI_Group_translate_ranks(mine, size, ranks.data(), world, places.data()), "MPI_Group_translate_ranks");
+  MPI_Group_free(&mine);
+  MPI_Group_free(&world);
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a, a rank at a time
+  for (int p : places) hash = (hash ^ static_cast<std::uint64_t>(p)) * 0x100000001b3u;
+  return hash;
+}
+
 /// How many of the first `size` ranks of `group` are in `other`.
 int count_common(MPI_Group group, int size, MPI_Group other) {
   std::vector<int> ranks(static_cast<std::size_t>(size)), places(ranks);
@@ -195,6 +214,7 @@ std::shared_ptr<Communicator::State> Communicator::make_state(MPI_Comm user) {
   mpi_check(MPI_Comm_rank(state->comm, &state->rank), "MPI_Comm_rank");
   mpi_check(MPI_Comm_size(state->comm, &state->size), "MPI_Comm_size");
   state->ranks_on_node = state->size > 1 ? count_ranks_on_node(state->comm, state->size) : 1;
+  state->members = hash_of_members(state->comm, state->size);
   state->cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   int* limit = nullptr;
   int found = 0;
@@ -252,18 +272,22 @@ int Communicator::ranks_on_node() const {
 int Communicator::cores_on_node() const {
   return state_->cores;
 }
+std::uint64_t Communicator::members() const {
+  return state_->members;
+}
 int Communicator::spins() const {
   return oversubscribed() ? 20 : 2000;
 }
 
 int Communicator::take_tags(int count) const {
-  // A quarter of the tags is for objects; they come round again only after thousands of these. A quarter is for
-  // operations that stay, half of them for those that end soon.
+  // A quarter of the tags is for objects; they come round again only after thousands of these. A quarter each is for
+  // leases that stay, for leases that end soon, and for single messages: leases of one size come round to the same
+  // tags, so what was left over of one is never taken for a message of another kind.
   return take_from(state_->next_tag, 0, state_->tag_limit / 4, count);
 }
 
 int Communicator::take_passing_tags(int count) const {
-  return take_from(state_->next_passing_tag, state_->tag_limit / 2, state_->tag_limit, count);
+  return take_from(state_->next_passing_tag, state_->tag_limit / 2, state_->tag_limit / 4 * 3, count);
 }
 
 TagLease::TagLease(const Communicator& comm, int count, Stay stay) : state_(comm.state_), count_(count) {
@@ -272,9 +296,10 @@ TagLease::TagLease(const Communicator& comm, int count, Stay stay) : state_(comm
     first_ = take_from(state_->next_lasting_tag, limit / 4, limit / 2, count);
     room_ = (limit / 2 - limit / 4) / count;
   } else {
-    first_ = comm.take_passing_tags(count);
-    room_ = (limit - limit / 2) / count;
+    first_ = take_from(state_->next_short_tag, limit / 4 * 3, limit, count);
+    room_ = (limit - limit / 4 * 3) / count;
   }
+  serial_ = state_->leases_taken++;
   leases_ = &state_->leases[stay == Stay::long_ ? 0 : 1];
   disputed_ = std::any_of(leases_->begin(), leases_->end(),
                           [&](const auto& held) { return held.first < first_ + count && first_ < held.second; });

@@ -34,12 +34,13 @@ class Communicator {
   bool oversubscribed() const { return ranks_on_node() > cores_on_node(); }
   /// Spins before a wait yields the core.
   int spins() const;
+  /// A hash of its ranks in MPI_COMM_WORLD, the same on all.
+  std::uint64_t members() const;
 
   /// `count` message tags of their own, the same on all ranks because objects are created in the same order on all.
   /// Not collective. Throws UsageError when MPI has no such number of tags.
   int take_tags(int count) const;
-  /// The same for one operation that ends soon, from a range of its own that comes round again after many thousands
-  /// of operations.
+  /// The same for one message or operation that ends soon, from a range of its own that comes round again.
   int take_passing_tags(int count) const;
 
   /// Keeps the duplicate until MPI_Finalize: after errors there may be messages under way that nobody will take, and
@@ -99,11 +100,14 @@ class TagLease {
   bool disputed() const { return disputed_; }
   /// So many leases fit into the range.
   int room() const { return room_; }
+  /// How many leases were taken before this one, the same number on all ranks: tells it from others of the same tags.
+  std::uint64_t serial() const { return serial_; }
 
  private:
   std::shared_ptr<Communicator::State> state_;          ///< none when moved from
   std::vector<std::pair<int, int>>* leases_ = nullptr;  ///< in the state
   int first_ = 0, count_ = 0, room_ = 0;
+  std::uint64_t serial_ = 0;
   bool disputed_ = false;
 };
 

@@ -12,8 +12,9 @@ namespace {
 
 /// What a notice is on the way.
 struct Letter {
+  std::uint64_t members = 0, serial = 0;  ///< of the communicator and of the operation
   int mpi_class = MPI_ERR_OTHER, sent = 0;
-  char text[392] = "";
+  char text[376] = "";
 };
 
 /// Notices that may still be on their way. There are some only after errors.
@@ -51,29 +52,37 @@ void NeighborTraffic::add(Algorithm algorithm, const Route& route) {
   }
 }
 
-bool find_stop(const Communicator& comm, int first_tag, StopNotice& notice) {
-  int found = 0;
-  MPI_Message message = MPI_MESSAGE_NULL;
-  MPI_Status status;
-  mpi_check(MPI_Improbe(MPI_ANY_SOURCE, first_tag + NeighborTags::stop, comm.get(), &found, &message, &status),
-            "MPI_Improbe", comm.get());
-  if (!found) return false;
-  Letter letter;
-  mpi_check(MPI_Mrecv(&letter, sizeof letter, MPI_BYTE, &message, MPI_STATUS_IGNORE),
-            "MPI_Mrecv of another rank's error", comm.get());
-  notice = {status.MPI_SOURCE, letter.sent, letter.mpi_class, letter.text};
-  return true;
+bool find_stop(const Communicator& comm, const NeighborTicket& ticket, StopNotice& notice) {
+  for (;;) {
+    int found = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    MPI_Count bytes = 0;
+    mpi_check(MPI_Improbe(MPI_ANY_SOURCE, ticket.first_tag + NeighborTags::stop, comm.get(), &found, &message, &status),
+              "MPI_Improbe", comm.get());
+    if (!found) return false;
+    mpi_check(MPI_Get_elements_c(&status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
+    std::vector<std::byte> whole(std::max(static_cast<std::size_t>(bytes), sizeof(Letter)));
+    mpi_check(MPI_Mrecv_c(whole.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE),
+              "MPI_Mrecv of another rank's error", comm.get());
+    Letter letter;
+    std::memcpy(&letter, whole.data(), sizeof letter);
+    if (bytes != sizeof letter || letter.members != comm.members() || letter.serial != ticket.serial) continue;
+    notice = {status.MPI_SOURCE, letter.sent, letter.mpi_class, letter.text};
+    return true;
+  }
 }
 
-Parting::Parting(const Communicator& comm, int first_tag, const NeighborTraffic& traffic, Algorithm algorithm)
-    : comm_(comm), first_tag_(first_tag), algorithm_(algorithm) {
+Parting::Parting(const Communicator& comm, const NeighborTicket& ticket, const NeighborTraffic& traffic,
+                 Algorithm algorithm)
+    : comm_(comm), ticket_(ticket), algorithm_(algorithm) {
   comm_.keep();
   for (int rank : traffic.peers()) peers_.push_back({rank, 0, -1});
   for (const auto& s : traffic.arriving()) streams_.push_back({s, 0});
 }
 
-Parting::Parting(const Communicator& comm, int first_tag)
-    : comm_(comm), first_tag_(first_tag), from_anyone_(true) {
+Parting::Parting(const Communicator& comm, const NeighborTicket& ticket)
+    : comm_(comm), ticket_(ticket), from_anyone_(true) {
   comm_.keep();
 }
 
@@ -96,11 +105,13 @@ void Parting::tell(int mpi_class, const std::string& text, const std::function<i
   const std::string said = text.starts_with("rank ") ? text : "rank " + std::to_string(comm_.rank()) + ": " + text;
   for (const Peer& p : peers_) {
     Letter& letter = letters().emplace_back();
+    letter.members = comm_.members();
+    letter.serial = ticket_.serial;
     letter.mpi_class = mpi_class;
     letter.sent = sent(p.rank);
     said.copy(letter.text, sizeof letter.text - 1);
     MPI_Request request = MPI_REQUEST_NULL;
-    if (MPI_Isend(&letter, sizeof letter, MPI_BYTE, p.rank, first_tag_ + NeighborTags::stop, comm_.get(), &request) ==
+    if (MPI_Isend(&letter, sizeof letter, MPI_BYTE, p.rank, ticket_.first_tag + NeighborTags::stop, comm_.get(), &request) ==
         MPI_SUCCESS)
       MPI_Request_free(&request);
   }
@@ -130,7 +141,7 @@ bool Parting::take_in(int peer, int tag) {
   MPI_Message message = MPI_MESSAGE_NULL;
   MPI_Status status;
   MPI_Count bytes = 0;
-  mpi_check(MPI_Improbe(peer, first_tag_ + tag, comm_.get(), &found, &message, &status), "MPI_Improbe", comm_.get());
+  mpi_check(MPI_Improbe(peer, ticket_.first_tag + tag, comm_.get(), &found, &message, &status), "MPI_Improbe", comm_.get());
   if (!found) return false;
   mpi_check(MPI_Get_elements_c(&status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
   bin_.resize(static_cast<std::size_t>(bytes) + 1);
@@ -146,7 +157,7 @@ bool Parting::take_in() {
 }
 
 bool Parting::poll() {
-  for (StopNotice notice; find_stop(comm_, first_tag_, notice);) heard(notice.peer, notice.sent);
+  for (StopNotice notice; find_stop(comm_, ticket_, notice);) heard(notice.peer, notice.sent);
   do {
     int done = 1;
     if (taking_ != MPI_REQUEST_NULL) mpi_check(MPI_Test(&taking_, &done, MPI_STATUS_IGNORE), "MPI_Test", comm_.get());

@@ -3,6 +3,7 @@
 /// in what is under way, so that nobody waits for ever and MPI has let go of everybody's buffers.
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -52,19 +53,28 @@ struct StopNotice {
   std::string text;
 };
 
-/// True when a rank has given up the operation with these tags: takes its notice. Local.
-bool find_stop(const Communicator& comm, int first_tag, StopNotice& notice);
+/// The tags of one operation, and its number among those of its communicator.
+struct NeighborTicket {
+  int first_tag = 0;
+  std::uint64_t serial = 0;
+  NeighborTicket() = default;
+  explicit NeighborTicket(const TagLease& tags) : first_tag(tags.first()), serial(tags.serial()) {}
+};
+
+/// True when a rank has given up this operation: takes its notice. Throws away notices of operations that had the same
+/// tags before, and of communicators that had the same context. Local.
+bool find_stop(const Communicator& comm, const NeighborTicket& ticket, StopNotice& notice);
 
 /// This rank's part in the end of one operation: tells its peers, then takes in what they have sent until each has
 /// either sent all that the operation asks of it or has given up as well. That they come to the operation is a
 /// matter of course; those that come much later are not waited for, see `kPatience`.
 class Parting {
  public:
-  /// `first_tag`: of the operation, not used by others while this lives. `algorithm`: by which the others execute it
+  /// `ticket`: of the operation; its tags are not used by others while this lives. `algorithm`: by which the others execute it
   /// if they are right, `automatic` when this rank cannot know.
-  Parting(const Communicator& comm, int first_tag, const NeighborTraffic& traffic, Algorithm algorithm);
+  Parting(const Communicator& comm, const NeighborTicket& ticket, const NeighborTraffic& traffic, Algorithm algorithm);
   /// When all ranks know that the operation is void but not who sends to whom: takes in what comes in a moment.
-  Parting(const Communicator& comm, int first_tag);
+  Parting(const Communicator& comm, const NeighborTicket& ticket);
   Parting(const Parting&) = delete;
   Parting& operator=(const Parting&) = delete;
   ~Parting();
@@ -95,7 +105,7 @@ class Parting {
   bool take_in(int peer, int tag);
 
   Communicator comm_;
-  int first_tag_;
+  NeighborTicket ticket_;
   Algorithm algorithm_ = Algorithm::automatic;
   bool from_anyone_ = false;
   std::vector<Peer> peers_;
@@ -117,7 +127,7 @@ class Absence final : public Progressable {
 
  private:
   Absence(const Communicator& comm, TagLease tags, const NeighborTraffic& traffic, Algorithm algorithm)
-      : tags_(std::move(tags)), parting_(comm, tags_.first(), traffic, algorithm) {}
+      : tags_(std::move(tags)), parting_(comm, NeighborTicket(tags_), traffic, algorithm) {}
 
   TagLease tags_;
   Parting parting_;

@@ -44,7 +44,7 @@ struct IsoComm::State {
 
   /// The comparison of all ranks' lists that rides on the first operation.
   std::shared_ptr<ListCheck> check;
-  bool checked_before = false;  ///< by an object that is no more
+  bool checked_before = false, differed_before = false;  ///< by an object that is no more
 
   State(const Communicator& c, IsomorphicNeighborhood n) : comm(c), neighbors(std::move(n)) {}
   State(const State&) = delete;
@@ -87,6 +87,9 @@ struct IsoComm::State {
     } catch (const MpiError& e) {
       refuse(call.pattern, algorithm, std::move(tags), starts, ArgumentError(e.mpi_code(), e.what()));
       throw;
+    } catch (const std::bad_alloc&) {
+      refuse(call.pattern, algorithm, std::move(tags), starts, ArgumentError(MPI_ERR_NO_MEM, "out of memory"));
+      throw;
     }
   }
 
@@ -106,35 +109,47 @@ struct IsoComm::State {
     }
   }
 
-  /// At every blocking operation, so that all ranks come to the measurement at the same one.
+  /// At every blocking operation, so that all ranks come to the measurement at the same one, whatever algorithm is set
+  /// on some of them.
   void know_link() {
-    if (link_known || forced != Algorithm::automatic) return;
+    if (link_known) return;
     link = known_link(comm);
     link_known = true;
     forget_choices();
   }
 
+  std::uint64_t fingerprint() const { return neighbors.fingerprint() ^ (link_known ? 0x9e3779b97f4a7c15u : 0); }
+
+  void forget(const NeighborOperation* operation) {
+    std::erase_if(recent, [&](const Recent& r) { return r.operation.get() == operation; });
+    next_recent = 0;
+  }
+
   void begin_check() {
-    if (!check && !checked_before) check = ListCheck::begin(comm, neighbors.fingerprint());
+    if (!check && !checked_before) check = ListCheck::begin(comm, fingerprint());
   }
 
   /// Asks, or waits for the answer.
   void finish_check() {
     if (checked_before) return;
-    if (!check) check = ListCheck::now(comm, neighbors.fingerprint());
+    if (!check) check = ListCheck::now(comm, fingerprint());
     wait_until([this] { return check->done(); }, comm.spins());
   }
 
-  bool lists_differ() const { return check && check->failed(); }
+  bool lists_differ() const { return differed_before || (check && check->failed()); }
 
   detail::NeighborTraffic traffic(Pattern pattern) {
     detail::NeighborTraffic t;
-    for (Algorithm a : candidates()) t.add(a, *plan(a, pattern).route);
+    for (Algorithm a : candidates(pattern)) t.add(a, *plan(a, pattern).route);
     return t;
   }
 
-  static std::vector<Algorithm> candidates() {
-    return {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic};
+  /// Those that can be executed here.
+  std::vector<Algorithm> candidates(Pattern pattern) {
+    std::vector<Algorithm> list;
+    for (Algorithm a : {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic})
+      if (plan(a, pattern).itinerary->phases <= NeighborTags::kPhases) list.push_back(a);
+    return list;
   }
 
   static int size_class(std::int64_t bytes) {
@@ -145,7 +160,7 @@ struct IsoComm::State {
 
   NeighborChoice choose(Pattern pattern, std::int64_t bytes) {
     std::vector<AlgorithmFigures> figures;
-    for (Algorithm a : candidates())
+    for (Algorithm a : candidates(pattern))
       figures.push_back(figures_of(*plan(a, pattern).itinerary, neighbors.mesh(), bytes, link));
     if (const auto times = measured.find({pattern, size_class(bytes)}); times != measured.end())
       for (std::size_t k = 0; k < figures.size(); ++k) figures[k].measured_s = times->second[k];
@@ -202,7 +217,7 @@ const Communicator& IsoComm::comm() const {
 
 namespace {
 
-/// Tags that are still in use would mix up messages. All ranks come to this, so none needs to be told.
+/// Tags that are still in use would mix up messages. All ranks come to this if they have ended the same operations.
 void refuse_disputed(const TagLease& tags, bool persistent) {
   if (!tags.disputed()) return;
   const std::string room = std::to_string(tags.room());
@@ -225,7 +240,8 @@ void IsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const Argu
   State& s = *state_;
   if (blocking) {
     s.finish_check();
-    if (!s.lists_differ()) s.know_link();
+    if (s.lists_differ()) return;  // the others know, and do not begin
+    s.know_link();
   } else {
     s.begin_check();
   }
@@ -239,6 +255,7 @@ FormerIsoComm::FormerIsoComm(const IsoComm& comm)
       neighbors_(comm.neighbors()),
       forced_(comm.state_->forced),
       checked_(comm.state_->check != nullptr),
+      differed_(comm.state_->lists_differ()),
       link_known_(comm.state_->link_known) {}
 
 void FormerIsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const {
@@ -247,6 +264,7 @@ void FormerIsoComm::refuse(Pattern pattern, bool blocking, bool persistent, cons
   const IsoComm again(*found, neighbors_);
   again.state_->forced = forced_;
   again.state_->checked_before = checked_;
+  again.state_->differed_before = differed_;
   again.state_->link_known = link_known_;
   again.refuse(pattern, blocking, persistent, error);
 }
@@ -276,7 +294,7 @@ void IsoComm::execute(const NeighborCall& call) const {
   s.know_link();
   TagLease tags(s.comm, NeighborTags::kCount, TagLease::Stay::short_);
   refuse_disputed(tags, false);
-  const int tag = tags.first();
+  const detail::NeighborTicket ticket(tags);
   const auto known = std::find_if(s.recent.begin(), s.recent.end(),
                                   [&](const auto& r) { return r.call == call && r.types.hold(); });
   NeighborOperation* operation = known != s.recent.end() ? known->operation.get() : nullptr;
@@ -285,12 +303,17 @@ void IsoComm::execute(const NeighborCall& call) const {
     operation = latest.get();
     s.remember(call, std::move(latest));
   }
-  operation->start(tag);
+  operation->start(ticket);
   Backoff backoff(s.comm.spins());
   for (;;) {
     operation->advance();
     if (!operation->active()) break;
     backoff.pause();
+  }
+  if (operation->stopped()) {
+    const ArgumentError error = operation->error();
+    s.forget(operation);
+    throw error;
   }
   operation->rethrow();
 }
@@ -322,7 +345,7 @@ struct detail::NeighborRequestImpl {
     if (started)
       throw ArgumentError(MPI_ERR_REQUEST, "neighborhood: start of a request that is active: wait for it first");
     if (ended) throw ArgumentError(*ended);
-    operation->start(tags.first(), state->check->passed() ? nullptr : state->check);
+    operation->start(detail::NeighborTicket(tags), state->check->passed() ? nullptr : state->check);
     started = operation->active();
     if (!started) report();
   }
@@ -420,7 +443,8 @@ double time_of(const Communicator& comm, NeighborOperation& operation, int repea
   comm.barrier();
   const auto begin = std::chrono::steady_clock::now();
   for (int k = 0; k < repeats; ++k) {
-    operation.start(comm.take_passing_tags(NeighborTags::kCount));
+    const TagLease tags(comm, NeighborTags::kCount, TagLease::Stay::short_);
+    operation.start(detail::NeighborTicket(tags));
     Backoff backoff(comm.spins());
     for (operation.advance(); operation.active(); operation.advance()) backoff.pause();
   }
@@ -443,7 +467,7 @@ NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
                                 : NeighborCall::alltoall(s.neighbors, sent.data(), block_bytes, MPI_BYTE,
                                                          received.data(), block_bytes, MPI_BYTE);
   std::vector<std::unique_ptr<NeighborOperation>> operations;
-  for (Algorithm a : State::candidates()) operations.push_back(s.compile(a, call, false));
+  for (Algorithm a : s.candidates(pattern)) operations.push_back(s.compile(a, call, false));
   std::vector<double> best(operations.size(), 1e300);
   int repeats = 1;
   constexpr double enough_s = 5e-4;  // of one measurement; five of each algorithm

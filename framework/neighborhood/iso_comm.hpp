@@ -53,7 +53,7 @@ class IsoComm {
   const Itinerary& itinerary(Algorithm algorithm, Pattern pattern) const;
 
   /// The cost of a message by which `automatic` chooses. Equal on all ranks. Local. When it is not given, the first
-  /// blocking operation under `automatic` measures it, once per communicator (some milliseconds).
+  /// blocking operation measures it, once per communicator (some milliseconds).
   void set_link(const LinkCost& link);
   /// Measures it between neighboring ranks, sets and returns it. Collective.
   LinkCost measure_link();
@@ -95,7 +95,7 @@ class FormerIsoComm {
   FormerCommunicator comm_;
   IsomorphicNeighborhood neighbors_;
   Algorithm forced_;
-  bool checked_, link_known_;
+  bool checked_, differed_, link_known_;
 };
 
 /// An operation begun or prepared. Move-only; one that is still in flight when it is destroyed is completed first.

@@ -60,7 +60,7 @@ bool ListCheck::done() {
 ArgumentError ListCheck::error() {
   return {MPI_ERR_TOPOLOGY,
           "neighborhood: the lists of offsets differ between ranks: pass the same list, in the same order, on all "
-          "ranks of the communicator"};
+          "ranks of the communicator (and the cost of a message on all or none)"};
 }
 
 void ListCheck::rethrow() const {

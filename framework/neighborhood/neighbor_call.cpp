@@ -1,5 +1,6 @@
 #include "framework/neighborhood/neighbor_call.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "datatypes/mpi_check.hpp"
@@ -78,7 +79,8 @@ class Side {
     if (base == MPI_IN_PLACE)
       throw ArgumentError(MPI_ERR_BUFFER, std::string(function_) + ": MPI_IN_PLACE has no meaning as " + name_ +
                                               " buffer: the blocks of neighbors are separate");
-    if (!base && count > 0 && !ranks_.empty() && layout_of(type).predefined) refuse_null();
+    const bool any = std::any_of(ranks_.begin(), ranks_.end(), [](int r) { return r != Mesh::no_rank; });
+    if (!base && count > 0 && any && layout_of(type).predefined) refuse_null();
   }
 
   void check(int block, std::int64_t count, MPI_Datatype type) const {

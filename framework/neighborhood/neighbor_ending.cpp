@@ -1,5 +1,6 @@
 /// The end of a collective that cannot go on.
 
+#include <algorithm>
 #include <list>
 #include <utility>
 
@@ -26,7 +27,7 @@ NeighborOperation::~NeighborOperation() {
 
 void NeighborOperation::look_for_stop() {
   StopNotice notice;
-  if (!find_stop(comm_, first_tag_, notice)) return;
+  if (!find_stop(comm_, ticket_, notice)) return;
   notices_.emplace_back(notice.peer, notice.sent);
   throw ArgumentError(notice.mpi_class, notice.text);
 }
@@ -45,12 +46,12 @@ void NeighborOperation::look_for_trouble() {
         for (const Message* m : receiving_) {
           if (m->tag == NeighborTags::data(a, per_block, 0)) continue;
           mpi_check(
-              MPI_Iprobe(m->peer, first_tag_ + NeighborTags::data(a, per_block, 0), comm_.get(), &found, &status),
+              MPI_Iprobe(m->peer, ticket_.first_tag + NeighborTags::data(a, per_block, 0), comm_.get(), &found, &status),
               "MPI_Iprobe");
           if (found) break;
         }
       } else {
-        mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, first_tag_ + NeighborTags::data(a, per_block, 0), comm_.get(), &found,
+        mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, ticket_.first_tag + NeighborTags::data(a, per_block, 0), comm_.get(), &found,
                              &status),
                   "MPI_Iprobe");
       }
@@ -73,10 +74,10 @@ void NeighborOperation::stop(int mpi_class, const std::string& text) noexcept {
     withdraw_receives();
     if (check_ && check_->failed()) {  // whatever else went wrong, it is the reason
       error_ = std::make_unique<ArgumentError>(ListCheck::error());
-      parting_ = std::make_unique<Parting>(comm_, first_tag_);
+      parting_ = std::make_unique<Parting>(comm_, ticket_);
     } else {
       note(mpi_class, text);
-      parting_ = std::make_unique<Parting>(comm_, first_tag_, traffic_(), itinerary_->algorithm);
+      parting_ = std::make_unique<Parting>(comm_, ticket_, traffic_(), itinerary_->algorithm);
     }
     for (const auto& [peer, sent] : notices_) parting_->heard(peer, sent);
     for (const auto& [peer, tag] : taken_) parting_->got(peer, tag);
@@ -94,7 +95,7 @@ void NeighborOperation::withdraw_receives() {
   taken_.clear();
   for (std::size_t k = 0; k < phase_ && k < phases_.size(); ++k)
     for (const Message& m : phases_[k].receive) taken_.emplace_back(m.peer, m.tag);
-  for (std::size_t k = 0; k < receiving_.size(); ++k) {
+  for (std::size_t k = 0; k < (sized_ ? receiving_.size() : std::min(awaited_, receiving_.size())); ++k) {
     int withdrawn = 0;
     if (!sized_ && requests_[k] != MPI_REQUEST_NULL) {
       MPI_Status status;
@@ -131,7 +132,7 @@ void NeighborOperation::part() noexcept {
   let_go();
 }
 
-/// Sends that nobody takes are left to MPI, with the buffers of this operation.
+/// Sends that nobody takes are left to MPI, with the buffers of this operation, which is of no use any more.
 void NeighborOperation::let_go() noexcept {
   bool all = true;
   for (MPI_Request& r : requests_) {
@@ -139,14 +140,12 @@ void NeighborOperation::let_go() noexcept {
     MPI_Request_free(&r);
     all = false;
   }
-  if (!all && phase_ < phases_.size())
-    for (auto* side : {&phases_[phase_].send, &phases_[phase_].receive})
-      for (auto& m : *side) {
-        if (m.buffer.empty()) continue;
-        const std::size_t n = m.buffer.size();
-        given_up().push_back(std::move(m.buffer));
-        m.buffer.assign(n, std::byte{0});
-      }
+  if (!all) {
+    for (auto& phase : phases_)
+      for (auto* side : {&phase.send, &phase.receive})
+        for (auto& m : *side) given_up().push_back(std::move(m.buffer));
+    for (auto& slot : temporaries_) given_up().push_back(std::move(slot));
+  }
   requests_.clear();
   receiving_.clear();
   parting_.reset();

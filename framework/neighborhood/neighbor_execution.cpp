@@ -34,12 +34,12 @@ void NeighborOperation::guarded(Work&& work) noexcept {
   }
 }
 
-void NeighborOperation::start(int first_tag, std::shared_ptr<ListCheck> check) noexcept {
-  first_tag_ = first_tag;
+void NeighborOperation::start(const NeighborTicket& ticket, std::shared_ptr<ListCheck> check) noexcept {
+  ticket_ = ticket;
   check_ = std::move(check);
   active_ = true;
   finished_ = stopped_ = false;
-  phase_ = completed_ = posted_ = 0;
+  phase_ = completed_ = posted_ = awaited_ = 0;
   misses_ = 0;
   notices_.clear();
   guarded([this] {
@@ -101,10 +101,11 @@ void NeighborOperation::post() {
       requests_.push_back(MPI_REQUEST_NULL);
     }
   const auto receive_all = [this] {
-    for (std::size_t k = 0; k < receiving_.size(); ++k) receive(*receiving_[k], requests_[k]);
+    for (; awaited_ < receiving_.size(); ++awaited_) receive(*receiving_[awaited_], requests_[awaited_]);
   };
+  posted_ = awaited_ = 0;
   if (!sends_first_) receive_all();
-  for (posted_ = 0; posted_ < phase.send.size(); ++posted_)
+  for (; posted_ < phase.send.size(); ++posted_)
     sized_ ? send_sized(phase.send[posted_]) : send(phase.send[posted_]);
   if (sends_first_) receive_all();
   for (const auto& [from, to] : phase.copies) copy(from, to);
@@ -112,7 +113,7 @@ void NeighborOperation::post() {
 
 void NeighborOperation::receive(Message& m, MPI_Request& request) {
   const MPI_Comm comm = comm_.get();
-  const int tag = first_tag_ + m.tag;
+  const int tag = ticket_.first_tag + m.tag;
   const Block& b = m.pieces.front().block;
   if (!m.buffer.empty())
     mpi_check(MPI_Irecv_c(m.buffer.data(), m.bytes, MPI_PACKED, m.peer, tag, comm, &request), "MPI_Irecv_c", comm);
@@ -124,7 +125,7 @@ void NeighborOperation::receive(Message& m, MPI_Request& request) {
 
 void NeighborOperation::send(Message& m) {
   const MPI_Comm comm = comm_.get();
-  const int tag = first_tag_ + m.tag;
+  const int tag = ticket_.first_tag + m.tag;
   const Block& b = m.pieces.front().block;
   if (!m.buffer.empty()) pack(m, 0);
   MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
@@ -185,7 +186,7 @@ void NeighborOperation::send_sized(Message& m) {
   m.buffer.resize(table + static_cast<std::size_t>(m.bytes));
   pack(m, static_cast<MPI_Count>(table));
   mpi_check(MPI_Isend_c(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), MPI_PACKED, m.peer,
-                        first_tag_ + m.tag, comm_.get(), &requests_.emplace_back(MPI_REQUEST_NULL)),
+                        ticket_.first_tag + m.tag, comm_.get(), &requests_.emplace_back(MPI_REQUEST_NULL)),
             "MPI_Isend_c", comm_.get());
 }
 
@@ -198,7 +199,7 @@ bool NeighborOperation::find_sized() {
     int found = 0;
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
-    mpi_check(MPI_Improbe(m.peer, first_tag_ + m.tag, comm_.get(), &found, &message, &status), "MPI_Improbe",
+    mpi_check(MPI_Improbe(m.peer, ticket_.first_tag + m.tag, comm_.get(), &found, &message, &status), "MPI_Improbe",
               comm_.get());
     if (!found) {
       all = false;
@@ -221,7 +222,7 @@ void NeighborOperation::unpack_sized(Message& m) {
   for (std::size_t k = 0; k < m.pieces.size(); ++k) {
     const Piece& p = m.pieces[k];
     const std::int64_t n = m.buffer.size() >= table ? size_at(m.buffer, k) : -1;
-    if (n < 0 || at + n > static_cast<std::int64_t>(m.buffer.size()))
+    if (n < 0 || n > static_cast<std::int64_t>(m.buffer.size()) - at)
       throw ArgumentError(MPI_ERR_OTHER, "neighborhood: rank " + std::to_string(m.peer) +
                                              " sent a message of another operation: all ranks must begin the same "
                                              "collectives in the same order");
@@ -303,7 +304,7 @@ void NeighborOperation::copy(const Piece& from, const Piece& to) {
     std::memmove(dense_b, dense_a, static_cast<std::size_t>(bytes));
     return;
   }
-  const int self = comm_.rank(), tag = first_tag_ + NeighborTags::data(itinerary_->algorithm, false, 0);
+  const int self = comm_.rank(), tag = ticket_.first_tag + NeighborTags::data(itinerary_->algorithm, false, 0);
   mpi_check(MPI_Sendrecv_c(a.address, a.count, a.type, self, tag, b.address, b.count, b.type, self, tag,
                            comm_.get(), MPI_STATUS_IGNORE),
             "MPI_Sendrecv_c of a block of this rank itself", comm_.get());

@@ -27,8 +27,8 @@ namespace isohalo::detail {
 ///
 /// Errors: a message whose size does not fit is noted, and the execution goes on, because other ranks wait for what
 /// this one forwards. After any other error this rank gives up and tells those that have to do with it, which do the
-/// same: all of them report it, none hangs, and none ends before the blocks that it has sent from where they lie have
-/// been taken (see Parting).
+/// same: none hangs, and none ends before the blocks that it has sent from where they lie have been taken by ranks that
+/// come in time (see Parting).
 class NeighborOperation final : public Progressable {
  public:
   /// `route`: of this rank along `itinerary`. `own_types`: duplicate derived types, because the caller may free
@@ -38,16 +38,18 @@ class NeighborOperation final : public Progressable {
                     const NeighborCall& call, bool own_types, std::function<NeighborTraffic()> traffic);
   ~NeighborOperation() override;
 
-  /// Posts the first phase. `first_tag`: of NeighborTags::kCount tags, equal on all ranks, not used by another
-  /// operation in flight. Not complete before `check` has passed; an error when it fails. Local. Does not throw: see
+  /// Posts the first phase. `ticket`: of NeighborTags::kCount tags, equal on all ranks, not used by another operation
+  /// in flight. Not complete before `check` has passed; an error when it fails. Local. Does not throw: see
   /// `rethrow`.
-  void start(int first_tag, std::shared_ptr<ListCheck> check = nullptr) noexcept;
+  void start(const NeighborTicket& ticket, std::shared_ptr<ListCheck> check = nullptr) noexcept;
   void advance() noexcept override;
   bool active() const { return active_; }
   /// Throws, once, what went wrong.
   void rethrow();
-  /// The last execution was given up, here or on another rank: messages of it may still be under its tags.
+  /// The last execution was given up, here or on another rank; not to be started again.
   bool stopped() const { return stopped_; }
+  /// What went wrong; when `stopped`.
+  const ArgumentError& error() const { return *error_; }
 
   const Route& route() const { return *route_; }
   std::int64_t bytes_sent() const;
@@ -131,8 +133,9 @@ class NeighborOperation final : public Progressable {
   std::vector<Message*> receiving_;  ///< the receives of the current phase, beside the first requests
   std::size_t completed_ = 0;        ///< requests that have been
   std::size_t posted_ = 0;           ///< sends of the current phase
+  std::size_t awaited_ = 0;          ///< its receives that are posted, of messages whose size is known
   std::size_t phase_ = 0;
-  int first_tag_ = 0;
+  NeighborTicket ticket_;
   int misses_ = 0;
   bool large_in_place_ = false;  ///< MPI may read blocks after `start`, where they lie
   bool sends_first_ = false;     ///< before the receives of a phase

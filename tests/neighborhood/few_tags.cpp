@@ -48,6 +48,28 @@ TEST(FewTags, ComeRoundAgain) {
   }
 }
 
+/// What is left of an operation that one rank refused meets later ones that have the same tags.
+TEST(FewTags, StaleNoticesAreNoData) {
+  if (ranks() == 1) return;
+  const Setting ring(MPI_COMM_WORLD, {ranks()}, {1}, {1});
+  MPI_Comm_set_errhandler(ring.cart, MPI_ERRORS_RETURN);
+  isohalo_neighborhood iso = nullptr;
+  ASSERT_EQ(isohalo_neighborhood_create(ring.cart, ring.s, ring.relative.data(), &iso), MPI_SUCCESS);
+  std::vector<std::int64_t> out(150), in(150);  // more bytes than a notice has
+  const auto exchange = [&](int count, MPI_Datatype type) {
+    return isohalo_neighbor_alltoall(out.data(), count, type, in.data(), count, type, iso);
+  };
+  for (int turn = 0; turn < 3; ++turn) {
+    exchange(1, rank() == 0 ? MPI_DATATYPE_NULL : MPI_INT64_T);
+    for (int n = 0; n < 200; ++n) {
+      for (auto& v : out) v = 1000 * rank() + n;
+      ASSERT_EQ(exchange(n % 2 ? 50 : 150, MPI_INT64_T), MPI_SUCCESS) << isohalo_error_text() << " after " << n;
+      ASSERT_EQ(in[49], 1000 * ((rank() + ranks() - 1) % ranks()) + n);
+    }
+  }
+  isohalo_neighborhood_free(&iso);
+}
+
 /// As many live requests as there are tags for, started in opposite orders on the ranks; one more is refused.
 TEST(FewTags, AreNeverSharedByLiveRequests) {
   const Setting ring(MPI_COMM_WORLD, {ranks()}, {1}, {1, -1});

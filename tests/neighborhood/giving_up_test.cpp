@@ -152,5 +152,142 @@ TEST(GivingUp, LateRanks) {
   }
 }
 
+int class_of(int code) {
+  int error_class = MPI_SUCCESS;
+  MPI_Error_class(code, &error_class);
+  return error_class;
+}
+
+/// Bad arguments where the lists differ as well; then legal operations on another neighborhood of the communicator.
+TEST(GivingUp, WrongListsAndArguments) {
+  if (ranks() == 1) return;
+  for (const bool blocking : {true, false}) {
+    const Place place({1}, {1, last() ? 2 : -1});
+    double out[2] = {1, 2}, in[2];
+    isohalo_request r = nullptr;
+    const int count = rank() == 0 ? -1 : 1;
+    int code = blocking ? isohalo_neighbor_alltoall(out, count, MPI_DOUBLE, in, 1, MPI_DOUBLE, place.iso)
+                        : isohalo_ineighbor_alltoall(out, count, MPI_DOUBLE, in, 1, MPI_DOUBLE, place.iso, &r);
+    if (r) code = isohalo_wait(&r);
+    EXPECT_NE(code, MPI_SUCCESS);
+    const int list[2] = {1, -1};
+    isohalo_neighborhood good = nullptr;
+    ASSERT_EQ(isohalo_neighborhood_create(place.setting.cart, 2, list, &good), MPI_SUCCESS);
+    for (int n = 0; n < 3; ++n) {
+      out[0] = out[1] = 10 * rank() + n;
+      ASSERT_EQ(isohalo_neighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, good), MPI_SUCCESS)
+          << isohalo_error_text();
+      EXPECT_EQ(in[0], 10 * ((rank() + ranks() - 1) % ranks()) + n);
+    }
+    isohalo_neighborhood_free(&good);
+  }
+}
+
+/// A type that was not committed is found only when messages are posted.
+TEST(GivingUp, UncommittedType) {
+  if (ranks() == 1) return;
+  const Place place({1}, {1});
+  EXPECT_EQ(place.exchange(Form::blocking, kBlock, kBlock), MPI_SUCCESS);
+  const Mapped out(2 * kBlock), in(2 * kBlock);
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Type_vector(kBlock / 16, 16, 32, MPI_BYTE, &type);
+  if (!last()) MPI_Type_commit(&type);
+  if (!last()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const int code = isohalo_neighbor_alltoall(out.get(), 1, type, in.get(), 1, type, place.iso);
+  EXPECT_TRUE(code != MPI_SUCCESS || (!last() && ranks() > 2));
+  MPI_Type_free(&type);
+}
+
+/// The first operation under algorithms that differ: an error or not, but no hang.
+TEST(GivingUp, DifferentAlgorithmsAtFirst) {
+  if (ranks() == 1) return;
+  for (const int one : {ISOHALO_AUTO, ISOHALO_DIRECT, ISOHALO_COMBINING, ISOHALO_LOGARITHMIC}) {
+    const Place place({1}, {1, 2, 3});
+    if (last()) isohalo_neighborhood_set_algorithm(place.iso, static_cast<isohalo_algorithm>(one));
+    place.exchange(Form::blocking, kBlock, kBlock);
+    isohalo_neighborhood_set_algorithm(place.iso, ISOHALO_DIRECT);
+    EXPECT_EQ(place.exchange(Form::blocking, kBlock, kBlock), MPI_SUCCESS) << isohalo_error_text();
+  }
+}
+
+/// A rank that has completed leaves, and makes another communicator with some of the others: late notices must not
+/// reach operations there.
+TEST(GivingUp, LateNoticesStayWhereTheyBelong) {
+  if (ranks() < 4) return;
+  double out = 1, in = 0;
+  {
+    const Place place({0}, {1});  // the last rank waits for the one before it alone
+    EXPECT_EQ(place.exchange(Form::blocking, 8, 8), MPI_SUCCESS);
+    if (rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    isohalo_neighbor_alltoall(&out, 1, rank() == 0 ? MPI_DATATYPE_NULL : MPI_DOUBLE, &in, 1, MPI_DOUBLE, place.iso);
+  }
+  MPI_Comm half = MPI_COMM_NULL, cart = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, rank() < 2, rank(), &half);
+  int n = 0;
+  MPI_Comm_size(half, &n);
+  const int periodic = 1, list = 1;
+  MPI_Cart_create(half, 1, &n, &periodic, 0, &cart);
+  MPI_Comm_set_errhandler(cart, MPI_ERRORS_RETURN);
+  isohalo_neighborhood iso = nullptr;
+  ASSERT_EQ(isohalo_neighborhood_create(cart, 1, &list, &iso), MPI_SUCCESS);
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_EQ(isohalo_neighbor_alltoall(&out, 1, MPI_DOUBLE, &in, 1, MPI_DOUBLE, iso), MPI_SUCCESS)
+        << isohalo_error_text();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  isohalo_neighborhood_free(&iso);
+  MPI_Comm_free(&cart);
+  MPI_Comm_free(&half);
+}
+
+/// More memory than there is, on one rank.
+TEST(GivingUp, OutOfMemory) {
+  if (ranks() == 1) return;
+  const Place place({1}, {1, -1});
+  MPI_Datatype large = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(1 << 20, MPI_BYTE, &large);
+  MPI_Type_commit(&large);
+  MPI_Op op = MPI_OP_NULL;
+  MPI_Op_create([](void*, void*, int*, MPI_Datatype*) {}, 1, &op);
+  const Mapped out(1 << 20), in(1 << 20);
+  const int code = isohalo_neighbor_reduce(out.get(), in.get(), last() ? 2147483647 : 1, large, op, place.iso);
+  EXPECT_TRUE(class_of(code) == MPI_ERR_NO_MEM || (ranks() > 3 && code == MPI_SUCCESS)) << isohalo_error_text();
+  MPI_Op_free(&op);
+  MPI_Type_free(&large);
+}
+
+/// Nobody looks at buffers of neighbors that are not there.
+TEST(GivingUp, NotForBuffersOfAbsentNeighbors) {
+  const Place place({0}, {1});
+  double out = rank(), in = -1;
+  const bool first = rank() == 0;
+  EXPECT_EQ(isohalo_neighbor_alltoall(last() ? nullptr : &out, 1, MPI_DOUBLE, first ? nullptr : &in, 1, MPI_DOUBLE,
+                                      place.iso),
+            MPI_SUCCESS)
+      << isohalo_error_text();
+  EXPECT_EQ(in, first ? -1 : rank() - 1);
+}
+
+/// An algorithm that would need more phases than there are tags for is not chosen.
+TEST(GivingUp, NotForLongOffsets) {
+  int dims[5] = {ranks(), 1, 1, 1, 1}, periods[5] = {1, 1, 1, 1, 1};
+  MPI_Comm cart = MPI_COMM_NULL;
+  MPI_Cart_create(MPI_COMM_WORLD, 5, dims, periods, 0, &cart);
+  std::vector<int> list;
+  for (int k = 0; k < 6; ++k)
+    for (int j = 0; j < 5; ++j) list.push_back((1 << 30) + 1234567 * k + j);
+  isohalo_neighborhood iso = nullptr;
+  ASSERT_EQ(isohalo_neighborhood_create(cart, 6, list.data(), &iso), MPI_SUCCESS);
+  std::vector<std::int64_t> out(6, rank()), in(6, -1);
+  EXPECT_EQ(isohalo_neighbor_alltoall(out.data(), 1, MPI_INT64_T, in.data(), 1, MPI_INT64_T, iso), MPI_SUCCESS)
+      << isohalo_error_text();
+  for (std::size_t k = 0; k < 6; ++k) {
+    const int n = ranks(), away = list[5 * k] % n;
+    EXPECT_EQ(in[k], (rank() - away + n) % n);
+  }
+  isohalo_neighborhood_free(&iso);
+  MPI_Comm_free(&cart);
+}
+
 }  // namespace
 }  // namespace isohalo::test
