@@ -18,8 +18,8 @@ namespace isohalo {
 
 template <int D>
 struct ViewExchangeOptions {
-  /// How the ghosts are cut into messages; none: the fastest by timing, the same on all ranks. The bits do not depend
-  /// on it.
+  /// How the ghosts are cut into messages; none: the fastest by timing, the same on all ranks. The bits do not
+  /// depend on it.
   std::optional<HaloPattern> pattern{};
   /// Messages go through host memory even where the host can reach the view's.
   bool staged = false;
@@ -30,16 +30,16 @@ struct ViewExchangeOptions {
 /// The halo exchange of `HaloPlan` for views of rank 1 to 4, of any layout, that hold the owned box and its ghosts;
 /// index 0 of the view is the lowest ghost.
 ///
-/// Messages are sent from host memory: where the host cannot reach the view's memory, or when they are staged, buffers
-/// are copied there; otherwise they are used in place.
+/// Messages are sent from host memory: where the host cannot reach the view's memory, or when they are staged,
+/// buffers are copied there; otherwise they are used in place.
 template <class View>
 class KokkosViewExchange {
  public:
   static constexpr int D = static_cast<int>(View::rank);
 
-  /// Plans for `depth` steps of `shape`; `ghost_low` and `ghost_high` are the ghost layers of the views. Collective in
-  /// order (no communication). Fences. Throws UsageError when depth < 0, when the layers are fewer than the steps need,
-  /// or for slabs of a shape that has no name.
+  /// Plans for `depth` steps of `shape`; `ghost_low` and `ghost_high` are the ghost layers of the views. Collective
+  /// in order (no communication). Fences. Throws UsageError when depth < 0, when the layers are fewer than the
+  /// steps need, or for slabs of a shape that has no name.
   KokkosViewExchange(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth,
                      const Index<D>& ghost_low, const Index<D>& ghost_high,
                      const ViewExchangeOptions<D>& options = {})
@@ -69,16 +69,15 @@ class KokkosViewExchange {
     if (in_flight_) Progressable::deactivate(mover_.release());
   }
 
-  /// Posts all receives, packs and sends the first stage. Until `finish` the ghosts must not be touched and the owned
-  /// cells not be written. Fences the packing kernel. Throws UsageError when an exchange is in flight or the view has
-  /// other extents.
+  /// Posts all receives, packs and sends the first stage. Until `finish` the ghosts must not be touched and the
+  /// owned cells not be written. Fences the packing kernel. Throws UsageError when an exchange is in flight or the
+  /// view has other extents.
   ///
-  /// The first start is collective in order: the ranks agree that their plans are the same and their views fit (errors
-  /// are the same on all), and without a given pattern time those there are on this view (about 20 ms). Later ones are
-  /// local.
+  /// The first start is collective in order: the ranks agree that their plans are the same and their views fit
+  /// (errors are the same on all), and without a given pattern time those there are on this view (about 20 ms).
+  /// Later ones are local.
   void start(const View& view) {
-    if (in_flight_)
-      throw UsageError("view exchange: start() while an exchange is in flight; call finish() first");
+    if (in_flight_) throw UsageError("view exchange: start() while an exchange is in flight; call finish() first");
     if (mover_)
       check(view);
     else

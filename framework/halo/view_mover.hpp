@@ -1,5 +1,6 @@
 #pragma once
-/// The engine of KokkosViewExchange: one pattern of messages, packed and unpacked by kernels. Private to framework/halo.
+/// The engine of KokkosViewExchange: one pattern of messages, packed and unpacked by kernels. Private to
+/// framework/halo.
 
 #include <Kokkos_Core.hpp>
 #include <vector>
@@ -68,9 +69,9 @@ struct ViewKernel {
   }
 };
 
-/// Takes an exchange through its stages. Per stage one kernel packs all messages, one copies the ghosts that are this
-/// rank's own cells, one unpacks. An exchange of several stages is active in every wait of the process: other ranks
-/// may wait for its later stages while this rank waits for something else.
+/// Takes an exchange through its stages. Per stage one kernel packs all messages, one copies the ghosts that are
+/// this rank's own cells, one unpacks. An exchange of several stages is active in every wait of the process: other
+/// ranks may wait for its later stages while this rank waits for something else.
 template <class View>
 class ViewMover final : public Progressable {
  public:
@@ -182,8 +183,9 @@ class ViewMover final : public Progressable {
   /// Puts the ghosts of a stage in place; false when some have not arrived.
   bool complete(Stage& stage) {
     int done = 0;
-    mpi_check(MPI_Testall(static_cast<int>(stage.receives.size()), stage.receives.data(), &done, MPI_STATUSES_IGNORE),
-              "view exchange", comm_.get());
+    mpi_check(
+        MPI_Testall(static_cast<int>(stage.receives.size()), stage.receives.data(), &done, MPI_STATUSES_IGNORE),
+        "view exchange", comm_.get());
     if (!done) return false;
     stage.receives.clear();
     if (stage.receive.apart) Kokkos::deep_copy(stage.receive.buffer, stage.receive.host);

@@ -160,7 +160,8 @@ std::uint64_t hash_of_members(MPI_Comm comm, int size) {
 int count_common(MPI_Group group, int size, MPI_Group other) {
   std::vector<int> ranks(static_cast<std::size_t>(size)), places(ranks);
   std::iota(ranks.begin(), ranks.end(), 0);
-  mpi_check(MPI_Group_translate_ranks(group, size, ranks.data(), other, places.data()), "MPI_Group_translate_ranks");
+  mpi_check(MPI_Group_translate_ranks(group, size, ranks.data(), other, places.data()),
+            "MPI_Group_translate_ranks");
   return static_cast<int>(std::count_if(places.begin(), places.end(), [](int p) { return p != MPI_UNDEFINED; }));
 }
 
@@ -280,9 +281,9 @@ int Communicator::spins() const {
 }
 
 int Communicator::take_tags(int count) const {
-  // A quarter of the tags is for objects; they come round again only after thousands of these. A quarter each is for
-  // leases that stay, for leases that end soon, and for single messages: leases of one size come round to the same
-  // tags, so what was left over of one is never taken for a message of another kind.
+  // A quarter of the tags is for objects; they come round again only after thousands of these. A quarter each is
+  // for leases that stay, for leases that end soon, and for single messages: leases of one size come round to the
+  // same tags, so what was left over of one is never taken for a message of another kind.
   return take_from(state_->next_tag, 0, state_->tag_limit / 4, count);
 }
 

@@ -43,8 +43,8 @@ class Communicator {
   /// The same for one message or operation that ends soon, from a range of its own that comes round again.
   int take_passing_tags(int count) const;
 
-  /// Keeps the duplicate until MPI_Finalize: after errors there may be messages under way that nobody will take, and
-  /// MPI may take them for messages of a later communicator. Local.
+  /// Keeps the duplicate until MPI_Finalize: after errors there may be messages under way that nobody will take,
+  /// and MPI may take them for messages of a later communicator. Local.
   void keep() const;
 
   /// Waits with back-off. Local.
@@ -100,7 +100,8 @@ class TagLease {
   bool disputed() const { return disputed_; }
   /// So many leases fit into the range.
   int room() const { return room_; }
-  /// How many leases were taken before this one, the same number on all ranks: tells it from others of the same tags.
+  /// How many leases were taken before this one, the same number on all ranks: tells it from others of the same
+  /// tags.
   std::uint64_t serial() const { return serial_; }
 
  private:

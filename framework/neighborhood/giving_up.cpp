@@ -58,8 +58,9 @@ bool find_stop(const Communicator& comm, const NeighborTicket& ticket, StopNotic
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
     MPI_Count bytes = 0;
-    mpi_check(MPI_Improbe(MPI_ANY_SOURCE, ticket.first_tag + NeighborTags::stop, comm.get(), &found, &message, &status),
-              "MPI_Improbe", comm.get());
+    mpi_check(
+        MPI_Improbe(MPI_ANY_SOURCE, ticket.first_tag + NeighborTags::stop, comm.get(), &found, &message, &status),
+        "MPI_Improbe", comm.get());
     if (!found) return false;
     mpi_check(MPI_Get_elements_c(&status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
     std::vector<std::byte> whole(std::max(static_cast<std::size_t>(bytes), sizeof(Letter)));
@@ -111,14 +112,14 @@ void Parting::tell(int mpi_class, const std::string& text, const std::function<i
     letter.sent = sent(p.rank);
     said.copy(letter.text, sizeof letter.text - 1);
     MPI_Request request = MPI_REQUEST_NULL;
-    if (MPI_Isend(&letter, sizeof letter, MPI_BYTE, p.rank, ticket_.first_tag + NeighborTags::stop, comm_.get(), &request) ==
-        MPI_SUCCESS)
+    if (MPI_Isend(&letter, sizeof letter, MPI_BYTE, p.rank, ticket_.first_tag + NeighborTags::stop, comm_.get(),
+                  &request) == MPI_SUCCESS)
       MPI_Request_free(&request);
   }
 }
 
-/// It has said how much it has sent; or it has sent all that the operation asks of it, in one of the ways, and knows
-/// of no trouble; or nothing is asked of it.
+/// It has said how much it has sent; or it has sent all that the operation asks of it, in one of the ways, and
+/// knows of no trouble; or nothing is asked of it.
 bool Parting::has_parted(const Peer& p) const {
   if (p.announced >= 0) return p.got >= p.announced;
   const auto asked = [&](const Stream& s) {
@@ -127,9 +128,8 @@ bool Parting::has_parted(const Peer& p) const {
   if (std::none_of(streams_.begin(), streams_.end(), asked)) return true;
   for (const Stream& first : streams_) {
     if (first.peer != p.rank) continue;
-    if (std::all_of(streams_.begin(), streams_.end(), [&](const Stream& s) {
-          return s.peer != p.rank || s.way != first.way || s.got >= s.messages;
-        }))
+    if (std::all_of(streams_.begin(), streams_.end(),
+                    [&](const Stream& s) { return s.peer != p.rank || s.way != first.way || s.got >= s.messages; }))
       return true;
   }
   return false;
@@ -141,7 +141,8 @@ bool Parting::take_in(int peer, int tag) {
   MPI_Message message = MPI_MESSAGE_NULL;
   MPI_Status status;
   MPI_Count bytes = 0;
-  mpi_check(MPI_Improbe(peer, ticket_.first_tag + tag, comm_.get(), &found, &message, &status), "MPI_Improbe", comm_.get());
+  mpi_check(MPI_Improbe(peer, ticket_.first_tag + tag, comm_.get(), &found, &message, &status), "MPI_Improbe",
+            comm_.get());
   if (!found) return false;
   mpi_check(MPI_Get_elements_c(&status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
   bin_.resize(static_cast<std::size_t>(bytes) + 1);
@@ -160,7 +161,8 @@ bool Parting::poll() {
   for (StopNotice notice; find_stop(comm_, ticket_, notice);) heard(notice.peer, notice.sent);
   do {
     int done = 1;
-    if (taking_ != MPI_REQUEST_NULL) mpi_check(MPI_Test(&taking_, &done, MPI_STATUS_IGNORE), "MPI_Test", comm_.get());
+    if (taking_ != MPI_REQUEST_NULL)
+      mpi_check(MPI_Test(&taking_, &done, MPI_STATUS_IGNORE), "MPI_Test", comm_.get());
     if (!done) return false;
   } while (take_in());
   if (from_anyone_) return Clock::now() > begin_ + kMoment;
@@ -184,7 +186,7 @@ void Absence::advance() {
   }
   try {
     over_ = parting_.poll();
-  } catch (const Error&) {  // MPI fails: there is nothing to take in any more
+  } catch (const std::exception&) {  // MPI fails, or there is no memory to take it in
     over_ = true;
   }
   if (!over_) return;

@@ -1,6 +1,6 @@
 #pragma once
-/// How an operation ends that cannot go on: the ranks that have to do with each other in it tell each other, and take
-/// in what is under way, so that nobody waits for ever and MPI has let go of everybody's buffers.
+/// How an operation ends that cannot go on: the ranks that have to do with each other in it tell each other, and
+/// take in what is under way, so that nobody waits for ever and MPI has let go of everybody's buffers.
 
 #include <chrono>
 #include <cstdint>
@@ -61,8 +61,8 @@ struct NeighborTicket {
   explicit NeighborTicket(const TagLease& tags) : first_tag(tags.first()), serial(tags.serial()) {}
 };
 
-/// True when a rank has given up this operation: takes its notice. Throws away notices of operations that had the same
-/// tags before, and of communicators that had the same context. Local.
+/// True when a rank has given up this operation: takes its notice. Throws away notices of operations that had the
+/// same tags before, and of communicators that had the same context. Local.
 bool find_stop(const Communicator& comm, const NeighborTicket& ticket, StopNotice& notice);
 
 /// This rank's part in the end of one operation: tells its peers, then takes in what they have sent until each has
@@ -70,9 +70,10 @@ bool find_stop(const Communicator& comm, const NeighborTicket& ticket, StopNotic
 /// matter of course; those that come much later are not waited for, see `kPatience`.
 class Parting {
  public:
-  /// `ticket`: of the operation; its tags are not used by others while this lives. `algorithm`: by which the others execute it
-  /// if they are right, `automatic` when this rank cannot know.
-  Parting(const Communicator& comm, const NeighborTicket& ticket, const NeighborTraffic& traffic, Algorithm algorithm);
+  /// `ticket`: of the operation; its tags are not used by others while this lives. `algorithm`: by which the others
+  /// execute it if they are right, `automatic` when this rank cannot know.
+  Parting(const Communicator& comm, const NeighborTicket& ticket, const NeighborTraffic& traffic,
+          Algorithm algorithm);
   /// When all ranks know that the operation is void but not who sends to whom: takes in what comes in a moment.
   Parting(const Communicator& comm, const NeighborTicket& ticket);
   Parting(const Parting&) = delete;
@@ -115,8 +116,8 @@ class Parting {
   Clock::time_point begin_ = Clock::now();
 };
 
-/// The parting of a rank that cannot take part in an operation at all. It goes on in the waits of this library for as
-/// long as ranks may still send, and keeps the tags as long.
+/// The parting of a rank that cannot take part in an operation at all. It goes on in the waits of this library for
+/// as long as ranks may still send, and keeps the tags as long.
 class Absence final : public Progressable {
  public:
   static std::shared_ptr<Absence> begin(const Communicator& comm, TagLease tags, const NeighborTraffic& traffic,

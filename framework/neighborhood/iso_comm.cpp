@@ -77,8 +77,8 @@ struct IsoComm::State {
   }
 
   /// A call that only this rank cannot compile must not leave the others waiting; then it takes the tags.
-  std::unique_ptr<NeighborOperation> compile_or_refuse(Algorithm algorithm, const NeighborCall& call, bool own_types,
-                                                       TagLease& tags, bool starts) {
+  std::unique_ptr<NeighborOperation> compile_or_refuse(Algorithm algorithm, const NeighborCall& call,
+                                                       bool own_types, TagLease& tags, bool starts) {
     try {
       return compile(algorithm, call, own_types);
     } catch (const ArgumentError& e) {
@@ -109,8 +109,8 @@ struct IsoComm::State {
     }
   }
 
-  /// At every blocking operation, so that all ranks come to the measurement at the same one, whatever algorithm is set
-  /// on some of them.
+  /// At every blocking operation, so that all ranks come to the measurement at the same one, whatever algorithm is
+  /// set on some of them.
   void know_link() {
     if (link_known) return;
     link = known_link(comm);

@@ -83,8 +83,8 @@ class IsoComm {
   std::shared_ptr<State> state_;
 };
 
-/// What is remembered of an IsoComm that this rank has let go of, in case that it is used again by mistake: enough to
-/// take part in operations by telling the others so. Does not keep the communicator.
+/// What is remembered of an IsoComm that this rank has let go of, in case that it is used again by mistake: enough
+/// to take part in operations by telling the others so. Does not keep the communicator.
 class FormerIsoComm {
  public:
   explicit FormerIsoComm(const IsoComm& comm);

@@ -68,8 +68,8 @@ struct Itinerary {
 Itinerary plan_itinerary(std::span<const int> relative, int dimensions, Algorithm algorithm, Pattern pattern);
 
 /// The logarithmic algorithm along the ring of all ranks (section 5.3, general neighborhoods): floor(log2 r) + 1
-/// rounds, r the longest ring distance of a block on `mesh`, less the powers of two that no distance has. Ring distances depend on the origin, so a rank derives
-/// what passes through it from coordinates.
+/// rounds, r the longest ring distance of a block on `mesh`, less the powers of two that no distance has. Ring
+/// distances depend on the origin, so a rank derives what passes through it from coordinates.
 Itinerary plan_ring_itinerary(std::span<const int> relative, const Mesh& mesh, Pattern pattern);
 
 }  // namespace isohalo

@@ -15,7 +15,7 @@ ListCheck::ListCheck(const Communicator& comm, std::uint64_t fingerprint) : comm
 std::shared_ptr<ListCheck> ListCheck::now(const Communicator& comm, std::uint64_t fingerprint) {
   std::shared_ptr<ListCheck> check(new ListCheck(comm, fingerprint));
   const int p = comm.size(), rank = comm.rank(), tag = comm.take_passing_tags(1);
-  std::int64_t (&most)[2] = check->values_, theirs[2];
+  std::int64_t(&most)[2] = check->values_, theirs[2];
   for (int distance = 1; distance < p; distance *= 2) {
     MPI_Request requests[2];
     mpi_check(MPI_Irecv(theirs, 2, MPI_INT64_T, (rank + p - distance) % p, tag, comm.get(), &requests[0]),

@@ -45,14 +45,14 @@ void NeighborOperation::look_for_trouble() {
       if (a == mine) {  // some peers may send per block and others not: only a peer of the other kind is trouble
         for (const Message* m : receiving_) {
           if (m->tag == NeighborTags::data(a, per_block, 0)) continue;
-          mpi_check(
-              MPI_Iprobe(m->peer, ticket_.first_tag + NeighborTags::data(a, per_block, 0), comm_.get(), &found, &status),
-              "MPI_Iprobe");
+          mpi_check(MPI_Iprobe(m->peer, ticket_.first_tag + NeighborTags::data(a, per_block, 0), comm_.get(),
+                               &found, &status),
+                    "MPI_Iprobe");
           if (found) break;
         }
       } else {
-        mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, ticket_.first_tag + NeighborTags::data(a, per_block, 0), comm_.get(), &found,
-                             &status),
+        mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, ticket_.first_tag + NeighborTags::data(a, per_block, 0), comm_.get(),
+                             &found, &status),
                   "MPI_Iprobe");
       }
       if (found)

@@ -26,9 +26,9 @@ namespace isohalo::detail {
 /// forms), forwarded messages carry the sizes of their blocks.
 ///
 /// Errors: a message whose size does not fit is noted, and the execution goes on, because other ranks wait for what
-/// this one forwards. After any other error this rank gives up and tells those that have to do with it, which do the
-/// same: none hangs, and none ends before the blocks that it has sent from where they lie have been taken by ranks that
-/// come in time (see Parting).
+/// this one forwards. After any other error this rank gives up and tells those that have to do with it, which do
+/// the same: none hangs, and none ends before the blocks that it has sent from where they lie have been taken by
+/// ranks that come in time (see Parting).
 class NeighborOperation final : public Progressable {
  public:
   /// `route`: of this rank along `itinerary`. `own_types`: duplicate derived types, because the caller may free
@@ -38,9 +38,9 @@ class NeighborOperation final : public Progressable {
                     const NeighborCall& call, bool own_types, std::function<NeighborTraffic()> traffic);
   ~NeighborOperation() override;
 
-  /// Posts the first phase. `ticket`: of NeighborTags::kCount tags, equal on all ranks, not used by another operation
-  /// in flight. Not complete before `check` has passed; an error when it fails. Local. Does not throw: see
-  /// `rethrow`.
+  /// Posts the first phase. `ticket`: of NeighborTags::kCount tags, equal on all ranks, not used by another
+  /// operation in flight. Not complete before `check` has passed; an error when it fails. Local. Does not throw:
+  /// see `rethrow`.
   void start(const NeighborTicket& ticket, std::shared_ptr<ListCheck> check = nullptr) noexcept;
   void advance() noexcept override;
   bool active() const { return active_; }
@@ -144,7 +144,7 @@ class NeighborOperation final : public Progressable {
   bool stopped_ = false;
   std::shared_ptr<ListCheck> check_;          ///< until it has passed
   std::vector<std::pair<int, int>> notices_;  ///< of others that gave up: rank, messages sent to this one
-  std::vector<std::pair<int, int>> taken_;    ///< messages that have been received when this rank gives up: rank, tag
+  std::vector<std::pair<int, int>> taken_;  ///< messages that have been received when this rank gives up: rank, tag
   std::unique_ptr<Parting> parting_;
   std::unique_ptr<ArgumentError> error_;
 };

@@ -10,8 +10,8 @@
 
 namespace isohalo::detail {
 
-/// The derived types of a call, each with a mark that MPI deletes with the type: a handle that was freed and given to
-/// another type is told from what it was.
+/// The derived types of a call, each with a mark that MPI deletes with the type: a handle that was freed and given
+/// to another type is told from what it was.
 class TypeMarks {
  public:
   /// Marks those that have no mark.

@@ -1,4 +1,5 @@
-/// The exchange of Kokkos views: values by global index, a sentinel in every ghost, all layouts, staged and in place.
+/// The exchange of Kokkos views: values by global index, a sentinel in every ghost, all layouts, staged and in
+/// place.
 
 #include "framework/halo/view_exchange.hpp"
 
@@ -78,12 +79,12 @@ auto made_view(const Index<D>& n) {
   }
 }
 
-/// The number of wrong cells of this rank after some exchanges by the same plan, each with new values; `delay` comes
-/// in between.
+/// The number of wrong cells of this rank after some exchanges by the same plan, each with new values; `delay`
+/// comes in between.
 template <class T, int D, class Layout>
-std::int64_t wrong_cells(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth,
-                         const ViewExchangeOptions<D>& options, int rounds = 2,
-                         const std::function<void()>& delay = [] {}) {
+std::int64_t wrong_cells(
+    const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth,
+    const ViewExchangeOptions<D>& options, int rounds = 2, const std::function<void()>& delay = [] {}) {
   using View = typename ViewOf<T, D, Layout>::type;
   const Surroundings<D> around{domain.global(), domain.periodic(), {}, {}};
   auto [low, high] = shape.ghost_widths(depth, around);
@@ -144,8 +145,12 @@ void check(const Index<D>& extents, int deepest) {
             std::int64_t wrong = 0;
             ++turn;
             switch ((turn + turn / 3) % 3) {  // another one for the same pattern each time
-              case 0: wrong = wrong_cells<double, D, Kokkos::LayoutRight>(domain, shape, depth, direct); break;
-              case 1: wrong = wrong_cells<float, D, Kokkos::LayoutLeft>(domain, shape, depth, staged); break;
+              case 0:
+                wrong = wrong_cells<double, D, Kokkos::LayoutRight>(domain, shape, depth, direct);
+                break;
+              case 1:
+                wrong = wrong_cells<float, D, Kokkos::LayoutLeft>(domain, shape, depth, staged);
+                break;
               default:
                 if constexpr (kHostReachesViews)
                   wrong = wrong_cells<double, D, Kokkos::LayoutStride>(domain, shape, depth, direct);
@@ -186,9 +191,10 @@ TEST(ViewExchange, ManyRepetitionsWithRandomDelays) {
     if (random.in(0, 9) == 0) usleep(static_cast<useconds_t>(random.in(0, 300)));
   };
   for (const auto pattern : kPatterns)
-    EXPECT_EQ((wrong_cells<double, 2, Kokkos::LayoutRight>(torus(), StencilShape<2>::moore(1), 2,
-                                                           {pattern, pattern == HaloPattern::direct, {}}, 300, delay)),
-              0);
+    EXPECT_EQ(
+        (wrong_cells<double, 2, Kokkos::LayoutRight>(torus(), StencilShape<2>::moore(1), 2,
+                                                     {pattern, pattern == HaloPattern::direct, {}}, 300, delay)),
+        0);
 }
 
 TEST(ViewExchange, ChoosesThePatternByTiming) {
@@ -253,8 +259,8 @@ TEST(ViewExchange, MayBeFinishedInAnyOrder) {
 
 TEST(ViewExchange, BrokenPlansAreCaught) {
   const auto caught = [](HaloPattern pattern, const HaloMutation<2>& mutation) {
-    return wrong_cells<double, 2, Kokkos::LayoutRight>(torus(), StencilShape<2>::moore(1), 2, {pattern, false, mutation}) >
-           0;
+    return wrong_cells<double, 2, Kokkos::LayoutRight>(torus(), StencilShape<2>::moore(1), 2,
+                                                       {pattern, false, mutation}) > 0;
   };
   for (const auto pattern : kPatterns) {
     EXPECT_FALSE(caught(pattern, {}));

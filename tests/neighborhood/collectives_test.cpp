@@ -256,7 +256,8 @@ TEST(Collectives, ReduceIntoAbsoluteAddresses) {
                   MPI_SUCCESS);
         ASSERT_EQ(isohalo_wait(&r), MPI_SUCCESS) << isohalo_error_text();
       } else {
-        ASSERT_EQ(isohalo_neighbor_scatter_reduce(out, counts, places, types, MPI_BOTTOM, 1, pair, op, iso), MPI_SUCCESS)
+        ASSERT_EQ(isohalo_neighbor_scatter_reduce(out, counts, places, types, MPI_BOTTOM, 1, pair, op, iso),
+                  MPI_SUCCESS)
             << isohalo_error_text();
       }
       for (int side = 0; side < 2; ++side) {

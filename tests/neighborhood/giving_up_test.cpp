@@ -183,7 +183,8 @@ TEST(GivingUp, WrongListsAndArguments) {
   }
 }
 
-/// A type that was not committed is found only when messages are posted.
+/// A type that was not committed is found only when messages are posted. (It is not received: MPICH 4.0 leaks a handle
+/// for each receive of a derived type that is cancelled.)
 TEST(GivingUp, UncommittedType) {
   if (ranks() == 1) return;
   const Place place({1}, {1});
@@ -193,7 +194,7 @@ TEST(GivingUp, UncommittedType) {
   MPI_Type_vector(kBlock / 16, 16, 32, MPI_BYTE, &type);
   if (!last()) MPI_Type_commit(&type);
   if (!last()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  const int code = isohalo_neighbor_alltoall(out.get(), 1, type, in.get(), 1, type, place.iso);
+  const int code = isohalo_neighbor_alltoall(out.get(), 1, type, in.get(), kBlock, MPI_BYTE, place.iso);
   EXPECT_TRUE(code != MPI_SUCCESS || (!last() && ranks() > 2));
   MPI_Type_free(&type);
 }

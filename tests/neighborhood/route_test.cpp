@@ -190,8 +190,8 @@ TEST(Itinerary, FiguresOfKnownLists) {
 }
 
 /// Random lists: C and V from their definitions, and the best order of dimensions by trying all.
-/// At most floor(log2 r) + 1 rounds, r the longest distance along the ring of all ranks (section 5.3): one per power of
-/// two that some distance has.
+/// At most floor(log2 r) + 1 rounds, r the longest distance along the ring of all ranks (section 5.3): one per
+/// power of two that some distance has.
 TEST(Itinerary, RingRoundsByDefinition) {
   test::Random random(21);
   const auto any = [&](int low, int high) { return static_cast<int>(random.in(low, high)); };
