@@ -142,20 +142,6 @@ void make_keys(Registry& r) {
   mpi_check(MPI_Comm_set_attr(MPI_COMM_SELF, r.finalize_key, nullptr), "MPI_Comm_set_attr");
 }
 
-std::uint64_t hash_of_members(MPI_Comm comm, int size) {
-  MPI_Group mine = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
-  mpi_check(MPI_Comm_group(comm, &mine), "MPI_Comm_group");
-  mpi_check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
-  std::vector<int> ranks(static_cast<std::size_t>(size)), places(ranks);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  mpi_check(MPI_Group_translate_ranks(mine, size, ranks.data(), world, places.data()), "MPI_Group_translate_ranks");
-  MPI_Group_free(&mine);
-  MPI_Group_free(&world);
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a, a rank at a time
-  for (int p : places) hash = (hash ^ static_cast<std::uint64_t>(p)) * 0x100000001b3u;
-  return hash;
-}
-
 /// How many of the first `size` ranks of `group` are in `other`.
 int count_common(MPI_Group group, int size, MPI_Group other) {
   std::vector<int> ranks(static_cast<std::size_t>(size)), places(ranks);
@@ -215,7 +201,7 @@ std::shared_ptr<Communicator::State> Communicator::make_state(MPI_Comm user) {
   mpi_check(MPI_Comm_rank(state->comm, &state->rank), "MPI_Comm_rank");
   mpi_check(MPI_Comm_size(state->comm, &state->size), "MPI_Comm_size");
   state->ranks_on_node = state->size > 1 ? count_ranks_on_node(state->comm, state->size) : 1;
-  state->members = hash_of_members(state->comm, state->size);
+  state->members = detail::hash_of_members(state->comm);
   state->cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   int* limit = nullptr;
   int found = 0;

@@ -16,7 +16,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <string_view>
+#include <vector>
 
 #include "datatypes/mpi_check.hpp"
 
@@ -84,6 +86,22 @@ bool spans_world(MPI_Comm comm) {
   int result = MPI_UNEQUAL;
   mpi_check(MPI_Comm_compare(comm, MPI_COMM_WORLD, &result), "MPI_Comm_compare");
   return result != MPI_UNEQUAL;
+}
+
+std::uint64_t hash_of_members(MPI_Comm comm) {
+  int size = 0;
+  mpi_check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  MPI_Group mine = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  mpi_check(MPI_Comm_group(comm, &mine), "MPI_Comm_group");
+  mpi_check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+  std::vector<int> ranks(static_cast<std::size_t>(size)), places(ranks);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  mpi_check(MPI_Group_translate_ranks(mine, size, ranks.data(), world, places.data()), "MPI_Group_translate_ranks");
+  MPI_Group_free(&mine);
+  MPI_Group_free(&world);
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a, a rank at a time
+  for (int p : places) hash = (hash ^ static_cast<std::uint64_t>(p)) * 0x100000001b3u;
+  return hash;
 }
 
 void settle_before_finalize() noexcept {

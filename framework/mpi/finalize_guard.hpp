@@ -1,12 +1,18 @@
 #pragma once
-/// Against a fault of MPICH 4.0 and 4.1 over UCX and TCP. Private to framework/mpi.
+/// Communicators and the program as a whole; against a fault of MPICH 4.0 and 4.1 over UCX and TCP. Private to
+/// framework/mpi.
 
 #include <mpi.h>
+
+#include <cstdint>
 
 namespace isohalo::detail {
 
 /// Does `comm` have all ranks of the program and no others? Local.
 bool spans_world(MPI_Comm comm);
+
+/// Of the program's ranks that `comm` has, in its order: the same on all of them. Local.
+std::uint64_t hash_of_members(MPI_Comm comm);
 
 /// To be called as the last act before MPI's own part of MPI_Finalize. Where that may hang, see finalize_guard.cpp,
 /// it makes all ranks ready for it; elsewhere it does nothing. Collective over MPI_COMM_WORLD.
