@@ -162,14 +162,8 @@ NeighborCall call_or_refuse(const IsoComm& comm, isohalo::Pattern pattern, bool 
                             Make&& make) {
   try {
     return make(comm.neighbors());
-  } catch (const isohalo::ArgumentError& e) {
-    comm.refuse(pattern, blocking, persistent, e);
-    throw;
-  } catch (const isohalo::MpiError& e) {  // MPI itself refused a type
-    comm.refuse(pattern, blocking, persistent, isohalo::ArgumentError(e.mpi_code(), e.what()));
-    throw;
-  } catch (const std::bad_alloc&) {
-    comm.refuse(pattern, blocking, persistent, isohalo::ArgumentError(MPI_ERR_NO_MEM, "out of memory"));
+  } catch (...) {
+    comm.refuse(pattern, blocking, persistent, isohalo::current_argument_error());
     throw;
   }
 }

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -72,16 +71,9 @@ int guarded(Comm&& comm, F&& f) {
   try {
     f();
     return MPI_SUCCESS;
-  } catch (const ArgumentError& e) {
+  } catch (...) {
+    const ArgumentError e = current_argument_error();
     return report(comm(), e.mpi_class(), e.what());
-  } catch (const MpiError& e) {
-    return report(comm(), e.mpi_code(), e.what());
-  } catch (const UsageError& e) {
-    return report(comm(), MPI_ERR_ARG, e.what());
-  } catch (const std::bad_alloc&) {
-    return report(comm(), MPI_ERR_NO_MEM, "out of memory");
-  } catch (const std::exception& e) {
-    return report(comm(), MPI_ERR_OTHER, e.what());
   }
 }
 

@@ -9,7 +9,6 @@ namespace isohalo::detail {
 
 namespace {
 
-constexpr double kBudget_s = 0.02;
 constexpr double kLeastRounds = 3, kMostRounds = 50;
 // Never dropped, however many are faster: the next measurements may turn them round.
 constexpr double kAlike = 1.05;
@@ -67,7 +66,7 @@ std::vector<double> time_movers(const Communicator& comm, std::span<const std::u
     movers[k]->finish();
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
-  return least_seconds(comm, movers.size(), run, kBudget_s);
+  return least_seconds(comm, movers.size(), run, kTimingBudget_s);
 }
 
 #define ISOHALO_INSTANTIATE(D)                                                                                     \

@@ -7,6 +7,9 @@
 
 namespace isohalo::detail {
 
+/// What an automatic choice may cost.
+constexpr double kTimingBudget_s = 0.02;
+
 /// Seconds that each of `candidates` ways needs at best, the same numbers on all ranks; the least belongs to the
 /// fastest way. `run(k)` takes way k once and returns this rank's seconds; what counts is the slowest rank.
 ///

@@ -8,6 +8,7 @@
 #include "framework/halo/halo_mover.hpp"
 #include "framework/halo/packed_mover.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/mpi/fingerprint.hpp"
 
 namespace isohalo {
 
@@ -115,20 +116,18 @@ struct HaloPlan<D>::Impl {
 
   void agree_on(std::span<const ErasedArray<D>> arrays) const {
     agree_as<UsageError>(domain.comm(), error_of([&] { check_fit(arrays); }).get());
-    std::uint64_t fingerprint = arrays.size();
-    const auto add = [&](std::int64_t n) {
-      fingerprint = fingerprint * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(n);
-    };
-    for (const auto& a : arrays) add(a.bytes);
-    agree_same(domain.comm(), fingerprint, "halo exchange: the list of element sizes");
-    add(static_cast<std::int64_t>(options.exchange));
-    for (int j = 0; j < D; ++j) add(options.mirror_low[j] + 2 * options.mirror_high[j]);
+    Fingerprint f;
+    f.add(arrays.size());
+    for (const auto& a : arrays) f.add(a.bytes);
+    agree_same(domain.comm(), f.value(), "halo exchange: the list of element sizes");
+    f.add(static_cast<int>(options.exchange));
+    for (int j = 0; j < D; ++j) f.add(options.mirror_low[j] + 2 * options.mirror_high[j]);
     for (const auto& [shape, depth] : needs) {
-      add(depth);
+      f.add(depth);
       for (const auto& offset : shape.offsets())
-        for (int j = 0; j < D; ++j) add(offset[j]);
+        for (int j = 0; j < D; ++j) f.add(offset[j]);
     }
-    agree_same(domain.comm(), fingerprint, "halo exchange: the plan's depths, shapes, mirrored sides and way");
+    agree_same(domain.comm(), f.value(), "halo exchange: the plan's depths, shapes, mirrored sides and way");
   }
 
   /// The ways that are worth timing, the same list on all ranks.

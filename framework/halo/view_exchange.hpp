@@ -13,6 +13,7 @@
 #include "framework/halo/exchange_timing.hpp"
 #include "framework/halo/view_mover.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/mpi/fingerprint.hpp"
 
 namespace isohalo {
 
@@ -124,15 +125,12 @@ class KokkosViewExchange {
   void prepare(const View& view) {
     const Communicator& comm = domain_.comm();
     agree_as<UsageError>(comm, error_of([&] { check(view); }).get());
-    std::uint64_t fingerprint = sizeof(typename View::non_const_value_type);
-    const auto add = [&](std::int64_t n) {
-      fingerprint = fingerprint * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(n);
-    };
-    add(options_.pattern ? static_cast<std::int64_t>(*options_.pattern) : -1);
-    add(depth_);
+    Fingerprint f;
+    f.add(sizeof(typename View::non_const_value_type));
+    f.add(options_.pattern ? static_cast<int>(*options_.pattern) : -1).add(depth_);
     for (const auto& offset : shape_.offsets())
-      for (int j = 0; j < D; ++j) add(offset[j]);
-    agree_same(comm, fingerprint, "view exchange: the element size, or the plan's depth, shape or pattern");
+      for (int j = 0; j < D; ++j) f.add(offset[j]);
+    agree_same(comm, f.value(), "view exchange: the element size, or the plan's depth, shape or pattern");
     if (options_.pattern) {
       mover_ = mover_of(*options_.pattern);
       used_ = options_.pattern;
@@ -157,7 +155,7 @@ class KokkosViewExchange {
           movers[k]->finish();
           return std::chrono::duration<double>(Clock::now() - begin).count();
         },
-        0.02);
+        detail::kTimingBudget_s);
     const auto best = static_cast<std::size_t>(std::min_element(times.begin(), times.end()) - times.begin());
     for (std::size_t k = 0; k < times.size(); ++k) seconds_[k].second = times[k];
     mover_ = std::move(movers[best]);

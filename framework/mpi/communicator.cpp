@@ -201,7 +201,7 @@ std::shared_ptr<Communicator::State> Communicator::make_state(MPI_Comm user) {
   mpi_check(MPI_Comm_rank(state->comm, &state->rank), "MPI_Comm_rank");
   mpi_check(MPI_Comm_size(state->comm, &state->size), "MPI_Comm_size");
   state->ranks_on_node = state->size > 1 ? count_ranks_on_node(state->comm, state->size) : 1;
-  state->members = detail::hash_of_members(state->comm);
+  state->members = detail::fingerprint_of_members(state->comm);
   state->cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   int* limit = nullptr;
   int found = 0;

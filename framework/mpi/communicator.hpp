@@ -34,7 +34,7 @@ class Communicator {
   bool oversubscribed() const { return ranks_on_node() > cores_on_node(); }
   /// Spins before a wait yields the core.
   int spins() const;
-  /// A hash of the processes that it has, the same on all.
+  /// A fingerprint of the processes that it has, the same on all of them.
   std::uint64_t members() const;
 
   /// `count` message tags of their own, the same on all ranks because objects are created in the same order on all.

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "datatypes/mpi_check.hpp"
+#include "framework/mpi/fingerprint.hpp"
 
 namespace isohalo::detail {
 
@@ -88,7 +89,7 @@ bool spans_world(MPI_Comm comm) {
   return result != MPI_UNEQUAL;
 }
 
-std::uint64_t hash_of_members(MPI_Comm comm) {
+std::uint64_t fingerprint_of_members(MPI_Comm comm) {
   int size = 0;
   mpi_check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
   MPI_Group mine = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
@@ -99,9 +100,9 @@ std::uint64_t hash_of_members(MPI_Comm comm) {
   mpi_check(MPI_Group_translate_ranks(mine, size, ranks.data(), world, places.data()), "MPI_Group_translate_ranks");
   MPI_Group_free(&mine);
   MPI_Group_free(&world);
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a, a rank at a time
-  for (int p : places) hash = (hash ^ static_cast<std::uint64_t>(p)) * 0x100000001b3u;
-  return hash;
+  Fingerprint f;
+  for (int p : places) f.add(p);
+  return f.value();
 }
 
 void settle_before_finalize() noexcept {

@@ -12,7 +12,7 @@ namespace isohalo::detail {
 bool spans_world(MPI_Comm comm);
 
 /// Of the program's ranks that `comm` has, in its order: the same on all of them. Local.
-std::uint64_t hash_of_members(MPI_Comm comm);
+std::uint64_t fingerprint_of_members(MPI_Comm comm);
 
 /// To be called as the last act before MPI's own part of MPI_Finalize. Where that may hang, see finalize_guard.cpp,
 /// it makes all ranks ready for it; elsewhere it does nothing. Collective over MPI_COMM_WORLD.

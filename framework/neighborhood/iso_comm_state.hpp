@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
+#include "framework/mpi/fingerprint.hpp"
 #include "framework/neighborhood/iso_comm.hpp"
 #include "framework/neighborhood/list_check.hpp"
 #include "framework/neighborhood/neighbor_operation.hpp"
@@ -68,25 +68,20 @@ struct IsoComm::State {
     return found;
   }
 
-  std::unique_ptr<detail::NeighborOperation> compile(Algorithm algorithm, const NeighborCall& call, bool own_types) {
+  std::unique_ptr<detail::NeighborOperation> compile(Algorithm algorithm, const NeighborCall& call,
+                                                     bool own_types) {
     const Plan& p = plan(algorithm, call.pattern);
     return std::make_unique<detail::NeighborOperation>(comm, neighbors, p.itinerary, p.route, call, own_types,
-                                               [this, pattern = call.pattern] { return traffic(pattern); });
+                                                       [this, pattern = call.pattern] { return traffic(pattern); });
   }
 
   /// A call that only this rank cannot compile must not leave the others waiting; then it takes the tags.
   std::unique_ptr<detail::NeighborOperation> compile_or_refuse(Algorithm algorithm, const NeighborCall& call,
-                                                       bool own_types, TagLease& tags, bool starts) {
+                                                               bool own_types, TagLease& tags, bool starts) {
     try {
       return compile(algorithm, call, own_types);
-    } catch (const ArgumentError& e) {
-      refuse(call.pattern, algorithm, std::move(tags), starts, e);
-      throw;
-    } catch (const MpiError& e) {
-      refuse(call.pattern, algorithm, std::move(tags), starts, ArgumentError(e.mpi_code(), e.what()));
-      throw;
-    } catch (const std::bad_alloc&) {
-      refuse(call.pattern, algorithm, std::move(tags), starts, ArgumentError(MPI_ERR_NO_MEM, "out of memory"));
+    } catch (...) {
+      refuse(call.pattern, algorithm, std::move(tags), starts, current_argument_error());
       throw;
     }
   }
@@ -116,7 +111,7 @@ struct IsoComm::State {
     forget_choices();
   }
 
-  std::uint64_t fingerprint() const { return neighbors.fingerprint() ^ (link_known ? 0x9e3779b97f4a7c15u : 0); }
+  std::uint64_t fingerprint() const { return Fingerprint().add(neighbors.fingerprint()).add(link_known).value(); }
 
   void forget(const detail::NeighborOperation* operation) {
     std::erase_if(recent, [&](const Recent& r) { return r.operation.get() == operation; });

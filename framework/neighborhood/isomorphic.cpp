@@ -5,6 +5,7 @@
 #include <string>
 
 #include "datatypes/error.hpp"
+#include "framework/mpi/fingerprint.hpp"
 
 namespace isohalo {
 
@@ -77,9 +78,10 @@ std::vector<int> IsomorphicNeighborhood::present(std::span<const int> ranks) {
 }
 
 std::uint64_t IsomorphicNeighborhood::fingerprint() const {
-  std::uint64_t h = 0xcbf29ce484222325u ^ relative_.size();
-  for (int c : relative_) h = (h ^ static_cast<std::uint32_t>(c)) * 0x100000001b3u, h ^= h >> 29;
-  return h;
+  Fingerprint f;
+  f.add(relative_.size());
+  for (int c : relative_) f.add(c);
+  return f.value();
 }
 
 }  // namespace isohalo

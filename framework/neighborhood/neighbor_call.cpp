@@ -1,11 +1,28 @@
 #include "framework/neighborhood/neighbor_call.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 
 #include "datatypes/mpi_check.hpp"
 
 namespace isohalo {
+
+ArgumentError current_argument_error() {
+  try {
+    throw;
+  } catch (const ArgumentError& e) {
+    return e;
+  } catch (const MpiError& e) {
+    return {e.mpi_code(), e.what()};
+  } catch (const UsageError& e) {
+    return {MPI_ERR_ARG, e.what()};
+  } catch (const std::bad_alloc&) {
+    return {MPI_ERR_NO_MEM, "out of memory"};
+  } catch (const std::exception& e) {
+    return {MPI_ERR_OTHER, e.what()};
+  }
+}
 
 TypeLayout layout_of(MPI_Datatype type) {
   TypeLayout l;

@@ -23,6 +23,10 @@ class ArgumentError : public UsageError {
   int mpi_class_;
 };
 
+/// In a handler: what has been thrown, as an error of a call. Of other errors the class is that of MPI (MpiError),
+/// MPI_ERR_ARG (UsageError), MPI_ERR_NO_MEM (std::bad_alloc) or MPI_ERR_OTHER.
+ArgumentError current_argument_error();
+
 /// `count` elements of `type` at `address`, which may be MPI_BOTTOM plus an absolute displacement.
 struct Block {
   std::byte* address = nullptr;

@@ -25,12 +25,9 @@ template <class Work>
 void NeighborOperation::guarded(Work&& work) noexcept {
   try {
     work();
-  } catch (const ArgumentError& e) {
+  } catch (...) {
+    const ArgumentError e = current_argument_error();
     stop(e.mpi_class(), e.what());
-  } catch (const MpiError& e) {
-    stop(e.mpi_code(), e.what());
-  } catch (const std::exception& e) {
-    stop(MPI_ERR_OTHER, e.what());
   }
 }
 
