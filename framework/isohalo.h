@@ -14,8 +14,9 @@
  * MPI has no call that keeps one. Creating neighborhoods, and beginning operations on them, is collective in order
  * over `cart`. An operation that is wrong on one rank fails on those that wait for it (others may complete), and ends
  * there only when MPI has let go of the buffers. Ranks that come to it more than two seconds later are not waited for:
- * then MPI may still read a send buffer, which must live until they have come. So it is with a neighborhood that was
- * freed on one rank (the 64 freed last, while `cart` lives); a request that was freed is an error of that rank alone.
+ * then MPI may still read a send buffer, which must live until they have come. So it is with a neighborhood or a
+ * persistent request that was freed on one rank and is used there (the 64 of each freed last, while `cart` lives). A
+ * handle that is NULL says nothing of the ranks that wait: it is an error of that rank alone, and calls no handler.
  * Counts and types that are equal on all ranks by the meaning of a call (alltoall, allgather, reduce) must be so on
  * ranks without neighbors, too.
  *

@@ -41,28 +41,32 @@ HandleTable<Request, isohalo_request>& requests() {
 }
 
 /// The latest that were freed on this rank: other ranks may still use them.
+template <class Handle, class Former>
 class Freed {
  public:
-  static constexpr std::size_t kMost = 64;
-
-  static constexpr int kLongest = 4096;  ///< offsets of a list that is worth keeping
-
-  void add(isohalo_neighborhood handle, const IsoComm& comm) {
-    if (comm.neighbors().count() > kLongest) return;
+  void add(Handle handle, Former former) {
+    if (former.neighbors().count() > kLongest) return;
     if (list_.size() == kMost) list_.pop_front();
-    list_.emplace_back(handle, comm);
+    list_.emplace_back(handle, std::move(former));
   }
-  const isohalo::FormerIsoComm* find(isohalo_neighborhood handle) const {
+  const Former* find(Handle handle) const {
     const auto found = std::find_if(list_.begin(), list_.end(), [&](const auto& f) { return f.first == handle; });
     return found == list_.end() ? nullptr : &found->second;
   }
 
  private:
-  std::deque<std::pair<isohalo_neighborhood, isohalo::FormerIsoComm>> list_;
+  static constexpr std::size_t kMost = 64;
+  static constexpr int kLongest = 4096;  // offsets of a list that is worth keeping
+  std::deque<std::pair<Handle, Former>> list_;
 };
 
-Freed& freed() {
-  static Freed list;
+auto& freed_neighborhoods() {
+  static Freed<isohalo_neighborhood, isohalo::FormerIsoComm> list;
+  return list;
+}
+
+auto& freed_requests() {
+  static Freed<isohalo_request, isohalo::FormerNeighborRequest> list;
   return list;
 }
 
@@ -77,7 +81,7 @@ IsoComm& known(isohalo_neighborhood iso, isohalo::Pattern pattern, bool blocking
   try {
     return known(iso);
   } catch (const isohalo::ArgumentError& e) {
-    if (const auto* former = freed().find(iso)) former->refuse(pattern, blocking, persistent, e);
+    if (const auto* former = freed_neighborhoods().find(iso)) former->refuse(pattern, blocking, persistent, e);
     throw;
   }
 }
@@ -91,18 +95,22 @@ Request& known(isohalo_request r) {
 auto of(MPI_Comm comm) {
   return [comm] { return comm; };
 }
-/// A communicator with the error handler of a neighborhood's cart; MPI_COMM_NULL when there is no such
-/// neighborhood.
+template <class Former>
+MPI_Comm user_of(const Former* former) {
+  const auto comm = former ? former->comm().find() : std::nullopt;
+  return comm ? comm->user() : MPI_COMM_NULL;
+}
+/// A communicator with the error handler of a neighborhood's cart; MPI_COMM_NULL when none is known.
 auto of(isohalo_neighborhood iso) {
   return [iso] {
     const IsoComm* found = neighborhoods().find(iso);
-    return found ? found->comm().user() : MPI_COMM_NULL;
+    return found ? found->comm().user() : user_of(freed_neighborhoods().find(iso));
   };
 }
 auto of(isohalo_request r) {
   return [r] {
     const Request* found = requests().find(r);
-    return found ? found->comm.user() : MPI_COMM_NULL;
+    return found ? found->comm.user() : user_of(freed_requests().find(r));
   };
 }
 
@@ -244,9 +252,9 @@ int isohalo_neighborhood_von_neumann(MPI_Comm cart, int radius, int with_self, i
 }
 
 int isohalo_neighborhood_free(isohalo_neighborhood* iso) {
-  return guarded(of(MPI_COMM_NULL), [&] {
+  return guarded(of(iso ? *iso : nullptr), [&] {
     require(iso, MPI_ERR_ARG, "the place of the neighborhood is NULL");
-    freed().add(*iso, known(*iso));
+    freed_neighborhoods().add(*iso, isohalo::FormerIsoComm(known(*iso)));
     neighborhoods().take(*iso);
     *iso = nullptr;
   });
@@ -361,7 +369,15 @@ ISOHALO_COLLECTIVE(scatter_reduce, personal,
 #undef ISOHALO_ARGUMENTS
 
 int isohalo_start(isohalo_request r) {
-  return guarded(of(r), [&] { known(r).request.start(); });
+  return guarded(of(r), [&] {
+    try {
+      known(r);
+    } catch (const isohalo::ArgumentError& e) {
+      if (const auto* former = freed_requests().find(r)) former->refuse(e);
+      throw;
+    }
+    known(r).request.start();
+  });
 }
 
 namespace {
@@ -410,7 +426,8 @@ int isohalo_request_free(isohalo_request* r) {
   const isohalo_request handle = r ? *r : nullptr;
   return guarded(of(of(handle)()), [&] {
     require(r, MPI_ERR_ARG, "the place of the request is NULL");
-    known(handle);
+    if (const NeighborRequest& request = known(handle).request; request.persistent())
+      freed_requests().add(handle, isohalo::FormerNeighborRequest(request));
     const std::unique_ptr<Request> last = requests().take(handle);
     *r = nullptr;
     last->request.wait();

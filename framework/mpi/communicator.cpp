@@ -25,11 +25,19 @@ struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
   int tag_limit = 32767;
   int next_tag = 0;
   int next_passing_tag = 0;
-  int next_short_tag = 0;
-  int next_lasting_tag = 0;
   std::uint64_t leases_taken = 0;
   std::uint64_t members = 0;
-  std::vector<std::pair<int, int>> leases[2];  // by stay: [first, last) of the tags of live operations
+  struct Leases {
+    int next = 0;
+    std::vector<std::pair<int, int>> live;  // [first, last) of their tags
+  };
+  Leases lasting, short_lived;
+
+  Leases& leases(TagLease::Stay stay) { return stay == TagLease::Stay::long_ ? lasting : short_lived; }
+  std::pair<int, int> tags_of(TagLease::Stay stay) const {
+    return stay == TagLease::Stay::long_ ? std::pair(tag_limit / 4, tag_limit / 2)
+                                         : std::pair(tag_limit - tag_limit / 4, tag_limit);
+  }
 
   void release() noexcept {
     if (comm != MPI_COMM_NULL && mpi_is_active()) {
@@ -277,25 +285,36 @@ int Communicator::take_passing_tags(int count) const {
   return take_from(state_->next_passing_tag, state_->tag_limit / 2, state_->tag_limit / 4 * 3, count);
 }
 
-TagLease::TagLease(const Communicator& comm, int count, Stay stay) : state_(comm.state_), count_(count) {
-  const int limit = state_->tag_limit;
-  if (stay == Stay::long_) {
-    first_ = take_from(state_->next_lasting_tag, limit / 4, limit / 2, count);
-    room_ = (limit / 2 - limit / 4) / count;
-  } else {
-    first_ = take_from(state_->next_short_tag, limit / 4 * 3, limit, count);
-    room_ = (limit - limit / 4 * 3) / count;
-  }
-  serial_ = state_->leases_taken++;
-  leases_ = &state_->leases[stay == Stay::long_ ? 0 : 1];
-  disputed_ = std::any_of(leases_->begin(), leases_->end(),
-                          [&](const auto& held) { return held.first < first_ + count && first_ < held.second; });
-  leases_->emplace_back(first_, first_ + count);
+TagLease::TagLease(std::shared_ptr<Communicator::State> state, int first, int count, Stay stay,
+                   std::uint64_t serial)
+    : state_(std::move(state)), stay_(stay), first_(first), count_(count), serial_(serial) {
+  const auto [low, high] = state_->tags_of(stay);
+  room_ = (high - low) / count;
+  auto& live = state_->leases(stay).live;
+  disputed_ = std::any_of(live.begin(), live.end(),
+                          [&](const auto& held) { return held.first < first + count && first < held.second; });
+  live.emplace_back(first, first + count);
+}
+
+TagLease TagLease::next(const Communicator& comm, int count, Stay stay) {
+  auto& state = *comm.state_;
+  const auto [low, high] = state.tags_of(stay);
+  const int first = take_from(state.leases(stay).next, low, high, count);
+  return TagLease(comm.state_, first, count, stay, state.leases_taken++);
+}
+
+TagLease::TagLease(const Communicator& comm, int count, Stay stay) : TagLease(next(comm, count, stay)) {}
+
+std::optional<TagLease> TagLease::again(const Former& former) {
+  const auto comm = former.comm.find();
+  if (!comm) return std::nullopt;
+  return TagLease(comm->state_, former.first, former.count, former.stay, former.serial);
 }
 
 TagLease::~TagLease() {
   if (!state_) return;
-  leases_->erase(std::find(leases_->begin(), leases_->end(), std::pair(first_, first_ + count_)));
+  auto& live = state_->leases(stay_).live;
+  live.erase(std::find(live.begin(), live.end(), std::pair(first_, first_ + count_)));
 }
 
 void Communicator::keep() const {

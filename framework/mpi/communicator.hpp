@@ -92,6 +92,16 @@ class TagLease {
   enum class Stay { long_, short_ };
   /// Throws UsageError when MPI has no such number of tags.
   TagLease(const Communicator& comm, int count, Stay stay);
+  /// What is remembered of a lease that has ended. Does not keep the communicator.
+  struct Former {
+    FormerCommunicator comm;
+    Stay stay;
+    int first, count;
+    std::uint64_t serial;
+  };
+  Former former() const { return {FormerCommunicator(Communicator(state_)), stay_, first_, count_, serial_}; }
+  /// It once more, with its number; none when the communicator is gone. Local.
+  static std::optional<TagLease> again(const Former& former);
   TagLease(TagLease&&) noexcept = default;
   TagLease& operator=(TagLease&&) = delete;
   ~TagLease();
@@ -105,8 +115,11 @@ class TagLease {
   std::uint64_t serial() const { return serial_; }
 
  private:
-  std::shared_ptr<Communicator::State> state_;          ///< none when moved from
-  std::vector<std::pair<int, int>>* leases_ = nullptr;  ///< in the state
+  TagLease(std::shared_ptr<Communicator::State> state, int first, int count, Stay stay, std::uint64_t serial);
+  static TagLease next(const Communicator& comm, int count, Stay stay);
+
+  std::shared_ptr<Communicator::State> state_;  ///< none when moved from
+  Stay stay_ = Stay::short_;
   int first_ = 0, count_ = 0, room_ = 0;
   std::uint64_t serial_ = 0;
   bool disputed_ = false;

@@ -35,28 +35,18 @@ IsoComm::IsoComm(MPI_Comm cart, std::span<const int> relative) {
   state_ = std::make_shared<State>(comm, IsomorphicNeighborhood(std::move(mesh), comm.rank(), relative));
 }
 
+namespace {
+TagLease::Stay stay(bool persistent) {
+  return persistent ? TagLease::Stay::long_ : TagLease::Stay::short_;
+}
+}  // namespace
+
 const IsomorphicNeighborhood& IsoComm::neighbors() const {
   return state_->neighbors;
 }
 const Communicator& IsoComm::comm() const {
   return state_->comm;
 }
-
-namespace {
-
-/// Tags that are still in use would mix up messages. All ranks come to this if they have ended the same operations.
-void refuse_disputed(const TagLease& tags, bool persistent) {
-  if (!tags.disputed()) return;
-  const std::string room = std::to_string(tags.room());
-  throw ArgumentError(
-      MPI_ERR_OTHER,
-      "neighborhood: this MPI has tags for " + room +
-          (persistent ? " persistent requests made on a communicator while one of them lives: free "
-                        "requests sooner, or use another communicator"
-                      : " operations on a communicator while one of them is in flight: wait sooner"));
-}
-
-}  // namespace
 
 void IsoComm::check() const {
   state_->finish_check();
@@ -72,7 +62,7 @@ void IsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const Argu
   } else {
     s.begin_check();
   }
-  TagLease tags(s.comm, NeighborTags::kCount, persistent ? TagLease::Stay::long_ : TagLease::Stay::short_);
+  TagLease tags(s.comm, NeighborTags::kCount, stay(persistent));
   const Algorithm others = blocking || s.forced != Algorithm::automatic ? s.forced : Algorithm::direct;
   s.refuse(pattern, others, std::move(tags), !persistent, error);
 }
@@ -85,15 +75,19 @@ FormerIsoComm::FormerIsoComm(const IsoComm& comm)
       differed_(comm.state_->lists_differ()),
       link_known_(comm.state_->link_known) {}
 
-void FormerIsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const {
+std::optional<IsoComm> FormerIsoComm::again() const {
   const auto found = comm_.find();
-  if (!found) return;
-  const IsoComm again(*found, neighbors_);
-  again.state_->forced = forced_;
-  again.state_->checked_before = checked_;
-  again.state_->differed_before = differed_;
-  again.state_->link_known = link_known_;
-  again.refuse(pattern, blocking, persistent, error);
+  if (!found) return std::nullopt;
+  IsoComm comm(*found, neighbors_);
+  comm.state_->forced = forced_;
+  comm.state_->checked_before = checked_;
+  comm.state_->differed_before = differed_;
+  comm.state_->link_known = link_known_;
+  return comm;
+}
+
+void FormerIsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const {
+  if (const auto comm = again()) comm->refuse(pattern, blocking, persistent, error);
 }
 
 void IsoComm::set_algorithm(Algorithm algorithm) {
@@ -120,7 +114,7 @@ void IsoComm::execute(const NeighborCall& call) const {
   if (!s.check || !s.check->passed()) check();
   s.know_link();
   TagLease tags(s.comm, NeighborTags::kCount, TagLease::Stay::short_);
-  refuse_disputed(tags, false);
+  s.refuse_disputed(call.pattern, tags, TagLease::Stay::short_);
   const detail::NeighborTicket ticket(tags);
   const auto known = std::find_if(s.recent.begin(), s.recent.end(),
                                   [&](const auto& r) { return r.call == call && r.types.hold(); });
@@ -160,11 +154,11 @@ struct detail::NeighborRequestImpl {
       : state(std::move(s)),
         algorithm(state->algorithm_for(call, false)),
         persistent(persists),
-        tags(state->comm, NeighborTags::kCount, persists ? TagLease::Stay::long_ : TagLease::Stay::short_),
+        tags(state->comm, NeighborTags::kCount, stay(persists)),
         operation(compiled(call)) {}
 
   std::unique_ptr<NeighborOperation> compiled(const NeighborCall& call) {
-    refuse_disputed(tags, persistent);
+    state->refuse_disputed(call.pattern, tags, stay(persistent));
     return state->compile_or_refuse(algorithm, call, true, tags, !persistent);
   }
 
@@ -217,6 +211,18 @@ NeighborRequest IsoComm::begin(const NeighborCall& call) const {
 
 NeighborRequest IsoComm::prepare(const NeighborCall& call) const {
   return NeighborRequest(make(call, true));
+}
+
+FormerNeighborRequest::FormerNeighborRequest(const NeighborRequest& request)
+    : comm_(IsoComm(request.impl_->state)),
+      tags_(request.impl_->tags.former()),
+      pattern_(request.impl_->operation->call().pattern),
+      algorithm_(request.impl_->algorithm) {}
+
+void FormerNeighborRequest::refuse(const ArgumentError& error) const {
+  const auto comm = comm_.again();
+  auto tags = TagLease::again(tags_);
+  if (comm && tags) comm->state_->refuse(pattern_, algorithm_, std::move(*tags), true, error);
 }
 
 NeighborRequest::NeighborRequest(std::unique_ptr<detail::NeighborRequestImpl> impl) : impl_(std::move(impl)) {}

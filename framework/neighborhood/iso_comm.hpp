@@ -7,6 +7,7 @@
 /// that block is untouched. Whatever the algorithm, the results are the same bit for bit.
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "framework/domain/cartesian_domain.hpp"
@@ -17,6 +18,7 @@ namespace isohalo {
 
 class NeighborRequest;
 class FormerIsoComm;
+class FormerNeighborRequest;
 namespace detail {
 struct NeighborRequestImpl;
 }
@@ -78,7 +80,9 @@ class IsoComm {
  private:
   friend struct detail::NeighborRequestImpl;
   friend class FormerIsoComm;
+  friend class FormerNeighborRequest;
   struct State;
+  explicit IsoComm(std::shared_ptr<State> state) : state_(std::move(state)) {}
   std::unique_ptr<detail::NeighborRequestImpl> make(const NeighborCall& call, bool persistent) const;
   std::shared_ptr<State> state_;
 };
@@ -90,8 +94,14 @@ class FormerIsoComm {
   explicit FormerIsoComm(const IsoComm& comm);
   /// As IsoComm::refuse; nothing when the communicator is gone as well.
   void refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const;
+  const IsomorphicNeighborhood& neighbors() const { return neighbors_; }
+  const FormerCommunicator& comm() const { return comm_; }
 
  private:
+  friend class FormerNeighborRequest;
+  /// As it was; none when the communicator is gone.
+  std::optional<IsoComm> again() const;
+
   FormerCommunicator comm_;
   IsomorphicNeighborhood neighbors_;
   Algorithm forced_;
@@ -122,8 +132,27 @@ class NeighborRequest {
 
  private:
   friend class IsoComm;
+  friend class FormerNeighborRequest;
   explicit NeighborRequest(std::unique_ptr<detail::NeighborRequestImpl> impl);
   std::unique_ptr<detail::NeighborRequestImpl> impl_;
+};
+
+/// What is remembered of a persistent request that this rank has let go of, in case that it is started again by
+/// mistake. Does not keep the communicator.
+class FormerNeighborRequest {
+ public:
+  explicit FormerNeighborRequest(const NeighborRequest& request);
+  /// Takes part in a start only by telling the others that this rank cannot: they report `error`. Nothing when the
+  /// communicator is gone as well. Collective in order.
+  void refuse(const ArgumentError& error) const;
+  const IsomorphicNeighborhood& neighbors() const { return comm_.neighbors(); }
+  const FormerCommunicator& comm() const { return comm_.comm(); }
+
+ private:
+  FormerIsoComm comm_;
+  TagLease::Former tags_;
+  Pattern pattern_;
+  Algorithm algorithm_;
 };
 
 }  // namespace isohalo

@@ -87,9 +87,32 @@ struct IsoComm::State {
   }
 
   /// This rank cannot take part in the operation with these tags; the others begin it now if it `starts`.
+  /// Messages of a lease that is disputed may be another's, and are left.
   void refuse(Pattern pattern, Algorithm algorithm, TagLease tags, bool starts, const ArgumentError& error) {
+    if (tags.disputed()) {
+      const detail::NeighborTicket ticket(tags);
+      detail::Parting(comm, ticket, traffic(pattern), algorithm).tell(error.mpi_class(), error.what(), [](int) {
+        return 0;
+      });
+      return;
+    }
     const auto absence = detail::Absence::begin(comm, std::move(tags), traffic(pattern), algorithm, error);
     if (starts) wait_until([&] { return absence->settled() || lists_differ(); }, comm.spins());
+  }
+
+  /// Tags that are still in use would mix up messages. Where all ranks have ended the same operations, all of them
+  /// come to this.
+  void refuse_disputed(Pattern pattern, TagLease& tags, TagLease::Stay stay) {
+    if (!tags.disputed()) return;
+    const ArgumentError error(
+        MPI_ERR_OTHER,
+        "neighborhood: this MPI has tags for " + std::to_string(tags.room()) +
+            (stay == TagLease::Stay::long_ ? " persistent requests made on a communicator while one of them lives: "
+                                             "free requests sooner, or use another communicator"
+                                           : " operations on a communicator while one of them is in flight: wait "
+                                             "sooner"));
+    refuse(pattern, Algorithm::automatic, std::move(tags), false, error);
+    throw ArgumentError(error);
   }
 
   void remember(const NeighborCall& call, std::unique_ptr<detail::NeighborOperation> operation) {

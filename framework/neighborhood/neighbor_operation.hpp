@@ -51,6 +51,7 @@ class NeighborOperation final : public Progressable {
   /// What went wrong; when `stopped`.
   const ArgumentError& error() const { return *error_; }
 
+  const NeighborCall& call() const { return call_; }
   const Route& route() const { return *route_; }
   std::int64_t bytes_sent() const;
 

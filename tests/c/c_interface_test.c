@@ -1,28 +1,8 @@
 /* The C interface as a C99 program meets it: navigation, queries, and every error by its code, without a hang. */
 
-#include "check.h"
+#include "cart.h"
 
 #include <limits.h>
-#include <string.h>
-
-static int handled = 0;
-
-/* The code that is returned must have gone through the communicator's error handler once. */
-#define CHECK_CODE(call, code)                       \
-  do {                                               \
-    const int before = handled, rc = (call);         \
-    int class = MPI_SUCCESS;                         \
-    MPI_Error_class(rc, &class);                     \
-    CHECK(class == (code));                          \
-    CHECK(handled == before + (rc != MPI_SUCCESS));  \
-    CHECK(strlen(isohalo_error_text()) > 10);        \
-  } while (0)
-
-static void count_error(MPI_Comm *comm, int *code, ...) {
-  (void)comm;
-  (void)code;
-  ++handled;
-}
 
 /* Coordinates by MPI alone; -1 off the mesh. */
 static int rank_at(MPI_Comm cart, int d, const int relative[], int sign) {
@@ -35,15 +15,6 @@ static int rank_at(MPI_Comm cart, int d, const int relative[], int sign) {
   }
   MPI_Cart_rank(cart, coords, &found);
   return found;
-}
-
-static MPI_Comm make_cart(int d, const int periods[], MPI_Errhandler handler) {
-  int dims[4] = {0, 0, 0, 0};
-  MPI_Comm cart;
-  MPI_Dims_create(size, d, dims);
-  MPI_Cart_create(MPI_COMM_WORLD, d, dims, periods, 0, &cart);
-  MPI_Comm_set_errhandler(cart, handler);
-  return cart;
 }
 
 static void navigation(MPI_Comm cart, int d) {
@@ -307,57 +278,6 @@ static void triangles(void) {
   }
 }
 
-/* One rank has freed what the others still use. */
-static void one_rank_has_freed(MPI_Comm cart) {
-  const int list[2] = {1, -1};
-  int form;
-  if (size == 1) return;
-  for (form = 0; form < 6; ++form) { /* before the first operation, and after it */
-    const int last = rank == size - 1, near = last || rank == 0 || rank == size - 2;
-    double out[2] = {1, 2}, in[2];
-    isohalo_neighborhood iso, used;
-    isohalo_request r = NULL;
-    int code;
-    CHECK(isohalo_neighborhood_create(cart, 2, list, &iso) == MPI_SUCCESS);
-    if (form >= 3) CHECK(isohalo_neighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso) == MPI_SUCCESS);
-    used = iso;
-    if (last) CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
-    if (form % 3 == 0) code = isohalo_neighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, used);
-    if (form % 3 == 1) code = isohalo_ineighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, used, &r);
-    if (form % 3 == 2) code = isohalo_neighbor_alltoall_init(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, used, &r);
-    if (last) {
-      CHECK(class_of(code) == MPI_ERR_ARG);
-    } else {
-      if (form % 3 == 2) {
-        CHECK(code == MPI_SUCCESS);
-        code = isohalo_start(r);
-      }
-      if (form % 3 && code == MPI_SUCCESS) code = isohalo_wait(&r);
-      if (near) CHECK(class_of(code) == MPI_ERR_ARG);
-      CHECK(near || code == MPI_SUCCESS || class_of(code) == MPI_ERR_ARG);
-      if (r) CHECK(isohalo_request_free(&r) == MPI_SUCCESS);
-      CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
-    }
-    CHECK(isohalo_neighborhood_create(cart, 2, list, &iso) == MPI_SUCCESS); /* the communicator is unharmed */
-    CHECK(isohalo_neighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso) == MPI_SUCCESS);
-    CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
-  }
-}
-
-/* The cart may be freed before its neighborhoods; its error handler goes on to be called. */
-static void cart_freed_first(MPI_Errhandler handler) {
-  const int periodic[1] = {1}, list[1] = {1};
-  MPI_Comm cart = make_cart(1, periodic, handler);
-  isohalo_neighborhood iso;
-  double out = rank, in = -1;
-  CHECK(isohalo_neighborhood_create(cart, 1, list, &iso) == MPI_SUCCESS);
-  MPI_Comm_free(&cart);
-  CHECK(isohalo_neighbor_alltoall(&out, 1, MPI_DOUBLE, &in, 1, MPI_DOUBLE, iso) == MPI_SUCCESS);
-  CHECK(in == (rank + size - 1) % size);
-  CHECK_CODE(isohalo_neighbor_alltoall(&out, -1, MPI_DOUBLE, &in, 1, MPI_DOUBLE, iso), MPI_ERR_COUNT);
-  CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
-}
-
 /* What one rank alone gets wrong, on communicators that the library has not seen before: nobody waits for ever. */
 static void one_rank_is_wrong(MPI_Errhandler handler) {
   const int periodic[1] = {1}, list[2] = {1, -1}, counts[2] = {1, 1}, places[2] = {0, 1};
@@ -437,12 +357,10 @@ int main(int argc, char **argv) {
     MPI_Comm cart = make_cart(1, periodic, handler);
     bad_arguments(cart);
     different_lists(cart);
-    one_rank_has_freed(cart);
     MPI_Comm_free(&cart);
   }
   triangles();
   one_rank_is_wrong(handler);
-  cart_freed_first(handler);
   MPI_Errhandler_free(&handler);
   if (rank == 0) printf("%d errors handled\n", handled);
   return end_checks();

@@ -115,5 +115,60 @@ TEST(FewTags, AreNeverSharedByLiveRequests) {
   isohalo_neighborhood_free(&iso);
 }
 
+/// One rank alone holds on to what the others have ended: what would get the same tags there fails on all that have
+/// to do with that rank.
+TEST(FewTags, HeldByOneRankAlone) {
+  if (ranks() == 1) return;
+  const Setting ring(MPI_COMM_WORLD, {ranks()}, {1}, {1, -1});
+  MPI_Comm_set_errhandler(ring.cart, MPI_ERRORS_RETURN);
+  isohalo_neighborhood iso = nullptr;
+  ASSERT_EQ(isohalo_neighborhood_create(ring.cart, ring.s, ring.relative.data(), &iso), MPI_SUCCESS);
+  const bool last = rank() == ranks() - 1, near = last || rank() == 0 || rank() == ranks() - 2;
+  std::int64_t out[2], in[2];
+  for (const bool persistent : {true, false}) {
+    isohalo_request held = nullptr;
+    if (persistent) {
+      ASSERT_EQ(isohalo_neighbor_alltoall_init(out, 1, MPI_INT64_T, in, 1, MPI_INT64_T, iso, &held), MPI_SUCCESS);
+    } else {
+      ASSERT_EQ(isohalo_ineighbor_alltoall(out, 1, MPI_INT64_T, in, 1, MPI_INT64_T, iso, &held), MPI_SUCCESS);
+    }
+    if (!last) {
+      ASSERT_EQ(isohalo_wait(&held), MPI_SUCCESS) << isohalo_error_text();
+      if (persistent) isohalo_request_free(&held);
+    }
+    int errors = 0;
+    for (int n = 0; n < 40; ++n) {
+      out[0] = 100 * rank() + n, out[1] = -out[0];
+      isohalo_request r = nullptr;
+      int code = MPI_SUCCESS, error_class = MPI_SUCCESS;
+      if (persistent) {
+        code = isohalo_neighbor_alltoall_init(out, 1, MPI_INT64_T, in, 1, MPI_INT64_T, iso, &r);
+        if (code == MPI_SUCCESS) code = isohalo_start(r);
+        if (code == MPI_SUCCESS) code = isohalo_wait(&r);
+        if (r) isohalo_request_free(&r);
+      } else {
+        code = isohalo_neighbor_alltoall(out, 1, MPI_INT64_T, in, 1, MPI_INT64_T, iso);
+      }
+      if (code == MPI_SUCCESS) {
+        EXPECT_EQ(in[0], 100 * ((rank() + ranks() - 1) % ranks()) + n);
+        continue;
+      }
+      ++errors;
+      MPI_Error_class(code, &error_class);
+      EXPECT_EQ(error_class, MPI_ERR_OTHER) << isohalo_error_text();
+      if (!last) {
+        const std::string who = "rank " + std::to_string(ranks() - 1) + ": ";
+        EXPECT_NE(std::string(isohalo_error_text()).find(who), std::string::npos) << isohalo_error_text();
+      }
+    }
+    EXPECT_EQ(errors, near ? 1 : 0);
+    if (last) {
+      ASSERT_EQ(isohalo_wait(&held), MPI_SUCCESS) << isohalo_error_text();
+      if (persistent) isohalo_request_free(&held);
+    }
+  }
+  isohalo_neighborhood_free(&iso);
+}
+
 }  // namespace
 }  // namespace isohalo::test
