@@ -15,6 +15,7 @@
 
 using isohalo::ArgumentError;
 using isohalo::Communicator;
+using isohalo::detail::FreedTable;
 using isohalo::detail::guarded;
 using isohalo::detail::HandleTable;
 using isohalo::detail::require;
@@ -53,6 +54,7 @@ class AnyHalo {
   virtual void start(void* array) = 0;
   virtual void finish() = 0;
   virtual bool in_flight() const = 0;
+  virtual isohalo::FormerHaloPlan former() const = 0;
   virtual MPI_Comm user() const = 0;
 };
 
@@ -75,10 +77,11 @@ class Halo final : public AnyHalo {
     in_flight_ = true;
   }
   void finish() override {
-    for (auto& plan : plans_) plan.finish();
     in_flight_ = false;
+    for (auto& plan : plans_) plan.finish();
   }
   bool in_flight() const override { return in_flight_; }
+  isohalo::FormerHaloPlan former() const override { return isohalo::FormerHaloPlan(plans_.front()); }
   MPI_Comm user() const override { return domain_.comm().user(); }
 
  private:
@@ -95,7 +98,7 @@ class Halo final : public AnyHalo {
       origin += width_ * stride;
       stride *= a.owned.extent(j) + 2 * width_;
     }
-    a.data = array + origin * extent_ + run.offset;
+    a.data = array ? array + origin * extent_ + run.offset : nullptr;
   }
 
   isohalo::CartesianDomain<D> domain_;
@@ -111,6 +114,11 @@ HandleTable<AnyHalo, isohalo_halo>& halos() {
   return table;
 }
 
+FreedTable<isohalo::FormerHaloPlan, isohalo_halo>& freed_halos() {
+  static FreedTable<isohalo::FormerHaloPlan, isohalo_halo> list;
+  return list;
+}
+
 AnyHalo& known(isohalo_halo halo) {
   AnyHalo* found = halos().find(halo);
   require(found, MPI_ERR_ARG, "this is no halo, or one that was freed");
@@ -120,7 +128,7 @@ AnyHalo& known(isohalo_halo halo) {
 auto of(isohalo_halo halo) {
   return [halo] {
     const AnyHalo* found = halos().find(halo);
-    return found ? found->user() : MPI_COMM_NULL;
+    return found ? found->user() : freed_halos().user(halo);
   };
 }
 
@@ -274,18 +282,34 @@ int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isoha
 
 int isohalo_halo_start(isohalo_halo halo, void* array) {
   return guarded(of(halo), [&] {
+    try {
+      known(halo);
+    } catch (const ArgumentError& e) {  // ranks that have not freed it learn that this one has
+      if (const auto* former = freed_halos().find(halo)) former->refuse(e);
+      throw;
+    }
     AnyHalo& h = known(halo);
-    require(array, MPI_ERR_BUFFER, "halo: the array is NULL");
-    require(!h.in_flight(), MPI_ERR_REQUEST, "halo: start while an exchange is in flight: finish it first");
-    h.start(array);
+    const bool was_in_flight = h.in_flight();
+    try {
+      h.start(array);
+    } catch (const isohalo::UsageError&) {
+      require(!was_in_flight, MPI_ERR_REQUEST, "halo: start while an exchange is in flight: finish it first");
+      require(array, MPI_ERR_BUFFER, "halo: the array is NULL");
+      throw;
+    }
   });
 }
 
 int isohalo_halo_finish(isohalo_halo halo) {
   return guarded(of(halo), [&] {
     AnyHalo& h = known(halo);
-    require(h.in_flight(), MPI_ERR_REQUEST, "halo: finish without start");
-    h.finish();
+    const bool was_in_flight = h.in_flight();
+    try {
+      h.finish();
+    } catch (const isohalo::UsageError&) {
+      require(was_in_flight, MPI_ERR_REQUEST, "halo: finish without start");
+      throw;
+    }
   });
 }
 
@@ -297,9 +321,9 @@ int isohalo_halo_exchange(isohalo_halo halo, void* array) {
 int isohalo_halo_free(isohalo_halo* halo) {
   return guarded(of(halo ? *halo : nullptr), [&] {
     require(halo, MPI_ERR_ARG, "the place of the halo is NULL");
-    AnyHalo& h = known(*halo);
-    if (h.in_flight()) h.finish();
-    halos().take(*halo);
+    freed_halos().add(*halo, known(*halo).former());
+    const std::unique_ptr<AnyHalo> last = halos().take(*halo);
     *halo = nullptr;
+    if (last->in_flight()) last->finish();
   });
 }

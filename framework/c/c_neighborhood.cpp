@@ -1,7 +1,6 @@
 /// The C interface of the isomorphic collectives: arguments in, IsoComm does the work, error codes out.
 
 #include <algorithm>
-#include <deque>
 #include <limits>
 #include <new>
 #include <utility>
@@ -19,6 +18,7 @@ using isohalo::IsomorphicNeighborhood;
 using isohalo::Mesh;
 using isohalo::NeighborCall;
 using isohalo::NeighborRequest;
+using isohalo::detail::FreedTable;
 using isohalo::detail::guarded;
 using isohalo::detail::HandleTable;
 using isohalo::detail::require;
@@ -40,33 +40,18 @@ HandleTable<Request, isohalo_request>& requests() {
   return table;
 }
 
-/// The latest that were freed on this rank: other ranks may still use them.
-template <class Handle, class Former>
-class Freed {
- public:
-  void add(Handle handle, Former former) {
-    if (former.neighbors().count() > kLongest) return;
-    if (list_.size() == kMost) list_.pop_front();
-    list_.emplace_back(handle, std::move(former));
-  }
-  const Former* find(Handle handle) const {
-    const auto found = std::find_if(list_.begin(), list_.end(), [&](const auto& f) { return f.first == handle; });
-    return found == list_.end() ? nullptr : &found->second;
-  }
-
- private:
-  static constexpr std::size_t kMost = 64;
-  static constexpr int kLongest = 4096;  // offsets of a list that is worth keeping
-  std::deque<std::pair<Handle, Former>> list_;
-};
-
 auto& freed_neighborhoods() {
-  static Freed<isohalo_neighborhood, isohalo::FormerIsoComm> list;
+  static FreedTable<isohalo::FormerIsoComm, isohalo_neighborhood> list;
   return list;
 }
 
+/// When it is freed: its list is not very long.
+bool worth_keeping(const IsomorphicNeighborhood& n) {
+  return n.count() <= 4096;
+}
+
 auto& freed_requests() {
-  static Freed<isohalo_request, isohalo::FormerNeighborRequest> list;
+  static FreedTable<isohalo::FormerNeighborRequest, isohalo_request> list;
   return list;
 }
 
@@ -95,22 +80,17 @@ Request& known(isohalo_request r) {
 auto of(MPI_Comm comm) {
   return [comm] { return comm; };
 }
-template <class Former>
-MPI_Comm user_of(const Former* former) {
-  const auto comm = former ? former->comm().find() : std::nullopt;
-  return comm ? comm->user() : MPI_COMM_NULL;
-}
 /// A communicator with the error handler of a neighborhood's cart; MPI_COMM_NULL when none is known.
 auto of(isohalo_neighborhood iso) {
   return [iso] {
     const IsoComm* found = neighborhoods().find(iso);
-    return found ? found->comm().user() : user_of(freed_neighborhoods().find(iso));
+    return found ? found->comm().user() : freed_neighborhoods().user(iso);
   };
 }
 auto of(isohalo_request r) {
   return [r] {
     const Request* found = requests().find(r);
-    return found ? found->comm.user() : user_of(freed_requests().find(r));
+    return found ? found->comm.user() : freed_requests().user(r);
   };
 }
 
@@ -254,7 +234,8 @@ int isohalo_neighborhood_von_neumann(MPI_Comm cart, int radius, int with_self, i
 int isohalo_neighborhood_free(isohalo_neighborhood* iso) {
   return guarded(of(iso ? *iso : nullptr), [&] {
     require(iso, MPI_ERR_ARG, "the place of the neighborhood is NULL");
-    freed_neighborhoods().add(*iso, isohalo::FormerIsoComm(known(*iso)));
+    if (const IsoComm& comm = known(*iso); worth_keeping(comm.neighbors()))
+      freed_neighborhoods().add(*iso, isohalo::FormerIsoComm(comm));
     neighborhoods().take(*iso);
     *iso = nullptr;
   });
@@ -426,7 +407,8 @@ int isohalo_request_free(isohalo_request* r) {
   const isohalo_request handle = r ? *r : nullptr;
   return guarded(of(of(handle)()), [&] {
     require(r, MPI_ERR_ARG, "the place of the request is NULL");
-    if (const NeighborRequest& request = known(handle).request; request.persistent())
+    if (const NeighborRequest& request = known(handle).request;
+        request.persistent() && worth_keeping(request.neighbors()))
       freed_requests().add(handle, isohalo::FormerNeighborRequest(request));
     const std::unique_ptr<Request> last = requests().take(handle);
     *r = nullptr;

@@ -6,6 +6,14 @@
 
 namespace isohalo::detail {
 
+void withdraw_receives(std::span<MPI_Request> receives) noexcept {
+  for (MPI_Request& r : receives) {
+    if (r == MPI_REQUEST_NULL) continue;
+    MPI_Cancel(&r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+  }
+}
+
 template <int D>
 HaloMover<D>::HaloMover(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules)
     : domain_(domain), first_tag_(first_tag), schedules_(std::move(schedules)), copiers_(stages()) {
@@ -25,7 +33,7 @@ void HaloMover<D>::start(std::span<const ErasedArray<D>> arrays, bool patient) {
   in_flight_ = true;
   post_receives();
   enter(0);
-  if (needed_after_start()) Progressable::activate(this);
+  if (owes()) Progressable::activate(this);
 }
 
 template <int D>
@@ -44,10 +52,28 @@ bool HaloMover<D>::proceed() {
 }
 
 template <int D>
-void HaloMover<D>::finish() {
+void HaloMover<D>::finish(Farewell* farewell) {
   Progressable::deactivate(this);
-  wait_until([this] { return proceed(); }, domain_.comm().spins());
+  Farewell::Ear ear(farewell);
+  const auto done = [this, &ear] {
+    if (proceed()) return true;
+    ear.listen();
+    return false;
+  };
+  wait_until(done, domain_.comm().spins());
   in_flight_ = false;
+}
+
+template <int D>
+std::vector<int> HaloMover<D>::peers() const {
+  std::vector<int> list;
+  for (const auto& schedule : schedules_)
+    for (const auto& stage : schedule.stages)
+      for (const auto* side : {&stage.send, &stage.receive})
+        for (const auto& m : *side) list.push_back(m.peer);
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  return list;
 }
 
 namespace {
@@ -128,6 +154,15 @@ bool DatatypeMover<D>::received(std::size_t stage) {
 template <int D>
 bool DatatypeMover<D>::sent() {
   return test_all(sends_, this->domain_.comm().get());
+}
+
+/// What is sent lies in the arrays; MPI keeps the types.
+template <int D>
+bool DatatypeMover<D>::withdraw() noexcept {
+  for (auto& stage : receives_) withdraw_receives(stage);
+  for (MPI_Request& r : sends_)
+    if (r != MPI_REQUEST_NULL) MPI_Request_free(&r);
+  return true;
 }
 
 #define ISOHALO_INSTANTIATE(D) \

@@ -7,6 +7,7 @@
 
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/array_ref.hpp"
+#include "framework/halo/farewell.hpp"
 #include "framework/halo/halo_schedule.hpp"
 #include "framework/halo/strided_copy.hpp"
 #include "framework/mpi/progress.hpp"
@@ -28,8 +29,16 @@ class HaloMover : public Progressable {
   /// Both local; the arrays fit and are as many and of the same element sizes as the mover was made for. A patient
   /// start is followed by `finish` at once, so that messages may as well be sent there.
   void start(std::span<const ErasedArray<D>> arrays, bool patient = false);
-  void finish();
+  /// Throws UsageError, and is of no use any more, when a rank has said farewell.
+  void finish(Farewell* farewell = nullptr);
   bool in_flight() const { return in_flight_; }
+  /// Other ranks may wait for what has not been done of an exchange in flight.
+  bool owes() const { return in_flight_ && (stage_ + 1 < stages() || holds_back()); }
+  /// Withdraws the receives of an exchange that will not be finished; this is of no use any more then. False when
+  /// MPI still has buffers that this owns. Local.
+  virtual bool withdraw() noexcept = 0;
+  /// To which this rank sends, or from which it receives; sorted.
+  std::vector<int> peers() const;
   /// Written straight into other ranks' ghosts by the latest exchange.
   virtual std::int64_t bytes_pushed() const { return 0; }
   void advance() final { proceed(); }
@@ -41,8 +50,8 @@ class HaloMover : public Progressable {
   virtual bool received(std::size_t stage) = 0;
   /// True when all that was sent has left.
   virtual bool sent() = 0;
-  /// True when other ranks may wait for what this one does after `start`.
-  virtual bool needed_after_start() const { return stages() > 1; }
+  /// Some messages of the stages that have begun are not sent yet.
+  virtual bool holds_back() const { return false; }
 
   std::size_t stages() const { return schedules_.front().stages.size(); }
   /// Which schedule serves array f.
@@ -63,6 +72,9 @@ class HaloMover : public Progressable {
   bool in_flight_ = false;
 };
 
+/// Withdraws receives; they become MPI_REQUEST_NULL. Local, but waits for messages that are half way in.
+void withdraw_receives(std::span<MPI_Request> receives) noexcept;
+
 /// Zero copy: MPI datatypes on both sides, made once per schedule and array layout and found again.
 template <int D>
 class DatatypeMover final : public HaloMover<D> {
@@ -82,6 +94,7 @@ class DatatypeMover final : public HaloMover<D> {
   void send(std::size_t stage) override;
   bool received(std::size_t stage) override;
   bool sent() override;
+  bool withdraw() noexcept override;
   const Layout& layout_of(std::size_t array);
   Datatype type_of(const HaloMessage<D>& message, const ErasedArray<D>& array) const;
 

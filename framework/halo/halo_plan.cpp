@@ -27,6 +27,7 @@ struct HaloPlan<D>::Impl {
   Surroundings<D> around;
   std::vector<std::array<Index<D>, 2>> ghosts;  ///< layers below and above, by need
   int first_tag;
+  detail::Farewell farewell;
   std::vector<std::unique_ptr<Prepared>> prepared;
   ExchangeChoice none;  ///< before the first exchange
   const ExchangeChoice* latest = &none;
@@ -38,7 +39,8 @@ struct HaloPlan<D>::Impl {
         needs(std::move(n)),
         options(o),
         around{d.global(), d.periodic(), o.mirror_low, o.mirror_high},
-        first_tag(d.comm().take_tags(static_cast<int>(detail::kMaxArrays))) {
+        first_tag(d.comm().take_tags(static_cast<int>(detail::kMaxArrays))),
+        farewell(d.comm()) {
     if (needs.empty() || needs.size() > detail::kMaxArrays)
       throw UsageError("halo plan for " + std::to_string(needs.size()) + " arrays; there may be 1 to " +
                        std::to_string(detail::kMaxArrays));
@@ -52,10 +54,21 @@ struct HaloPlan<D>::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  /// An exchange that nobody finished: MPI may still write into its buffers, so they stay.
   ~Impl() {
-    for (auto& p : prepared)
-      if (p->mover.get() == current && current) Progressable::deactivate(p->mover.release());
+    farewell.say(peers(), current && current->owes());
+    if (!current || !mpi_is_active() || current->withdraw()) return;
+    for (auto& p : prepared)  // what MPI may still read stays
+      if (p->mover.get() == current) Progressable::deactivate(p->mover.release());
+  }
+
+  /// Those that wait for this rank, or for which it waits.
+  std::vector<int> peers() const {
+    std::vector<int> list;
+    for (const auto& p : prepared)
+      for (int peer : p->mover->peers()) list.push_back(peer);
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    return list;
   }
 
   std::size_t need_of(std::size_t array) const {
@@ -167,6 +180,7 @@ struct HaloPlan<D>::Impl {
   }
 
   void check_fits(const ErasedArray<D>& a, std::size_t k) const {
+    if (!a.data) throw UsageError("halo exchange: array " + std::to_string(k) + " is NULL");
     const auto& [ghost_low, ghost_high] = ghosts[need_of(k)];
     if (a.owned != domain.owned())
       throw UsageError("halo exchange: the array holds another box than this rank owns");
@@ -196,30 +210,42 @@ HaloPlan<D>::~HaloPlan() = default;
 
 template <int D>
 void HaloPlan<D>::begin(std::span<const ErasedArray<D>> arrays, bool patient) {
-  if (impl_->current)
-    throw UsageError("halo exchange: start() while an exchange of this plan is in flight; call finish() first");
-  auto* prepared = impl_->find(arrays);
-  if (prepared)
-    impl_->check_fit(arrays);
-  else
-    prepared = &impl_->prepare(arrays);
+  Impl& i = *impl_;
+  auto* prepared = i.find(arrays);
+  i.farewell.attempt([&] {
+    if (i.current)
+      throw UsageError("halo exchange: start() while an exchange of this plan is in flight; call finish() first");
+    if (prepared) i.check_fit(arrays);
+  });
+  if (!prepared) prepared = &i.prepare(arrays);
   prepared->mover->start(arrays, patient);
-  impl_->current = prepared->mover.get();
-  impl_->last = impl_->current;
-  impl_->latest = &prepared->choice;
+  i.farewell.count_exchange();
+  i.current = prepared->mover.get();
+  i.last = i.current;
+  i.latest = &prepared->choice;
 }
 
 template <int D>
 void HaloPlan<D>::progress() {
+  impl_->farewell.refuse_if_broken();
   if (!impl_->current) throw UsageError("halo exchange: progress() without start()");
   impl_->current->advance();
 }
 
 template <int D>
 void HaloPlan<D>::finish() {
-  if (!impl_->current) throw UsageError("halo exchange: finish() without start()");
-  impl_->current->finish();
-  impl_->current = nullptr;
+  Impl& i = *impl_;
+  i.farewell.attempt([&] {
+    if (!i.current) throw UsageError("halo exchange: finish() without start()");
+    try {
+      i.current->finish(&i.farewell);
+    } catch (const Error&) {
+      i.farewell.break_off();
+      i.current->withdraw();
+      throw;
+    }
+  });
+  i.current = nullptr;
 }
 
 template <int D>
@@ -251,6 +277,28 @@ template <int D>
 std::int64_t HaloPlan<D>::bytes_pushed() const {
   return impl_->last ? impl_->last->bytes_pushed() : 0;
 }
+
+template <int D>
+FormerHaloPlan::FormerHaloPlan(const HaloPlan<D>& plan)
+    : comm_(plan.impl_->domain.comm()),
+      name_(plan.impl_->farewell.name()),
+      peers_(plan.impl_->peers()),
+      started_(!plan.impl_->prepared.empty()),
+      served_(plan.impl_->farewell.exchanges()) {}
+
+void FormerHaloPlan::refuse(const UsageError& error) const {
+  const auto comm = comm_.find();
+  if (!comm) return;
+  if (started_)
+    detail::Farewell::say(*comm, name_, peers_, served_, error.what());
+  else
+    agree_as<UsageError>(*comm, &error);  // throws
+}
+
+template FormerHaloPlan::FormerHaloPlan(const HaloPlan<1>&);
+template FormerHaloPlan::FormerHaloPlan(const HaloPlan<2>&);
+template FormerHaloPlan::FormerHaloPlan(const HaloPlan<3>&);
+template FormerHaloPlan::FormerHaloPlan(const HaloPlan<4>&);
 
 template class HaloPlan<1>;
 template class HaloPlan<2>;

@@ -9,6 +9,7 @@
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/exchange.hpp"
+#include "framework/halo/farewell.hpp"
 #include "framework/halo/halo_schedule.hpp"
 
 namespace isohalo {
@@ -57,8 +58,9 @@ class HaloPlan {
   /// The first start with a list of element sizes is collective in order: the ranks agree that lists and plans are
   /// the same; `exchange` automatic then times the candidates on these arrays (about 20 ms), and shared opens
   /// channels in shared memory. It throws the same on all ranks: UsageError also when lists or plans differ,
-  /// RunError when a node has no room. Later starts are local: an array that does not fit on one rank is that rank's
-  /// error alone, and the others wait for its cells until it starts with one that fits.
+  /// RunError when a node has no room. Later starts are local: an array that does not fit on one rank is that
+  /// rank's error alone, and the others wait for its cells until it starts with one that fits. They end with its
+  /// error when its plan goes instead; see `finish`.
   template <class... T>
   void start(const ArrayRef<T, D>&... arrays) {
     const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};
@@ -70,6 +72,10 @@ class HaloPlan {
   void progress();
   /// Completes the exchange: every needed ghost is in place. Waits with back-off. Local once the neighbors have
   /// started; several plans' exchanges may be finished in different orders on different ranks.
+  ///
+  /// Throws UsageError when another rank's plan has gone after an exchange that failed there, or in the middle of
+  /// one. Nothing can be exchanged by this plan then, and ranks that wait for it learn that when it goes. Until all
+  /// plans are gone, ghosts of the exchange may still be written and owned cells be read.
   void finish();
 
   /// Both. By way of `shared`, rows of arrays in shared memory (Field, SharedAllocator) are written straight into
@@ -99,10 +105,30 @@ class HaloPlan {
   std::int64_t bytes_pushed() const;
 
  private:
+  friend class FormerHaloPlan;
   void begin(std::span<const ErasedArray<D>> arrays, bool patient);
 
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+/// What is remembered of a plan that this rank has let go of, in case that it is used again by mistake. Does not
+/// keep the communicator.
+class FormerHaloPlan {
+ public:
+  template <int D>
+  explicit FormerHaloPlan(const HaloPlan<D>& plan);
+  /// Takes part in a start only by telling the others that this rank cannot: they throw `error`. Nothing when the
+  /// communicator is gone as well. Collective in order.
+  void refuse(const UsageError& error) const;
+  const FormerCommunicator& comm() const { return comm_; }
+
+ private:
+  FormerCommunicator comm_;
+  detail::Farewell::Name name_;
+  std::vector<int> peers_;
+  bool started_;
+  std::uint32_t served_;
 };
 
 }  // namespace isohalo

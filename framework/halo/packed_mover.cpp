@@ -172,11 +172,6 @@ bool PackedMover<D>::fill_slots() {
 }
 
 template <int D>
-bool PackedMover<D>::needed_after_start() const {
-  return HaloMover<D>::needed_after_start() || unsent_ > 0;
-}
-
-template <int D>
 bool PackedMover<D>::take_messages(std::size_t stage) {
   bool all = true;
   for (Parcel& p : in_[stage]) {
@@ -230,6 +225,14 @@ bool PackedMover<D>::sent() {
   mpi_check(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &done, MPI_STATUSES_IGNORE),
             "halo exchange", this->domain_.comm().get());
   if (done) sends_.clear();
+  return done != 0;
+}
+
+template <int D>
+bool PackedMover<D>::withdraw() noexcept {
+  for (auto& stage : receives_) withdraw_receives(stage);
+  int done = 0;
+  MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &done, MPI_STATUSES_IGNORE);
   return done != 0;
 }
 

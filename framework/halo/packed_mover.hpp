@@ -60,7 +60,8 @@ class PackedMover final : public HaloMover<D> {
   void send(std::size_t stage) override;
   bool received(std::size_t stage) override;
   bool sent() override;
-  bool needed_after_start() const override;
+  bool withdraw() noexcept override;
+  bool holds_back() const override { return unsent_ > 0; }
   Parcel parcel_of(const JoinedMessage<D>& message, std::span<const std::int64_t> element_bytes,
                    bool channel) const;
   const Part& part(const Parcel& parcel, std::size_t array) const { return parcel.parts[this->schedule_of(array)]; }

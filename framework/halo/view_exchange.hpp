@@ -49,7 +49,8 @@ class KokkosViewExchange {
         depth_(depth),
         options_(options),
         origin_(domain.owned().low),
-        tag_(domain.comm().take_tags(1)) {
+        tag_(domain.comm().take_tags(1)),
+        farewell_(domain.comm()) {
     if (depth < 0) throw UsageError("halo depth " + std::to_string(depth) + " is negative");
     if (options.pattern == HaloPattern::slabs && !slabs_possible(shape))
       throw UsageError("view exchange: slabs need a shape with a name (star, moore, ..), not a list of offsets");
@@ -65,9 +66,11 @@ class KokkosViewExchange {
   }
   KokkosViewExchange(const KokkosViewExchange&) = delete;
   KokkosViewExchange& operator=(const KokkosViewExchange&) = delete;
-  /// An exchange that nobody finished: MPI may still write into its buffers, so they stay.
   ~KokkosViewExchange() {
-    if (in_flight_) Progressable::deactivate(mover_.release());
+    if (!mover_) return;
+    farewell_.say(mover_->peers(), in_flight_ && mover_->owes());
+    if (in_flight_ && mpi_is_active() && !mover_->withdraw())  // what MPI may still read stays
+      Progressable::deactivate(mover_.release());
   }
 
   /// Posts all receives, packs and sends the first stage. Until `finish` the ghosts must not be touched and the
@@ -76,28 +79,39 @@ class KokkosViewExchange {
   ///
   /// The first start is collective in order: the ranks agree that their plans are the same and their views fit
   /// (errors are the same on all), and without a given pattern time those there are on this view (about 20 ms).
-  /// Later ones are local.
+  /// Later ones are local: see HaloPlan for what becomes of ranks that wait for one that was refused.
   void start(const View& view) {
-    if (in_flight_) throw UsageError("view exchange: start() while an exchange is in flight; call finish() first");
-    if (mover_)
-      check(view);
-    else
-      prepare(view);
+    farewell_.attempt([&] {
+      if (in_flight_)
+        throw UsageError("view exchange: start() while an exchange is in flight; call finish() first");
+      if (mover_) check(view);
+    });
+    if (!mover_) prepare(view);
     in_flight_ = true;
     mover_->start(view);
+    farewell_.count_exchange();
   }
 
   /// Moves on what can move, between `start` and `finish`. Never waits. Local.
   void progress() {
+    farewell_.refuse_if_broken();
     if (!in_flight_) throw UsageError("view exchange: progress() without start()");
     mover_->advance();
   }
 
   /// Completes the exchange: the ghosts are in place. Waits with back-off; exchanges may be finished in different
-  /// orders on different ranks. Fences.
+  /// orders on different ranks. Fences. Throws UsageError when another rank's plan has gone after an exchange that
+  /// failed there, or in the middle of one; nothing can be exchanged by this one then.
   void finish() {
-    if (!in_flight_) throw UsageError("view exchange: finish() without start()");
-    mover_->finish();
+    farewell_.attempt([&] {
+      if (!in_flight_) throw UsageError("view exchange: finish() without start()");
+      try {
+        mover_->finish(&farewell_);
+      } catch (const Error&) {
+        farewell_.break_off();
+        throw;
+      }
+    });
     in_flight_ = false;
   }
 
@@ -176,6 +190,7 @@ class KokkosViewExchange {
   ViewExchangeOptions<D> options_;
   Index<D> origin_, extents_{};
   int tag_;
+  detail::Farewell farewell_;
   std::unique_ptr<Mover> mover_;
   std::optional<HaloPattern> used_;
   std::vector<std::pair<HaloPattern, double>> seconds_;

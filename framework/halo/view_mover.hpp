@@ -3,10 +3,13 @@
 /// framework/halo.
 
 #include <Kokkos_Core.hpp>
+#include <algorithm>
 #include <vector>
 
 #include "datatypes/mpi_check.hpp"
 #include "framework/domain/cartesian_domain.hpp"
+#include "framework/halo/farewell.hpp"
+#include "framework/halo/halo_mover.hpp"
 #include "framework/halo/halo_schedule.hpp"
 #include "framework/mpi/progress.hpp"
 
@@ -116,18 +119,40 @@ class ViewMover final : public Progressable {
     }
   }
 
-  /// Waits with back-off. Fences.
-  void finish() {
-    wait_until(
-        [this] {
-          advance();
-          return stage_ == stages_.size();
-        },
-        comm_.spins());
+  /// Waits with back-off. Fences. Throws UsageError, and is of no use any more, when a rank has said farewell.
+  void finish(Farewell* farewell = nullptr) {
+    Farewell::Ear ear(farewell);
+    const auto done = [this, &ear] {
+      advance();
+      if (stage_ == stages_.size()) return true;
+      ear.listen();
+      return false;
+    };
+    wait_until(done, comm_.spins());
     comm_.wait(sends_, "view exchange");
     sends_.clear();
     Space().fence();
     view_ = View();
+  }
+
+  /// Withdraws the receives of an exchange that will not be finished; this is of no use any more then. False when
+  /// MPI still has buffers that this owns. Local.
+  bool withdraw() noexcept {
+    for (Stage& stage : stages_) withdraw_receives(stage.receives);
+    int done = 0;
+    MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &done, MPI_STATUSES_IGNORE);
+    return done != 0;
+  }
+  /// Other ranks may wait for what has not been done of an exchange in flight.
+  bool owes() const { return stage_ + 1 < stages_.size(); }
+  /// To which this rank sends, or from which it receives.
+  std::vector<int> peers() const {
+    std::vector<int> list;
+    for (const Stage& stage : stages_)
+      for (const Side* side : {&stage.send, &stage.receive})
+        for (const auto& m : side->messages)
+          if (std::find(list.begin(), list.end(), m.peer) == list.end()) list.push_back(m.peer);
+    return list;
   }
 
  private:

@@ -26,6 +26,7 @@ struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
   int next_tag = 0;
   int next_passing_tag = 0;
   std::uint64_t leases_taken = 0;
+  std::uint64_t serials_taken = 0;
   std::uint64_t members = 0;
   struct Leases {
     int next = 0;
@@ -283,6 +284,10 @@ int Communicator::take_tags(int count) const {
 
 int Communicator::take_passing_tags(int count) const {
   return take_from(state_->next_passing_tag, state_->tag_limit / 2, state_->tag_limit / 4 * 3, count);
+}
+
+std::uint64_t Communicator::take_serial() const {
+  return state_->serials_taken++;
 }
 
 TagLease::TagLease(std::shared_ptr<Communicator::State> state, int first, int count, Stay stay,

@@ -43,6 +43,10 @@ class Communicator {
   /// The same for one message or operation that ends soon, from a range of its own that comes round again.
   int take_passing_tags(int count) const;
 
+  /// A number that no other object has, the same on all ranks because objects are created in the same order on all.
+  /// Tells an object from others that had the same tags. Not collective.
+  std::uint64_t take_serial() const;
+
   /// Keeps the duplicate until MPI_Finalize: after errors there may be messages under way that nobody will take,
   /// and MPI may take them for messages of a later communicator. Local.
   void keep() const;

@@ -1,27 +1,12 @@
 #include "framework/neighborhood/giving_up.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <list>
 
 #include "datatypes/mpi_check.hpp"
 
 namespace isohalo::detail {
 
 namespace {
-
-/// What a notice is on the way.
-struct Letter {
-  std::uint64_t members = 0, serial = 0;  ///< of the communicator and of the operation
-  int mpi_class = MPI_ERR_OTHER, sent = 0;
-  char text[376] = "";
-};
-
-/// Notices that may still be on their way. There are some only after errors.
-std::list<Letter>& letters() {
-  static std::list<Letter> all;
-  return all;
-}
 
 /// The ways to execute an operation: the direct algorithm has one with a message per block.
 int way_of(Algorithm algorithm, bool per_block) {
@@ -52,26 +37,8 @@ void NeighborTraffic::add(Algorithm algorithm, const Route& route) {
   }
 }
 
-bool find_stop(const Communicator& comm, const NeighborTicket& ticket, StopNotice& notice) {
-  for (;;) {
-    int found = 0;
-    MPI_Message message = MPI_MESSAGE_NULL;
-    MPI_Status status;
-    MPI_Count bytes = 0;
-    mpi_check(
-        MPI_Improbe(MPI_ANY_SOURCE, ticket.first_tag + NeighborTags::stop, comm.get(), &found, &message, &status),
-        "MPI_Improbe", comm.get());
-    if (!found) return false;
-    mpi_check(MPI_Get_elements_c(&status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
-    std::vector<std::byte> whole(std::max(static_cast<std::size_t>(bytes), sizeof(Letter)));
-    mpi_check(MPI_Mrecv_c(whole.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE),
-              "MPI_Mrecv of another rank's error", comm.get());
-    Letter letter;
-    std::memcpy(&letter, whole.data(), sizeof letter);
-    if (bytes != sizeof letter || letter.members != comm.members() || letter.serial != ticket.serial) continue;
-    notice = {status.MPI_SOURCE, letter.sent, letter.mpi_class, letter.text};
-    return true;
-  }
+std::optional<Notice> find_stop(const Communicator& comm, const NeighborTicket& ticket) {
+  return find_notice(comm, ticket.first_tag + NeighborTags::stop, ticket.serial);
 }
 
 Parting::Parting(const Communicator& comm, const NeighborTicket& ticket, const NeighborTraffic& traffic,
@@ -104,18 +71,9 @@ void Parting::heard(int rank, int sent) {
 
 void Parting::tell(int mpi_class, const std::string& text, const std::function<int(int)>& sent) noexcept {
   const std::string said = text.starts_with("rank ") ? text : "rank " + std::to_string(comm_.rank()) + ": " + text;
-  for (const Peer& p : peers_) {
-    Letter& letter = letters().emplace_back();
-    letter.members = comm_.members();
-    letter.serial = ticket_.serial;
-    letter.mpi_class = mpi_class;
-    letter.sent = sent(p.rank);
-    said.copy(letter.text, sizeof letter.text - 1);
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (MPI_Isend(&letter, sizeof letter, MPI_BYTE, p.rank, ticket_.first_tag + NeighborTags::stop, comm_.get(),
-                  &request) == MPI_SUCCESS)
-      MPI_Request_free(&request);
-  }
+  for (const Peer& p : peers_)
+    send_notice(comm_, ticket_.first_tag + NeighborTags::stop, ticket_.serial, p.rank,
+                {0, mpi_class, sent(p.rank), said});
 }
 
 /// It has said how much it has sent; or it has sent all that the operation asks of it, in one of the ways, and
@@ -158,7 +116,7 @@ bool Parting::take_in() {
 }
 
 bool Parting::poll() {
-  for (StopNotice notice; find_stop(comm_, ticket_, notice);) heard(notice.peer, notice.sent);
+  while (const auto notice = find_stop(comm_, ticket_)) heard(notice->peer, notice->sent);
   do {
     int done = 1;
     if (taking_ != MPI_REQUEST_NULL)

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "framework/mpi/communicator.hpp"
+#include "framework/mpi/notice.hpp"
 #include "framework/mpi/progress.hpp"
 #include "framework/neighborhood/neighbor_call.hpp"
 #include "framework/neighborhood/route.hpp"
@@ -47,12 +49,6 @@ class NeighborTraffic {
   std::vector<Stream> arriving_;
 };
 
-/// A rank says that another has given up, why, and how many messages it has sent before.
-struct StopNotice {
-  int peer = 0, sent = 0, mpi_class = 0;
-  std::string text;
-};
-
 /// The tags of one operation, and its number among those of its communicator.
 struct NeighborTicket {
   int first_tag = 0;
@@ -61,9 +57,8 @@ struct NeighborTicket {
   explicit NeighborTicket(const TagLease& tags) : first_tag(tags.first()), serial(tags.serial()) {}
 };
 
-/// True when a rank has given up this operation: takes its notice. Throws away notices of operations that had the
-/// same tags before, and of communicators that had the same context. Local.
-bool find_stop(const Communicator& comm, const NeighborTicket& ticket, StopNotice& notice);
+/// Takes the notice of a rank that has given up this operation, if there is one. Local.
+std::optional<Notice> find_stop(const Communicator& comm, const NeighborTicket& ticket);
 
 /// This rank's part in the end of one operation: tells its peers, then takes in what they have sent until each has
 /// either sent all that the operation asks of it or has given up as well. That they come to the operation is a

@@ -243,6 +243,9 @@ NeighborRequest::~NeighborRequest() {
 bool NeighborRequest::persistent() const {
   return impl_ && impl_->persistent;
 }
+const IsomorphicNeighborhood& NeighborRequest::neighbors() const {
+  return impl_->state->neighbors;
+}
 bool NeighborRequest::active() const {
   return impl_ && impl_->started;
 }

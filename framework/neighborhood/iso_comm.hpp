@@ -94,7 +94,6 @@ class FormerIsoComm {
   explicit FormerIsoComm(const IsoComm& comm);
   /// As IsoComm::refuse; nothing when the communicator is gone as well.
   void refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const;
-  const IsomorphicNeighborhood& neighbors() const { return neighbors_; }
   const FormerCommunicator& comm() const { return comm_; }
 
  private:
@@ -119,6 +118,8 @@ class NeighborRequest {
   explicit operator bool() const { return impl_ != nullptr; }
   bool persistent() const;
   bool active() const;
+  /// Of one begun or prepared.
+  const IsomorphicNeighborhood& neighbors() const;
   /// Starts a persistent one. Collective in order per request. Throws ArgumentError when it is active.
   void start();
   /// True when complete or inactive. Throws what went wrong. Local.
@@ -145,7 +146,6 @@ class FormerNeighborRequest {
   /// Takes part in a start only by telling the others that this rank cannot: they report `error`. Nothing when the
   /// communicator is gone as well. Collective in order.
   void refuse(const ArgumentError& error) const;
-  const IsomorphicNeighborhood& neighbors() const { return comm_.neighbors(); }
   const FormerCommunicator& comm() const { return comm_.comm(); }
 
  private:

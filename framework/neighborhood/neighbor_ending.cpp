@@ -26,10 +26,10 @@ NeighborOperation::~NeighborOperation() {
 }
 
 void NeighborOperation::look_for_stop() {
-  StopNotice notice;
-  if (!find_stop(comm_, ticket_, notice)) return;
-  notices_.emplace_back(notice.peer, notice.sent);
-  throw ArgumentError(notice.mpi_class, notice.text);
+  const auto notice = find_stop(comm_, ticket_);
+  if (!notice) return;
+  notices_.emplace_back(notice->peer, notice->sent);
+  throw ArgumentError(notice->mpi_class, notice->text);
 }
 
 /// A rank that waits long asks whether another has given up, or executes this operation in another way, which

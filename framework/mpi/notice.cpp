@@ -1,0 +1,60 @@
+#include "framework/mpi/notice.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <list>
+#include <vector>
+
+#include "datatypes/mpi_check.hpp"
+
+namespace isohalo::detail {
+
+namespace {
+
+/// What a notice is on the way.
+struct Letter {
+  std::uint64_t members = 0, serial = 0;  ///< of the communicator and of the object
+  int mpi_class = MPI_ERR_OTHER, sent = 0;
+  char text[376] = "";
+};
+
+/// Notices that may still be on their way. There are some only after errors.
+std::list<Letter>& letters() {
+  static std::list<Letter> all;
+  return all;
+}
+
+}  // namespace
+
+void send_notice(const Communicator& comm, int tag, std::uint64_t serial, int peer, const Notice& notice) noexcept {
+  Letter& letter = letters().emplace_back();
+  letter.members = comm.members();
+  letter.serial = serial;
+  letter.mpi_class = notice.mpi_class;
+  letter.sent = notice.sent;
+  notice.text.copy(letter.text, sizeof letter.text - 1);
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (MPI_Isend(&letter, sizeof letter, MPI_BYTE, peer, tag, comm.get(), &request) == MPI_SUCCESS)
+    MPI_Request_free(&request);
+}
+
+std::optional<Notice> find_notice(const Communicator& comm, int tag, std::uint64_t serial) {
+  for (;;) {
+    int found = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    MPI_Count bytes = 0;
+    mpi_check(MPI_Improbe(MPI_ANY_SOURCE, tag, comm.get(), &found, &message, &status), "MPI_Improbe", comm.get());
+    if (!found) return std::nullopt;
+    mpi_check(MPI_Get_elements_c(&status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
+    std::vector<std::byte> whole(std::max(static_cast<std::size_t>(bytes), sizeof(Letter)));
+    mpi_check(MPI_Mrecv_c(whole.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE),
+              "MPI_Mrecv of another rank's error", comm.get());
+    Letter letter;
+    std::memcpy(&letter, whole.data(), sizeof letter);
+    if (bytes != sizeof letter || letter.members != comm.members() || letter.serial != serial) continue;
+    return Notice{status.MPI_SOURCE, letter.mpi_class, letter.sent, letter.text};
+  }
+}
+
+}  // namespace isohalo::detail

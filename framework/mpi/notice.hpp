@@ -1,0 +1,26 @@
+#pragma once
+/// What a rank that gives up says to others, who find it while they wait.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "framework/mpi/communicator.hpp"
+
+namespace isohalo::detail {
+
+struct Notice {
+  int peer = 0;  ///< who says it
+  int mpi_class = 0;
+  int sent = 0;  ///< how far it came: messages sent, or exchanges served
+  std::string text;
+};
+
+/// Sends it to `peer` under `tag`, about the object or operation of number `serial`. Local; never throws.
+void send_notice(const Communicator& comm, int tag, std::uint64_t serial, int peer, const Notice& notice) noexcept;
+
+/// Takes one that has come. Throws away those about objects that had the same tag before, and from communicators
+/// that had the same context. Local.
+std::optional<Notice> find_notice(const Communicator& comm, int tag, std::uint64_t serial);
+
+}  // namespace isohalo::detail

@@ -1,0 +1,158 @@
+/// Plans that go on one rank while others wait for it: these end with its error, and nobody waits for ever.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "datatypes/error.hpp"
+#include "framework/halo/view_exchange.hpp"
+#include "tests/halo/halo_fields.hpp"
+#include "tests/mpi_main.hpp"
+
+namespace isohalo {
+namespace {
+
+using test::Memory;
+using test::TestField;
+
+const StencilShape<2> kMoore = StencilShape<2>::moore(1);
+
+/// A row of ranks, so that those far away learn it from those between.
+CartesianDomain<2> row(bool periodic) {
+  DomainOptions<2> o;
+  o.process_grid = {{1, test::ranks()}};
+  o.periodic = {false, periodic};
+  return {MPI_COMM_WORLD, {7, 5 * test::ranks()}, o};
+}
+
+bool last() {
+  return test::rank() == test::ranks() - 1;
+}
+
+HaloOptions<2> by(Exchange e) {
+  HaloOptions<2> options;
+  options.exchange = e;
+  return options;
+}
+
+std::string whose() {
+  return "the plan is gone on rank " + std::to_string(test::ranks() - 1) + ": ";
+}
+
+/// Exchanges until it fails; the text of the error.
+template <class ExchangeOnce>
+std::string until_error(ExchangeOnce&& exchange) {
+  for (int k = 0; k < 20; ++k) {
+    try {
+      exchange();
+    } catch (const UsageError& e) {
+      return e.what();
+    }
+  }
+  return "no error";
+}
+
+void expect_fresh_plan_works(const CartesianDomain<2>& domain, Exchange e) {
+  HaloPlan<2> plan(domain, kMoore, 1, by(e));
+  const TestField<double, 2> field(domain, plan, 0, Memory::plain);
+  plan.exchange(field.ref());
+  EXPECT_EQ(field.wrong(test::needed_on(domain, kMoore, 1)), 0) << exchange_name(e);
+}
+
+TEST(Farewell, AnArrayThatDoesNotFitIsPutRight) {
+  const auto domain = row(true);
+  for (const Exchange e : test::exchanges(kMoore)) {
+    HaloPlan<2> plan(domain, kMoore, 1, by(e));
+    const TestField<double, 2> field(domain, plan, 0, Memory::shared);
+    for (int k = 0; k < 3; ++k) {
+      ArrayRef<double, 2> bad = field.ref();
+      bad.ghost_low[1] = 0;
+      if (k > 0 && last()) {
+        EXPECT_THROW(plan.exchange(bad), UsageError);
+        usleep(30000);  // long enough for the others to look
+      }
+      plan.exchange(field.ref());
+      EXPECT_EQ(field.wrong(test::needed_on(domain, kMoore, 1)), 0) << exchange_name(e);
+    }
+  }
+}
+
+TEST(Farewell, OrItsPlanGoes) {
+  if (test::ranks() == 1) return;
+  for (const bool periodic : {false, true})
+    for (const Exchange e : test::exchanges(kMoore)) {
+      const auto domain = row(periodic);
+      std::optional<HaloPlan<2>> plan(std::in_place, domain, kMoore, 1, by(e));
+      const TestField<double, 2> field(domain, *plan, 0, Memory::shared);
+      ArrayRef<double, 2> array = field.ref();
+      for (int k = 0; k < 3; ++k) plan->exchange(array);
+      if (last()) array.ghost_low[1] = 0;
+      const std::string error = until_error([&] { plan->exchange(array); });
+      if (last()) {
+        EXPECT_NE(error.find("0 ghost layers"), std::string::npos) << error;
+      } else {
+        EXPECT_NE(error.find(whose() + "halo exchange: the array has 0 ghost layers"), std::string::npos)
+            << error << " by " << exchange_name(e);
+        EXPECT_THROW(plan->start(array), UsageError);
+        EXPECT_THROW(plan->progress(), UsageError);
+        EXPECT_THROW(plan->finish(), UsageError);
+      }
+      plan.reset();
+      expect_fresh_plan_works(domain, e);
+    }
+}
+
+TEST(Farewell, InTheMiddleOfAnExchange) {
+  if (test::ranks() == 1) return;
+  const auto domain = row(true);
+  for (const Exchange e : {Exchange::slabs, Exchange::slabs_packed}) {
+    std::optional<HaloPlan<2>> plan(std::in_place, domain, kMoore, 1, by(e));
+    const TestField<double, 2> field(domain, *plan, 0, Memory::plain);
+    plan->exchange(field.ref());
+    if (last()) {
+      plan->start(field.ref());
+    } else {
+      const std::string error = until_error([&] { plan->exchange(field.ref()); });
+      EXPECT_NE(error.find(whose()), std::string::npos) << error << " by " << exchange_name(e);
+    }
+    plan.reset();
+    expect_fresh_plan_works(domain, e);
+  }
+}
+
+TEST(Farewell, NullArraysAreNoArrays) {
+  const auto domain = row(true);
+  for (const Exchange e : {Exchange::automatic, Exchange::shared, Exchange::coalesced_packed}) {
+    HaloPlan<2> plan(domain, kMoore, 1, by(e));
+    const TestField<double, 2> field(domain, plan, 0, Memory::plain);
+    ArrayRef<double, 2> array = field.ref();
+    if (last()) array.data = nullptr;
+    EXPECT_THROW(plan.exchange(array), UsageError);  // on all ranks
+    plan.exchange(field.ref());
+    EXPECT_EQ(field.wrong(test::needed_on(domain, kMoore, 1)), 0) << exchange_name(e);
+  }
+}
+
+TEST(Farewell, OfViews) {
+  if (test::ranks() == 1) return;
+  using View = Kokkos::View<double**, Kokkos::HostSpace>;
+  const auto domain = row(false);
+  for (const HaloPattern pattern : {HaloPattern::direct, HaloPattern::coalesced, HaloPattern::slabs}) {
+    std::optional<KokkosViewExchange<View>> plan;
+    plan.emplace(domain, kMoore, 1, Index<2>{1, 1}, Index<2>{1, 1}, ViewExchangeOptions<2>{pattern, false, {}});
+    const View view("view", 9, 7), narrow("narrow", 9, 6);
+    plan->exchange(view);
+    const std::string error = until_error([&] { plan->exchange(last() ? narrow : view); });
+    if (last()) {
+      EXPECT_NE(error.find("6 cells in dimension 1"), std::string::npos) << error;
+    } else {
+      EXPECT_NE(error.find(whose() + "view exchange: the view has 6 cells"), std::string::npos) << error;
+      EXPECT_THROW(plan->start(view), UsageError);
+    }
+  }
+  expect_fresh_plan_works(domain, Exchange::automatic);
+}
+
+}  // namespace
+}  // namespace isohalo
