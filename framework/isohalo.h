@@ -186,8 +186,10 @@ typedef enum isohalo_shape_e ISOHALO_ENUM {
 /* Collective. */
 int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,
                         int depth, MPI_Datatype element, isohalo_halo* halo);
-/* `array` points to the first element, a ghost when width > 0. Collective in order, as start and finish are: ranks
-   that started wait for one whose array was refused until it starts with another. */
+/* `array` points to the first element, a ghost when width > 0. Collective in order, as start and finish are. In the
+   first exchange an array that is refused on one rank is an error on all; in later ones the others wait until that
+   rank starts with another, and end with its error when it frees its halo instead, or has freed it before. A halo
+   that has ended with such an error exchanges nothing any more. */
 int isohalo_halo_exchange(isohalo_halo halo, void* array);
 /* Until finish the ghosts must not be touched and the owned cells not be written. */
 int isohalo_halo_start(isohalo_halo halo, void* array);

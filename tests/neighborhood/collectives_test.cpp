@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 
 #include "framework/neighborhood/iso_comm.hpp"
@@ -308,6 +309,18 @@ TEST(IsoComm, RemembersTypesUntilTheyAreFreed) {
     MPI_Type_free(&type);
   }
   EXPECT_GT(same_handle, 0);  // or nothing was shown
+}
+
+/// The logarithmic algorithm goes along the ring of all ranks where it sends fewer messages.
+TEST(IsoComm, TakesTheRingWhereItIsShorter) {
+  if (test::ranks() < 3) return;  // there are too few ways to go
+  const test::Setting at(MPI_COMM_WORLD, {test::ranks()}, {1}, {1, -1, 2, -2});
+  const IsoComm iso(at.cart, at.relative);
+  unsigned distances = 0;
+  for (const int c : at.relative) distances |= static_cast<unsigned>((c + 2 * test::ranks()) % test::ranks());
+  const int along_dimensions = 4;  // one and two steps, up and down
+  EXPECT_LT(std::popcount(distances), along_dimensions);
+  EXPECT_EQ(iso.itinerary(Algorithm::logarithmic, Pattern::personal).rounds(), std::popcount(distances));
 }
 
 /// One rank alone may make one.

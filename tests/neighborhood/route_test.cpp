@@ -189,7 +189,6 @@ TEST(Itinerary, FiguresOfKnownLists) {
   }
 }
 
-/// Random lists: C and V from their definitions, and the best order of dimensions by trying all.
 /// At most floor(log2 r) + 1 rounds, r the longest distance along the ring of all ranks (section 5.3): one per
 /// power of two that some distance has.
 TEST(Itinerary, RingRoundsByDefinition) {
@@ -213,6 +212,7 @@ TEST(Itinerary, RingRoundsByDefinition) {
   }
 }
 
+/// Random lists: C and V from their definitions, and the best order of dimensions by trying all.
 TEST(Itinerary, CombiningFiguresByDefinition) {
   test::Random random(7);
   for (int n = 0; n < 300; ++n) {
