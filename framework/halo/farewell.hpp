@@ -14,8 +14,8 @@
 
 namespace isohalo::detail {
 
-/// The way from the plans of one exchange on all ranks to each other. A rank whose part of an exchange went wrong
-/// may put it right; when its plan goes instead, the ranks that may wait for it are told.
+/// The way from the plans of one exchange on all ranks to each other. A rank that was refused to start may put it
+/// right; when its plan goes instead, or in the middle of an exchange, the ranks that may wait for it are told.
 class Farewell {
  public:
   /// Equal on all ranks, and different from all others.
@@ -27,34 +27,40 @@ class Farewell {
   explicit Farewell(const Communicator& comm) : comm_(comm), name_{comm.take_tags(1), comm.take_serial()} {}
   const Name& name() const { return name_; }
 
-  /// Runs something that others may wait for, and notes whether it went wrong.
-  template <class Work>
-  void attempt(Work&& work) {
-    refuse_if_broken();
+  /// Checks what a start is given: what is wrong with it is noted, because others may wait for this rank.
+  template <class Check>
+  void attempt(Check&& check) {
     try {
-      work();
+      check();
       trouble_.clear();
     } catch (const Error& e) {
       trouble_ = e.what();
       throw;
     }
   }
-  /// In such work: it cannot be put right.
-  void break_off() { broken_ = true; }
-  /// Throws UsageError with what went wrong, once it cannot be put right.
+  /// An exchange has been started. Those of one plan are counted alike on all ranks.
+  void count_exchange() { ++exchanges_; }
+
+  /// The exchange in flight cannot go on, nor can others begin: tells the peers. Local; never throws.
+  void break_off(std::span<const int> peers, const Error& error) noexcept {
+    trouble_ = error.what();
+    broken_ = true;
+    say(comm_, name_, peers, exchanges_ - 1, trouble_);
+  }
+  /// Throws UsageError with what went wrong, once it was broken off.
   void refuse_if_broken() const {
     if (broken_) throw UsageError(trouble_);
   }
 
-  /// An exchange has been started. Those of one plan are counted alike on all ranks.
-  void count_exchange() { ++exchanges_; }
-
-  /// Tells the peers when something went wrong last, or when this rank owes them a part of the last exchange.
-  /// Local; never throws.
-  void say(std::span<const int> peers, bool owes) const noexcept {
-    if ((trouble_.empty() && !owes) || !mpi_is_active()) return;
-    say(comm_, name_, peers, exchanges_ - owes,
-        trouble_.empty() ? "it was in the middle of an exchange" : trouble_);
+  /// The plan goes: tells the peers, unless it was broken off, when a start was refused last, or when this happens
+  /// in the middle of an exchange. True when other ranks may go on to use what they share with this one. Local;
+  /// never throws.
+  bool say(std::span<const int> peers, bool in_flight) const noexcept {
+    if ((trouble_.empty() && !in_flight) || peers.empty() || !mpi_is_active()) return false;
+    if (!broken_)
+      say(comm_, name_, peers, exchanges_ - in_flight,
+          trouble_.empty() ? "it was in the middle of an exchange" : trouble_);
+    return true;
   }
   /// The same for one that has served so many exchanges and is gone already.
   static void say(const Communicator& comm, const Name& name, std::span<const int> peers, std::uint32_t served,
@@ -65,6 +71,15 @@ class Farewell {
       send_notice(comm, name.tag, name.serial, peer, {0, MPI_ERR_ARG, static_cast<int>(served), text});
   }
   std::uint32_t exchanges() const { return exchanges_; }
+
+  /// The ranks that do not take part in the exchange in flight, as far as this rank has heard. Local.
+  std::vector<int> gone() {
+    hear();
+    std::vector<int> list;
+    for (const Notice& n : heard_)
+      if (concerns(n)) list.push_back(n.peer);
+    return list;
+  }
 
   /// Looks now and then, in a wait.
   class Ear {
@@ -84,10 +99,17 @@ class Farewell {
  private:
   static constexpr const char* kLead = "halo exchange: the plan is gone on rank ";
 
-  void listen() {
+  /// It is about the exchange in flight or an earlier one.
+  bool concerns(const Notice& n) const {
+    return static_cast<std::int32_t>(exchanges_ - static_cast<std::uint32_t>(n.sent)) > 0;
+  }
+  void hear() {
     while (auto notice = find_notice(comm_, name_.tag, name_.serial)) heard_.push_back(std::move(*notice));
+  }
+  void listen() {
+    hear();
     for (const Notice& n : heard_)
-      if (static_cast<std::int32_t>(exchanges_ - static_cast<std::uint32_t>(n.sent)) > 0) throw UsageError(n.text);
+      if (concerns(n)) throw UsageError(n.text);
   }
 
   Communicator comm_;

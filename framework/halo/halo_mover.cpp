@@ -33,7 +33,7 @@ void HaloMover<D>::start(std::span<const ErasedArray<D>> arrays, bool patient) {
   in_flight_ = true;
   post_receives();
   enter(0);
-  if (owes()) Progressable::activate(this);
+  if (needed_after_start()) Progressable::activate(this);
 }
 
 template <int D>
@@ -121,6 +121,7 @@ const typename DatatypeMover<D>::Layout& DatatypeMover<D>::layout_of(std::size_t
 template <int D>
 void DatatypeMover<D>::post_receives() {
   const MPI_Comm comm = this->domain_.comm().get();
+  send_peers_.clear();
   receives_.resize(this->stages());
   for (std::size_t k = 0; k < receives_.size(); ++k)
     for (std::size_t f = 0; f < this->arrays_.size(); ++f) {
@@ -140,10 +141,12 @@ void DatatypeMover<D>::send(std::size_t stage) {
   for (std::size_t f = 0; f < this->arrays_.size(); ++f) {
     const auto& types = layout_of(f).send[stage];
     const auto& messages = this->schedules_[this->schedule_of(f)].stages[stage].send;
-    for (std::size_t m = 0; m < messages.size(); ++m)
+    for (std::size_t m = 0; m < messages.size(); ++m) {
+      send_peers_.push_back(messages[m].peer);
       mpi_check(MPI_Isend(this->arrays_[f].data, 1, types[m].get(), messages[m].peer,
                           this->first_tag_ + static_cast<int>(f), comm, &sends_.emplace_back(MPI_REQUEST_NULL)),
                 "MPI_Isend in a halo exchange", comm);
+    }
   }
 }
 
@@ -156,13 +159,30 @@ bool DatatypeMover<D>::sent() {
   return test_all(sends_, this->domain_.comm().get());
 }
 
-/// What is sent lies in the arrays; MPI keeps the types.
+/// MPI keeps the types of what nobody has taken.
+template <int D>
+DatatypeMover<D>::~DatatypeMover() {
+  if (!mpi_is_active()) return;
+  for (MPI_Request& r : sends_)
+    if (r != MPI_REQUEST_NULL) MPI_Request_free(&r);
+}
+
+/// What is sent lies in the arrays.
 template <int D>
 bool DatatypeMover<D>::withdraw() noexcept {
   for (auto& stage : receives_) withdraw_receives(stage);
-  for (MPI_Request& r : sends_)
-    if (r != MPI_REQUEST_NULL) MPI_Request_free(&r);
   return true;
+}
+
+template <int D>
+bool DatatypeMover<D>::let_go(std::span<const int> gone) {
+  bool all = true;
+  for (std::size_t k = 0; k < sends_.size(); ++k) {
+    int done = 0;
+    mpi_check(MPI_Test(&sends_[k], &done, MPI_STATUS_IGNORE), "halo exchange", this->domain_.comm().get());
+    all = all && (done || std::find(gone.begin(), gone.end(), send_peers_[k]) != gone.end());
+  }
+  return all;
 }
 
 #define ISOHALO_INSTANTIATE(D) \

@@ -32,11 +32,12 @@ class HaloMover : public Progressable {
   /// Throws UsageError, and is of no use any more, when a rank has said farewell.
   void finish(Farewell* farewell = nullptr);
   bool in_flight() const { return in_flight_; }
-  /// Other ranks may wait for what has not been done of an exchange in flight.
-  bool owes() const { return in_flight_ && (stage_ + 1 < stages() || holds_back()); }
   /// Withdraws the receives of an exchange that will not be finished; this is of no use any more then. False when
-  /// MPI still has buffers that this owns. Local.
+  /// MPI or other ranks may still use memory that this owns. Local.
   virtual bool withdraw() noexcept = 0;
+  /// After that, while the arrays are there: true when none but the ranks that are `gone` may still read or write
+  /// them. Local.
+  virtual bool let_go(std::span<const int> gone) = 0;
   /// To which this rank sends, or from which it receives; sorted.
   std::vector<int> peers() const;
   /// Written straight into other ranks' ghosts by the latest exchange.
@@ -50,8 +51,8 @@ class HaloMover : public Progressable {
   virtual bool received(std::size_t stage) = 0;
   /// True when all that was sent has left.
   virtual bool sent() = 0;
-  /// Some messages of the stages that have begun are not sent yet.
-  virtual bool holds_back() const { return false; }
+  /// True when other ranks may wait for what this one does after `start`.
+  virtual bool needed_after_start() const { return stages() > 1; }
 
   std::size_t stages() const { return schedules_.front().stages.size(); }
   /// Which schedule serves array f.
@@ -80,6 +81,7 @@ template <int D>
 class DatatypeMover final : public HaloMover<D> {
  public:
   using HaloMover<D>::HaloMover;
+  ~DatatypeMover() override;
 
  private:
   struct Layout {
@@ -95,12 +97,14 @@ class DatatypeMover final : public HaloMover<D> {
   bool received(std::size_t stage) override;
   bool sent() override;
   bool withdraw() noexcept override;
+  bool let_go(std::span<const int> gone) override;
   const Layout& layout_of(std::size_t array);
   Datatype type_of(const HaloMessage<D>& message, const ErasedArray<D>& array) const;
 
   std::vector<std::unique_ptr<Layout>> layouts_;
   std::vector<std::vector<MPI_Request>> receives_;  ///< by stage
   std::vector<MPI_Request> sends_;
+  std::vector<int> send_peers_;
 };
 
 }  // namespace isohalo::detail

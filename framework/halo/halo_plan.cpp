@@ -1,6 +1,7 @@
 #include "framework/halo/halo_plan.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 
 #include "datatypes/error.hpp"
@@ -20,6 +21,8 @@ struct HaloPlan<D>::Impl {
     std::unique_ptr<detail::HaloMover<D>> mover;
     ExchangeChoice choice;
   };
+
+  static constexpr std::chrono::milliseconds kPatience{2000};
 
   CartesianDomain<D> domain;
   std::vector<HaloNeed<D>> needs;  ///< one for all arrays, or one for each
@@ -55,10 +58,22 @@ struct HaloPlan<D>::Impl {
   Impl& operator=(const Impl&) = delete;
 
   ~Impl() {
-    farewell.say(peers(), current && current->owes());
-    if (!current || !mpi_is_active() || current->withdraw()) return;
-    for (auto& p : prepared)  // what MPI may still read stays
-      if (p->mover.get() == current) Progressable::deactivate(p->mover.release());
+    if (!farewell.say(peers(), current != nullptr)) return;
+    for (auto& p : prepared)
+      if (!p->mover->withdraw()) Progressable::deactivate(p->mover.release());  // it stays
+  }
+
+  /// The exchange in flight cannot go on. Ends when the arrays are this rank's again, unless others come to the
+  /// exchange very late.
+  void break_off(const Error& error) noexcept {
+    farewell.break_off(peers(), error);
+    current->withdraw();
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    const auto settled = [&] { return current->let_go(farewell.gone()) || std::chrono::steady_clock::now() > end; };
+    try {
+      wait_until(settled, domain.comm().spins());
+    } catch (const Error&) {  // the first one is the one to report
+    }
   }
 
   /// Those that wait for this rank, or for which it waits.
@@ -211,10 +226,11 @@ HaloPlan<D>::~HaloPlan() = default;
 template <int D>
 void HaloPlan<D>::begin(std::span<const ErasedArray<D>> arrays, bool patient) {
   Impl& i = *impl_;
+  i.farewell.refuse_if_broken();
+  if (i.current)
+    throw UsageError("halo exchange: start() while an exchange of this plan is in flight; call finish() first");
   auto* prepared = i.find(arrays);
   i.farewell.attempt([&] {
-    if (i.current)
-      throw UsageError("halo exchange: start() while an exchange of this plan is in flight; call finish() first");
     if (prepared) i.check_fit(arrays);
   });
   if (!prepared) prepared = &i.prepare(arrays);
@@ -235,16 +251,14 @@ void HaloPlan<D>::progress() {
 template <int D>
 void HaloPlan<D>::finish() {
   Impl& i = *impl_;
-  i.farewell.attempt([&] {
-    if (!i.current) throw UsageError("halo exchange: finish() without start()");
-    try {
-      i.current->finish(&i.farewell);
-    } catch (const Error&) {
-      i.farewell.break_off();
-      i.current->withdraw();
-      throw;
-    }
-  });
+  i.farewell.refuse_if_broken();
+  if (!i.current) throw UsageError("halo exchange: finish() without start()");
+  try {
+    i.current->finish(&i.farewell);
+  } catch (const Error& e) {
+    i.break_off(e);
+    throw;
+  }
   i.current = nullptr;
 }
 

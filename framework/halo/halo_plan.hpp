@@ -60,7 +60,7 @@ class HaloPlan {
   /// channels in shared memory. It throws the same on all ranks: UsageError also when lists or plans differ,
   /// RunError when a node has no room. Later starts are local: an array that does not fit on one rank is that
   /// rank's error alone, and the others wait for its cells until it starts with one that fits. They end with its
-  /// error when its plan goes instead; see `finish`.
+  /// error when its plan goes instead (see `finish`); not, however, in the first start with another list.
   template <class... T>
   void start(const ArrayRef<T, D>&... arrays) {
     const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};
@@ -73,9 +73,10 @@ class HaloPlan {
   /// Completes the exchange: every needed ghost is in place. Waits with back-off. Local once the neighbors have
   /// started; several plans' exchanges may be finished in different orders on different ranks.
   ///
-  /// Throws UsageError when another rank's plan has gone after an exchange that failed there, or in the middle of
-  /// one. Nothing can be exchanged by this plan then, and ranks that wait for it learn that when it goes. Until all
-  /// plans are gone, ghosts of the exchange may still be written and owned cells be read.
+  /// Throws UsageError when another rank's plan has gone after a start that was refused there, or in the middle of
+  /// an exchange, or has ended with such an error. Nothing can be exchanged by this plan then. The arrays are free
+  /// then, unless a rank comes to the exchange more than two seconds later, or a plan went in the middle of one:
+  /// until that rank has come, or gone, ghosts may still be written and owned cells be read.
   void finish();
 
   /// Both. By way of `shared`, rows of arrays in shared memory (Field, SharedAllocator) are written straight into

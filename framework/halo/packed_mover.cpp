@@ -233,7 +233,19 @@ bool PackedMover<D>::withdraw() noexcept {
   for (auto& stage : receives_) withdraw_receives(stage);
   int done = 0;
   MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &done, MPI_STATUSES_IGNORE);
-  return done != 0;
+  return done != 0 && channels_.outgoing.empty() && channels_.incoming.empty();
+}
+
+/// Rows may be written into ghosts until the message that says so has come.
+template <int D>
+bool PackedMover<D>::let_go(std::span<const int> gone) {
+  bool all = true;
+  for (auto& stage : in_)
+    for (Parcel& p : stage) {
+      if (p.waiting && p.channel->next_message()) p.channel->release(), p.waiting = false;
+      all = all && (!p.waiting || std::find(gone.begin(), gone.end(), p.peer) != gone.end());
+    }
+  return all;
 }
 
 template class PackedMover<1>;

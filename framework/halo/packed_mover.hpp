@@ -61,7 +61,8 @@ class PackedMover final : public HaloMover<D> {
   bool received(std::size_t stage) override;
   bool sent() override;
   bool withdraw() noexcept override;
-  bool holds_back() const override { return unsent_ > 0; }
+  bool needed_after_start() const override { return HaloMover<D>::needed_after_start() || unsent_ > 0; }
+  bool let_go(std::span<const int> gone) override;
   Parcel parcel_of(const JoinedMessage<D>& message, std::span<const std::int64_t> element_bytes,
                    bool channel) const;
   const Part& part(const Parcel& parcel, std::size_t array) const { return parcel.parts[this->schedule_of(array)]; }

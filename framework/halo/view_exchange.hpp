@@ -67,10 +67,8 @@ class KokkosViewExchange {
   KokkosViewExchange(const KokkosViewExchange&) = delete;
   KokkosViewExchange& operator=(const KokkosViewExchange&) = delete;
   ~KokkosViewExchange() {
-    if (!mover_) return;
-    farewell_.say(mover_->peers(), in_flight_ && mover_->owes());
-    if (in_flight_ && mpi_is_active() && !mover_->withdraw())  // what MPI may still read stays
-      Progressable::deactivate(mover_.release());
+    if (mover_ && farewell_.say(mover_->peers(), in_flight_) && !mover_->withdraw())
+      Progressable::deactivate(mover_.release());  // MPI may still read its buffers
   }
 
   /// Posts all receives, packs and sends the first stage. Until `finish` the ghosts must not be touched and the
@@ -81,9 +79,9 @@ class KokkosViewExchange {
   /// (errors are the same on all), and without a given pattern time those there are on this view (about 20 ms).
   /// Later ones are local: see HaloPlan for what becomes of ranks that wait for one that was refused.
   void start(const View& view) {
+    farewell_.refuse_if_broken();
+    if (in_flight_) throw UsageError("view exchange: start() while an exchange is in flight; call finish() first");
     farewell_.attempt([&] {
-      if (in_flight_)
-        throw UsageError("view exchange: start() while an exchange is in flight; call finish() first");
       if (mover_) check(view);
     });
     if (!mover_) prepare(view);
@@ -100,18 +98,18 @@ class KokkosViewExchange {
   }
 
   /// Completes the exchange: the ghosts are in place. Waits with back-off; exchanges may be finished in different
-  /// orders on different ranks. Fences. Throws UsageError when another rank's plan has gone after an exchange that
-  /// failed there, or in the middle of one; nothing can be exchanged by this one then.
+  /// orders on different ranks. Fences. Throws UsageError when another rank's plan has gone after a start that was
+  /// refused there, or in the middle of an exchange; nothing can be exchanged by this one then.
   void finish() {
-    farewell_.attempt([&] {
-      if (!in_flight_) throw UsageError("view exchange: finish() without start()");
-      try {
-        mover_->finish(&farewell_);
-      } catch (const Error&) {
-        farewell_.break_off();
-        throw;
-      }
-    });
+    farewell_.refuse_if_broken();
+    if (!in_flight_) throw UsageError("view exchange: finish() without start()");
+    try {
+      mover_->finish(&farewell_);
+    } catch (const Error& e) {
+      farewell_.break_off(mover_->peers(), e);
+      mover_->withdraw();
+      throw;
+    }
     in_flight_ = false;
   }
 

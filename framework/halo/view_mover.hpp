@@ -124,12 +124,11 @@ class ViewMover final : public Progressable {
     Farewell::Ear ear(farewell);
     const auto done = [this, &ear] {
       advance();
-      if (stage_ == stages_.size()) return true;
+      if (stage_ == stages_.size() && sent()) return true;
       ear.listen();
       return false;
     };
     wait_until(done, comm_.spins());
-    comm_.wait(sends_, "view exchange");
     sends_.clear();
     Space().fence();
     view_ = View();
@@ -138,13 +137,14 @@ class ViewMover final : public Progressable {
   /// Withdraws the receives of an exchange that will not be finished; this is of no use any more then. False when
   /// MPI still has buffers that this owns. Local.
   bool withdraw() noexcept {
+    deactivate(this);
     for (Stage& stage : stages_) withdraw_receives(stage.receives);
-    int done = 0;
-    MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &done, MPI_STATUSES_IGNORE);
-    return done != 0;
+    try {
+      return sent();
+    } catch (const MpiError&) {
+      return false;
+    }
   }
-  /// Other ranks may wait for what has not been done of an exchange in flight.
-  bool owes() const { return stage_ + 1 < stages_.size(); }
   /// To which this rank sends, or from which it receives.
   std::vector<int> peers() const {
     std::vector<int> list;
@@ -203,6 +203,14 @@ class ViewMover final : public Progressable {
                             &sends_.emplace_back(MPI_REQUEST_NULL)),
                 "MPI_Isend in a view exchange", comm);
     run<ViewTask::copy>("isohalo::copy_ghosts", stage.copies, side.buffer);
+  }
+
+  /// True when all that was sent has left.
+  bool sent() {
+    int done = 0;
+    mpi_check(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &done, MPI_STATUSES_IGNORE),
+              "view exchange", comm_.get());
+    return done != 0;
   }
 
   /// Puts the ghosts of a stage in place; false when some have not arrived.

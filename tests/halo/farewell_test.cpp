@@ -19,11 +19,11 @@ using test::TestField;
 const StencilShape<2> kMoore = StencilShape<2>::moore(1);
 
 /// A row of ranks, so that those far away learn it from those between.
-CartesianDomain<2> row(bool periodic) {
+CartesianDomain<2> row(bool periodic, std::int64_t cells = 7, MPI_Comm comm = MPI_COMM_WORLD) {
   DomainOptions<2> o;
   o.process_grid = {{1, test::ranks()}};
   o.periodic = {false, periodic};
-  return {MPI_COMM_WORLD, {7, 5 * test::ranks()}, o};
+  return {comm, {cells, 5 * test::ranks()}, o};
 }
 
 bool last() {
@@ -106,9 +106,9 @@ TEST(Farewell, OrItsPlanGoes) {
 TEST(Farewell, InTheMiddleOfAnExchange) {
   if (test::ranks() == 1) return;
   const auto domain = row(true);
-  for (const Exchange e : {Exchange::slabs, Exchange::slabs_packed}) {
+  for (const Exchange e : test::exchanges(kMoore)) {
     std::optional<HaloPlan<2>> plan(std::in_place, domain, kMoore, 1, by(e));
-    const TestField<double, 2> field(domain, *plan, 0, Memory::plain);
+    const TestField<double, 2> field(domain, *plan, 0, Memory::shared);
     plan->exchange(field.ref());
     if (last()) {
       plan->start(field.ref());
@@ -117,7 +117,76 @@ TEST(Farewell, InTheMiddleOfAnExchange) {
       EXPECT_NE(error.find(whose()), std::string::npos) << error << " by " << exchange_name(e);
     }
     plan.reset();
+    domain.comm().barrier();  // the field must live until all have come
     expect_fresh_plan_works(domain, e);
+  }
+}
+
+/// Messages so large that they are sent when they are received, of a rank that comes late to one that has ended
+/// with the error and has given its array away.
+TEST(Farewell, LargeMessagesOfRanksThatComeLate) {
+  if (test::ranks() == 1) return;
+  const auto domain = row(true, 20000);
+  for (const Exchange e : test::exchanges(kMoore)) {
+    {
+      HaloPlan<2> plan(domain, kMoore, 1, by(e));
+      const TestField<double, 2> field(domain, plan, 0, Memory::plain);
+      plan.exchange(field.ref());
+      ArrayRef<double, 2> array = field.ref();
+      if (last()) array.ghost_low[1] = 0;
+      if (test::rank() == 0) usleep(200000);
+      const std::string error = until_error([&] { plan.exchange(array); });
+      EXPECT_NE(error.find("0 ghost layers"), std::string::npos) << error << " by " << exchange_name(e);
+    }
+    expect_fresh_plan_works(row(true), e);
+  }
+}
+
+/// Messages that nobody took are not met by plans on a later communicator.
+TEST(Farewell, NothingIsLeftForLaterCommunicators) {
+  for (const Exchange e : test::exchanges(kMoore))
+    for (int turn = 0; turn < 3; ++turn) {
+      MPI_Comm comm = MPI_COMM_NULL;
+      MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+      {
+        const auto domain = row(true, 7, comm);
+        HaloPlan<2> plan(domain, kMoore, 1, by(e));
+        const TestField<double, 2> field(domain, plan, turn, Memory::plain);
+        plan.exchange(field.ref());
+        EXPECT_EQ(field.wrong(test::needed_on(domain, kMoore, 1)), 0) << exchange_name(e) << ", turn " << turn;
+        plan.start(field.ref());
+      }
+      MPI_Comm_free(&comm);
+    }
+}
+
+/// What a plan in trouble had of shared memory is not given to another while a rank may still look there.
+TEST(Farewell, OtherPlansAreUnharmed) {
+  if (test::ranks() == 1) return;
+  const auto domain = row(true);
+  const auto needed = test::needed_on(domain, kMoore, 1);
+  for (const Exchange e : test::exchanges(kMoore)) {
+    std::optional<HaloPlan<2>> one(std::in_place, domain, kMoore, 1, by(e));
+    const TestField<double, 2> a(domain, *one, 1, Memory::shared);
+    for (int k = 0; k < 3; ++k) one->exchange(a.ref());
+    ArrayRef<double, 2> array = a.ref();
+    if (last()) {
+      array.ghost_low[1] = 0;
+      EXPECT_THROW(one->start(array), UsageError);
+      one.reset();
+    } else {
+      one->start(array);
+    }
+    HaloPlan<2> two(domain, kMoore, 1, by(e));
+    const TestField<double, 2> b(domain, two, 2, Memory::shared);
+    for (int k = 0; k < 6; ++k) two.exchange(b.ref());
+    if (!last()) {
+      const bool far = test::rank() > 0 && test::rank() < test::ranks() - 2;  // completes the exchange
+      const std::string error = until_error([&] { one->finish(); });
+      EXPECT_TRUE(far || error.find("0 ghost layers") != std::string::npos) << error << " by " << exchange_name(e);
+    }
+    two.exchange(b.ref());
+    EXPECT_EQ(b.wrong(needed), 0) << exchange_name(e);
   }
 }
 
