@@ -11,17 +11,19 @@ namespace isohalo {
 
 namespace {
 
-/// Both coordinates that `c` cells up and down from x mean in a dimension of n ranks; false where one is off the
-/// mesh. Divides only for offsets longer than the mesh.
-inline bool wrap(std::int64_t& x, std::int64_t n, bool periodic) {
-  if (x >= 0 && x < n) return true;
-  if (!periodic) return false;
-  x += x < 0 ? n : -n;
-  if (x < 0 || x >= n) {
-    x %= n;
-    if (x < 0) x += n;
-  }
-  return true;
+/// Adds coordinate `x` of a dimension, times its weight, to a rank that has not left the mesh before.
+inline void move(int& rank, std::int64_t x, std::int64_t n, int weight) {
+  if (x < 0 || x >= n)
+    rank = Mesh::no_rank;
+  else if (rank != Mesh::no_rank)
+    rank += static_cast<int>(x) * weight;
+}
+
+/// The same in a periodic dimension, for -n < x < 2 n.
+inline void wrap(int& rank, std::int64_t x, std::int64_t n, int weight) {
+  x += x < 0 ? n : 0;
+  x -= x >= n ? n : 0;
+  if (rank != Mesh::no_rank) rank += static_cast<int>(x) * weight;
 }
 
 }  // namespace
@@ -52,15 +54,15 @@ IsomorphicNeighborhood::IsomorphicNeighborhood(std::shared_ptr<const Mesh> share
     const bool periodic = mesh.periodic(j);
     const int* c = relative_.data() + j;
     for (std::size_t i = 0; i < s; ++i, c += d) {
-      std::int64_t to = x + *c, from = x - *c;
-      if (!wrap(to, n, periodic))
-        targets_[i] = Mesh::no_rank;
-      else if (targets_[i] != Mesh::no_rank)
-        targets_[i] += static_cast<int>(to) * weight;
-      if (!wrap(from, n, periodic))
-        sources_[i] = Mesh::no_rank;
-      else if (sources_[i] != Mesh::no_rank)
-        sources_[i] += static_cast<int>(from) * weight;
+      int far = *c;
+      if (!periodic) {
+        move(targets_[i], x + far, n, weight);
+        move(sources_[i], x - far, n, weight);
+        continue;
+      }
+      if (far >= n || far <= -n) far %= static_cast<int>(n);
+      wrap(targets_[i], x + far, n, weight);
+      wrap(sources_[i], x - far, n, weight);
     }
     weight *= static_cast<int>(n);
   }
