@@ -282,13 +282,9 @@ int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isoha
 
 int isohalo_halo_start(isohalo_halo halo, void* array) {
   return guarded(of(halo), [&] {
-    try {
-      known(halo);
-    } catch (const ArgumentError& e) {  // ranks that have not freed it learn that this one has
-      if (const auto* former = freed_halos().find(halo)) former->refuse(e);
-      throw;
-    }
-    AnyHalo& h = known(halo);
+    AnyHalo& h =
+        isohalo::detail::found_or_refused([&]() -> AnyHalo& { return known(halo); }, freed_halos(), halo,
+                                          [](const auto& former, const auto& error) { former.refuse(error); });
     const bool was_in_flight = h.in_flight();
     try {
       h.start(array);

@@ -63,12 +63,9 @@ IsoComm& known(isohalo_neighborhood iso) {
 
 /// The same for an operation: ranks that have not freed it learn that this one has.
 IsoComm& known(isohalo_neighborhood iso, isohalo::Pattern pattern, bool blocking, bool persistent) {
-  try {
-    return known(iso);
-  } catch (const isohalo::ArgumentError& e) {
-    if (const auto* former = freed_neighborhoods().find(iso)) former->refuse(pattern, blocking, persistent, e);
-    throw;
-  }
+  return isohalo::detail::found_or_refused(
+      [&]() -> IsoComm& { return known(iso); }, freed_neighborhoods(), iso,
+      [&](const auto& former, const auto& error) { former.refuse(pattern, blocking, persistent, error); });
 }
 
 Request& known(isohalo_request r) {
@@ -351,13 +348,10 @@ ISOHALO_COLLECTIVE(scatter_reduce, personal,
 
 int isohalo_start(isohalo_request r) {
   return guarded(of(r), [&] {
-    try {
-      known(r);
-    } catch (const isohalo::ArgumentError& e) {
-      if (const auto* former = freed_requests().find(r)) former->refuse(e);
-      throw;
-    }
-    known(r).request.start();
+    Request& found =
+        isohalo::detail::found_or_refused([&]() -> Request& { return known(r); }, freed_requests(), r,
+                                          [](const auto& former, const auto& error) { former.refuse(error); });
+    found.request.start();
   });
 }
 

@@ -88,6 +88,18 @@ class FreedTable {
   std::deque<std::pair<H, Former>> list_;
 };
 
+/// Runs `find`, which throws for a handle that is none; when it was freed here, `refuse(former, error)` tells the
+/// ranks that have not freed it.
+template <class Find, class Former, class H, class Refuse>
+decltype(auto) found_or_refused(Find&& find, const FreedTable<Former, H>& freed, H handle, Refuse&& refuse) {
+  try {
+    return find();
+  } catch (const ArgumentError& e) {
+    if (const Former* former = freed.find(handle)) refuse(*former, e);
+    throw;
+  }
+}
+
 /// Keeps the text for isohalo_error_text, calls the error handler of `comm` unless it is MPI_COMM_NULL (printing
 /// the text first when that handler ends the program), and returns `code`.
 int report(MPI_Comm comm, int code, const char* text);

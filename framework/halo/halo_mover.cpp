@@ -65,15 +65,11 @@ void HaloMover<D>::finish(Farewell* farewell) {
 }
 
 template <int D>
-std::vector<int> HaloMover<D>::peers() const {
-  std::vector<int> list;
+void HaloMover<D>::add_peers(std::set<int>& peers) const {
   for (const auto& schedule : schedules_)
     for (const auto& stage : schedule.stages)
       for (const auto* side : {&stage.send, &stage.receive})
-        for (const auto& m : *side) list.push_back(m.peer);
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-  return list;
+        for (const auto& m : *side) peers.insert(m.peer);
 }
 
 namespace {

@@ -2,6 +2,7 @@
 /// The engines that move the cells of schedules. Private to framework/halo: use HaloPlan.
 
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -38,8 +39,8 @@ class HaloMover : public Progressable {
   /// After that, while the arrays are there: true when none but the ranks that are `gone` may still read or write
   /// them. Local.
   virtual bool let_go(std::span<const int> gone) = 0;
-  /// To which this rank sends, or from which it receives; sorted.
-  std::vector<int> peers() const;
+  /// Adds the ranks to which this one sends, or from which it receives.
+  void add_peers(std::set<int>& peers) const;
   /// Written straight into other ranks' ghosts by the latest exchange.
   virtual std::int64_t bytes_pushed() const { return 0; }
   void advance() final { proceed(); }

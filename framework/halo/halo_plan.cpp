@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <string>
 
 #include "datatypes/error.hpp"
@@ -21,8 +22,6 @@ struct HaloPlan<D>::Impl {
     std::unique_ptr<detail::HaloMover<D>> mover;
     ExchangeChoice choice;
   };
-
-  static constexpr std::chrono::milliseconds kPatience{2000};
 
   CartesianDomain<D> domain;
   std::vector<HaloNeed<D>> needs;  ///< one for all arrays, or one for each
@@ -68,7 +67,7 @@ struct HaloPlan<D>::Impl {
   void break_off(const Error& error) noexcept {
     farewell.break_off(peers(), error);
     current->withdraw();
-    const auto end = std::chrono::steady_clock::now() + kPatience;
+    const auto end = std::chrono::steady_clock::now() + detail::kLateness;
     const auto settled = [&] { return current->let_go(farewell.gone()) || std::chrono::steady_clock::now() > end; };
     try {
       wait_until(settled, domain.comm().spins());
@@ -78,12 +77,9 @@ struct HaloPlan<D>::Impl {
 
   /// Those that wait for this rank, or for which it waits.
   std::vector<int> peers() const {
-    std::vector<int> list;
-    for (const auto& p : prepared)
-      for (int peer : p->mover->peers()) list.push_back(peer);
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-    return list;
+    std::set<int> all;
+    for (const auto& p : prepared) p->mover->add_peers(all);
+    return {all.begin(), all.end()};
   }
 
   std::size_t need_of(std::size_t array) const {

@@ -1,6 +1,7 @@
 #pragma once
 /// What a rank that gives up says to others, who find it while they wait.
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,9 @@
 #include "framework/mpi/communicator.hpp"
 
 namespace isohalo::detail {
+
+/// Ranks that come to something given up later than this are not waited for; they find the notices.
+constexpr std::chrono::milliseconds kLateness{2000};
 
 struct Notice {
   int peer = 0;  ///< who says it

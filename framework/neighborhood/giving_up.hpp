@@ -62,7 +62,7 @@ std::optional<Notice> find_stop(const Communicator& comm, const NeighborTicket& 
 
 /// This rank's part in the end of one operation: tells its peers, then takes in what they have sent until each has
 /// either sent all that the operation asks of it or has given up as well. That they come to the operation is a
-/// matter of course; those that come much later are not waited for, see `kPatience`.
+/// matter of course; those that come much later are not waited for, see `kLateness`.
 class Parting {
  public:
   /// `ticket`: of the operation; its tags are not used by others while this lives. `algorithm`: by which the others
@@ -82,12 +82,12 @@ class Parting {
   void tell(int mpi_class, const std::string& text, const std::function<int(int)>& sent) noexcept;
   /// Takes in what is there; true when nothing more will come. Local.
   bool poll();
-  bool too_late() const { return Clock::now() > begin_ + kPatience; }
+  bool too_late() const { return Clock::now() > begin_ + kLateness; }
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// Ranks that are not there by then find the notices when they come.
-  static constexpr std::chrono::milliseconds kPatience{2000}, kMoment{100};
+  /// In which strays from anyone come.
+  static constexpr std::chrono::milliseconds kMoment{100};
 
   struct Stream : NeighborTraffic::Stream {
     int got = 0;
