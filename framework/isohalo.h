@@ -15,8 +15,10 @@
  * over `cart`. An operation that is wrong on one rank fails on those that wait for it (others may complete), and ends
  * there only when MPI has let go of the buffers. Ranks that come to it more than two seconds later are not waited for:
  * then MPI may still read a send buffer, which must live until they have come. So it is with a neighborhood or a
- * persistent request that was freed on one rank and is used there (the 64 of each freed last, while `cart` lives). A
- * handle that is NULL says nothing of the ranks that wait: it is an error of that rank alone, and calls no handler.
+ * persistent request that was freed on one rank and is used there (the 64 of each freed last, while `cart` lives);
+ * that rank looks for the others for up to two seconds, and when they have freed it as well, the error is its alone.
+ * A neighborhood that could not be created on one rank fails on the others at their first operation. A handle that is
+ * NULL says nothing of the ranks that wait: it is an error of that rank alone, and calls no handler.
  * Counts and types that are equal on all ranks by the meaning of a call (alltoall, allgather, reduce) must be so on
  * ranks without neighbors, too.
  *
@@ -188,8 +190,8 @@ int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isoha
                         int depth, MPI_Datatype element, isohalo_halo* halo);
 /* `array` points to the first element, a ghost when width > 0. Collective in order, as start and finish are. In the
    first exchange an array that is refused on one rank is an error on all; in later ones the others wait until that
-   rank starts with another, and end with MPI_ERR_ARG when it frees its halo instead, or has freed it before (one of
-   the 64 freed last, while `cart` lives). A halo that has ended with that exchanges nothing any more; the array is
+   rank starts with another, and end with MPI_ERR_ARG when it frees its halo instead, or has freed it before and uses
+   it (one of the 64 freed last, while `cart` lives). A halo that has ended with that exchanges nothing any more; the array is
    the caller's again, unless a rank comes to the exchange more than two seconds later. */
 int isohalo_halo_exchange(isohalo_halo halo, void* array);
 /* Until finish the ghosts must not be touched and the owned cells not be written. */

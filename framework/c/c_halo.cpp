@@ -11,6 +11,7 @@
 #include "framework/halo/halo_plan.hpp"
 #include "framework/isohalo.h"
 #include "framework/mpi/agreement.hpp"
+#include "framework/mpi/meeting.hpp"
 #include "framework/neighborhood/iso_comm.hpp"
 
 using isohalo::ArgumentError;
@@ -241,6 +242,8 @@ int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isoha
       [&] {
         const auto mesh = isohalo::mesh_of(cart);
         const Communicator comm = Communicator::of(cart);
+        const isohalo::detail::ObjectName name(comm);
+        isohalo::detail::meet(comm, name, 0, {}, [] {});  // what follows is paired by its order
         const Wanted w{owned, width, shape, radius, depth, element};
         // Arguments that only some ranks got wrong must not leave the others waiting.
         std::unique_ptr<ArgumentError> mine;

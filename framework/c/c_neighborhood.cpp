@@ -113,9 +113,13 @@ template <class Offsets>
 int create(MPI_Comm cart, isohalo_neighborhood* iso, Offsets&& offsets) {
   return guarded(of(cart), [&] {
     const Here here(cart);
-    isohalo::Communicator::of(cart);  // collective the first time, whatever else is wrong on this rank
-    require(iso, MPI_ERR_ARG, "the place for the neighborhood is NULL");
-    *iso = neighborhoods().add(std::make_unique<IsoComm>(cart, offsets(here.mesh->dimensions())));
+    // The first time it is collective, whatever else is wrong on this rank.
+    const auto comm = isohalo::Communicator::of(cart);
+    auto made = std::make_unique<IsoComm>(comm, [&] {
+      require(iso, MPI_ERR_ARG, "the place for the neighborhood is NULL");
+      return IsomorphicNeighborhood(here.mesh, here.rank, offsets(here.mesh->dimensions()));
+    });
+    *iso = neighborhoods().add(std::move(made));
   });
 }
 
@@ -272,7 +276,11 @@ int isohalo_neighborhood_graph_get(isohalo_neighborhood iso, int max_s, int sour
 }
 
 int isohalo_neighborhood_check(isohalo_neighborhood iso) {
-  return guarded(of(iso), [&] { known(iso).check(); });
+  return guarded(of(iso), [&] {
+    isohalo::detail::found_or_refused([&]() -> IsoComm& { return known(iso); }, freed_neighborhoods(), iso,
+                                      [](const auto& former, const auto& e) { former.refuse_check(e); })
+        .check();
+  });
 }
 
 int isohalo_neighborhood_set_algorithm(isohalo_neighborhood iso, isohalo_algorithm algorithm) {

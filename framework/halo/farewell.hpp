@@ -9,23 +9,20 @@
 #include <vector>
 
 #include "datatypes/error.hpp"
-#include "datatypes/mpi_check.hpp"
-#include "framework/mpi/notice.hpp"
+#include "framework/mpi/meeting.hpp"
 
 namespace isohalo::detail {
 
 /// The way from the plans of one exchange on all ranks to each other. A rank that was refused to start may put it
-/// right; when its plan goes instead, or in the middle of an exchange, the ranks that may wait for it are told.
+/// right; when its plan goes instead, or in the middle of an exchange, the ranks that may wait for it are told:
+/// those with which it exchanges, and those that it meets before an exchange of a new kind.
 class Farewell {
  public:
-  /// Equal on all ranks, and different from all others.
-  struct Name {
-    int tag;
-    std::uint64_t serial;
-  };
   /// Collective in order.
-  explicit Farewell(const Communicator& comm) : comm_(comm), name_{comm.take_tags(1), comm.take_serial()} {}
-  const Name& name() const { return name_; }
+  explicit Farewell(const Communicator& comm) : comm_(comm), name_(comm) {}
+
+  /// Those that wait for this rank in exchanges, or for which it waits, from now on.
+  void set_neighbors(std::vector<int> neighbors) { neighbors_ = std::move(neighbors); }
 
   /// Checks what a start is given: what is wrong with it is noted, because others may wait for this rank.
   template <class Check>
@@ -38,48 +35,26 @@ class Farewell {
       throw;
     }
   }
+  /// Waits for all ranks before an exchange of a kind that is new to them. Collective. Throws UsageError, and is
+  /// broken off, when a rank has let go, or exchanges what it knows while others meet here.
+  void meet();
   /// An exchange has been started. Those of one plan are counted alike on all ranks.
   void count_exchange() { ++exchanges_; }
 
-  /// The exchange in flight cannot go on, nor can others begin: tells the peers. Local; never throws.
-  void break_off(std::span<const int> peers, const Error& error) noexcept {
-    trouble_ = error.what();
-    broken_ = true;
-    say(comm_, name_, peers, exchanges_ - 1, trouble_);
-  }
+  /// The exchange in flight cannot go on, nor can others begin: tells the others. Local; never throws.
+  void break_off(const Error& error) noexcept { break_off(error, exchanges_ - 1); }
   /// Throws UsageError with what went wrong, once it was broken off.
   void refuse_if_broken() const {
     if (broken_) throw UsageError(trouble_);
   }
 
-  /// The plan goes: tells the peers, unless it was broken off, when a start was refused last, or when this happens
+  /// The plan goes: tells the others, unless it was broken off, when a start was refused last, or when this happens
   /// in the middle of an exchange. True when other ranks may go on to use what they share with this one. Local;
   /// never throws.
-  bool say(std::span<const int> peers, bool in_flight) const noexcept {
-    if ((trouble_.empty() && !in_flight) || peers.empty() || !mpi_is_active()) return false;
-    if (!broken_)
-      say(comm_, name_, peers, exchanges_ - in_flight,
-          trouble_.empty() ? "it was in the middle of an exchange" : trouble_);
-    return true;
-  }
-  /// The same for one that has served so many exchanges and is gone already.
-  static void say(const Communicator& comm, const Name& name, std::span<const int> peers, std::uint32_t served,
-                  const std::string& why) noexcept {
-    const std::string text = why.starts_with(kLead) ? why : kLead + std::to_string(comm.rank()) + ": " + why;
-    comm.keep();  // messages of the exchange may be under way
-    for (int peer : peers)
-      send_notice(comm, name.tag, name.serial, peer, {0, MPI_ERR_ARG, static_cast<int>(served), text});
-  }
-  std::uint32_t exchanges() const { return exchanges_; }
+  bool say(bool in_flight) const noexcept;
 
   /// The ranks that do not take part in the exchange in flight, as far as this rank has heard. Local.
-  std::vector<int> gone() {
-    hear();
-    std::vector<int> list;
-    for (const Notice& n : heard_)
-      if (concerns(n)) list.push_back(n.peer);
-    return list;
-  }
+  std::vector<int> gone();
 
   /// Looks now and then, in a wait.
   class Ear {
@@ -97,27 +72,39 @@ class Farewell {
   };
 
  private:
-  static constexpr const char* kLead = "halo exchange: the plan is gone on rank ";
+  friend class FormerFarewell;
 
-  /// It is about the exchange in flight or an earlier one.
-  bool concerns(const Notice& n) const {
-    return static_cast<std::int32_t>(exchanges_ - static_cast<std::uint32_t>(n.sent)) > 0;
-  }
-  void hear() {
-    while (auto notice = find_notice(comm_, name_.tag, name_.serial)) heard_.push_back(std::move(*notice));
-  }
-  void listen() {
-    hear();
-    for (const Notice& n : heard_)
-      if (concerns(n)) throw UsageError(n.text);
-  }
+  /// `exchange` is the latest one, by number.
+  bool concerns(const Notice& notice, std::uint32_t exchange) const;
+  bool is_neighbor(int rank) const;
+  void break_off(const Error& error, std::uint32_t served) noexcept;
+  void hear();
+  void listen();
 
   Communicator comm_;
-  Name name_;
+  ObjectName name_;
+  std::vector<int> neighbors_;
   std::uint32_t exchanges_ = 0;
+  std::uint32_t met_ = 0;      ///< exchanges before and with the latest for which the ranks have met
   std::vector<Notice> heard_;  ///< they may be about a later exchange
-  std::string trouble_;  ///< of this rank, for which others may wait in vain
+  std::string trouble_;        ///< of this rank, for which others may wait in vain
   bool broken_ = false;
+};
+
+/// What is remembered of one whose plan is gone. Does not keep the communicator.
+class FormerFarewell {
+ public:
+  explicit FormerFarewell(const Farewell& farewell);
+  /// This rank cannot start again what it has let go of: tells the others. Nothing when the communicator is gone as
+  /// well. Local; never throws.
+  void say(const Error& error) const noexcept;
+  const FormerCommunicator& comm() const { return comm_; }
+
+ private:
+  FormerCommunicator comm_;
+  ObjectName name_;
+  std::vector<int> listeners_;
+  std::uint32_t served_;
 };
 
 }  // namespace isohalo::detail

@@ -57,7 +57,7 @@ struct HaloPlan<D>::Impl {
   Impl& operator=(const Impl&) = delete;
 
   ~Impl() {
-    if (!farewell.say(peers(), current != nullptr)) return;
+    if (!farewell.say(current != nullptr)) return;
     for (auto& p : prepared)
       if (!p->mover->withdraw()) Progressable::deactivate(p->mover.release());  // it stays
   }
@@ -65,7 +65,7 @@ struct HaloPlan<D>::Impl {
   /// The exchange in flight cannot go on. Ends when the arrays are this rank's again, unless others come to the
   /// exchange very late.
   void break_off(const Error& error) noexcept {
-    farewell.break_off(peers(), error);
+    farewell.break_off(error);
     current->withdraw();
     const auto end = std::chrono::steady_clock::now() + detail::kLateness;
     const auto settled = [&] { return current->let_go(farewell.gone()) || std::chrono::steady_clock::now() > end; };
@@ -75,8 +75,8 @@ struct HaloPlan<D>::Impl {
     }
   }
 
-  /// Those that wait for this rank, or for which it waits.
-  std::vector<int> peers() const {
+  /// Those that wait for this rank in exchanges, or for which it waits.
+  std::vector<int> neighbors() const {
     std::set<int> all;
     for (const auto& p : prepared) p->mover->add_peers(all);
     return {all.begin(), all.end()};
@@ -126,6 +126,7 @@ struct HaloPlan<D>::Impl {
   Prepared& prepare(std::span<const ErasedArray<D>> arrays) {
     auto p = std::make_unique<Prepared>();
     for (const auto& a : arrays) p->element_bytes.push_back(a.bytes);
+    farewell.meet();
     agree_on(arrays);
     if (options.exchange == Exchange::automatic) {
       choose(*p, arrays);
@@ -135,6 +136,7 @@ struct HaloPlan<D>::Impl {
       p->choice.used = options.exchange;
     }
     prepared.push_back(std::move(p));
+    farewell.set_neighbors(neighbors());
     return *prepared.back();
   }
 
@@ -289,21 +291,7 @@ std::int64_t HaloPlan<D>::bytes_pushed() const {
 }
 
 template <int D>
-FormerHaloPlan::FormerHaloPlan(const HaloPlan<D>& plan)
-    : comm_(plan.impl_->domain.comm()),
-      name_(plan.impl_->farewell.name()),
-      peers_(plan.impl_->peers()),
-      started_(!plan.impl_->prepared.empty()),
-      served_(plan.impl_->farewell.exchanges()) {}
-
-void FormerHaloPlan::refuse(const UsageError& error) const {
-  const auto comm = comm_.find();
-  if (!comm) return;
-  if (started_)
-    detail::Farewell::say(*comm, name_, peers_, served_, error.what());
-  else
-    agree_as<UsageError>(*comm, &error);  // throws
-}
+FormerHaloPlan::FormerHaloPlan(const HaloPlan<D>& plan) : farewell_(plan.impl_->farewell) {}
 
 template FormerHaloPlan::FormerHaloPlan(const HaloPlan<1>&);
 template FormerHaloPlan::FormerHaloPlan(const HaloPlan<2>&);

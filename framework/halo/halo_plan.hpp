@@ -60,7 +60,8 @@ class HaloPlan {
   /// channels in shared memory. It throws the same on all ranks: UsageError also when lists or plans differ,
   /// RunError when a node has no room. Later starts are local: an array that does not fit on one rank is that
   /// rank's error alone, and the others wait for its cells until it starts with one that fits. They end with its
-  /// error when its plan goes instead (see `finish`); not, however, in the first start with another list.
+  /// error when its plan goes instead (see `finish`), in the first start with another list as well. When such a
+  /// list is passed on some ranks only, all end with an error, and nothing can be exchanged by this plan then.
   template <class... T>
   void start(const ArrayRef<T, D>&... arrays) {
     const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};
@@ -119,17 +120,13 @@ class FormerHaloPlan {
  public:
   template <int D>
   explicit FormerHaloPlan(const HaloPlan<D>& plan);
-  /// Takes part in a start only by telling the others that this rank cannot: they throw `error`. Nothing when the
-  /// communicator is gone as well. Collective in order.
-  void refuse(const UsageError& error) const;
-  const FormerCommunicator& comm() const { return comm_; }
+  /// This rank was asked to start it again: the others that do so throw `error`. Nothing when the communicator is
+  /// gone as well. Local.
+  void refuse(const UsageError& error) const { farewell_.say(error); }
+  const FormerCommunicator& comm() const { return farewell_.comm(); }
 
  private:
-  FormerCommunicator comm_;
-  detail::Farewell::Name name_;
-  std::vector<int> peers_;
-  bool started_;
-  std::uint32_t served_;
+  detail::FormerFarewell farewell_;
 };
 
 }  // namespace isohalo

@@ -67,7 +67,7 @@ class KokkosViewExchange {
   KokkosViewExchange(const KokkosViewExchange&) = delete;
   KokkosViewExchange& operator=(const KokkosViewExchange&) = delete;
   ~KokkosViewExchange() {
-    if (mover_ && farewell_.say(mover_->peers(), in_flight_) && !mover_->withdraw())
+    if (farewell_.say(in_flight_) && mover_ && !mover_->withdraw())
       Progressable::deactivate(mover_.release());  // MPI may still read its buffers
   }
 
@@ -106,7 +106,7 @@ class KokkosViewExchange {
     try {
       mover_->finish(&farewell_);
     } catch (const Error& e) {
-      farewell_.break_off(mover_->peers(), e);
+      farewell_.break_off(e);
       mover_->withdraw();
       throw;
     }
@@ -136,6 +136,7 @@ class KokkosViewExchange {
 
   void prepare(const View& view) {
     const Communicator& comm = domain_.comm();
+    farewell_.meet();
     agree_as<UsageError>(comm, error_of([&] { check(view); }).get());
     Fingerprint f;
     f.add(sizeof(typename View::non_const_value_type));
@@ -149,6 +150,7 @@ class KokkosViewExchange {
     } else {
       choose(view);
     }
+    farewell_.set_neighbors(mover_->peers());
   }
 
   void choose(const View& view) {

@@ -25,16 +25,13 @@ struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
   int tag_limit = 32767;
   int next_tag = 0;
   int next_passing_tag = 0;
-  std::uint64_t leases_taken = 0;
+  int next_control_tag = 0;
   std::uint64_t serials_taken = 0;
+  std::int64_t comparisons = 0;
   std::uint64_t members = 0;
-  struct Leases {
-    int next = 0;
-    std::vector<std::pair<int, int>> live;  // [first, last) of their tags
-  };
-  Leases lasting, short_lived;
+  std::vector<std::pair<int, int>> leased[2];  // by stay: [first, last) of the tags of those that live
 
-  Leases& leases(TagLease::Stay stay) { return stay == TagLease::Stay::long_ ? lasting : short_lived; }
+  auto& leases(TagLease::Stay stay) { return leased[static_cast<int>(stay)]; }
   std::pair<int, int> tags_of(TagLease::Stay stay) const {
     return stay == TagLease::Stay::long_ ? std::pair(tag_limit / 4, tag_limit / 2)
                                          : std::pair(tag_limit - tag_limit / 4, tag_limit);
@@ -276,10 +273,15 @@ int Communicator::spins() const {
 }
 
 int Communicator::take_tags(int count) const {
-  // A quarter of the tags is for objects; they come round again only after thousands of these. A quarter each is
-  // for leases that stay, for leases that end soon, and for single messages: leases of one size come round to the
-  // same tags, so what was left over of one is never taken for a message of another kind.
-  return take_from(state_->next_tag, 0, state_->tag_limit / 4, count);
+  // An eighth of the tags is for the messages of objects; they come round again only after thousands of these. An
+  // eighth is for control messages, a quarter each for leases that stay, for leases that end soon, and for single
+  // messages: leases of one size come round to the same tags, so what was left over of one is never taken for a
+  // message of another kind.
+  return take_from(state_->next_tag, 0, state_->tag_limit / 8, count);
+}
+
+int Communicator::take_control_tags(int count) const {
+  return take_from(state_->next_control_tag, state_->tag_limit / 8, state_->tag_limit / 4, count);
 }
 
 int Communicator::take_passing_tags(int count) const {
@@ -290,25 +292,36 @@ std::uint64_t Communicator::take_serial() const {
   return state_->serials_taken++;
 }
 
+std::int64_t& Communicator::comparisons() const {
+  return state_->comparisons;
+}
+
+TagSeries::TagSeries(const Communicator& comm) : serial_(comm.take_serial()) {
+  // The golden section leaves the beginnings of any number of objects far apart; 32 bits of the circle.
+  begin_ = (serial_ * 0x9e3779b97f4a7c15u) >> 32;
+}
+
 TagLease::TagLease(std::shared_ptr<Communicator::State> state, int first, int count, Stay stay,
                    std::uint64_t serial)
     : state_(std::move(state)), stay_(stay), first_(first), count_(count), serial_(serial) {
   const auto [low, high] = state_->tags_of(stay);
   room_ = (high - low) / count;
-  auto& live = state_->leases(stay).live;
+  auto& live = state_->leases(stay);
   disputed_ = std::any_of(live.begin(), live.end(),
                           [&](const auto& held) { return held.first < first + count && first < held.second; });
   live.emplace_back(first, first + count);
 }
 
-TagLease TagLease::next(const Communicator& comm, int count, Stay stay) {
-  auto& state = *comm.state_;
-  const auto [low, high] = state.tags_of(stay);
-  const int first = take_from(state.leases(stay).next, low, high, count);
-  return TagLease(comm.state_, first, count, stay, state.leases_taken++);
+TagLease TagLease::next(const Communicator& comm, TagSeries& series, int count, Stay stay) {
+  const auto [low, high] = comm.state_->tags_of(stay);
+  const auto room = static_cast<std::uint64_t>((high - low) / count);
+  const std::uint64_t place = (((series.begin_ * room) >> 32) + series.taken_[static_cast<int>(stay)]++) % room;
+  return TagLease(comm.state_, low + static_cast<int>(place) * count, count, stay,
+                  series.serial_ << 32 | series.numbers_taken_++);
 }
 
-TagLease::TagLease(const Communicator& comm, int count, Stay stay) : TagLease(next(comm, count, stay)) {}
+TagLease::TagLease(const Communicator& comm, TagSeries& series, int count, Stay stay)
+    : TagLease(next(comm, series, count, stay)) {}
 
 std::optional<TagLease> TagLease::again(const Former& former) {
   const auto comm = former.comm.find();
@@ -318,7 +331,7 @@ std::optional<TagLease> TagLease::again(const Former& former) {
 
 TagLease::~TagLease() {
   if (!state_) return;
-  auto& live = state_->leases(stay_).live;
+  auto& live = state_->leases(stay_);
   live.erase(std::find(live.begin(), live.end(), std::pair(first_, first_ + count_)));
 }
 

@@ -42,10 +42,16 @@ class Communicator {
   int take_tags(int count) const;
   /// The same for one message or operation that ends soon, from a range of its own that comes round again.
   int take_passing_tags(int count) const;
+  /// The same for messages that say which object they are about, from a range of its own: what is left over of them
+  /// harms nobody.
+  int take_control_tags(int count) const;
 
   /// A number that no other object has, the same on all ranks because objects are created in the same order on all.
   /// Tells an object from others that had the same tags. Not collective.
   std::uint64_t take_serial() const;
+
+  /// Comparisons that this rank has begun, see Comparison.
+  std::int64_t& comparisons() const;
 
   /// Keeps the duplicate until MPI_Finalize: after errors there may be messages under way that nobody will take,
   /// and MPI may take them for messages of a later communicator. Local.
@@ -66,6 +72,7 @@ class Communicator {
 
  private:
   friend class TagLease;
+  friend class TagSeries;
   friend class FormerCommunicator;
   struct State;
   explicit Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -88,14 +95,31 @@ class FormerCommunicator {
   std::weak_ptr<Communicator::State> state_;
 };
 
+/// From which the operations of one object take their tags, so that those of others stay in step whatever becomes
+/// of this one. Copies go on from where they were made.
+class TagSeries {
+ public:
+  /// Collective in order.
+  explicit TagSeries(const Communicator& comm);
+  std::uint64_t serial() const { return serial_; }
+
+ private:
+  friend class TagLease;
+  std::uint64_t serial_;
+  std::uint64_t begin_;              ///< where the first one is, in 2^-32 of a range
+  std::uint64_t taken_[2] = {0, 0};  ///< leases of each stay
+  std::uint32_t numbers_taken_ = 0;
+};
+
 /// `count` message tags of an operation that may live as long as it likes, the same on all ranks because these are
 /// taken in the same order on all. There are two ranges of them, which come round again when they are used up: for
-/// operations that stay and for those that end soon. Not collective.
+/// operations that stay and for those that end soon. The objects of a communicator begin at places far apart.
+/// Local.
 class TagLease {
  public:
   enum class Stay { long_, short_ };
-  /// Throws UsageError when MPI has no such number of tags.
-  TagLease(const Communicator& comm, int count, Stay stay);
+  /// `count`: the same for all leases of a communicator.
+  TagLease(const Communicator& comm, TagSeries& series, int count, Stay stay);
   /// What is remembered of a lease that has ended. Does not keep the communicator.
   struct Former {
     FormerCommunicator comm;
@@ -114,13 +138,12 @@ class TagLease {
   bool disputed() const { return disputed_; }
   /// So many leases fit into the range.
   int room() const { return room_; }
-  /// How many leases were taken before this one, the same number on all ranks: tells it from others of the same
-  /// tags.
+  /// The same number on all ranks: tells it from others of the same tags.
   std::uint64_t serial() const { return serial_; }
 
  private:
   TagLease(std::shared_ptr<Communicator::State> state, int first, int count, Stay stay, std::uint64_t serial);
-  static TagLease next(const Communicator& comm, int count, Stay stay);
+  static TagLease next(const Communicator& comm, TagSeries& series, int count, Stay stay);
 
   std::shared_ptr<Communicator::State> state_;  ///< none when moved from
   Stay stay_ = Stay::short_;

@@ -16,25 +16,31 @@ int way_of(Algorithm algorithm, bool per_block) {
 }  // namespace
 
 void NeighborTraffic::add(Algorithm algorithm, const Route& route) {
-  if (route.phases.size() > NeighborTags::kPhases) return;  // no rank can execute it
   const auto know = [&](int peer) {
     const auto place = std::lower_bound(peers_.begin(), peers_.end(), peer);
     if (place == peers_.end() || *place != peer) peers_.insert(place, peer);
   };
-  int phase = 0;
   for (const auto& p : route.phases) {
     for (const auto& m : p.send)
       if (m.peer != route.rank) know(m.peer);
     for (const auto& m : p.receive) {
       if (m.peer == route.rank) continue;
       know(m.peer);
-      arriving_.push_back({m.peer, NeighborTags::data(algorithm, false, phase), way_of(algorithm, false), 1});
+      expect({m.peer, NeighborTags::data(algorithm, false), way_of(algorithm, false), 1});
       if (algorithm == Algorithm::direct)
-        arriving_.push_back({m.peer, NeighborTags::data(algorithm, true, phase), way_of(algorithm, true),
-                             static_cast<int>(m.parts.size())});
+        expect({m.peer, NeighborTags::data(algorithm, true), way_of(algorithm, true),
+                static_cast<int>(m.parts.size())});
     }
-    ++phase;
   }
+}
+
+void NeighborTraffic::expect(const Stream& more) {
+  const auto same = [&](const Stream& s) { return s.peer == more.peer && s.tag == more.tag; };
+  const auto known = std::find_if(arriving_.begin(), arriving_.end(), same);
+  if (known == arriving_.end())
+    arriving_.push_back(more);
+  else
+    known->messages += more.messages;
 }
 
 std::optional<Notice> find_stop(const Communicator& comm, const NeighborTicket& ticket) {
@@ -125,6 +131,10 @@ bool Parting::poll() {
   } while (take_in());
   if (from_anyone_) return Clock::now() > begin_ + kMoment;
   return std::all_of(peers_.begin(), peers_.end(), [&](const Peer& p) { return has_parted(p); });
+}
+
+bool Parting::met_anyone() const {
+  return std::any_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.got > 0 || p.announced >= 0; });
 }
 
 std::shared_ptr<Absence> Absence::begin(const Communicator& comm, TagLease tags, const NeighborTraffic& traffic,

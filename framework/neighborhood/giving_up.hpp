@@ -22,12 +22,13 @@ namespace isohalo::detail {
 /// The tags of one execution, the same on all ranks whatever their arguments are, so that an operation that is
 /// wrong on some rank leaves the tags of all later ones in step.
 struct NeighborTags {
-  static constexpr int kPhases = 128, kCount = 3 + 2 * kPhases;
+  static constexpr int kCount = 5;
   static constexpr int stop = 0;  ///< "a rank has given up", with its error
-  /// One message per peer and phase; or, direct algorithm only, one per block, in list order.
-  static int data(Algorithm algorithm, bool per_block, int phase) {
-    if (algorithm == Algorithm::direct) return 1 + per_block;  // it has one phase
-    return 3 + (algorithm == Algorithm::logarithmic) * kPhases + phase;
+  /// One message per peer and phase, of all phases, because MPI keeps the order of messages between two ranks; or,
+  /// direct algorithm only, one per block, in list order.
+  static int data(Algorithm algorithm, bool per_block) {
+    if (algorithm == Algorithm::direct) return 1 + per_block;
+    return algorithm == Algorithm::combining ? 3 : 4;
   }
 };
 
@@ -45,6 +46,8 @@ class NeighborTraffic {
   const std::vector<Stream>& arriving() const { return arriving_; }
 
  private:
+  void expect(const Stream& more);
+
   std::vector<int> peers_;
   std::vector<Stream> arriving_;
 };
@@ -83,6 +86,7 @@ class Parting {
   /// Takes in what is there; true when nothing more will come. Local.
   bool poll();
   bool too_late() const { return Clock::now() > begin_ + kLateness; }
+  bool met_anyone() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -120,6 +124,8 @@ class Absence final : public Progressable {
   void advance() override;
   /// All have parted, or it is time to leave the rest to later waits.
   bool settled() const { return over_ || parting_.too_late(); }
+  /// Others have come to the operation, as far as this rank knows; or none has to do with it.
+  bool met_anyone() const { return over_ || parting_.met_anyone(); }
 
  private:
   Absence(const Communicator& comm, TagLease tags, const NeighborTraffic& traffic, Algorithm algorithm)

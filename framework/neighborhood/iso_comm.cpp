@@ -13,8 +13,15 @@ namespace isohalo {
 using detail::NeighborOperation;
 using detail::NeighborTags;
 
-IsoComm::IsoComm(const Communicator& comm, IsomorphicNeighborhood neighborhood)
-    : state_(std::make_shared<State>(comm, std::move(neighborhood))) {}
+IsoComm::IsoComm(const Communicator& comm, const std::function<IsomorphicNeighborhood()>& make) {
+  auto identity = std::make_shared<detail::IsoIdentity>(comm);
+  try {
+    state_ = std::make_shared<State>(comm, make(), identity);
+  } catch (...) {
+    identity->stay_away(comm, current_argument_error());
+    throw;
+  }
+}
 
 std::shared_ptr<const Mesh> mesh_of(MPI_Comm cart) {
   int kind = MPI_UNDEFINED;
@@ -32,7 +39,7 @@ std::shared_ptr<const Mesh> mesh_of(MPI_Comm cart) {
 IsoComm::IsoComm(MPI_Comm cart, std::span<const int> relative) {
   auto mesh = mesh_of(cart);  // refuses before anything is duplicated
   const Communicator comm = Communicator::of(cart);
-  state_ = std::make_shared<State>(comm, IsomorphicNeighborhood(std::move(mesh), comm.rank(), relative));
+  *this = IsoComm(comm, [&] { return IsomorphicNeighborhood(std::move(mesh), comm.rank(), relative); });
 }
 
 namespace {
@@ -55,39 +62,51 @@ void IsoComm::check() const {
 
 void IsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const {
   State& s = *state_;
-  if (blocking) {
-    s.finish_check();
-    if (s.lists_differ()) return;  // the others know, and do not begin
-    s.know_link();
-  } else {
-    s.begin_check();
+  try {
+    if (blocking)
+      s.finish_check();
+    else
+      s.begin_check();
+    if (blocking && s.lists_differ()) return;  // the others know, and do not begin
+    if (blocking) s.know_link();
+  } catch (const ArgumentError&) {  // nor when a rank stays away
+    return;
   }
-  TagLease tags(s.comm, NeighborTags::kCount, stay(persistent));
-  const Algorithm others = blocking || s.forced != Algorithm::automatic ? s.forced : Algorithm::direct;
-  s.refuse(pattern, others, std::move(tags), !persistent, error);
+  s.refuse(pattern, s.algorithm_of_others(blocking), s.lease(stay(persistent)), !persistent, error);
 }
 
 FormerIsoComm::FormerIsoComm(const IsoComm& comm)
     : comm_(comm.comm()),
       neighbors_(comm.neighbors()),
+      identity_(comm.state_->identity),
       forced_(comm.state_->forced),
-      checked_(comm.state_->check != nullptr),
       differed_(comm.state_->lists_differ()),
       link_known_(comm.state_->link_known) {}
 
 std::optional<IsoComm> FormerIsoComm::again() const {
   const auto found = comm_.find();
   if (!found) return std::nullopt;
-  IsoComm comm(*found, neighbors_);
+  IsoComm comm(std::make_shared<IsoComm::State>(*found, neighbors_, identity_));
   comm.state_->forced = forced_;
-  comm.state_->checked_before = checked_;
-  comm.state_->differed_before = differed_;
   comm.state_->link_known = link_known_;
   return comm;
 }
 
+void FormerIsoComm::refuse_check(const ArgumentError& error) const {
+  if (const auto comm = comm_.find()) identity_->stay_away(*comm, error);
+}
+
+/// What all do in order is left alone: one rank's part in it would put later operations of the communicator out of
+/// step, when the others have freed it as well.
 void FormerIsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const {
-  if (const auto comm = again()) comm->refuse(pattern, blocking, persistent, error);
+  const auto comm = again();
+  if (!comm || differed_) return;
+  IsoComm::State& s = *comm->state_;
+  if (!identity_->check_begun || (blocking && s.meets_before_blocking())) identity_->stay_away(s.comm, error);
+  if (blocking && s.meets_before_blocking()) return;
+  const bool waits = !persistent && !identity_->deserted;
+  const bool came = s.refuse(pattern, s.algorithm_of_others(blocking), s.lease(stay(persistent)), waits, error);
+  if (waits) identity_->deserted = !came;
 }
 
 void IsoComm::set_algorithm(Algorithm algorithm) {
@@ -113,7 +132,7 @@ void IsoComm::execute(const NeighborCall& call) const {
   State& s = *state_;
   if (!s.check || !s.check->passed()) check();
   s.know_link();
-  TagLease tags(s.comm, NeighborTags::kCount, TagLease::Stay::short_);
+  TagLease tags = s.lease(TagLease::Stay::short_);
   s.refuse_disputed(call.pattern, tags, TagLease::Stay::short_);
   const detail::NeighborTicket ticket(tags);
   const auto known = std::find_if(s.recent.begin(), s.recent.end(),
@@ -154,7 +173,7 @@ struct detail::NeighborRequestImpl {
       : state(std::move(s)),
         algorithm(state->algorithm_for(call, false)),
         persistent(persists),
-        tags(state->comm, NeighborTags::kCount, stay(persists)),
+        tags(state->lease(stay(persists))),
         operation(compiled(call)) {}
 
   std::unique_ptr<NeighborOperation> compiled(const NeighborCall& call) {
@@ -275,11 +294,11 @@ std::int64_t NeighborRequest::bytes() const {
 namespace {
 
 /// Seconds of `repeats` executions, the slowest rank's. Collective.
-double time_of(const Communicator& comm, NeighborOperation& operation, int repeats) {
+double time_of(const Communicator& comm, TagSeries& series, NeighborOperation& operation, int repeats) {
   comm.barrier();
   const auto begin = std::chrono::steady_clock::now();
   for (int k = 0; k < repeats; ++k) {
-    const TagLease tags(comm, NeighborTags::kCount, TagLease::Stay::short_);
+    const TagLease tags(comm, series, NeighborTags::kCount, TagLease::Stay::short_);
     operation.start(detail::NeighborTicket(tags));
     Backoff backoff(comm.spins());
     for (operation.advance(); operation.active(); operation.advance()) backoff.pause();
@@ -303,13 +322,13 @@ NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
                                 : NeighborCall::alltoall(s.neighbors, sent.data(), block_bytes, MPI_BYTE,
                                                          received.data(), block_bytes, MPI_BYTE);
   std::vector<std::unique_ptr<NeighborOperation>> operations;
-  for (Algorithm a : s.candidates(pattern)) operations.push_back(s.compile(a, call, false));
+  for (Algorithm a : State::kCandidates) operations.push_back(s.compile(a, call, false));
   std::vector<double> best(operations.size(), 1e300);
   int repeats = 1;
   constexpr double enough_s = 5e-4;  // of one measurement; five of each algorithm
   for (int round = -1; round < 5; ++round)
     for (std::size_t k = 0; k < operations.size(); ++k) {
-      const double t = time_of(s.comm, *operations[k], repeats) / repeats;
+      const double t = time_of(s.comm, s.identity->tags, *operations[k], repeats) / repeats;
       if (round >= 0)
         best[k] = std::min(best[k], t);
       else if (k == 0)

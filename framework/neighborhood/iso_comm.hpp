@@ -6,6 +6,7 @@
 /// X sends block i to X + C^i and receives block i from X - C^i. Off the mesh nothing is sent and the buffer of
 /// that block is untouched. Whatever the algorithm, the results are the same bit for bit.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@ class NeighborRequest;
 class FormerIsoComm;
 class FormerNeighborRequest;
 namespace detail {
+class IsoIdentity;
 struct NeighborRequestImpl;
 }
 
@@ -38,8 +40,10 @@ class IsoComm {
   /// On the process grid of a domain. Local.
   template <int D>
   IsoComm(const CartesianDomain<D>& domain, const Offsets<D>& offsets)
-      : IsoComm(domain.comm(), IsomorphicNeighborhood(domain, offsets)) {}
-  IsoComm(const Communicator& comm, IsomorphicNeighborhood neighborhood);
+      : IsoComm(domain.comm(), [&] { return IsomorphicNeighborhood(domain, offsets); }) {}
+  /// Of the neighborhood that `make` gives; it may throw. Local. Where an IsoComm cannot be made on some ranks, the
+  /// first operation of the others throws the error.
+  IsoComm(const Communicator& comm, const std::function<IsomorphicNeighborhood()>& make);
 
   const IsomorphicNeighborhood& neighbors() const;
   const Communicator& comm() const;
@@ -92,8 +96,11 @@ class IsoComm {
 class FormerIsoComm {
  public:
   explicit FormerIsoComm(const IsoComm& comm);
-  /// As IsoComm::refuse; nothing when the communicator is gone as well.
+  /// This rank cannot take part in an operation that the others may have begun, or have not: if they have, they
+  /// report `error`. Nothing when the communicator is gone as well. Local; waits up to two seconds for the others.
   void refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const;
+  /// The same for IsoComm::check.
+  void refuse_check(const ArgumentError& error) const;
   const FormerCommunicator& comm() const { return comm_; }
 
  private:
@@ -103,8 +110,9 @@ class FormerIsoComm {
 
   FormerCommunicator comm_;
   IsomorphicNeighborhood neighbors_;
+  std::shared_ptr<detail::IsoIdentity> identity_;
   Algorithm forced_;
-  bool checked_, differed_, link_known_;
+  bool differed_, link_known_;
 };
 
 /// An operation begun or prepared. Move-only; one that is still in flight when it is destroyed is completed first.

@@ -9,6 +9,7 @@
 
 #include "framework/mpi/fingerprint.hpp"
 #include "framework/neighborhood/iso_comm.hpp"
+#include "framework/neighborhood/iso_identity.hpp"
 #include "framework/neighborhood/list_check.hpp"
 #include "framework/neighborhood/neighbor_operation.hpp"
 #include "framework/neighborhood/type_mark.hpp"
@@ -18,6 +19,7 @@ namespace isohalo {
 struct IsoComm::State {
   Communicator comm;
   IsomorphicNeighborhood neighbors;
+  std::shared_ptr<detail::IsoIdentity> identity;
   Algorithm forced = Algorithm::automatic;
   LinkCost link;
   bool link_known = false;  ///< measured or given
@@ -42,9 +44,9 @@ struct IsoComm::State {
 
   /// The comparison of all ranks' lists that rides on the first operation.
   std::shared_ptr<detail::ListCheck> check;
-  bool checked_before = false, differed_before = false;  ///< by an object that is no more
 
-  State(const Communicator& c, IsomorphicNeighborhood n) : comm(c), neighbors(std::move(n)) {}
+  State(const Communicator& c, IsomorphicNeighborhood n, std::shared_ptr<detail::IsoIdentity> i)
+      : comm(c), neighbors(std::move(n)), identity(std::move(i)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
@@ -86,18 +88,26 @@ struct IsoComm::State {
     }
   }
 
+  TagLease lease(TagLease::Stay stay) { return {comm, identity->tags, detail::NeighborTags::kCount, stay}; }
+
+  /// By which the others execute what this rank refuses.
+  Algorithm algorithm_of_others(bool blocking) const {
+    return blocking || forced != Algorithm::automatic ? forced : Algorithm::direct;
+  }
+
   /// This rank cannot take part in the operation with these tags; the others begin it now if it `starts`.
-  /// Messages of a lease that is disputed may be another's, and are left.
-  void refuse(Pattern pattern, Algorithm algorithm, TagLease tags, bool starts, const ArgumentError& error) {
+  /// Messages of a lease that is disputed may be another's, and are left. False when it knows of nobody who came.
+  bool refuse(Pattern pattern, Algorithm algorithm, TagLease tags, bool starts, const ArgumentError& error) {
     if (tags.disputed()) {
       const detail::NeighborTicket ticket(tags);
       detail::Parting(comm, ticket, traffic(pattern), algorithm).tell(error.mpi_class(), error.what(), [](int) {
         return 0;
       });
-      return;
+      return true;
     }
     const auto absence = detail::Absence::begin(comm, std::move(tags), traffic(pattern), algorithm, error);
     if (starts) wait_until([&] { return absence->settled() || lists_differ(); }, comm.spins());
+    return absence->met_anyone();
   }
 
   /// Tags that are still in use would mix up messages. Where all ranks have ended the same operations, all of them
@@ -129,10 +139,14 @@ struct IsoComm::State {
   /// set on some of them.
   void know_link() {
     if (link_known) return;
+    if (!has_known_link(comm)) identity->meet(comm, {});
     link = known_link(comm);
     link_known = true;
     forget_choices();
   }
+
+  /// All ranks come together before a blocking operation.
+  bool meets_before_blocking() const { return !identity->check_begun || !(link_known || has_known_link(comm)); }
 
   std::uint64_t fingerprint() const { return Fingerprint().add(neighbors.fingerprint()).add(link_known).value(); }
 
@@ -142,31 +156,36 @@ struct IsoComm::State {
   }
 
   void begin_check() {
-    if (!check && !checked_before) check = detail::ListCheck::begin(comm, fingerprint());
+    if (identity->check_begun) return;
+    check =
+        std::make_shared<detail::ListCheck>(detail::Comparison::begin(comm, identity->tags.serial(), fingerprint()),
+                                            [i = identity, c = comm] { i->listen(c); });
+    identity->check_begun = true;
   }
 
   /// Asks, or waits for the answer.
   void finish_check() {
-    if (checked_before) return;
-    if (!check) check = detail::ListCheck::now(comm, fingerprint());
-    wait_until([this] { return check->done(); }, comm.spins());
+    if (!identity->check_begun) {
+      check = std::make_shared<detail::ListCheck>(fingerprint(), [this](auto most) { identity->meet(comm, most); });
+      identity->check_begun = true;
+    }
+    const auto done = [this] {
+      if (check->done()) return true;
+      check->listen();
+      return false;
+    };
+    wait_until(done, comm.spins());
   }
 
-  bool lists_differ() const { return differed_before || (check && check->failed()); }
+  bool lists_differ() const { return check && check->failed(); }
 
   detail::NeighborTraffic traffic(Pattern pattern) {
     detail::NeighborTraffic t;
-    for (Algorithm a : candidates(pattern)) t.add(a, *plan(a, pattern).route);
+    for (Algorithm a : kCandidates) t.add(a, *plan(a, pattern).route);
     return t;
   }
 
-  /// Those that can be executed here.
-  std::vector<Algorithm> candidates(Pattern pattern) {
-    std::vector<Algorithm> list;
-    for (Algorithm a : {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic})
-      if (plan(a, pattern).itinerary->phases <= detail::NeighborTags::kPhases) list.push_back(a);
-    return list;
-  }
+  static constexpr Algorithm kCandidates[] = {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic};
 
   static int size_class(std::int64_t bytes) {
     int bits = 0;
@@ -176,7 +195,7 @@ struct IsoComm::State {
 
   NeighborChoice choose(Pattern pattern, std::int64_t bytes) {
     std::vector<AlgorithmFigures> figures;
-    for (Algorithm a : candidates(pattern))
+    for (Algorithm a : kCandidates)
       figures.push_back(figures_of(*plan(a, pattern).itinerary, neighbors.mesh(), bytes, link));
     if (const auto times = measured.find({pattern, size_class(bytes)}); times != measured.end())
       for (std::size_t k = 0; k < figures.size(); ++k) figures[k].measured_s = times->second[k];

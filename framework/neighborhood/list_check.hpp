@@ -1,40 +1,45 @@
 #pragma once
-/// Do all ranks hold the same list? Asked once, without waiting.
+/// Do all ranks hold the same list?
 
+#include <chrono>
+#include <functional>
 #include <memory>
+#include <span>
 
-#include "framework/mpi/communicator.hpp"
-#include "framework/mpi/progress.hpp"
+#include "framework/mpi/comparison.hpp"
 #include "framework/neighborhood/neighbor_call.hpp"
 
 namespace isohalo::detail {
 
 /// One comparison of fingerprints.
-class ListCheck final : public Progressable {
+class ListCheck {
  public:
-  /// By a non-blocking allreduce of MPI, which goes on whatever the caller does, and completes in any wait of this
-  /// library, also when nobody is interested any more. Collective in order.
-  static std::shared_ptr<ListCheck> begin(const Communicator& comm, std::uint64_t fingerprint);
-  /// At once, by dissemination in ceil(log2 p) rounds: on two ranks a third of the time. Collective.
-  static std::shared_ptr<ListCheck> now(const Communicator& comm, std::uint64_t fingerprint);
+  /// Without waiting. Collective in order. `listen` throws when a rank will not take part.
+  ListCheck(std::shared_ptr<Comparison> comparison, std::function<void()> listen)
+      : comparison_(std::move(comparison)), listen_(std::move(listen)) {}
+  /// Leaves the largest of all ranks' values.
+  using Meet = std::function<void(std::span<std::int64_t>)>;
+  /// At once, by a meeting of all ranks: on two ranks a third of the time. Collective.
+  ListCheck(std::uint64_t fingerprint, const Meet& meet);
 
-  void advance() override;
+  /// For a rank that waits for it: throws ArgumentError when that is in vain. Local.
+  void listen();
   bool done();
-  bool passed() { return done() && !failed(); }
-  bool failed() const { return done_ && values_[0] != -values_[1]; }
+  bool passed() { return done() && equal(); }
+  bool failed() { return done() && !equal() && !missed(); }
   /// What is wrong when the lists differ (MPI_ERR_TOPOLOGY).
   static ArgumentError error();
-  /// Throws it when they do.
-  void rethrow() const;
+  /// Throws ArgumentError when the lists differ, or not all ranks took part.
+  void rethrow();
 
  private:
-  ListCheck(const Communicator& comm, std::uint64_t fingerprint);
+  bool equal() const { return comparison_ ? comparison_->equal() : equal_; }
+  bool missed() const { return comparison_ && comparison_->missed(); }
 
-  Communicator comm_;
-  MPI_Request request_ = MPI_REQUEST_NULL;
-  std::int64_t values_[2] = {0, 0};  ///< the largest fingerprint, and minus the smallest
-  bool done_ = false;
-  std::shared_ptr<ListCheck> self_;  ///< while it runs
+  std::shared_ptr<Comparison> comparison_;
+  std::function<void()> listen_;
+  std::chrono::steady_clock::time_point missed_since_{};
+  bool equal_ = false;
 };
 
 }  // namespace isohalo::detail

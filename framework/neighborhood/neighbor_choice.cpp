@@ -76,13 +76,22 @@ int link_key() {
   return key;
 }
 
-}  // namespace
-
-LinkCost known_link(const Communicator& comm) {
+const LinkCost* link_of(const Communicator& comm) {
   void* value = nullptr;
   int found = 0;
   mpi_check(MPI_Comm_get_attr(comm.get(), link_key(), static_cast<void*>(&value), &found), "MPI_Comm_get_attr");
-  return found ? *static_cast<const LinkCost*>(value) : measured_link(comm);
+  return found ? static_cast<const LinkCost*>(value) : nullptr;
+}
+
+}  // namespace
+
+LinkCost known_link(const Communicator& comm) {
+  const LinkCost* before = link_of(comm);
+  return before ? *before : measured_link(comm);
+}
+
+bool has_known_link(const Communicator& comm) {
+  return comm.size() == 1 || link_of(comm);
 }
 
 LinkCost measured_link(const Communicator& comm) {

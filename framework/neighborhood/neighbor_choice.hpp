@@ -52,5 +52,7 @@ NeighborChoice cheapest(std::vector<AlgorithmFigures> candidates, std::int64_t b
 LinkCost measured_link(const Communicator& comm);
 /// What was measured on this communicator before; measured now, if nothing was. Collective the first time.
 LinkCost known_link(const Communicator& comm);
+/// Was something measured on it, or is there nothing to measure? Local.
+bool has_known_link(const Communicator& comm);
 
 }  // namespace isohalo

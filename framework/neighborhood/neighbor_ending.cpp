@@ -36,6 +36,8 @@ void NeighborOperation::look_for_stop() {
 /// happens when their arguments do not fit together.
 void NeighborOperation::look_for_trouble() {
   look_for_stop();
+  if (check_) check_->listen();
+  if (finished_) return;
   int found = 0;
   MPI_Status status;
   const Algorithm mine = itinerary_->algorithm;
@@ -44,14 +46,14 @@ void NeighborOperation::look_for_trouble() {
       if (a == mine && (a != Algorithm::direct || phases_.empty())) continue;
       if (a == mine) {  // some peers may send per block and others not: only a peer of the other kind is trouble
         for (const Message* m : receiving_) {
-          if (m->tag == NeighborTags::data(a, per_block, 0)) continue;
-          mpi_check(MPI_Iprobe(m->peer, ticket_.first_tag + NeighborTags::data(a, per_block, 0), comm_.get(),
-                               &found, &status),
+          if (m->tag == NeighborTags::data(a, per_block)) continue;
+          mpi_check(MPI_Iprobe(m->peer, ticket_.first_tag + NeighborTags::data(a, per_block), comm_.get(), &found,
+                               &status),
                     "MPI_Iprobe");
           if (found) break;
         }
       } else {
-        mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, ticket_.first_tag + NeighborTags::data(a, per_block, 0), comm_.get(),
+        mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, ticket_.first_tag + NeighborTags::data(a, per_block), comm_.get(),
                              &found, &status),
                   "MPI_Iprobe");
       }

@@ -57,19 +57,25 @@ void NeighborOperation::advance() noexcept {
   }
   guarded([this] {
     if (check_ && check_->done()) {
-      if (check_->failed()) throw ListCheck::error();
+      if (!check_->passed()) look_for_stop();  // it may say more
+      check_->rethrow();
       check_.reset();
     }
     while (active_ && !finished_ && step()) {
     }
+    if (finished_ && check_) look_now_and_then();
   });
   if (finished_ && active_ && !check_ && !parting_) end();
+}
+
+void NeighborOperation::look_now_and_then() {
+  if (++misses_ > kPatience && misses_ % kLookEvery == 0) look_for_trouble();
 }
 
 /// True when something was completed.
 bool NeighborOperation::step() {
   if (!(sized_ ? find_sized() : true) || !complete()) {
-    if (++misses_ > kPatience && misses_ % kLookEvery == 0) look_for_trouble();
+    look_now_and_then();
     return false;
   }
   for (Message* m : receiving_) {
@@ -301,7 +307,7 @@ void NeighborOperation::copy(const Piece& from, const Piece& to) {
     std::memmove(dense_b, dense_a, static_cast<std::size_t>(bytes));
     return;
   }
-  const int self = comm_.rank(), tag = ticket_.first_tag + NeighborTags::data(itinerary_->algorithm, false, 0);
+  const int self = comm_.rank(), tag = ticket_.first_tag + NeighborTags::data(itinerary_->algorithm, false);
   mpi_check(MPI_Sendrecv_c(a.address, a.count, a.type, self, tag, b.address, b.count, b.type, self, tag,
                            comm_.get(), MPI_STATUS_IGNORE),
             "MPI_Sendrecv_c of a block of this rank itself", comm_.get());

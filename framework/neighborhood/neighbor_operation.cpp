@@ -40,11 +40,6 @@ NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicN
       call_(call),
       traffic_(std::move(traffic)),
       sized_(!call.one_size && itinerary_->algorithm != Algorithm::direct) {
-  if (itinerary_->phases > NeighborTags::kPhases)
-    throw ArgumentError(MPI_ERR_ARG, "neighborhood: the " + std::string(to_string(itinerary_->algorithm)) +
-                                         " algorithm needs " + std::to_string(itinerary_->phases) +
-                                         " phases for these offsets; the limit is " +
-                                         std::to_string(NeighborTags::kPhases) + ": use the direct one");
   for (int r : neighbors.sources()) source_exists_.push_back(r != Mesh::no_rank);
   for (auto* side : {&call_.send, &call_.receive})
     for (Block& b : *side)
@@ -59,8 +54,8 @@ NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicN
   std::size_t most = 0;
   for (std::size_t k = 0; k < route_->phases.size(); ++k) {
     Phase& phase = phases_.emplace_back();
-    compile(route_->phases[k].send, static_cast<int>(k), true, phase, phase.send);
-    compile(route_->phases[k].receive, static_cast<int>(k), false, phase, phase.receive);
+    compile(route_->phases[k].send, true, phase, phase.send);
+    compile(route_->phases[k].receive, false, phase, phase.receive);
     most = std::max(most, phase.send.size() + phase.receive.size());
   }
   requests_.reserve(most);
@@ -149,7 +144,7 @@ NeighborOperation::Piece NeighborOperation::piece(const Place& place) {
   return p;
 }
 
-void NeighborOperation::compile(const std::vector<RouteMessage>& from, int phase_number, bool sending, Phase& phase,
+void NeighborOperation::compile(const std::vector<RouteMessage>& from, bool sending, Phase& phase,
                                 std::vector<Message>& to) {
   const Algorithm a = itinerary_->algorithm;
   for (const auto& planned : from) {
@@ -165,9 +160,9 @@ void NeighborOperation::compile(const std::vector<RouteMessage>& from, int phase
         (sending ? phase.copies[k].first : phase.copies[k].second) = pieces[k];
     } else if (a == Algorithm::direct && pieces.size() > 1 && !worth_packing(bytes, pieces.size())) {
       for (auto& p : pieces)  // each from and to where it lies
-        add_message(to, planned.peer, NeighborTags::data(a, true, phase_number), {p});
+        add_message(to, planned.peer, NeighborTags::data(a, true), {p});
     } else {
-      add_message(to, planned.peer, NeighborTags::data(a, false, phase_number), std::move(pieces));
+      add_message(to, planned.peer, NeighborTags::data(a, false), std::move(pieces));
     }
   }
 }

@@ -83,8 +83,7 @@ class NeighborOperation final : public Progressable {
   void place_operands();
   Piece piece_of(const Block& block);
   Piece piece(const Place& place);
-  void compile(const std::vector<RouteMessage>& from, int phase_number, bool sending, Phase& phase,
-               std::vector<Message>& to);
+  void compile(const std::vector<RouteMessage>& from, bool sending, Phase& phase, std::vector<Message>& to);
   void add_message(std::vector<Message>& to, int peer, int tag, std::vector<Piece> pieces);
 
   // Executing: neighbor_execution.cpp
@@ -108,6 +107,7 @@ class NeighborOperation final : public Progressable {
 
   // Giving up: neighbor_ending.cpp
   void look_for_stop();
+  void look_now_and_then();
   void look_for_trouble();
   void note(int mpi_class, const std::string& text);
   void stop(int mpi_class, const std::string& text) noexcept;

@@ -1,4 +1,5 @@
-/* What is used after it was freed is an error by its code, on one rank and on those that wait for it, without a hang. */
+/* What one rank has freed, could not make or begins otherwise is an error by its code, on that rank and on those that wait
+ * for it, without a hang, and the communicator is as good as before. */
 
 #include "cart.h"
 
@@ -119,6 +120,123 @@ static void one_rank_has_freed_its_halo(MPI_Comm cart) {
   }
 }
 
+/* Every rank can still do on it what all do in step. */
+static void communicator_is_unharmed(MPI_Comm cart) {
+  const int list[2] = {1, -1};
+  const long long owned[1] = {4};
+  double array[6] = {0}, out = 30 + rank, in[2] = {0, 0};
+  isohalo_neighborhood iso;
+  isohalo_request r = NULL;
+  isohalo_halo halo;
+  CHECK(isohalo_neighborhood_create(cart, 2, list, &iso) == MPI_SUCCESS);
+  CHECK(isohalo_ineighbor_allgather(&out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso, &r) == MPI_SUCCESS);
+  CHECK(isohalo_wait(&r) == MPI_SUCCESS);
+  CHECK(in[0] == 30 + (rank + size - 1) % size && in[1] == 30 + (rank + 1) % size);
+  CHECK(isohalo_halo_create(cart, owned, 1, ISOHALO_SHAPE_STAR, 1, 1, MPI_DOUBLE, &halo) == MPI_SUCCESS);
+  array[1] = 10 + rank, array[4] = 20 + rank;
+  CHECK(isohalo_halo_exchange(halo, array) == MPI_SUCCESS);
+  CHECK(array[0] == 20 + (rank + size - 1) % size && array[5] == 10 + (rank + 1) % size);
+  CHECK(isohalo_halo_free(&halo) == MPI_SUCCESS);
+  CHECK(isohalo_neighbor_allgather(&out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso) == MPI_SUCCESS);
+  CHECK(in[0] == 30 + (rank + size - 1) % size && in[1] == 30 + (rank + 1) % size);
+  CHECK(isohalo_neighborhood_check(iso) == MPI_SUCCESS);
+  CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+}
+
+/* One operation on a neighborhood, to its end. */
+enum form { BLOCKING, STARTED, PERSISTENT, CHECKED };
+static int once(enum form form, isohalo_neighborhood iso) {
+  double out[2] = {1, 2}, in[2];
+  isohalo_request r = NULL;
+  int code;
+  if (form == CHECKED) return isohalo_neighborhood_check(iso);
+  if (form == BLOCKING) return isohalo_neighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso);
+  if (form == STARTED) {
+    code = isohalo_ineighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso, &r);
+  } else {
+    code = isohalo_neighbor_alltoall_init(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso, &r);
+    if (code == MPI_SUCCESS) code = isohalo_start(r);
+  }
+  if (code == MPI_SUCCESS) code = isohalo_wait(&r);
+  if (r) CHECK(isohalo_request_free(&r) == MPI_SUCCESS);
+  return code;
+}
+
+/* What all ranks have freed and one uses nevertheless is that rank's error alone, and what all do afterwards is in
+ * step. A persistent request of a neighborhood that was never used is left out: see isohalo.h. */
+static void all_have_freed(MPI_Comm cart) {
+  const int list[2] = {1, -1}, last = rank == size - 1;
+  const long long owned[1] = {4};
+  int form, used;
+  for (form = BLOCKING; form <= CHECKED; ++form)
+    for (used = 0; used < 2; ++used) {
+      isohalo_neighborhood iso, copy;
+      CHECK(isohalo_neighborhood_create(cart, 2, list, &iso) == MPI_SUCCESS);
+      if (used) CHECK(once(form % 2 ? BLOCKING : STARTED, iso) == MPI_SUCCESS);
+      copy = iso;
+      CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+      if (last) CHECK_CODE(once((enum form)form, copy), MPI_ERR_ARG);
+      if (last) CHECK_CODE(once((enum form)form, copy), MPI_ERR_ARG);
+      communicator_is_unharmed(cart);
+    }
+  for (used = 0; used < 2; ++used) {
+    double array[6] = {0};
+    isohalo_halo halo, copy;
+    CHECK(isohalo_halo_create(cart, owned, 1, ISOHALO_SHAPE_STAR, 1, 1, MPI_DOUBLE, &halo) == MPI_SUCCESS);
+    if (used) CHECK(isohalo_halo_exchange(halo, array) == MPI_SUCCESS);
+    copy = halo;
+    CHECK(isohalo_halo_free(&halo) == MPI_SUCCESS);
+    if (last) CHECK_CODE(isohalo_halo_exchange(copy, array), MPI_ERR_ARG);
+    communicator_is_unharmed(cart);
+  }
+}
+
+/* A neighborhood that could not be made on one rank is an error in the first operation of the others. */
+static void one_rank_could_not_create(MPI_Errhandler handler) {
+  const int periodic[1] = {1}, list[2] = {1, -1}, last = rank == size - 1;
+  int form, turn;
+  if (size == 1) return;
+  for (form = BLOCKING; form <= CHECKED; ++form) {
+    MPI_Comm cart = make_cart(1, periodic, handler);
+    isohalo_neighborhood iso = NULL;
+    int code = isohalo_neighborhood_create(cart, last ? -1 : 2, list, &iso);
+    CHECK(class_of(code) == (last ? MPI_ERR_ARG : MPI_SUCCESS));
+    for (turn = 0; turn < (form == BLOCKING ? 2 : 1) && !last; ++turn) {
+      CHECK_CODE(once((enum form)form, iso), MPI_ERR_ARG);
+      CHECK(strstr(isohalo_error_text(), "the number of neighbors is negative") != NULL);
+    }
+    if (!last) CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+    communicator_is_unharmed(cart);
+    MPI_Comm_free(&cart);
+  }
+}
+
+/* The first operation is blocking on one rank and started on the others. */
+static void one_rank_begins_otherwise(MPI_Comm cart) {
+  const int list[2] = {1, -1}, last = rank == size - 1;
+  isohalo_neighborhood iso;
+  if (size == 1) return;
+  CHECK(isohalo_neighborhood_create(cart, 2, list, &iso) == MPI_SUCCESS);
+  CHECK_CODE(once(last ? BLOCKING : STARTED, iso), MPI_ERR_ARG);
+  CHECK(strstr(isohalo_error_text(), "blocking on some ranks") != NULL);
+  CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+  communicator_is_unharmed(cart);
+}
+
+/* A check that one rank makes with what it has freed. */
+static void one_rank_cannot_check(MPI_Comm cart) {
+  const int list[2] = {1, -1}, last = rank == size - 1;
+  isohalo_neighborhood iso, copy;
+  if (size == 1) return;
+  CHECK(isohalo_neighborhood_create(cart, 2, list, &iso) == MPI_SUCCESS);
+  copy = iso;
+  if (last) CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+  CHECK_CODE(isohalo_neighborhood_check(copy), MPI_ERR_ARG);
+  CHECK(strstr(isohalo_error_text(), "freed") != NULL);
+  if (!last) CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+  communicator_is_unharmed(cart);
+}
+
 /* The cart may be freed before its neighborhoods; its error handler goes on to be called. */
 static void cart_freed_first(MPI_Errhandler handler) {
   const int periodic[1] = {1}, list[1] = {1};
@@ -143,6 +261,10 @@ int main(int argc, char **argv) {
   one_rank_has_freed(cart);
   one_rank_has_freed_its_request(cart);
   one_rank_has_freed_its_halo(cart);
+  one_rank_cannot_check(cart);
+  one_rank_begins_otherwise(cart);
+  all_have_freed(cart);
+  one_rank_could_not_create(handler);
   MPI_Comm_free(&cart);
   cart_freed_first(handler);
   MPI_Errhandler_free(&handler);

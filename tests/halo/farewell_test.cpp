@@ -103,6 +103,54 @@ TEST(Farewell, OrItsPlanGoes) {
     }
 }
 
+TEST(Farewell, BeforeAnExchangeOfAnotherKind) {
+  if (test::ranks() == 1) return;
+  const auto domain = row(true);
+  for (const Exchange e : test::exchanges(kMoore)) {
+    std::optional<HaloPlan<2>> plan(std::in_place, domain, kMoore, 1, by(e));
+    const TestField<double, 2> field(domain, *plan, 0, Memory::shared), more(domain, *plan, 1, Memory::shared);
+    ArrayRef<double, 2> array = field.ref();
+    for (int k = 0; k < 3; ++k) plan->exchange(array);
+    if (last()) {
+      array.ghost_low[1] = 0;
+      EXPECT_THROW(plan->exchange(array), UsageError);
+    } else {
+      const std::string error = until_error([&] { plan->exchange(array, more.ref()); });
+      EXPECT_NE(error.find(whose() + "halo exchange: the array has 0 ghost layers"), std::string::npos)
+          << error << " by " << exchange_name(e);
+    }
+    plan.reset();
+    expect_fresh_plan_works(domain, e);
+  }
+}
+
+/// One rank alone exchanges what is new to the plan.
+TEST(Farewell, ListsThatDifferLater) {
+  if (test::ranks() == 1) return;
+  for (const bool periodic : {false, true})
+    for (const Exchange e : test::exchanges(kMoore)) {
+      const auto domain = row(periodic);
+      std::optional<HaloPlan<2>> plan(std::in_place, domain, kMoore, 1, by(e));
+      const TestField<double, 2> field(domain, *plan, 0, Memory::shared), more(domain, *plan, 1, Memory::shared);
+      for (int k = 0; k < 3; ++k) {  // these do not differ, though one rank is late
+        if (last()) usleep(150000);
+        if (k < 2) plan->exchange(field.ref());
+        if (k == 2) plan->exchange(field.ref(), more.ref(), field.ref());
+      }
+      const std::string error = until_error([&] {
+        if (last())
+          plan->exchange(field.ref(), more.ref());
+        else
+          plan->exchange(field.ref());
+      });
+      EXPECT_NE(error.find("the list of element sizes differs between ranks"), std::string::npos)
+          << error << " by " << exchange_name(e);
+      EXPECT_THROW(plan->start(field.ref()), UsageError);
+      plan.reset();
+      expect_fresh_plan_works(domain, e);
+    }
+}
+
 TEST(Farewell, InTheMiddleOfAnExchange) {
   if (test::ranks() == 1) return;
   const auto domain = row(true);

@@ -1,0 +1,48 @@
+#pragma once
+/// Do all ranks hold the same? Asked without waiting.
+
+#include <cstdint>
+#include <memory>
+
+#include "framework/mpi/communicator.hpp"
+#include "framework/mpi/progress.hpp"
+
+namespace isohalo::detail {
+
+/// One comparison of numbers, by a non-blocking allreduce of MPI, which goes on whatever the caller does, and
+/// completes in any wait of this library, also when nobody is interested any more.
+///
+/// MPI pairs the collectives of a communicator by their order, so one that a rank does not begin, because it has
+/// let go of the object or could not make it, would be paired with another from there on. Therefore each says which
+/// object it is about: where two have met, the ranks of the older object know that somebody is missing, and those
+/// of the newer one ask again. Meetings of all ranks make up for what some have not begun.
+class Comparison final : public Progressable {
+ public:
+  /// Collective in order. `serial`: of the object, the later ones larger.
+  static std::shared_ptr<Comparison> begin(const Communicator& comm, std::uint64_t serial, std::uint64_t number);
+
+  void advance() override;
+  bool done();
+  /// When done: another rank did not take part.
+  bool missed() const { return values_[2] != -values_[3]; }
+  /// When done: all hold the same.
+  bool equal() const { return !missed() && values_[0] == -values_[1]; }
+
+  /// Takes part in those that other ranks have begun on `comm` and this one has not; `most`: of all ranks'
+  /// `Communicator::comparisons`. Collective.
+  static void catch_up(const Communicator& comm, std::int64_t most);
+
+ private:
+  Comparison(const Communicator& comm, std::int64_t label, std::int64_t number);
+  static std::shared_ptr<Comparison> begun(const Communicator& comm, std::int64_t label, std::int64_t number);
+  void post();
+
+  Communicator comm_;
+  std::int64_t label_, number_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+  std::int64_t values_[4] = {0, 0, 0, 0};  ///< the largest number and label, each with minus the smallest
+  bool done_ = false;
+  std::shared_ptr<Comparison> self_;  ///< while it runs
+};
+
+}  // namespace isohalo::detail

@@ -1,0 +1,60 @@
+#include "framework/neighborhood/iso_identity.hpp"
+
+#include <chrono>
+#include <string>
+
+namespace isohalo::detail {
+
+namespace {
+
+/// A meeting this long makes a rank ask whether the others compare their lists without one.
+constexpr std::chrono::milliseconds kLongMeeting{100};
+
+/// A rank asks, and does not stay away.
+bool is_question(const Notice& n) {
+  return n.mpi_class == MPI_SUCCESS;
+}
+
+}  // namespace
+
+void IsoIdentity::hear(const Communicator& comm, bool meeting) {
+  while (!missing_) {
+    auto notice = find_notice(comm, name_.notices, name_.serial);
+    if (!notice) break;
+    heard_.push_back(std::move(*notice));
+  }
+  for (const Notice& n : heard_)
+    if (!missing_ && static_cast<std::uint32_t>(n.sent) <= meetings_ && !(meeting && is_question(n)))
+      stay_away(comm, {is_question(n) ? MPI_ERR_ARG : n.mpi_class,
+                       n.text});  // those that wait for this one do so in vain, too
+  if (missing_) throw ArgumentError(*missing_);
+}
+
+void IsoIdentity::listen(const Communicator& comm) {
+  hear(comm, false);
+}
+
+void IsoIdentity::meet(const Communicator& comm, std::span<std::int64_t> most) {
+  if (missing_) throw ArgumentError(*missing_);
+  const auto begin = std::chrono::steady_clock::now();
+  bool asked = check_begun;
+  detail::meet(comm, name_, meetings_, most, [&] {
+    hear(comm, true);
+    if (asked || std::chrono::steady_clock::now() < begin + kLongMeeting) return;
+    asked = true;
+    send_notices(
+        comm, name_, partners(comm), MPI_SUCCESS, meetings_,
+        "neighborhood: its first operation is blocking on some ranks and started on others: begin the same "
+        "one on all of them");
+  });
+  ++meetings_;
+}
+
+void IsoIdentity::stay_away(const Communicator& comm, const ArgumentError& error) noexcept {
+  const std::string text = error.what();
+  if (!missing_) missing_ = std::make_unique<ArgumentError>(error);
+  send_notices(comm, name_, partners(comm), error.mpi_class(), meetings_,
+               text.starts_with("rank ") ? text : "rank " + std::to_string(comm.rank()) + ": " + text);
+}
+
+}  // namespace isohalo::detail

@@ -1,0 +1,43 @@
+#pragma once
+/// What all ranks know an IsoComm by, also those on which it could not be made, or is no more. Private to
+/// framework/neighborhood.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "framework/mpi/meeting.hpp"
+#include "framework/neighborhood/neighbor_call.hpp"
+
+namespace isohalo::detail {
+
+/// Does not keep the communicator.
+class IsoIdentity {
+ public:
+  /// Collective in order.
+  explicit IsoIdentity(const Communicator& comm) : tags(comm), name_(comm) {}
+
+  TagSeries tags;            ///< of its operations
+  bool check_begun = false;  ///< of the lists of all ranks
+  bool deserted = false;     ///< this rank has let go, and so have the others, as far as it knows
+
+  /// Waits for all ranks, and leaves the largest of all ranks' values. Collective. Throws ArgumentError, on all
+  /// ranks that come to it, when one will not.
+  void meet(const Communicator& comm, std::span<std::int64_t> most);
+  /// For a rank that waits for the check of the lists outside a meeting: throws ArgumentError when another will not
+  /// take part. Local.
+  void listen(const Communicator& comm);
+  /// This rank comes to no meeting any more: tells those that wait for it. Local; never throws.
+  void stay_away(const Communicator& comm, const ArgumentError& error) noexcept;
+
+ private:
+  void hear(const Communicator& comm, bool meeting);
+
+  ObjectName name_;
+  std::uint32_t meetings_ = 0;
+  std::vector<Notice> heard_;
+  std::unique_ptr<ArgumentError> missing_;  ///< why there can be no meeting
+};
+
+}  // namespace isohalo::detail
