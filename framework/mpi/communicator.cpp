@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/finalize_guard.hpp"
+#include "framework/mpi/fingerprint.hpp"
 #include "framework/mpi/progress.hpp"
 
 namespace isohalo {
@@ -52,12 +54,15 @@ struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
   /// memory away.
   void take_in_strays() noexcept {
     constexpr MPI_Count most = 1024;
+    constexpr int enough = 3;  // a probe that finds nothing may bring in what the next one finds
     std::vector<std::byte> bin;
-    for (int found = 1; found;) {
+    for (int misses = 0; misses < enough;) {
       MPI_Status status;
       MPI_Count bytes = 0;
-      found = 0;
-      if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, &status) != MPI_SUCCESS || !found) return;
+      int found = 0;
+      if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, &status) != MPI_SUCCESS) return;
+      misses += !found;
+      if (!found) continue;
       if (MPI_Get_elements_c(&status, MPI_BYTE, &bytes) != MPI_SUCCESS || bytes > most) return;
       bin.resize(static_cast<std::size_t>(bytes) + 1);
       MPI_Recv_c(bin.data(), bytes, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm, MPI_STATUS_IGNORE);
@@ -83,6 +88,7 @@ struct Registry {
   int finalize_key = MPI_KEYVAL_INVALID;  // on MPI_COMM_SELF
   bool everywhere = false;                // every rank of the program has used the library
   std::vector<NodeGroup> nodes;           // found so far
+  std::map<std::uint64_t, std::uint64_t> made;  // duplicates with these members; all members count them alike
   std::vector<StatePtr> kept;             // until MPI_Finalize
 };
 
@@ -207,7 +213,8 @@ std::shared_ptr<Communicator::State> Communicator::make_state(MPI_Comm user) {
   mpi_check(MPI_Comm_rank(state->comm, &state->rank), "MPI_Comm_rank");
   mpi_check(MPI_Comm_size(state->comm, &state->size), "MPI_Comm_size");
   state->ranks_on_node = state->size > 1 ? count_ranks_on_node(state->comm, state->size) : 1;
-  state->members = detail::fingerprint_of_members(state->comm);
+  const std::uint64_t members = detail::fingerprint_of_members(state->comm);
+  state->members = Fingerprint().add(members).add(++registry().made[members]).value();
   state->cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   int* limit = nullptr;
   int found = 0;

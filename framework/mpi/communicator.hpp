@@ -34,7 +34,8 @@ class Communicator {
   bool oversubscribed() const { return ranks_on_node() > cores_on_node(); }
   /// Spins before a wait yields the core.
   int spins() const;
-  /// A fingerprint of the processes that it has, the same on all of them.
+  /// A fingerprint of the processes that it has, and of how many duplicates they had before; the same on all of
+  /// them. Tells it from others that MPI gave the same context.
   std::uint64_t members() const;
 
   /// `count` message tags of their own, the same on all ranks because objects are created in the same order on all.

@@ -18,7 +18,7 @@ struct Letter {
   char text[376] = "";
 };
 
-/// Notices that may still be on their way. There are some only after errors.
+/// Notices that MPI has not yet taken.
 std::list<Letter>& letters() {
   static std::list<Letter> all;
   return all;
@@ -34,7 +34,13 @@ void send_notice(const Communicator& comm, int tag, std::uint64_t serial, int pe
   letter.sent = notice.sent;
   notice.text.copy(letter.text, sizeof letter.text - 1);
   MPI_Request request = MPI_REQUEST_NULL;
-  if (MPI_Isend(&letter, sizeof letter, MPI_BYTE, peer, tag, comm.get(), &request) == MPI_SUCCESS)
+  int done = 0;
+  if (MPI_Isend(&letter, sizeof letter, MPI_BYTE, peer, tag, comm.get(), &request) != MPI_SUCCESS ||
+      MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+    return;
+  if (done)
+    letters().pop_back();
+  else
     MPI_Request_free(&request);
 }
 

@@ -96,17 +96,23 @@ void FormerIsoComm::refuse_check(const ArgumentError& error) const {
   if (const auto comm = comm_.find()) identity_->stay_away(*comm, error);
 }
 
-/// What all do in order is left alone: one rank's part in it would put later operations of the communicator out of
-/// step, when the others have freed it as well.
+/// What this rank begins alone would put later operations of the communicator out of step, when the others have
+/// freed it as well; what they begin without it, too. So it takes part in a comparison of the lists when it has
+/// heard from them; of the others' persistent requests it hears only when they start them.
 void FormerIsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const {
   const auto comm = again();
   if (!comm || differed_) return;
   IsoComm::State& s = *comm->state_;
-  if (!identity_->check_begun || (blocking && s.meets_before_blocking())) identity_->stay_away(s.comm, error);
-  if (blocking && s.meets_before_blocking()) return;
+  if (blocking && s.meets_before_blocking()) {
+    identity_->stay_away(s.comm, error);
+    return;
+  }
+  if (persistent) s.begin_check();
   const bool waits = !persistent && !identity_->deserted;
   const bool came = s.refuse(pattern, s.algorithm_of_others(blocking), s.lease(stay(persistent)), waits, error);
-  if (waits) identity_->deserted = !came;
+  if (!waits) return;
+  identity_->deserted = !came;
+  if (came) s.begin_check();
 }
 
 void IsoComm::set_algorithm(Algorithm algorithm) {
@@ -313,6 +319,7 @@ double time_of(const Communicator& comm, TagSeries& series, NeighborOperation& o
 NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
   check();
   State& s = *state_;
+  s.identity->meet(s.comm, {});  // its collectives are paired by their order
   const auto count = static_cast<std::size_t>(s.neighbors.count());
   const auto size = static_cast<std::size_t>(block_bytes);
   std::vector<std::byte> sent((pattern == Pattern::shared ? 1 : count) * size), received(count * size);
@@ -341,6 +348,7 @@ NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
 
 LinkCost IsoComm::measure_link() {
   State& s = *state_;
+  s.identity->meet(s.comm, {});
   set_link(measured_link(s.comm));
   return s.link;
 }

@@ -156,6 +156,7 @@ struct IsoComm::State {
   }
 
   void begin_check() {
+    identity->refuse_if_missing();
     if (identity->check_begun) return;
     check =
         std::make_shared<detail::ListCheck>(detail::Comparison::begin(comm, identity->tags.serial(), fingerprint()),
@@ -165,6 +166,7 @@ struct IsoComm::State {
 
   /// Asks, or waits for the answer.
   void finish_check() {
+    identity->refuse_if_missing();
     if (!identity->check_begun) {
       check = std::make_shared<detail::ListCheck>(fingerprint(), [this](auto most) { identity->meet(comm, most); });
       identity->check_begun = true;

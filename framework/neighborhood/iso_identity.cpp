@@ -23,11 +23,11 @@ void IsoIdentity::hear(const Communicator& comm, bool meeting) {
     if (!notice) break;
     heard_.push_back(std::move(*notice));
   }
-  for (const Notice& n : heard_)
-    if (!missing_ && static_cast<std::uint32_t>(n.sent) <= meetings_ && !(meeting && is_question(n)))
-      stay_away(comm, {is_question(n) ? MPI_ERR_ARG : n.mpi_class,
-                       n.text});  // those that wait for this one do so in vain, too
-  if (missing_) throw ArgumentError(*missing_);
+  for (const Notice& n : heard_) {
+    if (missing_ || static_cast<std::uint32_t>(n.sent) > meetings_ || (meeting && is_question(n))) continue;
+    stay_away(comm, {is_question(n) ? MPI_ERR_ARG : n.mpi_class, n.text});  // others wait for this one in vain, too
+  }
+  refuse_if_missing();
 }
 
 void IsoIdentity::listen(const Communicator& comm) {
@@ -35,17 +35,16 @@ void IsoIdentity::listen(const Communicator& comm) {
 }
 
 void IsoIdentity::meet(const Communicator& comm, std::span<std::int64_t> most) {
-  if (missing_) throw ArgumentError(*missing_);
+  refuse_if_missing();
   const auto begin = std::chrono::steady_clock::now();
   bool asked = check_begun;
   detail::meet(comm, name_, meetings_, most, [&] {
     hear(comm, true);
     if (asked || std::chrono::steady_clock::now() < begin + kLongMeeting) return;
     asked = true;
-    send_notices(
-        comm, name_, partners(comm), MPI_SUCCESS, meetings_,
-        "neighborhood: its first operation is blocking on some ranks and started on others: begin the same "
-        "one on all of them");
+    send_notices(comm, name_, partners(comm), MPI_SUCCESS, meetings_,
+                 "neighborhood: its first operation is blocking on some ranks and started on others: begin the "
+                 "same one on all of them");
   });
   ++meetings_;
 }

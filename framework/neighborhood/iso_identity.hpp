@@ -28,6 +28,10 @@ class IsoIdentity {
   /// For a rank that waits for the check of the lists outside a meeting: throws ArgumentError when another will not
   /// take part. Local.
   void listen(const Communicator& comm);
+  /// Throws ArgumentError when some rank is known to have stayed away: operations cannot be in step any more.
+  void refuse_if_missing() const {
+    if (missing_) throw ArgumentError(*missing_);
+  }
   /// This rank comes to no meeting any more: tells those that wait for it. Local; never throws.
   void stay_away(const Communicator& comm, const ArgumentError& error) noexcept;
 

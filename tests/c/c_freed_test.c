@@ -211,14 +211,54 @@ static void one_rank_could_not_create(MPI_Errhandler handler) {
   }
 }
 
+static void be_late(void) {
+  const double end = MPI_Wtime() + 0.05;
+  while (MPI_Wtime() < end) {
+  }
+}
+
+/* One rank says late, on a communicator that the others have let go of, that it stays away: those on a later one, which MPI
+ * may give the same context, do not hear it. */
+static void later_communicators(MPI_Errhandler handler) {
+  const int periodic[1] = {1}, list[2] = {1, -1}, last = rank == size - 1;
+  int way;
+  for (way = 0; way < 3; ++way) {
+    MPI_Comm cart = make_cart(1, periodic, handler);
+    isohalo_neighborhood iso = NULL, copy;
+    if (way == 2) {
+      if (last) be_late();
+      CHECK(class_of(isohalo_neighborhood_create(cart, last ? -1 : 2, list, &iso)) == (last ? MPI_ERR_ARG : MPI_SUCCESS));
+    } else {
+      CHECK(isohalo_neighborhood_create(cart, 2, list, &iso) == MPI_SUCCESS);
+    }
+    copy = iso;
+    if (iso) CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+    if (last && way < 2) {
+      be_late();
+      CHECK_CODE(once(way ? CHECKED : BLOCKING, copy), MPI_ERR_ARG);
+    }
+    MPI_Comm_free(&cart);
+    cart = make_cart(1, periodic, handler);
+    CHECK(isohalo_neighborhood_create(cart, 1, list, &iso) == MPI_SUCCESS);
+    if (last) be_late(); /* the others listen */
+    CHECK(once(way % 2 ? STARTED : BLOCKING, iso) == MPI_SUCCESS);
+    CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+    communicator_is_unharmed(cart);
+    MPI_Comm_free(&cart);
+  }
+}
+
 /* The first operation is blocking on one rank and started on the others. */
 static void one_rank_begins_otherwise(MPI_Comm cart) {
   const int list[2] = {1, -1}, last = rank == size - 1;
   isohalo_neighborhood iso;
+  int turn;
   if (size == 1) return;
   CHECK(isohalo_neighborhood_create(cart, 2, list, &iso) == MPI_SUCCESS);
-  CHECK_CODE(once(last ? BLOCKING : STARTED, iso), MPI_ERR_ARG);
-  CHECK(strstr(isohalo_error_text(), "blocking on some ranks") != NULL);
+  for (turn = 0; turn < 2; ++turn) { /* it can do nothing any more */
+    CHECK_CODE(once(turn || !last ? STARTED : BLOCKING, iso), MPI_ERR_ARG);
+    CHECK(strstr(isohalo_error_text(), "blocking on some ranks") != NULL);
+  }
   CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
   communicator_is_unharmed(cart);
 }
@@ -265,6 +305,7 @@ int main(int argc, char **argv) {
   one_rank_begins_otherwise(cart);
   all_have_freed(cart);
   one_rank_could_not_create(handler);
+  later_communicators(handler);
   MPI_Comm_free(&cart);
   cart_freed_first(handler);
   MPI_Errhandler_free(&handler);
