@@ -1,7 +1,10 @@
 #include "framework/mpi/comparison.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <deque>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,6 +23,18 @@ std::vector<Comparison*>& running() {
   return list;
 }
 
+/// An object that this rank stays away from.
+struct Absence {
+  FormerCommunicator comm;
+  ObjectName name;
+  bool waited = false, settled = false;
+};
+std::deque<Absence>& absences() {
+  static std::deque<Absence> list;
+  return list;
+}
+constexpr std::size_t kMostAbsences = 64;
+
 }  // namespace
 
 Comparison::Comparison(const Communicator& comm, std::int64_t label, std::int64_t number)
@@ -27,6 +42,7 @@ Comparison::Comparison(const Communicator& comm, std::int64_t label, std::int64_
 
 std::shared_ptr<Comparison> Comparison::begin(const Communicator& comm, std::uint64_t serial,
                                               std::uint64_t number) {
+  make_up(comm);
   // Signed maxima, because MPICH compares unsigned ones as signed numbers.
   return begun(comm, static_cast<std::int64_t>(serial), static_cast<std::int64_t>(number >> 2));
 }
@@ -71,12 +87,44 @@ bool Comparison::done() {
   return done_;
 }
 
+void Comparison::stand_in(const Communicator& comm) {
+  begun(comm, kMissing, 0);
+}
+
+void Comparison::stay_away(const Communicator& comm, const ObjectName& name) {
+  const auto same = [&](const Absence& a) {
+    const auto its = a.comm.find();
+    return its && its->get() == comm.get() && a.name.serial == name.serial;
+  };
+  if (comm.size() == 1 || std::any_of(absences().begin(), absences().end(), same)) return;
+  if (absences().size() == kMostAbsences) absences().pop_front();
+  absences().push_back({FormerCommunicator(comm), name});
+}
+
+void Comparison::make_up(const Communicator& comm) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds moment{300};
+  for (Absence& a : absences()) {
+    const auto its = a.comm.find();
+    if (a.settled || !its || its->get() != comm.get()) continue;
+    const auto end = a.waited ? Clock::time_point{} : Clock::now() + moment;
+    a.waited = true;
+    std::optional<Notice> notice;
+    const auto heard = [&] {
+      notice = find_notice(comm, a.name.notices, a.name.serial);
+      return notice || Clock::now() > end;
+    };
+    for (wait_until(heard, comm.spins()); notice && !a.settled; heard()) a.settled = notice->sent & kCompares;
+    if (a.settled) stand_in(comm);
+  }
+}
+
 void Comparison::catch_up(const Communicator& comm, std::int64_t most) {
   while (comm.comparisons() < most) {
     const auto here = [&](const Comparison* c) { return c->comm_.get() == comm.get(); };
     const auto open = std::find_if(running().begin(), running().end(), here);
     if (open == running().end()) {
-      begun(comm, kMissing, 0);
+      stand_in(comm);
       continue;
     }
     const std::shared_ptr<Comparison> c = (*open)->self_;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "framework/mpi/communicator.hpp"
+#include "framework/mpi/meeting.hpp"
 #include "framework/mpi/progress.hpp"
 
 namespace isohalo::detail {
@@ -28,6 +28,13 @@ class Comparison final : public Progressable {
   /// When done: all hold the same.
   bool equal() const { return !missed() && values_[0] == -values_[1]; }
 
+  /// Takes part in one for a rank that stays away. Collective in order.
+  static void stand_in(const Communicator& comm);
+  /// This rank stays away from the object `name`, about which others may begin one.
+  static void stay_away(const Communicator& comm, const ObjectName& name);
+  /// Stands in where notices say that others have begun one, before this rank goes on to anything of all ranks. The
+  /// first time after `stay_away` it waits a moment for notices.
+  static void make_up(const Communicator& comm);
   /// Takes part in those that other ranks have begun on `comm` and this one has not; `most`: of all ranks'
   /// `Communicator::comparisons`. Collective.
   static void catch_up(const Communicator& comm, std::int64_t most);

@@ -81,6 +81,7 @@ ObjectName::ObjectName(const Communicator& comm)
 
 void meet(const Communicator& comm, const ObjectName& name, std::uint32_t number, std::span<std::int64_t> most,
           const std::function<void()>& listen) {
+  Comparison::make_up(comm);
   const int p = comm.size(), rank = comm.rank();
   Greetings greetings(comm);
   Greeting mine, theirs;

@@ -107,7 +107,7 @@ void FormerIsoComm::refuse(Pattern pattern, bool blocking, bool persistent, cons
     identity_->stay_away(s.comm, error);
     return;
   }
-  if (persistent) s.begin_check();
+  if (persistent && !identity_->check_begun) identity_->stay_away(s.comm, error);
   const bool waits = !persistent && !identity_->deserted;
   const bool came = s.refuse(pattern, s.algorithm_of_others(blocking), s.lease(stay(persistent)), waits, error);
   if (!waits) return;

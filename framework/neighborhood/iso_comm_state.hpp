@@ -161,7 +161,7 @@ struct IsoComm::State {
     check =
         std::make_shared<detail::ListCheck>(detail::Comparison::begin(comm, identity->tags.serial(), fingerprint()),
                                             [i = identity, c = comm] { i->listen(c); });
-    identity->check_begun = true;
+    identity->check_begun = identity->compares = true;
   }
 
   /// Asks, or waits for the answer.

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <string>
 
+#include "framework/mpi/comparison.hpp"
+
 namespace isohalo::detail {
 
 namespace {
@@ -24,8 +26,13 @@ void IsoIdentity::hear(const Communicator& comm, bool meeting) {
     heard_.push_back(std::move(*notice));
   }
   for (const Notice& n : heard_) {
-    if (missing_ || static_cast<std::uint32_t>(n.sent) > meetings_ || (meeting && is_question(n))) continue;
-    stay_away(comm, {is_question(n) ? MPI_ERR_ARG : n.mpi_class, n.text});  // others wait for this one in vain, too
+    const auto number = static_cast<std::uint32_t>(n.sent & ~kCompares);
+    if (missing_ || number > meetings_ || (meeting && is_question(n))) continue;
+    if ((n.sent & kCompares) && !check_begun) {
+      check_begun = compares = true;
+      Comparison::stand_in(comm);
+    }
+    tell(comm, {is_question(n) ? MPI_ERR_ARG : n.mpi_class, n.text});  // others wait for this one in vain, too
   }
   refuse_if_missing();
 }
@@ -49,10 +56,15 @@ void IsoIdentity::meet(const Communicator& comm, std::span<std::int64_t> most) {
   ++meetings_;
 }
 
-void IsoIdentity::stay_away(const Communicator& comm, const ArgumentError& error) noexcept {
+void IsoIdentity::stay_away(const Communicator& comm, const ArgumentError& error) {
+  tell(comm, error);
+  if (!check_begun) Comparison::stay_away(comm, name_);
+}
+
+void IsoIdentity::tell(const Communicator& comm, const ArgumentError& error) noexcept {
   const std::string text = error.what();
   if (!missing_) missing_ = std::make_unique<ArgumentError>(error);
-  send_notices(comm, name_, partners(comm), error.mpi_class(), meetings_,
+  send_notices(comm, name_, partners(comm), error.mpi_class(), meetings_ | (compares ? kCompares : 0),
                text.starts_with("rank ") ? text : "rank " + std::to_string(comm.rank()) + ": " + text);
 }
 

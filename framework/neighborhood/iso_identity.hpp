@@ -20,6 +20,7 @@ class IsoIdentity {
 
   TagSeries tags;            ///< of its operations
   bool check_begun = false;  ///< of the lists of all ranks
+  bool compares = false;     ///< it is made without a meeting
   bool deserted = false;     ///< this rank has let go, and so have the others, as far as it knows
 
   /// Waits for all ranks, and leaves the largest of all ranks' values. Collective. Throws ArgumentError, on all
@@ -32,10 +33,11 @@ class IsoIdentity {
   void refuse_if_missing() const {
     if (missing_) throw ArgumentError(*missing_);
   }
-  /// This rank comes to no meeting any more: tells those that wait for it. Local; never throws.
-  void stay_away(const Communicator& comm, const ArgumentError& error) noexcept;
+  /// This rank takes part in nothing any more: tells those that wait for it. Local.
+  void stay_away(const Communicator& comm, const ArgumentError& error);
 
  private:
+  void tell(const Communicator& comm, const ArgumentError& error) noexcept;
   void hear(const Communicator& comm, bool meeting);
 
   ObjectName name_;

@@ -120,27 +120,35 @@ static void one_rank_has_freed_its_halo(MPI_Comm cart) {
   }
 }
 
-/* Every rank can still do on it what all do in step. */
+/* Every rank can still do on it what all do in step: first operations of several neighborhoods in flight, and a halo while
+ * they are. */
 static void communicator_is_unharmed(MPI_Comm cart) {
-  const int list[2] = {1, -1};
+  enum { MANY = 3 };
+  const int list[2] = {1, -1}, before = (rank + size - 1) % size, next = (rank + 1) % size;
   const long long owned[1] = {4};
-  double array[6] = {0}, out = 30 + rank, in[2] = {0, 0};
-  isohalo_neighborhood iso;
-  isohalo_request r = NULL;
+  double array[6] = {0}, out[MANY], in[MANY][2];
+  isohalo_neighborhood iso[MANY];
+  isohalo_request r[MANY];
   isohalo_halo halo;
-  CHECK(isohalo_neighborhood_create(cart, 2, list, &iso) == MPI_SUCCESS);
-  CHECK(isohalo_ineighbor_allgather(&out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso, &r) == MPI_SUCCESS);
-  CHECK(isohalo_wait(&r) == MPI_SUCCESS);
-  CHECK(in[0] == 30 + (rank + size - 1) % size && in[1] == 30 + (rank + 1) % size);
+  int k;
+  for (k = 0; k < MANY; ++k) CHECK(isohalo_neighborhood_create(cart, 2, list, &iso[k]) == MPI_SUCCESS);
+  for (k = MANY - 1; k >= 0; --k) {
+    out[k] = 30 * k + rank, in[k][0] = in[k][1] = -1;
+    CHECK(isohalo_ineighbor_allgather(&out[k], 1, MPI_DOUBLE, in[k], 1, MPI_DOUBLE, iso[k], &r[k]) == MPI_SUCCESS);
+  }
   CHECK(isohalo_halo_create(cart, owned, 1, ISOHALO_SHAPE_STAR, 1, 1, MPI_DOUBLE, &halo) == MPI_SUCCESS);
   array[1] = 10 + rank, array[4] = 20 + rank;
   CHECK(isohalo_halo_exchange(halo, array) == MPI_SUCCESS);
-  CHECK(array[0] == 20 + (rank + size - 1) % size && array[5] == 10 + (rank + 1) % size);
+  CHECK(array[0] == 20 + before && array[5] == 10 + next);
   CHECK(isohalo_halo_free(&halo) == MPI_SUCCESS);
-  CHECK(isohalo_neighbor_allgather(&out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso) == MPI_SUCCESS);
-  CHECK(in[0] == 30 + (rank + size - 1) % size && in[1] == 30 + (rank + 1) % size);
-  CHECK(isohalo_neighborhood_check(iso) == MPI_SUCCESS);
-  CHECK(isohalo_neighborhood_free(&iso) == MPI_SUCCESS);
+  for (k = 0; k < MANY; ++k) {
+    CHECK(isohalo_wait(&r[k]) == MPI_SUCCESS);
+    CHECK(in[k][0] == 30 * k + before && in[k][1] == 30 * k + next);
+    CHECK(isohalo_neighbor_allgather(&out[k], 1, MPI_DOUBLE, in[0], 1, MPI_DOUBLE, iso[k]) == MPI_SUCCESS);
+    CHECK(in[0][0] == 30 * k + before && in[0][1] == 30 * k + next);
+    CHECK(isohalo_neighborhood_check(iso[k]) == MPI_SUCCESS);
+    CHECK(isohalo_neighborhood_free(&iso[k]) == MPI_SUCCESS);
+  }
 }
 
 /* One operation on a neighborhood, to its end. */
