@@ -12,10 +12,11 @@ namespace isohalo::detail {
 /// One comparison of numbers, by a non-blocking allreduce of MPI, which goes on whatever the caller does, and
 /// completes in any wait of this library, also when nobody is interested any more.
 ///
-/// MPI pairs the collectives of a communicator by their order, so one that a rank does not begin, because it has
-/// let go of the object or could not make it, would be paired with another from there on. Therefore each says which
-/// object it is about: where two have met, the ranks of the older object know that somebody is missing, and those
-/// of the newer one ask again. Meetings of all ranks make up for what some have not begun.
+/// MPI pairs the collectives of a communicator by their order: where a rank does not begin one, because it has let
+/// go of the object or could not make it, all later ones would be paired wrongly. Therefore a rank that stays away
+/// stands in for itself once it hears that others have begun one. In case that it hears it too late, each
+/// comparison says which object it is about: where two have met, the ranks of the older object know that somebody
+/// is missing, and those of the newer one ask again. Meetings of all ranks make up for what some have not begun.
 class Comparison final : public Progressable {
  public:
   /// Collective in order. `serial`: of the object, the later ones larger.

@@ -98,7 +98,7 @@ void FormerIsoComm::refuse_check(const ArgumentError& error) const {
 
 /// What this rank begins alone would put later operations of the communicator out of step, when the others have
 /// freed it as well; what they begin without it, too. So it takes part in a comparison of the lists when it has
-/// heard from them; of the others' persistent requests it hears only when they start them.
+/// heard from them; of the others' persistent requests it hears only later, when they start them.
 void FormerIsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const {
   const auto comm = again();
   if (!comm || differed_) return;
