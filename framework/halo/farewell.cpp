@@ -13,17 +13,9 @@ constexpr const char* kLead = "halo exchange: the plan is gone on rank ";
 constexpr const char* kListsDiffer =
     "halo exchange: the list of element sizes differs between ranks: pass the same on all of them";
 
-/// A meeting this long makes a rank ask whether its neighbors exchange instead.
-constexpr std::chrono::milliseconds kLongMeeting{100};
-
 /// Is exchange `a` before `b`? They come round again.
 bool before(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>(b - a) > 0;
-}
-
-/// A neighbor that asks, and does not let go.
-bool is_question(const Notice& n) {
-  return n.mpi_class == MPI_SUCCESS;
 }
 
 /// Those that may wait for a rank.
@@ -84,7 +76,7 @@ void Farewell::meet() {
         throw UsageError(n.text);
     if (asked || std::chrono::steady_clock::now() < begin + kLongMeeting) return;
     asked = true;
-    send_notices(comm_, name_, neighbors_, MPI_SUCCESS, exchanges_, kListsDiffer);
+    send_questions(comm_, name_, neighbors_, exchanges_, kListsDiffer);  // do they exchange instead?
   };
   try {
     detail::meet(comm_, name_, exchanges_, {}, listen);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <list>
 #include <set>
 #include <utility>
@@ -56,22 +55,16 @@ class Greetings {
 /// Takes a greeting of `peer` to this meeting; false when none has come. Throws away those to others: meetings that
 /// were broken off, and objects that had the same tag before.
 bool take(const Communicator& comm, int peer, int tag, const Greeting& mine, Greeting& theirs) {
-  for (;;) {
-    int found = 0;
-    MPI_Message message = MPI_MESSAGE_NULL;
-    MPI_Status status;
-    MPI_Count bytes = 0;
-    mpi_check(MPI_Improbe(peer, tag, comm.get(), &found, &message, &status), "MPI_Improbe", comm.get());
-    if (!found) return false;
-    mpi_check(MPI_Get_elements_c(&status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
-    std::vector<std::byte> whole(std::max(static_cast<std::size_t>(bytes), sizeof theirs));
-    mpi_check(MPI_Mrecv_c(whole.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv in a meeting",
-              comm.get());
-    std::memcpy(&theirs, whole.data(), sizeof theirs);
-    if (bytes == sizeof theirs && theirs.members == mine.members && theirs.serial == mine.serial &&
-        theirs.number == mine.number)
-      return true;
-  }
+  while (take_message(comm, peer, tag, std::as_writable_bytes(std::span(&theirs, 1))))
+    if (theirs.members == mine.members && theirs.serial == mine.serial && theirs.number == mine.number) return true;
+  return false;
+}
+
+/// How far apart the ranks of each round are.
+std::vector<int> distances(int ranks) {
+  std::vector<int> list;
+  for (std::int64_t d = 1; d < ranks; d *= 2) list.push_back(static_cast<int>(d));
+  return list;
 }
 
 }  // namespace
@@ -88,7 +81,7 @@ void meet(const Communicator& comm, const ObjectName& name, std::uint32_t number
   mine.members = comm.members(), mine.serial = name.serial, mine.number = number;
   mine.comparisons = comm.comparisons();
   std::copy(most.begin(), most.end(), mine.values.begin());
-  for (int distance = 1; distance<p; distance = distance> p / 2 ? p : 2 * distance) {
+  for (const int distance : distances(p)) {
     greetings.send(mine, (rank + distance) % p, name.meetings);
     constexpr int patience = 256;
     int misses = 0;
@@ -109,7 +102,7 @@ void meet(const Communicator& comm, const ObjectName& name, std::uint32_t number
 std::vector<int> partners(const Communicator& comm) {
   const int p = comm.size(), rank = comm.rank();
   std::set<int> ranks;
-  for (int distance = 1; distance<p; distance = distance> p / 2 ? p : 2 * distance) {
+  for (const int distance : distances(p)) {
     ranks.insert((rank + distance) % p);
     ranks.insert((rank + p - distance) % p);
   }
@@ -120,6 +113,15 @@ void send_notices(const Communicator& comm, const ObjectName& name, std::span<co
                   std::uint32_t served, const std::string& text) noexcept {
   for (int rank : ranks)
     send_notice(comm, name.notices, name.serial, rank, {0, mpi_class, static_cast<int>(served), text});
+}
+
+void send_questions(const Communicator& comm, const ObjectName& name, std::span<const int> ranks,
+                    std::uint32_t number, const std::string& text) noexcept {
+  send_notices(comm, name, ranks, MPI_SUCCESS, number, text);
+}
+
+bool is_question(const Notice& notice) {
+  return notice.mpi_class == MPI_SUCCESS;
 }
 
 }  // namespace isohalo::detail

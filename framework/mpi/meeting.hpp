@@ -2,6 +2,7 @@
 /// All ranks come together before they do what none of them may begin alone; one that cannot come says so to those
 /// that wait for it, and they to others.
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -26,7 +27,7 @@ struct ObjectName {
 constexpr int kCompares = 1 << 30;
 
 /// At most so many values.
-constexpr std::size_t kMeetingValues = 4;
+constexpr std::size_t kMeetingValues = 2;
 
 /// Waits until all ranks have come to meeting `number` of the object, and leaves the largest of all ranks' values
 /// in `most`. `listen` is called now and then and may throw. By dissemination in ceil(log2 p) rounds of one
@@ -41,5 +42,14 @@ std::vector<int> partners(const Communicator& comm);
 /// throws.
 void send_notices(const Communicator& comm, const ObjectName& name, std::span<const int> ranks, int mpi_class,
                   std::uint32_t served, const std::string& text) noexcept;
+
+/// Meetings longer than this make a rank ask whether the others do something else instead.
+constexpr std::chrono::milliseconds kLongMeeting{100};
+
+/// Asks these ranks in meeting `number`. Whoever does something else has `text` as error. Local; never throws.
+void send_questions(const Communicator& comm, const ObjectName& name, std::span<const int> ranks,
+                    std::uint32_t number, const std::string& text) noexcept;
+/// Its sender asks, and does not stay away.
+bool is_question(const Notice& notice);
 
 }  // namespace isohalo::detail

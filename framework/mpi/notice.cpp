@@ -1,7 +1,5 @@
 #include "framework/mpi/notice.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <list>
 #include <vector>
 
@@ -44,23 +42,29 @@ void send_notice(const Communicator& comm, int tag, std::uint64_t serial, int pe
     MPI_Request_free(&request);
 }
 
-std::optional<Notice> find_notice(const Communicator& comm, int tag, std::uint64_t serial) {
+std::optional<int> take_message(const Communicator& comm, int source, int tag, std::span<std::byte> into) {
   for (;;) {
     int found = 0;
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
     MPI_Count bytes = 0;
-    mpi_check(MPI_Improbe(MPI_ANY_SOURCE, tag, comm.get(), &found, &message, &status), "MPI_Improbe", comm.get());
+    mpi_check(MPI_Improbe(source, tag, comm.get(), &found, &message, &status), "MPI_Improbe", comm.get());
     if (!found) return std::nullopt;
     mpi_check(MPI_Get_elements_c(&status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
-    std::vector<std::byte> whole(std::max(static_cast<std::size_t>(bytes), sizeof(Letter)));
-    mpi_check(MPI_Mrecv_c(whole.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE),
-              "MPI_Mrecv of another rank's error", comm.get());
-    Letter letter;
-    std::memcpy(&letter, whole.data(), sizeof letter);
-    if (bytes != sizeof letter || letter.members != comm.members() || letter.serial != serial) continue;
-    return Notice{status.MPI_SOURCE, letter.mpi_class, letter.sent, letter.text};
+    const bool fits = bytes == static_cast<MPI_Count>(into.size());
+    std::vector<std::byte> other(fits ? 0 : static_cast<std::size_t>(bytes));
+    mpi_check(MPI_Mrecv_c(fits ? into.data() : other.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE),
+              "MPI_Mrecv of a control message", comm.get());
+    if (fits) return status.MPI_SOURCE;
   }
+}
+
+std::optional<Notice> find_notice(const Communicator& comm, int tag, std::uint64_t serial) {
+  Letter letter;
+  while (const auto peer = take_message(comm, MPI_ANY_SOURCE, tag, std::as_writable_bytes(std::span(&letter, 1))))
+    if (letter.members == comm.members() && letter.serial == serial)
+      return Notice{*peer, letter.mpi_class, letter.sent, letter.text};
+  return std::nullopt;
 }
 
 }  // namespace isohalo::detail

@@ -2,8 +2,10 @@
 /// What a rank that gives up says to others, who find it while they wait.
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "framework/mpi/communicator.hpp"
@@ -22,6 +24,10 @@ struct Notice {
 
 /// Sends it to `peer` under `tag`, about the object or operation of number `serial`. Local; never throws.
 void send_notice(const Communicator& comm, int tag, std::uint64_t serial, int peer, const Notice& notice) noexcept;
+
+/// Takes a message of just so many bytes that has come from `source`, or from anybody; the rank that sent it.
+/// Throws others away: what is left over under a tag that comes round again. Local.
+std::optional<int> take_message(const Communicator& comm, int source, int tag, std::span<std::byte> into);
 
 /// Takes one that has come. Throws away those about objects that had the same tag before, and from communicators
 /// that had the same context. Local.

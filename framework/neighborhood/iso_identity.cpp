@@ -7,18 +7,6 @@
 
 namespace isohalo::detail {
 
-namespace {
-
-/// A meeting this long makes a rank ask whether the others compare their lists without one.
-constexpr std::chrono::milliseconds kLongMeeting{100};
-
-/// A rank asks, and does not stay away.
-bool is_question(const Notice& n) {
-  return n.mpi_class == MPI_SUCCESS;
-}
-
-}  // namespace
-
 void IsoIdentity::hear(const Communicator& comm, bool meeting) {
   while (!missing_) {
     auto notice = find_notice(comm, name_.notices, name_.serial);
@@ -49,9 +37,9 @@ void IsoIdentity::meet(const Communicator& comm, std::span<std::int64_t> most) {
     hear(comm, true);
     if (asked || std::chrono::steady_clock::now() < begin + kLongMeeting) return;
     asked = true;
-    send_notices(comm, name_, partners(comm), MPI_SUCCESS, meetings_,
-                 "neighborhood: its first operation is blocking on some ranks and started on others: begin the "
-                 "same one on all of them");
+    send_questions(comm, name_, partners(comm), meetings_,
+                   "neighborhood: its first operation is blocking on some ranks and started on others: begin the "
+                   "same one on all of them");
   });
   ++meetings_;
 }
