@@ -15,8 +15,13 @@ void withdraw_receives(std::span<MPI_Request> receives) noexcept {
 }
 
 template <int D>
-HaloMover<D>::HaloMover(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules)
-    : domain_(domain), first_tag_(first_tag), schedules_(std::move(schedules)), copiers_(stages()) {
+HaloMover<D>::HaloMover(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules,
+                        Stores stores)
+    : domain_(domain),
+      first_tag_(first_tag),
+      schedules_(std::move(schedules)),
+      stores_(stores),
+      copiers_(stages()) {
   for (const auto& schedule : schedules_)
     for (std::size_t k = 0; k < stages(); ++k) {
       BoxCopier<D>& copier = copiers_[k].emplace_back();
@@ -39,7 +44,7 @@ void HaloMover<D>::start(std::span<const ErasedArray<D>> arrays, bool patient) {
 template <int D>
 void HaloMover<D>::enter(std::size_t stage) {
   send(stage);
-  for (std::size_t f = 0; f < arrays_.size(); ++f) copiers_[stage][schedule_of(f)].run(arrays_[f]);
+  for (std::size_t f = 0; f < arrays_.size(); ++f) copiers_[stage][schedule_of(f)].run(arrays_[f], stores_);
 }
 
 template <int D>

@@ -97,11 +97,24 @@ struct HaloPlan<D>::Impl {
     return list;
   }
 
+  /// By an exchange: what this rank sends, and its copies within its arrays.
+  static std::int64_t bytes_written(const std::vector<HaloSchedule<D>>& list,
+                                    std::span<const std::int64_t> element_bytes) {
+    std::int64_t bytes = 0;
+    for (std::size_t f = 0; f < element_bytes.size(); ++f) {
+      const HaloCost cost = list[list.size() == 1 ? 0 : f].cost();
+      bytes += (cost.cells_sent + cost.cells_copied) * element_bytes[f];
+    }
+    return bytes;
+  }
+
   std::unique_ptr<detail::HaloMover<D>> make_mover(Exchange exchange, std::span<const std::int64_t> bytes) const {
+    auto list = schedules(exchange);
+    const Stores stores = options.stores.value_or(detail::stores_for(bytes_written(list, bytes), domain.comm()));
     if (is_packed(exchange))
-      return std::make_unique<detail::PackedMover<D>>(domain, first_tag, schedules(exchange), bytes,
+      return std::make_unique<detail::PackedMover<D>>(domain, first_tag, std::move(list), bytes, stores,
                                                       exchange == Exchange::shared);
-    return std::make_unique<detail::DatatypeMover<D>>(domain, first_tag, schedules(exchange));
+    return std::make_unique<detail::DatatypeMover<D>>(domain, first_tag, std::move(list), stores);
   }
 
   Prepared* find(std::span<const ErasedArray<D>> arrays) const {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "framework/halo/exchange.hpp"
 #include "framework/halo/farewell.hpp"
 #include "framework/halo/halo_schedule.hpp"
+#include "framework/halo/stores.hpp"
 
 namespace isohalo {
 
@@ -29,6 +31,7 @@ struct HaloOptions {
   Exchange exchange = Exchange::automatic;
   /// Test only.
   HaloMutation<D> mutation{};
+  std::optional<Stores> stores{};  ///< test only: of our own copies, otherwise by the size of an exchange
 };
 
 /// Brings exactly the needed ghost cells: block + k (S with 0) without the block, "+" the Minkowski sum of cell

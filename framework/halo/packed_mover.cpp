@@ -16,8 +16,8 @@ static_assert(kMaxArrays <= 32);
 
 template <int D>
 PackedMover<D>::PackedMover(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules,
-                            std::span<const std::int64_t> element_bytes, bool channels)
-    : HaloMover<D>(domain, first_tag, std::move(schedules)) {
+                            std::span<const std::int64_t> element_bytes, Stores stores, bool channels)
+    : HaloMover<D>(domain, first_tag, std::move(schedules), stores) {
   const auto window = channels ? NodeWindow::of(domain.comm()) : nullptr;
   const auto by_channel = [&](int peer) { return window && window->on_node(peer); };
   std::size_t most = 0;
@@ -44,7 +44,8 @@ typename PackedMover<D>::Parcel PackedMover<D>::parcel_of(const JoinedMessage<D>
                                                           bool channel) const {
   std::vector<Part> parts;
   for (const HaloMessage<D>* m : message.parts)
-    parts.push_back(m ? Part{BoxPacker<D>(m->boxes()), m->box_shifts()} : Part{BoxPacker<D>({}), {}});
+    parts.push_back(m ? Part{BoxPacker<D>(m->boxes(), this->stores_), m->box_shifts()}
+                      : Part{BoxPacker<D>({}), {}});
   std::vector<std::int64_t> offsets{channel ? kSlotHeader : 0};
   for (std::size_t f = 0; f < element_bytes.size(); ++f) {
     const std::int64_t bytes = parts[this->schedule_of(f)].cells.cells() * element_bytes[f];

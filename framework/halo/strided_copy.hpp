@@ -7,6 +7,7 @@
 
 #include "datatypes/box.hpp"
 #include "framework/halo/array_ref.hpp"
+#include "framework/halo/stores.hpp"
 
 namespace isohalo {
 
@@ -18,8 +19,10 @@ struct CopyLoop {
 };
 
 /// Runs the loops (at most 4) around a copy of `run` bytes. Loops in which the bytes of both sides join are merged;
-/// the longest useful one is innermost. The two sides must not overlap.
-void copy_loops(std::byte* to, const std::byte* from, std::int64_t run, CopyLoop* loops, int count);
+/// the longest useful one is innermost. The two sides must not overlap. What another process reads after a release
+/// store of this thread is there, however it was stored.
+void copy_loops(std::byte* to, const std::byte* from, std::int64_t run, CopyLoop* loops, int count,
+                Stores stores = Stores::cached);
 
 }  // namespace detail
 
@@ -27,13 +30,13 @@ void copy_loops(std::byte* to, const std::byte* from, std::int64_t run, CopyLoop
 /// or negative. The two sides must not overlap.
 template <int D>
 void strided_copy(std::byte* to, const Index<D>& to_stride, const std::byte* from, const Index<D>& from_stride,
-                  const Index<D>& extents, std::int64_t bytes) {
+                  const Index<D>& extents, std::int64_t bytes, Stores stores = Stores::cached) {
   detail::CopyLoop loops[D];
   for (int j = 0; j < D; ++j) {
     if (extents[j] <= 0) return;
     loops[j] = {extents[j], to_stride[j], from_stride[j]};
   }
-  detail::copy_loops(to, from, bytes, loops, D);
+  detail::copy_loops(to, from, bytes, loops, D, stores);
 }
 
 /// The cells of boxes of one array, one after the other in a packed buffer, each box in index order: so the order
@@ -41,7 +44,8 @@ void strided_copy(std::byte* to, const Index<D>& to_stride, const std::byte* fro
 template <int D>
 class BoxPacker {
  public:
-  explicit BoxPacker(std::vector<Box<D>> boxes) : boxes_(std::move(boxes)) {
+  explicit BoxPacker(std::vector<Box<D>> boxes, Stores stores = Stores::cached)
+      : boxes_(std::move(boxes)), stores_(stores) {
     for (const auto& b : boxes_) cells_ += b.cells();
   }
   std::int64_t cells() const { return cells_; }
@@ -51,7 +55,8 @@ class BoxPacker {
     for (const auto& b : boxes_) {
       const Index<D> extents = extents_of(b);
       if (extents[D - 1] * a.bytes < passed_over)
-        strided_copy<D>(buffer, dense(extents, a.bytes), a.cell(b.low), a.byte_strides(), extents, a.bytes);
+        strided_copy<D>(buffer, dense(extents, a.bytes), a.cell(b.low), a.byte_strides(), extents, a.bytes,
+                        stores_);
       buffer += b.cells() * a.bytes;
     }
   }
@@ -59,7 +64,8 @@ class BoxPacker {
     for (const auto& b : boxes_) {
       const Index<D> extents = extents_of(b);
       if (extents[D - 1] * a.bytes < passed_over)
-        strided_copy<D>(a.cell(b.low), a.byte_strides(), buffer, dense(extents, a.bytes), extents, a.bytes);
+        strided_copy<D>(a.cell(b.low), a.byte_strides(), buffer, dense(extents, a.bytes), extents, a.bytes,
+                        stores_);
       buffer += b.cells() * a.bytes;
     }
   }
@@ -76,7 +82,7 @@ class BoxPacker {
       if (extents[D - 1] * a.bytes < passed_over) continue;
       std::byte* first = to;
       for (int j = 0; j < D; ++j) first += (b.low[j] + shifts[k][j] - low[j]) * stride[j];
-      strided_copy<D>(first, strides, a.cell(b.low), a.byte_strides(), extents, a.bytes);
+      strided_copy<D>(first, strides, a.cell(b.low), a.byte_strides(), extents, a.bytes, stores_);
       bytes += b.cells() * a.bytes;
     }
     return bytes;
@@ -98,6 +104,7 @@ class BoxPacker {
 
   std::vector<Box<D>> boxes_;
   std::int64_t cells_ = 0;
+  Stores stores_;
 };
 
 /// Copies within one array: box = the same box shifted by -shift.
@@ -120,7 +127,7 @@ class BoxCopier {
     groups_.push_back({copy});
   }
 
-  void run(const ErasedArray<D>& a) const {
+  void run(const ErasedArray<D>& a, Stores stores = Stores::cached) const {
     for (const auto& group : groups_) {
       const std::int64_t low = group.front().to.low[0], high = group.front().to.high[0];
       const std::int64_t planes = D == 1 || group.size() == 1 ? high - low : 4;
@@ -129,19 +136,19 @@ class BoxCopier {
           Box<D> part = copy.to;
           part.low[0] = x;
           part.high[0] = std::min(high, x + planes);
-          copy_box(a, part, copy.shift);
+          copy_box(a, part, copy.shift, stores);
         }
     }
   }
 
  private:
-  static void copy_box(const ErasedArray<D>& a, const Box<D>& to, const Index<D>& shift) {
+  static void copy_box(const ErasedArray<D>& a, const Box<D>& to, const Index<D>& shift, Stores stores) {
     Index<D> extents, source;
     for (int j = 0; j < D; ++j) {
       extents[j] = to.extent(j);
       source[j] = to.low[j] - shift[j];
     }
-    strided_copy<D>(a.cell(to.low), a.byte_strides(), a.cell(source), a.byte_strides(), extents, a.bytes);
+    strided_copy<D>(a.cell(to.low), a.byte_strides(), a.cell(source), a.byte_strides(), extents, a.bytes, stores);
   }
 
   std::vector<std::vector<Copy>> groups_;

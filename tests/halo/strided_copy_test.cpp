@@ -1,0 +1,80 @@
+/// Copies of boxes against one cell after the other, and nothing else written.
+
+#include "framework/halo/strided_copy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "tests/mpi_main.hpp"
+
+namespace isohalo {
+namespace {
+
+/// A box within memory of its own: permuted, padded, some dimensions running backwards, at any address.
+struct Side {
+  Index<3> strides;
+  std::int64_t origin = 0, bytes = 0;
+};
+
+Side random_side(const Index<3>& extents, std::int64_t cell, test::Random& random) {
+  Side side;
+  std::array<std::size_t, 3> order{0, 1, 2};
+  for (std::size_t k = 2; k > 0; --k)
+    std::swap(order[k], order[static_cast<std::size_t>(random.in(0, static_cast<std::int64_t>(k)))]);
+  if (random.in(0, 2) > 0) order = {2, 1, 0};  // rows together, as they mostly are
+  side.origin = random.in(0, 70);
+  std::int64_t stride = cell;
+  for (const std::size_t j : order) {
+    const std::int64_t n = extents[static_cast<int>(j)];
+    side.strides[static_cast<int>(j)] = stride;
+    if (random.in(0, 3) == 0) {
+      side.strides[static_cast<int>(j)] = -stride;
+      side.origin += (n - 1) * stride;
+    }
+    stride = (n + (random.in(0, 1) ? 0 : random.in(0, 9))) * stride + (random.in(0, 2) ? 0 : random.in(0, 20));
+  }
+  side.bytes = stride + 140;
+  return side;
+}
+
+TEST(StridedCopy, EveryCellAndNothingElse) {
+  test::Random random(7);
+  for (int trial = 0; trial < 3000; ++trial) {
+    const std::int64_t cell =
+        std::array<std::int64_t, 6>{1, 3, 4, 8, 16, 24}[static_cast<std::size_t>(random.in(0, 5))];
+    const Index<3> extents{random.in(0, 5), random.in(1, 6), random.in(1, trial % 2 ? 12 : 700)};
+    const Side from = random_side(extents, cell, random), to = random_side(extents, cell, random);
+    std::vector<std::byte> source(static_cast<std::size_t>(from.bytes)), got(static_cast<std::size_t>(to.bytes));
+    for (auto& b : source) b = static_cast<std::byte>(random.next());
+    for (auto& b : got) b = static_cast<std::byte>(random.next());
+    auto right = got;
+    for_each_cell(Box<3>{{0, 0, 0}, extents}, [&](const Index<3>& i) {
+      std::int64_t a = to.origin, b = from.origin;
+      for (int j = 0; j < 3; ++j) a += i[j] * to.strides[j], b += i[j] * from.strides[j];
+      std::memcpy(&right[static_cast<std::size_t>(a)], &source[static_cast<std::size_t>(b)],
+                  static_cast<std::size_t>(cell));
+    });
+    const auto untouched = got;
+    for (const Stores stores : {Stores::cached, Stores::streaming}) {
+      got = untouched;
+      strided_copy<3>(got.data() + to.origin, to.strides, source.data() + from.origin, from.strides, extents, cell,
+                      stores);
+      ASSERT_TRUE(got == right) << "trial " << trial << ", " << (stores == Stores::cached ? "cached" : "streaming");
+    }
+  }
+}
+
+TEST(Stores, LargeExchangesAreStreamed) {
+  const Communicator comm = Communicator::of(MPI_COMM_WORLD);
+  EXPECT_EQ(detail::stores_for(0, comm), Stores::cached);
+  EXPECT_EQ(detail::stores_for(16 << 10, comm), Stores::cached);
+  if (std::ifstream("/sys/devices/system/cpu/cpu0/cache/index0/size").good()) {
+    EXPECT_EQ(detail::stores_for(std::int64_t{1} << 40, comm), Stores::streaming);
+  }
+}
+
+}  // namespace
+}  // namespace isohalo
