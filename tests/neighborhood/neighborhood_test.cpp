@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <limits>
+
 #include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/neighborhood/isomorphic.hpp"
@@ -67,6 +70,56 @@ TEST(IsomorphicNeighborhood, AgreesWithMpiCart) {
       MPI_Comm_free(&cart);
     }
   }
+}
+
+/// The rank `sign` times the offset away, straight from the definition.
+int rank_by_definition(const Mesh& mesh, int rank, std::span<const int> offset, int sign) {
+  std::vector<int> coords(offset.size());
+  mesh.coordinates(rank, coords);
+  std::int64_t at = 0;
+  for (std::size_t k = 0; k < offset.size(); ++k) {
+    const int j = static_cast<int>(k);
+    const std::int64_t n = mesh.extent(j), x = coords[k] + std::int64_t{sign} * offset[k];
+    if (!mesh.periodic(j) && (x < 0 || x >= n)) return Mesh::no_rank;
+    at = at * n + ((x % n) + n) % n;
+  }
+  return static_cast<int>(at);
+}
+
+/// Short lists and long ones, of offsets near and as far as they can be.
+TEST(IsomorphicNeighborhood, ListsOfEveryKind) {
+  test::Random random(11);
+  for (int trial = 0; trial < 1500; ++trial) {
+    const auto d = static_cast<std::size_t>(random.in(1, 4));
+    std::vector<int> extents(d);
+    std::vector<bool> periodic(d);
+    for (std::size_t j = 0; j < d; ++j) {
+      extents[j] = static_cast<int>(random.in(1, trial % 7 ? 5 : 90));
+      periodic[j] = random.in(0, 1) == 1;
+    }
+    const Mesh mesh(extents, periodic);
+    const int rank = static_cast<int>(random.in(0, mesh.size() - 1));
+    const std::int64_t low =
+        std::array<std::int64_t, 5>{-1, 0, -40, -100, -2147483647}[static_cast<std::size_t>(trial % 5)];
+    const std::int64_t high =
+        std::array<std::int64_t, 4>{1, 23, 24, 2147483647}[static_cast<std::size_t>(trial % 4)];
+    std::vector<int> list(d * static_cast<std::size_t>(random.in(0, 200)));
+    for (int& c : list) c = static_cast<int>(random.in(low, high));
+    const IsomorphicNeighborhood n(mesh, rank, list);
+    int out = 0, in = 0;
+    for (std::size_t i = 0; i < list.size() / d; ++i) {
+      const auto offset = std::span(list).subspan(i * d, d);
+      const int target = rank_by_definition(mesh, rank, offset, 1),
+                source = rank_by_definition(mesh, rank, offset, -1);
+      ASSERT_EQ(n.targets()[i], target) << "trial " << trial;
+      ASSERT_EQ(n.sources()[i], source) << "trial " << trial;
+      out += target != Mesh::no_rank, in += source != Mesh::no_rank;
+    }
+    ASSERT_EQ(n.outdegree(), out);
+    ASSERT_EQ(n.indegree(), in);
+  }
+  EXPECT_THROW(IsomorphicNeighborhood(Mesh({2}, {true}), 0, std::vector<int>{1, std::numeric_limits<int>::min()}),
+               UsageError);
 }
 
 TEST(IsomorphicNeighborhood, NamesListsThatDifferBetweenRanks) {
