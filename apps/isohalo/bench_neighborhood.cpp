@@ -26,9 +26,11 @@ namespace {
 
 using List = std::vector<int>;
 
-List flat(const Offsets<2>& offsets) {
+template <int D>
+List flat(const Offsets<D>& offsets) {
   List f;
-  for (const auto& o : offsets) f.push_back(static_cast<int>(o[0])), f.push_back(static_cast<int>(o[1]));
+  for (const auto& o : offsets)
+    for (int j = 0; j < D; ++j) f.push_back(static_cast<int>(o[j]));
   return f;
 }
 
@@ -44,12 +46,13 @@ class OwnedComm {
   MPI_Comm comm = MPI_COMM_NULL;
 };
 
-void make_cart(MPI_Comm user, bool periodic, OwnedComm& cart) {
-  int p = 1, dims[2] = {0, 0};
-  const int wrap[2] = {periodic, periodic};
+void make_cart(MPI_Comm user, int dimensions, bool periodic, OwnedComm& cart) {
+  int p = 1;
+  std::vector<int> dims(static_cast<std::size_t>(dimensions), 0);
+  const std::vector<int> wrap(dims.size(), periodic);
   MPI_Comm_size(user, &p);
-  mpi_check(MPI_Dims_create(p, 2, dims), "MPI_Dims_create");
-  mpi_check(MPI_Cart_create(user, 2, dims, wrap, 0, &cart.comm), "MPI_Cart_create");
+  mpi_check(MPI_Dims_create(p, dimensions, dims.data()), "MPI_Dims_create");
+  mpi_check(MPI_Cart_create(user, dimensions, dims.data(), wrap.data(), 0, &cart.comm), "MPI_Cart_create");
 }
 
 void make_adjacent(MPI_Comm user, const IsomorphicNeighborhood& n, OwnedComm& graph) {
@@ -178,8 +181,8 @@ class Exchange {
 class Suite {
  public:
   explicit Suite(MPI_Comm user) : user_(user), comm_(Communicator::of(user)) {
-    make_cart(user, true, torus_);
-    make_cart(user, false, mesh_);
+    make_cart(user, 2, true, torus_);
+    make_cart(user, 2, false, mesh_);
   }
 
   void add_setup(const std::string& figure, const List& list, bool with_cart) {
@@ -188,7 +191,7 @@ class Suite {
       Experiment e{figure, method, "block_bytes"};
       e.run = [this, with_cart, create = std::move(create)] {
         OwnedComm cart;
-        if (with_cart) make_cart(user_, true, cart);
+        if (with_cart) make_cart(user_, 2, true, cart);
         create(with_cart ? cart.comm : torus_.comm);
       };
       experiments_.push_back(std::move(e));
@@ -234,20 +237,6 @@ class Suite {
 
   std::vector<Experiment>& experiments() { return experiments_; }
 
-  /// Nanoseconds per offset to make a neighborhood of `list` on a communicator that was duplicated before.
-  double setup_ns_per_offset(const List& list) {
-    std::vector<double> ns;
-    for (int k = 0; k < 51; ++k) {
-      constexpr int batch = 100;
-      ns.push_back(timed(comm_,
-                         [&] {
-                           for (int b = 0; b < batch; ++b) const IsoComm iso(torus_.comm, list);
-                         }) /
-                   batch / static_cast<double>(list.size() / 2) * 1e9);
-    }
-    return median(ns);
-  }
-
  private:
   MPI_Comm user_;
   Communicator comm_;
@@ -255,20 +244,56 @@ class Suite {
   std::vector<Experiment> experiments_;
 };
 
+/// Nanoseconds per offset to make a neighborhood of a list, on a communicator that was duplicated before.
+struct SetUp {
+  std::string name;
+  double ns = 0;
+};
+
+SetUp time_set_up(const Communicator& comm, const std::string& name, MPI_Comm cart, const List& list,
+                  int dimensions) {
+  constexpr int batch = 100;
+  std::vector<double> ns;
+  for (int k = 0; k < 51; ++k) {
+    const double seconds = timed(comm, [&] {
+      for (int b = 0; b < batch; ++b) const IsoComm iso(cart, list);
+    });
+    ns.push_back(seconds / batch * dimensions / static_cast<double>(list.size()) * 1e9);
+  }
+  return {name, median(ns)};
+}
+
+std::vector<SetUp> time_set_ups(MPI_Comm user) {
+  const Communicator comm = Communicator::of(user);
+  std::vector<SetUp> list;
+  for (const bool periodic : {true, false}) {
+    OwnedComm plane, space;
+    make_cart(user, 2, periodic, plane);
+    make_cart(user, 3, periodic, space);
+    const std::string kind = periodic ? "torus" : "mesh";
+    list.push_back(
+        time_set_up(comm, "2-D " + kind + ", Moore 6", plane.comm, flat<2>(moore<2>(6, Self::leave_out)), 2));
+    list.push_back(
+        time_set_up(comm, "3-D " + kind + ", Moore 3", space.comm, flat<3>(moore<3>(3, Self::leave_out)), 3));
+  }
+  return list;
+}
+
 void build(Suite& suite, const std::vector<std::int64_t>& sizes) {
-  const List vn1 = flat(von_neumann<2>(1, Self::leave_out)), moore1 = flat(moore<2>(1, Self::leave_out));
+  const List vn1 = flat<2>(von_neumann<2>(1, Self::leave_out)), moore1 = flat<2>(moore<2>(1, Self::leave_out));
   const auto moore3 = moore<2>(3, Self::leave_out);
   suite.add_setup("fig2 set-up with MPI_Cart_create, von Neumann 1", vn1, true);
-  suite.add_setup("fig3 set-up alone, Moore 3", flat(moore3), false);
+  suite.add_setup("fig3 set-up alone, Moore 3", flat<2>(moore3), false);
   for (std::int64_t b : sizes) {
-    suite.add_exchange("fig4 Moore 3, periodic", flat(moore3), true, b, {.combining = true, .by_hand = true});
+    suite.add_exchange("fig4 Moore 3, periodic", flat<2>(moore3), true, b, {.combining = true, .by_hand = true});
     suite.add_exchange("fig5 von Neumann 1, not periodic", vn1, false, b, {.mpi_cart = true});
     suite.add_exchange("fig6 Moore 1, periodic", moore1, true, b,
                        {.combining = true, .regular = true, .by_hand = true});
-    suite.add_exchange("fig7 Moore 3, not periodic", flat(moore3), false, b, {.mpi = false, .name = "row-major"});
-    suite.add_exchange("fig7 Moore 3, not periodic", flat(column_major<2>(moore3)), false, b,
+    suite.add_exchange("fig7 Moore 3, not periodic", flat<2>(moore3), false, b,
+                       {.mpi = false, .name = "row-major"});
+    suite.add_exchange("fig7 Moore 3, not periodic", flat<2>(column_major<2>(moore3)), false, b,
                        {.mpi = false, .name = "column-major"});
-    suite.add_exchange("fig7 Moore 3, not periodic", flat(shuffled<2>(moore3, 7)), false, b,
+    suite.add_exchange("fig7 Moore 3, not periodic", flat<2>(shuffled<2>(moore3, 7)), false, b,
                        {.mpi = false, .name = "shuffled"});
   }
 }
@@ -301,7 +326,7 @@ ExitCode bench_neighborhood_command(MPI_Comm user, const BenchNeighborhoodOption
   add_stencil_kernels(user, options.order, suite.experiments());
   const Communicator comm = Communicator::of(user);
   run_experiments(comm, suite.experiments(), options.samples, options.seconds_each);
-  const double setup = suite.setup_ns_per_offset(flat(moore<2>(6, Self::leave_out)));
+  const auto set_ups = time_set_ups(user);
   const auto& all = suite.experiments();
   const double small = ratio_of(all, "fig6", 8, "isohalo alltoall", "MPI_Isend, MPI_Irecv");
   const auto gains = improvements(all);
@@ -313,7 +338,7 @@ ExitCode bench_neighborhood_command(MPI_Comm user, const BenchNeighborhoodOption
   if (comm.rank() == 0 && options.json) {
     nlohmann::ordered_json j;
     j["benchmark"] = "neighborhood", j["machine"] = machine_text(), j["ranks"] = comm.size();
-    j["setup_ns_per_offset"] = setup;
+    for (const auto& one : set_ups) j["setup_ns_per_offset"][one.name] = one.ns;
     j["moore1_8_bytes_over_isend_irecv"] = small;
     for (const auto& e : all) j["experiments"].push_back(json_of(e));
     for (const auto& g : gains)
@@ -325,10 +350,8 @@ ExitCode bench_neighborhood_command(MPI_Comm user, const BenchNeighborhoodOption
     for (const auto& g : gains)
       fmt::print("{}, {} ranks: isohalo {:+.1f} % faster than MPI_Neighbor_alltoallw, set-up included\n", g.figure,
                  g.ranks, g.percent);
-    fmt::print(
-        "set-up of a neighborhood: {:.1f} ns per offset\nMoore 1, 8 bytes, isohalo over one Isend and Irecv "
-        "per neighbor: {:.2f}\n",
-        setup, small);
+    for (const auto& one : set_ups) fmt::print("set-up, {}: {:.1f} ns per offset\n", one.name, one.ns);
+    fmt::print("Moore 1, 8 bytes, isohalo over one Isend and Irecv per neighbor: {:.2f}\n", small);
   }
   return right ? ExitCode::fine : ExitCode::different;
 }

@@ -16,7 +16,7 @@ void withdraw_receives(std::span<MPI_Request> receives) noexcept {
 
 template <int D>
 HaloMover<D>::HaloMover(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules,
-                        Stores stores)
+                        ExchangeStores stores)
     : domain_(domain),
       first_tag_(first_tag),
       schedules_(std::move(schedules)),
@@ -44,7 +44,8 @@ void HaloMover<D>::start(std::span<const ErasedArray<D>> arrays, bool patient) {
 template <int D>
 void HaloMover<D>::enter(std::size_t stage) {
   send(stage);
-  for (std::size_t f = 0; f < arrays_.size(); ++f) copiers_[stage][schedule_of(f)].run(arrays_[f], stores_);
+  for (std::size_t f = 0; f < arrays_.size(); ++f)
+    copiers_[stage][schedule_of(f)].run(arrays_[f], stores_.in_place);
 }
 
 template <int D>

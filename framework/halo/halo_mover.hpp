@@ -25,7 +25,8 @@ constexpr std::size_t kMaxArrays = 16;  // message tags per plan
 template <int D>
 class HaloMover : public Progressable {
  public:
-  HaloMover(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules, Stores stores);
+  HaloMover(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules,
+            ExchangeStores stores);
 
   /// Both local; the arrays fit and are as many and of the same element sizes as the mover was made for. A patient
   /// start is followed by `finish` at once, so that messages may as well be sent there.
@@ -62,7 +63,7 @@ class HaloMover : public Progressable {
   CartesianDomain<D> domain_;
   int first_tag_;
   std::vector<HaloSchedule<D>> schedules_;
-  Stores stores_;  ///< of our own copies
+  ExchangeStores stores_;
   std::vector<ErasedArray<D>> arrays_;
   bool patient_ = false;
 

@@ -97,20 +97,20 @@ struct HaloPlan<D>::Impl {
     return list;
   }
 
-  /// By an exchange: what this rank sends, and its copies within its arrays.
-  static std::int64_t bytes_written(const std::vector<HaloSchedule<D>>& list,
-                                    std::span<const std::int64_t> element_bytes) {
-    std::int64_t bytes = 0;
-    for (std::size_t f = 0; f < element_bytes.size(); ++f) {
+  ExchangeStores stores_for(const std::vector<HaloSchedule<D>>& list, std::span<const std::int64_t> bytes) const {
+    if (options.stores) return {*options.stores, *options.stores};
+    std::int64_t sent = 0, copied = 0;
+    for (std::size_t f = 0; f < bytes.size(); ++f) {
       const HaloCost cost = list[list.size() == 1 ? 0 : f].cost();
-      bytes += (cost.cells_sent + cost.cells_copied) * element_bytes[f];
+      sent += cost.cells_sent * bytes[f];
+      copied += cost.cells_copied * bytes[f];
     }
-    return bytes;
+    return detail::stores_for(sent, copied, domain.comm());
   }
 
   std::unique_ptr<detail::HaloMover<D>> make_mover(Exchange exchange, std::span<const std::int64_t> bytes) const {
     auto list = schedules(exchange);
-    const Stores stores = options.stores.value_or(detail::stores_for(bytes_written(list, bytes), domain.comm()));
+    const ExchangeStores stores = stores_for(list, bytes);
     if (is_packed(exchange))
       return std::make_unique<detail::PackedMover<D>>(domain, first_tag, std::move(list), bytes, stores,
                                                       exchange == Exchange::shared);

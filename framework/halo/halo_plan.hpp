@@ -31,7 +31,7 @@ struct HaloOptions {
   Exchange exchange = Exchange::automatic;
   /// Test only.
   HaloMutation<D> mutation{};
-  std::optional<Stores> stores{};  ///< test only: of our own copies, otherwise by the size of an exchange
+  std::optional<Stores> stores{};  ///< test only: of all our copies, otherwise by their size
 };
 
 /// Brings exactly the needed ghost cells: block + k (S with 0) without the block, "+" the Minkowski sum of cell

@@ -16,7 +16,7 @@ static_assert(kMaxArrays <= 32);
 
 template <int D>
 PackedMover<D>::PackedMover(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules,
-                            std::span<const std::int64_t> element_bytes, Stores stores, bool channels)
+                            std::span<const std::int64_t> element_bytes, ExchangeStores stores, bool channels)
     : HaloMover<D>(domain, first_tag, std::move(schedules), stores) {
   const auto window = channels ? NodeWindow::of(domain.comm()) : nullptr;
   const auto by_channel = [&](int peer) { return window && window->on_node(peer); };

@@ -36,7 +36,7 @@ class PackedMover final : public HaloMover<D> {
   /// `element_bytes`: of the arrays of every exchange by this mover. Local without channels, otherwise collective;
   /// then throws RunError, the same on all ranks of a node, when it has no room for them.
   PackedMover(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules,
-              std::span<const std::int64_t> element_bytes, Stores stores, bool channels);
+              std::span<const std::int64_t> element_bytes, ExchangeStores stores, bool channels);
   std::int64_t bytes_pushed() const override { return pushed_; }
 
  private:

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fstream>
 #include <sstream>
-#include <string>
 
 namespace isohalo::detail {
 
@@ -14,19 +13,6 @@ namespace {
 struct Cache {
   std::int64_t bytes = 0, processors = 1;  ///< that share it
 };
-
-/// Processors in a list such as "0-3,64-67".
-std::int64_t processors_in(const std::string& list) {
-  std::istringstream in(list);
-  std::int64_t count = 0, first = 0, last = 0;
-  while (in >> first) {
-    last = first;
-    if (in.peek() == '-') in.get(), in >> last;
-    count += last - first + 1;
-    in.get();
-  }
-  return std::max(count, std::int64_t{1});
-}
 
 /// The last cache before memory, as Linux describes that of the first processor; no bytes where it does not.
 Cache find_last_level_cache() {
@@ -44,13 +30,28 @@ Cache find_last_level_cache() {
 
 }  // namespace
 
-Stores stores_for(std::int64_t bytes, const Communicator& comm) {
+std::int64_t processors_in(const std::string& list) {
+  std::istringstream in(list);
+  std::int64_t count = 0, first = 0, last = 0;
+  while (in >> first) {
+    last = first;
+    if (in.peek() == '-') in.get(), in >> last;
+    count += last - first + 1;
+    in.get();
+  }
+  return std::max(count, std::int64_t{1});
+}
+
+ExchangeStores stores_for(std::int64_t sent, std::int64_t copied, const Communicator& comm) {
   static const Cache cache = find_last_level_cache();
   static const std::int64_t processors = std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L);
-  if (cache.bytes == 0) return Stores::cached;
-  const std::int64_t ranks = std::max(comm.ranks_on_node() * cache.processors / processors, std::int64_t{1});
-  // What is sent is in four places: the cells, two slots in turn, the ghosts. A third of the cache is for the rest.
-  return bytes * ranks * 4 > cache.bytes / 3 * 2 ? Stores::streaming : Stores::cached;
+  const std::int64_t ranks = (comm.ranks_on_node() * cache.processors + processors - 1) / processors;
+  // A third of the cache is for the rest.
+  const auto stores = [&](std::int64_t bytes) {
+    return cache.bytes > 0 && bytes > cache.bytes / 3 * 2 / ranks ? Stores::streaming : Stores::cached;
+  };
+  // A packed cell is in its array, in one of two slots in turn (or in a buffer on both sides), and in a ghost.
+  return {stores(4 * sent + 2 * copied), stores(2 * sent + 2 * copied)};
 }
 
 }  // namespace isohalo::detail

@@ -5,9 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
+#include "datatypes/streaming_copy.hpp"
 
 namespace isohalo::detail {
 
@@ -28,46 +26,12 @@ void copy_runs(std::byte* to, const std::byte* from, const CopyLoop& loop) {
   }
 }
 
-#ifdef __SSE2__
-
-/// From here on whole lines are most of a row.
+/// From here on most of a row is whole lines.
 constexpr std::int64_t kStreamedRow_bytes = 512;
 
-void stream_row(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  constexpr std::int64_t line = 64, word = sizeof(__m128i);
-  const auto head =
-      std::min(bytes, (line - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to) % line)) % line);
-  std::memcpy(to, from, static_cast<std::size_t>(head));
-  std::int64_t at = head;
-  for (; at + line <= bytes; at += line) {
-    __m128i words[line / word];
-    std::memcpy(words, from + at, line);
-    for (std::int64_t k = 0; k < line / word; ++k)
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to + at + k * word), words[k]);
-  }
-  std::memcpy(to + at, from + at, static_cast<std::size_t>(bytes - at));
-}
-
-bool streams(Stores stores, std::int64_t row) {
-  return stores == Stores::streaming && row >= kStreamedRow_bytes;
-}
-/// Streamed lines reach memory in any order, also after later stores.
-void end_streaming() {
-  _mm_sfence();
-}
-
-#else
-
-void stream_row(std::byte*, const std::byte*, std::int64_t) {}
-bool streams(Stores, std::int64_t) {
-  return false;
-}
-void end_streaming() {}
-
-#endif
-
 void stream_rows(std::byte* to, const std::byte* from, std::int64_t run, const CopyLoop& loop) {
-  for (std::int64_t i = 0; i < loop.count; ++i) stream_row(to + i * loop.to, from + i * loop.from, run);
+  for (std::int64_t i = 0; i < loop.count; ++i)
+    streaming_copy(to + i * loop.to, from + i * loop.from, static_cast<std::size_t>(run));
 }
 
 void copy_any(std::byte* to, const std::byte* from, std::int64_t run, const CopyLoop& loop) {
@@ -126,7 +90,7 @@ std::int64_t merge(std::int64_t run, CopyLoop* loops, int& count) {
 
 void copy_loops(std::byte* to, const std::byte* from, std::int64_t run, CopyLoop* loops, int count, Stores stores) {
   run = merge(run, loops, count);
-  const bool streaming = streams(stores, run);
+  const bool streaming = stores == Stores::streaming && run >= kStreamedRow_bytes;
   if (count == 0) loops[count++] = {1, 0, 0};
   const auto reach = [](const CopyLoop& l) { return std::max(std::abs(l.to), std::abs(l.from)); };
   std::sort(loops, loops + count, [&](const CopyLoop& a, const CopyLoop& b) { return reach(a) > reach(b); });
@@ -151,7 +115,7 @@ void copy_loops(std::byte* to, const std::byte* from, std::int64_t run, CopyLoop
     }
     if (k < 0) break;
   }
-  if (streaming) end_streaming();
+  if (streaming) streaming_fence();
 }
 
 }  // namespace isohalo::detail

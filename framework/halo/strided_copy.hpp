@@ -44,7 +44,7 @@ void strided_copy(std::byte* to, const Index<D>& to_stride, const std::byte* fro
 template <int D>
 class BoxPacker {
  public:
-  explicit BoxPacker(std::vector<Box<D>> boxes, Stores stores = Stores::cached)
+  explicit BoxPacker(std::vector<Box<D>> boxes, const ExchangeStores& stores = {})
       : boxes_(std::move(boxes)), stores_(stores) {
     for (const auto& b : boxes_) cells_ += b.cells();
   }
@@ -56,7 +56,7 @@ class BoxPacker {
       const Index<D> extents = extents_of(b);
       if (extents[D - 1] * a.bytes < passed_over)
         strided_copy<D>(buffer, dense(extents, a.bytes), a.cell(b.low), a.byte_strides(), extents, a.bytes,
-                        stores_);
+                        stores_.packed);
       buffer += b.cells() * a.bytes;
     }
   }
@@ -65,7 +65,7 @@ class BoxPacker {
       const Index<D> extents = extents_of(b);
       if (extents[D - 1] * a.bytes < passed_over)
         strided_copy<D>(a.cell(b.low), a.byte_strides(), buffer, dense(extents, a.bytes), extents, a.bytes,
-                        stores_);
+                        stores_.packed);
       buffer += b.cells() * a.bytes;
     }
   }
@@ -82,7 +82,7 @@ class BoxPacker {
       if (extents[D - 1] * a.bytes < passed_over) continue;
       std::byte* first = to;
       for (int j = 0; j < D; ++j) first += (b.low[j] + shifts[k][j] - low[j]) * stride[j];
-      strided_copy<D>(first, strides, a.cell(b.low), a.byte_strides(), extents, a.bytes, stores_);
+      strided_copy<D>(first, strides, a.cell(b.low), a.byte_strides(), extents, a.bytes, stores_.in_place);
       bytes += b.cells() * a.bytes;
     }
     return bytes;
@@ -104,7 +104,7 @@ class BoxPacker {
 
   std::vector<Box<D>> boxes_;
   std::int64_t cells_ = 0;
-  Stores stores_;
+  ExchangeStores stores_;
 };
 
 /// Copies within one array: box = the same box shifted by -shift.

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "datatypes/error.hpp"
+#include "datatypes/streaming_copy.hpp"
 #include "framework/io/checkpoint.hpp"
 #include "framework/io/checkpoint_names.hpp"
 #include "framework/io/digest.hpp"
@@ -10,7 +11,6 @@
 #include "framework/io/file_structure.hpp"
 #include "framework/io/hdf5.hpp"
 #include "framework/io/readable.hpp"
-#include "framework/io/streaming_copy.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/fault_point.hpp"
 

@@ -18,23 +18,32 @@ struct Axis {
   int weight;  ///< of a coordinate in the rank
   bool periodic;
 
-  /// The coordinate that far away; outside of the mesh where it ends.
+  /// The coordinate that far away; outside where the mesh ends.
   std::int64_t coordinate(std::int64_t far) const {
     std::int64_t x = here + far;
     if (!periodic || (x >= 0 && x < extent)) return x;
+    if (x < 0 && x >= -extent) return x + extent;
+    if (x >= extent && x < 2 * extent) return x - extent;
     x %= extent;
     return x < 0 ? x + extent : x;
   }
   /// What it adds to the rank; no_rank: it is outside.
   int part(std::int64_t x) const { return x < 0 || x >= extent ? Mesh::no_rank : static_cast<int>(x) * weight; }
-  int step(std::int64_t far) const { return part(coordinate(far)); }
 };
 
-/// The steps by the coordinates of an offset list, computed once for each that can occur. Lists are long and their
-/// coordinates few.
-class Steps {
+/// What each coordinate of an offset adds to the ranks, computed when it occurs.
+struct DirectParts {
+  Axis axis;
+  int to(int far) const { return axis.part(axis.coordinate(far)); }
+  int from(int far) const { return axis.part(axis.coordinate(-static_cast<std::int64_t>(far))); }
+};
+
+/// The same computed once for each that can occur: lists are long, and their coordinates few.
+class TabulatedParts {
  public:
-  Steps(const Axis& axis, int lowest, std::int64_t range) : lowest_(lowest) {
+  static constexpr std::int64_t most = 64;
+
+  TabulatedParts(const Axis& axis, int lowest, std::int64_t range) : lowest_(lowest) {
     std::int64_t to = axis.coordinate(lowest), from = axis.coordinate(-static_cast<std::int64_t>(lowest));
     for (std::size_t k = 0; k < static_cast<std::size_t>(range); ++k) {
       to_[k] = axis.part(to++);
@@ -47,43 +56,53 @@ class Steps {
   int to(int far) const { return to_[static_cast<std::size_t>(far - lowest_)]; }
   int from(int far) const { return from_[static_cast<std::size_t>(far - lowest_)]; }
 
-  static constexpr std::int64_t most = 64;
-
  private:
   int lowest_;
   std::array<int, most> to_, from_;
 };
 
-/// A list too spread out for a table.
-struct EachStep {
-  Axis axis;
-  int to(int far) const { return axis.step(far); }
-  int from(int far) const { return axis.step(-static_cast<std::int64_t>(far)); }
-};
-
-/// Ranks that leave the mesh in one dimension stay away.
-void add(int& rank, int step) {
-  if (step == Mesh::no_rank)
-    rank = Mesh::no_rank;
-  else if (rank != Mesh::no_rank)
-    rank += step;
+/// Without branches, which a list in no order would mispredict. no_rank is all ones: what has left the mesh stays
+/// outside.
+int sum(int rank, int part) {
+  static_assert(Mesh::no_rank == -1);
+  return (rank | part) < 0 ? Mesh::no_rank : rank + part;
 }
 
 /// `coordinates`: the first of each offset's, which are d apart.
-template <class S>
-void go(const S& steps, bool periodic, const int* coordinates, int d, std::vector<int>& targets,
-        std::vector<int>& sources) {
+template <class Parts>
+void add(const Parts& parts, bool periodic, const int* coordinates, int d, std::vector<int>& targets,
+         std::vector<int>& sources) {
   const std::size_t s = targets.size();
   if (periodic)
     for (std::size_t i = 0; i < s; ++i, coordinates += d) {
-      targets[i] += steps.to(*coordinates);
-      sources[i] += steps.from(*coordinates);
+      targets[i] += parts.to(*coordinates);
+      sources[i] += parts.from(*coordinates);
     }
   else
     for (std::size_t i = 0; i < s; ++i, coordinates += d) {
-      add(targets[i], steps.to(*coordinates));
-      add(sources[i], steps.from(*coordinates));
+      targets[i] = sum(targets[i], parts.to(*coordinates));
+      sources[i] = sum(sources[i], parts.from(*coordinates));
     }
+}
+
+struct Limits {
+  int least, greatest;
+  std::int64_t range() const { return std::int64_t{greatest} - least + 1; }
+};
+
+/// Of the coordinates of a list that is not empty.
+Limits limits(std::span<const int> list) {
+  Limits l{list.front(), list.front()};
+  for (const int c : list) l.least = std::min(l.least, c), l.greatest = std::max(l.greatest, c);
+  return l;
+}
+
+/// Of one dimension's, which are d apart.
+Limits limits(const int* coordinates, int d, std::size_t count) {
+  Limits l{*coordinates, *coordinates};
+  for (std::size_t i = 0; i < count; ++i, coordinates += d)
+    l.least = std::min(l.least, *coordinates), l.greatest = std::max(l.greatest, *coordinates);
+  return l;
 }
 
 }  // namespace
@@ -100,26 +119,27 @@ IsomorphicNeighborhood::IsomorphicNeighborhood(std::shared_ptr<const Mesh> share
     throw UsageError("neighborhood: " + std::to_string(relative.size()) +
                      " coordinates are no list of offsets in " + std::to_string(d) + " dimensions");
   const std::size_t s = relative.size() / static_cast<std::size_t>(d);
-  int lowest = 0, highest = 0;
-  for (const int c : relative) lowest = std::min(lowest, c), highest = std::max(highest, c);
-  if (lowest == std::numeric_limits<int>::min())
+  if (s == 0) return;
+  const Limits all = limits(relative);
+  if (all.least == std::numeric_limits<int>::min())
     throw UsageError(
         "neighborhood: an offset is -2147483648, which has no opposite: the limit is 2147483647 either way");
+  const auto few = std::min<std::int64_t>(TabulatedParts::most, static_cast<std::int64_t>(s));
   sources_.assign(s, 0);
   targets_.assign(s, 0);
   std::vector<int> here(static_cast<std::size_t>(d));
   mesh.coordinates(rank, here);
-  const std::int64_t range = std::int64_t{highest} - lowest + 1;
-  for (const bool periodic : {true, false}) {  // these need not look whether the rank has left the mesh
+  for (const bool periodic : {true, false}) {  // periodic ones first, while no rank has left the mesh
     int weight = 1;
     for (int j = d - 1; j >= 0; weight *= mesh.extent(j), --j) {
       if (mesh.periodic(j) != periodic) continue;
       const Axis axis{here[static_cast<std::size_t>(j)], mesh.extent(j), weight, periodic};
       const int* const coordinates = relative_.data() + j;
-      if (range <= std::min<std::int64_t>(Steps::most, static_cast<std::int64_t>(s)))
-        go(Steps(axis, lowest, range), periodic, coordinates, d, targets_, sources_);
+      const Limits own = all.range() <= few ? all : limits(coordinates, d, s);
+      if (own.range() <= few)
+        add(TabulatedParts(axis, own.least, own.range()), periodic, coordinates, d, targets_, sources_);
       else
-        go(EachStep{axis}, periodic, coordinates, d, targets_, sources_);
+        add(DirectParts{axis}, periodic, coordinates, d, targets_, sources_);
     }
   }
   const auto there = [](int r) { return r != Mesh::no_rank; };

@@ -19,7 +19,7 @@ namespace isohalo {
 class IsomorphicNeighborhood {
  public:
   /// `relative` is flat, s x mesh.dimensions(), dimension 0 first; offsets may repeat, be zero or longer than the
-  /// mesh. Throws UsageError when its length is no multiple of the dimensions.
+  /// mesh. Throws UsageError when its length is no multiple of the dimensions, or a coordinate is -2147483648.
   IsomorphicNeighborhood(const Mesh& mesh, int rank, std::span<const int> relative);
   IsomorphicNeighborhood(std::shared_ptr<const Mesh> mesh, int rank, std::span<const int> relative);
 

@@ -50,7 +50,8 @@ def main():
             that("mean_us" in e, "no time of %r" % e)
         if "mean_us" in e:
             that(0 < e["kept"] <= e["samples"] and e["mean_us"] > 0 and e["ci95_us"] >= 0, "figures of %r" % e)
-    that(report["setup_ns_per_offset"] > 0 and report["moore1_8_bytes_over_isend_irecv"] > 0, "summary of %r" % report)
+    set_ups = report["setup_ns_per_offset"]
+    that(len(set_ups) == 4 and min(set_ups.values()) > 0 and report["moore1_8_bytes_over_isend_irecv"] > 0, "summary of %r" % report)
     check_plots(experiments)
 
     spoilt = json.loads(bench("--json", preload=WRONG_MPI))["experiments"]

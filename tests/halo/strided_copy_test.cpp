@@ -69,11 +69,25 @@ TEST(StridedCopy, EveryCellAndNothingElse) {
 
 TEST(Stores, LargeExchangesAreStreamed) {
   const Communicator comm = Communicator::of(MPI_COMM_WORLD);
-  EXPECT_EQ(detail::stores_for(0, comm), Stores::cached);
-  EXPECT_EQ(detail::stores_for(16 << 10, comm), Stores::cached);
-  if (std::ifstream("/sys/devices/system/cpu/cpu0/cache/index0/size").good()) {
-    EXPECT_EQ(detail::stores_for(std::int64_t{1} << 40, comm), Stores::streaming);
-  }
+  const auto is = [&](const ExchangeStores& stores, Stores packed, Stores in_place) {
+    return stores.packed == packed && stores.in_place == in_place;
+  };
+  EXPECT_TRUE(is(detail::stores_for(0, 0, comm), Stores::cached, Stores::cached));
+  if (!std::ifstream("/sys/devices/system/cpu/cpu0/cache/index0/size").good()) return;
+  EXPECT_TRUE(is(detail::stores_for(std::int64_t{1} << 40, 0, comm), Stores::streaming, Stores::streaming));
+  EXPECT_TRUE(is(detail::stores_for(0, std::int64_t{1} << 40, comm), Stores::streaming, Stores::streaming));
+  std::int64_t bytes = 1;  // what is packed fills a cache twice as soon
+  while (is(detail::stores_for(bytes, 0, comm), Stores::cached, Stores::cached)) bytes += 1 + bytes / 100;
+  EXPECT_TRUE(is(detail::stores_for(bytes, 0, comm), Stores::streaming, Stores::cached));
+  EXPECT_TRUE(is(detail::stores_for(bytes * 21 / 10, 0, comm), Stores::streaming, Stores::streaming));
+}
+
+TEST(Stores, ListsOfProcessors) {
+  EXPECT_EQ(detail::processors_in("0"), 1);
+  EXPECT_EQ(detail::processors_in("0-1"), 2);
+  EXPECT_EQ(detail::processors_in("0-3,64-67"), 8);
+  EXPECT_EQ(detail::processors_in("5,7,9-10"), 4);
+  EXPECT_EQ(detail::processors_in(""), 1);
 }
 
 }  // namespace

@@ -5,6 +5,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <memory>
+#include <vector>
+
 #include "framework/mpi/comparison.hpp"
 #include "tests/mpi_main.hpp"
 
@@ -55,18 +59,36 @@ TEST(Meeting, LeavesTheLargestValuesOnAllRanks) {
   }
 }
 
+/// By the clock that the ranks of one machine share.
 TEST(Meeting, NobodyLeavesBeforeTheLastHasCome) {
+  const auto now = [] { return std::int64_t{std::chrono::steady_clock::now().time_since_epoch().count()}; };
   const Communicator comm = own_communicator();
   const ObjectName name(comm);
   for (int late = 0; late < test::ranks(); ++late) {
-    const double begin = MPI_Wtime();
-    if (test::rank() == late) usleep(50000);
-    meet_quietly(comm, name, static_cast<std::uint32_t>(late));
-    if (test::rank() != late) {
-      EXPECT_GT(MPI_Wtime() - begin, 0.02);
-    }
-    meet_quietly(comm, name, static_cast<std::uint32_t>(100 + late));
+    if (test::rank() == late) usleep(20000);
+    std::int64_t came = now();
+    meet(comm, name, static_cast<std::uint32_t>(late), std::span(&came, 1), [] {});
+    EXPECT_GE(now(), came);
   }
+}
+
+/// A meeting that is broken off leaves nothing behind for those of other objects.
+TEST(Meeting, MayBeBrokenOffByListening) {
+  const Communicator comm = own_communicator();
+  const ObjectName name(comm), other(comm);
+  if (test::ranks() == 1) return;
+  if (!last()) {
+    const double end = MPI_Wtime() + 0.1;
+    EXPECT_THROW(meet(comm, name, 0, {},
+                      [&] {
+                        if (MPI_Wtime() > end) throw UsageError("enough");
+                      }),
+                 UsageError);
+  }
+  std::int64_t came = test::rank();
+  if (last()) usleep(20000);
+  meet(comm, other, 0, std::span(&came, 1), [] {});
+  EXPECT_EQ(came, test::ranks() - 1);
 }
 
 TEST(Comparison, OfEqualAndOfDifferentNumbers) {
