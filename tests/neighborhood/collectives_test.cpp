@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <set>
 
 #include "framework/neighborhood/iso_comm.hpp"
 #include "framework/neighborhood/route.hpp"
@@ -218,6 +219,34 @@ TEST(IsoComm, ChoosesByModelAndByTiming) {
   iso.comm().allreduce(all, 2, MPI_INT, MPI_MAX);
   EXPECT_EQ(all[0], -all[1]);  // the same on all ranks
   EXPECT_EQ(iso.choice(Pattern::shared, 64).algorithm, tuned.algorithm);
+}
+
+/// Messages are counted; by the model some costs of messages want one algorithm, others another.
+TEST(IsoComm, RunsWhatItHasChosen) {
+  std::vector<int> dims(3, 0), moore;
+  MPI_Dims_create(test::ranks(), 3, dims.data());
+  const test::Setting at(MPI_COMM_WORLD, dims, {1, 1, 1}, {});
+  for (const auto& o : isohalo::moore<3>(1, Self::leave_out))
+    for (int j = 0; j < 3; ++j) moore.push_back(static_cast<int>(o[j]));
+  IsoComm iso(at.cart, moore);
+  std::vector<std::int64_t> out(26, test::rank()), in(26);
+  std::set<Algorithm> chosen;
+  for (const LinkCost& cost : {LinkCost{1e-3, 1e-12}, LinkCost{1e-9, 1e-6}}) {
+    iso.set_link(cost);
+    const Algorithm a = iso.choice(Pattern::personal, 8).algorithm;
+    chosen.insert(a);
+    const auto call =
+        NeighborCall::alltoall(iso.neighbors(), out.data(), 1, MPI_INT64_T, in.data(), 1, MPI_INT64_T);
+    iso.execute(call);  // the first compares the lists
+    const long before = sends;
+    iso.execute(call);
+    const auto& plan = iso.itinerary(a, Pattern::personal);
+    EXPECT_EQ(sends - before, plan_route(plan, moore, iso.neighbors().mesh(), test::rank()).messages());
+    for (std::size_t i = 0; i < 26; ++i) EXPECT_EQ(in[i], iso.neighbors().sources()[i]);
+  }
+  if (test::ranks() == 8) {
+    EXPECT_EQ(chosen.size(), 2u);
+  }
 }
 
 /// Adds pairs wherever their type puts them.

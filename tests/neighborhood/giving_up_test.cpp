@@ -184,8 +184,8 @@ TEST(GivingUp, WrongListsAndArguments) {
   }
 }
 
-/// A type that was not committed is found only when messages are posted. (It is not received: MPICH 4.0 leaks a handle
-/// for each receive of a derived type that is cancelled.)
+/// A type that was not committed is found only when messages are posted. (It is not received: MPICH 4.0 leaks a
+/// handle for each receive of a derived type that is cancelled.)
 TEST(GivingUp, UncommittedType) {
   if (ranks() == 1) return;
   const Place place({1}, {1});

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <limits>
 
 #include "datatypes/error.hpp"
@@ -22,6 +24,27 @@ TEST(Offsets, CountsOfTheGenerators) {
   EXPECT_EQ((moore<2>(0, Self::leave_out).size()), 0u);
   EXPECT_EQ((difference<2>(moore<2>(3, Self::leave_out), moore<2>(1, Self::include)).size()), 40u);
   EXPECT_THROW((moore<2>(-1, Self::include)), UsageError);
+}
+
+/// Every cell around is in the list exactly when the definition says so.
+TEST(Offsets, AreThoseOfTheDefinitions) {
+  for (int r = 0; r <= 3; ++r)
+    for (const Self self : {Self::include, Self::leave_out}) {
+      const auto wide = moore<3>(r, self), diamond = von_neumann<3>(r, self), arms = star<3>(r, self);
+      const auto rest = difference<3>(wide, arms);
+      const auto has = [](const Offsets<3>& list, const Index<3>& o) {
+        return std::count(list.begin(), list.end(), o);
+      };
+      for_each_cell(Box<3>{{-4, -4, -4}, {5, 5, 5}}, [&](const Index<3>& o) {
+        const std::int64_t a = std::abs(o[0]), b = std::abs(o[1]), c = std::abs(o[2]);
+        const bool zero = a + b + c == 0, in = !zero || self == Self::include;
+        const bool on_axis = (a > 0) + (b > 0) + (c > 0) <= 1;
+        EXPECT_EQ(has(wide, o), in && std::max({a, b, c}) <= r);
+        EXPECT_EQ(has(diamond, o), in && a + b + c <= r);
+        EXPECT_EQ(has(arms, o), in && on_axis && a + b + c <= r);
+        EXPECT_EQ(has(rest, o), in && !on_axis && std::max({a, b, c}) <= r);
+      });
+    }
 }
 
 TEST(Offsets, Orders) {
