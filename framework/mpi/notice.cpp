@@ -1,6 +1,7 @@
 #include "framework/mpi/notice.hpp"
 
 #include <list>
+#include <new>
 #include <vector>
 
 #include "datatypes/mpi_check.hpp"
@@ -16,7 +17,7 @@ struct Letter {
   char text[376] = "";
 };
 
-/// Notices that MPI has not yet taken.
+/// Notices that MPI did not take at once, and may still read. There are some only after errors.
 std::list<Letter>& letters() {
   static std::list<Letter> all;
   return all;
@@ -24,7 +25,8 @@ std::list<Letter>& letters() {
 
 }  // namespace
 
-void send_notice(const Communicator& comm, int tag, std::uint64_t serial, int peer, const Notice& notice) noexcept {
+void send_notice(const Communicator& comm, int tag, std::uint64_t serial, int peer, const Notice& notice) noexcept
+    try {
   Letter& letter = letters().emplace_back();
   letter.members = comm.members();
   letter.serial = serial;
@@ -40,6 +42,7 @@ void send_notice(const Communicator& comm, int tag, std::uint64_t serial, int pe
     letters().pop_back();
   else
     MPI_Request_free(&request);
+} catch (const std::bad_alloc&) {  // the others learn nothing then
 }
 
 std::optional<int> take_message(const Communicator& comm, int source, int tag, std::span<std::byte> into) {
