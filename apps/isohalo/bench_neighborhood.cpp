@@ -26,14 +26,6 @@ namespace {
 
 using List = std::vector<int>;
 
-template <int D>
-List flat(const Offsets<D>& offsets) {
-  List f;
-  for (const auto& o : offsets)
-    for (int j = 0; j < D; ++j) f.push_back(static_cast<int>(o[j]));
-  return f;
-}
-
 /// A communicator that is freed with its owner.
 class OwnedComm {
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -63,26 +64,20 @@ class TabulatedParts {
 
 /// Without branches, which a list in no order would mispredict. no_rank is all ones: what has left the mesh stays
 /// outside.
-int sum(int rank, int part) {
+struct SumOnMesh {
   static_assert(Mesh::no_rank == -1);
-  return (rank | part) < 0 ? Mesh::no_rank : rank + part;
-}
+  int operator()(int rank, int part) const { return (rank | part) < 0 ? Mesh::no_rank : rank + part; }
+};
 
-/// `coordinates`: the first of each offset's, which are d apart.
-template <class Parts>
-void add(const Parts& parts, bool periodic, const int* coordinates, int d, std::vector<int>& targets,
+/// Adds one dimension's part to every rank. `coordinates`: the first of each offset's, which are d apart.
+template <class Parts, class Sum>
+void add(const Parts& parts, Sum sum, const int* coordinates, int d, std::vector<int>& targets,
          std::vector<int>& sources) {
   const std::size_t s = targets.size();
-  if (periodic)
-    for (std::size_t i = 0; i < s; ++i, coordinates += d) {
-      targets[i] += parts.to(*coordinates);
-      sources[i] += parts.from(*coordinates);
-    }
-  else
-    for (std::size_t i = 0; i < s; ++i, coordinates += d) {
-      targets[i] = sum(targets[i], parts.to(*coordinates));
-      sources[i] = sum(sources[i], parts.from(*coordinates));
-    }
+  for (std::size_t i = 0; i < s; ++i, coordinates += d) {
+    targets[i] = sum(targets[i], parts.to(*coordinates));
+    sources[i] = sum(sources[i], parts.from(*coordinates));
+  }
 }
 
 struct Limits {
@@ -90,18 +85,10 @@ struct Limits {
   std::int64_t range() const { return std::int64_t{greatest} - least + 1; }
 };
 
-/// Of the coordinates of a list that is not empty.
+/// Of a list that is not empty.
 Limits limits(std::span<const int> list) {
   Limits l{list.front(), list.front()};
   for (const int c : list) l.least = std::min(l.least, c), l.greatest = std::max(l.greatest, c);
-  return l;
-}
-
-/// Of one dimension's, which are d apart.
-Limits limits(const int* coordinates, int d, std::size_t count) {
-  Limits l{*coordinates, *coordinates};
-  for (std::size_t i = 0; i < count; ++i, coordinates += d)
-    l.least = std::min(l.least, *coordinates), l.greatest = std::max(l.greatest, *coordinates);
   return l;
 }
 
@@ -129,17 +116,23 @@ IsomorphicNeighborhood::IsomorphicNeighborhood(std::shared_ptr<const Mesh> share
   targets_.assign(s, 0);
   std::vector<int> here(static_cast<std::size_t>(d));
   mesh.coordinates(rank, here);
-  for (const bool periodic : {true, false}) {  // periodic ones first, while no rank has left the mesh
+  // Periodic ones first: while no rank has left the mesh, a plain sum will do.
+  for (const bool periodic : {true, false}) {
     int weight = 1;
     for (int j = d - 1; j >= 0; weight *= mesh.extent(j), --j) {
       if (mesh.periodic(j) != periodic) continue;
       const Axis axis{here[static_cast<std::size_t>(j)], mesh.extent(j), weight, periodic};
       const int* const coordinates = relative_.data() + j;
-      const Limits own = all.range() <= few ? all : limits(coordinates, d, s);
-      if (own.range() <= few)
-        add(TabulatedParts(axis, own.least, own.range()), periodic, coordinates, d, targets_, sources_);
+      const auto add_all = [&](const auto& parts) {
+        if (periodic)
+          add(parts, std::plus<int>(), coordinates, d, targets_, sources_);
+        else
+          add(parts, SumOnMesh(), coordinates, d, targets_, sources_);
+      };
+      if (all.range() <= few)
+        add_all(TabulatedParts(axis, all.least, all.range()));
       else
-        add(DirectParts{axis}, periodic, coordinates, d, targets_, sources_);
+        add_all(DirectParts{axis});
     }
   }
   const auto there = [](int r) { return r != Mesh::no_rank; };

@@ -43,14 +43,6 @@ class IsomorphicNeighborhood {
   std::uint64_t fingerprint() const;
 
  private:
-  template <int D>
-  static std::vector<int> flat(const Offsets<D>& offsets) {
-    std::vector<int> list;
-    list.reserve(offsets.size() * D);
-    for (const auto& o : offsets)
-      for (int j = 0; j < D; ++j) list.push_back(static_cast<int>(o[j]));
-    return list;
-  }
   static std::vector<int> present(std::span<const int> ranks);
 
   std::shared_ptr<const Mesh> mesh_;

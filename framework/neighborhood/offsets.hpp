@@ -30,6 +30,16 @@ Offsets<D> star(int radius, Self self);
 /// number of dimensions. Throws UsageError for a negative radius or more than 2^24 offsets.
 std::vector<int> ball_offsets(int dimensions, int radius, bool manhattan, Self self);
 
+/// The coordinates of all offsets, dimension 0 of each first.
+template <int D>
+std::vector<int> flat(const Offsets<D>& list) {
+  std::vector<int> coordinates;
+  coordinates.reserve(list.size() * D);
+  for (const auto& offset : list)
+    for (int j = 0; j < D; ++j) coordinates.push_back(static_cast<int>(offset[j]));
+  return coordinates;
+}
+
 /// `list` without the offsets that `minus` holds; order kept.
 template <int D>
 Offsets<D> difference(const Offsets<D>& list, const Offsets<D>& minus);

@@ -51,7 +51,8 @@ def main():
         if "mean_us" in e:
             that(0 < e["kept"] <= e["samples"] and e["mean_us"] > 0 and e["ci95_us"] >= 0, "figures of %r" % e)
     set_ups = report["setup_ns_per_offset"]
-    that(len(set_ups) == 4 and min(set_ups.values()) > 0 and report["moore1_8_bytes_over_isend_irecv"] > 0, "summary of %r" % report)
+    that(len(set_ups) == 4 and min(set_ups.values()) > 0, "set-up of %r" % report)
+    that(report["moore1_8_bytes_over_isend_irecv"] > 0, "summary of %r" % report)
     check_plots(experiments)
 
     spoilt = json.loads(bench("--json", preload=WRONG_MPI))["experiments"]

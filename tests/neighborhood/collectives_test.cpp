@@ -223,12 +223,11 @@ TEST(IsoComm, ChoosesByModelAndByTiming) {
 
 /// Messages are counted; by the model some costs of messages want one algorithm, others another.
 TEST(IsoComm, RunsWhatItHasChosen) {
-  std::vector<int> dims(3, 0), moore;
+  std::vector<int> dims(3, 0);
   MPI_Dims_create(test::ranks(), 3, dims.data());
-  const test::Setting at(MPI_COMM_WORLD, dims, {1, 1, 1}, {});
-  for (const auto& o : isohalo::moore<3>(1, Self::leave_out))
-    for (int j = 0; j < 3; ++j) moore.push_back(static_cast<int>(o[j]));
-  IsoComm iso(at.cart, moore);
+  const std::vector<int> list = flat<3>(moore<3>(1, Self::leave_out));
+  const test::Setting at(MPI_COMM_WORLD, dims, {1, 1, 1}, list);
+  IsoComm iso(at.cart, list);
   std::vector<std::int64_t> out(26, test::rank()), in(26);
   std::set<Algorithm> chosen;
   for (const LinkCost& cost : {LinkCost{1e-3, 1e-12}, LinkCost{1e-9, 1e-6}}) {
@@ -241,7 +240,7 @@ TEST(IsoComm, RunsWhatItHasChosen) {
     const long before = sends;
     iso.execute(call);
     const auto& plan = iso.itinerary(a, Pattern::personal);
-    EXPECT_EQ(sends - before, plan_route(plan, moore, iso.neighbors().mesh(), test::rank()).messages());
+    EXPECT_EQ(sends - before, plan_route(plan, list, iso.neighbors().mesh(), test::rank()).messages());
     for (std::size_t i = 0; i < 26; ++i) EXPECT_EQ(in[i], iso.neighbors().sources()[i]);
   }
   if (test::ranks() == 8) {

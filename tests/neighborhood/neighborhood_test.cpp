@@ -69,16 +69,14 @@ TEST(IsomorphicNeighborhood, AgreesWithMpiCart) {
       const Mesh mesh({dims[0], dims[1]}, {wrap[0] != 0, wrap[1] != 0});
       int coords[2], out = 0, in = 0;
       MPI_Cart_coords(cart, test::rank(), 2, coords);
-      std::vector<int> flat;
-      for (const auto& o : moore<2>(2, Self::include))
-        flat.push_back(static_cast<int>(o[0])), flat.push_back(static_cast<int>(o[1]));
-      const IsomorphicNeighborhood n(mesh, test::rank(), flat);
+      const std::vector<int> list = flat<2>(moore<2>(2, Self::include));
+      const IsomorphicNeighborhood n(mesh, test::rank(), list);
       for (int i = 0; i < n.count(); ++i) {
         for (int sign : {1, -1}) {
           int at[2], expected = Mesh::no_rank;
           bool inside = true;
           for (std::size_t j = 0; j < 2; ++j) {
-            at[j] = coords[j] + sign * flat[static_cast<std::size_t>(i) * 2 + j];
+            at[j] = coords[j] + sign * list[static_cast<std::size_t>(i) * 2 + j];
             inside = inside && (wrap[j] || (at[j] >= 0 && at[j] < dims[j]));
           }
           if (inside) MPI_Cart_rank(cart, at, &expected);
