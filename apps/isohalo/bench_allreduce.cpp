@@ -73,7 +73,7 @@ std::vector<Contender> small_contenders(const Communicator& comm, const double& 
   add("tree", {});
   add("tree_messages", {ReductionMethod::tree, "auto", false, false});
   add("binary_tree", {ReductionMethod::binary_tree});
-  add("exact", {ReductionMethod::exact});
+  add("exact", {ReductionMethod::exact_over_tiles});
   auto plain = std::make_shared<ScheduledAllreduce>(comm.get(), 1, MPI_DOUBLE, MPI_SUM);
   list.push_back({"scheduled", [plain, &number] {
                     double v = number;
@@ -128,7 +128,7 @@ Json spread_over_ranks(const Communicator& comm, std::int64_t n) {
       const auto count = static_cast<std::int64_t>(mine.size());
       results[0] = mpi_allreduce(Communicator::of(some), left_to_right_sum(mine));
       results[1] = ArrayReducer<double>(some, count).reduce(mine.data());
-      results[2] = ArrayReducer<double>(some, count, {}, {ReductionMethod::exact}).reduce(mine.data());
+      results[2] = ArrayReducer<double>(some, count, {}, {ReductionMethod::exact_over_tiles}).reduce(mine.data());
       MPI_Comm_free(&some);
     }
     comm.broadcast(results, sizeof results, 0);
@@ -146,12 +146,14 @@ Json array_case(const Communicator& comm, std::int64_t n, int repeats, bool& rig
   const auto mine = numbers(starts, comm.rank());
   const auto count = static_cast<std::int64_t>(mine.size());
   ArrayReducer<double> tree(comm.get(), count), binary(comm.get(), count, {}, {ReductionMethod::binary_tree}, 1),
-      exact(comm.get(), count, {}, {ReductionMethod::exact});
+      tiles(comm.get(), count, {}, {ReductionMethod::exact_over_tiles}),
+      terms(comm.get(), count, {}, {ReductionMethod::exact_over_terms});
   std::vector<Contender> list{
       {"local_sum_mpi_allreduce", [&] { return mpi_allreduce(comm, left_to_right_sum(mine)); }},
       {"tree", [&] { return tree.reduce(mine.data()); }},
       {"binary_tree_of_single_numbers", [&] { return binary.reduce(mine.data()); }},
-      {"exact", [&] { return exact.reduce(mine.data()); }}};
+      {"exact_over_tiles", [&] { return tiles.reduce(mine.data()); }},
+      {"exact_over_terms", [&] { return terms.reduce(mine.data()); }}};
   measure(comm, list, repeats, 2e4);
   Json json{{"numbers", n},
             {"messages_lower", message_count(lower_distribution(n, comm.size()))},

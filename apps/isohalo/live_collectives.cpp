@@ -72,7 +72,7 @@ void check_sums(MPI_Comm user, LiveRow& row, const ReductionOptions& options, bo
   const Communicator comm = Communicator::of(user);
   const Index<2> shape{comm.size() + 61, 35};
   ReductionOptions alone;
-  if (options.method == ReductionMethod::exact) alone.method = ReductionMethod::exact;
+  if (options.method == ReductionMethod::exact_over_tiles) alone.method = ReductionMethod::exact_over_tiles;
   const double expected = sum_on<2>(MPI_COMM_SELF, shape, {1, 1}, alone);
   for (const auto& grid : all_process_grids<2>(shape, comm.size())) {
     double found = sum_on<2>(user, shape, grid, options);
@@ -142,7 +142,7 @@ void check_reductions(MPI_Comm user, LiveReport& report) {
   ReductionOptions messages, node, binary, exact;
   messages.on_node = false;
   binary.method = ReductionMethod::binary_tree;
-  exact.method = ReductionMethod::exact;
+  exact.method = ReductionMethod::exact_over_tiles;
   const std::pair<const char*, ReductionOptions> methods[] = {
       {"tree", messages}, {"tree_on_node", node}, {"binary_tree", binary}, {"exact", exact}};
   for (const auto& [name, options] : methods) {

@@ -32,11 +32,12 @@ inline std::vector<int> identity_map(int ranks) {
 template <class V, int D, class Op>
 class Reduction final : private Progressable {
  public:
-  /// As TileReducer. Local.
+  /// As TileReducer. `has_terms`: the caller can give the bare terms (see `give_terms`). Local.
   Reduction(const Communicator& comm, const Tiling<D>& tiling, const std::optional<PerDim<int, D>>& coords,
-            const std::vector<int>& rank_of_block, Op op)
+            const std::vector<int>& rank_of_block, Op op, bool has_terms = false)
       : comm_(comm),
         op_(op),
+        has_terms_(has_terms),
         tiling_(tiling),
         first_tag_(comm.take_tags(3)),
         plan_(tiling, rank_of_block),
@@ -62,7 +63,7 @@ class Reduction final : private Progressable {
     options_ = options;
     on_node_.reset();
     choice_ = {.schedule = options.schedule, .by = "given"};
-    if (options.method == ReductionMethod::exact)
+    if (is_exact(options.method))
       exact_.use_schedule(options.schedule, options.planning, options.root);
     else if (options.method == ReductionMethod::binary_tree || options.schedule != "auto")
       nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)), options.emulate);
@@ -74,11 +75,14 @@ class Reduction final : private Progressable {
   /// The schedule in use, what chose it and by which times; before the first reduction what the defaults would.
   ScheduleChoice choice() const {
     if (options_.method == ReductionMethod::binary_tree) return {.by = "binary tree"};
-    return options_.method == ReductionMethod::exact ? exact_.choice() : choice_;
+    return is_exact(options_.method) ? exact_.choice() : choice_;
   }
 
   TileReducer<V, D, Op>& tiles() { return tiles_; }
   const TileReducer<V, D, Op>& tiles() const { return tiles_; }
+
+  /// This rank's terms, which exact_over_terms reads at the next start instead of tile values.
+  void give_terms(std::span<const V> terms) { terms_ = terms; }
 
   /// Starts the global part; the tile values are formed. Collective. The first time, all ranks agree on the plan.
   void start() {
@@ -119,7 +123,7 @@ class Reduction final : private Progressable {
   /// The result, on the ranks that get it.
   V value() {
     if constexpr (kSum) {
-      if (options_.method == ReductionMethod::exact) return exact_.value();
+      if (is_exact(options_.method)) return exact_.value();
     }
     return nodes_.value(0);
   }
@@ -138,6 +142,12 @@ class Reduction final : private Progressable {
 
   void launch() {
     if (!plan_agreed_) reduce_by(options_);
+    if constexpr (kSum) {
+      if (options_.method == ReductionMethod::exact_over_terms) {
+        phase_ = Phase::exact;
+        return exact_.start(terms_);
+      }
+    }
     tiles_.start_gather();
     phase_ = Phase::gathering;
   }
@@ -163,8 +173,11 @@ class Reduction final : private Progressable {
   }
 
   void check(const ReductionOptions& options) const {
-    if (options.method == ReductionMethod::exact && !kSum)
-      throw UsageError("the reduction method exact is for sums of float64 values: use tree or binary_tree");
+    if (is_exact(options.method) && !kSum)
+      throw UsageError("the reduction method " + to_text(options.method) +
+                       " is for sums of float64 values: use tree or binary_tree");
+    if (options.method == ReductionMethod::exact_over_terms && !has_terms_)
+      throw UsageError("the reduction method exact_over_terms is for ArrayReducer: use tree, binary_tree or exact");
     plan_.check(options, comm_.size());
   }
 
@@ -225,7 +238,7 @@ class Reduction final : private Progressable {
   void begin() {
     auto& values = tiles_.values();
     if constexpr (kSum) {
-      if (options_.method == ReductionMethod::exact) {
+      if (options_.method == ReductionMethod::exact_over_tiles) {
         phase_ = Phase::exact;
         return exact_.start(values);
       }
@@ -245,6 +258,7 @@ class Reduction final : private Progressable {
 
   Communicator comm_;
   Op op_;
+  bool has_terms_;
   Tiling<D> tiling_;
   int first_tag_;
   ReductionPlan<D> plan_;
@@ -253,6 +267,7 @@ class Reduction final : private Progressable {
   TileReducer<V, D, Op> tiles_;
   NodeReducer<V, Op> nodes_;
   ExactSum exact_;
+  std::span<const V> terms_;
   std::vector<Combine> local_combines_;
   std::vector<std::pair<std::int32_t, std::int64_t>> leaf_places_;  // leaf, place in the tile values
   std::optional<OnNodeStage<V>> on_node_;

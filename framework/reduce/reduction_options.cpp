@@ -10,18 +10,24 @@ void refuse_schedule(const ReductionOptions& options) {
   if (options.method == ReductionMethod::binary_tree)
     throw UsageError("the reduction method binary_tree has no schedule, but \"" + options.schedule +
                      "\" is given: use \"auto\" or the method tree");
-  if (options.method != ReductionMethod::exact) return;
+  if (!is_exact(options.method)) return;
   for (const Stage& s : parse_stages(options.schedule))
     if (s.kind == StageKind::dissemination)
       throw UsageError("schedule " + options.schedule + ": its stage " + to_text(s) +
-                       " may bring a contribution twice, which the reduction method exact would count: use stages "
-                       "without d, or the method tree");
+                       " may bring a contribution twice, which the reduction method " + to_text(options.method) +
+                       " would count: use stages without d, or the method tree");
+}
+
+bool is_exact(ReductionMethod method) {
+  return method == ReductionMethod::exact_over_tiles || method == ReductionMethod::exact_over_terms;
 }
 
 ReductionMethod reduction_method(std::string_view word) {
-  for (const ReductionMethod m : {ReductionMethod::tree, ReductionMethod::binary_tree, ReductionMethod::exact})
+  for (const ReductionMethod m : {ReductionMethod::tree, ReductionMethod::binary_tree,
+                                  ReductionMethod::exact_over_tiles, ReductionMethod::exact_over_terms})
     if (word == to_text(m)) return m;
-  throw UsageError("no reduction method \"" + std::string(word) + "\": use tree, binary_tree or exact");
+  throw UsageError("no reduction method \"" + std::string(word) +
+                   "\": use tree, binary_tree, exact (over tiles) or exact_over_terms");
 }
 
 std::string to_text(ReductionMethod method) {
@@ -30,14 +36,16 @@ std::string to_text(ReductionMethod method) {
       return "tree";
     case ReductionMethod::binary_tree:
       return "binary_tree";
-    case ReductionMethod::exact:
+    case ReductionMethod::exact_over_tiles:
       return "exact";
+    case ReductionMethod::exact_over_terms:
+      return "exact_over_terms";
   }
   return "";
 }
 
 std::string method_name(ReductionMethod method) {
-  return method == ReductionMethod::exact ? "exact" : "tree";
+  return method == ReductionMethod::binary_tree ? "tree" : to_text(method);
 }
 
 }  // namespace isohalo

@@ -1,5 +1,5 @@
 #pragma once
-/// How a global reduction is carried out. Only `exact` changes what comes out.
+/// How a global reduction is carried out. Only the exact methods change what comes out.
 
 #include <string>
 #include <string_view>
@@ -12,7 +12,12 @@ namespace isohalo {
 enum class ReductionMethod {
   tree,         ///< the reduction tree, keyed sets through a schedule
   binary_tree,  ///< the same tree by binary tree reduction (Stelz 2022): the same bits
-  exact,        ///< sums of float64 only: the exact sum of the tile values, rounded once
+  /// Sums of float64 only. The tile values, each of which is a rounded sum of up to some hundred terms, are added
+  /// exactly and their sum is rounded once: as good as its tile values, not the exact sum of the terms. The word
+  /// for it in inputs and files is "exact".
+  exact_over_tiles,
+  /// Sums of float64 by ArrayReducer only: the exact sum of all terms, rounded once. Tiles play no part.
+  exact_over_terms,
 };
 
 struct ReductionOptions {
@@ -36,14 +41,17 @@ struct ReductionOptions {
   bool operator==(const ReductionOptions&) const = default;
 };
 
+/// Exact over tiles or over terms: sums of limbs, without a tree between ranks.
+bool is_exact(ReductionMethod method);
+
 /// Throws UsageError when the method cannot use the schedule: binary_tree has none, exact sums count what comes
 /// twice.
 void refuse_schedule(const ReductionOptions& options);
 
-/// "tree", "binary_tree", "exact". Throws UsageError for another word.
+/// "tree", "binary_tree", "exact" (over tiles), "exact_over_terms". Throws UsageError for another word.
 ReductionMethod reduction_method(std::string_view word);
 std::string to_text(ReductionMethod method);
-/// What decides the bits, as recorded with results: "tree" or "exact".
+/// What decides the bits, as recorded with results: "tree", "exact" or "exact_over_terms".
 std::string method_name(ReductionMethod method);
 
 }  // namespace isohalo

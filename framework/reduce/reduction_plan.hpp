@@ -28,7 +28,7 @@ class ReductionPlan {
 
   /// Throws UsageError for options that do not fit `ranks`, as `program` does.
   void check(const ReductionOptions& options, int ranks) const;
-  /// What `rank` of `ranks` does; schedule = "auto" by the cost model. Empty for method exact, which has no tree
+  /// What `rank` of `ranks` does; schedule = "auto" by the cost model. Empty for exact methods, which have no tree
   /// between ranks. Throws UsageError for options that do not fit.
   ReduceProgram program(int rank, int ranks, const ReductionOptions& options, std::size_t value_bytes) const;
 

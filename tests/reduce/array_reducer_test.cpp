@@ -100,7 +100,8 @@ TEST(ArrayReducer, NonBlockingAndManyAtOnce) {
 TEST(ArrayReducer, ExactSumsAndSpecialValues) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
   const std::int64_t mine = test::rank() % 2 ? 0 : 3;
-  ArrayReducer<double> tree(MPI_COMM_WORLD, mine), exact(MPI_COMM_WORLD, mine, {}, {ReductionMethod::exact});
+  ArrayReducer<double> tree(MPI_COMM_WORLD, mine),
+      exact(MPI_COMM_WORLD, mine, {}, {ReductionMethod::exact_over_tiles});
   const auto first = [&](double a, double b, double c) {  // rank 0 holds these, the others minus zeros
     return test::rank() == 0 ? std::vector<double>{a, b, c} : std::vector<double>{-0.0, -0.0, -0.0};
   };
@@ -112,11 +113,44 @@ TEST(ArrayReducer, ExactSumsAndSpecialValues) {
   EXPECT_EQ(exact.reduce(first(infinity, 1, 2).data()), infinity);
   EXPECT_EQ(tree.reduce(first(infinity, 1, 2).data()), infinity);
   EXPECT_EQ(tree.reduce(first(1e308, 1e308, 2).data()), infinity);
-  ArrayReducer<double> each(MPI_COMM_WORLD, mine, {}, {ReductionMethod::exact}, 1);  // tiles of one number
+  ArrayReducer<double> each(MPI_COMM_WORLD, mine, {}, {ReductionMethod::exact_over_terms});
   EXPECT_EQ(each.reduce(first(1e308, 1e308, -1e308).data()), 1e308);
   EXPECT_EQ(each.reduce(first(1e16, 1, -1e16).data()), 1.0);
-  each.reduce_by({ReductionMethod::exact, recursive_doubling(test::ranks()).text()});
+  each.reduce_by({ReductionMethod::exact_over_terms, recursive_doubling(test::ranks()).text()});
   EXPECT_EQ(each.reduce(first(1e16, 1, -1e16).data()), 1.0);
+}
+
+__extension__ typedef __int128 Wide;
+
+/// Terms that nearly cancel, their sum known as an integer: rounded once over terms, and not over tiles.
+TEST(ArrayReducer, ExactOverTermsIsTheSumRoundedOnce) {
+  test::Random random(11);
+  const std::int64_t n = 20000;
+  std::vector<double> all;
+  Wide sum = 0;
+  const auto add = [&](std::int64_t mantissa, int exponent) {
+    all.push_back(std::ldexp(static_cast<double>(mantissa), exponent));
+    sum += static_cast<Wide>(mantissa) << exponent;
+  };
+  for (std::int64_t i = 0; i < n / 2; ++i) {
+    const std::int64_t mantissa = random.in(-(std::int64_t{1} << 52), std::int64_t{1} << 52);
+    const int exponent = static_cast<int>(random.in(0, 55));
+    add(mantissa, exponent);
+    add(i % 7 ? -mantissa : 1 - mantissa, exponent / 3 * 3 == exponent ? 0 : exponent);
+  }
+  const auto expected = static_cast<double>(sum);  // rounds to nearest even
+  for (const auto& counts : counts_to_try(n, test::ranks())) {
+    const auto me = static_cast<std::size_t>(test::rank());
+    ArrayReducer<double> reducer(MPI_COMM_WORLD, counts[me], {}, {ReductionMethod::exact_over_terms});
+    const double* const mine = all.data() + reducer.starts()[me];
+    EXPECT_EQ(reducer.reduce(mine), expected);
+    reducer.reduce_by({ReductionMethod::exact_over_tiles});
+    EXPECT_NE(reducer.reduce(mine), expected);  // what it says of itself: tile values are rounded
+    reducer.reduce_by({ReductionMethod::exact_over_terms, "auto", false, true, test::ranks() - 1});
+    reducer.start(mine);
+    const double to_one = reducer.wait();
+    EXPECT_TRUE(test::rank() != test::ranks() - 1 || to_one == expected);
+  }
 }
 
 TEST(ArrayReducer, RefusesByNameOnAllRanks) {
@@ -125,9 +159,13 @@ TEST(ArrayReducer, RefusesByNameOnAllRanks) {
   test::expect_refusal("holds -1 numbers", [&] { ArrayReducer<double>(MPI_COMM_WORLD, first ? -1 : 4); });
   test::expect_refusal("no power of two", [&] { ArrayReducer<double>(MPI_COMM_WORLD, 4, {}, {}, 3); });
   test::expect_refusal("exact is for sums of float64",
-                       [&] { ArrayReducer<float>(MPI_COMM_WORLD, 4, {}, {ReductionMethod::exact}); });
-  test::expect_refusal("exact is for sums of float64",
-                       [&] { ArrayReducer<double, Max>(MPI_COMM_WORLD, 4, {}, {ReductionMethod::exact}); });
+                       [&] { ArrayReducer<float>(MPI_COMM_WORLD, 4, {}, {ReductionMethod::exact_over_tiles}); });
+  test::expect_refusal("exact is for sums of float64", [&] {
+    ArrayReducer<double, Max>(MPI_COMM_WORLD, 4, {}, {ReductionMethod::exact_over_tiles});
+  });
+  test::expect_refusal("exact_over_terms is for sums of float64", [&] {
+    ArrayReducer<std::int64_t>(MPI_COMM_WORLD, 4, {}, {ReductionMethod::exact_over_terms});
+  });
   ArrayReducer<double> good(MPI_COMM_WORLD, 4);
   test::expect_refusal("give a rank that there is", [&] {
     good.reduce_by({ReductionMethod::tree, "auto", false, true, 99});
@@ -138,7 +176,9 @@ TEST(ArrayReducer, RefusesByNameOnAllRanks) {
   test::expect_refusal("nonsense", [&] { good.reduce_by({ReductionMethod::tree, "nonsense"}); });
   test::expect_refusal("a77", [&] { good.reduce_by({ReductionMethod::tree, "a77"}); });
   ArrayReducer<double> sum(MPI_COMM_WORLD, 4);
-  test::expect_refusal("may bring a contribution twice", [&] { sum.reduce_by({ReductionMethod::exact, "d2"}); });
+  test::expect_refusal("may bring a contribution twice", [&] {
+    sum.reduce_by({ReductionMethod::exact_over_tiles, "d2"});
+  });
   if (test::ranks() > 1) {
     test::expect_refusal("differs between ranks",
                          [&] { good.reduce_by({first ? ReductionMethod::tree : ReductionMethod::binary_tree}); });

@@ -44,11 +44,11 @@ class InFlight : public testing::Test {
     add_array("tree to one rank", {ReductionMethod::tree, there_and_back(p), false, false, p / 2});
     add_array("tree on the node", {});
     add_array("binary tree", {ReductionMethod::binary_tree});
-    add_array("exact by MPI", {ReductionMethod::exact});
-    add_array("exact to one rank", {.method = ReductionMethod::exact, .root = p - 1});
+    add_array("exact by MPI", {ReductionMethod::exact_over_tiles});
+    add_array("exact to one rank", {.method = ReductionMethod::exact_over_tiles, .root = p - 1});
     add_array("exact by a schedule, to one rank",
-              {.method = ReductionMethod::exact, .schedule = there_and_back(p), .root = 0});
-    add_array("exact by a schedule", {ReductionMethod::exact, there_and_back(p)});
+              {.method = ReductionMethod::exact_over_tiles, .schedule = there_and_back(p), .root = 0});
+    add_array("exact by a schedule", {ReductionMethod::exact_over_tiles, there_and_back(p)});
     add_array("emulated latency",
               {ReductionMethod::tree, recursive_doubling(p).text(), false, false, -1, {1e-4, 1e-5}});
     add_grid({});

@@ -182,7 +182,7 @@ TEST(Planning, OfReductionsChangesNoBit) {
       EXPECT_EQ(choice.times.empty(), by != PlanBy::timing);
       Schedule::parse(choice.schedule, test::ranks());
     }
-  ReductionOptions exact{ReductionMethod::exact};
+  ReductionOptions exact{ReductionMethod::exact_over_tiles};
   tree.reduce_by(exact);
   const double sum = tree.reduce(numbers.data());
   EXPECT_EQ(tree.choice().by, "MPI");
