@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
@@ -22,17 +21,21 @@ ScheduledAllreduce::ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype ty
       tag_(comm_.take_tags(2)),
       schedule_({}, 1) {
   const bool automatic = schedule == "auto";
-  agreed(comm_, [&] {
+  bool commutative = false;
+  const auto error = error_of([&] {
     if (count < 0) throw UsageError("an allreduce of " + std::to_string(count) + " elements: give 0 or more");
     measure_type();
+    commutative = commutes();
     if (!automatic) schedule_ = parse(schedule);
   });
-  const std::string plan = automatic ? "auto/" + std::to_string(detail::fingerprint(planning)) : schedule_.text();
-  agree_same(comm_,
-             std::hash<std::string>()(plan + "/" + std::to_string(bytes_) + "/" + std::to_string(count) + "/" +
-                                      std::to_string(commutes())) ^
-                 detail::fingerprint(emulate),
-             "the plan of an allreduce (count, size of the type, operation, schedule, planning or emulation)");
+  agree_same(comm_, "allreduce",
+             {{"count", std::to_string(count)},
+              {"bytes of the elements", std::to_string(bytes_)},
+              {"the operation commutes", commutative ? "true" : "false"},
+              {"schedule", automatic || error ? schedule : schedule_.text()},
+              {"planning", detail::to_text(planning)},
+              {"emulation", detail::to_text(emulate)}},
+             error.get());
   choice_ = {.schedule = schedule_.text(), .by = "given"};
   if (automatic) choose(emulate, planning);
   std::size_t most_received = 0, most_requests = 0;

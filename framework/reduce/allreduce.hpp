@@ -71,7 +71,7 @@ class ScheduledAllreduce final : private Progressable {
   MPI_Aint true_lower_ = 0;
   std::size_t bytes_ = 0;  // of the values of an array
   std::size_t room_ = 0;   // from the first byte to the last, a multiple of 64
-  bool dense_ = false;    // no gaps: a plain copy will do
+  bool dense_ = false;     // no gaps: a plain copy will do
   std::vector<StageWork> work_;
   std::vector<std::byte> buffer_;  // what arrives in a stage, and one array more
   std::vector<MPI_Request> requests_;

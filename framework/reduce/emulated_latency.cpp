@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/progress.hpp"
@@ -28,6 +29,15 @@ bool all_done(std::vector<MPI_Request>& requests, std::size_t first, std::size_t
 }
 
 }  // namespace
+
+std::string exact_text(double v) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, v).ptr};
+}
+
+std::string to_text(const EmulatedLatency& e) {
+  return exact_text(e.latency_s) + " s, " + exact_text(e.pipeline_s) + " s";
+}
 
 LatencyStamps::LatencyStamps(const EmulatedLatency& latency, int tag, std::size_t receives, std::size_t sends)
     : latency_(latency), tag_(tag) {

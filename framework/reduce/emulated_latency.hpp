@@ -3,9 +3,9 @@
 
 #include <mpi.h>
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "framework/mpi/communicator.hpp"
@@ -22,10 +22,10 @@ struct EmulatedLatency {
 
 namespace detail {
 
-/// Equal emulations have equal fingerprints: ranks compare them at set-up.
-inline std::uint64_t fingerprint(const EmulatedLatency& e) {
-  return std::bit_cast<std::uint64_t>(e.latency_s) * 3 ^ std::rotl(std::bit_cast<std::uint64_t>(e.pipeline_s), 31);
-}
+/// All digits of a number.
+std::string exact_text(double v);
+/// Text that differs between different emulations: ranks compare it at set-up.
+std::string to_text(const EmulatedLatency& e);
 
 /// Stamps that travel beside the real messages and say when these arrive. All ranks must share a clock, that is a
 /// compute node. Nothing happens while the emulation is off.

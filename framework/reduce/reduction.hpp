@@ -57,9 +57,8 @@ class Reduction final : private Progressable {
   /// Changes the method. Collective; throws UsageError on all ranks for options that are wrong or differ.
   void reduce_by(const ReductionOptions& options) {
     plan_agreed_ = false;  // also when this throws
-    agreed(comm_, [&] { check(options); });
-    agree_same(comm_, plan_.fingerprint(options, tiling_.tile(), sizeof(V)),
-               "the plan of a reduction (grid, cuts, tile, method, schedule or type of values)");
+    agree_same(comm_, "reduction", plan_.arguments(options, tiling_.tile(), sizeof(V)),
+               error_of([&] { check(options); }).get());
     options_ = options;
     on_node_.reset();
     choice_ = {.schedule = options.schedule, .by = "given"};

@@ -18,6 +18,16 @@ void refuse_schedule(const ReductionOptions& options) {
                        " would count: use stages without d, or the method tree");
 }
 
+void append_arguments(std::vector<Argument>& list, const ReductionOptions& options) {
+  list.push_back({"method", to_text(options.method)});
+  list.push_back({"schedule", options.schedule});
+  list.push_back({"resolve", options.resolve ? "true" : "false"});
+  list.push_back({"on_node", options.on_node ? "true" : "false"});
+  list.push_back({"root", std::to_string(options.root)});
+  list.push_back({"planning", detail::to_text(options.planning)});
+  list.push_back({"emulation", detail::to_text(options.emulate)});
+}
+
 bool is_exact(ReductionMethod method) {
   return method == ReductionMethod::exact_over_tiles || method == ReductionMethod::exact_over_terms;
 }

@@ -3,7 +3,9 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "framework/mpi/agreement.hpp"
 #include "framework/reduce/emulated_latency.hpp"
 #include "framework/reduce/schedule_choice.hpp"
 
@@ -40,6 +42,9 @@ struct ReductionOptions {
 
   bool operator==(const ReductionOptions&) const = default;
 };
+
+/// Appends what ranks must have in common, for `agree_same`.
+void append_arguments(std::vector<Argument>& list, const ReductionOptions& options);
 
 /// Exact over tiles or over terms: sums of limbs, without a tree between ranks.
 bool is_exact(ReductionMethod method);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "datatypes/error.hpp"
+#include "framework/mpi/fingerprint.hpp"
 #include "framework/reduce/keyed_sets.hpp"
 #include "framework/reduce/schedule_search.hpp"
 
@@ -141,17 +142,16 @@ ReduceProgram ReductionPlan<D>::program(int rank, int ranks, const ReductionOpti
 }
 
 template <int D>
-std::uint64_t ReductionPlan<D>::fingerprint(const ReductionOptions& options, const Index<D>& tile,
-                                            std::size_t value_bytes) const {
-  std::uint64_t h = 0xcbf29ce484222325u;  // FNV-1a, a word at a time
-  const auto add = [&h](std::uint64_t word) { h = (h ^ word) * 0x100000001b3u, h ^= h >> 29; };
-  for (const FrontierNode& n : nodes_)
-    for (const std::int32_t word : {n.left, n.right, n.rank}) add(static_cast<std::uint32_t>(word));
-  for (int j = 0; j < D; ++j) add(tile[j]), add(tiles(0).high[j]);
-  for (const char c : to_text(options.method) + "/" + options.schedule) add(static_cast<unsigned char>(c));
-  add(options.resolve), add(options.on_node), add(static_cast<std::uint32_t>(options.root)), add(value_bytes);
-  add(detail::fingerprint(options.planning)), add(detail::fingerprint(options.emulate));
-  return h;
+std::vector<Argument> ReductionPlan<D>::arguments(const ReductionOptions& options, const Index<D>& tile,
+                                                  std::size_t value_bytes) const {
+  Fingerprint tree;
+  for (const FrontierNode& n : nodes_) tree.add(n.left).add(n.right).add(n.rank);
+  std::vector<Argument> list{{"tile", text_of_list(tile)},
+                             {"grid, in tiles", text_of_list(tiles(0).high)},
+                             {"cuts (a fingerprint)", std::to_string(tree.value())},
+                             {"bytes of a value", std::to_string(value_bytes)}};
+  append_arguments(list, options);
+  return list;
 }
 
 template class ReductionPlan<1>;

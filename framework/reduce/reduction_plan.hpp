@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "framework/mpi/agreement.hpp"
 #include "framework/reduce/reduce_program.hpp"
 #include "framework/reduce/reduction_options.hpp"
 #include "framework/reduce/schedule.hpp"
@@ -48,8 +49,9 @@ class ReductionPlan {
   PlanOptions plan_options(std::size_t value_bytes) const;
   PlanOptions plan_options(std::size_t value_bytes, const NodeLayout& layout) const;
 
-  /// Differs, but for an unlikely accident, when anything differs that ranks must have in common.
-  std::uint64_t fingerprint(const ReductionOptions& options, const Index<D>& tile, std::size_t value_bytes) const;
+  /// What ranks must have in common, for `agree_same`: the tree between them as a fingerprint.
+  std::vector<Argument> arguments(const ReductionOptions& options, const Index<D>& tile,
+                                  std::size_t value_bytes) const;
 
  private:
   Schedule schedule(int ranks, const ReductionOptions& options, std::size_t value_bytes) const;

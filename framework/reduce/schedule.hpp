@@ -81,9 +81,6 @@ class Schedule {
   int size() const { return static_cast<int>(stages_.size()); }
   std::string text() const { return to_text(stages_); }
 
-  /// A number that differs between different schedules, but for a chance of 2^-64: for agree_same.
-  std::uint64_t fingerprint() const;
-
   /// A dissemination may bring a contribution twice: such a schedule is for sets (idempotent), not for plain sums.
   bool for_sets_only() const;
 

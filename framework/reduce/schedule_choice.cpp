@@ -1,7 +1,6 @@
 #include "framework/reduce/schedule_choice.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -161,14 +160,12 @@ ReduceProgram plain_program(const Schedule& schedule, int rank) {
   return program;
 }
 
-std::uint64_t fingerprint(const Planning& planning) {
-  std::uint64_t h = 0xcbf29ce484222325u;
-  const auto add = [&h](std::uint64_t word) { h = (h ^ word) * 0x100000001b3u, h ^= h >> 29; };
-  add(static_cast<std::uint64_t>(planning.by)), add(static_cast<std::uint64_t>(planning.candidates));
-  for (const double v : {planning.costs.latency_ns, planning.costs.pipeline_ns, planning.costs.per_byte_ns})
-    add(std::bit_cast<std::uint64_t>(v));
-  for (const char c : planning.table + '\0' + planning.machine) add(static_cast<unsigned char>(c));
-  return h;
+std::string to_text(const Planning& planning) {
+  const auto& c = planning.costs;
+  std::string text = "by " + std::to_string(static_cast<int>(planning.by)) + ", candidates " +
+                     std::to_string(planning.candidates) + ", costs";
+  for (const double v : {c.latency_ns, c.pipeline_ns, c.per_byte_ns}) text += " " + exact_text(v);
+  return text + ", table " + planning.table + ", machine " + planning.machine;
 }
 
 }  // namespace detail

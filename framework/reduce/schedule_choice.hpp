@@ -68,8 +68,8 @@ ScheduleChoice choose_schedule(const Communicator& comm, const Planning& plannin
 /// What `rank` does in a plain allreduce, node 0 standing for the one value.
 ReduceProgram plain_program(const Schedule& schedule, int rank);
 
-/// A number that differs, but for an unlikely accident, between different plannings.
-std::uint64_t fingerprint(const Planning& planning);
+/// Text that differs between different plannings: ranks compare it.
+std::string to_text(const Planning& planning);
 
 }  // namespace detail
 

@@ -1,9 +1,8 @@
-/// How many messages a schedule has, and a number to tell it by.
+/// How many messages a schedule has.
 
 #include <algorithm>
 #include <numeric>
 
-#include "datatypes/mix.hpp"
 #include "framework/reduce/schedule.hpp"
 
 namespace isohalo {
@@ -16,15 +15,6 @@ std::int64_t count_of_class(std::int64_t count, std::int64_t residue, std::int64
 }
 
 }  // namespace
-
-std::uint64_t Schedule::fingerprint() const {
-  std::uint64_t h = mix64(static_cast<std::uint64_t>(ranks_));
-  for (const Stage& s : stages_)
-    for (std::int64_t number : {static_cast<std::int64_t>(s.kind), std::int64_t{s.base}, std::int64_t{s.threshold},
-                                std::int64_t{s.remainder}, std::int64_t{s.groups}})
-      h = mix64(h + kGolden * static_cast<std::uint64_t>(number + 1));
-  return h;
-}
 
 std::int64_t Schedule::messages(int stage) const {
   const Stage& s = stages_[static_cast<std::size_t>(stage)];

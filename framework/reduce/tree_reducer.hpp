@@ -2,9 +2,11 @@
 /// Global reductions whose bits depend on the global grid only: not on ranks, cuts, threads or time.
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "framework/domain/cartesian_domain.hpp"
+#include "framework/mpi/agreement.hpp"
 #include "framework/reduce/operations.hpp"
 #include "framework/reduce/reduction.hpp"
 
@@ -19,11 +21,11 @@ namespace isohalo {
 template <class V, int D, class Op>
 class TreeReducer {
  public:
-  /// Local, no communication. Throws UsageError, the same on all ranks, for a bad tile.
+  /// Collective. Throws UsageError, the same on all ranks, for a bad tile, or one that differs between ranks.
   explicit TreeReducer(const CartesianDomain<D>& domain, Op op = {}, const Index<D>& tile = default_tile<D>())
       : domain_(domain),
         tile_(tile),
-        reduction_(domain.comm(), Tiling<D>(domain.decomposition(), tile), domain.coordinates(),
+        reduction_(domain.comm(), agreed_tiling(domain, tile), domain.coordinates(),
                    detail::identity_map(domain.size()), op) {}
 
   TreeReducer(const TreeReducer&) = delete;
@@ -90,6 +92,14 @@ class TreeReducer {
   std::int64_t frontier_size() const { return reduction_.frontier_size(); }
 
  private:
+  static Tiling<D> agreed_tiling(const CartesianDomain<D>& domain, const Index<D>& tile) {
+    std::optional<Tiling<D>> tiling;
+    const auto error = error_of([&] { tiling.emplace(domain.decomposition(), tile); });
+    agree_same(domain.comm(), "TreeReducer",
+               {{"tile", text_of_list(tile)}, {"bytes of a value", std::to_string(sizeof(V))}}, error.get());
+    return *tiling;
+  }
+
   CartesianDomain<D> domain_;
   Index<D> tile_;
   detail::Reduction<V, D, Op> reduction_;

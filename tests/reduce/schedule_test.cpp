@@ -199,24 +199,6 @@ std::uint64_t hash(std::uint64_t a, std::uint64_t b) {
   return mix64(a * 3 + mix64(b + 17));
 }
 
-TEST(Schedule, FingerprintsTellSchedulesApart) {
-  std::map<std::uint64_t, std::string> seen;
-  for (const auto& [text, p] : {std::pair{"a2,a3", 6},
-                                {"a3,a2", 6},
-                                {"a6", 6},
-                                {"d6", 6},
-                                {"d2,d3", 6},
-                                {"d2,d3", 5},
-                                {"c4m2,a4,e4m2", 6},
-                                {"c4m2,a2,a2,e4m2", 6},
-                                {"m1g1a2,n1g2a2", 5},
-                                {"m2g1a2,n2g2a2", 6},
-                                {"m2g2a2,n2g2a2", 6},
-                                {"", 1}})
-    EXPECT_TRUE(seen.emplace(Schedule::parse(text, p).fingerprint(), text).second) << text;
-  EXPECT_EQ(Schedule::parse("a2,a3", 6).fingerprint(), Schedule::parse("a02,a3", 6).fingerprint());
-}
-
 TEST(Schedule, StagesMadeByHandAreCheckedToo) {
   const auto make = [](const Stage& stage, int ranks) { return Schedule({stage}, ranks); };
   EXPECT_THROW(make({.kind = StageKind::factor, .base = -2}, 4), UsageError);

@@ -180,5 +180,25 @@ TEST(TreeReducer, BandsFromAnyNumberOfThreads) {
   }
 }
 
+TEST(TreeReducer, ArgumentsThatDifferAreNamedOnAllRanks) {
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {40, 50});
+  test::expect_refusal("exact_over_terms is for ArrayReducer", [&] {
+    TreeReducer<double, 2, Sum> sum(domain);
+    sum.reduce_by({ReductionMethod::exact_over_terms});
+  });
+  const bool last = test::rank() == test::ranks() - 1;
+  if (test::ranks() == 1) return;
+  test::expect_refusal("TreeReducer: argument \"tile\" differs between ranks: rank 0 has \"16 16\"", [&] {
+    TreeReducer<double, 2, Sum>(domain, {}, last ? Index<2>{8, 16} : Index<2>{16, 16});
+  });
+  test::expect_refusal("no power of two", [&] {  // on one rank alone
+    TreeReducer<double, 2, Sum>(domain, {}, last ? Index<2>{3, 16} : Index<2>{16, 16});
+  });
+  TreeReducer<double, 2, Sum> sum(domain);
+  test::expect_refusal("argument \"method\" differs",
+                       [&] { sum.reduce_by({last ? ReductionMethod::exact_over_tiles : ReductionMethod::tree}); });
+  EXPECT_EQ(sum.reduce([](const Index<2>&) { return 1.0; }), 2000.0);
+}
+
 }  // namespace
 }  // namespace isohalo
