@@ -16,10 +16,11 @@ namespace isohalo {
 
 namespace {
 
-/// A Python literal of any text: a string where the name is UTF-8 (JSON's escapes are Python's), else bytes.
+/// A Python literal of any text: a string where the text is UTF-8 (JSON's escapes are Python's, and so are ours),
+/// else bytes. Plain ASCII would need pairs of surrogates in JSON, which Python takes for two characters.
 std::string quoted(const std::string& text) {
   try {
-    return nlohmann::json(text).dump(-1, ' ', true);
+    return printable(nlohmann::json(text).dump());
   } catch (const nlohmann::json::type_error&) {
     std::string bytes = "b\"";
     for (const char c : text) bytes += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
