@@ -108,8 +108,8 @@ void check_attributes(Checks& check, const H5Handle& object, const std::string& 
     check.that(known.contains(a), fmt::format("attribute \"{}\" of {} is none of the schema", a, name));
 }
 
-/// Is there anything that the schema does not know?
-void check_objects(Checks& check, const fs::path& file, const std::vector<StoredField>& fields) {
+/// Is there anything that the schema does not know? Throws UsageError where that cannot be read.
+void check_objects(Checks& check, const fs::path& file, const std::vector<StoredField>& fields) try {
   const H5Handle h = h5_own(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), file.string());
   for (const auto& [path, known] : schema()) {
     const H5Handle group = open_group(h.get(), path);
@@ -121,6 +121,8 @@ void check_objects(Checks& check, const fs::path& file, const std::vector<Stored
   }
   for (const auto& f : fields)
     check_attributes(check, open_dataset(h.get(), "fields/" + f.name), "field " + f.name, field_attributes());
+} catch (const Error& e) {
+  throw UsageError(file.string() + ": " + e.what());
 }
 
 }  // namespace
