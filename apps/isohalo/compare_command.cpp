@@ -5,6 +5,7 @@
 #include "apps/isohalo/commands.hpp"
 #include "apps/isohalo/compare_options.hpp"
 #include "apps/isohalo/compare_report.hpp"
+#include "datatypes/printable.hpp"
 #include "framework/mpi/agreement.hpp"
 
 namespace isohalo {
@@ -16,8 +17,8 @@ bool is_trail(const std::string& file) {
 }
 
 ExitCode compare_trail_files(const Communicator& c, const CompareRequest& request) {
-  if (!request.abs.empty() || !request.rel.empty() || !request.ulp.empty())
-    throw UsageError("digest trails are equal or not: --abs, --rel and --ulp are for checkpoints");
+  if (!request.abs.empty() || !request.rel.empty() || !request.ulp.empty() || !request.ignore.empty())
+    throw UsageError("digest trails are equal or not: --abs, --rel, --ulp and --ignore are for checkpoints");
   TrailComparison result;
   agreed(c, [&] { result = compare_trails(read_trail(request.a), read_trail(request.b)); });
   if (c.rank() == 0)
@@ -32,7 +33,7 @@ ExitCode compare_command(MPI_Comm comm, const CompareRequest& request) {
   if (is_trail(request.a) && is_trail(request.b)) return compare_trail_files(c, request);
   const Comparison result = compare_checkpoints(request.a, request.b, c, compare_options(request));
   if (c.rank() == 0) {
-    for (const auto& line : result.warnings) fmt::print(stderr, "isohalo: warning: {}\n", line);
+    for (const auto& line : result.warnings) fmt::print(stderr, "isohalo: warning: {}\n", printable(line));
     fmt::print("{}", request.json ? comparison_json(result, request.a, request.b) : comparison_text(result));
   }
   return result.same() ? ExitCode::fine : ExitCode::different;

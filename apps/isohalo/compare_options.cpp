@@ -35,6 +35,7 @@ void read_limit(const std::string& name, const std::string& text, CompareOptions
 CompareOptions compare_options(const CompareRequest& request) {
   CompareOptions options;
   options.read_data = request.read_data;
+  options.ignore.insert(request.ignore.begin(), request.ignore.end());
   for (const auto& t : request.abs) read_limit("--abs", t, options, &Tolerance::abs);
   for (const auto& t : request.rel) read_limit("--rel", t, options, &Tolerance::rel);
   for (const auto& t : request.ulp) read_limit("--ulp", t, options, &Tolerance::ulp);

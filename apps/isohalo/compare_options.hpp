@@ -12,6 +12,7 @@ struct CompareRequest {
   std::string a, b;  ///< two checkpoints, or two digest trails (*.txt)
   /// "value" for all fields or "NAME=value" for one.
   std::vector<std::string> abs, rel, ulp;
+  std::vector<std::string> ignore;  ///< names of metadata
   bool read_data = false, json = false;
 };
 

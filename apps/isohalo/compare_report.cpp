@@ -5,6 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "datatypes/printable.hpp"
+
 namespace isohalo {
 
 namespace {
@@ -18,17 +20,21 @@ std::string index_text(const std::vector<std::int64_t>& i) {
 }
 
 std::string field_line(const FieldDifference& f) {
+  const std::string name = printable(f.name);
   if (!f.read)
-    return fmt::format("field {}: equal digests of {} cells, data not read (--read-data reads it)\n", f.name,
+    return fmt::format("field {}: equal digests of {} cells, data not read (--read-data reads it)\n", name,
                        f.cells);
-  if (f.cells_different == 0) return fmt::format("field {}: all {} cells have the same bits\n", f.name, f.cells);
+  if (f.cells_different == 0) return fmt::format("field {}: all {} cells have the same bits\n", name, f.cells);
   std::string s =
-      fmt::format("field {}: {} of {} cells differ, first at {}: {:.17g} ({:#x}) against {:.17g} ({:#x})\n", f.name,
+      fmt::format("field {}: {} of {} cells differ, first at {}: {:.17g} ({:#x}) against {:.17g} ({:#x})\n", name,
                   f.cells_different, f.cells, index_text(f.first), f.value_a, f.bits_a, f.value_b, f.bits_b);
-  if (f.tolerant && f.cells_beyond == 0) s += fmt::format("field {}: all cells are within tolerance\n", f.name);
+  if (!f.largest.empty())
+    s += fmt::format("field {}: the largest difference is {:.17g}, at {}: {:.17g} against {:.17g}\n", name,
+                     f.max_abs, index_text(f.largest), f.largest_a, f.largest_b);
+  if (f.tolerant && f.cells_beyond == 0) s += fmt::format("field {}: all cells are within tolerance\n", name);
   if (f.tolerant && f.cells_beyond)
-    s += fmt::format("field {}: {} cells are beyond the tolerance, first at {}\n", f.name, f.cells_beyond,
-                     index_text(f.first_beyond));
+    s += fmt::format("field {}: {} of {} cells are beyond the tolerance, first at {}\n", name, f.cells_beyond,
+                     f.cells, index_text(f.first_beyond));
   return s;
 }
 
@@ -37,9 +43,9 @@ std::string table(const std::vector<FieldDifference>& fields) {
   for (const auto& f : fields)
     if (f.cells_different)
       rows += fmt::format(
-          "{:12} {:8} {:>12} {:>10.3g} {:>10.3g} {:>12} {:>10.3g} {:>10.3g} {:>10.3g} {:>8} {:>8} {:>8}\n", f.name,
-          f.type, f.cells_different, f.max_abs, f.max_rel, f.max_ulp, f.l1, f.l2, f.max_abs, f.nan_a, f.nan_b,
-          f.nan_one);
+          "{:12} {:8} {:>12} {:>10.3g} {:>10.3g} {:>12} {:>10.3g} {:>10.3g} {:>10.3g} {:>8} {:>8} {:>8}\n",
+          printable(f.name), f.type, f.cells_different, f.max_abs, f.max_rel, f.max_ulp, f.l1, f.l2, f.max_abs,
+          f.nan_a, f.nan_b, f.nan_one);
   if (rows.empty()) return "";
   return fmt::format("{:12} {:8} {:>12} {:>10} {:>10} {:>12} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8}\n", "field",
                      "type", "cells differ", "max abs", "max rel", "max ULP", "L1", "L2", "Linf", "NaN A", "NaN B",
@@ -56,11 +62,11 @@ Json number(double v) {
 
 std::string comparison_text(const Comparison& c) {
   std::string s;
-  for (const auto& line : c.metadata) s += "must match: " + line + "\n";
-  for (const auto& line : c.ignored) s += "ignored: " + line + "\n";
+  for (const auto& line : c.metadata) s += "must match: " + printable(line) + "\n";
+  for (const auto& line : c.ignored) s += "ignored: " + printable(line) + "\n";
   for (const auto& f : c.fields) s += field_line(f);
   s += table(c.fields);
-  for (const auto& line : c.hints) s += line + "\n";
+  for (const auto& line : c.hints) s += printable(line) + "\n";
   const bool bits = c.same() && c.tolerant;
   return s + (!c.same() ? "different\n" : bits ? "same within tolerance\n" : "same\n");
 }
@@ -89,6 +95,9 @@ std::string comparison_json(const Comparison& c, const std::string& a, const std
                            {"bits_b", fmt::format("{:#x}", f.bits_b)},
                            {"first_beyond_tolerance", f.first_beyond},
                            {"max_abs", number(f.max_abs)},
+                           {"max_abs_at", f.largest},
+                           {"max_abs_a", number(f.largest_a)},
+                           {"max_abs_b", number(f.largest_b)},
                            {"max_rel", number(f.max_rel)},
                            {"max_ulp", f.max_ulp},
                            {"l1", number(f.l1)},
@@ -97,7 +106,7 @@ std::string comparison_json(const Comparison& c, const std::string& a, const std
                            {"nan_a", f.nan_a},
                            {"nan_b", f.nan_b},
                            {"nan_one", f.nan_one}});
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return j.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 std::string trails_text(const TrailComparison& c) {
@@ -106,7 +115,7 @@ std::string trails_text(const TrailComparison& c) {
   if (c.same()) return s + "same\n";
   s += c.last_equal ? fmt::format("equal up to step {}\n", *c.last_equal) : std::string("no step is equal\n");
   for (const auto& [name, text] : c.different)
-    s += fmt::format("first difference at step {}: {} {}\n", *c.first, name, text);
+    s += fmt::format("first difference at step {}: {} {}\n", *c.first, printable(name), printable(text));
   return s + "different\n";
 }
 
@@ -121,7 +130,7 @@ std::string trails_json(const TrailComparison& c, const std::string& a, const st
   j["first_different_step"] = c.first ? Json(*c.first) : Json();
   j["last_equal_step"] = c.last_equal ? Json(*c.last_equal) : Json();
   j["different"] = c.different;
-  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return j.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace isohalo

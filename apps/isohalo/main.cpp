@@ -12,6 +12,7 @@
 #include "apps/isohalo/commands.hpp"
 #include "apps/isohalo/ending.hpp"
 #include "apps/isohalo/schedule_command.hpp"
+#include "datatypes/printable.hpp"
 #include "framework/io/hdf5.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/run/version.hpp"
@@ -50,7 +51,7 @@ class CommandLine {
       code = ExitCode::fine;
       return false;
     } catch (const CLI::ParseError& e) {
-      if (print) fmt::print(stderr, "isohalo: error: {} (see isohalo --help)\n", e.what());
+      if (print) fmt::print(stderr, "isohalo: error: {} (see isohalo --help)\n", isohalo::printable(e.what()));
       code = ExitCode::usage;
       return false;
     }
@@ -133,6 +134,10 @@ class CommandLine {
     limit("--abs", compare_.abs, "allow |b - a| <= LIMIT");
     limit("--rel", compare_.rel, "allow |b - a| <= LIMIT max(|a|, |b|)");
     limit("--ulp", compare_.ulp, "allow LIMIT steps of the field's type");
+    compare->add_option("--ignore", compare_.ignore, "metadata that need not match, such as config,time,residual")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("NAME,..");
     compare->add_flag("--read-data", compare_.read_data, "read large fields even when their digests agree");
     compare->add_flag("--json", compare_.json, "print JSON");
     compare->callback([this] { action_ = [this] { return isohalo::compare_command(MPI_COMM_WORLD, compare_); }; });

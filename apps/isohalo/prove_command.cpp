@@ -1,5 +1,5 @@
 /// `isohalo prove DECK --ranks 1,2,3,6`: runs the deck on each number of ranks and compares residuals, digests and
-/// checkpoints.
+/// every file that a run leaves.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,7 +19,8 @@
 #include <utility>
 
 #include "apps/isohalo/commands.hpp"
-#include "apps/isohalo/compare_report.hpp"
+#include "apps/isohalo/prove_files.hpp"
+#include "datatypes/printable.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/run/signals.hpp"
 
@@ -61,8 +62,10 @@ struct Outcome {
   fs::path directory, log;
   double seconds = 0;
   std::string process_grid, verdict;
-  std::string results;                          ///< the lines "residual = ", "digest NAME = "
-  std::map<std::string, fs::path> checkpoints;  ///< by file name
+  std::string results;                    ///< the lines "residual = ", "digest NAME = "
+  std::map<std::string, fs::path> files;  ///< by name
+  ExitCode code = ExitCode::fine;
+  std::string failure;  ///< how it ended otherwise than it should; empty: it did not
 };
 
 std::string text_of(const fs::path& file) {
@@ -72,15 +75,15 @@ std::string text_of(const fs::path& file) {
   return all.str();
 }
 
-bool same_bytes(const fs::path& a, const fs::path& b) {
-  std::ifstream x(a, std::ios::binary), y(b, std::ios::binary);
-  std::vector<char> p(1 << 20), q(1 << 20);
-  while (x && y) {
-    x.read(p.data(), static_cast<std::streamsize>(p.size()));
-    y.read(q.data(), static_cast<std::streamsize>(q.size()));
-    if (x.gcount() != y.gcount() || !std::equal(p.begin(), p.begin() + x.gcount(), q.begin())) return false;
-  }
-  return x.eof() && y.eof();
+/// The last lines of a log, indented, so that none looks like one of ours.
+std::string end_of(const fs::path& log) {
+  std::istringstream all(text_of(log));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(all, line);) lines.push_back(line);
+  std::string text;
+  for (std::size_t k = lines.size() > 20 ? lines.size() - 20 : 0; k < lines.size(); ++k)
+    text += "  " + printable(lines[k]) + "\n";
+  return text;
 }
 
 /// Is this one of the lines with which a run ends, "residual = .." or "digest NAME = .."? The table of phases has a
@@ -89,7 +92,21 @@ bool is_result(const std::string& line) {
   return line.rfind("residual = ", 0) == 0 || (line.rfind("digest ", 0) == 0 && line.find(" = ") != line.npos);
 }
 
-/// Runs the deck; throws RunError with the end of its output when it fails.
+/// Takes from a run's log what it says of itself.
+void read_log(Outcome& o) {
+  std::istringstream lines(text_of(o.log));
+  for (std::string line; std::getline(lines, line);) {
+    if (is_result(line)) o.results += line + "\n";
+    if (line.rfind("stopped by ", 0) == 0) o.failure = "was " + line;
+    const auto at = line.find("process grid ");
+    if (at != std::string::npos && o.process_grid.empty())
+      o.process_grid = line.substr(at + 13, line.find(',', at) - at - 13);
+  }
+  if (o.failure.empty() && o.results.empty()) o.failure = "printed no results";
+  if (!o.failure.empty()) o.code = ExitCode::failure;
+}
+
+/// Runs the deck. That it fails is an outcome, too.
 Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below, const SignalWatch& signals) {
   Outcome o;
   o.ranks = ranks;
@@ -104,69 +121,83 @@ Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below, co
   const auto start = std::chrono::steady_clock::now();
   const int status = launch(words, o.log, signals);
   o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const std::string log = text_of(o.log);
+  read_log(o);
   if (status != 0) {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 3;
-    throw Error(code == 2 ? ExitCode::usage : ExitCode::failure,
-                fmt::format("the run on {} ranks ended with exit code {}: {}", ranks, code,
-                            log.substr(log.size() > 1000 ? log.size() - 1000 : 0)));
+    o.code = code == 2 ? ExitCode::usage : ExitCode::failure;
+    o.failure = fmt::format("ended with exit code {}", code);
   }
-  std::istringstream lines(log);
-  for (std::string line; std::getline(lines, line);) {
-    if (is_result(line)) o.results += line + "\n";
-    if (line.rfind("stopped by ", 0) == 0) throw RunError(fmt::format("the run on {} ranks was {}", ranks, line));
-    const auto at = line.find("process grid ");
-    if (at != std::string::npos && o.process_grid.empty())
-      o.process_grid = line.substr(at + 13, line.find(',', at) - at - 13);
-  }
-  if (o.results.empty()) throw RunError(fmt::format("the run on {} ranks printed no results", ranks));
-  for (const auto& entry : fs::directory_iterator(o.directory))
-    if (entry.path().extension() == ".h5" && !entry.is_symlink())
-      o.checkpoints[entry.path().filename().string()] = entry.path();
+  o.files = files_left(o.directory);
   return o;
 }
 
-/// What of `b` differs from `a`; "same" if nothing does. `details` gets the comparison of the first file that
-/// differs.
+/// What of `b` differs from `a`; "same" if nothing does. `details` gets where.
 std::string difference(const Outcome& a, const Outcome& b, const Communicator& comm, std::string& details) {
-  if (a.results != b.results)
+  std::vector<std::string> found;
+  if (a.results != b.results) {
+    found.push_back("other residual or digest");
     details += fmt::format("on {} ranks:\n{}on {} ranks:\n{}", a.ranks, a.results, b.ranks, b.results);
-  std::string verdict = a.results == b.results ? "" : "other residual or digest";
-  for (const auto& [name, file] : a.checkpoints) {
-    const auto other = b.checkpoints.find(name);
-    if (other != b.checkpoints.end() && same_bytes(file, other->second)) continue;
-    if (verdict.empty()) verdict = name + (other == b.checkpoints.end() ? " is missing" : " differs");
-    if (other == b.checkpoints.end()) break;
-    details += name + ":\n" + comparison_text(compare_checkpoints(file, other->second, comm));
-    break;
   }
-  if (verdict.empty() && a.checkpoints.size() != b.checkpoints.size()) verdict = "more files";
-  return verdict.empty() ? "same" : verdict;
+  for (const FileDifference& d : differing_files(a.files, b.files, comm)) {
+    found.push_back(printable(d.what));
+    details += fmt::format("on {} against {} ranks: {}\n{}", a.ranks, b.ranks, found.back(), d.details);
+  }
+  if (found.empty()) return "same";
+  return found.front() + (found.size() > 1 ? fmt::format(", and {} more", found.size() - 1) : "");
+}
+
+void print_table(const std::vector<Outcome>& runs) {
+  fmt::print("{:>6}  {:16} {:>9}  {:>6}  {}\n", "ranks", "process grid", "seconds", "files",
+             "against the reference");
+  for (const auto& o : runs)
+    fmt::print("{:>6}  {:16} {:>9.2f}  {:>6}  {}\n", o.ranks, printable(o.process_grid), o.seconds, o.files.size(),
+               o.verdict);
+}
+
+/// What was compared byte by byte, in words.
+std::string files_text(const Outcome& o) {
+  std::int64_t checkpoints = 0, others = 0;
+  for (const auto& [name, file] : o.files)
+    if (!fs::is_symlink(file) && file.extension() != ".json") ++(file.extension() == ".h5" ? checkpoints : others);
+  std::string text = checkpoints ? fmt::format("{} checkpoint files", checkpoints) : "";
+  if (others) text += fmt::format("{}{} other files", text.empty() ? "" : " and ", others);
+  if (!text.empty()) text = ", and " + text + " byte by byte";
+  return text + (checkpoints ? "" : "; these runs leave no checkpoint files to compare");
 }
 
 ExitCode report(std::vector<Outcome>& runs, const Communicator& comm) {
-  std::string details;
+  std::string details, ranks, failed;
+  const Outcome* reference = nullptr;  // the first that came to its end
   bool all = true;
-  runs.front().verdict = "reference";
-  for (std::size_t k = 1; k < runs.size(); ++k) {
-    runs[k].verdict = difference(runs.front(), runs[k], comm, details);
-    all = all && runs[k].verdict == "same";
+  for (auto& o : runs) {
+    ranks += (ranks.empty() ? "" : ", ") + std::to_string(o.ranks);
+    if (!o.failure.empty()) {
+      o.verdict = printable(o.failure);
+      failed += fmt::format("the run on {} {}:\n{}", o.ranks == 1 ? "1 rank" : fmt::format("{} ranks", o.ranks),
+                            o.verdict, end_of(o.log));
+    } else if (!reference) {
+      reference = &o;
+      o.verdict = "reference";
+    } else {
+      o.verdict = difference(*reference, o, comm, details);
+    }
+    all = all && o.failure.empty() && (&o == reference || o.verdict == "same");
   }
-  fmt::print("{:>6}  {:16} {:>9}  {:>6}  {}\n", "ranks", "process grid", "seconds", "files", "against the first");
-  for (const auto& o : runs)
-    fmt::print("{:>6}  {:16} {:>9.2f}  {:>6}  {}\n", o.ranks, o.process_grid, o.seconds, o.checkpoints.size(),
-               o.verdict);
-  std::string ranks;
-  for (const auto& o : runs) ranks += (ranks.empty() ? "" : ", ") + std::to_string(o.ranks);
-  fmt::print("{}", all ? runs.front().results : details);
-  const std::size_t files = runs.front().checkpoints.size();
-  if (all)
-    fmt::print("proved: the same bits on {} ranks (residual and digests{})\n", ranks,
-               files ? fmt::format(", and {} checkpoint files byte by byte", files)
-                     : "; these runs leave no checkpoint files to compare");
-  else
+  print_table(runs);
+  if (all) {
+    fmt::print("{}proved: the same bits on {} ranks (residual and digests{})\n", runs.front().results, ranks,
+               files_text(runs.front()));
+    return ExitCode::fine;
+  }
+  fmt::print("{}", details);
+  std::fflush(stdout);
+  fmt::print(stderr, "{}", failed);
+  if (reference) {
     fmt::print("not proved: the runs on {} ranks differ\n", ranks);
-  return all ? ExitCode::fine : ExitCode::different;
+    return ExitCode::different;
+  }
+  throw Error(runs.front().code, fmt::format("nothing is proved: every run failed, that on {} ranks {}",
+                                             runs.front().ranks, runs.front().failure));
 }
 
 }  // namespace

@@ -72,7 +72,9 @@ void read_checkpoint_fields(const std::filesystem::path& file, const StoredCheck
                             const CartesianDomain<D>& domain, const std::vector<FieldHandle<D>>& fields);
 
 /// The part `box` of a dataset of real or integer numbers, converted to double, in index order. Local.
-/// Throws UsageError naming file and dataset when it is missing, of another shape or not numeric.
+/// Throws UsageError naming file and dataset when it is missing, of another shape or not numeric, or when reading
+/// it would read another file too (`open_dataset`) or load a filter. Chunks and the filters built into HDF5 are
+/// fine.
 template <int D>
 std::vector<double> read_dataset(const std::filesystem::path& file, const std::string& dataset,
                                  const Index<D>& shape, const Box<D>& box);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "datatypes/error.hpp"
@@ -56,6 +57,15 @@ void compare_records(const std::optional<RunRecord>& a, const std::optional<RunR
   list(a->config, b->config, false);
 }
 
+void refuse_unknown_names(const std::set<std::string>& ignore) {
+  const auto& known = metadata_names();
+  for (const auto& name : ignore) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    throw UsageError(
+        fmt::format("there is no metadata \"{}\" to ignore: name some of {}", name, fmt::join(known, ", ")));
+  }
+}
+
 /// Does the first difference lie where a rank's block ends? Of interest when the runs were cut differently.
 void hint_at_cuts(const std::optional<RunRecord>& a, const std::optional<RunRecord>& b, Comparison& report) {
   if (!a || !b || a->cuts == b->cuts) return;
@@ -79,6 +89,7 @@ void hint_at_cuts(const std::optional<RunRecord>& a, const std::optional<RunReco
 Comparison compare_checkpoints(const fs::path& a, const fs::path& b, const Communicator& comm,
                                const CompareOptions& options) {
   const H5Quiet quiet;
+  refuse_unknown_names(options.ignore);
   const StoredCheckpoint ca = read_checkpoint_meta(a, comm), cb = read_checkpoint_meta(b, comm);
   Comparison c;
   c.tolerant = options.tolerance.any() || !options.fields.empty();
@@ -90,7 +101,9 @@ Comparison compare_checkpoints(const fs::path& a, const fs::path& b, const Commu
   for (const auto& [name, tolerance] : options.fields)
     if (!find(ca, name) && !find(cb, name))
       throw UsageError(fmt::format("a tolerance is given for field \"{}\", which neither file has", name));
-  detail::compare_meta(ca, cb, c.tolerant, c);
+  std::set<std::string> ignore = options.ignore;
+  if (c.tolerant) ignore.insert("residual");  // it follows from the values
+  detail::compare_meta(ca, cb, ignore, c);
   for (const auto& f : ca.fields) {
     const StoredField* const g = find(cb, f.name);
     if (!g || g->shape != f.shape || g->type != f.type) continue;  // already in the metadata's list

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,12 @@ struct CompareOptions {
   std::map<std::string, Tolerance> fields;  ///< by name
   /// Read the data of large fields even when the stored digests agree.
   bool read_data = false;
+  /// Names of metadata (`metadata_names`) that need not match: what differs of them is listed as ignored.
+  std::set<std::string> ignore;
 };
+
+/// The metadata that `CompareOptions::ignore` can name.
+const std::vector<std::string>& metadata_names();
 
 /// Fields up to this size are always read; beyond it equal digests, extremes and NaN counts are taken as equal
 /// data.
@@ -48,6 +54,8 @@ struct FieldDifference {
   std::uint64_t bits_a = 0, bits_b = 0;
   std::vector<std::int64_t> first_beyond;  ///< the first beyond the tolerance
   double max_abs = 0;                      ///< max |b - a|: the Linf norm
+  std::vector<std::int64_t> largest;       ///< the first cell with it; empty when no two numbers differ
+  double largest_a = 0, largest_b = 0;     ///< its values
   double max_rel = 0;                      ///< max |b - a| / max(|a|, |b|), 0 for two zeros
   std::uint64_t max_ulp = 0;               ///< max number of steps of the field's type from a to b; 0 from -0 to 0
   double l1 = 0, l2 = 0;                   ///< sum |b - a|; sqrt of sum (b - a)^2, each square rounded to binary64.
@@ -68,10 +76,10 @@ struct Comparison {
 
 /// Streams both files in bounded memory, each rank its share of the cells. Must match: grid, boundary rules, time,
 /// step, reduction tree, configuration, field names, shapes, types, units, roles; bit by bit also the last
-/// residual. What the sidecars say of how the runs were made (ranks, versions, [run], [parallel], [output]) is
-/// ignored and listed. The result is the same on any number of ranks and on all of them,
+/// residual; all but what `ignore` names. What the sidecars say of how the runs were made (ranks, versions, [run],
+/// [parallel], [output]) is ignored and listed. The result is the same on any number of ranks and on all of them,
 /// but `ignored` and `hints` are filled on rank 0 alone. Collective. Throws
-/// UsageError, agreed, when a file cannot be compared or a tolerance names no field.
+/// UsageError, agreed, when a file cannot be compared, a tolerance names no field or `ignore` no metadata.
 Comparison compare_checkpoints(const std::filesystem::path& a, const std::filesystem::path& b,
                                const Communicator& comm, const CompareOptions& options = {});
 

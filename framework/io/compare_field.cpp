@@ -57,8 +57,8 @@ std::uint64_t distance(std::int64_t a, std::int64_t b) {
 /// What one rank finds in its share.
 struct Found {
   std::int64_t different = 0, beyond = 0;
-  std::int64_t first = kNowhere, first_beyond = kNowhere;
-  std::uint64_t bits[2] = {0, 0};
+  std::int64_t first = kNowhere, first_beyond = kNowhere, largest = kNowhere;
+  std::uint64_t bits[2] = {0, 0}, largest_bits[2] = {0, 0};
   std::uint64_t digest[2] = {0, 0};
   std::int64_t nan[2] = {0, 0}, nan_one = 0;
   double max_abs = 0, max_rel = 0;
@@ -83,6 +83,11 @@ void note_difference(T a, T b, std::int64_t index, const Tolerance& tolerance, F
     const double d = std::abs(y - x), size = std::max(std::abs(x), std::abs(y));
     const double relative = d == 0 ? 0 : std::isinf(size) ? std::numeric_limits<double>::infinity() : d / size;
     const std::uint64_t steps = distance(place(a), place(b));
+    if (f.largest == kNowhere || d > f.max_abs) {
+      f.largest = index;
+      f.largest_bits[0] = std::bit_cast<Bits>(a);
+      f.largest_bits[1] = std::bit_cast<Bits>(b);
+    }
     f.max_abs = std::max(f.max_abs, d);
     f.max_rel = std::max(f.max_rel, relative);
     f.max_ulp = std::max(f.max_ulp, steps);
@@ -171,21 +176,27 @@ void sum_of_ranks(const Communicator& comm, Superaccumulator& sum) {
   comm.allreduce(sum.words().data(), static_cast<int>(sum.words().size()), MPI_INT64_T, MPI_SUM);
 }
 
+/// Makes `at` the least of all ranks' places, and `bits` those of the rank that has it. Collective.
+void combine_place(const Communicator& comm, std::int64_t& at, std::uint64_t (&bits)[2]) {
+  const std::int64_t mine = at;
+  at = comm.min(at);
+  if (mine != at || at == kNowhere) bits[0] = bits[1] = 0;
+  comm.allreduce(bits, 2, MPI_UINT64_T, MPI_SUM);
+}
+
 /// Joins what the ranks found. Collective.
 void combine(Found& f, const Communicator& comm) {
   std::int64_t sums[5] = {f.different, f.beyond, f.nan[0], f.nan[1], f.nan_one};
   comm.allreduce(sums, 5, MPI_INT64_T, MPI_SUM);
   f.different = sums[0], f.beyond = sums[1], f.nan[0] = sums[2], f.nan[1] = sums[3], f.nan_one = sums[4];
   comm.allreduce(f.digest, 2, MPI_UINT64_T, MPI_SUM);
-  const std::int64_t mine = f.first;
-  std::int64_t firsts[2] = {f.first, f.first_beyond};
-  comm.allreduce(firsts, 2, MPI_INT64_T, MPI_MIN);
-  f.first = firsts[0], f.first_beyond = firsts[1];
-  if (mine != f.first || f.first == kNowhere) f.bits[0] = f.bits[1] = 0;
-  comm.allreduce(f.bits, 2, MPI_UINT64_T, MPI_SUM);
+  combine_place(comm, f.first, f.bits);
+  f.first_beyond = comm.min(f.first_beyond);
   double most[2] = {f.max_abs, f.max_rel};
   comm.allreduce(most, 2, MPI_DOUBLE, MPI_MAX);
+  if (f.max_abs != most[0]) f.largest = kNowhere;
   f.max_abs = most[0], f.max_rel = most[1];
+  combine_place(comm, f.largest, f.largest_bits);
   // In two halves: MPICH 4.0.2 compares MPI_UINT64_T as signed numbers.
   const std::int64_t high = comm.max(static_cast<std::int64_t>(f.max_ulp >> 32));
   const bool highest = static_cast<std::int64_t>(f.max_ulp >> 32) == high;
@@ -233,6 +244,9 @@ FieldDifference compare_field(const std::filesystem::path& a, const std::filesys
   d.value_a = as_double(f.bits[0], fa.type);
   d.value_b = as_double(f.bits[1], fa.type);
   d.max_abs = f.max_abs;
+  d.largest = index_of(f.largest, fa.shape);
+  d.largest_a = as_double(f.largest_bits[0], fa.type);
+  d.largest_b = as_double(f.largest_bits[1], fa.type);
   d.max_rel = f.max_rel;
   d.max_ulp = f.max_ulp;
   d.l1 = f.l1.value();

@@ -17,6 +17,12 @@ std::map<std::string, std::string> config_lines(const std::string& text) {
   return lines;
 }
 
+const std::vector<std::string>& metadata_names() {
+  static const std::vector<std::string> names{"boundary", "config", "grid", "random", "reduction",
+                                              "residual", "roles",  "step", "time",   "units"};
+  return names;
+}
+
 namespace detail {
 
 namespace {
@@ -67,7 +73,8 @@ void compare_config(std::vector<std::string>& lines, const std::string& a, const
     if (!la.contains(key)) note(lines, "config " + key, absent, value);
 }
 
-void compare_fields(std::vector<std::string>& must, const StoredCheckpoint& a, const StoredCheckpoint& b) {
+void compare_fields(std::vector<std::string>& must, std::vector<std::string>& units,
+                    std::vector<std::string>& roles, const StoredCheckpoint& a, const StoredCheckpoint& b) {
   const auto find = [](const StoredCheckpoint& c, const std::string& name) -> const StoredField* {
     for (const auto& f : c.fields)
       if (f.name == name) return &f;
@@ -81,8 +88,8 @@ void compare_fields(std::vector<std::string>& must, const StoredCheckpoint& a, c
     }
     note(must, "field " + f.name + " type", f.type, g->type);
     note(must, "field " + f.name + " shape", f.shape, g->shape);
-    note(must, "field " + f.name + " units", f.units, g->units);
-    note(must, "field " + f.name + " role", f.role, g->role);
+    note(units, "field " + f.name + " units", f.units, g->units);
+    note(roles, "field " + f.name + " role", f.role, g->role);
   }
   for (const auto& g : b.fields)
     if (!find(a, g.name)) must.push_back("field " + g.name + ": only in the second file");
@@ -90,31 +97,33 @@ void compare_fields(std::vector<std::string>& must, const StoredCheckpoint& a, c
 
 }  // namespace
 
-void compare_meta(const StoredCheckpoint& a, const StoredCheckpoint& b, bool tolerant, Comparison& report) {
-  auto& must = report.metadata;
+void compare_meta(const StoredCheckpoint& a, const StoredCheckpoint& b, const std::set<std::string>& ignore,
+                  Comparison& report) {
+  const auto lines = [&](const char* name) -> std::vector<std::string>& {
+    return ignore.contains(name) ? report.ignored : report.metadata;
+  };
   const CheckpointMeta &x = a.meta, &y = b.meta;
-  note(must, "format major version", a.major, b.major);
+  note(report.metadata, "format major version", a.major, b.major);
   note(report.ignored, "format minor version", a.minor, b.minor);
-  note(must, "grid shape", x.shape, y.shape);
-  note(must, "grid origin", x.origin, y.origin);
-  note(must, "grid spacing", x.spacing, y.spacing);
-  note(must, "grid periodic", x.periodic, y.periodic);
-  note(must, "boundary low", x.boundary_low, y.boundary_low);
-  note(must, "boundary high", x.boundary_high, y.boundary_high);
-  note(must, "step", x.step, y.step);
-  note(must, "time", x.time, y.time);
-  note(must, "dt", x.dt, y.dt);
-  note(must, "random seed", x.random_seed, y.random_seed);
-  note(must, "random counter", x.random_counter, y.random_counter);
-  note(must, "reduction tree version", x.tree_version, y.tree_version);
-  note(must, "reduction tile", x.tile, y.tile);
-  note(must, "reduction method", x.method, y.method);
-  auto& sums = tolerant ? report.ignored : must;
-  note(sums, "change sum", x.change_sum, y.change_sum);
-  note(sums, "residual", x.residual, y.residual);
-  note(must, "residual step", x.residual_step, y.residual_step);
-  compare_config(must, x.config, y.config);
-  compare_fields(must, a, b);
+  note(report.metadata, "grid shape", x.shape, y.shape);
+  note(lines("grid"), "grid origin", x.origin, y.origin);
+  note(lines("grid"), "grid spacing", x.spacing, y.spacing);
+  note(lines("boundary"), "grid periodic", x.periodic, y.periodic);
+  note(lines("boundary"), "boundary low", x.boundary_low, y.boundary_low);
+  note(lines("boundary"), "boundary high", x.boundary_high, y.boundary_high);
+  note(lines("step"), "step", x.step, y.step);
+  note(lines("time"), "time", x.time, y.time);
+  note(lines("time"), "dt", x.dt, y.dt);
+  note(lines("random"), "random seed", x.random_seed, y.random_seed);
+  note(lines("random"), "random counter", x.random_counter, y.random_counter);
+  note(lines("reduction"), "reduction tree version", x.tree_version, y.tree_version);
+  note(lines("reduction"), "reduction tile", x.tile, y.tile);
+  note(lines("reduction"), "reduction method", x.method, y.method);
+  note(lines("residual"), "change sum", x.change_sum, y.change_sum);
+  note(lines("residual"), "residual", x.residual, y.residual);
+  note(lines("step"), "residual step", x.residual_step, y.residual_step);
+  compare_config(lines("config"), x.config, y.config);
+  compare_fields(report.metadata, lines("units"), lines("roles"), a, b);
 }
 
 void compare_statistics(const StoredField& a, const StoredField& b, std::vector<std::string>& must) {

@@ -5,9 +5,10 @@
 
 namespace isohalo::detail {
 
-/// Fills `must` and `ignored` with what the files' metadata do not have in common; `tolerant` moves what follows
-/// from the values (the last residual) to `ignored`.
-void compare_meta(const StoredCheckpoint& a, const StoredCheckpoint& b, bool tolerant, Comparison& report);
+/// Fills `metadata` and `ignored` of the report with what the files' metadata do not have in common; `ignore` names
+/// what belongs to the latter.
+void compare_meta(const StoredCheckpoint& a, const StoredCheckpoint& b, const std::set<std::string>& ignore,
+                  Comparison& report);
 /// What is stored beside equal data and must be equal then: digest, extremes, NaN count.
 void compare_statistics(const StoredField& a, const StoredField& b, std::vector<std::string>& must);
 

@@ -55,9 +55,9 @@ std::int64_t Pieces::slice() const {
 FieldReader::FieldReader(const std::filesystem::path& file, const std::string& field)
     : file_name_(file.string()),
       file_(h5_own(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "open " + file.string())),
-      set_(
-          h5_own(H5Dopen2(file_.get(), ("fields/" + field).c_str(), H5P_DEFAULT), file_name_ + ": field " + field)),
-      type_(h5_own(H5Dget_type(set_.get()), file_name_ + ": field " + field)) {
+      set_(open_dataset(file_.get(), "fields/" + field)) {
+  if (!set_) throw UsageError(file_name_ + ": field " + field + " cannot be opened");
+  type_ = h5_own(H5Dget_type(set_.get()), file_name_ + ": field " + field);
   const haddr_t at = H5Dget_offset(set_.get());  // undefined unless contiguous, allocated and in this file
   if (at == HADDR_UNDEF) {
     H5Eclear2(H5E_DEFAULT);

@@ -74,7 +74,8 @@ class StructureCheck {
   StructureCheck(const ByteSource& source, const std::function<void(const ChecksummedBlock&)>& on_block)
       : source_(source), on_block_(on_block) {}
 
-  void run() {
+  /// Returns the bytes beyond the end.
+  std::int64_t run() {
     const auto bytes = claim(0, kSuperblock, "the superblock");
     ByteCursor in(bytes, 0);
     static constexpr std::uint8_t kSignature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
@@ -94,6 +95,7 @@ class StructureCheck {
     if (end_ > static_cast<std::uint64_t>(source_.size))
       in.refuse("the file should have " + std::to_string(end_) + " bytes, it has " + std::to_string(source_.size));
     object(root, 0);
+    return source_.size - static_cast<std::int64_t>(end_);
   }
 
  private:
@@ -373,16 +375,18 @@ class ReadOnlyFile {
 
 }  // namespace
 
-void check_structure(const ByteSource& source, const std::function<void(const ChecksummedBlock&)>& on_block) {
-  StructureCheck(source, on_block).run();
+std::int64_t check_structure(const ByteSource& source,
+                             const std::function<void(const ChecksummedBlock&)>& on_block) {
+  return StructureCheck(source, on_block).run();
 }
 
 }  // namespace detail
 
-void check_file_structure(const std::filesystem::path& file) {
+std::int64_t check_file_structure(const std::filesystem::path& file) {
   try {
     const detail::ReadOnlyFile in(file);
-    detail::check_structure({in.size(), [&](std::int64_t at, std::span<std::uint8_t> to) { in.read(at, to); }});
+    return detail::check_structure(
+        {in.size(), [&](std::int64_t at, std::span<std::uint8_t> to) { in.read(at, to); }});
   } catch (const detail::OtherProgram& e) {
     throw UsageError(file.string() + ": " + e.what());
   } catch (const UsageError& e) {

@@ -17,8 +17,9 @@ namespace isohalo {
 
 /// Reads the metadata of a file, not its data, and throws UsageError, naming file, byte and reason, unless every
 /// size and address in it fits the file and every object is of a kind that a checkpoint has. More than 8 fields
-/// make HDF5 keep their names in a heap; what lies behind that heap is not checked. Local.
-void check_file_structure(const std::filesystem::path& file);
+/// make HDF5 keep their names in a heap; what lies behind that heap is not checked. Returns the bytes that the file
+/// has beyond its end as HDF5 knows it: nobody looks at them. Local.
+std::int64_t check_file_structure(const std::filesystem::path& file);
 
 namespace detail {
 
@@ -37,7 +38,8 @@ struct ChecksummedBlock {
 
 /// The same check. With `on_block`, wrong checksums are no error: it is called for each block instead, so that they
 /// can be made right. Throws UsageError.
-void check_structure(const ByteSource& source, const std::function<void(const ChecksummedBlock&)>& on_block = {});
+std::int64_t check_structure(const ByteSource& source,
+                             const std::function<void(const ChecksummedBlock&)>& on_block = {});
 
 /// Bob Jenkins' lookup3 ("hashlittle", initial value 0), the checksum of HDF5's metadata.
 std::uint32_t metadata_checksum(std::span<const std::uint8_t> bytes);

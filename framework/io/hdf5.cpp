@@ -71,6 +71,81 @@ std::vector<std::string> h5_names(hid_t group, const std::string& place) {
   return names;
 }
 
+std::vector<std::string> h5_attributes(hid_t object, const std::string& place) {
+  std::vector<std::string> names;
+  const auto append = [](hid_t, const char* name, const H5A_info_t*, void* out) -> herr_t {
+    static_cast<std::vector<std::string>*>(out)->emplace_back(name);
+    return 0;
+  };
+  hsize_t at = 0;
+  h5_check(H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, &at, append, &names), place);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+namespace {
+
+struct Elsewhere {
+  bool found = false;
+  std::string file;
+};
+
+herr_t refuse_other_file(const char*, const char*, const char* file, const char*, unsigned*, hid_t, void* out) {
+  *static_cast<Elsewhere*>(out) = {true, file ? file : ""};
+  return -1;
+}
+
+/// Opens by `open(access)`, where no link to another file is followed.
+template <class Open>
+H5Handle open_within(hid_t access_class, const std::string& what, const Open& open) {
+  Elsewhere elsewhere;
+  const H5Handle access = property_list(access_class, "access");
+  h5_check(H5Pset_elink_cb(access.get(), refuse_other_file, &elsewhere), "links to other files");
+  const hid_t id = open(access.get());
+  if (id < 0) H5Eclear2(H5E_DEFAULT);
+  H5Handle handle(id);
+  if (elsewhere.found)
+    throw UsageError(what + " lies behind a link to another file, \"" + elsewhere.file +
+                     "\", which is not followed: name that file itself, or copy the data into this one");
+  return handle;
+}
+
+void refuse_data_elsewhere(const H5Handle& set, const std::string& what) {
+  const H5Handle creation = h5_own(H5Dget_create_plist(set.get()), what);
+  const std::string advice = ", which are not read: copy the data into the file itself (h5repack does)";
+  const int files = H5Pget_external_count(creation.get());
+  if (files > 0) {
+    char name[256] = "";
+    H5Pget_external(creation.get(), 0, sizeof name - 1, name, nullptr, nullptr);
+    throw UsageError(what + " keeps its data in other files, \"" + name + "\"" + advice);
+  }
+  if (H5Pget_layout(creation.get()) == H5D_VIRTUAL)
+    throw UsageError(what + " is virtual, made of datasets of other files" + advice);
+}
+
+}  // namespace
+
+H5Handle open_group(hid_t where, const std::string& path) {
+  return open_within(H5P_GROUP_ACCESS, "group \"" + path + "\"",
+                     [&](hid_t access) { return H5Gopen2(where, path.c_str(), access); });
+}
+
+H5Handle open_dataset(hid_t where, const std::string& path) {
+  const std::string what = "dataset \"" + path + "\"";
+  H5Handle set =
+      open_within(H5P_DATASET_ACCESS, what, [&](hid_t access) { return H5Dopen2(where, path.c_str(), access); });
+  if (set) refuse_data_elsewhere(set, what);
+  return set;
+}
+
+H5NoPlugins::H5NoPlugins() {
+  h5_check(H5PLget_loading_state(&before_), "plugins");
+  h5_check(H5PLset_loading_state(0), "plugins");
+}
+H5NoPlugins::~H5NoPlugins() {
+  H5PLset_loading_state(before_);
+}
+
 H5Quiet::H5Quiet() {
   H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);

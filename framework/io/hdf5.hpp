@@ -44,6 +44,26 @@ H5Handle h5_own(hid_t result, const std::string& place);
 
 /// The names in a group, sorted. Throws as h5_check does.
 std::vector<std::string> h5_names(hid_t group, const std::string& place);
+/// The names of an object's attributes, sorted.
+std::vector<std::string> h5_attributes(hid_t object, const std::string& place);
+
+/// Open a group or dataset of a file that others may have made. Throw UsageError, naming the object and the other
+/// file, where something else than this file would be read: a link to another file, wherever on the path, data in
+/// external files, a virtual dataset. A negative handle when there is no such object. Local.
+H5Handle open_group(hid_t where, const std::string& path);
+H5Handle open_dataset(hid_t where, const std::string& path);
+
+/// Keeps HDF5 from loading filters from files of its plugin path while it lives; those built in work.
+class H5NoPlugins {
+ public:
+  H5NoPlugins();
+  ~H5NoPlugins();
+  H5NoPlugins(const H5NoPlugins&) = delete;
+  H5NoPlugins& operator=(const H5NoPlugins&) = delete;
+
+ private:
+  unsigned before_ = 0;
+};
 
 /// Keeps HDF5 from printing its error stack while it lives; we print our own one-line errors.
 class H5Quiet {

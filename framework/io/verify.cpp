@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <cmath>
+#include <map>
+#include <set>
 
 #include "datatypes/error.hpp"
 #include "framework/io/compare.hpp"
 #include "framework/io/field_reader.hpp"
+#include "framework/io/file_structure.hpp"
 #include "framework/io/hdf5.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/fault_point.hpp"
@@ -81,46 +83,49 @@ void check_field(Checks& check, const StoredField& f, const FieldStatistics& fou
   check.that(f.role == "state" || f.role == "auxiliary", what + "role is \"" + f.role + "\"");
 }
 
-void check_meta(Checks& check, const CheckpointMeta& m) {
-  double cells = 1;
-  for (std::int64_t n : m.shape) cells *= static_cast<double>(n);
-  check.numbers("/time: time", m.time, static_cast<double>(m.step) * m.dt);
-  check.that(m.step >= 0, fmt::format("/time: step is {}", m.step));
-  check.that(m.residual_step == m.step,
-             fmt::format("/reduction: residual_step is {}, the file's step is {}", m.residual_step, m.step));
-  check.numbers("/reduction: residual", m.residual, std::sqrt(m.change_sum / cells));
-  check.that(m.tree_version == 1, fmt::format("/reduction: tree version {} is not known", m.tree_version));
-  check.that(m.tile.size() == m.shape.size(),
-             "/reduction: the tile has another number of dimensions than the grid");
-  const auto config = config_lines(m.config);
-  const auto listed = [&](const std::string& key, const std::string& expected) {
-    const auto found = config.find(key);
-    if (found != config.end())
-      check.that(found->second == expected,
-                 fmt::format("/config: {} is {}, /grid says {}", key, found->second, expected));
-  };
-  std::string shape;
-  for (std::int64_t n : m.shape) shape += (shape.empty() ? "[" : ", ") + std::to_string(n);
-  listed("domain.shape", shape + "]");
-  listed("domain.boundary.low", m.boundary_low);
-  listed("domain.boundary.high", m.boundary_high);
+/// The objects of the schema, with their attributes and members (SCHEMA.md).
+struct Known {
+  std::set<std::string> attributes, members;
+};
+const std::map<std::string, Known>& schema() {
+  static const std::map<std::string, Known> objects{
+      {"/", {{"format", "format_version", "complete"}, {"config", "fields", "grid", "reduction", "time"}}},
+      {"/config", {{"digest"}, {"text"}}},
+      {"/fields", {}},
+      {"/grid", {{"dim", "shape", "origin", "spacing", "periodic", "boundary_low", "boundary_high"}, {}}},
+      {"/reduction", {{"tree_version", "tile", "method", "change_sum", "residual", "residual_step"}, {}}},
+      {"/time", {{"step", "time", "dt", "random_seed", "random_counter"}, {}}}};
+  return objects;
+}
+const std::set<std::string>& field_attributes() {
+  static const std::set<std::string> names{"units", "role", "digest", "min", "max", "nan_count"};
+  return names;
 }
 
-void check_objects(Checks& check, const fs::path& file) {
+void check_attributes(Checks& check, const H5Handle& object, const std::string& name,
+                      const std::set<std::string>& known) {
+  for (const auto& a : h5_attributes(object.get(), name))
+    check.that(known.contains(a), fmt::format("attribute \"{}\" of {} is none of the schema", a, name));
+}
+
+/// Is there anything that the schema does not know? Throws UsageError where that cannot be read.
+void check_objects(Checks& check, const fs::path& file, const std::vector<StoredField>& fields) try {
   const H5Handle h = h5_own(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), file.string());
-  for (const auto& n : h5_names(h.get(), file.string()))
-    check.that(n == "config" || n == "fields" || n == "grid" || n == "reduction" || n == "time",
-               "object \"" + n + "\" is none of the schema");
+  for (const auto& [path, known] : schema()) {
+    const H5Handle group = open_group(h.get(), path);
+    check_attributes(check, group, path, known.attributes);
+    if (path == "/fields") continue;
+    for (const auto& n : h5_names(group.get(), path))
+      check.that(known.members.contains(n),
+                 fmt::format("object \"{}\"{} is none of the schema", n, path == "/" ? "" : " in " + path));
+  }
+  for (const auto& f : fields)
+    check_attributes(check, open_dataset(h.get(), "fields/" + f.name), "field " + f.name, field_attributes());
+} catch (const Error& e) {
+  throw UsageError(file.string() + ": " + e.what());
 }
 
 }  // namespace
-
-std::vector<std::string> meta_problems(const CheckpointMeta& meta) {
-  std::vector<std::string> problems;
-  Checks check(problems);
-  check_meta(check, meta);
-  return problems;
-}
 
 Verification verify_checkpoint(const fs::path& file, const Communicator& comm) {
   const H5Quiet quiet;
@@ -128,11 +133,19 @@ Verification verify_checkpoint(const fs::path& file, const Communicator& comm) {
   v.stored = read_checkpoint_meta(file, comm);
   Checks check(v.problems);
   agreed(comm, [&] {
-    if (v.stored.minor <= kFormatMinor) check_objects(check, file);
+    if (const std::int64_t beyond = check_file_structure(file))
+      check.that(false, fmt::format("{} bytes follow the end of the HDF5 data, at byte {}: they are no part of it",
+                                    beyond, fs::file_size(file) - static_cast<std::uintmax_t>(beyond)));
+    if (v.stored.minor <= kFormatMinor) check_objects(check, file, v.stored.fields);
   });
-  check_meta(check, v.stored.meta);
+  for (const auto& problem : meta_problems(v.stored.meta)) check.that(false, problem);
   check.that(!v.stored.fields.empty(), "there is no field");
+  const auto config = config_lines(v.stored.meta.config);
+  const auto type = config.find("domain.type");
   for (const auto& f : v.stored.fields) {
+    check.that(type == config.end() || type->second == "\"" + f.type + "\"",
+               fmt::format("field {} is {}, /config says domain.type = {}", f.name, f.type,
+                           type == config.end() ? "" : type->second));
     v.found.push_back(statistics_of(file, f, comm));
     check_field(check, f, v.found.back());
   }

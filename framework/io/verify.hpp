@@ -16,14 +16,15 @@ struct Verification {
   std::vector<std::string> problems;   ///< one line each; none: the file is good
 };
 
-/// What of the metadata contradicts itself, one line each: time = step dt, residual = sqrt(S / cells), steps, tile
-/// and boundary rules against each other and against the configuration. Local.
+/// What of the metadata contradicts itself, one line each: time = step dt, residual = sqrt(S / cells), steps,
+/// words, tile, spacing, boundary rules and seed, against each other and against the configuration. Whether the
+/// tile is the one of its tree version is for those to say who know trees. Local.
 std::vector<std::string> meta_problems(const CheckpointMeta& meta);
 
 /// Reads all data in bounded memory, each rank its share, and checks: digest, extremes and NaN count of every
-/// field; the metadata (`meta_problems`); that there are no objects that the schema does not know. The result is
-/// the same on all ranks. Collective. Throws UsageError, agreed, for a file that cannot be read as a checkpoint at
-/// all.
+/// field; the metadata (`meta_problems`); that there are no objects and attributes that the schema does not know,
+/// and no bytes beyond HDF5's end of the file. The result is the same on all ranks. Collective. Throws UsageError,
+/// agreed, for a file that cannot be read as a checkpoint at all.
 Verification verify_checkpoint(const std::filesystem::path& file, const Communicator& comm);
 
 }  // namespace isohalo

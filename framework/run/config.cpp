@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "datatypes/error.hpp"
+#include "datatypes/printable.hpp"
 
 namespace isohalo {
 
@@ -330,9 +331,9 @@ void Config::finish() {
   if (errors_.empty()) return;
   std::stable_sort(errors_.begin(), errors_.end(),
                    [](const Problem& a, const Problem& b) { return a.order < b.order; });
-  std::string all;
-  for (const auto& e : errors_) all += (all.empty() ? "" : "\n") + e.text;
-  throw UsageError(all);
+  std::vector<std::string> lines;
+  for (const auto& e : errors_) lines.push_back(e.text);
+  throw ErrorList(lines);
 }
 
 }  // namespace isohalo

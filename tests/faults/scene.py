@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import harness
 from harness import ISOHALO, MPIEXEC, WORK
 
