@@ -92,13 +92,10 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
     config.set_effective(key("file"), Config::canonical(std::filesystem::absolute(f.file_, ignored).string()));
   }
   if (given != f.prefix_) {  // one spelling in the canonical text
-    std::vector<std::pair<std::string, std::string>> moved;
+    std::vector<std::string> moved;
     for (const auto& [k, v] : config.effective())
-      if (k.rfind("initial.", 0) == 0 && k.find('.', 8) == std::string::npos) moved.emplace_back(k, v);
-    for (const auto& [k, v] : moved) {
-      config.drop_effective(k);
-      config.set_effective(f.prefix_ + k.substr(7), v);
-    }
+      if (k.starts_with("initial.") && k.find('.', 8) == std::string::npos) moved.push_back(k);
+    for (const auto& k : moved) config.rename_effective(k, f.prefix_ + k.substr(7));
   }
   return f;
 }

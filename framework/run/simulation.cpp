@@ -14,6 +14,7 @@
 #include "framework/io/verify.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/tiles.hpp"
+#include "framework/run/input.hpp"
 #include "framework/run/plan.hpp"
 
 namespace isohalo {
@@ -43,23 +44,15 @@ int Simulation<D>::ranks() const {
 
 template <int D>
 void Simulation<D>::read_config(const SolverKinds& kinds) {
-  std::vector<std::string> names;
-  for (const auto& [name, make] : kinds.of<D>()) names.push_back(name);
-  const std::size_t before = config_.error_count();
-  const std::string kind = config_.text("solver.kind", {{}, names, "the equation"});
-  if (config_.error_count() > before) config_.excuse("solver.");  // with the right kind other keys would be known
-  grid_ = read_grid<D>(config_, read_types(kinds, kind));
-  parallel_ = read_parallel<D>(config_, ranks());
-  model_ = kinds.of<D>().at(kind)(config_, grid_);
-  run_ = read_run(config_);
-  const auto fields = model_->field_names();
-  output_ = read_output(config_, fs::path(request_.deck).stem().string(), fields);
-  for (const auto& f : fields)
-    initial_.push_back(
-        InitialField<D>::read(config_, grid_, f, fields.size() == 1, fs::path(request_.deck).parent_path()));
-  if (model_->has_source())
-    source_ = InitialField<D>::read_source(config_, grid_, fs::path(request_.deck).parent_path());
+  Input<D> in = read_input<D>(config_, kinds, request_.deck, ranks());
   config_.finish();
+  grid_ = in.grid;
+  parallel_ = in.parallel;
+  run_ = in.run;
+  output_ = in.output;
+  model_ = std::move(in.model);
+  initial_ = std::move(in.initial);
+  source_ = std::move(in.source);
 }
 
 template <int D>
