@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <set>
 
 #include "framework/run/input.hpp"
@@ -30,12 +31,29 @@ std::string table_of(const std::string& path) {
   return path.substr(0, path.find('.'));
 }
 
+/// Canonical text with its numbers as a person writes them: 0.1, not 0.10000000000000001.
+std::string readable(const std::string& canonical) {
+  if (canonical.find('"') != std::string::npos) return canonical;
+  std::string s;
+  for (const char* at = canonical.c_str(); *at;) {
+    char* end = nullptr;
+    const double number = std::strtod(at, &end);
+    const std::string token(at, static_cast<const char*>(end));
+    if (token.find_first_of(".e") == std::string::npos)
+      s += token.empty() ? std::string(1, *at++) : token;
+    else
+      s += fmt::format("{}", number);
+    if (!token.empty()) at = end;
+  }
+  return s;
+}
+
 std::string lines_of(const KeyHelp& k) {
   std::string facts = k.type;
   if (!k.unit.empty()) facts += ", " + k.unit;
   if (!k.range.empty()) facts += "; " + k.range;
   facts += k.fallback == "required" ? "; required" : "; default " + k.fallback;
-  if (!k.value.empty()) facts += "; here " + printable(k.value, 60);
+  if (!k.value.empty()) facts += "; here " + printable(readable(k.value), 60);
   std::string lines = fmt::format("  {:32} {}\n", k.path, facts);
   if (!k.help.empty()) lines += fmt::format("  {:32}   {}\n", "", k.help);
   return lines;

@@ -145,6 +145,14 @@ std::vector<double> InitialField<D>::file_values(const CartesianDomain<D>& domai
   return values;
 }
 
+template <int D>
+void InitialField<D>::check_file(const Communicator& comm) const {
+  if (!from_file()) return;
+  Box<D> first;
+  for (int j = 0; j < D; ++j) first.high[j] = 1;
+  agreed(comm, [&] { read_dataset<D>(file_, dataset_, grid_.shape, first); });
+}
+
 namespace {
 
 /// Rounds to the field's type; `x` beyond its range is an error, infinity and NaN pass and are found later.

@@ -42,7 +42,10 @@ RunResult run_dimensions(const Communicator& comm, const RunRequest& request, Co
     if (comm.rank() == 0) fmt::print("{}", text);
     return {};
   }
-  if (request.validate_only) return {};
+  if (request.validate_only) {
+    simulation.validate();
+    return {};
+  }
   return simulation.run();
 }
 

@@ -94,6 +94,7 @@ void Simulation<D>::report_plan() const {
 
 template <int D>
 std::string Simulation<D>::plan() const {
+  check_files();
   return plan_text<D>(grid_, parallel_, *model_, ranks());
 }
 
