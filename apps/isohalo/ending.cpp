@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <climits>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "datatypes/printable.hpp"
 #include "framework/mpi/progress.hpp"
 
 namespace isohalo {
@@ -30,20 +32,25 @@ struct Ending {
   end_alone(comm, own.code, fmt::format("rank {}: {}", rank, *own.error));
 }
 
+/// Runs the action; an error's text is printable, whatever text of others it quotes.
 Ending ending_of(MPI_Comm comm, int rank, const std::function<ExitCode()>& action) {
   Ending own;
   try {
     own.code = action();
     return own;
   } catch (const MpiError& e) {
-    own = {ExitCode::failure, e.what()};
+    std::string text = e.what();
+    std::replace(text.begin(), text.end(), '\n', ' ');  // MPI's reasons have several lines
+    own = {ExitCode::failure, printable(text)};
     abandon(comm, rank, own);
-  } catch (const Error& e) {
+  } catch (const ErrorList& e) {  // is printable
     own = {e.code(), e.what()};
+  } catch (const Error& e) {
+    own = {e.code(), printable(e.what())};
   } catch (const std::bad_alloc&) {
     own = {ExitCode::failure, "out of memory: use a smaller domain.shape, fewer ranks per node or more nodes"};
   } catch (const std::exception& e) {
-    own = {ExitCode::failure, e.what()};
+    own = {ExitCode::failure, printable(e.what())};
   }
   return own;
 }

@@ -16,7 +16,7 @@ namespace isohalo {
 /// MPI_Abort. So does a rank on which MPI itself failed, at once. Collective.
 ExitCode end_together(MPI_Comm comm, const std::function<ExitCode()>& action);
 
-/// Prints one error and ends the job, whatever the other ranks do. Local.
+/// Prints one error, which must be printable, and ends the job, whatever the other ranks do. Local.
 [[noreturn]] void end_alone(MPI_Comm comm, ExitCode code, const std::string& error);
 
 }  // namespace isohalo

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "apps/isohalo/commands.hpp"
+#include "datatypes/printable.hpp"
 #include "framework/io/checkpoint.hpp"
 #include "framework/io/field_reader.hpp"
 #include "framework/mpi/agreement.hpp"
@@ -13,15 +16,43 @@ namespace isohalo {
 
 namespace {
 
-/// A Python literal of a file name: a string where the name is UTF-8 (JSON's escapes are Python's), else bytes.
-std::string quoted(const std::string& name) {
+/// A Python literal of any text: a string where the name is UTF-8 (JSON's escapes are Python's), else bytes.
+std::string quoted(const std::string& text) {
   try {
-    return nlohmann::json(name).dump(-1, ' ', true);
+    return nlohmann::json(text).dump(-1, ' ', true);
   } catch (const nlohmann::json::type_error&) {
     std::string bytes = "b\"";
-    for (const char c : name) bytes += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    for (const char c : text) bytes += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     return bytes + "\"";
   }
+}
+
+/// May it be a variable of the lines? Words that Python or the lines use for something else may not.
+bool is_plain_name(const std::string& name) {
+  static const std::set<std::string> taken{
+      "False",    "None",   "True",  "and",  "as",     "assert",   "async",   "await", "break", "class",
+      "continue", "def",    "del",   "elif", "else",   "except",   "finally", "for",   "from",  "global",
+      "if",       "import", "in",    "is",   "lambda", "nonlocal", "not",     "or",    "pass",  "raise",
+      "return",   "try",    "while", "with", "yield",  "np",       "h5py"};
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !name.empty() && letter(name[0]) && name.rfind("__", 0) != 0 && !taken.contains(name) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+/// A variable for each field: its name, or field_0, field_1 .. for names that are none in Python.
+std::vector<std::string> variables(const std::vector<StoredField>& fields) {
+  std::set<std::string> used;
+  for (const auto& f : fields) used.insert(f.name);
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < fields.size(); ++k) {
+    std::string name = fields[k].name;
+    if (!is_plain_name(name)) {
+      name = fmt::format("field_{}", k);
+      while (!used.insert(name).second) name += "_";
+    }
+    names.push_back(name);
+  }
+  return names;
 }
 
 /// Python that loads each field: by NumPy alone where the data lies in one run of the file, by h5py otherwise.
@@ -29,17 +60,20 @@ std::string numpy_lines(const std::string& file, const StoredCheckpoint& s) {
   const H5Quiet quiet;
   const std::string path = quoted(std::filesystem::absolute(file).string());
   std::string lines = "import numpy as np\n", h5py;
-  for (const auto& f : s.fields) {
+  const std::vector<std::string> names = variables(s.fields);
+  for (std::size_t k = 0; k < s.fields.size(); ++k) {
+    const StoredField& f = s.fields[k];
+    if (names[k] != f.name) lines += fmt::format("# field {}\n", quoted(f.name));
     const FieldReader reader(file, f.name);
     std::string shape;
     for (std::int64_t n : f.shape) shape += fmt::format("{}, ", n);
     const std::string type = f.type == "float64" ? "<f8" : f.type == "float32" ? "<f4" : "u1";
     if (reader.offset() >= 0) {
-      lines += fmt::format("{} = np.memmap({}, dtype=\"{}\", mode=\"r\", offset={}, shape=({}))\n", f.name, path,
+      lines += fmt::format("{} = np.memmap({}, dtype=\"{}\", mode=\"r\", offset={}, shape=({}))\n", names[k], path,
                            type, reader.offset(), shape);
     } else {
       h5py = "import h5py\n";
-      lines += fmt::format("{} = h5py.File({}, \"r\")[\"fields/{}\"][...]\n", f.name, path, f.name);
+      lines += fmt::format("{} = h5py.File({}, \"r\")[\"fields\"][{}][...]\n", names[k], path, quoted(f.name));
     }
   }
   return h5py + lines;
@@ -65,17 +99,17 @@ ExitCode info_command(MPI_Comm comm, const std::string& file, bool numpy) {
     return text;
   };
   const CheckpointMeta& m = s.meta;
-  fmt::print("file            {}\nformat          isohalo {}.{}, complete\n", file, s.major, s.minor);
+  fmt::print("file            {}\nformat          isohalo {}.{}, complete\n", printable(file), s.major, s.minor);
   fmt::print("grid            {} cells, spacing {}, origin {}\n", list(m.shape), list(m.spacing), list(m.origin));
-  fmt::print("boundary        low {}, high {}\n", m.boundary_low, m.boundary_high);
+  fmt::print("boundary        low {}, high {}\n", printable(m.boundary_low), printable(m.boundary_high));
   fmt::print("time            step {}, t = {:.17g}, dt = {:.17g}\n", m.step, m.time, m.dt);
   fmt::print("residual        {:.17g} (S = {:.17g}, step {}, method {}, tree {}, tile {})\n", m.residual,
-             m.change_sum, m.residual_step, m.method, m.tree_version, list(m.tile));
+             m.change_sum, m.residual_step, printable(m.method), m.tree_version, list(m.tile));
   for (const auto& f : s.fields)
-    fmt::print("field           {}: {} {}, {}, digest {}, min {:.17g}, max {:.17g}, NaN {}\n", f.name, f.type,
-               list(f.shape), f.role, hex_digest(f.digest), f.min, f.max, f.nan_count);
+    fmt::print("field           {}: {} {}, {}, digest {}, min {:.17g}, max {:.17g}, NaN {}\n", printable(f.name),
+               f.type, list(f.shape), printable(f.role), hex_digest(f.digest), f.min, f.max, f.nan_count);
   std::istringstream config(m.config);
-  for (std::string line; std::getline(config, line);) fmt::print("config          {}\n", line);
+  for (std::string line; std::getline(config, line);) fmt::print("config          {}\n", printable(line));
   return ExitCode::fine;
 }
 

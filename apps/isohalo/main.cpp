@@ -13,6 +13,7 @@
 #include "apps/isohalo/ending.hpp"
 #include "apps/isohalo/schedule_command.hpp"
 #include "apps/isohalo/usage.hpp"
+#include "datatypes/printable.hpp"
 #include "framework/io/hdf5.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/run/version.hpp"
@@ -51,7 +52,9 @@ class CommandLine {
       code = ExitCode::fine;
       return false;
     } catch (const CLI::ParseError& e) {
-      if (print) fmt::print(stderr, "isohalo: error: {}\n", isohalo::usage_error(app_, {argv + 1, argv + argc}, e));
+      if (print)
+        fmt::print(stderr, "isohalo: error: {}\n",
+                   isohalo::printable(isohalo::usage_error(app_, {argv + 1, argv + argc}, e)));
       code = ExitCode::usage;
       return false;
     }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "apps/isohalo/commands.hpp"
+#include "datatypes/printable.hpp"
 #include "framework/run/help.hpp"
 #include "stencils/solvers.hpp"
 
@@ -10,7 +11,7 @@ ExitCode run_command(MPI_Comm comm, const RunRequest& request) {
   run_deck(comm, request, shipped_solvers());
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
-  if (request.validate_only && rank == 0) fmt::print("{} is valid\n", request.deck);
+  if (request.validate_only && rank == 0) fmt::print("{} is valid\n", printable(request.deck));
   return ExitCode::fine;
 }
 

@@ -54,7 +54,7 @@ class ScheduleReport {
     write(request_.svg, [&](std::ostream& out) { write_svg(out, schedule, options_, result); });
     write(request_.goal, [&](std::ostream& out) { write_goal(out, schedule, options_); });
     if (request_.json)
-      fmt::print("{}\n", json.dump(1, ' ', false, Json::error_handler_t::replace));
+      fmt::print("{}\n", json.dump(1, ' ', true, Json::error_handler_t::replace));
     else
       print(json);
     if (!correct)

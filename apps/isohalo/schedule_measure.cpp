@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/isohalo/schedule_command.hpp"
+#include "datatypes/printable.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/schedule_choice.hpp"
 #include "framework/reduce/schedule_table.hpp"
@@ -27,13 +28,13 @@ double time_of(const ScheduleChoice& choice) {
 void print(const Json& json) {
   const auto& costs = json["costs"];
   fmt::print("{}\n{} ranks, {} bytes: alpha_p {:.2f} us, alpha_r {:.2f} us, beta {:.3f} ns/byte\n",
-             json["machine"].get<std::string>(), json["ranks"].get<int>(), json["bytes"].get<std::int64_t>(),
-             costs["latency_ns"].get<double>() * 1e-3, costs["pipeline_latency_ns"].get<double>() * 1e-3,
-             costs["per_byte_ns"].get<double>());
+             printable(json["machine"].get<std::string>()), json["ranks"].get<int>(),
+             json["bytes"].get<std::int64_t>(), costs["latency_ns"].get<double>() * 1e-3,
+             costs["pipeline_latency_ns"].get<double>() * 1e-3, costs["per_byte_ns"].get<double>());
   for (const auto& c : json["candidates"])
     fmt::print("{:>12.2f} us  {}{}\n", c["time_ns"].get<double>() * 1e-3, c["schedule"].get<std::string>(),
                c["schedule"] == json["schedule"] ? "  (chosen)" : "");
-  if (json.contains("table")) fmt::print("entered into {}\n", json["table"].get<std::string>());
+  if (json.contains("table")) fmt::print("entered into {}\n", printable(json["table"].get<std::string>()));
 }
 
 }  // namespace
@@ -83,7 +84,7 @@ void measure_schedules(const Communicator& comm, const ScheduleRequest& request)
       json["table"] = request.table;
     }
     if (request.json)
-      fmt::print("{}\n", json.dump(1, ' ', false, Json::error_handler_t::replace));
+      fmt::print("{}\n", json.dump(1, ' ', true, Json::error_handler_t::replace));
     else
       print(json);
   });

@@ -60,16 +60,16 @@ std::string usage_error(const CLI::App& app, const std::vector<std::string>& arg
   const auto names = commands_of(*command.app);
   const std::string see = fmt::format(" (see {} --help)", command.name);
   if (!command.unknown.empty())
-    return fmt::format("{} has no command \"{}\"{} (its commands: {})", command.name, printable(command.unknown),
+    return fmt::format("{} has no command \"{}\"{} (its commands: {})", command.name, shortened(command.unknown),
                        did_you_mean(nearest_word(command.unknown, names)), fmt::join(names, ", "));
   for (const auto& word : app.remaining(true)) {
     if (!word.starts_with("-")) continue;
     const std::string option = word.substr(0, word.find('='));
-    return fmt::format("{} has no option {}{}{}", command.name, printable(option),
+    return fmt::format("{} has no option {}{}{}", command.name, shortened(option),
                        did_you_mean(nearest_word(option, options_of(*command.app))), see);
   }
   if (!names.empty()) return fmt::format("{} needs a command: {}{}", command.name, fmt::join(names, ", "), see);
-  return printable(error.what(), 400) + see;
+  return shortened(error.what(), 400) + see;
 }
 
 }  // namespace isohalo

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "datatypes/printable.hpp"
+
 namespace isohalo {
 
 namespace {
@@ -32,17 +34,19 @@ std::string xdmf_text(const std::string& h5_name, const CheckpointMeta& meta,
       "   </Geometry>\n",
       meta.time, d, join(nodes, "{}"), d == 2 ? "ORIGIN_DXDY" : "ORIGIN_DXDYDZ", d, join(meta.origin, "{:.17g}"), d,
       join(meta.spacing, "{:.17g}"));
-  for (const auto& f : fields)
+  for (const auto& f : fields) {
+    const std::string name = xml_text(f.name);
     s += fmt::format(
         "   <Attribute Name=\"{}\" AttributeType=\"Scalar\" Center=\"Cell\">\n"
         "    <DataItem Dimensions=\"{}\" NumberType=\"{}\" Precision=\"{}\" "
         "Format=\"HDF\">{}:/fields/{}</DataItem>\n"
         "   </Attribute>\n",
-        f.name, join(f.shape, "{}"), f.type == "uint8" ? "UChar" : "Float",
+        name, join(f.shape, "{}"), f.type == "uint8" ? "UChar" : "Float",
         f.type == "float64"   ? 8
         : f.type == "float32" ? 4
                               : 1,
-        h5_name, f.name);
+        xml_text(h5_name), name);
+  }
   return s + "  </Grid>\n </Domain>\n</Xdmf>\n";
 }
 

@@ -205,7 +205,7 @@ std::string Config::text(const std::string& path, const TextKey& key) {
     if (!s)
       type_error(path, *v, "a string");
     else if (!key.choices.empty() && std::find(key.choices.begin(), key.choices.end(), *s) == key.choices.end())
-      error_at(*v, fmt::format("{} = {} is not one of {}{}", path, printable(canonical(*s)), choices,
+      error_at(*v, fmt::format("{} = {} is not one of {}{}", path, shortened(canonical(*s)), choices,
                                did_you_mean(nearest_word(*s, key.choices))));
     else
       value = *s;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "datatypes/error.hpp"
+#include "datatypes/printable.hpp"
 #include "framework/run/config.hpp"
 #include "framework/run/words.hpp"
 
@@ -61,17 +61,17 @@ std::string Config::nearest_key(const std::string& path) const {
 
 /// The message, and a note of what was meant.
 std::string Config::unknown(const std::string& path, bool table) {
-  if (errors_.size() > kMostErrors) return "unknown key " + printable(path);  // is not shown anyway
+  if (errors_.size() > kMostErrors) return "unknown key " + shortened(path);  // is not shown anyway
   std::string near;
   const auto known = tables();
   if (table) near = nearest_word(path, known);
   if (near.empty()) near = nearest_key(path);
   if (!near.empty()) meant_.push_back(near);
-  std::string text = fmt::format("unknown {} {}", table ? "table" : "key", printable(path));
+  std::string text = fmt::format("unknown {} {}", table ? "table" : "key", shortened(path));
   // That it may be a key of another kind is no use to say of what looks like a misspelling.
   const Value* kind = near.empty() ? find(table_of(path) + ".kind") : nullptr;
   if (const auto word = kind ? as_text(*kind) : std::nullopt)
-    text += fmt::format(" for {}.kind = {}", table_of(path), printable(canonical(*word)));
+    text += fmt::format(" for {}.kind = {}", table_of(path), shortened(canonical(*word)));
   if (!near.empty()) return text + did_you_mean(near);
   if (!table) return text + ": --help-input lists the keys of this input";
   std::string names;
@@ -86,7 +86,7 @@ void Config::find_unknown(const Value& table, const std::string& prefix) {
     if (is_excused(path)) continue;
     if (key.find('.') != std::string::npos) {
       error_at(child, fmt::format("unknown key \"{}\": a quoted name with a dot is one key; leave the quotes out",
-                                  printable(key)));
+                                  shortened(key)));
       continue;
     }
     if (is_key(path)) continue;
@@ -128,9 +128,7 @@ void Config::finish() {
       }
       lines.push_back(e.text);
     }
-  std::string all;
-  for (const auto& l : lines) all += (all.empty() ? "" : "\n") + l;
-  throw UsageError(all);
+  throw ErrorList(lines);
 }
 
 }  // namespace isohalo

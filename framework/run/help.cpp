@@ -53,7 +53,7 @@ std::string lines_of(const KeyHelp& k) {
   if (!k.unit.empty()) facts += ", " + k.unit;
   if (!k.range.empty()) facts += "; " + k.range;
   facts += k.fallback == "required" ? "; required" : "; default " + k.fallback;
-  if (!k.value.empty()) facts += "; here " + printable(readable(k.value), 60);
+  if (!k.value.empty()) facts += "; here " + shortened(readable(k.value), 60);
   std::string lines = fmt::format("  {:32} {}\n", k.path, facts);
   if (!k.help.empty()) lines += fmt::format("  {:32}   {}\n", "", k.help);
   return lines;

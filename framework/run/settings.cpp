@@ -68,14 +68,14 @@ BoundaryRule read_rule(Config& config, const std::string& path, const Value& v) 
   if (const auto word = as_text(v)) {
     if (*word == "periodic") return {Boundary::periodic, 0};
     if (*word == "neumann") return {Boundary::neumann, 0};
-    return refuse(" " + printable(Config::canonical(*word)),
+    return refuse(" " + shortened(Config::canonical(*word)),
                   nearest_word(*word, {"periodic", "neumann", "dirichlet", "fixed"}));
   }
   const auto* table = std::get_if<ValueTable>(&v.data);
   if (!table || table->size() != 1) return refuse("", "");
   const auto& [key, item] = *table->begin();
   if (key != "dirichlet" && key != "fixed")
-    return refuse(" {" + printable(key) + " = ..}", nearest_word(key, {"dirichlet", "fixed"}));
+    return refuse(" {" + shortened(key) + " = ..}", nearest_word(key, {"dirichlet", "fixed"}));
   const auto value = as_number(item);
   if (!value) return refuse("", "");
   if (!std::isfinite(*value)) {

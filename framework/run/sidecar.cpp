@@ -40,8 +40,8 @@ std::string sidecar_json(const SidecarFacts& facts) {
         {"min_s", t.min_s}, {"avg_s", t.avg_s}, {"max_s", t.max_s}, {"slowest_rank", t.slowest}, {"slow", t.slow}};
   j["command_line"] = facts.command_line;
   j["config"] = facts.config;
-  // Host names and arguments may hold any bytes.
-  return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  // Host names and arguments may hold any bytes, and terminals show the file: plain ASCII.
+  return j.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace isohalo

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "datatypes/error.hpp"
+#include "datatypes/printable.hpp"
 #include "framework/halo/halo_pieces.hpp"
 #include "framework/io/compare.hpp"
 #include "framework/io/verify.hpp"
@@ -86,7 +87,7 @@ template <int D>
 void Simulation<D>::report_plan() const {
   std::string grid;
   for (int n : domain_->decomposition().grid()) grid += (grid.empty() ? "" : " x ") + std::to_string(n);
-  fmt::print("{}: {} cells, {}, process grid {}, imbalance {:.3f}, halo depth {}\n", request_.deck,
+  fmt::print("{}: {} cells, {}, process grid {}, imbalance {:.3f}, halo depth {}\n", printable(request_.deck),
              shape_string<D>(grid_.shape), comm_.size() == 1 ? "1 rank" : fmt::format("{} ranks", comm_.size()),
              grid, domain_->decomposition().imbalance(), depth_);
   std::fflush(stdout);
@@ -170,13 +171,13 @@ void Simulation<D>::restart() {
     fill_initial();
   }
   if (!request_.quiet && comm_.rank() == 0)
-    fmt::print("no usable checkpoint in {}: starting at step 0\n", directory_->path().string());
+    fmt::print("no usable checkpoint in {}: starting at step 0\n", printable(directory_->path().string()));
 }
 
 template <int D>
 void Simulation<D>::warn_skipped(const Error& e) const {
   if (comm_.rank() == 0)
-    fmt::print(stderr, "isohalo: warning: skipping a checkpoint that cannot be used: {}\n", e.what());
+    fmt::print(stderr, "isohalo: warning: skipping a checkpoint that cannot be used: {}\n", printable(e.what()));
 }
 
 template <int D>
@@ -233,7 +234,8 @@ void Simulation<D>::restore(const fs::path& file) {
   residual_step_ = stored.meta.residual_step;
   std::error_code ignored;
   if (fs::equivalent(file, directory_->checkpoint(step_), ignored)) written_step_ = step_;
-  if (!request_.quiet && comm_.rank() == 0) fmt::print("restarting at step {} from {}\n", step_, file.string());
+  if (!request_.quiet && comm_.rank() == 0)
+    fmt::print("restarting at step {} from {}\n", step_, printable(file.string()));
 }
 
 template <int D>
@@ -350,9 +352,9 @@ RunResult Simulation<D>::finish() {
                             : "",
                step_, run_.steps);
   fmt::print("{}", phase_table_text(table));
-  if (written_step_ == step_) fmt::print("checkpoint = {}\n", directory_->checkpoint(step_).string());
+  if (written_step_ == step_) fmt::print("checkpoint = {}\n", printable(directory_->checkpoint(step_).string()));
   if (output_.picture_every > 0 && step_ % output_.picture_every == 0 && step_ > first_step_)
-    fmt::print("picture = {}\n", directory_->picture(output_.picture_field, step_).string());
+    fmt::print("picture = {}\n", printable(directory_->picture(output_.picture_field, step_).string()));
   if (step_ > first_step_) fmt::print("exchange = {}\n", solver_->exchange().text());
   fmt::print("rate = {:.1f} M updates/s\nresidual = {:.17g}\n", r.rate, r.residual);
   for (const auto& [name, digest] : r.digests) fmt::print("digest {} = {}\n", name, digest);

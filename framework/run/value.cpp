@@ -148,7 +148,7 @@ Value parse_toml(const std::string& text, const std::string& name) {
   } catch (const toml::parse_error& e) {
     const auto& at = e.source().begin;
     throw UsageError(
-        fmt::format("{}:{}:{}: {}", name, at.line, at.column, printable(std::string(e.description()), 400)));
+        fmt::format("{}:{}:{}: {}", name, at.line, at.column, shortened(std::string(e.description()), 400)));
   }
 }
 
@@ -222,10 +222,10 @@ bool remove(Value& root, const std::vector<std::string>& parts) {
 }  // namespace
 
 std::optional<Removal> apply_override(Value& root, const std::string& assignment) {
-  const std::string place = "command line: " + printable(assignment);
+  const std::string place = "command line: " + shortened(assignment);
   const auto equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0)
-    throw UsageError("\"" + printable(assignment) + "\" is no override: write key.path=value");
+    throw UsageError("\"" + shortened(assignment) + "\" is no override: write key.path=value");
   const std::string path = assignment.substr(0, equals), text = assignment.substr(equals + 1);
   const auto parts = key_parts(path, place);
   if (text.empty()) return Removal{path, place, remove(root, parts)};

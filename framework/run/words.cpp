@@ -41,18 +41,10 @@ std::string did_you_mean(const std::string& word) {
   return word.empty() ? "" : "; did you mean " + word + "?";
 }
 
-std::string printable(const std::string& text, std::size_t most) {
-  std::string s;
-  for (std::size_t k = 0; k < text.size(); ++k) {
-    const auto c = static_cast<unsigned char>(text[k]);
-    if (k >= most && (c & 0xc0) != 0x80)  // not within a character
-      return s + fmt::format(".. ({} bytes)", text.size());
-    if (c < 0x20 || c == 0x7f)
-      s += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      s += text[k];
-  }
-  return s;
+std::string shortened(const std::string& text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;  // not within a character
+  return fmt::format("{}.. ({} bytes)", text.substr(0, most), text.size());
 }
 
 }  // namespace isohalo

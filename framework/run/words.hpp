@@ -1,5 +1,5 @@
 #pragma once
-/// Words of an input in messages: what was probably meant, and text of any length and content on one line. Local.
+/// Words of an input in messages: what was probably meant, and text of any length. Local.
 
 #include <cstddef>
 #include <string>
@@ -16,7 +16,7 @@ std::string nearest_word(const std::string& word, const std::vector<std::string>
 /// "; did you mean WORD?", or nothing for an empty word.
 std::string did_you_mean(const std::string& word);
 
-/// At most about `most` bytes of `text`, without control characters.
-std::string printable(const std::string& text, std::size_t most = 120);
+/// At most about `most` bytes of `text`, and then how many there are.
+std::string shortened(const std::string& text, std::size_t most = 120);
 
 }  // namespace isohalo

@@ -80,7 +80,7 @@ def test_limits():
     isohalo(0, "run", write("strings.toml", strings), "--validate")
     lines = errors("run", write("many.toml", DECK + "".join("x%d = 1\n" % k for k in range(3000))), "--validate")
     that(len(lines) == 101 and "there are 3000 in all" in lines[-1], "many errors: %d lines, %r" % (len(lines), lines[-1:]))
-    one("control characters", "unknown key run.\\u001b[2J", "run", write("escape.toml", DECK + '"\\u001b[2J" = 1\n'), "--validate")
+    one("control characters", "unknown key run.\\x1b[2J", "run", write("escape.toml", DECK + '"\\u001b[2J" = 1\n'), "--validate")
 
 
 def test_suggestions():

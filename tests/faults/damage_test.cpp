@@ -15,6 +15,7 @@
 #include "framework/halo/field.hpp"
 #include "framework/io/checkpoint.hpp"
 #include "framework/io/hdf5.hpp"
+#include "framework/io/xdmf.hpp"
 #include "tests/mpi_main.hpp"
 
 namespace isohalo {
@@ -151,6 +152,17 @@ TEST(CheckpointDamage, EveryBitIsFoundOrMeansNothing) {
   std::printf("%zu bytes, %zu of them mean nothing\n", bytes.size(), unused);
   EXPECT_LT(unused, bytes.size() / 2);
   fs::remove_all(directory);
+}
+
+TEST(Xdmf, NamesAreXmlText) {
+  CheckpointMeta m = some_meta();
+  StoredField f;
+  f.name = "a\"<b>&\n";
+  f.type = "float64";
+  f.shape = m.shape;
+  const std::string text = xdmf_text("step&1.h5", m, {f});
+  EXPECT_NE(text.find("Attribute Name=\"a&quot;&lt;b&gt;&amp;?\""), text.npos) << text;
+  EXPECT_NE(text.find(">step&amp;1.h5:/fields/a&quot;&lt;b&gt;&amp;?<"), text.npos) << text;
 }
 
 }  // namespace

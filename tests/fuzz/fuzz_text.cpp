@@ -7,6 +7,7 @@
 
 #include "apps/isohalo/compare_options.hpp"
 #include "apps/isohalo/option_text.hpp"
+#include "datatypes/printable.hpp"
 #include "framework/halo/exchange.hpp"
 #include "framework/io/compare.hpp"
 #include "framework/io/digest.hpp"
@@ -43,7 +44,10 @@ void schedule(std::string_view input) {
 }
 
 void words(std::string_view input) {
-  const std::string word(input);
+  const std::string word(input), shown = printable(word);
+  require(printable(shown) == shown, "a printable text is not printable");
+  require(std::none_of(shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }),
+          "a printable text acts on a terminal");
   accepted([&] { require(exchange_name(exchange_of_name(word)) == word, "an exchange has another name"); });
   accepted([&] { require(to_text(reduction_method(word)) == word, "a method has another name"); });
   accepted([&] {
