@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "datatypes/printable.hpp"
 #include "framework/run/input.hpp"
 #include "framework/run/words.hpp"
 
@@ -52,8 +53,8 @@ std::string lines_of(const KeyHelp& k) {
   std::string facts = k.type;
   if (!k.unit.empty()) facts += ", " + k.unit;
   if (!k.range.empty()) facts += "; " + k.range;
-  facts += k.fallback == "required" ? "; required" : "; default " + k.fallback;
-  if (!k.value.empty()) facts += "; here " + shortened(readable(k.value), 60);
+  facts += k.fallback == "required" ? "; required" : "; default " + printable(k.fallback);
+  if (!k.value.empty()) facts += "; here " + printable(shortened(readable(k.value), 60));
   std::string lines = fmt::format("  {:32} {}\n", k.path, facts);
   if (!k.help.empty()) lines += fmt::format("  {:32}   {}\n", "", k.help);
   return lines;
@@ -127,7 +128,7 @@ std::string help_input(const SolverKinds& kinds, Config& config, const std::stri
   return fmt::format(
              "Keys of {} with the values in force; other kinds of solvers and initial fields have others "
              "(--help-input without an input).\n",
-             deck) +
+             printable(deck)) +
          help.text();
 }
 
