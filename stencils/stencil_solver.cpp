@@ -66,7 +66,7 @@ Offsets<D> read_offsets(Config& config) {
       bool good = numbers && numbers->size() == D;
       Index<D> o{};
       for (int j = 0; good && j < D; ++j) {
-        const auto* x = std::get_if<std::int64_t>(&(*numbers)[static_cast<std::size_t>(j)].data);
+        const auto x = as_integer((*numbers)[static_cast<std::size_t>(j)]);
         good = x && *x >= -1000 && *x <= 1000;
         if (good) o[j] = *x;
       }

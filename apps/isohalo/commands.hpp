@@ -14,7 +14,7 @@
 namespace isohalo {
 
 ExitCode run_command(MPI_Comm comm, const RunRequest& request);
-ExitCode help_input_command(MPI_Comm comm);
+ExitCode help_input_command(MPI_Comm comm, const RunRequest& request);
 ExitCode compare_command(MPI_Comm comm, const CompareRequest& request);
 ExitCode info_command(MPI_Comm comm, const std::string& file, bool numpy);
 ExitCode verify_command(MPI_Comm comm, const std::string& file);
@@ -84,6 +84,10 @@ struct BenchMulticastOptions {
 };
 ExitCode bench_multicast_command(MPI_Comm comm, const BenchMulticastOptions& options);
 ExitCode bench_wait_command(MPI_Comm comm, bool json);
+
+/// To be called before MPI_Init: one line on standard error, from the lowest rank of a node, when /dev/shm has less
+/// room than MPI_Init takes.
+void warn_of_little_shared_memory();
 
 /// Throws UsageError when a launcher of another MPI started this program, so that every process believes to be
 /// alone.

@@ -12,6 +12,7 @@
 #include "apps/isohalo/commands.hpp"
 #include "apps/isohalo/ending.hpp"
 #include "apps/isohalo/schedule_command.hpp"
+#include "apps/isohalo/usage.hpp"
 #include "datatypes/printable.hpp"
 #include "framework/io/hdf5.hpp"
 #include "framework/mpi/communicator.hpp"
@@ -51,7 +52,9 @@ class CommandLine {
       code = ExitCode::fine;
       return false;
     } catch (const CLI::ParseError& e) {
-      if (print) fmt::print(stderr, "isohalo: error: {} (see isohalo --help)\n", isohalo::printable(e.what()));
+      if (print)
+        fmt::print(stderr, "isohalo: error: {}\n",
+                   isohalo::printable(isohalo::usage_error(app_, {argv + 1, argv + argc}, e)));
       code = ExitCode::usage;
       return false;
     }
@@ -64,14 +67,20 @@ class CommandLine {
   void add_run() {
     auto* run = app_.add_subcommand("run", "Run a simulation from a TOML input");
     auto* deck = run->add_option("DECK", request_.deck, "input file");
-    run->add_option("OVERRIDES", request_.overrides, "key.path=value, replacing keys of the input");
+    run->add_option(
+        "OVERRIDES", request_.overrides,
+        "key.path=value, replacing keys of the input: the value is TOML, or else a string; an empty value "
+        "(solver.cfl=) removes the key, 'key=\"\"' is the empty string");
     auto* restart = run->add_option("--restart", request_.restart,
                                     "continue from FILE, or with 'auto' from the newest good checkpoint");
     restart->check(
         [](const std::string& name) { return name.empty() ? std::string("names no file") : std::string(); });
     run->add_flag("--overwrite", request_.overwrite, "replace the checkpoints in output.directory");
-    run->add_flag("--validate", request_.validate_only, "check the input and stop");
-    run->add_flag("--help-input", help_input_, "list every key of an input");
+    run->add_flag("--validate", request_.validate_only,
+                  "check all that a run would refuse before its first step, but for the "
+                  "values of fields, and stop");
+    run->add_flag("--help-input", help_input_,
+                  "list every key of an input; with DECK, its keys and the values in force");
     auto* plan =
         run->add_flag("--plan", request_.plan, "print process grid, messages, memory and file sizes and stop");
     run->add_option("-n", request_.plan_ranks, "ranks of --plan")->check(CLI::Range(1, 1 << 24))->needs(plan);
@@ -79,7 +88,7 @@ class CommandLine {
     run->callback([this, deck] {
       if (!help_input_ && deck->count() == 0) throw CLI::RequiredError("DECK");
       action_ = [this] {
-        return help_input_ ? isohalo::help_input_command(MPI_COMM_WORLD)
+        return help_input_ ? isohalo::help_input_command(MPI_COMM_WORLD, request_)
                            : isohalo::run_command(MPI_COMM_WORLD, request_);
       };
     });
@@ -250,6 +259,7 @@ class CommandLine {
 
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write, not the end of the process
+  isohalo::warn_of_little_shared_memory();
   MPI_Init(&argc, &argv);
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

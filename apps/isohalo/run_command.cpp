@@ -15,10 +15,13 @@ ExitCode run_command(MPI_Comm comm, const RunRequest& request) {
   return ExitCode::fine;
 }
 
-ExitCode help_input_command(MPI_Comm comm) {
+ExitCode help_input_command(MPI_Comm comm, const RunRequest& request) {
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
-  if (rank == 0) fmt::print("{}", help_input(shipped_solvers()));
+  if (!request.deck.empty())
+    help_deck(comm, request, shipped_solvers());
+  else if (rank == 0)
+    fmt::print("{}", help_input(shipped_solvers()));
   return ExitCode::fine;
 }
 

@@ -6,13 +6,14 @@
 #include <cmath>
 
 #include "datatypes/error.hpp"
-#include "datatypes/printable.hpp"
+#include "framework/run/words.hpp"
 
 namespace isohalo {
 
 Config::Config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides)
     : name_(name), root_(parse_toml(text, name)) {
-  for (const auto& o : overrides) apply_override(root_, o);
+  for (const auto& o : overrides)
+    if (const auto removal = apply_override(root_, o)) removals_.push_back(*removal);
 }
 
 const Value* Config::find(const std::string& path) const {
@@ -50,6 +51,26 @@ void Config::declare(KeyHelp help) {
   declared_.push_back(std::move(help));
 }
 
+void Config::set_effective(const std::string& path, const std::string& canonical_text) {
+  effective_[path] = canonical_text;
+  for (auto& d : declared_)
+    if (d.path == path) d.value = canonical_text;
+}
+
+void Config::drop_effective(const std::string& path) {
+  effective_.erase(path);
+  for (auto& d : declared_)
+    if (d.path == path) d.value.clear();
+}
+
+void Config::rename_effective(const std::string& from, const std::string& to) {
+  auto entry = effective_.extract(from);
+  if (entry.empty()) return;
+  entry.key() = to;
+  effective_.erase(to);
+  effective_.insert(std::move(entry));
+}
+
 void Config::error_at(const Value& value, const std::string& text) {
   errors_.push_back({value.order, value.where + ": " + text});
 }
@@ -66,8 +87,20 @@ void Config::type_error(const std::string& path, const Value& v, const std::stri
                           expected));
 }
 
+void Config::not_integer(const std::string& path, const Value& v) {
+  const auto* d = std::get_if<double>(&v.data);
+  if (!d || !std::isfinite(*d))
+    type_error(path, v, "an integer");
+  else if (*d == std::trunc(*d))
+    error_at(v,
+             fmt::format("{} = {:g} is beyond 2^53, up to which a number is exact: write all digits of the integer",
+                         path, *d));
+  else
+    error_at(v, fmt::format("{} = {:.17g} is no integer", path, *d));
+}
+
 void Config::missing(const std::string& path, const std::string& help) {
-  errors_.push_back({0, fmt::format("{}: required key {} is missing ({})", name_, path, help)});
+  errors_.push_back({0, fmt::format("{}: required key {} is missing ({})", name_, path, help), path});
 }
 
 std::string Config::canonical(std::int64_t v) {
@@ -108,12 +141,6 @@ bool in_range(double v, double min, double max, bool above_min) {
   return std::isfinite(v) && v <= max && (above_min ? v > min : v >= min);
 }
 
-std::optional<double> as_number(const Value& v) {
-  if (const auto* d = std::get_if<double>(&v.data)) return *d;
-  if (const auto* i = std::get_if<std::int64_t>(&v.data)) return static_cast<double>(*i);
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::int64_t Config::integer(const std::string& path, const IntegerKey& key) {
@@ -121,9 +148,9 @@ std::int64_t Config::integer(const std::string& path, const IntegerKey& key) {
       {path, "integer", range_text(key), key.fallback ? canonical(*key.fallback) : "required", key.unit, key.help});
   std::int64_t value = key.fallback.value_or(std::clamp<std::int64_t>(1, key.min, key.max));
   if (const Value* v = find(path)) {
-    const auto* i = std::get_if<std::int64_t>(&v->data);
+    const auto i = as_integer(*v);
     if (!i)
-      type_error(path, *v, "an integer");
+      not_integer(path, *v);
     else if (*i < key.min || *i > key.max)
       error_at(*v, fmt::format("{} = {} is out of range: {}", path, *i, range_text(key)));
     else
@@ -174,11 +201,12 @@ std::string Config::text(const std::string& path, const TextKey& key) {
   declare({path, "string", choices, key.fallback ? canonical(*key.fallback) : "required", "", key.help});
   std::string value = key.fallback.value_or(key.choices.empty() ? "" : key.choices.front());
   if (const Value* v = find(path)) {
-    const auto* s = std::get_if<std::string>(&v->data);
+    const auto s = as_text(*v);
     if (!s)
       type_error(path, *v, "a string");
     else if (!key.choices.empty() && std::find(key.choices.begin(), key.choices.end(), *s) == key.choices.end())
-      error_at(*v, fmt::format("{} = {} is not one of {}", path, canonical(*s), choices));
+      error_at(*v, fmt::format("{} = {} is not one of {}{}", path, shortened(canonical(*s)), choices,
+                               did_you_mean(nearest_word(*s, key.choices))));
     else
       value = *s;
   } else if (!key.fallback) {
@@ -225,12 +253,14 @@ std::vector<T> Config::list(const std::string& path, const ListKey<T>& key, cons
     std::optional<T> x;
     if constexpr (std::is_same_v<T, double>) {
       x = as_number(item);
-    } else if (const auto* i = std::get_if<std::int64_t>(&item.data)) {
-      x = *i;
+    } else {
+      x = as_integer(item);
     }
     bool good = x.has_value();
-    if (!good) {
-      type_error(path + " entry", item, std::is_same_v<T, double> ? "a number" : "an integer");
+    if (!good && std::is_same_v<T, double>) {
+      type_error(path + " entry", item, "a number");
+    } else if (!good) {
+      not_integer(path + " entry", item);
     } else {
       if constexpr (std::is_same_v<T, double>)
         good = in_range(*x, key.min, key.max, key.above_min);
@@ -265,75 +295,6 @@ bool Config::is_auto(const std::string& path, const KeyHelp& help) {
   if (v && !(s && *s == "auto")) return false;
   set_effective(path, canonical(std::string("auto")));
   return true;
-}
-
-namespace {
-
-/// Edit distance.
-std::size_t distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t here = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = row[j];
-      row[j] = here;
-    }
-  }
-  return row[b.size()];
-}
-
-}  // namespace
-
-std::string Config::nearest(const std::string& path) const {
-  if (path.size() > 200) return "";
-  std::string best;
-  std::size_t least = std::max<std::size_t>(3, path.size() / 3) + 1;
-  for (const auto& d : declared_) {
-    if (std::max(path.size(), d.path.size()) - std::min(path.size(), d.path.size()) >= least) continue;
-    if (const std::size_t n = distance(path, d.path); n < least) least = n, best = d.path;
-  }
-  return best;
-}
-
-void Config::find_unknown(const Value& table, const std::string& prefix) {
-  for (const auto& [key, child] : std::get<ValueTable>(table.data)) {
-    const std::string path = prefix.empty() ? key : prefix + "." + key;
-    if (std::any_of(excused_.begin(), excused_.end(), [&](const auto& e) { return path.rfind(e, 0) == 0; }))
-      continue;
-    if (key.find('.') != std::string::npos) {
-      error_at(child,
-               fmt::format("unknown key \"{}\": a quoted name with a dot is one key; leave the quotes out", key));
-      continue;
-    }
-    const bool exact =
-        std::any_of(declared_.begin(), declared_.end(), [&](const auto& d) { return d.path == path; });
-    if (exact) continue;
-    const bool parent = std::any_of(declared_.begin(), declared_.end(),
-                                    [&](const auto& d) { return d.path.rfind(path + ".", 0) == 0; });
-    const bool is_table = std::holds_alternative<ValueTable>(child.data);
-    if (parent && is_table) {
-      find_unknown(child, path);
-    } else if (parent) {
-      type_error(path, child, "a table");
-    } else {
-      const std::string near = nearest(path);
-      error_at(child,
-               fmt::format("unknown key {}{}", path, near.empty() ? "" : fmt::format("; did you mean {}?", near)));
-    }
-  }
-}
-
-void Config::finish() {
-  find_unknown(root_, "");
-  if (errors_.empty()) return;
-  std::stable_sort(errors_.begin(), errors_.end(),
-                   [](const Problem& a, const Problem& b) { return a.order < b.order; });
-  std::vector<std::string> lines;
-  for (const auto& e : errors_) lines.push_back(e.text);
-  throw ErrorList(lines);
 }
 
 }  // namespace isohalo

@@ -48,11 +48,13 @@ struct ListKey {
 /// One line of `--help-input`.
 struct KeyHelp {
   std::string path, type, range, fallback, unit, help;
+  std::string value{};  ///< in force, once the key is read; empty: none
 };
 
 class Config {
  public:
-  /// `name` stands in messages. Throws UsageError for a syntax error or a malformed override.
+  /// `name` stands in messages. An override with an empty value removes its key. Throws UsageError for a syntax
+  /// error or a malformed override.
   Config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides);
 
   /// Each declares the key and returns its value, or its default, or (after recording an error) some valid value.
@@ -80,8 +82,8 @@ class Config {
   void settle(const std::string& path, const std::vector<std::int64_t>& list);
   bool has_errors() const { return !errors_.empty(); }
   std::size_t error_count() const { return errors_.size(); }
-  /// Adds unknown keys to the errors and throws UsageError with all of them, in the order of the input, if there
-  /// are any.
+  /// Adds unknown keys to the errors and throws UsageError with them, in the order of the input, if there are any:
+  /// the first hundred.
   void finish();
 
   /// Canonical text of a value: %.17g, quoted strings, [lists].
@@ -95,10 +97,10 @@ class Config {
     return s + "]";
   }
 
-  void set_effective(const std::string& path, const std::string& canonical_text) {
-    effective_[path] = canonical_text;
-  }
-  void drop_effective(const std::string& path) { effective_.erase(path); }
+  void set_effective(const std::string& path, const std::string& canonical_text);
+  void drop_effective(const std::string& path);
+  /// The value at `from` is called `to` in the canonical text.
+  void rename_effective(const std::string& from, const std::string& to);
   /// The values in force, defaults included, as canonical text by key.
   const std::map<std::string, std::string>& effective() const { return effective_; }
   /// Every key asked for so far, in that order.
@@ -108,13 +110,21 @@ class Config {
   struct Problem {
     std::int64_t order;
     std::string text;
+    std::string missing{};  ///< the required key that is not there
   };
   const Value* find(const std::string& path) const;
   void declare(KeyHelp help);
   void type_error(const std::string& path, const Value& v, const std::string& expected);
   void missing(const std::string& path, const std::string& help);
+  void not_integer(const std::string& path, const Value& v);
   void find_unknown(const Value& table, const std::string& prefix);
-  std::string nearest(const std::string& path) const;
+  void find_unknown_removals();
+  bool is_key(const std::string& path) const;
+  bool is_table(const std::string& path) const;
+  bool is_excused(const std::string& path) const;
+  std::string unknown(const std::string& path, bool table);
+  std::string nearest_key(const std::string& path) const;
+  std::vector<std::string> tables() const;
   template <class T>
   std::vector<T> list(const std::string& path, const ListKey<T>& key, const char* what);
 
@@ -125,6 +135,8 @@ class Config {
   std::map<std::string, std::string> effective_;
   std::vector<Problem> errors_;
   std::vector<std::string> excused_;
+  std::vector<Removal> removals_;
+  std::vector<std::string> meant_;  // keys and tables that stand in the suggestions
 };
 
 }  // namespace isohalo

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <set>
 
-#include "framework/run/initial.hpp"
-#include "framework/run/settings.hpp"
+#include "datatypes/printable.hpp"
+#include "framework/run/input.hpp"
+#include "framework/run/words.hpp"
 
 namespace isohalo {
 
@@ -19,49 +21,75 @@ std::vector<KeyHelp> keys_of(const SolverKinds& kinds, const std::string& solver
                             "[source]\nkind = \"constant\"\n",
                             solver, initial),
                 "help", {});
-  std::vector<std::string> names;
-  for (const auto& [name, make] : kinds.of<kDimensions>()) names.push_back(name);
-  const auto types = read_types(kinds, solver);
   read_dimensions(config);
-  const auto grid = read_grid<kDimensions>(config, types);
-  config.text("solver.kind", {{}, names, "the equation"});
-  const auto model = kinds.of<kDimensions>().at(solver)(config, grid);
-  InitialField<kDimensions>::read(config, grid, "u", true, {});
-  if (model->has_source()) InitialField<kDimensions>::read_source(config, grid, {});
-  read_run(config);
-  read_output(config, "DECKNAME", model->field_names());
-  read_parallel<kDimensions>(config, 1);
-  return config.declared();
+  read_input<kDimensions>(config, kinds, "DECKNAME", 1);
+  std::vector<KeyHelp> keys = config.declared();
+  for (auto& k : keys) k.value.clear();  // those of no input
+  return keys;
 }
 
 std::string table_of(const std::string& path) {
   return path.substr(0, path.find('.'));
 }
 
+/// Canonical text with its numbers as a person writes them: 0.1, not 0.10000000000000001.
+std::string readable(const std::string& canonical) {
+  if (canonical.find('"') != std::string::npos) return canonical;
+  std::string s;
+  for (const char* at = canonical.c_str(); *at;) {
+    char* end = nullptr;
+    const double number = std::strtod(at, &end);
+    const std::string token(at, static_cast<const char*>(end));
+    if (token.find_first_of(".e") == std::string::npos)
+      s += token.empty() ? std::string(1, *at++) : token;
+    else
+      s += fmt::format("{}", number);
+    if (!token.empty()) at = end;
+  }
+  return s;
+}
+
+std::string lines_of(const KeyHelp& k) {
+  std::string facts = k.type;
+  if (!k.unit.empty()) facts += ", " + k.unit;
+  if (!k.range.empty()) facts += "; " + k.range;
+  facts += k.fallback == "required" ? "; required" : "; default " + printable(k.fallback);
+  if (!k.value.empty()) facts += "; here " + printable(shortened(readable(k.value), 60));
+  std::string lines = fmt::format("  {:32} {}\n", k.path, facts);
+  if (!k.help.empty()) lines += fmt::format("  {:32}   {}\n", "", k.help);
+  return lines;
+}
+
 class HelpText {
  public:
-  /// Lists the keys of `table` that were not listed before in this form, under `heading` if there is any.
+  /// Lists the keys of `table` under `heading`, if there are any.
   void add(const std::string& heading, const std::vector<KeyHelp>& keys, const std::string& table) {
     std::string lines;
-    for (const auto& k : keys) {
-      if (table_of(k.path) != table ||
-          !seen_.insert(k.path + "\n" + k.range + "\n" + k.fallback + "\n" + k.help).second)
-        continue;
-      std::string facts = k.type;
-      if (!k.unit.empty()) facts += ", " + k.unit;
-      if (!k.range.empty()) facts += "; " + k.range;
-      facts += k.fallback == "required" ? "; required" : "; default " + k.fallback;
-      lines += fmt::format("  {:32} {}\n", k.path, facts);
-      if (!k.help.empty()) lines += fmt::format("  {:32}   {}\n", "", k.help);
-    }
+    for (const auto& k : keys)
+      if (table_of(k.path) == table) lines += lines_of(k);
     if (!lines.empty()) text_ += "\n" + heading + "\n" + lines;
   }
   const std::string& text() const { return text_; }
 
  private:
-  std::set<std::string> seen_;
   std::string text_;
 };
+
+/// The keys that differ from their namesakes in `common`.
+std::vector<KeyHelp> without(const std::vector<KeyHelp>& common, const std::vector<KeyHelp>& keys) {
+  std::set<std::string> seen;
+  for (const auto& k : common) seen.insert(lines_of(k));
+  std::vector<KeyHelp> rest;
+  for (const auto& k : keys)
+    if (!seen.contains(lines_of(k))) rest.push_back(k);
+  return rest;
+}
+
+template <int D>
+std::vector<KeyHelp> keys_here(const SolverKinds& kinds, Config& config, const std::string& deck, int ranks) {
+  read_input<D>(config, kinds, deck, ranks);
+  return config.declared();
+}
 
 }  // namespace
 
@@ -75,7 +103,7 @@ std::string help_input(const SolverKinds& kinds) {
   for (const auto& [kind, make] : solvers) {
     const auto keys = keys_of(kinds, kind, "constant");
     help.add("[solver] kind = \"" + kind + "\"", keys, "solver");
-    help.add("[domain] of " + kind, keys, "domain");
+    help.add("[domain] of " + kind, without(common, keys), "domain");
     help.add("[source] of " + kind + ", with the keys of [initial]", keys, "source");
   }
   for (const auto& kind : initial_kinds())
@@ -84,7 +112,23 @@ std::string help_input(const SolverKinds& kinds) {
   help.add("[output]", common, "output");
   return "Keys of an input, slowest dimension first in lists, shown for two dimensions. Any of them can be given "
          "on the\n"
-         "command line as key=value.\n" +
+         "command line as key=value. With an input, only its keys are listed, and the values in force.\n" +
+         help.text();
+}
+
+std::string help_input(const SolverKinds& kinds, Config& config, const std::string& deck, int ranks) {
+  const int dimensions = read_dimensions(config);
+  const auto keys = dimensions == 1   ? keys_here<1>(kinds, config, deck, ranks)
+                    : dimensions == 2 ? keys_here<2>(kinds, config, deck, ranks)
+                    : dimensions == 3 ? keys_here<3>(kinds, config, deck, ranks)
+                                      : keys_here<4>(kinds, config, deck, ranks);
+  HelpText help;
+  for (const char* table : {"domain", "parallel", "solver", "source", "initial", "run", "output"})
+    help.add(fmt::format("[{}]", table), keys, table);
+  return fmt::format(
+             "Keys of {} with the values in force; other kinds of solvers and initial fields have others "
+             "(--help-input without an input).\n",
+             printable(deck)) +
          help.text();
 }
 

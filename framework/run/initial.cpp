@@ -92,13 +92,10 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
     config.set_effective(key("file"), Config::canonical(std::filesystem::absolute(f.file_, ignored).string()));
   }
   if (given != f.prefix_) {  // one spelling in the canonical text
-    std::vector<std::pair<std::string, std::string>> moved;
+    std::vector<std::string> moved;
     for (const auto& [k, v] : config.effective())
-      if (k.rfind("initial.", 0) == 0 && k.find('.', 8) == std::string::npos) moved.emplace_back(k, v);
-    for (const auto& [k, v] : moved) {
-      config.drop_effective(k);
-      config.set_effective(f.prefix_ + k.substr(7), v);
-    }
+      if (k.starts_with("initial.") && k.find('.', 8) == std::string::npos) moved.push_back(k);
+    for (const auto& k : moved) config.rename_effective(k, f.prefix_ + k.substr(7));
   }
   return f;
 }
@@ -146,6 +143,14 @@ std::vector<double> InitialField<D>::file_values(const CartesianDomain<D>& domai
   std::vector<double> values;
   agreed(domain.comm(), [&] { values = read_dataset<D>(file_, dataset_, grid_.shape, domain.owned()); });
   return values;
+}
+
+template <int D>
+void InitialField<D>::check_file(const Communicator& comm) const {
+  if (!from_file()) return;
+  Box<D> first;
+  for (int j = 0; j < D; ++j) first.high[j] = 1;
+  agreed(comm, [&] { read_dataset<D>(file_, dataset_, grid_.shape, first); });
 }
 
 namespace {

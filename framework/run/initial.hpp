@@ -32,6 +32,10 @@ class InitialField {
   /// file the configuration then names it by its digest.
   void fill(const CartesianDomain<D>& domain, const FieldHandle<D>& field, Config& config) const;
 
+  /// Throws UsageError, agreed, when the file of a field has no such dataset of this shape and of numbers. Reads one
+  /// value. Collective.
+  void check_file(const Communicator& comm) const;
+
   bool from_file() const { return kind_ == "file"; }
   /// The seed of a random field, 0 otherwise.
   std::int64_t seed() const { return kind_ == "random" ? seed_ : 0; }

@@ -7,6 +7,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/run/help.hpp"
 #include "framework/run/simulation.hpp"
 
 namespace isohalo {
@@ -41,11 +42,25 @@ RunResult run_dimensions(const Communicator& comm, const RunRequest& request, Co
     if (comm.rank() == 0) fmt::print("{}", text);
     return {};
   }
-  if (request.validate_only) return {};
+  if (request.validate_only) {
+    simulation.validate();
+    return {};
+  }
   return simulation.run();
 }
 
 }  // namespace
+
+void help_deck(MPI_Comm user, const RunRequest& request, const SolverKinds& kinds) {
+  const Communicator comm = Communicator::of(user);
+  Config config(read_deck(request.deck, comm), request.deck, request.overrides);
+  const std::string text = help_input(kinds, config, request.deck, comm.size());
+  if (comm.rank() == 0) {
+    fmt::print("{}", text);
+    std::fflush(stdout);
+  }
+  config.finish();
+}
 
 RunResult run_deck(MPI_Comm user, const RunRequest& request, const SolverKinds& kinds) {
   const Communicator comm = Communicator::of(user);

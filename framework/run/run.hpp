@@ -37,4 +37,8 @@ struct RunResult {
 /// Runs the deck on `comm`. Kokkos must be initialised. Collective. Throws Error, the same on all ranks.
 RunResult run_deck(MPI_Comm comm, const RunRequest& request, const SolverKinds& kinds);
 
+/// Prints the keys of the deck and their values in force, then throws the errors that it has. Collective. Throws
+/// Error, the same on all ranks.
+void help_deck(MPI_Comm comm, const RunRequest& request, const SolverKinds& kinds);
+
 }  // namespace isohalo

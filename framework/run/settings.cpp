@@ -7,6 +7,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/reduce/schedule.hpp"
+#include "framework/run/words.hpp"
 
 namespace isohalo {
 
@@ -57,33 +58,31 @@ namespace {
 
 constexpr const char* kRuleWords = "\"periodic\", \"neumann\", {dirichlet = VALUE} or {fixed = VALUE}";
 
-/// One entry of a boundary list; records an error and returns periodic when it is none.
+/// One entry of a boundary list; records one error and returns periodic when it is none.
 BoundaryRule read_rule(Config& config, const std::string& path, const Value& v) {
-  const std::string complaint = fmt::format("{} has an entry that is not {}", path, kRuleWords);
-  if (const auto* word = std::get_if<std::string>(&v.data)) {
+  const auto refuse = [&](const std::string& what, const std::string& near) {
+    config.error_at(v,
+                    fmt::format("{} has an entry{} that is not {}{}", path, what, kRuleWords, did_you_mean(near)));
+    return BoundaryRule{};
+  };
+  if (const auto word = as_text(v)) {
     if (*word == "periodic") return {Boundary::periodic, 0};
     if (*word == "neumann") return {Boundary::neumann, 0};
-    config.error_at(v, complaint);
-    return {};
+    return refuse(" " + shortened(Config::canonical(*word)),
+                  nearest_word(*word, {"periodic", "neumann", "dirichlet", "fixed"}));
   }
   const auto* table = std::get_if<ValueTable>(&v.data);
-  if (!table || table->size() != 1) {
-    config.error_at(v, complaint);
+  if (!table || table->size() != 1) return refuse("", "");
+  const auto& [key, item] = *table->begin();
+  if (key != "dirichlet" && key != "fixed")
+    return refuse(" {" + shortened(key) + " = ..}", nearest_word(key, {"dirichlet", "fixed"}));
+  const auto value = as_number(item);
+  if (!value) return refuse("", "");
+  if (!std::isfinite(*value)) {
+    config.error_at(v, fmt::format("{}: the value of {} must be finite", path, key));
     return {};
   }
-  const auto& [key, item] = *table->begin();
-  double value = 0;
-  if (const auto* d = std::get_if<double>(&item.data))
-    value = *d;
-  else if (const auto* i = std::get_if<std::int64_t>(&item.data))
-    value = static_cast<double>(*i);
-  else
-    config.error_at(v, complaint);
-  if (!std::isfinite(value)) config.error_at(v, fmt::format("{}: the value of {} must be finite", path, key));
-  if (key == "dirichlet") return {Boundary::dirichlet, value};
-  if (key == "fixed") return {Boundary::fixed, value};
-  config.error_at(v, complaint);
-  return {};
+  return {key == "dirichlet" ? Boundary::dirichlet : Boundary::fixed, *value};
 }
 
 template <int D>
@@ -145,8 +144,10 @@ GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types)
   } catch (const UsageError& e) {
     config.error("domain.shape", std::string("domain.shape: ") + e.what());
   }
+  const std::size_t before = config.error_count();
   g.boundary.low = read_rules<D>(config, "domain.boundary.low");
   g.boundary.high = read_rules<D>(config, "domain.boundary.high");
+  if (config.error_count() > before) g.boundary = {};  // nothing follows from a rule that was misspelt
   for (int j = 0; j < D; ++j)
     if ((g.boundary.low[j].kind == Boundary::periodic) != (g.boundary.high[j].kind == Boundary::periodic)) {
       const char* path =
@@ -215,6 +216,11 @@ RunSettings read_run(Config& config) {
                                   {0.0, 0, 1e300, false, "", "stop when the residual is at most this; 0 = never"});
   r.residual_every = config.integer(
       "run.residual_every", {10, 0, most, "steps", "steps between residuals; 0 = at checkpoints and the end only"});
+  if (r.stop_residual > 0 && r.residual_every == 0)
+    config.error("run.residual_every",
+                 fmt::format("run.stop_residual = {:g} is never tested with run.residual_every = 0: set "
+                             "run.residual_every to a number of steps, or leave run.stop_residual out",
+                             r.stop_residual));
   r.time_limit_s = config.number("run.time_limit_s",
                                  {0.0, 0, 1e9, false, "s", "stop with a checkpoint after this time; 0 = none"});
   return r;

@@ -15,6 +15,7 @@
 #include "framework/io/verify.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/tiles.hpp"
+#include "framework/run/input.hpp"
 #include "framework/run/plan.hpp"
 
 namespace isohalo {
@@ -44,23 +45,15 @@ int Simulation<D>::ranks() const {
 
 template <int D>
 void Simulation<D>::read_config(const SolverKinds& kinds) {
-  std::vector<std::string> names;
-  for (const auto& [name, make] : kinds.of<D>()) names.push_back(name);
-  const std::size_t before = config_.error_count();
-  const std::string kind = config_.text("solver.kind", {{}, names, "the equation"});
-  if (config_.error_count() > before) config_.excuse("solver.");  // with the right kind other keys would be known
-  grid_ = read_grid<D>(config_, read_types(kinds, kind));
-  parallel_ = read_parallel<D>(config_, ranks());
-  model_ = kinds.of<D>().at(kind)(config_, grid_);
-  run_ = read_run(config_);
-  const auto fields = model_->field_names();
-  output_ = read_output(config_, fs::path(request_.deck).stem().string(), fields);
-  for (const auto& f : fields)
-    initial_.push_back(
-        InitialField<D>::read(config_, grid_, f, fields.size() == 1, fs::path(request_.deck).parent_path()));
-  if (model_->has_source())
-    source_ = InitialField<D>::read_source(config_, grid_, fs::path(request_.deck).parent_path());
+  Input<D> in = read_input<D>(config_, kinds, request_.deck, ranks());
   config_.finish();
+  grid_ = in.grid;
+  parallel_ = in.parallel;
+  run_ = in.run;
+  output_ = in.output;
+  model_ = std::move(in.model);
+  initial_ = std::move(in.initial);
+  source_ = std::move(in.source);
 }
 
 template <int D>
@@ -102,6 +95,7 @@ void Simulation<D>::report_plan() const {
 
 template <int D>
 std::string Simulation<D>::plan() const {
+  check_files();
   return plan_text<D>(grid_, parallel_, *model_, ranks());
 }
 
@@ -117,17 +111,7 @@ RunResult Simulation<D>::run() {
     fill_initial();
     if (!request_.restart.empty()) restart();
   }
-  if (written_step_ >= 0)
-    agreed(comm_, [&] {
-      if (comm_.rank() == 0) accompany(meta());
-    });
-  if (request_.overwrite && request_.restart.empty())
-    agreed(comm_, [&] {
-      if (comm_.rank() == 0) directory_->remove_all_checkpoints();
-    });
-  agreed(comm_, [&] {
-    if (comm_.rank() == 0 && step_ < run_.steps) cut_trail();
-  });
+  begin_outputs();
   step_loop();
   return finish();
 }
@@ -135,14 +119,7 @@ RunResult Simulation<D>::run() {
 template <int D>
 void Simulation<D>::prepare_directory() {
   agreed(comm_, [&] {
-    if (comm_.rank() != 0) return;
-    if (request_.restart.empty() && !request_.overwrite && !directory_->steps().empty())
-      throw UsageError(
-          "output.directory " + directory_->path().string() +
-          " already holds checkpoints: continue with --restart auto, replace them with --overwrite, or "
-          "choose another directory");
-    directory_->make_writable();
-    directory_->remove_leftovers();
+    if (comm_.rank() == 0) directory_->claim(!request_.restart.empty() || request_.overwrite);
   });
 }
 

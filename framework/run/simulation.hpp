@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "datatypes/error.hpp"
 #include "framework/io/checkpoint.hpp"
@@ -23,7 +24,10 @@ class Simulation {
   /// taken.
   Simulation(const Communicator& comm, const RunRequest& request, Config& config, const SolverKinds& kinds);
   RunResult run();
-  /// The text of `--plan`; such a simulation cannot run.
+  /// Throws for whatever `run` would refuse before its first step, but for the values of fields: files of initial
+  /// fields, the output directory, the checkpoint of a restart. Writes nothing and takes no memory. Collective.
+  void validate();
+  /// The text of `--plan`; such a simulation cannot run. Collective.
   std::string plan() const;
 
  private:
@@ -34,8 +38,12 @@ class Simulation {
   void check_depth();
   void check_memory() const;
   void report_plan() const;
+  void check_files() const;
+  void check_restart();
 
   void prepare_directory();
+  void begin_outputs();
+  std::set<std::string> pictured_fields() const;
   void fill_initial();
   void restart();
   void restore(const std::filesystem::path& file);

@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
 #include "datatypes/error.hpp"
+#include "framework/run/words.hpp"
 
 namespace isohalo {
 
@@ -12,13 +17,90 @@ const char* Value::type_name() const {
   return names[data.index()];
 }
 
+std::optional<std::int64_t> as_integer(const Value& v) {
+  if (const auto* i = std::get_if<std::int64_t>(&v.data)) return *i;
+  const auto* d = std::get_if<double>(&v.data);
+  if (d && std::abs(*d) <= 0x1p53 && *d == std::trunc(*d)) return static_cast<std::int64_t>(*d);
+  return std::nullopt;
+}
+
+std::optional<double> as_number(const Value& v) {
+  if (const auto* d = std::get_if<double>(&v.data)) return *d;
+  if (const auto* i = std::get_if<std::int64_t>(&v.data)) return static_cast<double>(*i);
+  return std::nullopt;
+}
+
+std::optional<std::string> as_text(const Value& v) {
+  if (const auto* s = std::get_if<std::string>(&v.data)) return *s;
+  const bool scalar = !std::holds_alternative<ValueList>(v.data) && !std::holds_alternative<ValueTable>(v.data);
+  if (scalar && !v.written.empty()) return v.written;
+  return std::nullopt;
+}
+
 namespace {
 
-/// Nesting beyond this is refused: toml++ and we recurse.
 constexpr int kDeepest = 32;
+constexpr std::size_t kLongestKey = 256;
+
+/// Just behind the string that begins at `at`, or behind its line when it does not end there: toml++ goes no
+/// further then.
+std::size_t behind_string(const std::string& text, std::size_t at) {
+  const char quote = text[at];
+  const std::string three(3, quote);
+  const auto escaped = [&] { return quote == '"' && text[at] == '\\'; };
+  if (text.compare(at, 3, three) != 0) {
+    for (++at; at < text.size() && text[at] != quote && text[at] != '\n'; ++at)
+      if (escaped()) ++at;
+    return at + 1;
+  }
+  for (at += 3; at < text.size() && text.compare(at, 3, three) != 0; ++at)
+    if (escaped()) ++at;
+  at += 3;
+  for (int k = 0; k < 2 && at < text.size() && text[at] == quote; ++k) ++at;  // two more belong to its content
+  return at;
+}
+
+/// What lies too deep in TOML text, and where; nothing when all is well. toml++ destroys nested tables by recursion
+/// and sets no limit to the parts of a key, so this comes before it.
+struct Depth {
+  std::string problem;
+  std::int64_t line = 1, column = 1;
+};
+
+Depth too_deep(const std::string& text) {
+  Depth d;
+  int depth = 0, dots = 0;
+  std::size_t line_start = 0;
+  const auto found = [&](const std::string& problem, std::size_t at) {
+    d.problem = problem;
+    d.column = static_cast<std::int64_t>(at - line_start) + 1;
+    return d;
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      const std::size_t end = std::min(behind_string(text, at), text.size());
+      for (; at < end; ++at)
+        if (text[at] == '\n') ++d.line, line_start = at + 1;
+      continue;
+    }
+    if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+      continue;
+    }
+    dots = c == '.' ? dots + 1 : std::string_view("[]{}=,\n").find(c) == std::string_view::npos ? dots : 0;
+    depth += c == '[' || c == '{' ? 1 : (c == ']' || c == '}') && depth > 0 ? -1 : 0;
+    if (dots >= kDeepest) return found(fmt::format("a key of more than {} parts", kDeepest), at);
+    if (depth > kDeepest) return found(fmt::format("tables and lists are nested more than {} deep", kDeepest), at);
+    ++at;
+    if (c == '\n') ++d.line, line_start = at;
+  }
+  return d;
+}
 
 Value convert(const toml::node& node, const std::string& name, int depth) {
-  if (depth > kDeepest) throw UsageError(name + ": tables and lists are nested more than 32 deep");
+  if (depth > kDeepest)
+    throw UsageError(fmt::format("{}: tables and lists are nested more than {} deep", name, kDeepest));
   Value v;
   const auto& at = node.source().begin;
   v.where = fmt::format("{}:{}:{}", name, at.line, at.column);
@@ -26,6 +108,10 @@ Value convert(const toml::node& node, const std::string& name, int depth) {
   if (const auto* t = node.as_table()) {
     ValueTable table;
     for (const auto& [key, child] : *t) {
+      if (key.str().size() > kLongestKey)
+        throw UsageError(fmt::format("{}:{}:{}: a key of {} bytes: none is longer than {}", name,
+                                     key.source().begin.line, key.source().begin.column, key.str().size(),
+                                     kLongestKey));
       Value c = convert(child, name, depth + 1);
       if (!child.is_table()) {  // a key's own place is more use than its value's
         const auto& k = key.source().begin;
@@ -55,47 +141,106 @@ Value convert(const toml::node& node, const std::string& name, int depth) {
 }  // namespace
 
 Value parse_toml(const std::string& text, const std::string& name) {
+  if (const Depth d = too_deep(text); !d.problem.empty())
+    throw UsageError(fmt::format("{}:{}:{}: {}", name, d.line, d.column, d.problem));
   try {
     return convert(toml::parse(text, name), name, 0);
   } catch (const toml::parse_error& e) {
     const auto& at = e.source().begin;
-    throw UsageError(fmt::format("{}:{}:{}: {}", name, at.line, at.column, e.description()));
+    throw UsageError(
+        fmt::format("{}:{}:{}: {}", name, at.line, at.column, shortened(std::string(e.description()), 400)));
   }
 }
 
-void apply_override(Value& root, const std::string& assignment) {
-  const std::string place = "command line: " + assignment;
-  const auto equals = assignment.find('=');
-  if (equals == std::string::npos || equals == 0)
-    throw UsageError("\"" + assignment + "\" is no override: write key.path=value");
-  const std::string path = assignment.substr(0, equals), text = assignment.substr(equals + 1);
-  Value value;
-  try {
-    Value parsed = parse_toml("v = " + text, place);
-    auto& table = std::get<ValueTable>(parsed.data);
-    if (table.size() != 1 || !table.contains("v")) throw UsageError("more than one value");
-    value = table["v"];
-  } catch (const UsageError&) {
-    value.data = text;
-  }
+namespace {
+
+/// Every part of an override stands at the same place.
+void place_all(Value& value, const std::string& place) {
   value.where = place;
-  Value* at = &root;
-  std::size_t from = 0;
-  for (;;) {
+  value.order = 0;
+  if (auto* list = std::get_if<ValueList>(&value.data))
+    for (auto& item : *list) place_all(item, place);
+  if (auto* table = std::get_if<ValueTable>(&value.data))
+    for (auto& [key, item] : *table) place_all(item, place);
+}
+
+/// The value of an override. What is no TOML is a string, but a list or table that is too deep is an error.
+Value override_value(const std::string& text, const std::string& place) {
+  Value value;
+  const auto first = text.find_first_not_of(" \t");
+  if (const Depth d = too_deep(text); !d.problem.empty()) {
+    if (first != std::string::npos && (text[first] == '[' || text[first] == '{'))
+      throw UsageError(place + ": " + d.problem);
+    value.data = text;
+  } else {
+    try {
+      Value parsed = parse_toml("v = " + text, place);
+      auto& table = std::get<ValueTable>(parsed.data);
+      if (table.size() != 1 || !table.contains("v")) throw UsageError("more than one value");
+      value = table["v"];
+    } catch (const UsageError&) {
+      value.data = text;
+    }
+  }
+  place_all(value, place);
+  value.written = text;
+  return value;
+}
+
+/// The parts of an override's key.
+std::vector<std::string> key_parts(const std::string& path, const std::string& place) {
+  std::vector<std::string> parts;
+  for (std::size_t from = 0; from != std::string::npos;) {
     const auto dot = path.find('.', from);
     const std::string key = path.substr(from, dot == std::string::npos ? dot : dot - from);
     if (key.empty()) throw UsageError(place + ": the key has an empty part");
-    auto* table = std::get_if<ValueTable>(&at->data);
-    if (!table) throw UsageError(place + ": \"" + path.substr(0, from - 1) + "\" is no table");
-    Value& child = (*table)[key];
-    if (dot == std::string::npos) {
-      child = std::move(value);
-      return;
-    }
-    if (child.where.empty()) child.where = place;
-    at = &child;
-    from = dot + 1;
+    if (key.size() > kLongestKey)
+      throw UsageError(
+          fmt::format("{}: a key of {} bytes: none is longer than {}", place, key.size(), kLongestKey));
+    parts.push_back(key);
+    if (parts.size() > kDeepest) throw UsageError(fmt::format("{}: a key of more than {} parts", place, kDeepest));
+    from = dot == std::string::npos ? dot : dot + 1;
   }
+  return parts;
+}
+
+/// Removes the key from the tree; false when it is not there.
+bool remove(Value& root, const std::vector<std::string>& parts) {
+  Value* at = &root;
+  for (std::size_t k = 0;; ++k) {
+    auto* table = std::get_if<ValueTable>(&at->data);
+    const auto child = table ? table->find(parts[k]) : ValueTable::iterator{};
+    if (!table || child == table->end()) return false;
+    if (k + 1 == parts.size()) {
+      table->erase(child);
+      return true;
+    }
+    at = &child->second;
+  }
+}
+
+}  // namespace
+
+std::optional<Removal> apply_override(Value& root, const std::string& assignment) {
+  const std::string place = "command line: " + shortened(assignment);
+  const auto equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw UsageError("\"" + shortened(assignment) + "\" is no override: write key.path=value");
+  const std::string path = assignment.substr(0, equals), text = assignment.substr(equals + 1);
+  const auto parts = key_parts(path, place);
+  if (text.empty()) return Removal{path, place, remove(root, parts)};
+  Value value = override_value(text, place);
+  Value* at = &root;
+  std::string above;
+  for (const auto& key : parts) {
+    auto* table = std::get_if<ValueTable>(&at->data);
+    if (!table) throw UsageError(place + ": \"" + above + "\" is no table");
+    at = &(*table)[key];
+    if (at->where.empty()) at->where = place;
+    above += (above.empty() ? "" : ".") + key;
+  }
+  *at = std::move(value);
+  return std::nullopt;
 }
 
 }  // namespace isohalo

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,14 +18,32 @@ struct Value {
   std::variant<bool, std::int64_t, double, std::string, ValueList, ValueTable> data = ValueTable{};
   std::string where;       ///< "deck.toml:12:3" or "command line: key=value"
   std::int64_t order = 0;  ///< position in the input, to sort errors by
+  std::string written{};   ///< on the command line: the text of the value
 
   const char* type_name() const;
 };
 
-/// Parses TOML. Throws UsageError with file:line:column for a syntax error.
+/// An integer, or a number without a fraction up to 2^53, such as 1e3.
+std::optional<std::int64_t> as_integer(const Value& v);
+
+/// A number or an integer.
+std::optional<double> as_number(const Value& v);
+
+/// A string, or the text of a boolean or number of the command line: there, a name such as nan needs no quotes.
+std::optional<std::string> as_text(const Value& v);
+
+/// Parses TOML. Throws UsageError with file:line:column for a syntax error, for a key that is too long and for what
+/// is nested too deep.
 Value parse_toml(const std::string& text, const std::string& name);
 
-/// Sets `key.path=value` (the value is TOML; what does not parse as TOML is a string). Throws UsageError.
-void apply_override(Value& root, const std::string& assignment);
+/// A key that was to be removed.
+struct Removal {
+  std::string path, where;
+  bool was_there = false;
+};
+
+/// Sets `key.path=value` (the value is TOML; what does not parse as TOML is a string), or removes the key when the
+/// value is empty. Throws UsageError.
+std::optional<Removal> apply_override(Value& root, const std::string& assignment);
 
 }  // namespace isohalo

@@ -1,0 +1,134 @@
+/// What stands in an input but is no key of it, and what was probably meant.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "datatypes/printable.hpp"
+#include "framework/run/config.hpp"
+#include "framework/run/words.hpp"
+
+namespace isohalo {
+
+namespace {
+
+constexpr std::size_t kMostErrors = 100;
+
+std::string table_of(const std::string& path) {
+  const auto dot = path.rfind('.');
+  return dot == std::string::npos ? "" : path.substr(0, dot);
+}
+
+std::string name_of(const std::string& path) {
+  return path.substr(path.rfind('.') + 1);  // npos + 1 is 0
+}
+
+}  // namespace
+
+bool Config::is_key(const std::string& path) const {
+  return std::any_of(declared_.begin(), declared_.end(), [&](const auto& d) { return d.path == path; });
+}
+
+bool Config::is_table(const std::string& path) const {
+  return std::any_of(declared_.begin(), declared_.end(),
+                     [&](const auto& d) { return d.path.starts_with(path + "."); });
+}
+
+bool Config::is_excused(const std::string& path) const {
+  return std::any_of(excused_.begin(), excused_.end(), [&](const auto& e) { return path.starts_with(e); });
+}
+
+std::vector<std::string> Config::tables() const {
+  std::set<std::string> found;
+  for (const auto& d : declared_)
+    for (std::string t = table_of(d.path); !t.empty(); t = table_of(t)) found.insert(t);
+  return {found.begin(), found.end()};
+}
+
+/// A key of the same table that is spelled alike, or the key of this name in another table.
+std::string Config::nearest_key(const std::string& path) const {
+  std::vector<std::string> names;
+  const std::string table = table_of(path), name = name_of(path);
+  for (const auto& d : declared_)
+    if (table_of(d.path) == table) names.push_back(name_of(d.path));
+  if (const std::string near = nearest_word(name, names); !near.empty())
+    return table.empty() ? near : table + "." + near;
+  for (const auto& d : declared_)
+    if (name_of(d.path) == name) return d.path;
+  return "";
+}
+
+/// The message, and a note of what was meant.
+std::string Config::unknown(const std::string& path, bool table) {
+  if (errors_.size() > kMostErrors) return "unknown key " + shortened(path);  // is not shown anyway
+  std::string near;
+  const auto known = tables();
+  if (table) near = nearest_word(path, known);
+  if (near.empty()) near = nearest_key(path);
+  if (!near.empty()) meant_.push_back(near);
+  std::string text = fmt::format("unknown {} {}", table ? "table" : "key", shortened(path));
+  // That it may be a key of another kind is no use to say of what looks like a misspelling.
+  const Value* kind = near.empty() ? find(table_of(path) + ".kind") : nullptr;
+  if (const auto word = kind ? as_text(*kind) : std::nullopt)
+    text += fmt::format(" for {}.kind = {}", table_of(path), shortened(canonical(*word)));
+  if (!near.empty()) return text + did_you_mean(near);
+  if (!table) return text + ": --help-input lists the keys of this input";
+  std::string names;
+  for (const auto& t : known)
+    if (t.find('.') == std::string::npos) names += (names.empty() ? "" : ", ") + t;
+  return text + ": this input has the tables " + names;
+}
+
+void Config::find_unknown(const Value& table, const std::string& prefix) {
+  for (const auto& [key, child] : std::get<ValueTable>(table.data)) {
+    const std::string path = prefix.empty() ? key : prefix + "." + key;
+    if (is_excused(path)) continue;
+    if (key.find('.') != std::string::npos) {
+      error_at(child, fmt::format("unknown key \"{}\": a quoted name with a dot is one key; leave the quotes out",
+                                  shortened(key)));
+      continue;
+    }
+    if (is_key(path)) continue;
+    const bool nested = std::holds_alternative<ValueTable>(child.data);
+    if (!is_table(path))
+      error_at(child, unknown(path, nested));
+    else if (nested)
+      find_unknown(child, path);
+    else
+      type_error(path, child, "a table");
+  }
+}
+
+/// Removing a key that is not there is well, but not one that there could not be.
+void Config::find_unknown_removals() {
+  for (const auto& r : removals_)
+    if (!r.was_there && !is_key(r.path) && !is_table(r.path) && !is_excused(r.path))
+      errors_.push_back({0, r.where + ": " + unknown(r.path, false)});
+}
+
+void Config::finish() {
+  find_unknown(root_, "");
+  find_unknown_removals();
+  // A misspelt required key is one error, not two.
+  std::erase_if(errors_, [this](const Problem& p) {
+    return !p.missing.empty() && std::any_of(meant_.begin(), meant_.end(), [&](const auto& m) {
+      return p.missing == m || p.missing.starts_with(m + ".");
+    });
+  });
+  if (errors_.empty()) return;
+  std::stable_sort(errors_.begin(), errors_.end(),
+                   [](const Problem& a, const Problem& b) { return a.order < b.order; });
+  std::vector<std::string> lines;
+  for (const auto& e : errors_)
+    if (std::find(lines.begin(), lines.end(), e.text) == lines.end()) {
+      if (lines.size() == kMostErrors) {
+        lines.push_back(fmt::format("{}: more errors are not shown; there are {} in all", name_, errors_.size()));
+        break;
+      }
+      lines.push_back(e.text);
+    }
+  throw ErrorList(lines);
+}
+
+}  // namespace isohalo

@@ -1,0 +1,22 @@
+#pragma once
+/// Words of an input in messages: what was probably meant, and text of any length. Local.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace isohalo {
+
+/// Letters to insert, delete, replace or swap with their neighbor to make `b` of `a`.
+std::size_t edit_distance(const std::string& a, const std::string& b);
+
+/// The candidate that `word` begins, or that is few letters away from it; "" when there is none.
+std::string nearest_word(const std::string& word, const std::vector<std::string>& candidates);
+
+/// "; did you mean WORD?", or nothing for an empty word.
+std::string did_you_mean(const std::string& word);
+
+/// At most about `most` bytes of `text`, and then how many there are.
+std::string shortened(const std::string& text, std::size_t most = 120);
+
+}  // namespace isohalo

@@ -1,0 +1,271 @@
+#!/usr/bin/python3
+"""What an input may hold and what the command says of it: limits, suggestions, numbers and texts, keys that are removed,
+--help-input, --validate, unknown commands and options, and a /dev/shm without room.
+
+usage: input.py ISOHALO MPIEXEC WORK_DIRECTORY
+"""
+import fcntl
+import os
+import re
+import subprocess
+
+import h5py
+import numpy as np
+
+from harness import ISOHALO, MPIEXEC, WORK, finish, fresh_work_directory, isohalo, launch, that
+
+DECK = """
+[domain]
+shape = [12, 10]
+[solver]
+kind = "heat"
+cfl = 0.5
+[initial]
+kind = "gaussian"
+[run]
+steps = 4
+"""
+
+
+def errors(*arguments, ranks=0, code=2):
+    """The lines of the error that a launch ends with."""
+    r = launch(ranks, *arguments)
+    that(r.returncode == code, "%.200r on %d ranks: exit code %d: %s" % (arguments, ranks, r.returncode, r.stderr[-600:]))
+    return r.stderr.strip().splitlines()
+
+
+def one(what, text, *arguments, **more):
+    """One error of one line, of bounded length, that has `text`."""
+    lines = errors(*arguments, **more)
+    that(len(lines) == 1 and text in lines[0] and len(lines[0]) < 800, "%s: expected one error with %r, got %.1000r" % (what, text, lines))
+
+
+def here(key, *arguments, deck="deck.toml"):
+    """The value in force."""
+    text = launch(0, "run", deck, *arguments, "--help-input").stdout
+    found = re.search(r"^  %s +.*?(?:; here (.*))?$" % re.escape(key), text, re.M)
+    return (found.group(1) or "") if found else "no such key"
+
+
+def write(name, text):
+    (WORK / name).write_text(text)
+    return name
+
+
+def test_limits():
+    n = 60000
+    for what, text, problem in (
+            ("dotted key", "x." * n + "y = 1", "a key of more than 32 parts"),
+            ("table", "[" + "x." * n + "y]", "a key of more than 32 parts"),
+            ("quoted parts", '"x" . ' * n + "y = 1", "a key of more than 32 parts"),
+            ("dotted key in a table", "a = {b = 1, " + "x." * n + "y = 1}", "a key of more than 32 parts"),
+            ("behind strings", "a = '''\"'''\nb = \"\"\"\\\"\"\"\"\"\"\nc = 'it\"s' # it's\n" + "x." * n + "y = 1", "a key of more than 32 parts"),
+            ("lists", "a = " + "[" * n, "nested more than 32 deep"),
+            ("tables", "a = " + "{a = " * n, "nested more than 32 deep"),
+            ("long key", "x" * n + " = 1", "a key of 60000 bytes: none is longer than 256")):
+        one(what, "deep.toml:", "run", write("deep.toml", DECK + text + "\n"), "--validate")
+        one(what, problem, "run", "deep.toml", "--validate", ranks=3 if what == "table" else 0)
+    for what, override, problem in (
+            ("override of many parts", "x." * 40000 + "y=1", "a key of more than 32 parts"),
+            ("override with a long key", "x" * 40000 + "=1", "a key of 40000 bytes"),
+            ("override without =", "x." * 40000, "is no override"),
+            ("override with a deep table", "solver.kind={" + "x." * 40000 + "y=1}", "a key of more than 32 parts"),
+            ("override with a deep list", "domain.shape=" + "[" * 40000, "nested more than 32 deep"),
+            ("override of two lines", "solver.kind=1\n" + "x." * 40000 + "y=1", "is not one of"),
+            ("override with a long value", "solver.kind=" + "x" * 100000, "is not one of")):
+        one(what, problem, "run", "deck.toml", override, "--validate", ranks=3 if "parts" in what else 0)
+    up = "../" * 40 + "tmp"  # dots that are no parts of a key
+    that(here("output.directory", "output.directory=" + up).startswith('"../../'), "a path with many dots is no string")
+    strings = DECK + '[output]\ndirectory = "' + "./" * 50 + 'a"  # ' + "." * 50 + "\n"
+    isohalo(0, "run", write("strings.toml", strings), "--validate")
+    lines = errors("run", write("many.toml", DECK + "".join("x%d = 1\n" % k for k in range(3000))), "--validate")
+    that(len(lines) == 101 and "there are 3000 in all" in lines[-1], "many errors: %d lines, %r" % (len(lines), lines[-1:]))
+    one("control characters", "unknown key run.\\x1b[2J", "run", write("escape.toml", DECK + '"\\u001b[2J" = 1\n'), "--validate")
+
+
+def test_suggestions():
+    for override, text in (("sovler.kappa=1", "unknown table sovler; did you mean solver?"),
+                           ("output.dir=x", "unknown key output.dir; did you mean output.directory?"),
+                           ("output.keeep=1", "did you mean output.keep?"),
+                           ("steps=3", "unknown key steps; did you mean run.steps?"),
+                           ("initial.widht=1", "did you mean initial.width?"),
+                           ("domain.bondary.low=1", "unknown table domain.bondary; did you mean domain.boundary?"),
+                           ("solver.omega=1", 'unknown key solver.omega for solver.kind = "heat": --help-input lists'),
+                           ("source.kind=sine", "unknown table source: this input has the tables domain, "),
+                           ("solver.kind=poison", "did you mean poisson?"),
+                           ("solver.kind=liffe", "did you mean life?"),
+                           ("initial.kind=sin", "did you mean sine?"),
+                           ("parallel.exchange=colesced", "did you mean coalesced?"),
+                           ("output.picture_field=v", '"v" is not one of "u"'),
+                           ('domain.boundary.low=["neuman","periodic"]', "domain.boundary.low has an entry \"neuman\" that is not"),
+                           ('domain.boundary.low=["neuman","periodic"]', "did you mean neumann?"),
+                           ('domain.boundary.low=["neumann","periodic"]', "periodic on one side only"),
+                           ('domain.boundary.low=[{dirchlet=1},"periodic"]', "did you mean dirichlet?"),
+                           ('domain.boundary.low=[{flux="x"},"periodic"]', "has an entry {flux = ..} that is not")):
+        one(override, text, "run", "deck.toml", override, "--validate", ranks=3 if "neuman\"" in override else 0)
+    one("misspelt table", "slover.toml:4:1: unknown table slover; did you mean solver?",
+        "run", write("slover.toml", DECK.replace("[solver]", "[slover]")), "--validate")
+    one("misspelt required key", "did you mean run.steps?", "run", write("step.toml", DECK.replace("steps =", "step =")), "--validate")
+    life = write("life.toml", DECK.replace('"heat"\ncfl = 0.5', '"life"').replace("gaussian", "constant"))
+    one("one rule for both dimensions", "life has no {dirichlet = VALUE}", "run", life, "--validate",
+        "domain.boundary.low=[{dirichlet=1},{dirichlet=1}]", 'domain.boundary.high=["neumann","neumann"]')
+    one("a kind that is misspelt, types of another", "did you mean life?", "run", life, "--validate", "solver.kind=liffe", "domain.type=uint8")
+
+
+def test_commands():
+    commands = "its commands: run, compare, prove, info, verify, schedule, bench)"
+    for arguments, texts in ((["runn"], ['isohalo has no command "runn"; did you mean run?', commands]),
+                             (["xyzzy"], ['isohalo has no command "xyzzy" (', commands]),
+                             (["bench", "swep"], ['isohalo bench has no command "swep"; did you mean sweep?']),
+                             ([], ["isohalo needs a command: run, compare,"]),
+                             (["run", "deck.toml", "--overwite"], ["isohalo run has no option --overwite; did you mean --overwrite?", "isohalo run --help"]),
+                             (["run", "deck.toml", "--restrat=auto"], ["has no option --restrat; did you mean --restart?"]),
+                             (["--vresion"], ["isohalo has no option --vresion; did you mean --version?"])):
+        for text in texts:
+            one(arguments, text, *arguments, ranks=3 if arguments == ["runn"] else 0)
+
+
+def test_numbers_and_texts():
+    for text, value in (("1e3", "1000"), ("1000.0", "1000"), ("12", "12"), ("9007199254740992.0", "9007199254740992")):
+        that(here("run.steps", "run.steps=" + text) == value, "run.steps=%s is %s" % (text, here("run.steps", "run.steps=" + text)))
+    that(here("domain.shape", "domain.shape=[1.2e1, 10]") == "[12, 10]", "a list of integers as floats")
+    one("a fraction", "run.steps = 1.5 is no integer", "run", "deck.toml", "run.steps=1.5", "--validate")
+    one("too large for a float", "run.steps = 1e+17 is beyond 2^53", "run", "deck.toml", "run.steps=1e17", "--validate")
+    one("infinity", "run.steps is a number, expected an integer", "run", "deck.toml", "run.steps=inf", "--validate")
+    one("a fraction in a list", "domain.shape entry = 2.5 is no integer", "run", "deck.toml", "domain.shape=[2.5,3]", "--validate")
+    offsets = ["solver=", "solver.kind=stencil", "solver.weights=[0.5,0.5]"]
+    that(here("solver.offsets", *offsets, "solver.offsets=[[1e0,0],[0,0.0]]") == "[[1, 0], [0, 0]]", "offsets as floats")
+    # The same configuration, so the same files.
+    for name, steps in (("plain", "4"), ("float", "4e0")):
+        isohalo(0, "run", "deck.toml", "output.directory=" + name, "run.steps=" + steps)
+    that((WORK / "plain/step_00000004.h5").read_bytes() == (WORK / "float/step_00000004.h5").read_bytes(), "4e0 steps are not 4 steps")
+
+    words = ["nan", "inf", "1e3", "true", "2026-11-22", "0x10"]
+    values = np.arange(120, dtype=float).reshape(12, 10)
+    with h5py.File(WORK / "fields.h5", "w") as f:
+        for word in words:
+            f[word] = values
+    for word in words:
+        that(here("initial.dataset", "initial.kind=file", "initial.dataset=" + word) == '"%s"' % word, "initial.dataset=%s is no string" % word)
+    isohalo(3, "run", "deck.toml", "initial.kind=file", "initial.file=fields.h5", "initial.dataset=nan", "run.steps=0", "output.directory=nan")
+    one("a number in the file", "initial.dataset is a number, expected a string", "run", write("number.toml", DECK.replace('"gaussian"', '"file"\nfile = "fields.h5"\ndataset = nan')), "--validate")
+    one("a list for a text", "initial.dataset is a list, expected a string", "run", "number.toml", "initial.dataset=[1]", "--validate")
+
+    that(here("solver.cfl") == "0.5" and here("solver.cfl", "solver.cfl=") == "0.9", "solver.cfl= does not remove the key")
+    that(here("solver.cfl", "solver.cfl=", "solver.cfl=0.25") == "0.25", "a key that is given again")
+    that(here("solver.dt", "solver.cfl=", "solver.dt=1e-4") == "0.0001", "dt instead of cfl")
+    that(here("output.keep", "output.keep=") == "0", "removing a key that is not there")
+    that(here("output.picture_field", "output=") == '"u"', "removing a table that is not there")
+    one("removing a required key", "required key run.steps is missing", "run", "deck.toml", "run.steps=", "--validate")
+    one("removing a misspelt key", "unknown key solver.clf; did you mean solver.cfl?", "run", "deck.toml", "solver.clf=", "--validate")
+    one("an empty string", "output.directory is empty", "run", "deck.toml", 'output.directory=""', "--validate")
+    isohalo(0, "run", "deck.toml", "solver=", "solver.kind=poisson", "--validate")
+    one("a limit that is never tested", "run.stop_residual = 1e-06 is never tested with run.residual_every = 0: set run.residual_every",
+        "run", "deck.toml", "run.stop_residual=1e-6", "run.residual_every=0", ranks=3)
+
+
+def test_help():
+    every = isohalo(0, "run", "--help-input").stdout
+    sections = {s.split("\n", 1)[0]: s for s in every.split("\n\n")}
+    for kind, keys in {"linear": "value gradient", "sine": "amplitude modes", "gaussian": "amplitude center width", "random": "seed low high",
+                       "box": "low high inside outside", "file": "file dataset"}.items():
+        section = sections['[initial] (or [initial.FIELD]) kind = "%s"' % kind]
+        listed = re.findall(r"^  initial\.(\S+)", section, re.M)
+        that(listed == ["kind"] + keys.split(), "--help-input lists %r for %s" % (listed, kind))
+    for kind in ("heat", "life", "poisson", "stencil"):
+        that("  solver.kind " in sections['[solver] kind = "%s"' % kind], "--help-input lacks solver.kind of " + kind)
+    that("; here" not in every, "--help-input without an input has values")
+
+    text = isohalo(3, "run", "deck.toml", "--help-input", "domain.shape=[4,5,6]", "run.steps=7").stdout
+    that(text.count("  run.steps ") == 1, "--help-input is printed by several ranks")
+    for line in ("domain.shape .*required; here \\[4, 5, 6\\]", "domain.length .*default \\[1, 1, 1\\]; here \\[1, 1, 1\\]",
+                 'solver.kind .*; here "heat"', "solver.cfl .*default 0.9; here 0.5", "initial.width .*default 0.1; here 0.1",
+                 "run.steps .*required; here 7", 'output.directory .*here "out/deck"'):
+        that(re.search("^  " + line + "$", text, re.M), "--help-input of an input has no %r" % line)
+    that("solver.rule" not in text and "initial.seed" not in text and "source." not in text, "--help-input of an input lists others' keys")
+    r = launch(0, "run", "deck.toml", "--help-input", "solver.kapa=1")
+    that(r.returncode == 2 and "  solver.kappa " in r.stdout and "did you mean solver.kappa?" in r.stderr, "--help-input of a wrong input")
+    sub = write("named.toml", DECK.replace("[initial]", "[initial.u]"))
+    that(here("initial.u.kind", deck=sub) == '"gaussian"', "--help-input of [initial.u]")
+
+
+def tree():
+    return sorted(str(p) for p in WORK.rglob("*"))
+
+
+def test_validate():
+    with h5py.File(WORK / "fields.h5", "w") as f:
+        f["right"] = np.ones((12, 10), dtype=np.float32)
+        f["wrong"] = np.zeros((10, 12))
+        f["words"] = np.array([[b"a"] * 10] * 12)
+    from_file = ["initial=", "initial.kind=file", "initial.file=fields.h5"]
+    poisson = ["solver=", "solver.kind=poisson", "initial.kind=constant", "source.kind=file", "source.file=fields.h5"]
+    isohalo(0, "run", "deck.toml", "output.directory=full")
+    (WORK / "afile").write_text("x")
+    (WORK / "busy").mkdir()
+    before = tree()
+    with open(WORK / "busy" / ".isohalo_lock", "w") as lock:
+        before = tree()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for mode in ("--validate", "--plan"):
+            for what, text, arguments in (
+                    ("no file", "none.h5: no such file", ["initial.kind=file", "initial.file=none.h5", "initial.dataset=a"]),
+                    ("no dataset", 'has no dataset "a"', from_file + ["initial.dataset=a"]),
+                    ("another shape", "has shape 10 x 12, the grid is 12 x 10", from_file + ["initial.dataset=wrong"]),
+                    ("no numbers", "holds neither real nor integer numbers", from_file + ["initial.dataset=words"]),
+                    ("no source", 'has no dataset "a"', poisson + ["source.dataset=a"])):
+                one("%s %s" % (mode, what), text, "run", "deck.toml", *arguments, mode, ranks=3 if what == "no dataset" else 0)
+            isohalo(3, "run", "deck.toml", *from_file, "initial.dataset=right", mode)
+        for what, text, arguments in (
+                ("holds checkpoints", "already holds checkpoints", ["output.directory=full"]),
+                ("is a file", "output.directory afile", ["output.directory=afile"]),
+                ("below a file", "output.directory afile/below", ["output.directory=afile/below"]),
+                ("in use", "in use", ["output.directory=busy"]),
+                ("in use, to be overwritten", "in use", ["output.directory=busy", "--overwrite"]),
+                ("no restart file", "none.h5: no such file", ["--restart", "none.h5"]),
+                ("restart with other physics", "it was computed with other solver.kappa", ["--restart", "full/latest.h5", "solver.kappa=2"]),
+                ("automatic restart with other physics", "it was computed with other solver.kappa",
+                 ["output.directory=full", "--restart", "auto", "solver.kappa=2"]),
+                ("restart with another reduction", 'parallel.reduction = "tree"', ["--restart", "full/latest.h5", "parallel.reduction=exact"])):
+            lines = errors("run", "deck.toml", *arguments, "--validate", ranks=3 if "holds" in what else 0)
+            that(len(lines) == 1 and text in lines[0], "--validate, %s: expected one error with %r, got %r" % (what, text, lines))
+        for arguments in (["output.directory=full", "--overwrite"], ["output.directory=full", "--restart", "auto"],
+                          ["--restart", "full/latest.h5"], ["output.directory=new/deeper"]):
+            r = isohalo(0, "run", "deck.toml", *arguments, "--validate")
+            that("deck.toml is valid" in r.stdout, "--validate says nothing: " + r.stdout)
+    that(tree() == before, "--validate or --plan left %r" % sorted(set(tree()) ^ set(before)))
+
+
+def test_shared_memory():
+    """A /dev/shm without room is announced before MPI_Init fails for it, and the way out is one."""
+    def start(size, ranks, **environment):
+        script = 'mount -t tmpfs -o size=%s tmpfs /dev/shm && exec "$@"' % size
+        command = ["unshare", "-m", "sh", "-c", script, "sh", MPIEXEC, "-n", str(ranks), ISOHALO, "run", "deck.toml", "output.directory=shm", "--overwrite"]
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120, cwd=WORK, env=dict(os.environ, **environment))
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], capture_output=True).returncode != 0:
+        print("skipped: a small /dev/shm needs root and unshare")
+        return
+    warning = "isohalo: warning: /dev/shm has room for 8 MiB, but MPI takes 12 MiB there to start the 3 ranks of this node"
+    r = start("8m", 3)
+    that(r.stderr.count(warning) == 1 and r.stderr.count("isohalo: warning") == 1 and "UCX_TLS=^posix" in r.stderr, "8 MiB for 3 ranks: " + r.stderr[:600])
+    that(r.returncode != 0, "3 ranks start in 8 MiB: the warning is wrong")
+    r = start("8m", 3, UCX_TLS="^posix")
+    that(r.returncode == 0 and not r.stderr, "the way out is none: %d %s" % (r.returncode, r.stderr[:600]))
+    r = start("64m", 3)
+    that(r.returncode == 0 and not r.stderr, "64 MiB for 3 ranks: %d %s" % (r.returncode, r.stderr[:600]))
+
+
+def main():
+    fresh_work_directory(DECK)
+    test_limits()
+    test_suggestions()
+    test_commands()
+    test_numbers_and_texts()
+    test_help()
+    test_validate()
+    test_shared_memory()
+    finish()
+
+
+if __name__ == "__main__":
+    main()
