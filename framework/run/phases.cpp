@@ -13,8 +13,8 @@ namespace isohalo {
 
 namespace {
 
-constexpr const char* kNames[kPhases] = {"start",  "exchange",   "boundary", "sweep", "reduction",
-                                         "digest", "checkpoint", "picture",  "other"};
+constexpr const char* kNames[kPhases] = {"start",  "exchange",   "boundary", "sweep",    "reduction",
+                                         "digest", "checkpoint", "picture",  "progress", "other"};
 
 std::size_t place(Phase phase) {
   return static_cast<std::size_t>(phase);

@@ -11,9 +11,9 @@
 
 namespace isohalo {
 
-/// `other`: what is in none of the others, such as looking for signals, tests for the end, progress.
-enum class Phase { start, exchange, boundary, sweep, reduction, digest, checkpoint, picture, other };
-inline constexpr int kPhases = 9;
+/// `progress`: printing it. `other`: what is in none of the others, such as looking for signals.
+enum class Phase { start, exchange, boundary, sweep, reduction, digest, checkpoint, picture, progress, other };
+inline constexpr int kPhases = 10;
 const char* phase_name(Phase phase);
 
 /// One line of the table: seconds over the ranks.

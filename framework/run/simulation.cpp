@@ -347,11 +347,12 @@ bool Simulation<D>::converged() {
   return stop_test_ && stop_test_->reached;
 }
 
-/// Time in the stepping loop so far, without checkpoints and pictures.
+/// Time in the stepping loop so far, without checkpoints and pictures, nor the wait for whoever reads the progress.
 template <int D>
 double Simulation<D>::stepping_s() const {
-  return std::chrono::duration<double>(Clock::now() - loop_began_).count() - phases_.seconds(Phase::checkpoint) -
-         phases_.seconds(Phase::picture);
+  double seconds = std::chrono::duration<double>(Clock::now() - loop_began_).count();
+  for (const Phase p : {Phase::checkpoint, Phase::picture, Phase::progress}) seconds -= phases_.seconds(p);
+  return seconds;
 }
 
 /// What the checkpoints and pictures from this step on will take, by what those before took.
@@ -378,6 +379,7 @@ void Simulation<D>::show_progress() {
   p.limit_left_s = std::numeric_limits<double>::infinity();
   if (run_.time_limit_s > 0)
     p.limit_left_s = run_.time_limit_s - std::chrono::duration<double>(Clock::now() - began_).count();
+  const PhaseScope scope(&phases_, Phase::progress);
   progress_->show(p);
 }
 
@@ -413,7 +415,7 @@ RunResult Simulation<D>::finish() {
   r.residual = residual_;
   r.residual_step = residual_step_;
   const double updates = static_cast<double>(domain_->global().cells()) * static_cast<double>(step_ - first_step_);
-  double seconds = stepped_s_;
+  double seconds = comm_.rank() == 0 ? stepped_s_ : 0;  // the others wait for the printing of rank 0
   comm_.allreduce(&seconds, 1, MPI_DOUBLE, MPI_MAX);
   r.rate = seconds > 0 ? updates / seconds / 1e6 : 0;
   {
