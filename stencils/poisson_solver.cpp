@@ -55,25 +55,25 @@ class PoissonModel : public SolverModel<D> {
   bool gradients_;
 };
 
-/// 1/h^2 and the diagonal must be numbers of the field's type.
+/// 1/h^2 and, for jacobi, what is divided by must be numbers of the field's type.
 template <int D>
-void check_coefficients(Config& config, const PoissonEquation<D>& equation) {
+void check_coefficients(Config& config, const PoissonEquation<D>& equation, bool gradients) {
   if (config.has_errors()) return;
-  const bool single = equation.grid.type == ElementType::float32;
-  const auto fits = [&](double v) {
-    const double stored = single ? static_cast<double>(static_cast<float>(v)) : v;
-    return std::isfinite(stored) && stored > 0;
+  const auto stored = [&](double v) {
+    return equation.grid.type == ElementType::float32 ? static_cast<double>(static_cast<float>(v)) : v;
   };
+  const char* const type = type_name(equation.grid.type);
   const PerDim<double, D> q = equation.template q<double>();
   for (int j = 0; j < D; ++j)
-    if (!fits(q[j]))
-      return config.error(
-          "domain.length",
-          fmt::format("1/h^2 = {:g} of dimension {} is out of range of {}: use cells of another size", q[j], j,
-                      type_name(equation.grid.type)));
-  if (!fits(equation.diagonal()))
-    config.error("domain.length", fmt::format("the sum of 2/h^2 = {:g} is out of range of {}: use larger cells",
-                                              equation.diagonal(), type_name(equation.grid.type)));
+    if (!std::isfinite(stored(q[j])))
+      return config.error("domain.length", fmt::format("1/h^2 = {:g} of dimension {} is out of range of {}: use "
+                                                       "larger cells",
+                                                       q[j], j, type));
+  const double diagonal = stored(equation.diagonal());
+  if (!gradients && !(std::isfinite(diagonal) && diagonal > 0))
+    config.error("domain.length", fmt::format("the sum of 2/h^2 over the dimensions, {:g}, is out of range of {}: "
+                                              "use cells of another size",
+                                              equation.diagonal(), type));
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ std::unique_ptr<SolverModel<D>> make_poisson_model(Config& config, const GridSet
     config.error("solver.omega", "solver.omega belongs to solver.method = \"jacobi\": leave it out for \"cg\"");
   equation.omega = config.number("solver.omega", omega);
   if (gradients) config.drop_effective("solver.omega");
-  check_coefficients(config, equation);
+  check_coefficients(config, equation, gradients);
   return std::make_unique<PoissonModel<D>>(equation, gradients);
 }
 

@@ -23,7 +23,7 @@ void Pace::stepped(std::int64_t step, double seconds) {
 }
 
 std::optional<double> Pace::seconds_per_step() const {
-  if (!from_ || now_.step == from_->step) return std::nullopt;
+  if (!from_ || now_.seconds - from_->seconds < kLeast) return std::nullopt;
   return (now_.seconds - from_->seconds) / static_cast<double>(now_.step - from_->step);
 }
 

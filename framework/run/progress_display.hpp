@@ -14,10 +14,13 @@ class Pace {
  public:
   /// The run has come to `step` after `seconds` of stepping.
   void stepped(std::int64_t step, double seconds);
-  /// None before the second stretch.
+  /// None before it is known from some steps, or a long one.
   std::optional<double> seconds_per_step() const;
 
  private:
+  static constexpr double kLeast =
+      0.1;  ///< seconds: in less than that a rank that loses its core once counts too much
+
   struct Mark {
     std::int64_t step = 0;
     double seconds = 0;

@@ -90,11 +90,13 @@ TEST(Pace, IsThatOfLateWithoutTheFirstStretch) {
   EXPECT_FALSE(pace.seconds_per_step());
   pace.stepped(1, 0.5);  // an exchange was chosen
   EXPECT_FALSE(pace.seconds_per_step());
-  pace.stepped(10, 0.5 + 9 * 0.01);
+  pace.stepped(10, 0.5 + 9 * 0.01);  // too little to tell
+  EXPECT_FALSE(pace.seconds_per_step());
+  pace.stepped(12, 0.5 + 11 * 0.01);
   ASSERT_TRUE(pace.seconds_per_step());
   EXPECT_NEAR(*pace.seconds_per_step(), 0.01, 1e-12);
-  double seconds = 0.59;
-  for (int step = 11; step <= 1000; ++step) pace.stepped(step, seconds += 0.01);
+  double seconds = 0.61;
+  for (int step = 13; step <= 1000; ++step) pace.stepped(step, seconds += 0.01);
   EXPECT_NEAR(*pace.seconds_per_step(), 0.01, 1e-9);
   for (int step = 1001; step <= 1150; ++step) pace.stepped(step, seconds += 0.04);  // others use the machine
   EXPECT_NEAR(*pace.seconds_per_step(), 0.04, 1e-9);
