@@ -61,7 +61,8 @@ class ConjugateGradients : public Solver<D> {
     for (std::int64_t s = 0; s < steps; ++s) step();
     return rr_;
   }
-  bool converged(double limit, double) override { return system_.converged(limit, rr_); }
+  StopTest stop_test(double limit, double) override { return system_.stop_test(limit, rr_); }
+  std::string residual_of() const override { return "r = f + laplace(u)"; }
 
  private:
   void step() {

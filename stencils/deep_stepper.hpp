@@ -122,6 +122,7 @@ class DeepStepper {
     const SweepRegion<D>& region = levels_[static_cast<std::size_t>(steps_left_)].all;
     const Box<D>* work = region.work().data();
     const ArrayRef<T, D> u = now_.ref();
+    const PhaseScope scope(phases_, Phase::sweep);
     Kokkos::parallel_for("isohalo::change_all", Kokkos::RangePolicy<SweepSpace>(0, region.size()),
                          [=, &f](const std::int64_t w) {
                            for_each_row(work[w], [&](const Index<D>& i) {
@@ -155,7 +156,10 @@ class DeepStepper {
     const bool either_way = !change && steps_left_ == 0 && !overlap_.decided();
     const auto start = std::chrono::steady_clock::now();
     const double sum = step(change, !change && overlap_.overlap());
-    if (either_way) overlap_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    if (either_way) {
+      const PhaseScope scope(phases_, Phase::exchange);  // in the last step of the trial ranks wait for each other
+      overlap_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
     return sum;
   }
 
@@ -205,9 +209,16 @@ class DeepStepper {
       for (int j = 0; j < D; ++j)
         if (domain_.decomposition().blocks(j) > 1)
           in_place.low[j] = domain_.owned().low[j], in_place.high[j] = domain_.owned().high[j];
-      fill_outside(now_.ref(), rules_, domain_.global(), in_place, layers_low_, layers_high_);
-      for (std::int64_t part = 0; part < kParts; ++part) {
-        sweep(interior_, now_.ref(), next_.ref(), kernel_, part, kParts);
+      {
+        const PhaseScope scope(phases_, Phase::boundary);
+        fill_outside(now_.ref(), rules_, domain_.global(), in_place, layers_low_, layers_high_);
+      }
+      const std::int64_t parts = std::min(kParts, interior_.size());
+      for (std::int64_t part = 0; part < parts; ++part) {
+        {
+          const PhaseScope scope(phases_, Phase::sweep);
+          sweep(interior_, now_.ref(), next_.ref(), kernel_, part, parts);
+        }
         plan_.progress();
       }
     }

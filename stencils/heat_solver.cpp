@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "stencils/row_kernels.hpp"
 #include "stencils/single_field_solver.hpp"
 #include "stencils/solvers.hpp"
@@ -21,6 +23,10 @@ class HeatModel : public SolverModel<D> {
   std::vector<std::string> field_names() const override { return {"u"}; }
   StencilShape<D> shape() const override { return shape_; }
   double dt() const override { return dt_; }
+  /// Below the limit of the time step no value grows beyond those given.
+  std::string advice_not_finite() const override {
+    return "differences of values as large as these overflow: use smaller values in [initial] and domain.boundary";
+  }
   double memory(const Index<D>& extents, int depth) const override {
     return two_field_memory(grid_, shape_, extents, depth);
   }
@@ -79,6 +85,13 @@ std::unique_ptr<SolverModel<D>> make_heat_model(Config& config, const GridSettin
   if (!(dt > 0) && !config.has_errors())
     config.error("solver.kappa",
                  "the stability limit of the time step is zero: use a smaller kappa or larger cells");
+  for (int j = 0; j < D && !config.has_errors(); ++j)
+    if (!std::isfinite((kappa * dt) / (grid.spacing[j] * grid.spacing[j])))
+      config.error(
+          "solver.kappa",
+          fmt::format("the coefficient kappa dt / h^2 is no number with kappa = {:g}, dt = {:g} and h = {:g} "
+                      "in dimension {}: use another kappa, or cells of another size",
+                      kappa, dt, grid.spacing[j], j));
   return std::make_unique<HeatModel<D>>(grid, kappa, dt);
 }
 

@@ -54,8 +54,8 @@ class JacobiSolver : public Solver<D> {
   }
 
   /// Of the state as it is, so that a restarted run stops where the first one did.
-  bool converged(double limit, double) override {
-    return system_.converged(limit, system_.residual_square(stepper_.ready()));
+  StopTest stop_test(double limit, double) override {
+    return system_.stop_test(limit, system_.residual_square(stepper_.ready()));
   }
 
  private:

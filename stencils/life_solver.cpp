@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/run/cell_text.hpp"
 #include "stencils/row_kernels.hpp"
 #include "stencils/single_field_solver.hpp"
 #include "stencils/solvers.hpp"
@@ -61,9 +62,9 @@ class LifeSolver : public SingleFieldSolver<std::uint8_t, 2, LifeRow> {
     bad = domain_.comm().min(bad);
     if (bad != none)
       throw UsageError(
-          fmt::format("the initial field \"u\" has another value than 0 and 1, first at linear index {}: "
-                      "a cell of life is dead or alive",
-                      bad));
+          fmt::format("the initial field \"u\" has another value than 0 and 1, first at {}: a cell of life is "
+                      "dead or alive",
+                      cell_text(domain_.global(), bad)));
     fields_changed();
   }
 

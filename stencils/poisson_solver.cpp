@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "stencils/conjugate_gradients.hpp"
 #include "stencils/jacobi_solver.hpp"
 #include "stencils/single_field_solver.hpp"
@@ -22,6 +24,13 @@ class PoissonModel : public SolverModel<D> {
   double dt() const override { return 0; }
   int stored_fields() const override { return gradients_ ? 3 : 1; }
   int deepest() const override { return gradients_ ? 1 : SolverModel<D>::deepest(); }
+
+  std::string advice_not_finite() const override {
+    if (!gradients_ && equation_.omega > 1)
+      return fmt::format("damped Jacobi steps may diverge with solver.omega = {:g}: use at most 1",
+                         equation_.omega);
+    return "use smaller values in [initial], [source] and domain.boundary";
+  }
 
   /// u, its successor and f; or u, r, p, A p and f. One more while the first residual is formed.
   double memory(const Index<D>& extents, int depth) const override {
@@ -46,6 +55,27 @@ class PoissonModel : public SolverModel<D> {
   bool gradients_;
 };
 
+/// 1/h^2 and, for jacobi, what is divided by must be numbers of the field's type.
+template <int D>
+void check_coefficients(Config& config, const PoissonEquation<D>& equation, bool gradients) {
+  if (config.has_errors()) return;
+  const auto stored = [&](double v) {
+    return equation.grid.type == ElementType::float32 ? static_cast<double>(static_cast<float>(v)) : v;
+  };
+  const char* const type = type_name(equation.grid.type);
+  const PerDim<double, D> q = equation.template q<double>();
+  for (int j = 0; j < D; ++j)
+    if (!std::isfinite(stored(q[j])))
+      return config.error("domain.length", fmt::format("1/h^2 = {:g} of dimension {} is out of range of {}: use "
+                                                       "larger cells",
+                                                       q[j], j, type));
+  const double diagonal = stored(equation.diagonal());
+  if (!gradients && !(std::isfinite(diagonal) && diagonal > 0))
+    config.error("domain.length", fmt::format("the sum of 2/h^2 over the dimensions, {:g}, is out of range of {}: "
+                                              "use cells of another size",
+                                              equation.diagonal(), type));
+}
+
 }  // namespace
 
 template <int D>
@@ -59,6 +89,7 @@ std::unique_ptr<SolverModel<D>> make_poisson_model(Config& config, const GridSet
     config.error("solver.omega", "solver.omega belongs to solver.method = \"jacobi\": leave it out for \"cg\"");
   equation.omega = config.number("solver.omega", omega);
   if (gradients) config.drop_effective("solver.omega");
+  check_coefficients(config, equation, gradients);
   return std::make_unique<PoissonModel<D>>(equation, gradients);
 }
 

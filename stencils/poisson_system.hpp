@@ -111,9 +111,10 @@ class PoissonSystem {
   }
 
   /// ||r|| <= limit ||r of u = 0||, or ||r|| <= limit when that is 0; `square` = (r, r).
-  bool converged(double limit, double square) const {
+  StopTest stop_test(double limit, double square) const {
     const double norm = std::sqrt(square), first = std::sqrt(reference_);
-    return norm <= (first > 0 ? limit * first : limit);
+    if (first > 0) return {norm <= limit * first, norm / first, "|r| / |r of u = 0|"};
+    return {norm <= limit, norm, "|r|"};
   }
 
  private:

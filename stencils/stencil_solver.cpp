@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "framework/run/settings.hpp"
 #include "stencils/row_kernels.hpp"
 #include "stencils/single_field_solver.hpp"
@@ -24,6 +26,13 @@ class StencilModel : public SolverModel<D> {
   std::vector<std::string> field_names() const override { return {"u"}; }
   StencilShape<D> shape() const override { return shape_; }
   double dt() const override { return dt_; }
+  std::string advice_not_finite() const override {
+    double sum = 0;
+    for (const double w : weights_) sum += std::abs(w);
+    if (sum <= 1) return {};
+    return fmt::format(
+        "the absolute values of solver.weights add up to {:g}: values may grow by that factor in each step", sum);
+  }
   double memory(const Index<D>& extents, int depth) const override {
     return two_field_memory(grid_, shape_, extents, depth);
   }

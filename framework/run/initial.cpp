@@ -8,6 +8,7 @@
 #include "framework/io/checkpoint.hpp"
 #include "framework/io/digest.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/run/cell_text.hpp"
 
 namespace isohalo {
 
@@ -209,7 +210,7 @@ void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D
   const FieldStatistics s = field_statistics(domain, field.array);
   if (s.first_not_finite >= 0)
     throw UsageError((prefix_ == "source" ? "the source \"" : "the initial field \"") + field.name +
-                     "\" is NaN or infinite at linear index " + std::to_string(s.first_not_finite));
+                     "\" is NaN or infinite at " + cell_text(domain.global(), s.first_not_finite));
   if (from_file()) config.set_effective(prefix_ + ".data", Config::canonical(hex_digest(s.digest)));
 }
 

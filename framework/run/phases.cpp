@@ -4,56 +4,84 @@
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "framework/mpi/fault_point.hpp"
 
 namespace isohalo {
 
 namespace {
-constexpr const char* kNames[kPhases] = {"start",     "exchange", "boundary",   "sweep",
-                                         "reduction", "digest",   "checkpoint", "picture"};
+
+constexpr const char* kNames[kPhases] = {"start",  "exchange",   "boundary", "sweep",    "reduction",
+                                         "digest", "checkpoint", "picture",  "progress", "other"};
+
+std::size_t place(Phase phase) {
+  return static_cast<std::size_t>(phase);
 }
 
+/// Names of the profiling regions, made once: a phase may be entered many times in a step.
+const std::string& region(Phase phase) {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const char* name : kNames) all.push_back(std::string("isohalo::") + name);
+    return all;
+  }();
+  return names[place(phase)];
+}
+
+}  // namespace
+
 const char* phase_name(Phase phase) {
-  return kNames[static_cast<int>(phase)];
+  return kNames[place(phase)];
 }
 
 void PhaseClock::charge() {
   const auto now = Clock::now();
-  if (current_ >= 0)
-    spent_[static_cast<std::size_t>(current_)] += std::chrono::duration<double>(now - since_).count();
+  spent_[place(current_)] += std::chrono::duration<double>(now - since_).count();
   since_ = now;
 }
 
-int PhaseClock::enter(Phase phase) {
-  detail::fault_point(phase_name(phase));
-  Kokkos::Profiling::pushRegion(std::string("isohalo::") + phase_name(phase));
+Phase PhaseClock::enter(Phase phase) {
+  // What is done during an exchange is no place to break the program at: the exchange would be left in flight.
+  if (current_ != Phase::exchange) detail::fault_point(phase_name(phase));
+  Kokkos::Profiling::pushRegion(region(phase));
   charge();
-  const int previous = current_;
-  current_ = static_cast<int>(phase);
-  return previous;
+  ++entered_[place(phase)];
+  return std::exchange(current_, phase);
 }
 
-void PhaseClock::leave(int previous) {
+void PhaseClock::leave(Phase previous) {
   charge();
   current_ = previous;
   Kokkos::Profiling::popRegion();
 }
 
+double PhaseClock::seconds_each(Phase phase) const {
+  const std::int64_t times = entered_[place(phase)];
+  return times > 0 ? seconds(phase) / static_cast<double>(times) : 0;
+}
+
 std::vector<PhaseTime> PhaseClock::table(const Communicator& comm) const {
-  std::array<double, kPhases> least = spent_, most = spent_, sum = spent_;
-  comm.allreduce(least.data(), kPhases, MPI_DOUBLE, MPI_MIN);
-  comm.allreduce(most.data(), kPhases, MPI_DOUBLE, MPI_MAX);
-  comm.allreduce(sum.data(), kPhases, MPI_DOUBLE, MPI_SUM);
-  std::array<std::int64_t, kPhases> slowest{};
-  for (std::size_t k = 0; k < kPhases; ++k) slowest[k] = spent_[k] == most[k] ? comm.rank() : -1;
-  comm.allreduce(slowest.data(), kPhases, MPI_INT64_T, MPI_MAX);
+  constexpr std::size_t rows = kPhases + 1;  // the last is the total
+  std::array<double, rows> mine{};
+  std::copy(spent_.begin(), spent_.end(), mine.begin());
+  mine[place(current_)] += std::chrono::duration<double>(Clock::now() - since_).count();
+  mine[kPhases] = std::accumulate(mine.begin(), mine.end() - 1, 0.0);
+  std::array<double, rows> least = mine, most = mine, sum = mine;
+  comm.allreduce(least.data(), rows, MPI_DOUBLE, MPI_MIN);
+  comm.allreduce(most.data(), rows, MPI_DOUBLE, MPI_MAX);
+  comm.allreduce(sum.data(), rows, MPI_DOUBLE, MPI_SUM);
+  std::array<std::int64_t, rows> slowest{};
+  for (std::size_t k = 0; k < rows; ++k) slowest[k] = mine[k] == most[k] ? comm.rank() : -1;
+  comm.allreduce(slowest.data(), rows, MPI_INT64_T, MPI_MAX);
   std::vector<PhaseTime> table;
-  for (std::size_t k = 0; k < kPhases; ++k) {
+  for (std::size_t k = 0; k < rows; ++k) {
     if (most[k] == 0) continue;
-    PhaseTime t{kNames[k], least[k], sum[k] / comm.size(), most[k], static_cast<int>(slowest[k]), false};
+    PhaseTime t{k < kPhases ? kNames[k] : "total", least[k], sum[k] / comm.size(), most[k],
+                static_cast<int>(slowest[k]),      false};
     // Only sweeps are a rank's own work; in the other phases ranks wait for each other.
-    t.slow = k == static_cast<std::size_t>(Phase::sweep) && t.max_s > 1.25 * t.avg_s && t.max_s - t.avg_s > 0.05;
+    t.slow = k == place(Phase::sweep) && t.max_s > 1.25 * t.avg_s && t.max_s - t.avg_s > 0.05;
     table.push_back(t);
   }
   return table;
@@ -63,7 +91,9 @@ std::string phase_table_text(const std::vector<PhaseTime>& table) {
   std::string s = fmt::format("{:12} {:>10} {:>10} {:>10}  seconds over the ranks\n", "phase", "min", "avg", "max");
   for (const auto& t : table) {
     s += fmt::format("{:12} {:>10.3f} {:>10.3f} {:>10.3f}", t.name, t.min_s, t.avg_s, t.max_s);
-    if (t.slow) s += fmt::format("  rank {} is slow: {:.2f} times the average", t.slowest, t.max_s / t.avg_s);
+    if (t.slow)
+      s += fmt::format("  rank {} is slow: it sweeps {:.2f} times as long as the average", t.slowest,
+                       t.max_s / t.avg_s);
     s += "\n";
   }
   return s;

@@ -15,6 +15,7 @@
 #include "framework/io/verify.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/tiles.hpp"
+#include "framework/run/cell_text.hpp"
 #include "framework/run/input.hpp"
 #include "framework/run/plan.hpp"
 
@@ -106,12 +107,15 @@ RunResult Simulation<D>::run() {
   {
     const PhaseScope scope(&phases_, Phase::start);
     agreed(comm_, [&] { solver_ = model_->create(*domain_, depth_, parallel_.exchange); });
-    solver_->reduce_by(parallel_.reduction);
     solver_->time_phases(&phases_);
     fill_initial();
-    if (!request_.restart.empty()) restart();
+    if (request_.restart.empty())
+      begin(parallel_.reduction.method);
+    else
+      restart();
   }
   begin_outputs();
+  const PhaseScope scope(&phases_, Phase::other);
   step_loop();
   return finish();
 }
@@ -130,15 +134,31 @@ void Simulation<D>::fill_initial() {
     if (request_.restart.empty() || request_.restart == "auto" || initial_[k].from_file())
       initial_[k].fill(*domain_, fields[k], config_);
   if (source_) source_->fill(*domain_, *solver_->source(), config_);
-  solver_->start();
   physics_ = physics_text(config_);
   residual_ = change_sum_ = std::numeric_limits<double>::quiet_NaN();  // none yet
 }
 
+/// Before the first step, the initial fields in place: the solver forms its products, by this method. A
+/// checkpoint's method must be known by then.
+template <int D>
+void Simulation<D>::begin(ReductionMethod method) {
+  parallel_.reduction.method = method;
+  solver_->reduce_by(parallel_.reduction);
+  solver_->start();
+}
+
 template <int D>
 void Simulation<D>::restart() {
+  const ReductionMethod given = parallel_.reduction.method;
+  const auto method_of = [&](const StoredCheckpoint& stored) {
+    return parallel_.reduction_is_auto ? reduction_method(stored.meta.method) : given;
+  };
   if (request_.restart != "auto") {
-    restore(request_.restart);
+    const StoredCheckpoint stored = read_checkpoint_meta(request_.restart, comm_);
+    refuse_other_physics(request_.restart, stored.meta.config);
+    refuse_other_method(request_.restart, stored.meta.method);
+    begin(method_of(stored));
+    restore(request_.restart, stored);
     return;
   }
   std::vector<std::int64_t> steps;
@@ -160,8 +180,9 @@ void Simulation<D>::restart() {
     }
     refuse_other_physics(directory_->checkpoint(s), stored.meta.config);
     refuse_other_method(directory_->checkpoint(s), stored.meta.method);
+    begin(method_of(stored));
     try {
-      restore(directory_->checkpoint(s));
+      restore(directory_->checkpoint(s), stored);
       return;
     } catch (const MpiError&) {
       throw;
@@ -170,6 +191,7 @@ void Simulation<D>::restart() {
     }
     fill_initial();
   }
+  begin(given);
   if (!request_.quiet && comm_.rank() == 0)
     fmt::print("no usable checkpoint in {}: starting at step 0\n", printable(directory_->path().string()));
 }
@@ -210,11 +232,9 @@ void Simulation<D>::refuse_other_method(const fs::path& file, const std::string&
       file.string(), stored, to_text(parallel_.reduction.method), stored));
 }
 
+/// Of the right physics and method; by that method `begin` was called.
 template <int D>
-void Simulation<D>::restore(const fs::path& file) {
-  const StoredCheckpoint stored = read_checkpoint_meta(file, comm_);
-  refuse_other_physics(file, stored.meta.config);
-  refuse_other_method(file, stored.meta.method);
+void Simulation<D>::restore(const fs::path& file, const StoredCheckpoint& stored) {
   if (const auto problems = meta_problems(stored.meta); !problems.empty())
     throw UsageError(file.string() + ": " + problems.front() + ": it is damaged (see isohalo verify)");
   const auto fields = solver_->fields();
@@ -224,10 +244,6 @@ void Simulation<D>::restore(const fs::path& file) {
     throw UsageError(file.string() + ": its residuals were summed over another reduction tree");
   read_checkpoint_fields(file, stored, *domain_, fields);
   solver_->fields_changed();
-  if (parallel_.reduction_is_auto) {
-    parallel_.reduction.method = reduction_method(stored.meta.method);
-    solver_->reduce_by(parallel_.reduction);
-  }
   step_ = first_step_ = next_poll_ = stored.meta.step;
   change_sum_ = stored.meta.change_sum;
   residual_ = stored.meta.residual;
@@ -249,20 +265,22 @@ std::int64_t Simulation<D>::next_event(std::int64_t last) const {
 
 template <int D>
 void Simulation<D>::step_loop() {
+  loop_began_ = Clock::now();
   progress_.emplace(comm_.rank() == 0 && !request_.quiet, step_, run_.steps,
-                    static_cast<double>(domain_->global().cells()));
+                    static_cast<double>(domain_->global().cells()), run_.stop_residual > 0);
   bool stop = step_ > 0 && converged();  // a restart from the state in which the run stopped
   while (step_ < run_.steps && !stop) {
     const std::int64_t next = next_event(run_.steps);
     const double sum = advance_to(next);
     evaluate(step_, sum);
-    progress_->show(step_, static_cast<double>(step_) * model_->dt(), model_->dt(), residual_);
     const bool limit = over_time_ || stop_signal_ != 0;
     stop = converged() || limit;
+    show_progress();
     outputs(stop || step_ == run_.steps, limit || checkpoint_wanted_);
     checkpoint_wanted_ = false;
   }
   progress_->close();
+  stepped_s_ = stepping_s();
   if (step_ == first_step_ && step_ > 0 && output_.final_checkpoint) checkpoint();  // so that the directory has it
 }
 
@@ -274,10 +292,9 @@ double Simulation<D>::advance_to(std::int64_t next) {
     const bool early = over_time_ || stop_signal_ != 0 || checkpoint_wanted_;
     const std::int64_t to = early ? step_ + 1 : std::min(next, std::max(next_poll_, step_ + 1));
     const bool last = early || to == next;
-    const auto start = Clock::now();
     const double sum = solver_->advance(to - step_, last);
     step_ = to;
-    stepping_s_ += std::chrono::duration<double>(Clock::now() - start).count();
+    progress_->stepped(step_, stepping_s());
     if (step_ >= next_poll_) poll();
     if (last) return sum;
   }
@@ -287,7 +304,7 @@ double Simulation<D>::advance_to(std::int64_t next) {
 /// twentieth of a second away.
 template <int D>
 void Simulation<D>::poll() {
-  const double each = stepping_s_ / static_cast<double>(std::max<std::int64_t>(1, step_ - first_step_));
+  const double each = stepping_s() / static_cast<double>(std::max<std::int64_t>(1, step_ - first_step_));
   const double affordable = std::min(0.05 / std::max(each, 1e-9), 1e9);
   const bool over =
       run_.time_limit_s > 0 && std::chrono::duration<double>(Clock::now() - began_).count() >= run_.time_limit_s;
@@ -302,9 +319,47 @@ void Simulation<D>::poll() {
 }
 
 template <int D>
-bool Simulation<D>::converged() const {
+bool Simulation<D>::converged() {
   const bool tested = step_ == run_.steps || (run_.residual_every > 0 && step_ % run_.residual_every == 0);
-  return tested && run_.stop_residual > 0 && solver_->converged(run_.stop_residual, residual_);
+  stop_test_.reset();
+  if (tested && run_.stop_residual > 0) stop_test_ = solver_->stop_test(run_.stop_residual, residual_);
+  return stop_test_ && stop_test_->reached;
+}
+
+/// Time in the stepping loop so far, without checkpoints and pictures, nor the wait for whoever reads the progress.
+template <int D>
+double Simulation<D>::stepping_s() const {
+  double seconds = std::chrono::duration<double>(Clock::now() - loop_began_).count();
+  for (const Phase p : {Phase::checkpoint, Phase::picture, Phase::progress}) seconds -= phases_.seconds(p);
+  return seconds;
+}
+
+/// What the checkpoints and pictures from this step on will take, by what those before took.
+template <int D>
+double Simulation<D>::outputs_left_s() const {
+  const auto times = [&](std::int64_t every) { return every > 0 ? run_.steps / every - (step_ - 1) / every : 0; };
+  const std::int64_t every = output_.checkpoint_every;
+  const bool one_more = output_.final_checkpoint && (every == 0 || run_.steps % every != 0);
+  return static_cast<double>(times(every) + one_more) * phases_.seconds_each(Phase::checkpoint) +
+         static_cast<double>(times(output_.picture_every)) * phases_.seconds_each(Phase::picture);
+}
+
+template <int D>
+void Simulation<D>::show_progress() {
+  Progress p;
+  p.step = step_;
+  p.dt = model_->dt();
+  p.time = static_cast<double>(step_) * p.dt;
+  p.residual = residual_;
+  if (stop_test_ && stop_test_->name != StopTest().name)
+    p.measure = fmt::format("{} = {:.6e}", stop_test_->name, stop_test_->value);
+  p.stepping_s = stepping_s();
+  p.outputs_left_s = outputs_left_s();
+  p.limit_left_s = std::numeric_limits<double>::infinity();
+  if (run_.time_limit_s > 0)
+    p.limit_left_s = run_.time_limit_s - std::chrono::duration<double>(Clock::now() - began_).count();
+  const PhaseScope scope(&phases_, Phase::progress);
+  progress_->show(p);
 }
 
 template <int D>
@@ -323,10 +378,11 @@ void Simulation<D>::check_finite(std::int64_t step) {
     const std::int64_t at = field_statistics(*domain_, f.array).first_not_finite;
     if (at < 0) continue;
     progress_->close();
-    throw RunError(fmt::format(
-        "field \"{}\" is NaN or infinite, found at step {}, first at linear index {}: {}; checkpoints of "
-        "earlier steps are intact",
-        f.name, step, at, model_->dt() > 0 ? "reduce the time step" : "reduce the values of the input"));
+    const std::string advice = model_->advice_not_finite();
+    throw RunError(
+        fmt::format("field \"{}\" is NaN or infinite, found at step {}, first at {}{}{}; checkpoints of earlier "
+                    "steps are intact",
+                    f.name, step, cell_text<D>(domain_->global(), at), advice.empty() ? "" : ": ", advice));
   }
 }
 
@@ -338,19 +394,19 @@ RunResult Simulation<D>::finish() {
   r.residual = residual_;
   r.residual_step = residual_step_;
   const double updates = static_cast<double>(domain_->global().cells()) * static_cast<double>(step_ - first_step_);
-  r.rate = stepping_s_ > 0 ? updates / stepping_s_ / 1e6 : 0;
-  for (const auto& f : solver_->fields())
-    r.digests.emplace_back(f.name, hex_digest(field_statistics(*domain_, f.array).digest));
+  double seconds = comm_.rank() == 0 ? stepped_s_ : 0;  // the others wait for the printing of rank 0
+  comm_.allreduce(&seconds, 1, MPI_DOUBLE, MPI_MAX);
+  r.rate = seconds > 0 ? updates / seconds / 1e6 : 0;
+  {
+    const PhaseScope scope(&phases_, Phase::digest);
+    for (const auto& f : solver_->fields())
+      r.digests.emplace_back(f.name, hex_digest(field_statistics(*domain_, f.array).digest));
+  }
   r.stop_signal = stop_signal_;
+  if (run_.stop_residual == 0 && step_ > first_step_) stop_test_ = solver_->stop_test(0, residual_);
   const auto table = phases_.table(comm_);
   if (request_.quiet || comm_.rank() != 0) return r;
-  if (step_ == first_step_) fmt::print("nothing to do: step {} of {} is reached\n", step_, run_.steps);
-  if (step_ < run_.steps)
-    fmt::print("stopped{} at step {} of {}\n",
-               stop_signal_ ? fmt::format(" by {}", signal_name(stop_signal_))
-               : over_time_ ? " by the time limit"
-                            : "",
-               step_, run_.steps);
+  report_end();
   fmt::print("{}", phase_table_text(table));
   if (written_step_ == step_) fmt::print("checkpoint = {}\n", printable(directory_->checkpoint(step_).string()));
   if (output_.picture_every > 0 && step_ % output_.picture_every == 0 && step_ > first_step_)
@@ -360,6 +416,26 @@ RunResult Simulation<D>::finish() {
   for (const auto& [name, digest] : r.digests) fmt::print("digest {} = {}\n", name, digest);
   std::fflush(stdout);
   return r;
+}
+
+/// Why the run ends where it does, and what its residual is.
+template <int D>
+void Simulation<D>::report_end() const {
+  if (step_ == first_step_) fmt::print("nothing to do: step {} of {} is reached\n", step_, run_.steps);
+  if (step_ < run_.steps && (stop_signal_ || over_time_))
+    fmt::print("stopped by {} at step {} of {}\n", stop_signal_ ? signal_name(stop_signal_) : "the time limit",
+               step_, run_.steps);
+  if (residual_step_ > 0)
+    fmt::print("the residual of step {} is the root mean square over the cells of {}\n", residual_step_,
+               solver_->residual_of());
+  if (stop_test_ && run_.stop_residual > 0 && stop_test_->reached)
+    fmt::print("converged at step {}: {} = {} is at most run.stop_residual = {}\n", step_, stop_test_->name,
+               stop_test_->value, run_.stop_residual);
+  else if (stop_test_ && run_.stop_residual > 0)
+    fmt::print("not converged after {} steps: {} = {} is above run.stop_residual = {}\n", step_, stop_test_->name,
+               stop_test_->value, run_.stop_residual);
+  else if (stop_test_ && stop_test_->name != StopTest().name)
+    fmt::print("{} = {}\n", stop_test_->name, stop_test_->value);
 }
 
 template class Simulation<1>;

@@ -46,15 +46,19 @@ class Simulation {
   std::set<std::string> pictured_fields() const;
   void fill_initial();
   void restart();
-  void restore(const std::filesystem::path& file);
+  void begin(ReductionMethod method);
+  void restore(const std::filesystem::path& file, const StoredCheckpoint& stored);
   void warn_skipped(const Error& e) const;
   void refuse_other_physics(const std::filesystem::path& file, const std::string& stored) const;
   void refuse_other_method(const std::filesystem::path& file, const std::string& stored) const;
 
   void step_loop();
   double advance_to(std::int64_t next);
-  bool converged() const;
+  bool converged();
   std::int64_t next_event(std::int64_t last) const;
+  double stepping_s() const;
+  double outputs_left_s() const;
+  void show_progress();
   void evaluate(std::int64_t step, double sum);
   void check_finite(std::int64_t step);
   void poll();
@@ -67,6 +71,7 @@ class Simulation {
   CheckpointMeta meta() const;
   std::string sidecar_text(const std::vector<PhaseTime>& phases) const;
   RunResult finish();
+  void report_end() const;
 
   Communicator comm_;
   const RunRequest& request_;
@@ -88,8 +93,9 @@ class Simulation {
   double change_sum_ = 0, residual_ = 0;
   std::int64_t residual_step_ = 0;
   std::int64_t written_step_ = -1;
-  Clock::time_point began_ = Clock::now();
-  double stepping_s_ = 0;
+  std::optional<StopTest> stop_test_;  ///< of the latest step, if it was tested
+  Clock::time_point began_ = Clock::now(), loop_began_ = began_;
+  double stepped_s_ = 0;  ///< in the whole stepping loop, without checkpoints and pictures
   bool over_time_ = false, checkpoint_wanted_ = false;  // agreed by all ranks, as what follows
   int stop_signal_ = 0;
   std::int64_t next_poll_ = 0, poll_steps_ = 1;

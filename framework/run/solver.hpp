@@ -40,6 +40,13 @@ struct GridSettings {
   double centre(int j, std::int64_t x) const { return origin[j] + (static_cast<double>(x) + 0.5) * spacing[j]; }
 };
 
+/// A state against run.stop_residual.
+struct StopTest {
+  bool reached = false;
+  double value = 0;  ///< what the limit is for
+  std::string name = "residual";
+};
+
 /// A solver with its fields in memory.
 template <int D>
 class Solver {
@@ -50,24 +57,27 @@ class Solver {
   virtual std::vector<FieldHandle<D>> fields() = 0;
   /// The field that [source] fills (owned cells), if the equation has one.
   virtual std::optional<FieldHandle<D>> source() { return std::nullopt; }
+  /// How sums are carried out from now on: to be called before `start`, which may form the first. Collective.
+  /// Throws UsageError, the same on all ranks.
+  virtual void reduce_by(const ReductionOptions& options) = 0;
   /// To be called when the initial fields and the source are in place, also before a restart. Collective. Throws
   /// UsageError, the same on all ranks, for values that the solver cannot begin with.
   virtual void start() { fields_changed(); }
-  /// To be called after all fields were restored through `fields()`. Collective.
+  /// To be called after all fields were restored through `fields()`, after `start`. Collective.
   virtual void fields_changed() = 0;
   /// Advances by `steps` >= 1. With `change`, returns the change sum of the last step, the same bits on all ranks.
   /// Collective. Fences.
   virtual double advance(std::int64_t steps, bool change) = 0;
   /// Has the state reached `limit` (run.stop_residual)? `residual` is that of its step. Collective.
-  virtual bool converged(double limit, double residual) { return residual <= limit; }
+  virtual StopTest stop_test(double limit, double residual) { return {residual <= limit, residual}; }
+  /// What the residual is the root mean square over the cells of.
+  virtual std::string residual_of() const { return "the change of u"; }
   /// The clock that the solver's phases are to be charged to; it must live as long.
   virtual void time_phases(PhaseClock*) {}
   /// How the ghost cells travelled in the latest exchange, and the times that decided it.
   virtual ExchangeChoice exchange() const = 0;
   /// The tile of the reductions behind `advance`.
   virtual Index<D> tile() const = 0;
-  /// How they are carried out from now on. Collective. Throws UsageError, the same on all ranks.
-  virtual void reduce_by(const ReductionOptions& options) = 0;
 };
 
 /// A solver's part of the input, read and checked, before any memory is taken.
@@ -84,6 +94,9 @@ class SolverModel {
   virtual StencilShape<D> shape() const = 0;
   /// Length of a step; 0 for solvers without time.
   virtual double dt() const = 0;
+  /// What to change in the input when the fields have become NaN or infinite, as the end of a sentence; empty: the
+  /// solver has no advice.
+  virtual std::string advice_not_finite() const { return {}; }
   /// Bytes of memory for a block of these extents with the ghost layers of `depth` steps.
   virtual double memory(const Index<D>& extents, int depth) const = 0;
   /// Fields in a checkpoint.

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "datatypes/error.hpp"
 #include "stencils/deep_stepper.hpp"
@@ -182,6 +185,27 @@ TEST(DeepStepper, ChoosesWhetherToOverlapOnTheWay) {
   EXPECT_TRUE(stepper.overlap().decided());
   const std::int64_t chosen = stepper.overlap().overlap();
   EXPECT_EQ(domain.comm().min(chosen), domain.comm().max(chosen));
+}
+
+/// Copies, in no less than a millisecond per row.
+struct SlowRow {
+  void operator()(const double* in, double* out, std::int64_t n) const {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::copy_n(in, n, out);
+  }
+};
+
+TEST(DeepStepper, WhatIsSweptDuringAnExchangeIsChargedToTheSweep) {
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {60, 8}, {.periodic = {true, true}});
+  for (const Overlap overlap : {Overlap::always, Overlap::never}) {
+    DeepStepper<double, 2, SlowRow> stepper(
+        "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 1, [](const Index<2>&) { return SlowRow{}; },
+        Exchange::coalesced, overlap);
+    PhaseClock clock;
+    stepper.time_phases(&clock);
+    stepper.advance(3, false);
+    EXPECT_GE(clock.seconds(Phase::sweep), 3e-3 * static_cast<double>(domain.owned().extent(0)));
+  }
 }
 
 TEST(OverlapChoice, KeepsTheFasterWayOfTheSlowestRank) {
