@@ -8,7 +8,7 @@
 
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
-#include "framework/io/whole_file.hpp"
+#include "framework/mpi/whole_file.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/fault_point.hpp"
 

@@ -3,12 +3,28 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "framework/run/directory_lock.hpp"
+
 namespace isohalo {
 
+/// A directory belongs to one run at a time, which holds a lock on it (see DirectoryLock), and holds one line of
+/// history:
+/// - All its checkpoints have the same [domain], [solver], [initial], [source] and reduction method, so the same
+///   bits at the same step. A restart into a directory with checkpoints of another line is refused, a fresh run
+///   into one with any checkpoint as well, unless it is to overwrite them.
+/// - `--restart auto` takes the highest step whose checkpoint can be read, and latest.h5 points at the highest
+/// step.
+///   A run that was restarted from an earlier step does not move it back.
+/// - Steps that are done again replace what is there: checkpoints, pictures, and lines of the digest log, which
+///   stays sorted, has no step twice and keeps the lines of later steps. By the promise they replace it with the
+///   same bits; a digest that differs is a warning.
+/// - `output.keep` counts the checkpoints of steps up to the one just written.
 class OutputDirectory {
  public:
   explicit OutputDirectory(std::filesystem::path path) : path_(std::move(path)) {}
@@ -23,20 +39,28 @@ class OutputDirectory {
   std::vector<std::int64_t> steps() const;
 
   // To be called on one rank; they throw RunError or UsageError.
-  /// Makes the directory and proves that files can be made in it.
-  void make_writable() const;
-  void remove_all_checkpoints() const;
+  /// Throws UsageError for whatever a run would refuse the directory for: it cannot be made or written to, it is in
+  /// use, or it holds checkpoints and may not. Makes and changes nothing.
+  void check_usable(bool may_hold_checkpoints) const;
+  /// The same; then makes the directory, locks it as long as this object lives, and proves that files can be made
+  /// in it.
+  void claim(bool may_hold_checkpoints);
+  /// Removes everything that runs write: checkpoints and their companions, the digest log, latest.h5, and pictures
+  /// of these fields. All other files stay.
+  void remove_outputs(const std::set<std::string>& fields) const;
   /// Removes the temporary files that an interrupted run left.
   void remove_leftovers() const;
-  /// Points latest.h5 at a checkpoint, atomically.
-  void set_latest(std::int64_t step) const;
+  /// Points latest.h5 at the checkpoint of the highest step, atomically.
+  void set_latest() const;
   /// Deletes the oldest checkpoints of steps up to `newest` beyond `keep` (0: none). Later steps, left by an
   /// earlier run, neither count nor are touched, and `newest` itself stays.
   void delete_beyond(std::int64_t keep, std::int64_t newest) const;
 
  private:
+  void refuse_checkpoints(bool may_hold_checkpoints) const;
   void remove(std::int64_t step) const;
   std::filesystem::path path_;
+  std::unique_ptr<DirectoryLock> lock_;
 };
 
 }  // namespace isohalo

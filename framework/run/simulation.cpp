@@ -116,17 +116,7 @@ RunResult Simulation<D>::run() {
     fill_initial();
     if (!request_.restart.empty()) restart();
   }
-  if (written_step_ >= 0)
-    agreed(comm_, [&] {
-      if (comm_.rank() == 0) accompany(meta());
-    });
-  if (request_.overwrite && request_.restart.empty())
-    agreed(comm_, [&] {
-      if (comm_.rank() == 0) directory_->remove_all_checkpoints();
-    });
-  agreed(comm_, [&] {
-    if (comm_.rank() == 0 && step_ < run_.steps) cut_trail();
-  });
+  begin_outputs();
   step_loop();
   return finish();
 }
@@ -134,14 +124,7 @@ RunResult Simulation<D>::run() {
 template <int D>
 void Simulation<D>::prepare_directory() {
   agreed(comm_, [&] {
-    if (comm_.rank() != 0) return;
-    if (request_.restart.empty() && !request_.overwrite && !directory_->steps().empty())
-      throw UsageError(
-          "output.directory " + directory_->path().string() +
-          " already holds checkpoints: continue with --restart auto, replace them with --overwrite, or "
-          "choose another directory");
-    directory_->make_writable();
-    directory_->remove_leftovers();
+    if (comm_.rank() == 0) directory_->claim(!request_.restart.empty() || request_.overwrite);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "datatypes/error.hpp"
 #include "framework/io/checkpoint.hpp"
@@ -36,6 +37,8 @@ class Simulation {
   void report_plan() const;
 
   void prepare_directory();
+  void begin_outputs();
+  std::set<std::string> pictured_fields() const;
   void fill_initial();
   void restart();
   void restore(const std::filesystem::path& file);

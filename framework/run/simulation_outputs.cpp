@@ -7,10 +7,10 @@
 #include "datatypes/error.hpp"
 #include "framework/io/picture.hpp"
 #include "framework/io/trail.hpp"
-#include "framework/io/whole_file.hpp"
 #include "framework/io/xdmf.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/fault_point.hpp"
+#include "framework/mpi/whole_file.hpp"
 #include "framework/reduce/tiles.hpp"
 #include "framework/run/sidecar.hpp"
 #include "framework/run/simulation.hpp"
@@ -18,6 +18,31 @@
 namespace isohalo {
 
 namespace fs = std::filesystem;
+
+/// Fields that pictures may be of: those of this run and of the newest checkpoint that is there. On one rank.
+template <int D>
+std::set<std::string> Simulation<D>::pictured_fields() const {
+  const auto own = model_->field_names();
+  std::set<std::string> names(own.begin(), own.end());
+  for (const std::int64_t s : directory_->steps()) try {
+      for (const auto& f : read_checkpoint_meta(directory_->checkpoint(s)).fields) names.insert(f.name);
+      break;
+    } catch (const Error&) {  // a damaged one is removed all the same
+    }
+  return names;
+}
+
+/// The first change to what the directory holds.
+template <int D>
+void Simulation<D>::begin_outputs() {
+  agreed(comm_, [&] {
+    if (comm_.rank() != 0) return;
+    directory_->remove_leftovers();
+    if (written_step_ >= 0) accompany(meta());
+    if (request_.overwrite && request_.restart.empty()) directory_->remove_outputs(pictured_fields());
+    if (step_ < run_.steps) cut_trail();
+  });
+}
 
 template <int D>
 void Simulation<D>::outputs(bool last, bool wanted) {
@@ -99,7 +124,7 @@ void Simulation<D>::accompany(const CheckpointMeta& m) const {
     const std::string text = xdmf_text(directory_->checkpoint(step_).filename().string(), m, stored);
     if (!text.empty()) write_whole(directory_->file(step_, ".xmf"), text);
   }
-  directory_->set_latest(step_);
+  directory_->set_latest();
   detail::fault_point("delete");
   directory_->delete_beyond(output_.keep, step_);
 }
@@ -161,6 +186,8 @@ void Simulation<D>::cut_trail() const {
 }
 
 #define ISOHALO_INSTANTIATE(D)                                                           \
+  template std::set<std::string> Simulation<D>::pictured_fields() const;                 \
+  template void Simulation<D>::begin_outputs();                                          \
   template void Simulation<D>::outputs(bool, bool);                                      \
   template CheckpointMeta Simulation<D>::meta() const;                                   \
   template void Simulation<D>::checkpoint();                                             \

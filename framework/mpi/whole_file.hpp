@@ -1,0 +1,51 @@
+#pragma once
+/// The one way in which this project makes files: under a name that nobody can foresee, never through a link, never
+/// into a file that is there; a file has its name only when it is complete. On one rank; errors name the file and
+/// the reason.
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace isohalo {
+
+/// FILE.<16 random hex digits>.tmp. Throws RunError.
+std::filesystem::path temporary_name(const std::filesystem::path& file);
+
+/// A file in the making beside `file`, removed with its owner unless it is published. All functions throw RunError.
+class NewFile {
+ public:
+  explicit NewFile(const std::filesystem::path& file);
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+  ~NewFile();
+  /// Where it is until it is published.
+  const std::filesystem::path& path() const { return temporary_; }
+  void write(std::string_view bytes);
+  /// Closes it: network file systems report a full disk only then. `flush`: everything is on disk afterwards.
+  void close(bool flush);
+  /// Gives the closed file its name; the former file of that name is gone. A link of that name is replaced, not
+  /// followed.
+  void publish();
+
+ private:
+  [[noreturn]] void refuse(int why) const;
+  std::filesystem::path file_, temporary_;
+  int descriptor_;
+};
+
+/// fsync of a directory or file. Throws RunError.
+void flush_to_disk(const std::filesystem::path& path);
+
+/// Writes `bytes` and gives them the name. Throws RunError; then the former file of that name is as it was and the
+/// temporary one is gone. Not flushed to disk. Refuses a name that is a link, a device or anything but a file.
+void write_whole(const std::filesystem::path& file, std::string_view bytes);
+
+/// Appends to the file, which is made if there is none. Throws RunError, also for links and devices; then the file
+/// has its former length.
+void append_whole(const std::filesystem::path& file, std::string_view bytes);
+
+/// The bytes of a file that is no link and no device; nothing when there is none. Throws RunError.
+std::string read_whole(const std::filesystem::path& file);
+
+}  // namespace isohalo

@@ -1,0 +1,115 @@
+#include "framework/run/directory_lock.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <thread>
+
+#include "datatypes/error.hpp"
+
+namespace isohalo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path lock_file(const fs::path& directory) {
+  return directory / ".isohalo_lock";
+}
+
+[[noreturn]] void refuse(const fs::path& directory, const std::string& what) {
+  throw UsageError("output.directory " + directory.string() + " " + what);
+}
+
+/// Negative, with errno, when it cannot be opened. Throws UsageError when it is a link or a device.
+int open_lock(const fs::path& directory, int flags) {
+  const int descriptor = open(lock_file(directory).c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+  if (descriptor < 0 && errno == ELOOP)
+    refuse(directory, "has a symbolic link .isohalo_lock, which is not followed: remove it");
+  struct stat status {};
+  if (descriptor < 0 || (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode))) return descriptor;
+  close(descriptor);
+  refuse(directory, "has an .isohalo_lock that is no regular file: remove it");
+}
+
+/// "process 17 on host", from what the holder wrote into the file; anything else is not repeated.
+std::string holder(int descriptor) {
+  char text[300] = "";
+  if (pread(descriptor, text, sizeof text - 1, 0) <= 0) return "another run";
+  const std::string all(text);
+  const auto space = all.find(' '), end = all.find('\n');
+  if (space == std::string::npos || end == std::string::npos || space > end) return "another run";
+  const std::string process = all.substr(0, space), host = all.substr(space + 1, end - space - 1);
+  const bool plain = process.find_first_not_of("0123456789") == std::string::npos &&
+                     host.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") ==
+                         std::string::npos;
+  return plain && !process.empty() && !host.empty() ? "process " + process + " on " + host : "another run";
+}
+
+[[noreturn]] void refuse_in_use(const fs::path& directory, int descriptor) {
+  const std::string who = holder(descriptor);
+  close(descriptor);
+  refuse(directory, "is in use by " + who + ": wait until that run has ended, or choose another directory");
+}
+
+void write_holder(int descriptor) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  const std::string text = fmt::format("{} {}\n", getpid(), host);
+  // Only for the message: a full disk does not matter.
+  if (ftruncate(descriptor, 0) == 0) [[maybe_unused]]
+    const auto written = pwrite(descriptor, text.data(), text.size(), 0);
+}
+
+/// Somebody who asks whether the lock is held has it for a moment, so one refusal is not enough.
+bool take(int descriptor) {
+  for (int k = 0;; ++k) {
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK || k == 10) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+bool cannot_lock(int why) {
+  return why == ENOLCK || why == EOPNOTSUPP || why == ENOSYS || why == EBADF || why == EINVAL;
+}
+
+}  // namespace
+
+DirectoryLock::DirectoryLock(const fs::path& directory) : descriptor_(open_lock(directory, O_RDWR | O_CREAT)) {
+  if (descriptor_ < 0 && errno == EACCES) descriptor_ = open_lock(directory, O_RDONLY);  // another user made it
+  if (descriptor_ < 0)
+    refuse(directory, "cannot be written to (" + std::generic_category().message(errno) + "): choose another");
+  if (!take(descriptor_)) {
+    if (errno == EWOULDBLOCK) refuse_in_use(directory, descriptor_);
+    const int why = errno;
+    if (!cannot_lock(why)) {
+      close(descriptor_);
+      refuse(directory, "cannot be locked: " + std::generic_category().message(why));
+    }
+    fmt::print(stderr,
+               "isohalo: warning: output.directory {} cannot be locked ({}): see to it that no other run uses it\n",
+               directory.string(), std::generic_category().message(why));
+  }
+  write_holder(descriptor_);
+}
+
+DirectoryLock::~DirectoryLock() {
+  close(descriptor_);
+}
+
+void DirectoryLock::refuse_held(const fs::path& directory) {
+  const int descriptor = open_lock(directory, O_RDONLY);
+  if (descriptor < 0) return;  // nobody made it, or the run itself will say why not
+  if (flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) refuse_in_use(directory, descriptor);
+  close(descriptor);
+}
+
+}  // namespace isohalo

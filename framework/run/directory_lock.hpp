@@ -1,0 +1,28 @@
+#pragma once
+/// One run at a time in a directory.
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace isohalo {
+
+/// A lock on DIRECTORY/.isohalo_lock, which the kernel releases when the process ends, however it ends. The file
+/// stays: it is the lock that counts. To be used on one rank.
+class DirectoryLock {
+ public:
+  /// Of a directory that is there. Throws UsageError when somebody else has the lock, or when the file cannot be
+  /// made. A file system that knows no locks is a warning on standard error.
+  explicit DirectoryLock(const std::filesystem::path& directory);
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+  ~DirectoryLock();
+
+  /// Throws UsageError when somebody has the lock; makes and changes nothing.
+  static void refuse_held(const std::filesystem::path& directory);
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace isohalo
