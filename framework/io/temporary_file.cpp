@@ -156,7 +156,6 @@ TemporaryFile::TemporaryFile(const fs::path& file, const Communicator& comm, std
     access = access_list();
     h5_check(H5Pset_fapl_mpio(access.get(), comm.get(), MPI_INFO_NULL), "parallel file access");
     creation = creation_list();
-    fault_point("create");
   });
   try {
     agreed(comm, [&] {
@@ -180,6 +179,7 @@ TemporaryFile::TemporaryFile(const fs::path& file, const Communicator& comm, std
 void TemporaryFile::make() {
   std::string name;
   agreed(comm_, [&] {
+    fault_point("create");
     if (comm_.rank() != 0) return;
     made_.emplace(final_);
     made_->close(false);
