@@ -140,6 +140,7 @@ def test_links():
         that(name in r.stderr and "symbolic link" in r.stderr and r.stderr.count("isohalo: error") == 1, "a link %s: %s" % (name, r.stderr))
         that(victim.read_text() == "precious", "written through the link " + name)
     (directory / "step_00000010.json").unlink()
+    (directory / "digests.txt").unlink()
     os.mkfifo(directory / "digests.txt")
     r = run(2, "links", "--restart", "auto", code=3)
     that("digests.txt: it is no regular file" in r.stderr, "a fifo in place of the log: " + r.stderr)
