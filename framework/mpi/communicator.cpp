@@ -127,12 +127,12 @@ int delete_cached(MPI_Comm comm, int, void* value, void*) {
 int release_all(MPI_Comm, int, void*, void*) {
   Registry& r = registry();
   std::exchange(r.kept, {}).clear();
-  const bool one_node = std::any_of(r.nodes.begin(), r.nodes.end(), [](const NodeGroup& n) {
-    int here = 0, everywhere = 0;
+  int most_on_node = 1;
+  for (const NodeGroup& n : r.nodes) {
+    int here = 0;
     MPI_Group_size(n.here, &here);
-    MPI_Comm_size(MPI_COMM_WORLD, &everywhere);
-    return here == everywhere;
-  });
+    most_on_node = std::max(most_on_node, here);
+  }
   for (NodeGroup& n : std::exchange(r.nodes, {})) {
     MPI_Group_free(&n.all);
     MPI_Group_free(&n.here);
@@ -147,7 +147,7 @@ int release_all(MPI_Comm, int, void*, void*) {
     }
     last.second(last.first);
   }
-  if (r.everywhere && !one_node) detail::settle_before_finalize();
+  if (r.everywhere) detail::settle_before_finalize(most_on_node);
   return MPI_SUCCESS;
 }
 

@@ -95,13 +95,13 @@ std::uint64_t fingerprint_of_members(MPI_Comm comm) {
   return f.value();
 }
 
-void settle_before_finalize() noexcept {
+void settle_before_finalize(int on_node) noexcept {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   // Our own, since the user may have left messages in MPI_COMM_WORLD; without the user's attributes.
   MPI_Comm world = MPI_COMM_NULL;
-  if (ranks == 1 || ranks > kMostRanks || !library_may_hang() ||
+  if (ranks == on_node || ranks > kMostRanks || !library_may_hang() ||
       MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &world) != MPI_SUCCESS)
     return;
   const int fd = manager_socket();
