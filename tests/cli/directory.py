@@ -92,7 +92,7 @@ class Endless:
     def end(self, number):
         """A signal to rank 0, which holds the lock."""
         ranks = below(self.run.pid)
-        os.kill(self.holder(), number)
+        os.kill(self.holder() or min(ranks), number)
         self.run.communicate(timeout=60)
         end = time.monotonic() + 20
         while any(pathlib.Path("/proc/%d" % p).exists() for p in ranks) and time.monotonic() < end:
@@ -262,7 +262,7 @@ def test_same_files():
 def test_last_sidecar():
     """The JSON of the last checkpoint knows that checkpoint's own time."""
     run(3, "timed", "output.checkpoint_every=0", "output.digest_every=0")
-    phases = json.loads((WORK / "timed/step_00000040.json").read_text())["phases"]
+    phases = json.loads((WORK / "timed/step_00000040.json").read_text()).get("phases", {})
     that("checkpoint" in phases and phases["checkpoint"]["max_s"] > 0, "the last JSON lacks its checkpoint: %r" % phases)
 
 
