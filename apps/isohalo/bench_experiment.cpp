@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "apps/isohalo/bench.hpp"
 #include "apps/isohalo/bench_statistics.hpp"
 #include "apps/isohalo/plot.hpp"
 #include "datatypes/error.hpp"
+#include "framework/mpi/whole_file.hpp"
 
 namespace isohalo {
 
@@ -112,8 +112,7 @@ void write_plots(const std::vector<Experiment>& all, const std::string& director
   }
   for (const auto& p : plots) {
     const std::string name = directory + "/" + p.title.substr(0, p.title.find(' ')) + ".svg";
-    std::ofstream file(name);
-    if (!(file << to_svg(p)).flush()) throw RunError("cannot write " + name);
+    write_whole(name, to_svg(p));
   }
 }
 

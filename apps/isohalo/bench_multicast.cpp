@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -19,6 +18,7 @@
 #include "apps/isohalo/option_text.hpp"
 #include "apps/isohalo/plot.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/mpi/whole_file.hpp"
 #include "framework/reduce/multicast.hpp"
 #include "framework/run/machine.hpp"
 
@@ -129,12 +129,8 @@ void write_plots(const std::vector<MulticastTimes>& cases, const std::string& di
       add(over_bytes, fmt::format("{} of {}", messages, sends), static_cast<double>(bytes), c);
   }
   for (const auto& [name, plot] :
-       {std::pair("multicast_messages.svg", &over_messages), std::pair("multicast_bytes.svg", &over_bytes)}) {
-    std::ofstream out(directory + "/" + name);
-    out << to_svg(*plot);
-    out.close();
-    if (!out) throw UsageError("cannot write " + directory + "/" + name + ": check the directory");
-  }
+       {std::pair("multicast_messages.svg", &over_messages), std::pair("multicast_bytes.svg", &over_bytes)})
+    write_whole(directory + "/" + name, to_svg(*plot));
 }
 
 void print(const Json& json) {

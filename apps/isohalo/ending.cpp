@@ -66,8 +66,8 @@ void end_alone(MPI_Comm comm, ExitCode code, const std::string& error) {
 }
 
 ExitCode end_together(MPI_Comm comm, const std::function<ExitCode()>& action) {
-  MPI_Comm meeting = MPI_COMM_NULL;  // of its own: others may be in the middle of anything else
-  MPI_Comm_dup(comm, &meeting);
+  constexpr int spins = 20;
+  MPI_Comm meeting = duplicate(comm, spins);  // of its own: others may be in the middle of anything else
   int rank = 0, size = 1;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
@@ -78,7 +78,7 @@ ExitCode end_together(MPI_Comm comm, const std::function<ExitCode()>& action) {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Iallreduce(MPI_IN_PLACE, least, 3, MPI_INT, MPI_MIN, meeting, &request);
   const auto start = std::chrono::steady_clock::now();
-  Backoff backoff(20);
+  Backoff backoff(spins);
   for (int done = 0;;) {
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (done) break;

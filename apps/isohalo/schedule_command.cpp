@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "apps/isohalo/option_text.hpp"
+#include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/mpi/whole_file.hpp"
 #include "framework/reduce/schedule_check.hpp"
 #include "framework/reduce/schedule_search.hpp"
 #include "framework/reduce/schedule_table.hpp"
@@ -160,10 +162,13 @@ class ScheduleReport {
   template <class F>
   static void write(const std::string& file, const F& writer) {
     if (file.empty()) return;
-    std::ofstream out(file);
-    if (out) writer(out);
-    out.close();
-    if (!out) throw UsageError("cannot write " + file + ": check that its directory exists and may be written");
+    std::ostringstream out;
+    writer(out);
+    try {
+      write_whole(file, out.str());
+    } catch (const RunError& e) {
+      throw UsageError(e.what());
+    }
   }
 
   void print(const Json& j) const {

@@ -49,6 +49,12 @@ struct StoredCheckpoint {
   std::vector<StoredField> fields;
 };
 
+namespace detail {
+/// Bytes of field data up to which rank 0 writes the file alone. The same on all ranks; the bytes of the file do
+/// not depend on it. Another number is for tests.
+inline std::int64_t most_alone = std::int64_t{4} << 20;
+}  // namespace detail
+
 /// Writes `file` and returns the statistics of each field. On return the file is complete, on disk and has its
 /// name; a reader never sees a partial file under it. Collective; errors are agreed, the previous file of that name
 /// is intact and the temporary one removed. Throws RunError; or MpiError, not agreed, on a rank whose write fails

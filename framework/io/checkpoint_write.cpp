@@ -45,13 +45,13 @@ void write_small_groups(hid_t file, const CheckpointMeta& m) {
 }
 
 /// The canonical text as a dataset: attributes are limited to 64 KiB.
-void write_config(hid_t file, const std::string& text, const Communicator& comm) {
+void write_config(hid_t file, const std::string& text, bool with_data) {
   const H5Handle group = make_group(file, "config");
   write_attribute(group.get(), "digest", hex_digest(bytes_digest(text.data(), text.size())));
   const hsize_t bytes = text.size();
   const H5Handle space = h5_own(H5Screate_simple(1, &bytes, nullptr), "config");
   const H5Handle set = make_dataset(group.get(), "text", H5T_STD_U8LE, space);
-  if (comm.rank() == 0)
+  if (with_data)
     h5_check(H5Dwrite(set.get(), H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "config text");
 }
 
@@ -66,6 +66,91 @@ void write_statistics(hid_t fields, const std::string& name, const std::string& 
   write_attribute(set.get(), "nan_count", s.nan_count);
 }
 
+template <int D>
+std::int64_t field_bytes(const CartesianDomain<D>& domain, const std::vector<FieldHandle<D>>& fields) {
+  std::int64_t bytes = 0;
+  for (const auto& f : fields)
+    bytes += domain.global().cells() *
+             std::visit([](const auto& a) { return static_cast<std::int64_t>(sizeof(*a.data)); }, f.array);
+  return bytes;
+}
+
+/// Rank 0 makes the file of what all have sent it.
+template <int D>
+std::string image(const CartesianDomain<D>& domain, const CheckpointMeta& meta,
+                  const std::vector<FieldHandle<D>>& fields, const std::vector<GatheredField>& gathered) {
+  const detail::MemoryFile out;
+  write_small_groups(out.get(), meta);
+  write_config(out.get(), meta.config, true);
+  H5Handle group = make_group(out.get(), "fields");
+  for (std::size_t k = 0; k < fields.size(); ++k)
+    write_gathered(group.get(), domain.global(), fields[k], gathered[k]);
+  for (std::size_t k = 0; k < fields.size(); ++k)
+    write_statistics(group.get(), fields[k].name, fields[k].units, fields[k].role, gathered[k].statistics);
+  group.close();
+  write_attribute(out.get(), "complete", std::int64_t{1});
+  return out.bytes();
+}
+
+/// A small file is written by rank 0: with more ranks than cores the collective calls of HDF5 and MPI-IO, which
+/// wait without giving up the core, cost a hundred times what the bytes do.
+template <int D>
+std::vector<FieldStatistics> write_alone(const fs::path& file, const CartesianDomain<D>& domain,
+                                         const CheckpointMeta& meta, const std::vector<FieldHandle<D>>& fields) {
+  const Communicator& comm = domain.comm();
+  std::vector<GatheredField> gathered;
+  std::vector<FieldStatistics> statistics;
+  for (const auto& f : fields) {
+    gathered.push_back(gather_field(domain, f));
+    statistics.push_back(gathered.back().statistics);
+  }
+  agreed(comm, [&] {
+    if (comm.rank() != 0) return;
+    const std::string bytes = image(domain, meta, fields, gathered);
+    detail::fault_point("create");
+    NewFile out(file);
+    detail::fault_point("write");
+    out.write(bytes);
+    detail::fault_point("fsync");
+    out.close(true);
+    detail::fault_point("rename");
+    out.publish();
+    detail::fault_point("directory_fsync");
+    flush_to_disk(detail::directory_of(file));
+  });
+  return statistics;
+}
+
+template <int D>
+std::vector<FieldStatistics> write_together(const fs::path& file, std::int64_t most,
+                                            const CartesianDomain<D>& domain, const CheckpointMeta& meta,
+                                            const std::vector<FieldHandle<D>>& fields) {
+  const Communicator& comm = domain.comm();
+  std::vector<FieldStatistics> statistics;
+  detail::TemporaryFile out(file, comm, most);
+  H5Handle group;  // closed before the file
+  agreed(comm, [&] {
+    write_small_groups(out.get(), meta);
+    write_config(out.get(), meta.config, comm.rank() == 0);
+    group = make_group(out.get(), "fields");
+    detail::fault_point("groups");
+  });
+  for (const auto& f : fields) statistics.push_back(write_field(group.get(), domain, f));
+  agreed(comm, [&] {
+    for (std::size_t k = 0; k < fields.size(); ++k)
+      write_statistics(group.get(), fields[k].name, fields[k].units, fields[k].role, statistics[k]);
+    group.close();
+    detail::fault_point("digests");
+  });
+  agreed(comm, [&] {
+    write_attribute(out.get(), "complete", std::int64_t{1});
+    detail::fault_point("complete");
+  });
+  out.close();
+  out.publish();
+  return statistics;
+}
+
 }  // namespace
 
 template <int D>
@@ -73,45 +158,22 @@ std::vector<FieldStatistics> write_checkpoint(const fs::path& file, const Cartes
                                               const CheckpointMeta& meta,
                                               const std::vector<FieldHandle<D>>& fields) {
   const H5Quiet quiet;
-  const Communicator& comm = domain.comm();
-  const fs::path temporary = file.string() + ".tmp";
-  std::vector<FieldStatistics> statistics;
-  auto most = static_cast<std::int64_t>(meta.config.size()) + (1 << 16);  // and all fields
-  for (const auto& f : fields)
-    most += domain.global().cells() *
-            std::visit([](const auto& a) { return static_cast<std::int64_t>(sizeof(*a.data)); }, f.array);
-  agreed(comm, [&] {
+  const std::int64_t data = field_bytes(domain, fields);
+  // Groups and attributes, and up to 63 bytes before each of them.
+  const std::int64_t most = data + static_cast<std::int64_t>(meta.config.size()) + (1 << 16) +
+                            static_cast<std::int64_t>(fields.size()) * 4096;
+  const bool alone = data <= detail::most_alone;
+  agreed(domain.comm(), [&] {
     detail::fault_point("free_space");
-    detail::check_room(temporary, most);
+    if (!alone || domain.rank() == 0) detail::check_room(file, most);
   });
   try {
-    detail::TemporaryFile out(temporary, comm, most);
-    H5Handle group;  // closed before the file
-    agreed(comm, [&] {
-      write_small_groups(out.get(), meta);
-      write_config(out.get(), meta.config, comm);
-      group = make_group(out.get(), "fields");
-      detail::fault_point("groups");
-    });
-    for (const auto& f : fields) statistics.push_back(write_field(group.get(), domain, f));
-    agreed(comm, [&] {
-      for (std::size_t k = 0; k < fields.size(); ++k)
-        write_statistics(group.get(), fields[k].name, fields[k].units, fields[k].role, statistics[k]);
-      group.close();
-      detail::fault_point("digests");
-    });
-    agreed(comm, [&] {
-      write_attribute(out.get(), "complete", std::int64_t{1});
-      detail::fault_point("complete");
-    });
-    out.close();
-    out.publish(file);
+    return alone ? write_alone(file, domain, meta, fields) : write_together(file, most, domain, meta, fields);
   } catch (const MpiError& e) {
     throw MpiError(e.mpi_code(), "cannot write " + file.string() + " (earlier checkpoints are kept): " + e.what());
   } catch (const Error& e) {
     throw Error(e.code(), "cannot write " + file.string() + " (earlier checkpoints are kept): " + e.what());
   }
-  return statistics;
 }
 
 #define ISOHALO_INSTANTIATE(D)                               \

@@ -3,9 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <optional>
+#include <string>
+#include <type_traits>
 #include <vector>
 
+#include "datatypes/mpi_check.hpp"
 #include "framework/io/checkpoint_names.hpp"
 #include "framework/io/field_reader.hpp"
 #include "framework/io/temporary_file.hpp"
@@ -29,6 +33,14 @@ std::int64_t run_length(const Box<D>& global, const Box<D>& owned) {
     if (owned.extent(j) != global.extent(j)) break;
   }
   return n;
+}
+
+/// All cells of a field as a dataset's shape.
+template <int D>
+H5Handle whole_space(const Box<D>& global, const std::string& name) {
+  hsize_t shape[D];
+  for (int j = 0; j < D; ++j) shape[j] = static_cast<hsize_t>(global.extent(j));
+  return h5_own(H5Screate_simple(D, shape, nullptr), "field " + name);
 }
 
 /// A part of `owned`, given as a piece of its shape.
@@ -109,9 +121,7 @@ class CellWriter {
 
   /// Collective.
   void make(hid_t fields, const std::string& name) {
-    hsize_t shape[D];
-    for (int j = 0; j < D; ++j) shape[j] = static_cast<hsize_t>(global_.extent(j));
-    space_ = h5_own(H5Screate_simple(D, shape, nullptr), "field " + name);
+    space_ = whole_space(global_, name);
     set_ = make_dataset(fields, name, StoredType<T>::file(), space_);
     transfer_ = property_list(H5P_DATASET_XFER, "transfer");
     h5_check(H5Pset_dxpl_mpio(transfer_.get(), together_ ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT),
@@ -184,16 +194,102 @@ FieldStatistics write_cells(hid_t fields, const CartesianDomain<D>& domain, cons
   return writer.statistics().finish(comm, domain.global().cells());
 }
 
+/// Every other rank's cells, packed, in rank order of those that have any.
+std::vector<std::string> receive_blocks(const Communicator& comm, const std::vector<std::size_t>& bytes, int tag) {
+  std::vector<std::string> blocks(bytes.size());
+  std::vector<MPI_Request> requests;
+  for (std::size_t r = 1; r < bytes.size(); ++r) {
+    if (bytes[r] == 0) continue;
+    blocks[r].resize(bytes[r]);
+    requests.push_back(MPI_REQUEST_NULL);
+    mpi_check(MPI_Irecv(blocks[r].data(), static_cast<int>(bytes[r]), MPI_BYTE, static_cast<int>(r), tag,
+                        comm.get(), &requests.back()),
+              "MPI_Irecv of a field", comm.get());
+  }
+  comm.wait(requests, "field");
+  return blocks;
+}
+
+/// A rank's packed cells to their places in the whole field.
+template <int D>
+void place_block(const Box<D>& global, const Box<D>& box, std::size_t cell, const std::string& packed,
+                 std::string& whole) {
+  const std::size_t row = static_cast<std::size_t>(box.extent(D - 1)) * cell;
+  const char* from = packed.data();
+  for_each_row(box, [&](const Index<D>& i) {
+    std::memcpy(whole.data() + static_cast<std::size_t>(linear_index(global, i)) * cell, from, row);
+    from += row;
+  });
+}
+
+template <class T, int D>
+GatheredField gather_cells(const CartesianDomain<D>& domain, const ArrayRef<T, D>& a) {
+  const Communicator& comm = domain.comm();
+  GatheredField field;
+  std::vector<T> mine;
+  StatisticsSum sum;
+  agreed(comm, [&] {
+    mine.resize(static_cast<std::size_t>(a.owned.cells()));
+    sum.pack(domain.global(), a, a.owned, mine.data());
+    if (comm.rank() == 0) field.bytes.resize(static_cast<std::size_t>(domain.global().cells()) * sizeof(T));
+    detail::fault_point("data");
+  });
+  const int tag = comm.take_tags(1);
+  const std::string packed(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(T));
+  if (comm.rank() != 0) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (!packed.empty())
+      mpi_check(MPI_Isend(packed.data(), static_cast<int>(packed.size()), MPI_BYTE, 0, tag, comm.get(), &request),
+                "MPI_Isend of a field", comm.get());
+    comm.wait(request, "field");
+  } else {
+    std::vector<std::size_t> bytes;
+    for (int r = 0; r < comm.size(); ++r)
+      bytes.push_back(static_cast<std::size_t>(domain.decomposition().box(r).cells()) * sizeof(T));
+    auto blocks = receive_blocks(comm, bytes, tag);
+    blocks[0] = packed;
+    for (int r = 0; r < comm.size(); ++r)
+      if (!blocks[static_cast<std::size_t>(r)].empty())
+        place_block(domain.global(), domain.decomposition().box(r), sizeof(T), blocks[static_cast<std::size_t>(r)],
+                    field.bytes);
+  }
+  field.statistics = sum.finish(comm, domain.global().cells());
+  return field;
+}
+
 }  // namespace
+
+template <int D>
+GatheredField gather_field(const CartesianDomain<D>& domain, const FieldHandle<D>& f) {
+  return std::visit([&](const auto& a) { return gather_cells(domain, a); }, f.array);
+}
+
+template <int D>
+void write_gathered(hid_t fields, const Box<D>& global, const FieldHandle<D>& f, const GatheredField& whole) {
+  std::visit(
+      [&](const auto& a) {
+        using T = std::remove_const_t<std::remove_pointer_t<decltype(a.data)>>;
+        const H5Handle space = whole_space(global, f.name);
+        const H5Handle set = make_dataset(fields, f.name, StoredType<T>::file(), space);
+        h5_check(H5Dwrite(set.get(), StoredType<T>::memory(), H5S_ALL, H5S_ALL, H5P_DEFAULT, whole.bytes.data()),
+                 "write of field data");
+      },
+      f.array);
+}
 
 template <int D>
 FieldStatistics write_field(hid_t fields, const CartesianDomain<D>& domain, const FieldHandle<D>& f) {
   return std::visit([&](const auto& a) { return write_cells(fields, domain, f.name, a); }, f.array);
 }
 
-template FieldStatistics write_field<1>(hid_t, const CartesianDomain<1>&, const FieldHandle<1>&);
-template FieldStatistics write_field<2>(hid_t, const CartesianDomain<2>&, const FieldHandle<2>&);
-template FieldStatistics write_field<3>(hid_t, const CartesianDomain<3>&, const FieldHandle<3>&);
-template FieldStatistics write_field<4>(hid_t, const CartesianDomain<4>&, const FieldHandle<4>&);
+#define ISOHALO_INSTANTIATE(D)                                                                      \
+  template FieldStatistics write_field<D>(hid_t, const CartesianDomain<D>&, const FieldHandle<D>&); \
+  template GatheredField gather_field<D>(const CartesianDomain<D>&, const FieldHandle<D>&);         \
+  template void write_gathered<D>(hid_t, const Box<D>&, const FieldHandle<D>&, const GatheredField&);
+ISOHALO_INSTANTIATE(1)
+ISOHALO_INSTANTIATE(2)
+ISOHALO_INSTANTIATE(3)
+ISOHALO_INSTANTIATE(4)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

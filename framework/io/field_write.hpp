@@ -1,6 +1,8 @@
 #pragma once
 /// A field's owned cells into a dataset of a checkpoint.
 
+#include <string>
+
 #include "framework/io/digest.hpp"
 #include "framework/io/hdf5.hpp"
 
@@ -12,5 +14,20 @@ namespace isohalo {
 /// per rank). Collective. Throws RunError, agreed.
 template <int D>
 FieldStatistics write_field(hid_t fields, const CartesianDomain<D>& domain, const FieldHandle<D>& f);
+
+/// A whole field on its way to a file that rank 0 writes alone.
+struct GatheredField {
+  FieldStatistics statistics;
+  std::string bytes;  ///< of all cells in index order, on rank 0; empty elsewhere
+};
+
+/// Brings the owned cells of every rank to rank 0. Collective. Throws RunError, agreed.
+template <int D>
+GatheredField gather_field(const CartesianDomain<D>& domain, const FieldHandle<D>& f);
+
+/// Makes dataset `f.name` in the group `fields` of a file of this rank's own and writes all its cells. Throws
+/// RunError.
+template <int D>
+void write_gathered(hid_t fields, const Box<D>& global, const FieldHandle<D>& f, const GatheredField& whole);
 
 }  // namespace isohalo

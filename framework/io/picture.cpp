@@ -8,9 +8,9 @@
 
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
-#include "framework/mpi/whole_file.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/fault_point.hpp"
+#include "framework/mpi/whole_file.hpp"
 
 namespace isohalo {
 

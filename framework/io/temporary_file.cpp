@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "datatypes/error.hpp"
+#include "framework/io/file_structure.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/fault_point.hpp"
 #include "framework/mpi/progress.hpp"
@@ -27,21 +28,8 @@ namespace {
 constexpr std::chrono::seconds kPatience{3}, kForEver{std::chrono::hours(24 * 365)};
 constexpr double kMib = 1 << 20;
 
-fs::path directory_of(const fs::path& file) {
-  return file.has_parent_path() ? file.parent_path() : fs::path(".");
-}
-
 std::string reason(int error) {
   return std::generic_category().message(error);
-}
-
-/// fsync of a file or directory; throws RunError.
-void sync_path(const fs::path& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool good = fd >= 0 && fsync(fd) == 0;
-  const int why = errno;
-  if (fd >= 0) close(fd);
-  if (!good) throw RunError("cannot flush " + path.string() + " to disk: " + reason(why));
 }
 
 void check_limit(const fs::path& file, std::int64_t bytes) {
@@ -99,15 +87,48 @@ bool all_arrive(const Communicator& comm, std::chrono::seconds patience) noexcep
   }
 }
 
-H5Handle access_list(const Communicator& comm) {
+/// What decides the bytes of the file is the same for every driver. Data begin at multiples of kAlignment.
+H5Handle access_list() {
+  constexpr hsize_t kAlignment = 64, kFromBytes = 1;
   H5Handle list = h5_own(H5Pcreate(H5P_FILE_ACCESS), "file access");
-  h5_check(H5Pset_fapl_mpio(list.get(), comm.get(), MPI_INFO_NULL), "parallel file access");
   h5_check(H5Pset_libver_bounds(list.get(), H5F_LIBVER_V18, H5F_LIBVER_V110), "file version");
   h5_check(H5Pset_fclose_degree(list.get(), H5F_CLOSE_STRONG), "file close degree");
+  h5_check(H5Pset_alignment(list.get(), kFromBytes, kAlignment), "file alignment");
+  return list;
+}
+
+H5Handle creation_list() {
+  H5Handle list = h5_own(H5Pcreate(H5P_FILE_CREATE), "file creation");
+  h5_check(H5Pset_obj_track_times(list.get(), 0), "file times");
   return list;
 }
 
 }  // namespace
+
+fs::path directory_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+MemoryFile::MemoryFile() {
+  constexpr std::size_t kGrowth = std::size_t{1} << 20;
+  const H5Handle access = access_list(), creation = creation_list();
+  h5_check(H5Pset_fapl_core(access.get(), kGrowth, 0), "file in memory");
+  // The name is nobody's: nothing is opened.
+  file_ = h5_own(H5Fcreate("memory", H5F_ACC_TRUNC, creation.get(), access.get()), "file in memory");
+}
+
+std::string MemoryFile::bytes() const {
+  h5_check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flush in memory");
+  const ssize_t size = H5Fget_file_image(file_.get(), nullptr, 0);
+  if (size < 0) h5_check(-1, "size of the file in memory");
+  std::string all(static_cast<std::size_t>(size), '\0');
+  if (H5Fget_file_image(file_.get(), all.data(), all.size()) != size) h5_check(-1, "bytes of the file in memory");
+  // HDF5 1.10 takes the mark of an open file out of the first block, but leaves the checksum that was made with it.
+  constexpr std::size_t kSummed = 44;
+  const std::uint32_t sum = metadata_checksum({reinterpret_cast<const std::uint8_t*>(all.data()), kSummed});
+  for (std::size_t k = 0; k < 4; ++k) all[kSummed + k] = static_cast<char>(sum >> 8 * k & 0xff);
+  return all;
+}
 
 void check_room(const fs::path& file, std::int64_t bytes) {
   check_limit(file, bytes);
@@ -127,19 +148,19 @@ void agreed_write(const Communicator& comm, const std::function<void()>& work) {
   agree(comm, mine.get());
 }
 
-TemporaryFile::TemporaryFile(const fs::path& path, const Communicator& comm, std::int64_t most)
-    : path_(path), comm_(comm) {
+TemporaryFile::TemporaryFile(const fs::path& file, const Communicator& comm, std::int64_t most)
+    : final_(file), comm_(comm) {
+  make();
   H5Handle access, creation;
   agreed(comm, [&] {
-    access = access_list(comm);
-    creation = h5_own(H5Pcreate(H5P_FILE_CREATE), "file creation");
-    h5_check(H5Pset_obj_track_times(creation.get(), 0), "file times");
-    fault_point("create");
+    access = access_list();
+    h5_check(H5Pset_fapl_mpio(access.get(), comm.get(), MPI_INFO_NULL), "parallel file access");
+    creation = creation_list();
   });
   try {
     agreed(comm, [&] {
-      file_ = h5_own(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()),
-                     "cannot create " + path.string());
+      file_ = h5_own(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()),
+                     "cannot create " + path_.string());
     });
   } catch (...) {
     file_.release();  // closing is collective, and MPI opens a file on all ranks or on none
@@ -152,6 +173,20 @@ TemporaryFile::TemporaryFile(const fs::path& path, const Communicator& comm, std
     give_up();
     throw;
   }
+}
+
+/// Rank 0 makes the file, so that nobody else's is opened; all ranks learn its name.
+void TemporaryFile::make() {
+  std::string name;
+  agreed(comm_, [&] {
+    fault_point("create");
+    if (comm_.rank() != 0) return;
+    made_.emplace(final_);
+    made_->close(false);
+    name = made_->path().string();
+  });
+  comm_.broadcast(name, 0);
+  path_ = name;
 }
 
 TemporaryFile::~TemporaryFile() {
@@ -168,14 +203,14 @@ void TemporaryFile::give_up() noexcept {
     else
       file_.release();
   }
-  if (comm_.rank() == 0) unlink(path_.c_str());
+  made_.reset();
 }
 
 void TemporaryFile::reserve(std::int64_t most) const {
   fault_point("reserve");
   check_limit(path_, most);
   if (comm_.rank() != 0) return;
-  const int fd = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  const int fd = open(path_.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
   int why = fd < 0 ? errno : 0;
   if (fd >= 0 && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, most) != 0) why = errno;
   if (fd >= 0) ::close(fd);
@@ -195,17 +230,17 @@ void TemporaryFile::close() {
   });
 }
 
-void TemporaryFile::publish(const fs::path& file) {
+void TemporaryFile::publish() {
   agreed(comm_, [&] {
     if (comm_.rank() != 0) return;
     fault_point("fsync");
     // What was reserved beyond the end is given back.
     if (truncate(path_.c_str(), static_cast<off_t>(fs::file_size(path_))) != 0) throw RunError(reason(errno));
-    sync_path(path_);
+    flush_to_disk(path_);
     fault_point("rename");
-    fs::rename(path_, file);
+    made_->publish();
     fault_point("directory_fsync");
-    sync_path(directory_of(file));
+    flush_to_disk(directory_of(final_));
   });
   published_ = true;
 }

@@ -4,11 +4,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "framework/io/hdf5.hpp"
 #include "framework/mpi/communicator.hpp"
+#include "framework/mpi/whole_file.hpp"
 
 namespace isohalo::detail {
+
+/// The directory that a file is in.
+std::filesystem::path directory_of(const std::filesystem::path& file);
 
 /// Throws RunError when the disk has no room for `bytes` more beside `file`, or when this process may not write
 /// files of that size. Local.
@@ -19,15 +25,27 @@ void check_room(const std::filesystem::path& file, std::int64_t bytes);
 /// MpiError.
 void agreed_write(const Communicator& comm, const std::function<void()>& work);
 
-/// A parallel HDF5 file under a name that nobody reads. All functions but `get` are collective and throw errors
-/// that are agreed. Unless it is published the file is removed with its owner.
+/// An HDF5 file in the memory of the calling rank, laid out as a TemporaryFile would be. Throws RunError.
+class MemoryFile {
+ public:
+  MemoryFile();
+  hid_t get() const { return file_.get(); }
+  /// The bytes of the whole file, to be called when everything is written and all other handles are closed.
+  std::string bytes() const;
+
+ private:
+  H5Handle file_;
+};
+
+/// A parallel HDF5 file under a name that nobody knows before. All functions but `get` are collective and throw
+/// errors that are agreed. Unless it is published the file is removed with its owner.
 ///
 /// So that no rank meets a full disk alone, room for the whole file is reserved before anything is written; and a
 /// file that is given up is closed into memory, because closing writes as well.
 class TemporaryFile {
  public:
-  /// `most`: bytes that the file will not exceed.
-  TemporaryFile(const std::filesystem::path& path, const Communicator& comm, std::int64_t most);
+  /// Beside `file`, whose name it gets in the end. `most`: bytes that it will not exceed.
+  TemporaryFile(const std::filesystem::path& file, const Communicator& comm, std::int64_t most);
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile();
@@ -36,13 +54,15 @@ class TemporaryFile {
   /// To be called when everything is written and all other handles are closed.
   void close();
   /// Flushes the closed file to disk and gives it its name.
-  void publish(const std::filesystem::path& file);
+  void publish();
 
  private:
+  void make();
   void reserve(std::int64_t most) const;
   void give_up() noexcept;
 
-  std::filesystem::path path_;
+  std::filesystem::path final_, path_;
+  std::optional<NewFile> made_;  ///< on rank 0, which makes the file that all open
   const Communicator& comm_;
   H5Handle file_;
   bool published_ = false;

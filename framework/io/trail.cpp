@@ -6,6 +6,7 @@
 #include "datatypes/error.hpp"
 #include "framework/io/digest.hpp"
 #include "framework/io/readable.hpp"
+#include "framework/mpi/whole_file.hpp"
 
 namespace isohalo {
 
@@ -31,6 +32,9 @@ void read_line(const std::string& line, Trail& trail) {
 
 }  // namespace
 
+namespace {
+
+/// The step of a line without its end; nothing for any other text.
 std::optional<std::int64_t> trail_step(const std::string& line) {
   try {
     Trail one;
@@ -39,6 +43,43 @@ std::optional<std::int64_t> trail_step(const std::string& line) {
   } catch (const UsageError&) {
     return std::nullopt;
   }
+}
+
+}  // namespace
+
+TrailWriter::TrailWriter(std::filesystem::path file, bool go_on) : file_(std::move(file)) {
+  const std::string before = read_whole(file_);
+  if (!go_on) {
+    if (!before.empty()) std::filesystem::remove(file_);
+    return;
+  }
+  std::istringstream in(before);
+  for (std::string line; std::getline(in, line) && !in.eof();)  // without an end of line it is not whole
+    if (const auto step = trail_step(line)) lines_[*step] = line + "\n";
+  std::string whole;
+  for (const auto& [step, line] : lines_) whole += line;
+  if (whole != before) write();
+}
+
+void TrailWriter::write() const {
+  std::string whole;
+  for (const auto& [step, line] : lines_) whole += line;
+  write_whole(file_, whole);
+}
+
+std::optional<std::string> TrailWriter::add(std::int64_t step, const std::string& line) {
+  if (lines_.empty() || lines_.rbegin()->first < step) {
+    lines_.clear();  // only what comes later may be in the way
+    append_whole(file_, line);
+    return std::nullopt;
+  }
+  std::string& place = lines_[step];
+  if (place == line) return std::nullopt;
+  std::string former = line;
+  former.swap(place);
+  write();
+  if (former.empty()) return std::nullopt;
+  return former;
 }
 
 Trail read_trail(const std::filesystem::path& file) {

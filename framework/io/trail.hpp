@@ -12,9 +12,6 @@ namespace isohalo {
 /// Step -> (field or "residual" -> text).
 using Trail = std::map<std::int64_t, std::map<std::string, std::string>>;
 
-/// The step of a line of a trail without its end; nothing for any other text.
-std::optional<std::int64_t> trail_step(const std::string& line);
-
 /// Reads a trail, on the calling rank alone. Throws UsageError naming file and line for anything else.
 Trail read_trail(const std::filesystem::path& file);
 
@@ -29,5 +26,21 @@ struct TrailComparison {
 
 /// Throws UsageError when no step is in both.
 TrailComparison compare_trails(const Trail& a, const Trail& b);
+
+/// The trail that a run writes: sorted, no step twice. On one rank; throws RunError, also for a file that is a
+/// link.
+class TrailWriter {
+ public:
+  /// Goes on with the lines that the file holds, without any that is not whole; or begins it anew.
+  TrailWriter(std::filesystem::path file, bool go_on);
+  /// Adds a line, which ends with its newline; in place of the one that the step has. Returns the line that said
+  /// something else of it, if there was one.
+  std::optional<std::string> add(std::int64_t step, const std::string& line);
+
+ private:
+  void write() const;
+  std::filesystem::path file_;
+  std::map<std::int64_t, std::string> lines_;  ///< of later steps than the last one written: all there are, or none
+};
 
 }  // namespace isohalo

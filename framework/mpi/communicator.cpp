@@ -84,12 +84,12 @@ struct NodeGroup {
 struct Registry {
   std::mutex mutex;
   std::vector<std::pair<void*, void (*)(void*)>> live;
-  int keyval = MPI_KEYVAL_INVALID;        // on users' communicators
-  int finalize_key = MPI_KEYVAL_INVALID;  // on MPI_COMM_SELF
-  bool everywhere = false;                // every rank of the program has used the library
-  std::vector<NodeGroup> nodes;           // found so far
+  int keyval = MPI_KEYVAL_INVALID;              // on users' communicators
+  int finalize_key = MPI_KEYVAL_INVALID;        // on MPI_COMM_SELF
+  bool everywhere = false;                      // every rank of the program has used the library
+  std::vector<NodeGroup> nodes;                 // found so far
   std::map<std::uint64_t, std::uint64_t> made;  // duplicates with these members; all members count them alike
-  std::vector<StatePtr> kept;             // until MPI_Finalize
+  std::vector<StatePtr> kept;                   // until MPI_Finalize
 };
 
 Registry& registry() {
@@ -127,6 +127,12 @@ int delete_cached(MPI_Comm comm, int, void* value, void*) {
 int release_all(MPI_Comm, int, void*, void*) {
   Registry& r = registry();
   std::exchange(r.kept, {}).clear();
+  int most_on_node = 1;
+  for (const NodeGroup& n : r.nodes) {
+    int here = 0;
+    MPI_Group_size(n.here, &here);
+    most_on_node = std::max(most_on_node, here);
+  }
   for (NodeGroup& n : std::exchange(r.nodes, {})) {
     MPI_Group_free(&n.all);
     MPI_Group_free(&n.here);
@@ -141,7 +147,7 @@ int release_all(MPI_Comm, int, void*, void*) {
     }
     last.second(last.first);
   }
-  if (r.everywhere) detail::settle_before_finalize();
+  if (r.everywhere) detail::settle_before_finalize(most_on_node);
   return MPI_SUCCESS;
 }
 
@@ -208,7 +214,8 @@ Communicator::State::~State() {
 
 std::shared_ptr<Communicator::State> Communicator::make_state(MPI_Comm user) {
   auto state = std::make_shared<State>();
-  mpi_check(MPI_Comm_dup(user, &state->comm), "MPI_Comm_dup of the user's communicator");
+  constexpr int some_spins = 20;  // the number of ranks on this node is not known yet
+  state->comm = duplicate(user, some_spins);
   mpi_check(MPI_Comm_set_errhandler(state->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   mpi_check(MPI_Comm_rank(state->comm, &state->rank), "MPI_Comm_rank");
   mpi_check(MPI_Comm_size(state->comm, &state->size), "MPI_Comm_size");
@@ -268,6 +275,16 @@ int Communicator::size() const {
 }
 int Communicator::ranks_on_node() const {
   return state_->ranks_on_node;
+}
+MPI_Comm Communicator::make_node_communicator() const {
+  MPI_Comm node = MPI_COMM_NULL;
+  if (ranks_on_node() == size())  // dividing them takes MPI far longer where ranks outnumber the cores
+    node = duplicate(get(), spins());
+  else
+    mpi_check(MPI_Comm_split_type(get(), MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &node), "MPI_Comm_split_type",
+              get());
+  mpi_check(MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return node;
 }
 int Communicator::cores_on_node() const {
   return state_->cores;

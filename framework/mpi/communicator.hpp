@@ -31,6 +31,9 @@ class Communicator {
   /// Ranks of this communicator on this rank's node, and the cores that the node has online.
   int ranks_on_node() const;
   int cores_on_node() const;
+  /// A new communicator of the ranks on this rank's node, in their order, which the caller frees. Its errors are
+  /// returned. Collective.
+  MPI_Comm make_node_communicator() const;
   bool oversubscribed() const { return ranks_on_node() > cores_on_node(); }
   /// Spins before a wait yields the core.
   int spins() const;

@@ -44,16 +44,6 @@ bool library_may_hang() {
   return version.starts_with("4.0") || version.starts_with("4.1");
 }
 
-bool on_one_node(int ranks) {
-  MPI_Comm node = MPI_COMM_NULL;
-  int here = 0;
-  if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) != MPI_SUCCESS)
-    return true;
-  MPI_Comm_size(node, &here);
-  MPI_Comm_free(&node);
-  return here == ranks;
-}
-
 /// The socket on which MPICH speaks version 1 of the process manager's protocol with Hydra; -1: another manager or
 /// version.
 int manager_socket() {
@@ -105,13 +95,13 @@ std::uint64_t fingerprint_of_members(MPI_Comm comm) {
   return f.value();
 }
 
-void settle_before_finalize() noexcept {
+void settle_before_finalize(int on_node) noexcept {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   // Our own, since the user may have left messages in MPI_COMM_WORLD; without the user's attributes.
   MPI_Comm world = MPI_COMM_NULL;
-  if (ranks > kMostRanks || !library_may_hang() || on_one_node(ranks) ||
+  if (ranks == on_node || ranks > kMostRanks || !library_may_hang() ||
       MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &world) != MPI_SUCCESS)
     return;
   const int fd = manager_socket();

@@ -15,7 +15,8 @@ bool spans_world(MPI_Comm comm);
 std::uint64_t fingerprint_of_members(MPI_Comm comm);
 
 /// To be called as the last act before MPI's own part of MPI_Finalize. Where that may hang, see finalize_guard.cpp,
-/// it makes all ranks ready for it; elsewhere it does nothing. Collective over MPI_COMM_WORLD.
-void settle_before_finalize() noexcept;
+/// it makes all ranks ready for it; elsewhere it does nothing. `on_node`: how many of the program's ranks are known
+/// to be on this node; nothing is needed when these are all. Collective over MPI_COMM_WORLD.
+void settle_before_finalize(int on_node) noexcept;
 
 }  // namespace isohalo::detail

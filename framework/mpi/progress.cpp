@@ -90,6 +90,14 @@ void wait_all(std::span<MPI_Request> requests, int spins, const char* place) {
   }
 }
 
+MPI_Comm duplicate(MPI_Comm comm, int spins) {
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Comm_idup(comm, &made, &request), "MPI_Comm_idup", comm);
+  wait_all(std::span(&request, 1), spins, "MPI_Comm_idup");
+  return made;
+}
+
 void wait_until(const std::function<bool()>& done, int spins) {
   Backoff backoff(spins);
   while (!done()) backoff.pause();

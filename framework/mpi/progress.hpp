@@ -49,6 +49,9 @@ class Backoff {
 /// Completes all requests; they become MPI_REQUEST_NULL. Local. Throws MpiError.
 void wait_all(std::span<MPI_Request> requests, int spins, const char* place);
 
+/// MPI_Comm_dup, except that it waits so. Collective. Throws MpiError.
+MPI_Comm duplicate(MPI_Comm comm, int spins);
+
 /// Polls until `done()` is true. Local.
 void wait_until(const std::function<bool()>& done, int spins);
 

@@ -17,6 +17,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
+[[noreturn]] void refuse(int why) {
+  throw RunError(std::generic_category().message(why));
+}
+
 [[noreturn]] void refuse_access(const char* verb, const fs::path& file, int why) {
   const std::string reason = why == ELOOP ? "it is a symbolic link, which is not followed: remove it"
                                           : std::generic_category().message(why);
@@ -70,8 +74,7 @@ bool write_all(int descriptor, std::string_view bytes) {
 
 fs::path temporary_name(const fs::path& file) {
   std::uint64_t number = 0;
-  if (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number))
-    refuse_access("find a temporary name for", file, errno);
+  if (getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) refuse(errno);
   std::string name = file.string() + ".";
   for (int shift = 60; shift >= 0; shift -= 4) name += "0123456789abcdef"[number >> shift & 15];
   return name + ".tmp";
@@ -87,10 +90,6 @@ NewFile::NewFile(const fs::path& file)
 NewFile::~NewFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!temporary_.empty()) unlink(temporary_.c_str());
-}
-
-void NewFile::refuse(int why) const {
-  refuse_access("write", file_, why);
 }
 
 void NewFile::write(std::string_view bytes) {
@@ -123,10 +122,14 @@ void write_whole(const fs::path& file, std::string_view bytes) {
     if (S_ISLNK(there.st_mode)) refuse_access("write", file, ELOOP);
     refuse_kind("write", file);
   }
-  NewFile out(file);
-  out.write(bytes);
-  out.close(false);
-  out.publish();
+  try {
+    NewFile out(file);
+    out.write(bytes);
+    out.close(false);
+    out.publish();
+  } catch (const RunError& e) {
+    throw RunError("cannot write " + file.string() + ": " + e.what());
+  }
 }
 
 void append_whole(const fs::path& file, std::string_view bytes) {

@@ -12,7 +12,8 @@ namespace isohalo {
 /// FILE.<16 random hex digits>.tmp. Throws RunError.
 std::filesystem::path temporary_name(const std::filesystem::path& file);
 
-/// A file in the making beside `file`, removed with its owner unless it is published. All functions throw RunError.
+/// A file in the making beside `file`, removed with its owner unless it is published. All functions throw RunError
+/// with the system's reason alone.
 class NewFile {
  public:
   explicit NewFile(const std::filesystem::path& file);
@@ -29,7 +30,6 @@ class NewFile {
   void publish();
 
  private:
-  [[noreturn]] void refuse(int why) const;
   std::filesystem::path file_, temporary_;
   int descriptor_;
 };

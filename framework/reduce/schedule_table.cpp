@@ -1,16 +1,14 @@
 #include "framework/reduce/schedule_table.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "datatypes/error.hpp"
+#include "framework/mpi/whole_file.hpp"
 
 namespace isohalo {
 
@@ -84,20 +82,10 @@ void ScheduleTable::write(const std::string& file) const {
                                {"schedule", e.schedule},
                                {"time_ns", e.time_ns},
                                {"method", e.method}});
-  const std::string unfinished = file + ".tmp" + std::to_string(::getpid());
-  {
-    std::ofstream out(unfinished);
-    out << json.dump(1) << '\n';
-    out.close();
-    if (!out) {
-      std::remove(unfinished.c_str());
-      throw RunError("schedule table " + file +
-                     ": cannot be written: check the directory and the space on its disk");
-    }
-  }
-  if (std::rename(unfinished.c_str(), file.c_str()) != 0) {
-    std::remove(unfinished.c_str());
-    throw RunError("schedule table " + file + ": cannot be replaced: check the directory's permissions");
+  try {
+    write_whole(file, json.dump(1) + '\n');
+  } catch (const RunError& e) {
+    throw RunError("schedule table: " + std::string(e.what()));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "datatypes/error.hpp"
+#include "datatypes/printable.hpp"
 
 namespace isohalo {
 
@@ -96,7 +97,7 @@ DirectoryLock::DirectoryLock(const fs::path& directory) : descriptor_(open_lock(
     }
     fmt::print(stderr,
                "isohalo: warning: output.directory {} cannot be locked ({}): see to it that no other run uses it\n",
-               directory.string(), std::generic_category().message(why));
+               printable(directory.string()), std::generic_category().message(why));
   }
   write_holder(descriptor_);
 }

@@ -32,8 +32,8 @@ class InitialField {
   /// file the configuration then names it by its digest.
   void fill(const CartesianDomain<D>& domain, const FieldHandle<D>& field, Config& config) const;
 
-  /// Throws UsageError, agreed, when the file of a field has no such dataset of this shape and of numbers. Reads one
-  /// value. Collective.
+  /// Throws UsageError, agreed, when the file of a field has no such dataset of this shape and of numbers. Reads
+  /// one value. Collective.
   void check_file(const Communicator& comm) const;
 
   bool from_file() const { return kind_ == "file"; }

@@ -202,10 +202,11 @@ void Simulation<D>::warn_skipped(const Error& e) const {
     fmt::print(stderr, "isohalo: warning: skipping a checkpoint that cannot be used: {}\n", printable(e.what()));
 }
 
+/// The keys in which a checkpoint's configuration differs from this run's, with both values; empty when they agree.
 template <int D>
-void Simulation<D>::refuse_other_physics(const fs::path& file, const std::string& stored) const {
-  if (stored == physics_) return;
+std::string Simulation<D>::other_keys(const std::string& stored) const {
   std::string keys;
+  if (stored == physics_) return keys;
   const auto theirs = config_lines(stored), ours = config_lines(physics_);
   const auto note = [&](const std::string& key, const std::string& a, const std::string& b) {
     keys += fmt::format("{}{} ({} in the file, {} here)", keys.empty() ? "" : ", ", key, a, b);
@@ -217,6 +218,13 @@ void Simulation<D>::refuse_other_physics(const fs::path& file, const std::string
       note(key, value, ours.at(key));
   for (const auto& [key, value] : ours)
     if (!theirs.contains(key)) note(key, "absent", value);
+  return keys;
+}
+
+template <int D>
+void Simulation<D>::refuse_other_physics(const fs::path& file, const std::string& stored) const {
+  const std::string keys = other_keys(stored);
+  if (keys.empty()) return;
   throw UsageError("cannot restart from " + file.string() + ": it was computed with other " + keys);
 }
 

@@ -8,6 +8,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/io/checkpoint.hpp"
+#include "framework/io/trail.hpp"
 #include "framework/run/initial.hpp"
 #include "framework/run/output_directory.hpp"
 #include "framework/run/progress_display.hpp"
@@ -43,7 +44,10 @@ class Simulation {
 
   void prepare_directory();
   void begin_outputs();
-  std::set<std::string> pictured_fields() const;
+  std::optional<StoredCheckpoint> newest_there() const;
+  void refuse_other_line(const CheckpointMeta& newest) const;
+  void report_newer() const;
+  std::string other_keys(const std::string& stored) const;
   void fill_initial();
   void restart();
   void begin(ReductionMethod method);
@@ -67,7 +71,6 @@ class Simulation {
   void accompany(const CheckpointMeta& m) const;
   void picture();
   void append_trail(const std::vector<FieldStatistics>& statistics);
-  void cut_trail() const;
   CheckpointMeta meta() const;
   std::string sidecar_text(const std::vector<PhaseTime>& phases) const;
   RunResult finish();
@@ -85,6 +88,7 @@ class Simulation {
   std::optional<InitialField<D>> source_;
   std::optional<CartesianDomain<D>> domain_;
   std::optional<OutputDirectory> directory_;
+  std::optional<TrailWriter> trail_;  ///< on rank 0, when there are steps to do
   int depth_ = 1;
 
   std::unique_ptr<Solver<D>> solver_;

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
+#include <set>
 
 #include "datatypes/error.hpp"
+#include "datatypes/printable.hpp"
 #include "framework/io/picture.hpp"
-#include "framework/io/trail.hpp"
 #include "framework/io/xdmf.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/fault_point.hpp"
@@ -19,29 +19,65 @@ namespace isohalo {
 
 namespace fs = std::filesystem;
 
-/// Fields that pictures may be of: those of this run and of the newest checkpoint that is there. On one rank.
+/// What the newest checkpoint in the directory says that can be read, if there is one. On one rank.
 template <int D>
-std::set<std::string> Simulation<D>::pictured_fields() const {
-  const auto own = model_->field_names();
-  std::set<std::string> names(own.begin(), own.end());
+std::optional<StoredCheckpoint> Simulation<D>::newest_there() const {
   for (const std::int64_t s : directory_->steps()) try {
-      for (const auto& f : read_checkpoint_meta(directory_->checkpoint(s)).fields) names.insert(f.name);
-      break;
-    } catch (const Error&) {  // a damaged one is removed all the same
+      return read_checkpoint_meta(directory_->checkpoint(s));
+    } catch (const Error&) {  // one that is damaged says nothing
     }
-  return names;
+  return std::nullopt;
 }
 
-/// The first change to what the directory holds.
+/// Checkpoints of another run must not come to lie between this one's. On one rank.
+template <int D>
+void Simulation<D>::refuse_other_line(const CheckpointMeta& newest) const {
+  const std::string method = method_name(parallel_.reduction.method);
+  std::string keys = other_keys(newest.config);
+  if (newest.method != method)
+    keys += fmt::format("{}parallel.reduction ({} in the file, {} here)", keys.empty() ? "" : ", ", newest.method,
+                        method);
+  if (!keys.empty())
+    throw UsageError(
+        fmt::format("output.directory {} holds checkpoints of another run: {} was computed with other {}: "
+                    "choose another directory",
+                    directory_->path().string(), directory_->checkpoint(newest.step).string(), keys));
+}
+
+/// The first change to what the directory holds, after the last reason to refuse it.
 template <int D>
 void Simulation<D>::begin_outputs() {
+  const bool continued = !request_.restart.empty();
   agreed(comm_, [&] {
     if (comm_.rank() != 0) return;
+    const auto newest = continued || request_.overwrite ? newest_there() : std::nullopt;
+    if (continued && newest) refuse_other_line(newest->meta);
     directory_->remove_leftovers();
-    if (written_step_ >= 0) accompany(meta());
-    if (request_.overwrite && request_.restart.empty()) directory_->remove_outputs(pictured_fields());
-    if (step_ < run_.steps) cut_trail();
+    if (continued) {
+      report_newer();
+      if (written_step_ >= 0) accompany(meta());
+    } else if (request_.overwrite) {
+      const auto own = model_->field_names();
+      std::set<std::string> pictured(own.begin(), own.end());
+      if (newest)
+        for (const auto& f : newest->fields) pictured.insert(f.name);
+      directory_->remove_outputs(pictured);
+    }
+    // Nothing vouches for the lines of a log without any checkpoint.
+    if (step_ < run_.steps) trail_.emplace(directory_->trail(), continued && newest);
   });
+}
+
+template <int D>
+void Simulation<D>::report_newer() const {
+  auto newer = directory_->steps();
+  std::erase_if(newer, [&](std::int64_t s) { return s <= step_; });
+  if (newer.empty() || request_.quiet) return;
+  fmt::print("{} newer checkpoint{} in {} ({}): steps that are done again replace {}\n", newer.size(),
+             newer.size() == 1 ? " is" : "s are", printable(directory_->path().string()),
+             newer.size() == 1 ? fmt::format("step {}", newer[0])
+                               : fmt::format("steps {} to {}", newer.back(), newer.front()),
+             newer.size() == 1 ? "it" : "them");
 }
 
 template <int D>
@@ -92,14 +128,15 @@ CheckpointMeta Simulation<D>::meta() const {
 template <int D>
 void Simulation<D>::checkpoint() {
   if (written_step_ == step_) return;
-  const PhaseScope scope(&phases_, Phase::checkpoint);
-  const fs::path file = directory_->checkpoint(step_);
   const CheckpointMeta m = meta();
-  const auto fields = solver_->fields();
-  const auto statistics = write_checkpoint(file, *domain_, m, fields);
+  {
+    const PhaseScope scope(&phases_, Phase::checkpoint);
+    write_checkpoint(directory_->checkpoint(step_), *domain_, m, solver_->fields());
+  }
   written_step_ = step_;
-  const auto phases = phases_.table(comm_);
+  const auto phases = phases_.table(comm_);  // this checkpoint's time is in it, but for the small files that follow
   const std::string sidecar = comm_.rank() == 0 ? sidecar_text(phases) : "";
+  const PhaseScope scope(&phases_, Phase::checkpoint);
   agreed(comm_, [&] {
     if (comm_.rank() != 0) return;
     detail::fault_point("sidecar");
@@ -169,24 +206,20 @@ void Simulation<D>::append_trail(const std::vector<FieldStatistics>& statistics)
       line += fmt::format(" {}={}", fields[k].name, hex_digest(statistics[k].digest));
     line += fmt::format(" residual={:.17g}\n", residual_);
     detail::fault_point("trail");
-    append_whole(directory_->trail(), line);
+    if (const auto former = trail_->add(step_, line))
+      fmt::print(
+          stderr,
+          "isohalo: warning: {}: step {} was done before with other digests, and is replaced: \"{}\" against "
+          "\"{}\": the files there are not of this run\n",
+          printable(directory_->trail().string()), step_, printable(former->substr(0, former->size() - 1)),
+          line.substr(0, line.size() - 1));
   });
 }
 
-/// A restarted run continues the trail where its checkpoint stands, without lines that were cut short when an
-/// earlier run was; a fresh one begins it anew.
-template <int D>
-void Simulation<D>::cut_trail() const {
-  std::ifstream in(directory_->trail());
-  if (!in) return;
-  std::string kept;
-  for (std::string line; std::getline(in, line) && !in.eof();)  // without an end of line it is not whole
-    if (const auto s = trail_step(line); s && *s <= first_step_) kept += line + "\n";
-  write_whole(directory_->trail(), kept);
-}
-
 #define ISOHALO_INSTANTIATE(D)                                                           \
-  template std::set<std::string> Simulation<D>::pictured_fields() const;                 \
+  template std::optional<StoredCheckpoint> Simulation<D>::newest_there() const;          \
+  template void Simulation<D>::refuse_other_line(const CheckpointMeta&) const;           \
+  template void Simulation<D>::report_newer() const;                                     \
   template void Simulation<D>::begin_outputs();                                          \
   template void Simulation<D>::outputs(bool, bool);                                      \
   template CheckpointMeta Simulation<D>::meta() const;                                   \
@@ -194,8 +227,7 @@ void Simulation<D>::cut_trail() const {
   template void Simulation<D>::accompany(const CheckpointMeta&) const;                   \
   template std::string Simulation<D>::sidecar_text(const std::vector<PhaseTime>&) const; \
   template void Simulation<D>::picture();                                                \
-  template void Simulation<D>::append_trail(const std::vector<FieldStatistics>&);        \
-  template void Simulation<D>::cut_trail() const;
+  template void Simulation<D>::append_trail(const std::vector<FieldStatistics>&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)
 ISOHALO_INSTANTIATE(3)

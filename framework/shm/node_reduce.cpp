@@ -48,7 +48,9 @@ NodeLayout layout_of(const Communicator& comm, MPI_Comm node) {
   mpi_check(MPI_Comm_rank(node, &layout.me), "MPI_Comm_rank");
   mpi_check(MPI_Comm_size(node, &members), "MPI_Comm_size");
   int leader = comm.rank();
-  mpi_check(MPI_Bcast(&leader, 1, MPI_INT, 0, node), "MPI_Bcast of a node's leader");
+  MPI_Request told = MPI_REQUEST_NULL;
+  mpi_check(MPI_Ibcast(&leader, 1, MPI_INT, 0, node, &told), "MPI_Ibcast of a node's leader");
+  comm.wait(told, "leader of a node");
   std::vector<int> leader_of(static_cast<std::size_t>(comm.size()));
   MPI_Request request = MPI_REQUEST_NULL;
   mpi_check(MPI_Iallgather(&leader, 1, MPI_INT, leader_of.data(), 1, MPI_INT, comm.get(), &request),
@@ -69,10 +71,7 @@ NodeLayout layout_of(const Communicator& comm, MPI_Comm node) {
 }  // namespace
 
 NodeArena::NodeArena(const Communicator& comm) {
-  MPI_Comm node = MPI_COMM_NULL;
-  mpi_check(MPI_Comm_split_type(comm.get(), MPI_COMM_TYPE_SHARED, comm.rank(), MPI_INFO_NULL, &node),
-            "MPI_Comm_split_type", comm.get());
-  mpi_check(MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  MPI_Comm node = comm.make_node_communicator();
   layout_ = layout_of(comm, node);
   void* base = nullptr;
   int rc = MPI_Win_allocate_shared(kBytes + kLine, 1, MPI_INFO_NULL, node, &base, &window_);

@@ -153,10 +153,7 @@ std::shared_ptr<NodeWindow> NodeWindow::of(const Communicator& comm) {
   return made;
 }
 
-NodeWindow::NodeWindow(const Communicator& comm) : spins_(comm.spins()) {
-  mpi_check(MPI_Comm_split_type(comm.get(), MPI_COMM_TYPE_SHARED, comm.rank(), MPI_INFO_NULL, &node_),
-            "MPI_Comm_split_type", comm.get());
-  mpi_check(MPI_Comm_set_errhandler(node_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+NodeWindow::NodeWindow(const Communicator& comm) : node_(comm.make_node_communicator()), spins_(comm.spins()) {
   int size = 0;
   mpi_check(MPI_Comm_size(node_, &size), "MPI_Comm_size");
   MPI_Group all = MPI_GROUP_NULL, node = MPI_GROUP_NULL;

@@ -8,9 +8,9 @@ from scene import Scene, that
 NO_SPACE = "No space left on device"
 # Room for the whole checkpoint is reserved; if it fills up later the companions are the first to fail.
 SIDECAR = r"cannot write .*/step_\d{8}\.json: " + NO_SPACE
-NEXT = r"cannot write .*(\.png: %s|\.h5\.tmp: it needs [0-9.]+ MiB, the disk has 0\.000000 MiB free \(earlier checkpoints are kept\))" % NO_SPACE
+NEXT = r"cannot write .*(\.png: %s|\.h5: it needs [0-9.]+ MiB, the disk has 0\.000000 MiB free \(earlier checkpoints are kept\))" % NO_SPACE
 KEPT = r"cannot write .*/step_\d{8}\.h5 \(earlier checkpoints are kept\): "
-FILLED = {"free_space": NEXT, "create": KEPT + r"cannot create .*\.tmp: .*Not enough space for file.*",
+FILLED = {"free_space": NEXT, "create": KEPT + NO_SPACE,
           "reserve": KEPT + "room for [0-9.]+ MiB: " + NO_SPACE, "groups": SIDECAR, "data": SIDECAR, "data_written": SIDECAR,
           "digests": SIDECAR, "complete": SIDECAR, "close": SIDECAR, "closed": SIDECAR, "fsync": SIDECAR, "rename": SIDECAR,
           "directory_fsync": SIDECAR, "sidecar": SIDECAR, "xmf": r"cannot write .*/step_\d{8}\.xmf: " + NO_SPACE,
@@ -37,21 +37,21 @@ class SmallDisk:
             subprocess.run(["umount", "--lazy", str(self.directory)])
 
 
-def full(place):
-    with SmallDisk("small_" + place) as disk:
+def full(place, alone=False):
+    with SmallDisk("small_" + place + "_alone" * alone) as disk:
         # The trail is written into the room it already has, unless it is new.
         nth = 1 if place in ("png", "trail") else 2
-        scene = Scene("full_" + place, disk.directory / "out")
+        scene = Scene("full_" + place, disk.directory / "out", alone=alone)
         for ranks in (3, 2) if place != "trail" else (3,):
             r = scene.broken("disk full", ranks, "fill:at=%s:nth=%d:in=%s" % (place, nth, disk.directory), code=3)
             for filler in disk.directory.glob("filler_*"):
                 filler.unlink()
-            scene.refused(r, FILLED[place])
+            scene.refused(r, KEPT + NO_SPACE if alone else FILLED[place])
         scene.recover(1)
 
 
-def limited(place, faults):
-    scene = Scene("limit_" + place)
+def limited(place, faults, alone=False):
+    scene = Scene("limit_" + place + "_alone" * alone, alone=alone)
     for ranks, who, size, pattern in faults:
         nth = 1 if place in ("png", "trail") else 2
         r = scene.broken("file may not grow", ranks, "limit:at=%s:nth=%d:rank=%s:bytes=%d" % (place, nth, who, size), code=3,
@@ -71,13 +71,17 @@ def limited_alone(place):
 
 
 def jobs(long):
-    needs = r"(rank \d: )?.*\.tmp may need [0-9.]+ MiB, a file of this process may have 0\.000095 MiB: raise the limit \(ulimit -f\)"
+    needs = r"(rank \d: )?.*\.(h5|tmp) may need [0-9.]+ MiB, a file of this process may have 0\.000095 MiB: raise the limit \(ulimit -f\)"
     with SmallDisk("probe") as disk:
         if not disk.there:
             print("SKIPPED: full disks (mounting a small one needs root): " + disk.why, flush=True)
     for place in FILLED if long else ("reserve", "sidecar", "latest"):
         if disk.there:
             yield full, place
+    for place in ("create", "write") if long else ("write",):
+        if disk.there:
+            yield full, place, True
+    yield limited, "write", [(3, "0", 100, KEPT + "File too large"), (1, "0", 100, KEPT + "File too large")], True
     yield limited, "data", [(3, "all", 1, KEPT + "write of field data: .*" + TOO_LARGE), (1, "all", 1, KEPT + "write of field data: .*" + TOO_LARGE)]
     if not long:
         return

@@ -7,6 +7,8 @@
 /// place `at`: kill (SIGKILL of rank `victim`, default the rank itself), signal (`number`, to `victim`), throw (a
 /// RunError of this rank), exhaust (std::bad_alloc), limit (no file may grow beyond `bytes`), fill (the file system
 /// of the directory `in` is filled up, blocks and names). Each writes one line "injected: .." to standard error.
+///
+///   ISOHALO_MOST_ALONE = BYTES       checkpoints of more field data are written by all ranks together
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -25,6 +27,7 @@
 #include <vector>
 
 #include "datatypes/error.hpp"
+#include "framework/io/checkpoint.hpp"
 #include "framework/mpi/fault_point.hpp"
 
 namespace {
@@ -137,6 +140,7 @@ void on_place(const char* place) {
 
 /// Sets the hook before main when there is something to inject on this rank.
 const bool installed = [] {
+  if (const char* const bytes = std::getenv("ISOHALO_MOST_ALONE")) isohalo::detail::most_alone = std::atol(bytes);
   const char* const text = std::getenv("ISOHALO_FAULT");
   if (!text) return false;
   std::istringstream all(text);

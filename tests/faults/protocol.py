@@ -10,14 +10,17 @@ from scene import SOLVERS, Scene, that
 BY_ALL = {"free_space": 2, "create": 2, "reserve": 2, "groups": 2, "data": 2, "data_written": 2, "digests": 2, "complete": 2, "close": 2, "closed": 2}
 BY_FIRST = {"fsync": 2, "rename": 2, "directory_fsync": 2, "sidecar": 2, "xmf": 2, "latest": 2, "latest_rename": 2, "delete": 2,
             "deleted": 1, "trail": 3, "png": 1}
-PHASES = {"start": 1, "sweep": 15, "exchange": 15, "boundary": 15, "reduction": 3, "checkpoint": 2, "digest": 3, "picture": 1}
+# Where rank 0 writes the file alone.
+ALONE = {"data": 2, "create": 2, "write": 2, "fsync": 2, "rename": 2, "directory_fsync": 2}
+# A checkpoint enters its phase twice.
+PHASES = {"start": 1, "sweep": 15, "exchange": 15, "boundary": 15, "reduction": 3, "checkpoint": 3, "digest": 3, "picture": 1}
 # Ranks and victims, so that each run continues the one before on another number of ranks.
 VICTIMS = [(2, 0), (3, 0), (4, 0), (2, 1), (4, 1), (3, 1), (4, 2), (3, 2), (4, 3)]
 
 
-def kill(place, nth, victims):
-    scene = Scene("kill_" + place)
-    who = "victim" if place in BY_FIRST else "rank"
+def kill(place, nth, victims, alone=False):
+    scene = Scene("kill_" + place + "_alone" * alone, alone=alone)
+    who = "victim" if place in BY_FIRST or (alone and place != "data") else "rank"
     for k, (ranks, victim) in enumerate(victims):
         # The checkpoint, its picture and its sidecar are deleted one by one.
         n = k % 3 + 1 if place == "deleted" else nth
@@ -29,8 +32,8 @@ def named(ranks, rank):
     return "rank %d: " % rank if rank else ""
 
 
-def error(place, nth, culprits):
-    scene = Scene("error_" + place)
+def error(place, nth, culprits, alone=False):
+    scene = Scene("error_" + place + "_alone" * alone, alone=alone)
     for ranks, rank in culprits:
         r = scene.broken("error of one rank", ranks, "throw:at=%s:nth=%d:rank=%d" % (place, nth, rank), code=3)
         prefix = "" if place in ("free_space", "sidecar", "xmf", "latest", "latest_rename", "delete", "deleted", "trail", "png") else \
@@ -90,6 +93,9 @@ def jobs(long):
         for place in ("data", "rename", "latest"):
             yield kill, place, places[place], VICTIMS[:5]
         yield error, "data", 2, [(3, 1)]
+        yield kill, "write", 2, VICTIMS[2:4], True
+        yield error, "data", 2, [(3, 1)], True
+        yield error, "write", 2, [(2, 0)], True
         yield error, "close", 2, [(2, 1)]
         yield error, "fsync", 2, [(2, 0)]
         yield error_in_phase, "sweep", 15, [(2, 1)]
@@ -102,5 +108,8 @@ def jobs(long):
         yield error, place, nth, [(2, 1), (3, 0), (1, 0), (3, 2)]
     for place, nth in BY_FIRST.items():
         yield error, place, nth, [(3, 0), (1, 0)]
+    for place, nth in ALONE.items():
+        yield kill, place, nth, VICTIMS[2:6], True
+        yield error, place, nth, [(2, 1), (3, 0)] if place == "data" else [(3, 0), (1, 0)], True
     for place in ("groups", "data", "digests"):
         yield exhausted, place, 2

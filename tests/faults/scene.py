@@ -108,17 +108,20 @@ def processes_below(launcher):
     return sorted(below - {launcher})
 
 
-def run(program, ranks, directory, *overrides, fault=None, deck="deck.toml"):
+def run(program, ranks, directory, *overrides, fault=None, deck="deck.toml", together=False):
     """`program run` with --restart auto on the deck; a run that hangs is a failure and returns nothing."""
-    return start(program, ranks, "run", deck, "output.directory=%s" % directory, *overrides, "--restart", "auto", fault=fault)
+    return start(program, ranks, "run", deck, "output.directory=%s" % directory, *overrides, "--restart", "auto", fault=fault,
+                 together=together)
 
 
-def start(program, ranks, *arguments, fault=None, timeout=90):
+def start(program, ranks, *arguments, fault=None, timeout=90, together=False):
     """`program ARGUMENTS`; a command that hangs is a failure and returns nothing."""
     command = [MPIEXEC, "-n", str(ranks), program, *arguments]
     environment = dict(os.environ)
     if fault:
         environment["ISOHALO_FAULT"] = fault
+    if together:  # as large files are written; the bytes are the same
+        environment["ISOHALO_MOST_ALONE"] = "0"
     with subprocess.Popen(command, cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as p:
         try:
             out, err = p.communicate(timeout=timeout)
@@ -150,13 +153,15 @@ def checkpoints(directory):
 class Scene:
     """One output directory that is broken again and again, each time by a run that continues the one before."""
 
-    def __init__(self, name, directory=None, solver=None):
-        self.name, self.directory = name, pathlib.Path(directory or WORK / name)
+    def __init__(self, name, directory=None, solver=None, alone=False):
+        """`alone`: rank 0 writes the checkpoints of runs that are broken, otherwise all ranks together."""
+        self.alone, self.name, self.directory = alone, name, pathlib.Path(directory or WORK / name)
         self.deck, self.reference = "%s.toml" % (solver or "deck"), WORK / ("reference_" + solver if solver else "reference")
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def run(self, program, ranks, *overrides, fault=None):
-        return run(program, ranks, self.directory, "output.keep=%d" % KEEP, *overrides, fault=fault, deck=self.deck)
+        return run(program, ranks, self.directory, "output.keep=%d" % KEEP, *overrides, fault=fault, deck=self.deck,
+                   together=not self.alone)
 
     def broken(self, kind, ranks, fault, *overrides, code=None, injected=1):
         """A run that is broken while it runs. Afterwards whatever has its final name must be whole and right."""
@@ -204,7 +209,7 @@ class Scene:
         last = checkpoints(self.reference)[:KEEP]
         kept = {file.stem + suffix for file in last for suffix in (".h5", ".json", ".xmf")}
         expected = kept | {"latest.h5"} | {p.name for p in self.reference.iterdir() if p.suffix == ".png" or p.name == "digests.txt"}
-        found = {p.name for p in self.directory.iterdir()}
+        found = {p.name for p in self.directory.iterdir()} - {".isohalo_lock"}
         that(found == expected, "%s: too much: %s, missing: %s" % (what, sorted(found - expected), sorted(expected - found)))
         that(os.readlink(self.directory / "latest.h5") == last[0].name, what + ": latest.h5")
         trail, twin = self.directory / "digests.txt", self.reference / "digests.txt"
