@@ -1,8 +1,10 @@
 #include "framework/domain/cartesian_domain.hpp"
 
+#include <charconv>
 #include <string>
 
 #include "datatypes/error.hpp"
+#include "framework/mpi/agreement.hpp"
 
 namespace isohalo {
 
@@ -42,12 +44,29 @@ Decomposition<D> decompose(const Index<D>& shape, const DomainOptions<D>& option
   return Decomposition<D>(shape, *options.process_grid, options.alignment_tolerance);
 }
 
+template <int D>
+std::vector<Argument> arguments_of(const Index<D>& shape, const DomainOptions<D>& options) {
+  std::vector<Argument> list{{"shape", text_of_list(shape)}, {"periodic", text_of_list(options.periodic)}};
+  const auto& grid = options.process_grid;
+  list.push_back({"process_grid", grid ? text_of_list(*grid) : "chosen"});
+  char tolerance[32];  // exactly
+  const auto end = std::to_chars(tolerance, tolerance + sizeof tolerance, options.alignment_tolerance).ptr;
+  list.push_back({"alignment_tolerance", std::string(tolerance, end)});
+  std::string cuts = options.cuts ? "" : "chosen";
+  if (options.cuts)
+    for (const auto& c : *options.cuts) cuts += (cuts.empty() ? "" : " | ") + text_of_list(c);
+  list.push_back({"cuts", cuts});
+  return list;
+}
+
 }  // namespace
 
 template <int D>
 CartesianDomain<D>::CartesianDomain(MPI_Comm user, const Index<D>& shape, const DomainOptions<D>& options) {
   Communicator comm = Communicator::of(user);
-  Decomposition<D> decomposition = decompose<D>(shape, options, comm.size());
+  Decomposition<D> decomposition;
+  const auto error = error_of([&] { decomposition = decompose<D>(shape, options, comm.size()); });
+  agree_same(comm, "CartesianDomain", arguments_of<D>(shape, options), error.get());
   std::vector<int> extents;
   for (int n : decomposition.grid()) extents.push_back(n);
   Mesh mesh(extents, std::vector<bool>(options.periodic.begin(), options.periodic.end()));

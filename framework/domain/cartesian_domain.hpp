@@ -29,7 +29,8 @@ template <int D>
 class CartesianDomain {
  public:
   /// Cuts a grid of `shape` cells (slowest dimension first) over the ranks of `user`, which is duplicated once and
-  /// left as it is. Collective over `user`. Throws UsageError, the same on all ranks.
+  /// left as it is. Collective over `user`, which compares the arguments: throws UsageError, the same on all ranks,
+  /// also when they differ between ranks.
   CartesianDomain(MPI_Comm user, const Index<D>& shape, const DomainOptions<D>& options = {});
 
   const Communicator& comm() const { return data_->comm; }

@@ -1,9 +1,23 @@
 #include "framework/mpi/agreement.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <new>
 
+#include "framework/mpi/fingerprint.hpp"
+#include "framework/mpi/meeting.hpp"
+
 namespace isohalo {
+
+namespace {
+
+[[noreturn]] void throw_by_code(ExitCode code, const std::string& text) {
+  if (code == ExitCode::usage) throw UsageError(text);
+  if (code == ExitCode::failure) throw RunError(text);
+  throw Error(code, text);
+}
+
+}  // namespace
 
 void agree(const Communicator& comm, const Error* error) {
   const std::int64_t nobody = std::numeric_limits<std::int64_t>::max();
@@ -15,7 +29,7 @@ void agree(const Communicator& comm, const Error* error) {
   comm.broadcast(text, root);
   comm.broadcast(&code, sizeof code, root);
   if (root > 0 && text.rfind("rank ", 0) != 0) text = "rank " + std::to_string(root) + ": " + text;
-  throw Error(static_cast<ExitCode>(code), text);
+  throw_by_code(static_cast<ExitCode>(code), text);
 }
 
 std::unique_ptr<Error> error_of(const std::function<void()>& work) {
@@ -33,6 +47,66 @@ std::unique_ptr<Error> error_of(const std::function<void()>& work) {
 
 void agreed(const Communicator& comm, const std::function<void()>& work) {
   agree(comm, error_of(work).get());
+}
+
+namespace {
+
+const Argument& argument(const std::vector<Argument>& list, std::size_t k) {
+  static const Argument none{"number of arguments", "no more"};
+  return k < list.size() ? list[k] : none;
+}
+
+/// What of a long value shows that it differs from another.
+std::string shortened(const std::string& value, const std::string& other) {
+  constexpr std::size_t most = 60, before = 20;
+  if (value.size() <= most) return value;
+  const auto differs = std::mismatch(value.begin(), value.end(), other.begin(), other.end()).first;
+  const auto at = static_cast<std::size_t>(differs - value.begin());
+  const std::size_t from = at + before <= most ? 0 : std::min(at - before, value.size() - most);
+  return (from > 0 ? ".." : "") + value.substr(from, most) + (from + most < value.size() ? ".." : "");
+}
+
+/// Every rank gets rank 0's arguments, one after the other, and says whether its own is another.
+[[noreturn]] void throw_difference(const Communicator& comm, const std::string& call,
+                                   const std::vector<Argument>& mine) {
+  const std::int64_t nobody = comm.size(), most = comm.max(static_cast<std::int64_t>(mine.size()));
+  for (std::size_t k = 0; k < static_cast<std::size_t>(most); ++k) {
+    std::string name = argument(mine, k).name, value = argument(mine, k).value;
+    comm.broadcast(name, 0);
+    comm.broadcast(value, 0);
+    const bool same = name == argument(mine, k).name && value == argument(mine, k).value;
+    const std::int64_t first = comm.min(same ? nobody : comm.rank());
+    if (first == nobody) continue;
+    std::string other = argument(mine, k).value;
+    comm.broadcast(other, static_cast<int>(first));
+    throw UsageError(call + ": argument \"" + name + "\" differs between ranks: rank 0 has \"" +
+                     shortened(value, other) + "\", rank " + std::to_string(first) + " has \"" +
+                     shortened(other, value) + "\": pass the same on all of them");
+  }
+  throw UsageError(call + ": the arguments differ between ranks: pass the same on all of them");
+}
+
+}  // namespace
+
+void agree_same(const Communicator& comm, const std::string& call, const std::vector<Argument>& arguments,
+                const Error* error) {
+  if (comm.size() == 1) {
+    agree(comm, error);
+    return;
+  }
+  Fingerprint f;
+  for (const Argument& a : arguments)
+    for (const std::string* text : {&a.name, &a.value}) {
+      f.add(text->size());
+      for (const char c : *text) f.add(c);
+    }
+  const auto mine = static_cast<std::int64_t>(f.value());
+  std::int64_t most[3] = {mine, ~mine, error != nullptr};  // the largest complement is that of the smallest
+  // Not an allreduce of MPI: those are paired by their order, which ranks may have lost before by errors of theirs.
+  const detail::ObjectName name(comm);
+  detail::meet(comm, name, 0, most, [] {});
+  if (most[2] != 0) agree(comm, error);
+  if (most[0] != ~most[1]) throw_difference(comm, call, arguments);
 }
 
 void agree_same(const Communicator& comm, std::uint64_t fingerprint, const std::string& what) {

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "datatypes/error.hpp"
 #include "framework/mpi/communicator.hpp"
@@ -13,8 +15,8 @@ namespace isohalo {
 std::unique_ptr<Error> error_of(const std::function<void()>& work);
 
 /// Runs `work` on every rank; if it threw an exception on any, throws the error of the lowest such rank on all of
-/// them, with that rank named unless it is rank 0 (which does the work that only one rank does). `work` must not
-/// communicate. Collective.
+/// them (UsageError, RunError or Error, by its exit code), with that rank named unless it is rank 0 (which does the
+/// work that only one rank does). `work` must not communicate. Collective.
 void agreed(const Communicator& comm, const std::function<void()>& work);
 
 /// The same for a verdict already known: `error` is null on ranks where all is well. Collective.
@@ -31,6 +33,26 @@ void agree_as(const Communicator& comm, const Error* error) {
     throw E(e.what());
   }
 }
+
+/// An argument of a collective call: its name, and its value as text that is equal for equal values.
+struct Argument {
+  std::string name, value;
+};
+
+/// Numbers, flags, .. as text: "3 4 19".
+template <class List>
+std::string text_of_list(const List& list) {
+  std::string text;
+  for (const auto& value : list) text += (text.empty() ? "" : " ") + std::to_string(value);
+  return text;
+}
+
+/// Compares the arguments that all ranks gave to `call` ("CartesianDomain"). Where they differ it throws
+/// UsageError, the same on all ranks, which names the first rank that differs from rank 0, the first such argument
+/// and both values. `error`: what this rank found wrong with its own, or null; then that of the lowest such rank is
+/// thrown on all, as by `agree`. One allreduce of a fingerprint when all is well. Collective.
+void agree_same(const Communicator& comm, const std::string& call, const std::vector<Argument>& arguments,
+                const Error* error = nullptr);
 
 /// Throws UsageError on all ranks unless `fingerprint` is the same on all of them; `what` names it. Collective.
 void agree_same(const Communicator& comm, std::uint64_t fingerprint, const std::string& what);

@@ -27,7 +27,7 @@ struct ObjectName {
 constexpr int kCompares = 1 << 30;
 
 /// At most so many values.
-constexpr std::size_t kMeetingValues = 2;
+constexpr std::size_t kMeetingValues = 3;
 
 /// Waits until all ranks have come to meeting `number` of the object, and leaves the largest of all ranks' values
 /// in `most`. `listen` is called now and then and may throw. By dissemination in ceil(log2 p) rounds of one

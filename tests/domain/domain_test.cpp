@@ -8,6 +8,7 @@
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/domain/decomposition.hpp"
 #include "framework/domain/mesh.hpp"
+#include "framework/mpi/agreement.hpp"
 #include "tests/mpi_main.hpp"
 
 namespace isohalo {
@@ -144,6 +145,77 @@ TEST(CartesianDomain, NamesWhatIsWrongWithAProcessGrid) {
   o.cuts = {{std::vector<std::int64_t>(1, 0), std::vector<std::int64_t>{0, 64}}};
   EXPECT_THROW((CartesianDomain<2>(MPI_COMM_WORLD, {64, 64}, o)), UsageError);
   EXPECT_THROW((CartesianDomain<1>(MPI_COMM_NULL, {64})), UsageError);
+}
+
+TEST(CartesianDomain, ArgumentsThatDifferBetweenRanksAreNamedOnAllOfThem) {
+  if (test::ranks() == 1) return;
+  const int ranks = test::ranks(), last = ranks - 1;
+  const std::int64_t n = 64;
+  for (const int who : {0, last}) {
+    const bool odd = test::rank() == who;
+    const auto refused = [&](const std::string& part, const Index<2>& shape, const DomainOptions<2>& options) {
+      test::expect_refusal(part, [&] { CartesianDomain<2>(MPI_COMM_WORLD, shape, options); });
+      const CartesianDomain<2> good(MPI_COMM_WORLD, {n, n});  // as if nothing had been
+      EXPECT_EQ(good.comm().sum(static_cast<std::uint64_t>(good.owned().cells())), 64u * 64u);
+    };
+    // Rank 0 is what others are compared with: when it is the odd one, rank 1 is the first that differs.
+    const std::string first = "rank " + std::to_string(who == 0 ? 1 : last);
+    refused(
+        "\"shape\" differs between ranks: rank 0 has \"64 " + std::string(who == 0 ? "65" : "64") + "\", " + first,
+        {n, odd ? n + 1 : n}, {});
+    DomainOptions<2> o;
+    o.periodic = {true, odd};
+    refused("\"periodic\" differs between ranks", {n, n}, o);
+    o = {};
+    o.alignment_tolerance = odd ? 0.02 : 0.020000000001;
+    refused("\"alignment_tolerance\" differs", {n, n}, o);
+    o = {};
+    o.process_grid = odd ? PerDim<int, 2>{ranks, 1} : PerDim<int, 2>{1, ranks};
+    refused("\"process_grid\" differs between ranks: rank 0 has \"", {n, n}, o);
+    o = {};
+    std::vector<std::int64_t> cuts(1, 0);
+    for (int c = 1; c < ranks; ++c) cuts.push_back(c + odd);
+    cuts.push_back(n);
+    o.cuts = {{cuts, std::vector<std::int64_t>{0, n}}};
+    refused("\"cuts\" differs between ranks: rank 0 has \"0 ", {n, n}, o);
+    if (!odd) o.cuts.reset();
+    refused("\"cuts\" differs between ranks: rank 0 has \"", {n, n}, o);
+    o = {};
+    if (odd) o.process_grid = {{ranks, 2}};  // wrong in itself: the others must not wait
+    refused((who > 0 ? "rank " + std::to_string(who) + ": " : "") + "process grid", {n, n}, o);
+    refused("the grid has extent 0", {n, odd ? 0 : n}, {});
+    o = {};
+    o.alignment_tolerance = odd ? 7 : 0.02;
+    refused("alignment tolerance 7", {n, n}, o);
+  }
+}
+
+TEST(CartesianDomain, OfOtherDimensionsOnOneRankIsRefusedOnAll) {
+  if (test::ranks() == 1) return;
+  test::expect_refusal("\"shape\" differs between ranks: rank 0 has \"64 64\", rank 1 has \"64\"", [] {
+    if (test::rank() == 1)
+      CartesianDomain<1>(MPI_COMM_WORLD, {64});
+    else
+      CartesianDomain<2>(MPI_COMM_WORLD, {64, 64});
+  });
+}
+
+TEST(Agreement, LongValuesAreShortenedToWhereTheyDiffer) {
+  if (test::ranks() == 1) return;
+  const Communicator comm = Communicator::of(MPI_COMM_WORLD);
+  std::string value(1000, 'a');
+  if (test::rank() == 1) value[700] = 'b';
+  const std::vector<Argument> list{{"first", "1"}, {"text", value}};
+  test::expect_refusal("call: argument \"text\" differs between ranks: rank 0 has \".." + std::string(60, 'a') +
+                           "..\", rank 1 has \".." + std::string(20, 'a') + "b" + std::string(39, 'a') + "..\"",
+                       [&] { agree_same(comm, "call", list); });
+  std::vector<Argument> more = list;  // another number of them, on all but rank 0
+  more[1].value = "same";
+  more.resize(test::rank() == 0 ? 2 : 1);
+  test::expect_refusal("argument \"text\" differs between ranks: rank 0 has \"same\", rank 1 has \"no more\"",
+                       [&] { agree_same(comm, "call", more); });
+  more.resize(1);
+  agree_same(comm, "call", more);
 }
 
 TEST(Communicator, IsDuplicatedOnceAndAgreesOnErrors) {
