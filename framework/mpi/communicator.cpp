@@ -84,12 +84,12 @@ struct NodeGroup {
 struct Registry {
   std::mutex mutex;
   std::vector<std::pair<void*, void (*)(void*)>> live;
-  int keyval = MPI_KEYVAL_INVALID;        // on users' communicators
-  int finalize_key = MPI_KEYVAL_INVALID;  // on MPI_COMM_SELF
-  bool everywhere = false;                // every rank of the program has used the library
-  std::vector<NodeGroup> nodes;           // found so far
+  int keyval = MPI_KEYVAL_INVALID;              // on users' communicators
+  int finalize_key = MPI_KEYVAL_INVALID;        // on MPI_COMM_SELF
+  bool everywhere = false;                      // every rank of the program has used the library
+  std::vector<NodeGroup> nodes;                 // found so far
   std::map<std::uint64_t, std::uint64_t> made;  // duplicates with these members; all members count them alike
-  std::vector<StatePtr> kept;             // until MPI_Finalize
+  std::vector<StatePtr> kept;                   // until MPI_Finalize
 };
 
 Registry& registry() {
@@ -226,6 +226,7 @@ std::shared_ptr<Communicator::State> Communicator::make_state(MPI_Comm user) {
 }
 
 Communicator Communicator::of(MPI_Comm user) {
+  require_mpi();
   if (user == MPI_COMM_NULL)
     throw UsageError("the communicator is MPI_COMM_NULL: pass one that this rank belongs to");
   Registry& r = registry();
@@ -255,6 +256,7 @@ Communicator Communicator::of(MPI_Comm user) {
 }
 
 MPI_Comm Communicator::get() const {
+  if (state_->comm == MPI_COMM_NULL) require_mpi();  // it was freed in MPI_Finalize
   return state_->comm;
 }
 MPI_Comm Communicator::user() const {
