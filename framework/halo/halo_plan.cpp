@@ -199,9 +199,11 @@ struct HaloPlan<D>::Impl {
   std::vector<Exchange> candidates() const {
     const bool slabs =
         std::all_of(needs.begin(), needs.end(), [](const HaloNeed<D>& n) { return slabs_possible(n.shape); });
+    // Where ghosts repeat the grid messages are small, and ways differ only in how often each cell is sent.
     const bool repeating = std::any_of(needs.begin(), needs.end(), [this](const HaloNeed<D>& n) {
       return detail::repeats_grid(domain.decomposition(), n.shape, n.depth, around);
     });
+    if (repeating) return {Exchange::coalesced_packed};
     const bool alone = domain.size() == 1;
     const bool neighbors = !alone && domain.comm().max(domain.comm().ranks_on_node()) > 1;
     std::vector<Exchange> list;
@@ -209,8 +211,6 @@ struct HaloPlan<D>::Impl {
       const Exchange e = exchange_of_name(name);
       if (e == Exchange::automatic || (pattern_of(e) == HaloPattern::slabs && !slabs)) continue;
       if (e == Exchange::shared && !neighbors) continue;
-      // Messages are one per rank then, and slabs would send each cell again and again.
-      if (repeating && pattern_of(e) != HaloPattern::coalesced) continue;
       if (alone && e != Exchange::coalesced_packed && e != Exchange::slabs_packed) continue;  // copies only
       list.push_back(e);
     }
@@ -228,6 +228,11 @@ struct HaloPlan<D>::Impl {
       }
       movers.push_back(std::move(mover));
       p.choice.seconds.emplace_back(e, 0);
+    }
+    if (movers.size() == 1) {
+      p.choice = {p.choice.seconds.front().first, {}};
+      p.mover = std::move(movers.front());
+      return;
     }
     const auto seconds = detail::time_movers<D>(domain.comm(), movers, arrays);
     const auto best = static_cast<std::size_t>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
