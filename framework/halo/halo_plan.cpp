@@ -195,15 +195,18 @@ struct HaloPlan<D>::Impl {
                error_of([&] { check_fit(arrays); }).get());
   }
 
+  /// Where ghosts repeat the grid messages are small, and ways differ only in how often each cell is sent.
+  bool repeating() const {
+    return std::any_of(needs.begin(), needs.end(), [this](const HaloNeed<D>& n) {
+      return detail::repeats_grid(domain.decomposition(), n.shape, n.depth, around);
+    });
+  }
+
   /// The ways that are worth timing, the same list on all ranks.
   std::vector<Exchange> candidates() const {
     const bool slabs =
         std::all_of(needs.begin(), needs.end(), [](const HaloNeed<D>& n) { return slabs_possible(n.shape); });
-    // Where ghosts repeat the grid messages are small, and ways differ only in how often each cell is sent.
-    const bool repeating = std::any_of(needs.begin(), needs.end(), [this](const HaloNeed<D>& n) {
-      return detail::repeats_grid(domain.decomposition(), n.shape, n.depth, around);
-    });
-    if (repeating) return {Exchange::coalesced_packed};
+    if (repeating()) return {Exchange::coalesced_packed};
     const bool alone = domain.size() == 1;
     const bool neighbors = !alone && domain.comm().max(domain.comm().ranks_on_node()) > 1;
     std::vector<Exchange> list;
@@ -229,7 +232,7 @@ struct HaloPlan<D>::Impl {
       movers.push_back(std::move(mover));
       p.choice.seconds.emplace_back(e, 0);
     }
-    if (movers.size() == 1) {
+    if (repeating()) {  // nothing to choose from
       p.choice = {p.choice.seconds.front().first, {}};
       p.mover = std::move(movers.front());
       return;
