@@ -69,7 +69,7 @@ bool repeats_grid(const Decomposition<D>& blocks, const StencilShape<D>& shape, 
     cells *= around.periodic[j] ? frame : std::min(frame, n);
     grid *= n;
   }
-  return cells > 2 * grid;
+  return cells > 8 * grid;
 }
 
 template <int D>

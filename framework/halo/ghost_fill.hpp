@@ -11,9 +11,9 @@
 
 namespace isohalo::detail {
 
-/// Is the array of a block, with the ghosts that `steps` steps need, larger than two grids? Then most ghosts repeat
-/// each other, and what is sent, or described one by one, should be bounded by the grid: each cell of another rank
-/// comes once, and GhostFill copies it to its repeats. The same for all blocks. Local.
+/// Is the array of a block, with the ghosts that `steps` steps need, larger than eight grids? Then most ghosts
+/// repeat each other, and what is sent, or described one by one, should be bounded by the grid: each cell of
+/// another rank comes once, and GhostFill copies it to its repeats. The same for all blocks. Local.
 template <int D>
 bool repeats_grid(const Decomposition<D>& blocks, const StencilShape<D>& shape, int steps,
                   const Surroundings<D>& around);
