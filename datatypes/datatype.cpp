@@ -27,6 +27,7 @@ MPI_Datatype Datatype::release() noexcept {
 }
 
 Datatype Datatype::adopt(MPI_Datatype type) {
+  require_mpi();
   Datatype d;
   d.type_ = type;
   d.owned_ = true;
@@ -41,6 +42,7 @@ Datatype Datatype::borrow(MPI_Datatype type) {
 }
 
 std::int64_t Datatype::size() const {
+  require_mpi();
   MPI_Count bytes = 0;
   mpi_check(MPI_Type_size_c(type_, &bytes), "MPI_Type_size_c");
   return static_cast<std::int64_t>(bytes);
@@ -68,12 +70,14 @@ Datatype value_type<std::int64_t>() {
 }
 
 Datatype bytes_type(std::int64_t bytes) {
+  require_mpi();
   MPI_Datatype t = MPI_DATATYPE_NULL;
   mpi_check(MPI_Type_contiguous_c(bytes, MPI_BYTE, &t), "MPI_Type_contiguous_c");
   return Datatype::adopt(t);
 }
 
 Datatype resized_type(const Datatype& type, std::int64_t extent) {
+  require_mpi();
   MPI_Datatype t = MPI_DATATYPE_NULL;
   mpi_check(MPI_Type_create_resized_c(type.get(), 0, extent, &t), "MPI_Type_create_resized_c");
   return Datatype::adopt(t);
@@ -82,6 +86,7 @@ Datatype resized_type(const Datatype& type, std::int64_t extent) {
 namespace {
 
 MPI_Count extent_of(MPI_Datatype type) {
+  require_mpi();
   MPI_Count low = 0, extent = 0;
   mpi_check(MPI_Type_get_extent_c(type, &low, &extent), "MPI_Type_get_extent_c");
   return extent;
@@ -240,6 +245,7 @@ Datatype region_type(const Region<D>& region, const Index<D>& origin, const Inde
 }
 
 Datatype joined_type(std::span<const Datatype> parts) {
+  require_mpi();
   if (parts.size() == 1) {
     MPI_Datatype t = MPI_DATATYPE_NULL;
     mpi_check(MPI_Type_dup(parts[0].get(), &t), "MPI_Type_dup");

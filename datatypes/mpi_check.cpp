@@ -25,4 +25,12 @@ bool mpi_is_active() noexcept {
   return started && !ended;
 }
 
+void require_mpi() {
+  if (mpi_is_active()) return;
+  int started = 0;
+  MPI_Initialized(&started);
+  throw UsageError(started ? "isohalo is used after MPI_Finalize: end what uses it before"
+                           : "isohalo is used before MPI_Init: initialise MPI first");
+}
+
 }  // namespace isohalo

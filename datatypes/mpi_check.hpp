@@ -12,4 +12,7 @@ void mpi_check(int rc, const char* place, MPI_Comm comm = MPI_COMM_NULL);
 /// True between MPI_Init and MPI_Finalize: the only time in which handles may be released.
 bool mpi_is_active() noexcept;
 
+/// Throws UsageError before MPI_Init and after MPI_Finalize, where MPI itself would end the program. Local.
+void require_mpi();
+
 }  // namespace isohalo

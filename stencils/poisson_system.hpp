@@ -9,6 +9,7 @@
 
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"
+#include "framework/mpi/agreement.hpp"
 #include "framework/run/solver.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/row_kernels.hpp"
@@ -56,7 +57,9 @@ class PoissonSystem {
         plan_(domain, StencilShape<D>::star(1), depth,
               HaloOptions<D>{
                   equation.grid.boundary.mirror_low(), equation.grid.boundary.mirror_high(), exchange, {}}),
-        source_("f", domain.owned(), plan_.ghost_low(), plan_.ghost_high()),
+        source_(
+            made_on_all(domain.comm(),  // more plans follow
+                        [&] { return Field<T, D>("f", domain.owned(), plan_.ghost_low(), plan_.ghost_high()); })),
         sum_(domain) {}
 
   const ArrayRef<T, D>& source() const { return source_.ref(); }

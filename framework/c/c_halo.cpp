@@ -218,6 +218,40 @@ void check(const Wanted& w, int dimensions) {
           "halo: the element type has no data or no positive extent");
 }
 
+/// The lengths of an element's runs, which are arrays of an exchange, as text. Throws ArgumentError when the
+/// elements of such an array would overlap.
+std::string runs_text(const Wanted& w, int dimensions, MPI_Comm comm) {
+  const isohalo::TypeLayout layout = isohalo::layout_of(w.element);
+  double cells = 1;
+  for (int j = 0; j < dimensions; ++j) cells *= static_cast<double>(w.owned[j]) + 2.0 * w.width;
+  std::vector<std::int64_t> lengths;
+  const std::vector<Run> runs = runs_of(w.element, layout, comm);
+  for (const Run& a : runs) lengths.push_back(a.length);
+  if (layout.true_extent <= layout.extent) return isohalo::text_of_list(lengths);
+  for (const Run& a : runs)
+    for (const Run& b : runs) {
+      // Which element's run b lies next to run a of the first one.
+      const std::int64_t near = (a.offset - b.offset) / layout.extent;
+      for (std::int64_t m = near - 1; m <= near + 1; ++m) {
+        const std::int64_t at = b.offset + m * layout.extent;
+        const bool other = m != 0 && std::abs(static_cast<double>(m)) < cells;
+        require(!other || at >= a.offset + a.length || at + b.length <= a.offset, MPI_ERR_TYPE,
+                "halo: elements of this type overlap in an array: its extent is smaller than its data");
+      }
+    }
+  return isohalo::text_of_list(lengths);
+}
+
+/// The error of the lowest rank that has one, on all of them. Collective.
+[[noreturn]] void throw_for_all(const Communicator& comm, const ArgumentError* mine, int worst) {
+  try {
+    isohalo::agree(comm, mine);
+  } catch (const isohalo::UsageError& e) {
+    throw ArgumentError(mine ? mine->mpi_class() : worst, e.what());
+  }
+  throw ArgumentError(worst, "halo: bad arguments");  // never: somebody has an error
+}
+
 template <int D>
 std::unique_ptr<AnyHalo> make(MPI_Comm cart, const Communicator& comm, const isohalo::Mesh& mesh, const Wanted& w) {
   isohalo::DomainOptions<D> options;
@@ -237,50 +271,50 @@ std::unique_ptr<AnyHalo> make(MPI_Comm cart, const Communicator& comm, const iso
 
 int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,
                         int depth, MPI_Datatype element, isohalo_halo* halo) {
-  return guarded(
-      [cart] { return cart; },
-      [&] {
-        const auto mesh = isohalo::mesh_of(cart);
-        const Communicator comm = Communicator::of(cart);
-        const isohalo::detail::ObjectName name(comm);
-        isohalo::detail::meet(comm, name, 0, {}, [] {});  // what follows is paired by its order
-        const Wanted w{owned, width, shape, radius, depth, element};
-        // Arguments that only some ranks got wrong must not leave the others waiting.
-        std::unique_ptr<ArgumentError> mine;
-        try {
-          require(halo, MPI_ERR_ARG, "the place for the halo is NULL");
-          check(w, mesh->dimensions());
-        } catch (const ArgumentError& e) {
-          mine = std::make_unique<ArgumentError>(e);
-        } catch (const isohalo::MpiError& e) {  // MPI itself refused the element type
-          mine = std::make_unique<ArgumentError>(e.mpi_code(), e.what());
-        }
-        const std::int64_t worst = comm.max(mine ? mine->mpi_class() : MPI_SUCCESS);
-        if (mine) throw ArgumentError(*mine);
-        require(worst == MPI_SUCCESS, static_cast<int>(worst), "halo: another rank was given bad arguments");
-        isohalo::agree_same(comm,
-                            static_cast<std::uint64_t>(width) << 40 ^ static_cast<std::uint64_t>(depth) << 24 ^
-                                static_cast<std::uint64_t>(radius) << 8 ^ static_cast<std::uint64_t>(shape),
-                            "halo: the width, depth, radius or shape");
-        isohalo::agree_same(comm, static_cast<std::uint64_t>(isohalo::layout_of(element).size),
-                            "halo: the size of an element");
-        std::unique_ptr<AnyHalo> made;
-        switch (mesh->dimensions()) {
-          case 1:
-            made = make<1>(cart, comm, *mesh, w);
-            break;
-          case 2:
-            made = make<2>(cart, comm, *mesh, w);
-            break;
-          case 3:
-            made = make<3>(cart, comm, *mesh, w);
-            break;
-          default:
-            made = make<4>(cart, comm, *mesh, w);
-            break;
-        }
-        *halo = halos().add(std::move(made));
-      });
+  return guarded([cart] { return cart; },
+                 [&] {
+                   const auto mesh = isohalo::mesh_of(cart);
+                   const Communicator comm = Communicator::of(cart);
+                   const isohalo::detail::ObjectName name(comm);
+                   isohalo::detail::meet(comm, name, 0, {}, [] {});  // what follows is paired by its order
+                   const Wanted w{owned, width, shape, radius, depth, element};
+                   // Arguments that only some ranks got wrong must not leave the others waiting.
+                   std::unique_ptr<ArgumentError> mine;
+                   std::string runs;
+                   try {
+                     require(halo, MPI_ERR_ARG, "the place for the halo is NULL");
+                     check(w, mesh->dimensions());
+                     runs = runs_text(w, mesh->dimensions(), comm.get());
+                   } catch (const ArgumentError& e) {
+                     mine = std::make_unique<ArgumentError>(e);
+                   } catch (const isohalo::MpiError& e) {  // MPI itself refused the element type
+                     mine = std::make_unique<ArgumentError>(e.mpi_code(), e.what());
+                   }
+                   const std::int64_t worst = comm.max(mine ? mine->mpi_class() : MPI_SUCCESS);
+                   if (worst != MPI_SUCCESS) throw_for_all(comm, mine.get(), static_cast<int>(worst));
+                   isohalo::agree_same(comm, "isohalo_halo_create",
+                                       {{"width", std::to_string(width)},
+                                        {"shape", std::to_string(shape)},
+                                        {"radius", std::to_string(radius)},
+                                        {"depth", std::to_string(depth)},
+                                        {"element (bytes of its runs)", runs}});
+                   std::unique_ptr<AnyHalo> made;
+                   switch (mesh->dimensions()) {
+                     case 1:
+                       made = make<1>(cart, comm, *mesh, w);
+                       break;
+                     case 2:
+                       made = make<2>(cart, comm, *mesh, w);
+                       break;
+                     case 3:
+                       made = make<3>(cart, comm, *mesh, w);
+                       break;
+                     default:
+                       made = make<4>(cart, comm, *mesh, w);
+                       break;
+                   }
+                   *halo = halos().add(std::move(made));
+                 });
 }
 
 int isohalo_halo_start(isohalo_halo halo, void* array) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "datatypes/error.hpp"
+#include "datatypes/mpi_check.hpp"
 #include "framework/neighborhood/neighbor_call.hpp"
 
 namespace isohalo::detail {
@@ -109,11 +110,12 @@ int report(MPI_Comm comm, int code, const char* text);
 template <class F, class Comm>
 int guarded(Comm&& comm, F&& f) {
   try {
+    require_mpi();
     f();
     return MPI_SUCCESS;
   } catch (...) {
     const ArgumentError e = current_argument_error();
-    return report(comm(), e.mpi_class(), e.what());
+    return report(mpi_is_active() ? comm() : MPI_COMM_NULL, e.mpi_class(), e.what());
   }
 }
 

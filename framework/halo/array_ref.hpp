@@ -2,7 +2,9 @@
 /// A user's (or our) array of one block with ghost cells, described but not owned.
 
 #include <cstddef>
+#include <span>
 #include <string>
+#include <type_traits>
 
 #include "datatypes/box.hpp"
 #include "datatypes/datatype.hpp"
@@ -10,11 +12,16 @@
 
 namespace isohalo {
 
+/// What a compiler says about elements that are no plain bytes.
+#define ISOHALO_TRIVIALLY_COPYABLE \
+  "isohalo moves the elements of arrays as bytes: they must be trivially copyable (numbers, or structs of them)"
+
 /// Where the cells of one block lie in host memory. `data` is the address of the first *owned* cell; the cell at
 /// global index i lies at data[sum_j (i[j] - owned.low[j]) * stride[j]]. Ghost layers may be wider than a plan
 /// needs.
 template <class T, int D>
 struct ArrayRef {
+  static_assert(std::is_trivially_copyable_v<T>, ISOHALO_TRIVIALLY_COPYABLE);
   T* data = nullptr;
   Box<D> owned;         ///< global indices of this rank's cells
   Index<D> ghost_low;   ///< ghost layers below the block, per dimension
@@ -64,12 +71,27 @@ ErasedArray<D> erase(const ArrayRef<T, D>& a) {
           a.stride};
 }
 
+namespace detail {
+
+inline void check_adopted(std::int64_t width, std::int64_t row_padding) {
+  if (width < 0) throw UsageError("adopt: ghost width " + std::to_string(width) + " is negative");
+  if (row_padding < 0)
+    throw UsageError("adopt: row padding " + std::to_string(row_padding) + " is negative: rows would overlap");
+}
+
+/// Throws UsageError, naming the dimension, when two cells of the array would share bytes: when the strides, by
+/// size, do not each step over all that the smaller ones span. `array`: its number in the exchange. Local.
+template <int D>
+void check_strides(const ErasedArray<D>& a, std::size_t array);
+
+}  // namespace detail
+
 /// Describes a C-order array of the user that holds `owned` with `width` ghost layers on every side; `first` points
 /// to its first element, a ghost when width > 0. `row_padding` elements may follow each row. Local, no copy; the
 /// memory must outlive the description.
 template <class T, int D>
 ArrayRef<T, D> adopt(T* first, const Box<D>& owned, std::int64_t width, std::int64_t row_padding = 0) {
-  if (width < 0) throw UsageError("adopt: ghost width " + std::to_string(width) + " is negative");
+  detail::check_adopted(width, row_padding);
   ArrayRef<T, D> a;
   a.owned = owned;
   a.ghost_low.fill(width);
@@ -90,6 +112,22 @@ std::int64_t adopted_size(const Box<D>& owned, std::int64_t width, std::int64_t 
   std::int64_t n = 1;
   for (int j = 0; j < D; ++j) n *= owned.extent(j) + 2 * width + (j == D - 1 ? row_padding : 0);
   return n;
+}
+
+/// The same for memory of a known size, as of a std::vector: `adopt(std::span(values), ..)`. Throws UsageError when
+/// it is too small.
+template <class T, std::size_t N, int D>
+ArrayRef<T, D> adopt(std::span<T, N> memory, const Box<D>& owned, std::int64_t width,
+                     std::int64_t row_padding = 0) {
+  detail::check_adopted(width, row_padding);
+  const std::int64_t needed = adopted_size(owned, width, row_padding) - row_padding;  // none after the last row
+  Index<D> extents;
+  for (int j = 0; j < D; ++j) extents[j] = owned.extent(j);
+  if (static_cast<std::int64_t>(memory.size()) < needed)
+    throw UsageError("adopt: the memory has " + std::to_string(memory.size()) + " elements, a block of " +
+                     shape_string<D>(extents) + " cells with " + std::to_string(width) +
+                     " ghost layers on every side needs " + std::to_string(needed) + ": see adopted_size");
+  return adopt(memory.data(), owned, width, row_padding);
 }
 
 }  // namespace isohalo

@@ -1,6 +1,10 @@
 #pragma once
-/// A set of cells as bits, for stencils without a name. Exact, and small because large blocks are shrunk before.
+/// A set of cells, a byte each, for stencils without a name and for grids that repeat in the ghosts. Small: large
+/// blocks are shrunk before.
 
+#include <algorithm>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "datatypes/box.hpp"
@@ -14,23 +18,41 @@ class CellSet {
   /// An empty set that can hold cells of `frame`.
   explicit CellSet(const Box<D>& frame) : frame_(frame), bits_(static_cast<std::size_t>(frame.cells())) {}
 
-  void insert(const Box<D>& box) {
-    for_each_cell(box, [&](const Index<D>& i) { insert(i); });
+  /// An empty set of cells of the grid itself; what is inserted wraps round its periodic dimensions.
+  static CellSet of_torus(const Surroundings<D>& around) {
+    CellSet set(around.global);
+    set.wrap_ = around.periodic;
+    return set;
   }
 
-  /// The cells inside the domain that are read, through `offsets` and the boundary rules, to update this set.
-  CellSet read_by(const Offsets<D>& offsets, const Surroundings<D>& around) const {
-    CellSet out(frame_);
-    for_each_cell(frame_, [&](const Index<D>& i) {
-      if (!holds(i)) return;
-      for (const auto& o : offsets) {
-        Index<D> read;
-        bool exists = true;
-        for (int j = 0; j < D; ++j) exists = exists && resolve(j, i[j] + o[j], around, read[j]);
-        if (exists) out.insert(read);
-      }
-    });
-    return out;
+  void insert(Box<D> box) {
+    for (int j = 0; j < D; ++j)  // all the way round is enough
+      if (wrap_[j]) box.high[j] = std::min(box.high[j], box.low[j] + frame_.extent(j));
+    for_each_cell(box, [&](const Index<D>& i) { insert(i, kOld); });
+  }
+  void erase(const Index<D>& i) { at(i) = 0; }
+  bool holds(const Index<D>& i) const { return bits_[static_cast<std::size_t>(linear_index(frame_, i))] != 0; }
+  /// Moves `i` on in its row to the first cell of the set, itself not excluded; false when there is none.
+  bool next_in_row(Index<D>& i) const {
+    if (i[D - 1] >= frame_.high[D - 1]) return false;
+    const std::uint8_t* const from = &bits_[static_cast<std::size_t>(linear_index(frame_, i))];
+    const std::uint8_t* const end = from + (frame_.high[D - 1] - i[D - 1]);
+    const std::uint8_t* const found = std::find_if(from, end, [](std::uint8_t b) { return b != 0; });
+    i[D - 1] += found - from;
+    return found != end;
+  }
+
+  /// Adds the cells inside the domain that are read, through `offsets` and the boundary rules, to update this set
+  /// `steps` times over. The frame must have room for them where nothing wraps.
+  void grow(const Offsets<D>& offsets, int steps, const Surroundings<D>& around) {
+    bool open = true;  // nothing ends or mirrors: sets are shifted as a whole
+    for (int j = 0; j < D; ++j) open = open && around.periodic[j] && !wrap_[j];
+    bool grows = true;
+    for (int k = 0; k < steps && grows; ++k)
+      if (open)
+        grow_shifted(offsets);
+      else
+        grows = grow_by_cells(offsets, around, k == 0 ? kOld : kNew);
   }
 
   /// Disjoint boxes that make up the set: runs along the fastest dimension, equal neighbors merged.
@@ -55,10 +77,43 @@ class CellSet {
   }
 
  private:
-  void insert(const Index<D>& i) {
-    if (frame_.contains(i)) bits_[static_cast<std::size_t>(linear_index(frame_, i))] = 1;
+  static constexpr std::uint8_t kOld = 1, kNew = 2, kNext = 3;
+
+  std::uint8_t& at(const Index<D>& i) { return bits_[static_cast<std::size_t>(linear_index(frame_, i))]; }
+  void insert(Index<D> i, std::uint8_t mark) {
+    for (int j = 0; j < D; ++j)
+      if (wrap_[j]) i[j] = (i[j] % frame_.extent(j) + frame_.extent(j)) % frame_.extent(j);
+    if (frame_.contains(i) && !holds(i)) at(i) = mark;
   }
-  bool holds(const Index<D>& i) const { return bits_[static_cast<std::size_t>(linear_index(frame_, i))] != 0; }
+
+  void grow_shifted(const Offsets<D>& offsets) {
+    std::vector<std::uint8_t> grown = bits_;
+    const auto n = static_cast<std::int64_t>(bits_.size());
+    for (const auto& o : offsets) {
+      Index<D> origin = frame_.low;
+      for (int j = 0; j < D; ++j) origin[j] += o[j];
+      const std::int64_t shift = linear_index(frame_, origin);
+      const std::uint8_t* const from = bits_.data();
+      std::uint8_t* const to = grown.data() + shift;
+      for (std::int64_t l = std::max<std::int64_t>(0, -shift); l < std::min(n, n - shift); ++l) to[l] |= from[l];
+    }
+    bits_ = std::move(grown);
+  }
+
+  /// Looks at `wanted` cells only: those that the step before has added. False when there are no more.
+  bool grow_by_cells(const Offsets<D>& offsets, const Surroundings<D>& around, std::uint8_t wanted) {
+    for_each_cell(frame_, [&](const Index<D>& i) {
+      if (at(i) != wanted) return;
+      for (const auto& o : offsets) {
+        Index<D> read;
+        bool exists = true;
+        for (int j = 0; j < D; ++j) exists = exists && resolve(j, i[j] + o[j], around, read[j]);
+        if (exists) insert(read, kNext);
+      }
+    });
+    for (std::uint8_t& b : bits_) b = b == kNext ? kNew : b == kNew ? kOld : b;
+    return std::find(bits_.begin(), bits_.end(), kNew) != bits_.end();
+  }
 
   /// The existing coordinate that a read of x means, false if it means no cell.
   static bool resolve(int j, std::int64_t x, const Surroundings<D>& around, std::int64_t& to) {
@@ -90,7 +145,8 @@ class CellSet {
   }
 
   Box<D> frame_;
-  std::vector<std::uint8_t> bits_;
+  PerDim<bool, D> wrap_{};
+  std::vector<std::uint8_t> bits_;  ///< not 0: in the set
 };
 
 }  // namespace isohalo

@@ -15,8 +15,8 @@ constexpr double kTimingBudget_s = 0.02;
 ///
 /// Disturbances only add to a time, so the least of several counts. First each way runs once, uncounted: pages are
 /// touched and types are made. Then all run in turns, the slower half drops out, and so on until two are left:
-/// those that are hard to tell apart are run most. Takes about `budget_s`, or some ten runs of each way where these take
-/// longer. Collective.
+/// those that are hard to tell apart are run most. Takes about `budget_s`, or some ten runs of each way where these
+/// take longer. Collective.
 std::vector<double> least_seconds(const Communicator& comm, std::size_t candidates,
                                   const std::function<double(std::size_t)>& run, double budget_s);
 

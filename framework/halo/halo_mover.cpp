@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "datatypes/mpi_check.hpp"
+#include "framework/halo/ghost_fill.hpp"
 
 namespace isohalo::detail {
 
@@ -44,8 +45,10 @@ void HaloMover<D>::start(std::span<const ErasedArray<D>> arrays, bool patient) {
 template <int D>
 void HaloMover<D>::enter(std::size_t stage) {
   send(stage);
-  for (std::size_t f = 0; f < arrays_.size(); ++f)
+  for (std::size_t f = 0; f < arrays_.size(); ++f) {
     copiers_[stage][schedule_of(f)].run(arrays_[f], stores_.in_place);
+    if (const auto& fill = schedules_[schedule_of(f)].stages[stage].fill) fill->run(arrays_[f]);
+  }
 }
 
 template <int D>

@@ -57,6 +57,8 @@ class HaloMover : public Progressable {
   virtual bool needed_after_start() const { return stages() > 1; }
 
   std::size_t stages() const { return schedules_.front().stages.size(); }
+  /// Senders do not know where cells go in ghosts that repeat the grid.
+  bool repeats(std::size_t f) const { return schedules_[schedule_of(f)].stages.back().fill != nullptr; }
   /// Which schedule serves array f.
   std::size_t schedule_of(std::size_t f) const { return schedules_.size() == 1 ? 0 : f; }
 

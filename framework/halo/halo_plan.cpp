@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <set>
 #include <string>
 
 #include "datatypes/error.hpp"
 #include "framework/halo/exchange_timing.hpp"
+#include "framework/halo/ghost_fill.hpp"
 #include "framework/halo/halo_mover.hpp"
 #include "framework/halo/packed_mover.hpp"
 #include "framework/mpi/agreement.hpp"
-#include "framework/mpi/fingerprint.hpp"
 
 namespace isohalo {
 
@@ -43,14 +44,31 @@ struct HaloPlan<D>::Impl {
         around{d.global(), d.periodic(), o.mirror_low, o.mirror_high},
         first_tag(d.comm().take_tags(static_cast<int>(detail::kMaxArrays))),
         farewell(d.comm()) {
+    agree_same(domain.comm(), "HaloPlan", arguments(), error_of([&] { check_needs(); }).get());
+    for (const auto& [shape, depth] : needs) ghosts.push_back(shape.ghost_widths(depth, around));
+  }
+
+  void check_needs() const {
     if (needs.empty() || needs.size() > detail::kMaxArrays)
       throw UsageError("halo plan for " + std::to_string(needs.size()) + " arrays; there may be 1 to " +
                        std::to_string(detail::kMaxArrays));
     for (const auto& [shape, depth] : needs) {
       if (depth < 0) throw UsageError("halo depth " + std::to_string(depth) + " is negative");
-      refuse_unfit_exchange(o.exchange, shape);
-      ghosts.push_back(shape.ghost_widths(depth, around));
+      refuse_unfit_exchange(options.exchange, shape);
     }
+  }
+
+  std::vector<Argument> arguments() const {
+    std::vector<Argument> list{{"number of needs", std::to_string(needs.size())}};
+    for (const auto& [shape, depth] : needs) {
+      const std::string which = needs.size() == 1 ? "" : " of array " + std::to_string(list.size() / 2);
+      list.push_back({"depth" + which, std::to_string(depth)});
+      list.push_back({"shape" + which, shape.text()});
+    }
+    list.push_back({"mirror_low", text_of_list(options.mirror_low)});
+    list.push_back({"mirror_high", text_of_list(options.mirror_high)});
+    list.push_back({"exchange", exchange_name(options.exchange)});
+    return list;
   }
 
   Impl(const Impl&) = delete;
@@ -91,9 +109,13 @@ struct HaloPlan<D>::Impl {
 
   std::vector<HaloSchedule<D>> schedules(Exchange exchange) const {
     std::vector<HaloSchedule<D>> list;
-    for (const auto& [shape, depth] : needs)
+    std::size_t stages = 0;
+    for (const auto& [shape, depth] : needs) {
       list.push_back(halo_schedule(pattern_of(exchange), domain.decomposition(), domain.coordinates(), shape, depth,
                                    around, options.mutation));
+      stages = std::max(stages, list.back().stages.size());
+    }
+    for (auto& schedule : list) schedule.stages.resize(stages);
     return list;
   }
 
@@ -145,34 +167,46 @@ struct HaloPlan<D>::Impl {
       choose(*p, arrays);
     } else {
       const auto error = error_of([&] { p->mover = make_mover(options.exchange, p->element_bytes); });
-      agree_as<RunError>(domain.comm(), error.get());  // one node may have no room
       p->choice.used = options.exchange;
+      if (options.exchange != Exchange::shared) {
+        agree_as<RunError>(domain.comm(), error.get());
+      } else if (lacks_room(error.get())) {
+        p->choice.used = Exchange::coalesced_packed;
+        p->mover = make_mover(p->choice.used, p->element_bytes);
+      }
     }
     prepared.push_back(std::move(p));
     farewell.set_neighbors(neighbors());
     return *prepared.back();
   }
 
+  /// A node may have no room for channels: then all use messages, and the first rank that has found out says so.
+  bool lacks_room(const Error* error) const {
+    const std::int64_t nobody = domain.size(), first = domain.comm().min(error ? domain.comm().rank() : nobody);
+    if (first == domain.comm().rank() && error)
+      std::fprintf(stderr, "isohalo: warning: halo exchange goes by messages: %s\n", error->what());
+    return first != nobody;
+  }
+
   void agree_on(std::span<const ErasedArray<D>> arrays) const {
-    agree_as<UsageError>(domain.comm(), error_of([&] { check_fit(arrays); }).get());
-    Fingerprint f;
-    f.add(arrays.size());
-    for (const auto& a : arrays) f.add(a.bytes);
-    agree_same(domain.comm(), f.value(), "halo exchange: the list of element sizes");
-    f.add(static_cast<int>(options.exchange));
-    for (int j = 0; j < D; ++j) f.add(options.mirror_low[j] + 2 * options.mirror_high[j]);
-    for (const auto& [shape, depth] : needs) {
-      f.add(depth);
-      for (const auto& offset : shape.offsets())
-        for (int j = 0; j < D; ++j) f.add(offset[j]);
-    }
-    agree_same(domain.comm(), f.value(), "halo exchange: the plan's depths, shapes, mirrored sides and way");
+    std::vector<std::int64_t> bytes;
+    for (const auto& a : arrays) bytes.push_back(a.bytes);
+    agree_same(domain.comm(), "halo exchange", {{"list of element sizes", text_of_list(bytes)}},
+               error_of([&] { check_fit(arrays); }).get());
+  }
+
+  /// Where ghosts repeat the grid messages are small, and ways differ only in how often each cell is sent.
+  bool repeating() const {
+    return std::any_of(needs.begin(), needs.end(), [this](const HaloNeed<D>& n) {
+      return detail::repeats_grid(domain.decomposition(), n.shape, n.depth, around);
+    });
   }
 
   /// The ways that are worth timing, the same list on all ranks.
   std::vector<Exchange> candidates() const {
     const bool slabs =
         std::all_of(needs.begin(), needs.end(), [](const HaloNeed<D>& n) { return slabs_possible(n.shape); });
+    if (repeating()) return {Exchange::coalesced_packed};
     const bool alone = domain.size() == 1;
     const bool neighbors = !alone && domain.comm().max(domain.comm().ranks_on_node()) > 1;
     std::vector<Exchange> list;
@@ -190,13 +224,18 @@ struct HaloPlan<D>::Impl {
     std::vector<std::unique_ptr<detail::HaloMover<D>>> movers;
     for (const Exchange e : candidates()) {
       std::unique_ptr<detail::HaloMover<D>> mover;
-      try {
-        mover = make_mover(e, p.element_bytes);
-      } catch (const RunError&) {  // a node without room for channels: no candidate
+      const auto error = error_of([&] { mover = make_mover(e, p.element_bytes); });
+      if (e == Exchange::shared ? lacks_room(error.get()) : error != nullptr) {
+        if (e == Exchange::shared) continue;
+        throw RunError(error->what());
       }
-      if (e == Exchange::shared && domain.comm().min(mover != nullptr) == 0) continue;
       movers.push_back(std::move(mover));
       p.choice.seconds.emplace_back(e, 0);
+    }
+    if (repeating()) {  // nothing to choose from
+      p.choice = {p.choice.seconds.front().first, {}};
+      p.mover = std::move(movers.front());
+      return;
     }
     const auto seconds = detail::time_movers<D>(domain.comm(), movers, arrays);
     const auto best = static_cast<std::size_t>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
@@ -216,6 +255,7 @@ struct HaloPlan<D>::Impl {
                          std::to_string(std::min(a.ghost_low[j], a.ghost_high[j])) + " ghost layers in dimension " +
                          std::to_string(j) + ", the plan needs " +
                          std::to_string(std::max(ghost_low[j], ghost_high[j])));
+    detail::check_strides(a, k);
   }
 };
 

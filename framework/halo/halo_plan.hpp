@@ -41,8 +41,9 @@ struct HaloOptions {
 template <int D>
 class HaloPlan {
  public:
-  /// Plans for `depth` steps of `shape` on `domain`. Collective in order (no communication). Throws UsageError, the
-  /// same on all ranks, when depth < 0, or when the options ask for slabs and the shape is a list without a name.
+  /// Plans for `depth` steps of `shape` on `domain`. Collective: the ranks compare the arguments. Throws
+  /// UsageError, the same on all ranks, when these differ, when depth < 0, or when the options ask for slabs and
+  /// the shape is a list without a name.
   HaloPlan(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth,
            const HaloOptions<D>& options = {});
   /// Plans for as many arrays as there are needs, which may differ: array k of every exchange gets the ghosts of
@@ -58,9 +59,9 @@ class HaloPlan {
   /// `finish()` the ghosts must not be touched and the owned cells not be written. Throws UsageError when an
   /// exchange of this plan is in flight or an array does not fit.
   ///
-  /// The first start with a list of element sizes is collective in order: the ranks agree that lists and plans are
-  /// the same; `exchange` automatic then times the candidates on these arrays (about 20 ms), and shared opens
-  /// channels in shared memory. It throws the same on all ranks: UsageError also when lists or plans differ,
+  /// The first start with a list of element sizes is collective in order: the ranks agree that lists are the same;
+  /// `exchange` automatic then times the candidates on these arrays (about 20 ms), and shared opens
+  /// channels in shared memory. It throws the same on all ranks: UsageError also when lists differ,
   /// RunError when a node has no room. Later starts are local: an array that does not fit on one rank is that
   /// rank's error alone, and the others wait for its cells until it starts with one that fits. They end with its
   /// error when its plan goes instead (see `finish`), in the first start with another list as well. When such a

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "framework/halo/ghost_fill.hpp"
+
 namespace isohalo {
 
 namespace {
@@ -22,6 +24,23 @@ int differing_dimensions(const PerDim<int, D>& a, const PerDim<int, D>& b) {
   return n;
 }
 
+/// Every cell of other ranks comes once; then the ghosts that repeat it, or this rank's own cells, are filled.
+template <int D>
+HaloSchedule<D> repeating_schedule(const Decomposition<D>& blocks, const PerDim<int, D>& coords,
+                                   const StencilShape<D>& shape, int steps, const Surroundings<D>& around) {
+  HaloSchedule<D> schedule;
+  schedule.stages.resize(2);
+  auto fill = std::make_shared<const detail::GhostFill<D>>(blocks, coords, shape, steps, around);
+  schedule.stages[0].receive = fill->received(blocks, coords);
+  for (const auto& receiver : possible_receivers(blocks, coords, shape, steps, around)) {
+    if (receiver == coords) continue;
+    auto message = detail::repeated_grid_message(blocks, coords, receiver, shape, steps, around);
+    if (!message.regions.empty()) schedule.stages[0].send.push_back(std::move(message));
+  }
+  schedule.stages[1].fill = std::move(fill);
+  return schedule;
+}
+
 }  // namespace
 
 template <int D>
@@ -29,6 +48,8 @@ HaloSchedule<D> halo_schedule(HaloPattern pattern, const Decomposition<D>& block
                               const StencilShape<D>& shape, int steps, const Surroundings<D>& around,
                               const HaloMutation<D>& mutation) {
   const bool slabs = pattern == HaloPattern::slabs, direct = pattern == HaloPattern::direct;
+  if (!slabs && !mutation && detail::repeats_grid(blocks, shape, steps, around))
+    return repeating_schedule(blocks, coords, shape, steps, around);
   HaloSchedule<D> schedule;
   schedule.stages.resize(slabs ? D : 1);
   const auto stage_of = [&](const HaloPiece<D>& p) -> HaloStage<D>& {
@@ -69,6 +90,7 @@ HaloCost HaloSchedule<D>::cost() const {
     for (const auto& m : stage.send) c.cells_sent += m.cells();
     for (const auto& m : stage.receive) c.cells_received += m.cells();
     for (const auto& copy : stage.copies) c.cells_copied += copy.ghosts.cells();
+    if (stage.fill) c.cells_copied += stage.fill->cells();
   }
   return c;
 }

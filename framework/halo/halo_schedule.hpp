@@ -2,6 +2,7 @@
 /// Who sends which cells to whom, stage by stage. Pure geometry; how the cells travel is the transports' business.
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -65,11 +66,17 @@ struct SelfCopy {
   Index<D> shift;
 };
 
+namespace detail {
+template <int D>
+class GhostFill;
+}
+
 /// Messages and copies that need no other of the same stage. Several messages to one rank match in order.
 template <int D>
 struct HaloStage {
   std::vector<HaloMessage<D>> send, receive;
   std::vector<SelfCopy<D>> copies;
+  std::shared_ptr<const detail::GhostFill<D>> fill{};  ///< more copies, of a grid that repeats in the ghosts
 };
 
 template <int D>

@@ -125,7 +125,8 @@ void PackedMover<D>::post_receives() {
   pushed_ = 0;
   places_.clear();
   if (channels_.incoming.size() > 0)
-    for (const auto& a : this->arrays_) places_.push_back(ghost_place(a));
+    for (std::size_t f = 0; f < this->arrays_.size(); ++f)
+      places_.push_back(this->repeats(f) ? GhostPlace<D>{} : ghost_place(this->arrays_[f]));
   for (std::size_t k = 0; k < in_.size(); ++k)
     for (std::size_t m = 0; m < in_[k].size(); ++m) {
       Parcel& p = in_[k][m];

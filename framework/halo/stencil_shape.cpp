@@ -73,6 +73,25 @@ StencilShape<D> StencilShape<D>::of(const Offsets<D>& offsets) {
 }
 
 template <int D>
+std::string StencilShape<D>::text() const {
+  const std::string of_radius = " of radius " + std::to_string(radius_);
+  switch (kind_) {
+    case Kind::moore:
+      return "moore" + of_radius;
+    case Kind::von_neumann:
+      return "von_neumann" + of_radius;
+    case Kind::star:
+      return "star" + of_radius;
+    case Kind::custom:
+      break;
+  }
+  std::string list = "offsets";
+  for (const Index<D>& o : offsets_)
+    for (int j = 0; j < D; ++j) list += (j ? "," : " ") + std::to_string(o[j]);
+  return list;
+}
+
+template <int D>
 std::int64_t StencilShape<D>::budget(int steps) const {
   if (kind_ == Kind::star) return radius_ > 0 ? steps : 0;
   return static_cast<std::int64_t>(steps) * radius_;
@@ -155,9 +174,7 @@ std::vector<Box<D>> StencilShape<D>::custom_boxes(const Box<D>& block, int steps
   }
   CellSet<D> cells(small.grown(reach_low, reach_high));
   cells.insert(small);
-  Offsets<D> reads = offsets_;
-  reads.push_back(Index<D>{});
-  for (int k = 0; k < steps; ++k) cells = cells.read_by(reads, near);
+  cells.grow(offsets_, steps, near);
   std::vector<Box<D>> boxes = cells.boxes();
   for (auto& b : boxes)
     for (int j = 0; j < D; ++j) {

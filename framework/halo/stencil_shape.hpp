@@ -1,6 +1,7 @@
 #pragma once
 /// Which cells one step of a stencil reads, and which cells several steps read: the geometry of deep halos.
 
+#include <string>
 #include <vector>
 
 #include "datatypes/box.hpp"
@@ -38,6 +39,8 @@ class StencilShape {
   Kind kind() const { return kind_; }
   int radius() const { return radius_; }  ///< largest |coordinate|
   const Offsets<D>& offsets() const { return offsets_; }
+  /// "moore of radius 2", or the offsets: equal for shapes that need the same ghosts.
+  std::string text() const;
   /// Cells read below and above a cell in each dimension, in one step; never negative.
   const Index<D>& reach_low() const { return reach_low_; }
   const Index<D>& reach_high() const { return reach_high_; }

@@ -7,13 +7,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "datatypes/error.hpp"
+#include "framework/halo/array_ref.hpp"
 #include "framework/halo/exchange_timing.hpp"
 #include "framework/halo/view_mover.hpp"
 #include "framework/mpi/agreement.hpp"
-#include "framework/mpi/fingerprint.hpp"
 
 namespace isohalo {
 
@@ -37,10 +38,12 @@ template <class View>
 class KokkosViewExchange {
  public:
   static constexpr int D = static_cast<int>(View::rank);
+  static_assert(std::is_trivially_copyable_v<typename View::non_const_value_type>, ISOHALO_TRIVIALLY_COPYABLE);
 
-  /// Plans for `depth` steps of `shape`; `ghost_low` and `ghost_high` are the ghost layers of the views. Collective
-  /// in order (no communication). Fences. Throws UsageError when depth < 0, when the layers are fewer than the
-  /// steps need, or for slabs of a shape that has no name.
+  /// Plans for `depth` steps of `shape`; `ghost_low` and `ghost_high` are the ghost layers of the views.
+  /// Collective: the ranks compare depth, shape, pattern and element size. Fences. Throws UsageError, the same on
+  /// all ranks, when these differ, when depth < 0, when the layers are fewer than the steps need, or for slabs of a
+  /// shape that has no name.
   KokkosViewExchange(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth,
                      const Index<D>& ghost_low, const Index<D>& ghost_high,
                      const ViewExchangeOptions<D>& options = {})
@@ -51,15 +54,14 @@ class KokkosViewExchange {
         origin_(domain.owned().low),
         tag_(domain.comm().take_tags(1)),
         farewell_(domain.comm()) {
-    if (depth < 0) throw UsageError("halo depth " + std::to_string(depth) + " is negative");
-    if (options.pattern == HaloPattern::slabs && !slabs_possible(shape))
-      throw UsageError("view exchange: slabs need a shape with a name (star, moore, ..), not a list of offsets");
-    const auto needed = shape.ghost_widths(depth, around());
+    const auto pattern = options.pattern ? std::to_string(static_cast<int>(*options.pattern)) : "chosen";
+    agree_same(domain.comm(), "KokkosViewExchange",
+               {{"depth", std::to_string(depth)},
+                {"shape", shape.text()},
+                {"pattern", pattern},
+                {"element size", std::to_string(sizeof(typename View::non_const_value_type))}},
+               error_of([&] { check_needs(ghost_low, ghost_high); }).get());
     for (int j = 0; j < D; ++j) {
-      if (ghost_low[j] < needed[0][j] || ghost_high[j] < needed[1][j])
-        throw UsageError("view exchange: the view has " + std::to_string(std::min(ghost_low[j], ghost_high[j])) +
-                         " ghost layers in dimension " + std::to_string(j) + ", the plan needs " +
-                         std::to_string(std::max(needed[0][j], needed[1][j])));
       origin_[j] -= ghost_low[j];
       extents_[j] = domain.owned().extent(j) + ghost_low[j] + ghost_high[j];
     }
@@ -75,9 +77,9 @@ class KokkosViewExchange {
   /// owned cells not be written. Fences the packing kernel. Throws UsageError when an exchange is in flight or the
   /// view has other extents.
   ///
-  /// The first start is collective in order: the ranks agree that their plans are the same and their views fit
-  /// (errors are the same on all), and without a given pattern time those there are on this view (about 20 ms).
-  /// Later ones are local: see HaloPlan for what becomes of ranks that wait for one that was refused.
+  /// The first start is collective in order: the ranks agree that their views fit (errors are the same on all), and
+  /// without a given pattern time those there are on this view (about 20 ms). Later ones are local: see HaloPlan
+  /// for what becomes of ranks that wait for one that was refused.
   void start(const View& view) {
     farewell_.refuse_if_broken();
     if (in_flight_) throw UsageError("view exchange: start() while an exchange is in flight; call finish() first");
@@ -138,12 +140,6 @@ class KokkosViewExchange {
     const Communicator& comm = domain_.comm();
     farewell_.meet();
     agree_as<UsageError>(comm, error_of([&] { check(view); }).get());
-    Fingerprint f;
-    f.add(sizeof(typename View::non_const_value_type));
-    f.add(options_.pattern ? static_cast<int>(*options_.pattern) : -1).add(depth_);
-    for (const auto& offset : shape_.offsets())
-      for (int j = 0; j < D; ++j) f.add(offset[j]);
-    agree_same(comm, f.value(), "view exchange: the element size, or the plan's depth, shape or pattern");
     if (options_.pattern) {
       mover_ = mover_of(*options_.pattern);
       used_ = options_.pattern;
@@ -158,6 +154,8 @@ class KokkosViewExchange {
     std::vector<std::unique_ptr<Mover>> movers;
     for (const HaloPattern p : {HaloPattern::coalesced, HaloPattern::direct, HaloPattern::slabs}) {
       if (p == HaloPattern::slabs && !slabs_possible(shape_)) continue;
+      if (p != HaloPattern::coalesced && detail::repeats_grid(domain_.decomposition(), shape_, depth_, around()))
+        continue;
       movers.push_back(mover_of(p));
       seconds_.emplace_back(p, 0);
     }
@@ -174,6 +172,18 @@ class KokkosViewExchange {
     for (std::size_t k = 0; k < times.size(); ++k) seconds_[k].second = times[k];
     mover_ = std::move(movers[best]);
     used_ = seconds_[best].first;
+  }
+
+  void check_needs(const Index<D>& ghost_low, const Index<D>& ghost_high) const {
+    if (depth_ < 0) throw UsageError("halo depth " + std::to_string(depth_) + " is negative");
+    if (options_.pattern == HaloPattern::slabs && !slabs_possible(shape_))
+      throw UsageError("view exchange: slabs need a shape with a name (star, moore, ..), not a list of offsets");
+    const auto needed = shape_.ghost_widths(depth_, around());
+    for (int j = 0; j < D; ++j)
+      if (ghost_low[j] < needed[0][j] || ghost_high[j] < needed[1][j])
+        throw UsageError("view exchange: the view has " + std::to_string(std::min(ghost_low[j], ghost_high[j])) +
+                         " ghost layers in dimension " + std::to_string(j) + ", the plan needs " +
+                         std::to_string(std::max(needed[0][j], needed[1][j])));
   }
 
   void check(const View& view) const {

@@ -9,6 +9,7 @@
 #include "datatypes/mpi_check.hpp"
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/farewell.hpp"
+#include "framework/halo/ghost_fill.hpp"
 #include "framework/halo/halo_mover.hpp"
 #include "framework/halo/halo_schedule.hpp"
 #include "framework/mpi/progress.hpp"
@@ -93,6 +94,9 @@ class ViewMover final : public Progressable {
       std::vector<Box> boxes;
       for (const auto& c : s.copies)
         c.ghosts.for_each_box([&](const isohalo::Box<D>& b) { append(boxes, stage.copies.cells, b, c.shift); });
+      if (s.fill)
+        s.fill->for_each_row_of_copies(
+            [&](const isohalo::Box<D>& b, const Index<D>& shift) { append(boxes, stage.copies.cells, b, shift); });
       stage.copies.upload(boxes);
     }
   }

@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "datatypes/error.hpp"
@@ -32,6 +34,15 @@ void agree_as(const Communicator& comm, const Error* error) {
   } catch (const Error& e) {
     throw E(e.what());
   }
+}
+
+/// What `make()` returns, made on all ranks or on none: see `agreed`. For memory, which one rank alone may lack,
+/// when something collective follows. Collective.
+template <class Make>
+auto made_on_all(const Communicator& comm, Make&& make) {
+  std::optional<decltype(make())> made;
+  agreed(comm, [&] { made.emplace(make()); });
+  return std::move(*made);
 }
 
 /// An argument of a collective call: its name, and its value as text that is equal for equal values.

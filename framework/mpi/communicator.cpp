@@ -233,6 +233,7 @@ std::shared_ptr<Communicator::State> Communicator::make_state(MPI_Comm user) {
 }
 
 Communicator Communicator::of(MPI_Comm user) {
+  require_mpi();
   if (user == MPI_COMM_NULL)
     throw UsageError("the communicator is MPI_COMM_NULL: pass one that this rank belongs to");
   Registry& r = registry();
@@ -262,6 +263,7 @@ Communicator Communicator::of(MPI_Comm user) {
 }
 
 MPI_Comm Communicator::get() const {
+  if (state_->comm == MPI_COMM_NULL) require_mpi();  // it was freed in MPI_Finalize
   return state_->comm;
 }
 MPI_Comm Communicator::user() const {

@@ -20,9 +20,11 @@ namespace isohalo {
 class Communicator {
  public:
   /// The cached duplicate of `user`. Collective over `user` the first time, local afterwards.
-  /// Throws UsageError for MPI_COMM_NULL or an inter-communicator, MpiError otherwise.
+  /// Throws UsageError for MPI_COMM_NULL or an inter-communicator, before MPI_Init and after MPI_Finalize, MpiError
+  /// otherwise.
   static Communicator of(MPI_Comm user);
 
+  /// The duplicate. Throws UsageError after MPI_Finalize.
   MPI_Comm get() const;
   /// Has the user's error handler: the communicator that this one duplicates, or one of this rank when it is gone.
   MPI_Comm user() const;

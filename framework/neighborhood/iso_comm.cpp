@@ -24,6 +24,7 @@ IsoComm::IsoComm(const Communicator& comm, const std::function<IsomorphicNeighbo
 }
 
 std::shared_ptr<const Mesh> mesh_of(MPI_Comm cart) {
+  require_mpi();
   int kind = MPI_UNDEFINED;
   if (cart != MPI_COMM_NULL) mpi_check(MPI_Topo_test(cart, &kind), "MPI_Topo_test");
   if (kind != MPI_CART)

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "datatypes/mpi_check.hpp"
+#include "framework/shm/reserve.hpp"
 
 #ifdef __linux__
 #include <linux/futex.h>
@@ -74,7 +75,10 @@ NodeArena::NodeArena(const Communicator& comm) {
   MPI_Comm node = comm.make_node_communicator();
   layout_ = layout_of(comm, node);
   void* base = nullptr;
-  int rc = MPI_Win_allocate_shared(kBytes + kLine, 1, MPI_INFO_NULL, node, &base, &window_);
+  int room = detail::shared_memory_has_room(static_cast<double>(kBytes + kLine) *
+                                            static_cast<double>(layout_.members.size()));
+  mpi_check(MPI_Allreduce(MPI_IN_PLACE, &room, 1, MPI_INT, MPI_MIN, node), "MPI_Allreduce on a node");
+  int rc = room ? MPI_Win_allocate_shared(kBytes + kLine, 1, MPI_INFO_NULL, node, &base, &window_) : MPI_ERR_NO_MEM;
   for (std::size_t m = 0; rc == MPI_SUCCESS && m < layout_.members.size(); ++m) {
     MPI_Aint bytes = 0;
     int unit = 1;
@@ -82,9 +86,11 @@ NodeArena::NodeArena(const Communicator& comm) {
     memory_.push_back(aligned(base));
   }
   MPI_Comm_free(&node);
-  const bool good = rc == MPI_SUCCESS;
+  const bool reserved =
+      rc == MPI_SUCCESS && detail::reserve_pages(memory(layout_.me), static_cast<std::size_t>(kBytes));
+  const bool good = rc == MPI_SUCCESS && reserved;
   if (good && layout_.leads()) calls().store(0), sleepers().store(0);
-  if (good) mpi_check(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all", comm.get());
+  if (rc == MPI_SUCCESS) mpi_check(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all", comm.get());
   if (comm.min(good) == 1) return;
   release();
 }

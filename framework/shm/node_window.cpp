@@ -1,7 +1,5 @@
 #include "framework/shm/node_window.hpp"
 
-#include <sys/statvfs.h>
-
 #include <algorithm>
 #include <atomic>
 #include <limits>
@@ -10,6 +8,7 @@
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/progress.hpp"
+#include "framework/shm/reserve.hpp"
 
 namespace isohalo {
 
@@ -223,22 +222,35 @@ bool NodeWindow::take(std::int64_t bytes, ChannelGroup& group) {
   return false;
 }
 
+namespace {
+
+[[noreturn]] void throw_no_room(std::int64_t bytes, int ranks) {
+  throw RunError("shared memory of this node (/dev/shm) has no room for " + std::to_string((bytes >> 10) + 1) +
+                 " KiB for each of " + std::to_string(ranks) +
+                 " ranks: give it more, or choose an exchange other than \"shared\"");
+}
+
+std::int64_t max_of(MPI_Comm node, int spins, std::int64_t value) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_MAX, node, &request), "MPI_Iallreduce", node);
+  wait_all(std::span(&request, 1), spins, "shared memory");
+  return value;
+}
+
+}  // namespace
+
 void NodeWindow::grow(std::int64_t bytes) {
   auto segment = std::make_unique<Segment>();
   const std::int64_t twice = segments_.empty() ? 0 : 2 * segments_.back()->bytes;
   segment->bytes = std::max({bytes, kLeastSegment, std::min(twice, kMostAhead)});
-  // MPI only reserves addresses; a page that then is not there ends the process.
-  struct statvfs room {};
-  const auto total = static_cast<double>(segment->bytes) * ranks();
-  std::int64_t fits = statvfs("/dev/shm", &room) != 0 ||
-                      total <= static_cast<double>(room.f_bavail) * static_cast<double>(room.f_frsize);
-  MPI_Request request = MPI_REQUEST_NULL;
-  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &fits, 1, MPI_INT64_T, MPI_MIN, node_, &request), "MPI_Iallreduce", node_);
-  wait_all(std::span(&request, 1), spins_, "shared memory");
-  if (!fits)
-    throw RunError("shared memory of this node (/dev/shm) has no room for " + std::to_string(segment->bytes >> 20) +
-                   " MiB for each of " + std::to_string(ranks()) +
-                   " ranks: give it more, or choose an exchange other than \"shared\"");
+  // Without room MPI itself could not make the window; its pages are reserved when they are taken.
+  const auto room_for = [&](std::int64_t each) {
+    return max_of(node_, spins_, !detail::shared_memory_has_room(static_cast<double>(each) * ranks())) == 0;
+  };
+  if (!room_for(segment->bytes)) {
+    segment->bytes = bytes;  // not more than is needed
+    if (!room_for(segment->bytes)) throw_no_room(segment->bytes, ranks());
+  }
   void* mine = nullptr;
   mpi_check(MPI_Win_allocate_shared(segment->bytes + kLine, 1, MPI_INFO_NULL, node_, static_cast<void*>(&mine),
                                     &segment->window),
@@ -265,13 +277,21 @@ ChannelGroup NodeWindow::open(const std::vector<Outgoing>& outgoing, const std::
   group.window_ = shared_from_this();
   reclaim();
   const bool fits = bytes == 0 || take(bytes, group);
-  std::int64_t missing = fits ? 0 : bytes;
-  MPI_Request request = MPI_REQUEST_NULL;
-  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &missing, 1, MPI_INT64_T, MPI_MAX, node_, &request), "MPI_Iallreduce",
-            node_);
-  wait_all(std::span(&request, 1), spins_, "shared memory");
-  if (missing > 0) grow(missing);
-  if (!fits) take(bytes, group);
+  int me = 0;
+  mpi_check(MPI_Comm_rank(node_, &me), "MPI_Comm_rank");
+  const auto reserved = [&] {
+    return bytes == 0 ||
+           detail::reserve_pages(segments_[group.segment_]->bases[static_cast<std::size_t>(me)] + group.offset_,
+                                 static_cast<std::size_t>(bytes));
+  };
+  constexpr std::int64_t no_room = std::numeric_limits<std::int64_t>::max();
+  std::int64_t missing = max_of(node_, spins_, !fits ? bytes : reserved() ? 0 : no_room);
+  if (missing > 0 && missing < no_room) {
+    grow(missing);
+    if (!fits) take(bytes, group);
+    missing = max_of(node_, spins_, fits || reserved() ? 0 : no_room);
+  }
+  if (missing == no_room) throw_no_room(bytes, ranks());  // what was taken goes back with the group
   exchange_places(outgoing, incoming, group);
   return group;
 }

@@ -32,7 +32,8 @@ Blocks& blocks() {
   return *b;
 }
 
-/// An anonymous file of `bytes` bytes, or -1.
+/// An anonymous file of `bytes` bytes, or -1. Its pages are not reserved: they are memory like any other, whatever
+/// room /dev/shm has, and to reserve them here would make them small ones.
 int anonymous_file([[maybe_unused]] std::size_t bytes) {
 #ifdef MFD_CLOEXEC
   rlimit limit{};

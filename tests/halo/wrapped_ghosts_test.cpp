@@ -1,0 +1,153 @@
+/// Small grids that lie many times over in the ghosts: right by every way, and bounded in memory and time.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "framework/halo/ghost_fill.hpp"
+#include "framework/halo/view_exchange.hpp"
+#include "tests/halo/halo_fields.hpp"
+#include "tests/mpi_main.hpp"
+
+namespace isohalo {
+namespace {
+
+using test::Memory;
+
+std::int64_t peak_kib() {
+  std::ifstream in("/proc/self/status");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6));
+  return 0;
+}
+
+/// `count` offsets that go round each dimension almost once.
+StencilShape<4> far_offsets(const Index<4>& extents, int count) {
+  test::Random random(7);
+  Offsets<4> list;
+  for (int k = 0; k < count; ++k) {
+    Index<4> o;
+    for (int j = 0; j < 4; ++j) o[j] = random.in(1 - extents[j], extents[j] - 1);
+    list.push_back(o);
+  }
+  return StencilShape<4>::of(list);
+}
+
+/// 912 cells; the array of a rank has some 5 million.
+TEST(WrappedGhosts, CostLittleAndAreRight) {
+  const Index<4> extents{3, 4, 4, 19};
+  const auto shape = far_offsets(extents, 20);
+  DomainOptions<4> periodic;
+  periodic.periodic.fill(true);
+  const CartesianDomain<4> domain(MPI_COMM_WORLD, extents, periodic);
+  const detail::NeededCells<4> needed(domain, shape, 5);
+  const HaloPlan<4> any(domain, shape, 5);
+  detail::ProbeField<double, 4> field(domain, any, 0, Memory::plain);
+  for (const Exchange e : {Exchange::shared, Exchange::automatic, Exchange::direct, Exchange::coalesced_packed}) {
+    field.refill(static_cast<int>(e));
+    const std::int64_t before = peak_kib();
+    const auto start = std::chrono::steady_clock::now();
+    HaloPlan<4> plan(domain, shape, 5, HaloOptions<4>{{}, {}, e, {}});
+    plan.exchange(field.ref());
+    const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    // On a quiet machine 0.1 s; 7 s and hundreds of MB when every ghost came by itself.
+    EXPECT_LT(s, 20) << exchange_name(e);
+    EXPECT_LT(peak_kib() - before, 64 << 10) << exchange_name(e);
+    EXPECT_LE(plan.cost().cells_received, 912);
+    EXPECT_LE(plan.cost().cells_sent, 912 * test::ranks());
+    RecordProperty("seconds_" + exchange_name(e), std::to_string(s));
+    if (test::rank() == 0)
+      std::printf("%s: %.3f s, %ld KiB, %ld cells received, %ld copied\n", exchange_name(e).c_str(), s,
+                  static_cast<long>(peak_kib() - before), static_cast<long>(plan.cost().cells_received),
+                  static_cast<long>(plan.cost().cells_copied));
+    std::int64_t wrong = 0;
+    field.for_each_wrong(needed, [&](const Index<4>&, double, double) { ++wrong; });
+    EXPECT_EQ(wrong, 0) << exchange_name(e);
+  }
+}
+
+/// Every shape, periodicity and way on grids of a few cells, alone and beside an array that repeats nothing.
+template <int D>
+void check_small(const Index<D>& extents, int depth) {
+  int turn = 0, repeating = 0;
+  for (const auto& grid : all_process_grids<D>(extents, test::ranks()))
+    for (const auto& periodicity : test::periodicities<D>()) {
+      DomainOptions<D> o;
+      o.periodic = periodicity;
+      o.process_grid = grid;
+      const CartesianDomain<D> domain(MPI_COMM_WORLD, extents, o);
+      for (const auto& [name, shape] : test::shapes<D>()) {
+        const Surroundings<D> around{domain.global(), domain.periodic(), {}, {}};
+        repeating += detail::repeats_grid(domain.decomposition(), shape, depth, around);
+        const auto needed = test::needed_on(domain, shape, depth), few = test::needed_on(domain, shape, 1);
+        for (const Exchange e : test::exchanges(shape)) {
+          HaloPlan<D> plan(domain, {{shape, depth}, {shape, 1}}, HaloOptions<D>{{}, {}, e, {}});
+          const auto memory = static_cast<Memory>(turn++ % test::kMemories);
+          const test::TestField<double, D> a(domain, plan, 0, memory, 0);
+          const test::TestField<std::uint8_t, D> b(domain, plan, 1, memory, 1);
+          plan.exchange(a.ref(), b.ref());
+          EXPECT_EQ(a.wrong(needed) + b.wrong(few), 0)
+              << exchange_name(e) << ": " << name << ", layout " << static_cast<int>(memory);
+        }
+      }
+    }
+  EXPECT_GT(repeating, 0);
+}
+
+TEST(WrappedGhosts, ByEveryWayOnSmallGrids) {
+  check_small<1>({4}, 12);
+  check_small<2>({3, 4}, 3);
+}
+
+/// Needs that one step after the other finds, with mirrors, on the grid and in the frame.
+TEST(WrappedGhosts, NearMirrors) {
+  const Index<2> extents{4, 5};
+  DomainOptions<2> o;
+  o.periodic = {false, true};
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, extents, o);
+  const auto shape = StencilShape<2>::of({{-2, 7}, {1, -8}});
+  HaloOptions<2> options;
+  options.mirror_low[0] = options.mirror_high[0] = true;
+  const Surroundings<2> around{domain.global(), domain.periodic(), options.mirror_low, options.mirror_high};
+  ASSERT_TRUE(detail::repeats_grid(domain.decomposition(), shape, 3, around));
+  const auto needed = test::needed_by_definition(domain.owned(), shape.offsets(), 3, around);
+  for (const Exchange e : test::exchanges(shape)) {
+    options.exchange = e;
+    HaloPlan<2> plan(domain, shape, 3, options);
+    const test::TestField<double, 2> field(domain, plan, 0, Memory::plain);
+    plan.exchange(field.ref());
+    EXPECT_EQ(field.wrong(needed), 0) << exchange_name(e);
+  }
+}
+
+TEST(WrappedGhosts, OfViews) {
+  DomainOptions<2> o;
+  o.periodic = {true, true};
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {4, 5}, o);
+  using View = Kokkos::View<double**, Kokkos::LayoutLeft, Kokkos::HostSpace>;
+  for (const auto& shape : {StencilShape<2>::of({{-2, 3}, {1, -4}}), StencilShape<2>::moore(3)}) {
+    const Surroundings<2> around{domain.global(), domain.periodic(), {}, {}};
+    ASSERT_TRUE(detail::repeats_grid(domain.decomposition(), shape, 4, around));
+    const auto [low, high] = shape.ghost_widths(4, around);
+    const Box<2> all = domain.owned().grown(low, high);
+    const auto at = [&](const View& v, const Index<2>& i) -> double& {
+      return v(static_cast<std::size_t>(i[0] - all.low[0]), static_cast<std::size_t>(i[1] - all.low[1]));
+    };
+    const auto value = [](const Index<2>& i) {  // of the cell that it wraps to
+      return static_cast<double>(((i[0] % 4 + 4) % 4) * 5 + (i[1] % 5 + 5) % 5 + 1);
+    };
+    const View view("view", static_cast<std::size_t>(all.extent(0)), static_cast<std::size_t>(all.extent(1)));
+    for_each_cell(domain.owned(), [&](const Index<2>& i) { at(view, i) = value(i); });
+    KokkosViewExchange<View>(domain, shape, 4, low, high).exchange(view);
+    const auto needed = test::needed_on(domain, shape, 4);
+    std::int64_t wrong = 0;
+    for_each_cell(all, [&](const Index<2>& i) {
+      wrong += at(view, i) != (domain.owned().contains(i) || needed.contains(i) ? value(i) : 0);
+    });
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+}  // namespace
+}  // namespace isohalo
