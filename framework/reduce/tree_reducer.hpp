@@ -1,6 +1,7 @@
 #pragma once
 /// Global reductions whose bits depend on the global grid only: not on ranks, cuts, threads or time.
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,57 +24,60 @@ class TreeReducer {
  public:
   /// Collective. Throws UsageError, the same on all ranks, for a bad tile, or one that differs between ranks.
   explicit TreeReducer(const CartesianDomain<D>& domain, Op op = {}, const Index<D>& tile = default_tile<D>())
-      : domain_(domain),
-        tile_(tile),
-        reduction_(domain.comm(), agreed_tiling(domain, tile), domain.coordinates(),
-                   detail::identity_map(domain.size()), op) {}
+      : domain_(domain), tile_(tile) {
+    const Tiling<D> tiling = agreed_tiling(domain, tile);
+    agreed(domain.comm(), [&] {  // one rank alone may lack the memory, and what follows may be collective
+      reduction_ = std::make_unique<detail::Reduction<V, D, Op>>(domain.comm(), tiling, domain.coordinates(),
+                                                                 detail::identity_map(domain.size()), op);
+    });
+  }
 
   TreeReducer(const TreeReducer&) = delete;
   TreeReducer& operator=(const TreeReducer&) = delete;
 
   /// How the values of the ranks come together; before the first reduction or between two. Collective. Throws
   /// UsageError on all ranks for options that do not fit or differ between ranks.
-  void reduce_by(const ReductionOptions& options) { reduction_.reduce_by(options); }
-  const ReductionOptions& options() const { return reduction_.options(); }
+  void reduce_by(const ReductionOptions& options) { reduction_->reduce_by(options); }
+  const ReductionOptions& options() const { return reduction_->options(); }
   /// The schedule in use, what chose it and by which times.
-  ScheduleChoice choice() const { return reduction_.choice(); }
+  ScheduleChoice choice() const { return reduction_->choice(); }
 
   const Index<D>& tile() const { return tile_; }
   const CartesianDomain<D>& domain() const { return domain_; }
 
   /// Bands of this rank: runs of neighboring tiles that share all but the fastest coordinate, a few hundred cells
   /// long at most, so that all their rows stay in the first-level cache.
-  std::int64_t bands() const { return reduction_.tiles().bands(); }
+  std::int64_t bands() const { return reduction_->tiles().bands(); }
   /// The cells of a band in this block. Its rows are visited in index order.
-  Box<D> band_cells(std::int64_t band) const { return reduction_.tiles().band_cells(band); }
+  Box<D> band_cells(std::int64_t band) const { return reduction_->tiles().band_cells(band); }
   /// Scratch values that one caller of run_band needs.
-  std::int64_t scratch_size() const { return reduction_.tiles().scratch_size(); }
+  std::int64_t scratch_size() const { return reduction_->tiles().scratch_size(); }
 
   /// Forms the tile values of one band. `row(i, n)` is called for each row in index order (i: its first cell, n:
   /// its cells); it returns an object v with v(x) = the value of the row's x-th cell, x = 0 .. n-1. Different bands
   /// may run at the same time with different scratch. Local.
   template <class RowValues>
   void run_band(std::int64_t band, V* scratch, RowValues&& row) {
-    reduction_.tiles().run_band(band, scratch, row);
+    reduction_->tiles().run_band(band, scratch, row);
   }
 
   /// All bands at once, rows in the order of memory: for a pass that only reduces. Not from several threads. Local.
   template <class RowValues>
   void run_all(RowValues&& row) {
-    reduction_.tiles().run_all(row);
+    reduction_->tiles().run_all(row);
   }
 
   /// Combines the tile values of all ranks; the result has the same bits on all that get it (see
   /// `ReductionOptions::root`; elsewhere the return value means nothing). Collective.
-  V combine() { return reduction_.combine(); }
+  V combine() { return reduction_->combine(); }
 
   /// The same in parts: starts; goes on without waiting and tells whether this rank is done; waits. The tile values
   /// must stay as they are in between: no `run_band`. `start` is collective, the others local. Once started a
   /// reduction goes on in every wait of this library, so several operations may be waited for in different orders
   /// on different ranks.
-  void start() { reduction_.start(); }
-  bool test() { return reduction_.test(); }
-  V wait() { return reduction_.wait(); }
+  void start() { reduction_->start(); }
+  bool test() { return reduction_->test(); }
+  V wait() { return reduction_->wait(); }
 
   /// Reduces value(i) over all cells, i the global index. Collective.
   template <class Value>
@@ -89,7 +93,7 @@ class TreeReducer {
   }
 
   /// Values this rank contributes to a reduction.
-  std::int64_t frontier_size() const { return reduction_.frontier_size(); }
+  std::int64_t frontier_size() const { return reduction_->frontier_size(); }
 
  private:
   static Tiling<D> agreed_tiling(const CartesianDomain<D>& domain, const Index<D>& tile) {
@@ -102,7 +106,7 @@ class TreeReducer {
 
   CartesianDomain<D> domain_;
   Index<D> tile_;
-  detail::Reduction<V, D, Op> reduction_;
+  std::unique_ptr<detail::Reduction<V, D, Op>> reduction_;
 };
 
 }  // namespace isohalo
