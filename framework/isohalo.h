@@ -12,13 +12,10 @@
  * at the call, buffers are read when an operation starts. All memory is host memory. Datatypes may be freed while an
  * operation that uses them is in flight; an MPI_Op that is not predefined must live as long as its request, because
  * MPI has no call that keeps one. Creating neighborhoods, and beginning operations on them, is collective in order
- * over `cart`. An operation that is wrong on one rank fails on those that wait for it (others may complete), and ends
- * there only when MPI has let go of the buffers. Ranks that come to it more than two seconds later are not waited for:
- * then MPI may still read a send buffer, which must live until they have come. So it is with a neighborhood or a
- * persistent request that was freed on one rank and is used there (the 64 of each freed last, while `cart` lives);
- * that rank looks for the others for up to two seconds, and when they have freed it as well, the error is its alone.
- * A neighborhood that could not be created on one rank fails on the others at their first operation. A handle that is
- * NULL says nothing of the ranks that wait: it is an error of that rank alone, and calls no handler.
+ * over `cart`: in the same order on all ranks of it, without waiting for each other. Arguments, sizes of messages and
+ * handles that were freed are errors on the rank that finds them. Ranks that wait for one that has freed its handle,
+ * was refused, or has not begun the operation, go on waiting, as in MPI. Lists that differ between ranks are found by
+ * isohalo_neighborhood_check, and in every first operation when the environment has ISOHALO_CHECK=communication.
  * Counts and types that are equal on all ranks by the meaning of a call (alltoall, allgather, reduce) must be so on
  * ranks without neighbors, too.
  *
@@ -65,7 +62,7 @@ int isohalo_neighborhood_count(isohalo_neighborhood iso, int* s, int* indegree, 
 int isohalo_neighborhood_get(isohalo_neighborhood iso, int max_s, int sources[], int targets[]);
 /* Without absent ones, as MPI_Dist_graph_create_adjacent takes them. */
 int isohalo_neighborhood_graph_get(isohalo_neighborhood iso, int max_s, int sources[], int targets[]);
-/* Collective: MPI_ERR_TOPOLOGY on all ranks when their lists differ. */
+/* Collective: MPI_ERR_TOPOLOGY on all ranks when their lists differ; the text says what differs and where. */
 int isohalo_neighborhood_check(isohalo_neighborhood iso);
 
 typedef enum isohalo_algorithm_e ISOHALO_ENUM {

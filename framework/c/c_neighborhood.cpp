@@ -18,7 +18,6 @@ using isohalo::IsomorphicNeighborhood;
 using isohalo::Mesh;
 using isohalo::NeighborCall;
 using isohalo::NeighborRequest;
-using isohalo::detail::FreedTable;
 using isohalo::detail::guarded;
 using isohalo::detail::HandleTable;
 using isohalo::detail::require;
@@ -40,32 +39,10 @@ HandleTable<Request, isohalo_request>& requests() {
   return table;
 }
 
-auto& freed_neighborhoods() {
-  static FreedTable<isohalo::FormerIsoComm, isohalo_neighborhood> list;
-  return list;
-}
-
-/// When it is freed: its list is not very long.
-bool worth_keeping(const IsomorphicNeighborhood& n) {
-  return n.count() <= 4096;
-}
-
-auto& freed_requests() {
-  static FreedTable<isohalo::FormerNeighborRequest, isohalo_request> list;
-  return list;
-}
-
 IsoComm& known(isohalo_neighborhood iso) {
   IsoComm* found = neighborhoods().find(iso);
   require(found, MPI_ERR_ARG, "this is no neighborhood, or one that was freed");
   return *found;
-}
-
-/// The same for an operation: ranks that have not freed it learn that this one has.
-IsoComm& known(isohalo_neighborhood iso, isohalo::Pattern pattern, bool blocking, bool persistent) {
-  return isohalo::detail::found_or_refused(
-      [&]() -> IsoComm& { return known(iso); }, freed_neighborhoods(), iso,
-      [&](const auto& former, const auto& error) { former.refuse(pattern, blocking, persistent, error); });
 }
 
 Request& known(isohalo_request r) {
@@ -81,13 +58,13 @@ auto of(MPI_Comm comm) {
 auto of(isohalo_neighborhood iso) {
   return [iso] {
     const IsoComm* found = neighborhoods().find(iso);
-    return found ? found->comm().user() : freed_neighborhoods().user(iso);
+    return found ? found->comm().user() : MPI_COMM_NULL;
   };
 }
 auto of(isohalo_request r) {
   return [r] {
     const Request* found = requests().find(r);
-    return found ? found->comm.user() : freed_requests().user(r);
+    return found ? found->comm.user() : MPI_COMM_NULL;
   };
 }
 
@@ -115,11 +92,9 @@ int create(MPI_Comm cart, isohalo_neighborhood* iso, Offsets&& offsets) {
     const Here here(cart);
     // The first time it is collective, whatever else is wrong on this rank.
     const auto comm = isohalo::Communicator::of(cart);
-    auto made = std::make_unique<IsoComm>(comm, [&] {
-      require(iso, MPI_ERR_ARG, "the place for the neighborhood is NULL");
-      return IsomorphicNeighborhood(here.mesh, here.rank, offsets(here.mesh->dimensions()));
-    });
-    *iso = neighborhoods().add(std::move(made));
+    require(iso, MPI_ERR_ARG, "the place for the neighborhood is NULL");
+    *iso = neighborhoods().add(std::make_unique<IsoComm>(
+        comm, IsomorphicNeighborhood(here.mesh, here.rank, offsets(here.mesh->dimensions()))));
   });
 }
 
@@ -145,38 +120,22 @@ static_assert(static_cast<int>(Algorithm::direct) == ISOHALO_DIRECT);
 static_assert(static_cast<int>(Algorithm::combining) == ISOHALO_COMBINING);
 static_assert(static_cast<int>(Algorithm::logarithmic) == ISOHALO_LOGARITHMIC);
 
-/// The call that `make` gives; when its arguments are wrong on this rank, the others learn it instead of waiting.
-template <class Make>
-NeighborCall call_or_refuse(const IsoComm& comm, isohalo::Pattern pattern, bool blocking, bool persistent,
-                            Make&& make) {
-  try {
-    return make(comm.neighbors());
-  } catch (...) {
-    comm.refuse(pattern, blocking, persistent, isohalo::current_argument_error());
-    throw;
-  }
-}
-
 /// Without a place for a request the call is executed at once.
 template <class Make>
-int collective(isohalo_neighborhood iso, isohalo::Pattern pattern, Make&& make) {
+int collective(isohalo_neighborhood iso, Make&& make) {
   return guarded(of(iso), [&] {
-    const IsoComm& comm = known(iso, pattern, true, false);
-    comm.execute(call_or_refuse(comm, pattern, true, false, make));
+    const IsoComm& comm = known(iso);
+    comm.execute(make(comm.neighbors()));
   });
 }
 
 template <class Make>
-int collective(isohalo_neighborhood iso, isohalo::Pattern pattern, isohalo_request* r, bool persistent,
-               Make&& make) {
+int collective(isohalo_neighborhood iso, isohalo_request* r, bool persistent, Make&& make) {
   return guarded(of(iso), [&] {
-    const IsoComm& comm = known(iso, pattern, false, persistent);
-    const NeighborCall call =
-        call_or_refuse(comm, pattern, false, persistent, [&](const IsomorphicNeighborhood& n) {
-          require(r, MPI_ERR_ARG, "the place for the request is NULL");
-          return make(n);
-        });
+    const IsoComm& comm = known(iso);
+    require(r, MPI_ERR_ARG, "the place for the request is NULL");
     *r = nullptr;
+    const NeighborCall call = make(comm.neighbors());
     *r = requests().add(
         std::make_unique<Request>(Request{persistent ? comm.prepare(call) : comm.begin(call), comm.comm()}));
   });
@@ -235,8 +194,7 @@ int isohalo_neighborhood_von_neumann(MPI_Comm cart, int radius, int with_self, i
 int isohalo_neighborhood_free(isohalo_neighborhood* iso) {
   return guarded(of(iso ? *iso : nullptr), [&] {
     require(iso, MPI_ERR_ARG, "the place of the neighborhood is NULL");
-    if (const IsoComm& comm = known(*iso); worth_keeping(comm.neighbors()))
-      freed_neighborhoods().add(*iso, isohalo::FormerIsoComm(comm));
+    known(*iso);
     neighborhoods().take(*iso);
     *iso = nullptr;
   });
@@ -276,11 +234,7 @@ int isohalo_neighborhood_graph_get(isohalo_neighborhood iso, int max_s, int sour
 }
 
 int isohalo_neighborhood_check(isohalo_neighborhood iso) {
-  return guarded(of(iso), [&] {
-    isohalo::detail::found_or_refused([&]() -> IsoComm& { return known(iso); }, freed_neighborhoods(), iso,
-                                      [](const auto& former, const auto& e) { former.refuse_check(e); })
-        .check();
-  });
+  return guarded(of(iso), [&] { known(iso).check(); });
 }
 
 int isohalo_neighborhood_set_algorithm(isohalo_neighborhood iso, isohalo_algorithm algorithm) {
@@ -307,46 +261,43 @@ int isohalo_neighborhood_schedule(isohalo_neighborhood iso, isohalo_algorithm al
 
 /* The three forms of a collective: blocking, started, persistent. */
 #define ISOHALO_ARGUMENTS(...) __VA_ARGS__
-#define ISOHALO_COLLECTIVE(name, pattern, arguments, call)                                                    \
-  int isohalo_neighbor_##name(arguments, isohalo_neighborhood iso) {                                          \
-    return collective(iso, isohalo::Pattern::pattern, [&](const IsomorphicNeighborhood& n) { return call; }); \
-  }                                                                                                           \
-  int isohalo_ineighbor_##name(arguments, isohalo_neighborhood iso, isohalo_request* r) {                     \
-    return collective(iso, isohalo::Pattern::pattern, r, false,                                               \
-                      [&](const IsomorphicNeighborhood& n) { return call; });                                 \
-  }                                                                                                           \
-  int isohalo_neighbor_##name##_init(arguments, isohalo_neighborhood iso, isohalo_request* r) {               \
-    return collective(iso, isohalo::Pattern::pattern, r, true,                                                \
-                      [&](const IsomorphicNeighborhood& n) { return call; });                                 \
+#define ISOHALO_COLLECTIVE(name, arguments, call)                                               \
+  int isohalo_neighbor_##name(arguments, isohalo_neighborhood iso) {                            \
+    return collective(iso, [&](const IsomorphicNeighborhood& n) { return call; });              \
+  }                                                                                             \
+  int isohalo_ineighbor_##name(arguments, isohalo_neighborhood iso, isohalo_request* r) {       \
+    return collective(iso, r, false, [&](const IsomorphicNeighborhood& n) { return call; });    \
+  }                                                                                             \
+  int isohalo_neighbor_##name##_init(arguments, isohalo_neighborhood iso, isohalo_request* r) { \
+    return collective(iso, r, true, [&](const IsomorphicNeighborhood& n) { return call; });     \
   }
 
-ISOHALO_COLLECTIVE(alltoall, personal,
+ISOHALO_COLLECTIVE(alltoall,
                    ISOHALO_ARGUMENTS(const void* sb, int sn, MPI_Datatype st, void* rb, int rn, MPI_Datatype rt),
                    NeighborCall::alltoall(n, sb, sn, st, rb, rn, rt))
-ISOHALO_COLLECTIVE(alltoallv, personal,
+ISOHALO_COLLECTIVE(alltoallv,
                    ISOHALO_ARGUMENTS(const void* sb, const int sn[], const int sd[], MPI_Datatype st, void* rb,
                                      const int rn[], const int rd[], MPI_Datatype rt),
                    NeighborCall::alltoallv(n, sb, list(n, sn), list(n, sd), st, rb, list(n, rn), list(n, rd), rt))
-ISOHALO_COLLECTIVE(alltoallw, personal,
+ISOHALO_COLLECTIVE(alltoallw,
                    ISOHALO_ARGUMENTS(const void* sb, const int sn[], const MPI_Aint sd[], const MPI_Datatype st[],
                                      void* rb, const int rn[], const MPI_Aint rd[], const MPI_Datatype rt[]),
                    NeighborCall::alltoallw(n, sb, list(n, sn), list(n, sd), list(n, st), rb, list(n, rn),
                                            list(n, rd), list(n, rt)))
-ISOHALO_COLLECTIVE(allgather, shared,
+ISOHALO_COLLECTIVE(allgather,
                    ISOHALO_ARGUMENTS(const void* sb, int sn, MPI_Datatype st, void* rb, int rn, MPI_Datatype rt),
                    NeighborCall::allgather(n, sb, sn, st, rb, rn, rt))
-ISOHALO_COLLECTIVE(allgatherv, shared,
+ISOHALO_COLLECTIVE(allgatherv,
                    ISOHALO_ARGUMENTS(const void* sb, int sn, MPI_Datatype st, void* rb, const int rn[],
                                      const int rd[], MPI_Datatype rt),
                    NeighborCall::allgatherv(n, sb, sn, st, rb, list(n, rn), list(n, rd), rt))
-ISOHALO_COLLECTIVE(allgatherw, shared,
+ISOHALO_COLLECTIVE(allgatherw,
                    ISOHALO_ARGUMENTS(const void* sb, int sn, MPI_Datatype st, void* rb, const int rn[],
                                      const MPI_Aint rd[], const MPI_Datatype rt[]),
                    NeighborCall::allgatherw(n, sb, sn, st, rb, list(n, rn), list(n, rd), list(n, rt)))
-ISOHALO_COLLECTIVE(reduce, shared,
-                   ISOHALO_ARGUMENTS(const void* sb, void* rb, int count, MPI_Datatype t, MPI_Op op),
+ISOHALO_COLLECTIVE(reduce, ISOHALO_ARGUMENTS(const void* sb, void* rb, int count, MPI_Datatype t, MPI_Op op),
                    NeighborCall::reduce(n, sb, rb, count, t, op))
-ISOHALO_COLLECTIVE(scatter_reduce, personal,
+ISOHALO_COLLECTIVE(scatter_reduce,
                    ISOHALO_ARGUMENTS(const void* sb, const int sn[], const MPI_Aint sd[], const MPI_Datatype st[],
                                      void* rb, int count, MPI_Datatype t, MPI_Op op),
                    NeighborCall::scatter_reduce(n, sb, list(n, sn), list(n, sd), list(n, st), rb, count, t, op))
@@ -355,12 +306,7 @@ ISOHALO_COLLECTIVE(scatter_reduce, personal,
 #undef ISOHALO_ARGUMENTS
 
 int isohalo_start(isohalo_request r) {
-  return guarded(of(r), [&] {
-    Request& found =
-        isohalo::detail::found_or_refused([&]() -> Request& { return known(r); }, freed_requests(), r,
-                                          [](const auto& former, const auto& error) { former.refuse(error); });
-    found.request.start();
-  });
+  return guarded(of(r), [&] { known(r).request.start(); });
 }
 
 namespace {
@@ -409,9 +355,7 @@ int isohalo_request_free(isohalo_request* r) {
   const isohalo_request handle = r ? *r : nullptr;
   return guarded(of(of(handle)()), [&] {
     require(r, MPI_ERR_ARG, "the place of the request is NULL");
-    if (const NeighborRequest& request = known(handle).request;
-        request.persistent() && worth_keeping(request.neighbors()))
-      freed_requests().add(handle, isohalo::FormerNeighborRequest(request));
+    known(handle);
     const std::unique_ptr<Request> last = requests().take(handle);
     *r = nullptr;
     last->request.wait();

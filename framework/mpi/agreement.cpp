@@ -5,7 +5,6 @@
 #include <new>
 
 #include "framework/mpi/fingerprint.hpp"
-#include "framework/mpi/meeting.hpp"
 
 namespace isohalo {
 
@@ -102,17 +101,9 @@ void agree_same(const Communicator& comm, const std::string& call, const std::ve
     }
   const auto mine = static_cast<std::int64_t>(f.value());
   std::int64_t most[3] = {mine, ~mine, error != nullptr};  // the largest complement is that of the smallest
-  // Not an allreduce of MPI: those are paired by their order, which ranks may have lost before by errors of theirs.
-  const detail::ObjectName name(comm);
-  detail::meet(comm, name, 0, most, [] {});
+  comm.allreduce(most, 3, MPI_INT64_T, MPI_MAX);
   if (most[2] != 0) agree(comm, error);
   if (most[0] != ~most[1]) throw_difference(comm, call, arguments);
-}
-
-void agree_same(const Communicator& comm, std::uint64_t fingerprint, const std::string& what) {
-  std::uint64_t extremes[2] = {fingerprint, ~fingerprint};  // the maximum of the complement is the minimum's
-  comm.allreduce(extremes, 2, MPI_UINT64_T, MPI_MAX);
-  if (extremes[0] != ~extremes[1]) throw UsageError(what + " differs between ranks: pass the same on all of them");
 }
 
 }  // namespace isohalo

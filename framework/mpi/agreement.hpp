@@ -65,7 +65,4 @@ std::string text_of_list(const List& list) {
 void agree_same(const Communicator& comm, const std::string& call, const std::vector<Argument>& arguments,
                 const Error* error = nullptr);
 
-/// Throws UsageError on all ranks unless `fingerprint` is the same on all of them; `what` names it. Collective.
-void agree_same(const Communicator& comm, std::uint64_t fingerprint, const std::string& what);
-
 }  // namespace isohalo

@@ -29,11 +29,10 @@ struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
   int next_passing_tag = 0;
   int next_control_tag = 0;
   std::uint64_t serials_taken = 0;
-  std::int64_t comparisons = 0;
   std::uint64_t members = 0;
-  std::vector<std::pair<int, int>> leased[2];  // by stay: [first, last) of the tags of those that live
+  int next_leased[2] = {-1, -1};  // by stay
+  std::vector<int> leased;        // tags of the leases that live
 
-  auto& leases(TagLease::Stay stay) { return leased[static_cast<int>(stay)]; }
   std::pair<int, int> tags_of(TagLease::Stay stay) const {
     return stay == TagLease::Stay::long_ ? std::pair(tag_limit / 4, tag_limit / 2)
                                          : std::pair(tag_limit - tag_limit / 4, tag_limit);
@@ -301,8 +300,8 @@ int Communicator::spins() const {
 int Communicator::take_tags(int count) const {
   // An eighth of the tags is for the messages of objects; they come round again only after thousands of these. An
   // eighth is for control messages, a quarter each for leases that stay, for leases that end soon, and for single
-  // messages: leases of one size come round to the same tags, so what was left over of one is never taken for a
-  // message of another kind.
+  // messages: they come round in ranges of their own, so what was left over of one is never taken for a message of
+  // another kind.
   return take_from(state_->next_tag, 0, state_->tag_limit / 8, count);
 }
 
@@ -318,47 +317,27 @@ std::uint64_t Communicator::take_serial() const {
   return state_->serials_taken++;
 }
 
-std::int64_t& Communicator::comparisons() const {
-  return state_->comparisons;
-}
-
-TagSeries::TagSeries(const Communicator& comm) : serial_(comm.take_serial()) {
-  // The golden section leaves the beginnings of any number of objects far apart; 32 bits of the circle.
-  begin_ = (serial_ * 0x9e3779b97f4a7c15u) >> 32;
-}
-
-TagLease::TagLease(std::shared_ptr<Communicator::State> state, int first, int count, Stay stay,
-                   std::uint64_t serial)
-    : state_(std::move(state)), stay_(stay), first_(first), count_(count), serial_(serial) {
-  const auto [low, high] = state_->tags_of(stay);
-  room_ = (high - low) / count;
-  auto& live = state_->leases(stay);
-  disputed_ = std::any_of(live.begin(), live.end(),
-                          [&](const auto& held) { return held.first < first + count && first < held.second; });
-  live.emplace_back(first, first + count);
-}
-
-TagLease TagLease::next(const Communicator& comm, TagSeries& series, int count, Stay stay) {
-  const auto [low, high] = comm.state_->tags_of(stay);
-  const auto room = static_cast<std::uint64_t>((high - low) / count);
-  const std::uint64_t place = (((series.begin_ * room) >> 32) + series.taken_[static_cast<int>(stay)]++) % room;
-  return TagLease(comm.state_, low + static_cast<int>(place) * count, count, stay,
-                  series.serial_ << 32 | series.numbers_taken_++);
-}
-
-TagLease::TagLease(const Communicator& comm, TagSeries& series, int count, Stay stay)
-    : TagLease(next(comm, series, count, stay)) {}
-
-std::optional<TagLease> TagLease::again(const Former& former) {
-  const auto comm = former.comm.find();
-  if (!comm) return std::nullopt;
-  return TagLease(comm->state_, former.first, former.count, former.stay, former.serial);
+TagLease::TagLease(const Communicator& comm, Stay stay) : stay_(stay) {
+  Communicator::State& state = *comm.state_;
+  const auto [low, high] = state.tags_of(stay);
+  int& next = state.next_leased[static_cast<int>(stay)];
+  tag_ = next < low || next >= high ? low : next;
+  if (std::find(state.leased.begin(), state.leased.end(), tag_) != state.leased.end())
+    throw MpiError(MPI_ERR_OTHER, "this MPI has tags for " + std::to_string(high - low) +
+                                      (stay == Stay::long_
+                                           ? " persistent requests made on a communicator while one of them lives: "
+                                             "free requests sooner, or use another communicator"
+                                           : " operations on a communicator while one of them is in flight: wait "
+                                             "sooner"));
+  next = tag_ + 1;
+  state.leased.push_back(tag_);
+  state_ = comm.state_;
 }
 
 TagLease::~TagLease() {
   if (!state_) return;
-  auto& live = state_->leases(stay_);
-  live.erase(std::find(live.begin(), live.end(), std::pair(first_, first_ + count_)));
+  auto& live = state_->leased;
+  live.erase(std::find(live.begin(), live.end(), tag_));
 }
 
 void Communicator::keep() const {

@@ -56,9 +56,6 @@ class Communicator {
   /// Tells an object from others that had the same tags. Not collective.
   std::uint64_t take_serial() const;
 
-  /// Comparisons that this rank has begun, see Comparison.
-  std::int64_t& comparisons() const;
-
   /// Keeps the duplicate until MPI_Finalize: after errors there may be messages under way that nobody will take,
   /// and MPI may take them for messages of a later communicator. Local.
   void keep() const;
@@ -78,7 +75,6 @@ class Communicator {
 
  private:
   friend class TagLease;
-  friend class TagSeries;
   friend class FormerCommunicator;
   struct State;
   explicit Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -101,61 +97,23 @@ class FormerCommunicator {
   std::weak_ptr<Communicator::State> state_;
 };
 
-/// From which the operations of one object take their tags, so that those of others stay in step whatever becomes
-/// of this one. Copies go on from where they were made.
-class TagSeries {
- public:
-  /// Collective in order.
-  explicit TagSeries(const Communicator& comm);
-  std::uint64_t serial() const { return serial_; }
-
- private:
-  friend class TagLease;
-  std::uint64_t serial_;
-  std::uint64_t begin_;              ///< where the first one is, in 2^-32 of a range
-  std::uint64_t taken_[2] = {0, 0};  ///< leases of each stay
-  std::uint32_t numbers_taken_ = 0;
-};
-
-/// `count` message tags of an operation that may live as long as it likes, the same on all ranks because these are
-/// taken in the same order on all. There are two ranges of them, which come round again when they are used up: for
-/// operations that stay and for those that end soon. The objects of a communicator begin at places far apart.
-/// Local.
+/// A message tag of an operation that may live as long as it likes, the same on all ranks because these are taken
+/// in the same order on all. There are two ranges of them, each a quarter of what MPI has, which come round again
+/// when they are used up: for persistent requests, and for operations that end soon. Move-only. Local.
 class TagLease {
  public:
   enum class Stay { long_, short_ };
-  /// `count`: the same for all leases of a communicator.
-  TagLease(const Communicator& comm, TagSeries& series, int count, Stay stay);
-  /// What is remembered of a lease that has ended. Does not keep the communicator.
-  struct Former {
-    FormerCommunicator comm;
-    Stay stay;
-    int first, count;
-    std::uint64_t serial;
-  };
-  Former former() const { return {FormerCommunicator(Communicator(state_)), stay_, first_, count_, serial_}; }
-  /// It once more, with its number; none when the communicator is gone. Local.
-  static std::optional<TagLease> again(const Former& former);
+  /// Throws MpiError (MPI_ERR_OTHER) when the next tag is still in use.
+  TagLease(const Communicator& comm, Stay stay);
   TagLease(TagLease&&) noexcept = default;
   TagLease& operator=(TagLease&&) = delete;
   ~TagLease();
-  int first() const { return first_; }
-  /// A lease taken before, which still lives, has some of these tags.
-  bool disputed() const { return disputed_; }
-  /// So many leases fit into the range.
-  int room() const { return room_; }
-  /// The same number on all ranks: tells it from others of the same tags.
-  std::uint64_t serial() const { return serial_; }
+  int tag() const { return tag_; }
 
  private:
-  TagLease(std::shared_ptr<Communicator::State> state, int first, int count, Stay stay, std::uint64_t serial);
-  static TagLease next(const Communicator& comm, TagSeries& series, int count, Stay stay);
-
   std::shared_ptr<Communicator::State> state_;  ///< none when moved from
-  Stay stay_ = Stay::short_;
-  int first_ = 0, count_ = 0, room_ = 0;
-  std::uint64_t serial_ = 0;
-  bool disputed_ = false;
+  Stay stay_;
+  int tag_ = 0;
 };
 
 }  // namespace isohalo

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "datatypes/mpi_check.hpp"
-#include "framework/mpi/comparison.hpp"
 #include "framework/mpi/progress.hpp"
 
 namespace isohalo::detail {
@@ -17,7 +16,6 @@ namespace {
 struct Greeting {
   std::uint64_t members = 0, serial = 0;  ///< of the communicator and of the object
   std::uint32_t number = 0, unused = 0;
-  std::int64_t comparisons = 0;  ///< the most that were begun
   std::array<std::int64_t, kMeetingValues> values{};
 };
 
@@ -74,12 +72,10 @@ ObjectName::ObjectName(const Communicator& comm)
 
 void meet(const Communicator& comm, const ObjectName& name, std::uint32_t number, std::span<std::int64_t> most,
           const std::function<void()>& listen) {
-  Comparison::make_up(comm);
   const int p = comm.size(), rank = comm.rank();
   Greetings greetings(comm);
   Greeting mine, theirs;
   mine.members = comm.members(), mine.serial = name.serial, mine.number = number;
-  mine.comparisons = comm.comparisons();
   std::copy(most.begin(), most.end(), mine.values.begin());
   for (const int distance : distances(p)) {
     greetings.send(mine, (rank + distance) % p, name.meetings);
@@ -91,12 +87,10 @@ void meet(const Communicator& comm, const ObjectName& name, std::uint32_t number
       return false;
     };
     wait_until(come, comm.spins());
-    mine.comparisons = std::max(mine.comparisons, theirs.comparisons);
     for (std::size_t k = 0; k < most.size(); ++k) mine.values[k] = std::max(mine.values[k], theirs.values[k]);
   }
   greetings.wait();
   std::copy_n(mine.values.begin(), most.size(), most.begin());
-  Comparison::catch_up(comm, mine.comparisons);
 }
 
 std::vector<int> partners(const Communicator& comm) {

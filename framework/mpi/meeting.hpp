@@ -23,9 +23,6 @@ struct ObjectName {
   explicit ObjectName(const Communicator& comm);
 };
 
-/// In the number of a notice: its sender has begun a Comparison about the object.
-constexpr int kCompares = 1 << 30;
-
 /// At most so many values.
 constexpr std::size_t kMeetingValues = 3;
 

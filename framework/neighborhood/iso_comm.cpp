@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <string>
+#include <utility>
 
 #include "datatypes/mpi_check.hpp"
 #include "framework/neighborhood/iso_comm_state.hpp"
@@ -11,17 +11,9 @@
 namespace isohalo {
 
 using detail::NeighborOperation;
-using detail::NeighborTags;
 
-IsoComm::IsoComm(const Communicator& comm, const std::function<IsomorphicNeighborhood()>& make) {
-  auto identity = std::make_shared<detail::IsoIdentity>(comm);
-  try {
-    state_ = std::make_shared<State>(comm, make(), identity);
-  } catch (...) {
-    identity->stay_away(comm, current_argument_error());
-    throw;
-  }
-}
+IsoComm::IsoComm(const Communicator& comm, IsomorphicNeighborhood neighbors)
+    : state_(std::make_shared<State>(comm, std::move(neighbors))) {}
 
 std::shared_ptr<const Mesh> mesh_of(MPI_Comm cart) {
   require_mpi();
@@ -40,14 +32,8 @@ std::shared_ptr<const Mesh> mesh_of(MPI_Comm cart) {
 IsoComm::IsoComm(MPI_Comm cart, std::span<const int> relative) {
   auto mesh = mesh_of(cart);  // refuses before anything is duplicated
   const Communicator comm = Communicator::of(cart);
-  *this = IsoComm(comm, [&] { return IsomorphicNeighborhood(std::move(mesh), comm.rank(), relative); });
+  *this = IsoComm(comm, IsomorphicNeighborhood(std::move(mesh), comm.rank(), relative));
 }
-
-namespace {
-TagLease::Stay stay(bool persistent) {
-  return persistent ? TagLease::Stay::long_ : TagLease::Stay::short_;
-}
-}  // namespace
 
 const IsomorphicNeighborhood& IsoComm::neighbors() const {
   return state_->neighbors;
@@ -57,63 +43,9 @@ const Communicator& IsoComm::comm() const {
 }
 
 void IsoComm::check() const {
-  state_->finish_check();
-  state_->check->rethrow();
-}
-
-void IsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const {
-  State& s = *state_;
-  try {
-    if (blocking)
-      s.finish_check();
-    else
-      s.begin_check();
-    if (blocking && s.lists_differ()) return;  // the others know, and do not begin
-    if (blocking) s.know_link();
-  } catch (const ArgumentError&) {  // nor when a rank stays away
-    return;
-  }
-  s.refuse(pattern, s.algorithm_of_others(blocking), s.lease(stay(persistent)), !persistent, error);
-}
-
-FormerIsoComm::FormerIsoComm(const IsoComm& comm)
-    : comm_(comm.comm()),
-      neighbors_(comm.neighbors()),
-      identity_(comm.state_->identity),
-      forced_(comm.state_->forced),
-      differed_(comm.state_->lists_differ()),
-      link_known_(comm.state_->link_known) {}
-
-std::optional<IsoComm> FormerIsoComm::again() const {
-  const auto found = comm_.find();
-  if (!found) return std::nullopt;
-  IsoComm comm(std::make_shared<IsoComm::State>(*found, neighbors_, identity_));
-  comm.state_->forced = forced_;
-  comm.state_->link_known = link_known_;
-  return comm;
-}
-
-void FormerIsoComm::refuse_check(const ArgumentError& error) const {
-  if (const auto comm = comm_.find()) identity_->stay_away(*comm, error);
-}
-
-/// What this rank begins alone would put later operations of the communicator out of step, when the others have
-/// freed it as well; what they begin without it, too. So it takes part in a comparison of the lists when it has
-/// heard from them; of the others' persistent requests it hears only later, when they start them.
-void FormerIsoComm::refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const {
-  const auto comm = again();
-  if (!comm || differed_) return;
-  IsoComm::State& s = *comm->state_;
-  if (blocking && s.meets_before_blocking()) {
-    identity_->stay_away(s.comm, error);
-    return;
-  }
-  if (persistent && !identity_->check_begun) identity_->stay_away(s.comm, error);
-  const bool waits = !persistent && !identity_->deserted;
-  const bool came = s.refuse(pattern, s.algorithm_of_others(blocking), s.lease(stay(persistent)), waits, error);
-  if (!waits) return;
-  identity_->deserted = !came;
-  if (came) s.begin_check();
+  const auto comparison = state_->compare();
+  comparison->wait();
+  State::refuse_different(*comparison);
 }
 
 void IsoComm::set_algorithm(Algorithm algorithm) {
@@ -127,7 +59,6 @@ const Itinerary& IsoComm::itinerary(Algorithm algorithm, Pattern pattern) const 
 
 void IsoComm::set_link(const LinkCost& link) {
   state_->link = link;
-  state_->link_known = true;
   state_->forget_choices();
 }
 
@@ -137,84 +68,64 @@ NeighborChoice IsoComm::choice(Pattern pattern, std::int64_t block_bytes) const 
 
 void IsoComm::execute(const NeighborCall& call) const {
   State& s = *state_;
-  if (!s.check || !s.check->passed()) check();
-  s.know_link();
-  TagLease tags = s.lease(TagLease::Stay::short_);
-  s.refuse_disputed(call.pattern, tags, TagLease::Stay::short_);
-  const detail::NeighborTicket ticket(tags);
+  s.compare_with_first_operation();
+  const TagLease tag(s.comm, TagLease::Stay::short_);
   const auto known = std::find_if(s.recent.begin(), s.recent.end(),
                                   [&](const auto& r) { return r.call == call && r.types.hold(); });
   NeighborOperation* operation = known != s.recent.end() ? known->operation.get() : nullptr;
   if (!operation) {
-    auto latest = s.compile_or_refuse(s.algorithm_for(call, true), call, false, tags, true);
+    auto latest = s.compile(s.algorithm_for(call, true), call, false);
     operation = latest.get();
     s.remember(call, std::move(latest));
   }
-  operation->start(ticket);
+  operation->start(tag.tag());
   Backoff backoff(s.comm.spins());
   for (;;) {
     operation->advance();
-    if (!operation->active()) break;
+    if (s.passes_or_abandons(*operation) && !operation->active()) break;
     backoff.pause();
   }
-  if (operation->stopped()) {
-    const ArgumentError error = operation->error();
-    s.forget(operation);
-    throw error;
-  }
-  operation->rethrow();
+  if (!operation->abandoned()) return operation->rethrow();
+  const ArgumentError error = operation->error();
+  s.forget(operation);
+  throw error;
 }
 
 struct detail::NeighborRequestImpl {
   std::shared_ptr<IsoComm::State> state;
   Algorithm algorithm;
   bool persistent;
-  TagLease tags;
+  TagLease tag;
   std::unique_ptr<NeighborOperation> operation;
   bool started = false;
-  /// Why a persistent one is of no use any more: what is left of a start that was given up could be taken for the
-  /// next.
-  std::optional<ArgumentError> ended;
 
   NeighborRequestImpl(std::shared_ptr<IsoComm::State> s, const NeighborCall& call, bool persists)
       : state(std::move(s)),
         algorithm(state->algorithm_for(call, false)),
         persistent(persists),
-        tags(state->lease(stay(persists))),
-        operation(compiled(call)) {}
-
-  std::unique_ptr<NeighborOperation> compiled(const NeighborCall& call) {
-    state->refuse_disputed(call.pattern, tags, stay(persistent));
-    return state->compile_or_refuse(algorithm, call, true, tags, !persistent);
-  }
+        tag(state->comm, persists ? TagLease::Stay::long_ : TagLease::Stay::short_),
+        operation(state->compile(algorithm, call, true)) {}
 
   void start() {
     if (started)
       throw ArgumentError(MPI_ERR_REQUEST, "neighborhood: start of a request that is active: wait for it first");
-    if (ended) throw ArgumentError(*ended);
-    operation->start(detail::NeighborTicket(tags), state->check->passed() ? nullptr : state->check);
-    started = operation->active();
-    if (!started) report();
+    operation->start(tag.tag());
+    started = true;
+    if (!operation->active()) poll();
   }
 
-  /// Throws what went wrong.
-  void report() {
-    try {
-      operation->rethrow();
-    } catch (const ArgumentError& e) {
-      if (operation->stopped())
-        ended.emplace(e.mpi_class(), std::string(e.what()) + " (at an earlier start; free the request)");
-      throw;
-    }
-  }
-
-  /// True when nothing is in flight any more.
+  /// True when nothing is in flight any more; throws what went wrong.
   bool poll() {
     if (!started) return true;
     operation->advance();
-    if (operation->active()) return false;
+    try {
+      if (!state->passes_or_abandons(*operation) || operation->active()) return false;
+    } catch (...) {
+      started = false;
+      throw;
+    }
     started = false;
-    report();
+    operation->rethrow();
     return true;
   }
 
@@ -225,7 +136,7 @@ struct detail::NeighborRequestImpl {
 };
 
 std::unique_ptr<detail::NeighborRequestImpl> IsoComm::make(const NeighborCall& call, bool persistent) const {
-  state_->begin_check();
+  state_->compare_with_first_operation();
   return std::make_unique<detail::NeighborRequestImpl>(state_, call, persistent);
 }
 
@@ -237,18 +148,6 @@ NeighborRequest IsoComm::begin(const NeighborCall& call) const {
 
 NeighborRequest IsoComm::prepare(const NeighborCall& call) const {
   return NeighborRequest(make(call, true));
-}
-
-FormerNeighborRequest::FormerNeighborRequest(const NeighborRequest& request)
-    : comm_(IsoComm(request.impl_->state)),
-      tags_(request.impl_->tags.former()),
-      pattern_(request.impl_->operation->call().pattern),
-      algorithm_(request.impl_->algorithm) {}
-
-void FormerNeighborRequest::refuse(const ArgumentError& error) const {
-  const auto comm = comm_.again();
-  auto tags = TagLease::again(tags_);
-  if (comm && tags) comm->state_->refuse(pattern_, algorithm_, std::move(*tags), true, error);
 }
 
 NeighborRequest::NeighborRequest(std::unique_ptr<detail::NeighborRequestImpl> impl) : impl_(std::move(impl)) {}
@@ -301,12 +200,12 @@ std::int64_t NeighborRequest::bytes() const {
 namespace {
 
 /// Seconds of `repeats` executions, the slowest rank's. Collective.
-double time_of(const Communicator& comm, TagSeries& series, NeighborOperation& operation, int repeats) {
+double time_of(const Communicator& comm, NeighborOperation& operation, int repeats) {
   comm.barrier();
   const auto begin = std::chrono::steady_clock::now();
   for (int k = 0; k < repeats; ++k) {
-    const TagLease tags(comm, series, NeighborTags::kCount, TagLease::Stay::short_);
-    operation.start(detail::NeighborTicket(tags));
+    const TagLease tag(comm, TagLease::Stay::short_);
+    operation.start(tag.tag());
     Backoff backoff(comm.spins());
     for (operation.advance(); operation.active(); operation.advance()) backoff.pause();
   }
@@ -320,7 +219,6 @@ double time_of(const Communicator& comm, TagSeries& series, NeighborOperation& o
 NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
   check();
   State& s = *state_;
-  s.identity->meet(s.comm, {});  // its collectives are paired by their order
   const auto count = static_cast<std::size_t>(s.neighbors.count());
   const auto size = static_cast<std::size_t>(block_bytes);
   std::vector<std::byte> sent((pattern == Pattern::shared ? 1 : count) * size), received(count * size);
@@ -336,7 +234,7 @@ NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
   constexpr double enough_s = 5e-4;  // of one measurement; five of each algorithm
   for (int round = -1; round < 5; ++round)
     for (std::size_t k = 0; k < operations.size(); ++k) {
-      const double t = time_of(s.comm, s.identity->tags, *operations[k], repeats) / repeats;
+      const double t = time_of(s.comm, *operations[k], repeats) / repeats;
       if (round >= 0)
         best[k] = std::min(best[k], t);
       else if (k == 0)
@@ -349,7 +247,6 @@ NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
 
 LinkCost IsoComm::measure_link() {
   State& s = *state_;
-  s.identity->meet(s.comm, {});
   set_link(measured_link(s.comm));
   return s.link;
 }

@@ -6,9 +6,7 @@
 /// X sends block i to X + C^i and receives block i from X - C^i. Off the mesh nothing is sent and the buffer of
 /// that block is untouched. Whatever the algorithm, the results are the same bit for bit.
 
-#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 
 #include "framework/domain/cartesian_domain.hpp"
@@ -18,10 +16,7 @@
 namespace isohalo {
 
 class NeighborRequest;
-class FormerIsoComm;
-class FormerNeighborRequest;
 namespace detail {
-class IsoIdentity;
 struct NeighborRequestImpl;
 }
 
@@ -40,16 +35,15 @@ class IsoComm {
   /// On the process grid of a domain. Local.
   template <int D>
   IsoComm(const CartesianDomain<D>& domain, const Offsets<D>& offsets)
-      : IsoComm(domain.comm(), [&] { return IsomorphicNeighborhood(domain, offsets); }) {}
-  /// Of the neighborhood that `make` gives; it may throw. Local. Where an IsoComm cannot be made on some ranks, the
-  /// first operation of the others throws the error.
-  IsoComm(const Communicator& comm, const std::function<IsomorphicNeighborhood()>& make);
+      : IsoComm(domain.comm(), IsomorphicNeighborhood(domain, offsets)) {}
+  /// Local.
+  IsoComm(const Communicator& comm, IsomorphicNeighborhood neighbors);
 
   const IsomorphicNeighborhood& neighbors() const;
   const Communicator& comm() const;
 
-  /// Throws ArgumentError (MPI_ERR_TOPOLOGY), on all ranks, when the lists differ. Collective. The first operation
-  /// makes the same check on its way, so that lists that differ are an error, not a hang.
+  /// Throws ArgumentError (MPI_ERR_TOPOLOGY), on all ranks, when the lists differ, with what differs and where.
+  /// Collective. Nobody else looks for that, but the first operation at level communication (check_level.hpp).
   void check() const;
 
   /// Fixes the algorithm of later operations; `automatic` lets the library choose. Equal on all ranks. Local.
@@ -58,8 +52,8 @@ class IsoComm {
   /// The itinerary that an algorithm uses here: rounds and volume. Local.
   const Itinerary& itinerary(Algorithm algorithm, Pattern pattern) const;
 
-  /// The cost of a message by which `automatic` chooses. Equal on all ranks. Local. When it is not given, the first
-  /// blocking operation measures it, once per communicator (some milliseconds).
+  /// The cost of a message by which `automatic` chooses; until it is given or measured, that of LinkCost. Equal on
+  /// all ranks. Local.
   void set_link(const LinkCost& link);
   /// Measures it between neighboring ranks, sets and returns it. Collective.
   LinkCost measure_link();
@@ -68,12 +62,8 @@ class IsoComm {
   /// What `automatic` would use for a blocking operation, with the figures of all candidates. Local.
   NeighborChoice choice(Pattern pattern, std::int64_t block_bytes) const;
 
-  /// Takes part in an operation only by telling the others that this rank cannot: for arguments that are refused
-  /// before there is a NeighborCall. They report `error`; none of them waits for ever. Collective in order.
-  void refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const;
-
-  /// Blocking. Collective. Throws ArgumentError for bad arguments and for blocks whose sizes do not fit those of
-  /// the other side.
+  /// Blocking. Collective. Throws ArgumentError for blocks whose sizes do not fit those of the other side. What is
+  /// wrong on one rank is that rank's error; ranks that wait for it go on waiting, as in MPI.
   void execute(const NeighborCall& call) const;
   /// Non-blocking: started when it returns. `automatic` means direct here and in `prepare`: with the other
   /// algorithms a rank must forward for others, which happens only while it waits in this library.
@@ -83,36 +73,9 @@ class IsoComm {
 
  private:
   friend struct detail::NeighborRequestImpl;
-  friend class FormerIsoComm;
-  friend class FormerNeighborRequest;
   struct State;
-  explicit IsoComm(std::shared_ptr<State> state) : state_(std::move(state)) {}
   std::unique_ptr<detail::NeighborRequestImpl> make(const NeighborCall& call, bool persistent) const;
   std::shared_ptr<State> state_;
-};
-
-/// What is remembered of an IsoComm that this rank has let go of, in case that it is used again by mistake: enough
-/// to take part in operations by telling the others so. Does not keep the communicator.
-class FormerIsoComm {
- public:
-  explicit FormerIsoComm(const IsoComm& comm);
-  /// This rank cannot take part in an operation that the others may have begun, or have not: if they have, they
-  /// report `error`. Nothing when the communicator is gone as well. Local; waits up to two seconds for the others.
-  void refuse(Pattern pattern, bool blocking, bool persistent, const ArgumentError& error) const;
-  /// The same for IsoComm::check.
-  void refuse_check(const ArgumentError& error) const;
-  const FormerCommunicator& comm() const { return comm_; }
-
- private:
-  friend class FormerNeighborRequest;
-  /// As it was; none when the communicator is gone.
-  std::optional<IsoComm> again() const;
-
-  FormerCommunicator comm_;
-  IsomorphicNeighborhood neighbors_;
-  std::shared_ptr<detail::IsoIdentity> identity_;
-  Algorithm forced_;
-  bool differed_, link_known_;
 };
 
 /// An operation begun or prepared. Move-only; one that is still in flight when it is destroyed is completed first.
@@ -141,26 +104,8 @@ class NeighborRequest {
 
  private:
   friend class IsoComm;
-  friend class FormerNeighborRequest;
   explicit NeighborRequest(std::unique_ptr<detail::NeighborRequestImpl> impl);
   std::unique_ptr<detail::NeighborRequestImpl> impl_;
-};
-
-/// What is remembered of a persistent request that this rank has let go of, in case that it is started again by
-/// mistake. Does not keep the communicator.
-class FormerNeighborRequest {
- public:
-  explicit FormerNeighborRequest(const NeighborRequest& request);
-  /// Takes part in a start only by telling the others that this rank cannot: they report `error`. Nothing when the
-  /// communicator is gone as well. Collective in order.
-  void refuse(const ArgumentError& error) const;
-  const FormerCommunicator& comm() const { return comm_.comm(); }
-
- private:
-  FormerIsoComm comm_;
-  TagLease::Former tags_;
-  Pattern pattern_;
-  Algorithm algorithm_;
 };
 
 }  // namespace isohalo

@@ -7,10 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "framework/mpi/fingerprint.hpp"
+#include "framework/mpi/check_level.hpp"
+#include "framework/mpi/equality_check.hpp"
 #include "framework/neighborhood/iso_comm.hpp"
-#include "framework/neighborhood/iso_identity.hpp"
-#include "framework/neighborhood/list_check.hpp"
 #include "framework/neighborhood/neighbor_operation.hpp"
 #include "framework/neighborhood/type_mark.hpp"
 
@@ -19,10 +18,8 @@ namespace isohalo {
 struct IsoComm::State {
   Communicator comm;
   IsomorphicNeighborhood neighbors;
-  std::shared_ptr<detail::IsoIdentity> identity;
   Algorithm forced = Algorithm::automatic;
   LinkCost link;
-  bool link_known = false;  ///< measured or given
   struct Plan {
     std::shared_ptr<const Itinerary> itinerary;
     std::shared_ptr<const Route> route;
@@ -42,11 +39,11 @@ struct IsoComm::State {
   std::vector<Recent> recent;
   std::size_t next_recent = 0;
 
-  /// The comparison of all ranks' lists that rides on the first operation.
-  std::shared_ptr<detail::ListCheck> check;
+  /// Of what must be equal on all ranks; rides on the first operation. At level communication only.
+  std::unique_ptr<detail::EqualityCheck> comparison;
+  bool compared = false;
 
-  State(const Communicator& c, IsomorphicNeighborhood n, std::shared_ptr<detail::IsoIdentity> i)
-      : comm(c), neighbors(std::move(n)), identity(std::move(i)) {}
+  State(const Communicator& c, IsomorphicNeighborhood n) : comm(c), neighbors(std::move(n)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
@@ -73,56 +70,7 @@ struct IsoComm::State {
   std::unique_ptr<detail::NeighborOperation> compile(Algorithm algorithm, const NeighborCall& call,
                                                      bool own_types) {
     const Plan& p = plan(algorithm, call.pattern);
-    return std::make_unique<detail::NeighborOperation>(comm, neighbors, p.itinerary, p.route, call, own_types,
-                                                       [this, pattern = call.pattern] { return traffic(pattern); });
-  }
-
-  /// A call that only this rank cannot compile must not leave the others waiting; then it takes the tags.
-  std::unique_ptr<detail::NeighborOperation> compile_or_refuse(Algorithm algorithm, const NeighborCall& call,
-                                                               bool own_types, TagLease& tags, bool starts) {
-    try {
-      return compile(algorithm, call, own_types);
-    } catch (...) {
-      refuse(call.pattern, algorithm, std::move(tags), starts, current_argument_error());
-      throw;
-    }
-  }
-
-  TagLease lease(TagLease::Stay stay) { return {comm, identity->tags, detail::NeighborTags::kCount, stay}; }
-
-  /// By which the others execute what this rank refuses.
-  Algorithm algorithm_of_others(bool blocking) const {
-    return blocking || forced != Algorithm::automatic ? forced : Algorithm::direct;
-  }
-
-  /// This rank cannot take part in the operation with these tags; the others begin it now if it `starts`.
-  /// Messages of a lease that is disputed may be another's, and are left. False when it knows of nobody who came.
-  bool refuse(Pattern pattern, Algorithm algorithm, TagLease tags, bool starts, const ArgumentError& error) {
-    if (tags.disputed()) {
-      const detail::NeighborTicket ticket(tags);
-      detail::Parting(comm, ticket, traffic(pattern), algorithm).tell(error.mpi_class(), error.what(), [](int) {
-        return 0;
-      });
-      return true;
-    }
-    const auto absence = detail::Absence::begin(comm, std::move(tags), traffic(pattern), algorithm, error);
-    if (starts) wait_until([&] { return absence->settled() || lists_differ(); }, comm.spins());
-    return absence->met_anyone();
-  }
-
-  /// Tags that are still in use would mix up messages. Where all ranks have ended the same operations, all of them
-  /// come to this.
-  void refuse_disputed(Pattern pattern, TagLease& tags, TagLease::Stay stay) {
-    if (!tags.disputed()) return;
-    const ArgumentError error(
-        MPI_ERR_OTHER,
-        "neighborhood: this MPI has tags for " + std::to_string(tags.room()) +
-            (stay == TagLease::Stay::long_ ? " persistent requests made on a communicator while one of them lives: "
-                                             "free requests sooner, or use another communicator"
-                                           : " operations on a communicator while one of them is in flight: wait "
-                                             "sooner"));
-    refuse(pattern, Algorithm::automatic, std::move(tags), false, error);
-    throw ArgumentError(error);
+    return std::make_unique<detail::NeighborOperation>(comm, neighbors, p.itinerary, p.route, call, own_types);
   }
 
   void remember(const NeighborCall& call, std::unique_ptr<detail::NeighborOperation> operation) {
@@ -135,56 +83,44 @@ struct IsoComm::State {
     }
   }
 
-  /// At every blocking operation, so that all ranks come to the measurement at the same one, whatever algorithm is
-  /// set on some of them.
-  void know_link() {
-    if (link_known) return;
-    if (!has_known_link(comm)) identity->meet(comm, {});
-    link = known_link(comm);
-    link_known = true;
-    forget_choices();
-  }
-
-  /// All ranks come together before a blocking operation.
-  bool meets_before_blocking() const { return !identity->check_begun || !(link_known || has_known_link(comm)); }
-
-  std::uint64_t fingerprint() const { return Fingerprint().add(neighbors.fingerprint()).add(link_known).value(); }
-
   void forget(const detail::NeighborOperation* operation) {
     std::erase_if(recent, [&](const Recent& r) { return r.operation.get() == operation; });
     next_recent = 0;
   }
 
-  void begin_check() {
-    identity->refuse_if_missing();
-    if (identity->check_begun) return;
-    check =
-        std::make_shared<detail::ListCheck>(detail::Comparison::begin(comm, identity->tags.serial(), fingerprint()),
-                                            [i = identity, c = comm] { i->listen(c); });
-    identity->check_begun = identity->compares = true;
+  /// Starts a comparison of what must be equal on all ranks. Collective in order.
+  std::unique_ptr<detail::EqualityCheck> compare() const {
+    const auto number = [](auto n) { return static_cast<std::uint64_t>(n); };
+    return std::make_unique<detail::EqualityCheck>(
+        comm, std::vector<detail::EqualityCheck::Number>{{"the number of offsets", number(neighbors.count())},
+                                                         {"the list of offsets", neighbors.fingerprint(), false},
+                                                         {"the algorithm that was set", number(forced)}});
   }
-
-  /// Asks, or waits for the answer.
-  void finish_check() {
-    identity->refuse_if_missing();
-    if (!identity->check_begun) {
-      check = std::make_shared<detail::ListCheck>(fingerprint(), [this](auto most) { identity->meet(comm, most); });
-      identity->check_begun = true;
+  /// Throws what it has found.
+  static void refuse_different(const detail::EqualityCheck& done) {
+    if (const auto difference = done.difference())
+      throw ArgumentError(MPI_ERR_TOPOLOGY, "neighborhood: " + *difference +
+                                                ": pass the same list, in the same order, and set the same "
+                                                "algorithm, on all ranks of the communicator");
+  }
+  void compare_with_first_operation() {
+    if (compared || !checks_communication()) return;
+    comparison = compare();
+    compared = true;
+  }
+  /// True when there is nothing left to compare. When something differs `operation` cannot go on, nor can later
+  /// ones: throws.
+  bool passes_or_abandons(detail::NeighborOperation& operation) {
+    if (!comparison) return true;
+    if (!comparison->done()) return false;
+    try {
+      refuse_different(*comparison);
+    } catch (...) {
+      if (operation.active()) operation.abandon();
+      throw;
     }
-    const auto done = [this] {
-      if (check->done()) return true;
-      check->listen();
-      return false;
-    };
-    wait_until(done, comm.spins());
-  }
-
-  bool lists_differ() const { return check && check->failed(); }
-
-  detail::NeighborTraffic traffic(Pattern pattern) {
-    detail::NeighborTraffic t;
-    for (Algorithm a : kCandidates) t.add(a, *plan(a, pattern).route);
-    return t;
+    comparison.reset();
+    return true;
   }
 
   static constexpr Algorithm kCandidates[] = {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic};

@@ -39,7 +39,7 @@ class IsomorphicNeighborhood {
   const Mesh& mesh() const { return *mesh_; }
   int rank() const { return rank_; }
 
-  /// A number that is equal for equal lists, to compare between ranks with `agree_same`.
+  /// A number that is equal for equal lists, to compare between ranks.
   std::uint64_t fingerprint() const;
 
  private:

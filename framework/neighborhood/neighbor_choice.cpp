@@ -60,40 +60,6 @@ NeighborChoice cheapest(std::vector<AlgorithmFigures> candidates, std::int64_t b
   return choice;
 }
 
-namespace {
-
-/// Of our duplicates: what was measured on them.
-int link_key() {
-  static const int key = [] {
-    int k = MPI_KEYVAL_INVALID;
-    const auto forget = [](MPI_Comm, int, void* value, void*) {
-      delete static_cast<LinkCost*>(value);
-      return MPI_SUCCESS;
-    };
-    mpi_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &k, nullptr), "MPI_Comm_create_keyval");
-    return k;
-  }();
-  return key;
-}
-
-const LinkCost* link_of(const Communicator& comm) {
-  void* value = nullptr;
-  int found = 0;
-  mpi_check(MPI_Comm_get_attr(comm.get(), link_key(), static_cast<void*>(&value), &found), "MPI_Comm_get_attr");
-  return found ? static_cast<const LinkCost*>(value) : nullptr;
-}
-
-}  // namespace
-
-LinkCost known_link(const Communicator& comm) {
-  const LinkCost* before = link_of(comm);
-  return before ? *before : measured_link(comm);
-}
-
-bool has_known_link(const Communicator& comm) {
-  return comm.size() == 1 || link_of(comm);
-}
-
 LinkCost measured_link(const Communicator& comm) {
   if (comm.size() == 1) return {};
   const int p = comm.size(), rank = comm.rank();
@@ -121,7 +87,6 @@ LinkCost measured_link(const Communicator& comm) {
   LinkCost link;
   link.seconds_per_byte = std::max(1e-12, (t_large - t_small) / (large - small));
   link.latency_s = std::max(1e-9, t_small - small * link.seconds_per_byte);
-  mpi_check(MPI_Comm_set_attr(comm.get(), link_key(), new LinkCost(link)), "MPI_Comm_set_attr");
   return link;
 }
 

@@ -12,7 +12,7 @@
 namespace isohalo {
 
 /// The linear model of one message: latency_s + bytes * seconds_per_byte. The defaults, of the order of a node or a
-/// fast network, hold until those of the communicator are measured or given.
+/// fast network, hold until others are measured or given.
 struct LinkCost {
   double latency_s = 1e-6;
   double seconds_per_byte = 2e-10;
@@ -50,9 +50,4 @@ NeighborChoice cheapest(std::vector<AlgorithmFigures> candidates, std::int64_t b
 
 /// Measured between neighbors in the order of ranks, the slowest of them, the best of three times. Collective.
 LinkCost measured_link(const Communicator& comm);
-/// What was measured on this communicator before; measured now, if nothing was. Collective the first time.
-LinkCost known_link(const Communicator& comm);
-/// Was something measured on it, or is there nothing to measure? Local.
-bool has_known_link(const Communicator& comm);
-
 }  // namespace isohalo

@@ -1,6 +1,7 @@
 /// The execution of a compiled collective: phases, sizes, and what happens when something is wrong.
 
 #include <cstring>
+#include <list>
 #include <utility>
 
 #include "datatypes/mpi_check.hpp"
@@ -10,8 +11,8 @@ namespace isohalo::detail {
 
 namespace {
 
-/// Polls in vain before this rank looks whether the others do something else; then every so many.
-constexpr int kPatience = 3000, kLookEvery = 256;
+/// What is in flight when an error is noted has so long to arrive.
+constexpr std::chrono::seconds kPatience{2};
 
 std::int64_t size_at(const std::vector<std::byte>& buffer, std::size_t k) {
   std::int64_t n = 0;
@@ -19,7 +20,17 @@ std::int64_t size_at(const std::vector<std::byte>& buffer, std::size_t k) {
   return n;
 }
 
+/// Buffers of messages that nobody has taken: MPI may still read them. There are some only after errors.
+std::list<std::vector<std::byte>>& left_to_mpi() {
+  static std::list<std::vector<std::byte>> buffers;
+  return buffers;
+}
+
 }  // namespace
+
+NeighborOperation::~NeighborOperation() {
+  if (active_ && mpi_is_active()) abandon();
+}
 
 template <class Work>
 void NeighborOperation::guarded(Work&& work) noexcept {
@@ -27,21 +38,53 @@ void NeighborOperation::guarded(Work&& work) noexcept {
     work();
   } catch (...) {
     const ArgumentError e = current_argument_error();
-    stop(e.mpi_class(), e.what());
+    note(e.mpi_class(), e.what());
+    abandon();
   }
 }
 
-void NeighborOperation::start(const NeighborTicket& ticket, std::shared_ptr<ListCheck> check) noexcept {
-  ticket_ = ticket;
-  check_ = std::move(check);
+void NeighborOperation::note(int mpi_class, const std::string& text) {
+  if (error_) return;
+  error_ = std::make_unique<ArgumentError>(mpi_class, text);
+  noted_ = Clock::now();
+}
+
+void NeighborOperation::rethrow() {
+  if (!error_) return;
+  const ArgumentError e = *std::exchange(error_, nullptr);
+  throw e;
+}
+
+void NeighborOperation::abandon() noexcept {
+  for (std::size_t k = 0; k < requests_.size(); ++k) {
+    if (requests_[k] == MPI_REQUEST_NULL) continue;
+    if (k < receiving_.size() && !sized_) {
+      MPI_Cancel(&requests_[k]);
+      MPI_Wait(&requests_[k], MPI_STATUS_IGNORE);
+    } else {
+      MPI_Request_free(&requests_[k]);
+    }
+  }
+  for (auto& phase : phases_)  // not to be started again: its buffers are MPI's
+    for (auto* side : {&phase.send, &phase.receive})
+      for (auto& m : *side) left_to_mpi().push_back(std::move(m.buffer));
+  for (auto& slot : temporaries_) left_to_mpi().push_back(std::move(slot));
+  phases_.clear();
+  requests_.clear();
+  receiving_.clear();
+  active_ = false;
+  abandoned_ = true;
+  deactivate(this);
+}
+
+void NeighborOperation::start(int tag) noexcept {
+  tag_ = tag;
   active_ = true;
-  finished_ = stopped_ = false;
-  phase_ = completed_ = posted_ = awaited_ = 0;
-  misses_ = 0;
-  notices_.clear();
+  phase_ = completed_ = 0;
   guarded([this] {
-    if (phases_.size() > 1 || sized_ || check_) activate(this);
-    if (large_in_place_) look_for_stop();
+    if (abandoned_)
+      throw ArgumentError(MPI_ERR_OTHER, "neighborhood: an earlier start of this request failed: free it");
+    if (phases_.size() > 1 || sized_) activate(this);
     for (const auto& [from, to] : first_copies_) copy(from, to);
     if (phases_.empty())
       finish();
@@ -51,31 +94,17 @@ void NeighborOperation::start(const NeighborTicket& ticket, std::shared_ptr<List
 }
 
 void NeighborOperation::advance() noexcept {
-  if (parting_) {
-    part();
-    return;
-  }
   guarded([this] {
-    if (check_ && check_->done()) {
-      if (!check_->passed()) look_for_stop();  // it may say more
-      check_->rethrow();
-      check_.reset();
+    while (active_ && step()) {
     }
-    while (active_ && !finished_ && step()) {
-    }
-    if (finished_ && check_) look_now_and_then();
   });
-  if (finished_ && active_ && !check_ && !parting_) end();
-}
-
-void NeighborOperation::look_now_and_then() {
-  if (++misses_ > kPatience && misses_ % kLookEvery == 0) look_for_trouble();
 }
 
 /// True when something was completed.
 bool NeighborOperation::step() {
   if (!(sized_ ? find_sized() : true) || !complete()) {
-    look_now_and_then();
+    // A rank with other sizes may send fewer messages than this one expects, or take fewer.
+    if (error_ && Clock::now() > noted_ + kPatience) abandon();
     return false;
   }
   for (Message* m : receiving_) {
@@ -87,7 +116,6 @@ bool NeighborOperation::step() {
   requests_.clear();
   receiving_.clear();
   completed_ = 0;
-  misses_ = 0;
   if (++phase_ == phases_.size())
     finish();
   else
@@ -104,40 +132,36 @@ void NeighborOperation::post() {
       requests_.push_back(MPI_REQUEST_NULL);
     }
   const auto receive_all = [this] {
-    for (; awaited_ < receiving_.size(); ++awaited_) receive(*receiving_[awaited_], requests_[awaited_]);
+    for (std::size_t k = 0; k < receiving_.size() && !sized_; ++k) receive(*receiving_[k], requests_[k]);
   };
-  posted_ = awaited_ = 0;
   if (!sends_first_) receive_all();
-  for (; posted_ < phase.send.size(); ++posted_)
-    sized_ ? send_sized(phase.send[posted_]) : send(phase.send[posted_]);
+  for (Message& m : phase.send) sized_ ? send_sized(m) : send(m);
   if (sends_first_) receive_all();
   for (const auto& [from, to] : phase.copies) copy(from, to);
 }
 
 void NeighborOperation::receive(Message& m, MPI_Request& request) {
   const MPI_Comm comm = comm_.get();
-  const int tag = ticket_.first_tag + m.tag;
   const Block& b = m.pieces.front().block;
   if (!m.buffer.empty())
-    mpi_check(MPI_Irecv_c(m.buffer.data(), m.bytes, MPI_PACKED, m.peer, tag, comm, &request), "MPI_Irecv_c", comm);
+    mpi_check(MPI_Irecv_c(m.buffer.data(), m.bytes, MPI_PACKED, m.peer, tag_, comm, &request), "MPI_Irecv_c", comm);
   else if (m.joined)
-    mpi_check(MPI_Irecv_c(MPI_BOTTOM, 1, m.joined.get(), m.peer, tag, comm, &request), "MPI_Irecv_c", comm);
+    mpi_check(MPI_Irecv_c(MPI_BOTTOM, 1, m.joined.get(), m.peer, tag_, comm, &request), "MPI_Irecv_c", comm);
   else
-    mpi_check(MPI_Irecv_c(b.address, b.count, b.type, m.peer, tag, comm, &request), "MPI_Irecv_c", comm);
+    mpi_check(MPI_Irecv_c(b.address, b.count, b.type, m.peer, tag_, comm, &request), "MPI_Irecv_c", comm);
 }
 
 void NeighborOperation::send(Message& m) {
   const MPI_Comm comm = comm_.get();
-  const int tag = ticket_.first_tag + m.tag;
   const Block& b = m.pieces.front().block;
   if (!m.buffer.empty()) pack(m, 0);
   MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
   if (!m.buffer.empty())
-    mpi_check(MPI_Isend_c(m.buffer.data(), m.bytes, MPI_PACKED, m.peer, tag, comm, &request), "MPI_Isend_c", comm);
+    mpi_check(MPI_Isend_c(m.buffer.data(), m.bytes, MPI_PACKED, m.peer, tag_, comm, &request), "MPI_Isend_c", comm);
   else if (m.joined)
-    mpi_check(MPI_Isend_c(MPI_BOTTOM, 1, m.joined.get(), m.peer, tag, comm, &request), "MPI_Isend_c", comm);
+    mpi_check(MPI_Isend_c(MPI_BOTTOM, 1, m.joined.get(), m.peer, tag_, comm, &request), "MPI_Isend_c", comm);
   else
-    mpi_check(MPI_Isend_c(b.address, b.count, b.type, m.peer, tag, comm, &request), "MPI_Isend_c", comm);
+    mpi_check(MPI_Isend_c(b.address, b.count, b.type, m.peer, tag_, comm, &request), "MPI_Isend_c", comm);
 }
 
 void NeighborOperation::pack(Message& m, MPI_Count at) {
@@ -188,8 +212,8 @@ void NeighborOperation::send_sized(Message& m) {
   }
   m.buffer.resize(table + static_cast<std::size_t>(m.bytes));
   pack(m, static_cast<MPI_Count>(table));
-  mpi_check(MPI_Isend_c(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), MPI_PACKED, m.peer,
-                        ticket_.first_tag + m.tag, comm_.get(), &requests_.emplace_back(MPI_REQUEST_NULL)),
+  mpi_check(MPI_Isend_c(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), MPI_PACKED, m.peer, tag_,
+                        comm_.get(), &requests_.emplace_back(MPI_REQUEST_NULL)),
             "MPI_Isend_c", comm_.get());
 }
 
@@ -202,8 +226,7 @@ bool NeighborOperation::find_sized() {
     int found = 0;
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
-    mpi_check(MPI_Improbe(m.peer, ticket_.first_tag + m.tag, comm_.get(), &found, &message, &status), "MPI_Improbe",
-              comm_.get());
+    mpi_check(MPI_Improbe(m.peer, tag_, comm_.get(), &found, &message, &status), "MPI_Improbe", comm_.get());
     if (!found) {
       all = false;
       continue;
@@ -307,8 +330,8 @@ void NeighborOperation::copy(const Piece& from, const Piece& to) {
     std::memmove(dense_b, dense_a, static_cast<std::size_t>(bytes));
     return;
   }
-  const int self = comm_.rank(), tag = ticket_.first_tag + NeighborTags::data(itinerary_->algorithm, false);
-  mpi_check(MPI_Sendrecv_c(a.address, a.count, a.type, self, tag, b.address, b.count, b.type, self, tag,
+  const int self = comm_.rank();
+  mpi_check(MPI_Sendrecv_c(a.address, a.count, a.type, self, tag_, b.address, b.count, b.type, self, tag_,
                            comm_.get(), MPI_STATUS_IGNORE),
             "MPI_Sendrecv_c of a block of this rank itself", comm_.get());
 }
@@ -316,8 +339,8 @@ void NeighborOperation::copy(const Piece& from, const Piece& to) {
 void NeighborOperation::finish() {
   for (const auto& [from, to] : last_copies_) copy(from, to);
   if (call_.is_reduction() && !error_) fold();
-  finished_ = true;
-  if (!check_) end();
+  active_ = false;
+  deactivate(this);
 }
 
 void NeighborOperation::fold() {

@@ -13,8 +13,6 @@ namespace {
 /// derived datatypes lose up to a factor of two against a copy, and many small messages lose more.
 constexpr std::int64_t kPackBytes = 8192, kPackBlockBytes = 2048;
 constexpr std::uintptr_t kAlignment = 64;
-/// MPI has read messages of this size when it returns.
-constexpr std::int64_t kEager_bytes = 1024;
 /// Strided messages beyond this size, which MPI announces first, took 0.6 to 0.9 of the time when the receive was
 /// posted after the announcement; for others the order made no difference.
 constexpr std::int64_t kAnnounced_bytes = 8192;
@@ -32,13 +30,11 @@ std::byte* shifted(const std::byte* address, std::int64_t bytes) {
 
 NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicNeighborhood& neighbors,
                                      std::shared_ptr<const Itinerary> itinerary, std::shared_ptr<const Route> route,
-                                     const NeighborCall& call, bool own_types,
-                                     std::function<NeighborTraffic()> traffic)
+                                     const NeighborCall& call, bool own_types)
     : comm_(comm),
       itinerary_(std::move(itinerary)),
       route_(std::move(route)),
       call_(call),
-      traffic_(std::move(traffic)),
       sized_(!call.one_size && itinerary_->algorithm != Algorithm::direct) {
   for (int r : neighbors.sources()) source_exists_.push_back(r != Mesh::no_rank);
   for (auto* side : {&call_.send, &call_.receive})
@@ -160,17 +156,16 @@ void NeighborOperation::compile(const std::vector<RouteMessage>& from, bool send
         (sending ? phase.copies[k].first : phase.copies[k].second) = pieces[k];
     } else if (a == Algorithm::direct && pieces.size() > 1 && !worth_packing(bytes, pieces.size())) {
       for (auto& p : pieces)  // each from and to where it lies
-        add_message(to, planned.peer, NeighborTags::data(a, true), {p});
+        add_message(to, planned.peer, {p});
     } else {
-      add_message(to, planned.peer, NeighborTags::data(a, false), std::move(pieces));
+      add_message(to, planned.peer, std::move(pieces));
     }
   }
 }
 
-void NeighborOperation::add_message(std::vector<Message>& to, int peer, int tag, std::vector<Piece> pieces) {
+void NeighborOperation::add_message(std::vector<Message>& to, int peer, std::vector<Piece> pieces) {
   Message m;
   m.peer = peer;
-  m.tag = tag;
   for (const auto& p : pieces) m.bytes += p.bytes;
   m.pieces = std::move(pieces);
   if (!sized_ && m.pieces.size() > 1 && worth_packing(m.bytes, m.pieces.size())) {
@@ -191,7 +186,6 @@ void NeighborOperation::add_message(std::vector<Message>& to, int peer, int tag,
   }
   const bool sends = &to == &phases_.back().send;
   const bool in_place = sends && m.buffer.empty() && !sized_;
-  large_in_place_ = large_in_place_ || (in_place && m.bytes > kEager_bytes);
   sends_first_ = sends_first_ || (in_place && m.bytes > kAnnounced_bytes);
   to.push_back(std::move(m));
 }

@@ -9,6 +9,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/neighborhood/iso_comm.hpp"
 #include "framework/neighborhood/isomorphic.hpp"
 #include "tests/mpi_main.hpp"
 
@@ -147,10 +148,15 @@ TEST(IsomorphicNeighborhood, NamesListsThatDifferBetweenRanks) {
   const Communicator comm = Communicator::of(MPI_COMM_WORLD);
   const Mesh mesh({test::ranks()}, {true});
   const std::vector<int> mine{1, test::rank() == 0 ? 2 : 3};
-  const IsomorphicNeighborhood n(mesh, test::rank(), mine), same(mesh, test::rank(), std::vector<int>{1, -1});
-  EXPECT_NO_THROW(agree_same(comm, same.fingerprint(), "the list of offsets"));
+  const IsoComm n(comm, IsomorphicNeighborhood(mesh, test::rank(), mine)),
+      same(comm, IsomorphicNeighborhood(mesh, test::rank(), std::vector<int>{1, -1})),
+      longer(comm, IsomorphicNeighborhood(mesh, test::rank(),
+                                          std::vector<int>(test::rank() + 1 == test::ranks() ? 3 : 2)));
+  EXPECT_NO_THROW(same.check());
   if (test::ranks() > 1) {
-    EXPECT_THROW(agree_same(comm, n.fingerprint(), "the list of offsets"), UsageError);
+    test::expect_refusal("the list of offsets is another on rank 1 than on rank 0", [&] { n.check(); });
+    test::expect_refusal("the number of offsets is 2 on rank 0 and 3 on rank " + std::to_string(test::ranks() - 1),
+                         [&] { longer.check(); });
   }
   EXPECT_THROW(IsomorphicNeighborhood(Mesh({1, 1}, {true, true}), 0, std::vector<int>{1, 2, 3}), UsageError);
 }
