@@ -175,7 +175,7 @@ void Simulation<D>::restart() {
     } catch (const MpiError&) {
       throw;
     } catch (const Error& e) {
-      warn_skipped(e);
+      skip(s, e);
       continue;
     }
     refuse_other_physics(directory_->checkpoint(s), stored.meta.config);
@@ -187,7 +187,7 @@ void Simulation<D>::restart() {
     } catch (const MpiError&) {
       throw;
     } catch (const Error& e) {
-      warn_skipped(e);
+      skip(s, e);
     }
     fill_initial();
   }
@@ -197,12 +197,12 @@ void Simulation<D>::restart() {
 }
 
 template <int D>
-void Simulation<D>::warn_skipped(const Error& e) const {
+void Simulation<D>::skip(std::int64_t step, const Error& e) {
+  unusable_.insert(step);
   if (comm_.rank() == 0)
     fmt::print(stderr, "isohalo: warning: skipping a checkpoint that cannot be used: {}\n", printable(e.what()));
 }
 
-/// The keys in which a checkpoint's configuration differs from this run's, with both values; empty when they agree.
 template <int D>
 std::string Simulation<D>::other_keys(const std::string& stored) const {
   std::string keys;

@@ -52,7 +52,7 @@ class Simulation {
   void restart();
   void begin(ReductionMethod method);
   void restore(const std::filesystem::path& file, const StoredCheckpoint& stored);
-  void warn_skipped(const Error& e) const;
+  void skip(std::int64_t step, const Error& e);
   void refuse_other_physics(const std::filesystem::path& file, const std::string& stored) const;
   void refuse_other_method(const std::filesystem::path& file, const std::string& stored) const;
 
@@ -88,6 +88,7 @@ class Simulation {
   std::optional<InitialField<D>> source_;
   std::optional<CartesianDomain<D>> domain_;
   std::optional<OutputDirectory> directory_;
+  std::set<std::int64_t> unusable_;   ///< checkpoints there that an automatic restart has skipped
   std::optional<TrailWriter> trail_;  ///< on rank 0, when there are steps to do
   int depth_ = 1;
 

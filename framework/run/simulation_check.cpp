@@ -44,7 +44,7 @@ void Simulation<D>::check_restart() {
     try {
       stored = read_checkpoint_meta(directory_->checkpoint(step));
     } catch (const Error& e) {
-      warn_skipped(e);
+      skip(step, e);
       continue;
     }
     check(directory_->checkpoint(step), stored);

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 template <int D>
 std::optional<StoredCheckpoint> Simulation<D>::newest_there() const {
   for (const std::int64_t s : directory_->steps()) try {
-      return read_checkpoint_meta(directory_->checkpoint(s));
+      if (!unusable_.contains(s)) return read_checkpoint_meta(directory_->checkpoint(s));
     } catch (const Error&) {  // one that is damaged says nothing
     }
   return std::nullopt;

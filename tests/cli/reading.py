@@ -397,7 +397,7 @@ def test_prove():
                         ('os.remove(directory / "step_00000003.xmf")', ("step_00000003.xmf is missing",)),
                         ('(directory / "step_00000009.h5").write_text("x")', ("step_00000009.h5 is additional",)),
                         ('change("step_00000003.h5", lambda d: d.clear())', ("step_00000003.h5 differs", "ranks_3/step_00000003.h5 is no HDF5 file")),
-                        (flip % (60, "step_00000003.h5"), ("step_00000003.h5 differs", "first different byte 60", "is truncated or damaged")),
+                        (flip % (70, "step_00000003.h5"), ("step_00000003.h5 differs", "first different byte 70", "is truncated or damaged")),
                         ('change("step_00000006.h5", lambda d: d.append(7))', ("step_00000006.h5 differs",)),
                         ('os.remove(directory / "latest.h5")\nos.symlink("step_00000003.h5", directory / "latest.h5")', ("latest.h5 leads elsewhere",)),
                         ("code = 3", ("ended with exit code 3",)), ('print("isohalo: error: out of luck", file=sys.stderr)\ncode = 2', ("ended with exit code 2", "  isohalo: error: out of luck"))):
