@@ -4,17 +4,12 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <sstream>
 
 #include "datatypes/error.hpp"
 #include "datatypes/printable.hpp"
 #include "framework/halo/halo_pieces.hpp"
-#include "framework/io/compare.hpp"
-#include "framework/io/verify.hpp"
 #include "framework/mpi/agreement.hpp"
-#include "framework/reduce/tiles.hpp"
 #include "framework/run/cell_text.hpp"
 #include "framework/run/input.hpp"
 #include "framework/run/plan.hpp"
@@ -145,121 +140,6 @@ void Simulation<D>::begin(ReductionMethod method) {
   parallel_.reduction.method = method;
   solver_->reduce_by(parallel_.reduction);
   solver_->start();
-}
-
-template <int D>
-void Simulation<D>::restart() {
-  const ReductionMethod given = parallel_.reduction.method;
-  const auto method_of = [&](const StoredCheckpoint& stored) {
-    return parallel_.reduction_is_auto ? reduction_method(stored.meta.method) : given;
-  };
-  if (request_.restart != "auto") {
-    const StoredCheckpoint stored = read_checkpoint_meta(request_.restart, comm_);
-    refuse_other_physics(request_.restart, stored.meta.config);
-    refuse_other_method(request_.restart, stored.meta.method);
-    begin(method_of(stored));
-    restore(request_.restart, stored);
-    return;
-  }
-  std::vector<std::int64_t> steps;
-  std::string listing;
-  if (comm_.rank() == 0)  // does not throw
-    for (std::int64_t s : directory_->steps()) listing += std::to_string(s) + " ";
-  comm_.broadcast(listing, 0);
-  std::istringstream in(listing);
-  for (std::int64_t s; in >> s;) steps.push_back(s);
-  for (std::int64_t s : steps) {
-    StoredCheckpoint stored;
-    try {
-      stored = read_checkpoint_meta(directory_->checkpoint(s), comm_);
-    } catch (const MpiError&) {
-      throw;
-    } catch (const Error& e) {
-      skip(s, e);
-      continue;
-    }
-    refuse_other_physics(directory_->checkpoint(s), stored.meta.config);
-    refuse_other_method(directory_->checkpoint(s), stored.meta.method);
-    begin(method_of(stored));
-    try {
-      restore(directory_->checkpoint(s), stored);
-      return;
-    } catch (const MpiError&) {
-      throw;
-    } catch (const Error& e) {
-      skip(s, e);
-    }
-    fill_initial();
-  }
-  begin(given);
-  if (!request_.quiet && comm_.rank() == 0)
-    fmt::print("no usable checkpoint in {}: starting at step 0\n", printable(directory_->path().string()));
-}
-
-template <int D>
-void Simulation<D>::skip(std::int64_t step, const Error& e) {
-  unusable_.insert(step);
-  if (comm_.rank() == 0)
-    fmt::print(stderr, "isohalo: warning: skipping a checkpoint that cannot be used: {}\n", printable(e.what()));
-}
-
-template <int D>
-std::string Simulation<D>::other_keys(const std::string& stored) const {
-  std::string keys;
-  if (stored == physics_) return keys;
-  const auto theirs = config_lines(stored), ours = config_lines(physics_);
-  const auto note = [&](const std::string& key, const std::string& a, const std::string& b) {
-    keys += fmt::format("{}{} ({} in the file, {} here)", keys.empty() ? "" : ", ", key, a, b);
-  };
-  for (const auto& [key, value] : theirs)
-    if (!ours.contains(key))
-      note(key, value, "absent");
-    else if (ours.at(key) != value)
-      note(key, value, ours.at(key));
-  for (const auto& [key, value] : ours)
-    if (!theirs.contains(key)) note(key, "absent", value);
-  return keys;
-}
-
-template <int D>
-void Simulation<D>::refuse_other_physics(const fs::path& file, const std::string& stored) const {
-  const std::string keys = other_keys(stored);
-  if (keys.empty()) return;
-  throw UsageError("cannot restart from " + file.string() + ": it was computed with other " + keys);
-}
-
-/// Tree and binary tree give the same bits; exact sums are others.
-template <int D>
-void Simulation<D>::refuse_other_method(const fs::path& file, const std::string& stored) const {
-  if (stored != "tree" && stored != "exact")
-    throw UsageError(file.string() + ": its residuals were formed by the unknown method \"" + stored + "\"");
-  if (parallel_.reduction_is_auto || stored == method_name(parallel_.reduction.method)) return;
-  throw UsageError(fmt::format(
-      "cannot restart from {}: its residuals were formed by parallel.reduction = \"{}\", here it is \"{}\": use "
-      "\"{}\" or \"auto\"",
-      file.string(), stored, to_text(parallel_.reduction.method), stored));
-}
-
-/// Of the right physics and method; by that method `begin` was called.
-template <int D>
-void Simulation<D>::restore(const fs::path& file, const StoredCheckpoint& stored) {
-  if (const auto problems = meta_problems(stored.meta); !problems.empty())
-    throw UsageError(file.string() + ": " + problems.front() + ": it is damaged (see isohalo verify)");
-  const auto fields = solver_->fields();
-  const Index<D> tile = solver_->tile();
-  if (stored.meta.tree_version != kTreeVersion ||
-      !std::equal(stored.meta.tile.begin(), stored.meta.tile.end(), tile.begin(), tile.end()))
-    throw UsageError(file.string() + ": its residuals were summed over another reduction tree");
-  read_checkpoint_fields(file, stored, *domain_, fields);
-  solver_->fields_changed();
-  step_ = first_step_ = next_poll_ = stored.meta.step;
-  change_sum_ = stored.meta.change_sum;
-  residual_ = stored.meta.residual;
-  residual_step_ = stored.meta.residual_step;
-  std::error_code ignored;
-  if (fs::equivalent(file, directory_->checkpoint(step_), ignored)) written_step_ = step_;
-  if (!request_.quiet && comm_.rank() == 0)
-    fmt::print("restarting at step {} from {}\n", step_, printable(file.string()));
 }
 
 template <int D>

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""README's words are checked against the project: its set-up commands exist, its shell blocks marked `runs` work, the
-files and keys it names are there.
+"""The words of README and docs are checked against the project: set-up commands exist, shell blocks marked `runs` work,
+files that are named or linked are there, and no file points to a document that is not in the repository.
 
 usage: readme.py SOURCE_DIRECTORY WORK_DIRECTORY [commands|text]
 """
@@ -11,33 +11,42 @@ import subprocess
 import sys
 
 ROOT, WORK, MODE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
-README = (ROOT / "README.md").read_text()
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 failures = []
 
 
-def blocks(marker):
+def blocks(document, marker):
     """Shell blocks that follow a line <!-- marker -->."""
-    return re.findall(r"<!-- %s -->\n+```(?:sh|bash)\n(.*?)```" % marker, README, re.S)
+    return re.findall(r"<!-- %s -->\n+```(?:sh|bash)\n(.*?)```" % marker, document.read_text(), re.S)
 
 
 def check_text():
-    setup = "\n".join(blocks("set-up"))
+    setup = "\n".join(blocks(DOCUMENTS[0], "set-up"))
     for command in ("bash apps/quickstart.sh", "bash tests/run.sh"):
         if command not in setup:
             failures.append("README's set-up does not say %r" % command)
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        if "://" not in target and not (ROOT / target).exists():
-            failures.append("README links to %s, which is not there" % target)
-    for path in re.findall(r"`((?:apps|inputs|tests|framework|stencils|datatypes|cmake)/[\w/.-]*)`", README):
-        if not (ROOT / path).exists():
-            failures.append("README names %s, which is not there" % path)
+    for document in DOCUMENTS:
+        text, name = document.read_text(), document.relative_to(ROOT)
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+            if "://" not in target and not (document.parent / target).exists():
+                failures.append("%s links to %s, which is not there" % (name, target))
+        for path in re.findall(r"`((?:apps|docs|inputs|tests|framework|stencils|datatypes|cmake)/[\w/.-]*)`", text):
+            if not (ROOT / path).exists():
+                failures.append("%s names %s, which is not there" % (name, path))
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    for file in tracked:
+        if not file.endswith((".hpp", ".cpp", ".h", ".c", ".py", ".toml", ".cmake", "CMakeLists.txt")):
+            continue
+        for target in re.findall(r"[\w./-]+\.md\b", (ROOT / file).read_text(errors="replace")):
+            if not (ROOT / target).exists() and file != "tests/project/readme.py":
+                failures.append("%s points to %s, which is not there" % (file, target))
 
 
 def run_commands():
     """Each block marked `runs` in a copy of the working directory, with the built program."""
-    found = blocks("runs")
-    if len(found) < 3:
-        failures.append("README has only %d blocks to run" % len(found))
+    found = [block for document in DOCUMENTS for block in blocks(document, "runs")]
+    if len(blocks(DOCUMENTS[0], "runs")) < 3:
+        failures.append("README has fewer than 3 blocks to run")
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
     (WORK / "build").symlink_to(ROOT / "build")
@@ -45,11 +54,11 @@ def run_commands():
     for block in found:
         r = subprocess.run(["bash", "-euc", block], cwd=WORK, capture_output=True, text=True, timeout=300)
         if r.returncode:
-            failures.append("README's block fails with %d:\n%s%s%s" % (r.returncode, block, r.stdout[-500:], r.stderr[-1500:]))
+            failures.append("a block fails with %d:\n%s%s%s" % (r.returncode, block, r.stdout[-500:], r.stderr[-1500:]))
 
 
 check_text() if MODE == "text" else run_commands()
 for f in failures:
     print("FAILED:", f, file=sys.stderr)
-print("README %s: %d failed" % (MODE, len(failures)))
+print("documents, %s: %d failed" % (MODE, len(failures)))
 sys.exit(1 if failures else 0)
