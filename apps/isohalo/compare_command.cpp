@@ -6,6 +6,7 @@
 #include "apps/isohalo/compare_options.hpp"
 #include "apps/isohalo/compare_report.hpp"
 #include "datatypes/printable.hpp"
+#include "framework/io/readable.hpp"
 #include "framework/mpi/agreement.hpp"
 
 namespace isohalo {
@@ -31,7 +32,7 @@ ExitCode compare_trail_files(const Communicator& c, const CompareRequest& reques
 ExitCode compare_command(MPI_Comm comm, const CompareRequest& request) {
   const Communicator c = Communicator::of(comm);
   if (is_trail(request.a) && is_trail(request.b)) return compare_trail_files(c, request);
-  const Comparison result = compare_checkpoints(request.a, request.b, c, compare_options(request));
+  const Comparison result = compare_checkpoints(pinned(request.a, c), pinned(request.b, c), c, compare_options(request));
   if (c.rank() == 0) {
     for (const auto& line : result.warnings) fmt::print(stderr, "isohalo: warning: {}\n", printable(line));
     fmt::print("{}", request.json ? comparison_json(result, request.a, request.b) : comparison_text(result));

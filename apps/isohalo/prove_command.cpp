@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -22,6 +24,7 @@
 #include "apps/isohalo/prove_files.hpp"
 #include "datatypes/printable.hpp"
 #include "framework/mpi/communicator.hpp"
+#include "framework/run/directory_lock.hpp"
 #include "framework/run/signals.hpp"
 
 namespace isohalo {
@@ -39,7 +42,9 @@ int launch(const std::vector<std::string>& words, const fs::path& log, const Sig
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  unlink(log.c_str());  // whatever is there: a link is not followed
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                                   0666);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
   pid_t child = 0;
   const int failure = posix_spawnp(&child, arguments.front(), &files, nullptr, arguments.data(), environ);
@@ -112,6 +117,8 @@ Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below, co
   o.ranks = ranks;
   o.directory = below / fmt::format("ranks_{}", ranks);
   o.log = below / fmt::format("ranks_{}.log", ranks);
+  if (fs::is_symlink(fs::symlink_status(o.directory)))
+    throw UsageError(o.directory.string() + " is a symbolic link, which is not followed: remove it");
   std::vector<std::string> words{
       request.mpiexec, "-n",        std::to_string(ranks), fs::read_symlink("/proc/self/exe").string(),
       "run",           request.deck};
@@ -200,6 +207,15 @@ ExitCode report(std::vector<Outcome>& runs, const Communicator& comm) {
                                              runs.front().ranks, runs.front().failure));
 }
 
+/// A directory that nobody else can have made.
+fs::path own_directory(const fs::path& above) {
+  std::string name = fs::absolute(above / "isohalo_prove_XXXXXX").string();
+  if (!mkdtemp(name.data()))
+    throw UsageError("cannot make a directory in " + above.string() + " (" + std::strerror(errno) +
+                     "): name one by TMPDIR or --directory");
+  return name;
+}
+
 }  // namespace
 
 ExitCode prove_command(MPI_Comm user, const ProveRequest& request) {
@@ -216,13 +232,11 @@ ExitCode prove_command(MPI_Comm user, const ProveRequest& request) {
   if (!keep && failure)
     throw UsageError("there is no directory for temporary files (" + failure.message() +
                      "): name one by TMPDIR or --directory");
-  const fs::path below =
-      fs::absolute(keep ? fs::path(request.directory) : temporary / fmt::format("isohalo_prove_{}", getpid()));
+  const fs::path below = keep ? fs::absolute(request.directory) : own_directory(temporary);
   fs::create_directories(below, failure);
   if (failure || !fs::is_directory(below))
-    throw UsageError(fmt::format("cannot make the directory {}{}: name another one by {}", below.string(),
-                                 failure ? " (" + failure.message() + ")" : " (there is a file of that name)",
-                                 keep ? "--directory" : "TMPDIR or --directory"));
+    throw UsageError(fmt::format("cannot make the directory {}{}: name another one by --directory", below.string(),
+                                 failure ? " (" + failure.message() + ")" : " (there is a file of that name)"));
   struct Remover {
     fs::path path;
     ~Remover() {
@@ -230,7 +244,8 @@ ExitCode prove_command(MPI_Comm user, const ProveRequest& request) {
       if (!path.empty()) fs::remove_all(path, ignored);
     }
   } const remover{keep ? fs::path() : below};
-  const SignalWatch signals;  // its files go with whatever ends it
+  const DirectoryLock lock(below);  // the logs of another would be mixed with ours
+  const SignalWatch signals;        // its files go with whatever ends it
   std::vector<Outcome> runs;
   for (int n : request.ranks) runs.push_back(run_on(n, request, below, signals));
   return report(runs, comm);

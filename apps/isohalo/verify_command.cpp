@@ -2,6 +2,7 @@
 
 #include "apps/isohalo/commands.hpp"
 #include "datatypes/printable.hpp"
+#include "framework/io/readable.hpp"
 #include "framework/io/verify.hpp"
 #include "framework/reduce/tiles.hpp"
 
@@ -28,8 +29,9 @@ void check_tile(const CheckpointMeta& m, std::vector<std::string>& problems) {
 
 }  // namespace
 
-ExitCode verify_command(MPI_Comm comm, const std::string& file) {
+ExitCode verify_command(MPI_Comm comm, const std::string& name) {
   const Communicator c = Communicator::of(comm);
+  const std::string file = pinned(name, c).string();
   Verification v = verify_checkpoint(file, c);
   check_tile(v.stored.meta, v.problems);
   if (c.rank() == 0) {

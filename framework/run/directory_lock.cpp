@@ -8,6 +8,8 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <system_error>
 #include <thread>
 
@@ -50,6 +52,10 @@ std::string holder(int descriptor) {
   const bool plain = process.find_first_not_of("0123456789") == std::string::npos &&
                      host.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") ==
                          std::string::npos;
+  char here[256] = "";
+  gethostname(here, sizeof here - 1);
+  if (plain && host == here && process.size() < 10 && kill(std::atoi(process.c_str()), 0) != 0 && errno == ESRCH)
+    return "another run";  // who holds it now could not write
   return plain && !process.empty() && !host.empty() ? "process " + process + " on " + host : "another run";
 }
 
@@ -63,6 +69,8 @@ void write_holder(int descriptor) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   const std::string text = fmt::format("{} {}\n", getpid(), host);
+  struct stat status {};
+  if (fstat(descriptor, &status) != 0 || status.st_nlink != 1) return;  // also a file of another name
   // Only for the message: a full disk does not matter.
   if (ftruncate(descriptor, 0) == 0) [[maybe_unused]]
     const auto written = pwrite(descriptor, text.data(), text.size(), 0);
@@ -84,7 +92,8 @@ bool cannot_lock(int why) {
 
 }  // namespace
 
-DirectoryLock::DirectoryLock(const fs::path& directory) : descriptor_(open_lock(directory, O_RDWR | O_CREAT)) {
+DirectoryLock::DirectoryLock(const fs::path& directory)
+    : directory_(directory), descriptor_(open_lock(directory, O_RDWR | O_CREAT)) {
   if (descriptor_ < 0 && errno == EACCES) descriptor_ = open_lock(directory, O_RDONLY);  // another user made it
   if (descriptor_ < 0)
     refuse(directory, "cannot be written to (" + std::generic_category().message(errno) + "): choose another");
@@ -100,6 +109,16 @@ DirectoryLock::DirectoryLock(const fs::path& directory) : descriptor_(open_lock(
                printable(directory.string()), std::generic_category().message(why));
   }
   write_holder(descriptor_);
+}
+
+void DirectoryLock::refuse_if_lost() const {
+  struct stat ours {
+  }, there{};
+  if (fstat(descriptor_, &ours) == 0 && lstat(lock_file(directory_).c_str(), &there) == 0 &&
+      ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
+    return;
+  throw RunError("output.directory " + directory_.string() +
+                 " was moved, removed or replaced while this run used it: nothing more is written there");
 }
 
 DirectoryLock::~DirectoryLock() {

@@ -18,10 +18,15 @@ class DirectoryLock {
   DirectoryLock& operator=(const DirectoryLock&) = delete;
   ~DirectoryLock();
 
+  /// Throws RunError when the directory, or the file that is locked, has been moved, removed or replaced: then
+  /// another run may have what is there now.
+  void refuse_if_lost() const;
+
   /// Throws UsageError when somebody has the lock; makes and changes nothing.
   static void refuse_held(const std::filesystem::path& directory);
 
  private:
+  std::filesystem::path directory_;
   int descriptor_;
 };
 

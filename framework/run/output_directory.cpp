@@ -44,14 +44,13 @@ std::optional<OwnName> own_name(const std::string& name) {
   return own;
 }
 
-/// Is it a name of ours, of a file that is not complete? NAME.<16 hex digits>.tmp, or NAME.tmp of earlier versions.
+/// Is it a name of ours, of a file that is not complete: NAME.<16 hex digits>.tmp?
 bool is_temporary(const std::string& name) {
-  constexpr std::size_t random = 16;
-  if (!name.ends_with(".tmp")) return name == ".isohalo_probe";
-  std::string whole = name.substr(0, name.size() - 4);
-  if (whole.size() > random && whole[whole.size() - random - 1] == '.' &&
-      whole.find_first_not_of("0123456789abcdef", whole.size() - random) == std::string::npos)
-    whole.resize(whole.size() - random - 1);
+  constexpr std::size_t random = 16, behind = random + 5;
+  if (!name.ends_with(".tmp") || name.size() <= behind || name[name.size() - behind] != '.') return false;
+  const auto digits = name.substr(name.size() - behind + 1, random);
+  if (digits.find_first_not_of("0123456789abcdef") != std::string::npos) return false;
+  const std::string whole = name.substr(0, name.size() - behind);
   if (whole == "latest.h5" || whole == "digests.txt" || whole == ".isohalo_probe") return true;
   const auto own = own_name(whole);
   return own && (own->of_checkpoint() || own->of_picture());
@@ -128,6 +127,11 @@ void OutputDirectory::refuse_checkpoints(bool may_hold_checkpoints) const {
 
 void OutputDirectory::check_usable(bool may_hold_checkpoints) const {
   refuse_unwritable(path_);
+  struct stat log {};
+  if (lstat(trail().c_str(), &log) == 0 && !S_ISREG(log.st_mode))
+    refuse_to_write(path_, S_ISLNK(log.st_mode)
+                               ? "its digests.txt is a symbolic link, which is not followed: remove it"
+                               : "its digests.txt is no regular file");
   DirectoryLock::refuse_held(path_);
   refuse_checkpoints(may_hold_checkpoints);
 }

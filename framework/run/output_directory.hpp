@@ -50,6 +50,8 @@ class OutputDirectory {
   void remove_outputs(const std::set<std::string>& fields) const;
   /// Removes the temporary files that an interrupted run left.
   void remove_leftovers() const;
+  /// Throws RunError when the directory is not the one that was claimed any more.
+  void refuse_if_lost() const { lock_->refuse_if_lost(); }
   /// Points latest.h5 at the checkpoint of the highest step, atomically.
   void set_latest() const;
   /// Deletes the oldest checkpoints of steps up to `newest` beyond `keep` (0: none). Later steps, left by an

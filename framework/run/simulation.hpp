@@ -54,6 +54,7 @@ class Simulation {
   void restore(const std::filesystem::path& file, const StoredCheckpoint& stored);
   void skip(std::int64_t step, const Error& e);
   void refuse_other_physics(const std::filesystem::path& file, const std::string& stored) const;
+  static void refuse_damaged(const std::filesystem::path& file, const CheckpointMeta& m);
   void refuse_other_method(const std::filesystem::path& file, const std::string& stored) const;
 
   void step_loop();

@@ -31,6 +31,7 @@ void Simulation<D>::check_restart() {
     physics_ = physics_text(config_);
     if (!from_file) refuse_other_physics(file, stored.meta.config);  // else it names the data, which is not read
     refuse_other_method(file, stored.meta.method);
+    refuse_damaged(file, stored.meta);
     if (parallel_.reduction_is_auto) parallel_.reduction.method = reduction_method(stored.meta.method);
     if (const auto newest = newest_there(); newest && !from_file) refuse_other_line(newest->meta);
   };

@@ -83,6 +83,11 @@ void Simulation<D>::report_newer() const {
 template <int D>
 void Simulation<D>::outputs(bool last, bool wanted) {
   const auto due = [&](std::int64_t every) { return every > 0 && step_ % every == 0; };
+  const bool stored = due(output_.checkpoint_every) || (last && output_.final_checkpoint) || wanted;
+  if (stored || due(output_.digest_every) || due(output_.picture_every))
+    agreed(comm_, [&] {
+      if (comm_.rank() == 0) directory_->refuse_if_lost();
+    });
   if (due(output_.digest_every)) {
     const PhaseScope scope(&phases_, Phase::digest);
     std::vector<FieldStatistics> statistics;
@@ -91,7 +96,7 @@ void Simulation<D>::outputs(bool last, bool wanted) {
   }
   if (due(output_.picture_every)) picture();
   // The checkpoint last: a run that is continued from it does not come by this step again.
-  if (due(output_.checkpoint_every) || (last && output_.final_checkpoint) || wanted) checkpoint();
+  if (stored) checkpoint();
 }
 
 template <int D>

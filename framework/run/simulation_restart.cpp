@@ -7,8 +7,10 @@
 #include "datatypes/error.hpp"
 #include "datatypes/printable.hpp"
 #include "framework/io/compare.hpp"
+#include "framework/io/readable.hpp"
 #include "framework/io/verify.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/reduce/tiles.hpp"
 #include "framework/run/simulation.hpp"
 
 namespace isohalo {
@@ -22,11 +24,12 @@ void Simulation<D>::restart() {
     return parallel_.reduction_is_auto ? reduction_method(stored.meta.method) : given;
   };
   if (request_.restart != "auto") {
-    const StoredCheckpoint stored = read_checkpoint_meta(request_.restart, comm_);
-    refuse_other_physics(request_.restart, stored.meta.config);
-    refuse_other_method(request_.restart, stored.meta.method);
+    const fs::path file = pinned(request_.restart, comm_);
+    const StoredCheckpoint stored = read_checkpoint_meta(file, comm_);
+    refuse_other_physics(file, stored.meta.config);
+    refuse_other_method(file, stored.meta.method);
     begin(method_of(stored));
-    restore(request_.restart, stored);
+    restore(file, stored);
     return;
   }
   std::vector<std::int64_t> steps;
@@ -40,6 +43,9 @@ void Simulation<D>::restart() {
     StoredCheckpoint stored;
     try {
       stored = read_checkpoint_meta(directory_->checkpoint(s), comm_);
+      if (stored.meta.step != s)
+        throw UsageError(directory_->checkpoint(s).string() + " holds step " + std::to_string(stored.meta.step) +
+                         ", not that of its name");
     } catch (const MpiError&) {
       throw;
     } catch (const Error& e) {
@@ -108,17 +114,20 @@ void Simulation<D>::refuse_other_method(const fs::path& file, const std::string&
       file.string(), stored, to_text(parallel_.reduction.method), stored));
 }
 
+template <int D>
+void Simulation<D>::refuse_damaged(const fs::path& file, const CheckpointMeta& m) {
+  if (const auto problems = meta_problems(m); !problems.empty())
+    throw UsageError(file.string() + ": " + problems.front() + ": it is damaged (see isohalo verify)");
+  constexpr Index<D> tile = default_tile<D>();
+  if (m.tree_version != kTreeVersion || !std::equal(m.tile.begin(), m.tile.end(), tile.begin(), tile.end()))
+    throw UsageError(file.string() + ": its residuals were summed over another reduction tree");
+}
+
 /// Of the right physics and method; by that method `begin` was called.
 template <int D>
 void Simulation<D>::restore(const fs::path& file, const StoredCheckpoint& stored) {
-  if (const auto problems = meta_problems(stored.meta); !problems.empty())
-    throw UsageError(file.string() + ": " + problems.front() + ": it is damaged (see isohalo verify)");
-  const auto fields = solver_->fields();
-  const Index<D> tile = solver_->tile();
-  if (stored.meta.tree_version != kTreeVersion ||
-      !std::equal(stored.meta.tile.begin(), stored.meta.tile.end(), tile.begin(), tile.end()))
-    throw UsageError(file.string() + ": its residuals were summed over another reduction tree");
-  read_checkpoint_fields(file, stored, *domain_, fields);
+  refuse_damaged(file, stored.meta);
+  read_checkpoint_fields(file, stored, *domain_, solver_->fields());
   solver_->fields_changed();
   step_ = first_step_ = next_poll_ = stored.meta.step;
   change_sum_ = stored.meta.change_sum;
@@ -136,6 +145,7 @@ void Simulation<D>::restore(const fs::path& file, const StoredCheckpoint& stored
   template std::string Simulation<D>::other_keys(const std::string&) const;                     \
   template void Simulation<D>::refuse_other_physics(const fs::path&, const std::string&) const; \
   template void Simulation<D>::refuse_other_method(const fs::path&, const std::string&) const;  \
+  template void Simulation<D>::refuse_damaged(const fs::path&, const CheckpointMeta&);          \
   template void Simulation<D>::restore(const fs::path&, const StoredCheckpoint&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)

@@ -127,14 +127,14 @@ def test_links():
     victim.write_text("precious")
     directory = WORK / "links"
     directory.mkdir()
-    for name in (".isohalo_probe", "step_00000010.h5.tmp", "step_00000010.json.tmp", "step_00000010.xmf.tmp", "u_00000020.png.tmp", "latest.h5.tmp",
-                 "digests.txt.tmp", "latest.h5"):
+    random = ".0123456789abcdef.tmp"
+    for name in (".isohalo_probe" + random, "step_00000010.h5" + random, "step_00000010.json" + random, "u_00000020.png" + random, "latest.h5"):
         os.symlink(victim, directory / name)
     r = run(3, "links", "output.picture_every=20")
     that(r.stderr == "" and victim.read_text() == "precious", "written through a link: %r" % victim.read_bytes()[:80])
-    that(not [n for n in names("links") if n.endswith(".tmp") or n == ".isohalo_probe"], "links are left: %s" % names("links"))
+    that(not [n for n in names("links") if n.endswith(".tmp")], "links are left: %s" % names("links"))
     that(os.readlink(directory / "latest.h5") == "step_00000040.h5", "latest.h5 is the old link")
-    for name, code in (("digests.txt", 3), (LOCK, 2), ("step_00000010.json", 3)):
+    for name, code in (("digests.txt", 2), (LOCK, 2), ("step_00000010.json", 3)):
         shutil.rmtree(directory)
         directory.mkdir()
         os.symlink(victim, directory / name)
@@ -144,19 +144,59 @@ def test_links():
     (directory / "step_00000010.json").unlink()
     (directory / "digests.txt").unlink()
     os.mkfifo(directory / "digests.txt")
-    r = run(2, "links", "--restart", "auto", code=3)
-    that("digests.txt: it is no regular file" in r.stderr, "a fifo in place of the log: " + r.stderr)
+    r = run(2, "links", "--restart", "auto", code=2)
+    that("digests.txt is no regular file" in r.stderr, "a fifo in place of the log: " + r.stderr)
     for kind, arguments in (("svg", ("schedule", "d2", "--ranks", 4, "--svg", "link.svg")),):
         os.symlink(victim, WORK / "link.svg")
         isohalo(0, *arguments, code=2)
         that(victim.read_text() == "precious", kind + " written through a link")
 
 
+def test_other_names_of_files():
+    """Files with another name (a snapshot by hard links, or somebody's file) are not written to."""
+    run(1, "hard", "run.steps=10")
+    (WORK / "snapshot").mkdir()
+    for name in names("hard"):
+        os.link(WORK / "hard" / name, WORK / "snapshot" / name)
+    before = {n: (WORK / "snapshot" / n).read_bytes() for n in names("snapshot") if not (WORK / "snapshot" / n).is_symlink()}
+    run(2, "hard", "--restart", "auto")
+    that(all((WORK / "snapshot" / n).read_bytes() == b for n, b in before.items()), "a restart has changed a snapshot")
+    that("40 " in (WORK / "hard/digests.txt").read_text(), "the log of the run itself goes on")
+
+
+def test_directory_taken_away():
+    """A run whose directory is moved, removed or replaced ends and writes nothing into what has its name now."""
+    for way in ("moved", "replaced", "unlocked"):
+        place = WORK / ("gone_" + way)
+        held = subprocess.Popen([MPIEXEC, "-n", "2", ISOHALO, "run", "deck.toml", "output.directory=" + place.name, "run.steps=100000000", "run.time_limit_s=60",
+                                 "output.checkpoint_every=1000"], cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        end = time.monotonic() + 60
+        while not (place / "latest.h5").is_symlink() and time.monotonic() < end:
+            time.sleep(0.01)
+        if way == "unlocked":
+            (place / LOCK).unlink()
+        else:
+            place.rename(WORK / ("former_" + way))
+        if way == "replaced":
+            place.mkdir()
+        out, err = held.communicate(timeout=60)
+        that(held.returncode == 3 and "was moved, removed or replaced while this run used it" in err, "%s: %d %s" % (way, held.returncode, err))
+        that(way == "unlocked" or not place.exists() or not names(place.name), "%s: written there: %s" % (way, place.exists() and names(place.name)))
+
+
+def test_wrong_name():
+    """A checkpoint under the name of another step is not believed."""
+    run(1, "misnamed", "run.steps=10")
+    shutil.copy(WORK / "misnamed/step_00000010.h5", WORK / "misnamed/step_00000050.h5")
+    r = run(2, "misnamed", "--restart", "auto")
+    that("holds step 10, not that of its name" in r.stderr and "restarting at step 10" in r.stdout, "misnamed: " + r.stdout + r.stderr)
+
+
 def test_leftovers():
     """Temporary files of ours go, whoever was interrupted; a user's own stay."""
     ours = ["step_00000010.h5.0123456789abcdef.tmp", "step_123456789.json.fedcba9876543210.tmp", "u_00000020.png.0123456789abcdef.tmp",
-            "latest.h5.0123456789abcdef.tmp", "digests.txt.0123456789abcdef.tmp", ".isohalo_probe.0123456789abcdef.tmp", "step_00000010.xmf.tmp"]
-    users = ["step_10.h5.tmp", "notes.tmp", "step_00000010.h5.0123456789ABCDEF.tmp", "step_00000010.h5.old", "u_20.png.tmp", "step_000000010.h5.tmp",
+            "latest.h5.0123456789abcdef.tmp", "digests.txt.0123456789abcdef.tmp", ".isohalo_probe.0123456789abcdef.tmp"]
+    users = ["fig_00000007.png.tmp", "step_00000010.xmf.tmp", "step_10.h5.tmp", "notes.tmp", "step_00000010.h5.0123456789ABCDEF.tmp", "step_00000010.h5.old", "u_20.png.tmp", "step_000000010.h5.tmp",
              "step_00000010.csv.0123456789abcdef.tmp", "result.0123456789abcdef.tmp"]
     (WORK / "left").mkdir()
     for name in ours + users:
@@ -300,7 +340,7 @@ def test_time():
 
 def main():
     fresh_work_directory(DECK)
-    for test in (test_time,) if sys.argv[5:] == ["time"] else (test_lock, test_links, test_leftovers, test_overwrite, test_history, test_other_line, test_same_files, test_last_sidecar, test_time):
+    for test in (test_time,) if sys.argv[5:] == ["time"] else (test_lock, test_links, test_other_names_of_files, test_directory_taken_away, test_wrong_name, test_leftovers, test_overwrite, test_history, test_other_line, test_same_files, test_last_sidecar, test_time):
         start = time.monotonic()
         test()
         print("%5.1f s  %s" % (time.monotonic() - start, test.__name__), flush=True)
