@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <isohalo/halo.hpp>
 #include <isohalo/reduce.hpp>
+#include <span>
 #include <vector>
 
 using namespace isohalo;
@@ -18,11 +19,11 @@ void simulate(MPI_Comm comm) {
 
   // The program's own arrays: C order, two ghost layers on every side.
   std::vector<double> now(adopted_size(mine, 2)), next(now.size());
-  ArrayRef<double, 2> u = adopt(now.data(), mine, 2), v = adopt(next.data(), mine, 2);
+  ArrayRef<double, 2> u = adopt(std::span(now), mine, 2), v = adopt(std::span(next), mine, 2);
   for_each_cell(mine, [&](const Index<2>& i) { u.at(i) = std::sin(0.1 * double(i[0])) * double(i[1] % 7); });
 
-  HaloPlan<2> halo(domain, StencilShape<2>::von_neumann(1),
-                   2);  // the ghosts that two steps of a 5-point stencil read
+  // The ghosts that two steps of a 5-point stencil read.
+  HaloPlan<2> halo(domain, StencilShape<2>::von_neumann(1), 2);
   TreeReducer<double, 2, Sum> sum(domain);
 
   double residual = 0;

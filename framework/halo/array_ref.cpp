@@ -5,17 +5,12 @@
 
 namespace isohalo::detail {
 
-namespace {
-
-/// a * b + c, at most the largest number; none is negative.
 std::int64_t saturated(std::int64_t a, std::int64_t b, std::int64_t c) {
   std::int64_t result = 0;
   if (__builtin_mul_overflow(a, b, &result) || __builtin_add_overflow(result, c, &result))
     return std::numeric_limits<std::int64_t>::max();
   return result;
 }
-
-}  // namespace
 
 template <int D>
 void check_strides(const ErasedArray<D>& a, std::size_t array) {

@@ -73,6 +73,9 @@ ErasedArray<D> erase(const ArrayRef<T, D>& a) {
 
 namespace detail {
 
+/// a * b + c, at most the largest number; none is negative.
+std::int64_t saturated(std::int64_t a, std::int64_t b, std::int64_t c);
+
 inline void check_adopted(std::int64_t width, std::int64_t row_padding) {
   if (width < 0) throw UsageError("adopt: ghost width " + std::to_string(width) + " is negative");
   if (row_padding < 0)
@@ -106,11 +109,14 @@ ArrayRef<T, D> adopt(T* first, const Box<D>& owned, std::int64_t width, std::int
   return a;
 }
 
-/// Elements that such an array has: the size for the user's std::vector.
+/// Elements that such an array has: the size for the user's std::vector. The largest number when it is beyond that.
 template <int D>
 std::int64_t adopted_size(const Box<D>& owned, std::int64_t width, std::int64_t row_padding = 0) {
   std::int64_t n = 1;
-  for (int j = 0; j < D; ++j) n *= owned.extent(j) + 2 * width + (j == D - 1 ? row_padding : 0);
+  for (int j = 0; j < D; ++j) {
+    const std::int64_t line = detail::saturated(width, 2, owned.extent(j));
+    n = detail::saturated(n, j == D - 1 ? detail::saturated(line, 1, row_padding) : line, 0);
+  }
   return n;
 }
 
@@ -120,10 +126,12 @@ template <class T, std::size_t N, int D>
 ArrayRef<T, D> adopt(std::span<T, N> memory, const Box<D>& owned, std::int64_t width,
                      std::int64_t row_padding = 0) {
   detail::check_adopted(width, row_padding);
-  const std::int64_t needed = adopted_size(owned, width, row_padding) - row_padding;  // none after the last row
+  const std::int64_t all = adopted_size(owned, width, row_padding);
+  const bool beyond = all == std::numeric_limits<std::int64_t>::max();
+  const std::int64_t needed = beyond ? all : all - row_padding;  // none after the last row
   Index<D> extents;
   for (int j = 0; j < D; ++j) extents[j] = owned.extent(j);
-  if (static_cast<std::int64_t>(memory.size()) < needed)
+  if (beyond || static_cast<std::int64_t>(memory.size()) < needed)
     throw UsageError("adopt: the memory has " + std::to_string(memory.size()) + " elements, a block of " +
                      shape_string<D>(extents) + " cells with " + std::to_string(width) +
                      " ghost layers on every side needs " + std::to_string(needed) + ": see adopted_size");

@@ -42,10 +42,20 @@ struct HaloPlan<D>::Impl {
         needs(std::move(n)),
         options(o),
         around{d.global(), d.periodic(), o.mirror_low, o.mirror_high},
-        first_tag(d.comm().take_tags(static_cast<int>(detail::kMaxArrays))),
+        first_tag(agreed_tags()),
         farewell(d.comm()) {
-    agree_same(domain.comm(), "HaloPlan", arguments(), error_of([&] { check_needs(); }).get());
     for (const auto& [shape, depth] : needs) ghosts.push_back(shape.ghost_widths(depth, around));
+  }
+
+  /// Tags only when all ranks make this plan: where one makes something else their counters would part for good.
+  int agreed_tags() const {
+    std::vector<Argument> list;
+    const auto error = error_of([&] {
+      check_needs();
+      list = arguments();
+    });
+    agree_same(domain.comm(), "HaloPlan", list, error.get());
+    return domain.comm().take_tags(static_cast<int>(detail::kMaxArrays));
   }
 
   void check_needs() const {

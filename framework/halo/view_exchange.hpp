@@ -52,15 +52,8 @@ class KokkosViewExchange {
         depth_(depth),
         options_(options),
         origin_(domain.owned().low),
-        tag_(domain.comm().take_tags(1)),
+        tag_(agreed_tag(ghost_low, ghost_high)),
         farewell_(domain.comm()) {
-    const auto pattern = options.pattern ? std::to_string(static_cast<int>(*options.pattern)) : "chosen";
-    agree_same(domain.comm(), "KokkosViewExchange",
-               {{"depth", std::to_string(depth)},
-                {"shape", shape.text()},
-                {"pattern", pattern},
-                {"element size", std::to_string(sizeof(typename View::non_const_value_type))}},
-               error_of([&] { check_needs(ghost_low, ghost_high); }).get());
     for (int j = 0; j < D; ++j) {
       origin_[j] -= ghost_low[j];
       extents_[j] = domain.owned().extent(j) + ghost_low[j] + ghost_high[j];
@@ -127,6 +120,19 @@ class KokkosViewExchange {
 
  private:
   using Mover = detail::ViewMover<View>;
+
+  /// A tag only when all ranks make this exchange: where one makes something else their counters would part for
+  /// good.
+  int agreed_tag(const Index<D>& ghost_low, const Index<D>& ghost_high) const {
+    const auto pattern = options_.pattern ? std::to_string(static_cast<int>(*options_.pattern)) : "chosen";
+    agree_same(domain_.comm(), "KokkosViewExchange",
+               {{"depth", std::to_string(depth_)},
+                {"shape", shape_.text()},
+                {"pattern", pattern},
+                {"element size", std::to_string(sizeof(typename View::non_const_value_type))}},
+               error_of([&] { check_needs(ghost_low, ghost_high); }).get());
+    return domain_.comm().take_tags(1);
+  }
 
   Surroundings<D> around() const { return {domain_.global(), domain_.periodic(), {}, {}}; }
 

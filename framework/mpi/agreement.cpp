@@ -66,8 +66,7 @@ std::string shortened(const std::string& value, const std::string& other) {
 }
 
 /// Every rank gets rank 0's arguments, one after the other, and says whether its own is another.
-[[noreturn]] void throw_difference(const Communicator& comm, const std::string& call,
-                                   const std::vector<Argument>& mine) {
+[[noreturn]] void throw_difference(const Communicator& comm, const std::vector<Argument>& mine) {
   const std::int64_t nobody = comm.size(), most = comm.max(static_cast<std::int64_t>(mine.size()));
   for (std::size_t k = 0; k < static_cast<std::size_t>(most); ++k) {
     std::string name = argument(mine, k).name, value = argument(mine, k).value;
@@ -78,11 +77,15 @@ std::string shortened(const std::string& value, const std::string& other) {
     if (first == nobody) continue;
     std::string other = argument(mine, k).value;
     comm.broadcast(other, static_cast<int>(first));
-    throw UsageError(call + ": argument \"" + name + "\" differs between ranks: rank 0 has \"" +
+    if (k == 0) {
+      throw UsageError("ranks make different things: rank 0 " + value + ", rank " + std::to_string(first) + " " +
+                       other + ": make the same in the same order on all of them");
+    }
+    throw UsageError(mine.front().value + ": argument \"" + name + "\" differs between ranks: rank 0 has \"" +
                      shortened(value, other) + "\", rank " + std::to_string(first) + " has \"" +
                      shortened(other, value) + "\": pass the same on all of them");
   }
-  throw UsageError(call + ": the arguments differ between ranks: pass the same on all of them");
+  throw UsageError(mine.front().value + ": the arguments differ between ranks: pass the same on all of them");
 }
 
 }  // namespace
@@ -93,17 +96,19 @@ void agree_same(const Communicator& comm, const std::string& call, const std::ve
     agree(comm, error);
     return;
   }
+  std::vector<Argument> mine{{"call", call}};
+  mine.insert(mine.end(), arguments.begin(), arguments.end());
   Fingerprint f;
-  for (const Argument& a : arguments)
+  for (const Argument& a : mine)
     for (const std::string* text : {&a.name, &a.value}) {
       f.add(text->size());
       for (const char c : *text) f.add(c);
     }
-  const auto mine = static_cast<std::int64_t>(f.value());
-  std::int64_t most[3] = {mine, ~mine, error != nullptr};  // the largest complement is that of the smallest
+  const auto number = static_cast<std::int64_t>(f.value());
+  std::int64_t most[3] = {number, ~number, error != nullptr};  // the largest complement is that of the smallest
   comm.allreduce(most, 3, MPI_INT64_T, MPI_MAX);
   if (most[2] != 0) agree(comm, error);
-  if (most[0] != ~most[1]) throw_difference(comm, call, arguments);
+  if (most[0] != ~most[1]) throw_difference(comm, mine);
 }
 
 }  // namespace isohalo

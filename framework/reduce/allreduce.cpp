@@ -14,12 +14,7 @@ namespace isohalo {
 ScheduledAllreduce::ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype type, MPI_Op op,
                                        const std::string& schedule, const EmulatedLatency& emulate,
                                        const Planning& planning)
-    : comm_(Communicator::of(user)),
-      count_(count),
-      type_(type),
-      op_(op),
-      tag_(comm_.take_tags(2)),
-      schedule_({}, 1) {
+    : comm_(Communicator::of(user)), count_(count), type_(type), op_(op), schedule_({}, 1) {
   const bool automatic = schedule == "auto";
   bool commutative = false;
   const auto error = error_of([&] {
@@ -36,6 +31,7 @@ ScheduledAllreduce::ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype ty
               {"planning", detail::to_text(planning)},
               {"emulation", detail::to_text(emulate)}},
              error.get());
+  tag_ = comm_.take_tags(2);  // where a rank makes something else the counters of tags must not part
   choice_ = {.schedule = schedule_.text(), .by = "given"};
   if (automatic) choose(emulate, planning);
   std::size_t most_received = 0, most_requests = 0;

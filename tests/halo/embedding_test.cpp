@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/halo/halo_plan.hpp"
+#include "framework/reduce/allreduce.hpp"
 #include "tests/mpi_main.hpp"
 
 namespace isohalo {
@@ -47,9 +48,35 @@ TEST(Adopt, SpansAreChecked) {
       "the memory has 71 elements, a block of 4 x 5 cells with 2 ghost layers on every side needs 72",
       [&] { adopt(std::span(memory).first(71), owned, 2); });
   test::expect_refusal("needs 93", [&] { adopt(std::span(memory), owned, 2, 3); });  // nothing after the last row
+  for (const std::int64_t huge : {std::int64_t{1} << 61, std::int64_t{1} << 62, (std::int64_t{1} << 32) - 6}) {
+    test::expect_refusal("needs", [&] { adopt(std::span(memory), owned, huge); });
+    test::expect_refusal("needs", [&] { adopt(std::span(memory), owned, 1, huge); });
+  }
   test::expect_refusal("row padding -1 is negative", [&] { adopt(std::span(memory), owned, 2, -1); });
   test::expect_refusal("row padding -1 is negative", [&] { adopt(memory.data(), owned, 2, -1); });
   test::expect_refusal("ghost width -1 is negative", [&] { adopt(std::span(memory), owned, -1); });
+}
+
+/// Afterwards all ranks are in step.
+TEST(HaloPlan, WhereARankMakesSomethingElse) {
+  if (test::ranks() == 1) return;
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {24, 30});
+  const auto star = StencilShape<2>::star(1);
+  for (const int other : {0, test::ranks() - 1})
+    test::expect_refusal("ranks make different things: rank 0 ", [&] {
+      if (test::rank() == other)
+        ScheduledAllreduce(MPI_COMM_WORLD, 1, MPI_DOUBLE, MPI_SUM);
+      else
+        HaloPlan<2>(domain, star, 1);
+    });
+  std::vector<double> values(static_cast<std::size_t>(adopted_size(domain.owned(), 1)), 0.0);
+  const auto u = adopt(std::span(values), domain.owned(), 1);
+  HaloPlan<2> plan(domain, star, 1);
+  for (int k = 0; k < 3; ++k) plan.exchange(u);
+  ScheduledAllreduce sum(MPI_COMM_WORLD, 1, MPI_INT, MPI_SUM);
+  int one = 1;
+  sum.reduce(&one);
+  EXPECT_EQ(one, test::ranks());
 }
 
 TEST(HaloPlan, ArgumentsThatDifferBetweenRanksAreNamedOnAllOfThem) {
