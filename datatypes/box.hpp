@@ -83,7 +83,7 @@ Box<D> box_of_shape(const Index<D>& shape) {
   return Box<D>{Index<D>{}, shape};
 }
 
-/// Row-major linear index of a cell of `box`, as model.md's L when `box` starts at the origin.
+/// Row-major linear index of a cell of `box`, as docs/model.md's L when `box` starts at the origin.
 template <int D>
 std::int64_t linear_index(const Box<D>& box, const Index<D>& i) {
   std::int64_t l = 0;

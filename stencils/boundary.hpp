@@ -1,5 +1,5 @@
 #pragma once
-/// Filling the cells outside the grid by their boundary rules (model.md, "Outside cells").
+/// Filling the cells outside the grid by their boundary rules (docs/model.md, "Outside cells").
 
 #include <limits>
 

@@ -1,5 +1,5 @@
 #pragma once
-/// -laplace(u) = f on a grid (model.md, kind = "poisson"): what the methods that solve it share.
+/// -laplace(u) = f on a grid (docs/model.md, kind = "poisson"): what the methods that solve it share.
 
 #include <fmt/format.h>
 

@@ -17,7 +17,7 @@
 
 namespace isohalo {
 
-/// acc = w_0 u(i+o_0); acc = acc + w_1 u(i+o_1); ...; out = acc (model.md, kind = "stencil"). Any number of
+/// acc = w_0 u(i+o_0); acc = acc + w_1 u(i+o_1); ...; out = acc (docs/model.md, kind = "stencil"). Any number of
 /// offsets.
 template <class T>
 class WeightedRow {
@@ -75,7 +75,7 @@ class WeightedRow {
   std::vector<T> weight_;
 };
 
-/// u_new = u + (t_0 + t_1 + ..), t_j = c_j ((u(i-e_j) - 2 u(i)) + u(i+e_j)) (model.md, kind = "heat").
+/// u_new = u + (t_0 + t_1 + ..), t_j = c_j ((u(i-e_j) - 2 u(i)) + u(i+e_j)) (docs/model.md, kind = "heat").
 template <class T, int D>
 class HeatRow {
  public:
@@ -98,7 +98,7 @@ class HeatRow {
   Index<D> stride_;
 };
 
-/// lap = t_0 + t_1 + .., t_j = q_j ((u(i-e_j) - 2 u(i)) + u(i+e_j)) (model.md, kind = "poisson").
+/// lap = t_0 + t_1 + .., t_j = q_j ((u(i-e_j) - 2 u(i)) + u(i+e_j)) (docs/model.md, kind = "poisson").
 template <class T, int D>
 class Laplacian {
  public:
@@ -116,7 +116,7 @@ class Laplacian {
   Index<D> stride_;
 };
 
-/// u_new = u + (omega r) / D, r = f + lap (model.md, "Jacobi").
+/// u_new = u + (omega r) / D, r = f + lap (docs/model.md, "Jacobi").
 template <class T, int D>
 class JacobiRow {
  public:

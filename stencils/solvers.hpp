@@ -9,7 +9,7 @@ namespace isohalo {
 /// "stencil", "heat" and "poisson" in 1 to 4 dimensions, "life" in 2.
 SolverKinds shipped_solvers();
 
-/// The makers behind them. Each reads its keys of [solver]; model.md has their arithmetic.
+/// The makers behind them. Each reads its keys of [solver]; docs/model.md has their arithmetic.
 template <int D>
 std::unique_ptr<SolverModel<D>> make_stencil_model(Config& config, const GridSettings<D>& grid);
 template <int D>

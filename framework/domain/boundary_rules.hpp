@@ -1,5 +1,5 @@
 #pragma once
-/// Boundary rules of a grid: what a stencil reads outside it (model.md, "Outside cells").
+/// Boundary rules of a grid: what a stencil reads outside it (docs/model.md, "Outside cells").
 
 #include "datatypes/box.hpp"
 

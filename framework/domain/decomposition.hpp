@@ -35,7 +35,7 @@ class Decomposition {
  public:
   Decomposition() = default;
   /// Snapped cuts: each cut lies at the multiple of the highest power of two within `tolerance` x block extent of
-  /// the even cut (reductions.md section 2; Stelz 2022, Algorithm 3, two-sided, per dimension). Results never
+  /// the even cut (docs/reductions.md; Stelz 2022, Algorithm 3, two-sided, per dimension). Results never
   /// depend on the cuts, only the cost of a reduction does.
   Decomposition(const Index<D>& shape, const PerDim<int, D>& grid, double tolerance);
   /// Cuts given by the user: cuts[j] = 0 < .. < shape[j], strictly increasing. Throws UsageError otherwise.

@@ -26,7 +26,7 @@ template <int D>
 std::vector<HaloPiece<D>> halo_pieces(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
                                       const StencilShape<D>& shape, int steps, const Surroundings<D>& around);
 
-/// The same ghost cells for an exchange dimension by dimension ("slabs"; neighborhoods.md section 4): in stage j
+/// The same ghost cells for an exchange dimension by dimension ("slabs"; docs/exchange.md): in stage j
 /// come those whose last coordinate outside the block is the j-th, from the rank that differs in that dimension
 /// alone. That rank has them: its own cells, or its ghosts of earlier stages. So `region` shifted by -shift may lie
 /// outside the owner's block in the dimensions before j. Beside the ghosts of a block the needed cells of a named

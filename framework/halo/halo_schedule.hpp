@@ -23,7 +23,7 @@ struct HaloCost {
   std::int64_t cells_copied = 0;  ///< within this rank's array (periodic dimensions of one rank)
 };
 
-/// How ghost cells are cut into messages (neighborhoods.md section 4).
+/// How ghost cells are cut into messages (docs/exchange.md).
 enum class HaloPattern {
   direct,     ///< a message per piece: up to 3^d - 1 of them, all at once
   coalesced,  ///< a message per rank, with all of its pieces

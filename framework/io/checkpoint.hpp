@@ -1,6 +1,6 @@
 #pragma once
 /// Checkpoint files: one shared parallel HDF5 file that holds nothing that depends on ranks, host, time or path, so
-/// that `cmp` proves core-count independence. The schema is in SCHEMA.md beside this file.
+/// that `cmp` proves core-count independence. The schema is in docs/checkpoints.md.
 
 #include <cstdint>
 #include <filesystem>

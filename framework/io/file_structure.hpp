@@ -2,10 +2,10 @@
 /// Is a file built the way our checkpoints are? Asked before HDF5 sees it.
 ///
 /// HDF5 checks checksums, so damage is found; but HDF5 1.10 trusts what a matching checksum covers: forged sizes
-/// and addresses can make it read beyond its buffers. Checkpoints use little of HDF5 (SCHEMA.md; superblock version
-/// 2, object headers version 2, hard links, fixed-point, floating-point and fixed-length string types, data in one
-/// run or in unfiltered chunks), and that part is easy to check in full. Source: HDF5 File Format Specification,
-/// version 3.0.
+/// and addresses can make it read beyond its buffers. Checkpoints use little of HDF5 (docs/checkpoints.md;
+/// superblock version 2, object headers version 2, hard links, fixed-point, floating-point and fixed-length string
+/// types, data in one run or in unfiltered chunks), and that part is easy to check in full. Source: HDF5 File
+/// Format Specification, version 3.0.
 
 #include <cstdint>
 #include <filesystem>

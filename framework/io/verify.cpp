@@ -83,7 +83,7 @@ void check_field(Checks& check, const StoredField& f, const FieldStatistics& fou
   check.that(f.role == "state" || f.role == "auxiliary", what + "role is \"" + f.role + "\"");
 }
 
-/// The objects of the schema, with their attributes and members (SCHEMA.md).
+/// The objects of the schema, with their attributes and members (docs/checkpoints.md).
 struct Known {
   std::set<std::string> attributes, members;
 };

@@ -27,7 +27,7 @@ struct ReductionOptions {
   /// Stages of the allreduce in encoded form (see `parse_stages`), or "auto": what suits the ranks.
   std::string schedule = "auto";
   /// Frontier values first go to the owner of their highest ancestor that lies within its 3^d ranks: worth a stage
-  /// when frontiers are large (reductions.md section 3). For `tree`.
+  /// when frontiers are large (docs/reductions.md). For `tree`.
   bool resolve = false;
   /// Ranks of a node meet in a shared window when schedule is "auto".
   bool on_node = true;

@@ -41,7 +41,7 @@ class ReductionPlan {
   int most_leaves() const;
 
   /// The resolve round: for each node that is its highest to lie within the 3^d ranks around the owner of its first
-  /// tile, that owner; -1 for all others (reductions.md section 3).
+  /// tile, that owner; -1 for all others (docs/reductions.md).
   std::vector<int> gather_ranks() const;
 
   /// What a schedule is to be planned for: frontiers of this size, of one rank or of all of the fullest compute

@@ -1,5 +1,5 @@
 #pragma once
-/// Initial fields: values from global indices, the same on any decomposition (model.md, "Initial fields").
+/// Initial fields: values from global indices, the same on any decomposition (docs/model.md, "Initial fields").
 
 #include <filesystem>
 #include <memory>

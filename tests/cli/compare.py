@@ -97,7 +97,7 @@ def bits(data, index, value):
 
 
 def test_traps(base):
-    """checkpoints.md, "Compare": each of these passes under h5diff with some option or other."""
+    """docs/checkpoints.md, "Compare": each of these passes under h5diff with some option or other."""
     u = values(base)
     isohalo(3, "compare", base, variant(base, "same.h5"))
     r = isohalo(1, "compare", run("wide", "domain.shape=[4,5]"), run("narrow", "domain.shape=[4,4]"), code=1)

@@ -76,7 +76,7 @@ def test_verify():
 
 
 def test_newer_minor_version():
-    """SCHEMA.md: readers accept files of a newer minor version, whatever it adds."""
+    """docs/checkpoints.md: readers accept files of a newer minor version, whatever it adds."""
     def newer(f):
         f.attrs["format_version"] = np.array([1, 99], dtype=np.int64)
         f["grid"].attrs["colour"] = np.int64(7)

@@ -132,7 +132,7 @@ std::int64_t binomial(std::int64_t a, std::int64_t b) {
   return r;
 }
 
-/// The ghost volume of a block n^d (neighborhoods.md section 3).
+/// The ghost volume of a block n^d (docs/exchange.md).
 template <int D>
 void check_volume(std::int64_t n, int k) {
   Index<D> shape, wide;

@@ -115,7 +115,7 @@ TEST(ReduceProgram, RefusesSchedulesByName) {
   EXPECT_NO_THROW(plan.program(0, 6, {ReductionMethod::tree, "d2,d3"}, 8));
 }
 
-/// reductions.md section 3: 1000^3 cells on 7 x 5 x 3 ranks, tiles of 8^3, tolerance 0.1.
+/// docs/reductions.md: 1000^3 cells on 7 x 5 x 3 ranks, tiles of 8^3, tolerance 0.1.
 TEST(ReduceProgram, ResolveRoundLeavesFewValues) {
   const Decomposition<3> d({1000, 1000, 1000}, {7, 5, 3}, 0.1);
   const ReductionPlan<3> plan(Tiling<3>(d, {8, 8, 8}), Case<3>::identity(105));

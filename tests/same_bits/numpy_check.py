@@ -200,7 +200,7 @@ def neighbor(big, reach, offset, shape):
 
 
 class Stepper:
-    """Solvers whose step is a function of u. Stops (model.md) when the residual is small enough."""
+    """Solvers whose step is a function of u. Stops (docs/model.md) when the residual is small enough."""
 
     def __init__(self, deck):
         self.deck, self.u = deck, initial_field(deck)

@@ -17,7 +17,7 @@
 namespace isohalo {
 namespace {
 
-/// The whole field on every rank, with model.md's recursive rule for cells outside.
+/// The whole field on every rank, with docs/model.md's recursive rule for cells outside.
 template <class T, int D>
 struct WholeField {
   Box<D> global;
