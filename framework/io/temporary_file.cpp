@@ -43,15 +43,13 @@ void check_limit(const fs::path& file, std::int64_t bytes) {
 }
 
 /// Lets every descriptor of the file that this process holds lead to an empty file in memory.
-void lead_to_memory(const fs::path& file) noexcept {
-  struct stat sought {};
-  if (stat(file.c_str(), &sought) != 0) return;
+void lead_to_memory(std::uint64_t device, std::uint64_t inode) noexcept {
   const int memory = memfd_create("isohalo", MFD_CLOEXEC);
   if (memory < 0) return;
   const auto most = sysconf(_SC_OPEN_MAX);
   for (int fd = 3; fd < most && fd < (1 << 20); ++fd) {
     struct stat found {};
-    if (fd != memory && fstat(fd, &found) == 0 && found.st_dev == sought.st_dev && found.st_ino == sought.st_ino)
+    if (fd != memory && fstat(fd, &found) == 0 && found.st_dev == device && found.st_ino == inode)
       dup3(memory, fd, O_CLOEXEC);
   }
   ::close(memory);
@@ -160,7 +158,9 @@ TemporaryFile::TemporaryFile(const fs::path& file, const Communicator& comm, std
   try {
     agreed(comm, [&] {
       file_ = h5_own(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()),
-                     "cannot create " + path_.string());
+                     "cannot create " + final_.string());
+      struct stat status {};
+      if (stat(path_.c_str(), &status) == 0) device_ = status.st_dev, inode_ = status.st_ino;
     });
   } catch (...) {
     file_.release();  // closing is collective, and MPI opens a file on all ranks or on none
@@ -178,12 +178,16 @@ TemporaryFile::TemporaryFile(const fs::path& file, const Communicator& comm, std
 /// Rank 0 makes the file, so that nobody else's is opened; all ranks learn its name.
 void TemporaryFile::make() {
   std::string name;
+  by_descriptor_ = comm_.ranks_on_node() == comm_.size() && access("/proc/self/fd", X_OK) == 0;
   agreed(comm_, [&] {
     fault_point("create");
     if (comm_.rank() != 0) return;
     made_.emplace(final_);
-    made_->close(false);
     name = made_->path().string();
+    if (by_descriptor_)
+      name = fmt::format("/proc/{}/fd/{}", getpid(), made_->descriptor());
+    else
+      made_->close(false);
   });
   comm_.broadcast(name, 0);
   path_ = name;
@@ -196,7 +200,7 @@ TemporaryFile::~TemporaryFile() {
 void TemporaryFile::give_up() noexcept {
   if (file_) {
     const Unlimited unlimited;
-    lead_to_memory(path_);
+    lead_to_memory(device_, inode_);
     // Nobody closes, nobody removes before all descriptors lead elsewhere. Ranks that do not come are stuck.
     if (all_arrive(comm_, kPatience))
       file_.close();
@@ -208,9 +212,9 @@ void TemporaryFile::give_up() noexcept {
 
 void TemporaryFile::reserve(std::int64_t most) const {
   fault_point("reserve");
-  check_limit(path_, most);
+  check_limit(final_, most);
   if (comm_.rank() != 0) return;
-  const int fd = open(path_.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+  const int fd = open(path_.c_str(), O_WRONLY | O_CLOEXEC | (by_descriptor_ ? 0 : O_NOFOLLOW));
   int why = fd < 0 ? errno : 0;
   if (fd >= 0 && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, most) != 0) why = errno;
   if (fd >= 0) ::close(fd);
@@ -221,11 +225,11 @@ void TemporaryFile::reserve(std::int64_t most) const {
 
 void TemporaryFile::close() {
   agreed_write(comm_, [&] {
-    h5_check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flush of " + path_.string());
+    h5_check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flush of " + final_.string());
     fault_point("close");
   });
   agreed_write(comm_, [&] {
-    h5_check(H5Fclose(file_.release()), "close of " + path_.string());
+    h5_check(H5Fclose(file_.release()), "close of " + final_.string());
     fault_point("closed");
   });
 }
@@ -236,7 +240,7 @@ void TemporaryFile::publish() {
     fault_point("fsync");
     // What was reserved beyond the end is given back.
     if (truncate(path_.c_str(), static_cast<off_t>(fs::file_size(path_))) != 0) throw RunError(reason(errno));
-    flush_to_disk(path_);
+    flush_to_disk(made_->path());
     fault_point("rename");
     made_->publish();
     fault_point("directory_fsync");

@@ -61,8 +61,11 @@ class TemporaryFile {
   void reserve(std::int64_t most) const;
   void give_up() noexcept;
 
-  std::filesystem::path final_, path_;
-  std::optional<NewFile> made_;  ///< on rank 0, which makes the file that all open
+  std::filesystem::path final_;
+  std::filesystem::path path_;  ///< by which the ranks open it
+  bool by_descriptor_ = false;  ///< that path is rank 0's descriptor, in whose place nobody can put anything
+  std::uint64_t device_ = 0, inode_ = 0;  ///< of the open file
+  std::optional<NewFile> made_;           ///< on rank 0, which makes the file that all open
   const Communicator& comm_;
   H5Handle file_;
   bool published_ = false;

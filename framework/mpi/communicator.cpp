@@ -179,13 +179,17 @@ int count_ranks_on_node(MPI_Comm comm, int size) {
       MPI_Group_free(&all);
       return here;
     }
-  MPI_Comm node = MPI_COMM_NULL;
   NodeGroup found{all, MPI_GROUP_NULL};
-  int n = 1;
-  mpi_check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
-  mpi_check(MPI_Comm_size(node, &n), "MPI_Comm_size");
-  mpi_check(MPI_Comm_group(node, &found.here), "MPI_Comm_group");
-  MPI_Comm_free(&node);
+  int n = size;
+  if (detail::launched_on_one_node(comm)) {
+    mpi_check(MPI_Group_union(all, MPI_GROUP_EMPTY, &found.here), "MPI_Group_union");
+  } else {
+    MPI_Comm node = MPI_COMM_NULL;
+    mpi_check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
+    mpi_check(MPI_Comm_size(node, &n), "MPI_Comm_size");
+    mpi_check(MPI_Comm_group(node, &found.here), "MPI_Comm_group");
+    MPI_Comm_free(&node);
+  }
   known.push_back(found);
   return n;
 }

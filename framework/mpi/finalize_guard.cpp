@@ -11,6 +11,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -55,6 +56,21 @@ int manager_socket() {
   return fd;
 }
 
+/// The ranks of `comm` as ranks of the program; MPI_UNDEFINED for those of other programs.
+std::vector<int> places_in_world(MPI_Comm comm) {
+  int size = 0;
+  mpi_check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  MPI_Group mine = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  mpi_check(MPI_Comm_group(comm, &mine), "MPI_Comm_group");
+  mpi_check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+  std::vector<int> ranks(static_cast<std::size_t>(size)), places(ranks);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  mpi_check(MPI_Group_translate_ranks(mine, size, ranks.data(), world, places.data()), "MPI_Group_translate_ranks");
+  MPI_Group_free(&mine);
+  MPI_Group_free(&world);
+  return places;
+}
+
 /// The process manager's barrier: no MPI call is under way in it.
 void manager_barrier(int fd) {
   // A signal may interrupt both; a reply that nobody reads would confuse MPI.
@@ -80,19 +96,18 @@ bool spans_world(MPI_Comm comm) {
 }
 
 std::uint64_t fingerprint_of_members(MPI_Comm comm) {
-  int size = 0;
-  mpi_check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
-  MPI_Group mine = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
-  mpi_check(MPI_Comm_group(comm, &mine), "MPI_Comm_group");
-  mpi_check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
-  std::vector<int> ranks(static_cast<std::size_t>(size)), places(ranks);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  mpi_check(MPI_Group_translate_ranks(mine, size, ranks.data(), world, places.data()), "MPI_Group_translate_ranks");
-  MPI_Group_free(&mine);
-  MPI_Group_free(&world);
   Fingerprint f;
-  for (int p : places) f.add(p);
+  for (int p : places_in_world(comm)) f.add(p);
   return f.value();
+}
+
+bool launched_on_one_node(MPI_Comm comm) {
+  for (const char* plays_nodes : {"MPIR_CVAR_NUM_CLIQUES", "MPIR_CVAR_ODD_EVEN_CLIQUES", "MPIR_CVAR_NOLOCAL"})
+    if (std::getenv(plays_nodes)) return false;
+  const char *const here = std::getenv("MPI_LOCALNRANKS"), *const launched = std::getenv("PMI_SIZE");
+  if (!here || !launched || std::strcmp(here, launched) != 0) return false;
+  const std::vector<int> places = places_in_world(comm);  // others come by MPI_Comm_spawn and its like
+  return std::none_of(places.begin(), places.end(), [](int place) { return place == MPI_UNDEFINED; });
 }
 
 void settle_before_finalize(int on_node) noexcept {

@@ -85,7 +85,9 @@ NewFile::NewFile(const fs::path& file)
     : file_(file),
       temporary_(temporary_name(file)),
       descriptor_(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666)) {
-  if (descriptor_ < 0) refuse(errno);
+  struct stat status {};
+  if (descriptor_ < 0 || fstat(descriptor_, &status) != 0) refuse(errno);
+  device_ = status.st_dev, inode_ = status.st_ino;
 }
 
 NewFile::~NewFile() {
@@ -105,6 +107,10 @@ void NewFile::close(bool flush) {
 }
 
 void NewFile::publish() {
+  struct stat there {};
+  if (lstat(temporary_.c_str(), &there) != 0) refuse(errno);
+  if (there.st_dev != device_ || there.st_ino != inode_)
+    throw RunError("somebody has put another file in the place of " + temporary_.string());
   if (rename(temporary_.c_str(), file_.c_str()) != 0) refuse(errno);
   temporary_.clear();
 }

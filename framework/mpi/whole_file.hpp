@@ -3,6 +3,7 @@
 /// into a file that is there; a file has its name only when it is complete. On one rank; errors name the file and
 /// the reason.
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -22,16 +23,19 @@ class NewFile {
   ~NewFile();
   /// Where it is until it is published.
   const std::filesystem::path& path() const { return temporary_; }
+  /// By which it is open until `close`.
+  int descriptor() const { return descriptor_; }
   void write(std::string_view bytes);
   /// Closes it: network file systems report a full disk only then. `flush`: everything is on disk afterwards.
   void close(bool flush);
-  /// Gives the closed file its name; the former file of that name is gone. A link of that name is replaced, not
-  /// followed.
+  /// Gives the file its name; the former file of that name is gone. A link of that name is replaced, not followed.
+  /// Refuses what somebody has put in the place of the file meanwhile.
   void publish();
 
  private:
   std::filesystem::path file_, temporary_;
   int descriptor_;
+  std::uint64_t device_ = 0, inode_ = 0;
 };
 
 /// fsync of a directory or file. Throws RunError.

@@ -47,13 +47,14 @@ class Simulation {
   std::optional<StoredCheckpoint> newest_there() const;
   void refuse_other_line(const CheckpointMeta& newest) const;
   void report_newer() const;
-  std::string other_keys(const std::string& stored) const;
+  std::string other_keys(const std::string& stored, bool but_of_fields = false) const;
   void fill_initial();
   void restart();
   void begin(ReductionMethod method);
   void restore(const std::filesystem::path& file, const StoredCheckpoint& stored);
   void skip(std::int64_t step, const Error& e);
-  void refuse_other_physics(const std::filesystem::path& file, const std::string& stored) const;
+  void refuse_other_physics(const std::filesystem::path& file, const std::string& stored,
+                            bool but_of_fields = false) const;
   static void refuse_damaged(const std::filesystem::path& file, const CheckpointMeta& m);
   void refuse_other_method(const std::filesystem::path& file, const std::string& stored) const;
 

@@ -29,7 +29,7 @@ void Simulation<D>::check_restart() {
     bool from_file = source_ && source_->from_file();
     for (const auto& field : initial_) from_file = from_file || field.from_file();
     physics_ = physics_text(config_);
-    if (!from_file) refuse_other_physics(file, stored.meta.config);  // else it names the data, which is not read
+    refuse_other_physics(file, stored.meta.config, from_file);
     refuse_other_method(file, stored.meta.method);
     refuse_damaged(file, stored.meta);
     if (parallel_.reduction_is_auto) parallel_.reduction.method = reduction_method(stored.meta.method);

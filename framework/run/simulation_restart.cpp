@@ -78,11 +78,13 @@ void Simulation<D>::skip(std::int64_t step, const Error& e) {
 }
 
 template <int D>
-std::string Simulation<D>::other_keys(const std::string& stored) const {
+std::string Simulation<D>::other_keys(const std::string& stored, bool but_of_fields) const {
   std::string keys;
   if (stored == physics_) return keys;
   const auto theirs = config_lines(stored), ours = config_lines(physics_);
   const auto note = [&](const std::string& key, const std::string& a, const std::string& b) {
+    // They may name data that was not read yet.
+    if (but_of_fields && (key.starts_with("initial.") || key.starts_with("source."))) return;
     keys += fmt::format("{}{} ({} in the file, {} here)", keys.empty() ? "" : ", ", key, a, b);
   };
   for (const auto& [key, value] : theirs)
@@ -96,8 +98,9 @@ std::string Simulation<D>::other_keys(const std::string& stored) const {
 }
 
 template <int D>
-void Simulation<D>::refuse_other_physics(const fs::path& file, const std::string& stored) const {
-  const std::string keys = other_keys(stored);
+void Simulation<D>::refuse_other_physics(const fs::path& file, const std::string& stored,
+                                         bool but_of_fields) const {
+  const std::string keys = other_keys(stored, but_of_fields);
   if (keys.empty()) return;
   throw UsageError("cannot restart from " + file.string() + ": it was computed with other " + keys);
 }
@@ -139,13 +142,13 @@ void Simulation<D>::restore(const fs::path& file, const StoredCheckpoint& stored
     fmt::print("restarting at step {} from {}\n", step_, printable(file.string()));
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                  \
-  template void Simulation<D>::restart();                                                       \
-  template void Simulation<D>::skip(std::int64_t, const Error&);                                \
-  template std::string Simulation<D>::other_keys(const std::string&) const;                     \
-  template void Simulation<D>::refuse_other_physics(const fs::path&, const std::string&) const; \
-  template void Simulation<D>::refuse_other_method(const fs::path&, const std::string&) const;  \
-  template void Simulation<D>::refuse_damaged(const fs::path&, const CheckpointMeta&);          \
+#define ISOHALO_INSTANTIATE(D)                                                                        \
+  template void Simulation<D>::restart();                                                             \
+  template void Simulation<D>::skip(std::int64_t, const Error&);                                      \
+  template std::string Simulation<D>::other_keys(const std::string&, bool) const;                     \
+  template void Simulation<D>::refuse_other_physics(const fs::path&, const std::string&, bool) const; \
+  template void Simulation<D>::refuse_other_method(const fs::path&, const std::string&) const;        \
+  template void Simulation<D>::refuse_damaged(const fs::path&, const CheckpointMeta&);                \
   template void Simulation<D>::restore(const fs::path&, const StoredCheckpoint&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)

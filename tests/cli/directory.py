@@ -180,8 +180,34 @@ def test_directory_taken_away():
         if way == "replaced":
             place.mkdir()
         out, err = held.communicate(timeout=60)
-        that(held.returncode == 3 and "was moved, removed or replaced while this run used it" in err, "%s: %d %s" % (way, held.returncode, err))
-        that(way == "unlocked" or not place.exists() or not names(place.name), "%s: written there: %s" % (way, place.exists() and names(place.name)))
+        lost = "was moved, removed or replaced while this run used it" in err or (way != "unlocked" and "cannot" in err)  # in the middle of a file
+        that(held.returncode == 3 and lost, "%s: %d %s" % (way, held.returncode, err))
+        there = {n[5:13] for n in names(place.name) if n.startswith("step_")} if way == "replaced" else set()
+        that(len(there) <= 1, "%s: written there: %s" % (way, there))  # what was under way
+
+
+def test_exchanged_file():
+    """Whoever may write to the directory puts links in the place of files in the making: nothing is written through them."""
+    victim, place = WORK / "exchanged_victim", WORK / "exchanged"
+    victim.write_text("precious")
+    place.mkdir()
+    for shape in ("[40,60]", "[1100,600]"):  # written by rank 0, and by all
+        held = subprocess.Popen([MPIEXEC, "-n", "2", ISOHALO, "run", "deck.toml", "output.directory=" + place.name, "run.steps=40", "output.checkpoint_every=1",
+                                 "domain.shape=" + shape, "--overwrite"], cwd=WORK, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        exchanged = 0
+        while held.poll() is None:
+            for name in os.listdir(place):
+                if name.startswith("step_") and ".h5." in name and not (place / name).is_symlink():
+                    try:
+                        (place / name).unlink()
+                        os.symlink(victim, place / name)
+                        exchanged += 1
+                    except OSError:
+                        pass
+        err = held.communicate()[1]
+        that(victim.read_text() == "precious", "%s: written through a link" % shape)
+        that(not [n for n in names("exchanged") if n.endswith(".h5") and n != "latest.h5" and (place / n).is_symlink()], "%s: a link is a checkpoint" % shape)
+        that(held.returncode == 0 if not exchanged else held.returncode in (0, 3), "%s: exit code %d: %s" % (shape, held.returncode, err))
 
 
 def test_wrong_name():
@@ -340,7 +366,7 @@ def test_time():
 
 def main():
     fresh_work_directory(DECK)
-    for test in (test_time,) if sys.argv[5:] == ["time"] else (test_lock, test_links, test_other_names_of_files, test_directory_taken_away, test_wrong_name, test_leftovers, test_overwrite, test_history, test_other_line, test_same_files, test_last_sidecar, test_time):
+    for test in (test_time,) if sys.argv[5:] == ["time"] else (test_lock, test_links, test_other_names_of_files, test_directory_taken_away, test_exchanged_file, test_wrong_name, test_leftovers, test_overwrite, test_history, test_other_line, test_same_files, test_last_sidecar, test_time):
         start = time.monotonic()
         test()
         print("%5.1f s  %s" % (time.monotonic() - start, test.__name__), flush=True)

@@ -78,6 +78,19 @@ TEST(NewFile, TakesNothingThatIsThere) {
   EXPECT_EQ(text_of(file), "theirs");
 }
 
+TEST(NewFile, IsNotExchangedBeforeItHasItsName) {
+  const Directory dir;
+  const fs::path victim = dir.path / "victim", file = dir.path / "a.json";
+  std::ofstream(victim) << "mine";
+  NewFile made(file);
+  made.write("theirs");
+  fs::remove(made.path());
+  fs::create_symlink(victim, made.path());
+  EXPECT_THROW(made.publish(), RunError);
+  EXPECT_FALSE(fs::exists(fs::symlink_status(file)));
+  EXPECT_EQ(text_of(victim), "mine");
+}
+
 TEST(AppendWhole, FollowsNoLink) {
   const Directory dir;
   const fs::path victim = dir.path / "victim", log = dir.path / "digests.txt";
