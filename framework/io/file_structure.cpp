@@ -95,7 +95,6 @@ class StructureCheck {
     if (end_ > static_cast<std::uint64_t>(source_.size))
       in.refuse("the file should have " + std::to_string(end_) + " bytes, it has " + std::to_string(source_.size));
     object(root, 0);
-    if (!heaps_) check_gaps();
     return source_.size - static_cast<std::int64_t>(end_);
   }
 
@@ -117,25 +116,6 @@ class StructureCheck {
     if (before || (next != taken_.end() && next->first < at + bytes))
       refuse(at, std::string(what) + " lies where something else is");
     taken_.emplace(at, at + bytes);
-  }
-
-  /// What lies between the structures, and behind the last one, is nobody's: HDF5 never writes there.
-  void check_gaps() const {
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 20;  // at once
-    std::uint64_t from = 0;
-    const auto check = [&](std::uint64_t to) {
-      for (; from < to; from += std::min(kMost, to - from)) {
-        const auto bytes = read(from, std::min(kMost, to - from));
-        const auto other = std::find_if(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b != 0; });
-        if (other != bytes.end())
-          refuse(from + static_cast<std::uint64_t>(other - bytes.begin()), "bytes that belong to nothing");
-      }
-    };
-    for (const auto& [begin, end] : taken_) {
-      check(begin);
-      from = end;
-    }
-    check(end_);
   }
 
   std::vector<std::uint8_t> read(std::uint64_t at, std::uint64_t bytes) const {
@@ -248,7 +228,6 @@ class StructureCheck {
         in.expect(!o.is_group, "a message that comes twice");
         o.is_group = true;
         o.heap_of_links = decode_link_info(in);
-        heaps_ = heaps_ || o.heap_of_links;
         break;
       case 0x03:
         once(in, o.type, decode_datatype);
@@ -362,7 +341,6 @@ class StructureCheck {
   std::uint64_t end_ = ~std::uint64_t{0};
   std::map<std::uint64_t, std::uint64_t> taken_;  // from, to
   std::size_t objects_ = 0;
-  bool heaps_ = false;  ///< of names, which are not walked
   bool creation_order_ = false;
 };
 
