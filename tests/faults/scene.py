@@ -212,7 +212,7 @@ class Scene:
         expected = kept | {"latest.h5"} | {p.name for p in self.reference.iterdir() if p.suffix == ".png" or p.name == "digests.txt"}
         found = {p.name for p in self.directory.iterdir()} - {".isohalo_lock"}
         that(found == expected, "%s: too much: %s, missing: %s" % (what, sorted(found - expected), sorted(expected - found)))
-        that(os.readlink(self.directory / "latest.h5") == last[0].name, what + ": latest.h5")
+        that(os.readlink(self.directory / "latest.h5") == last[0] + ".h5", what + ": latest.h5")
         trail, twin = self.directory / "digests.txt", self.reference / "digests.txt"
         that(not twin.exists() or trail.read_bytes() == twin.read_bytes(), what + ": the trail differs")
         shutil.rmtree(self.directory)
