@@ -109,12 +109,15 @@ DirectoryLock::DirectoryLock(const fs::path& directory)
                printable(directory.string()), std::generic_category().message(why));
   }
   write_holder(descriptor_);
+  struct stat status {};
+  if (stat(directory.c_str(), &status) == 0) device_ = status.st_dev, inode_ = status.st_ino;
 }
 
 void DirectoryLock::refuse_if_lost() const {
   struct stat ours {
-  }, there{};
-  if (fstat(descriptor_, &ours) == 0 && lstat(lock_file(directory_).c_str(), &there) == 0 &&
+  }, there{}, directory{};
+  if (stat(directory_.c_str(), &directory) == 0 && directory.st_dev == device_ && directory.st_ino == inode_ &&
+      fstat(descriptor_, &ours) == 0 && lstat(lock_file(directory_).c_str(), &there) == 0 &&
       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
     return;
   throw RunError("output.directory " + directory_.string() +

@@ -1,6 +1,7 @@
 #pragma once
 /// One run at a time in a directory.
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ class DirectoryLock {
  private:
   std::filesystem::path directory_;
   int descriptor_;
+  std::uint64_t device_ = 0, inode_ = 0;  ///< of the directory: a copy of it by hard links has the same lock file
 };
 
 }  // namespace isohalo
