@@ -22,7 +22,9 @@ namespace {
 
 void refuse_foreign(const fs::path& file) {
   refuse_unreadable(file);
-  if (H5Fis_hdf5(file.c_str()) <= 0) throw UsageError(file.string() + " is no HDF5 file");
+  if (H5Fis_hdf5(file.c_str()) > 0) return;
+  refuse_unreadable(file);  // a live run may have deleted it since
+  throw UsageError(file.string() + " is no HDF5 file");
 }
 
 /// Opens for reading with plain POSIX I/O: each rank on its own, nothing to hang on.
@@ -30,6 +32,7 @@ H5Handle open_hdf5(const fs::path& file) {
   const hid_t id = H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
   if (id < 0) {
     H5Eclear2(H5E_DEFAULT);
+    refuse_unreadable(file);
     throw UsageError(file.string() + " cannot be opened: it is truncated or damaged");
   }
   return H5Handle(id);

@@ -18,6 +18,9 @@
 
 namespace isohalo {
 
+/// Throws UsageError: a checkpoint under the name of another step is not believed.
+void refuse_other_step(const std::filesystem::path& file, std::int64_t of_name, const StoredCheckpoint& stored);
+
 template <int D>
 class Simulation {
  public:
@@ -45,7 +48,7 @@ class Simulation {
   void prepare_directory();
   void begin_outputs();
   std::optional<StoredCheckpoint> newest_there() const;
-  void refuse_other_line(const CheckpointMeta& newest) const;
+  void refuse_other_line(const CheckpointMeta& newest, bool but_of_fields = false) const;
   void report_newer() const;
   std::string other_keys(const std::string& stored, bool but_of_fields = false) const;
   void fill_initial();

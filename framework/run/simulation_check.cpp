@@ -33,7 +33,7 @@ void Simulation<D>::check_restart() {
     refuse_other_method(file, stored.meta.method);
     refuse_damaged(file, stored.meta);
     if (parallel_.reduction_is_auto) parallel_.reduction.method = reduction_method(stored.meta.method);
-    if (const auto newest = newest_there(); newest && !from_file) refuse_other_line(newest->meta);
+    if (const auto newest = newest_there()) refuse_other_line(newest->meta, from_file);
   };
   if (request_.restart.empty()) return;
   if (request_.restart != "auto") {
@@ -44,6 +44,7 @@ void Simulation<D>::check_restart() {
     StoredCheckpoint stored;
     try {
       stored = read_checkpoint_meta(directory_->checkpoint(step));
+      refuse_other_step(directory_->checkpoint(step), step, stored);
     } catch (const Error& e) {
       skip(step, e);
       continue;

@@ -23,7 +23,10 @@ namespace fs = std::filesystem;
 template <int D>
 std::optional<StoredCheckpoint> Simulation<D>::newest_there() const {
   for (const std::int64_t s : directory_->steps()) try {
-      if (!unusable_.contains(s)) return read_checkpoint_meta(directory_->checkpoint(s));
+      if (unusable_.contains(s)) continue;
+      auto stored = read_checkpoint_meta(directory_->checkpoint(s));
+      refuse_other_step(directory_->checkpoint(s), s, stored);
+      return stored;
     } catch (const Error&) {  // one that is damaged says nothing
     }
   return std::nullopt;
@@ -31,9 +34,9 @@ std::optional<StoredCheckpoint> Simulation<D>::newest_there() const {
 
 /// Checkpoints of another run must not come to lie between this one's. On one rank.
 template <int D>
-void Simulation<D>::refuse_other_line(const CheckpointMeta& newest) const {
+void Simulation<D>::refuse_other_line(const CheckpointMeta& newest, bool but_of_fields) const {
   const std::string method = method_name(parallel_.reduction.method);
-  std::string keys = other_keys(newest.config);
+  std::string keys = other_keys(newest.config, but_of_fields);
   if (newest.method != method)
     keys += fmt::format("{}parallel.reduction ({} in the file, {} here)", keys.empty() ? "" : ", ", newest.method,
                         method);
@@ -71,7 +74,7 @@ void Simulation<D>::begin_outputs() {
 template <int D>
 void Simulation<D>::report_newer() const {
   auto newer = directory_->steps();
-  std::erase_if(newer, [&](std::int64_t s) { return s <= step_; });
+  std::erase_if(newer, [&](std::int64_t s) { return s <= step_ || unusable_.contains(s); });
   if (newer.empty() || request_.quiet) return;
   fmt::print("{} newer checkpoint{} in {} ({}): steps that are done again replace {}\n", newer.size(),
              newer.size() == 1 ? " is" : "s are", printable(directory_->path().string()),
@@ -223,7 +226,7 @@ void Simulation<D>::append_trail(const std::vector<FieldStatistics>& statistics)
 
 #define ISOHALO_INSTANTIATE(D)                                                           \
   template std::optional<StoredCheckpoint> Simulation<D>::newest_there() const;          \
-  template void Simulation<D>::refuse_other_line(const CheckpointMeta&) const;           \
+  template void Simulation<D>::refuse_other_line(const CheckpointMeta&, bool) const;           \
   template void Simulation<D>::report_newer() const;                                     \
   template void Simulation<D>::begin_outputs();                                          \
   template void Simulation<D>::outputs(bool, bool);                                      \

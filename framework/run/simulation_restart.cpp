@@ -17,6 +17,12 @@ namespace isohalo {
 
 namespace fs = std::filesystem;
 
+void refuse_other_step(const fs::path& file, std::int64_t of_name, const StoredCheckpoint& stored) {
+  if (stored.meta.step != of_name)
+    throw UsageError(file.string() + " holds step " + std::to_string(stored.meta.step) +
+                     ", not that of its name");
+}
+
 template <int D>
 void Simulation<D>::restart() {
   const ReductionMethod given = parallel_.reduction.method;
@@ -43,9 +49,7 @@ void Simulation<D>::restart() {
     StoredCheckpoint stored;
     try {
       stored = read_checkpoint_meta(directory_->checkpoint(s), comm_);
-      if (stored.meta.step != s)
-        throw UsageError(directory_->checkpoint(s).string() + " holds step " + std::to_string(stored.meta.step) +
-                         ", not that of its name");
+      refuse_other_step(directory_->checkpoint(s), s, stored);
     } catch (const MpiError&) {
       throw;
     } catch (const Error& e) {

@@ -215,7 +215,11 @@ def test_wrong_name():
     run(1, "misnamed", "run.steps=10")
     shutil.copy(WORK / "misnamed/step_00000010.h5", WORK / "misnamed/step_00000050.h5")
     r = run(2, "misnamed", "--restart", "auto")
-    that("holds step 10, not that of its name" in r.stderr and "restarting at step 10" in r.stdout, "misnamed: " + r.stdout + r.stderr)
+    that("holds step 10, not that of its name" in r.stderr and "restarting at step 10" in r.stdout and "newer" not in r.stdout, "misnamed: " + r.stdout + r.stderr)
+    (WORK / "misnamed/step_00000010.h5").unlink()
+    shutil.copy(WORK / "misnamed/step_00000020.h5", WORK / "misnamed/step_00000060.h5")
+    r = run(1, "misnamed", "--restart", "auto", "--validate")
+    that("step_00000060.h5 holds step 20, not that of its name" in r.stderr and r.returncode == 0, "misnamed, --validate: " + r.stdout + r.stderr)
 
 
 def test_leftovers():

@@ -201,6 +201,7 @@ def test_validate():
     from_file = ["initial=", "initial.kind=file", "initial.file=fields.h5"]
     poisson = ["solver=", "solver.kind=poisson", "initial.kind=constant", "source.kind=file", "source.file=fields.h5"]
     isohalo(0, "run", "deck.toml", "output.directory=full")
+    isohalo(0, "run", "deck.toml", "output.directory=other", "solver.kappa=2", *from_file, "initial.dataset=right")
     (WORK / "afile").write_text("x")
     (WORK / "busy").mkdir()
     before = tree()
@@ -226,6 +227,8 @@ def test_validate():
                 ("restart with other physics", "it was computed with other solver.kappa", ["--restart", "full/latest.h5", "solver.kappa=2"]),
                 ("automatic restart with other physics", "it was computed with other solver.kappa",
                  ["output.directory=full", "--restart", "auto", "solver.kappa=2"]),
+                ("restart into a directory of other physics", "output.directory full holds checkpoints of another run",
+                 ["output.directory=full", "--restart", "other/latest.h5", "solver.kappa=2", *from_file, "initial.dataset=right"]),
                 ("restart with another reduction", 'parallel.reduction = "tree"', ["--restart", "full/latest.h5", "parallel.reduction=exact"])):
             lines = errors("run", "deck.toml", *arguments, "--validate", ranks=3 if "holds" in what else 0)
             that(len(lines) == 1 and text in lines[0], "--validate, %s: expected one error with %r, got %r" % (what, text, lines))
