@@ -186,10 +186,8 @@ typedef enum isohalo_shape_e ISOHALO_ENUM {
 int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,
                         int depth, MPI_Datatype element, isohalo_halo* halo);
 /* `array` points to the first element, a ghost when width > 0. Collective in order, as start and finish are. In the
-   first exchange an array that is refused on one rank is an error on all; in later ones the others wait until that
-   rank starts with another, and end with MPI_ERR_ARG when it frees its halo instead, or has freed it before and uses
-   it (one of the 64 freed last, while `cart` lives). A halo that has ended with that exchanges nothing any more; the array is
-   the caller's again, unless a rank comes to the exchange more than two seconds later. */
+   first exchange an array that is refused on one rank is an error on all; in later ones it is that rank's error, and
+   the others wait until that rank starts with another. */
 int isohalo_halo_exchange(isohalo_halo halo, void* array);
 /* Until finish the ghosts must not be touched and the owned cells not be written. */
 int isohalo_halo_start(isohalo_halo halo, void* array);

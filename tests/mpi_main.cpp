@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "apps/isohalo/finalize_guard.hpp"
 #include "framework/mpi/communicator.hpp"
 
 namespace isohalo::test {
@@ -30,6 +31,7 @@ class RankPrinter : public testing::EmptyTestEventListener {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   MPI_Init(&argc, &argv);
+  isohalo::guard_finalize();
   Kokkos::initialize(argc, argv);
   auto& listeners = testing::UnitTest::GetInstance()->listeners();
   if (isohalo::test::rank() != 0) {

@@ -11,6 +11,7 @@
 
 #include "apps/isohalo/commands.hpp"
 #include "apps/isohalo/ending.hpp"
+#include "apps/isohalo/finalize_guard.hpp"
 #include "apps/isohalo/schedule_command.hpp"
 #include "apps/isohalo/usage.hpp"
 #include "datatypes/printable.hpp"
@@ -264,7 +265,7 @@ int main(int argc, char** argv) {
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  isohalo::Communicator::of(MPI_COMM_WORLD);  // whatever is asked, the library looks after MPI_Finalize
+  isohalo::guard_finalize();
   isohalo::h5_be_quiet();
   CommandLine line;
   ExitCode code = ExitCode::fine;

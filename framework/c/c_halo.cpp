@@ -11,12 +11,10 @@
 #include "framework/halo/halo_plan.hpp"
 #include "framework/isohalo.h"
 #include "framework/mpi/agreement.hpp"
-#include "framework/mpi/meeting.hpp"
 #include "framework/neighborhood/iso_comm.hpp"
 
 using isohalo::ArgumentError;
 using isohalo::Communicator;
-using isohalo::detail::FreedTable;
 using isohalo::detail::guarded;
 using isohalo::detail::HandleTable;
 using isohalo::detail::require;
@@ -55,7 +53,6 @@ class AnyHalo {
   virtual void start(void* array) = 0;
   virtual void finish() = 0;
   virtual bool in_flight() const = 0;
-  virtual isohalo::FormerHaloPlan former() const = 0;
   virtual MPI_Comm user() const = 0;
 };
 
@@ -82,7 +79,6 @@ class Halo final : public AnyHalo {
     for (auto& plan : plans_) plan.finish();
   }
   bool in_flight() const override { return in_flight_; }
-  isohalo::FormerHaloPlan former() const override { return isohalo::FormerHaloPlan(plans_.front()); }
   MPI_Comm user() const override { return domain_.comm().user(); }
 
  private:
@@ -115,11 +111,6 @@ HandleTable<AnyHalo, isohalo_halo>& halos() {
   return table;
 }
 
-FreedTable<isohalo::FormerHaloPlan, isohalo_halo>& freed_halos() {
-  static FreedTable<isohalo::FormerHaloPlan, isohalo_halo> list;
-  return list;
-}
-
 AnyHalo& known(isohalo_halo halo) {
   AnyHalo* found = halos().find(halo);
   require(found, MPI_ERR_ARG, "this is no halo, or one that was freed");
@@ -129,7 +120,7 @@ AnyHalo& known(isohalo_halo halo) {
 auto of(isohalo_halo halo) {
   return [halo] {
     const AnyHalo* found = halos().find(halo);
-    return found ? found->user() : freed_halos().user(halo);
+    return found ? found->user() : MPI_COMM_NULL;
   };
 }
 
@@ -275,8 +266,6 @@ int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isoha
                  [&] {
                    const auto mesh = isohalo::mesh_of(cart);
                    const Communicator comm = Communicator::of(cart);
-                   const isohalo::detail::ObjectName name(comm);
-                   isohalo::detail::meet(comm, name, 0, {}, [] {});  // what follows is paired by its order
                    const Wanted w{owned, width, shape, radius, depth, element};
                    // Arguments that only some ranks got wrong must not leave the others waiting.
                    std::unique_ptr<ArgumentError> mine;
@@ -319,9 +308,7 @@ int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isoha
 
 int isohalo_halo_start(isohalo_halo halo, void* array) {
   return guarded(of(halo), [&] {
-    AnyHalo& h =
-        isohalo::detail::found_or_refused([&]() -> AnyHalo& { return known(halo); }, freed_halos(), halo,
-                                          [](const auto& former, const auto& error) { former.refuse(error); });
+    AnyHalo& h = known(halo);
     const bool was_in_flight = h.in_flight();
     try {
       h.start(array);
@@ -354,7 +341,7 @@ int isohalo_halo_exchange(isohalo_halo halo, void* array) {
 int isohalo_halo_free(isohalo_halo* halo) {
   return guarded(of(halo ? *halo : nullptr), [&] {
     require(halo, MPI_ERR_ARG, "the place of the halo is NULL");
-    freed_halos().add(*halo, known(*halo).former());
+    known(*halo);
     const std::unique_ptr<AnyHalo> last = halos().take(*halo);
     *halo = nullptr;
     if (last->in_flight()) last->finish();

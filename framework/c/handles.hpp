@@ -4,13 +4,9 @@
 
 #include <mpi.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "datatypes/error.hpp"
@@ -64,42 +60,6 @@ class HandleTable {
   std::vector<Entry> entries_;
   std::vector<std::size_t> free_;
 };
-
-/// The latest of a kind that were freed on this rank: others may still use them.
-template <class Former, class H>
-class FreedTable {
- public:
-  void add(H handle, Former former) {
-    if (list_.size() == kMost) list_.pop_front();
-    list_.emplace_back(handle, std::move(former));
-  }
-  const Former* find(H handle) const {
-    const auto found = std::find_if(list_.begin(), list_.end(), [&](const auto& f) { return f.first == handle; });
-    return found == list_.end() ? nullptr : &found->second;
-  }
-  /// A communicator with the error handler for it; MPI_COMM_NULL when none is known.
-  MPI_Comm user(H handle) const {
-    const Former* former = find(handle);
-    const auto comm = former ? former->comm().find() : std::nullopt;
-    return comm ? comm->user() : MPI_COMM_NULL;
-  }
-
- private:
-  static constexpr std::size_t kMost = 64;
-  std::deque<std::pair<H, Former>> list_;
-};
-
-/// Runs `find`, which throws for a handle that is none; when it was freed here, `refuse(former, error)` tells the
-/// ranks that have not freed it.
-template <class Find, class Former, class H, class Refuse>
-decltype(auto) found_or_refused(Find&& find, const FreedTable<Former, H>& freed, H handle, Refuse&& refuse) {
-  try {
-    return find();
-  } catch (const ArgumentError& e) {
-    if (const Former* former = freed.find(handle)) refuse(*former, e);
-    throw;
-  }
-}
 
 /// Keeps the text for isohalo_error_text, calls the error handler of `comm` unless it is MPI_COMM_NULL (printing
 /// the text first when that handler ends the program), and returns `code`.

@@ -16,7 +16,7 @@ namespace isohalo {
 #define ISOHALO_TRIVIALLY_COPYABLE \
   "isohalo moves the elements of arrays as bytes: they must be trivially copyable (numbers, or structs of them)"
 
-/// Where the cells of one block lie in host memory. `data` is the address of the first *owned* cell; the cell at
+/// Where the cells of one block lie in host memory (for Kokkos views see view_ref.hpp). `data` is the address of the first *owned* cell; the cell at
 /// global index i lies at data[sum_j (i[j] - owned.low[j]) * stride[j]]. Ghost layers may be wider than a plan
 /// needs.
 template <class T, int D>
@@ -37,6 +37,11 @@ struct ArrayRef {
   Box<D> allocated() const { return owned.grown(ghost_low, ghost_high); }
 };
 
+namespace detail {
+template <int D>
+struct KernelCopies;
+}
+
 /// An array with its type forgotten: what every transport moves.
 template <int D>
 struct ErasedArray {
@@ -46,6 +51,8 @@ struct ErasedArray {
   Datatype (*element)() = nullptr;
   Box<D> owned;
   Index<D> ghost_low{}, ghost_high{}, stride{};  ///< stride in elements
+  /// Who copies its cells; null: host memory, where anybody can (see view_ref.hpp).
+  const detail::KernelCopies<D>* kernels = nullptr;
 
   std::byte* cell(const Index<D>& i) const {
     std::int64_t k = 0;
@@ -59,6 +66,10 @@ struct ErasedArray {
   }
 };
 
+template <int D>
+const ErasedArray<D>& erase(const ErasedArray<D>& a) {
+  return a;
+}
 template <class T, int D>
 ErasedArray<D> erase(const ArrayRef<T, D>& a) {
   return {reinterpret_cast<std::byte*>(a.data),
@@ -68,7 +79,8 @@ ErasedArray<D> erase(const ArrayRef<T, D>& a) {
           a.owned,
           a.ghost_low,
           a.ghost_high,
-          a.stride};
+          a.stride,
+          nullptr};
 }
 
 namespace detail {

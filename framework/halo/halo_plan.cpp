@@ -1,26 +1,29 @@
 #include "framework/halo/halo_plan.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <set>
 #include <string>
 
 #include "datatypes/error.hpp"
-#include "framework/halo/exchange_timing.hpp"
+#include "datatypes/mpi_check.hpp"
 #include "framework/halo/ghost_fill.hpp"
-#include "framework/halo/halo_mover.hpp"
-#include "framework/halo/packed_mover.hpp"
+#include "framework/halo/host_transport.hpp"
+#include "framework/halo/kernel_copies.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/schedule/chooser.hpp"
 
 namespace isohalo {
 
 template <int D>
 struct HaloPlan<D>::Impl {
+  using Transport = detail::HaloTransport<D>;
+  using Arrays = std::span<const ErasedArray<D>>;
+
   /// What moves arrays of these element sizes.
   struct Prepared {
     std::vector<std::int64_t> element_bytes;
-    std::unique_ptr<detail::HaloMover<D>> mover;
+    const detail::KernelCopies<D>* kernels = nullptr;
+    std::unique_ptr<Transport> transport;
     ExchangeChoice choice;
   };
 
@@ -30,20 +33,16 @@ struct HaloPlan<D>::Impl {
   Surroundings<D> around;
   std::vector<std::array<Index<D>, 2>> ghosts;  ///< layers below and above, by need
   int first_tag;
-  detail::Farewell farewell;
   std::vector<std::unique_ptr<Prepared>> prepared;
-  ExchangeChoice none;  ///< before the first exchange
-  const ExchangeChoice* latest = &none;
-  detail::HaloMover<D>* current = nullptr;     ///< of the exchange in flight
-  const detail::HaloMover<D>* last = nullptr;  ///< of the latest exchange
+  const Prepared* latest = nullptr;  ///< by which the latest exchange goes or went
+  bool in_flight = false;
 
   Impl(const CartesianDomain<D>& d, std::vector<HaloNeed<D>> n, const HaloOptions<D>& o)
       : domain(d),
         needs(std::move(n)),
         options(o),
         around{d.global(), d.periodic(), o.mirror_low, o.mirror_high},
-        first_tag(agreed_tags()),
-        farewell(d.comm()) {
+        first_tag(agreed_tags()) {
     for (const auto& [shape, depth] : needs) ghosts.push_back(shape.ghost_widths(depth, around));
   }
 
@@ -85,29 +84,12 @@ struct HaloPlan<D>::Impl {
   Impl& operator=(const Impl&) = delete;
 
   ~Impl() {
-    if (!farewell.say(current != nullptr)) return;
-    for (auto& p : prepared)
-      if (!p->mover->withdraw()) Progressable::deactivate(p->mover.release());  // it stays
-  }
-
-  /// The exchange in flight cannot go on. Ends when the arrays are this rank's again, unless others come to the
-  /// exchange very late.
-  void break_off(const Error& error) noexcept {
-    farewell.break_off(error);
-    current->withdraw();
-    const auto end = std::chrono::steady_clock::now() + detail::kLateness;
-    const auto settled = [&] { return current->let_go(farewell.gone()) || std::chrono::steady_clock::now() > end; };
+    if (!in_flight || !mpi_is_active()) return;
     try {
-      wait_until(settled, domain.comm().spins());
-    } catch (const Error&) {  // the first one is the one to report
+      latest->transport->finish();
+    } catch (const Error& e) {
+      std::fprintf(stderr, "isohalo: a halo exchange that was not finished: %s\n", e.what());
     }
-  }
-
-  /// Those that wait for this rank in exchanges, or for which it waits.
-  std::vector<int> neighbors() const {
-    std::set<int> all;
-    for (const auto& p : prepared) p->mover->add_peers(all);
-    return {all.begin(), all.end()};
   }
 
   std::size_t need_of(std::size_t array) const {
@@ -140,24 +122,27 @@ struct HaloPlan<D>::Impl {
     return detail::stores_for(sent, copied, domain.comm());
   }
 
-  std::unique_ptr<detail::HaloMover<D>> make_mover(Exchange exchange, std::span<const std::int64_t> bytes) const {
+  std::unique_ptr<Transport> make_transport(Exchange exchange, const Prepared& p) const {
     auto list = schedules(exchange);
-    const ExchangeStores stores = stores_for(list, bytes);
+    if (p.kernels) return p.kernels->make(domain, first_tag, std::move(list), p.element_bytes);
+    const ExchangeStores stores = stores_for(list, p.element_bytes);
     if (is_packed(exchange))
-      return std::make_unique<detail::PackedMover<D>>(domain, first_tag, std::move(list), bytes, stores,
-                                                      exchange == Exchange::shared);
-    return std::make_unique<detail::DatatypeMover<D>>(domain, first_tag, std::move(list), stores);
+      return std::make_unique<detail::PackedTransport<D>>(domain, first_tag, std::move(list), p.element_bytes, stores,
+                                                          exchange == Exchange::shared);
+    return std::make_unique<detail::DatatypeTransport<D>>(domain, first_tag, std::move(list), stores);
   }
 
-  Prepared* find(std::span<const ErasedArray<D>> arrays) const {
+  const Prepared* find(Arrays arrays) const {
     for (const auto& p : prepared)
       if (std::equal(arrays.begin(), arrays.end(), p->element_bytes.begin(), p->element_bytes.end(),
-                     [](const ErasedArray<D>& a, std::int64_t bytes) { return a.bytes == bytes; }))
+                     [&](const ErasedArray<D>& a, std::int64_t bytes) {
+                       return a.bytes == bytes && a.kernels == p->kernels;
+                     }))
         return p.get();
     return nullptr;
   }
 
-  void check_fit(std::span<const ErasedArray<D>> arrays) const {
+  void check_fit(Arrays arrays) const {
     if (arrays.size() > detail::kMaxArrays)
       throw UsageError("halo exchange: " + std::to_string(arrays.size()) +
                        " arrays in one exchange; the limit is " + std::to_string(detail::kMaxArrays));
@@ -165,29 +150,31 @@ struct HaloPlan<D>::Impl {
       throw UsageError("halo exchange: " + std::to_string(arrays.size()) + " arrays, the plan is for " +
                        std::to_string(needs.size()));
     for (std::size_t k = 0; k < arrays.size(); ++k) check_fits(arrays[k], k);
+    for (const auto& a : arrays)
+      if (a.kernels != arrays.front().kernels)
+        throw UsageError("halo exchange: arrays in host memory and views that kernels copy, or views of several "
+                         "memory spaces: give each kind a plan of its own");
   }
 
   /// Makes what moves such a list of arrays.
-  Prepared& prepare(std::span<const ErasedArray<D>> arrays) {
-    auto p = std::make_unique<Prepared>();
-    for (const auto& a : arrays) p->element_bytes.push_back(a.bytes);
-    farewell.meet();
-    agree_on(arrays);
+  const Prepared& prepare(Arrays arrays) {
+    Prepared p;
+    for (const auto& a : arrays) p.element_bytes.push_back(a.bytes);
+    p.kernels = arrays.empty() ? nullptr : arrays.front().kernels;
+    agree_on(arrays, p);
     if (options.exchange == Exchange::automatic) {
-      choose(*p, arrays);
+      choose(p, arrays);
     } else {
-      const auto error = error_of([&] { p->mover = make_mover(options.exchange, p->element_bytes); });
-      p->choice.used = options.exchange;
+      p.choice.used = options.exchange;
+      const auto error = error_of([&] { p.transport = make_transport(options.exchange, p); });
       if (options.exchange != Exchange::shared) {
         agree_as<RunError>(domain.comm(), error.get());
       } else if (lacks_room(error.get())) {
-        p->choice.used = Exchange::coalesced_packed;
-        p->mover = make_mover(p->choice.used, p->element_bytes);
+        p.choice.used = Exchange::coalesced_packed;
+        p.transport = make_transport(p.choice.used, p);
       }
     }
-    prepared.push_back(std::move(p));
-    farewell.set_neighbors(neighbors());
-    return *prepared.back();
+    return *prepared.emplace_back(std::make_unique<Prepared>(std::move(p)));
   }
 
   /// A node may have no room for channels: then all use messages, and the first rank that has found out says so.
@@ -198,10 +185,9 @@ struct HaloPlan<D>::Impl {
     return first != nobody;
   }
 
-  void agree_on(std::span<const ErasedArray<D>> arrays) const {
-    std::vector<std::int64_t> bytes;
-    for (const auto& a : arrays) bytes.push_back(a.bytes);
-    agree_same(domain.comm(), "halo exchange", {{"list of element sizes", text_of_list(bytes)}},
+  void agree_on(Arrays arrays, const Prepared& p) const {
+    agree_same(domain.comm(), "halo exchange",
+               {{"list of element sizes", text_of_list(p.element_bytes)}, {"by kernels", p.kernels ? "yes" : "no"}},
                error_of([&] { check_fit(arrays); }).get());
   }
 
@@ -213,45 +199,52 @@ struct HaloPlan<D>::Impl {
   }
 
   /// The ways that are worth timing, the same list on all ranks.
-  std::vector<Exchange> candidates() const {
+  std::vector<Exchange> candidates(bool kernels) const {
     const bool slabs =
         std::all_of(needs.begin(), needs.end(), [](const HaloNeed<D>& n) { return slabs_possible(n.shape); });
     if (repeating()) return {Exchange::coalesced_packed};
     const bool alone = domain.size() == 1;
-    const bool neighbors = !alone && domain.comm().max(domain.comm().ranks_on_node()) > 1;
+    const bool neighbors = !alone && !kernels && domain.comm().max(domain.comm().ranks_on_node()) > 1;
     std::vector<Exchange> list;
     for (const auto& name : exchange_names()) {
       const Exchange e = exchange_of_name(name);
       if (e == Exchange::automatic || (pattern_of(e) == HaloPattern::slabs && !slabs)) continue;
       if (e == Exchange::shared && !neighbors) continue;
+      if (kernels && !is_packed(e)) continue;
       if (alone && e != Exchange::coalesced_packed && e != Exchange::slabs_packed) continue;  // copies only
       list.push_back(e);
     }
     return list;
   }
 
-  void choose(Prepared& p, std::span<const ErasedArray<D>> arrays) {
-    std::vector<std::unique_ptr<detail::HaloMover<D>>> movers;
-    for (const Exchange e : candidates()) {
-      std::unique_ptr<detail::HaloMover<D>> mover;
-      const auto error = error_of([&] { mover = make_mover(e, p.element_bytes); });
-      if (e == Exchange::shared ? lacks_room(error.get()) : error != nullptr) {
-        if (e == Exchange::shared) continue;
-        throw RunError(error->what());
-      }
-      movers.push_back(std::move(mover));
+  void choose(Prepared& p, Arrays arrays) {
+    std::vector<std::unique_ptr<Transport>> transports;
+    for (const Exchange e : candidates(p.kernels != nullptr)) {
+      std::unique_ptr<Transport> transport;
+      const auto error = error_of([&] { transport = make_transport(e, p); });
+      if (e != Exchange::shared)
+        agree_as<RunError>(domain.comm(), error.get());
+      else if (lacks_room(error.get()))
+        continue;
+      transports.push_back(std::move(transport));
       p.choice.seconds.emplace_back(e, 0);
     }
+    std::size_t best = 0;
     if (repeating()) {  // nothing to choose from
       p.choice = {p.choice.seconds.front().first, {}};
-      p.mover = std::move(movers.front());
-      return;
+    } else {
+      const auto exchange = [&](std::size_t k) {
+        return detail::seconds_of([&] {
+          transports[k]->start(arrays, false);
+          transports[k]->finish();
+        });
+      };
+      const auto seconds = detail::least_seconds(domain.comm(), transports.size(), exchange);
+      best = detail::fastest(seconds);
+      for (std::size_t k = 0; k < seconds.size(); ++k) p.choice.seconds[k].second = seconds[k];
+      p.choice.used = p.choice.seconds[best].first;
     }
-    const auto seconds = detail::time_movers<D>(domain.comm(), movers, arrays);
-    const auto best = static_cast<std::size_t>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
-    for (std::size_t k = 0; k < seconds.size(); ++k) p.choice.seconds[k].second = seconds[k];
-    p.choice.used = p.choice.seconds[best].first;
-    p.mover = std::move(movers[best]);
+    p.transport = std::move(transports[best]);
   }
 
   void check_fits(const ErasedArray<D>& a, std::size_t k) const {
@@ -285,42 +278,31 @@ template <int D>
 HaloPlan<D>::~HaloPlan() = default;
 
 template <int D>
-void HaloPlan<D>::begin(std::span<const ErasedArray<D>> arrays, bool patient) {
+void HaloPlan<D>::begin(std::span<const ErasedArray<D>> arrays, bool hurry) {
   Impl& i = *impl_;
-  i.farewell.refuse_if_broken();
-  if (i.current)
+  if (i.in_flight)
     throw UsageError("halo exchange: start() while an exchange of this plan is in flight; call finish() first");
-  auto* prepared = i.find(arrays);
-  i.farewell.attempt([&] {
-    if (prepared) i.check_fit(arrays);
-  });
-  if (!prepared) prepared = &i.prepare(arrays);
-  prepared->mover->start(arrays, patient);
-  i.farewell.count_exchange();
-  i.current = prepared->mover.get();
-  i.last = i.current;
-  i.latest = &prepared->choice;
+  const auto* p = i.find(arrays);
+  if (p)
+    i.check_fit(arrays);
+  else
+    p = &i.prepare(arrays);
+  p->transport->start(arrays, hurry);
+  i.latest = p;
+  i.in_flight = true;
 }
 
 template <int D>
 void HaloPlan<D>::progress() {
-  impl_->farewell.refuse_if_broken();
-  if (!impl_->current) throw UsageError("halo exchange: progress() without start()");
-  impl_->current->advance();
+  if (!impl_->in_flight) throw UsageError("halo exchange: progress() without start()");
+  impl_->latest->transport->test();
 }
 
 template <int D>
 void HaloPlan<D>::finish() {
-  Impl& i = *impl_;
-  i.farewell.refuse_if_broken();
-  if (!i.current) throw UsageError("halo exchange: finish() without start()");
-  try {
-    i.current->finish(&i.farewell);
-  } catch (const Error& e) {
-    i.break_off(e);
-    throw;
-  }
-  i.current = nullptr;
+  if (!impl_->in_flight) throw UsageError("halo exchange: finish() without start()");
+  impl_->in_flight = false;
+  impl_->latest->transport->finish();
 }
 
 template <int D>
@@ -345,21 +327,14 @@ HaloCost HaloPlan<D>::cost() const {
 
 template <int D>
 const ExchangeChoice& HaloPlan<D>::choice() const {
-  return *impl_->latest;
+  static const ExchangeChoice none;
+  return impl_->latest ? impl_->latest->choice : none;
 }
 
 template <int D>
-std::int64_t HaloPlan<D>::bytes_pushed() const {
-  return impl_->last ? impl_->last->bytes_pushed() : 0;
+std::int64_t HaloPlan<D>::bytes_written_directly() const {
+  return impl_->latest ? impl_->latest->transport->bytes_written_directly() : 0;
 }
-
-template <int D>
-FormerHaloPlan::FormerHaloPlan(const HaloPlan<D>& plan) : farewell_(plan.impl_->farewell) {}
-
-template FormerHaloPlan::FormerHaloPlan(const HaloPlan<1>&);
-template FormerHaloPlan::FormerHaloPlan(const HaloPlan<2>&);
-template FormerHaloPlan::FormerHaloPlan(const HaloPlan<3>&);
-template FormerHaloPlan::FormerHaloPlan(const HaloPlan<4>&);
 
 template class HaloPlan<1>;
 template class HaloPlan<2>;

@@ -10,7 +10,6 @@
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/exchange.hpp"
-#include "framework/halo/farewell.hpp"
 #include "framework/halo/halo_schedule.hpp"
 #include "framework/halo/stores.hpp"
 
@@ -37,7 +36,8 @@ struct HaloOptions {
 /// Brings exactly the needed ghost cells: block + k (S with 0) without the block, "+" the Minkowski sum of cell
 /// sets.
 ///
-/// Works on host memory of any strided layout, without Kokkos. A halo may reach beyond the adjacent ranks' blocks.
+/// Works on host memory of any strided layout, without Kokkos, and on Kokkos views in any memory space (see
+/// view_ref.hpp). A halo may reach beyond the adjacent ranks' blocks.
 template <int D>
 class HaloPlan {
  public:
@@ -52,48 +52,43 @@ class HaloPlan {
   HaloPlan(const CartesianDomain<D>& domain, std::vector<HaloNeed<D>> needs, const HaloOptions<D>& options = {});
   HaloPlan(HaloPlan&&) noexcept;
   HaloPlan& operator=(HaloPlan&&) noexcept;
+  /// Completes an exchange in flight, whose arrays must still be there.
   ~HaloPlan();
 
-  /// Starts one exchange of these arrays (any types, up to 16 in one exchange; the same element sizes in the same
-  /// order on all ranks). Their ghost layers must be at least as wide as `ghost_low(k)`, `ghost_high(k)`. Until
-  /// `finish()` the ghosts must not be touched and the owned cells not be written. Throws UsageError when an
-  /// exchange of this plan is in flight or an array does not fit.
+  /// Starts one exchange of these arrays (ArrayRef or ErasedArray; any types, up to 16 in one exchange; the same
+  /// element sizes in the same order on all ranks, all of them in host memory or all in one other space). Their
+  /// ghost layers must be at least as wide as `ghost_low(k)`, `ghost_high(k)`. Until `finish()` the ghosts must not
+  /// be touched and the owned cells not be written. Throws UsageError when an exchange of this plan is in flight or
+  /// an array does not fit. Arrays by kernels: fences their packing.
   ///
   /// The first start with a list of element sizes is collective in order: the ranks agree that lists are the same;
   /// `exchange` automatic then times the candidates on these arrays (about 20 ms), and shared opens
   /// channels in shared memory. It throws the same on all ranks: UsageError also when lists differ,
   /// RunError when a node has no room. Later starts are local: an array that does not fit on one rank is that
-  /// rank's error alone, and the others wait for its cells until it starts with one that fits. They end with its
-  /// error when its plan goes instead (see `finish`), in the first start with another list as well. When such a
-  /// list is passed on some ranks only, all end with an error, and nothing can be exchanged by this plan then.
-  template <class... T>
-  void start(const ArrayRef<T, D>&... arrays) {
+  /// rank's error alone, and the others wait for its cells until it starts with one that fits.
+  template <class... A>
+  void start(const A&... arrays) {
     const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};
     start(std::span<const ErasedArray<D>>(list));
   }
-  /// The same for arrays whose element type is known only when the program runs.
-  void start(std::span<const ErasedArray<D>> arrays) { begin(arrays, false); }
+  void start(std::span<const ErasedArray<D>> arrays) { begin(arrays, true); }
   /// Moves on what can move, between `start` and `finish`: MPI need not do it on its own. Never waits. Local.
   void progress();
   /// Completes the exchange: every needed ghost is in place. Waits with back-off. Local once the neighbors have
-  /// started; several plans' exchanges may be finished in different orders on different ranks.
-  ///
-  /// Throws UsageError when another rank's plan has gone after a start that was refused there, or in the middle of
-  /// an exchange, or has ended with such an error. Nothing can be exchanged by this plan then. The arrays are free
-  /// then, unless a rank comes to the exchange more than two seconds later, or a plan went in the middle of one:
-  /// until that rank has come, or gone, ghosts may still be written and owned cells be read.
+  /// started; several plans' exchanges may be finished in different orders on different ranks. Arrays by kernels:
+  /// fences.
   void finish();
 
   /// Both. By way of `shared`, rows of arrays in shared memory (Field, SharedAllocator) are written straight into
   /// the ghosts of ranks of this node, if these have started; an exchange that is not split waits for that where it
   /// must wait for a message from there anyway.
-  template <class... T>
-  void exchange(const ArrayRef<T, D>&... arrays) {
+  template <class... A>
+  void exchange(const A&... arrays) {
     const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};
     exchange(std::span<const ErasedArray<D>>(list));
   }
   void exchange(std::span<const ErasedArray<D>> arrays) {
-    begin(arrays, true);
+    begin(arrays, false);
     finish();
   }
 
@@ -108,29 +103,13 @@ class HaloPlan {
   /// The way that the latest exchange took.
   const ExchangeChoice& choice() const;
   /// Bytes that the latest exchange wrote straight into the ghosts of other ranks.
-  std::int64_t bytes_pushed() const;
+  std::int64_t bytes_written_directly() const;
 
  private:
-  friend class FormerHaloPlan;
-  void begin(std::span<const ErasedArray<D>> arrays, bool patient);
+  void begin(std::span<const ErasedArray<D>> arrays, bool hurry);
 
   struct Impl;
   std::unique_ptr<Impl> impl_;
-};
-
-/// What is remembered of a plan that this rank has let go of, in case that it is used again by mistake. Does not
-/// keep the communicator.
-class FormerHaloPlan {
- public:
-  template <int D>
-  explicit FormerHaloPlan(const HaloPlan<D>& plan);
-  /// This rank was asked to start it again: the others that do so throw `error`. Nothing when the communicator is
-  /// gone as well. Local.
-  void refuse(const UsageError& error) const { farewell_.say(error); }
-  const FormerCommunicator& comm() const { return farewell_.comm(); }
-
- private:
-  detail::FormerFarewell farewell_;
 };
 
 }  // namespace isohalo

@@ -3,15 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 #include <numeric>
 #include <vector>
 
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
-#include "framework/mpi/finalize_guard.hpp"
-#include "framework/mpi/fingerprint.hpp"
+#include "framework/mpi/launcher.hpp"
 #include "framework/mpi/progress.hpp"
 
 namespace isohalo {
@@ -27,9 +25,6 @@ struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
   int tag_limit = 32767;
   int next_tag = 0;
   int next_passing_tag = 0;
-  int next_control_tag = 0;
-  std::uint64_t serials_taken = 0;
-  std::uint64_t members = 0;
   int next_leased[2] = {-1, -1};  // by stay
   std::vector<int> leased;        // tags of the leases that live
 
@@ -40,7 +35,6 @@ struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
 
   void release() noexcept {
     if (comm != MPI_COMM_NULL && mpi_is_active()) {
-      take_in_strays();
       MPI_Comm_free(&comm);
       if (stand_in != MPI_COMM_NULL) MPI_Comm_free(&stand_in);
     }
@@ -49,24 +43,6 @@ struct Communicator::State : std::enable_shared_from_this<Communicator::State> {
     stand_in = MPI_COMM_NULL;
   }
 
-  /// After errors there may be messages that nobody took. Long ones stay with MPI: their senders may have given the
-  /// memory away.
-  void take_in_strays() noexcept {
-    constexpr MPI_Count most = 1024;
-    constexpr int enough = 3;  // a probe that finds nothing may bring in what the next one finds
-    std::vector<std::byte> bin;
-    for (int misses = 0; misses < enough;) {
-      MPI_Status status;
-      MPI_Count bytes = 0;
-      int found = 0;
-      if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, &status) != MPI_SUCCESS) return;
-      misses += !found;
-      if (!found) continue;
-      if (MPI_Get_elements_c(&status, MPI_BYTE, &bytes) != MPI_SUCCESS || bytes > most) return;
-      bin.resize(static_cast<std::size_t>(bytes) + 1);
-      MPI_Recv_c(bin.data(), bytes, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm, MPI_STATUS_IGNORE);
-    }
-  }
   ~State();
 };
 
@@ -85,10 +61,7 @@ struct Registry {
   std::vector<std::pair<void*, void (*)(void*)>> live;
   int keyval = MPI_KEYVAL_INVALID;              // on users' communicators
   int finalize_key = MPI_KEYVAL_INVALID;        // on MPI_COMM_SELF
-  bool everywhere = false;                      // every rank of the program has used the library
   std::vector<NodeGroup> nodes;                 // found so far
-  std::map<std::uint64_t, std::uint64_t> made;  // duplicates with these members; all members count them alike
-  std::vector<StatePtr> kept;                   // until MPI_Finalize
 };
 
 Registry& registry() {
@@ -125,13 +98,6 @@ int delete_cached(MPI_Comm comm, int, void* value, void*) {
 /// MPI deletes the attributes of MPI_COMM_SELF first of all in MPI_Finalize, while every call still works.
 int release_all(MPI_Comm, int, void*, void*) {
   Registry& r = registry();
-  std::exchange(r.kept, {}).clear();
-  int most_on_node = 1;
-  for (const NodeGroup& n : r.nodes) {
-    int here = 0;
-    MPI_Group_size(n.here, &here);
-    most_on_node = std::max(most_on_node, here);
-  }
   for (NodeGroup& n : std::exchange(r.nodes, {})) {
     MPI_Group_free(&n.all);
     MPI_Group_free(&n.here);
@@ -146,7 +112,6 @@ int release_all(MPI_Comm, int, void*, void*) {
     }
     last.second(last.first);
   }
-  if (r.everywhere) detail::settle_before_finalize(most_on_node);
   return MPI_SUCCESS;
 }
 
@@ -223,8 +188,6 @@ std::shared_ptr<Communicator::State> Communicator::make_state(MPI_Comm user) {
   mpi_check(MPI_Comm_rank(state->comm, &state->rank), "MPI_Comm_rank");
   mpi_check(MPI_Comm_size(state->comm, &state->size), "MPI_Comm_size");
   state->ranks_on_node = state->size > 1 ? count_ranks_on_node(state->comm, state->size) : 1;
-  const std::uint64_t members = detail::fingerprint_of_members(state->comm);
-  state->members = Fingerprint().add(members).add(++registry().made[members]).value();
   state->cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   int* limit = nullptr;
   int found = 0;
@@ -261,7 +224,6 @@ Communicator Communicator::of(MPI_Comm user) {
   state->user = user;
   mpi_check(MPI_Comm_set_attr(user, r.keyval, new Cached{state, &state->user, &state->stand_in, &state->comm}),
             "MPI_Comm_set_attr");
-  if (detail::spans_world(user)) r.everywhere = true;
   return Communicator(std::move(state));
 }
 
@@ -294,31 +256,18 @@ MPI_Comm Communicator::make_node_communicator() const {
 int Communicator::cores_on_node() const {
   return state_->cores;
 }
-std::uint64_t Communicator::members() const {
-  return state_->members;
-}
 int Communicator::spins() const {
   return oversubscribed() ? 20 : 2000;
 }
 
 int Communicator::take_tags(int count) const {
-  // An eighth of the tags is for the messages of objects; they come round again only after thousands of these. An
-  // eighth is for control messages, a quarter each for leases that stay, for leases that end soon, and for single
-  // messages: they come round in ranges of their own, so what was left over of one is never taken for a message of
-  // another kind.
-  return take_from(state_->next_tag, 0, state_->tag_limit / 8, count);
-}
-
-int Communicator::take_control_tags(int count) const {
-  return take_from(state_->next_control_tag, state_->tag_limit / 8, state_->tag_limit / 4, count);
+  // A quarter of the tags each for the messages of objects, for leases that stay, for single messages, and for
+  // leases that end soon: all come round in ranges of their own.
+  return take_from(state_->next_tag, 0, state_->tag_limit / 4, count);
 }
 
 int Communicator::take_passing_tags(int count) const {
   return take_from(state_->next_passing_tag, state_->tag_limit / 2, state_->tag_limit / 4 * 3, count);
-}
-
-std::uint64_t Communicator::take_serial() const {
-  return state_->serials_taken++;
 }
 
 TagLease::TagLease(const Communicator& comm, Stay stay) : stay_(stay) {
@@ -342,12 +291,6 @@ TagLease::~TagLease() {
   if (!state_) return;
   auto& live = state_->leased;
   live.erase(std::find(live.begin(), live.end(), tag_));
-}
-
-void Communicator::keep() const {
-  Registry& r = registry();
-  const std::lock_guard lock(r.mutex);
-  if (std::find(r.kept.begin(), r.kept.end(), state_) == r.kept.end()) r.kept.push_back(state_);
 }
 
 void Communicator::wait(MPI_Request& request, const char* place) const {

@@ -39,27 +39,11 @@ class Communicator {
   bool oversubscribed() const { return ranks_on_node() > cores_on_node(); }
   /// Spins before a wait yields the core.
   int spins() const;
-  /// A fingerprint of the processes that it has, and of how many duplicates they had before; the same on all of
-  /// them. Tells it from others that MPI gave the same context.
-  std::uint64_t members() const;
-
   /// `count` message tags of their own, the same on all ranks because objects are created in the same order on all.
   /// Not collective. Throws UsageError when MPI has no such number of tags.
   int take_tags(int count) const;
   /// The same for one message or operation that ends soon, from a range of its own that comes round again.
   int take_passing_tags(int count) const;
-  /// The same for messages that say which object they are about, from a range of its own: what is left over of them
-  /// harms nobody.
-  int take_control_tags(int count) const;
-
-  /// A number that no other object has, the same on all ranks because objects are created in the same order on all.
-  /// Tells an object from others that had the same tags. Not collective.
-  std::uint64_t take_serial() const;
-
-  /// Keeps the duplicate until MPI_Finalize: after errors there may be messages under way that nobody will take,
-  /// and MPI may take them for messages of a later communicator. Local.
-  void keep() const;
-
   /// Waits with back-off. Local.
   void wait(MPI_Request& request, const char* place) const;
   void wait(std::span<MPI_Request> requests, const char* place) const;
@@ -75,26 +59,10 @@ class Communicator {
 
  private:
   friend class TagLease;
-  friend class FormerCommunicator;
   struct State;
   explicit Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
   static std::shared_ptr<State> make_state(MPI_Comm user);
   std::shared_ptr<State> state_;
-};
-
-/// A handle that does not keep the duplicate.
-class FormerCommunicator {
- public:
-  explicit FormerCommunicator(const Communicator& comm) : state_(comm.state_) {}
-  /// The communicator, while somebody else keeps it: at least as long as the user's lives.
-  std::optional<Communicator> find() const {
-    auto state = state_.lock();
-    if (!state) return std::nullopt;
-    return Communicator(std::move(state));
-  }
-
- private:
-  std::weak_ptr<Communicator::State> state_;
 };
 
 /// A message tag of an operation that may live as long as it likes, the same on all ranks because these are taken

@@ -18,8 +18,8 @@ namespace {
 constexpr int kYields = 3000;
 
 /// MPI is called from one thread at a time, and so are we.
-std::vector<Progressable*>& active() {
-  static std::vector<Progressable*> list;
+std::vector<Operation*>& active() {
+  static std::vector<Operation*> list;
   return list;
 }
 
@@ -37,28 +37,33 @@ std::int64_t now_ns() {
 }
 }  // namespace
 
-void Progressable::activate(Progressable* operation) {
+void Operation::activate(Operation* operation) {
   active().push_back(operation);
 }
 
-void Progressable::deactivate(Progressable* operation) noexcept {
+void Operation::deactivate(Operation* operation) noexcept {
   std::erase(active(), operation);
 }
 
-void Progressable::advance_all() {
+void Operation::advance_all() {
   for (std::size_t i = 0; i < active().size(); ++i) {
-    Progressable* const operation = active()[i];
-    operation->advance();
+    Operation* const operation = active()[i];
+    operation->test();
     if (i < active().size() && active()[i] != operation) --i;  // it ended and left the list
   }
 }
 
-bool Progressable::any_active() noexcept {
+void Operation::wait(int spins) {
+  deactivate(this);
+  for (Backoff backoff(spins); !proceed();) pause(backoff);
+}
+
+bool Operation::any_active() noexcept {
   return !active().empty();
 }
 
 bool Backoff::pause_awake() {
-  Progressable::advance_all();
+  Operation::advance_all();
   ++misses_;
   if (misses_ <= spins_) return true;
   if (misses_ > spins_ + kYields) return false;
@@ -81,13 +86,15 @@ void Backoff::pause() {
 }
 
 void wait_all(std::span<MPI_Request> requests, int spins, const char* place) {
-  Backoff backoff(spins);
-  for (;;) {
-    int done = 0;
-    mpi_check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), place);
-    if (done) return;
-    backoff.pause();
-  }
+  for (Backoff backoff(spins); !test_all(requests, place, MPI_COMM_NULL);) backoff.pause();
+}
+
+bool test_all(std::span<MPI_Request> requests, const char* place, MPI_Comm comm) {
+  if (requests.empty()) return true;
+  int done = 0;
+  mpi_check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), place,
+            comm);
+  return done != 0;
 }
 
 MPI_Comm duplicate(MPI_Comm comm, int spins) {

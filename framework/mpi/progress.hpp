@@ -11,27 +11,6 @@
 
 namespace isohalo {
 
-/// An operation of several phases, in which a later phase can start only when an earlier one has arrived. Neighbors
-/// may depend on this rank's part of one operation while this rank waits for another: every wait of ours therefore
-/// advances all active operations of the process.
-class Progressable {
- public:
-  Progressable() = default;
-  Progressable(const Progressable&) = delete;
-  Progressable& operator=(const Progressable&) = delete;
-  virtual ~Progressable() { deactivate(this); }
-
-  /// Posts whatever has become possible; never waits. May deactivate itself and other operations. Local.
-  virtual void advance() = 0;
-
-  static void activate(Progressable* operation);
-  /// Does nothing for an operation that is not active.
-  static void deactivate(Progressable* operation) noexcept;
-  static void advance_all();
-  /// Is any operation of the process active?
-  static bool any_active() noexcept;
-};
-
 /// The pause between two tests; one object per wait. The first sleep of a thread sets its timer slack to 1 us.
 class Backoff {
  public:
@@ -46,8 +25,46 @@ class Backoff {
   int misses_ = 0;
 };
 
+/// What is started, goes on in small parts and ends: an exchange, a reduction, a collective. In one of several
+/// rounds a later round can start only when an earlier one has arrived, and other ranks may depend on this rank's
+/// part of one operation while this rank waits for another: every wait of ours therefore moves all active operations
+/// of the process on, and operations may be waited for in different orders on different ranks.
+class Operation {
+ public:
+  Operation() = default;
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+  virtual ~Operation() { deactivate(this); }
+
+  /// Goes on as far as messages have arrived; true when it has ended. Never waits. Local.
+  bool test() {
+    if (!proceed()) return false;
+    deactivate(this);
+    return true;
+  }
+  /// Waits for its end, with back-off. Local.
+  void wait(int spins);
+
+  static void advance_all();
+  /// Is any operation of the process active?
+  static bool any_active() noexcept;
+
+ protected:
+  /// As `test`.
+  virtual bool proceed() = 0;
+  /// Between two tests that were in vain.
+  virtual void pause(Backoff& backoff) { backoff.pause(); }
+
+  static void activate(Operation* operation);
+  /// Does nothing for an operation that is not active.
+  static void deactivate(Operation* operation) noexcept;
+};
+
 /// Completes all requests; they become MPI_REQUEST_NULL. Local. Throws MpiError.
 void wait_all(std::span<MPI_Request> requests, int spins, const char* place);
+
+/// Are they complete? Then they become MPI_REQUEST_NULL. Never waits. Local. Throws MpiError.
+bool test_all(std::span<MPI_Request> requests, const char* place, MPI_Comm comm);
 
 /// MPI_Comm_dup, except that it waits so. Collective. Throws MpiError.
 MPI_Comm duplicate(MPI_Comm comm, int spins);

@@ -1,12 +1,12 @@
 #include "framework/neighborhood/iso_comm.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <utility>
 
 #include "datatypes/mpi_check.hpp"
 #include "framework/neighborhood/iso_comm_state.hpp"
+#include "framework/schedule/chooser.hpp"
 
 namespace isohalo {
 
@@ -81,7 +81,7 @@ void IsoComm::execute(const NeighborCall& call) const {
   operation->start(tag.tag());
   Backoff backoff(s.comm.spins());
   for (;;) {
-    operation->advance();
+    operation->test();
     if (s.passes_or_abandons(*operation) && !operation->active()) break;
     backoff.pause();
   }
@@ -117,7 +117,7 @@ struct detail::NeighborRequestImpl {
   /// True when nothing is in flight any more; throws what went wrong.
   bool poll() {
     if (!started) return true;
-    operation->advance();
+    operation->test();
     try {
       if (!state->passes_or_abandons(*operation) || operation->active()) return false;
     } catch (...) {
@@ -181,7 +181,7 @@ void NeighborRequest::start() {
 }
 bool NeighborRequest::test() {
   if (!impl_ || impl_->poll()) return true;
-  Progressable::advance_all();
+  Operation::advance_all();
   return impl_->poll();
 }
 void NeighborRequest::wait() {
@@ -197,25 +197,6 @@ std::int64_t NeighborRequest::bytes() const {
   return impl_ ? impl_->operation->bytes_sent() : 0;
 }
 
-namespace {
-
-/// Seconds of `repeats` executions, the slowest rank's. Collective.
-double time_of(const Communicator& comm, NeighborOperation& operation, int repeats) {
-  comm.barrier();
-  const auto begin = std::chrono::steady_clock::now();
-  for (int k = 0; k < repeats; ++k) {
-    const TagLease tag(comm, TagLease::Stay::short_);
-    operation.start(tag.tag());
-    Backoff backoff(comm.spins());
-    for (operation.advance(); operation.active(); operation.advance()) backoff.pause();
-  }
-  double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  comm.allreduce(&s, 1, MPI_DOUBLE, MPI_MAX);
-  return s;
-}
-
-}  // namespace
-
 NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
   check();
   State& s = *state_;
@@ -229,18 +210,18 @@ NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
                                                          received.data(), block_bytes, MPI_BYTE);
   std::vector<std::unique_ptr<NeighborOperation>> operations;
   for (Algorithm a : State::kCandidates) operations.push_back(s.compile(a, call, false));
-  std::vector<double> best(operations.size(), 1e300);
-  int repeats = 1;
-  constexpr double enough_s = 5e-4;  // of one measurement; five of each algorithm
-  for (int round = -1; round < 5; ++round)
-    for (std::size_t k = 0; k < operations.size(); ++k) {
-      const double t = time_of(s.comm, *operations[k], repeats) / repeats;
-      if (round >= 0)
-        best[k] = std::min(best[k], t);
-      else if (k == 0)
-        repeats = static_cast<int>(std::clamp(enough_s / std::max(t, 1e-9), 1.0, 1000.0));
-    }
-  s.measured[{pattern, State::size_class(block_bytes)}] = best;
+  constexpr int calls = 4;  // in a row, so that ranks which set off late weigh less
+  const auto run = [&](std::size_t k) {
+    return detail::seconds_of([&] {
+             for (int n = 0; n < calls; ++n) {
+               const TagLease tag(s.comm, TagLease::Stay::short_);
+               operations[k]->start(tag.tag());
+               operations[k]->wait(s.comm.spins());
+             }
+           }) /
+           calls;
+  };
+  s.measured[{pattern, State::size_class(block_bytes)}] = detail::least_seconds(s.comm, operations.size(), run);
   s.forget_choices();
   return s.choose(pattern, block_bytes);
 }

@@ -93,11 +93,12 @@ void NeighborOperation::start(int tag) noexcept {
   });
 }
 
-void NeighborOperation::advance() noexcept {
+bool NeighborOperation::proceed() noexcept {
   guarded([this] {
     while (active_ && step()) {
     }
   });
+  return !active_;
 }
 
 /// True when something was completed.

@@ -26,7 +26,7 @@ namespace isohalo::detail {
 /// Errors: a message whose size does not fit is noted, and the execution goes on for a while, because other ranks
 /// wait for what this one forwards. After any other error the receives are withdrawn, and sends that nobody takes
 /// are left to MPI.
-class NeighborOperation final : public Progressable {
+class NeighborOperation final : public Operation {
  public:
   /// `route`: of this rank along `itinerary`. `own_types`: duplicate derived types, because the caller may free
   /// them before the operation has ended. Local.
@@ -38,7 +38,6 @@ class NeighborOperation final : public Progressable {
   /// Posts the first phase. `tag`: equal on all ranks, not used by another operation in flight. One is enough for
   /// all messages, because MPI keeps their order between two ranks. Local. Does not throw: see `rethrow`.
   void start(int tag) noexcept;
-  void advance() noexcept override;
   bool active() const { return active_; }
   /// Throws, once, what went wrong.
   void rethrow();
@@ -86,6 +85,7 @@ class NeighborOperation final : public Progressable {
   void add_message(std::vector<Message>& to, int peer, std::vector<Piece> pieces);
 
   // Executing: neighbor_execution.cpp
+  bool proceed() noexcept override;
   template <class Work>
   void guarded(Work&& work) noexcept;
   void post();

@@ -45,7 +45,6 @@ ScheduledAllreduce::ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype ty
   buffer_.resize((most_received + 1) * room_);
   requests_.assign(most_requests, MPI_REQUEST_NULL);
   stamps_ = detail::LatencyStamps(emulate, tag_ + 1, most_received, most_requests);
-  stage_ = work_.size();
 }
 
 bool ScheduledAllreduce::commutes() const {
@@ -106,19 +105,15 @@ void ScheduledAllreduce::copy(const void* from, void* to) const {
 }
 
 void ScheduledAllreduce::reduce(void* in_out) {
-  begin(in_out);
+  in_out_ = in_out;
+  launch();
   wait();
 }
 
 void ScheduledAllreduce::start(void* in_out) {
-  begin(in_out);
-  if (!proceed()) activate(this);
-}
-
-void ScheduledAllreduce::begin(void* in_out) {
   in_out_ = in_out;
-  stage_ = 0;
-  if (!work_.empty()) post(work_[0]);
+  launch();
+  if (work_.size() > 1) activate(this);
 }
 
 void ScheduledAllreduce::post(const StageWork& work) {
@@ -138,37 +133,23 @@ void ScheduledAllreduce::post(const StageWork& work) {
   }
 }
 
-bool ScheduledAllreduce::proceed() {
-  while (stage_ < work_.size()) {
-    const StageWork& work = work_[stage_];
-    int done = 0;
-    mpi_check(MPI_Testall(static_cast<int>(work.requests), requests_.data(), &done, MPI_STATUSES_IGNORE),
-              "MPI_Testall of an allreduce", comm_.get());
-    if (!done || !stamps_.arrived(0, work.actions.receive.size()) || !stamps_.sent(0, work.actions.send.size()))
-      return false;
-    combine(work.actions);
-    if (++stage_ < work_.size()) post(work_[stage_]);
-  }
-  return true;
+bool ScheduledAllreduce::arrived(std::size_t round) {
+  if (round == 0) return true;
+  const StageWork& work = work_[round - 1];
+  return test_all(std::span(requests_).first(work.requests), "an allreduce", comm_.get()) &&
+         stamps_.arrived(0, work.actions.receive.size()) && stamps_.sent(0, work.actions.send.size());
 }
 
-void ScheduledAllreduce::advance() {
-  if (proceed()) deactivate(this);
+void ScheduledAllreduce::enter(std::size_t round) {
+  if (round > 0) combine(work_[round - 1].actions);
+  if (round < work_.size()) post(work_[round]);
 }
 
-bool ScheduledAllreduce::test() {
-  if (!proceed()) return false;
-  deactivate(this);
-  return true;
-}
-
-void ScheduledAllreduce::wait() {
-  deactivate(this);
-  for (Backoff backoff(comm_.spins()); !proceed();)
-    if (stamps_.on())
-      detail::nap_for_emulation();
-    else
-      backoff.pause();
+void ScheduledAllreduce::pause(Backoff& backoff) {
+  if (stamps_.on())
+    detail::nap_for_emulation();
+  else
+    backoff.pause();
 }
 
 /// What StageActions promises, from left to right: MPI_Reduce_local(a, b) makes b = a op b.

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "framework/mpi/communicator.hpp"
-#include "framework/mpi/progress.hpp"
 #include "framework/reduce/emulated_latency.hpp"
 #include "framework/reduce/schedule.hpp"
 #include "framework/reduce/schedule_choice.hpp"
+#include "framework/schedule/rounds.hpp"
 
 namespace isohalo {
 
@@ -19,7 +19,7 @@ namespace isohalo {
 /// every run on as many ranks: contributions are combined in a fixed order, that of the ranks wherever the schedule
 /// keeps it (see `keeps_rank_order`). Persistent and non-blocking. For results that do not depend on the number of
 /// ranks either, see TreeReducer and ArrayReducer. Source: Ruefenacht, Bull, Booth 2017, section 4.
-class ScheduledAllreduce final : private Progressable {
+class ScheduledAllreduce final : private detail::RoundExecutor {
  public:
   /// `schedule`: encoded form (see `parse_stages`), or "auto": as `planning` says, by the cost model. `type` is any
   /// committed datatype and `op` any operation that MPI_Reduce_local takes for it, both alive as long as this
@@ -35,8 +35,8 @@ class ScheduledAllreduce final : private Progressable {
   /// collective, the others local. Once started it goes on in every wait of this library, so several operations
   /// may be waited for in different orders on different ranks.
   void start(void* in_out);
-  bool test();
-  void wait();
+  using Operation::test;
+  void wait() { Operation::wait(comm_.spins()); }
 
   const Schedule& schedule() const { return schedule_; }
   /// The schedule, what chose it and by which times.
@@ -52,9 +52,12 @@ class ScheduledAllreduce final : private Progressable {
   bool commutes() const;
   void choose(const EmulatedLatency& emulate, const Planning& planning);
   void measure_type();
-  void begin(void* in_out);
-  bool proceed();
-  void advance() override;
+  std::size_t rounds() const override { return work_.size() + 1; }  // round k combines what stage k - 1 has brought
+  void begin() override {}
+  bool arrived(std::size_t round) override;
+  void enter(std::size_t round) override;
+  bool left() override { return true; }
+  void pause(Backoff& backoff) override;
   std::byte* received(std::size_t k) { return buffer_.data() + k * room_; }
   void* origin(std::byte* memory) const { return memory - true_lower_; }
   void copy(const void* from, void* to) const;
@@ -77,7 +80,6 @@ class ScheduledAllreduce final : private Progressable {
   std::vector<MPI_Request> requests_;
   detail::LatencyStamps stamps_;
   void* in_out_ = nullptr;
-  std::size_t stage_ = 0;
 };
 
 }  // namespace isohalo

@@ -80,7 +80,7 @@ bool LatencyStamps::sent(std::size_t first, std::size_t last) {
 }
 
 void nap_for_emulation() {
-  Progressable::advance_all();
+  Operation::advance_all();
   const timespec nap{0, 30000};
   nanosleep(&nap, nullptr);
 }

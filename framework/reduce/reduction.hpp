@@ -12,11 +12,11 @@
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/progress.hpp"
 #include "framework/reduce/exact_sum.hpp"
-#include "framework/reduce/node_reducer.hpp"
 #include "framework/reduce/on_node_stage.hpp"
 #include "framework/reduce/operations.hpp"
 #include "framework/reduce/reduction_plan.hpp"
 #include "framework/reduce/tile_reducer.hpp"
+#include "framework/reduce/tree_executor.hpp"
 
 namespace isohalo::detail {
 
@@ -30,7 +30,7 @@ inline std::vector<int> identity_map(int ranks) {
 /// Once started it is active in every wait of the process: ranks may wait for several reductions, and for halo
 /// exchanges, in different orders.
 template <class V, int D, class Op>
-class Reduction final : private Progressable {
+class Reduction final : private Operation {
  public:
   /// As TileReducer. `has_terms`: the caller can give the bare terms (see `give_terms`). Local.
   Reduction(const Communicator& comm, const Tiling<D>& tiling, const std::optional<PerDim<int, D>>& coords,
@@ -89,11 +89,7 @@ class Reduction final : private Progressable {
     if (!proceed()) activate(this);
   }
 
-  bool test() {
-    if (!proceed()) return false;
-    deactivate(this);
-    return true;
-  }
+  using Operation::test;
 
   /// Start and wait. Collective.
   V combine() {
@@ -102,20 +98,7 @@ class Reduction final : private Progressable {
   }
 
   V wait() {
-    deactivate(this);
-    int misses = 0;
-    for (Backoff backoff(comm_.spins()); !proceed();) {
-      if (options_.emulate.on()) {
-        nap_for_emulation();
-      } else if (phase_ != Phase::collecting || any_active()) {
-        backoff.pause();
-      } else if (!backoff.pause_awake()) {  // who publishes last calls
-        on_node_->sleep();
-        poke_mpi();
-      }
-      // Flags in shared memory do not move messages on, of which a rank that we wait for may wait for one.
-      if (on_node_ && ++misses % 64 == 0) poke_mpi();
-    }
+    Operation::wait(comm_.spins());
     return value();
   }
 
@@ -135,8 +118,17 @@ class Reduction final : private Progressable {
   static constexpr std::size_t kMostOnNode = std::size_t{1} << 20;
   static constexpr bool kSum = std::is_same_v<V, double> && std::is_same_v<Op, Sum>;
 
-  void advance() override {
-    if (proceed()) deactivate(this);
+  void pause(Backoff& backoff) override {
+    if (options_.emulate.on()) {
+      nap_for_emulation();
+    } else if (phase_ != Phase::collecting || any_active()) {
+      backoff.pause();
+    } else if (!backoff.pause_awake()) {  // who publishes last calls
+      on_node_->sleep();
+      poke_mpi();
+    }
+    // Flags in shared memory do not move messages on, of which a rank that we wait for may wait for one.
+    if (on_node_ && ++misses_ % 64 == 0) poke_mpi();
   }
 
   void launch() {
@@ -151,7 +143,7 @@ class Reduction final : private Progressable {
     phase_ = Phase::gathering;
   }
 
-  bool proceed() {
+  bool proceed() override {
     if (phase_ == Phase::gathering) {
       if (!tiles_.test_gather()) return false;
       begin();
@@ -264,7 +256,7 @@ class Reduction final : private Progressable {
   ReductionOptions options_;
   ScheduleChoice choice_;
   TileReducer<V, D, Op> tiles_;
-  NodeReducer<V, Op> nodes_;
+  TreeExecutor<V, Op> nodes_;
   ExactSum exact_;
   std::span<const V> terms_;
   std::vector<Combine> local_combines_;
@@ -272,6 +264,7 @@ class Reduction final : private Progressable {
   std::optional<OnNodeStage<V>> on_node_;
   Phase phase_ = Phase::done;
   bool plan_agreed_ = false;
+  int misses_ = 0;  ///< in waits
 };
 
 }  // namespace isohalo::detail

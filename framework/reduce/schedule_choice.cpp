@@ -1,20 +1,18 @@
 #include "framework/reduce/schedule_choice.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <limits>
-#include <numeric>
+#include <memory>
 #include <optional>
 
 #include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"
-#include "framework/mpi/progress.hpp"
 #include "framework/reduce/multicast.hpp"
-#include "framework/reduce/program_messages.hpp"
+#include "framework/reduce/program_executor.hpp"
 #include "framework/reduce/schedule_check.hpp"
 #include "framework/reduce/schedule_table.hpp"
+#include "framework/schedule/chooser.hpp"
 
 namespace isohalo {
 
@@ -32,70 +30,24 @@ namespace detail {
 
 namespace {
 
-constexpr double kBudget = 0.02;  // seconds
-constexpr int kCalls = 4;         // in a row, so that ranks which set off late weigh less
+constexpr int kCalls = 4;  // in a row, so that ranks which set off late weigh less
 
-/// The messages of one candidate, with values that mean nothing.
-class Rehearsal {
- public:
-  Rehearsal(const Communicator& comm, const ReduceProgram& program, const ChoiceRequest& request, int tag)
-      : comm_(comm),
-        messages_(program, request.value_bytes, tag, request.emulate),
-        incoming_(messages_.incoming_nodes().size() * request.value_bytes),
-        outgoing_(messages_.outgoing_nodes().size() * request.value_bytes),
-        naps_(request.emulate.on()) {}
-
-  /// Seconds of one of `calls` reductions.
-  double run(int calls) {
-    using Clock = std::chrono::steady_clock;
-    const auto start = Clock::now();
-    for (int call = 0; call < calls; ++call) {
-      messages_.post(comm_, incoming_.data());
-      for (const auto& step : messages_.steps()) {
-        await([&] { return messages_.arrived(step); });
-        messages_.send(comm_, step, outgoing_.data());
-      }
-      await([&] { return messages_.sent(); });
-    }
-    return std::chrono::duration<double>(Clock::now() - start).count() / calls;
-  }
-
- private:
-  template <class Done>
-  void await(const Done& done) {
-    for (Backoff backoff(comm_.spins()); !done();)
-      if (naps_)
-        nap_for_emulation();
-      else
-        backoff.pause();
-  }
-
-  Communicator comm_;
-  ProgramMessages messages_;
-  std::vector<std::byte> incoming_, outgoing_;
-  bool naps_;
-};
-
-/// Nanoseconds of each candidate: of the slowest rank, the best of some rounds in which all take turns.
+/// Nanoseconds of each candidate, by values that mean nothing. Collective.
 std::vector<double> time_candidates(const Communicator& comm, const std::vector<Plan>& plans,
                                     const ChoiceRequest& request, int tag) {
-  std::vector<Rehearsal> rehearsals;
-  for (const Plan& plan : plans) rehearsals.emplace_back(comm, request.program(plan.schedule), request, tag);
-  const auto round = [&](int calls) {
-    std::vector<double> seconds;
-    for (Rehearsal& r : rehearsals) seconds.push_back(r.run(calls));
-    comm.allreduce(seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX);
-    return seconds;
-  };
-  std::vector<double> best = round(1);
-  const double all = kCalls * std::accumulate(best.begin(), best.end(), 0.0);
-  const int rounds = static_cast<int>(std::clamp(kBudget / std::max(all, 1e-9), 0.0, 50.0));
-  for (int k = 0; k < rounds; ++k) {
-    const std::vector<double> seconds = round(kCalls);
-    for (std::size_t c = 0; c < best.size(); ++c) best[c] = k == 0 ? seconds[c] : std::min(best[c], seconds[c]);
+  std::vector<std::unique_ptr<ProgramExecutor>> candidates;
+  for (const Plan& plan : plans) {
+    candidates.push_back(std::make_unique<ProgramExecutor>(comm, tag));
+    candidates.back()->compile(request.program(plan.schedule), request.value_bytes, request.emulate);
   }
-  for (double& s : best) s *= 1e9;
-  return best;
+  auto times = least_seconds(comm, candidates.size(), [&](std::size_t k) {
+    return seconds_of([&] {
+             for (int call = 0; call < kCalls; ++call) candidates[k]->start(), candidates[k]->wait();
+           }) /
+           kCalls;
+  });
+  for (double& t : times) t *= 1e9;
+  return times;
 }
 
 /// What the table has, if it fits. Collective.
@@ -144,8 +96,7 @@ ScheduleChoice choose_schedule(const Communicator& comm, const Planning& plannin
   const auto plans = plan_candidates(ranks, options, static_cast<std::size_t>(std::max(planning.candidates, 1)));
   const std::vector<double> ns = time_candidates(comm, plans, request, tag);
   for (std::size_t k = 0; k < plans.size(); ++k) choice.times.emplace_back(plans[k].schedule.text(), ns[k]);
-  choice.schedule =
-      choice.times[static_cast<std::size_t>(std::min_element(ns.begin(), ns.end()) - ns.begin())].first;
+  choice.schedule = choice.times[fastest(ns)].first;
   return choice;
 }
 

@@ -260,7 +260,7 @@ TEST(HaloTransport, RowsOfArraysInSharedMemoryAreWrittenInPlace) {
       std::int64_t rows = 0;
       for (const int peer : {(me + 1) % p, (me + p - 1) % p})
         if (peer != me && window->on_node(peer) && of(peer) == Memory::shared) rows += 2;
-      EXPECT_EQ(plan.bytes_pushed(), rows * 40 * 8) << "memory " << static_cast<int>(memory) << mixed;
+      EXPECT_EQ(plan.bytes_written_directly(), rows * 40 * 8) << "memory " << static_cast<int>(memory) << mixed;
     }
 }
 

@@ -6,25 +6,19 @@
 /// It cannot happen when all ranks have sent to all others, and none makes progress between the first one's arrival
 /// in MPI_Finalize and its own: each then sends its request before it acknowledges others' on the same connection.
 
-#include "framework/mpi/finalize_guard.hpp"
+#include "apps/isohalo/finalize_guard.hpp"
 
 #include <mpi.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <numeric>
 #include <string_view>
-#include <vector>
 
-#include "datatypes/mpi_check.hpp"
-#include "framework/mpi/fingerprint.hpp"
-
-namespace isohalo::detail {
+namespace isohalo {
 
 namespace {
 
@@ -56,21 +50,6 @@ int manager_socket() {
   return fd;
 }
 
-/// The ranks of `comm` as ranks of the program; MPI_UNDEFINED for those of other programs.
-std::vector<int> places_in_world(MPI_Comm comm) {
-  int size = 0;
-  mpi_check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
-  MPI_Group mine = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
-  mpi_check(MPI_Comm_group(comm, &mine), "MPI_Comm_group");
-  mpi_check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
-  std::vector<int> ranks(static_cast<std::size_t>(size)), places(ranks);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  mpi_check(MPI_Group_translate_ranks(mine, size, ranks.data(), world, places.data()), "MPI_Group_translate_ranks");
-  MPI_Group_free(&mine);
-  MPI_Group_free(&world);
-  return places;
-}
-
 /// The process manager's barrier: no MPI call is under way in it.
 void manager_barrier(int fd) {
   // A signal may interrupt both; a reply that nobody reads would confuse MPI.
@@ -87,38 +66,16 @@ void manager_barrier(int fd) {
   }
 }
 
-}  // namespace
-
-bool spans_world(MPI_Comm comm) {
-  int result = MPI_UNEQUAL;
-  mpi_check(MPI_Comm_compare(comm, MPI_COMM_WORLD, &result), "MPI_Comm_compare");
-  return result != MPI_UNEQUAL;
-}
-
-std::uint64_t fingerprint_of_members(MPI_Comm comm) {
-  Fingerprint f;
-  for (int p : places_in_world(comm)) f.add(p);
-  return f.value();
-}
-
-bool launched_on_one_node(MPI_Comm comm) {
-  for (const char* plays_nodes : {"MPIR_CVAR_NUM_CLIQUES", "MPIR_CVAR_ODD_EVEN_CLIQUES", "MPIR_CVAR_NOLOCAL"})
-    if (std::getenv(plays_nodes)) return false;
-  const char *const here = std::getenv("MPI_LOCALNRANKS"), *const launched = std::getenv("PMI_SIZE");
-  if (!here || !launched || std::strcmp(here, launched) != 0) return false;
-  const std::vector<int> places = places_in_world(comm);  // others come by MPI_Comm_spawn and its like
-  return std::none_of(places.begin(), places.end(), [](int place) { return place == MPI_UNDEFINED; });
-}
-
-void settle_before_finalize(int on_node) noexcept {
+/// Collective over MPI_COMM_WORLD.
+int settle(MPI_Comm, int, void*, void*) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   // Our own, since the user may have left messages in MPI_COMM_WORLD; without the user's attributes.
   MPI_Comm world = MPI_COMM_NULL;
-  if (ranks == on_node || ranks > kMostRanks || !library_may_hang() ||
+  if (ranks > kMostRanks || !library_may_hang() ||
       MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &world) != MPI_SUCCESS)
-    return;
+    return MPI_SUCCESS;
   const int fd = manager_socket();
   int all_have_one = fd >= 0;
   MPI_Allreduce(MPI_IN_PLACE, &all_have_one, 1, MPI_INT, MPI_MIN, world);
@@ -133,6 +90,19 @@ void settle_before_finalize(int on_node) noexcept {
     manager_barrier(fd);
   else
     usleep(kPause_us);
+  return MPI_SUCCESS;
 }
 
-}  // namespace isohalo::detail
+}  // namespace
+
+void guard_finalize() {
+  const char *const here = std::getenv("MPI_LOCALNRANKS"), *const launched = std::getenv("PMI_SIZE");
+  const bool plays_nodes = std::getenv("MPIR_CVAR_NUM_CLIQUES") != nullptr;
+  if (here && launched && !plays_nodes && std::strcmp(here, launched) == 0) return;  // all on one compute node
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, settle, &key, nullptr);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+  MPI_Comm_free_keyval(&key);
+}
+
+}  // namespace isohalo

@@ -1,4 +1,4 @@
-#include "framework/halo/exchange_timing.hpp"
+#include "framework/schedule/chooser.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -56,26 +56,15 @@ std::vector<double> least_seconds(const Communicator& comm, std::size_t candidat
   }
 }
 
-template <int D>
-std::vector<double> time_movers(const Communicator& comm, std::span<const std::unique_ptr<HaloMover<D>>> movers,
-                                std::span<const ErasedArray<D>> arrays) {
-  const auto run = [&](std::size_t k) {
-    using Clock = std::chrono::steady_clock;
-    const auto start = Clock::now();
-    movers[k]->start(arrays, true);
-    movers[k]->finish();
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
-  return least_seconds(comm, movers.size(), run, kTimingBudget_s);
+std::size_t fastest(const std::vector<double>& seconds) {
+  return static_cast<std::size_t>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                                     \
-  template std::vector<double> time_movers<D>(const Communicator&, std::span<const std::unique_ptr<HaloMover<D>>>, \
-                                              std::span<const ErasedArray<D>>);
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
-#undef ISOHALO_INSTANTIATE
+double seconds_of(const std::function<void()>& work) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 }  // namespace isohalo::detail

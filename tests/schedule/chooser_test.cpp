@@ -1,6 +1,6 @@
 /// The choice by timing: a slow way is never taken, whatever disturbs the clock, and all ranks take the same one.
 
-#include "framework/halo/exchange_timing.hpp"
+#include "framework/schedule/chooser.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,11 +12,8 @@
 namespace isohalo {
 namespace {
 
+using detail::fastest;
 using detail::least_seconds;
-
-std::size_t fastest(const std::vector<double>& seconds) {
-  return static_cast<std::size_t>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
-}
 
 std::vector<double> negated(std::vector<double> v) {
   for (double& x : v) x = -x;
@@ -47,7 +44,7 @@ class DisturbedWays {
   test::Random random_;
 };
 
-TEST(ExchangeTiming, ASlowWayIsNeverTaken) {
+TEST(Chooser, ASlowWayIsNeverTaken) {
   const Communicator comm = Communicator::of(MPI_COMM_WORLD);
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     std::vector<double> lengths{3e-5, 2e-5, 9e-5, 1e-5, 1.2e-5, 6e-5, 2e-4};
@@ -66,7 +63,7 @@ TEST(ExchangeTiming, ASlowWayIsNeverTaken) {
   }
 }
 
-TEST(ExchangeTiming, LongRunsAreFewAndShortOnesManyButNotEndless) {
+TEST(Chooser, LongRunsAreFewAndShortOnesManyButNotEndless) {
   const Communicator comm = Communicator::of(MPI_COMM_WORLD);
   std::vector<int> runs(7);
   const auto count = [&](double each) {
@@ -80,7 +77,7 @@ TEST(ExchangeTiming, LongRunsAreFewAndShortOnesManyButNotEndless) {
   EXPECT_EQ(runs, (std::vector<int>{154, 154, 104, 104, 54, 54, 54}));
 }
 
-TEST(ExchangeTiming, OneWayOrTwoNeedNoRounds) {
+TEST(Chooser, OneWayOrTwoNeedNoRounds) {
   const Communicator comm = Communicator::of(MPI_COMM_WORLD);
   EXPECT_EQ(least_seconds(
                 comm, 1, [](std::size_t) { return 2.0; }, 0.02),
@@ -91,7 +88,7 @@ TEST(ExchangeTiming, OneWayOrTwoNeedNoRounds) {
 }
 
 /// A mover that dawdles, beside one that does not, by the real clock.
-TEST(ExchangeTiming, AWayThatDawdlesOnOneRankIsSlowOnAll) {
+TEST(Chooser, AWayThatDawdlesOnOneRankIsSlowOnAll) {
   const Communicator comm = Communicator::of(MPI_COMM_WORLD);
   const auto way = [&](std::size_t k) {
     using Clock = std::chrono::steady_clock;

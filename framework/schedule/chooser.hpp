@@ -1,9 +1,12 @@
 #pragma once
-/// Which of several movers is fastest on the live communicator. Private to framework/halo: use HaloPlan.
+/// Which of several ways to do the same is the fastest on the live communicator. One chooser for halo transports,
+/// neighborhood algorithms and schedules of reductions.
 
+#include <cstddef>
 #include <functional>
+#include <vector>
 
-#include "framework/halo/halo_mover.hpp"
+#include "framework/mpi/communicator.hpp"
 
 namespace isohalo::detail {
 
@@ -18,12 +21,13 @@ constexpr double kTimingBudget_s = 0.02;
 /// those that are hard to tell apart are run most. Takes about `budget_s`, or some ten runs of each way where these
 /// take longer. Collective.
 std::vector<double> least_seconds(const Communicator& comm, std::size_t candidates,
-                                  const std::function<double(std::size_t)>& run, double budget_s);
+                                  const std::function<double(std::size_t)>& run,
+                                  double budget_s = kTimingBudget_s);
 
-/// The same for movers of these arrays; about 20 ms. Brings the ghosts in place, again and again, and changes
-/// nothing else. Collective.
-template <int D>
-std::vector<double> time_movers(const Communicator& comm, std::span<const std::unique_ptr<HaloMover<D>>> movers,
-                                std::span<const ErasedArray<D>> arrays);
+/// The place of the least of them.
+std::size_t fastest(const std::vector<double>& seconds);
+
+/// Seconds that `work` takes on this rank.
+double seconds_of(const std::function<void()>& work);
 
 }  // namespace isohalo::detail

@@ -1,7 +1,7 @@
 /// The exchange of Kokkos views: values by global index, a sentinel in every ghost, all layouts, staged and in
 /// place.
 
-#include "framework/halo/view_exchange.hpp"
+#include "framework/halo/view_ref.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include <functional>
 #include <type_traits>
 
+#include "framework/halo/halo_plan.hpp"
 #include "tests/halo/halo_cases.hpp"
 #include "tests/mpi_main.hpp"
 
@@ -79,22 +80,49 @@ auto made_view(const Index<D>& n) {
   }
 }
 
+/// How views are exchanged in a test.
+template <int D>
+struct How {
+  Exchange exchange = Exchange::automatic;
+  ViewCopies copies = ViewCopies::kernels;
+  HaloMutation<D> mutation{};
+  HaloOptions<D> options() const {
+    HaloOptions<D> o;
+    o.exchange = exchange;
+    o.mutation = mutation;
+    return o;
+  }
+};
+
+template <int D>
+auto cell_of(const auto& host, const Index<D>& k) -> decltype(auto) {
+  const auto at = [&](int j) { return static_cast<std::size_t>(k[j]); };
+  if constexpr (D == 1)
+    return host(at(0));
+  else if constexpr (D == 2)
+    return host(at(0), at(1));
+  else if constexpr (D == 3)
+    return host(at(0), at(1), at(2));
+  else
+    return host(at(0), at(1), at(2), at(3));
+}
+
 /// The number of wrong cells of this rank after some exchanges by the same plan, each with new values; `delay`
 /// comes in between.
 template <class T, int D, class Layout>
 std::int64_t wrong_cells(
-    const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth,
-    const ViewExchangeOptions<D>& options, int rounds = 2, const std::function<void()>& delay = [] {}) {
-  using View = typename ViewOf<T, D, Layout>::type;
+    const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth, const How<D>& how, int rounds = 2,
+    const std::function<void()>& delay = [] {}) {
   const Surroundings<D> around{domain.global(), domain.periodic(), {}, {}};
   auto [low, high] = shape.ghost_widths(depth, around);
   high[0] += 2;  // wider than needed
-  KokkosViewExchange<View> plan(domain, shape, depth, low, high, options);
+  HaloPlan<D> plan(domain, shape, depth, how.options());
   const Box<D> all = domain.owned().grown(low, high);
   Index<D> extents;
   for (int j = 0; j < D; ++j) extents[j] = all.extent(j);
   const auto made = made_view<T, D, Layout>(extents);
-  const View view = made.view;
+  const auto view = made.view;
+  const auto array = view_ref(view, domain.owned(), low, high, how.copies);
   const auto host = Kokkos::create_mirror_view(view);
   const auto needed = test::needed_by_definition(domain.owned(), shape.offsets(), depth, around);
   std::int64_t wrong = 0;
@@ -107,14 +135,14 @@ std::int64_t wrong_cells(
       return static_cast<T>(linear_index(domain.global(), i) * 3 + round);
     };
     const auto cell = [&](const Index<D>& i) -> T& {
-      std::int64_t k[D];
-      for (int j = 0; j < D; ++j) k[j] = i[static_cast<std::size_t>(j)] - all.low[static_cast<std::size_t>(j)];
-      return detail::view_element(host, k);
+      Index<D> k;
+      for (int j = 0; j < D; ++j) k[j] = i[j] - all.low[j];
+      return cell_of<D>(host, k);
     };
     for_each_cell(all, [&](const Index<D>& i) { cell(i) = domain.owned().contains(i) ? right(i) : T(-7); });
     Kokkos::deep_copy(view, host);
     delay();
-    plan.start(view);
+    plan.start(array);
     delay();
     plan.finish();
     Kokkos::deep_copy(host, view);
@@ -125,7 +153,7 @@ std::int64_t wrong_cells(
   return wrong;
 }
 
-constexpr HaloPattern kPatterns[] = {HaloPattern::coalesced, HaloPattern::direct, HaloPattern::slabs};
+constexpr Exchange kWays[] = {Exchange::coalesced_packed, Exchange::direct_packed, Exchange::slabs_packed};
 
 /// All process grids, sides, shapes, depths, patterns; layouts in turn, the last of them among host memory only.
 template <int D>
@@ -139,38 +167,42 @@ void check(const Index<D>& extents, int deepest) {
       const CartesianDomain<D> domain(MPI_COMM_WORLD, extents, o);
       for (const auto& [name, shape] : test::few_shapes<D>())
         for (int depth = 0; depth <= deepest; ++depth)
-          for (const auto pattern : kPatterns) {
-            if (pattern == HaloPattern::slabs && !slabs_possible(shape)) continue;
-            const ViewExchangeOptions<D> direct{pattern, false, {}}, staged{pattern, true, {}};
+          for (const auto way : kWays) {
+            if (way == Exchange::slabs_packed && !slabs_possible(shape)) continue;
+            const How<D> kernels{way, ViewCopies::kernels}, staged{way, ViewCopies::staged_kernels},
+                host{way, ViewCopies::automatic};
             std::int64_t wrong = 0;
             ++turn;
-            switch ((turn + turn / 3) % 3) {  // another one for the same pattern each time
+            switch ((turn + turn / 4) % 4) {  // another one for the same way each time
               case 0:
-                wrong = wrong_cells<double, D, Kokkos::LayoutRight>(domain, shape, depth, direct);
+                wrong = wrong_cells<double, D, Kokkos::LayoutRight>(domain, shape, depth, kernels);
                 break;
               case 1:
                 wrong = wrong_cells<float, D, Kokkos::LayoutLeft>(domain, shape, depth, staged);
                 break;
+              case 2:
+                wrong = wrong_cells<std::uint8_t, D, Kokkos::LayoutLeft>(domain, shape, depth, host);
+                break;
               default:
                 if constexpr (kHostReachesViews)
-                  wrong = wrong_cells<double, D, Kokkos::LayoutStride>(domain, shape, depth, direct);
+                  wrong = wrong_cells<double, D, Kokkos::LayoutStride>(domain, shape, depth, kernels);
             }
-            EXPECT_EQ(wrong, 0) << name << " depth " << depth << " sides " << sides << " pattern "
-                                << static_cast<int>(pattern) << " turn " << turn;
+            EXPECT_EQ(wrong, 0) << name << " depth " << depth << " sides " << sides << " by "
+                                << exchange_name(way) << " turn " << turn;
           }
     }
 }
 
-TEST(ViewExchange, AllCasesIn1D) {
+TEST(Views, AllCasesIn1D) {
   check<1>({13}, 5);
 }
-TEST(ViewExchange, AllCasesIn2D) {
+TEST(Views, AllCasesIn2D) {
   check<2>({9, 14}, 5);
 }
-TEST(ViewExchange, AllCasesIn3D) {
+TEST(Views, AllCasesIn3D) {
   check<3>({7, 6, 5}, 2);
 }
-TEST(ViewExchange, AllCasesIn4D) {
+TEST(Views, AllCasesIn4D) {
   check<4>({6, 4, 3, 5}, 1);
 }
 
@@ -185,46 +217,112 @@ CartesianDomain<2> torus() {
   return {MPI_COMM_WORLD, {8 * p / columns, 10 * columns}, o};
 }
 
-TEST(ViewExchange, ManyRepetitionsWithRandomDelays) {
+ErasedArray<2> ref(const View2& view, const CartesianDomain<2>& domain, std::int64_t width,
+                   ViewCopies copies = ViewCopies::kernels) {
+  return view_ref(view, domain.owned(), {width, width}, {width, width}, copies);
+}
+
+TEST(Views, ManyRepetitionsWithRandomDelays) {
   test::Random random(static_cast<std::uint64_t>(test::rank()) + 1);
   const auto delay = [&] {
     if (random.in(0, 9) == 0) usleep(static_cast<useconds_t>(random.in(0, 300)));
   };
-  for (const auto pattern : kPatterns)
-    EXPECT_EQ(
-        (wrong_cells<double, 2, Kokkos::LayoutRight>(torus(), StencilShape<2>::moore(1), 2,
-                                                     {pattern, pattern == HaloPattern::direct, {}}, 300, delay)),
-        0);
+  for (const auto way : kWays) {
+    const auto copies = way == Exchange::direct_packed ? ViewCopies::staged_kernels : ViewCopies::kernels;
+    EXPECT_EQ((wrong_cells<double, 2, Kokkos::LayoutRight>(torus(), StencilShape<2>::moore(1), 2, {way, copies}, 300,
+                                                           delay)),
+              0);
+  }
 }
 
-TEST(ViewExchange, ChoosesThePatternByTiming) {
+TEST(Views, TheWayIsChosenByTiming) {
   const auto domain = torus();
-  KokkosViewExchange<View2> plan(domain, StencilShape<2>::star(1), 2, {2, 2}, {2, 2});
-  EXPECT_FALSE(plan.pattern());
+  HaloPlan<2> plan(domain, StencilShape<2>::star(1), 2);
   const View2 view("view", 12, 14);
   Kokkos::deep_copy(view, 1.0);
-  plan.exchange(view);
-  ASSERT_EQ(plan.seconds().size(), 3u);
-  ASSERT_TRUE(plan.pattern());
-  for (const auto& [pattern, seconds] : plan.seconds()) {
+  plan.exchange(ref(view, domain, 2));
+  const ExchangeChoice& choice = plan.choice();
+  ASSERT_EQ(choice.seconds.size(), domain.size() == 1 ? 2u : 3u);
+  for (const auto& [way, seconds] : choice.seconds) {
+    EXPECT_TRUE(is_packed(way));
     EXPECT_GT(seconds, 0);
-    if (pattern != *plan.pattern()) continue;
-    for (const auto& other : plan.seconds()) EXPECT_LE(seconds, other.second);
+    if (way != choice.used) continue;
+    for (const auto& other : choice.seconds) EXPECT_LE(seconds, other.second);
   }
-  const auto used = static_cast<std::int64_t>(*plan.pattern());
+  const auto used = static_cast<std::int64_t>(choice.used);
   EXPECT_EQ(domain.comm().min(used), domain.comm().max(used));
   EXPECT_EQ((wrong_cells<double, 2, Kokkos::LayoutRight>(domain, StencilShape<2>::moore(1), 3, {})), 0);
   EXPECT_EQ((wrong_cells<double, 2, Kokkos::LayoutRight>(domain, test::few_shapes<2>().back().shape, 2, {})), 0);
 }
 
+/// Several views with elements of different sizes in one message, each with the ghosts that it needs.
+TEST(Views, SeveralInOneExchange) {
+  struct Three {
+    float a, b, c;
+  };
+  const auto domain = torus();
+  for (const auto way : kWays) {
+    HaloOptions<2> options;
+    options.exchange = way;
+    HaloPlan<2> plan(domain,
+                     {{StencilShape<2>::moore(1), 2}, {StencilShape<2>::star(1), 1}, {StencilShape<2>::moore(1), 1}},
+                     options);
+    const View2 u("u", 12, 14);
+    const Kokkos::View<std::uint8_t**> v("v", 12, 14);
+    const Kokkos::View<Three**> w("w", 12, 14);
+    const auto number = [&](std::int64_t i, std::int64_t j) {
+      const auto n = [&](int k) { return domain.global().extent(k); };
+      return static_cast<float>(((i % n(0) + n(0)) % n(0)) * 16 + (j % n(1) + n(1)) % n(1));
+    };
+    const auto hu = Kokkos::create_mirror_view(u);
+    const auto hv = Kokkos::create_mirror_view(v);
+    const auto hw = Kokkos::create_mirror_view(w);
+    const Box<2> all = domain.owned().grown({2, 2}, {2, 2});
+    const auto at = [&](const Index<2>& i, int k) { return static_cast<std::size_t>(i[k] - all.low[k]); };
+    for_each_cell(all, [&](const Index<2>& i) {
+      const float x = domain.owned().contains(i) ? number(i[0], i[1]) : -1;
+      hu(at(i, 0), at(i, 1)) = x;
+      hv(at(i, 0), at(i, 1)) = static_cast<std::uint8_t>(x);
+      hw(at(i, 0), at(i, 1)) = {x, x + 1, x + 2};
+    });
+    Kokkos::deep_copy(u, hu);
+    Kokkos::deep_copy(v, hv);
+    Kokkos::deep_copy(w, hw);
+    const Index<2> two{2, 2};
+    plan.exchange(ref(u, domain, 2), view_ref(v, domain.owned(), two, two, ViewCopies::kernels),
+                  view_ref(w, domain.owned(), two, two, ViewCopies::kernels));
+    Kokkos::deep_copy(hu, u);
+    Kokkos::deep_copy(hv, v);
+    Kokkos::deep_copy(hw, w);
+    std::int64_t wrong = 0;
+    const Surroundings<2> around{domain.global(), domain.periodic(), {}, {}};
+    const auto far = test::needed_by_definition(domain.owned(), StencilShape<2>::moore(1).offsets(), 2, around),
+               star = test::needed_by_definition(domain.owned(), StencilShape<2>::star(1).offsets(), 1, around),
+               near = test::needed_by_definition(domain.owned(), StencilShape<2>::moore(1).offsets(), 1, around);
+    for_each_cell(all, [&](const Index<2>& i) {
+      const auto right = [&](const auto& needed) {
+        return domain.owned().contains(i) || needed.contains(i) ? number(i[0], i[1]) : -1.0f;
+      };
+      const Three three = hw(at(i, 0), at(i, 1));
+      wrong += hu(at(i, 0), at(i, 1)) != right(far);
+      wrong += hv(at(i, 0), at(i, 1)) != static_cast<std::uint8_t>(right(star));
+      wrong += three.a != right(near) || three.c != right(near) + 2;
+    });
+    EXPECT_EQ(wrong, 0) << exchange_name(way);
+  }
+}
+
 /// Some ranks finish the one first, some the other; of several stages, all need the others meanwhile.
-TEST(ViewExchange, MayBeFinishedInAnyOrder) {
+TEST(Views, MayBeFinishedInAnyOrder) {
   const auto domain = torus();
   const auto shape = StencilShape<2>::moore(1);
-  for (const auto first : kPatterns)
-    for (const auto second : kPatterns) {
-      KokkosViewExchange<View2> a(domain, shape, 2, {2, 2}, {2, 2}, {first, false, {}}),
-          b(domain, shape, 1, {1, 1}, {1, 1}, {second, false, {}});
+  for (const auto first : kWays)
+    for (const auto second : kWays) {
+      HaloOptions<2> o;
+      o.exchange = first;
+      HaloPlan<2> a(domain, shape, 2, o);
+      o.exchange = second;
+      HaloPlan<2> b(domain, shape, 1, o);
       const View2 u("u", 12, 14), v("v", 10, 12);
       for (int round = 0; round < 20; ++round) {
         Kokkos::deep_copy(u, -1.0);
@@ -232,8 +330,8 @@ TEST(ViewExchange, MayBeFinishedInAnyOrder) {
         const double right = round;
         Kokkos::deep_copy(Kokkos::subview(u, std::pair(2, 10), std::pair(2, 12)), right);
         Kokkos::deep_copy(Kokkos::subview(v, std::pair(1, 9), std::pair(1, 11)), right);
-        a.start(u);
-        b.start(v);
+        a.start(ref(u, domain, 2));
+        b.start(ref(v, domain, 1));
         a.progress();
         if (test::rank() % 2) {
           a.finish();
@@ -257,64 +355,30 @@ TEST(ViewExchange, MayBeFinishedInAnyOrder) {
     }
 }
 
-TEST(ViewExchange, BrokenPlansAreCaught) {
-  const auto caught = [](HaloPattern pattern, const HaloMutation<2>& mutation) {
+TEST(Views, BrokenPlansAreCaught) {
+  const auto caught = [](Exchange way, const HaloMutation<2>& mutation) {
     return wrong_cells<double, 2, Kokkos::LayoutRight>(torus(), StencilShape<2>::moore(1), 2,
-                                                       {pattern, false, mutation}) > 0;
+                                                       {way, ViewCopies::kernels, mutation}) > 0;
   };
-  for (const auto pattern : kPatterns) {
-    EXPECT_FALSE(caught(pattern, {}));
-    EXPECT_TRUE(caught(pattern, [](auto& pieces) { pieces.pop_back(); }));
-    EXPECT_TRUE(caught(pattern, [](auto& pieces) {
+  for (const auto way : kWays) {
+    EXPECT_FALSE(caught(way, {}));
+    EXPECT_TRUE(caught(way, [](auto& pieces) { pieces.pop_back(); }));
+    EXPECT_TRUE(caught(way, [](auto& pieces) {
       for (auto& p : pieces)
         if (p.region.box.extent(1) == 2) ++p.region.box.low[1];
     }));
   }
 }
 
-TEST(ViewExchange, RefusesViewsThatDoNotFit) {
+TEST(Views, ThoseThatDoNotFitAreRefused) {
   const auto domain = torus();
-  const auto shape = StencilShape<2>::moore(1);
-  EXPECT_THROW((KokkosViewExchange<View2>(domain, shape, 2, {2, 2}, {2, 1})), UsageError);
-  EXPECT_THROW((KokkosViewExchange<View2>(domain, shape, -1, {2, 2}, {2, 2})), UsageError);
-  const auto unnamed = StencilShape<2>::of({{0, 0}, {1, 0}});
-  EXPECT_THROW((KokkosViewExchange<View2>(domain, unnamed, 1, {2, 2}, {2, 2}, {HaloPattern::slabs, false, {}})),
-               UsageError);
-  KokkosViewExchange<View2> plan(domain, shape, 2, {2, 2}, {2, 2});
   const View2 fits("fits", 12, 14), narrow("narrow", 12, 13);
-  const bool last = test::rank() == test::ranks() - 1;
-  EXPECT_THROW(plan.start(last ? narrow : fits), UsageError);  // the first start: one rank's error is everybody's
-  EXPECT_THROW(plan.finish(), UsageError);
-  EXPECT_THROW(plan.progress(), UsageError);
-  plan.start(fits);
-  EXPECT_THROW(plan.start(fits), UsageError);
-  plan.finish();
-  EXPECT_THROW(plan.start(narrow), UsageError);
-}
-
-TEST(ViewExchange, RanksMustAgree) {
-  if (test::ranks() == 1) return;
-  const auto domain = torus();
-  const bool last = test::rank() == test::ranks() - 1;
-  const View2 view("view", 12, 14);
-  const auto start = [&](int depth, const StencilShape<2>& shape, std::optional<HaloPattern> pattern) {
-    KokkosViewExchange<View2> plan(domain, shape, depth, {2, 2}, {2, 2}, {pattern, false, {}});
-    plan.exchange(view);
-  };
-  const auto moore = StencilShape<2>::moore(1), star = StencilShape<2>::star(1);
-  EXPECT_THROW(start(last ? 1 : 2, moore, {}), UsageError);
-  EXPECT_THROW(start(2, last ? moore : star, {}), UsageError);
-  EXPECT_THROW(start(2, moore, last ? HaloPattern::slabs : HaloPattern::direct), UsageError);
-  start(2, moore, {});
-}
-
-/// An exchange that nobody finishes: MPI may still write, nothing may crash.
-TEST(ViewExchange, MayBeLeftUnfinished) {
-  const auto domain = torus();
-  KokkosViewExchange<View2> plan(domain, StencilShape<2>::moore(1), 1, {1, 1}, {1, 1},
-                                 {HaloPattern::coalesced, false, {}});
-  const View2 view("view", 10, 12);
-  plan.start(view);
+  EXPECT_THROW(ref(narrow, domain, 2), UsageError);
+  HaloPlan<2> plan(domain, StencilShape<2>::moore(1), 2), mixed(domain, StencilShape<2>::moore(1), 2);
+  EXPECT_THROW(plan.start(view_ref(narrow, domain.owned(), {2, 2}, {2, 1}, ViewCopies::kernels)), UsageError);
+  EXPECT_THROW(mixed.start(ref(fits, domain, 2), ref(fits, domain, 2, ViewCopies::automatic)), UsageError);
+  plan.exchange(ref(fits, domain, 2));
+  plan.exchange(ref(fits, domain, 2, ViewCopies::automatic));  // another transport of the same plan
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "framework/halo/push_targets.hpp"
+#include "framework/halo/direct_write.hpp"
 
 namespace isohalo::detail {
 
@@ -12,13 +12,13 @@ GhostPlace<D> ghost_place(const ErasedArray<D>& a) {
   return place;
 }
 
-void PushTargets::begin_exchange() {
+void GhostsOfPeers::begin_exchange() {
   constexpr std::int64_t kept = 4;  // solvers use two or three arrays in turn
   ++exchanges_;
   std::erase_if(targets_, [&](const Target& t) { return exchanges_ - t.last_used > kept; });
 }
 
-std::byte* PushTargets::find(int peer, const SharedAddress& address) {
+std::byte* GhostsOfPeers::find(int peer, const SharedAddress& address) {
   Target* target = nullptr;
   for (auto& t : targets_)
     if (t.peer == peer && t.serial == address.serial) target = &t;

@@ -10,7 +10,7 @@ namespace isohalo::detail {
 
 /// Rows of at least so many bytes are written straight into the receiver's ghosts where its array can be mapped;
 /// the others, strided there, are packed.
-constexpr std::int64_t kPushedRow_bytes = 64;
+constexpr std::int64_t kDirectRow_bytes = 64;
 
 /// What a receiver tells a sender about one array. Plain bytes.
 template <int D>
@@ -25,7 +25,7 @@ template <int D>
 GhostPlace<D> ghost_place(const ErasedArray<D>& array);
 
 /// Other ranks' memory that recent exchanges wrote to, mapped here.
-class PushTargets {
+class GhostsOfPeers {
  public:
   /// To be called at the start of each exchange: forgets what the last few did not use.
   void begin_exchange();

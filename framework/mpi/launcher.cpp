@@ -1,0 +1,32 @@
+#include "framework/mpi/launcher.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "datatypes/mpi_check.hpp"
+
+namespace isohalo::detail {
+
+bool launched_on_one_node(MPI_Comm comm) {
+  for (const char* plays_nodes : {"MPIR_CVAR_NUM_CLIQUES", "MPIR_CVAR_ODD_EVEN_CLIQUES", "MPIR_CVAR_NOLOCAL"})
+    if (std::getenv(plays_nodes)) return false;
+  const char *const here = std::getenv("MPI_LOCALNRANKS"), *const launched = std::getenv("PMI_SIZE");
+  if (!here || !launched || std::strcmp(here, launched) != 0) return false;
+  // Others come by MPI_Comm_spawn and its like.
+  int size = 0;
+  mpi_check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  MPI_Group mine = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  mpi_check(MPI_Comm_group(comm, &mine), "MPI_Comm_group");
+  mpi_check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+  std::vector<int> ranks(static_cast<std::size_t>(size)), places(ranks);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  mpi_check(MPI_Group_translate_ranks(mine, size, ranks.data(), world, places.data()), "MPI_Group_translate_ranks");
+  MPI_Group_free(&mine);
+  MPI_Group_free(&world);
+  return std::none_of(places.begin(), places.end(), [](int place) { return place == MPI_UNDEFINED; });
+}
+
+}  // namespace isohalo::detail
