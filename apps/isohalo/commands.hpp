@@ -42,7 +42,7 @@ ExitCode bench_compare_command(MPI_Comm comm, const BenchFileOptions& options);
 ExitCode bench_checkpoint_command(MPI_Comm comm, const BenchFileOptions& options);
 
 struct ProveRequest {
-  std::string deck;
+  std::string input;
   std::vector<std::string> overrides;
   std::vector<int> ranks{1, 2, 3, 6};
   std::string mpiexec = ISOHALO_MPIEXEC;

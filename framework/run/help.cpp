@@ -22,7 +22,7 @@ std::vector<KeyHelp> keys_of(const SolverKinds& kinds, const std::string& solver
                             solver, initial),
                 "help", {});
   read_dimensions(config);
-  read_input<kDimensions>(config, kinds, "DECKNAME", 1);
+  read_input<kDimensions>(config, kinds, "INPUT", 1);
   std::vector<KeyHelp> keys = config.declared();
   for (auto& k : keys) k.value.clear();  // those of no input
   return keys;
@@ -86,8 +86,8 @@ std::vector<KeyHelp> without(const std::vector<KeyHelp>& common, const std::vect
 }
 
 template <int D>
-std::vector<KeyHelp> keys_here(const SolverKinds& kinds, Config& config, const std::string& deck, int ranks) {
-  read_input<D>(config, kinds, deck, ranks);
+std::vector<KeyHelp> keys_here(const SolverKinds& kinds, Config& config, const std::string& file, int ranks) {
+  read_input<D>(config, kinds, file, ranks);
   return config.declared();
 }
 
@@ -116,19 +116,19 @@ std::string help_input(const SolverKinds& kinds) {
          help.text();
 }
 
-std::string help_input(const SolverKinds& kinds, Config& config, const std::string& deck, int ranks) {
+std::string help_input(const SolverKinds& kinds, Config& config, const std::string& file, int ranks) {
   const int dimensions = read_dimensions(config);
-  const auto keys = dimensions == 1   ? keys_here<1>(kinds, config, deck, ranks)
-                    : dimensions == 2 ? keys_here<2>(kinds, config, deck, ranks)
-                    : dimensions == 3 ? keys_here<3>(kinds, config, deck, ranks)
-                                      : keys_here<4>(kinds, config, deck, ranks);
+  const auto keys = dimensions == 1   ? keys_here<1>(kinds, config, file, ranks)
+                    : dimensions == 2 ? keys_here<2>(kinds, config, file, ranks)
+                    : dimensions == 3 ? keys_here<3>(kinds, config, file, ranks)
+                                      : keys_here<4>(kinds, config, file, ranks);
   HelpText help;
   for (const char* table : {"domain", "parallel", "solver", "source", "initial", "run", "output"})
     help.add(fmt::format("[{}]", table), keys, table);
   return fmt::format(
              "Keys of {} with the values in force; other kinds of solvers and initial fields have others "
              "(--help-input without an input).\n",
-             printable(deck)) +
+             printable(file)) +
          help.text();
 }
 

@@ -24,21 +24,21 @@ const std::vector<std::string>& initial_kinds() {
 
 template <int D>
 InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& grid, const std::string& name,
-                                      bool only, const std::filesystem::path& deck_directory) {
+                                      bool only, const std::filesystem::path& input_directory) {
   const std::string given = only && !config.has("initial." + name) ? "initial" : "initial." + name;
-  return read_table(config, grid, given, "initial." + name, std::nullopt, deck_directory);
+  return read_table(config, grid, given, "initial." + name, std::nullopt, input_directory);
 }
 
 template <int D>
 InitialField<D> InitialField<D>::read_source(Config& config, const GridSettings<D>& grid,
-                                             const std::filesystem::path& deck_directory) {
-  return read_table(config, grid, "source", "source", "constant", deck_directory);
+                                             const std::filesystem::path& input_directory) {
+  return read_table(config, grid, "source", "source", "constant", input_directory);
 }
 
 template <int D>
 InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D>& grid, const std::string& given,
                                             const std::string& prefix, const std::optional<std::string>& kind,
-                                            const std::filesystem::path& deck_directory) {
+                                            const std::filesystem::path& input_directory) {
   constexpr auto d = static_cast<std::size_t>(D);
   InitialField f;
   f.grid_ = grid;
@@ -84,9 +84,9 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
     f.low_ = number("low", 0.0, "least value");
     f.high_ = number("high", 1.0, "bound that is not reached");
   } else {
-    f.file_ = config.text(key("file"), {{}, {}, "HDF5 file, relative to the deck"});
+    f.file_ = config.text(key("file"), {{}, {}, "HDF5 file, relative to the input"});
     f.dataset_ = config.text(key("dataset"), {{}, {}, "path of the dataset in it"});
-    if (f.file_.is_relative()) f.file_ = deck_directory / f.file_;
+    if (f.file_.is_relative()) f.file_ = input_directory / f.file_;
     // Where the values come from is no physics (see physics_text): they are named by their digest once they are
     // read.
     std::error_code ignored;  // of a file that was not given

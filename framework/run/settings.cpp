@@ -226,11 +226,11 @@ RunSettings read_run(Config& config) {
   return r;
 }
 
-OutputSettings read_output(Config& config, const std::string& deck_name, const std::vector<std::string>& fields) {
+OutputSettings read_output(Config& config, const std::string& input_name, const std::vector<std::string>& fields) {
   OutputSettings o;
   constexpr std::int64_t most = std::int64_t{1} << 53;
   o.directory = config.text("output.directory",
-                            {"out/" + deck_name, {}, "where files go; relative to the working directory"});
+                            {"out/" + input_name, {}, "where files go; relative to the working directory"});
   if (o.directory.empty()) config.error("output.directory", "output.directory is empty: name a directory");
   o.checkpoint_every =
       config.integer("output.checkpoint_every", {0, 0, most, "steps", "steps between checkpoints; 0 = never"});
