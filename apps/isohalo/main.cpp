@@ -79,8 +79,9 @@ class CommandLine {
     run->add_flag("--validate", request_.validate_only,
                   "check all that a run would refuse before its first step, but for the "
                   "values of fields, and stop");
-    run->add_flag("--help-input", help_input_,
-                  "list every key of an input; with INPUT, its keys and the values in force");
+    auto* help = run->add_flag("--help-input", help_input_,
+                               "list every key of an input; with INPUT, its keys and the values in force");
+    run->add_flag("--markdown", markdown_, "--help-input without INPUT as Markdown")->needs(help)->excludes(input);
     auto* plan =
         run->add_flag("--plan", request_.plan, "print process grid, messages, memory and file sizes and stop");
     run->add_option("-n", request_.plan_ranks, "ranks of --plan")->check(CLI::Range(1, 1 << 24))->needs(plan);
@@ -88,7 +89,7 @@ class CommandLine {
     run->callback([this, input] {
       if (!help_input_ && input->count() == 0) throw CLI::RequiredError("INPUT");
       action_ = [this] {
-        return help_input_ ? isohalo::help_input_command(MPI_COMM_WORLD, request_)
+        return help_input_ ? isohalo::help_input_command(MPI_COMM_WORLD, request_, markdown_)
                            : isohalo::run_command(MPI_COMM_WORLD, request_);
       };
     });
@@ -246,7 +247,7 @@ class CommandLine {
   isohalo::BenchFileOptions files_;
   isohalo::VerifyLiveOptions verify_live_;
   std::string file_a_;
-  bool numpy_ = false, help_input_ = false;
+  bool numpy_ = false, help_input_ = false, markdown_ = false;
   isohalo::BenchNeighborhoodOptions neighborhood_;
   isohalo::BenchExchangeOptions exchange_;
   isohalo::BenchAllreduceOptions allreduce_;

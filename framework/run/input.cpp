@@ -23,7 +23,7 @@ Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string&
   std::vector<std::string> names;
   for (const auto& [name, make] : kinds.of<D>()) names.push_back(name);
   const std::size_t before = config.error_count();
-  const std::string kind = config.text("solver.kind", {{}, names, "the equation"});
+  const std::string kind = config.text("solver.kind", {{}, names, "the equation; each kind has keys of its own"});
   const bool known = config.error_count() == before;
   if (!known)  // with the right kind other keys would be known
     for (const char* keys : {"solver.", "source"}) config.excuse(keys);

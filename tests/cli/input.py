@@ -169,11 +169,18 @@ def test_help():
     sections = {s.split("\n", 1)[0]: s for s in every.split("\n\n")}
     for kind, keys in {"linear": "value gradient", "sine": "amplitude modes", "gaussian": "amplitude center width", "random": "seed low high",
                        "box": "low high inside outside", "file": "file dataset"}.items():
-        section = sections['[initial] (or [initial.FIELD]) kind = "%s"' % kind]
+        section = sections['[initial] kind = "%s"' % kind]
         listed = re.findall(r"^  initial\.(\S+)", section, re.M)
-        that(listed == ["kind"] + keys.split(), "--help-input lists %r for %s" % (listed, kind))
-    for kind in ("heat", "life", "poisson", "stencil"):
-        that("  solver.kind " in sections['[solver] kind = "%s"' % kind], "--help-input lacks solver.kind of " + kind)
+        that(listed == keys.split(), "--help-input lists %r for %s" % (listed, kind))
+    for kind, key in {"heat": "cfl", "life": "rule", "poisson": "method", "stencil": "offsets"}.items():
+        that("  solver.%s " % key in sections['[solver] kind = "%s"' % kind], "--help-input lacks solver.%s of %s" % (key, kind))
+    for heading, key in {"[solver]": "solver.kind", "[initial] or [initial.FIELD]": "initial.kind", '[domain] of solver.kind = "life"': "domain.type",
+                         '[source] of solver.kind = "poisson"': "source.kind"}.items():
+        that(re.findall(r"^  (\S+)", sections[heading], re.M) == [key], "--help-input lists under %s: %s" % (heading, sections[heading]))
+    markdown = isohalo(3, "run", "--help-input", "--markdown").stdout
+    that(re.findall(r"^\| `(\S+)` \|", markdown, re.M) == re.findall(r"^  (\S+)", every, re.M), "--markdown has other keys: " + markdown)
+    one("--markdown alone", "--markdown requires --help-input", "run", "--markdown")
+    one("--markdown of an input", "INPUT excludes --markdown", "run", "input.toml", "--help-input", "--markdown")
     that("; here" not in every, "--help-input without an input has values")
 
     text = isohalo(3, "run", "input.toml", "--help-input", "domain.shape=[4,5,6]", "run.steps=7").stdout
