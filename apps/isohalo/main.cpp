@@ -65,7 +65,7 @@ class CommandLine {
 
  private:
   void add_run() {
-    auto* run = app_.add_subcommand("run", "Run a simulation from a TOML input");
+    auto* run = app_.add_subcommand("run", "Run a simulation by an input file (TOML)");
     auto* input = run->add_option("INPUT", request_.input, "input file");
     run->add_option(
         "OVERRIDES", request_.overrides,
@@ -80,7 +80,7 @@ class CommandLine {
                   "check all that a run would refuse before its first step, but for the "
                   "values of fields, and stop");
     auto* help = run->add_flag("--help-input", help_input_,
-                               "list every key of an input; with INPUT, its keys and the values in force");
+                               "list every key of an input file; with INPUT, its keys and the values in force");
     run->add_flag("--markdown", markdown_, "--help-input without INPUT as Markdown")->needs(help)->excludes(input);
     auto* plan =
         run->add_flag("--plan", request_.plan, "print process grid, messages, memory and file sizes and stop");
@@ -98,7 +98,7 @@ class CommandLine {
   void add_prove() {
     auto* prove = app_.add_subcommand(
         "prove",
-        "Run an input on several numbers of ranks and compare what they leave: exit code 0 same, 1 different");
+        "Run an input file on several numbers of ranks and compare what they leave: exit code 0 same, 1 different");
     prove->add_option("INPUT", prove_.input, "input file")->required();
     prove->add_option("OVERRIDES", prove_.overrides, "key.path=value, replacing keys of the input");
     prove->add_option("--ranks", prove_.ranks, "numbers of ranks, such as 1,2,3,6")

@@ -145,9 +145,9 @@ std::vector<KeyHelp> keys_here(const SolverKinds& kinds, Config& config, const s
 }  // namespace
 
 std::string help_input(const SolverKinds& kinds) {
-  return "Keys of an input, slowest dimension first in lists, shown for two dimensions. Any of them can be given "
-         "on the\n"
-         "command line as key=value. With an input, only its keys are listed, and the values in force.\n" +
+  return "Keys of an input file, slowest dimension first in lists, shown for two dimensions. Any of them can be "
+         "given on\n"
+         "the command line as key=value. With an input file, only its keys are listed, and the values in force.\n" +
          text_of(sections_of(kinds));
 }
 
@@ -173,7 +173,7 @@ std::string help_input(const SolverKinds& kinds, Config& config, const std::stri
     if (auto these = keys_in(table, keys); !these.empty()) sections.push_back({fmt::format("[{}]", table), these});
   return fmt::format(
              "Keys of {} with the values in force; other kinds of solvers and initial fields have others "
-             "(--help-input without an input).\n",
+             "(--help-input without an input file).\n",
              printable(file)) +
          text_of(sections);
 }
