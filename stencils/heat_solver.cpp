@@ -57,24 +57,29 @@ class HeatModel : public SolverModel<D> {
 
 template <int D>
 std::unique_ptr<SolverModel<D>> make_heat_model(Config& config, const GridSettings<D>& grid) {
-  const double kappa = config.number("solver.kappa", {1.0, 0, 1e300, true, "length^2 / time", "diffusivity"});
+  const double kappa = config.number(
+      "solver.kappa", {1.0, 0, 1e300, true, "length^2 / time", "diffusivity kappa in u_t = kappa laplace(u)"});
   double sum = 0;
   for (int j = 0; j < D; ++j)
     sum = j == 0 ? 1 / (grid.spacing[j] * grid.spacing[j]) : sum + 1 / (grid.spacing[j] * grid.spacing[j]);
   const double limit = 1 / (2 * kappa * sum);
   double dt = 0;
+  config.node("solver.dt",
+              {"solver.dt", "number", "above 0, up to 1e+300", "solver.cfl * limit", "time",
+               "length of a step, at most the stability limit 1 / (2 kappa (1/h_0^2 + 1/h_1^2 + ..))"});
+  const NumberKey part{.fallback = 0.9,
+                       .min = 0,
+                       .max = 1e300,
+                       .above_min = true,
+                       .help = "step as a part of the stability limit, at most 1; instead of solver.dt"};
   if (config.has("solver.dt")) {
-    dt = config.number("solver.dt", {{}, 0, 1e300, true, "time", "length of a step"});
+    dt = config.number("solver.dt", {{}, 0, 1e300, true, "time", ""});
     if (config.has("solver.cfl"))
       config.error("solver.cfl", "solver.dt and solver.cfl are both given: give one of them");
-    config.number("solver.cfl",
-                  {0.9, 0, 1e300, true, "", "step as a part of the stability limit, when dt is absent"});
+    config.number("solver.cfl", part);
     config.drop_effective("solver.cfl");
   } else {
-    const double cfl = config.number(
-        "solver.cfl", {0.9, 0, 1e300, true, "", "step as a part of the stability limit, when dt is absent"});
-    dt = cfl * limit;
-    config.node("solver.dt", {"solver.dt", "number", "> 0", "cfl * limit", "time", "length of a step"});
+    dt = config.number("solver.cfl", part) * limit;
   }
   if (!(dt <= limit) && !config.has_errors())
     config.error(

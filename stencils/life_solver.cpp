@@ -113,8 +113,11 @@ std::unique_ptr<SolverModel<D>> make_life_model(Config& config, const GridSettin
   if (D != 2)
     config.error("domain.shape", fmt::format("solver.kind = \"life\" has 2 dimensions, domain.shape has {}", D));
   LifeRule rule;
-  const std::string text =
-      config.text("solver.rule", {"B3/S23", {}, "neighbors for birth and for survival, of the 8 around a cell"});
+  const std::string text = config.text(
+      "solver.rule",
+      {"B3/S23",
+       {},
+       "with how many living neighbors, of 8, a cell comes alive (digits after B) or stays alive (after S)"});
   if (!parse_rule(text, rule))
     config.error(
         "solver.rule",

@@ -84,7 +84,7 @@ std::unique_ptr<SolverModel<D>> make_poisson_model(Config& config, const GridSet
   const bool gradients =
       config.text("solver.method", {"jacobi", {"jacobi", "cg"}, "damped Jacobi steps or conjugate gradients"}) ==
       "cg";
-  const NumberKey omega{1.0, 0, 2, true, "", "damping of jacobi"};
+  const NumberKey omega{1.0, 0, 2, true, "", "damping factor of jacobi; not for cg"};
   if (gradients && config.has("solver.omega"))
     config.error("solver.omega", "solver.omega belongs to solver.method = \"jacobi\": leave it out for \"cg\"");
   equation.omega = config.number("solver.omega", omega);

@@ -62,7 +62,7 @@ Offsets<D> read_offsets(Config& config) {
   const std::string path = "solver.offsets";
   const std::string expected = fmt::format("a list of offsets, each a list of {} integers (-1000 .. 1000)", D);
   const Value* v = config.node(path, {path, "list of lists of integers", "-1000 .. 1000", "required", "cells",
-                                      "cells read, relative to the cell updated"});
+                                      "cells whose weighted sum is the new value, relative to the cell updated"});
   Offsets<D> offsets;
   const auto* list = v ? std::get_if<ValueList>(&v->data) : nullptr;
   if (!v) {
@@ -101,13 +101,14 @@ Offsets<D> read_offsets(Config& config) {
 template <int D>
 std::unique_ptr<SolverModel<D>> make_stencil_model(Config& config, const GridSettings<D>& grid) {
   const Offsets<D> offsets = read_offsets<D>(config);
-  const auto weights =
-      config.numbers("solver.weights", {0, {}, -1e300, 1e300, false, "", "one per offset, in their order"});
+  const auto weights = config.numbers(
+      "solver.weights", {0, {}, -1e300, 1e300, false, "", "one weight per offset, in the order of the offsets"});
   if (!offsets.empty() && offsets.size() != weights.size())
     config.error("solver.weights",
                  fmt::format("solver.weights has {} entries for {} offsets", weights.size(), offsets.size()));
   for (double w : weights) check_in_type(config, "solver.weights", "a weight", w, grid.type);
-  const double dt = config.number("solver.dt", {1.0, 0, 1e300, false, "time", "time that a step stands for"});
+  const double dt = config.number(
+      "solver.dt", {1.0, 0, 1e300, false, "time", "time that a step stands for; not part of the arithmetic"});
   if (config.has_errors())
     return std::make_unique<StencilModel<D>>(grid, Offsets<D>{Index<D>{}}, std::vector<double>{1}, dt);
   return std::make_unique<StencilModel<D>>(grid, offsets, weights, dt);

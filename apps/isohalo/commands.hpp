@@ -14,7 +14,7 @@
 namespace isohalo {
 
 ExitCode run_command(MPI_Comm comm, const RunRequest& request);
-ExitCode help_input_command(MPI_Comm comm, const RunRequest& request);
+ExitCode help_input_command(MPI_Comm comm, const RunRequest& request, bool markdown);
 ExitCode compare_command(MPI_Comm comm, const CompareRequest& request);
 ExitCode info_command(MPI_Comm comm, const std::string& file, bool numpy);
 ExitCode verify_command(MPI_Comm comm, const std::string& file);
@@ -42,7 +42,7 @@ ExitCode bench_compare_command(MPI_Comm comm, const BenchFileOptions& options);
 ExitCode bench_checkpoint_command(MPI_Comm comm, const BenchFileOptions& options);
 
 struct ProveRequest {
-  std::string deck;
+  std::string input;
   std::vector<std::string> overrides;
   std::vector<int> ranks{1, 2, 3, 6};
   std::string mpiexec = ISOHALO_MPIEXEC;

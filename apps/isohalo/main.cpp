@@ -66,8 +66,8 @@ class CommandLine {
 
  private:
   void add_run() {
-    auto* run = app_.add_subcommand("run", "Run a simulation from a TOML input");
-    auto* deck = run->add_option("DECK", request_.deck, "input file");
+    auto* run = app_.add_subcommand("run", "Run a simulation by an input file (TOML)");
+    auto* input = run->add_option("INPUT", request_.input, "input file");
     run->add_option(
         "OVERRIDES", request_.overrides,
         "key.path=value, replacing keys of the input: the value is TOML, or else a string; an empty value "
@@ -80,16 +80,17 @@ class CommandLine {
     run->add_flag("--validate", request_.validate_only,
                   "check all that a run would refuse before its first step, but for the "
                   "values of fields, and stop");
-    run->add_flag("--help-input", help_input_,
-                  "list every key of an input; with DECK, its keys and the values in force");
+    auto* help = run->add_flag("--help-input", help_input_,
+                               "list every key of an input file; with INPUT, its keys and the values in force");
+    run->add_flag("--markdown", markdown_, "--help-input without INPUT as Markdown")->needs(help)->excludes(input);
     auto* plan =
         run->add_flag("--plan", request_.plan, "print process grid, messages, memory and file sizes and stop");
     run->add_option("-n", request_.plan_ranks, "ranks of --plan")->check(CLI::Range(1, 1 << 24))->needs(plan);
     request_.watch_signals = true;
-    run->callback([this, deck] {
-      if (!help_input_ && deck->count() == 0) throw CLI::RequiredError("DECK");
+    run->callback([this, input] {
+      if (!help_input_ && input->count() == 0) throw CLI::RequiredError("INPUT");
       action_ = [this] {
-        return help_input_ ? isohalo::help_input_command(MPI_COMM_WORLD, request_)
+        return help_input_ ? isohalo::help_input_command(MPI_COMM_WORLD, request_, markdown_)
                            : isohalo::run_command(MPI_COMM_WORLD, request_);
       };
     });
@@ -98,8 +99,8 @@ class CommandLine {
   void add_prove() {
     auto* prove = app_.add_subcommand(
         "prove",
-        "Run a deck on several numbers of ranks and compare what they leave: exit code 0 same, 1 different");
-    prove->add_option("DECK", prove_.deck, "input file")->required();
+        "Run an input file on several numbers of ranks and compare what they leave: exit code 0 same, 1 different");
+    prove->add_option("INPUT", prove_.input, "input file")->required();
     prove->add_option("OVERRIDES", prove_.overrides, "key.path=value, replacing keys of the input");
     prove->add_option("--ranks", prove_.ranks, "numbers of ranks, such as 1,2,3,6")
         ->delimiter(',')
@@ -247,7 +248,7 @@ class CommandLine {
   isohalo::BenchFileOptions files_;
   isohalo::VerifyLiveOptions verify_live_;
   std::string file_a_;
-  bool numpy_ = false, help_input_ = false;
+  bool numpy_ = false, help_input_ = false, markdown_ = false;
   isohalo::BenchNeighborhoodOptions neighborhood_;
   isohalo::BenchExchangeOptions exchange_;
   isohalo::BenchAllreduceOptions allreduce_;

@@ -1,5 +1,5 @@
-/// `isohalo prove DECK --ranks 1,2,3,6`: runs the deck on each number of ranks and compares residuals, digests and
-/// every file that a run leaves.
+/// `isohalo prove INPUT --ranks 1,2,3,6`: runs the input on each number of ranks and compares residuals, digests
+/// and every file that a run leaves.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -111,7 +111,7 @@ void read_log(Outcome& o) {
   if (!o.failure.empty()) o.code = ExitCode::failure;
 }
 
-/// Runs the deck. That it fails is an outcome, too.
+/// Runs the input. That it fails is an outcome, too.
 Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below, const SignalWatch& signals) {
   Outcome o;
   o.ranks = ranks;
@@ -120,8 +120,8 @@ Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below, co
   if (fs::is_symlink(fs::symlink_status(o.directory)))
     throw UsageError(o.directory.string() + " is a symbolic link, which is not followed: remove it");
   std::vector<std::string> words{
-      request.mpiexec, "-n",        std::to_string(ranks), fs::read_symlink("/proc/self/exe").string(),
-      "run",           request.deck};
+      request.mpiexec, "-n",         std::to_string(ranks), fs::read_symlink("/proc/self/exe").string(),
+      "run",           request.input};
   words.insert(words.end(), request.overrides.begin(), request.overrides.end());
   // A limit of time would end the runs at different steps.
   words.insert(words.end(), {"run.time_limit_s=0", "output.directory=" + o.directory.string(), "--overwrite"});

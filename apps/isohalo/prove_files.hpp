@@ -1,5 +1,5 @@
 #pragma once
-/// What two runs of one deck have left, file by file.
+/// What two runs of one input have left, file by file.
 
 #include <filesystem>
 #include <map>

@@ -8,20 +8,20 @@
 namespace isohalo {
 
 ExitCode run_command(MPI_Comm comm, const RunRequest& request) {
-  run_deck(comm, request, shipped_solvers());
+  run_input(comm, request, shipped_solvers());
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
-  if (request.validate_only && rank == 0) fmt::print("{} is valid\n", printable(request.deck));
+  if (request.validate_only && rank == 0) fmt::print("{} is valid\n", printable(request.input));
   return ExitCode::fine;
 }
 
-ExitCode help_input_command(MPI_Comm comm, const RunRequest& request) {
+ExitCode help_input_command(MPI_Comm comm, const RunRequest& request, bool markdown) {
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
-  if (!request.deck.empty())
-    help_deck(comm, request, shipped_solvers());
+  if (!request.input.empty())
+    show_input(comm, request, shipped_solvers());
   else if (rank == 0)
-    fmt::print("{}", help_input(shipped_solvers()));
+    fmt::print("{}", markdown ? help_input_markdown(shipped_solvers()) : help_input(shipped_solvers()));
   return ExitCode::fine;
 }
 

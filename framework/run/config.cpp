@@ -123,11 +123,16 @@ std::string Config::canonical(const std::string& v) {
 
 namespace {
 
+/// 2^53, up to which a number is exact, is said as a power.
+std::string bound_text(std::int64_t bound) {
+  return bound == std::int64_t{1} << 53 ? "2^53" : fmt::format("{}", bound);
+}
+
 std::string range_text(const IntegerKey& k) {
   const bool low = k.min != std::numeric_limits<std::int64_t>::min();
   const bool high = k.max != std::numeric_limits<std::int64_t>::max();
-  if (low && high) return fmt::format("{} .. {}", k.min, k.max);
-  return low ? fmt::format(">= {}", k.min) : high ? fmt::format("<= {}", k.max) : "";
+  if (low && high) return bound_text(k.min) + " .. " + bound_text(k.max);
+  return low ? ">= " + bound_text(k.min) : high ? "<= " + bound_text(k.max) : "";
 }
 
 std::string range_text(double min, double max, bool above_min) {

@@ -22,7 +22,7 @@ std::vector<KeyHelp> keys_of(const SolverKinds& kinds, const std::string& solver
                             solver, initial),
                 "help", {});
   read_dimensions(config);
-  read_input<kDimensions>(config, kinds, "DECKNAME", 1);
+  read_input<kDimensions>(config, kinds, "INPUT", 1);
   std::vector<KeyHelp> keys = config.declared();
   for (auto& k : keys) k.value.clear();  // those of no input
   return keys;
@@ -60,20 +60,16 @@ std::string lines_of(const KeyHelp& k) {
   return lines;
 }
 
-class HelpText {
- public:
-  /// Lists the keys of `table` under `heading`, if there are any.
-  void add(const std::string& heading, const std::vector<KeyHelp>& keys, const std::string& table) {
-    std::string lines;
-    for (const auto& k : keys)
-      if (table_of(k.path) == table) lines += lines_of(k);
-    if (!lines.empty()) text_ += "\n" + heading + "\n" + lines;
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
+/// Keys under one heading.
+struct Section {
+  std::string heading;
+  std::vector<KeyHelp> keys;
 };
+
+std::vector<KeyHelp> keys_in(const std::string& table, std::vector<KeyHelp> keys) {
+  std::erase_if(keys, [&](const KeyHelp& k) { return table_of(k.path) != table; });
+  return keys;
+}
 
 /// The keys that differ from their namesakes in `common`.
 std::vector<KeyHelp> without(const std::vector<KeyHelp>& common, const std::vector<KeyHelp>& keys) {
@@ -85,51 +81,101 @@ std::vector<KeyHelp> without(const std::vector<KeyHelp>& common, const std::vect
   return rest;
 }
 
+using KeysByKind = std::vector<std::pair<std::string, std::vector<KeyHelp>>>;
+
+/// What all kinds have in a table, then what each has besides.
+void add_kinds(std::vector<Section>& sections, const std::string& table, const std::string& heading,
+               const KeysByKind& kinds) {
+  std::vector<KeyHelp> common = kinds.front().second;
+  for (const auto& [kind, keys] : kinds) common = without(without(keys, common), common);
+  sections.push_back({heading, keys_in(table, common)});
+  for (const auto& [kind, keys] : kinds)
+    sections.push_back({fmt::format("[{}] kind = \"{}\"", table, kind), keys_in(table, without(common, keys))});
+}
+
+/// All keys there are.
+std::vector<Section> sections_of(const SolverKinds& kinds) {
+  KeysByKind solvers, initials;
+  for (const auto& [kind, make] : kinds.of<kDimensions>())
+    solvers.push_back({kind, keys_of(kinds, kind, "constant")});
+  for (const auto& kind : initial_kinds()) initials.push_back({kind, keys_of(kinds, solvers.front().first, kind)});
+  const std::vector<KeyHelp>& common = solvers.front().second;
+  std::vector<Section> sections{{"[domain]", keys_in("domain", common)}};
+  for (const auto& [kind, keys] : solvers)
+    sections.push_back({"[domain] of solver.kind = \"" + kind + "\"", keys_in("domain", without(common, keys))});
+  add_kinds(sections, "solver", "[solver]", solvers);
+  add_kinds(sections, "initial", "[initial] or [initial.FIELD]", initials);
+  for (const auto& [kind, keys] : solvers)
+    if (auto source = keys_in("source", keys); !source.empty())  // its kinds have the keys of [initial]
+      sections.push_back({"[source] of solver.kind = \"" + kind + "\"", {source.front()}});
+  for (const char* table : {"run", "output", "parallel"})
+    sections.push_back({fmt::format("[{}]", table), keys_in(table, common)});
+  std::erase_if(sections, [](const Section& s) { return s.keys.empty(); });
+  return sections;
+}
+
+std::string text_of(const std::vector<Section>& sections) {
+  std::string text;
+  for (const auto& s : sections) {
+    text += "\n" + s.heading + "\n";
+    for (const auto& k : s.keys) text += lines_of(k);
+  }
+  return text;
+}
+
+/// As the cell of a table in Markdown.
+std::string cell_of(const std::string& text) {
+  std::string cell;
+  for (const char c : text) cell += c == '|' ? std::string("\\|") : std::string(1, c);
+  return cell;
+}
+
+std::string row_of(const KeyHelp& k) {
+  const std::string fallback = k.fallback == "required" ? k.fallback : "`" + k.fallback + "`";
+  return fmt::format("| `{}` | {} | {} | {} | {} |\n", k.path, k.type + (k.unit.empty() ? "" : ", " + k.unit),
+                     cell_of(k.range), fallback, cell_of(k.help));
+}
+
 template <int D>
-std::vector<KeyHelp> keys_here(const SolverKinds& kinds, Config& config, const std::string& deck, int ranks) {
-  read_input<D>(config, kinds, deck, ranks);
+std::vector<KeyHelp> keys_here(const SolverKinds& kinds, Config& config, const std::string& file, int ranks) {
+  read_input<D>(config, kinds, file, ranks);
   return config.declared();
 }
 
 }  // namespace
 
 std::string help_input(const SolverKinds& kinds) {
-  const auto& solvers = kinds.of<kDimensions>();
-  const std::string any = solvers.begin()->first;
-  HelpText help;
-  const auto common = keys_of(kinds, any, "constant");
-  help.add("[domain]", common, "domain");
-  help.add("[parallel]", common, "parallel");
-  for (const auto& [kind, make] : solvers) {
-    const auto keys = keys_of(kinds, kind, "constant");
-    help.add("[solver] kind = \"" + kind + "\"", keys, "solver");
-    help.add("[domain] of " + kind, without(common, keys), "domain");
-    help.add("[source] of " + kind + ", with the keys of [initial]", keys, "source");
-  }
-  for (const auto& kind : initial_kinds())
-    help.add("[initial] (or [initial.FIELD]) kind = \"" + kind + "\"", keys_of(kinds, any, kind), "initial");
-  help.add("[run]", common, "run");
-  help.add("[output]", common, "output");
-  return "Keys of an input, slowest dimension first in lists, shown for two dimensions. Any of them can be given "
-         "on the\n"
-         "command line as key=value. With an input, only its keys are listed, and the values in force.\n" +
-         help.text();
+  return "Keys of an input file, slowest dimension first in lists, shown for two dimensions. Any of them can be "
+         "given on\n"
+         "the command line as key=value. With an input file, only its keys are listed, and the values in force.\n" +
+         text_of(sections_of(kinds));
 }
 
-std::string help_input(const SolverKinds& kinds, Config& config, const std::string& deck, int ranks) {
+std::string help_input_markdown(const SolverKinds& kinds) {
+  std::string text;
+  for (const auto& s : sections_of(kinds)) {
+    text += fmt::format(
+        "{}### {}\n\n| key | type, unit | range | default | meaning |\n| --- | --- | --- | --- | --- |\n",
+        text.empty() ? "" : "\n", s.heading);
+    for (const auto& k : s.keys) text += row_of(k);
+  }
+  return text;
+}
+
+std::string help_input(const SolverKinds& kinds, Config& config, const std::string& file, int ranks) {
   const int dimensions = read_dimensions(config);
-  const auto keys = dimensions == 1   ? keys_here<1>(kinds, config, deck, ranks)
-                    : dimensions == 2 ? keys_here<2>(kinds, config, deck, ranks)
-                    : dimensions == 3 ? keys_here<3>(kinds, config, deck, ranks)
-                                      : keys_here<4>(kinds, config, deck, ranks);
-  HelpText help;
-  for (const char* table : {"domain", "parallel", "solver", "source", "initial", "run", "output"})
-    help.add(fmt::format("[{}]", table), keys, table);
+  const auto keys = dimensions == 1   ? keys_here<1>(kinds, config, file, ranks)
+                    : dimensions == 2 ? keys_here<2>(kinds, config, file, ranks)
+                    : dimensions == 3 ? keys_here<3>(kinds, config, file, ranks)
+                                      : keys_here<4>(kinds, config, file, ranks);
+  std::vector<Section> sections;
+  for (const char* table : {"domain", "solver", "initial", "source", "run", "output", "parallel"})
+    if (auto these = keys_in(table, keys); !these.empty()) sections.push_back({fmt::format("[{}]", table), these});
   return fmt::format(
              "Keys of {} with the values in force; other kinds of solvers and initial fields have others "
-             "(--help-input without an input).\n",
-             printable(deck)) +
-         help.text();
+             "(--help-input without an input file).\n",
+             printable(file)) +
+         text_of(sections);
 }
 
 }  // namespace isohalo

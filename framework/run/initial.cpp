@@ -24,21 +24,21 @@ const std::vector<std::string>& initial_kinds() {
 
 template <int D>
 InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& grid, const std::string& name,
-                                      bool only, const std::filesystem::path& deck_directory) {
+                                      bool only, const std::filesystem::path& input_directory) {
   const std::string given = only && !config.has("initial." + name) ? "initial" : "initial." + name;
-  return read_table(config, grid, given, "initial." + name, std::nullopt, deck_directory);
+  return read_table(config, grid, given, "initial." + name, std::nullopt, input_directory);
 }
 
 template <int D>
 InitialField<D> InitialField<D>::read_source(Config& config, const GridSettings<D>& grid,
-                                             const std::filesystem::path& deck_directory) {
-  return read_table(config, grid, "source", "source", "constant", deck_directory);
+                                             const std::filesystem::path& input_directory) {
+  return read_table(config, grid, "source", "source", "constant", input_directory);
 }
 
 template <int D>
 InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D>& grid, const std::string& given,
                                             const std::string& prefix, const std::optional<std::string>& kind,
-                                            const std::filesystem::path& deck_directory) {
+                                            const std::filesystem::path& input_directory) {
   constexpr auto d = static_cast<std::size_t>(D);
   InitialField f;
   f.grid_ = grid;
@@ -52,41 +52,49 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
                           {d, std::vector<double>(d, fallback), -kMost, kMost, false, "value/length", help});
   };
   const std::size_t before = config.error_count();
-  f.kind_ = config.text(key("kind"), {kind, initial_kinds(), kind ? "what the field is" : "how the field begins"});
+  f.kind_ =
+      config.text(key("kind"), {kind, initial_kinds(),
+                                kind ? "how the source is made; each kind has keys of its own, those of [initial]"
+                                     : "how the field begins; each kind has keys of its own"});
   if (config.error_count() > before) config.excuse(given + ".");  // with the right kind other keys would be known
   if (f.kind_ == "constant") {
     f.value_ = number("value", 0.0, "value of every cell");
   } else if (f.kind_ == "linear") {
-    f.value_ = number("value", 0.0, "value at the coordinates' zero");
-    f.gradient_ = list("gradient", 0.0, "slope per dimension");
+    f.value_ = number("value", 0.0, "value where all coordinates are 0");
+    f.gradient_ = list("gradient", 0.0, "change of the value per length, in each dimension");
   } else if (f.kind_ == "sine") {
-    f.amplitude_ = number("amplitude", 1.0, "greatest value");
+    f.amplitude_ = number("amplitude", 1.0, "factor of the product of one sine per dimension");
     f.modes_ = config.integers(key("modes"), {d, std::vector<std::int64_t>(d, 1), -1000000, 1000000, false, "",
-                                              "half waves per dimension"});
+                                              "half waves across the domain, per dimension"});
   } else if (f.kind_ == "gaussian") {
-    f.amplitude_ = number("amplitude", 1.0, "greatest value");
+    f.amplitude_ = number("amplitude", 1.0, "value at the centre");
     std::vector<double> middle;
     for (int j = 0; j < D; ++j) middle.push_back(grid.origin[j] + 0.5 * grid.length[j]);
-    f.center_ = config.numbers(key("center"), {d, middle, -kMost, kMost, false, "length", "centre"});
+    f.center_ = config.numbers(
+        key("center"), {d, middle, -kMost, kMost, false, "length", "centre; by default the middle of the domain"});
     f.width_ = config.number(key("width"), {0.1, 0, kMost, true, "length", "standard deviation"});
   } else if (f.kind_ == "box") {
-    f.corner_low_ = config.numbers(key("low"), {d, {}, -kMost, kMost, false, "length", "lower corner"});
-    f.corner_high_ = config.numbers(key("high"), {d, {}, -kMost, kMost, false, "length", "upper corner"});
-    f.inside_ = number("inside", 1.0, "value of cells whose centre c has low <= c < high");
-    f.outside_ = number("outside", 0.0, "value elsewhere");
+    f.corner_low_ = config.numbers(key("low"), {d, {}, -kMost, kMost, false, "length", "lower corner of the box"});
+    f.corner_high_ =
+        config.numbers(key("high"), {d, {}, -kMost, kMost, false, "length", "upper corner of the box"});
+    f.inside_ = number("inside", 1.0, "value of cells whose centre c has low <= c < high in every dimension");
+    f.outside_ = number("outside", 0.0, "value of all other cells");
   } else if (f.kind_ == "checkerboard") {
-    f.size_ = config.integer(key("size"), {1, 1, std::int64_t{1} << 53, "cells", "edge of a square"});
-    f.even_ = number("even", 0.0, "value of the squares like the first");
-    f.odd_ = number("odd", 1.0, "value of the others");
+    f.size_ = config.integer(key("size"),
+                             {1, 1, std::int64_t{1} << 53, "cells", "edge of a square, in 3 dimensions of a cube"});
+    f.even_ = number("even", 0.0, "value of the square that holds cell 0, and of every second one");
+    f.odd_ = number("odd", 1.0, "value of the other squares");
   } else if (f.kind_ == "random") {
-    f.seed_ = config.integer(key("seed"), {0, std::numeric_limits<std::int64_t>::min(),
-                                           std::numeric_limits<std::int64_t>::max(), "", "start of SplitMix64"});
-    f.low_ = number("low", 0.0, "least value");
-    f.high_ = number("high", 1.0, "bound that is not reached");
+    f.seed_ = config.integer(
+        key("seed"), {0, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(), "",
+                      "any integer; each gives other numbers (it is the seed of SplitMix64)"});
+    f.low_ = number("low", 0.0, "the values are spread evenly from here");
+    f.high_ = number("high", 1.0, "up to here");
   } else {
-    f.file_ = config.text(key("file"), {{}, {}, "HDF5 file, relative to the deck"});
-    f.dataset_ = config.text(key("dataset"), {{}, {}, "path of the dataset in it"});
-    if (f.file_.is_relative()) f.file_ = deck_directory / f.file_;
+    f.file_ =
+        config.text(key("file"), {{}, {}, "HDF5 file; a relative path starts at the directory of the input file"});
+    f.dataset_ = config.text(key("dataset"), {{}, {}, "path in it of a dataset with the shape of the grid"});
+    if (f.file_.is_relative()) f.file_ = input_directory / f.file_;
     // Where the values come from is no physics (see physics_text): they are named by their digest once they are
     // read.
     std::error_code ignored;  // of a file that was not given

@@ -19,13 +19,13 @@ template <int D>
 class InitialField {
  public:
   /// Reads the keys for the field `name`; `only` when the solver has no other field, so that the name may be left
-  /// out. `deck_directory` is where relative file names start.
+  /// out. `input_directory` is where relative file names start.
   static InitialField read(Config& config, const GridSettings<D>& grid, const std::string& name, bool only,
-                           const std::filesystem::path& deck_directory);
+                           const std::filesystem::path& input_directory);
 
   /// The [source] table, with the same keys; without it the source is zero.
   static InitialField read_source(Config& config, const GridSettings<D>& grid,
-                                  const std::filesystem::path& deck_directory);
+                                  const std::filesystem::path& input_directory);
 
   /// Sets the owned cells. Values are computed in binary64 and rounded once to the field's type. Collective; throws
   /// UsageError, agreed, for an unfit file, a value beyond the type's range, NaN or infinity. For a field from a
@@ -44,7 +44,7 @@ class InitialField {
   /// The keys below `given`, which are called `prefix` in the effective configuration.
   static InitialField read_table(Config& config, const GridSettings<D>& grid, const std::string& given,
                                  const std::string& prefix, const std::optional<std::string>& kind,
-                                 const std::filesystem::path& deck_directory);
+                                 const std::filesystem::path& input_directory);
   /// Values of one row into `out`.
   void row(const Index<D>& first, std::int64_t n, double* out) const;
   void prepare();

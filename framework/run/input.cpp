@@ -18,12 +18,12 @@ std::vector<std::string> types_of(const SolverKinds& kinds, const std::string& k
 }  // namespace
 
 template <int D>
-Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string& deck, int ranks) {
+Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string& file, int ranks) {
   Input<D> in;
   std::vector<std::string> names;
   for (const auto& [name, make] : kinds.of<D>()) names.push_back(name);
   const std::size_t before = config.error_count();
-  const std::string kind = config.text("solver.kind", {{}, names, "the equation"});
+  const std::string kind = config.text("solver.kind", {{}, names, "the equation; each kind has keys of its own"});
   const bool known = config.error_count() == before;
   if (!known)  // with the right kind other keys would be known
     for (const char* keys : {"solver.", "source"}) config.excuse(keys);
@@ -32,7 +32,7 @@ Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string&
   in.model = kinds.of<D>().at(kind)(config, in.grid);
   in.run = read_run(config);
   const auto fields = in.model->field_names();
-  const std::filesystem::path path(deck);
+  const std::filesystem::path path(file);
   in.output = read_output(config, path.stem().string(), fields);
   for (const auto& f : fields)
     in.initial.push_back(InitialField<D>::read(config, in.grid, f, fields.size() == 1, path.parent_path()));

@@ -25,8 +25,8 @@ struct Input {
 };
 
 /// Asks for every key that an input with these values can have. Errors stay in the configuration, whose `finish`
-/// throws them. `deck`: path of the input; `ranks`: of the run. Local.
+/// throws them. `file`: path of the input; `ranks`: of the run. Local.
 template <int D>
-Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string& deck, int ranks);
+Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string& file, int ranks);
 
 }  // namespace isohalo

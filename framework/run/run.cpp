@@ -15,7 +15,7 @@ namespace isohalo {
 namespace {
 
 /// Read by rank 0 alone and sent to the others, so that all ranks run the same input.
-std::string read_deck(const std::string& path, const Communicator& comm) {
+std::string read_input_file(const std::string& path, const Communicator& comm) {
   std::string text;
   agreed(comm, [&] {
     if (comm.rank() != 0) return;
@@ -51,10 +51,10 @@ RunResult run_dimensions(const Communicator& comm, const RunRequest& request, Co
 
 }  // namespace
 
-void help_deck(MPI_Comm user, const RunRequest& request, const SolverKinds& kinds) {
+void show_input(MPI_Comm user, const RunRequest& request, const SolverKinds& kinds) {
   const Communicator comm = Communicator::of(user);
-  Config config(read_deck(request.deck, comm), request.deck, request.overrides);
-  const std::string text = help_input(kinds, config, request.deck, comm.size());
+  Config config(read_input_file(request.input, comm), request.input, request.overrides);
+  const std::string text = help_input(kinds, config, request.input, comm.size());
   if (comm.rank() == 0) {
     fmt::print("{}", text);
     std::fflush(stdout);
@@ -62,9 +62,9 @@ void help_deck(MPI_Comm user, const RunRequest& request, const SolverKinds& kind
   config.finish();
 }
 
-RunResult run_deck(MPI_Comm user, const RunRequest& request, const SolverKinds& kinds) {
+RunResult run_input(MPI_Comm user, const RunRequest& request, const SolverKinds& kinds) {
   const Communicator comm = Communicator::of(user);
-  Config config(read_deck(request.deck, comm), request.deck, request.overrides);
+  Config config(read_input_file(request.input, comm), request.input, request.overrides);
   switch (read_dimensions(config)) {
     case 1:
       return run_dimensions<1>(comm, request, config, kinds);

@@ -1,5 +1,5 @@
 #pragma once
-/// One run of a deck: configuration, stepping loop, checkpoints, pictures, final lines.
+/// One run of an input: configuration, stepping loop, checkpoints, pictures, final lines.
 
 #include <mpi.h>
 
@@ -12,7 +12,7 @@
 namespace isohalo {
 
 struct RunRequest {
-  std::string deck;                    ///< path of the TOML input
+  std::string input;                   ///< path of the TOML input
   std::vector<std::string> overrides;  ///< key=value
   std::string restart;                 ///< empty, "auto" or a file
   bool overwrite = false;
@@ -34,11 +34,11 @@ struct RunResult {
   double rate = 0;                                           ///< million cell updates per second
 };
 
-/// Runs the deck on `comm`. Kokkos must be initialised. Collective. Throws Error, the same on all ranks.
-RunResult run_deck(MPI_Comm comm, const RunRequest& request, const SolverKinds& kinds);
+/// Runs the input on `comm`. Kokkos must be initialised. Collective. Throws Error, the same on all ranks.
+RunResult run_input(MPI_Comm comm, const RunRequest& request, const SolverKinds& kinds);
 
-/// Prints the keys of the deck and their values in force, then throws the errors that it has. Collective. Throws
+/// Prints the keys of the input and their values in force, then throws the errors that it has. Collective. Throws
 /// Error, the same on all ranks.
-void help_deck(MPI_Comm comm, const RunRequest& request, const SolverKinds& kinds);
+void show_input(MPI_Comm comm, const RunRequest& request, const SolverKinds& kinds);
 
 }  // namespace isohalo

@@ -13,7 +13,7 @@ namespace isohalo {
 
 namespace {
 
-const char* const kShapeHelp = "cells per dimension, slowest first";
+const char* const kShapeHelp = "cells per dimension, slowest first; one entry for each of 1 to 4 dimensions";
 constexpr std::int64_t kMostExtent = std::int64_t{1} << 53;
 
 ListKey<std::int64_t> shape_key() {
@@ -86,10 +86,9 @@ BoundaryRule read_rule(Config& config, const std::string& path, const Value& v) 
 }
 
 template <int D>
-PerDim<BoundaryRule, D> read_rules(Config& config, const std::string& path) {
+PerDim<BoundaryRule, D> read_rules(Config& config, const std::string& path, const std::string& help) {
   PerDim<BoundaryRule, D> rules{};
-  const Value* v = config.node(path, {path, "list of rules", kRuleWords, "all \"periodic\"", "",
-                                      "what lies outside, per dimension, slowest first"});
+  const Value* v = config.node(path, {path, "list of rules", kRuleWords, "all \"periodic\"", "", help});
   if (v) {
     const auto* list = std::get_if<ValueList>(&v->data);
     if (!list || list->size() != D)
@@ -128,10 +127,12 @@ GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types)
   constexpr auto d = static_cast<std::size_t>(D);
   GridSettings<D> g;
   const auto shape = config.integers("domain.shape", shape_key());
-  const auto length = config.numbers("domain.length", {d, std::vector<double>(d, 1.0), 0, 1e300, true, "length",
-                                                       "extent of the domain per dimension"});
-  const auto origin = config.numbers("domain.origin", {d, std::vector<double>(d, 0.0), -1e300, 1e300, false,
-                                                       "length", "lower corner of the domain"});
+  const auto length =
+      config.numbers("domain.length", {d, std::vector<double>(d, 1.0), 0, 1e300, true, "length",
+                                       "extent of the domain per dimension; a cell is length / shape wide"});
+  const auto origin =
+      config.numbers("domain.origin", {d, std::vector<double>(d, 0.0), -1e300, 1e300, false, "length",
+                                       "lower corner of the domain: least coordinate per dimension"});
   for (int j = 0; j < D; ++j) {
     const auto k = static_cast<std::size_t>(j);
     g.shape[j] = shape[k];
@@ -145,8 +146,11 @@ GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types)
     config.error("domain.shape", std::string("domain.shape: ") + e.what());
   }
   const std::size_t before = config.error_count();
-  g.boundary.low = read_rules<D>(config, "domain.boundary.low");
-  g.boundary.high = read_rules<D>(config, "domain.boundary.high");
+  g.boundary.low = read_rules<D>(
+      config, "domain.boundary.low",
+      "what cells beyond the lower side of each dimension hold; periodic on both sides or on neither");
+  g.boundary.high =
+      read_rules<D>(config, "domain.boundary.high", "what cells beyond the upper side of each dimension hold");
   if (config.error_count() > before) g.boundary = {};  // nothing follows from a rule that was misspelt
   for (int j = 0; j < D; ++j)
     if ((g.boundary.low[j].kind == Boundary::periodic) != (g.boundary.high[j].kind == Boundary::periodic)) {
@@ -157,7 +161,8 @@ GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types)
                                      j));
       g.boundary.low[j] = g.boundary.high[j] = BoundaryRule{};
     }
-  const std::string type = config.text("domain.type", {types.front(), types, "type of the fields' values"});
+  const std::string type =
+      config.text("domain.type", {types.front(), types, "type of the fields' values, in which steps are computed"});
   g.type = type == "float32" ? ElementType::float32 : type == "uint8" ? ElementType::uint8 : ElementType::float64;
   for (int j = 0; j < D; ++j) {
     check_in_type(config, "domain.boundary.low", "twice a boundary value", 2 * g.boundary.low[j].value, g.type);
@@ -175,71 +180,87 @@ template <int D>
 ParallelSettings<D> read_parallel(Config& config, int ranks) {
   constexpr auto d = static_cast<std::size_t>(D);
   ParallelSettings<D> p;
-  if (const std::string key = "parallel.process_grid"; !config.is_auto(
-          key, {key, "list of integers or \"auto\"", ">= 1", "\"auto\"", "ranks", "ranks per dimension"})) {
+  if (const std::string key = "parallel.process_grid";
+      !config.is_auto(key, {key, "list of integers or \"auto\"", ">= 1", "\"auto\"", "ranks",
+                            "ranks per dimension; their product is the number of ranks"})) {
     const auto grid = config.integers(key, {d, std::vector<std::int64_t>(d, 1), 1, 1 << 30, false, "", ""});
     p.process_grid.emplace();
     for (int j = 0; j < D; ++j) (*p.process_grid)[j] = static_cast<int>(grid[static_cast<std::size_t>(j)]);
   }
-  if (const std::string key = "parallel.halo_depth"; !config.is_auto(
-          key, {key, "integer or \"auto\"", "1 .. 1000", "\"auto\"", "steps", "steps per halo exchange"}))
+  if (const std::string key = "parallel.halo_depth";
+      !config.is_auto(key, {key, "integer or \"auto\"", "1 .. 1000", "\"auto\"", "steps",
+                            "steps per exchange of ghost cells: more make messages fewer and larger"}))
     p.halo_depth = static_cast<int>(config.integer(key, {1, 1, 1000, "steps", ""}));
   const std::size_t before = config.error_count();
-  const std::string exchange =
-      config.text("parallel.exchange", {"auto", exchange_names(), "how ghost cells travel"});
+  const std::string exchange = config.text(
+      "parallel.exchange", {"auto", exchange_names(), "how ghost cells travel; auto: what is fastest by timing"});
   if (config.error_count() == before) p.exchange = exchange_of_name(exchange);
   const std::string method = config.text(
-      "parallel.reduction", {"auto", {"auto", "tree", "binary_tree", "exact"}, "how global sums are formed"});
+      "parallel.reduction", {"auto",
+                             {"auto", "tree", "binary_tree", "exact"},
+                             "how sums over all cells are formed; auto: by the tree, after a restart as before"});
   p.reduction_is_auto = method == "auto";
   if (method == "tree" || method == "binary_tree" || method == "exact")
     p.reduction.method = reduction_method(method);
   const std::string schedule = "parallel.schedule";
-  p.reduction.schedule =
-      config.text(schedule, {"auto", {}, "stages of the allreduce in encoded form, or \"auto\""});
+  p.reduction.schedule = config.text(
+      schedule,
+      {"auto", {}, "stages of messages by which a sum is formed, such as a2,a3 on 6 ranks; auto: what suits them"});
   try {
     if (p.reduction.schedule != "auto") Schedule::parse(p.reduction.schedule, ranks);
     refuse_schedule(p.reduction);
   } catch (const UsageError& e) {
     config.error(schedule, schedule + ": " + e.what());
   }
-  p.alignment_tolerance = config.number(
-      "parallel.alignment_tolerance",
-      {0.02, 0, 0.5, false, "block extents", "how far a cut may move to align with the reduction tree"});
+  p.alignment_tolerance =
+      config.number("parallel.alignment_tolerance",
+                    {0.02, 0, 0.5, false, "block extents",
+                     "how far a border between ranks may move to where sums need fewer messages"});
   return p;
 }
 
 RunSettings read_run(Config& config) {
   RunSettings r;
   constexpr std::int64_t most = std::int64_t{1} << 53;
-  r.steps = config.integer("run.steps", {{}, 0, most, "steps", "total steps, also after a restart"});
-  r.stop_residual = config.number("run.stop_residual",
-                                  {0.0, 0, 1e300, false, "", "stop when the residual is at most this; 0 = never"});
-  r.residual_every = config.integer(
-      "run.residual_every", {10, 0, most, "steps", "steps between residuals; 0 = at checkpoints and the end only"});
+  r.steps = config.integer("run.steps",
+                           {{}, 0, most, "steps", "steps of the whole run, those before a restart included"});
+  r.stop_residual = config.number(
+      "run.stop_residual", {0.0, 0, 1e300, false, "",
+                            "stop when the residual, for poisson |r| / |r of u = 0|, is at most this; 0 = never"});
+  r.residual_every =
+      config.integer("run.residual_every",
+                     {10, 0, most, "steps",
+                      "steps between residuals; 0 = only at the end and with checkpoints, pictures and digests"});
   if (r.stop_residual > 0 && r.residual_every == 0)
     config.error("run.residual_every",
                  fmt::format("run.stop_residual = {:g} is never tested with run.residual_every = 0: set "
                              "run.residual_every to a number of steps, or leave run.stop_residual out",
                              r.stop_residual));
-  r.time_limit_s = config.number("run.time_limit_s",
-                                 {0.0, 0, 1e9, false, "s", "stop with a checkpoint after this time; 0 = none"});
+  r.time_limit_s = config.number(
+      "run.time_limit_s", {0.0, 0, 1e9, false, "s", "end the run with a checkpoint after this time; 0 = no limit"});
   return r;
 }
 
-OutputSettings read_output(Config& config, const std::string& deck_name, const std::vector<std::string>& fields) {
+OutputSettings read_output(Config& config, const std::string& input_name, const std::vector<std::string>& fields) {
   OutputSettings o;
   constexpr std::int64_t most = std::int64_t{1} << 53;
-  o.directory = config.text("output.directory",
-                            {"out/" + deck_name, {}, "where files go; relative to the working directory"});
+  o.directory =
+      config.text("output.directory",
+                  {"out/" + input_name,
+                   {},
+                   "where files go, relative to the working directory; by default named after the input file"});
   if (o.directory.empty()) config.error("output.directory", "output.directory is empty: name a directory");
   o.checkpoint_every =
-      config.integer("output.checkpoint_every", {0, 0, most, "steps", "steps between checkpoints; 0 = never"});
-  o.picture_every =
-      config.integer("output.picture_every", {0, 0, most, "steps", "steps between pictures; 0 = never"});
-  o.digest_every = config.integer("output.digest_every", {0, 0, most, "steps", "a line in digests.txt; 0 = never"});
+      config.integer("output.checkpoint_every",
+                     {0, 0, most, "steps", "steps between checkpoints, files step_NNNNNNNN.h5; 0 = never"});
+  o.picture_every = config.integer(
+      "output.picture_every", {0, 0, most, "steps", "steps between pictures, files FIELD_NNNNNNNN.png; 0 = never"});
+  o.digest_every =
+      config.integer("output.digest_every", {0, 0, most, "steps", "steps between lines in digests.txt; 0 = never"});
   o.final_checkpoint = config.boolean("output.final_checkpoint", true, "write a checkpoint after the last step");
-  o.keep = config.integer("output.keep", {0, 0, most, "", "newest checkpoints kept; 0 = all"});
-  o.xdmf = config.boolean("output.xdmf", true, "write .xmf files for ParaView and VisIt");
+  o.keep = config.integer("output.keep", {0, 0, most, "checkpoints", "how many of the newest are kept; 0 = all"});
+  o.xdmf = config.boolean("output.xdmf", true,
+                          "beside checkpoints in 2 and 3 dimensions, write .xmf files for ParaView and VisIt");
   o.picture_field = config.text("output.picture_field", {fields.front(), fields, "the field that pictures show"});
   return o;
 }

@@ -61,7 +61,7 @@ struct OutputSettings {
   std::string picture_field;
 };
 
-OutputSettings read_output(Config& config, const std::string& deck_name, const std::vector<std::string>& fields);
+OutputSettings read_output(Config& config, const std::string& input_name, const std::vector<std::string>& fields);
 
 /// The effective keys with which, given to an empty input, the run can be repeated.
 std::map<std::string, std::string> repeatable(const Config& config);

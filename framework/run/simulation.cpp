@@ -41,7 +41,7 @@ int Simulation<D>::ranks() const {
 
 template <int D>
 void Simulation<D>::read_config(const SolverKinds& kinds) {
-  Input<D> in = read_input<D>(config_, kinds, request_.deck, ranks());
+  Input<D> in = read_input<D>(config_, kinds, request_.input, ranks());
   config_.finish();
   grid_ = in.grid;
   parallel_ = in.parallel;
@@ -83,7 +83,7 @@ template <int D>
 void Simulation<D>::report_plan() const {
   std::string grid;
   for (int n : domain_->decomposition().grid()) grid += (grid.empty() ? "" : " x ") + std::to_string(n);
-  fmt::print("{}: {} cells, {}, process grid {}, imbalance {:.3f}, halo depth {}\n", printable(request_.deck),
+  fmt::print("{}: {} cells, {}, process grid {}, imbalance {:.3f}, halo depth {}\n", printable(request_.input),
              shape_string<D>(grid_.shape), comm_.size() == 1 ? "1 rank" : fmt::format("{} ranks", comm_.size()),
              grid, domain_->decomposition().imbalance(), depth_);
   std::fflush(stdout);

@@ -1,5 +1,5 @@
 #pragma once
-/// The life of one run. Private to framework/run: use `run_deck`.
+/// The life of one run. Private to framework/run: use `run_input`.
 
 #include <chrono>
 #include <memory>

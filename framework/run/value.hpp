@@ -16,7 +16,7 @@ using ValueTable = std::map<std::string, Value>;
 
 struct Value {
   std::variant<bool, std::int64_t, double, std::string, ValueList, ValueTable> data = ValueTable{};
-  std::string where;       ///< "deck.toml:12:3" or "command line: key=value"
+  std::string where;       ///< "input.toml:12:3" or "command line: key=value"
   std::int64_t order = 0;  ///< position in the input, to sort errors by
   std::string written{};   ///< on the command line: the text of the value
 

@@ -20,7 +20,7 @@ from numpy_check import digest  # noqa: E402
 
 from harness import ISOHALO, MPIEXEC, WORK, finish, fresh_work_directory, isohalo, that
 
-DECK = """
+INPUT = """
 [domain]
 shape = [13, 11]
 boundary.low = ["neumann", "neumann"]
@@ -40,7 +40,7 @@ RANKS = (1, 2, 3, 4, 6)
 
 
 def run(directory, *more, ranks=1):
-    isohalo(ranks, "run", "deck.toml", "output.directory=" + directory, *more)
+    isohalo(ranks, "run", "input.toml", "output.directory=" + directory, *more)
     return directory + "/step_00000012.h5"
 
 
@@ -276,7 +276,7 @@ def test_memory():
     most = {}
     for n in (12, 4096):
         for seed in (3, 4):
-            isohalo(1, "run", "deck.toml", "run.steps=1", "domain.shape=[%d,%d]" % (n, n), "initial.seed=%d" % seed,
+            isohalo(1, "run", "input.toml", "run.steps=1", "domain.shape=[%d,%d]" % (n, n), "initial.seed=%d" % seed,
                     "output.directory=size%d_%d" % (n, seed))
         most[n] = most_memory(1, "compare", *("size%d_%d/step_00000001.h5" % (n, seed) for seed in (3, 4)), "--read-data")
         for seed in (3, 4):
@@ -291,7 +291,7 @@ def test_memory():
 
 
 def main():
-    fresh_work_directory(DECK)
+    fresh_work_directory(INPUT)
     base = run("plain")
     for test in (test_traps, test_figures, test_tolerances, test_digests, test_sidecars):
         test(base)

@@ -21,7 +21,7 @@ import numpy as np
 
 from harness import ISOHALO, MPIEXEC, WORK, finish, fresh_work_directory, isohalo, launch, that
 
-DECK = """
+INPUT = """
 [domain]
 shape = [24, 20]
 boundary.low = ["neumann", {dirichlet = 1.0}]
@@ -41,7 +41,7 @@ LOCK = ".isohalo_lock"
 
 
 def run(ranks, directory, *overrides, code=0):
-    return isohalo(ranks, "run", "deck.toml", "output.directory=%s" % directory, *overrides, code=code)
+    return isohalo(ranks, "run", "input.toml", "output.directory=%s" % directory, *overrides, code=code)
 
 
 def names(directory):
@@ -72,7 +72,7 @@ class Endless:
     """A run that holds its directory until it is ended."""
 
     def __init__(self, ranks, directory):
-        self.run = subprocess.Popen([MPIEXEC, "-n", str(ranks), ISOHALO, "run", "deck.toml", "output.directory=" + directory, "run.steps=1000000000",
+        self.run = subprocess.Popen([MPIEXEC, "-n", str(ranks), ISOHALO, "run", "input.toml", "output.directory=" + directory, "run.steps=1000000000",
                                      "output.checkpoint_every=0", "output.digest_every=0", "--restart", "auto"],
                                     cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.ranks = ranks
@@ -168,7 +168,7 @@ def test_directory_taken_away():
     """A run whose directory is moved, removed or replaced ends and writes nothing into what has its name now."""
     for way in ("moved", "replaced", "unlocked"):
         place = WORK / ("gone_" + way)
-        held = subprocess.Popen([MPIEXEC, "-n", "2", ISOHALO, "run", "deck.toml", "output.directory=" + place.name, "run.steps=100000000", "run.time_limit_s=60",
+        held = subprocess.Popen([MPIEXEC, "-n", "2", ISOHALO, "run", "input.toml", "output.directory=" + place.name, "run.steps=100000000", "run.time_limit_s=60",
                                  "output.checkpoint_every=1000"], cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         end = time.monotonic() + 60
         while not (place / "latest.h5").is_symlink() and time.monotonic() < end:
@@ -192,7 +192,7 @@ def test_exchanged_file():
     victim.write_text("precious")
     place.mkdir()
     for shape in ("[40,60]", "[1100,600]"):  # written by rank 0, and by all
-        held = subprocess.Popen([MPIEXEC, "-n", "2", ISOHALO, "run", "deck.toml", "output.directory=" + place.name, "run.steps=40", "output.checkpoint_every=1",
+        held = subprocess.Popen([MPIEXEC, "-n", "2", ISOHALO, "run", "input.toml", "output.directory=" + place.name, "run.steps=40", "output.checkpoint_every=1",
                                  "domain.shape=" + shape, "--overwrite"], cwd=WORK, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         exchanged = 0
         while held.poll() is None:
@@ -369,7 +369,7 @@ def test_time():
 
 
 def main():
-    fresh_work_directory(DECK)
+    fresh_work_directory(INPUT)
     for test in (test_time,) if sys.argv[5:] == ["time"] else (test_lock, test_links, test_other_names_of_files, test_directory_taken_away, test_exchanged_file, test_wrong_name, test_leftovers, test_overwrite, test_history, test_other_line, test_same_files, test_last_sidecar, test_time):
         start = time.monotonic()
         test()

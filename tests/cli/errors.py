@@ -14,7 +14,7 @@ import numpy as np
 
 from harness import ISOHALO, WORK, finish, fresh_work_directory, launch, that
 
-DECK = """
+INPUT = """
 [domain]
 shape = [24, 20]
 [solver]
@@ -55,7 +55,7 @@ def expect(what, code, texts, arguments, ranks=(1, 3), lines=None):
         that(not problems, "%s on %d ranks: %s\n%s" % (what, n, "; ".join(problems), r.stderr[-1500:]))
 
 
-def deck(name, text=DECK):
+def input_file(name, text=INPUT):
     (WORK / name).write_text(text)
     return name
 
@@ -66,13 +66,13 @@ def fingerprint(directory):
 
 def main():
     fresh_work_directory()
-    good = deck("good.toml")
+    good = input_file("good.toml")
 
     # --- the input -----------------------------------------------------------------------------------------------------
-    expect("missing deck", 2, "cannot read the input file nowhere.toml", ["run", "nowhere.toml"])
-    expect("syntax error", 2, "syntax.toml:3:1: ", ["run", deck("syntax.toml", "[domain]\nshape = [1,\n= 3")])
+    expect("missing input file", 2, "cannot read the input file nowhere.toml", ["run", "nowhere.toml"])
+    expect("syntax error", 2, "syntax.toml:3:1: ", ["run", input_file("syntax.toml", "[domain]\nshape = [1,\n= 3")])
     expect("unknown key", 2, ["unknown.toml:13:1: unknown key output.checkpoint_evry; did you mean output.checkpoint_every?"],
-           ["run", deck("unknown.toml", DECK.replace("[output]", "\n[output]").replace("checkpoint_every", "checkpoint_evry"))])
+           ["run", input_file("unknown.toml", INPUT.replace("[output]", "\n[output]").replace("checkpoint_every", "checkpoint_evry"))])
     expect("unknown key on the command line", 2, "command line: run.step=5: unknown key run.step; did you mean run.steps?",
            ["run", good, "run.step=5"])
     expect("wrong type", 2, "run.steps is a string, expected an integer", ["run", good, "run.steps=many"])
@@ -87,7 +87,7 @@ def main():
                                          "domain.type = \"float16\" is not one of"],
            ["run", good, "run.steps=-1", "solver.kapa=1", "domain.type=float16"], lines=3)
     expect("missing required key", 2, "required key run.steps is missing",
-           ["run", deck("missing.toml", DECK.replace("steps = 20", ""))])
+           ["run", input_file("missing.toml", INPUT.replace("steps = 20", ""))])
     expect("no such solver", 2, 'solver.kind = "heet" is not one of', ["run", good, "solver.kind=heet", "solver.offsets=[[0,0]]"], lines=1)
     expect("no such initial field", 2, 'initial.kind = "randm" is not one of', ["run", good, "initial.kind=randm"], lines=1)
     expect("empty shape", 2, "domain.shape has an entry 0 out of range", ["run", good, "domain.shape=[0,5]"], lines=1)
@@ -95,41 +95,41 @@ def main():
                                               "unknown key solver.kapa; did you mean solver.kappa?"],
            ["run", good, "domain.shape=[0,5]", "run.steps=-1", "solver.kapa=1"], lines=3)
     expect("nor does no shape", 2, ["required key domain.shape is missing", "run.steps = -1 is out of range"],
-           ["run", deck("shapeless.toml", DECK.replace("shape = [24, 20]", "length = [1.0, 1.0, 2.0]")), "run.steps=-1",
+           ["run", input_file("shapeless.toml", INPUT.replace("shape = [24, 20]", "length = [1.0, 1.0, 2.0]")), "run.steps=-1",
             'domain.boundary.low=["periodic","neumann","neumann"]', 'domain.boundary.high=["periodic","neumann","neumann"]',
             "parallel.process_grid=auto"], lines=2)
     expect("nor a shape that is no list", 2, ["domain.shape is a string, expected a list of integers", "solver.kappa = nan is out of range"],
            ["run", good, "domain.shape=large", "solver.kappa=nan"], lines=2)
-    expect("quoted name with a dot", 2, 'unknown key "run.residual_every"', ["run", deck("quoted.toml", '"run.residual_every" = 3\n' + DECK)], lines=1)
+    expect("quoted name with a dot", 2, 'unknown key "run.residual_every"', ["run", input_file("quoted.toml", '"run.residual_every" = 3\n' + INPUT)], lines=1)
     expect("value beyond float32", 2, "domain.boundary.low: twice a boundary value = 2e+300 is out of range of float32",
            ["run", good, "domain.type=float32", 'domain.boundary.low=["periodic", {fixed = 1e300}]', 'domain.boundary.high=["periodic", "neumann"]'], lines=1)
     expect("cells too small", 2, "domain.length: a cell of", ["run", good, "domain.length=[1e-200,1]"])
     expect("weights without offsets", 2, ["solver.weights has 2 entries for 1 offsets"],
-           ["run", deck("weights.toml", DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0]]\nweights = [1, 2]'))])
+           ["run", input_file("weights.toml", INPUT.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0]]\nweights = [1, 2]'))])
     expect("offset of the wrong dimension", 2, "is no list of 2 integers",
-           ["run", deck("offsets.toml", DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0, 1]]\nweights = [1]'))])
+           ["run", input_file("offsets.toml", INPUT.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0, 1]]\nweights = [1]'))])
     expect("boundary on one side only", 2, "dimension 0 is periodic on one side only",
            ["run", good, 'domain.boundary.low=["neumann", "periodic"]'])
     expect("unstable dt", 2, "above the stability limit", ["run", good, "solver.dt=1.0"])
     expect("unstable cfl", 2, "above the stability limit", ["run", good, "solver.cfl=1.01"])
     expect("not a number", 2, "solver.kappa = nan is out of range", ["run", good, "solver.kappa=nan"])
     expect("five dimensions", 2, "domain.shape has 5 dimensions; isohalo has 1 to 4", ["run", good, "domain.shape=[2,2,2,2,2]"])
-    expect("deep nesting", 2, "nested more than 32 deep", ["run", deck("deep.toml", "a = " + "[" * 40 + "]" * 40)])
+    expect("deep nesting", 2, "nested more than 32 deep", ["run", input_file("deep.toml", "a = " + "[" * 40 + "]" * 40)])
     expect("malformed override", 2, '"bogus" is no override', ["run", good, "bogus"])
     expect("reach beyond the grid", 2, "reaches 3 cells beyond a side of dimension 0, which has only 2",
-           ["run", deck("reach.toml", DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[3, 0]]\nweights = [1.0]')
+           ["run", input_file("reach.toml", INPUT.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[3, 0]]\nweights = [1.0]')
                         .replace("shape = [24, 20]", 'shape = [2, 200]\nboundary.low=["neumann","periodic"]\nboundary.high=["neumann","periodic"]')),
             "parallel.process_grid=auto"], ranks=(1, 3))
 
     # --- poisson and life ----------------------------------------------------------------------------------------------
-    poisson = deck("poisson.toml", DECK.replace('kind = "heat"', 'kind = "poisson"\nmethod = "cg"')
+    poisson = input_file("poisson.toml", INPUT.replace('kind = "heat"', 'kind = "poisson"\nmethod = "cg"')
                    + '[source]\nkind = "constant"\nvalue = 0.25\n')
     for method in ("cg", "jacobi"):
         expect("mean of f, " + method, 2, "the mean of the source f is 0.25; without a dirichlet or fixed side it must vanish",
                ["run", poisson, "solver.method=" + method], lines=1)
     expect("no source", 0, [],
            ["run", poisson, "source.value=0", "--overwrite"])
-    sine = deck("sine.toml", (WORK / poisson).read_text().replace('"constant"\nvalue = 0.25', '"sine"\nmodes = [4, 3]\namplitude = 1e6'))
+    sine = input_file("sine.toml", (WORK / poisson).read_text().replace('"constant"\nvalue = 0.25', '"sine"\nmodes = [4, 3]\namplitude = 1e6'))
     expect("a sine whose mean vanishes up to rounding", 0, [], ["run", sine, "--overwrite"])
     expect("a side with a value", 0, [], ["run", poisson, 'domain.boundary.low=["periodic",{fixed = 1}]',
                                           'domain.boundary.high=["periodic","neumann"]', "--overwrite"])
@@ -138,7 +138,7 @@ def main():
            ["run", poisson, "source.kind=linear", "source.gradient=[1e300,1e300]", "source.value=1e300", "domain.length=[1e10,1e10]", "--overwrite"])
     expect("no such source", 2, 'source.kind = "sin" is not one of', ["run", poisson, "source.kind=sin"], lines=1)
     expect("source of another equation", 2, "unknown table source: this input has the tables", ["run", good, "source.kind=sine"], lines=1)
-    life = deck("life.toml", DECK.replace('kind = "heat"', 'kind = "life"'))
+    life = input_file("life.toml", INPUT.replace('kind = "heat"', 'kind = "life"'))
     expect("life", 0, [], ["run", life, "--overwrite"])
     for rule in ("B3S23", "3/23", "B9/S23", "B33/S2", "b3/s23", "B3/S23x", ""):
         expect("rule %r" % rule, 2, 'solver.rule = "%s" is no rule' % rule, ["run", life, 'solver.rule="%s"' % rule], ranks=(2,), lines=1)
@@ -150,7 +150,7 @@ def main():
            ["run", life, 'domain.boundary.low=["periodic","neumann"]', 'domain.boundary.high=["periodic",{fixed=0.5}]'], lines=1)
     expect("life in three dimensions", 2, 'solver.kind = "life" has 2 dimensions, domain.shape has 3', ["run", life, "domain.shape=[6,6,6]"], lines=1)
     expect("life with other states", 2, "has another value than 0 and 1, first at linear index 37",
-           ["run", deck("states.toml", (WORK / life).read_text().replace('"random"\nseed = 3', '"box"\nlow = [0.05, 0.86]\nhigh = [0.1, 0.89]\ninside = 2'))], lines=1)
+           ["run", input_file("states.toml", (WORK / life).read_text().replace('"random"\nseed = 3', '"box"\nlow = [0.05, 0.86]\nhigh = [0.1, 0.89]\ninside = 2'))], lines=1)
 
     # --- sizes, ranks and grids ---------------------------------------------------------------------------------------
     expect("more ranks than cells", 2, "no process grid of 7 ranks fits into a grid of 3 x 3 cells: run on 6 ranks",
@@ -158,7 +158,7 @@ def main():
     expect("process grid that does not multiply", 2, "process grid 2 x 2 does not multiply to the 3 ranks",
            ["run", good, "parallel.process_grid=[2,2]"], ranks=(3,))
     expect("slabs for a list without a name", 2, ['exchange "slabs_packed" works for Moore, von Neumann and star', 'use "coalesced"'],
-           ["run", deck("slabs.toml", DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[2, 1]]\nweights = [1.0]')),
+           ["run", input_file("slabs.toml", INPUT.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[2, 1]]\nweights = [1.0]')),
             "parallel.exchange=slabs_packed", "parallel.process_grid=auto"], ranks=(1, 3))
     expect("unknown exchange", 2, ['"pigeons" is not one of', '"coalesced_packed"'], ["run", good, "parallel.exchange=pigeons"])
     expect("too many cells to count", 2, "beyond the limit of 2^53 cells", ["run", good, "domain.shape=[1000000000,1000000000]"])
@@ -175,15 +175,15 @@ def main():
         bad[23, 19] = np.nan
         f["nan"] = bad
         f["huge"] = np.full((24, 20), 1e200)
-    from_file = DECK.replace('kind = "random"\nseed = 3', 'kind = "file"\nfile = "field.h5"\ndataset = "DATASET"')
+    from_file = INPUT.replace('kind = "random"\nseed = 3', 'kind = "file"\nfile = "field.h5"\ndataset = "DATASET"')
     for dataset, text in (("none", 'has no dataset "none"'), ("wrong", 'dataset "wrong" has shape 20 x 24, the grid is 24 x 20'),
                           ("words", "holds neither real nor integer numbers"),
                           ("nan", 'the initial field "u" is NaN or infinite at linear index 479')):
-        expect("dataset " + dataset, 2, text, ["run", deck("file.toml", from_file.replace("DATASET", dataset)), "--overwrite"])
+        expect("dataset " + dataset, 2, text, ["run", input_file("file.toml", from_file.replace("DATASET", dataset)), "--overwrite"])
     expect("beyond float32", 2, "out of range of float32",
-           ["run", deck("file.toml", from_file.replace("DATASET", "huge")), "domain.type=float32", "--overwrite"])
-    expect("initial file missing", 2, "field.h5x: no such file", ["run", deck("file2.toml", from_file.replace("field.h5", "field.h5x"))])
-    expect("integers are converted", 0, [], ["run", deck("file.toml", from_file.replace("DATASET", "right")), "--overwrite"])
+           ["run", input_file("file.toml", from_file.replace("DATASET", "huge")), "domain.type=float32", "--overwrite"])
+    expect("initial file missing", 2, "field.h5x: no such file", ["run", input_file("file2.toml", from_file.replace("field.h5", "field.h5x"))])
+    expect("integers are converted", 0, [], ["run", input_file("file.toml", from_file.replace("DATASET", "right")), "--overwrite"])
 
     # --- directories ---------------------------------------------------------------------------------------------------
     expect("a good run", 0, [], ["run", good], ranks=(3,))
@@ -240,9 +240,9 @@ def main():
     that(fingerprint(WORK / "out" / "fresh") == kept, "an automatic restart from nothing did not give the plain run")
 
     # --- running -------------------------------------------------------------------------------------------------------
-    explode = DECK.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0], [0, 1]]\nweights = [1e30, 1e30]')
+    explode = INPUT.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0], [0, 1]]\nweights = [1e30, 1e30]')
     expect("infinity", 3, ['field "u" is NaN or infinite, found at step 20', "checkpoints of earlier steps are intact"],
-           ["run", deck("explode.toml", explode), "--overwrite", "run.residual_every=100"])
+           ["run", input_file("explode.toml", explode), "--overwrite", "run.residual_every=100"])
     that(sorted(fingerprint(WORK / "out" / "explode")) == ["step_00000010.h5"],
          "the run that exploded should have left its checkpoint of step 10")
 
@@ -259,7 +259,7 @@ def main():
     expect("info", 0, [], ["info", a])
     expect("info of a truncated file", 2, "short.h5 cannot be opened", ["info", "short.h5"])
     expect("validate", 0, [], ["run", good, "--validate", "--overwrite"])
-    expect("validate a bad deck", 2, "unknown table a:", ["run", good, "--validate", "a.b=1"])
+    expect("validate a bad input", 2, "unknown table a:", ["run", good, "--validate", "a.b=1"])
     env = dict(os.environ, OMPI_COMM_WORLD_SIZE="4")
     r = subprocess.run([ISOHALO, "info", str(a)], capture_output=True, text=True, env=env, timeout=60)
     that(r.returncode == 2 and "started by another MPI's mpiexec" in r.stderr,

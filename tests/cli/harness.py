@@ -33,11 +33,11 @@ def isohalo(ranks, *arguments, code=0):
     return r
 
 
-def fresh_work_directory(deck=None):
+def fresh_work_directory(input=None):
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
-    if deck is not None:
-        (WORK / "deck.toml").write_text(deck)
+    if input is not None:
+        (WORK / "input.toml").write_text(input)
 
 
 def finish(unit="checks"):

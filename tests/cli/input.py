@@ -14,7 +14,7 @@ import numpy as np
 
 from harness import ISOHALO, MPIEXEC, WORK, finish, fresh_work_directory, isohalo, launch, that
 
-DECK = """
+INPUT = """
 [domain]
 shape = [12, 10]
 [solver]
@@ -40,9 +40,9 @@ def one(what, text, *arguments, **more):
     that(len(lines) == 1 and text in lines[0] and len(lines[0]) < 800, "%s: expected one error with %r, got %.1000r" % (what, text, lines))
 
 
-def here(key, *arguments, deck="deck.toml"):
+def here(key, *arguments, input="input.toml"):
     """The value in force."""
-    text = launch(0, "run", deck, *arguments, "--help-input").stdout
+    text = launch(0, "run", input, *arguments, "--help-input").stdout
     found = re.search(r"^  %s +.*?(?:; here (.*))?$" % re.escape(key), text, re.M)
     return (found.group(1) or "") if found else "no such key"
 
@@ -63,7 +63,7 @@ def test_limits():
             ("lists", "a = " + "[" * n, "nested more than 32 deep"),
             ("tables", "a = " + "{a = " * n, "nested more than 32 deep"),
             ("long key", "x" * n + " = 1", "a key of 60000 bytes: none is longer than 256")):
-        one(what, "deep.toml:", "run", write("deep.toml", DECK + text + "\n"), "--validate")
+        one(what, "deep.toml:", "run", write("deep.toml", INPUT + text + "\n"), "--validate")
         one(what, problem, "run", "deep.toml", "--validate", ranks=3 if what == "table" else 0)
     for what, override, problem in (
             ("override of many parts", "x." * 40000 + "y=1", "a key of more than 32 parts"),
@@ -73,14 +73,14 @@ def test_limits():
             ("override with a deep list", "domain.shape=" + "[" * 40000, "nested more than 32 deep"),
             ("override of two lines", "solver.kind=1\n" + "x." * 40000 + "y=1", "is not one of"),
             ("override with a long value", "solver.kind=" + "x" * 100000, "is not one of")):
-        one(what, problem, "run", "deck.toml", override, "--validate", ranks=3 if "parts" in what else 0)
+        one(what, problem, "run", "input.toml", override, "--validate", ranks=3 if "parts" in what else 0)
     up = "../" * 40 + "tmp"  # dots that are no parts of a key
     that(here("output.directory", "output.directory=" + up).startswith('"../../'), "a path with many dots is no string")
-    strings = DECK + '[output]\ndirectory = "' + "./" * 50 + 'a"  # ' + "." * 50 + "\n"
+    strings = INPUT + '[output]\ndirectory = "' + "./" * 50 + 'a"  # ' + "." * 50 + "\n"
     isohalo(0, "run", write("strings.toml", strings), "--validate")
-    lines = errors("run", write("many.toml", DECK + "".join("x%d = 1\n" % k for k in range(3000))), "--validate")
+    lines = errors("run", write("many.toml", INPUT + "".join("x%d = 1\n" % k for k in range(3000))), "--validate")
     that(len(lines) == 101 and "there are 3000 in all" in lines[-1], "many errors: %d lines, %r" % (len(lines), lines[-1:]))
-    one("control characters", "unknown key run.\\x1b[2J", "run", write("escape.toml", DECK + '"\\u001b[2J" = 1\n'), "--validate")
+    one("control characters", "unknown key run.\\x1b[2J", "run", write("escape.toml", INPUT + '"\\u001b[2J" = 1\n'), "--validate")
 
 
 def test_suggestions():
@@ -102,11 +102,11 @@ def test_suggestions():
                            ('domain.boundary.low=["neumann","periodic"]', "periodic on one side only"),
                            ('domain.boundary.low=[{dirchlet=1},"periodic"]', "did you mean dirichlet?"),
                            ('domain.boundary.low=[{flux="x"},"periodic"]', "has an entry {flux = ..} that is not")):
-        one(override, text, "run", "deck.toml", override, "--validate", ranks=3 if "neuman\"" in override else 0)
+        one(override, text, "run", "input.toml", override, "--validate", ranks=3 if "neuman\"" in override else 0)
     one("misspelt table", "slover.toml:4:1: unknown table slover; did you mean solver?",
-        "run", write("slover.toml", DECK.replace("[solver]", "[slover]")), "--validate")
-    one("misspelt required key", "did you mean run.steps?", "run", write("step.toml", DECK.replace("steps =", "step =")), "--validate")
-    life = write("life.toml", DECK.replace('"heat"\ncfl = 0.5', '"life"').replace("gaussian", "constant"))
+        "run", write("slover.toml", INPUT.replace("[solver]", "[slover]")), "--validate")
+    one("misspelt required key", "did you mean run.steps?", "run", write("step.toml", INPUT.replace("steps =", "step =")), "--validate")
+    life = write("life.toml", INPUT.replace('"heat"\ncfl = 0.5', '"life"').replace("gaussian", "constant"))
     one("one rule for both dimensions", "life has no {dirichlet = VALUE}", "run", life, "--validate",
         "domain.boundary.low=[{dirichlet=1},{dirichlet=1}]", 'domain.boundary.high=["neumann","neumann"]')
     one("a kind that is misspelt, types of another", "did you mean life?", "run", life, "--validate", "solver.kind=liffe", "domain.type=uint8")
@@ -118,8 +118,8 @@ def test_commands():
                              (["xyzzy"], ['isohalo has no command "xyzzy" (', commands]),
                              (["bench", "swep"], ['isohalo bench has no command "swep"; did you mean sweep?']),
                              ([], ["isohalo needs a command: run, compare,"]),
-                             (["run", "deck.toml", "--overwite"], ["isohalo run has no option --overwite; did you mean --overwrite?", "isohalo run --help"]),
-                             (["run", "deck.toml", "--restrat=auto"], ["has no option --restrat; did you mean --restart?"]),
+                             (["run", "input.toml", "--overwite"], ["isohalo run has no option --overwite; did you mean --overwrite?", "isohalo run --help"]),
+                             (["run", "input.toml", "--restrat=auto"], ["has no option --restrat; did you mean --restart?"]),
                              (["--vresion"], ["isohalo has no option --vresion; did you mean --version?"])):
         for text in texts:
             one(arguments, text, *arguments, ranks=3 if arguments == ["runn"] else 0)
@@ -129,15 +129,15 @@ def test_numbers_and_texts():
     for text, value in (("1e3", "1000"), ("1000.0", "1000"), ("12", "12"), ("9007199254740992.0", "9007199254740992")):
         that(here("run.steps", "run.steps=" + text) == value, "run.steps=%s is %s" % (text, here("run.steps", "run.steps=" + text)))
     that(here("domain.shape", "domain.shape=[1.2e1, 10]") == "[12, 10]", "a list of integers as floats")
-    one("a fraction", "run.steps = 1.5 is no integer", "run", "deck.toml", "run.steps=1.5", "--validate")
-    one("too large for a float", "run.steps = 1e+17 is beyond 2^53", "run", "deck.toml", "run.steps=1e17", "--validate")
-    one("infinity", "run.steps is a number, expected an integer", "run", "deck.toml", "run.steps=inf", "--validate")
-    one("a fraction in a list", "domain.shape entry = 2.5 is no integer", "run", "deck.toml", "domain.shape=[2.5,3]", "--validate")
+    one("a fraction", "run.steps = 1.5 is no integer", "run", "input.toml", "run.steps=1.5", "--validate")
+    one("too large for a float", "run.steps = 1e+17 is beyond 2^53", "run", "input.toml", "run.steps=1e17", "--validate")
+    one("infinity", "run.steps is a number, expected an integer", "run", "input.toml", "run.steps=inf", "--validate")
+    one("a fraction in a list", "domain.shape entry = 2.5 is no integer", "run", "input.toml", "domain.shape=[2.5,3]", "--validate")
     offsets = ["solver=", "solver.kind=stencil", "solver.weights=[0.5,0.5]"]
     that(here("solver.offsets", *offsets, "solver.offsets=[[1e0,0],[0,0.0]]") == "[[1, 0], [0, 0]]", "offsets as floats")
     # The same configuration, so the same files.
     for name, steps in (("plain", "4"), ("float", "4e0")):
-        isohalo(0, "run", "deck.toml", "output.directory=" + name, "run.steps=" + steps)
+        isohalo(0, "run", "input.toml", "output.directory=" + name, "run.steps=" + steps)
     that((WORK / "plain/step_00000004.h5").read_bytes() == (WORK / "float/step_00000004.h5").read_bytes(), "4e0 steps are not 4 steps")
 
     words = ["nan", "inf", "1e3", "true", "2026-11-22", "0x10"]
@@ -147,8 +147,8 @@ def test_numbers_and_texts():
             f[word] = values
     for word in words:
         that(here("initial.dataset", "initial.kind=file", "initial.dataset=" + word) == '"%s"' % word, "initial.dataset=%s is no string" % word)
-    isohalo(3, "run", "deck.toml", "initial.kind=file", "initial.file=fields.h5", "initial.dataset=nan", "run.steps=0", "output.directory=nan")
-    one("a number in the file", "initial.dataset is a number, expected a string", "run", write("number.toml", DECK.replace('"gaussian"', '"file"\nfile = "fields.h5"\ndataset = nan')), "--validate")
+    isohalo(3, "run", "input.toml", "initial.kind=file", "initial.file=fields.h5", "initial.dataset=nan", "run.steps=0", "output.directory=nan")
+    one("a number in the file", "initial.dataset is a number, expected a string", "run", write("number.toml", INPUT.replace('"gaussian"', '"file"\nfile = "fields.h5"\ndataset = nan')), "--validate")
     one("a list for a text", "initial.dataset is a list, expected a string", "run", "number.toml", "initial.dataset=[1]", "--validate")
 
     that(here("solver.cfl") == "0.5" and here("solver.cfl", "solver.cfl=") == "0.9", "solver.cfl= does not remove the key")
@@ -156,12 +156,12 @@ def test_numbers_and_texts():
     that(here("solver.dt", "solver.cfl=", "solver.dt=1e-4") == "0.0001", "dt instead of cfl")
     that(here("output.keep", "output.keep=") == "0", "removing a key that is not there")
     that(here("output.picture_field", "output=") == '"u"', "removing a table that is not there")
-    one("removing a required key", "required key run.steps is missing", "run", "deck.toml", "run.steps=", "--validate")
-    one("removing a misspelt key", "unknown key solver.clf; did you mean solver.cfl?", "run", "deck.toml", "solver.clf=", "--validate")
-    one("an empty string", "output.directory is empty", "run", "deck.toml", 'output.directory=""', "--validate")
-    isohalo(0, "run", "deck.toml", "solver=", "solver.kind=poisson", "--validate")
+    one("removing a required key", "required key run.steps is missing", "run", "input.toml", "run.steps=", "--validate")
+    one("removing a misspelt key", "unknown key solver.clf; did you mean solver.cfl?", "run", "input.toml", "solver.clf=", "--validate")
+    one("an empty string", "output.directory is empty", "run", "input.toml", 'output.directory=""', "--validate")
+    isohalo(0, "run", "input.toml", "solver=", "solver.kind=poisson", "--validate")
     one("a limit that is never tested", "run.stop_residual = 1e-06 is never tested with run.residual_every = 0: set run.residual_every",
-        "run", "deck.toml", "run.stop_residual=1e-6", "run.residual_every=0", ranks=3)
+        "run", "input.toml", "run.stop_residual=1e-6", "run.residual_every=0", ranks=3)
 
 
 def test_help():
@@ -169,24 +169,31 @@ def test_help():
     sections = {s.split("\n", 1)[0]: s for s in every.split("\n\n")}
     for kind, keys in {"linear": "value gradient", "sine": "amplitude modes", "gaussian": "amplitude center width", "random": "seed low high",
                        "box": "low high inside outside", "file": "file dataset"}.items():
-        section = sections['[initial] (or [initial.FIELD]) kind = "%s"' % kind]
+        section = sections['[initial] kind = "%s"' % kind]
         listed = re.findall(r"^  initial\.(\S+)", section, re.M)
-        that(listed == ["kind"] + keys.split(), "--help-input lists %r for %s" % (listed, kind))
-    for kind in ("heat", "life", "poisson", "stencil"):
-        that("  solver.kind " in sections['[solver] kind = "%s"' % kind], "--help-input lacks solver.kind of " + kind)
+        that(listed == keys.split(), "--help-input lists %r for %s" % (listed, kind))
+    for kind, key in {"heat": "cfl", "life": "rule", "poisson": "method", "stencil": "offsets"}.items():
+        that("  solver.%s " % key in sections['[solver] kind = "%s"' % kind], "--help-input lacks solver.%s of %s" % (key, kind))
+    for heading, key in {"[solver]": "solver.kind", "[initial] or [initial.FIELD]": "initial.kind", '[domain] of solver.kind = "life"': "domain.type",
+                         '[source] of solver.kind = "poisson"': "source.kind"}.items():
+        that(re.findall(r"^  (\S+)", sections[heading], re.M) == [key], "--help-input lists under %s: %s" % (heading, sections[heading]))
+    markdown = isohalo(3, "run", "--help-input", "--markdown").stdout
+    that(re.findall(r"^\| `(\S+)` \|", markdown, re.M) == re.findall(r"^  (\S+)", every, re.M), "--markdown has other keys: " + markdown)
+    one("--markdown alone", "--markdown requires --help-input", "run", "--markdown")
+    one("--markdown of an input", "INPUT excludes --markdown", "run", "input.toml", "--help-input", "--markdown")
     that("; here" not in every, "--help-input without an input has values")
 
-    text = isohalo(3, "run", "deck.toml", "--help-input", "domain.shape=[4,5,6]", "run.steps=7").stdout
+    text = isohalo(3, "run", "input.toml", "--help-input", "domain.shape=[4,5,6]", "run.steps=7").stdout
     that(text.count("  run.steps ") == 1, "--help-input is printed by several ranks")
     for line in ("domain.shape .*required; here \\[4, 5, 6\\]", "domain.length .*default \\[1, 1, 1\\]; here \\[1, 1, 1\\]",
                  'solver.kind .*; here "heat"', "solver.cfl .*default 0.9; here 0.5", "initial.width .*default 0.1; here 0.1",
-                 "run.steps .*required; here 7", 'output.directory .*here "out/deck"'):
+                 "run.steps .*required; here 7", 'output.directory .*here "out/input"'):
         that(re.search("^  " + line + "$", text, re.M), "--help-input of an input has no %r" % line)
     that("solver.rule" not in text and "initial.seed" not in text and "source." not in text, "--help-input of an input lists others' keys")
-    r = launch(0, "run", "deck.toml", "--help-input", "solver.kapa=1")
+    r = launch(0, "run", "input.toml", "--help-input", "solver.kapa=1")
     that(r.returncode == 2 and "  solver.kappa " in r.stdout and "did you mean solver.kappa?" in r.stderr, "--help-input of a wrong input")
-    sub = write("named.toml", DECK.replace("[initial]", "[initial.u]"))
-    that(here("initial.u.kind", deck=sub) == '"gaussian"', "--help-input of [initial.u]")
+    sub = write("named.toml", INPUT.replace("[initial]", "[initial.u]"))
+    that(here("initial.u.kind", input=sub) == '"gaussian"', "--help-input of [initial.u]")
 
 
 def tree():
@@ -200,8 +207,8 @@ def test_validate():
         f["words"] = np.array([[b"a"] * 10] * 12)
     from_file = ["initial=", "initial.kind=file", "initial.file=fields.h5"]
     poisson = ["solver=", "solver.kind=poisson", "initial.kind=constant", "source.kind=file", "source.file=fields.h5"]
-    isohalo(0, "run", "deck.toml", "output.directory=full")
-    isohalo(0, "run", "deck.toml", "output.directory=other", "solver.kappa=2", *from_file, "initial.dataset=right")
+    isohalo(0, "run", "input.toml", "output.directory=full")
+    isohalo(0, "run", "input.toml", "output.directory=other", "solver.kappa=2", *from_file, "initial.dataset=right")
     (WORK / "afile").write_text("x")
     (WORK / "busy").mkdir()
     before = tree()
@@ -215,8 +222,8 @@ def test_validate():
                     ("another shape", "has shape 10 x 12, the grid is 12 x 10", from_file + ["initial.dataset=wrong"]),
                     ("no numbers", "holds neither real nor integer numbers", from_file + ["initial.dataset=words"]),
                     ("no source", 'has no dataset "a"', poisson + ["source.dataset=a"])):
-                one("%s %s" % (mode, what), text, "run", "deck.toml", *arguments, mode, ranks=3 if what == "no dataset" else 0)
-            isohalo(3, "run", "deck.toml", *from_file, "initial.dataset=right", mode)
+                one("%s %s" % (mode, what), text, "run", "input.toml", *arguments, mode, ranks=3 if what == "no dataset" else 0)
+            isohalo(3, "run", "input.toml", *from_file, "initial.dataset=right", mode)
         for what, text, arguments in (
                 ("holds checkpoints", "already holds checkpoints", ["output.directory=full"]),
                 ("is a file", "output.directory afile", ["output.directory=afile"]),
@@ -230,12 +237,12 @@ def test_validate():
                 ("restart into a directory of other physics", "output.directory full holds checkpoints of another run",
                  ["output.directory=full", "--restart", "other/latest.h5", "solver.kappa=2", *from_file, "initial.dataset=right"]),
                 ("restart with another reduction", 'parallel.reduction = "tree"', ["--restart", "full/latest.h5", "parallel.reduction=exact"])):
-            lines = errors("run", "deck.toml", *arguments, "--validate", ranks=3 if "holds" in what else 0)
+            lines = errors("run", "input.toml", *arguments, "--validate", ranks=3 if "holds" in what else 0)
             that(len(lines) == 1 and text in lines[0], "--validate, %s: expected one error with %r, got %r" % (what, text, lines))
         for arguments in (["output.directory=full", "--overwrite"], ["output.directory=full", "--restart", "auto"],
                           ["--restart", "full/latest.h5"], ["output.directory=new/deeper"]):
-            r = isohalo(0, "run", "deck.toml", *arguments, "--validate")
-            that("deck.toml is valid" in r.stdout, "--validate says nothing: " + r.stdout)
+            r = isohalo(0, "run", "input.toml", *arguments, "--validate")
+            that("input.toml is valid" in r.stdout, "--validate says nothing: " + r.stdout)
     that(tree() == before, "--validate or --plan left %r" % sorted(set(tree()) ^ set(before)))
 
 
@@ -243,7 +250,7 @@ def test_shared_memory():
     """A /dev/shm without room is announced before MPI_Init fails for it, and the way out is one."""
     def start(size, ranks, **environment):
         script = 'mount -t tmpfs -o size=%s tmpfs /dev/shm && exec "$@"' % size
-        command = ["unshare", "-m", "sh", "-c", script, "sh", MPIEXEC, "-n", str(ranks), ISOHALO, "run", "deck.toml", "output.directory=shm", "--overwrite"]
+        command = ["unshare", "-m", "sh", "-c", script, "sh", MPIEXEC, "-n", str(ranks), ISOHALO, "run", "input.toml", "output.directory=shm", "--overwrite"]
         return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120, cwd=WORK, env=dict(os.environ, **environment))
     if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], capture_output=True).returncode != 0:
         print("skipped: a small /dev/shm needs root and unshare")
@@ -259,7 +266,7 @@ def test_shared_memory():
 
 
 def main():
-    fresh_work_directory(DECK)
+    fresh_work_directory(INPUT)
     test_limits()
     test_suggestions()
     test_commands()

@@ -21,7 +21,7 @@ import numpy as np
 from harness import ISOHALO, MPIEXEC, WORK, finish, fresh_work_directory, isohalo, launch, that
 
 INPUTS = pathlib.Path(sys.argv[4])
-DECK = """
+INPUT = """
 [domain]
 shape = [31, 29]
 boundary.low = ["neumann", {dirichlet = 1.0}]
@@ -88,7 +88,7 @@ def test_newer_minor_version():
 def test_numpy():
     for options in ((), ("domain.type=float32",), ("solver.kind=life", "domain.boundary.low=[\"neumann\",\"periodic\"]",
                                                    "domain.boundary.high=[\"neumann\",\"periodic\"]")):
-        isohalo(2, "run", "deck.toml", "output.directory=numpy", "--overwrite", *options)
+        isohalo(2, "run", "input.toml", "output.directory=numpy", "--overwrite", *options)
         lines = isohalo(1, "info", "--numpy", "numpy/latest.h5").stdout
         names = {}
         exec(lines, names)
@@ -124,11 +124,11 @@ def keys(table, prefix=""):
 
 def test_help():
     text = isohalo(2, "run", "--help-input").stdout
-    for deck in sorted(INPUTS.glob("*.toml")):
-        for key in keys(tomllib.loads(deck.read_text())):
+    for input in sorted(INPUTS.glob("*.toml")):
+        for key in keys(tomllib.loads(input.read_text())):
             key = key if key == "source.kind" else key.replace("source.", "initial.")  # the same keys
-            that(re.search(r"^  %s +\S" % re.escape(key), text, re.M), "--help-input lacks %s of %s" % (key, deck.name))
-    for line in ("run.steps                        integer, steps; 0 .. 9007199254740992; required",
+            that(re.search(r"^  %s +\S" % re.escape(key), text, re.M), "--help-input lacks %s of %s" % (key, input.name))
+    for line in ("run.steps                        integer, steps; 0 .. 2^53; required",
                  "output.xdmf                      boolean; default true",
                  "initial.seed                     integer; default 0", 'solver.rule                      string; default "B3/S23"'):
         that("  " + line in text, "--help-input does not have %r" % line)
@@ -144,25 +144,25 @@ def figure(text, pattern):
 
 
 def test_plan():
-    first = isohalo(4, "run", "deck.toml", "output.directory=planned", "--overwrite").stdout.splitlines()[0]
-    plan = isohalo(1, "run", "deck.toml", "--plan", "-n", "4").stdout
+    first = isohalo(4, "run", "input.toml", "output.directory=planned", "--overwrite").stdout.splitlines()[0]
+    plan = isohalo(1, "run", "input.toml", "--plan", "-n", "4").stdout
     for name in ("process grid", "imbalance"):
         value = first.split(name + " ")[1].split(",")[0]
         that("%s %s" % (name, value) in plan, "plan and run disagree: %s: %s" % (first, plan))
-    that(isohalo(4, "run", "deck.toml", "--plan").stdout == plan, "the plan of the ranks that are there")
+    that(isohalo(4, "run", "input.toml", "--plan").stdout == plan, "the plan of the ranks that are there")
     size = (WORK / "planned/step_00000012.h5").stat().st_size / 1024
     that(abs(float(figure(plan, r"checkpoint +([0-9.]+) KiB")[0]) - size) < 6, "size of a checkpoint: %s, file %g KiB" % (plan, size))
     # An interior rank of a periodic 3 x 3 grid: cells read by two steps of a 9-point stencil around 10 x 12 cells.
     moore = ["solver.kind=stencil", "solver.offsets=%r" % [[y, x] for y in (-1, 0, 1) for x in (-1, 0, 1)],
              "solver.weights=[1,1,1,1,1,1,1,1,1]", "domain.shape=[30,36]", "parallel.process_grid=[3,3]",
              "parallel.alignment_tolerance=0", "parallel.halo_depth=2"] + ["domain.boundary.%s=[\"periodic\",\"periodic\"]" % s for s in ("low", "high")]
-    plan = isohalo(1, "run", "deck.toml", *moore, "--plan", "-n", "9").stdout
+    plan = isohalo(1, "run", "input.toml", *moore, "--plan", "-n", "9").stdout
     that(figure(plan, r"faces +(\d+) regions, (\d+) cells") == ("4", str(2 * 2 * (10 + 12))), "faces: " + plan)
     that(figure(plan, r"corners +(\d+) regions, (\d+) cells") == ("4", "16"), "corners: " + plan)
     that(figure(plan, r"receives (\d+) messages, ([0-9.]+) B; per step (\d+) messages, ([0-9.]+) B") == ("8", str(104 * 8), "4", str(104 * 4)), plan)
     # The same in three dimensions: a rank of 10 x 12 x 14 cells within 3 x 3 x 3.
     cube = [(z, y, x) for z in (-1, 0, 1) for y in (-1, 0, 1) for x in (-1, 0, 1)]
-    plan = isohalo(1, "run", "deck.toml", "solver.kind=stencil", "solver.offsets=%r" % [list(o) for o in cube],
+    plan = isohalo(1, "run", "input.toml", "solver.kind=stencil", "solver.offsets=%r" % [list(o) for o in cube],
                    "solver.weights=%r" % ([1] * len(cube)),
                    "domain.shape=[30,36,42]", "parallel.process_grid=[3,3,3]", "parallel.alignment_tolerance=0",
                    *("domain.boundary.%s=[\"periodic\",\"periodic\",\"periodic\"]" % s for s in ("low", "high")), "--plan", "-n", "27").stdout
@@ -170,30 +170,30 @@ def test_plan():
         that(figure(plan, kind + r" +(\d+) regions, (\d+) cells") == (str(regions), str(cells)), "%s in 3-D: %s" % (kind, plan))
     that(figure(plan, r"receives (\d+) messages") == ("26",), plan)
     start = time.monotonic()
-    isohalo(1, "run", "deck.toml", "domain.shape=[65536,65536]", "--plan", "-n", str(2**24))
-    isohalo(1, "run", "deck.toml", "--plan", "-n", str(2**24), code=2)
+    isohalo(1, "run", "input.toml", "domain.shape=[65536,65536]", "--plan", "-n", str(2**24))
+    isohalo(1, "run", "input.toml", "--plan", "-n", str(2**24), code=2)
     that(time.monotonic() - start < 20, "plans for 2^24 ranks take %.0f s" % (time.monotonic() - start))
-    spare = isohalo(1, "run", "deck.toml", "domain.shape=[20]", 'domain.boundary.low=["neumann"]', 'domain.boundary.high=["neumann"]',
+    spare = isohalo(1, "run", "input.toml", "domain.shape=[20]", 'domain.boundary.low=["neumann"]', 'domain.boundary.high=["neumann"]',
                     "parallel.alignment_tolerance=0", "--plan", "-n", "13").stdout
     that("10 ranks would be as fast" in spare, "13 ranks of 20 cells: " + spare)
     # A schedule is for the ranks of the plan, not for those that are there.
-    isohalo(1, "run", "deck.toml", "--plan", "-n", "3", "parallel.schedule=a3")
-    isohalo(3, "run", "deck.toml", "--plan", "-n", "4", "parallel.schedule=a3", code=2)
-    plan = isohalo(1, "run", "deck.toml", "domain.shape=[196,512]", "--plan", "-n", "98").stdout
+    isohalo(1, "run", "input.toml", "--plan", "-n", "3", "parallel.schedule=a3")
+    isohalo(3, "run", "input.toml", "--plan", "-n", "4", "parallel.schedule=a3", code=2)
+    plan = isohalo(1, "run", "input.toml", "domain.shape=[196,512]", "--plan", "-n", "98").stdout
     that("97 ranks" not in plan, "thin blocks with large halos are praised: " + plan)
-    isohalo(2, "run", "deck.toml", "--plan", "-n", "100000", code=2)
-    isohalo(1, "run", "deck.toml", "--plan", "parallel.process_grid=[2,2]", "-n", "3", code=2)
+    isohalo(2, "run", "input.toml", "--plan", "-n", "100000", code=2)
+    isohalo(1, "run", "input.toml", "--plan", "parallel.process_grid=[2,2]", "-n", "3", code=2)
     that(not (WORK / "out").exists(), "a plan leaves files")
 
 
 def test_effective_configuration():
-    """The sidecar's configuration, given as overrides of an empty deck, is the same run."""
+    """The sidecar's configuration, given as overrides of an empty input, is the same run."""
     with h5py.File(WORK / "values.h5", "w") as f:
         f["start"] = np.arange(31 * 29, dtype=np.float64).reshape(31, 29)
     (WORK / "empty.toml").write_text("")
     for name, more in (("plain", ()), ("file", ("initial.kind=file", "initial.file=values.h5", "initial.dataset=start"))):
-        deck = WORK / (name + ".toml")
-        deck.write_text(DECK if not more else DECK.replace("seed = 3", ""))
+        input = WORK / (name + ".toml")
+        input.write_text(INPUT if not more else INPUT.replace("seed = 3", ""))
         isohalo(2, "run", name + ".toml", "output.directory=" + name, "--overwrite", "parallel.halo_depth=2", *more)
         config = json.loads((WORK / name / "step_00000012.json").read_text())["config"]
         config["output.directory"] = '"%s_again"' % name
@@ -204,7 +204,7 @@ def test_effective_configuration():
 
 
 def test_phases():
-    out = isohalo(3, "run", "deck.toml", "output.directory=phases", "run.steps=600", "output.checkpoint_every=300").stdout
+    out = isohalo(3, "run", "input.toml", "output.directory=phases", "run.steps=600", "output.checkpoint_every=300").stdout
     rows = re.findall(r"^(\w+) +([0-9.]+) +([0-9.]+) +([0-9.]+)", out, re.M)
     names = [r[0] for r in rows]
     for name in ("start", "exchange", "boundary", "sweep", "reduction", "checkpoint"):
@@ -233,7 +233,7 @@ def ranks_of(launcher):
 
 def signalled(directory, ranks, act):
     """Starts an endless run, acts on it once it steps, returns its output."""
-    command = [MPIEXEC, "-n", str(ranks), ISOHALO, "run", "deck.toml", "output.directory=" + directory, "run.steps=1000000000",
+    command = [MPIEXEC, "-n", str(ranks), ISOHALO, "run", "input.toml", "output.directory=" + directory, "run.steps=1000000000",
                "run.residual_every=50", "output.checkpoint_every=0", "output.final_checkpoint=false"]
     with subprocess.Popen(command, cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         try:
@@ -267,7 +267,7 @@ def test_signals():
             that(len(files(directory)) == 1, "%s left %r" % (directory, files(directory)))
     # The file is that of a run which stops there by itself.
     step = int(files(directory)[0].name[5:13])
-    isohalo(2, "run", "deck.toml", "output.directory=straight", "run.steps=%d" % step, "output.checkpoint_every=0")
+    isohalo(2, "run", "input.toml", "output.directory=straight", "run.steps=%d" % step, "output.checkpoint_every=0")
     that(files("straight")[0].read_bytes() == files(directory)[0].read_bytes(), "the checkpoint of a signal has other bits")
 
     def ask_then_stop(run):
@@ -286,13 +286,13 @@ def test_signals():
 
 
 def test_prove():
-    r = launch(0, "prove", "deck.toml", "--ranks", "1,2,3", "parallel.halo_depth=2", "output.digest_every=3")
+    r = launch(0, "prove", "input.toml", "--ranks", "1,2,3", "parallel.halo_depth=2", "output.digest_every=3")
     that(r.returncode == 0 and "proved: the same bits on 1, 2, 3 ranks" in r.stdout and r.stdout.count(" same\n") == 2, r.stdout + r.stderr)
-    # The decks that we ship, with few steps.
-    for deck in sorted((pathlib.Path(__file__).resolve().parent.parent.parent / "inputs").glob("*.toml")):
-        r = launch(0, "prove", deck, "--ranks", "1,2", "run.steps=4")
-        that(r.returncode == 0 and re.search(r"^proved: .*, and [1-9]\d* checkpoint files( and \d+ other files)? byte by byte\)$", r.stdout, re.M), deck.name + r.stdout + r.stderr)
-    r = launch(0, "prove", "deck.toml", "--ranks", "1,2", "output.checkpoint_every=0", "output.final_checkpoint=false")
+    # The inputs that we ship, with few steps.
+    for input in sorted((pathlib.Path(__file__).resolve().parent.parent.parent / "inputs").glob("*.toml")):
+        r = launch(0, "prove", input, "--ranks", "1,2", "run.steps=4")
+        that(r.returncode == 0 and re.search(r"^proved: .*, and [1-9]\d* checkpoint files( and \d+ other files)? byte by byte\)$", r.stdout, re.M), input.name + r.stdout + r.stderr)
+    r = launch(0, "prove", "input.toml", "--ranks", "1,2", "output.checkpoint_every=0", "output.final_checkpoint=false")
     that(r.returncode == 0 and "these runs leave no checkpoint files to compare" in r.stdout, r.stdout + r.stderr)
     # A launcher whose run on 3 ranks changes one bit.
     liar = WORK / "liar.py"
@@ -307,25 +307,25 @@ if sys.argv[2] == "3":
 sys.exit(code)
 """ % (sys.executable, MPIEXEC))
     liar.chmod(liar.stat().st_mode | stat.S_IXUSR)
-    r = launch(0, "prove", "deck.toml", "--ranks", "2,3", "--mpiexec", liar, "--directory", WORK / "kept")
+    r = launch(0, "prove", "input.toml", "--ranks", "2,3", "--mpiexec", liar, "--directory", WORK / "kept")
     that(r.returncode == 1 and "step_00000006.h5 differs" in r.stdout and "first at (3, 4)" in r.stdout and
          r.stdout.endswith("not proved: the runs on 2, 3 ranks differ\n"), "a difference is not found: " + r.stdout)
     that((WORK / "kept/ranks_2/step_00000006.h5").exists(), "--directory keeps the files")
-    for arguments, code, text in ((("prove", "deck.toml", "--ranks", "1,2", "run.stps=3"), 2, "unknown key run.stps"),
-                                  (("prove", "deck.toml", "--ranks", "2"), 2, "at least two numbers"),
-                                  (("prove", "deck.toml", "--ranks", "2,1,2"), 2, "2 ranks are there twice"),
-                                  (("prove", "deck.toml", "--ranks", "1,2", "--directory", "deck.toml"), 2, "cannot make the directory"),
-                                  (("prove", "deck.toml", "--ranks", "1,2", "--directory", "/proc/x"), 2, "cannot make the directory"),
-                                  (("prove", "deck.toml", "--ranks", "1,2", "--mpiexec", "/no/such"), 2, "cannot start /no/such")):
+    for arguments, code, text in ((("prove", "input.toml", "--ranks", "1,2", "run.stps=3"), 2, "unknown key run.stps"),
+                                  (("prove", "input.toml", "--ranks", "2"), 2, "at least two numbers"),
+                                  (("prove", "input.toml", "--ranks", "2,1,2"), 2, "2 ranks are there twice"),
+                                  (("prove", "input.toml", "--ranks", "1,2", "--directory", "input.toml"), 2, "cannot make the directory"),
+                                  (("prove", "input.toml", "--ranks", "1,2", "--directory", "/proc/x"), 2, "cannot make the directory"),
+                                  (("prove", "input.toml", "--ranks", "1,2", "--mpiexec", "/no/such"), 2, "cannot start /no/such")):
         r = launch(0, *arguments)
         that(r.returncode == code and text in r.stderr, "%r: %d %s" % (arguments, r.returncode, r.stderr))
-    isohalo(2, "prove", "deck.toml", code=2)
+    isohalo(2, "prove", "input.toml", code=2)
     # A limit of time ends no run; a signal to us ends all and leaves nothing.
-    r = launch(0, "prove", "deck.toml", "--ranks", "1,2", "run.steps=60", "run.time_limit_s=0.001")
+    r = launch(0, "prove", "input.toml", "--ranks", "1,2", "run.steps=60", "run.time_limit_s=0.001")
     that(r.returncode == 0 and "step_00000060.h5" not in r.stdout and "proved" in r.stdout, r.stdout + r.stderr)
     for number in (signal.SIGTERM, signal.SIGINT):
         (WORK / "temporary").mkdir(exist_ok=True)
-        with subprocess.Popen([ISOHALO, "prove", "deck.toml", "--ranks", "2,1", "run.steps=1000000000"], cwd=WORK, stderr=subprocess.PIPE,
+        with subprocess.Popen([ISOHALO, "prove", "input.toml", "--ranks", "2,1", "run.steps=1000000000"], cwd=WORK, stderr=subprocess.PIPE,
                               text=True, env=dict(os.environ, TMPDIR=str(WORK / "temporary"))) as p:
             time.sleep(1.5)
             p.send_signal(number)
@@ -334,14 +334,14 @@ sys.exit(code)
         that(not list((WORK / "temporary").iterdir()), "prove leaves %r" % list((WORK / "temporary").iterdir()))
         left = subprocess.run(["pgrep", "-f", str(WORK / "temporary")], capture_output=True, text=True).stdout
         that(not left, "prove leaves processes " + left)
-    r = subprocess.run([ISOHALO, "prove", "deck.toml"], cwd=WORK, capture_output=True, text=True, env=dict(os.environ, TMPDIR="/no/such"))
+    r = subprocess.run([ISOHALO, "prove", "input.toml"], cwd=WORK, capture_output=True, text=True, env=dict(os.environ, TMPDIR="/no/such"))
     that(r.returncode == 2 and "TMPDIR or --directory" in r.stderr, r.stderr)
 
 
 def main():
-    fresh_work_directory(DECK)
+    fresh_work_directory(INPUT)
     test_plan()
-    isohalo(2, "run", "deck.toml", "output.directory=plain")
+    isohalo(2, "run", "input.toml", "output.directory=plain")
     for test in (test_verify, test_newer_minor_version, test_numpy, test_help, test_effective_configuration, test_phases, test_signals, test_prove):
         test()
     finish()

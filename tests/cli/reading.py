@@ -21,7 +21,7 @@ from numpy_check import digest  # noqa: E402
 
 from harness import ISOHALO, MPIEXEC, WORK, finish, fresh_work_directory, isohalo, launch, that
 
-DECK = """
+INPUT = """
 [domain]
 shape = [24, 20]
 length = [2.0, 1.0]
@@ -133,7 +133,7 @@ def test_text():
         that(code == 1 and "must match: reduction method: tree against \\x1b" in out, "compare: %d %s%s" % (code, out, err))
         code, out, _ = output(n, "compare", BASE, evil, "--json")
         that(code == 1 and any("forged" in line for line in json.loads(out)["must_match"]), "compare --json: %s" % out)
-        code, _, err = output(n, "run", "deck.toml", "output.directory=other", "--restart", evil)
+        code, _, err = output(n, "run", "input.toml", "output.directory=other", "--restart", evil)
         that(code == 2 and err.startswith("isohalo: error: cannot restart from evil.h5") and err.count("\n") == 1, "restart: %d %s" % (code, err))
     changed = shutil.copy(WORK / evil, WORK / "evil_changed.h5")
     with h5py.File(changed, "r+") as f:
@@ -156,7 +156,7 @@ def test_text():
 def test_names():
     """What the user names himself, or pastes."""
     for name in (EVIL + ".h5", os.fsdecode(b"caf\xe9\x1b.h5")):
-        for arguments in (("info", name), ("verify", name), ("compare", name, BASE), ("run", name), ("run", "deck.toml", "--restart", name), ("prove", name)):
+        for arguments in (("info", name), ("verify", name), ("compare", name, BASE), ("run", name), ("run", "input.toml", "--restart", name), ("prove", name)):
             code, _, err = output(2 if arguments[0] == "verify" else 0, *arguments)
             that(code == 2 and "\\x1b" in err, "%r: %d %s" % (arguments, code, err))
         shutil.copy(WORK / BASE, WORK / name)
@@ -165,26 +165,26 @@ def test_names():
         with open(WORK / name, "ab") as f:
             f.write(b"x")
         that(output(1, "verify", name)[0] == 1, "verify %r" % name)
-        deck = name.replace(".h5", ".toml")
-        shutil.copy(WORK / "deck.toml", WORK / deck)
-        that(output(2, "run", deck, "--validate")[0] == 0, "--validate %r" % deck)
+        input = name.replace(".h5", ".toml")
+        shutil.copy(WORK / "input.toml", WORK / input)
+        that(output(2, "run", input, "--validate")[0] == 0, "--validate %r" % input)
         # Into out/NAME; ROMIO takes what comes before a colon for a kind of file system.
-        deck = deck.replace(":", "")
-        shutil.copy(WORK / "deck.toml", WORK / deck)
+        input = input.replace(":", "")
+        shutil.copy(WORK / "input.toml", WORK / input)
         for more in ((), ("--restart", "auto"), ("--restart", "auto", "run.steps=18")):
-            code, out, err = output(1, "run", deck, *more)
-            that(code == 0 and "checkpoint = out/" in out, "run %r: %d %s%s" % (deck, code, out, err))
+            code, out, err = output(1, "run", input, *more)
+            that(code == 0 and "checkpoint = out/" in out, "run %r: %d %s%s" % (input, code, out, err))
     for wrong in ("run.\x1b[31mstps=3", "solver.kind=\x1b[31m\u202e", "output.directory.\x1b=3", "run.steps=\x1b", "\x1b", "=\x1b", "initial.kind='\x1b'",
                   "domain.boundary.low=['\x1b', {'\x1b'=1}]", "solver.'\x1b.x'=3", "output.picture_field=\x1b", "parallel.schedule=\x1b", "run.steps='\u202e\n'"):
-        code, _, err = output(0, "run", "deck.toml", wrong)
+        code, _, err = output(0, "run", "input.toml", wrong)
         that(code == 2 and "isohalo: error: " in err, "%r: %d %s" % (wrong, code, err))
-    (WORK / "words.toml").write_text(DECK.replace('"heat"', '"\\u001b[31m\\nisohalo: error: forged"') + '"\\u001b\\n" = 3\n["\\u202e"]\nx = 1\n')
+    (WORK / "words.toml").write_text(INPUT.replace('"heat"', '"\\u001b[31m\\nisohalo: error: forged"') + '"\\u001b\\n" = 3\n["\\u202e"]\nx = 1\n')
     code, _, err = output(3, "run", "words.toml")
     that(code == 2 and err.count("\n") == 3, "several errors are lines: %d %s" % (code, err))
     (WORK / "broken.toml").write_bytes(b"[domain]\n\x1b[31m\xff = 3\n")
     that(output(1, "run", "broken.toml")[0] == 2, "broken.toml")
     for arguments in (("compare", BASE, BASE, "--abs", "\x1b"), ("compare", BASE, BASE, "--abs", "\x1b=1"), ("compare", BASE, BASE, "--ignore", "\x1b"),
-                      ("run", "deck.toml", "--\x1b"), ("\x1b",), ("schedule", "--ranks", "4", "--simulate", "\x1b"), ("verify", "--break", "\x1b")):
+                      ("run", "input.toml", "--\x1b"), ("\x1b",), ("schedule", "--ranks", "4", "--simulate", "\x1b"), ("verify", "--break", "\x1b")):
         that(output(1, *arguments)[0] == 2, "%r" % (arguments,))
     command_line = json.loads((WORK / "plain/step_00000012.json").read_bytes().decode("ascii"))["command_line"]
     that("output.directory=plain" in command_line, "the command line %r" % command_line)
@@ -218,18 +218,18 @@ def leading_elsewhere():
             "external": 'keeps its data in other files, "secret.bin"', "virtual": "is virtual", "virtual_within": "is virtual"}
 
 
-FROM_FILE = DECK.replace('kind = "random"\nseed = 3', 'kind = "file"\nfile = "leading.h5"\ndataset = "inner/plain"')
+FROM_FILE = INPUT.replace('kind = "random"\nseed = 3', 'kind = "file"\nfile = "leading.h5"\ndataset = "inner/plain"')
 
 
 def test_initial_files():
     refused = leading_elsewhere()
     (WORK / "file.toml").write_text(FROM_FILE)
-    (WORK / "source.toml").write_text(DECK.replace('"heat"', '"poisson"') + '[source]\nkind = "file"\nfile = "leading.h5"\ndataset = "inner/plain"\n')
+    (WORK / "source.toml").write_text(INPUT.replace('"heat"', '"poisson"') + '[source]\nkind = "file"\nfile = "leading.h5"\ndataset = "inner/plain"\n')
     for n, (name, text) in enumerate(refused.items()):
-        for deck, table in (("file.toml", "initial"), ("source.toml", "source")):
+        for input, table in (("file.toml", "initial"), ("source.toml", "source")):
             for ranks in RANKS if n == 0 else (1 + n % 4,):
-                r = isohalo(ranks, "run", deck, "output.directory=elsewhere", "--overwrite", "%s.dataset=%s" % (table, name), code=2)
-                that(text in r.stderr and r.stderr.count("isohalo: error") == 1, "%s of %s: %s" % (name, deck, r.stderr))
+                r = isohalo(ranks, "run", input, "output.directory=elsewhere", "--overwrite", "%s.dataset=%s" % (table, name), code=2)
+                that(text in r.stderr and r.stderr.count("isohalo: error") == 1, "%s of %s: %s" % (name, input, r.stderr))
     that(not list((WORK / "elsewhere").glob("step_*")), "a refused file left a checkpoint")
     bits = set()
     for name in ("inner/plain", "packed", "soft", "/inner/../inner/plain", "chunked"):
@@ -289,7 +289,7 @@ def test_many_fields():
                                ("packed", packed, "stored through filters")):
         file = copy("many_%s.h5" % name, many(change))
         for arguments in (("info", file), ("info", "--numpy", file), ("verify", file), ("compare", file, file), ("compare", BASE, file),
-                          ("run", "deck.toml", "output.directory=many", "--restart", file)):
+                          ("run", "input.toml", "output.directory=many", "--restart", file)):
             r = isohalo(2 if name == "link" else 0, *arguments, code=2)
             that(text in r.stderr, "%r: %s" % (arguments, r.stderr))
 
@@ -361,7 +361,7 @@ def test_claims():
                     ("domain.shape=[5,4,3,6]", "domain.length=[1,1,1,1]", *("domain.boundary.%s=['periodic','neumann','periodic','neumann']" % s for s in ("low", "high")),
                      "domain.type=float32"),
                     ("solver.kind=poisson", "solver.method=cg", "parallel.reduction=exact"), ("solver.kind=life", "domain.boundary.high=['neumann','periodic']")):
-        isohalo(2, "run", "deck.toml", "output.directory=kinds", "--overwrite", "output.picture_every=0", *options)
+        isohalo(2, "run", "input.toml", "output.directory=kinds", "--overwrite", "output.picture_every=0", *options)
         r = isohalo(1, "verify", "kinds/latest.h5")
         that(r.stdout.endswith("good\n"), "verify of a good file: " + r.stdout)
 
@@ -388,7 +388,7 @@ sys.exit(code)
 
 
 def test_prove():
-    small = ("prove", "deck.toml", "run.steps=6", "output.checkpoint_every=3")
+    small = ("prove", "input.toml", "run.steps=6", "output.checkpoint_every=3")
     r = launch(0, *small, "--ranks", "1,3,2")
     that(r.returncode == 0 and "and 2 checkpoint files and 4 other files byte by byte)" in r.stdout, "prove: %d %s%s" % (r.returncode, r.stdout, r.stderr))
     flip = "def flip(d):\n    d[%s] ^= 1\nchange(%r, flip)"
@@ -414,7 +414,7 @@ def test_prove():
 
 def test_compare():
     other = "hotter/step_00000012.h5"
-    isohalo(2, "run", "deck.toml", "output.directory=hotter", "solver.cfl=0.8")
+    isohalo(2, "run", "input.toml", "output.directory=hotter", "solver.cfl=0.8")
     with h5py.File(WORK / BASE) as f, h5py.File(WORK / other) as g:
         a, b = f["fields/u"][...], g["fields/u"][...]
     for n in (1, 3):
@@ -448,7 +448,7 @@ def test_compare():
         that((j["max_abs_at"], j["max_abs"], j["max_abs_b"]) == ([2, 3], "inf", "inf"), "infinities: %r" % j)
     # A field of several pieces, which ranks share.
     large = "large/step_00000001.h5"
-    isohalo(2, "run", "deck.toml", "output.directory=large", "domain.shape=[300,200]", "run.steps=1", "output.picture_every=0")
+    isohalo(2, "run", "input.toml", "output.directory=large", "domain.shape=[300,200]", "run.steps=1", "output.picture_every=0")
     shutil.copy(WORK / large, WORK / "larger.h5")
     with h5py.File(WORK / "larger.h5", "r+") as f:
         u = f["fields/u"][...]
@@ -474,8 +474,8 @@ def test_compare():
 
 
 def main():
-    fresh_work_directory(DECK)
-    isohalo(2, "run", "deck.toml", "output.directory=plain")
+    fresh_work_directory(INPUT)
+    isohalo(2, "run", "input.toml", "output.directory=plain")
     for test in [globals()[n] for n in sys.argv[4:]] or (test_text, test_names, test_initial_files, test_plugins, test_many_fields, test_claims, test_prove, test_compare):
         test()
     finish()

@@ -16,7 +16,7 @@ import numpy as np
 
 from harness import WORK, finish, fresh_work_directory, isohalo, that
 
-DECK = """
+INPUT = """
 [domain]
 shape = [24, 20]
 boundary.low = ["neumann", {dirichlet = 1.0}]
@@ -34,7 +34,7 @@ checkpoint_every = 10
 
 
 def run(ranks, directory, *overrides, code=0):
-    return isohalo(ranks, "run", "deck.toml", "output.directory=" + directory, *overrides, code=code)
+    return isohalo(ranks, "run", "input.toml", "output.directory=" + directory, *overrides, code=code)
 
 
 def steps(directory):
@@ -116,7 +116,7 @@ def test_companions():
     run(3, "seen3", "output.picture_every=20", "parallel.process_grid=[1,3]")
     that(same_file("seen/u_00000020.png", "seen3/u_00000020.png"), "the picture depends on the ranks")
     for shape in ("[50]", "[9,10,11]", "[5,6,7,4]"):
-        flat = [x for x in DECK.splitlines() if not x.startswith("boundary")]
+        flat = [x for x in INPUT.splitlines() if not x.startswith("boundary")]
         (WORK / "any.toml").write_text("\n".join(flat))
         isohalo(2, "run", "any.toml", "domain.shape=" + shape, "output.picture_every=40", "--overwrite")
         that((WORK / "out/any/u_00000040.png").stat().st_size > 100, "picture of " + shape)
@@ -152,11 +152,11 @@ def check_xdmf(name):
 
 
 def test_xdmf():
-    flat = "\n".join(x for x in DECK.splitlines() if not x.startswith("boundary"))
+    flat = "\n".join(x for x in INPUT.splitlines() if not x.startswith("boundary"))
     (WORK / "flat.toml").write_text(flat)
     poisson = ["solver.kind=poisson", "source.kind=sine"]
     for k, (name, more) in enumerate((("flat", ["domain.type=float32"]), ("flat", ["solver.kind=life"]), ("flat", ["domain.shape=[6,7,8]"]),
-                                      ("deck", poisson), ("deck", poisson + ["solver.method=cg"]))):
+                                      ("input", poisson), ("input", poisson + ["solver.method=cg"]))):
         directory = "xdmf_%d" % k
         isohalo(2, "run", name + ".toml", "output.directory=" + directory, "run.steps=4", "output.checkpoint_every=2", *more)
         files = sorted((WORK / directory).glob("*.xmf"))
@@ -234,7 +234,7 @@ def test_methods():
 
 
 def main():
-    fresh_work_directory(DECK)
+    fresh_work_directory(INPUT)
     test_keep()
     test_independence()
     test_exchanges()

@@ -54,7 +54,7 @@ def solve(name, n, ranks, directory, *more):
         if "constant" in name:
             source -= source.mean()  # the discrete equation has a solution only then
         h["f"] = source
-    (WORK / "deck.toml").write_text("""
+    (WORK / "input.toml").write_text("""
 [domain]
 shape = %r
 length = %r
@@ -74,7 +74,7 @@ steps = 100000
 stop_residual = 1e-11
 residual_every = 5
 """ % (shape, length, ", ".join(low), ", ".join(high)))
-    run(ranks, "deck.toml", "output.directory=" + directory, "--overwrite", *more)
+    run(ranks, "input.toml", "output.directory=" + directory, "--overwrite", *more)
     iterations, values = solution(directory)
     exact = u(*grid)
     if "constant" in name:
@@ -106,8 +106,8 @@ def test_iterations():
         seen = set()
         for ranks in (1, 2, 3, 4, 6):
             directory = "count_%s_%d_%d" % (method, zero, ranks)
-            deck = DECK_ZERO if zero else DECK
-            (WORK / "count.toml").write_text(deck)
+            input = INPUT_ZERO if zero else INPUT
+            (WORK / "count.toml").write_text(input)
             out = run(ranks, "count.toml", "solver.method=" + method, "output.directory=" + directory)
             steps, values = solution(directory)
             seen.add((steps, values.tobytes(), tuple(re.findall(r"(?:residual|digest).*", out.split("rate")[-1]))))
@@ -120,7 +120,7 @@ def test_iterations():
             that(steps > 5, "stopped at once")
 
 
-DECK = """
+INPUT = """
 [domain]
 shape = [20, 27]
 boundary.low = ["neumann", {dirichlet = 0.5}]
@@ -137,7 +137,7 @@ steps = 20000
 stop_residual = 1e-6
 residual_every = 3
 """
-DECK_ZERO = re.sub(r"\[source\][^[]*", "", DECK).replace("0.5", "0.0").replace("1.0", "0.0").replace(
+INPUT_ZERO = re.sub(r"\[source\][^[]*", "", INPUT).replace("0.5", "0.0").replace("1.0", "0.0").replace(
     'kind = "constant"', 'kind = "random"')
 
 

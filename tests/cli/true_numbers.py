@@ -15,7 +15,7 @@ import numpy as np
 
 from harness import ISOHALO, MPIEXEC, WORK, finish, fresh_work_directory, isohalo, that
 
-DECK = """
+INPUT = """
 [domain]
 shape = [37, 53]
 boundary.low = ["neumann", {dirichlet = 0.5}]
@@ -35,14 +35,14 @@ steps = 40
 checkpoint_every = 10
 """
 NO_FILES = ("output.checkpoint_every=0", "output.final_checkpoint=false")
-FLAT = [x for x in DECK.splitlines() if not x.startswith("boundary")]
+FLAT = [x for x in INPUT.splitlines() if not x.startswith("boundary")]
 PERIODIC = "\n".join(FLAT).replace('kind = "gaussian"\namplitude = 50.0', 'kind = "sine"\nmodes = [2, 4]')  # mean 0: singular
 HEAT = "\n".join(FLAT).replace('kind = "poisson"\nmethod = "cg"\n[source]\nkind = "gaussian"\namplitude = 50.0', 'kind = "heat"')
 STENCIL = HEAT.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0], [0, 1]]\nweights = [1e30, 1e30]')
 
 
-def run(ranks, deck, directory, *more, code=0):
-    return isohalo(ranks, "run", deck + ".toml", "output.directory=" + directory, *more, code=code)
+def run(ranks, input, directory, *more, code=0):
+    return isohalo(ranks, "run", input + ".toml", "output.directory=" + directory, *more, code=code)
 
 
 def same_file(a, b):
@@ -64,17 +64,17 @@ def damage(file):
 def test_method_of_a_restart():
     """A restart takes over the method of its checkpoint, and all products are formed by it: the straight run's bits."""
     exact = "parallel.reduction=exact"
-    for deck, more in (("cg", ()), ("cg", ("run.stop_residual=1e-9", "run.steps=1000", "output.checkpoint_every=60")),
+    for input, more in (("cg", ()), ("cg", ("run.stop_residual=1e-9", "run.steps=1000", "output.checkpoint_every=60")),
                        ("periodic", ("output.checkpoint_every=20",)), ("periodic", ("solver.method=jacobi", "output.checkpoint_every=20")),
                        ("cg", ("solver.method=jacobi", "run.stop_residual=0.2", "run.steps=1000", "output.checkpoint_every=20"))):
-        name = "%s_%s" % (deck, "_".join(x.split("=")[1] for x in more))
-        run(2, deck, name, exact, *more)
+        name = "%s_%s" % (input, "_".join(x.split("=")[1] for x in more))
+        run(2, input, name, exact, *more)
         files = sorted(p.name for p in (WORK / name).glob("step_*.h5"))
         half = files[0]
         that(len(files) > 1, "%s: checkpoints %r" % (name, files))
-        for ranks in (1, 3, 4) if deck == "cg" else (3,):
+        for ranks in (1, 3, 4) if input == "cg" else (3,):
             again = "%s_on_%d" % (name, ranks)
-            run(ranks, deck, again, "--restart", WORK / name / half, *more)
+            run(ranks, input, again, "--restart", WORK / name / half, *more)
             that(sorted(p.name for p in (WORK / again).glob("step_*.h5")) == files[1:], "%s on %d ranks stops elsewhere" % (name, ranks))
             that(all((WORK / again / f).exists() and same_file(name + "/" + f, again + "/" + f) for f in files[1:]),
                  "%s, restarted on %d ranks with the method of the checkpoint, has other bits" % (name, ranks))
@@ -116,9 +116,9 @@ def test_phases():
              stored["checkpoint"]["avg_s"] > 0.7 * table["checkpoint"][1], "the last sidecar lacks the last checkpoint: %r, %r" % (stored, table))
 
 
-def timed_lines(ranks, deck, directory, *more):
+def timed_lines(ranks, input, directory, *more):
     """Progress lines with the seconds until the run's end, and the run's output."""
-    command = [MPIEXEC, "-n", str(ranks), ISOHALO, "run", deck + ".toml", "output.directory=" + directory, *more]
+    command = [MPIEXEC, "-n", str(ranks), ISOHALO, "run", input + ".toml", "output.directory=" + directory, *more]
     with subprocess.Popen(command, cwd=WORK, stdout=subprocess.PIPE, text=True) as p:
         lines = [(time.monotonic(), line) for line in p.stdout]
     end = [t for t, line in lines if line.startswith("rate = ")]
@@ -159,10 +159,10 @@ def test_not_finite():
     r = run(2, "cg", "omega", "solver.method=jacobi", "solver.omega=2", "run.steps=200000", "run.residual_every=1000", "output.checkpoint_every=0", code=3)
     that("with solver.omega = 2: use at most 1" in r.stderr, "advice of jacobi: " + r.stderr)
     # Coefficients that are no numbers are errors of the input.
-    for deck, more, text in (("heat", "domain.length=[1e200,1e200]", "kappa dt / h^2"), ("jacobi", "domain.length=[1e200,1e200]", "the sum of 2/h^2"),
+    for input, more, text in (("heat", "domain.length=[1e200,1e200]", "kappa dt / h^2"), ("jacobi", "domain.length=[1e200,1e200]", "the sum of 2/h^2"),
                              ("cg32", "domain.length=[1,1e-25]", "is out of range of float32")):
-        r = run(1, deck, "coefficient", more, code=2)
-        that(text in r.stderr, "%s %s: %s" % (deck, more, r.stderr))
+        r = run(1, input, "coefficient", more, code=2)
+        that(text in r.stderr, "%s %s: %s" % (input, more, r.stderr))
     with h5py.File(WORK / "nan.h5", "w") as f:
         data = np.zeros((37, 53))
         data[20, 30] = np.nan
@@ -194,11 +194,11 @@ def test_words():
         norm = np.sqrt(f["reduction"].attrs["change_sum"])
     relative = float(seen.pop()[0][1])
     that(relative > 0 and norm / relative > 1e8 * norm, "|r| = %g, relative to that of u = 0 %g" % (norm, relative))
-    for deck, more, name in (("cg", (), r"\|r\| / \|r of u = 0\|"), ("cg", ("solver.method=jacobi",), r"\|r\| / \|r of u = 0\|"),
+    for input, more, name in (("cg", (), r"\|r\| / \|r of u = 0\|"), ("cg", ("solver.method=jacobi",), r"\|r\| / \|r of u = 0\|"),
                              ("heat", (), "residual"), ("alive", (), "residual")):
-        out = run(3, deck, "not", "--overwrite", "run.stop_residual=1e-13", *NO_FILES, *more).stdout
+        out = run(3, input, "not", "--overwrite", "run.stop_residual=1e-13", *NO_FILES, *more).stdout
         that(re.search(r"^not converged after 40 steps: %s = \S+ is above run.stop_residual = 1e-13$" % name, out, re.M), "not converged: " + out)
-        that(("  t = " in out) == (deck == "heat"), "time: " + out)
+        that(("  t = " in out) == (input == "heat"), "time: " + out)
     out = run(2, "heat", "heat_converged", "run.stop_residual=0.05", "run.steps=1000", "output.checkpoint_every=0").stdout
     step = re.search(r"^converged at step (\d+): residual = ", out, re.M)
     again = run(1, "heat", "heat_converged", "run.stop_residual=0.05", "run.steps=1000", "--restart", "auto").stdout
@@ -213,8 +213,8 @@ def main():
     file = HEAT.split("[initial]")[0] + '[initial]\nkind = "file"\nfile = "nan.h5"\ndataset = "u"\n[run]\nsteps = 4\n'
     life = HEAT.replace('kind = "heat"', 'kind = "life"').replace('kind = "random"\nseed = 5', 'kind = "constant"\nvalue = 7')
     alive = life.replace('kind = "constant"\nvalue = 7', 'kind = "random"\nhigh = 1.49')
-    for name, text in (("cg", DECK), ("periodic", PERIODIC), ("heat", HEAT), ("stencil", STENCIL), ("file", file), ("life", life),
-                       ("alive", alive), ("jacobi", DECK.replace('"cg"', '"jacobi"')), ("cg32", DECK.replace("[domain]", '[domain]\ntype = "float32"'))):
+    for name, text in (("cg", INPUT), ("periodic", PERIODIC), ("heat", HEAT), ("stencil", STENCIL), ("file", file), ("life", life),
+                       ("alive", alive), ("jacobi", INPUT.replace('"cg"', '"jacobi"')), ("cg32", INPUT.replace("[domain]", '[domain]\ntype = "float32"'))):
         (WORK / (name + ".toml")).write_text(text)
     for test in (test_method_of_a_restart, test_phases, test_rates, test_not_finite, test_words):
         start = time.monotonic()

@@ -32,7 +32,7 @@ def attempt(job):
 
 def main():
     long, names = sys.argv[5] == "long", sys.argv[6:]
-    harness.fresh_work_directory(scene.DECK)
+    harness.fresh_work_directory(scene.INPUT)
     scene.make_reference()
     jobs = [job for part in PARTS if not names or part.__name__ in names for job in part.jobs(long)]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:

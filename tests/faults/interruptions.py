@@ -39,7 +39,7 @@ def gone(processes):
 
 def interrupted(scene, ranks, delay, act, kind, *overrides):
     """A run on which `act(process, ranks' ids)` works `delay` seconds after its ranks are there."""
-    command = [MPIEXEC, "-n", str(ranks), ISOHALO, "run", "deck.toml", "output.directory=%s" % scene.directory, "output.keep=%d" % KEEP,
+    command = [MPIEXEC, "-n", str(ranks), ISOHALO, "run", "input.toml", "output.directory=%s" % scene.directory, "output.keep=%d" % KEEP,
                *overrides, "--restart", "auto"]
     with subprocess.Popen(command, cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         try:

@@ -1,4 +1,4 @@
-"""The stage of the fault tests: a deck, what an undisturbed run of it leaves, and directories that are broken and mended.
+"""The stage of the fault tests: an input, what an undisturbed run of it leaves, and directories that are broken and mended.
 
 The scripts are called  SCRIPT ISOHALO MPIEXEC WORK_DIRECTORY ISOHALO_FAULTY ..
 """
@@ -18,7 +18,7 @@ from harness import ISOHALO, MPIEXEC, WORK
 
 FAULTY = str(pathlib.Path(sys.argv[4]).resolve())
 STEPS, EVERY, KEEP = 240, 10, 3
-DECK = """
+INPUT = """
 [domain]
 shape = [24, 20]
 boundary.low = ["neumann", {dirichlet = 1.0}]
@@ -108,9 +108,9 @@ def processes_below(launcher):
     return sorted(below - {launcher})
 
 
-def run(program, ranks, directory, *overrides, fault=None, deck="deck.toml", together=False):
-    """`program run` with --restart auto on the deck; a run that hangs is a failure and returns nothing."""
-    return start(program, ranks, "run", deck, "output.directory=%s" % directory, *overrides, "--restart", "auto", fault=fault,
+def run(program, ranks, directory, *overrides, fault=None, input="input.toml", together=False):
+    """`program run` with --restart auto on the input; a run that hangs is a failure and returns nothing."""
+    return start(program, ranks, "run", input, "output.directory=%s" % directory, *overrides, "--restart", "auto", fault=fault,
                  together=together)
 
 
@@ -139,9 +139,9 @@ def make_reference():
     that(r and r.returncode == 0, "the undisturbed run fails: %s" % (r and r.stderr))
     r = subprocess.run([ISOHALO, "verify", str(WORK / "reference/latest.h5")], capture_output=True, text=True, timeout=60)
     that(r.returncode == 0 and r.stdout.endswith("good\n"), "verify of the undisturbed run: " + r.stdout + r.stderr)
-    for solver, deck in SOLVERS.items():
-        (WORK / (solver + ".toml")).write_text(deck)
-        r = run(ISOHALO, 1, "reference_" + solver, deck=solver + ".toml")
+    for solver, input in SOLVERS.items():
+        (WORK / (solver + ".toml")).write_text(input)
+        r = run(ISOHALO, 1, "reference_" + solver, input=solver + ".toml")
         that(r and r.returncode == 0, "the undisturbed run of %s fails: %s" % (solver, r and r.stderr))
 
 
@@ -156,11 +156,11 @@ class Scene:
     def __init__(self, name, directory=None, solver=None, alone=False):
         """`alone`: rank 0 writes the checkpoints of runs that are broken, otherwise all ranks together."""
         self.alone, self.name, self.directory = alone, name, pathlib.Path(directory or WORK / name)
-        self.deck, self.reference = "%s.toml" % (solver or "deck"), WORK / ("reference_" + solver if solver else "reference")
+        self.input, self.reference = "%s.toml" % (solver or "input"), WORK / ("reference_" + solver if solver else "reference")
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def run(self, program, ranks, *overrides, fault=None):
-        return run(program, ranks, self.directory, "output.keep=%d" % KEEP, *overrides, fault=fault, deck=self.deck,
+        return run(program, ranks, self.directory, "output.keep=%d" % KEEP, *overrides, fault=fault, input=self.input,
                    together=not self.alone)
 
     def broken(self, kind, ranks, fault, *overrides, code=None, injected=1):

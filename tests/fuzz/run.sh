@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the fuzzing harnesses with clang, libFuzzer and sanitizers, and runs each:
-#   bash tests/fuzz/run.sh [EXECUTIONS] [HARNESS..]     1,000,000 of decks, overrides, text and checkpoint
+#   bash tests/fuzz/run.sh [EXECUTIONS] [HARNESS..]     1,000,000 of inputs, overrides, text and checkpoint
 # One line per harness. Exit code 1 when one found something; the input is left in build/fuzz/found.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 executions=${1:-1000000}
 shift || true
 harnesses=("$@")
-[ ${#harnesses[@]} -gt 0 ] || harnesses=(decks overrides text checkpoint)
+[ ${#harnesses[@]} -gt 0 ] || harnesses=(inputs overrides text checkpoint)
 
 cmake --preset fuzz > /dev/null
 cmake --build build/fuzz -j "$(nproc)" --target fuzz_make_seeds "${harnesses[@]/#/fuzz_}"
@@ -26,7 +26,7 @@ for harness in "${harnesses[@]}"; do
   limit=4096
   case $harness in
     checkpoint) seeds=("$work/checkpoint_seeds"); limit=16384 ;;
-    decks) seeds=(tests/fuzz/seeds/decks inputs) ;;
+    inputs) seeds=(tests/fuzz/seeds/inputs inputs) ;;
     *) seeds=(tests/fuzz/seeds/"$harness") ;;
   esac
   log=$work/$harness.log

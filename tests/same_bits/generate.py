@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the decks of the same-bits test: the shipped ones and random ones, in 1 to 4 dimensions.
+"""Writes the inputs of the same-bits test: the shipped ones and random ones, in 1 to 4 dimensions.
 
 usage: generate.py INPUTS_DIRECTORY OUTPUT_DIRECTORY
 
-OUTPUT_DIRECTORY/cases.txt then has a line per case: name, deck, "full" (every depth on every process grid) or "once",
+OUTPUT_DIRECTORY/cases.txt then has a line per case: name, input, "full" (every depth on every process grid) or "once",
 and overrides.
 """
 import pathlib
@@ -78,8 +78,8 @@ def domain_lines(rng, shape, low, high, value_type):
             "boundary.low = [%s]" % low, "boundary.high = [%s]" % high, 'type = "%s"' % value_type]
 
 
-def poisson_deck(d, k):
-    """Both methods and types; decks 4 and 5 have no side with a value, so the mean is fixed in every step."""
+def poisson_input(d, k):
+    """Both methods and types; inputs 4 and 5 have no side with a value, so the mean is fixed in every step."""
     rng = random.Random(5000 + 1000 * d + k)
     method, value_type = [("jacobi", "float64"), ("cg", "float64"), ("cg", "float32"), ("jacobi", "float32"),
                           ("jacobi", "float64"), ("cg", "float64")][k]
@@ -97,7 +97,7 @@ def poisson_deck(d, k):
     return "\n".join(lines) + "\n"
 
 
-def life_deck(k):
+def life_input(k):
     rng = random.Random(9000 + k)
     sides = [("periodic", "periodic"), ("neumann", "neumann"), ("fixed", "neumann"), ("fixed", "fixed")]
     text = lambda rule: '"%s"' % rule if rule != "fixed" else "{fixed = %d}" % rng.randint(0, 1)
@@ -112,8 +112,8 @@ def life_deck(k):
     return "\n".join(lines) + "\n"
 
 
-def random_deck(d, k):
-    """Deck k of d dimensions: the four pairs of solver and type go round, so do rules and initial fields."""
+def random_input(d, k):
+    """Input k of d dimensions: the four pairs of solver and type go round, so do rules and initial fields."""
     rng = random.Random(1000 * d + k)
     kind, value_type = [("heat", "float64"), ("stencil", "float32"), ("heat", "float32"), ("stencil", "float64")][k % 4]
     shape = SHAPES[d][k % len(SHAPES[d])]
@@ -138,15 +138,15 @@ def main():
         "run.stop_residual=0.3 output.checkpoint_every=20" % (inputs / "poisson2d.toml"),
         "life %s full domain.shape=[40,53] run.steps=20 output.checkpoint_every=10" % (inputs / "life.toml"),
     ]
-    decks = [("random_%dd_%d" % (d, k), random_deck(d, k)) for d in range(1, 5) for k in range(8)]
-    decks += [("poisson_%dd_%d" % (d, k), poisson_deck(d, k)) for d in range(1, 5) for k in range(6)]
-    decks += [("life_%d" % k, life_deck(k)) for k in range(8)]
-    for name, text in decks:
+    inputs = [("random_%dd_%d" % (d, k), random_input(d, k)) for d in range(1, 5) for k in range(8)]
+    inputs += [("poisson_%dd_%d" % (d, k), poisson_input(d, k)) for d in range(1, 5) for k in range(6)]
+    inputs += [("life_%d" % k, life_input(k)) for k in range(8)]
+    for name, text in inputs:
         (out / (name + ".toml")).write_text(text)
         cases.append("%s %s once" % (name, (out / (name + ".toml")).resolve()))
     for d, k in ((1, 2), (2, 0), (2, 3), (3, 1), (4, 0)):
-        deck = (out / ("random_%dd_%d.toml" % (d, k))).resolve()
-        cases.append('exact_%dd_%d %s once parallel.reduction="exact"' % (d, k, deck))
+        input = (out / ("random_%dd_%d.toml" % (d, k))).resolve()
+        cases.append('exact_%dd_%d %s once parallel.reduction="exact"' % (d, k, input))
     (out / "cases.txt").write_text("\n".join(cases) + "\n")
 
 

@@ -98,7 +98,7 @@ def tree_sum(v, tile):
 
 # --- the model ----------------------------------------------------------------------------------------------------------
 
-class Deck:
+class Input:
     def __init__(self, path, overrides):
         data = tomllib.loads(pathlib.Path(path).read_text())
         for o in overrides:
@@ -129,8 +129,8 @@ class Deck:
         return [self.origin[j] + (i + 0.5) * self.h[j] for i in range(self.shape[j])]
 
 
-def initial_field(deck, table="initial"):
-    spec, shape, d = deck.data.get(table, {"kind": "constant"}), deck.shape, deck.d
+def initial_field(input, table="initial"):
+    spec, shape, d = input.data.get(table, {"kind": "constant"}), input.shape, input.d
     along = lambda j, values: np.array(values, dtype=np.float64).reshape([-1 if k == j else 1 for k in range(d)])
     kind = spec["kind"]
     if kind == "constant":
@@ -138,16 +138,16 @@ def initial_field(deck, table="initial"):
     elif kind == "linear":
         v = np.full(shape, float(spec.get("value", 0.0)))
         for j in range(d):
-            v = v + along(j, [float(spec["gradient"][j]) * x for x in deck.centres(j)])
+            v = v + along(j, [float(spec["gradient"][j]) * x for x in input.centres(j)])
     elif kind == "sine":
         v = np.full(shape, float(spec.get("amplitude", 1.0)))
         for j in range(d):
-            v = v * along(j, [math.sin(math.pi * spec["modes"][j] * (x - deck.origin[j]) / deck.length[j])
-                              for x in deck.centres(j)])
+            v = v * along(j, [math.sin(math.pi * spec["modes"][j] * (x - input.origin[j]) / input.length[j])
+                              for x in input.centres(j)])
     elif kind == "gaussian":
         s = None
         for j in range(d):
-            term = along(j, [(x - spec["center"][j]) * (x - spec["center"][j]) for x in deck.centres(j)])
+            term = along(j, [(x - spec["center"][j]) * (x - spec["center"][j]) for x in input.centres(j)])
             s = np.broadcast_to(term, shape) if s is None else s + term
         w = float(spec["width"])
         e = [math.exp(-x) for x in (s / (2 * w * w)).ravel()]
@@ -155,7 +155,7 @@ def initial_field(deck, table="initial"):
     elif kind == "box":
         inside = np.ones(shape, dtype=bool)
         for j in range(d):
-            inside &= along(j, [spec["low"][j] <= x < spec["high"][j] for x in deck.centres(j)]).astype(bool)
+            inside &= along(j, [spec["low"][j] <= x < spec["high"][j] for x in input.centres(j)]).astype(bool)
         v = np.where(inside, float(spec.get("inside", 1.0)), float(spec.get("outside", 0.0)))
     elif kind == "checkerboard":
         squares = sum(along(j, [i // spec["size"] for i in range(shape[j])]) for j in range(d))
@@ -164,32 +164,32 @@ def initial_field(deck, table="initial"):
         low, high = float(spec.get("low", 0.0)), float(spec.get("high", 1.0))
         z = mix(np.uint64(spec["seed"] & M64) + counters(shape))
         v = low + (high - low) * ((z >> np.uint64(11)).astype(np.float64) * 2.0**-53)
-    return (np.rint(v) if deck.type == np.uint8 else v).astype(deck.type)
+    return (np.rint(v) if input.type == np.uint8 else v).astype(input.type)
 
 
-def outside(u, deck, reach, homogeneous=False):
+def outside(u, input, reach, homogeneous=False):
     """The field with `reach` outside cells on every side. A corner applies dimension 0's rule to what the others give, so
     the last dimension is extended first and dimension 0 last."""
-    two = deck.type(2)
-    for j in range(deck.d - 1, -1, -1):
+    two = input.type(2)
+    for j in range(input.d - 1, -1, -1):
         n, layers = u.shape[j], []
         for x in range(-reach, n + reach):
-            rule = deck.low[j] if x < 0 else deck.high[j]
+            rule = input.low[j] if x < 0 else input.high[j]
             take = lambda i: np.take(u, [i], axis=j)
             if 0 <= x < n:
                 continue
             if rule == "periodic":
                 cell = take(x % n)
             elif isinstance(rule, dict) and "fixed" in rule:
-                cell = np.full_like(take(0), deck.type(0 if homogeneous else rule["fixed"]))
+                cell = np.full_like(take(0), input.type(0 if homogeneous else rule["fixed"]))
             else:
                 mirrored = -1 - x if x < 0 else 2 * n - 1 - x
-                if not 0 <= mirrored < n:  # further than any stencil of the deck reads
+                if not 0 <= mirrored < n:  # further than any stencil of the input reads
                     cell = np.zeros_like(take(0))
                 elif rule == "neumann":
                     cell = take(mirrored)
                 else:
-                    cell = two * deck.type(0 if homogeneous else rule["dirichlet"]) - take(mirrored)
+                    cell = two * input.type(0 if homogeneous else rule["dirichlet"]) - take(mirrored)
             layers.append(cell)
         u = np.concatenate(layers[:reach] + [u] + layers[reach:], axis=j)
     return u
@@ -202,9 +202,9 @@ def neighbor(big, reach, offset, shape):
 class Stepper:
     """Solvers whose step is a function of u. Stops (docs/model.md) when the residual is small enough."""
 
-    def __init__(self, deck):
-        self.deck, self.u = deck, initial_field(deck)
-        self.prepare(deck)
+    def __init__(self, input):
+        self.input, self.u = input, initial_field(input)
+        self.prepare(input)
 
     def fields(self):
         return {"u": (self.u, b"state")}
@@ -214,69 +214,69 @@ class Stepper:
         before, self.u = self.u, self.step(self.u)
         after = self.u
         change = lambda: after.astype(np.float64) - before.astype(np.float64)
-        return lambda: change_sum(self.deck, change() * change())
+        return lambda: change_sum(self.input, change() * change())
 
     def converged(self, limit, total):
         return math.sqrt(total / self.u.size) <= limit
 
-    def prepare(self, deck):
-        solver = deck.data["solver"]
+    def prepare(self, input):
+        solver = input.data["solver"]
         self.kind = solver["kind"]
         if self.kind == "stencil":
             self.offsets = solver["offsets"]
-            self.weights = [deck.type(float(w)) for w in solver["weights"]]
+            self.weights = [input.type(float(w)) for w in solver["weights"]]
             self.reach = max(max(abs(x) for x in o) for o in self.offsets)
             self.dt = float(solver.get("dt", 1.0))
         else:
             kappa, self.reach = float(solver.get("kappa", 1.0)), 1
             total = 0.0
-            for j, h in enumerate(deck.h):
+            for j, h in enumerate(input.h):
                 total = 1 / (h * h) if j == 0 else total + 1 / (h * h)
             limit = 1 / (2 * kappa * total)
             self.dt = float(solver["dt"]) if "dt" in solver else float(solver.get("cfl", 0.9)) * limit
-            self.c = [deck.type((kappa * self.dt) / (h * h)) for h in deck.h]
+            self.c = [input.type((kappa * self.dt) / (h * h)) for h in input.h]
 
     def step(self, u):
-        big, r = outside(u, self.deck, self.reach), self.reach
+        big, r = outside(u, self.input, self.reach), self.reach
 
         def at(offset):
-            return neighbor(big, r, offset, self.deck.shape)
+            return neighbor(big, r, offset, self.input.shape)
 
         if self.kind == "stencil":
             acc = self.weights[0] * at(self.offsets[0])
             for w, o in zip(self.weights[1:], self.offsets[1:]):
                 acc = acc + w * at(o)
             return acc
-        two, a = self.deck.type(2), None
-        for j in range(self.deck.d):
-            e = [1 if k == j else 0 for k in range(self.deck.d)]
+        two, a = self.input.type(2), None
+        for j in range(self.input.d):
+            e = [1 if k == j else 0 for k in range(self.input.d)]
             t = self.c[j] * ((at([-x for x in e]) - two * u) + at(e))
             a = t if a is None else a + t
         return u + a
 
 
 class Life(Stepper):
-    def prepare(self, deck):
-        born, survive = deck.data["solver"].get("rule", "B3/S23")[1:].split("/S")
+    def prepare(self, input):
+        born, survive = input.data["solver"].get("rule", "B3/S23")[1:].split("/S")
         self.born, self.survive, self.dt = [int(x) for x in born], [int(x) for x in survive], 0.0
 
     def step(self, u):
-        big = outside(u, self.deck, 1)
+        big = outside(u, self.input, 1)
         around = [(y, x) for y in (-1, 0, 1) for x in (-1, 0, 1) if y or x]
-        living = sum(neighbor(big, 1, o, self.deck.shape).astype(int) for o in around)
+        living = sum(neighbor(big, 1, o, self.input.shape).astype(int) for o in around)
         return np.where(u == 1, np.isin(living, self.survive), np.isin(living, self.born)).astype(np.uint8)
 
 
 class Poisson(Stepper):
-    def prepare(self, deck):
-        solver, self.dt, self.f = deck.data["solver"], 0.0, initial_field(deck, "source")
-        q = [1 / (h * h) for h in deck.h]
+    def prepare(self, input):
+        solver, self.dt, self.f = input.data["solver"], 0.0, initial_field(input, "source")
+        q = [1 / (h * h) for h in input.h]
         total = q[0]
         for x in q[1:]:
             total = total + x
-        self.q, self.diagonal = [deck.type(x) for x in q], deck.type(2 * total)
-        self.omega = deck.type(float(solver.get("omega", 1.0)))
-        self.singular = not any(isinstance(rule, dict) for rule in deck.low + deck.high)
+        self.q, self.diagonal = [input.type(x) for x in q], input.type(2 * total)
+        self.omega = input.type(float(solver.get("omega", 1.0)))
+        self.singular = not any(isinstance(rule, dict) for rule in input.low + input.high)
         zero = self.f + self.laplace(np.zeros_like(self.u))
         self.first = self.product(zero, zero)
         self.method = solver.get("method", "jacobi")
@@ -285,20 +285,20 @@ class Poisson(Stepper):
             self.p, self.rr = self.r, self.product(self.r, self.r)
 
     def laplace(self, u, homogeneous=False):
-        big, lap, deck = outside(u, self.deck, 1, homogeneous), None, self.deck
-        for j in range(deck.d):
-            e = [1 if k == j else 0 for k in range(deck.d)]
-            t = self.q[j] * ((neighbor(big, 1, [-x for x in e], deck.shape) - deck.type(2) * u) + neighbor(big, 1, e, deck.shape))
+        big, lap, input = outside(u, self.input, 1, homogeneous), None, self.input
+        for j in range(input.d):
+            e = [1 if k == j else 0 for k in range(input.d)]
+            t = self.q[j] * ((neighbor(big, 1, [-x for x in e], input.shape) - input.type(2) * u) + neighbor(big, 1, e, input.shape))
             lap = t if lap is None else lap + t
         return lap
 
     def product(self, a, b):
-        return tree_sum(a.astype(np.float64) * b.astype(np.float64), TILES[self.deck.d])
+        return tree_sum(a.astype(np.float64) * b.astype(np.float64), TILES[self.input.d])
 
     def without_mean(self, u):
         if not self.singular:
             return u
-        return u - self.deck.type(tree_sum(u.astype(np.float64), TILES[self.deck.d]) / u.size)
+        return u - self.input.type(tree_sum(u.astype(np.float64), TILES[self.input.d]) / u.size)
 
     def fields(self):
         more = {"r": (self.r, b"auxiliary"), "p": (self.p, b"auxiliary")} if self.method == "cg" else {}
@@ -311,7 +311,7 @@ class Poisson(Stepper):
     def advance(self):
         if self.method != "cg":
             return super().advance()
-        number, ap = self.deck.type, -self.laplace(self.p, True)
+        number, ap = self.input.type, -self.laplace(self.p, True)
         curvature = self.product(self.p, ap)
         alpha = number(self.rr / curvature if curvature else 0)
         self.u, self.r = self.without_mean(self.u + alpha * self.p), self.r - alpha * ap
@@ -327,8 +327,8 @@ class Poisson(Stepper):
         return math.sqrt(total) <= (limit * math.sqrt(self.first) if self.first > 0 else limit)
 
 
-def stepper_of(deck):
-    return {"life": Life, "poisson": Poisson}.get(deck.data["solver"]["kind"], Stepper)(deck)
+def stepper_of(input):
+    return {"life": Life, "poisson": Poisson}.get(input.data["solver"]["kind"], Stepper)(input)
 
 
 # --- comparison -------------------------------------------------------------------------------------------------------
@@ -348,11 +348,11 @@ class Check:
             print("FAILED:", what, file=sys.stderr)
 
 
-def change_sum(deck, squares):
-    """By the method of the deck: the tree, or the exact sum of the tile values."""
-    if deck.method == "exact":
-        return math.fsum(tile_values(squares, TILES[deck.d]).ravel())
-    return tree_sum(squares, TILES[deck.d])
+def change_sum(input, squares):
+    """By the method of the input: the tree, or the exact sum of the tile values."""
+    if input.method == "exact":
+        return math.fsum(tile_values(squares, TILES[input.d]).ravel())
+    return tree_sum(squares, TILES[input.d])
 
 
 def check_field(check, what, dataset, u, role):
@@ -366,7 +366,7 @@ def check_field(check, what, dataset, u, role):
     check.that(attributes["role"] == role, what + "role")
 
 
-def check_file(check, name, path, deck, stepper, step, total):
+def check_file(check, name, path, input, stepper, step, total):
     with h5py.File(path) as f:
         what, reduction, cells = "%s step %d: " % (name, step), f["reduction"].attrs, stepper.u.size
         fields = stepper.fields()
@@ -375,12 +375,12 @@ def check_file(check, name, path, deck, stepper, step, total):
             check_field(check, what + field + " ", f["fields"][field], u, role)
         check.that(same_bits(reduction["change_sum"], total), what + "change sum %r against %r" % (reduction["change_sum"], total))
         check.that(same_bits(reduction["residual"], math.sqrt(total / cells)), what + "residual")
-        check.that(reduction["method"].decode() == deck.method, what + "method")
+        check.that(reduction["method"].decode() == input.method, what + "method")
         check.that(reduction["residual_step"] == step, what + "residual step")
-        check.that(tuple(reduction["tile"]) == TILES[deck.d] and reduction["tree_version"] == 1, what + "tree")
+        check.that(tuple(reduction["tile"]) == TILES[input.d] and reduction["tree_version"] == 1, what + "tree")
         check.that(f["time"].attrs["step"] == step and same_bits(f["time"].attrs["dt"], stepper.dt)
                    and same_bits(f["time"].attrs["time"], step * stepper.dt), what + "time")
-        check.that(tuple(f["grid"].attrs["shape"]) == deck.shape and list(f["grid"].attrs["spacing"]) == deck.h, what + "grid")
+        check.that(tuple(f["grid"].attrs["shape"]) == input.shape and list(f["grid"].attrs["spacing"]) == input.h, what + "grid")
         check.that(f["config"].attrs["digest"].decode() == text_digest(f["config/text"][...].tobytes()), what + "config digest")
         check.that(f.attrs["complete"] == 1 and f.attrs["format"] == b"isohalo", what + "root")
 
@@ -399,16 +399,16 @@ def main():
     check_values_of_the_design(check)
     for line in cases.read_text().splitlines():
         name, path, _, *overrides = line.split()
-        deck = Deck(path, overrides)
-        stepper = stepper_of(deck)
-        run, every, files = deck.data["run"], deck.data["output"].get("checkpoint_every", 0), []
+        input = Input(path, overrides)
+        stepper = stepper_of(input)
+        run, every, files = input.data["run"], input.data["output"].get("checkpoint_every", 0), []
         limit, tested = run.get("stop_residual", 0), run.get("residual_every", 10)
         for step in range(1, run["steps"] + 1):
             total = stepper.advance()
             stop = step == run["steps"] or (limit and step % tested == 0 and stepper.converged(limit, total()))
             if stop or (every and step % every == 0):
                 files.append("step_%08d.h5" % step)
-                check_file(check, name, reference / name / files[-1], deck, stepper, step, total())
+                check_file(check, name, reference / name / files[-1], input, stepper, step, total())
             if stop:
                 break
         check.that(files == sorted(p.name for p in (reference / name).glob("step_*.h5")), name + " stops elsewhere")

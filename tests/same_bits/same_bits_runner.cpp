@@ -1,4 +1,4 @@
-/// Runs the decks of the same-bits test inside one launch and compares the files they leave, byte by byte.
+/// Runs the inputs of the same-bits test inside one launch and compares the files they leave, byte by byte.
 ///
 ///   same_bits_runner reference CASES DIRECTORY      one rank: leaves reference files and results
 ///   same_bits_runner compare CASES DIRECTORY TAG    any ranks: process grids, depths, tolerances, restart
@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct TestCase {
-  std::string name, deck, extent;
+  std::string name, input, extent;
   std::vector<std::string> overrides;
 };
 
@@ -35,7 +35,7 @@ std::vector<TestCase> read_cases(const fs::path& file) {
   for (std::string line; std::getline(in, line);) {
     std::istringstream words(line);
     TestCase c;
-    words >> c.name >> c.deck >> c.extent;
+    words >> c.name >> c.input >> c.extent;
     for (std::string w; words >> w;) c.overrides.push_back(w);
     cases.push_back(c);
   }
@@ -121,7 +121,7 @@ class Runner {
   RunResult run(const TestCase& c, const fs::path& out, const std::vector<std::string>& more,
                 const std::string& restart) {
     RunRequest request;
-    request.deck = c.deck;
+    request.input = c.input;
     request.overrides = c.overrides;
     request.overrides.insert(request.overrides.end(), more.begin(), more.end());
     request.overrides.push_back("output.directory=" + out.string());
@@ -130,7 +130,7 @@ class Runner {
     request.quiet = true;
     request.restart = restart;
     ++runs_;
-    return run_deck(MPI_COMM_WORLD, request, shipped_solvers());
+    return run_input(MPI_COMM_WORLD, request, shipped_solvers());
   }
 
   static bool exact(const TestCase& c) {
@@ -139,7 +139,7 @@ class Runner {
 
   /// Every process grid that the case's shape and this rank count allow.
   std::vector<std::string> process_grids(const TestCase& c) const {
-    Config config(bytes_of(c.deck), c.deck, c.overrides);
+    Config config(bytes_of(c.input), c.input, c.overrides);
     const auto shape = config.integers("domain.shape", {});
     std::vector<std::string> texts;
     const auto collect = [&]<int D>() {

@@ -1,4 +1,4 @@
-#include "tests/fuzz/decks.hpp"
+#include "tests/fuzz/plan_input.hpp"
 
 #include <mpi.h>
 
@@ -13,7 +13,7 @@ namespace {
 template <int D>
 void plan(Config& config, int ranks) {
   RunRequest request;
-  request.deck = "deck.toml";
+  request.input = "input.toml";
   request.plan = true;
   request.plan_ranks = ranks;
   request.quiet = true;
@@ -23,8 +23,8 @@ void plan(Config& config, int ranks) {
 
 }  // namespace
 
-void plan_deck(const std::string& text, const std::vector<std::string>& overrides, int ranks) {
-  Config config(text, "deck.toml", overrides);
+void plan_input(const std::string& text, const std::vector<std::string>& overrides, int ranks) {
+  Config config(text, "input.toml", overrides);
   switch (read_dimensions(config)) {
     case 1:
       return plan<1>(config, ranks);

@@ -7,6 +7,6 @@
 namespace isohalo::fuzz {
 
 /// Reads it as a run would, up to where memory would be taken, and plans it for `ranks` ranks. Throws Error.
-void plan_deck(const std::string& text, const std::vector<std::string>& overrides, int ranks);
+void plan_input(const std::string& text, const std::vector<std::string>& overrides, int ranks);
 
 }  // namespace isohalo::fuzz
