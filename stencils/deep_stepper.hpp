@@ -96,8 +96,12 @@ class DeepStepper {
   const CartesianDomain<D>& domain() const { return domain_; }
   const HaloPlan<D>& plan() const { return plan_; }
   const Index<D>& tile() const { return reducer_.tile(); }
-  /// How change sums come together. Collective.
-  void reduce_by(const ReductionOptions& options) { reducer_.reduce_by(options); }
+  /// To be called before the first step: how change sums come together. Sets up exchanges as well, since what that
+  /// takes belongs to no step. Collective.
+  void reduce_by(const ReductionOptions& options) {
+    reducer_.reduce_by(options);
+    plan_.exchange(now_.ref());
+  }
 
   /// Whether steps overlap exchange and sweep, or that it is not known yet.
   const OverlapChoice& overlap() const { return overlap_; }

@@ -26,14 +26,19 @@ using Json = nlohmann::ordered_json;
 constexpr int kListedRanks = 4096;  // whose finish times are listed one by one
 constexpr std::size_t kMostEnumerated = 50'000;
 
+SimulationOptions options_of(const ScheduleRequest& request) {
+  SimulationOptions options = request.options;
+  options.model = request.model == "postal"  ? NetworkModel::postal
+                  : request.model == "loggp" ? NetworkModel::loggp
+                                             : NetworkModel::pipelining;
+  read_topology(request.topology, options);
+  return options;
+}
+
 /// Rank 0's part of the command.
 class ScheduleReport {
  public:
-  explicit ScheduleReport(const ScheduleRequest& request) : request_(request), options_(request.options) {
-    options_.model = request.model == "postal"  ? NetworkModel::postal
-                     : request.model == "loggp" ? NetworkModel::loggp
-                                                : NetworkModel::pipelining;
-    read_topology(request.topology, options_);
+  explicit ScheduleReport(const ScheduleRequest& request) : request_(request), options_(options_of(request)) {
     plan_options_ = {.costs = options_.costs,
                      .bytes = options_.bytes,
                      .for_sets = request.for_sets,
@@ -224,6 +229,11 @@ CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& r) {
   auto* const measure =
       c->add_flag("--measure", r.measure,
                   "time the best schedules between the ranks of this job (mpiexec); --table: enter the best there");
+  auto* const halo = c->add_option("--halo", r.halo, "the halo exchange of this input on --ranks ranks, simulated");
+  auto* const neighborhood = c->add_option(
+      "--neighborhood", r.neighborhood,
+      "an isomorphic alltoall, simulated: moore:RADIUS or von_neumann:RADIUS on the torus of --mesh, blocks of --bytes");
+  neighborhood->needs(c->add_option("--mesh", r.mesh, "processes along each dimension, as 8,8,4")->delimiter(','));
   auto* const table2 =
       c->add_flag("--table2", r.table2, "the cost model beside Table 2 of Ruefenacht, Bull, Booth 2017");
   c->add_option("--max-sends", r.most_sends, "enumerate: messages of a rank in a stage")
@@ -253,7 +263,9 @@ CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& r) {
   auto* const svg = c->add_option("--svg", r.svg, "write a timeline (up to 64 ranks; beyond, a summary)");
   auto* const goal = c->add_option("--goal", r.goal, "write GOAL text, as LogGOPSim reads it");
   for (auto* const other : {best, enumerate, simulate, elimination, svg, goal})
-    measure->excludes(other), table2->excludes(other);
+    measure->excludes(other), table2->excludes(other), halo->excludes(other), neighborhood->excludes(other);
+  halo->excludes(measure)->excludes(table2)->excludes(neighborhood)->needs(ranks);
+  neighborhood->excludes(measure)->excludes(table2)->excludes(ranks);
   table2->excludes(measure)->excludes(ranks);
   c->add_flag("--json", r.json, "print JSON");
   return c;
@@ -265,10 +277,14 @@ ExitCode schedule_command(MPI_Comm user, const ScheduleRequest& request) {
     measure_schedules(comm, request);
     return ExitCode::fine;
   }
+  if (!request.halo.empty() || !request.neighborhood.empty()) {
+    report_exchanges(comm, request, made_on_all(comm, [&] { return options_of(request); }));
+    return ExitCode::fine;
+  }
   agreed(comm, [&] {
     if (comm.rank() != 0) return;
     if (request.table2) return report_table2(request.json);
-    if (request.ranks == 0) throw UsageError("isohalo schedule needs --ranks (or --table2, --measure)");
+    if (request.ranks == 0) throw UsageError("isohalo schedule needs --ranks (or --table2, --measure, --neighborhood)");
     ScheduleReport(request).run();
   });
   return ExitCode::fine;

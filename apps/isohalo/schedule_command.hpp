@@ -23,6 +23,9 @@ struct ScheduleRequest {
   std::string text;    ///< of --simulate
   bool simulate = false;
   std::string table, machine;  ///< file of --table and the machine to look for; empty: this one
+  std::string halo;          ///< input file of --halo
+  std::string neighborhood;  ///< of --neighborhood
+  std::vector<int> mesh;
   std::string model = "pipelining", topology, svg, goal;
   SimulationOptions options;
 };
@@ -37,6 +40,10 @@ ExitCode schedule_command(MPI_Comm comm, const ScheduleRequest& request);
 /// enters the best into the request's table, if it names one. Rank 0 prints. Collective. Throws UsageError on all
 /// ranks.
 void measure_schedules(const Communicator& comm, const ScheduleRequest& request);
+
+/// --halo and --neighborhood: rounds, messages, bytes and simulated time of a halo exchange by every pattern, or of
+/// an isomorphic alltoall by every algorithm. Rank 0 prints. Collective. Throws Error, the same on all ranks.
+void report_exchanges(const Communicator& comm, const ScheduleRequest& request, const SimulationOptions& options);
 
 /// The report of Ruefenacht, Bull, Booth 2017, Table 2: the times that the cost model gives to recursive doubling,
 /// to the paper's schedule and to our best one, beside the ratio that the paper measured. Prints.

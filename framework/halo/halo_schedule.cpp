@@ -1,6 +1,7 @@
 #include "framework/halo/halo_schedule.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "framework/halo/ghost_fill.hpp"
 
@@ -128,7 +129,23 @@ HaloCost total_cost(std::span<const HaloSchedule<D>> schedules, bool join) {
   return total;
 }
 
+template <int D>
+TrafficTable halo_traffic(HaloPattern pattern, const Decomposition<D>& blocks, const StencilShape<D>& shape, int steps,
+                          const Surroundings<D>& around, double element_bytes) {
+  std::optional<TrafficTable> traffic;
+  for (int r = 0; r < blocks.ranks(); ++r) {
+    const auto schedule = halo_schedule(pattern, blocks, blocks.coordinates(r), shape, steps, around);
+    if (!traffic) traffic.emplace(blocks.ranks(), static_cast<int>(schedule.stages.size()));
+    for (std::size_t k = 0; k < schedule.stages.size(); ++k)
+      for (const auto& m : schedule.stages[k].send)
+        traffic->add(static_cast<int>(k), r, m.peer, static_cast<double>(m.cells()) * element_bytes);
+  }
+  return *traffic;
+}
+
 #define ISOHALO_INSTANTIATE(D)                                                                           \
+  template TrafficTable halo_traffic(HaloPattern, const Decomposition<D>&, const StencilShape<D>&, int,  \
+                                     const Surroundings<D>&, double);                                    \
   template struct HaloSchedule<D>;                                                                       \
   template std::vector<JoinedMessage<D>> joined<D>(std::span<const HaloSchedule<D>>, std::size_t,        \
                                                    std::vector<HaloMessage<D>> HaloStage<D>::*);         \

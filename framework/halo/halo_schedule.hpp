@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/halo/halo_pieces.hpp"
+#include "framework/schedule/traffic.hpp"
 
 namespace isohalo {
 
@@ -110,5 +111,10 @@ template <int D>
 HaloSchedule<D> halo_schedule(HaloPattern pattern, const Decomposition<D>& decomposition,
                               const PerDim<int, D>& coords, const StencilShape<D>& shape, int steps,
                               const Surroundings<D>& around, const HaloMutation<D>& mutation = {});
+
+/// The exchange of all blocks, for one array with elements of so many bytes. Local.
+template <int D>
+TrafficTable halo_traffic(HaloPattern pattern, const Decomposition<D>& decomposition, const StencilShape<D>& shape,
+                          int steps, const Surroundings<D>& around, double element_bytes);
 
 }  // namespace isohalo

@@ -29,7 +29,7 @@ std::list<std::vector<std::byte>>& left_to_mpi() {
 }  // namespace
 
 NeighborOperation::~NeighborOperation() {
-  if (active_ && mpi_is_active()) abandon();
+  if (active() && mpi_is_active()) abandon();
 }
 
 template <class Work>
@@ -72,42 +72,49 @@ void NeighborOperation::abandon() noexcept {
   phases_.clear();
   requests_.clear();
   receiving_.clear();
-  active_ = false;
   abandoned_ = true;
   deactivate(this);
 }
 
 void NeighborOperation::start(int tag) noexcept {
   tag_ = tag;
-  active_ = true;
-  phase_ = completed_ = 0;
+  launch();
+  if (active() && (phases_.size() > 1 || sized_)) activate(this);
+}
+
+void NeighborOperation::begin() {
+  completed_ = 0;
   guarded([this] {
     if (abandoned_)
       throw ArgumentError(MPI_ERR_OTHER, "neighborhood: an earlier start of this request failed: free it");
-    if (phases_.size() > 1 || sized_) activate(this);
     for (const auto& [from, to] : first_copies_) copy(from, to);
-    if (phases_.empty())
-      finish();
-    else
-      post();
   });
 }
 
-bool NeighborOperation::proceed() noexcept {
-  guarded([this] {
-    while (active_ && step()) {
-    }
-  });
-  return !active_;
-}
-
-/// True when something was completed.
-bool NeighborOperation::step() {
-  if (!(sized_ ? find_sized() : true) || !complete()) {
+bool NeighborOperation::arrived(std::size_t round) {
+  if (round == 0) return true;
+  bool all = false;
+  guarded([&] {
+    all = (!sized_ || find_sized(phases_[round - 1])) && complete();
     // A rank with other sizes may send fewer messages than this one expects, or take fewer.
-    if (error_ && Clock::now() > noted_ + kPatience) abandon();
-    return false;
-  }
+    if (!all && error_ && Clock::now() > noted_ + kPatience) abandon();
+  });
+  return all;
+}
+
+void NeighborOperation::enter(std::size_t round) {
+  guarded([&] {
+    if (abandoned_) return;
+    if (round > 0) take_in();
+    if (round < phases_.size())
+      post(phases_[round]);
+    else
+      finish();
+  });
+}
+
+/// What a phase has brought.
+void NeighborOperation::take_in() {
   for (Message* m : receiving_) {
     if (sized_)
       unpack_sized(*m);
@@ -117,15 +124,9 @@ bool NeighborOperation::step() {
   requests_.clear();
   receiving_.clear();
   completed_ = 0;
-  if (++phase_ == phases_.size())
-    finish();
-  else
-    post();
-  return true;
 }
 
-void NeighborOperation::post() {
-  Phase& phase = phases_[phase_];
+void NeighborOperation::post(Phase& phase) {
   for (auto& m : phase.receive) m.arriving = false;
   if (!sized_)
     for (auto& m : phase.receive) {
@@ -220,9 +221,9 @@ void NeighborOperation::send_sized(Message& m) {
 
 /// Posts the receives of the messages that are there, each as large as it is; true when all of the phase are
 /// posted.
-bool NeighborOperation::find_sized() {
+bool NeighborOperation::find_sized(Phase& phase) {
   bool all = true;
-  for (auto& m : phases_[phase_].receive) {
+  for (auto& m : phase.receive) {
     if (m.arriving) continue;
     int found = 0;
     MPI_Message message = MPI_MESSAGE_NULL;
@@ -340,8 +341,6 @@ void NeighborOperation::copy(const Piece& from, const Piece& to) {
 void NeighborOperation::finish() {
   for (const auto& [from, to] : last_copies_) copy(from, to);
   if (call_.is_reduction() && !error_) fold();
-  active_ = false;
-  deactivate(this);
 }
 
 void NeighborOperation::fold() {

@@ -9,9 +9,9 @@
 
 #include "datatypes/datatype.hpp"
 #include "framework/mpi/communicator.hpp"
-#include "framework/mpi/progress.hpp"
 #include "framework/neighborhood/neighbor_call.hpp"
 #include "framework/neighborhood/route.hpp"
+#include "framework/schedule/rounds.hpp"
 
 namespace isohalo::detail {
 
@@ -26,7 +26,7 @@ namespace isohalo::detail {
 /// Errors: a message whose size does not fit is noted, and the execution goes on for a while, because other ranks
 /// wait for what this one forwards. After any other error the receives are withdrawn, and sends that nobody takes
 /// are left to MPI.
-class NeighborOperation final : public Operation {
+class NeighborOperation final : public RoundExecutor {
  public:
   /// `route`: of this rank along `itinerary`. `own_types`: duplicate derived types, because the caller may free
   /// them before the operation has ended. Local.
@@ -38,7 +38,7 @@ class NeighborOperation final : public Operation {
   /// Posts the first phase. `tag`: equal on all ranks, not used by another operation in flight. One is enough for
   /// all messages, because MPI keeps their order between two ranks. Local. Does not throw: see `rethrow`.
   void start(int tag) noexcept;
-  bool active() const { return active_; }
+  bool active() const { return !ended(); }
   /// Throws, once, what went wrong.
   void rethrow();
   /// Ends an execution that cannot go on. Local.
@@ -85,18 +85,23 @@ class NeighborOperation final : public Operation {
   void add_message(std::vector<Message>& to, int peer, std::vector<Piece> pieces);
 
   // Executing: neighbor_execution.cpp
-  bool proceed() noexcept override;
+  // Round k awaits phase k - 1 and posts phase k. None of these throws.
+  std::size_t rounds() const override { return phases_.size() + 1; }
+  void begin() override;
+  bool arrived(std::size_t round) override;
+  void enter(std::size_t round) override;
+  bool left() override { return true; }  // a phase has ended when its sends have
   template <class Work>
   void guarded(Work&& work) noexcept;
-  void post();
+  void post(Phase& phase);
   void send(Message& message);
   void receive(Message& message, MPI_Request& request);
   void pack(Message& message, MPI_Count at);
   void unpack(Message& message, MPI_Count at);
   void send_sized(Message& message);
   void unpack_sized(Message& message);
-  bool find_sized();
-  bool step();
+  void take_in();
+  bool find_sized(Phase& phase);
   bool complete();
   void check_arrival(const MPI_Status* status);
   void note(int mpi_class, const std::string& text);
@@ -119,10 +124,8 @@ class NeighborOperation final : public Operation {
   std::vector<MPI_Request> requests_;
   std::vector<Message*> receiving_;  ///< the receives of the current phase, beside the first requests
   std::size_t completed_ = 0;        ///< requests that have been
-  std::size_t phase_ = 0;
   int tag_ = 0;
   bool sends_first_ = false;  ///< before the receives of a phase
-  bool active_ = false;
   bool abandoned_ = false;
   std::unique_ptr<ArgumentError> error_;
   Clock::time_point noted_;  ///< when it was

@@ -1,5 +1,6 @@
 #include "framework/neighborhood/route.hpp"
 
+#include <optional>
 #include <unordered_map>
 
 namespace isohalo {
@@ -136,6 +137,20 @@ std::int64_t Route::blocks() const {
 
 Route plan_route(const Itinerary& itinerary, std::span<const int> relative, const Mesh& mesh, int rank) {
   return Planner(itinerary, relative, mesh, rank).make();
+}
+
+TrafficTable neighbor_traffic(const Itinerary& itinerary, std::span<const int> relative, const Mesh& mesh,
+                              double block_bytes) {
+  std::optional<TrafficTable> traffic;
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    const Route route = plan_route(itinerary, relative, mesh, rank);
+    if (!traffic) traffic.emplace(mesh.size(), static_cast<int>(route.phases.size()));
+    for (std::size_t k = 0; k < route.phases.size(); ++k)
+      for (const RouteMessage& m : route.phases[k].send)
+        if (m.peer != rank)
+          traffic->add(static_cast<int>(k), rank, m.peer, static_cast<double>(m.parts.size()) * block_bytes);
+  }
+  return *traffic;
 }
 
 }  // namespace isohalo

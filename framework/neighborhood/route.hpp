@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/neighborhood/itinerary.hpp"
+#include "framework/schedule/traffic.hpp"
 
 namespace isohalo {
 
@@ -56,5 +57,9 @@ struct Route {
 /// ring itinerary. A block whose origin or destination is off the mesh does not travel; both ends of each leg find
 /// that out from coordinates.
 Route plan_route(const Itinerary& itinerary, std::span<const int> relative, const Mesh& mesh, int rank);
+
+/// What all ranks send, in blocks of so many bytes. Local.
+TrafficTable neighbor_traffic(const Itinerary& itinerary, std::span<const int> relative, const Mesh& mesh,
+                              double block_bytes);
 
 }  // namespace isohalo

@@ -56,8 +56,28 @@ std::vector<CriticalStep> critical_path(const detail::SimulationRecord& record) 
   return path;
 }
 
+/// Made stage by stage, since a schedule of many ranks is longer than memory.
+class ScheduleTraffic final : public Traffic {
+ public:
+  ScheduleTraffic(const Schedule& schedule, double bytes) : schedule_(schedule), bytes_(bytes) {}
+  int ranks() const override { return schedule_.ranks(); }
+  int rounds() const override { return schedule_.size(); }
+  std::int64_t messages(int round) const override { return schedule_.messages(round); }
+  void round_of(int round, int rank, std::vector<Send>& sends, std::int64_t& awaited) const override {
+    schedule_.actions(round, rank, actions_);
+    sends.clear();
+    for (const int to : actions_.send) sends.push_back({to, bytes_});
+    awaited = static_cast<std::int64_t>(actions_.receive.size());
+  }
+
+ private:
+  const Schedule& schedule_;
+  double bytes_;
+  mutable StageActions actions_;
+};
+
 void record_starts(detail::SimulationRecord& record) {
-  for (int r = 0; r < record.schedule.ranks(); ++r) {
+  for (int r = 0; r < record.traffic.ranks(); ++r) {
     const double start = record.network.start(r);
     record.result.tasks.push_back({TaskKind::start, r, -1, -1, 0, 0, 0});
     if (start > 0) record.result.tasks.push_back({TaskKind::sleep, r, -1, -1, 0, start, start});
@@ -68,27 +88,28 @@ void record_starts(detail::SimulationRecord& record) {
 
 void detail::simulate_by_stages(SimulationRecord& record) {
   using Arrived = SimulatedNetwork::Arrived;
-  const Schedule& schedule = record.schedule;
-  const auto ranks = static_cast<std::size_t>(schedule.ranks());
+  const Traffic& traffic = record.traffic;
+  const auto ranks = static_cast<std::size_t>(traffic.ranks());
   std::vector<double> now(ranks);
   for (std::size_t r = 0; r < ranks; ++r) now[r] = record.network.start(static_cast<int>(r));
-  StageActions actions;
+  std::vector<Traffic::Send> sends;
+  std::int64_t awaited = 0;
   std::vector<SimulatedNetwork::Sent> sent;
   std::vector<std::int64_t> first(ranks + 1), next;
   std::vector<Arrived> arrived;
-  for (int s = 0; s < schedule.size(); ++s) {
+  for (int s = 0; s < traffic.rounds(); ++s) {
     record.result.begin_ns.push_back(now);
     record.causes.emplace_back(ranks, -1);
     for (std::size_t r = 0; r < ranks; ++r) {
-      schedule.actions(s, static_cast<int>(r), actions);
-      first[r + 1] = first[r] + static_cast<std::int64_t>(actions.receive.size());
+      traffic.round_of(s, static_cast<int>(r), sends, awaited);
+      first[r + 1] = first[r] + awaited;
     }
     arrived.resize(static_cast<std::size_t>(first[ranks]));
     next.assign(first.begin(), first.end() - 1);
     for (std::size_t r = 0; r < ranks; ++r) {
       const int rank = static_cast<int>(r);
-      schedule.actions(s, rank, actions);
-      now[r] = record.network.send(s, rank, actions.send, now[r], sent);
+      traffic.round_of(s, rank, sends, awaited);
+      now[r] = record.network.send(s, rank, sends, now[r], sent);
       record.put(s, rank, sent);
       for (const auto& m : sent)
         arrived[static_cast<std::size_t>(next[static_cast<std::size_t>(m.to)]++)] = {m.arrival, rank};
@@ -105,15 +126,19 @@ void detail::simulate_by_stages(SimulationRecord& record) {
 
 SimulationResult simulate(const Schedule& schedule, const SimulationOptions& options) {
   check(options);
-  detail::SimulationRecord record(schedule, options);
-  SimulationResult& result = record.result;
-  for (int s = 0; s < schedule.size(); ++s) {
-    result.messages.push_back(schedule.messages(s));
-    if (result.messages.back() > kMostStageMessages)
+  for (int s = 0; s < schedule.size(); ++s)
+    if (schedule.messages(s) > kMostStageMessages)
       throw UsageError("simulation: stage " + std::to_string(s + 1) + " of " + schedule.text() + " has " +
-                       std::to_string(result.messages.back()) + " messages; the limit is " +
+                       std::to_string(schedule.messages(s)) + " messages; the limit is " +
                        std::to_string(kMostStageMessages) + ": take smaller bases");
-  }
+  return simulate(ScheduleTraffic(schedule, options.bytes), options);
+}
+
+SimulationResult simulate(const Traffic& traffic, const SimulationOptions& options) {
+  check(options);
+  detail::SimulationRecord record(traffic, options);
+  SimulationResult& result = record.result;
+  for (int s = 0; s < traffic.rounds(); ++s) result.messages.push_back(traffic.messages(s));
   if (options.record_tasks) record_starts(record);
   if (options.inlet_ns > 0)
     detail::simulate_by_events(record);

@@ -13,6 +13,7 @@
 
 #include "framework/reduce/schedule.hpp"
 #include "framework/reduce/schedule_cost.hpp"
+#include "framework/schedule/traffic.hpp"
 
 namespace isohalo {
 
@@ -75,6 +76,9 @@ struct SimulationResult {
 /// the option, if one is out of range or if a stage has more than 250 million messages. Local; time O(messages)
 /// (with an inlet O(messages log messages)), memory O(stages x ranks + messages of the largest stage).
 SimulationResult simulate(const Schedule& schedule, const SimulationOptions& options);
+
+/// The same for any other schedule, whose messages have sizes of their own (`options.bytes` means nothing).
+SimulationResult simulate(const Traffic& traffic, const SimulationOptions& options);
 
 /// Runs the schedule on real numbers (integers up to 2^28, so that the sum is exact) and says whether every rank
 /// ends with their sum; for a schedule for sets whether every rank ends with the set of all ranks.

@@ -23,14 +23,14 @@ class EventSimulation {
  public:
   explicit EventSimulation(SimulationRecord& record)
       : record_(record),
-        schedule_(record.schedule),
-        ranks_(static_cast<std::size_t>(schedule_.ranks())),
+        traffic_(record.traffic),
+        ranks_(static_cast<std::size_t>(traffic_.ranks())),
         states_(ranks_) {}
 
   void run() {
     record_.result.finish_ns.resize(ranks_);
-    record_.result.begin_ns.assign(static_cast<std::size_t>(schedule_.size()), std::vector<double>(ranks_));
-    record_.causes.assign(static_cast<std::size_t>(schedule_.size()), std::vector<int>(ranks_, -1));
+    record_.result.begin_ns.assign(static_cast<std::size_t>(traffic_.rounds()), std::vector<double>(ranks_));
+    record_.causes.assign(static_cast<std::size_t>(traffic_.rounds()), std::vector<int>(ranks_, -1));
     for (std::size_t r = 0; r < ranks_; ++r)
       enter(static_cast<int>(r), 0, record_.network.start(static_cast<int>(r)));
     while (!inlets_.empty()) {
@@ -56,17 +56,18 @@ class EventSimulation {
   void enter(int rank, int stage, double now) {
     State& state = states_[static_cast<std::size_t>(rank)];
     state.stage = stage;
-    if (stage == schedule_.size()) {
+    if (stage == traffic_.rounds()) {
       record_.result.finish_ns[static_cast<std::size_t>(rank)] = now;
       return;
     }
     record_.result.begin_ns[static_cast<std::size_t>(stage)][static_cast<std::size_t>(rank)] = now;
-    schedule_.actions(stage, rank, actions_);
-    state.sent = record_.network.send(stage, rank, actions_.send, now, sent_);
+    std::int64_t awaited = 0;
+    traffic_.round_of(stage, rank, sends_, awaited);
+    state.sent = record_.network.send(stage, rank, sends_, now, sent_);
     record_.put(stage, rank, sent_);
     for (const auto& m : sent_) inlets_.push({m.arrival, m.to, rank, stage});
     state.missing =
-        static_cast<std::int64_t>(actions_.receive.size()) -
+        awaited -
         std::count_if(state.arrived.begin(), state.arrived.end(), [&](const auto& a) { return a.first == stage; });
     if (state.missing == 0) leave(rank);
   }
@@ -84,11 +85,11 @@ class EventSimulation {
   }
 
   SimulationRecord& record_;
-  const Schedule& schedule_;
+  const Traffic& traffic_;
   std::size_t ranks_;
   std::vector<State> states_;
   std::priority_queue<AtInlet, std::vector<AtInlet>, std::greater<>> inlets_;
-  StageActions actions_;
+  std::vector<Traffic::Send> sends_;
   std::vector<SimulatedNetwork::Sent> sent_;
 };
 

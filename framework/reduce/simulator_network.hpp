@@ -30,23 +30,25 @@ class SimulatedNetwork {
   double start(int rank) const { return o_.skew_ns > 0 ? o_.skew_ns * uniform(rank, -1, 0) : 0; }
 
   /// The rank's messages, sent one after the other from `now`; returns when the rank is done with sending.
-  double send(int stage, int rank, const std::vector<int>& to, double now, std::vector<Sent>& sent) const {
+  double send(int stage, int rank, const std::vector<Traffic::Send>& sends, double now,
+              std::vector<Sent>& sent) const {
     sent.clear();
     double link_free = now;
     const double gap = o_.gap_ns < 0 ? o_.costs.pipeline_ns : o_.gap_ns;
-    for (std::size_t k = 0; k < to.size(); ++k) {
-      const bool near = on_one_node(rank, to[k]);
+    for (std::size_t k = 0; k < sends.size(); ++k) {
+      const auto& [to, bytes] = sends[k];
+      const bool near = on_one_node(rank, to);
       const MessageCosts& c = near ? o_.on_node : o_.costs;
       const double late = o_.noise_ns > 0 ? o_.noise_ns * uniform(rank, stage, k) : 0;
-      Sent s{to[k], now, 0, 0};
+      Sent s{to, now, 0, 0};
       if (o_.model == NetworkModel::loggp) {
         s.begin = std::max(now, link_free);
         s.end = s.begin + c.pipeline_ns;
-        const double last_byte = s.end + std::max(0.0, o_.bytes - 1) * c.per_byte_ns;
+        const double last_byte = s.end + std::max(0.0, bytes - 1) * c.per_byte_ns;
         s.arrival = last_byte + c.latency_ns + late;
         link_free = last_byte + (near && o_.gap_ns < 0 ? c.pipeline_ns : gap) - c.pipeline_ns;
       } else {
-        s.end = now + c.send_ns(o_.bytes) + (o_.model == NetworkModel::postal ? c.latency_ns : 0);
+        s.end = now + c.send_ns(bytes) + (o_.model == NetworkModel::postal ? c.latency_ns : 0);
         s.arrival = s.end + (o_.model == NetworkModel::postal ? 0 : c.latency_ns) + late;
       }
       now = s.end;
@@ -96,7 +98,7 @@ class SimulatedNetwork {
 
 /// What the engines fill in for each stage and rank.
 struct SimulationRecord {
-  SimulationRecord(const Schedule& s, const SimulationOptions& o) : schedule(s), options(o), network(o) {}
+  SimulationRecord(const Traffic& t, const SimulationOptions& o) : traffic(t), options(o), network(o) {}
 
   void put(int stage, int rank, const std::vector<SimulatedNetwork::Sent>& sent) {
     if (!options.record_tasks) return;
@@ -114,7 +116,7 @@ struct SimulationRecord {
     return end;
   }
 
-  const Schedule& schedule;
+  const Traffic& traffic;
   const SimulationOptions& options;
   SimulatedNetwork network;
   SimulationResult result;

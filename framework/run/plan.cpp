@@ -6,7 +6,7 @@
 #include <set>
 
 #include "datatypes/error.hpp"
-#include "framework/halo/halo_pieces.hpp"
+#include "framework/halo/halo_schedule.hpp"
 
 namespace isohalo {
 
@@ -106,11 +106,18 @@ std::string better_count(const Index<D>& shape, double tolerance, int ranks) {
   return "";
 }
 
-}  // namespace
+/// How a run on so many ranks divides the grid, and what its exchanges bring.
+template <int D>
+struct PlannedHalo {
+  std::string grid_text;
+  Decomposition<D> blocks;
+  int depth;
+  Surroundings<D> around;
+};
 
 template <int D>
-std::string plan_text(const GridSettings<D>& grid, const ParallelSettings<D>& parallel, const SolverModel<D>& model,
-                      int ranks) {
+PlannedHalo<D> planned_halo(const GridSettings<D>& grid, const ParallelSettings<D>& parallel,
+                            const SolverModel<D>& model, int ranks) {
   const PerDim<int, D> process_grid =
       parallel.process_grid ? *parallel.process_grid : choose_process_grid<D>(grid.shape, ranks);
   int product = 1;
@@ -125,7 +132,32 @@ std::string plan_text(const GridSettings<D>& grid, const ParallelSettings<D>& pa
                                grid.boundary.mirror_high()};
   refuse_reach_beyond_grid(model.shape(), around);
   refuse_unfit_exchange(parallel.exchange, model.shape());
+  return {text, blocks, depth, around};
+}
 
+double cell_bytes(ElementType type) {
+  return type == ElementType::float64 ? 8 : type == ElementType::float32 ? 4 : 1;
+}
+
+}  // namespace
+
+template <int D>
+std::vector<HaloTraffic> halo_traffic(const GridSettings<D>& grid, const ParallelSettings<D>& parallel,
+                                      const SolverModel<D>& model, int ranks) {
+  const auto halo = planned_halo(grid, parallel, model, ranks);
+  std::vector<HaloTraffic> list;
+  for (const auto& [pattern, name] :
+       {std::pair(HaloPattern::direct, "direct"), {HaloPattern::coalesced, "coalesced"}, {HaloPattern::slabs, "slabs"}})
+    if (pattern != HaloPattern::slabs || slabs_possible(model.shape()))
+      list.push_back({name, halo_traffic(pattern, halo.blocks, model.shape(), halo.depth, halo.around,
+                                         cell_bytes(grid.type))});
+  return list;
+}
+
+template <int D>
+std::string plan_text(const GridSettings<D>& grid, const ParallelSettings<D>& parallel, const SolverModel<D>& model,
+                      int ranks) {
+  const auto [text, blocks, depth, around] = planned_halo(grid, parallel, model, ranks);
   HaloLoad most;
   const auto list = looked_at(blocks);
   for (const auto& coords : list) {
@@ -134,7 +166,7 @@ std::string plan_text(const GridSettings<D>& grid, const ParallelSettings<D>& pa
   }
   Index<D> largest, smallest;
   for (int j = 0; j < D; ++j) largest[j] = blocks.largest_extent(j), smallest[j] = blocks.smallest_extent(j);
-  const double cell = grid.type == ElementType::float64 ? 8 : grid.type == ElementType::float32 ? 4 : 1;
+  const double cell = cell_bytes(grid.type);
   const double memory = model.memory(largest, depth);
   std::string s = fmt::format("ranks             {}, process grid {}\n", ranks, text);
   s += fmt::format("blocks            {} cells at most, {} at least, imbalance {:.3f}\n", shape_string<D>(largest),
@@ -160,7 +192,9 @@ std::string plan_text(const GridSettings<D>& grid, const ParallelSettings<D>& pa
   return s;
 }
 
-#define ISOHALO_INSTANTIATE(D) \
+#define ISOHALO_INSTANTIATE(D)                                                                                   \
+  template std::vector<HaloTraffic> halo_traffic<D>(const GridSettings<D>&, const ParallelSettings<D>&,           \
+                                                    const SolverModel<D>&, int);                                 \
   template std::string plan_text<D>(const GridSettings<D>&, const ParallelSettings<D>&, const SolverModel<D>&, int);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)

@@ -2,7 +2,9 @@
 /// `--plan`: what a run on so many ranks would look like, without running it.
 
 #include <string>
+#include <vector>
 
+#include "framework/run/run.hpp"
 #include "framework/run/settings.hpp"
 #include "framework/run/solver.hpp"
 
@@ -13,5 +15,10 @@ namespace isohalo {
 template <int D>
 std::string plan_text(const GridSettings<D>& grid, const ParallelSettings<D>& parallel, const SolverModel<D>& model,
                       int ranks);
+
+/// The exchange of one field by every pattern of messages that the stencil allows, for simulations. As above.
+template <int D>
+std::vector<HaloTraffic> halo_traffic(const GridSettings<D>& grid, const ParallelSettings<D>& parallel,
+                                      const SolverModel<D>& model, int ranks);
 
 }  // namespace isohalo

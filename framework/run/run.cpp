@@ -62,19 +62,31 @@ void show_input(MPI_Comm user, const RunRequest& request, const SolverKinds& kin
   config.finish();
 }
 
+/// Calls f with the dimensions of the input as a constant.
+template <class F>
+auto with_dimensions(Config& config, const F& f) {
+  switch (read_dimensions(config)) {
+    case 1:
+      return f(std::integral_constant<int, 1>());
+    case 2:
+      return f(std::integral_constant<int, 2>());
+    case 3:
+      return f(std::integral_constant<int, 3>());
+    default:
+      return f(std::integral_constant<int, 4>());
+  }
+}
+
 RunResult run_input(MPI_Comm user, const RunRequest& request, const SolverKinds& kinds) {
   const Communicator comm = Communicator::of(user);
   Config config(read_input_file(request.input, comm), request.input, request.overrides);
-  switch (read_dimensions(config)) {
-    case 1:
-      return run_dimensions<1>(comm, request, config, kinds);
-    case 2:
-      return run_dimensions<2>(comm, request, config, kinds);
-    case 3:
-      return run_dimensions<3>(comm, request, config, kinds);
-    default:
-      return run_dimensions<4>(comm, request, config, kinds);
-  }
+  return with_dimensions(config, [&](auto d) { return run_dimensions<d()>(comm, request, config, kinds); });
+}
+
+std::vector<HaloTraffic> halos_of_input(MPI_Comm user, const RunRequest& request, const SolverKinds& kinds) {
+  const Communicator comm = Communicator::of(user);
+  Config config(read_input_file(request.input, comm), request.input, request.overrides);
+  return with_dimensions(config, [&](auto d) { return Simulation<d()>(comm, request, config, kinds).halos(); });
 }
 
 }  // namespace isohalo

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/run/solver.hpp"
+#include "framework/schedule/traffic.hpp"
 
 namespace isohalo {
 
@@ -36,6 +37,16 @@ struct RunResult {
 
 /// Runs the input on `comm`. Kokkos must be initialised. Collective. Throws Error, the same on all ranks.
 RunResult run_input(MPI_Comm comm, const RunRequest& request, const SolverKinds& kinds);
+
+/// What all ranks send in an exchange, by one pattern of messages: "direct", "coalesced" or "slabs".
+struct HaloTraffic {
+  std::string pattern;
+  TrafficTable traffic;
+};
+
+/// The halo exchanges of one field of the input on `request.plan_ranks` ranks, by every pattern that its stencil
+/// allows. Collective. Throws Error, the same on all ranks.
+std::vector<HaloTraffic> halos_of_input(MPI_Comm comm, const RunRequest& request, const SolverKinds& kinds);
 
 /// Prints the keys of the input and their values in force, then throws the errors that it has. Collective. Throws
 /// Error, the same on all ranks.

@@ -96,6 +96,11 @@ std::string Simulation<D>::plan() const {
 }
 
 template <int D>
+std::vector<HaloTraffic> Simulation<D>::halos() const {
+  return halo_traffic<D>(grid_, parallel_, *model_, ranks());
+}
+
+template <int D>
 RunResult Simulation<D>::run() {
   if (request_.watch_signals) signals_.emplace();
   prepare_directory();

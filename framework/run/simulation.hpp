@@ -33,6 +33,8 @@ class Simulation {
   void validate();
   /// The text of `--plan`; such a simulation cannot run. Collective.
   std::string plan() const;
+  /// Its halo exchanges, on as many ranks; as `plan`.
+  std::vector<HaloTraffic> halos() const;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -2,6 +2,7 @@
 /// One rank's way through the rounds of a schedule, by messages. Private to framework.
 
 #include <cstddef>
+#include <limits>
 
 #include "framework/mpi/progress.hpp"
 
@@ -12,6 +13,9 @@ namespace isohalo::detail {
 /// their messages and their work are they say in the functions below. Persistent; nothing is allocated here.
 class RoundExecutor : public Operation {
  protected:
+  /// Have all rounds been entered?
+  bool ended() const { return round_ >= rounds(); }
+
   /// Begins another execution: `begin`, and the first round if it need not wait. Local.
   void launch() {
     begin();
@@ -38,7 +42,7 @@ class RoundExecutor : public Operation {
   }
 
  private:
-  std::size_t round_ = 0;
+  std::size_t round_ = std::numeric_limits<std::size_t>::max();  ///< the next one; never begun: ended
 };
 
 }  // namespace isohalo::detail
