@@ -285,7 +285,47 @@ def large():
     check("10^6 ranks", kilobytes < 8e6, "take %d kB" % kilobytes)
 
 
+def exchanges():
+    """Halos and neighborhoods: every rank of a torus does the same, so a round takes its sends, the latency and one taking."""
+    def lines(*arguments):
+        return {l["name"]: l for l in json.loads(run(*arguments, "--json", ranks=2).stdout)["exchanges"]}
+
+    def takes(rounds):
+        return sum(sum(100 + 0.4 * n for n in sizes) + 500 + 10 for sizes in rounds)
+    got = lines("--neighborhood", "moore:1", "--mesh", "4,4,4", "--bytes", "8")
+    for name, rounds in (("direct", [[8] * 26]), ("combining", [[72] * 2] * 3)):
+        l = got[name]
+        check("neighborhood " + name, l["rounds"] == len(rounds) and l["messages"] == 64 * sum(len(r) for r in rounds), l)
+        check("neighborhood " + name, l["bytes"] == 64 * sum(sum(r) for r in rounds) and abs(l["finish_ns"] - takes(rounds)) < 1e-6, l)
+    (WORK / "halo.toml").write_text("""[domain]
+shape = [12, 10]
+boundary.low = ["periodic", "periodic"]
+boundary.high = ["periodic", "periodic"]
+[parallel]
+process_grid = [2, 2]
+[solver]
+kind = "heat"
+kappa = 1.0
+[initial]
+kind = "constant"
+[run]
+steps = 1
+""")
+    got = lines("--halo", "halo.toml", "--ranks", "4")  # blocks of 6 x 5 cells, both sides of a dimension with one neighbor
+    # Two neighbors, except dimension after dimension: their last messages come at once, and one waits to be taken.
+    for name, rounds, waits in (("direct", [[40, 40, 48, 48]], 10), ("coalesced", [[80, 96]], 10), ("slabs", [[80], [96]], 0)):
+        l = got[name]
+        check("halo " + name, (l["rounds"], l["most_messages"], l["most_bytes"]) == (len(rounds), sum(len(r) for r in rounds), 176), l)
+        check("halo " + name, abs(l["finish_ns"] - takes(rounds) - waits) < 1e-6, (l, takes(rounds)))
+    for arguments, text in ((["--neighborhood", "moor:1", "--mesh", "4"], "give moore:RADIUS or von_neumann:RADIUS"),
+                            (["--neighborhood", "moore:1", "--mesh", "4,0"], "each 1 or more"),
+                            (["--halo", "none.toml", "--ranks", "4"], "cannot read the input file none.toml"),
+                            (["--halo", "halo.toml", "--ranks", "6"], "does not multiply to 6 ranks")):
+        r = run(*arguments, ranks=2)
+        check("exchanges refuse", r.returncode == 2 and text in r.stderr and r.stderr.count("error") == 1, r.stderr)
+
+
 fresh_work_directory()
-for part in (times, best_and_all, refusals, options, files, tables, measured, large):
+for part in (times, best_and_all, refusals, options, files, tables, measured, exchanges, large):
     part()
 finish()
