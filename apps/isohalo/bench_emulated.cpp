@@ -12,8 +12,8 @@
 
 #include "apps/isohalo/bench.hpp"
 #include "framework/reduce/allreduce.hpp"
-#include "framework/reduce/schedule_search.hpp"
-#include "framework/reduce/simulator.hpp"
+#include "framework/schedule/schedule_search.hpp"
+#include "framework/simulate/simulator.hpp"
 #include "framework/reduce/tree_reducer.hpp"
 
 namespace isohalo {

@@ -9,7 +9,7 @@
 #include "datatypes/mix.hpp"
 #include "framework/neighborhood/iso_comm.hpp"
 #include "framework/reduce/allreduce.hpp"
-#include "framework/reduce/schedule_search.hpp"
+#include "framework/schedule/schedule_search.hpp"
 #include "framework/reduce/tree_reducer.hpp"
 
 namespace isohalo {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "framework/reduce/emulated_latency.hpp"
-#include "framework/reduce/simulator.hpp"
+#include "framework/simulate/simulator.hpp"
 
 namespace isohalo {
 

@@ -11,10 +11,10 @@
 #include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/whole_file.hpp"
-#include "framework/reduce/schedule_check.hpp"
-#include "framework/reduce/schedule_search.hpp"
-#include "framework/reduce/schedule_table.hpp"
-#include "framework/reduce/timeline.hpp"
+#include "framework/schedule/schedule_check.hpp"
+#include "framework/schedule/schedule_search.hpp"
+#include "framework/schedule/schedule_table.hpp"
+#include "framework/simulate/timeline.hpp"
 #include "framework/run/machine.hpp"
 
 namespace isohalo {

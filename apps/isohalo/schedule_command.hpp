@@ -8,7 +8,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/mpi/communicator.hpp"
-#include "framework/reduce/simulator.hpp"
+#include "framework/simulate/simulator.hpp"
 
 namespace isohalo {
 

@@ -10,7 +10,7 @@
 #include "datatypes/printable.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/schedule_choice.hpp"
-#include "framework/reduce/schedule_table.hpp"
+#include "framework/schedule/schedule_table.hpp"
 #include "framework/run/machine.hpp"
 
 namespace isohalo {

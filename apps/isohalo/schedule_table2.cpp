@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/isohalo/schedule_command.hpp"
-#include "framework/reduce/schedule_search.hpp"
+#include "framework/schedule/schedule_search.hpp"
 
 namespace isohalo {
 

@@ -6,8 +6,8 @@
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/agreement.hpp"
-#include "framework/reduce/schedule_check.hpp"
-#include "framework/reduce/schedule_search.hpp"
+#include "framework/schedule/schedule_check.hpp"
+#include "framework/schedule/schedule_search.hpp"
 
 namespace isohalo {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "framework/reduce/rank_set.hpp"
+#include "framework/schedule/rank_set.hpp"
 
 namespace isohalo {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "framework/reduce/reduce_program.hpp"
-#include "framework/reduce/schedule.hpp"
+#include "framework/schedule/schedule.hpp"
 
 namespace isohalo {
 

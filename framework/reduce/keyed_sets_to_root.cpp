@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "framework/reduce/keyed_sets.hpp"
-#include "framework/reduce/rank_set.hpp"
+#include "framework/schedule/rank_set.hpp"
 
 namespace isohalo {
 

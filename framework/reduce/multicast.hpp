@@ -10,7 +10,7 @@
 
 #include "framework/mpi/communicator.hpp"
 #include "framework/reduce/emulated_latency.hpp"
-#include "framework/reduce/schedule_cost.hpp"
+#include "framework/schedule/schedule_cost.hpp"
 
 namespace isohalo {
 

@@ -1,7 +1,7 @@
 #include "framework/reduce/reduction_options.hpp"
 
 #include "datatypes/error.hpp"
-#include "framework/reduce/schedule.hpp"
+#include "framework/schedule/schedule.hpp"
 
 namespace isohalo {
 

@@ -8,7 +8,7 @@
 #include "datatypes/error.hpp"
 #include "framework/mpi/fingerprint.hpp"
 #include "framework/reduce/keyed_sets.hpp"
-#include "framework/reduce/schedule_search.hpp"
+#include "framework/schedule/schedule_search.hpp"
 
 namespace isohalo {
 

@@ -11,7 +11,7 @@
 #include "framework/mpi/communicator.hpp"
 #include "framework/reduce/emulated_latency.hpp"
 #include "framework/reduce/reduce_program.hpp"
-#include "framework/reduce/schedule_search.hpp"
+#include "framework/schedule/schedule_search.hpp"
 
 namespace isohalo {
 

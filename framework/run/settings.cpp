@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "datatypes/error.hpp"
-#include "framework/reduce/schedule.hpp"
+#include "framework/schedule/schedule.hpp"
 #include "framework/run/words.hpp"
 
 namespace isohalo {

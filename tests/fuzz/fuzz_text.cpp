@@ -14,8 +14,8 @@
 #include "framework/io/run_record.hpp"
 #include "framework/io/trail.hpp"
 #include "framework/reduce/reduction_options.hpp"
-#include "framework/reduce/schedule.hpp"
-#include "framework/reduce/schedule_table.hpp"
+#include "framework/schedule/schedule.hpp"
+#include "framework/schedule/schedule_table.hpp"
 #include "tests/fuzz/harness.hpp"
 
 namespace isohalo::fuzz {

@@ -18,13 +18,14 @@ DIRECT = {
     "framework/shm": ["framework/mpi"],
     "framework/halo": ["framework/neighborhood", "framework/shm"],
     "framework/reduce": ["framework/domain", "framework/schedule", "framework/shm"],
+    "framework/simulate": ["framework/schedule"],
     "framework/isohalo.h": [],
     "framework/c": ["framework/halo", "framework/isohalo.h"],
     "framework/io": ["framework/domain", "framework/halo"],
     "framework/run": ["framework/io", "framework/reduce", "framework/halo"],
     "framework/isohalo": ["framework/run", "framework/reduce"],
     "stencils": ["framework/halo", "framework/reduce", "framework/run"],
-    "apps": ["stencils", "framework/run", "framework/isohalo"],
+    "apps": ["stencils", "framework/simulate", "framework/run", "framework/isohalo"],
 }
 
 

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "datatypes/error.hpp"
-#include "framework/reduce/schedule_check.hpp"
-#include "framework/reduce/schedule_search.hpp"
+#include "framework/schedule/schedule_check.hpp"
+#include "framework/schedule/schedule_search.hpp"
 #include "tests/mpi_main.hpp"
 
 namespace isohalo {

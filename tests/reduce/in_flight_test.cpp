@@ -13,7 +13,7 @@
 #include "framework/halo/stencil_shape.hpp"
 #include "framework/reduce/allreduce.hpp"
 #include "framework/reduce/array_reducer.hpp"
-#include "framework/reduce/schedule_search.hpp"
+#include "framework/schedule/schedule_search.hpp"
 #include "framework/reduce/tree_reducer.hpp"
 #include "tests/mpi_main.hpp"
 

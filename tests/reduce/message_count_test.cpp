@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/reduce/array_reducer.hpp"
-#include "framework/reduce/schedule_search.hpp"
+#include "framework/schedule/schedule_search.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/neighborhood/counters.hpp"
 

@@ -11,7 +11,7 @@
 #include "framework/reduce/allreduce.hpp"
 #include "framework/reduce/array_reducer.hpp"
 #include "framework/reduce/multicast.hpp"
-#include "framework/reduce/schedule_table.hpp"
+#include "framework/schedule/schedule_table.hpp"
 #include "tests/mpi_main.hpp"
 
 namespace isohalo {

@@ -10,7 +10,7 @@
 
 #include "datatypes/mix.hpp"
 #include "framework/reduce/reduction_plan.hpp"
-#include "framework/reduce/schedule_search.hpp"
+#include "framework/schedule/schedule_search.hpp"
 #include "tests/reduce/program_runner.hpp"
 #include "tests/reduce/tree_by_definition.hpp"
 

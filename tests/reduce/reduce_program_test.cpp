@@ -10,7 +10,7 @@
 #include "framework/io/digest.hpp"
 #include "framework/reduce/keyed_sets.hpp"
 #include "framework/reduce/reduction_plan.hpp"
-#include "framework/reduce/schedule_search.hpp"
+#include "framework/schedule/schedule_search.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/reduce/program_cases.hpp"
 

@@ -10,10 +10,10 @@
 
 #include "datatypes/error.hpp"
 #include "datatypes/mix.hpp"
-#include "framework/reduce/schedule_check.hpp"
-#include "framework/reduce/schedule_run.hpp"
-#include "framework/reduce/schedule_search.hpp"
-#include "framework/reduce/schedule_table.hpp"
+#include "framework/schedule/schedule_check.hpp"
+#include "framework/schedule/schedule_run.hpp"
+#include "framework/schedule/schedule_search.hpp"
+#include "framework/schedule/schedule_table.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/reduce/schedule_by_definition.hpp"
 

@@ -1,6 +1,6 @@
 /// Schedules: the encoded form, what is refused, and what every rank does, against the definition.
 
-#include "framework/reduce/schedule.hpp"
+#include "framework/schedule/schedule.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 
 #include "datatypes/error.hpp"
 #include "datatypes/mix.hpp"
-#include "framework/reduce/rank_set.hpp"
-#include "framework/reduce/schedule_check.hpp"
-#include "framework/reduce/schedule_run.hpp"
+#include "framework/schedule/rank_set.hpp"
+#include "framework/schedule/schedule_check.hpp"
+#include "framework/schedule/schedule_run.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/reduce/schedule_by_definition.hpp"
 

@@ -1,7 +1,7 @@
 /// The simulator: both engines, models, random times, critical paths. (Times against an independent simulator:
 /// tests/cli/schedules.py.)
 
-#include "framework/reduce/simulator.hpp"
+#include "framework/simulate/simulator.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include <sstream>
 
 #include "datatypes/error.hpp"
-#include "framework/reduce/schedule_search.hpp"
-#include "framework/reduce/simulator_network.hpp"
-#include "framework/reduce/timeline.hpp"
+#include "framework/schedule/schedule_search.hpp"
+#include "framework/simulate/simulator_network.hpp"
+#include "framework/simulate/timeline.hpp"
 
 namespace isohalo {
 namespace {

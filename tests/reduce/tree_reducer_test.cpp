@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "framework/io/digest.hpp"
-#include "framework/reduce/schedule_search.hpp"
+#include "framework/schedule/schedule_search.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/reduce/tree_by_definition.hpp"
 

@@ -1,4 +1,4 @@
-#include "framework/reduce/simulator.hpp"
+#include "framework/simulate/simulator.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include <tuple>
 
 #include "datatypes/error.hpp"
-#include "framework/reduce/rank_set.hpp"
-#include "framework/reduce/schedule_run.hpp"
-#include "framework/reduce/simulator_network.hpp"
+#include "framework/schedule/rank_set.hpp"
+#include "framework/schedule/schedule_run.hpp"
+#include "framework/simulate/simulator_network.hpp"
 
 namespace isohalo {
 

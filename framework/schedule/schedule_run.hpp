@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/reduce/schedule.hpp"
+#include "framework/schedule/schedule.hpp"
 
 namespace isohalo {
 

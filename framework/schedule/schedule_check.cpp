@@ -1,4 +1,4 @@
-#include "framework/reduce/schedule_check.hpp"
+#include "framework/schedule/schedule_check.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -7,8 +7,8 @@
 
 #include "datatypes/error.hpp"
 #include "datatypes/mix.hpp"
-#include "framework/reduce/rank_set.hpp"
-#include "framework/reduce/schedule_run.hpp"
+#include "framework/schedule/rank_set.hpp"
+#include "framework/schedule/schedule_run.hpp"
 
 namespace isohalo {
 

@@ -1,4 +1,4 @@
-#include "framework/reduce/rank_set.hpp"
+#include "framework/schedule/rank_set.hpp"
 
 #include <algorithm>
 #include <map>

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "framework/reduce/schedule.hpp"
+#include "framework/schedule/schedule.hpp"
 
 namespace isohalo {
 

@@ -3,7 +3,7 @@
 
 #include <iosfwd>
 
-#include "framework/reduce/simulator.hpp"
+#include "framework/simulate/simulator.hpp"
 
 namespace isohalo {
 

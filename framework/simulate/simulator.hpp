@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "framework/reduce/schedule.hpp"
-#include "framework/reduce/schedule_cost.hpp"
+#include "framework/schedule/schedule.hpp"
+#include "framework/schedule/schedule_cost.hpp"
 #include "framework/schedule/traffic.hpp"
 
 namespace isohalo {

@@ -1,9 +1,9 @@
-#include "framework/reduce/schedule_search.hpp"
+#include "framework/schedule/schedule_search.hpp"
 
 #include <bit>
 
 #include "datatypes/error.hpp"
-#include "framework/reduce/schedule_check.hpp"
+#include "framework/schedule/schedule_check.hpp"
 
 namespace isohalo {
 

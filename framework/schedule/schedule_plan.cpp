@@ -5,8 +5,8 @@
 #include <unordered_map>
 
 #include "datatypes/error.hpp"
-#include "framework/reduce/schedule_check.hpp"
-#include "framework/reduce/schedule_search.hpp"
+#include "framework/schedule/schedule_check.hpp"
+#include "framework/schedule/schedule_search.hpp"
 
 namespace isohalo {
 

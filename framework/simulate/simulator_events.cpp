@@ -4,7 +4,7 @@
 #include <queue>
 #include <tuple>
 
-#include "framework/reduce/simulator_network.hpp"
+#include "framework/simulate/simulator_network.hpp"
 
 namespace isohalo::detail {
 

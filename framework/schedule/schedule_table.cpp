@@ -1,4 +1,4 @@
-#include "framework/reduce/schedule_table.hpp"
+#include "framework/schedule/schedule_table.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "datatypes/error.hpp"
-#include "framework/reduce/schedule.hpp"
+#include "framework/schedule/schedule.hpp"
 
 namespace isohalo {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/reduce/schedule.hpp"
+#include "framework/schedule/schedule.hpp"
 
 namespace isohalo {
 

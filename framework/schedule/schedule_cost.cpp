@@ -1,4 +1,4 @@
-#include "framework/reduce/schedule_cost.hpp"
+#include "framework/schedule/schedule_cost.hpp"
 
 #include <cmath>
 #include <numbers>

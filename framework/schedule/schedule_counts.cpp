@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "framework/reduce/schedule.hpp"
+#include "framework/schedule/schedule.hpp"
 
 namespace isohalo {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "framework/reduce/schedule.hpp"
-#include "framework/reduce/schedule_cost.hpp"
+#include "framework/schedule/schedule.hpp"
+#include "framework/schedule/schedule_cost.hpp"
 
 namespace isohalo {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "datatypes/mix.hpp"
-#include "framework/reduce/simulator.hpp"
+#include "framework/simulate/simulator.hpp"
 
 namespace isohalo::detail {
 

@@ -1,9 +1,9 @@
-#include "framework/reduce/schedule.hpp"
+#include "framework/schedule/schedule.hpp"
 
 #include <algorithm>
 
 #include "datatypes/error.hpp"
-#include "framework/reduce/schedule_check.hpp"
+#include "framework/schedule/schedule_check.hpp"
 
 namespace isohalo {
 

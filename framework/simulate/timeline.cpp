@@ -1,4 +1,4 @@
-#include "framework/reduce/timeline.hpp"
+#include "framework/simulate/timeline.hpp"
 
 #include <algorithm>
 #include <cmath>

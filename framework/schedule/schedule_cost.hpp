@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "framework/reduce/schedule.hpp"
+#include "framework/schedule/schedule.hpp"
 
 namespace isohalo {
 
