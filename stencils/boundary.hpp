@@ -11,7 +11,7 @@ namespace isohalo {
 
 /// The same rules as the geometry of halos sees them.
 template <int D>
-Surroundings<D> surroundings_of(const BoundaryRules<D>& rules, const Box<D>& global) {
+BoundaryTopology<D> boundary_topology_of(const BoundaryRules<D>& rules, const Box<D>& global) {
   return {global, rules.periodic(), rules.mirror_low(), rules.mirror_high()};
 }
 

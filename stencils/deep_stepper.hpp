@@ -62,7 +62,7 @@ class DeepStepper {
               field_memory(exchange, domain.comm())),
         kernel_(make_row(now_.ref().stride)),
         overlap_(overlap, domain.comm()) {
-    const Surroundings<D> around = surroundings_of(rules, domain.global());
+    const BoundaryTopology<D> around = boundary_topology_of(rules, domain.global());
     const auto layers = shape.ghost_widths(1, around);
     layers_low_ = layers[0];
     layers_high_ = layers[1];

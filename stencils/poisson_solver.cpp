@@ -35,7 +35,7 @@ class PoissonModel : public SolverModel<D> {
   /// u, its successor and f; or u, r, p, A p and f. One more while the first residual is formed.
   double memory(const Index<D>& extents, int depth) const override {
     const auto ghosts = shape().ghost_widths(
-        depth, surroundings_of(equation_.grid.boundary, box_of_shape<D>(equation_.grid.shape)));
+        depth, boundary_topology_of(equation_.grid.boundary, box_of_shape<D>(equation_.grid.shape)));
     return (gradients_ ? 6 : 4) * field_bytes<D>(equation_.grid.type, extents, ghosts[0], ghosts[1]);
   }
 

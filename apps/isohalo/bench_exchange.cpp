@@ -43,8 +43,8 @@ template <int D>
 class GhostCheck {
  public:
   GhostCheck(const CartesianDomain<D>& domain, const Case<D>& c) : global_(domain.global()) {
-    const Surroundings<D> around{domain.global(), domain.periodic(), {}, {}};
-    for (const auto& piece : halo_pieces(domain.decomposition(), domain.coordinates(), c.stencil, c.depth, around))
+    const BoundaryTopology<D> around{domain.global(), domain.periodic(), {}, {}};
+    for (const auto& piece : halo_regions(domain.decomposition(), domain.coordinates(), c.stencil, c.depth, around))
       piece.region.for_each_box([&](const Box<D>& b) { boxes_.push_back(b); });
   }
 

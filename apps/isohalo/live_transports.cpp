@@ -117,7 +117,7 @@ void check_one(LiveRow& row, const Setting<D>& s, Exchange exchange, const std::
   HaloOptions<D> options;
   options.exchange = exchange;
   if (broken)
-    options.mutation = [](std::vector<HaloPiece<D>>& pieces) {
+    options.mutation = [](std::vector<HaloRegion<D>>& pieces) {
       if (!pieces.empty()) pieces.pop_back();
     };
   HaloPlan<D> plan(s.domain, {{s.shape, s.depths[0]}, {s.shape, s.depths[1]}}, options);

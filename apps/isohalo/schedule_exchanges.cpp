@@ -10,7 +10,7 @@
 #include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/neighborhood/offsets.hpp"
-#include "framework/neighborhood/route.hpp"
+#include "framework/neighborhood/local_schedule.hpp"
 #include "framework/run/run.hpp"
 #include "stencils/solvers.hpp"
 
@@ -62,8 +62,8 @@ Json neighborhood_report(const ScheduleRequest& request, const SimulationOptions
   const std::vector<int> list = offsets_of(request.neighborhood, dimensions);
   Json lines = Json::array();
   for (const Algorithm a : {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic}) {
-    const Itinerary itinerary = plan_itinerary(list, dimensions, a, Pattern::personal);
-    lines.push_back(simulated(to_string(a), neighbor_traffic(itinerary, list, torus, options.bytes), options));
+    const NeighborSchedule schedule = plan_neighbor_schedule(list, dimensions, a, Pattern::personal);
+    lines.push_back(simulated(to_string(a), neighbor_traffic(schedule, list, torus, options.bytes), options));
   }
   return lines;
 }

@@ -247,13 +247,13 @@ int isohalo_neighborhood_schedule(isohalo_neighborhood iso, isohalo_algorithm al
     const IsomorphicNeighborhood& n = known(iso).neighbors();
     require(rounds && volume_blocks, MPI_ERR_ARG, "the place for a figure is NULL");
     const auto plan = [&](Algorithm a) {
-      return isohalo::plan_itinerary(n.relative(), n.mesh().dimensions(), a, isohalo::Pattern::personal);
+      return isohalo::plan_neighbor_schedule(n.relative(), n.mesh().dimensions(), a, isohalo::Pattern::personal);
     };
     const Algorithm asked = algorithm_of(algorithm);
-    isohalo::Itinerary it = plan(asked == Algorithm::automatic ? Algorithm::direct : asked);
+    isohalo::NeighborSchedule it = plan(asked == Algorithm::automatic ? Algorithm::direct : asked);
     if (asked == Algorithm::automatic)
       for (Algorithm a : {Algorithm::combining, Algorithm::logarithmic})
-        if (isohalo::Itinerary other = plan(a); other.rounds() < it.rounds()) it = std::move(other);
+        if (isohalo::NeighborSchedule other = plan(a); other.rounds() < it.rounds()) it = std::move(other);
     *rounds = it.rounds();
     *volume_blocks = it.volume();
   });

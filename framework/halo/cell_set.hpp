@@ -19,7 +19,7 @@ class CellSet {
   explicit CellSet(const Box<D>& frame) : frame_(frame), bits_(static_cast<std::size_t>(frame.cells())) {}
 
   /// An empty set of cells of the grid itself; what is inserted wraps round its periodic dimensions.
-  static CellSet of_torus(const Surroundings<D>& around) {
+  static CellSet of_torus(const BoundaryTopology<D>& around) {
     CellSet set(around.global);
     set.wrap_ = around.periodic;
     return set;
@@ -44,7 +44,7 @@ class CellSet {
 
   /// Adds the cells inside the domain that are read, through `offsets` and the boundary rules, to update this set
   /// `steps` times over. The frame must have room for them where nothing wraps.
-  void grow(const Offsets<D>& offsets, int steps, const Surroundings<D>& around) {
+  void grow(const Offsets<D>& offsets, int steps, const BoundaryTopology<D>& around) {
     bool open = true;  // nothing ends or mirrors: sets are shifted as a whole
     for (int j = 0; j < D; ++j) open = open && around.periodic[j] && !wrap_[j];
     bool grows = true;
@@ -101,7 +101,7 @@ class CellSet {
   }
 
   /// Looks at `wanted` cells only: those that the step before has added. False when there are no more.
-  bool grow_by_cells(const Offsets<D>& offsets, const Surroundings<D>& around, std::uint8_t wanted) {
+  bool grow_by_cells(const Offsets<D>& offsets, const BoundaryTopology<D>& around, std::uint8_t wanted) {
     for_each_cell(frame_, [&](const Index<D>& i) {
       if (at(i) != wanted) return;
       for (const auto& o : offsets) {
@@ -116,7 +116,7 @@ class CellSet {
   }
 
   /// The existing coordinate that a read of x means, false if it means no cell.
-  static bool resolve(int j, std::int64_t x, const Surroundings<D>& around, std::int64_t& to) {
+  static bool resolve(int j, std::int64_t x, const BoundaryTopology<D>& around, std::int64_t& to) {
     const std::int64_t low = around.global.low[j], high = around.global.high[j];
     to = x;
     if (around.periodic[j] || (x >= low && x < high)) return true;

@@ -8,7 +8,7 @@ namespace isohalo::detail {
 namespace {
 
 template <int D>
-Box<D> frame_of(const Box<D>& block, const StencilShape<D>& shape, int steps, const Surroundings<D>& around) {
+Box<D> frame_of(const Box<D>& block, const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around) {
   const auto [below, above] = shape.ghost_widths(steps, around);
   Box<D> frame = block.grown(below, above);
   for (int j = 0; j < D; ++j)
@@ -22,7 +22,7 @@ Box<D> frame_of(const Box<D>& block, const StencilShape<D>& shape, int steps, co
 /// Adds the cells that `steps` steps on `block` need.
 template <int D>
 void add_needed(CellSet<D>& cells, const Box<D>& block, const StencilShape<D>& shape, int steps,
-                const Surroundings<D>& around) {
+                const BoundaryTopology<D>& around) {
   if (shape.kind() == StencilShape<D>::Kind::custom) {
     cells.insert(block);
     cells.grow(shape.offsets(), steps, around);
@@ -58,7 +58,7 @@ void copy_cell(std::byte* to, const std::byte* from, std::int64_t n) {
 
 template <int D>
 bool repeats_grid(const Decomposition<D>& blocks, const StencilShape<D>& shape, int steps,
-                  const Surroundings<D>& around) {
+                  const BoundaryTopology<D>& around) {
   Box<D> largest;
   for (int j = 0; j < D; ++j) largest.high[j] = blocks.largest_extent(j);
   const auto [below, above] = shape.ghost_widths(steps, around);
@@ -74,7 +74,7 @@ bool repeats_grid(const Decomposition<D>& blocks, const StencilShape<D>& shape, 
 
 template <int D>
 GhostFill<D>::GhostFill(const Decomposition<D>& blocks, const PerDim<int, D>& coords, const StencilShape<D>& shape,
-                        int steps, const Surroundings<D>& around)
+                        int steps, const BoundaryTopology<D>& around)
     : global_(blocks.global()),
       frame_(frame_of(blocks.box(coords), shape, steps, around)),
       repeats_(frame_),
@@ -144,7 +144,7 @@ void GhostFill<D>::run(const ErasedArray<D>& array) const {
 template <int D>
 HaloMessage<D> repeated_grid_message(const Decomposition<D>& blocks, const PerDim<int, D>& sender,
                                      const PerDim<int, D>& receiver, const StencilShape<D>& shape, int steps,
-                                     const Surroundings<D>& around) {
+                                     const BoundaryTopology<D>& around) {
   CellSet<D> needed = CellSet<D>::of_torus(around);
   add_needed(needed, blocks.box(receiver), shape, steps, around);
   HaloMessage<D> message{blocks.rank_at(receiver), {}};
@@ -155,11 +155,11 @@ HaloMessage<D> repeated_grid_message(const Decomposition<D>& blocks, const PerDi
 }
 
 #define ISOHALO_INSTANTIATE(D)                                                                                 \
-  template bool repeats_grid<D>(const Decomposition<D>&, const StencilShape<D>&, int, const Surroundings<D>&); \
+  template bool repeats_grid<D>(const Decomposition<D>&, const StencilShape<D>&, int, const BoundaryTopology<D>&); \
   template class GhostFill<D>;                                                                                 \
   template HaloMessage<D> repeated_grid_message<D>(const Decomposition<D>&, const PerDim<int, D>&,             \
                                                    const PerDim<int, D>&, const StencilShape<D>&, int,         \
-                                                   const Surroundings<D>&);
+                                                   const BoundaryTopology<D>&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)
 ISOHALO_INSTANTIATE(3)

@@ -16,7 +16,7 @@ namespace isohalo::detail {
 /// another rank comes once, and GhostFill copies it to its repeats. The same for all blocks. Local.
 template <int D>
 bool repeats_grid(const Decomposition<D>& blocks, const StencilShape<D>& shape, int steps,
-                  const Surroundings<D>& around);
+                  const BoundaryTopology<D>& around);
 
 /// One block's ghosts: which cell of its array holds the value of each needed cell of the grid, and which ghosts
 /// repeat it.
@@ -24,7 +24,7 @@ template <int D>
 class GhostFill {
  public:
   GhostFill(const Decomposition<D>& blocks, const PerDim<int, D>& coords, const StencilShape<D>& shape, int steps,
-            const Surroundings<D>& around);
+            const BoundaryTopology<D>& around);
 
   /// The ghosts that are received, one message per rank: its needed cells in index order of the grid, so that the
   /// sender need not know which ghosts they become.
@@ -76,6 +76,6 @@ class GhostFill {
 template <int D>
 HaloMessage<D> repeated_grid_message(const Decomposition<D>& blocks, const PerDim<int, D>& sender,
                                      const PerDim<int, D>& receiver, const StencilShape<D>& shape, int steps,
-                                     const Surroundings<D>& around);
+                                     const BoundaryTopology<D>& around);
 
 }  // namespace isohalo::detail

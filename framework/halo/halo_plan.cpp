@@ -30,7 +30,7 @@ struct HaloPlan<D>::Impl {
   CartesianDomain<D> domain;
   std::vector<HaloNeed<D>> needs;  ///< one for all arrays, or one for each
   HaloOptions<D> options;
-  Surroundings<D> around;
+  BoundaryTopology<D> around;
   std::vector<std::array<Index<D>, 2>> ghosts;  ///< layers below and above, by need
   int first_tag;
   std::vector<std::unique_ptr<Prepared>> prepared;

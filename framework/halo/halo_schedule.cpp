@@ -28,7 +28,7 @@ int differing_dimensions(const PerDim<int, D>& a, const PerDim<int, D>& b) {
 /// Every cell of other ranks comes once; then the ghosts that repeat it, or this rank's own cells, are filled.
 template <int D>
 HaloSchedule<D> repeating_schedule(const Decomposition<D>& blocks, const PerDim<int, D>& coords,
-                                   const StencilShape<D>& shape, int steps, const Surroundings<D>& around) {
+                                   const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around) {
   HaloSchedule<D> schedule;
   schedule.stages.resize(2);
   auto fill = std::make_shared<const detail::GhostFill<D>>(blocks, coords, shape, steps, around);
@@ -46,19 +46,19 @@ HaloSchedule<D> repeating_schedule(const Decomposition<D>& blocks, const PerDim<
 
 template <int D>
 HaloSchedule<D> halo_schedule(HaloPattern pattern, const Decomposition<D>& blocks, const PerDim<int, D>& coords,
-                              const StencilShape<D>& shape, int steps, const Surroundings<D>& around,
+                              const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around,
                               const HaloMutation<D>& mutation) {
   const bool slabs = pattern == HaloPattern::slabs, direct = pattern == HaloPattern::direct;
   if (!slabs && !mutation && detail::repeats_grid(blocks, shape, steps, around))
     return repeating_schedule(blocks, coords, shape, steps, around);
   HaloSchedule<D> schedule;
   schedule.stages.resize(slabs ? D : 1);
-  const auto stage_of = [&](const HaloPiece<D>& p) -> HaloStage<D>& {
+  const auto stage_of = [&](const HaloRegion<D>& p) -> HaloStage<D>& {
     return schedule.stages[static_cast<std::size_t>(p.stage)];
   };
   const auto pieces_of = [&](const PerDim<int, D>& block) {
     auto pieces =
-        slabs ? slab_pieces(blocks, block, shape, steps, around) : halo_pieces(blocks, block, shape, steps, around);
+        slabs ? slab_regions(blocks, block, shape, steps, around) : halo_regions(blocks, block, shape, steps, around);
     if (mutation) mutation(pieces);
     return pieces;
   };
@@ -131,7 +131,7 @@ HaloCost total_cost(std::span<const HaloSchedule<D>> schedules, bool join) {
 
 template <int D>
 TrafficTable halo_traffic(HaloPattern pattern, const Decomposition<D>& blocks, const StencilShape<D>& shape, int steps,
-                          const Surroundings<D>& around, double element_bytes) {
+                          const BoundaryTopology<D>& around, double element_bytes) {
   std::optional<TrafficTable> traffic;
   for (int r = 0; r < blocks.ranks(); ++r) {
     const auto schedule = halo_schedule(pattern, blocks, blocks.coordinates(r), shape, steps, around);
@@ -145,13 +145,13 @@ TrafficTable halo_traffic(HaloPattern pattern, const Decomposition<D>& blocks, c
 
 #define ISOHALO_INSTANTIATE(D)                                                                           \
   template TrafficTable halo_traffic(HaloPattern, const Decomposition<D>&, const StencilShape<D>&, int,  \
-                                     const Surroundings<D>&, double);                                    \
+                                     const BoundaryTopology<D>&, double);                                    \
   template struct HaloSchedule<D>;                                                                       \
   template std::vector<JoinedMessage<D>> joined<D>(std::span<const HaloSchedule<D>>, std::size_t,        \
                                                    std::vector<HaloMessage<D>> HaloStage<D>::*);         \
   template HaloCost total_cost<D>(std::span<const HaloSchedule<D>>, bool);                               \
   template HaloSchedule<D> halo_schedule<D>(HaloPattern, const Decomposition<D>&, const PerDim<int, D>&, \
-                                            const StencilShape<D>&, int, const Surroundings<D>&,         \
+                                            const StencilShape<D>&, int, const BoundaryTopology<D>&,         \
                                             const HaloMutation<D>&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)

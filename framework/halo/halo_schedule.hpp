@@ -6,14 +6,14 @@
 #include <span>
 #include <vector>
 
-#include "framework/halo/halo_pieces.hpp"
+#include "framework/halo/halo_regions.hpp"
 #include "framework/schedule/traffic.hpp"
 
 namespace isohalo {
 
 /// Changes the pieces of each block before a schedule is made, to prove that tests would notice.
 template <int D>
-using HaloMutation = std::function<void(std::vector<HaloPiece<D>>&)>;
+using HaloMutation = std::function<void(std::vector<HaloRegion<D>>&)>;
 
 /// What one exchange costs this rank.
 struct HaloCost {
@@ -110,11 +110,11 @@ HaloCost total_cost(std::span<const HaloSchedule<D>> schedules, bool join);
 template <int D>
 HaloSchedule<D> halo_schedule(HaloPattern pattern, const Decomposition<D>& decomposition,
                               const PerDim<int, D>& coords, const StencilShape<D>& shape, int steps,
-                              const Surroundings<D>& around, const HaloMutation<D>& mutation = {});
+                              const BoundaryTopology<D>& around, const HaloMutation<D>& mutation = {});
 
 /// The exchange of all blocks, for one array with elements of so many bytes. Local.
 template <int D>
 TrafficTable halo_traffic(HaloPattern pattern, const Decomposition<D>& decomposition, const StencilShape<D>& shape,
-                          int steps, const Surroundings<D>& around, double element_bytes);
+                          int steps, const BoundaryTopology<D>& around, double element_bytes);
 
 }  // namespace isohalo

@@ -98,7 +98,7 @@ std::int64_t StencilShape<D>::budget(int steps) const {
 }
 
 template <int D>
-std::array<Index<D>, 2> StencilShape<D>::ghost_widths(int steps, const Surroundings<D>& around) const {
+std::array<Index<D>, 2> StencilShape<D>::ghost_widths(int steps, const BoundaryTopology<D>& around) const {
   std::array<Index<D>, 2> w{reach_low_, reach_high_};
   for (int j = 0; j < D; ++j) {
     if (around.mirror_low[j] || around.mirror_high[j]) w[0][j] = w[1][j] = std::max(w[0][j], w[1][j]);
@@ -137,7 +137,7 @@ void ball_rows(const Box<D>& block, std::int64_t granule, int j, std::int64_t le
 }
 
 template <int D>
-Box<D> existing(const Surroundings<D>& around) {
+Box<D> existing(const BoundaryTopology<D>& around) {
   Box<D> b = around.global;
   for (int j = 0; j < D; ++j)
     if (around.periodic[j]) b.low[j] = -Region<D>::no_limit, b.high[j] = Region<D>::no_limit;
@@ -161,12 +161,12 @@ std::vector<Box<D>> StencilShape<D>::named_boxes(const Box<D>& block, int steps)
 
 template <int D>
 std::vector<Box<D>> StencilShape<D>::custom_boxes(const Box<D>& block, int steps,
-                                                  const Surroundings<D>& around) const {
+                                                  const BoundaryTopology<D>& around) const {
   // Deep inside a large block all cells are alike, so the sets are computed on a small one and stretched.
   Index<D> cutout{};
   const auto [reach_low, reach_high] = ghost_widths(steps, around);
   Box<D> small = block;
-  Surroundings<D> near = around;
+  BoundaryTopology<D> near = around;
   for (int j = 0; j < D; ++j) {
     cutout[j] = std::max<std::int64_t>(0, block.extent(j) - (2 * (reach_low[j] + reach_high[j]) + 1));
     small.high[j] -= cutout[j];
@@ -187,7 +187,7 @@ std::vector<Box<D>> StencilShape<D>::custom_boxes(const Box<D>& block, int steps
 
 template <int D>
 std::vector<Box<D>> StencilShape<D>::needed_boxes(const Box<D>& block, int steps,
-                                                  const Surroundings<D>& around) const {
+                                                  const BoundaryTopology<D>& around) const {
   if (steps == 0) return {block};
   std::vector<Box<D>> boxes =
       kind_ == Kind::custom ? custom_boxes(block, steps, around) : named_boxes(block, steps);

@@ -12,7 +12,7 @@ namespace isohalo {
 
 /// The part of the plane that exists: the domain's box, where it wraps, and where outside cells mirror inside ones.
 template <int D>
-struct Surroundings {
+struct BoundaryTopology {
   Box<D> global;
   PerDim<bool, D> periodic{};
   /// Sides whose outside cells read inside ones (Neumann, Dirichlet): then their mirror images are needed as well.
@@ -47,11 +47,11 @@ class StencilShape {
 
   /// Ghost layers below and above a block that `steps` steps may read. Where outside cells mirror inside ones both
   /// sides get the larger reach: beside a thin block the mirror image of a read can lie on the other side.
-  std::array<Index<D>, 2> ghost_widths(int steps, const Surroundings<D>& around) const;
+  std::array<Index<D>, 2> ghost_widths(int steps, const BoundaryTopology<D>& around) const;
 
   /// The cells that `steps` further steps on `block` need, the block included and clipped to the existing cells, as
   /// disjoint boxes whose rows are as long as they can be.
-  std::vector<Box<D>> needed_boxes(const Box<D>& block, int steps, const Surroundings<D>& around) const;
+  std::vector<Box<D>> needed_boxes(const Box<D>& block, int steps, const BoundaryTopology<D>& around) const;
 
   /// The needed cells within `part`, which must lie on one side of the block in each dimension (side[j] = -1, 0,
   /// 1). Exactly one simplex prism for the named shapes, boxes for a custom list. `needed` = needed_boxes(block,
@@ -64,7 +64,7 @@ class StencilShape {
   std::int64_t granule() const { return kind_ == Kind::star ? std::max(radius_, 1) : 1; }
   std::int64_t budget(int steps) const;
   std::vector<Box<D>> named_boxes(const Box<D>& block, int steps) const;
-  std::vector<Box<D>> custom_boxes(const Box<D>& block, int steps, const Surroundings<D>& around) const;
+  std::vector<Box<D>> custom_boxes(const Box<D>& block, int steps, const BoundaryTopology<D>& around) const;
 
   Kind kind_ = Kind::custom;
   int radius_ = 0;

@@ -53,8 +53,8 @@ void IsoComm::set_algorithm(Algorithm algorithm) {
   state_->forget_choices();
 }
 
-const Itinerary& IsoComm::itinerary(Algorithm algorithm, Pattern pattern) const {
-  return *state_->plan(algorithm, pattern).itinerary;
+const NeighborSchedule& IsoComm::schedule(Algorithm algorithm, Pattern pattern) const {
+  return *state_->plan(algorithm, pattern).schedule;
 }
 
 void IsoComm::set_link(const LinkCost& link) {
@@ -191,7 +191,7 @@ Algorithm NeighborRequest::algorithm() const {
   return impl_ ? impl_->algorithm : Algorithm::automatic;
 }
 std::int64_t NeighborRequest::messages() const {
-  return impl_ ? impl_->operation->route().messages() : 0;
+  return impl_ ? impl_->operation->local_schedule().messages() : 0;
 }
 std::int64_t NeighborRequest::bytes() const {
   return impl_ ? impl_->operation->bytes_sent() : 0;

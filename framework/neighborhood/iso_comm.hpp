@@ -49,8 +49,8 @@ class IsoComm {
   /// Fixes the algorithm of later operations; `automatic` lets the library choose. Equal on all ranks. Local.
   /// Blocks of the v and w forms may have different sizes on different ranks under any of them.
   void set_algorithm(Algorithm algorithm);
-  /// The itinerary that an algorithm uses here: rounds and volume. Local.
-  const Itinerary& itinerary(Algorithm algorithm, Pattern pattern) const;
+  /// The schedule that an algorithm uses here: rounds and volume. Local.
+  const NeighborSchedule& schedule(Algorithm algorithm, Pattern pattern) const;
 
   /// The cost of a message by which `automatic` chooses; until it is given or measured, that of LinkCost. Equal on
   /// all ranks. Local.

@@ -21,8 +21,8 @@ struct IsoComm::State {
   Algorithm forced = Algorithm::automatic;
   LinkCost link;
   struct Plan {
-    std::shared_ptr<const Itinerary> itinerary;
-    std::shared_ptr<const Route> route;
+    std::shared_ptr<const NeighborSchedule> schedule;
+    std::shared_ptr<const LocalSchedule> local;
   };
   std::map<std::pair<Algorithm, Pattern>, Plan> plans;
   /// Times of the candidates by pattern and number of bits of the block size; equal on all ranks.
@@ -55,22 +55,22 @@ struct IsoComm::State {
 
   const Plan& plan(Algorithm algorithm, Pattern pattern) {
     Plan& found = plans[{algorithm, pattern}];
-    if (found.itinerary) return found;
+    if (found.schedule) return found;
     const Mesh& mesh = neighbors.mesh();
-    Itinerary it = plan_itinerary(neighbors.relative(), mesh.dimensions(), algorithm, pattern);
+    NeighborSchedule it = plan_neighbor_schedule(neighbors.relative(), mesh.dimensions(), algorithm, pattern);
     if (algorithm == Algorithm::logarithmic) {  // a list without an order of its own may do better along the ring
-      Itinerary ring = plan_ring_itinerary(neighbors.relative(), mesh, pattern);
+      NeighborSchedule ring = plan_ring_schedule(neighbors.relative(), mesh, pattern);
       if (ring.rounds() < it.rounds() && messages_on(ring, mesh) < messages_on(it, mesh)) it = std::move(ring);
     }
-    found.route = std::make_shared<const Route>(plan_route(it, neighbors.relative(), mesh, neighbors.rank()));
-    found.itinerary = std::make_shared<const Itinerary>(std::move(it));
+    found.local = std::make_shared<const LocalSchedule>(plan_local_schedule(it, neighbors.relative(), mesh, neighbors.rank()));
+    found.schedule = std::make_shared<const NeighborSchedule>(std::move(it));
     return found;
   }
 
   std::unique_ptr<detail::NeighborOperation> compile(Algorithm algorithm, const NeighborCall& call,
                                                      bool own_types) {
     const Plan& p = plan(algorithm, call.pattern);
-    return std::make_unique<detail::NeighborOperation>(comm, neighbors, p.itinerary, p.route, call, own_types);
+    return std::make_unique<detail::NeighborOperation>(comm, neighbors, p.schedule, p.local, call, own_types);
   }
 
   void remember(const NeighborCall& call, std::unique_ptr<detail::NeighborOperation> operation) {
@@ -134,7 +134,7 @@ struct IsoComm::State {
   NeighborChoice choose(Pattern pattern, std::int64_t bytes) {
     std::vector<AlgorithmFigures> figures;
     for (Algorithm a : kCandidates)
-      figures.push_back(figures_of(*plan(a, pattern).itinerary, neighbors.mesh(), bytes, link));
+      figures.push_back(figures_of(*plan(a, pattern).schedule, neighbors.mesh(), bytes, link));
     if (const auto times = measured.find({pattern, size_class(bytes)}); times != measured.end())
       for (std::size_t k = 0; k < figures.size(); ++k) figures[k].measured_s = times->second[k];
     NeighborChoice choice = cheapest(std::move(figures), bytes);

@@ -9,7 +9,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/neighborhood/isomorphic.hpp"
-#include "framework/neighborhood/itinerary.hpp"
+#include "framework/neighborhood/neighbor_schedule.hpp"
 
 namespace isohalo {
 

@@ -10,10 +10,10 @@
 
 namespace isohalo {
 
-std::int64_t messages_on(const Itinerary& itinerary, const Mesh& mesh) {
-  const Mesh ways = itinerary.ring ? Mesh({mesh.size()}, {true}) : mesh;
+std::int64_t messages_on(const NeighborSchedule& schedule, const Mesh& mesh) {
+  const Mesh ways = schedule.ring ? Mesh({mesh.size()}, {true}) : mesh;
   std::set<std::pair<int, std::vector<int>>> distinct;
-  for (const auto& step : itinerary.steps) {
+  for (const auto& step : schedule.steps) {
     std::vector<int> shift = step.shift;
     bool possible = true, moves = false;
     for (int j = 0; j < ways.dimensions(); ++j) {
@@ -28,13 +28,13 @@ std::int64_t messages_on(const Itinerary& itinerary, const Mesh& mesh) {
   return static_cast<std::int64_t>(distinct.size());
 }
 
-AlgorithmFigures figures_of(const Itinerary& itinerary, const Mesh& mesh, std::int64_t block_bytes,
+AlgorithmFigures figures_of(const NeighborSchedule& schedule, const Mesh& mesh, std::int64_t block_bytes,
                             const LinkCost& link) {
   AlgorithmFigures f;
-  f.algorithm = itinerary.algorithm;
-  f.rounds = itinerary.rounds();
-  f.messages = messages_on(itinerary, mesh);
-  f.volume_blocks = itinerary.volume();
+  f.algorithm = schedule.algorithm;
+  f.rounds = schedule.rounds();
+  f.messages = messages_on(schedule, mesh);
+  f.volume_blocks = schedule.volume();
   f.predicted_s = static_cast<double>(f.messages) * link.latency_s +
                   static_cast<double>(f.volume_blocks) * static_cast<double>(block_bytes) * link.seconds_per_byte;
   return f;

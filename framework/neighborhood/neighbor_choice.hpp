@@ -7,7 +7,7 @@
 
 #include "framework/mpi/communicator.hpp"
 #include "framework/neighborhood/isomorphic.hpp"
-#include "framework/neighborhood/itinerary.hpp"
+#include "framework/neighborhood/neighbor_schedule.hpp"
 
 namespace isohalo {
 
@@ -36,12 +36,12 @@ struct NeighborChoice {
   std::string reason;
 };
 
-/// The messages of an itinerary on a mesh: steps of one phase that lead to the same rank on the torus count once,
+/// The messages of a schedule on a mesh: steps of one phase that lead to the same rank on the torus count once,
 /// steps off the mesh or back to the rank itself not at all. Equal on all ranks.
-std::int64_t messages_on(const Itinerary& itinerary, const Mesh& mesh);
+std::int64_t messages_on(const NeighborSchedule& schedule, const Mesh& mesh);
 
-/// Figures of `itinerary` for blocks of `block_bytes`.
-AlgorithmFigures figures_of(const Itinerary& itinerary, const Mesh& mesh, std::int64_t block_bytes,
+/// Figures of `schedule` for blocks of `block_bytes`.
+AlgorithmFigures figures_of(const NeighborSchedule& schedule, const Mesh& mesh, std::int64_t block_bytes,
                             const LinkCost& link);
 
 /// The cheapest of the candidates: by measured time when all have one, otherwise by the model; ties go to the

@@ -29,13 +29,13 @@ std::byte* shifted(const std::byte* address, std::int64_t bytes) {
 }  // namespace
 
 NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicNeighborhood& neighbors,
-                                     std::shared_ptr<const Itinerary> itinerary, std::shared_ptr<const Route> route,
+                                     std::shared_ptr<const NeighborSchedule> schedule, std::shared_ptr<const LocalSchedule> local,
                                      const NeighborCall& call, bool own_types)
     : comm_(comm),
-      itinerary_(std::move(itinerary)),
-      route_(std::move(route)),
+      schedule_(std::move(schedule)),
+      local_(std::move(local)),
       call_(call),
-      sized_(!call.one_size && itinerary_->algorithm != Algorithm::direct) {
+      sized_(!call.one_size && schedule_->algorithm != Algorithm::direct) {
   for (int r : neighbors.sources()) source_exists_.push_back(r != Mesh::no_rank);
   for (auto* side : {&call_.send, &call_.receive})
     for (Block& b : *side)
@@ -45,13 +45,13 @@ NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicN
     place_operands();
   }
   place_temporaries();
-  for (const auto& c : route_->first) first_copies_.emplace_back(piece(c.from), piece(c.to));
-  for (const auto& c : route_->last) last_copies_.emplace_back(piece(c.from), piece(c.to));
+  for (const auto& c : local_->first) first_copies_.emplace_back(piece(c.from), piece(c.to));
+  for (const auto& c : local_->last) last_copies_.emplace_back(piece(c.from), piece(c.to));
   std::size_t most = 0;
-  for (std::size_t k = 0; k < route_->phases.size(); ++k) {
+  for (std::size_t k = 0; k < local_->phases.size(); ++k) {
     Phase& phase = phases_.emplace_back();
-    compile(route_->phases[k].send, true, phase, phase.send);
-    compile(route_->phases[k].receive, false, phase, phase.receive);
+    compile(local_->phases[k].send, true, phase, phase.send);
+    compile(local_->phases[k].receive, false, phase, phase.receive);
     most = std::max(most, phase.send.size() + phase.receive.size());
   }
   requests_.reserve(most);
@@ -94,7 +94,7 @@ const TypeLayout& NeighborOperation::layout(MPI_Datatype type) {
 /// A forwarded block is kept packed, in as many bytes as all blocks of the call have; a sized one in as many as it
 /// brings.
 void NeighborOperation::place_temporaries() {
-  temporaries_.resize(route_->temporary_offsets.size());
+  temporaries_.resize(local_->temporary_offsets.size());
   if (sized_ || temporaries_.empty()) return;
   const Block& like = call_.is_reduction() ? call_.fold.into : call_.send.front();
   const std::int64_t bytes = like.count * layout(like.type).size;
@@ -140,9 +140,9 @@ NeighborOperation::Piece NeighborOperation::piece(const Place& place) {
   return p;
 }
 
-void NeighborOperation::compile(const std::vector<RouteMessage>& from, bool sending, Phase& phase,
+void NeighborOperation::compile(const std::vector<LocalMessage>& from, bool sending, Phase& phase,
                                 std::vector<Message>& to) {
-  const Algorithm a = itinerary_->algorithm;
+  const Algorithm a = schedule_->algorithm;
   for (const auto& planned : from) {
     std::vector<Piece> pieces;
     std::int64_t bytes = 0;
@@ -150,7 +150,7 @@ void NeighborOperation::compile(const std::vector<RouteMessage>& from, bool send
       pieces.push_back(piece(part.place));
       bytes += pieces.back().bytes;
     }
-    if (planned.peer == route_->rank) {
+    if (planned.peer == local_->rank) {
       if (phase.copies.empty()) phase.copies.resize(pieces.size());
       for (std::size_t k = 0; k < pieces.size(); ++k)
         (sending ? phase.copies[k].first : phase.copies[k].second) = pieces[k];

@@ -10,12 +10,12 @@
 #include "datatypes/datatype.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/neighborhood/neighbor_call.hpp"
-#include "framework/neighborhood/route.hpp"
+#include "framework/neighborhood/local_schedule.hpp"
 #include "framework/schedule/rounds.hpp"
 
 namespace isohalo::detail {
 
-/// Executes a route over MPI. Starting, advancing and completing allocate nothing once messages have had their
+/// Executes a local over MPI. Starting, advancing and completing allocate nothing once messages have had their
 /// size.
 ///
 /// A message of one block, or of one that is worth a message of its own, is sent from where it lies. Several small
@@ -28,10 +28,10 @@ namespace isohalo::detail {
 /// are left to MPI.
 class NeighborOperation final : public RoundExecutor {
  public:
-  /// `route`: of this rank along `itinerary`. `own_types`: duplicate derived types, because the caller may free
+  /// `local`: of this rank along `schedule`. `own_types`: duplicate derived types, because the caller may free
   /// them before the operation has ended. Local.
   NeighborOperation(const Communicator& comm, const IsomorphicNeighborhood& neighbors,
-                    std::shared_ptr<const Itinerary> itinerary, std::shared_ptr<const Route> route,
+                    std::shared_ptr<const NeighborSchedule> schedule, std::shared_ptr<const LocalSchedule> local,
                     const NeighborCall& call, bool own_types);
   ~NeighborOperation() override;
 
@@ -49,7 +49,7 @@ class NeighborOperation final : public RoundExecutor {
   const ArgumentError& error() const { return *error_; }
 
   const NeighborCall& call() const { return call_; }
-  const Route& route() const { return *route_; }
+  const LocalSchedule& local_schedule() const { return *local_; }
   std::int64_t bytes_sent() const;
 
  private:
@@ -81,7 +81,7 @@ class NeighborOperation final : public RoundExecutor {
   void place_operands();
   Piece piece_of(const Block& block);
   Piece piece(const Place& place);
-  void compile(const std::vector<RouteMessage>& from, bool sending, Phase& phase, std::vector<Message>& to);
+  void compile(const std::vector<LocalMessage>& from, bool sending, Phase& phase, std::vector<Message>& to);
   void add_message(std::vector<Message>& to, int peer, std::vector<Piece> pieces);
 
   // Executing: neighbor_execution.cpp
@@ -110,8 +110,8 @@ class NeighborOperation final : public RoundExecutor {
   void fold();
 
   Communicator comm_;
-  std::shared_ptr<const Itinerary> itinerary_;
-  std::shared_ptr<const Route> route_;
+  std::shared_ptr<const NeighborSchedule> schedule_;
+  std::shared_ptr<const LocalSchedule> local_;
   NeighborCall call_;
   bool sized_ = false;  ///< messages carry the sizes of their blocks
   std::vector<Datatype> owned_types_;

@@ -69,7 +69,7 @@ Schedule ScheduledAllreduce::parse(const std::string& text) const {
   Schedule schedule = Schedule::parse(text, comm_.size());
   if (schedule.for_sets_only())
     throw UsageError("schedule " + text +
-                     " has a dissemination, which may bring a contribution twice: use it for keyed sets, not for a "
+                     " has a dissemination, which may bring a contribution twice: use it for partial-result sets, not for a "
                      "plain allreduce");
   if (!commutes() && !keeps_rank_order(schedule))
     throw UsageError(

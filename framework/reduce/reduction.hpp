@@ -192,12 +192,12 @@ class Reduction final : private Operation {
     if (comm_.size() == 1 || !options_.on_node || options_.resolve || options_.emulate.on() ||
         bytes > kMostOnNode / static_cast<std::size_t>(comm_.size()))
       return false;
-    const auto arena = NodeArena::of(comm_);
-    if (!arena || arena->layout().leaders.size() == static_cast<std::size_t>(comm_.size())) return false;
-    const NodeLayout& layout = arena->layout();
-    auto in = NodeBoard::make(comm_, bytes);
-    std::optional<NodeBoard> out;
-    if (layout.leaders.size() > 1) out = NodeBoard::make(comm_, sizeof(V));
+    const auto segment = NodeSegment::of(comm_);
+    if (!segment || segment->layout().leaders.size() == static_cast<std::size_t>(comm_.size())) return false;
+    const NodeLayout& layout = segment->layout();
+    auto in = SegmentSlots::make(comm_, bytes);
+    std::optional<SegmentSlots> out;
+    if (layout.leaders.size() > 1) out = SegmentSlots::make(comm_, sizeof(V));
     if (!in || (layout.leaders.size() > 1 && !out)) return false;
     std::vector<std::vector<std::int32_t>> leaves;
     const bool reads = options_.root < 0 || options_.root == comm_.rank() || out;

@@ -12,7 +12,7 @@
 namespace isohalo {
 
 enum class ReductionMethod {
-  tree,         ///< the reduction tree, keyed sets through a schedule
+  tree,         ///< the reduction tree, partial-result sets through a schedule
   binary_tree,  ///< the same tree by binary tree reduction (Stelz 2022): the same bits
   /// Sums of float64 only. The tile values, each of which is a rounded sum of up to some hundred terms, are added
   /// exactly and their sum is rounded once: as good as its tile values, not the exact sum of the terms. The word

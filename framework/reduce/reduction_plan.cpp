@@ -7,7 +7,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/mpi/fingerprint.hpp"
-#include "framework/reduce/keyed_sets.hpp"
+#include "framework/reduce/partial_sets.hpp"
 #include "framework/schedule/schedule_search.hpp"
 
 namespace isohalo {
@@ -99,9 +99,9 @@ template <int D>
 void ReductionPlan<D>::append_sets(ReduceProgram& program, const std::vector<int>& holders,
                                    const Schedule& schedule, int rank, int root) const {
   if (root < 0)
-    append_keyed_sets(program, nodes_, holders, schedule, rank);
+    append_partial_sets(program, nodes_, holders, schedule, rank);
   else
-    append_keyed_sets_to(root, program, nodes_, holders, schedule, rank);
+    append_partial_sets_to(root, program, nodes_, holders, schedule, rank);
 }
 
 template <int D>

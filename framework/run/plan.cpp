@@ -26,11 +26,11 @@ struct HaloLoad {
 
 template <int D>
 HaloLoad halo_load(const Decomposition<D>& blocks, const PerDim<int, D>& coords, const StencilShape<D>& shape,
-                   int depth, const Surroundings<D>& around) {
+                   int depth, const BoundaryTopology<D>& around) {
   HaloLoad load;
   std::set<int> owners;
   const Box<D> block = blocks.box(coords);
-  for (const auto& piece : halo_pieces(blocks, coords, shape, depth, around)) {
+  for (const auto& piece : halo_regions(blocks, coords, shape, depth, around)) {
     if (piece.owner == coords) continue;  // copied in place
     int beside = 0;
     for (int j = 0; j < D; ++j)
@@ -112,7 +112,7 @@ struct PlannedHalo {
   std::string grid_text;
   Decomposition<D> blocks;
   int depth;
-  Surroundings<D> around;
+  BoundaryTopology<D> around;
 };
 
 template <int D>
@@ -128,7 +128,7 @@ PlannedHalo<D> planned_halo(const GridSettings<D>& grid, const ParallelSettings<
         fmt::format("the process grid {} does not multiply to {} ranks: use another, or \"auto\"", text, ranks));
   const Decomposition<D> blocks(grid.shape, process_grid, parallel.alignment_tolerance);
   const int depth = std::min(parallel.halo_depth.value_or(1), model.deepest());
-  const Surroundings<D> around{blocks.global(), grid.boundary.periodic(), grid.boundary.mirror_low(),
+  const BoundaryTopology<D> around{blocks.global(), grid.boundary.periodic(), grid.boundary.mirror_low(),
                                grid.boundary.mirror_high()};
   refuse_reach_beyond_grid(model.shape(), around);
   refuse_unfit_exchange(parallel.exchange, model.shape());

@@ -8,7 +8,7 @@
 
 #include "datatypes/error.hpp"
 #include "datatypes/printable.hpp"
-#include "framework/halo/halo_pieces.hpp"
+#include "framework/halo/halo_regions.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/run/cell_text.hpp"
 #include "framework/run/input.hpp"
@@ -55,7 +55,7 @@ void Simulation<D>::read_config(const SolverKinds& kinds) {
 template <int D>
 void Simulation<D>::check_depth() {
   const StencilShape<D> shape = model_->shape();
-  refuse_reach_beyond_grid(shape, Surroundings<D>{domain_->global(), domain_->periodic(),
+  refuse_reach_beyond_grid(shape, BoundaryTopology<D>{domain_->global(), domain_->periodic(),
                                                   grid_.boundary.mirror_low(), grid_.boundary.mirror_high()});
   refuse_unfit_exchange(parallel_.exchange, shape);
 }

@@ -28,7 +28,7 @@ class RankSet {
 };
 
 /// The ranks whose contributions are in what `rank` holds at the start of `stage` (0 ..; the schedule's size: at
-/// the end). What a keyed-set engine needs to know about its peers. Time O(ranks) at most, for schedules without
+/// the end). What a partial-result set needs to know about its peers. Time O(ranks) at most, for schedules without
 /// dissemination the size of the result.
 RankSet contributions(const Schedule& schedule, int stage, int rank);
 

@@ -19,19 +19,19 @@ namespace isohalo {
 
 namespace {
 
-using ArenaPtr = std::shared_ptr<NodeArena>;
+using SegmentPtr = std::shared_ptr<NodeSegment>;
 
-int delete_arena(MPI_Comm, int, void* value, void*) {
-  auto* arena = static_cast<ArenaPtr*>(value);
-  if (*arena) (*arena)->release();  // boards may outlive the communicator, but not be used then
-  delete arena;
+int delete_segment(MPI_Comm, int, void* value, void*) {
+  auto* segment = static_cast<SegmentPtr*>(value);
+  if (*segment) (*segment)->release();  // slots may outlive the communicator, but not be used then
+  delete segment;
   return MPI_SUCCESS;
 }
 
-int arena_key() {
+int segment_key() {
   static const int key = [] {
     int k = MPI_KEYVAL_INVALID;
-    mpi_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_arena, &k, nullptr), "MPI_Comm_create_keyval");
+    mpi_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_segment, &k, nullptr), "MPI_Comm_create_keyval");
     return k;
   }();
   return key;
@@ -39,7 +39,7 @@ int arena_key() {
 
 std::byte* aligned(void* p) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);
-  return reinterpret_cast<std::byte*>((address + NodeArena::kLine - 1) / NodeArena::kLine * NodeArena::kLine);
+  return reinterpret_cast<std::byte*>((address + NodeSegment::kLine - 1) / NodeSegment::kLine * NodeSegment::kLine);
 }
 
 /// `node`: the ranks of this compute node, in the order of their ranks in `comm`.
@@ -71,7 +71,7 @@ NodeLayout layout_of(const Communicator& comm, MPI_Comm node) {
 
 }  // namespace
 
-NodeArena::NodeArena(const Communicator& comm) {
+NodeSegment::NodeSegment(const Communicator& comm) {
   MPI_Comm node = comm.make_node_communicator();
   layout_ = layout_of(comm, node);
   void* base = nullptr;
@@ -95,7 +95,7 @@ NodeArena::NodeArena(const Communicator& comm) {
   release();
 }
 
-void NodeArena::release() noexcept {
+void NodeSegment::release() noexcept {
   if (window_ != MPI_WIN_NULL && mpi_is_active()) {
     MPI_Win_unlock_all(window_);
     MPI_Win_free(&window_);
@@ -103,19 +103,19 @@ void NodeArena::release() noexcept {
   window_ = MPI_WIN_NULL;
 }
 
-std::shared_ptr<NodeArena> NodeArena::of(const Communicator& comm) {
+std::shared_ptr<NodeSegment> NodeSegment::of(const Communicator& comm) {
   void* value = nullptr;
   int found = 0;
-  mpi_check(MPI_Comm_get_attr(comm.get(), arena_key(), static_cast<void*>(&value), &found), "MPI_Comm_get_attr",
+  mpi_check(MPI_Comm_get_attr(comm.get(), segment_key(), static_cast<void*>(&value), &found), "MPI_Comm_get_attr",
             comm.get());
-  if (found) return *static_cast<ArenaPtr*>(value);
-  ArenaPtr arena = std::make_shared<NodeArena>(comm);
-  if (!arena->usable()) arena.reset();
-  mpi_check(MPI_Comm_set_attr(comm.get(), arena_key(), new ArenaPtr(arena)), "MPI_Comm_set_attr", comm.get());
-  return arena;
+  if (found) return *static_cast<SegmentPtr*>(value);
+  SegmentPtr segment = std::make_shared<NodeSegment>(comm);
+  if (!segment->usable()) segment.reset();
+  mpi_check(MPI_Comm_set_attr(comm.get(), segment_key(), new SegmentPtr(segment)), "MPI_Comm_set_attr", comm.get());
+  return segment;
 }
 
-void NodeArena::sleep(std::uint32_t calls_before, std::int64_t timeout_ns) {
+void NodeSegment::sleep(std::uint32_t calls_before, std::int64_t timeout_ns) {
   const timespec time{timeout_ns / 1'000'000'000, timeout_ns % 1'000'000'000};
 #ifdef __linux__
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&calls()), FUTEX_WAIT, calls_before, &time, nullptr, 0);
@@ -126,44 +126,44 @@ void NodeArena::sleep(std::uint32_t calls_before, std::int64_t timeout_ns) {
 #endif
 }
 
-void NodeArena::wake() {
+void NodeSegment::wake() {
   calls().fetch_add(1);
 #ifdef __linux__
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&calls()), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 #endif
 }
 
-std::size_t NodeArena::top() const {
+std::size_t NodeSegment::top() const {
   std::size_t end = kLine;  // the first is for sleepers
   for (const Live& l : live_) end = std::max(end, l.last);
   return end;
 }
 
-std::optional<NodeBoard> NodeBoard::make(const Communicator& comm, std::size_t bytes) {
-  const ArenaPtr arena = NodeArena::of(comm);
-  if (!arena) return std::nullopt;
-  constexpr std::size_t line = NodeArena::kLine;
+std::optional<SegmentSlots> SegmentSlots::make(const Communicator& comm, std::size_t bytes) {
+  const SegmentPtr segment = NodeSegment::of(comm);
+  if (!segment) return std::nullopt;
+  constexpr std::size_t line = NodeSegment::kLine;
   const std::size_t slot = (sizeof(Flag) + bytes + line - 1) / line * line;
-  // Ranks may give boards back at different times; what is free above all of them is free on each.
-  std::uint64_t common[2] = {arena->top(), arena->boards_ + 1};
+  // Ranks may give slots back at different times; what is free above all of them is free on each.
+  std::uint64_t common[2] = {segment->top(), segment->made_ + 1};
   comm.allreduce(common, 2, MPI_UINT64_T, MPI_MAX);
-  arena->boards_ = common[1];
-  if (common[0] + 2 * slot > NodeArena::kBytes) return std::nullopt;
-  arena->live_.push_back({common[0], common[0] + 2 * slot});
-  return NodeBoard(arena, common[0], slot, common[1]);
+  segment->made_ = common[1];
+  if (common[0] + 2 * slot > NodeSegment::kBytes) return std::nullopt;
+  segment->live_.push_back({common[0], common[0] + 2 * slot});
+  return SegmentSlots(segment, common[0], slot, common[1]);
 }
 
-NodeBoard& NodeBoard::operator=(NodeBoard&& other) noexcept {
+SegmentSlots& SegmentSlots::operator=(SegmentSlots&& other) noexcept {
   if (this == &other) return *this;
   give_back();
-  arena_ = std::move(other.arena_);
+  segment_ = std::move(other.segment_);
   offset_ = other.offset_, slot_bytes_ = other.slot_bytes_, id_ = other.id_, round_ = other.round_;
   return *this;
 }
 
-void NodeBoard::give_back() noexcept {
-  if (arena_) std::erase_if(arena_->live_, [this](const auto& l) { return l.first == offset_; });
-  arena_.reset();
+void SegmentSlots::give_back() noexcept {
+  if (segment_) std::erase_if(segment_->live_, [this](const auto& l) { return l.first == offset_; });
+  segment_.reset();
 }
 
 }  // namespace isohalo

@@ -29,16 +29,16 @@ struct NodeLayout {
 };
 
 /// Shared memory of the ranks of a compute node, made once per communicator and cut up by those who need some.
-class NodeArena {
+class NodeSegment {
  public:
-  /// The arena of the communicator, cached on it. Collective the first time (blocking MPI calls), local afterwards;
+  /// The segment of the communicator, cached on it. Collective the first time (blocking MPI calls), local afterwards;
   /// freed with the communicator. nullptr, on all ranks, when MPI could not give the memory.
-  static std::shared_ptr<NodeArena> of(const Communicator& comm);
+  static std::shared_ptr<NodeSegment> of(const Communicator& comm);
 
-  explicit NodeArena(const Communicator& comm);
-  ~NodeArena() { release(); }
-  NodeArena(const NodeArena&) = delete;
-  NodeArena& operator=(const NodeArena&) = delete;
+  explicit NodeSegment(const Communicator& comm);
+  ~NodeSegment() { release(); }
+  NodeSegment(const NodeSegment&) = delete;
+  NodeSegment& operator=(const NodeSegment&) = delete;
 
   static constexpr std::size_t kBytes = std::size_t{256} << 10;  ///< of each rank
 
@@ -72,7 +72,7 @@ class NodeArena {
   void release() noexcept;
 
  private:
-  friend class NodeBoard;
+  friend class SegmentSlots;
   struct Live {
     std::size_t first, last;
   };
@@ -89,22 +89,22 @@ class NodeArena {
   MPI_Win window_ = MPI_WIN_NULL;
   std::vector<std::byte*> memory_;
   std::vector<Live> live_;    // bytes handed out
-  std::uint64_t boards_ = 0;  // boards made so far
+  std::uint64_t made_ = 0;  // sets of slots made so far
 };
 
 /// A slot of the same size for each rank of the compute node, in two copies that take turns from round to round: a
 /// rank may write for the next round while others still read this one, as long as it ends a round only after all
 /// others have published theirs, or after a message or flag that says so.
-class NodeBoard {
+class SegmentSlots {
  public:
   /// Collective over `comm`; `bytes` must be the same on all ranks. None, on all ranks, when there is no room.
-  static std::optional<NodeBoard> make(const Communicator& comm, std::size_t bytes);
+  static std::optional<SegmentSlots> make(const Communicator& comm, std::size_t bytes);
 
-  NodeBoard(NodeBoard&&) noexcept = default;
-  NodeBoard& operator=(NodeBoard&& other) noexcept;
-  ~NodeBoard() { give_back(); }
+  SegmentSlots(SegmentSlots&&) noexcept = default;
+  SegmentSlots& operator=(SegmentSlots&& other) noexcept;
+  ~SegmentSlots() { give_back(); }
 
-  const NodeLayout& layout() const { return arena_->layout(); }
+  const NodeLayout& layout() const { return segment_->layout(); }
 
   /// Begins a round. Local.
   void begin() { ++round_; }
@@ -115,23 +115,23 @@ class NodeBoard {
   /// Has this member published in this round? Then its slot can be read.
   bool published(int member) const { return flag(member).load(std::memory_order_acquire) == stamp(); }
   const std::byte* read(int member) const { return slot(member) + sizeof(Flag); }
-  /// For sleeping until something is published: see NodeArena.
-  NodeArena& arena() const { return *arena_; }
+  /// For sleeping until something is published: see NodeSegment.
+  NodeSegment& segment() const { return *segment_; }
 
  private:
   /// The flag shares the first cache line of the slot, so that a few numbers arrive with it.
   using Flag = std::atomic<std::uint64_t>;
   static_assert(Flag::is_always_lock_free && sizeof(Flag) == 8, "flags are shared by processes");
 
-  NodeBoard(std::shared_ptr<NodeArena> arena, std::size_t offset, std::size_t slot_bytes, std::uint64_t id)
-      : arena_(std::move(arena)), offset_(offset), slot_bytes_(slot_bytes), id_(id) {}
-  std::byte* slot(int member) const { return arena_->memory(member) + offset_ + (round_ & 1) * slot_bytes_; }
+  SegmentSlots(std::shared_ptr<NodeSegment> segment, std::size_t offset, std::size_t slot_bytes, std::uint64_t id)
+      : segment_(std::move(segment)), offset_(offset), slot_bytes_(slot_bytes), id_(id) {}
+  std::byte* slot(int member) const { return segment_->memory(member) + offset_ + (round_ & 1) * slot_bytes_; }
   Flag& flag(int member) const { return *reinterpret_cast<Flag*>(slot(member)); }
-  /// Differs between boards that use the same memory one after the other, and between rounds.
+  /// Differs between slots that use the same memory one after the other, and between rounds.
   std::uint64_t stamp() const { return id_ << 40 | (round_ & ((std::uint64_t{1} << 40) - 1)); }
   void give_back() noexcept;
 
-  std::shared_ptr<NodeArena> arena_;
+  std::shared_ptr<NodeSegment> segment_;
   std::size_t offset_ = 0, slot_bytes_ = 0;
   std::uint64_t id_ = 0, round_ = 0;
 };

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "framework/halo/halo_pieces.hpp"
+#include "framework/halo/halo_regions.hpp"
 
 namespace isohalo::test {
 
 /// The cells outside `block` that `steps` steps read, in unwrapped indices, straight from the definition.
 template <int D>
 std::set<Index<D>> needed_by_definition(const Box<D>& block, const Offsets<D>& offsets, int steps,
-                                        const Surroundings<D>& around) {
+                                        const BoundaryTopology<D>& around) {
   std::set<Index<D>> cells;
   for_each_cell(block, [&](const Index<D>& i) { cells.insert(i); });
   for (int s = 0; s < steps; ++s) {

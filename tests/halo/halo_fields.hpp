@@ -76,7 +76,7 @@ std::int64_t exchange_once(const CartesianDomain<D>& domain, const StencilShape<
 template <int D>
 std::set<Index<D>> needed_on(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth) {
   return needed_by_definition(domain.owned(), shape.offsets(), depth,
-                              Surroundings<D>{domain.global(), domain.periodic(), {}, {}});
+                              BoundaryTopology<D>{domain.global(), domain.periodic(), {}, {}});
 }
 
 }  // namespace isohalo::test

@@ -9,13 +9,13 @@ namespace isohalo {
 namespace {
 
 template <int D>
-void check_pieces(const Decomposition<D>& d, const StencilShape<D>& shape, int depth, const Surroundings<D>& around,
+void check_pieces(const Decomposition<D>& d, const StencilShape<D>& shape, int depth, const BoundaryTopology<D>& around,
                   const std::string& what) {
   std::map<int, std::set<int>> readers, receivers;
   for (int r = 0; r < d.ranks(); ++r) {
     const auto coords = d.coordinates(r);
     auto missing = test::needed_by_definition(d.box(r), shape.offsets(), depth, around);
-    for (const auto& piece : halo_pieces(d, coords, shape, depth, around)) {
+    for (const auto& piece : halo_regions(d, coords, shape, depth, around)) {
       const Box<D> source = d.box(piece.owner);
       ASSERT_FALSE(piece.region.empty()) << what;
       readers[d.rank_at(piece.owner)].insert(r);
@@ -44,7 +44,7 @@ void check_pieces(const Decomposition<D>& d, const StencilShape<D>& shape, int d
 /// Plays an exchange by slabs for all blocks at once, cell by cell: each needed ghost must come once, nothing else,
 /// and what is read must be there, owned or brought by an earlier stage.
 template <int D>
-void check_slabs(const Decomposition<D>& d, const StencilShape<D>& shape, int depth, const Surroundings<D>& around,
+void check_slabs(const Decomposition<D>& d, const StencilShape<D>& shape, int depth, const BoundaryTopology<D>& around,
                  const std::string& what) {
   std::vector<std::set<Index<D>>> held, missing;  // by rank: in place after the stages so far; still to come
   for (int r = 0; r < d.ranks(); ++r) {
@@ -55,7 +55,7 @@ void check_slabs(const Decomposition<D>& d, const StencilShape<D>& shape, int de
   for (int stage = 0; stage < D; ++stage) {
     const auto before = held;
     for (int r = 0; r < d.ranks(); ++r)
-      for (const auto& piece : slab_pieces(d, d.coordinates(r), shape, depth, around)) {
+      for (const auto& piece : slab_regions(d, d.coordinates(r), shape, depth, around)) {
         if (piece.stage != stage) continue;
         const int owner = d.rank_at(piece.owner);
         for (int j = 0; j < D; ++j)
@@ -97,7 +97,7 @@ void check_all(const std::vector<Index<D>>& grids, int deepest) {
     for (const auto& [name, shape] : test::shapes<D>())
       for (int sides = 0; sides < (1 << D); ++sides)
         for (int depth = 0; depth <= deepest; ++depth) {
-          Surroundings<D> around{box_of_shape<D>(extents), {}, {}, {}};
+          BoundaryTopology<D> around{box_of_shape<D>(extents), {}, {}, {}};
           for (int j = 0; j < D; ++j) {
             around.periodic[j] = sides >> j & 1;
             around.mirror_low[j] = !around.periodic[j] && random.in(0, 1);
@@ -142,7 +142,7 @@ void check_volume(std::int64_t n, int k) {
   grid.fill(3);
   middle.fill(1);
   const Decomposition<D> d(shape, grid, 0);
-  const Surroundings<D> around{d.global(), {}, {}, {}};
+  const BoundaryTopology<D> around{d.global(), {}, {}, {}};
   for (const auto& [name, s] : test::shapes<D>()) {
     if (s.kind() == StencilShape<D>::Kind::custom) continue;
     const int r = s.radius();
@@ -157,7 +157,7 @@ void check_volume(std::int64_t n, int k) {
       if (s.kind() == StencilShape<D>::Kind::von_neumann) c = binomial(k * r, j);
       expected += binomial(D, j) * (1 << j) * block * c;
     }
-    for (const auto& p : halo_pieces(d, middle, s, k, around)) found += p.region.cells();
+    for (const auto& p : halo_regions(d, middle, s, k, around)) found += p.region.cells();
     EXPECT_EQ(found, expected) << name << " D=" << D << " k=" << k;
   }
 }
@@ -169,17 +169,17 @@ TEST(HaloGeometry, VolumesFollowTheFormula) {
 
 TEST(HaloGeometry, EmptyCornersSendNoMessage) {
   const Decomposition<3> d({12, 12, 12}, {3, 3, 3}, 0);
-  const Surroundings<3> around{d.global(), {true, true, true}, {}, {}};
-  EXPECT_EQ(halo_pieces(d, {1, 1, 1}, StencilShape<3>::star(1), 1, around).size(), 6u);
-  EXPECT_EQ(halo_pieces(d, {1, 1, 1}, StencilShape<3>::star(1), 2, around).size(), 18u);
-  EXPECT_EQ(halo_pieces(d, {1, 1, 1}, StencilShape<3>::star(1), 3, around).size(), 26u);
+  const BoundaryTopology<3> around{d.global(), {true, true, true}, {}, {}};
+  EXPECT_EQ(halo_regions(d, {1, 1, 1}, StencilShape<3>::star(1), 1, around).size(), 6u);
+  EXPECT_EQ(halo_regions(d, {1, 1, 1}, StencilShape<3>::star(1), 2, around).size(), 18u);
+  EXPECT_EQ(halo_regions(d, {1, 1, 1}, StencilShape<3>::star(1), 3, around).size(), 26u);
 }
 
 TEST(HaloGeometry, LevelsOfNeededBoxesNest) {
   // needed_boxes is what deep stepping sweeps: disjoint, and equal to block + k S.
   for (const auto& [name, s] : test::shapes<3>())
     for (int k = 0; k <= 3; ++k) {
-      const Surroundings<3> around{
+      const BoundaryTopology<3> around{
           Box<3>{{0, 0, 0}, {9, 8, 7}}, {true, false, false}, {false, true, false}, {false, true, true}};
       const Box<3> block{{0, 2, 3}, {4, 6, 7}};
       auto expected = test::needed_by_definition(block, s.offsets(), k, around);

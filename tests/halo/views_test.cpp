@@ -113,7 +113,7 @@ template <class T, int D, class Layout>
 std::int64_t wrong_cells(
     const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth, const How<D>& how, int rounds = 2,
     const std::function<void()>& delay = [] {}) {
-  const Surroundings<D> around{domain.global(), domain.periodic(), {}, {}};
+  const BoundaryTopology<D> around{domain.global(), domain.periodic(), {}, {}};
   auto [low, high] = shape.ghost_widths(depth, around);
   high[0] += 2;  // wider than needed
   HaloPlan<D> plan(domain, shape, depth, how.options());
@@ -295,7 +295,7 @@ TEST(Views, SeveralInOneExchange) {
     Kokkos::deep_copy(hv, v);
     Kokkos::deep_copy(hw, w);
     std::int64_t wrong = 0;
-    const Surroundings<2> around{domain.global(), domain.periodic(), {}, {}};
+    const BoundaryTopology<2> around{domain.global(), domain.periodic(), {}, {}};
     const auto far = test::needed_by_definition(domain.owned(), StencilShape<2>::moore(1).offsets(), 2, around),
                star = test::needed_by_definition(domain.owned(), StencilShape<2>::star(1).offsets(), 1, around),
                near = test::needed_by_definition(domain.owned(), StencilShape<2>::moore(1).offsets(), 1, around);

@@ -78,7 +78,7 @@ void check_small(const Index<D>& extents, int depth) {
       o.process_grid = grid;
       const CartesianDomain<D> domain(MPI_COMM_WORLD, extents, o);
       for (const auto& [name, shape] : test::shapes<D>()) {
-        const Surroundings<D> around{domain.global(), domain.periodic(), {}, {}};
+        const BoundaryTopology<D> around{domain.global(), domain.periodic(), {}, {}};
         repeating += detail::repeats_grid(domain.decomposition(), shape, depth, around);
         const auto needed = test::needed_on(domain, shape, depth), few = test::needed_on(domain, shape, 1);
         for (const Exchange e : test::exchanges(shape)) {
@@ -109,7 +109,7 @@ TEST(WrappedGhosts, NearMirrors) {
   const auto shape = StencilShape<2>::of({{-2, 7}, {1, -8}});
   HaloOptions<2> options;
   options.mirror_low[0] = options.mirror_high[0] = true;
-  const Surroundings<2> around{domain.global(), domain.periodic(), options.mirror_low, options.mirror_high};
+  const BoundaryTopology<2> around{domain.global(), domain.periodic(), options.mirror_low, options.mirror_high};
   ASSERT_TRUE(detail::repeats_grid(domain.decomposition(), shape, 3, around));
   const auto needed = test::needed_by_definition(domain.owned(), shape.offsets(), 3, around);
   for (const Exchange e : test::exchanges(shape)) {
@@ -127,7 +127,7 @@ TEST(WrappedGhosts, OfViews) {
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {4, 5}, o);
   using View = Kokkos::View<double**, Kokkos::LayoutLeft, Kokkos::HostSpace>;
   for (const auto& shape : {StencilShape<2>::of({{-2, 3}, {1, -4}}), StencilShape<2>::moore(3)}) {
-    const Surroundings<2> around{domain.global(), domain.periodic(), {}, {}};
+    const BoundaryTopology<2> around{domain.global(), domain.periodic(), {}, {}};
     ASSERT_TRUE(detail::repeats_grid(domain.decomposition(), shape, 4, around));
     const auto [low, high] = shape.ghost_widths(4, around);
     const Box<2> all = domain.owned().grown(low, high);

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "framework/neighborhood/iso_comm.hpp"
-#include "framework/neighborhood/route.hpp"
+#include "framework/neighborhood/local_schedule.hpp"
 #include "tests/neighborhood/collective_cases.hpp"
 #include "tests/neighborhood/counters.hpp"
 
@@ -154,8 +154,8 @@ TEST(Collectives, CombiningSendsAtMostOneMessagePerStep) {
         EXPECT_LE(sends - before, rounds) << c.text() << ", algorithm " << a;
         const IsoComm same(setting->cart, setting->relative);
         const auto pattern = kind == Kind::alltoall ? Pattern::personal : Pattern::shared;
-        const auto& it = same.itinerary(static_cast<Algorithm>(a), pattern);
-        const auto planned = plan_route(it, setting->relative, same.neighbors().mesh(), test::rank()).messages();
+        const auto& it = same.schedule(static_cast<Algorithm>(a), pattern);
+        const auto planned = plan_local_schedule(it, setting->relative, same.neighbors().mesh(), test::rank()).messages();
         if (a == ISOHALO_DIRECT)  // large blocks have messages of their own
           EXPECT_GE(sends - before, planned);
         else
@@ -185,7 +185,7 @@ TEST(IsoComm, ChoosesByModelAndByTiming) {
   for (std::int64_t m : {1, 500, 713, 715, 5000}) {
     std::vector<AlgorithmFigures> figures;
     for (Algorithm a : {Algorithm::direct, Algorithm::combining})
-      figures.push_back(figures_of(plan_itinerary(moore, 3, a, Pattern::personal), large, m, link));
+      figures.push_back(figures_of(plan_neighbor_schedule(moore, 3, a, Pattern::personal), large, m, link));
     const double threshold = link.latency_s / link.seconds_per_byte * (26 - 6) / (54 - 26);
     EXPECT_EQ(cheapest(figures, m).algorithm,
               static_cast<double>(m) < threshold ? Algorithm::combining : Algorithm::direct)
@@ -235,8 +235,8 @@ TEST(IsoComm, RunsWhatItHasChosen) {
     iso.execute(call);
     const long before = sends;
     iso.execute(call);
-    const auto& plan = iso.itinerary(a, Pattern::personal);
-    EXPECT_EQ(sends - before, plan_route(plan, list, iso.neighbors().mesh(), test::rank()).messages());
+    const auto& plan = iso.schedule(a, Pattern::personal);
+    EXPECT_EQ(sends - before, plan_local_schedule(plan, list, iso.neighbors().mesh(), test::rank()).messages());
     for (std::size_t i = 0; i < 26; ++i) EXPECT_EQ(in[i], iso.neighbors().sources()[i]);
   }
   if (test::ranks() == 8) {
@@ -344,7 +344,7 @@ TEST(IsoComm, TakesTheRingWhereItIsShorter) {
   for (const int c : at.relative) distances |= static_cast<unsigned>((c + 2 * test::ranks()) % test::ranks());
   const int along_dimensions = 4;  // one and two steps, up and down
   EXPECT_LT(std::popcount(distances), along_dimensions);
-  EXPECT_EQ(iso.itinerary(Algorithm::logarithmic, Pattern::personal).rounds(), std::popcount(distances));
+  EXPECT_EQ(iso.schedule(Algorithm::logarithmic, Pattern::personal).rounds(), std::popcount(distances));
 }
 
 /// One rank alone may make one.

@@ -8,7 +8,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/io/digest.hpp"
-#include "framework/reduce/keyed_sets.hpp"
+#include "framework/reduce/partial_sets.hpp"
 #include "framework/reduce/reduction_plan.hpp"
 #include "framework/schedule/schedule_search.hpp"
 #include "tests/mpi_main.hpp"

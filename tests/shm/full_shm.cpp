@@ -68,8 +68,8 @@ int main(int argc, char** argv) {
     if (before) fill(comm);
     expect(wrong(domain, forced, plain, 1) == 0, "shared: wrong ghosts");
     expect(wrong(domain, chosen, plain, 2) == 0, "auto: wrong ghosts");
-    auto board = NodeBoard::make(comm, 1000);
-    expect(board.has_value() != before, "board");
+    auto slots = SegmentSlots::make(comm, 1000);
+    expect(slots.has_value() != before, "slots");
     expect(forced.choice().used == (before ? Exchange::coalesced_packed : Exchange::shared), "the way used");
     if (!before) fill(comm);
     for (int round = 3; round < 8; ++round) {
@@ -77,10 +77,10 @@ int main(int argc, char** argv) {
       expect(wrong(domain, forced, mapped, round) == 0, "shared, in place");
       expect(wrong(domain, chosen, plain, round) == 0, "auto, later");
     }
-    if (board) {
-      std::memset(board->mine(), 1, 1000);
-      board->begin();
-      std::memset(board->mine(), 1, 1000);
+    if (slots) {
+      std::memset(slots->mine(), 1, 1000);
+      slots->begin();
+      std::memset(slots->mine(), 1, 1000);
     }
     if (before) {  // there is room again: new lists may have channels
       comm.barrier();

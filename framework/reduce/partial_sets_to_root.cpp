@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "framework/reduce/keyed_sets.hpp"
+#include "framework/reduce/partial_sets.hpp"
 #include "framework/schedule/rank_set.hpp"
 
 namespace isohalo {
@@ -105,7 +105,7 @@ class DemandTracer {
 
 }  // namespace
 
-void append_keyed_sets_to(int root, ReduceProgram& program, const std::vector<FrontierNode>& nodes,
+void append_partial_sets_to(int root, ReduceProgram& program, const std::vector<FrontierNode>& nodes,
                           const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank) {
   const DemandTracer tracer(nodes, leaf_ranks, schedule);
   std::map<int, Nodes> demands{{root, {0}}};

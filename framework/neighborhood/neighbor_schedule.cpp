@@ -1,4 +1,4 @@
-#include "framework/neighborhood/itinerary.hpp"
+#include "framework/neighborhood/neighbor_schedule.hpp"
 
 #include <algorithm>
 #include <map>
@@ -60,8 +60,8 @@ class Legs {
   };
   const std::vector<Leg>& way(int i) const { return ways_[static_cast<std::size_t>(i)]; }
 
-  std::vector<Itinerary::Step> steps() const {
-    std::vector<Itinerary::Step> all;
+  std::vector<NeighborSchedule::Step> steps() const {
+    std::vector<NeighborSchedule::Step> all;
     for (std::size_t g = 0; g < groups_.size(); ++g)
       for (const auto& shift : groups_[g].shifts) all.push_back({static_cast<int>(g), shift});
     return all;
@@ -189,7 +189,7 @@ struct End {
 };
 
 /// Turns legs into hops. Shared blocks walk a prefix tree: ways that begin with the same legs share their hops.
-void make_hops(const Legs& legs, const std::vector<End>& ends, Itinerary& it) {
+void make_hops(const Legs& legs, const std::vector<End>& ends, NeighborSchedule& it) {
   it.steps = legs.steps();
   it.phases = it.steps.empty() ? 0 : it.steps.back().phase + 1;
   std::map<std::pair<int, int>, int> child;  // (parent, step) -> hop
@@ -232,8 +232,8 @@ void make_hops(const Legs& legs, const std::vector<End>& ends, Itinerary& it) {
   it.hops = std::move(sorted);
 }
 
-Itinerary from_legs(const List& list, Algorithm algorithm, Pattern pattern, const Legs& legs) {
-  Itinerary it;
+NeighborSchedule from_legs(const List& list, Algorithm algorithm, Pattern pattern, const Legs& legs) {
+  NeighborSchedule it;
   it.algorithm = algorithm;
   it.pattern = pattern;
   std::vector<End> ends;
@@ -246,13 +246,13 @@ Itinerary from_legs(const List& list, Algorithm algorithm, Pattern pattern, cons
 }
 
 /// The order of dimensions whose prefix tree has fewest hops; all d! are tried up to five dimensions.
-Itinerary best_combining(const List& list, Pattern pattern) {
+NeighborSchedule best_combining(const List& list, Pattern pattern) {
   std::vector<std::size_t> order(list.dimensions());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  Itinerary best = from_legs(list, Algorithm::combining, pattern, combining_legs(list, order));
+  NeighborSchedule best = from_legs(list, Algorithm::combining, pattern, combining_legs(list, order));
   if (pattern == Pattern::personal || order.size() > 5) return best;
   while (std::next_permutation(order.begin(), order.end())) {
-    Itinerary other = from_legs(list, Algorithm::combining, pattern, combining_legs(list, order));
+    NeighborSchedule other = from_legs(list, Algorithm::combining, pattern, combining_legs(list, order));
     if (other.volume() < best.volume()) best = std::move(other);
   }
   return best;
@@ -260,7 +260,7 @@ Itinerary best_combining(const List& list, Pattern pattern) {
 
 }  // namespace
 
-Itinerary plan_itinerary(std::span<const int> relative, int dimensions, Algorithm algorithm, Pattern pattern) {
+NeighborSchedule plan_neighbor_schedule(std::span<const int> relative, int dimensions, Algorithm algorithm, Pattern pattern) {
   const List list(relative, dimensions);
   switch (algorithm) {
     case Algorithm::direct:
@@ -274,7 +274,7 @@ Itinerary plan_itinerary(std::span<const int> relative, int dimensions, Algorith
     case Algorithm::automatic:
       break;
   }
-  throw UsageError("neighborhood: an itinerary needs a definite algorithm, not \"automatic\"");
+  throw UsageError("neighborhood: a schedule needs a definite algorithm, not \"automatic\"");
 }
 
 namespace {
@@ -309,9 +309,9 @@ std::vector<std::int64_t> ring_distances(std::span<const int> offset, const Mesh
 
 }  // namespace
 
-Itinerary plan_ring_itinerary(std::span<const int> relative, const Mesh& mesh, Pattern pattern) {
+NeighborSchedule plan_ring_schedule(std::span<const int> relative, const Mesh& mesh, Pattern pattern) {
   const List list(relative, mesh.dimensions());
-  Itinerary it;
+  NeighborSchedule it;
   it.algorithm = Algorithm::logarithmic;
   it.pattern = pattern;
   it.ring = true;
@@ -323,7 +323,7 @@ Itinerary plan_ring_itinerary(std::span<const int> relative, const Mesh& mesh, P
       if (distance > 0)
         ends.push_back({i, distance});
       else
-        it.stays.push_back(i);  // on those ranks where it is one; see Route
+        it.stays.push_back(i);  // on those ranks where it is one; see LocalSchedule
     }
   Legs legs(static_cast<int>(ends.size()), bits_of(longest));
   for (std::size_t w = 0; w < ends.size(); ++w)

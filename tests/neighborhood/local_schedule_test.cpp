@@ -1,7 +1,7 @@
-/// Itineraries and routes executed in one process on up to 4096 virtual ranks, with a value per (origin, block),
+/// Schedules executed in one process on up to 4096 virtual ranks, with a value per (origin, block),
 /// against the definition: block i of rank X goes to X + C^i.
 
-#include "framework/neighborhood/route.hpp"
+#include "framework/neighborhood/local_schedule.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,20 +21,20 @@ std::int64_t value_of(int origin, int block) {
   return std::int64_t{origin} * 1000 + block;
 }
 
-/// Runs all ranks' routes in lockstep and returns what each receive slot holds in the end.
+/// Runs all ranks' local_schedules in lockstep and returns what each receive slot holds in the end.
 class Machine {
  public:
-  Machine(const Itinerary& it, const std::vector<int>& relative, const Mesh& mesh)
+  Machine(const NeighborSchedule& it, const std::vector<int>& relative, const Mesh& mesh)
       : it_(it), s_(static_cast<int>(relative.size()) / mesh.dimensions()) {
     const auto p = static_cast<std::size_t>(mesh.size());
-    for (int r = 0; r < mesh.size(); ++r) routes_.push_back(plan_route(it, relative, mesh, r));
+    for (int r = 0; r < mesh.size(); ++r) locals_.push_back(plan_local_schedule(it, relative, mesh, r));
     received_.assign(p, std::vector<std::int64_t>(static_cast<std::size_t>(s_), kUntouched));
     temporary_.resize(p);
-    for (std::size_t r = 0; r < p; ++r) temporary_[r].assign(routes_[r].temporary_offsets.size(), kUntouched);
+    for (std::size_t r = 0; r < p; ++r) temporary_[r].assign(locals_[r].temporary_offsets.size(), kUntouched);
     run();
   }
   const std::vector<std::vector<std::int64_t>>& received() const { return received_; }
-  const std::vector<Route>& routes() const { return routes_; }
+  const std::vector<LocalSchedule>& local_schedules() const { return locals_; }
 
  private:
   std::int64_t read(int rank, Place p) const {
@@ -53,9 +53,9 @@ class Machine {
   }
 
   void run() {
-    const int p = static_cast<int>(routes_.size());
+    const int p = static_cast<int>(locals_.size());
     for (int r = 0; r < p; ++r)
-      for (const auto& c : routes_[static_cast<std::size_t>(r)].first) write(r, c.to, read(r, c.from));
+      for (const auto& c : locals_[static_cast<std::size_t>(r)].first) write(r, c.to, read(r, c.from));
     for (std::size_t k = 0; k < static_cast<std::size_t>(it_.phases); ++k) {
       struct Item {
         int step;
@@ -63,13 +63,13 @@ class Machine {
       };
       std::map<std::pair<int, int>, std::vector<Item>> wire;
       for (int r = 0; r < p; ++r)
-        for (const auto& m : routes_[static_cast<std::size_t>(r)].phases[k].send) {
+        for (const auto& m : locals_[static_cast<std::size_t>(r)].phases[k].send) {
           auto& message = wire[{r, m.peer}];
           EXPECT_TRUE(message.empty()) << "two messages to one peer in a phase";
           for (const auto& part : m.parts) message.push_back({part.step, read(r, part.place)});
         }
       for (int r = 0; r < p; ++r)
-        for (const auto& m : routes_[static_cast<std::size_t>(r)].phases[k].receive) {
+        for (const auto& m : locals_[static_cast<std::size_t>(r)].phases[k].receive) {
           auto found = wire.find({m.peer, r});
           ASSERT_NE(found, wire.end()) << "rank " << r << " waits for a message that nobody sends";
           ASSERT_EQ(found->second.size(), m.parts.size());
@@ -82,12 +82,12 @@ class Machine {
       ASSERT_TRUE(wire.empty()) << "a message that nobody receives";
     }
     for (int r = 0; r < p; ++r)
-      for (const auto& c : routes_[static_cast<std::size_t>(r)].last) write(r, c.to, read(r, c.from));
+      for (const auto& c : locals_[static_cast<std::size_t>(r)].last) write(r, c.to, read(r, c.from));
   }
 
-  const Itinerary& it_;
+  const NeighborSchedule& it_;
   int s_;
-  std::vector<Route> routes_;
+  std::vector<LocalSchedule> locals_;
   std::vector<std::vector<std::int64_t>> received_, temporary_;
 };
 
@@ -99,7 +99,7 @@ void check(const Mesh& mesh, const std::vector<int>& relative) {
     for (int i = 0; i < s; ++i) {
       std::vector<int> here(static_cast<std::size_t>(d));
       mesh.coordinates(r, here);
-      bool exists = true;  // not by Mesh::relative_rank, which the routes use
+      bool exists = true;  // not by Mesh::relative_rank, which the local_schedules use
       for (int j = 0; j < d; ++j) {
         auto& c = here[static_cast<std::size_t>(j)];
         c -= relative[static_cast<std::size_t>(i * d + j)];
@@ -109,10 +109,10 @@ void check(const Mesh& mesh, const std::vector<int>& relative) {
       source[static_cast<std::size_t>(r)].push_back(exists ? mesh.rank_at(here) : -1);
     }
   for (const Pattern pattern : {Pattern::personal, Pattern::shared}) {
-    std::vector<Itinerary> ways;
+    std::vector<NeighborSchedule> ways;
     for (const Algorithm a : {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic})
-      ways.push_back(plan_itinerary(relative, d, a, pattern));
-    ways.push_back(plan_ring_itinerary(relative, mesh, pattern));
+      ways.push_back(plan_neighbor_schedule(relative, d, a, pattern));
+    ways.push_back(plan_ring_schedule(relative, mesh, pattern));
     for (const auto& it : ways) {
       const Machine machine(it, relative, mesh);
       for (int r = 0; r < mesh.size(); ++r)
@@ -123,7 +123,7 @@ void check(const Mesh& mesh, const std::vector<int>& relative) {
           ASSERT_EQ(machine.received()[at][slot], right)
               << to_string(it.algorithm) << (it.ring ? " (ring)" : "") << ", rank " << r << ", block " << i;
         }
-      for (const auto& route : machine.routes()) EXPECT_LE(route.messages(), it.rounds());
+      for (const auto& local : machine.local_schedules()) EXPECT_LE(local.messages(), it.rounds());
     }
   }
 }
@@ -140,7 +140,7 @@ std::vector<int> flat3(const Offsets<3>& list) {
   return f;
 }
 
-TEST(Route, ThousandsOfRandomCases) {
+TEST(LocalSchedule, ThousandsOfRandomCases) {
   test::Random random(2015);
   for (int n = 0; n < 2500; ++n) {
     const int d = static_cast<int>(random.in(1, 4));
@@ -160,7 +160,7 @@ TEST(Route, ThousandsOfRandomCases) {
   }
 }
 
-TEST(Route, NeighborhoodsOnThousandsOfRanks) {
+TEST(LocalSchedule, NeighborhoodsOnThousandsOfRanks) {
   check(Mesh({64, 64}, {true, false}), flat2(moore<2>(1, Self::include)));
   check(Mesh({64, 64}, {true, true}), flat2(von_neumann<2>(2, Self::leave_out)));
   check(Mesh({16, 16, 16}, {true, false, true}), flat3(moore<3>(1, Self::leave_out)));
@@ -169,29 +169,29 @@ TEST(Route, NeighborhoodsOnThousandsOfRanks) {
         flat2(shuffled<2>(difference<2>(moore<2>(3, Self::include), moore<2>(1, Self::include)), 9)));
 }
 
-TEST(Itinerary, FiguresOfKnownLists) {
+TEST(NeighborSchedule, FiguresOfKnownLists) {
   const auto moore3 = flat3(moore<3>(1, Self::include));
-  const auto direct = plan_itinerary(moore3, 3, Algorithm::direct, Pattern::personal);
+  const auto direct = plan_neighbor_schedule(moore3, 3, Algorithm::direct, Pattern::personal);
   EXPECT_EQ(direct.rounds(), 26);
   EXPECT_EQ(direct.volume(), 26);
-  const auto combining = plan_itinerary(moore3, 3, Algorithm::combining, Pattern::personal);
+  const auto combining = plan_neighbor_schedule(moore3, 3, Algorithm::combining, Pattern::personal);
   EXPECT_EQ(combining.rounds(), 6);
   EXPECT_EQ(combining.volume(), 54);
-  EXPECT_EQ(plan_itinerary(moore3, 3, Algorithm::combining, Pattern::shared).volume(), 26);
+  EXPECT_EQ(plan_neighbor_schedule(moore3, 3, Algorithm::combining, Pattern::shared).volume(), 26);
   for (int s = 1; s <= 40; ++s) {
     std::vector<int> run;
     for (int k = 1; k <= s; ++k) run.push_back(k);
-    const auto log = plan_itinerary(run, 1, Algorithm::logarithmic, Pattern::personal);
+    const auto log = plan_neighbor_schedule(run, 1, Algorithm::logarithmic, Pattern::personal);
     EXPECT_EQ(log.rounds(), std::bit_width(static_cast<unsigned>(s))) << s;  // ceil(log2(s + 1))
     std::vector<int> slanted;                                                // the same run along (2, -1)
     for (int k = 1; k <= s; ++k) slanted.push_back(2 * k), slanted.push_back(-k);
-    EXPECT_EQ(plan_itinerary(slanted, 2, Algorithm::logarithmic, Pattern::personal).rounds(), log.rounds());
+    EXPECT_EQ(plan_neighbor_schedule(slanted, 2, Algorithm::logarithmic, Pattern::personal).rounds(), log.rounds());
   }
 }
 
 /// At most floor(log2 r) + 1 rounds, r the longest distance along the ring of all ranks (section 5.3): one per
 /// power of two that some distance has.
-TEST(Itinerary, RingRoundsByDefinition) {
+TEST(NeighborSchedule, RingRoundsByDefinition) {
   test::Random random(21);
   const auto any = [&](int low, int high) { return static_cast<int>(random.in(low, high)); };
   for (int n = 0; n < 500; ++n) {
@@ -208,12 +208,12 @@ TEST(Itinerary, RingRoundsByDefinition) {
         powers |= static_cast<unsigned>((target - rank + mesh.size()) % mesh.size());
       }
     for (const Pattern pattern : {Pattern::personal, Pattern::shared})
-      EXPECT_EQ(plan_ring_itinerary(relative, mesh, pattern).rounds(), std::popcount(powers)) << n;
+      EXPECT_EQ(plan_ring_schedule(relative, mesh, pattern).rounds(), std::popcount(powers)) << n;
   }
 }
 
 /// Random lists: C and V from their definitions, and the best order of dimensions by trying all.
-TEST(Itinerary, CombiningFiguresByDefinition) {
+TEST(NeighborSchedule, CombiningFiguresByDefinition) {
   test::Random random(7);
   for (int n = 0; n < 300; ++n) {
     const int d = static_cast<int>(random.in(1, 4)), s = static_cast<int>(random.in(0, 15));
@@ -226,7 +226,7 @@ TEST(Itinerary, CombiningFiguresByDefinition) {
         ++volume, values[static_cast<std::size_t>(k % d)].insert(c);
     int rounds = 0;
     for (const auto& v : values) rounds += static_cast<int>(v.size());
-    const auto it = plan_itinerary(relative, d, Algorithm::combining, Pattern::personal);
+    const auto it = plan_neighbor_schedule(relative, d, Algorithm::combining, Pattern::personal);
     EXPECT_EQ(it.rounds(), rounds);
     EXPECT_EQ(it.volume(), volume);
 
@@ -244,7 +244,7 @@ TEST(Itinerary, CombiningFiguresByDefinition) {
       }
       least = std::min(least, prefixes.size());
     } while (std::next_permutation(order.begin(), order.end()));
-    EXPECT_EQ(plan_itinerary(relative, d, Algorithm::combining, Pattern::shared).volume(),
+    EXPECT_EQ(plan_neighbor_schedule(relative, d, Algorithm::combining, Pattern::shared).volume(),
               static_cast<std::int64_t>(least));
   }
 }

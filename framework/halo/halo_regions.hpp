@@ -12,7 +12,7 @@ namespace isohalo {
 /// Needed ghost cells that one rank owns. The region is in the receiver's unwrapped indices; the same cells in the
 /// owner's block are `region` shifted by -shift.
 template <int D>
-struct HaloPiece {
+struct HaloRegion {
   Region<D> region;
   PerDim<int, D> owner{};
   Index<D> shift{};
@@ -23,8 +23,8 @@ struct HaloPiece {
 /// on. Empty regions are left out, so a star of depth 2 has 18 pieces in 3-D, not 26. Depths beyond one neighbor's
 /// block and periodic dimensions of one rank (any number of wraps) are covered.
 template <int D>
-std::vector<HaloPiece<D>> halo_pieces(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
-                                      const StencilShape<D>& shape, int steps, const Surroundings<D>& around);
+std::vector<HaloRegion<D>> halo_regions(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
+                                      const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around);
 
 /// The same ghost cells for an exchange dimension by dimension ("slabs"; docs/exchange.md): in stage j
 /// come those whose last coordinate outside the block is the j-th, from the rank that differs in that dimension
@@ -33,8 +33,8 @@ std::vector<HaloPiece<D>> halo_pieces(const Decomposition<D>& decomposition, con
 /// shape keep the shape, with what is left of its budget, so each comes once and nothing else does. A list without
 /// a name gives no such promise: `slabs_possible`.
 template <int D>
-std::vector<HaloPiece<D>> slab_pieces(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
-                                      const StencilShape<D>& shape, int steps, const Surroundings<D>& around);
+std::vector<HaloRegion<D>> slab_regions(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
+                                      const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around);
 
 template <int D>
 bool slabs_possible(const StencilShape<D>& shape) {
@@ -45,10 +45,10 @@ bool slabs_possible(const StencilShape<D>& shape) {
 template <int D>
 std::vector<PerDim<int, D>> possible_receivers(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
                                                const StencilShape<D>& shape, int steps,
-                                               const Surroundings<D>& around);
+                                               const BoundaryTopology<D>& around);
 
 /// Throws UsageError when the shape reaches further beyond a non-periodic side than the grid has cells.
 template <int D>
-void refuse_reach_beyond_grid(const StencilShape<D>& shape, const Surroundings<D>& around);
+void refuse_reach_beyond_grid(const StencilShape<D>& shape, const BoundaryTopology<D>& around);
 
 }  // namespace isohalo

@@ -1,4 +1,4 @@
-#include "framework/reduce/keyed_sets.hpp"
+#include "framework/reduce/partial_sets.hpp"
 
 #include <algorithm>
 #include <map>
@@ -81,7 +81,7 @@ std::vector<int> leaf_ranks(const std::vector<FrontierNode>& nodes) {
   return ranks;
 }
 
-void append_keyed_sets(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
+void append_partial_sets(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
                        const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank) {
   if (program.empty()) program.emplace_back();
   CompleteNodes complete(nodes, leaf_ranks);

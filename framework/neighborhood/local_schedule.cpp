@@ -1,4 +1,4 @@
-#include "framework/neighborhood/route.hpp"
+#include "framework/neighborhood/local_schedule.hpp"
 
 #include <optional>
 #include <unordered_map>
@@ -7,10 +7,10 @@ namespace isohalo {
 
 namespace {
 
-/// One rank's view while its route is made.
+/// One rank's view while its local is made.
 class Planner {
  public:
-  Planner(const Itinerary& it, std::span<const int> relative, const Mesh& mesh, int rank)
+  Planner(const NeighborSchedule& it, std::span<const int> relative, const Mesh& mesh, int rank)
       : it_(it),
         relative_(relative),
         mesh_(mesh),
@@ -18,16 +18,16 @@ class Planner {
         rank_(rank),
         landed_(it.hops.size()) {}
 
-  Route make() {
-    route_.rank = rank_;
-    route_.phases.resize(static_cast<std::size_t>(it_.phases));
+  LocalSchedule make() {
+    local_.rank = rank_;
+    local_.phases.resize(static_cast<std::size_t>(it_.phases));
     for (int i : it_.stays)
       if (!it_.ring || mesh_.relative_rank(rank_, offset(i)) == rank_) {
         const int block = it_.pattern == Pattern::shared ? 0 : i;
-        route_.first.push_back({{Place::Kind::send, block}, {Place::Kind::receive, i}});
+        local_.first.push_back({{Place::Kind::send, block}, {Place::Kind::receive, i}});
       }
     for (std::size_t h = 0; h < it_.hops.size(); ++h) add(static_cast<int>(h));
-    return std::move(route_);
+    return std::move(local_);
   }
 
  private:
@@ -56,8 +56,8 @@ class Planner {
   }
 
   /// `where` knows the message of a peer, so that long lists are not searched.
-  static void append(std::vector<RouteMessage>& messages, std::unordered_map<int, std::size_t>& where, int peer,
-                     RouteMessage::Part part) {
+  static void append(std::vector<LocalMessage>& messages, std::unordered_map<int, std::size_t>& where, int peer,
+                     LocalMessage::Part part) {
     const auto [found, is_new] = where.try_emplace(peer, messages.size());
     if (is_new) messages.push_back({peer, {}});
     messages[found->second].parts.push_back(part);
@@ -66,7 +66,7 @@ class Planner {
   void add(int h) {
     const Hop& hop = it_.hops[static_cast<std::size_t>(h)];
     const auto& step = it_.steps[static_cast<std::size_t>(hop.step)];
-    Route::Phase& phase = route_.phases[static_cast<std::size_t>(step.phase)];
+    LocalSchedule::Phase& phase = local_.phases[static_cast<std::size_t>(step.phase)];
     if (step.phase != phase_) {
       phase_ = step.phase;
       sent_to_.clear();
@@ -97,16 +97,16 @@ class Planner {
       if (place.index < 0)
         place = slot;
       else
-        route_.last.push_back({place, slot});
+        local_.last.push_back({place, slot});
     }
     if (place.index < 0) {
-      place.index = static_cast<int>(route_.temporary_offsets.size());
-      route_.temporary_offsets.push_back(hop.carries.front());
+      place.index = static_cast<int>(local_.temporary_offsets.size());
+      local_.temporary_offsets.push_back(hop.carries.front());
     }
     return place;
   }
 
-  const Itinerary& it_;
+  const NeighborSchedule& it_;
   std::span<const int> relative_;
   const Mesh& mesh_;
   Mesh ways_;
@@ -115,19 +115,19 @@ class Planner {
   std::vector<int> scratch_;
   int phase_ = 0;
   std::unordered_map<int, std::size_t> sent_to_, received_from_;  // of the current phase; hops come by phase
-  Route route_;
+  LocalSchedule local_;
 };
 
 }  // namespace
 
-std::int64_t Route::messages() const {
+std::int64_t LocalSchedule::messages() const {
   std::int64_t n = 0;
   for (const auto& phase : phases)
     for (const auto& m : phase.send) n += m.peer != rank;
   return n;
 }
 
-std::int64_t Route::blocks() const {
+std::int64_t LocalSchedule::blocks() const {
   std::int64_t n = 0;
   for (const auto& phase : phases)
     for (const auto& m : phase.send)
@@ -135,18 +135,18 @@ std::int64_t Route::blocks() const {
   return n;
 }
 
-Route plan_route(const Itinerary& itinerary, std::span<const int> relative, const Mesh& mesh, int rank) {
-  return Planner(itinerary, relative, mesh, rank).make();
+LocalSchedule plan_local_schedule(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh, int rank) {
+  return Planner(schedule, relative, mesh, rank).make();
 }
 
-TrafficTable neighbor_traffic(const Itinerary& itinerary, std::span<const int> relative, const Mesh& mesh,
+TrafficTable neighbor_traffic(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh,
                               double block_bytes) {
   std::optional<TrafficTable> traffic;
   for (int rank = 0; rank < mesh.size(); ++rank) {
-    const Route route = plan_route(itinerary, relative, mesh, rank);
-    if (!traffic) traffic.emplace(mesh.size(), static_cast<int>(route.phases.size()));
-    for (std::size_t k = 0; k < route.phases.size(); ++k)
-      for (const RouteMessage& m : route.phases[k].send)
+    const LocalSchedule local = plan_local_schedule(schedule, relative, mesh, rank);
+    if (!traffic) traffic.emplace(mesh.size(), static_cast<int>(local.phases.size()));
+    for (std::size_t k = 0; k < local.phases.size(); ++k)
+      for (const LocalMessage& m : local.phases[k].send)
         if (m.peer != rank)
           traffic->add(static_cast<int>(k), rank, m.peer, static_cast<double>(m.parts.size()) * block_bytes);
   }

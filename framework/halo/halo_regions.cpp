@@ -1,4 +1,4 @@
-#include "framework/halo/halo_pieces.hpp"
+#include "framework/halo/halo_regions.hpp"
 
 #include <string>
 
@@ -40,7 +40,7 @@ using Segments = PerDim<std::vector<Segment>, D>;
 
 template <int D>
 Segments<D> segments_of(const Decomposition<D>& d, const PerDim<int, D>& coords, const StencilShape<D>& shape,
-                        int steps, const Surroundings<D>& around) {
+                        int steps, const BoundaryTopology<D>& around) {
   const auto [below, above] = shape.ghost_widths(steps, around);
   const Box<D> block = d.box(coords);
   Segments<D> segments;
@@ -55,18 +55,18 @@ Segments<D> segments_of(const Decomposition<D>& d, const PerDim<int, D>& coords,
 }  // namespace
 
 template <int D>
-std::vector<HaloPiece<D>> halo_pieces(const Decomposition<D>& d, const PerDim<int, D>& coords,
-                                      const StencilShape<D>& shape, int steps, const Surroundings<D>& around) {
+std::vector<HaloRegion<D>> halo_regions(const Decomposition<D>& d, const PerDim<int, D>& coords,
+                                      const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around) {
   const Segments<D> segments = segments_of(d, coords, shape, steps, around);
   const Box<D> block = d.box(coords);
   const std::vector<Box<D>> needed = shape.kind() == StencilShape<D>::Kind::custom
                                          ? shape.needed_boxes(block, steps, around)
                                          : std::vector<Box<D>>{};
-  std::vector<HaloPiece<D>> pieces;
+  std::vector<HaloRegion<D>> pieces;
   Box<D> choices;
   for (int j = 0; j < D; ++j) choices.high[j] = static_cast<std::int64_t>(segments[j].size());
   for_each_cell(choices, [&](const Index<D>& choice) {
-    HaloPiece<D> piece;
+    HaloRegion<D> piece;
     Box<D> part;
     PerDim<std::int8_t, D> side{};
     bool inside = true;
@@ -104,12 +104,12 @@ std::vector<Segment> sides_of(const Segments<D>& segments, int j, const Box<D>& 
 }  // namespace
 
 template <int D>
-std::vector<HaloPiece<D>> slab_pieces(const Decomposition<D>& d, const PerDim<int, D>& coords,
-                                      const StencilShape<D>& shape, int steps, const Surroundings<D>& around) {
+std::vector<HaloRegion<D>> slab_regions(const Decomposition<D>& d, const PerDim<int, D>& coords,
+                                      const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around) {
   const Segments<D> segments = segments_of(d, coords, shape, steps, around);
   const Box<D> block = d.box(coords);
   const bool box = shape.kind() == StencilShape<D>::Kind::moore;
-  std::vector<HaloPiece<D>> pieces;
+  std::vector<HaloRegion<D>> pieces;
   for (int stage = 0; stage < D; ++stage) {
     Segments<D> ranges;
     Box<D> choices;
@@ -120,7 +120,7 @@ std::vector<HaloPiece<D>> slab_pieces(const Decomposition<D>& d, const PerDim<in
       choices.high[j] = static_cast<std::int64_t>(ranges[j].size());
     }
     for_each_cell(choices, [&](const Index<D>& choice) {
-      HaloPiece<D> piece{{}, coords, {}, stage};
+      HaloRegion<D> piece{{}, coords, {}, stage};
       Box<D> part;
       PerDim<std::int8_t, D> side{};
       for (int j = 0; j < D; ++j) {
@@ -142,7 +142,7 @@ std::vector<HaloPiece<D>> slab_pieces(const Decomposition<D>& d, const PerDim<in
 template <int D>
 std::vector<PerDim<int, D>> possible_receivers(const Decomposition<D>& d, const PerDim<int, D>& coords,
                                                const StencilShape<D>& shape, int steps,
-                                               const Surroundings<D>& around) {
+                                               const BoundaryTopology<D>& around) {
   const auto [below, above] = shape.ghost_widths(steps, around);
   const Box<D> block = d.box(coords);
   PerDim<std::vector<int>, D> candidates;
@@ -166,7 +166,7 @@ std::vector<PerDim<int, D>> possible_receivers(const Decomposition<D>& d, const 
 }
 
 template <int D>
-void refuse_reach_beyond_grid(const StencilShape<D>& shape, const Surroundings<D>& around) {
+void refuse_reach_beyond_grid(const StencilShape<D>& shape, const BoundaryTopology<D>& around) {
   for (int j = 0; j < D; ++j) {
     const std::int64_t reach = std::max(shape.reach_low()[j], shape.reach_high()[j]);
     if (!around.periodic[j] && reach > around.global.extent(j))
@@ -177,13 +177,13 @@ void refuse_reach_beyond_grid(const StencilShape<D>& shape, const Surroundings<D
 }
 
 #define ISOHALO_INSTANTIATE(D)                                                                                     \
-  template std::vector<HaloPiece<D>> slab_pieces<D>(const Decomposition<D>&, const PerDim<int, D>&,                \
-                                                    const StencilShape<D>&, int, const Surroundings<D>&);          \
-  template std::vector<HaloPiece<D>> halo_pieces<D>(const Decomposition<D>&, const PerDim<int, D>&,                \
-                                                    const StencilShape<D>&, int, const Surroundings<D>&);          \
+  template std::vector<HaloRegion<D>> slab_regions<D>(const Decomposition<D>&, const PerDim<int, D>&,                \
+                                                    const StencilShape<D>&, int, const BoundaryTopology<D>&);          \
+  template std::vector<HaloRegion<D>> halo_regions<D>(const Decomposition<D>&, const PerDim<int, D>&,                \
+                                                    const StencilShape<D>&, int, const BoundaryTopology<D>&);          \
   template std::vector<PerDim<int, D>> possible_receivers<D>(const Decomposition<D>&, const PerDim<int, D>&,       \
-                                                             const StencilShape<D>&, int, const Surroundings<D>&); \
-  template void refuse_reach_beyond_grid<D>(const StencilShape<D>&, const Surroundings<D>&);
+                                                             const StencilShape<D>&, int, const BoundaryTopology<D>&); \
+  template void refuse_reach_beyond_grid<D>(const StencilShape<D>&, const BoundaryTopology<D>&);
 ISOHALO_INSTANTIATE(1)
 ISOHALO_INSTANTIATE(2)
 ISOHALO_INSTANTIATE(3)

@@ -1,5 +1,5 @@
 #pragma once
-/// What one rank sends, receives and keeps in an isomorphic collective: an itinerary seen from that rank.
+/// What one rank sends, receives and keeps in an isomorphic collective: a schedule seen from that rank.
 ///
 /// The same object is executed over MPI and, rank after rank in one process, by the tests.
 
@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "framework/neighborhood/itinerary.hpp"
+#include "framework/neighborhood/neighbor_schedule.hpp"
 #include "framework/schedule/traffic.hpp"
 
 namespace isohalo {
@@ -25,7 +25,7 @@ struct Place {
 };
 
 /// The blocks that travel between this rank and one peer in one phase, in an order that both ranks know.
-struct RouteMessage {
+struct LocalMessage {
   struct Part {
     int step;
     Place place;
@@ -34,32 +34,32 @@ struct RouteMessage {
   std::vector<Part> parts;  ///< by step, then by hop
 };
 
-struct RouteCopy {
+struct LocalCopy {
   Place from, to;
 };
 
-/// The work of one rank. `Itinerary` plus coordinates; no communication.
-struct Route {
+/// The work of one rank. `NeighborSchedule` plus coordinates; no communication.
+struct LocalSchedule {
   struct Phase {
-    std::vector<RouteMessage> send, receive;  ///< peers in the order of first use; a rank may be its own peer
+    std::vector<LocalMessage> send, receive;  ///< peers in the order of first use; a rank may be its own peer
   };
   int rank = 0;
   std::vector<Phase> phases;
-  std::vector<RouteCopy> first;        ///< before phase 0: blocks that stay
-  std::vector<RouteCopy> last;         ///< after the last phase: one block for several slots
+  std::vector<LocalCopy> first;        ///< before phase 0: blocks that stay
+  std::vector<LocalCopy> last;         ///< after the last phase: one block for several slots
   std::vector<int> temporary_offsets;  ///< per temporary slot, an offset whose block has the slot's size
 
   std::int64_t messages() const;  ///< sent to other ranks, one per peer and phase
   std::int64_t blocks() const;    ///< sent to other ranks
 };
 
-/// The route of `rank`. `relative` is the list that the itinerary was planned for, on the same mesh when it is a
-/// ring itinerary. A block whose origin or destination is off the mesh does not travel; both ends of each leg find
+/// The local of `rank`. `relative` is the list that the schedule was planned for, on the same mesh when it is a
+/// ring schedule. A block whose origin or destination is off the mesh does not travel; both ends of each leg find
 /// that out from coordinates.
-Route plan_route(const Itinerary& itinerary, std::span<const int> relative, const Mesh& mesh, int rank);
+LocalSchedule plan_local_schedule(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh, int rank);
 
 /// What all ranks send, in blocks of so many bytes. Local.
-TrafficTable neighbor_traffic(const Itinerary& itinerary, std::span<const int> relative, const Mesh& mesh,
+TrafficTable neighbor_traffic(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh,
                               double block_bytes);
 
 }  // namespace isohalo

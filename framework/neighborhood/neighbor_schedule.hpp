@@ -30,16 +30,16 @@ enum class Pattern {
 
 /// One leg of a way. All vectors are relative to the origin of the block that travels.
 struct Hop {
-  int step = 0;                         ///< index into Itinerary::steps
+  int step = 0;                         ///< index into NeighborSchedule::steps
   int parent = -1;                      ///< the hop before it, -1: starts at the origin
   std::vector<int> before, after;       ///< where the block is before and after the leg
   std::vector<int> carries;             ///< offsets whose destinations this leg serves, in list order
   std::vector<std::size_t> ends;        ///< which of `carries` (positions) are at their destination after it
-  std::vector<std::int64_t> distances;  ///< ring itineraries: the ring distance each of `carries` must have
+  std::vector<std::int64_t> distances;  ///< ring schedule: the ring distance each of `carries` must have
 };
 
 /// The ways of all blocks of a neighborhood.
-struct Itinerary {
+struct NeighborSchedule {
   struct Step {
     int phase = 0;
     std::vector<int> shift;  ///< from the sender to the receiver
@@ -59,17 +59,17 @@ struct Itinerary {
   std::int64_t volume() const { return static_cast<std::int64_t>(hops.size()); }
 };
 
-/// The itinerary of `relative` (flat, s x d). Independent of mesh and rank, so it is what
+/// The schedule of `relative` (flat, s x d). Independent of mesh and rank, so it is what
 /// `isohalo_neighborhood_schedule` reports. combining: `rounds` = C, the number of distinct non-zero values per
 /// dimension, summed; a personal block makes as many hops as its offset has non-zeros; for shared blocks the order
 /// of dimensions that makes fewest hops. logarithmic: for multiples of one vector, floor(log2 m) + 1 rounds per
 /// direction, m the largest multiple (so ceil(log2(s + 1)) for a run of s neighbors), otherwise the same in each
 /// dimension.
-Itinerary plan_itinerary(std::span<const int> relative, int dimensions, Algorithm algorithm, Pattern pattern);
+NeighborSchedule plan_neighbor_schedule(std::span<const int> relative, int dimensions, Algorithm algorithm, Pattern pattern);
 
 /// The logarithmic algorithm along the ring of all ranks (section 5.3, general neighborhoods): floor(log2 r) + 1
 /// rounds, r the longest ring distance of a block on `mesh`, less the powers of two that no distance has. Ring
 /// distances depend on the origin, so a rank derives what passes through it from coordinates.
-Itinerary plan_ring_itinerary(std::span<const int> relative, const Mesh& mesh, Pattern pattern);
+NeighborSchedule plan_ring_schedule(std::span<const int> relative, const Mesh& mesh, Pattern pattern);
 
 }  // namespace isohalo

@@ -1,5 +1,5 @@
 #pragma once
-/// Keyed sets: values of tree nodes through any schedule. In each stage a rank sends the largest complete nodes
+/// Partial-result sets: values of tree nodes through any schedule. In each stage a rank sends the largest complete nodes
 /// that it holds, takes those of others, drops what an ancestor covers and combines complete siblings.
 
 #include <cstdint>
@@ -14,19 +14,19 @@ namespace isohalo {
 /// hear of a node twice, so disseminations are welcome; what a receiver is known to hold is not sent.
 /// `leaf_ranks[n]`: the rank that holds node n at the beginning, -1 for none; nodes below one that is held are
 /// ignored. Local.
-void append_keyed_sets(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
+void append_partial_sets(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
                        const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank);
 
 /// The same for a result on rank `root` alone: only what that needs travels and is combined, each value once.
 /// Local.
-void append_keyed_sets_to(int root, ReduceProgram& program, const std::vector<FrontierNode>& nodes,
+void append_partial_sets_to(int root, ReduceProgram& program, const std::vector<FrontierNode>& nodes,
                           const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank);
 
 /// The rank that holds each leaf of the frontier tree.
 std::vector<int> leaf_ranks(const std::vector<FrontierNode>& nodes);
 
 /// Appends the resolve round: leaf values go to the ranks that `gather` names, gather[n] >= 0 for nodes that are to
-/// be formed there, no two of them one below the other. Returns who holds what afterwards, for `append_keyed_sets`.
+/// be formed there, no two of them one below the other. Returns who holds what afterwards, for `append_partial_sets`.
 /// Local.
 std::vector<int> append_resolve(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
                                 const std::vector<int>& gather, int rank);
