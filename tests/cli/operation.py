@@ -294,6 +294,15 @@ def test_prove():
         that(r.returncode == 0 and re.search(r"^proved: .*, and [1-9]\d* checkpoint files( and \d+ other files)? byte by byte\)$", r.stdout, re.M), input.name + r.stdout + r.stderr)
     r = launch(0, "prove", "input.toml", "--ranks", "1,2", "output.checkpoint_every=0", "output.final_checkpoint=false")
     that(r.returncode == 0 and "these runs leave no checkpoint files to compare" in r.stdout, r.stdout + r.stderr)
+    r = launch(0, "prove", "input.toml", "run.steps=6", "--ranks", "1,2", "parallel.process_grid=[2,1]")
+    that(r.returncode == 2 and "the run on 1 rank ended with exit code 2" in r.stderr and re.search(r"^     1 {20,}[0-9.]+ +0  ended", r.stdout, re.M) and "     2  2 x 1 " in r.stdout,
+         "prove with a grid for 2 ranks: %d %s%s" % (r.returncode, r.stdout, r.stderr))
+    # The user's own files are none of a run's.
+    (WORK / "pp/ranks_1").mkdir(parents=True)
+    (WORK / "pp/ranks_1/notes.txt").write_text("mine")
+    for attempt in range(2):
+        r = launch(0, "prove", "input.toml", "run.steps=6", "output.checkpoint_every=0", "--ranks", "1,2", "--directory", "pp")
+        that(r.returncode == 0 and "and 1 checkpoint file and" in r.stdout and (WORK / "pp/ranks_1/notes.txt").exists(), "prove beside notes: %d %s%s" % (r.returncode, r.stdout, r.stderr))
     # A launcher whose run on 3 ranks changes one bit.
     liar = WORK / "liar.py"
     liar.write_text("""#!%s
