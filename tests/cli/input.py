@@ -130,7 +130,8 @@ def test_commands():
                              ([], ["isohalo needs a command: run, compare,"]),
                              (["run", "input.toml", "--overwite"], ["isohalo run has no option --overwite; did you mean --overwrite?", "isohalo run --help"]),
                              (["run", "input.toml", "--restrat=auto"], ["has no option --restrat; did you mean --restart?"]),
-                             (["run", "input.toml", "--", "run.steps=7", "--restart", "auto"], ["isohalo run: --restart stands behind --, where no option may be: put it before"]),
+                             (["run", "input.toml", "--", "run.steps=7", "--restart", "auto"], ['"--restart" is no override: write key.path=value, and options before --']),
+                             (["run", "input.toml", "run.steps=7", "--", "--restart", "auto"], ["isohalo run: --restart stands behind --, where no option may be: put it before"]),
                              (["--vresion"], ["isohalo has no option --vresion; did you mean --version?"])):
         for text in texts:
             one(arguments, text, *arguments, ranks=3 if arguments == ["runn"] else 0)
