@@ -75,11 +75,10 @@ class PoissonSystem {
     if (singular()) check_mean();
     reference_ = zero_residual();
     if (!std::isfinite(reference_))
-      throw UsageError(
-          fmt::format("|r of u = 0|, which residuals are compared with, is no number: the squares of r add up to "
-                      "{} (the limit is "
-                      "1.8e+308): use smaller values in [source] and domain.boundary, or larger cells",
-                      reference_));
+      throw UsageError(fmt::format(
+          "|r of u = 0|, which residuals are compared with, is no number: the squares of r add up to "
+          "{}, the limit is 1.8e+308: use smaller values in [source] and domain.boundary, or larger cells",
+          reference_));
   }
 
   /// How sums come together. Collective.

@@ -232,8 +232,8 @@ ExitCode prove_command(MPI_Comm user, const ProveRequest& request) {
   if (request.ranks.size() < 2) throw UsageError("--ranks: give at least two numbers of ranks to compare");
   for (std::size_t k = 0; k < request.ranks.size(); ++k)
     if (std::count(request.ranks.begin(), request.ranks.end(), request.ranks[k]) > 1)
-      throw UsageError(
-          fmt::format("--ranks: {} ranks are there twice; each run is compared with the others", request.ranks[k]));
+      throw UsageError(fmt::format("--ranks: the number {} is there twice; each run is compared with the others",
+                                   request.ranks[k]));
   const bool keep = !request.directory.empty();
   std::error_code failure;
   const fs::path temporary = fs::temp_directory_path(failure);

@@ -183,6 +183,8 @@ def test_plan():
     that("97 ranks" not in plan, "thin blocks with large halos are praised: " + plan)
     isohalo(2, "run", "input.toml", "--plan", "-n", "100000", code=2)
     isohalo(1, "run", "input.toml", "--plan", "parallel.process_grid=[2,2]", "-n", "3", code=2)
+    r = isohalo(1, "run", "input.toml", "--plan", "parallel.process_grid=[2,2]", code=2)
+    that("does not multiply to 1 rank: use another" in r.stderr, "--plan of 1 rank: " + r.stderr)
     that(not (WORK / "out").exists(), "a plan leaves files")
 
 
@@ -322,7 +324,7 @@ sys.exit(code)
     that((WORK / "kept/ranks_2/step_00000006.h5").exists(), "--directory keeps the files")
     for arguments, code, text in ((("prove", "input.toml", "--ranks", "1,2", "run.stps=3"), 2, "unknown key run.stps"),
                                   (("prove", "input.toml", "--ranks", "2"), 2, "at least two numbers"),
-                                  (("prove", "input.toml", "--ranks", "2,1,2"), 2, "2 ranks are there twice"),
+                                  (("prove", "input.toml", "--ranks", "2,1,2"), 2, "the number 2 is there twice"),
                                   (("prove", "input.toml", "--ranks", "1,2", "--directory", "input.toml"), 2, "cannot make the directory"),
                                   (("prove", "input.toml", "--ranks", "1,2", "--directory", "/proc/x"), 2, "cannot make the directory"),
                                   (("prove", "input.toml", "--ranks", "1,2", "--mpiexec", "/no/such"), 2, "cannot start /no/such")):
