@@ -123,7 +123,8 @@ std::unique_ptr<SolverModel<D>> make_life_model(Config& config, const GridSettin
         "solver.rule",
         fmt::format("solver.rule = {} is no rule: write B, digits 0 to 8, /S, digits 0 to 8, such as \"B3/S23\"",
                     Config::canonical(text)));
-  config.set_effective("solver.rule", Config::canonical(rule_text(rule)));
+  else
+    config.set_effective("solver.rule", Config::canonical(rule_text(rule)));
   for (int j = 0; j < D; ++j) {
     check_side(config, "domain.boundary.low", grid.boundary.low[j]);
     check_side(config, "domain.boundary.high", grid.boundary.high[j]);

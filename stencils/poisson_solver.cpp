@@ -84,11 +84,12 @@ std::unique_ptr<SolverModel<D>> make_poisson_model(Config& config, const GridSet
   const bool gradients =
       config.text("solver.method", {"jacobi", {"jacobi", "cg"}, "damped Jacobi steps or conjugate gradients"}) ==
       "cg";
-  const NumberKey omega{1.0, 0, 2, true, "", "damping factor of jacobi; not for cg"};
-  if (gradients && config.has("solver.omega"))
-    config.error("solver.omega", "solver.omega belongs to solver.method = \"jacobi\": leave it out for \"cg\"");
-  equation.omega = config.number("solver.omega", omega);
-  if (gradients) config.drop_effective("solver.omega");
+  const std::string omega = "solver.omega";
+  if (!gradients)
+    equation.omega = config.number(omega, {1.0, 0, 2, true, "", "damping factor of jacobi; not for cg"});
+  else if (config.has(omega))
+    config.error(omega, omega + " belongs to solver.method = \"jacobi\": leave it out for \"cg\"");
+  if (gradients) config.excuse(omega);  // it may be removed, and is no other key
   check_coefficients(config, equation, gradients);
   return std::make_unique<PoissonModel<D>>(equation, gradients);
 }

@@ -69,11 +69,16 @@ class PoissonSystem {
   }
 
   /// To be called when the source is in place. Collective. Throws UsageError, the same on all ranks, when there is
-  /// no solution because the mean of f does not vanish.
+  /// no solution because the mean of f does not vanish, or when |r of u = 0| is no number.
   void start() {
     plan_.exchange(source_.ref());
     if (singular()) check_mean();
     reference_ = zero_residual();
+    if (!std::isfinite(reference_))
+      throw UsageError(fmt::format(
+          "|r of u = 0|, which residuals are compared with, is no number: the squares of r add up to "
+          "{}, the limit is 1.8e+308: use smaller values in [source] and domain.boundary, or larger cells",
+          reference_));
   }
 
   /// How sums come together. Collective.

@@ -60,6 +60,7 @@ class StencilModel : public SolverModel<D> {
 template <int D>
 Offsets<D> read_offsets(Config& config) {
   const std::string path = "solver.offsets";
+  const std::size_t before = config.error_count();
   const std::string expected = fmt::format("a list of offsets, each a list of {} integers (-1000 .. 1000)", D);
   const Value* v = config.node(path, {path, "list of lists of integers", "-1000 .. 1000", "required", "cells",
                                       "cells whose weighted sum is the new value, relative to the cell updated"});
@@ -92,7 +93,7 @@ Offsets<D> read_offsets(Config& config) {
     for (int j = 0; j < D; ++j) text += (j ? ", " : "") + std::to_string(offsets[k][j]);
     text += "]";
   }
-  config.set_effective(path, text + "]");
+  if (config.error_count() == before) config.set_effective(path, text + "]");
   return offsets;
 }
 
@@ -100,10 +101,11 @@ Offsets<D> read_offsets(Config& config) {
 
 template <int D>
 std::unique_ptr<SolverModel<D>> make_stencil_model(Config& config, const GridSettings<D>& grid) {
+  const std::size_t before = config.error_count();
   const Offsets<D> offsets = read_offsets<D>(config);
   const auto weights = config.numbers(
       "solver.weights", {0, {}, -1e300, 1e300, false, "", "one weight per offset, in the order of the offsets"});
-  if (!offsets.empty() && offsets.size() != weights.size())
+  if (config.error_count() == before && offsets.size() != weights.size())
     config.error("solver.weights",
                  fmt::format("solver.weights has {} entries for {} offsets", weights.size(), offsets.size()));
   for (double w : weights) check_in_type(config, "solver.weights", "a weight", w, grid.type);

@@ -103,7 +103,8 @@ ExitCode info_command(MPI_Comm comm, const std::string& file, bool numpy) {
   fmt::print("file            {}\nformat          isohalo {}.{}, complete\n", printable(file), s.major, s.minor);
   fmt::print("grid            {} cells, spacing {}, origin {}\n", list(m.shape), list(m.spacing), list(m.origin));
   fmt::print("boundary        low {}, high {}\n", printable(m.boundary_low), printable(m.boundary_high));
-  fmt::print("time            step {}, t = {:.17g}, dt = {:.17g}\n", m.step, m.time, m.dt);
+  fmt::print("time            step {}{}\n", m.step,
+             m.dt > 0 ? fmt::format(", t = {:.17g}, dt = {:.17g}", m.time, m.dt) : "");
   fmt::print("residual        {:.17g} (S = {:.17g}, step {}, method {}, tree {}, tile {})\n", m.residual,
              m.change_sum, m.residual_step, printable(m.method), m.tree_version, list(m.tile));
   for (const auto& f : s.fields)

@@ -68,10 +68,14 @@ struct Outcome {
   double seconds = 0;
   std::string process_grid, verdict;
   std::string results;                    ///< the lines "residual = ", "digest NAME = "
-  std::map<std::string, fs::path> files;  ///< by name
+  std::map<std::string, fs::path> files;  ///< that it has left, by name
   ExitCode code = ExitCode::fine;
   std::string failure;  ///< how it ended otherwise than it should; empty: it did not
 };
+
+std::string counted(std::int64_t n, const std::string& thing) {
+  return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
+}
 
 std::string text_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -103,9 +107,10 @@ void read_log(Outcome& o) {
   for (std::string line; std::getline(lines, line);) {
     if (is_result(line)) o.results += line + "\n";
     if (line.rfind("stopped by ", 0) == 0) o.failure = "was " + line;
-    const auto at = line.find("process grid ");
-    if (at != std::string::npos && o.process_grid.empty())
-      o.process_grid = line.substr(at + 13, line.find(',', at) - at - 13);
+    const std::string before = ", process grid ", behind = ", imbalance ";
+    const auto at = line.rfind(before), end = line.rfind(behind);
+    if (at != line.npos && end != line.npos && at < end && o.process_grid.empty())
+      o.process_grid = line.substr(at + before.size(), end - at - before.size());
   }
   if (o.failure.empty() && o.results.empty()) o.failure = "printed no results";
   if (!o.failure.empty()) o.code = ExitCode::failure;
@@ -125,6 +130,7 @@ Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below, co
   words.insert(words.end(), request.overrides.begin(), request.overrides.end());
   // A limit of time would end the runs at different steps.
   words.insert(words.end(), {"run.time_limit_s=0", "output.directory=" + o.directory.string(), "--overwrite"});
+  const auto former = stamps_of(o.directory);
   const auto start = std::chrono::steady_clock::now();
   const int status = launch(words, o.log, signals);
   o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -134,7 +140,7 @@ Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below, co
     o.code = code == 2 ? ExitCode::usage : ExitCode::failure;
     o.failure = fmt::format("ended with exit code {}", code);
   }
-  o.files = files_left(o.directory);
+  o.files = files_left(o.directory, former);
   return o;
 }
 
@@ -143,11 +149,12 @@ std::string difference(const Outcome& a, const Outcome& b, const Communicator& c
   std::vector<std::string> found;
   if (a.results != b.results) {
     found.push_back("other residual or digest");
-    details += fmt::format("on {} ranks:\n{}on {} ranks:\n{}", a.ranks, a.results, b.ranks, b.results);
+    details += fmt::format("on {}:\n{}on {}:\n{}", counted(a.ranks, "rank"), a.results, counted(b.ranks, "rank"),
+                           b.results);
   }
   for (const FileDifference& d : differing_files(a.files, b.files, comm)) {
     found.push_back(printable(d.what));
-    details += fmt::format("on {} against {} ranks: {}\n{}", a.ranks, b.ranks, found.back(), d.details);
+    details += fmt::format("on {} against {}: {}\n{}", a.ranks, counted(b.ranks, "rank"), found.back(), d.details);
   }
   if (found.empty()) return "same";
   return found.front() + (found.size() > 1 ? fmt::format(", and {} more", found.size() - 1) : "");
@@ -166,32 +173,32 @@ std::string files_text(const Outcome& o) {
   std::int64_t checkpoints = 0, others = 0;
   for (const auto& [name, file] : o.files)
     if (!fs::is_symlink(file) && file.extension() != ".json") ++(file.extension() == ".h5" ? checkpoints : others);
-  std::string text = checkpoints ? fmt::format("{} checkpoint files", checkpoints) : "";
-  if (others) text += fmt::format("{}{} other files", text.empty() ? "" : " and ", others);
+  std::string text = checkpoints ? counted(checkpoints, "checkpoint file") : "";
+  if (others) text += (text.empty() ? "" : " and ") + counted(others, "other file");
   if (!text.empty()) text = ", and " + text + " byte by byte";
   return text + (checkpoints ? "" : "; these runs leave no checkpoint files to compare");
 }
 
 ExitCode report(std::vector<Outcome>& runs, const Communicator& comm) {
   std::string details, ranks, failed;
-  const Outcome* reference = nullptr;  // the first that came to its end
-  bool all = true;
+  const Outcome *reference = nullptr, *failure = nullptr;  // the first that came to its end, that did not
+  bool same = true;
   for (auto& o : runs) {
-    ranks += (ranks.empty() ? "" : ", ") + std::to_string(o.ranks);
+    if (o.failure.empty()) ranks += (ranks.empty() ? "" : ", ") + std::to_string(o.ranks);
     if (!o.failure.empty()) {
       o.verdict = printable(o.failure);
-      failed += fmt::format("the run on {} {}:\n{}", o.ranks == 1 ? "1 rank" : fmt::format("{} ranks", o.ranks),
-                            o.verdict, end_of(o.log));
+      failed += fmt::format("the run on {} {}:\n{}", counted(o.ranks, "rank"), o.verdict, end_of(o.log));
+      if (!failure) failure = &o;
     } else if (!reference) {
       reference = &o;
       o.verdict = "reference";
     } else {
       o.verdict = difference(*reference, o, comm, details);
+      same = same && o.verdict == "same";
     }
-    all = all && o.failure.empty() && (&o == reference || o.verdict == "same");
   }
   print_table(runs);
-  if (all) {
+  if (same && !failure) {
     fmt::print("{}proved: the same bits on {} ranks (residual and digests{})\n", runs.front().results, ranks,
                files_text(runs.front()));
     return ExitCode::fine;
@@ -199,12 +206,13 @@ ExitCode report(std::vector<Outcome>& runs, const Communicator& comm) {
   fmt::print("{}", details);
   std::fflush(stdout);
   fmt::print(stderr, "{}", failed);
-  if (reference) {
+  if (!same) {
     fmt::print("not proved: the runs on {} ranks differ\n", ranks);
     return ExitCode::different;
   }
-  throw Error(runs.front().code, fmt::format("nothing is proved: every run failed, that on {} ranks {}",
-                                             runs.front().ranks, runs.front().failure));
+  throw Error(failure->code,
+              fmt::format("nothing is proved: {}the run on {} {}", reference ? "" : "every run failed, ",
+                          counted(failure->ranks, "rank"), failure->failure));
 }
 
 /// A directory that nobody else can have made.
@@ -224,8 +232,8 @@ ExitCode prove_command(MPI_Comm user, const ProveRequest& request) {
   if (request.ranks.size() < 2) throw UsageError("--ranks: give at least two numbers of ranks to compare");
   for (std::size_t k = 0; k < request.ranks.size(); ++k)
     if (std::count(request.ranks.begin(), request.ranks.end(), request.ranks[k]) > 1)
-      throw UsageError(
-          fmt::format("--ranks: {} ranks are there twice; each run is compared with the others", request.ranks[k]));
+      throw UsageError(fmt::format("--ranks: the number {} is there twice; each run is compared with the others",
+                                   request.ranks[k]));
   const bool keep = !request.directory.empty();
   std::error_code failure;
   const fs::path temporary = fs::temp_directory_path(failure);

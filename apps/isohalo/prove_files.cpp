@@ -1,6 +1,7 @@
 #include "apps/isohalo/prove_files.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -66,11 +67,26 @@ std::optional<FileDifference> difference(const std::string& name, const fs::path
 
 }  // namespace
 
-std::map<std::string, fs::path> files_left(const fs::path& directory) {
+Stamps stamps_of(const fs::path& directory) {
+  Stamps stamps;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+    struct stat s {};
+    if (lstat(entry.path().c_str(), &s) == 0)
+      stamps[entry.path().filename().string()] =
+          fmt::format("{} {} {}", s.st_ino, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+  }
+  return stamps;
+}
+
+std::map<std::string, fs::path> files_left(const fs::path& directory, const Stamps& former) {
   std::map<std::string, fs::path> files;
+  const Stamps now = stamps_of(directory);
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(directory, ignored)) {
     const std::string name = entry.path().filename().string();
+    const auto before = former.find(name);
+    if (before != former.end() && now.contains(name) && now.at(name) == before->second) continue;
     if (name[0] != '.' && (entry.is_symlink() || entry.is_regular_file())) files[name] = entry.path();
   }
   return files;

@@ -10,8 +10,14 @@
 
 namespace isohalo {
 
-/// The files and links of a run's directory, by name. Hidden ones are the run's own business.
-std::map<std::string, std::filesystem::path> files_left(const std::filesystem::path& directory);
+/// What tells the files and links of a directory from others that replace them, by name: number and time.
+using Stamps = std::map<std::string, std::string>;
+Stamps stamps_of(const std::filesystem::path& directory);
+
+/// The files and links of a run's directory, by name, but for those that were there before it, its user's. Hidden
+/// ones are the run's own business.
+std::map<std::string, std::filesystem::path> files_left(const std::filesystem::path& directory,
+                                                        const Stamps& former);
 
 struct FileDifference {
   std::string what;     ///< such as "step_00000006.h5 differs"

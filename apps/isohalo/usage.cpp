@@ -65,8 +65,11 @@ std::string usage_error(const CLI::App& app, const std::vector<std::string>& arg
   for (const auto& word : app.remaining(true)) {
     if (!word.starts_with("-")) continue;
     const std::string option = word.substr(0, word.find('='));
+    const auto options = options_of(*command.app);
+    if (std::find(options.begin(), options.end(), option) != options.end())
+      return fmt::format("{}: {} stands behind --, where no option may be: put it before", command.name, option);
     return fmt::format("{} has no option {}{}{}", command.name, shortened(option),
-                       did_you_mean(nearest_word(option, options_of(*command.app))), see);
+                       did_you_mean(nearest_word(option, options)), see);
   }
   if (!names.empty()) return fmt::format("{} needs a command: {}{}", command.name, fmt::join(names, ", "), see);
   return shortened(error.what(), 400) + see;

@@ -134,8 +134,9 @@ Verification verify_checkpoint(const fs::path& file, const Communicator& comm) {
   Checks check(v.problems);
   agreed(comm, [&] {
     if (const std::int64_t beyond = check_file_structure(file))
-      check.that(false, fmt::format("{} bytes follow the end of the HDF5 data, at byte {}: they are no part of it",
-                                    beyond, fs::file_size(file) - static_cast<std::uintmax_t>(beyond)));
+      check.that(false, fmt::format("{} the end of the HDF5 data, at byte {}: no part of it",
+                                    beyond == 1 ? "1 byte follows" : fmt::format("{} bytes follow", beyond),
+                                    fs::file_size(file) - static_cast<std::uintmax_t>(beyond)));
     if (v.stored.minor <= kFormatMinor) check_objects(check, file, v.stored.fields);
   });
   for (const auto& problem : meta_problems(v.stored.meta)) check.that(false, problem);

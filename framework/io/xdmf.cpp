@@ -32,8 +32,8 @@ std::string xdmf_text(const std::string& h5_name, const CheckpointMeta& meta,
       "    <DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{}</DataItem>\n"
       "    <DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{}</DataItem>\n"
       "   </Geometry>\n",
-      meta.time, d, join(nodes, "{}"), d == 2 ? "ORIGIN_DXDY" : "ORIGIN_DXDYDZ", d, join(meta.origin, "{:.17g}"), d,
-      join(meta.spacing, "{:.17g}"));
+      meta.dt > 0 ? meta.time : static_cast<double>(meta.step), d, join(nodes, "{}"),
+      d == 2 ? "ORIGIN_DXDY" : "ORIGIN_DXDYDZ", d, join(meta.origin, "{:.17g}"), d, join(meta.spacing, "{:.17g}"));
   for (const auto& f : fields) {
     const std::string name = xml_text(f.name);
     s += fmt::format(

@@ -54,7 +54,7 @@ void Config::declare(KeyHelp help) {
 void Config::set_effective(const std::string& path, const std::string& canonical_text) {
   effective_[path] = canonical_text;
   for (auto& d : declared_)
-    if (d.path == path) d.value = canonical_text;
+    if (d.path == path && !settled_.contains(path)) d.value = canonical_text;
 }
 
 void Config::drop_effective(const std::string& path) {
@@ -83,8 +83,11 @@ void Config::error(const std::string& path, const std::string& text) {
 }
 
 void Config::type_error(const std::string& path, const Value& v, const std::string& expected) {
-  error_at(v, fmt::format("{} is {} {}, expected {}", path, v.type_name()[0] == 'i' ? "an" : "a", v.type_name(),
-                          expected));
+  const std::string word = " or \"auto\"";
+  const bool or_auto = std::any_of(declared_.begin(), declared_.end(),
+                                   [&](const auto& d) { return d.path == path && d.type.ends_with(word); });
+  error_at(v, fmt::format("{} is {} {}, expected {}{}", path, v.type_name()[0] == 'i' ? "an" : "a", v.type_name(),
+                          expected, or_auto ? word : ""));
 }
 
 void Config::not_integer(const std::string& path, const Value& v) {
@@ -151,6 +154,7 @@ bool in_range(double v, double min, double max, bool above_min) {
 std::int64_t Config::integer(const std::string& path, const IntegerKey& key) {
   declare(
       {path, "integer", range_text(key), key.fallback ? canonical(*key.fallback) : "required", key.unit, key.help});
+  const std::size_t before = errors_.size();
   std::int64_t value = key.fallback.value_or(std::clamp<std::int64_t>(1, key.min, key.max));
   if (const Value* v = find(path)) {
     const auto i = as_integer(*v);
@@ -163,7 +167,7 @@ std::int64_t Config::integer(const std::string& path, const IntegerKey& key) {
   } else if (!key.fallback) {
     missing(path, key.help);
   }
-  set_effective(path, canonical(value));
+  if (errors_.size() == before) set_effective(path, canonical(value));
   return value;
 }
 
@@ -171,6 +175,7 @@ double Config::number(const std::string& path, const NumberKey& key) {
   const std::string range = range_text(key.min, key.max, key.above_min);
   declare(
       {path, "number", range, key.fallback ? fmt::format("{:g}", *key.fallback) : "required", key.unit, key.help});
+  const std::size_t before = errors_.size();
   double value = key.fallback.value_or(std::clamp(1.0, key.min, key.max));
   if (const Value* v = find(path)) {
     const auto d = as_number(*v);
@@ -183,12 +188,13 @@ double Config::number(const std::string& path, const NumberKey& key) {
   } else if (!key.fallback) {
     missing(path, key.help);
   }
-  set_effective(path, canonical(value));
+  if (errors_.size() == before) set_effective(path, canonical(value));
   return value;
 }
 
 bool Config::boolean(const std::string& path, bool fallback, const std::string& help) {
   declare({path, "boolean", "", fallback ? "true" : "false", "", help});
+  const std::size_t before = errors_.size();
   bool value = fallback;
   if (const Value* v = find(path)) {
     if (const auto* b = std::get_if<bool>(&v->data))
@@ -196,7 +202,7 @@ bool Config::boolean(const std::string& path, bool fallback, const std::string& 
     else
       type_error(path, *v, "true or false");
   }
-  set_effective(path, value ? "true" : "false");
+  if (errors_.size() == before) set_effective(path, value ? "true" : "false");
   return value;
 }
 
@@ -204,6 +210,7 @@ std::string Config::text(const std::string& path, const TextKey& key) {
   std::string choices;
   for (const auto& c : key.choices) choices += (choices.empty() ? "" : " | ") + canonical(c);
   declare({path, "string", choices, key.fallback ? canonical(*key.fallback) : "required", "", key.help});
+  const std::size_t before = errors_.size();
   std::string value = key.fallback.value_or(key.choices.empty() ? "" : key.choices.front());
   if (const Value* v = find(path)) {
     const auto s = as_text(*v);
@@ -217,7 +224,7 @@ std::string Config::text(const std::string& path, const TextKey& key) {
   } else if (!key.fallback) {
     missing(path, choices.empty() ? key.help : choices);
   }
-  set_effective(path, canonical(value));
+  if (errors_.size() == before) set_effective(path, canonical(value));
   return value;
 }
 
@@ -235,8 +242,9 @@ std::vector<T> Config::list(const std::string& path, const ListKey<T>& key, cons
   const T filler =
       key.fallback && !key.fallback->empty() ? key.fallback->front() : std::clamp<T>(1, key.min, key.max);
   std::vector<T> value = key.fallback.value_or(std::vector<T>(std::max<std::size_t>(key.length, 1), filler));
+  const std::size_t before = errors_.size();
   const auto done = [&] {
-    set_effective(path, canonical(value));
+    if (errors_.size() == before) set_effective(path, canonical(value));
     return value;
   };
   const Value* v = find(path);

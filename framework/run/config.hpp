@@ -57,7 +57,8 @@ class Config {
   /// error or a malformed override.
   Config(const std::string& text, const std::string& name, const std::vector<std::string>& overrides);
 
-  /// Each declares the key and returns its value, or its default, or (after recording an error) some valid value.
+  /// Each declares the key and returns its value, or its default, or (after recording an error) some valid value,
+  /// which is not in force.
   std::int64_t integer(const std::string& path, const IntegerKey& key);
   double number(const std::string& path, const NumberKey& key);
   bool boolean(const std::string& path, bool fallback, const std::string& help);
@@ -74,8 +75,9 @@ class Config {
 
   void error(const std::string& path, const std::string& text);
   void error_at(const Value& value, const std::string& text);
-  /// Keys that begin with `prefix` are not called unknown: what they may be depends on a value that was wrong.
-  void excuse(const std::string& prefix) { excused_.push_back(prefix); }
+  /// `path` ("": the whole input) and what is below it, but for tables unless they are excused as well, is not
+  /// called unknown: what it may be depends on a value that was wrong.
+  void excuse(const std::string& path, bool tables = true) { excused_[path] = tables; }
   /// Entries of the list at `path`; 0 when there is none.
   std::size_t list_length(const std::string& path) const;
   /// From now on `list` stands at `path`: what was wrong there is recorded, and other keys are read against it.
@@ -121,7 +123,7 @@ class Config {
   void find_unknown_removals();
   bool is_key(const std::string& path) const;
   bool is_table(const std::string& path) const;
-  bool is_excused(const std::string& path) const;
+  bool is_excused(const std::string& path, bool table) const;
   std::string unknown(const std::string& path, bool table);
   std::string nearest_key(const std::string& path) const;
   std::vector<std::string> tables() const;
@@ -134,7 +136,7 @@ class Config {
   std::vector<KeyHelp> declared_;
   std::map<std::string, std::string> effective_;
   std::vector<Problem> errors_;
-  std::vector<std::string> excused_;
+  std::map<std::string, bool> excused_;  // with their tables?
   std::vector<Removal> removals_;
   std::vector<std::string> meant_;  // keys and tables that stand in the suggestions
 };

@@ -35,8 +35,10 @@ bool Config::is_table(const std::string& path) const {
                      [&](const auto& d) { return d.path.starts_with(path + "."); });
 }
 
-bool Config::is_excused(const std::string& path) const {
-  return std::any_of(excused_.begin(), excused_.end(), [&](const auto& e) { return path.starts_with(e); });
+bool Config::is_excused(const std::string& path, bool table) const {
+  return std::any_of(excused_.begin(), excused_.end(), [&](const auto& e) {
+    return (e.second || !table) && (e.first.empty() || path == e.first || path.starts_with(e.first + "."));
+  });
 }
 
 std::vector<std::string> Config::tables() const {
@@ -83,14 +85,14 @@ std::string Config::unknown(const std::string& path, bool table) {
 void Config::find_unknown(const Value& table, const std::string& prefix) {
   for (const auto& [key, child] : std::get<ValueTable>(table.data)) {
     const std::string path = prefix.empty() ? key : prefix + "." + key;
-    if (is_excused(path)) continue;
+    const bool nested = std::holds_alternative<ValueTable>(child.data);
+    if (is_excused(path, nested)) continue;
     if (key.find('.') != std::string::npos) {
       error_at(child, fmt::format("unknown key \"{}\": a quoted name with a dot is one key; leave the quotes out",
                                   shortened(key)));
       continue;
     }
     if (is_key(path)) continue;
-    const bool nested = std::holds_alternative<ValueTable>(child.data);
     if (!is_table(path))
       error_at(child, unknown(path, nested));
     else if (nested)
@@ -103,7 +105,7 @@ void Config::find_unknown(const Value& table, const std::string& prefix) {
 /// Removing a key that is not there is well, but not one that there could not be.
 void Config::find_unknown_removals() {
   for (const auto& r : removals_)
-    if (!r.was_there && !is_key(r.path) && !is_table(r.path) && !is_excused(r.path))
+    if (!r.was_there && !is_key(r.path) && !is_table(r.path) && !is_excused(r.path, false))
       errors_.push_back({0, r.where + ": " + unknown(r.path, false)});
 }
 

@@ -59,6 +59,11 @@ std::string holder(int descriptor) {
   return plain && !process.empty() && !host.empty() ? "process " + process + " on " + host : "another run";
 }
 
+[[noreturn]] void refuse_unopened(const fs::path& directory, int why) {
+  refuse(directory, "cannot be used: its .isohalo_lock cannot be opened (" + std::generic_category().message(why) +
+                        "): choose another");
+}
+
 [[noreturn]] void refuse_in_use(const fs::path& directory, int descriptor) {
   const std::string who = holder(descriptor);
   close(descriptor);
@@ -95,8 +100,7 @@ bool cannot_lock(int why) {
 DirectoryLock::DirectoryLock(const fs::path& directory)
     : directory_(directory), descriptor_(open_lock(directory, O_RDWR | O_CREAT)) {
   if (descriptor_ < 0 && errno == EACCES) descriptor_ = open_lock(directory, O_RDONLY);  // another user made it
-  if (descriptor_ < 0)
-    refuse(directory, "cannot be written to (" + std::generic_category().message(errno) + "): choose another");
+  if (descriptor_ < 0) refuse_unopened(directory, errno);
   if (!take(descriptor_)) {
     if (errno == EWOULDBLOCK) refuse_in_use(directory, descriptor_);
     const int why = errno;
@@ -130,7 +134,8 @@ DirectoryLock::~DirectoryLock() {
 
 void DirectoryLock::refuse_held(const fs::path& directory) {
   const int descriptor = open_lock(directory, O_RDONLY);
-  if (descriptor < 0) return;  // nobody made it, or the run itself will say why not
+  if (descriptor < 0 && errno != ENOENT) refuse_unopened(directory, errno);
+  if (descriptor < 0) return;  // nobody made it
   if (flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) refuse_in_use(directory, descriptor);
   close(descriptor);
 }

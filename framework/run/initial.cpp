@@ -25,7 +25,14 @@ const std::vector<std::string>& initial_kinds() {
 template <int D>
 InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& grid, const std::string& name,
                                       bool only, const std::filesystem::path& input_directory) {
-  const std::string given = only && !config.has("initial." + name) ? "initial" : "initial." + name;
+  const std::string own = "initial." + name;
+  const bool both = only && config.has(own) && config.has("initial.kind");
+  if (both) {
+    config.error(own, own + " and initial.kind are both given: write all keys of the field in one table, [" + own +
+                          "] or [initial]");
+    config.excuse(own);
+  }
+  const std::string given = only && (both || !config.has(own)) ? "initial" : own;
   return read_table(config, grid, given, "initial." + name, std::nullopt, input_directory);
 }
 
@@ -56,7 +63,7 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
       config.text(key("kind"), {kind, initial_kinds(),
                                 kind ? "how the source is made; each kind has keys of its own, those of [initial]"
                                      : "how the field begins; each kind has keys of its own"});
-  if (config.error_count() > before) config.excuse(given + ".");  // with the right kind other keys would be known
+  if (config.error_count() > before) config.excuse(given, false);  // with the right kind other keys would be known
   if (f.kind_ == "constant") {
     f.value_ = number("value", 0.0, "value of every cell");
   } else if (f.kind_ == "linear") {
@@ -98,7 +105,8 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
     // Where the values come from is no physics (see physics_text): they are named by their digest once they are
     // read.
     std::error_code ignored;  // of a file that was not given
-    config.set_effective(key("file"), Config::canonical(std::filesystem::absolute(f.file_, ignored).string()));
+    if (config.error_count() == before)
+      config.set_effective(key("file"), Config::canonical(std::filesystem::absolute(f.file_, ignored).string()));
   }
   if (given != f.prefix_) {  // one spelling in the canonical text
     std::vector<std::string> moved;
@@ -164,17 +172,17 @@ void InitialField<D>::check_file(const Communicator& comm) const {
 
 namespace {
 
-/// Rounds to the field's type; `x` beyond its range is an error, infinity and NaN pass and are found later.
+/// Rounds to the field's type; false for `x` beyond its range. Infinity and NaN of floating point pass and are
+/// found later.
 template <class T>
-T rounded(double x) {
+bool round_to(double x, T& v) {
   if constexpr (std::is_same_v<T, std::uint8_t>) {
-    if (!(x >= 0 && x <= 255)) throw UsageError("value " + Config::canonical(x) + " is out of range of uint8");
-    return static_cast<T>(std::nearbyint(x));
+    if (!(x >= 0 && x <= 255)) return false;
+    v = static_cast<T>(std::nearbyint(x));
+    return true;
   } else {
-    const T v = static_cast<T>(x);
-    if (std::isfinite(x) && !std::isfinite(v))
-      throw UsageError("value " + Config::canonical(x) + " is out of range of float32");
-    return v;
+    v = static_cast<T>(x);
+    return std::isfinite(v) || !std::isfinite(x);
   }
 }
 
@@ -196,6 +204,10 @@ template <int D>
 void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D>& field, Config& config) const {
   InitialField ready = *this;
   const std::vector<double> from_disk = from_file() ? file_values(domain) : std::vector<double>{};
+  const std::string what = (prefix_ == "source" ? "the source \"" : "the initial field \"") + field.name + "\"";
+  const std::int64_t none = std::numeric_limits<std::int64_t>::max();
+  std::int64_t bad = none;  // the first value beyond the type's range
+  double bad_value = 0;
   agreed(domain.comm(), [&] {
     ready.prepare();
     const Box<D>& owned = domain.owned();
@@ -210,15 +222,24 @@ void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D
             else
               ready.row(i, n, line.data());
             for (std::int64_t x = 0; x < n; ++x, ++i[D - 1])
-              a.at(i) = rounded<T>(line[static_cast<std::size_t>(x)]);
+              if (const double value = line[static_cast<std::size_t>(x)];
+                  !round_to<T>(value, a.at(i)) && bad == none)
+                bad = linear_index(domain.global(), i), bad_value = value;
           });
         },
         field.array);
   });
+  const std::int64_t first = domain.comm().min(bad);
+  agreed(domain.comm(), [&] {
+    if (bad != none && bad == first)
+      throw UsageError(what + " is " + Config::canonical(bad_value) + " at " + cell_text(domain.global(), bad) +
+                       ", out of range of " +
+                       (grid_.type == ElementType::uint8 ? "uint8 (0 .. 255)" : "float32 (up to 3.4e+38)") +
+                       ": use other values in [" + prefix_.substr(0, prefix_.find('.')) + "]");
+  });
   const FieldStatistics s = field_statistics(domain, field.array);
   if (s.first_not_finite >= 0)
-    throw UsageError((prefix_ == "source" ? "the source \"" : "the initial field \"") + field.name +
-                     "\" is NaN or infinite at " + cell_text(domain.global(), s.first_not_finite));
+    throw UsageError(what + " is NaN or infinite at " + cell_text(domain.global(), s.first_not_finite));
   if (from_file()) config.set_effective(prefix_ + ".data", Config::canonical(hex_digest(s.digest)));
 }
 

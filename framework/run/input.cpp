@@ -26,7 +26,7 @@ Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string&
   const std::string kind = config.text("solver.kind", {{}, names, "the equation; each kind has keys of its own"});
   const bool known = config.error_count() == before;
   if (!known)  // with the right kind other keys would be known
-    for (const char* keys : {"solver.", "source"}) config.excuse(keys);
+    for (const char* keys : {"solver", "source"}) config.excuse(keys);
   in.grid = read_grid<D>(config, types_of(kinds, kind, known));
   in.parallel = read_parallel<D>(config, ranks);
   in.model = kinds.of<D>().at(kind)(config, in.grid);

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -93,6 +95,9 @@ void refuse_unwritable(const fs::path& path) {
     at = above.empty() || above == at ? fs::path(".") : above;
   }
   if (!S_ISDIR(status.st_mode)) refuse_to_make(path, "a file has that name");
+  struct statfs kind {};
+  if (statfs(at.c_str(), &kind) == 0 && (kind.f_type == PROC_SUPER_MAGIC || kind.f_type == SYSFS_MAGIC))
+    (at == path ? refuse_to_write : refuse_to_make)(path, "no files can be made there");
   const int wanted = at == path ? R_OK | W_OK | X_OK : W_OK | X_OK;
   if (faccessat(AT_FDCWD, at.c_str(), wanted, AT_EACCESS) == 0) return;
   if (at == path) refuse_to_write(path, reason_of(errno));
@@ -111,8 +116,10 @@ fs::path OutputDirectory::picture(const std::string& field, std::int64_t step) c
 
 std::vector<std::int64_t> OutputDirectory::steps() const {
   std::vector<std::int64_t> found;
+  std::error_code ignored;
   for (const auto& name : names_in(path_))
-    if (const auto own = own_name(name); own && own->stem == "step" && own->suffix == ".h5")
+    if (const auto own = own_name(name);
+        own && own->stem == "step" && own->suffix == ".h5" && fs::is_regular_file(path_ / name, ignored))
       found.push_back(own->step);
   std::sort(found.rbegin(), found.rend());
   return found;
@@ -164,17 +171,20 @@ void OutputDirectory::remove_leftovers() const {
 }
 
 void OutputDirectory::remove_outputs(const std::set<std::string>& fields) const {
+  const auto there = steps();
   for (const auto& name : names_in(path_)) {
     const auto own = own_name(name);
-    const bool ours = own && ((own->of_checkpoint() && own->suffix != ".h5") ||
-                              (own->of_picture() && fields.contains(own->stem)));
+    const bool last =
+        own && own->suffix == ".h5" && std::find(there.begin(), there.end(), own->step) != there.end();
+    const bool ours = own && ((own->of_checkpoint() && !last) || (own->of_picture() && fields.contains(own->stem)));
     if (ours || name == "latest.h5" || name == "digests.txt") remove_file(path_ / name);
   }
-  for (const std::int64_t s : steps()) remove(s);
+  for (const std::int64_t s : there) remove(s);
 }
 
-void OutputDirectory::set_latest() const {
-  const auto there = steps();
+void OutputDirectory::set_latest(const std::set<std::int64_t>& unusable) const {
+  auto there = steps();
+  std::erase_if(there, [&](std::int64_t s) { return unusable.contains(s); });
   if (there.empty()) return;
   const fs::path link = path_ / "latest.h5", fresh = temporary_name(link);
   std::error_code error;

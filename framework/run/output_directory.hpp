@@ -35,7 +35,7 @@ class OutputDirectory {
   std::filesystem::path file(std::int64_t step, const std::string& suffix) const;
   std::filesystem::path picture(const std::string& field, std::int64_t step) const;
   std::filesystem::path trail() const { return path_ / "digests.txt"; }
-  /// Steps of the checkpoints that are there, newest first.
+  /// Steps of the checkpoints that are there, newest first: of regular files, or links to such.
   std::vector<std::int64_t> steps() const;
 
   // To be called on one rank; they throw RunError or UsageError.
@@ -52,8 +52,8 @@ class OutputDirectory {
   void remove_leftovers() const;
   /// Throws RunError when the directory is not the one that was claimed any more.
   void refuse_if_lost() const { lock_->refuse_if_lost(); }
-  /// Points latest.h5 at the checkpoint of the highest step, atomically.
-  void set_latest() const;
+  /// Points latest.h5 at the checkpoint of the highest step that is none of `unusable`, atomically.
+  void set_latest(const std::set<std::int64_t>& unusable) const;
   /// Deletes the oldest checkpoints of steps up to `newest` beyond `keep` (0: none). Later steps, left by an
   /// earlier run, neither count nor are touched, and `newest` itself stays.
   void delete_beyond(std::int64_t keep, std::int64_t newest) const;

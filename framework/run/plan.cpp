@@ -79,6 +79,10 @@ std::string bytes_text(double bytes) {
   return k == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[k]);
 }
 
+std::string ranks_text(int n) {
+  return n == 1 ? "1 rank" : fmt::format("{} ranks", n);
+}
+
 /// A sentence about a rank count near `ranks` that fits the grid better; empty when there is none.
 template <int D>
 std::string better_count(const Index<D>& shape, double tolerance, int ranks) {
@@ -99,7 +103,7 @@ std::string better_count(const Index<D>& shape, double tolerance, int ranks) {
   for (int n = ranks - 1; n >= std::max(1, ranks - near); --n)
     if (possible(n, other) && largest_block(other) <= largest_block(here) && cost(other) <= cost(here)) fewest = n;
   if (fewest < ranks)
-    return fmt::format("{} ranks would be as fast: neither the largest block nor its halo is larger", fewest);
+    return ranks_text(fewest) + " would be as fast: neither the largest block nor its halo is larger";
   for (int n = ranks + 1; n <= ranks + near; ++n)
     if (possible(n, other) && other.imbalance() + 0.05 < here.imbalance())
       return fmt::format("{} ranks would be used better: imbalance {:.3f}", n, other.imbalance());
@@ -124,8 +128,8 @@ PlannedHalo<D> planned_halo(const GridSettings<D>& grid, const ParallelSettings<
   std::string text;
   for (int n : process_grid) product *= n, text += (text.empty() ? "" : " x ") + std::to_string(n);
   if (product != ranks)
-    throw UsageError(
-        fmt::format("the process grid {} does not multiply to {} ranks: use another, or \"auto\"", text, ranks));
+    throw UsageError(fmt::format("the process grid {} does not multiply to {}: use another, or \"auto\"", text,
+                                 ranks_text(ranks)));
   const Decomposition<D> blocks(grid.shape, process_grid, parallel.alignment_tolerance);
   const int depth = std::min(parallel.halo_depth.value_or(1), model.deepest());
   const BoundaryTopology<D> around{blocks.global(), grid.boundary.periodic(), grid.boundary.mirror_low(),

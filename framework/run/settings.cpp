@@ -58,6 +58,12 @@ namespace {
 
 constexpr const char* kRuleWords = "\"periodic\", \"neumann\", {dirichlet = VALUE} or {fixed = VALUE}";
 
+/// A rule that a word looks like, as it is written.
+std::string nearest_rule(const std::string& word) {
+  const std::string near = nearest_word(word, {"periodic", "neumann", "dirichlet", "fixed"});
+  return near == "dirichlet" || near == "fixed" ? "{" + near + " = VALUE}" : near;
+}
+
 /// One entry of a boundary list; records one error and returns periodic when it is none.
 BoundaryRule read_rule(Config& config, const std::string& path, const Value& v) {
   const auto refuse = [&](const std::string& what, const std::string& near) {
@@ -68,8 +74,7 @@ BoundaryRule read_rule(Config& config, const std::string& path, const Value& v) 
   if (const auto word = as_text(v)) {
     if (*word == "periodic") return {Boundary::periodic, 0};
     if (*word == "neumann") return {Boundary::neumann, 0};
-    return refuse(" " + shortened(Config::canonical(*word)),
-                  nearest_word(*word, {"periodic", "neumann", "dirichlet", "fixed"}));
+    return refuse(" " + shortened(Config::canonical(*word)), nearest_rule(*word));
   }
   const auto* table = std::get_if<ValueTable>(&v.data);
   if (!table || table->size() != 1) return refuse("", "");
@@ -88,6 +93,7 @@ BoundaryRule read_rule(Config& config, const std::string& path, const Value& v) 
 template <int D>
 PerDim<BoundaryRule, D> read_rules(Config& config, const std::string& path, const std::string& help) {
   PerDim<BoundaryRule, D> rules{};
+  const std::size_t before = config.error_count();
   const Value* v = config.node(path, {path, "list of rules", kRuleWords, "all \"periodic\"", "", help});
   if (v) {
     const auto* list = std::get_if<ValueList>(&v->data);
@@ -98,7 +104,7 @@ PerDim<BoundaryRule, D> read_rules(Config& config, const std::string& path, cons
   }
   std::string text = "[";
   for (int j = 0; j < D; ++j) text += (j ? ", " : "") + canonical(rules[j]);
-  config.set_effective(path, text + "]");
+  if (config.error_count() == before) config.set_effective(path, text + "]");
   return rules;
 }
 

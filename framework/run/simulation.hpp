@@ -49,7 +49,7 @@ class Simulation {
 
   void prepare_directory();
   void begin_outputs();
-  std::optional<StoredCheckpoint> newest_there() const;
+  std::optional<StoredCheckpoint> newest_there();
   void refuse_other_line(const CheckpointMeta& newest, bool but_of_fields = false) const;
   void report_newer() const;
   std::string other_keys(const std::string& stored, bool but_of_fields = false) const;
@@ -95,7 +95,7 @@ class Simulation {
   std::optional<InitialField<D>> source_;
   std::optional<CartesianDomain<D>> domain_;
   std::optional<OutputDirectory> directory_;
-  std::set<std::int64_t> unusable_;   ///< checkpoints there that an automatic restart has skipped
+  std::set<std::int64_t> unusable_;   ///< checkpoints there that were found to be damaged; on rank 0
   std::optional<TrailWriter> trail_;  ///< on rank 0, when there are steps to do
   int depth_ = 1;
 

@@ -19,15 +19,17 @@ namespace isohalo {
 
 namespace fs = std::filesystem;
 
-/// What the newest checkpoint in the directory says that can be read, if there is one. On one rank.
+/// What the newest checkpoint in the directory says that can be read, if there is one; those that cannot are noted.
+/// On one rank.
 template <int D>
-std::optional<StoredCheckpoint> Simulation<D>::newest_there() const {
+std::optional<StoredCheckpoint> Simulation<D>::newest_there() {
   for (const std::int64_t s : directory_->steps()) try {
       if (unusable_.contains(s)) continue;
       auto stored = read_checkpoint_meta(directory_->checkpoint(s));
       refuse_other_step(directory_->checkpoint(s), s, stored);
       return stored;
-    } catch (const Error&) {  // one that is damaged says nothing
+    } catch (const Error&) {
+      unusable_.insert(s);
     }
   return std::nullopt;
 }
@@ -142,6 +144,7 @@ void Simulation<D>::checkpoint() {
     write_checkpoint(directory_->checkpoint(step_), *domain_, m, solver_->fields());
   }
   written_step_ = step_;
+  unusable_.erase(step_);
   const auto phases = phases_.table(comm_);  // this checkpoint's time is in it, but for the small files that follow
   const std::string sidecar = comm_.rank() == 0 ? sidecar_text(phases) : "";
   const PhaseScope scope(&phases_, Phase::checkpoint);
@@ -169,7 +172,7 @@ void Simulation<D>::accompany(const CheckpointMeta& m) const {
     const std::string text = xdmf_text(directory_->checkpoint(step_).filename().string(), m, stored);
     if (!text.empty()) write_whole(directory_->file(step_, ".xmf"), text);
   }
-  directory_->set_latest();
+  directory_->set_latest(unusable_);
   detail::fault_point("delete");
   directory_->delete_beyond(output_.keep, step_);
 }
@@ -225,8 +228,8 @@ void Simulation<D>::append_trail(const std::vector<FieldStatistics>& statistics)
 }
 
 #define ISOHALO_INSTANTIATE(D)                                                           \
-  template std::optional<StoredCheckpoint> Simulation<D>::newest_there() const;          \
-  template void Simulation<D>::refuse_other_line(const CheckpointMeta&, bool) const;           \
+  template std::optional<StoredCheckpoint> Simulation<D>::newest_there();                \
+  template void Simulation<D>::refuse_other_line(const CheckpointMeta&, bool) const;     \
   template void Simulation<D>::report_newer() const;                                     \
   template void Simulation<D>::begin_outputs();                                          \
   template void Simulation<D>::outputs(bool, bool);                                      \

@@ -225,7 +225,8 @@ std::optional<Removal> apply_override(Value& root, const std::string& assignment
   const std::string place = "command line: " + shortened(assignment);
   const auto equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0)
-    throw UsageError("\"" + shortened(assignment) + "\" is no override: write key.path=value");
+    throw UsageError("\"" + shortened(assignment) + "\" is no override: write key.path=value" +
+                     (assignment.starts_with("-") ? ", and options before --" : ""));
   const std::string path = assignment.substr(0, equals), text = assignment.substr(equals + 1);
   const auto parts = key_parts(path, place);
   if (text.empty()) return Removal{path, place, remove(root, parts)};

@@ -8,7 +8,14 @@ namespace isohalo {
 
 namespace {
 constexpr std::size_t kLongest = 200;  // longer words are no misspelling
+
+std::string lower_case(std::string word) {
+  for (char& c : word)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return word;
 }
+
+}  // namespace
 
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
@@ -28,11 +35,12 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
 
 std::string nearest_word(const std::string& word, const std::vector<std::string>& candidates) {
   if (word.empty() || word.size() > kLongest) return "";
+  const std::string lower = lower_case(word);
   std::string best;
   std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const auto& c : candidates) {
-    const bool begins = word.size() >= 3 && c.starts_with(word);
-    if (const std::size_t n = begins ? 0 : edit_distance(word, c); n < least) least = n, best = c;
+    const bool begins = word.size() >= 3 && lower_case(c).starts_with(lower);
+    if (const std::size_t n = begins ? 0 : edit_distance(lower, lower_case(c)); n < least) least = n, best = c;
   }
   return best;
 }

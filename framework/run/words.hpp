@@ -10,7 +10,8 @@ namespace isohalo {
 /// Letters to insert, delete, replace or swap with their neighbor to make `b` of `a`.
 std::size_t edit_distance(const std::string& a, const std::string& b);
 
-/// The candidate that `word` begins, or that is few letters away from it; "" when there is none.
+/// The candidate that `word` begins, or that is few letters away from it, whatever their case; "" when there is
+/// none.
 std::string nearest_word(const std::string& word, const std::vector<std::string>& candidates);
 
 /// "; did you mean WORD?", or nothing for an empty word.

@@ -222,6 +222,29 @@ def test_wrong_name():
     that("step_00000060.h5 holds step 20, not that of its name" in r.stderr and r.returncode == 0, "misnamed, --validate: " + r.stdout + r.stderr)
 
 
+def test_latest():
+    """latest.h5 leads to a checkpoint that the run has not found damaged, and to nothing else of that name."""
+    for restart in ("auto", "damaged/step_00000030.h5"):
+        run(1, "damaged", "--overwrite")
+        newest = WORK / "damaged/step_00000040.h5"
+        newest.write_bytes(newest.read_bytes()[:3000])
+        run(2, "damaged", "--restart", restart, "run.steps=35")
+        that(latest("damaged") == "step_00000035.h5", "--restart %s: latest.h5 leads to %s" % (restart, latest("damaged")))
+        run(2, "damaged", "--restart", "auto")
+        that(latest("damaged") == "step_00000040.h5", "once it is done again, latest.h5 leads to " + latest("damaged"))
+    directory = WORK / "others"
+    directory.mkdir()
+    (directory / "step_00000200.h5").mkdir()
+    os.mkfifo(directory / "step_00000500.h5")
+    os.symlink("nowhere", directory / "step_00000600.h5")
+    run(1, "others", "run.steps=10")
+    that(latest("others") == "step_00000010.h5", "latest.h5 leads to " + latest("others"))
+    r = run(1, "others", "--restart", "auto", "run.steps=20")
+    that(latest("others") == "step_00000020.h5" and r.stderr == "" and "newer" not in r.stdout, "latest.h5 leads to " + latest("others") + r.stdout + r.stderr)
+    run(1, "others", "--overwrite", "run.steps=10")
+    that([n for n in names("others") if n.endswith(".h5")] == ["latest.h5", "step_00000010.h5", "step_00000200.h5"], "--overwrite leaves %s" % names("others"))
+
+
 def test_leftovers():
     """Temporary files of ours go, whoever was interrupted; a user's own stay."""
     ours = ["step_00000010.h5.0123456789abcdef.tmp", "step_123456789.json.fedcba9876543210.tmp", "u_00000020.png.0123456789abcdef.tmp",
@@ -370,7 +393,7 @@ def test_time():
 
 def main():
     fresh_work_directory(INPUT)
-    for test in (test_time,) if sys.argv[5:] == ["time"] else (test_lock, test_links, test_other_names_of_files, test_directory_taken_away, test_exchanged_file, test_wrong_name, test_leftovers, test_overwrite, test_history, test_other_line, test_same_files, test_last_sidecar, test_time):
+    for test in (test_time,) if sys.argv[5:] == ["time"] else (test_lock, test_links, test_other_names_of_files, test_directory_taken_away, test_exchanged_file, test_wrong_name, test_latest, test_leftovers, test_overwrite, test_history, test_other_line, test_same_files, test_last_sidecar, test_time):
         start = time.monotonic()
         test()
         print("%5.1f s  %s" % (time.monotonic() - start, test.__name__), flush=True)

@@ -108,6 +108,12 @@ def main():
            ["run", input_file("weights.toml", INPUT.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0]]\nweights = [1, 2]'))])
     expect("offset of the wrong dimension", 2, "is no list of 2 integers",
            ["run", input_file("offsets.toml", INPUT.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0, 1]]\nweights = [1]'))])
+    stencil = input_file("stencil.toml", INPUT.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0], [0, 1], [1, 0]]\nweights = [0.1, 0.2, 0.3]'))
+    for weights, text in (('[0.1,0.2,"x"]', "solver.weights entry is a string, expected a number"), ("[0.1,0.2,nan]", "solver.weights has an entry nan out of range"),
+                          ("0.1", "solver.weights is a number, expected a list of numbers"), ("", "required key solver.weights is missing"),
+                          ("[0.1,0.2]", "solver.weights has 2 entries for 3 offsets")):
+        expect("weights " + weights, 2, text, ["run", stencil, "solver.weights=" + weights], ranks=(1,), lines=1)
+    expect("a wrong offset", 2, "solver.offsets has an entry that is no list of 2 integers", ["run", stencil, "solver.offsets=[[0,0],[0,1],[0]]"], ranks=(1,), lines=1)
     expect("boundary on one side only", 2, "dimension 0 is periodic on one side only",
            ["run", good, 'domain.boundary.low=["neumann", "periodic"]'])
     expect("unstable dt", 2, "above the stability limit", ["run", good, "solver.dt=1.0"])
@@ -134,6 +140,12 @@ def main():
     expect("a side with a value", 0, [], ["run", poisson, 'domain.boundary.low=["periodic",{fixed = 1}]',
                                           'domain.boundary.high=["periodic","neumann"]', "--overwrite"])
     expect("omega of cg", 2, "solver.omega belongs to", ["run", poisson, "solver.omega=0.5"], lines=1)
+    jacobi = input_file("jacobi.toml", (WORK / poisson).read_text().replace('"cg"', '"jacobi"').replace(
+        "[solver]", 'boundary.low = [{fixed = 1}, "neumann"]\nboundary.high = ["neumann", "neumann"]\n[solver]'))
+    for more in (["source.value=1e155"], ["domain.length=[1e-80,1e-80]"], ['domain.boundary.low=[{dirichlet = 1e155},"neumann"]']):
+        for stop in ("0", "1e-10"):
+            expect("a residual without end, %s, stop %s" % (more, stop), 2, ["|r of u = 0|", "the squares of r add up to inf"],
+                   ["run", jacobi, "--overwrite", "run.stop_residual=" + stop, *more], ranks=(3,), lines=1)
     expect("source that is not finite", 2, 'the source "f" is NaN or infinite at linear index',
            ["run", poisson, "source.kind=linear", "source.gradient=[1e300,1e300]", "source.value=1e300", "domain.length=[1e10,1e10]", "--overwrite"])
     expect("no such source", 2, 'source.kind = "sin" is not one of', ["run", poisson, "source.kind=sin"], lines=1)
@@ -151,6 +163,9 @@ def main():
     expect("life in three dimensions", 2, 'solver.kind = "life" has 2 dimensions, domain.shape has 3', ["run", life, "domain.shape=[6,6,6]"], lines=1)
     expect("life with other states", 2, "has another value than 0 and 1, first at linear index 37",
            ["run", input_file("states.toml", (WORK / life).read_text().replace('"random"\nseed = 3', '"box"\nlow = [0.05, 0.86]\nhigh = [0.1, 0.89]\ninside = 2'))], lines=1)
+
+    expect("life below 0", 2, ['the initial field "u" is -0.', "at linear index 0, cell (0, 0), out of range of uint8 (0 .. 255): use other values in [initial]"],
+           ["run", life, "initial.low=-1", "initial.high=-0.1", "--overwrite"], lines=1)
 
     # --- sizes, ranks and grids ---------------------------------------------------------------------------------------
     expect("more ranks than cells", 2, "no process grid of 7 ranks fits into a grid of 3 x 3 cells: run on 6 ranks",
@@ -180,7 +195,7 @@ def main():
                           ("words", "holds neither real nor integer numbers"),
                           ("nan", 'the initial field "u" is NaN or infinite at linear index 479')):
         expect("dataset " + dataset, 2, text, ["run", input_file("file.toml", from_file.replace("DATASET", dataset)), "--overwrite"])
-    expect("beyond float32", 2, "out of range of float32",
+    expect("beyond float32", 2, 'the initial field "u" is 9.9999999999999997e+199 at linear index 0, cell (0, 0), out of range of float32 (up to 3.4e+38): use other values in [initial]',
            ["run", input_file("file.toml", from_file.replace("DATASET", "huge")), "domain.type=float32", "--overwrite"])
     expect("initial file missing", 2, "field.h5x: no such file", ["run", input_file("file2.toml", from_file.replace("field.h5", "field.h5x"))])
     expect("integers are converted", 0, [], ["run", input_file("file.toml", from_file.replace("DATASET", "right")), "--overwrite"])

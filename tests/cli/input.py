@@ -101,10 +101,20 @@ def test_suggestions():
                            ('domain.boundary.low=["neuman","periodic"]', "did you mean neumann?"),
                            ('domain.boundary.low=["neumann","periodic"]', "periodic on one side only"),
                            ('domain.boundary.low=[{dirchlet=1},"periodic"]', "did you mean dirichlet?"),
+                           ('domain.boundary.low=["dirichlet","periodic"]', "did you mean {dirichlet = VALUE}?"),
+                           ("RUN.steps=5", "unknown table RUN; did you mean run?"),
+                           ("initial.u.width=1", "initial.u.width=1: initial.u and initial.kind are both given: write all keys of the field in one table, [initial.u] or [initial]"),
+                           ("parallel.halo_depth=autom", 'parallel.halo_depth is a string, expected an integer or "auto"'),
+                           ("parallel.process_grid=autom", 'parallel.process_grid is a string, expected a list of 2 integers or "auto"'),
                            ('domain.boundary.low=[{flux="x"},"periodic"]', "has an entry {flux = ..} that is not")):
         one(override, text, "run", "input.toml", override, "--validate", ranks=3 if "neuman\"" in override else 0)
     one("misspelt table", "slover.toml:4:1: unknown table slover; did you mean solver?",
         "run", write("slover.toml", INPUT.replace("[solver]", "[slover]")), "--validate")
+    for field in "TU":
+        one("a field of another name", "field.toml:7:1: unknown table initial.%s; did you mean initial?" % field,
+            "run", write("field.toml", INPUT.replace("[initial]", "[initial.%s]" % field)), "--validate")
+    named = write("own.toml", INPUT.replace("[initial]", "[initial.u]"))
+    one("a key of [initial] beside [initial.u]", "unknown key initial.width; did you mean initial.u.width?", "run", named, "--validate", "initial.width=1")
     one("misspelt required key", "did you mean run.steps?", "run", write("step.toml", INPUT.replace("steps =", "step =")), "--validate")
     life = write("life.toml", INPUT.replace('"heat"\ncfl = 0.5', '"life"').replace("gaussian", "constant"))
     one("one rule for both dimensions", "life has no {dirichlet = VALUE}", "run", life, "--validate",
@@ -120,6 +130,8 @@ def test_commands():
                              ([], ["isohalo needs a command: run, compare,"]),
                              (["run", "input.toml", "--overwite"], ["isohalo run has no option --overwite; did you mean --overwrite?", "isohalo run --help"]),
                              (["run", "input.toml", "--restrat=auto"], ["has no option --restrat; did you mean --restart?"]),
+                             (["run", "input.toml", "--", "run.steps=7", "--restart", "auto"], ['"--restart" is no override: write key.path=value, and options before --']),
+                             (["run", "input.toml", "run.steps=7", "--", "--restart", "auto"], ["isohalo run: --restart stands behind --, where no option may be: put it before"]),
                              (["--vresion"], ["isohalo has no option --vresion; did you mean --version?"])):
         for text in texts:
             one(arguments, text, *arguments, ranks=3 if arguments == ["runn"] else 0)
@@ -192,6 +204,16 @@ def test_help():
     that("solver.rule" not in text and "initial.seed" not in text and "source." not in text, "--help-input of an input lists others' keys")
     r = launch(0, "run", "input.toml", "--help-input", "solver.kapa=1")
     that(r.returncode == 2 and "  solver.kappa " in r.stdout and "did you mean solver.kappa?" in r.stderr, "--help-input of a wrong input")
+    for key, arguments in (("domain.shape", ["domain.shape="]), ("domain.shape", ["domain.shape=[0,3]"]), ("run.steps", ["run.steps=abc"]), ("run.steps", ["run.steps="]),
+                           ("initial.low", ["initial.kind=box"]), ("solver.kappa", ["solver.kappa=-1"]), ("output.xdmf", ["output.xdmf=3"]),
+                           ("parallel.exchange", ["parallel.exchange=x"]), ("domain.boundary.low", ['domain.boundary.low=["x","y"]'])):
+        that(here(key, *arguments) == "", "a value of %s that nobody gave: %s" % (key, here(key, *arguments)))
+    cg = ["solver=", "solver.kind=poisson", "solver.method=cg"]
+    that(here("solver.omega", *cg) == "no such key" and here("solver.omega", *cg, "solver.method=jacobi") == "1", "solver.omega is no key of cg")
+    isohalo(0, "run", "input.toml", *cg, "solver.omega=", "--validate")
+    one("a misspelt omega of cg", "unknown key solver.omegas", "run", "input.toml", *cg, "solver.omegas=1", "--validate")
+    r = launch(0, "run", "input.toml", "--help-input", "solver.cfl=", "solver.dt=1e-9")
+    that(re.search("^  solver.dt .*default solver.cfl \\* limit; here 1e-09$", r.stdout, re.M), "solver.dt is called required: " + r.stdout)
     sub = write("named.toml", INPUT.replace("[initial]", "[initial.u]"))
     that(here("initial.u.kind", input=sub) == '"gaussian"', "--help-input of [initial.u]")
 
@@ -228,6 +250,8 @@ def test_validate():
                 ("holds checkpoints", "already holds checkpoints", ["output.directory=full"]),
                 ("is a file", "output.directory afile", ["output.directory=afile"]),
                 ("below a file", "output.directory afile/below", ["output.directory=afile/below"]),
+                ("is no place for files", "output.directory /proc/x cannot be made", ["output.directory=/proc/x"]),
+                ("is none either", "output.directory /proc cannot be written to", ["output.directory=/proc"]),
                 ("in use", "in use", ["output.directory=busy"]),
                 ("in use, to be overwritten", "in use", ["output.directory=busy", "--overwrite"]),
                 ("no restart file", "none.h5: no such file", ["--restart", "none.h5"]),
@@ -244,6 +268,24 @@ def test_validate():
             r = isohalo(0, "run", "input.toml", *arguments, "--validate")
             that("input.toml is valid" in r.stdout, "--validate says nothing: " + r.stdout)
     that(tree() == before, "--validate or --plan left %r" % sorted(set(tree()) ^ set(before)))
+
+
+def test_foreign_lock():
+    """A lock file that may not be opened: --validate says so, as the run does."""
+    (WORK / "foreign").mkdir()
+    (WORK / "foreign").chmod(0o777)
+    (WORK / "foreign/.isohalo_lock").write_text("")
+    (WORK / "foreign/.isohalo_lock").chmod(0o600)
+    command = [ISOHALO, "run", "input.toml", "output.directory=foreign"]
+    def start(*more):
+        return subprocess.run(command + list(more), capture_output=True, text=True, timeout=60, cwd=WORK, user=65534, group=65534, extra_groups=[])
+    if os.geteuid() != 0 or start("--help-input").returncode != 0:
+        print("skipped: another user needs root, and a path that this user may go")
+        return
+    for more in ([], ["--validate"], ["--validate", "--overwrite"]):
+        r = start(*more)
+        that(r.returncode == 2 and "output.directory foreign cannot be used: its .isohalo_lock cannot be opened (Permission denied)" in r.stderr,
+             "a foreign lock, %s: %d %s" % (more, r.returncode, r.stderr))
 
 
 def test_shared_memory():
@@ -273,6 +315,7 @@ def main():
     test_numbers_and_texts()
     test_help()
     test_validate()
+    test_foreign_lock()
     test_shared_memory()
     finish()
 

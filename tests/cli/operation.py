@@ -183,6 +183,8 @@ def test_plan():
     that("97 ranks" not in plan, "thin blocks with large halos are praised: " + plan)
     isohalo(2, "run", "input.toml", "--plan", "-n", "100000", code=2)
     isohalo(1, "run", "input.toml", "--plan", "parallel.process_grid=[2,2]", "-n", "3", code=2)
+    r = isohalo(1, "run", "input.toml", "--plan", "parallel.process_grid=[2,2]", code=2)
+    that("does not multiply to 1 rank: use another" in r.stderr, "--plan of 1 rank: " + r.stderr)
     that(not (WORK / "out").exists(), "a plan leaves files")
 
 
@@ -291,9 +293,18 @@ def test_prove():
     # The inputs that we ship, with few steps.
     for input in sorted((pathlib.Path(__file__).resolve().parent.parent.parent / "inputs").glob("*.toml")):
         r = launch(0, "prove", input, "--ranks", "1,2", "run.steps=4")
-        that(r.returncode == 0 and re.search(r"^proved: .*, and [1-9]\d* checkpoint files( and \d+ other files)? byte by byte\)$", r.stdout, re.M), input.name + r.stdout + r.stderr)
+        that(r.returncode == 0 and re.search(r"^proved: .*, and [1-9]\d* checkpoint files?( and \d+ other files?)? byte by byte\)$", r.stdout, re.M), input.name + r.stdout + r.stderr)
     r = launch(0, "prove", "input.toml", "--ranks", "1,2", "output.checkpoint_every=0", "output.final_checkpoint=false")
     that(r.returncode == 0 and "these runs leave no checkpoint files to compare" in r.stdout, r.stdout + r.stderr)
+    r = launch(0, "prove", "input.toml", "run.steps=6", "--ranks", "1,2", "parallel.process_grid=[2,1]")
+    that(r.returncode == 2 and "the run on 1 rank ended with exit code 2" in r.stderr and re.search(r"^     1 {20,}[0-9.]+ +0  ended", r.stdout, re.M) and "     2  2 x 1 " in r.stdout,
+         "prove with a grid for 2 ranks: %d %s%s" % (r.returncode, r.stdout, r.stderr))
+    # The user's own files are none of a run's.
+    (WORK / "pp/ranks_1").mkdir(parents=True)
+    (WORK / "pp/ranks_1/notes.txt").write_text("mine")
+    for attempt in range(2):
+        r = launch(0, "prove", "input.toml", "run.steps=6", "output.checkpoint_every=0", "--ranks", "1,2", "--directory", "pp")
+        that(r.returncode == 0 and "and 1 checkpoint file and" in r.stdout and (WORK / "pp/ranks_1/notes.txt").exists(), "prove beside notes: %d %s%s" % (r.returncode, r.stdout, r.stderr))
     # A launcher whose run on 3 ranks changes one bit.
     liar = WORK / "liar.py"
     liar.write_text("""#!%s
@@ -313,7 +324,7 @@ sys.exit(code)
     that((WORK / "kept/ranks_2/step_00000006.h5").exists(), "--directory keeps the files")
     for arguments, code, text in ((("prove", "input.toml", "--ranks", "1,2", "run.stps=3"), 2, "unknown key run.stps"),
                                   (("prove", "input.toml", "--ranks", "2"), 2, "at least two numbers"),
-                                  (("prove", "input.toml", "--ranks", "2,1,2"), 2, "2 ranks are there twice"),
+                                  (("prove", "input.toml", "--ranks", "2,1,2"), 2, "the number 2 is there twice"),
                                   (("prove", "input.toml", "--ranks", "1,2", "--directory", "input.toml"), 2, "cannot make the directory"),
                                   (("prove", "input.toml", "--ranks", "1,2", "--directory", "/proc/x"), 2, "cannot make the directory"),
                                   (("prove", "input.toml", "--ranks", "1,2", "--mpiexec", "/no/such"), 2, "cannot start /no/such")):

@@ -342,12 +342,10 @@ def test_claims():
             (lambda f: f["time"].create_group("more"), 'object "more" in /time'), (lambda f: f["config"].__setitem__("more", np.zeros(3)), 'object "more" in /config')):
         r = isohalo(0, "verify", copy("claim.h5", change), code=1)
         that(text in r.stdout and r.stdout.endswith("not good\n"), "verify does not say %r: %s" % (text, r.stdout))
-    shutil.copy(WORK / BASE, WORK / "longer.h5")
-    with open(WORK / "longer.h5", "ab") as f:
-        f.write(b"\0" * 9)
-    for n in RANKS:
+    for n, text in zip(RANKS, ("1 byte follows", "2 bytes follow", "3 bytes follow", "4 bytes follow")):
+        (WORK / "longer.h5").write_bytes((WORK / BASE).read_bytes() + b"\0" * n)
         r = isohalo(n, "verify", "longer.h5", code=1)
-        that("9 bytes follow the end of the HDF5 data, at byte %d" % (WORK / BASE).stat().st_size in r.stdout, "appended bytes: " + r.stdout)
+        that(text + " the end of the HDF5 data, at byte %d: " % (WORK / BASE).stat().st_size in r.stdout, "appended bytes: " + r.stdout)
     # Data that lie at multiples of 64 bytes, with gaps before them.
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_alignment(1, 64)
@@ -397,15 +395,19 @@ def test_prove():
                         ('os.remove(directory / "step_00000003.xmf")', ("step_00000003.xmf is missing",)),
                         ('(directory / "step_00000009.h5").write_text("x")', ("step_00000009.h5 is additional",)),
                         ('change("step_00000003.h5", lambda d: d.clear())', ("step_00000003.h5 differs", "ranks_3/step_00000003.h5 is no HDF5 file")),
-                        (flip % (70, "step_00000003.h5"), ("step_00000003.h5 differs", "first different byte 70", "is truncated or damaged")),
+                        (flip % (70, "step_00000003.h5"), ("step_00000003.h5 differs", "first different byte 70", "on 1 against 3 ranks", "is truncated or damaged")),
                         ('change("step_00000006.h5", lambda d: d.append(7))', ("step_00000006.h5 differs",)),
-                        ('os.remove(directory / "latest.h5")\nos.symlink("step_00000003.h5", directory / "latest.h5")', ("latest.h5 leads elsewhere",)),
-                        ("code = 3", ("ended with exit code 3",)), ('print("isohalo: error: out of luck", file=sys.stderr)\ncode = 2', ("ended with exit code 2", "  isohalo: error: out of luck"))):
+                        ('os.remove(directory / "latest.h5")\nos.symlink("step_00000003.h5", directory / "latest.h5")', ("latest.h5 leads elsewhere",))):
         r = launch(0, *small, "--ranks", "1,3", "--mpiexec", launcher("liar.py", harm))
         that(r.returncode == 1 and r.stdout.endswith("not proved: the runs on 1, 3 ranks differ\n") and all(t in r.stdout + r.stderr for t in texts),
              "prove does not say %r: %d %s%s" % (texts, r.returncode, r.stdout, r.stderr))
     r = launch(0, *small, "--ranks", "3,1", "--mpiexec", launcher("liar.py", flip % (60, "step_00000003.h5")))
     that(r.returncode == 1 and "step_00000003.h5 differs" in r.stdout, "damage of the first: %d %s%s" % (r.returncode, r.stdout, r.stderr))
+    # A run that fails is no difference.
+    for harm, code, text in (("code = 3", 3, ""), ('print("isohalo: error: out of luck", file=sys.stderr)\ncode = 2', 2, "\n  isohalo: error: out of luck\n")):
+        r = launch(0, *small, "--ranks", "1,3", "--mpiexec", launcher("liar.py", harm))
+        that(r.returncode == code and "nothing is proved: the run on 3 ranks ended with exit code %d\n" % code in r.stderr and text in r.stderr and "differ" not in r.stdout + r.stderr,
+             "prove with a failed run: %d %s%s" % (r.returncode, r.stdout, r.stderr))
     r = launch(0, *small, "--ranks", "1,2", "solver.kapa=1")
     that(r.returncode == 2 and "every run failed" in r.stderr and "unknown key solver.kapa" in r.stderr and "proved: the" not in r.stdout, r.stdout + r.stderr)
 
