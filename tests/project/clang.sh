@@ -39,10 +39,13 @@ def check(item):
     return r.returncode != 0 or "warning:" in said, said + (r.stderr if r.returncode else "")
 
 
+checked = findings = 0
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-    results = list(pool.map(check, sorted(entries.items())))
-findings = [said for wrong, said in results if wrong]
-print("\n".join(findings))
-print("%d sources, %d with findings" % (len(results), len(findings)))
-sys.exit(1 if findings or not results else 0)
+    for wrong, said in pool.map(check, sorted(entries.items())):
+        checked += 1
+        if wrong:
+            findings += 1
+            print(said, flush=True)
+print("%d sources, %d with findings" % (checked, findings))
+sys.exit(1 if findings or not checked else 0)
 PYTHON
