@@ -240,7 +240,7 @@ ExitCode bench_allreduce_command(MPI_Comm user, const BenchAllreduceOptions& opt
   bool right = true, in_order = true;
   const double number = comm.rank() + 1;
   std::vector<Contender> small = small_contenders(comm, number);
-  for (auto& c : small) right = right && c.run() == comm.size() * (comm.size() + 1) / 2;
+  for (auto& c : small) right = right && c.run() == 0.5 * comm.size() * (comm.size() + 1);
   measure(comm, small, options.repeats, comm.oversubscribed() ? 5e4 : 1e4);
   Json json{{"benchmark", "allreduce"}, {"machine", machine_text()}, {"ranks", comm.size()}};
   for (auto& c : small) {

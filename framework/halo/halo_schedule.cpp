@@ -52,7 +52,7 @@ HaloSchedule<D> halo_schedule(HaloPattern pattern, const Decomposition<D>& block
   if (!slabs && !mutation && detail::repeats_grid(blocks, shape, steps, around))
     return repeating_schedule(blocks, coords, shape, steps, around);
   HaloSchedule<D> schedule;
-  schedule.stages.resize(slabs ? D : 1);
+  schedule.stages.resize(slabs ? D : 1);  // NOLINT(bugprone-branch-clone): D may be 1
   const auto stage_of = [&](const HaloRegion<D>& p) -> HaloStage<D>& {
     return schedule.stages[static_cast<std::size_t>(p.stage)];
   };

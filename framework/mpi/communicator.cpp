@@ -270,7 +270,7 @@ int Communicator::take_passing_tags(int count) const {
   return take_from(state_->next_passing_tag, state_->tag_limit / 2, state_->tag_limit / 4 * 3, count);
 }
 
-TagLease::TagLease(const Communicator& comm, Stay stay) : stay_(stay) {
+TagLease::TagLease(const Communicator& comm, Stay stay) {
   Communicator::State& state = *comm.state_;
   const auto [low, high] = state.tags_of(stay);
   int& next = state.next_leased[static_cast<int>(stay)];

@@ -80,7 +80,6 @@ class TagLease {
 
  private:
   std::shared_ptr<Communicator::State> state_;  ///< none when moved from
-  Stay stay_;
   int tag_ = 0;
 };
 

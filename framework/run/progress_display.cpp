@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -11,7 +12,7 @@ namespace isohalo {
 
 std::string duration_text(double seconds) {
   if (seconds < 60) return fmt::format("{:.1f} s", seconds);
-  const auto s = static_cast<std::int64_t>(seconds + 0.5);
+  const auto s = static_cast<std::int64_t>(std::llround(seconds));
   return s < 3600 ? fmt::format("{}:{:02d}", s / 60, s % 60)
                   : fmt::format("{}:{:02d}:{:02d}", s / 3600, s / 60 % 60, s % 60);
 }

@@ -146,7 +146,7 @@ std::shared_ptr<NodeWindow> NodeWindow::of(const Communicator& comm) {
   int found = 0;
   mpi_check(MPI_Comm_get_attr(comm.get(), r.cached_key, static_cast<void*>(&value), &found), "MPI_Comm_get_attr");
   if (found) return static_cast<NodeWindow*>(value)->shared_from_this();
-  const std::shared_ptr<NodeWindow> made(new NodeWindow(comm));
+  std::shared_ptr<NodeWindow> made(new NodeWindow(comm));
   r.windows.push_back(made);
   mpi_check(MPI_Comm_set_attr(comm.get(), r.cached_key, made.get()), "MPI_Comm_set_attr");
   return made;

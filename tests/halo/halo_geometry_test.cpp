@@ -185,7 +185,9 @@ TEST(HaloGeometry, LevelsOfNeededBoxesNest) {
       auto expected = test::needed_by_definition(block, s.offsets(), k, around);
       for_each_cell(block, [&](const Index<3>& i) { expected.insert(i); });
       for (const auto& b : s.needed_boxes(block, k, around))
-        for_each_cell(b, [&](const Index<3>& i) { ASSERT_EQ(expected.erase(i), 1u) << name << to_string<3>(i); });
+        for_each_cell(b, [&, &name = name](const Index<3>& i) {
+          ASSERT_EQ(expected.erase(i), 1u) << name << to_string<3>(i);
+        });
       EXPECT_TRUE(expected.empty()) << name << " k=" << k;
     }
 }

@@ -207,7 +207,7 @@ TEST(EveryReduction, OfMpiInListOrder) {
                            {"place of max", MPI_MAXLOC, MPI_DOUBLE_INT},
                            {"place of min", MPI_MINLOC, MPI_2INT}};
   for (const auto& [name, op, type] : ops) {
-    const auto right_of = [&](bool scatter) {  // of sources in list order
+    const auto right_of = [&, op = op, type = type](bool scatter) {  // of sources in list order
       Buffer right(type, count, 1), next(type, count, 1);
       bool any = false;
       for (int i = 0; i < at.s; ++i) {

@@ -62,7 +62,7 @@ TEST(MeasuredCosts, AreThoseOfTheEmulatedNetwork) {
   for (const auto& [latency, send, blocking] : {std::tuple{20e-3, 5e-3, false}, {4e-3, 10e-3, true}}) {
     const auto near = [](double ns, double s) { return std::abs(ns - s * 1e9) <= 0.1 * s * 1e9; };
     MessageCosts costs;
-    undisturbed([&] {
+    undisturbed([&, latency = latency, send = send, blocking = blocking] {
       std::vector<MulticastTimes> cases;
       for (const int k : {1, 4, 7}) cases.push_back({{k, 8, blocking}});
       time_multicasts(world(), all_ranks(), {.samples = 3, .seconds = 20, .emulate = {latency, send}}, cases);

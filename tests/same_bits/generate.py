@@ -4,7 +4,8 @@
 usage: generate.py INPUTS_DIRECTORY OUTPUT_DIRECTORY
 
 OUTPUT_DIRECTORY/cases.txt then has a line per case: name, input, "full" (every depth on every process grid) or "once",
-and overrides.
+and overrides. OUTPUT_DIRECTORY/sample.txt has some of them: every solver, method, type, rule and number of dimensions, each
+on every process grid with one depth.
 """
 import pathlib
 import random
@@ -148,6 +149,12 @@ def main():
         input = (out / ("random_%dd_%d.toml" % (d, k))).resolve()
         cases.append('exact_%dd_%d %s once parallel.reduction="exact"' % (d, k, input))
     (out / "cases.txt").write_text("\n".join(cases) + "\n")
+    sampled = {"heat2d", "custom9", "heat3d_small", "poisson2d", "poisson2d_jacobi", "life", "life_1", "life_2", "exact_2d_3"}
+    for d in range(1, 5):
+        sampled |= {"random_%dd_%d" % (d, d - 1), "random_%dd_%d" % (d, 8 - d), "poisson_%dd_%d" % (d, d - 1)}
+    sample = [c.replace(" full", " once", 1) for c in cases if c.split()[0] in sampled]
+    assert len(sample) == len(sampled)
+    (out / "sample.txt").write_text("\n".join(sample) + "\n")
 
 
 if __name__ == "__main__":
