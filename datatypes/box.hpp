@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <string>
 
+/// Explicit instantiations: `macro(D)` for every number of dimensions that there is.
+#define ISOHALO_FOR_EACH_DIMENSION(macro) macro(1) macro(2) macro(3) macro(4)
+
 namespace isohalo {
 
 /// One T per dimension. (The cast keeps D out of template argument deduction, where std::array's size_t would

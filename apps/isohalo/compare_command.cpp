@@ -13,17 +13,17 @@ namespace isohalo {
 
 namespace {
 
-bool is_trail(const std::string& file) {
+bool is_digest_log(const std::string& file) {
   return std::filesystem::path(file).extension() == ".txt";
 }
 
-ExitCode compare_trail_files(const Communicator& c, const CompareRequest& request) {
+ExitCode compare_log_files(const Communicator& c, const CompareRequest& request) {
   if (!request.abs.empty() || !request.rel.empty() || !request.ulp.empty() || !request.ignore.empty())
-    throw UsageError("digest trails are equal or not: --abs, --rel, --ulp and --ignore are for checkpoints");
-  TrailComparison result;
-  agreed(c, [&] { result = compare_trails(read_trail(request.a), read_trail(request.b)); });
+    throw UsageError("digest log are equal or not: --abs, --rel, --ulp and --ignore are for checkpoints");
+  DigestLogComparison result;
+  agreed(c, [&] { result = compare_digest_logs(read_digest_log(request.a), read_digest_log(request.b)); });
   if (c.rank() == 0)
-    fmt::print("{}", request.json ? trails_json(result, request.a, request.b) : trails_text(result));
+    fmt::print("{}", request.json ? digest_logs_json(result, request.a, request.b) : digest_logs_text(result));
   return result.same() ? ExitCode::fine : ExitCode::different;
 }
 
@@ -31,7 +31,7 @@ ExitCode compare_trail_files(const Communicator& c, const CompareRequest& reques
 
 ExitCode compare_command(MPI_Comm comm, const CompareRequest& request) {
   const Communicator c = Communicator::of(comm);
-  if (is_trail(request.a) && is_trail(request.b)) return compare_trail_files(c, request);
+  if (is_digest_log(request.a) && is_digest_log(request.b)) return compare_log_files(c, request);
   const Comparison result = compare_checkpoints(pinned(request.a, c), pinned(request.b, c), c, compare_options(request));
   if (c.rank() == 0) {
     for (const auto& line : result.warnings) fmt::print(stderr, "isohalo: warning: {}\n", printable(line));

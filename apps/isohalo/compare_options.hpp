@@ -9,7 +9,7 @@
 namespace isohalo {
 
 struct CompareRequest {
-  std::string a, b;  ///< two checkpoints, or two digest trails (*.txt)
+  std::string a, b;  ///< two checkpoints, or two digest logs (*.txt)
   /// "value" for all fields or "NAME=value" for one.
   std::vector<std::string> abs, rel, ulp;
   std::vector<std::string> ignore;  ///< names of metadata

@@ -109,7 +109,7 @@ std::string comparison_json(const Comparison& c, const std::string& a, const std
   return j.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
-std::string trails_text(const TrailComparison& c) {
+std::string digest_logs_text(const DigestLogComparison& c) {
   std::string s =
       fmt::format("{} common steps, {} only in the first, {} only in the second\n", c.common, c.only_a, c.only_b);
   if (c.same()) return s + "same\n";
@@ -119,7 +119,7 @@ std::string trails_text(const TrailComparison& c) {
   return s + "different\n";
 }
 
-std::string trails_json(const TrailComparison& c, const std::string& a, const std::string& b) {
+std::string digest_logs_json(const DigestLogComparison& c, const std::string& a, const std::string& b) {
   Json j;
   j["a"] = a;
   j["b"] = b;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "framework/io/compare.hpp"
-#include "framework/io/trail.hpp"
+#include "framework/io/digest_log.hpp"
 
 namespace isohalo {
 
@@ -13,7 +13,7 @@ std::string comparison_text(const Comparison& c);
 /// Everything, as one JSON object. Numbers that JSON lacks (NaN, infinity) are strings.
 std::string comparison_json(const Comparison& c, const std::string& a, const std::string& b);
 
-std::string trails_text(const TrailComparison& c);
-std::string trails_json(const TrailComparison& c, const std::string& a, const std::string& b);
+std::string digest_logs_text(const DigestLogComparison& c);
+std::string digest_logs_json(const DigestLogComparison& c, const std::string& a, const std::string& b);
 
 }  // namespace isohalo

@@ -228,10 +228,7 @@ double Decomposition<D>::imbalance() const {
   template double step_cost<D>(const Index<D>&, const PerDim<int, D>&);            \
   template std::vector<PerDim<int, D>> all_process_grids<D>(const Index<D>&, int); \
   template class Decomposition<D>;
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

@@ -100,10 +100,7 @@ bool DatatypeTransport<D>::left() {
 #define ISOHALO_INSTANTIATE(D)      \
   template class HostTransport<D>; \
   template class DatatypeTransport<D>;
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo::detail

@@ -160,10 +160,7 @@ HaloMessage<D> repeated_grid_message(const Decomposition<D>& blocks, const PerDi
   template HaloMessage<D> repeated_grid_message<D>(const Decomposition<D>&, const PerDim<int, D>&,             \
                                                    const PerDim<int, D>&, const StencilShape<D>&, int,         \
                                                    const BoundaryTopology<D>&);
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo::detail

@@ -184,10 +184,7 @@ void refuse_reach_beyond_grid(const StencilShape<D>& shape, const BoundaryTopolo
   template std::vector<PerDim<int, D>> possible_receivers<D>(const Decomposition<D>&, const PerDim<int, D>&,       \
                                                              const StencilShape<D>&, int, const BoundaryTopology<D>&); \
   template void refuse_reach_beyond_grid<D>(const StencilShape<D>&, const BoundaryTopology<D>&);
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

@@ -153,10 +153,7 @@ TrafficTable halo_traffic(HaloPattern pattern, const Decomposition<D>& blocks, c
   template HaloSchedule<D> halo_schedule<D>(HaloPattern, const Decomposition<D>&, const PerDim<int, D>&, \
                                             const StencilShape<D>&, int, const BoundaryTopology<D>&,         \
                                             const HaloMutation<D>&);
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

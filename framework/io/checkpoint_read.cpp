@@ -324,10 +324,7 @@ std::vector<double> read_dataset(const fs::path& file, const std::string& datase
   template void read_checkpoint_fields<D>(const fs::path&, const StoredCheckpoint&, const CartesianDomain<D>&, \
                                           const std::vector<FieldHandle<D>>&);                                 \
   template std::vector<double> read_dataset<D>(const fs::path&, const std::string&, const Index<D>&, const Box<D>&);
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

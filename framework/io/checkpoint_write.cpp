@@ -179,10 +179,7 @@ std::vector<FieldStatistics> write_checkpoint(const fs::path& file, const Cartes
 #define ISOHALO_INSTANTIATE(D)                               \
   template std::vector<FieldStatistics> write_checkpoint<D>( \
       const fs::path&, const CartesianDomain<D>&, const CheckpointMeta&, const std::vector<FieldHandle<D>>&);
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

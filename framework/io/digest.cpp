@@ -190,10 +190,7 @@ void StatisticsSum::pack(const Box<D>& global, const ArrayRef<T, D>& a, const Bo
   template void StatisticsSum::pack<T, D>(const Box<D>&, const ArrayRef<T, D>&, const Box<D>&, T*);
 #define ISOHALO_INSTANTIATE_ALL(D) \
   ISOHALO_INSTANTIATE(double, D) ISOHALO_INSTANTIATE(float, D) ISOHALO_INSTANTIATE(std::uint8_t, D)
-ISOHALO_INSTANTIATE_ALL(1)
-ISOHALO_INSTANTIATE_ALL(2)
-ISOHALO_INSTANTIATE_ALL(3)
-ISOHALO_INSTANTIATE_ALL(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE_ALL)
 #undef ISOHALO_INSTANTIATE_ALL
 #undef ISOHALO_INSTANTIATE
 

@@ -286,10 +286,7 @@ FieldStatistics write_field(hid_t fields, const CartesianDomain<D>& domain, cons
   template FieldStatistics write_field<D>(hid_t, const CartesianDomain<D>&, const FieldHandle<D>&); \
   template GatheredField gather_field<D>(const CartesianDomain<D>&, const FieldHandle<D>&);         \
   template void write_gathered<D>(hid_t, const Box<D>&, const FieldHandle<D>&, const GatheredField&);
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

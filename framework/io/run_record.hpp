@@ -1,5 +1,5 @@
 #pragma once
-/// What the sidecar beside a checkpoint says of the run that wrote it.
+/// What the run metadata beside a checkpoint says of the run that wrote it.
 
 #include <cstdint>
 #include <filesystem>
@@ -16,7 +16,7 @@ struct RunRecord {
   std::vector<std::vector<std::int64_t>> cuts;  ///< per dimension, from 0 to the extent
 };
 
-/// Reads the sidecar of a checkpoint (links are followed), on the calling rank alone. Nothing when there is none or
+/// Reads the run metadata of a checkpoint (links are followed), on the calling rank alone. Nothing when there is none or
 /// it makes no sense: it is no part of the checkpoint.
 std::optional<RunRecord> read_run_record(const std::filesystem::path& checkpoint);
 

@@ -108,10 +108,7 @@ Offsets<D> shuffled(Offsets<D> list, std::uint64_t seed) {
   template Offsets<D> difference<D>(const Offsets<D>&, const Offsets<D>&); \
   template Offsets<D> column_major<D>(Offsets<D>);                         \
   template Offsets<D> shuffled<D>(Offsets<D>, std::uint64_t);
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

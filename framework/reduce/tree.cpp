@@ -80,10 +80,7 @@ void append_combines(const Tiling<D>& tiling, const Box<D>& tiles_held, const Bo
   template Split<D> split_of<D>(const Tiling<D>&, const Box<D>&); \
   template class FrontierTree<D>;                                 \
   template void append_combines<D>(const Tiling<D>&, const Box<D>&, const Box<D>&, std::vector<Combine>&);
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

@@ -135,7 +135,7 @@ void OutputDirectory::refuse_checkpoints(bool may_hold_checkpoints) const {
 void OutputDirectory::check_usable(bool may_hold_checkpoints) const {
   refuse_unwritable(path_);
   struct stat log {};
-  if (lstat(trail().c_str(), &log) == 0 && !S_ISREG(log.st_mode))
+  if (lstat(digest_log().c_str(), &log) == 0 && !S_ISREG(log.st_mode))
     refuse_to_write(path_, S_ISLNK(log.st_mode)
                                ? "its digests.txt is a symbolic link, which is not followed: remove it"
                                : "its digests.txt is no regular file");

@@ -34,7 +34,7 @@ class OutputDirectory {
   std::filesystem::path checkpoint(std::int64_t step) const { return file(step, ".h5"); }
   std::filesystem::path file(std::int64_t step, const std::string& suffix) const;
   std::filesystem::path picture(const std::string& field, std::int64_t step) const;
-  std::filesystem::path trail() const { return path_ / "digests.txt"; }
+  std::filesystem::path digest_log() const { return path_ / "digests.txt"; }
   /// Steps of the checkpoints that are there, newest first: of regular files, or links to such.
   std::vector<std::int64_t> steps() const;
 

@@ -200,10 +200,7 @@ std::string plan_text(const GridSettings<D>& grid, const ParallelSettings<D>& pa
   template std::vector<HaloTraffic> halo_traffic<D>(const GridSettings<D>&, const ParallelSettings<D>&,           \
                                                     const SolverModel<D>&, int);                                 \
   template std::string plan_text<D>(const GridSettings<D>&, const ParallelSettings<D>&, const SolverModel<D>&, int);
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

@@ -300,10 +300,7 @@ std::string physics_text(const Config& config) {
 #define ISOHALO_INSTANTIATE(D)                                                     \
   template GridSettings<D> read_grid<D>(Config&, const std::vector<std::string>&); \
   template ParallelSettings<D> read_parallel<D>(Config&, int);
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

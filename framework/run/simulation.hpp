@@ -8,7 +8,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/io/checkpoint.hpp"
-#include "framework/io/trail.hpp"
+#include "framework/io/digest_log.hpp"
 #include "framework/run/initial.hpp"
 #include "framework/run/output_directory.hpp"
 #include "framework/run/progress_display.hpp"
@@ -77,9 +77,9 @@ class Simulation {
   void checkpoint();
   void accompany(const CheckpointMeta& m) const;
   void picture();
-  void append_trail(const std::vector<FieldStatistics>& statistics);
+  void append_digests(const std::vector<FieldStatistics>& statistics);
   CheckpointMeta meta() const;
-  std::string sidecar_text(const std::vector<PhaseTime>& phases) const;
+  std::string run_metadata_text(const std::vector<PhaseTime>& phases) const;
   RunResult finish();
   void report_end() const;
 
@@ -96,7 +96,7 @@ class Simulation {
   std::optional<CartesianDomain<D>> domain_;
   std::optional<OutputDirectory> directory_;
   std::set<std::int64_t> unusable_;   ///< checkpoints there that were found to be damaged; on rank 0
-  std::optional<TrailWriter> trail_;  ///< on rank 0, when there are steps to do
+  std::optional<DigestLogWriter> digest_log_;  ///< on rank 0, when there are steps to do
   int depth_ = 1;
 
   std::unique_ptr<Solver<D>> solver_;

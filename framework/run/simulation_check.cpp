@@ -58,10 +58,7 @@ void Simulation<D>::check_restart() {
   template void Simulation<D>::validate();          \
   template void Simulation<D>::check_files() const; \
   template void Simulation<D>::check_restart();
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

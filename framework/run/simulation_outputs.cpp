@@ -1,4 +1,4 @@
-/// What a run writes: checkpoints with their companions, pictures, the digest trail.
+/// What a run writes: checkpoints with their companions, pictures, the digest log.
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "framework/mpi/fault_point.hpp"
 #include "framework/mpi/whole_file.hpp"
 #include "framework/reduce/tiles.hpp"
-#include "framework/run/sidecar.hpp"
+#include "framework/run/run_metadata.hpp"
 #include "framework/run/simulation.hpp"
 
 namespace isohalo {
@@ -69,7 +69,7 @@ void Simulation<D>::begin_outputs() {
       directory_->remove_outputs(pictured);
     }
     // Nothing vouches for the lines of a log without any checkpoint.
-    if (step_ < run_.steps) trail_.emplace(directory_->trail(), continued && newest);
+    if (step_ < run_.steps) digest_log_.emplace(directory_->digest_log(), continued && newest);
   });
 }
 
@@ -97,7 +97,7 @@ void Simulation<D>::outputs(bool last, bool wanted) {
     const PhaseScope scope(&phases_, Phase::digest);
     std::vector<FieldStatistics> statistics;
     for (const auto& f : solver_->fields()) statistics.push_back(field_statistics(*domain_, f.array));
-    append_trail(statistics);
+    append_digests(statistics);
   }
   if (due(output_.picture_every)) picture();
   // The checkpoint last: a run that is continued from it does not come by this step again.
@@ -146,18 +146,18 @@ void Simulation<D>::checkpoint() {
   written_step_ = step_;
   unusable_.erase(step_);
   const auto phases = phases_.table(comm_);  // this checkpoint's time is in it, but for the small files that follow
-  const std::string sidecar = comm_.rank() == 0 ? sidecar_text(phases) : "";
+  const std::string metadata = comm_.rank() == 0 ? run_metadata_text(phases) : "";
   const PhaseScope scope(&phases_, Phase::checkpoint);
   agreed(comm_, [&] {
     if (comm_.rank() != 0) return;
-    detail::fault_point("sidecar");
-    write_whole(directory_->file(step_, ".json"), sidecar);
+    detail::fault_point("metadata");
+    write_whole(directory_->file(step_, ".json"), metadata);
     detail::fault_point("xmf");
     accompany(m);
   });
 }
 
-/// What comes after a checkpoint and its sidecar. Also after a restart: the run before may have ended in between.
+/// What comes after a checkpoint and its run metadata. Also after a restart: the run before may have ended in between.
 template <int D>
 void Simulation<D>::accompany(const CheckpointMeta& m) const {
   if (output_.xdmf) {
@@ -178,8 +178,8 @@ void Simulation<D>::accompany(const CheckpointMeta& m) const {
 }
 
 template <int D>
-std::string Simulation<D>::sidecar_text(const std::vector<PhaseTime>& phases) const {
-  SidecarFacts facts;
+std::string Simulation<D>::run_metadata_text(const std::vector<PhaseTime>& phases) const {
+  RunMetadata facts;
   facts.config = repeatable(config_);
   facts.ranks = comm_.size();
   for (int j = 0; j < D; ++j) {
@@ -194,7 +194,7 @@ std::string Simulation<D>::sidecar_text(const std::vector<PhaseTime>& phases) co
   facts.wall_s = std::chrono::duration<double>(Clock::now() - began_).count();
   facts.phases = phases;
   facts.command_line = request_.command_line;
-  return sidecar_json(facts);
+  return run_metadata_json(facts);
 }
 
 template <int D>
@@ -208,7 +208,7 @@ void Simulation<D>::picture() {
 }
 
 template <int D>
-void Simulation<D>::append_trail(const std::vector<FieldStatistics>& statistics) {
+void Simulation<D>::append_digests(const std::vector<FieldStatistics>& statistics) {
   agreed(comm_, [&] {
     if (comm_.rank() != 0) return;
     std::string line = fmt::format("{}", step_);
@@ -216,13 +216,13 @@ void Simulation<D>::append_trail(const std::vector<FieldStatistics>& statistics)
     for (std::size_t k = 0; k < fields.size(); ++k)
       line += fmt::format(" {}={}", fields[k].name, hex_digest(statistics[k].digest));
     line += fmt::format(" residual={:.17g}\n", residual_);
-    detail::fault_point("trail");
-    if (const auto former = trail_->add(step_, line))
+    detail::fault_point("digest_log");
+    if (const auto former = digest_log_->add(step_, line))
       fmt::print(
           stderr,
           "isohalo: warning: {}: step {} was done before with other digests, and is replaced: \"{}\" against "
           "\"{}\": the files there are not of this run\n",
-          printable(directory_->trail().string()), step_, printable(former->substr(0, former->size() - 1)),
+          printable(directory_->digest_log().string()), step_, printable(former->substr(0, former->size() - 1)),
           line.substr(0, line.size() - 1));
   });
 }
@@ -236,13 +236,10 @@ void Simulation<D>::append_trail(const std::vector<FieldStatistics>& statistics)
   template CheckpointMeta Simulation<D>::meta() const;                                   \
   template void Simulation<D>::checkpoint();                                             \
   template void Simulation<D>::accompany(const CheckpointMeta&) const;                   \
-  template std::string Simulation<D>::sidecar_text(const std::vector<PhaseTime>&) const; \
+  template std::string Simulation<D>::run_metadata_text(const std::vector<PhaseTime>&) const; \
   template void Simulation<D>::picture();                                                \
-  template void Simulation<D>::append_trail(const std::vector<FieldStatistics>&);
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+  template void Simulation<D>::append_digests(const std::vector<FieldStatistics>&);
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

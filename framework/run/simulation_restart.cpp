@@ -154,10 +154,7 @@ void Simulation<D>::restore(const fs::path& file, const StoredCheckpoint& stored
   template void Simulation<D>::refuse_other_method(const fs::path&, const std::string&) const;        \
   template void Simulation<D>::refuse_damaged(const fs::path&, const CheckpointMeta&);                \
   template void Simulation<D>::restore(const fs::path&, const StoredCheckpoint&);
-ISOHALO_INSTANTIATE(1)
-ISOHALO_INSTANTIATE(2)
-ISOHALO_INSTANTIATE(3)
-ISOHALO_INSTANTIATE(4)
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

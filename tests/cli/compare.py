@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`isohalo compare`: what h5diff misses, figures against NumPy, tolerances, digests, rank boundaries, digest trails; the
+"""`isohalo compare`: what h5diff misses, figures against NumPy, tolerances, digests, rank boundaries, digest logs; the
 same answer on any number of ranks.
 
 usage: compare.py ISOHALO MPIEXEC WORK_DIRECTORY
@@ -222,7 +222,7 @@ def test_digests(base):
     copy.unlink()
 
 
-def test_sidecars(base):
+def test_run_metadata(base):
     two = run("two", "parallel.process_grid=[2,1]", "parallel.alignment_tolerance=0", ranks=2)
     run("three", "parallel.process_grid=[1,3]", "parallel.alignment_tolerance=0", ranks=3)
     cut = json.loads((WORK / "two/step_00000012.json").read_text())["cuts"][0][1]
@@ -244,22 +244,22 @@ def test_sidecars(base):
     report(two, "three/changed.h5", code=1)
 
 
-def test_trails():
+def test_digest_logs():
     a = WORK / "plain/digests.txt"
     lines = a.read_text().splitlines()
-    that(len(lines) == 4, "the trail has %d lines" % len(lines))
-    that(isohalo(2, "compare", a, WORK / "two/digests.txt").stdout.endswith("same\n"), "equal trails")
+    that(len(lines) == 4, "the log has %d lines" % len(lines))
+    that(isohalo(2, "compare", a, WORK / "two/digests.txt").stdout.endswith("same\n"), "equal logs")
     changed = lines[:2] + [lines[2].replace(lines[2].split("u=")[1][:4], "abcd", 1)] + lines[3:]
     (WORK / "changed.txt").write_text("\n".join(changed) + "\n")
     r = isohalo(3, "compare", a, "changed.txt", code=1)
-    that("equal up to step 6" in r.stdout and "first difference at step 9: u " in r.stdout and "residual" not in r.stdout, "trails: " + r.stdout)
+    that("equal up to step 6" in r.stdout and "first difference at step 9: u " in r.stdout and "residual" not in r.stdout, "logs: " + r.stdout)
     (WORK / "fewer.txt").write_text("\n".join(lines[1:3]) + "\n")
     j = json.loads(isohalo(1, "compare", a, "fewer.txt", "--json").stdout)
     that((j["common_steps"], j["only_a"], j["only_b"], j["first_different_step"]) == (2, 2, 0, None), "fewer lines: %r" % j)
-    for text, message in (("", "is empty"), ("1 u=12 residual=1\n", "1: no line of a digest trail"), ("100 u=%s residual=1\n" % ("0" * 16), "no step in common"),
-                          (lines[1] + "\n" + lines[0] + "\n", "2: no line of a digest trail: the steps do not increase")):
+    for text, message in (("", "is empty"), ("1 u=12 residual=1\n", "1: no line of a digest log"), ("100 u=%s residual=1\n" % ("0" * 16), "no step in common"),
+                          (lines[1] + "\n" + lines[0] + "\n", "2: no line of a digest log: the steps do not increase")):
         (WORK / "bad.txt").write_text(text)
-        that(message in isohalo(2, "compare", a, "bad.txt", code=2).stderr, "trail %r is not refused" % text)
+        that(message in isohalo(2, "compare", a, "bad.txt", code=2).stderr, "log %r is not refused" % text)
 
 
 def most_memory(code, *arguments):
@@ -293,9 +293,9 @@ def test_memory():
 def main():
     fresh_work_directory(INPUT)
     base = run("plain")
-    for test in (test_traps, test_figures, test_tolerances, test_digests, test_sidecars):
+    for test in (test_traps, test_figures, test_tolerances, test_digests, test_run_metadata):
         test(base)
-    test_trails()
+    test_digest_logs()
     test_memory()
     finish()
 

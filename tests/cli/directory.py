@@ -352,7 +352,7 @@ def test_same_files():
     that(len(offsets) == 3 and all(o % 64 == 0 for o in offsets.values()), "data of small fields: %r" % offsets)
 
 
-def test_last_sidecar():
+def test_last_run_metadata():
     """The JSON of the last checkpoint knows that checkpoint's own time."""
     run(3, "timed", "output.checkpoint_every=0", "output.digest_every=0")
     phases = json.loads((WORK / "timed/step_00000040.json").read_text()).get("phases", {})
@@ -393,7 +393,7 @@ def test_time():
 
 def main():
     fresh_work_directory(INPUT)
-    for test in (test_time,) if sys.argv[5:] == ["time"] else (test_lock, test_links, test_other_names_of_files, test_directory_taken_away, test_exchanged_file, test_wrong_name, test_latest, test_leftovers, test_overwrite, test_history, test_other_line, test_same_files, test_last_sidecar, test_time):
+    for test in (test_time,) if sys.argv[5:] == ["time"] else (test_lock, test_links, test_other_names_of_files, test_directory_taken_away, test_exchanged_file, test_wrong_name, test_latest, test_leftovers, test_overwrite, test_history, test_other_line, test_same_files, test_last_run_metadata, test_time):
         start = time.monotonic()
         test()
         print("%5.1f s  %s" % (time.monotonic() - start, test.__name__), flush=True)

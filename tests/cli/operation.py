@@ -189,7 +189,7 @@ def test_plan():
 
 
 def test_effective_configuration():
-    """The sidecar's configuration, given as overrides of an empty input, is the same run."""
+    """The run metadata's configuration, given as overrides of an empty input, is the same run."""
     with h5py.File(WORK / "values.h5", "w") as f:
         f["start"] = np.arange(31 * 29, dtype=np.float64).reshape(31, 29)
     (WORK / "empty.toml").write_text("")
@@ -214,7 +214,7 @@ def test_phases():
     that(all(float(a) <= float(b) + 1e-3 and float(b) <= float(c) + 1e-3 for _, a, b, c in rows), "min, avg, max: %r" % rows)
     phases = json.loads((WORK / "phases/step_00000600.json").read_text())["phases"]
     that(set(names) - {"picture", "digest"} <= set(phases) and 0 <= phases["sweep"]["slowest_rank"] < 3 and
-         phases["sweep"]["max_s"] > 0, "the sidecar's phases %r" % phases)
+         phases["sweep"]["max_s"] > 0, "the run metadata's phases %r" % phases)
     that(out.splitlines()[-1].startswith("digest u = ") and out.splitlines()[-3].startswith("rate = "), "the last lines")
 
 

@@ -144,13 +144,13 @@ def test_text():
     for name, ranks in (("evil.json", 2), ("other_evil.json", 3)):
         (WORK / name).write_text(json.dumps({"host": EVIL + name, "ranks": ranks, EVIL: name, "config": {EVIL: name}}))
     code, out, _ = output(1, "compare", evil, "other_evil.h5")
-    that(code == 0 and "ignored: host: \\x1b" in out, "sidecars: %s" % out)
+    that(code == 0 and "ignored: host: \\x1b" in out, "run metadata: %s" % out)
     (WORK / "evil.txt").write_text("3 \x1b[31mu=%s residual=\x1b]0;x\n" % ("0" * 16))
     (WORK / "other.txt").write_text("3 \x1b[31mu=%s residual=1\n" % ("1" * 16))
-    that(output(1, "compare", "evil.txt", "other.txt")[0] == 1, "trails")
+    that(output(1, "compare", "evil.txt", "other.txt")[0] == 1, "logs")
     output(1, "compare", "evil.txt", "other.txt", "--json")
     (WORK / "other.txt").write_text("3 \x1b[31mu\n")
-    that(output(1, "compare", "evil.txt", "other.txt")[0] == 2, "no trail")
+    that(output(1, "compare", "evil.txt", "other.txt")[0] == 2, "no log")
 
 
 def test_names():

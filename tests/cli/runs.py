@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a run leaves and how it stops: files kept, restarts of stopped runs, time limits, pictures, XDMF, digest trails,
+"""What a run leaves and how it stops: files kept, restarts of stopped runs, time limits, pictures, XDMF, digest log,
 independence of [run] and [output], and the traps of comparing files.
 
 usage: runs.py ISOHALO MPIEXEC WORK_DIRECTORY
@@ -52,7 +52,7 @@ def latest(directory):
 def test_keep():
     run(2, "keep", "output.keep=2")
     that(steps("keep") == [30, 40] and latest("keep") == "step_00000040.h5", "keep=2 left %r" % steps("keep"))
-    that(sorted(p.name for p in (WORK / "keep").glob("*.json")) == ["step_00000030.json", "step_00000040.json"], "sidecars kept")
+    that(sorted(p.name for p in (WORK / "keep").glob("*.json")) == ["step_00000030.json", "step_00000040.json"], "run metadata kept")
     run(1, "stale")
     shutil.copy(WORK / "stale/step_00000010.h5", WORK / "first.h5")
     run(1, "stale", "--restart", "first.h5", "output.keep=1", "run.steps=30")
@@ -81,13 +81,13 @@ def test_exchanges():
     for k, word in enumerate(["auto", "direct", "coalesced", "slabs", "direct_packed", "coalesced_packed", "slabs_packed", "shared"]):
         depth = 1 + 4 * (k % 3)
         out = run(3, word, "parallel.exchange=" + word, "parallel.halo_depth=%d" % depth, "parallel.process_grid=[3,1]").stdout
-        sidecar = json.loads((WORK / word / "step_00000040.json").read_text())
-        that(sidecar["exchange"] == word or word == "auto", "asked for exchange %s, got %r" % (word, sidecar["exchange"]))
+        metadata = json.loads((WORK / word / "step_00000040.json").read_text())
+        that(metadata["exchange"] == word or word == "auto", "asked for exchange %s, got %r" % (word, metadata["exchange"]))
         if word == "auto":
-            times = sidecar["exchange_seconds"]
-            that(sidecar["exchange"] == min(times, key=times.get) and min(times.values()) > 0 and "shared" in times,
-                 "the choice of an exchange: %r" % sidecar)
-            that(("\nexchange = %s (measured: " % sidecar["exchange"]) in out, "the run does not say what it chose: " + out)
+            times = metadata["exchange_seconds"]
+            that(metadata["exchange"] == min(times, key=times.get) and min(times.values()) > 0 and "shared" in times,
+                 "the choice of an exchange: %r" % metadata)
+            that(("\nexchange = %s (measured: " % metadata["exchange"]) in out, "the run does not say what it chose: " + out)
         else:
             that("\nexchange = %s\n" % word in out, "the run does not say how ghosts travel: " + out)
         that(same_file("one/step_00000040.h5", word + "/step_00000040.h5"), "step 40 depends on exchange %s, depth %d" % (word, depth))
@@ -121,14 +121,14 @@ def test_companions():
         isohalo(2, "run", "any.toml", "domain.shape=" + shape, "output.picture_every=40", "--overwrite")
         that((WORK / "out/any/u_00000040.png").stat().st_size > 100, "picture of " + shape)
     lines = (WORK / "seen/digests.txt").read_text().splitlines()
-    that([l.split()[0] for l in lines] == ["20", "40"], "the trail has lines %r" % lines)
+    that([l.split()[0] for l in lines] == ["20", "40"], "the log has lines %r" % lines)
     with h5py.File(WORK / "seen/step_00000020.h5") as f:
-        that(lines[0] == "20 u=%s residual=%.17g" % (f["fields/u"].attrs["digest"].decode(), f["reduction"].attrs["residual"]), "trail line " + lines[0])
+        that(lines[0] == "20 u=%s residual=%.17g" % (f["fields/u"].attrs["digest"].decode(), f["reduction"].attrs["residual"]), "log line " + lines[0])
         times = [f["fields/u"].attrs["units"], f["fields/u"].attrs["role"]]
         that(times == [b"1", b"state"], "units and role")
     check_xdmf("seen/step_00000040.xmf")
-    sidecar = json.loads((WORK / "seen/step_00000040.json").read_text())
-    that(sidecar["ranks"] == 2 and sidecar["process_grid"] == [2, 1] and sidecar["config"]["run.steps"] == "40", "the sidecar")
+    metadata = json.loads((WORK / "seen/step_00000040.json").read_text())
+    that(metadata["ranks"] == 2 and metadata["process_grid"] == [2, 1] and metadata["config"]["run.steps"] == "40", "the run metadata")
     out = run(1, "lines").stdout.splitlines()
     that(re.fullmatch(r"rate = [0-9.]+ M updates/s", out[-3]) and out[-2].startswith("residual = ") and
          re.fullmatch(r"digest u = [0-9a-f]{16}", out[-1]), "final lines %r" % out[-3:])

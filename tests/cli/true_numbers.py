@@ -113,7 +113,7 @@ def test_phases():
         that(0.3 * wall < table["total"][2] + 0.5 and table["total"][2] < wall, "a total of %g s in %g s" % (table["total"][2], wall))
         stored = json.loads((WORK / ("phases_%d" % ranks) / "step_00003000.json").read_text())["phases"]
         that(stored["total"]["avg_s"] <= table["total"][1] + 0.002 and
-             stored["checkpoint"]["avg_s"] > 0.7 * table["checkpoint"][1], "the last sidecar lacks the last checkpoint: %r, %r" % (stored, table))
+             stored["checkpoint"]["avg_s"] > 0.7 * table["checkpoint"][1], "the last run metadata lacks the last checkpoint: %r, %r" % (stored, table))
 
 
 def timed_lines(ranks, input, directory, *more):

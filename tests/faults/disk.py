@@ -7,15 +7,15 @@ from scene import Scene, that
 
 NO_SPACE = "No space left on device"
 # Room for the whole checkpoint is reserved; if it fills up later the companions are the first to fail.
-SIDECAR = r"cannot write .*/step_\d{8}\.json: " + NO_SPACE
+METADATA = r"cannot write .*/step_\d{8}\.json: " + NO_SPACE
 NEXT = r"cannot write .*(\.png: %s|\.h5: it needs [0-9.]+ MiB, the disk has 0\.000000 MiB free \(earlier checkpoints are kept\))" % NO_SPACE
 KEPT = r"cannot write .*/step_\d{8}\.h5 \(earlier checkpoints are kept\): "
 FILLED = {"free_space": NEXT, "create": KEPT + NO_SPACE,
-          "reserve": KEPT + "room for [0-9.]+ MiB: " + NO_SPACE, "groups": SIDECAR, "data": SIDECAR, "data_written": SIDECAR,
-          "digests": SIDECAR, "complete": SIDECAR, "close": SIDECAR, "closed": SIDECAR, "fsync": SIDECAR, "rename": SIDECAR,
-          "directory_fsync": SIDECAR, "sidecar": SIDECAR, "xmf": r"cannot write .*/step_\d{8}\.xmf: " + NO_SPACE,
+          "reserve": KEPT + "room for [0-9.]+ MiB: " + NO_SPACE, "groups": METADATA, "data": METADATA, "data_written": METADATA,
+          "digests": METADATA, "complete": METADATA, "close": METADATA, "closed": METADATA, "fsync": METADATA, "rename": METADATA,
+          "directory_fsync": METADATA, "metadata": METADATA, "xmf": r"cannot write .*/step_\d{8}\.xmf: " + NO_SPACE,
           "latest": r"cannot point .*/latest\.h5 at the new checkpoint: " + NO_SPACE, "latest_rename": NEXT, "delete": NEXT,
-          "png": r"cannot write .*/u_\d{8}\.png: " + NO_SPACE, "trail": "cannot write .*/digests.txt: " + NO_SPACE}
+          "png": r"cannot write .*/u_\d{8}\.png: " + NO_SPACE, "digest_log": "cannot write .*/digests.txt: " + NO_SPACE}
 TOO_LARGE = "File too large'?"
 
 
@@ -39,10 +39,10 @@ class SmallDisk:
 
 def full(place, alone=False):
     with SmallDisk("small_" + place + "_alone" * alone) as disk:
-        # The trail is written into the room it already has, unless it is new.
-        nth = 1 if place in ("png", "trail") else 2
+        # The log is written into the room it already has, unless it is new.
+        nth = 1 if place in ("png", "digest_log") else 2
         scene = Scene("full_" + place, disk.directory / "out", alone=alone)
-        for ranks in (3, 2) if place != "trail" else (3,):
+        for ranks in (3, 2) if place != "digest_log" else (3,):
             r = scene.broken("disk full", ranks, "fill:at=%s:nth=%d:in=%s" % (place, nth, disk.directory), code=3)
             for filler in disk.directory.glob("filler_*"):
                 filler.unlink()
@@ -53,7 +53,7 @@ def full(place, alone=False):
 def limited(place, faults, alone=False):
     scene = Scene("limit_" + place + "_alone" * alone, alone=alone)
     for ranks, who, size, pattern in faults:
-        nth = 1 if place in ("png", "trail") else 2
+        nth = 1 if place in ("png", "digest_log") else 2
         r = scene.broken("file may not grow", ranks, "limit:at=%s:nth=%d:rank=%s:bytes=%d" % (place, nth, who, size), code=3,
                          injected=ranks if who == "all" else 1)
         scene.refused(r, pattern)
@@ -75,7 +75,7 @@ def jobs(long):
     with SmallDisk("probe") as disk:
         if not disk.there:
             print("SKIPPED: full disks (mounting a small one needs root): " + disk.why, flush=True)
-    for place in FILLED if long else ("reserve", "sidecar", "latest"):
+    for place in FILLED if long else ("reserve", "metadata", "latest"):
         if disk.there:
             yield full, place
     for place in ("create", "write") if long else ("write",):
@@ -87,7 +87,7 @@ def jobs(long):
         return
     yield limited, "free_space", [(3, "2", 100, needs), (2, "all", 100, needs)]
     yield limited, "reserve", [(3, "1", 100, KEPT + needs), (2, "0", 100, KEPT + needs)]
-    for place, name in (("sidecar", r"step_\d{8}\.json"), ("xmf", r"step_\d{8}\.xmf"), ("png", r"u_\d{8}\.png"), ("trail", r"digests\.txt")):
+    for place, name in (("metadata", r"step_\d{8}\.json"), ("xmf", r"step_\d{8}\.xmf"), ("png", r"u_\d{8}\.png"), ("digest_log", r"digests\.txt")):
         pattern = "cannot write .*/%s: %s" % (name, TOO_LARGE)
         yield limited, place, [(3, "0", 10, pattern), (1, "0", 10, pattern)]
     for place in ("data", "complete"):

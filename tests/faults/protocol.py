@@ -8,8 +8,8 @@ from scene import SOLVERS, Scene, that
 
 # Place -> the time it is passed at which it is broken: always after a good checkpoint of the same run.
 BY_ALL = {"free_space": 2, "create": 2, "reserve": 2, "groups": 2, "data": 2, "data_written": 2, "digests": 2, "complete": 2, "close": 2, "closed": 2}
-BY_FIRST = {"fsync": 2, "rename": 2, "directory_fsync": 2, "sidecar": 2, "xmf": 2, "latest": 2, "latest_rename": 2, "delete": 2,
-            "deleted": 1, "trail": 3, "png": 1}
+BY_FIRST = {"fsync": 2, "rename": 2, "directory_fsync": 2, "metadata": 2, "xmf": 2, "latest": 2, "latest_rename": 2, "delete": 2,
+            "deleted": 1, "digest_log": 3, "png": 1}
 # Where rank 0 writes the file alone.
 ALONE = {"data": 2, "create": 2, "write": 2, "fsync": 2, "rename": 2, "directory_fsync": 2}
 # A checkpoint enters its phase twice.
@@ -22,7 +22,7 @@ def kill(place, nth, victims, alone=False):
     scene = Scene("kill_" + place + "_alone" * alone, alone=alone)
     who = "victim" if place in BY_FIRST or (alone and place != "data") else "rank"
     for k, (ranks, victim) in enumerate(victims):
-        # The checkpoint, its picture and its sidecar are deleted one by one.
+        # The checkpoint, its picture and its run metadata are deleted one by one.
         n = k % 3 + 1 if place == "deleted" else nth
         scene.broken("rank killed", ranks, "kill:at=%s:nth=%d:%s=%d" % (place, n, who, victim))
     scene.recover(1)
@@ -36,7 +36,7 @@ def error(place, nth, culprits, alone=False):
     scene = Scene("error_" + place + "_alone" * alone, alone=alone)
     for ranks, rank in culprits:
         r = scene.broken("error of one rank", ranks, "throw:at=%s:nth=%d:rank=%d" % (place, nth, rank), code=3)
-        prefix = "" if place in ("free_space", "sidecar", "xmf", "latest", "latest_rename", "delete", "deleted", "trail", "png") else \
+        prefix = "" if place in ("free_space", "metadata", "xmf", "latest", "latest_rename", "delete", "deleted", "digest_log", "png") else \
             r"cannot write %s/step_\d{8}\.h5 \(earlier checkpoints are kept\): " % re.escape(str(scene.directory))
         scene.refused(r, prefix + named(ranks, rank) + "injected error at " + place)
     scene.recover(1)

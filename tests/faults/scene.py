@@ -191,7 +191,7 @@ class Scene:
             elif file.suffix in (".h5", ".xmf", ".png"):
                 that(twin.exists() and file.read_bytes() == twin.read_bytes(), "%s: %s has other bytes" % (what, file.name))
             elif file.name == "digests.txt":
-                that((self.reference / "digests.txt").read_bytes().startswith(file.read_bytes()), "%s: the trail has other lines" % what)
+                that((self.reference / "digests.txt").read_bytes().startswith(file.read_bytes()), "%s: the log has other lines" % what)
 
     def recover(self, ranks, *texts):
         """The undamaged program continues to the end, and leaves what an undisturbed run leaves. `texts` must be in what
@@ -213,8 +213,8 @@ class Scene:
         found = {p.name for p in self.directory.iterdir()} - {".isohalo_lock"}
         that(found == expected, "%s: too much: %s, missing: %s" % (what, sorted(found - expected), sorted(expected - found)))
         that(os.readlink(self.directory / "latest.h5") == last[0] + ".h5", what + ": latest.h5")
-        trail, twin = self.directory / "digests.txt", self.reference / "digests.txt"
-        that(not twin.exists() or trail.read_bytes() == twin.read_bytes(), what + ": the trail differs")
+        log, twin = self.directory / "digests.txt", self.reference / "digests.txt"
+        that(not twin.exists() or log.read_bytes() == twin.read_bytes(), what + ": the log differs")
         shutil.rmtree(self.directory)
 
     def refused(self, r, pattern, injected=1):

@@ -12,7 +12,7 @@
 #include "framework/io/compare.hpp"
 #include "framework/io/digest.hpp"
 #include "framework/io/run_record.hpp"
-#include "framework/io/trail.hpp"
+#include "framework/io/digest_log.hpp"
 #include "framework/reduce/reduction_options.hpp"
 #include "framework/schedule/schedule.hpp"
 #include "framework/schedule/schedule_table.hpp"
@@ -90,18 +90,18 @@ void times(std::string_view input) {
   });
 }
 
-void trails(std::string_view input) {
+void digest_logs(std::string_view input) {
   const auto both = halves(input);
   accepted([&] {
-    const Trail first = read_trail(scratch_file("a.txt", both.first));
-    const TrailComparison with_itself = compare_trails(first, first);
-    require(with_itself.same(), "a trail differs from itself");
-    compare_trails(first, read_trail(scratch_file("b.txt", both.second)));
+    const DigestLog first = read_digest_log(scratch_file("a.txt", both.first));
+    const DigestLogComparison with_itself = compare_digest_logs(first, first);
+    require(with_itself.same(), "a digest log differs from itself");
+    compare_digest_logs(first, read_digest_log(scratch_file("b.txt", both.second)));
   });
 }
 
 /// The JSON beside a checkpoint must never be an error.
-void sidecar(std::string_view input) {
+void run_metadata(std::string_view input) {
   const auto checkpoint = scratch_file("step.h5", "");
   scratch_file("step.json", input);
   if (const auto record = read_run_record(checkpoint)) {
@@ -123,7 +123,7 @@ void config_text(std::string_view input) {
 }
 
 constexpr void (*kParsers[])(std::string_view) = {schedule, words,   tolerances, times,
-                                                  trails,   sidecar, table,      config_text};
+                                                  digest_logs, run_metadata, table,      config_text};
 
 }  // namespace
 

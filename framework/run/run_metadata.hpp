@@ -11,7 +11,7 @@
 
 namespace isohalo {
 
-struct SidecarFacts {
+struct RunMetadata {
   std::map<std::string, std::string> config;  ///< effective, as canonical text
   int ranks = 1;
   std::vector<std::int64_t> process_grid;
@@ -23,6 +23,6 @@ struct SidecarFacts {
   std::vector<std::string> command_line;
 };
 
-std::string sidecar_json(const SidecarFacts& facts);
+std::string run_metadata_json(const RunMetadata& facts);
 
 }  // namespace isohalo

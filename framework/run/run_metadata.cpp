@@ -1,4 +1,4 @@
-#include "framework/run/sidecar.hpp"
+#include "framework/run/run_metadata.hpp"
 
 #include <hdf5.h>
 #include <mpi.h>
@@ -11,7 +11,7 @@
 
 namespace isohalo {
 
-std::string sidecar_json(const SidecarFacts& facts) {
+std::string run_metadata_json(const RunMetadata& facts) {
   nlohmann::ordered_json j;
   j["isohalo"] = kVersion;
   unsigned major = 0, minor = 0, release = 0;

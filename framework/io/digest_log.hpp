@@ -1,5 +1,5 @@
 #pragma once
-/// Digest trails: the lines `step NAME=digest .. residual=number` of digests.txt.
+/// Digest logs: the lines `step NAME=digest .. residual=number` of digests.txt.
 
 #include <cstdint>
 #include <filesystem>
@@ -10,13 +10,13 @@
 namespace isohalo {
 
 /// Step -> (field or "residual" -> text).
-using Trail = std::map<std::int64_t, std::map<std::string, std::string>>;
+using DigestLog = std::map<std::int64_t, std::map<std::string, std::string>>;
 
-/// Reads a trail, on the calling rank alone. Throws UsageError naming file and line for anything else.
-Trail read_trail(const std::filesystem::path& file);
+/// Reads a digest log, on the calling rank alone. Throws UsageError naming file and line for anything else.
+DigestLog read_digest_log(const std::filesystem::path& file);
 
-/// Two trails, on the steps that both have.
-struct TrailComparison {
+/// Two digest logs, on the steps that both have.
+struct DigestLogComparison {
   std::int64_t common = 0, only_a = 0, only_b = 0;  ///< steps in both, in one alone
   std::optional<std::int64_t> first;                ///< the first common step that differs
   std::optional<std::int64_t> last_equal;           ///< the last common step before it
@@ -25,14 +25,14 @@ struct TrailComparison {
 };
 
 /// Throws UsageError when no step is in both.
-TrailComparison compare_trails(const Trail& a, const Trail& b);
+DigestLogComparison compare_digest_logs(const DigestLog& a, const DigestLog& b);
 
-/// The trail that a run writes: sorted, no step twice. On one rank; throws RunError, also for a file that is a
+/// The log that a run writes: sorted, no step twice. On one rank; throws RunError, also for a file that is a
 /// link.
-class TrailWriter {
+class DigestLogWriter {
  public:
   /// Goes on with the lines that the file holds, without any that is not whole; or begins it anew.
-  TrailWriter(std::filesystem::path file, bool go_on);
+  DigestLogWriter(std::filesystem::path file, bool go_on);
   /// Adds a line, which ends with its newline; in place of the one that the step has. Returns the line that said
   /// something else of it, if there was one.
   std::optional<std::string> add(std::int64_t step, const std::string& line);

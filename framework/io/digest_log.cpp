@@ -1,4 +1,4 @@
-#include "framework/io/trail.hpp"
+#include "framework/io/digest_log.hpp"
 
 #include <fstream>
 #include <sstream>
@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::size_t kLongestLine = 1 << 20;
 
-void read_line(const std::string& line, Trail& trail) {
+void read_line(const std::string& line, DigestLog& log) {
   std::istringstream in(line);
   std::int64_t step = -1;
   if (!(in >> step) || step < 0) throw UsageError("the line does not begin with a step");
-  if (!trail.empty() && step <= trail.rbegin()->first) throw UsageError("the steps do not increase");
-  auto& entries = trail[step];
+  if (!log.empty() && step <= log.rbegin()->first) throw UsageError("the steps do not increase");
+  auto& entries = log[step];
   for (std::string word; in >> word;) {
     const auto equals = word.find('=');
     if (equals == std::string::npos || equals == 0) throw UsageError("\"" + word + "\" is no NAME=DIGEST");
@@ -35,9 +35,9 @@ void read_line(const std::string& line, Trail& trail) {
 namespace {
 
 /// The step of a line without its end; nothing for any other text.
-std::optional<std::int64_t> trail_step(const std::string& line) {
+std::optional<std::int64_t> logged_step(const std::string& line) {
   try {
-    Trail one;
+    DigestLog one;
     read_line(line, one);
     return one.begin()->first;
   } catch (const UsageError&) {
@@ -47,7 +47,7 @@ std::optional<std::int64_t> trail_step(const std::string& line) {
 
 }  // namespace
 
-TrailWriter::TrailWriter(std::filesystem::path file, bool go_on) : file_(std::move(file)) {
+DigestLogWriter::DigestLogWriter(std::filesystem::path file, bool go_on) : file_(std::move(file)) {
   const std::string before = read_whole(file_);
   if (!go_on) {
     if (!before.empty()) std::filesystem::remove(file_);
@@ -55,19 +55,19 @@ TrailWriter::TrailWriter(std::filesystem::path file, bool go_on) : file_(std::mo
   }
   std::istringstream in(before);
   for (std::string line; std::getline(in, line) && !in.eof();)  // without an end of line it is not whole
-    if (const auto step = trail_step(line)) lines_[*step] = line + "\n";
+    if (const auto step = logged_step(line)) lines_[*step] = line + "\n";
   std::string whole;
   for (const auto& [step, line] : lines_) whole += line;
   if (whole != before) write();
 }
 
-void TrailWriter::write() const {
+void DigestLogWriter::write() const {
   std::string whole;
   for (const auto& [step, line] : lines_) whole += line;
   write_whole(file_, whole);
 }
 
-std::optional<std::string> TrailWriter::add(std::int64_t step, const std::string& line) {
+std::optional<std::string> DigestLogWriter::add(std::int64_t step, const std::string& line) {
   if (lines_.empty() || lines_.rbegin()->first < step) {
     lines_.clear();  // only what comes later may be in the way
     append_whole(file_, line);
@@ -82,10 +82,10 @@ std::optional<std::string> TrailWriter::add(std::int64_t step, const std::string
   return former;
 }
 
-Trail read_trail(const std::filesystem::path& file) {
+DigestLog read_digest_log(const std::filesystem::path& file) {
   refuse_unreadable(file);
   std::ifstream in(file);
-  Trail trail;
+  DigestLog log;
   std::int64_t number = 0;
   std::vector<char> room(kLongestLine);  // a file of another kind may be one line of any length
   for (;;) {
@@ -94,20 +94,20 @@ Trail read_trail(const std::filesystem::path& file) {
     ++number;
     if (in.fail() && !in.eof())
       throw UsageError(file.string() + ":" + std::to_string(number) +
-                       ": no line of a digest trail: it is too long");
+                       ": no line of a digest log: it is too long");
     const std::string line = room.data();
     try {
-      read_line(line, trail);
+      read_line(line, log);
     } catch (const UsageError& e) {
-      throw UsageError(file.string() + ":" + std::to_string(number) + ": no line of a digest trail: " + e.what());
+      throw UsageError(file.string() + ":" + std::to_string(number) + ": no line of a digest log: " + e.what());
     }
   }
-  if (trail.empty()) throw UsageError(file.string() + ": the digest trail is empty");
-  return trail;
+  if (log.empty()) throw UsageError(file.string() + ": the digest log is empty");
+  return log;
 }
 
-TrailComparison compare_trails(const Trail& a, const Trail& b) {
-  TrailComparison c;
+DigestLogComparison compare_digest_logs(const DigestLog& a, const DigestLog& b) {
+  DigestLogComparison c;
   for (const auto& [step, entries] : a) {
     const auto other = b.find(step);
     if (other == b.end()) {
@@ -131,7 +131,7 @@ TrailComparison compare_trails(const Trail& a, const Trail& b) {
           c.different[name] = text(entries, name) + " against " + text(other->second, name);
   }
   c.only_b = static_cast<std::int64_t>(b.size()) - c.common;
-  if (c.common == 0) throw UsageError("the two digest trails have no step in common");
+  if (c.common == 0) throw UsageError("the two digest logs have no step in common");
   return c;
 }
 
