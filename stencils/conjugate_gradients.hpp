@@ -62,7 +62,9 @@ class ConjugateGradients : public Solver<D> {
     return rr_;
   }
   StopTest stop_test(double limit, double) override { return system_.stop_test(limit, rr_); }
-  std::string residual_of() const override { return "r, as the method carries it along: f + laplace(u) but for rounding"; }
+  std::string residual_of() const override {
+    return "r, as the method carries it along: f + laplace(u) but for rounding";
+  }
 
  private:
   void step() {

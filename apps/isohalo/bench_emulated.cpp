@@ -12,9 +12,9 @@
 
 #include "apps/isohalo/bench.hpp"
 #include "framework/reduce/allreduce.hpp"
+#include "framework/reduce/tree_reducer.hpp"
 #include "framework/schedule/schedule_search.hpp"
 #include "framework/simulate/simulator.hpp"
-#include "framework/reduce/tree_reducer.hpp"
 
 namespace isohalo {
 

@@ -44,8 +44,8 @@ class GhostCheck {
  public:
   GhostCheck(const CartesianDomain<D>& domain, const Case<D>& c) : global_(domain.global()) {
     const BoundaryTopology<D> around{domain.global(), domain.periodic(), {}, {}};
-    for (const auto& piece : halo_regions(domain.decomposition(), domain.coordinates(), c.stencil, c.depth, around))
-      piece.region.for_each_box([&](const Box<D>& b) { boxes_.push_back(b); });
+    for (const auto& part : halo_regions(domain.decomposition(), domain.coordinates(), c.stencil, c.depth, around))
+      part.region.for_each_box([&](const Box<D>& b) { boxes_.push_back(b); });
   }
 
   double value(Index<D> i) const {

@@ -32,7 +32,8 @@ ExitCode compare_log_files(const Communicator& c, const CompareRequest& request)
 ExitCode compare_command(MPI_Comm comm, const CompareRequest& request) {
   const Communicator c = Communicator::of(comm);
   if (is_digest_log(request.a) && is_digest_log(request.b)) return compare_log_files(c, request);
-  const Comparison result = compare_checkpoints(pinned(request.a, c), pinned(request.b, c), c, compare_options(request));
+  const Comparison result =
+      compare_checkpoints(pinned(request.a, c), pinned(request.b, c), c, compare_options(request));
   if (c.rank() == 0) {
     for (const auto& line : result.warnings) fmt::print(stderr, "isohalo: warning: {}\n", printable(line));
     fmt::print("{}", request.json ? comparison_json(result, request.a, request.b) : comparison_text(result));

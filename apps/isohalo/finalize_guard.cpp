@@ -73,8 +73,7 @@ int settle(MPI_Comm, int, void*, void*) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   // Our own, since the user may have left messages in MPI_COMM_WORLD; without the user's attributes.
   MPI_Comm world = MPI_COMM_NULL;
-  if (ranks > kMostRanks || !library_may_hang() ||
-      MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &world) != MPI_SUCCESS)
+  if (ranks > kMostRanks || !library_may_hang() || MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &world) != MPI_SUCCESS)
     return MPI_SUCCESS;
   const int fd = manager_socket();
   int all_have_one = fd >= 0;

@@ -9,8 +9,8 @@
 #include "datatypes/mix.hpp"
 #include "framework/neighborhood/iso_comm.hpp"
 #include "framework/reduce/allreduce.hpp"
-#include "framework/schedule/schedule_search.hpp"
 #include "framework/reduce/tree_reducer.hpp"
+#include "framework/schedule/schedule_search.hpp"
 
 namespace isohalo {
 

@@ -38,7 +38,8 @@ std::int64_t first_difference(const fs::path& a, const fs::path& b) {
 std::string inside(const fs::path& a, const fs::path& b, const Communicator& comm) {
   try {
     if (a.extension() == ".h5") return comparison_text(compare_checkpoints(a, b, comm));
-    if (a.extension() == ".txt") return digest_logs_text(compare_digest_logs(read_digest_log(a), read_digest_log(b)));
+    if (a.extension() == ".txt")
+      return digest_logs_text(compare_digest_logs(read_digest_log(a), read_digest_log(b)));
   } catch (const Error& e) {
     return printable(e.what()) + "\n";
   }

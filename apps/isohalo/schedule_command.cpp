@@ -11,11 +11,11 @@
 #include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/whole_file.hpp"
+#include "framework/run/machine.hpp"
 #include "framework/schedule/schedule_check.hpp"
 #include "framework/schedule/schedule_search.hpp"
 #include "framework/schedule/schedule_table.hpp"
 #include "framework/simulate/timeline.hpp"
-#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
@@ -230,9 +230,9 @@ CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& r) {
       c->add_flag("--measure", r.measure,
                   "time the best schedules between the ranks of this job (mpiexec); --table: enter the best there");
   auto* const halo = c->add_option("--halo", r.halo, "the halo exchange of this input on --ranks ranks, simulated");
-  auto* const neighborhood = c->add_option(
-      "--neighborhood", r.neighborhood,
-      "an isomorphic alltoall, simulated: moore:RADIUS or von_neumann:RADIUS on the torus of --mesh, blocks of --bytes");
+  auto* const neighborhood = c->add_option("--neighborhood", r.neighborhood,
+                                           "an isomorphic alltoall, simulated: moore:RADIUS or von_neumann:RADIUS "
+                                           "on the torus of --mesh, blocks of --bytes");
   neighborhood->needs(c->add_option("--mesh", r.mesh, "processes along each dimension, as 8,8,4")->delimiter(','));
   auto* const table2 =
       c->add_flag("--table2", r.table2, "the cost model beside Table 2 of Ruefenacht, Bull, Booth 2017");
@@ -284,7 +284,8 @@ ExitCode schedule_command(MPI_Comm user, const ScheduleRequest& request) {
   agreed(comm, [&] {
     if (comm.rank() != 0) return;
     if (request.table2) return report_table2(request.json);
-    if (request.ranks == 0) throw UsageError("isohalo schedule needs --ranks (or --table2, --measure, --neighborhood)");
+    if (request.ranks == 0)
+      throw UsageError("isohalo schedule needs --ranks (or --table2, --measure, --neighborhood)");
     ScheduleReport(request).run();
   });
   return ExitCode::fine;

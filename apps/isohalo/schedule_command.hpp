@@ -23,8 +23,8 @@ struct ScheduleRequest {
   std::string text;    ///< of --simulate
   bool simulate = false;
   std::string table, machine;  ///< file of --table and the machine to look for; empty: this one
-  std::string halo;          ///< input file of --halo
-  std::string neighborhood;  ///< of --neighborhood
+  std::string halo;            ///< input file of --halo
+  std::string neighborhood;    ///< of --neighborhood
   std::vector<int> mesh;
   std::string model = "pipelining", topology, svg, goal;
   SimulationOptions options;

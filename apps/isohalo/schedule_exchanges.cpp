@@ -9,8 +9,8 @@
 #include "apps/isohalo/schedule_command.hpp"
 #include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"
-#include "framework/neighborhood/offsets.hpp"
 #include "framework/neighborhood/local_schedule.hpp"
+#include "framework/neighborhood/offsets.hpp"
 #include "framework/run/run.hpp"
 #include "stencils/solvers.hpp"
 
@@ -44,8 +44,8 @@ std::vector<int> offsets_of(const std::string& text, int dimensions) {
   int radius = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), radius);
   constexpr int most = 16;
-  if ((shape != "moore" && shape != "von_neumann") || error != std::errc{} || end != number.data() + number.size() ||
-      radius < 1 || radius > most)
+  if ((shape != "moore" && shape != "von_neumann") || error != std::errc{} ||
+      end != number.data() + number.size() || radius < 1 || radius > most)
     throw UsageError("--neighborhood " + text + ": give moore:RADIUS or von_neumann:RADIUS with a radius of 1 to " +
                      std::to_string(most));
   return ball_offsets(dimensions, radius, shape == "von_neumann", Self::leave_out);

@@ -10,8 +10,8 @@
 #include "datatypes/printable.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/schedule_choice.hpp"
-#include "framework/schedule/schedule_table.hpp"
 #include "framework/run/machine.hpp"
+#include "framework/schedule/schedule_table.hpp"
 
 namespace isohalo {
 

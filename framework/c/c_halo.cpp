@@ -82,7 +82,7 @@ class Halo final : public AnyHalo {
   MPI_Comm user() const override { return domain_.comm().user(); }
 
  private:
-  static constexpr std::size_t kPerPlan = 16;
+  static constexpr std::size_t kPerPlan = isohalo::kMostArrays;
 
   void describe(isohalo::ErasedArray<D>& a, std::byte* array, const Run& run) const {
     a.bytes = run.length;

@@ -12,13 +12,16 @@
 
 namespace isohalo {
 
+/// Arrays in one exchange at most.
+constexpr std::size_t kMostArrays = 16;
+
 /// What a compiler says about elements that are no plain bytes.
 #define ISOHALO_TRIVIALLY_COPYABLE \
   "isohalo moves the elements of arrays as bytes: they must be trivially copyable (numbers, or structs of them)"
 
-/// Where the cells of one block lie in host memory (for Kokkos views see view_ref.hpp). `data` is the address of the first *owned* cell; the cell at
-/// global index i lies at data[sum_j (i[j] - owned.low[j]) * stride[j]]. Ghost layers may be wider than a plan
-/// needs.
+/// Where the cells of one block lie in host memory (for Kokkos views see view_ref.hpp). `data` is the address of
+/// the first *owned* cell; the cell at global index i lies at data[sum_j (i[j] - owned.low[j]) * stride[j]]. Ghost
+/// layers may be wider than a plan needs.
 template <class T, int D>
 struct ArrayRef {
   static_assert(std::is_trivially_copyable_v<T>, ISOHALO_TRIVIALLY_COPYABLE);

@@ -97,7 +97,7 @@ bool DatatypeTransport<D>::left() {
   return true;
 }
 
-#define ISOHALO_INSTANTIATE(D)      \
+#define ISOHALO_INSTANTIATE(D)     \
   template class HostTransport<D>; \
   template class DatatypeTransport<D>;
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)

@@ -12,10 +12,10 @@ namespace isohalo {
 /// A pattern of messages, and how they are filled: by MPI datatypes (no name) or by our own copies ("packed").
 enum class Exchange {
   automatic,         ///< the fastest of the others by timing, the same on all ranks
-  direct,            ///< a message per piece and array
+  direct,            ///< a message per region and array
   coalesced,         ///< a message per rank and array
   slabs,             ///< dimension after dimension, a message per rank and array
-  direct_packed,     ///< a message per piece
+  direct_packed,     ///< a message per region
   coalesced_packed,  ///< a message per rank
   slabs_packed,      ///< dimension after dimension, a message per rank
   shared,            ///< as coalesced_packed, through shared memory between ranks of one node

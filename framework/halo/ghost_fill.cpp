@@ -154,11 +154,11 @@ HaloMessage<D> repeated_grid_message(const Decomposition<D>& blocks, const PerDi
   return message;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                                 \
+#define ISOHALO_INSTANTIATE(D)                                                                                     \
   template bool repeats_grid<D>(const Decomposition<D>&, const StencilShape<D>&, int, const BoundaryTopology<D>&); \
-  template class GhostFill<D>;                                                                                 \
-  template HaloMessage<D> repeated_grid_message<D>(const Decomposition<D>&, const PerDim<int, D>&,             \
-                                                   const PerDim<int, D>&, const StencilShape<D>&, int,         \
+  template class GhostFill<D>;                                                                                     \
+  template HaloMessage<D> repeated_grid_message<D>(const Decomposition<D>&, const PerDim<int, D>&,                 \
+                                                   const PerDim<int, D>&, const StencilShape<D>&, int,             \
                                                    const BoundaryTopology<D>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

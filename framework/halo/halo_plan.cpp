@@ -54,13 +54,13 @@ struct HaloPlan<D>::Impl {
       list = arguments();
     });
     agree_same(domain.comm(), "HaloPlan", list, error.get());
-    return domain.comm().take_tags(static_cast<int>(detail::kMaxArrays));
+    return domain.comm().take_tags(static_cast<int>(kMostArrays));
   }
 
   void check_needs() const {
-    if (needs.empty() || needs.size() > detail::kMaxArrays)
+    if (needs.empty() || needs.size() > kMostArrays)
       throw UsageError("halo plan for " + std::to_string(needs.size()) + " arrays; there may be 1 to " +
-                       std::to_string(detail::kMaxArrays));
+                       std::to_string(kMostArrays));
     for (const auto& [shape, depth] : needs) {
       if (depth < 0) throw UsageError("halo depth " + std::to_string(depth) + " is negative");
       refuse_unfit_exchange(options.exchange, shape);
@@ -127,8 +127,8 @@ struct HaloPlan<D>::Impl {
     if (p.kernels) return p.kernels->make(domain, first_tag, std::move(list), p.element_bytes);
     const ExchangeStores stores = stores_for(list, p.element_bytes);
     if (is_packed(exchange))
-      return std::make_unique<detail::PackedTransport<D>>(domain, first_tag, std::move(list), p.element_bytes, stores,
-                                                          exchange == Exchange::shared);
+      return std::make_unique<detail::PackedTransport<D>>(domain, first_tag, std::move(list), p.element_bytes,
+                                                          stores, exchange == Exchange::shared);
     return std::make_unique<detail::DatatypeTransport<D>>(domain, first_tag, std::move(list), stores);
   }
 
@@ -143,17 +143,18 @@ struct HaloPlan<D>::Impl {
   }
 
   void check_fit(Arrays arrays) const {
-    if (arrays.size() > detail::kMaxArrays)
+    if (arrays.size() > kMostArrays)
       throw UsageError("halo exchange: " + std::to_string(arrays.size()) +
-                       " arrays in one exchange; the limit is " + std::to_string(detail::kMaxArrays));
+                       " arrays in one exchange; the limit is " + std::to_string(kMostArrays));
     if (needs.size() > 1 && arrays.size() != needs.size())
       throw UsageError("halo exchange: " + std::to_string(arrays.size()) + " arrays, the plan is for " +
                        std::to_string(needs.size()));
     for (std::size_t k = 0; k < arrays.size(); ++k) check_fits(arrays[k], k);
     for (const auto& a : arrays)
       if (a.kernels != arrays.front().kernels)
-        throw UsageError("halo exchange: arrays in host memory and views that kernels copy, or views of several "
-                         "memory spaces: give each kind a plan of its own");
+        throw UsageError(
+            "halo exchange: arrays in host memory and views that kernels copy, or views of several "
+            "memory spaces: give each kind a plan of its own");
   }
 
   /// Makes what moves such a list of arrays.
@@ -166,23 +167,27 @@ struct HaloPlan<D>::Impl {
       choose(p, arrays);
     } else {
       p.choice.used = options.exchange;
-      const auto error = error_of([&] { p.transport = make_transport(options.exchange, p); });
-      if (options.exchange != Exchange::shared) {
-        agree_as<RunError>(domain.comm(), error.get());
-      } else if (lacks_room(error.get())) {
-        p.choice.used = Exchange::coalesced_packed;
-        p.transport = make_transport(p.choice.used, p);
-      }
+      p.transport = try_transport(options.exchange, p);
+      if (!p.transport) p.transport = try_transport(p.choice.used = Exchange::coalesced_packed, p);
     }
     return *prepared.emplace_back(std::make_unique<Prepared>(std::move(p)));
   }
 
-  /// A node may have no room for channels: then all use messages, and the first rank that has found out says so.
-  bool lacks_room(const Error* error) const {
-    const std::int64_t nobody = domain.size(), first = domain.comm().min(error ? domain.comm().rank() : nobody);
-    if (first == domain.comm().rank() && error)
+  /// The same for all ranks or an error on all; nothing on any for `shared`, when a node has no room for channels:
+  /// then all use messages, and the first rank that has found out says so.
+  std::unique_ptr<Transport> try_transport(Exchange exchange, const Prepared& p) const {
+    const Communicator& comm = domain.comm();
+    std::unique_ptr<Transport> transport;
+    const auto error = error_of([&] { transport = make_transport(exchange, p); });
+    if (exchange != Exchange::shared) {
+      agree_as<RunError>(comm, error.get());
+      return transport;
+    }
+    const std::int64_t nobody = comm.size(), first = comm.min(error ? comm.rank() : nobody);
+    if (first == comm.rank() && error)
       std::fprintf(stderr, "isohalo: warning: halo exchange goes by messages: %s\n", error->what());
-    return first != nobody;
+    if (first != nobody) transport.reset();
+    return transport;
   }
 
   void agree_on(Arrays arrays, const Prepared& p) const {
@@ -220,12 +225,8 @@ struct HaloPlan<D>::Impl {
   void choose(Prepared& p, Arrays arrays) {
     std::vector<std::unique_ptr<Transport>> transports;
     for (const Exchange e : candidates(p.kernels != nullptr)) {
-      std::unique_ptr<Transport> transport;
-      const auto error = error_of([&] { transport = make_transport(e, p); });
-      if (e != Exchange::shared)
-        agree_as<RunError>(domain.comm(), error.get());
-      else if (lacks_room(error.get()))
-        continue;
+      auto transport = try_transport(e, p);
+      if (!transport) continue;
       transports.push_back(std::move(transport));
       p.choice.seconds.emplace_back(e, 0);
     }
@@ -235,7 +236,7 @@ struct HaloPlan<D>::Impl {
     } else {
       const auto exchange = [&](std::size_t k) {
         return detail::seconds_of([&] {
-          transports[k]->start(arrays, false);
+          transports[k]->start(arrays, true);
           transports[k]->finish();
         });
       };
@@ -278,7 +279,7 @@ template <int D>
 HaloPlan<D>::~HaloPlan() = default;
 
 template <int D>
-void HaloPlan<D>::begin(std::span<const ErasedArray<D>> arrays, bool hurry) {
+void HaloPlan<D>::begin(std::span<const ErasedArray<D>> arrays, bool may_wait) {
   Impl& i = *impl_;
   if (i.in_flight)
     throw UsageError("halo exchange: start() while an exchange of this plan is in flight; call finish() first");
@@ -287,7 +288,7 @@ void HaloPlan<D>::begin(std::span<const ErasedArray<D>> arrays, bool hurry) {
     i.check_fit(arrays);
   else
     p = &i.prepare(arrays);
-  p->transport->start(arrays, hurry);
+  p->transport->start(arrays, may_wait);
   i.latest = p;
   i.in_flight = true;
 }

@@ -47,7 +47,7 @@ class HaloPlan {
   HaloPlan(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth,
            const HaloOptions<D>& options = {});
   /// Plans for as many arrays as there are needs, which may differ: array k of every exchange gets the ghosts of
-  /// needs[k]. The packed ways and `shared` still send one message per rank (or piece) for all of them. One need
+  /// needs[k]. The packed ways and `shared` still send one message per rank (or region) for all of them. One need
   /// serves any number of arrays. Throws UsageError also when there are none, or more than 16.
   HaloPlan(const CartesianDomain<D>& domain, std::vector<HaloNeed<D>> needs, const HaloOptions<D>& options = {});
   HaloPlan(HaloPlan&&) noexcept;
@@ -71,7 +71,7 @@ class HaloPlan {
     const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};
     start(std::span<const ErasedArray<D>>(list));
   }
-  void start(std::span<const ErasedArray<D>> arrays) { begin(arrays, true); }
+  void start(std::span<const ErasedArray<D>> arrays) { begin(arrays, false); }
   /// Moves on what can move, between `start` and `finish`: MPI need not do it on its own. Never waits. Local.
   void progress();
   /// Completes the exchange: every needed ghost is in place. Waits with back-off. Local once the neighbors have
@@ -88,7 +88,7 @@ class HaloPlan {
     exchange(std::span<const ErasedArray<D>>(list));
   }
   void exchange(std::span<const ErasedArray<D>> arrays) {
-    begin(arrays, false);
+    begin(arrays, true);
     finish();
   }
 
@@ -106,7 +106,7 @@ class HaloPlan {
   std::int64_t bytes_written_directly() const;
 
  private:
-  void begin(std::span<const ErasedArray<D>> arrays, bool hurry);
+  void begin(std::span<const ErasedArray<D>> arrays, bool may_wait);
 
   struct Impl;
   std::unique_ptr<Impl> impl_;

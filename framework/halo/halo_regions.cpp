@@ -56,34 +56,35 @@ Segments<D> segments_of(const Decomposition<D>& d, const PerDim<int, D>& coords,
 
 template <int D>
 std::vector<HaloRegion<D>> halo_regions(const Decomposition<D>& d, const PerDim<int, D>& coords,
-                                      const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around) {
+                                        const StencilShape<D>& shape, int steps,
+                                        const BoundaryTopology<D>& around) {
   const Segments<D> segments = segments_of(d, coords, shape, steps, around);
   const Box<D> block = d.box(coords);
   const std::vector<Box<D>> needed = shape.kind() == StencilShape<D>::Kind::custom
                                          ? shape.needed_boxes(block, steps, around)
                                          : std::vector<Box<D>>{};
-  std::vector<HaloRegion<D>> pieces;
+  std::vector<HaloRegion<D>> parts;
   Box<D> choices;
   for (int j = 0; j < D; ++j) choices.high[j] = static_cast<std::int64_t>(segments[j].size());
   for_each_cell(choices, [&](const Index<D>& choice) {
-    HaloRegion<D> piece;
+    HaloRegion<D> part;
     Box<D> part;
     PerDim<std::int8_t, D> side{};
     bool inside = true;
     for (int j = 0; j < D; ++j) {
       const Segment& s = segments[j][static_cast<std::size_t>(choice[j])];
       part.low[j] = s.low, part.high[j] = s.high;
-      piece.owner[j] = s.owner, piece.shift[j] = s.shift;
+      part.owner[j] = s.owner, part.shift[j] = s.shift;
       side[j] = s.side;
       inside = inside && s.side == 0;
     }
     if (inside) return;
     for (auto& region : shape.needed_in(block, steps, part, side, needed)) {
-      piece.region = region;
-      pieces.push_back(piece);
+      part.region = region;
+      parts.push_back(part);
     }
   });
-  return pieces;
+  return parts;
 }
 
 namespace {
@@ -105,11 +106,12 @@ std::vector<Segment> sides_of(const Segments<D>& segments, int j, const Box<D>& 
 
 template <int D>
 std::vector<HaloRegion<D>> slab_regions(const Decomposition<D>& d, const PerDim<int, D>& coords,
-                                      const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around) {
+                                        const StencilShape<D>& shape, int steps,
+                                        const BoundaryTopology<D>& around) {
   const Segments<D> segments = segments_of(d, coords, shape, steps, around);
   const Box<D> block = d.box(coords);
   const bool box = shape.kind() == StencilShape<D>::Kind::moore;
-  std::vector<HaloRegion<D>> pieces;
+  std::vector<HaloRegion<D>> parts;
   for (int stage = 0; stage < D; ++stage) {
     Segments<D> ranges;
     Box<D> choices;
@@ -120,23 +122,23 @@ std::vector<HaloRegion<D>> slab_regions(const Decomposition<D>& d, const PerDim<
       choices.high[j] = static_cast<std::int64_t>(ranges[j].size());
     }
     for_each_cell(choices, [&](const Index<D>& choice) {
-      HaloRegion<D> piece{{}, coords, {}, stage};
+      HaloRegion<D> part{{}, coords, {}, stage};
       Box<D> part;
       PerDim<std::int8_t, D> side{};
       for (int j = 0; j < D; ++j) {
         const Segment& s = ranges[j][static_cast<std::size_t>(choice[j])];
         part.low[j] = s.low, part.high[j] = s.high;
         side[j] = s.side;
-        if (j == stage) piece.owner[j] = s.owner, piece.shift[j] = s.shift;
+        if (j == stage) part.owner[j] = s.owner, part.shift[j] = s.shift;
       }
       if (side[stage] == 0) return;
       for (auto& region : shape.needed_in(block, steps, part, side, {})) {
-        piece.region = region;
-        pieces.push_back(piece);
+        part.region = region;
+        parts.push_back(part);
       }
     });
   }
-  return pieces;
+  return parts;
 }
 
 template <int D>
@@ -176,13 +178,13 @@ void refuse_reach_beyond_grid(const StencilShape<D>& shape, const BoundaryTopolo
   }
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                                     \
-  template std::vector<HaloRegion<D>> slab_regions<D>(const Decomposition<D>&, const PerDim<int, D>&,                \
-                                                    const StencilShape<D>&, int, const BoundaryTopology<D>&);          \
-  template std::vector<HaloRegion<D>> halo_regions<D>(const Decomposition<D>&, const PerDim<int, D>&,                \
-                                                    const StencilShape<D>&, int, const BoundaryTopology<D>&);          \
-  template std::vector<PerDim<int, D>> possible_receivers<D>(const Decomposition<D>&, const PerDim<int, D>&,       \
-                                                             const StencilShape<D>&, int, const BoundaryTopology<D>&); \
+#define ISOHALO_INSTANTIATE(D)                                                                                  \
+  template std::vector<HaloRegion<D>> slab_regions<D>(const Decomposition<D>&, const PerDim<int, D>&,           \
+                                                      const StencilShape<D>&, int, const BoundaryTopology<D>&); \
+  template std::vector<HaloRegion<D>> halo_regions<D>(const Decomposition<D>&, const PerDim<int, D>&,           \
+                                                      const StencilShape<D>&, int, const BoundaryTopology<D>&); \
+  template std::vector<PerDim<int, D>> possible_receivers<D>(                                                   \
+      const Decomposition<D>&, const PerDim<int, D>&, const StencilShape<D>&, int, const BoundaryTopology<D>&); \
   template void refuse_reach_beyond_grid<D>(const StencilShape<D>&, const BoundaryTopology<D>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

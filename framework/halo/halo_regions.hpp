@@ -20,11 +20,11 @@ struct HaloRegion {
 };
 
 /// All ghost cells of the block at `coords` that `steps` steps need, by owner, in an order that every rank agrees
-/// on. Empty regions are left out, so a star of depth 2 has 18 pieces in 3-D, not 26. Depths beyond one neighbor's
+/// on. Empty regions are left out, so a star of depth 2 has 18 regions in 3-D, not 26. Depths beyond one neighbor's
 /// block and periodic dimensions of one rank (any number of wraps) are covered.
 template <int D>
 std::vector<HaloRegion<D>> halo_regions(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
-                                      const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around);
+                                        const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around);
 
 /// The same ghost cells for an exchange dimension by dimension ("slabs"; docs/exchange.md): in stage j
 /// come those whose last coordinate outside the block is the j-th, from the rank that differs in that dimension
@@ -34,7 +34,7 @@ std::vector<HaloRegion<D>> halo_regions(const Decomposition<D>& decomposition, c
 /// a name gives no such promise: `slabs_possible`.
 template <int D>
 std::vector<HaloRegion<D>> slab_regions(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
-                                      const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around);
+                                        const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around);
 
 template <int D>
 bool slabs_possible(const StencilShape<D>& shape) {

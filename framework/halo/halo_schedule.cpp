@@ -56,27 +56,27 @@ HaloSchedule<D> halo_schedule(HaloPattern pattern, const Decomposition<D>& block
   const auto stage_of = [&](const HaloRegion<D>& p) -> HaloStage<D>& {
     return schedule.stages[static_cast<std::size_t>(p.stage)];
   };
-  const auto pieces_of = [&](const PerDim<int, D>& block) {
-    auto pieces =
-        slabs ? slab_regions(blocks, block, shape, steps, around) : halo_regions(blocks, block, shape, steps, around);
-    if (mutation) mutation(pieces);
-    return pieces;
+  const auto parts_of = [&](const PerDim<int, D>& block) {
+    auto parts = slabs ? slab_regions(blocks, block, shape, steps, around)
+                       : halo_regions(blocks, block, shape, steps, around);
+    if (mutation) mutation(parts);
+    return parts;
   };
-  for (const auto& piece : pieces_of(coords)) {
-    if (piece.owner == coords)
-      stage_of(piece).copies.push_back({piece.region, piece.shift});
+  for (const auto& part : parts_of(coords)) {
+    if (part.owner == coords)
+      stage_of(part).copies.push_back({part.region, part.shift});
     else
-      message_of(stage_of(piece).receive, blocks.rank_at(piece.owner), direct).regions.push_back(piece.region);
+      message_of(stage_of(part).receive, blocks.rank_at(part.owner), direct).regions.push_back(part.region);
   }
   for (const auto& receiver : possible_receivers(blocks, coords, shape, steps, around)) {
     if (receiver == coords || (slabs && differing_dimensions<D>(receiver, coords) > 1)) continue;
-    for (const auto& piece : pieces_of(receiver)) {
-      if (piece.owner != coords) continue;
+    for (const auto& part : parts_of(receiver)) {
+      if (part.owner != coords) continue;
       Index<D> back;
-      for (int j = 0; j < D; ++j) back[j] = -piece.shift[j];
-      auto& message = message_of(stage_of(piece).send, blocks.rank_at(receiver), direct);
-      message.regions.push_back(piece.region.shifted(back));
-      message.shifts.push_back(piece.shift);
+      for (int j = 0; j < D; ++j) back[j] = -part.shift[j];
+      auto& message = message_of(stage_of(part).send, blocks.rank_at(receiver), direct);
+      message.regions.push_back(part.region.shifted(back));
+      message.shifts.push_back(part.shift);
     }
   }
   return schedule;
@@ -130,8 +130,8 @@ HaloCost total_cost(std::span<const HaloSchedule<D>> schedules, bool join) {
 }
 
 template <int D>
-TrafficTable halo_traffic(HaloPattern pattern, const Decomposition<D>& blocks, const StencilShape<D>& shape, int steps,
-                          const BoundaryTopology<D>& around, double element_bytes) {
+TrafficTable halo_traffic(HaloPattern pattern, const Decomposition<D>& blocks, const StencilShape<D>& shape,
+                          int steps, const BoundaryTopology<D>& around, double element_bytes) {
   std::optional<TrafficTable> traffic;
   for (int r = 0; r < blocks.ranks(); ++r) {
     const auto schedule = halo_schedule(pattern, blocks, blocks.coordinates(r), shape, steps, around);
@@ -145,13 +145,13 @@ TrafficTable halo_traffic(HaloPattern pattern, const Decomposition<D>& blocks, c
 
 #define ISOHALO_INSTANTIATE(D)                                                                           \
   template TrafficTable halo_traffic(HaloPattern, const Decomposition<D>&, const StencilShape<D>&, int,  \
-                                     const BoundaryTopology<D>&, double);                                    \
+                                     const BoundaryTopology<D>&, double);                                \
   template struct HaloSchedule<D>;                                                                       \
   template std::vector<JoinedMessage<D>> joined<D>(std::span<const HaloSchedule<D>>, std::size_t,        \
                                                    std::vector<HaloMessage<D>> HaloStage<D>::*);         \
   template HaloCost total_cost<D>(std::span<const HaloSchedule<D>>, bool);                               \
   template HaloSchedule<D> halo_schedule<D>(HaloPattern, const Decomposition<D>&, const PerDim<int, D>&, \
-                                            const StencilShape<D>&, int, const BoundaryTopology<D>&,         \
+                                            const StencilShape<D>&, int, const BoundaryTopology<D>&,     \
                                             const HaloMutation<D>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

@@ -11,7 +11,7 @@
 
 namespace isohalo {
 
-/// Changes the pieces of each block before a schedule is made, to prove that tests would notice.
+/// Changes the regions of each block before a schedule is made, to prove that tests would notice.
 template <int D>
 using HaloMutation = std::function<void(std::vector<HaloRegion<D>>&)>;
 
@@ -26,8 +26,8 @@ struct HaloCost {
 
 /// How ghost cells are cut into messages (docs/exchange.md).
 enum class HaloPattern {
-  direct,     ///< a message per piece: up to 3^d - 1 of them, all at once
-  coalesced,  ///< a message per rank, with all of its pieces
+  direct,     ///< a message per region: up to 3^d - 1 of them, all at once
+  coalesced,  ///< a message per rank, with all of its regions
   slabs,      ///< dimension after dimension, two neighbors each; named shapes only
 };
 

@@ -70,8 +70,8 @@ class LineBuffer {
 /// ranks of one compute node, if wanted, through channels in shared memory.
 ///
 /// Rows for arrays that the sender can map it writes straight into the receiver's ghosts, when the receiver has
-/// started the exchange and so given them up. Where it has not, the sender that is in no hurry (see
-/// HaloTransport::start) waits, if it must wait for a message from there anyway; otherwise it packs all.
+/// started the exchange and so given them up. Where it has not, the sender that may wait (see
+/// HaloTransport::start) does, if it must wait for a message from there anyway; otherwise it packs all.
 template <int D>
 class PackedTransport final : public HostTransport<D> {
  public:
@@ -119,9 +119,9 @@ class PackedTransport final : public HostTransport<D> {
   std::vector<MPI_Request> sends_;
   ChannelGroup channels_;
   GhostsOfPeers ghosts_of_peers_;
-  std::vector<GhostPlace<D>> places_;   ///< of this rank's arrays
-  std::int64_t written_directly_ = 0;   ///< bytes in this exchange
-  std::size_t unsent_ = 0;              ///< messages whose slots are not free yet
+  std::vector<GhostPlace<D>> places_;  ///< of this rank's arrays
+  std::int64_t written_directly_ = 0;  ///< bytes in this exchange
+  std::size_t unsent_ = 0;             ///< messages whose slots are not free yet
   int misses_ = 0;
   std::vector<int> arrived_;
 };

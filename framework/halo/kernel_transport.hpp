@@ -235,8 +235,11 @@ class KernelTransport final : public HaloTransport<D> {
 
   template <class Word, KernelTask task>
   void run_by(const char* label, const ErasedArray<D>& a, const Table& table, char* buffer) const {
-    CellKernel<D, Word, Memory, task> kernel{
-        reinterpret_cast<char*>(a.data), {}, a.bytes / static_cast<std::int64_t>(sizeof(Word)), buffer, table.boxes};
+    CellKernel<D, Word, Memory, task> kernel{reinterpret_cast<char*>(a.data),
+                                             {},
+                                             a.bytes / static_cast<std::int64_t>(sizeof(Word)),
+                                             buffer,
+                                             table.boxes};
     const Index<D> strides = a.byte_strides();
     for (int j = 0; j < D; ++j) kernel.stride[j] = strides[j];
     Kokkos::parallel_for(

@@ -1,22 +1,23 @@
-#include "framework/halo/host_transport.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "datatypes/mpi_check.hpp"
+#include "framework/halo/host_transport.hpp"
 
 namespace isohalo::detail {
 
 namespace {
 /// A slot begins with the set of arrays, as bits, whose rows were written straight into the ghosts.
 constexpr std::int64_t kSlotHeader = 64;
-static_assert(kMaxArrays <= 32);
+static_assert(kMostArrays <= 32);
 }  // namespace
 
 template <int D>
-PackedTransport<D>::PackedTransport(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules,
-                            std::span<const std::int64_t> element_bytes, ExchangeStores stores, bool channels)
+PackedTransport<D>::PackedTransport(const CartesianDomain<D>& domain, int first_tag,
+                                    std::vector<HaloSchedule<D>> schedules,
+                                    std::span<const std::int64_t> element_bytes, ExchangeStores stores,
+                                    bool channels)
     : HostTransport<D>(domain, first_tag, std::move(schedules), stores) {
   const auto window = channels ? NodeWindow::of(domain.comm()) : nullptr;
   const auto by_channel = [&](int peer) { return window && window->on_node(peer); };
@@ -40,8 +41,8 @@ PackedTransport<D>::PackedTransport(const CartesianDomain<D>& domain, int first_
 
 template <int D>
 typename PackedTransport<D>::Message PackedTransport<D>::message_of(const JoinedMessage<D>& joined,
-                                                          std::span<const std::int64_t> element_bytes,
-                                                          bool channel) const {
+                                                                    std::span<const std::int64_t> element_bytes,
+                                                                    bool channel) const {
   std::vector<Part> parts;
   for (const HaloMessage<D>* m : joined.parts)
     parts.push_back(m ? Part{BoxPacker<D>(m->boxes(), this->stores_), m->box_shifts()}
@@ -164,7 +165,7 @@ bool PackedTransport<D>::fill_slots() {
   for (auto& stage : out_)
     for (Message& p : stage) {
       std::byte* const slot = p.waiting ? p.channel->free_slot() : nullptr;
-      if (!slot || (!this->hurry_ && p.mutual && !p.channel->opened())) continue;
+      if (!slot || (this->may_wait_ && p.mutual && !p.channel->opened())) continue;
       fill(p, slot);
       p.channel->publish();
       p.waiting = false;

@@ -12,8 +12,6 @@
 
 namespace isohalo::detail {
 
-constexpr std::size_t kMaxArrays = 16;  // message tags per plan
-
 /// Takes exchanges through the stages of schedules. Receives of all stages are posted at once; a stage is sent when
 /// the ghosts of the one before are in place.
 ///
@@ -24,10 +22,10 @@ class HaloTransport : public RoundExecutor {
   HaloTransport(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules)
       : domain_(domain), first_tag_(first_tag), schedules_(std::move(schedules)) {}
 
-  /// Local; the arrays fit and are as many and of the same element sizes as the transport was made for. A start in
-  /// no hurry is followed by `finish` at once, so that messages may as well be sent there.
-  void start(std::span<const ErasedArray<D>> arrays, bool hurry = true) {
-    hurry_ = hurry;
+  /// Local; the arrays fit and are as many and of the same element sizes as the transport was made for. A start
+  /// that may wait is followed by `finish` at once, so that messages may as well be sent there.
+  void start(std::span<const ErasedArray<D>> arrays, bool may_wait = false) {
+    may_wait_ = may_wait;
     arrays_.assign(arrays.begin(), arrays.end());
     launch();
     if (needed_after_start()) activate(this);
@@ -57,7 +55,7 @@ class HaloTransport : public RoundExecutor {
   int first_tag_;
   std::vector<HaloSchedule<D>> schedules_;
   std::vector<ErasedArray<D>> arrays_;
-  bool hurry_ = true;
+  bool may_wait_ = false;
 
  private:
   // Round k awaits stage k - 1 and sends stage k.

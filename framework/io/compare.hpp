@@ -76,10 +76,10 @@ struct Comparison {
 
 /// Streams both files in bounded memory, each rank its share of the cells. Must match: grid, boundary rules, time,
 /// step, reduction tree, configuration, field names, shapes, types, units, roles; bit by bit also the last
-/// residual; all but what `ignore` names. What the run metadata say of how the runs were made (ranks, versions, [run],
-/// [parallel], [output]) is ignored and listed. The result is the same on any number of ranks and on all of them,
-/// but `ignored` and `hints` are filled on rank 0 alone. Collective. Throws
-/// UsageError, agreed, when a file cannot be compared, a tolerance names no field or `ignore` no metadata.
+/// residual; all but what `ignore` names. What the run metadata say of how the runs were made (ranks, versions,
+/// [run], [parallel], [output]) is ignored and listed. The result is the same on any number of ranks and on all of
+/// them, but `ignored` and `hints` are filled on rank 0 alone. Collective. Throws UsageError, agreed, when a file
+/// cannot be compared, a tolerance names no field or `ignore` no metadata.
 Comparison compare_checkpoints(const std::filesystem::path& a, const std::filesystem::path& b,
                                const Communicator& comm, const CompareOptions& options = {});
 

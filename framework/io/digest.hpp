@@ -1,5 +1,6 @@
 #pragma once
-/// Digests: a commutative 64-bit sum over cells, the same for any decomposition (docs/model.md, "Digest, minimum, maximum").
+/// Digests: a commutative 64-bit sum over cells, the same for any decomposition (docs/model.md, "Digest, minimum,
+/// maximum").
 
 #include <bit>
 #include <cstdint>

@@ -93,8 +93,7 @@ DigestLog read_digest_log(const std::filesystem::path& file) {
     if (in.eof() && in.gcount() == 0) break;
     ++number;
     if (in.fail() && !in.eof())
-      throw UsageError(file.string() + ":" + std::to_string(number) +
-                       ": no line of a digest log: it is too long");
+      throw UsageError(file.string() + ":" + std::to_string(number) + ": no line of a digest log: it is too long");
     const std::string line = room.data();
     try {
       read_line(line, log);

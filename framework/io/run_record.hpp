@@ -16,8 +16,8 @@ struct RunRecord {
   std::vector<std::vector<std::int64_t>> cuts;  ///< per dimension, from 0 to the extent
 };
 
-/// Reads the run metadata of a checkpoint (links are followed), on the calling rank alone. Nothing when there is none or
-/// it makes no sense: it is no part of the checkpoint.
+/// Reads the run metadata of a checkpoint (links are followed), on the calling rank alone. Nothing when there is
+/// none or it makes no sense: it is no part of the checkpoint.
 std::optional<RunRecord> read_run_record(const std::filesystem::path& checkpoint);
 
 /// The dimensions in which an index lies beside an inner cut, as words; empty when there is none.

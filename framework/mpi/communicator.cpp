@@ -59,9 +59,9 @@ struct NodeGroup {
 struct Registry {
   std::mutex mutex;
   std::vector<std::pair<void*, void (*)(void*)>> live;
-  int keyval = MPI_KEYVAL_INVALID;              // on users' communicators
-  int finalize_key = MPI_KEYVAL_INVALID;        // on MPI_COMM_SELF
-  std::vector<NodeGroup> nodes;                 // found so far
+  int keyval = MPI_KEYVAL_INVALID;        // on users' communicators
+  int finalize_key = MPI_KEYVAL_INVALID;  // on MPI_COMM_SELF
+  std::vector<NodeGroup> nodes;           // found so far
 };
 
 Registry& registry() {

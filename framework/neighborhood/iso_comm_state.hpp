@@ -57,13 +57,15 @@ struct IsoComm::State {
     Plan& found = plans[{algorithm, pattern}];
     if (found.schedule) return found;
     const Mesh& mesh = neighbors.mesh();
-    NeighborSchedule it = plan_neighbor_schedule(neighbors.relative(), mesh.dimensions(), algorithm, pattern);
+    NeighborSchedule schedule = plan_neighbor_schedule(neighbors.relative(), mesh.dimensions(), algorithm, pattern);
     if (algorithm == Algorithm::logarithmic) {  // a list without an order of its own may do better along the ring
       NeighborSchedule ring = plan_ring_schedule(neighbors.relative(), mesh, pattern);
-      if (ring.rounds() < it.rounds() && messages_on(ring, mesh) < messages_on(it, mesh)) it = std::move(ring);
+      if (ring.rounds() < schedule.rounds() && messages_on(ring, mesh) < messages_on(schedule, mesh))
+        schedule = std::move(ring);
     }
-    found.local = std::make_shared<const LocalSchedule>(plan_local_schedule(it, neighbors.relative(), mesh, neighbors.rank()));
-    found.schedule = std::make_shared<const NeighborSchedule>(std::move(it));
+    found.local = std::make_shared<const LocalSchedule>(
+        plan_local_schedule(schedule, neighbors.relative(), mesh, neighbors.rank()));
+    found.schedule = std::make_shared<const NeighborSchedule>(std::move(schedule));
     return found;
   }
 

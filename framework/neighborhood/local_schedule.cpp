@@ -7,26 +7,26 @@ namespace isohalo {
 
 namespace {
 
-/// One rank's view while its local is made.
+/// One rank's view while its local schedule is made.
 class Planner {
  public:
-  Planner(const NeighborSchedule& it, std::span<const int> relative, const Mesh& mesh, int rank)
-      : it_(it),
+  Planner(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh, int rank)
+      : schedule_(schedule),
         relative_(relative),
         mesh_(mesh),
-        ways_(it.ring ? Mesh({mesh.size()}, {true}) : mesh),
+        ways_(schedule.ring ? Mesh({mesh.size()}, {true}) : mesh),
         rank_(rank),
-        landed_(it.hops.size()) {}
+        landed_(schedule.hops.size()) {}
 
   LocalSchedule make() {
     local_.rank = rank_;
-    local_.phases.resize(static_cast<std::size_t>(it_.phases));
-    for (int i : it_.stays)
-      if (!it_.ring || mesh_.relative_rank(rank_, offset(i)) == rank_) {
-        const int block = it_.pattern == Pattern::shared ? 0 : i;
+    local_.phases.resize(static_cast<std::size_t>(schedule_.phases));
+    for (int i : schedule_.stays)
+      if (!schedule_.ring || mesh_.relative_rank(rank_, offset(i)) == rank_) {
+        const int block = schedule_.pattern == Pattern::shared ? 0 : i;
         local_.first.push_back({{Place::Kind::send, block}, {Place::Kind::receive, i}});
       }
-    for (std::size_t h = 0; h < it_.hops.size(); ++h) add(static_cast<int>(h));
+    for (std::size_t h = 0; h < schedule_.hops.size(); ++h) add(static_cast<int>(h));
     return std::move(local_);
   }
 
@@ -47,7 +47,7 @@ class Planner {
   bool travels(const Hop& hop, std::size_t k, int origin) const {
     const int target = mesh_.relative_rank(origin, offset(hop.carries[k]));
     if (target == Mesh::no_rank) return false;
-    return !it_.ring || (origin + hop.distances[k]) % mesh_.size() == target;
+    return !schedule_.ring || (origin + hop.distances[k]) % mesh_.size() == target;
   }
   bool travels(const Hop& hop, int origin) const {
     for (std::size_t k = 0; k < hop.carries.size(); ++k)
@@ -64,8 +64,8 @@ class Planner {
   }
 
   void add(int h) {
-    const Hop& hop = it_.hops[static_cast<std::size_t>(h)];
-    const auto& step = it_.steps[static_cast<std::size_t>(hop.step)];
+    const Hop& hop = schedule_.hops[static_cast<std::size_t>(h)];
+    const auto& step = schedule_.steps[static_cast<std::size_t>(hop.step)];
     LocalSchedule::Phase& phase = local_.phases[static_cast<std::size_t>(step.phase)];
     if (step.phase != phase_) {
       phase_ = step.phase;
@@ -75,7 +75,7 @@ class Planner {
     // A block whose origin is `before` behind this rank leaves here.
     const int leaving = away(hop.before, -1), to = away(step.shift, 1);
     if (leaving != Mesh::no_rank && to != Mesh::no_rank && travels(hop, leaving)) {
-      const Place start{Place::Kind::send, it_.pattern == Pattern::shared ? 0 : hop.carries.front()};
+      const Place start{Place::Kind::send, schedule_.pattern == Pattern::shared ? 0 : hop.carries.front()};
       const Place from = hop.parent < 0 ? start : landed_[static_cast<std::size_t>(hop.parent)];
       append(phase.send, sent_to_, to, {hop.step, from});
     }
@@ -106,7 +106,7 @@ class Planner {
     return place;
   }
 
-  const NeighborSchedule& it_;
+  const NeighborSchedule& schedule_;
   std::span<const int> relative_;
   const Mesh& mesh_;
   Mesh ways_;
@@ -127,15 +127,8 @@ std::int64_t LocalSchedule::messages() const {
   return n;
 }
 
-std::int64_t LocalSchedule::blocks() const {
-  std::int64_t n = 0;
-  for (const auto& phase : phases)
-    for (const auto& m : phase.send)
-      if (m.peer != rank) n += static_cast<std::int64_t>(m.parts.size());
-  return n;
-}
-
-LocalSchedule plan_local_schedule(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh, int rank) {
+LocalSchedule plan_local_schedule(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh,
+                                  int rank) {
   return Planner(schedule, relative, mesh, rank).make();
 }
 

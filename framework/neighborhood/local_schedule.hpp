@@ -50,13 +50,13 @@ struct LocalSchedule {
   std::vector<int> temporary_offsets;  ///< per temporary slot, an offset whose block has the slot's size
 
   std::int64_t messages() const;  ///< sent to other ranks, one per peer and phase
-  std::int64_t blocks() const;    ///< sent to other ranks
 };
 
-/// The local of `rank`. `relative` is the list that the schedule was planned for, on the same mesh when it is a
+/// What `rank` does. `relative` is the list that the schedule was planned for, on the same mesh when it is a
 /// ring schedule. A block whose origin or destination is off the mesh does not travel; both ends of each leg find
 /// that out from coordinates.
-LocalSchedule plan_local_schedule(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh, int rank);
+LocalSchedule plan_local_schedule(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh,
+                                  int rank);
 
 /// What all ranks send, in blocks of so many bytes. Local.
 TrafficTable neighbor_traffic(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh,

@@ -29,8 +29,9 @@ std::byte* shifted(const std::byte* address, std::int64_t bytes) {
 }  // namespace
 
 NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicNeighborhood& neighbors,
-                                     std::shared_ptr<const NeighborSchedule> schedule, std::shared_ptr<const LocalSchedule> local,
-                                     const NeighborCall& call, bool own_types)
+                                     std::shared_ptr<const NeighborSchedule> schedule,
+                                     std::shared_ptr<const LocalSchedule> local, const NeighborCall& call,
+                                     bool own_types)
     : comm_(comm),
       schedule_(std::move(schedule)),
       local_(std::move(local)),

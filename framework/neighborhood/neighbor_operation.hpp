@@ -9,14 +9,14 @@
 
 #include "datatypes/datatype.hpp"
 #include "framework/mpi/communicator.hpp"
-#include "framework/neighborhood/neighbor_call.hpp"
 #include "framework/neighborhood/local_schedule.hpp"
+#include "framework/neighborhood/neighbor_call.hpp"
 #include "framework/schedule/rounds.hpp"
 
 namespace isohalo::detail {
 
-/// Executes a local over MPI. Starting, advancing and completing allocate nothing once messages have had their
-/// size.
+/// Executes a local schedule over MPI. Starting, advancing and completing allocate nothing once messages have had
+/// their size.
 ///
 /// A message of one block, or of one that is worth a message of its own, is sent from where it lies. Several small
 /// blocks are packed into a buffer; several large ones travel through one datatype with absolute addresses, without
@@ -28,8 +28,8 @@ namespace isohalo::detail {
 /// are left to MPI.
 class NeighborOperation final : public RoundExecutor {
  public:
-  /// `local`: of this rank along `schedule`. `own_types`: duplicate derived types, because the caller may free
-  /// them before the operation has ended. Local.
+  /// `local`: the part of this rank in `schedule`. `own_types`: duplicate derived types, because the caller may
+  /// free them before the operation has ended. Local.
   NeighborOperation(const Communicator& comm, const IsomorphicNeighborhood& neighbors,
                     std::shared_ptr<const NeighborSchedule> schedule, std::shared_ptr<const LocalSchedule> local,
                     const NeighborCall& call, bool own_types);

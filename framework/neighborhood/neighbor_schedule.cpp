@@ -126,7 +126,7 @@ std::optional<Line> as_line(const List& list) {
   int first = 0;
   while (first < list.size() && list.zero(first)) ++first;
   if (first == list.size()) return std::nullopt;
-  // The primitive vector of the first offset, then the greatest common divisor of all multiples of it.
+  // The primitive vector of the first offset, then the greatest common divisor of all multiples of schedule.
   std::int64_t g = 0;
   for (int c : list[first]) g = std::gcd(g, static_cast<std::int64_t>(c));
   for (int c : list[first]) line.direction.push_back(static_cast<int>(c / g));
@@ -189,60 +189,61 @@ struct End {
 };
 
 /// Turns legs into hops. Shared blocks walk a prefix tree: ways that begin with the same legs share their hops.
-void make_hops(const Legs& legs, const std::vector<End>& ends, NeighborSchedule& it) {
-  it.steps = legs.steps();
-  it.phases = it.steps.empty() ? 0 : it.steps.back().phase + 1;
+void make_hops(const Legs& legs, const std::vector<End>& ends, NeighborSchedule& schedule) {
+  schedule.steps = legs.steps();
+  schedule.phases = schedule.steps.empty() ? 0 : schedule.steps.back().phase + 1;
   std::map<std::pair<int, int>, int> child;  // (parent, step) -> hop
   for (std::size_t w = 0; w < ends.size(); ++w) {
     const auto& way = legs.way(static_cast<int>(w));
     int parent = -1;
     for (std::size_t k = 0; k < way.size(); ++k) {
       const int step = legs.step_index(way[k]);
-      int hop = static_cast<int>(it.hops.size());
-      if (it.pattern == Pattern::shared) hop = child.try_emplace({parent, step}, hop).first->second;
-      if (hop == static_cast<int>(it.hops.size())) {
+      int hop = static_cast<int>(schedule.hops.size());
+      if (schedule.pattern == Pattern::shared) hop = child.try_emplace({parent, step}, hop).first->second;
+      if (hop == static_cast<int>(schedule.hops.size())) {
         Hop h;
         h.step = step;
         h.parent = parent;
-        const auto& shift = it.steps[static_cast<std::size_t>(step)].shift;
-        h.before = parent < 0 ? std::vector<int>(shift.size(), 0) : it.hops[static_cast<std::size_t>(parent)].after;
+        const auto& shift = schedule.steps[static_cast<std::size_t>(step)].shift;
+        h.before =
+            parent < 0 ? std::vector<int>(shift.size(), 0) : schedule.hops[static_cast<std::size_t>(parent)].after;
         h.after = h.before;
         for (std::size_t j = 0; j < shift.size(); ++j) h.after[j] += shift[j];
-        it.hops.push_back(std::move(h));
+        schedule.hops.push_back(std::move(h));
       }
-      Hop& h = it.hops[static_cast<std::size_t>(hop)];
+      Hop& h = schedule.hops[static_cast<std::size_t>(hop)];
       if (k + 1 == way.size()) h.ends.push_back(h.carries.size());
       h.carries.push_back(ends[w].offset);
-      if (it.ring) h.distances.push_back(ends[w].distance);
+      if (schedule.ring) h.distances.push_back(ends[w].distance);
       parent = hop;
     }
   }
   // Hops in the order of their phases, parents before children, otherwise as found.
-  std::vector<int> order(it.hops.size()), place(it.hops.size());
+  std::vector<int> order(schedule.hops.size()), place(schedule.hops.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return it.hops[static_cast<std::size_t>(a)].step < it.hops[static_cast<std::size_t>(b)].step;
+    return schedule.hops[static_cast<std::size_t>(a)].step < schedule.hops[static_cast<std::size_t>(b)].step;
   });
   for (std::size_t k = 0; k < order.size(); ++k) place[static_cast<std::size_t>(order[k])] = static_cast<int>(k);
   std::vector<Hop> sorted;
   sorted.reserve(order.size());
-  for (int k : order) sorted.push_back(std::move(it.hops[static_cast<std::size_t>(k)]));
+  for (int k : order) sorted.push_back(std::move(schedule.hops[static_cast<std::size_t>(k)]));
   for (auto& h : sorted)
     if (h.parent >= 0) h.parent = place[static_cast<std::size_t>(h.parent)];
-  it.hops = std::move(sorted);
+  schedule.hops = std::move(sorted);
 }
 
 NeighborSchedule from_legs(const List& list, Algorithm algorithm, Pattern pattern, const Legs& legs) {
-  NeighborSchedule it;
-  it.algorithm = algorithm;
-  it.pattern = pattern;
+  NeighborSchedule schedule;
+  schedule.algorithm = algorithm;
+  schedule.pattern = pattern;
   std::vector<End> ends;
   for (int i = 0; i < list.size(); ++i) {
     ends.push_back({i, 0});
-    if (list.zero(i)) it.stays.push_back(i);
+    if (list.zero(i)) schedule.stays.push_back(i);
   }
-  make_hops(legs, ends, it);
-  return it;
+  make_hops(legs, ends, schedule);
+  return schedule;
 }
 
 /// The order of dimensions whose prefix tree has fewest hops; all d! are tried up to five dimensions.
@@ -260,7 +261,8 @@ NeighborSchedule best_combining(const List& list, Pattern pattern) {
 
 }  // namespace
 
-NeighborSchedule plan_neighbor_schedule(std::span<const int> relative, int dimensions, Algorithm algorithm, Pattern pattern) {
+NeighborSchedule plan_neighbor_schedule(std::span<const int> relative, int dimensions, Algorithm algorithm,
+                                        Pattern pattern) {
   const List list(relative, dimensions);
   switch (algorithm) {
     case Algorithm::direct:
@@ -311,10 +313,10 @@ std::vector<std::int64_t> ring_distances(std::span<const int> offset, const Mesh
 
 NeighborSchedule plan_ring_schedule(std::span<const int> relative, const Mesh& mesh, Pattern pattern) {
   const List list(relative, mesh.dimensions());
-  NeighborSchedule it;
-  it.algorithm = Algorithm::logarithmic;
-  it.pattern = pattern;
-  it.ring = true;
+  NeighborSchedule schedule;
+  schedule.algorithm = Algorithm::logarithmic;
+  schedule.pattern = pattern;
+  schedule.ring = true;
   std::vector<End> ends;
   std::int64_t longest = 0;
   for (int i = 0; i < list.size(); ++i)
@@ -323,14 +325,14 @@ NeighborSchedule plan_ring_schedule(std::span<const int> relative, const Mesh& m
       if (distance > 0)
         ends.push_back({i, distance});
       else
-        it.stays.push_back(i);  // on those ranks where it is one; see LocalSchedule
+        schedule.stays.push_back(i);  // on those ranks where it is one; see LocalSchedule
     }
   Legs legs(static_cast<int>(ends.size()), bits_of(longest));
   for (std::size_t w = 0; w < ends.size(); ++w)
     for (int t = 0; (ends[w].distance >> t) > 0; ++t)
       if (ends[w].distance >> t & 1) legs.add(static_cast<int>(w), t, {static_cast<int>(std::int64_t{1} << t)});
-  make_hops(legs, ends, it);
-  return it;
+  make_hops(legs, ends, schedule);
+  return schedule;
 }
 
 }  // namespace isohalo

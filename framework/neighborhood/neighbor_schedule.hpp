@@ -65,7 +65,8 @@ struct NeighborSchedule {
 /// of dimensions that makes fewest hops. logarithmic: for multiples of one vector, floor(log2 m) + 1 rounds per
 /// direction, m the largest multiple (so ceil(log2(s + 1)) for a run of s neighbors), otherwise the same in each
 /// dimension.
-NeighborSchedule plan_neighbor_schedule(std::span<const int> relative, int dimensions, Algorithm algorithm, Pattern pattern);
+NeighborSchedule plan_neighbor_schedule(std::span<const int> relative, int dimensions, Algorithm algorithm,
+                                        Pattern pattern);
 
 /// The logarithmic algorithm along the ring of all ranks (section 5.3, general neighborhoods): floor(log2 r) + 1
 /// rounds, r the longest ring distance of a block on `mesh`, less the powers of two that no distance has. Ring

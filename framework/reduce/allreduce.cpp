@@ -68,9 +68,10 @@ void ScheduledAllreduce::choose(const EmulatedLatency& emulate, const Planning& 
 Schedule ScheduledAllreduce::parse(const std::string& text) const {
   Schedule schedule = Schedule::parse(text, comm_.size());
   if (schedule.for_sets_only())
-    throw UsageError("schedule " + text +
-                     " has a dissemination, which may bring a contribution twice: use it for partial-result sets, not for a "
-                     "plain allreduce");
+    throw UsageError(
+        "schedule " + text +
+        " has a dissemination, which may bring a contribution twice: use it for partial-result sets, not for a "
+        "plain allreduce");
   if (!commutes() && !keeps_rank_order(schedule))
     throw UsageError(
         "schedule " + text +

@@ -9,9 +9,9 @@
 
 #include "framework/mpi/communicator.hpp"
 #include "framework/reduce/emulated_latency.hpp"
-#include "framework/schedule/schedule.hpp"
 #include "framework/reduce/schedule_choice.hpp"
 #include "framework/schedule/rounds.hpp"
+#include "framework/schedule/schedule.hpp"
 
 namespace isohalo {
 

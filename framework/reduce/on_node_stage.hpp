@@ -78,7 +78,7 @@ class OnNodeStage {
   /// Sleeps until there is something to take, for a millisecond at most; may wake up early.
   void sleep() {
     in_.segment().sleep_unless([this] { return collects() ? all_published() : out_->published(0); },
-                             crowded_ ? 1'000'000 : 200'000);
+                               crowded_ ? 1'000'000 : 200'000);
   }
 
  private:

@@ -82,7 +82,7 @@ std::vector<int> leaf_ranks(const std::vector<FrontierNode>& nodes) {
 }
 
 void append_partial_sets(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
-                       const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank) {
+                         const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank) {
   if (program.empty()) program.emplace_back();
   CompleteNodes complete(nodes, leaf_ranks);
   complete.find({RankSet(rank, rank + 1)});

@@ -1,6 +1,6 @@
 #pragma once
-/// Partial-result sets: values of tree nodes through any schedule. In each stage a rank sends the largest complete nodes
-/// that it holds, takes those of others, drops what an ancestor covers and combines complete siblings.
+/// Partial-result sets: values of tree nodes through any schedule. In each stage a rank sends the largest complete
+/// nodes that it holds, takes those of others, drops what an ancestor covers and combines complete siblings.
 
 #include <cstdint>
 #include <vector>
@@ -15,19 +15,19 @@ namespace isohalo {
 /// `leaf_ranks[n]`: the rank that holds node n at the beginning, -1 for none; nodes below one that is held are
 /// ignored. Local.
 void append_partial_sets(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
-                       const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank);
+                         const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank);
 
 /// The same for a result on rank `root` alone: only what that needs travels and is combined, each value once.
 /// Local.
 void append_partial_sets_to(int root, ReduceProgram& program, const std::vector<FrontierNode>& nodes,
-                          const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank);
+                            const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank);
 
 /// The rank that holds each leaf of the frontier tree.
 std::vector<int> leaf_ranks(const std::vector<FrontierNode>& nodes);
 
 /// Appends the resolve round: leaf values go to the ranks that `gather` names, gather[n] >= 0 for nodes that are to
-/// be formed there, no two of them one below the other. Returns who holds what afterwards, for `append_partial_sets`.
-/// Local.
+/// be formed there, no two of them one below the other. Returns who holds what afterwards, for
+/// `append_partial_sets`. Local.
 std::vector<int> append_resolve(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
                                 const std::vector<int>& gather, int rank);
 

@@ -41,7 +41,7 @@ class DemandTracer {
       for (const int peer : schedule_.actions(stage, rank).receive)
         sources.emplace_back(peer, contributions(schedule_, stage, peer));
       Needs& mine = needs[rank];
-      for (const std::int32_t n : wanted) meet(n, sources, mine, before);
+      for (const std::int32_t n : wanted) satisfy(n, sources, mine, before);
       for (auto& [peer, list] : mine.from) std::sort(list.begin(), list.end());
     }
     demands = std::move(before);
@@ -82,8 +82,8 @@ class DemandTracer {
   }
 
   /// The rank itself is the first source.
-  void meet(std::int32_t n, const std::vector<std::pair<int, RankSet>>& sources, Needs& mine,
-            std::map<int, Nodes>& before) const {
+  void satisfy(std::int32_t n, const std::vector<std::pair<int, RankSet>>& sources, Needs& mine,
+               std::map<int, Nodes>& before) const {
     const auto source =
         std::find_if(sources.begin(), sources.end(), [&](const auto& s) { return complete(n, s.second); });
     if (source != sources.end()) {
@@ -91,8 +91,8 @@ class DemandTracer {
       if (source != sources.begin()) mine.from[source->first].push_back(n);
       return;
     }
-    meet(nodes_[at(n)].left, sources, mine, before);
-    meet(nodes_[at(n)].right, sources, mine, before);
+    satisfy(nodes_[at(n)].left, sources, mine, before);
+    satisfy(nodes_[at(n)].right, sources, mine, before);
     mine.combine.push_back(n);
   }
 
@@ -106,7 +106,7 @@ class DemandTracer {
 }  // namespace
 
 void append_partial_sets_to(int root, ReduceProgram& program, const std::vector<FrontierNode>& nodes,
-                          const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank) {
+                            const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank) {
   const DemandTracer tracer(nodes, leaf_ranks, schedule);
   std::map<int, Nodes> demands{{root, {0}}};
   std::vector<std::map<int, Needs>> needs(static_cast<std::size_t>(schedule.size()));

@@ -41,9 +41,10 @@ void ProgramExecutor::compile(const ReduceProgram& program, std::size_t value_by
 void ProgramExecutor::begin() {
   for (std::size_t k = 0; k < receives_.size(); ++k) {
     const Message& m = receives_[k];
-    mpi_check(MPI_Irecv_c(incoming_.data() + m.first * value_bytes_, static_cast<MPI_Count>(m.values * value_bytes_),
-                          MPI_BYTE, m.peer, tag_, comm_.get(), &receive_requests_[k]),
-              "MPI_Irecv in a reduction", comm_.get());
+    mpi_check(
+        MPI_Irecv_c(incoming_.data() + m.first * value_bytes_, static_cast<MPI_Count>(m.values * value_bytes_),
+                    MPI_BYTE, m.peer, tag_, comm_.get(), &receive_requests_[k]),
+        "MPI_Irecv in a reduction", comm_.get());
     stamps_.expect(comm_, k, m.peer);
   }
 }
@@ -60,9 +61,10 @@ void ProgramExecutor::enter(std::size_t round) {
   work(s);
   for (std::size_t k = s.first_send; k < s.last_send; ++k) {
     const Message& m = sends_[k];
-    mpi_check(MPI_Isend_c(outgoing_.data() + m.first * value_bytes_, static_cast<MPI_Count>(m.values * value_bytes_),
-                          MPI_BYTE, m.peer, tag_, comm_.get(), &send_requests_[k]),
-              "MPI_Isend in a reduction", comm_.get());
+    mpi_check(
+        MPI_Isend_c(outgoing_.data() + m.first * value_bytes_, static_cast<MPI_Count>(m.values * value_bytes_),
+                    MPI_BYTE, m.peer, tag_, comm_.get(), &send_requests_[k]),
+        "MPI_Isend in a reduction", comm_.get());
     stamps_.send(comm_, k, m.peer);
   }
 }

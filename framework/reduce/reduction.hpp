@@ -66,7 +66,7 @@ class Reduction final : private Operation {
       exact_.use_schedule(options.schedule, options.planning, options.root);
     else if (options.method == ReductionMethod::binary_tree || options.schedule != "auto")
       nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)), options.emulate);
-    else if (!meet_on_node())
+    else if (!use_shared_memory())
       choose();
     plan_agreed_ = true;
   }
@@ -187,7 +187,7 @@ class Reduction final : private Operation {
   }
 
   /// Moves the reduction into shared memory where ranks share a compute node and it has room. Collective.
-  bool meet_on_node() {
+  bool use_shared_memory() {
     const std::size_t bytes = static_cast<std::size_t>(plan_.most_leaves()) * sizeof(V);
     if (comm_.size() == 1 || !options_.on_node || options_.resolve || options_.emulate.on() ||
         bytes > kMostOnNode / static_cast<std::size_t>(comm_.size()))

@@ -8,8 +8,8 @@
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/reduce_program.hpp"
 #include "framework/reduce/reduction_options.hpp"
-#include "framework/schedule/schedule.hpp"
 #include "framework/reduce/tree.hpp"
+#include "framework/schedule/schedule.hpp"
 #include "framework/shm/node_reduce.hpp"
 
 namespace isohalo {

@@ -10,9 +10,9 @@
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/multicast.hpp"
 #include "framework/reduce/program_executor.hpp"
+#include "framework/schedule/chooser.hpp"
 #include "framework/schedule/schedule_check.hpp"
 #include "framework/schedule/schedule_table.hpp"
-#include "framework/schedule/chooser.hpp"
 
 namespace isohalo {
 

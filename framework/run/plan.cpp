@@ -30,15 +30,15 @@ HaloLoad halo_load(const Decomposition<D>& blocks, const PerDim<int, D>& coords,
   HaloLoad load;
   std::set<int> owners;
   const Box<D> block = blocks.box(coords);
-  for (const auto& piece : halo_regions(blocks, coords, shape, depth, around)) {
-    if (piece.owner == coords) continue;  // copied in place
+  for (const auto& part : halo_regions(blocks, coords, shape, depth, around)) {
+    if (part.owner == coords) continue;  // copied in place
     int beside = 0;
     for (int j = 0; j < D; ++j)
-      beside += piece.region.box.high[j] <= block.low[j] || piece.region.box.low[j] >= block.high[j];
+      beside += part.region.box.high[j] <= block.low[j] || part.region.box.low[j] >= block.high[j];
     const std::size_t kind = beside == 1 ? 0 : beside == D ? 2 : 1;
-    load.cells[kind] += piece.region.cells();
+    load.cells[kind] += part.region.cells();
     ++load.regions[kind];
-    owners.insert(blocks.rank_at(piece.owner));
+    owners.insert(blocks.rank_at(part.owner));
   }
   load.messages = static_cast<std::int64_t>(owners.size());
   return load;
@@ -133,7 +133,7 @@ PlannedHalo<D> planned_halo(const GridSettings<D>& grid, const ParallelSettings<
   const Decomposition<D> blocks(grid.shape, process_grid, parallel.alignment_tolerance);
   const int depth = std::min(parallel.halo_depth.value_or(1), model.deepest());
   const BoundaryTopology<D> around{blocks.global(), grid.boundary.periodic(), grid.boundary.mirror_low(),
-                               grid.boundary.mirror_high()};
+                                   grid.boundary.mirror_high()};
   refuse_reach_beyond_grid(model.shape(), around);
   refuse_unfit_exchange(parallel.exchange, model.shape());
   return {text, blocks, depth, around};
@@ -150,8 +150,9 @@ std::vector<HaloTraffic> halo_traffic(const GridSettings<D>& grid, const Paralle
                                       const SolverModel<D>& model, int ranks) {
   const auto halo = planned_halo(grid, parallel, model, ranks);
   std::vector<HaloTraffic> list;
-  for (const auto& [pattern, name] :
-       {std::pair(HaloPattern::direct, "direct"), {HaloPattern::coalesced, "coalesced"}, {HaloPattern::slabs, "slabs"}})
+  for (const auto& [pattern, name] : {std::pair(HaloPattern::direct, "direct"),
+                                      {HaloPattern::coalesced, "coalesced"},
+                                      {HaloPattern::slabs, "slabs"}})
     if (pattern != HaloPattern::slabs || slabs_possible(model.shape()))
       list.push_back({name, halo_traffic(pattern, halo.blocks, model.shape(), halo.depth, halo.around,
                                          cell_bytes(grid.type))});
@@ -196,9 +197,9 @@ std::string plan_text(const GridSettings<D>& grid, const ParallelSettings<D>& pa
   return s;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                                   \
-  template std::vector<HaloTraffic> halo_traffic<D>(const GridSettings<D>&, const ParallelSettings<D>&,           \
-                                                    const SolverModel<D>&, int);                                 \
+#define ISOHALO_INSTANTIATE(D)                                                                          \
+  template std::vector<HaloTraffic> halo_traffic<D>(const GridSettings<D>&, const ParallelSettings<D>&, \
+                                                    const SolverModel<D>&, int);                        \
   template std::string plan_text<D>(const GridSettings<D>&, const ParallelSettings<D>&, const SolverModel<D>&, int);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "datatypes/error.hpp"
-#include "framework/schedule/schedule.hpp"
 #include "framework/run/words.hpp"
+#include "framework/schedule/schedule.hpp"
 
 namespace isohalo {
 

@@ -56,7 +56,7 @@ template <int D>
 void Simulation<D>::check_depth() {
   const StencilShape<D> shape = model_->shape();
   refuse_reach_beyond_grid(shape, BoundaryTopology<D>{domain_->global(), domain_->periodic(),
-                                                  grid_.boundary.mirror_low(), grid_.boundary.mirror_high()});
+                                                      grid_.boundary.mirror_low(), grid_.boundary.mirror_high()});
   refuse_unfit_exchange(parallel_.exchange, shape);
 }
 

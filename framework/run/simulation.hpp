@@ -95,7 +95,7 @@ class Simulation {
   std::optional<InitialField<D>> source_;
   std::optional<CartesianDomain<D>> domain_;
   std::optional<OutputDirectory> directory_;
-  std::set<std::int64_t> unusable_;   ///< checkpoints there that were found to be damaged; on rank 0
+  std::set<std::int64_t> unusable_;            ///< checkpoints there that were found to be damaged; on rank 0
   std::optional<DigestLogWriter> digest_log_;  ///< on rank 0, when there are steps to do
   int depth_ = 1;
 

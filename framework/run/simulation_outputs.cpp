@@ -157,7 +157,8 @@ void Simulation<D>::checkpoint() {
   });
 }
 
-/// What comes after a checkpoint and its run metadata. Also after a restart: the run before may have ended in between.
+/// What comes after a checkpoint and its run metadata. Also after a restart: the run before may have ended in
+/// between.
 template <int D>
 void Simulation<D>::accompany(const CheckpointMeta& m) const {
   if (output_.xdmf) {
@@ -227,17 +228,17 @@ void Simulation<D>::append_digests(const std::vector<FieldStatistics>& statistic
   });
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                           \
-  template std::optional<StoredCheckpoint> Simulation<D>::newest_there();                \
-  template void Simulation<D>::refuse_other_line(const CheckpointMeta&, bool) const;     \
-  template void Simulation<D>::report_newer() const;                                     \
-  template void Simulation<D>::begin_outputs();                                          \
-  template void Simulation<D>::outputs(bool, bool);                                      \
-  template CheckpointMeta Simulation<D>::meta() const;                                   \
-  template void Simulation<D>::checkpoint();                                             \
-  template void Simulation<D>::accompany(const CheckpointMeta&) const;                   \
+#define ISOHALO_INSTANTIATE(D)                                                                \
+  template std::optional<StoredCheckpoint> Simulation<D>::newest_there();                     \
+  template void Simulation<D>::refuse_other_line(const CheckpointMeta&, bool) const;          \
+  template void Simulation<D>::report_newer() const;                                          \
+  template void Simulation<D>::begin_outputs();                                               \
+  template void Simulation<D>::outputs(bool, bool);                                           \
+  template CheckpointMeta Simulation<D>::meta() const;                                        \
+  template void Simulation<D>::checkpoint();                                                  \
+  template void Simulation<D>::accompany(const CheckpointMeta&) const;                        \
   template std::string Simulation<D>::run_metadata_text(const std::vector<PhaseTime>&) const; \
-  template void Simulation<D>::picture();                                                \
+  template void Simulation<D>::picture();                                                     \
   template void Simulation<D>::append_digests(const std::vector<FieldStatistics>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

@@ -19,8 +19,7 @@ namespace fs = std::filesystem;
 
 void refuse_other_step(const fs::path& file, std::int64_t of_name, const StoredCheckpoint& stored) {
   if (stored.meta.step != of_name)
-    throw UsageError(file.string() + " holds step " + std::to_string(stored.meta.step) +
-                     ", not that of its name");
+    throw UsageError(file.string() + " holds step " + std::to_string(stored.meta.step) + ", not that of its name");
 }
 
 template <int D>

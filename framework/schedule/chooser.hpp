@@ -21,8 +21,7 @@ constexpr double kTimingBudget_s = 0.02;
 /// those that are hard to tell apart are run most. Takes about `budget_s`, or some ten runs of each way where these
 /// take longer. Collective.
 std::vector<double> least_seconds(const Communicator& comm, std::size_t candidates,
-                                  const std::function<double(std::size_t)>& run,
-                                  double budget_s = kTimingBudget_s);
+                                  const std::function<double(std::size_t)>& run, double budget_s = kTimingBudget_s);
 
 /// The place of the least of them.
 std::size_t fastest(const std::vector<double>& seconds);

@@ -1,7 +1,7 @@
 #pragma once
 /// Schedules of an allreduce: which rank sends its value to whom in which stage, and how what arrives is combined.
 ///
-/// One `Schedule` object is what the simulator times, what the in-process run computes with and what the engines
+/// One `Schedule` object is what the simulator times, what the in-process run computes with and what the executors
 /// over MPI execute. It stores a few numbers per stage; what a rank does in a stage is worked out when asked for,
 /// so that a million ranks cost nothing.
 ///
@@ -110,7 +110,6 @@ class Schedule {
   };
 
   void place_stages();
-  void check_stage(int stage) const;
   std::int64_t virtual_of(const Place& p, int rank) const;  ///< -1: not active
   int real_of(const Place& p, std::int64_t virtual_rank) const;
   void factor_actions(int stage, std::int64_t w, StageActions& a) const;

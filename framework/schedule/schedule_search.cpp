@@ -137,20 +137,6 @@ Schedule elimination(int ranks) {
   return Schedule(stages, ranks);
 }
 
-Schedule grid_schedule(std::span<const int> process_grid) {
-  std::int64_t ranks = 1;
-  std::vector<Stage> stages;
-  for (std::size_t j = process_grid.size(); j-- > 0;) {
-    const int extent = process_grid[j];
-    if (extent > 1) stages.push_back(factor(extent));
-    if (extent < 1 || (ranks *= extent) > kMostScheduleRanks)
-      throw UsageError("a schedule of a process grid with extent " + std::to_string(extent) + " in dimension " +
-                       std::to_string(j) + ": extents must be at least 1, and their product at most " +
-                       std::to_string(kMostScheduleRanks));
-  }
-  return Schedule(stages, static_cast<int>(ranks));
-}
-
 Schedule dissemination(int ranks, int base) {
   if (base < 2) throw UsageError("dissemination with base " + std::to_string(base) + "; the least is 2");
   std::vector<Stage> stages;

@@ -70,10 +70,6 @@ Schedule recursive_doubling(int ranks);
 /// of three by 3-2 elimination, then stages of base 2; at a power of two recursive doubling.
 Schedule elimination(int ranks);
 
-/// The schedule of a process grid (dimension 0 slowest, ranks row-major): one factor stage per dimension, the
-/// fastest, whose ranks are neighbours in number, first. Throws UsageError unless all extents are at least 1.
-Schedule grid_schedule(std::span<const int> process_grid);
-
 /// k-way dissemination in ceil(log_k p) stages, for sets.
 Schedule dissemination(int ranks, int base);
 

@@ -31,8 +31,8 @@ struct NodeLayout {
 /// Shared memory of the ranks of a compute node, made once per communicator and cut up by those who need some.
 class NodeSegment {
  public:
-  /// The segment of the communicator, cached on it. Collective the first time (blocking MPI calls), local afterwards;
-  /// freed with the communicator. nullptr, on all ranks, when MPI could not give the memory.
+  /// The segment of the communicator, cached on it. Collective the first time (blocking MPI calls), local
+  /// afterwards; freed with the communicator. nullptr, on all ranks, when MPI could not give the memory.
   static std::shared_ptr<NodeSegment> of(const Communicator& comm);
 
   explicit NodeSegment(const Communicator& comm);
@@ -88,7 +88,7 @@ class NodeSegment {
   NodeLayout layout_;
   MPI_Win window_ = MPI_WIN_NULL;
   std::vector<std::byte*> memory_;
-  std::vector<Live> live_;    // bytes handed out
+  std::vector<Live> live_;  // bytes handed out
   std::uint64_t made_ = 0;  // sets of slots made so far
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// How long a schedule takes on a modelled network: the schedule object that the engines run, rank by rank and
+/// How long a schedule takes on a modelled network: the schedule object that is run, rank by rank and
 /// message by message, in this process.
 ///
 /// A rank enters a stage when it has finished the one before. It issues its sends in the schedule's order; after

@@ -66,9 +66,8 @@ class EventSimulation {
     state.sent = record_.network.send(stage, rank, sends_, now, sent_);
     record_.put(stage, rank, sent_);
     for (const auto& m : sent_) inlets_.push({m.arrival, m.to, rank, stage});
-    state.missing =
-        awaited -
-        std::count_if(state.arrived.begin(), state.arrived.end(), [&](const auto& a) { return a.first == stage; });
+    state.missing = awaited - std::count_if(state.arrived.begin(), state.arrived.end(),
+                                            [&](const auto& a) { return a.first == stage; });
     if (state.missing == 0) leave(rank);
   }
 

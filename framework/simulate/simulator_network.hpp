@@ -1,5 +1,5 @@
 #pragma once
-/// The parts of a simulation that both of its engines use.
+/// The parts of a simulation that both of its loops use.
 
 #include <algorithm>
 #include <utility>
@@ -96,7 +96,7 @@ class SimulatedNetwork {
   const SimulationOptions& o_;
 };
 
-/// What the engines fill in for each stage and rank.
+/// What the loops fill in for each stage and rank.
 struct SimulationRecord {
   SimulationRecord(const Traffic& t, const SimulationOptions& o) : traffic(t), options(o), network(o) {}
 

@@ -11,8 +11,8 @@
 #include "framework/halo/exchange.hpp"
 #include "framework/io/compare.hpp"
 #include "framework/io/digest.hpp"
-#include "framework/io/run_record.hpp"
 #include "framework/io/digest_log.hpp"
+#include "framework/io/run_record.hpp"
 #include "framework/reduce/reduction_options.hpp"
 #include "framework/schedule/schedule.hpp"
 #include "framework/schedule/schedule_table.hpp"
@@ -122,7 +122,7 @@ void config_text(std::string_view input) {
   config_lines(std::string(input));
 }
 
-constexpr void (*kParsers[])(std::string_view) = {schedule, words,   tolerances, times,
+constexpr void (*kParsers[])(std::string_view) = {schedule,    words,        tolerances, times,
                                                   digest_logs, run_metadata, table,      config_text};
 
 }  // namespace

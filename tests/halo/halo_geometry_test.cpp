@@ -9,8 +9,8 @@ namespace isohalo {
 namespace {
 
 template <int D>
-void check_pieces(const Decomposition<D>& d, const StencilShape<D>& shape, int depth, const BoundaryTopology<D>& around,
-                  const std::string& what) {
+void check_pieces(const Decomposition<D>& d, const StencilShape<D>& shape, int depth,
+                  const BoundaryTopology<D>& around, const std::string& what) {
   std::map<int, std::set<int>> readers, receivers;
   for (int r = 0; r < d.ranks(); ++r) {
     const auto coords = d.coordinates(r);
@@ -44,8 +44,8 @@ void check_pieces(const Decomposition<D>& d, const StencilShape<D>& shape, int d
 /// Plays an exchange by slabs for all blocks at once, cell by cell: each needed ghost must come once, nothing else,
 /// and what is read must be there, owned or brought by an earlier stage.
 template <int D>
-void check_slabs(const Decomposition<D>& d, const StencilShape<D>& shape, int depth, const BoundaryTopology<D>& around,
-                 const std::string& what) {
+void check_slabs(const Decomposition<D>& d, const StencilShape<D>& shape, int depth,
+                 const BoundaryTopology<D>& around, const std::string& what) {
   std::vector<std::set<Index<D>>> held, missing;  // by rank: in place after the stages so far; still to come
   for (int r = 0; r < d.ranks(); ++r) {
     auto& cells = held.emplace_back();

@@ -1,8 +1,6 @@
 /// The exchange of Kokkos views: values by global index, a sentinel in every ghost, all layouts, staged and in
 /// place.
 
-#include "framework/halo/view_ref.hpp"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,6 +8,7 @@
 #include <type_traits>
 
 #include "framework/halo/halo_plan.hpp"
+#include "framework/halo/view_ref.hpp"
 #include "tests/halo/halo_cases.hpp"
 #include "tests/mpi_main.hpp"
 
@@ -187,8 +186,8 @@ void check(const Index<D>& extents, int deepest) {
                 if constexpr (kHostReachesViews)
                   wrong = wrong_cells<double, D, Kokkos::LayoutStride>(domain, shape, depth, kernels);
             }
-            EXPECT_EQ(wrong, 0) << name << " depth " << depth << " sides " << sides << " by "
-                                << exchange_name(way) << " turn " << turn;
+            EXPECT_EQ(wrong, 0) << name << " depth " << depth << " sides " << sides << " by " << exchange_name(way)
+                                << " turn " << turn;
           }
     }
 }
@@ -229,8 +228,8 @@ TEST(Views, ManyRepetitionsWithRandomDelays) {
   };
   for (const auto way : kWays) {
     const auto copies = way == Exchange::direct_packed ? ViewCopies::staged_kernels : ViewCopies::kernels;
-    EXPECT_EQ((wrong_cells<double, 2, Kokkos::LayoutRight>(torus(), StencilShape<2>::moore(1), 2, {way, copies}, 300,
-                                                           delay)),
+    EXPECT_EQ((wrong_cells<double, 2, Kokkos::LayoutRight>(torus(), StencilShape<2>::moore(1), 2, {way, copies},
+                                                           300, delay)),
               0);
   }
 }
@@ -264,9 +263,9 @@ TEST(Views, SeveralInOneExchange) {
   for (const auto way : kWays) {
     HaloOptions<2> options;
     options.exchange = way;
-    HaloPlan<2> plan(domain,
-                     {{StencilShape<2>::moore(1), 2}, {StencilShape<2>::star(1), 1}, {StencilShape<2>::moore(1), 1}},
-                     options);
+    HaloPlan<2> plan(
+        domain, {{StencilShape<2>::moore(1), 2}, {StencilShape<2>::star(1), 1}, {StencilShape<2>::moore(1), 1}},
+        options);
     const View2 u("u", 12, 14);
     const Kokkos::View<std::uint8_t**> v("v", 12, 14);
     const Kokkos::View<Three**> w("w", 12, 14);

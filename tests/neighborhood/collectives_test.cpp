@@ -155,7 +155,8 @@ TEST(Collectives, CombiningSendsAtMostOneMessagePerStep) {
         const IsoComm same(setting->cart, setting->relative);
         const auto pattern = kind == Kind::alltoall ? Pattern::personal : Pattern::shared;
         const auto& it = same.schedule(static_cast<Algorithm>(a), pattern);
-        const auto planned = plan_local_schedule(it, setting->relative, same.neighbors().mesh(), test::rank()).messages();
+        const auto planned =
+            plan_local_schedule(it, setting->relative, same.neighbors().mesh(), test::rank()).messages();
         if (a == ISOHALO_DIRECT)  // large blocks have messages of their own
           EXPECT_GE(sends - before, planned);
         else

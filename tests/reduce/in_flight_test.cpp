@@ -13,8 +13,8 @@
 #include "framework/halo/stencil_shape.hpp"
 #include "framework/reduce/allreduce.hpp"
 #include "framework/reduce/array_reducer.hpp"
-#include "framework/schedule/schedule_search.hpp"
 #include "framework/reduce/tree_reducer.hpp"
+#include "framework/schedule/schedule_search.hpp"
 #include "tests/mpi_main.hpp"
 
 namespace isohalo {

@@ -217,19 +217,6 @@ TEST(Generators, RecursiveDoublingIsMpichs) {
   EXPECT_EQ(recursive_doubling(7).text(), "c6m2,a2,a2,e6m2");
 }
 
-TEST(Generators, GridSchedulesGoDimensionByDimension) {
-  const int grid[] = {7, 1, 5, 3};
-  const Schedule schedule = grid_schedule(grid);
-  EXPECT_EQ(schedule.text(), "a3,a5,a7");
-  EXPECT_EQ(schedule.actions(0, 4).receive, (std::vector<int>{3, 5}));          // its row
-  EXPECT_EQ(schedule.actions(1, 4).receive, (std::vector<int>{1, 7, 10, 13}));  // its column
-  EXPECT_EQ(schedule.actions(2, 4).send, (std::vector<int>{19, 34, 49, 64, 79, 94}));
-  EXPECT_EQ(grid_schedule({}).text(), "");
-  const int bad[] = {3, 0}, huge[] = {1 << 20, 1 << 20};
-  EXPECT_THROW(grid_schedule(bad), UsageError);
-  EXPECT_THROW(grid_schedule(huge), UsageError);
-}
-
 TEST(Generators, EliminationsAreAllreducesInRankOrder) {
   EXPECT_EQ(elimination(7).text(), "x1t1,y1t1,a2,z1t1");  // the four 0..3 by 2-1, the three 4..6 by 3-2 elimination
   EXPECT_EQ(elimination(6).text(), "x0t2,y0t2,a2,z0t2");

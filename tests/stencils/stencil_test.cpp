@@ -287,9 +287,11 @@ TEST(CellRow, AUsersFunctorGivesTheBitsOfTheShippedKernel) {
 TEST(Boundary, RefusesStencilsBeyondTheGrid) {
   BoundaryRules<1> rules;
   rules.low[0].kind = rules.high[0].kind = Boundary::neumann;
-  EXPECT_THROW(refuse_reach_beyond_grid(StencilShape<1>::star(3), boundary_topology_of(rules, box_of_shape<1>({2}))),
-               UsageError);
-  EXPECT_NO_THROW(refuse_reach_beyond_grid(StencilShape<1>::star(3), boundary_topology_of(rules, box_of_shape<1>({3}))));
+  EXPECT_THROW(
+      refuse_reach_beyond_grid(StencilShape<1>::star(3), boundary_topology_of(rules, box_of_shape<1>({2}))),
+      UsageError);
+  EXPECT_NO_THROW(
+      refuse_reach_beyond_grid(StencilShape<1>::star(3), boundary_topology_of(rules, box_of_shape<1>({3}))));
 }
 
 }  // namespace
