@@ -63,28 +63,28 @@ std::vector<HaloRegion<D>> halo_regions(const Decomposition<D>& d, const PerDim<
   const std::vector<Box<D>> needed = shape.kind() == StencilShape<D>::Kind::custom
                                          ? shape.needed_boxes(block, steps, around)
                                          : std::vector<Box<D>>{};
-  std::vector<HaloRegion<D>> parts;
+  std::vector<HaloRegion<D>> all;
   Box<D> choices;
   for (int j = 0; j < D; ++j) choices.high[j] = static_cast<std::int64_t>(segments[j].size());
   for_each_cell(choices, [&](const Index<D>& choice) {
-    HaloRegion<D> part;
+    HaloRegion<D> found;
     Box<D> part;
     PerDim<std::int8_t, D> side{};
     bool inside = true;
     for (int j = 0; j < D; ++j) {
       const Segment& s = segments[j][static_cast<std::size_t>(choice[j])];
       part.low[j] = s.low, part.high[j] = s.high;
-      part.owner[j] = s.owner, part.shift[j] = s.shift;
+      found.owner[j] = s.owner, found.shift[j] = s.shift;
       side[j] = s.side;
       inside = inside && s.side == 0;
     }
     if (inside) return;
     for (auto& region : shape.needed_in(block, steps, part, side, needed)) {
-      part.region = region;
-      parts.push_back(part);
+      found.region = region;
+      all.push_back(found);
     }
   });
-  return parts;
+  return all;
 }
 
 namespace {
@@ -111,7 +111,7 @@ std::vector<HaloRegion<D>> slab_regions(const Decomposition<D>& d, const PerDim<
   const Segments<D> segments = segments_of(d, coords, shape, steps, around);
   const Box<D> block = d.box(coords);
   const bool box = shape.kind() == StencilShape<D>::Kind::moore;
-  std::vector<HaloRegion<D>> parts;
+  std::vector<HaloRegion<D>> all;
   for (int stage = 0; stage < D; ++stage) {
     Segments<D> ranges;
     Box<D> choices;
@@ -122,23 +122,23 @@ std::vector<HaloRegion<D>> slab_regions(const Decomposition<D>& d, const PerDim<
       choices.high[j] = static_cast<std::int64_t>(ranges[j].size());
     }
     for_each_cell(choices, [&](const Index<D>& choice) {
-      HaloRegion<D> part{{}, coords, {}, stage};
+      HaloRegion<D> found{{}, coords, {}, stage};
       Box<D> part;
       PerDim<std::int8_t, D> side{};
       for (int j = 0; j < D; ++j) {
         const Segment& s = ranges[j][static_cast<std::size_t>(choice[j])];
         part.low[j] = s.low, part.high[j] = s.high;
         side[j] = s.side;
-        if (j == stage) part.owner[j] = s.owner, part.shift[j] = s.shift;
+        if (j == stage) found.owner[j] = s.owner, found.shift[j] = s.shift;
       }
       if (side[stage] == 0) return;
       for (auto& region : shape.needed_in(block, steps, part, side, {})) {
-        part.region = region;
-        parts.push_back(part);
+        found.region = region;
+        all.push_back(found);
       }
     });
   }
-  return parts;
+  return all;
 }
 
 template <int D>

@@ -17,7 +17,7 @@ namespace isohalo::detail {
 ///
 /// One schedule serves all arrays of an exchange, or each array has its own; all have as many stages.
 template <int D>
-class HaloTransport : public RoundExecutor {
+class HaloTransport : public RoundExecutor<HaloTransport<D>> {
  public:
   HaloTransport(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules)
       : domain_(domain), first_tag_(first_tag), schedules_(std::move(schedules)) {}
@@ -27,10 +27,10 @@ class HaloTransport : public RoundExecutor {
   void start(std::span<const ErasedArray<D>> arrays, bool may_wait = false) {
     may_wait_ = may_wait;
     arrays_.assign(arrays.begin(), arrays.end());
-    launch();
-    if (needed_after_start()) activate(this);
+    this->launch();
+    if (needed_after_start()) this->activate(this);
   }
-  void finish() { wait(domain_.comm().spins()); }
+  void finish() { this->wait(domain_.comm().spins()); }
   /// Written straight into other ranks' ghosts by the latest exchange.
   virtual std::int64_t bytes_written_directly() const { return 0; }
 
@@ -41,6 +41,8 @@ class HaloTransport : public RoundExecutor {
   virtual void copy(std::size_t stage) = 0;
   /// Puts in place what has arrived; true when all ghosts of the stage are.
   virtual bool received(std::size_t stage) = 0;
+  /// Is the memory of all that was sent free again?
+  virtual bool left() = 0;
   /// True when other ranks may wait for what this one does after `start`.
   virtual bool needed_after_start() const { return stages() > 1; }
 
@@ -58,11 +60,12 @@ class HaloTransport : public RoundExecutor {
   bool may_wait_ = false;
 
  private:
+  friend class RoundExecutor<HaloTransport<D>>;
   // Round k awaits stage k - 1 and sends stage k.
-  std::size_t rounds() const final { return stages() + 1; }
-  void begin() final { post_receives(); }
-  bool arrived(std::size_t round) final { return round == 0 || received(round - 1); }
-  void enter(std::size_t round) final {
+  std::size_t rounds() const { return stages() + 1; }
+  void begin() { post_receives(); }
+  bool arrived(std::size_t round) { return round == 0 || received(round - 1); }
+  void enter(std::size_t round) {
     if (round == stages()) return;
     send(round);
     copy(round);

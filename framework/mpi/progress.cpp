@@ -39,10 +39,12 @@ std::int64_t now_ns() {
 
 void Operation::activate(Operation* operation) {
   active().push_back(operation);
+  operation->active_ = true;
 }
 
-void Operation::deactivate(Operation* operation) noexcept {
+void Operation::remove(Operation* operation) noexcept {
   std::erase(active(), operation);
+  operation->active_ = false;
 }
 
 void Operation::advance_all() {
@@ -51,11 +53,6 @@ void Operation::advance_all() {
     operation->test();
     if (i < active().size() && active()[i] != operation) --i;  // it ended and left the list
   }
-}
-
-void Operation::wait(int spins) {
-  deactivate(this);
-  for (Backoff backoff(spins); !proceed();) pause(backoff);
 }
 
 bool Operation::any_active() noexcept {
@@ -86,15 +83,7 @@ void Backoff::pause() {
 }
 
 void wait_all(std::span<MPI_Request> requests, int spins, const char* place) {
-  for (Backoff backoff(spins); !test_all(requests, place, MPI_COMM_NULL);) backoff.pause();
-}
-
-bool test_all(std::span<MPI_Request> requests, const char* place, MPI_Comm comm) {
-  if (requests.empty()) return true;
-  int done = 0;
-  mpi_check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), place,
-            comm);
-  return done != 0;
+  for (Backoff backoff(spins); !test_all(requests, place);) backoff.pause();
 }
 
 MPI_Comm duplicate(MPI_Comm comm, int spins) {

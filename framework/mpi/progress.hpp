@@ -9,6 +9,8 @@
 #include <functional>
 #include <span>
 
+#include "datatypes/mpi_check.hpp"
+
 namespace isohalo {
 
 /// The pause between two tests; one object per wait. The first sleep of a thread sets its timer slack to 1 us.
@@ -43,7 +45,10 @@ class Operation {
     return true;
   }
   /// Waits for its end, with back-off. Local.
-  void wait(int spins);
+  void wait(int spins) {
+    deactivate(this);
+    for (Backoff backoff(spins); !proceed();) pause(backoff);
+  }
 
   static void advance_all();
   /// Is any operation of the process active?
@@ -57,14 +62,26 @@ class Operation {
 
   static void activate(Operation* operation);
   /// Does nothing for an operation that is not active.
-  static void deactivate(Operation* operation) noexcept;
+  static void deactivate(Operation* operation) noexcept {
+    if (operation->active_) remove(operation);
+  }
+
+ private:
+  static void remove(Operation* operation) noexcept;
+  bool active_ = false;
 };
 
 /// Completes all requests; they become MPI_REQUEST_NULL. Local. Throws MpiError.
 void wait_all(std::span<MPI_Request> requests, int spins, const char* place);
 
 /// Are they complete? Then they become MPI_REQUEST_NULL. Never waits. Local. Throws MpiError.
-bool test_all(std::span<MPI_Request> requests, const char* place, MPI_Comm comm);
+inline bool test_all(std::span<MPI_Request> requests, const char* place, MPI_Comm comm = MPI_COMM_NULL) {
+  if (requests.empty()) return true;
+  int done = 0;
+  const int rc = MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+  if (rc != MPI_SUCCESS) mpi_check(rc, place, comm);
+  return done != 0;
+}
 
 /// MPI_Comm_dup, except that it waits so. Collective. Throws MpiError.
 MPI_Comm duplicate(MPI_Comm comm, int spins);

@@ -26,7 +26,7 @@ namespace isohalo::detail {
 /// Errors: a message whose size does not fit is noted, and the execution goes on for a while, because other ranks
 /// wait for what this one forwards. After any other error the receives are withdrawn, and sends that nobody takes
 /// are left to MPI.
-class NeighborOperation final : public RoundExecutor {
+class NeighborOperation final : public RoundExecutor<NeighborOperation> {
  public:
   /// `local`: the part of this rank in `schedule`. `own_types`: duplicate derived types, because the caller may
   /// free them before the operation has ended. Local.
@@ -86,11 +86,12 @@ class NeighborOperation final : public RoundExecutor {
 
   // Executing: neighbor_execution.cpp
   // Round k awaits phase k - 1 and posts phase k. None of these throws.
-  std::size_t rounds() const override { return phases_.size() + 1; }
-  void begin() override;
-  bool arrived(std::size_t round) override;
-  void enter(std::size_t round) override;
-  bool left() override { return true; }  // a phase has ended when its sends have
+  friend class RoundExecutor<NeighborOperation>;
+  std::size_t rounds() const { return phases_.size() + 1; }
+  void begin();
+  bool arrived(std::size_t round);
+  void enter(std::size_t round);
+  bool left() { return true; }  // a phase has ended when its sends have
   template <class Work>
   void guarded(Work&& work) noexcept;
   void post(Phase& phase);

@@ -137,7 +137,7 @@ void ScheduledAllreduce::post(const StageWork& work) {
 bool ScheduledAllreduce::arrived(std::size_t round) {
   if (round == 0) return true;
   const StageWork& work = work_[round - 1];
-  return test_all(std::span(requests_).first(work.requests), "an allreduce", comm_.get()) &&
+  return test_all(std::span(requests_).first(work.requests), "an allreduce") &&
          stamps_.arrived(0, work.actions.receive.size()) && stamps_.sent(0, work.actions.send.size());
 }
 

@@ -19,7 +19,7 @@ namespace isohalo {
 /// every run on as many ranks: contributions are combined in a fixed order, that of the ranks wherever the schedule
 /// keeps it (see `keeps_rank_order`). Persistent and non-blocking. For results that do not depend on the number of
 /// ranks either, see TreeReducer and ArrayReducer. Source: Ruefenacht, Bull, Booth 2017, section 4.
-class ScheduledAllreduce final : private detail::RoundExecutor {
+class ScheduledAllreduce final : private detail::RoundExecutor<ScheduledAllreduce> {
  public:
   /// `schedule`: encoded form (see `parse_stages`), or "auto": as `planning` says, by the cost model. `type` is any
   /// committed datatype and `op` any operation that MPI_Reduce_local takes for it, both alive as long as this
@@ -52,11 +52,12 @@ class ScheduledAllreduce final : private detail::RoundExecutor {
   bool commutes() const;
   void choose(const EmulatedLatency& emulate, const Planning& planning);
   void measure_type();
-  std::size_t rounds() const override { return work_.size() + 1; }  // round k combines what stage k - 1 has brought
-  void begin() override {}
-  bool arrived(std::size_t round) override;
-  void enter(std::size_t round) override;
-  bool left() override { return true; }
+  friend class detail::RoundExecutor<ScheduledAllreduce>;
+  std::size_t rounds() const { return work_.size() + 1; }  // round k combines what stage k - 1 has brought
+  void begin() {}
+  bool arrived(std::size_t round);
+  void enter(std::size_t round);
+  bool left() { return true; }
   void pause(Backoff& backoff) override;
   std::byte* received(std::size_t k) { return buffer_.data() + k * room_; }
   void* origin(std::byte* memory) const { return memory - true_lower_; }

@@ -1,7 +1,5 @@
 #include "framework/reduce/program_executor.hpp"
 
-#include <span>
-
 #include "datatypes/mpi_check.hpp"
 
 namespace isohalo::detail {
@@ -45,15 +43,8 @@ void ProgramExecutor::begin() {
         MPI_Irecv_c(incoming_.data() + m.first * value_bytes_, static_cast<MPI_Count>(m.values * value_bytes_),
                     MPI_BYTE, m.peer, tag_, comm_.get(), &receive_requests_[k]),
         "MPI_Irecv in a reduction", comm_.get());
-    stamps_.expect(comm_, k, m.peer);
+    if (stamps_.on()) stamps_.expect(comm_, k, m.peer);
   }
-}
-
-bool ProgramExecutor::arrived(std::size_t round) {
-  const Step& s = steps_[round];
-  return test_all(std::span(receive_requests_).subspan(s.first_receive, s.last_receive - s.first_receive),
-                  "a reduction", comm_.get()) &&
-         stamps_.arrived(s.first_receive, s.last_receive);
 }
 
 void ProgramExecutor::enter(std::size_t round) {
@@ -65,12 +56,8 @@ void ProgramExecutor::enter(std::size_t round) {
         MPI_Isend_c(outgoing_.data() + m.first * value_bytes_, static_cast<MPI_Count>(m.values * value_bytes_),
                     MPI_BYTE, m.peer, tag_, comm_.get(), &send_requests_[k]),
         "MPI_Isend in a reduction", comm_.get());
-    stamps_.send(comm_, k, m.peer);
+    if (stamps_.on()) stamps_.send(comm_, k, m.peer);
   }
-}
-
-bool ProgramExecutor::left() {
-  return test_all(send_requests_, "a reduction", comm_.get()) && stamps_.sent(0, sends_.size());
 }
 
 void ProgramExecutor::pause(Backoff& backoff) {

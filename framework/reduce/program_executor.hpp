@@ -18,7 +18,7 @@ namespace isohalo::detail {
 /// message; `incoming_nodes` and `outgoing_nodes` say which tree node each is of. By itself it sends values that
 /// mean nothing, which is enough to time a program; see TreeExecutor. Persistent; nothing is allocated after
 /// `compile`.
-class ProgramExecutor : public RoundExecutor {
+class ProgramExecutor : public RoundExecutor<ProgramExecutor> {
  public:
   /// `tag`, `tag` + 1: tags of its own, the same on all ranks. Local.
   ProgramExecutor(const Communicator& comm, int tag) : comm_(comm), tag_(tag) {}
@@ -52,11 +52,19 @@ class ProgramExecutor : public RoundExecutor {
     std::size_t first, values;
   };
 
-  std::size_t rounds() const final { return steps_.size(); }
-  void begin() final;
-  bool arrived(std::size_t round) final;
-  void enter(std::size_t round) final;
-  bool left() final;
+  friend class RoundExecutor<ProgramExecutor>;
+  std::size_t rounds() const { return steps_.size(); }
+  void begin();
+  bool arrived(std::size_t round) {
+    const Step& s = steps_[round];
+    return test_all({receive_requests_.data() + s.first_receive, s.last_receive - s.first_receive},
+                    "a reduction") &&
+           (!stamps_.on() || stamps_.arrived(s.first_receive, s.last_receive));
+  }
+  void enter(std::size_t round);
+  bool left() {
+    return test_all(send_requests_, "a reduction") && (!stamps_.on() || stamps_.sent(0, sends_.size()));
+  }
   void pause(Backoff& backoff) final;
 
   Communicator comm_;
