@@ -22,9 +22,7 @@ namespace {
 using SegmentPtr = std::shared_ptr<NodeSegment>;
 
 int delete_segment(MPI_Comm, int, void* value, void*) {
-  auto* segment = static_cast<SegmentPtr*>(value);
-  if (*segment) (*segment)->release();  // slots may outlive the communicator, but not be used then
-  delete segment;
+  delete static_cast<SegmentPtr*>(value);
   return MPI_SUCCESS;
 }
 
@@ -35,11 +33,6 @@ int segment_key() {
     return k;
   }();
   return key;
-}
-
-std::byte* aligned(void* p) {
-  const auto address = reinterpret_cast<std::uintptr_t>(p);
-  return reinterpret_cast<std::byte*>((address + NodeSegment::kLine - 1) / NodeSegment::kLine * NodeSegment::kLine);
 }
 
 /// `node`: the ranks of this compute node, in the order of their ranks in `comm`.
@@ -74,33 +67,11 @@ NodeLayout layout_of(const Communicator& comm, MPI_Comm node) {
 NodeSegment::NodeSegment(const Communicator& comm) {
   MPI_Comm node = comm.make_node_communicator();
   layout_ = layout_of(comm, node);
-  void* base = nullptr;
-  int room = detail::shared_memory_has_room(static_cast<double>(kBytes + kLine) *
-                                            static_cast<double>(layout_.members.size()));
-  mpi_check(MPI_Allreduce(MPI_IN_PLACE, &room, 1, MPI_INT, MPI_MIN, node), "MPI_Allreduce on a node");
-  int rc = room ? MPI_Win_allocate_shared(kBytes + kLine, 1, MPI_INFO_NULL, node, &base, &window_) : MPI_ERR_NO_MEM;
-  for (std::size_t m = 0; rc == MPI_SUCCESS && m < layout_.members.size(); ++m) {
-    MPI_Aint bytes = 0;
-    int unit = 1;
-    rc = MPI_Win_shared_query(window_, static_cast<int>(m), &bytes, &unit, &base);
-    memory_.push_back(aligned(base));
-  }
+  memory_ = detail::NodeMemory::make(node, comm.spins(), kBytes);
   MPI_Comm_free(&node);
-  const bool reserved =
-      rc == MPI_SUCCESS && detail::reserve_pages(memory(layout_.me), static_cast<std::size_t>(kBytes));
-  const bool good = rc == MPI_SUCCESS && reserved;
+  const bool good = memory_ && detail::reserve_pages(memory(layout_.me), kBytes);
   if (good && layout_.leads()) calls().store(0), sleepers().store(0);
-  if (rc == MPI_SUCCESS) mpi_check(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all", comm.get());
-  if (comm.min(good) == 1) return;
-  release();
-}
-
-void NodeSegment::release() noexcept {
-  if (window_ != MPI_WIN_NULL && mpi_is_active()) {
-    MPI_Win_unlock_all(window_);
-    MPI_Win_free(&window_);
-  }
-  window_ = MPI_WIN_NULL;
+  if (comm.min(good) == 0) memory_.reset();
 }
 
 std::shared_ptr<NodeSegment> NodeSegment::of(const Communicator& comm) {

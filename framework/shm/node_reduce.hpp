@@ -3,7 +3,7 @@
 /// read.
 ///
 /// Source: Li, Hoefler, Snir 2013, "NUMA-aware shared-memory collective communication for MPI" (padded flags, one
-/// copy); ranks are processes here and share a window.
+/// copy); ranks are processes here and share memory.
 
 #include <mpi.h>
 
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "framework/mpi/communicator.hpp"
+#include "framework/shm/node_memory.hpp"
 
 namespace isohalo {
 
@@ -31,12 +32,11 @@ struct NodeLayout {
 /// Shared memory of the ranks of a compute node, made once per communicator and cut up by those who need some.
 class NodeSegment {
  public:
-  /// The segment of the communicator, cached on it. Collective the first time (blocking MPI calls), local
-  /// afterwards; freed with the communicator. nullptr, on all ranks, when MPI could not give the memory.
+  /// The segment of the communicator, cached on it. Collective the first time, local afterwards;
+  /// freed with the communicator. nullptr, on all ranks, when the system does not give or share the memory.
   static std::shared_ptr<NodeSegment> of(const Communicator& comm);
 
   explicit NodeSegment(const Communicator& comm);
-  ~NodeSegment() { release(); }
   NodeSegment(const NodeSegment&) = delete;
   NodeSegment& operator=(const NodeSegment&) = delete;
 
@@ -44,10 +44,10 @@ class NodeSegment {
 
   const NodeLayout& layout() const { return layout_; }
   /// Start of a member's memory, aligned to kLine bytes.
-  std::byte* memory(int member) const { return memory_[static_cast<std::size_t>(member)]; }
+  std::byte* memory(int member) const { return memory_->of(member); }
   static constexpr std::size_t kLine = 128;  ///< two cache lines: what a processor may fetch at once
 
-  bool usable() const { return window_ != MPI_WIN_NULL; }
+  bool usable() const { return memory_.has_value(); }
 
   /// Sleeps until a rank of the compute node calls `wake_sleepers`, for `timeout_ns` at most, unless `ready()` is
   /// true after this rank has said that it sleeps. May wake up for nothing. Local.
@@ -68,8 +68,6 @@ class NodeSegment {
   void wake_seen_sleepers() {
     if (sleepers().load(std::memory_order_relaxed) > 0) wake();
   }
-  /// Frees the window. Collective over the compute node.
-  void release() noexcept;
 
  private:
   friend class SegmentSlots;
@@ -80,14 +78,13 @@ class NodeSegment {
   /// In the leader's first line: how often sleepers were called, and how many there are.
   using Word = std::atomic<std::uint32_t>;
   static_assert(Word::is_always_lock_free && sizeof(Word) == 4, "the words are shared by processes");
-  Word& calls() const { return *reinterpret_cast<Word*>(memory_[0]); }
-  Word& sleepers() const { return *reinterpret_cast<Word*>(memory_[0] + sizeof(Word)); }
+  Word& calls() const { return *reinterpret_cast<Word*>(memory_->of(0)); }
+  Word& sleepers() const { return *reinterpret_cast<Word*>(memory_->of(0) + sizeof(Word)); }
   void sleep(std::uint32_t calls_before, std::int64_t timeout_ns);
   void wake();
 
   NodeLayout layout_;
-  MPI_Win window_ = MPI_WIN_NULL;
-  std::vector<std::byte*> memory_;
+  std::optional<detail::NodeMemory> memory_;
   std::vector<Live> live_;  // bytes handed out
   std::uint64_t made_ = 0;  // sets of slots made so far
 };

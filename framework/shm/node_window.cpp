@@ -8,6 +8,7 @@
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/progress.hpp"
+#include "framework/shm/node_memory.hpp"
 #include "framework/shm/reserve.hpp"
 
 namespace isohalo {
@@ -93,12 +94,11 @@ ChannelGroup::~ChannelGroup() {
   if (window_) window_->give_back(*this);
 }
 
-/// One window: this rank's part of it with what is free, and where the others' parts lie.
+/// Memory of all ranks, and what is free of this rank's part.
 struct NodeWindow::Segment {
-  MPI_Win window = MPI_WIN_NULL;
-  std::int64_t bytes = 0;
-  std::vector<std::byte*> bases;                              ///< by node rank, each on a line
-  std::vector<std::pair<std::int64_t, std::int64_t>> free{};  ///< [from, to), sorted, apart
+  std::int64_t bytes;
+  detail::NodeMemory memory;
+  std::vector<std::pair<std::int64_t, std::int64_t>> free;  ///< [from, to), sorted, apart
 };
 
 /// Memory of a group that is gone, and its channels, which may still be read.
@@ -170,11 +170,7 @@ NodeWindow::NodeWindow(const Communicator& comm) : node_(comm.make_node_communic
 NodeWindow::~NodeWindow() = default;
 
 void NodeWindow::release() noexcept {
-  while (!segments_.empty()) {
-    MPI_Win_unlock_all(segments_.back()->window);
-    MPI_Win_free(&segments_.back()->window);
-    segments_.pop_back();
-  }
+  segments_.clear();
   if (node_ != MPI_COMM_NULL) MPI_Comm_free(&node_);
   retired_.clear();
 }
@@ -225,49 +221,23 @@ bool NodeWindow::take(std::int64_t bytes, ChannelGroup& group) {
 namespace {
 
 [[noreturn]] void throw_no_room(std::int64_t bytes, int ranks) {
-  throw RunError("shared memory of this node (/dev/shm) has no room for " + std::to_string((bytes >> 10) + 1) +
-                 " KiB for each of " + std::to_string(ranks) +
-                 " ranks: give it more, or choose an exchange other than \"shared\"");
-}
-
-std::int64_t max_of(MPI_Comm node, int spins, std::int64_t value) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_MAX, node, &request), "MPI_Iallreduce", node);
-  wait_all(std::span(&request, 1), spins, "shared memory");
-  return value;
+  throw RunError(
+      "shared memory of this node: " + std::to_string((bytes >> 10) + 1) + " KiB for each of " +
+      std::to_string(ranks) +
+      " ranks cannot be had, or not be mapped (by memfd_create and /proc/PID/fd): choose an exchange other "
+      "than \"shared\"");
 }
 
 }  // namespace
 
 void NodeWindow::grow(std::int64_t bytes) {
-  auto segment = std::make_unique<Segment>();
   const std::int64_t twice = segments_.empty() ? 0 : 2 * segments_.back()->bytes;
-  segment->bytes = std::max({bytes, kLeastSegment, std::min(twice, kMostAhead)});
-  // Without room MPI itself could not make the window; its pages are reserved when they are taken.
-  const auto room_for = [&](std::int64_t each) {
-    return max_of(node_, spins_, !detail::shared_memory_has_room(static_cast<double>(each) * ranks())) == 0;
-  };
-  if (!room_for(segment->bytes)) {
-    segment->bytes = bytes;  // not more than is needed
-    if (!room_for(segment->bytes)) throw_no_room(segment->bytes, ranks());
-  }
-  void* mine = nullptr;
-  mpi_check(MPI_Win_allocate_shared(segment->bytes + kLine, 1, MPI_INFO_NULL, node_, static_cast<void*>(&mine),
-                                    &segment->window),
-            "MPI_Win_allocate_shared", node_);
-  mpi_check(MPI_Win_lock_all(MPI_MODE_NOCHECK, segment->window), "MPI_Win_lock_all", node_);
-  for (int k = 0; k < ranks(); ++k) {
-    MPI_Aint size = 0;
-    int unit = 0;
-    void* base = nullptr;
-    mpi_check(MPI_Win_shared_query(segment->window, k, &size, &unit, static_cast<void*>(&base)),
-              "MPI_Win_shared_query", node_);
-    const auto address = reinterpret_cast<std::uintptr_t>(base);
-    segment->bases.push_back(static_cast<std::byte*>(base) + (padded(static_cast<std::int64_t>(address % kLine)) -
-                                                              static_cast<std::int64_t>(address % kLine)));
-  }
-  segment->free = {{0, segment->bytes}};
-  segments_.push_back(std::move(segment));
+  const std::int64_t ahead = std::max({bytes, kLeastSegment, std::min(twice, kMostAhead)});
+  const bool full = !detail::memory_has_room(static_cast<double>(ahead) * ranks());
+  if (detail::max_on_node(node_, spins_, full) > 0) throw_no_room(ahead, ranks());
+  auto memory = detail::NodeMemory::make(node_, spins_, static_cast<std::size_t>(ahead));
+  if (!memory) throw_no_room(ahead, ranks());
+  segments_.push_back(std::make_unique<Segment>(Segment{ahead, std::move(*memory), {{0, ahead}}}));
 }
 
 ChannelGroup NodeWindow::open(const std::vector<Outgoing>& outgoing, const std::vector<int>& incoming) {
@@ -280,16 +250,15 @@ ChannelGroup NodeWindow::open(const std::vector<Outgoing>& outgoing, const std::
   int me = 0;
   mpi_check(MPI_Comm_rank(node_, &me), "MPI_Comm_rank");
   const auto reserved = [&] {
-    return bytes == 0 ||
-           detail::reserve_pages(segments_[group.segment_]->bases[static_cast<std::size_t>(me)] + group.offset_,
-                                 static_cast<std::size_t>(bytes));
+    return bytes == 0 || detail::reserve_pages(segments_[group.segment_]->memory.of(me) + group.offset_,
+                                               static_cast<std::size_t>(bytes));
   };
   constexpr std::int64_t no_room = std::numeric_limits<std::int64_t>::max();
-  std::int64_t missing = max_of(node_, spins_, !fits ? bytes : reserved() ? 0 : no_room);
+  std::int64_t missing = detail::max_on_node(node_, spins_, !fits ? bytes : reserved() ? 0 : no_room);
   if (missing > 0 && missing < no_room) {
     grow(missing);
     if (!fits) take(bytes, group);
-    missing = max_of(node_, spins_, fits || reserved() ? 0 : no_room);
+    missing = detail::max_on_node(node_, spins_, fits || reserved() ? 0 : no_room);
   }
   if (missing == no_room) throw_no_room(bytes, ranks());  // what was taken goes back with the group
   exchange_places(outgoing, incoming, group);
@@ -307,7 +276,7 @@ void NodeWindow::exchange_places(const std::vector<Outgoing>& outgoing, const st
   mpi_check(MPI_Comm_rank(node_, &me), "MPI_Comm_rank");
   for (const auto& o : outgoing) {
     sent.push_back({static_cast<std::int64_t>(group.segment_), offset, o.bytes, o.note_bytes});
-    std::byte* const base = segments_[group.segment_]->bases[static_cast<std::size_t>(me)] + offset;
+    std::byte* const base = segments_[group.segment_]->memory.of(me) + offset;
     group.outgoing.push_back({base, o.bytes, o.note_bytes});
     for (const auto counter : {ready_of, taken_of, opened_of}) counter(base).store(0);
     offset += channel_bytes(o);
@@ -325,8 +294,7 @@ void NodeWindow::exchange_places(const std::vector<Outgoing>& outgoing, const st
               "MPI_Isend", node_);
   wait_all(requests, spins_, "shared memory");
   for (std::size_t k = 0; k < incoming.size(); ++k) {
-    const auto peer = static_cast<std::size_t>(node_rank(incoming[k]));
-    std::byte* const base = segments_[static_cast<std::size_t>(got[k].segment)]->bases[peer];
+    std::byte* const base = segments_[static_cast<std::size_t>(got[k].segment)]->memory.of(node_rank(incoming[k]));
     group.incoming.push_back({base + got[k].offset, got[k].bytes, got[k].note_bytes});
   }
 }

@@ -73,10 +73,8 @@ class ChannelGroup {
   std::int64_t offset_ = 0, bytes_ = 0;
 };
 
-/// The shared memory of a communicator's ranks on this node: windows by MPI_Win_allocate_shared, of which objects
-/// take parts. It grows by adding windows and keeps them until MPI_Finalize, where all ranks free them in one
-/// order; a destructor could run in different orders on different ranks, and freeing a window waits for all of
-/// them.
+/// The shared memory of a communicator's ranks on this node, of which objects take parts. It grows by adding
+/// segments and keeps them until MPI_Finalize.
 class NodeWindow : public std::enable_shared_from_this<NodeWindow> {
  public:
   /// The one window of this communicator, made at the first call. Collective then, local afterwards.

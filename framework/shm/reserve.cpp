@@ -2,20 +2,23 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <fstream>
+#include <string>
 
 namespace isohalo::detail {
 
-bool shared_memory_has_room(double bytes) {
-  constexpr double for_mpi = 1 << 20;  // locks and the like of a window
-  struct statvfs room {};
-  return statvfs("/dev/shm", &room) != 0 ||
-         bytes + for_mpi <= static_cast<double>(room.f_bavail) * static_cast<double>(room.f_frsize);
+bool memory_has_room(double bytes) {
+  std::ifstream in("/proc/meminfo");
+  for (std::string key, rest; in >> key; std::getline(in, rest)) {
+    double kib = 0;
+    if (key == "MemAvailable:" && in >> kib) return 2 * bytes <= kib * 1024;
+  }
+  return true;
 }
 
 bool reserve_pages(std::byte* memory, std::size_t bytes) noexcept {

@@ -6,8 +6,9 @@
 
 namespace isohalo::detail {
 
-/// False when /dev/shm is known to have less room than so many bytes, and some for MPI's own. Local.
-bool shared_memory_has_room(double bytes);
+/// False when the machine is known to have less than twice so many bytes of memory left: what is shared is memory
+/// like any other. Local.
+bool memory_has_room(double bytes);
 
 /// Zeroes fresh memory of a tmpfs, so that all its pages are there for good; false, and none of them is taken, when
 /// there is no room. Local.

@@ -1,7 +1,8 @@
-/// Fills /dev/shm before plans are made, or after: see full_shm.sh.
+/// No shared memory when plans are made, or a /dev/shm that fills up afterwards: see full_shm.sh.
 
 #include <fcntl.h>
 #include <mpi.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -27,6 +28,14 @@ void fill(const Communicator& comm) {
     close(file);
   }
   comm.barrier();
+}
+
+/// Files may be no larger than so much: then there is no shared memory for channels.
+void limit_files(rlim_t bytes) {
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = bytes;
+  setrlimit(RLIMIT_FSIZE, &limit);
 }
 
 /// Wrong cells after an exchange; on all ranks.
@@ -65,7 +74,7 @@ int main(int argc, char** argv) {
     detail::ProbeField<double, 2> plain(domain, forced, 0, detail::ProbeLayout::plain),
         mapped(domain, forced, 0, detail::ProbeLayout::shared);
     comm.barrier();
-    if (before) fill(comm);
+    if (before) limit_files(1 << 16);
     expect(wrong(domain, forced, plain, 1) == 0, "shared: wrong ghosts");
     expect(wrong(domain, chosen, plain, 2) == 0, "auto: wrong ghosts");
     auto slots = SegmentSlots::make(comm, 1000);
@@ -83,9 +92,7 @@ int main(int argc, char** argv) {
       std::memset(slots->mine(), 1, 1000);
     }
     if (before) {  // there is room again: new lists may have channels
-      comm.barrier();
-      if (comm.rank() == 0) unlink(kFiller);
-      comm.barrier();
+      limit_files(RLIM_INFINITY);
       HaloPlan<2> later(domain, StencilShape<2>::moore(1), 2, options);
       expect(wrong(domain, later, plain, 9) == 0 && later.choice().used == Exchange::shared, "room again");
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# /dev/shm of a few MB that fills up before plans are made, or after: right ghosts, no signal, nothing left behind.
+# No shared memory when plans are made, or a /dev/shm that fills up afterwards: right ghosts, no signal, nothing left behind.
 # Needs root; where a mount of one's own is not permitted it says so and ends with 77 (skipped).
 # usage: full_shm.sh MPIEXEC RANKS PROGRAM before|after
 set -euo pipefail

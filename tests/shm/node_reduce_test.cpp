@@ -1,4 +1,4 @@
-/// Boards in shared memory: rounds, reuse of the memory, no room, several compute nodes.
+/// Slots in shared memory: rounds, reuse of the memory, no room, several compute nodes.
 
 #include "framework/shm/node_reduce.hpp"
 
