@@ -66,6 +66,17 @@ void manager_barrier(int fd) {
   }
 }
 
+/// Where the launcher has not said it (see below). Collective.
+bool all_on_one_node(int ranks) {
+  MPI_Comm node = MPI_COMM_NULL;
+  int here = 0;
+  if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) != MPI_SUCCESS)
+    return false;
+  MPI_Comm_size(node, &here);
+  MPI_Comm_free(&node);
+  return here == ranks;
+}
+
 /// Collective over MPI_COMM_WORLD.
 int settle(MPI_Comm, int, void*, void*) {
   int rank = 0, ranks = 1;
@@ -73,7 +84,8 @@ int settle(MPI_Comm, int, void*, void*) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   // Our own, since the user may have left messages in MPI_COMM_WORLD; without the user's attributes.
   MPI_Comm world = MPI_COMM_NULL;
-  if (ranks > kMostRanks || !library_may_hang() || MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &world) != MPI_SUCCESS)
+  if (ranks == 1 || ranks > kMostRanks || !library_may_hang() || all_on_one_node(ranks) ||
+      MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &world) != MPI_SUCCESS)
     return MPI_SUCCESS;
   const int fd = manager_socket();
   int all_have_one = fd >= 0;

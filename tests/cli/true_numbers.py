@@ -131,11 +131,11 @@ def test_rates():
     number = lambda pattern, text: float(re.search(pattern, text).group(1))
     for ranks in (1, 2):
         lines, out = timed_lines(ranks, "heat", "rate_%d" % ranks, "run.steps=8000", "output.checkpoint_every=400", "run.residual_every=100",
-                                 "domain.shape=[300,300]")
+                                 "domain.shape=[500,500]")
         rate, last = number(r"^rate = ([0-9.]+) M", out.split("exchange = ")[-1].split("\n", 1)[1]), number(r"([0-9.]+) M updates/s", lines[-1][1])
         that(0.8 < last / rate < 1.25, "the last progress says %g, the end %g M updates/s" % (last, rate))
         table = table_of(out)
-        stepping = 300 * 300 * 8000 / (rate * 1e6)
+        stepping = 500 * 500 * 8000 / (rate * 1e6)
         that(abs(stepping - sum(table[p][2] for p in ("exchange", "boundary", "sweep", "reduction", "other"))) < 0.3 * stepping + 0.02,
              "a rate of %g: %g s of stepping, %r" % (rate, stepping, table))
         said = [(left, line) for left, line in lines[1:] if "left" in line]  # checkpoints were seen
