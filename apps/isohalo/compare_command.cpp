@@ -19,7 +19,7 @@ bool is_digest_log(const std::string& file) {
 
 ExitCode compare_log_files(const Communicator& c, const CompareRequest& request) {
   if (!request.abs.empty() || !request.rel.empty() || !request.ulp.empty() || !request.ignore.empty())
-    throw UsageError("digest log are equal or not: --abs, --rel, --ulp and --ignore are for checkpoints");
+    throw UsageError("digest logs are equal or not: --abs, --rel, --ulp and --ignore are for checkpoints");
   DigestLogComparison result;
   agreed(c, [&] { result = compare_digest_logs(read_digest_log(request.a), read_digest_log(request.b)); });
   if (c.rank() == 0)

@@ -18,6 +18,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "framework/mpi/launcher.hpp"
+
 namespace isohalo {
 
 namespace {
@@ -107,9 +109,7 @@ int settle(MPI_Comm, int, void*, void*) {
 }  // namespace
 
 void guard_finalize() {
-  const char *const here = std::getenv("MPI_LOCALNRANKS"), *const launched = std::getenv("PMI_SIZE");
-  const bool plays_nodes = std::getenv("MPIR_CVAR_NUM_CLIQUES") != nullptr;
-  if (here && launched && !plays_nodes && std::strcmp(here, launched) == 0) return;  // all on one compute node
+  if (detail::launched_on_one_node(MPI_COMM_WORLD)) return;
   int key = MPI_KEYVAL_INVALID;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, settle, &key, nullptr);
   MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);

@@ -184,6 +184,23 @@ TEST(HaloTransport, ListsThatDifferOrDoNotFitOnOneRankAreRefusedOnAll) {
   }
 }
 
+/// Whoever does not finish its exchange completes it when its plan goes; nobody waits for ever.
+TEST(HaloTransport, PlansThatGoInTheMiddleCompleteTheirExchange) {
+  const auto domain = torus({16, 24});
+  const auto needed = test::needed_on(domain, kMoore, 2);
+  for (const Exchange e : test::exchanges(kMoore))
+    for (const auto memory : {Memory::plain, Memory::shared})
+      for (const bool first : {true, false}) {
+        auto plan = std::make_unique<HaloPlan<2>>(domain, kMoore, 2, by(e));
+        const TestField<double, 2> warm(domain, *plan, 0, memory), field(domain, *plan, 1, memory);
+        if (!first) plan->exchange(warm.ref());
+        plan->start(field.ref());
+        if (test::rank() % 2 == 0) plan->finish();
+        plan.reset();
+        EXPECT_EQ(field.wrong(needed), 0) << exchange_name(e);
+      }
+}
+
 /// New values in every round, so that a ghost of the round before is wrong; two arrays in turn, as a solver has
 /// them.
 std::int64_t wrong_after_delays(const CartesianDomain<2>& domain, const HaloOptions<2>& options, Memory memory,
