@@ -134,6 +134,9 @@ void OutputDirectory::check_usable(bool may_hold_checkpoints) const {
     refuse_to_write(path_, S_ISLNK(log.st_mode)
                                ? "its digests.txt is a symbolic link, which is not followed: remove it"
                                : "its digests.txt is no regular file");
+  std::error_code ignored;
+  if (fs::is_directory(fs::symlink_status(path_ / "latest.h5", ignored)))
+    refuse_to_write(path_, "its latest.h5 is a directory: remove it");
   DirectoryLock::refuse_held(path_);
   refuse_checkpoints(may_hold_checkpoints);
 }

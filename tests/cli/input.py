@@ -233,6 +233,7 @@ def test_validate():
     isohalo(0, "run", "input.toml", "output.directory=other", "solver.kappa=2", *from_file, "initial.dataset=right")
     (WORK / "afile").write_text("x")
     (WORK / "busy").mkdir()
+    (WORK / "newest/latest.h5").mkdir(parents=True)
     before = tree()
     with open(WORK / "busy" / ".isohalo_lock", "w") as lock:
         before = tree()
@@ -251,6 +252,7 @@ def test_validate():
                 ("is a file", "output.directory afile", ["output.directory=afile"]),
                 ("below a file", "output.directory afile/below", ["output.directory=afile/below"]),
                 ("in use", "in use", ["output.directory=busy"]),
+                ("a directory for the link", "its latest.h5 is a directory: remove it", ["output.directory=newest", "--overwrite"]),
                 ("in use, to be overwritten", "in use", ["output.directory=busy", "--overwrite"]),
                 ("no restart file", "none.h5: no such file", ["--restart", "none.h5"]),
                 ("restart with other physics", "it was computed with other solver.kappa", ["--restart", "full/latest.h5", "solver.kappa=2"]),
