@@ -54,7 +54,7 @@ void IsoComm::set_algorithm(Algorithm algorithm) {
 }
 
 const NeighborSchedule& IsoComm::schedule(Algorithm algorithm, Pattern pattern) const {
-  return *state_->plan(algorithm, pattern).schedule;
+  return state_->schedule(algorithm, pattern);
 }
 
 void IsoComm::set_link(const LinkCost& link) {

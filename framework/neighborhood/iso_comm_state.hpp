@@ -20,11 +20,8 @@ struct IsoComm::State {
   IsomorphicNeighborhood neighbors;
   Algorithm forced = Algorithm::automatic;
   LinkCost link;
-  struct Plan {
-    std::shared_ptr<const NeighborSchedule> schedule;
-    std::shared_ptr<const LocalSchedule> local;
-  };
-  std::map<std::pair<Algorithm, Pattern>, Plan> plans;
+  std::map<std::pair<Algorithm, Pattern>, NeighborSchedule> schedules;
+  std::map<std::pair<Algorithm, Pattern>, std::shared_ptr<const LocalSchedule>> locals;
   /// Times of the candidates by pattern and number of bits of the block size; equal on all ranks.
   std::map<std::pair<Pattern, int>, std::vector<double>> measured;
   /// What `choose` said before, by pattern and block size.
@@ -53,26 +50,28 @@ struct IsoComm::State {
     next_recent = 0;
   }
 
-  const Plan& plan(Algorithm algorithm, Pattern pattern) {
-    Plan& found = plans[{algorithm, pattern}];
-    if (found.schedule) return found;
+  const NeighborSchedule& schedule(Algorithm algorithm, Pattern pattern) {
+    if (const auto found = schedules.find({algorithm, pattern}); found != schedules.end()) return found->second;
     const Mesh& mesh = neighbors.mesh();
-    NeighborSchedule schedule = plan_neighbor_schedule(neighbors.relative(), mesh.dimensions(), algorithm, pattern);
+    NeighborSchedule made = plan_neighbor_schedule(neighbors.relative(), mesh.dimensions(), algorithm, pattern);
     if (algorithm == Algorithm::logarithmic) {  // a list without an order of its own may do better along the ring
       NeighborSchedule ring = plan_ring_schedule(neighbors.relative(), mesh, pattern);
-      if (ring.rounds() < schedule.rounds() && messages_on(ring, mesh) < messages_on(schedule, mesh))
-        schedule = std::move(ring);
+      if (ring.rounds() < made.rounds() && messages_on(ring, mesh) < messages_on(made, mesh))
+        made = std::move(ring);
     }
-    found.local = std::make_shared<const LocalSchedule>(
-        plan_local_schedule(schedule, neighbors.relative(), mesh, neighbors.rank()));
-    found.schedule = std::make_shared<const NeighborSchedule>(std::move(schedule));
-    return found;
+    return schedules.emplace(std::pair(algorithm, pattern), std::move(made)).first->second;
   }
 
   std::unique_ptr<detail::NeighborOperation> compile(Algorithm algorithm, const NeighborCall& call,
                                                      bool own_types) {
-    const Plan& p = plan(algorithm, call.pattern);
-    return std::make_unique<detail::NeighborOperation>(comm, neighbors, p.schedule, p.local, call, own_types);
+    auto& local = locals[{algorithm, call.pattern}];
+    if (!local)
+      local = std::make_shared<const LocalSchedule>(
+          algorithm == Algorithm::direct && call.pattern == Pattern::personal
+              ? direct_local_schedule(neighbors)
+              : plan_local_schedule(schedule(algorithm, call.pattern), neighbors.relative(), neighbors.mesh(),
+                                    neighbors.rank()));
+    return std::make_unique<detail::NeighborOperation>(comm, neighbors, local, call, own_types);
   }
 
   void remember(const NeighborCall& call, std::unique_ptr<detail::NeighborOperation> operation) {
@@ -136,7 +135,7 @@ struct IsoComm::State {
   NeighborChoice choose(Pattern pattern, std::int64_t bytes) {
     std::vector<AlgorithmFigures> figures;
     for (Algorithm a : kCandidates)
-      figures.push_back(figures_of(*plan(a, pattern).schedule, neighbors.mesh(), bytes, link));
+      figures.push_back(figures_of(schedule(a, pattern), neighbors.mesh(), bytes, link));
     if (const auto times = measured.find({pattern, size_class(bytes)}); times != measured.end())
       for (std::size_t k = 0; k < figures.size(); ++k) figures[k].measured_s = times->second[k];
     NeighborChoice choice = cheapest(std::move(figures), bytes);

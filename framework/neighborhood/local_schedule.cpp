@@ -1,11 +1,34 @@
 #include "framework/neighborhood/local_schedule.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 
 namespace isohalo {
 
 namespace {
+
+/// Finds the message of a peer among those of a phase: few are searched, many have a table.
+class MessageFinder {
+ public:
+  void append(std::vector<LocalMessage>& messages, int peer, LocalMessage::Part part) {
+    std::size_t at = 0;
+    if (messages.size() < kFew) {
+      while (at < messages.size() && messages[at].peer != peer) ++at;
+    } else {
+      for (; known_ < messages.size(); ++known_) where_.emplace(messages[known_].peer, known_);
+      const auto found = where_.find(peer);
+      at = found == where_.end() ? messages.size() : found->second;
+    }
+    if (at == messages.size()) messages.push_back({peer, {}});
+    messages[at].parts.push_back(part);
+  }
+
+ private:
+  static constexpr std::size_t kFew = 16;
+  std::unordered_map<int, std::size_t> where_;
+  std::size_t known_ = 0;  ///< messages that are in the table
+};
 
 /// One rank's view while its local schedule is made.
 class Planner {
@@ -19,6 +42,7 @@ class Planner {
         landed_(schedule.hops.size()) {}
 
   LocalSchedule make() {
+    local_.algorithm = schedule_.algorithm;
     local_.rank = rank_;
     local_.phases.resize(static_cast<std::size_t>(schedule_.phases));
     for (int i : schedule_.stays)
@@ -55,35 +79,26 @@ class Planner {
     return false;
   }
 
-  /// `where` knows the message of a peer, so that long lists are not searched.
-  static void append(std::vector<LocalMessage>& messages, std::unordered_map<int, std::size_t>& where, int peer,
-                     LocalMessage::Part part) {
-    const auto [found, is_new] = where.try_emplace(peer, messages.size());
-    if (is_new) messages.push_back({peer, {}});
-    messages[found->second].parts.push_back(part);
-  }
-
   void add(int h) {
     const Hop& hop = schedule_.hops[static_cast<std::size_t>(h)];
     const auto& step = schedule_.steps[static_cast<std::size_t>(hop.step)];
     LocalSchedule::Phase& phase = local_.phases[static_cast<std::size_t>(step.phase)];
     if (step.phase != phase_) {
       phase_ = step.phase;
-      sent_to_.clear();
-      received_from_.clear();
+      sent_to_ = received_from_ = {};
     }
     // A block whose origin is `before` behind this rank leaves here.
     const int leaving = away(hop.before, -1), to = away(step.shift, 1);
     if (leaving != Mesh::no_rank && to != Mesh::no_rank && travels(hop, leaving)) {
       const Place start{Place::Kind::send, schedule_.pattern == Pattern::shared ? 0 : hop.carries.front()};
       const Place from = hop.parent < 0 ? start : landed_[static_cast<std::size_t>(hop.parent)];
-      append(phase.send, sent_to_, to, {hop.step, from});
+      sent_to_.append(phase.send, to, {hop.step, from});
     }
     const int arriving = away(hop.after, -1);
     if (arriving != Mesh::no_rank && travels(hop, arriving)) {
       const Place place = land(hop, arriving);
       landed_[static_cast<std::size_t>(h)] = place;
-      append(phase.receive, received_from_, away(step.shift, -1), {hop.step, place});
+      received_from_.append(phase.receive, away(step.shift, -1), {hop.step, place});
     }
   }
 
@@ -114,7 +129,7 @@ class Planner {
   std::vector<Place> landed_;  // per hop, where its block lies on this rank
   std::vector<int> scratch_;
   int phase_ = 0;
-  std::unordered_map<int, std::size_t> sent_to_, received_from_;  // of the current phase; hops come by phase
+  MessageFinder sent_to_, received_from_;  // of the current phase; hops come by phase
   LocalSchedule local_;
 };
 
@@ -130,6 +145,30 @@ std::int64_t LocalSchedule::messages() const {
 LocalSchedule plan_local_schedule(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh,
                                   int rank) {
   return Planner(schedule, relative, mesh, rank).make();
+}
+
+LocalSchedule direct_local_schedule(const IsomorphicNeighborhood& neighbors) {
+  const auto d = static_cast<std::size_t>(neighbors.mesh().dimensions());
+  const auto zero = [&](int i) {
+    const auto offset = neighbors.relative().subspan(static_cast<std::size_t>(i) * d, d);
+    return std::all_of(offset.begin(), offset.end(), [](int c) { return c == 0; });
+  };
+  LocalSchedule local;
+  local.rank = neighbors.rank();
+  MessageFinder sent_to, received_from;
+  for (int i = 0; i < neighbors.count(); ++i) {
+    const Place from{Place::Kind::send, i}, to{Place::Kind::receive, i};
+    if (zero(i)) {
+      local.first.push_back({from, to});
+      continue;
+    }
+    if (local.phases.empty()) local.phases.resize(1);  // also of a rank that has none of its neighbors
+    const int target = neighbors.targets()[static_cast<std::size_t>(i)],
+              source = neighbors.sources()[static_cast<std::size_t>(i)];
+    if (target != Mesh::no_rank) sent_to.append(local.phases[0].send, target, {i, from});
+    if (source != Mesh::no_rank) received_from.append(local.phases[0].receive, source, {i, to});
+  }
+  return local;
 }
 
 TrafficTable neighbor_traffic(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh,

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "framework/neighborhood/isomorphic.hpp"
 #include "framework/neighborhood/neighbor_schedule.hpp"
 #include "framework/schedule/traffic.hpp"
 
@@ -43,6 +44,7 @@ struct LocalSchedule {
   struct Phase {
     std::vector<LocalMessage> send, receive;  ///< peers in the order of first use; a rank may be its own peer
   };
+  Algorithm algorithm = Algorithm::direct;
   int rank = 0;
   std::vector<Phase> phases;
   std::vector<LocalCopy> first;        ///< before phase 0: blocks that stay
@@ -57,6 +59,10 @@ struct LocalSchedule {
 /// that out from coordinates.
 LocalSchedule plan_local_schedule(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh,
                                   int rank);
+
+/// The same for an alltoall by the direct algorithm, from who the neighbors are: a schedule has nothing to add, and
+/// to make one would take half of the set-up. Blocks between two ranks are in the order of the list. Local.
+LocalSchedule direct_local_schedule(const IsomorphicNeighborhood& neighbors);
 
 /// What all ranks send, in blocks of so many bytes. Local.
 TrafficTable neighbor_traffic(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh,

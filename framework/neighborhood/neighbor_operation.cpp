@@ -29,14 +29,12 @@ std::byte* shifted(const std::byte* address, std::int64_t bytes) {
 }  // namespace
 
 NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicNeighborhood& neighbors,
-                                     std::shared_ptr<const NeighborSchedule> schedule,
                                      std::shared_ptr<const LocalSchedule> local, const NeighborCall& call,
                                      bool own_types)
     : comm_(comm),
-      schedule_(std::move(schedule)),
       local_(std::move(local)),
       call_(call),
-      sized_(!call.one_size && schedule_->algorithm != Algorithm::direct) {
+      sized_(!call.one_size && local_->algorithm != Algorithm::direct) {
   for (int r : neighbors.sources()) source_exists_.push_back(r != Mesh::no_rank);
   for (auto* side : {&call_.send, &call_.receive})
     for (Block& b : *side)
@@ -143,7 +141,7 @@ NeighborOperation::Piece NeighborOperation::piece(const Place& place) {
 
 void NeighborOperation::compile(const std::vector<LocalMessage>& from, bool sending, Phase& phase,
                                 std::vector<Message>& to) {
-  const Algorithm a = schedule_->algorithm;
+  const Algorithm a = local_->algorithm;
   for (const auto& planned : from) {
     std::vector<Piece> pieces;
     std::int64_t bytes = 0;

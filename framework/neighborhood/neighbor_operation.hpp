@@ -28,11 +28,10 @@ namespace isohalo::detail {
 /// are left to MPI.
 class NeighborOperation final : public RoundExecutor<NeighborOperation> {
  public:
-  /// `local`: the part of this rank in `schedule`. `own_types`: duplicate derived types, because the caller may
+  /// `local`: of this rank. `own_types`: duplicate derived types, because the caller may
   /// free them before the operation has ended. Local.
   NeighborOperation(const Communicator& comm, const IsomorphicNeighborhood& neighbors,
-                    std::shared_ptr<const NeighborSchedule> schedule, std::shared_ptr<const LocalSchedule> local,
-                    const NeighborCall& call, bool own_types);
+                    std::shared_ptr<const LocalSchedule> local, const NeighborCall& call, bool own_types);
   ~NeighborOperation() override;
 
   /// Posts the first phase. `tag`: equal on all ranks, not used by another operation in flight. One is enough for
@@ -111,7 +110,6 @@ class NeighborOperation final : public RoundExecutor<NeighborOperation> {
   void fold();
 
   Communicator comm_;
-  std::shared_ptr<const NeighborSchedule> schedule_;
   std::shared_ptr<const LocalSchedule> local_;
   NeighborCall call_;
   bool sized_ = false;  ///< messages carry the sizes of their blocks

@@ -126,7 +126,7 @@ std::optional<Line> as_line(const List& list) {
   int first = 0;
   while (first < list.size() && list.zero(first)) ++first;
   if (first == list.size()) return std::nullopt;
-  // The primitive vector of the first offset, then the greatest common divisor of all multiples of schedule.
+  // The primitive vector of the first offset, then the greatest common divisor of all multiples of it.
   std::int64_t g = 0;
   for (int c : list[first]) g = std::gcd(g, static_cast<std::int64_t>(c));
   for (int c : list[first]) line.direction.push_back(static_cast<int>(c / g));

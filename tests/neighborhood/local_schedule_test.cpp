@@ -21,14 +21,14 @@ std::int64_t value_of(int origin, int block) {
   return std::int64_t{origin} * 1000 + block;
 }
 
-/// Runs all ranks' local_schedules in lockstep and returns what each receive slot holds in the end.
+/// Runs all ranks' local schedules in lockstep and returns what each receive slot holds in the end.
 class Machine {
  public:
-  Machine(const NeighborSchedule& it, const std::vector<int>& relative, const Mesh& mesh)
-      : it_(it), s_(static_cast<int>(relative.size()) / mesh.dimensions()) {
-    const auto p = static_cast<std::size_t>(mesh.size());
-    for (int r = 0; r < mesh.size(); ++r) locals_.push_back(plan_local_schedule(it, relative, mesh, r));
-    received_.assign(p, std::vector<std::int64_t>(static_cast<std::size_t>(s_), kUntouched));
+  /// `locals`: one per rank, `s`: number of blocks.
+  Machine(Pattern pattern, std::vector<LocalSchedule> locals, int s)
+      : pattern_(pattern), locals_(std::move(locals)) {
+    const std::size_t p = locals_.size();
+    received_.assign(p, std::vector<std::int64_t>(static_cast<std::size_t>(s), kUntouched));
     temporary_.resize(p);
     for (std::size_t r = 0; r < p; ++r) temporary_[r].assign(locals_[r].temporary_offsets.size(), kUntouched);
     run();
@@ -39,7 +39,7 @@ class Machine {
  private:
   std::int64_t read(int rank, Place p) const {
     const auto r = static_cast<std::size_t>(rank), i = static_cast<std::size_t>(p.index);
-    if (p.kind == Place::Kind::send) return value_of(rank, it_.pattern == Pattern::shared ? 0 : p.index);
+    if (p.kind == Place::Kind::send) return value_of(rank, pattern_ == Pattern::shared ? 0 : p.index);
     const auto& from = p.kind == Place::Kind::receive ? received_[r] : temporary_[r];
     EXPECT_NE(from[i], kUntouched) << "rank " << rank << " sends what has not arrived";
     return from[i];
@@ -54,9 +54,10 @@ class Machine {
 
   void run() {
     const int p = static_cast<int>(locals_.size());
+    for (const auto& local : locals_) ASSERT_EQ(local.phases.size(), locals_.front().phases.size());
     for (int r = 0; r < p; ++r)
       for (const auto& c : locals_[static_cast<std::size_t>(r)].first) write(r, c.to, read(r, c.from));
-    for (std::size_t k = 0; k < static_cast<std::size_t>(it_.phases); ++k) {
+    for (std::size_t k = 0; k < locals_.front().phases.size(); ++k) {
       struct Item {
         int step;
         std::int64_t value;
@@ -85,8 +86,7 @@ class Machine {
       for (const auto& c : locals_[static_cast<std::size_t>(r)].last) write(r, c.to, read(r, c.from));
   }
 
-  const NeighborSchedule& it_;
-  int s_;
+  Pattern pattern_;
   std::vector<LocalSchedule> locals_;
   std::vector<std::vector<std::int64_t>> received_, temporary_;
 };
@@ -99,7 +99,7 @@ void check(const Mesh& mesh, const std::vector<int>& relative) {
     for (int i = 0; i < s; ++i) {
       std::vector<int> here(static_cast<std::size_t>(d));
       mesh.coordinates(r, here);
-      bool exists = true;  // not by Mesh::relative_rank, which the local_schedules use
+      bool exists = true;  // not by Mesh::relative_rank, which the local schedules use
       for (int j = 0; j < d; ++j) {
         auto& c = here[static_cast<std::size_t>(j)];
         c -= relative[static_cast<std::size_t>(i * d + j)];
@@ -113,18 +113,32 @@ void check(const Mesh& mesh, const std::vector<int>& relative) {
     for (const Algorithm a : {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic})
       ways.push_back(plan_neighbor_schedule(relative, d, a, pattern));
     ways.push_back(plan_ring_schedule(relative, mesh, pattern));
-    for (const auto& it : ways) {
-      const Machine machine(it, relative, mesh);
+    const auto examine = [&](const NeighborSchedule& schedule, std::vector<LocalSchedule> locals) {
+      const Machine machine(pattern, std::move(locals), s);
       for (int r = 0; r < mesh.size(); ++r)
         for (int i = 0; i < s; ++i) {
           const auto at = static_cast<std::size_t>(r), slot = static_cast<std::size_t>(i);
           const int from = source[at][slot];
           const std::int64_t right = from < 0 ? kUntouched : value_of(from, pattern == Pattern::shared ? 0 : i);
           ASSERT_EQ(machine.received()[at][slot], right)
-              << to_string(it.algorithm) << (it.ring ? " (ring)" : "") << ", rank " << r << ", block " << i;
+              << to_string(schedule.algorithm) << (schedule.ring ? " (ring)" : "") << ", rank " << r << ", block "
+              << i;
         }
-      for (const auto& local : machine.local_schedules()) EXPECT_LE(local.messages(), it.rounds());
+      for (const auto& local : machine.local_schedules()) {
+        EXPECT_LE(local.messages(), schedule.rounds());
+        EXPECT_EQ(local.algorithm, schedule.algorithm);
+      }
+    };
+    for (const auto& schedule : ways) {
+      std::vector<LocalSchedule> locals;
+      for (int r = 0; r < mesh.size(); ++r) locals.push_back(plan_local_schedule(schedule, relative, mesh, r));
+      examine(schedule, std::move(locals));
     }
+    if (pattern == Pattern::shared) continue;
+    std::vector<LocalSchedule> locals;
+    for (int r = 0; r < mesh.size(); ++r)
+      locals.push_back(direct_local_schedule(IsomorphicNeighborhood(mesh, r, relative)));
+    examine(ways.front(), std::move(locals));
   }
 }
 
@@ -226,9 +240,9 @@ TEST(NeighborSchedule, CombiningFiguresByDefinition) {
         ++volume, values[static_cast<std::size_t>(k % d)].insert(c);
     int rounds = 0;
     for (const auto& v : values) rounds += static_cast<int>(v.size());
-    const auto it = plan_neighbor_schedule(relative, d, Algorithm::combining, Pattern::personal);
-    EXPECT_EQ(it.rounds(), rounds);
-    EXPECT_EQ(it.volume(), volume);
+    const auto schedule = plan_neighbor_schedule(relative, d, Algorithm::combining, Pattern::personal);
+    EXPECT_EQ(schedule.rounds(), rounds);
+    EXPECT_EQ(schedule.volume(), volume);
 
     std::vector<int> order(static_cast<std::size_t>(d));
     for (int j = 0; j < d; ++j) order[static_cast<std::size_t>(j)] = j;
