@@ -26,7 +26,7 @@ install(DIRECTORY datatypes framework stencils
 install(FILES "${PROJECT_BINARY_DIR}/generated/framework/run/version.hpp"
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/isohalo/internal/framework/run)
 if(ISOHALO_APPS)
-  install(TARGETS isohalo_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS isohalo_command isohalo_bench RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
 configure_package_config_file(cmake/isohaloConfig.cmake.in "${PROJECT_BINARY_DIR}/isohaloConfig.cmake"

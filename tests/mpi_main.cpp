@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "apps/isohalo/finalize_guard.hpp"
+#include "apps/common/finalize_guard.hpp"
 #include "framework/mpi/communicator.hpp"
 
 namespace isohalo::test {

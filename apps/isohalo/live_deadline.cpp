@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "apps/isohalo/ending.hpp"
+#include "apps/common/ending.hpp"
 
 namespace isohalo {
 

@@ -1,23 +1,18 @@
 /// The isohalo command: parses the command line, runs a subcommand on all ranks, ends with one agreed exit code.
 
 #include <fmt/format.h>
-#include <mpi.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <Kokkos_Core.hpp>
-#include <csignal>
-#include <cstdio>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <functional>
 
+#include "apps/common/program.hpp"
 #include "apps/isohalo/commands.hpp"
-#include "apps/isohalo/ending.hpp"
-#include "apps/isohalo/finalize_guard.hpp"
 #include "apps/isohalo/schedule_command.hpp"
-#include "apps/isohalo/usage.hpp"
 #include "datatypes/printable.hpp"
-#include "framework/io/hdf5.hpp"
-#include "framework/mpi/communicator.hpp"
-#include "framework/run/version.hpp"
 
 namespace {
 
@@ -28,7 +23,6 @@ class CommandLine {
  public:
   CommandLine() {
     app_.require_subcommand(1);
-    app_.set_version_flag("--version", std::string("isohalo ") + isohalo::kVersion);
     add_run();
     add_compare();
     add_prove();
@@ -40,29 +34,13 @@ class CommandLine {
     isohalo::add_schedule_command(app_, schedule_)->callback([this] {
       action_ = [this] { return isohalo::schedule_command(MPI_COMM_WORLD, schedule_); };
     });
-    add_bench();
+    app_.add_subcommand("bench", "Measure on this machine (see isohalo bench --help)");
   }
 
-  /// Parses; on a usage error or --help sets `code` and returns false. Only rank 0 prints.
-  bool parse(int argc, char** argv, bool print, ExitCode& code) {
+  int run(int argc, char** argv) {
     request_.command_line.assign(argv, argv + argc);
-    try {
-      app_.parse(argc, argv);
-    } catch (const CLI::Success& e) {  // --help, --version
-      if (print) app_.exit(e);
-      code = ExitCode::fine;
-      return false;
-    } catch (const CLI::ParseError& e) {
-      if (print)
-        fmt::print(stderr, "isohalo: error: {}\n",
-                   isohalo::printable(isohalo::usage_error(app_, {argv + 1, argv + argc}, e)));
-      code = ExitCode::usage;
-      return false;
-    }
-    return true;
+    return isohalo::run_program(argc, argv, app_, [this] { return action_(); });
   }
-
-  ExitCode run() { return action_(); }
 
  private:
   void add_run() {
@@ -153,129 +131,30 @@ class CommandLine {
     compare->callback([this] { action_ = [this] { return isohalo::compare_command(MPI_COMM_WORLD, compare_); }; });
   }
 
-  void add_file_options(CLI::App* bench) {
-    bench->add_flag("--json", files_.json, "print JSON");
-    bench->add_option("--repeats", files_.repeats, "measurements of each variant")->check(CLI::Range(1, 1000));
-    bench->add_option("--mib", files_.mib, "MiB per file")->check(CLI::Range(1, 1 << 20));
-    bench->add_option("--directory", files_.directory, "where the files go, for the time being");
-  }
-
-  void add_bench() {
-    auto* bench = app_.add_subcommand("bench", "Measure on this machine");
-    bench->require_subcommand(1);
-    auto* sweep =
-        bench->add_subcommand("sweep", "Stencil steps against hand-written loops, halo exchange included");
-    sweep->add_flag("--json", sweep_.json, "print JSON");
-    sweep->add_option("--repeats", sweep_.repeats, "measurements of each variant")->check(CLI::Range(1, 1000));
-    sweep->add_option("--case", sweep_.cases, "only these cases");
-    auto* neighborhood = bench->add_subcommand(
-        "neighborhood", "Isomorphic collectives: set-up and exchange against MPI's graph communicators");
-    neighborhood->add_flag("--json", neighborhood_.json, "print JSON");
-    neighborhood->add_option("--samples", neighborhood_.samples, "samples of each experiment")
-        ->check(CLI::Range(5, 10000));
-    neighborhood->add_option("--seconds", neighborhood_.seconds_each, "at most, for each experiment")
-        ->check(CLI::Range(0.001, 60.0));
-    neighborhood->add_option("--largest", neighborhood_.largest_block, "largest block in bytes")
-        ->check(CLI::Range(8, 1 << 26));
-    neighborhood->add_option("--order", neighborhood_.order, "rows and columns of the matrix of Fig. 8, per rank")
-        ->check(CLI::Range(10, 40000));
-    neighborhood->add_option("--plot", neighborhood_.plot_directory, "directory for plots (SVG)");
-    neighborhood->callback([this] {
-      action_ = [this] { return isohalo::bench_neighborhood_command(MPI_COMM_WORLD, neighborhood_); };
-    });
-    add_bench_exchange(*bench);
-    auto* wait = bench->add_subcommand("wait", "Waiting for messages by our progress loop against MPI_Waitall");
-    wait->add_flag("--json", sweep_.json, "print JSON");
-    wait->callback(
-        [this] { action_ = [this] { return isohalo::bench_wait_command(MPI_COMM_WORLD, sweep_.json); }; });
-    auto* compare = bench->add_subcommand("compare", "Comparing two checkpoints, against h5diff");
-    add_file_options(compare);
-    compare->callback(
-        [this] { action_ = [this] { return isohalo::bench_compare_command(MPI_COMM_WORLD, files_); }; });
-    auto* checkpoint = bench->add_subcommand("checkpoint", "Checkpoints against MPI_File_write_all and read_all");
-    add_file_options(checkpoint);
-    checkpoint->callback(
-        [this] { action_ = [this] { return isohalo::bench_checkpoint_command(MPI_COMM_WORLD, files_); }; });
-    auto* allreduce = bench->add_subcommand("allreduce", "Reproducible reductions against MPI_Allreduce");
-    allreduce->add_flag("--json", allreduce_.json, "print JSON");
-    allreduce->add_option("--repeats", allreduce_.repeats, "measurements of each")->check(CLI::Range(1, 1000));
-    allreduce->add_option("--emulate", allreduce_.emulate,
-                          "also schedules under an emulated network: latency and send time, like 2ms,0.2ms");
-    allreduce->add_flag("--local", allreduce_.local,
-                        "also the local pass over 128 MiB per rank, and the set-up of a large plan");
-    allreduce->add_flag("--arrays", allreduce_.arrays, "also arrays of 460 to 21,410,970 numbers");
-    allreduce->callback(
-        [this] { action_ = [this] { return isohalo::bench_allreduce_command(MPI_COMM_WORLD, allreduce_); }; });
-    add_bench_multicast(*bench);
-    sweep->callback([this] { action_ = [this] { return isohalo::bench_sweep_command(MPI_COMM_WORLD, sweep_); }; });
-  }
-
-  void add_bench_multicast(CLI::App& bench) {
-    auto* multicast =
-        bench.add_subcommand("multicast", "One rank sends to k others: the parameters of the message cost model");
-    multicast->add_flag("--json", multicast_.json, "print JSON");
-    multicast->add_option("--samples", multicast_.samples, "samples of each case")->check(CLI::Range(2, 1000000));
-    multicast->add_option("--seconds", multicast_.seconds, "begin no further round of samples after this time")
-        ->check(CLI::Range(0.0, 3600.0));
-    multicast->add_option("--emulate", multicast_.emulate,
-                          "under an emulated network: latency and send time, like 20ms,2ms");
-    multicast->add_option("--plot", multicast_.plot_directory, "directory for plots (SVG)");
-    multicast->callback(
-        [this] { action_ = [this] { return isohalo::bench_multicast_command(MPI_COMM_WORLD, multicast_); }; });
-  }
-
-  void add_bench_exchange(CLI::App& bench) {
-    auto* exchange =
-        bench.add_subcommand("exchange", "Halo exchange by every transport against datatypes over MPI");
-    exchange->add_flag("--json", exchange_.json, "print JSON");
-    exchange->add_option("--repeats", exchange_.repeats, "measurements of each way")->check(CLI::Range(1, 1000));
-    exchange->add_option("--size", exchange_.size, "cells per dimension of the cubes")->check(CLI::Range(16, 2048));
-    exchange->add_option("--case", exchange_.cases, "only these cases");
-    exchange->callback(
-        [this] { action_ = [this] { return isohalo::bench_exchange_command(MPI_COMM_WORLD, exchange_); }; });
-    auto* types = bench.add_subcommand("datatypes", "Types of halo regions against lists of blocks");
-    types->add_flag("--json", exchange_.json, "print JSON");
-    types->callback(
-        [this] { action_ = [this] { return isohalo::bench_datatypes_command(MPI_COMM_WORLD, exchange_.json); }; });
-  }
-
   CLI::App app_{"Stencil simulations whose bits do not depend on the number of cores", "isohalo"};
   isohalo::RunRequest request_;
   isohalo::CompareRequest compare_;
   isohalo::ProveRequest prove_;
-  isohalo::BenchSweepOptions sweep_;
-  isohalo::BenchFileOptions files_;
   isohalo::VerifyLiveOptions verify_live_;
   std::string file_a_;
   bool numpy_ = false, help_input_ = false, markdown_ = false;
-  isohalo::BenchNeighborhoodOptions neighborhood_;
-  isohalo::BenchExchangeOptions exchange_;
-  isohalo::BenchAllreduceOptions allreduce_;
-  isohalo::BenchMulticastOptions multicast_;
   isohalo::ScheduleRequest schedule_;
   std::function<ExitCode()> action_;
 };
 
+/// Becomes isohalo-bench, which lies beside this program. Returns only when that cannot be.
+int start_bench(char** arguments) {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error).replace_filename("isohalo-bench");
+  execv(program.c_str(), arguments);
+  fmt::print(stderr, "isohalo: error: {} cannot be started ({}): install it beside isohalo\n",
+             isohalo::printable(program.string()), std::strerror(errno));
+  return static_cast<int>(ExitCode::usage);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write, not the end of the process
-  isohalo::warn_of_little_shared_memory();
-  MPI_Init(&argc, &argv);
-  int rank = 0, size = 1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  isohalo::guard_finalize();
-  isohalo::h5_be_quiet();
-  CommandLine line;
-  ExitCode code = ExitCode::fine;
-  if (line.parse(argc, argv, rank == 0, code)) {
-    code = isohalo::end_together(MPI_COMM_WORLD, [&] {
-      isohalo::refuse_foreign_launcher(size);
-      const Kokkos::ScopeGuard kokkos;
-      return line.run();
-    });
-  }
-  MPI_Finalize();
-  return static_cast<int>(code);
+  if (argc > 1 && std::string(argv[1]) == "bench") return start_bench(argv + 1);
+  return CommandLine().run(argc, argv);
 }

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "apps/isohalo/option_text.hpp"
+#include "apps/common/option_text.hpp"
 #include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/whole_file.hpp"

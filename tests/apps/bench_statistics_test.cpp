@@ -1,12 +1,12 @@
 /// The statistics and plots of the benchmarks, against values worked out by hand.
 
-#include "apps/isohalo/bench_statistics.hpp"
+#include "apps/bench/statistics.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "apps/isohalo/plot.hpp"
+#include "apps/bench/plot.hpp"
 
 namespace isohalo {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/isohalo/compare_options.hpp"
-#include "apps/isohalo/option_text.hpp"
+#include "apps/common/option_text.hpp"
 #include "datatypes/printable.hpp"
 #include "framework/halo/exchange.hpp"
 #include "framework/io/compare.hpp"

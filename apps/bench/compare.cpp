@@ -1,14 +1,15 @@
 /// `isohalo bench compare`: two files with the same data, read in full, against h5diff in the same run.
 
+#include "framework/io/compare.hpp"
+
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "apps/isohalo/bench.hpp"
-#include "apps/isohalo/bench_files.hpp"
-#include "apps/isohalo/commands.hpp"
-#include "framework/io/compare.hpp"
+#include "apps/bench/benchmarks.hpp"
+#include "apps/bench/files.hpp"
+#include "apps/bench/timing.hpp"
 #include "framework/run/machine.hpp"
 
 namespace isohalo {
@@ -25,7 +26,7 @@ bool shell(const Communicator& comm, const std::string& command) {
 
 }  // namespace
 
-ExitCode bench_compare_command(MPI_Comm user, const BenchFileOptions& options) {
+ExitCode bench_compare(MPI_Comm user, const BenchFileOptions& options) {
   const Communicator comm = Communicator::of(user);
   const CartesianDomain<2> domain(user, {options.mib * 32, 4096});
   const BenchDirectory directory(comm, options.directory);

@@ -1,4 +1,4 @@
-#include "apps/isohalo/usage.hpp"
+#include "apps/common/usage.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "apps/isohalo/bench_experiment.hpp"
+#include "apps/bench/experiment.hpp"
 
 namespace isohalo {
 

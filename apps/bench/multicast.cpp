@@ -4,6 +4,8 @@
 /// All cases are taken in rounds, in random order. The fits use minima and medians as the paper does; their
 /// intervals are those of 2.5 to 97.5 % over fits of samples drawn again (bootstrap).
 
+#include "framework/reduce/multicast.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,14 +14,13 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "apps/isohalo/bench.hpp"
-#include "apps/isohalo/bench_statistics.hpp"
-#include "apps/isohalo/commands.hpp"
-#include "apps/isohalo/option_text.hpp"
-#include "apps/isohalo/plot.hpp"
+#include "apps/bench/benchmarks.hpp"
+#include "apps/bench/plot.hpp"
+#include "apps/bench/statistics.hpp"
+#include "apps/bench/timing.hpp"
+#include "apps/common/option_text.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/whole_file.hpp"
-#include "framework/reduce/multicast.hpp"
 #include "framework/run/machine.hpp"
 
 namespace isohalo {
@@ -164,7 +165,7 @@ bool agrees(const FittedCosts& f, const EmulatedLatency& given) {
 
 }  // namespace
 
-ExitCode bench_multicast_command(MPI_Comm user, const BenchMulticastOptions& options) {
+ExitCode bench_multicast(MPI_Comm user, const BenchMulticastOptions& options) {
   const Communicator comm = Communicator::of(user);
   EmulatedLatency emulate;
   if (!options.emulate.empty()) emulate = parse_latency(options.emulate);

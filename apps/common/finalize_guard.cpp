@@ -6,7 +6,7 @@
 /// It cannot happen when all ranks have sent to all others, and none makes progress between the first one's arrival
 /// in MPI_Finalize and its own: each then sends its request before it acknowledges others' on the same connection.
 
-#include "apps/isohalo/finalize_guard.hpp"
+#include "apps/common/finalize_guard.hpp"
 
 #include <mpi.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "apps/isohalo/bench_stencil_kernel.hpp"
+#include "apps/bench/stencil_kernel.hpp"
 
 #include <fmt/format.h>
 

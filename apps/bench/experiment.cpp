@@ -1,12 +1,12 @@
-#include "apps/isohalo/bench_experiment.hpp"
+#include "apps/bench/experiment.hpp"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 
-#include "apps/isohalo/bench.hpp"
-#include "apps/isohalo/bench_statistics.hpp"
-#include "apps/isohalo/plot.hpp"
+#include "apps/bench/plot.hpp"
+#include "apps/bench/statistics.hpp"
+#include "apps/bench/timing.hpp"
 #include "datatypes/error.hpp"
 #include "framework/mpi/whole_file.hpp"
 

@@ -1,4 +1,4 @@
-#include "apps/isohalo/plot.hpp"
+#include "apps/bench/plot.hpp"
 
 #include <fmt/format.h>
 

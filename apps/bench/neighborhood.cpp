@@ -10,10 +10,10 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "apps/isohalo/bench.hpp"
-#include "apps/isohalo/bench_experiment.hpp"
-#include "apps/isohalo/bench_stencil_kernel.hpp"
-#include "apps/isohalo/commands.hpp"
+#include "apps/bench/benchmarks.hpp"
+#include "apps/bench/experiment.hpp"
+#include "apps/bench/stencil_kernel.hpp"
+#include "apps/bench/timing.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/neighborhood/iso_comm.hpp"
@@ -309,7 +309,7 @@ std::vector<Improvement> improvements(const std::vector<Experiment>& all) {
 
 }  // namespace
 
-ExitCode bench_neighborhood_command(MPI_Comm user, const BenchNeighborhoodOptions& options) {
+ExitCode bench_neighborhood(MPI_Comm user, const BenchNeighborhoodOptions& options) {
   Suite suite(user);
   std::vector<std::int64_t> sizes;
   for (std::int64_t b = 1; b <= options.largest_block; b *= 8) sizes.push_back(b);

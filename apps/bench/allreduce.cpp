@@ -1,6 +1,8 @@
 /// `isohalo bench allreduce`: reproducible reductions of 8 bytes against MPI_Allreduce, the local pass against a
 /// sum in any order, and arrays as large as those of Stelz 2022 (table 4.1).
 
+#include "framework/reduce/allreduce.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,12 +13,11 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "apps/isohalo/bench.hpp"
-#include "apps/isohalo/bench_emulated.hpp"
-#include "apps/isohalo/commands.hpp"
-#include "apps/isohalo/option_text.hpp"
+#include "apps/bench/benchmarks.hpp"
+#include "apps/bench/emulated.hpp"
+#include "apps/bench/timing.hpp"
+#include "apps/common/option_text.hpp"
 #include "datatypes/mpi_check.hpp"
-#include "framework/reduce/allreduce.hpp"
 #include "framework/reduce/array_reducer.hpp"
 #include "framework/reduce/reduction_plan.hpp"
 #include "framework/reduce/tree_reducer.hpp"
@@ -234,7 +235,7 @@ double set_up_ms(const Index<3>& tile, double tolerance) {
 
 }  // namespace
 
-ExitCode bench_allreduce_command(MPI_Comm user, const BenchAllreduceOptions& options) {
+ExitCode bench_allreduce(MPI_Comm user, const BenchAllreduceOptions& options) {
   const Communicator comm = Communicator::of(user);
   const EmulatedLatency emulate = options.emulate.empty() ? EmulatedLatency{} : parse_latency(options.emulate);
   bool right = true, in_order = true;

@@ -1,3 +1,5 @@
+#include "apps/common/environment.hpp"
+
 #include <fmt/format.h>
 #include <mpi.h>
 #include <sys/statvfs.h>
@@ -8,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "apps/isohalo/commands.hpp"
+#include "datatypes/error.hpp"
 
 namespace isohalo {
 

@@ -1,4 +1,4 @@
-#include "apps/isohalo/bench_statistics.hpp"
+#include "apps/bench/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "apps/isohalo/ending.hpp"
+#include "apps/common/ending.hpp"
 
 #include <fmt/format.h>
 

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/isohalo/bench.hpp"
-#include "apps/isohalo/bench_files.hpp"
-#include "apps/isohalo/commands.hpp"
+#include "apps/bench/benchmarks.hpp"
+#include "apps/bench/files.hpp"
+#include "apps/bench/timing.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/run/machine.hpp"
 
@@ -62,7 +62,7 @@ std::pair<double, double> in_turn(int round, A&& a, B&& b) {
 
 }  // namespace
 
-ExitCode bench_checkpoint_command(MPI_Comm user, const BenchFileOptions& options) {
+ExitCode bench_checkpoint(MPI_Comm user, const BenchFileOptions& options) {
   const Communicator comm = Communicator::of(user);
   DomainOptions<2> slabs;
   slabs.process_grid = PerDim<int, 2>{comm.size(), 1};

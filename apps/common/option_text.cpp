@@ -1,4 +1,4 @@
-#include "apps/isohalo/option_text.hpp"
+#include "apps/common/option_text.hpp"
 
 #include <charconv>
 #include <cmath>

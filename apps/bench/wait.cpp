@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/isohalo/bench.hpp"
-#include "apps/isohalo/commands.hpp"
+#include "apps/bench/benchmarks.hpp"
+#include "apps/bench/timing.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/run/machine.hpp"
@@ -41,7 +41,7 @@ double microseconds(const Communicator& comm, std::vector<double>& data, bool ou
 
 }  // namespace
 
-ExitCode bench_wait_command(MPI_Comm user, bool json) {
+ExitCode bench_wait(MPI_Comm user, bool json) {
   const Communicator comm = Communicator::of(user);
   std::vector<double> data(4 * 512, comm.rank()), ours, theirs, ratio;
   exchange(comm, data, true);

@@ -1,7 +1,7 @@
 /// `isohalo bench allreduce --emulate`: the real engines with messages that take as long as on a network, against
 /// the simulator's prediction for the same schedules.
 
-#include "apps/isohalo/bench_emulated.hpp"
+#include "apps/bench/emulated.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <map>
 #include <optional>
 
-#include "apps/isohalo/bench.hpp"
+#include "apps/bench/timing.hpp"
 #include "framework/reduce/allreduce.hpp"
 #include "framework/reduce/tree_reducer.hpp"
 #include "framework/schedule/schedule_search.hpp"

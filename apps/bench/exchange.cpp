@@ -8,9 +8,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "apps/isohalo/bench.hpp"
-#include "apps/isohalo/commands.hpp"
-#include "apps/isohalo/subarray_exchange.hpp"
+#include "apps/bench/benchmarks.hpp"
+#include "apps/bench/subarray_exchange.hpp"
+#include "apps/bench/timing.hpp"
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"
 #include "framework/run/machine.hpp"
@@ -180,7 +180,7 @@ Index<D> grid_of(int ranks, std::int64_t n) {
 
 }  // namespace
 
-ExitCode bench_exchange_command(MPI_Comm user, const BenchExchangeOptions& options) {
+ExitCode bench_exchange(MPI_Comm user, const BenchExchangeOptions& options) {
   const Communicator comm = Communicator::of(user);
   const std::int64_t n = options.size;
   bool right = true;

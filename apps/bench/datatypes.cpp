@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/isohalo/bench.hpp"
-#include "apps/isohalo/commands.hpp"
+#include "apps/bench/benchmarks.hpp"
+#include "apps/bench/timing.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/halo/strided_copy.hpp"
 #include "framework/mpi/communicator.hpp"
@@ -186,7 +186,7 @@ nlohmann::ordered_json json_of(const Figures& f) {
 
 }  // namespace
 
-ExitCode bench_datatypes_command(MPI_Comm user, bool json) {
+ExitCode bench_datatypes(MPI_Comm user, bool json) {
   const Communicator comm = Communicator::of(user);
   constexpr std::int64_t n = 128;
   const Box<3> block{{0, 0, 0}, {n, n, n}};

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "apps/isohalo/bench.hpp"
-#include "apps/isohalo/commands.hpp"
-#include "apps/isohalo/hand_written.hpp"
+#include "apps/bench/benchmarks.hpp"
+#include "apps/bench/hand_written.hpp"
+#include "apps/bench/timing.hpp"
 #include "framework/io/digest.hpp"
 #include "framework/run/machine.hpp"
 #include "stencils/deep_stepper.hpp"
@@ -130,7 +130,7 @@ auto box_case(const std::string& name, const Index<D>& shape) {
 
 }  // namespace
 
-ExitCode bench_sweep_command(MPI_Comm user, const BenchSweepOptions& options) {
+ExitCode bench_sweep(MPI_Comm user, const BenchSweepOptions& options) {
   std::vector<Figures> all;
   const auto wanted = [&](const std::string& name) {
     return options.cases.empty() ||

@@ -1,0 +1,66 @@
+#pragma once
+/// The benchmarks of `isohalo-bench`. Each measures on all ranks, prints on rank 0, and returns the agreed exit
+/// code: ExitCode::different when what was timed was not right.
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "datatypes/error.hpp"
+
+namespace isohalo {
+
+struct BenchSweepOptions {
+  bool json = false;
+  int repeats = 7;
+  std::vector<std::string> cases;  ///< empty: all
+};
+ExitCode bench_sweep(MPI_Comm comm, const BenchSweepOptions& options);
+
+struct BenchFileOptions {
+  bool json = false;
+  int repeats = 7;
+  std::int64_t mib = 512;          ///< per file
+  std::string directory = "/tmp";  ///< where a directory for the files is made
+};
+ExitCode bench_compare(MPI_Comm comm, const BenchFileOptions& options);
+ExitCode bench_checkpoint(MPI_Comm comm, const BenchFileOptions& options);
+
+struct BenchNeighborhoodOptions {
+  bool json = false;
+  int samples = 50;           ///< of each experiment
+  double seconds_each = 0.2;  ///< at most, per experiment
+  std::int64_t largest_block = 1 << 20;
+  int order = 10000;           ///< of the matrix of Fig. 8
+  std::string plot_directory;  ///< empty: no plots
+};
+ExitCode bench_neighborhood(MPI_Comm comm, const BenchNeighborhoodOptions& options);
+struct BenchExchangeOptions {
+  bool json = false;
+  int repeats = 7;
+  std::int64_t size = 256;         ///< cells per dimension of the cubes
+  std::vector<std::string> cases;  ///< empty: all
+};
+ExitCode bench_exchange(MPI_Comm comm, const BenchExchangeOptions& options);
+ExitCode bench_datatypes(MPI_Comm comm, bool json);
+struct BenchAllreduceOptions {
+  bool json = false;
+  int repeats = 7;
+  bool local = false;   ///< the local pass too
+  bool arrays = false;  ///< arrays as in Stelz 2022
+  std::string emulate;  ///< "2ms,0.2ms"; empty: no
+};
+ExitCode bench_allreduce(MPI_Comm comm, const BenchAllreduceOptions& options);
+struct BenchMulticastOptions {
+  bool json = false;
+  int samples = 200;           ///< of each case
+  double seconds = 20;         ///< in all, about
+  std::string emulate;         ///< "2ms,0.2ms"; empty: no
+  std::string plot_directory;  ///< empty: no plots
+};
+ExitCode bench_multicast(MPI_Comm comm, const BenchMulticastOptions& options);
+ExitCode bench_wait(MPI_Comm comm, bool json);
+
+}  // namespace isohalo

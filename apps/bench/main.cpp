@@ -1,0 +1,111 @@
+/// isohalo-bench: measures on this machine. `isohalo bench ..` starts it.
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "apps/bench/benchmarks.hpp"
+#include "apps/common/program.hpp"
+
+namespace {
+
+using namespace isohalo;
+
+/// The command line, and what it asks for.
+class CommandLine {
+ public:
+  CommandLine() {
+    app_.require_subcommand(1);
+    auto* sweep = add("sweep", "Stencil steps against hand-written loops, halo exchange included", sweep_.json,
+                      [this] { return bench_sweep(MPI_COMM_WORLD, sweep_); });
+    repeats(sweep, sweep_.repeats);
+    sweep->add_option("--case", sweep_.cases, "only these cases");
+    add_neighborhood();
+    auto* exchange = add("exchange", "Halo exchange by every transport against datatypes over MPI", exchange_.json,
+                         [this] { return bench_exchange(MPI_COMM_WORLD, exchange_); });
+    repeats(exchange, exchange_.repeats);
+    exchange->add_option("--size", exchange_.size, "cells per dimension of the cubes")->check(CLI::Range(16, 2048));
+    exchange->add_option("--case", exchange_.cases, "only these cases");
+    add("datatypes", "Types of halo regions against lists of blocks", json_,
+        [this] { return bench_datatypes(MPI_COMM_WORLD, json_); });
+    add("wait", "Waiting for messages by our progress loop against MPI_Waitall", json_,
+        [this] { return bench_wait(MPI_COMM_WORLD, json_); });
+    add_files("compare", "Comparing two checkpoints, against h5diff", bench_compare);
+    add_files("checkpoint", "Checkpoints against MPI_File_write_all and read_all", bench_checkpoint);
+    add_allreduce();
+    add_multicast();
+  }
+
+  int run(int argc, char** argv) {
+    return run_program(argc, argv, app_, [this] { return action_(); });
+  }
+
+ private:
+  CLI::App* add(const std::string& name, const std::string& text, bool& json, std::function<ExitCode()> action) {
+    auto* sub = app_.add_subcommand(name, text);
+    sub->add_flag("--json", json, "print JSON");
+    sub->callback([this, action = std::move(action)] { action_ = action; });
+    return sub;
+  }
+
+  static void repeats(CLI::App* sub, int& value) {
+    sub->add_option("--repeats", value, "measurements of each variant")->check(CLI::Range(1, 1000));
+  }
+
+  void add_neighborhood() {
+    auto& o = neighborhood_;
+    auto* sub = add("neighborhood", "Isomorphic collectives: set-up and exchange against MPI's graph communicators",
+                    o.json, [this] { return bench_neighborhood(MPI_COMM_WORLD, neighborhood_); });
+    sub->add_option("--samples", o.samples, "samples of each experiment")->check(CLI::Range(5, 10000));
+    sub->add_option("--seconds", o.seconds_each, "at most, for each experiment")->check(CLI::Range(0.001, 60.0));
+    sub->add_option("--largest", o.largest_block, "largest block in bytes")->check(CLI::Range(8, 1 << 26));
+    sub->add_option("--order", o.order, "rows and columns of the matrix of Fig. 8, per rank")
+        ->check(CLI::Range(10, 40000));
+    sub->add_option("--plot", o.plot_directory, "directory for plots (SVG)");
+  }
+
+  void add_files(const std::string& name, const std::string& text,
+                 ExitCode (*bench)(MPI_Comm, const BenchFileOptions&)) {
+    auto* sub = add(name, text, files_.json, [this, bench] { return bench(MPI_COMM_WORLD, files_); });
+    repeats(sub, files_.repeats);
+    sub->add_option("--mib", files_.mib, "MiB per file")->check(CLI::Range(1, 1 << 20));
+    sub->add_option("--directory", files_.directory, "where the files go, for the time being");
+  }
+
+  void add_allreduce() {
+    auto* sub = add("allreduce", "Reproducible reductions against MPI_Allreduce", allreduce_.json,
+                    [this] { return bench_allreduce(MPI_COMM_WORLD, allreduce_); });
+    repeats(sub, allreduce_.repeats);
+    sub->add_option("--emulate", allreduce_.emulate,
+                    "also schedules under an emulated network: latency and send time, like 2ms,0.2ms");
+    sub->add_flag("--local", allreduce_.local,
+                  "also the local pass over 128 MiB per rank, and the set-up of a large plan");
+    sub->add_flag("--arrays", allreduce_.arrays, "also arrays of 460 to 21,410,970 numbers");
+  }
+
+  void add_multicast() {
+    auto& o = multicast_;
+    auto* sub = add("multicast", "One rank sends to k others: the parameters of the message cost model", o.json,
+                    [this] { return bench_multicast(MPI_COMM_WORLD, multicast_); });
+    sub->add_option("--samples", o.samples, "samples of each case")->check(CLI::Range(2, 1000000));
+    sub->add_option("--seconds", o.seconds, "begin no further round of samples after this time")
+        ->check(CLI::Range(0.0, 3600.0));
+    sub->add_option("--emulate", o.emulate, "under an emulated network: latency and send time, like 20ms,2ms");
+    sub->add_option("--plot", o.plot_directory, "directory for plots (SVG)");
+  }
+
+  CLI::App app_{"Measure on this machine", "isohalo bench"};
+  bool json_ = false;
+  BenchSweepOptions sweep_;
+  BenchNeighborhoodOptions neighborhood_;
+  BenchExchangeOptions exchange_;
+  BenchFileOptions files_;
+  BenchAllreduceOptions allreduce_;
+  BenchMulticastOptions multicast_;
+  std::function<ExitCode()> action_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return CommandLine().run(argc, argv);
+}
