@@ -5,6 +5,8 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <filesystem>
+#include <iterator>
 #include <string>
 
 #include "datatypes/error.hpp"
@@ -24,6 +26,13 @@ inline int ranks() {
 
 /// True when `ok` is true on all ranks; to be called by all of them before anything that would leave some behind.
 bool all_ranks_ok(bool ok);
+
+/// Files that this process has open; 0 where the system does not say.
+inline std::ptrdiff_t open_files() {
+  std::error_code ignored;
+  const std::filesystem::directory_iterator all("/proc/self/fd", ignored);
+  return std::distance(begin(all), end(all));
+}
 
 /// `f` must throw a usage error, and `part` be in its text.
 template <class F>

@@ -6,7 +6,7 @@
 #include "framework/halo/direct_write.hpp"
 #include "framework/halo/strided_copy.hpp"
 #include "framework/halo/transport.hpp"
-#include "framework/shm/node_window.hpp"
+#include "framework/shm/channels.hpp"
 
 namespace isohalo::detail {
 
@@ -106,7 +106,7 @@ class PackedTransport final : public HostTransport<D> {
   Message message_of(const JoinedMessage<D>& joined, std::span<const std::int64_t> element_bytes,
                      bool channel) const;
   const Part& part(const Message& m, std::size_t array) const { return m.parts[this->schedule_of(array)]; }
-  void open_channels(NodeWindow& window);
+  void open_channels(const Node& node);
   void tell_places(const Message& m);
   bool fill_slots();
   void fill(Message& m, std::byte* slot);

@@ -19,8 +19,8 @@ PackedTransport<D>::PackedTransport(const CartesianDomain<D>& domain, int first_
                                     std::span<const std::int64_t> element_bytes, ExchangeStores stores,
                                     bool channels)
     : HostTransport<D>(domain, first_tag, std::move(schedules), stores) {
-  const auto window = channels ? NodeWindow::of(domain.comm()) : nullptr;
-  const auto by_channel = [&](int peer) { return window && window->on_node(peer); };
+  const auto node = channels ? Node::of(domain.comm()) : nullptr;
+  const auto by_channel = [&](int peer) { return node && node->holds(peer); };
   std::size_t most = 0;
   for (std::size_t k = 0; k < this->stages(); ++k) {
     auto& out = out_.emplace_back();
@@ -36,7 +36,7 @@ PackedTransport<D>::PackedTransport(const CartesianDomain<D>& domain, int first_
   for (std::size_t k = 0; k < out_.size(); ++k)
     for (Message& p : out_[k])
       p.mutual = std::any_of(in_[k].begin(), in_[k].end(), [&](const Message& q) { return q.peer == p.peer; });
-  if (window) open_channels(*window);
+  if (node) open_channels(*node);
 }
 
 template <int D>
@@ -58,8 +58,8 @@ typename PackedTransport<D>::Message PackedTransport<D>::message_of(const Joined
 
 /// At first `waiting` marks the messages that go by channel.
 template <int D>
-void PackedTransport<D>::open_channels(NodeWindow& window) {
-  std::vector<NodeWindow::Outgoing> outgoing;
+void PackedTransport<D>::open_channels(const Node& node) {
+  std::vector<ChannelGroup::Outgoing> outgoing;
   std::vector<int> incoming;
   for (const auto& stage : out_)
     for (const Message& p : stage)
@@ -69,7 +69,7 @@ void PackedTransport<D>::open_channels(NodeWindow& window) {
   for (const auto& stage : in_)
     for (const Message& p : stage)
       if (p.waiting) incoming.push_back(p.peer);
-  channels_ = window.open(outgoing, incoming);
+  channels_ = ChannelGroup(node, outgoing, incoming);
   const auto attach = [](auto& stages, std::vector<ChannelEnd>& ends) {
     auto end = ends.begin();
     for (auto& stage : stages)

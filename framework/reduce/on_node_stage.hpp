@@ -3,11 +3,11 @@
 
 #include <atomic>
 #include <cstring>
-#include <optional>
+#include <memory>
 #include <utility>
 #include <vector>
 
-#include "framework/shm/node_reduce.hpp"
+#include "framework/shm/node_slots.hpp"
 
 namespace isohalo::detail {
 
@@ -20,11 +20,11 @@ class OnNodeStage {
  public:
   /// `leaves[m]`: tree nodes that member m of the compute node contributes; of others none where they are not
   /// wanted. `crowded`: more ranks than cores.
-  OnNodeStage(SegmentSlots in, std::optional<SegmentSlots> out, std::vector<std::vector<std::int32_t>> leaves,
+  OnNodeStage(NodeSlots in, std::unique_ptr<NodeSlots> out, std::vector<std::vector<std::int32_t>> leaves,
               bool crowded)
       : in_(std::move(in)), out_(std::move(out)), leaves_(std::move(leaves)), crowded_(crowded) {}
 
-  bool several_nodes() const { return out_.has_value(); }
+  bool several_nodes() const { return out_ != nullptr; }
   /// Does this rank collect and combine?
   bool collects() const { return !several_nodes() || in_.layout().leads(); }
 
@@ -43,7 +43,7 @@ class OnNodeStage {
     // Of several that publish at once the last to pass the fence sees the flags of all, and calls who sleeps. Where
     // all have a core sleepers are rare: one may be missed, and the fence would cost as much as the rest.
     if (crowded_) std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!collects() && all_published()) in_.segment().wake_seen_sleepers();
+    if (!collects() && all_published()) in_.wake_seen_sleepers();
   }
 
   /// Takes what has been published; true when the leaves of all members are at hand.
@@ -59,7 +59,7 @@ class OnNodeStage {
         from += sizeof(V);
       }
     }
-    in_.segment().wake_seen_sleepers();
+    in_.wake_seen_sleepers();
     return true;
   }
 
@@ -67,7 +67,7 @@ class OnNodeStage {
   void publish_result(const V& result) {
     std::memcpy(out_->mine(), &result, sizeof(V));
     out_->publish();
-    out_->segment().wake_sleepers();
+    out_->wake_sleepers();
   }
   bool take_result(V& result) {
     if (!out_->published(0)) return false;
@@ -77,8 +77,8 @@ class OnNodeStage {
 
   /// Sleeps until there is something to take, for a millisecond at most; may wake up early.
   void sleep() {
-    in_.segment().sleep_unless([this] { return collects() ? all_published() : out_->published(0); },
-                               crowded_ ? 1'000'000 : 200'000);
+    in_.sleep_unless([this] { return collects() ? all_published() : out_->published(0); },
+                     crowded_ ? 1'000'000 : 200'000);
   }
 
  private:
@@ -88,8 +88,8 @@ class OnNodeStage {
     return true;
   }
 
-  SegmentSlots in_;
-  std::optional<SegmentSlots> out_;
+  NodeSlots in_;
+  std::unique_ptr<NodeSlots> out_;
   std::vector<std::vector<std::int32_t>> leaves_;
   std::size_t next_ = 0;
   bool crowded_;

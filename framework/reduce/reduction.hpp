@@ -192,12 +192,11 @@ class Reduction final : private Operation {
     if (comm_.size() == 1 || !options_.on_node || options_.resolve || options_.emulate.on() ||
         bytes > kMostOnNode / static_cast<std::size_t>(comm_.size()))
       return false;
-    const auto segment = NodeSegment::of(comm_);
-    if (!segment || segment->layout().leaders.size() == static_cast<std::size_t>(comm_.size())) return false;
-    const NodeLayout& layout = segment->layout();
-    auto in = SegmentSlots::make(comm_, bytes);
-    std::optional<SegmentSlots> out;
-    if (layout.leaders.size() > 1) out = SegmentSlots::make(comm_, sizeof(V));
+    const NodeLayout& layout = Node::of(comm_)->layout();
+    if (layout.leaders.size() == static_cast<std::size_t>(comm_.size())) return false;
+    auto in = NodeSlots::make(comm_, bytes);
+    std::unique_ptr<NodeSlots> out;
+    if (layout.leaders.size() > 1) out = NodeSlots::make(comm_, sizeof(V));
     if (!in || (layout.leaders.size() > 1 && !out)) return false;
     std::vector<std::vector<std::int32_t>> leaves;
     const bool reads = options_.root < 0 || options_.root == comm_.rank() || out;

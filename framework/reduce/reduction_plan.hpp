@@ -10,7 +10,7 @@
 #include "framework/reduce/reduction_options.hpp"
 #include "framework/reduce/tree.hpp"
 #include "framework/schedule/schedule.hpp"
-#include "framework/shm/node_reduce.hpp"
+#include "framework/shm/node.hpp"
 
 namespace isohalo {
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "datatypes/error.hpp"
-#include "framework/shm/node_window.hpp"
+#include "framework/shm/node.hpp"
 #include "tests/halo/halo_fields.hpp"
 #include "tests/mpi_main.hpp"
 
@@ -265,7 +265,7 @@ TEST(HaloTransport, RowsOfArraysInSharedMemoryAreWrittenInPlace) {
   o.process_grid = {{test::ranks(), 1}};
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {5 * test::ranks(), 40}, o);
   const auto needed = test::needed_on(domain, kMoore, 2);
-  const auto window = NodeWindow::of(domain.comm());
+  const auto node = Node::of(domain.comm());
   const int p = test::ranks(), me = test::rank();
   for (const Memory memory : {Memory::plain, Memory::shared, Memory::permuted})
     for (const bool mixed : {false, true}) {
@@ -276,7 +276,7 @@ TEST(HaloTransport, RowsOfArraysInSharedMemoryAreWrittenInPlace) {
       EXPECT_EQ(field.wrong(needed), 0);
       std::int64_t rows = 0;
       for (const int peer : {(me + 1) % p, (me + p - 1) % p})
-        if (peer != me && window->on_node(peer) && of(peer) == Memory::shared) rows += 2;
+        if (peer != me && node->holds(peer) && of(peer) == Memory::shared) rows += 2;
       EXPECT_EQ(plan.bytes_written_directly(), rows * 40 * 8) << "memory " << static_cast<int>(memory) << mixed;
     }
 }

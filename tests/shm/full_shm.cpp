@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "framework/halo/probe_field.hpp"
-#include "framework/shm/node_reduce.hpp"
+#include "framework/shm/node_slots.hpp"
 
 using namespace isohalo;
 
@@ -77,8 +77,8 @@ int main(int argc, char** argv) {
     if (before) limit_files(1 << 16);
     expect(wrong(domain, forced, plain, 1) == 0, "shared: wrong ghosts");
     expect(wrong(domain, chosen, plain, 2) == 0, "auto: wrong ghosts");
-    auto slots = SegmentSlots::make(comm, 1000);
-    expect(slots.has_value() != before, "slots");
+    auto slots = NodeSlots::make(comm, 40000);
+    expect((slots != nullptr) != before, "slots");
     expect(forced.choice().used == (before ? Exchange::coalesced_packed : Exchange::shared), "the way used");
     if (!before) fill(comm);
     for (int round = 3; round < 8; ++round) {
@@ -87,9 +87,9 @@ int main(int argc, char** argv) {
       expect(wrong(domain, chosen, plain, round) == 0, "auto, later");
     }
     if (slots) {
-      std::memset(slots->mine(), 1, 1000);
+      std::memset(slots->mine(), 1, 40000);
       slots->begin();
-      std::memset(slots->mine(), 1, 1000);
+      std::memset(slots->mine(), 1, 40000);
     }
     if (before) {  // there is room again: new lists may have channels
       limit_files(RLIM_INFINITY);

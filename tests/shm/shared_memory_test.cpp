@@ -9,7 +9,6 @@
 #include <csignal>
 #include <vector>
 
-#include "framework/shm/node_window.hpp"
 #include "tests/mpi_main.hpp"
 
 namespace isohalo {

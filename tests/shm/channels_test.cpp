@@ -1,6 +1,6 @@
-/// Channels in shared memory: order, reuse of memory, late receivers, growth, and nodes apart.
+/// Channels in shared memory: order, late receivers, what is left behind, and nodes apart.
 
-#include "framework/shm/node_window.hpp"
+#include "framework/shm/channels.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -39,15 +39,15 @@ struct Opened {
 };
 
 /// Channels between all pairs of ranks of a node, a rank and itself included.
-Opened open_all(NodeWindow& window, std::int64_t scale = 1) {
+Opened open_all(const Node& node, std::int64_t scale = 1) {
   Opened o;
-  std::vector<NodeWindow::Outgoing> outgoing;
+  std::vector<ChannelGroup::Outgoing> outgoing;
   for (int r = 0; r < test::ranks(); ++r)
-    if (window.on_node(r)) {
+    if (node.holds(r)) {
       o.peers.push_back(r);
       outgoing.push_back({r, scale * length(test::rank(), r)});
     }
-  o.channels = window.open(outgoing, o.peers);
+  o.channels = ChannelGroup(node, outgoing, o.peers);
   return o;
 }
 
@@ -78,26 +78,28 @@ std::int64_t send_all(Opened& o, int count, std::int64_t scale, test::Random& ra
   return wrong;
 }
 
-TEST(NodeWindow, ChannelsKeepOrderAndContents) {
-  const auto window = NodeWindow::of(Communicator::of(MPI_COMM_WORLD));
-  EXPECT_EQ(window, NodeWindow::of(Communicator::of(MPI_COMM_WORLD)));
+void send_all_once(const Node& node, test::Random& random) {
+  auto o = open_all(node);
+  EXPECT_EQ(send_all(o, 2, 1, random), 0);
+}
+
+TEST(Channels, KeepOrderAndContents) {
+  const auto node = Node::of(Communicator::of(MPI_COMM_WORLD));
   test::Random random(static_cast<std::uint64_t>(test::rank()));
-  auto o = open_all(*window);
-  EXPECT_EQ(static_cast<int>(o.peers.size()), window->ranks());
-  EXPECT_TRUE(window->on_node(test::rank()));
-  EXPECT_FALSE(window->on_node(test::ranks()));
+  auto o = open_all(*node);
+  EXPECT_EQ(static_cast<int>(o.peers.size()), node->ranks());
   EXPECT_EQ(send_all(o, 500, 1, random), 0);
 }
 
-TEST(NodeWindow, KnowsTheNodes) {
+TEST(Channels, KnowsTheNodes) {
   const char* expected = std::getenv("ISOHALO_TEST_RANKS_PER_NODE");
   if (!expected) GTEST_SKIP() << "not told how many ranks a node has";
-  EXPECT_EQ(NodeWindow::of(Communicator::of(MPI_COMM_WORLD))->ranks(), std::atoi(expected));
+  EXPECT_EQ(Node::of(Communicator::of(MPI_COMM_WORLD))->ranks(), std::atoi(expected));
 }
 
-TEST(NodeWindow, ASenderWaitsForTheMessageBeforeTheLast) {
-  const auto window = NodeWindow::of(Communicator::of(MPI_COMM_WORLD));
-  ChannelGroup self = window->open({{test::rank(), 8}}, {test::rank()});
+TEST(Channels, ASenderWaitsForTheMessageBeforeTheLast) {
+  const auto node = Node::of(Communicator::of(MPI_COMM_WORLD));
+  ChannelGroup self(*node, {{test::rank(), 8}}, {test::rank()});
   ChannelEnd &out = self.outgoing[0], &in = self.incoming[0];
   EXPECT_EQ(in.next_message(), nullptr);
   std::byte* const first = out.free_slot();
@@ -112,10 +114,10 @@ TEST(NodeWindow, ASenderWaitsForTheMessageBeforeTheLast) {
   EXPECT_EQ(in.next_message(), second);
 }
 
-TEST(NodeWindow, AReceiverOpensItsNextMessageWithANote) {
-  const auto window = NodeWindow::of(Communicator::of(MPI_COMM_WORLD));
+TEST(Channels, AReceiverOpensItsNextMessageWithANote) {
+  const auto node = Node::of(Communicator::of(MPI_COMM_WORLD));
   constexpr std::int64_t bytes = 300;
-  ChannelGroup self = window->open({{test::rank(), 8, bytes}}, {test::rank()});
+  ChannelGroup self(*node, {{test::rank(), 8, bytes}}, {test::rank()});
   ChannelEnd &out = self.outgoing[0], &in = self.incoming[0];
   for (int message = 0; message < 6; ++message) {
     EXPECT_FALSE(out.opened());
@@ -132,57 +134,59 @@ TEST(NodeWindow, AReceiverOpensItsNextMessageWithANote) {
   }
 }
 
-TEST(NodeWindow, MemoryIsUsedAgainButNotUnderALateReceiver) {
-  const auto window = NodeWindow::of(Communicator::of(MPI_COMM_WORLD));
-  const std::byte* place = nullptr;
-  for (int round = 0; round < 300; ++round) {  // would take 300 times the memory
-    ChannelGroup self = window->open({{test::rank(), 100000}}, {test::rank()});
-    if (round > 0) {
-      ASSERT_EQ(self.outgoing[0].free_slot(), place);
-    }
-    place = self.outgoing[0].free_slot();
-    self.outgoing[0].publish();
-    self.incoming[0].next_message();
-    self.incoming[0].release();
+/// To the next member of the node, whose channels are still read when the sender's are gone.
+TEST(Channels, AMessageOutlivesItsSendersChannels) {
+  const auto node = Node::of(Communicator::of(MPI_COMM_WORLD));
+  const auto& members = node->layout().members;
+  const int n = node->ranks(), me = node->layout().me;
+  const int next = members[static_cast<std::size_t>((me + 1) % n)],
+            last = members[static_cast<std::size_t>((me + n - 1) % n)];
+  if (n == 1) GTEST_SKIP() << "one rank: both ends are one group";
+  ChannelGroup both(*node, {{next, 100}}, {last});
+  fill(both.outgoing[0].free_slot(), 100, me, next, 3);
+  both.outgoing[0].publish();
+  const ChannelEnd receiver = both.incoming[0];
+  wait_until([&] { return receiver.next_message() != nullptr; }, Communicator::of(MPI_COMM_WORLD).spins());
+  node->max(0);
+  if (me % 2 == 0) both = ChannelGroup();
+  node->max(0);
+  if (me % 2 == 1) {
+    EXPECT_TRUE(holds(receiver.next_message(), 100, (me + n - 1) % n, test::rank(), 3));
   }
-  ChannelGroup late = window->open({{test::rank(), 100}}, {test::rank()});
-  ChannelEnd receiver = late.incoming[0];
-  fill(late.outgoing[0].free_slot(), 100, 1, 2, 3);
-  late.outgoing[0].publish();
-  late = ChannelGroup();  // the sender is gone, the message not yet read
-  std::vector<ChannelGroup> others;
-  for (int k = 0; k < 5; ++k) {
-    others.push_back(window->open({{test::rank(), 100}}, {test::rank()}));
-    fill(others.back().outgoing[0].free_slot(), 100, 9, 9, 9);
-  }
-  ASSERT_NE(receiver.next_message(), nullptr);
-  EXPECT_TRUE(holds(receiver.next_message(), 100, 1, 2, 3));
-  receiver.release();
 }
 
-TEST(NodeWindow, GrowsAndServesSeveralGroups) {
-  const auto window = NodeWindow::of(Communicator::of(MPI_COMM_WORLD));
+TEST(Channels, LeaveNothingBehind) {
+  const auto node = Node::of(Communicator::of(MPI_COMM_WORLD));
+  test::Random random(1);
+  send_all_once(*node, random);
+  const auto before = test::open_files();
+  for (int round = 0; round < 50; ++round) send_all_once(*node, random);
+  EXPECT_EQ(test::open_files(), before);
+}
+
+TEST(Channels, SeveralGroupsSideBySide) {
+  const auto node = Node::of(Communicator::of(MPI_COMM_WORLD));
   test::Random random(static_cast<std::uint64_t>(test::rank()));
-  auto small = open_all(*window);
+  auto small = open_all(*node);
   EXPECT_EQ(send_all(small, 3, 1, random), 0);
-  auto large = open_all(*window, 20000);
+  auto large = open_all(*node, 20000);
   EXPECT_EQ(send_all(large, 3, 20000, random), 0);
   EXPECT_EQ(send_all(small, 3, 1, random), 0);
 }
 
-TEST(NodeWindow, RefusesWhatTheNodeDoesNotHave) {
-  const auto window = NodeWindow::of(Communicator::of(MPI_COMM_WORLD));
+TEST(Channels, RefusesWhatTheNodeDoesNotHave) {
+  const auto node = Node::of(Communicator::of(MPI_COMM_WORLD));
   // One rank wants it, all hear of it.
   const std::int64_t bytes = test::rank() == test::ranks() - 1 ? std::int64_t{1} << 45 : 64;
   bool refused = false;
   try {
-    const ChannelGroup group = window->open({{test::rank(), bytes}}, {test::rank()});
+    const ChannelGroup group(*node, {{test::rank(), bytes}}, {test::rank()});
   } catch (const RunError& e) {
     refused = std::string(e.what()).find("cannot be had") != std::string::npos;
   }
-  EXPECT_EQ(refused, window->on_node(test::ranks() - 1));
+  EXPECT_EQ(refused, node->holds(test::ranks() - 1));
   test::Random random(1);
-  auto o = open_all(*window);
+  auto o = open_all(*node);
   EXPECT_EQ(send_all(o, 3, 1, random), 0);  // usable afterwards
 }
 
