@@ -28,7 +28,20 @@ struct Box {
   Index<D> low{};
   Index<D> high{};
 
+  /// The box of one cell.
+  static Box of_cell(const Index<D>& i) {
+    Box b{i, i};
+    for (int j = 0; j < D; ++j) ++b.high[j];
+    return b;
+  }
+
   std::int64_t extent(int j) const { return high[j] > low[j] ? high[j] - low[j] : 0; }
+
+  Index<D> extents() const {
+    Index<D> e;
+    for (int j = 0; j < D; ++j) e[j] = extent(j);
+    return e;
+  }
 
   bool empty() const {
     for (int j = 0; j < D; ++j)
@@ -83,7 +96,22 @@ struct Box {
 /// The box that starts at the origin.
 template <int D>
 Box<D> box_of_shape(const Index<D>& shape) {
-  return Box<D>{Index<D>{}, shape};
+  return {{}, shape};
+}
+
+/// A box of cells, and the shift that leads to them from where the same cells lie in another array, or in this one.
+template <int D>
+struct ShiftedBox {
+  Box<D> box;
+  Index<D> shift{};
+};
+
+/// How far cell `i` lies from cell `from` in an array with these strides.
+template <int D>
+std::int64_t offset_of(const Index<D>& i, const Index<D>& from, const Index<D>& stride) {
+  std::int64_t k = 0;
+  for (int j = 0; j < D; ++j) k += (i[j] - from[j]) * stride[j];
+  return k;
 }
 
 /// Row-major linear index of a cell of `box`, as docs/model.md's L when `box` starts at the origin.
@@ -102,6 +130,13 @@ Index<D> index_of_linear(const Box<D>& box, std::int64_t l) {
     i[j] = box.low[j] + l % box.extent(j);
     l /= box.extent(j);
   }
+  return i;
+}
+
+/// The cell that `i` means on a grid that starts at the origin and is periodic in every dimension.
+template <int D>
+Index<D> wrapped(const Box<D>& grid, Index<D> i) {
+  for (int j = 0; j < D; ++j) i[j] = (i[j] % grid.extent(j) + grid.extent(j)) % grid.extent(j);
   return i;
 }
 
@@ -129,20 +164,18 @@ void for_each_cell(const Box<D>& box, F&& f) {
   });
 }
 
+/// "3 x 4 x 5", for messages.
+template <int D>
+std::string shape_string(const Index<D>& shape, const char* between = " x ") {
+  std::string s;
+  for (int j = 0; j < D; ++j) s += (j ? between : "") + std::to_string(shape[j]);
+  return s;
+}
+
 /// "(3, 4, 5)", for messages.
 template <int D>
 std::string to_string(const Index<D>& i) {
-  std::string s = "(";
-  for (int j = 0; j < D; ++j) s += (j ? ", " : "") + std::to_string(i[j]);
-  return s + ")";
-}
-
-/// "3 x 4 x 5", for messages.
-template <int D>
-std::string shape_string(const Index<D>& shape) {
-  std::string s;
-  for (int j = 0; j < D; ++j) s += (j ? " x " : "") + std::to_string(shape[j]);
-  return s;
+  return "(" + shape_string<D>(i, ", ") + ")";
 }
 
 }  // namespace isohalo

@@ -1,5 +1,6 @@
 #include "datatypes/datatype.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -26,12 +27,12 @@ MPI_Datatype Datatype::release() noexcept {
   return std::exchange(type_, MPI_DATATYPE_NULL);
 }
 
-Datatype Datatype::adopt(MPI_Datatype type) {
+Datatype Datatype::adopt(MPI_Datatype type, bool commit) {
   require_mpi();
   Datatype d;
   d.type_ = type;
   d.owned_ = true;
-  mpi_check(MPI_Type_commit(&d.type_), "MPI_Type_commit");
+  if (commit) mpi_check(MPI_Type_commit(&d.type_), "MPI_Type_commit");
   return d;
 }
 
@@ -48,42 +49,28 @@ std::int64_t Datatype::size() const {
   return static_cast<std::int64_t>(bytes);
 }
 
-template <>
-Datatype value_type<double>() {
-  return Datatype::borrow(MPI_DOUBLE);
-}
-template <>
-Datatype value_type<float>() {
-  return Datatype::borrow(MPI_FLOAT);
-}
-template <>
-Datatype value_type<std::uint8_t>() {
-  return Datatype::borrow(MPI_UINT8_T);
-}
-template <>
-Datatype value_type<std::int32_t>() {
-  return Datatype::borrow(MPI_INT32_T);
-}
-template <>
-Datatype value_type<std::int64_t>() {
-  return Datatype::borrow(MPI_INT64_T);
-}
-
-Datatype bytes_type(std::int64_t bytes) {
-  require_mpi();
-  MPI_Datatype t = MPI_DATATYPE_NULL;
-  mpi_check(MPI_Type_contiguous_c(bytes, MPI_BYTE, &t), "MPI_Type_contiguous_c");
-  return Datatype::adopt(t);
-}
-
-Datatype resized_type(const Datatype& type, std::int64_t extent) {
-  require_mpi();
-  MPI_Datatype t = MPI_DATATYPE_NULL;
-  mpi_check(MPI_Type_create_resized_c(type.get(), 0, extent, &t), "MPI_Type_create_resized_c");
-  return Datatype::adopt(t);
-}
-
 namespace {
+
+/// What `make(&type)` makes, not committed. `call`: its name.
+template <class Make>
+Datatype made(const char* call, const Make& make) {
+  require_mpi();
+  MPI_Datatype t = MPI_DATATYPE_NULL;
+  mpi_check(make(&t), call);
+  return Datatype::adopt(t, false);
+}
+
+Datatype committed(Datatype type) {
+  return Datatype::adopt(type.release());
+}
+
+Datatype contiguous(std::int64_t count, MPI_Datatype type) {
+  return made("MPI_Type_contiguous_c", [&](auto* t) { return MPI_Type_contiguous_c(count, type, t); });
+}
+
+Datatype resized(MPI_Datatype type, std::int64_t bytes) {
+  return made("MPI_Type_create_resized_c", [&](auto* t) { return MPI_Type_create_resized_c(type, 0, bytes, t); });
+}
 
 MPI_Count extent_of(MPI_Datatype type) {
   require_mpi();
@@ -92,173 +79,114 @@ MPI_Count extent_of(MPI_Datatype type) {
   return extent;
 }
 
-/// Holds an intermediate type while the next level is built on it.
-class Building {
- public:
-  explicit Building(MPI_Datatype borrowed) : type_(borrowed) {}
-  Building(const Building&) = delete;
-  Building& operator=(const Building&) = delete;
-  ~Building() {
-    if (owned_) MPI_Type_free(&type_);
-  }
-  MPI_Datatype get() const { return type_; }
-  void replace(MPI_Datatype next) {
-    if (owned_) MPI_Type_free(&type_);
-    type_ = next;
-    owned_ = true;
-  }
-  Datatype commit() {
-    if (!owned_) {  // a bare element: give it a handle of its own
-      MPI_Datatype t = MPI_DATATYPE_NULL;
-      mpi_check(MPI_Type_dup(type_, &t), "MPI_Type_dup");
-      return Datatype::adopt(t);
-    }
-    owned_ = false;
-    return Datatype::adopt(type_);
+/// Runs of elements, and where they start in bytes.
+struct Runs {
+  std::vector<MPI_Count> lengths, displacements;
+
+  void add(std::int64_t length, std::int64_t byte) {
+    lengths.push_back(length);
+    displacements.push_back(byte);
   }
 
-  /// `count` copies, `bytes` apart.
-  void repeat(std::int64_t count, std::int64_t bytes, bool contiguous) {
-    if (count == 1) return;
-    MPI_Datatype t = MPI_DATATYPE_NULL;
-    if (contiguous)
-      mpi_check(MPI_Type_contiguous_c(count, type_, &t), "MPI_Type_contiguous_c");
-    else
-      mpi_check(MPI_Type_create_hvector_c(count, 1, bytes, type_, &t), "MPI_Type_create_hvector_c");
-    replace(t);
-  }
-
-  void resize(std::int64_t bytes) {
-    MPI_Datatype t = MPI_DATATYPE_NULL;
-    mpi_check(MPI_Type_create_resized_c(type_, 0, bytes, &t), "MPI_Type_create_resized_c");
-    replace(t);
-  }
-
-  /// Blocks of lengths[i] elements at displacements[i] bytes; the cheapest constructor that says so.
-  void blocks(const std::vector<MPI_Count>& lengths, const std::vector<MPI_Count>& displacements) {
+  /// By the cheapest constructor that says so.
+  Datatype of(MPI_Datatype type) const {
     const auto n = static_cast<MPI_Count>(lengths.size());
-    bool equal = true;
-    for (MPI_Count l : lengths) equal = equal && l == lengths.front();
-    if (n == 1 && lengths[0] == 1 && displacements[0] == 0 && owned_) return;
-    MPI_Datatype t = MPI_DATATYPE_NULL;
-    if (equal && n > 0)
-      mpi_check(MPI_Type_create_hindexed_block_c(n, lengths[0], displacements.data(), type_, &t),
-                "MPI_Type_create_hindexed_block_c");
-    else
-      mpi_check(MPI_Type_create_hindexed_c(n, lengths.data(), displacements.data(), type_, &t),
-                "MPI_Type_create_hindexed_c");
-    replace(t);
+    if (n > 0 && std::count(lengths.begin(), lengths.end(), lengths[0]) == n)
+      return made("MPI_Type_create_hindexed_block_c", [&](auto* t) {
+        return MPI_Type_create_hindexed_block_c(n, lengths[0], displacements.data(), type, t);
+      });
+    return made("MPI_Type_create_hindexed_c", [&](auto* t) {
+      return MPI_Type_create_hindexed_c(n, lengths.data(), displacements.data(), type, t);
+    });
   }
-
- private:
-  MPI_Datatype type_;
-  bool owned_ = false;
 };
 
-/// Repeats `b` over the dimensions last..first of `box` (fastest innermost), skipping the ones marked in `skip`.
+/// Repeats `b` over the dimensions last..first of `box` (fastest innermost), skipping `cuts`.
 /// `dense` is the number of elements so far when they lie back to back, otherwise 0.
 template <int D>
-void nest(Building& b, const Box<D>& box, const Index<D>& stride, std::int64_t element_bytes, int first, int last,
-          const PerDim<bool, D>& skip, std::int64_t& dense) {
+Datatype nested(Datatype b, const Box<D>& box, const Index<D>& stride, std::int64_t element_bytes, int first,
+                int last, const std::vector<int>& cuts, std::int64_t dense) {
   for (int j = last; j >= first; --j) {
-    if (skip[j]) continue;
-    const bool contiguous = dense > 0 && stride[j] == dense;
-    b.repeat(box.extent(j), stride[j] * element_bytes, contiguous);
-    dense = contiguous || box.extent(j) == 1 ? dense * box.extent(j) : 0;
+    const std::int64_t n = box.extent(j), bytes = stride[j] * element_bytes;
+    if (n == 1 || std::find(cuts.begin(), cuts.end(), j) != cuts.end()) continue;
+    const bool joins = dense > 0 && stride[j] == dense;
+    b = joins ? contiguous(n, b.get()) : made("MPI_Type_create_hvector_c", [&](auto* t) {
+      return MPI_Type_create_hvector_c(n, 1, bytes, b.get(), t);
+    });
+    dense = joins ? dense * n : 0;
   }
+  return b;
 }
 
-/// The runs of a simplex prism along its last cut dimension: where each starts and how long it is.
+/// The runs of a simplex prism along its last cut dimension; of a box its first element.
 template <int D>
-void simplex_runs(const Region<D>& region, const std::vector<int>& cuts, const Index<D>& origin,
-                  const Index<D>& stride, std::int64_t element_bytes, std::vector<MPI_Count>& lengths,
-                  std::vector<MPI_Count>& displacements) {
+Runs runs_of(const Region<D>& region, const std::vector<int>& cuts, const Index<D>& origin, const Index<D>& stride,
+             std::int64_t element_bytes) {
   Region<D> thin = region;  // full dimensions reduced to their first cell
   for (int j = 0; j < D; ++j)
-    if (region.side[j] == 0) thin.box.high[j] = thin.box.low[j] + 1;
+    if (std::find(cuts.begin(), cuts.end(), j) == cuts.end()) thin.box.high[j] = thin.box.low[j] + 1;
+  Runs runs;
   thin.for_each_box([&](const Box<D>& run) {
-    std::int64_t at = 0;
-    for (int j = 0; j < D; ++j) at += (run.low[j] - origin[j]) * stride[j];
-    const int along = cuts.back();
-    if (stride[along] > 0) {
-      lengths.push_back(run.extent(along));
-      displacements.push_back(at * element_bytes);
-      return;
-    }
-    for (std::int64_t i = 0; i < run.extent(along); ++i) {  // MPI gives no run a negative extent: cell by cell
-      lengths.push_back(1);
-      displacements.push_back((at + i * stride[along]) * element_bytes);
-    }
+    const std::int64_t at = offset_of<D>(run.low, origin, stride);
+    const std::int64_t n = cuts.empty() ? 1 : run.extent(cuts.back()),
+                       step = cuts.empty() ? 1 : stride[cuts.back()];
+    if (step > 0) return runs.add(n, at * element_bytes);
+    for (std::int64_t i = 0; i < n; ++i)  // MPI gives no run a negative extent: cell by cell
+      runs.add(1, (at + i * step) * element_bytes);
   });
+  return runs;
 }
 
 }  // namespace
+
+Datatype bytes_type(std::int64_t bytes) {
+  return committed(contiguous(bytes, MPI_BYTE));
+}
+
+Datatype resized_type(const Datatype& type, std::int64_t extent) {
+  return committed(resized(type.get(), extent));
+}
 
 Datatype triangular_type(std::int64_t count, std::int64_t firstblock, std::int64_t blockincrement,
                          std::int64_t stride, std::int64_t strideincrement, MPI_Datatype element) {
   if (count < 0) throw UsageError("triangular type: count " + std::to_string(count) + " is negative");
   const std::int64_t bytes = extent_of(element);
-  std::vector<MPI_Count> lengths, displacements;
+  Runs blocks;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t length = firstblock + i * blockincrement;
     if (length < 0)
       throw UsageError("triangular type: block " + std::to_string(i) + " has negative length " +
                        std::to_string(length));
-    if (length == 0) continue;
-    lengths.push_back(length);
-    displacements.push_back(i * (stride + strideincrement) * bytes);
+    if (length > 0) blocks.add(length, i * (stride + strideincrement) * bytes);
   }
-  Building b(element);
-  b.blocks(lengths, displacements);
-  return b.commit();
+  return committed(blocks.of(element));
 }
 
 template <int D>
 Datatype region_type(const Region<D>& region, const Index<D>& origin, const Index<D>& stride,
                      MPI_Datatype element) {
   const std::int64_t bytes = extent_of(element);
-  Building b(element);
-  if (region.empty()) {
-    b.blocks({}, {});
-    return b.commit();
-  }
+  if (region.empty()) return committed(Runs{}.of(element));
   const std::vector<int> cuts = region.cut_dimensions();
-  std::int64_t dense = 1;
-  PerDim<bool, D> skip{};
-  for (int j : cuts) skip[j] = true;
-  if (cuts.empty()) {
-    std::int64_t at = 0;
-    for (int j = 0; j < D; ++j) at += (region.box.low[j] - origin[j]) * stride[j];
-    nest(b, region.box, stride, bytes, 0, D - 1, skip, dense);
-    b.blocks({1}, {at * bytes});
-    return b.commit();
-  }
-  const int run = cuts.back();
-  nest(b, region.box, stride, bytes, run + 1, D - 1, skip, dense);
-  std::vector<MPI_Count> lengths, displacements;
-  simplex_runs(region, cuts, origin, stride, bytes, lengths, displacements);
-  if (stride[run] > 0) b.resize(stride[run] * bytes);  // elements of a run are one stride apart
-  b.blocks(lengths, displacements);
-  dense = 0;
-  nest(b, region.box, stride, bytes, 0, run, skip, dense);
-  return b.commit();
+  const int run = cuts.empty() ? -1 : cuts.back();
+  Datatype b = nested(Datatype::borrow(element), region.box, stride, bytes, run + 1, D - 1, cuts, 1);
+  const Runs runs = runs_of(region, cuts, origin, stride, bytes);
+  if (run >= 0 && stride[run] > 0)
+    b = resized(b.get(), stride[run] * bytes);  // elements of a run are one stride apart
+  const bool in_place =
+      b.get() != element && runs.lengths.size() == 1 && runs.lengths[0] == 1 && runs.displacements[0] == 0;
+  if (!in_place) b = runs.of(b.get());
+  return committed(nested(std::move(b), region.box, stride, bytes, 0, run, cuts, 0));
 }
 
 Datatype joined_type(std::span<const Datatype> parts) {
-  require_mpi();
-  if (parts.size() == 1) {
-    MPI_Datatype t = MPI_DATATYPE_NULL;
-    mpi_check(MPI_Type_dup(parts[0].get(), &t), "MPI_Type_dup");
-    return Datatype::adopt(t);
-  }
-  std::vector<MPI_Count> ones(parts.size(), 1), zeros(parts.size(), 0);
+  const std::vector<MPI_Count> ones(parts.size(), 1), zeros(parts.size(), 0);
   std::vector<MPI_Datatype> types;
   for (const Datatype& d : parts) types.push_back(d.get());
-  MPI_Datatype t = MPI_DATATYPE_NULL;
-  mpi_check(
-      MPI_Type_create_struct_c(static_cast<MPI_Count>(parts.size()), ones.data(), zeros.data(), types.data(), &t),
-      "MPI_Type_create_struct_c");
-  return Datatype::adopt(t);
+  return committed(made("MPI_Type_create_struct_c", [&](auto* t) {
+    return MPI_Type_create_struct_c(static_cast<MPI_Count>(types.size()), ones.data(), zeros.data(), types.data(),
+                                    t);
+  }));
 }
 
 template Datatype region_type<1>(const Region<1>&, const Index<1>&, const Index<1>&, MPI_Datatype);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "datatypes/region.hpp"
@@ -22,8 +23,8 @@ class Datatype {
   Datatype& operator=(const Datatype&) = delete;
   ~Datatype();
 
-  /// Takes ownership of a derived type and commits it.
-  static Datatype adopt(MPI_Datatype type);
+  /// Takes ownership of a derived type and commits it, unless others are only made of it.
+  static Datatype adopt(MPI_Datatype type, bool commit = true);
   /// Holds a predefined type, or one that somebody else frees.
   static Datatype borrow(MPI_Datatype type);
 
@@ -39,12 +40,19 @@ class Datatype {
   bool owned_ = false;
 };
 
-/// The MPI type of a C++ value: the predefined one for the shipped types, otherwise a run of bytes.
-template <class T>
-Datatype value_type();
-
 /// A run of `bytes` bytes as one committed element.
 Datatype bytes_type(std::int64_t bytes);
+
+/// The MPI type of a C++ value: the predefined one for the shipped types, otherwise a run of bytes.
+template <class T>
+Datatype value_type() {
+  if constexpr (std::is_same_v<T, double>) return Datatype::borrow(MPI_DOUBLE);
+  if constexpr (std::is_same_v<T, float>) return Datatype::borrow(MPI_FLOAT);
+  if constexpr (std::is_same_v<T, std::uint8_t>) return Datatype::borrow(MPI_UINT8_T);
+  if constexpr (std::is_same_v<T, std::int32_t>) return Datatype::borrow(MPI_INT32_T);
+  if constexpr (std::is_same_v<T, std::int64_t>) return Datatype::borrow(MPI_INT64_T);
+  return bytes_type(static_cast<std::int64_t>(sizeof(T)));
+}
 
 /// The same data with another extent: where the next element begins, in bytes.
 Datatype resized_type(const Datatype& type, std::int64_t extent);
@@ -68,21 +76,5 @@ Datatype region_type(const Region<D>& region, const Index<D>& origin, const Inde
 
 /// Several types at the same buffer address, one after the other.
 Datatype joined_type(std::span<const Datatype> parts);
-
-template <>
-Datatype value_type<double>();
-template <>
-Datatype value_type<float>();
-template <>
-Datatype value_type<std::uint8_t>();
-template <>
-Datatype value_type<std::int32_t>();
-template <>
-Datatype value_type<std::int64_t>();
-
-template <class T>
-Datatype value_type() {
-  return bytes_type(static_cast<std::int64_t>(sizeof(T)));
-}
 
 }  // namespace isohalo

@@ -61,12 +61,6 @@ struct Region {
     return r;
   }
 
-  Region clipped(const Box<D>& to) const {
-    Region r = *this;
-    r.box = box.intersect(to);
-    return r;
-  }
-
   bool empty() const {
     if (box.empty()) return true;
     if (is_box()) return false;
@@ -89,13 +83,7 @@ struct Region {
   /// extents.
   template <class F>
   void for_each_box(F&& f) const {
-    if (empty()) return;
-    const std::vector<int> cuts = cut_dimensions();
-    if (cuts.empty()) {
-      f(static_cast<const Box<D>&>(box));
-      return;
-    }
-    descend(cuts, 0, budget, box, f);
+    if (!empty()) descend(cut_dimensions(), 0, budget, box, f);
   }
 
   std::int64_t cells() const {
@@ -107,18 +95,13 @@ struct Region {
  private:
   template <class F>
   void descend(const std::vector<int>& cuts, std::size_t k, std::int64_t left, Box<D> b, F& f) const {
+    if (k == cuts.size()) return f(static_cast<const Box<D>&>(b));
     const int j = cuts[k];
     const auto [low, high] = affordable(j, left);
-    if (low >= high) return;
-    if (k + 1 == cuts.size()) {
-      b.low[j] = low;
-      b.high[j] = high;
-      f(static_cast<const Box<D>&>(b));
-      return;
-    }
-    for (std::int64_t x = low; x < high; ++x) {
+    const std::int64_t step = k + 1 < cuts.size() ? 1 : high - low;
+    for (std::int64_t x = low; x < high; x += step) {
       b.low[j] = x;
-      b.high[j] = x + 1;
+      b.high[j] = x + step;
       descend(cuts, k + 1, left - cost(j, x), b, f);
     }
   }

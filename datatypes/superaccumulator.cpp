@@ -1,5 +1,6 @@
 #include "datatypes/superaccumulator.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -9,6 +10,7 @@ namespace isohalo {
 namespace {
 
 constexpr std::uint64_t kLow = 0xffffffffu;
+__extension__ using WideWord = unsigned __int128;
 
 }  // namespace
 
@@ -64,18 +66,12 @@ double Superaccumulator::value() {
   }
   const auto& w = magnitude.words_;
   int top = kLimbs - 1;
-  while (top > 0 && w[top] == 0) --top;
-  const int highest_bit = 32 * top + static_cast<int>(std::bit_width(static_cast<std::uint64_t>(w[top]))) - 1;
-  const auto bit = [&w](int k) { return static_cast<std::uint64_t>(w[k >> 5]) >> (k & 31) & 1; };
-  const int lowest_kept = highest_bit > 52 ? highest_bit - 52 : 0;
-  std::uint64_t kept = 0;
-  for (int k = highest_bit; k >= lowest_kept; --k) kept = kept << 1 | bit(k);
-  if (lowest_kept > 0 && bit(lowest_kept - 1)) {  // half or more of the last place is cut off
-    bool more = kept & 1;                         // a tie goes to even
-    for (int k = lowest_kept - 2; k >= 0 && !more; --k) more = bit(k);
-    kept += more;
-  }
-  const double result = std::ldexp(static_cast<double>(kept), lowest_kept - 1074);
+  while (top > 2 && w[top] == 0) --top;
+  WideWord kept = 0;  // three limbs are more than a double holds, whichever bit of the first is its highest
+  for (int k = top; k > top - 3; --k) kept = kept << 32 | static_cast<std::uint64_t>(w[k]);
+  const bool more = std::any_of(w.begin(), w.begin() + (top - 2), [](std::int64_t limb) { return limb != 0; });
+  kept |= more ? 1u : 0u;  // decides a tie; the conversion rounds to nearest even
+  const double result = std::ldexp(static_cast<double>(kept), 32 * (top - 2) - 1074);
   return negative ? -result : result;
 }
 

@@ -207,7 +207,7 @@ class DeepStepper {
     }
     plan_.start(now_.ref());
     // After `start` the ghosts copied within this rank are in place, unless they wait for an earlier stage.
-    overlap = pattern_of(plan_.choice().used) != HaloPattern::slabs;
+    overlap = plan_.choice().used.pattern != HaloPattern::slabs;
     if (overlap) {
       Box<D> in_place = levels_.back().bounds;
       for (int j = 0; j < D; ++j)

@@ -116,8 +116,8 @@ Figures measure(const Communicator& comm, const Shape& shape, const ArrayRef<dou
                 const ArrayRef<double, 3>& to) {
   const ErasedArray<3> a = erase(from);
   Figures f{shape.name, shape.region.cells(), {}, {}, 0, true};
-  std::vector<Box<3>> boxes;
-  shape.region.for_each_box([&](const Box<3>& b) { boxes.push_back(b); });
+  std::vector<ShiftedBox<3>> boxes;
+  shape.region.for_each_box([&](const Box<3>& b) { boxes.push_back({b}); });
   const BoxPacker<3> packer(boxes);
   std::vector<double> ours(static_cast<std::size_t>(f.cells)), theirs(ours.size());
   f.our_pack_us = typical_us([&] { packer.pack(a, reinterpret_cast<std::byte*>(ours.data())); });
@@ -137,7 +137,7 @@ Figures measure(const Communicator& comm, const Shape& shape, const ArrayRef<dou
     f.right = f.right && theirs == sorted;
     s.send_us = ring_us(comm, a.data, reinterpret_cast<std::byte*>(to.data), type.get());
     for (const auto& b : boxes)  // all ranks hold the same values
-      for_each_cell(b, [&](const Index<3>& i) { f.right = f.right && to.at(i) == from.at(i); });
+      for_each_cell(b.box, [&](const Index<3>& i) { f.right = f.right && to.at(i) == from.at(i); });
     return s;
   };
   f.region = side([&] { return region_type<3>(shape.region, from.owned.low, from.stride, MPI_DOUBLE); });

@@ -44,7 +44,8 @@ class GhostCheck {
  public:
   GhostCheck(const CartesianDomain<D>& domain, const Case<D>& c) : global_(domain.global()) {
     const BoundaryTopology<D> around{domain.global(), domain.periodic(), {}, {}};
-    for (const auto& part : halo_regions(domain.decomposition(), domain.coordinates(), c.stencil, c.depth, around))
+    const HaloGeometry<D> geometry{domain.decomposition(), c.stencil, c.depth, around};
+    for (const auto& part : geometry.regions(domain.coordinates()))
       part.region.for_each_box([&](const Box<D>& b) { boxes_.push_back(b); });
   }
 

@@ -180,9 +180,7 @@ void check_dimension(MPI_Comm user, Rows& rows, Delays& delays, int& turn) {
                                   NeededCells<D>(domain, shape, depths[1])};
           for (std::size_t k = 0; k < rows.rows.size(); ++k) {
             const Exchange e = rows.exchanges[k];
-            if (e == Exchange::automatic ? turn % kAutomaticEvery != 0
-                                         : pattern_of(e) == HaloPattern::slabs && !slabs_possible(shape))
-              continue;
+            if (e == Exchange::automatic ? turn % kAutomaticEvery != 0 : !fits(e, shape)) continue;
             naming_place("exchange \"" + exchange_name(e) + "\": " + s.text,
                          [&] { check_one(rows.rows[k], s, e, needed, rows.broken[k], delays); });
           }

@@ -1,5 +1,7 @@
 #include "framework/halo/array_ref.hpp"
 
+#include <algorithm>
+#include <compare>
 #include <cstdlib>
 #include <limits>
 
@@ -12,32 +14,34 @@ std::int64_t saturated(std::int64_t a, std::int64_t b, std::int64_t c) {
   return result;
 }
 
+void check_adopted(std::int64_t width, std::int64_t row_padding) {
+  if (width < 0) throw UsageError("adopt: ghost width " + std::to_string(width) + " is negative");
+  if (row_padding < 0)
+    throw UsageError("adopt: row padding " + std::to_string(row_padding) + " is negative: rows would overlap");
+}
+
 template <int D>
 void check_strides(const ErasedArray<D>& a, std::size_t array) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   struct Step {
-    std::int64_t bytes, count;
-    int dimension;
+    std::int64_t bytes, dimension, count;
+    auto operator<=>(const Step&) const = default;
   };
-  PerDim<Step, D + 1> steps{};  // one more: GCC 12 cannot see where insertion ends
-  int used = 0;
+  PerDim<Step, D> steps;
   for (int j = 0; j < D; ++j) {
     const std::int64_t count = a.owned.extent(j) + a.ghost_low[j] + a.ghost_high[j];
-    const std::int64_t stride = a.stride[j] == std::numeric_limits<std::int64_t>::min() ? 0 : std::abs(a.stride[j]);
-    if (count < 2) continue;  // the stride is never taken
-    const Step step{saturated(stride, a.pitch, 0), count, j};
-    int at = used++;
-    for (; at > 0 && steps[at - 1].bytes > step.bytes; --at) steps[at] = steps[at - 1];
-    steps[at] = step;
+    const std::int64_t stride = a.stride[j] == -most - 1 ? 0 : std::abs(a.stride[j]);
+    steps[j] = {count < 2 ? most : saturated(stride, a.pitch, 0), j, count};  // of one cell it is never taken
   }
+  std::sort(steps.begin(), steps.end());
   std::int64_t span = a.bytes;  // of all cells along the dimensions so far
-  for (int k = 0; k < used; ++k) {
-    const Step& s = steps[k];
+  for (const Step& s : steps) {
     if (s.bytes < span)
-      throw UsageError("halo exchange: the strides " + to_string<D>(a.stride) + " of array " +
-                       std::to_string(array) + " let cells overlap: neighbors in dimension " +
-                       std::to_string(s.dimension) + " are " + std::to_string(s.bytes) +
-                       " bytes apart, the cells " +
-                       (k == 0 ? "have " : "of dimensions with smaller strides span ") + std::to_string(span));
+      throw UsageError(
+          "halo exchange: the strides " + to_string<D>(a.stride) + " of array " + std::to_string(array) +
+          " let cells overlap: neighbors in dimension " + std::to_string(s.dimension) + " are " +
+          std::to_string(s.bytes) + " bytes apart, the cells " +
+          (&s == steps.data() ? "have " : "of dimensions with smaller strides span ") + std::to_string(span));
     span = saturated(s.bytes, s.count - 1, span);
   }
 }

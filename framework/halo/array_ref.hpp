@@ -31,11 +31,7 @@ struct ArrayRef {
   Index<D> ghost_high;  ///< ghost layers above
   Index<D> stride;      ///< elements between neighbors; stride[D-1] is 1 for a C array
 
-  T& at(const Index<D>& i) const {
-    std::int64_t k = 0;
-    for (int j = 0; j < D; ++j) k += (i[j] - owned.low[j]) * stride[j];
-    return data[k];
-  }
+  T& at(const Index<D>& i) const { return data[offset_of<D>(i, owned.low, stride)]; }
   /// Owned cells and ghosts.
   Box<D> allocated() const { return owned.grown(ghost_low, ghost_high); }
 };
@@ -57,11 +53,7 @@ struct ErasedArray {
   /// Who copies its cells; null: host memory, where anybody can (see view_ref.hpp).
   const detail::KernelCopies<D>* kernels = nullptr;
 
-  std::byte* cell(const Index<D>& i) const {
-    std::int64_t k = 0;
-    for (int j = 0; j < D; ++j) k += (i[j] - owned.low[j]) * stride[j];
-    return data + k * pitch;
-  }
+  std::byte* cell(const Index<D>& i) const { return data + offset_of<D>(i, owned.low, stride) * pitch; }
   Index<D> byte_strides() const {
     Index<D> s;
     for (int j = 0; j < D; ++j) s[j] = stride[j] * pitch;
@@ -75,15 +67,15 @@ const ErasedArray<D>& erase(const ErasedArray<D>& a) {
 }
 template <class T, int D>
 ErasedArray<D> erase(const ArrayRef<T, D>& a) {
+  constexpr auto bytes = static_cast<std::int64_t>(sizeof(T));
   return {reinterpret_cast<std::byte*>(a.data),
-          static_cast<std::int64_t>(sizeof(T)),
-          static_cast<std::int64_t>(sizeof(T)),
+          bytes,
+          bytes,
           &value_type<T>,
           a.owned,
           a.ghost_low,
           a.ghost_high,
-          a.stride,
-          nullptr};
+          a.stride};
 }
 
 namespace detail {
@@ -91,11 +83,23 @@ namespace detail {
 /// a * b + c, at most the largest number; none is negative.
 std::int64_t saturated(std::int64_t a, std::int64_t b, std::int64_t c);
 
-inline void check_adopted(std::int64_t width, std::int64_t row_padding) {
-  if (width < 0) throw UsageError("adopt: ghost width " + std::to_string(width) + " is negative");
-  if (row_padding < 0)
-    throw UsageError("adopt: row padding " + std::to_string(row_padding) + " is negative: rows would overlap");
+/// The C-order array of a block and its ghost layers that begins at `first`; each row is followed by so many
+/// elements.
+template <class T, int D>
+ArrayRef<T, D> c_order(T* first, const Box<D>& owned, const Index<D>& ghost_low, const Index<D>& ghost_high,
+                       std::int64_t row_padding) {
+  ArrayRef<T, D> a{first, owned, ghost_low, ghost_high, {}};
+  std::int64_t stride = 1;
+  for (int j = D - 1; j >= 0; --j) {
+    a.stride[j] = stride;
+    a.data += ghost_low[j] * stride;
+    stride *= ghost_low[j] + owned.extent(j) + ghost_high[j] + (j == D - 1 ? row_padding : 0);
+  }
+  return a;
 }
+
+/// Throws UsageError when one of them is negative.
+void check_adopted(std::int64_t width, std::int64_t row_padding);
 
 /// Throws UsageError, naming the dimension, when two cells of the array would share bytes: when the strides, by
 /// size, do not each step over all that the smaller ones span. `array`: its number in the exchange. Local.
@@ -110,18 +114,9 @@ void check_strides(const ErasedArray<D>& a, std::size_t array);
 template <class T, int D>
 ArrayRef<T, D> adopt(T* first, const Box<D>& owned, std::int64_t width, std::int64_t row_padding = 0) {
   detail::check_adopted(width, row_padding);
-  ArrayRef<T, D> a;
-  a.owned = owned;
-  a.ghost_low.fill(width);
-  a.ghost_high.fill(width);
-  std::int64_t stride = 1, origin = 0;
-  for (int j = D - 1; j >= 0; --j) {
-    a.stride[j] = stride;
-    origin += width * stride;
-    stride *= owned.extent(j) + 2 * width + (j == D - 1 ? row_padding : 0);
-  }
-  a.data = first + origin;
-  return a;
+  Index<D> ghosts;
+  ghosts.fill(width);
+  return detail::c_order(first, owned, ghosts, ghosts, row_padding);
 }
 
 /// Elements that such an array has: the size for the user's std::vector. The largest number when it is beyond that.
@@ -144,11 +139,9 @@ ArrayRef<T, D> adopt(std::span<T, N> memory, const Box<D>& owned, std::int64_t w
   const std::int64_t all = adopted_size(owned, width, row_padding);
   const bool beyond = all == std::numeric_limits<std::int64_t>::max();
   const std::int64_t needed = beyond ? all : all - row_padding;  // none after the last row
-  Index<D> extents;
-  for (int j = 0; j < D; ++j) extents[j] = owned.extent(j);
   if (beyond || static_cast<std::int64_t>(memory.size()) < needed)
     throw UsageError("adopt: the memory has " + std::to_string(memory.size()) + " elements, a block of " +
-                     shape_string<D>(extents) + " cells with " + std::to_string(width) +
+                     shape_string<D>(owned.extents()) + " cells with " + std::to_string(width) +
                      " ghost layers on every side needs " + std::to_string(needed) + ": see adopted_size");
   return adopt(memory.data(), owned, width, row_padding);
 }

@@ -59,15 +59,9 @@ class CellSet {
   std::vector<Box<D>> boxes() const {
     std::vector<Box<D>> list;
     for_each_row(frame_, [&](Index<D> i) {
-      while (i[D - 1] < frame_.high[D - 1]) {
-        if (!holds(i)) {
-          ++i[D - 1];
-          continue;
-        }
-        Box<D> run;
-        run.low = i;
+      while (next_in_row(i)) {
+        Box<D> run = Box<D>::of_cell(i);
         while (i[D - 1] < frame_.high[D - 1] && holds(i)) ++i[D - 1];
-        for (int j = 0; j < D; ++j) run.high[j] = run.low[j] + 1;
         run.high[D - 1] = i[D - 1];
         list.push_back(run);
       }

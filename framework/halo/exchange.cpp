@@ -6,21 +6,39 @@
 
 namespace isohalo {
 
+namespace {
+
+constexpr std::pair<const char*, Exchange> kExchanges[] = {{"auto", Exchange::automatic},
+                                                           {"direct", Exchange::direct},
+                                                           {"coalesced", Exchange::coalesced},
+                                                           {"slabs", Exchange::slabs},
+                                                           {"direct_packed", Exchange::direct_packed},
+                                                           {"coalesced_packed", Exchange::coalesced_packed},
+                                                           {"slabs_packed", Exchange::slabs_packed},
+                                                           {"shared", Exchange::shared}};
+
+}  // namespace
+
 const std::vector<std::string>& exchange_names() {
-  static const std::vector<std::string> names = {"auto",          "direct",           "coalesced",    "slabs",
-                                                 "direct_packed", "coalesced_packed", "slabs_packed", "shared"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const auto& [name, exchange] : kExchanges) list.emplace_back(name);
+    return list;
+  }();
   return names;
 }
 
 std::string exchange_name(Exchange exchange) {
-  return exchange_names()[static_cast<std::size_t>(exchange)];
+  for (const auto& [word, known] : kExchanges)
+    if (known == exchange) return word;
+  throw UsageError("no exchange has this pattern with this fill");
 }
 
 Exchange exchange_of_name(const std::string& name) {
   std::string known;
-  for (std::size_t k = 0; k < exchange_names().size(); ++k) {
-    if (exchange_names()[k] == name) return static_cast<Exchange>(k);
-    known += (k ? ", " : "") + exchange_names()[k];
+  for (const auto& [word, exchange] : kExchanges) {
+    if (word == name) return exchange;
+    known += (known.empty() ? "" : ", ") + std::string(word);
   }
   throw UsageError("there is no exchange \"" + name + "\": use one of " + known);
 }
@@ -35,27 +53,17 @@ std::string ExchangeChoice::text() const {
   return seconds.empty() ? t : t + ")";
 }
 
-HaloPattern pattern_of(Exchange exchange) {
-  switch (exchange) {
-    case Exchange::direct:
-    case Exchange::direct_packed:
-      return HaloPattern::direct;
-    case Exchange::slabs:
-    case Exchange::slabs_packed:
-      return HaloPattern::slabs;
-    default:
-      return HaloPattern::coalesced;
-  }
+template <int D>
+void refuse_unfit_exchange(Exchange exchange, const StencilShape<D>& shape) {
+  if (!fits(exchange, shape))
+    throw UsageError(
+        "exchange \"" + exchange_name(exchange) +
+        "\" works for Moore, von Neumann and star stencils only, because a neighbor need not have what "
+        "another list of offsets reads: use \"coalesced\" or \"auto\"");
 }
 
-void throw_unfit_slabs(Exchange exchange) {
-  throw UsageError("exchange \"" + exchange_name(exchange) +
-                   "\" works for Moore, von Neumann and star stencils only, because a neighbor need not have what "
-                   "another list of offsets reads: use \"coalesced\" or \"auto\"");
-}
-
-bool is_packed(Exchange exchange) {
-  return exchange >= Exchange::direct_packed;
-}
+#define ISOHALO_INSTANTIATE(D) template void refuse_unfit_exchange<D>(Exchange, const StencilShape<D>&);
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

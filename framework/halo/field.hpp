@@ -1,16 +1,47 @@
 #pragma once
 /// A field: one block of cells with ghosts, in memory of its own.
 
+#include <sys/mman.h>
+
 #include <Kokkos_Core.hpp>
+#include <fstream>
 #include <string>
+#include <utility>
 
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/exchange.hpp"
-#include "framework/halo/huge_pages.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/shm/shared_memory.hpp"
 
 namespace isohalo {
+
+namespace detail {
+
+/// Asks the system to back the memory with large pages where it offers them on request (Linux, "madvise" mode). A
+/// hint: small arrays and refusals are left as they are. Local.
+inline void prefer_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr std::uintptr_t page = 4096, large = std::uintptr_t{2} << 20;
+  if (bytes < 4 * large) return;
+  const auto begin = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / page * page;
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+}
+
+/// Whether the same request is heard for anonymous files, such as SharedMemory: where it is not ("never", most
+/// systems' default), large arrays in them are slower to sweep. Local.
+inline bool shared_memory_has_huge_pages() {
+  static const bool has = [] {
+    std::ifstream in("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+    std::string line;
+    return std::getline(in, line) && line.find("[never]") == std::string::npos &&
+           line.find("[deny]") == std::string::npos;
+  }();
+  return has;
+}
+
+}  // namespace detail
 
 enum class FieldMemory {
   own,     ///< this process's
@@ -21,8 +52,9 @@ enum class FieldMemory {
 /// backs it with large pages as it does private memory. Sweeps need these: with small ones a step of a 7-point
 /// stencil on 256^3 cells took 1.2 times as long, far more than an exchange saves.
 inline FieldMemory field_memory(Exchange exchange, const Communicator& comm) {
-  const bool may = exchange == Exchange::automatic || exchange == Exchange::shared;
-  return may && comm.ranks_on_node() > 1 && shared_memory_has_huge_pages() ? FieldMemory::shared : FieldMemory::own;
+  const bool may = exchange.fill == HaloFill::automatic || exchange.fill == HaloFill::shared;
+  return may && comm.ranks_on_node() > 1 && detail::shared_memory_has_huge_pages() ? FieldMemory::shared
+                                                                                   : FieldMemory::own;
 }
 
 /// Owns host memory for `owned` and its ghost layers in a Kokkos view (Kokkos must be initialised), zeroed.
@@ -33,30 +65,20 @@ class Field {
  public:
   Field(const std::string& name, const Box<D>& owned, const Index<D>& ghost_low, const Index<D>& ghost_high,
         FieldMemory memory = FieldMemory::own) {
-    ref_.owned = owned;
-    ref_.ghost_low = ghost_low;
-    ref_.ghost_high = ghost_high;
-    std::int64_t stride = ghost_low[D - 1] + owned.extent(D - 1) + ghost_high[D - 1];
-    if (D > 1 && stride * static_cast<std::int64_t>(sizeof(T)) % 4096 == 0)
-      stride += 8;  // keep rows off one cache set
-    ref_.stride[D - 1] = 1;
-    std::int64_t origin = ghost_low[D - 1];
-    for (int j = D - 2; j >= 0; --j) {
-      ref_.stride[j] = stride;
-      origin += ghost_low[j] * stride;
-      stride *= owned.extent(j) + ghost_low[j] + ghost_high[j];
-    }
-    elements_ = stride;
-    const auto n = static_cast<std::size_t>(elements_);
+    const Box<D> all = owned.grown(ghost_low, ghost_high);
+    const std::int64_t row = all.extent(D - 1);
+    const bool one_set = D > 1 && row * static_cast<std::int64_t>(sizeof(T)) % 4096 == 0;
+    const std::int64_t padding = one_set ? 8 : 0;  // keep rows off one cache set
+    const auto n = static_cast<std::size_t>(all.cells() / row * (row + padding));
     if (memory == FieldMemory::shared) {
       shared_ = SharedMemory(n * sizeof(T));
       memory_ = Kokkos::View<T*, Kokkos::HostSpace>(reinterpret_cast<T*>(shared_.data()), n);
     } else {
       memory_ = Kokkos::View<T*, Kokkos::HostSpace>(Kokkos::view_alloc(name, Kokkos::WithoutInitializing), n);
     }
-    prefer_huge_pages(memory_.data(), memory_.size() * sizeof(T));  // before the first touch
+    detail::prefer_huge_pages(memory_.data(), memory_.size() * sizeof(T));  // before the first touch
     Kokkos::deep_copy(memory_, T{});
-    ref_.data = memory_.data() + origin;
+    ref_ = detail::c_order(memory_.data(), owned, ghost_low, ghost_high, padding);
   }
   Field(Field&&) noexcept = default;
   Field& operator=(Field&&) noexcept = default;
@@ -74,18 +96,12 @@ class Field {
     return n;
   }
 
-  friend void swap(Field& a, Field& b) noexcept {
-    std::swap(a.shared_, b.shared_);
-    std::swap(a.memory_, b.memory_);
-    std::swap(a.ref_, b.ref_);
-    std::swap(a.elements_, b.elements_);
-  }
+  friend void swap(Field& a, Field& b) noexcept { std::swap(a, b); }
 
  private:
   SharedMemory shared_;                         ///< where `memory_` lies, unless Kokkos owns it
   Kokkos::View<T*, Kokkos::HostSpace> memory_;  ///< owned cells and ghosts
   ArrayRef<T, D> ref_;
-  std::int64_t elements_ = 0;
 };
 
 }  // namespace isohalo

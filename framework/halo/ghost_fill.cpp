@@ -8,34 +8,27 @@ namespace isohalo::detail {
 namespace {
 
 template <int D>
-Box<D> frame_of(const Box<D>& block, const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around) {
-  const auto [below, above] = shape.ghost_widths(steps, around);
-  Box<D> frame = block.grown(below, above);
-  for (int j = 0; j < D; ++j)
-    if (!around.periodic[j]) {
-      frame.low[j] = std::max(frame.low[j], around.global.low[j]);
-      frame.high[j] = std::min(frame.high[j], around.global.high[j]);
-    }
-  return frame;
+Box<D> frame_of(const HaloGeometry<D>& g, const Box<D>& block) {
+  const auto [below, above] = g.widths();
+  return block.grown(below, above).intersect(g.around.existing());
 }
 
-/// Adds the cells that `steps` steps on `block` need.
+/// Adds the cells that the steps on `block` need.
 template <int D>
-void add_needed(CellSet<D>& cells, const Box<D>& block, const StencilShape<D>& shape, int steps,
-                const BoundaryTopology<D>& around) {
-  if (shape.kind() == StencilShape<D>::Kind::custom) {
-    cells.insert(block);
-    cells.grow(shape.offsets(), steps, around);
+void add_needed(CellSet<D>& cells, const HaloGeometry<D>& g, const Box<D>& block) {
+  if (slabs_possible(g.shape)) {
+    for (const Box<D>& b : g.shape.needed_boxes(block, g.steps, g.around)) cells.insert(b);
   } else {
-    for (const Box<D>& b : shape.needed_boxes(block, steps, around)) cells.insert(b);
+    cells.insert(block);
+    cells.grow(g.shape.offsets(), g.steps, g.around);
   }
 }
 
 /// Adds a row of one cell to a list of rows, or makes the last row longer.
 template <int D>
-void append_cell(std::vector<Region<D>>& rows, const Index<D>& cell) {
+void append_cell(std::vector<HaloRegion<D>>& rows, const Index<D>& cell) {
   if (!rows.empty()) {
-    Box<D>& last = rows.back().box;
+    Box<D>& last = rows.back().region.box;
     Index<D> next = last.low;
     next[D - 1] = last.high[D - 1];
     if (next == cell) {
@@ -43,44 +36,19 @@ void append_cell(std::vector<Region<D>>& rows, const Index<D>& cell) {
       return;
     }
   }
-  Box<D> box{cell, cell};
-  for (int j = 0; j < D; ++j) ++box.high[j];
-  rows.push_back(Region<D>::whole(box));
-}
-
-/// memcpy of a size that the compiler knows, for the usual ones.
-template <std::int64_t bytes>
-void copy_cell(std::byte* to, const std::byte* from, std::int64_t n) {
-  std::memcpy(to, from, static_cast<std::size_t>(bytes > 0 ? bytes : n));
+  rows.push_back({Region<D>::whole(Box<D>::of_cell(cell))});
 }
 
 }  // namespace
 
 template <int D>
-bool repeats_grid(const Decomposition<D>& blocks, const StencilShape<D>& shape, int steps,
-                  const BoundaryTopology<D>& around) {
-  Box<D> largest;
-  for (int j = 0; j < D; ++j) largest.high[j] = blocks.largest_extent(j);
-  const auto [below, above] = shape.ghost_widths(steps, around);
-  double cells = 1, grid = 1;
-  for (int j = 0; j < D; ++j) {
-    const auto n = static_cast<double>(around.global.extent(j));
-    const auto frame = static_cast<double>(largest.extent(j) + below[j] + above[j]);
-    cells *= around.periodic[j] ? frame : std::min(frame, n);
-    grid *= n;
-  }
-  return cells > 8 * grid;
-}
-
-template <int D>
-GhostFill<D>::GhostFill(const Decomposition<D>& blocks, const PerDim<int, D>& coords, const StencilShape<D>& shape,
-                        int steps, const BoundaryTopology<D>& around)
-    : global_(blocks.global()),
-      frame_(frame_of(blocks.box(coords), shape, steps, around)),
+GhostFill<D>::GhostFill(const HaloGeometry<D>& geometry, const PerDim<int, D>& coords)
+    : global_(geometry.blocks.global()),
+      frame_(frame_of(geometry, geometry.blocks.box(coords))),
       repeats_(frame_),
       sources_(static_cast<std::size_t>(global_.cells()), -1) {
-  const Box<D> block = blocks.box(coords);
-  add_needed(repeats_, block, shape, steps, around);
+  const Box<D> block = geometry.blocks.box(coords);
+  add_needed(repeats_, geometry, block);
   for_each_cell(block, [&](const Index<D>& i) {
     sources_[static_cast<std::size_t>(linear_index(global_, i))] = linear_index(frame_, i);
     repeats_.erase(i);
@@ -121,7 +89,7 @@ void GhostFill<D>::run(const ErasedArray<D>& array) const {
   for (std::size_t c = 0; c < values.size(); ++c)
     if (sources_[c] >= 0) values[c] = array.cell(index_of_linear(frame_, sources_[c]));
   const std::int64_t step = array.stride[D - 1] * array.pitch;
-  const auto fill = [&](const auto copy) {
+  const auto fill = [&](const auto bytes) {
     std::byte* row = nullptr;  // of the latest ghost; the next one may lie in the same row
     Index<D> last{};
     for_each_repeat([&](const Index<D>& ghost, std::int64_t cell) {
@@ -130,36 +98,33 @@ void GhostFill<D>::run(const ErasedArray<D>& array) const {
       else
         row = array.cell(ghost);
       last = ghost;
-      copy(row, values[static_cast<std::size_t>(cell)], array.bytes);
+      std::memcpy(row, values[static_cast<std::size_t>(cell)], bytes);
     });
   };
-  if (array.bytes == 8)
-    fill(copy_cell<8>);
+  if (array.bytes == 8)  // known to the compiler
+    fill(std::integral_constant<std::size_t, 8>{});
   else if (array.bytes == 4)
-    fill(copy_cell<4>);
+    fill(std::integral_constant<std::size_t, 4>{});
   else
-    fill(copy_cell<0>);
+    fill(static_cast<std::size_t>(array.bytes));
 }
 
 template <int D>
-HaloMessage<D> repeated_grid_message(const Decomposition<D>& blocks, const PerDim<int, D>& sender,
-                                     const PerDim<int, D>& receiver, const StencilShape<D>& shape, int steps,
-                                     const BoundaryTopology<D>& around) {
-  CellSet<D> needed = CellSet<D>::of_torus(around);
-  add_needed(needed, blocks.box(receiver), shape, steps, around);
-  HaloMessage<D> message{blocks.rank_at(receiver), {}};
-  for_each_cell(blocks.box(sender), [&](const Index<D>& i) {
+HaloMessage<D> repeated_grid_message(const HaloGeometry<D>& geometry, const PerDim<int, D>& sender,
+                                     const PerDim<int, D>& receiver) {
+  CellSet<D> needed = CellSet<D>::of_torus(geometry.around);
+  add_needed(needed, geometry, geometry.blocks.box(receiver));
+  HaloMessage<D> message{geometry.blocks.rank_at(receiver), {}};
+  for_each_cell(geometry.blocks.box(sender), [&](const Index<D>& i) {
     if (needed.holds(i)) append_cell(message.regions, i);
   });
   return message;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                                     \
-  template bool repeats_grid<D>(const Decomposition<D>&, const StencilShape<D>&, int, const BoundaryTopology<D>&); \
-  template class GhostFill<D>;                                                                                     \
-  template HaloMessage<D> repeated_grid_message<D>(const Decomposition<D>&, const PerDim<int, D>&,                 \
-                                                   const PerDim<int, D>&, const StencilShape<D>&, int,             \
-                                                   const BoundaryTopology<D>&);
+#define ISOHALO_INSTANTIATE(D)                                                                    \
+  template class GhostFill<D>;                                                                    \
+  template HaloMessage<D> repeated_grid_message<D>(const HaloGeometry<D>&, const PerDim<int, D>&, \
+                                                   const PerDim<int, D>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 

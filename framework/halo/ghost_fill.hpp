@@ -4,27 +4,18 @@
 
 #include <vector>
 
-#include "framework/domain/decomposition.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/cell_set.hpp"
 #include "framework/halo/halo_schedule.hpp"
 
 namespace isohalo::detail {
 
-/// Is the array of a block, with the ghosts that `steps` steps need, larger than eight grids? Then most ghosts
-/// repeat each other, and what is sent, or described one by one, should be bounded by the grid: each cell of
-/// another rank comes once, and GhostFill copies it to its repeats. The same for all blocks. Local.
-template <int D>
-bool repeats_grid(const Decomposition<D>& blocks, const StencilShape<D>& shape, int steps,
-                  const BoundaryTopology<D>& around);
-
 /// One block's ghosts: which cell of its array holds the value of each needed cell of the grid, and which ghosts
 /// repeat it.
 template <int D>
 class GhostFill {
  public:
-  GhostFill(const Decomposition<D>& blocks, const PerDim<int, D>& coords, const StencilShape<D>& shape, int steps,
-            const BoundaryTopology<D>& around);
+  GhostFill(const HaloGeometry<D>& geometry, const PerDim<int, D>& coords);
 
   /// The ghosts that are received, one message per rank: its needed cells in index order of the grid, so that the
   /// sender need not know which ghosts they become.
@@ -34,15 +25,13 @@ class GhostFill {
   std::int64_t cells() const { return cells_; }
   /// Fills them; what is received must be there. Local.
   void run(const ErasedArray<D>& array) const;
-  /// Calls f(box, shift) for rows of them: ghost = cell + shift.
+  /// Calls f(shifted box) for each of them.
   template <class F>
-  void for_each_row_of_copies(F&& f) const {
+  void for_each_copy(F&& f) const {
     for_each_repeat([&](const Index<D>& ghost, std::int64_t cell) {
-      const Index<D> source = index_of_linear(frame_, sources_[static_cast<std::size_t>(cell)]);
-      Box<D> to{ghost, ghost};
-      Index<D> shift;
-      for (int j = 0; j < D; ++j) ++to.high[j], shift[j] = ghost[j] - source[j];
-      f(to, shift);
+      ShiftedBox<D> to{Box<D>::of_cell(ghost), index_of_linear(frame_, sources_[static_cast<std::size_t>(cell)])};
+      for (int j = 0; j < D; ++j) to.shift[j] = ghost[j] - to.shift[j];
+      f(to);
     });
   }
 
@@ -51,18 +40,11 @@ class GhostFill {
   template <class F>
   void for_each_repeat(F&& f) const {
     for_each_row(frame_, [&](const Index<D>& row) {
-      const std::int64_t base = linear_index(global_, wrapped(row)) - wrapped(row)[D - 1];
       const std::int64_t n = global_.extent(D - 1);
-      Index<D> i = row;
-      while (repeats_.next_in_row(i)) f(i, base + ((i[D - 1] % n) + n) % n), ++i[D - 1];
+      const Index<D> first = wrapped(global_, row);
+      const std::int64_t base = linear_index(global_, first) - first[D - 1];
+      for (Index<D> i = row; repeats_.next_in_row(i); ++i[D - 1]) f(i, base + ((i[D - 1] % n) + n) % n);
     });
-  }
-  Index<D> wrapped(Index<D> i) const {
-    for (int j = 0; j < D; ++j) {
-      const std::int64_t n = global_.extent(j);
-      i[j] = ((i[j] % n) + n) % n;
-    }
-    return i;
   }
 
   Box<D> global_, frame_;
@@ -74,8 +56,7 @@ class GhostFill {
 /// What the block at `receiver` receives from the one at `sender`, in the sender's indices: see
 /// GhostFill::received. No region when nothing.
 template <int D>
-HaloMessage<D> repeated_grid_message(const Decomposition<D>& blocks, const PerDim<int, D>& sender,
-                                     const PerDim<int, D>& receiver, const StencilShape<D>& shape, int steps,
-                                     const BoundaryTopology<D>& around);
+HaloMessage<D> repeated_grid_message(const HaloGeometry<D>& geometry, const PerDim<int, D>& sender,
+                                     const PerDim<int, D>& receiver);
 
 }  // namespace isohalo::detail

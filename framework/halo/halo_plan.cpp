@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "datatypes/error.hpp"
-#include "datatypes/mpi_check.hpp"
-#include "framework/halo/ghost_fill.hpp"
 #include "framework/halo/host_transport.hpp"
-#include "framework/halo/kernel_copies.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/schedule/chooser.hpp"
 
@@ -32,29 +30,22 @@ struct HaloPlan<D>::Impl {
   HaloOptions<D> options;
   BoundaryTopology<D> around;
   std::vector<std::array<Index<D>, 2>> ghosts;  ///< layers below and above, by need
-  int first_tag;
   std::vector<std::unique_ptr<Prepared>> prepared;
   const Prepared* latest = nullptr;  ///< by which the latest exchange goes or went
   bool in_flight = false;
+  int first_tag = 0;
 
   Impl(const CartesianDomain<D>& d, std::vector<HaloNeed<D>> n, const HaloOptions<D>& o)
-      : domain(d),
-        needs(std::move(n)),
-        options(o),
-        around{d.global(), d.periodic(), o.mirror_low, o.mirror_high},
-        first_tag(agreed_tags()) {
-    for (const auto& [shape, depth] : needs) ghosts.push_back(shape.ghost_widths(depth, around));
-  }
-
-  /// Tags only when all ranks make this plan: where one makes something else their counters would part for good.
-  int agreed_tags() const {
-    std::vector<Argument> list;
+      : domain(d), needs(std::move(n)), options(o), around{d.global(), d.periodic(), o.mirror_low, o.mirror_high} {
+    std::vector<Argument> arguments;
     const auto error = error_of([&] {
       check_needs();
-      list = arguments();
+      arguments = compared();
     });
-    agree_same(domain.comm(), "HaloPlan", list, error.get());
-    return domain.comm().take_tags(static_cast<int>(kMostArrays));
+    agree_same(domain.comm(), "HaloPlan", arguments, error.get());
+    // Only when all ranks make this plan: where one makes something else their counters would part for good.
+    first_tag = domain.comm().take_tags(static_cast<int>(kMostArrays));
+    for (const auto& need : needs) ghosts.push_back(geometry(need).widths());
   }
 
   void check_needs() const {
@@ -67,7 +58,7 @@ struct HaloPlan<D>::Impl {
     }
   }
 
-  std::vector<Argument> arguments() const {
+  std::vector<Argument> compared() const {
     std::vector<Argument> list{{"number of needs", std::to_string(needs.size())}};
     for (const auto& [shape, depth] : needs) {
       const std::string which = needs.size() == 1 ? "" : " of array " + std::to_string(list.size() / 2);
@@ -80,8 +71,9 @@ struct HaloPlan<D>::Impl {
     return list;
   }
 
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
+  HaloGeometry<D> geometry(const HaloNeed<D>& need) const {
+    return {domain.decomposition(), need.shape, need.depth, around};
+  }
 
   ~Impl() {
     if (!in_flight || !mpi_is_active()) return;
@@ -99,23 +91,22 @@ struct HaloPlan<D>::Impl {
                      std::to_string(needs.size()));
   }
 
-  std::vector<HaloSchedule<D>> schedules(Exchange exchange) const {
+  std::vector<HaloSchedule<D>> schedules(HaloPattern pattern) const {
     std::vector<HaloSchedule<D>> list;
     std::size_t stages = 0;
-    for (const auto& [shape, depth] : needs) {
-      list.push_back(halo_schedule(pattern_of(exchange), domain.decomposition(), domain.coordinates(), shape, depth,
-                                   around, options.mutation));
-      stages = std::max(stages, list.back().stages.size());
+    for (const auto& need : needs) {
+      list.push_back(halo_schedule(pattern, geometry(need), domain.coordinates(), options.mutation));
+      stages = std::max(stages, list.back().size());
     }
-    for (auto& schedule : list) schedule.stages.resize(stages);
+    for (auto& schedule : list) schedule.resize(stages);
     return list;
   }
 
-  ExchangeStores stores_for(const std::vector<HaloSchedule<D>>& list, std::span<const std::int64_t> bytes) const {
+  ExchangeStores stores_for(std::span<const HaloSchedule<D>> list, std::span<const std::int64_t> bytes) const {
     if (options.stores) return {*options.stores, *options.stores};
     std::int64_t sent = 0, copied = 0;
     for (std::size_t f = 0; f < bytes.size(); ++f) {
-      const HaloCost cost = list[list.size() == 1 ? 0 : f].cost();
+      const HaloCost cost = halo_cost<D>(list.subspan(list.size() == 1 ? 0 : f, 1), false);
       sent += cost.cells_sent * bytes[f];
       copied += cost.cells_copied * bytes[f];
     }
@@ -123,13 +114,11 @@ struct HaloPlan<D>::Impl {
   }
 
   std::unique_ptr<Transport> make_transport(Exchange exchange, const Prepared& p) const {
-    auto list = schedules(exchange);
-    if (p.kernels) return p.kernels->make(domain, first_tag, std::move(list), p.element_bytes);
-    const ExchangeStores stores = stores_for(list, p.element_bytes);
-    if (is_packed(exchange))
-      return std::make_unique<detail::PackedTransport<D>>(domain, first_tag, std::move(list), p.element_bytes,
-                                                          stores, exchange == Exchange::shared);
-    return std::make_unique<detail::DatatypeTransport<D>>(domain, first_tag, std::move(list), stores);
+    detail::HaloTask<D> task{domain, first_tag, schedules(exchange.pattern), p.element_bytes, {}};
+    if (p.kernels) return p.kernels->make(std::move(task));
+    task.stores = stores_for(task.schedules, task.element_bytes);
+    if (exchange.fill == HaloFill::datatypes) return detail::datatype_transport(std::move(task));
+    return detail::packed_transport(std::move(task), exchange.fill == HaloFill::shared);
   }
 
   const Prepared* find(Arrays arrays) const {
@@ -157,20 +146,42 @@ struct HaloPlan<D>::Impl {
             "memory spaces: give each kind a plan of its own");
   }
 
-  /// Makes what moves such a list of arrays.
+  /// Makes what moves such a list of arrays: of the ways that may be taken the fastest by timing.
   const Prepared& prepare(Arrays arrays) {
-    Prepared p;
-    for (const auto& a : arrays) p.element_bytes.push_back(a.bytes);
-    p.kernels = arrays.empty() ? nullptr : arrays.front().kernels;
-    agree_on(arrays, p);
-    if (options.exchange == Exchange::automatic) {
-      choose(p, arrays);
+    auto p = std::make_unique<Prepared>();
+    for (const auto& a : arrays) p->element_bytes.push_back(a.bytes);
+    p->kernels = arrays.empty() ? nullptr : arrays.front().kernels;
+    agree_same(
+        domain.comm(), "halo exchange",
+        {{"list of element sizes", text_of_list(p->element_bytes)}, {"by kernels", p->kernels ? "yes" : "no"}},
+        error_of([&] { check_fit(arrays); }).get());
+    const bool automatic = options.exchange == Exchange::automatic;
+    ExchangeChoice& choice = p->choice;
+    std::vector<std::unique_ptr<Transport>> transports;
+    const auto add = [&](Exchange e) {
+      auto transport = try_transport(e, *p);
+      if (!transport) return;
+      transports.push_back(std::move(transport));
+      choice.seconds.emplace_back(e, 0);
+    };
+    for (const Exchange e : automatic ? candidates(p->kernels != nullptr) : std::vector{options.exchange}) add(e);
+    if (transports.empty()) add(Exchange::coalesced_packed);
+    std::size_t best = 0;
+    if (automatic && !repeating()) {
+      const auto times = detail::least_seconds(domain.comm(), transports.size(), [&](std::size_t k) {
+        return detail::seconds_of([&] {
+          transports[k]->start(arrays, true);
+          transports[k]->finish();
+        });
+      });
+      best = detail::fastest(times);
+      for (std::size_t k = 0; k < times.size(); ++k) choice.seconds[k].second = times[k];
+      choice.used = choice.seconds[best].first;
     } else {
-      p.choice.used = options.exchange;
-      p.transport = try_transport(options.exchange, p);
-      if (!p.transport) p.transport = try_transport(p.choice.used = Exchange::coalesced_packed, p);
+      choice.used = std::exchange(choice.seconds, {}).front().first;
     }
-    return *prepared.emplace_back(std::make_unique<Prepared>(std::move(p)));
+    p->transport = std::move(transports[best]);
+    return *prepared.emplace_back(std::move(p));
   }
 
   /// The same for all ranks or an error on all; nothing on any for `shared`, when a node has no room for channels:
@@ -179,7 +190,7 @@ struct HaloPlan<D>::Impl {
     const Communicator& comm = domain.comm();
     std::unique_ptr<Transport> transport;
     const auto error = error_of([&] { transport = make_transport(exchange, p); });
-    if (exchange != Exchange::shared) {
+    if (exchange.fill != HaloFill::shared) {
       agree_as<RunError>(comm, error.get());
       return transport;
     }
@@ -190,62 +201,26 @@ struct HaloPlan<D>::Impl {
     return transport;
   }
 
-  void agree_on(Arrays arrays, const Prepared& p) const {
-    agree_same(domain.comm(), "halo exchange",
-               {{"list of element sizes", text_of_list(p.element_bytes)}, {"by kernels", p.kernels ? "yes" : "no"}},
-               error_of([&] { check_fit(arrays); }).get());
-  }
-
   /// Where ghosts repeat the grid messages are small, and ways differ only in how often each cell is sent.
   bool repeating() const {
-    return std::any_of(needs.begin(), needs.end(), [this](const HaloNeed<D>& n) {
-      return detail::repeats_grid(domain.decomposition(), n.shape, n.depth, around);
-    });
+    return std::any_of(needs.begin(), needs.end(), [this](const auto& n) { return geometry(n).repeats_grid(); });
   }
 
   /// The ways that are worth timing, the same list on all ranks.
   std::vector<Exchange> candidates(bool kernels) const {
-    const bool slabs =
-        std::all_of(needs.begin(), needs.end(), [](const HaloNeed<D>& n) { return slabs_possible(n.shape); });
     if (repeating()) return {Exchange::coalesced_packed};
     const bool alone = domain.size() == 1;
     const bool neighbors = !alone && !kernels && domain.comm().max(domain.comm().ranks_on_node()) > 1;
     std::vector<Exchange> list;
     for (const auto& name : exchange_names()) {
       const Exchange e = exchange_of_name(name);
-      if (e == Exchange::automatic || (pattern_of(e) == HaloPattern::slabs && !slabs)) continue;
-      if (e == Exchange::shared && !neighbors) continue;
-      if (kernels && !is_packed(e)) continue;
-      if (alone && e != Exchange::coalesced_packed && e != Exchange::slabs_packed) continue;  // copies only
+      if (e.fill == HaloFill::automatic || (e.fill == HaloFill::datatypes && (kernels || alone)) ||
+          (e.fill == HaloFill::shared && !neighbors) || (e.pattern == HaloPattern::direct && alone) ||
+          !std::all_of(needs.begin(), needs.end(), [&](const auto& n) { return fits(e, n.shape); }))
+        continue;
       list.push_back(e);
     }
     return list;
-  }
-
-  void choose(Prepared& p, Arrays arrays) {
-    std::vector<std::unique_ptr<Transport>> transports;
-    for (const Exchange e : candidates(p.kernels != nullptr)) {
-      auto transport = try_transport(e, p);
-      if (!transport) continue;
-      transports.push_back(std::move(transport));
-      p.choice.seconds.emplace_back(e, 0);
-    }
-    std::size_t best = 0;
-    if (repeating()) {  // nothing to choose from
-      p.choice = {p.choice.seconds.front().first, {}};
-    } else {
-      const auto exchange = [&](std::size_t k) {
-        return detail::seconds_of([&] {
-          transports[k]->start(arrays, true);
-          transports[k]->finish();
-        });
-      };
-      const auto seconds = detail::least_seconds(domain.comm(), transports.size(), exchange);
-      best = detail::fastest(seconds);
-      for (std::size_t k = 0; k < seconds.size(); ++k) p.choice.seconds[k].second = seconds[k];
-      p.choice.used = p.choice.seconds[best].first;
-    }
-    p.transport = std::move(transports[best]);
   }
 
   void check_fits(const ErasedArray<D>& a, std::size_t k) const {
@@ -322,8 +297,7 @@ const Index<D>& HaloPlan<D>::ghost_high(std::size_t k) const {
 template <int D>
 HaloCost HaloPlan<D>::cost() const {
   const Exchange used = choice().used == Exchange::automatic ? impl_->options.exchange : choice().used;
-  const bool join = used == Exchange::automatic || is_packed(used);
-  return total_cost<D>(impl_->schedules(used), join);
+  return halo_cost<D>(impl_->schedules(used.pattern), used.fill != HaloFill::datatypes);
 }
 
 template <int D>

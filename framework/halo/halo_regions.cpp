@@ -1,5 +1,6 @@
 #include "framework/halo/halo_regions.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "datatypes/error.hpp"
@@ -15,6 +16,8 @@ struct Segment {
   std::int64_t shift;  ///< unwrapped = owned index + shift
   std::int8_t side;    ///< -1 below the receiver's block, 0 the block itself, 1 above
 };
+template <int D>
+using Segments = PerDim<std::vector<Segment>, D>;
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) {
   return a >= 0 ? a / b : -((-a + b - 1) / b);
@@ -22,119 +25,85 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) {
 
 /// Cuts [from, to) at block borders; periodic dimensions wrap, others end at the domain.
 template <int D>
-void append_segments(const Decomposition<D>& d, int j, bool periodic, std::int64_t from, std::int64_t to,
-                     std::int8_t side, std::vector<Segment>& out) {
-  const std::int64_t n = d.global().extent(j);
-  if (!periodic) from = std::max<std::int64_t>(from, 0), to = std::min(to, n);
+void append_segments(const HaloGeometry<D>& g, int j, std::int64_t from, std::int64_t to, std::int8_t side,
+                     std::vector<Segment>& out) {
+  const std::int64_t n = g.blocks.global().extent(j);
+  if (!g.around.periodic[j]) from = std::max<std::int64_t>(from, 0), to = std::min(to, n);
   while (from < to) {
     const std::int64_t shift = floor_div(from, n) * n;
-    const int owner = d.owner(j, from - shift);
-    const std::int64_t end = std::min(to, d.cut(j, owner + 1) + shift);
+    const int owner = g.blocks.owner(j, from - shift);
+    const std::int64_t end = std::min(to, g.blocks.cut(j, owner + 1) + shift);
     out.push_back({from, end, owner, shift, side});
     from = end;
   }
 }
 
 template <int D>
-using Segments = PerDim<std::vector<Segment>, D>;
-
-template <int D>
-Segments<D> segments_of(const Decomposition<D>& d, const PerDim<int, D>& coords, const StencilShape<D>& shape,
-                        int steps, const BoundaryTopology<D>& around) {
-  const auto [below, above] = shape.ghost_widths(steps, around);
-  const Box<D> block = d.box(coords);
+Segments<D> segments_of(const HaloGeometry<D>& g, const PerDim<int, D>& coords) {
+  const auto [below, above] = g.widths();
+  const Box<D> block = g.blocks.box(coords);
   Segments<D> segments;
   for (int j = 0; j < D; ++j) {
-    append_segments(d, j, around.periodic[j], block.low[j] - below[j], block.low[j], -1, segments[j]);
+    append_segments(g, j, block.low[j] - below[j], block.low[j], -1, segments[j]);
     segments[j].push_back({block.low[j], block.high[j], coords[j], 0, 0});
-    append_segments(d, j, around.periodic[j], block.high[j], block.high[j] + above[j], 1, segments[j]);
+    append_segments(g, j, block.high[j], block.high[j] + above[j], 1, segments[j]);
   }
   return segments;
 }
 
-}  // namespace
-
-template <int D>
-std::vector<HaloRegion<D>> halo_regions(const Decomposition<D>& d, const PerDim<int, D>& coords,
-                                        const StencilShape<D>& shape, int steps,
-                                        const BoundaryTopology<D>& around) {
-  const Segments<D> segments = segments_of(d, coords, shape, steps, around);
-  const Box<D> block = d.box(coords);
-  const std::vector<Box<D>> needed = shape.kind() == StencilShape<D>::Kind::custom
-                                         ? shape.needed_boxes(block, steps, around)
-                                         : std::vector<Box<D>>{};
-  std::vector<HaloRegion<D>> all;
-  Box<D> choices;
-  for (int j = 0; j < D; ++j) choices.high[j] = static_cast<std::int64_t>(segments[j].size());
-  for_each_cell(choices, [&](const Index<D>& choice) {
-    HaloRegion<D> found;
-    Box<D> part;
-    PerDim<std::int8_t, D> side{};
-    bool inside = true;
-    for (int j = 0; j < D; ++j) {
-      const Segment& s = segments[j][static_cast<std::size_t>(choice[j])];
-      part.low[j] = s.low, part.high[j] = s.high;
-      found.owner[j] = s.owner, found.shift[j] = s.shift;
-      side[j] = s.side;
-      inside = inside && s.side == 0;
-    }
-    if (inside) return;
-    for (auto& region : shape.needed_in(block, steps, part, side, needed)) {
-      found.region = region;
-      all.push_back(found);
-    }
-  });
-  return all;
-}
-
-namespace {
-
 /// The ranges of one dimension that a slab may span in the dimensions it has been through: below, beside and above
 /// the block, or all at once for a shape without corners to cut.
-template <int D>
-std::vector<Segment> sides_of(const Segments<D>& segments, int j, const Box<D>& block, bool at_once) {
-  const std::int64_t low = segments[j].front().low, high = segments[j].back().high;
-  if (at_once) return {{low, high, 0, 0, 0}};
+std::vector<Segment> sides_of(const std::vector<Segment>& segments, const Segment& block, bool at_once) {
+  const std::int64_t low = segments.front().low, high = segments.back().high;
+  if (at_once) return {{low, high, block.owner, 0, 0}};
   std::vector<Segment> sides;
-  if (low < block.low[j]) sides.push_back({low, block.low[j], 0, 0, -1});
-  sides.push_back({block.low[j], block.high[j], 0, 0, 0});
-  if (high > block.high[j]) sides.push_back({block.high[j], high, 0, 0, 1});
+  if (low < block.low) sides.push_back({low, block.low, block.owner, 0, -1});
+  sides.push_back(block);
+  if (high > block.high) sides.push_back({block.high, high, block.owner, 0, 1});
   return sides;
 }
 
+/// Calls f(part, sides) for each combination of one segment per dimension.
+template <int D, class F>
+void for_each_part(const Segments<D>& segments, F&& f) {
+  Box<D> choices;
+  for (int j = 0; j < D; ++j) choices.high[j] = static_cast<std::int64_t>(segments[j].size());
+  for_each_cell(choices, [&](const Index<D>& choice) {
+    HaloRegion<D> part;
+    PerDim<std::int8_t, D> sides;
+    for (int j = 0; j < D; ++j) {
+      const Segment& s = segments[j][static_cast<std::size_t>(choice[j])];
+      part.region.box.low[j] = s.low, part.region.box.high[j] = s.high;
+      part.owner[j] = s.owner, part.shift[j] = s.shift;
+      sides[j] = s.side;
+    }
+    f(part, sides);
+  });
+}
+
 }  // namespace
 
 template <int D>
-std::vector<HaloRegion<D>> slab_regions(const Decomposition<D>& d, const PerDim<int, D>& coords,
-                                        const StencilShape<D>& shape, int steps,
-                                        const BoundaryTopology<D>& around) {
-  const Segments<D> segments = segments_of(d, coords, shape, steps, around);
-  const Box<D> block = d.box(coords);
-  const bool box = shape.kind() == StencilShape<D>::Kind::moore;
+std::vector<HaloRegion<D>> HaloGeometry<D>::regions(const PerDim<int, D>& coords, HaloPattern pattern) const {
+  const bool slabs = pattern == HaloPattern::slabs, box = shape.kind() == StencilShape<D>::Kind::moore;
+  const Segments<D> segments = segments_of(*this, coords);
+  const Box<D> block = blocks.box(coords);
+  std::vector<Box<D>> needed;
+  if (!slabs_possible(shape)) needed = shape.needed_boxes(block, steps, around);
   std::vector<HaloRegion<D>> all;
-  for (int stage = 0; stage < D; ++stage) {
-    Segments<D> ranges;
-    Box<D> choices;
-    for (int j = 0; j < D; ++j) {
-      if (j < stage) ranges[j] = sides_of(segments, j, block, box);
-      if (j == stage) ranges[j] = segments[j];
-      if (j > stage) ranges[j] = {{block.low[j], block.high[j], 0, 0, 0}};
-      choices.high[j] = static_cast<std::int64_t>(ranges[j].size());
+  for (int stage = 0; stage < (slabs ? D : 1); ++stage) {
+    Segments<D> ranges = segments;
+    for (int j = 0; slabs && j < D; ++j) {
+      const Segment own{block.low[j], block.high[j], coords[j], 0, 0};
+      if (j < stage) ranges[j] = sides_of(segments[j], own, box);
+      if (j > stage) ranges[j] = {own};
     }
-    for_each_cell(choices, [&](const Index<D>& choice) {
-      HaloRegion<D> found{{}, coords, {}, stage};
-      Box<D> part;
-      PerDim<std::int8_t, D> side{};
-      for (int j = 0; j < D; ++j) {
-        const Segment& s = ranges[j][static_cast<std::size_t>(choice[j])];
-        part.low[j] = s.low, part.high[j] = s.high;
-        side[j] = s.side;
-        if (j == stage) found.owner[j] = s.owner, found.shift[j] = s.shift;
-      }
-      if (side[stage] == 0) return;
-      for (auto& region : shape.needed_in(block, steps, part, side, {})) {
-        found.region = region;
-        all.push_back(found);
+    for_each_part<D>(ranges, [&](HaloRegion<D>& part, const PerDim<std::int8_t, D>& sides) {
+      if (slabs ? sides[stage] == 0 : sides == PerDim<std::int8_t, D>{}) return;
+      part.stage = stage;
+      for (const auto& region : shape.needed_in(block, steps, part.region.box, sides, needed)) {
+        part.region = region;
+        all.push_back(part);
       }
     });
   }
@@ -142,29 +111,33 @@ std::vector<HaloRegion<D>> slab_regions(const Decomposition<D>& d, const PerDim<
 }
 
 template <int D>
-std::vector<PerDim<int, D>> possible_receivers(const Decomposition<D>& d, const PerDim<int, D>& coords,
-                                               const StencilShape<D>& shape, int steps,
-                                               const BoundaryTopology<D>& around) {
-  const auto [below, above] = shape.ghost_widths(steps, around);
-  const Box<D> block = d.box(coords);
-  PerDim<std::vector<int>, D> candidates;
-  Box<D> choices;
+std::vector<PerDim<int, D>> HaloGeometry<D>::possible_receivers(const PerDim<int, D>& coords) const {
+  const auto [below, above] = widths();
+  const Box<D> block = blocks.box(coords);
+  Segments<D> readers;
   for (int j = 0; j < D; ++j) {
     // Whoever reads `above` cells up reads this block from below, and the other way round.
-    std::vector<Segment> readers;
-    append_segments(d, j, around.periodic[j], block.low[j] - above[j], block.high[j] + below[j], 0, readers);
-    for (const Segment& s : readers) candidates[j].push_back(s.owner);
-    std::sort(candidates[j].begin(), candidates[j].end());
-    candidates[j].erase(std::unique(candidates[j].begin(), candidates[j].end()), candidates[j].end());
-    choices.high[j] = static_cast<std::int64_t>(candidates[j].size());
+    auto& list = readers[j];
+    append_segments(*this, j, block.low[j] - above[j], block.high[j] + below[j], 0, list);
+    std::ranges::sort(list, {}, &Segment::owner);
+    list.erase(std::ranges::unique(list, {}, &Segment::owner).begin(), list.end());
   }
   std::vector<PerDim<int, D>> receivers;
-  for_each_cell(choices, [&](const Index<D>& choice) {
-    PerDim<int, D> c;
-    for (int j = 0; j < D; ++j) c[j] = candidates[j][static_cast<std::size_t>(choice[j])];
-    receivers.push_back(c);
-  });
+  for_each_part<D>(readers, [&](const HaloRegion<D>& part, const auto&) { receivers.push_back(part.owner); });
   return receivers;
+}
+
+template <int D>
+bool HaloGeometry<D>::repeats_grid() const {
+  const auto [below, above] = widths();
+  double cells = 1, grid = 1;
+  for (int j = 0; j < D; ++j) {
+    const auto n = static_cast<double>(around.global.extent(j));
+    const auto frame = static_cast<double>(blocks.largest_extent(j) + below[j] + above[j]);
+    cells *= around.periodic[j] ? frame : std::min(frame, n);
+    grid *= n;
+  }
+  return cells > 8 * grid;
 }
 
 template <int D>
@@ -178,13 +151,8 @@ void refuse_reach_beyond_grid(const StencilShape<D>& shape, const BoundaryTopolo
   }
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                                  \
-  template std::vector<HaloRegion<D>> slab_regions<D>(const Decomposition<D>&, const PerDim<int, D>&,           \
-                                                      const StencilShape<D>&, int, const BoundaryTopology<D>&); \
-  template std::vector<HaloRegion<D>> halo_regions<D>(const Decomposition<D>&, const PerDim<int, D>&,           \
-                                                      const StencilShape<D>&, int, const BoundaryTopology<D>&); \
-  template std::vector<PerDim<int, D>> possible_receivers<D>(                                                   \
-      const Decomposition<D>&, const PerDim<int, D>&, const StencilShape<D>&, int, const BoundaryTopology<D>&); \
+#define ISOHALO_INSTANTIATE(D)     \
+  template struct HaloGeometry<D>; \
   template void refuse_reach_beyond_grid<D>(const StencilShape<D>&, const BoundaryTopology<D>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

@@ -1,13 +1,19 @@
 #pragma once
 /// Which ghost cells a block needs and who owns them. Pure geometry: the same on every rank, tested without MPI.
 
-#include <array>
 #include <vector>
 
 #include "framework/domain/decomposition.hpp"
 #include "framework/halo/stencil_shape.hpp"
 
 namespace isohalo {
+
+/// How ghost cells are cut into messages (docs/exchange.md).
+enum class HaloPattern {
+  direct,     ///< a message per region: up to 3^d - 1 of them, all at once
+  coalesced,  ///< a message per rank, with all of its regions
+  slabs,      ///< dimension after dimension, two neighbors each; named shapes only
+};
 
 /// Needed ghost cells that one rank owns. The region is in the receiver's unwrapped indices; the same cells in the
 /// owner's block are `region` shifted by -shift.
@@ -19,33 +25,43 @@ struct HaloRegion {
   int stage = 0;  ///< of an exchange by slabs; 0 otherwise
 };
 
-/// All ghost cells of the block at `coords` that `steps` steps need, by owner, in an order that every rank agrees
-/// on. Empty regions are left out, so a star of depth 2 has 18 regions in 3-D, not 26. Depths beyond one neighbor's
-/// block and periodic dimensions of one rank (any number of wraps) are covered.
+/// The ghosts that `steps` steps of `shape` need on every block. Refers to what it is made of.
 template <int D>
-std::vector<HaloRegion<D>> halo_regions(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
-                                        const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around);
+struct HaloGeometry {
+  const Decomposition<D>& blocks;
+  const StencilShape<D>& shape;
+  int steps;
+  const BoundaryTopology<D>& around;
 
-/// The same ghost cells for an exchange dimension by dimension ("slabs"; docs/exchange.md): in stage j
-/// come those whose last coordinate outside the block is the j-th, from the rank that differs in that dimension
-/// alone. That rank has them: its own cells, or its ghosts of earlier stages. So `region` shifted by -shift may lie
-/// outside the owner's block in the dimensions before j. Beside the ghosts of a block the needed cells of a named
-/// shape keep the shape, with what is left of its budget, so each comes once and nothing else does. A list without
-/// a name gives no such promise: `slabs_possible`.
-template <int D>
-std::vector<HaloRegion<D>> slab_regions(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
-                                        const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around);
+  /// Layers below and above a block.
+  std::array<Index<D>, 2> widths() const { return shape.ghost_widths(steps, around); }
+
+  /// All needed ghost cells of the block at `coords`, by owner, in an order that every rank agrees on. Empty
+  /// regions are left out, so a star of depth 2 has 18 regions in 3-D, not 26. Depths beyond one neighbor's block
+  /// and periodic dimensions of one rank (any number of wraps) are covered.
+  ///
+  /// For an exchange by slabs (docs/exchange.md): in stage j come those whose last coordinate outside the block is
+  /// the j-th, from the rank that differs in that dimension alone. That rank has them: its own cells, or its ghosts
+  /// of earlier stages. So `region` shifted by -shift may lie outside the owner's block in the dimensions before j.
+  /// Beside the ghosts of a block the needed cells of a named shape keep the shape, with what is left of its
+  /// budget, so each comes once and nothing else does. A list without a name gives no such promise:
+  /// `slabs_possible`.
+  std::vector<HaloRegion<D>> regions(const PerDim<int, D>& coords,
+                                     HaloPattern pattern = HaloPattern::coalesced) const;
+
+  /// Coordinates of the blocks that may need cells of the block at `coords` (the block itself not excluded).
+  std::vector<PerDim<int, D>> possible_receivers(const PerDim<int, D>& coords) const;
+
+  /// Is the array of a block with its ghosts larger than eight grids? Then most ghosts repeat each other, and what
+  /// is sent, or described one by one, should be bounded by the grid: each cell of another rank comes once, and
+  /// GhostFill copies it to its repeats. The same for all blocks.
+  bool repeats_grid() const;
+};
 
 template <int D>
 bool slabs_possible(const StencilShape<D>& shape) {
   return shape.kind() != StencilShape<D>::Kind::custom;
 }
-
-/// Coordinates of the blocks that may need cells of the block at `coords` (the block itself not excluded).
-template <int D>
-std::vector<PerDim<int, D>> possible_receivers(const Decomposition<D>& decomposition, const PerDim<int, D>& coords,
-                                               const StencilShape<D>& shape, int steps,
-                                               const BoundaryTopology<D>& around);
 
 /// Throws UsageError when the shape reaches further beyond a non-periodic side than the grid has cells.
 template <int D>

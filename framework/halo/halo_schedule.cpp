@@ -1,6 +1,7 @@
 #include "framework/halo/halo_schedule.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "framework/halo/ghost_fill.hpp"
@@ -20,80 +21,65 @@ HaloMessage<D>& message_of(std::vector<HaloMessage<D>>& messages, int peer, bool
 
 template <int D>
 int differing_dimensions(const PerDim<int, D>& a, const PerDim<int, D>& b) {
-  int n = 0;
-  for (int j = 0; j < D; ++j) n += a[j] != b[j];
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0, std::plus{}, std::not_equal_to{});
+}
+
+template <int D>
+std::int64_t cells_of(const std::vector<HaloRegion<D>>& regions) {
+  std::int64_t n = 0;
+  for (const auto& r : regions) n += r.region.cells();
   return n;
 }
 
 /// Every cell of other ranks comes once; then the ghosts that repeat it, or this rank's own cells, are filled.
 template <int D>
-HaloSchedule<D> repeating_schedule(const Decomposition<D>& blocks, const PerDim<int, D>& coords,
-                                   const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around) {
-  HaloSchedule<D> schedule;
-  schedule.stages.resize(2);
-  auto fill = std::make_shared<const detail::GhostFill<D>>(blocks, coords, shape, steps, around);
-  schedule.stages[0].receive = fill->received(blocks, coords);
-  for (const auto& receiver : possible_receivers(blocks, coords, shape, steps, around)) {
+HaloSchedule<D> repeating_schedule(const HaloGeometry<D>& geometry, const PerDim<int, D>& coords) {
+  HaloSchedule<D> schedule(2);
+  auto fill = std::make_shared<const detail::GhostFill<D>>(geometry, coords);
+  schedule[0].receive = fill->received(geometry.blocks, coords);
+  for (const auto& receiver : geometry.possible_receivers(coords)) {
     if (receiver == coords) continue;
-    auto message = detail::repeated_grid_message(blocks, coords, receiver, shape, steps, around);
-    if (!message.regions.empty()) schedule.stages[0].send.push_back(std::move(message));
+    auto message = detail::repeated_grid_message(geometry, coords, receiver);
+    if (!message.regions.empty()) schedule[0].send.push_back(std::move(message));
   }
-  schedule.stages[1].fill = std::move(fill);
+  schedule[1].fill = std::move(fill);
   return schedule;
 }
 
 }  // namespace
 
 template <int D>
-HaloSchedule<D> halo_schedule(HaloPattern pattern, const Decomposition<D>& blocks, const PerDim<int, D>& coords,
-                              const StencilShape<D>& shape, int steps, const BoundaryTopology<D>& around,
+HaloSchedule<D> halo_schedule(HaloPattern pattern, const HaloGeometry<D>& geometry, const PerDim<int, D>& coords,
                               const HaloMutation<D>& mutation) {
+  const Decomposition<D>& blocks = geometry.blocks;
   const bool slabs = pattern == HaloPattern::slabs, direct = pattern == HaloPattern::direct;
-  if (!slabs && !mutation && detail::repeats_grid(blocks, shape, steps, around))
-    return repeating_schedule(blocks, coords, shape, steps, around);
-  HaloSchedule<D> schedule;
-  schedule.stages.resize(slabs ? D : 1);  // NOLINT(bugprone-branch-clone): D may be 1
-  const auto stage_of = [&](const HaloRegion<D>& p) -> HaloStage<D>& {
-    return schedule.stages[static_cast<std::size_t>(p.stage)];
+  if (!slabs && !mutation && geometry.repeats_grid()) return repeating_schedule(geometry, coords);
+  HaloSchedule<D> schedule(slabs ? D : 1);  // NOLINT(bugprone-branch-clone): D may be 1
+  const auto stage_of = [&](const HaloRegion<D>& part) -> HaloStage<D>& {
+    return schedule[static_cast<std::size_t>(part.stage)];
   };
   const auto parts_of = [&](const PerDim<int, D>& block) {
-    auto parts = slabs ? slab_regions(blocks, block, shape, steps, around)
-                       : halo_regions(blocks, block, shape, steps, around);
+    auto parts = geometry.regions(block, pattern);
     if (mutation) mutation(parts);
     return parts;
   };
   for (const auto& part : parts_of(coords)) {
     if (part.owner == coords)
-      stage_of(part).copies.push_back({part.region, part.shift});
+      stage_of(part).copies.push_back(part);
     else
-      message_of(stage_of(part).receive, blocks.rank_at(part.owner), direct).regions.push_back(part.region);
+      message_of(stage_of(part).receive, blocks.rank_at(part.owner), direct).regions.push_back(part);
   }
-  for (const auto& receiver : possible_receivers(blocks, coords, shape, steps, around)) {
+  for (const auto& receiver : geometry.possible_receivers(coords)) {
     if (receiver == coords || (slabs && differing_dimensions<D>(receiver, coords) > 1)) continue;
-    for (const auto& part : parts_of(receiver)) {
+    for (auto& part : parts_of(receiver)) {
       if (part.owner != coords) continue;
       Index<D> back;
       for (int j = 0; j < D; ++j) back[j] = -part.shift[j];
-      auto& message = message_of(stage_of(part).send, blocks.rank_at(receiver), direct);
-      message.regions.push_back(part.region.shifted(back));
-      message.shifts.push_back(part.shift);
+      part.region = part.region.shifted(back);
+      message_of(stage_of(part).send, blocks.rank_at(receiver), direct).regions.push_back(part);
     }
   }
   return schedule;
-}
-
-template <int D>
-HaloCost HaloSchedule<D>::cost() const {
-  HaloCost c;
-  c.stages = static_cast<std::int64_t>(stages.size());
-  for (const auto& stage : stages) {
-    c.messages += static_cast<std::int64_t>(stage.send.size());
-    for (const auto& m : stage.send) c.cells_sent += m.cells();
-    for (const auto& m : stage.receive) c.cells_received += m.cells();
-    for (const auto& copy : stage.copies) c.cells_copied += copy.ghosts.cells();
-    if (stage.fill) c.cells_copied += stage.fill->cells();
-  }
-  return c;
 }
 
 template <int D>
@@ -101,7 +87,7 @@ std::vector<JoinedMessage<D>> joined(std::span<const HaloSchedule<D>> schedules,
                                      std::vector<HaloMessage<D>> HaloStage<D>::*side) {
   std::vector<JoinedMessage<D>> all;
   for (std::size_t n = 0; n < schedules.size(); ++n)
-    for (const auto& message : schedules[n].stages[stage].*side) {
+    for (const auto& message : schedules[n][stage].*side) {
       const auto fits = [&](const JoinedMessage<D>& j) { return j.peer == message.peer && !j.parts[n]; };
       auto place = std::find_if(all.begin(), all.end(), fits);
       if (place == all.end())
@@ -112,46 +98,42 @@ std::vector<JoinedMessage<D>> joined(std::span<const HaloSchedule<D>> schedules,
 }
 
 template <int D>
-HaloCost total_cost(std::span<const HaloSchedule<D>> schedules, bool join) {
-  HaloCost total;
+HaloCost halo_cost(std::span<const HaloSchedule<D>> schedules, bool join) {
+  HaloCost c;
   for (const auto& schedule : schedules) {
-    const HaloCost c = schedule.cost();
-    total.stages = std::max(total.stages, c.stages);
-    total.messages += c.messages;
-    total.cells_sent += c.cells_sent;
-    total.cells_received += c.cells_received;
-    total.cells_copied += c.cells_copied;
+    c.stages = std::max(c.stages, std::ssize(schedule));
+    for (const auto& stage : schedule) {
+      if (!join) c.messages += std::ssize(stage.send);
+      for (const auto& m : stage.send) c.cells_sent += cells_of(m.regions);
+      for (const auto& m : stage.receive) c.cells_received += cells_of(m.regions);
+      c.cells_copied += cells_of(stage.copies) + (stage.fill ? stage.fill->cells() : 0);
+    }
   }
-  if (!join) return total;
-  total.messages = 0;
-  for (std::size_t k = 0; k < static_cast<std::size_t>(total.stages); ++k)
-    total.messages += static_cast<std::int64_t>(joined<D>(schedules, k, &HaloStage<D>::send).size());
-  return total;
+  for (std::size_t k = 0; join && k < schedules.front().size(); ++k)
+    c.messages += std::ssize(joined<D>(schedules, k, &HaloStage<D>::send));
+  return c;
 }
 
 template <int D>
-TrafficTable halo_traffic(HaloPattern pattern, const Decomposition<D>& blocks, const StencilShape<D>& shape,
-                          int steps, const BoundaryTopology<D>& around, double element_bytes) {
+TrafficTable halo_traffic(HaloPattern pattern, const HaloGeometry<D>& geometry, double element_bytes) {
+  const Decomposition<D>& blocks = geometry.blocks;
   std::optional<TrafficTable> traffic;
   for (int r = 0; r < blocks.ranks(); ++r) {
-    const auto schedule = halo_schedule(pattern, blocks, blocks.coordinates(r), shape, steps, around);
-    if (!traffic) traffic.emplace(blocks.ranks(), static_cast<int>(schedule.stages.size()));
-    for (std::size_t k = 0; k < schedule.stages.size(); ++k)
-      for (const auto& m : schedule.stages[k].send)
-        traffic->add(static_cast<int>(k), r, m.peer, static_cast<double>(m.cells()) * element_bytes);
+    const auto schedule = halo_schedule(pattern, geometry, blocks.coordinates(r));
+    if (!traffic) traffic.emplace(blocks.ranks(), static_cast<int>(schedule.size()));
+    for (std::size_t k = 0; k < schedule.size(); ++k)
+      for (const auto& m : schedule[k].send)
+        traffic->add(static_cast<int>(k), r, m.peer, static_cast<double>(cells_of(m.regions)) * element_bytes);
   }
   return *traffic;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                           \
-  template TrafficTable halo_traffic(HaloPattern, const Decomposition<D>&, const StencilShape<D>&, int,  \
-                                     const BoundaryTopology<D>&, double);                                \
-  template struct HaloSchedule<D>;                                                                       \
-  template std::vector<JoinedMessage<D>> joined<D>(std::span<const HaloSchedule<D>>, std::size_t,        \
-                                                   std::vector<HaloMessage<D>> HaloStage<D>::*);         \
-  template HaloCost total_cost<D>(std::span<const HaloSchedule<D>>, bool);                               \
-  template HaloSchedule<D> halo_schedule<D>(HaloPattern, const Decomposition<D>&, const PerDim<int, D>&, \
-                                            const StencilShape<D>&, int, const BoundaryTopology<D>&,     \
+#define ISOHALO_INSTANTIATE(D)                                                                          \
+  template TrafficTable halo_traffic(HaloPattern, const HaloGeometry<D>&, double);                      \
+  template std::vector<JoinedMessage<D>> joined<D>(std::span<const HaloSchedule<D>>, std::size_t,       \
+                                                   std::vector<HaloMessage<D>> HaloStage<D>::*);        \
+  template HaloCost halo_cost<D>(std::span<const HaloSchedule<D>>, bool);                               \
+  template HaloSchedule<D> halo_schedule<D>(HaloPattern, const HaloGeometry<D>&, const PerDim<int, D>&, \
                                             const HaloMutation<D>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

@@ -24,48 +24,22 @@ struct HaloCost {
   std::int64_t cells_copied = 0;  ///< within this rank's array (periodic dimensions of one rank)
 };
 
-/// How ghost cells are cut into messages (docs/exchange.md).
-enum class HaloPattern {
-  direct,     ///< a message per region: up to 3^d - 1 of them, all at once
-  coalesced,  ///< a message per rank, with all of its regions
-  slabs,      ///< dimension after dimension, two neighbors each; named shapes only
-};
-
 /// The cells of one message, in this rank's unwrapped indices: ghosts when received; when sent, own cells, and
-/// ghosts of earlier stages. Both ends list the regions in the same order.
+/// ghosts of earlier stages, with the shift to the receiver's indices. Both ends list the regions in the same
+/// order.
 template <int D>
 struct HaloMessage {
   int peer = 0;
-  std::vector<Region<D>> regions;
-  /// Of each sent region: the receiver's unwrapped index of a cell less this rank's. None when received.
-  std::vector<Index<D>> shifts{};
-
-  std::int64_t cells() const {
-    std::int64_t n = 0;
-    for (const auto& r : regions) n += r.cells();
-    return n;
-  }
-  /// The regions as boxes, in an order that no layout changes.
-  std::vector<Box<D>> boxes() const {
-    std::vector<Box<D>> list;
-    for (const auto& r : regions) r.for_each_box([&](const Box<D>& b) { list.push_back(b); });
-    return list;
-  }
-  /// The shift of each of these boxes.
-  std::vector<Index<D>> box_shifts() const {
-    std::vector<Index<D>> list;
-    for (std::size_t k = 0; k < shifts.size(); ++k)
-      regions[k].for_each_box([&](const Box<D>&) { list.push_back(shifts[k]); });
-    return list;
-  }
+  std::vector<HaloRegion<D>> regions;
 };
 
-/// Ghosts that are copies of cells of the same array: ghost = cell + shift.
+/// The regions as boxes, in an order that no layout changes.
 template <int D>
-struct SelfCopy {
-  Region<D> ghosts;
-  Index<D> shift;
-};
+std::vector<ShiftedBox<D>> boxes_of(const std::vector<HaloRegion<D>>& regions) {
+  std::vector<ShiftedBox<D>> list;
+  for (const auto& r : regions) r.region.for_each_box([&](const Box<D>& b) { list.push_back({b, r.shift}); });
+  return list;
+}
 
 namespace detail {
 template <int D>
@@ -76,16 +50,13 @@ class GhostFill;
 template <int D>
 struct HaloStage {
   std::vector<HaloMessage<D>> send, receive;
-  std::vector<SelfCopy<D>> copies;
+  std::vector<HaloRegion<D>> copies;                   ///< ghosts that are this rank's own cells
   std::shared_ptr<const detail::GhostFill<D>> fill{};  ///< more copies, of a grid that repeats in the ghosts
 };
 
+/// Stage after stage.
 template <int D>
-struct HaloSchedule {
-  std::vector<HaloStage<D>> stages;
-
-  HaloCost cost() const;
-};
+using HaloSchedule = std::vector<HaloStage<D>>;
 
 /// One message with cells of several arrays that need different ghosts. Message k to a rank joins message k to that
 /// rank of each other schedule; the receiver, who has as many, joins the same.
@@ -103,18 +74,16 @@ std::vector<JoinedMessage<D>> joined(std::span<const HaloSchedule<D>> schedules,
 
 /// What an exchange by all of these schedules costs: messages are joined, or not.
 template <int D>
-HaloCost total_cost(std::span<const HaloSchedule<D>> schedules, bool join);
+HaloCost halo_cost(std::span<const HaloSchedule<D>> schedules, bool join);
 
-/// The part of the block at `coords` in an exchange of `steps` steps' ghosts. Local; the parts of all ranks fit
-/// together. `pattern` slabs needs `slabs_possible(shape)`.
+/// The part of the block at `coords` in an exchange. Local; the parts of all ranks fit together. `pattern` slabs
+/// needs `slabs_possible(shape)`.
 template <int D>
-HaloSchedule<D> halo_schedule(HaloPattern pattern, const Decomposition<D>& decomposition,
-                              const PerDim<int, D>& coords, const StencilShape<D>& shape, int steps,
-                              const BoundaryTopology<D>& around, const HaloMutation<D>& mutation = {});
+HaloSchedule<D> halo_schedule(HaloPattern pattern, const HaloGeometry<D>& geometry, const PerDim<int, D>& coords,
+                              const HaloMutation<D>& mutation = {});
 
 /// The exchange of all blocks, for one array with elements of so many bytes. Local.
 template <int D>
-TrafficTable halo_traffic(HaloPattern pattern, const Decomposition<D>& decomposition, const StencilShape<D>& shape,
-                          int steps, const BoundaryTopology<D>& around, double element_bytes);
+TrafficTable halo_traffic(HaloPattern pattern, const HaloGeometry<D>& geometry, double element_bytes);
 
 }  // namespace isohalo

@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "datatypes/mpi_check.hpp"
 #include "framework/halo/ghost_fill.hpp"
-#include "framework/halo/kernel_copies.hpp"
+#include "framework/halo/transport.hpp"
 
 namespace isohalo::detail {
 
@@ -69,28 +68,43 @@ struct CellKernel {
 template <int D, class Space, bool staged>
 class KernelTransport final : public HaloTransport<D> {
  public:
-  KernelTransport(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules,
-                  std::span<const std::int64_t> element_bytes)
-      : HaloTransport<D>(domain, first_tag, std::move(schedules)) {
+  explicit KernelTransport(HaloTask<D> task) : HaloTransport<D>(std::move(task)) {
     for (std::size_t k = 0; k < this->stages(); ++k) {
       Stage& stage = stages_.emplace_back();
-      prepare(stage.send, joined<D>(this->schedules_, k, &HaloStage<D>::send), element_bytes);
-      prepare(stage.receive, joined<D>(this->schedules_, k, &HaloStage<D>::receive), element_bytes);
-      for (std::size_t s = 0; s < this->schedules_.size(); ++s) stage.copies.push_back(copies_of(s, k));
-      receives_.emplace_back(stage.receive.messages.size(), MPI_REQUEST_NULL);
-      sends_.emplace_back(stage.send.messages.size(), MPI_REQUEST_NULL);
+      prepare(stage.send, joined<D>(this->task_.schedules, k, &HaloStage<D>::send));
+      prepare(stage.receive, joined<D>(this->task_.schedules, k, &HaloStage<D>::receive));
+      for (const auto& schedule : this->task_.schedules) stage.copies.push_back(copies_of(schedule[k]));
+      this->receives_[k].resize(stage.receive.messages.size(), MPI_REQUEST_NULL);
     }
   }
 
  private:
   using Memory = typename Space::memory_space;
   using Buffer = Kokkos::View<char*, Memory>;
-  using HostBuffer = Kokkos::View<char*, Kokkos::HostSpace>;
 
-  /// Boxes in the arrays' memory space.
+  /// Boxes: collected, then put into the arrays' memory space.
   struct Table {
+    std::vector<KernelBox<D>> list;
     Kokkos::View<KernelBox<D>*, Memory> boxes;
     std::int64_t cells = 0;
+
+    void add(const ShiftedBox<D>& b, const Index<D>& origin, std::int64_t byte) {
+      KernelBox<D>& k = list.emplace_back();
+      k.first = cells, k.byte = byte;
+      for (int j = 0; j < D; ++j) {
+        k.low[j] = b.box.low[j] - origin[j];
+        k.extent[j] = b.box.extent(j);
+        k.shift[j] = b.shift[j];
+      }
+      cells += b.box.cells();
+    }
+    void upload() {
+      boxes = Kokkos::View<KernelBox<D>*, Memory>("isohalo::boxes", list.size());
+      const auto mirror = Kokkos::create_mirror_view(boxes);
+      std::copy(list.begin(), list.end(), mirror.data());
+      Kokkos::deep_copy(boxes, mirror);
+      list = {};
+    }
   };
   struct Message {
     int peer;
@@ -101,85 +115,55 @@ class KernelTransport final : public HaloTransport<D> {
     std::vector<Message> messages;
     std::vector<Table> tables;  ///< by array
     Buffer buffer;
-    HostBuffer host;
-    bool apart = false;
+    typename Buffer::HostMirror host;
+
+    bool apart() const { return host.data() != buffer.data(); }
   };
   struct Stage {
     Side send, receive;
     std::vector<Table> copies;  ///< by schedule
   };
 
-  /// Boxes as they are collected.
-  struct BoxList {
-    std::vector<KernelBox<D>> boxes;
-    std::int64_t cells = 0;
+  const Index<D>& origin() const { return this->task_.domain.owned().low; }
 
-    void add(const Box<D>& b, const Index<D>& origin, const Index<D>& shift, std::int64_t byte) {
-      KernelBox<D> k{};
-      k.first = cells, k.byte = byte;
-      for (int j = 0; j < D; ++j) k.low[j] = b.low[j] - origin[j], k.extent[j] = b.extent(j), k.shift[j] = shift[j];
-      cells += b.cells();
-      boxes.push_back(k);
-    }
-    Table uploaded() const {
-      Table t{Kokkos::View<KernelBox<D>*, Memory>("isohalo::boxes", boxes.size()), cells};
-      const auto mirror = Kokkos::create_mirror_view(t.boxes);
-      std::copy(boxes.begin(), boxes.end(), mirror.data());
-      Kokkos::deep_copy(t.boxes, mirror);
-      return t;
-    }
-  };
-
-  const Index<D>& origin() const { return this->domain_.owned().low; }
-
-  Table copies_of(std::size_t schedule, std::size_t k) const {
-    const HaloStage<D>& stage = this->schedules_[schedule].stages[k];
-    BoxList list;
-    for (const auto& c : stage.copies)
-      c.ghosts.for_each_box([&](const Box<D>& b) { list.add(b, origin(), c.shift, 0); });
-    if (stage.fill)
-      stage.fill->for_each_row_of_copies(
-          [&](const Box<D>& b, const Index<D>& shift) { list.add(b, origin(), shift, 0); });
-    return list.uploaded();
+  Table copies_of(const HaloStage<D>& stage) const {
+    Table table;
+    for (const auto& b : boxes_of(stage.copies)) table.add(b, origin(), 0);
+    if (stage.fill) stage.fill->for_each_copy([&](const ShiftedBox<D>& b) { table.add(b, origin(), 0); });
+    table.upload();
+    return table;
   }
 
   /// Message after message, and in each array after array, from multiples of 64 bytes on.
-  void prepare(Side& side, const std::vector<JoinedMessage<D>>& messages,
-               std::span<const std::int64_t> element_bytes) const {
+  void prepare(Side& side, const std::vector<JoinedMessage<D>>& messages) const {
     constexpr std::int64_t line = 64;
-    std::vector<BoxList> lists(element_bytes.size());
+    side.tables.resize(this->task_.element_bytes.size());
     std::int64_t at = 0;
     for (const JoinedMessage<D>& m : messages) {
       const std::int64_t first = at;
-      for (std::size_t f = 0; f < lists.size(); ++f) {
+      for (std::size_t f = 0; f < side.tables.size(); ++f) {
         const HaloMessage<D>* const part = m.parts[this->schedule_of(f)];
         if (!part) continue;
-        for (const Box<D>& b : part->boxes()) {
-          lists[f].add(b, origin(), {}, at);
-          at += b.cells() * element_bytes[f];
+        for (const auto& b : boxes_of(part->regions)) {
+          side.tables[f].add(b, origin(), at);
+          at += b.box.cells() * this->task_.element_bytes[f];
         }
         at = (at + line - 1) / line * line;
       }
       side.messages.push_back({m.peer, first, at - first});
     }
-    for (const BoxList& list : lists) side.tables.push_back(list.uploaded());
-    const auto bytes = static_cast<std::size_t>(at);
-    side.buffer = Buffer(Kokkos::view_alloc("isohalo::buffer", Kokkos::WithoutInitializing), bytes);
-    if constexpr (!staged && Kokkos::SpaceAccessibility<Kokkos::HostSpace, Memory>::accessible) {
-      side.host = HostBuffer(side.buffer.data(), bytes);  // lives as long as `buffer`
-    } else {
-      side.host = HostBuffer(Kokkos::view_alloc("isohalo::host_buffer", Kokkos::WithoutInitializing), bytes);
-      side.apart = true;
-    }
+    for (Table& table : side.tables) table.upload();
+    side.buffer =
+        Buffer(Kokkos::view_alloc("isohalo::buffer", Kokkos::WithoutInitializing), static_cast<std::size_t>(at));
+    side.host = staged ? Kokkos::create_mirror(side.buffer) : Kokkos::create_mirror_view(side.buffer);
   }
 
   void post_receives() override {
     for (std::size_t k = 0; k < stages_.size(); ++k) {
       const Side& side = stages_[k].receive;
       for (std::size_t m = 0; m < side.messages.size(); ++m)
-        mpi_check(MPI_Irecv_c(side.host.data() + side.messages[m].first, side.messages[m].bytes, MPI_BYTE,
-                              side.messages[m].peer, this->first_tag_, this->comm(), &receives_[k][m]),
-                  "MPI_Irecv in a halo exchange", this->comm());
+        this->receive_from(side.messages[m].peer, side.host.data() + side.messages[m].first, side.messages[m].bytes,
+                           MPI_BYTE, this->receives_[k][m]);
     }
   }
 
@@ -188,11 +172,8 @@ class KernelTransport final : public HaloTransport<D> {
     for (std::size_t f = 0; f < this->arrays_.size(); ++f)
       run<KernelTask::pack>("isohalo::pack", f, side.tables[f], side.buffer.data());
     Space().fence();
-    if (side.apart) Kokkos::deep_copy(side.host, side.buffer);
-    for (std::size_t m = 0; m < side.messages.size(); ++m)
-      mpi_check(MPI_Isend_c(side.host.data() + side.messages[m].first, side.messages[m].bytes, MPI_BYTE,
-                            side.messages[m].peer, this->first_tag_, this->comm(), &sends_[stage][m]),
-                "MPI_Isend in a halo exchange", this->comm());
+    if (side.apart()) Kokkos::deep_copy(side.host, side.buffer);
+    for (const Message& m : side.messages) this->send_to(m.peer, side.host.data() + m.first, m.bytes, MPI_BYTE);
   }
 
   void copy(std::size_t stage) override {
@@ -201,17 +182,16 @@ class KernelTransport final : public HaloTransport<D> {
   }
 
   bool received(std::size_t stage) override {
-    if (!test_all(receives_[stage], "halo exchange", this->comm())) return false;
+    if (!HaloTransport<D>::received(stage)) return false;
     const Side& side = stages_[stage].receive;
-    if (side.apart) Kokkos::deep_copy(side.buffer, side.host);
+    if (side.apart()) Kokkos::deep_copy(side.buffer, side.host);
     for (std::size_t f = 0; f < this->arrays_.size(); ++f)
       run<KernelTask::unpack>("isohalo::unpack", f, side.tables[f], side.buffer.data());
     return true;
   }
 
   bool left() override {
-    for (auto& stage : sends_)
-      if (!test_all(stage, "halo exchange", this->comm())) return false;
+    if (!HaloTransport<D>::left()) return false;
     Space().fence();  // the last ghosts are in place
     return true;
   }
@@ -235,27 +215,20 @@ class KernelTransport final : public HaloTransport<D> {
 
   template <class Word, KernelTask task>
   void run_by(const char* label, const ErasedArray<D>& a, const Table& table, char* buffer) const {
-    CellKernel<D, Word, Memory, task> kernel{reinterpret_cast<char*>(a.data),
-                                             {},
-                                             a.bytes / static_cast<std::int64_t>(sizeof(Word)),
-                                             buffer,
-                                             table.boxes};
+    const std::int64_t words = a.bytes / static_cast<std::int64_t>(sizeof(Word));
+    CellKernel<D, Word, Memory, task> kernel{reinterpret_cast<char*>(a.data), {}, words, buffer, table.boxes};
     const Index<D> strides = a.byte_strides();
     for (int j = 0; j < D; ++j) kernel.stride[j] = strides[j];
-    Kokkos::parallel_for(
-        label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(0, table.cells * kernel.words), kernel);
+    Kokkos::parallel_for(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(0, table.cells * words),
+                         kernel);
   }
 
   std::vector<Stage> stages_;
-  std::vector<std::vector<MPI_Request>> receives_, sends_;  ///< by stage
 };
 
 template <int D, class Space, bool staged>
-inline constexpr KernelCopies<D> kKernelCopies{
-    [](const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules,
-       std::span<const std::int64_t> element_bytes) -> std::unique_ptr<HaloTransport<D>> {
-      return std::make_unique<KernelTransport<D, Space, staged>>(domain, first_tag, std::move(schedules),
-                                                                 element_bytes);
-    }};
+inline constexpr KernelCopies<D> kKernelCopies{[](HaloTask<D> task) -> std::unique_ptr<HaloTransport<D>> {
+  return std::make_unique<KernelTransport<D, Space, staged>>(std::move(task));
+}};
 
 }  // namespace isohalo::detail

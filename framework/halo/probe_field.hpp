@@ -42,7 +42,7 @@ class ProbeField {
  public:
   ProbeField(const CartesianDomain<D>& domain, const HaloPlan<D>& plan, int number, ProbeLayout layout,
              std::size_t k = 0)
-      : number_(number), global_(domain.global()) {
+      : global_(domain.global()) {
     const bool padded = layout == ProbeLayout::padded;
     ref_.owned = domain.owned();
     for (int j = 0; j < D; ++j) {
@@ -58,22 +58,15 @@ class ProbeField {
       stride *= all.extent(j) + (padded ? 3 : 0);
     }
     const auto cells = static_cast<std::size_t>(stride);
-    if (layout == ProbeLayout::shared)
-      shared_.resize(cells);
-    else
-      memory_.resize(cells);
+    if (layout == ProbeLayout::shared) shared_.resize(cells);
+    if (layout != ProbeLayout::shared) memory_.resize(cells);
     ref_.data = (layout == ProbeLayout::shared ? shared_.data() : memory_.data()) + origin;
-    clear();
-    for_each_cell(ref_.owned, [&](const Index<D>& i) { ref_.at(i) = right(i); });
+    refill(number);
   }
 
   /// The value that belongs to a cell, given by its unwrapped global index.
-  T right(Index<D> i) const {
-    for (int j = 0; j < D; ++j) {
-      const std::int64_t n = global_.extent(j);
-      i[j] = ((i[j] % n) + n) % n;
-    }
-    return ProbeValue<T>::of(number_, linear_index(global_, i));
+  T right(const Index<D>& i) const {
+    return ProbeValue<T>::of(number_, linear_index(global_, wrapped(global_, i)));
   }
   const ArrayRef<T, D>& ref() const { return ref_; }
 
@@ -91,17 +84,13 @@ class ProbeField {
   /// New values in the owned cells, the sentinel in all others, so that a ghost of an earlier exchange is wrong.
   void refill(int number) {
     number_ = number;
-    clear();
+    std::fill(memory_.begin(), memory_.end(), ProbeValue<T>::sentinel());
+    std::fill(shared_.begin(), shared_.end(), ProbeValue<T>::sentinel());
     for_each_cell(ref_.owned, [&](const Index<D>& i) { ref_.at(i) = right(i); });
   }
 
  private:
-  void clear() {
-    std::fill(memory_.begin(), memory_.end(), ProbeValue<T>::sentinel());
-    std::fill(shared_.begin(), shared_.end(), ProbeValue<T>::sentinel());
-  }
-
-  int number_;
+  int number_ = 0;
   Box<D> global_;
   std::vector<T> memory_;
   std::vector<T, SharedAllocator<T>> shared_;  // one of the two is empty
@@ -148,18 +137,6 @@ class NeededCells {
   PerDim<bool, D> periodic_;
   std::vector<char> marked_;
 };
-
-/// Every way to travel that can be forced and that this shape allows.
-template <int D>
-std::vector<Exchange> possible_exchanges(const StencilShape<D>& shape) {
-  std::vector<Exchange> all;
-  for (const auto& name : exchange_names()) {
-    const Exchange e = exchange_of_name(name);
-    if (e == Exchange::automatic || (pattern_of(e) == HaloPattern::slabs && !slabs_possible(shape))) continue;
-    all.push_back(e);
-  }
-  return all;
-}
 
 /// All 2^D choices of periodic dimensions.
 template <int D>

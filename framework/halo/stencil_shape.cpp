@@ -1,6 +1,7 @@
 #include "framework/halo/stencil_shape.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 
 #include "datatypes/error.hpp"
@@ -55,36 +56,29 @@ StencilShape<D> StencilShape<D>::of(const Offsets<D>& offsets) {
   sorted.push_back(Index<D>{});
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  const int r = s.radius_;
-  // The generators are sorted already; they run only when the number of offsets is right, so never for a few far
-  // ones.
-  auto is = [&](std::size_t size, auto&& make) {
-    return sorted.size() == size && sorted == make(r, Self::include);
-  };
+  // As many offsets as the named shape has, and all of them in it.
+  const std::size_t r = static_cast<std::size_t>(radius), d = static_cast<std::size_t>(D), n = sorted.size();
+  const auto all = [&](const auto& fits) { return std::all_of(sorted.begin(), sorted.end(), fits); };
   std::size_t cube = 1;
-  for (int j = 0; j < D; ++j) cube *= static_cast<std::size_t>(2 * r + 1);
-  if (is(static_cast<std::size_t>(2 * D * r + 1), isohalo::star<D>))
+  for (int j = 0; j < D; ++j) cube *= 2 * r + 1;
+  if (n == 2 * d * r + 1 && all([](const Index<D>& o) { return std::count(o.begin(), o.end(), 0) >= D - 1; }))
     s.kind_ = Kind::star;
-  else if (is(cube, isohalo::moore<D>))
+  else if (n == cube)
     s.kind_ = Kind::moore;
-  else if (is(ball_cells(static_cast<std::size_t>(D), static_cast<std::size_t>(r)), isohalo::von_neumann<D>))
+  else if (n == ball_cells(d, r) && all([&](const Index<D>& o) {
+             std::int64_t distance = 0;
+             for (const std::int64_t x : o) distance += std::abs(x);
+             return distance <= radius;
+           }))
     s.kind_ = Kind::von_neumann;
   return s;
 }
 
 template <int D>
 std::string StencilShape<D>::text() const {
-  const std::string of_radius = " of radius " + std::to_string(radius_);
-  switch (kind_) {
-    case Kind::moore:
-      return "moore" + of_radius;
-    case Kind::von_neumann:
-      return "von_neumann" + of_radius;
-    case Kind::star:
-      return "star" + of_radius;
-    case Kind::custom:
-      break;
-  }
+  constexpr const char* names[] = {"moore", "von_neumann", "star"};
+  if (kind_ != Kind::custom)
+    return names[static_cast<std::size_t>(kind_)] + (" of radius " + std::to_string(radius_));
   std::string list = "offsets";
   for (const Index<D>& o : offsets_)
     for (int j = 0; j < D; ++j) list += (j ? "," : " ") + std::to_string(o[j]);
@@ -93,8 +87,14 @@ std::string StencilShape<D>::text() const {
 
 template <int D>
 std::int64_t StencilShape<D>::budget(int steps) const {
-  if (kind_ == Kind::star) return radius_ > 0 ? steps : 0;
-  return static_cast<std::int64_t>(steps) * radius_;
+  return static_cast<std::int64_t>(steps) * radius_ / granule();
+}
+
+template <int D>
+Box<D> StencilShape<D>::reached(const Box<D>& block, int steps) const {
+  Index<D> reach;
+  reach.fill(static_cast<std::int64_t>(steps) * radius_);
+  return block.grown(reach, reach);
 }
 
 template <int D>
@@ -115,49 +115,21 @@ namespace {
 template <int D>
 void ball_rows(const Box<D>& block, std::int64_t granule, int j, std::int64_t left, Box<D> b,
                std::vector<Box<D>>& out) {
+  const std::int64_t reach = left * granule;
   if (j == D - 1) {
-    b.low[j] = block.low[j] - left * granule;
-    b.high[j] = block.high[j] + left * granule;
+    b.low[j] = block.low[j] - reach;
+    b.high[j] = block.high[j] + reach;
     out.push_back(b);
     return;
   }
-  for (std::int64_t depth = left * granule; depth >= 1; --depth) {
-    b.low[j] = block.low[j] - depth;
-    b.high[j] = b.low[j] + 1;
-    ball_rows(block, granule, j + 1, left - (depth + granule - 1) / granule, b, out);
+  for (std::int64_t depth = -reach; depth <= reach; ++depth) {  // 0: beside the block itself
+    b.low[j] = depth > 0 ? block.high[j] + depth - 1 : block.low[j] + depth;
+    b.high[j] = depth == 0 ? block.high[j] : b.low[j] + 1;
+    ball_rows(block, granule, j + 1, left - (std::abs(depth) + granule - 1) / granule, b, out);
   }
-  b.low[j] = block.low[j];
-  b.high[j] = block.high[j];
-  ball_rows(block, granule, j + 1, left, b, out);
-  for (std::int64_t depth = 1; depth <= left * granule; ++depth) {
-    b.low[j] = block.high[j] + depth - 1;
-    b.high[j] = b.low[j] + 1;
-    ball_rows(block, granule, j + 1, left - (depth + granule - 1) / granule, b, out);
-  }
-}
-
-template <int D>
-Box<D> existing(const BoundaryTopology<D>& around) {
-  Box<D> b = around.global;
-  for (int j = 0; j < D; ++j)
-    if (around.periodic[j]) b.low[j] = -Region<D>::no_limit, b.high[j] = Region<D>::no_limit;
-  return b;
 }
 
 }  // namespace
-
-template <int D>
-std::vector<Box<D>> StencilShape<D>::named_boxes(const Box<D>& block, int steps) const {
-  std::vector<Box<D>> boxes;
-  if (kind_ == Kind::moore) {
-    Index<D> reach;
-    reach.fill(static_cast<std::int64_t>(steps) * radius_);
-    boxes.push_back(block.grown(reach, reach));
-  } else {
-    ball_rows<D>(block, granule(), 0, budget(steps), block, boxes);
-  }
-  return boxes;
-}
 
 template <int D>
 std::vector<Box<D>> StencilShape<D>::custom_boxes(const Box<D>& block, int steps,
@@ -189,10 +161,14 @@ template <int D>
 std::vector<Box<D>> StencilShape<D>::needed_boxes(const Box<D>& block, int steps,
                                                   const BoundaryTopology<D>& around) const {
   if (steps == 0) return {block};
-  std::vector<Box<D>> boxes =
-      kind_ == Kind::custom ? custom_boxes(block, steps, around) : named_boxes(block, steps);
-  const Box<D> exists = existing(around);
-  for (auto& b : boxes) b = b.intersect(exists);
+  std::vector<Box<D>> boxes;
+  if (kind_ == Kind::custom)
+    boxes = custom_boxes(block, steps, around);
+  else if (kind_ == Kind::moore)
+    boxes.push_back(reached(block, steps));
+  else
+    ball_rows<D>(block, granule(), 0, budget(steps), block, boxes);
+  for (auto& b : boxes) b = b.intersect(around.existing());
   std::erase_if(boxes, [](const Box<D>& b) { return b.empty(); });
   return boxes;
 }
@@ -207,21 +183,13 @@ std::vector<Region<D>> StencilShape<D>::needed_in(const Box<D>& block, int steps
       if (const Box<D> common = b.intersect(part); !common.empty()) regions.push_back(Region<D>::whole(common));
     return regions;
   }
-  Region<D> r = Region<D>::whole(part);
-  int cuts = 0;
-  for (int j = 0; j < D; ++j) cuts += side[j] != 0;
-  if (kind_ == Kind::moore || cuts <= 1) {  // beside a single face every shape is a box
-    Index<D> reach;
-    reach.fill(static_cast<std::int64_t>(steps) * radius_);
-    r.box = part.intersect(block.grown(reach, reach));
-  } else {
+  Region<D> r = Region<D>::whole(part.intersect(reached(block, steps)));
+  const auto cuts = D - std::count(side.begin(), side.end(), 0);
+  if (kind_ != Kind::moore && cuts > 1) {  // beside a single face every shape is a box
     r.side = side;
     r.granule = granule();
     r.budget = budget(steps);
     for (int j = 0; j < D; ++j) r.edge[j] = side[j] > 0 ? block.high[j] : block.low[j];
-    Index<D> reach;
-    reach.fill(r.budget * r.granule);
-    r.box = part.intersect(block.grown(reach, reach));
   }
   if (!r.empty()) regions.push_back(r);
   return regions;

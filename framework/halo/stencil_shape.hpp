@@ -17,6 +17,14 @@ struct BoundaryTopology {
   PerDim<bool, D> periodic{};
   /// Sides whose outside cells read inside ones (Neumann, Dirichlet): then their mirror images are needed as well.
   PerDim<bool, D> mirror_low{}, mirror_high{};
+
+  /// The cells that exist, without an end where the domain wraps.
+  Box<D> existing() const {
+    Box<D> b = global;
+    for (int j = 0; j < D; ++j)
+      if (periodic[j]) b.low[j] = -Region<D>::no_limit, b.high[j] = Region<D>::no_limit;
+    return b;
+  }
 };
 
 /// The offsets that a stencil reads, known by name where they have one. Immutable; no MPI.
@@ -32,8 +40,7 @@ class StencilShape {
   static StencilShape von_neumann(int radius);
   static StencilShape star(int radius);
   /// Any list, asymmetric ones included; recognised when it is one of the above. Throws UsageError for offsets
-  /// beyond
-  /// +-1000 cells.
+  /// beyond +-1000 cells.
   static StencilShape of(const Offsets<D>& offsets);
 
   Kind kind() const { return kind_; }
@@ -63,7 +70,8 @@ class StencilShape {
   StencilShape() = default;
   std::int64_t granule() const { return kind_ == Kind::star ? std::max(radius_, 1) : 1; }
   std::int64_t budget(int steps) const;
-  std::vector<Box<D>> named_boxes(const Box<D>& block, int steps) const;
+  /// The block and all that steps could reach.
+  Box<D> reached(const Box<D>& block, int steps) const;
   std::vector<Box<D>> custom_boxes(const Box<D>& block, int steps, const BoundaryTopology<D>& around) const;
 
   Kind kind_ = Kind::custom;

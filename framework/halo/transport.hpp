@@ -5,22 +5,32 @@
 #include <span>
 #include <vector>
 
+#include "datatypes/mpi_check.hpp"
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/halo_schedule.hpp"
+#include "framework/halo/stores.hpp"
 #include "framework/schedule/rounds.hpp"
 
 namespace isohalo::detail {
 
+/// What a transport is made for. One schedule serves all arrays of an exchange, or each array has its own; all have
+/// as many stages.
+template <int D>
+struct HaloTask {
+  CartesianDomain<D> domain;
+  int first_tag;
+  std::vector<HaloSchedule<D>> schedules;
+  std::vector<std::int64_t> element_bytes;  ///< of the arrays of every exchange
+  ExchangeStores stores;                    ///< of copies by the host
+};
+
 /// Takes exchanges through the stages of schedules. Receives of all stages are posted at once; a stage is sent when
 /// the ghosts of the one before are in place.
-///
-/// One schedule serves all arrays of an exchange, or each array has its own; all have as many stages.
 template <int D>
 class HaloTransport : public RoundExecutor<HaloTransport<D>> {
  public:
-  HaloTransport(const CartesianDomain<D>& domain, int first_tag, std::vector<HaloSchedule<D>> schedules)
-      : domain_(domain), first_tag_(first_tag), schedules_(std::move(schedules)) {}
+  explicit HaloTransport(HaloTask<D> task) : task_(std::move(task)), receives_(stages()) {}
 
   /// Local; the arrays fit and are as many and of the same element sizes as the transport was made for. A start
   /// that may wait is followed by `finish` at once, so that messages may as well be sent there.
@@ -30,7 +40,7 @@ class HaloTransport : public RoundExecutor<HaloTransport<D>> {
     this->launch();
     if (needed_after_start()) this->activate(this);
   }
-  void finish() { this->wait(domain_.comm().spins()); }
+  void finish() { this->wait(task_.domain.comm().spins()); }
   /// Written straight into other ranks' ghosts by the latest exchange.
   virtual std::int64_t bytes_written_directly() const { return 0; }
 
@@ -40,23 +50,39 @@ class HaloTransport : public RoundExecutor<HaloTransport<D>> {
   /// Ghosts of the stage that are this rank's own cells.
   virtual void copy(std::size_t stage) = 0;
   /// Puts in place what has arrived; true when all ghosts of the stage are.
-  virtual bool received(std::size_t stage) = 0;
+  virtual bool received(std::size_t stage) { return test_all(receives_[stage], "halo exchange", comm()); }
   /// Is the memory of all that was sent free again?
-  virtual bool left() = 0;
+  virtual bool left() {
+    if (!test_all(sends_, "halo exchange", comm())) return false;
+    sends_.clear();
+    return true;
+  }
   /// True when other ranks may wait for what this one does after `start`.
   virtual bool needed_after_start() const { return stages() > 1; }
 
-  std::size_t stages() const { return schedules_.front().stages.size(); }
+  std::size_t stages() const { return task_.schedules.front().size(); }
   /// Which schedule serves array f.
-  std::size_t schedule_of(std::size_t f) const { return schedules_.size() == 1 ? 0 : f; }
-  /// Senders do not know where cells go in ghosts that repeat the grid.
-  bool repeats(std::size_t f) const { return schedules_[schedule_of(f)].stages.back().fill != nullptr; }
-  MPI_Comm comm() const { return domain_.comm().get(); }
+  std::size_t schedule_of(std::size_t f) const { return task_.schedules.size() == 1 ? 0 : f; }
+  const HaloStage<D>& stage_of(std::size_t f, std::size_t stage) const {
+    return task_.schedules[schedule_of(f)][stage];
+  }
+  MPI_Comm comm() const { return task_.domain.comm().get(); }
 
-  CartesianDomain<D> domain_;
-  int first_tag_;
-  std::vector<HaloSchedule<D>> schedules_;
+  /// One message by MPI. `tag`: above the first.
+  void receive_from(int peer, void* data, MPI_Count count, MPI_Datatype type, MPI_Request& request, int tag = 0) {
+    mpi_check(MPI_Irecv_c(data, count, type, peer, task_.first_tag + tag, comm(), &request),
+              "MPI_Irecv in a halo exchange", comm());
+  }
+  void send_to(int peer, const void* data, MPI_Count count, MPI_Datatype type, int tag = 0) {
+    mpi_check(
+        MPI_Isend_c(data, count, type, peer, task_.first_tag + tag, comm(), &sends_.emplace_back(MPI_REQUEST_NULL)),
+        "MPI_Isend in a halo exchange", comm());
+  }
+
+  HaloTask<D> task_;
   std::vector<ErasedArray<D>> arrays_;
+  std::vector<std::vector<MPI_Request>> receives_;  ///< by stage
+  std::vector<MPI_Request> sends_;
   bool may_wait_ = false;
 
  private:
@@ -70,6 +96,13 @@ class HaloTransport : public RoundExecutor<HaloTransport<D>> {
     send(round);
     copy(round);
   }
+};
+
+/// Makes what moves the cells of arrays that the host need not reach; one for each memory space: arrays with the
+/// same one can be exchanged together. Fences. Local. (Here without Kokkos, which kernel_transport.hpp needs.)
+template <int D>
+struct KernelCopies {
+  std::unique_ptr<HaloTransport<D>> (*make)(HaloTask<D> task);
 };
 
 }  // namespace isohalo::detail

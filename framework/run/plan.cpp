@@ -30,7 +30,7 @@ HaloLoad halo_load(const Decomposition<D>& blocks, const PerDim<int, D>& coords,
   HaloLoad load;
   std::set<int> owners;
   const Box<D> block = blocks.box(coords);
-  for (const auto& part : halo_regions(blocks, coords, shape, depth, around)) {
+  for (const auto& part : HaloGeometry<D>{blocks, shape, depth, around}.regions(coords)) {
     if (part.owner == coords) continue;  // copied in place
     int beside = 0;
     for (int j = 0; j < D; ++j)
@@ -154,8 +154,8 @@ std::vector<HaloTraffic> halo_traffic(const GridSettings<D>& grid, const Paralle
                                       {HaloPattern::coalesced, "coalesced"},
                                       {HaloPattern::slabs, "slabs"}})
     if (pattern != HaloPattern::slabs || slabs_possible(model.shape()))
-      list.push_back({name, halo_traffic(pattern, halo.blocks, model.shape(), halo.depth, halo.around,
-                                         cell_bytes(grid.type))});
+      list.push_back({name, halo_traffic<D>(pattern, {halo.blocks, model.shape(), halo.depth, halo.around},
+                                            cell_bytes(grid.type))});
   return list;
 }
 

@@ -132,14 +132,14 @@ TEST(HaloPlan, CountsWhatItSends) {
     HaloOptions<2> options;
     options.exchange = e;
     const HaloCost c = HaloPlan<2>(domain, StencilShape<2>::moore(1), 2, options).cost();
-    const bool slabs = pattern_of(e) == HaloPattern::slabs;
+    const bool slabs = e.pattern == HaloPattern::slabs;
     EXPECT_EQ(c.cells_received + c.cells_copied, 12 * 14 - 8 * 10) << exchange_name(e);
     EXPECT_EQ(c.cells_sent, c.cells_received) << exchange_name(e);
     EXPECT_EQ(c.stages, slabs ? 2 : 1);
     if (p == 1) continue;
     EXPECT_EQ(c.cells_received, slabs ? 4 * 10 : 4 * 14) << exchange_name(e);
     const std::int64_t neighbors = std::min<std::int64_t>(p - 1, 2);
-    EXPECT_EQ(c.messages, pattern_of(e) == HaloPattern::direct ? 6 : neighbors) << exchange_name(e);
+    EXPECT_EQ(c.messages, e.pattern == HaloPattern::direct ? 6 : neighbors) << exchange_name(e);
   }
 }
 

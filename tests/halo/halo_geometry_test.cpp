@@ -15,7 +15,7 @@ void check_pieces(const Decomposition<D>& d, const StencilShape<D>& shape, int d
   for (int r = 0; r < d.ranks(); ++r) {
     const auto coords = d.coordinates(r);
     auto missing = test::needed_by_definition(d.box(r), shape.offsets(), depth, around);
-    for (const auto& piece : halo_regions(d, coords, shape, depth, around)) {
+    for (const auto& piece : HaloGeometry<D>{d, shape, depth, around}.regions(coords)) {
       const Box<D> source = d.box(piece.owner);
       ASSERT_FALSE(piece.region.empty()) << what;
       readers[d.rank_at(piece.owner)].insert(r);
@@ -34,7 +34,8 @@ void check_pieces(const Decomposition<D>& d, const StencilShape<D>& shape, int d
     }
     ASSERT_TRUE(missing.empty()) << what << ": " << missing.size() << " cells missing, first "
                                  << to_string<D>(*missing.begin()) << ", rank " << r;
-    for (const auto& c : possible_receivers(d, coords, shape, depth, around)) receivers[r].insert(d.rank_at(c));
+    for (const auto& c : HaloGeometry<D>{d, shape, depth, around}.possible_receivers(coords))
+      receivers[r].insert(d.rank_at(c));
   }
   for (const auto& [owner, list] : readers)
     for (int reader : list)
@@ -55,7 +56,8 @@ void check_slabs(const Decomposition<D>& d, const StencilShape<D>& shape, int de
   for (int stage = 0; stage < D; ++stage) {
     const auto before = held;
     for (int r = 0; r < d.ranks(); ++r)
-      for (const auto& piece : slab_regions(d, d.coordinates(r), shape, depth, around)) {
+      for (const auto& piece :
+           HaloGeometry<D>{d, shape, depth, around}.regions(d.coordinates(r), HaloPattern::slabs)) {
         if (piece.stage != stage) continue;
         const int owner = d.rank_at(piece.owner);
         for (int j = 0; j < D; ++j)
@@ -157,7 +159,7 @@ void check_volume(std::int64_t n, int k) {
       if (s.kind() == StencilShape<D>::Kind::von_neumann) c = binomial(k * r, j);
       expected += binomial(D, j) * (1 << j) * block * c;
     }
-    for (const auto& p : halo_regions(d, middle, s, k, around)) found += p.region.cells();
+    for (const auto& p : HaloGeometry<D>{d, s, k, around}.regions(middle)) found += p.region.cells();
     EXPECT_EQ(found, expected) << name << " D=" << D << " k=" << k;
   }
 }
@@ -170,9 +172,10 @@ TEST(HaloGeometry, VolumesFollowTheFormula) {
 TEST(HaloGeometry, EmptyCornersSendNoMessage) {
   const Decomposition<3> d({12, 12, 12}, {3, 3, 3}, 0);
   const BoundaryTopology<3> around{d.global(), {true, true, true}, {}, {}};
-  EXPECT_EQ(halo_regions(d, {1, 1, 1}, StencilShape<3>::star(1), 1, around).size(), 6u);
-  EXPECT_EQ(halo_regions(d, {1, 1, 1}, StencilShape<3>::star(1), 2, around).size(), 18u);
-  EXPECT_EQ(halo_regions(d, {1, 1, 1}, StencilShape<3>::star(1), 3, around).size(), 26u);
+  const auto star = StencilShape<3>::star(1);
+  EXPECT_EQ((HaloGeometry<3>{d, star, 1, around}.regions({1, 1, 1}).size()), 6u);
+  EXPECT_EQ((HaloGeometry<3>{d, star, 2, around}.regions({1, 1, 1}).size()), 18u);
+  EXPECT_EQ((HaloGeometry<3>{d, star, 3, around}.regions({1, 1, 1}).size()), 26u);
 }
 
 TEST(HaloGeometry, LevelsOfNeededBoxesNest) {

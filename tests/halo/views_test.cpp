@@ -243,12 +243,12 @@ TEST(Views, TheWayIsChosenByTiming) {
   const ExchangeChoice& choice = plan.choice();
   ASSERT_EQ(choice.seconds.size(), domain.size() == 1 ? 2u : 3u);
   for (const auto& [way, seconds] : choice.seconds) {
-    EXPECT_TRUE(is_packed(way));
+    EXPECT_EQ(way.fill, HaloFill::packed);
     EXPECT_GT(seconds, 0);
     if (way != choice.used) continue;
     for (const auto& other : choice.seconds) EXPECT_LE(seconds, other.second);
   }
-  const auto used = static_cast<std::int64_t>(choice.used);
+  const auto used = static_cast<std::int64_t>(choice.used.pattern);
   EXPECT_EQ(domain.comm().min(used), domain.comm().max(used));
   EXPECT_EQ((wrong_cells<double, 2, Kokkos::LayoutRight>(domain, StencilShape<2>::moore(1), 3, {})), 0);
   EXPECT_EQ((wrong_cells<double, 2, Kokkos::LayoutRight>(domain, test::few_shapes<2>().back().shape, 2, {})), 0);

@@ -44,8 +44,9 @@ TEST(WrappedGhosts, CostLittleAndAreRight) {
   const detail::NeededCells<4> needed(domain, shape, 5);
   const HaloPlan<4> any(domain, shape, 5);
   detail::ProbeField<double, 4> field(domain, any, 0, Memory::plain);
+  int number = 0;
   for (const Exchange e : {Exchange::shared, Exchange::automatic, Exchange::direct, Exchange::coalesced_packed}) {
-    field.refill(static_cast<int>(e));
+    field.refill(++number);
     const std::int64_t before = peak_kib();
     const auto start = std::chrono::steady_clock::now();
     HaloPlan<4> plan(domain, shape, 5, HaloOptions<4>{{}, {}, e, {}});
@@ -79,7 +80,7 @@ void check_small(const Index<D>& extents, int depth) {
       const CartesianDomain<D> domain(MPI_COMM_WORLD, extents, o);
       for (const auto& [name, shape] : test::shapes<D>()) {
         const BoundaryTopology<D> around{domain.global(), domain.periodic(), {}, {}};
-        repeating += detail::repeats_grid(domain.decomposition(), shape, depth, around);
+        repeating += HaloGeometry<D>{domain.decomposition(), shape, depth, around}.repeats_grid();
         const auto needed = test::needed_on(domain, shape, depth), few = test::needed_on(domain, shape, 1);
         for (const Exchange e : test::exchanges(shape)) {
           HaloPlan<D> plan(domain, {{shape, depth}, {shape, 1}}, HaloOptions<D>{{}, {}, e, {}});
@@ -110,7 +111,7 @@ TEST(WrappedGhosts, NearMirrors) {
   HaloOptions<2> options;
   options.mirror_low[0] = options.mirror_high[0] = true;
   const BoundaryTopology<2> around{domain.global(), domain.periodic(), options.mirror_low, options.mirror_high};
-  ASSERT_TRUE(detail::repeats_grid(domain.decomposition(), shape, 3, around));
+  ASSERT_TRUE((HaloGeometry<2>{domain.decomposition(), shape, 3, around}.repeats_grid()));
   const auto needed = test::needed_by_definition(domain.owned(), shape.offsets(), 3, around);
   for (const Exchange e : test::exchanges(shape)) {
     options.exchange = e;
@@ -128,7 +129,7 @@ TEST(WrappedGhosts, OfViews) {
   using View = Kokkos::View<double**, Kokkos::LayoutLeft, Kokkos::HostSpace>;
   for (const auto& shape : {StencilShape<2>::of({{-2, 3}, {1, -4}}), StencilShape<2>::moore(3)}) {
     const BoundaryTopology<2> around{domain.global(), domain.periodic(), {}, {}};
-    ASSERT_TRUE(detail::repeats_grid(domain.decomposition(), shape, 4, around));
+    ASSERT_TRUE((HaloGeometry<2>{domain.decomposition(), shape, 4, around}.repeats_grid()));
     const auto [low, high] = shape.ghost_widths(4, around);
     const Box<2> all = domain.owned().grown(low, high);
     const auto at = [&](const View& v, const Index<2>& i) -> double& {
