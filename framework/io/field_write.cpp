@@ -9,9 +9,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "datatypes/mpi_check.hpp"
 #include "framework/io/checkpoint_names.hpp"
 #include "framework/io/field_reader.hpp"
+#include "framework/io/gather.hpp"
 #include "framework/io/temporary_file.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/fault_point.hpp"
@@ -194,74 +194,31 @@ FieldStatistics write_cells(hid_t fields, const CartesianDomain<D>& domain, cons
   return writer.statistics().finish(comm, domain.global().cells());
 }
 
-/// Every other rank's cells, packed, in rank order of those that have any.
-std::vector<std::string> receive_blocks(const Communicator& comm, const std::vector<std::size_t>& bytes, int tag) {
-  std::vector<std::string> blocks(bytes.size());
-  std::vector<MPI_Request> requests;
-  for (std::size_t r = 1; r < bytes.size(); ++r) {
-    if (bytes[r] == 0) continue;
-    blocks[r].resize(bytes[r]);
-    requests.push_back(MPI_REQUEST_NULL);
-    mpi_check(MPI_Irecv(blocks[r].data(), static_cast<int>(bytes[r]), MPI_BYTE, static_cast<int>(r), tag,
-                        comm.get(), &requests.back()),
-              "MPI_Irecv of a field", comm.get());
-  }
-  comm.wait(requests, "field");
-  return blocks;
-}
-
-/// A rank's packed cells to their places in the whole field.
-template <int D>
-void place_block(const Box<D>& global, const Box<D>& box, std::size_t cell, const std::string& packed,
-                 std::string& whole) {
-  const std::size_t row = static_cast<std::size_t>(box.extent(D - 1)) * cell;
-  const char* from = packed.data();
-  for_each_row(box, [&](const Index<D>& i) {
-    std::memcpy(whole.data() + static_cast<std::size_t>(linear_index(global, i)) * cell, from, row);
-    from += row;
-  });
-}
-
-template <class T, int D>
-GatheredField gather_cells(const CartesianDomain<D>& domain, const ArrayRef<T, D>& a) {
-  const Communicator& comm = domain.comm();
-  GatheredField field;
-  std::vector<T> mine;
-  StatisticsSum sum;
-  agreed(comm, [&] {
-    mine.resize(static_cast<std::size_t>(a.owned.cells()));
-    sum.pack(domain.global(), a, a.owned, mine.data());
-    if (comm.rank() == 0) field.bytes.resize(static_cast<std::size_t>(domain.global().cells()) * sizeof(T));
-    detail::fault_point("data");
-  });
-  const int tag = comm.take_tags(1);
-  const std::string packed(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(T));
-  if (comm.rank() != 0) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (!packed.empty())
-      mpi_check(MPI_Isend(packed.data(), static_cast<int>(packed.size()), MPI_BYTE, 0, tag, comm.get(), &request),
-                "MPI_Isend of a field", comm.get());
-    comm.wait(request, "field");
-  } else {
-    std::vector<std::size_t> bytes;
-    for (int r = 0; r < comm.size(); ++r)
-      bytes.push_back(static_cast<std::size_t>(domain.decomposition().box(r).cells()) * sizeof(T));
-    auto blocks = receive_blocks(comm, bytes, tag);
-    blocks[0] = packed;
-    for (int r = 0; r < comm.size(); ++r)
-      if (!blocks[static_cast<std::size_t>(r)].empty())
-        place_block(domain.global(), domain.decomposition().box(r), sizeof(T), blocks[static_cast<std::size_t>(r)],
-                    field.bytes);
-  }
-  field.statistics = sum.finish(comm, domain.global().cells());
-  return field;
-}
-
 }  // namespace
 
 template <int D>
 GatheredField gather_field(const CartesianDomain<D>& domain, const FieldHandle<D>& f) {
-  return std::visit([&](const auto& a) { return gather_cells(domain, a); }, f.array);
+  const Communicator& comm = domain.comm();
+  const Box<D>& global = domain.global();
+  GatheredField field;
+  StatisticsSum sum;
+  std::visit(
+      [&](const auto& a) {
+        using T = std::remove_reference_t<decltype(*a.data)>;
+        std::vector<T> mine;
+        std::vector<Box<D>> boxes;
+        agreed(comm, [&] {
+          mine.resize(static_cast<std::size_t>(a.owned.cells()));
+          sum.pack(global, a, a.owned, mine.data());
+          for (int r = 0; r < comm.size(); ++r) boxes.push_back(domain.decomposition().box(r));
+          if (comm.rank() == 0) field.bytes.resize(static_cast<std::size_t>(global.cells()) * sizeof(T));
+          detail::fault_point("data");
+        });
+        detail::gather_cells(comm, boxes, mine, global, reinterpret_cast<T*>(field.bytes.data()));
+      },
+      f.array);
+  field.statistics = sum.finish(comm, global.cells());
+  return field;
 }
 
 template <int D>
