@@ -2,6 +2,7 @@
 #include "framework/io/checkpoint.hpp"
 #include "framework/io/field_write.hpp"
 #include "framework/io/hdf5.hpp"
+#include "framework/io/schema.hpp"
 #include "framework/io/temporary_file.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/fault_point.hpp"
@@ -13,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 H5Handle make_group(hid_t file, const char* name) {
-  const H5Handle creation = property_list(H5P_GROUP_CREATE, "group creation");
+  const H5Handle creation = h5_own(H5Pcreate(H5P_GROUP_CREATE), "group creation");
   h5_check(H5Pset_obj_track_times(creation.get(), 0), "group times");
   return h5_own(H5Gcreate2(file, name, H5P_DEFAULT, creation.get(), H5P_DEFAULT), std::string("group ") + name);
 }
@@ -21,27 +22,16 @@ H5Handle make_group(hid_t file, const char* name) {
 void write_small_groups(hid_t file, const CheckpointMeta& m) {
   write_attribute(file, "format", std::string("isohalo"));
   write_attribute(file, "format_version", std::vector<std::int64_t>{kFormatMajor, kFormatMinor});
-  const H5Handle grid = make_group(file, "grid");
-  write_attribute(grid.get(), "dim", static_cast<std::int64_t>(m.shape.size()));
-  write_attribute(grid.get(), "shape", m.shape);
-  write_attribute(grid.get(), "origin", m.origin);
-  write_attribute(grid.get(), "spacing", m.spacing);
-  write_attribute(grid.get(), "periodic", m.periodic);
-  write_attribute(grid.get(), "boundary_low", m.boundary_low);
-  write_attribute(grid.get(), "boundary_high", m.boundary_high);
-  const H5Handle time = make_group(file, "time");
-  write_attribute(time.get(), "step", m.step);
-  write_attribute(time.get(), "time", m.time);
-  write_attribute(time.get(), "dt", m.dt);
-  write_attribute(time.get(), "random_seed", m.random_seed);
-  write_attribute(time.get(), "random_counter", m.random_counter);
-  const H5Handle reduction = make_group(file, "reduction");
-  write_attribute(reduction.get(), "tree_version", m.tree_version);
-  write_attribute(reduction.get(), "tile", m.tile);
-  write_attribute(reduction.get(), "method", m.method);
-  write_attribute(reduction.get(), "change_sum", m.change_sum);
-  write_attribute(reduction.get(), "residual", m.residual);
-  write_attribute(reduction.get(), "residual_step", m.residual_step);
+  H5Handle group;
+  std::string open;
+  detail::for_each_attribute([&](const detail::SchemaAttribute& a, auto member) {
+    if (open != a.group) {
+      open = a.group;
+      group = make_group(file, a.group);
+      if (open == "grid") write_attribute(group.get(), "dim", static_cast<std::int64_t>(m.shape.size()));
+    }
+    write_attribute(group.get(), a.name, m.*member);
+  });
 }
 
 /// The canonical text as a dataset: attributes are limited to 64 KiB.
@@ -55,15 +45,20 @@ void write_config(hid_t file, const std::string& text, bool with_data) {
     h5_check(H5Dwrite(set.get(), H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "config text");
 }
 
-void write_statistics(hid_t fields, const std::string& name, const std::string& units, const std::string& role,
-                      const FieldStatistics& s) {
-  const H5Handle set = h5_own(H5Dopen2(fields, name.c_str(), H5P_DEFAULT), "field " + name);
-  write_attribute(set.get(), "units", units);
-  write_attribute(set.get(), "role", role);
-  write_attribute(set.get(), "digest", hex_digest(s.digest));
-  write_attribute(set.get(), "min", s.min);
-  write_attribute(set.get(), "max", s.max);
-  write_attribute(set.get(), "nan_count", s.nan_count);
+template <int D>
+void write_statistics(hid_t group, const std::vector<FieldHandle<D>>& fields,
+                      const std::vector<FieldStatistics>& statistics) {
+  for (std::size_t k = 0; k < fields.size(); ++k) {
+    const FieldHandle<D>& f = fields[k];
+    const FieldStatistics& s = statistics[k];
+    const H5Handle set = h5_own(H5Dopen2(group, f.name.c_str(), H5P_DEFAULT), "field " + f.name);
+    write_attribute(set.get(), "units", f.units);
+    write_attribute(set.get(), "role", f.role);
+    write_attribute(set.get(), "digest", hex_digest(s.digest));
+    write_attribute(set.get(), "min", s.min);
+    write_attribute(set.get(), "max", s.max);
+    write_attribute(set.get(), "nan_count", s.nan_count);
+  }
 }
 
 template <int D>
@@ -75,48 +70,34 @@ std::int64_t field_bytes(const CartesianDomain<D>& domain, const std::vector<Fie
   return bytes;
 }
 
-/// Rank 0 makes the file of what all have sent it.
-template <int D>
-std::string image(const CartesianDomain<D>& domain, const CheckpointMeta& meta,
-                  const std::vector<FieldHandle<D>>& fields, const std::vector<GatheredField>& gathered) {
-  const detail::MemoryFile out;
-  write_small_groups(out.get(), meta);
-  write_config(out.get(), meta.config, true);
-  H5Handle group = make_group(out.get(), "fields");
-  for (std::size_t k = 0; k < fields.size(); ++k)
-    write_gathered(group.get(), domain.global(), fields[k], gathered[k]);
-  for (std::size_t k = 0; k < fields.size(); ++k)
-    write_statistics(group.get(), fields[k].name, fields[k].units, fields[k].role, gathered[k].statistics);
-  group.close();
-  write_attribute(out.get(), "complete", std::int64_t{1});
-  return out.bytes();
-}
-
-/// A small file is written by rank 0: with more ranks than cores the collective calls of HDF5 and MPI-IO, which
-/// wait without giving up the core, cost a hundred times what the bytes do.
+/// A small file is made in memory and written by rank 0: with more ranks than cores the collective calls of HDF5
+/// and MPI-IO, which wait without giving up the core, cost a hundred times what the bytes do.
 template <int D>
 std::vector<FieldStatistics> write_alone(const fs::path& file, const CartesianDomain<D>& domain,
                                          const CheckpointMeta& meta, const std::vector<FieldHandle<D>>& fields) {
   const Communicator& comm = domain.comm();
-  std::vector<GatheredField> gathered;
+  std::vector<std::string> cells;
   std::vector<FieldStatistics> statistics;
-  for (const auto& f : fields) {
-    gathered.push_back(gather_field(domain, f));
-    statistics.push_back(gathered.back().statistics);
-  }
+  for (const auto& f : fields) statistics.push_back(gather_field(domain, f, cells.emplace_back()));
   agreed(comm, [&] {
     if (comm.rank() != 0) return;
-    const std::string bytes = image(domain, meta, fields, gathered);
+    const H5Handle image = detail::make_memory_file();
+    write_small_groups(image.get(), meta);
+    write_config(image.get(), meta.config, true);
+    H5Handle group = make_group(image.get(), "fields");
+    for (std::size_t k = 0; k < fields.size(); ++k)
+      write_gathered(group.get(), domain.global(), fields[k], cells[k]);
+    write_statistics(group.get(), fields, statistics);
+    group.close();
+    write_attribute(image.get(), "complete", std::int64_t{1});
+    const std::string bytes = detail::bytes_of_memory_file(image);
     detail::fault_point("create");
     NewFile out(file);
     detail::fault_point("write");
     out.write(bytes);
     detail::fault_point("fsync");
     out.close(true);
-    detail::fault_point("rename");
-    out.publish();
-    detail::fault_point("directory_fsync");
-    flush_to_disk(detail::directory_of(file));
+    detail::publish_on_disk(out, file);
   });
   return statistics;
 }
@@ -137,8 +118,7 @@ std::vector<FieldStatistics> write_together(const fs::path& file, std::int64_t m
   });
   for (const auto& f : fields) statistics.push_back(write_field(group.get(), domain, f));
   agreed(comm, [&] {
-    for (std::size_t k = 0; k < fields.size(); ++k)
-      write_statistics(group.get(), fields[k].name, fields[k].units, fields[k].role, statistics[k]);
+    write_statistics(group.get(), fields, statistics);
     group.close();
     detail::fault_point("digests");
   });
@@ -169,10 +149,10 @@ std::vector<FieldStatistics> write_checkpoint(const fs::path& file, const Cartes
   });
   try {
     return alone ? write_alone(file, domain, meta, fields) : write_together(file, most, domain, meta, fields);
-  } catch (const MpiError& e) {
-    throw MpiError(e.mpi_code(), "cannot write " + file.string() + " (earlier checkpoints are kept): " + e.what());
   } catch (const Error& e) {
-    throw Error(e.code(), "cannot write " + file.string() + " (earlier checkpoints are kept): " + e.what());
+    const std::string text = "cannot write " + file.string() + " (earlier checkpoints are kept): " + e.what();
+    if (const auto* mpi = dynamic_cast<const MpiError*>(&e)) throw MpiError(mpi->mpi_code(), text);
+    throw Error(e.code(), text);
   }
 }
 

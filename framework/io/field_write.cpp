@@ -3,13 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
 
-#include "framework/io/checkpoint_names.hpp"
 #include "framework/io/field_reader.hpp"
 #include "framework/io/gather.hpp"
 #include "framework/io/temporary_file.hpp"
@@ -105,102 +103,65 @@ class EarlyWriteback {
   std::int64_t waiting_ = 0;
 };
 
-/// One rank's way from its array into the dataset.
-template <class T, int D>
-class CellWriter {
- public:
-  CellWriter(const CartesianDomain<D>& domain, const ArrayRef<T, D>& array, bool together)
-      : global_(domain.global()),
-        array_(array),
-        together_(together),
-        bands_(extents_of(array.owned),
-               (together ? kSharedBytes : kOwnBytes) / static_cast<std::int64_t>(sizeof(T))) {}
-
-  std::int64_t bands() const { return bands_.count(); }
-  const StatisticsSum& statistics() const { return sum_; }
-
-  /// Collective.
-  void make(hid_t fields, const std::string& name) {
-    space_ = whole_space(global_, name);
-    set_ = make_dataset(fields, name, StoredType<T>::file(), space_);
-    transfer_ = property_list(H5P_DATASET_XFER, "transfer");
-    h5_check(H5Pset_dxpl_mpio(transfer_.get(), together_ ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT),
-             "kind of transfer");
-    packed_.resize(static_cast<std::size_t>(bands_.piece(0).cells));
-    writeback_.emplace(set_);
-  }
-  /// Packs band `k`, or nothing beyond the last one: all that can fail on one rank alone.
-  void pack(std::int64_t k) {
-    const Box<D> band = k < bands() ? band_of(array_.owned, bands_.piece(k)) : Box<D>{};
-    sum_.pack(global_, array_, band, packed_.data());
-    memory_ = select_band(space_, band);
-  }
-  void write() {
-    h5_check(
-        H5Dwrite(set_.get(), StoredType<T>::memory(), memory_.get(), space_.get(), transfer_.get(), packed_.data()),
-        "write of field data");
-    writeback_->wrote(H5Sget_select_npoints(memory_.get()) * static_cast<std::int64_t>(sizeof(T)));
-  }
-
- private:
-  static std::vector<std::int64_t> extents_of(const Box<D>& b) {
-    std::vector<std::int64_t> n;
-    for (int j = 0; j < D; ++j) n.push_back(b.extent(j));
-    return n;
-  }
-
-  Box<D> global_;
-  ArrayRef<T, D> array_;
-  bool together_;
-  Pieces bands_;
-  H5Handle space_, set_, transfer_, memory_;
-  std::vector<T> packed_;
-  StatisticsSum sum_;
-  std::optional<EarlyWriteback> writeback_;
-};
-
 template <class T, int D>
 FieldStatistics write_cells(hid_t fields, const CartesianDomain<D>& domain, const std::string& name,
                             const ArrayRef<T, D>& a) {
   const Communicator& comm = domain.comm();
+  const Box<D>& global = domain.global();
+  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(T));
   // Short runs of several ranks interleave: MPI-IO then gathers them into long ones.
-  const std::int64_t run = run_length(domain.global(), a.owned);
-  const bool short_runs = run < a.owned.cells() && run * static_cast<std::int64_t>(sizeof(T)) < kOwnBytes;
-  const bool together = comm.max(short_runs ? 1 : 0) != 0;
-  CellWriter<T, D> writer(domain, a, together);
-  agreed(comm, [&] { writer.make(fields, name); });
+  const std::int64_t run = run_length(global, a.owned);
+  const bool together = comm.max(run < a.owned.cells() && run * kBytes < kOwnBytes ? 1 : 0) != 0;
+  std::vector<std::int64_t> extents;
+  for (int j = 0; j < D; ++j) extents.push_back(a.owned.extent(j));
+  const Pieces bands(extents, (together ? kSharedBytes : kOwnBytes) / kBytes);
+
+  H5Handle space, set, transfer, memory;
+  std::vector<T> packed;
+  std::optional<EarlyWriteback> writeback;
+  StatisticsSum sum;
+  agreed(comm, [&] {
+    space = whole_space(global, name);
+    set = make_dataset(fields, name, StoredType<T>::file(), space);
+    transfer = h5_own(H5Pcreate(H5P_DATASET_XFER), "transfer");
+    h5_check(H5Pset_dxpl_mpio(transfer.get(), together ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT),
+             "kind of transfer");
+    packed.resize(static_cast<std::size_t>(bands.piece(0).cells));
+    writeback.emplace(set);
+  });
+  // Band k, or nothing beyond the last one: all that can fail on one rank alone.
+  const auto pack = [&](std::int64_t k) {
+    const Box<D> band = k < bands.count() ? band_of(a.owned, bands.piece(k)) : Box<D>{};
+    sum.pack(global, a, band, packed.data());
+    memory = select_band(space, band);
+    detail::fault_point("data");
+  };
+  const auto write = [&] {
+    h5_check(H5Dwrite(set.get(), StoredType<T>::memory(), memory.get(), space.get(), transfer.get(), packed.data()),
+             "write of field data");
+    writeback->wrote(H5Sget_select_npoints(memory.get()) * kBytes);
+    detail::fault_point("data_written");
+  };
   if (together) {
-    const std::int64_t rounds = comm.max(writer.bands());
+    const std::int64_t rounds = comm.max(bands.count());
     for (std::int64_t k = 0; k < rounds; ++k) {
-      agreed(comm, [&] {
-        writer.pack(k);
-        detail::fault_point("data");
-      });
-      detail::agreed_write(comm, [&] {
-        writer.write();
-        detail::fault_point("data_written");
-      });
+      agreed(comm, [&] { pack(k); });
+      detail::agreed_write(comm, write);
     }
   } else {
     agreed(comm, [&] {
-      for (std::int64_t k = 0; k < writer.bands(); ++k) {
-        writer.pack(k);
-        detail::fault_point("data");
-        writer.write();
-        detail::fault_point("data_written");
-      }
+      for (std::int64_t k = 0; k < bands.count(); ++k) pack(k), write();
     });
   }
-  return writer.statistics().finish(comm, domain.global().cells());
+  return sum.finish(comm, global.cells());
 }
 
 }  // namespace
 
 template <int D>
-GatheredField gather_field(const CartesianDomain<D>& domain, const FieldHandle<D>& f) {
+FieldStatistics gather_field(const CartesianDomain<D>& domain, const FieldHandle<D>& f, std::string& cells) {
   const Communicator& comm = domain.comm();
   const Box<D>& global = domain.global();
-  GatheredField field;
   StatisticsSum sum;
   std::visit(
       [&](const auto& a) {
@@ -211,24 +172,22 @@ GatheredField gather_field(const CartesianDomain<D>& domain, const FieldHandle<D
           mine.resize(static_cast<std::size_t>(a.owned.cells()));
           sum.pack(global, a, a.owned, mine.data());
           for (int r = 0; r < comm.size(); ++r) boxes.push_back(domain.decomposition().box(r));
-          if (comm.rank() == 0) field.bytes.resize(static_cast<std::size_t>(global.cells()) * sizeof(T));
+          if (comm.rank() == 0) cells.resize(static_cast<std::size_t>(global.cells()) * sizeof(T));
           detail::fault_point("data");
         });
-        detail::gather_cells(comm, boxes, mine, global, reinterpret_cast<T*>(field.bytes.data()));
+        detail::gather_cells(comm, boxes, mine, global, reinterpret_cast<T*>(cells.data()));
       },
       f.array);
-  field.statistics = sum.finish(comm, global.cells());
-  return field;
+  return sum.finish(comm, global.cells());
 }
 
 template <int D>
-void write_gathered(hid_t fields, const Box<D>& global, const FieldHandle<D>& f, const GatheredField& whole) {
+void write_gathered(hid_t fields, const Box<D>& global, const FieldHandle<D>& f, const std::string& cells) {
   std::visit(
       [&](const auto& a) {
-        using T = std::remove_const_t<std::remove_pointer_t<decltype(a.data)>>;
-        const H5Handle space = whole_space(global, f.name);
-        const H5Handle set = make_dataset(fields, f.name, StoredType<T>::file(), space);
-        h5_check(H5Dwrite(set.get(), StoredType<T>::memory(), H5S_ALL, H5S_ALL, H5P_DEFAULT, whole.bytes.data()),
+        using Type = StoredType<std::remove_reference_t<decltype(*a.data)>>;
+        const H5Handle set = make_dataset(fields, f.name, Type::file(), whole_space(global, f.name));
+        h5_check(H5Dwrite(set.get(), Type::memory(), H5S_ALL, H5S_ALL, H5P_DEFAULT, cells.data()),
                  "write of field data");
       },
       f.array);
@@ -239,10 +198,10 @@ FieldStatistics write_field(hid_t fields, const CartesianDomain<D>& domain, cons
   return std::visit([&](const auto& a) { return write_cells(fields, domain, f.name, a); }, f.array);
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                      \
-  template FieldStatistics write_field<D>(hid_t, const CartesianDomain<D>&, const FieldHandle<D>&); \
-  template GatheredField gather_field<D>(const CartesianDomain<D>&, const FieldHandle<D>&);         \
-  template void write_gathered<D>(hid_t, const Box<D>&, const FieldHandle<D>&, const GatheredField&);
+#define ISOHALO_INSTANTIATE(D)                                                                              \
+  template FieldStatistics write_field<D>(hid_t, const CartesianDomain<D>&, const FieldHandle<D>&);         \
+  template FieldStatistics gather_field<D>(const CartesianDomain<D>&, const FieldHandle<D>&, std::string&); \
+  template void write_gathered<D>(hid_t, const Box<D>&, const FieldHandle<D>&, const std::string&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 

@@ -15,19 +15,14 @@ namespace isohalo {
 template <int D>
 FieldStatistics write_field(hid_t fields, const CartesianDomain<D>& domain, const FieldHandle<D>& f);
 
-/// A whole field on its way to a file that rank 0 writes alone.
-struct GatheredField {
-  FieldStatistics statistics;
-  std::string bytes;  ///< of all cells in index order, on rank 0; empty elsewhere
-};
-
-/// Brings the owned cells of every rank to rank 0. Collective. Throws RunError, agreed.
+/// Brings the owned cells of every rank to rank 0, where `cells` gets the bytes of all in index order, and returns
+/// the field's statistics. Collective. Throws RunError, agreed.
 template <int D>
-GatheredField gather_field(const CartesianDomain<D>& domain, const FieldHandle<D>& f);
+FieldStatistics gather_field(const CartesianDomain<D>& domain, const FieldHandle<D>& f, std::string& cells);
 
 /// Makes dataset `f.name` in the group `fields` of a file of this rank's own and writes all its cells. Throws
 /// RunError.
 template <int D>
-void write_gathered(hid_t fields, const Box<D>& global, const FieldHandle<D>& f, const GatheredField& whole);
+void write_gathered(hid_t fields, const Box<D>& global, const FieldHandle<D>& f, const std::string& cells);
 
 }  // namespace isohalo
