@@ -1,6 +1,7 @@
 #include "framework/io/hdf5_messages.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "datatypes/error.hpp"
 
@@ -36,9 +37,7 @@ ByteCursor ByteCursor::part(std::uint64_t bytes) {
 
 void ByteCursor::expect_bytes(std::string_view expected, const char* what) {
   const auto found = take(expected.size());
-  expect(std::equal(found.begin(), found.end(), expected.begin(),
-                    [](std::uint8_t a, char b) { return a == static_cast<std::uint8_t>(b); }),
-         what);
+  expect(std::memcmp(found.data(), expected.data(), expected.size()) == 0, what);
 }
 
 std::uint64_t checked_product(const ByteCursor& in, std::uint64_t a, std::uint64_t b) {

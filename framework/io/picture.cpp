@@ -57,29 +57,6 @@ struct Slice {
   }
 };
 
-template <int D>
-std::vector<double> local_samples(const Slice<D>& slice, const Box<D>& block, const AnyArray<D>& array) {
-  std::vector<double> values;
-  for_each_cell(slice.samples(block), [&](const Index<2>& rc) {
-    const Index<D> i = slice.cell(rc[0], rc[1]);
-    values.push_back(std::visit([&](const auto& a) { return static_cast<double>(a.at(i)); }, array));
-  });
-  return values;
-}
-
-/// The whole slice on rank 0, row-major; empty elsewhere.
-template <int D>
-std::vector<double> gather(const Slice<D>& slice, const CartesianDomain<D>& domain,
-                           const std::vector<double>& mine) {
-  const Communicator& comm = domain.comm();
-  std::vector<Box<2>> parts;
-  for (int r = 0; r < comm.size(); ++r) parts.push_back(slice.samples(domain.decomposition().box(r)));
-  const Box<2> box{{0, 0}, {slice.rows, slice.columns}};
-  std::vector<double> whole(comm.rank() == 0 ? static_cast<std::size_t>(box.cells()) : 0);
-  detail::gather_cells(comm, parts, mine, box, whole.data());
-  return whole;
-}
-
 struct Colour {
   double r, g, b;
 };
@@ -131,7 +108,16 @@ void write_png(const std::filesystem::path& file, const std::vector<double>& v, 
 template <int D>
 void write_picture(const std::filesystem::path& file, const CartesianDomain<D>& domain, const AnyArray<D>& array) {
   const Slice<D> slice(domain.global());
-  const auto whole = gather(slice, domain, local_samples(slice, domain.owned(), array));
+  std::vector<Box<2>> parts;  // of the slice, by rank
+  for (int r = 0; r < domain.comm().size(); ++r) parts.push_back(slice.samples(domain.decomposition().box(r)));
+  std::vector<double> mine;
+  for_each_cell(slice.samples(domain.owned()), [&](const Index<2>& rc) {
+    const Index<D> i = slice.cell(rc[0], rc[1]);
+    mine.push_back(std::visit([&](const auto& a) { return static_cast<double>(a.at(i)); }, array));
+  });
+  const Box<2> box{{0, 0}, {slice.rows, slice.columns}};
+  std::vector<double> whole(domain.rank() == 0 ? static_cast<std::size_t>(box.cells()) : 0);
+  detail::gather_cells(domain.comm(), parts, mine, box, whole.data());
   agreed(domain.comm(), [&] {
     if (domain.rank() == 0) write_png(file, whole, slice.rows, slice.columns);
   });
