@@ -2,8 +2,11 @@
 /// Checkpoint files: one shared parallel HDF5 file that holds nothing that depends on ranks, host, time or path, so
 /// that `cmp` proves core-count independence. The schema is in docs/checkpoints.md.
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -41,12 +44,22 @@ struct StoredField {
   std::uint64_t digest = 0;
   double min = 0, max = 0;
   std::int64_t nan_count = 0;
+
+  std::int64_t cells() const {
+    return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  }
 };
 
 struct StoredCheckpoint {
   std::int64_t major = 0, minor = 0;
   CheckpointMeta meta;
   std::vector<StoredField> fields;
+
+  /// The field of that name; null when there is none.
+  const StoredField* find(const std::string& name) const {
+    const auto found = std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.name == name; });
+    return found == fields.end() ? nullptr : &*found;
+  }
 };
 
 namespace detail {
@@ -79,7 +92,7 @@ void read_checkpoint_fields(const std::filesystem::path& file, const StoredCheck
 
 /// The part `box` of a dataset of real or integer numbers, converted to double, in index order. Local.
 /// Throws UsageError naming file and dataset when it is missing, of another shape or not numeric, or when reading
-/// it would read another file too (`open_dataset`) or load a filter. Chunks and the filters built into HDF5 are
+/// it would read another file too (`open_object`) or load a filter. Chunks and the filters built into HDF5 are
 /// fine.
 template <int D>
 std::vector<double> read_dataset(const std::filesystem::path& file, const std::string& dataset,

@@ -2,10 +2,10 @@
 /// Digests: a commutative 64-bit sum over cells, the same for any decomposition (docs/model.md, "Digest, minimum,
 /// maximum").
 
-#include <bit>
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <memory>
+#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -20,17 +20,11 @@ template <class T>
 using DigestBits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
                                       std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint8_t>>;
 
-/// What a cell adds to its field's digest; `l` is its row-major linear index.
-template <class T>
-std::uint64_t cell_digest(T value, std::uint64_t l) {
-  return mix64(std::bit_cast<DigestBits<T>>(value) + (l + 1) * kGolden);
-}
-
-/// What `n` adjacent cells add, at any address; the first has linear index `first`.
+/// What `n` adjacent cells, at any address, add to their field's digest: mix64(bits + (l + 1) * kGolden) each, with
+/// the row-major linear index l, which is `first` for the first of them.
 template <class T>
 std::uint64_t cells_digest(const char* cells, std::int64_t n, std::int64_t first) {
-  std::uint64_t sum = 0,
-                place = (static_cast<std::uint64_t>(first) + 1) * kGolden;  // (l + 1) * kGolden, step by step
+  std::uint64_t sum = 0, place = (static_cast<std::uint64_t>(first) + 1) * kGolden;
   for (std::int64_t k = 0; k < n; ++k, place += kGolden) {
     DigestBits<T> bits;
     std::memcpy(&bits, cells + k * static_cast<std::int64_t>(sizeof bits), sizeof bits);
@@ -52,26 +46,40 @@ struct FieldStatistics {
 template <int D>
 FieldStatistics field_statistics(const CartesianDomain<D>& domain, const AnyArray<D>& array);
 
-/// The same of cells that come piece by piece, each on one rank: as files hold them, or on their way to a file.
+/// The same of cells that come part by part, each on one rank: as files hold them, or on their way to a file.
+/// Joins are exact, so no order matters.
 class StatisticsSum {
  public:
-  StatisticsSum();
-  StatisticsSum(const StatisticsSum&) = delete;
-  StatisticsSum& operator=(const StatisticsSum&) = delete;
-  ~StatisticsSum();
   /// `n` consecutive cells, the first with linear index `first`. T: double, float or std::uint8_t.
   template <class T>
   void add(const T* cells, std::int64_t n, std::int64_t first);
-  /// Copies the cells of `box`, all owned, to `out` in index order, and adds them. Kokkos' host backend shares the
-  /// rows.
+  /// The cells of `box`, all owned; with `out` they are also copied there, in index order. Kokkos' host backend
+  /// shares the rows.
   template <class T, int D>
   void pack(const Box<D>& global, const ArrayRef<T, D>& array, const Box<D>& box, T* out);
   /// Of the `cells` cells of all ranks, the same on all of them. Collective.
   FieldStatistics finish(const Communicator& comm, std::int64_t cells) const;
 
+  constexpr StatisticsSum& operator+=(const StatisticsSum& o) {
+    digest_ += o.digest_;
+    least_ = std::min(least_, o.least_);
+    greatest_ = std::max(greatest_, o.greatest_);
+    nans_ += o.nans_;
+    odd_ = std::min(odd_, o.odd_);
+    return *this;
+  }
+
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  template <class T>
+  void add_adjacent(const T* cells, std::int64_t n, std::int64_t first);
+  template <class T>
+  void add_row(const T* cells, std::int64_t n, std::int64_t stride, std::int64_t first);
+
+  std::uint64_t digest_ = 0;
+  std::int64_t least_ = std::numeric_limits<std::int64_t>::max();  ///< and greatest: integers that order like the
+  std::int64_t greatest_ = std::numeric_limits<std::int64_t>::min();  ///< numbers, -0 below +0
+  std::int64_t nans_ = 0;
+  std::int64_t odd_ = std::numeric_limits<std::int64_t>::max();  ///< first index that is not finite
 };
 
 /// 16 lower-case hex digits.

@@ -12,14 +12,14 @@ namespace isohalo {
 
 namespace {
 
-constexpr std::size_t kLongestLine = 1 << 20;
+constexpr std::streamsize kLongestLine = 1 << 20;
 
-void read_line(const std::string& line, DigestLog& log) {
+/// The step of a line without its end, and what it says of it.
+std::pair<std::int64_t, std::map<std::string, std::string>> parse_line(const std::string& line) {
   std::istringstream in(line);
   std::int64_t step = -1;
   if (!(in >> step) || step < 0) throw UsageError("the line does not begin with a step");
-  if (!log.empty() && step <= log.rbegin()->first) throw UsageError("the steps do not increase");
-  auto& entries = log[step];
+  std::map<std::string, std::string> entries;
   for (std::string word; in >> word;) {
     const auto equals = word.find('=');
     if (equals == std::string::npos || equals == 0) throw UsageError("\"" + word + "\" is no NAME=DIGEST");
@@ -28,21 +28,13 @@ void read_line(const std::string& line, DigestLog& log) {
     entries[name] = value;
   }
   if (entries.size() < 2 || !entries.contains("residual")) throw UsageError("a digest or the residual is missing");
+  return {step, entries};
 }
 
-}  // namespace
-
-namespace {
-
-/// The step of a line without its end; nothing for any other text.
-std::optional<std::int64_t> logged_step(const std::string& line) {
-  try {
-    DigestLog one;
-    read_line(line, one);
-    return one.begin()->first;
-  } catch (const UsageError&) {
-    return std::nullopt;
-  }
+std::string joined(const std::map<std::int64_t, std::string>& lines) {
+  std::string all;
+  for (const auto& [step, line] : lines) all += line;
+  return all;
 }
 
 }  // namespace
@@ -54,17 +46,17 @@ DigestLogWriter::DigestLogWriter(std::filesystem::path file, bool go_on) : file_
     return;
   }
   std::istringstream in(before);
-  for (std::string line; std::getline(in, line) && !in.eof();)  // without an end of line it is not whole
-    if (const auto step = logged_step(line)) lines_[*step] = line + "\n";
-  std::string whole;
-  for (const auto& [step, line] : lines_) whole += line;
-  if (whole != before) write();
+  for (std::string line; std::getline(in, line) && !in.eof();) {  // without an end of line it is not whole
+    try {
+      lines_[parse_line(line).first] = line + "\n";
+    } catch (const UsageError&) {  // nor is it then
+    }
+  }
+  if (joined(lines_) != before) write();
 }
 
 void DigestLogWriter::write() const {
-  std::string whole;
-  for (const auto& [step, line] : lines_) whole += line;
-  write_whole(file_, whole);
+  write_whole(file_, joined(lines_));
 }
 
 std::optional<std::string> DigestLogWriter::add(std::int64_t step, const std::string& line) {
@@ -86,17 +78,14 @@ DigestLog read_digest_log(const std::filesystem::path& file) {
   refuse_unreadable(file);
   std::ifstream in(file);
   DigestLog log;
-  std::int64_t number = 0;
   std::vector<char> room(kLongestLine);  // a file of another kind may be one line of any length
-  for (;;) {
-    in.getline(room.data(), static_cast<std::streamsize>(room.size()));
-    if (in.eof() && in.gcount() == 0) break;
-    ++number;
-    if (in.fail() && !in.eof())
-      throw UsageError(file.string() + ":" + std::to_string(number) + ": no line of a digest log: it is too long");
-    const std::string line = room.data();
+  const auto next = [&] { return in.getline(room.data(), kLongestLine) || in.gcount() > 0; };
+  for (std::int64_t number = 1; next(); ++number) {
     try {
-      read_line(line, log);
+      if (!in) throw UsageError("it is too long");
+      const auto [step, entries] = parse_line(room.data());
+      if (!log.empty() && step <= log.rbegin()->first) throw UsageError("the steps do not increase");
+      log[step] = entries;
     } catch (const UsageError& e) {
       throw UsageError(file.string() + ":" + std::to_string(number) + ": no line of a digest log: " + e.what());
     }

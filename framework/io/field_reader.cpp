@@ -1,15 +1,10 @@
 #include "framework/io/field_reader.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
-
-#include "datatypes/error.hpp"
 
 namespace isohalo {
 
@@ -17,10 +12,6 @@ namespace {
 constexpr std::int64_t kPage = 65536;  // a multiple of every page size in use
 constexpr std::int64_t kWindow = std::int64_t{8} << 20;
 }  // namespace
-
-std::size_t type_bytes(const std::string& type) {
-  return type == "float64" ? 8 : type == "float32" ? 4 : type == "uint8" ? 1 : 0;
-}
 
 Pieces::Pieces(const std::vector<std::int64_t>& shape, std::int64_t most) : shape_(shape) {
   while (along_ + 1 < shape.size() && slice() > most) ++along_;
@@ -52,26 +43,25 @@ std::int64_t Pieces::slice() const {
   return n;
 }
 
+void read_piece(const H5Handle& set, hid_t type, const Piece& piece, void* out, const std::string& place) {
+  const hsize_t *const start = piece.start.data(), *const extents = piece.extents.data();
+  const H5Handle from = h5_own(H5Dget_space(set.get()), place);
+  h5_check(H5Sselect_hyperslab(from.get(), H5S_SELECT_SET, start, nullptr, extents, nullptr), place);
+  const H5Handle to = h5_own(H5Screate_simple(static_cast<int>(piece.extents.size()), extents, nullptr), place);
+  h5_check(H5Dread(set.get(), type, to.get(), from.get(), H5P_DEFAULT, out), place);
+}
+
 FieldReader::FieldReader(const std::filesystem::path& file, const std::string& field)
     : file_name_(file.string()),
       file_(h5_own(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "open " + file.string())),
-      set_(open_dataset(file_.get(), "fields/" + field)) {
-  if (!set_) throw UsageError(file_name_ + ": field " + field + " cannot be opened");
-  type_ = h5_own(H5Dget_type(set_.get()), file_name_ + ": field " + field);
+      set_(naming(file, [&] { return open_object(file_.get(), "fields/" + field, H5I_DATASET); })) {
   const haddr_t at = H5Dget_offset(set_.get());  // undefined unless contiguous, allocated and in this file
   if (at == HADDR_UNDEF) {
     H5Eclear2(H5E_DEFAULT);
     return;
   }
-  descriptor_ = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0)
-    throw UsageError(file_name_ + " cannot be opened: " + std::generic_category().message(errno));
+  bytes_.emplace(file);
   offset_ = static_cast<std::int64_t>(at);
-}
-
-FieldReader::~FieldReader() {
-  unmap();
-  if (descriptor_ >= 0) close(descriptor_);
 }
 
 void FieldReader::unmap() noexcept {
@@ -83,14 +73,13 @@ const char* FieldReader::window(std::int64_t from, std::int64_t bytes) {
   from += offset_;
   if (!map_ || from < map_from_ || from + bytes > map_to_) {
     unmap();
-    struct stat status {};
     // Beyond the end of a file a mapping is a fatal signal, so a file that has shrunk is found here.
-    if (fstat(descriptor_, &status) != 0 || status.st_size < from + bytes)
-      throw UsageError(file_name_ + ": it ends within its data");
+    const std::int64_t size = bytes_->size();
+    if (size < from + bytes) throw UsageError(file_name_ + ": it ends within its data");
     map_from_ = from / kPage * kPage;
-    map_to_ = std::min<std::int64_t>(std::max(map_from_ + kWindow, from + bytes), status.st_size);
+    map_to_ = std::min<std::int64_t>(std::max(map_from_ + kWindow, from + bytes), size);
     void* const at = mmap(nullptr, static_cast<std::size_t>(map_to_ - map_from_), PROT_READ,
-                          MAP_SHARED | MAP_POPULATE, descriptor_, static_cast<off_t>(map_from_));
+                          MAP_SHARED | MAP_POPULATE, bytes_->descriptor(), static_cast<off_t>(map_from_));
     if (at == MAP_FAILED)
       throw RunError(file_name_ + " cannot be mapped: " + std::generic_category().message(errno));
     map_ = static_cast<char*>(at);
@@ -100,35 +89,16 @@ const char* FieldReader::window(std::int64_t from, std::int64_t bytes) {
 
 const char* FieldReader::view(const Piece& piece, std::size_t bytes) {
   const auto size = piece.cells * static_cast<std::int64_t>(bytes);
-  if (descriptor_ >= 0) return window(piece.first * static_cast<std::int64_t>(bytes), size);
+  if (bytes_) return window(piece.first * static_cast<std::int64_t>(bytes), size);
   buffer_.resize(static_cast<std::size_t>(size));
   read(piece, bytes, buffer_.data());
   return buffer_.data();
 }
 
 void FieldReader::read(const Piece& piece, std::size_t bytes, char* out) const {
-  if (descriptor_ < 0) {
-    const H5Handle space = h5_own(H5Dget_space(set_.get()), file_name_);
-    h5_check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, piece.start.data(), nullptr, piece.extents.data(),
-                                 nullptr),
-             file_name_);
-    const H5Handle memory =
-        h5_own(H5Screate_simple(static_cast<int>(piece.extents.size()), piece.extents.data(), nullptr), file_name_);
-    h5_check(H5Dread(set_.get(), type_.get(), memory.get(), space.get(), H5P_DEFAULT, out), file_name_);
-    return;
-  }
-  auto left = static_cast<std::size_t>(piece.cells) * bytes;
-  auto at = static_cast<off_t>(offset_ + piece.first * static_cast<std::int64_t>(bytes));
-  while (left > 0) {
-    const ssize_t got = pread(descriptor_, out, left, at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0)
-      throw UsageError(file_name_ + (got == 0 ? ": it ends within its data"
-                                              : ": cannot be read: " + std::generic_category().message(errno)));
-    out += got;
-    at += got;
-    left -= static_cast<std::size_t>(got);
-  }
+  const auto size = static_cast<std::int64_t>(bytes);
+  if (bytes_) return bytes_->read(offset_ + piece.first * size, out, static_cast<std::size_t>(piece.cells * size));
+  read_piece(set_, h5_own(H5Dget_type(set_.get()), file_name_).get(), piece, out, file_name_);
 }
 
 }  // namespace isohalo

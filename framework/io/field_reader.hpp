@@ -4,15 +4,14 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "framework/io/hdf5.hpp"
+#include "framework/io/readable.hpp"
 
 namespace isohalo {
-
-/// Bytes of a value of a schema type, 0 for any other type.
-std::size_t type_bytes(const std::string& type);
 
 /// Consecutive cells of a field of shape `extents.size()` dimensions: a box in index order.
 struct Piece {
@@ -37,6 +36,9 @@ class Pieces {
   std::int64_t run_ = 1, runs_ = 1, outer_ = 1;
 };
 
+/// Reads that box of a dataset by HDF5, as numbers of `type`. Local. Throws as h5_check does, naming `place`.
+void read_piece(const H5Handle& set, hid_t type, const Piece& piece, void* out, const std::string& place);
+
 /// Value number `k` of unaligned memory.
 template <class T>
 T load(const char* data, std::int64_t k) {
@@ -51,7 +53,7 @@ class FieldReader {
   FieldReader(const std::filesystem::path& file, const std::string& field);
   FieldReader(const FieldReader&) = delete;
   FieldReader& operator=(const FieldReader&) = delete;
-  ~FieldReader();
+  ~FieldReader() { unmap(); }
 
   /// The cells of a piece, `bytes` each and not aligned (see `load`), until the next call. Where the data lies in
   /// one run of the file they are seen in the page cache, through a window of a few MiB, which is up to twice as
@@ -67,8 +69,8 @@ class FieldReader {
   void unmap() noexcept;
 
   std::string file_name_;
-  H5Handle file_, set_, type_;
-  int descriptor_ = -1;
+  H5Handle file_, set_;
+  std::optional<ReadableFile> bytes_;  // when the data lies in one run
   std::int64_t offset_ = -1;
   std::vector<char> buffer_;
   char* map_ = nullptr;  // bytes map_from_ .. map_to_ of the file

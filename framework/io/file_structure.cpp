@@ -1,17 +1,8 @@
 #include "framework/io/file_structure.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <map>
-#include <set>
-#include <system_error>
 
-#include "datatypes/error.hpp"
 #include "framework/io/hdf5_messages.hpp"
 
 namespace isohalo {
@@ -50,18 +41,6 @@ constexpr std::uint64_t kMostHeader = 1 << 20;  // bytes of one part of an objec
 constexpr std::size_t kMostObjects = 4096, kMostParts = 256;
 constexpr int kDeepest = 4;
 
-/// What the messages of an object's header say of it.
-struct Object {
-  bool is_group = false, heap_of_links = false;
-  std::optional<StoredSpace> space;
-  std::optional<StoredDatatype> type;
-  std::optional<StoredLayout> layout;
-  std::uint64_t fill_bytes = 0;
-  std::vector<StoredLink> links;
-  std::set<std::string> names, attributes;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;  ///< continuations: address, bytes
-};
-
 /// Not damaged, as far as one can see, but written by another program.
 class OtherProgram : public UsageError {
  public:
@@ -71,16 +50,15 @@ class OtherProgram : public UsageError {
 /// Walks all objects of a file from its root.
 class StructureCheck {
  public:
-  StructureCheck(const ByteSource& source, const std::function<void(const ChecksummedBlock&)>& on_block)
-      : source_(source), on_block_(on_block) {}
+  explicit StructureCheck(const ReadableFile& file)
+      : file_(file), size_(static_cast<std::uint64_t>(file.size())), end_(size_) {}
 
   /// Returns the bytes beyond the end.
   std::int64_t run() {
+    constexpr std::uint64_t kSuperblock = 48;
     const auto bytes = claim(0, kSuperblock, "the superblock");
     ByteCursor in(bytes, 0);
-    static constexpr std::uint8_t kSignature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
-    const auto signature = in.take(8);
-    in.expect(std::equal(signature.begin(), signature.end(), kSignature), "the signature is not HDF5's");
+    in.expect_bytes("\x89HDF\r\n\x1a\n", "the signature is not HDF5's");
     const auto version = in.number(1);
     if (version != 2 && version != 3)
       throw OtherProgram("it is no isohalo checkpoint, or its first bytes are damaged (superblock version " +
@@ -89,26 +67,21 @@ class StructureCheck {
     in.expect(in.number(1) == 0, "the file was not closed by the program that wrote it");
     in.expect(in.number(8) == 0, "a base address other than 0");
     in.expect(in.number(8) == kNoAddress, "an extension of the superblock");
-    end_ = in.number(8);
-    const auto root = in.number(8);
+    const auto end = in.number(8), root = in.number(8);
     check_sum(bytes, 0);
-    if (end_ > static_cast<std::uint64_t>(source_.size))
-      in.refuse("the file should have " + std::to_string(end_) + " bytes, it has " + std::to_string(source_.size));
+    if (end > size_)
+      in.refuse("the file should have " + std::to_string(end) + " bytes, it has " + std::to_string(size_));
+    end_ = end;
     object(root, 0);
-    return source_.size - static_cast<std::int64_t>(end_);
+    return static_cast<std::int64_t>(size_ - end_);
   }
 
  private:
-  static constexpr std::uint64_t kSuperblock = 48;
-
-  [[noreturn]] static void refuse(std::uint64_t at, const std::string& what) {
-    throw UsageError("at byte " + std::to_string(at) + ": " + what);
-  }
+  [[noreturn]] static void refuse(std::uint64_t at, const std::string& what) { ByteCursor({}, at).refuse(what); }
 
   /// Notes that [at, at + bytes) belongs to one structure: two of them never share a byte.
   void reserve(std::uint64_t at, std::uint64_t bytes, const char* what) {
-    const auto size = std::min(end_, static_cast<std::uint64_t>(source_.size));
-    if (at > size || bytes > size - at)
+    if (at > end_ || bytes > end_ - at)
       refuse(at, std::string(what) + " of " + std::to_string(bytes) + " bytes lies beyond the end");
     if (bytes == 0) return;
     const auto next = taken_.lower_bound(at);
@@ -120,7 +93,7 @@ class StructureCheck {
 
   std::vector<std::uint8_t> read(std::uint64_t at, std::uint64_t bytes) const {
     std::vector<std::uint8_t> data(bytes);
-    source_.read(static_cast<std::int64_t>(at), data);
+    file_.read(static_cast<std::int64_t>(at), data.data(), data.size());
     return data;
   }
 
@@ -130,19 +103,15 @@ class StructureCheck {
   }
 
   void check_sum(std::span<const std::uint8_t> block, std::uint64_t at) const {
+    const std::uint64_t place = at + block.size() - 4;
     const std::uint32_t sum = metadata_checksum(block.first(block.size() - 4));
-    if (on_block_) {
-      on_block_({static_cast<std::int64_t>(at), static_cast<std::int64_t>(block.size()), sum});
-      return;
-    }
-    ByteCursor stored(block.last(4), static_cast<std::int64_t>(at + block.size() - 4));
-    stored.expect(stored.number(4) == sum, "a checksum does not match");
+    if (ByteCursor(block.last(4), place).number(4) != sum) throw WrongChecksum(place, sum);
   }
 
   void object(std::uint64_t at, int depth) {
     if (depth > kDeepest) refuse(at, "groups are nested more than 4 deep");
     if (++objects_ > kMostObjects) refuse(at, "more than 4096 objects");
-    Object o;
+    StoredObject o;
     header(at, o);
     for (std::size_t k = 0; k < o.parts.size(); ++k) {  // parts may name further parts
       if (o.parts.size() > kMostParts) refuse(at, "a header of more than 256 parts");
@@ -151,7 +120,7 @@ class StructureCheck {
     if (o.is_group) {
       if (o.space || o.type || o.layout) refuse(at, "an object that is a group and a dataset");
       if (!o.links.empty() && o.heap_of_links) refuse(at, "a group with two lists of links");
-      for (const auto& link : o.links) object(link.address, depth + 1);
+      for (const auto& [name, address] : o.links) object(address, depth + 1);
     } else {
       if (!o.space || !o.type || !o.layout || !o.links.empty())
         refuse(at, "an object that is neither a group nor a dataset");
@@ -160,15 +129,12 @@ class StructureCheck {
   }
 
   /// The first part of an object's header.
-  void header(std::uint64_t at, Object& o) {
+  void header(std::uint64_t at, StoredObject& o) {
     constexpr std::uint64_t kPrefix = 6 + 16 + 4 + 8;  // at most
-    const auto size = std::min(end_, static_cast<std::uint64_t>(source_.size));
-    if (at >= size) refuse(at, "an object beyond the end");
-    const auto prefix = read(at, std::min(kPrefix, size - at));
-    ByteCursor in(prefix, static_cast<std::int64_t>(at));
-    const auto signature = in.take(4);
-    static constexpr std::uint8_t kHeader[4] = {'O', 'H', 'D', 'R'};
-    in.expect(std::equal(signature.begin(), signature.end(), kHeader), "there is no object header of version 2");
+    if (at >= end_) refuse(at, "an object beyond the end");
+    const auto prefix = read(at, std::min(kPrefix, end_ - at));
+    ByteCursor in(prefix, at);
+    in.expect_bytes("OHDR", "there is no object header of version 2");
     in.expect(in.number(1) == 2, "an object header of unknown version");
     const auto flags = in.number(1);
     in.expect(flags < 64, "an object header of an unknown form");
@@ -179,101 +145,37 @@ class StructureCheck {
     const std::uint64_t begin = in.position();
     const auto block = claim(at, begin + bytes + 4, "an object header");
     check_sum(block, at);
-    messages(ByteCursor(std::span(block).subspan(begin, bytes), static_cast<std::int64_t>(at + begin)),
-             (flags & 4) != 0, o);
     creation_order_ = (flags & 4) != 0;
+    messages(ByteCursor(std::span(block).subspan(begin, bytes), at + begin), o);
   }
 
-  void continuation(std::uint64_t at, std::uint64_t bytes, Object& o) {
+  void continuation(std::uint64_t at, std::uint64_t bytes, StoredObject& o) {
     if (bytes < 8 || bytes > kMostHeader) refuse(at, "a part of a header of " + std::to_string(bytes) + " bytes");
     const auto block = claim(at, bytes, "a part of an object header");
-    ByteCursor in(block, static_cast<std::int64_t>(at));
-    const auto signature = in.take(4);
-    static constexpr std::uint8_t kPart[4] = {'O', 'C', 'H', 'K'};
-    in.expect(std::equal(signature.begin(), signature.end(), kPart), "there is no part of an object header");
+    ByteCursor in(block, at);
+    in.expect_bytes("OCHK", "there is no part of an object header");
     check_sum(block, at);
-    messages(in.part(bytes - 8), creation_order_, o);
+    messages(in.part(bytes - 8), o);
   }
 
-  void messages(ByteCursor in, bool creation_order, Object& o) {
-    const std::size_t head = creation_order ? 6 : 4;
+  void messages(ByteCursor in, StoredObject& o) const {
+    const std::size_t head = creation_order_ ? 6 : 4;
     while (in.left() >= head) {
       const auto kind = in.number(1), bytes = in.number(2), flags = in.number(1);
-      if (creation_order) in.skip(2);
+      if (creation_order_) in.skip(2);
       in.expect((flags & 0x82) == 0, "a message that is kept elsewhere");
       ByteCursor body = in.part(bytes);
-      message(kind, body, o);
+      decode_message(kind, body, o);
       // Messages of version 1 are padded; the others fill their place.
-      body.expect(kind == 0 || body.left() < 8, "a message with bytes left over");
+      body.expect(body.left() < 8, "a message with bytes left over");
     }
     const auto gap = in.take(in.left());
     in.expect(std::all_of(gap.begin(), gap.end(), [](std::uint8_t b) { return b == 0; }),
               "a gap that is not empty");
   }
 
-  template <class T>
-  static void once(ByteCursor& in, std::optional<T>& place, T (*decode)(ByteCursor&)) {
-    in.expect(!place.has_value(), "a message that comes twice");
-    place = decode(in);
-  }
-
-  void message(std::uint64_t kind, ByteCursor& in, Object& o) {
-    switch (kind) {
-      case 0x00:  // nothing
-        break;
-      case 0x01:
-        once(in, o.space, decode_space);
-        break;
-      case 0x02:
-        in.expect(!o.is_group, "a message that comes twice");
-        o.is_group = true;
-        o.heap_of_links = decode_link_info(in);
-        break;
-      case 0x03:
-        once(in, o.type, decode_datatype);
-        break;
-      case 0x04:
-        o.fill_bytes = std::max(o.fill_bytes, decode_old_fill(in));
-        break;
-      case 0x05:
-        o.fill_bytes = std::max(o.fill_bytes, decode_fill(in));
-        break;
-      case 0x06:
-        o.links.push_back(decode_link(in));
-        in.expect(o.names.insert(o.links.back().name).second, "two links of one name");
-        break;
-      case 0x08:
-        once(in, o.layout, decode_layout);
-        break;
-      case 0x0a:
-        decode_group_info(in);
-        break;
-      case 0x0c:
-        in.expect(o.attributes.insert(decode_attribute(in)).second, "two attributes of one name");
-        in.skip(in.left());  // its value
-        break;
-      case 0x10: {
-        const auto address = in.number(8);
-        o.parts.emplace_back(address, in.number(8));
-        break;
-      }
-      case 0x12:  // time of the last change
-        in.expect(in.number(1) == 1, "a time of unknown version");
-        in.skip(7);
-        break;
-      case 0x15:
-        decode_attribute_info(in);
-        break;
-      case 0x16:  // number of links to the object
-        in.expect(in.number(1) == 0 && in.number(4) == 1, "an object with several links");
-        break;
-      default:
-        in.refuse("a message of kind " + std::to_string(kind) + ", which no checkpoint has");
-    }
-  }
-
-  void data(std::uint64_t at, const Object& o) {
-    const ByteCursor here({}, static_cast<std::int64_t>(at));
+  void data(std::uint64_t at, const StoredObject& o) {
+    const ByteCursor here({}, at);
     here.expect(o.fill_bytes == 0 || o.fill_bytes == o.type->bytes, "a fill value of another type than the data");
     const std::uint64_t bytes = checked_product(here, o.space->elements, o.type->bytes);
     const StoredLayout& layout = *o.layout;
@@ -287,8 +189,8 @@ class StructureCheck {
   }
 
   /// Every chunk must be there once, unfiltered, within the data's extents.
-  void chunks(std::uint64_t at, const Object& o) {
-    const ByteCursor here({}, static_cast<std::int64_t>(at));
+  void chunks(std::uint64_t at, const StoredObject& o) {
+    const ByteCursor here({}, at);
     const auto& chunk = o.layout->chunk;
     const auto& extents = o.space->extents;
     here.expect(chunk.size() == extents.size() + 1 && chunk.back() == o.type->bytes,
@@ -301,16 +203,13 @@ class StructureCheck {
     here.expect(found.size() == expected, "chunks are missing");
   }
 
-  void tree(std::uint64_t at, int level, const Object& o, std::set<std::vector<std::uint64_t>>& found) {
+  void tree(std::uint64_t at, int level, const StoredObject& o, std::set<std::vector<std::uint64_t>>& found) {
     constexpr std::uint64_t kMostChildren = 64;
     const auto& chunk = o.layout->chunk;
     const std::uint64_t key = 8 + 8 * chunk.size(), bytes = 24 + kMostChildren * 8 + (kMostChildren + 1) * key;
     const auto block = claim(at, bytes, "a node of chunks");
-    ByteCursor in(block, static_cast<std::int64_t>(at));
-    const auto signature = in.take(4);
-    static constexpr std::uint8_t kTree[4] = {'T', 'R', 'E', 'E'};
-    in.expect(std::equal(signature.begin(), signature.end(), kTree) && in.number(1) == 1,
-              "there is no tree of chunks");
+    ByteCursor in(block, at);
+    in.expect_bytes("TREE\1", "there is no tree of chunks");
     const auto own = static_cast<int>(in.number(1));
     in.expect(own <= 8 && (level < 0 || own == level), "a tree of chunks of impossible height");
     const auto used = in.number(2);
@@ -336,57 +235,26 @@ class StructureCheck {
     }
   }
 
-  const ByteSource& source_;
-  const std::function<void(const ChecksummedBlock&)>& on_block_;
-  std::uint64_t end_ = ~std::uint64_t{0};
+  const ReadableFile& file_;
+  const std::uint64_t size_;
+  std::uint64_t end_;                             // of what HDF5 knows
   std::map<std::uint64_t, std::uint64_t> taken_;  // from, to
   std::size_t objects_ = 0;
-  bool creation_order_ = false;
-};
-
-/// A file that is only read, closed with its owner.
-class ReadOnlyFile {
- public:
-  explicit ReadOnlyFile(const std::filesystem::path& path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0) throw UsageError("it cannot be opened: " + std::generic_category().message(errno));
-  }
-  ReadOnlyFile(const ReadOnlyFile&) = delete;
-  ReadOnlyFile& operator=(const ReadOnlyFile&) = delete;
-  ~ReadOnlyFile() { close(descriptor_); }
-
-  std::int64_t size() const {
-    struct stat status {};
-    if (fstat(descriptor_, &status) != 0) throw UsageError("its size is not known");
-    return status.st_size;
-  }
-  void read(std::int64_t at, std::span<std::uint8_t> to) const {
-    while (!to.empty()) {
-      const ssize_t got = pread(descriptor_, to.data(), to.size(), at);
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) throw UsageError("at byte " + std::to_string(at) + ": it cannot be read");
-      to = to.subspan(static_cast<std::size_t>(got));
-      at += got;
-    }
-  }
-
- private:
-  int descriptor_;
+  bool creation_order_ = false;  // in the header that is read now
 };
 
 }  // namespace
 
-std::int64_t check_structure(const ByteSource& source,
-                             const std::function<void(const ChecksummedBlock&)>& on_block) {
-  return StructureCheck(source, on_block).run();
+std::int64_t check_structure(const ReadableFile& file) {
+  return StructureCheck(file).run();
 }
 
 }  // namespace detail
 
 std::int64_t check_file_structure(const std::filesystem::path& file) {
+  const ReadableFile in(file);
   try {
-    const detail::ReadOnlyFile in(file);
-    return detail::check_structure(
-        {in.size(), [&](std::int64_t at, std::span<std::uint8_t> to) { in.read(at, to); }});
+    return detail::check_structure(in);
   } catch (const detail::OtherProgram& e) {
     throw UsageError(file.string() + ": " + e.what());
   } catch (const UsageError& e) {

@@ -9,9 +9,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <span>
 #include <string>
+
+#include "framework/io/readable.hpp"
 
 namespace isohalo {
 
@@ -23,23 +24,16 @@ std::int64_t check_file_structure(const std::filesystem::path& file);
 
 namespace detail {
 
-/// The bytes of a file, wherever they are.
-struct ByteSource {
-  std::int64_t size = 0;
-  /// Fills `to` from byte `at`; only asked for bytes that exist.
-  std::function<void(std::int64_t at, std::span<std::uint8_t> to)> read;
+/// A checksum that should be another one.
+struct WrongChecksum : UsageError {
+  WrongChecksum(std::uint64_t at, std::uint32_t expected)
+      : UsageError("at byte " + std::to_string(at) + ": a checksum does not match"), place(at), sum(expected) {}
+  std::uint64_t place;  ///< of its four bytes, little-endian
+  std::uint32_t sum;    ///< what they should be
 };
 
-/// A run of bytes that ends with its checksum, as found; `sum` is what the last four bytes should be.
-struct ChecksummedBlock {
-  std::int64_t from = 0, bytes = 0;
-  std::uint32_t sum = 0;
-};
-
-/// The same check. With `on_block`, wrong checksums are no error: it is called for each block instead, so that they
-/// can be made right. Throws UsageError.
-std::int64_t check_structure(const ByteSource& source,
-                             const std::function<void(const ChecksummedBlock&)>& on_block = {});
+/// The same check; errors name byte and reason alone. Throws WrongChecksum for the first one that is wrong.
+std::int64_t check_structure(const ReadableFile& file);
 
 /// Bob Jenkins' lookup3 ("hashlittle", initial value 0), the checksum of HDF5's metadata.
 std::uint32_t metadata_checksum(std::span<const std::uint8_t> bytes);

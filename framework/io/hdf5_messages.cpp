@@ -1,6 +1,7 @@
 #include "framework/io/hdf5_messages.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "datatypes/error.hpp"
 
@@ -12,7 +13,7 @@ constexpr std::uint64_t kMostText = 65535;
 }  // namespace
 
 void ByteCursor::refuse(const std::string& what) const {
-  throw UsageError("at byte " + std::to_string(place()) + ": " + what);
+  throw UsageError("at byte " + std::to_string(place_ + at_) + ": " + what);
 }
 
 std::span<const std::uint8_t> ByteCursor::take(std::uint64_t bytes) {
@@ -30,14 +31,21 @@ std::uint64_t ByteCursor::number(int bytes) {
 }
 
 ByteCursor ByteCursor::part(std::uint64_t bytes) {
-  const std::int64_t begin = place();
+  const std::uint64_t begin = place_ + at_;
   return {take(bytes), begin};
+}
+
+void ByteCursor::expect_bytes(std::string_view expected, const char* what) {
+  const auto found = take(expected.size());
+  expect(std::memcmp(found.data(), expected.data(), expected.size()) == 0, what);
 }
 
 std::uint64_t checked_product(const ByteCursor& in, std::uint64_t a, std::uint64_t b) {
   in.expect(a == 0 || b <= kMost / a, "an array of more than 2^53 elements");
   return a * b;
 }
+
+namespace {
 
 StoredSpace decode_space(ByteCursor& in) {
   const auto version = in.number(1), rank = in.number(1), flags = in.number(1);
@@ -49,7 +57,7 @@ StoredSpace decode_space(ByteCursor& in) {
   } else {
     const auto type = in.number(1);
     in.expect(type <= 2 && (type == 1) == (rank > 0), "a dataspace of an unknown form");
-    space.null = type == 2;
+    if (type == 2) space.elements = 0;  // without a value
   }
   for (std::uint64_t j = 0; j < rank; ++j) space.extents.push_back(in.number(8));
   for (std::uint64_t j = 0; flags && j < rank; ++j)
@@ -58,7 +66,6 @@ StoredSpace decode_space(ByteCursor& in) {
     in.expect(n <= kMost, "an array of more than 2^53 elements");
     space.elements = checked_product(in, space.elements, n);
   }
-  if (space.null) space.elements = 0;
   return space;
 }
 
@@ -69,21 +76,24 @@ StoredDatatype decode_datatype(ByteCursor& in) {
   const auto within = [&](std::uint64_t from, std::uint64_t n, std::uint64_t limit) {
     in.expect(n >= 1 && n <= limit && from <= limit - n, "a number whose bits lie outside it");
   };
+  const auto in_element = [&] {
+    const auto offset = in.number(2), precision = in.number(2);
+    within(offset, precision, 8 * type.bytes);
+    return precision;
+  };
   if (type.kind == 0) {
     in.expect(bits <= 15, "an integer of an unknown form");
     in.expect(type.bytes == 1 || type.bytes == 2 || type.bytes == 4 || type.bytes == 8, "an integer of odd size");
-    const auto offset = in.number(2), precision = in.number(2);
-    within(offset, precision, 8 * type.bytes);
+    in_element();
   } else if (type.kind == 1) {
     in.expect(type.bytes == 2 || type.bytes == 4 || type.bytes == 8, "a floating-point number of odd size");
     in.expect((bits & ~std::uint64_t{0xff3f}) == 0 && (bits >> 4 & 3) <= 2,
               "a floating-point number of an unknown form");
-    const auto offset = in.number(2), precision = in.number(2);
-    within(offset, precision, 8 * type.bytes);
-    const auto exponent = in.number(1), exponent_bits = in.number(1);
-    const auto mantissa = in.number(1), mantissa_bits = in.number(1);
-    within(exponent, exponent_bits, precision);
-    within(mantissa, mantissa_bits, precision);
+    const auto precision = in_element();
+    for (int part = 0; part < 2; ++part) {  // exponent, mantissa
+      const auto from = in.number(1);
+      within(from, in.number(1), precision);
+    }
     within(bits >> 8, 1, precision);
     in.skip(4);  // exponent bias
   } else {
@@ -122,7 +132,7 @@ StoredLayout decode_layout(ByteCursor& in) {
   return layout;
 }
 
-StoredLink decode_link(ByteCursor& in) {
+void decode_link(ByteCursor& in, StoredObject& o) {
   const auto version = in.number(1), flags = in.number(1);
   in.expect(version == 1 && flags < 32, "a link of unknown version");
   if (flags & 8) in.expect(in.number(1) == 0, "a link that is no hard link");
@@ -130,15 +140,16 @@ StoredLink decode_link(ByteCursor& in) {
   if (flags & 16) in.expect(in.number(1) <= 1, "a link's name in an unknown encoding");
   const auto length = in.number(1 << (flags & 3));
   in.expect(length >= 1 && length <= kMostText, "a link's name of impossible length");
-  const auto name = in.take(length);
-  in.expect(std::none_of(name.begin(), name.end(), [](std::uint8_t c) { return c == 0 || c == '/'; }),
+  const auto text = in.take(length);
+  const std::string name(text.begin(), text.end());
+  in.expect(name.find_first_of(std::string_view("\0/", 2)) == std::string::npos,
             "a link's name with a character that no name has");
-  StoredLink link{std::string(name.begin(), name.end()), in.number(8)};
-  in.expect(link.name != ".", "a link named \".\"");
+  in.expect(name != ".", "a link named \".\"");
+  in.expect(o.links.emplace(name, in.number(8)).second, "two links of one name");
   in.expect(in.left() == 0, "a link longer than its name");
-  return link;
 }
 
+/// The bytes of the fill value; 0 without one.
 std::uint64_t decode_fill(ByteCursor& in) {
   const auto version = in.number(1);
   in.expect(version == 2 || version == 3, "a fill value of unknown version");
@@ -158,12 +169,7 @@ std::uint64_t decode_fill(ByteCursor& in) {
   return bytes;
 }
 
-std::uint64_t decode_old_fill(ByteCursor& in) {
-  const auto bytes = in.number(4);
-  in.skip(bytes);
-  return bytes;
-}
-
+/// The attribute's name. Its value is left.
 std::string decode_attribute(ByteCursor& in) {
   const auto version = in.number(1), flags = in.number(1);
   in.expect(version >= 1 && version <= 3, "an attribute of unknown version");
@@ -184,6 +190,7 @@ std::string decode_attribute(ByteCursor& in) {
   return {name.begin(), name.begin() + static_cast<std::ptrdiff_t>(name_bytes) - 1};
 }
 
+/// Is there a heap of links? Only its address is looked at.
 bool decode_link_info(ByteCursor& in) {
   const auto version = in.number(1), flags = in.number(1);
   in.expect(version == 0 && flags < 4, "a list of links of unknown version");
@@ -206,6 +213,62 @@ void decode_attribute_info(ByteCursor& in) {
   in.expect(version == 0 && flags < 4, "a list of attributes of unknown version");
   if (flags & 1) in.skip(2);
   for (int k = 0; k < (flags & 2 ? 3 : 2); ++k) in.expect(in.number(8) == kNoAddress, "attributes in a heap");
+}
+
+template <class T>
+void once(ByteCursor& in, std::optional<T>& place, T (*decode)(ByteCursor&)) {
+  in.expect(!place.has_value(), "a message that comes twice");
+  place = decode(in);
+}
+
+}  // namespace
+
+void decode_message(std::uint64_t kind, ByteCursor& in, StoredObject& o) {
+  switch (kind) {
+    case 0x00:  // nothing
+      return in.skip(in.left());
+    case 0x01:
+      return once(in, o.space, decode_space);
+    case 0x02:
+      in.expect(!o.is_group, "a message that comes twice");
+      o.is_group = true;
+      o.heap_of_links = decode_link_info(in);
+      return;
+    case 0x03:
+      return once(in, o.type, decode_datatype);
+    case 0x04: {  // fill value, old form
+      const auto bytes = in.number(4);
+      in.skip(bytes);
+      o.fill_bytes = std::max(o.fill_bytes, bytes);
+      return;
+    }
+    case 0x05:
+      o.fill_bytes = std::max(o.fill_bytes, decode_fill(in));
+      return;
+    case 0x06:
+      return decode_link(in, o);
+    case 0x08:
+      return once(in, o.layout, decode_layout);
+    case 0x0a:
+      return decode_group_info(in);
+    case 0x0c:
+      in.expect(o.attributes.insert(decode_attribute(in)).second, "two attributes of one name");
+      return in.skip(in.left());
+    case 0x10: {
+      const auto address = in.number(8);
+      o.parts.emplace_back(address, in.number(8));
+      return;
+    }
+    case 0x12:  // time of the last change
+      in.expect(in.number(1) == 1, "a time of unknown version");
+      return in.skip(7);
+    case 0x15:
+      return decode_attribute_info(in);
+    case 0x16:  // number of links to the object
+      return in.expect(in.number(1) == 0 && in.number(4) == 1, "an object with several links");
+    default:
+      in.refuse("a message of kind " + std::to_string(kind) + ", which no checkpoint has");
+  }
 }
 
 }  // namespace isohalo::detail

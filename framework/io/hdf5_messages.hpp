@@ -2,11 +2,14 @@
 /// The messages of HDF5 object headers that checkpoints use, decoded with every length checked. Private to
 /// framework/io. Source: HDF5 File Format Specification, version 3.0, section IV.A.2.
 
-#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace isohalo::detail {
@@ -17,7 +20,7 @@ constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
 class ByteCursor {
  public:
   /// `place`: the file's byte at which they begin, for messages.
-  ByteCursor(std::span<const std::uint8_t> bytes, std::int64_t place) : bytes_(bytes), place_(place) {}
+  ByteCursor(std::span<const std::uint8_t> bytes, std::uint64_t place) : bytes_(bytes), place_(place) {}
 
   std::uint64_t number(int bytes);  ///< little-endian, 1 to 8 bytes
   std::span<const std::uint8_t> take(std::uint64_t bytes);
@@ -26,22 +29,22 @@ class ByteCursor {
   std::size_t position() const { return at_; }
   /// The next `bytes` as a cursor of their own.
   ByteCursor part(std::uint64_t bytes);
-  std::int64_t place() const { return place_ + static_cast<std::int64_t>(at_); }
-  /// "at byte N: WHAT".
+  /// Throws UsageError "at byte N: WHAT".
   [[noreturn]] void refuse(const std::string& what) const;
   void expect(bool good, const char* what) const {
     if (!good) refuse(what);
   }
+  /// The next bytes must be these.
+  void expect_bytes(std::string_view expected, const char* what);
 
  private:
   std::span<const std::uint8_t> bytes_;
-  std::int64_t place_;
+  std::uint64_t place_;
   std::size_t at_ = 0;
 };
 
 struct StoredSpace {
   std::vector<std::uint64_t> extents;
-  bool null = false;
   std::uint64_t elements = 1;  ///< at most 2^53
 };
 
@@ -57,25 +60,20 @@ struct StoredLayout {
   std::vector<std::uint64_t> chunk;    ///< extents of a chunk, then bytes of an element
 };
 
-struct StoredLink {
-  std::string name;
-  std::uint64_t address = kNoAddress;
+/// What the messages of an object's header say of it.
+struct StoredObject {
+  bool is_group = false, heap_of_links = false;
+  std::optional<StoredSpace> space;
+  std::optional<StoredDatatype> type;
+  std::optional<StoredLayout> layout;
+  std::uint64_t fill_bytes = 0;                ///< of the fill value; 0 without one
+  std::map<std::string, std::uint64_t> links;  ///< name to address
+  std::set<std::string> attributes;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;  ///< of the header: address, bytes
 };
 
-/// Each decodes one message and throws UsageError for one that no checkpoint has.
-StoredSpace decode_space(ByteCursor& in);
-StoredDatatype decode_datatype(ByteCursor& in);
-StoredLayout decode_layout(ByteCursor& in);
-StoredLink decode_link(ByteCursor& in);
-/// The bytes of the fill value; 0 without one.
-std::uint64_t decode_fill(ByteCursor& in);
-std::uint64_t decode_old_fill(ByteCursor& in);
-/// The attribute's name.
-std::string decode_attribute(ByteCursor& in);
-/// Is there a heap of links? Only its address is looked at.
-bool decode_link_info(ByteCursor& in);
-void decode_group_info(ByteCursor& in);
-void decode_attribute_info(ByteCursor& in);
+/// Adds what a message of this kind says. Throws UsageError for one that no checkpoint has.
+void decode_message(std::uint64_t kind, ByteCursor& in, StoredObject& object);
 
 /// a * b, refusing more than 2^53.
 std::uint64_t checked_product(const ByteCursor& in, std::uint64_t a, std::uint64_t b);

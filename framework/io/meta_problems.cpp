@@ -3,69 +3,69 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <cmath>
 
 #include "framework/io/compare.hpp"
+#include "framework/io/problems.hpp"
 #include "framework/io/verify.hpp"
 
 namespace isohalo {
 
 namespace {
 
-bool same_bits(double a, double b) {
-  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
-
 std::string list_text(const std::vector<std::int64_t>& list) {
   return fmt::format("[{}]", fmt::join(list, ", "));
 }
 
-/// The numbers of a canonical list "[1, 2.5]"; nothing for any other text.
-std::optional<std::vector<double>> numbers_of(const std::string& text) {
-  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
-  std::vector<double> numbers;
-  const char *at = text.data() + 1, *const end = text.data() + text.size() - 1;
-  while (at < end) {
-    double value = 0;
-    const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc{}) return std::nullopt;
-    numbers.push_back(value);
-    if (next != end && (end - next < 2 || next[0] != ',' || next[1] != ' ')) return std::nullopt;
-    at = next == end ? end : next + 2;
-  }
-  return numbers;
+/// The number that the whole text is.
+std::optional<double> number_of(std::string_view text) {
+  double value = 0;
+  const auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || next != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
 /// One rule, as a run writes it.
-bool is_rule(const std::string& text) {
+bool is_rule(std::string_view text) {
   if (text == "\"periodic\"" || text == "\"neumann\"") return true;
-  for (const std::string begin : {"{dirichlet = ", "{fixed = "}) {
-    if (text.rfind(begin, 0) != 0 || text.back() != '}') continue;
-    double value = 0;
-    const char *const from = text.data() + begin.size(), *const to = text.data() + text.size() - 1;
-    const auto [next, error] = std::from_chars(from, to, value);
-    return error == std::errc{} && next == to && std::isfinite(value);
-  }
+  for (const std::string_view begin : {"{dirichlet = ", "{fixed = "})
+    if (text.starts_with(begin) && text.ends_with('}')) {
+      const auto value = number_of(text.substr(begin.size(), text.size() - begin.size() - 1));
+      return value && std::isfinite(*value);
+    }
   return false;
 }
 
-/// The rules of a side, one per dimension; nothing when it is no such list. No rule holds a comma.
-std::optional<std::vector<std::string>> rules_of(const std::string& text, std::size_t dimensions) {
-  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
-  std::vector<std::string> rules;
+/// The items of a canonical list "[1, 2.5]" or of rules, which hold no commas. Empty for any other text, and for
+/// another number of items.
+std::vector<std::string> items_of(const std::string& text, std::size_t count) {
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return {};
+  std::vector<std::string> items;
   for (std::size_t at = 1; at < text.size();) {
     const std::size_t end = std::min(text.find(", ", at), text.size() - 1);
-    rules.push_back(text.substr(at, end - at));
-    if (!is_rule(rules.back())) return std::nullopt;
+    items.push_back(text.substr(at, end - at));
     at = end + 2;
   }
-  if (rules.size() != dimensions) return std::nullopt;
+  if (items.size() != count) items.clear();
+  return items;
+}
+
+/// The same where all items are numbers, and where all are rules.
+std::vector<double> numbers_of(const std::string& text, std::size_t count) {
+  std::vector<double> numbers;
+  for (const auto& item : items_of(text, count))
+    if (const auto number = number_of(item)) numbers.push_back(*number);
+  if (numbers.size() != count) numbers.clear();
+  return numbers;
+}
+std::vector<std::string> rules_of(const std::string& text, std::size_t count) {
+  auto rules = items_of(text, count);
+  if (!std::all_of(rules.begin(), rules.end(), is_rule)) rules.clear();
   return rules;
 }
 
-class MetaCheck {
+class MetaCheck : detail::Problems {
  public:
   explicit MetaCheck(const CheckpointMeta& meta) : m_(meta), config_(config_lines(meta.config)) {}
 
@@ -75,16 +75,10 @@ class MetaCheck {
     grid();
     boundary();
     configuration();
-    return std::move(problems_);
+    return std::move(lines);
   }
 
  private:
-  void that(bool good, const std::string& problem) {
-    if (!good) problems_.push_back(problem);
-  }
-  void number(const std::string& what, double stored, double expected) {
-    that(same_bits(stored, expected), fmt::format("{} is {:.17g}, it should be {:.17g}", what, stored, expected));
-  }
   /// A line of the configuration, where there is one.
   const std::string* configured(const std::string& key) const {
     const auto found = config_.find(key);
@@ -124,10 +118,9 @@ class MetaCheck {
     const auto list = [&](const char* key) {
       const std::string* const text = configured(key);
       if (!text) return std::vector<double>{};
-      const auto numbers = numbers_of(*text);
-      that(numbers && numbers->size() == m_.shape.size(),
-           fmt::format("/config: {} = {} is no list of {} numbers", key, *text, m_.shape.size()));
-      return numbers && numbers->size() == m_.shape.size() ? *numbers : std::vector<double>{};
+      const auto numbers = numbers_of(*text, m_.shape.size());
+      that(!numbers.empty(), fmt::format("/config: {} = {} is no list of {} numbers", key, *text, m_.shape.size()));
+      return numbers;
     };
     const auto length = list("domain.length"), origin = list("domain.origin");
     for (std::size_t j = 0; j < length.size(); ++j)
@@ -137,20 +130,18 @@ class MetaCheck {
   }
 
   void boundary() {
-    const auto low = rules_of(m_.boundary_low, m_.shape.size()), high = rules_of(m_.boundary_high, m_.shape.size());
-    that(low.has_value(),
-         fmt::format("/grid: boundary_low {} is no list of {} rules", m_.boundary_low, m_.shape.size()));
-    that(high.has_value(),
-         fmt::format("/grid: boundary_high {} is no list of {} rules", m_.boundary_high, m_.shape.size()));
-    for (std::size_t j = 0; j < m_.shape.size(); ++j) {
-      const bool periodic = m_.periodic[j] == 1;
-      that(periodic || m_.periodic[j] == 0, fmt::format("/grid: periodic {} is {}", j, m_.periodic[j]));
-      for (const auto* side : {&low, &high})
-        if (*side)
-          that(((**side)[j] == "\"periodic\"") == periodic,
-               fmt::format("/grid: periodic {} is {}, {} says {}", j, m_.periodic[j],
-                           side == &low ? "boundary_low" : "boundary_high", (**side)[j]));
-    }
+    for (std::size_t j = 0; j < m_.shape.size(); ++j)
+      that(m_.periodic[j] == 0 || m_.periodic[j] == 1, fmt::format("/grid: periodic {} is {}", j, m_.periodic[j]));
+    side("boundary_low", m_.boundary_low);
+    side("boundary_high", m_.boundary_high);
+  }
+
+  void side(const char* name, const std::string& text) {
+    const auto rules = rules_of(text, m_.shape.size());
+    that(!rules.empty(), fmt::format("/grid: {} {} is no list of {} rules", name, text, m_.shape.size()));
+    for (std::size_t j = 0; j < rules.size(); ++j)
+      that((rules[j] == "\"periodic\"") == (m_.periodic[j] == 1),
+           fmt::format("/grid: periodic {} is {}, {} says {}", j, m_.periodic[j], name, rules[j]));
   }
 
   void listed(const std::string& key, const std::string& expected, const char* place) {
@@ -166,9 +157,9 @@ class MetaCheck {
     bool initial = false, seeds = false, known = false;
     for (const auto& [key, value] : config_) {
       that(!key.empty() && !value.empty(), fmt::format("/config: \"{}\" is no line KEY = VALUE", key));
-      if (key.rfind("initial.", 0) != 0) continue;
+      if (!key.starts_with("initial.")) continue;
       initial = true;
-      if (key.size() < 5 || key.compare(key.size() - 5, 5, ".seed") != 0) continue;
+      if (!key.ends_with(".seed")) continue;
       seeds = true;
       known = known || value == std::to_string(m_.random_seed);
     }
@@ -178,7 +169,6 @@ class MetaCheck {
 
   const CheckpointMeta& m_;
   const std::map<std::string, std::string> config_;
-  std::vector<std::string> problems_;
 };
 
 }  // namespace

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "datatypes/error.hpp"
-#include "datatypes/mpi_check.hpp"
+#include "framework/io/gather.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/fault_point.hpp"
 #include "framework/mpi/whole_file.hpp"
@@ -28,26 +29,24 @@ struct Slice {
   explicit Slice(const Box<D>& g) : global(g) {
     const std::int64_t ny = D > 1 ? g.extent(std::max(D - 2, 0)) : 1, nx = g.extent(D - 1);
     thin = (std::max(nx, ny) + kMostCells - 1) / kMostCells;
-    rows = (ny + thin - 1) / thin;
-    columns = (nx + thin - 1) / thin;
+    rows = thinned_length(ny);
+    columns = thinned_length(nx);
   }
 
   /// The sampled cells within a block, as a box of (row, column); empty when the slice misses the block.
   Box<2> samples(const Box<D>& block) const {
-    Box<2> s{{0, 0}, {1, 1}};
     for (int j = 0; j < D - 2; ++j) {
       const std::int64_t middle = global.extent(j) / 2;
       if (middle < block.low[j] || middle >= block.high[j]) return Box<2>{};
     }
-    if (D > 1) {
-      const int y = std::max(D - 2, 0);
-      s.low[0] = (block.low[y] + thin - 1) / thin;
-      s.high[0] = (block.high[y] + thin - 1) / thin;
-    }
-    s.low[1] = (block.low[D - 1] + thin - 1) / thin;
-    s.high[1] = (block.high[D - 1] + thin - 1) / thin;
+    const auto thinned = [&](const Index<D>& i) {
+      return Index<2>{D > 1 ? thinned_length(i[std::max(D - 2, 0)]) : 0, thinned_length(i[D - 1])};
+    };
+    Box<2> s{thinned(block.low), thinned(block.high)};
+    if (D == 1) s.high[0] = 1;
     return s;
   }
+  std::int64_t thinned_length(std::int64_t n) const { return (n + thin - 1) / thin; }
 
   Index<D> cell(std::int64_t row, std::int64_t column) const {
     Index<D> i{};
@@ -57,56 +56,6 @@ struct Slice {
     return i;
   }
 };
-
-template <int D>
-std::vector<double> local_samples(const Slice<D>& slice, const Box<D>& block, const AnyArray<D>& array) {
-  std::vector<double> values;
-  for_each_cell(slice.samples(block), [&](const Index<2>& rc) {
-    const Index<D> i = slice.cell(rc[0], rc[1]);
-    values.push_back(std::visit([&](const auto& a) { return static_cast<double>(a.at(i)); }, array));
-  });
-  return values;
-}
-
-/// The whole slice on rank 0, row-major; empty elsewhere.
-template <int D>
-std::vector<double> gather(const Slice<D>& slice, const CartesianDomain<D>& domain,
-                           const std::vector<double>& mine) {
-  const Communicator& comm = domain.comm();
-  const int tag = comm.take_tags(1);
-  if (comm.rank() != 0) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (!mine.empty())
-      mpi_check(MPI_Isend(mine.data(), static_cast<int>(mine.size()), MPI_DOUBLE, 0, tag, comm.get(), &request),
-                "MPI_Isend of a picture", comm.get());
-    comm.wait(request, "picture");
-    return {};
-  }
-  std::vector<std::vector<double>> parts(static_cast<std::size_t>(comm.size()));
-  std::vector<MPI_Request> requests;
-  parts[0] = mine;
-  for (int r = 1; r < comm.size(); ++r) {
-    const Box<2> s = slice.samples(domain.decomposition().box(r));
-    if (s.empty()) continue;
-    auto& part = parts[static_cast<std::size_t>(r)];
-    part.resize(static_cast<std::size_t>(s.cells()));
-    requests.push_back(MPI_REQUEST_NULL);
-    mpi_check(
-        MPI_Irecv(part.data(), static_cast<int>(part.size()), MPI_DOUBLE, r, tag, comm.get(), &requests.back()),
-        "MPI_Irecv of a picture", comm.get());
-  }
-  comm.wait(requests, "picture");
-  std::vector<double> whole(static_cast<std::size_t>(slice.rows * slice.columns));
-  for (int r = 0; r < comm.size(); ++r) {
-    std::size_t k = 0;
-    const Box<2> s = slice.samples(domain.decomposition().box(r));
-    if (parts[static_cast<std::size_t>(r)].empty()) continue;
-    for_each_cell(s, [&](const Index<2>& rc) {
-      whole[static_cast<std::size_t>(rc[0] * slice.columns + rc[1])] = parts[static_cast<std::size_t>(r)][k++];
-    });
-  }
-  return whole;
-}
 
 struct Colour {
   double r, g, b;
@@ -127,14 +76,9 @@ Colour colour_of(double t) {
 
 void write_png(const std::filesystem::path& file, const std::vector<double>& v, std::int64_t rows,
                std::int64_t columns) {
-  double low = 0, high = 0;
-  bool any = false;
+  double low = std::numeric_limits<double>::infinity(), high = -low;
   for (double x : v)
-    if (std::isfinite(x)) {
-      low = any ? std::min(low, x) : x;
-      high = any ? std::max(high, x) : x;
-      any = true;
-    }
+    if (std::isfinite(x)) low = std::min(low, x), high = std::max(high, x);
   const std::int64_t zoom = std::max<std::int64_t>(1, kLeastPixels / std::max(rows, columns));
   const std::int64_t tall = rows == 1 ? 64 : zoom;  // a line becomes a strip
   std::vector<png_byte> pixels;
@@ -164,15 +108,24 @@ void write_png(const std::filesystem::path& file, const std::vector<double>& v, 
 template <int D>
 void write_picture(const std::filesystem::path& file, const CartesianDomain<D>& domain, const AnyArray<D>& array) {
   const Slice<D> slice(domain.global());
-  const auto whole = gather(slice, domain, local_samples(slice, domain.owned(), array));
+  std::vector<Box<2>> parts;  // of the slice, by rank
+  for (int r = 0; r < domain.comm().size(); ++r) parts.push_back(slice.samples(domain.decomposition().box(r)));
+  std::vector<double> mine;
+  for_each_cell(slice.samples(domain.owned()), [&](const Index<2>& rc) {
+    const Index<D> i = slice.cell(rc[0], rc[1]);
+    mine.push_back(std::visit([&](const auto& a) { return static_cast<double>(a.at(i)); }, array));
+  });
+  const Box<2> box{{0, 0}, {slice.rows, slice.columns}};
+  std::vector<double> whole(domain.rank() == 0 ? static_cast<std::size_t>(box.cells()) : 0);
+  detail::gather_cells(domain.comm(), parts, mine, box, whole.data());
   agreed(domain.comm(), [&] {
     if (domain.rank() == 0) write_png(file, whole, slice.rows, slice.columns);
   });
 }
 
-template void write_picture<1>(const std::filesystem::path&, const CartesianDomain<1>&, const AnyArray<1>&);
-template void write_picture<2>(const std::filesystem::path&, const CartesianDomain<2>&, const AnyArray<2>&);
-template void write_picture<3>(const std::filesystem::path&, const CartesianDomain<3>&, const AnyArray<3>&);
-template void write_picture<4>(const std::filesystem::path&, const CartesianDomain<4>&, const AnyArray<4>&);
+#define ISOHALO_INSTANTIATE(D) \
+  template void write_picture<D>(const std::filesystem::path&, const CartesianDomain<D>&, const AnyArray<D>&);
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

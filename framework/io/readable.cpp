@@ -5,25 +5,48 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
-#include <string>
 #include <system_error>
-
-#include "datatypes/error.hpp"
 
 namespace isohalo {
 
-void refuse_unreadable(const std::filesystem::path& file) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (descriptor < 0) {
-    if (errno == ENOENT) throw UsageError(file.string() + ": no such file");
-    throw UsageError(file.string() + " cannot be read: " + std::strerror(errno));
-  }
+namespace {
+
+std::string reason() {
+  return std::generic_category().message(errno);
+}
+
+}  // namespace
+
+ReadableFile::ReadableFile(const std::filesystem::path& file)
+    : name_(file.string()), descriptor_(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+  if (descriptor_ < 0)
+    throw UsageError(name_ + (errno == ENOENT ? ": no such file" : " cannot be read: " + reason()));
   struct stat status {};
-  const bool known = ::fstat(descriptor, &status) == 0;
-  ::close(descriptor);
-  if (known && S_ISDIR(status.st_mode)) throw UsageError(file.string() + " is a directory, not a file");
-  if (!known || !S_ISREG(status.st_mode)) throw UsageError(file.string() + " is no regular file");
+  if (::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode)) return;
+  ::close(descriptor_);
+  throw UsageError(name_ + (S_ISDIR(status.st_mode) ? " is a directory, not a file" : " is no regular file"));
+}
+
+ReadableFile::~ReadableFile() {
+  ::close(descriptor_);
+}
+
+std::int64_t ReadableFile::size() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) throw UsageError(name_ + " cannot be read: " + reason());
+  return status.st_size;
+}
+
+void ReadableFile::read(std::int64_t at, void* to, std::size_t bytes) const {
+  for (auto* next = static_cast<char*>(to); bytes > 0;) {
+    const ssize_t got = ::pread(descriptor_, next, bytes, at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0)
+      throw UsageError(name_ + (got == 0 ? ": it ends within its data" : " cannot be read: " + reason()));
+    next += got;
+    at += got;
+    bytes -= static_cast<std::size_t>(got);
+  }
 }
 
 std::filesystem::path pinned(const std::filesystem::path& file, const Communicator& comm) {

@@ -9,36 +9,23 @@ namespace isohalo {
 
 namespace fs = std::filesystem;
 
-std::optional<RunRecord> read_run_record(const fs::path& checkpoint) {
-  std::error_code error;
-  fs::path file = fs::canonical(checkpoint, error);
-  if (error) return std::nullopt;
-  file.replace_extension(".json");
-  if (fs::file_size(file, error) > (1 << 24) || error) return std::nullopt;
+std::optional<RunRecord> read_run_record(const fs::path& checkpoint) try {
+  constexpr std::uintmax_t kMost = 1 << 24;
+  const fs::path file = fs::canonical(checkpoint).replace_extension(".json");
+  if (fs::file_size(file) > kMost) return std::nullopt;
   std::ifstream in(file);
-  const auto j = nlohmann::json::parse(in, nullptr, false);
-  if (!j.is_object()) return std::nullopt;
+  const auto j = nlohmann::json::parse(in);
   RunRecord record;
-  for (const auto& [key, value] : j.items()) {
-    if (key == "config" && value.is_object()) {
-      for (const auto& [name, text] : value.items())
-        if (text.is_string()) record.config[name] = text.get<std::string>();
-    } else if (key == "cuts" && value.is_array()) {
-      for (const auto& list : value) {
-        record.cuts.emplace_back();
-        if (!list.is_array()) return std::nullopt;
-        for (const auto& cut : list) {
-          if (!cut.is_number_integer()) return std::nullopt;
-          record.cuts.back().push_back(cut.get<std::int64_t>());
-        }
-      }
-    } else if (value.is_string()) {
+  record.config = j.value("config", record.config);
+  record.cuts = j.value("cuts", record.cuts);
+  for (const auto& [key, value] : j.items())
+    if (value.is_string())
       record.facts[key] = value.get<std::string>();
-    } else if (key == "ranks" || key == "process_grid" || key == "halo_depth") {
+    else if (key == "ranks" || key == "process_grid" || key == "halo_depth")
       record.facts[key] = value.dump();
-    }
-  }
   return record;
+} catch (const std::exception&) {
+  return std::nullopt;
 }
 
 std::string beside_cuts(const RunRecord& record, const std::vector<std::int64_t>& index) {

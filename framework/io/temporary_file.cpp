@@ -32,6 +32,11 @@ std::string reason(int error) {
   return std::generic_category().message(error);
 }
 
+fs::path directory_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+/// Throws RunError when a file of this process may not have so many bytes.
 void check_limit(const fs::path& file, std::int64_t bytes) {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
@@ -54,22 +59,6 @@ void lead_to_memory(std::uint64_t device, std::uint64_t inode) noexcept {
   }
   ::close(memory);
 }
-
-/// No limit on the size of files while it lives, as far as the system allows it.
-class Unlimited {
- public:
-  Unlimited() {
-    if (getrlimit(RLIMIT_FSIZE, &before_) != 0) return;
-    const rlimit highest{before_.rlim_max, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &highest);
-  }
-  Unlimited(const Unlimited&) = delete;
-  Unlimited& operator=(const Unlimited&) = delete;
-  ~Unlimited() { setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_{RLIM_INFINITY, RLIM_INFINITY};
-};
 
 /// Whether all ranks come here within that time.
 bool all_arrive(const Communicator& comm, std::chrono::seconds patience) noexcept {
@@ -103,24 +92,26 @@ H5Handle creation_list() {
 
 }  // namespace
 
-fs::path directory_of(const fs::path& file) {
-  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+void publish_on_disk(NewFile& made, const fs::path& file) {
+  fault_point("rename");
+  made.publish();
+  fault_point("directory_fsync");
+  flush_to_disk(directory_of(file));
 }
 
-MemoryFile::MemoryFile() {
+H5Handle make_memory_file() {
   constexpr std::size_t kGrowth = std::size_t{1} << 20;
   const H5Handle access = access_list(), creation = creation_list();
   h5_check(H5Pset_fapl_core(access.get(), kGrowth, 0), "file in memory");
   // The name is nobody's: nothing is opened.
-  file_ = h5_own(H5Fcreate("memory", H5F_ACC_TRUNC, creation.get(), access.get()), "file in memory");
+  return h5_own(H5Fcreate("memory", H5F_ACC_TRUNC, creation.get(), access.get()), "file in memory");
 }
 
-std::string MemoryFile::bytes() const {
-  h5_check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flush in memory");
-  const ssize_t size = H5Fget_file_image(file_.get(), nullptr, 0);
-  if (size < 0) h5_check(-1, "size of the file in memory");
-  std::string all(static_cast<std::size_t>(size), '\0');
-  if (H5Fget_file_image(file_.get(), all.data(), all.size()) != size) h5_check(-1, "bytes of the file in memory");
+std::string bytes_of_memory_file(const H5Handle& file) {
+  h5_check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "flush in memory");
+  std::string all(static_cast<std::size_t>(h5_check(H5Fget_file_image(file.get(), nullptr, 0), "file in memory")),
+                  '\0');
+  h5_check(H5Fget_file_image(file.get(), all.data(), all.size()), "file in memory");
   // HDF5 1.10 takes the mark of an open file out of the first block, but leaves the checksum that was made with it.
   constexpr std::size_t kSummed = 44;
   const std::uint32_t sum = metadata_checksum({reinterpret_cast<const std::uint8_t*>(all.data()), kSummed});
@@ -155,6 +146,7 @@ TemporaryFile::TemporaryFile(const fs::path& file, const Communicator& comm, std
     h5_check(H5Pset_fapl_mpio(access.get(), comm.get(), MPI_INFO_NULL), "parallel file access");
     creation = creation_list();
   });
+  bool open = false;
   try {
     agreed(comm, [&] {
       file_ = h5_own(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()),
@@ -162,14 +154,10 @@ TemporaryFile::TemporaryFile(const fs::path& file, const Communicator& comm, std
       struct stat status {};
       if (stat(path_.c_str(), &status) == 0) device_ = status.st_dev, inode_ = status.st_ino;
     });
-  } catch (...) {
-    file_.release();  // closing is collective, and MPI opens a file on all ranks or on none
-    give_up();
-    throw;
-  }
-  try {
+    open = true;
     agreed(comm, [&] { reserve(most); });
   } catch (...) {
+    if (!open) file_.release();  // closing is collective, and MPI opens a file on all ranks or on none
     give_up();
     throw;
   }
@@ -199,13 +187,17 @@ TemporaryFile::~TemporaryFile() {
 
 void TemporaryFile::give_up() noexcept {
   if (file_) {
-    const Unlimited unlimited;
+    rlimit before{};
+    const bool limited = getrlimit(RLIMIT_FSIZE, &before) == 0;
+    const rlimit highest{before.rlim_max, before.rlim_max};
+    if (limited) setrlimit(RLIMIT_FSIZE, &highest);
     lead_to_memory(device_, inode_);
     // Nobody closes, nobody removes before all descriptors lead elsewhere. Ranks that do not come are stuck.
     if (all_arrive(comm_, kPatience))
       file_.close();
     else
       file_.release();
+    if (limited) setrlimit(RLIMIT_FSIZE, &before);
   }
   made_.reset();
 }
@@ -241,10 +233,7 @@ void TemporaryFile::publish() {
     // What was reserved beyond the end is given back.
     if (truncate(path_.c_str(), static_cast<off_t>(fs::file_size(path_))) != 0) throw RunError(reason(errno));
     flush_to_disk(made_->path());
-    fault_point("rename");
-    made_->publish();
-    fault_point("directory_fsync");
-    flush_to_disk(directory_of(final_));
+    publish_on_disk(*made_, final_);
   });
   published_ = true;
 }

@@ -13,8 +13,8 @@
 
 namespace isohalo::detail {
 
-/// The directory that a file is in.
-std::filesystem::path directory_of(const std::filesystem::path& file);
+/// Gives a complete file its name, which is on disk on return. Throws RunError. On one rank.
+void publish_on_disk(NewFile& made, const std::filesystem::path& file);
 
 /// Throws RunError when the disk has no room for `bytes` more beside `file`, or when this process may not write
 /// files of that size. Local.
@@ -25,17 +25,10 @@ void check_room(const std::filesystem::path& file, std::int64_t bytes);
 /// MpiError.
 void agreed_write(const Communicator& comm, const std::function<void()>& work);
 
-/// An HDF5 file in the memory of the calling rank, laid out as a TemporaryFile would be. Throws RunError.
-class MemoryFile {
- public:
-  MemoryFile();
-  hid_t get() const { return file_.get(); }
-  /// The bytes of the whole file, to be called when everything is written and all other handles are closed.
-  std::string bytes() const;
-
- private:
-  H5Handle file_;
-};
+/// An HDF5 file in the memory of the calling rank, laid out as a TemporaryFile would be; and its bytes, to be asked
+/// for when everything is written and all other handles are closed. Throw RunError.
+H5Handle make_memory_file();
+std::string bytes_of_memory_file(const H5Handle& file);
 
 /// A parallel HDF5 file under a name that nobody knows before. All functions but `get` are collective and throw
 /// errors that are agreed. Unless it is published the file is removed with its owner.

@@ -6,17 +6,6 @@
 
 namespace isohalo {
 
-namespace {
-
-template <class T>
-std::string join(const std::vector<T>& v, const char* format) {
-  std::string s;
-  for (const T& x : v) s += (s.empty() ? "" : " ") + fmt::format(fmt::runtime(format), x);
-  return s;
-}
-
-}  // namespace
-
 std::string xdmf_text(const std::string& h5_name, const CheckpointMeta& meta,
                       const std::vector<StoredField>& fields) {
   const std::size_t d = meta.shape.size();
@@ -29,11 +18,11 @@ std::string xdmf_text(const std::string& h5_name, const CheckpointMeta& meta,
       "   <Time Value=\"{:.17g}\"/>\n"
       "   <Topology TopologyType=\"{}DCoRectMesh\" Dimensions=\"{}\"/>\n"
       "   <Geometry GeometryType=\"{}\">\n"
-      "    <DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{}</DataItem>\n"
-      "    <DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{}</DataItem>\n"
+      "    <DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{:.17g}</DataItem>\n"
+      "    <DataItem Dimensions=\"{}\" NumberType=\"Float\" Precision=\"8\" Format=\"XML\">{:.17g}</DataItem>\n"
       "   </Geometry>\n",
-      meta.dt > 0 ? meta.time : static_cast<double>(meta.step), d, join(nodes, "{}"),
-      d == 2 ? "ORIGIN_DXDY" : "ORIGIN_DXDYDZ", d, join(meta.origin, "{:.17g}"), d, join(meta.spacing, "{:.17g}"));
+      meta.dt > 0 ? meta.time : static_cast<double>(meta.step), d, fmt::join(nodes, " "),
+      d == 2 ? "ORIGIN_DXDY" : "ORIGIN_DXDYDZ", d, fmt::join(meta.origin, " "), d, fmt::join(meta.spacing, " "));
   for (const auto& f : fields) {
     const std::string name = xml_text(f.name);
     s += fmt::format(
@@ -41,7 +30,7 @@ std::string xdmf_text(const std::string& h5_name, const CheckpointMeta& meta,
         "    <DataItem Dimensions=\"{}\" NumberType=\"{}\" Precision=\"{}\" "
         "Format=\"HDF\">{}:/fields/{}</DataItem>\n"
         "   </Attribute>\n",
-        name, join(f.shape, "{}"), f.type == "uint8" ? "UChar" : "Float",
+        name, fmt::join(f.shape, " "), f.type == "uint8" ? "UChar" : "Float",
         f.type == "float64"   ? 8
         : f.type == "float32" ? 4
                               : 1,

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 #include <vector>
 
 #include "datatypes/mix.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/io/checkpoint.hpp"
-#include "framework/io/checkpoint_names.hpp"
 #include "framework/io/compare.hpp"
 #include "framework/io/field_reader.hpp"
 #include "framework/io/file_structure.hpp"
@@ -52,15 +52,19 @@ void restart_dimensions(const std::filesystem::path& file, const StoredCheckpoin
 
 /// Makes all checksums right that can be found.
 void repair(std::uint8_t* data, std::size_t size) {
-  const detail::ByteSource source{
-      static_cast<std::int64_t>(size),
-      [&](std::int64_t at, std::span<std::uint8_t> to) { std::memcpy(to.data(), data + at, to.size()); }};
-  try {
-    detail::check_structure(source, [&](const detail::ChecksummedBlock& block) {
-      std::uint8_t* const last = data + block.from + block.bytes - 4;
-      for (int k = 0; k < 4; ++k) last[k] = static_cast<std::uint8_t>(block.sum >> 8 * k);
-    });
-  } catch (const UsageError&) {  // those before the place that it refuses are right
+  const auto file = scratch_file("repaired.h5", {reinterpret_cast<const char*>(data), size});
+  std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+  for (;;) {
+    try {
+      detail::check_structure(ReadableFile(file));
+      return;
+    } catch (const detail::WrongChecksum& wrong) {
+      for (std::size_t k = 0; k < 4; ++k) data[wrong.place + k] = static_cast<std::uint8_t>(wrong.sum >> 8 * k);
+      bytes.seekp(static_cast<std::streamoff>(wrong.place));
+      bytes.write(reinterpret_cast<const char*>(data) + wrong.place, 4).flush();
+    } catch (const UsageError&) {  // those before the place that it refuses are right
+      return;
+    }
   }
 }
 

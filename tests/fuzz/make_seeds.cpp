@@ -72,9 +72,9 @@ void make_chunked(const fs::path& file) {
         "set");
     h5_check(H5Dwrite(other.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, data.data()), "write");
     for (const char* name : {"units", "role", "digest"})
-      write_attribute(other.get(), name, read_text(set.get(), name));
-    for (const char* name : {"min", "max"}) write_attribute(other.get(), name, read_number(set.get(), name));
-    write_attribute(other.get(), "nan_count", read_integer(set.get(), "nan_count"));
+      write_attribute(other.get(), name, read_attribute<std::string>(set.get(), name));
+    for (const char* name : {"min", "max"}) write_attribute(other.get(), name, read_attribute<double>(set.get(), name));
+    write_attribute(other.get(), "nan_count", read_attribute<std::int64_t>(set.get(), "nan_count"));
   }
   h5_check(H5Ldelete(h.get(), "fields/u", H5P_DEFAULT), "delete");
   h5_check(H5Lmove(h.get(), "fields/v", h.get(), "fields/u", H5P_DEFAULT, H5P_DEFAULT), "move");
