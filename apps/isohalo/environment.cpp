@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <mpi.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include <string>
 
 #include "apps/isohalo/commands.hpp"
-#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
@@ -26,7 +26,10 @@ void warn_of_little_shared_memory() {
   // Measured with MPICH 4.0 over UCX 1.13 on 1 to 16 ranks: UCX takes a segment of 4,292,720 bytes per rank, and a
   // queue of 20 KiB.
   constexpr double kPerRank = 4212.0 * 1024, kMiB = 1 << 20;
-  if (mpi_library_text().find("ch4:ucx") == std::string::npos) return;
+  char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(library, &length);
+  if (std::string(library).find("ch4:ucx") == std::string::npos) return;
   // Whoever has chosen UCX's transports or their place knows.
   for (const char* name : {"UCX_TLS", "UCX_POSIX_DIR", "UCX_POSIX_SEG_SIZE", "UCX_MM_SEG_SIZE"})
     if (std::getenv(name)) return;
