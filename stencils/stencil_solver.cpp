@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "framework/run/settings.hpp"
 #include "stencils/row_kernels.hpp"
 #include "stencils/single_field_solver.hpp"
 #include "stencils/solvers.hpp"

@@ -1,8 +1,14 @@
 #include "apps/isohalo/live_check.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "apps/isohalo/live_deadline.hpp"
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include "apps/common/ending.hpp"
 #include "datatypes/error.hpp"
 
 namespace isohalo {
@@ -36,8 +42,41 @@ void LiveReport::gather(const Communicator& comm) {
   }
 }
 
+namespace {
+
+std::mutex place_mutex;
+std::string place_now = "the set-up";  ///< what is checked
+
+[[noreturn]] void give_up(double seconds) {
+  std::unique_lock lock(place_mutex);
+  const std::string where = place_now;
+  lock.unlock();
+  // MPI_Abort is not this thread's to call, but the one that might is stuck for good, and the process ends here.
+  end_alone(
+      MPI_COMM_WORLD, ExitCode::different,
+      fmt::format("verify has not ended after {:g} s; rank 0 is in {}. This MPI loses messages, or it is very "
+                  "slow: --time-limit gives it more time",
+                  seconds, where));
+}
+
+}  // namespace
+
+std::jthread watch_deadline(const Communicator& comm, double seconds) {
+  if (comm.rank() != 0) return {};
+  return std::jthread([seconds](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, stop, std::chrono::duration<double>(seconds), [] { return false; });
+    if (!stop.stop_requested()) give_up(seconds);
+  });
+}
+
 void naming_place(const std::string& place, const std::function<void()>& work) {
-  LiveDeadline::now_at(place);
+  {
+    const std::lock_guard lock(place_mutex);
+    place_now = place;
+  }
   try {
     work();
   } catch (const MpiError& e) {

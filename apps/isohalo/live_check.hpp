@@ -2,10 +2,11 @@
 /// Checks of the MPI that is there, on the live communicator: what `isohalo verify` does without a file.
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <string>
-#include <vector>
+#include <thread>
 
 #include "framework/mpi/communicator.hpp"
 
@@ -36,10 +37,10 @@ class LiveReport {
   /// none.
   explicit LiveReport(std::string broken) : broken_(std::move(broken)) {}
 
-  /// A new row. Valid until the next call.
+  /// A new row, which stays where it is.
   LiveRow& add(const std::string& group, const std::string& name);
   bool broken(const std::string& name) const { return name == broken_; }
-  const std::vector<LiveRow>& rows() const { return rows_; }
+  const std::deque<LiveRow>& rows() const { return rows_; }
   bool good() const;
   bool has(const std::string& name) const;
 
@@ -49,10 +50,15 @@ class LiveReport {
 
  private:
   std::string broken_;
-  std::vector<LiveRow> rows_;
+  std::deque<LiveRow> rows_;
 };
 
-/// Runs `work`; an MPI error in it is thrown on with `place` before it.
+/// Ends the whole program, with the name of the check under way and exit code 1, unless the result is gone by then:
+/// an MPI that loses messages would keep the checks from ending. One rank watches: they end on all ranks together,
+/// or on none.
+std::jthread watch_deadline(const Communicator& comm, double seconds);
+
+/// Runs `work`; an MPI error in it is thrown on with `place` before it, and the deadline names it.
 void naming_place(const std::string& place, const std::function<void()>& work);
 
 /// Every ghost of every word of `parallel.exchange`. Collective over `user`, as the others are.

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <vector>
 
 #include "apps/isohalo/live_check.hpp"
 #include "datatypes/mix.hpp"

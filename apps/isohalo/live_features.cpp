@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "apps/isohalo/live_check.hpp"
 #include "datatypes/datatype.hpp"

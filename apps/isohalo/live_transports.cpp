@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "apps/isohalo/live_check.hpp"
 #include "datatypes/mix.hpp"
@@ -149,15 +150,16 @@ std::string text_of(const CartesianDomain<D>& domain, Cut cut, const std::string
                      cut == Cut::one_cell ? ", blocks of one cell" : "", wraps, stencil, depths[0], depths[1]);
 }
 
-struct Rows {
-  std::vector<Exchange> exchanges;
-  std::vector<LiveRow> rows;
-  std::vector<bool> broken;
+/// A word of parallel.exchange under check.
+struct Checked {
+  Exchange exchange;
+  LiveRow& row;
+  bool broken;
 };
 
 /// All grids x cuts x stencils x depths, each with the next choice of periodic dimensions.
 template <int D>
-void check_dimension(MPI_Comm user, Rows& rows, Delays& delays, int& turn) {
+void check_dimension(MPI_Comm user, const std::vector<Checked>& all, Delays& delays, int& turn) {
   const int ranks = Communicator::of(user).size();
   const auto periodicities = detail::all_periodicities<D>();
   for (const auto& grid : some_grids<D>(ranks))
@@ -178,11 +180,10 @@ void check_dimension(MPI_Comm user, Rows& rows, Delays& delays, int& turn) {
                              text_of<D>(domain, cut, name, depths)};
           const std::array needed{NeededCells<D>(domain, shape, depths[0]),
                                   NeededCells<D>(domain, shape, depths[1])};
-          for (std::size_t k = 0; k < rows.rows.size(); ++k) {
-            const Exchange e = rows.exchanges[k];
+          for (const auto& [e, row, broken] : all) {
             if (e == Exchange::automatic ? turn % kAutomaticEvery != 0 : !fits(e, shape)) continue;
             naming_place("exchange \"" + exchange_name(e) + "\": " + s.text,
-                         [&] { check_one(rows.rows[k], s, e, needed, rows.broken[k], delays); });
+                         [&, &r = row, x = e, b = broken] { check_one(r, s, x, needed, b, delays); });
           }
           ++turn;
         }
@@ -191,18 +192,14 @@ void check_dimension(MPI_Comm user, Rows& rows, Delays& delays, int& turn) {
 }  // namespace
 
 void check_transports(MPI_Comm user, LiveReport& report) {
-  Rows rows;
-  for (const auto& name : exchange_names()) {
-    rows.exchanges.push_back(exchange_of_name(name));
-    rows.rows.push_back(LiveRow{"transport", name, 0, 0, 0, {}});
-    rows.broken.push_back(report.broken(name));
-  }
+  std::vector<Checked> all;
+  for (const auto& name : exchange_names())
+    all.push_back({exchange_of_name(name), report.add("transport", name), report.broken(name)});
   Delays delays(Communicator::of(user).rank());
   int turn = 0;
-  check_dimension<1>(user, rows, delays, turn);
-  check_dimension<2>(user, rows, delays, turn);
-  check_dimension<3>(user, rows, delays, turn);
-  for (auto& row : rows.rows) report.add(row.group, row.name) = row;
+  check_dimension<1>(user, all, delays, turn);
+  check_dimension<2>(user, all, delays, turn);
+  check_dimension<3>(user, all, delays, turn);
 }
 
 }  // namespace isohalo

@@ -7,23 +7,14 @@
 
 #include "apps/isohalo/commands.hpp"
 #include "apps/isohalo/live_check.hpp"
-#include "apps/isohalo/live_deadline.hpp"
 #include "framework/run/machine.hpp"
 
 namespace isohalo {
 
 namespace {
 
-std::string library_version() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  const std::string all(text, static_cast<std::size_t>(length));
-  return all.substr(0, all.find('\n'));
-}
-
 void print(const LiveReport& report, const Communicator& comm, double seconds) {
-  fmt::print("{}\n{} ranks, {} on the node of rank 0\n\n", library_version(), comm.size(), comm.ranks_on_node());
+  fmt::print("{}\n{} ranks, {} on the node of rank 0\n\n", mpi_library_name(), comm.size(), comm.ranks_on_node());
   fmt::print("{:<12}{:<24}{:>7}{:>14}{:>12}\n", "", "", "cases", "checked", "wrong");
   for (const auto& r : report.rows())
     fmt::print("{:<12}{:<24}{:>7}{:>14}{:>12}\n", r.group, r.name, r.cases, r.checked, r.wrong);
@@ -36,7 +27,7 @@ void print(const LiveReport& report, const Communicator& comm, double seconds) {
 
 void print_json(const LiveReport& report, const Communicator& comm, double seconds) {
   nlohmann::ordered_json j{{"good", report.good()},
-                           {"mpi", library_version()},
+                           {"mpi", mpi_library_name()},
                            {"machine", machine_text()},
                            {"ranks", comm.size()},
                            {"ranks_on_node", comm.ranks_on_node()},
@@ -55,7 +46,7 @@ void print_json(const LiveReport& report, const Communicator& comm, double secon
 ExitCode verify_live_command(MPI_Comm user, const VerifyLiveOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const Communicator comm = Communicator::of(user);
-  const LiveDeadline deadline(comm, options.time_limit_s);
+  const std::jthread deadline = watch_deadline(comm, options.time_limit_s);
   LiveReport report(options.broken);
   check_mpi_features(user, report);  // first: they explain what fails later
   check_transports(user, report);

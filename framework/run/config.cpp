@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "datatypes/error.hpp"
 #include "framework/run/words.hpp"
@@ -64,11 +65,10 @@ void Config::drop_effective(const std::string& path) {
 }
 
 void Config::rename_effective(const std::string& from, const std::string& to) {
-  auto entry = effective_.extract(from);
-  if (entry.empty()) return;
-  entry.key() = to;
-  effective_.erase(to);
-  effective_.insert(std::move(entry));
+  std::map<std::string, std::string> renamed;
+  for (auto& [path, text] : std::exchange(effective_, {}))
+    renamed[path.substr(0, path.rfind('.')) == from ? to + path.substr(from.size()) : path] = std::move(text);
+  effective_ = std::move(renamed);
 }
 
 void Config::error_at(const Value& value, const std::string& text) {
@@ -90,22 +90,6 @@ void Config::type_error(const std::string& path, const Value& v, const std::stri
                           expected, or_auto ? word : ""));
 }
 
-void Config::not_integer(const std::string& path, const Value& v) {
-  const auto* d = std::get_if<double>(&v.data);
-  if (!d || !std::isfinite(*d))
-    type_error(path, v, "an integer");
-  else if (*d == std::trunc(*d))
-    error_at(v,
-             fmt::format("{} = {:g} is beyond 2^53, up to which a number is exact: write all digits of the integer",
-                         path, *d));
-  else
-    error_at(v, fmt::format("{} = {:.17g} is no integer", path, *d));
-}
-
-void Config::missing(const std::string& path, const std::string& help) {
-  errors_.push_back({0, fmt::format("{}: required key {} is missing ({})", name_, path, help), path});
-}
-
 std::string Config::canonical(std::int64_t v) {
   return fmt::format("{}", v);
 }
@@ -116,175 +100,146 @@ std::string Config::canonical(const std::string& v) {
   std::string s = "\"";
   for (char c : v) {
     if (c == '"' || c == '\\') s += '\\';
-    if (static_cast<unsigned char>(c) < 0x20)
-      s += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      s += c;
+    s += static_cast<unsigned char>(c) < 0x20 ? fmt::format("\\u{:04x}", static_cast<unsigned>(c))
+                                              : std::string(1, c);
   }
   return s + "\"";
 }
 
 namespace {
 
-/// 2^53, up to which a number is exact, is said as a power.
-std::string bound_text(std::int64_t bound) {
-  return bound == std::int64_t{1} << 53 ? "2^53" : fmt::format("{}", bound);
+/// As a person writes it; 2^53, up to which a number is exact, is said as a power.
+std::string readable(std::int64_t v) {
+  return v == std::int64_t{1} << 53 ? "2^53" : fmt::format("{}", v);
+}
+std::string readable(double v) {
+  return fmt::format("{:g}", v);
 }
 
-std::string range_text(const IntegerKey& k) {
-  const bool low = k.min != std::numeric_limits<std::int64_t>::min();
-  const bool high = k.max != std::numeric_limits<std::int64_t>::max();
-  if (low && high) return bound_text(k.min) + " .. " + bound_text(k.max);
-  return low ? ">= " + bound_text(k.min) : high ? "<= " + bound_text(k.max) : "";
+template <class Key>
+constexpr bool above_min(const Key& key) {
+  if constexpr (requires { key.above_min; }) return key.above_min;
+  return false;
 }
 
-std::string range_text(double min, double max, bool above_min) {
-  const double most = std::numeric_limits<double>::max();
-  if (min == -most && max == most) return "finite";
-  if (max == most) return fmt::format("{} {:g}", above_min ? ">" : ">=", min);
-  return above_min ? fmt::format("above {:g}, up to {:g}", min, max) : fmt::format("{:g} .. {:g}", min, max);
-}
-
-bool in_range(double v, double min, double max, bool above_min) {
-  return std::isfinite(v) && v <= max && (above_min ? v > min : v >= min);
+template <class T, class Key>
+std::string range_text(const Key& key) {
+  const bool low = key.min != std::numeric_limits<T>::lowest(), high = key.max != std::numeric_limits<T>::max();
+  const std::string min = readable(key.min), max = readable(key.max);
+  if (low && high) return above_min(key) ? "above " + min + ", up to " + max : min + " .. " + max;
+  if (low || high) return high ? "<= " + max : (above_min(key) ? "> " : ">= ") + min;
+  return std::is_same_v<T, double> ? "finite" : "";
 }
 
 }  // namespace
 
-std::int64_t Config::integer(const std::string& path, const IntegerKey& key) {
-  declare(
-      {path, "integer", range_text(key), key.fallback ? canonical(*key.fallback) : "required", key.unit, key.help});
+/// The number that `v` is, the key's value or an entry of its list; nothing after an error.
+template <class T, class Key>
+std::optional<T> Config::number_in(const Value& v, const std::string& path, const Key& key, bool entry) {
+  const std::string name = entry ? path + " entry" : path;
+  std::optional<T> x;
+  if constexpr (std::is_same_v<T, double>)
+    x = as_number(v);
+  else
+    x = as_integer(v);
+  const auto* d = std::get_if<double>(&v.data);
+  if (x && *x <= key.max && (above_min(key) ? *x > key.min : *x >= key.min)) return x;
+  if (x)
+    error_at(v, path + (entry ? " has an entry " : " = ") + readable(*x) + (entry ? "" : " is") +
+                    " out of range: " + range_text<T>(key));
+  else if (!d || !std::isfinite(*d))
+    type_error(name, v, std::is_same_v<T, double> ? "a number" : "an integer");
+  else if (*d == std::trunc(*d))
+    error_at(v,
+             fmt::format("{} = {:g} is beyond 2^53, up to which a number is exact: write all digits of the integer",
+                         name, *d));
+  else
+    error_at(v, fmt::format("{} = {:.17g} is no integer", name, *d));
+  return std::nullopt;
+}
+
+/// What all keys have in common. `read` makes a value of what is there, or records an error and returns nothing.
+template <class T, class Read>
+T Config::value(KeyHelp help, const std::optional<T>& fallback, const T& valid, const Read& read) {
+  const std::string path = help.path, note = help.type == "string" && !help.range.empty() ? help.range : help.help;
+  if (!fallback) help.fallback = "required";
+  declare(std::move(help));
   const std::size_t before = errors_.size();
-  std::int64_t value = key.fallback.value_or(std::clamp<std::int64_t>(1, key.min, key.max));
-  if (const Value* v = find(path)) {
-    const auto i = as_integer(*v);
-    if (!i)
-      not_integer(path, *v);
-    else if (*i < key.min || *i > key.max)
-      error_at(*v, fmt::format("{} = {} is out of range: {}", path, *i, range_text(key)));
-    else
-      value = *i;
-  } else if (!key.fallback) {
-    missing(path, key.help);
-  }
+  T value = fallback.value_or(valid);
+  if (const Value* v = find(path))
+    value = read(*v).value_or(value);
+  else if (!fallback)
+    errors_.push_back({0, fmt::format("{}: required key {} is missing ({})", name_, path, note), path});
   if (errors_.size() == before) set_effective(path, canonical(value));
   return value;
+}
+
+template <class T, class Key>
+T Config::scalar(const std::string& path, const char* type, const Key& key) {
+  return value<T>({path, type, range_text<T>(key), readable(key.fallback.value_or(0)), key.unit, key.help},
+                  key.fallback, std::clamp<T>(1, key.min, key.max),
+                  [&](const Value& v) { return number_in<T>(v, path, key, false); });
+}
+
+std::int64_t Config::integer(const std::string& path, const IntegerKey& key) {
+  return scalar<std::int64_t>(path, "integer", key);
 }
 
 double Config::number(const std::string& path, const NumberKey& key) {
-  const std::string range = range_text(key.min, key.max, key.above_min);
-  declare(
-      {path, "number", range, key.fallback ? fmt::format("{:g}", *key.fallback) : "required", key.unit, key.help});
-  const std::size_t before = errors_.size();
-  double value = key.fallback.value_or(std::clamp(1.0, key.min, key.max));
-  if (const Value* v = find(path)) {
-    const auto d = as_number(*v);
-    if (!d)
-      type_error(path, *v, "a number");
-    else if (!in_range(*d, key.min, key.max, key.above_min))
-      error_at(*v, fmt::format("{} = {:g} is out of range: {}", path, *d, range));
-    else
-      value = *d;
-  } else if (!key.fallback) {
-    missing(path, key.help);
-  }
-  if (errors_.size() == before) set_effective(path, canonical(value));
-  return value;
+  return scalar<double>(path, "number", key);
 }
 
 bool Config::boolean(const std::string& path, bool fallback, const std::string& help) {
-  declare({path, "boolean", "", fallback ? "true" : "false", "", help});
-  const std::size_t before = errors_.size();
-  bool value = fallback;
-  if (const Value* v = find(path)) {
-    if (const auto* b = std::get_if<bool>(&v->data))
-      value = *b;
-    else
-      type_error(path, *v, "true or false");
-  }
-  if (errors_.size() == before) set_effective(path, value ? "true" : "false");
-  return value;
+  const auto read = [&](const Value& v) {
+    const auto* b = std::get_if<bool>(&v.data);
+    if (!b) type_error(path, v, "true or false");
+    return b ? std::optional(*b) : std::nullopt;
+  };
+  return value<bool>({path, "boolean", "", canonical(fallback), "", help}, fallback, fallback, read);
 }
 
 std::string Config::text(const std::string& path, const TextKey& key) {
   std::string choices;
   for (const auto& c : key.choices) choices += (choices.empty() ? "" : " | ") + canonical(c);
-  declare({path, "string", choices, key.fallback ? canonical(*key.fallback) : "required", "", key.help});
-  const std::size_t before = errors_.size();
-  std::string value = key.fallback.value_or(key.choices.empty() ? "" : key.choices.front());
-  if (const Value* v = find(path)) {
-    const auto s = as_text(*v);
-    if (!s)
-      type_error(path, *v, "a string");
-    else if (!key.choices.empty() && std::find(key.choices.begin(), key.choices.end(), *s) == key.choices.end())
-      error_at(*v, fmt::format("{} = {} is not one of {}{}", path, shortened(canonical(*s)), choices,
-                               did_you_mean(nearest_word(*s, key.choices))));
-    else
-      value = *s;
-  } else if (!key.fallback) {
-    missing(path, choices.empty() ? key.help : choices);
-  }
-  if (errors_.size() == before) set_effective(path, canonical(value));
-  return value;
+  const auto read = [&](const Value& v) {
+    auto s = as_text(v);
+    if (!s) {
+      type_error(path, v, "a string");
+    } else if (!key.choices.empty() && std::find(key.choices.begin(), key.choices.end(), *s) == key.choices.end()) {
+      error_at(v, fmt::format("{} = {} is not one of {}{}", path, shortened(canonical(*s)), choices,
+                              did_you_mean(nearest_word(*s, key.choices))));
+      s.reset();
+    }
+    return s;
+  };
+  return value<std::string>({path, "string", choices, canonical(key.fallback.value_or("")), "", key.help},
+                            key.fallback, key.choices.empty() ? "" : key.choices.front(), read);
 }
 
 template <class T>
 std::vector<T> Config::list(const std::string& path, const ListKey<T>& key, const char* what) {
-  std::string range;
-  if constexpr (std::is_same_v<T, double>)
-    range = range_text(key.min, key.max, key.above_min);
-  else
-    range = range_text(IntegerKey{{}, key.min, key.max, {}, {}});
   const std::string expected =
       key.length ? fmt::format("a list of {} {}", key.length, what) : fmt::format("a list of {}", what);
-  declare({path, fmt::format("list of {}", what), range, key.fallback ? canonical(*key.fallback) : "required",
-           key.unit, key.help});
-  const T filler =
-      key.fallback && !key.fallback->empty() ? key.fallback->front() : std::clamp<T>(1, key.min, key.max);
-  std::vector<T> value = key.fallback.value_or(std::vector<T>(std::max<std::size_t>(key.length, 1), filler));
-  const std::size_t before = errors_.size();
-  const auto done = [&] {
-    if (errors_.size() == before) set_effective(path, canonical(value));
-    return value;
+  const auto read = [&](const Value& v) -> std::optional<std::vector<T>> {
+    const auto* items = std::get_if<ValueList>(&v.data);
+    if (!items) {
+      type_error(path, v, expected);
+      return std::nullopt;
+    }
+    if (items->empty() || (key.length && items->size() != key.length)) {
+      error_at(v, fmt::format("{} has {} entries, expected {}", path, items->size(), expected));
+      return std::nullopt;
+    }
+    std::vector<T> got;
+    for (const Value& item : *items)
+      if (const auto x = number_in<T>(item, path, key, true)) got.push_back(*x);
+    return got.size() == items->size() ? std::optional(got) : std::nullopt;
   };
-  const Value* v = find(path);
-  if (!v) {
-    if (!key.fallback) missing(path, key.help);
-    return done();
-  }
-  const auto* items = std::get_if<ValueList>(&v->data);
-  if (!items) {
-    type_error(path, *v, expected);
-    return done();
-  }
-  if (items->empty() || (key.length && items->size() != key.length)) {
-    error_at(*v, fmt::format("{} has {} entries, expected {}", path, items->size(), expected));
-    return done();
-  }
-  std::vector<T> got;
-  for (const Value& item : *items) {
-    std::optional<T> x;
-    if constexpr (std::is_same_v<T, double>) {
-      x = as_number(item);
-    } else {
-      x = as_integer(item);
-    }
-    bool good = x.has_value();
-    if (!good && std::is_same_v<T, double>) {
-      type_error(path + " entry", item, "a number");
-    } else if (!good) {
-      not_integer(path + " entry", item);
-    } else {
-      if constexpr (std::is_same_v<T, double>)
-        good = in_range(*x, key.min, key.max, key.above_min);
-      else
-        good = *x >= key.min && *x <= key.max;
-      if (!good) error_at(item, fmt::format("{} has an entry {} out of range: {}", path, *x, range));
-    }
-    if (good) got.push_back(*x);
-  }
-  if (got.size() == items->size()) value = got;
-  return done();
+  const std::vector<T> fallback = key.fallback.value_or(std::vector<T>{});
+  const T filler = fallback.empty() ? std::clamp<T>(1, key.min, key.max) : fallback.front();
+  return value<std::vector<T>>(
+      {path, fmt::format("list of {}", what), range_text<T>(key), canonical(fallback), key.unit, key.help},
+      key.fallback, std::vector<T>(std::max<std::size_t>(key.length, 1), filler), read);
 }
 
 std::vector<std::int64_t> Config::integers(const std::string& path, const ListKey<std::int64_t>& key) {

@@ -2,6 +2,7 @@
 /// Declared configuration: every key is asked for with its type, unit, range, default and meaning; whatever is left
 /// over is an error. All errors are reported at once, each with file:line:column.
 
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -92,6 +93,7 @@ class Config {
   static std::string canonical(std::int64_t v);
   static std::string canonical(double v);
   static std::string canonical(const std::string& v);
+  static std::string canonical(std::same_as<bool> auto v) { return v ? "true" : "false"; }
   template <class T>
   static std::string canonical(const std::vector<T>& list) {
     std::string s = "[";
@@ -101,7 +103,7 @@ class Config {
 
   void set_effective(const std::string& path, const std::string& canonical_text);
   void drop_effective(const std::string& path);
-  /// The value at `from` is called `to` in the canonical text.
+  /// The keys of the table `from` are called those of `to` in the canonical text.
   void rename_effective(const std::string& from, const std::string& to);
   /// The values in force, defaults included, as canonical text by key.
   const std::map<std::string, std::string>& effective() const { return effective_; }
@@ -117,16 +119,19 @@ class Config {
   const Value* find(const std::string& path) const;
   void declare(KeyHelp help);
   void type_error(const std::string& path, const Value& v, const std::string& expected);
-  void missing(const std::string& path, const std::string& help);
-  void not_integer(const std::string& path, const Value& v);
   void find_unknown(const Value& table, const std::string& prefix);
-  void find_unknown_removals();
   bool is_key(const std::string& path) const;
   bool is_table(const std::string& path) const;
   bool is_excused(const std::string& path, bool table) const;
   std::string unknown(const std::string& path, bool table);
   std::string nearest_key(const std::string& path) const;
   std::vector<std::string> tables() const;
+  template <class T, class Key>
+  std::optional<T> number_in(const Value& v, const std::string& path, const Key& key, bool entry);
+  template <class T, class Read>
+  T value(KeyHelp help, const std::optional<T>& fallback, const T& valid, const Read& read);
+  template <class T, class Key>
+  T scalar(const std::string& path, const char* type, const Key& key);
   template <class T>
   std::vector<T> list(const std::string& path, const ListKey<T>& key, const char* what);
 

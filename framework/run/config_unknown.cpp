@@ -102,16 +102,12 @@ void Config::find_unknown(const Value& table, const std::string& prefix) {
   }
 }
 
-/// Removing a key that is not there is well, but not one that there could not be.
-void Config::find_unknown_removals() {
+void Config::finish() {
+  find_unknown(root_, "");
+  // Removing a key that is not there is well, but not one that there could not be.
   for (const auto& r : removals_)
     if (!r.was_there && !is_key(r.path) && !is_table(r.path) && !is_excused(r.path, false))
       errors_.push_back({0, r.where + ": " + unknown(r.path, false)});
-}
-
-void Config::finish() {
-  find_unknown(root_, "");
-  find_unknown_removals();
   // A misspelt required key is one error, not two.
   std::erase_if(errors_, [this](const Problem& p) {
     return !p.missing.empty() && std::any_of(meant_.begin(), meant_.end(), [&](const auto& m) {
@@ -122,14 +118,13 @@ void Config::finish() {
   std::stable_sort(errors_.begin(), errors_.end(),
                    [](const Problem& a, const Problem& b) { return a.order < b.order; });
   std::vector<std::string> lines;
-  for (const auto& e : errors_)
-    if (std::find(lines.begin(), lines.end(), e.text) == lines.end()) {
-      if (lines.size() == kMostErrors) {
-        lines.push_back(fmt::format("{}: more errors are not shown; there are {} in all", name_, errors_.size()));
-        break;
-      }
-      lines.push_back(e.text);
-    }
+  for (const auto& e : errors_) {
+    if (std::find(lines.begin(), lines.end(), e.text) != lines.end()) continue;
+    const bool full = lines.size() == kMostErrors;
+    lines.push_back(full ? fmt::format("{}: more errors are not shown; there are {} in all", name_, errors_.size())
+                         : e.text);
+    if (full) break;
+  }
   throw ErrorList(lines);
 }
 

@@ -9,12 +9,13 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
+#include <regex>
 #include <system_error>
 #include <thread>
 
 #include "datatypes/error.hpp"
 #include "datatypes/printable.hpp"
+#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
@@ -43,20 +44,16 @@ int open_lock(const fs::path& directory, int flags) {
 
 /// "process 17 on host", from what the holder wrote into the file; anything else is not repeated.
 std::string holder(int descriptor) {
+  static const std::regex form("([0-9]{1,9}) ([-._A-Za-z0-9]+)\\n");
   char text[300] = "";
-  if (pread(descriptor, text, sizeof text - 1, 0) <= 0) return "another run";
-  const std::string all(text);
-  const auto space = all.find(' '), end = all.find('\n');
-  if (space == std::string::npos || end == std::string::npos || space > end) return "another run";
-  const std::string process = all.substr(0, space), host = all.substr(space + 1, end - space - 1);
-  const bool plain = process.find_first_not_of("0123456789") == std::string::npos &&
-                     host.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") ==
-                         std::string::npos;
-  char here[256] = "";
-  gethostname(here, sizeof here - 1);
-  if (plain && host == here && process.size() < 10 && kill(std::atoi(process.c_str()), 0) != 0 && errno == ESRCH)
+  std::cmatch found;
+  if (pread(descriptor, text, sizeof text - 1, 0) <= 0 ||
+      !std::regex_search(text, found, form, std::regex_constants::match_continuous))
+    return "another run";
+  const std::string process = found[1], host = found[2];
+  if (host == host_name() && kill(std::stoi(process), 0) != 0 && errno == ESRCH)
     return "another run";  // who holds it now could not write
-  return plain && !process.empty() && !host.empty() ? "process " + process + " on " + host : "another run";
+  return "process " + process + " on " + host;
 }
 
 [[noreturn]] void refuse_unopened(const fs::path& directory, int why) {
@@ -71,9 +68,7 @@ std::string holder(int descriptor) {
 }
 
 void write_holder(int descriptor) {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  const std::string text = fmt::format("{} {}\n", getpid(), host);
+  const std::string text = fmt::format("{} {}\n", getpid(), host_name());
   struct stat status {};
   if (fstat(descriptor, &status) != 0 || status.st_nlink != 1) return;  // also a file of another name
   // Only for the message: a full disk does not matter.

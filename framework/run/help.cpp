@@ -136,12 +136,6 @@ std::string row_of(const KeyHelp& k) {
                      cell_of(k.range), fallback, cell_of(k.help));
 }
 
-template <int D>
-std::vector<KeyHelp> keys_here(const SolverKinds& kinds, Config& config, const std::string& file, int ranks) {
-  read_input<D>(config, kinds, file, ranks);
-  return config.declared();
-}
-
 }  // namespace
 
 std::string help_input(const SolverKinds& kinds) {
@@ -163,14 +157,11 @@ std::string help_input_markdown(const SolverKinds& kinds) {
 }
 
 std::string help_input(const SolverKinds& kinds, Config& config, const std::string& file, int ranks) {
-  const int dimensions = read_dimensions(config);
-  const auto keys = dimensions == 1   ? keys_here<1>(kinds, config, file, ranks)
-                    : dimensions == 2 ? keys_here<2>(kinds, config, file, ranks)
-                    : dimensions == 3 ? keys_here<3>(kinds, config, file, ranks)
-                                      : keys_here<4>(kinds, config, file, ranks);
+  with_dimensions(config, [&](auto d) { read_input<d()>(config, kinds, file, ranks); });
   std::vector<Section> sections;
   for (const char* table : {"domain", "solver", "initial", "source", "run", "output", "parallel"})
-    if (auto these = keys_in(table, keys); !these.empty()) sections.push_back({fmt::format("[{}]", table), these});
+    if (auto these = keys_in(table, config.declared()); !these.empty())
+      sections.push_back({fmt::format("[{}]", table), these});
   return fmt::format(
              "Keys of {} with the values in force; other kinds of solvers and initial fields have others "
              "(--help-input without an input file).\n",

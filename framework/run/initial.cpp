@@ -1,5 +1,6 @@
 #include "framework/run/initial.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -51,12 +52,14 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
   f.grid_ = grid;
   f.prefix_ = prefix;
   const auto key = [&](const char* k) { return given + "." + k; };
-  const auto number = [&](const char* k, std::optional<double> fallback, const char* help) {
+  const auto number = [&](const char* k, double fallback, const char* help) {
     return config.number(key(k), {fallback, -kMost, kMost, false, "", help});
   };
-  const auto list = [&](const char* k, double fallback, const char* help) {
-    return config.numbers(key(k),
-                          {d, std::vector<double>(d, fallback), -kMost, kMost, false, "value/length", help});
+  const auto list = [&](const char* k, std::optional<std::vector<double>> fallback, const char* unit,
+                        const char* help) {
+    PerDim<double, D> values{};
+    std::ranges::copy(config.numbers(key(k), {d, fallback, -kMost, kMost, false, unit, help}), values.begin());
+    return values;
   };
   const std::size_t before = config.error_count();
   f.kind_ =
@@ -65,38 +68,79 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
                                      : "how the field begins; each kind has keys of its own"});
   if (config.error_count() > before) config.excuse(given, false);  // with the right kind other keys would be known
   if (f.kind_ == "constant") {
-    f.value_ = number("value", 0.0, "value of every cell");
+    const double value = number("value", 0.0, "value of every cell");
+    f.value_ = [=](const Index<D>&) { return value; };
   } else if (f.kind_ == "linear") {
-    f.value_ = number("value", 0.0, "value where all coordinates are 0");
-    f.gradient_ = list("gradient", 0.0, "change of the value per length, in each dimension");
+    const double value = number("value", 0.0, "value where all coordinates are 0");
+    const auto gradient = list("gradient", std::vector<double>(d, 0.0), "value/length",
+                               "change of the value per length, in each dimension");
+    f.value_ = [=](const Index<D>& i) {
+      double v = value;
+      for (int j = 0; j < D; ++j) v = v + gradient[j] * grid.centre(j, i[j]);
+      return v;
+    };
   } else if (f.kind_ == "sine") {
-    f.amplitude_ = number("amplitude", 1.0, "factor of the product of one sine per dimension");
-    f.modes_ = config.integers(key("modes"), {d, std::vector<std::int64_t>(d, 1), -1000000, 1000000, false, "",
-                                              "half waves across the domain, per dimension"});
+    const double amplitude = number("amplitude", 1.0, "factor of the product of one sine per dimension");
+    const auto modes = config.integers(key("modes"), {d, std::vector<std::int64_t>(d, 1), -1000000, 1000000, false,
+                                                      "", "half waves across the domain, per dimension"});
+    // One evaluation per coordinate, when the first value is asked for: the same bits as one per cell.
+    f.value_ = [=, sines = PerDim<std::vector<double>, D>()](const Index<D>& i) mutable {
+      double v = amplitude;
+      for (int j = 0; j < D; ++j) {
+        const auto m = static_cast<double>(modes[static_cast<std::size_t>(j)]);
+        for (std::int64_t x = std::ssize(sines[j]); x < grid.shape[j]; ++x)
+          sines[j].push_back(
+              std::sin(std::numbers::pi * m * (grid.centre(j, x) - grid.origin[j]) / grid.length[j]));
+        v = v * sines[j][static_cast<std::size_t>(i[j])];
+      }
+      return v;
+    };
   } else if (f.kind_ == "gaussian") {
-    f.amplitude_ = number("amplitude", 1.0, "value at the centre");
+    const double amplitude = number("amplitude", 1.0, "value at the centre");
     std::vector<double> middle;
     for (int j = 0; j < D; ++j) middle.push_back(grid.origin[j] + 0.5 * grid.length[j]);
-    f.center_ = config.numbers(
-        key("center"), {d, middle, -kMost, kMost, false, "length", "centre; by default the middle of the domain"});
-    f.width_ = config.number(key("width"), {0.1, 0, kMost, true, "length", "standard deviation"});
+    const auto center = list("center", middle, "length", "centre; by default the middle of the domain");
+    const double width = config.number(key("width"), {0.1, 0, kMost, true, "length", "standard deviation"});
+    f.value_ = [=](const Index<D>& i) {
+      double s = 0;
+      for (int j = 0; j < D; ++j) {
+        const double t = grid.centre(j, i[j]) - center[j];
+        s = j == 0 ? t * t : s + t * t;
+      }
+      return amplitude * std::exp(-(s / (2 * width * width)));
+    };
   } else if (f.kind_ == "box") {
-    f.corner_low_ = config.numbers(key("low"), {d, {}, -kMost, kMost, false, "length", "lower corner of the box"});
-    f.corner_high_ =
-        config.numbers(key("high"), {d, {}, -kMost, kMost, false, "length", "upper corner of the box"});
-    f.inside_ = number("inside", 1.0, "value of cells whose centre c has low <= c < high in every dimension");
-    f.outside_ = number("outside", 0.0, "value of all other cells");
+    const auto low = list("low", {}, "length", "lower corner of the box");
+    const auto high = list("high", {}, "length", "upper corner of the box");
+    const double inside =
+        number("inside", 1.0, "value of cells whose centre c has low <= c < high in every dimension");
+    const double outside = number("outside", 0.0, "value of all other cells");
+    f.value_ = [=](const Index<D>& i) {
+      bool in = true;
+      for (int j = 0; j < D; ++j) in = in && grid.centre(j, i[j]) >= low[j] && grid.centre(j, i[j]) < high[j];
+      return in ? inside : outside;
+    };
   } else if (f.kind_ == "checkerboard") {
-    f.size_ = config.integer(key("size"),
-                             {1, 1, std::int64_t{1} << 53, "cells", "edge of a square, in 3 dimensions of a cube"});
-    f.even_ = number("even", 0.0, "value of the square that holds cell 0, and of every second one");
-    f.odd_ = number("odd", 1.0, "value of the other squares");
+    const std::int64_t size = config.integer(
+        key("size"), {1, 1, std::int64_t{1} << 53, "cells", "edge of a square, in 3 dimensions of a cube"});
+    const double even = number("even", 0.0, "value of the square that holds cell 0, and of every second one");
+    const double odd = number("odd", 1.0, "value of the other squares");
+    f.value_ = [=](const Index<D>& i) {
+      std::int64_t squares = 0;
+      for (int j = 0; j < D; ++j) squares += i[j] / size;
+      return squares % 2 == 0 ? even : odd;
+    };
   } else if (f.kind_ == "random") {
     f.seed_ = config.integer(
-        key("seed"), {0, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(), "",
-                      "any integer; each gives other numbers (it is the seed of SplitMix64)"});
-    f.low_ = number("low", 0.0, "the values are spread evenly from here");
-    f.high_ = number("high", 1.0, "up to here");
+        key("seed"),
+        {.fallback = 0, .help = "any integer; each gives other numbers (it is the seed of SplitMix64)"});
+    const double low = number("low", 0.0, "the values are spread evenly from here");
+    const double high = number("high", 1.0, "up to here");
+    f.value_ = [=, seed = static_cast<std::uint64_t>(f.seed_)](const Index<D>& i) {
+      const auto l = static_cast<std::uint64_t>(linear_index(box_of_shape<D>(grid.shape), i));
+      const std::uint64_t z = mix64(seed + (l + 1) * kGolden);
+      return low + (high - low) * (static_cast<double>(z >> 11) * 0x1p-53);
+    };
   } else {
     f.file_ =
         config.text(key("file"), {{}, {}, "HDF5 file; a relative path starts at the directory of the input file"});
@@ -108,58 +152,8 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
     if (config.error_count() == before)
       config.set_effective(key("file"), Config::canonical(std::filesystem::absolute(f.file_, ignored).string()));
   }
-  if (given != f.prefix_) {  // one spelling in the canonical text
-    std::vector<std::string> moved;
-    for (const auto& [k, v] : config.effective())
-      if (k.starts_with("initial.") && k.find('.', 8) == std::string::npos) moved.push_back(k);
-    for (const auto& k : moved) config.rename_effective(k, f.prefix_ + k.substr(7));
-  }
+  if (given != prefix) config.rename_effective(given, prefix);  // one spelling in the canonical text
   return f;
-}
-
-template <int D>
-void InitialField<D>::row(const Index<D>& first, std::int64_t n, double* out) const {
-  Index<D> i = first;
-  for (std::int64_t x = 0; x < n; ++x, ++i[D - 1]) {
-    double v = value_;
-    if (kind_ == "linear") {
-      for (int j = 0; j < D; ++j) v = v + gradient_[static_cast<std::size_t>(j)] * grid_.centre(j, i[j]);
-    } else if (kind_ == "sine") {
-      v = amplitude_;
-      for (int j = 0; j < D; ++j) v = v * sines_[j][static_cast<std::size_t>(i[j])];
-    } else if (kind_ == "gaussian") {
-      double s = 0;
-      for (int j = 0; j < D; ++j) {
-        const double t = grid_.centre(j, i[j]) - center_[static_cast<std::size_t>(j)];
-        s = j == 0 ? t * t : s + t * t;
-      }
-      v = amplitude_ * std::exp(-(s / (2 * width_ * width_)));
-    } else if (kind_ == "box") {
-      bool inside = true;
-      for (int j = 0; j < D; ++j) {
-        const double c = grid_.centre(j, i[j]);
-        inside = inside && c >= corner_low_[static_cast<std::size_t>(j)] &&
-                 c < corner_high_[static_cast<std::size_t>(j)];
-      }
-      v = inside ? inside_ : outside_;
-    } else if (kind_ == "checkerboard") {
-      std::int64_t squares = 0;
-      for (int j = 0; j < D; ++j) squares += i[j] / size_;
-      v = squares % 2 == 0 ? even_ : odd_;
-    } else if (kind_ == "random") {
-      const auto l = static_cast<std::uint64_t>(linear_index(box_of_shape<D>(grid_.shape), i));
-      const std::uint64_t z = mix64(static_cast<std::uint64_t>(seed_) + (l + 1) * kGolden);
-      v = low_ + (high_ - low_) * (static_cast<double>(z >> 11) * 0x1p-53);
-    }
-    out[x] = v;
-  }
-}
-
-template <int D>
-std::vector<double> InitialField<D>::file_values(const CartesianDomain<D>& domain) const {
-  std::vector<double> values;
-  agreed(domain.comm(), [&] { values = read_dataset<D>(file_, dataset_, grid_.shape, domain.owned()); });
-  return values;
 }
 
 template <int D>
@@ -189,42 +183,23 @@ bool round_to(double x, T& v) {
 }  // namespace
 
 template <int D>
-void InitialField<D>::prepare() {
-  if (kind_ != "sine") return;
-  for (int j = 0; j < D; ++j) {  // one evaluation per coordinate: the same bits as one per cell
-    const auto m = static_cast<double>(modes_[static_cast<std::size_t>(j)]);
-    sines_[j].resize(static_cast<std::size_t>(grid_.shape[j]));
-    for (std::int64_t x = 0; x < grid_.shape[j]; ++x)
-      sines_[j][static_cast<std::size_t>(x)] =
-          std::sin(std::numbers::pi * m * (grid_.centre(j, x) - grid_.origin[j]) / grid_.length[j]);
-  }
-}
-
-template <int D>
 void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D>& field, Config& config) const {
-  InitialField ready = *this;
-  const std::vector<double> from_disk = from_file() ? file_values(domain) : std::vector<double>{};
+  std::vector<double> from_disk;
   const std::string what = (prefix_ == "source" ? "the source \"" : "the initial field \"") + field.name + "\"";
   const std::int64_t none = std::numeric_limits<std::int64_t>::max();
   std::int64_t bad = none;  // the first value beyond the type's range
   double bad_value = 0;
   agreed(domain.comm(), [&] {
-    ready.prepare();
-    const Box<D>& owned = domain.owned();
-    const std::int64_t n = owned.extent(D - 1);
-    std::vector<double> line(static_cast<std::size_t>(n));
+    if (from_file()) from_disk = read_dataset<D>(file_, dataset_, grid_.shape, domain.owned());
+    const CellValue value_of = value_;
     std::visit(
         [&](const auto& a) {
           using T = std::remove_const_t<std::remove_pointer_t<decltype(a.data)>>;
-          for_each_row(owned, [&](Index<D> i) {
-            if (from_file())
-              std::copy_n(from_disk.data() + linear_index(owned, i), n, line.data());
-            else
-              ready.row(i, n, line.data());
-            for (std::int64_t x = 0; x < n; ++x, ++i[D - 1])
-              if (const double value = line[static_cast<std::size_t>(x)];
-                  !round_to<T>(value, a.at(i)) && bad == none)
-                bad = linear_index(domain.global(), i), bad_value = value;
+          std::size_t next = 0;  // of the file
+          for_each_cell(domain.owned(), [&](const Index<D>& i) {
+            const double value = value_of ? value_of(i) : from_disk[next++];
+            if (!round_to<T>(value, a.at(i)) && bad == none)
+              bad = linear_index(domain.global(), i), bad_value = value;
           });
         },
         field.array);
@@ -243,9 +218,8 @@ void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D
   if (from_file()) config.set_effective(prefix_ + ".data", Config::canonical(hex_digest(s.digest)));
 }
 
-template class InitialField<1>;
-template class InitialField<2>;
-template class InitialField<3>;
-template class InitialField<4>;
+#define ISOHALO_INSTANTIATE(D) template class InitialField<D>;
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

@@ -2,7 +2,7 @@
 /// Initial fields: values from global indices, the same on any decomposition (docs/model.md, "Initial fields").
 
 #include <filesystem>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -38,28 +38,23 @@ class InitialField {
 
   bool from_file() const { return kind_ == "file"; }
   /// The seed of a random field, 0 otherwise.
-  std::int64_t seed() const { return kind_ == "random" ? seed_ : 0; }
+  std::int64_t seed() const { return seed_; }
 
  private:
+  /// The value of a cell; a copy of it may keep what it has worked out.
+  using CellValue = std::function<double(const Index<D>&)>;
+
   /// The keys below `given`, which are called `prefix` in the effective configuration.
   static InitialField read_table(Config& config, const GridSettings<D>& grid, const std::string& given,
                                  const std::string& prefix, const std::optional<std::string>& kind,
                                  const std::filesystem::path& input_directory);
-  /// Values of one row into `out`.
-  void row(const Index<D>& first, std::int64_t n, double* out) const;
-  void prepare();
-  std::vector<double> file_values(const CartesianDomain<D>& domain) const;
 
   GridSettings<D> grid_;
-  std::string prefix_, kind_ = "constant";
-  double value_ = 0, amplitude_ = 1, width_ = 1, low_ = 0, high_ = 1, inside_ = 1, outside_ = 0, even_ = 0,
-         odd_ = 1;
-  std::int64_t size_ = 1, seed_ = 0;
-  std::vector<double> gradient_, center_, corner_low_, corner_high_;
-  std::vector<std::int64_t> modes_;
+  std::string prefix_, kind_;
+  CellValue value_;  ///< none of a field from a file
+  std::int64_t seed_ = 0;
   std::filesystem::path file_;
   std::string dataset_;
-  PerDim<std::vector<double>, D> sines_;  // per dimension, per global index
 };
 
 }  // namespace isohalo

@@ -1,18 +1,280 @@
 #include "framework/run/input.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <filesystem>
+#include <cmath>
+#include <limits>
+
+#include "datatypes/error.hpp"
+#include "framework/run/words.hpp"
+#include "framework/schedule/schedule.hpp"
 
 namespace isohalo {
 
 namespace {
 
-/// The values of domain.type; all there are when the kind of solver is none.
+constexpr std::int64_t kMost = std::int64_t{1} << 53;  ///< cells, steps, files
+constexpr double kLargest = 1e300;
+constexpr std::array kTypes{"float64", "float32", "uint8"};                ///< by ElementType
+constexpr std::array kRules{"periodic", "neumann", "dirichlet", "fixed"};  ///< by Boundary
+
+ListKey<std::int64_t> shape_key() {
+  return {.min = 1,
+          .max = kMost,
+          .unit = "cells",
+          .help = "cells per dimension, slowest first; one entry for each of 1 to 4 dimensions"};
+}
+
+}  // namespace
+
+int read_dimensions(Config& config) {
+  const std::string path = "domain.shape";
+  const std::size_t before = config.error_count();
+  const auto shape = config.integers(path, shape_key());
+  if (shape.size() > 4) {
+    config.error(path, fmt::format("domain.shape has {} dimensions; isohalo has 1 to 4", shape.size()));
+    config.excuse("");
+    config.finish();
+  }
+  if (config.error_count() == before) return static_cast<int>(shape.size());
+  std::size_t dimensions = 2;
+  for (const char* list :
+       {"domain.boundary.high", "domain.boundary.low", "domain.origin", "domain.length", "domain.shape"})
+    if (const std::size_t n = config.list_length(list); n >= 1 && n <= 4) dimensions = n;
+  config.settle(path, std::vector<std::int64_t>(dimensions, 1));
+  return static_cast<int>(dimensions);
+}
+
+std::string canonical(std::span<const BoundaryRule> rules) {
+  std::string text;
+  for (const auto& rule : rules) {
+    text += text.empty() ? "[" : ", ";
+    const bool has_value = rule.kind == Boundary::dirichlet || rule.kind == Boundary::fixed;
+    const char* const word = kRules[static_cast<std::size_t>(rule.kind)];
+    text += has_value ? fmt::format("{{{} = {:.17g}}}", word, rule.value) : fmt::format("\"{}\"", word);
+  }
+  return text + "]";
+}
+
+namespace {
+
+constexpr const char* kRuleWords = "\"periodic\", \"neumann\", {dirichlet = VALUE} or {fixed = VALUE}";
+
+/// A rule that a word looks like, as it is written.
+std::string nearest_rule(const std::string& word) {
+  const std::string near = nearest_word(word, {kRules.begin(), kRules.end()});
+  return near == "dirichlet" || near == "fixed" ? "{" + near + " = VALUE}" : near;
+}
+
+/// One entry of a boundary list; records one error and returns periodic when it is none.
+BoundaryRule read_rule(Config& config, const std::string& path, const Value& v) {
+  const auto refuse = [&](const std::string& what, const std::string& near) {
+    config.error_at(v,
+                    fmt::format("{} has an entry{} that is not {}{}", path, what, kRuleWords, did_you_mean(near)));
+    return BoundaryRule{};
+  };
+  if (const auto word = as_text(v)) {
+    if (*word == "periodic") return {Boundary::periodic, 0};
+    if (*word == "neumann") return {Boundary::neumann, 0};
+    return refuse(" " + shortened(Config::canonical(*word)), nearest_rule(*word));
+  }
+  const auto* table = std::get_if<ValueTable>(&v.data);
+  if (!table || table->size() != 1) return refuse("", "");
+  const auto& [key, item] = *table->begin();
+  if (key != "dirichlet" && key != "fixed")
+    return refuse(" {" + shortened(key) + " = ..}", nearest_word(key, {"dirichlet", "fixed"}));
+  const auto value = as_number(item);
+  if (!value) return refuse("", "");
+  if (!std::isfinite(*value)) {
+    config.error_at(v, fmt::format("{}: the value of {} must be finite", path, key));
+    return {};
+  }
+  return {key == "dirichlet" ? Boundary::dirichlet : Boundary::fixed, *value};
+}
+
+template <int D>
+PerDim<BoundaryRule, D> read_rules(Config& config, const std::string& path, const std::string& help) {
+  PerDim<BoundaryRule, D> rules{};
+  const std::size_t before = config.error_count();
+  const Value* v = config.node(path, {path, "list of rules", kRuleWords, "all \"periodic\"", "", help});
+  if (v) {
+    const auto* list = std::get_if<ValueList>(&v->data);
+    if (!list || list->size() != D)
+      config.error_at(*v, fmt::format("{} must be a list of {} rules, one per dimension", path, D));
+    else
+      for (int j = 0; j < D; ++j) rules[j] = read_rule(config, path, (*list)[static_cast<std::size_t>(j)]);
+  }
+  if (config.error_count() == before) config.set_effective(path, canonical(rules));
+  return rules;
+}
+
+}  // namespace
+
+const char* type_name(ElementType type) {
+  return kTypes[static_cast<std::size_t>(type)];
+}
+
+void check_in_type(Config& config, const std::string& path, const std::string& what, double value,
+                   ElementType type) {
+  const double most = type == ElementType::float32 ? double{std::numeric_limits<float>::max()}
+                      : type == ElementType::uint8 ? double{std::numeric_limits<std::uint8_t>::max()}
+                                                   : std::numeric_limits<double>::max();
+  if (!(std::abs(value) <= most) || (type == ElementType::uint8 && value < 0))
+    config.error(path, fmt::format("{}: {} = {:g} is out of range of {}", path, what, value, type_name(type)));
+}
+
+namespace {
+
+/// The values that domain.type may have with this kind of solver, the default first; all there are when the kind is
+/// none.
 std::vector<std::string> types_of(const SolverKinds& kinds, const std::string& kind, bool known) {
-  std::vector<std::string> types = read_types(kinds, known ? kind : "");
+  std::vector<std::string> types{kTypes[0], kTypes[1]};
+  if (known && kinds.types.contains(kind)) types = kinds.types.at(kind);
   if (!known)
     for (const auto& [other, more] : kinds.types) types.insert(types.end(), more.begin(), more.end());
   return types;
+}
+
+/// `types`: the values that domain.type may have, the default first.
+template <int D>
+GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types) {
+  constexpr auto d = static_cast<std::size_t>(D);
+  GridSettings<D> g;
+  const auto shape = config.integers("domain.shape", shape_key());
+  const auto length =
+      config.numbers("domain.length", {d, std::vector<double>(d, 1.0), 0, kLargest, true, "length",
+                                       "extent of the domain per dimension; a cell is length / shape wide"});
+  const auto origin =
+      config.numbers("domain.origin", {d, std::vector<double>(d, 0.0), -kLargest, kLargest, false, "length",
+                                       "lower corner of the domain: least coordinate per dimension"});
+  for (int j = 0; j < D; ++j) {
+    const auto k = static_cast<std::size_t>(j);
+    g.shape[j] = shape[k];
+    g.length[j] = length[k];
+    g.origin[j] = origin[k];
+    g.spacing[j] = g.length[j] / static_cast<double>(g.shape[j]);
+  }
+  try {
+    checked_cells<D>(g.shape);
+  } catch (const UsageError& e) {
+    config.error("domain.shape", std::string("domain.shape: ") + e.what());
+  }
+  const std::size_t before = config.error_count();
+  g.boundary.low = read_rules<D>(
+      config, "domain.boundary.low",
+      "what cells beyond the lower side of each dimension hold; periodic on both sides or on neither");
+  g.boundary.high =
+      read_rules<D>(config, "domain.boundary.high", "what cells beyond the upper side of each dimension hold");
+  if (config.error_count() > before) g.boundary = {};  // nothing follows from a rule that was misspelt
+  for (int j = 0; j < D; ++j)
+    if ((g.boundary.low[j].kind == Boundary::periodic) != (g.boundary.high[j].kind == Boundary::periodic)) {
+      const char* path =
+          g.boundary.low[j].kind == Boundary::periodic ? "domain.boundary.high" : "domain.boundary.low";
+      config.error(path, fmt::format("dimension {} is periodic on one side only: make both sides of "
+                                     "domain.boundary periodic or neither",
+                                     j));
+      g.boundary.low[j] = g.boundary.high[j] = BoundaryRule{};
+    }
+  const std::string type =
+      config.text("domain.type", {types.front(), types, "type of the fields' values, in which steps are computed"});
+  g.type = static_cast<ElementType>(std::find(kTypes.begin(), kTypes.end(), type) - kTypes.begin());
+  for (int j = 0; j < D; ++j) {
+    check_in_type(config, "domain.boundary.low", "twice a boundary value", 2 * g.boundary.low[j].value, g.type);
+    check_in_type(config, "domain.boundary.high", "twice a boundary value", 2 * g.boundary.high[j].value, g.type);
+    if (!(g.spacing[j] * g.spacing[j] > 0 && std::isfinite(1 / (g.spacing[j] * g.spacing[j]))))
+      config.error("domain.length",
+                   fmt::format("domain.length: a cell of {:g} in dimension {} is too small: the inverse of "
+                               "its square is not finite",
+                               g.spacing[j], j));
+  }
+  return g;
+}
+
+/// `ranks`: of the run, which a schedule must fit.
+template <int D>
+ParallelSettings<D> read_parallel(Config& config, int ranks) {
+  constexpr auto d = static_cast<std::size_t>(D);
+  ParallelSettings<D> p;
+  if (const std::string key = "parallel.process_grid";
+      !config.is_auto(key, {key, "list of integers or \"auto\"", ">= 1", "\"auto\"", "ranks",
+                            "ranks per dimension; their product is the number of ranks"})) {
+    const auto grid = config.integers(key, {d, std::vector<std::int64_t>(d, 1), 1, 1 << 30, false, "", ""});
+    p.process_grid.emplace();
+    for (int j = 0; j < D; ++j) (*p.process_grid)[j] = static_cast<int>(grid[static_cast<std::size_t>(j)]);
+  }
+  if (const std::string key = "parallel.halo_depth";
+      !config.is_auto(key, {key, "integer or \"auto\"", "1 .. 1000", "\"auto\"", "steps",
+                            "steps per exchange of ghost cells: more make messages fewer and larger"}))
+    p.halo_depth = static_cast<int>(config.integer(key, {1, 1, 1000, "steps", ""}));
+  p.exchange = exchange_of_name(config.text(
+      "parallel.exchange", {"auto", exchange_names(), "how ghost cells travel; auto: what is fastest by timing"}));
+  const std::string method = config.text(
+      "parallel.reduction", {"auto",
+                             {"auto", "tree", "binary_tree", "exact"},
+                             "how sums over all cells are formed; auto: by the tree, after a restart as before"});
+  p.reduction_is_auto = method == "auto";
+  if (!p.reduction_is_auto) p.reduction.method = reduction_method(method);
+  const std::string schedule = "parallel.schedule";
+  p.reduction.schedule = config.text(
+      schedule,
+      {"auto", {}, "stages of messages by which a sum is formed, such as a2,a3 on 6 ranks; auto: what suits them"});
+  try {
+    if (p.reduction.schedule != "auto") Schedule::parse(p.reduction.schedule, ranks);
+    refuse_schedule(p.reduction);
+  } catch (const UsageError& e) {
+    config.error(schedule, schedule + ": " + e.what());
+  }
+  p.alignment_tolerance =
+      config.number("parallel.alignment_tolerance",
+                    {0.02, 0, 0.5, false, "block extents",
+                     "how far a border between ranks may move to where sums need fewer messages"});
+  return p;
+}
+
+RunSettings read_run(Config& config) {
+  RunSettings r;
+  r.steps = config.integer("run.steps",
+                           {{}, 0, kMost, "steps", "steps of the whole run, those before a restart included"});
+  r.stop_residual = config.number(
+      "run.stop_residual", {0.0, 0, kLargest, false, "",
+                            "stop when the residual, for poisson |r| / |r of u = 0|, is at most this; 0 = never"});
+  r.residual_every =
+      config.integer("run.residual_every",
+                     {10, 0, kMost, "steps",
+                      "steps between residuals; 0 = only at the end and with checkpoints, pictures and digests"});
+  if (r.stop_residual > 0 && r.residual_every == 0)
+    config.error("run.residual_every",
+                 fmt::format("run.stop_residual = {:g} is never tested with run.residual_every = 0: set "
+                             "run.residual_every to a number of steps, or leave run.stop_residual out",
+                             r.stop_residual));
+  r.time_limit_s = config.number(
+      "run.time_limit_s", {0.0, 0, 1e9, false, "s", "end the run with a checkpoint after this time; 0 = no limit"});
+  return r;
+}
+
+OutputSettings read_output(Config& config, const std::string& input_name, const std::vector<std::string>& fields) {
+  OutputSettings o;
+  o.directory =
+      config.text("output.directory",
+                  {"out/" + input_name,
+                   {},
+                   "where files go, relative to the working directory; by default named after the input file"});
+  if (o.directory.empty()) config.error("output.directory", "output.directory is empty: name a directory");
+  o.checkpoint_every =
+      config.integer("output.checkpoint_every",
+                     {0, 0, kMost, "steps", "steps between checkpoints, files step_NNNNNNNN.h5; 0 = never"});
+  o.picture_every =
+      config.integer("output.picture_every",
+                     {0, 0, kMost, "steps", "steps between pictures, files FIELD_NNNNNNNN.png; 0 = never"});
+  o.digest_every = config.integer("output.digest_every",
+                                  {0, 0, kMost, "steps", "steps between lines in digests.txt; 0 = never"});
+  o.final_checkpoint = config.boolean("output.final_checkpoint", true, "write a checkpoint after the last step");
+  o.keep = config.integer("output.keep", {0, 0, kMost, "checkpoints", "how many of the newest are kept; 0 = all"});
+  o.xdmf = config.boolean("output.xdmf", true,
+                          "beside checkpoints in 2 and 3 dimensions, write .xmf files for ParaView and VisIt");
+  o.picture_field = config.text("output.picture_field", {fields.front(), fields, "the field that pictures show"});
+  return o;
 }
 
 }  // namespace
@@ -40,9 +302,26 @@ Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string&
   return in;
 }
 
-template Input<1> read_input<1>(Config&, const SolverKinds&, const std::string&, int);
-template Input<2> read_input<2>(Config&, const SolverKinds&, const std::string&, int);
-template Input<3> read_input<3>(Config&, const SolverKinds&, const std::string&, int);
-template Input<4> read_input<4>(Config&, const SolverKinds&, const std::string&, int);
+std::map<std::string, std::string> repeatable(const Config& config) {
+  auto keys = config.effective();
+  std::erase_if(keys, [](const auto& entry) { return entry.first.ends_with(".data"); });
+  return keys;
+}
+
+std::string physics_text(const Config& config) {
+  std::string text;
+  for (const auto& [key, value] : config.effective()) {
+    const std::string table = key.substr(0, key.find('.'));
+    const bool physics = table == "domain" || table == "solver" || table == "initial" || table == "source";
+    const bool names_a_file = key.ends_with(".file") || key.ends_with(".dataset");
+    if (physics && !names_a_file) text += key + " = " + value + "\n";
+  }
+  return text;
+}
+
+#define ISOHALO_INSTANTIATE(D) \
+  template Input<D> read_input<D>(Config&, const SolverKinds&, const std::string&, int);
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

@@ -1,17 +1,50 @@
 #pragma once
 /// A whole input, read and checked but for what depends on the ranks' memory and on files.
 
+#include <algorithm>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "framework/run/config.hpp"
 #include "framework/run/initial.hpp"
-#include "framework/run/settings.hpp"
 #include "framework/run/solver.hpp"
 
 namespace isohalo {
+
+/// [parallel]
+template <int D>
+struct ParallelSettings {
+  std::optional<PerDim<int, D>> process_grid;  ///< absent: auto
+  std::optional<int> halo_depth;               ///< steps per exchange; absent: auto
+  Exchange exchange = Exchange::automatic;
+  double alignment_tolerance = 0.02;
+  ReductionOptions reduction;
+  bool reduction_is_auto = true;  ///< then a restart keeps the checkpoint's method
+};
+
+/// [run]
+struct RunSettings {
+  std::int64_t steps = 0;
+  double stop_residual = 0;
+  std::int64_t residual_every = 10;
+  double time_limit_s = 0;
+};
+
+/// [output]
+struct OutputSettings {
+  std::filesystem::path directory;
+  std::int64_t checkpoint_every = 0, picture_every = 0, digest_every = 0;
+  bool final_checkpoint = true;
+  std::int64_t keep = 0;
+  bool xdmf = true;
+  std::string picture_field;
+};
 
 template <int D>
 struct Input {
@@ -22,11 +55,61 @@ struct Input {
   std::unique_ptr<SolverModel<D>> model;
   std::vector<InitialField<D>> initial;  ///< in the order of the model's fields
   std::optional<InitialField<D>> source;
+
+  /// Steps per halo exchange.
+  int depth() const { return std::min(parallel.halo_depth.value_or(1), model->deepest()); }
+  /// Is any field read from a file?
+  bool from_files() const {
+    return (source && source->from_file()) ||
+           std::any_of(initial.begin(), initial.end(), [](const auto& f) { return f.from_file(); });
+  }
+  /// Throws UsageError, agreed, when such a file is unfit. Reads one value of each. Collective.
+  void check_files(const Communicator& comm) const {
+    for (const auto& field : initial) field.check_file(comm);
+    if (source) source->check_file(comm);
+  }
 };
+
+/// The number of dimensions that domain.shape has, 1..4; when the shape is wrong, the number that its list or
+/// another list of [domain] has, so that the other keys are read and all errors come at once. Throws UsageError at
+/// once for more than 4.
+int read_dimensions(Config& config);
+
+/// Calls `f` with the dimensions of the input as a constant; throws as `read_dimensions`.
+template <class F>
+auto with_dimensions(Config& config, const F& f) {
+  switch (read_dimensions(config)) {
+    case 1:
+      return f(std::integral_constant<int, 1>());
+    case 2:
+      return f(std::integral_constant<int, 2>());
+    case 3:
+      return f(std::integral_constant<int, 3>());
+    default:
+      return f(std::integral_constant<int, 4>());
+  }
+}
 
 /// Asks for every key that an input with these values can have. Errors stay in the configuration, whose `finish`
 /// throws them. `file`: path of the input; `ranks`: of the run. Local.
 template <int D>
 Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string& file, int ranks);
+
+/// The same; throws ErrorList for the errors.
+template <int D>
+Input<D> checked_input(Config& config, const SolverKinds& kinds, const std::string& file, int ranks) {
+  Input<D> in = read_input<D>(config, kinds, file, ranks);
+  config.finish();
+  return in;
+}
+
+/// The rules of all dimensions' low or high sides as canonical text: ["neumann", {dirichlet = 1}].
+std::string canonical(std::span<const BoundaryRule> rules);
+
+/// The effective keys with which, given to an empty input, the run can be repeated.
+std::map<std::string, std::string> repeatable(const Config& config);
+
+/// The canonical text of what decides the numbers: the effective [domain], [solver], [initial], [source].
+std::string physics_text(const Config& config);
 
 }  // namespace isohalo

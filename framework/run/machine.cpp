@@ -1,9 +1,11 @@
 #include "framework/run/machine.hpp"
 
+#include <fmt/format.h>
 #include <mpi.h>
 #include <unistd.h>
 
 #include <Kokkos_Core.hpp>
+#include <algorithm>
 #include <fstream>
 
 namespace isohalo {
@@ -19,17 +21,29 @@ std::string processor() {
 
 }  // namespace
 
-std::string machine_text() {
-  char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+std::string mpi_library_text() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
-  MPI_Get_library_version(mpi, &length);
-  std::string library(mpi, static_cast<std::size_t>(length));
-  library = library.substr(0, library.find('\n'));
-  for (char& c : library)
-    if (c == '\t') c = ' ';
-  return processor() + ", " + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + " cores, " + library + ", Kokkos " +
-         std::to_string(KOKKOS_VERSION / 10000) + "." + std::to_string(KOKKOS_VERSION / 100 % 100) + " " +
-         Kokkos::DefaultHostExecutionSpace::name();
+  MPI_Get_library_version(text, &length);
+  return text;
+}
+
+std::string mpi_library_name() {
+  const std::string text = mpi_library_text();
+  return text.substr(0, text.find('\n'));
+}
+
+std::string host_name() {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  return host;
+}
+
+std::string machine_text() {
+  std::string library = mpi_library_name();
+  std::replace(library.begin(), library.end(), '\t', ' ');
+  return fmt::format("{}, {} cores, {}, Kokkos {}.{} {}", processor(), sysconf(_SC_NPROCESSORS_ONLN), library,
+                     KOKKOS_VERSION / 10000, KOKKOS_VERSION / 100 % 100, Kokkos::DefaultHostExecutionSpace::name());
 }
 
 }  // namespace isohalo

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <regex>
 
 #include "datatypes/error.hpp"
 #include "framework/mpi/fault_point.hpp"
@@ -19,42 +20,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kDigits = "0123456789";
-
-/// STEM_N.SUFFIX, N as a run writes it: eight digits, more for a step that needs more.
-struct OwnName {
-  std::string stem;
-  std::int64_t step = 0;
-  std::string suffix;
-  bool of_checkpoint() const {
-    return stem == "step" && (suffix == ".h5" || suffix == ".json" || suffix == ".xmf");
-  }
-  bool of_picture() const { return !stem.empty() && suffix == ".png"; }
-};
-
-std::optional<OwnName> own_name(const std::string& name) {
-  const auto line = name.rfind('_');
-  if (line == std::string::npos) return std::nullopt;
-  const auto end = name.find_first_not_of(kDigits, line + 1);
-  if (end == std::string::npos) return std::nullopt;
-  OwnName own{name.substr(0, line), 0, name.substr(end)};
-  const auto [at, error] = std::from_chars(name.data() + line + 1, name.data() + end, own.step);
-  if (error != std::errc{} || name.substr(line + 1, end - line - 1) != fmt::format("{:08d}", own.step))
-    return std::nullopt;
-  return own;
-}
-
-/// Is it a name of ours, of a file that is not complete: NAME.<16 hex digits>.tmp?
-bool is_temporary(const std::string& name) {
-  constexpr std::size_t random = 16, behind = random + 5;
-  if (!name.ends_with(".tmp") || name.size() <= behind || name[name.size() - behind] != '.') return false;
-  const auto digits = name.substr(name.size() - behind + 1, random);
-  if (digits.find_first_not_of("0123456789abcdef") != std::string::npos) return false;
-  const std::string whole = name.substr(0, name.size() - behind);
-  if (whole == "latest.h5" || whole == "digests.txt" || whole == ".isohalo_probe") return true;
-  const auto own = own_name(whole);
-  return own && (own->of_checkpoint() || own->of_picture());
-}
+// Names as a run writes them; a step has eight digits, or more where it needs them.
+const std::string kStep = "_([0-9]{8}|[1-9][0-9]{8,17})";
+const std::string kCheckpoint = "step" + kStep + "\\.(h5|json|xmf)", kPicture = "(.+)" + kStep + "\\.png";
+const std::string kTemporary =
+    "(latest\\.h5|digests\\.txt|\\.isohalo_probe|" + kCheckpoint + "|" + kPicture + ")\\.[0-9a-f]{16}\\.tmp";
 
 std::vector<std::string> names_in(const fs::path& directory) {
   std::vector<std::string> names;
@@ -112,10 +82,12 @@ fs::path OutputDirectory::picture(const std::string& field, std::int64_t step) c
 std::vector<std::int64_t> OutputDirectory::steps() const {
   std::vector<std::int64_t> found;
   std::error_code ignored;
-  for (const auto& name : names_in(path_))
-    if (const auto own = own_name(name);
-        own && own->stem == "step" && own->suffix == ".h5" && fs::is_regular_file(path_ / name, ignored))
-      found.push_back(own->step);
+  for (const auto& name : names_in(path_)) {
+    std::int64_t step = -1;
+    if (name.starts_with("step_")) std::from_chars(name.data() + 5, name.data() + name.size(), step);
+    if (step >= 0 && path_ / name == checkpoint(step) && fs::is_regular_file(path_ / name, ignored))
+      found.push_back(step);
+  }
   std::sort(found.rbegin(), found.rend());
   return found;
 }
@@ -164,18 +136,23 @@ void OutputDirectory::remove(std::int64_t step) const {
 }
 
 void OutputDirectory::remove_leftovers() const {
+  const std::regex temporary(kTemporary);
   for (const auto& name : names_in(path_))
-    if (is_temporary(name)) remove_file(path_ / name);
+    if (std::regex_match(name, temporary)) remove_file(path_ / name);
 }
 
 void OutputDirectory::remove_outputs(const std::set<std::string>& fields) const {
-  const auto there = steps();
+  const auto there = steps();  // go last
+  const std::regex checkpoint(kCheckpoint), picture(kPicture);
+  std::error_code ignored;
+  std::smatch parts;
   for (const auto& name : names_in(path_)) {
-    const auto own = own_name(name);
-    const bool last =
-        own && own->suffix == ".h5" && std::find(there.begin(), there.end(), own->step) != there.end();
-    const bool ours = own && ((own->of_checkpoint() && !last) || (own->of_picture() && fields.contains(own->stem)));
-    if (ours || name == "latest.h5" || name == "digests.txt") remove_file(path_ / name);
+    bool ours = name == "latest.h5" || name == "digests.txt";
+    if (std::regex_match(name, parts, checkpoint))
+      ours = parts[2] != "h5" || !fs::is_regular_file(path_ / name, ignored);
+    else if (std::regex_match(name, parts, picture))
+      ours = fields.contains(parts[1]);
+    if (ours) remove_file(path_ / name);
   }
   for (const std::int64_t s : there) remove(s);
 }

@@ -5,6 +5,7 @@
 #include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "framework/mpi/fault_point.hpp"
@@ -13,28 +14,20 @@ namespace isohalo {
 
 namespace {
 
-constexpr const char* kNames[kPhases] = {"start",  "exchange",   "boundary", "sweep",    "reduction",
-                                         "digest", "checkpoint", "picture",  "progress", "other"};
-
 std::size_t place(Phase phase) {
   return static_cast<std::size_t>(phase);
 }
 
 /// Names of the profiling regions, made once: a phase may be entered many times in a step.
-const std::string& region(Phase phase) {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const char* name : kNames) all.push_back(std::string("isohalo::") + name);
-    return all;
-  }();
-  return names[place(phase)];
+const std::array<std::string, kPhases> kRegions{
+    "isohalo::start",  "isohalo::exchange",   "isohalo::boundary", "isohalo::sweep",    "isohalo::reduction",
+    "isohalo::digest", "isohalo::checkpoint", "isohalo::picture",  "isohalo::progress", "isohalo::other"};
+
+const char* name_of(std::size_t phase) {
+  return kRegions[phase].c_str() + std::string_view("isohalo::").size();
 }
 
 }  // namespace
-
-const char* phase_name(Phase phase) {
-  return kNames[place(phase)];
-}
 
 void PhaseClock::charge() {
   const auto now = Clock::now();
@@ -44,8 +37,8 @@ void PhaseClock::charge() {
 
 Phase PhaseClock::enter(Phase phase) {
   // What is done during an exchange is no place to break the program at: the exchange would be left in flight.
-  if (current_ != Phase::exchange) detail::fault_point(phase_name(phase));
-  Kokkos::Profiling::pushRegion(region(phase));
+  if (current_ != Phase::exchange) detail::fault_point(name_of(place(phase)));
+  Kokkos::Profiling::pushRegion(kRegions[place(phase)]);
   charge();
   ++entered_[place(phase)];
   return std::exchange(current_, phase);
@@ -68,18 +61,24 @@ std::vector<PhaseTime> PhaseClock::table(const Communicator& comm) const {
   std::copy(spent_.begin(), spent_.end(), mine.begin());
   mine[place(current_)] += std::chrono::duration<double>(Clock::now() - since_).count();
   mine[kPhases] = std::accumulate(mine.begin(), mine.end() - 1, 0.0);
-  std::array<double, rows> least = mine, most = mine, sum = mine;
+  struct Slowest {
+    double seconds;
+    int rank;
+  };
+  std::array<double, rows> least = mine, sum = mine;
+  std::array<Slowest, rows> most{};
+  for (std::size_t k = 0; k < rows; ++k) most[k] = {mine[k], comm.rank()};
   comm.allreduce(least.data(), rows, MPI_DOUBLE, MPI_MIN);
-  comm.allreduce(most.data(), rows, MPI_DOUBLE, MPI_MAX);
   comm.allreduce(sum.data(), rows, MPI_DOUBLE, MPI_SUM);
-  std::array<std::int64_t, rows> slowest{};
-  for (std::size_t k = 0; k < rows; ++k) slowest[k] = mine[k] == most[k] ? comm.rank() : -1;
-  comm.allreduce(slowest.data(), rows, MPI_INT64_T, MPI_MAX);
+  comm.allreduce(most.data(), rows, MPI_DOUBLE_INT, MPI_MAXLOC);
   std::vector<PhaseTime> table;
   for (std::size_t k = 0; k < rows; ++k) {
-    if (most[k] == 0) continue;
-    PhaseTime t{k < kPhases ? kNames[k] : "total", least[k], sum[k] / comm.size(), most[k],
-                static_cast<int>(slowest[k]),      false};
+    if (most[k].seconds == 0) continue;
+    PhaseTime t{.name = k < kPhases ? name_of(k) : "total",
+                .min_s = least[k],
+                .avg_s = sum[k] / comm.size(),
+                .max_s = most[k].seconds,
+                .slowest = most[k].rank};
     // Only sweeps are a rank's own work; in the other phases ranks wait for each other.
     t.slow = k == place(Phase::sweep) && t.max_s > 1.25 * t.avg_s && t.max_s - t.avg_s > 0.05;
     table.push_back(t);

@@ -14,7 +14,6 @@ namespace isohalo {
 /// `progress`: printing it. `other`: what is in none of the others, such as looking for signals.
 enum class Phase { start, exchange, boundary, sweep, reduction, digest, checkpoint, picture, progress, other };
 inline constexpr int kPhases = 10;
-const char* phase_name(Phase phase);
 
 /// One line of the table: seconds over the ranks.
 struct PhaseTime {

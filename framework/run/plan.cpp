@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
+#include <optional>
 #include <set>
 
 #include "datatypes/error.hpp"
 #include "framework/halo/halo_schedule.hpp"
+#include "framework/run/words.hpp"
 
 namespace isohalo {
 
@@ -79,64 +83,41 @@ std::string bytes_text(double bytes) {
   return k == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[k]);
 }
 
-std::string ranks_text(int n) {
-  return n == 1 ? "1 rank" : fmt::format("{} ranks", n);
-}
-
 /// A sentence about a rank count near `ranks` that fits the grid better; empty when there is none.
 template <int D>
 std::string better_count(const Index<D>& shape, double tolerance, int ranks) {
-  const auto at = [&](int n) { return Decomposition<D>(shape, choose_process_grid<D>(shape, n), tolerance); };
-  const auto possible = [&](int n, Decomposition<D>& blocks) {
+  const auto at = [&](int n) -> std::optional<Decomposition<D>> {
     try {
-      blocks = at(n);
+      return Decomposition<D>(shape, choose_process_grid<D>(shape, n), tolerance);
     } catch (const UsageError&) {
-      return false;
+      return std::nullopt;
     }
-    return true;
   };
   const auto cost = [&](const Decomposition<D>& blocks) { return step_cost<D>(shape, blocks.grid()); };
-  const Decomposition<D> here = at(ranks);
-  Decomposition<D> other;
+  const Decomposition<D> here = at(ranks).value();
   const int near = std::min(std::max(1, ranks / 4), 64);
   int fewest = ranks;
   for (int n = ranks - 1; n >= std::max(1, ranks - near); --n)
-    if (possible(n, other) && largest_block(other) <= largest_block(here) && cost(other) <= cost(here)) fewest = n;
+    if (const auto other = at(n);
+        other && largest_block(*other) <= largest_block(here) && cost(*other) <= cost(here))
+      fewest = n;
   if (fewest < ranks)
-    return ranks_text(fewest) + " would be as fast: neither the largest block nor its halo is larger";
+    return counted(fewest, "rank") + " would be as fast: neither the largest block nor its halo is larger";
   for (int n = ranks + 1; n <= ranks + near; ++n)
-    if (possible(n, other) && other.imbalance() + 0.05 < here.imbalance())
-      return fmt::format("{} ranks would be used better: imbalance {:.3f}", n, other.imbalance());
+    if (const auto other = at(n); other && other->imbalance() + 0.05 < here.imbalance())
+      return fmt::format("{} ranks would be used better: imbalance {:.3f}", n, other->imbalance());
   return "";
 }
 
-/// How a run on so many ranks divides the grid, and what its exchanges bring.
+/// How a run on so many ranks divides the grid.
 template <int D>
-struct PlannedHalo {
-  std::string grid_text;
-  Decomposition<D> blocks;
-  int depth;
-  BoundaryTopology<D> around;
-};
-
-template <int D>
-PlannedHalo<D> planned_halo(const GridSettings<D>& grid, const ParallelSettings<D>& parallel,
-                            const SolverModel<D>& model, int ranks) {
-  const PerDim<int, D> process_grid =
-      parallel.process_grid ? *parallel.process_grid : choose_process_grid<D>(grid.shape, ranks);
-  int product = 1;
-  std::string text;
-  for (int n : process_grid) product *= n, text += (text.empty() ? "" : " x ") + std::to_string(n);
-  if (product != ranks)
-    throw UsageError(fmt::format("the process grid {} does not multiply to {}: use another, or \"auto\"", text,
-                                 ranks_text(ranks)));
-  const Decomposition<D> blocks(grid.shape, process_grid, parallel.alignment_tolerance);
-  const int depth = std::min(parallel.halo_depth.value_or(1), model.deepest());
-  const BoundaryTopology<D> around{blocks.global(), grid.boundary.periodic(), grid.boundary.mirror_low(),
-                                   grid.boundary.mirror_high()};
-  refuse_reach_beyond_grid(model.shape(), around);
-  refuse_unfit_exchange(parallel.exchange, model.shape());
-  return {text, blocks, depth, around};
+Decomposition<D> planned_blocks(const Input<D>& in, int ranks) {
+  const PerDim<int, D> grid =
+      in.parallel.process_grid ? *in.parallel.process_grid : choose_process_grid<D>(in.grid.shape, ranks);
+  if (std::accumulate(grid.begin(), grid.end(), 1, std::multiplies<>()) != ranks)
+    throw UsageError(fmt::format("the process grid {} does not multiply to {}: use another, or \"auto\"",
+                                 fmt::join(grid, " x "), counted(ranks, "rank")));
+  return Decomposition<D>(in.grid.shape, grid, in.parallel.alignment_tolerance);
 }
 
 double cell_bytes(ElementType type) {
@@ -146,34 +127,45 @@ double cell_bytes(ElementType type) {
 }  // namespace
 
 template <int D>
-std::vector<HaloTraffic> halo_traffic(const GridSettings<D>& grid, const ParallelSettings<D>& parallel,
-                                      const SolverModel<D>& model, int ranks) {
-  const auto halo = planned_halo(grid, parallel, model, ranks);
+BoundaryTopology<D> checked_topology(const Input<D>& in) {
+  const BoundaryRules<D>& rules = in.grid.boundary;
+  const BoundaryTopology<D> around{box_of_shape<D>(in.grid.shape), rules.periodic(), rules.mirror_low(),
+                                   rules.mirror_high()};
+  refuse_reach_beyond_grid(in.model->shape(), around);
+  refuse_unfit_exchange(in.parallel.exchange, in.model->shape());
+  return around;
+}
+
+template <int D>
+std::vector<HaloTraffic> halo_traffic(const Input<D>& in, int ranks) {
+  const Decomposition<D> blocks = planned_blocks(in, ranks);
+  const BoundaryTopology<D> around = checked_topology(in);
+  const StencilShape<D> shape = in.model->shape();
   std::vector<HaloTraffic> list;
   for (const auto& [pattern, name] : {std::pair(HaloPattern::direct, "direct"),
                                       {HaloPattern::coalesced, "coalesced"},
                                       {HaloPattern::slabs, "slabs"}})
-    if (pattern != HaloPattern::slabs || slabs_possible(model.shape()))
-      list.push_back({name, halo_traffic<D>(pattern, {halo.blocks, model.shape(), halo.depth, halo.around},
-                                            cell_bytes(grid.type))});
+    if (pattern != HaloPattern::slabs || slabs_possible(shape))
+      list.push_back(
+          {name, halo_traffic<D>(pattern, {blocks, shape, in.depth(), around}, cell_bytes(in.grid.type))});
   return list;
 }
 
 template <int D>
-std::string plan_text(const GridSettings<D>& grid, const ParallelSettings<D>& parallel, const SolverModel<D>& model,
-                      int ranks) {
-  const auto [text, blocks, depth, around] = planned_halo(grid, parallel, model, ranks);
+std::string plan_text(const Input<D>& in, int ranks) {
+  const Decomposition<D> blocks = planned_blocks(in, ranks);
+  const BoundaryTopology<D> around = checked_topology(in);
+  const int depth = in.depth();
   HaloLoad most;
-  const auto list = looked_at(blocks);
-  for (const auto& coords : list) {
-    const HaloLoad load = halo_load(blocks, coords, model.shape(), depth, around);
+  for (const auto& coords : looked_at(blocks)) {
+    const HaloLoad load = halo_load(blocks, coords, in.model->shape(), depth, around);
     if (load.total() > most.total()) most = load;
   }
   Index<D> largest, smallest;
   for (int j = 0; j < D; ++j) largest[j] = blocks.largest_extent(j), smallest[j] = blocks.smallest_extent(j);
-  const double cell = cell_bytes(grid.type);
-  const double memory = model.memory(largest, depth);
-  std::string s = fmt::format("ranks             {}, process grid {}\n", ranks, text);
+  const double cell = cell_bytes(in.grid.type);
+  const double memory = in.model->memory(largest, depth);
+  std::string s = fmt::format("ranks             {}, process grid {}\n", ranks, fmt::join(blocks.grid(), " x "));
   s += fmt::format("blocks            {} cells at most, {} at least, imbalance {:.3f}\n", shape_string<D>(largest),
                    shape_string<D>(smallest), blocks.imbalance());
   s += fmt::format("halo depth        {} steps per exchange\n", depth);
@@ -188,19 +180,20 @@ std::string plan_text(const GridSettings<D>& grid, const ParallelSettings<D>& pa
                        bytes_text(static_cast<double>(most.cells[k]) * cell));
   s += fmt::format("memory            {} per rank at most, {} in all\n", bytes_text(memory),
                    bytes_text(memory * ranks));
-  s += fmt::format("checkpoint        {}\n",
-                   bytes_text(static_cast<double>(blocks.global().cells()) * cell * model.stored_fields() + 8192));
-  if (!parallel.process_grid)
-    if (const std::string better = better_count<D>(grid.shape, parallel.alignment_tolerance, ranks);
+  s += fmt::format(
+      "checkpoint        {}\n",
+      bytes_text(static_cast<double>(blocks.global().cells()) * cell * in.model->stored_fields() + 8192));
+  if (!in.parallel.process_grid)
+    if (const std::string better = better_count<D>(in.grid.shape, in.parallel.alignment_tolerance, ranks);
         !better.empty())
       s += "better            " + better + "\n";
   return s;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                          \
-  template std::vector<HaloTraffic> halo_traffic<D>(const GridSettings<D>&, const ParallelSettings<D>&, \
-                                                    const SolverModel<D>&, int);                        \
-  template std::string plan_text<D>(const GridSettings<D>&, const ParallelSettings<D>&, const SolverModel<D>&, int);
+#define ISOHALO_INSTANTIATE(D)                                             \
+  template BoundaryTopology<D> checked_topology<D>(const Input<D>&);       \
+  template std::vector<HaloTraffic> halo_traffic<D>(const Input<D>&, int); \
+  template std::string plan_text<D>(const Input<D>&, int);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 

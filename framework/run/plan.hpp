@@ -4,21 +4,24 @@
 #include <string>
 #include <vector>
 
+#include "framework/halo/halo_regions.hpp"
+#include "framework/run/input.hpp"
 #include "framework/run/run.hpp"
-#include "framework/run/settings.hpp"
-#include "framework/run/solver.hpp"
 
 namespace isohalo {
+
+/// What lies around the grid. Throws UsageError when the stencil reaches too far for it, or parallel.exchange is
+/// none for this stencil. Local.
+template <int D>
+BoundaryTopology<D> checked_topology(const Input<D>& in);
 
 /// Process grid, imbalance, halo depth, messages and bytes by face, edge and corner, memory, size of a checkpoint,
 /// ranks that could be spared. A pure function: no ranks needed. Throws UsageError for what a run would refuse.
 template <int D>
-std::string plan_text(const GridSettings<D>& grid, const ParallelSettings<D>& parallel, const SolverModel<D>& model,
-                      int ranks);
+std::string plan_text(const Input<D>& in, int ranks);
 
 /// The exchange of one field by every pattern of messages that the stencil allows, for simulations. As above.
 template <int D>
-std::vector<HaloTraffic> halo_traffic(const GridSettings<D>& grid, const ParallelSettings<D>& parallel,
-                                      const SolverModel<D>& model, int ranks);
+std::vector<HaloTraffic> halo_traffic(const Input<D>& in, int ranks);
 
 }  // namespace isohalo

@@ -8,6 +8,7 @@
 #include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/run/help.hpp"
+#include "framework/run/plan.hpp"
 #include "framework/run/simulation.hpp"
 
 namespace isohalo {
@@ -15,7 +16,8 @@ namespace isohalo {
 namespace {
 
 /// Read by rank 0 alone and sent to the others, so that all ranks run the same input.
-std::string read_input_file(const std::string& path, const Communicator& comm) {
+Config read_input_file(const RunRequest& request, const Communicator& comm) {
+  const std::string& path = request.input;
   std::string text;
   agreed(comm, [&] {
     if (comm.rank() != 0) return;
@@ -30,30 +32,18 @@ std::string read_input_file(const std::string& path, const Communicator& comm) {
     if (text.size() > most) throw UsageError(path + " is larger than 4 MiB: no input file");
   });
   comm.broadcast(text, 0);
-  return text;
+  return Config(text, path, request.overrides);
 }
 
-template <int D>
-RunResult run_dimensions(const Communicator& comm, const RunRequest& request, Config& config,
-                         const SolverKinds& kinds) {
-  Simulation<D> simulation(comm, request, config, kinds);
-  if (request.plan) {
-    const std::string text = simulation.plan();
-    if (comm.rank() == 0) fmt::print("{}", text);
-    return {};
-  }
-  if (request.validate_only) {
-    simulation.validate();
-    return {};
-  }
-  return simulation.run();
+int planned_ranks(const RunRequest& request, const Communicator& comm) {
+  return request.plan_ranks > 0 ? request.plan_ranks : comm.size();
 }
 
 }  // namespace
 
 void show_input(MPI_Comm user, const RunRequest& request, const SolverKinds& kinds) {
   const Communicator comm = Communicator::of(user);
-  Config config(read_input_file(request.input, comm), request.input, request.overrides);
+  Config config = read_input_file(request, comm);
   const std::string text = help_input(kinds, config, request.input, comm.size());
   if (comm.rank() == 0) {
     fmt::print("{}", text);
@@ -62,31 +52,32 @@ void show_input(MPI_Comm user, const RunRequest& request, const SolverKinds& kin
   config.finish();
 }
 
-/// Calls f with the dimensions of the input as a constant.
-template <class F>
-auto with_dimensions(Config& config, const F& f) {
-  switch (read_dimensions(config)) {
-    case 1:
-      return f(std::integral_constant<int, 1>());
-    case 2:
-      return f(std::integral_constant<int, 2>());
-    case 3:
-      return f(std::integral_constant<int, 3>());
-    default:
-      return f(std::integral_constant<int, 4>());
-  }
-}
-
 RunResult run_input(MPI_Comm user, const RunRequest& request, const SolverKinds& kinds) {
   const Communicator comm = Communicator::of(user);
-  Config config(read_input_file(request.input, comm), request.input, request.overrides);
-  return with_dimensions(config, [&](auto d) { return run_dimensions<d()>(comm, request, config, kinds); });
+  Config config = read_input_file(request, comm);
+  return with_dimensions(config, [&](auto d) -> RunResult {
+    if (request.plan) {
+      const int ranks = planned_ranks(request, comm);
+      const auto in = checked_input<d()>(config, kinds, request.input, ranks);
+      in.check_files(comm);
+      const std::string text = plan_text(in, ranks);
+      if (comm.rank() == 0) fmt::print("{}", text);
+      return {};
+    }
+    Simulation<d()> simulation(comm, request, config, kinds);
+    if (!request.validate_only) return simulation.run();
+    simulation.validate();
+    return {};
+  });
 }
 
 std::vector<HaloTraffic> halos_of_input(MPI_Comm user, const RunRequest& request, const SolverKinds& kinds) {
   const Communicator comm = Communicator::of(user);
-  Config config(read_input_file(request.input, comm), request.input, request.overrides);
-  return with_dimensions(config, [&](auto d) { return Simulation<d()>(comm, request, config, kinds).halos(); });
+  Config config = read_input_file(request, comm);
+  return with_dimensions(config, [&](auto d) {
+    const int ranks = planned_ranks(request, comm);
+    return halo_traffic(checked_input<d()>(config, kinds, request.input, ranks), ranks);
+  });
 }
 
 }  // namespace isohalo

@@ -33,26 +33,22 @@ extern "C" void isohalo_on_signal(int signal) {
 }
 
 constexpr int kWatched[] = {SIGTERM, SIGINT, SIGUSR1};
+struct sigaction former[3];  ///< what they did before
 
 }  // namespace
 
-struct SignalWatch::Previous {
-  struct sigaction actions[3];
-};
-
-SignalWatch::SignalWatch() : previous_(new Previous) {
+SignalWatch::SignalWatch() {
   stop_requested = 0;
   checkpoint_requested = 0;
   struct sigaction action {};
   action.sa_handler = isohalo_on_signal;
   action.sa_flags = SA_RESTART;  // I/O in progress goes on
   sigemptyset(&action.sa_mask);
-  for (int k = 0; k < 3; ++k) sigaction(kWatched[k], &action, &previous_->actions[k]);
+  for (int k = 0; k < 3; ++k) sigaction(kWatched[k], &action, &former[k]);
 }
 
 SignalWatch::~SignalWatch() {
-  for (int k = 0; k < 3; ++k) sigaction(kWatched[k], &previous_->actions[k], nullptr);
-  delete previous_;
+  for (int k = 0; k < 3; ++k) sigaction(kWatched[k], &former[k], nullptr);
 }
 
 int SignalWatch::stop_signal() const {

@@ -16,10 +16,6 @@ class SignalWatch {
   int stop_signal() const;
   /// Has SIGUSR1 come since the last call?
   bool take_checkpoint_request();
-
- private:
-  struct Previous;
-  Previous* previous_;
 };
 
 /// "SIGTERM".

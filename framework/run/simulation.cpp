@@ -8,11 +8,10 @@
 
 #include "datatypes/error.hpp"
 #include "datatypes/printable.hpp"
-#include "framework/halo/halo_regions.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/run/cell_text.hpp"
-#include "framework/run/input.hpp"
 #include "framework/run/plan.hpp"
+#include "framework/run/words.hpp"
 
 namespace isohalo {
 
@@ -21,43 +20,23 @@ namespace fs = std::filesystem;
 template <int D>
 Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, Config& config,
                           const SolverKinds& kinds)
-    : comm_(comm), request_(request), config_(config) {
-  read_config(kinds);
-  if (request_.plan) return;
+    : comm_(comm),
+      request_(request),
+      config_(config),
+      in_(checked_input<D>(config, kinds, request.input, comm.size())),
+      directory_(in_.output.directory) {
+  const BoundaryRules<D>& boundary = in_.grid.boundary;
   domain_.emplace(
-      comm_.get(), grid_.shape,
-      DomainOptions<D>{grid_.boundary.periodic(), parallel_.process_grid, parallel_.alignment_tolerance, {}});
-  depth_ = std::min(parallel_.halo_depth.value_or(1), model_->deepest());
+      comm_.get(), in_.grid.shape,
+      DomainOptions<D>{boundary.periodic(), in_.parallel.process_grid, in_.parallel.alignment_tolerance, {}});
   check_memory();
-  check_depth();
-  directory_.emplace(output_.directory);
-  if (!request_.quiet && comm_.rank() == 0) report_plan();
-}
-
-template <int D>
-int Simulation<D>::ranks() const {
-  return request_.plan && request_.plan_ranks > 0 ? request_.plan_ranks : comm_.size();
-}
-
-template <int D>
-void Simulation<D>::read_config(const SolverKinds& kinds) {
-  Input<D> in = read_input<D>(config_, kinds, request_.input, ranks());
-  config_.finish();
-  grid_ = in.grid;
-  parallel_ = in.parallel;
-  run_ = in.run;
-  output_ = in.output;
-  model_ = std::move(in.model);
-  initial_ = std::move(in.initial);
-  source_ = std::move(in.source);
-}
-
-template <int D>
-void Simulation<D>::check_depth() {
-  const StencilShape<D> shape = model_->shape();
-  refuse_reach_beyond_grid(shape, BoundaryTopology<D>{domain_->global(), domain_->periodic(),
-                                                      grid_.boundary.mirror_low(), grid_.boundary.mirror_high()});
-  refuse_unfit_exchange(parallel_.exchange, shape);
+  checked_topology(in_);
+  if (!talks()) return;
+  const auto& blocks = domain_->decomposition();
+  fmt::print("{}: {} cells, {}, process grid {}, imbalance {:.3f}, halo depth {}\n", printable(request_.input),
+             shape_string<D>(in_.grid.shape), counted(comm_.size(), "rank"), fmt::join(blocks.grid(), " x "),
+             blocks.imbalance(), in_.depth());
+  std::fflush(stdout);
 }
 
 template <int D>
@@ -65,7 +44,7 @@ void Simulation<D>::check_memory() const {
   Index<D> largest;
   for (int j = 0; j < D; ++j) largest[j] = domain_->decomposition().largest_extent(j);
   const double node = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  const double rank = model_->memory(largest, depth_);
+  const double rank = in_.model->memory(largest, in_.depth());
   const double need = rank * comm_.ranks_on_node();
   constexpr double gib = 1 << 30;
   // Nodes may differ: the tightest one decides for all.
@@ -74,45 +53,41 @@ void Simulation<D>::check_memory() const {
     throw UsageError(
         fmt::format("the fields of a grid of {} cells need {:.1f} GiB per rank; {} on this node need {:.1f} "
                     "GiB of {:.1f}: use a smaller domain.shape, a smaller parallel.halo_depth or more nodes",
-                    shape_string<D>(grid_.shape), rank / gib,
-                    comm_.ranks_on_node() == 1 ? "1 rank" : fmt::format("{} ranks", comm_.ranks_on_node()),
-                    need / gib, node / gib));
+                    shape_string<D>(in_.grid.shape), rank / gib, counted(comm_.ranks_on_node(), "rank"), need / gib,
+                    node / gib));
+}
+
+/// Runs `work` on rank 0; what it throws is thrown on all ranks. Collective.
+template <int D>
+void Simulation<D>::on_root(const std::function<void()>& work) const {
+  agreed(comm_, [&] {
+    if (comm_.rank() == 0) work();
+  });
 }
 
 template <int D>
-void Simulation<D>::report_plan() const {
-  std::string grid;
-  for (int n : domain_->decomposition().grid()) grid += (grid.empty() ? "" : " x ") + std::to_string(n);
-  fmt::print("{}: {} cells, {}, process grid {}, imbalance {:.3f}, halo depth {}\n", printable(request_.input),
-             shape_string<D>(grid_.shape), comm_.size() == 1 ? "1 rank" : fmt::format("{} ranks", comm_.size()),
-             grid, domain_->decomposition().imbalance(), depth_);
-  std::fflush(stdout);
-}
-
-template <int D>
-std::string Simulation<D>::plan() const {
-  check_files();
-  return plan_text<D>(grid_, parallel_, *model_, ranks());
-}
-
-template <int D>
-std::vector<HaloTraffic> Simulation<D>::halos() const {
-  return halo_traffic<D>(grid_, parallel_, *model_, ranks());
+void Simulation<D>::validate() {
+  in_.check_files(comm_);
+  on_root([&] { directory_.check_usable(!request_.restart.empty() || request_.overwrite); });
+  if (request_.restart.empty()) return;
+  physics_ = physics_text(config_);
+  restart(true);
+  on_root([&] { refuse_other_line(newest_there()); });
 }
 
 template <int D>
 RunResult Simulation<D>::run() {
   if (request_.watch_signals) signals_.emplace();
-  prepare_directory();
+  on_root([&] { directory_.claim(!request_.restart.empty() || request_.overwrite); });
   {
     const PhaseScope scope(&phases_, Phase::start);
-    agreed(comm_, [&] { solver_ = model_->create(*domain_, depth_, parallel_.exchange); });
+    agreed(comm_, [&] { solver_ = in_.model->create(*domain_, in_.depth(), in_.parallel.exchange); });
     solver_->time_phases(&phases_);
     fill_initial();
     if (request_.restart.empty())
-      begin(parallel_.reduction.method);
+      begin();
     else
-      restart();
+      restart(false);
   }
   begin_outputs();
   const PhaseScope scope(&phases_, Phase::other);
@@ -121,37 +96,29 @@ RunResult Simulation<D>::run() {
 }
 
 template <int D>
-void Simulation<D>::prepare_directory() {
-  agreed(comm_, [&] {
-    if (comm_.rank() == 0) directory_->claim(!request_.restart.empty() || request_.overwrite);
-  });
-}
-
-template <int D>
 void Simulation<D>::fill_initial() {
   const auto fields = solver_->fields();
-  for (std::size_t k = 0; k < initial_.size(); ++k)
-    if (request_.restart.empty() || request_.restart == "auto" || initial_[k].from_file())
-      initial_[k].fill(*domain_, fields[k], config_);
-  if (source_) source_->fill(*domain_, *solver_->source(), config_);
+  for (std::size_t k = 0; k < in_.initial.size(); ++k)
+    if (request_.restart.empty() || request_.restart == "auto" || in_.initial[k].from_file())
+      in_.initial[k].fill(*domain_, fields[k], config_);
+  if (in_.source) in_.source->fill(*domain_, *solver_->source(), config_);
   physics_ = physics_text(config_);
   residual_ = change_sum_ = std::numeric_limits<double>::quiet_NaN();  // none yet
 }
 
-/// Before the first step, the initial fields in place: the solver forms its products, by this method. A
-/// checkpoint's method must be known by then.
+/// Before the first step, the initial fields in place: the solver forms its products, by the method that is then
+/// known, if it is a checkpoint's.
 template <int D>
-void Simulation<D>::begin(ReductionMethod method) {
-  parallel_.reduction.method = method;
-  solver_->reduce_by(parallel_.reduction);
+void Simulation<D>::begin() {
+  solver_->reduce_by(in_.parallel.reduction);
   solver_->start();
 }
 
 template <int D>
-std::int64_t Simulation<D>::next_event(std::int64_t last) const {
-  std::int64_t next = last;
+std::int64_t Simulation<D>::next_event() const {
+  std::int64_t next = in_.run.steps;
   for (std::int64_t every :
-       {run_.residual_every, output_.checkpoint_every, output_.picture_every, output_.digest_every})
+       {in_.run.residual_every, in_.output.checkpoint_every, in_.output.picture_every, in_.output.digest_every})
     if (every > 0) next = std::min(next, (step_ / every + 1) * every);
   return next;
 }
@@ -159,22 +126,21 @@ std::int64_t Simulation<D>::next_event(std::int64_t last) const {
 template <int D>
 void Simulation<D>::step_loop() {
   loop_began_ = Clock::now();
-  progress_.emplace(comm_.rank() == 0 && !request_.quiet, step_, run_.steps,
-                    static_cast<double>(domain_->global().cells()), run_.stop_residual > 0);
+  progress_.emplace(talks(), step_, in_.run.steps, static_cast<double>(domain_->global().cells()),
+                    in_.run.stop_residual > 0);
   bool stop = step_ > 0 && converged();  // a restart from the state in which the run stopped
-  while (step_ < run_.steps && !stop) {
-    const std::int64_t next = next_event(run_.steps);
-    const double sum = advance_to(next);
-    evaluate(step_, sum);
+  while (step_ < in_.run.steps && !stop) {
+    evaluate(advance_to(next_event()));
     const bool limit = over_time_ || stop_signal_ != 0;
     stop = converged() || limit;
     show_progress();
-    outputs(stop || step_ == run_.steps, limit || checkpoint_wanted_);
+    outputs(stop || step_ == in_.run.steps, limit || checkpoint_wanted_);
     checkpoint_wanted_ = false;
   }
   progress_->close();
   stepped_s_ = stepping_s();
-  if (step_ == first_step_ && step_ > 0 && output_.final_checkpoint) checkpoint();  // so that the directory has it
+  if (step_ == first_step_ && step_ > 0 && in_.output.final_checkpoint)
+    checkpoint();  // so that the directory has it
 }
 
 /// Steps on to `next`, in portions between which signals and the time limit are looked for; ends earlier, after a
@@ -199,8 +165,7 @@ template <int D>
 void Simulation<D>::poll() {
   const double each = stepping_s() / static_cast<double>(std::max<std::int64_t>(1, step_ - first_step_));
   const double affordable = std::min(0.05 / std::max(each, 1e-9), 1e9);
-  const bool over =
-      run_.time_limit_s > 0 && std::chrono::duration<double>(Clock::now() - began_).count() >= run_.time_limit_s;
+  const bool over = in_.run.time_limit_s > 0 && wall_s() >= in_.run.time_limit_s;
   std::int64_t most[4] = {over, signals_ ? signals_->stop_signal() : 0,
                           signals_ && signals_->take_checkpoint_request(), -static_cast<std::int64_t>(affordable)};
   comm_.allreduce(most, 4, MPI_INT64_T, MPI_MAX);
@@ -213,9 +178,9 @@ void Simulation<D>::poll() {
 
 template <int D>
 bool Simulation<D>::converged() {
-  const bool tested = step_ == run_.steps || (run_.residual_every > 0 && step_ % run_.residual_every == 0);
+  const bool tested = step_ == in_.run.steps || (in_.run.residual_every > 0 && step_ % in_.run.residual_every == 0);
   stop_test_.reset();
-  if (tested && run_.stop_residual > 0) stop_test_ = solver_->stop_test(run_.stop_residual, residual_);
+  if (tested && in_.run.stop_residual > 0) stop_test_ = solver_->stop_test(in_.run.stop_residual, residual_);
   return stop_test_ && stop_test_->reached;
 }
 
@@ -230,62 +195,55 @@ double Simulation<D>::stepping_s() const {
 /// What the checkpoints and pictures from this step on will take, by what those before took.
 template <int D>
 double Simulation<D>::outputs_left_s() const {
-  const auto times = [&](std::int64_t every) { return every > 0 ? run_.steps / every - (step_ - 1) / every : 0; };
-  const std::int64_t every = output_.checkpoint_every;
-  const bool one_more = output_.final_checkpoint && (every == 0 || run_.steps % every != 0);
+  const auto times = [&](std::int64_t every) {
+    return every > 0 ? in_.run.steps / every - (step_ - 1) / every : 0;
+  };
+  const std::int64_t every = in_.output.checkpoint_every;
+  const bool one_more = in_.output.final_checkpoint && (every == 0 || in_.run.steps % every != 0);
   return static_cast<double>(times(every) + one_more) * phases_.seconds_each(Phase::checkpoint) +
-         static_cast<double>(times(output_.picture_every)) * phases_.seconds_each(Phase::picture);
+         static_cast<double>(times(in_.output.picture_every)) * phases_.seconds_each(Phase::picture);
 }
 
 template <int D>
 void Simulation<D>::show_progress() {
-  Progress p;
-  p.step = step_;
-  p.dt = model_->dt();
-  p.time = static_cast<double>(step_) * p.dt;
-  p.residual = residual_;
+  const double dt = in_.model->dt();
+  Progress p{.step = step_,
+             .time = static_cast<double>(step_) * dt,
+             .dt = dt,
+             .residual = residual_,
+             .measure{},
+             .stepping_s = stepping_s(),
+             .outputs_left_s = outputs_left_s(),
+             .limit_left_s = std::numeric_limits<double>::infinity()};
   if (stop_test_ && stop_test_->name != StopTest().name)
     p.measure = fmt::format("{} = {:.6e}", stop_test_->name, stop_test_->value);
-  p.stepping_s = stepping_s();
-  p.outputs_left_s = outputs_left_s();
-  p.limit_left_s = std::numeric_limits<double>::infinity();
-  if (run_.time_limit_s > 0)
-    p.limit_left_s = run_.time_limit_s - std::chrono::duration<double>(Clock::now() - began_).count();
+  if (in_.run.time_limit_s > 0) p.limit_left_s = in_.run.time_limit_s - wall_s();
   const PhaseScope scope(&phases_, Phase::progress);
   progress_->show(p);
 }
 
 template <int D>
-void Simulation<D>::evaluate(std::int64_t step, double sum) {
+void Simulation<D>::evaluate(double sum) {
   change_sum_ = sum;
   residual_ = std::sqrt(sum / static_cast<double>(domain_->global().cells()));
-  residual_step_ = step;
-  // A NaN or infinity in a field that was finite always shows in the change sum, so only then the field is
-  // searched.
-  if (!std::isfinite(sum)) check_finite(step);
-}
-
-template <int D>
-void Simulation<D>::check_finite(std::int64_t step) {
+  residual_step_ = step_;
+  // A NaN or infinity in a field that was finite always shows in the change sum.
+  if (std::isfinite(sum)) return;
   for (const auto& f : solver_->fields()) {
     const std::int64_t at = field_statistics(*domain_, f.array).first_not_finite;
     if (at < 0) continue;
     progress_->close();
-    const std::string advice = model_->advice_not_finite();
+    const std::string advice = in_.model->advice_not_finite();
     throw RunError(
         fmt::format("field \"{}\" is NaN or infinite, found at step {}, first at {}{}{}; checkpoints of earlier "
                     "steps are intact",
-                    f.name, step, cell_text<D>(domain_->global(), at), advice.empty() ? "" : ": ", advice));
+                    f.name, step_, cell_text<D>(domain_->global(), at), advice.empty() ? "" : ": ", advice));
   }
 }
 
 template <int D>
 RunResult Simulation<D>::finish() {
-  RunResult r;
-  r.step = step_;
-  r.change_sum = change_sum_;
-  r.residual = residual_;
-  r.residual_step = residual_step_;
+  RunResult r{step_, change_sum_, residual_, residual_step_, {}, stop_signal_, 0};
   const double updates = static_cast<double>(domain_->global().cells()) * static_cast<double>(step_ - first_step_);
   double seconds = comm_.rank() == 0 ? stepped_s_ : 0;  // the others wait for the printing of rank 0
   comm_.allreduce(&seconds, 1, MPI_DOUBLE, MPI_MAX);
@@ -295,15 +253,14 @@ RunResult Simulation<D>::finish() {
     for (const auto& f : solver_->fields())
       r.digests.emplace_back(f.name, hex_digest(field_statistics(*domain_, f.array).digest));
   }
-  r.stop_signal = stop_signal_;
-  if (run_.stop_residual == 0 && step_ > first_step_) stop_test_ = solver_->stop_test(0, residual_);
+  if (in_.run.stop_residual == 0 && step_ > first_step_) stop_test_ = solver_->stop_test(0, residual_);
   const auto table = phases_.table(comm_);
-  if (request_.quiet || comm_.rank() != 0) return r;
+  if (!talks()) return r;
   report_end();
   fmt::print("{}", phase_table_text(table));
-  if (written_step_ == step_) fmt::print("checkpoint = {}\n", printable(directory_->checkpoint(step_).string()));
-  if (output_.picture_every > 0 && step_ % output_.picture_every == 0 && step_ > first_step_)
-    fmt::print("picture = {}\n", printable(directory_->picture(output_.picture_field, step_).string()));
+  if (written_step_ == step_) fmt::print("checkpoint = {}\n", printable(directory_.checkpoint(step_).string()));
+  if (in_.output.picture_every > 0 && step_ % in_.output.picture_every == 0 && step_ > first_step_)
+    fmt::print("picture = {}\n", printable(directory_.picture(in_.output.picture_field, step_).string()));
   if (step_ > first_step_) fmt::print("exchange = {}\n", solver_->exchange().text());
   fmt::print("rate = {:.1f} M updates/s\nresidual = {:.17g}\n", r.rate, r.residual);
   for (const auto& [name, digest] : r.digests) fmt::print("digest {} = {}\n", name, digest);
@@ -314,26 +271,26 @@ RunResult Simulation<D>::finish() {
 /// Why the run ends where it does, and what its residual is.
 template <int D>
 void Simulation<D>::report_end() const {
-  if (step_ == first_step_) fmt::print("nothing to do: step {} of {} is reached\n", step_, run_.steps);
-  if (step_ < run_.steps && (stop_signal_ || over_time_))
+  if (step_ == first_step_) fmt::print("nothing to do: step {} of {} is reached\n", step_, in_.run.steps);
+  if (step_ < in_.run.steps && (stop_signal_ || over_time_))
     fmt::print("stopped by {} at step {} of {}\n", stop_signal_ ? signal_name(stop_signal_) : "the time limit",
-               step_, run_.steps);
+               step_, in_.run.steps);
   if (residual_step_ > 0)
     fmt::print("the residual of step {} is the root mean square over the cells of {}\n", residual_step_,
                solver_->residual_of());
-  if (stop_test_ && run_.stop_residual > 0 && stop_test_->reached)
-    fmt::print("converged at step {}: {} = {} is at most run.stop_residual = {}\n", step_, stop_test_->name,
-               stop_test_->value, run_.stop_residual);
-  else if (stop_test_ && run_.stop_residual > 0)
-    fmt::print("not converged after {} steps: {} = {} is above run.stop_residual = {}\n", step_, stop_test_->name,
-               stop_test_->value, run_.stop_residual);
-  else if (stop_test_ && stop_test_->name != StopTest().name)
+  if (!stop_test_) return;
+  if (in_.run.stop_residual > 0)
+    fmt::print("{}: {} = {} is {} run.stop_residual = {}\n",
+               stop_test_->reached ? fmt::format("converged at step {}", step_)
+                                   : fmt::format("not converged after {} steps", step_),
+               stop_test_->name, stop_test_->value, stop_test_->reached ? "at most" : "above",
+               in_.run.stop_residual);
+  else if (stop_test_->name != StopTest().name)
     fmt::print("{} = {}\n", stop_test_->name, stop_test_->value);
 }
 
-template class Simulation<1>;
-template class Simulation<2>;
-template class Simulation<3>;
-template class Simulation<4>;
+#define ISOHALO_INSTANTIATE(D) template class Simulation<D>;
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

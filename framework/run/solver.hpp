@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "framework/domain/boundary_rules.hpp"
@@ -39,6 +39,10 @@ struct GridSettings {
   /// Centre of cell x of dimension j.
   double centre(int j, std::int64_t x) const { return origin[j] + (static_cast<double>(x) + 0.5) * spacing[j]; }
 };
+
+/// Records an error at `path` unless `value` is finite in the field's type; `what` it is, for the message.
+void check_in_type(Config& config, const std::string& path, const std::string& what, double value,
+                   ElementType type);
 
 /// A state against run.stop_residual.
 struct StopTest {
@@ -112,28 +116,20 @@ using ModelMaker = std::function<std::unique_ptr<SolverModel<D>>(Config&, const 
 
 /// The kinds of solvers there are, by `solver.kind`, for each number of dimensions.
 struct SolverKinds {
-  std::map<std::string, ModelMaker<1>> one;
-  std::map<std::string, ModelMaker<2>> two;
-  std::map<std::string, ModelMaker<3>> three;
-  std::map<std::string, ModelMaker<4>> four;
+  template <int D>
+  using Makers = std::map<std::string, ModelMaker<D>>;
+  std::tuple<Makers<1>, Makers<2>, Makers<3>, Makers<4>> makers;
   /// The values of domain.type that a kind has, the default first; kinds that are not here have float64 and
   /// float32.
   std::map<std::string, std::vector<std::string>> types;
 
   template <int D>
-  const auto& of() const {
-    if constexpr (D == 1)
-      return one;
-    else if constexpr (D == 2)
-      return two;
-    else if constexpr (D == 3)
-      return three;
-    else
-      return four;
+  const Makers<D>& of() const {
+    return std::get<D - 1>(makers);
   }
   template <int D>
-  auto& of() {
-    return const_cast<std::map<std::string, ModelMaker<D>>&>(std::as_const(*this).template of<D>());
+  Makers<D>& of() {
+    return std::get<D - 1>(makers);
   }
 };
 

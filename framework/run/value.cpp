@@ -60,28 +60,28 @@ std::size_t behind_string(const std::string& text, std::size_t at) {
   return at;
 }
 
-/// What lies too deep in TOML text, and where; nothing when all is well. toml++ destroys nested tables by recursion
-/// and sets no limit to the parts of a key, so this comes before it.
-struct Depth {
-  std::string problem;
-  std::int64_t line = 1, column = 1;
+struct TooDeep : UsageError {
+  using UsageError::UsageError;
 };
 
-Depth too_deep(const std::string& text) {
-  Depth d;
+std::string place_of(const std::string& name, std::size_t line, std::size_t column) {
+  return fmt::format("{}:{}:{}", name, line, column);
+}
+
+/// Throws TooDeep for what is nested too deep in TOML text. toml++ destroys nested tables by recursion and sets no
+/// limit to the parts of a key, so this comes before it.
+void refuse_too_deep(const std::string& text, const std::string& name) {
   int depth = 0, dots = 0;
-  std::size_t line_start = 0;
-  const auto found = [&](const std::string& problem, std::size_t at) {
-    d.problem = problem;
-    d.column = static_cast<std::int64_t>(at - line_start) + 1;
-    return d;
+  std::size_t line = 1, line_start = 0;
+  const auto refuse = [&](const std::string& problem, std::size_t at) {
+    throw TooDeep(place_of(name, line, at - line_start + 1) + ": " + problem);
   };
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     if (c == '"' || c == '\'') {
       const std::size_t end = std::min(behind_string(text, at), text.size());
       for (; at < end; ++at)
-        if (text[at] == '\n') ++d.line, line_start = at + 1;
+        if (text[at] == '\n') ++line, line_start = at + 1;
       continue;
     }
     if (c == '#') {
@@ -90,65 +90,57 @@ Depth too_deep(const std::string& text) {
     }
     dots = c == '.' ? dots + 1 : std::string_view("[]{}=,\n").find(c) == std::string_view::npos ? dots : 0;
     depth += c == '[' || c == '{' ? 1 : (c == ']' || c == '}') && depth > 0 ? -1 : 0;
-    if (dots >= kDeepest) return found(fmt::format("a key of more than {} parts", kDeepest), at);
-    if (depth > kDeepest) return found(fmt::format("tables and lists are nested more than {} deep", kDeepest), at);
+    if (dots >= kDeepest) refuse(fmt::format("a key of more than {} parts", kDeepest), at);
+    if (depth > kDeepest) refuse(fmt::format("tables and lists are nested more than {} deep", kDeepest), at);
     ++at;
-    if (c == '\n') ++d.line, line_start = at;
+    if (c == '\n') ++line, line_start = at;
   }
-  return d;
+}
+
+void refuse_long_key(std::string_view key, const std::string& place) {
+  if (key.size() > kLongestKey)
+    throw UsageError(fmt::format("{}: a key of {} bytes: none is longer than {}", place, key.size(), kLongestKey));
 }
 
 Value convert(const toml::node& node, const std::string& name, int depth) {
-  if (depth > kDeepest)
-    throw UsageError(fmt::format("{}: tables and lists are nested more than {} deep", name, kDeepest));
   Value v;
   const auto& at = node.source().begin;
-  v.where = fmt::format("{}:{}:{}", name, at.line, at.column);
+  v.where = place_of(name, at.line, at.column);
   v.order = static_cast<std::int64_t>(at.line) << 32 | at.column;
-  if (const auto* t = node.as_table()) {
-    ValueTable table;
-    for (const auto& [key, child] : *t) {
-      if (key.str().size() > kLongestKey)
-        throw UsageError(fmt::format("{}:{}:{}: a key of {} bytes: none is longer than {}", name,
-                                     key.source().begin.line, key.source().begin.column, key.str().size(),
-                                     kLongestKey));
-      Value c = convert(child, name, depth + 1);
-      if (!child.is_table()) {  // a key's own place is more use than its value's
+  if (depth > kDeepest)
+    throw TooDeep(fmt::format("{}: tables and lists are nested more than {} deep", v.where, kDeepest));
+  node.visit([&](const auto& n) {
+    if constexpr (toml::is_table<decltype(n)>) {
+      auto& table = v.data.emplace<ValueTable>();
+      for (const auto& [key, child] : n) {
         const auto& k = key.source().begin;
-        if (k.line) c.where = fmt::format("{}:{}:{}", name, k.line, k.column);
+        refuse_long_key(key.str(), place_of(name, k.line, k.column));
+        Value c = convert(child, name, depth + 1);
+        if (!child.is_table() && k.line)  // a key's own place is more use than its value's
+          c.where = place_of(name, k.line, k.column);
+        table.emplace(std::string(key.str()), std::move(c));
       }
-      table.emplace(std::string(key.str()), std::move(c));
+    } else if constexpr (toml::is_array<decltype(n)>) {
+      auto& list = v.data.emplace<ValueList>();
+      for (const auto& child : n) list.push_back(convert(child, name, depth + 1));
+    } else if constexpr (toml::is_chronological<decltype(n)>) {
+      throw UsageError(v.where + ": dates and times have no meaning in an input");
+    } else {
+      v.data = n.get();
     }
-    v.data = std::move(table);
-  } else if (const auto* a = node.as_array()) {
-    ValueList list;
-    for (const auto& child : *a) list.push_back(convert(child, name, depth + 1));
-    v.data = std::move(list);
-  } else if (const auto* b = node.as_boolean()) {
-    v.data = b->get();
-  } else if (const auto* i = node.as_integer()) {
-    v.data = i->get();
-  } else if (const auto* f = node.as_floating_point()) {
-    v.data = f->get();
-  } else if (const auto* s = node.as_string()) {
-    v.data = s->get();
-  } else {
-    throw UsageError(v.where + ": dates and times have no meaning in an input");
-  }
+  });
   return v;
 }
 
 }  // namespace
 
 Value parse_toml(const std::string& text, const std::string& name) {
-  if (const Depth d = too_deep(text); !d.problem.empty())
-    throw UsageError(fmt::format("{}:{}:{}: {}", name, d.line, d.column, d.problem));
+  refuse_too_deep(text, name);
   try {
     return convert(toml::parse(text, name), name, 0);
   } catch (const toml::parse_error& e) {
     const auto& at = e.source().begin;
-    throw UsageError(
-        fmt::format("{}:{}:{}: {}", name, at.line, at.column, shortened(std::string(e.description()), 400)));
+    throw UsageError(place_of(name, at.line, at.column) + ": " + shortened(std::string(e.description()), 400));
   }
 }
 
@@ -167,20 +159,15 @@ void place_all(Value& value, const std::string& place) {
 /// The value of an override. What is no TOML is a string, but a list or table that is too deep is an error.
 Value override_value(const std::string& text, const std::string& place) {
   Value value;
-  const auto first = text.find_first_not_of(" \t");
-  if (const Depth d = too_deep(text); !d.problem.empty()) {
-    if (first != std::string::npos && (text[first] == '[' || text[first] == '{'))
-      throw UsageError(place + ": " + d.problem);
-    value.data = text;
-  } else {
-    try {
-      Value parsed = parse_toml("v = " + text, place);
-      auto& table = std::get<ValueTable>(parsed.data);
-      if (table.size() != 1 || !table.contains("v")) throw UsageError("more than one value");
-      value = table["v"];
-    } catch (const UsageError&) {
-      value.data = text;
-    }
+  value.data = text;
+  try {
+    Value parsed = parse_toml("v = " + text, place);
+    auto& table = std::get<ValueTable>(parsed.data);
+    if (table.size() == 1 && table.contains("v")) value = std::move(table["v"]);
+  } catch (const TooDeep&) {
+    const auto first = text.find_first_not_of(" \t");
+    if (first != std::string::npos && (text[first] == '[' || text[first] == '{')) throw;
+  } catch (const UsageError&) {
   }
   place_all(value, place);
   value.written = text;
@@ -194,9 +181,7 @@ std::vector<std::string> key_parts(const std::string& path, const std::string& p
     const auto dot = path.find('.', from);
     const std::string key = path.substr(from, dot == std::string::npos ? dot : dot - from);
     if (key.empty()) throw UsageError(place + ": the key has an empty part");
-    if (key.size() > kLongestKey)
-      throw UsageError(
-          fmt::format("{}: a key of {} bytes: none is longer than {}", place, key.size(), kLongestKey));
+    refuse_long_key(key, place);
     parts.push_back(key);
     if (parts.size() > kDeepest) throw UsageError(fmt::format("{}: a key of more than {} parts", place, kDeepest));
     from = dot == std::string::npos ? dot : dot + 1;
@@ -209,13 +194,9 @@ bool remove(Value& root, const std::vector<std::string>& parts) {
   Value* at = &root;
   for (std::size_t k = 0;; ++k) {
     auto* table = std::get_if<ValueTable>(&at->data);
-    const auto child = table ? table->find(parts[k]) : ValueTable::iterator{};
-    if (!table || child == table->end()) return false;
-    if (k + 1 == parts.size()) {
-      table->erase(child);
-      return true;
-    }
-    at = &child->second;
+    if (!table || !table->contains(parts[k])) return false;
+    if (k + 1 == parts.size()) return table->erase(parts[k]) > 0;
+    at = &(*table)[parts[k]];
   }
 }
 

@@ -15,8 +15,7 @@ std::string lower_case(std::string word) {
   return word;
 }
 
-}  // namespace
-
+/// Letters to insert, delete, replace or swap with their neighbor to make `b` of `a`.
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -32,6 +31,8 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   }
   return row[b.size()];
 }
+
+}  // namespace
 
 std::string nearest_word(const std::string& word, const std::vector<std::string>& candidates) {
   if (word.empty() || word.size() > kLongest) return "";
@@ -53,6 +54,10 @@ std::string shortened(const std::string& text, std::size_t most) {
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;  // not within a character
   return fmt::format("{}.. ({} bytes)", text.substr(0, most), text.size());
+}
+
+std::string counted(std::int64_t n, const std::string& thing) {
+  return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
 }
 
 }  // namespace isohalo

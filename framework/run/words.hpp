@@ -2,13 +2,11 @@
 /// Words of an input in messages: what was probably meant, and text of any length. Local.
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace isohalo {
-
-/// Letters to insert, delete, replace or swap with their neighbor to make `b` of `a`.
-std::size_t edit_distance(const std::string& a, const std::string& b);
 
 /// The candidate that `word` begins, or that is few letters away from it, whatever their case; "" when there is
 /// none.
@@ -19,5 +17,8 @@ std::string did_you_mean(const std::string& word);
 
 /// At most about `most` bytes of `text`, and then how many there are.
 std::string shortened(const std::string& text, std::size_t most = 120);
+
+/// "1 rank", "2 ranks".
+std::string counted(std::int64_t n, const std::string& thing);
 
 }  // namespace isohalo
