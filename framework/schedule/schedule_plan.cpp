@@ -1,7 +1,7 @@
 /// The planner: the cheapest schedule by the cost model, by dynamic programming over divisors.
 
 #include <algorithm>
-#include <cmath>
+#include <map>
 #include <unordered_map>
 
 #include "datatypes/error.hpp"
@@ -12,40 +12,62 @@ namespace isohalo {
 
 namespace {
 
-/// The least cost of a factorisation of n, and the bases that have it.
+/// The least cost of a factorisation of n, and its largest base.
 class FactorCosts {
  public:
-  FactorCosts(const MessageCosts& costs, double bytes) : costs_(costs), bytes_(bytes) {}
+  FactorCosts(int tabled, const MessageCosts& costs, double bytes)
+      : costs_(costs), bytes_(bytes), best_(static_cast<std::size_t>(tabled) + 1), base_(best_.size()) {
+    for (std::size_t n = 2; n < best_.size(); ++n)
+      best_[n] = stage(static_cast<std::int64_t>(n)), base_[n] = static_cast<int>(n);
+    // In ascending order n / base is final when n is improved from it.
+    for (std::size_t n = 2; n < best_.size(); ++n)
+      for (std::size_t base = 2; base <= n && n * base < best_.size(); ++base) improve(n, base);
+  }
 
-  double of(int n) { return best(n).first; }
+  double of(int n) {
+    if (static_cast<std::size_t>(n) < best_.size()) return best_[static_cast<std::size_t>(n)];
+    return beyond(n).first;
+  }
 
   /// The bases, largest first.
   std::vector<int> bases(int n) {
     std::vector<int> list;
-    for (; n > 1; n /= list.back()) list.push_back(best(n).second);
+    while (n > 1) {
+      const int base =
+          static_cast<std::size_t>(n) < best_.size() ? base_[static_cast<std::size_t>(n)] : beyond(n).second;
+      list.push_back(base);
+      n /= base;
+    }
     std::sort(list.rbegin(), list.rend());
     return list;
   }
 
  private:
-  double stage(int base) const { return costs_.stage_ns(base - 1, bytes_); }
+  double stage(std::int64_t base) const { return costs_.stage_ns(static_cast<double>(base - 1), bytes_); }
 
-  /// The cost and one of the bases.
-  std::pair<double, int> best(int n) {
-    if (n == 1) return {0, 1};
-    if (const auto known = memo_.find(n); known != memo_.end()) return known->second;
-    std::pair<double, int> found{stage(n), n};
-    for (int base = static_cast<int>(std::sqrt(n)); base >= 2; --base) {
-      if (n % base) continue;
+  void improve(std::size_t n, std::size_t base) {
+    const double cost = best_[n] + stage(static_cast<std::int64_t>(base));
+    if (cost < best_[n * base] * (1 - 1e-12)) best_[n * base] = cost, base_[n * base] = static_cast<int>(base);
+  }
+
+  const std::pair<double, int>& beyond(int n) {
+    const auto [at, added] = memo_.try_emplace(n, stage(n), n);
+    if (!added) return at->second;
+    std::pair<double, int> found = at->second;
+    const auto try_base = [&](int base) {
       const double cost = of(n / base) + stage(base);
       if (cost < found.first * (1 - 1e-12)) found = {cost, base};
-    }
+    };
+    for (int base = 2; base <= n / base; ++base)
+      if (n % base == 0) try_base(base), try_base(n / base);
     return memo_[n] = found;
   }
 
   MessageCosts costs_;
   double bytes_;
-  std::unordered_map<int, std::pair<double, int>> memo_;
+  std::vector<double> best_;
+  std::vector<int> base_;
+  std::map<int, std::pair<double, int>> memo_;  // stable references
 };
 
 /// Ways to arrange an allreduce, in the order of preference at equal cost.
@@ -73,8 +95,8 @@ class Planner {
       : ranks_(ranks),
         options_(options),
         keep_(keep),
-        factors_(options.costs, options.bytes),
-        least_regular_(std::max(1, ranks - kMostRanksAside)) {
+        factors_(std::min(ranks, kExactPlanRanks), options.costs, options.bytes) {
+    least_regular_ = ranks <= kExactPlanRanks ? 1 : ranks - kFewRanks;
     add({.cost = factors_.of(ranks), .frame = Frame::plain, .regular = ranks});
     collapses();
     merges();
@@ -171,7 +193,7 @@ class Planner {
   PlanOptions options_;
   std::size_t keep_;
   FactorCosts factors_;
-  int least_regular_;
+  int least_regular_ = 1;
   std::vector<Candidate> best_;  ///< sorted
   std::unordered_map<int, std::pair<double, int>> spread_;
 };

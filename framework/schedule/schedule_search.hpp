@@ -39,9 +39,9 @@ struct Plan {
 };
 
 /// The schedule that the cost model finds best; of those that cost the same a plain factorisation before a merge
-/// before a collapse before a dissemination, then one of fewest stages, larger bases first. All factorisations are
-/// considered, and those collapses and merges that leave at most kMostRanksAside ranks aside. Local; the same on
-/// every rank.
+/// before a collapse before a dissemination, then one of fewest stages, larger bases first. For `ranks` up to
+/// kExactPlanRanks all factorisations, collapses and merges are considered (by dynamic programming over divisors);
+/// beyond, only those that merge or collapse away at most kFewRanks. Local; the same on every rank.
 Plan plan_by_model(int ranks, const PlanOptions& options);
 
 /// At most `count` schedules in the order of their cost by the model, for a choice by timing: of all up to
@@ -59,7 +59,8 @@ struct TimedPlan {
 TimedPlan plan_by_timing(int ranks, const PlanOptions& options, std::size_t count,
                          const std::function<double(const Schedule&)>& time_ns);
 
-inline constexpr int kMostRanksAside = 1 << 16;
+inline constexpr int kExactPlanRanks = 1 << 20;
+inline constexpr int kFewRanks = 4096;
 inline constexpr int kEnumeratedRanks = 64;
 
 /// Recursive doubling as MPICH does it: a collapse to the next lower power of two, stages of base 2, an expand.
