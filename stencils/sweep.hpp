@@ -82,7 +82,7 @@ void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f
 template <class T, int D, class Row>
 void sweep(const SweepRegion<D>& region, const ArrayRef<T, D>& in, const ArrayRef<T, D>& out, const Row& kernel,
            std::int64_t part = 0, std::int64_t parts = 1) {
-  const auto row = [&](const Index<D>& i, std::int64_t n) { run_row(kernel, in, out, i, n); };
+  const auto row = [&kernel, in, out](const Index<D>& i, std::int64_t n) { run_row(kernel, in, out, i, n); };
   for_each_row_of("isohalo::sweep", region, row, part, parts);
 }
 
