@@ -1,8 +1,6 @@
 #pragma once
 /// Filling the cells outside the grid by their boundary rules (docs/model.md, "Outside cells").
 
-#include <limits>
-
 #include "framework/domain/boundary_rules.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/stencil_shape.hpp"
@@ -41,12 +39,6 @@ void fill_layer(const ArrayRef<T, D>& u, const BoundaryRule& rule, int j, std::i
   });
 }
 
-/// Layers that `cells` cells beside a side can fill: as many again where they are mirrored, any number of a fixed
-/// value.
-inline std::int64_t most_layers(const BoundaryRule& rule, std::int64_t cells) {
-  return rule.kind == Boundary::fixed ? std::numeric_limits<std::int64_t>::max() : cells;
-}
-
 }  // namespace detail
 
 /// Fills the ghost cells outside the grid, `layers` deep where `valid` touches a non-periodic side. `valid` is the
@@ -59,21 +51,21 @@ void fill_outside(const ArrayRef<T, D>& u, const BoundaryRules<D>& rules, const 
   const Box<D> held = u.allocated();  // a deep halo may end at the grid's side: then nobody reads beyond
   for (int j = D - 1; j >= 0; --j) {
     if (rules.low[j].kind == Boundary::periodic) continue;
+    // `edge`: the outermost cell inside the grid. Returns how many layers beyond it were filled.
+    const auto fill_side = [&](const BoundaryRule& rule, std::int64_t edge, int outward, std::int64_t layers) {
+      // Cells fill as many layers again where they are mirrored, any number with a fixed value.
+      if (rule.kind != Boundary::fixed) layers = std::min(layers, valid.extent(j));
+      for (std::int64_t a = 1; a <= layers; ++a)
+        detail::fill_layer(u, rule, j, edge + outward * a, edge - outward * (a - 1), span);
+      return layers;
+    };
     Box<D> next = span;
-    if (valid.low[j] == global.low[j]) {
-      const std::int64_t layers = std::min(
-          {layers_low[j], detail::most_layers(rules.low[j], valid.extent(j)), global.low[j] - held.low[j]});
-      for (std::int64_t a = 1; a <= layers; ++a)
-        detail::fill_layer(u, rules.low[j], j, global.low[j] - a, global.low[j] + a - 1, span);
-      next.low[j] -= layers;
-    }
-    if (valid.high[j] == global.high[j]) {
-      const std::int64_t layers = std::min(
-          {layers_high[j], detail::most_layers(rules.high[j], valid.extent(j)), held.high[j] - global.high[j]});
-      for (std::int64_t a = 1; a <= layers; ++a)
-        detail::fill_layer(u, rules.high[j], j, global.high[j] + a - 1, global.high[j] - a, span);
-      next.high[j] += layers;
-    }
+    if (valid.low[j] == global.low[j])
+      next.low[j] -=
+          fill_side(rules.low[j], global.low[j], -1, std::min(layers_low[j], global.low[j] - held.low[j]));
+    if (valid.high[j] == global.high[j])
+      next.high[j] +=
+          fill_side(rules.high[j], global.high[j] - 1, 1, std::min(layers_high[j], held.high[j] - global.high[j]));
     span = next;
   }
 }

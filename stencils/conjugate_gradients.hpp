@@ -23,7 +23,8 @@ class ConjugateGradients : public Solver<D> {
         u_("u", domain.owned(), {}, {}),
         r_("r", domain.owned(), {}, {}),
         p_("p", domain.owned(), plan_.ghost_low(), plan_.ghost_high(), field_memory(exchange, domain.comm())),
-        ap_("A p", domain.owned(), {}, {}) {
+        ap_("A p", domain.owned(), {}, {}),
+        rows_({domain.owned()}) {
     homogeneous_ = rules_;
     for (int j = 0; j < D; ++j) homogeneous_.low[j].value = homogeneous_.high[j].value = 0;
   }
@@ -123,23 +124,13 @@ class ConjugateGradients : public Solver<D> {
       const PhaseScope scope(system_.phases(), Phase::exchange);
       plan_.exchange(p_.ref());
     }
-    const PhaseScope scope(system_.phases(), Phase::boundary);
-    Index<D> one;
-    one.fill(1);
-    const Box<D> valid = domain_.owned().grown(one, one).intersect(domain_.global());
-    fill_outside(p_.ref(), rules, domain_.global(), valid, one, one);
+    system_.place_outside(p_.ref(), rules);
   }
 
   template <class F>
   void for_each_owned_row(const F& f) {
     const PhaseScope scope(system_.phases(), Phase::sweep);
-    const SweepRegion<D>& region = rows_.size() ? rows_ : rows_ = SweepRegion<D>({domain_.owned()});
-    const Box<D>* work = region.work().data();
-    Kokkos::parallel_for("isohalo::cg_rows", Kokkos::RangePolicy<SweepSpace>(0, region.size()),
-                         [=, &f](const std::int64_t w) {
-                           for_each_row(work[w], [&](const Index<D>& i) { f(i, work[w].extent(D - 1)); });
-                         });
-    SweepSpace().fence();
+    for_each_row_of("isohalo::cg_rows", rows_, f);
   }
   /// f(p, r, u, n) for every row of owned cells.
   template <class F>

@@ -1,5 +1,6 @@
 #pragma once
-/// k steps per halo exchange: sweeps on regions that shrink by one stencil reach a step.
+/// A solver with one field that a row kernel advances, k steps per halo exchange: sweeps on regions that shrink by
+/// one stencil reach a step.
 
 #include <Kokkos_Core.hpp>
 #include <chrono>
@@ -7,7 +8,7 @@
 
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"
-#include "framework/run/phases.hpp"
+#include "framework/run/solver.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/overlap_choice.hpp"
 #include "stencils/sweep.hpp"
@@ -44,7 +45,7 @@ std::vector<Box<D>> without(const std::vector<Box<D>>& boxes, const Box<D>& hole
 /// Advances one field by a row kernel. Every owned cell after every step has the bits that single steps on one rank
 /// give.
 template <class T, int D, class Row>
-class DeepStepper {
+class DeepStepper : public Solver<D> {
  public:
   /// `make_row(stride)` builds the kernel for the fields' strides. `depth` >= 1 steps per exchange. `overlap`:
   /// whether a step without change sum that needs an exchange sweeps, while the messages travel, what reads no
@@ -53,7 +54,8 @@ class DeepStepper {
   DeepStepper(const std::string& name, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
               const BoundaryRules<D>& rules, int depth, MakeRow&& make_row, Exchange exchange = Exchange::automatic,
               Overlap overlap = Overlap::automatic)
-      : domain_(domain),
+      : name_(name),
+        domain_(domain),
         rules_(rules),
         plan_(domain, shape, depth, HaloOptions<D>{rules.mirror_low(), rules.mirror_high(), exchange, {}}),
         reducer_(domain),
@@ -86,33 +88,29 @@ class DeepStepper {
       Box<D> inner = domain.owned();
       for (int j = 0; j < D; ++j)
         if (domain.decomposition().blocks(j) > 1) inner.low[j] += layers_low_[j], inner.high[j] -= layers_high_[j];
-      if (inner.empty()) inner = Box<D>{};
       interior_ = SweepRegion<D>({inner});
       rest_ = SweepRegion<D>(without(shape.needed_boxes(domain.owned(), depth - 1, around), inner));
     }
   }
 
   const ArrayRef<T, D>& field() const { return now_.ref(); }
-  const CartesianDomain<D>& domain() const { return domain_; }
-  const HaloPlan<D>& plan() const { return plan_; }
-  const Index<D>& tile() const { return reducer_.tile(); }
-  /// To be called before the first step: how change sums come together. Sets up exchanges as well, since what that
-  /// takes belongs to no step. Collective.
-  void reduce_by(const ReductionOptions& options) {
+  std::vector<FieldHandle<D>> fields() override { return {{name_, "1", "state", now_.ref()}}; }
+  ExchangeChoice exchange() const override { return plan_.choice(); }
+  Index<D> tile() const override { return reducer_.tile(); }
+  void time_phases(PhaseClock* clock) override { phases_ = clock; }
+  /// Sets up exchanges as well, since what that takes belongs to no step.
+  void reduce_by(const ReductionOptions& options) override {
     reducer_.reduce_by(options);
     plan_.exchange(now_.ref());
   }
+  /// The ghosts are stale.
+  void fields_changed() override { steps_left_ = 0; }
 
   /// Whether steps overlap exchange and sweep, or that it is not known yet.
   const OverlapChoice& overlap() const { return overlap_; }
 
-  void time_phases(PhaseClock* clock) { phases_ = clock; }
-
   /// The field before the last step; its ghosts are of no use.
   const ArrayRef<T, D>& previous() const { return next_.ref(); }
-
-  /// To be called after the owned cells were written from outside: the ghosts are stale.
-  void invalidate_ghosts() { steps_left_ = 0; }
 
   /// The field with everything in place that the next step reads: ghosts and cells outside the grid. Collective.
   const ArrayRef<T, D>& ready() {
@@ -123,23 +121,16 @@ class DeepStepper {
   /// v = f(v) in every cell that holds a value, ghosts included, so that they stay copies of each other. Local.
   template <class F>
   void change_all(const F& f) {
-    const SweepRegion<D>& region = levels_[static_cast<std::size_t>(steps_left_)].all;
-    const Box<D>* work = region.work().data();
     const ArrayRef<T, D> u = now_.ref();
     const PhaseScope scope(phases_, Phase::sweep);
-    Kokkos::parallel_for("isohalo::change_all", Kokkos::RangePolicy<SweepSpace>(0, region.size()),
-                         [=, &f](const std::int64_t w) {
-                           for_each_row(work[w], [&](const Index<D>& i) {
-                             T* const row = &u.at(i);
-                             for (std::int64_t x = 0; x < work[w].extent(D - 1); ++x) row[x] = f(row[x]);
-                           });
-                         });
-    SweepSpace().fence();
+    for_each_row_of("isohalo::change_all", levels_[static_cast<std::size_t>(steps_left_)].all,
+                    [&](const Index<D>& i, std::int64_t n) {
+                      T* const row = &u.at(i);
+                      for (std::int64_t x = 0; x < n; ++x) row[x] = f(row[x]);
+                    });
   }
 
-  /// Advances by `steps`; with `change` returns the change sum of the last one, the same bits on all ranks, else 0.
-  /// Collective. Fences.
-  double advance(std::int64_t steps, bool change) {
+  double advance(std::int64_t steps, bool change) override {
     double sum = 0;
     for (std::int64_t s = 1; s <= steps; ++s) sum = step(change && s == steps);
     return sum;
@@ -190,7 +181,7 @@ class DeepStepper {
     bool interior_done = false;
     if (steps_left_ == 0) {
       const PhaseScope scope(phases_, Phase::exchange);
-      interior_done = exchange(overlap);
+      interior_done = exchange_ghosts(overlap);
       steps_left_ = plan_.depth();
     }
     const PhaseScope scope(phases_, Phase::boundary);
@@ -200,7 +191,7 @@ class DeepStepper {
   }
 
   /// Brings the ghosts; returns true when it has swept the interior meanwhile.
-  bool exchange(bool overlap) {
+  bool exchange_ghosts(bool overlap) {
     if (!overlap) {
       plan_.exchange(now_.ref());
       return false;
@@ -230,6 +221,7 @@ class DeepStepper {
     return overlap;
   }
 
+  std::string name_;
   CartesianDomain<D> domain_;
   BoundaryRules<D> rules_;
   HaloPlan<D> plan_;

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "stencils/row_kernels.hpp"
-#include "stencils/single_field_solver.hpp"
+#include "stencils/single_field_model.hpp"
 #include "stencils/solvers.hpp"
 
 namespace isohalo {
@@ -13,44 +13,26 @@ namespace isohalo {
 namespace {
 
 template <int D>
-class HeatModel : public SolverModel<D> {
+class HeatModel : public SingleFieldModel<D> {
  public:
-  HeatModel(const GridSettings<D>& grid, double kappa, double dt)
-      : grid_(grid), dt_(dt), shape_(StencilShape<D>::star(1)) {
-    for (int j = 0; j < D; ++j) c_[j] = (kappa * dt) / (grid.spacing[j] * grid.spacing[j]);
-  }
+  /// `c`: kappa dt / h^2 per dimension.
+  HeatModel(const GridSettings<D>& grid, const PerDim<double, D>& c, double dt)
+      : SingleFieldModel<D>(grid, StencilShape<D>::star(1), dt), c_(c) {}
 
-  std::vector<std::string> field_names() const override { return {"u"}; }
-  StencilShape<D> shape() const override { return shape_; }
-  double dt() const override { return dt_; }
   /// Below the limit of the time step no value grows beyond those given.
   std::string advice_not_finite() const override {
     return "differences of values as large as these overflow: use smaller values in [initial] and domain.boundary";
   }
-  double memory(const Index<D>& extents, int depth) const override {
-    return two_field_memory(grid_, shape_, extents, depth);
-  }
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
-    if (grid_.type == ElementType::float32) return create_as<float>(domain, depth, exchange);
-    return create_as<double>(domain, depth, exchange);
+    return this->make(domain, depth, exchange, [this]<class T>(T, const Index<D>& stride) {
+      PerDim<T, D> c;
+      for (int j = 0; j < D; ++j) c[j] = static_cast<T>(c_[j]);
+      return HeatRow<T, D>(c, stride);
+    });
   }
 
  private:
-  template <class T>
-  std::unique_ptr<Solver<D>> create_as(const CartesianDomain<D>& domain, int depth, Exchange exchange) const {
-    return std::make_unique<SingleFieldSolver<T, D, HeatRow<T, D>>>(domain, shape_, grid_.boundary, depth, exchange,
-                                                                    [&](const Index<D>& stride) {
-                                                                      PerDim<T, D> c;
-                                                                      for (int j = 0; j < D; ++j)
-                                                                        c[j] = static_cast<T>(c_[j]);
-                                                                      return HeatRow<T, D>(c, stride);
-                                                                    });
-  }
-
-  GridSettings<D> grid_;
-  double dt_;
-  StencilShape<D> shape_;
-  PerDim<double, D> c_{};
+  PerDim<double, D> c_;
 };
 
 }  // namespace
@@ -90,14 +72,17 @@ std::unique_ptr<SolverModel<D>> make_heat_model(Config& config, const GridSettin
   if (!(dt > 0) && !config.has_errors())
     config.error("solver.kappa",
                  "the stability limit of the time step is zero: use a smaller kappa or larger cells");
-  for (int j = 0; j < D && !config.has_errors(); ++j)
-    if (!std::isfinite((kappa * dt) / (grid.spacing[j] * grid.spacing[j])))
+  PerDim<double, D> c;
+  for (int j = 0; j < D; ++j) {
+    c[j] = (kappa * dt) / (grid.spacing[j] * grid.spacing[j]);
+    if (!std::isfinite(c[j]) && !config.has_errors())
       config.error(
           "solver.kappa",
           fmt::format("the coefficient kappa dt / h^2 is no number with kappa = {:g}, dt = {:g} and h = {:g} "
                       "in dimension {}: use another kappa, or cells of another size",
                       kappa, dt, grid.spacing[j], j));
-  return std::make_unique<HeatModel<D>>(grid, kappa, dt);
+  }
+  return std::make_unique<HeatModel<D>>(grid, c, dt);
 }
 
 template std::unique_ptr<SolverModel<1>> make_heat_model<1>(Config&, const GridSettings<1>&);

@@ -23,7 +23,7 @@ class JacobiSolver : public Solver<D> {
             },
             exchange) {}
 
-  std::vector<FieldHandle<D>> fields() override { return {{"u", "1", "state", stepper_.field()}}; }
+  std::vector<FieldHandle<D>> fields() override { return stepper_.fields(); }
   std::optional<FieldHandle<D>> source() override {
     return FieldHandle<D>{"f", "1", "auxiliary", system_.source()};
   }
@@ -31,9 +31,9 @@ class JacobiSolver : public Solver<D> {
     system_.start();
     fields_changed();
   }
-  void fields_changed() override { stepper_.invalidate_ghosts(); }
+  void fields_changed() override { stepper_.fields_changed(); }
   Index<D> tile() const override { return stepper_.tile(); }
-  ExchangeChoice exchange() const override { return stepper_.plan().choice(); }
+  ExchangeChoice exchange() const override { return stepper_.exchange(); }
   void reduce_by(const ReductionOptions& options) override {
     system_.reduce_by(options);
     stepper_.reduce_by(options);

@@ -4,7 +4,7 @@
 
 #include "framework/run/cell_text.hpp"
 #include "stencils/row_kernels.hpp"
-#include "stencils/single_field_solver.hpp"
+#include "stencils/single_field_model.hpp"
 #include "stencils/solvers.hpp"
 
 namespace isohalo {
@@ -35,25 +35,26 @@ bool parse_rule(const std::string& text, LifeRule& rule) {
 
 /// The same with its digits in order.
 std::string rule_text(const LifeRule& rule) {
-  std::string text = "B";
-  for (unsigned n = 0; n <= 8; ++n)
-    if (rule.born >> n & 1u) text += static_cast<char>('0' + n);
-  text += "/S";
-  for (unsigned n = 0; n <= 8; ++n)
-    if (rule.survive >> n & 1u) text += static_cast<char>('0' + n);
-  return text;
+  const auto digits = [](unsigned counts) {
+    std::string text;
+    for (unsigned n = 0; n <= 8; ++n)
+      if (counts >> n & 1u) text += static_cast<char>('0' + n);
+    return text;
+  };
+  return "B" + digits(rule.born) + "/S" + digits(rule.survive);
 }
 
-class LifeSolver : public SingleFieldSolver<std::uint8_t, 2, LifeRow> {
+class LifeSolver : public DeepStepper<std::uint8_t, 2, LifeRow> {
  public:
   LifeSolver(const CartesianDomain<2>& domain, const BoundaryRules<2>& rules, int depth, Exchange exchange,
              const LifeRule& rule)
-      : SingleFieldSolver(domain, StencilShape<2>::moore(1), rules, depth, exchange,
-                          [&](const Index<2>& stride) { return LifeRow(rule.born, rule.survive, stride); }),
+      : DeepStepper(
+            "u", domain, StencilShape<2>::moore(1), rules, depth,
+            [&](const Index<2>& stride) { return LifeRow(rule.born, rule.survive, stride); }, exchange),
         domain_(domain) {}
 
   void start() override {
-    const auto u = std::get<ArrayRef<std::uint8_t, 2>>(fields().front().array);
+    const ArrayRef<std::uint8_t, 2>& u = field();
     const std::int64_t none = std::numeric_limits<std::int64_t>::max();
     std::int64_t bad = none;
     for_each_cell(domain_.owned(), [&](const Index<2>& i) {
@@ -73,25 +74,19 @@ class LifeSolver : public SingleFieldSolver<std::uint8_t, 2, LifeRow> {
 };
 
 template <int D>
-class LifeModel : public SolverModel<D> {
+class LifeModel : public SingleFieldModel<D> {
  public:
-  LifeModel(const GridSettings<D>& grid, const LifeRule& rule) : grid_(grid), rule_(rule) {}
+  LifeModel(const GridSettings<D>& grid, const LifeRule& rule)
+      : SingleFieldModel<D>(grid, StencilShape<D>::moore(1), 0), rule_(rule) {}
 
-  std::vector<std::string> field_names() const override { return {"u"}; }
-  StencilShape<D> shape() const override { return StencilShape<D>::moore(1); }
-  double dt() const override { return 0; }
-  double memory(const Index<D>& extents, int depth) const override {
-    return two_field_memory(grid_, shape(), extents, depth);
-  }
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
     if constexpr (D == 2)
-      return std::make_unique<LifeSolver>(domain, grid_.boundary, depth, exchange, rule_);
+      return std::make_unique<LifeSolver>(domain, this->grid().boundary, depth, exchange, rule_);
     else
       throw UsageError("solver.kind = \"life\" has 2 dimensions");  // refused with the input already
   }
 
  private:
-  GridSettings<D> grid_;
   LifeRule rule_;
 };
 

@@ -35,8 +35,6 @@ class OverlapChoice {
     overlap_ = least_[1] < kGain * least_[0];
     trial_ = false;
   }
-  /// Seconds of the slowest rank's best step without and with overlap; for messages, once decided.
-  const std::array<double, 2>& seconds() const { return least_; }
 
  private:
   static constexpr std::size_t kWarm = 4, kEach = 5;

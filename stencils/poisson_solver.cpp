@@ -6,7 +6,7 @@
 
 #include "stencils/conjugate_gradients.hpp"
 #include "stencils/jacobi_solver.hpp"
-#include "stencils/single_field_solver.hpp"
+#include "stencils/single_field_model.hpp"
 #include "stencils/solvers.hpp"
 
 namespace isohalo {

@@ -118,6 +118,13 @@ class PoissonSystem {
     });
   }
 
+  /// Fills the outside cells that the operator reads from the owned cells and ghosts of `u`. Local.
+  void place_outside(const ArrayRef<T, D>& u, const BoundaryRules<D>& rules) const {
+    const PhaseScope scope(phases_, Phase::boundary);
+    const Box<D> valid = domain_.owned().grown(one(), one()).intersect(domain_.global());
+    fill_outside(u, rules, domain_.global(), valid, one(), one());
+  }
+
   /// ||r|| <= limit ||r of u = 0||, or ||r|| <= limit when that is 0; `square` = (r, r).
   StopTest stop_test(double limit, double square) const {
     const double norm = std::sqrt(square), first = std::sqrt(reference_);
@@ -143,13 +150,15 @@ class PoissonSystem {
 
   /// (r, r) of u = 0.
   double zero_residual() {
-    const BoundaryRules<D>& rules = equation_.grid.boundary;
-    Index<D> one;
-    one.fill(1);
-    const Field<T, D> zero("u = 0", domain_.owned(), one, one);
-    const Box<D> valid = domain_.owned().grown(one, one).intersect(domain_.global());
-    fill_outside(zero.ref(), rules, domain_.global(), valid, one, one);
+    const Field<T, D> zero("u = 0", domain_.owned(), one(), one());
+    place_outside(zero.ref(), equation_.grid.boundary);
     return residual_square(zero.ref());
+  }
+
+  static Index<D> one() {
+    Index<D> i;
+    i.fill(1);
+    return i;
   }
 
   CartesianDomain<D> domain_;

@@ -161,39 +161,4 @@ class LifeRow {
   std::int64_t stride_;
 };
 
-/// The cell at hand and its neighbors in the old field: u() is the cell, u(0, -1) the one before it in dimension 1.
-template <class T, int D>
-class CellView {
- public:
-  CellView(const T* at, const Index<D>& stride) : at_(at), stride_(stride) {}
-  T operator()() const { return *at_; }
-  template <class... I>
-  T operator()(I... offset) const {
-    static_assert(sizeof...(I) == static_cast<std::size_t>(D), "one offset per dimension");
-    const Index<D> o{static_cast<std::int64_t>(offset)...};
-    std::int64_t k = 0;
-    for (int j = 0; j < D; ++j) k += o[j] * stride_[j];
-    return at_[k];
-  }
-
- private:
-  const T* at_;
-  const Index<D>& stride_;
-};
-
-/// Makes a row kernel of a user's functor T f(CellView<T, D> u).
-template <class T, int D, class F>
-class CellRow {
- public:
-  CellRow(F f, const Index<D>& stride) : f_(std::move(f)), stride_(stride) {}
-  void operator()(const T* in, T* __restrict out, std::int64_t n) const {
-    const Index<D> stride = stride_;
-    for (std::int64_t x = 0; x < n; ++x) out[x] = f_(CellView<T, D>(in + x, stride));
-  }
-
- private:
-  F f_;
-  Index<D> stride_;
-};
-
 }  // namespace isohalo

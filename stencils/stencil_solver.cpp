@@ -1,11 +1,11 @@
 /// kind = "stencil": any weighted list of offsets.
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
 #include "stencils/row_kernels.hpp"
-#include "stencils/single_field_solver.hpp"
+#include "stencils/single_field_model.hpp"
 #include "stencils/solvers.hpp"
 
 namespace isohalo {
@@ -13,18 +13,13 @@ namespace isohalo {
 namespace {
 
 template <int D>
-class StencilModel : public SolverModel<D> {
+class StencilModel : public SingleFieldModel<D> {
  public:
   StencilModel(const GridSettings<D>& grid, Offsets<D> offsets, std::vector<double> weights, double dt)
-      : grid_(grid),
+      : SingleFieldModel<D>(grid, StencilShape<D>::of(offsets), dt),
         offsets_(std::move(offsets)),
-        weights_(std::move(weights)),
-        dt_(dt),
-        shape_(StencilShape<D>::of(offsets_)) {}
+        weights_(std::move(weights)) {}
 
-  std::vector<std::string> field_names() const override { return {"u"}; }
-  StencilShape<D> shape() const override { return shape_; }
-  double dt() const override { return dt_; }
   std::string advice_not_finite() const override {
     double sum = 0;
     for (const double w : weights_) sum += std::abs(w);
@@ -32,27 +27,15 @@ class StencilModel : public SolverModel<D> {
     return fmt::format(
         "the absolute values of solver.weights add up to {:g}: values may grow by that factor in each step", sum);
   }
-  double memory(const Index<D>& extents, int depth) const override {
-    return two_field_memory(grid_, shape_, extents, depth);
-  }
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
-    if (grid_.type == ElementType::float32) return create_as<float>(domain, depth, exchange);
-    return create_as<double>(domain, depth, exchange);
+    return this->make(domain, depth, exchange, [this]<class T>(T, const Index<D>& stride) {
+      return WeightedRow<T>::template of<D>(offsets_, weights_, stride);
+    });
   }
 
  private:
-  template <class T>
-  std::unique_ptr<Solver<D>> create_as(const CartesianDomain<D>& domain, int depth, Exchange exchange) const {
-    return std::make_unique<SingleFieldSolver<T, D, WeightedRow<T>>>(
-        domain, shape_, grid_.boundary, depth, exchange,
-        [&](const Index<D>& stride) { return WeightedRow<T>::template of<D>(offsets_, weights_, stride); });
-  }
-
-  GridSettings<D> grid_;
   Offsets<D> offsets_;
   std::vector<double> weights_;
-  double dt_;
-  StencilShape<D> shape_;
 };
 
 /// The list of offsets, each a list of D integers.
@@ -86,13 +69,7 @@ Offsets<D> read_offsets(Config& config) {
                         fmt::format("{} has an entry that is no list of {} integers in -1000 .. 1000", path, D));
     }
   }
-  std::string text = "[";
-  for (std::size_t k = 0; k < offsets.size(); ++k) {
-    text += k ? ", [" : "[";
-    for (int j = 0; j < D; ++j) text += (j ? ", " : "") + std::to_string(offsets[k][j]);
-    text += "]";
-  }
-  if (config.error_count() == before) config.set_effective(path, text + "]");
+  if (config.error_count() == before) config.set_effective(path, fmt::format("{}", offsets));
   return offsets;
 }
 

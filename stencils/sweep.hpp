@@ -62,20 +62,28 @@ void run_row(const Row& kernel, const ArrayRef<T, D>& in, const ArrayRef<T, D>& 
     kernel(&in.at(i), &out.at(i), n);
 }
 
+/// f(i, n) for every row of n cells from `i` on of the region, or of one of so many `parts` of it, from several
+/// threads. Fences. Local.
+template <int D, class F>
+void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f, std::int64_t part = 0,
+                     std::int64_t parts = 1) {
+  const Box<D>* work = region.work().data();
+  const std::int64_t n = region.size();
+  Kokkos::parallel_for(label, Kokkos::RangePolicy<SweepSpace>(n * part / parts, n * (part + 1) / parts),
+                       [=, &f](const std::int64_t w) {
+                         const Box<D> piece = work[w];
+                         for_each_row(piece, [&](const Index<D>& i) { f(i, piece.extent(D - 1)); });
+                       });
+  SweepSpace().fence();
+}
+
 /// out = kernel(in) on the region. Both arrays have the same owned box and strides and hold all cells the kernel
 /// reads. With `parts` only one of that many parts of the region. Fences. Local.
 template <class T, int D, class Row>
 void sweep(const SweepRegion<D>& region, const ArrayRef<T, D>& in, const ArrayRef<T, D>& out, const Row& kernel,
            std::int64_t part = 0, std::int64_t parts = 1) {
-  const Box<D>* work = region.work().data();
-  const std::int64_t n = region.size();
-  Kokkos::parallel_for("isohalo::sweep", Kokkos::RangePolicy<SweepSpace>(n * part / parts, n * (part + 1) / parts),
-                       [=, &kernel](const std::int64_t w) {
-                         const Box<D> piece = work[w];
-                         for_each_row(piece,
-                                      [&](const Index<D>& i) { run_row(kernel, in, out, i, piece.extent(D - 1)); });
-                       });
-  SweepSpace().fence();
+  const auto row = [&kernel, in, out](const Index<D>& i, std::int64_t n) { run_row(kernel, in, out, i, n); };
+  for_each_row_of("isohalo::sweep", region, row, part, parts);
 }
 
 /// Sums over all cells of the grid, such as the squared changes of a step.

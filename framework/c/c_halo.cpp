@@ -2,6 +2,7 @@
 /// time.
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -15,6 +16,7 @@
 
 using isohalo::ArgumentError;
 using isohalo::Communicator;
+using isohalo::detail::freed;
 using isohalo::detail::guarded;
 using isohalo::detail::HandleTable;
 using isohalo::detail::require;
@@ -52,8 +54,8 @@ class AnyHalo {
   virtual ~AnyHalo() = default;
   virtual void start(void* array) = 0;
   virtual void finish() = 0;
-  virtual bool in_flight() const = 0;
   virtual MPI_Comm user() const = 0;
+  bool in_flight = false;
 };
 
 /// One array per run of the element; a plan takes 16 of them, so odd elements need several.
@@ -72,13 +74,12 @@ class Halo final : public AnyHalo {
       const std::size_t first = p * kPerPlan, n = std::min(kPerPlan, arrays_.size() - first);
       plans_[p].start(std::span<const isohalo::ErasedArray<D>>(arrays_.data() + first, n));
     }
-    in_flight_ = true;
+    in_flight = true;
   }
   void finish() override {
-    in_flight_ = false;
+    in_flight = false;
     for (auto& plan : plans_) plan.finish();
   }
-  bool in_flight() const override { return in_flight_; }
   MPI_Comm user() const override { return domain_.comm().user(); }
 
  private:
@@ -103,25 +104,11 @@ class Halo final : public AnyHalo {
   std::int64_t width_, extent_;
   std::vector<Run> runs_;
   std::vector<isohalo::ErasedArray<D>> arrays_;
-  bool in_flight_ = false;
 };
 
 HandleTable<AnyHalo, isohalo_halo>& halos() {
-  static HandleTable<AnyHalo, isohalo_halo> table;
+  static HandleTable<AnyHalo, isohalo_halo> table(MPI_ERR_ARG, "this is no halo, or one that was freed");
   return table;
-}
-
-AnyHalo& known(isohalo_halo halo) {
-  AnyHalo* found = halos().find(halo);
-  require(found, MPI_ERR_ARG, "this is no halo, or one that was freed");
-  return *found;
-}
-
-auto of(isohalo_halo halo) {
-  return [halo] {
-    const AnyHalo* found = halos().find(halo);
-    return found ? found->user() : MPI_COMM_NULL;
-  };
 }
 
 struct Wanted {
@@ -139,27 +126,24 @@ constexpr std::int64_t kMostCells = std::int64_t{1} << 53;
 template <int D>
 isohalo::PerDim<std::vector<std::int64_t>, D> cuts_of(const Communicator& comm, const isohalo::Mesh& mesh,
                                                       const long long owned[]) {
-  std::size_t entries = 0;
-  for (int j = 0; j < D; ++j) entries += static_cast<std::size_t>(mesh.extent(j));
-  // Largest extent, and minus the smallest, of the blocks at each coordinate: equal when they tile.
-  std::vector<std::int64_t> extremes(2 * entries, std::numeric_limits<std::int64_t>::min());
+  // Largest extent, and minus the smallest, of the blocks at each coordinate: opposite when they tile.
+  std::vector<std::array<std::int64_t, 2>> extremes;
   std::vector<int> coords(static_cast<std::size_t>(D));
   mesh.coordinates(comm.rank(), coords);
-  std::size_t first = 0;
-  for (int j = 0; j < D; ++j) {
-    const std::size_t at = first + static_cast<std::size_t>(coords[static_cast<std::size_t>(j)]);
-    const std::int64_t own = std::clamp<std::int64_t>(owned[j], -kMostCells, 2 * kMostCells);
-    extremes[at] = own;
-    extremes[entries + at] = -own;
-    first += static_cast<std::size_t>(mesh.extent(j));
-  }
-  comm.allreduce(extremes.data(), static_cast<int>(extremes.size()), MPI_INT64_T, MPI_MAX);
+  for (int j = 0; j < D; ++j)
+    for (int c = 0; c < mesh.extent(j); ++c) {
+      const std::int64_t own = std::clamp<std::int64_t>(owned[j], -kMostCells, 2 * kMostCells);
+      const std::int64_t nothing = std::numeric_limits<std::int64_t>::min();
+      const bool mine = c == coords[static_cast<std::size_t>(j)];
+      extremes.push_back({mine ? own : nothing, mine ? -own : nothing});
+    }
+  comm.allreduce(extremes.data(), static_cast<int>(2 * extremes.size()), MPI_INT64_T, MPI_MAX);
   isohalo::PerDim<std::vector<std::int64_t>, D> cuts;
-  first = 0;
+  auto at = extremes.begin();
   for (int j = 0; j < D; ++j) {
     cuts[j].push_back(0);
-    for (int c = 0; c < mesh.extent(j); ++c, ++first) {
-      const std::int64_t most = extremes[first], least = -extremes[entries + first];
+    for (int c = 0; c < mesh.extent(j); ++c, ++at) {
+      const std::int64_t most = (*at)[0], least = -(*at)[1];
       // The sum of extents that are within the limit of a grid cannot overflow.
       if (most != least || least < 1 || most > kMostCells - cuts[j].back())
         throw ArgumentError(MPI_ERR_ARG, "halo: the blocks at coordinate " + std::to_string(c) + " of dimension " +
@@ -175,15 +159,10 @@ isohalo::PerDim<std::vector<std::int64_t>, D> cuts_of(const Communicator& comm, 
 
 template <int D>
 isohalo::StencilShape<D> shape_of(const Wanted& w) {
-  switch (w.shape) {
-    case ISOHALO_SHAPE_MOORE:
-      return isohalo::StencilShape<D>::moore(w.radius);
-    case ISOHALO_SHAPE_STAR:
-      return isohalo::StencilShape<D>::star(w.radius);
-    case ISOHALO_SHAPE_VON_NEUMANN:
-      break;
-  }
-  return isohalo::StencilShape<D>::von_neumann(w.radius);
+  using Shape = isohalo::StencilShape<D>;
+  return w.shape == ISOHALO_SHAPE_MOORE  ? Shape::moore(w.radius)
+         : w.shape == ISOHALO_SHAPE_STAR ? Shape::star(w.radius)
+                                         : Shape::von_neumann(w.radius);
 }
 
 /// What this rank alone can find wrong.
@@ -233,16 +212,6 @@ std::string runs_text(const Wanted& w, int dimensions, MPI_Comm comm) {
   return isohalo::text_of_list(lengths);
 }
 
-/// The error of the lowest rank that has one, on all of them. Collective.
-[[noreturn]] void throw_for_all(const Communicator& comm, const ArgumentError* mine, int worst) {
-  try {
-    isohalo::agree(comm, mine);
-  } catch (const isohalo::UsageError& e) {
-    throw ArgumentError(mine ? mine->mpi_class() : worst, e.what());
-  }
-  throw ArgumentError(worst, "halo: bad arguments");  // never: somebody has an error
-}
-
 template <int D>
 std::unique_ptr<AnyHalo> make(MPI_Comm cart, const Communicator& comm, const isohalo::Mesh& mesh, const Wanted& w) {
   isohalo::DomainOptions<D> options;
@@ -262,58 +231,45 @@ std::unique_ptr<AnyHalo> make(MPI_Comm cart, const Communicator& comm, const iso
 
 int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,
                         int depth, MPI_Datatype element, isohalo_halo* halo) {
-  return guarded([cart] { return cart; },
-                 [&] {
-                   const auto mesh = isohalo::mesh_of(cart);
-                   const Communicator comm = Communicator::of(cart);
-                   const Wanted w{owned, width, shape, radius, depth, element};
-                   // Arguments that only some ranks got wrong must not leave the others waiting.
-                   std::unique_ptr<ArgumentError> mine;
-                   std::string runs;
-                   try {
-                     require(halo, MPI_ERR_ARG, "the place for the halo is NULL");
-                     check(w, mesh->dimensions());
-                     runs = runs_text(w, mesh->dimensions(), comm.get());
-                   } catch (const ArgumentError& e) {
-                     mine = std::make_unique<ArgumentError>(e);
-                   } catch (const isohalo::MpiError& e) {  // MPI itself refused the element type
-                     mine = std::make_unique<ArgumentError>(e.mpi_code(), e.what());
-                   }
-                   const std::int64_t worst = comm.max(mine ? mine->mpi_class() : MPI_SUCCESS);
-                   if (worst != MPI_SUCCESS) throw_for_all(comm, mine.get(), static_cast<int>(worst));
-                   isohalo::agree_same(comm, "isohalo_halo_create",
-                                       {{"width", std::to_string(width)},
-                                        {"shape", std::to_string(shape)},
-                                        {"radius", std::to_string(radius)},
-                                        {"depth", std::to_string(depth)},
-                                        {"element (bytes of its runs)", runs}});
-                   std::unique_ptr<AnyHalo> made;
-                   switch (mesh->dimensions()) {
-                     case 1:
-                       made = make<1>(cart, comm, *mesh, w);
-                       break;
-                     case 2:
-                       made = make<2>(cart, comm, *mesh, w);
-                       break;
-                     case 3:
-                       made = make<3>(cart, comm, *mesh, w);
-                       break;
-                     default:
-                       made = make<4>(cart, comm, *mesh, w);
-                       break;
-                   }
-                   *halo = halos().add(std::move(made));
-                 });
+  return guarded(cart, [&] {
+    const auto mesh = isohalo::mesh_of(cart);
+    const Communicator comm = Communicator::of(cart);
+    const Wanted w{owned, width, shape, radius, depth, element};
+    // Arguments that only some ranks got wrong must not leave the others waiting.
+    std::unique_ptr<ArgumentError> mine;
+    std::string runs;
+    try {
+      require(halo, MPI_ERR_ARG, "the place for the halo is NULL");
+      check(w, mesh->dimensions());
+      runs = runs_text(w, mesh->dimensions(), comm.get());
+    } catch (const ArgumentError& e) {
+      mine = std::make_unique<ArgumentError>(e);
+    } catch (const isohalo::MpiError& e) {  // MPI itself refused the element type
+      mine = std::make_unique<ArgumentError>(e.mpi_code(), e.what());
+    }
+    try {
+      isohalo::agree_same(comm, "isohalo_halo_create",
+                          {{"width", std::to_string(width)},
+                           {"shape", std::to_string(shape)},
+                           {"radius", std::to_string(radius)},
+                           {"depth", std::to_string(depth)},
+                           {"element (bytes of its runs)", runs}},
+                          mine.get());
+    } catch (const isohalo::UsageError& e) {  // on all ranks; where nobody has an error they differ
+      const auto worst = static_cast<int>(comm.max(mine ? mine->mpi_class() : MPI_SUCCESS));
+      throw ArgumentError(mine ? mine->mpi_class() : worst != MPI_SUCCESS ? worst : MPI_ERR_ARG, e.what());
+    }
+    constexpr std::array makers{make<1>, make<2>, make<3>, make<4>};
+    *halo = halos().add(makers[static_cast<std::size_t>(mesh->dimensions()) - 1](cart, comm, *mesh, w));
+  });
 }
 
 int isohalo_halo_start(isohalo_halo halo, void* array) {
-  return guarded(of(halo), [&] {
-    AnyHalo& h = known(halo);
-    const bool was_in_flight = h.in_flight();
+  return guarded(halos(), halo, [&](AnyHalo& h) {
+    require(!h.in_flight, MPI_ERR_REQUEST, "halo: start while an exchange is in flight: finish it first");
     try {
       h.start(array);
-    } catch (const isohalo::UsageError&) {
-      require(!was_in_flight, MPI_ERR_REQUEST, "halo: start while an exchange is in flight: finish it first");
+    } catch (const isohalo::UsageError&) {  // agreed on all ranks, the first time
       require(array, MPI_ERR_BUFFER, "halo: the array is NULL");
       throw;
     }
@@ -321,15 +277,9 @@ int isohalo_halo_start(isohalo_halo halo, void* array) {
 }
 
 int isohalo_halo_finish(isohalo_halo halo) {
-  return guarded(of(halo), [&] {
-    AnyHalo& h = known(halo);
-    const bool was_in_flight = h.in_flight();
-    try {
-      h.finish();
-    } catch (const isohalo::UsageError&) {
-      require(was_in_flight, MPI_ERR_REQUEST, "halo: finish without start");
-      throw;
-    }
+  return guarded(halos(), halo, [](AnyHalo& h) {
+    require(h.in_flight, MPI_ERR_REQUEST, "halo: finish without start");
+    h.finish();
   });
 }
 
@@ -339,11 +289,7 @@ int isohalo_halo_exchange(isohalo_halo halo, void* array) {
 }
 
 int isohalo_halo_free(isohalo_halo* halo) {
-  return guarded(of(halo ? *halo : nullptr), [&] {
-    require(halo, MPI_ERR_ARG, "the place of the halo is NULL");
-    known(*halo);
-    const std::unique_ptr<AnyHalo> last = halos().take(*halo);
-    *halo = nullptr;
-    if (last->in_flight()) last->finish();
+  return freed(halos(), halo, [](AnyHalo& last) {
+    if (last.in_flight) last.finish();
   });
 }

@@ -18,54 +18,33 @@ using isohalo::IsomorphicNeighborhood;
 using isohalo::Mesh;
 using isohalo::NeighborCall;
 using isohalo::NeighborRequest;
+using isohalo::detail::freed;
 using isohalo::detail::guarded;
 using isohalo::detail::HandleTable;
 using isohalo::detail::require;
 
 namespace {
 
+struct Neighborhood : IsoComm {
+  using IsoComm::IsoComm;
+  MPI_Comm user() const { return comm().user(); }
+};
+
 struct Request {
   NeighborRequest request;
   isohalo::Communicator comm;
+  MPI_Comm user() const { return comm.user(); }
 };
 
-HandleTable<IsoComm, isohalo_neighborhood>& neighborhoods() {
-  static HandleTable<IsoComm, isohalo_neighborhood> table;
+HandleTable<Neighborhood, isohalo_neighborhood>& neighborhoods() {
+  static HandleTable<Neighborhood, isohalo_neighborhood> table(MPI_ERR_ARG,
+                                                               "this is no neighborhood, or one that was freed");
   return table;
 }
 
 HandleTable<Request, isohalo_request>& requests() {
-  static HandleTable<Request, isohalo_request> table;
+  static HandleTable<Request, isohalo_request> table(MPI_ERR_REQUEST, "this is no request, or one that was freed");
   return table;
-}
-
-IsoComm& known(isohalo_neighborhood iso) {
-  IsoComm* found = neighborhoods().find(iso);
-  require(found, MPI_ERR_ARG, "this is no neighborhood, or one that was freed");
-  return *found;
-}
-
-Request& known(isohalo_request r) {
-  Request* found = requests().find(r);
-  require(found, MPI_ERR_REQUEST, "this is no request, or one that was freed");
-  return *found;
-}
-
-auto of(MPI_Comm comm) {
-  return [comm] { return comm; };
-}
-/// A communicator with the error handler of a neighborhood's cart; MPI_COMM_NULL when none is known.
-auto of(isohalo_neighborhood iso) {
-  return [iso] {
-    const IsoComm* found = neighborhoods().find(iso);
-    return found ? found->comm().user() : MPI_COMM_NULL;
-  };
-}
-auto of(isohalo_request r) {
-  return [r] {
-    const Request* found = requests().find(r);
-    return found ? found->comm.user() : MPI_COMM_NULL;
-  };
 }
 
 int or_null(int rank) {
@@ -88,12 +67,12 @@ struct Here {
 /// `offsets(d)`: the flat list for d dimensions; throws what is wrong with the arguments of this rank.
 template <class Offsets>
 int create(MPI_Comm cart, isohalo_neighborhood* iso, Offsets&& offsets) {
-  return guarded(of(cart), [&] {
+  return guarded(cart, [&] {
     const Here here(cart);
     // The first time it is collective, whatever else is wrong on this rank.
     const auto comm = isohalo::Communicator::of(cart);
     require(iso, MPI_ERR_ARG, "the place for the neighborhood is NULL");
-    *iso = neighborhoods().add(std::make_unique<IsoComm>(
+    *iso = neighborhoods().add(std::make_unique<Neighborhood>(
         comm, IsomorphicNeighborhood(here.mesh, here.rank, offsets(here.mesh->dimensions()))));
   });
 }
@@ -123,16 +102,12 @@ static_assert(static_cast<int>(Algorithm::logarithmic) == ISOHALO_LOGARITHMIC);
 /// Without a place for a request the call is executed at once.
 template <class Make>
 int collective(isohalo_neighborhood iso, Make&& make) {
-  return guarded(of(iso), [&] {
-    const IsoComm& comm = known(iso);
-    comm.execute(make(comm.neighbors()));
-  });
+  return guarded(neighborhoods(), iso, [&](const IsoComm& comm) { comm.execute(make(comm.neighbors())); });
 }
 
 template <class Make>
 int collective(isohalo_neighborhood iso, isohalo_request* r, bool persistent, Make&& make) {
-  return guarded(of(iso), [&] {
-    const IsoComm& comm = known(iso);
+  return guarded(neighborhoods(), iso, [&](const IsoComm& comm) {
     require(r, MPI_ERR_ARG, "the place for the request is NULL");
     *r = nullptr;
     const NeighborCall call = make(comm.neighbors());
@@ -144,7 +119,7 @@ int collective(isohalo_neighborhood iso, isohalo_request* r, bool persistent, Ma
 }  // namespace
 
 int isohalo_cart_relative_rank(MPI_Comm cart, const int relative[], int* rank) {
-  return guarded(of(cart), [&] {
+  return guarded(cart, [&] {
     const Here here(cart);
     require(rank, MPI_ERR_ARG, "the place for the rank is NULL");
     *rank = or_null(here.mesh->relative_rank(here.rank, here.vector(relative)));
@@ -152,7 +127,7 @@ int isohalo_cart_relative_rank(MPI_Comm cart, const int relative[], int* rank) {
 }
 
 int isohalo_cart_relative_coord(MPI_Comm cart, int rank, int relative[]) {
-  return guarded(of(cart), [&] {
+  return guarded(cart, [&] {
     const Here here(cart);
     require(rank >= 0 && rank < here.mesh->size(), MPI_ERR_RANK, "the rank is not one of the communicator's");
     here.vector(relative);
@@ -161,7 +136,7 @@ int isohalo_cart_relative_coord(MPI_Comm cart, int rank, int relative[]) {
 }
 
 int isohalo_cart_relative_shift(MPI_Comm cart, const int relative[], int* source, int* target) {
-  return guarded(of(cart), [&] {
+  return guarded(cart, [&] {
     const Here here(cart);
     require(source && target, MPI_ERR_ARG, "the place for a rank is NULL");
     std::vector<int> back;
@@ -192,17 +167,12 @@ int isohalo_neighborhood_von_neumann(MPI_Comm cart, int radius, int with_self, i
 }
 
 int isohalo_neighborhood_free(isohalo_neighborhood* iso) {
-  return guarded(of(iso ? *iso : nullptr), [&] {
-    require(iso, MPI_ERR_ARG, "the place of the neighborhood is NULL");
-    known(*iso);
-    neighborhoods().take(*iso);
-    *iso = nullptr;
-  });
+  return freed(neighborhoods(), iso, [](const IsoComm&) {});
 }
 
 int isohalo_neighborhood_count(isohalo_neighborhood iso, int* s, int* indegree, int* outdegree) {
-  return guarded(of(iso), [&] {
-    const IsomorphicNeighborhood& n = known(iso).neighbors();
+  return guarded(neighborhoods(), iso, [&](const IsoComm& comm) {
+    const IsomorphicNeighborhood& n = comm.neighbors();
     require(s && indegree && outdegree, MPI_ERR_ARG, "the place for a count is NULL");
     *s = n.count();
     *indegree = n.indegree();
@@ -211,8 +181,8 @@ int isohalo_neighborhood_count(isohalo_neighborhood iso, int* s, int* indegree, 
 }
 
 int isohalo_neighborhood_get(isohalo_neighborhood iso, int max_s, int sources[], int targets[]) {
-  return guarded(of(iso), [&] {
-    const IsomorphicNeighborhood& n = known(iso).neighbors();
+  return guarded(neighborhoods(), iso, [&](const IsoComm& comm) {
+    const IsomorphicNeighborhood& n = comm.neighbors();
     require(max_s >= 0, MPI_ERR_ARG, "max_s is negative");
     require((sources && targets) || max_s == 0 || n.count() == 0, MPI_ERR_ARG, "an array for ranks is NULL");
     const int m = std::min(max_s, n.count());
@@ -222,8 +192,8 @@ int isohalo_neighborhood_get(isohalo_neighborhood iso, int max_s, int sources[],
 }
 
 int isohalo_neighborhood_graph_get(isohalo_neighborhood iso, int max_s, int sources[], int targets[]) {
-  return guarded(of(iso), [&] {
-    const IsomorphicNeighborhood& n = known(iso).neighbors();
+  return guarded(neighborhoods(), iso, [&](const IsoComm& comm) {
+    const IsomorphicNeighborhood& n = comm.neighbors();
     require(max_s >= 0, MPI_ERR_ARG, "max_s is negative");
     const std::vector<int> from = n.present_sources(), to = n.present_targets();
     require(max_s == 0 || ((sources || from.empty()) && (targets || to.empty())), MPI_ERR_ARG,
@@ -234,17 +204,17 @@ int isohalo_neighborhood_graph_get(isohalo_neighborhood iso, int max_s, int sour
 }
 
 int isohalo_neighborhood_check(isohalo_neighborhood iso) {
-  return guarded(of(iso), [&] { known(iso).check(); });
+  return guarded(neighborhoods(), iso, [](const IsoComm& comm) { comm.check(); });
 }
 
 int isohalo_neighborhood_set_algorithm(isohalo_neighborhood iso, isohalo_algorithm algorithm) {
-  return guarded(of(iso), [&] { known(iso).set_algorithm(algorithm_of(algorithm)); });
+  return guarded(neighborhoods(), iso, [&](IsoComm& comm) { comm.set_algorithm(algorithm_of(algorithm)); });
 }
 
 int isohalo_neighborhood_schedule(isohalo_neighborhood iso, isohalo_algorithm algorithm, int* rounds,
                                   long long* volume_blocks) {
-  return guarded(of(iso), [&] {
-    const IsomorphicNeighborhood& n = known(iso).neighbors();
+  return guarded(neighborhoods(), iso, [&](const IsoComm& comm) {
+    const IsomorphicNeighborhood& n = comm.neighbors();
     require(rounds && volume_blocks, MPI_ERR_ARG, "the place for a figure is NULL");
     const auto plan = [&](Algorithm a) {
       return isohalo::plan_neighbor_schedule(n.relative(), n.mesh().dimensions(), a, isohalo::Pattern::personal);
@@ -306,7 +276,7 @@ ISOHALO_COLLECTIVE(scatter_reduce,
 #undef ISOHALO_ARGUMENTS
 
 int isohalo_start(isohalo_request r) {
-  return guarded(of(r), [&] { known(r).request.start(); });
+  return guarded(requests(), r, [](Request& found) { found.request.start(); });
 }
 
 namespace {
@@ -319,11 +289,10 @@ int complete(isohalo_request* r, Step&& step) {
     return MPI_SUCCESS;
   }
   const isohalo_request handle = r ? *r : nullptr;
-  const MPI_Comm comm = of(handle)();
   bool ended = true;
-  const int rc = guarded(of(comm), [&] {
+  const int rc = guarded(requests().user(handle), [&] {
     require(r, MPI_ERR_ARG, "the place of the request is NULL");
-    ended = step(&known(handle).request);
+    ended = step(&requests().known(handle).request);
   });
   if (const Request* found = requests().find(handle); found && ended && !found->request.persistent()) {
     requests().take(handle);
@@ -336,7 +305,8 @@ int complete(isohalo_request* r, Step&& step) {
 
 int isohalo_test(isohalo_request* r, int* flag) {
   if (!flag)
-    return guarded(of(r ? *r : nullptr), [] { require(false, MPI_ERR_ARG, "the place for the flag is NULL"); });
+    return guarded(requests().user(r ? *r : nullptr),
+                   [] { require(false, MPI_ERR_ARG, "the place for the flag is NULL"); });
   return complete(r, [&](NeighborRequest* request) {
     *flag = 1;
     if (request) *flag = request->test();
@@ -352,19 +322,12 @@ int isohalo_wait(isohalo_request* r) {
 }
 
 int isohalo_request_free(isohalo_request* r) {
-  const isohalo_request handle = r ? *r : nullptr;
-  return guarded(of(of(handle)()), [&] {
-    require(r, MPI_ERR_ARG, "the place of the request is NULL");
-    known(handle);
-    const std::unique_ptr<Request> last = requests().take(handle);
-    *r = nullptr;
-    last->request.wait();
-  });
+  return freed(requests(), r, [](Request& last) { last.request.wait(); });
 }
 
 int isohalo_type_create_triangular(int count, int firstblock, int blockincrement, int stride, int strideincrement,
                                    MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  return guarded(of(MPI_COMM_NULL), [&] {
+  return guarded(MPI_COMM_NULL, [&] {
     require(newtype, MPI_ERR_ARG, "the place for the datatype is NULL");
     require(oldtype != MPI_DATATYPE_NULL, MPI_ERR_TYPE, "the old datatype is MPI_DATATYPE_NULL");
     *newtype =

@@ -11,6 +11,13 @@ namespace isohalo {
 namespace {
 
 template <int D>
+std::string grid_string(const PerDim<int, D>& grid) {
+  Index<D> extents;
+  std::copy(grid.begin(), grid.end(), extents.begin());
+  return shape_string<D>(extents);
+}
+
+template <int D>
 Decomposition<D> decompose(const Index<D>& shape, const DomainOptions<D>& options, int ranks) {
   if (options.cuts) {
     Decomposition<D> d(shape, *options.cuts);
@@ -22,24 +29,19 @@ Decomposition<D> decompose(const Index<D>& shape, const DomainOptions<D>& option
   if (!options.process_grid)
     return Decomposition<D>(shape, choose_process_grid<D>(shape, ranks), options.alignment_tolerance);
   std::int64_t product = 1;
-  std::string text;
-  for (int j = 0; j < D; ++j) {
-    const int n = (*options.process_grid)[j];
-    text += (j ? " x " : "") + std::to_string(n);
+  for (const int n : *options.process_grid) {
     if (n < 1) throw UsageError("process grid: " + std::to_string(n) + " ranks in a dimension; the least is 1");
     product = product > ranks ? product : product * n;  // stays small: beyond `ranks` it is wrong anyway
   }
   if (product != ranks) {
     std::string way_out;
     try {
-      const auto g = choose_process_grid<D>(shape, ranks);
-      for (int j = 0; j < D; ++j) way_out += (j ? " x " : "") + std::to_string(g[j]);
-      way_out = ", for instance " + way_out;
+      way_out = ", for instance " + grid_string<D>(choose_process_grid<D>(shape, ranks));
     } catch (const UsageError&) {
     }
-    throw UsageError("process grid " + text + " does not multiply to the " + std::to_string(ranks) +
-                     (ranks == 1 ? " rank" : " ranks") + " of this run: give one that does" + way_out +
-                     ", or \"auto\"");
+    throw UsageError("process grid " + grid_string<D>(*options.process_grid) + " does not multiply to the " +
+                     std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks") +
+                     " of this run: give one that does" + way_out + ", or \"auto\"");
   }
   return Decomposition<D>(shape, *options.process_grid, options.alignment_tolerance);
 }
@@ -67,9 +69,9 @@ CartesianDomain<D>::CartesianDomain(MPI_Comm user, const Index<D>& shape, const 
   Decomposition<D> decomposition;
   const auto error = error_of([&] { decomposition = decompose<D>(shape, options, comm.size()); });
   agree_same(comm, "CartesianDomain", arguments_of<D>(shape, options), error.get());
-  std::vector<int> extents;
-  for (int n : decomposition.grid()) extents.push_back(n);
-  Mesh mesh(extents, std::vector<bool>(options.periodic.begin(), options.periodic.end()));
+  const auto grid = decomposition.grid();
+  Mesh mesh(std::vector<int>(grid.begin(), grid.end()),
+            std::vector<bool>(options.periodic.begin(), options.periodic.end()));
   const auto coords = decomposition.coordinates(comm.rank());
   const auto owned = decomposition.box(coords);
   data_ = std::make_shared<const Data>(

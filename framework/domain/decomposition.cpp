@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "datatypes/error.hpp"
@@ -26,34 +25,18 @@ std::int64_t checked_cells(const Index<D>& shape) {
 
 namespace {
 
-/// Rising; found up to the root, so that plans for millions of ranks are made in an instant.
-std::vector<int> divisors_of(int n) {
-  std::vector<int> low, high;
-  for (int k = 1; k <= n / k; ++k) {
-    if (n % k) continue;
-    low.push_back(k);
-    if (k != n / k) high.push_back(n / k);
-  }
-  low.insert(low.end(), high.rbegin(), high.rend());
-  return low;
-}
-
-/// Calls f(grid) for every ordered factorisation of `ranks` that fits the shape; `divisors` has those of `ranks`.
-template <int D, class F>
-void factorisations(const Index<D>& shape, const std::vector<int>& divisors, int ranks, int j, PerDim<int, D>& grid,
-                    F& f) {
+/// Appends every ordered factorisation of `ranks` into dimensions j .. D-1 that fits the shape.
+template <int D>
+void factorise(const Index<D>& shape, int ranks, int j, PerDim<int, D>& grid, std::vector<PerDim<int, D>>& grids) {
   if (j == D - 1) {
-    if (ranks <= shape[j]) {
-      grid[j] = ranks;
-      f(static_cast<const PerDim<int, D>&>(grid));
-    }
+    grid[j] = ranks;
+    if (ranks <= shape[j]) grids.push_back(grid);
     return;
   }
-  for (int n : divisors) {
-    if (n > ranks || n > shape[j]) break;
+  for (int n = 1; n <= std::min<std::int64_t>(ranks, shape[j]); ++n) {
     if (ranks % n) continue;
     grid[j] = n;
-    factorisations<D>(shape, divisors, ranks / n, j + 1, grid, f);
+    factorise<D>(shape, ranks / n, j + 1, grid, grids);
   }
 }
 
@@ -77,32 +60,26 @@ template <int D>
 std::vector<PerDim<int, D>> all_process_grids(const Index<D>& shape, int ranks) {
   std::vector<PerDim<int, D>> grids;
   PerDim<int, D> grid{};
-  auto keep = [&](const PerDim<int, D>& g) { grids.push_back(g); };
-  factorisations<D>(shape, divisors_of(ranks), ranks, 0, grid, keep);
+  factorise<D>(shape, ranks, 0, grid, grids);
   return grids;
 }
 
 template <int D>
 PerDim<int, D> choose_process_grid(const Index<D>& shape, int ranks) {
   checked_cells<D>(shape);
-  double best = std::numeric_limits<double>::infinity();
-  PerDim<int, D> chosen{};
-  // Later grids cut the slower dimensions more: <= lets them win ties.
-  for (const auto& grid : all_process_grids<D>(shape, ranks)) {
-    const double cost = step_cost<D>(shape, grid);
-    if (cost <= best) best = cost, chosen = grid;
-  }
-  if (std::isinf(best)) {
-    const std::int64_t cells = box_of_shape<D>(shape).cells();
-    const bool too_many = ranks > cells;
-    auto fits = static_cast<int>(std::min<std::int64_t>(ranks - 1, cells));
-    while (fits > 1 && all_process_grids<D>(shape, fits).empty()) --fits;
-    throw UsageError((too_many ? std::to_string(ranks) + " ranks cannot each own a cell of a grid of "
-                               : "no process grid of " + std::to_string(ranks) + " ranks fits into a grid of ") +
-                     shape_string<D>(shape) + " cells: run on " + std::to_string(fits) +
-                     (fits == 1 ? " rank" : " ranks"));
-  }
-  return chosen;
+  const auto grids = all_process_grids<D>(shape, ranks);
+  const auto cheaper = [&](const auto& a, const auto& b) {
+    return step_cost<D>(shape, a) < step_cost<D>(shape, b);
+  };
+  // Later grids cut the slower dimensions more: they win ties.
+  if (!grids.empty()) return *std::min_element(grids.rbegin(), grids.rend(), cheaper);
+  const std::int64_t cells = box_of_shape<D>(shape).cells();
+  auto fits = static_cast<int>(std::min<std::int64_t>(ranks - 1, cells));
+  while (fits > 1 && all_process_grids<D>(shape, fits).empty()) --fits;
+  throw UsageError((ranks > cells ? std::to_string(ranks) + " ranks cannot each own a cell of a grid of "
+                                  : "no process grid of " + std::to_string(ranks) + " ranks fits into a grid of ") +
+                   shape_string<D>(shape) + " cells: run on " + std::to_string(fits) +
+                   (fits == 1 ? " rank" : " ranks"));
 }
 
 namespace {

@@ -30,20 +30,18 @@ class Communicator {
   MPI_Comm user() const;
   int rank() const;
   int size() const;
-  /// Ranks of this communicator on this rank's node, and the cores that the node has online.
+  /// Ranks of this communicator on this rank's node; are they more than the cores that it has online?
   int ranks_on_node() const;
-  int cores_on_node() const;
+  bool oversubscribed() const;
   /// A new communicator of the ranks on this rank's node, in their order, which the caller frees. Its errors are
   /// returned. Collective.
   MPI_Comm make_node_communicator() const;
-  bool oversubscribed() const { return ranks_on_node() > cores_on_node(); }
   /// Spins before a wait yields the core.
   int spins() const;
   /// `count` message tags of their own, the same on all ranks because objects are created in the same order on all.
-  /// Not collective. Throws UsageError when MPI has no such number of tags.
+  /// They come round again when a quarter of what MPI has is used up. Not collective. Throws UsageError when that
+  /// is less than `count`.
   int take_tags(int count) const;
-  /// The same for one message or operation that ends soon, from a range of its own that comes round again.
-  int take_passing_tags(int count) const;
   /// Waits with back-off. Local.
   void wait(MPI_Request& request, const char* place) const;
   void wait(std::span<MPI_Request> requests, const char* place) const;
@@ -61,7 +59,6 @@ class Communicator {
   friend class TagLease;
   struct State;
   explicit Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  static std::shared_ptr<State> make_state(MPI_Comm user);
   std::shared_ptr<State> state_;
 };
 

@@ -1,21 +1,42 @@
 #include "framework/mpi/equality_check.hpp"
 
+#include <cstdlib>
 #include <utility>
 
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/progress.hpp"
 
-namespace isohalo::detail {
+namespace isohalo {
+
+bool checks_communication() {
+  static const bool checks = [] {
+    const char* const word = std::getenv("ISOHALO_CHECK");
+    if (!word) {
+#ifdef NDEBUG
+      return false;
+#else
+      return true;
+#endif
+    }
+    const std::string level = word;
+    if (level != "local" && level != "communication")
+      throw UsageError("ISOHALO_CHECK is \"" + level + "\": use local or communication");
+    return level == "communication";
+  }();
+  return checks;
+}
+
+namespace detail {
 
 EqualityCheck::EqualityCheck(const Communicator& comm, std::vector<Number> mine)
     : comm_(comm), mine_(std::move(mine)) {
-  for (const Number& n : mine_) sent_.push_back(n.value);
-  const int count = static_cast<int>(sent_.size());
-  all_.resize(sent_.size() * static_cast<std::size_t>(comm_.size()));
-  mpi_check(
-      MPI_Iallgather(sent_.data(), count, MPI_UINT64_T, all_.data(), count, MPI_UINT64_T, comm_.get(), &request_),
-      "MPI_Iallgather of what ranks compare", comm_.get());
+  const std::size_t n = mine_.size();
+  all_.resize(n * static_cast<std::size_t>(comm_.size()));
+  for (std::size_t k = 0; k < n; ++k) all_[static_cast<std::size_t>(comm_.rank()) * n + k] = mine_[k].value;
+  mpi_check(MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all_.data(), static_cast<int>(n), MPI_UINT64_T,
+                           comm_.get(), &request_),
+            "MPI_Iallgather of what ranks compare", comm_.get());
 }
 
 EqualityCheck::~EqualityCheck() {
@@ -27,9 +48,7 @@ EqualityCheck::~EqualityCheck() {
 }
 
 bool EqualityCheck::done() {
-  int done = 0;
-  mpi_check(MPI_Test(&request_, &done, MPI_STATUS_IGNORE), "MPI_Test of a comparison", comm_.get());
-  return done;
+  return test_all(std::span(&request_, 1), "MPI_Test of a comparison", comm_.get());
 }
 
 void EqualityCheck::wait() {
@@ -50,4 +69,6 @@ std::optional<std::string> EqualityCheck::difference() const {
   return std::nullopt;
 }
 
-}  // namespace isohalo::detail
+}  // namespace detail
+
+}  // namespace isohalo

@@ -8,10 +8,18 @@
 
 #include "framework/mpi/communicator.hpp"
 
-namespace isohalo::detail {
+namespace isohalo {
+
+/// Errors of arguments, handles and sizes are always found, on the rank that makes them. Ranks that call with
+/// arguments that differ where they must be equal, in functions that do not communicate, are found only at the
+/// check level "communication": on in Debug builds and when the environment has ISOHALO_CHECK=communication, off
+/// with ISOHALO_CHECK=local. Equal on all ranks. Throws UsageError for another word. Local.
+bool checks_communication();
+
+namespace detail {
 
 /// One comparison of numbers, for what is begun without communication: the answer comes while other things go on.
-/// Made where errors are looked for (see check_level.hpp), not in production: every rank gets the numbers of all.
+/// Made where `checks_communication`, not in production: every rank gets the numbers of all.
 class EqualityCheck {
  public:
   struct Number {
@@ -37,8 +45,10 @@ class EqualityCheck {
  private:
   Communicator comm_;
   std::vector<Number> mine_;
-  std::vector<std::uint64_t> sent_, all_;
+  std::vector<std::uint64_t> all_;
   MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
-}  // namespace isohalo::detail
+}  // namespace detail
+
+}  // namespace isohalo

@@ -10,6 +10,14 @@
 
 namespace isohalo::detail {
 
+int count_common(MPI_Group group, int size, MPI_Group other) {
+  std::vector<int> ranks(static_cast<std::size_t>(size)), places(ranks);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  mpi_check(MPI_Group_translate_ranks(group, size, ranks.data(), other, places.data()),
+            "MPI_Group_translate_ranks");
+  return static_cast<int>(std::count_if(places.begin(), places.end(), [](int p) { return p != MPI_UNDEFINED; }));
+}
+
 bool launched_on_one_node(MPI_Comm comm) {
   for (const char* plays_nodes : {"MPIR_CVAR_NUM_CLIQUES", "MPIR_CVAR_ODD_EVEN_CLIQUES", "MPIR_CVAR_NOLOCAL"})
     if (std::getenv(plays_nodes)) return false;
@@ -21,12 +29,10 @@ bool launched_on_one_node(MPI_Comm comm) {
   MPI_Group mine = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
   mpi_check(MPI_Comm_group(comm, &mine), "MPI_Comm_group");
   mpi_check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
-  std::vector<int> ranks(static_cast<std::size_t>(size)), places(ranks);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  mpi_check(MPI_Group_translate_ranks(mine, size, ranks.data(), world, places.data()), "MPI_Group_translate_ranks");
+  const bool all = count_common(mine, size, world) == size;
   MPI_Group_free(&mine);
   MPI_Group_free(&world);
-  return std::none_of(places.begin(), places.end(), [](int place) { return place == MPI_UNDEFINED; });
+  return all;
 }
 
 }  // namespace isohalo::detail

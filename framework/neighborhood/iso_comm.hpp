@@ -43,7 +43,7 @@ class IsoComm {
   const Communicator& comm() const;
 
   /// Throws ArgumentError (MPI_ERR_TOPOLOGY), on all ranks, when the lists differ, with what differs and where.
-  /// Collective. Nobody else looks for that, but the first operation at level communication (check_level.hpp).
+  /// Collective. Nobody else looks for that, but the first operation at level communication (equality_check.hpp).
   void check() const;
 
   /// Fixes the algorithm of later operations; `automatic` lets the library choose. Equal on all ranks. Local.

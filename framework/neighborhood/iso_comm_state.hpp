@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "framework/mpi/check_level.hpp"
 #include "framework/mpi/equality_check.hpp"
 #include "framework/neighborhood/iso_comm.hpp"
 #include "framework/neighborhood/neighbor_operation.hpp"

@@ -62,14 +62,13 @@ NeighborChoice cheapest(std::vector<AlgorithmFigures> candidates, std::int64_t b
 
 LinkCost measured_link(const Communicator& comm) {
   if (comm.size() == 1) return {};
-  const int p = comm.size(), rank = comm.rank();
+  const int p = comm.size(), rank = comm.rank(), tag = comm.take_tags(1);
   constexpr int small = 8, large = 1 << 16;
   std::vector<std::byte> out(large), in(large);
   const auto ring = [&](int bytes, int repeats) {
     comm.barrier();
     const auto begin = std::chrono::steady_clock::now();
     for (int k = 0; k < repeats; ++k) {
-      const int tag = comm.take_passing_tags(1);
       MPI_Request r[2];
       mpi_check(MPI_Irecv(in.data(), bytes, MPI_BYTE, (rank + p - 1) % p, tag, comm.get(), &r[0]), "MPI_Irecv");
       mpi_check(MPI_Isend(out.data(), bytes, MPI_BYTE, (rank + 1) % p, tag, comm.get(), &r[1]), "MPI_Isend");

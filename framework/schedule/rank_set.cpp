@@ -11,12 +11,6 @@ bool RankSet::contains(int rank) const {
   return after != intervals_.begin() && rank < std::prev(after)->second;
 }
 
-std::int64_t RankSet::size() const {
-  std::int64_t n = 0;
-  for (const auto& [first, last] : intervals_) n += last - first;
-  return n;
-}
-
 void RankSet::insert(const RankSet& other) {
   if (other.intervals_.empty()) return;
   std::vector<std::pair<int, int>> merged;

@@ -18,7 +18,6 @@ class RankSet {
   }
   const std::vector<std::pair<int, int>>& intervals() const { return intervals_; }
   bool contains(int rank) const;
-  std::int64_t size() const;
   void insert(const RankSet& other);  ///< union
 
   friend bool operator==(const RankSet&, const RankSet&) = default;

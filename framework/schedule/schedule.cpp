@@ -1,6 +1,7 @@
 #include "framework/schedule/schedule.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "datatypes/error.hpp"
 #include "framework/schedule/schedule_check.hpp"
@@ -24,17 +25,25 @@ std::int64_t growth(const Stage& stage) {
   }
 }
 
-/// Where a rank stands in an elimination: `index` in its group of `size` ranks that begins at `first`.
+/// How many of 0 .. count-1 are `residue` modulo `modulus`.
+std::int64_t count_of_class(std::int64_t count, std::int64_t residue, std::int64_t modulus) {
+  return residue < count ? (count - residue - 1) / modulus + 1 : 0;
+}
+
+/// Where a rank stands in an elimination: `index` in the group of `size` ranks that begins at `first`.
 struct Seat {
-  int first, size, index;
+  int group, first, size, index;
 };
 
 Seat seat_of(int fours, int threes, int rank) {
   const int after_fours = 4 * fours, after_threes = after_fours + 3 * threes;
-  const int size = rank < after_fours ? 4 : rank < after_threes ? 3 : 2;
-  const int start = rank < after_fours ? 0 : rank < after_threes ? after_fours : after_threes;
-  const int index = (rank - start) % size;
-  return {rank - index, size, index};
+  int size = 2, start = after_threes, groups_before = fours + threes;
+  if (rank < after_fours)
+    size = 4, start = groups_before = 0;
+  else if (rank < after_threes)
+    size = 3, start = after_fours, groups_before = fours;
+  const int inside = (rank - start) / size;
+  return {groups_before + inside, start + inside * size, size, (rank - start) % size};
 }
 
 /// The two of a group that stay.
@@ -86,13 +95,8 @@ void Schedule::place_stages() {
 std::int64_t Schedule::virtual_of(const Place& p, int rank) const {
   if (p.fours >= 0) {
     const Seat seat = seat_of(p.fours, p.threes, rank);
-    const std::int64_t member = seat.index == kStays[seat.size][1];
-    if (seat.index != kStays[seat.size][member]) return -1;
-    const std::int64_t groups_before = seat.size == 4 ? seat.first / 4
-                                       : seat.size == 3
-                                           ? p.fours + (seat.first - 4 * p.fours) / 3
-                                           : p.fours + p.threes + (seat.first - 4 * p.fours - 3 * p.threes) / 2;
-    return 2 * groups_before + member;
+    const int member = seat.index == kStays[seat.size][1];
+    return seat.index == kStays[seat.size][member] ? 2 * seat.group + member : -1;
   }
   if (rank < p.collapsed) return rank % p.collapse_base == p.collapse_base - 1 ? rank / p.collapse_base : -1;
   if (p.collapsed > 0) return rank - std::int64_t{p.collapsed / p.collapse_base} * (p.collapse_base - 1);
@@ -230,6 +234,69 @@ void Schedule::elimination_actions(int stage, int rank, StageActions& a) const {
     a.replace = !a.receive.empty();
     a.own = 0;
   }
+}
+
+std::int64_t Schedule::messages(int stage) const {
+  const Stage& s = stages_[static_cast<std::size_t>(stage)];
+  const Place& place = places_[static_cast<std::size_t>(stage)];
+  const std::int64_t exchanged = place.active * (s.base - 1);
+  switch (s.kind) {
+    case StageKind::factor:
+      return exchanged;
+    case StageKind::collapse:
+    case StageKind::expand:
+      return std::int64_t{s.threshold / s.base} * (s.base - 1);
+    case StageKind::merge:
+      return exchanged + s.remainder * place.product * s.base;
+    case StageKind::inverse_merge: {
+      std::int64_t sum = exchanged;
+      for (std::int64_t c = 0; c < std::min(s.groups, s.remainder); ++c)
+        sum += count_of_class(s.remainder, c, s.groups) * count_of_class(place.active, c, s.groups);
+      return sum;
+    }
+    case StageKind::dissemination:
+      return place.active * most_sends(stage);
+    case StageKind::eliminate:
+      return place.active + place.threes;
+    case StageKind::settle:
+    case StageKind::resolve:
+      return 2 * std::int64_t{s.threshold} + s.remainder;
+  }
+  return 0;
+}
+
+std::int64_t Schedule::messages() const {
+  std::int64_t sum = 0;
+  for (int s = 0; s < size(); ++s) sum += messages(s);
+  return sum;
+}
+
+std::int64_t Schedule::most_sends(int stage) const {
+  const Stage& s = stages_[static_cast<std::size_t>(stage)];
+  const Place& place = places_[static_cast<std::size_t>(stage)];
+  switch (s.kind) {
+    case StageKind::factor:
+      return s.base - 1;
+    case StageKind::collapse:
+      return s.threshold > 0 ? 1 : 0;
+    case StageKind::expand:
+      return s.threshold > 0 ? s.base - 1 : 0;
+    case StageKind::merge:
+      return s.remainder > 0 ? place.product * s.base : s.base - 1;
+    case StageKind::inverse_merge:
+      return s.base - 1 + count_of_class(s.remainder, 0, s.groups);
+    case StageKind::dissemination: {
+      // Multiples of the distance repeat, beginning with the rank itself, after this many.
+      const std::int64_t distinct = place.active / std::gcd(place.product, place.active);
+      return std::min<std::int64_t>(s.base, distinct) - 1;
+    }
+    case StageKind::eliminate:
+      return 1;
+    case StageKind::settle:
+    case StageKind::resolve:
+      return s.threshold + s.remainder > 0 ? 1 : 0;
+  }
+  return 0;
 }
 
 }  // namespace isohalo

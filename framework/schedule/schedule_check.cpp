@@ -76,30 +76,27 @@ void check_opening(std::span<const Stage> stages, int ranks, int stage) {
 
 void detail::check_numbers(std::span<const Stage> stages, int ranks, int stage) {
   const Stage& s = stages[static_cast<std::size_t>(stage)];
-  const auto number = [](std::int64_t n) { return std::to_string(n); };
-  if (s.base < 2) refuse(stages, ranks, stage, "has base " + number(s.base) + "; the least is 2");
+  using std::to_string;
+  const auto wrong = [&](const std::string& what) { refuse(stages, ranks, stage, what); };
+  if (s.base < 2) wrong("has base " + to_string(s.base) + "; the least is 2");
   const bool collapses = s.kind == StageKind::collapse || s.kind == StageKind::expand;
   const bool merges = s.kind == StageKind::merge || s.kind == StageKind::inverse_merge;
   if (collapses && s.threshold > ranks)
-    refuse(stages, ranks, stage,
-           "has threshold " + number(s.threshold) + "; the most is the number of ranks, " + number(ranks));
+    wrong("has threshold " + to_string(s.threshold) + "; the most is the number of ranks, " + to_string(ranks));
   if (collapses && (s.threshold < 0 || s.threshold % s.base != 0))
-    refuse(stages, ranks, stage,
-           "has threshold " + number(s.threshold) + ", no multiple of its base " + number(s.base) + ": take " +
-               number(s.threshold - s.threshold % s.base));
-  if (merges && s.groups < 1) refuse(stages, ranks, stage, "has " + number(s.groups) + " groups; the least is 1");
+    wrong("has threshold " + to_string(s.threshold) + ", no multiple of its base " + to_string(s.base) + ": take " +
+          to_string(s.threshold - s.threshold % s.base));
+  if (merges && s.groups < 1) wrong("has " + to_string(s.groups) + " groups; the least is 1");
   if (merges && (s.remainder < 0 || s.remainder >= ranks))
-    refuse(stages, ranks, stage,
-           "has " + number(s.remainder) + " remainder ranks; the most is " + number(ranks - 1));
+    wrong("has " + to_string(s.remainder) + " remainder ranks; the most is " + to_string(ranks - 1));
   if (opens(s.kind) &&
       std::any_of(stages.begin(), stages.begin() + stage, [](const Stage& e) { return opens(e.kind); }))
-    refuse(stages, ranks, stage, "is a second collapse, merge or elimination; a schedule has at most one of them");
+    wrong("is a second collapse, merge or elimination; a schedule has at most one of them");
   if (s.kind == StageKind::eliminate) {
     const std::int64_t rest = ranks - 4 * std::int64_t{s.threshold} - 3 * std::int64_t{s.remainder};
     if (s.threshold < 0 || s.remainder < 0 || rest < 0 || rest % 2 != 0)
-      refuse(stages, ranks, stage,
-             "takes " + number(s.threshold) + " fours and " + number(s.remainder) +
-                 " threes of the ranks and leaves " + number(rest) + "; it must leave pairs");
+      wrong("takes " + to_string(s.threshold) + " fours and " + to_string(s.remainder) +
+            " threes of the ranks and leaves " + to_string(rest) + "; it must leave pairs");
   }
   check_opening(stages, ranks, stage);
 }
@@ -107,28 +104,27 @@ void detail::check_numbers(std::span<const Stage> stages, int ranks, int stage) 
 void detail::check_groups(std::span<const Stage> stages, int ranks, int stage, std::int64_t product,
                           std::int64_t active) {
   const Stage& s = stages[static_cast<std::size_t>(stage)];
-  const auto number = [](std::int64_t n) { return std::to_string(n); };
+  using std::to_string;
+  const auto wrong = [&](const std::string& what) { refuse(stages, ranks, stage, what); };
   if (s.kind == StageKind::dissemination) {
     if (product > (std::int64_t{1} << 62) / s.base)
-      refuse(stages, ranks, stage,
-             "makes the product of the bases pass 2^62: leave it out, all is known long before");
+      wrong("makes the product of the bases pass 2^62: leave it out, all is known long before");
     return;
   }
   if (s.kind != StageKind::factor && s.kind != StageKind::merge && s.kind != StageKind::inverse_merge) return;
   if (product > active || active % (product * s.base) != 0)
-    refuse(stages, ranks, stage,
-           "joins groups of " +
-               (product > active ? number(product) + " x " + number(s.base) : number(product * s.base)) + " of " +
-               number(active) +
-               " ranks, which they do not divide: choose bases whose product is the number "
-               "of ranks left, or fit it by a collapse (c, e) or a merge (m, n)");
+    wrong("joins groups of " +
+          (product > active ? to_string(product) + " x " + to_string(s.base) : to_string(product * s.base)) +
+          " of " + to_string(active) +
+          " ranks, which they do not divide: choose bases whose product is the number "
+          "of ranks left, or fit it by a collapse (c, e) or a merge (m, n)");
   const std::int64_t used = std::min(s.groups, s.remainder), group_size = product * s.base;
   if (s.kind == StageKind::merge && used > active / group_size)
-    refuse(stages, ranks, stage,
-           "gives its remainder ranks to " + number(used) + " groups; there are " + number(active / group_size));
+    wrong("gives its remainder ranks to " + to_string(used) + " groups; there are " +
+          to_string(active / group_size));
   if (s.kind == StageKind::inverse_merge && used > active)
-    refuse(stages, ranks, stage,
-           "serves its remainder ranks from " + number(used) + " classes of members; there are " + number(active));
+    wrong("serves its remainder ranks from " + to_string(used) + " classes of members; there are " +
+          to_string(active));
 }
 
 std::vector<std::uint32_t> multiplicities(const Schedule& schedule, int rank) {
@@ -229,16 +225,13 @@ void check_allreduce(const Schedule& schedule) {
   const auto counts = multiplicities(schedule, wrong);
   const auto missing = std::count(counts.begin(), counts.end(), 0u);
   const auto at = std::find_if(counts.begin(), counts.end(), [&](auto n) { return missing ? n == 0 : n > 1; });
-  const std::string of = std::to_string(at - counts.begin());
-  if (missing)
-    throw UsageError(name + "after the last stage rank " + std::to_string(wrong) +
-                     " lacks the contribution of rank " + of + " (it has " +
-                     std::to_string(static_cast<std::int64_t>(counts.size()) - missing) + " of " +
-                     std::to_string(counts.size()) + ")" + missing_end(schedule) + "; isohalo schedule --ranks " +
-                     std::to_string(schedule.ranks()) + " --best gives one that works");
-  throw UsageError(name + "after the last stage rank " + std::to_string(wrong) +
-                   " holds the contribution of rank " + of + " " + std::to_string(*at) +
-                   " times, not once; isohalo schedule --ranks " + std::to_string(schedule.ranks()) +
+  const std::string of = " the contribution of rank " + std::to_string(at - counts.begin()) + " ",
+                    found = missing ? "lacks" + of + "(it has " +
+                                          std::to_string(static_cast<std::int64_t>(counts.size()) - missing) +
+                                          " of " + std::to_string(counts.size()) + ")" + missing_end(schedule)
+                                    : "holds" + of + std::to_string(*at) + " times, not once";
+  throw UsageError(name + "after the last stage rank " + std::to_string(wrong) + " " + found +
+                   "; isohalo schedule --ranks " + std::to_string(schedule.ranks()) +
                    " --best gives one that works");
 }
 

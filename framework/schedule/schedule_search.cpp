@@ -13,17 +13,6 @@ Stage factor(int base) {
   return {.kind = StageKind::factor, .base = base};
 }
 
-/// All divisors of n but 1, ascending.
-std::vector<int> divisors(int n) {
-  std::vector<int> list;
-  for (int d = 1; d <= n / d; ++d)
-    if (n % d == 0) list.push_back(d);
-  for (std::size_t i = list.size(); i-- > 0;)
-    if (list[i] != n / list[i]) list.push_back(n / list[i]);
-  list.erase(list.begin());
-  return list;
-}
-
 /// Enumerates; every method returns false once the visitor wants no more.
 class Enumerator {
  public:
@@ -47,8 +36,8 @@ class Enumerator {
   bool factorisations(int n, const F& done) {
     if (n == 1) return done();
     if (!room(1)) return true;
-    for (int base : divisors(n)) {
-      if (!sends(base - 1)) break;
+    for (int base = 2; base <= n && sends(base - 1); ++base) {
+      if (n % base) continue;
       stages_.push_back(factor(base));
       const bool more = factorisations(n / base, done);
       stages_.pop_back();

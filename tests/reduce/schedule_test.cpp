@@ -271,7 +271,9 @@ TEST(RankSet, UnionAndMembership) {
       for (int r = first; r < last; ++r) in[static_cast<std::size_t>(r)] = true;
     }
     for (int r = 0; r < 20; ++r) ASSERT_EQ(set.contains(r), bool{in[static_cast<std::size_t>(r)]});
-    ASSERT_EQ(set.size(), std::count(in.begin(), in.end(), true));
+    std::int64_t size = 0;
+    for (const auto& [first, last] : set.intervals()) size += last - first;
+    ASSERT_EQ(size, std::count(in.begin(), in.end(), true));
   }
 }
 

@@ -1,0 +1,81 @@
+#pragma once
+/// Models of solvers with one field `u` that a row kernel advances.
+
+#include <memory>
+
+#include "framework/run/solver.hpp"
+#include "stencils/deep_stepper.hpp"
+
+namespace isohalo {
+
+/// Bytes of one field of this type and of these extents and ghost layers.
+template <int D>
+double field_bytes(ElementType type, const Index<D>& extents, const Index<D>& ghost_low,
+                   const Index<D>& ghost_high) {
+  switch (type) {
+    case ElementType::float32:
+      return Field<float, D>::bytes_needed(extents, ghost_low, ghost_high);
+    case ElementType::uint8:
+      return Field<std::uint8_t, D>::bytes_needed(extents, ghost_low, ghost_high);
+    default:
+      return Field<double, D>::bytes_needed(extents, ghost_low, ghost_high);
+  }
+}
+
+/// Bytes of the two fields such a solver holds, and of the cell sets that plan the halos of a list without a name.
+template <int D>
+double two_field_memory(const GridSettings<D>& grid, const StencilShape<D>& shape, const Index<D>& extents,
+                        int depth) {
+  const auto ghosts = shape.ghost_widths(depth, boundary_topology_of(grid.boundary, box_of_shape<D>(grid.shape)));
+  double sets = 0;
+  if (shape.kind() == StencilShape<D>::Kind::custom) {
+    sets = 2;
+    for (int j = 0; j < D; ++j)
+      sets *= static_cast<double>(std::min(extents[j], 2 * (ghosts[0][j] + ghosts[1][j]) + 1) + ghosts[0][j] +
+                                  ghosts[1][j]);
+  }
+  return sets + 2 * field_bytes<D>(grid.type, extents, ghosts[0], ghosts[1]);
+}
+
+/// The model of a solver that is a DeepStepper: what is left to say is `create`, by `make`.
+template <int D>
+class SingleFieldModel : public SolverModel<D> {
+ public:
+  /// `shape` of one step of length `dt` (0: no time).
+  SingleFieldModel(const GridSettings<D>& grid, const StencilShape<D>& shape, double dt)
+      : grid_(grid), shape_(shape), dt_(dt) {}
+
+  std::vector<std::string> field_names() const override { return {"u"}; }
+  StencilShape<D> shape() const override { return shape_; }
+  double dt() const override { return dt_; }
+  double memory(const Index<D>& extents, int depth) const override {
+    return two_field_memory(grid_, shape_, extents, depth);
+  }
+
+ protected:
+  const GridSettings<D>& grid() const { return grid_; }
+
+  /// The solver in the grid's floating-point type T, whose row kernel is make_row(T(), stride). Collective in
+  /// order.
+  template <class MakeRow>
+  std::unique_ptr<Solver<D>> make(const CartesianDomain<D>& domain, int depth, Exchange exchange,
+                                  const MakeRow& make_row) const {
+    if (grid_.type == ElementType::float32) return make_in<float>(domain, depth, exchange, make_row);
+    return make_in<double>(domain, depth, exchange, make_row);
+  }
+
+ private:
+  template <class T, class MakeRow>
+  std::unique_ptr<Solver<D>> make_in(const CartesianDomain<D>& domain, int depth, Exchange exchange,
+                                     const MakeRow& make_row) const {
+    const auto row = [&](const Index<D>& stride) { return make_row(T(), stride); };
+    using Stepper = DeepStepper<T, D, decltype(row(Index<D>()))>;
+    return std::make_unique<Stepper>("u", domain, shape_, grid_.boundary, depth, row, exchange);
+  }
+
+  GridSettings<D> grid_;
+  StencilShape<D> shape_;
+  double dt_;
+};
+
+}  // namespace isohalo
