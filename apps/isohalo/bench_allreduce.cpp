@@ -14,6 +14,7 @@
 #include "apps/isohalo/bench.hpp"
 #include "apps/isohalo/bench_emulated.hpp"
 #include "apps/isohalo/commands.hpp"
+#include "apps/isohalo/distributions.hpp"
 #include "apps/isohalo/option_text.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/reduce/allreduce.hpp"
