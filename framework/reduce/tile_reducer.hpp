@@ -296,11 +296,12 @@ class TileReducer {
 
   void form_cut_tile(const Index<D>& tile, const std::vector<GatheredPart>& parts) {
     const Box<D> cells = tiling_.cells_of_tile(tile);
-    for (const auto& [part, values] : parts) {
-      const V* from = values;
-      for_each_row(part->cells, [&](const Index<D>& i) {
-        std::copy_n(from, part->cells.extent(D - 1), tile_cells_.data() + linear_index(cells, i));
-        from += part->cells.extent(D - 1);
+    for (const GatheredPart& gathered : parts) {
+      const Box<D>& held = gathered.part->cells;
+      const V* from = gathered.cells;
+      for_each_row(held, [&](const Index<D>& i) {
+        std::copy_n(from, held.extent(D - 1), tile_cells_.data() + linear_index(cells, i));
+        from += held.extent(D - 1);
       });
     }
     Index<D> extents;
