@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "apps/bench/benchmarks.hpp"
+#include "apps/bench/distributions.hpp"
 #include "apps/bench/emulated.hpp"
 #include "apps/bench/timing.hpp"
 #include "apps/common/option_text.hpp"

@@ -87,6 +87,7 @@ Json bench_emulated(const Communicator& comm, const EmulatedLatency& emulate, in
   };
   TreeReducer<double, 2, Sum> tree(domain);
   const double expected = tree.reduce(value);
+  const EmulatedNetwork network(domain.comm(), emulate);
   const auto time = [&](const std::function<bool()>& correct) {
     constexpr int calls = 4;  // so that ranks which set off late weigh less
     std::vector<double> ms;
@@ -107,21 +108,21 @@ Json bench_emulated(const Communicator& comm, const EmulatedLatency& emulate, in
   double doubling = 0, planned = 0;
   for (const auto& [name, schedule] : schedules_to_compare(p, costs)) {
     const double simulated = simulate(schedule, {.costs = costs}).last_ns * 1e-6;
-    const double timed_ms = time_tree({ReductionMethod::tree, schedule.text(), false, false, -1, emulate});
+    const double timed_ms = time_tree({ReductionMethod::tree, schedule.text(), false, false});
     order.emplace_back(simulated, timed_ms);
     if (name == "recursive_doubling") doubling = timed_ms;
     if (name == "planned_sets") planned = timed_ms;
     rows.push_back(
         {{"name", name}, {"schedule", schedule.text()}, {"simulated_ms", simulated}, {"tree_ms", timed_ms}});
     if (schedule.for_sets_only()) continue;
-    ScheduledAllreduce plain(comm.get(), 1, MPI_INT, MPI_SUM, schedule.text(), emulate);
+    ScheduledAllreduce plain(comm.get(), 1, MPI_INT, MPI_SUM, schedule.text());
     rows.back()["plain_ms"] = time([&] {
       int one = 1;
       plain.reduce(&one);
       return one == p;
     });
   }
-  const double binary = time_tree({ReductionMethod::binary_tree, "auto", false, false, -1, emulate});
+  const double binary = time_tree({ReductionMethod::binary_tree, "auto", false, false});
   rows.push_back({{"name", "binary_tree"}, {"tree_ms", binary}});
   const Agreement all = order_agreement(order, kToldApart), sure = order_agreement(order, kSurelyApart);
   in_order = in_order && sure.agree == sure.pairs;

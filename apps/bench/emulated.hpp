@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/bench/emulated_network.hpp"
 #include "framework/mpi/communicator.hpp"
-#include "framework/reduce/emulated_latency.hpp"
 
 namespace isohalo {
 

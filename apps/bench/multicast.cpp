@@ -172,7 +172,10 @@ ExitCode bench_multicast(MPI_Comm user, const BenchMulticastOptions& options) {
   std::vector<int> ranks;
   for (int r = 0; r < comm.size(); ++r) ranks.push_back(r);
   std::vector<MulticastTimes> cases = cases_to_time(comm.size(), emulate.on());
-  time_multicasts(comm, ranks, {.samples = options.samples, .seconds = options.seconds, .emulate = emulate}, cases);
+  {
+    const EmulatedNetwork network(comm, emulate);
+    time_multicasts(comm, ranks, {.samples = options.samples, .seconds = options.seconds}, cases);
+  }
   Json json{{"benchmark", "multicast"}, {"machine", machine_text()}, {"ranks", comm.size()}};
   if (emulate.on())
     json["emulated"] = {{"alpha_p_ns", emulate.latency_s * 1e9}, {"alpha_r_ns", emulate.pipeline_s * 1e9}};

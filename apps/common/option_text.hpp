@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "framework/reduce/emulated_latency.hpp"
+#include "apps/bench/emulated_network.hpp"
 #include "framework/simulate/simulator.hpp"
 
 namespace isohalo {

@@ -52,7 +52,6 @@ void measure_schedules(const Communicator& comm, const ScheduleRequest& request)
     if (comm.rank() == 0 && !request.table.empty()) ScheduleTable::read(request.table);
   });
   detail::ChoiceRequest choice_request;
-  for (int r = 0; r < comm.size(); ++r) choice_request.ranks.push_back(r);
   choice_request.plan.bytes = static_cast<double>(bytes);
   choice_request.plan.for_sets = request.for_sets;
   choice_request.plan.rank_order = request.rank_order;
@@ -60,7 +59,7 @@ void measure_schedules(const Communicator& comm, const ScheduleRequest& request)
   choice_request.program = [&](const Schedule& s) { return detail::plain_program(s, comm.rank()); };
   Planning planning{.by = PlanBy::timing};
   if (request.candidates > 1) planning.candidates = request.candidates;
-  const ScheduleChoice choice = detail::choose_schedule(comm, planning, choice_request, comm.take_tags(2));
+  const ScheduleChoice choice = detail::choose_schedule(comm, planning, choice_request, comm.take_tags(1));
   agreed(comm, [&] {
     if (comm.rank() != 0) return;
     const std::string machine = request.machine.empty() ? machine_text() : request.machine;

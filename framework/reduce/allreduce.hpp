@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "framework/mpi/communicator.hpp"
-#include "framework/reduce/emulated_latency.hpp"
 #include "framework/reduce/schedule_choice.hpp"
 #include "framework/schedule/rounds.hpp"
 #include "framework/schedule/schedule.hpp"
@@ -27,7 +26,7 @@ class ScheduledAllreduce final : private detail::RoundExecutor<ScheduledAllreduc
   /// would count twice), one that does not keep rank order when `op` does not commute, a negative count, or
   /// arguments that differ between ranks.
   ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype type, MPI_Op op, const std::string& schedule = "auto",
-                     const EmulatedLatency& emulate = {}, const Planning& planning = {});
+                     const Planning& planning = {});
 
   /// In place: `in_out` has `count` elements of `type` in host memory. Collective; nothing is allocated.
   void reduce(void* in_out);
@@ -43,26 +42,16 @@ class ScheduledAllreduce final : private detail::RoundExecutor<ScheduledAllreduc
   const ScheduleChoice& choice() const { return choice_; }
 
  private:
-  struct StageWork {
-    StageActions actions;
-    std::size_t requests = 0;
-  };
-
+  void ask_mpi();
   Schedule parse(const std::string& text) const;
-  bool commutes() const;
-  void choose(const EmulatedLatency& emulate, const Planning& planning);
-  void measure_type();
+  void choose(const Planning& planning);
   friend class detail::RoundExecutor<ScheduledAllreduce>;
-  std::size_t rounds() const { return work_.size() + 1; }  // round k combines what stage k - 1 has brought
+  std::size_t rounds() const { return stages_.size() + 1; }  // round k combines what stage k - 1 has brought
   void begin() {}
   bool arrived(std::size_t round);
   void enter(std::size_t round);
   bool left() { return true; }
-  void pause(Backoff& backoff) override;
-  std::byte* received(std::size_t k) { return buffer_.data() + k * room_; }
-  void* origin(std::byte* memory) const { return memory - true_lower_; }
-  void copy(const void* from, void* to) const;
-  void post(const StageWork& work);
+  void* received(std::size_t k) { return buffer_.data() + k * room_ - true_lower_; }
   void combine(const StageActions& actions);
 
   Communicator comm_;
@@ -76,10 +65,10 @@ class ScheduledAllreduce final : private detail::RoundExecutor<ScheduledAllreduc
   std::size_t bytes_ = 0;  // of the values of an array
   std::size_t room_ = 0;   // from the first byte to the last, a multiple of 64
   bool dense_ = false;     // no gaps: a plain copy will do
-  std::vector<StageWork> work_;
+  bool commutes_ = false;
+  std::vector<StageActions> stages_;
   std::vector<std::byte> buffer_;  // what arrives in a stage, and one array more
   std::vector<MPI_Request> requests_;
-  detail::LatencyStamps stamps_;
   void* in_out_ = nullptr;
 };
 

@@ -1,9 +1,22 @@
 #include "framework/reduce/array_reducer.hpp"
 
+#include <string>
+
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
 
 namespace isohalo {
+
+RangeStarts starts_of_counts(std::span<const std::int64_t> counts) {
+  RangeStarts starts{0};
+  for (std::size_t r = 0; r < counts.size(); ++r) {
+    if (counts[r] < 0 || counts[r] > (std::int64_t{1} << 53) - starts.back())
+      throw UsageError("rank " + std::to_string(r) + " holds " + std::to_string(counts[r]) +
+                       " numbers: give 0 or more, and 2^53 together");
+    starts.push_back(starts.back() + counts[r]);
+  }
+  return starts;
+}
 
 ArrayLayout array_layout(const RangeStarts& starts) {
   ArrayLayout layout{{0}, {}};

@@ -7,14 +7,21 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "framework/mpi/communicator.hpp"
-#include "framework/reduce/index_ranges.hpp"
 #include "framework/reduce/operations.hpp"
 #include "framework/reduce/reduction.hpp"
 
 namespace isohalo {
+
+/// Numbers dealt out to p ranks: rank r holds the indices starts[r] .. starts[r+1]-1; p+1 numbers from 0 to N that
+/// do not fall. Ranks may be empty.
+using RangeStarts = std::vector<std::int64_t>;
+
+/// The numbers of each rank -> starts. Throws UsageError for a negative count or more than 2^53 numbers.
+RangeStarts starts_of_counts(std::span<const std::int64_t> counts);
 
 /// Who holds which of the numbers. Local.
 struct ArrayLayout {

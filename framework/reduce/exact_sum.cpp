@@ -9,7 +9,7 @@ void ExactSum::use_schedule(const std::string& text, const Planning& planning, i
   scheduled_.reset();
   if (text == "auto" && !planning.asks()) return;
   scheduled_ = std::make_unique<ScheduledAllreduce>(comm_.get(), static_cast<int>(sum_.words().size()), MPI_INT64_T,
-                                                    MPI_SUM, text, EmulatedLatency{}, planning);
+                                                    MPI_SUM, text, planning);
 }
 
 void ExactSum::start(std::span<const double> addends) {
@@ -30,10 +30,7 @@ void ExactSum::start(std::span<const double> addends) {
 }
 
 bool ExactSum::test() {
-  if (scheduled_) return scheduled_->test();
-  int done = 0;
-  mpi_check(MPI_Test(&request_, &done, MPI_STATUS_IGNORE), "MPI_Test of an exact sum", comm_.get());
-  return done;
+  return scheduled_ ? scheduled_->test() : test_all({&request_, 1}, "an exact sum", comm_.get());
 }
 
 }  // namespace isohalo::detail

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <numeric>
+#include <random>
 
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
@@ -19,99 +20,63 @@ double ns_since(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
 }
 
-/// Buffers and requests of multicasts of up to so many messages and bytes.
+/// Multicasts of up to so many messages and bytes by ranks[0] to the others.
 class Multicaster {
  public:
-  Multicaster(const Communicator& comm, const std::vector<int>& ranks, const EmulatedLatency& emulate,
-              std::size_t messages, std::int64_t bytes)
-      : comm_(comm), ranks_(ranks), tag_(comm.take_tags(3)), pitch_(std::max<std::int64_t>(bytes, 1)) {
-    buffer_.resize(messages * static_cast<std::size_t>(pitch_));
-    requests_.assign(messages + 1, MPI_REQUEST_NULL);
-    stamps_ = detail::LatencyStamps(emulate, tag_ + 2, messages + 1, messages + 1);
-    takes_part_ = std::find(ranks.begin(), ranks.end(), comm.rank()) != ranks.end();
-  }
+  Multicaster(const Communicator& comm, const std::vector<int>& ranks, std::size_t messages, std::int64_t bytes)
+      : comm_(comm),
+        ranks_(ranks),
+        tag_(comm.take_tags(2)),
+        pitch_(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))),
+        buffer_(messages * pitch_),
+        requests_(messages, MPI_REQUEST_NULL) {}
 
   /// The time at ranks[0], elsewhere 0. `turn`: the place of the first receiver among the others.
   double run(const MulticastCase& c, int turn) {
-    const std::size_t others = ranks_.size() - 1;
-    const auto peer = [&](int m) { return ranks_[1 + static_cast<std::size_t>(turn + m) % others]; };
+    const auto peer = [&](int m) { return ranks_[1 + static_cast<std::size_t>(turn + m) % (ranks_.size() - 1)]; };
     const int last = peer(c.messages - 1);
-    if (comm_.rank() == ranks_[0]) return lead(c, peer, last);
-    if (takes_part_) follow(c, peer, last);
+    std::size_t mine = 0;
+    if (comm_.rank() == ranks_[0]) {
+      MPI_Request reply = MPI_REQUEST_NULL;
+      receive(0, 0, last, tag_ + 1, reply);
+      const auto start = Clock::now();
+      for (int m = 0; m < c.messages; ++m) {
+        send(c.bytes, peer(m), tag_, requests_[mine]);
+        if (c.blocking) comm_.wait(requests_[mine], kPlace);
+        ++mine;
+      }
+      comm_.wait(reply, kPlace);
+      const double ns = ns_since(start);
+      comm_.wait(std::span(requests_).first(mine), kPlace);
+      return ns;
+    }
+    for (int m = 0; m < c.messages; ++m)
+      if (peer(m) == comm_.rank()) receive(mine, c.bytes, ranks_[0], tag_, requests_[mine]), ++mine;
+    comm_.wait(std::span(requests_).first(mine), kPlace);
+    if (last != comm_.rank()) return 0;
+    send(0, ranks_[0], tag_ + 1, requests_[0]);
+    comm_.wait(requests_[0], kPlace);
     return 0;
   }
 
  private:
-  template <class Peer>
-  double lead(const MulticastCase& c, const Peer& peer, int last) {
-    const auto reply = static_cast<std::size_t>(c.messages);
-    receive(reply, 0, last, tag_ + 1);
-    const auto start = Clock::now();
-    for (int m = 0; m < c.messages; ++m) {
-      const auto k = static_cast<std::size_t>(m);
-      send(k, c.bytes, peer(m), tag_);
-      if (c.blocking) comm_.wait(requests_[k], "a multicast");
-    }
-    await_arrivals(reply, reply + 1);
-    const double ns = ns_since(start);
-    await_sends(0, reply);
-    return ns;
-  }
+  static constexpr const char* kPlace = "a multicast";
 
-  template <class Peer>
-  void follow(const MulticastCase& c, const Peer& peer, int last) {
-    std::size_t mine = 0;
-    for (int m = 0; m < c.messages; ++m)
-      if (peer(m) == comm_.rank()) receive(mine++, c.bytes, ranks_[0], tag_);
-    await_arrivals(0, mine);
-    if (last != comm_.rank()) return;
-    send(0, 0, ranks_[0], tag_ + 1);
-    await_sends(0, 1);
-  }
-
-  void receive(std::size_t k, std::int64_t bytes, int from, int tag) {
-    mpi_check(MPI_Irecv_c(buffer_.data() + k * static_cast<std::size_t>(pitch_ * (bytes > 0)), bytes, MPI_BYTE,
-                          from, tag, comm_.get(), &requests_[k]),
+  void receive(std::size_t k, std::int64_t bytes, int from, int tag, MPI_Request& request) {
+    mpi_check(MPI_Irecv_c(buffer_.data() + k * pitch_, bytes, MPI_BYTE, from, tag, comm_.get(), &request),
               "MPI_Irecv of a multicast", comm_.get());
-    stamps_.expect(comm_, k, from);
   }
-
-  void send(std::size_t k, std::int64_t bytes, int to, int tag) {
-    mpi_check(MPI_Isend_c(buffer_.data(), bytes, MPI_BYTE, to, tag, comm_.get(), &requests_[k]),
+  void send(std::int64_t bytes, int to, int tag, MPI_Request& request) {
+    mpi_check(MPI_Isend_c(buffer_.data(), bytes, MPI_BYTE, to, tag, comm_.get(), &request),
               "MPI_Isend of a multicast", comm_.get());
-    stamps_.send(comm_, k, to);
-  }
-
-  void await_arrivals(std::size_t first, std::size_t last) {
-    comm_.wait(std::span(requests_).subspan(first, last - first), "a multicast");
-    while (!stamps_.arrived(first, last)) detail::nap_for_emulation();
-  }
-
-  void await_sends(std::size_t first, std::size_t last) {
-    comm_.wait(std::span(requests_).subspan(first, last - first), "a multicast");
-    while (!stamps_.sent(first, last)) detail::nap_for_emulation();
   }
 
   Communicator comm_;
   std::vector<int> ranks_;
   int tag_;
-  std::int64_t pitch_;
+  std::size_t pitch_;
   std::vector<std::byte> buffer_;
   std::vector<MPI_Request> requests_;
-  detail::LatencyStamps stamps_;
-  bool takes_part_ = false;
-};
-
-/// The same on all ranks.
-class Shuffler {
- public:
-  std::uint64_t below(std::uint64_t n) {
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return (state_ >> 33) % n;
-  }
-
- private:
-  std::uint64_t state_ = 2017;
 };
 
 double median(std::vector<double> v) {
@@ -130,18 +95,17 @@ void time_multicasts(const Communicator& comm, const std::vector<int>& ranks, co
     messages = std::max(messages, static_cast<std::size_t>(c.multicast.messages));
     bytes = std::max(bytes, c.multicast.bytes);
   }
-  Multicaster caster(comm, ranks, options.emulate, messages, bytes);
-  Shuffler random;
+  Multicaster caster(comm, ranks, messages, bytes);
+  std::mt19937_64 random(2017);  // the same on all ranks
   std::vector<std::size_t> order(cases.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto start = Clock::now();
   for (int round = 0; round <= options.samples; ++round) {
-    for (std::size_t n = order.size(); n > 1; --n) std::swap(order[n - 1], order[random.below(n)]);
+    std::shuffle(order.begin(), order.end(), random);
     if (round == 1)
       for (MulticastTimes& c : cases) c.ns.clear();
     for (const std::size_t k : order)
-      cases[k].ns.push_back(
-          caster.run(cases[k].multicast, static_cast<int>(random.below(static_cast<std::uint64_t>(ranks.size())))));
+      cases[k].ns.push_back(caster.run(cases[k].multicast, static_cast<int>(random() % ranks.size())));
     std::int64_t go_on = ns_since(start) < options.seconds * 1e9;
     comm.broadcast(&go_on, sizeof go_on, ranks[0]);
     if (!go_on) break;
@@ -174,13 +138,12 @@ MessageCosts fit_costs(std::span<const MulticastPoint> points) {
   return costs;
 }
 
-MessageCosts measured_costs(const Communicator& comm, const std::vector<int>& ranks,
-                            const EmulatedLatency& emulate) {
+MessageCosts measured_costs(const Communicator& comm, const std::vector<int>& ranks) {
   if (ranks.size() < 2) return {};
   std::vector<MulticastTimes> cases;
   for (const int messages : {1, 2, 4, 8})
     for (const std::int64_t bytes : {8, 4096}) cases.push_back({{messages, bytes}});
-  time_multicasts(comm, ranks, {.samples = 100, .seconds = 0.02, .emulate = emulate}, cases);
+  time_multicasts(comm, ranks, {.samples = 100, .seconds = 0.02}, cases);
   std::vector<MulticastPoint> points;
   for (const MulticastTimes& c : cases)
     points.push_back(

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "framework/mpi/communicator.hpp"
-#include "framework/reduce/emulated_latency.hpp"
 #include "framework/schedule/schedule_cost.hpp"
 
 namespace isohalo {
@@ -30,7 +29,6 @@ struct MulticastTimes {
 struct MulticastOptions {
   int samples = 50;       ///< of each case
   double seconds = 0.02;  ///< no further round of samples is begun after this time
-  EmulatedLatency emulate = {};
 };
 
 /// Takes the samples, in rounds of one of each case in random order; one round more comes first and is dropped,
@@ -54,7 +52,6 @@ MessageCosts fit_costs(std::span<const MulticastPoint> points);
 /// The costs of messages between `ranks` of `comm`, measured within about 20 ms: medians of multicasts of 1 to 8
 /// messages of 8 bytes and of 4 KiB; the same on all ranks. The defaults of MessageCosts when `ranks` is one alone.
 /// Collective over `comm`.
-MessageCosts measured_costs(const Communicator& comm, const std::vector<int>& ranks,
-                            const EmulatedLatency& emulate = {});
+MessageCosts measured_costs(const Communicator& comm, const std::vector<int>& ranks);
 
 }  // namespace isohalo

@@ -10,25 +10,18 @@
 
 namespace isohalo {
 
-/// Appends what `rank` does to bring the root of the frontier tree to all ranks. Sets are idempotent: a rank may
-/// hear of a node twice, so disseminations are welcome; what a receiver is known to hold is not sent.
-/// `leaf_ranks[n]`: the rank that holds node n at the beginning, -1 for none; nodes below one that is held are
+/// Appends what `rank` does to bring the root of the frontier tree to all ranks (`root` < 0) or to one.
+/// `holders[n]`: the rank that holds node n at the beginning, -1 for none; nodes below one that is held are
 /// ignored. Local.
+///
+/// To all: sets are idempotent: a rank may hear of a node twice, so disseminations are welcome; what a receiver is
+/// known to hold is not sent. To one: only what that needs travels and is combined, each value once.
 void append_partial_sets(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
-                         const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank);
-
-/// The same for a result on rank `root` alone: only what that needs travels and is combined, each value once.
-/// Local.
-void append_partial_sets_to(int root, ReduceProgram& program, const std::vector<FrontierNode>& nodes,
-                            const std::vector<int>& leaf_ranks, const Schedule& schedule, int rank);
-
-/// The rank that holds each leaf of the frontier tree.
-std::vector<int> leaf_ranks(const std::vector<FrontierNode>& nodes);
+                         const std::vector<int>& holders, const Schedule& schedule, int rank, int root);
 
 /// Appends the resolve round: leaf values go to the ranks that `gather` names, gather[n] >= 0 for nodes that are to
-/// be formed there, no two of them one below the other. Returns who holds what afterwards, for
-/// `append_partial_sets`. Local.
-std::vector<int> append_resolve(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
-                                const std::vector<int>& gather, int rank);
+/// be formed there, no two of them one below the other. Afterwards these ranks hold these nodes. Local.
+void append_resolve(ReduceProgram& program, const std::vector<FrontierNode>& nodes, const std::vector<int>& gather,
+                    int rank);
 
 }  // namespace isohalo

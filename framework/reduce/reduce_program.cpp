@@ -1,14 +1,20 @@
 #include "framework/reduce/reduce_program.hpp"
 
-#include <map>
+#include <set>
 #include <utility>
 
 namespace isohalo {
 
+using detail::at;
+
 namespace {
 
-std::size_t at(std::int32_t n) {
-  return static_cast<std::size_t>(n);
+/// The rank that forms each node in the binary tree method: the owner of its first leaf.
+std::vector<int> node_owners(const std::vector<FrontierNode>& nodes) {
+  std::vector<int> owner(nodes.size());
+  for (std::size_t n = nodes.size(); n-- > 0;)  // children come after their parent
+    owner[n] = nodes[n].left < 0 ? nodes[n].rank : owner[at(nodes[n].left)];
+  return owner;
 }
 
 /// A message of the binary tree method with its sender.
@@ -20,104 +26,73 @@ struct Outbound {
 /// All messages, those of one sender in its order, and for each outbound subtree root the message that carries it.
 struct OutboundMessages {
   std::vector<Outbound> messages;
-  std::map<std::int32_t, std::size_t> carrier;
+  std::vector<std::size_t> carrier;  ///< by node
 };
 
 /// Applies the flush rules to the outbound subtree roots of every rank, each in tree order.
 OutboundMessages buffer_messages(const std::vector<FrontierNode>& nodes, const std::vector<int>& owner,
                                  const std::vector<std::int64_t>& leaves, int ranks, const MessageBuffer& buffer) {
-  OutboundMessages out;
-  std::vector<std::vector<std::pair<std::int32_t, int>>> roots(static_cast<std::size_t>(ranks));  // node, target
-  std::vector<std::pair<std::int32_t, int>> todo{{0, owner[0]}};  // node, owner of its parent
-  while (!todo.empty()) {
-    const auto [n, target] = todo.back();
-    todo.pop_back();
-    const int self = owner[at(n)];
-    if (self != target) roots[static_cast<std::size_t>(self)].emplace_back(n, target);
-    if (nodes[at(n)].left < 0) continue;
-    todo.emplace_back(nodes[at(n)].right, self);
-    todo.emplace_back(nodes[at(n)].left, self);
-  }
-  for (int r = 0; r < ranks; ++r) {
-    Outbound waiting{r, -1, {}};
-    const auto flush = [&] {
-      if (waiting.nodes.empty()) return;
-      for (std::int32_t n : waiting.nodes) out.carrier[n] = out.messages.size();
-      out.messages.push_back(waiting);
-      waiting.nodes.clear();
-    };
-    for (const auto& [n, target] : roots[static_cast<std::size_t>(r)]) {
-      if (leaves[at(n)] > buffer.leaves) flush();
-      if (target != waiting.to || static_cast<int>(waiting.nodes.size()) >= buffer.values) flush();
-      waiting.to = target;
-      waiting.nodes.push_back(n);
+  constexpr auto none = static_cast<std::size_t>(-1);
+  OutboundMessages out{{}, std::vector<std::size_t>(nodes.size(), none)};
+  std::vector<int> target(nodes.size(), owner[0]);                          // owner of the parent
+  std::vector<std::size_t> filling(static_cast<std::size_t>(ranks), none);  // the last message of each rank
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    if (nodes[n].left >= 0) target[at(nodes[n].left)] = target[at(nodes[n].right)] = owner[n];
+    if (owner[n] == target[n]) continue;
+    std::size_t& message = filling[at(owner[n])];
+    if (message == none || leaves[n] > buffer.leaves || out.messages[message].to != target[n] ||
+        std::ssize(out.messages[message].nodes) >= buffer.values) {
+      message = out.messages.size();
+      out.messages.push_back({owner[n], target[n], {}});
     }
-    flush();
+    out.messages[message].nodes.push_back(static_cast<std::int32_t>(n));
+    out.carrier[n] = message;
   }
   return out;
 }
 
 /// Walks the subtrees that one rank forms, in tree order.
-class BinaryTreeCompiler {
- public:
-  BinaryTreeCompiler(const std::vector<FrontierNode>& nodes, const std::vector<int>& owner,
-                     const OutboundMessages& outbound, int rank)
-      : nodes_(nodes), owner_(owner), outbound_(outbound), rank_(rank) {}
+struct BinaryTreeCompiler {
+  const std::vector<FrontierNode>& nodes;
+  const std::vector<int>& owner;
+  const OutboundMessages& outbound;
+  ReduceProgram program;
+  std::set<std::size_t> arrived;
 
-  ReduceProgram compile() {
-    program_.emplace_back();
-    if (owner_[0] == rank_) form(0);
-    for (const Outbound& m : outbound_.messages) {
-      if (m.from != rank_) continue;
-      for (std::int32_t n : m.nodes) form(n);
-      program_.back().send.push_back({m.to, m.nodes});
-    }
-    return std::move(program_);
-  }
-
- private:
   /// Appends what forms node n: leaves are at hand, foreign right children arrive.
   void form(std::int32_t n) {
-    const FrontierNode& node = nodes_[at(n)];
+    const FrontierNode& node = nodes[at(n)];
     if (node.left < 0) return;
     form(node.left);
-    if (owner_[at(node.right)] == rank_)
+    if (owner[at(node.right)] == owner[at(n)])
       form(node.right);
     else
-      receive(node.right);
-    program_.back().combine.push_back(n);
+      receive(outbound.carrier[at(node.right)]);
+    program.back().combine.push_back(n);
   }
 
-  void receive(std::int32_t n) {
-    const std::size_t message = outbound_.carrier.at(n);
-    if (!arrived_.emplace(message, true).second) return;
-    if (!program_.back().combine.empty() || !program_.back().send.empty()) program_.emplace_back();
-    const Outbound& m = outbound_.messages[message];
-    program_.back().receive.push_back({m.from, m.nodes});
+  void receive(std::size_t message) {
+    if (!arrived.insert(message).second) return;
+    if (!program.back().combine.empty() || !program.back().send.empty()) program.emplace_back();
+    const Outbound& m = outbound.messages[message];
+    program.back().receive.push_back({m.from, m.nodes});
   }
-
-  const std::vector<FrontierNode>& nodes_;
-  const std::vector<int>& owner_;
-  const OutboundMessages& outbound_;
-  int rank_;
-  ReduceProgram program_;
-  std::map<std::size_t, bool> arrived_;
 };
 
 }  // namespace
-
-std::vector<int> node_owners(const std::vector<FrontierNode>& nodes) {
-  std::vector<int> owner(nodes.size());
-  for (std::size_t n = nodes.size(); n-- > 0;)  // children come after their parent
-    owner[n] = nodes[n].left < 0 ? nodes[n].rank : owner[at(nodes[n].left)];
-  return owner;
-}
 
 ReduceProgram binary_tree_program(const std::vector<FrontierNode>& nodes, const std::vector<std::int64_t>& leaves,
                                   int rank, int ranks, const MessageBuffer& buffer) {
   const std::vector<int> owner = node_owners(nodes);
   const OutboundMessages outbound = buffer_messages(nodes, owner, leaves, ranks, buffer);
-  return BinaryTreeCompiler(nodes, owner, outbound, rank).compile();
+  BinaryTreeCompiler compiler{nodes, owner, outbound, ReduceProgram(1), {}};
+  if (owner[0] == rank) compiler.form(0);
+  for (const Outbound& m : outbound.messages) {
+    if (m.from != rank) continue;
+    for (const std::int32_t n : m.nodes) compiler.form(n);
+    compiler.program.back().send.push_back({m.to, m.nodes});
+  }
+  return std::move(compiler.program);
 }
 
 void append_broadcast(ReduceProgram& program, const std::vector<FrontierNode>& nodes, int rank, int ranks,
@@ -137,12 +112,6 @@ void append_broadcast(ReduceProgram& program, const std::vector<FrontierNode>& n
       if (place + bit < ranks) step.send.push_back({static_cast<int>((place + bit + root) % ranks), {0}});
   }
   program.push_back(std::move(step));
-}
-
-std::int64_t messages_sent(const ReduceProgram& program) {
-  std::int64_t count = 0;
-  for (const ProgramStep& step : program) count += static_cast<std::int64_t>(step.send.size());
-  return count;
 }
 
 }  // namespace isohalo

@@ -2,7 +2,6 @@
 /// What one rank does to bring the root of a frontier tree together, compiled from the decomposition alone: which
 /// values go to whom and which combinations to apply. At run time only bare values move.
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -26,9 +25,6 @@ struct ProgramStep {
 
 using ReduceProgram = std::vector<ProgramStep>;
 
-/// The rank that forms each node in the binary tree method: the owner of its first leaf.
-std::vector<int> node_owners(const std::vector<FrontierNode>& nodes);
-
 /// The buffer of outbound values in the binary tree method (Stelz 2022, section 3.1.1).
 struct MessageBuffer {
   int values = 4;            ///< the most in one message
@@ -45,8 +41,5 @@ ReduceProgram binary_tree_program(const std::vector<FrontierNode>& nodes, const 
 /// Adds the broadcast of the root from its owner: to all ranks by a binomial tree, or to `target` alone (-1: all).
 void append_broadcast(ReduceProgram& program, const std::vector<FrontierNode>& nodes, int rank, int ranks,
                       int target = -1);
-
-/// Messages that a program sends.
-std::int64_t messages_sent(const ReduceProgram& program);
 
 }  // namespace isohalo

@@ -14,18 +14,11 @@
 #include "framework/reduce/exact_sum.hpp"
 #include "framework/reduce/on_node_stage.hpp"
 #include "framework/reduce/operations.hpp"
+#include "framework/reduce/program_executor.hpp"
 #include "framework/reduce/reduction_plan.hpp"
 #include "framework/reduce/tile_reducer.hpp"
-#include "framework/reduce/tree_executor.hpp"
 
 namespace isohalo::detail {
-
-/// Block k belongs to rank k.
-inline std::vector<int> identity_map(int ranks) {
-  std::vector<int> map(static_cast<std::size_t>(ranks));
-  for (int r = 0; r < ranks; ++r) map[static_cast<std::size_t>(r)] = r;
-  return map;
-}
 
 /// Once started it is active in every wait of the process: ranks may wait for several reductions, and for halo
 /// exchanges, in different orders.
@@ -38,15 +31,14 @@ class Reduction final : private Operation {
       : comm_(comm),
         op_(op),
         has_terms_(has_terms),
-        tiling_(tiling),
-        first_tag_(comm.take_tags(3)),
+        first_tag_(comm.take_tags(2)),
         plan_(tiling, rank_of_block),
         tiles_(comm, tiling, coords, rank_of_block, op, first_tag_),
-        nodes_(comm, op, first_tag_ + 1),
+        nodes_(comm, plan_.nodes(), op, first_tag_ + 1),
         exact_(comm) {
     for (std::int32_t leaf : plan_.leaves_of(comm.rank())) {
       const Box<D>& node = plan_.tiles(leaf);
-      append_combines(tiling_, tiles_.tiles(), node, local_combines_);
+      append_combines(tiling, tiles_.tiles(), node, local_combines_);
       leaf_places_.emplace_back(leaf, linear_index(tiles_.tiles(), node.low));
     }
   }
@@ -57,17 +49,16 @@ class Reduction final : private Operation {
   /// Changes the method. Collective; throws UsageError on all ranks for options that are wrong or differ.
   void reduce_by(const ReductionOptions& options) {
     plan_agreed_ = false;  // also when this throws
-    agree_same(comm_, "reduction", plan_.arguments(options, tiling_.tile(), sizeof(V)),
-               error_of([&] { check(options); }).get());
+    agree_same(comm_, "reduction", plan_.arguments(options, sizeof(V)), error_of([&] { check(options); }).get());
     options_ = options;
     on_node_.reset();
     choice_ = {.schedule = options.schedule, .by = "given"};
     if (is_exact(options.method))
       exact_.use_schedule(options.schedule, options.planning, options.root);
     else if (options.method == ReductionMethod::binary_tree || options.schedule != "auto")
-      nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)), options.emulate);
+      nodes_.compile(plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)));
     else if (!use_shared_memory())
-      choose();
+      choose(nullptr);
     plan_agreed_ = true;
   }
   const ReductionOptions& options() const { return options_; }
@@ -78,7 +69,6 @@ class Reduction final : private Operation {
   }
 
   TileReducer<V, D, Op>& tiles() { return tiles_; }
-  const TileReducer<V, D, Op>& tiles() const { return tiles_; }
 
   /// This rank's terms, which exact_over_terms reads at the next start instead of tile values.
   void give_terms(std::span<const V> terms) { terms_ = terms; }
@@ -97,13 +87,9 @@ class Reduction final : private Operation {
     return wait();
   }
 
+  /// The result, on the ranks that get it.
   V wait() {
     Operation::wait(comm_.spins());
-    return value();
-  }
-
-  /// The result, on the ranks that get it.
-  V value() {
     if constexpr (kSum) {
       if (is_exact(options_.method)) return exact_.value();
     }
@@ -119,9 +105,7 @@ class Reduction final : private Operation {
   static constexpr bool kSum = std::is_same_v<V, double> && std::is_same_v<Op, Sum>;
 
   void pause(Backoff& backoff) override {
-    if (options_.emulate.on()) {
-      nap_for_emulation();
-    } else if (phase_ != Phase::collecting || any_active()) {
+    if (phase_ != Phase::collecting || any_active()) {
       backoff.pause();
     } else if (!backoff.pause_awake()) {  // who publishes last calls
       on_node_->sleep();
@@ -133,12 +117,7 @@ class Reduction final : private Operation {
 
   void launch() {
     if (!plan_agreed_) reduce_by(options_);
-    if constexpr (kSum) {
-      if (options_.method == ReductionMethod::exact_over_terms) {
-        phase_ = Phase::exact;
-        return exact_.start(terms_);
-      }
-    }
+    if (options_.method == ReductionMethod::exact_over_terms) return start_exact(terms_);
     tiles_.start_gather();
     phase_ = Phase::gathering;
   }
@@ -169,27 +148,31 @@ class Reduction final : private Operation {
                        " is for sums of float64 values: use tree or binary_tree");
     if (options.method == ReductionMethod::exact_over_terms && !has_terms_)
       throw UsageError("the reduction method exact_over_terms is for ArrayReducer: use tree, binary_tree or exact");
-    plan_.check(options, comm_.size());
+    isohalo::check(options, comm_.size());
   }
 
-  /// Looks for the schedule of all ranks. Collective if planning asks.
-  void choose() {
-    ChoiceRequest request{
-        identity_map(comm_.size()), plan_.plan_options(sizeof(V)), sizeof(V), options_.emulate, {}};
-    ReductionOptions given = options_;
+  /// Looks for the schedule of all ranks, or of the leaders of compute nodes. Collective if planning asks.
+  void choose(const NodeLayout* layout) {
+    ChoiceRequest request{.plan = plan_.plan_options(sizeof(V), layout), .value_bytes = sizeof(V)};
+    if (layout) request.ranks = layout->leaders;
     request.program = [&](const Schedule& s) {
+      if (layout) return plan_.program_after_node(comm_.rank(), *layout, options_.root, s);
+      ReductionOptions given = options_;
       given.schedule = s.text();
       return plan_.program(comm_.rank(), comm_.size(), given, sizeof(V));
     };
-    choice_ = choose_schedule(comm_, options_.planning, request, first_tag_ + 1);
-    nodes_.compile(plan_.nodes(), request.program(Schedule::parse(choice_.schedule, comm_.size())),
-                   options_.emulate);
+    if (layout && layout->leaders.size() == 1)
+      choice_ = {.by = "shared memory"};
+    else
+      choice_ = choose_schedule(comm_, options_.planning, request, first_tag_ + 1);
+    const int ranks = layout ? static_cast<int>(layout->leaders.size()) : comm_.size();
+    nodes_.compile(request.program(Schedule::parse(choice_.schedule, ranks)));
   }
 
   /// Moves the reduction into shared memory where ranks share a compute node and it has room. Collective.
   bool use_shared_memory() {
     const std::size_t bytes = static_cast<std::size_t>(plan_.most_leaves()) * sizeof(V);
-    if (comm_.size() == 1 || !options_.on_node || options_.resolve || options_.emulate.on() ||
+    if (comm_.size() == 1 || !options_.on_node || options_.resolve ||
         bytes > kMostOnNode / static_cast<std::size_t>(comm_.size()))
       return false;
     const NodeLayout& layout = Node::of(comm_)->layout();
@@ -202,21 +185,14 @@ class Reduction final : private Operation {
     const bool reads = options_.root < 0 || options_.root == comm_.rank() || out;
     for (const int r : layout.members)
       leaves.push_back(reads || r == comm_.rank() ? plan_.leaves_of(r) : std::vector<std::int32_t>());
-    choose_between(layout);
+    choose(&layout);
     on_node_.emplace(std::move(*in), std::move(out), std::move(leaves), comm_.oversubscribed());
     return true;
   }
 
-  /// Looks for the schedule of the leaders of compute nodes. Collective if planning asks.
-  void choose_between(const NodeLayout& layout) {
-    ChoiceRequest request{layout.leaders, plan_.plan_options(sizeof(V), layout), sizeof(V), {}, {}};
-    request.program = [&](const Schedule& s) {
-      return plan_.program_after_node(comm_.rank(), layout, options_.root, s);
-    };
-    const int nodes = static_cast<int>(layout.leaders.size());
-    choice_ = {.by = "shared memory"};
-    if (nodes > 1) choice_ = choose_schedule(comm_, options_.planning, request, first_tag_ + 1);
-    nodes_.compile(plan_.nodes(), request.program(Schedule::parse(choice_.schedule, nodes)));
+  void start_exact(std::span<const V> values) {
+    phase_ = Phase::exact;
+    if constexpr (kSum) exact_.start(values);
   }
 
   void poke_mpi() {
@@ -227,12 +203,7 @@ class Reduction final : private Operation {
 
   void begin() {
     auto& values = tiles_.values();
-    if constexpr (kSum) {
-      if (options_.method == ReductionMethod::exact_over_tiles) {
-        phase_ = Phase::exact;
-        return exact_.start(values);
-      }
-    }
+    if (options_.method == ReductionMethod::exact_over_tiles) return start_exact(values);
     for (const Combine& c : local_combines_)
       values[static_cast<std::size_t>(c.into)] =
           op_(values[static_cast<std::size_t>(c.into)], values[static_cast<std::size_t>(c.from)]);
@@ -249,7 +220,6 @@ class Reduction final : private Operation {
   Communicator comm_;
   Op op_;
   bool has_terms_;
-  Tiling<D> tiling_;
   int first_tag_;
   ReductionPlan<D> plan_;
   ReductionOptions options_;

@@ -1,9 +1,19 @@
 #include "framework/reduce/reduction_options.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "datatypes/error.hpp"
 #include "framework/schedule/schedule.hpp"
 
 namespace isohalo {
+
+namespace {
+
+/// By ReductionMethod.
+constexpr std::array<std::string_view, 4> kMethods{"tree", "binary_tree", "exact", "exact_over_terms"};
+
+}  // namespace
 
 void refuse_schedule(const ReductionOptions& options) {
   if (options.schedule == "auto") return;
@@ -18,14 +28,12 @@ void refuse_schedule(const ReductionOptions& options) {
                        " would count: use stages without d, or the method tree");
 }
 
-void append_arguments(std::vector<Argument>& list, const ReductionOptions& options) {
-  list.push_back({"method", to_text(options.method)});
-  list.push_back({"schedule", options.schedule});
-  list.push_back({"resolve", options.resolve ? "true" : "false"});
-  list.push_back({"on_node", options.on_node ? "true" : "false"});
-  list.push_back({"root", std::to_string(options.root)});
-  list.push_back({"planning", detail::to_text(options.planning)});
-  list.push_back({"emulation", detail::to_text(options.emulate)});
+void check(const ReductionOptions& options, int ranks) {
+  if (options.root < -1 || options.root >= ranks)
+    throw UsageError("the result of a reduction is for rank " + std::to_string(options.root) + " of " +
+                     std::to_string(ranks) + ": give a rank that there is, or -1 for all");
+  refuse_schedule(options);
+  if (options.schedule != "auto") Schedule::parse(options.schedule, ranks);
 }
 
 bool is_exact(ReductionMethod method) {
@@ -33,25 +41,15 @@ bool is_exact(ReductionMethod method) {
 }
 
 ReductionMethod reduction_method(std::string_view word) {
-  for (const ReductionMethod m : {ReductionMethod::tree, ReductionMethod::binary_tree,
-                                  ReductionMethod::exact_over_tiles, ReductionMethod::exact_over_terms})
-    if (word == to_text(m)) return m;
-  throw UsageError("no reduction method \"" + std::string(word) +
-                   "\": use tree, binary_tree, exact (over tiles) or exact_over_terms");
+  const auto found = std::ranges::find(kMethods, word);
+  if (found == kMethods.end())
+    throw UsageError("no reduction method \"" + std::string(word) +
+                     "\": use tree, binary_tree, exact (over tiles) or exact_over_terms");
+  return static_cast<ReductionMethod>(found - kMethods.begin());
 }
 
 std::string to_text(ReductionMethod method) {
-  switch (method) {
-    case ReductionMethod::tree:
-      return "tree";
-    case ReductionMethod::binary_tree:
-      return "binary_tree";
-    case ReductionMethod::exact_over_tiles:
-      return "exact";
-    case ReductionMethod::exact_over_terms:
-      return "exact_over_terms";
-  }
-  return "";
+  return std::string(kMethods[static_cast<std::size_t>(method)]);
 }
 
 std::string method_name(ReductionMethod method) {

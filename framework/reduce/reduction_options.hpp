@@ -3,10 +3,7 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "framework/mpi/agreement.hpp"
-#include "framework/reduce/emulated_latency.hpp"
 #include "framework/reduce/schedule_choice.hpp"
 
 namespace isohalo {
@@ -34,8 +31,6 @@ struct ReductionOptions {
   /// The rank that gets the result, -1: all. What only other ranks would need is neither sent nor combined,
   /// but for exact sums by a schedule.
   int root = -1;
-  /// For benchmarks, with schedules and binary_tree: messages as on a slow network.
-  EmulatedLatency emulate = {};
   /// How schedule = "auto" is chosen, where there are messages; where planning asks, exact sums take a schedule
   /// too.
   Planning planning = {};
@@ -43,15 +38,14 @@ struct ReductionOptions {
   bool operator==(const ReductionOptions&) const = default;
 };
 
-/// Appends what ranks must have in common, for `agree_same`.
-void append_arguments(std::vector<Argument>& list, const ReductionOptions& options);
-
 /// Exact over tiles or over terms: sums of limbs, without a tree between ranks.
 bool is_exact(ReductionMethod method);
 
 /// Throws UsageError when the method cannot use the schedule: binary_tree has none, exact sums count what comes
 /// twice.
 void refuse_schedule(const ReductionOptions& options);
+/// The same, and for a root that is none of `ranks` or a schedule that does not fit them.
+void check(const ReductionOptions& options, int ranks);
 
 /// "tree", "binary_tree", "exact" (over tiles), "exact_over_terms". Throws UsageError for another word.
 ReductionMethod reduction_method(std::string_view word);

@@ -8,7 +8,6 @@
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/reduce_program.hpp"
 #include "framework/reduce/reduction_options.hpp"
-#include "framework/reduce/tree.hpp"
 #include "framework/schedule/schedule.hpp"
 #include "framework/shm/node.hpp"
 
@@ -20,15 +19,16 @@ template <int D>
 class ReductionPlan {
  public:
   /// `rank_of_block`: the rank of each block of the tiling's decomposition, row-major.
-  ReductionPlan(const Tiling<D>& tiling, const std::vector<int>& rank_of_block);
+  ReductionPlan(const Tiling<D>& tiling, const std::vector<int>& rank_of_block)
+      : tiling_(tiling), tree_(tiling, rank_of_block), rank_of_block_(rank_of_block) {}
 
-  const std::vector<FrontierNode>& nodes() const { return nodes_; }
-  const Box<D>& tiles(std::int32_t node) const { return tree_.tiles(node); }
+  const std::vector<FrontierNode>& nodes() const { return tree_.nodes; }
+  const Box<D>& tiles(std::int32_t node) const { return tree_.tiles[static_cast<std::size_t>(node)]; }
   /// Leaves of one rank in tree order.
   std::vector<std::int32_t> leaves_of(int rank) const;
+  /// The most leaves that any rank holds.
+  int most_leaves() const;
 
-  /// Throws UsageError for options that do not fit `ranks`, as `program` does.
-  void check(const ReductionOptions& options, int ranks) const;
   /// What `rank` of `ranks` does; schedule = "auto" by the cost model. Empty for exact methods, which have no tree
   /// between ranks. Throws UsageError for options that do not fit.
   ReduceProgram program(int rank, int ranks, const ReductionOptions& options, std::size_t value_bytes) const;
@@ -37,8 +37,6 @@ class ReductionPlan {
   /// but one node; otherwise the schedule `between` the leaders of the nodes, and nothing on other ranks. Nothing
   /// either where no result is wanted (`root`, as in ReductionOptions). Local.
   ReduceProgram program_after_node(int rank, const NodeLayout& layout, int root, const Schedule& between) const;
-  /// The most leaves that any rank holds.
-  int most_leaves() const;
 
   /// The resolve round: for each node that is its highest to lie within the 3^d ranks around the owner of its first
   /// tile, that owner; -1 for all others (docs/reductions.md).
@@ -46,21 +44,14 @@ class ReductionPlan {
 
   /// What a schedule is to be planned for: frontiers of this size, of one rank or of all of the fullest compute
   /// node.
-  PlanOptions plan_options(std::size_t value_bytes) const;
-  PlanOptions plan_options(std::size_t value_bytes, const NodeLayout& layout) const;
+  PlanOptions plan_options(std::size_t value_bytes, const NodeLayout* layout = nullptr) const;
 
   /// What ranks must have in common, for `agree_same`: the tree between them as a fingerprint.
-  std::vector<Argument> arguments(const ReductionOptions& options, const Index<D>& tile,
-                                  std::size_t value_bytes) const;
+  std::vector<Argument> arguments(const ReductionOptions& options, std::size_t value_bytes) const;
 
  private:
-  Schedule schedule(int ranks, const ReductionOptions& options, std::size_t value_bytes) const;
-  void append_sets(ReduceProgram& program, const std::vector<int>& holders, const Schedule& schedule, int rank,
-                   int root) const;
-
   Tiling<D> tiling_;
   FrontierTree<D> tree_;
-  std::vector<FrontierNode> nodes_;
   std::vector<int> rank_of_block_;
 };
 

@@ -1,9 +1,11 @@
 #include "framework/reduce/schedule_choice.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <memory>
+#include <deque>
+#include <numeric>
 #include <optional>
 
 #include "datatypes/error.hpp"
@@ -33,14 +35,12 @@ namespace {
 /// Nanoseconds of each candidate, by values that mean nothing. Collective.
 std::vector<double> time_candidates(const Communicator& comm, const std::vector<Plan>& plans,
                                     const ChoiceRequest& request, int tag) {
-  std::vector<std::unique_ptr<ProgramExecutor>> candidates;
-  for (const Plan& plan : plans) {
-    candidates.push_back(std::make_unique<ProgramExecutor>(comm, tag));
-    candidates.back()->compile(request.program(plan.schedule), request.value_bytes, request.emulate);
-  }
+  std::deque<ProgramExecutor> candidates;
+  for (const Plan& plan : plans)
+    candidates.emplace_back(comm, request.value_bytes, tag).compile(request.program(plan.schedule));
   const auto run = [&](std::size_t k, int calls) {
     return seconds_of([&] {
-             for (int call = 0; call < calls; ++call) candidates[k]->start(), candidates[k]->wait();
+             for (int call = 0; call < calls; ++call) candidates[k].start(), candidates[k].wait();
            }) /
            calls;
   };
@@ -53,19 +53,18 @@ std::vector<double> time_candidates(const Communicator& comm, const std::vector<
 }
 
 /// What the table has, if it fits. Collective.
-std::optional<std::string> from_table(const Communicator& comm, const Planning& planning,
-                                      const ChoiceRequest& request) {
+std::optional<std::string> from_table(const Communicator& comm, const Planning& planning, const PlanOptions& plan,
+                                      int ranks) {
   std::string found = "?";
   agreed(comm, [&] {
     if (planning.machine.empty())
       throw UsageError("schedule table " + planning.table +
                        ": planning by a table needs the name of the machine to look for");
     if (comm.rank() != 0) return;
-    const auto bytes = static_cast<std::int64_t>(std::ceil(request.plan.bytes));
-    const auto schedule =
-        ScheduleTable::read(planning.table).find(planning.machine, static_cast<int>(request.ranks.size()), bytes);
-    if (schedule && (request.plan.for_sets || !schedule->for_sets_only()) &&
-        (!request.plan.rank_order || keeps_rank_order(*schedule)))
+    const auto bytes = static_cast<std::int64_t>(std::ceil(plan.bytes));
+    const auto schedule = ScheduleTable::read(planning.table).find(planning.machine, ranks, bytes);
+    if (schedule && (plan.for_sets || !schedule->for_sets_only()) &&
+        (!plan.rank_order || keeps_rank_order(*schedule)))
       found = schedule->text();
   });
   comm.broadcast(found, 0);
@@ -77,15 +76,16 @@ std::optional<std::string> from_table(const Communicator& comm, const Planning& 
 
 ScheduleChoice choose_schedule(const Communicator& comm, const Planning& planning, const ChoiceRequest& request,
                                int tag) {
-  const int ranks = static_cast<int>(request.ranks.size());
+  const std::vector<int> taking_part = request.ranks.empty() ? all_ranks(comm.size()) : request.ranks;
+  const int ranks = static_cast<int>(taking_part.size());
   ScheduleChoice choice{.costs = planning.costs};
   if (!planning.table.empty())
-    if (const auto found = from_table(comm, planning, request)) {
+    if (const auto found = from_table(comm, planning, request.plan, ranks)) {
       choice.schedule = *found, choice.by = "table";
       return choice;
     }
   if (planning.by != PlanBy::model) {
-    choice.costs = measured_costs(comm, request.ranks, request.emulate);
+    choice.costs = measured_costs(comm, taking_part);
     choice.by = "measured costs";
   }
   PlanOptions options = request.plan;
@@ -113,11 +113,21 @@ ReduceProgram plain_program(const Schedule& schedule, int rank) {
   return program;
 }
 
+std::vector<int> all_ranks(int ranks) {
+  std::vector<int> list(static_cast<std::size_t>(ranks));
+  std::iota(list.begin(), list.end(), 0);
+  return list;
+}
+
 std::string to_text(const Planning& planning) {
   const auto& c = planning.costs;
+  const auto all_digits = [](double v) {
+    char digits[32];
+    return std::string(digits, std::to_chars(digits, digits + sizeof digits, v).ptr);
+  };
   std::string text = "by " + std::to_string(static_cast<int>(planning.by)) + ", candidates " +
                      std::to_string(planning.candidates) + ", costs";
-  for (const double v : {c.latency_ns, c.pipeline_ns, c.per_byte_ns}) text += " " + exact_text(v);
+  for (const double v : {c.latency_ns, c.pipeline_ns, c.per_byte_ns}) text += " " + all_digits(v);
   return text + ", table " + planning.table + ", machine " + planning.machine;
 }
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "framework/mpi/communicator.hpp"
-#include "framework/reduce/emulated_latency.hpp"
 #include "framework/reduce/reduce_program.hpp"
 #include "framework/schedule/schedule_search.hpp"
 
@@ -52,21 +51,23 @@ namespace detail {
 
 /// What is to be chosen for.
 struct ChoiceRequest {
-  std::vector<int> ranks;  ///< that take part, of a communicator; the schedule is for as many
-  PlanOptions plan;        ///< its costs are replaced
+  std::vector<int> ranks = {};  ///< that take part, of a communicator, none: all; the schedule is for as many
+  PlanOptions plan = {};        ///< its costs are replaced
   std::size_t value_bytes = 8;
-  EmulatedLatency emulate = {};
   /// What this rank does by a schedule, peers being ranks of the communicator; for timing.
-  std::function<ReduceProgram(const Schedule&)> program;
+  std::function<ReduceProgram(const Schedule&)> program = {};
 };
 
-/// Collective over `comm` if `planning` asks, else local; the same on all ranks. `tag`, `tag` + 1: tags not in use.
+/// Collective over `comm` if `planning` asks, else local; the same on all ranks. `tag`: one not in use.
 /// Throws UsageError on all ranks, for a table that is none or has no name of a machine.
 ScheduleChoice choose_schedule(const Communicator& comm, const Planning& planning, const ChoiceRequest& request,
                                int tag);
 
 /// What `rank` does in a plain allreduce, node 0 standing for the one value.
 ReduceProgram plain_program(const Schedule& schedule, int rank);
+
+/// 0 .. ranks-1.
+std::vector<int> all_ranks(int ranks);
 
 /// Text that differs between different plannings: ranks compare it.
 std::string to_text(const Planning& planning);

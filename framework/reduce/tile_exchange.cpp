@@ -26,7 +26,7 @@ std::vector<PerDim<int, D>> blocks_touching(const Decomposition<D>& d, const Box
 /// Lays the parts of each peer back to back, peers in rank order.
 template <int D>
 std::int64_t lay_out(std::map<int, std::vector<TilePart<D>>>& by_peer, int self, std::vector<TilePart<D>>& parts,
-                     std::vector<TileMessage<D>>& messages) {
+                     std::vector<TileMessage>& messages) {
   std::int64_t at = 0;
   for (auto& [peer, list] : by_peer) {
     const std::int64_t start = at;
@@ -62,9 +62,8 @@ TileExchange<D>::TileExchange(const Tiling<D>& tiling, const PerDim<int, D>& coo
   incoming_cells = lay_out(incoming, self, arriving, receive);
 }
 
-template struct TileExchange<1>;
-template struct TileExchange<2>;
-template struct TileExchange<3>;
-template struct TileExchange<4>;
+#define ISOHALO_INSTANTIATE(D) template struct TileExchange<D>;
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

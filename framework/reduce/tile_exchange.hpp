@@ -18,7 +18,6 @@ struct TilePart {
 };
 
 /// What travels between this rank and one other, in an order both know.
-template <int D>
 struct TileMessage {
   int peer;
   std::int64_t offset;  ///< in the buffer of all messages of this direction, in cells
@@ -31,12 +30,12 @@ struct TileExchange {
   TileExchange() = default;  ///< of a rank without cells
   TileExchange(const Tiling<D>& tiling, const PerDim<int, D>& coords);
 
-  std::vector<TilePart<D>>
-      local;  ///< this block's parts of cut tiles, whoever owns the tile; `offset` in `outgoing`
-  std::vector<TileMessage<D>> send;  ///< runs of `outgoing` for other owners
+  /// This block's parts of cut tiles, whoever owns the tile; `offset` in `outgoing`.
+  std::vector<TilePart<D>> local;
+  std::vector<TileMessage> send;  ///< runs of `outgoing` for other owners
   std::int64_t outgoing_cells = 0;
   std::vector<TilePart<D>> arriving;  ///< parts that other blocks send; `offset` in `incoming`
-  std::vector<TileMessage<D>> receive;
+  std::vector<TileMessage> receive;
   std::int64_t incoming_cells = 0;
   std::vector<Index<D>> owned_cut;  ///< cut tiles that this block owns
 };

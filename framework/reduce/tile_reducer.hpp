@@ -8,12 +8,12 @@
 #include <map>
 #include <optional>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/communicator.hpp"
+#include "framework/mpi/progress.hpp"
 #include "framework/reduce/tile_exchange.hpp"
 #include "framework/reduce/tiles.hpp"
 
@@ -45,7 +45,15 @@ class TileReducer {
       for (auto& m : *list) m.peer = rank_of_block[static_cast<std::size_t>(m.peer)];
     tiles_ = tiling_.owned_by(*coords);
     local_tiles_ = tiling_.touching(owned_);
-    compile();
+    run_length_ = std::max<std::int64_t>(1, kRun / tiling_.tile()[D - 1]);
+    runs_ = local_tiles_;  // one cell per band
+    runs_.low[D - 1] = 0;
+    runs_.high[D - 1] = (local_tiles_.extent(D - 1) + run_length_ - 1) / run_length_;
+    bands_ = runs_.cells();
+    if (tiles_.cells() > std::numeric_limits<std::int32_t>::max())
+      throw UsageError("a rank owns more than 2^31 reduction tiles: use more ranks");
+    values_.resize(static_cast<std::size_t>(tiles_.empty() ? 0 : tiles_.cells()));
+    if (!exchange_.local.empty()) compile_cut_tiles();
   }
 
   std::int64_t bands() const { return bands_; }
@@ -61,20 +69,20 @@ class TileReducer {
   void run_band(std::int64_t band, V* scratch, RowValues&& row) {
     const Box<D> cells = band_cells(band);
     const std::int64_t n = cells.extent(D - 1);
-    V* const acc = scratch;
-    if (!cut_bands_.empty() && cut_bands_[static_cast<std::size_t>(band)].last > 0) {
-      run_cut_band(band, cells, acc, scratch + n, row);
-    } else {
-      bool first = true;
-      for_each_row(cells, [&](const Index<D>& i) {
-        const auto value = row(i, n);
-        if (first)
-          for (std::int64_t x = 0; x < n; ++x) acc[x] = value(x);
-        else
-          for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(acc[x], value(x));
-        first = false;
-      });
-    }
+    V *const acc = scratch, *const line = scratch + n;
+    const bool cut = is_cut(band);
+    bool first = true;
+    for_each_row(cells, [&](const Index<D>& i) {
+      const auto value = row(i, n);
+      if (cut) {  // the bare values are for others too
+        for (std::int64_t x = 0; x < n; ++x) line[x] = value(x);
+        add_row(acc, n, first, [line](std::int64_t x) { return line[x]; });
+        keep_cut(band, i, line);
+      } else {
+        add_row(acc, n, first, value);
+      }
+      first = false;
+    });
     fold_band(cells, acc);
   }
 
@@ -100,9 +108,6 @@ class TileReducer {
   /// All bands at once, from the values of this rank's cells as one dense array.
   void run_array(const V* data) requires(D == 1) {
     scratch_.resize(static_cast<std::size_t>(scratch_size()));
-    const auto is_cut = [this](std::int64_t b) {
-      return !cut_bands_.empty() && cut_bands_[static_cast<std::size_t>(b)].last > 0;
-    };
     for (std::int64_t b = 0, next; b < bands_; b = next) {
       next = b + 1;
       const std::int64_t low = band_cells(b).low[0];
@@ -133,13 +138,8 @@ class TileReducer {
 
   /// True when all cut tiles have their values. Does not wait; to be called until true, once.
   bool test_gather() {
-    if (!requests_.empty()) {
-      int done = 0;
-      mpi_check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE),
-                "gather of cut tiles", comm_.get());
-      if (!done) return false;
-    }
-    for (std::size_t k = 0; k < exchange_.owned_cut.size(); ++k) form_cut_tile(k);
+    if (!test_all(requests_, "gather of cut tiles", comm_.get())) return false;
+    for (const auto& [tile, parts] : cut_tiles_) form_cut_tile(tile, parts);
     return true;
   }
 
@@ -152,8 +152,10 @@ class TileReducer {
   /// Whole tiles of this width are folded by code made for it: a seventh of the time of a 3-D pass.
   static constexpr std::int64_t kDefaultWidth = default_tile<D>()[D - 1];
 
-  struct CutRange {
-    std::size_t first = 0, last = 0;  // of cut_parts_, empty when last == 0
+  /// A part of a tile, and where its cells are.
+  struct GatheredPart {
+    const TilePart<D>* part;
+    const V* cells;
   };
 
   Box<D> band_tiles(std::int64_t band) const {
@@ -165,37 +167,30 @@ class TileReducer {
     return t;
   }
 
-  void compile() {
-    run_length_ = std::max<std::int64_t>(1, kRun / tiling_.tile()[D - 1]);
-    runs_ = local_tiles_;  // one cell per band
-    runs_.low[D - 1] = 0;
-    runs_.high[D - 1] = (local_tiles_.extent(D - 1) + run_length_ - 1) / run_length_;
-    bands_ = runs_.cells();
-    if (tiles_.cells() > std::numeric_limits<std::int32_t>::max())
-      throw UsageError("a rank owns more than 2^31 reduction tiles: use more ranks");
-    values_.resize(static_cast<std::size_t>(tiles_.empty() ? 0 : tiles_.cells()));
-    if (!exchange_.local.empty()) compile_cut_tiles();
-  }
-
   void compile_cut_tiles() {
     outgoing_.resize(static_cast<std::size_t>(exchange_.outgoing_cells));
     incoming_.resize(static_cast<std::size_t>(exchange_.incoming_cells));
     requests_.assign(exchange_.send.size() + exchange_.receive.size(), MPI_REQUEST_NULL);
-    std::vector<std::vector<std::size_t>> by_band(static_cast<std::size_t>(bands_));
-    for (std::size_t p = 0; p < exchange_.local.size(); ++p) {
-      Index<D> run = exchange_.local[p].tile;
+    for (const Index<D>& tile : exchange_.owned_cut) cut_tiles_[tile];
+    const auto add = [&](const TilePart<D>& part, const std::vector<V>& buffer) {
+      if (const auto owned = cut_tiles_.find(part.tile); owned != cut_tiles_.end())
+        owned->second.push_back({&part, buffer.data() + part.offset});
+    };
+    for (const TilePart<D>& part : exchange_.arriving) add(part, incoming_);
+    cut_parts_.resize(static_cast<std::size_t>(bands_));
+    for (const TilePart<D>& part : exchange_.local) {
+      add(part, outgoing_);
+      Index<D> run = part.tile;
       run[D - 1] = (run[D - 1] - local_tiles_.low[D - 1]) / run_length_;
-      by_band[static_cast<std::size_t>(linear_index(runs_, run))].push_back(p);
+      cut_parts_[static_cast<std::size_t>(linear_index(runs_, run))].push_back(&part);
     }
-    cut_bands_.resize(by_band.size());
-    for (std::size_t b = 0; b < by_band.size(); ++b) {
-      if (by_band[b].empty()) continue;
-      cut_bands_[b].first = cut_parts_.size();
-      cut_parts_.insert(cut_parts_.end(), by_band[b].begin(), by_band[b].end());
-      cut_bands_[b].last = cut_parts_.size();
-    }
-    if (exchange_.owned_cut.empty()) return;
-    index_sources();
+    const std::int64_t volume = box_of_shape<D>(tiling_.tile()).cells();
+    if (!cut_tiles_.empty()) tile_cells_.resize(static_cast<std::size_t>(volume + tiling_.tile()[D - 1]));
+  }
+
+  /// Does a rank border cut a tile of the band?
+  bool is_cut(std::int64_t band) const {
+    return !cut_parts_.empty() && !cut_parts_[static_cast<std::size_t>(band)].empty();
   }
 
   /// Bands that share rows.
@@ -209,8 +204,8 @@ class TileReducer {
   }
 
   bool any_cut(std::int64_t b, std::int64_t last) const {
-    for (; !cut_bands_.empty() && b < last; ++b)
-      if (cut_bands_[static_cast<std::size_t>(b)].last > 0) return true;
+    for (; b < last; ++b)
+      if (is_cut(b)) return true;
     return false;
   }
 
@@ -244,10 +239,8 @@ class TileReducer {
           for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(op_(op_(op_(acc[x], value(x)), v1(x)), v2(x)), v3(x));
         }
         done = 3;
-      } else if (first) {
-        for (std::int64_t x = 0; x < n; ++x) acc[x] = value(x);
       } else {
-        for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(acc[x], value(x));
+        add_row(acc, n, first, value);
       }
     });
     for (std::int64_t k = b; k < last; ++k) {
@@ -256,26 +249,23 @@ class TileReducer {
     }
   }
 
-  /// As the plain band, and keeps the bare values of cut tiles.
-  template <class RowValues>
-  void run_cut_band(std::int64_t band, const Box<D>& cells, V* acc, V* line, RowValues&& row) {
-    const std::int64_t n = cells.extent(D - 1);
-    const CutRange range = cut_bands_[static_cast<std::size_t>(band)];
-    bool first = true;
-    for_each_row(cells, [&](const Index<D>& i) {
-      const auto value = row(i, n);
-      for (std::int64_t x = 0; x < n; ++x) line[x] = value(x);
-      for (std::int64_t x = 0; x < n; ++x) acc[x] = first ? line[x] : op_(acc[x], line[x]);
-      first = false;
-      for (std::size_t k = range.first; k < range.last; ++k) {
-        const TilePart<D>& part = exchange_.local[cut_parts_[k]];
-        Index<D> start = i;
-        start[D - 1] = part.cells.low[D - 1];
-        V* to = outgoing_.data() + part.offset + linear_index(part.cells, start);
-        const V* from = line + (start[D - 1] - cells.low[D - 1]);
-        for (std::int64_t x = 0; x < part.cells.extent(D - 1); ++x) to[x] = from[x];
-      }
-    });
+  /// Adds a row to the sums in progress.
+  template <class Value>
+  void add_row(V* acc, std::int64_t n, bool first, const Value& value) const {
+    if (first)
+      for (std::int64_t x = 0; x < n; ++x) acc[x] = value(x);
+    else
+      for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(acc[x], value(x));
+  }
+
+  /// Keeps the bare values of cut tiles from a row of a band that begins at cell i.
+  void keep_cut(std::int64_t band, const Index<D>& i, const V* line) {
+    for (const TilePart<D>* part : cut_parts_[static_cast<std::size_t>(band)]) {
+      Index<D> start = i;
+      start[D - 1] = part->cells.low[D - 1];
+      std::copy_n(line + (start[D - 1] - i[D - 1]), part->cells.extent(D - 1),
+                  outgoing_.data() + part->offset + linear_index(part->cells, start));
+    }
   }
 
   /// Folds the lanes of the band's whole tiles. Cut tiles are overwritten later, by `test_gather`.
@@ -298,45 +288,26 @@ class TileReducer {
   void fold_array(std::int64_t low, std::int64_t high, const V* v) {
     const std::int64_t width = tiling_.tile()[0];
     V* value = values_.data() + (low / width - tiles_.low[0]);
-    if (width == default_tile<1>()[0])
-      for (; high - low >= width; low += width, v += width)
-        *value++ = fold_whole_tile<default_tile<1>()[0]>(v, op_);
+    if (width == kDefaultWidth)
+      for (; high - low >= width; low += width, v += width) *value++ = fold_whole_tile<kDefaultWidth>(v, op_);
     for (; low < high; low += width, v += width)
-      *value++ = fold_dense(v, std::min(width, high - low), width, scratch_.data(), op_);
+      *value++ = tile_value<V, 1>(v, {std::min(width, high - low)}, width, scratch_.data(), op_);
   }
 
-  void form_cut_tile(std::size_t k) {
-    const Box<D> cells = tiling_.cells_of_tile(exchange_.owned_cut[k]);
-    for (const auto& [part, buffer] : cut_sources_[k]) scatter(*part, *buffer, cells);
+  void form_cut_tile(const Index<D>& tile, const std::vector<GatheredPart>& parts) {
+    const Box<D> cells = tiling_.cells_of_tile(tile);
+    for (const GatheredPart& gathered : parts) {
+      const Box<D>& held = gathered.part->cells;
+      const V* from = gathered.cells;
+      for_each_row(held, [&](const Index<D>& i) {
+        std::copy_n(from, held.extent(D - 1), tile_cells_.data() + linear_index(cells, i));
+        from += held.extent(D - 1);
+      });
+    }
     Index<D> extents;
     for (int j = 0; j < D; ++j) extents[j] = cells.extent(j);
-    values_[static_cast<std::size_t>(linear_index(tiles_, exchange_.owned_cut[k]))] = tile_value<V, D>(
+    values_[static_cast<std::size_t>(linear_index(tiles_, tile))] = tile_value<V, D>(
         tile_cells_.data(), extents, tiling_.tile()[D - 1], tile_cells_.data() + cells.cells(), op_);
-  }
-
-  void index_sources() {
-    std::int64_t volume = 1;
-    for (int j = 0; j < D; ++j) volume *= tiling_.tile()[j];
-    tile_cells_.resize(static_cast<std::size_t>(volume + tiling_.tile()[D - 1]));  // and a row of scratch
-    cut_sources_.resize(exchange_.owned_cut.size());
-    std::map<Index<D>, std::size_t> place;
-    for (std::size_t k = 0; k < exchange_.owned_cut.size(); ++k) place[exchange_.owned_cut[k]] = k;
-    auto add = [&](const std::vector<TilePart<D>>& parts, const std::vector<V>& buffer) {
-      for (const auto& part : parts)
-        if (const auto k = place.find(part.tile); k != place.end())
-          cut_sources_[k->second].emplace_back(&part, &buffer);
-    };
-    add(exchange_.local, outgoing_);
-    add(exchange_.arriving, incoming_);
-  }
-
-  void scatter(const TilePart<D>& part, const std::vector<V>& buffer, const Box<D>& cells) {
-    std::int64_t from = part.offset;
-    for_each_row(part.cells, [&](const Index<D>& i) {
-      const std::int64_t to = linear_index(cells, i);
-      for (std::int64_t x = 0; x < part.cells.extent(D - 1); ++x)
-        tile_cells_[static_cast<std::size_t>(to + x)] = buffer[static_cast<std::size_t>(from++)];
-    });
   }
 
   Communicator comm_;
@@ -350,11 +321,11 @@ class TileReducer {
   std::int64_t run_length_ = 1;  // tiles in a band
   Box<D> runs_;                  // tile coordinates, with runs instead of tiles in the fastest dimension
   std::int64_t bands_ = 0;
-  std::vector<V> values_;  // of the owned tiles; row-major
-  std::vector<CutRange> cut_bands_;
-  std::vector<std::size_t> cut_parts_;
-  std::vector<V> outgoing_, incoming_, tile_cells_, scratch_;
-  std::vector<std::vector<std::pair<const TilePart<D>*, const std::vector<V>*>>> cut_sources_;
+  std::vector<V> values_;                                    // of the owned tiles; row-major
+  std::vector<std::vector<const TilePart<D>*>> cut_parts_;   // of this block, by band; empty: none is cut
+  std::map<Index<D>, std::vector<GatheredPart>> cut_tiles_;  // owned
+  std::vector<V> outgoing_, incoming_, scratch_;
+  std::vector<V> tile_cells_;  // of a cut tile, and a row of scratch
   std::vector<MPI_Request> requests_;
 };
 

@@ -32,28 +32,27 @@ Box<D> Tiling<D>::cells_of(const Box<D>& tiles) const {
 template <int D>
 Box<D> Tiling<D>::cells_of_tile(const Index<D>& t) const {
   Box<D> one{t, t};
-  for (int j = 0; j < D; ++j) ++one.high[j];
+  for (auto& high : one.high) ++high;
   return cells_of(one);
+}
+
+template <int D>
+Index<D> Tiling<D>::first_tile_from(const Index<D>& cell) const {
+  Index<D> t;
+  for (int j = 0; j < D; ++j) t[j] = (cell[j] + tile_[j] - 1) / tile_[j];
+  return t;
 }
 
 template <int D>
 Box<D> Tiling<D>::owned_by(const PerDim<int, D>& coords) const {
   const Box<D> block = decomposition_.box(coords);
-  Box<D> b;
-  for (int j = 0; j < D; ++j) {
-    b.low[j] = (block.low[j] + tile_[j] - 1) / tile_[j];
-    b.high[j] = (block.high[j] + tile_[j] - 1) / tile_[j];
-  }
-  return b;
+  return {first_tile_from(block.low), first_tile_from(block.high)};
 }
 
 template <int D>
 Box<D> Tiling<D>::touching(const Box<D>& cells) const {
-  Box<D> b;
-  for (int j = 0; j < D; ++j) {
-    b.low[j] = cells.low[j] / tile_[j];
-    b.high[j] = (cells.high[j] + tile_[j] - 1) / tile_[j];
-  }
+  Box<D> b{cells.low, first_tile_from(cells.high)};
+  for (int j = 0; j < D; ++j) b.low[j] /= tile_[j];
   return b;
 }
 
@@ -69,9 +68,8 @@ bool Tiling<D>::is_cut(const Index<D>& t) const {
   return !decomposition_.box(owner(t)).contains(cells_of_tile(t));
 }
 
-template class Tiling<1>;
-template class Tiling<2>;
-template class Tiling<3>;
-template class Tiling<4>;
+#define ISOHALO_INSTANTIATE(D) template class Tiling<D>;
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

@@ -6,9 +6,7 @@
 /// addition but the last few is vertical. The definition depends on global indices only and is public: it is part
 /// of the format.
 
-#include <array>
 #include <cstdint>
-#include <vector>
 
 #include "datatypes/box.hpp"
 #include "framework/domain/decomposition.hpp"
@@ -38,13 +36,6 @@ V fold_lanes(V* lanes, std::int64_t width, std::int64_t tile_width, const Op& op
   return lanes[0];
 }
 
-/// The value of a tile of one row, from its cells themselves, which stay as they are; `lanes` is scratch for a row.
-template <class V, class Op>
-V fold_dense(const V* cells, std::int64_t width, std::int64_t tile_width, V* lanes, const Op& op) {
-  for (std::int64_t l = 0; l < width; ++l) lanes[l] = cells[l];
-  return fold_lanes(lanes, width, tile_width, op);
-}
-
 namespace detail {
 
 template <std::int64_t W, class V, class Op>
@@ -59,8 +50,9 @@ V fold_known(V* lanes, const Op& op) {
 
 }  // namespace detail
 
-/// The same for a whole tile of a width known when compiled, a power of two >= 16: the first three folds are done
-/// on the way from memory, the others in registers, so that memory is what it waits for.
+/// The same for a whole tile of a width known when compiled, a power of two >= 16, whose cells stay as they are:
+/// the first three folds are done on the way from memory, the others in registers, so that memory is what it waits
+/// for.
 template <std::int64_t W, class V, class Op>
 V fold_whole_tile(const V* cells, const Op& op) {
   constexpr std::int64_t e = W / 8;
@@ -70,6 +62,14 @@ V fold_whole_tile(const V* cells, const Op& op) {
     lanes[l] = op(op(op(c[0], c[4 * e]), op(c[2 * e], c[6 * e])), op(op(c[e], c[5 * e]), op(c[3 * e], c[7 * e])));
   }
   return detail::fold_known<e>(lanes, op);
+}
+
+/// The last tile of a box of them.
+template <int D>
+Index<D> last_of(const Box<D>& tiles) {
+  Index<D> last = tiles.high;
+  for (auto& t : last) --t;
+  return last;
 }
 
 /// Value of one tile from its cells, given densely in index order; `lanes` is scratch for one row.
@@ -110,6 +110,9 @@ class Tiling {
   bool is_cut(const Index<D>& t) const;
 
  private:
+  /// The first tile, in each dimension, that begins at the cell or behind it.
+  Index<D> first_tile_from(const Index<D>& cell) const;
+
   Decomposition<D> decomposition_;
   Index<D> tile_;
 };

@@ -4,7 +4,7 @@
 /// Source: Stelz 2022, "Core-Count Independent Reduce" (the fixed binary tree over global indices), generalised to
 /// boxes of tiles in d dimensions.
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,17 +13,15 @@
 namespace isohalo {
 
 /// Where a node (a box of more than one tile) is divided: dimension and first tile of the right half.
-///
-/// Among the dimensions with more than one tile the one with the largest clipped extent in cells (ties: the
-/// slowest), at the largest power of two strictly below its number of tiles.
-template <int D>
 struct Split {
   int dimension;
   std::int64_t at;
 };
 
+/// Among the dimensions with more than one tile the one with the largest clipped extent in cells (ties: the
+/// slowest), at the largest power of two strictly below its number of tiles.
 template <int D>
-Split<D> split_of(const Tiling<D>& tiling, const Box<D>& node);
+Split split_of(const Tiling<D>& tiling, const Box<D>& node);
 
 /// value[into] = value[into] op value[from].
 struct Combine {
@@ -38,20 +36,25 @@ struct FrontierNode {
   std::int32_t rank = -1;  ///< owner of a leaf
 };
 
-/// The tree of the global grid down to the frontier; node 0 is the root, children follow their parent. Known to
-/// every rank from the decomposition alone, so that only bare values ever travel.
-template <int D>
-class FrontierTree {
- public:
-  explicit FrontierTree(const Tiling<D>& tiling);
-  const std::vector<FrontierNode>& nodes() const { return nodes_; }
-  /// Tiles of a leaf.
-  const Box<D>& tiles(std::int32_t leaf) const { return tiles_[static_cast<std::size_t>(leaf)]; }
+namespace detail {
 
- private:
-  std::int32_t build(const Tiling<D>& tiling, const Box<D>& node);
-  std::vector<FrontierNode> nodes_;
-  std::vector<Box<D>> tiles_;
+/// Of a node's number: where it stands in a list.
+constexpr std::size_t at(std::int32_t node) {
+  return static_cast<std::size_t>(node);
+}
+
+}  // namespace detail
+
+/// The tree of the global grid down to the frontier; node 0 is the root, nodes stand in tree order: a node, what is
+/// below its left child, what is below its right child. Known to every rank from the decomposition alone, so that
+/// only bare values ever travel.
+template <int D>
+struct FrontierTree {
+  /// `rank_of_block`: the rank of each block of the tiling's decomposition, row-major.
+  FrontierTree(const Tiling<D>& tiling, const std::vector<int>& rank_of_block);
+
+  std::vector<FrontierNode> nodes;
+  std::vector<Box<D>> tiles;  ///< of each node
 };
 
 /// The combinations that turn tile values (row-major over `tiles_held`) into the value of `node`, which ends up at

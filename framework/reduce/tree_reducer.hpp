@@ -28,7 +28,7 @@ class TreeReducer {
     const Tiling<D> tiling = agreed_tiling(domain, tile);
     agreed(domain.comm(), [&] {  // one rank alone may lack the memory, and what follows may be collective
       reduction_ = std::make_unique<detail::Reduction<V, D, Op>>(domain.comm(), tiling, domain.coordinates(),
-                                                                 detail::identity_map(domain.size()), op);
+                                                                 detail::all_ranks(domain.size()), op);
     });
   }
 

@@ -165,7 +165,8 @@ TEST(ScheduledAllreduce, RefusesByNameOnAllRanks) {
     ScheduledAllreduce(MPI_COMM_WORLD, 1, test::rank() == 0 ? MPI_DOUBLE : MPI_INT, MPI_SUM, "auto");
   });
   test::expect_refusal("differs between ranks", [&] {
-    ScheduledAllreduce(MPI_COMM_WORLD, 1, MPI_INT, MPI_SUM, "auto", {test::rank() == 0 ? 1e-3 : 0.0, 0});
+    ScheduledAllreduce(MPI_COMM_WORLD, 1, MPI_INT, MPI_SUM, "auto",
+                       {.costs = {.latency_ns = test::rank() == 0 ? 1e-3 : 0.0}});
   });
   test::expect_refusal("rank 1: ", [&] { make(1, test::rank() == 1 ? "a77" : "auto"); });
   if (p == 6) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "apps/bench/distributions.hpp"
 #include "framework/schedule/schedule_search.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/reduce/tree_by_definition.hpp"

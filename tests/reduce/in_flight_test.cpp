@@ -8,6 +8,7 @@
 #include <functional>
 #include <thread>
 
+#include "apps/bench/emulated_network.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/halo_plan.hpp"
 #include "framework/halo/stencil_shape.hpp"
@@ -49,11 +50,17 @@ class InFlight : public testing::Test {
     add_array("exact by a schedule, to one rank",
               {.method = ReductionMethod::exact_over_tiles, .schedule = there_and_back(p), .root = 0});
     add_array("exact by a schedule", {ReductionMethod::exact_over_tiles, there_and_back(p)});
-    add_array("emulated latency",
-              {ReductionMethod::tree, recursive_doubling(p).text(), false, false, -1, {1e-4, 1e-5}});
+    MPI_Comm_dup(MPI_COMM_WORLD, &slow_);  // the messages of this one take their time
+    network_.emplace(Communicator::of(slow_), EmulatedLatency{1e-4, 1e-5});
+    add_array("emulated latency", {ReductionMethod::tree, recursive_doubling(p).text(), false, false}, slow_);
     add_grid({});
     add_grid({ReductionMethod::tree, recursive_doubling(p).text()});
     random_ = std::make_unique<test::Random>(static_cast<std::uint64_t>(17 + r));
+  }
+  ~InFlight() override {
+    operations_.clear();
+    network_.reset();
+    MPI_Comm_free(&slow_);
   }
 
   /// Starts all in one order, a little later on some ranks than on others, and waits in an order of this rank's.
@@ -87,9 +94,9 @@ class InFlight : public testing::Test {
                            }});
   }
 
-  void add_array(const char* name, const ReductionOptions& options) {
+  void add_array(const char* name, const ReductionOptions& options, MPI_Comm comm = MPI_COMM_WORLD) {
     const std::int64_t mine = 3 + test::rank() % 2;
-    auto sum = std::make_shared<ArrayReducer<double>>(MPI_COMM_WORLD, mine, Sum(), options, 1);
+    auto sum = std::make_shared<ArrayReducer<double>>(comm, mine, Sum(), options, 1);
     auto numbers = std::make_shared<std::vector<double>>(static_cast<std::size_t>(mine));
     auto result = std::make_shared<double>();
     const double n = static_cast<double>(sum->starts().back());
@@ -154,6 +161,8 @@ class InFlight : public testing::Test {
     }
   }
 
+  MPI_Comm slow_ = MPI_COMM_NULL;
+  std::optional<EmulatedNetwork> network_;
   std::vector<Operation> operations_;
   std::unique_ptr<test::Random> random_;
   int round_ = 0;

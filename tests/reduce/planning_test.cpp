@@ -8,6 +8,7 @@
 #include <functional>
 #include <tuple>
 
+#include "apps/bench/emulated_network.hpp"
 #include "framework/reduce/allreduce.hpp"
 #include "framework/reduce/array_reducer.hpp"
 #include "framework/reduce/multicast.hpp"
@@ -65,7 +66,8 @@ TEST(MeasuredCosts, AreThoseOfTheEmulatedNetwork) {
     undisturbed([&, latency = latency, send = send, blocking = blocking] {
       std::vector<MulticastTimes> cases;
       for (const int k : {1, 4, 7}) cases.push_back({{k, 8, blocking}});
-      time_multicasts(world(), all_ranks(), {.samples = 3, .seconds = 20, .emulate = {latency, send}}, cases);
+      const EmulatedNetwork network(world(), {latency, send});
+      time_multicasts(world(), all_ranks(), {.samples = 3, .seconds = 20}, cases);
       std::vector<MulticastPoint> points;
       for (const auto& c : cases) {
         EXPECT_EQ(c.ns.size(), 3u);
@@ -89,7 +91,8 @@ TEST(MeasuredCosts, AreTheSameOnAllRanks) {
 
 /// Chooses, checks the sum, and that all ranks chose the same by the same times.
 ScheduleChoice chosen(const Planning& planning, const EmulatedLatency& emulate = {}) {
-  ScheduledAllreduce sum(MPI_COMM_WORLD, 1, MPI_INT, MPI_SUM, "auto", emulate, planning);
+  const EmulatedNetwork network(world(), emulate);
+  ScheduledAllreduce sum(MPI_COMM_WORLD, 1, MPI_INT, MPI_SUM, "auto", planning);
   int one = 1;
   sum.reduce(&one);
   EXPECT_EQ(one, test::ranks());

@@ -16,6 +16,13 @@ namespace isohalo::test {
 template <class V>
 using Holdings = std::vector<std::map<std::int32_t, V>>;
 
+/// Messages that a program sends.
+inline std::int64_t messages_sent(const ReduceProgram& program) {
+  std::int64_t count = 0;
+  for (const ProgramStep& step : program) count += static_cast<std::int64_t>(step.send.size());
+  return count;
+}
+
 /// Runs programs[r] on known[r] as far as messages allow; messages of a pair arrive in order and must name the
 /// nodes that the receiver expects. A value that is not there, a message left over or a wait without end is a
 /// failure.

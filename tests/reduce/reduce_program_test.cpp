@@ -41,7 +41,7 @@ TEST(ReduceProgram, EveryScheduleOfAFewRanks) {
 
 std::int64_t total_messages(const std::vector<ReduceProgram>& programs) {
   std::int64_t count = 0;
-  for (const ReduceProgram& p : programs) count += messages_sent(p);
+  for (const ReduceProgram& p : programs) count += test::messages_sent(p);
   return count;
 }
 

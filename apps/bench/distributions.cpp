@@ -1,4 +1,4 @@
-#include "framework/reduce/index_ranges.hpp"
+#include "apps/bench/distributions.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -67,33 +67,11 @@ RangeStarts optimised_distribution(std::int64_t n, int ranks, double alpha) {
   return starts;
 }
 
-RangeStarts starts_of_counts(std::span<const std::int64_t> counts) {
-  RangeStarts starts{0};
-  for (std::size_t r = 0; r < counts.size(); ++r) {
-    if (counts[r] < 0 || counts[r] > kMost - starts.back())
-      throw UsageError("rank " + std::to_string(r) + " holds " + std::to_string(counts[r]) +
-                       " numbers: give 0 or more, and 2^53 together");
-    starts.push_back(starts.back() + counts[r]);
-  }
-  return starts;
-}
-
 std::int64_t message_count(const RangeStarts& starts) {
   std::int64_t count = 0;
   for (std::size_t r = 0; r + 1 < starts.size(); ++r)
     for (std::int64_t index = starts[r]; index > 0 && index < starts[r + 1]; index = subtree_end(index)) ++count;
   return count;
-}
-
-RankOfIndex::RankOfIndex(RangeStarts starts) : starts_(std::move(starts)) {
-  const std::int64_t n = starts_.back();
-  const auto ranks = static_cast<std::int64_t>(starts_.size()) - 1;
-  while ((n >> (shift_ + 1)) >= 2 * ranks) ++shift_;
-  int r = 0;
-  for (std::int64_t section = 0; section << shift_ < n; ++section) {
-    while (starts_[static_cast<std::size_t>(r) + 1] <= section << shift_) ++r;
-    first_.push_back(r);
-  }
 }
 
 }  // namespace isohalo
