@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 
@@ -145,10 +144,14 @@ class CommandLine {
 /// Becomes isohalo-bench, which lies beside this program. Returns only when that cannot be.
 int start_bench(char** arguments) {
   std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error).replace_filename("isohalo-bench");
-  execv(program.c_str(), arguments);
+  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  program.replace_filename("isohalo-bench");
+  if (!error) {
+    execv(program.c_str(), arguments);
+    error.assign(errno, std::generic_category());
+  }
   fmt::print(stderr, "isohalo: error: {} cannot be started ({}): install it beside isohalo\n",
-             isohalo::printable(program.string()), std::strerror(errno));
+             isohalo::printable(program.string()), error.message());
   return static_cast<int>(ExitCode::usage);
 }
 

@@ -107,9 +107,10 @@ int guarded(const HandleTable<T, H>& table, H handle, F&& f) {
 template <class T, class H, class F>
 int freed(HandleTable<T, H>& table, H* place, F&& f) {
   const H handle = place ? *place : nullptr;
+  std::unique_ptr<T> last;  // lives until its error has been reported to the error handler of its communicator
   return guarded(table.user(handle), [&] {
     require(place, MPI_ERR_ARG, "the place of the handle is NULL");
-    const std::unique_ptr<T> last = table.take(handle);
+    last = table.take(handle);
     *place = nullptr;
     f(*last);
   });

@@ -81,6 +81,7 @@ class KernelTransport final : public HaloTransport<D> {
  private:
   using Memory = typename Space::memory_space;
   using Buffer = Kokkos::View<char*, Memory>;
+  using HostBuffer = Kokkos::View<char*, Kokkos::HostSpace>;  // of MPI: nothing that a device driver moves about
 
   /// Boxes: collected, then put into the arrays' memory space.
   struct Table {
@@ -115,7 +116,7 @@ class KernelTransport final : public HaloTransport<D> {
     std::vector<Message> messages;
     std::vector<Table> tables;  ///< by array
     Buffer buffer;
-    typename Buffer::HostMirror host;
+    HostBuffer host;
 
     bool apart() const { return host.data() != buffer.data(); }
   };
@@ -153,9 +154,12 @@ class KernelTransport final : public HaloTransport<D> {
       side.messages.push_back({m.peer, first, at - first});
     }
     for (Table& table : side.tables) table.upload();
-    side.buffer =
-        Buffer(Kokkos::view_alloc("isohalo::buffer", Kokkos::WithoutInitializing), static_cast<std::size_t>(at));
-    side.host = staged ? Kokkos::create_mirror(side.buffer) : Kokkos::create_mirror_view(side.buffer);
+    const auto bytes = static_cast<std::size_t>(at);
+    side.buffer = Buffer(Kokkos::view_alloc("isohalo::buffer", Kokkos::WithoutInitializing), bytes);
+    if constexpr (!staged && Kokkos::SpaceAccessibility<Kokkos::HostSpace, Memory>::accessible)
+      side.host = HostBuffer(side.buffer.data(), bytes);  // lives as long as `buffer`
+    else
+      side.host = HostBuffer(Kokkos::view_alloc("isohalo::host_buffer", Kokkos::WithoutInitializing), bytes);
   }
 
   void post_receives() override {

@@ -90,6 +90,7 @@ DigestLog read_digest_log(const std::filesystem::path& file) {
       throw UsageError(file.string() + ":" + std::to_string(number) + ": no line of a digest log: " + e.what());
     }
   }
+  if (in.bad()) throw UsageError(file.string() + " cannot be read to its end");
   if (log.empty()) throw UsageError(file.string() + ": the digest log is empty");
   return log;
 }

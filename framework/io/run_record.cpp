@@ -5,9 +5,28 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "datatypes/error.hpp"
+
 namespace isohalo {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// Anybody may have written the file: numbers of other kinds, and lists of lists of lists, are no record of ours.
+std::int64_t whole_number(const nlohmann::json& value) {
+  const auto n = value.is_number_integer() ? value.get<std::int64_t>() : -1;
+  if (n < 0) throw UsageError("no whole number");
+  return n;
+}
+
+std::vector<std::int64_t> whole_numbers(const nlohmann::json& list) {
+  std::vector<std::int64_t> numbers;
+  for (const auto& value : list) numbers.push_back(whole_number(value));
+  return numbers;
+}
+
+}  // namespace
 
 std::optional<RunRecord> read_run_record(const fs::path& checkpoint) try {
   constexpr std::uintmax_t kMost = 1 << 24;
@@ -17,12 +36,15 @@ std::optional<RunRecord> read_run_record(const fs::path& checkpoint) try {
   const auto j = nlohmann::json::parse(in);
   RunRecord record;
   record.config = j.value("config", record.config);
-  record.cuts = j.value("cuts", record.cuts);
+  for (const auto& dimension : j.value("cuts", nlohmann::json::array()))
+    record.cuts.push_back(whole_numbers(dimension));
   for (const auto& [key, value] : j.items())
     if (value.is_string())
       record.facts[key] = value.get<std::string>();
-    else if (key == "ranks" || key == "process_grid" || key == "halo_depth")
-      record.facts[key] = value.dump();
+    else if (key == "ranks" || key == "halo_depth")
+      record.facts[key] = std::to_string(whole_number(value));
+    else if (key == "process_grid")
+      record.facts[key] = fmt::format("[{}]", fmt::join(whole_numbers(value), ","));
   return record;
 } catch (const std::exception&) {
   return std::nullopt;

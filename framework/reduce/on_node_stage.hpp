@@ -67,7 +67,7 @@ class OnNodeStage {
   void publish_result(const V& result) {
     std::memcpy(out_->mine(), &result, sizeof(V));
     out_->publish();
-    out_->wake_sleepers();
+    in_.wake_sleepers();  // where they sleep
   }
   bool take_result(V& result) {
     if (!out_->published(0)) return false;

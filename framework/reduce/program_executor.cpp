@@ -4,44 +4,55 @@
 
 namespace isohalo::detail {
 
-void ProgramExecutor::compile(ReduceProgram program) {
-  program_ = std::move(program);
-  std::size_t receives = 0, sends = 0, incoming = 0, outgoing = 0;
-  for (const ProgramStep& step : program_) {
-    receives += step.receive.size(), sends += step.send.size();
-    for (const NodeMessage& m : step.receive) incoming += bytes_of(m);
-    for (const NodeMessage& m : step.send) outgoing += bytes_of(m);
+void ProgramExecutor::compile(const ReduceProgram& program) {
+  for (auto* list : {&incoming_nodes_, &outgoing_nodes_, &combines_}) list->clear();
+  steps_.clear(), receives_.clear(), sends_.clear();
+  const auto add = [](const std::vector<NodeMessage>& list, std::vector<Message>& messages,
+                      std::vector<std::int32_t>& nodes) {
+    for (const NodeMessage& m : list) {
+      messages.push_back({m.peer, nodes.size(), m.nodes.size()});
+      nodes.insert(nodes.end(), m.nodes.begin(), m.nodes.end());
+    }
+  };
+  for (const ProgramStep& s : program) {
+    Step step{{incoming_nodes_.size()},
+              {outgoing_nodes_.size()},
+              {receives_.size()},
+              {sends_.size()},
+              {combines_.size()}};
+    add(s.receive, receives_, incoming_nodes_);
+    add(s.send, sends_, outgoing_nodes_);
+    combines_.insert(combines_.end(), s.combine.begin(), s.combine.end());
+    step.in.last = incoming_nodes_.size(), step.receive.last = receives_.size();
+    step.out.last = outgoing_nodes_.size(), step.send.last = sends_.size();
+    step.combine.last = combines_.size();
+    steps_.push_back(step);
   }
-  incoming_.resize(incoming);
-  outgoing_.resize(outgoing);
-  receive_requests_.assign(receives, MPI_REQUEST_NULL);
-  send_requests_.assign(sends, MPI_REQUEST_NULL);
+  incoming_.resize(incoming_nodes_.size() * value_bytes_);
+  outgoing_.resize(outgoing_nodes_.size() * value_bytes_);
+  receive_requests_.assign(receives_.size(), MPI_REQUEST_NULL);
+  send_requests_.assign(sends_.size(), MPI_REQUEST_NULL);
 }
 
 void ProgramExecutor::begin() {
-  next_ = {};
-  std::size_t k = 0, at = 0;
-  for (const ProgramStep& step : program_)
-    for (const NodeMessage& m : step.receive) {
-      const std::size_t bytes = bytes_of(m);
-      mpi_check(MPI_Irecv_c(incoming_.data() + at, static_cast<MPI_Count>(bytes), MPI_BYTE, m.peer, tag_,
-                            comm_.get(), &receive_requests_[k++]),
-                "MPI_Irecv in a reduction", comm_.get());
-      at += bytes;
-    }
+  for (std::size_t k = 0; k < receives_.size(); ++k) {
+    const Message& m = receives_[k];
+    mpi_check(
+        MPI_Irecv_c(incoming_.data() + m.first * value_bytes_, static_cast<MPI_Count>(m.values * value_bytes_),
+                    MPI_BYTE, m.peer, tag_, comm_.get(), &receive_requests_[k]),
+        "MPI_Irecv in a reduction", comm_.get());
+  }
 }
 
 void ProgramExecutor::enter(std::size_t round) {
-  const ProgramStep& step = program_[round];
-  work(step, incoming_.data() + next_.incoming_at, outgoing_.data() + next_.outgoing_at);
-  for (const NodeMessage& m : step.receive) next_.incoming_at += bytes_of(m);
-  next_.receive += step.receive.size();
-  for (const NodeMessage& m : step.send) {
-    const std::size_t bytes = bytes_of(m);
-    mpi_check(MPI_Isend_c(outgoing_.data() + next_.outgoing_at, static_cast<MPI_Count>(bytes), MPI_BYTE, m.peer,
-                          tag_, comm_.get(), &send_requests_[next_.send++]),
-              "MPI_Isend in a reduction", comm_.get());
-    next_.outgoing_at += bytes;
+  const Step& s = steps_[round];
+  work(s);
+  for (std::size_t k = s.send.first; k < s.send.last; ++k) {
+    const Message& m = sends_[k];
+    mpi_check(
+        MPI_Isend_c(outgoing_.data() + m.first * value_bytes_, static_cast<MPI_Count>(m.values * value_bytes_),
+                    MPI_BYTE, m.peer, tag_, comm_.get(), &send_requests_[k]),
+        "MPI_Isend in a reduction", comm_.get());
   }
 }
 

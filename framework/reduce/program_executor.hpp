@@ -18,6 +18,9 @@ namespace isohalo::detail {
 
 /// What need not know the type of the values, only their size. By itself it sends values that mean nothing, which
 /// is enough to time a program; see TreeExecutor. Persistent; nothing is allocated after `compile`.
+///
+/// The program is laid out flat: between two reductions a solver fills the caches with other things, and each list
+/// of its own would be one more miss.
 class ProgramExecutor : public RoundExecutor<ProgramExecutor> {
  public:
   /// `tag`: one of its own, the same on all ranks. Local.
@@ -25,38 +28,56 @@ class ProgramExecutor : public RoundExecutor<ProgramExecutor> {
       : comm_(comm), value_bytes_(value_bytes), tag_(tag) {}
 
   /// Local. The programs of all ranks must fit together.
-  void compile(ReduceProgram program);
+  void compile(const ReduceProgram& program);
 
   /// Begins; to be ended by `test` or `wait` before the next. Local.
   void start() { launch(); }
   void wait() { Operation::wait(comm_.spins()); }
 
  protected:
-  /// What the values of a step are combined to. The values of its messages stand message by message at `incoming`
-  /// and are to stand so at `outgoing`.
-  virtual void work(const ProgramStep&, const std::byte* /*incoming*/, std::byte* /*outgoing*/) {}
+  /// From where to before where in one of the lists.
+  struct Part {
+    std::size_t first = 0, last = 0;
+  };
+  struct Step {
+    Part in, out;        ///< values that arrive and leave, in `nodes`
+    Part receive, send;  ///< messages
+    Part combine;        ///< in `nodes`
+  };
+  /// What the values of a step are combined to: from `incoming` to `outgoing`.
+  virtual void work(const Step&) {}
+
+  /// Tree nodes: of the values that arrive, of those that leave, and those that are formed.
+  const std::vector<std::int32_t>& incoming_nodes() const { return incoming_nodes_; }
+  const std::vector<std::int32_t>& outgoing_nodes() const { return outgoing_nodes_; }
+  const std::vector<std::int32_t>& combines() const { return combines_; }
+  const std::byte* incoming(std::size_t value) const { return incoming_.data() + value * value_bytes_; }
+  std::byte* outgoing(std::size_t value) { return outgoing_.data() + value * value_bytes_; }
 
  private:
+  struct Message {
+    int peer;
+    std::size_t first, values;
+  };
+
   friend class RoundExecutor<ProgramExecutor>;
-  std::size_t rounds() const { return program_.size(); }
+  std::size_t rounds() const { return steps_.size(); }
   void begin();
   bool arrived(std::size_t round) {
-    return test_all({receive_requests_.data() + next_.receive, program_[round].receive.size()}, "a reduction");
+    const Part& r = steps_[round].receive;
+    return test_all({receive_requests_.data() + r.first, r.last - r.first}, "a reduction");
   }
   void enter(std::size_t round);
   bool left() { return test_all(send_requests_, "a reduction"); }
-  std::size_t bytes_of(const NodeMessage& m) const { return m.nodes.size() * value_bytes_; }
 
   Communicator comm_;
   std::size_t value_bytes_;
   int tag_;
-  ReduceProgram program_;
+  std::vector<Step> steps_;
+  std::vector<std::int32_t> incoming_nodes_, outgoing_nodes_, combines_;
+  std::vector<Message> receives_, sends_;
   std::vector<MPI_Request> receive_requests_, send_requests_;
-  std::vector<std::byte> incoming_, outgoing_;  // values of all messages of a direction, step by step
-  struct {
-    std::size_t receive = 0, send = 0;             // messages
-    std::size_t incoming_at = 0, outgoing_at = 0;  // bytes
-  } next_;                                         // the first of the step to come
+  std::vector<std::byte> incoming_, outgoing_;
 };
 
 /// Runs a compiled program on values of type V, trivially copyable.
@@ -65,27 +86,39 @@ class TreeExecutor final : public ProgramExecutor {
   static_assert(std::is_trivially_copyable_v<V>, "values travel as bytes");
 
  public:
-  /// `nodes`: the same on all ranks, alive as long as this object. `tag`: one of its own, the same on all ranks.
-  TreeExecutor(const Communicator& comm, const std::vector<FrontierNode>& nodes, Op op, int tag)
-      : ProgramExecutor(comm, sizeof(V), tag), nodes_(nodes), op_(op), values_(nodes.size()) {}
+  /// `tag`: one of its own, the same on all ranks.
+  TreeExecutor(const Communicator& comm, Op op, int tag) : ProgramExecutor(comm, sizeof(V), tag), op_(op) {}
+
+  /// Local. The nodes must be the same on all ranks and the programs fit together.
+  void compile(const std::vector<FrontierNode>& nodes, const ReduceProgram& program) {
+    ProgramExecutor::compile(program);
+    children_.clear();
+    for (const std::int32_t n : combines()) {
+      const FrontierNode& node = nodes[static_cast<std::size_t>(n)];
+      children_.push_back({node.left, node.right});
+    }
+    values_.resize(nodes.size());
+  }
 
   /// The value of a tree node: leaves of this rank are to be set before `start`, the root is there after the end.
   V& value(std::int32_t node) { return values_[static_cast<std::size_t>(node)]; }
 
  private:
-  void work(const ProgramStep& step, const std::byte* incoming, std::byte* outgoing) override {
-    for (const NodeMessage& m : step.receive)
-      for (const std::int32_t n : m.nodes) std::memcpy(&value(n), incoming, sizeof(V)), incoming += sizeof(V);
-    for (const std::int32_t n : step.combine) {
-      const FrontierNode& node = nodes_[static_cast<std::size_t>(n)];
-      value(n) = op_(value(node.left), value(node.right));
-    }
-    for (const NodeMessage& m : step.send)
-      for (const std::int32_t n : m.nodes) std::memcpy(outgoing, &value(n), sizeof(V)), outgoing += sizeof(V);
+  struct Children {
+    std::int32_t left, right;
+  };
+
+  void work(const Step& step) override {
+    for (std::size_t k = step.in.first; k < step.in.last; ++k)
+      std::memcpy(&value(incoming_nodes()[k]), incoming(k), sizeof(V));
+    for (std::size_t k = step.combine.first; k < step.combine.last; ++k)
+      value(combines()[k]) = op_(value(children_[k].left), value(children_[k].right));
+    for (std::size_t k = step.out.first; k < step.out.last; ++k)
+      std::memcpy(outgoing(k), &value(outgoing_nodes()[k]), sizeof(V));
   }
 
-  const std::vector<FrontierNode>& nodes_;
   Op op_;
+  std::vector<Children> children_;
   std::vector<V> values_;
 };
 

@@ -34,7 +34,7 @@ class Reduction final : private Operation {
         first_tag_(comm.take_tags(2)),
         plan_(tiling, rank_of_block),
         tiles_(comm, tiling, coords, rank_of_block, op, first_tag_),
-        nodes_(comm, plan_.nodes(), op, first_tag_ + 1),
+        nodes_(comm, op, first_tag_ + 1),
         exact_(comm) {
     for (std::int32_t leaf : plan_.leaves_of(comm.rank())) {
       const Box<D>& node = plan_.tiles(leaf);
@@ -56,7 +56,7 @@ class Reduction final : private Operation {
     if (is_exact(options.method))
       exact_.use_schedule(options.schedule, options.planning, options.root);
     else if (options.method == ReductionMethod::binary_tree || options.schedule != "auto")
-      nodes_.compile(plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)));
+      nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)));
     else if (!use_shared_memory())
       choose(nullptr);
     plan_agreed_ = true;
@@ -166,7 +166,7 @@ class Reduction final : private Operation {
     else
       choice_ = choose_schedule(comm_, options_.planning, request, first_tag_ + 1);
     const int ranks = layout ? static_cast<int>(layout->leaders.size()) : comm_.size();
-    nodes_.compile(request.program(Schedule::parse(choice_.schedule, ranks)));
+    nodes_.compile(plan_.nodes(), request.program(Schedule::parse(choice_.schedule, ranks)));
   }
 
   /// Moves the reduction into shared memory where ranks share a compute node and it has room. Collective.

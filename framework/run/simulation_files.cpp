@@ -54,7 +54,9 @@ void Simulation<D>::restart(bool check) {
   const bool any = request_.restart == "auto";
   const ReductionMethod given = in_.parallel.reduction.method;
   std::vector<std::int64_t> steps{-1};  // of a file that was named
-  if (any && comm_.rank() == 0) steps = directory_.steps();
+  on_root([&] {
+    if (any) steps = directory_.steps();
+  });
   std::int64_t count = std::ssize(steps);
   comm_.broadcast(&count, sizeof count, 0);
   steps.resize(static_cast<std::size_t>(count));

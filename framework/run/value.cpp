@@ -61,7 +61,8 @@ std::size_t behind_string(const std::string& text, std::size_t at) {
 }
 
 struct TooDeep : UsageError {
-  using UsageError::UsageError;
+  TooDeep(const std::string& where, const std::string& what) : UsageError(where + ": " + what), problem(what) {}
+  std::string problem;
 };
 
 std::string place_of(const std::string& name, std::size_t line, std::size_t column) {
@@ -74,7 +75,7 @@ void refuse_too_deep(const std::string& text, const std::string& name) {
   int depth = 0, dots = 0;
   std::size_t line = 1, line_start = 0;
   const auto refuse = [&](const std::string& problem, std::size_t at) {
-    throw TooDeep(place_of(name, line, at - line_start + 1) + ": " + problem);
+    throw TooDeep(place_of(name, line, at - line_start + 1), problem);
   };
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
@@ -108,7 +109,7 @@ Value convert(const toml::node& node, const std::string& name, int depth) {
   v.where = place_of(name, at.line, at.column);
   v.order = static_cast<std::int64_t>(at.line) << 32 | at.column;
   if (depth > kDeepest)
-    throw TooDeep(fmt::format("{}: tables and lists are nested more than {} deep", v.where, kDeepest));
+    throw TooDeep(v.where, fmt::format("tables and lists are nested more than {} deep", kDeepest));
   node.visit([&](const auto& n) {
     if constexpr (toml::is_table<decltype(n)>) {
       auto& table = v.data.emplace<ValueTable>();
@@ -164,9 +165,10 @@ Value override_value(const std::string& text, const std::string& place) {
     Value parsed = parse_toml("v = " + text, place);
     auto& table = std::get<ValueTable>(parsed.data);
     if (table.size() == 1 && table.contains("v")) value = std::move(table["v"]);
-  } catch (const TooDeep&) {
+  } catch (const TooDeep& e) {
     const auto first = text.find_first_not_of(" \t");
-    if (first != std::string::npos && (text[first] == '[' || text[first] == '{')) throw;
+    if (first != std::string::npos && (text[first] == '[' || text[first] == '{'))
+      throw UsageError(place + ": " + e.problem);
   } catch (const UsageError&) {
   }
   place_all(value, place);

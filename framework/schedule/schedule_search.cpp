@@ -13,6 +13,18 @@ Stage factor(int base) {
   return {.kind = StageKind::factor, .base = base};
 }
 
+/// All divisors of n but 1, ascending; in the time of the root of n.
+std::vector<int> divisors(int n) {
+  std::vector<int> small, large;
+  for (int d = 1; d <= n / d; ++d) {
+    if (n % d != 0) continue;
+    if (d > 1) small.push_back(d);
+    if (d < n / d) large.push_back(n / d);
+  }
+  small.insert(small.end(), large.rbegin(), large.rend());
+  return small;
+}
+
 /// Enumerates; every method returns false once the visitor wants no more.
 class Enumerator {
  public:
@@ -36,8 +48,8 @@ class Enumerator {
   bool factorisations(int n, const F& done) {
     if (n == 1) return done();
     if (!room(1)) return true;
-    for (int base = 2; base <= n && sends(base - 1); ++base) {
-      if (n % base) continue;
+    for (int base : divisors(n)) {
+      if (!sends(base - 1)) break;
       stages_.push_back(factor(base));
       const bool more = factorisations(n / base, done);
       stages_.pop_back();

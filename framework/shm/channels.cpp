@@ -94,6 +94,7 @@ ChannelGroup::ChannelGroup(const Node& node, const std::vector<Outgoing>& out, c
   connect(node, out, in, mine);
   const bool mapped = std::all_of(theirs_.begin(), theirs_.end(), [](const auto& m) { return m.mapped(); });
   refuse_missing(node.max(mapped ? 0 : std::max<std::int64_t>(bytes, 1)), node.ranks());
+  own_.close();
 }
 
 void ChannelGroup::connect(const Node& node, const std::vector<Outgoing>& out, const std::vector<int>& in,

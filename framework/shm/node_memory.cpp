@@ -32,6 +32,7 @@ std::optional<NodeMemory> NodeMemory::make(const Node& node, std::size_t bytes) 
     good = theirs.bytes > 0 && memory.first_.back();
   }
   if (node.max(!good) > 0) return std::nullopt;
+  memory.own_.close();
   return memory;
 }
 

@@ -20,7 +20,7 @@ namespace isohalo {
 /// others have published theirs, or after a message or flag that says so. Move-only.
 class NodeSlots {
  public:
-  static constexpr std::size_t kMostBytes = std::size_t{64} << 10;  ///< of a slot
+  static constexpr std::size_t kMostBytes = std::size_t{128} << 10;  ///< of a slot
 
   /// Collective over `comm`; `bytes` must be the same on all ranks. Null, on all ranks, when it is more than
   /// kMostBytes or the system does not give or share the memory.

@@ -92,6 +92,13 @@ void shared_free(void* memory) noexcept {
   all.live.erase(it);
 }
 
+void shared_close(void* memory) noexcept {
+  Blocks& all = blocks();
+  const std::lock_guard lock(all.mutex);
+  const auto it = all.live.find(reinterpret_cast<std::uintptr_t>(memory));
+  if (it != all.live.end() && it->second.descriptor >= 0) close(std::exchange(it->second.descriptor, -1));
+}
+
 }  // namespace detail
 
 bool SharedMemory::find(const void* place, SharedAddress& address) {

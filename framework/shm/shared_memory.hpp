@@ -20,6 +20,8 @@ namespace detail {
 /// Zeroed, on a page of its own. Throws std::bad_alloc.
 void* shared_allocate(std::size_t bytes);
 void shared_free(void* memory) noexcept;
+/// From now on nobody else can map it; who has, keeps it. Its file descriptor is free for others.
+void shared_close(void* memory) noexcept;
 }  // namespace detail
 
 /// Owns zeroed memory that begins on a page. Where the system offers no anonymous shared files (it needs Linux'
@@ -38,6 +40,8 @@ class SharedMemory {
   ~SharedMemory() { detail::shared_free(data_); }
 
   std::byte* data() const { return data_; }
+  /// Nobody else can map it from now on; those who have keep it. Frees a file descriptor.
+  void close() { detail::shared_close(data_); }
 
   /// Sets `address` and returns true when `place` lies in memory of this process that others can map. Thread safe.
   static bool find(const void* place, SharedAddress& address);

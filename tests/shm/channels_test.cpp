@@ -162,6 +162,9 @@ TEST(Channels, LeaveNothingBehind) {
   const auto before = test::open_files();
   for (int round = 0; round < 50; ++round) send_all_once(*node, random);
   EXPECT_EQ(test::open_files(), before);
+  std::vector<Opened> kept;
+  for (int k = 0; k < 20; ++k) kept.push_back(open_all(*node));
+  EXPECT_EQ(test::open_files(), before);  // nor while they live
 }
 
 TEST(Channels, SeveralGroupsSideBySide) {
