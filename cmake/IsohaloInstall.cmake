@@ -18,6 +18,8 @@ foreach(set light full)
   install(EXPORT isohalo_${set} NAMESPACE isohalo:: DESTINATION ${package_dir})
 endforeach()
 
+install(TARGETS isohalo_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
 install(FILES framework/isohalo.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY framework/isohalo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(DIRECTORY datatypes framework stencils

@@ -62,5 +62,11 @@ struct BenchMulticastOptions {
 };
 ExitCode bench_multicast(MPI_Comm comm, const BenchMulticastOptions& options);
 ExitCode bench_wait(MPI_Comm comm, bool json);
+struct BenchCollectivesOptions {
+  bool json = false;
+  int repeats = 15;
+  std::size_t largest = std::size_t{4} << 20;  ///< bytes
+};
+ExitCode bench_collectives(MPI_Comm comm, const BenchCollectivesOptions& options);
 
 }  // namespace isohalo

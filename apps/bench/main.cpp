@@ -29,6 +29,11 @@ class CommandLine {
         [this] { return bench_datatypes(MPI_COMM_WORLD, json_); });
     add("wait", "Waiting for messages by our progress loop against MPI_Waitall", json_,
         [this] { return bench_wait(MPI_COMM_WORLD, json_); });
+    auto* collectives = add("collectives", "Blocking collectives through shared memory against MPI's",
+                            collectives_.json, [this] { return bench_collectives(MPI_COMM_WORLD, collectives_); });
+    repeats(collectives, collectives_.repeats);
+    collectives->add_option("--largest", collectives_.largest, "largest message in bytes")
+        ->check(CLI::Range(8, 1 << 28));
     add_files("compare", "Comparing two checkpoints, against h5diff", bench_compare);
     add_files("checkpoint", "Checkpoints against MPI_File_write_all and read_all", bench_checkpoint);
     add_allreduce();
@@ -100,6 +105,7 @@ class CommandLine {
   BenchExchangeOptions exchange_;
   BenchFileOptions files_;
   BenchAllreduceOptions allreduce_;
+  BenchCollectivesOptions collectives_;
   BenchMulticastOptions multicast_;
   std::function<ExitCode()> action_;
 };

@@ -1,6 +1,7 @@
 #include "framework/shm/node_memory.hpp"
 
 #include "datatypes/mpi_check.hpp"
+#include "framework/mpi/progress.hpp"
 #include "framework/shm/reserve.hpp"
 
 namespace isohalo::detail {
@@ -14,24 +15,29 @@ bool reserve_shared(std::size_t bytes, SharedMemory& memory, SharedAddress& addr
   return SharedMemory::find(memory.data(), address) && reserve_pages(memory.data(), bytes);
 }
 
-std::optional<NodeMemory> NodeMemory::make(const Node& node, std::size_t bytes) {
+std::optional<NodeMemory> NodeMemory::make(MPI_Comm node, int spins, std::size_t bytes) {
+  int me = 0, ranks = 1;
+  mpi_check(MPI_Comm_rank(node, &me), "MPI_Comm_rank");
+  mpi_check(MPI_Comm_size(node, &ranks), "MPI_Comm_size");
   NodeMemory memory;
   SharedAddress mine;
   if (!reserve_shared(bytes, memory.own_, mine)) mine = {};  // of no bytes: there is none
-  std::vector<SharedAddress> all(static_cast<std::size_t>(node.ranks()));
+  std::vector<SharedAddress> all(static_cast<std::size_t>(ranks));
   MPI_Request request = MPI_REQUEST_NULL;
-  mpi_check(MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, node.comm(), &request),
-            "MPI_Iallgather", node.comm());
-  node.wait(std::span(&request, 1));
-  bool good = true;
-  for (int m = 0; m < node.ranks() && good; ++m) {
-    const SharedAddress& theirs = all[static_cast<std::size_t>(m)];
-    const bool own = m == node.layout().me;
+  mpi_check(MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, node, &request),
+            "MPI_Iallgather", node);
+  wait_all(std::span(&request, 1), spins, "shared memory");
+  int good = 1;
+  for (int r = 0; r < ranks && good; ++r) {
+    const SharedAddress& theirs = all[static_cast<std::size_t>(r)];
+    const bool own = r == me;
     if (!own) memory.others_.emplace_back(theirs);
     memory.first_.push_back(own ? memory.own_.data() : memory.others_.back().data());
     good = theirs.bytes > 0 && memory.first_.back();
   }
-  if (node.max(!good) > 0) return std::nullopt;
+  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, node, &request), "MPI_Iallreduce", node);
+  wait_all(std::span(&request, 1), spins, "shared memory");
+  if (!good) return std::nullopt;
   memory.own_.close();
   return memory;
 }

@@ -1,11 +1,12 @@
 #pragma once
 /// Memory of the ranks of a compute node, mapped in all of them. Private to framework/shm.
 
+#include <mpi.h>
+
 #include <cstddef>
 #include <optional>
 #include <vector>
 
-#include "framework/shm/node.hpp"
 #include "framework/shm/shared_memory.hpp"
 
 namespace isohalo::detail {
@@ -15,12 +16,12 @@ namespace isohalo::detail {
 /// Move-only. Each rank frees its own when it likes.
 class NodeMemory {
  public:
-  /// `bytes` of each rank, the same on all. Collective over the members of the node. Nothing, on all of them, when
-  /// the system refuses any.
-  static std::optional<NodeMemory> make(const Node& node, std::size_t bytes);
+  /// `bytes` of each rank, the same on all. Collective over `node`, all of whose ranks share a compute node; waits
+  /// with back-off. Nothing, on all of them, when the system refuses any.
+  static std::optional<NodeMemory> make(MPI_Comm node, int spins, std::size_t bytes);
 
-  /// The first byte of a member's piece.
-  std::byte* of(int member) const { return first_[static_cast<std::size_t>(member)]; }
+  /// The first byte of a rank's piece, by its rank in `node`.
+  std::byte* of(int rank) const { return first_[static_cast<std::size_t>(rank)]; }
 
  private:
   SharedMemory own_;

@@ -1,0 +1,190 @@
+#include "framework/preload/handled.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "datatypes/mpi_check.hpp"
+#include "framework/mpi/launcher.hpp"
+
+namespace isohalo::preload {
+
+namespace {
+
+struct Counts {
+  std::uint64_t handled = 0, bytes = 0;
+  std::array<std::uint64_t, kReasons.size()> passed_on{};
+};
+std::array<Counts, kFunctions.size()> counts;
+
+/// What a communicator carries.
+struct State {
+  std::unique_ptr<NodeCollectives> collectives;
+  Reason reason = Reason::memory;  ///< when there are none
+};
+
+/// The communicator of the last call, because the next one is often on the same.
+MPI_Comm last_comm = MPI_COMM_NULL;
+State* last_state = nullptr;
+
+int forget(MPI_Comm, int, void* value, void*) {
+  last_comm = MPI_COMM_NULL;
+  delete static_cast<State*>(value);
+  return MPI_SUCCESS;
+}
+
+bool says(const char* name, const char* value) {
+  const char* const text = std::getenv(name);
+  return text && std::string(text) == value;
+}
+
+constexpr std::array kSettings{"ISOHALO_MPI", "ISOHALO_MPI_REPORT"};
+
+/// One warning for each setting that begins like ours and is none, or has a value that says nothing.
+void warn_of_settings() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (char** at = environ; rank == 0 && *at; ++at) {
+    const std::string setting = *at, name = setting.substr(0, setting.find('='));
+    if (!name.starts_with("ISOHALO_MPI")) continue;
+    const auto common = [&](const char* known) {
+      const std::string k = known;
+      return std::mismatch(k.begin(), k.end(), name.begin(), name.end()).first - k.begin();
+    };
+    const char* const nearest = *std::max_element(kSettings.begin(), kSettings.end(),
+                                                  [&](auto a, auto b) { return common(a) < common(b); });
+    const bool good = setting == "ISOHALO_MPI=off" || setting == "ISOHALO_MPI=on" ||
+                      setting == "ISOHALO_MPI_REPORT=0" || setting == "ISOHALO_MPI_REPORT=1";
+    if (good) continue;
+    if (name == nearest)
+      std::fprintf(stderr, "isohalo: warning: %s: there are %s\n", setting.c_str(),
+                   name == kSettings[0] ? "on and off" : "0 and 1");
+    else
+      std::fprintf(stderr, "isohalo: warning: there is no setting %s; did you mean %s?\n", name.c_str(), nearest);
+  }
+}
+
+/// The same for the whole program. Threads that call MPI at the same time are left to it.
+bool switched_off(Reason& reason) {
+  static const auto why = [] {
+    int level = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&level);
+    warn_of_settings();
+    return says("ISOHALO_MPI", "off")     ? Reason::off
+           : level == MPI_THREAD_MULTIPLE ? Reason::threads
+                                          : Reason::memory;
+  }();
+  reason = why;
+  return why != Reason::memory;
+}
+
+bool on_one_node(MPI_Comm comm, int size) {
+  if (detail::launched_on_one_node(comm)) return true;
+  MPI_Comm node = MPI_COMM_NULL;
+  mpi_check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
+  int here = 0;
+  mpi_check(MPI_Comm_size(node, &here), "MPI_Comm_size");
+  MPI_Comm_free(&node);
+  int all = here == size;
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm, &request), "MPI_Iallreduce");
+  mpi_check(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
+  return all != 0;
+}
+
+/// How often to look at a flag before giving the core away: hardly, where ranks outnumber the cores.
+int spins() {
+  const char* const here = std::getenv("MPI_LOCALNRANKS");
+  int ranks = here ? std::atoi(here) : 0;
+  if (ranks < 1) MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  return ranks > sysconf(_SC_NPROCESSORS_ONLN) ? 5 : 2000;
+}
+
+std::unique_ptr<State> make_state(MPI_Comm comm) {
+  auto state = std::make_unique<State>();
+  int inter = 0, size = 1;
+  mpi_check(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
+  mpi_check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  if (inter || size == 1) {
+    state->reason = inter ? Reason::intercommunicator : Reason::alone;
+  } else if (!on_one_node(comm, size)) {
+    state->reason = Reason::nodes;
+  } else {
+    static const int often = spins();
+    state->collectives = NodeCollectives::make(comm, often);
+  }
+  return state;
+}
+
+/// Throws MpiError.
+State* state_of(MPI_Comm comm) {
+  if (comm == last_comm) return last_state;
+  static const int key = [] {
+    int k = MPI_KEYVAL_INVALID;
+    mpi_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &k, nullptr), "MPI_Comm_create_keyval");
+    return k;
+  }();
+  void* value = nullptr;
+  int found = 0;
+  mpi_check(MPI_Comm_get_attr(comm, key, static_cast<void*>(&value), &found), "MPI_Comm_get_attr");
+  auto* state = static_cast<State*>(value);
+  if (!found) {
+    auto made = make_state(comm);
+    mpi_check(MPI_Comm_set_attr(comm, key, made.get()), "MPI_Comm_set_attr");
+    state = made.release();
+  }
+  last_comm = comm;
+  return last_state = state;
+}
+
+}  // namespace
+
+NodeCollectives* collectives_for(MPI_Comm comm, Function function) noexcept {
+  Reason reason = Reason::arguments;
+  if (comm != MPI_COMM_NULL && mpi_is_active() && !switched_off(reason)) {
+    try {
+      State* const state = state_of(comm);
+      if (state->collectives) return state->collectives.get();
+      reason = state->reason;
+    } catch (...) {  // no communicator, or MPI in trouble: it shall say so itself
+      reason = Reason::arguments;
+    }
+  }
+  count_passed_on(function, reason);
+  return nullptr;
+}
+
+void count_handled(Function function, std::uint64_t bytes) noexcept {
+  Counts& c = counts[static_cast<std::size_t>(function)];
+  ++c.handled;
+  c.bytes += bytes;
+}
+
+void count_passed_on(Function function, Reason reason) noexcept {
+  ++counts[static_cast<std::size_t>(function)].passed_on[static_cast<std::size_t>(reason)];
+}
+
+void report() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank != 0 || !says("ISOHALO_MPI_REPORT", "1")) return;
+  std::string line = "{\"isohalo_mpi\": {";
+  for (std::size_t f = 0; f < counts.size(); ++f) {
+    const Counts& c = counts[f];
+    line += std::string(f ? ", " : "") + "\"" + kFunctions[f] + "\": {\"handled\": " + std::to_string(c.handled) +
+            ", \"bytes\": " + std::to_string(c.bytes) + ", \"passed_on\": {";
+    bool first = true;
+    for (std::size_t r = 0; r < kReasons.size(); ++r) {
+      if (c.passed_on[r] == 0) continue;
+      line += std::string(first ? "" : ", ") + "\"" + kReasons[r] + "\": " + std::to_string(c.passed_on[r]);
+      first = false;
+    }
+    line += "}}";
+  }
+  std::fprintf(stderr, "%s}}\n", line.c_str());
+}
+
+}  // namespace isohalo::preload

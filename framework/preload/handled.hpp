@@ -1,0 +1,33 @@
+#pragma once
+/// What libisohalo_mpi.so knows of a communicator, and what it has done. Private to framework/preload.
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdint>
+
+#include "framework/shm/collectives.hpp"
+
+namespace isohalo::preload {
+
+enum class Function { barrier, bcast, reduce, allreduce, gather, allgather, scatter };
+inline constexpr std::array kFunctions{"MPI_Barrier", "MPI_Bcast",     "MPI_Reduce", "MPI_Allreduce",
+                                       "MPI_Gather",  "MPI_Allgather", "MPI_Scatter"};
+
+/// Why a call was left to MPI.
+enum class Reason { off, threads, alone, intercommunicator, nodes, memory, arguments, datatype, operation };
+inline constexpr std::array kReasons{
+    "switched off",     "MPI_THREAD_MULTIPLE", "one rank", "inter-communicator", "several compute nodes",
+    "no shared memory", "arguments",           "datatype", "operation"};
+
+/// The collectives of `comm`, or null: the call is to be passed on, and is counted so. The same on all of its
+/// ranks. Collective at the first call on a communicator.
+NodeCollectives* collectives_for(MPI_Comm comm, Function function) noexcept;
+
+void count_handled(Function function, std::uint64_t bytes) noexcept;
+void count_passed_on(Function function, Reason reason) noexcept;
+
+/// One JSON line on standard error of rank 0 when ISOHALO_MPI_REPORT is 1. To be called before MPI ends.
+void report();
+
+}  // namespace isohalo::preload

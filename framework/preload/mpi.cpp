@@ -1,0 +1,346 @@
+/// libisohalo_mpi.so: preloaded, it does MPI's blocking collectives of ranks on one compute node through shared
+/// memory, and passes everything else on to MPI (its profiling interface, MPI 4.0, chapter 15).
+///
+/// Whether a call is taken over depends only on what is equal on all ranks: the communicator, the operation and its
+/// type, the number of bytes. Never on how data lie in memory, which may differ: what has no run of bytes is
+/// packed.
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "datatypes/error.hpp"
+#include "datatypes/mpi_check.hpp"
+#include "framework/preload/handled.hpp"
+
+namespace isohalo::preload {
+
+namespace {
+
+using detail::Combine;
+
+/// `count` elements of a type at an address of the caller's.
+struct Buffer {
+  void* address;
+  MPI_Count count;
+  MPI_Datatype type;
+};
+
+Buffer buffer(const void* address, MPI_Count count, MPI_Datatype type) {
+  return {const_cast<void*>(address), count, type};
+}
+
+struct Layout {
+  std::int64_t bytes = 0;  ///< of the data
+  bool dense = false;      ///< they are one run of bytes from the address on
+};
+
+/// Nothing: the type is none, or the count negative.
+std::optional<Layout> layout_of(const Buffer& b) {
+  if (b.type == MPI_DATATYPE_NULL || b.count < 0) return std::nullopt;
+  static MPI_Datatype last = MPI_DATATYPE_NULL;  // predefined: it never goes
+  static MPI_Count last_size = 0;
+  if (b.type == last) return Layout{b.count * last_size, true};
+  int combiner = 0;
+  MPI_Count size = 0, low = 0, extent = 0, integers = 0, addresses = 0, large = 0, types = 0;
+  if (PMPI_Type_size_c(b.type, &size) != MPI_SUCCESS ||
+      PMPI_Type_get_extent_c(b.type, &low, &extent) != MPI_SUCCESS ||
+      PMPI_Type_get_envelope_c(b.type, &integers, &addresses, &large, &types, &combiner) != MPI_SUCCESS)
+    return std::nullopt;
+  const bool dense = combiner == MPI_COMBINER_NAMED && low == 0 && size == extent;
+  if (dense) last = b.type, last_size = size;
+  return Layout{b.count * size, dense};
+}
+
+/// The data of a buffer as one run of bytes; those of other types through a copy.
+class Bytes {
+ public:
+  Bytes(const Buffer& b, MPI_Comm comm) : buffer_(b), comm_(comm) {
+    const Layout layout = *layout_of(b);
+    size_ = static_cast<std::size_t>(layout.bytes);
+    if (!layout.dense) copy_.resize(size_ + 1);
+  }
+  std::byte* data() { return copy_.empty() ? static_cast<std::byte*>(buffer_.address) : copy_.data(); }
+  std::size_t size() const { return size_; }
+  void pack() {
+    MPI_Count at = 0;
+    if (!copy_.empty() && size_ > 0)
+      mpi_check(PMPI_Pack_c(buffer_.address, buffer_.count, buffer_.type, copy_.data(),
+                            static_cast<MPI_Count>(size_), &at, comm_),
+                "MPI_Pack_c");
+  }
+  void unpack() {
+    MPI_Count at = 0;
+    if (!copy_.empty() && size_ > 0)
+      mpi_check(PMPI_Unpack_c(copy_.data(), static_cast<MPI_Count>(size_), &at, buffer_.address, buffer_.count,
+                              buffer_.type, comm_),
+                "MPI_Unpack_c");
+  }
+
+ private:
+  Buffer buffer_;
+  MPI_Comm comm_;
+  std::size_t size_ = 0;
+  std::vector<std::byte> copy_;
+};
+
+/// What MPI itself returns when `work` throws: by the communicator's error handler.
+template <class Work>
+int guarded(MPI_Comm comm, Work&& work) {
+  int error = MPI_ERR_OTHER;
+  try {
+    work();
+    return MPI_SUCCESS;
+  } catch (const MpiError& e) {
+    error = e.mpi_code();
+  } catch (const std::bad_alloc&) {
+    error = MPI_ERR_NO_MEM;
+  }
+  PMPI_Comm_call_errhandler(comm, error);
+  return error;
+}
+
+bool in_range(int root, const NodeCollectives& c) {
+  return root >= 0 && root < c.ranks();
+}
+
+/// Passing on a call with arguments that MPI will refuse: the caller's error handler hears what MPI says.
+bool refused(Function function, bool good, Reason reason = Reason::arguments) {
+  if (!good) count_passed_on(function, reason);
+  return !good;
+}
+
+template <class Pass>
+int barrier(MPI_Comm comm, Pass&& pass) {
+  NodeCollectives* const c = collectives_for(comm, Function::barrier);
+  if (!c) return pass();
+  count_handled(Function::barrier, 0);
+  return guarded(comm, [&] { c->barrier(); });
+}
+
+template <class Pass>
+int bcast(const Buffer& data, int root, MPI_Comm comm, Pass&& pass) {
+  constexpr auto f = Function::bcast;
+  NodeCollectives* const c = collectives_for(comm, f);
+  if (!c || refused(f, layout_of(data) && in_range(root, *c))) return pass();
+  return guarded(comm, [&] {
+    Bytes bytes(data, comm);
+    count_handled(f, bytes.size());
+    int me = 0;
+    PMPI_Comm_rank(comm, &me);
+    if (me == root) bytes.pack();
+    c->broadcast(bytes.data(), bytes.size(), root);
+    if (me != root) bytes.unpack();
+  });
+}
+
+/// The combination of a call and its elements, or nothing, for a reason that holds on all ranks.
+std::optional<Combine> combine_of(Function f, MPI_Count count, MPI_Datatype type, MPI_Op op) {
+  if (refused(f, count >= 0 && type != MPI_DATATYPE_NULL && op != MPI_OP_NULL)) return std::nullopt;
+  static std::optional<Combine> last;
+  static std::pair<MPI_Datatype, MPI_Op> last_of{MPI_DATATYPE_NULL, MPI_OP_NULL};
+  if (std::pair(type, op) != last_of) {
+    last = Combine::of(type, op);
+    last_of = {type, op};
+  }
+  if (!last) refused(f, false, Reason::operation);
+  return last;
+}
+
+template <class Pass>
+int allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+              Pass&& pass) {
+  constexpr auto f = Function::allreduce;
+  NodeCollectives* const c = collectives_for(comm, f);
+  if (!c) return pass();
+  const auto combine = combine_of(f, count, type, op);
+  if (!combine) return pass();
+  return guarded(comm, [&] {
+    const auto n = static_cast<std::size_t>(count);
+    count_handled(f, n * combine->element_bytes());
+    auto* const to = static_cast<std::byte*>(receive);
+    c->allreduce(send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send), to, n, *combine);
+  });
+}
+
+template <class Pass>
+int reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+           Pass&& pass) {
+  constexpr auto f = Function::reduce;
+  NodeCollectives* const c = collectives_for(comm, f);
+  if (!c || refused(f, in_range(root, *c))) return pass();
+  const auto combine = combine_of(f, count, type, op);
+  if (!combine) return pass();
+  return guarded(comm, [&] {
+    const auto n = static_cast<std::size_t>(count);
+    count_handled(f, n * combine->element_bytes());
+    auto* const to = static_cast<std::byte*>(receive);
+    c->reduce(send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send), to, n, *combine, root);
+  });
+}
+
+/// `all`: significant on the root alone.
+template <class Pass>
+int gather(const Buffer& one, Buffer all, int root, MPI_Comm comm, Pass&& pass) {
+  constexpr auto f = Function::gather;
+  NodeCollectives* const c = collectives_for(comm, f);
+  if (!c || refused(f, in_range(root, *c))) return pass();
+  int me = 0;
+  PMPI_Comm_rank(comm, &me);
+  const bool in_place = me == root && one.address == MPI_IN_PLACE;
+  if (refused(f, (in_place || layout_of(one)) && (me != root || layout_of(all)))) return pass();
+  return guarded(comm, [&] {
+    all.count *= c->ranks();
+    std::optional<Bytes> mine, everything;
+    if (!in_place) mine.emplace(one, comm).pack();
+    if (me == root) everything.emplace(all, comm);
+    if (in_place) everything->pack();
+    const std::size_t bytes = me == root ? everything->size() / static_cast<std::size_t>(c->ranks()) : mine->size();
+    count_handled(f, bytes);
+    c->gather(mine ? mine->data() : nullptr, bytes, everything ? everything->data() : nullptr, root);
+    if (everything) everything->unpack();
+  });
+}
+
+template <class Pass>
+int allgather(const Buffer& one, Buffer all, MPI_Comm comm, Pass&& pass) {
+  constexpr auto f = Function::allgather;
+  NodeCollectives* const c = collectives_for(comm, f);
+  if (!c || refused(f, (one.address == MPI_IN_PLACE || layout_of(one)) && layout_of(all))) return pass();
+  return guarded(comm, [&] {
+    int me = 0;
+    PMPI_Comm_rank(comm, &me);
+    all.count *= c->ranks();
+    Bytes everything(all, comm);
+    const std::size_t bytes = everything.size() / static_cast<std::size_t>(c->ranks());
+    count_handled(f, bytes);
+    if (one.address == MPI_IN_PLACE) {
+      everything.pack();
+      c->allgather(everything.data() + static_cast<std::size_t>(me) * bytes, bytes, everything.data());
+    } else {
+      Bytes mine(one, comm);
+      mine.pack();
+      c->allgather(mine.data(), bytes, everything.data());
+    }
+    everything.unpack();
+  });
+}
+
+/// `all`: significant on the root alone.
+template <class Pass>
+int scatter(Buffer all, const Buffer& one, int root, MPI_Comm comm, Pass&& pass) {
+  constexpr auto f = Function::scatter;
+  NodeCollectives* const c = collectives_for(comm, f);
+  if (!c || refused(f, in_range(root, *c))) return pass();
+  int me = 0;
+  PMPI_Comm_rank(comm, &me);
+  const bool in_place = me == root && one.address == MPI_IN_PLACE;
+  if (refused(f, (in_place || layout_of(one)) && (me != root || layout_of(all)))) return pass();
+  return guarded(comm, [&] {
+    all.count *= c->ranks();
+    std::optional<Bytes> mine, everything;
+    if (!in_place) mine.emplace(one, comm);
+    if (me == root) everything.emplace(all, comm).pack();
+    const std::size_t bytes = me == root ? everything->size() / static_cast<std::size_t>(c->ranks()) : mine->size();
+    count_handled(f, bytes);
+    c->scatter(everything ? everything->data() : nullptr, bytes, mine ? mine->data() : nullptr, root);
+    if (mine) mine->unpack();
+  });
+}
+
+}  // namespace
+
+}  // namespace isohalo::preload
+
+namespace own = isohalo::preload;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int MPI_Barrier(MPI_Comm comm) {
+  return own::barrier(comm, [&] { return PMPI_Barrier(comm); });
+}
+
+int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  return own::bcast({data, count, type}, root, comm, [&] { return PMPI_Bcast(data, count, type, root, comm); });
+}
+
+int MPI_Bcast_c(void* data, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) {
+  return own::bcast({data, count, type}, root, comm, [&] { return PMPI_Bcast_c(data, count, type, root, comm); });
+}
+
+int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
+  return own::reduce(send, receive, count, type, op, root, comm,
+                     [&] { return PMPI_Reduce(send, receive, count, type, op, root, comm); });
+}
+
+int MPI_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+                 MPI_Comm comm) {
+  return own::reduce(send, receive, count, type, op, root, comm,
+                     [&] { return PMPI_Reduce_c(send, receive, count, type, op, root, comm); });
+}
+
+int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return own::allreduce(send, receive, count, type, op, comm,
+                        [&] { return PMPI_Allreduce(send, receive, count, type, op, comm); });
+}
+
+int MPI_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return own::allreduce(send, receive, count, type, op, comm,
+                        [&] { return PMPI_Allreduce_c(send, receive, count, type, op, comm); });
+}
+
+int MPI_Gather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
+               MPI_Datatype receive_type, int root, MPI_Comm comm) {
+  return own::gather(
+      own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root, comm,
+      [&] { return PMPI_Gather(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
+}
+
+int MPI_Gather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
+                 MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
+  return own::gather(
+      own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root, comm,
+      [&] { return PMPI_Gather_c(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
+}
+
+int MPI_Allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
+                  MPI_Datatype receive_type, MPI_Comm comm) {
+  return own::allgather(
+      own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, comm,
+      [&] { return PMPI_Allgather(send, send_count, send_type, receive, receive_count, receive_type, comm); });
+}
+
+int MPI_Allgather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
+                    MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
+  return own::allgather(
+      own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, comm,
+      [&] { return PMPI_Allgather_c(send, send_count, send_type, receive, receive_count, receive_type, comm); });
+}
+
+int MPI_Scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
+                MPI_Datatype receive_type, int root, MPI_Comm comm) {
+  return own::scatter(
+      own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root, comm,
+      [&] { return PMPI_Scatter(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
+}
+
+int MPI_Scatter_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
+                  MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
+  return own::scatter(
+      own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root, comm, [&] {
+        return PMPI_Scatter_c(send, send_count, send_type, receive, receive_count, receive_type, root, comm);
+      });
+}
+
+int MPI_Finalize() {
+  own::report();
+  return PMPI_Finalize();
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+"""libisohalo_mpi.so in a program that knows MPI alone: right results, what it reports, what it leaves to MPI, and how it
+ends when a rank is killed.
+
+usage: preload.py CLIENT MPIEXEC LIBRARY short|long
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+CLIENT, MPIEXEC, LIBRARY = sys.argv[1:4]
+LONG = sys.argv[4:] == ["long"]
+FUNCTIONS = ["MPI_Barrier", "MPI_Bcast", "MPI_Reduce", "MPI_Allreduce", "MPI_Gather", "MPI_Allgather", "MPI_Scatter"]
+failures, checks = [], 0
+
+
+def that(ok, what):
+    global checks
+    checks += 1
+    if not ok:
+        failures.append(what)
+        print("FAILED:", what)
+
+
+def command(ranks, *arguments):
+    return [MPIEXEC, "-n", str(ranks), "-genv", "LD_PRELOAD", LIBRARY, *map(str, arguments)]
+
+
+def run(ranks, *arguments, **settings):
+    """Exit code, the report's functions (or None), and what was printed."""
+    r = subprocess.run(command(ranks, *arguments), capture_output=True, text=True, timeout=300,
+                       env={**os.environ, "ISOHALO_MPI_REPORT": "1", **settings})
+    lines = [line for line in r.stderr.splitlines() if line.startswith('{"isohalo_mpi"')]
+    that(len(lines) == 1, "%s on %d ranks: %d reports: %s" % (arguments, ranks, len(lines), r.stderr[-500:]))
+    return r.returncode, json.loads(lines[0])["isohalo_mpi"] if lines else None, r.stdout + r.stderr
+
+
+def handled(report):
+    return sum(f["handled"] for f in report.values())
+
+
+def passed_on(report):
+    reasons = {}
+    for f in report.values():
+        for reason, n in f["passed_on"].items():
+            reasons[reason] = reasons.get(reason, 0) + n
+    return reasons
+
+
+# --- right results, all by shared memory --------------------------------------------------------------------------------
+for ranks in (1, 2, 3, 4, 6, 8) if LONG else (1, 2, 3, 4, 6):
+    for seed in range(1, 6 if LONG else 2):
+        code, report, text = run(ranks, CLIENT, 4000 if LONG else 1200, seed)
+        that(code == 0, "the client on %d ranks, seed %d: exit code %d: %s" % (ranks, seed, code, text[-500:]))
+        if report and ranks > 1:
+            for f in FUNCTIONS:
+                that(report[f]["handled"] > 0, "%s was not handled on %d ranks" % (f, ranks))
+            that(set(passed_on(report)) <= {"one rank"}, "passed on on %d ranks: %s" % (ranks, passed_on(report)))
+
+# --- nothing is left behind ---------------------------------------------------------------------------------------------
+code, report, text = run(2, CLIENT, "barriers", 1000000)
+that(code == 0 and report and report["MPI_Barrier"]["handled"] >= 1000000, "a million barriers: %d %s" % (code, text[-300:]))
+
+# --- left to MPI, for a reason ------------------------------------------------------------------------------------------
+for what, ranks, arguments, settings, reason in (
+        ("switched off", 2, (CLIENT, "barriers", 50), {"ISOHALO_MPI": "off"}, "switched off"),
+        ("several compute nodes", 4, (CLIENT, "barriers", 20), {"MPIR_CVAR_NUM_CLIQUES": "2"}, "several compute nodes"),
+        ("no shared memory", 2, (CLIENT, "limited", 50), {}, "no shared memory")):
+    code, report, text = run(ranks, *arguments, **settings)
+    that(code == 0, "%s: exit code %d: %s" % (what, code, text[-500:]))
+    that(report and handled(report) == 0 and set(passed_on(report)) == {reason}, "%s: %s" % (what, report))
+
+# --- settings -------------------------------------------------------------------------------------------------------------
+_, _, text = run(2, CLIENT, "barriers", 10, ISOHALO_MPI_REPORTS="1")
+that(text.count("there is no setting ISOHALO_MPI_REPORTS; did you mean ISOHALO_MPI_REPORT?") == 1, "unknown setting: " + text[-300:])
+_, _, text = run(2, CLIENT, "barriers", 10, ISOHALO_MPI="of")
+that(text.count("ISOHALO_MPI=of: there are on and off") == 1, "unknown value: " + text[-300:])
+
+# --- two jobs at once, and a rank that is killed ----------------------------------------------------------------------------
+jobs = [subprocess.Popen(command(2, CLIENT, 800, k), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for k in (1, 2)]
+for job in jobs:
+    error = job.communicate(timeout=300)[1]
+    that(job.returncode == 0, "two jobs at once: %s" % error[-300:])
+
+
+def ranks_of(parent):
+    """Processes of the client below this one."""
+    found, todo = [], [parent]
+    while todo:
+        p = todo.pop()
+        try:
+            children = pathlib.Path("/proc/%d/task/%d/children" % (p, p)).read_text().split()
+        except OSError:
+            continue
+        for c in map(int, children):
+            todo.append(c)
+            try:
+                if os.path.samefile("/proc/%d/exe" % c, CLIENT):
+                    found.append(c)
+            except OSError:
+                pass
+    return found
+
+
+before = set(os.listdir("/dev/shm"))
+job = subprocess.Popen(command(3, CLIENT, 100000000), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+end = time.monotonic() + 30
+while len(ranks_of(job.pid)) < 3 and time.monotonic() < end:
+    time.sleep(0.05)
+time.sleep(0.5)
+ranks = ranks_of(job.pid)
+that(len(ranks) == 3, "%d ranks to kill one of" % len(ranks))
+if ranks:
+    os.kill(ranks[-1], signal.SIGKILL)
+try:
+    that(job.wait(timeout=60) != 0, "a killed rank: exit code 0")
+except subprocess.TimeoutExpired:
+    that(False, "a killed rank: the others go on")
+    job.kill()
+that(not [r for r in ranks if os.path.exists("/proc/%d" % r)], "ranks are left")
+that(not [n for n in set(os.listdir("/dev/shm")) - before if "isohalo" in n], "left in /dev/shm")
+
+print("%d checks, %d failed" % (checks, len(failures)))
+sys.exit(1 if failures else 0)
