@@ -63,7 +63,7 @@ void naming_place(const std::string& place, const std::function<void()>& work);
 
 /// Every ghost of every word of `parallel.exchange`. Collective over `user`, as the others are.
 void check_transports(MPI_Comm user, LiveReport& report);
-/// The features of MPI that the library stands on: datatypes in place, message order, probes, shared windows,
+/// The features of MPI that the library stands on: datatypes in place, message order, probes,
 /// reductions of integers.
 void check_mpi_features(MPI_Comm user, LiveReport& report);
 /// Isomorphic neighborhood collectives by each algorithm.

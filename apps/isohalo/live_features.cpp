@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -175,69 +173,6 @@ void check_probes(const Ring& ring, LiveRow& row, bool broken) {
   }
 }
 
-using Flag = std::atomic_ref<std::uint64_t>;
-
-/// This rank's part of a window: a flag on a line of its own, then values that the next rank of the node reads.
-struct WindowPart {
-  static constexpr std::int64_t kLine = 128, kValues = 500;
-  std::byte* base;
-  Flag flag() const { return Flag(*reinterpret_cast<std::uint64_t*>(base)); }
-  Flag taken() const { return Flag(*reinterpret_cast<std::uint64_t*>(base + kLine)); }
-  std::int64_t* values() const { return reinterpret_cast<std::int64_t*>(base + 2 * kLine); }
-  static constexpr MPI_Aint bytes() { return 2 * kLine + kValues * static_cast<MPI_Aint>(sizeof(std::int64_t)); }
-};
-
-/// A window of the ranks of a node: what one writes before it raises a flag, the other must see after the flag.
-void check_window(const Ring& ring, LiveRow& row, bool broken) {
-  MPI_Comm node = MPI_COMM_NULL;
-  mpi_check(MPI_Comm_split_type(ring.comm.get(), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
-            "MPI_Comm_split_type");
-  int me = 0, ranks = 1;
-  MPI_Comm_rank(node, &me);
-  MPI_Comm_size(node, &ranks);
-  MPI_Win window = MPI_WIN_NULL;
-  void* mine = nullptr;
-  mpi_check(MPI_Win_allocate_shared(WindowPart::bytes() + WindowPart::kLine, 1, MPI_INFO_NULL, node,
-                                    static_cast<void*>(&mine), &window),
-            "MPI_Win_allocate_shared");
-  mpi_check(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all");
-  const auto part_of = [&](int rank) {
-    MPI_Aint size = 0;
-    int unit = 1;
-    void* at = nullptr;
-    mpi_check(MPI_Win_shared_query(window, rank, &size, &unit, static_cast<void*>(&at)), "MPI_Win_shared_query");
-    auto address = reinterpret_cast<std::uintptr_t>(at);
-    address = (address + WindowPart::kLine - 1) / WindowPart::kLine * WindowPart::kLine;
-    return WindowPart{reinterpret_cast<std::byte*>(address)};
-  };
-  const int before = (me + ranks - 1) % ranks;
-  const WindowPart own = part_of(me), other = part_of(before);
-  // Each rank clears its own flags before anybody raises one.
-  std::memset(own.base, 0, static_cast<std::size_t>(WindowPart::bytes()));
-  ring.comm.barrier();
-  for (std::uint64_t round = 1; round <= 50; ++round) {
-    const std::int64_t seed = static_cast<std::int64_t>(round) * WindowPart::kValues;
-    for (std::int64_t k = 0; k < WindowPart::kValues; ++k) own.values()[k] = value_of(me, seed + k);
-    if (broken && round == 7) own.values()[3] = 0;
-    own.flag().store(round, std::memory_order_release);
-    wait_until([&] { return other.flag().load(std::memory_order_acquire) >= round; }, ring.comm.spins());
-    for (std::int64_t k = 0; k < WindowPart::kValues; ++k) {
-      const std::int64_t found = other.values()[k], expected = value_of(before, seed + k);
-      row.check(found == expected, [&] {
-        return wrong_text(ring.comm.rank(), fmt::format("round {}, value {} of the neighbor's part", round, k),
-                          expected, found);
-      });
-    }
-    other.taken().store(round, std::memory_order_release);
-    wait_until([&] { return own.taken().load(std::memory_order_acquire) >= round; }, ring.comm.spins());
-    ++row.cases;
-  }
-  ring.comm.barrier();
-  MPI_Win_unlock_all(window);
-  MPI_Win_free(&window);
-  MPI_Comm_free(&node);
-}
-
 /// Minima of signed keys, sums that wrap, maxima of numbers, gathered and broadcast values.
 void check_collectives(const Ring& ring, LiveRow& row, bool broken) {
   const int me = ring.comm.rank(), ranks = ring.comm.size();
@@ -287,7 +222,6 @@ void check_mpi_features(MPI_Comm user, LiveReport& report) {
   run("datatypes", check_datatypes);
   run("message_order", check_order);
   run("probes", check_probes);
-  run("shared_window", check_window);
   run("collectives", check_collectives);
 }
 

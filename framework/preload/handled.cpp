@@ -3,20 +3,30 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/launcher.hpp"
+#include "framework/mpi/progress.hpp"
 
 namespace isohalo::preload {
 
 namespace {
 
+/// Threads may count at once; one of them may then be lost.
+struct Count {
+  std::atomic<std::uint64_t> value{0};
+  void add(std::uint64_t n) { value.store(value.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  operator std::uint64_t() const { return value.load(std::memory_order_relaxed); }
+};
+
 struct Counts {
-  std::uint64_t handled = 0, bytes = 0;
-  std::array<std::uint64_t, kReasons.size()> passed_on{};
+  Count handled, bytes;
+  std::array<Count, kReasons.size()> passed_on;
 };
 std::array<Counts, kFunctions.size()> counts;
 
@@ -31,7 +41,7 @@ MPI_Comm last_comm = MPI_COMM_NULL;
 State* last_state = nullptr;
 
 int forget(MPI_Comm, int, void* value, void*) {
-  last_comm = MPI_COMM_NULL;
+  if (last_comm != MPI_COMM_NULL) last_comm = MPI_COMM_NULL;
   delete static_cast<State*>(value);
   return MPI_SUCCESS;
 }
@@ -67,18 +77,26 @@ void warn_of_settings() {
   }
 }
 
-/// The same for the whole program. Threads that call MPI at the same time are left to it.
-bool switched_off(Reason& reason) {
-  static const auto why = [] {
+/// Why this rank wants no call to be handled, or nothing. Threads that call MPI at the same time are left to it.
+std::optional<Reason> unwilling() {
+  static const std::optional<Reason> why = []() -> std::optional<Reason> {
     int level = MPI_THREAD_SINGLE;
     MPI_Query_thread(&level);
     warn_of_settings();
-    return says("ISOHALO_MPI", "off")     ? Reason::off
-           : level == MPI_THREAD_MULTIPLE ? Reason::threads
-                                          : Reason::memory;
+    if (says("ISOHALO_MPI", "off")) return Reason::off;
+    if (level == MPI_THREAD_MULTIPLE) return Reason::threads;
+    return std::nullopt;
   }();
-  reason = why;
-  return why != Reason::memory;
+  return why;
+}
+
+/// Is it so on all ranks? Collective.
+bool on_all(MPI_Comm comm, bool so) {
+  int all = so;
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm, &request), "MPI_Iallreduce");
+  wait_all(std::span(&request, 1), 20, "an agreement");
+  return all != 0;
 }
 
 bool on_one_node(MPI_Comm comm, int size) {
@@ -88,11 +106,7 @@ bool on_one_node(MPI_Comm comm, int size) {
   int here = 0;
   mpi_check(MPI_Comm_size(node, &here), "MPI_Comm_size");
   MPI_Comm_free(&node);
-  int all = here == size;
-  MPI_Request request = MPI_REQUEST_NULL;
-  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm, &request), "MPI_Iallreduce");
-  mpi_check(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
-  return all != 0;
+  return on_all(comm, here == size);
 }
 
 /// How often to look at a flag before giving the core away: hardly, where ranks outnumber the cores.
@@ -110,6 +124,9 @@ std::unique_ptr<State> make_state(MPI_Comm comm) {
   mpi_check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
   if (inter || size == 1) {
     state->reason = inter ? Reason::intercommunicator : Reason::alone;
+    // Ranks may have asked for different thread levels, or got other settings.
+  } else if (const auto why = unwilling(); !on_all(comm, !why)) {
+    state->reason = why.value_or(Reason::others);
   } else if (!on_one_node(comm, size)) {
     state->reason = Reason::nodes;
   } else {
@@ -121,7 +138,8 @@ std::unique_ptr<State> make_state(MPI_Comm comm) {
 
 /// Throws MpiError.
 State* state_of(MPI_Comm comm) {
-  if (comm == last_comm) return last_state;
+  const bool threads = unwilling() == Reason::threads;  // several may come here at once
+  if (comm == last_comm && !threads) return last_state;
   static const int key = [] {
     int k = MPI_KEYVAL_INVALID;
     mpi_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &k, nullptr), "MPI_Comm_create_keyval");
@@ -136,6 +154,7 @@ State* state_of(MPI_Comm comm) {
     mpi_check(MPI_Comm_set_attr(comm, key, made.get()), "MPI_Comm_set_attr");
     state = made.release();
   }
+  if (threads) return state;
   last_comm = comm;
   return last_state = state;
 }
@@ -144,7 +163,7 @@ State* state_of(MPI_Comm comm) {
 
 NodeCollectives* collectives_for(MPI_Comm comm, Function function) noexcept {
   Reason reason = Reason::arguments;
-  if (comm != MPI_COMM_NULL && mpi_is_active() && !switched_off(reason)) {
+  if (comm != MPI_COMM_NULL && mpi_is_active()) {
     try {
       State* const state = state_of(comm);
       if (state->collectives) return state->collectives.get();
@@ -159,12 +178,12 @@ NodeCollectives* collectives_for(MPI_Comm comm, Function function) noexcept {
 
 void count_handled(Function function, std::uint64_t bytes) noexcept {
   Counts& c = counts[static_cast<std::size_t>(function)];
-  ++c.handled;
-  c.bytes += bytes;
+  c.handled.add(1);
+  c.bytes.add(bytes);
 }
 
 void count_passed_on(Function function, Reason reason) noexcept {
-  ++counts[static_cast<std::size_t>(function)].passed_on[static_cast<std::size_t>(reason)];
+  counts[static_cast<std::size_t>(function)].passed_on[static_cast<std::size_t>(reason)].add(1);
 }
 
 void report() {

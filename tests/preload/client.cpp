@@ -1,7 +1,7 @@
 /// A program that knows MPI alone: its collectives against formulas, over types, operations, counts, roots, places
 /// and communicators, with messages under way and ranks that are late. To be run with libisohalo_mpi.so preloaded,
-/// and without. usage: preload_client [CALLS [SEED]] | barriers COUNT | limited
-/// COUNT
+/// and without. usage: preload_client [CALLS [SEED]] | barriers COUNT |
+/// limited COUNT | mixed COUNT (levels of threads)
 
 #include <mpi.h>
 #include <sys/resource.h>
@@ -224,14 +224,16 @@ void barriers(long count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   const std::string mode = argc > 2 ? argv[1] : "";
+  const char* const number = std::getenv("PMI_RANK");
+  int level = mode == "mixed" && number && std::atoi(number) % 2 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, level, &level);
+  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   if (mode == "limited") {  // no file may be as large as the memory that the library wants
     const rlimit small{1 << 16, 1 << 16};
     setrlimit(RLIMIT_FSIZE, &small);
   }
-  if (mode == "barriers" || mode == "limited") {
+  if (mode == "barriers" || mode == "limited" || mode == "mixed") {
     barriers(std::atol(argv[2]));
     MPI_Finalize();
     return failures ? 1 : 0;

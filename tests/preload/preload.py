@@ -69,6 +69,7 @@ that(code == 0 and report and report["MPI_Barrier"]["handled"] >= 1000000, "a mi
 for what, ranks, arguments, settings, reason in (
         ("switched off", 2, (CLIENT, "barriers", 50), {"ISOHALO_MPI": "off"}, "switched off"),
         ("several compute nodes", 4, (CLIENT, "barriers", 20), {"MPIR_CVAR_NUM_CLIQUES": "2"}, "several compute nodes"),
+        ("levels of threads that differ", 2, (CLIENT, "mixed", 50), {}, "another rank will not"),
         ("no shared memory", 2, (CLIENT, "limited", 50), {}, "no shared memory")):
     code, report, text = run(ranks, *arguments, **settings)
     that(code == 0, "%s: exit code %d: %s" % (what, code, text[-500:]))
