@@ -56,12 +56,18 @@ std::optional<Layout> layout_of(const Buffer& b) {
   return Layout{b.count * size, dense};
 }
 
+/// What MPI says of a buffer that is none, or is both sides of a call. Local, before any rank waits for this one.
+void require_buffer(bool good) {
+  if (!good) throw MpiError(MPI_ERR_BUFFER, "libisohalo_mpi: a buffer that is NULL, MPI_IN_PLACE or both sides");
+}
+
 /// The data of a buffer as one run of bytes; those of other types through a copy.
 class Bytes {
  public:
   Bytes(const Buffer& b, MPI_Comm comm) : buffer_(b), comm_(comm) {
     const Layout layout = *layout_of(b);
     size_ = static_cast<std::size_t>(layout.bytes);
+    require_buffer(b.address != MPI_IN_PLACE && (b.address || size_ == 0 || !layout.dense));
     if (!layout.dense) copy_.resize(size_ + 1);
   }
   std::byte* data() { return copy_.empty() ? static_cast<std::byte*>(buffer_.address) : copy_.data(); }
@@ -88,6 +94,11 @@ class Bytes {
   std::vector<std::byte> copy_;
 };
 
+/// Where a rank's part of so many bytes lies.
+std::byte* part_of(Bytes& all, int rank, std::size_t bytes) {
+  return all.data() + static_cast<std::size_t>(rank) * bytes;
+}
+
 /// What MPI itself returns when `work` throws: by the communicator's error handler.
 template <class Work>
 int guarded(MPI_Comm comm, Work&& work) {
@@ -102,6 +113,12 @@ int guarded(MPI_Comm comm, Work&& work) {
   }
   PMPI_Comm_call_errhandler(comm, error);
   return error;
+}
+
+bool is_rank(MPI_Comm comm, int rank) {
+  int me = 0;
+  PMPI_Comm_rank(comm, &me);
+  return me == rank;
 }
 
 bool in_range(int root, const NodeCollectives& c) {
@@ -162,6 +179,7 @@ int allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype typ
   return guarded(comm, [&] {
     const auto n = static_cast<std::size_t>(count);
     count_handled(f, n * combine->element_bytes());
+    require_buffer(n == 0 || (send && receive && receive != MPI_IN_PLACE && send != receive));
     auto* const to = static_cast<std::byte*>(receive);
     c->allreduce(send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send), to, n, *combine);
   });
@@ -178,6 +196,9 @@ int reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, 
   return guarded(comm, [&] {
     const auto n = static_cast<std::size_t>(count);
     count_handled(f, n * combine->element_bytes());
+    const bool here = is_rank(comm, root);
+    require_buffer(n == 0 ||
+                   (send && (here ? receive && receive != MPI_IN_PLACE && send != receive : send != MPI_IN_PLACE)));
     auto* const to = static_cast<std::byte*>(receive);
     c->reduce(send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send), to, n, *combine, root);
   });
@@ -201,6 +222,7 @@ int gather(const Buffer& one, Buffer all, int root, MPI_Comm comm, Pass&& pass) 
     if (in_place) everything->pack();
     const std::size_t bytes = me == root ? everything->size() / static_cast<std::size_t>(c->ranks()) : mine->size();
     count_handled(f, bytes);
+    require_buffer(!mine || !everything || bytes == 0 || mine->data() != part_of(*everything, me, bytes));
     c->gather(mine ? mine->data() : nullptr, bytes, everything ? everything->data() : nullptr, root);
     if (everything) everything->unpack();
   });
@@ -220,9 +242,10 @@ int allgather(const Buffer& one, Buffer all, MPI_Comm comm, Pass&& pass) {
     count_handled(f, bytes);
     if (one.address == MPI_IN_PLACE) {
       everything.pack();
-      c->allgather(everything.data() + static_cast<std::size_t>(me) * bytes, bytes, everything.data());
+      c->allgather(part_of(everything, me, bytes), bytes, everything.data());
     } else {
       Bytes mine(one, comm);
+      require_buffer(bytes == 0 || mine.data() != part_of(everything, me, bytes));
       mine.pack();
       c->allgather(mine.data(), bytes, everything.data());
     }
@@ -247,6 +270,7 @@ int scatter(Buffer all, const Buffer& one, int root, MPI_Comm comm, Pass&& pass)
     if (me == root) everything.emplace(all, comm).pack();
     const std::size_t bytes = me == root ? everything->size() / static_cast<std::size_t>(c->ranks()) : mine->size();
     count_handled(f, bytes);
+    require_buffer(!mine || !everything || bytes == 0 || mine->data() != part_of(*everything, me, bytes));
     c->scatter(everything ? everything->data() : nullptr, bytes, mine ? mine->data() : nullptr, root);
     if (mine) mine->unpack();
   });

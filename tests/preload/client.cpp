@@ -1,7 +1,7 @@
 /// A program that knows MPI alone: its collectives against formulas, over types, operations, counts, roots, places
 /// and communicators, with messages under way and ranks that are late. To be run with libisohalo_mpi.so preloaded,
 /// and without. usage: preload_client [CALLS [SEED]] | barriers COUNT |
-/// limited COUNT | mixed COUNT (levels of threads)
+/// limited COUNT | mixed COUNT (levels of threads) | refusals COUNT
 
 #include <mpi.h>
 #include <sys/resource.h>
@@ -221,6 +221,30 @@ void barriers(long count) {
   expect(after.second == before.second, "files stay open", after.second - before.second);
 }
 
+/// Buffers that are none are errors of the call, and the next call is as if they had not been.
+void refusals() {
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  double a[4] = {1, 2, 3, 4};
+  std::vector<double> b(4 * static_cast<std::size_t>(size));
+  double* const mine = b.data() + 4 * world_rank;
+  const auto refused = [](int code) {
+    int of_class = MPI_SUCCESS;
+    MPI_Error_class(code, &of_class);
+    return of_class == MPI_ERR_BUFFER;
+  };
+  const MPI_Comm w = MPI_COMM_WORLD;
+  expect(refused(MPI_Allreduce(a, a, 4, MPI_DOUBLE, MPI_SUM, w)), "one buffer for both", 0);
+  expect(refused(MPI_Allreduce(nullptr, b.data(), 4, MPI_DOUBLE, MPI_SUM, w)), "NULL is sent", 0);
+  expect(refused(MPI_Allreduce(a, MPI_IN_PLACE, 4, MPI_DOUBLE, MPI_SUM, w)), "MPI_IN_PLACE receives", 0);
+  expect(refused(MPI_Bcast(nullptr, 4, MPI_DOUBLE, 0, w)), "a broadcast of NULL", 0);
+  expect(refused(MPI_Allgather(mine, 4, MPI_DOUBLE, b.data(), 4, MPI_DOUBLE, w)), "a part that is in place already",
+         0);
+  expect(MPI_Allreduce(a, b.data(), 4, MPI_DOUBLE, MPI_SUM, w) == MPI_SUCCESS && b[3] == 4 * size, "the next call",
+         0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -232,6 +256,11 @@ int main(int argc, char** argv) {
   if (mode == "limited") {  // no file may be as large as the memory that the library wants
     const rlimit small{1 << 16, 1 << 16};
     setrlimit(RLIMIT_FSIZE, &small);
+  }
+  if (mode == "refusals") {
+    refusals();
+    MPI_Finalize();
+    return failures ? 1 : 0;
   }
   if (mode == "barriers" || mode == "limited" || mode == "mixed") {
     barriers(std::atol(argv[2]));

@@ -65,6 +65,9 @@ for ranks in (1, 2, 3, 4, 6, 8) if LONG else (1, 2, 3, 4, 6):
 code, report, text = run(2, CLIENT, "barriers", 1000000)
 that(code == 0 and report and report["MPI_Barrier"]["handled"] >= 1000000, "a million barriers: %d %s" % (code, text[-300:]))
 
+code, _, text = run(3, CLIENT, "refusals", 1)
+that(code == 0, "refusals: exit code %d: %s" % (code, text[-500:]))
+
 # --- left to MPI, for a reason ------------------------------------------------------------------------------------------
 for what, ranks, arguments, settings, reason in (
         ("switched off", 2, (CLIENT, "barriers", 50), {"ISOHALO_MPI": "off"}, "switched off"),
