@@ -120,7 +120,8 @@ std::vector<PerDim<int, D>> HaloGeometry<D>::possible_receivers(const PerDim<int
     auto& list = readers[j];
     append_segments(*this, j, block.low[j] - above[j], block.high[j] + below[j], 0, list);
     std::ranges::sort(list, {}, &Segment::owner);
-    list.erase(std::ranges::unique(list, {}, &Segment::owner).begin(), list.end());
+    const auto same_owner = [](const Segment& a, const Segment& b) { return a.owner == b.owner; };
+    list.erase(std::unique(list.begin(), list.end(), same_owner), list.end());
   }
   std::vector<PerDim<int, D>> receivers;
   for_each_part<D>(readers, [&](const HaloRegion<D>& part, const auto&) { receivers.push_back(part.owner); });
