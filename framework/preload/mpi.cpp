@@ -204,10 +204,9 @@ int reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, 
   });
 }
 
-/// `all`: significant on the root alone.
+/// MPI_Gather from `one` to `all`, or MPI_Scatter the other way; `all` is significant on the root alone.
 template <class Pass>
-int gather(const Buffer& one, Buffer all, int root, MPI_Comm comm, Pass&& pass) {
-  constexpr auto f = Function::gather;
+int rooted(Function f, const Buffer& one, Buffer all, int root, MPI_Comm comm, Pass&& pass) {
   NodeCollectives* const c = collectives_for(comm, f);
   if (!c || refused(f, in_range(root, *c))) return pass();
   int me = 0;
@@ -217,14 +216,21 @@ int gather(const Buffer& one, Buffer all, int root, MPI_Comm comm, Pass&& pass) 
   return guarded(comm, [&] {
     all.count *= c->ranks();
     std::optional<Bytes> mine, everything;
-    if (!in_place) mine.emplace(one, comm).pack();
+    if (!in_place) mine.emplace(one, comm);
     if (me == root) everything.emplace(all, comm);
-    if (in_place) everything->pack();
     const std::size_t bytes = me == root ? everything->size() / static_cast<std::size_t>(c->ranks()) : mine->size();
     count_handled(f, bytes);
     require_buffer(!mine || !everything || bytes == 0 || mine->data() != part_of(*everything, me, bytes));
-    c->gather(mine ? mine->data() : nullptr, bytes, everything ? everything->data() : nullptr, root);
-    if (everything) everything->unpack();
+    std::byte *const part = mine ? mine->data() : nullptr, *const whole = everything ? everything->data() : nullptr;
+    if (f == Function::gather) {
+      (mine ? mine : everything)->pack();
+      c->gather(part, bytes, whole, root);
+      if (everything) everything->unpack();
+    } else {
+      if (everything) everything->pack();
+      c->scatter(whole, bytes, part, root);
+      if (mine) mine->unpack();
+    }
   });
 }
 
@@ -250,29 +256,6 @@ int allgather(const Buffer& one, Buffer all, MPI_Comm comm, Pass&& pass) {
       c->allgather(mine.data(), bytes, everything.data());
     }
     everything.unpack();
-  });
-}
-
-/// `all`: significant on the root alone.
-template <class Pass>
-int scatter(Buffer all, const Buffer& one, int root, MPI_Comm comm, Pass&& pass) {
-  constexpr auto f = Function::scatter;
-  NodeCollectives* const c = collectives_for(comm, f);
-  if (!c || refused(f, in_range(root, *c))) return pass();
-  int me = 0;
-  PMPI_Comm_rank(comm, &me);
-  const bool in_place = me == root && one.address == MPI_IN_PLACE;
-  if (refused(f, (in_place || layout_of(one)) && (me != root || layout_of(all)))) return pass();
-  return guarded(comm, [&] {
-    all.count *= c->ranks();
-    std::optional<Bytes> mine, everything;
-    if (!in_place) mine.emplace(one, comm);
-    if (me == root) everything.emplace(all, comm).pack();
-    const std::size_t bytes = me == root ? everything->size() / static_cast<std::size_t>(c->ranks()) : mine->size();
-    count_handled(f, bytes);
-    require_buffer(!mine || !everything || bytes == 0 || mine->data() != part_of(*everything, me, bytes));
-    c->scatter(everything ? everything->data() : nullptr, bytes, mine ? mine->data() : nullptr, root);
-    if (mine) mine->unpack();
   });
 }
 
@@ -320,15 +303,17 @@ int MPI_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Dataty
 
 int MPI_Gather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
                MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return own::gather(
-      own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root, comm,
+  return own::rooted(
+      own::Function::gather, own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root,
+      comm,
       [&] { return PMPI_Gather(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
 }
 
 int MPI_Gather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
                  MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return own::gather(
-      own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root, comm,
+  return own::rooted(
+      own::Function::gather, own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root,
+      comm,
       [&] { return PMPI_Gather_c(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
 }
 
@@ -348,17 +333,19 @@ int MPI_Allgather_c(const void* send, MPI_Count send_count, MPI_Datatype send_ty
 
 int MPI_Scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
                 MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return own::scatter(
-      own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root, comm,
+  return own::rooted(
+      own::Function::scatter, {receive, receive_count, receive_type}, own::buffer(send, send_count, send_type),
+      root, comm,
       [&] { return PMPI_Scatter(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
 }
 
 int MPI_Scatter_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
                   MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return own::scatter(
-      own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root, comm, [&] {
-        return PMPI_Scatter_c(send, send_count, send_type, receive, receive_count, receive_type, root, comm);
-      });
+  return own::rooted(own::Function::scatter, {receive, receive_count, receive_type},
+                     own::buffer(send, send_count, send_type), root, comm, [&] {
+                       return PMPI_Scatter_c(send, send_count, send_type, receive, receive_count, receive_type,
+                                             root, comm);
+                     });
 }
 
 int MPI_Finalize() {
