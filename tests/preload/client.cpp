@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
-#include <complex>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -113,7 +111,12 @@ class Strided {
 
 void moves(const Group& g, Random& same, long call) {
   const int count = kCounts[same.in(0, 11)], root = same.in(0, g.size - 1), what = same.in(0, 4);
-  const bool in_place = same.in(0, 1);
+  const bool in_place = same.in(0, 1), derived = same.in(0, 1);
+  MPI_Datatype whole = MPI_DATATYPE_NULL;  // of all numbers of a rank
+  MPI_Type_contiguous(count, MPI_INT, &whole);
+  MPI_Type_commit(&whole);
+  const MPI_Datatype type = derived ? whole : MPI_INT;
+  const int number = derived ? 1 : count;
   std::vector<int> mine = values<int>(g.rank, count), all(static_cast<std::size_t>(count * g.size), -1), expected;
   for (int r = 0; r < g.size; ++r)
     for (int v : values<int>(r, count)) expected.push_back(v);
@@ -132,23 +135,24 @@ void moves(const Group& g, Random& same, long call) {
   } else if (what == 1) {
     const bool here = in_place && g.rank == root;
     if (here) std::copy(mine.begin(), mine.end(), place);
-    MPI_Gather(here ? MPI_IN_PLACE : mine.data(), count, MPI_INT, g.rank == root ? all.data() : nullptr, count,
-               MPI_INT, root, g.comm);
+    MPI_Gather(here ? MPI_IN_PLACE : mine.data(), count, MPI_INT, g.rank == root ? all.data() : nullptr, number,
+               type, root, g.comm);
     if (g.rank == root) expect(all == expected, "MPI_Gather", call);
   } else if (what == 2) {
     if (in_place) std::copy(mine.begin(), mine.end(), place);
     MPI_Allgather(in_place ? MPI_IN_PLACE : mine.data(), in_place ? 0 : count,
-                  in_place ? MPI_DATATYPE_NULL : MPI_INT, all.data(), count, MPI_INT, g.comm);
+                  in_place ? MPI_DATATYPE_NULL : MPI_INT, all.data(), number, type, g.comm);
     expect(all == expected, "MPI_Allgather", call);
   } else if (what == 3) {
     std::vector<int> part(mine.size(), -1);
     const bool here = in_place && g.rank == root;
-    MPI_Scatter(g.rank == root ? expected.data() : nullptr, count, MPI_INT, here ? MPI_IN_PLACE : part.data(),
-                count, MPI_INT, root, g.comm);
+    MPI_Scatter(g.rank == root ? expected.data() : nullptr, number, type, here ? MPI_IN_PLACE : part.data(), count,
+                MPI_INT, root, g.comm);
     expect(here || part == mine, "MPI_Scatter", call);
   } else {
     MPI_Barrier(g.comm);
   }
+  MPI_Type_free(&whole);
 }
 
 /// x -> a x + b modulo a prime, one after the other: does not commute.
