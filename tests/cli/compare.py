@@ -242,6 +242,10 @@ def test_run_metadata(base):
     report(two, "three/changed.h5", code=1)
     (WORK / "three/changed.json").write_text('{"cuts": [["x"]]}')
     report(two, "three/changed.h5", code=1)
+    (WORK / "three/changed.json").write_text('{"ranks": %s1%s}' % ("[" * 100000, "]" * 100000))
+    report(two, "three/changed.h5", code=1)
+    (WORK / "three/changed.json").write_text('{"cuts": [[1e300, true]]}')
+    report(two, "three/changed.h5", code=1)
 
 
 def test_digest_logs():
