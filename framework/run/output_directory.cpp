@@ -28,6 +28,7 @@ const std::string kTemporary =
 
 std::vector<std::string> names_in(const fs::path& directory) {
   std::vector<std::string> names;
+  detail::fault_point("list");
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(directory, ignored))
     names.push_back(entry.path().filename().string());

@@ -14,6 +14,7 @@
 #include "datatypes/error.hpp"
 #include "framework/halo/field.hpp"
 #include "framework/io/checkpoint.hpp"
+#include "framework/io/digest_log.hpp"
 #include "framework/io/hdf5.hpp"
 #include "framework/io/xdmf.hpp"
 #include "tests/mpi_main.hpp"
@@ -152,6 +153,15 @@ TEST(CheckpointDamage, EveryBitIsFoundOrMeansNothing) {
   std::printf("%zu bytes, %zu of them mean nothing\n", bytes.size(), unused);
   EXPECT_LT(unused, bytes.size() / 2);
   fs::remove_all(directory);
+}
+
+TEST(DigestLog, OneThatCannotBeReadHasNotEnded) {
+  try {
+    read_digest_log("/proc/self/mem");  // opens; its first byte cannot be read
+    FAIL() << "nothing thrown";
+  } catch (const UsageError& e) {
+    EXPECT_NE(std::string(e.what()).find("/proc/self/mem cannot be read to its end"), std::string::npos) << e.what();
+  }
 }
 
 TEST(Xdmf, NamesAreXmlText) {

@@ -9,12 +9,14 @@
 /// of the directory `in` is filled up, blocks and names). Each writes one line "injected: .." to standard error.
 ///
 ///   ISOHALO_MOST_ALONE = BYTES       checkpoints of more field data are written by all ranks together
+///   ISOHALO_NO_PROC = 1              symbolic links of /proc cannot be read
 
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
@@ -167,3 +169,12 @@ const bool installed = [] {
 }();
 
 }  // namespace
+
+/// The C library's, taken before it by the dynamic linker.
+extern "C" ssize_t readlink(const char* path, char* to, std::size_t size) noexcept {
+  if (std::getenv("ISOHALO_NO_PROC") && std::string(path).starts_with("/proc/")) {
+    errno = ENOENT;
+    return -1;
+  }
+  return readlinkat(AT_FDCWD, path, to, size);
+}

@@ -1,5 +1,7 @@
 """Readers that are broken: an error of one rank, a rank killed, in a restart, in `verify FILE` and in `compare`."""
+import os
 import re
+import subprocess
 
 from damage import NEWEST, finished
 from harness import WORK
@@ -40,9 +42,41 @@ def other_command(place, code, *arguments):
         that(r and r.returncode not in (0, 1), "%s, rank %d of %d killed: %s" % (arguments[0], rank, ranks, r and r.returncode))
 
 
+def directory_error():
+    """Rank 0 alone looks into the directory: an error then is everybody's."""
+    listings = 0
+    for ranks in (3, 1):
+        for nth in range(1, 20):
+            scene = finished("unlisted_%d" % ranks)
+            r = scene.run(FAULTY, ranks, fault="throw:at=list:nth=%d" % nth)
+            if r and "injected: " not in r.stderr:
+                that(r.returncode == 0, "%s: %s" % (scene.name, r.stderr))
+                break
+            listings += 1
+            count("directory that cannot be listed")
+            that(r and r.returncode == 3 and len(re.findall("isohalo: error: .*injected error at list\n", r.stderr)) == 1
+                 and r.stderr.count("isohalo: error") == 1, "%s, listing %d: %s" % (scene.name, nth, r and (r.returncode, r.stderr)))
+            scene.recover(ranks)
+    that(listings >= 4, "only %d listings of a directory" % listings)
+
+
+def no_proc():
+    """Without /proc nobody knows where isohalo-bench is: not where the user happens to be."""
+    directory = WORK / "no_proc"
+    directory.mkdir(exist_ok=True)
+    (directory / "isohalo-bench").write_text("#!/bin/sh\necho started\n")
+    (directory / "isohalo-bench").chmod(0o755)
+    r = subprocess.run([FAULTY, "bench", "wait"], cwd=directory, capture_output=True, text=True, timeout=60,
+                       env=dict(os.environ, ISOHALO_NO_PROC="1"))
+    that(r.returncode == 2 and "started" not in r.stdout and "isohalo-bench cannot be started (No such file" in r.stderr,
+         "bench without /proc: %s" % ((r.returncode, r.stdout, r.stderr),))
+
+
 def jobs(long):
     file, before = str(WORK / "reference" / NEWEST), str(WORK / "reference" / "step_00000230.h5")
     yield restart_error, "read"
+    yield (directory_error,)
+    yield (no_proc,)
     if not long:
         return
     yield restart_error, "read_meta"
