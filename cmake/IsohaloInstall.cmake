@@ -5,13 +5,13 @@ include(CMakePackageConfigHelpers)
 get_property(libraries GLOBAL PROPERTY ISOHALO_LIBRARIES)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/isohalo)
 
-# halo and reduce need MPI alone; the rest needs HDF5, Kokkos and PNG as well.
+# halo, collectives and reduce need MPI alone (and hwloc, where it was found); the rest needs HDF5, Kokkos and PNG as well.
 foreach(set light full)
   if(set STREQUAL light)
-    set(members isohalo_datatypes isohalo_halo isohalo_reduce)
+    set(members isohalo_datatypes isohalo_halo isohalo_collectives isohalo_reduce)
   else()
     set(members ${libraries})
-    list(REMOVE_ITEM members isohalo_datatypes isohalo_halo isohalo_reduce)
+    list(REMOVE_ITEM members isohalo_datatypes isohalo_halo isohalo_collectives isohalo_reduce)
     list(APPEND members isohalo_hdf5)
   endif()
   install(TARGETS ${members} EXPORT isohalo_${set} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

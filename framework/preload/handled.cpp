@@ -131,7 +131,7 @@ std::unique_ptr<State> make_state(MPI_Comm comm) {
     state->reason = Reason::nodes;
   } else {
     static const int often = spins();
-    state->collectives = NodeCollectives::make(comm, often);
+    state->collectives = NodeCollectives::make(comm, {.spins = often});
   }
   return state;
 }

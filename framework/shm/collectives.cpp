@@ -1,258 +1,276 @@
 #include "framework/shm/collectives.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
-#include <cstring>
 #include <utility>
 
+#include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
-#include "framework/mpi/progress.hpp"
 
 namespace isohalo {
 
 namespace {
 
-// The memory of a rank: a line that says which step it has ended last, lines for the rounds of the barrier, and
-// slots that are used in turn. A slot begins with the step it was published in, so that short data come with the
-// flag.
-constexpr std::size_t kLine = 128;  // two cache lines: what a processor may fetch at once
-constexpr std::size_t kRounds = 32, kSlots = 4, kSlotData = std::size_t{32} << 10, kSlotBytes = kLine + kSlotData;
-constexpr std::size_t kFirstSlot = kLine * (1 + kRounds);
-constexpr std::size_t kMemory = kFirstSlot + kSlots * kSlotBytes;
-/// Shorter vectors are combined by every rank, which reads all; longer ones each in a part of its own.
-constexpr std::size_t kFlatBytes = 4096;
-/// Short data lie behind the flag, long ones on lines of their own.
-constexpr std::size_t kFlag = sizeof(std::uint64_t);
+constexpr std::size_t kSizes = 17;  // powers of two up to a slot's bytes, and nothing
+constexpr int kMeasuredAfter = 100;
 
-using Counter = std::atomic_ref<std::uint64_t>;
-static_assert(Counter::is_always_lock_free, "counters are shared by processes");
-
-Counter counter(std::byte* at) {
-  return Counter(*reinterpret_cast<std::uint64_t*>(at));
-}
-
-void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
-}
-
-void relax() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#endif
+/// Until they are measured: of a processor that is not new, and of ranks that outnumber the cores.
+NodeCosts guessed_costs(const Hierarchy& h, int spins) {
+  const double wait = spins < 100 ? 5000 : 0;
+  NodeCosts costs{{{1, 1, 0}}};
+  for (int d = 1; d <= h.levels(); ++d) costs.reach.push_back({wait + 60.0 * d, 2.0 * d, 1.0});
+  return costs;
 }
 
 }  // namespace
 
-std::unique_ptr<NodeCollectives> NodeCollectives::make(MPI_Comm comm, int spins) {
-  auto memory = detail::NodeMemory::make(comm, spins, kMemory);
+std::unique_ptr<NodeCollectives> NodeCollectives::make(MPI_Comm comm, const NodeCollectivesOptions& options) {
+  int ranks = 1;
+  mpi_check(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
+  Hierarchy hierarchy(ranks);
+  if (options.hierarchy)
+    hierarchy = *options.hierarchy;
+  else if (ranks > 2)  // of two there is one order
+    hierarchy = Hierarchy::of_machine(comm, options.spins);
+  if (!options.algorithm.empty()) reduction_schedule(NodeAlgorithm::of_text(options.algorithm), hierarchy, -1);
+  auto memory = detail::NodeMemory::make(comm, options.spins, memory_bytes());
   if (!memory) return nullptr;
-  return std::unique_ptr<NodeCollectives>(new NodeCollectives(comm, std::move(*memory), spins));
+  return std::unique_ptr<NodeCollectives>(
+      new NodeCollectives(comm, std::move(*memory), std::move(hierarchy), options));
 }
 
-NodeCollectives::NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, int spins)
-    : comm_(comm), memory_(std::move(memory)), spins_(spins) {
+NodeCollectives::NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, Hierarchy hierarchy,
+                                 const NodeCollectivesOptions& options)
+    : comm_(comm),
+      memory_(std::move(memory)),
+      ranks_(hierarchy.ranks()),
+      spins_(options.spins),
+      hierarchy_(std::move(hierarchy)),
+      rank_order_(ranks_),
+      costs_(guessed_costs(hierarchy_, spins_)) {
   mpi_check(MPI_Comm_rank(comm, &me_), "MPI_Comm_rank");
-  mpi_check(MPI_Comm_size(comm, &ranks_), "MPI_Comm_size");
+  if (!options.algorithm.empty()) forced_ = NodeAlgorithm::of_text(options.algorithm);
   ended_.resize(static_cast<std::size_t>(ranks_));
-  vectors_.resize(static_cast<std::size_t>(ranks_));
+  inputs_.resize(static_cast<std::size_t>(ranks_));
+  schedules_.resize(static_cast<std::size_t>(Shape::given) * static_cast<std::size_t>(ranks_ + 1) * kSizes);
 }
 
-template <class Ready>
-void NodeCollectives::wait(const Ready& ready) const {
-  for (int k = 0; k < spins_; ++k) {
-    if (ready()) return;
-    relax();
+// --- what is done
+// --------------------------------------------------------------------------------------------------
+
+NodeAlgorithm NodeCollectives::reduction_algorithm(Shape shape, std::size_t bytes, int root) const {
+  using Kind = NodeAlgorithm::Kind;
+  const Hierarchy& h = shape == Shape::ordered_reduction ? rank_order_ : hierarchy_;
+  const auto possible = reduction_algorithms(h, root);
+  if (forced_) {
+    NodeAlgorithm a = *forced_;
+    if (a.level >= h.levels()) a.level = 0, a.two_stages = false;
+    if (a.kind == Kind::cyclic && shape != Shape::reduction) a.kind = Kind::tiled;
+    if (a.kind == Kind::dissemination && root >= 0) a.kind = Kind::tree;
+    return a;
   }
-  Backoff backoff(0);
-  for (int k = 0; !ready(); ++k) {
-    if (k % 64 == 32) {  // a rank that we wait for may need a message of ours
-      int there = 0;
-      mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &there, MPI_STATUS_IGNORE), "MPI_Iprobe");
-    }
-    backoff.pause();
+  const auto cost = [&](const NodeAlgorithm& a) {
+    return schedule_ns(reduction_schedule(a, h, root), h, costs_, static_cast<double>(bytes));
+  };
+  std::pair<double, NodeAlgorithm> best{cost(possible[0]), possible[0]};
+  for (const NodeAlgorithm& a : possible)
+    if (const double c = cost(a); c < best.first) best = {c, a};
+  return best.second;
+}
+
+NodeAlgorithm NodeCollectives::reduction_algorithm(std::size_t bytes, int root) const {
+  return reduction_algorithm(Shape::reduction, bytes, root);
+}
+
+NodeAlgorithm NodeCollectives::broadcast_algorithm(std::size_t bytes, int root) const {
+  const auto possible = broadcast_algorithms(hierarchy_);
+  if (forced_)
+    return std::find(possible.begin(), possible.end(), *forced_) != possible.end() ? *forced_ : possible[0];
+  std::pair<double, NodeAlgorithm> best{-1, {}};
+  for (const NodeAlgorithm& a : possible) {
+    const double c =
+        schedule_ns(broadcast_schedule(a, hierarchy_, root), hierarchy_, costs_, static_cast<double>(bytes));
+    if (best.first < 0 || c < best.first) best = {c, a};
   }
+  return best.second;
 }
 
-std::byte* NodeCollectives::slot(int rank) const {
-  return memory_.of(rank) + kFirstSlot + step_ % kSlots * kSlotBytes;
-}
-
-void NodeCollectives::wait_for_readers() {
-  if (step_ <= kSlots) return;
-  const std::uint64_t needed = step_ - kSlots;
-  for (int r = 0; r < ranks_; ++r) {
-    std::uint64_t& known = ended_[static_cast<std::size_t>(r)];
-    if (r == me_ || known >= needed) continue;
-    const Counter last = counter(memory_.of(r));
-    wait([&] { return (known = last.load(std::memory_order_acquire)) >= needed; });
+NodeSchedule NodeCollectives::make_schedule(Shape shape, int root, std::size_t bytes) const {
+  switch (shape) {
+    case Shape::broadcast:
+      return broadcast_schedule(broadcast_algorithm(bytes, root), hierarchy_, root);
+    case Shape::gather:
+      return gather_blocks(ranks_, root);
+    case Shape::scatter:
+      return scatter_blocks(ranks_, root);
+    case Shape::meeting:
+    case Shape::given:
+      return meeting(ranks_);
+    case Shape::reduction:
+    case Shape::inexact_reduction:
+    case Shape::ordered_reduction:
+      break;
   }
+  return reduction_schedule(reduction_algorithm(shape, bytes, root),
+                            shape == Shape::ordered_reduction ? rank_order_ : hierarchy_, root);
 }
 
-std::byte* NodeCollectives::own_slot() {
-  wait_for_readers();
-  return slot(me_) + kFlag;
+const detail::RankSchedule& NodeCollectives::schedule_of(const Call& call) {
+  if (call.shape == Shape::given) return *call.schedule;
+  const bool by_size = call.shape <= Shape::broadcast;
+  const auto size = by_size ? static_cast<std::size_t>(std::bit_width(call.length * call.element)) : 0;
+  auto& place = schedules_[(static_cast<std::size_t>(call.shape) * static_cast<std::size_t>(ranks_ + 1) +
+                            static_cast<std::size_t>(call.root + 1)) *
+                               kSizes +
+                           size];
+  if (!place)
+    place = std::make_unique<detail::RankSchedule>(
+        make_schedule(call.shape, call.root, (std::size_t{1} << size) - 1), me_);
+  return *place;
 }
 
-void NodeCollectives::publish() {
-  counter(slot(me_)).store(step_, std::memory_order_release);
+void NodeCollectives::set_costs(NodeCosts costs) {
+  costs_ = std::move(costs);
+  await_readers();
+  for (auto& s : schedules_) s.reset();
 }
 
-const std::byte* NodeCollectives::read(int rank) {
-  const Counter flag = counter(slot(rank));
-  wait([&] { return flag.load(std::memory_order_acquire) == step_; });
-  std::uint64_t& known = ended_[static_cast<std::size_t>(rank)];
-  known = std::max(known, step_ - 1);
-  return slot(rank) + kFlag;
+// --- calls
+// ---------------------------------------------------------------------------------------------------------
+
+NodeCollectives::Call NodeCollectives::barrier_call() const {
+  return {Shape::meeting, -1, nullptr, nullptr, 1, 0, 1};
 }
 
-void NodeCollectives::end_step() {
-  counter(memory_.of(me_)).store(step_, std::memory_order_release);
-  ++step_;
+NodeCollectives::Call NodeCollectives::broadcast_call(std::byte* data, std::size_t bytes, int root) const {
+  return {Shape::broadcast, root, data, data, bytes, 1, kSlotData};
 }
 
-/// Dissemination: in round k rank w tells w + 2^k, and hears from w - 2^k.
+NodeCollectives::Call NodeCollectives::blocks_call(Shape shape, const std::byte* mine, std::size_t bytes,
+                                                   std::byte* result, int root) const {
+  const std::size_t most = shape == Shape::scatter ? kSlotData / static_cast<std::size_t>(ranks_) : kSlotData;
+  return {shape, root, mine, result, bytes, 1, most};
+}
+
+NodeCollectives::Call NodeCollectives::reduction_call(const std::byte* mine, std::byte* result, std::size_t count,
+                                                      const detail::Combine& combine, int root) const {
+  Shape shape = combine.exact() ? Shape::reduction : Shape::inexact_reduction;
+  if (!combine.commutes() && !hierarchy_.in_rank_order()) shape = Shape::ordered_reduction;
+  if (shape == Shape::inexact_reduction && !forced_) shape = Shape::reduction;
+  return {shape, root, mine, result, count, combine.element_bytes(), kSlotData / combine.element_bytes(), &combine};
+}
+
+void NodeCollectives::reduce_now(Call&& call) {
+  if (++reductions_ == kMeasuredAfter && !forced_) set_costs(measure());
+  complete(std::move(call));
+}
+
 void NodeCollectives::barrier() {
-  std::size_t round = 1;
-  for (int far = 1; far < ranks_; far *= 2, ++round) {
-    counter(memory_.of(me_) + round * kLine).store(step_, std::memory_order_release);
-    const Counter theirs = counter(memory_.of((me_ + ranks_ - far) % ranks_) + round * kLine);
-    wait([&] { return theirs.load(std::memory_order_acquire) >= step_; });
-  }
-  end_step();
+  complete(barrier_call());
 }
-
 void NodeCollectives::broadcast(std::byte* data, std::size_t bytes, int root) {
-  for (std::size_t at = 0; at < bytes; at += kSlotData) {
-    const std::size_t n = std::min(kSlotData, bytes - at);
-    if (me_ == root) {
-      copy_bytes(own_slot(), data + at, n);
-      publish();
-    } else {
-      copy_bytes(data + at, read(root), n);
-    }
-    end_step();
-  }
+  complete(broadcast_call(data, bytes, root));
 }
-
 void NodeCollectives::gather(const std::byte* mine, std::size_t bytes, std::byte* all, int root) {
-  for (std::size_t at = 0; at < bytes; at += kSlotData) {
-    const std::size_t n = std::min(kSlotData, bytes - at);
-    if (me_ != root) {
-      copy_bytes(own_slot(), mine + at, n);
-      publish();
-    } else {
-      for (int r = 0; r < ranks_; ++r) {
-        std::byte* const to = all + static_cast<std::size_t>(r) * bytes + at;
-        if (r != me_)
-          copy_bytes(to, read(r), n);
-        else if (mine)
-          copy_bytes(to, mine + at, n);
-      }
-    }
-    end_step();
-  }
+  complete(blocks_call(Shape::gather, mine, bytes, all, root));
 }
-
 void NodeCollectives::allgather(const std::byte* mine, std::size_t bytes, std::byte* all) {
-  for (std::size_t at = 0; at < bytes; at += kSlotData) {
-    const std::size_t n = std::min(kSlotData, bytes - at);
-    copy_bytes(own_slot(), mine + at, n);
-    publish();
-    for (int k = 0; k < ranks_; ++k) {  // each begins elsewhere
-      const int r = (me_ + k) % ranks_;
-      std::byte* const to = all + static_cast<std::size_t>(r) * bytes + at;
-      copy_bytes(to, r == me_ ? mine + at : read(r), n);
-    }
-    end_step();
-  }
+  complete(blocks_call(Shape::gather, mine, bytes, all, -1));
 }
-
 void NodeCollectives::scatter(const std::byte* all, std::size_t bytes, std::byte* mine, int root) {
-  // A slot holds a part of what each rank gets.
-  const std::size_t part = kSlotData / static_cast<std::size_t>(ranks_);
-  for (std::size_t at = 0; at < bytes; at += part) {
-    const std::size_t n = std::min(part, bytes - at);
-    if (me_ == root) {
-      std::byte* const to = own_slot();
-      for (int r = 0; r < ranks_; ++r) {
-        const std::byte* const from = all + static_cast<std::size_t>(r) * bytes + at;
-        if (r != me_)
-          copy_bytes(to + static_cast<std::size_t>(r) * n, from, n);
-        else if (mine)
-          copy_bytes(mine + at, from, n);
-      }
-      publish();
-    } else {
-      copy_bytes(mine + at, read(root) + static_cast<std::size_t>(me_) * n, n);
-    }
-    end_step();
-  }
+  complete(blocks_call(Shape::scatter, all, bytes, mine, root));
 }
-
 void NodeCollectives::allreduce(const std::byte* mine, std::byte* result, std::size_t count,
                                 const detail::Combine& combine) {
-  const std::size_t bytes = combine.element_bytes(), most = kSlotData / bytes;
-  if (count * bytes <= kFlatBytes) {
-    if (count > 0) allreduce_flat(mine, result, count, combine);
-    return;
-  }
-  for (std::size_t at = 0; at < count; at += most)
-    tile_to_all(mine + at * bytes, result + at * bytes, std::min(most, count - at), combine);
+  reduce_now(reduction_call(mine, result, count, combine, -1));
 }
-
-/// Everybody reads everything.
-void NodeCollectives::allreduce_flat(const std::byte* mine, std::byte* result, std::size_t count,
-                                     const detail::Combine& combine) {
-  copy_bytes(own_slot(), mine, count * combine.element_bytes());
-  publish();
-  for (int r = 0; r < ranks_; ++r) vectors_[static_cast<std::size_t>(r)] = r == me_ ? mine : read(r);
-  combine.all(vectors_, result, count);
-  end_step();
-}
-
-/// Each rank combines one tile, which begins on a line, and all read the others' tiles (section 2.4).
-void NodeCollectives::tile_to_all(const std::byte* mine, std::byte* result, std::size_t count,
-                                  const detail::Combine& combine) {
-  const std::size_t bytes = combine.element_bytes();
-  const auto p = static_cast<std::size_t>(ranks_);
-  const std::size_t granule = std::max<std::size_t>(1, 64 / bytes);
-  const std::size_t tile = ((count + p - 1) / p + granule - 1) / granule * granule;
-  const auto first = [&](int r) { return std::min(count, static_cast<std::size_t>(r) * tile); };
-  const auto length = [&](int r) { return first(r + 1) - first(r); };
-  std::byte* const own = own_slot();
-  const std::size_t begin = first(me_) * bytes, end = first(me_ + 1) * bytes;
-  copy_bytes(own, mine, begin);
-  copy_bytes(own + end, mine + end, count * bytes - end);
-  publish();
-  for (int r = 0; r < ranks_; ++r) vectors_[static_cast<std::size_t>(r)] = (r == me_ ? mine : read(r)) + begin;
-  end_step();  // not quite: what we read stays, because nobody gets round to this slot before our tile is there
-  std::byte* const combined = own_slot();
-  combine.all(vectors_, combined, length(me_));
-  publish();
-  copy_bytes(result + begin, combined, length(me_) * bytes);
-  for (int k = 1; k < ranks_; ++k) {
-    const int r = (me_ + k) % ranks_;
-    copy_bytes(result + first(r) * bytes, read(r), length(r) * bytes);
-  }
-  end_step();
-}
-
 void NodeCollectives::reduce(const std::byte* mine, std::byte* result, std::size_t count,
                              const detail::Combine& combine, int root) {
-  const std::size_t bytes = combine.element_bytes(), most = kSlotData / bytes;
-  for (std::size_t at = 0; at < count; at += most) {
-    const std::size_t n = std::min(most, count - at);
-    if (me_ != root) {
-      copy_bytes(own_slot(), mine + at * bytes, n * bytes);
-      publish();
-    } else {
-      for (int r = 0; r < ranks_; ++r)
-        vectors_[static_cast<std::size_t>(r)] = r == me_ ? mine + at * bytes : read(r);
-      combine.all(vectors_, result + at * bytes, n);
+  reduce_now(reduction_call(mine, result, count, combine, root));
+}
+
+NodeCollectives::Request NodeCollectives::barrier_request() {
+  return {*this, barrier_call()};
+}
+NodeCollectives::Request NodeCollectives::broadcast_request(std::byte* data, std::size_t bytes, int root) {
+  return {*this, broadcast_call(data, bytes, root)};
+}
+NodeCollectives::Request NodeCollectives::gather_request(const std::byte* mine, std::size_t bytes, std::byte* all,
+                                                         int root) {
+  return {*this, blocks_call(Shape::gather, mine, bytes, all, root)};
+}
+NodeCollectives::Request NodeCollectives::allgather_request(const std::byte* mine, std::size_t bytes,
+                                                            std::byte* all) {
+  return {*this, blocks_call(Shape::gather, mine, bytes, all, -1)};
+}
+NodeCollectives::Request NodeCollectives::scatter_request(const std::byte* all, std::size_t bytes, std::byte* mine,
+                                                          int root) {
+  return {*this, blocks_call(Shape::scatter, all, bytes, mine, root)};
+}
+NodeCollectives::Request NodeCollectives::allreduce_request(const std::byte* mine, std::byte* result,
+                                                            std::size_t count, const detail::Combine& combine) {
+  return {*this, reduction_call(mine, result, count, combine, -1)};
+}
+NodeCollectives::Request NodeCollectives::reduce_request(const std::byte* mine, std::byte* result,
+                                                         std::size_t count, const detail::Combine& combine,
+                                                         int root) {
+  return {*this, reduction_call(mine, result, count, combine, root)};
+}
+
+void NodeCollectives::run(const NodeSchedule& schedule, int times, const std::byte* mine, std::byte* result,
+                          std::size_t count, const detail::Combine* combine) {
+  const detail::RankSchedule own(schedule, me_);
+  const std::size_t element = combine ? combine->element_bytes() : 1;
+  for (int k = 0; k < times; ++k)
+    complete({Shape::given, -1, mine, result, count, element, kSlotData / element, combine, &own});
+  await_readers();
+}
+
+// --- measurements
+// --------------------------------------------------------------------------------------------------
+
+NodeCosts NodeCollectives::measure() {
+  std::vector<std::byte> from(kSlotData), to(kSlotData);
+  // Microseconds are few: the best of some tries.
+  const auto best_ns = [&](const NodeSchedule& s, std::size_t bytes) {
+    double best = 1e18;
+    for (int turn = 0; turn < 4; ++turn) {
+      const double start = MPI_Wtime();
+      run(s, 8, from.data(), to.data(), bytes, nullptr);
+      best = std::min(best, (MPI_Wtime() - start) / 8 * 1e9);
     }
-    end_step();
+    return best;
+  };
+  constexpr double lines = kSlotData / kLineBytes;
+  NodeSchedule copy(ranks_, 1);
+  copy.result(0, 0, {.part = {}, .sources = {{0, kOwn}}});
+  NodeCosts costs{{{1, std::max(0.1, best_ns(copy, kSlotData) / lines / 2), 0}}};
+  const double own = costs.reach[0].line_ns;
+  for (int d = 1; d <= hierarchy_.levels(); ++d) {
+    std::vector<int> far;
+    for (int r = 1; r < ranks_; ++r)
+      if (hierarchy_.distance(0, r) == d) far.push_back(r);
+    if (far.empty()) {  // rank 0 is alone in its group
+      costs.reach.push_back(costs.reach.back());
+      continue;
+    }
+    NodeSchedule there_and_back(ranks_, 2), to_all(ranks_, 1);
+    there_and_back.fill(0, 0, {.part = {}, .sources = {{0, kOwn}}});
+    there_and_back.fill(far[0], 1, {.part = {}, .sources = {{0, 0}}});
+    there_and_back.result(0, 1, {.part = {}, .sources = {{far[0], 1}}});
+    to_all.fill(0, 0, {.part = {}, .sources = {{0, kOwn}}});
+    for (const int r : far) to_all.result(r, 0, {.part = {}, .sources = {{0, 0}}});
+    const double shortest = best_ns(there_and_back, 8), longest = best_ns(there_and_back, kSlotData);
+    ReachCosts c;
+    c.latency_ns = shortest / 2;
+    // A line is copied here, there and back.
+    c.line_ns = std::max(own, ((longest - shortest) / lines - 4 * own) / 2);
+    c.shared_line_ns = std::max(0.0, (best_ns(to_all, kSlotData) / lines - own) / static_cast<double>(far.size()));
+    costs.reach.push_back(c);
   }
+  broadcast(reinterpret_cast<std::byte*>(costs.reach.data()), costs.reach.size() * sizeof(ReachCosts), 0);
+  barrier();
+  return costs;
 }
 
 }  // namespace isohalo

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -149,7 +148,11 @@ std::optional<Combine> Combine::of(MPI_Datatype type, MPI_Op op) {
     fast = loop_of<float>(op);
   else if (kind == Kind::whole || kind == Kind::natural)
     fast = integer_loop(bytes, kind == Kind::whole, op);
-  return Combine(type, op, bytes, fast);
+  int commutes = 1;
+  mpi_check(MPI_Op_commutative(op, &commutes), "MPI_Op_commutative");
+  const bool exact =  // what rounds does not commute, and NaN has no order
+      is_predefined(op) && kind != Kind::real && kind != Kind::complex && kind != Kind::pair;
+  return Combine(type, op, bytes, fast, commutes != 0, exact);
 }
 
 void Combine::operator()(const std::byte* a, const std::byte* b, std::byte* out, std::size_t count) const {
@@ -164,54 +167,22 @@ void Combine::operator()(const std::byte* a, const std::byte* b, std::byte* out,
   }
 }
 
-/// One block of every vector.
-class Combine::Tree {
- public:
-  Tree(const Combine& combine, std::span<const std::byte* const> vectors)
-      : combine_(combine),
-        vectors_(vectors),
-        leaves_(std::bit_floor(vectors.size())),
-        excess_(vectors.size() - leaves_) {}
-
-  void run(std::byte* out, std::size_t offset, std::size_t count) {
-    offset_ = offset;
-    count_ = count;
-    const std::byte* const result = value(0, leaves_, 0, out);
-    if (result != out) std::memmove(out, result, count * combine_.bytes_);
-  }
-
- private:
-  /// The leaves from `first` to before `last`, in `into` unless they are one vector.
-  const std::byte* value(std::size_t first, std::size_t last, std::size_t level, std::byte* into) {
-    if (last - first == 1) {
-      if (first >= excess_) return vectors_[first + excess_] + offset_;
-      combine_(vectors_[2 * first] + offset_, vectors_[2 * first + 1] + offset_, into, count_);
-      return into;
-    }
-    const std::size_t middle = (first + last) / 2;
-    const std::byte* const left = value(first, middle, level + 1, between_[2 * level].data());
-    const std::byte* const right = value(middle, last, level + 1, between_[2 * level + 1].data());
-    combine_(left, right, into, count_);
-    return into;
-  }
-
-  const Combine& combine_;
-  std::span<const std::byte* const> vectors_;
-  std::size_t leaves_, excess_, offset_ = 0, count_ = 0;
-  static constexpr std::size_t kLevels = 12;  // of 2^12 ranks of a compute node
-  alignas(64) std::array<std::array<std::byte, kBlockBytes>, 2 * kLevels> between_;
-};
-
-void Combine::all(std::span<const std::byte* const> vectors, std::byte* out, std::size_t count) const {
-  if (vectors.size() == 1) {
-    if (out != vectors[0]) std::memmove(out, vectors[0], count * bytes_);
-    return;
-  }
-  if (vectors.size() == 2) return (*this)(vectors[0], vectors[1], out, count);
-  Tree tree(*this, vectors);
+void Combine::join(std::span<const Join> joins, std::span<const std::byte* const> inputs, std::byte* out,
+                   std::size_t count) const {
+  if (joins.size() == 1) return (*this)(inputs[0], inputs[1], out, count);
+  constexpr std::size_t most_between = 16;  // of a balanced tree of 2^16 ranks
+  alignas(64) std::array<std::array<std::byte, kBlockBytes>, most_between> between;
   const std::size_t most = kBlockBytes / bytes_;
-  for (std::size_t at = 0; at < count; at += most)
-    tree.run(out + at * bytes_, at * bytes_, std::min(most, count - at));
+  for (std::size_t at = 0; at < count; at += most) {
+    const std::size_t n = std::min(most, count - at);
+    const auto reg = [&](int k) {
+      const auto place = static_cast<std::size_t>(k);
+      return place < inputs.size() ? inputs[place] + at * bytes_ : between[place - inputs.size()].data();
+    };
+    for (const Join& j : joins)
+      (*this)(reg(j.a), reg(j.b),
+              j.to < 0 ? out + at * bytes_ : between[static_cast<std::size_t>(j.to) - inputs.size()].data(), n);
+  }
 }
 
 }  // namespace isohalo::detail

@@ -1,11 +1,13 @@
 #pragma once
-/// The arithmetic of reductions over the ranks of a compute node: one tree for each number of ranks.
+/// The arithmetic of reductions over the ranks of a compute node.
 
 #include <mpi.h>
 
 #include <cstddef>
 #include <optional>
 #include <span>
+
+#include "framework/shm/combining_tree.hpp"
 
 namespace isohalo::detail {
 
@@ -21,22 +23,26 @@ class Combine {
   /// out = a op b, `count` elements of each. `out` may be `a` or `b`.
   void operator()(const std::byte* a, const std::byte* b, std::byte* out, std::size_t count) const;
 
-  /// out = the vectors combined: of p = 2^k + r ranks the first r pairs are joined, then the 2^k vectors that are
-  /// left in a balanced binary tree. Over the order of `vectors`, so the operation need not commute. The same order
-  /// of operations for each element wherever it is done and however the vectors are cut: the same bits. `out` may
-  /// be one of `vectors`.
-  void all(std::span<const std::byte* const> vectors, std::byte* out, std::size_t count) const;
+  /// out = `inputs` joined as the list says (CombiningTree::joins), the same order of operations for each element
+  /// however the vectors are cut. `out` may be one of `inputs`. At least one join.
+  void join(std::span<const Join> joins, std::span<const std::byte* const> inputs, std::byte* out,
+            std::size_t count) const;
+
+  /// May ranks be taken in another order?
+  bool commutes() const { return commutes_; }
+  /// Do all orders give the same bits?
+  bool exact() const { return exact_; }
 
  private:
   using Loop = void (*)(const std::byte* a, const std::byte* b, std::byte* out, std::size_t count);
-  class Tree;
-  Combine(MPI_Datatype type, MPI_Op op, std::size_t bytes, Loop loop)
-      : type_(type), op_(op), bytes_(bytes), loop_(loop) {}
+  Combine(MPI_Datatype type, MPI_Op op, std::size_t bytes, Loop loop, bool commutes, bool exact)
+      : type_(type), op_(op), bytes_(bytes), loop_(loop), commutes_(commutes), exact_(exact) {}
 
   MPI_Datatype type_;
   MPI_Op op_;
   std::size_t bytes_;
   Loop loop_;  ///< null: MPI_Reduce_local
+  bool commutes_, exact_;
 };
 
 }  // namespace isohalo::detail

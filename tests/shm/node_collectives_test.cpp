@@ -9,6 +9,7 @@
 #include <functional>
 #include <numeric>
 
+#include "datatypes/error.hpp"
 #include "framework/shm/collectives.hpp"
 #include "tests/mpi_main.hpp"
 
@@ -18,7 +19,8 @@ namespace {
 using detail::Combine;
 
 std::unique_ptr<NodeCollectives> make() {
-  return NodeCollectives::make(MPI_COMM_WORLD, test::ranks() > 2 ? 5 : 200);
+  return NodeCollectives::make(MPI_COMM_WORLD,
+                               {.spins = test::ranks() > 2 ? 5 : 200, .hierarchy = Hierarchy(test::ranks())});
 }
 
 std::vector<std::byte> pattern(std::size_t bytes, int rank, int salt) {
@@ -100,9 +102,19 @@ TEST_F(Moves, NobodyLeavesABarrierBeforeAllAreThere) {
   }
 }
 
-/// The definition of the order, once more: the first r pairs, then halves.
+/// The definition of the order, once more: the first r pairs, then halves; first in each group of `group` ranks, if
+/// that is not 0.
 template <class T, class Op>
-T in_order(std::vector<T> v, Op op) {
+T in_order(std::vector<T> v, Op op, std::size_t group = 0) {
+  if (group > 0) {
+    std::vector<T> of_groups;
+    for (std::size_t at = 0; at < v.size(); at += group)
+      of_groups.push_back(
+          in_order(std::vector<T>(v.begin() + static_cast<std::ptrdiff_t>(at),
+                                  v.begin() + static_cast<std::ptrdiff_t>(std::min(v.size(), at + group))),
+                   op));
+    v = of_groups;
+  }
   std::size_t leaves = 1;
   while (2 * leaves <= v.size()) leaves *= 2;
   std::vector<T> joined;
@@ -119,7 +131,8 @@ T in_order(std::vector<T> v, Op op) {
 
 /// Vectors of T with values by `value(rank, i)`, through allreduce and reduce, bit for bit.
 template <class T, class Value, class Op>
-void check(NodeCollectives& c, MPI_Datatype type, MPI_Op mpi_op, const Value& value, const Op& op) {
+void check(NodeCollectives& c, MPI_Datatype type, MPI_Op mpi_op, const Value& value, const Op& op,
+           std::size_t group = 0) {
   const auto combine = Combine::of(type, mpi_op);
   ASSERT_TRUE(combine.has_value());
   const int p = test::ranks(), me = test::rank();
@@ -133,7 +146,7 @@ void check(NodeCollectives& c, MPI_Datatype type, MPI_Op mpi_op, const Value& va
         std::vector<T> all;
         for (int r = 0; r < p; ++r) all.push_back(value(r, i));
         mine[i] = all[static_cast<std::size_t>(me)];
-        expected[i] = in_order(all, op);
+        expected[i] = in_order(all, op, group);
       }
       const auto bytes = [](std::vector<T>& v) { return reinterpret_cast<std::byte*>(v.data()); };
       const auto same = [&](const std::vector<T>& v) {  // a long double has bytes that mean nothing
@@ -216,6 +229,140 @@ TEST_F(Reductions, OperationsOfUsersNeedNotCommute) {
                 *Combine::of(MPI_INT64_T, op));
   EXPECT_EQ(result, expected);
   MPI_Op_free(&op);
+}
+
+const char* const kAlgorithms[] = {"flat",    "tree",      "tree+2@1", "tiled",
+                                   "tiled@1", "tiled+2@1", "cyclic",   "dissemination"};
+
+TEST_F(Reductions, HaveOneOrderWhateverTheAlgorithm) {
+  const auto group = static_cast<std::size_t>((p_ + 1) / 2);
+  const auto h = Hierarchy::of_text("2x" + std::to_string(group), p_);
+  for (const char* algorithm : kAlgorithms) {
+    if (h.levels() == 1 && NodeAlgorithm::of_text(algorithm).level > 0) continue;
+    SCOPED_TRACE(algorithm);
+    const auto c = NodeCollectives::make(MPI_COMM_WORLD, {.spins = 5, .hierarchy = h, .algorithm = algorithm});
+    ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
+    check<double>(*c, MPI_DOUBLE, MPI_SUM, rough, std::plus<>(), h.levels() == 1 ? 0 : group);
+    check<std::int64_t>(
+        *c, MPI_INT64_T, MPI_BXOR,
+        [](int r, std::size_t i) { return static_cast<std::int64_t>(i * 77 + static_cast<std::size_t>(r) * 1001); },
+        [](auto a, auto b) { return a ^ b; });
+    auto data = pattern(100000, me_, 6);
+    c->broadcast(data.data(), data.size(), 0);
+    EXPECT_EQ(data, pattern(100000, 0, 6));
+  }
+}
+
+TEST_F(Reductions, OfOtherArities) {
+  for (const char* algorithm : {"tree-3", "flat-4", "tiled-3", "tree-8"}) {
+    const auto c =
+        NodeCollectives::make(MPI_COMM_WORLD, {.spins = 5, .hierarchy = Hierarchy(p_), .algorithm = algorithm});
+    ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
+    check<std::int64_t>(
+        *c, MPI_INT64_T, MPI_SUM,
+        [](int r, std::size_t i) { return static_cast<std::int64_t>(i + static_cast<std::size_t>(r)); },
+        std::plus<>());
+    auto data = pattern(70000, me_, 1);
+    c->broadcast(data.data(), data.size(), p_ - 1);
+    EXPECT_EQ(data, pattern(70000, p_ - 1, 1));
+  }
+}
+
+TEST_F(Reductions, InRankOrderWhereTheHierarchyIsNot) {
+  std::vector<std::vector<std::int64_t>> odd_and_even;
+  for (int r = 0; r < p_; ++r) odd_and_even.push_back({r % 2});
+  const auto c =
+      NodeCollectives::make(MPI_COMM_WORLD, {.spins = 5, .hierarchy = Hierarchy::of_places(odd_and_even)});
+  ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
+  MPI_Op right = MPI_OP_NULL;
+  const auto take_right = [](void*, void*, int*, MPI_Datatype*) {};
+  MPI_Op_create(take_right, 0, &right);
+  for (int last = 0; last < 2; ++last) {  // the last rank's in rank order, an odd one's in the hierarchy's
+    std::int64_t mine = me_, result = -1;
+    const auto op = Combine::of(MPI_INT64_T, right);
+    if (last == 0)
+      c->allreduce(reinterpret_cast<std::byte*>(&mine), reinterpret_cast<std::byte*>(&result), 1, *op);
+    else
+      c->reduce(reinterpret_cast<std::byte*>(&mine), reinterpret_cast<std::byte*>(&result), 1, *op, p_ / 2);
+    if (last == 0 || me_ == p_ / 2) {
+      EXPECT_EQ(result, p_ - 1);
+    }
+  }
+  check<std::int64_t>(
+      *c, MPI_INT64_T, MPI_SUM,
+      [](int r, std::size_t i) { return static_cast<std::int64_t>(i * static_cast<std::size_t>(r)); },
+      std::plus<>());
+  MPI_Op_free(&right);
+}
+
+TEST_F(Reductions, ChoicesByMeasurementChangeNoBits) {
+  const auto before = c_->costs().at(1).latency_ns;
+  for (int k = 0; k < 120; ++k) {  // in the course of which the ranks are measured
+    double mine = rough(me_, static_cast<std::size_t>(k)), result = 0;
+    std::vector<double> all;
+    for (int r = 0; r < p_; ++r) all.push_back(rough(r, static_cast<std::size_t>(k)));
+    c_->allreduce(reinterpret_cast<std::byte*>(&mine), reinterpret_cast<std::byte*>(&result), 1,
+                  *Combine::of(MPI_DOUBLE, MPI_SUM));
+    EXPECT_EQ(result, in_order(all, std::plus<>()));
+  }
+  if (p_ > 1) {
+    EXPECT_NE(c_->costs().at(1).latency_ns, before);
+  }
+  check<double>(*c_, MPI_DOUBLE, MPI_SUM, rough, std::plus<>());
+}
+
+TEST_F(Moves, RequestsEndInTheirOrder) {
+  using Request = NodeCollectives::Request;
+  const auto sum = *Combine::of(MPI_INT64_T, MPI_SUM);
+  const std::int64_t triangle = p_ * (p_ + 1) / 2;
+  std::vector<std::int64_t> mine(9000), result(9000);
+  std::vector<std::byte> data(50000), all(3000 * static_cast<std::size_t>(p_)), part(3000);
+  const auto bytes = [](std::vector<std::int64_t>& v) { return reinterpret_cast<std::byte*>(v.data()); };
+  Request allreduce = c_->allreduce_request(bytes(mine), bytes(result), mine.size(), sum),
+          broadcast = c_->broadcast_request(data.data(), data.size(), p_ - 1), barrier = c_->barrier_request(),
+          gather = c_->allgather_request(part.data(), part.size(), all.data());
+  for (int turn = 0; turn < 40; ++turn) {
+    std::fill(mine.begin(), mine.end(), (me_ + 1) * (turn + 1));
+    const auto begin = pattern(data.size(), me_, turn);
+    std::copy(begin.begin(), begin.end(), data.begin());
+    std::copy_n(begin.begin(), part.size(), part.begin());
+    be_late(own_);
+    allreduce.start();
+    broadcast.start();
+    if (turn % 3 == 0) c_->barrier();  // ends those before it
+    gather.start();
+    barrier.start();
+    if (turn % 2 == 0) {
+      while (!barrier.test()) usleep(10);
+      EXPECT_TRUE(allreduce.test() && broadcast.test() && gather.test());
+    }
+    broadcast.wait();
+    EXPECT_EQ(data, pattern(data.size(), p_ - 1, turn));
+    allreduce.wait();
+    EXPECT_EQ(result, std::vector<std::int64_t>(result.size(), triangle * (turn + 1)));
+    gather.wait();
+    for (int r = 0; r < p_; ++r)
+      EXPECT_EQ(std::memcmp(all.data() + part.size() * static_cast<std::size_t>(r),
+                            pattern(part.size(), r, turn).data(), part.size()),
+                0);
+    barrier.wait();
+  }
+  if (p_ > 1 && me_ == 0) {
+    Request twice = c_->gather_request(part.data(), part.size(), all.data(), 0);
+    twice.start();  // waits for the others, who come later
+    EXPECT_THROW(twice.start(), UsageError);
+    MPI_Barrier(MPI_COMM_WORLD);
+  } else if (p_ > 1) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    c_->gather(part.data(), part.size(), all.data(), 0);
+  }
+}
+
+TEST(NodeCollectives, RefuseWhatThereIsNot) {
+  EXPECT_THROW(NodeCollectives::make(MPI_COMM_WORLD, {.algorithm = "fastest"}), UsageError);
+  EXPECT_THROW(
+      NodeCollectives::make(MPI_COMM_WORLD, {.hierarchy = Hierarchy(test::ranks()), .algorithm = "tiled@1"}),
+      UsageError);
 }
 
 TEST(Combine, TakesWhatMpiDefinesAndNothingElse) {

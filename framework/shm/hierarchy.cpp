@@ -1,0 +1,106 @@
+#include "framework/shm/hierarchy.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "datatypes/error.hpp"
+
+namespace isohalo {
+
+namespace {
+
+/// The numbers of "2x4x2"; none if it is no such text.
+std::vector<std::int64_t> sizes_of(const std::string& text) {
+  std::vector<std::int64_t> sizes;
+  const char *at = text.data(), *const end = at + text.size();
+  for (bool more = true; more; ++at) {
+    int size = 0;
+    const auto [after, error] = std::from_chars(at, end, size);
+    if (error != std::errc{} || size < 1 || size > 1 << 16 || (after != end && *after != 'x')) return {};
+    sizes.push_back(size);
+    at = after;
+    more = at != end;
+  }
+  return sizes;
+}
+
+}  // namespace
+
+Hierarchy::Hierarchy(int ranks) {
+  add_level(std::vector<int>(static_cast<std::size_t>(ranks), 0));
+}
+
+void Hierarchy::add_level(const std::vector<int>& group_of) {
+  std::vector<std::vector<int>> groups;
+  for (std::size_t r = 0; r < group_of.size(); ++r) {
+    const auto g = static_cast<std::size_t>(group_of[r]);
+    if (groups.size() <= g) groups.resize(g + 1);
+    groups[g].push_back(static_cast<int>(r));
+  }
+  groups_.push_back(std::move(groups));
+  group_of_.push_back(group_of);
+}
+
+Hierarchy Hierarchy::of_places(const std::vector<std::vector<std::int64_t>>& places) {
+  const std::size_t ranks = places.size();
+  Hierarchy h(static_cast<int>(ranks));
+  for (std::size_t level = 0; level < places[0].size(); ++level) {
+    std::map<std::pair<int, std::int64_t>, int> numbers;
+    std::vector<int> group_of(ranks);
+    for (std::size_t r = 0; r < ranks; ++r)
+      group_of[r] = numbers.try_emplace({h.group_of_.back()[r], places[r][level]}, static_cast<int>(numbers.size()))
+                        .first->second;
+    if (numbers.size() > h.groups_.back().size() && numbers.size() < ranks) h.add_level(group_of);
+  }
+  return h;
+}
+
+Hierarchy Hierarchy::of_text(const std::string& text, int ranks) {
+  const auto sizes = sizes_of(text);
+  std::int64_t holds = sizes.empty() ? 0 : 1;
+  for (const std::int64_t s : sizes) holds = std::min<std::int64_t>(holds * s, 1 << 30);
+  if (holds < ranks)
+    throw UsageError("the hierarchy \"" + text + "\" " +
+                     (sizes.empty()
+                          ? "is no text such as 2x4x2"
+                          : "holds " + std::to_string(holds) + " ranks, there are " + std::to_string(ranks)));
+  std::vector<std::vector<std::int64_t>> places(static_cast<std::size_t>(ranks));
+  for (std::int64_t r = 0; r < ranks; ++r) {
+    std::int64_t size = holds;
+    for (const std::int64_t s : sizes) places[static_cast<std::size_t>(r)].push_back(r / (size /= s));
+  }
+  return of_places(places);
+}
+
+int Hierarchy::distance(int a, int b) const {
+  if (a == b) return 0;
+  int level = levels() - 1;
+  while (group(level, a) != group(level, b)) --level;
+  return levels() - level;
+}
+
+bool Hierarchy::in_rank_order() const {
+  return std::all_of(group_of_.begin(), group_of_.end(),
+                     [](const auto& g) { return std::is_sorted(g.begin(), g.end()); });
+}
+
+std::string Hierarchy::text() const {
+  std::string all;
+  std::size_t before = 1;
+  bool even = true;
+  for (int level = 1; level <= levels(); ++level) {
+    const std::size_t here = level < levels() ? groups(level).size() : static_cast<std::size_t>(ranks());
+    even = even && here % before == 0;
+    for (const auto& g : groups(level - 1))
+      even = even && g.size() * groups(level - 1).size() == static_cast<std::size_t>(ranks());
+    all += (all.empty() ? "" : "x") + std::to_string(here / before);
+    before = here;
+  }
+  if (even) return all;
+  all.clear();
+  for (const auto& g : groups(levels() - 1)) all += (all.empty() ? "" : "+") + std::to_string(g.size());
+  return all;
+}
+
+}  // namespace isohalo

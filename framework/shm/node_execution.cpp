@@ -1,0 +1,228 @@
+/// How a rank performs its part of a schedule.
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "datatypes/error.hpp"
+#include "datatypes/mpi_check.hpp"
+#include "framework/mpi/progress.hpp"
+#include "framework/shm/collectives.hpp"
+
+namespace isohalo {
+
+namespace {
+
+// The memory of a rank: a line that says which stage it has ended last, and slots that are used in turn. A slot
+// begins with the stage it was published in, so that short data come with the flag.
+constexpr std::size_t kLine = 128;  // two cache lines: what a processor may fetch at once
+constexpr std::size_t kSlotBytes = kLine + NodeCollectives::kSlotData;
+constexpr std::size_t kFlag = sizeof(std::uint64_t);
+
+using Counter = std::atomic_ref<std::uint64_t>;
+static_assert(Counter::is_always_lock_free, "counters are shared by processes");
+
+Counter counter(std::byte* at) {
+  return Counter(*reinterpret_cast<std::uint64_t*>(at));
+}
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+std::size_t NodeCollectives::memory_bytes() {
+  return kLine + kNodeSlots * kSlotBytes;
+}
+
+/// Until the counter that was found too low has come so far.
+void NodeCollectives::await_counter() {
+  const auto is_there = [&] { return counter(awaited_).load(std::memory_order_acquire) >= awaited_stage_; };
+  for (int spun = 0; spun < spins_; ++spun) {
+    if (is_there()) return;
+    relax();
+  }
+  Backoff backoff(0);
+  for (int spun = 0; !is_there(); ++spun) {
+    if (spun % 64 == 32) {  // a rank that we wait for may need a message of ours
+      int there = 0;
+      mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &there, MPI_STATUS_IGNORE), "MPI_Iprobe");
+    }
+    backoff.pause();
+  }
+}
+
+/// Has the counter come so far? It never goes back.
+bool NodeCollectives::has_come(std::byte* at, std::uint64_t stage) {
+  if (counter(at).load(std::memory_order_acquire) >= stage) return true;
+  awaited_ = at;
+  awaited_stage_ = stage;
+  return false;
+}
+
+std::byte* NodeCollectives::slot(int rank, std::uint64_t stage) const {
+  return memory_.of(rank) + kLine + stage % kNodeSlots * kSlotBytes;
+}
+
+/// Have all read what this rank published there last?
+bool NodeCollectives::slot_is_free(std::uint64_t stage) {
+  Published& p = published_[stage % kNodeSlots];
+  for (; p.first != p.last; ++p.first) {
+    const std::uint64_t needed = p.base + static_cast<std::uint64_t>(p.first->stage);
+    std::uint64_t& known = ended_[static_cast<std::size_t>(p.first->rank)];
+    if (all_ended_ >= needed || known >= needed) continue;
+    if (!has_come(memory_.of(p.first->rank), needed)) return false;
+    known = needed;
+  }
+  return true;
+}
+
+/// Afterwards nothing is known of schedules that may go.
+void NodeCollectives::await_readers() {
+  for (std::uint64_t k = 0; k < kNodeSlots; ++k)
+    while (!slot_is_free(k)) await_counter();
+}
+
+void NodeCollectives::publish(const Call& call, const detail::RankSchedule::Stage& stage) {
+  const std::uint64_t number = call.base + call.stage;
+  const Reader* const readers = call.schedule->readers.data();
+  published_[number % kNodeSlots] = {call.base, readers + stage.first_reader, readers + stage.last_reader};
+  counter(slot(me_, number)).store(number, std::memory_order_release);
+}
+
+/// Have the ranks of a take without bytes come so far?
+bool NodeCollectives::meet(Call& call, const detail::RankSchedule::Step& step) {
+  for (; step.first_source + call.source < step.last_source; ++call.source) {
+    const Source& s = call.schedule->sources[static_cast<std::size_t>(step.first_source + call.source)];
+    const std::uint64_t there = call.base + static_cast<std::uint64_t>(s.stage);
+    if (!has_come(slot(s.rank, there), there)) return false;
+  }
+  call.source = 0;
+  return true;
+}
+
+/// False, and it is to be called again, while a slot or a source is not ready.
+bool NodeCollectives::perform(Call& call, const detail::RankSchedule::Step& step, bool fills) {
+  if (step.empty) return meet(call, step);
+  const bool of_blocks = call.shape == Shape::gather || call.shape == Shape::scatter;
+  // Parts of a vector begin on a line; blocks are apart by their length.
+  const auto from_part = [&](int k) {
+    if (of_blocks) return static_cast<std::size_t>(k) * call.length;
+    if (step.part.of == 1) return k == 0 ? 0 : call.length;
+    const auto parts = static_cast<std::size_t>(step.part.of);
+    const std::size_t granule = std::max<std::size_t>(1, 64 / std::max<std::size_t>(1, call.element));
+    const std::size_t part = ((call.length + parts - 1) / parts + granule - 1) / granule * granule;
+    return std::min(call.length, static_cast<std::size_t>(k) * part);
+  };
+  const std::size_t first = from_part(step.part.first), last = from_part(step.part.last);
+  if (first == last) return true;
+  const std::uint64_t number = call.base + call.stage;
+  if (fills && !slot_is_free(number)) return false;
+  const auto in_users = [&](int block) {
+    return of_blocks ? static_cast<std::size_t>(block) * call.count + call.at : (call.at + first) * call.element;
+  };
+  const std::size_t in_slot = kFlag + first * call.element;
+  for (; step.first_source + call.source < step.last_source; ++call.source) {
+    const Source& s = call.schedule->sources[static_cast<std::size_t>(step.first_source + call.source)];
+    const std::byte*& input = inputs_[static_cast<std::size_t>(call.source)];
+    if (s.stage == kOwn) {
+      if (!call.mine) return call.source = 0, true;  // in place
+      input = call.mine + in_users(step.from_block);
+      continue;
+    }
+    const std::uint64_t there = call.base + static_cast<std::uint64_t>(s.stage);
+    std::byte* const at = slot(s.rank, there);
+    if (s.rank != me_) {
+      if (!has_come(at, there)) return false;
+      std::uint64_t& known = ended_[static_cast<std::size_t>(s.rank)];
+      known = std::max(known, there - 1);
+    }
+    input = at + in_slot;
+  }
+  const int inputs = call.source;
+  call.source = 0;
+  if (!fills && !call.result) return true;
+  std::byte* const to = fills ? slot(me_, number) + in_slot : call.result + in_users(step.to_block);
+  if (inputs == 1) {
+    if (to != inputs_[0]) std::memcpy(to, inputs_[0], (last - first) * call.element);
+  } else {
+    const Join* const joins = call.schedule->joins.data();
+    call.combine->join({joins + step.first_join, joins + step.last_join},
+                       {inputs_.data(), static_cast<std::size_t>(inputs)}, to, last - first);
+  }
+  return true;
+}
+
+/// True when the call has come to its end; else something is not ready.
+bool NodeCollectives::advance(Call& call) {
+  for (; call.at < call.count; call.at += call.length) {
+    if (call.base == 0) {
+      call.length = std::min(call.most, call.count - call.at);
+      call.schedule = &schedule_of(call);
+      call.base = next_;
+      next_ += call.schedule->stages.size();
+    }
+    const detail::RankSchedule& s = *call.schedule;
+    while (call.stage < s.stages.size()) {
+      const auto& stage = s.stages[call.stage];
+      for (; call.step < stage.end || (stage.publishes && !call.published); ++call.step) {
+        if (call.step == stage.fills_end && stage.publishes && !call.published) {
+          if (!slot_is_free(call.base + call.stage)) return false;
+          publish(call, stage);
+          call.published = true;
+          if (call.step == stage.end) break;
+        }
+        if (!perform(call, s.steps[static_cast<std::size_t>(call.step)], call.step < stage.fills_end)) return false;
+      }
+      counter(memory_.of(me_)).store(call.base + call.stage, std::memory_order_release);
+      ++call.stage;
+      call.published = false;
+    }
+    if (s.meets) all_ended_ = std::max(all_ended_, call.base - 1);
+    call.stage = 0;
+    call.step = 0;
+    call.base = 0;
+  }
+  return true;
+}
+
+/// Requests, in their order. True when there are none left.
+bool NodeCollectives::advance_begun() {
+  for (; !begun_.empty(); begun_.pop_front()) {
+    if (!advance(*begun_.front())) return false;
+    begun_.front()->active = false;
+  }
+  return true;
+}
+
+void NodeCollectives::complete(Call&& call) {
+  while (!advance_begun()) await_counter();
+  while (!advance(call)) await_counter();
+}
+
+NodeCollectives::Request::~Request() noexcept(false) {
+  if (call_) wait();
+}
+
+void NodeCollectives::Request::start() {
+  if (call_->active) throw UsageError("a request was started that is active: wait for its end");
+  const auto fresh = [&](Call& c) { c.at = c.length = c.stage = 0, c.step = c.source = 0, c.base = 0; };
+  fresh(*call_);
+  call_->active = true;
+  owner_.begun_.push_back(call_.get());
+  owner_.advance_begun();
+}
+
+bool NodeCollectives::Request::test() {
+  if (call_->active) owner_.advance_begun();
+  return !call_->active;
+}
+
+void NodeCollectives::Request::wait() {
+  while (!test()) owner_.await_counter();
+}
+
+}  // namespace isohalo
