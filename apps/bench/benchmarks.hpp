@@ -66,7 +66,11 @@ struct BenchCollectivesOptions {
   bool json = false;
   int repeats = 15;
   std::size_t largest = std::size_t{4} << 20;  ///< bytes
+  bool model = false;                          ///< algorithms, predicted and measured
+  std::string hierarchy;                       ///< such as 2x4; empty: this machine's
+  std::string plot_directory;                  ///< empty: no plots
 };
 ExitCode bench_collectives(MPI_Comm comm, const BenchCollectivesOptions& options);
+ExitCode bench_collectives_model(MPI_Comm comm, const BenchCollectivesOptions& options);
 
 }  // namespace isohalo

@@ -140,7 +140,9 @@ ExitCode bench_collectives(MPI_Comm user, const BenchCollectivesOptions& options
   const Communicator comm = Communicator::of(user);
   if (comm.ranks_on_node() != comm.size())
     throw UsageError("bench collectives: all ranks must share a compute node");
-  const auto node = NodeCollectives::make(comm.get(), {.spins = comm.spins()});
+  NodeCollectivesOptions how{.spins = comm.spins()};
+  if (!options.hierarchy.empty()) how.hierarchy = Hierarchy::of_text(options.hierarchy, comm.size());
+  const auto node = NodeCollectives::make(comm.get(), how);
   if (!node) throw UsageError("bench collectives: the system gives no shared memory");
   const double rate = copy_rate(comm);
   Suite suite(comm, *node, options.largest);

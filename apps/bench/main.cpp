@@ -29,11 +29,7 @@ class CommandLine {
         [this] { return bench_datatypes(MPI_COMM_WORLD, json_); });
     add("wait", "Waiting for messages by our progress loop against MPI_Waitall", json_,
         [this] { return bench_wait(MPI_COMM_WORLD, json_); });
-    auto* collectives = add("collectives", "Blocking collectives through shared memory against MPI's",
-                            collectives_.json, [this] { return bench_collectives(MPI_COMM_WORLD, collectives_); });
-    repeats(collectives, collectives_.repeats);
-    collectives->add_option("--largest", collectives_.largest, "largest message in bytes")
-        ->check(CLI::Range(8, 1 << 28));
+    add_collectives();
     add_files("compare", "Comparing two checkpoints, against h5diff", bench_compare);
     add_files("checkpoint", "Checkpoints against MPI_File_write_all and read_all", bench_checkpoint);
     add_allreduce();
@@ -54,6 +50,18 @@ class CommandLine {
 
   static void repeats(CLI::App* sub, int& value) {
     sub->add_option("--repeats", value, "measurements of each variant")->check(CLI::Range(1, 1000));
+  }
+
+  void add_collectives() {
+    auto& o = collectives_;
+    auto* sub = add("collectives", "Blocking collectives through shared memory against MPI's", o.json, [this] {
+      return (collectives_.model ? bench_collectives_model : bench_collectives)(MPI_COMM_WORLD, collectives_);
+    });
+    repeats(sub, o.repeats);
+    sub->add_option("--largest", o.largest, "largest message in bytes")->check(CLI::Range(8, 1 << 28));
+    auto* model = sub->add_flag("--model", o.model, "instead: each algorithm, as predicted and as measured");
+    sub->add_option("--hierarchy", o.hierarchy, "groups of ranks, such as 2x4 (default: caches and sockets)");
+    sub->add_option("--plot", o.plot_directory, "directory for plots (SVG) of --model")->needs(model);
   }
 
   void add_neighborhood() {

@@ -18,28 +18,26 @@ struct Progress {
 
 }  // namespace
 
-std::vector<Reader> readers_of(const NodeSchedule& schedule, int rank, int stage) {
-  std::vector<Reader> readers;
-  for (int r = 0; r < schedule.ranks; ++r) {
-    Reader reader{r, -1};
-    for (int s = 0; s < schedule.stages() && r != rank; ++s)
+Readers all_readers(const NodeSchedule& schedule) {
+  Readers readers(static_cast<std::size_t>(schedule.ranks),
+                  std::vector<std::vector<Reader>>(static_cast<std::size_t>(schedule.stages())));
+  for (int r = 0; r < schedule.ranks; ++r)
+    for (int s = 0; s < schedule.stages(); ++s)
       for (const auto* takes : {&schedule.at(r, s).fills, &schedule.at(r, s).results})
         for (const Take& take : *takes)
-          for (const Source& from : take.sources)
-            if (from.rank == rank && from.stage == stage) reader.stage = s;
-    if (reader.stage >= 0) readers.push_back(reader);
-  }
+          for (const Source& from : take.sources) {
+            if (from.rank == r) continue;
+            auto& list = readers[static_cast<std::size_t>(from.rank)][static_cast<std::size_t>(from.stage)];
+            if (list.empty() || list.back().rank != r) list.push_back({r, s});
+            list.back().stage = s;
+          }
   return readers;
 }
 
 bool walk(const NodeSchedule& schedule,
           const std::function<void(int rank, int stage, const Take& take, bool fills)>& visit,
           const std::function<void(int rank, int stage)>& publish) {
-  std::vector<std::vector<std::vector<Reader>>> readers(static_cast<std::size_t>(schedule.ranks));
-  for (int r = 0; r < schedule.ranks; ++r)
-    for (int s = 0; s < schedule.stages(); ++s)
-      readers[static_cast<std::size_t>(r)].push_back(schedule.stages() > kNodeSlots ? readers_of(schedule, r, s)
-                                                                                    : std::vector<Reader>());
+  const auto readers = all_readers(schedule);
   std::vector<Progress> progress(static_cast<std::size_t>(schedule.ranks));
   const auto of = [&](int rank) -> Progress& { return progress[static_cast<std::size_t>(rank)]; };
   const auto has_published = [&](const Source& s) {

@@ -72,7 +72,8 @@ bool walk(const NodeSchedule& schedule,
 struct Reader {
   int rank, stage;
 };
-std::vector<Reader> readers_of(const NodeSchedule& schedule, int rank, int stage);
+using Readers = std::vector<std::vector<std::vector<Reader>>>;  ///< [rank][stage]
+Readers all_readers(const NodeSchedule& schedule);
 
 /// Does every rank that should (`root`, or all with -1) end with the value of the tree, in every part, joined in
 /// its order? And does no rank read what is not there?

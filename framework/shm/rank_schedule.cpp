@@ -8,6 +8,7 @@ RankSchedule::RankSchedule(const NodeSchedule& schedule, int rank) : meets(sched
     to.insert(to.end(), from.begin(), from.end());
     return std::pair(first, static_cast<int>(to.size()));
   };
+  const Readers all = all_readers(schedule);
   for (int s = 0; s < schedule.stages(); ++s) {
     const NodeStage& stage = schedule.at(rank, s);
     Stage mine{};
@@ -22,8 +23,8 @@ RankSchedule::RankSchedule(const NodeSchedule& schedule, int rank) : meets(sched
       }
       (takes == &stage.fills ? mine.fills_end : mine.end) = static_cast<int>(steps.size());
     }
-    const auto who = mine.publishes ? readers_of(schedule, rank, s) : std::vector<Reader>();
-    std::tie(mine.first_reader, mine.last_reader) = append(readers, who);
+    std::tie(mine.first_reader, mine.last_reader) =
+        append(readers, all[static_cast<std::size_t>(rank)][static_cast<std::size_t>(s)]);
     stages.push_back(mine);
   }
 }

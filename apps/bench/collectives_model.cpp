@@ -1,0 +1,236 @@
+/// `isohalo bench collectives --model`: what algorithms of a compute node should cost, beside what they do, and on
+/// machines that are larger than this one.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "apps/bench/benchmarks.hpp"
+#include "apps/bench/plot.hpp"
+#include "apps/bench/timing.hpp"
+#include "framework/mpi/whole_file.hpp"
+#include "framework/run/machine.hpp"
+#include "framework/shm/collectives.hpp"
+
+namespace isohalo {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Kind = NodeAlgorithm::Kind;
+
+/// A collective by one algorithm, and the figures of the paper that show it.
+struct Variant {
+  std::string collective, name;
+  NodeSchedule schedule;
+  std::vector<std::string> figures;
+  bool chosen_from = true;  ///< not only there to be compared with
+};
+
+std::vector<Variant> variants_of(const Hierarchy& h) {
+  std::vector<Variant> all;
+  for (const NodeAlgorithm& a : broadcast_algorithms(h)) {
+    const std::string name = a.kind == Kind::tree ? a.text()
+                             : a.two_stages       ? "two stages" + a.text().substr(6)
+                                                  : "one stage";
+    all.push_back({"broadcast", name, broadcast_schedule(a, h, 0), {"10-11 broadcast trees"}});
+  }
+  for (const int arity : {2, 3, 4, 8}) {
+    if (arity > 2 && arity >= h.ranks()) continue;
+    const NodeAlgorithm a{.kind = Kind::tree, .arity = arity};
+    all.push_back({"reduce", a.text(), reduction_schedule(a, h, 0), {"12 reduction trees"}, arity == 2});
+  }
+  for (const NodeAlgorithm& a : reduction_algorithms(h, -1)) {
+    std::vector<std::string> figures{"14 allreduce algorithms"};
+    if (a.kind == Kind::tiled) figures.push_back("13 tiled reductions");
+    if (a.kind == Kind::tiled || a.kind == Kind::tree) figures.push_back("18-19 model and measurement");
+    all.push_back({"allreduce", a.text(), reduction_schedule(a, h, -1), figures});
+  }
+  all.push_back({"allreduce", "cyclic", cyclic_reduction(h.ranks(), -1), {"13 tiled reductions"}, false});
+  return all;
+}
+
+/// Microseconds of a schedule on rank 0, in an unsynchronised loop.
+double measured_us(const Communicator& comm, NodeCollectives& node, const NodeSchedule& schedule, std::size_t bytes,
+                   int repeats) {
+  std::vector<std::byte> mine(bytes), result(bytes);
+  const auto sum = *detail::Combine::of(MPI_DOUBLE, MPI_SUM);
+  const auto loop = [&](int times) {
+    comm.barrier();
+    const double start = MPI_Wtime();
+    node.run(schedule, times, mine.data(), result.data(), bytes / 8, &sum);
+    return (MPI_Wtime() - start) / times * 1e6;
+  };
+  double times = std::clamp(2000 / std::max(loop(3), 0.05), 3.0, 3000.0);
+  comm.allreduce(&times, 1, MPI_DOUBLE, MPI_MIN);
+  std::vector<double> all;
+  for (int k = 0; k < repeats; ++k) all.push_back(loop(static_cast<int>(times)));
+  return median(all);
+}
+
+std::string cost_text(const NodeCosts& costs, const Hierarchy& h) {
+  std::string text;
+  for (int d = 0; d <= h.levels(); ++d) {
+    const ReachCosts& c = costs.at(d);
+    text += fmt::format("  {}: {:.1f} ns, {:.2f} ns a line, {:.2f} ns a line of each of several\n",
+                        d == 0 ? "own cache" : fmt::format("distance {}", d), c.latency_ns, c.line_ns,
+                        c.shared_line_ns);
+  }
+  return text;
+}
+
+class Figures {
+ public:
+  void add(const Variant& v, std::size_t bytes, double measured, double predicted) {
+    for (const auto& f : v.figures) {
+      point(f, v.name, bytes, measured);
+      if (f.starts_with("18")) point(f, v.name + ", model", bytes, predicted);
+    }
+  }
+  void write(const std::string& directory) const {
+    for (const Plot& p : plots_)
+      write_whole(directory + "/figure_" + p.title.substr(0, p.title.find(' ')) + ".svg", to_svg(p));
+  }
+
+ private:
+  void point(const std::string& figure, const std::string& name, std::size_t bytes, double us) {
+    auto plot = std::find_if(plots_.begin(), plots_.end(), [&](const Plot& p) { return p.title == figure; });
+    if (plot == plots_.end()) plot = plots_.insert(plots_.end(), {figure, "bytes", "time [us]", {}});
+    auto series =
+        std::find_if(plot->series.begin(), plot->series.end(), [&](const auto& s) { return s.name == name; });
+    if (series == plot->series.end()) series = plot->series.insert(plot->series.end(), {name, {}});
+    series->points.push_back({static_cast<double>(bytes), us, 0});
+  }
+  std::vector<Plot> plots_;
+};
+
+/// What one rank after the other waits for, of a line that goes up the tree and back (the paper's Figure 16).
+std::string steps_of_tree(const Hierarchy& h, const NodeCosts& costs) {
+  const auto schedule = reduction_schedule({.kind = Kind::tree}, h, -1);
+  std::string text;
+  walk(
+      schedule,
+      [&](int rank, int stage, const Take& take, bool fills) {
+        if (take.joins.empty() || !fills) return;
+        const Source& from = take.sources.back();
+        text += fmt::format("  stage {}: rank {} joins its own with that of rank {}, at distance {}: {:.1f} ns\n",
+                            stage, rank, from.rank, h.distance(rank, from.rank),
+                            costs.at(h.distance(rank, from.rank)).latency_ns);
+      },
+      [](int, int) {});
+  return text;
+}
+
+// --- machines that are not here
+// ------------------------------------------------------------------------------------
+
+struct Machine {
+  const char *hierarchy, *name;
+  double far_shared;  ///< chosen, such that tree and tiled cost the same where the paper measured it
+};
+constexpr Machine kMachines[] = {{"2x6", "2 sockets of 6 cores", 9.213},
+                                 {"4x8", "4 sockets of 8 cores", 6.7266},
+                                 {"8x4x8", "8 nodes of 4 x 8", 6.7266},
+                                 {"16x2x6", "16 nodes of 2 x 6", 9.213}};
+
+/// Threads with one heap: latencies of section 3.4; in a socket 4 ns a line for one reader and 1.5 for each of
+/// several, 6 and `far_shared` over a link, 1500 ns, 20 and 20 over the network.
+NodeCosts costs_of(const Machine& m) {
+  return {.reach = {{0, 1.2, 0}, {24.5, 4, 1.5}, {99.2, 6, m.far_shared}, {1500, 20, 20}}, .copies_in = false};
+}
+
+Json simulate_machines(bool print) {
+  Json all = Json::array();
+  for (const Machine& m : kMachines) {
+    int ranks = 1;
+    for (int k = 0, digits = 0; m.hierarchy[k]; ++k) {
+      digits = m.hierarchy[k] == 'x' ? 0 : digits * 10 + m.hierarchy[k] - '0';
+      if (m.hierarchy[k + 1] == 'x' || m.hierarchy[k + 1] == '\0') ranks *= digits;
+    }
+    const auto h = Hierarchy::of_text(m.hierarchy, ranks);
+    const int sockets = h.levels() - 1, top = 1;
+    const std::pair<const char*, NodeAlgorithm> algorithms[] = {
+        {"tree, one stage", {.kind = Kind::tree}},
+        {"tree, two stages", {.kind = Kind::tree, .level = top, .two_stages = true}},
+        {"dissemination", {.kind = Kind::dissemination}},
+        {"tiled, naive", {.kind = Kind::tiled}},
+        {"tiled, hierarchical", {.kind = Kind::tiled, .level = sockets}},
+        {"tiled, two stages", {.kind = Kind::tiled, .level = sockets, .two_stages = true}}};
+    if (print) fmt::print("\n{} ({}), simulated, us:\n{:<22}", m.name, m.hierarchy, "bytes");
+    const std::size_t sizes[] = {64, 512, 4096, 16384, 65536, 1 << 20};
+    for (const std::size_t bytes : sizes)
+      if (print) fmt::print("{:>11}", bytes);
+    if (print) fmt::print("\n");
+    for (const auto& [name, a] : algorithms) {
+      const auto schedule = reduction_schedule(a, h, -1);
+      if (print) fmt::print("{:<22}", name);
+      for (const std::size_t bytes : sizes) {
+        const double us = schedule_ns(schedule, h, costs_of(m), static_cast<double>(bytes)) / 1e3;
+        all.push_back({{"hierarchy", m.hierarchy}, {"algorithm", name}, {"bytes", bytes}, {"us", us}});
+        if (print) fmt::print("{:>11.2f}", us);
+      }
+      if (print) fmt::print("\n");
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+ExitCode bench_collectives_model(MPI_Comm user, const BenchCollectivesOptions& options) {
+  const Communicator comm = Communicator::of(user);
+  if (comm.ranks_on_node() != comm.size())
+    throw UsageError("bench collectives: all ranks must share a compute node");
+  NodeCollectivesOptions how{.spins = comm.spins()};
+  if (!options.hierarchy.empty()) how.hierarchy = Hierarchy::of_text(options.hierarchy, comm.size());
+  const auto node = NodeCollectives::make(comm.get(), how);
+  if (!node) throw UsageError("bench collectives: the system gives no shared memory");
+  const Hierarchy& h = node->hierarchy();
+  const NodeCosts costs = node->measure();
+  const bool prints = comm.rank() == 0 && !options.json;
+  Json json{{"benchmark", "collectives model"},
+            {"machine", machine_text()},
+            {"hierarchy", h.text()},
+            {"cases", Json::array()}};
+  for (const ReachCosts& c : costs.reach)
+    json["costs"].push_back(
+        {{"latency_ns", c.latency_ns}, {"line_ns", c.line_ns}, {"shared_line_ns", c.shared_line_ns}});
+  if (prints)
+    fmt::print(
+        "{}\n{} ranks, hierarchy {}; measured costs of reading:\n{}tree:\n{}{:<10} {:<20} {:>7}  {:>10} {:>10}  "
+        "us\n",
+        machine_text(), comm.size(), h.text(), cost_text(costs, h), steps_of_tree(h, costs), "collective",
+        "algorithm", "bytes", "predicted", "measured");
+  Figures figures;
+  const auto variants = variants_of(h);
+  for (std::size_t bytes = 8; bytes <= NodeCollectives::kSlotData; bytes *= 4)
+    for (const char* collective : {"broadcast", "reduce", "allreduce"}) {
+      const Variant *best = nullptr, *fastest = nullptr;
+      double least = 0, shortest = 0, of_best = 0;
+      for (const Variant& v : variants) {
+        if (v.collective != collective) continue;
+        const double predicted = schedule_ns(v.schedule, h, costs, static_cast<double>(bytes)) / 1e3;
+        const double measured = measured_us(comm, *node, v.schedule, bytes, options.repeats);
+        figures.add(v, bytes, measured, predicted);
+        json["cases"].push_back({{"collective", v.collective},
+                                 {"algorithm", v.name},
+                                 {"bytes", bytes},
+                                 {"predicted_us", predicted},
+                                 {"measured_us", measured}});
+        if (prints)
+          fmt::print("{:<10} {:<20} {:>7}  {:>10.3f} {:>10.3f}\n", collective, v.name, bytes, predicted, measured);
+        if (v.chosen_from && (!best || predicted < least)) best = &v, least = predicted, of_best = measured;
+        if (v.chosen_from && (!fastest || measured < shortest)) fastest = &v, shortest = measured;
+      }
+      if (prints && best != fastest)
+        fmt::print("{:<10} {:<20} {:>7}  is chosen and takes {:.2f} times as long as {}\n", collective, best->name,
+                   bytes, of_best / shortest, fastest->name);
+    }
+  json["simulated"] = comm.rank() == 0 ? simulate_machines(prints) : Json();
+  if (comm.rank() == 0 && options.json) fmt::print("{}\n", json.dump(2));
+  if (comm.rank() == 0 && !options.plot_directory.empty()) figures.write(options.plot_directory);
+  return ExitCode::fine;
+}
+
+}  // namespace isohalo
