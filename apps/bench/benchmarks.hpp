@@ -72,5 +72,16 @@ struct BenchCollectivesOptions {
 };
 ExitCode bench_collectives(MPI_Comm comm, const BenchCollectivesOptions& options);
 ExitCode bench_collectives_model(MPI_Comm comm, const BenchCollectivesOptions& options);
+struct BenchWorkloadsOptions {
+  bool json = false;
+  int repeats = 3;
+  std::vector<std::string> cases;  ///< empty: all
+  std::size_t rows = 49152, columns = 4096;
+  int iterations = 128;                        ///< products of the matrix and a vector
+  std::int64_t bodies = 4000000;               ///< in all
+  std::int64_t most = 10000;                   ///< bodies in a cell
+  std::size_t largest = std::size_t{4} << 20;  ///< bytes of a reduce against OpenMP
+};
+ExitCode bench_workloads(MPI_Comm comm, const BenchWorkloadsOptions& options);
 
 }  // namespace isohalo

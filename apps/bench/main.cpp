@@ -30,6 +30,7 @@ class CommandLine {
     add("wait", "Waiting for messages by our progress loop against MPI_Waitall", json_,
         [this] { return bench_wait(MPI_COMM_WORLD, json_); });
     add_collectives();
+    add_workloads();
     add_files("compare", "Comparing two checkpoints, against h5diff", bench_compare);
     add_files("checkpoint", "Checkpoints against MPI_File_write_all and read_all", bench_checkpoint);
     add_allreduce();
@@ -84,6 +85,23 @@ class CommandLine {
     sub->add_option("--directory", files_.directory, "where the files go, for the time being");
   }
 
+  void add_workloads() {
+    auto& o = workloads_;
+    auto* sub = add("workloads", "Programs that spend their time in collectives, with MPI's and with ours", o.json,
+                    [this] { return bench_workloads(MPI_COMM_WORLD, workloads_); });
+    repeats(sub, o.repeats);
+    sub->add_option("--case", o.cases, "only these: matvec, barnes-hut, openmp-reduce")
+        ->check(CLI::IsMember({"matvec", "barnes-hut", "openmp-reduce"}));
+    sub->add_option("--rows", o.rows, "of the matrix")->check(CLI::Range(1, 1 << 28));
+    sub->add_option("--columns", o.columns, "of the matrix")->check(CLI::Range(1, 1 << 20));
+    sub->add_option("--iterations", o.iterations, "products of the matrix and a vector")
+        ->check(CLI::Range(1, 10000));
+    sub->add_option("--bodies", o.bodies, "of Barnes-Hut, on all ranks")->check(CLI::Range(1, 1 << 28));
+    sub->add_option("--most", o.most, "bodies in a cell that is not split")->check(CLI::Range(1, 1 << 30));
+    sub->add_option("--largest", o.largest, "bytes of the largest reduce against OpenMP")
+        ->check(CLI::Range(8, 4 << 20));
+  }
+
   void add_allreduce() {
     auto* sub = add("allreduce", "Reproducible reductions against MPI_Allreduce", allreduce_.json,
                     [this] { return bench_allreduce(MPI_COMM_WORLD, allreduce_); });
@@ -114,6 +132,7 @@ class CommandLine {
   BenchFileOptions files_;
   BenchAllreduceOptions allreduce_;
   BenchCollectivesOptions collectives_;
+  BenchWorkloadsOptions workloads_;
   BenchMulticastOptions multicast_;
   std::function<ExitCode()> action_;
 };

@@ -1,0 +1,237 @@
+/// Reduce over the ranks against OpenMP's reduction of an array over as many threads of rank 0.
+///
+/// Source: Li, Hoefler, Snir 2013, section 3.5 and Fig. 20 (in Fortran there, because C had no such reduction).
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/bench/timing.hpp"
+#include "apps/bench/workloads.hpp"
+#include "datatypes/mpi_check.hpp"
+#include "framework/mpi/agreement.hpp"
+#ifdef _OPENMP
+#include <omp.h>
+#include <pthread.h>
+#endif
+
+namespace isohalo {
+
+namespace {
+
+/// What rank or thread t gives: whole numbers, whose sums are exact.
+void fill(double* v, std::size_t n, int t) {
+  for (std::size_t i = 0; i < n; ++i) v[i] = t + 1.0 + static_cast<double>(i % 7);
+}
+bool is_sum(const std::vector<double>& v, std::size_t n, int p) {
+  bool same = true;
+  for (std::size_t i = 0; i < n; ++i) same &= v[i] == p * (p + 1) / 2.0 + p * static_cast<double>(i % 7);
+  return same;
+}
+
+/// Calls in a loop of about 4 ms: not many, because the first are no promise where others want the cores too.
+int calls_of(double seconds) {
+  return static_cast<int>(std::clamp(0.004 / std::max(seconds, 1e-8), 3.0, 2000.0));
+}
+
+/// Of one call.
+template <class Call>
+double seconds_of(int count, const Call& call) {
+  const double start = MPI_Wtime();
+  for (int k = 0; k < count; ++k) call();
+  return (MPI_Wtime() - start) / count;
+}
+
+/// Of one call in an unsynchronised loop, on rank 0, which is the root. Collective.
+template <class Call>
+double seconds_on_all(const Communicator& comm, const Call& call) {
+  comm.barrier();
+  int count = calls_of(seconds_of(5, call));
+  comm.broadcast(&count, sizeof count, 0);
+  comm.barrier();
+  double s = seconds_of(count, call);
+  comm.broadcast(&s, sizeof s, 0);
+  return s;
+}
+
+/// `work` on rank 0 while the others sleep: one that polled would take a core from its threads. Collective.
+template <class Work>
+void on_root_alone(const Communicator& comm, const Work& work) {
+  constexpr useconds_t kSleep_us = 2000;
+  if (comm.rank() == 0) work();
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Ibarrier(comm.get(), &request), "MPI_Ibarrier", comm.get());
+  for (int done = 0; !done;) {
+    mpi_check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test", comm.get());
+    if (!done && comm.rank() != 0) usleep(kSleep_us);
+  }
+}
+
+#ifdef _OPENMP
+/// Threads of this process, each with a vector of its own.
+class Threads {
+ public:
+  Threads(int p, std::size_t n) : p_(p), room_(n), parts_(static_cast<std::size_t>(p)), sum_(n) {
+    std::size_t stack = ~std::size_t{0};
+#pragma omp parallel for num_threads(p_) schedule(static, 1) reduction(min : stack)
+    for (int t = 0; t < p_; ++t) {
+      parts_[static_cast<std::size_t>(t)].resize(n);  // its memory is near the thread that first writes it
+      fill(parts_[static_cast<std::size_t>(t)].data(), n, t);
+      stack = std::min(stack, stack_bytes());
+    }
+    // Compilers keep the copy of a thread on its stack.
+    room_ = std::min(n, stack / 2 / sizeof(double));
+  }
+  /// Numbers that the threads' stacks have room for.
+  std::size_t room() const {
+    return room_;
+  }
+
+  /// The sum is added to what is there, as OpenMP defines it.
+  void reduce(std::size_t n) {
+    double* const sum = sum_.data();
+#pragma omp parallel for num_threads(p_) schedule(static, 1) reduction(+ : sum[:n])
+    for (int t = 0; t < p_; ++t) {
+      const double* const part = parts_[static_cast<std::size_t>(t)].data();
+      for (std::size_t i = 0; i < n; ++i) sum[i] += part[i];
+    }
+  }
+
+  double seconds(std::size_t n, bool& right) {
+    std::fill(sum_.begin(), sum_.end(), 0.0);
+    reduce(n);
+    right = right && is_sum(sum_, n, p_);
+    const int count = calls_of(seconds_of(5, [&] { reduce(n); }));
+    return seconds_of(count, [&] { reduce(n); });
+  }
+
+ private:
+  static std::size_t stack_bytes() {
+    pthread_attr_t attributes;
+    std::size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+    pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_destroy(&attributes);
+    return bytes;
+  }
+
+  int p_;
+  std::size_t room_;
+  std::vector<std::vector<double>> parts_;
+  std::vector<double> sum_;
+};
+
+/// Seconds of a reduction for each of `sizes`, on rank 0; 0 where the stacks have no room.
+std::vector<double> openmp_seconds(int p, const std::vector<std::size_t>& sizes, bool& right) {
+  std::vector<double> s;
+  {
+    Threads threads(p, sizes.back());
+    for (const std::size_t n : sizes) s.push_back(n <= threads.room() ? threads.seconds(n, right) : 0);
+  }
+  omp_pause_resource_all(omp_pause_hard);  // or its threads would spin beside the ranks for a while
+  return s;
+}
+constexpr bool kOpenMP = true;
+int cores() {
+  return omp_get_num_procs();
+}
+#else
+std::vector<double> openmp_seconds(int, const std::vector<std::size_t>& sizes, bool&) {
+  return std::vector<double>(sizes.size());
+}
+constexpr bool kOpenMP = false;
+int cores() {
+  return 0;
+}
+#endif
+
+/// The repeated measurements of one size, in seconds.
+struct Times {
+  std::size_t n;
+  std::vector<double> ours, mpi, openmp;
+};
+
+std::vector<Times> sizes_to(std::size_t largest) {
+  std::vector<Times> times;
+  for (std::size_t n = 1; n < largest; n *= 4) times.push_back({n, {}, {}, {}});
+  times.push_back({largest, {}, {}, {}});
+  return times;
+}
+
+/// Returns whether all results were right on this rank. Collective.
+bool measure(WorkloadSides& sides, std::vector<Times>& times) {
+  const Communicator& comm = sides.comm;
+  std::vector<std::size_t> sizes;
+  for (const Times& t : times) sizes.push_back(t.n);
+  std::vector<double> mine, sum, openmp(sizes.size());
+  agreed(comm, [&] {  // one rank alone may lack the memory
+    mine.resize(sizes.back());
+    sum.resize(sizes.back());
+  });
+  fill(mine.data(), mine.size(), comm.rank());
+  bool right = true;
+  const auto seconds = [&](WorkloadCollectives& side, std::size_t n) {
+    std::fill(sum.begin(), sum.end(), 0.0);
+    const double s = seconds_on_all(comm, [&] { side.reduce(mine.data(), sum.data(), n); });
+    right = right && (comm.rank() != 0 || is_sum(sum, n, comm.size()));
+    return s;
+  };
+  for (int k = 0; k < sides.repeats; ++k) {
+    on_root_alone(comm, [&] { openmp = openmp_seconds(comm.size(), sizes, right); });
+    comm.broadcast(openmp.data(), static_cast<std::int64_t>(openmp.size() * sizeof(double)), 0);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      times[i].openmp.push_back(openmp[i]);
+      times[i].ours.push_back(seconds(sides.ours, sizes[i]));
+      times[i].mpi.push_back(seconds(sides.mpi, sizes[i]));
+    }
+  }
+  return right;
+}
+
+/// Adds the figures of a size; returns how many times as fast as OpenMP ours was, or 0.
+double report_size(const Times& times, WorkloadReport& report) {
+  const std::size_t bytes = times.n * sizeof(double);
+  const double ours = median(times.ours) * 1e6, mpi = median(times.mpi) * 1e6, openmp = median(times.openmp) * 1e6;
+  nlohmann::ordered_json row{{"bytes", bytes}, {"isohalo_us", ours}, {"mpi_us", mpi}};
+  report.text += fmt::format("reduce {:>9} B  {:10.3f}  MPI {:10.3f}", bytes, ours, mpi);
+  if (openmp > 0) {
+    row["openmp_us"] = openmp;
+    row["openmp_over_isohalo"] = openmp / ours;
+    report.text += fmt::format("  OpenMP {:10.3f}  {:7.2f} times as fast", openmp, openmp / ours);
+  }
+  report.text += "\n";
+  report.json["cases"].push_back(row);
+  return openmp / ours;
+}
+
+}  // namespace
+
+WorkloadReport run_openmp_reduce(WorkloadSides& sides, const BenchWorkloadsOptions& options) {
+  const int p = sides.comm.size();
+  std::vector<Times> times = sizes_to(options.largest / sizeof(double));
+  const bool right = measure(sides, times);
+  WorkloadReport report;
+  report.right = sides.comm.min(right) == 1;
+  report.title =
+      kOpenMP ? fmt::format("openmp-reduce: of {} ranks, and of {} threads of rank 0 on {} cores; us per call", p,
+                            p, cores())
+              : "openmp-reduce: OpenMP is left out, the compiler has none; us per call";
+  report.json = {{"openmp", kOpenMP}, {"threads", kOpenMP ? p : 0}, {"cores", cores()}};
+  double logs = 0;
+  int compared = 0;
+  for (const Times& t : times)
+    if (const double ratio = report_size(t, report); ratio > 0) {
+      logs += std::log(ratio);
+      ++compared;
+    }
+  if (compared > 0) {
+    const double mean = std::exp(logs / compared);
+    report.json["geometric_mean"] = mean;
+    report.text += fmt::format("geometric mean: {:.2f} times as fast as OpenMP\n", mean);
+  }
+  return report;
+}
+
+}  // namespace isohalo

@@ -1,0 +1,134 @@
+/// `isohalo bench workloads`: programs that spend their time in collectives, with MPI's and with ours.
+///
+/// Source: Li, Hoefler, Snir 2013, "NUMA-aware shared-memory collective communication for MPI", sections 3.5
+/// and 3.7.
+
+#include "apps/bench/workloads.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "apps/bench/timing.hpp"
+#include "datatypes/mpi_check.hpp"
+#include "framework/run/machine.hpp"
+
+namespace isohalo {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+const std::byte* bytes(const T* data) {
+  return reinterpret_cast<const std::byte*>(data);
+}
+template <class T>
+std::byte* bytes(T* data) {
+  return reinterpret_cast<std::byte*>(data);
+}
+
+struct Workload {
+  const char* name;
+  WorkloadReport (*run)(WorkloadSides&, const BenchWorkloadsOptions&);
+};
+constexpr std::array<Workload, 3> kWorkloads{
+    {{"matvec", run_matvec}, {"barnes-hut", run_barnes_hut}, {"openmp-reduce", run_openmp_reduce}}};
+
+void print(const WorkloadReport& report) {
+  fmt::print("\n{}\n", report.title);
+  for (const WorkloadPhase& p : report.phases)
+    fmt::print("{:<26} {:11.4f} ms  MPI {:11.4f}  {:7.2f} times as fast\n", p.name, p.ours_s * 1e3, p.mpi_s * 1e3,
+               p.ratio);
+  fmt::print("{}{}", report.text, report.right ? "" : "WRONG RESULTS\n");
+}
+
+Json json_of(const char* name, const WorkloadReport& report) {
+  Json json{{"workload", name}};
+  json.update(report.json);
+  for (const WorkloadPhase& p : report.phases)
+    json["phases"].push_back(
+        {{"phase", p.name}, {"isohalo_s", p.ours_s}, {"mpi_s", p.mpi_s}, {"mpi_over_isohalo", p.ratio}});
+  json["right"] = report.right;
+  return json;
+}
+
+}  // namespace
+
+WorkloadCollectives::WorkloadCollectives(MPI_Comm comm, NodeCollectives* node)
+    : comm_(comm),
+      node_(node),
+      doubles_(*detail::Combine::of(MPI_DOUBLE, MPI_SUM)),
+      integers_(*detail::Combine::of(MPI_INT64_T, MPI_SUM)) {}
+
+void WorkloadCollectives::scatter(const double* all, std::size_t count, double* mine) {
+  if (node_) return node_->scatter(bytes(all), count * sizeof(double), bytes(mine), 0);
+  const int n = static_cast<int>(count);
+  mpi_check(MPI_Scatter(all, n, MPI_DOUBLE, mine, n, MPI_DOUBLE, 0, comm_), "MPI_Scatter", comm_);
+}
+
+void WorkloadCollectives::broadcast(double* data, std::size_t count) {
+  if (node_) return node_->broadcast(bytes(data), count * sizeof(double), 0);
+  mpi_check(MPI_Bcast(data, static_cast<int>(count), MPI_DOUBLE, 0, comm_), "MPI_Bcast", comm_);
+}
+
+void WorkloadCollectives::reduce(const double* mine, double* sum, std::size_t count) {
+  if (node_) return node_->reduce(bytes(mine), bytes(sum), count, doubles_, 0);
+  mpi_check(MPI_Reduce(mine, sum, static_cast<int>(count), MPI_DOUBLE, MPI_SUM, 0, comm_), "MPI_Reduce", comm_);
+}
+
+void WorkloadCollectives::allreduce(const std::int64_t* mine, std::int64_t* sum, std::size_t count) {
+  if (node_) return node_->allreduce(bytes(mine), bytes(sum), count, integers_);
+  mpi_check(MPI_Allreduce(mine, sum, static_cast<int>(count), MPI_INT64_T, MPI_SUM, comm_), "MPI_Allreduce", comm_);
+}
+
+std::vector<WorkloadPhase> compare_sides(WorkloadSides& sides, const std::vector<std::string>& names,
+                                         const std::function<std::vector<double>(WorkloadCollectives&)>& run) {
+  std::vector<std::vector<double>> ours(names.size()), mpi(names.size()), ratio(names.size());
+  for (int k = 0; k < sides.repeats; ++k) {
+    std::vector<double> us, them;
+    if (k % 2 == 0) us = run(sides.ours);
+    them = run(sides.mpi);
+    if (k % 2 == 1) us = run(sides.ours);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      ours[i].push_back(us[i]);
+      mpi[i].push_back(them[i]);
+      ratio[i].push_back(them[i] / us[i]);
+    }
+  }
+  std::vector<WorkloadPhase> phases;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    phases.push_back({names[i], median(ours[i]), median(mpi[i]), median(ratio[i])});
+  return phases;
+}
+
+ExitCode bench_workloads(MPI_Comm user, const BenchWorkloadsOptions& options) {
+  const Communicator comm = Communicator::of(user);
+  if (comm.ranks_on_node() != comm.size()) throw UsageError("bench workloads: all ranks must share a compute node");
+  const auto node = NodeCollectives::make(comm.get(), {.spins = comm.spins()});
+  if (!node) throw UsageError("bench workloads: the system gives no shared memory");
+  WorkloadSides sides{comm, {comm.get(), node.get()}, {comm.get(), nullptr}, options.repeats};
+  const bool table = comm.rank() == 0 && !options.json;
+  Json json{{"benchmark", "workloads"},
+            {"machine", machine_text()},
+            {"ranks", comm.size()},
+            {"repeats", options.repeats},
+            {"workloads", Json::array()}};
+  if (table)
+    fmt::print("{}\n{} ranks; of the slowest rank, median of {}\n", machine_text(), comm.size(), options.repeats);
+  bool right = true;
+  for (const Workload& w : kWorkloads) {
+    const auto& wanted = options.cases;
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), w.name) == wanted.end()) continue;
+    const WorkloadReport report = w.run(sides, options);
+    json["workloads"].push_back(json_of(w.name, report));
+    right = right && report.right;
+    if (table) print(report);
+  }
+  json["right"] = right;
+  if (comm.rank() == 0 && options.json) fmt::print("{}\n", json.dump(2));
+  return right ? ExitCode::fine : ExitCode::different;
+}
+
+}  // namespace isohalo

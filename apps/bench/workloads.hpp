@@ -1,0 +1,88 @@
+#pragma once
+/// What the workloads of `isohalo bench workloads` share: the collectives that they call, and their comparison.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/bench/benchmarks.hpp"
+#include "framework/mpi/communicator.hpp"
+#include "framework/shm/collectives.hpp"
+
+namespace isohalo {
+
+/// The blocking collectives that the workloads call, MPI's or ours: one code runs with both. The root is rank 0.
+/// Collective.
+class WorkloadCollectives {
+ public:
+  /// `node` null: MPI's. Both must live as long.
+  WorkloadCollectives(MPI_Comm comm, NodeCollectives* node);
+
+  /// `count` numbers for each rank, in the order of ranks in `all` of the root.
+  void scatter(const double* all, std::size_t count, double* mine);
+  void broadcast(double* data, std::size_t count);
+  void reduce(const double* mine, double* sum, std::size_t count);
+  void allreduce(const std::int64_t* mine, std::int64_t* sum, std::size_t count);
+
+ private:
+  MPI_Comm comm_;
+  NodeCollectives* node_;
+  detail::Combine doubles_, integers_;
+};
+
+/// The two sides of a workload on the same ranks.
+struct WorkloadSides {
+  const Communicator& comm;
+  WorkloadCollectives ours, mpi;
+  int repeats;
+};
+
+struct WorkloadPhase {
+  std::string name;
+  double ours_s, mpi_s, ratio;  ///< medians; of the pairs
+};
+
+/// Runs both sides in turn, the first of them in turn too. `run` returns the seconds of the phases in the order of
+/// `names`, the same on all ranks. Collective.
+std::vector<WorkloadPhase> compare_sides(WorkloadSides& sides, const std::vector<std::string>& names,
+                                         const std::function<std::vector<double>(WorkloadCollectives&)>& run);
+
+/// What a workload reports: a line that says what it was, its figures, and whether all results were right.
+struct WorkloadReport {
+  std::string title;
+  nlohmann::ordered_json json;
+  std::vector<WorkloadPhase> phases;
+  std::string text;  ///< printed behind the phases
+  bool right = true;
+};
+
+/// Seconds since `start` of MPI_Wtime are added up, for a phase that is spread over a run.
+class Stopwatch {
+ public:
+  template <class F>
+  void operator()(F&& work) {
+    const double start = MPI_Wtime();
+    work();
+    seconds_ += MPI_Wtime() - start;
+  }
+  /// On the rank that needed longest. Collective.
+  double slowest(const Communicator& comm) const {
+    double s = seconds_;
+    comm.allreduce(&s, 1, MPI_DOUBLE, MPI_MAX);
+    return s;
+  }
+
+ private:
+  double seconds_ = 0;
+};
+
+/// The workloads. Collective; the report is the same on all ranks.
+WorkloadReport run_matvec(WorkloadSides& sides, const BenchWorkloadsOptions& options);
+WorkloadReport run_barnes_hut(WorkloadSides& sides, const BenchWorkloadsOptions& options);
+WorkloadReport run_openmp_reduce(WorkloadSides& sides, const BenchWorkloadsOptions& options);
+
+}  // namespace isohalo
