@@ -1,0 +1,55 @@
+#pragma once
+/// Collectives of ranks on several compute nodes: within each through shared memory, between them by messages of
+/// one rank each.
+///
+/// Source: Li, Hoefler, Snir 2013, section 2.5.
+
+#include "framework/shm/collectives.hpp"
+
+namespace isohalo {
+
+/// As NodeCollectives: all ranks of a communicator call the same ones in the same order. Results have the same bits
+/// in every run on as many ranks, nodes and groups of a node.
+class ClusterCollectives {
+ public:
+  /// Collective over `comm`, of which it keeps a duplicate. Null, on all ranks, when a node gives no memory.
+  static std::unique_ptr<ClusterCollectives> make(MPI_Comm comm, const NodeCollectivesOptions& options);
+  /// Local, as it frees communicators without waiting for others; MPI must still be active.
+  ~ClusterCollectives();
+  ClusterCollectives(const ClusterCollectives&) = delete;
+  ClusterCollectives& operator=(const ClusterCollectives&) = delete;
+
+  int nodes() const { return static_cast<int>(leaders_.size()); }
+  /// Those of the ranks of this compute node; of all ranks, if there is one node.
+  NodeCollectives& on_node() { return *node_; }
+  /// Does it reduce by operations that do not commute? Only where the ranks of each node are consecutive.
+  bool in_rank_order() const { return in_rank_order_; }
+
+  void barrier();
+  void broadcast(std::byte* data, std::size_t bytes, int root);
+  /// As NodeCollectives::allreduce. Nodes are joined as the ranks of a node are, in the order of their lowest
+  /// ranks.
+  void allreduce(const std::byte* mine, std::byte* result, std::size_t count, const detail::Combine& combine);
+  void reduce(const std::byte* mine, std::byte* result, std::size_t count, const detail::Combine& combine,
+              int root);
+
+ private:
+  ClusterCollectives() = default;
+
+  /// The rank that speaks for a node: the root on its own, the lowest elsewhere (root -1: everywhere).
+  int speaker(int node, int root) const;
+  bool speaks(int root) const { return speaker(my_node_, root) == me_; }
+  void exchange(const void* out, void* in, std::size_t bytes, int to, int from);
+  void over_nodes(std::byte* data, std::size_t count, const detail::Combine& combine, int root);
+  void by_doubling(std::byte* data, std::size_t count, const detail::Combine& combine, int root);
+  void by_parts(std::byte* data, std::size_t count, const detail::Combine& combine, int root);
+
+  MPI_Comm comm_ = MPI_COMM_NULL, node_comm_ = MPI_COMM_NULL;
+  std::unique_ptr<NodeCollectives> node_;
+  int me_ = 0, my_node_ = 0, spins_ = 0;
+  std::vector<int> leaders_, node_of_, place_of_;  ///< by node; by rank: its node, and its rank there
+  bool in_rank_order_ = false;
+  std::vector<std::byte> there_, sum_;
+};
+
+}  // namespace isohalo
