@@ -78,11 +78,18 @@ for what, ranks, arguments, settings, reason in (
     that(code == 0, "%s: exit code %d: %s" % (what, code, text[-500:]))
     that(report and handled(report) == 0 and set(passed_on(report)) == {reason}, "%s: %s" % (what, report))
 
-# --- settings -------------------------------------------------------------------------------------------------------------
-_, _, text = run(2, CLIENT, "barriers", 10, ISOHALO_MPI_REPORTS="1")
-that(text.count("there is no setting ISOHALO_MPI_REPORTS; did you mean ISOHALO_MPI_REPORT?") == 1, "unknown setting: " + text[-300:])
-_, _, text = run(2, CLIENT, "barriers", 10, ISOHALO_MPI="of")
-that(text.count("ISOHALO_MPI=of: there are on and off") == 1, "unknown value: " + text[-300:])
+# --- settings -----------------------------------------------------------------------------------------------------------
+NAMES = "there are ISOHALO_MPI, ISOHALO_MPI_REPORT, ISOHALO_MPI_HIERARCHY and ISOHALO_MPI_ALGORITHM"
+for name, value, expected in (
+        ("ISOHALO_MPI_REPORTS", "1", "no setting ISOHALO_MPI_REPORTS: %s; did you mean ISOHALO_MPI_REPORT?" % NAMES),
+        ("ISOHALO_MPI_XYZ", "1", "no setting ISOHALO_MPI_XYZ: %s\n" % NAMES),
+        ("ISOHALO_MPI", "of", "ISOHALO_MPI=of: there are on and off; did you mean off?"),
+        ("ISOHALO_MPI", "", "ISOHALO_MPI=: there are on and off\n"),
+        ("ISOHALO_MPI_HIERARCHY", "1x2", None),
+        ("ISOHALO_MPI", "on", None)):
+    code, _, text = run(2, CLIENT, "barriers", 10, **{name: value})
+    that(code == 0 and text.count("isohalo: warning:") == (expected is not None) and (expected or "") in text,
+         "%s=%s: %s" % (name, value, text[-300:]))
 
 # --- two jobs at once, and a rank that is killed ----------------------------------------------------------------------------
 jobs = [subprocess.Popen(command(2, CLIENT, 800, k), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for k in (1, 2)]
