@@ -14,7 +14,9 @@ class Mpi:
     def __init__(self, name, mpiexec, compilers, include=None, library=None):
         self.name, self.mpiexec, self.compilers, self.include, self.library = name, str(mpiexec), compilers, include, library
         said = subprocess.run([self.mpiexec, "--version"], capture_output=True, text=True, timeout=60)
+        # Of the other families we know Open MPI alone.
         self.open = "Open MPI" in said.stdout or "OpenRTE" in said.stdout or "prte" in said.stdout.lower()
+        self.same = not self.open
 
     @classmethod
     def at(cls, name, prefix, our_mpicc):
