@@ -47,7 +47,8 @@ def reports(text):
 
 def pointers(client):
     for settings, said in (({}, "with Pointer MPI 1.0: "),
-                           ({"POINTER_MPI_NAME": "MPICH Version:\t3.4.1\nMPICH Release date: .."}, "with MPICH Version 3.4.1: "),
+                           ({"POINTER_MPI_NAME": "MPICH Version:\t3.4.1\nMPICH Release date: .."},
+                            "with MPICH Version 3.4.1: "),
                            ({"POINTER_MPI_NAME": "MPICH Version: 5.0.2", "POINTER_MPI_ABI": "1"},
                             "with MPICH Version 5.0.2 and the binary interface of MPI 5: "),
                            ({"ISOHALO_MPI": "off"}, None), ({"PMI_RANK": "1"}, None),
