@@ -12,6 +12,8 @@
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/launcher.hpp"
 #include "framework/mpi/progress.hpp"
+#include "framework/preload/process_mpi.hpp"
+#include "framework/preload/settings.hpp"
 
 namespace isohalo::preload {
 
@@ -46,44 +48,12 @@ int forget(MPI_Comm, int, void* value, void*) {
   return MPI_SUCCESS;
 }
 
-bool says(const char* name, const char* value) {
-  const char* const text = std::getenv(name);
-  return text && std::string(text) == value;
-}
-
-constexpr std::array kSettings{"ISOHALO_MPI", "ISOHALO_MPI_REPORT"};
-
-/// One warning for each setting that begins like ours and is none, or has a value that says nothing.
-void warn_of_settings() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  for (char** at = environ; rank == 0 && *at; ++at) {
-    const std::string setting = *at, name = setting.substr(0, setting.find('='));
-    if (!name.starts_with("ISOHALO_MPI")) continue;
-    const auto common = [&](const char* known) {
-      const std::string k = known;
-      return std::mismatch(k.begin(), k.end(), name.begin(), name.end()).first - k.begin();
-    };
-    const char* const nearest = *std::max_element(kSettings.begin(), kSettings.end(),
-                                                  [&](auto a, auto b) { return common(a) < common(b); });
-    const bool good = setting == "ISOHALO_MPI=off" || setting == "ISOHALO_MPI=on" ||
-                      setting == "ISOHALO_MPI_REPORT=0" || setting == "ISOHALO_MPI_REPORT=1";
-    if (good) continue;
-    if (name == nearest)
-      std::fprintf(stderr, "isohalo: warning: %s: there are %s\n", setting.c_str(),
-                   name == kSettings[0] ? "on and off" : "0 and 1");
-    else
-      std::fprintf(stderr, "isohalo: warning: there is no setting %s; did you mean %s?\n", name.c_str(), nearest);
-  }
-}
-
 /// Why this rank wants no call to be handled, or nothing. Threads that call MPI at the same time are left to it.
 std::optional<Reason> unwilling() {
   static const std::optional<Reason> why = []() -> std::optional<Reason> {
     int level = MPI_THREAD_SINGLE;
     MPI_Query_thread(&level);
-    warn_of_settings();
-    if (says("ISOHALO_MPI", "off")) return Reason::off;
+    if (switched_off()) return Reason::off;
     if (level == MPI_THREAD_MULTIPLE) return Reason::threads;
     return std::nullopt;
   }();
@@ -187,9 +157,7 @@ void count_passed_on(Function function, Reason reason) noexcept {
 }
 
 void report() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (rank != 0 || !says("ISOHALO_MPI_REPORT", "1")) return;
+  if (process_mpi().rank != 0 || !report_wanted()) return;
   std::string line = "{\"isohalo_mpi\": {";
   for (std::size_t f = 0; f < counts.size(); ++f) {
     const Counts& c = counts[f];

@@ -15,11 +15,23 @@ inline constexpr std::array kFunctions{"MPI_Barrier", "MPI_Bcast",     "MPI_Redu
                                        "MPI_Gather",  "MPI_Allgather", "MPI_Scatter"};
 
 /// Why a call was left to MPI.
-enum class Reason { off, threads, others, alone, intercommunicator, nodes, memory, arguments, datatype, operation };
+enum class Reason {
+  off,
+  threads,
+  others,
+  alone,
+  intercommunicator,
+  nodes,
+  memory,
+  arguments,
+  datatype,
+  operation,
+  foreign
+};
 inline constexpr std::array kReasons{"switched off",     "MPI_THREAD_MULTIPLE", "another rank will not",
                                      "one rank",         "inter-communicator",  "several compute nodes",
                                      "no shared memory", "arguments",           "datatype",
-                                     "operation"};
+                                     "operation",        "another MPI"};
 
 /// The collectives of `comm`, or null: the call is to be passed on, and is counted so. The same on all of its
 /// ranks. Collective at the first call on a communicator.

@@ -15,6 +15,7 @@
 
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
+#include "framework/preload/calls.hpp"
 #include "framework/preload/handled.hpp"
 
 namespace isohalo::preload {
@@ -261,97 +262,86 @@ int allgather(const Buffer& one, Buffer all, MPI_Comm comm, Pass&& pass) {
 
 }  // namespace
 
-}  // namespace isohalo::preload
+namespace calls {
 
-namespace own = isohalo::preload;
-
-#pragma GCC visibility push(default)
-extern "C" {
-
-int MPI_Barrier(MPI_Comm comm) {
-  return own::barrier(comm, [&] { return PMPI_Barrier(comm); });
+int Barrier(MPI_Comm comm) {
+  return preload::barrier(comm, [&] { return PMPI_Barrier(comm); });
 }
 
-int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-  return own::bcast({data, count, type}, root, comm, [&] { return PMPI_Bcast(data, count, type, root, comm); });
+int Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  return preload::bcast({data, count, type}, root, comm, [&] { return PMPI_Bcast(data, count, type, root, comm); });
 }
 
-int MPI_Bcast_c(void* data, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) {
-  return own::bcast({data, count, type}, root, comm, [&] { return PMPI_Bcast_c(data, count, type, root, comm); });
+int Bcast_c(void* data, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) {
+  return preload::bcast({data, count, type}, root, comm,
+                        [&] { return PMPI_Bcast_c(data, count, type, root, comm); });
 }
 
-int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
-  return own::reduce(send, receive, count, type, op, root, comm,
-                     [&] { return PMPI_Reduce(send, receive, count, type, op, root, comm); });
+int Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
+  return preload::reduce(send, receive, count, type, op, root, comm,
+                         [&] { return PMPI_Reduce(send, receive, count, type, op, root, comm); });
 }
 
-int MPI_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                 MPI_Comm comm) {
-  return own::reduce(send, receive, count, type, op, root, comm,
-                     [&] { return PMPI_Reduce_c(send, receive, count, type, op, root, comm); });
+int Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+             MPI_Comm comm) {
+  return preload::reduce(send, receive, count, type, op, root, comm,
+                         [&] { return PMPI_Reduce_c(send, receive, count, type, op, root, comm); });
 }
 
-int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return own::allreduce(send, receive, count, type, op, comm,
-                        [&] { return PMPI_Allreduce(send, receive, count, type, op, comm); });
+int Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return preload::allreduce(send, receive, count, type, op, comm,
+                            [&] { return PMPI_Allreduce(send, receive, count, type, op, comm); });
 }
 
-int MPI_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return own::allreduce(send, receive, count, type, op, comm,
-                        [&] { return PMPI_Allreduce_c(send, receive, count, type, op, comm); });
+int Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+  return preload::allreduce(send, receive, count, type, op, comm,
+                            [&] { return PMPI_Allreduce_c(send, receive, count, type, op, comm); });
 }
 
-int MPI_Gather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-               MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return own::rooted(
-      own::Function::gather, own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root,
-      comm,
+int Gather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
+           MPI_Datatype receive_type, int root, MPI_Comm comm) {
+  return preload::rooted(
+      Function::gather, buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root, comm,
       [&] { return PMPI_Gather(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
 }
 
-int MPI_Gather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
-                 MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return own::rooted(
-      own::Function::gather, own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root,
-      comm,
+int Gather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, MPI_Count receive_count,
+             MPI_Datatype receive_type, int root, MPI_Comm comm) {
+  return preload::rooted(
+      Function::gather, buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root, comm,
       [&] { return PMPI_Gather_c(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
 }
 
-int MPI_Allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-                  MPI_Datatype receive_type, MPI_Comm comm) {
-  return own::allgather(
-      own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, comm,
-      [&] { return PMPI_Allgather(send, send_count, send_type, receive, receive_count, receive_type, comm); });
+int Allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
+              MPI_Datatype receive_type, MPI_Comm comm) {
+  return preload::allgather(buffer(send, send_count, send_type), {receive, receive_count, receive_type}, comm, [&] {
+    return PMPI_Allgather(send, send_count, send_type, receive, receive_count, receive_type, comm);
+  });
 }
 
-int MPI_Allgather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
-                    MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
-  return own::allgather(
-      own::buffer(send, send_count, send_type), {receive, receive_count, receive_type}, comm,
-      [&] { return PMPI_Allgather_c(send, send_count, send_type, receive, receive_count, receive_type, comm); });
+int Allgather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
+                MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
+  return preload::allgather(buffer(send, send_count, send_type), {receive, receive_count, receive_type}, comm, [&] {
+    return PMPI_Allgather_c(send, send_count, send_type, receive, receive_count, receive_type, comm);
+  });
 }
 
-int MPI_Scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-                MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return own::rooted(
-      own::Function::scatter, {receive, receive_count, receive_type}, own::buffer(send, send_count, send_type),
-      root, comm,
+int Scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
+            MPI_Datatype receive_type, int root, MPI_Comm comm) {
+  return preload::rooted(
+      Function::scatter, {receive, receive_count, receive_type}, buffer(send, send_count, send_type), root, comm,
       [&] { return PMPI_Scatter(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
 }
 
-int MPI_Scatter_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
-                  MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return own::rooted(own::Function::scatter, {receive, receive_count, receive_type},
-                     own::buffer(send, send_count, send_type), root, comm, [&] {
-                       return PMPI_Scatter_c(send, send_count, send_type, receive, receive_count, receive_type,
-                                             root, comm);
-                     });
+int Scatter_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
+              MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
+  return preload::rooted(Function::scatter, {receive, receive_count, receive_type},
+                         buffer(send, send_count, send_type), root, comm, [&] {
+                           return PMPI_Scatter_c(send, send_count, send_type, receive, receive_count, receive_type,
+                                                 root, comm);
+                         });
 }
 
-int MPI_Finalize() {
-  own::report();
-  return PMPI_Finalize();
-}
+}  // namespace calls
 
-}  // extern "C"
-#pragma GCC visibility pop
+}  // namespace isohalo::preload

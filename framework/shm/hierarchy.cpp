@@ -56,20 +56,23 @@ Hierarchy Hierarchy::of_places(const std::vector<std::vector<std::int64_t>>& pla
   return h;
 }
 
-Hierarchy Hierarchy::of_text(const std::string& text, int ranks) {
+std::vector<std::int64_t> Hierarchy::place_of(const std::string& text, int number) {
   const auto sizes = sizes_of(text);
   std::int64_t holds = sizes.empty() ? 0 : 1;
   for (const std::int64_t s : sizes) holds = std::min<std::int64_t>(holds * s, 1 << 30);
-  if (holds < ranks)
-    throw UsageError("the hierarchy \"" + text + "\" " +
-                     (sizes.empty()
-                          ? "is no text such as 2x4x2"
-                          : "holds " + std::to_string(holds) + " ranks, there are " + std::to_string(ranks)));
-  std::vector<std::vector<std::int64_t>> places(static_cast<std::size_t>(ranks));
-  for (std::int64_t r = 0; r < ranks; ++r) {
-    std::int64_t size = holds;
-    for (const std::int64_t s : sizes) places[static_cast<std::size_t>(r)].push_back(r / (size /= s));
-  }
+  if (sizes.empty()) throw UsageError("the hierarchy \"" + text + "\" is no text such as 2x4x2");
+  if (holds <= number)
+    throw UsageError("the hierarchy \"" + text + "\" holds " + std::to_string(holds) + " ranks, there are more than " +
+                     std::to_string(number));
+  std::vector<std::int64_t> place;
+  for (const std::int64_t s : sizes) place.push_back(number / (holds /= s));
+  return place;
+}
+
+Hierarchy Hierarchy::of_text(const std::string& text, int ranks) {
+  place_of(text, ranks - 1);
+  std::vector<std::vector<std::int64_t>> places;
+  for (int r = 0; r < ranks; ++r) places.push_back(place_of(text, r));
   return of_places(places);
 }
 

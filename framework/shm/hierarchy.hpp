@@ -21,13 +21,15 @@ class Hierarchy {
   /// Of numbers joined by "x": "2x4x2" is 2 groups of 4 groups of 2 consecutive ranks. Throws UsageError if it is
   /// no such text or holds fewer than `ranks`; those that are too many stay empty.
   static Hierarchy of_text(const std::string& text, int ranks);
+  /// Where the rank of that number is in a hierarchy given as text, outermost level first. Throws as `of_text`.
+  static std::vector<std::int64_t> place_of(const std::string& text, int number);
   /// `places[rank]`: of each level, outermost first, where the rank is; equal ones share that level's group if they
   /// share those of the levels before. Levels that divide nothing are left out.
   static Hierarchy of_places(const std::vector<std::vector<std::int64_t>>& places);
   /// What hwloc says: sockets, NUMA domains, L3 and L2 caches. A rank that may run in several of them is bound to
-  /// none, and then that level and those below are left out. Collective over `node`, whose ranks share a compute
-  /// node.
-  static Hierarchy of_machine(MPI_Comm node, int spins);
+  /// none, and then that level is left out. If `own_place` is not empty, it is asked instead of hwloc. Collective
+  /// over `node`, whose ranks share a compute node; waits with back-off.
+  static Hierarchy of_machine(MPI_Comm node, int spins, const std::vector<std::int64_t>& own_place);
 
   int ranks() const { return static_cast<int>(group_of_[0].size()); }
   /// At least 1: the level of the compute node.

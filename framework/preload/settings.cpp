@@ -1,0 +1,86 @@
+#include "framework/preload/settings.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace isohalo::preload {
+
+namespace {
+
+struct Setting {
+  std::string name;
+  std::vector<std::string> values{};  ///< none: any text, which its reader checks
+};
+
+const std::vector<Setting>& settings() {
+  static const std::vector<Setting> known{{"ISOHALO_MPI", {"on", "off"}},
+                                          {"ISOHALO_MPI_REPORT", {"0", "1"}},
+                                          {"ISOHALO_MPI_HIERARCHY"},
+                                          {"ISOHALO_MPI_ALGORITHM"}};
+  return known;
+}
+
+bool says(const char* name, const char* value) {
+  const char* const text = std::getenv(name);
+  return text && std::string(text) == value;
+}
+
+/// Of the words that share more than `least` letters with `word` from the first on, the one that shares most, or
+/// "".
+std::string nearest(const std::string& word, const std::vector<std::string>& words, std::ptrdiff_t least) {
+  std::string best;
+  for (const std::string& w : words) {
+    const auto common = std::mismatch(w.begin(), w.end(), word.begin(), word.end()).first - w.begin();
+    if (common > least) best = w, least = common;
+  }
+  return best;
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string list;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  return list;
+}
+
+void warn(const std::string& subject, const std::vector<std::string>& words, const std::string& meant) {
+  std::fprintf(stderr, "isohalo: warning: %s: there are %s%s%s%s\n", subject.c_str(), listed(words).c_str(),
+               meant.empty() ? "" : "; did you mean ", meant.c_str(), meant.empty() ? "" : "?");
+}
+
+}  // namespace
+
+bool switched_off() {
+  return says("ISOHALO_MPI", "off");
+}
+
+bool report_wanted() {
+  return says("ISOHALO_MPI_REPORT", "1");
+}
+
+void warn_of_settings() {
+  const std::string stem = "ISOHALO_MPI";
+  std::vector<std::string> names;
+  for (const Setting& s : settings()) names.push_back(s.name);
+  for (char** at = environ; *at; ++at) {
+    const std::string variable = *at;
+    if (!variable.starts_with(stem)) continue;
+    const auto sign = std::min(variable.find('='), variable.size());
+    const std::string name = variable.substr(0, sign), value = variable.substr(std::min(sign + 1, variable.size()));
+    const auto known = std::find_if(settings().begin(), settings().end(), [&](auto& s) { return s.name == name; });
+    if (known == settings().end()) {
+      const auto shared = static_cast<std::ptrdiff_t>(stem.size());
+      warn("no setting " + name, names, nearest(name, names, shared + 1));
+    } else if (!known->values.empty() &&
+               std::find(known->values.begin(), known->values.end(), value) == known->values.end()) {
+      warn(variable, known->values, nearest(value, known->values, 0));
+    }
+  }
+}
+
+}  // namespace isohalo::preload
