@@ -311,9 +311,8 @@ std::int64_t HaloPlan<D>::bytes_written_directly() const {
   return impl_->latest ? impl_->latest->transport->bytes_written_directly() : 0;
 }
 
-template class HaloPlan<1>;
-template class HaloPlan<2>;
-template class HaloPlan<3>;
-template class HaloPlan<4>;
+#define ISOHALO_INSTANTIATE(D) template class HaloPlan<D>;
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo
