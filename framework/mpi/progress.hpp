@@ -83,6 +83,11 @@ inline bool test_all(std::span<MPI_Request> requests, const char* place, MPI_Com
   return done != 0;
 }
 
+/// Lets MPI move messages on. For waits on shared memory, which does not: a rank that we wait for may itself wait
+/// for a message of ours that MPI still has. `tag`: one for which nothing unexpected is likely to lie there. Local.
+/// Throws MpiError.
+void move_messages(MPI_Comm comm, int tag);
+
 /// MPI_Comm_dup, except that it waits so. Collective. Throws MpiError.
 MPI_Comm duplicate(MPI_Comm comm, int spins);
 
