@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <tuple>
 
 #include "datatypes/error.hpp"
-#include "framework/schedule/rank_set.hpp"
-#include "framework/schedule/schedule_run.hpp"
 #include "framework/simulate/simulator_network.hpp"
 
 namespace isohalo {
@@ -152,31 +149,6 @@ SimulationResult simulate(const Traffic& traffic, const SimulationOptions& optio
     return std::tuple(a.rank, a.stage, a.begin_ns) < std::tuple(b.rank, b.stage, b.begin_ns);
   });
   return std::move(record.result);
-}
-
-bool sums_correctly(const Schedule& schedule) {
-  const auto ranks = static_cast<std::size_t>(schedule.ranks());
-  const auto all_are = [](const auto& values, const auto& expected) {
-    return std::all_of(values.begin(), values.end(), [&](const auto& v) { return v == expected; });
-  };
-  if (schedule.for_sets_only()) {
-    std::vector<RankSet> sets;
-    for (std::size_t r = 0; r < ranks; ++r) sets.emplace_back(static_cast<int>(r), static_cast<int>(r) + 1);
-    run_in_process(schedule, sets, [](RankSet a, const RankSet& b) {
-      a.insert(b);
-      return a;
-    });
-    return all_are(sets, RankSet(0, schedule.ranks()));
-  }
-  // 2^24 ranks of less than 2^28 each: below 2^53 in any order.
-  std::vector<double> values;
-  double sum = 0;
-  for (std::size_t r = 0; r < ranks; ++r) {
-    values.push_back(static_cast<double>(mix64((r + 1) * kGolden) >> 36));
-    sum += values.back();
-  }
-  run_in_process(schedule, values, std::plus<>());
-  return all_are(values, sum);
 }
 
 }  // namespace isohalo

@@ -80,8 +80,4 @@ SimulationResult simulate(const Schedule& schedule, const SimulationOptions& opt
 /// The same for any other schedule, whose messages have sizes of their own (`options.bytes` means nothing).
 SimulationResult simulate(const Traffic& traffic, const SimulationOptions& options);
 
-/// Runs the schedule on real numbers (integers up to 2^28, so that the sum is exact) and says whether every rank
-/// ends with their sum; for a schedule for sets whether every rank ends with the set of all ranks.
-bool sums_correctly(const Schedule& schedule);
-
 }  // namespace isohalo

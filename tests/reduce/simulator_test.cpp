@@ -169,11 +169,6 @@ TEST(Simulator, TasksAreThoseOfTheSchedule) {
   }
 }
 
-TEST(Simulator, RealValuesAreSummed) {
-  for (const auto& [text, p] : kSchedules) EXPECT_TRUE(sums_correctly(parsed(text, p))) << text;
-  for (int p : {100, 1000, 65537}) EXPECT_TRUE(sums_correctly(plan_by_model(p, {}).schedule));
-}
-
 TEST(Simulator, RefusesOptionsOutOfRange) {
   const Schedule schedule = parsed("a2", 2);
   EXPECT_THROW(simulate(schedule, {.bytes = -1}), UsageError);
