@@ -184,8 +184,8 @@ struct HaloPlan<D>::Impl {
     return *prepared.emplace_back(std::move(p));
   }
 
-  /// The same for all ranks or an error on all; nothing on any for `shared`, when a node has no room for channels:
-  /// then all use messages, and the first rank that has found out says so.
+  /// The same for all ranks or an error on all; nothing on any for `shared`, when a compute node has no room for
+  /// channels: then all use messages, and the first rank that has found out says so.
   std::unique_ptr<Transport> try_transport(Exchange exchange, const Prepared& p) const {
     const Communicator& comm = domain.comm();
     std::unique_ptr<Transport> transport;

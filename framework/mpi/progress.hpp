@@ -28,7 +28,7 @@ class Backoff {
 };
 
 /// What is started, goes on in small parts and ends: an exchange, a reduction, a collective. In one of several
-/// rounds a later round can start only when an earlier one has arrived, and other ranks may depend on this rank's
+/// stages a later one can start only when an earlier one has arrived, and other ranks may depend on this rank's
 /// part of one operation while this rank waits for another: every wait of ours therefore moves all active
 /// operations of the process on, and operations may be waited for in different orders on different ranks.
 class Operation {

@@ -20,7 +20,7 @@ std::int64_t messages_on(const NeighborSchedule& schedule, const Mesh& mesh) {
       possible = possible && c > -n && c < n;
       moves = moves || c != 0;
     }
-    if (possible && moves) distinct.emplace(step.phase, std::move(shift));
+    if (possible && moves) distinct.emplace(step.stage, std::move(shift));
   }
   return static_cast<std::int64_t>(distinct.size());
 }

@@ -21,7 +21,7 @@ struct LinkCost {
 struct AlgorithmFigures {
   Algorithm algorithm = Algorithm::direct;
   int rounds = 0;                  ///< distinct steps of the list
-  std::int64_t messages = 0;       ///< a rank sends on this mesh: steps to one peer in one phase share a message
+  std::int64_t messages = 0;       ///< a rank sends on this mesh: steps to one peer in one stage share a message
   std::int64_t volume_blocks = 0;  ///< blocks a rank sends
   double predicted_s = 0;          ///< by the model
 };
@@ -33,7 +33,7 @@ struct NeighborChoice {
   std::string reason;
 };
 
-/// The messages of a schedule on a mesh: steps of one phase that lead to the same rank on the torus count once,
+/// The messages of a schedule on a mesh: steps of one stage that lead to the same rank on the torus count once,
 /// steps off the mesh or back to the rank itself not at all. Equal on all ranks.
 std::int64_t messages_on(const NeighborSchedule& schedule, const Mesh& mesh);
 

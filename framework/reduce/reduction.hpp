@@ -198,7 +198,7 @@ class Reduction final : private Operation {
   void begin() {
     auto& values = tiles_.values();
     if (options_.method == ReductionMethod::exact_over_tiles) return start_exact(values);
-    for (const Combine& c : local_combines_)
+    for (const Combination& c : local_combines_)
       values[static_cast<std::size_t>(c.into)] =
           op_(values[static_cast<std::size_t>(c.into)], values[static_cast<std::size_t>(c.from)]);
     for (const auto& [leaf, at] : leaf_places_) nodes_.value(leaf) = values[static_cast<std::size_t>(at)];
@@ -222,7 +222,7 @@ class Reduction final : private Operation {
   TreeExecutor<V, Op> nodes_;
   ExactSum exact_;
   std::span<const V> terms_;
-  std::vector<Combine> local_combines_;
+  std::vector<Combination> local_combines_;
   std::vector<std::pair<std::int32_t, std::int64_t>> leaf_places_;  // leaf, place in the tile values
   std::optional<OnNodeStage<V>> on_node_;
   State state_ = State::done;

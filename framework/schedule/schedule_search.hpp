@@ -14,8 +14,6 @@ namespace isohalo {
 struct EnumerationLimits {
   int most_sends = 0;  ///< messages of a rank in a stage
   int most_stages = 0;
-  bool collapses = true;
-  bool merges = true;
 };
 
 /// Calls `visit` with every allreduce of `ranks` ranks within the limits, in a fixed order: all factorisations in

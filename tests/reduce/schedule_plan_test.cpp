@@ -140,12 +140,6 @@ TEST(Enumeration, KeepsToItsLimits) {
     return true;
   });
   EXPECT_GT(seen, 10);
-  std::set<char> letters;
-  for_each_schedule(24, {.collapses = false, .merges = false}, [&](const std::vector<Stage>& stages) {
-    for (char c : to_text(stages)) letters.insert(c);
-    return true;
-  });
-  EXPECT_FALSE(letters.count('c') || letters.count('m'));
   int stopped = 0;
   for_each_schedule(64, {}, [&](const auto&) { return ++stopped < 5; });
   EXPECT_EQ(stopped, 5);
