@@ -189,9 +189,9 @@ Datatype joined_type(std::span<const Datatype> parts) {
   }));
 }
 
-template Datatype region_type<1>(const Region<1>&, const Index<1>&, const Index<1>&, MPI_Datatype);
-template Datatype region_type<2>(const Region<2>&, const Index<2>&, const Index<2>&, MPI_Datatype);
-template Datatype region_type<3>(const Region<3>&, const Index<3>&, const Index<3>&, MPI_Datatype);
-template Datatype region_type<4>(const Region<4>&, const Index<4>&, const Index<4>&, MPI_Datatype);
+#define ISOHALO_INSTANTIATE(D) \
+  template Datatype region_type<D>(const Region<D>&, const Index<D>&, const Index<D>&, MPI_Datatype);
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

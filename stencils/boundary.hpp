@@ -7,12 +7,6 @@
 
 namespace isohalo {
 
-/// The same rules as the geometry of halos sees them.
-template <int D>
-BoundaryTopology<D> boundary_topology_of(const BoundaryRules<D>& rules, const Box<D>& global) {
-  return {global, rules.periodic(), rules.mirror_low(), rules.mirror_high()};
-}
-
 namespace detail {
 
 /// Fills the layer at coordinate `outside` of dimension j over the other dimensions of `span`.

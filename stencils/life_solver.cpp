@@ -127,9 +127,9 @@ std::unique_ptr<SolverModel<D>> make_life_model(Config& config, const GridSettin
   return std::make_unique<LifeModel<D>>(grid, rule);
 }
 
-template std::unique_ptr<SolverModel<1>> make_life_model<1>(Config&, const GridSettings<1>&);
-template std::unique_ptr<SolverModel<2>> make_life_model<2>(Config&, const GridSettings<2>&);
-template std::unique_ptr<SolverModel<3>> make_life_model<3>(Config&, const GridSettings<3>&);
-template std::unique_ptr<SolverModel<4>> make_life_model<4>(Config&, const GridSettings<4>&);
+#define ISOHALO_INSTANTIATE(D) \
+  template std::unique_ptr<SolverModel<D>> make_life_model<D>(Config&, const GridSettings<D>&);
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

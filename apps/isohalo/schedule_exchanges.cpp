@@ -29,7 +29,7 @@ Json simulated(const std::string& name, const TrafficTable& traffic, const Simul
     bytes += traffic.bytes_sent(r), most_bytes = std::max(most_bytes, traffic.bytes_sent(r));
   }
   return {{"name", name},
-          {"rounds", traffic.rounds()},
+          {"rounds", traffic.stages()},
           {"messages", messages},
           {"bytes", bytes},
           {"most_messages", most_messages},
@@ -80,7 +80,7 @@ void print(const Json& lines) {
 }  // namespace
 
 void report_exchanges(const Communicator& comm, const ScheduleRequest& request, const SimulationOptions& options) {
-  std::vector<HaloTraffic> halos;
+  std::vector<PatternTraffic> halos;
   if (!request.halo.empty()) {
     RunRequest run;
     run.input = request.halo, run.plan = run.quiet = true, run.plan_ranks = request.ranks;

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/isohalo/schedule_command.hpp"
+#include "apps/isohalo/schedule_table.hpp"
 #include "datatypes/printable.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/schedule_choice.hpp"
 #include "framework/run/machine.hpp"
-#include "framework/schedule/schedule_table.hpp"
 
 namespace isohalo {
 

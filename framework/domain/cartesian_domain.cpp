@@ -78,9 +78,8 @@ CartesianDomain<D>::CartesianDomain(MPI_Comm user, const Index<D>& shape, const 
       Data{std::move(comm), options.periodic, std::move(decomposition), std::move(mesh), coords, owned});
 }
 
-template class CartesianDomain<1>;
-template class CartesianDomain<2>;
-template class CartesianDomain<3>;
-template class CartesianDomain<4>;
+#define ISOHALO_INSTANTIATE(D) template class CartesianDomain<D>;
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

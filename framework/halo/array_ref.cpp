@@ -46,9 +46,8 @@ void check_strides(const ErasedArray<D>& a, std::size_t array) {
   }
 }
 
-template void check_strides<1>(const ErasedArray<1>&, std::size_t);
-template void check_strides<2>(const ErasedArray<2>&, std::size_t);
-template void check_strides<3>(const ErasedArray<3>&, std::size_t);
-template void check_strides<4>(const ErasedArray<4>&, std::size_t);
+#define ISOHALO_INSTANTIATE(D) template void check_strides<D>(const ErasedArray<D>&, std::size_t);
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo::detail

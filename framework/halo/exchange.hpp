@@ -14,7 +14,7 @@ enum class HaloFill {
   automatic,  ///< not settled yet, nor is the pattern: by timing
   datatypes,  ///< by MPI datatypes, a message for each array
   packed,     ///< by our own copies, all arrays in one message
-  shared,     ///< so too, through shared memory between ranks of one node
+  shared,     ///< so too, through shared memory between ranks of one compute node
 };
 
 /// A pattern of messages, and how they are filled.

@@ -44,8 +44,9 @@ inline bool shared_memory_has_huge_pages() {
 }  // namespace detail
 
 enum class FieldMemory {
-  own,     ///< this process's
-  shared,  ///< other ranks of the node may map it: the exchange `shared` then copies rows once instead of twice
+  own,  ///< this process's
+  /// Other ranks of the compute node may map it: the exchange `shared` then copies rows once instead of twice.
+  shared,
 };
 
 /// What suits fields that `exchange` serves: shared memory when somebody is there to use it, and when the system

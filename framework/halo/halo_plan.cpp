@@ -184,8 +184,8 @@ struct HaloPlan<D>::Impl {
     return *prepared.emplace_back(std::move(p));
   }
 
-  /// The same for all ranks or an error on all; nothing on any for `shared`, when a node has no room for channels:
-  /// then all use messages, and the first rank that has found out says so.
+  /// The same for all ranks or an error on all; nothing on any for `shared`, when a compute node has no room for
+  /// channels: then all use messages, and the first rank that has found out says so.
   std::unique_ptr<Transport> try_transport(Exchange exchange, const Prepared& p) const {
     const Communicator& comm = domain.comm();
     std::unique_ptr<Transport> transport;
@@ -311,9 +311,8 @@ std::int64_t HaloPlan<D>::bytes_written_directly() const {
   return impl_->latest ? impl_->latest->transport->bytes_written_directly() : 0;
 }
 
-template class HaloPlan<1>;
-template class HaloPlan<2>;
-template class HaloPlan<3>;
-template class HaloPlan<4>;
+#define ISOHALO_INSTANTIATE(D) template class HaloPlan<D>;
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

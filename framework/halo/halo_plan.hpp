@@ -64,8 +64,8 @@ class HaloPlan {
   /// The first start with a list of element sizes is collective in order: the ranks agree that lists are the same;
   /// `exchange` automatic then times the candidates on these arrays (about 20 ms), and shared opens
   /// channels in shared memory. It throws the same on all ranks: UsageError also when lists differ,
-  /// RunError when a node has no room. Later starts are local: an array that does not fit on one rank is that
-  /// rank's error alone, and the others wait for its cells until it starts with one that fits.
+  /// RunError when a compute node has no room. Later starts are local: an array that does not fit on one rank is
+  /// that rank's error alone, and the others wait for its cells until it starts with one that fits.
   template <class... A>
   void start(const A&... arrays) {
     const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};
@@ -80,8 +80,8 @@ class HaloPlan {
   void finish();
 
   /// Both. By way of `shared`, rows of arrays in shared memory (Field, SharedAllocator) are written straight into
-  /// the ghosts of ranks of this node, if these have started; an exchange that is not split waits for that where it
-  /// must wait for a message from there anyway.
+  /// the ghosts of ranks of this compute node, if these have started; an exchange that is not split waits for that
+  /// where it must wait for a message from there anyway.
   template <class... A>
   void exchange(const A&... arrays) {
     const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};

@@ -226,11 +226,7 @@ class PackedTransport final : public HostTransport<D> {
   bool received(std::size_t stage) override {
     fill_slots();
     const bool taken = take_from_channels(stage), completed = complete_receives(stage);
-    if (!taken && ++misses_ % 16 == 0) {  // the awaited rank may wait for a message of ours that MPI still has
-      int ignored = 0;
-      mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, this->task_.first_tag, this->comm(), &ignored, MPI_STATUS_IGNORE),
-                "MPI_Iprobe", this->comm());
-    }
+    if (!taken && ++misses_ % 16 == 0) move_messages(this->comm(), this->task_.first_tag);
     return taken && completed;
   }
 

@@ -31,7 +31,7 @@ struct ProbeValue {
   static bool same(const T& x, const T& y) { return std::memcmp(&x, &y, sizeof x) == 0; }
 };
 
-/// `shared`: plain, in memory that the ranks of a node share, where neighbors may write ghosts in place.
+/// `shared`: plain, in memory that the ranks of a compute node share, where neighbors may write ghosts in place.
 enum class ProbeLayout { plain, padded, permuted, shared };
 inline constexpr int kProbeLayouts = 4;
 

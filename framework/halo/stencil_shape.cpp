@@ -195,9 +195,8 @@ std::vector<Region<D>> StencilShape<D>::needed_in(const Box<D>& block, int steps
   return regions;
 }
 
-template class StencilShape<1>;
-template class StencilShape<2>;
-template class StencilShape<3>;
-template class StencilShape<4>;
+#define ISOHALO_INSTANTIATE(D) template class StencilShape<D>;
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

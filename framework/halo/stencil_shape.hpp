@@ -6,6 +6,7 @@
 
 #include "datatypes/box.hpp"
 #include "datatypes/region.hpp"
+#include "framework/domain/boundary_rules.hpp"
 #include "framework/neighborhood/offsets.hpp"
 
 namespace isohalo {
@@ -26,6 +27,12 @@ struct BoundaryTopology {
     return b;
   }
 };
+
+/// The rules of a grid as the geometry of halos sees them.
+template <int D>
+BoundaryTopology<D> boundary_topology_of(const BoundaryRules<D>& rules, const Box<D>& global) {
+  return {global, rules.periodic(), rules.mirror_low(), rules.mirror_high()};
+}
 
 /// The offsets that a stencil reads, known by name where they have one. Immutable; no MPI.
 ///

@@ -10,7 +10,7 @@
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/halo_schedule.hpp"
 #include "framework/halo/stores.hpp"
-#include "framework/schedule/rounds.hpp"
+#include "framework/schedule/stages.hpp"
 
 namespace isohalo::detail {
 
@@ -28,7 +28,7 @@ struct HaloTask {
 /// Takes exchanges through the stages of schedules. Receives of all stages are posted at once; a stage is sent when
 /// the ghosts of the one before are in place.
 template <int D>
-class HaloTransport : public RoundExecutor<HaloTransport<D>> {
+class HaloTransport : public StageExecutor<HaloTransport<D>> {
  public:
   explicit HaloTransport(HaloTask<D> task) : task_(std::move(task)), receives_(stages()) {}
 
@@ -86,15 +86,13 @@ class HaloTransport : public RoundExecutor<HaloTransport<D>> {
   bool may_wait_ = false;
 
  private:
-  friend class RoundExecutor<HaloTransport<D>>;
-  // Round k awaits stage k - 1 and sends stage k.
-  std::size_t rounds() const { return stages() + 1; }
+  friend class StageExecutor<HaloTransport<D>>;
   void begin() { post_receives(); }
-  bool arrived(std::size_t round) { return round == 0 || received(round - 1); }
-  void enter(std::size_t round) {
-    if (round == stages()) return;
-    send(round);
-    copy(round);
+  bool arrived(std::size_t stage) { return stage == 0 || received(stage - 1); }
+  void enter(std::size_t stage) {
+    if (stage == stages()) return;
+    send(stage);
+    copy(stage);
   }
 };
 

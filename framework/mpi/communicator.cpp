@@ -14,7 +14,7 @@ namespace isohalo {
 
 namespace {
 
-/// Ranks that were asked which of them share a node, and those on this rank's.
+/// Ranks that were asked which of them share a compute node, and those on this rank's.
 struct NodeGroup {
   MPI_Group all, here;
 };

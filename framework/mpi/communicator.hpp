@@ -30,11 +30,11 @@ class Communicator {
   MPI_Comm user() const;
   int rank() const;
   int size() const;
-  /// Ranks of this communicator on this rank's node; are they more than the cores that it has online?
+  /// Ranks of this communicator on this rank's compute node; are they more than the cores that it has online?
   int ranks_on_node() const;
   bool oversubscribed() const;
-  /// A new communicator of the ranks on this rank's node, in their order, which the caller frees. Its errors are
-  /// returned. Collective.
+  /// A new communicator of the ranks on this rank's compute node, in their order, which the caller frees. Its
+  /// errors are returned. Collective.
   MPI_Comm make_node_communicator() const;
   /// Spins before a wait yields the core.
   int spins() const;

@@ -86,6 +86,11 @@ void wait_all(std::span<MPI_Request> requests, int spins, const char* place) {
   for (Backoff backoff(spins); !test_all(requests, place);) backoff.pause();
 }
 
+void move_messages(MPI_Comm comm, int tag) {
+  int ignored = 0;
+  mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, tag, comm, &ignored, MPI_STATUS_IGNORE), "MPI_Iprobe", comm);
+}
+
 MPI_Comm duplicate(MPI_Comm comm, int spins) {
   MPI_Comm made = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;

@@ -28,7 +28,7 @@ class Backoff {
 };
 
 /// What is started, goes on in small parts and ends: an exchange, a reduction, a collective. In one of several
-/// rounds a later round can start only when an earlier one has arrived, and other ranks may depend on this rank's
+/// stages a later one can start only when an earlier one has arrived, and other ranks may depend on this rank's
 /// part of one operation while this rank waits for another: every wait of ours therefore moves all active
 /// operations of the process on, and operations may be waited for in different orders on different ranks.
 class Operation {
@@ -82,6 +82,11 @@ inline bool test_all(std::span<MPI_Request> requests, const char* place, MPI_Com
   if (rc != MPI_SUCCESS) mpi_check(rc, place, comm);
   return done != 0;
 }
+
+/// Lets MPI move messages on. For waits on shared memory, which does not: a rank that we wait for may itself wait
+/// for a message of ours that MPI still has. `tag`: one for which nothing unexpected is likely to lie there. Local.
+/// Throws MpiError.
+void move_messages(MPI_Comm comm, int tag);
 
 /// MPI_Comm_dup, except that it waits so. Collective. Throws MpiError.
 MPI_Comm duplicate(MPI_Comm comm, int spins);

@@ -6,7 +6,6 @@
 
 #include "datatypes/mpi_check.hpp"
 #include "framework/neighborhood/iso_comm_state.hpp"
-#include "framework/schedule/chooser.hpp"
 
 namespace isohalo {
 
@@ -50,16 +49,12 @@ void IsoComm::check() const {
 
 void IsoComm::set_algorithm(Algorithm algorithm) {
   state_->forced = algorithm;
-  state_->forget_choices();
+  state_->recent.clear();
+  state_->next_recent = 0;
 }
 
 const NeighborSchedule& IsoComm::schedule(Algorithm algorithm, Pattern pattern) const {
   return state_->schedule(algorithm, pattern);
-}
-
-void IsoComm::set_link(const LinkCost& link) {
-  state_->link = link;
-  state_->forget_choices();
 }
 
 NeighborChoice IsoComm::choice(Pattern pattern, std::int64_t block_bytes) const {
@@ -195,41 +190,6 @@ std::int64_t NeighborRequest::messages() const {
 }
 std::int64_t NeighborRequest::bytes() const {
   return impl_ ? impl_->operation->bytes_sent() : 0;
-}
-
-NeighborChoice IsoComm::tune(Pattern pattern, std::int64_t block_bytes) {
-  check();
-  State& s = *state_;
-  const auto count = static_cast<std::size_t>(s.neighbors.count());
-  const auto size = static_cast<std::size_t>(block_bytes);
-  std::vector<std::byte> sent((pattern == Pattern::shared ? 1 : count) * size), received(count * size);
-  const NeighborCall call = pattern == Pattern::shared
-                                ? NeighborCall::allgather(s.neighbors, sent.data(), block_bytes, MPI_BYTE,
-                                                          received.data(), block_bytes, MPI_BYTE)
-                                : NeighborCall::alltoall(s.neighbors, sent.data(), block_bytes, MPI_BYTE,
-                                                         received.data(), block_bytes, MPI_BYTE);
-  std::vector<std::unique_ptr<NeighborOperation>> operations;
-  for (Algorithm a : State::kCandidates) operations.push_back(s.compile(a, call, false));
-  constexpr int calls = 4;  // in a row, so that ranks which set off late weigh less
-  const auto run = [&](std::size_t k) {
-    return detail::seconds_of([&] {
-             for (int n = 0; n < calls; ++n) {
-               const TagLease tag(s.comm, TagLease::Stay::short_);
-               operations[k]->start(tag.tag());
-               operations[k]->wait(s.comm.spins());
-             }
-           }) /
-           calls;
-  };
-  s.measured[{pattern, State::size_class(block_bytes)}] = detail::least_seconds(s.comm, operations.size(), run);
-  s.forget_choices();
-  return s.choose(pattern, block_bytes);
-}
-
-LinkCost IsoComm::measure_link() {
-  State& s = *state_;
-  set_link(measured_link(s.comm));
-  return s.link;
 }
 
 }  // namespace isohalo

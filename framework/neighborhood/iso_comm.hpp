@@ -52,13 +52,6 @@ class IsoComm {
   /// The schedule that an algorithm uses here: rounds and volume. Local.
   const NeighborSchedule& schedule(Algorithm algorithm, Pattern pattern) const;
 
-  /// The cost of a message by which `automatic` chooses; until it is given or measured, that of LinkCost. Equal on
-  /// all ranks. Local.
-  void set_link(const LinkCost& link);
-  /// Measures it between neighboring ranks, sets and returns it. Collective.
-  LinkCost measure_link();
-  /// Times the algorithms on blocks of that size and remembers the result for `automatic`. Collective.
-  NeighborChoice tune(Pattern pattern, std::int64_t block_bytes);
   /// What `automatic` would use for a blocking operation, with the figures of all candidates. Local.
   NeighborChoice choice(Pattern pattern, std::int64_t block_bytes) const;
 

@@ -18,11 +18,8 @@ struct IsoComm::State {
   Communicator comm;
   IsomorphicNeighborhood neighbors;
   Algorithm forced = Algorithm::automatic;
-  LinkCost link;
   std::map<std::pair<Algorithm, Pattern>, NeighborSchedule> schedules;
   std::map<std::pair<Algorithm, Pattern>, std::shared_ptr<const LocalSchedule>> locals;
-  /// Times of the candidates by pattern and number of bits of the block size; equal on all ranks.
-  std::map<std::pair<Pattern, int>, std::vector<double>> measured;
   /// What `choose` said before, by pattern and block size.
   std::map<std::pair<Pattern, std::int64_t>, Algorithm> chosen;
   /// The last blocking operations, used again for the same arguments.
@@ -42,12 +39,6 @@ struct IsoComm::State {
   State(const Communicator& c, IsomorphicNeighborhood n) : comm(c), neighbors(std::move(n)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-
-  void forget_choices() {
-    chosen.clear();
-    recent.clear();
-    next_recent = 0;
-  }
 
   const NeighborSchedule& schedule(Algorithm algorithm, Pattern pattern) {
     if (const auto found = schedules.find({algorithm, pattern}); found != schedules.end()) return found->second;
@@ -123,23 +114,11 @@ struct IsoComm::State {
     return true;
   }
 
-  static constexpr Algorithm kCandidates[] = {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic};
-
-  static int size_class(std::int64_t bytes) {
-    int bits = 0;
-    for (; bytes > 0; bytes >>= 1) ++bits;
-    return bits;
-  }
-
   NeighborChoice choose(Pattern pattern, std::int64_t bytes) {
     std::vector<AlgorithmFigures> figures;
-    for (Algorithm a : kCandidates)
-      figures.push_back(figures_of(schedule(a, pattern), neighbors.mesh(), bytes, link));
-    if (const auto times = measured.find({pattern, size_class(bytes)}); times != measured.end())
-      for (std::size_t k = 0; k < figures.size(); ++k) figures[k].measured_s = times->second[k];
-    NeighborChoice choice = cheapest(std::move(figures), bytes);
-    choice.link = link;
-    return choice;
+    for (Algorithm a : {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic})
+      figures.push_back(figures_of(schedule(a, pattern), neighbors.mesh(), bytes));
+    return cheapest(std::move(figures), bytes);
   }
 
   /// Bytes of a block, for a call whose blocks have one size.

@@ -8,7 +8,7 @@ namespace isohalo {
 
 namespace {
 
-/// Finds the message of a peer among those of a phase: few are searched, many have a table.
+/// Finds the message of a peer among those of a stage: few are searched, many have a table.
 class MessageFinder {
  public:
   void append(std::vector<LocalMessage>& messages, int peer, LocalMessage::Part part) {
@@ -44,11 +44,11 @@ class Planner {
   LocalSchedule make() {
     local_.algorithm = schedule_.algorithm;
     local_.rank = rank_;
-    local_.phases.resize(static_cast<std::size_t>(schedule_.phases));
+    local_.stages.resize(static_cast<std::size_t>(schedule_.stages));
     for (int i : schedule_.stays)
       if (!schedule_.ring || mesh_.relative_rank(rank_, offset(i)) == rank_) {
         const int block = schedule_.pattern == Pattern::shared ? 0 : i;
-        local_.first.push_back({{Place::Kind::send, block}, {Place::Kind::receive, i}});
+        local_.first.push_back({{BlockPlace::Kind::send, block}, {BlockPlace::Kind::receive, i}});
       }
     for (std::size_t h = 0; h < schedule_.hops.size(); ++h) add(static_cast<int>(h));
     return std::move(local_);
@@ -82,33 +82,34 @@ class Planner {
   void add(int h) {
     const Hop& hop = schedule_.hops[static_cast<std::size_t>(h)];
     const auto& step = schedule_.steps[static_cast<std::size_t>(hop.step)];
-    LocalSchedule::Phase& phase = local_.phases[static_cast<std::size_t>(step.phase)];
-    if (step.phase != phase_) {
-      phase_ = step.phase;
+    LocalStage& stage = local_.stages[static_cast<std::size_t>(step.stage)];
+    if (step.stage != stage_) {
+      stage_ = step.stage;
       sent_to_ = received_from_ = {};
     }
     // A block whose origin is `before` behind this rank leaves here.
     const int leaving = away(hop.before, -1), to = away(step.shift, 1);
     if (leaving != Mesh::no_rank && to != Mesh::no_rank && travels(hop, leaving)) {
-      const Place start{Place::Kind::send, schedule_.pattern == Pattern::shared ? 0 : hop.carries.front()};
-      const Place from = hop.parent < 0 ? start : landed_[static_cast<std::size_t>(hop.parent)];
-      sent_to_.append(phase.send, to, {hop.step, from});
+      const BlockPlace start{BlockPlace::Kind::send,
+                             schedule_.pattern == Pattern::shared ? 0 : hop.carries.front()};
+      const BlockPlace from = hop.parent < 0 ? start : landed_[static_cast<std::size_t>(hop.parent)];
+      sent_to_.append(stage.send, to, {hop.step, from});
     }
     const int arriving = away(hop.after, -1);
     if (arriving != Mesh::no_rank && travels(hop, arriving)) {
-      const Place place = land(hop, arriving);
+      const BlockPlace place = land(hop, arriving);
       landed_[static_cast<std::size_t>(h)] = place;
-      received_from_.append(phase.receive, away(step.shift, -1), {hop.step, place});
+      received_from_.append(stage.receive, away(step.shift, -1), {hop.step, place});
     }
   }
 
   /// In the receive slot of the first offset that ends here, otherwise in a temporary one. Never in a slot whose
   /// own source is absent: a block ends here only if it came from that source.
-  Place land(const Hop& hop, int origin) {
-    Place place{Place::Kind::temporary, -1};
+  BlockPlace land(const Hop& hop, int origin) {
+    BlockPlace place{BlockPlace::Kind::temporary, -1};
     for (const std::size_t k : hop.ends) {
       if (!travels(hop, k, origin)) continue;
-      const Place slot{Place::Kind::receive, hop.carries[k]};
+      const BlockPlace slot{BlockPlace::Kind::receive, hop.carries[k]};
       if (place.index < 0)
         place = slot;
       else
@@ -126,10 +127,10 @@ class Planner {
   const Mesh& mesh_;
   Mesh ways_;
   int rank_;
-  std::vector<Place> landed_;  // per hop, where its block lies on this rank
+  std::vector<BlockPlace> landed_;  // per hop, where its block lies on this rank
   std::vector<int> scratch_;
-  int phase_ = 0;
-  MessageFinder sent_to_, received_from_;  // of the current phase; hops come by phase
+  int stage_ = 0;
+  MessageFinder sent_to_, received_from_;  // of the current stage; hops come by stage
   LocalSchedule local_;
 };
 
@@ -137,8 +138,8 @@ class Planner {
 
 std::int64_t LocalSchedule::messages() const {
   std::int64_t n = 0;
-  for (const auto& phase : phases)
-    for (const auto& m : phase.send) n += m.peer != rank;
+  for (const auto& stage : stages)
+    for (const auto& m : stage.send) n += m.peer != rank;
   return n;
 }
 
@@ -157,16 +158,16 @@ LocalSchedule direct_local_schedule(const IsomorphicNeighborhood& neighbors) {
   local.rank = neighbors.rank();
   MessageFinder sent_to, received_from;
   for (int i = 0; i < neighbors.count(); ++i) {
-    const Place from{Place::Kind::send, i}, to{Place::Kind::receive, i};
+    const BlockPlace from{BlockPlace::Kind::send, i}, to{BlockPlace::Kind::receive, i};
     if (zero(i)) {
       local.first.push_back({from, to});
       continue;
     }
-    if (local.phases.empty()) local.phases.resize(1);  // also of a rank that has none of its neighbors
+    if (local.stages.empty()) local.stages.resize(1);  // also of a rank that has none of its neighbors
     const int target = neighbors.targets()[static_cast<std::size_t>(i)],
               source = neighbors.sources()[static_cast<std::size_t>(i)];
-    if (target != Mesh::no_rank) sent_to.append(local.phases[0].send, target, {i, from});
-    if (source != Mesh::no_rank) received_from.append(local.phases[0].receive, source, {i, to});
+    if (target != Mesh::no_rank) sent_to.append(local.stages[0].send, target, {i, from});
+    if (source != Mesh::no_rank) received_from.append(local.stages[0].receive, source, {i, to});
   }
   return local;
 }
@@ -176,9 +177,9 @@ TrafficTable neighbor_traffic(const NeighborSchedule& schedule, std::span<const 
   std::optional<TrafficTable> traffic;
   for (int rank = 0; rank < mesh.size(); ++rank) {
     const LocalSchedule local = plan_local_schedule(schedule, relative, mesh, rank);
-    if (!traffic) traffic.emplace(mesh.size(), static_cast<int>(local.phases.size()));
-    for (std::size_t k = 0; k < local.phases.size(); ++k)
-      for (const LocalMessage& m : local.phases[k].send)
+    if (!traffic) traffic.emplace(mesh.size(), static_cast<int>(local.stages.size()));
+    for (std::size_t k = 0; k < local.stages.size(); ++k)
+      for (const LocalMessage& m : local.stages[k].send)
         if (m.peer != rank)
           traffic->add(static_cast<int>(k), rank, m.peer, static_cast<double>(m.parts.size()) * block_bytes);
   }

@@ -14,7 +14,7 @@
 namespace isohalo {
 
 /// Where a block lies on a rank.
-struct Place {
+struct BlockPlace {
   enum class Kind : std::uint8_t {
     send,      ///< in the caller's send buffer, block `index`
     receive,   ///< in the caller's receive buffer, block `index`
@@ -22,36 +22,37 @@ struct Place {
   };
   Kind kind = Kind::send;
   int index = 0;
-  bool operator==(const Place&) const = default;
+  bool operator==(const BlockPlace&) const = default;
 };
 
-/// The blocks that travel between this rank and one peer in one phase, in an order that both ranks know.
+/// The blocks that travel between this rank and one peer in one stage, in an order that both ranks know.
 struct LocalMessage {
   struct Part {
     int step;
-    Place place;
+    BlockPlace place;
   };
   int peer = 0;
   std::vector<Part> parts;  ///< by step, then by hop
 };
 
 struct LocalCopy {
-  Place from, to;
+  BlockPlace from, to;
+};
+
+struct LocalStage {
+  std::vector<LocalMessage> send, receive;  ///< peers in the order of first use; a rank may be its own peer
 };
 
 /// The work of one rank. `NeighborSchedule` plus coordinates; no communication.
 struct LocalSchedule {
-  struct Phase {
-    std::vector<LocalMessage> send, receive;  ///< peers in the order of first use; a rank may be its own peer
-  };
   Algorithm algorithm = Algorithm::direct;
   int rank = 0;
-  std::vector<Phase> phases;
-  std::vector<LocalCopy> first;        ///< before phase 0: blocks that stay
-  std::vector<LocalCopy> last;         ///< after the last phase: one block for several slots
+  std::vector<LocalStage> stages;
+  std::vector<LocalCopy> first;        ///< before stage 0: blocks that stay
+  std::vector<LocalCopy> last;         ///< after the last stage: one block for several slots
   std::vector<int> temporary_offsets;  ///< per temporary slot, an offset whose block has the slot's size
 
-  std::int64_t messages() const;  ///< sent to other ranks, one per peer and phase
+  std::int64_t messages() const;  ///< sent to other ranks, one per peer and stage
 };
 
 /// What `rank` does. `relative` is the list that the schedule was planned for, on the same mesh when it is a

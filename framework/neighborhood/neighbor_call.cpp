@@ -147,6 +147,17 @@ Block one(const void* send, std::int64_t count, MPI_Datatype type) {
   return {at(send, 0), count, type};
 }
 
+/// One block for all targets; nothing is received yet.
+NeighborCall to_all(const char* function, const IsomorphicNeighborhood& n, const void* send, std::int64_t count,
+                    MPI_Datatype type, bool one_size) {
+  Side(function, "send", n.targets()).check_buffer(send, count, type);
+  NeighborCall c;
+  c.pattern = Pattern::shared;
+  c.one_size = one_size;
+  c.send = {one(send, count, type)};
+  return c;
+}
+
 }  // namespace
 
 NeighborCall NeighborCall::alltoall(const IsomorphicNeighborhood& n, const void* send, std::int64_t send_count,
@@ -184,10 +195,7 @@ NeighborCall NeighborCall::alltoallw(const IsomorphicNeighborhood& n, const void
 NeighborCall NeighborCall::allgather(const IsomorphicNeighborhood& n, const void* send, std::int64_t send_count,
                                      MPI_Datatype send_type, void* receive, std::int64_t receive_count,
                                      MPI_Datatype receive_type) {
-  NeighborCall c;
-  c.pattern = Pattern::shared;
-  Side("allgather", "send", n.targets()).check_buffer(send, send_count, send_type);
-  c.send = {one(send, send_count, send_type)};
+  NeighborCall c = to_all("allgather", n, send, send_count, send_type, true);
   c.receive = Side("allgather", "receive", n.sources()).regular(receive, receive_count, receive_type);
   return c;
 }
@@ -195,11 +203,7 @@ NeighborCall NeighborCall::allgather(const IsomorphicNeighborhood& n, const void
 NeighborCall NeighborCall::allgatherv(const IsomorphicNeighborhood& n, const void* send, std::int64_t send_count,
                                       MPI_Datatype send_type, void* receive, Counts receive_counts,
                                       Places receive_places, MPI_Datatype receive_type) {
-  NeighborCall c;
-  c.pattern = Pattern::shared;
-  c.one_size = false;
-  Side("allgatherv", "send", n.targets()).check_buffer(send, send_count, send_type);
-  c.send = {one(send, send_count, send_type)};
+  NeighborCall c = to_all("allgatherv", n, send, send_count, send_type, false);
   c.receive =
       Side("allgatherv", "receive", n.sources()).places(receive, receive_counts, receive_places, receive_type);
   return c;
@@ -208,11 +212,7 @@ NeighborCall NeighborCall::allgatherv(const IsomorphicNeighborhood& n, const voi
 NeighborCall NeighborCall::allgatherw(const IsomorphicNeighborhood& n, const void* send, std::int64_t send_count,
                                       MPI_Datatype send_type, void* receive, Counts receive_counts,
                                       Displacements receive_displacements, Types receive_types) {
-  NeighborCall c;
-  c.pattern = Pattern::shared;
-  c.one_size = false;
-  Side("allgatherw", "send", n.targets()).check_buffer(send, send_count, send_type);
-  c.send = {one(send, send_count, send_type)};
+  NeighborCall c = to_all("allgatherw", n, send, send_count, send_type, false);
   c.receive = Side("allgatherw", "receive", n.sources())
                   .displacements(receive, receive_counts, receive_displacements, receive_types);
   return c;
@@ -220,12 +220,10 @@ NeighborCall NeighborCall::allgatherw(const IsomorphicNeighborhood& n, const voi
 
 NeighborCall NeighborCall::reduce(const IsomorphicNeighborhood& n, const void* send, void* receive,
                                   std::int64_t count, MPI_Datatype type, MPI_Op op) {
-  NeighborCall c;
-  c.pattern = Pattern::shared;
-  c.fold = {one(receive, count, type), op};
-  check_fold("reduce", Side("reduce", "vector", n.sources()), c.fold);
-  Side("reduce", "send", n.targets()).check_buffer(send, count, type);
-  c.send = {one(send, count, type)};
+  const Fold fold{one(receive, count, type), op};
+  check_fold("reduce", Side("reduce", "vector", n.sources()), fold);
+  NeighborCall c = to_all("reduce", n, send, count, type, true);
+  c.fold = fold;
   return c;
 }
 

@@ -5,14 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "framework/mpi/communicator.hpp"
 #include "framework/neighborhood/isomorphic.hpp"
 #include "framework/neighborhood/neighbor_schedule.hpp"
 
 namespace isohalo {
 
-/// The linear model of one message: latency_s + bytes * seconds_per_byte. The defaults, of the order of a node or a
-/// fast network, hold until others are measured or given.
+/// The linear model of one message: latency_s + bytes * seconds_per_byte. The defaults, by which `automatic`
+/// chooses, are of the order of a compute node or a fast network.
 struct LinkCost {
   double latency_s = 1e-6;
   double seconds_per_byte = 2e-10;
@@ -22,32 +21,26 @@ struct LinkCost {
 struct AlgorithmFigures {
   Algorithm algorithm = Algorithm::direct;
   int rounds = 0;                  ///< distinct steps of the list
-  std::int64_t messages = 0;       ///< a rank sends on this mesh: steps to one peer in one phase share a message
+  std::int64_t messages = 0;       ///< a rank sends on this mesh: steps to one peer in one stage share a message
   std::int64_t volume_blocks = 0;  ///< blocks a rank sends
   double predicted_s = 0;          ///< by the model
-  double measured_s = -1;          ///< by `IsoComm::tune`; negative when not timed
 };
 
 struct NeighborChoice {
   Algorithm algorithm = Algorithm::direct;
   std::int64_t block_bytes = 0;
-  LinkCost link;                          ///< by which the model reckons
   std::vector<AlgorithmFigures> figures;  ///< of all candidates
   std::string reason;
 };
 
-/// The messages of a schedule on a mesh: steps of one phase that lead to the same rank on the torus count once,
+/// The messages of a schedule on a mesh: steps of one stage that lead to the same rank on the torus count once,
 /// steps off the mesh or back to the rank itself not at all. Equal on all ranks.
 std::int64_t messages_on(const NeighborSchedule& schedule, const Mesh& mesh);
 
 /// Figures of `schedule` for blocks of `block_bytes`.
 AlgorithmFigures figures_of(const NeighborSchedule& schedule, const Mesh& mesh, std::int64_t block_bytes,
-                            const LinkCost& link);
+                            const LinkCost& link = {});
 
-/// The cheapest of the candidates: by measured time when all have one, otherwise by the model; ties go to the
-/// first. `reason` says which and how far ahead.
+/// The cheapest of the candidates by the model; ties go to the first. `reason` says how far ahead.
 NeighborChoice cheapest(std::vector<AlgorithmFigures> candidates, std::int64_t block_bytes);
-
-/// Measured between neighbors in the order of ranks, the slowest of them, the best of three times. Collective.
-LinkCost measured_link(const Communicator& comm);
 }  // namespace isohalo

@@ -1,4 +1,4 @@
-/// The execution of a compiled collective: phases, sizes, and what happens when something is wrong.
+/// The execution of a compiled collective: stages, sizes, and what happens when something is wrong.
 
 #include <cstring>
 #include <list>
@@ -65,11 +65,11 @@ void NeighborOperation::abandon() noexcept {
       MPI_Request_free(&requests_[k]);
     }
   }
-  for (auto& phase : phases_)  // not to be started again: its buffers are MPI's
-    for (auto* side : {&phase.send, &phase.receive})
+  for (auto& stage : stages_)  // not to be started again: its buffers are MPI's
+    for (auto* side : {&stage.send, &stage.receive})
       for (auto& m : *side) left_to_mpi().push_back(std::move(m.buffer));
   for (auto& slot : temporaries_) left_to_mpi().push_back(std::move(slot));
-  phases_.clear();
+  stages_.clear();
   requests_.clear();
   receiving_.clear();
   abandoned_ = true;
@@ -79,7 +79,7 @@ void NeighborOperation::abandon() noexcept {
 void NeighborOperation::start(int tag) noexcept {
   tag_ = tag;
   launch();
-  if (active() && (phases_.size() > 1 || sized_)) activate(this);
+  if (active() && (stages_.size() > 1 || sized_)) activate(this);
 }
 
 void NeighborOperation::begin() {
@@ -91,29 +91,29 @@ void NeighborOperation::begin() {
   });
 }
 
-bool NeighborOperation::arrived(std::size_t round) {
-  if (round == 0) return true;
+bool NeighborOperation::arrived(std::size_t stage) {
+  if (stage == 0) return true;
   bool all = false;
   guarded([&] {
-    all = (!sized_ || find_sized(phases_[round - 1])) && complete();
+    all = (!sized_ || find_sized(stages_[stage - 1])) && complete();
     // A rank with other sizes may send fewer messages than this one expects, or take fewer.
     if (!all && error_ && Clock::now() > noted_ + kPatience) abandon();
   });
   return all;
 }
 
-void NeighborOperation::enter(std::size_t round) {
+void NeighborOperation::enter(std::size_t stage) {
   guarded([&] {
     if (abandoned_) return;
-    if (round > 0) take_in();
-    if (round < phases_.size())
-      post(phases_[round]);
+    if (stage > 0) take_in();
+    if (stage < stages_.size())
+      post(stages_[stage]);
     else
       finish();
   });
 }
 
-/// What a phase has brought.
+/// What a stage has brought.
 void NeighborOperation::take_in() {
   for (Message* m : receiving_) {
     if (sized_)
@@ -126,10 +126,10 @@ void NeighborOperation::take_in() {
   completed_ = 0;
 }
 
-void NeighborOperation::post(Phase& phase) {
-  for (auto& m : phase.receive) m.arriving = false;
+void NeighborOperation::post(CompiledStage& stage) {
+  for (auto& m : stage.receive) m.arriving = false;
   if (!sized_)
-    for (auto& m : phase.receive) {
+    for (auto& m : stage.receive) {
       receiving_.push_back(&m);
       requests_.push_back(MPI_REQUEST_NULL);
     }
@@ -137,37 +137,34 @@ void NeighborOperation::post(Phase& phase) {
     for (std::size_t k = 0; k < receiving_.size() && !sized_; ++k) receive(*receiving_[k], requests_[k]);
   };
   if (!sends_first_) receive_all();
-  for (Message& m : phase.send) sized_ ? send_sized(m) : send(m);
+  for (Message& m : stage.send) sized_ ? send_sized(m) : send(m);
   if (sends_first_) receive_all();
-  for (const auto& [from, to] : phase.copies) copy(from, to);
+  for (const auto& [from, to] : stage.copies) copy(from, to);
+}
+
+/// What MPI is given for a message: its buffer, all blocks by one type, or its only block.
+Block NeighborOperation::memory_of(Message& m) {
+  if (!m.buffer.empty()) return {m.buffer.data(), m.bytes, MPI_PACKED};
+  if (m.joined) return {static_cast<std::byte*>(MPI_BOTTOM), 1, m.joined.get()};
+  return m.blocks.front().block;
 }
 
 void NeighborOperation::receive(Message& m, MPI_Request& request) {
-  const MPI_Comm comm = comm_.get();
-  const Block& b = m.pieces.front().block;
-  if (!m.buffer.empty())
-    mpi_check(MPI_Irecv_c(m.buffer.data(), m.bytes, MPI_PACKED, m.peer, tag_, comm, &request), "MPI_Irecv_c", comm);
-  else if (m.joined)
-    mpi_check(MPI_Irecv_c(MPI_BOTTOM, 1, m.joined.get(), m.peer, tag_, comm, &request), "MPI_Irecv_c", comm);
-  else
-    mpi_check(MPI_Irecv_c(b.address, b.count, b.type, m.peer, tag_, comm, &request), "MPI_Irecv_c", comm);
+  const Block b = memory_of(m);
+  mpi_check(MPI_Irecv_c(b.address, b.count, b.type, m.peer, tag_, comm_.get(), &request), "MPI_Irecv_c",
+            comm_.get());
 }
 
 void NeighborOperation::send(Message& m) {
-  const MPI_Comm comm = comm_.get();
-  const Block& b = m.pieces.front().block;
   if (!m.buffer.empty()) pack(m, 0);
-  MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
-  if (!m.buffer.empty())
-    mpi_check(MPI_Isend_c(m.buffer.data(), m.bytes, MPI_PACKED, m.peer, tag_, comm, &request), "MPI_Isend_c", comm);
-  else if (m.joined)
-    mpi_check(MPI_Isend_c(MPI_BOTTOM, 1, m.joined.get(), m.peer, tag_, comm, &request), "MPI_Isend_c", comm);
-  else
-    mpi_check(MPI_Isend_c(b.address, b.count, b.type, m.peer, tag_, comm, &request), "MPI_Isend_c", comm);
+  const Block b = memory_of(m);
+  mpi_check(
+      MPI_Isend_c(b.address, b.count, b.type, m.peer, tag_, comm_.get(), &requests_.emplace_back(MPI_REQUEST_NULL)),
+      "MPI_Isend_c", comm_.get());
 }
 
 void NeighborOperation::pack(Message& m, MPI_Count at) {
-  for (const auto& p : m.pieces) {
+  for (const auto& p : m.blocks) {
     const std::byte* const dense =
         p.temporary < 0 ? p.dense : temporaries_[static_cast<std::size_t>(p.temporary)].data();
     const std::int64_t bytes =
@@ -186,7 +183,7 @@ void NeighborOperation::pack(Message& m, MPI_Count at) {
 }
 
 void NeighborOperation::unpack(Message& m, MPI_Count at) {
-  for (const auto& p : m.pieces) {
+  for (const auto& p : m.blocks) {
     if (p.bytes == 0) continue;
     if (p.dense) {
       std::memcpy(p.dense, m.buffer.data() + at, static_cast<std::size_t>(p.bytes));
@@ -201,11 +198,11 @@ void NeighborOperation::unpack(Message& m, MPI_Count at) {
 
 /// A table of the blocks' sizes, then the blocks.
 void NeighborOperation::send_sized(Message& m) {
-  const std::size_t table = m.pieces.size() * sizeof(std::int64_t);
+  const std::size_t table = m.blocks.size() * sizeof(std::int64_t);
   m.buffer.resize(table);
   m.bytes = 0;
-  for (std::size_t k = 0; k < m.pieces.size(); ++k) {
-    const Piece& p = m.pieces[k];
+  for (std::size_t k = 0; k < m.blocks.size(); ++k) {
+    const MessageBlock& p = m.blocks[k];
     const std::int64_t n =
         p.temporary < 0 ? p.bytes
                         : static_cast<std::int64_t>(temporaries_[static_cast<std::size_t>(p.temporary)].size());
@@ -219,11 +216,11 @@ void NeighborOperation::send_sized(Message& m) {
             "MPI_Isend_c", comm_.get());
 }
 
-/// Posts the receives of the messages that are there, each as large as it is; true when all of the phase are
+/// Posts the receives of the messages that are there, each as large as it is; true when all of the stage are
 /// posted.
-bool NeighborOperation::find_sized(Phase& phase) {
+bool NeighborOperation::find_sized(CompiledStage& stage) {
   bool all = true;
-  for (auto& m : phase.receive) {
+  for (auto& m : stage.receive) {
     if (m.arriving) continue;
     int found = 0;
     MPI_Message message = MPI_MESSAGE_NULL;
@@ -245,10 +242,10 @@ bool NeighborOperation::find_sized(Phase& phase) {
 }
 
 void NeighborOperation::unpack_sized(Message& m) {
-  const std::size_t table = m.pieces.size() * sizeof(std::int64_t);
+  const std::size_t table = m.blocks.size() * sizeof(std::int64_t);
   auto at = static_cast<MPI_Count>(table);
-  for (std::size_t k = 0; k < m.pieces.size(); ++k) {
-    const Piece& p = m.pieces[k];
+  for (std::size_t k = 0; k < m.blocks.size(); ++k) {
+    const MessageBlock& p = m.blocks[k];
     const std::int64_t n = m.buffer.size() >= table ? size_at(m.buffer, k) : -1;
     if (n < 0 || n > static_cast<std::int64_t>(m.buffer.size()) - at)
       throw ArgumentError(MPI_ERR_OTHER, "neighborhood: rank " + std::to_string(m.peer) +
@@ -309,8 +306,8 @@ void NeighborOperation::check_arrival(const MPI_Status* status) {
                              " receives from it: counts and types must fit on both sides");
 }
 
-void NeighborOperation::copy(const Piece& from, const Piece& to) {
-  auto packed = [this](const Piece& p) {
+void NeighborOperation::copy(const MessageBlock& from, const MessageBlock& to) {
+  auto packed = [this](const MessageBlock& p) {
     return p.temporary < 0 ? nullptr : &temporaries_[static_cast<std::size_t>(p.temporary)];
   };
   const std::vector<std::byte>* source = packed(from);
@@ -353,7 +350,7 @@ void NeighborOperation::fold() {
                 "MPI_Reduce_local_c");
     value = &next;
   }
-  if (value) copy(piece_of(*value), piece_of(call_.fold.into));
+  if (value) copy(message_block_of(*value), message_block_of(call_.fold.into));
 }
 
 }  // namespace isohalo::detail

@@ -44,14 +44,14 @@ NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicN
     place_operands();
   }
   place_temporaries();
-  for (const auto& c : local_->first) first_copies_.emplace_back(piece(c.from), piece(c.to));
-  for (const auto& c : local_->last) last_copies_.emplace_back(piece(c.from), piece(c.to));
+  for (const auto& c : local_->first) first_copies_.emplace_back(message_block_at(c.from), message_block_at(c.to));
+  for (const auto& c : local_->last) last_copies_.emplace_back(message_block_at(c.from), message_block_at(c.to));
   std::size_t most = 0;
-  for (std::size_t k = 0; k < local_->phases.size(); ++k) {
-    Phase& phase = phases_.emplace_back();
-    compile(local_->phases[k].send, true, phase, phase.send);
-    compile(local_->phases[k].receive, false, phase, phase.receive);
-    most = std::max(most, phase.send.size() + phase.receive.size());
+  for (std::size_t k = 0; k < local_->stages.size(); ++k) {
+    CompiledStage& stage = stages_.emplace_back();
+    compile(local_->stages[k].send, true, stage, stage.send);
+    compile(local_->stages[k].receive, false, stage, stage.receive);
+    most = std::max(most, stage.send.size() + stage.receive.size());
   }
   requests_.reserve(most);
   receiving_.reserve(most);
@@ -121,58 +121,58 @@ void NeighborOperation::place_operands() {
   }
 }
 
-NeighborOperation::Piece NeighborOperation::piece_of(const Block& block) {
+NeighborOperation::MessageBlock NeighborOperation::message_block_of(const Block& block) {
   const TypeLayout& l = layout(block.type);
-  Piece p{block, block.count * l.size, nullptr, -1};
+  MessageBlock p{block, block.count * l.size, nullptr, -1};
   if (l.dense()) p.dense = shifted(block.address, l.true_low);
   return p;
 }
 
-NeighborOperation::Piece NeighborOperation::piece(const Place& place) {
+NeighborOperation::MessageBlock NeighborOperation::message_block_at(const BlockPlace& place) {
   const auto i = static_cast<std::size_t>(place.index);
-  if (place.kind == Place::Kind::send) return piece_of(call_.send[i]);
-  if (place.kind == Place::Kind::receive) return piece_of(call_.receive[i]);
+  if (place.kind == BlockPlace::Kind::send) return message_block_of(call_.send[i]);
+  if (place.kind == BlockPlace::Kind::receive) return message_block_of(call_.receive[i]);
   auto& slot = temporaries_[i];
-  Piece p = piece_of({slot.data(), static_cast<std::int64_t>(slot.size()), MPI_PACKED});
+  MessageBlock p = message_block_of({slot.data(), static_cast<std::int64_t>(slot.size()), MPI_PACKED});
   p.dense = slot.data();
   p.temporary = place.index;
   return p;
 }
 
-void NeighborOperation::compile(const std::vector<LocalMessage>& from, bool sending, Phase& phase,
+void NeighborOperation::compile(const std::vector<LocalMessage>& from, bool sending, CompiledStage& stage,
                                 std::vector<Message>& to) {
   const Algorithm a = local_->algorithm;
   for (const auto& planned : from) {
-    std::vector<Piece> pieces;
+    std::vector<MessageBlock> blocks;
     std::int64_t bytes = 0;
     for (const auto& part : planned.parts) {
-      pieces.push_back(piece(part.place));
-      bytes += pieces.back().bytes;
+      blocks.push_back(message_block_at(part.place));
+      bytes += blocks.back().bytes;
     }
     if (planned.peer == local_->rank) {
-      if (phase.copies.empty()) phase.copies.resize(pieces.size());
-      for (std::size_t k = 0; k < pieces.size(); ++k)
-        (sending ? phase.copies[k].first : phase.copies[k].second) = pieces[k];
-    } else if (a == Algorithm::direct && pieces.size() > 1 && !worth_packing(bytes, pieces.size())) {
-      for (auto& p : pieces)  // each from and to where it lies
+      if (stage.copies.empty()) stage.copies.resize(blocks.size());
+      for (std::size_t k = 0; k < blocks.size(); ++k)
+        (sending ? stage.copies[k].first : stage.copies[k].second) = blocks[k];
+    } else if (a == Algorithm::direct && blocks.size() > 1 && !worth_packing(bytes, blocks.size())) {
+      for (auto& p : blocks)  // each from and to where it lies
         add_message(to, planned.peer, {p});
     } else {
-      add_message(to, planned.peer, std::move(pieces));
+      add_message(to, planned.peer, std::move(blocks));
     }
   }
 }
 
-void NeighborOperation::add_message(std::vector<Message>& to, int peer, std::vector<Piece> pieces) {
+void NeighborOperation::add_message(std::vector<Message>& to, int peer, std::vector<MessageBlock> blocks) {
   Message m;
   m.peer = peer;
-  for (const auto& p : pieces) m.bytes += p.bytes;
-  m.pieces = std::move(pieces);
-  if (!sized_ && m.pieces.size() > 1 && worth_packing(m.bytes, m.pieces.size())) {
+  for (const auto& p : blocks) m.bytes += p.bytes;
+  m.blocks = std::move(blocks);
+  if (!sized_ && m.blocks.size() > 1 && worth_packing(m.bytes, m.blocks.size())) {
     m.buffer.resize(static_cast<std::size_t>(m.bytes) + 1);  // never empty: it marks packed messages
-  } else if (!sized_ && m.pieces.size() > 1) {
+  } else if (!sized_ && m.blocks.size() > 1) {
     std::vector<MPI_Count> counts, addresses;
     std::vector<MPI_Datatype> types;
-    for (const auto& p : m.pieces) {
+    for (const auto& p : m.blocks) {
       counts.push_back(p.block.count);
       addresses.push_back(static_cast<MPI_Count>(reinterpret_cast<std::intptr_t>(p.block.address)));
       types.push_back(p.block.type);
@@ -183,7 +183,7 @@ void NeighborOperation::add_message(std::vector<Message>& to, int peer, std::vec
               "MPI_Type_create_struct_c of a combined message");
     m.joined = Datatype::adopt(t);
   }
-  const bool sends = &to == &phases_.back().send;
+  const bool sends = &to == &stages_.back().send;
   const bool in_place = sends && m.buffer.empty() && !sized_;
   sends_first_ = sends_first_ || (in_place && m.bytes > kAnnounced_bytes);
   to.push_back(std::move(m));
@@ -191,8 +191,8 @@ void NeighborOperation::add_message(std::vector<Message>& to, int peer, std::vec
 
 std::int64_t NeighborOperation::bytes_sent() const {
   std::int64_t n = 0;
-  for (const auto& phase : phases_)
-    for (const auto& m : phase.send) n += m.bytes;
+  for (const auto& stage : stages_)
+    for (const auto& m : stage.send) n += m.bytes;
   return n;
 }
 

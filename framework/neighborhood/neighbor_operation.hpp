@@ -11,7 +11,7 @@
 #include "framework/mpi/communicator.hpp"
 #include "framework/neighborhood/local_schedule.hpp"
 #include "framework/neighborhood/neighbor_call.hpp"
-#include "framework/schedule/rounds.hpp"
+#include "framework/schedule/stages.hpp"
 
 namespace isohalo::detail {
 
@@ -26,7 +26,7 @@ namespace isohalo::detail {
 /// Errors: a message whose size does not fit is noted, and the execution goes on for a while, because other ranks
 /// wait for what this one forwards. After any other error the receives are withdrawn, and sends that nobody takes
 /// are left to MPI.
-class NeighborOperation final : public RoundExecutor<NeighborOperation> {
+class NeighborOperation final : public StageExecutor<NeighborOperation> {
  public:
   /// `local`: of this rank. `own_types`: duplicate derived types, because the caller may
   /// free them before the operation has ended. Local.
@@ -34,7 +34,7 @@ class NeighborOperation final : public RoundExecutor<NeighborOperation> {
                     std::shared_ptr<const LocalSchedule> local, const NeighborCall& call, bool own_types);
   ~NeighborOperation() override;
 
-  /// Posts the first phase. `tag`: equal on all ranks, not used by another operation in flight. One is enough for
+  /// Posts the first stage. `tag`: equal on all ranks, not used by another operation in flight. One is enough for
   /// all messages, because MPI keeps their order between two ranks. Local. Does not throw: see `rethrow`.
   void start(int tag) noexcept;
   bool active() const { return !ended(); }
@@ -53,7 +53,7 @@ class NeighborOperation final : public RoundExecutor<NeighborOperation> {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Piece {
+  struct MessageBlock {
     Block block;
     std::int64_t bytes = 0;
     std::byte* dense = nullptr;  ///< its first byte, when the block is one run of bytes
@@ -61,15 +61,15 @@ class NeighborOperation final : public RoundExecutor<NeighborOperation> {
   };
   struct Message {
     int peer = 0;
-    std::vector<Piece> pieces;
+    std::vector<MessageBlock> blocks;
     std::int64_t bytes = 0;
     std::vector<std::byte> buffer;  ///< packed
     Datatype joined;                ///< zero copy
     bool arriving = false;          ///< sized messages: found, its receive is posted
   };
-  struct Phase {
+  struct CompiledStage {
     std::vector<Message> send, receive;
-    std::vector<std::pair<Piece, Piece>> copies;  ///< blocks that this rank sends to itself
+    std::vector<std::pair<MessageBlock, MessageBlock>> copies;  ///< blocks that this rank sends to itself
   };
 
   // Compiling: neighbor_operation.cpp
@@ -78,22 +78,23 @@ class NeighborOperation final : public RoundExecutor<NeighborOperation> {
   MPI_Datatype kept(MPI_Datatype type, bool own);
   void place_temporaries();
   void place_operands();
-  Piece piece_of(const Block& block);
-  Piece piece(const Place& place);
-  void compile(const std::vector<LocalMessage>& from, bool sending, Phase& phase, std::vector<Message>& to);
-  void add_message(std::vector<Message>& to, int peer, std::vector<Piece> pieces);
+  MessageBlock message_block_of(const Block& block);
+  MessageBlock message_block_at(const BlockPlace& place);
+  void compile(const std::vector<LocalMessage>& from, bool sending, CompiledStage& stage, std::vector<Message>& to);
+  void add_message(std::vector<Message>& to, int peer, std::vector<MessageBlock> blocks);
 
   // Executing: neighbor_execution.cpp
-  // Round k awaits phase k - 1 and posts phase k. None of these throws.
-  friend class RoundExecutor<NeighborOperation>;
-  std::size_t rounds() const { return phases_.size() + 1; }
+  // None of these throws.
+  friend class StageExecutor<NeighborOperation>;
+  std::size_t stages() const { return stages_.size(); }
   void begin();
-  bool arrived(std::size_t round);
-  void enter(std::size_t round);
-  bool left() { return true; }  // a phase has ended when its sends have
+  bool arrived(std::size_t stage);
+  void enter(std::size_t stage);
+  bool left() { return true; }  // a stage has ended when its sends have
   template <class Work>
   void guarded(Work&& work) noexcept;
-  void post(Phase& phase);
+  void post(CompiledStage& stage);
+  static Block memory_of(Message& message);
   void send(Message& message);
   void receive(Message& message, MPI_Request& request);
   void pack(Message& message, MPI_Count at);
@@ -101,11 +102,11 @@ class NeighborOperation final : public RoundExecutor<NeighborOperation> {
   void send_sized(Message& message);
   void unpack_sized(Message& message);
   void take_in();
-  bool find_sized(Phase& phase);
+  bool find_sized(CompiledStage& stage);
   bool complete();
   void check_arrival(const MPI_Status* status);
   void note(int mpi_class, const std::string& text);
-  void copy(const Piece& from, const Piece& to);
+  void copy(const MessageBlock& from, const MessageBlock& to);
   void finish();
   void fold();
 
@@ -118,13 +119,13 @@ class NeighborOperation final : public RoundExecutor<NeighborOperation> {
   std::vector<std::pair<MPI_Datatype, TypeLayout>> layouts_;
   std::vector<bool> source_exists_;
   std::vector<std::vector<std::byte>> temporaries_, operands_;
-  std::vector<Phase> phases_;
-  std::vector<std::pair<Piece, Piece>> first_copies_, last_copies_;
+  std::vector<CompiledStage> stages_;
+  std::vector<std::pair<MessageBlock, MessageBlock>> first_copies_, last_copies_;
   std::vector<MPI_Request> requests_;
-  std::vector<Message*> receiving_;  ///< the receives of the current phase, beside the first requests
+  std::vector<Message*> receiving_;  ///< the receives of the current stage, beside the first requests
   std::size_t completed_ = 0;        ///< requests that have been
   int tag_ = 0;
-  bool sends_first_ = false;  ///< before the receives of a phase
+  bool sends_first_ = false;  ///< before the receives of a stage
   bool abandoned_ = false;
   std::unique_ptr<ArgumentError> error_;
   Clock::time_point noted_;  ///< when it was

@@ -42,21 +42,21 @@ class List {
   std::size_t d_;
 };
 
-/// The legs of each way as indices of steps, before they become hops. Steps come out grouped by phase, in the order
-/// in which the list first needs them within a phase, which is the same on every rank.
+/// The legs of each way as indices of steps, before they become hops. Steps come out grouped by stage, in the order
+/// in which the list first needs them within a stage, which is the same on every rank.
 class Legs {
  public:
-  Legs(int ways, int phases) : ways_(static_cast<std::size_t>(ways)), groups_(static_cast<std::size_t>(phases)) {}
+  Legs(int ways, int stages) : ways_(static_cast<std::size_t>(ways)), groups_(static_cast<std::size_t>(stages)) {}
 
-  void add(int way, int phase, std::vector<int> shift) {
-    Group& group = groups_[static_cast<std::size_t>(phase)];
+  void add(int way, int stage, std::vector<int> shift) {
+    Group& group = groups_[static_cast<std::size_t>(stage)];
     const auto [found, is_new] = group.member.try_emplace(std::move(shift), static_cast<int>(group.shifts.size()));
     if (is_new) group.shifts.push_back(found->first);
-    ways_[static_cast<std::size_t>(way)].push_back({phase, found->second});
+    ways_[static_cast<std::size_t>(way)].push_back({stage, found->second});
   }
 
   struct Leg {
-    int phase, member;
+    int stage, member;
   };
   const std::vector<Leg>& way(int i) const { return ways_[static_cast<std::size_t>(i)]; }
 
@@ -68,7 +68,7 @@ class Legs {
   }
   int step_index(const Leg& leg) const {
     std::size_t at = static_cast<std::size_t>(leg.member);
-    for (int g = 0; g < leg.phase; ++g) at += groups_[static_cast<std::size_t>(g)].shifts.size();
+    for (int g = 0; g < leg.stage; ++g) at += groups_[static_cast<std::size_t>(g)].shifts.size();
     return static_cast<int>(at);
   }
 
@@ -78,7 +78,7 @@ class Legs {
     std::vector<std::vector<int>> shifts;
     std::map<std::vector<int>, int> member;
   };
-  std::vector<Group> groups_;  // by phase
+  std::vector<Group> groups_;  // by stage
 };
 
 std::vector<int> unit(std::size_t dimensions, std::size_t j, int length) {
@@ -164,19 +164,19 @@ Legs line_legs(const List& list, const Line& line) {
 
 /// Powers of two in one dimension after the other.
 Legs dimension_bit_legs(const List& list) {
-  std::vector<int> first_phase{0};
+  std::vector<int> first_stage{0};
   for (std::size_t j = 0; j < list.dimensions(); ++j) {
     std::int64_t longest = 0;
     for (int i = 0; i < list.size(); ++i) longest = std::max(longest, magnitude(list[i][j]));
-    first_phase.push_back(first_phase.back() + bits_of(longest));
+    first_stage.push_back(first_stage.back() + bits_of(longest));
   }
-  Legs legs(list.size(), first_phase.back());
+  Legs legs(list.size(), first_stage.back());
   for (int i = 0; i < list.size(); ++i)
     for (std::size_t j = 0; j < list.dimensions(); ++j) {
       const std::int64_t c = list[i][j];
       for (int t = 0; (magnitude(c) >> t) > 0; ++t)
         if (magnitude(c) >> t & 1)
-          legs.add(i, first_phase[j] + t,
+          legs.add(i, first_stage[j] + t,
                    unit(list.dimensions(), j, static_cast<int>((std::int64_t{1} << t) * (c < 0 ? -1 : 1))));
     }
   return legs;
@@ -191,7 +191,7 @@ struct End {
 /// Turns legs into hops. Shared blocks walk a prefix tree: ways that begin with the same legs share their hops.
 void make_hops(const Legs& legs, const std::vector<End>& ends, NeighborSchedule& schedule) {
   schedule.steps = legs.steps();
-  schedule.phases = schedule.steps.empty() ? 0 : schedule.steps.back().phase + 1;
+  schedule.stages = schedule.steps.empty() ? 0 : schedule.steps.back().stage + 1;
   std::map<std::pair<int, int>, int> child;  // (parent, step) -> hop
   for (std::size_t w = 0; w < ends.size(); ++w) {
     const auto& way = legs.way(static_cast<int>(w));
@@ -218,7 +218,7 @@ void make_hops(const Legs& legs, const std::vector<End>& ends, NeighborSchedule&
       parent = hop;
     }
   }
-  // Hops in the order of their phases, parents before children, otherwise as found.
+  // Hops in the order of their stages, parents before children, otherwise as found.
   std::vector<int> order(schedule.hops.size()), place(schedule.hops.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {

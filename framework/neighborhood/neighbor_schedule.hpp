@@ -41,15 +41,15 @@ struct Hop {
 /// The ways of all blocks of a neighborhood.
 struct NeighborSchedule {
   struct Step {
-    int phase = 0;
+    int stage = 0;
     std::vector<int> shift;  ///< from the sender to the receiver
   };
   Algorithm algorithm = Algorithm::direct;
   Pattern pattern = Pattern::personal;
   /// Distances are along the ring of ranks (a one-dimensional mesh), because the list has no order of its own.
   bool ring = false;
-  int phases = 0;
-  std::vector<Step> steps;  ///< grouped by phase
+  int stages = 0;
+  std::vector<Step> steps;  ///< grouped by stage
   std::vector<Hop> hops;    ///< parents before children
   std::vector<int> stays;   ///< zero offsets: a copy on the rank itself
 

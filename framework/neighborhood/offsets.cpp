@@ -73,14 +73,6 @@ std::vector<int> ball_offsets(int dimensions, int radius, bool manhattan, Self s
 }
 
 template <int D>
-Offsets<D> difference(const Offsets<D>& list, const Offsets<D>& minus) {
-  Offsets<D> kept;
-  for (const auto& o : list)
-    if (std::find(minus.begin(), minus.end(), o) == minus.end()) kept.push_back(o);
-  return kept;
-}
-
-template <int D>
 Offsets<D> column_major(Offsets<D> list) {
   std::stable_sort(list.begin(), list.end(), [](const Index<D>& a, const Index<D>& b) {
     return std::lexicographical_compare(a.rbegin(), a.rend(), b.rbegin(), b.rend());
@@ -101,12 +93,11 @@ Offsets<D> shuffled(Offsets<D> list, std::uint64_t seed) {
   return list;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                             \
-  template Offsets<D> moore<D>(int, Self);                                 \
-  template Offsets<D> von_neumann<D>(int, Self);                           \
-  template Offsets<D> star<D>(int, Self);                                  \
-  template Offsets<D> difference<D>(const Offsets<D>&, const Offsets<D>&); \
-  template Offsets<D> column_major<D>(Offsets<D>);                         \
+#define ISOHALO_INSTANTIATE(D)                     \
+  template Offsets<D> moore<D>(int, Self);         \
+  template Offsets<D> von_neumann<D>(int, Self);   \
+  template Offsets<D> star<D>(int, Self);          \
+  template Offsets<D> column_major<D>(Offsets<D>); \
   template Offsets<D> shuffled<D>(Offsets<D>, std::uint64_t);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

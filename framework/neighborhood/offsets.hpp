@@ -40,10 +40,6 @@ std::vector<int> flat(const Offsets<D>& list) {
   return coordinates;
 }
 
-/// `list` without the offsets that `minus` holds; order kept.
-template <int D>
-Offsets<D> difference(const Offsets<D>& list, const Offsets<D>& minus);
-
 /// The same offsets with dimension D-1 slowest.
 template <int D>
 Offsets<D> column_major(Offsets<D> list);

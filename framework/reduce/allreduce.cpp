@@ -94,22 +94,22 @@ void ScheduledAllreduce::start(void* in_out) {
   if (stages_.size() > 1) activate(this);
 }
 
-bool ScheduledAllreduce::arrived(std::size_t round) {
-  if (round == 0) return true;
-  const StageActions& stage = stages_[round - 1];
-  return test_all({requests_.data(), stage.receive.size() + stage.send.size()}, "an allreduce");
+bool ScheduledAllreduce::arrived(std::size_t stage) {
+  if (stage == 0) return true;
+  const StageActions& before = stages_[stage - 1];
+  return test_all({requests_.data(), before.receive.size() + before.send.size()}, "an allreduce");
 }
 
-void ScheduledAllreduce::enter(std::size_t round) {
-  if (round > 0) combine(stages_[round - 1]);
-  if (round == stages_.size()) return;
-  const StageActions& stage = stages_[round];
+void ScheduledAllreduce::enter(std::size_t stage) {
+  if (stage > 0) combine(stages_[stage - 1]);
+  if (stage == stages_.size()) return;
+  const StageActions& actions = stages_[stage];
   const MPI_Comm comm = comm_.get();
   MPI_Request* request = requests_.data();
-  for (std::size_t i = 0; i < stage.receive.size(); ++i)
-    mpi_check(MPI_Irecv_c(received(i), count_, type_, stage.receive[i], tag_, comm, request++),
+  for (std::size_t i = 0; i < actions.receive.size(); ++i)
+    mpi_check(MPI_Irecv_c(received(i), count_, type_, actions.receive[i], tag_, comm, request++),
               "MPI_Irecv of an allreduce", comm);
-  for (const int to : stage.send)
+  for (const int to : actions.send)
     mpi_check(MPI_Isend_c(in_out_, count_, type_, to, tag_, comm, request++), "MPI_Isend of an allreduce", comm);
 }
 

@@ -9,8 +9,8 @@
 
 #include "framework/mpi/communicator.hpp"
 #include "framework/reduce/schedule_choice.hpp"
-#include "framework/schedule/rounds.hpp"
 #include "framework/schedule/schedule.hpp"
+#include "framework/schedule/stages.hpp"
 
 namespace isohalo {
 
@@ -18,7 +18,7 @@ namespace isohalo {
 /// every run on as many ranks: contributions are combined in a fixed order, that of the ranks wherever the schedule
 /// keeps it (see `keeps_rank_order`). Persistent and non-blocking. For results that do not depend on the number of
 /// ranks either, see TreeReducer and ArrayReducer. Source: Ruefenacht, Bull, Booth 2017, section 4.
-class ScheduledAllreduce final : private detail::RoundExecutor<ScheduledAllreduce> {
+class ScheduledAllreduce final : private detail::StageExecutor<ScheduledAllreduce> {
  public:
   /// `schedule`: encoded form (see `parse_stages`), or "auto": as `planning` says, by the cost model. `type` is any
   /// committed datatype and `op` any operation that MPI_Reduce_local takes for it, both alive as long as this
@@ -45,11 +45,11 @@ class ScheduledAllreduce final : private detail::RoundExecutor<ScheduledAllreduc
   void ask_mpi();
   Schedule parse(const std::string& text) const;
   void choose(const Planning& planning);
-  friend class detail::RoundExecutor<ScheduledAllreduce>;
-  std::size_t rounds() const { return stages_.size() + 1; }  // round k combines what stage k - 1 has brought
+  friend class detail::StageExecutor<ScheduledAllreduce>;
+  std::size_t stages() const { return stages_.size(); }
   void begin() {}
-  bool arrived(std::size_t round);
-  void enter(std::size_t round);
+  bool arrived(std::size_t stage);
+  void enter(std::size_t stage);
   bool left() { return true; }
   void* received(std::size_t k) { return buffer_.data() + k * room_ - true_lower_; }
   void combine(const StageActions& actions);

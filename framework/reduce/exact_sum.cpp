@@ -7,7 +7,7 @@ namespace isohalo::detail {
 void ExactSum::use_schedule(const std::string& text, const Planning& planning, int root) {
   root_ = root;
   scheduled_.reset();
-  if (text == "auto" && !planning.asks()) return;
+  if (text == "auto" && planning.by == PlanBy::model) return;
   scheduled_ = std::make_unique<ScheduledAllreduce>(comm_.get(), static_cast<int>(sum_.words().size()), MPI_INT64_T,
                                                     MPI_SUM, text, planning);
 }

@@ -100,9 +100,9 @@ void time_multicasts(const Communicator& comm, const std::vector<int>& ranks, co
   std::vector<std::size_t> order(cases.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto start = Clock::now();
-  for (int round = 0; round <= options.samples; ++round) {
+  for (int lap = 0; lap <= options.samples; ++lap) {
     std::shuffle(order.begin(), order.end(), random);
-    if (round == 1)
+    if (lap == 1)
       for (MulticastTimes& c : cases) c.ns.clear();
     for (const std::size_t k : order)
       cases[k].ns.push_back(caster.run(cases[k].multicast, static_cast<int>(random() % ranks.size())));

@@ -28,10 +28,10 @@ struct MulticastTimes {
 
 struct MulticastOptions {
   int samples = 50;       ///< of each case
-  double seconds = 0.02;  ///< no further round of samples is begun after this time
+  double seconds = 0.02;  ///< no further lap of samples is begun after this time
 };
 
-/// Takes the samples, in rounds of one of each case in random order; one round more comes first and is dropped,
+/// Takes the samples, in laps of one of each case in random order; one lap more comes first and is dropped,
 /// unless time is up then. ranks[0] sends, the other `ranks` of `comm` receive, further ones only hear of the
 /// times. All get the same times. Collective over `comm`; throws MpiError. Waits by the back-off loop: a blocking
 /// send is a non-blocking one that is awaited at once.

@@ -13,7 +13,7 @@ namespace isohalo::detail {
 
 /// Every rank writes the values of its leaves where the others of its compute node see them. With one compute node
 /// all read all and combine; with several the leaders do, agree among each other and write the result back.
-/// All members wait for all others, also those that want no result: slots are written again two rounds later.
+/// All members wait for all others, also those that want no result: slots are written again two reductions later.
 /// Non-blocking, persistent; nothing is allocated between `start` and the end.
 template <class V>
 class OnNodeStage {
@@ -63,7 +63,7 @@ class OnNodeStage {
     return true;
   }
 
-  /// The leader of several nodes hands the result to its members, who wait for it.
+  /// With several compute nodes the leader hands the result to its members, who wait for it.
   void publish_result(const V& result) {
     std::memcpy(out_->mine(), &result, sizeof(V));
     out_->publish();

@@ -92,16 +92,16 @@ void append_sets_to_all(ReduceProgram& program, const std::vector<FrontierNode>&
     }
     for (const int peer : actions.send)
       if (auto& list = to[peer]; !list.empty()) program.back().send.push_back({peer, std::move(list)});
-    ProgramStep step;
+    ProgramStage stage;
     for (const int peer : actions.receive)
-      if (auto& list = from[peer]; !list.empty()) step.receive.push_back({peer, std::move(list)});
+      if (auto& list = from[peer]; !list.empty()) stage.receive.push_back({peer, std::move(list)});
     for (std::size_t n = nodes.size(); n-- > 0;) {
       if (known[n] || holders[n] >= 0 || nodes[n].left < 0) continue;
       if (!known[at(nodes[n].left)] || !known[at(nodes[n].right)]) continue;
       known[n] = 1;
-      step.combine.push_back(static_cast<std::int32_t>(n));
+      stage.combine.push_back(static_cast<std::int32_t>(n));
     }
-    program.push_back(std::move(step));
+    program.push_back(std::move(stage));
   }
 }
 
@@ -145,7 +145,7 @@ void append_sets_to_one(ReduceProgram& program, const std::vector<FrontierNode>&
   program.resize(program.size() + static_cast<std::size_t>(schedule.size()));
   std::map<int, Nodes> demands{{root, {0}}};
   for (int s = schedule.size(); s-- > 0;) {
-    ProgramStep* const step = &program[first + static_cast<std::size_t>(s)];
+    ProgramStage* const stage = &program[first + static_cast<std::size_t>(s)];
     std::map<int, Nodes> before;
     for (const auto& [needy, wanted] : demands) {
       Supply supply{nodes, holders, {{needy, contributions(schedule, s, needy)}}};
@@ -156,10 +156,10 @@ void append_sets_to_one(ReduceProgram& program, const std::vector<FrontierNode>&
         before[source].insert(before[source].end(), list.begin(), list.end());
         if (source == needy) continue;
         std::ranges::sort(list);
-        if (source == rank) step[0].send.push_back({needy, list});
-        if (needy == rank) step[1].receive.push_back({source, list});
+        if (source == rank) stage[0].send.push_back({needy, list});
+        if (needy == rank) stage[1].receive.push_back({source, list});
       }
-      if (needy == rank) step[1].combine = std::move(supply.combine);
+      if (needy == rank) stage[1].combine = std::move(supply.combine);
     }
     demands = std::move(before);
   }
@@ -192,13 +192,13 @@ void append_partial_sets(ReduceProgram& program, const std::vector<FrontierNode>
 void append_resolve(ReduceProgram& program, const std::vector<FrontierNode>& nodes, const std::vector<int>& gather,
                     int rank) {
   std::map<int, Nodes> send, receive;
-  ProgramStep step;
+  ProgramStage stage;
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     const int gatherer = gather[n];
     if (gatherer < 0) continue;
     visit_subtree(nodes, static_cast<std::int32_t>(n), [&](std::int32_t below) {
       if (const int owner = nodes[at(below)].rank; owner < 0) {
-        if (gatherer == rank) step.combine.push_back(below);
+        if (gatherer == rank) stage.combine.push_back(below);
       } else if (owner != gatherer) {
         if (owner == rank) send[gatherer].push_back(below);
         if (gatherer == rank) receive[owner].push_back(below);
@@ -207,8 +207,8 @@ void append_resolve(ReduceProgram& program, const std::vector<FrontierNode>& nod
   }
   if (program.empty()) program.emplace_back();
   for (auto& [peer, list] : send) program.back().send.push_back({peer, std::move(list)});
-  for (auto& [peer, list] : receive) step.receive.push_back({peer, std::move(list)});
-  program.push_back(std::move(step));
+  for (auto& [peer, list] : receive) stage.receive.push_back({peer, std::move(list)});
+  program.push_back(std::move(stage));
 }
 
 }  // namespace isohalo

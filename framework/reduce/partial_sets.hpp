@@ -19,7 +19,7 @@ namespace isohalo {
 void append_partial_sets(ReduceProgram& program, const std::vector<FrontierNode>& nodes,
                          const std::vector<int>& holders, const Schedule& schedule, int rank, int root);
 
-/// Appends the resolve round: leaf values go to the ranks that `gather` names, gather[n] >= 0 for nodes that are to
+/// Appends the resolve stage: leaf values go to the ranks that `gather` names, gather[n] >= 0 for nodes that are to
 /// be formed there, no two of them one below the other. Afterwards these ranks hold these nodes. Local.
 void append_resolve(ReduceProgram& program, const std::vector<FrontierNode>& nodes, const std::vector<int>& gather,
                     int rank);

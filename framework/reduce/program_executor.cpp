@@ -6,7 +6,7 @@ namespace isohalo::detail {
 
 void ProgramExecutor::compile(const ReduceProgram& program) {
   for (auto* list : {&incoming_nodes_, &outgoing_nodes_, &combines_}) list->clear();
-  steps_.clear(), receives_.clear(), sends_.clear();
+  stages_.clear(), receives_.clear(), sends_.clear();
   const auto add = [](const std::vector<NodeMessage>& list, std::vector<Message>& messages,
                       std::vector<std::int32_t>& nodes) {
     for (const NodeMessage& m : list) {
@@ -14,20 +14,21 @@ void ProgramExecutor::compile(const ReduceProgram& program) {
       nodes.insert(nodes.end(), m.nodes.begin(), m.nodes.end());
     }
   };
-  for (const ProgramStep& s : program) {
-    Step step{{incoming_nodes_.size()},
-              {outgoing_nodes_.size()},
-              {receives_.size()},
-              {sends_.size()},
-              {combines_.size()}};
+  for (const ProgramStage& s : program) {
+    FlatStage stage{{incoming_nodes_.size()},
+                    {outgoing_nodes_.size()},
+                    {receives_.size()},
+                    {sends_.size()},
+                    {combines_.size()}};
     add(s.receive, receives_, incoming_nodes_);
     add(s.send, sends_, outgoing_nodes_);
     combines_.insert(combines_.end(), s.combine.begin(), s.combine.end());
-    step.in.last = incoming_nodes_.size(), step.receive.last = receives_.size();
-    step.out.last = outgoing_nodes_.size(), step.send.last = sends_.size();
-    step.combine.last = combines_.size();
-    steps_.push_back(step);
+    stage.in.last = incoming_nodes_.size(), stage.receive.last = receives_.size();
+    stage.out.last = outgoing_nodes_.size(), stage.send.last = sends_.size();
+    stage.combine.last = combines_.size();
+    stages_.push_back(stage);
   }
+  if (stages_.empty()) stages_.emplace_back();
   incoming_.resize(incoming_nodes_.size() * value_bytes_);
   outgoing_.resize(outgoing_nodes_.size() * value_bytes_);
   receive_requests_.assign(receives_.size(), MPI_REQUEST_NULL);
@@ -44,8 +45,8 @@ void ProgramExecutor::begin() {
   }
 }
 
-void ProgramExecutor::enter(std::size_t round) {
-  const Step& s = steps_[round];
+void ProgramExecutor::enter(std::size_t stage) {
+  const FlatStage& s = stages_[stage];
   work(s);
   for (std::size_t k = s.send.first; k < s.send.last; ++k) {
     const Message& m = sends_[k];

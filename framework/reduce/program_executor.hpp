@@ -12,7 +12,7 @@
 
 #include "framework/mpi/communicator.hpp"
 #include "framework/reduce/reduce_program.hpp"
-#include "framework/schedule/rounds.hpp"
+#include "framework/schedule/stages.hpp"
 
 namespace isohalo::detail {
 
@@ -21,13 +21,13 @@ namespace isohalo::detail {
 ///
 /// The program is laid out flat: between two reductions a solver fills the caches with other things, and each list
 /// of its own would be one more miss.
-class ProgramExecutor : public RoundExecutor<ProgramExecutor> {
+class ProgramExecutor : public StageExecutor<ProgramExecutor> {
  public:
   /// `tag`: one of its own, the same on all ranks. Local.
   ProgramExecutor(const Communicator& comm, std::size_t value_bytes, int tag)
       : comm_(comm), value_bytes_(value_bytes), tag_(tag) {}
 
-  /// Local. The programs of all ranks must fit together.
+  /// Local. The programs of all ranks must fit together. Before the first start.
   void compile(const ReduceProgram& program);
 
   /// Begins; to be ended by `test` or `wait` before the next. Local.
@@ -39,13 +39,13 @@ class ProgramExecutor : public RoundExecutor<ProgramExecutor> {
   struct Part {
     std::size_t first = 0, last = 0;
   };
-  struct Step {
+  struct FlatStage {
     Part in, out;        ///< values that arrive and leave, in `nodes`
     Part receive, send;  ///< messages
     Part combine;        ///< in `nodes`
   };
-  /// What the values of a step are combined to: from `incoming` to `outgoing`.
-  virtual void work(const Step&) {}
+  /// What the values that arrive are combined to: from `incoming` to `outgoing`.
+  virtual void work(const FlatStage&) {}
 
   /// Tree nodes: of the values that arrive, of those that leave, and those that are formed.
   const std::vector<std::int32_t>& incoming_nodes() const { return incoming_nodes_; }
@@ -60,20 +60,20 @@ class ProgramExecutor : public RoundExecutor<ProgramExecutor> {
     std::size_t first, values;
   };
 
-  friend class RoundExecutor<ProgramExecutor>;
-  std::size_t rounds() const { return steps_.size(); }
+  friend class StageExecutor<ProgramExecutor>;
+  std::size_t stages() const { return stages_.size() - 1; }  // the last of the list is the end
   void begin();
-  bool arrived(std::size_t round) {
-    const Part& r = steps_[round].receive;
+  bool arrived(std::size_t stage) {
+    const Part& r = stages_[stage].receive;
     return test_all({receive_requests_.data() + r.first, r.last - r.first}, "a reduction");
   }
-  void enter(std::size_t round);
+  void enter(std::size_t stage);
   bool left() { return test_all(send_requests_, "a reduction"); }
 
   Communicator comm_;
   std::size_t value_bytes_;
   int tag_;
-  std::vector<Step> steps_;
+  std::vector<FlatStage> stages_{FlatStage{}};
   std::vector<std::int32_t> incoming_nodes_, outgoing_nodes_, combines_;
   std::vector<Message> receives_, sends_;
   std::vector<MPI_Request> receive_requests_, send_requests_;
@@ -108,12 +108,12 @@ class TreeExecutor final : public ProgramExecutor {
     std::int32_t left, right;
   };
 
-  void work(const Step& step) override {
-    for (std::size_t k = step.in.first; k < step.in.last; ++k)
+  void work(const FlatStage& stage) override {
+    for (std::size_t k = stage.in.first; k < stage.in.last; ++k)
       std::memcpy(&value(incoming_nodes()[k]), incoming(k), sizeof(V));
-    for (std::size_t k = step.combine.first; k < step.combine.last; ++k)
+    for (std::size_t k = stage.combine.first; k < stage.combine.last; ++k)
       value(combines()[k]) = op_(value(children_[k].left), value(children_[k].right));
-    for (std::size_t k = step.out.first; k < step.out.last; ++k)
+    for (std::size_t k = stage.out.first; k < stage.out.last; ++k)
       std::memcpy(outgoing(k), &value(outgoing_nodes()[k]), sizeof(V));
   }
 

@@ -98,20 +98,20 @@ ReduceProgram binary_tree_program(const std::vector<FrontierNode>& nodes, const 
 void append_broadcast(ReduceProgram& program, const std::vector<FrontierNode>& nodes, int rank, int ranks,
                       int target) {
   const int root = node_owners(nodes)[0];
-  ProgramStep step;
+  ProgramStage stage;
   if (target >= 0) {
     if (target == root) return;
-    if (rank == root) step.send.push_back({target, {0}});
-    if (rank == target) step.receive.push_back({root, {0}});
+    if (rank == root) stage.send.push_back({target, {0}});
+    if (rank == target) stage.receive.push_back({root, {0}});
   } else {
     const int place = (rank - root + ranks) % ranks;  // in a binomial tree whose root is 0
     std::int64_t bit = 1;
     while (bit < ranks && !(place & bit)) bit *= 2;
-    if (place > 0) step.receive.push_back({static_cast<int>((place - bit + root) % ranks), {0}});
+    if (place > 0) stage.receive.push_back({static_cast<int>((place - bit + root) % ranks), {0}});
     for (bit /= 2; bit >= 1; bit /= 2)
-      if (place + bit < ranks) step.send.push_back({static_cast<int>((place + bit + root) % ranks), {0}});
+      if (place + bit < ranks) stage.send.push_back({static_cast<int>((place + bit + root) % ranks), {0}});
   }
-  program.push_back(std::move(step));
+  program.push_back(std::move(stage));
 }
 
 }  // namespace isohalo

@@ -15,15 +15,17 @@ struct NodeMessage {
   std::vector<std::int32_t> nodes;
 };
 
-/// First the messages of `receive` are awaited, then the nodes of `combine` are formed from their children, then
-/// the messages of `send` leave. Two ranks list the messages between them in the same order.
-struct ProgramStep {
+/// What it takes to enter a stage: first the messages of `receive` are awaited, then the nodes of `combine` are
+/// formed from their children, then the messages of `send` leave. Two ranks list the messages between them in the
+/// same order.
+struct ProgramStage {
   std::vector<NodeMessage> receive;
   std::vector<std::int32_t> combine;
   std::vector<NodeMessage> send;
 };
 
-using ReduceProgram = std::vector<ProgramStep>;
+/// An entry per stage, and one for the end.
+using ReduceProgram = std::vector<ProgramStage>;
 
 /// The buffer of outbound values in the binary tree method (Stelz 2022, section 3.1.1).
 struct MessageBuffer {

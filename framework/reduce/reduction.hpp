@@ -99,45 +99,44 @@ class Reduction final : private Operation {
   std::int64_t frontier_size() const { return static_cast<std::int64_t>(leaf_places_.size()); }
 
  private:
-  enum class Phase { gathering, exact, collecting, combining, done };
+  enum class State { gathering, exact, collecting, combining, done };
   /// Bytes that a rank reads from others at most: beyond, a schedule moves less.
   static constexpr std::size_t kMostOnNode = std::size_t{1} << 20;
   static constexpr bool kSum = std::is_same_v<V, double> && std::is_same_v<Op, Sum>;
 
   void pause(Backoff& backoff) override {
-    if (phase_ != Phase::collecting || any_active()) {
+    if (state_ != State::collecting || any_active()) {
       backoff.pause();
     } else if (!backoff.pause_awake()) {  // who publishes last calls
       on_node_->sleep();
-      poke_mpi();
+      move_messages(comm_.get(), first_tag_);
     }
-    // Flags in shared memory do not move messages on, of which a rank that we wait for may wait for one.
-    if (on_node_ && ++misses_ % 64 == 0) poke_mpi();
+    if (on_node_ && ++misses_ % 64 == 0) move_messages(comm_.get(), first_tag_);
   }
 
   void launch() {
     if (!plan_agreed_) reduce_by(options_);
     if (options_.method == ReductionMethod::exact_over_terms) return start_exact(terms_);
     tiles_.start_gather();
-    phase_ = Phase::gathering;
+    state_ = State::gathering;
   }
 
   bool proceed() override {
-    if (phase_ == Phase::gathering) {
+    if (state_ == State::gathering) {
       if (!tiles_.test_gather()) return false;
       begin();
     }
-    if (phase_ == Phase::exact) return exact_.test();
-    if (phase_ == Phase::collecting) {
+    if (state_ == State::exact) return exact_.test();
+    if (state_ == State::collecting) {
       if (!on_node_->collects()) return on_node_->take_result(nodes_.value(0));
       if (!on_node_->collect([this](std::int32_t n) -> V& { return nodes_.value(n); })) return false;
       nodes_.start();
-      phase_ = Phase::combining;
+      state_ = State::combining;
     }
-    if (phase_ == Phase::combining) {
+    if (state_ == State::combining) {
       if (!nodes_.test()) return false;
       if (on_node_ && on_node_->several_nodes()) on_node_->publish_result(nodes_.value(0));
-      phase_ = Phase::done;
+      state_ = State::done;
     }
     return true;
   }
@@ -151,7 +150,8 @@ class Reduction final : private Operation {
     isohalo::check(options, comm_.size());
   }
 
-  /// Looks for the schedule of all ranks, or of the leaders of compute nodes. Collective if planning asks.
+  /// Looks for the schedule of all ranks, or of the leaders of compute nodes. Collective unless planned by the
+  /// model.
   void choose(const NodeLayout* layout) {
     ChoiceRequest request{.plan = plan_.plan_options(sizeof(V), layout), .value_bytes = sizeof(V)};
     if (layout) request.ranks = layout->leaders;
@@ -191,28 +191,22 @@ class Reduction final : private Operation {
   }
 
   void start_exact(std::span<const V> values) {
-    phase_ = Phase::exact;
+    state_ = State::exact;
     if constexpr (kSum) exact_.start(values);
-  }
-
-  void poke_mpi() {
-    int there = 0;
-    mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, first_tag_, comm_.get(), &there, MPI_STATUS_IGNORE), "MPI_Iprobe",
-              comm_.get());
   }
 
   void begin() {
     auto& values = tiles_.values();
     if (options_.method == ReductionMethod::exact_over_tiles) return start_exact(values);
-    for (const Combine& c : local_combines_)
+    for (const Combination& c : local_combines_)
       values[static_cast<std::size_t>(c.into)] =
           op_(values[static_cast<std::size_t>(c.into)], values[static_cast<std::size_t>(c.from)]);
     for (const auto& [leaf, at] : leaf_places_) nodes_.value(leaf) = values[static_cast<std::size_t>(at)];
     if (on_node_) {
-      phase_ = Phase::collecting;
+      state_ = State::collecting;
       on_node_->start([this](std::int32_t n) -> V& { return nodes_.value(n); });
     } else {
-      phase_ = Phase::combining;
+      state_ = State::combining;
       nodes_.start();
     }
   }
@@ -228,10 +222,10 @@ class Reduction final : private Operation {
   TreeExecutor<V, Op> nodes_;
   ExactSum exact_;
   std::span<const V> terms_;
-  std::vector<Combine> local_combines_;
+  std::vector<Combination> local_combines_;
   std::vector<std::pair<std::int32_t, std::int64_t>> leaf_places_;  // leaf, place in the tile values
   std::optional<OnNodeStage<V>> on_node_;
-  Phase phase_ = Phase::done;
+  State state_ = State::done;
   bool plan_agreed_ = false;
   int misses_ = 0;  ///< in waits
 };

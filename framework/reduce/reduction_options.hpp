@@ -26,7 +26,7 @@ struct ReductionOptions {
   /// Frontier values first go to the owner of their highest ancestor that lies within its 3^d ranks: worth a stage
   /// when frontiers are large (docs/reductions.md). For `tree`.
   bool resolve = false;
-  /// Ranks of a node use shared memory when schedule is "auto".
+  /// Ranks of a compute node use shared memory when schedule is "auto".
   bool on_node = true;
   /// The rank that gets the result, -1: all. What only other ranks would need is neither sent nor combined,
   /// but for exact sums by a schedule.

@@ -71,8 +71,8 @@ ReduceProgram ReductionPlan<D>::program_after_node(int rank, const NodeLayout& l
   std::vector<int> holders;
   for (const FrontierNode& n : nodes()) holders.push_back(node_of(n.rank));
   append_partial_sets(program, nodes(), holders, between, node_of(rank), node_of(root));
-  for (ProgramStep& step : program)
-    for (auto* list : {&step.receive, &step.send})
+  for (ProgramStage& stage : program)
+    for (auto* list : {&stage.receive, &stage.send})
       for (NodeMessage& m : *list) m.peer = layout.leaders[static_cast<std::size_t>(m.peer)];
   return program;
 }

@@ -34,12 +34,12 @@ class ReductionPlan {
   ReduceProgram program(int rank, int ranks, const ReductionOptions& options, std::size_t value_bytes) const;
 
   /// What `rank` does once the leaves of all ranks of its compute node are at hand: all combinations when there is
-  /// but one node; otherwise the schedule `between` the leaders of the nodes, and nothing on other ranks. Nothing
-  /// either where no result is wanted (`root`, as in ReductionOptions). Local.
+  /// but one compute node; otherwise the schedule `between` the leaders of these, and nothing on other ranks.
+  /// Nothing either where no result is wanted (`root`, as in ReductionOptions). Local.
   ReduceProgram program_after_node(int rank, const NodeLayout& layout, int root, const Schedule& between) const;
 
-  /// The resolve round: for each node that is its highest to lie within the 3^d ranks around the owner of its first
-  /// tile, that owner; -1 for all others (docs/reductions.md).
+  /// The resolve stage: for each tree node that is its highest to lie within the 3^d ranks around the owner of its
+  /// first tile, that owner; -1 for all others (docs/reductions.md).
   std::vector<int> gather_ranks() const;
 
   /// What a schedule is to be planned for: frontiers of this size, of one rank or of all of the fullest compute

@@ -2,19 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <deque>
 #include <numeric>
-#include <optional>
 
-#include "datatypes/error.hpp"
-#include "framework/mpi/agreement.hpp"
 #include "framework/reduce/multicast.hpp"
 #include "framework/reduce/program_executor.hpp"
 #include "framework/schedule/chooser.hpp"
-#include "framework/schedule/schedule_check.hpp"
-#include "framework/schedule/schedule_table.hpp"
 
 namespace isohalo {
 
@@ -52,26 +46,6 @@ std::vector<double> time_candidates(const Communicator& comm, const std::vector<
   return times;
 }
 
-/// What the table has, if it fits. Collective.
-std::optional<std::string> from_table(const Communicator& comm, const Planning& planning, const PlanOptions& plan,
-                                      int ranks) {
-  std::string found = "?";
-  agreed(comm, [&] {
-    if (planning.machine.empty())
-      throw UsageError("schedule table " + planning.table +
-                       ": planning by a table needs the name of the machine to look for");
-    if (comm.rank() != 0) return;
-    const auto bytes = static_cast<std::int64_t>(std::ceil(plan.bytes));
-    const auto schedule = ScheduleTable::read(planning.table).find(planning.machine, ranks, bytes);
-    if (schedule && (plan.for_sets || !schedule->for_sets_only()) &&
-        (!plan.rank_order || keeps_rank_order(*schedule)))
-      found = schedule->text();
-  });
-  comm.broadcast(found, 0);
-  if (found == "?") return std::nullopt;
-  return found;
-}
-
 }  // namespace
 
 ScheduleChoice choose_schedule(const Communicator& comm, const Planning& planning, const ChoiceRequest& request,
@@ -79,11 +53,6 @@ ScheduleChoice choose_schedule(const Communicator& comm, const Planning& plannin
   const std::vector<int> taking_part = request.ranks.empty() ? all_ranks(comm.size()) : request.ranks;
   const int ranks = static_cast<int>(taking_part.size());
   ScheduleChoice choice{.costs = planning.costs};
-  if (!planning.table.empty())
-    if (const auto found = from_table(comm, planning, request.plan, ranks)) {
-      choice.schedule = *found, choice.by = "table";
-      return choice;
-    }
   if (planning.by != PlanBy::model) {
     choice.costs = measured_costs(comm, taking_part);
     choice.by = "measured costs";
@@ -128,7 +97,7 @@ std::string to_text(const Planning& planning) {
   std::string text = "by " + std::to_string(static_cast<int>(planning.by)) + ", candidates " +
                      std::to_string(planning.candidates) + ", costs";
   for (const double v : {c.latency_ns, c.pipeline_ns, c.per_byte_ns}) text += " " + all_digits(v);
-  return text + ", table " + planning.table + ", machine " + planning.machine;
+  return text;
 }
 
 }  // namespace detail

@@ -1,6 +1,6 @@
 #pragma once
-/// Which schedule a reduction takes when it is left to choose: by the cost model, by measuring, by timing or from a
-/// table. Never changes a bit of a tree's results.
+/// Which schedule a reduction takes when it is left to choose: by the cost model, by measuring or by timing.
+/// Never changes a bit of a tree's results.
 
 #include <cstddef>
 #include <functional>
@@ -25,18 +25,14 @@ struct Planning {
   PlanBy by = PlanBy::model;
   MessageCosts costs = {};
   int candidates = 6;
-  /// A file of schedules (see ScheduleTable) that is asked first, by the name of the machine; empty: none. Read by
-  /// rank 0 alone.
-  std::string table = {}, machine = {};
 
-  bool asks() const { return by != PlanBy::model || !table.empty(); }
   bool operator==(const Planning&) const = default;
 };
 
 /// What was chosen, by what, and the times that decided.
 struct ScheduleChoice {
   std::string schedule = {};  ///< encoded form; empty: no stages
-  /// "model", "measured costs", "timing", "table", "given"; without a schedule of ours "shared memory",
+  /// "model", "measured costs", "timing", "given"; without a schedule of ours "shared memory",
   /// "binary tree" or "MPI".
   std::string by = "model";
   MessageCosts costs = {};  ///< of the model
@@ -58,8 +54,7 @@ struct ChoiceRequest {
   std::function<ReduceProgram(const Schedule&)> program = {};
 };
 
-/// Collective over `comm` if `planning` asks, else local; the same on all ranks. `tag`: one not in use.
-/// Throws UsageError on all ranks, for a table that is none or has no name of a machine.
+/// Collective over `comm` unless by the model, then local; the same on all ranks. `tag`: one not in use.
 ScheduleChoice choose_schedule(const Communicator& comm, const Planning& planning, const ChoiceRequest& request,
                                int tag);
 

@@ -59,7 +59,7 @@ FrontierTree<D>::FrontierTree(const Tiling<D>& tiling, const std::vector<int>& r
 
 template <int D>
 void append_combines(const Tiling<D>& tiling, const Box<D>& tiles_held, const Box<D>& node,
-                     std::vector<Combine>& out) {
+                     std::vector<Combination>& out) {
   if (node.cells() == 1) return;
   const auto halves = children(tiling, node);
   append_combines(tiling, tiles_held, halves[0], out);
@@ -71,7 +71,7 @@ void append_combines(const Tiling<D>& tiling, const Box<D>& tiles_held, const Bo
 #define ISOHALO_INSTANTIATE(D)                                 \
   template Split split_of<D>(const Tiling<D>&, const Box<D>&); \
   template struct FrontierTree<D>;                             \
-  template void append_combines<D>(const Tiling<D>&, const Box<D>&, const Box<D>&, std::vector<Combine>&);
+  template void append_combines<D>(const Tiling<D>&, const Box<D>&, const Box<D>&, std::vector<Combination>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 

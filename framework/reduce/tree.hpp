@@ -12,7 +12,7 @@
 
 namespace isohalo {
 
-/// Where a node (a box of more than one tile) is divided: dimension and first tile of the right half.
+/// Where a tree node (a box of more than one tile) is divided: dimension and first tile of the right half.
 struct Split {
   int dimension;
   std::int64_t at;
@@ -24,7 +24,7 @@ template <int D>
 Split split_of(const Tiling<D>& tiling, const Box<D>& node);
 
 /// value[into] = value[into] op value[from].
-struct Combine {
+struct Combination {
   std::int32_t into;
   std::int32_t from;
 };
@@ -38,7 +38,7 @@ struct FrontierNode {
 
 namespace detail {
 
-/// Of a node's number: where it stands in a list.
+/// Of a tree node's number: where it stands in a list.
 constexpr std::size_t at(std::int32_t node) {
   return static_cast<std::size_t>(node);
 }
@@ -61,6 +61,6 @@ struct FrontierTree {
 /// its first tile's place. Straight-line, in tree order.
 template <int D>
 void append_combines(const Tiling<D>& tiling, const Box<D>& tiles_held, const Box<D>& node,
-                     std::vector<Combine>& out);
+                     std::vector<Combination>& out);
 
 }  // namespace isohalo

@@ -128,20 +128,18 @@ double cell_bytes(ElementType type) {
 
 template <int D>
 BoundaryTopology<D> checked_topology(const Input<D>& in) {
-  const BoundaryRules<D>& rules = in.grid.boundary;
-  const BoundaryTopology<D> around{box_of_shape<D>(in.grid.shape), rules.periodic(), rules.mirror_low(),
-                                   rules.mirror_high()};
+  const auto around = boundary_topology_of(in.grid.boundary, box_of_shape<D>(in.grid.shape));
   refuse_reach_beyond_grid(in.model->shape(), around);
   refuse_unfit_exchange(in.parallel.exchange, in.model->shape());
   return around;
 }
 
 template <int D>
-std::vector<HaloTraffic> halo_traffic(const Input<D>& in, int ranks) {
+std::vector<PatternTraffic> traffic_by_pattern(const Input<D>& in, int ranks) {
   const Decomposition<D> blocks = planned_blocks(in, ranks);
   const BoundaryTopology<D> around = checked_topology(in);
   const StencilShape<D> shape = in.model->shape();
-  std::vector<HaloTraffic> list;
+  std::vector<PatternTraffic> list;
   for (const auto& [pattern, name] : {std::pair(HaloPattern::direct, "direct"),
                                       {HaloPattern::coalesced, "coalesced"},
                                       {HaloPattern::slabs, "slabs"}})
@@ -190,9 +188,9 @@ std::string plan_text(const Input<D>& in, int ranks) {
   return s;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                             \
-  template BoundaryTopology<D> checked_topology<D>(const Input<D>&);       \
-  template std::vector<HaloTraffic> halo_traffic<D>(const Input<D>&, int); \
+#define ISOHALO_INSTANTIATE(D)                                                      \
+  template BoundaryTopology<D> checked_topology<D>(const Input<D>&);                \
+  template std::vector<PatternTraffic> traffic_by_pattern<D>(const Input<D>&, int); \
   template std::string plan_text<D>(const Input<D>&, int);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

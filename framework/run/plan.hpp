@@ -22,6 +22,6 @@ std::string plan_text(const Input<D>& in, int ranks);
 
 /// The exchange of one field by every pattern of messages that the stencil allows, for simulations. As above.
 template <int D>
-std::vector<HaloTraffic> halo_traffic(const Input<D>& in, int ranks);
+std::vector<PatternTraffic> traffic_by_pattern(const Input<D>& in, int ranks);
 
 }  // namespace isohalo

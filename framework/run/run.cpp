@@ -71,12 +71,12 @@ RunResult run_input(MPI_Comm user, const RunRequest& request, const SolverKinds&
   });
 }
 
-std::vector<HaloTraffic> halos_of_input(MPI_Comm user, const RunRequest& request, const SolverKinds& kinds) {
+std::vector<PatternTraffic> halos_of_input(MPI_Comm user, const RunRequest& request, const SolverKinds& kinds) {
   const Communicator comm = Communicator::of(user);
   Config config = read_input_file(request, comm);
   return with_dimensions(config, [&](auto d) {
     const int ranks = planned_ranks(request, comm);
-    return halo_traffic(checked_input<d()>(config, kinds, request.input, ranks), ranks);
+    return traffic_by_pattern(checked_input<d()>(config, kinds, request.input, ranks), ranks);
   });
 }
 

@@ -39,14 +39,14 @@ struct RunResult {
 RunResult run_input(MPI_Comm comm, const RunRequest& request, const SolverKinds& kinds);
 
 /// What all ranks send in an exchange, by one pattern of messages: "direct", "coalesced" or "slabs".
-struct HaloTraffic {
+struct PatternTraffic {
   std::string pattern;
   TrafficTable traffic;
 };
 
 /// The halo exchanges of one field of the input on `request.plan_ranks` ranks, by every pattern that its stencil
 /// allows. Collective. Throws Error, the same on all ranks.
-std::vector<HaloTraffic> halos_of_input(MPI_Comm comm, const RunRequest& request, const SolverKinds& kinds);
+std::vector<PatternTraffic> halos_of_input(MPI_Comm comm, const RunRequest& request, const SolverKinds& kinds);
 
 /// Prints the keys of the input and their values in force, then throws the errors that it has. Collective. Throws
 /// Error, the same on all ranks.

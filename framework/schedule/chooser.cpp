@@ -9,17 +9,17 @@ namespace isohalo::detail {
 
 namespace {
 
-constexpr double kLeastRounds = 3, kMostRounds = 50;
+constexpr double kLeastLaps = 3, kMostLaps = 50;
 // Never dropped, however many are faster: the next measurements may turn them round.
 constexpr double kAlike = 1.05;
 
-/// `rounds` rounds in which all of `running` take turns, beginning with another one each time; the slowest rank's
-/// times, in order of `running` within each round.
-std::vector<double> take_turns(const Communicator& comm, const std::vector<std::size_t>& running, int rounds,
+/// `laps` laps in which all of `running` take turns, beginning with another one each time; the slowest rank's
+/// times, in order of `running` within each lap.
+std::vector<double> take_turns(const Communicator& comm, const std::vector<std::size_t>& running, int laps,
                                const std::function<double(std::size_t)>& run) {
   const std::size_t n = running.size();
-  std::vector<double> seconds(n * static_cast<std::size_t>(rounds));
-  for (std::size_t r = 0; r < static_cast<std::size_t>(rounds); ++r)
+  std::vector<double> seconds(n * static_cast<std::size_t>(laps));
+  for (std::size_t r = 0; r < static_cast<std::size_t>(laps); ++r)
     for (std::size_t k = 0; k < n; ++k) seconds[r * n + (r + k) % n] = run(running[(r + k) % n]);
   comm.allreduce(seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX);
   return seconds;
@@ -34,20 +34,20 @@ std::vector<double> least_seconds(const Communicator& comm, std::size_t candidat
   take_turns(comm, running, 1, run);
   std::vector<double> best(candidates, std::numeric_limits<double>::max());
   double left = budget_s;
-  const auto measure = [&](int rounds) {
-    const auto seconds = take_turns(comm, running, rounds, run);
+  const auto measure = [&](int laps) {
+    const auto seconds = take_turns(comm, running, laps, run);
     for (std::size_t i = 0; i < seconds.size(); ++i) {
       double& least = best[running[i % running.size()]];
       least = std::min(least, seconds[i]);
       left -= seconds[i];
     }
   };
-  measure(3);  // tells how long rounds take
+  measure(3);  // tells how long laps take
   for (std::size_t keep = candidates;;) {
-    double round = 0;
-    for (std::size_t k : running) round += best[k];
+    double lap = 0;
+    for (std::size_t k : running) lap += best[k];
     const double share = left / (keep <= 2 ? 1 : 2);  // half of what is left, but in the end all
-    measure(static_cast<int>(std::clamp(share / std::max(round, 1e-9), kLeastRounds, kMostRounds)));
+    measure(static_cast<int>(std::clamp(share / std::max(lap, 1e-9), kLeastLaps, kMostLaps)));
     if (keep <= 2) return best;
     keep = (keep + 1) / 2;
     std::sort(running.begin(), running.end(), [&](std::size_t a, std::size_t b) { return best[a] < best[b]; });

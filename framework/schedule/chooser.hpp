@@ -1,6 +1,6 @@
 #pragma once
-/// Which of several ways to do the same is the fastest on the live communicator. One chooser for halo transports,
-/// neighborhood algorithms and schedules of reductions.
+/// Which of several ways to do the same is the fastest on the live communicator. One chooser for halo transports
+/// and schedules of reductions.
 
 #include <cstddef>
 #include <functional>

@@ -55,7 +55,7 @@ Schedule::Schedule(std::vector<Stage> stages, int ranks) : stages_(std::move(sta
   if (ranks < 1 || ranks > kMostScheduleRanks)
     throw UsageError("a schedule for " + std::to_string(ranks) + " ranks: there must be 1 to " +
                      std::to_string(kMostScheduleRanks));
-  place_stages();
+  number_ranks();
   check_allreduce(*this);
 }
 
@@ -68,31 +68,31 @@ bool Schedule::for_sets_only() const {
                      [](const Stage& s) { return s.kind == StageKind::dissemination; });
 }
 
-void Schedule::place_stages() {
-  Place place;
-  place.active = ranks_;
+void Schedule::number_ranks() {
+  Numbering numbers;
+  numbers.active = ranks_;
   for (int s = 0; s < size(); ++s) {
     const Stage& stage = stages_[static_cast<std::size_t>(s)];
     detail::check_numbers(stages_, ranks_, s);
     if (stage.kind == StageKind::collapse) {
-      place.collapsed = stage.threshold;
-      place.collapse_base = stage.base;
-      place.active = ranks_ - std::int64_t{stage.threshold / stage.base} * (stage.base - 1);
+      numbers.collapsed = stage.threshold;
+      numbers.collapse_base = stage.base;
+      numbers.active = ranks_ - std::int64_t{stage.threshold / stage.base} * (stage.base - 1);
     } else if (stage.kind == StageKind::merge) {
-      place.remainder = stage.remainder;
-      place.active = ranks_ - stage.remainder;
+      numbers.remainder = stage.remainder;
+      numbers.active = ranks_ - stage.remainder;
     } else if (stage.kind == StageKind::eliminate) {
-      place.fours = stage.threshold;
-      place.threes = stage.remainder;
-      place.active = ranks_ - 2 * std::int64_t{place.fours} - place.threes;
+      numbers.fours = stage.threshold;
+      numbers.threes = stage.remainder;
+      numbers.active = ranks_ - 2 * std::int64_t{numbers.fours} - numbers.threes;
     }
-    places_.push_back(place);
-    detail::check_groups(stages_, ranks_, s, place.product, place.active);
-    place.product *= growth(stage);
+    numberings_.push_back(numbers);
+    detail::check_groups(stages_, ranks_, s, numbers.product, numbers.active);
+    numbers.product *= growth(stage);
   }
 }
 
-std::int64_t Schedule::virtual_of(const Place& p, int rank) const {
+std::int64_t Schedule::virtual_of(const Numbering& p, int rank) const {
   if (p.fours >= 0) {
     const Seat seat = seat_of(p.fours, p.threes, rank);
     const int member = seat.index == kStays[seat.size][1];
@@ -103,7 +103,7 @@ std::int64_t Schedule::virtual_of(const Place& p, int rank) const {
   return rank < p.remainder ? -1 : rank - p.remainder;
 }
 
-int Schedule::real_of(const Place& p, std::int64_t w) const {
+int Schedule::real_of(const Numbering& p, std::int64_t w) const {
   if (p.fours >= 0) {
     const auto group = static_cast<int>(w / 2), size = group < p.fours ? 4 : group < p.fours + p.threes ? 3 : 2;
     const int first = size * group + (size < 4 ? p.fours : 0) * (4 - size) + (size == 2 ? p.threes : 0);
@@ -119,7 +119,7 @@ void Schedule::actions(int stage, int rank, StageActions& a) const {
   a.receive.clear();
   a.own = 0;
   a.replace = false;
-  const std::int64_t w = virtual_of(places_[static_cast<std::size_t>(stage)], rank);
+  const std::int64_t w = virtual_of(numberings_[static_cast<std::size_t>(stage)], rank);
   switch (stages_[static_cast<std::size_t>(stage)].kind) {
     case StageKind::factor:
       return factor_actions(stage, w, a);
@@ -147,13 +147,13 @@ StageActions Schedule::actions(int stage, int rank) const {
 
 void Schedule::factor_actions(int stage, std::int64_t w, StageActions& a) const {
   if (w < 0) return;
-  const Place& place = places_[static_cast<std::size_t>(stage)];
-  const std::int64_t base = stages_[static_cast<std::size_t>(stage)].base, m = place.product;
+  const Numbering& numbers = numberings_[static_cast<std::size_t>(stage)];
+  const std::int64_t base = stages_[static_cast<std::size_t>(stage)].base, m = numbers.product;
   const std::int64_t block = w / (m * base) * (m * base), inside = w - block, mine = inside / m;
-  for (std::int64_t i = 1; i < base; ++i) a.send.push_back(real_of(place, block + (inside + i * m) % (m * base)));
+  for (std::int64_t i = 1; i < base; ++i) a.send.push_back(real_of(numbers, block + (inside + i * m) % (m * base)));
   a.own += static_cast<std::size_t>(mine);
   for (std::int64_t j = 0; j < base; ++j)
-    if (j != mine) a.receive.push_back(real_of(place, block + inside % m + j * m));
+    if (j != mine) a.receive.push_back(real_of(numbers, block + inside % m + j * m));
 }
 
 void Schedule::collapse_actions(int stage, int rank, StageActions& a) const {
@@ -173,12 +173,12 @@ void Schedule::collapse_actions(int stage, int rank, StageActions& a) const {
 
 void Schedule::merge_actions(int stage, int rank, StageActions& a) const {
   const Stage& s = stages_[static_cast<std::size_t>(stage)];
-  const Place& place = places_[static_cast<std::size_t>(stage)];
-  const std::int64_t group_size = place.product * s.base;
-  const std::int64_t w = virtual_of(place, rank);
+  const Numbering& numbers = numberings_[static_cast<std::size_t>(stage)];
+  const std::int64_t group_size = numbers.product * s.base;
+  const std::int64_t w = virtual_of(numbers, rank);
   if (w < 0) {
     for (std::int64_t i = 0; i < group_size; ++i)
-      a.send.push_back(real_of(place, rank % s.groups * group_size + i));
+      a.send.push_back(real_of(numbers, rank % s.groups * group_size + i));
     return;
   }
   // Remainder ranks come before all others.
@@ -191,10 +191,11 @@ void Schedule::merge_actions(int stage, int rank, StageActions& a) const {
 
 void Schedule::inverse_merge_actions(int stage, int rank, StageActions& a) const {
   const Stage& s = stages_[static_cast<std::size_t>(stage)];
-  const Place& place = places_[static_cast<std::size_t>(stage)];
-  const std::int64_t w = virtual_of(place, rank);
+  const Numbering& numbers = numberings_[static_cast<std::size_t>(stage)];
+  const std::int64_t w = virtual_of(numbers, rank);
   if (w < 0) {
-    for (std::int64_t v = rank % s.groups; v < place.active; v += s.groups) a.receive.push_back(real_of(place, v));
+    for (std::int64_t v = rank % s.groups; v < numbers.active; v += s.groups)
+      a.receive.push_back(real_of(numbers, v));
     a.replace = true;
     return;
   }
@@ -204,10 +205,10 @@ void Schedule::inverse_merge_actions(int stage, int rank, StageActions& a) const
 
 void Schedule::dissemination_actions(int stage, std::int64_t w, StageActions& a) const {
   if (w < 0) return;
-  const Place& place = places_[static_cast<std::size_t>(stage)];
-  const std::int64_t peers = most_sends(stage), n = place.active, distance = place.product % n;
-  for (std::int64_t i = 1; i <= peers; ++i) a.send.push_back(real_of(place, (w + i * distance) % n));
-  for (std::int64_t i = peers; i >= 1; --i) a.receive.push_back(real_of(place, (w + n - i * distance % n) % n));
+  const Numbering& numbers = numberings_[static_cast<std::size_t>(stage)];
+  const std::int64_t peers = most_sends(stage), n = numbers.active, distance = numbers.product % n;
+  for (std::int64_t i = 1; i <= peers; ++i) a.send.push_back(real_of(numbers, (w + i * distance) % n));
+  for (std::int64_t i = peers; i >= 1; --i) a.receive.push_back(real_of(numbers, (w + n - i * distance % n) % n));
   a.own = a.receive.size();
 }
 
@@ -238,8 +239,8 @@ void Schedule::elimination_actions(int stage, int rank, StageActions& a) const {
 
 std::int64_t Schedule::messages(int stage) const {
   const Stage& s = stages_[static_cast<std::size_t>(stage)];
-  const Place& place = places_[static_cast<std::size_t>(stage)];
-  const std::int64_t exchanged = place.active * (s.base - 1);
+  const Numbering& numbers = numberings_[static_cast<std::size_t>(stage)];
+  const std::int64_t exchanged = numbers.active * (s.base - 1);
   switch (s.kind) {
     case StageKind::factor:
       return exchanged;
@@ -247,17 +248,17 @@ std::int64_t Schedule::messages(int stage) const {
     case StageKind::expand:
       return std::int64_t{s.threshold / s.base} * (s.base - 1);
     case StageKind::merge:
-      return exchanged + s.remainder * place.product * s.base;
+      return exchanged + s.remainder * numbers.product * s.base;
     case StageKind::inverse_merge: {
       std::int64_t sum = exchanged;
       for (std::int64_t c = 0; c < std::min(s.groups, s.remainder); ++c)
-        sum += count_of_class(s.remainder, c, s.groups) * count_of_class(place.active, c, s.groups);
+        sum += count_of_class(s.remainder, c, s.groups) * count_of_class(numbers.active, c, s.groups);
       return sum;
     }
     case StageKind::dissemination:
-      return place.active * most_sends(stage);
+      return numbers.active * most_sends(stage);
     case StageKind::eliminate:
-      return place.active + place.threes;
+      return numbers.active + numbers.threes;
     case StageKind::settle:
     case StageKind::resolve:
       return 2 * std::int64_t{s.threshold} + s.remainder;
@@ -273,7 +274,7 @@ std::int64_t Schedule::messages() const {
 
 std::int64_t Schedule::most_sends(int stage) const {
   const Stage& s = stages_[static_cast<std::size_t>(stage)];
-  const Place& place = places_[static_cast<std::size_t>(stage)];
+  const Numbering& numbers = numberings_[static_cast<std::size_t>(stage)];
   switch (s.kind) {
     case StageKind::factor:
       return s.base - 1;
@@ -282,12 +283,12 @@ std::int64_t Schedule::most_sends(int stage) const {
     case StageKind::expand:
       return s.threshold > 0 ? s.base - 1 : 0;
     case StageKind::merge:
-      return s.remainder > 0 ? place.product * s.base : s.base - 1;
+      return s.remainder > 0 ? numbers.product * s.base : s.base - 1;
     case StageKind::inverse_merge:
       return s.base - 1 + count_of_class(s.remainder, 0, s.groups);
     case StageKind::dissemination: {
       // Multiples of the distance repeat, beginning with the rank itself, after this many.
-      const std::int64_t distinct = place.active / std::gcd(place.product, place.active);
+      const std::int64_t distinct = numbers.active / std::gcd(numbers.product, numbers.active);
       return std::min<std::int64_t>(s.base, distinct) - 1;
     }
     case StageKind::eliminate:

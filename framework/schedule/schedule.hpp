@@ -100,7 +100,7 @@ class Schedule {
 
  private:
   /// How the ranks are numbered in a stage: only `active` of them take part in factor stages, as virtual 0 ..
-  struct Place {
+  struct Numbering {
     std::int64_t product = 1;  ///< of the bases of the earlier stages: m
     std::int64_t active = 1;
     int collapsed = 0;  ///< T of a collapse before (or in) this stage
@@ -109,9 +109,9 @@ class Schedule {
     int fours = -1, threes = 0;  ///< Q and T of an elimination before (or in) this stage; -1: none
   };
 
-  void place_stages();
-  std::int64_t virtual_of(const Place& p, int rank) const;  ///< -1: not active
-  int real_of(const Place& p, std::int64_t virtual_rank) const;
+  void number_ranks();
+  std::int64_t virtual_of(const Numbering& p, int rank) const;  ///< -1: not active
+  int real_of(const Numbering& p, std::int64_t virtual_rank) const;
   void factor_actions(int stage, std::int64_t w, StageActions& a) const;
   void collapse_actions(int stage, int rank, StageActions& a) const;
   void merge_actions(int stage, int rank, StageActions& a) const;
@@ -120,7 +120,7 @@ class Schedule {
   void dissemination_actions(int stage, std::int64_t w, StageActions& a) const;
 
   std::vector<Stage> stages_;
-  std::vector<Place> places_;
+  std::vector<Numbering> numberings_;
   int ranks_ = 1;
 };
 

@@ -220,15 +220,6 @@ Plan plan_by_model(int ranks, const PlanOptions& options) {
   return Planner(ranks, options, 1).plans().front();
 }
 
-TimedPlan plan_by_timing(int ranks, const PlanOptions& options, std::size_t count,
-                         const std::function<double(const Schedule&)>& time_ns) {
-  const std::vector<Plan> plans = plan_candidates(ranks, options, count);
-  std::vector<double> times;
-  for (const Plan& plan : plans) times.push_back(time_ns(plan.schedule));
-  const auto best = static_cast<std::size_t>(std::min_element(times.begin(), times.end()) - times.begin());
-  return {plans[best].schedule, times[best]};
-}
-
 std::vector<Plan> plan_candidates(int ranks, const PlanOptions& options, std::size_t count) {
   check_options(ranks, options);
   if (ranks > kEnumeratedRanks) return Planner(ranks, options, std::max<std::size_t>(count, 1)).plans();

@@ -33,8 +33,7 @@ class Enumerator {
       : ranks_(ranks), limits_(limits), visit_(visit) {}
 
   bool run() {
-    return factorisations(ranks_, [this] { return visit_(stages_); }) && (!limits_.collapses || collapses()) &&
-           (!limits_.merges || merges());
+    return factorisations(ranks_, [this] { return visit_(stages_); }) && collapses() && merges();
   }
 
  private:

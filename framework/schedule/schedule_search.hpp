@@ -14,8 +14,6 @@ namespace isohalo {
 struct EnumerationLimits {
   int most_sends = 0;  ///< messages of a rank in a stage
   int most_stages = 0;
-  bool collapses = true;
-  bool merges = true;
 };
 
 /// Calls `visit` with every allreduce of `ranks` ranks within the limits, in a fixed order: all factorisations in
@@ -47,17 +45,6 @@ Plan plan_by_model(int ranks, const PlanOptions& options);
 /// At most `count` schedules in the order of their cost by the model, for a choice by timing: of all up to
 /// kEnumeratedRanks ranks, beyond of one per way to factorise, collapse or merge.
 std::vector<Plan> plan_candidates(int ranks, const PlanOptions& options, std::size_t count);
-
-struct TimedPlan {
-  Schedule schedule;
-  double time_ns;
-};
-
-/// Of the `count` candidates that are cheapest by the model the one for which `time_ns`, called with each in turn,
-/// gives the least; that time is returned beside it. Of several the cheapest by the model. On several ranks the
-/// times must be agreed (as those of the slowest rank), then all choose the same. Collective if `time_ns` is.
-TimedPlan plan_by_timing(int ranks, const PlanOptions& options, std::size_t count,
-                         const std::function<double(const Schedule&)>& time_ns);
 
 inline constexpr int kExactPlanRanks = 1 << 20;
 inline constexpr int kFewRanks = 4096;

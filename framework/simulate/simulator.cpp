@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <tuple>
 
 #include "datatypes/error.hpp"
-#include "framework/schedule/rank_set.hpp"
-#include "framework/schedule/schedule_run.hpp"
 #include "framework/simulate/simulator_network.hpp"
 
 namespace isohalo {
@@ -41,9 +38,9 @@ void check(const SimulationOptions& o) {
 }
 
 /// From the rank that finished last back to a start.
-std::vector<CriticalStep> critical_path(const detail::SimulationRecord& record) {
+std::vector<CriticalStage> critical_path(const detail::SimulationRecord& record) {
   const SimulationResult& result = record.result;
-  std::vector<CriticalStep> path;
+  std::vector<CriticalStage> path;
   auto rank = static_cast<std::size_t>(std::max_element(result.finish_ns.begin(), result.finish_ns.end()) -
                                        result.finish_ns.begin());
   for (std::size_t s = record.causes.size(); s-- > 0;) {
@@ -61,10 +58,10 @@ class ScheduleTraffic final : public Traffic {
  public:
   ScheduleTraffic(const Schedule& schedule, double bytes) : schedule_(schedule), bytes_(bytes) {}
   int ranks() const override { return schedule_.ranks(); }
-  int rounds() const override { return schedule_.size(); }
-  std::int64_t messages(int round) const override { return schedule_.messages(round); }
-  void round_of(int round, int rank, std::vector<Send>& sends, std::int64_t& awaited) const override {
-    schedule_.actions(round, rank, actions_);
+  int stages() const override { return schedule_.size(); }
+  std::int64_t messages(int stage) const override { return schedule_.messages(stage); }
+  void sends_of(int stage, int rank, std::vector<Send>& sends, std::int64_t& awaited) const override {
+    schedule_.actions(stage, rank, actions_);
     sends.clear();
     for (const int to : actions_.send) sends.push_back({to, bytes_});
     awaited = static_cast<std::int64_t>(actions_.receive.size());
@@ -97,18 +94,18 @@ void detail::simulate_by_stages(SimulationRecord& record) {
   std::vector<SimulatedNetwork::Sent> sent;
   std::vector<std::int64_t> first(ranks + 1), next;
   std::vector<Arrived> arrived;
-  for (int s = 0; s < traffic.rounds(); ++s) {
+  for (int s = 0; s < traffic.stages(); ++s) {
     record.result.begin_ns.push_back(now);
     record.causes.emplace_back(ranks, -1);
     for (std::size_t r = 0; r < ranks; ++r) {
-      traffic.round_of(s, static_cast<int>(r), sends, awaited);
+      traffic.sends_of(s, static_cast<int>(r), sends, awaited);
       first[r + 1] = first[r] + awaited;
     }
     arrived.resize(static_cast<std::size_t>(first[ranks]));
     next.assign(first.begin(), first.end() - 1);
     for (std::size_t r = 0; r < ranks; ++r) {
       const int rank = static_cast<int>(r);
-      traffic.round_of(s, rank, sends, awaited);
+      traffic.sends_of(s, rank, sends, awaited);
       now[r] = record.network.send(s, rank, sends, now[r], sent);
       record.put(s, rank, sent);
       for (const auto& m : sent)
@@ -138,7 +135,7 @@ SimulationResult simulate(const Traffic& traffic, const SimulationOptions& optio
   check(options);
   detail::SimulationRecord record(traffic, options);
   SimulationResult& result = record.result;
-  for (int s = 0; s < traffic.rounds(); ++s) result.messages.push_back(traffic.messages(s));
+  for (int s = 0; s < traffic.stages(); ++s) result.messages.push_back(traffic.messages(s));
   if (options.record_tasks) record_starts(record);
   if (options.inlet_ns > 0)
     detail::simulate_by_events(record);
@@ -152,31 +149,6 @@ SimulationResult simulate(const Traffic& traffic, const SimulationOptions& optio
     return std::tuple(a.rank, a.stage, a.begin_ns) < std::tuple(b.rank, b.stage, b.begin_ns);
   });
   return std::move(record.result);
-}
-
-bool sums_correctly(const Schedule& schedule) {
-  const auto ranks = static_cast<std::size_t>(schedule.ranks());
-  const auto all_are = [](const auto& values, const auto& expected) {
-    return std::all_of(values.begin(), values.end(), [&](const auto& v) { return v == expected; });
-  };
-  if (schedule.for_sets_only()) {
-    std::vector<RankSet> sets;
-    for (std::size_t r = 0; r < ranks; ++r) sets.emplace_back(static_cast<int>(r), static_cast<int>(r) + 1);
-    run_in_process(schedule, sets, [](RankSet a, const RankSet& b) {
-      a.insert(b);
-      return a;
-    });
-    return all_are(sets, RankSet(0, schedule.ranks()));
-  }
-  // 2^24 ranks of less than 2^28 each: below 2^53 in any order.
-  std::vector<double> values;
-  double sum = 0;
-  for (std::size_t r = 0; r < ranks; ++r) {
-    values.push_back(static_cast<double>(mix64((r + 1) * kGolden) >> 36));
-    sum += values.back();
-  }
-  run_in_process(schedule, values, std::plus<>());
-  return all_are(values, sum);
 }
 
 }  // namespace isohalo

@@ -35,8 +35,8 @@ struct SimulationOptions {
   double noise_ns = 0;  ///< each message takes a random time in [0, noise) longer
   std::uint64_t seed = 1;
 
-  int ranks_per_node = 0;  ///< above 0: consecutive ranks share a node, and messages within it cost `on_node`,
-                           ///< but `costs.compute_ns` to take
+  int ranks_per_node = 0;  ///< above 0: consecutive ranks share a compute node, and messages within it cost
+                           ///< `on_node`, but `costs.compute_ns` to take
   MessageCosts on_node = {.latency_ns = 100, .pipeline_ns = 50, .per_byte_ns = 0.1, .compute_ns = 10};
 
   /// Above 0: a rank's inlet lets in one message at a time, in order of arrival, each for this long; a
@@ -58,7 +58,7 @@ struct SimulatedTask {
 
 /// A stage of the rank on the critical path: it ended so late because it waited for a message of `waited_for` (-1:
 /// it waited for none after its sends).
-struct CriticalStep {
+struct CriticalStage {
   int stage = 0, rank = 0, waited_for = -1;
   double begin_ns = 0, end_ns = 0;
 };
@@ -68,7 +68,7 @@ struct SimulationResult {
   double first_ns = 0, last_ns = 0;           ///< least and largest of them; the difference is the skew at the end
   std::vector<std::vector<double>> begin_ns;  ///< [stage][rank]: when it entered the stage
   std::vector<std::int64_t> messages;         ///< [stage]
-  std::vector<CriticalStep> critical_path;    ///< stage by stage, ending with the rank that finished last
+  std::vector<CriticalStage> critical_path;   ///< stage by stage, ending with the rank that finished last
   std::vector<SimulatedTask> tasks;           ///< if recorded, by rank and time
 };
 
@@ -79,9 +79,5 @@ SimulationResult simulate(const Schedule& schedule, const SimulationOptions& opt
 
 /// The same for any other schedule, whose messages have sizes of their own (`options.bytes` means nothing).
 SimulationResult simulate(const Traffic& traffic, const SimulationOptions& options);
-
-/// Runs the schedule on real numbers (integers up to 2^28, so that the sum is exact) and says whether every rank
-/// ends with their sum; for a schedule for sets whether every rank ends with the set of all ranks.
-bool sums_correctly(const Schedule& schedule);
 
 }  // namespace isohalo

@@ -29,8 +29,8 @@ class EventSimulation {
 
   void run() {
     record_.result.finish_ns.resize(ranks_);
-    record_.result.begin_ns.assign(static_cast<std::size_t>(traffic_.rounds()), std::vector<double>(ranks_));
-    record_.causes.assign(static_cast<std::size_t>(traffic_.rounds()), std::vector<int>(ranks_, -1));
+    record_.result.begin_ns.assign(static_cast<std::size_t>(traffic_.stages()), std::vector<double>(ranks_));
+    record_.causes.assign(static_cast<std::size_t>(traffic_.stages()), std::vector<int>(ranks_, -1));
     for (std::size_t r = 0; r < ranks_; ++r)
       enter(static_cast<int>(r), 0, record_.network.start(static_cast<int>(r)));
     while (!inlets_.empty()) {
@@ -56,13 +56,13 @@ class EventSimulation {
   void enter(int rank, int stage, double now) {
     State& state = states_[static_cast<std::size_t>(rank)];
     state.stage = stage;
-    if (stage == traffic_.rounds()) {
+    if (stage == traffic_.stages()) {
       record_.result.finish_ns[static_cast<std::size_t>(rank)] = now;
       return;
     }
     record_.result.begin_ns[static_cast<std::size_t>(stage)][static_cast<std::size_t>(rank)] = now;
     std::int64_t awaited = 0;
-    traffic_.round_of(stage, rank, sends_, awaited);
+    traffic_.sends_of(stage, rank, sends_, awaited);
     state.sent = record_.network.send(stage, rank, sends_, now, sent_);
     record_.put(stage, rank, sent_);
     for (const auto& m : sent_) inlets_.push({m.arrival, m.to, rank, stage});

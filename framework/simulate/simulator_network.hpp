@@ -120,7 +120,7 @@ struct SimulationRecord {
   const SimulationOptions& options;
   SimulatedNetwork network;
   SimulationResult result;
-  std::vector<std::vector<int>> causes;  ///< [stage][rank]: see CriticalStep::waited_for
+  std::vector<std::vector<int>> causes;  ///< [stage][rank]: see CriticalStage::waited_for
 };
 
 /// Stage by stage, all ranks of one before any of the next: without an inlet a stage depends on the stages before

@@ -5,8 +5,9 @@
 #include <sstream>
 #include <vector>
 
-#include "apps/isohalo/compare_options.hpp"
 #include "apps/common/option_text.hpp"
+#include "apps/isohalo/compare_options.hpp"
+#include "apps/isohalo/schedule_table.hpp"
 #include "datatypes/printable.hpp"
 #include "framework/halo/exchange.hpp"
 #include "framework/io/compare.hpp"
@@ -15,7 +16,6 @@
 #include "framework/io/run_record.hpp"
 #include "framework/reduce/reduction_options.hpp"
 #include "framework/schedule/schedule.hpp"
-#include "framework/schedule/schedule_table.hpp"
 #include "tests/fuzz/harness.hpp"
 
 namespace isohalo::fuzz {

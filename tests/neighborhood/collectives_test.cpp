@@ -166,7 +166,7 @@ TEST(Collectives, CombiningSendsAtMostOneMessagePerStep) {
   }
 }
 
-TEST(IsoComm, ChoosesByModelAndByTiming) {
+TEST(IsoComm, ChoosesByModel) {
   const test::Setting at(MPI_COMM_WORLD, {test::ranks(), 1, 1}, {1, 1, 1}, {});
   std::vector<int> moore;
   for (int a = -1; a <= 1; ++a)
@@ -192,53 +192,34 @@ TEST(IsoComm, ChoosesByModelAndByTiming) {
               static_cast<double>(m) < threshold ? Algorithm::combining : Algorithm::direct)
         << m;
   }
-  // The first blocking operation measures the link, unless it was given.
-  const auto cost_used = [&](IsoComm& on) {
-    std::vector<std::int64_t> out(26, test::rank()), in(26);
-    on.execute(NeighborCall::alltoall(on.neighbors(), out.data(), 1, MPI_INT64_T, in.data(), 1, MPI_INT64_T));
-    return on.choice(Pattern::personal, 8).link.latency_s;
-  };
-  IsoComm given(at.cart, moore);
-  given.set_link({3e-6, 1e-9});
-  EXPECT_EQ(cost_used(given), 3e-6);
-  EXPECT_EQ(cost_used(iso), LinkCost().latency_s);  // nothing is measured unasked
-  const LinkCost measured = iso.measure_link();
-  EXPECT_GT(measured.latency_s, 0);
-  EXPECT_EQ(cost_used(iso), measured.latency_s);
-  double same[2] = {measured.latency_s, -measured.latency_s};
-  iso.comm().allreduce(same, 2, MPI_DOUBLE, MPI_MAX);
-  EXPECT_EQ(same[0], -same[1]);
-  EXPECT_GT(measured.seconds_per_byte, 0);
-  const auto tuned = iso.tune(Pattern::shared, 64);
-  EXPECT_NE(tuned.reason.find("measured"), std::string::npos);
-  const auto agreed = static_cast<int>(tuned.algorithm);
-  int all[2] = {agreed, -agreed};
-  iso.comm().allreduce(all, 2, MPI_INT, MPI_MAX);
-  EXPECT_EQ(all[0], -all[1]);  // the same on all ranks
-  EXPECT_EQ(iso.choice(Pattern::shared, 64).algorithm, tuned.algorithm);
 }
 
-/// Messages are counted; by the model some costs of messages want one algorithm, others another.
+/// Messages are counted; by the model small blocks want one algorithm, large ones another.
 TEST(IsoComm, RunsWhatItHasChosen) {
   std::vector<int> dims(3, 0);
   MPI_Dims_create(test::ranks(), 3, dims.data());
   const std::vector<int> list = flat<3>(moore<3>(1, Self::leave_out));
   const test::Setting at(MPI_COMM_WORLD, dims, {1, 1, 1}, list);
   IsoComm iso(at.cart, list);
-  std::vector<std::int64_t> out(26, test::rank()), in(26);
   std::set<Algorithm> chosen;
-  for (const LinkCost& cost : {LinkCost{1e-3, 1e-12}, LinkCost{1e-9, 1e-6}}) {
-    iso.set_link(cost);
-    const Algorithm a = iso.choice(Pattern::personal, 8).algorithm;
+  for (const int n : {1, 10000}) {
+    std::vector<std::int64_t> out(26 * static_cast<std::size_t>(n), test::rank()), in(out.size());
+    const Algorithm a = iso.choice(Pattern::personal, 8 * n).algorithm;
     chosen.insert(a);
     const auto call =
-        NeighborCall::alltoall(iso.neighbors(), out.data(), 1, MPI_INT64_T, in.data(), 1, MPI_INT64_T);
+        NeighborCall::alltoall(iso.neighbors(), out.data(), n, MPI_INT64_T, in.data(), n, MPI_INT64_T);
     iso.execute(call);
     const long before = sends;
     iso.execute(call);
     const auto& plan = iso.schedule(a, Pattern::personal);
-    EXPECT_EQ(sends - before, plan_local_schedule(plan, list, iso.neighbors().mesh(), test::rank()).messages());
-    for (std::size_t i = 0; i < 26; ++i) EXPECT_EQ(in[i], iso.neighbors().sources()[i]);
+    const auto targets = iso.neighbors().targets();
+    const std::int64_t messages =
+        n > 1 && a == Algorithm::direct  // too large to share one
+            ? std::ssize(targets) - std::count(targets.begin(), targets.end(), test::rank())
+            : plan_local_schedule(plan, list, iso.neighbors().mesh(), test::rank()).messages();
+    EXPECT_EQ(sends - before, messages);
+    for (std::size_t i = 0; i < in.size(); ++i)
+      ASSERT_EQ(in[i], iso.neighbors().sources()[i / static_cast<std::size_t>(n)]);
   }
   if (test::ranks() == 8) {
     EXPECT_EQ(chosen.size(), 2u);

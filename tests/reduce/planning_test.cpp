@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <tuple>
 
@@ -12,7 +11,6 @@
 #include "framework/reduce/allreduce.hpp"
 #include "framework/reduce/array_reducer.hpp"
 #include "framework/reduce/multicast.hpp"
-#include "framework/schedule/schedule_table.hpp"
 #include "tests/mpi_main.hpp"
 
 namespace isohalo {
@@ -137,28 +135,6 @@ TEST(Planning, ByMeasuredCostsAndByTiming) {
     EXPECT_EQ(best->first, few.schedule);
     EXPECT_GT(best->second, 20e6);
   }
-}
-
-TEST(Planning, ByTable) {
-  const int p = test::ranks();
-  const std::string file = "planning_table_" + std::to_string(p) + ".json";
-  const std::string listed = p == 4 ? "c2m2,a3,e2m2" : p == 6 ? "a3,a2" : p == 1 ? "" : "a" + std::to_string(p);
-  if (test::rank() == 0) {
-    ScheduleTable table;
-    table.put({"here", p, 8, listed, 1, "timing"});
-    table.put({"sets", p, 64, p > 1 ? "d" + std::to_string(p) : "", 1, "timing"});
-    table.write(file);
-  }
-  world().barrier();
-  const ScheduleChoice found = chosen({.table = file, .machine = "here"});
-  EXPECT_EQ(found.by, "table");
-  EXPECT_EQ(found.schedule, listed);
-  EXPECT_EQ(chosen({.table = file, .machine = "there"}).by, "model");
-  EXPECT_EQ(chosen({.table = file, .machine = "sets"}).by, p > 1 ? "model" : "table");  // no plain sum by d
-  EXPECT_EQ(chosen({.by = PlanBy::timing, .table = "none.json", .machine = "here"}).by, "timing");
-  test::expect_refusal("needs the name of the machine", [&] { chosen({.table = file}); });
-  world().barrier();
-  if (test::rank() == 0) std::remove(file.c_str());
 }
 
 TEST(Planning, OfReductionsChangesNoBit) {

@@ -19,7 +19,7 @@ using Holdings = std::vector<std::map<std::int32_t, V>>;
 /// Messages that a program sends.
 inline std::int64_t messages_sent(const ReduceProgram& program) {
   std::int64_t count = 0;
-  for (const ProgramStep& step : program) count += static_cast<std::int64_t>(step.send.size());
+  for (const ProgramStage& stage : program) count += static_cast<std::int64_t>(stage.send.size());
   return count;
 }
 
@@ -32,26 +32,26 @@ void run_programs(const std::vector<FrontierNode>& nodes, const std::vector<Redu
   using Message = std::pair<std::vector<std::int32_t>, std::vector<V>>;
   std::map<std::pair<int, int>, std::deque<Message>> under_way;
   std::vector<std::size_t> at(programs.size());
-  const auto can_go_on = [&](int r, const ProgramStep& step) {
+  const auto can_go_on = [&](int r, const ProgramStage& stage) {
     std::map<int, std::size_t> wanted;
-    for (const NodeMessage& m : step.receive)
+    for (const NodeMessage& m : stage.receive)
       if (under_way[{m.peer, r}].size() < ++wanted[m.peer]) return false;
     return true;
   };
-  const auto run_step = [&](int r, const ProgramStep& step) {
+  const auto run_stage = [&](int r, const ProgramStage& stage) {
     auto& mine = known[static_cast<std::size_t>(r)];
-    for (const NodeMessage& m : step.receive) {
+    for (const NodeMessage& m : stage.receive) {
       auto& queue = under_way[{m.peer, r}];
       ASSERT_EQ(queue.front().first, m.nodes) << "from " << m.peer << " to " << r;
       for (std::size_t k = 0; k < m.nodes.size(); ++k) mine[m.nodes[k]] = queue.front().second[k];
       queue.pop_front();
     }
-    for (std::int32_t n : step.combine) {
+    for (std::int32_t n : stage.combine) {
       const FrontierNode& node = nodes[static_cast<std::size_t>(n)];
       ASSERT_TRUE(mine.contains(node.left) && mine.contains(node.right)) << "rank " << r << " node " << n;
       mine[n] = op(mine[node.left], mine[node.right]);
     }
-    for (const NodeMessage& m : step.send) {
+    for (const NodeMessage& m : stage.send) {
       Message message{m.nodes, {}};
       for (std::int32_t n : m.nodes) {
         ASSERT_TRUE(mine.contains(n)) << "rank " << r << " sends node " << n << " that it does not hold";
@@ -64,7 +64,7 @@ void run_programs(const std::vector<FrontierNode>& nodes, const std::vector<Redu
     moved = false;
     for (std::size_t r = 0; r < programs.size(); ++r)
       while (at[r] < programs[r].size() && can_go_on(static_cast<int>(r), programs[r][at[r]])) {
-        run_step(static_cast<int>(r), programs[r][at[r]++]);
+        run_stage(static_cast<int>(r), programs[r][at[r]++]);
         if (testing::Test::HasFatalFailure()) return;
         moved = true;
       }

@@ -50,15 +50,15 @@ void expect_nothing_idle(const std::vector<FrontierNode>& nodes, const std::vect
                          int root, const std::string& what) {
   for (std::size_t r = 0; r < programs.size(); ++r) {
     std::set<std::int32_t> idle;
-    for (const ProgramStep& step : programs[r]) {
-      for (const NodeMessage& m : step.receive)
+    for (const ProgramStage& stage : programs[r]) {
+      for (const NodeMessage& m : stage.receive)
         for (const std::int32_t n : m.nodes) EXPECT_TRUE(idle.insert(n).second) << what << " arrives twice";
-      for (const std::int32_t n : step.combine) {
+      for (const std::int32_t n : stage.combine) {
         idle.erase(nodes[static_cast<std::size_t>(n)].left);
         idle.erase(nodes[static_cast<std::size_t>(n)].right);
         EXPECT_TRUE(idle.insert(n).second) << what << " is formed twice";
       }
-      for (const NodeMessage& m : step.send) {
+      for (const NodeMessage& m : stage.send) {
         EXPECT_FALSE(m.nodes.empty()) << what;
         for (const std::int32_t n : m.nodes) idle.erase(n);
       }

@@ -1,4 +1,4 @@
-#include "framework/schedule/schedule_table.hpp"
+#include "apps/isohalo/schedule_table.hpp"
 
 #include <algorithm>
 #include <cmath>
