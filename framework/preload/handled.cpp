@@ -34,7 +34,7 @@ std::array<Counts, kFunctions.size()> counts;
 
 /// What a communicator carries.
 struct State {
-  std::unique_ptr<NodeCollectives> collectives;
+  std::unique_ptr<ClusterCollectives> collectives;
   Reason reason = Reason::memory;  ///< when there are none
 };
 
@@ -69,16 +69,6 @@ bool on_all(MPI_Comm comm, bool so) {
   return all != 0;
 }
 
-bool on_one_node(MPI_Comm comm, int size) {
-  if (detail::launched_on_one_node(comm)) return true;
-  MPI_Comm node = MPI_COMM_NULL;
-  mpi_check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
-  int here = 0;
-  mpi_check(MPI_Comm_size(node, &here), "MPI_Comm_size");
-  MPI_Comm_free(&node);
-  return on_all(comm, here == size);
-}
-
 /// How often to look at a flag before giving the core away: hardly, where ranks outnumber the cores.
 int spins() {
   const char* const here = std::getenv("MPI_LOCALNRANKS");
@@ -97,11 +87,14 @@ std::unique_ptr<State> make_state(MPI_Comm comm) {
     // Ranks may have asked for different thread levels, or got other settings.
   } else if (const auto why = unwilling(); !on_all(comm, !why)) {
     state->reason = why.value_or(Reason::others);
-  } else if (!on_one_node(comm, size)) {
-    state->reason = Reason::nodes;
   } else {
-    static const int often = spins();
-    state->collectives = NodeCollectives::make(comm, {.spins = often});
+    static const NodeCollectivesOptions options = options_of_settings(spins());
+    const bool one = detail::launched_on_one_node(comm);
+    state->collectives = (one ? ClusterCollectives::make_on_one_node : ClusterCollectives::make)(comm, options);
+    if (state->collectives && state->collectives->nodes() == size) {  // nothing is shared
+      state->collectives.reset();
+      state->reason = Reason::nodes;
+    }
   }
   return state;
 }
@@ -131,7 +124,7 @@ State* state_of(MPI_Comm comm) {
 
 }  // namespace
 
-NodeCollectives* collectives_for(MPI_Comm comm, Function function) noexcept {
+ClusterCollectives* collectives_for(MPI_Comm comm, Function function) noexcept {
   Reason reason = Reason::arguments;
   if (comm != MPI_COMM_NULL && mpi_is_active()) {
     try {

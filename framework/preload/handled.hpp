@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "framework/shm/collectives.hpp"
+#include "framework/shm/cluster_collectives.hpp"
 
 namespace isohalo::preload {
 
@@ -35,7 +35,7 @@ inline constexpr std::array kReasons{"switched off",     "MPI_THREAD_MULTIPLE", 
 
 /// The collectives of `comm`, or null: the call is to be passed on, and is counted so. The same on all of its
 /// ranks. Collective at the first call on a communicator.
-NodeCollectives* collectives_for(MPI_Comm comm, Function function) noexcept;
+ClusterCollectives* collectives_for(MPI_Comm comm, Function function) noexcept;
 
 void count_handled(Function function, std::uint64_t bytes) noexcept;
 void count_passed_on(Function function, Reason reason) noexcept;

@@ -122,7 +122,7 @@ bool is_rank(MPI_Comm comm, int rank) {
   return me == rank;
 }
 
-bool in_range(int root, const NodeCollectives& c) {
+bool in_range(int root, const ClusterCollectives& c) {
   return root >= 0 && root < c.ranks();
 }
 
@@ -134,7 +134,7 @@ bool refused(Function function, bool good, Reason reason = Reason::arguments) {
 
 template <class Pass>
 int barrier(MPI_Comm comm, Pass&& pass) {
-  NodeCollectives* const c = collectives_for(comm, Function::barrier);
+  ClusterCollectives* const c = collectives_for(comm, Function::barrier);
   if (!c) return pass();
   count_handled(Function::barrier, 0);
   return guarded(comm, [&] { c->barrier(); });
@@ -143,7 +143,7 @@ int barrier(MPI_Comm comm, Pass&& pass) {
 template <class Pass>
 int bcast(const Buffer& data, int root, MPI_Comm comm, Pass&& pass) {
   constexpr auto f = Function::bcast;
-  NodeCollectives* const c = collectives_for(comm, f);
+  ClusterCollectives* const c = collectives_for(comm, f);
   if (!c || refused(f, layout_of(data) && in_range(root, *c))) return pass();
   return guarded(comm, [&] {
     Bytes bytes(data, comm);
@@ -173,10 +173,10 @@ template <class Pass>
 int allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
               Pass&& pass) {
   constexpr auto f = Function::allreduce;
-  NodeCollectives* const c = collectives_for(comm, f);
+  ClusterCollectives* const c = collectives_for(comm, f);
   if (!c) return pass();
   const auto combine = combine_of(f, count, type, op);
-  if (!combine) return pass();
+  if (!combine || refused(f, combine->commutes() || c->in_rank_order(), Reason::operation)) return pass();
   return guarded(comm, [&] {
     const auto n = static_cast<std::size_t>(count);
     count_handled(f, n * combine->element_bytes());
@@ -190,10 +190,10 @@ template <class Pass>
 int reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
            Pass&& pass) {
   constexpr auto f = Function::reduce;
-  NodeCollectives* const c = collectives_for(comm, f);
+  ClusterCollectives* const c = collectives_for(comm, f);
   if (!c || refused(f, in_range(root, *c))) return pass();
   const auto combine = combine_of(f, count, type, op);
-  if (!combine) return pass();
+  if (!combine || refused(f, combine->commutes() || c->in_rank_order(), Reason::operation)) return pass();
   return guarded(comm, [&] {
     const auto n = static_cast<std::size_t>(count);
     count_handled(f, n * combine->element_bytes());
@@ -208,8 +208,8 @@ int reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, 
 /// MPI_Gather from `one` to `all`, or MPI_Scatter the other way; `all` is significant on the root alone.
 template <class Pass>
 int rooted(Function f, const Buffer& one, Buffer all, int root, MPI_Comm comm, Pass&& pass) {
-  NodeCollectives* const c = collectives_for(comm, f);
-  if (!c || refused(f, in_range(root, *c))) return pass();
+  ClusterCollectives* const c = collectives_for(comm, f);
+  if (!c || refused(f, c->nodes() == 1, Reason::nodes) || refused(f, in_range(root, *c))) return pass();
   int me = 0;
   PMPI_Comm_rank(comm, &me);
   const bool in_place = me == root && one.address == MPI_IN_PLACE;
@@ -225,11 +225,11 @@ int rooted(Function f, const Buffer& one, Buffer all, int root, MPI_Comm comm, P
     std::byte *const part = mine ? mine->data() : nullptr, *const whole = everything ? everything->data() : nullptr;
     if (f == Function::gather) {
       (mine ? mine : everything)->pack();
-      c->gather(part, bytes, whole, root);
+      c->on_node().gather(part, bytes, whole, root);
       if (everything) everything->unpack();
     } else {
       if (everything) everything->pack();
-      c->scatter(whole, bytes, part, root);
+      c->on_node().scatter(whole, bytes, part, root);
       if (mine) mine->unpack();
     }
   });
@@ -238,8 +238,10 @@ int rooted(Function f, const Buffer& one, Buffer all, int root, MPI_Comm comm, P
 template <class Pass>
 int allgather(const Buffer& one, Buffer all, MPI_Comm comm, Pass&& pass) {
   constexpr auto f = Function::allgather;
-  NodeCollectives* const c = collectives_for(comm, f);
-  if (!c || refused(f, (one.address == MPI_IN_PLACE || layout_of(one)) && layout_of(all))) return pass();
+  ClusterCollectives* const c = collectives_for(comm, f);
+  if (!c || refused(f, c->nodes() == 1, Reason::nodes) ||
+      refused(f, (one.address == MPI_IN_PLACE || layout_of(one)) && layout_of(all)))
+    return pass();
   return guarded(comm, [&] {
     int me = 0;
     PMPI_Comm_rank(comm, &me);
@@ -249,12 +251,12 @@ int allgather(const Buffer& one, Buffer all, MPI_Comm comm, Pass&& pass) {
     count_handled(f, bytes);
     if (one.address == MPI_IN_PLACE) {
       everything.pack();
-      c->allgather(part_of(everything, me, bytes), bytes, everything.data());
+      c->on_node().allgather(part_of(everything, me, bytes), bytes, everything.data());
     } else {
       Bytes mine(one, comm);
       require_buffer(bytes == 0 || mine.data() != part_of(everything, me, bytes));
       mine.pack();
-      c->allgather(mine.data(), bytes, everything.data());
+      c->on_node().allgather(mine.data(), bytes, everything.data());
     }
     everything.unpack();
   });

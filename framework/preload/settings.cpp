@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "datatypes/error.hpp"
+#include "framework/preload/process_mpi.hpp"
+
 namespace isohalo::preload {
 
 namespace {
@@ -61,6 +64,32 @@ bool switched_off() {
 
 bool report_wanted() {
   return says("ISOHALO_MPI_REPORT", "1");
+}
+
+NodeCollectivesOptions options_of_settings(int spins) {
+  NodeCollectivesOptions options{.spins = spins};
+  const auto warn_if_first = [](const std::string& what) {
+    if (process_mpi().rank == 0) std::fprintf(stderr, "isohalo: warning: %s\n", what.c_str());
+  };
+  // A rank's place is by its number on the compute node, whatever communicators it is in.
+  const char* const local = std::getenv("MPI_LOCALRANKID");
+  try {
+    if (const char* const text = std::getenv("ISOHALO_MPI_HIERARCHY"))
+      options.place = Hierarchy::place_of(text, local ? std::atoi(local) : process_mpi().rank);
+  } catch (const UsageError& e) {
+    warn_if_first("ISOHALO_MPI_HIERARCHY: " + std::string(e.what()));
+    const std::string text = std::getenv("ISOHALO_MPI_HIERARCHY");  // other ranks may have a place there
+    options.place.assign(static_cast<std::size_t>(std::count(text.begin(), text.end(), 'x')) + 1, -1);
+  }
+  try {
+    if (const char* const text = std::getenv("ISOHALO_MPI_ALGORITHM")) {
+      NodeAlgorithm::of_text(text);
+      options.algorithm = text;
+    }
+  } catch (const UsageError& e) {
+    warn_if_first("ISOHALO_MPI_ALGORITHM: " + std::string(e.what()));
+  }
+  return options;
 }
 
 void warn_of_settings() {

@@ -50,6 +50,17 @@ std::unique_ptr<ClusterCollectives> ClusterCollectives::make(MPI_Comm comm, cons
   return c;
 }
 
+std::unique_ptr<ClusterCollectives> ClusterCollectives::make_on_one_node(MPI_Comm comm,
+                                                                         const NodeCollectivesOptions& options) {
+  std::unique_ptr<ClusterCollectives> c(new ClusterCollectives);
+  c->node_ = NodeCollectives::make(comm, options);
+  if (!c->node_) return nullptr;
+  c->leaders_ = {0};
+  c->node_of_.resize(static_cast<std::size_t>(c->node_->ranks()));
+  c->in_rank_order_ = true;
+  return c;
+}
+
 ClusterCollectives::~ClusterCollectives() {
   node_.reset();
   for (MPI_Comm* comm : {&node_comm_, &comm_})
@@ -72,6 +83,7 @@ void ClusterCollectives::exchange(const void* out, void* in, std::size_t bytes, 
 
 void ClusterCollectives::barrier() {
   node_->barrier();
+  if (nodes() == 1) return;
   if (speaks(-1))
     for (int far = 1; far < nodes(); far *= 2)
       exchange(nullptr, nullptr, 0, speaker((my_node_ + far) % nodes(), -1),
@@ -81,6 +93,7 @@ void ClusterCollectives::barrier() {
 
 /// From the root's node along a binomial tree, piece by piece, each spread on the node as it comes.
 void ClusterCollectives::broadcast(std::byte* data, std::size_t bytes, int root) {
+  if (nodes() == 1) return node_->broadcast(data, bytes, root);
   const int root_node = node_of_[static_cast<std::size_t>(root)];
   const int place = (my_node_ - root_node + nodes()) % nodes();
   const auto at_place = [&](int k) { return speaker((root_node + k) % nodes(), root); };
@@ -114,13 +127,14 @@ void ClusterCollectives::allreduce(const std::byte* mine, std::byte* result, std
 
 void ClusterCollectives::reduce(const std::byte* mine, std::byte* result, std::size_t count,
                                 const detail::Combine& combine, int root) {
+  if (nodes() == 1) return node_->reduce(mine, result, count, combine, root);
   std::byte* here = result;
   if (me_ != root) {
     sum_.resize(speaks(root) ? count * combine.element_bytes() : 0);
     here = sum_.data();
   }
   node_->reduce(mine, here, count, combine, place_of_[static_cast<std::size_t>(speaker(my_node_, root))]);
-  if (nodes() > 1 && speaks(root)) over_nodes(here, count, combine, root);
+  if (speaks(root)) over_nodes(here, count, combine, root);
 }
 
 void ClusterCollectives::over_nodes(std::byte* data, std::size_t count, const detail::Combine& combine, int root) {

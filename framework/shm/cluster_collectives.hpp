@@ -14,11 +14,14 @@ class ClusterCollectives {
  public:
   /// Collective over `comm`, of which it keeps a duplicate. Null, on all ranks, when a node gives no memory.
   static std::unique_ptr<ClusterCollectives> make(MPI_Comm comm, const NodeCollectivesOptions& options);
+  /// The same where all ranks are known to share a compute node. `comm` itself is used and must live as long.
+  static std::unique_ptr<ClusterCollectives> make_on_one_node(MPI_Comm comm, const NodeCollectivesOptions& options);
   /// Local, as it frees communicators without waiting for others; MPI must still be active.
   ~ClusterCollectives();
   ClusterCollectives(const ClusterCollectives&) = delete;
   ClusterCollectives& operator=(const ClusterCollectives&) = delete;
 
+  int ranks() const { return static_cast<int>(node_of_.size()); }
   int nodes() const { return static_cast<int>(leaders_.size()); }
   /// Those of the ranks of this compute node; of all ranks, if there is one node.
   NodeCollectives& on_node() { return *node_; }

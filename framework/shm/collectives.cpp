@@ -31,8 +31,8 @@ std::unique_ptr<NodeCollectives> NodeCollectives::make(MPI_Comm comm, const Node
   if (options.hierarchy)
     hierarchy = *options.hierarchy;
   else if (ranks > 2)  // of two there is one order
-    hierarchy = Hierarchy::of_machine(comm, options.spins);
-  if (!options.algorithm.empty()) reduction_schedule(NodeAlgorithm::of_text(options.algorithm), hierarchy, -1);
+    hierarchy = Hierarchy::of_machine(comm, options.spins, options.place);
+  if (!options.algorithm.empty()) NodeAlgorithm::of_text(options.algorithm);
   auto memory = detail::NodeMemory::make(comm, options.spins, memory_bytes());
   if (!memory) return nullptr;
   return std::unique_ptr<NodeCollectives>(

@@ -21,7 +21,8 @@ namespace isohalo {
 
 struct NodeCollectivesOptions {
   int spins = 2000;                         ///< how often a flag is looked at before the core is given away
-  std::optional<Hierarchy> hierarchy = {};  ///< the same on all ranks; none: what hwloc says
+  std::optional<Hierarchy> hierarchy = {};  ///< the same on all ranks; none: by place
+  std::vector<std::int64_t> place = {};     ///< of this rank (Hierarchy::place_of); empty: what hwloc says
   std::string algorithm = {};  ///< of reductions and broadcasts, see NodeAlgorithm::text; empty: the model's choice
 };
 
@@ -36,7 +37,7 @@ class NodeCollectives {
 
   /// Collective over `comm`, all of whose ranks share a compute node. Null, on all ranks, when the system gives no
   /// memory. `comm` is used only to let MPI make progress, and must live as long. Throws UsageError, on all ranks,
-  /// for a hierarchy or an algorithm that there is not.
+  /// for an algorithm that there is not; where the hierarchy lacks its level, it is done on level 0.
   static std::unique_ptr<NodeCollectives> make(MPI_Comm comm, const NodeCollectivesOptions& options);
 
   int ranks() const { return ranks_; }

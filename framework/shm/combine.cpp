@@ -63,6 +63,9 @@ Loop loop_of(MPI_Op op) {
 /// Signed overflow wraps, as MPI's own sums do on every processor that we know.
 Loop integer_loop(std::size_t bytes, bool is_signed, MPI_Op op) {
   if (op == MPI_SUM || op == MPI_PROD) is_signed = false;
+  // MPICH 4.0.2 compares unsigned types as signed ones.
+  if (bytes == 1) return is_signed ? loop_of<std::int8_t>(op) : loop_of<std::uint8_t>(op);
+  if (bytes == 2) return is_signed ? loop_of<std::int16_t>(op) : loop_of<std::uint16_t>(op);
   if (bytes == 4) return is_signed ? loop_of<std::int32_t>(op) : loop_of<std::uint32_t>(op);
   if (bytes == 8) return is_signed ? loop_of<std::int64_t>(op) : loop_of<std::uint64_t>(op);
   return nullptr;
@@ -84,9 +87,9 @@ Kind kind_of(MPI_Datatype type) {
                       MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8});
     add(Kind::natural, {MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG, MPI_UNSIGNED_SHORT,
                         MPI_UNSIGNED_CHAR, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T});
-    add(Kind::complex,
-        {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX,
-         MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX});
+    add(Kind::complex, {MPI_COMPLEX8, MPI_COMPLEX16, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX,
+                        MPI_C_LONG_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_CXX_FLOAT_COMPLEX,
+                        MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX});
     add(Kind::logical, {MPI_C_BOOL, MPI_CXX_BOOL, MPI_LOGICAL});
     add(Kind::bytes, {MPI_BYTE});
     add(Kind::pair, {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_2INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT,

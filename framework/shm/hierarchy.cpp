@@ -62,8 +62,8 @@ std::vector<std::int64_t> Hierarchy::place_of(const std::string& text, int numbe
   for (const std::int64_t s : sizes) holds = std::min<std::int64_t>(holds * s, 1 << 30);
   if (sizes.empty()) throw UsageError("the hierarchy \"" + text + "\" is no text such as 2x4x2");
   if (holds <= number)
-    throw UsageError("the hierarchy \"" + text + "\" holds " + std::to_string(holds) + " ranks, there are more than " +
-                     std::to_string(number));
+    throw UsageError("the hierarchy \"" + text + "\" holds " + std::to_string(holds) +
+                     " ranks, there are more than " + std::to_string(number));
   std::vector<std::int64_t> place;
   for (const std::int64_t s : sizes) place.push_back(number / (holds /= s));
   return place;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <memory>
+#include <vector>
 
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/progress.hpp"
@@ -15,15 +16,15 @@ namespace isohalo {
 
 namespace {
 
+using Place = std::vector<std::int64_t>;
+
 #ifdef ISOHALO_HWLOC
 
 constexpr std::array kLevels{HWLOC_OBJ_PACKAGE, HWLOC_OBJ_NUMANODE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE};
-using Place = std::array<std::int64_t, kLevels.size()>;
 
 /// Of each level the only one that this process may run in, -1 if there are several or hwloc knows none.
-Place own_place() {
-  Place place;
-  place.fill(-1);
+Place place_of_this_process() {
+  Place place(kLevels.size(), -1);
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) return place;
   const std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)> freed(topology, hwloc_topology_destroy);
@@ -43,9 +44,7 @@ Place own_place() {
 
 #else
 
-using Place = std::array<std::int64_t, 1>;
-
-Place own_place() {
+Place place_of_this_process() {
   return {-1};
 }
 
@@ -53,21 +52,26 @@ Place own_place() {
 
 }  // namespace
 
-Hierarchy Hierarchy::of_machine(MPI_Comm node, int spins) {
-  static const Place mine = own_place();  // looking takes milliseconds; a process does not move
+Hierarchy Hierarchy::of_machine(MPI_Comm node, int spins, const std::vector<std::int64_t>& own_place) {
+  Place mine = own_place;
+  if (mine.empty()) {
+    static const Place looked_up = place_of_this_process();  // it takes milliseconds; a process does not move
+    mine = looked_up;
+  }
   int ranks = 1;
   mpi_check(MPI_Comm_size(node, &ranks), "MPI_Comm_size");
-  std::vector<Place> all(static_cast<std::size_t>(ranks));
+  std::vector<std::int64_t> all(static_cast<std::size_t>(ranks) * mine.size());
   MPI_Request request = MPI_REQUEST_NULL;
-  mpi_check(MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, node, &request),
+  const auto levels = static_cast<int>(mine.size());
+  mpi_check(MPI_Iallgather(mine.data(), levels, MPI_INT64_T, all.data(), levels, MPI_INT64_T, node, &request),
             "MPI_Iallgather", node);
   wait_all(std::span(&request, 1), spins, "the hierarchy of a compute node");
-  std::vector<std::vector<std::int64_t>> places(all.size());
+  std::vector<Place> places(static_cast<std::size_t>(ranks), Place(mine.size()));
   for (std::size_t level = 0; level < mine.size(); ++level) {
+    const auto at = [&](std::size_t rank) { return all[rank * mine.size() + level]; };
     bool known = true;
-    for (const Place& p : all) known = known && p[level] >= 0;
-    // An unknown level divides nothing; those below cannot be trusted where ranks move between its groups.
-    for (std::size_t r = 0; r < all.size(); ++r) places[r].push_back(known ? all[r][level] : 0);
+    for (std::size_t r = 0; r < places.size(); ++r) known = known && at(r) >= 0;
+    for (std::size_t r = 0; r < places.size(); ++r) places[r][level] = known ? at(r) : 0;  // divides nothing
   }
   return of_places(places);
 }

@@ -47,13 +47,13 @@ NodeAlgorithm NodeAlgorithm::of_text(const std::string& text) {
                     take_number(rest, '-', 2, a.arity);
   a.two_stages = stages == 2;
   for (const auto& [kind, name] : kNames)
-    if (good && rest == name) {
+    if (good && rest == name && (a.arity == 2 || kind < Kind::dissemination || kind == Kind::tiled)) {
       a.kind = kind;
       return a;
     }
-  throw UsageError(
-      "there is no algorithm \"" + text +
-      "\": there are flat, tree, dissemination, tiled and cyclic, with -ARITY, +2 (stages) and @LEVEL");
+  throw UsageError("there is no algorithm \"" + text +
+                   "\": there are flat, tree, tiled, dissemination and cyclic, the first three with -ARITY, with "
+                   "+2 (stages) and @LEVEL");
 }
 
 std::vector<NodeAlgorithm> reduction_algorithms(const Hierarchy& h, int root) {

@@ -100,12 +100,27 @@ that(code == 0, "refusals: exit code %d: %s" % (code, text[-500:]))
 # --- left to MPI, for a reason ------------------------------------------------------------------------------------------
 for what, ranks, arguments, settings, reason in (
         ("switched off", 2, (CLIENT, "barriers", 50), {"ISOHALO_MPI": "off"}, "switched off"),
-        ("several compute nodes", 4, (CLIENT, "barriers", 20), {"MPIR_CVAR_NUM_CLIQUES": "2"}, "several compute nodes"),
+        ("a compute node for each rank", 3, (CLIENT, "barriers", 20), {"MPIR_CVAR_NOLOCAL": "1"}, "several compute nodes"),
         ("levels of threads that differ", 2, (CLIENT, "mixed", 50), {}, "another rank will not"),
         ("no shared memory", 2, (CLIENT, "limited", 50), {}, "no shared memory")):
     code, report, text = run(ranks, *arguments, **settings)
     that(code == 0, "%s: exit code %d: %s" % (what, code, text[-500:]))
     that(report and handled(report) == 0 and set(passed_on(report)) == {reason}, "%s: %s" % (what, report))
+
+# --- several compute nodes, hierarchies, algorithms ----------------------------------------------------------------------
+for ranks, settings, left in (
+        (5, {"MPIR_CVAR_NUM_CLIQUES": "2"}, {"several compute nodes", "one rank", "operation"}),
+        (6, {"MPIR_CVAR_NUM_CLIQUES": "3"}, {"several compute nodes", "one rank", "operation"}),
+        (4, {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}, {"several compute nodes", "one rank", "operation"}),
+        (6, {"ISOHALO_MPI_HIERARCHY": "2x3"}, {"one rank"}),
+        (5, {"ISOHALO_MPI_HIERARCHY": "2x2x2", "ISOHALO_MPI_ALGORITHM": "tiled+2@1"}, {"one rank"}),
+        (6, {"ISOHALO_MPI_ALGORITHM": "tree", "MPIR_CVAR_NUM_CLIQUES": "2"}, {"several compute nodes", "one rank", "operation"}),
+        (4, {"ISOHALO_MPI_ALGORITHM": "cyclic"}, {"one rank"}),
+        (3, {"ISOHALO_MPI_ALGORITHM": "dissemination"}, {"one rank"})):
+    code, report, text = run(ranks, CLIENT, 1000 if LONG else 300, 7, **settings)
+    that(code == 0, "%s: exit code %d: %s" % (settings, code, text[-500:]))
+    that(report and all(report[f]["handled"] > 0 for f in FUNCTIONS[:4]) and set(passed_on(report)) <= left,
+         "%s: %s" % (settings, report))
 
 # --- settings -----------------------------------------------------------------------------------------------------------
 NAMES = "there are ISOHALO_MPI, ISOHALO_MPI_REPORT, ISOHALO_MPI_HIERARCHY and ISOHALO_MPI_ALGORITHM"
@@ -115,6 +130,8 @@ for name, value, expected in (
         ("ISOHALO_MPI", "of", "ISOHALO_MPI=of: there are on and off; did you mean off?"),
         ("ISOHALO_MPI", "", "ISOHALO_MPI=: there are on and off\n"),
         ("ISOHALO_MPI_HIERARCHY", "1x2", None),
+        ("ISOHALO_MPI_HIERARCHY", "2y1", 'ISOHALO_MPI_HIERARCHY: the hierarchy "2y1" is no text such as 2x4x2'),
+        ("ISOHALO_MPI_ALGORITHM", "fastest", 'ISOHALO_MPI_ALGORITHM: there is no algorithm "fastest": there are flat'),
         ("ISOHALO_MPI", "on", None)):
     code, _, text = run(2, CLIENT, "barriers", 10, **{name: value})
     that(code == 0 and text.count("isohalo: warning:") == (expected is not None) and (expected or "") in text,

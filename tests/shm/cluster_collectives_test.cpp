@@ -47,7 +47,8 @@ double in_order(std::vector<double> v) {
 
 TEST(ClusterCollectives, HaveOneOrder) {
   const char* const expected_nodes = std::getenv("ISOHALO_TEST_NODES");
-  const auto c = ClusterCollectives::make(MPI_COMM_WORLD, {.spins = 5, .hierarchy = {}, .algorithm = {}});
+  const auto c =
+      ClusterCollectives::make(MPI_COMM_WORLD, {.spins = 5, .hierarchy = {}, .place = {}, .algorithm = {}});
   ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
   const int p = test::ranks(), me = test::rank();
   const int nodes = expected_nodes ? std::min(std::atoi(expected_nodes), p) : 1;
@@ -92,7 +93,8 @@ TEST(ClusterCollectives, HaveOneOrder) {
 }
 
 TEST(ClusterCollectives, NobodyLeavesABarrierBeforeAllAreThere) {
-  const auto c = ClusterCollectives::make(MPI_COMM_WORLD, {.spins = 5, .hierarchy = {}, .algorithm = {}});
+  const auto c =
+      ClusterCollectives::make(MPI_COMM_WORLD, {.spins = 5, .hierarchy = {}, .place = {}, .algorithm = {}});
   ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
   test::Random own(static_cast<std::uint64_t>(test::rank()) + 1);
   for (int turn = 0; turn < 50; ++turn) {

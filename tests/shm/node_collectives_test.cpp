@@ -359,10 +359,10 @@ TEST_F(Moves, RequestsEndInTheirOrder) {
 }
 
 TEST(NodeCollectives, RefuseWhatThereIsNot) {
-  EXPECT_THROW(NodeCollectives::make(MPI_COMM_WORLD, {.algorithm = "fastest"}), UsageError);
-  EXPECT_THROW(
-      NodeCollectives::make(MPI_COMM_WORLD, {.hierarchy = Hierarchy(test::ranks()), .algorithm = "tiled@1"}),
-      UsageError);
+  for (const char* none : {"fastest", "dissemination-3", "tree+3"})
+    EXPECT_THROW(
+        NodeCollectives::make(MPI_COMM_WORLD, {.spins = 5, .hierarchy = {}, .place = {}, .algorithm = none}),
+        UsageError);
 }
 
 TEST(Combine, TakesWhatMpiDefinesAndNothingElse) {
