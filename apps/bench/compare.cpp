@@ -2,10 +2,17 @@
 
 #include "framework/io/compare.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include <cstdlib>
+#include <cerrno>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/files.hpp"
@@ -16,12 +23,31 @@ namespace isohalo {
 
 namespace {
 
-/// Runs a shell command on rank 0; true when it ends with 0.
-bool shell(const Communicator& comm, const std::string& command) {
-  std::int64_t bad = 0;
-  if (comm.rank() == 0) bad = std::system(command.c_str()) != 0;
-  comm.broadcast(&bad, sizeof bad, 0);
-  return bad == 0;
+/// Starts a program of the search path, by no shell, which would take names apart; true when it ends with 0.
+bool succeeds(std::vector<std::string> words) {
+  std::vector<char*> arguments;
+  for (auto& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  if (posix_spawn_file_actions_init(&actions) != 0) return false;
+  pid_t child = -1;
+  int status = -1;
+  const bool started = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
+                       posix_spawnp(&child, arguments.front(), &actions, nullptr, arguments.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  if (!started) return false;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return false;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// The same on rank 0; all learn how it ended.
+bool h5diff(const Communicator& comm, std::vector<std::string> arguments) {
+  std::int64_t good = 0;
+  arguments.insert(arguments.begin(), "h5diff");
+  if (comm.rank() == 0) good = succeeds(std::move(arguments));
+  comm.broadcast(&good, sizeof good, 0);
+  return good != 0;
 }
 
 }  // namespace
@@ -30,7 +56,7 @@ ExitCode bench_compare(MPI_Comm user, const BenchFileOptions& options) {
   const Communicator comm = Communicator::of(user);
   const CartesianDomain<2> domain(user, {options.mib * 32, 4096});
   const BenchDirectory directory(comm, options.directory);
-  const auto a = directory.file("a.h5"), b = directory.file("b.h5");
+  const auto a = absolute(directory.file("a.h5")), b = absolute(directory.file("b.h5"));  // look like no options
   {
     const Field<double, 2> u = random_field(domain);
     for (const auto& file : {a, b})
@@ -38,15 +64,13 @@ ExitCode bench_compare(MPI_Comm user, const BenchFileOptions& options) {
   }
   CompareOptions read;
   read.read_data = true;
-  const bool opponent = shell(comm, "command -v h5diff > /dev/null 2>&1");
+  const bool opponent = h5diff(comm, {"--version"});
   bool right = compare_checkpoints(a, b, comm, read).same();
   std::vector<double> ours, theirs, ratio;
   for (int k = 0; k < options.repeats; ++k) {  // A B A B .. so that both see the same weather
     ours.push_back(timed(comm, [&] { right = compare_checkpoints(a, b, comm, read).same() && right; }));
     if (!opponent) continue;
-    theirs.push_back(timed(comm, [&] {
-      right = shell(comm, fmt::format("h5diff '{}' '{}' > /dev/null", a.string(), b.string())) && right;
-    }));
+    theirs.push_back(timed(comm, [&] { right = h5diff(comm, {a.string(), b.string()}) && right; }));
     ratio.push_back(theirs.back() / ours.back());
   }
   const double gigabytes = 2 * static_cast<double>(options.mib) * (1 << 20) / 1e9;

@@ -1,7 +1,9 @@
 /// MPICH before 4.2 ends a connection over TCP by a message that the other side must acknowledge, and then waits in
 /// a barrier of the process manager in which it acknowledges nothing (its pull request 6596). A rank that comes to
 /// MPI_Finalize while another still acknowledges in its last MPI call gets ready first, leaves for the barrier, and
-/// the other waits for it for ever: a third to a half of all runs of 4 ranks on 2 nodes.
+/// the other waits for it for ever: a third to a half of all runs of 4 ranks on 2 nodes. Ranks of one node talk TCP
+/// where UCX_TLS leaves shared memory out, which is for UCX to say: whoever sets it has the guard. And where each
+/// has a process namespace of its own, as in one container each.
 ///
 /// It cannot happen when all ranks have sent to all others, and none makes progress between the first one's arrival
 /// in MPI_Finalize and its own: each then sends its request before it acknowledges others' on the same connection.
@@ -9,6 +11,7 @@
 #include "apps/common/finalize_guard.hpp"
 
 #include <mpi.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -28,6 +31,7 @@ namespace {
 constexpr int kMostRanks = 512;
 /// Where the process manager cannot be asked: surely all ranks have left the last barrier after that long.
 constexpr useconds_t kPause_us = 300'000;
+constexpr const char* kTransports = "UCX_TLS";
 
 bool library_may_hang() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
@@ -52,6 +56,13 @@ int manager_socket() {
   return fd;
 }
 
+/// Is the process manager in another process namespace?
+bool manager_is_elsewhere() {
+  ucred made_by{};  // 0 stands for processes that cannot be seen from here
+  socklen_t size = sizeof made_by;
+  return getsockopt(manager_socket(), SOL_SOCKET, SO_PEERCRED, &made_by, &size) == 0 && made_by.pid == 0;
+}
+
 /// The process manager's barrier: no MPI call is under way in it.
 void manager_barrier(int fd) {
   // A signal may interrupt both; a reply that nobody reads would confuse MPI.
@@ -68,15 +79,18 @@ void manager_barrier(int fd) {
   }
 }
 
-/// Where the launcher has not said it (see below). Collective.
-bool all_on_one_node(int ranks) {
+/// Where guard_finalize has not found out. Collective.
+bool may_talk_tcp(int ranks) {
+  if (detail::launched_on_one_node(MPI_COMM_WORLD)) return true;
   MPI_Comm node = MPI_COMM_NULL;
   int here = 0;
   if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) != MPI_SUCCESS)
-    return false;
+    return true;
   MPI_Comm_size(node, &here);
+  int given = std::getenv(kTransports) != nullptr;
+  if (here == ranks) MPI_Allreduce(MPI_IN_PLACE, &given, 1, MPI_INT, MPI_MAX, node);
   MPI_Comm_free(&node);
-  return here == ranks;
+  return here != ranks || given;
 }
 
 /// Collective over MPI_COMM_WORLD.
@@ -86,7 +100,7 @@ int settle(MPI_Comm, int, void*, void*) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   // Our own, since the user may have left messages in MPI_COMM_WORLD; without the user's attributes.
   MPI_Comm world = MPI_COMM_NULL;
-  if (ranks == 1 || ranks > kMostRanks || !library_may_hang() || all_on_one_node(ranks) ||
+  if (ranks == 1 || ranks > kMostRanks || !library_may_hang() || !may_talk_tcp(ranks) ||
       MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &world) != MPI_SUCCESS)
     return MPI_SUCCESS;
   const int fd = manager_socket();
@@ -109,7 +123,8 @@ int settle(MPI_Comm, int, void*, void*) {
 }  // namespace
 
 void guard_finalize() {
-  if (detail::launched_on_one_node(MPI_COMM_WORLD)) return;
+  // What settle does takes tens of milliseconds of 4 ranks on 2 cores: not where they surely share memory.
+  if (detail::launched_on_one_node(MPI_COMM_WORLD) && !std::getenv(kTransports) && !manager_is_elsewhere()) return;
   int key = MPI_KEYVAL_INVALID;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, settle, &key, nullptr);
   MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);

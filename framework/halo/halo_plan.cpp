@@ -185,7 +185,7 @@ struct HaloPlan<D>::Impl {
   }
 
   /// The same for all ranks or an error on all; nothing on any for `shared`, when a compute node has no room for
-  /// channels: then all use messages, and the first rank that has found out says so.
+  /// channels: then all use messages, and where that way was asked for the first rank that has found out says so.
   std::unique_ptr<Transport> try_transport(Exchange exchange, const Prepared& p) const {
     const Communicator& comm = domain.comm();
     std::unique_ptr<Transport> transport;
@@ -195,7 +195,7 @@ struct HaloPlan<D>::Impl {
       return transport;
     }
     const std::int64_t nobody = comm.size(), first = comm.min(error ? comm.rank() : nobody);
-    if (first == comm.rank() && error)
+    if (first == comm.rank() && error && options.exchange != Exchange::automatic)
       std::fprintf(stderr, "isohalo: warning: halo exchange goes by messages: %s\n", error->what());
     if (first != nobody) transport.reset();
     return transport;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <memory>
@@ -163,21 +164,40 @@ TemporaryFile::TemporaryFile(const fs::path& file, const Communicator& comm, std
   }
 }
 
+/// Does this name lead to rank 0's new file on every rank? In another process namespace (a container) a descriptor
+/// of rank 0 is no file, or somebody else's. Collective.
+bool TemporaryFile::leads_to_new_file(const std::string& name) const {
+  struct stat made {
+  }, found{};
+  if (made_ && fstat(made_->descriptor(), &made) != 0) made.st_ino = 0;
+  std::array<std::uint64_t, 2> file{made.st_dev, made.st_ino};
+  comm_.broadcast(file.data(), sizeof file, 0);
+  const bool here = stat(name.c_str(), &found) == 0 && found.st_dev == file[0] && found.st_ino == file[1];
+  return comm_.min(here) != 0;
+}
+
 /// Rank 0 makes the file, so that nobody else's is opened; all ranks learn its name.
 void TemporaryFile::make() {
+  const auto close_and_name = [this] {
+    made_->close(false);
+    return made_->path().string();
+  };
   std::string name;
-  by_descriptor_ = comm_.ranks_on_node() == comm_.size() && access("/proc/self/fd", X_OK) == 0;
+  const bool one_node = comm_.ranks_on_node() == comm_.size();
   agreed(comm_, [&] {
     fault_point("create");
     if (comm_.rank() != 0) return;
     made_.emplace(final_);
-    name = made_->path().string();
-    if (by_descriptor_)
-      name = fmt::format("/proc/{}/fd/{}", getpid(), made_->descriptor());
-    else
-      made_->close(false);
+    name = one_node ? fmt::format("/proc/{}/fd/{}", getpid(), made_->descriptor()) : close_and_name();
   });
   comm_.broadcast(name, 0);
+  by_descriptor_ = one_node && leads_to_new_file(name);
+  if (one_node && !by_descriptor_) {
+    agreed(comm_, [&] {
+      if (comm_.rank() == 0) name = close_and_name();
+    });
+    comm_.broadcast(name, 0);
+  }
   path_ = name;
 }
 

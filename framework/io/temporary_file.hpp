@@ -51,6 +51,7 @@ class TemporaryFile {
 
  private:
   void make();
+  bool leads_to_new_file(const std::string& name) const;
   void reserve(std::int64_t most) const;
   void give_up() noexcept;
 

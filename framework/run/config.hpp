@@ -77,7 +77,8 @@ class Config {
   void error(const std::string& path, const std::string& text);
   void error_at(const Value& value, const std::string& text);
   /// `path` ("": the whole input) and what is below it, but for tables unless they are excused as well, is not
-  /// called unknown: what it may be depends on a value that was wrong.
+  /// called unknown: what it may be depends on a value that was wrong. What looks like a required key that is
+  /// missing is.
   void excuse(const std::string& path, bool tables = true) { excused_[path] = tables; }
   /// Entries of the list at `path`; 0 when there is none.
   std::size_t list_length(const std::string& path) const;
@@ -124,7 +125,10 @@ class Config {
   bool is_table(const std::string& path) const;
   bool is_excused(const std::string& path, bool table) const;
   std::string unknown(const std::string& path, bool table);
+  std::string unknown_removal(const std::string& path);
+  bool is_misspelt_required(const std::string& path) const;
   std::string nearest_key(const std::string& path) const;
+  std::string nearest_table(const std::string& path) const;
   std::vector<std::string> tables() const;
   template <class T, class Key>
   std::optional<T> number_in(const Value& v, const std::string& path, const Key& key, bool entry);

@@ -61,13 +61,28 @@ std::string Config::nearest_key(const std::string& path) const {
   return "";
 }
 
+/// A table beside it that is spelled alike, or one that is as a whole, or one of this or such a name elsewhere.
+std::string Config::nearest_table(const std::string& path) const {
+  const auto known = tables();
+  const std::string table = table_of(path), name = name_of(path);
+  std::vector<std::string> beside, names;
+  for (const auto& t : known) {
+    if (table_of(t) == table) beside.push_back(t);
+    names.push_back(name_of(t));
+  }
+  const std::string within = table.empty() ? "" : table + ".";
+  for (auto& t : beside) t = t.substr(within.size());
+  if (const std::string near = nearest_word(name, beside); !near.empty()) return within + near;
+  if (const std::string near = nearest_word(path, known); !near.empty()) return near;
+  const auto found = std::find(names.begin(), names.end(), nearest_word(name, names));
+  return found == names.end() ? "" : known[static_cast<std::size_t>(found - names.begin())];
+}
+
 /// The message, and a note of what was meant.
 std::string Config::unknown(const std::string& path, bool table) {
   if (errors_.size() > kMostErrors) return "unknown key " + shortened(path);  // is not shown anyway
-  std::string near;
-  const auto known = tables();
-  if (table) near = nearest_word(path, known);
-  if (near.empty()) near = nearest_key(path);
+  std::string near = table ? nearest_table(path) : nearest_key(path);
+  if (near.empty()) near = table ? nearest_key(path) : nearest_table(path);
   if (!near.empty()) meant_.push_back(near);
   std::string text = fmt::format("unknown {} {}", table ? "table" : "key", shortened(path));
   // That it may be a key of another kind is no use to say of what looks like a misspelling.
@@ -77,16 +92,37 @@ std::string Config::unknown(const std::string& path, bool table) {
   if (!near.empty()) return text + did_you_mean(near);
   if (!table) return text + ": --help-input lists the keys of this input";
   std::string names;
-  for (const auto& t : known)
+  for (const auto& t : tables())
     if (t.find('.') == std::string::npos) names += (names.empty() ? "" : ", ") + t;
   return text + ": this input has the tables " + names;
+}
+
+/// The same of what was to be removed and was not there: a key, a table, or something in an unknown table.
+std::string Config::unknown_removal(const std::string& path) {
+  for (auto dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1))
+    if (const std::string table = path.substr(0, dot); is_key(table))
+      break;
+    else if (!is_table(table))
+      return unknown(table, true);
+  return unknown(path, nearest_key(path).empty() && !nearest_table(path).empty());
+}
+
+/// Does it look like the required key of its table that is missing? Then nothing excuses it.
+bool Config::is_misspelt_required(const std::string& path) const {
+  const std::string near = nearest_key(path);
+  return table_of(near) == table_of(path) &&
+         std::any_of(errors_.begin(), errors_.end(), [&](const Problem& p) { return p.missing == near; });
 }
 
 void Config::find_unknown(const Value& table, const std::string& prefix) {
   for (const auto& [key, child] : std::get<ValueTable>(table.data)) {
     const std::string path = prefix.empty() ? key : prefix + "." + key;
     const bool nested = std::holds_alternative<ValueTable>(child.data);
-    if (is_excused(path, nested)) continue;
+    if (nested && is_table(path)) {
+      find_unknown(child, path);
+      continue;
+    }
+    if (is_excused(path, nested) && (nested || !is_misspelt_required(path))) continue;
     if (key.find('.') != std::string::npos) {
       error_at(child, fmt::format("unknown key \"{}\": a quoted name with a dot is one key; leave the quotes out",
                                   shortened(key)));
@@ -95,8 +131,6 @@ void Config::find_unknown(const Value& table, const std::string& prefix) {
     if (is_key(path)) continue;
     if (!is_table(path))
       error_at(child, unknown(path, nested));
-    else if (nested)
-      find_unknown(child, path);
     else
       type_error(path, child, "a table");
   }
@@ -107,7 +141,7 @@ void Config::finish() {
   // Removing a key that is not there is well, but not one that there could not be.
   for (const auto& r : removals_)
     if (!r.was_there && !is_key(r.path) && !is_table(r.path) && !is_excused(r.path, false))
-      errors_.push_back({0, r.where + ": " + unknown(r.path, false)});
+      errors_.push_back({0, r.where + ": " + unknown_removal(r.path)});
   // A misspelt required key is one error, not two.
   std::erase_if(errors_, [this](const Problem& p) {
     return !p.missing.empty() && std::any_of(meant_.begin(), meant_.end(), [&](const auto& m) {

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -114,7 +112,9 @@ template <int D>
 Decomposition<D> planned_blocks(const Input<D>& in, int ranks) {
   const PerDim<int, D> grid =
       in.parallel.process_grid ? *in.parallel.process_grid : choose_process_grid<D>(in.grid.shape, ranks);
-  if (std::accumulate(grid.begin(), grid.end(), 1, std::multiplies<>()) != ranks)
+  std::int64_t product = 1;
+  for (const int n : grid) product = product > ranks ? product : product * n;  // beyond `ranks` it is wrong anyway
+  if (product != ranks)
     throw UsageError(fmt::format("the process grid {} does not multiply to {}: use another, or \"auto\"",
                                  fmt::join(grid, " x "), counted(ranks, "rank")));
   return Decomposition<D>(in.grid.shape, grid, in.parallel.alignment_tolerance);

@@ -294,6 +294,29 @@ def test_memory():
         that(found < most[12] + 48, "%r of 1 GiB: %g MiB" % (arguments, found))
 
 
+def test_bench():
+    """The opponent is started by its name alone, with the two names as they are."""
+    tools = WORK / "tools"
+    tools.mkdir()
+    (tools / "h5diff").write_text('#!/bin/sh\nprintf "%%s\\n" "$@" >> %s/called\necho noise\n' % tools)
+    (tools / "h5diff").chmod(0o755)
+    for directory in ("it's", "a 'b; touch broken; '", "$(touch broken)", "-q"):
+        (tools / "called").unlink(missing_ok=True)
+        r = subprocess.run([MPIEXEC, "-n", "1", ISOHALO, "bench", "compare", "--json", "--repeats", "1", "--mib", "1", "--directory=" + directory],
+                           capture_output=True, text=True, timeout=120, cwd=WORK, env=dict(os.environ, PATH="%s:%s" % (tools, os.environ["PATH"])))
+        called = (tools / "called").read_text().splitlines() if (tools / "called").exists() else []
+        here = "%s/%s/isohalo_bench_" % (WORK, directory)
+        that(r.returncode == 0 and "noise" not in r.stdout and json.loads(r.stdout or "{}").get("ratio"), "bench compare in %r: %d %s" % (directory, r.returncode, r.stderr))
+        that([c[:len(here)] for c in called[-2:]] == [here, here] and [c[-4:] for c in called[-2:]] == ["a.h5", "b.h5"],
+             "h5diff in %r was called with %r" % (directory, called))
+        that((WORK / directory).is_dir() and not list((WORK / directory).iterdir()), "bench compare left something in %r" % directory)
+    that(not list(WORK.glob("**/broken")), "bench compare ran a command of a directory's name")
+    (tools / "h5diff").write_text("#!/bin/sh\n[ $# = 1 ]\n")
+    r = subprocess.run([ISOHALO, "bench", "compare", "--repeats", "1", "--mib", "1"], capture_output=True, text=True, timeout=120, cwd=WORK,
+                       env=dict(os.environ, PATH="%s:%s" % (tools, os.environ["PATH"])))
+    that(r.returncode == 1, "an h5diff that finds a difference: %d %s" % (r.returncode, r.stdout))
+
+
 def main():
     fresh_work_directory(INPUT)
     base = run("plain")
@@ -301,6 +324,7 @@ def main():
         test(base)
     test_digest_logs()
     test_memory()
+    test_bench()
     finish()
 
 

@@ -103,6 +103,10 @@ def test_suggestions():
                            ('domain.boundary.low=[{dirchlet=1},"periodic"]', "did you mean dirichlet?"),
                            ('domain.boundary.low=["dirichlet","periodic"]', "did you mean {dirichlet = VALUE}?"),
                            ("RUN.steps=5", "unknown table RUN; did you mean run?"),
+                           ("boundary.low=1", "unknown table boundary; did you mean domain.boundary?"),
+                           ("boundry.low=1", "unknown table boundry; did you mean domain.boundary?"),
+                           ("domain.solver.kappa=1", "unknown table domain.solver; did you mean solver?"),
+                           ("slover=1", "unknown key slover; did you mean solver?"),
                            ("initial.u.width=1", "initial.u.width=1: initial.u and initial.kind are both given: write all keys of the field in one table, [initial.u] or [initial]"),
                            ("parallel.halo_depth=autom", 'parallel.halo_depth is a string, expected an integer or "auto"'),
                            ("parallel.process_grid=autom", 'parallel.process_grid is a string, expected a list of 2 integers or "auto"'),
@@ -110,6 +114,16 @@ def test_suggestions():
         one(override, text, "run", "input.toml", override, "--validate", ranks=3 if "neuman\"" in override else 0)
     one("misspelt table", "slover.toml:4:1: unknown table slover; did you mean solver?",
         "run", write("slover.toml", INPUT.replace("[solver]", "[slover]")), "--validate")
+    one("a table of another level", "level.toml:11:1: unknown table boundary; did you mean domain.boundary?",
+        "run", write("level.toml", INPUT + '[boundary]\nlow = ["periodic", "periodic"]\n'), "--validate")
+    for table, kind, word in (("initial", 8, "kid"), ("solver", 5, "knd"), ("initial", 8, "Kind")):
+        lines = INPUT.splitlines()
+        lines[kind - 1] = lines[kind - 1].replace("kind", word)
+        one("a misspelt kind", "kind.toml:%d:1: unknown key %s.%s; did you mean %s.kind?" % (kind, table, word, table),
+            "run", write("kind.toml", "\n".join(lines) + "\n"), "--validate", ranks=3 if word == "knd" else 0)
+    one("the misspelt kind of a field", "kind.toml:8:1: unknown key initial.u.kid; did you mean initial.u.kind?",
+        "run", write("kind.toml", INPUT.replace("[initial]\nkind", "[initial.u]\nkid")), "--validate", "initial.u.width=1")
+    one("no kind, and a key of one", "required key solver.kind is missing", "run", "input.toml", "solver.kind=", "source.kind=sine", "--validate")
     for field in "TU":
         one("a field of another name", "field.toml:7:1: unknown table initial.%s; did you mean initial?" % field,
             "run", write("field.toml", INPUT.replace("[initial]", "[initial.%s]" % field)), "--validate")
@@ -170,6 +184,11 @@ def test_numbers_and_texts():
     that(here("output.picture_field", "output=") == '"u"', "removing a table that is not there")
     one("removing a required key", "required key run.steps is missing", "run", "input.toml", "run.steps=", "--validate")
     one("removing a misspelt key", "unknown key solver.clf; did you mean solver.cfl?", "run", "input.toml", "solver.clf=", "--validate")
+    for removed, text in (("slover", "unknown table slover; did you mean solver?"), ("outptu", "unknown table outptu; did you mean output?"),
+                          ("slover.cfl", "unknown table slover; did you mean solver?"), ("boundary.low", "unknown table boundary; did you mean domain.boundary?"),
+                          ("domain.bondary", "unknown table domain.bondary; did you mean domain.boundary?"), ("steps", "unknown key steps; did you mean run.steps?"),
+                          ("solver.kind.x", "unknown key solver.kind.x: --help-input lists"), ("qqqq", "unknown key qqqq: --help-input lists")):
+        one("removing " + removed, "command line: %s=: %s" % (removed, text), "run", "input.toml", removed + "=", "--validate")
     one("an empty string", "output.directory is empty", "run", "input.toml", 'output.directory=""', "--validate")
     isohalo(0, "run", "input.toml", "solver=", "solver.kind=poisson", "--validate")
     one("a limit that is never tested", "run.stop_residual = 1e-06 is never tested with run.residual_every = 0: set run.residual_every",
@@ -251,6 +270,9 @@ def test_validate():
                 ("holds checkpoints", "already holds checkpoints", ["output.directory=full"]),
                 ("is a file", "output.directory afile", ["output.directory=afile"]),
                 ("below a file", "output.directory afile/below", ["output.directory=afile/below"]),
+                ("in /proc", "output.directory /proc/x cannot be made: /proc shows the kernel's state", ["output.directory=/proc/x"]),
+                ("/proc", "output.directory /proc cannot be written to (it shows the kernel's state", ["output.directory=/proc", "--overwrite"]),
+                ("/sys/kernel", "output.directory /sys/kernel cannot be ", ["output.directory=/sys/kernel", "--overwrite"]),
                 ("in use", "in use", ["output.directory=busy"]),
                 ("a directory for the link", "its latest.h5 is a directory: remove it", ["output.directory=newest", "--overwrite"]),
                 ("in use, to be overwritten", "in use", ["output.directory=busy", "--overwrite"]),

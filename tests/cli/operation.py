@@ -173,6 +173,8 @@ def test_plan():
     isohalo(1, "run", "input.toml", "domain.shape=[65536,65536]", "--plan", "-n", str(2**24))
     isohalo(1, "run", "input.toml", "--plan", "-n", str(2**24), code=2)
     that(time.monotonic() - start < 20, "plans for 2^24 ranks take %.0f s" % (time.monotonic() - start))
+    r = isohalo(1, "run", "input.toml", "--plan", "-n", "1", "domain.shape=[641,6700417]", "parallel.process_grid=[641,6700417]", code=2)  # 2^32 + 1
+    that("process grid 641 x 6700417 does not multiply to 1 rank" in r.stderr, "a grid of more ranks than an int counts: " + r.stderr)
     spare = isohalo(1, "run", "input.toml", "domain.shape=[20]", 'domain.boundary.low=["neumann"]', 'domain.boundary.high=["neumann"]',
                     "parallel.alignment_tolerance=0", "--plan", "-n", "13").stdout
     that("10 ranks would be as fast" in spare, "13 ranks of 20 cells: " + spare)

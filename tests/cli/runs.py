@@ -8,13 +8,14 @@ import os
 import re
 import shutil
 import struct
+import subprocess
 import xml.etree.ElementTree
 
 import h5py
 import json
 import numpy as np
 
-from harness import WORK, finish, fresh_work_directory, isohalo, that
+from harness import ISOHALO, MPIEXEC, WORK, finish, fresh_work_directory, isohalo, that
 
 INPUT = """
 [domain]
@@ -238,6 +239,24 @@ def test_methods():
     that('use "exact" or "auto"' in r.stderr, "an automatic restart refuses another method: " + r.stderr)
 
 
+def test_process_namespaces():
+    """Ranks in process namespaces of their own, as in one container each: there rank 0's descriptors are nobody's, or another's."""
+    own = ["unshare", "-fp", "--mount-proc", "--kill-child"]
+    if subprocess.run([*own, "true"], capture_output=True).returncode != 0:
+        print("skipped: process namespaces are not permitted here")
+        return
+    large = ["output.xdmf=false", "domain.shape=[1000,1200]", 'domain.boundary.low=["periodic","periodic"]',
+             'domain.boundary.high=["periodic","periodic"]', "run.steps=20"]
+    run(1, "one_space", *large)
+    for ranks in (2, 3):
+        r = subprocess.run(["timeout", "-k", "2", "100", MPIEXEC, "-n", str(ranks), *own, ISOHALO, "run", "input.toml", "output.directory=spaces",
+                            "--overwrite", *large], capture_output=True, text=True, cwd=WORK)
+        that(r.returncode == 0 and not r.stderr, "%d process namespaces: %d %s" % (ranks, r.returncode, r.stderr[-800:]))
+        for step in (10, 20):
+            name = "step_%08d.h5" % step
+            that((WORK / "spaces" / name).exists() and same_file("one_space/" + name, "spaces/" + name), "%d process namespaces: another %s" % (ranks, name))
+
+
 def main():
     fresh_work_directory(INPUT)
     test_keep()
@@ -248,6 +267,7 @@ def main():
     test_compare()
     test_xdmf()
     test_methods()
+    test_process_namespaces()
     finish()
 
 

@@ -164,6 +164,12 @@ TEST(ScheduledAllreduce, RefusesByNameOnAllRanks) {
   test::expect_refusal("differs between ranks", [&] {
     ScheduledAllreduce(MPI_COMM_WORLD, 1, test::rank() == 0 ? MPI_DOUBLE : MPI_INT, MPI_SUM, "auto");
   });
+  test::expect_refusal("argument \"datatype\" differs between ranks", [&] {
+    ScheduledAllreduce(MPI_COMM_WORLD, 1, test::rank() == 0 ? MPI_DOUBLE : MPI_INT64_T, MPI_SUM, "auto");
+  });
+  test::expect_refusal("argument \"operation\" differs between ranks", [&] {
+    ScheduledAllreduce(MPI_COMM_WORLD, 1, MPI_DOUBLE, test::rank() == 1 ? MPI_MAX : MPI_SUM, "auto");
+  });
   test::expect_refusal("differs between ranks", [&] {
     ScheduledAllreduce(MPI_COMM_WORLD, 1, MPI_INT, MPI_SUM, "auto",
                        {.costs = {.latency_ns = test::rank() == 0 ? 1e-3 : 0.0}});
