@@ -7,6 +7,7 @@
 #include "stencils/row_kernels.hpp"
 #include "stencils/single_field_model.hpp"
 #include "stencils/solvers.hpp"
+#include "stencils/time_step.hpp"
 
 namespace isohalo {
 
@@ -45,30 +46,8 @@ std::unique_ptr<SolverModel<D>> make_heat_model(Config& config, const GridSettin
   for (int j = 0; j < D; ++j)
     sum = j == 0 ? 1 / (grid.spacing[j] * grid.spacing[j]) : sum + 1 / (grid.spacing[j] * grid.spacing[j]);
   const double limit = 1 / (2 * kappa * sum);
-  double dt = 0;
-  config.node("solver.dt",
-              {"solver.dt", "number", "above 0, up to 1e+300", "solver.cfl * limit", "time",
-               "length of a step, at most the stability limit 1 / (2 kappa (1/h_0^2 + 1/h_1^2 + ..))"});
-  const NumberKey part{.fallback = 0.9,
-                       .min = 0,
-                       .max = 1e300,
-                       .above_min = true,
-                       .help = "step as a part of the stability limit, at most 1; instead of solver.dt"};
-  if (config.has("solver.dt")) {
-    dt = config.number("solver.dt", {{}, 0, 1e300, true, "time", ""});
-    if (config.has("solver.cfl"))
-      config.error("solver.cfl", "solver.dt and solver.cfl are both given: give one of them");
-    config.number("solver.cfl", part);
-    config.drop_effective("solver.cfl");
-  } else {
-    dt = config.number("solver.cfl", part) * limit;
-  }
-  if (!(dt <= limit) && !config.has_errors())
-    config.error(
-        config.has("solver.dt") ? "solver.dt" : "solver.cfl",
-        fmt::format("dt = {:.6g} is above the stability limit {:.17g} = 1/(2 kappa sum_j 1/h_j^2): use a smaller "
-                    "dt, or cfl <= 1",
-                    dt, limit));
+  const double dt = read_time_step(config, limit, "1 / (2 kappa (1/h_0^2 + 1/h_1^2 + ..))",
+                                   "1/(2 kappa sum_j 1/h_j^2)");
   if (!(dt > 0) && !config.has_errors())
     config.error("solver.kappa",
                  "the stability limit of the time step is zero: use a smaller kappa or larger cells");

@@ -34,6 +34,7 @@ class NodeCollectives {
  public:
   class Request;
   static constexpr std::size_t kSlotData = std::size_t{32} << 10;  ///< longer vectors are cut
+  static constexpr std::size_t kShortSlots = 16;                   ///< besides kNodeSlots long ones
 
   /// Collective over `comm`, all of whose ranks share a compute node. Null, on all ranks, when the system gives no
   /// memory. `comm` is used only to let MPI make progress, and must live as long. Throws UsageError, on all ranks,
@@ -102,7 +103,7 @@ class NodeCollectives {
     std::uint64_t base = 0;  ///< the number of its first stage
     std::size_t at = 0, length = 0, stage = 0;
     int step = 0, source = 0;
-    bool published = false, active = false;
+    bool published = false, active = false, is_short = false;
   };
 
   NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, Hierarchy hierarchy,
@@ -126,10 +127,9 @@ class NodeCollectives {
   bool advance(Call& call);
   bool meet(Call& call, const detail::RankSchedule::Step& step);
   bool perform(Call& call, const detail::RankSchedule::Step& step, bool fills);
-  bool slot_is_free(std::uint64_t stage);
   bool has_come(std::byte* at, std::uint64_t stage);
   void publish(const Call& call, const detail::RankSchedule::Stage& stage);
-  std::byte* slot(int rank, std::uint64_t stage) const;
+  std::byte* slot(int rank, const Call& call, std::uint64_t stage) const;
 
   MPI_Comm comm_;
   detail::NodeMemory memory_;
@@ -149,7 +149,9 @@ class NodeCollectives {
     std::uint64_t base = 0;
     const Reader *first = nullptr, *last = nullptr;  ///< of its schedule: who may not have read it yet
   };
-  std::array<Published, kNodeSlots> published_;
+  bool is_read(Published& p);
+  Published& published(const Call& call, std::uint64_t stage);
+  std::array<Published, kShortSlots + kNodeSlots> published_;  ///< in each of its slots
   std::vector<const std::byte*> inputs_;
   std::deque<Call*> begun_;  ///< requests, in the order of their start
 };

@@ -66,7 +66,7 @@ double schedule_ns(const NodeSchedule& schedule, const Hierarchy& h, const NodeC
           if (s.rank != rank) t = std::max(t, published.at({s.rank, s.stage})), only_own = false;
         if (only_own && take.sources.size() == 1 && !costs.copies_in) return;
         for (const Source& s : take.sources) {
-          const ReachCosts& c = costs.at(h.distance(rank, s.rank));
+          const ReachCosts c = costs.between ? costs.between(rank, s.rank) : costs.at(h.distance(rank, s.rank));
           const double shared = s.rank == rank ? 0 : c.shared_line_ns * links.readers(rank, stage, fills, s.rank);
           t += c.latency_ns + lines * std::max(c.line_ns, shared);
         }

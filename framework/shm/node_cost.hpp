@@ -5,6 +5,8 @@
 /// m. Who reads over which link at the same time is counted from the schedule, so that equations (1) to (11) are
 /// special cases.
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "framework/shm/node_schedule.hpp"
@@ -23,6 +25,8 @@ struct NodeCosts {
   /// Ranks are processes: a vector is first copied to where others can read it. Without it they are threads, as in
   /// the paper.
   bool copies_in = true;
+  /// Instead of `reach` by distance, where a hierarchy is too coarse: what `reader` pays for what `writer` has.
+  std::function<ReachCosts(int reader, int writer)> between = nullptr;
 
   const ReachCosts& at(int distance) const;
 };

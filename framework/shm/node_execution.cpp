@@ -13,10 +13,13 @@ namespace isohalo {
 
 namespace {
 
-// The memory of a rank: a line that says which stage it has ended last, and slots that are used in turn. A slot
-// begins with the stage it was published in, so that short data come with the flag.
+// The memory of a rank: a line that says which stage it has ended last, and slots that are used in turn, many short
+// ones, so that a rank can run ahead of others that wait for a core, and some long ones. A slot begins with the
+// stage it was published in, so that short data come with the flag.
 constexpr std::size_t kLine = 128;  // two cache lines: what a processor may fetch at once
-constexpr std::size_t kSlotBytes = kLine + NodeCollectives::kSlotData;
+constexpr std::size_t kShortData = 4096, kShortBytes = kLine + kShortData;
+constexpr std::size_t kLongBytes = kLine + NodeCollectives::kSlotData;
+constexpr std::size_t kFirstLong = kLine + NodeCollectives::kShortSlots * kShortBytes;
 constexpr std::size_t kFlag = sizeof(std::uint64_t);
 
 using Counter = std::atomic_ref<std::uint64_t>;
@@ -35,7 +38,7 @@ void relax() {
 }  // namespace
 
 std::size_t NodeCollectives::memory_bytes() {
-  return kLine + kNodeSlots * kSlotBytes;
+  return kFirstLong + kNodeSlots * kLongBytes;
 }
 
 /// Until the counter that was found too low has come so far.
@@ -63,13 +66,18 @@ bool NodeCollectives::has_come(std::byte* at, std::uint64_t stage) {
   return false;
 }
 
-std::byte* NodeCollectives::slot(int rank, std::uint64_t stage) const {
-  return memory_.of(rank) + kLine + stage % kNodeSlots * kSlotBytes;
+std::byte* NodeCollectives::slot(int rank, const Call& call, std::uint64_t stage) const {
+  return memory_.of(rank) +
+         (call.is_short ? kLine + stage % kShortSlots * kShortBytes : kFirstLong + stage % kNodeSlots * kLongBytes);
 }
 
-/// Have all read what this rank published there last?
-bool NodeCollectives::slot_is_free(std::uint64_t stage) {
-  Published& p = published_[stage % kNodeSlots];
+/// What was published last where the call publishes in a stage.
+NodeCollectives::Published& NodeCollectives::published(const Call& call, std::uint64_t stage) {
+  return published_[call.is_short ? stage % kShortSlots : kShortSlots + stage % kNodeSlots];
+}
+
+/// Have all read it who should?
+bool NodeCollectives::is_read(Published& p) {
   for (; p.first != p.last; ++p.first) {
     const std::uint64_t needed = p.base + static_cast<std::uint64_t>(p.first->stage);
     std::uint64_t& known = ended_[static_cast<std::size_t>(p.first->rank)];
@@ -82,15 +90,15 @@ bool NodeCollectives::slot_is_free(std::uint64_t stage) {
 
 /// Afterwards nothing is known of schedules that may go.
 void NodeCollectives::await_readers() {
-  for (std::uint64_t k = 0; k < kNodeSlots; ++k)
-    while (!slot_is_free(k)) await_counter();
+  for (Published& p : published_)
+    while (!is_read(p)) await_counter();
 }
 
 void NodeCollectives::publish(const Call& call, const detail::RankSchedule::Stage& stage) {
   const std::uint64_t number = call.base + call.stage;
   const Reader* const readers = call.schedule->readers.data();
-  published_[number % kNodeSlots] = {call.base, readers + stage.first_reader, readers + stage.last_reader};
-  counter(slot(me_, number)).store(number, std::memory_order_release);
+  published(call, number) = {call.base, readers + stage.first_reader, readers + stage.last_reader};
+  counter(slot(me_, call, number)).store(number, std::memory_order_release);
 }
 
 /// Have the ranks of a take without bytes come so far?
@@ -98,7 +106,7 @@ bool NodeCollectives::meet(Call& call, const detail::RankSchedule::Step& step) {
   for (; step.first_source + call.source < step.last_source; ++call.source) {
     const Source& s = call.schedule->sources[static_cast<std::size_t>(step.first_source + call.source)];
     const std::uint64_t there = call.base + static_cast<std::uint64_t>(s.stage);
-    if (!has_come(slot(s.rank, there), there)) return false;
+    if (!has_come(slot(s.rank, call, there), there)) return false;
   }
   call.source = 0;
   return true;
@@ -120,7 +128,7 @@ bool NodeCollectives::perform(Call& call, const detail::RankSchedule::Step& step
   const std::size_t first = from_part(step.part.first), last = from_part(step.part.last);
   if (first == last) return true;
   const std::uint64_t number = call.base + call.stage;
-  if (fills && !slot_is_free(number)) return false;
+  if (fills && !is_read(published(call, number))) return false;
   const auto in_users = [&](int block) {
     return of_blocks ? static_cast<std::size_t>(block) * call.count + call.at : (call.at + first) * call.element;
   };
@@ -134,7 +142,7 @@ bool NodeCollectives::perform(Call& call, const detail::RankSchedule::Step& step
       continue;
     }
     const std::uint64_t there = call.base + static_cast<std::uint64_t>(s.stage);
-    std::byte* const at = slot(s.rank, there);
+    std::byte* const at = slot(s.rank, call, there);
     if (s.rank != me_) {
       if (!has_come(at, there)) return false;
       std::uint64_t& known = ended_[static_cast<std::size_t>(s.rank)];
@@ -145,7 +153,7 @@ bool NodeCollectives::perform(Call& call, const detail::RankSchedule::Step& step
   const int inputs = call.source;
   call.source = 0;
   if (!fills && !call.result) return true;
-  std::byte* const to = fills ? slot(me_, number) + in_slot : call.result + in_users(step.to_block);
+  std::byte* const to = fills ? slot(me_, call, number) + in_slot : call.result + in_users(step.to_block);
   if (inputs == 1) {
     if (to != inputs_[0]) std::memcpy(to, inputs_[0], (last - first) * call.element);
   } else {
@@ -162,6 +170,8 @@ bool NodeCollectives::advance(Call& call) {
     if (call.base == 0) {
       call.length = std::min(call.most, call.count - call.at);
       call.schedule = &schedule_of(call);
+      const std::size_t parts = call.shape == Shape::scatter ? static_cast<std::size_t>(ranks_) : 1;
+      call.is_short = parts * call.length * call.element <= kShortData;
       call.base = next_;
       next_ += call.schedule->stages.size();
     }
@@ -170,7 +180,7 @@ bool NodeCollectives::advance(Call& call) {
       const auto& stage = s.stages[call.stage];
       for (; call.step < stage.end || (stage.publishes && !call.published); ++call.step) {
         if (call.step == stage.fills_end && stage.publishes && !call.published) {
-          if (!slot_is_free(call.base + call.stage)) return false;
+          if (!is_read(published(call, call.base + call.stage))) return false;
           publish(call, stage);
           call.published = true;
           if (call.step == stage.end) break;

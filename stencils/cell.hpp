@@ -1,0 +1,79 @@
+#pragma once
+/// What a cell function sees: the value of a field in a cell and around it.
+///
+/// Values are read as binary64 and results are rounded once to the field's type (docs/model.md, "Cell functions").
+
+#include <Kokkos_Macros.hpp>
+#include <array>
+#include <cstdint>
+
+#include "datatypes/box.hpp"
+#include "framework/domain/boundary_rules.hpp"
+
+namespace isohalo {
+
+/// What does not depend on the cell.
+template <int D>
+struct CellGeometry {
+  Index<D> stride{};                ///< of the fields; the last is 1
+  PerDim<double, D> inverse_square{};  ///< 1 / (h_j h_j)
+  PerDim<double, D> inverse{};         ///< 1 / h_j
+};
+
+/// A field at one cell. Reads nothing but what its calls say.
+template <class T, int D>
+class Cell {
+ public:
+  static constexpr int dimensions = D;
+
+  KOKKOS_FUNCTION Cell(const T* at, const CellGeometry<D>& geometry) : at_(at), geometry_(geometry) {}
+
+  /// u(i).
+  KOKKOS_FUNCTION double operator()() const { return static_cast<double>(*at_); }
+  /// u(i + k e_j).
+  KOKKOS_FUNCTION double near(int j, int k) const {
+    return static_cast<double>(at_[j == D - 1 ? k : k * geometry_.stride[j]]);
+  }
+  /// u(i + offset).
+  KOKKOS_FUNCTION double near(const Index<D>& offset) const {
+    std::int64_t away = offset[D - 1];
+    for (int j = 0; j < D - 1; ++j) away += offset[j] * geometry_.stride[j];
+    return static_cast<double>(at_[away]);
+  }
+  KOKKOS_FUNCTION double inverse_square(int j) const { return geometry_.inverse_square[j]; }
+  KOKKOS_FUNCTION double inverse(int j) const { return geometry_.inverse[j]; }
+
+ private:
+  const T* at_;
+  const CellGeometry<D>& geometry_;
+};
+
+/// t_0 + t_1 + .., t_j = (1/(h_j h_j)) ((u(i-e_j) - 2 u(i)) + u(i+e_j)).
+template <class C>
+KOKKOS_FUNCTION double laplace(const C& u) {
+  const double twice = 2.0 * u();
+  double sum = u.inverse_square(0) * ((u.near(0, -1) - twice) + u.near(0, 1));
+  for (int j = 1; j < C::dimensions; ++j)
+    sum = sum + u.inverse_square(j) * ((u.near(j, -1) - twice) + u.near(j, 1));
+  return sum;
+}
+
+/// ((u(i+e_j) - u(i-e_j)) (1/h_j)) 0.5.
+template <class C>
+KOKKOS_FUNCTION double slope(const C& u, int j) {
+  return ((u.near(j, 1) - u.near(j, -1)) * u.inverse(j)) * 0.5;
+}
+
+/// (u(i) - u(i-e_j)) (1/h_j) where the velocity is above 0, else (u(i+e_j) - u(i)) (1/h_j).
+template <class C>
+KOKKOS_FUNCTION double upwind_slope(const C& u, int j, double velocity) {
+  return velocity > 0 ? (u() - u.near(j, -1)) * u.inverse(j) : (u.near(j, 1) - u()) * u.inverse(j);
+}
+
+/// The new values of all fields of a cell, in their order.
+template <class... V>
+KOKKOS_FUNCTION std::array<double, sizeof...(V)> cells(V... values) {
+  return {static_cast<double>(values)...};
+}
+
+}  // namespace isohalo
