@@ -22,6 +22,8 @@ install(TARGETS isohalo_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 install(FILES framework/isohalo.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY framework/isohalo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+install(DIRECTORY apps/solver/isohalo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+install(FILES apps/isohalo/command_line.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/isohalo/internal/apps/isohalo)
 install(DIRECTORY datatypes framework stencils
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/isohalo/internal
         FILES_MATCHING PATTERN "*.hpp" PATTERN isohalo EXCLUDE)

@@ -15,7 +15,7 @@ namespace isohalo {
 /// What does not depend on the cell.
 template <int D>
 struct CellGeometry {
-  Index<D> stride{};                ///< of the fields; the last is 1
+  Index<D> stride{};                   ///< of the fields; the last is 1
   PerDim<double, D> inverse_square{};  ///< 1 / (h_j h_j)
   PerDim<double, D> inverse{};         ///< 1 / h_j
 };

@@ -66,63 +66,6 @@ constexpr std::array<ParameterKey<S>, 1 + sizeof...(More)> keys(const ParameterK
   return {first, more...};
 }
 
-namespace detail {
-
-template <class S>
-inline constexpr std::size_t kStateFields = S::fields.size();
-
-template <std::size_t>
-using CellOf = const void*;  // one argument for each index
-
-/// The function at one cell, whatever it returns, as an array.
-template <class S, class C, std::size_t N>
-KOKKOS_FUNCTION std::array<double, N> new_values(const S& s, const std::array<C, N>& at, double dt) {
-  return [&]<std::size_t... F>(std::index_sequence<F...>) -> std::array<double, N> {
-    const auto values = s(at[F]..., dt);
-    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(values)>>) {
-      static_assert(N == 1, "a solver of several fields returns cells(..) of as many values");
-      return {static_cast<double>(values)};
-    } else {
-      static_assert(std::tuple_size_v<std::remove_cvref_t<decltype(values)>> == N,
-                    "a solver returns one value for each of its fields");
-      return values;
-    }
-  }(std::make_index_sequence<N>());
-}
-
-/// The row kernel of a cell function.
-template <class S, class T, int D>
-class CellRow {
- public:
-  static constexpr std::size_t kFields = kStateFields<S>;
-  CellRow(const S& solver, const CellGeometry<D>& geometry, double dt) : solver_(solver), geometry_(geometry), dt_(dt) {}
-
-  void operator()(const std::array<const T*, kFields>& in, const std::array<T*, kFields>& out, std::int64_t n) const {
-    // Copies, which the compiler knows that no store changes.
-    const S solver = solver_;
-    const CellGeometry<D> geometry = geometry_;
-    const double dt = dt_;
-    const std::array<const T*, kFields> from = in;
-    const std::array<T*, kFields> to = out;
-    ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) {
-      const auto values = [&]<std::size_t... F>(std::index_sequence<F...>) {
-        const std::array<Cell<T, D>, kFields> at{Cell<T, D>(from[F] + x, geometry)...};
-        return new_values<S, Cell<T, D>, kFields>(solver, at, dt);
-      }(std::make_index_sequence<kFields>());
-      for (std::size_t f = 0; f < kFields; ++f) to[f][x] = static_cast<T>(values[f]);
-    }
-  }
-  void operator()(const T* in, T* out, std::int64_t n) const requires(kFields == 1) {
-    (*this)(std::array<const T*, 1>{in}, std::array<T*, 1>{out}, n);
-  }
-
- private:
-  S solver_;
-  CellGeometry<D> geometry_;
-  double dt_;
-};
-
 /// A cell that only notes what is read.
 template <int D>
 class ProbeCell {
@@ -146,6 +89,67 @@ class ProbeCell {
   std::set<Index<D>>* read_;
 };
 
+namespace detail {
+
+template <class S>
+inline constexpr std::size_t kStateFields = S::fields.size();
+
+template <std::size_t>
+using CellOf = const void*;  // one argument for each index
+
+/// The function at one cell, whatever it returns, as an array.
+template <class S, class C, std::size_t N>
+KOKKOS_FUNCTION std::array<double, N> new_values(const S& s, const std::array<C, N>& at, double dt) {
+  return [&]<std::size_t... F>(std::index_sequence<F...>)->std::array<double, N> {
+    const auto values = s(at[F]..., dt);
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(values)>>) {
+      static_assert(N == 1, "a solver of several fields returns cells(..) of as many values");
+      return {static_cast<double>(values)};
+    } else {
+      static_assert(std::tuple_size_v<std::remove_cvref_t<decltype(values)>> == N,
+                    "a solver returns one value for each of its fields");
+      return values;
+    }
+  }
+  (std::make_index_sequence<N>());
+}
+
+/// The row kernel of a cell function.
+template <class S, class T, int D>
+class CellRow {
+ public:
+  static constexpr std::size_t kFields = kStateFields<S>;
+  CellRow(const S& solver, const CellGeometry<D>& geometry, double dt)
+      : solver_(solver), geometry_(geometry), dt_(dt) {}
+
+  void operator()(const std::array<const T*, kFields>& in, const std::array<T*, kFields>& out,
+                  std::int64_t n) const {
+    // Copies, which the compiler knows that no store changes.
+    const S solver = solver_;
+    const CellGeometry<D> geometry = geometry_;
+    const double dt = dt_;
+    const std::array<const T*, kFields> from = in;
+    const std::array<T*, kFields> to = out;
+    ISOHALO_INDEPENDENT
+    for (std::int64_t x = 0; x < n; ++x) {
+      const auto values = [&]<std::size_t... F>(std::index_sequence<F...>) {
+        const std::array<Cell<T, D>, kFields> at{Cell<T, D>(from[F] + x, geometry)...};
+        return new_values<S, Cell<T, D>, kFields>(solver, at, dt);
+      }
+      (std::make_index_sequence<kFields>());
+      for (std::size_t f = 0; f < kFields; ++f) to[f][x] = static_cast<T>(values[f]);
+    }
+  }
+  void operator()(const T* in, T* out, std::int64_t n) const requires(kFields == 1) {
+    (*this)(std::array<const T*, 1>{in}, std::array<T*, 1>{out}, n);
+  }
+
+ private:
+  S solver_;
+  CellGeometry<D> geometry_;
+  double dt_;
+};
+
 template <int D>
 std::string offset_text(const Index<D>& o) {
   std::string text;
@@ -164,6 +168,7 @@ class CellModel : public SolverModel<D> {
   std::vector<std::string> field_names() const override { return {S::fields.begin(), S::fields.end()}; }
   StencilShape<D> shape() const override { return shape_; }
   double dt() const override { return dt_; }
+  std::string advice_not_finite() const override { return "use a smaller step (solver.dt or solver.cfl)"; }
   double memory(const Index<D>& extents, int depth) const override {
     return static_cast<double>(kFields) * two_field_memory(grid_, shape_, extents, depth);
   }
@@ -204,29 +209,33 @@ void refuse_other_reads(const S& solver, const std::string& kind) {
   [&]<std::size_t... F>(std::index_sequence<F...>) {
     const std::array<ProbeCell<D>, n> at{ProbeCell<D>(read[F])...};
     new_values<S, ProbeCell<D>, n>(solver, at, 1.0);
-  }(std::make_index_sequence<n>());
+  }
+  (std::make_index_sequence<n>());
+  const StencilShape<D> shape = solver.template shape<D>();
   std::set<Index<D>> known{Index<D>{}};
-  for (const Index<D>& o : solver.template shape<D>().offsets()) known.insert(o);
+  for (const Index<D>& o : shape.offsets()) known.insert(o);
   for (std::size_t f = 0; f < n; ++f)
     for (const Index<D>& o : read[f])
       if (!known.contains(o))
-        throw UsageError(fmt::format("solver {} reads {} at {}, which its shape in {} dimensions does not have", kind,
-                                     S::fields[f], offset_text<D>(o), D));
+        throw UsageError(fmt::format("solver {} reads {} at {}, which its shape in {} dimensions does not have",
+                                     kind, S::fields[f], offset_text<D>(o), D));
 }
 
 template <class S, int D>
-std::unique_ptr<SolverModel<D>> make_cell_model(Config& config, const GridSettings<D>& grid, const std::string& kind) {
+std::unique_ptr<SolverModel<D>> make_cell_model(Config& config, const GridSettings<D>& grid,
+                                                const std::string& kind) {
   S solver;
   for (const auto& k : S::keys)
-    solver.*k.member = config.number(std::string("solver.") + k.name,
-                                     {solver.*k.member, k.min, k.max, false, k.unit, k.help});
+    solver.*k.member =
+        config.number(std::string("solver.") + k.name, {solver.*k.member, k.min, k.max, false, k.unit, k.help});
   refuse_other_reads<S, D>(solver, kind);
   double dt = 0;
   if constexpr (requires { solver.template stable_dt<D>(grid); }) {
     const double limit = solver.template stable_dt<D>(grid);
     dt = read_time_step(config, limit, "of " + kind, "that of " + kind + " with these parameters");
     if (!(dt > 0) && !config.has_errors())
-      config.error("solver.kind", "the stability limit of the time step is zero: use other parameters or larger cells");
+      config.error("solver.kind",
+                   "the stability limit of the time step is zero: use other parameters or larger cells");
   } else {
     dt = read_time_step(config);
   }
@@ -246,9 +255,12 @@ constexpr bool has_dimension(int d) {
 template <class S, int D>
 void add_in_dimension(SolverKinds& kinds, const std::string& name) {
   if constexpr (has_dimension<S>(D)) {
-    if (!kinds.of<D>().try_emplace(name, [name](Config& config, const GridSettings<D>& grid) {
-              return make_cell_model<S, D>(config, grid, name);
-            }).second)
+    if (!kinds.of<D>()
+             .try_emplace(name,
+                          [name](Config& config, const GridSettings<D>& grid) {
+                            return make_cell_model<S, D>(config, grid, name);
+                          })
+             .second)
       throw UsageError("there are two solvers of the name \"" + name + "\": give yours another one");
   }
 }

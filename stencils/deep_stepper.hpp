@@ -1,10 +1,13 @@
 #pragma once
-/// A solver with one field that a row kernel advances, k steps per halo exchange: sweeps on regions that shrink by
-/// one stencil reach a step.
+/// A solver with fields that a row kernel advances together, k steps per halo exchange: sweeps on regions that
+/// shrink by one stencil reach a step.
 
 #include <Kokkos_Core.hpp>
+#include <array>
 #include <chrono>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"
@@ -42,27 +45,35 @@ std::vector<Box<D>> without(const std::vector<Box<D>>& boxes, const Box<D>& hole
   return rest;
 }
 
-/// Advances one field by a row kernel. Every owned cell after every step has the bits that single steps on one rank
-/// give.
-template <class T, int D, class Row>
+/// The names of N fields; of one, just its name.
+template <std::size_t N>
+struct FieldNames {
+  template <class Name>
+  FieldNames(const Name& name) requires(N == 1 && std::is_convertible_v<Name, std::string>) : of{name} {}
+  FieldNames(const std::array<std::string, N>& names) : of(names) {}
+  std::array<std::string, N> of;
+};
+
+/// Advances N fields by a row kernel. Every owned cell after every step has the bits that single steps on one rank
+/// give. The kernel of one field is as in row_kernels.hpp, that of several takes an array of the rows of each.
+template <class T, int D, class Row, std::size_t N = 1>
 class DeepStepper : public Solver<D> {
  public:
   /// `make_row(stride)` builds the kernel for the fields' strides. `depth` >= 1 steps per exchange. `overlap`:
   /// whether a step without change sum that needs an exchange sweeps, while the messages travel, what reads no
   /// ghosts of other ranks. Collective in order.
   template <class MakeRow>
-  DeepStepper(const std::string& name, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
+  DeepStepper(const FieldNames<N>& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
               const BoundaryRules<D>& rules, int depth, MakeRow&& make_row, Exchange exchange = Exchange::automatic,
               Overlap overlap = Overlap::automatic)
-      : name_(name),
+      : names_(names.of),
         domain_(domain),
         rules_(rules),
         plan_(domain, shape, depth, HaloOptions<D>{rules.mirror_low(), rules.mirror_high(), exchange, {}}),
         reducer_(domain),
-        now_(name, domain.owned(), plan_.ghost_low(), plan_.ghost_high(), field_memory(exchange, domain.comm())),
-        next_(name + " (next)", domain.owned(), plan_.ghost_low(), plan_.ghost_high(),
-              field_memory(exchange, domain.comm())),
-        kernel_(make_row(now_.ref().stride)),
+        now_(make_fields("", exchange)),
+        next_(make_fields(" (next)", exchange)),
+        kernel_(make_row(now_[0].ref().stride)),
         overlap_(overlap, domain.comm()) {
     const BoundaryTopology<D> around = boundary_topology_of(rules, domain.global());
     const auto layers = shape.ghost_widths(1, around);
@@ -93,15 +104,24 @@ class DeepStepper : public Solver<D> {
     }
   }
 
-  const ArrayRef<T, D>& field() const { return now_.ref(); }
-  std::vector<FieldHandle<D>> fields() override { return {{name_, "1", "state", now_.ref()}}; }
+  const ArrayRef<T, D>& field() const { return now_[0].ref(); }
+  std::vector<FieldHandle<D>> fields() override {
+    std::vector<FieldHandle<D>> all;
+    for (std::size_t f = 0; f < N; ++f) all.push_back({names_[f], "1", "state", now_[f].ref()});
+    return all;
+  }
+  std::string residual_of() const override {
+    std::string text = "the change of " + names_[0];
+    for (std::size_t f = 1; f < N; ++f) text += (f + 1 < N ? ", " : " and ") + names_[f];
+    return text;
+  }
   ExchangeChoice exchange() const override { return plan_.choice(); }
   Index<D> tile() const override { return reducer_.tile(); }
   void time_phases(PhaseClock* clock) override { phases_ = clock; }
   /// Sets up exchanges as well, since what that takes belongs to no step.
   void reduce_by(const ReductionOptions& options) override {
     reducer_.reduce_by(options);
-    plan_.exchange(now_.ref());
+    plan_.exchange(std::span<const ErasedArray<D>>(erased(now_)));
   }
   /// The ghosts are stale.
   void fields_changed() override { steps_left_ = 0; }
@@ -110,18 +130,18 @@ class DeepStepper : public Solver<D> {
   const OverlapChoice& overlap() const { return overlap_; }
 
   /// The field before the last step; its ghosts are of no use.
-  const ArrayRef<T, D>& previous() const { return next_.ref(); }
+  const ArrayRef<T, D>& previous() const { return next_[0].ref(); }
 
   /// The field with everything in place that the next step reads: ghosts and cells outside the grid. Collective.
   const ArrayRef<T, D>& ready() {
     bring_ghosts(false);
-    return now_.ref();
+    return now_[0].ref();
   }
 
   /// v = f(v) in every cell that holds a value, ghosts included, so that they stay copies of each other. Local.
   template <class F>
-  void change_all(const F& f) {
-    const ArrayRef<T, D> u = now_.ref();
+  void change_all(const F& f) requires(N == 1) {
+    const ArrayRef<T, D> u = now_[0].ref();
     const PhaseScope scope(phases_, Phase::sweep);
     for_each_row_of("isohalo::change_all", levels_[static_cast<std::size_t>(steps_left_)].all,
                     [&](const Index<D>& i, std::int64_t n) {
@@ -137,6 +157,32 @@ class DeepStepper : public Solver<D> {
   }
 
  private:
+  using Fields = std::array<Field<T, D>, N>;
+
+  Fields make_fields(const char* suffix, Exchange exchange) const {
+    return [&]<std::size_t... F>(std::index_sequence<F...>)->Fields {
+      return {Field<T, D>(names_[F] + suffix, domain_.owned(), plan_.ghost_low(), plan_.ghost_high(),
+                          field_memory(exchange, domain_.comm()))...};
+    }
+    (std::make_index_sequence<N>());
+  }
+  /// What a kernel of one field or of several takes.
+  static auto arrays(const Fields& fields) {
+    if constexpr (N == 1) {
+      return fields[0].ref();
+    } else {
+      std::array<ArrayRef<T, D>, N> all;
+      for (std::size_t f = 0; f < N; ++f) all[f] = fields[f].ref();
+      return all;
+    }
+  }
+  static std::array<ErasedArray<D>, N> erased(const Fields& fields) {
+    return [&]<std::size_t... F>(std::index_sequence<F...>)->std::array<ErasedArray<D>, N> {
+      return {erase(fields[F].ref())...};
+    }
+    (std::make_index_sequence<N>());
+  }
+
   /// Between the parts of an interior, messages that MPI moves only when it is called get on.
   static constexpr std::int64_t kParts = 16;
 
@@ -165,14 +211,14 @@ class DeepStepper : public Solver<D> {
     double sum = 0;
     const PhaseScope scope(phases_, Phase::sweep);
     if (change) {
-      sweep_with_change(reducer_, scratch_, now_.ref(), next_.ref(), kernel_);
-      sweep(level.shell, now_.ref(), next_.ref(), kernel_);
+      sweep_with_change(reducer_, scratch_, arrays(now_), arrays(next_), kernel_);
+      sweep(level.shell, arrays(now_), arrays(next_), kernel_);
       const PhaseScope reduction(phases_, Phase::reduction);
       sum = reducer_.combine();
     } else {
-      sweep(interior_done ? rest_ : level.all, now_.ref(), next_.ref(), kernel_);
+      sweep(interior_done ? rest_ : level.all, arrays(now_), arrays(next_), kernel_);
     }
-    swap(now_, next_);
+    std::swap(now_, next_);
     return sum;
   }
 
@@ -185,18 +231,19 @@ class DeepStepper : public Solver<D> {
       steps_left_ = plan_.depth();
     }
     const PhaseScope scope(phases_, Phase::boundary);
-    fill_outside(now_.ref(), rules_, domain_.global(), levels_[static_cast<std::size_t>(steps_left_)].bounds,
-                 layers_low_, layers_high_);
+    for (const Field<T, D>& u : now_)
+      fill_outside(u.ref(), rules_, domain_.global(), levels_[static_cast<std::size_t>(steps_left_)].bounds,
+                   layers_low_, layers_high_);
     return interior_done;
   }
 
   /// Brings the ghosts; returns true when it has swept the interior meanwhile.
   bool exchange_ghosts(bool overlap) {
     if (!overlap) {
-      plan_.exchange(now_.ref());
+      plan_.exchange(std::span<const ErasedArray<D>>(erased(now_)));
       return false;
     }
-    plan_.start(now_.ref());
+    plan_.start(std::span<const ErasedArray<D>>(erased(now_)));
     // After `start` the ghosts copied within this rank are in place, unless they wait for an earlier stage.
     overlap = plan_.choice().used.pattern != HaloPattern::slabs;
     if (overlap) {
@@ -206,13 +253,14 @@ class DeepStepper : public Solver<D> {
           in_place.low[j] = domain_.owned().low[j], in_place.high[j] = domain_.owned().high[j];
       {
         const PhaseScope scope(phases_, Phase::boundary);
-        fill_outside(now_.ref(), rules_, domain_.global(), in_place, layers_low_, layers_high_);
+        for (const Field<T, D>& u : now_)
+          fill_outside(u.ref(), rules_, domain_.global(), in_place, layers_low_, layers_high_);
       }
       const std::int64_t parts = std::min(kParts, interior_.size());
       for (std::int64_t part = 0; part < parts; ++part) {
         {
           const PhaseScope scope(phases_, Phase::sweep);
-          sweep(interior_, now_.ref(), next_.ref(), kernel_, part, parts);
+          sweep(interior_, arrays(now_), arrays(next_), kernel_, part, parts);
         }
         plan_.progress();
       }
@@ -221,12 +269,12 @@ class DeepStepper : public Solver<D> {
     return overlap;
   }
 
-  std::string name_;
+  std::array<std::string, N> names_;
   CartesianDomain<D> domain_;
   BoundaryRules<D> rules_;
   HaloPlan<D> plan_;
   CellSum<D> reducer_;
-  Field<T, D> now_, next_;
+  Fields now_, next_;
   Row kernel_;
   Index<D> layers_low_{}, layers_high_{};
   OverlapChoice overlap_;

@@ -46,8 +46,8 @@ std::unique_ptr<SolverModel<D>> make_heat_model(Config& config, const GridSettin
   for (int j = 0; j < D; ++j)
     sum = j == 0 ? 1 / (grid.spacing[j] * grid.spacing[j]) : sum + 1 / (grid.spacing[j] * grid.spacing[j]);
   const double limit = 1 / (2 * kappa * sum);
-  const double dt = read_time_step(config, limit, "1 / (2 kappa (1/h_0^2 + 1/h_1^2 + ..))",
-                                   "1/(2 kappa sum_j 1/h_j^2)");
+  const double dt =
+      read_time_step(config, limit, "1 / (2 kappa (1/h_0^2 + 1/h_1^2 + ..))", "1/(2 kappa sum_j 1/h_j^2)");
   if (!(dt > 0) && !config.has_errors())
     config.error("solver.kappa",
                  "the stability limit of the time step is zero: use a smaller kappa or larger cells");

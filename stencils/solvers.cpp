@@ -1,5 +1,7 @@
 #include "stencils/solvers.hpp"
 
+#include "stencils/solvers/gray_scott.hpp"
+
 namespace isohalo {
 
 namespace {
@@ -21,6 +23,7 @@ SolverKinds shipped_solvers() {
   add<3>(kinds);
   add<4>(kinds);
   kinds.types["life"] = {"uint8"};
+  add_solver<GrayScott>(kinds, "gray_scott");
   return kinds;
 }
 

@@ -1,12 +1,11 @@
 #pragma once
-/// The shipped solvers, by `solver.kind`. To add one: a model class like those in heat_solver.cpp, a line in
-/// solvers.cpp.
+/// The shipped solvers, by `solver.kind`. To add one: a file like solvers/gray_scott.hpp, a line in solvers.cpp.
 
 #include "framework/run/solver.hpp"
 
 namespace isohalo {
 
-/// "stencil", "heat" and "poisson" in 1 to 4 dimensions, "life" in 2.
+/// "stencil", "heat", "poisson" and "gray_scott" in 1 to 4 dimensions, "life" in 2.
 SolverKinds shipped_solvers();
 
 /// The makers behind them. Each reads its keys of [solver]; docs/model.md has their arithmetic.

@@ -62,6 +62,16 @@ void run_row(const Row& kernel, const ArrayRef<T, D>& in, const ArrayRef<T, D>& 
     kernel(&in.at(i), &out.at(i), n);
 }
 
+/// The same for a kernel of several fields, which takes an array of rows of each.
+template <class T, int D, std::size_t N, class Row>
+void run_row(const Row& kernel, const std::array<ArrayRef<T, D>, N>& in, const std::array<ArrayRef<T, D>, N>& out,
+             const Index<D>& i, std::int64_t n) {
+  std::array<const T*, N> from;
+  std::array<T*, N> to;
+  for (std::size_t f = 0; f < N; ++f) from[f] = &in[f].at(i), to[f] = &out[f].at(i);
+  kernel(from, to, n);
+}
+
 /// f(i, n) for every row of n cells from `i` on of the region, or of one of so many `parts` of it, from several
 /// threads. Fences. Local.
 template <int D, class F>
@@ -77,10 +87,11 @@ void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f
   SweepSpace().fence();
 }
 
-/// out = kernel(in) on the region. Both arrays have the same owned box and strides and hold all cells the kernel
-/// reads. With `parts` only one of that many parts of the region. Fences. Local.
-template <class T, int D, class Row>
-void sweep(const SweepRegion<D>& region, const ArrayRef<T, D>& in, const ArrayRef<T, D>& out, const Row& kernel,
+/// out = kernel(in) on the region; an array each, or a std::array of several. All have the same owned box and
+/// strides and hold all cells the kernel reads. With `parts` only one of that many parts of the region. Fences.
+/// Local.
+template <int D, class Arrays, class Row>
+void sweep(const SweepRegion<D>& region, const Arrays& in, const Arrays& out, const Row& kernel,
            std::int64_t part = 0, std::int64_t parts = 1) {
   const auto row = [&kernel, in, out](const Index<D>& i, std::int64_t n) { run_row(kernel, in, out, i, n); };
   for_each_row_of("isohalo::sweep", region, row, part, parts);
@@ -136,6 +147,27 @@ void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, const Arra
     return [before, after](std::int64_t x) {
       const double change = static_cast<double>(after[x]) - static_cast<double>(before[x]);
       return change * change;
+    };
+  });
+}
+
+/// The same for several fields: of a cell the sum of their squared changes, in their order.
+template <class T, int D, std::size_t N, class Row>
+void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, const std::array<ArrayRef<T, D>, N>& in,
+                       const std::array<ArrayRef<T, D>, N>& out, const Row& kernel) {
+  form_tile_values("isohalo::sweep_with_change", sum, scratch, [&](const Index<D>& i, std::int64_t n) {
+    std::array<const T*, N> before;
+    std::array<T*, N> after;
+    for (std::size_t f = 0; f < N; ++f) before[f] = &in[f].at(i), after[f] = &out[f].at(i);
+    kernel(before, after, n);
+    return [before, after](std::int64_t x) {
+      const auto square = [&](std::size_t f) {
+        const double change = static_cast<double>(after[f][x]) - static_cast<double>(before[f][x]);
+        return change * change;
+      };
+      double all = square(0);
+      for (std::size_t f = 1; f < N; ++f) all = all + square(f);
+      return all;
     };
   });
 }

@@ -24,8 +24,8 @@ double read_time_step(Config& config, double limit, const std::string& help_limi
   }
   if (!(dt <= limit) && !config.has_errors())
     config.error(config.has("solver.dt") ? "solver.dt" : "solver.cfl",
-                 fmt::format("dt = {:.6g} is above the stability limit {:.17g} = {}: use a smaller dt, or cfl <= 1", dt,
-                             limit, limit_text));
+                 fmt::format("dt = {:.6g} is above the stability limit {:.17g} = {}: use a smaller dt, or cfl <= 1",
+                             dt, limit, limit_text));
   return dt;
 }
 

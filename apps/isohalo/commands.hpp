@@ -13,8 +13,8 @@
 
 namespace isohalo {
 
-ExitCode run_command(MPI_Comm comm, const RunRequest& request);
-ExitCode help_input_command(MPI_Comm comm, const RunRequest& request, bool markdown);
+ExitCode run_command(MPI_Comm comm, const RunRequest& request, const SolverKinds& kinds);
+ExitCode help_input_command(MPI_Comm comm, const RunRequest& request, bool markdown, const SolverKinds& kinds);
 ExitCode compare_command(MPI_Comm comm, const CompareRequest& request);
 ExitCode info_command(MPI_Comm comm, const std::string& file, bool numpy);
 ExitCode verify_command(MPI_Comm comm, const std::string& file);

@@ -270,14 +270,14 @@ CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& r) {
   return c;
 }
 
-ExitCode schedule_command(MPI_Comm user, const ScheduleRequest& request) {
+ExitCode schedule_command(MPI_Comm user, const ScheduleRequest& request, const SolverKinds& kinds) {
   const Communicator comm = Communicator::of(user);
   if (request.measure) {
     measure_schedules(comm, request);
     return ExitCode::fine;
   }
   if (!request.halo.empty() || !request.neighborhood.empty()) {
-    report_exchanges(comm, request, made_on_all(comm, [&] { return options_of(request); }));
+    report_exchanges(comm, request, made_on_all(comm, [&] { return options_of(request); }), kinds);
     return ExitCode::fine;
   }
   agreed(comm, [&] {

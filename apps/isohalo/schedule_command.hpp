@@ -8,6 +8,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/mpi/communicator.hpp"
+#include "framework/run/solver.hpp"
 #include "framework/simulate/simulator.hpp"
 
 namespace isohalo {
@@ -34,7 +35,7 @@ struct ScheduleRequest {
 CLI::App* add_schedule_command(CLI::App& app, ScheduleRequest& request);
 
 /// The work is done by rank 0 of `comm`, which prints; all ranks get the same exit code. Collective.
-ExitCode schedule_command(MPI_Comm comm, const ScheduleRequest& request);
+ExitCode schedule_command(MPI_Comm comm, const ScheduleRequest& request, const SolverKinds& kinds);
 
 /// --measure: message costs between the ranks of `comm` and the times of the schedules that are best by them;
 /// enters the best into the request's table, if it names one. Rank 0 prints. Collective. Throws UsageError on all
@@ -43,7 +44,8 @@ void measure_schedules(const Communicator& comm, const ScheduleRequest& request)
 
 /// --halo and --neighborhood: rounds, messages, bytes and simulated time of a halo exchange by every pattern, or of
 /// an isomorphic alltoall by every algorithm. Rank 0 prints. Collective. Throws Error, the same on all ranks.
-void report_exchanges(const Communicator& comm, const ScheduleRequest& request, const SimulationOptions& options);
+void report_exchanges(const Communicator& comm, const ScheduleRequest& request, const SimulationOptions& options,
+                      const SolverKinds& kinds);
 
 /// The report of Ruefenacht, Bull, Booth 2017, Table 2: the times that the cost model gives to recursive doubling,
 /// to the paper's schedule and to our best one, beside the ratio that the paper measured. Prints.

@@ -12,7 +12,6 @@
 #include "framework/neighborhood/local_schedule.hpp"
 #include "framework/neighborhood/offsets.hpp"
 #include "framework/run/run.hpp"
-#include "stencils/solvers.hpp"
 
 namespace isohalo {
 
@@ -79,12 +78,13 @@ void print(const Json& lines) {
 
 }  // namespace
 
-void report_exchanges(const Communicator& comm, const ScheduleRequest& request, const SimulationOptions& options) {
+void report_exchanges(const Communicator& comm, const ScheduleRequest& request, const SimulationOptions& options,
+                      const SolverKinds& kinds) {
   std::vector<PatternTraffic> halos;
   if (!request.halo.empty()) {
     RunRequest run;
     run.input = request.halo, run.plan = run.quiet = true, run.plan_ranks = request.ranks;
-    halos = halos_of_input(comm.get(), run, shipped_solvers());
+    halos = halos_of_input(comm.get(), run, kinds);
   }
   agreed(comm, [&] {
     if (comm.rank() != 0) return;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <algorithm>
 #include <set>
 
 #include "datatypes/printable.hpp"
@@ -98,8 +99,11 @@ std::vector<Section> sections_of(const SolverKinds& kinds) {
   KeysByKind solvers, initials;
   for (const auto& [kind, make] : kinds.of<kDimensions>())
     solvers.push_back({kind, keys_of(kinds, kind, "constant")});
-  for (const auto& kind : initial_kinds()) initials.push_back({kind, keys_of(kinds, solvers.front().first, kind)});
-  const std::vector<KeyHelp>& common = solvers.front().second;
+  // Of one field: those of several have the keys of [initial] once for each.
+  const auto& [simple, common] = *std::find_if(solvers.begin(), solvers.end(), [](const auto& s) {
+    return std::any_of(s.second.begin(), s.second.end(), [](const KeyHelp& k) { return k.path == "initial.kind"; });
+  });
+  for (const auto& kind : initial_kinds()) initials.push_back({kind, keys_of(kinds, simple, kind)});
   std::vector<Section> sections{{"[domain]", keys_in("domain", common)}};
   for (const auto& [kind, keys] : solvers)
     sections.push_back({"[domain] of solver.kind = \"" + kind + "\"", keys_in("domain", without(common, keys))});

@@ -35,6 +35,9 @@ def check_text():
         for path in re.findall(r"`((?:apps|docs|inputs|tests|framework|stencils|datatypes|cmake)/[\w/.-]*)`", text):
             if not (ROOT / path).exists():
                 failures.append("%s names %s, which is not there" % (name, path))
+        for path, code in re.findall(r"<!-- is ([^ ]+) -->\n+```cpp\n(.*?)```", document.read_text(), re.S):
+            if (ROOT / path).read_text() != code:
+                failures.append("%s does not show %s as it is" % (name, path))
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.split()
     for file in tracked:
         if not file.endswith((".hpp", ".cpp", ".h", ".c", ".py", ".toml", ".cmake", "CMakeLists.txt")):

@@ -113,6 +113,18 @@ def life_input(k):
     return "\n".join(lines) + "\n"
 
 
+def gray_scott_input(d, k):
+    """Both types, all rules."""
+    rng = random.Random(7000 + 100 * d + k)
+    low, high = boundaries(rng, d, k)
+    lines = domain_lines(rng, SHAPES[d][k % len(SHAPES[d])], low, high, ["float64", "float32"][k % 2])
+    lines += ["[solver]", 'kind = "gray_scott"', "F = %r" % rng.uniform(0.02, 0.06), "k = %r" % rng.uniform(0.05, 0.07),
+              "Du = 1e-3", "cfl = 0.004" if k == 1 else "dt = 0.004"]
+    lines += ["[initial.u]"] + initial(rng, d, k) + ["[initial.v]"] + initial(rng, d, k + 3)
+    lines += ["[run]", "steps = 13", "residual_every = 4", "[output]", "checkpoint_every = 7"]
+    return "\n".join(lines) + "\n"
+
+
 def random_input(d, k):
     """Input k of d dimensions: the four pairs of solver and type go round, so do rules and initial fields."""
     rng = random.Random(1000 * d + k)
@@ -137,11 +149,13 @@ def main():
         "poisson2d %s full domain.shape=[24,33] run.steps=400 run.stop_residual=1e-9 output.checkpoint_every=40" % (inputs / "poisson2d.toml"),
         "poisson2d_jacobi %s full domain.shape=[18,21] solver.method=jacobi solver.omega=0.9 run.steps=400 "
         "run.stop_residual=0.3 output.checkpoint_every=20" % (inputs / "poisson2d.toml"),
+        "gray_scott %s full domain.shape=[40,53] run.steps=60 output.checkpoint_every=30" % (inputs / "gray_scott.toml"),
         "life %s full domain.shape=[40,53] run.steps=20 output.checkpoint_every=10" % (inputs / "life.toml"),
     ]
     inputs = [("random_%dd_%d" % (d, k), random_input(d, k)) for d in range(1, 5) for k in range(8)]
     inputs += [("poisson_%dd_%d" % (d, k), poisson_input(d, k)) for d in range(1, 5) for k in range(6)]
     inputs += [("life_%d" % k, life_input(k)) for k in range(8)]
+    inputs += [("gray_scott_%dd_%d" % (d, k), gray_scott_input(d, k)) for d in range(1, 5) for k in range(3)]
     for name, text in inputs:
         (out / (name + ".toml")).write_text(text)
         cases.append("%s %s once" % (name, (out / (name + ".toml")).resolve()))
@@ -149,7 +163,8 @@ def main():
         input = (out / ("random_%dd_%d.toml" % (d, k))).resolve()
         cases.append('exact_%dd_%d %s once parallel.reduction="exact"' % (d, k, input))
     (out / "cases.txt").write_text("\n".join(cases) + "\n")
-    sampled = {"heat2d", "custom9", "heat3d_small", "poisson2d", "poisson2d_jacobi", "life", "life_1", "life_2", "exact_2d_3"}
+    sampled = {"heat2d", "custom9", "heat3d_small", "poisson2d", "poisson2d_jacobi", "life", "life_1", "life_2", "exact_2d_3",
+               "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1"}
     for d in range(1, 5):
         sampled |= {"random_%dd_%d" % (d, d - 1), "random_%dd_%d" % (d, 8 - d), "poisson_%dd_%d" % (d, d - 1)}
     sample = [c.replace(" full", " once", 1) for c in cases if c.split()[0] in sampled]

@@ -129,8 +129,9 @@ class Input:
         return [self.origin[j] + (i + 0.5) * self.h[j] for i in range(self.shape[j])]
 
 
-def initial_field(input, table="initial"):
+def initial_field(input, table="initial", field=None):
     spec, shape, d = input.data.get(table, {"kind": "constant"}), input.shape, input.d
+    spec = spec[field] if field else spec
     along = lambda j, values: np.array(values, dtype=np.float64).reshape([-1 if k == j else 1 for k in range(d)])
     kind = spec["kind"]
     if kind == "constant":
@@ -327,8 +328,48 @@ class Poisson(Stepper):
         return math.sqrt(total) <= (limit * math.sqrt(self.first) if self.first > 0 else limit)
 
 
+class GrayScott(Stepper):
+    """Cell functions compute in binary64 and round their results once to the fields' type."""
+
+    def __init__(self, input):
+        self.input, self.u, self.v = input, initial_field(input, field="u"), initial_field(input, field="v")
+        s = input.data["solver"]
+        self.Du, self.Dv, self.F, self.k = [float(s.get(n, x)) for n, x in (("Du", 2e-5), ("Dv", 1e-5), ("F", 0.04), ("k", 0.06))]
+        total = 0.0
+        for h in input.h:
+            total = total + 1 / (h * h)
+        limit = 1 / (2 * max(self.Du, self.Dv) * total + (self.F + self.k))
+        self.dt = float(s["dt"]) if "dt" in s else float(s.get("cfl", 0.9)) * limit
+
+    def fields(self):
+        return {"u": (self.u, b"state"), "v": (self.v, b"state")}
+
+    def laplace(self, u):
+        big, lap = outside(u, self.input, 1).astype(np.float64), None
+        for j, h in enumerate(self.input.h):
+            e = [1 if k == j else 0 for k in range(self.input.d)]
+            below, above = neighbor(big, 1, [-x for x in e], self.input.shape), neighbor(big, 1, e, self.input.shape)
+            t = (1 / (h * h)) * ((below - 2.0 * u.astype(np.float64)) + above)
+            lap = t if lap is None else lap + t
+        return lap
+
+    def advance(self):
+        u, v, dt, before = self.u.astype(np.float64), self.v.astype(np.float64), self.dt, (self.u, self.v)
+        uvv = u * (v * v)
+        new_u = u + dt * ((self.Du * self.laplace(self.u) - uvv) + self.F * (1 - u))
+        new_v = v + dt * ((self.Dv * self.laplace(self.v) + uvv) - (self.F + self.k) * v)
+        self.u, self.v = new_u.astype(self.input.type), new_v.astype(self.input.type)
+        after = self.u, self.v
+
+        def squares():
+            du, dv = (a.astype(np.float64) - b.astype(np.float64) for a, b in zip(after, before))
+            return du * du + dv * dv
+
+        return lambda: change_sum(self.input, squares())
+
+
 def stepper_of(input):
-    return {"life": Life, "poisson": Poisson}.get(input.data["solver"]["kind"], Stepper)(input)
+    return {"gray_scott": GrayScott, "life": Life, "poisson": Poisson}.get(input.data["solver"]["kind"], Stepper)(input)
 
 
 # --- comparison -------------------------------------------------------------------------------------------------------

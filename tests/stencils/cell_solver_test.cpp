@@ -1,0 +1,152 @@
+/// Solvers by a function of a cell: what is refused before memory is taken, and a function of one field against the
+/// kernel of rows that does the same.
+
+#include "stencils/cell_solver.hpp"
+
+#include <gtest/gtest.h>
+
+#include "framework/run/config.hpp"
+#include "stencils/row_kernels.hpp"
+#include "stencils/solvers.hpp"
+#include "tests/mpi_main.hpp"
+
+namespace isohalo {
+namespace {
+
+/// u_t = k laplace(u), and variants that are wrong.
+struct Diffusion {
+  double k = 0.5;
+  static constexpr auto fields = names("u");
+  static constexpr auto keys = isohalo::keys(key(&Diffusion::k, "k", "length^2 / time", "diffusivity").from(0, 2));
+  template <int D>
+  StencilShape<D> shape() const {
+    return StencilShape<D>::star(1);
+  }
+  template <class Cell>
+  KOKKOS_FUNCTION double operator()(const Cell& u, double dt) const {
+    return u() + dt * (k * laplace(u));
+  }
+};
+
+struct ReadsTooFar : Diffusion {
+  template <class Cell>
+  KOKKOS_FUNCTION double operator()(const Cell& u, double) const {
+    return u.near(0, -2) + u();
+  }
+};
+
+struct ReadsADiagonal : Diffusion {
+  static constexpr std::array dimensions{2};
+  template <class Cell>
+  KOKKOS_FUNCTION double operator()(const Cell& u, double) const {
+    return u.near(Index<2>{1, 1});
+  }
+};
+
+struct KeyTwice : Diffusion {
+  static constexpr auto keys = isohalo::keys(key(&Diffusion::k, "k", "", ""), key(&Diffusion::k, "k", "", ""));
+};
+struct KeyOfAll : Diffusion {
+  static constexpr auto keys = isohalo::keys(key(&Diffusion::k, "dt", "", ""));
+};
+struct FieldTwice : Diffusion {
+  static constexpr auto fields = names("u", "u");
+  template <class Cell>
+  KOKKOS_FUNCTION auto operator()(const Cell& u, const Cell& v, double) const {
+    return cells(u(), v());
+  }
+};
+
+template <class F>
+std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const UsageError& e) {
+    return e.what();
+  }
+  return "none";
+}
+
+TEST(CellSolver, RefusesNamesThatAreThereTwice) {
+  SolverKinds kinds = shipped_solvers();
+  add_solver<Diffusion>(kinds, "diffusion");
+  EXPECT_TRUE(kinds.of<1>().contains("diffusion") && kinds.of<4>().contains("diffusion"));
+  EXPECT_NE(
+      error_of([&] { add_solver<Diffusion>(kinds, "diffusion"); }).find("two solvers of the name \"diffusion\""),
+      std::string::npos);
+  EXPECT_NE(error_of([&] { add_solver<Diffusion>(kinds, "heat"); }).find("\"heat\""), std::string::npos);
+  EXPECT_NE(error_of([&] { add_solver<KeyTwice>(kinds, "a"); }).find("the key \"k\" twice"), std::string::npos);
+  EXPECT_NE(error_of([&] { add_solver<KeyOfAll>(kinds, "b"); }).find("the key \"dt\" twice"), std::string::npos);
+  EXPECT_NE(error_of([&] { add_solver<FieldTwice>(kinds, "c"); }).find("the field \"u\" twice"), std::string::npos);
+  add_solver<ReadsADiagonal>(kinds, "d");
+  EXPECT_TRUE(!kinds.of<1>().contains("d") && kinds.of<2>().contains("d") && !kinds.of<3>().contains("d"));
+}
+
+TEST(CellSolver, RefusesToReadWhatItsShapeDoesNotHave) {
+  EXPECT_EQ(error_of([] { detail::refuse_other_reads<Diffusion, 3>({}, "diffusion"); }), "none");
+  EXPECT_EQ(error_of([] { detail::refuse_other_reads<ReadsTooFar, 2>({}, "far"); }),
+            "solver far reads u at (-2, 0), which its shape in 2 dimensions does not have");
+  EXPECT_EQ(error_of([] { detail::refuse_other_reads<ReadsADiagonal, 2>({}, "diagonal"); }),
+            "solver diagonal reads u at (1, 1), which its shape in 2 dimensions does not have");
+}
+
+/// One field of binary64: the same arithmetic as a row kernel, written once more.
+template <int D>
+class DiffusionRow {
+ public:
+  DiffusionRow(const CellGeometry<D>& g, double k, double dt) : g_(g), k_(k), dt_(dt) {}
+  void operator()(const double* in, double* out, std::int64_t n) const {
+    for (std::int64_t x = 0; x < n; ++x) {
+      double lap = 0;
+      for (int j = 0; j < D; ++j) {
+        const std::int64_t s = g_.stride[j];
+        const double t = g_.inverse_square[j] * ((in[x - s] - 2.0 * in[x]) + in[x + s]);
+        lap = j == 0 ? t : lap + t;
+      }
+      out[x] = in[x] + dt_ * (k_ * lap);
+    }
+  }
+
+ private:
+  CellGeometry<D> g_;
+  double k_, dt_;
+};
+
+template <int D>
+void equals_rows(const Index<D>& shape, int depth) {
+  DomainOptions<D> options;
+  options.periodic = BoundaryRules<D>{}.periodic();
+  const CartesianDomain<D> domain(MPI_COMM_WORLD, shape, options);
+  const auto make = [&](const auto& row_of) {
+    const auto row = [&](const Index<D>& stride) {
+      CellGeometry<D> g;
+      g.stride = stride;
+      for (int j = 0; j < D; ++j) g.inverse[j] = 10.0 + j, g.inverse_square[j] = g.inverse[j] * g.inverse[j];
+      return row_of(g);
+    };
+    using Row = decltype(row(Index<D>()));
+    return DeepStepper<double, D, Row>("u", domain, StencilShape<D>::star(1), BoundaryRules<D>{}, depth, row);
+  };
+  auto cells = make([](const CellGeometry<D>& g) { return detail::CellRow<Diffusion, double, D>({}, g, 1e-3); });
+  auto rows = make([](const CellGeometry<D>& g) { return DiffusionRow<D>(g, 0.5, 1e-3); });
+  for (auto* u : {&cells.field(), &rows.field()})
+    for_each_cell(domain.owned(), [&](const Index<D>& i) {
+      u->at(i) = static_cast<double>((linear_index(box_of_shape<D>(shape), i) * 7919) % 1009) / 1009.0;
+    });
+  for (auto* stepper : {static_cast<Solver<D>*>(&cells), static_cast<Solver<D>*>(&rows)}) {
+    stepper->reduce_by({});
+    stepper->start();
+  }
+  EXPECT_EQ(cells.advance(7, true), rows.advance(7, true));
+  for_each_cell(domain.owned(), [&](const Index<D>& i) { EXPECT_EQ(cells.field().at(i), rows.field().at(i)); });
+}
+
+TEST(CellSolver, HasTheBitsOfARowKernel) {
+  equals_rows<1>({61}, 1);
+  equals_rows<2>({13, 37}, 2);
+  equals_rows<3>({7, 8, 21}, 1);
+  equals_rows<4>({4, 5, 6, 9}, 2);
+}
+
+}  // namespace
+}  // namespace isohalo
