@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "datatypes/printable.hpp"

@@ -288,12 +288,12 @@ Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string&
   const std::string kind = config.text("solver.kind", {{}, names, "the equation; each kind has keys of its own"});
   const bool known = config.error_count() == before;
   if (!known)  // with the right kind other keys would be known
-    for (const char* keys : {"solver", "source"}) config.excuse(keys);
+    for (const char* keys : {"solver", "source", "initial"}) config.excuse(keys);
   in.grid = read_grid<D>(config, types_of(kinds, kind, known));
   in.parallel = read_parallel<D>(config, ranks);
   in.model = kinds.of<D>().at(kind)(config, in.grid);
   in.run = read_run(config);
-  const auto fields = in.model->field_names();
+  const std::vector<std::string> fields = known ? in.model->field_names() : std::vector<std::string>{"u"};
   const std::filesystem::path path(file);
   in.output = read_output(config, path.stem().string(), fields);
   for (const auto& f : fields)
