@@ -11,6 +11,7 @@
 #include "apps/bench/timing.hpp"
 #include "framework/io/digest.hpp"
 #include "framework/run/machine.hpp"
+#include "stencils/cell_solver.hpp"
 #include "stencils/deep_stepper.hpp"
 #include "stencils/row_kernels.hpp"
 
@@ -116,6 +117,31 @@ auto heat_case(const std::string& name, const Index<D>& shape) {
                                                      }};
 }
 
+/// The same arithmetic as a function of a cell.
+struct Diffusion {
+  static constexpr auto fields = names("u");
+  template <class Cell>
+  double operator()(const Cell& u, double) const {
+    return u() + laplace(u);
+  }
+};
+
+template <int D>
+auto cell_case(const std::string& name, const Index<D>& shape) {
+  using Row = detail::CellRow<Diffusion, double, D>;
+  CellGeometry<D> geometry;
+  for (int j = 0; j < D; ++j) geometry.inverse_square[j] = 0.1 + 0.01 * j;
+  return Case<D, Row, HandHeatRow<D>>{name, shape, StencilShape<D>::star(1),
+                                      [=](const Index<D>& s) {
+                                        CellGeometry<D> g = geometry;
+                                        g.stride = s;
+                                        return Row({}, g, 0.0);
+                                      },
+                                      [=](const Index<D>& s) {
+                                        return HandHeatRow<D>{geometry.inverse_square, s};
+                                      }};
+}
+
 template <int D>
 auto box_case(const std::string& name, const Index<D>& shape) {
   constexpr int n = D == 2 ? 9 : 27;
@@ -143,7 +169,10 @@ ExitCode bench_sweep(MPI_Comm user, const BenchSweepOptions& options) {
   add(heat_case<3>("3d-7pt", {256, 256, 256}));
   add(box_case<2>("2d-9pt", {4096, 4096}));
   add(box_case<3>("3d-27pt", {256, 256, 256}));
-  if (all.empty()) throw UsageError("bench sweep: no such case; there are 2d-5pt, 3d-7pt, 2d-9pt, 3d-27pt");
+  add(cell_case<2>("2d-cell", {4096, 4096}));
+  add(cell_case<3>("3d-cell", {256, 256, 256}));
+  if (all.empty())
+    throw UsageError("bench sweep: no such case; there are 2d-5pt, 3d-7pt, 2d-9pt, 3d-27pt, 2d-cell, 3d-cell");
   int rank = 0;
   MPI_Comm_rank(user, &rank);
   bool right = true;
