@@ -21,7 +21,7 @@ DIRECT = {
     "framework/reduce": ["framework/domain", "framework/schedule", "framework/shm"],
     "framework/simulate": ["framework/schedule"],
     "framework/isohalo.h": [],
-    "framework/c": ["framework/halo", "framework/isohalo.h"],
+    "framework/c": ["framework/halo", "framework/reduce", "framework/isohalo.h"],
     "framework/io": ["framework/domain", "framework/halo"],
     "framework/run": ["framework/io", "framework/reduce", "framework/halo"],
     "framework/isohalo": ["framework/run", "framework/reduce"],
