@@ -22,6 +22,7 @@ DIRECT = {
     "framework/simulate": ["framework/schedule"],
     "framework/isohalo.h": [],
     "framework/c": ["framework/halo", "framework/reduce", "framework/isohalo.h"],
+    "framework/fortran": ["framework/c"],
     "framework/io": ["framework/domain", "framework/halo"],
     "framework/run": ["framework/io", "framework/reduce", "framework/halo"],
     "framework/isohalo": ["framework/run", "framework/reduce"],
