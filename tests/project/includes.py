@@ -27,6 +27,7 @@ DIRECT = {
     "framework/run": ["framework/io", "framework/reduce", "framework/halo"],
     "framework/isohalo": ["framework/run", "framework/reduce"],
     "stencils": ["framework/halo", "framework/reduce", "framework/run"],
+    "python": [],
     "apps": ["stencils", "framework/simulate", "framework/run", "framework/isohalo"],
 }
 
@@ -47,8 +48,8 @@ def room_of(path):
 
 
 failures, files = [], 0
-for path in sorted(p for r in ("datatypes", "framework", "stencils", "apps") for p in (ROOT / r).rglob("*")):
-    if path.suffix not in (".hpp", ".cpp", ".h"):
+for path in sorted(p for r in ("datatypes", "framework", "stencils", "apps", "python") for p in (ROOT / r).rglob("*")):
+    if path.suffix not in (".hpp", ".cpp", ".h", ".f90", ".py"):
         continue
     files += 1
     name = path.relative_to(ROOT).as_posix()
