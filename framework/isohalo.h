@@ -185,6 +185,9 @@ typedef enum isohalo_shape_e ISOHALO_ENUM {
 /* Collective. */
 int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,
                         int depth, MPI_Datatype element, isohalo_halo* halo);
+/* The same for a stencil that reads `s` relative offsets, whatever they are (flat, s x d, dimension 0 first). */
+int isohalo_halo_create_offsets(MPI_Comm cart, const long long owned[], int width, int s, const int relative[],
+                                int depth, MPI_Datatype element, isohalo_halo* halo);
 /* `array` points to the first element, a ghost when width > 0. Collective in order, as start and finish are. In the
    first exchange an array that is refused on one rank is an error on all; in later ones it is that rank's error, and
    the others wait until that rank starts with another. */
@@ -194,6 +197,38 @@ int isohalo_halo_start(isohalo_halo halo, void* array);
 int isohalo_halo_finish(isohalo_halo halo);
 /* Completes an exchange in flight. Collective in order. Sets *halo to NULL. */
 int isohalo_halo_free(isohalo_halo* halo);
+
+/* The numbers of ranks per dimension by which the library would cut a grid of `shape` cells over `ranks` ranks, for
+ * MPI_Cart_create. Local; calls no error handler. */
+int isohalo_process_grid(int ranks, int d, const long long shape[], int dims[]);
+
+/* --- reductions whose bits do not depend on the number of ranks (library libisohalo_reduce) --- */
+
+typedef struct isohalo_reducer_s* isohalo_reducer;
+/* ISOHALO_SUM adds along a tree that the numbers' global indices alone decide; ISOHALO_EXACT_SUM is the exact sum of
+ * all numbers, rounded once. Of minimum and maximum a NaN wins. */
+typedef enum isohalo_reduction_e ISOHALO_ENUM {
+  ISOHALO_SUM,
+  ISOHALO_MIN,
+  ISOHALO_MAX,
+  ISOHALO_EXACT_SUM
+} isohalo_reduction;
+
+/* Of numbers that ranks hold in contiguous ranges, in the order of the ranks: `count` >= 0 are this rank's, all ranks
+ * together hold one at least. `comm` may be any communicator. Collective; what one rank finds wrong is an error on all. */
+int isohalo_reducer_create(MPI_Comm comm, long long count, isohalo_reduction op, isohalo_reducer* reducer);
+/* Of one number per cell of a grid, cut as for isohalo_halo_create: arrays are C order with `width` >= 0 ghost layers on
+ * every side, which are not read. A sum has the bits that a TreeReducer of C++ gives. Collective. */
+int isohalo_reducer_create_cells(MPI_Comm cart, const long long owned[], int width, isohalo_reduction op,
+                                 isohalo_reducer* reducer);
+/* `numbers` points to the first element of this rank's, a ghost when width > 0; all ranks get the same *result.
+ * Collective in order, as start is. What one rank alone is refused (NULL) is its error; the others wait. */
+int isohalo_reducer_reduce(isohalo_reducer reducer, const double* numbers, double* result);
+/* In parts: `numbers` may be changed when start returns. wait is local. */
+int isohalo_reducer_start(isohalo_reducer reducer, const double* numbers);
+int isohalo_reducer_wait(isohalo_reducer reducer, double* result);
+/* Completes a reduction in flight. Sets *reducer to NULL. */
+int isohalo_reducer_free(isohalo_reducer* reducer);
 
 #ifdef __cplusplus
 }

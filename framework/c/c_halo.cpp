@@ -3,15 +3,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <limits>
+#include <cstdlib>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "datatypes/mpi_check.hpp"
+#include "framework/c/blocks.hpp"
 #include "framework/c/handles.hpp"
 #include "framework/halo/halo_plan.hpp"
 #include "framework/isohalo.h"
-#include "framework/mpi/agreement.hpp"
 #include "framework/neighborhood/iso_comm.hpp"
 
 using isohalo::ArgumentError;
@@ -111,58 +112,48 @@ HandleTable<AnyHalo, isohalo_halo>& halos() {
   return table;
 }
 
+/// Offsets of the user's own in place of a shape and a radius.
+struct Listed {
+  int s = 0;
+  const int* relative = nullptr;
+};
+
 struct Wanted {
   const long long* owned;
   int width;
   isohalo_shape shape;
   int radius, depth;
   MPI_Datatype element;
+  std::optional<Listed> listed = std::nullopt;
 };
-
-constexpr std::int64_t kMostCells = std::int64_t{1} << 53;
-
-/// The cuts of every dimension, from all ranks' extents. Collective. Throws UsageError, the same on all ranks, when
-/// the blocks do not tile a box.
-template <int D>
-isohalo::PerDim<std::vector<std::int64_t>, D> cuts_of(const Communicator& comm, const isohalo::Mesh& mesh,
-                                                      const long long owned[]) {
-  // Largest extent, and minus the smallest, of the blocks at each coordinate: opposite when they tile.
-  std::vector<std::array<std::int64_t, 2>> extremes;
-  std::vector<int> coords(static_cast<std::size_t>(D));
-  mesh.coordinates(comm.rank(), coords);
-  for (int j = 0; j < D; ++j)
-    for (int c = 0; c < mesh.extent(j); ++c) {
-      const std::int64_t own = std::clamp<std::int64_t>(owned[j], -kMostCells, 2 * kMostCells);
-      const std::int64_t nothing = std::numeric_limits<std::int64_t>::min();
-      const bool mine = c == coords[static_cast<std::size_t>(j)];
-      extremes.push_back({mine ? own : nothing, mine ? -own : nothing});
-    }
-  comm.allreduce(extremes.data(), static_cast<int>(2 * extremes.size()), MPI_INT64_T, MPI_MAX);
-  isohalo::PerDim<std::vector<std::int64_t>, D> cuts;
-  auto at = extremes.begin();
-  for (int j = 0; j < D; ++j) {
-    cuts[j].push_back(0);
-    for (int c = 0; c < mesh.extent(j); ++c, ++at) {
-      const std::int64_t most = (*at)[0], least = -(*at)[1];
-      // The sum of extents that are within the limit of a grid cannot overflow.
-      if (most != least || least < 1 || most > kMostCells - cuts[j].back())
-        throw ArgumentError(MPI_ERR_ARG, "halo: the blocks at coordinate " + std::to_string(c) + " of dimension " +
-                                             std::to_string(j) + " have " + std::to_string(least) +
-                                             (most != least ? " to " + std::to_string(most) : std::string()) +
-                                             " cells there: blocks must tile a box, own a cell each and be no more "
-                                             "than 2^53 cells in a dimension");
-      cuts[j].push_back(cuts[j].back() + most);
-    }
-  }
-  return cuts;
-}
 
 template <int D>
 isohalo::StencilShape<D> shape_of(const Wanted& w) {
   using Shape = isohalo::StencilShape<D>;
+  if (w.listed) {
+    isohalo::Offsets<D> offsets(static_cast<std::size_t>(w.listed->s));
+    for (std::size_t k = 0; k < offsets.size(); ++k)
+      for (std::size_t j = 0; j < D; ++j) offsets[k][j] = w.listed->relative[k * D + j];
+    return Shape::of(offsets);
+  }
   return w.shape == ISOHALO_SHAPE_MOORE  ? Shape::moore(w.radius)
          : w.shape == ISOHALO_SHAPE_STAR ? Shape::star(w.radius)
                                          : Shape::von_neumann(w.radius);
+}
+
+/// The largest coordinate of a list of offsets. Throws ArgumentError for a list that is none.
+int reach(const Listed& listed, int dimensions) {
+  constexpr int kMost = 1000;  // as StencilShape has it
+  require(dimensions >= 1 && dimensions <= 4, MPI_ERR_DIMS, "halo: the communicator must have 1 to 4 dimensions");
+  require(listed.s >= 0 && listed.s <= 1 << 20, MPI_ERR_ARG, "halo: the number of offsets must be 0 to 2^20");
+  require(listed.s == 0 || listed.relative, MPI_ERR_ARG, "halo: the list of offsets is NULL");
+  int most = 0;
+  for (int k = 0; k < listed.s * dimensions; ++k) {
+    require(listed.relative[k] >= -kMost && listed.relative[k] <= kMost, MPI_ERR_ARG,
+            "halo: an offset is beyond +-1000 cells");
+    most = std::max(most, std::abs(listed.relative[k]));
+  }
+  return most;
 }
 
 /// What this rank alone can find wrong.
@@ -214,53 +205,54 @@ std::string runs_text(const Wanted& w, int dimensions, MPI_Comm comm) {
 
 template <int D>
 std::unique_ptr<AnyHalo> make(MPI_Comm cart, const Communicator& comm, const isohalo::Mesh& mesh, const Wanted& w) {
-  isohalo::DomainOptions<D> options;
-  options.cuts = cuts_of<D>(comm, mesh, w.owned);
-  isohalo::Index<D> shape;
-  for (int j = 0; j < D; ++j) {
-    shape[j] = (*options.cuts)[j].back();
-    options.periodic[j] = mesh.periodic(j);
-  }
-  const isohalo::CartesianDomain<D> domain(cart, shape, options);
+  const auto domain = isohalo::detail::domain_of_blocks<D>(cart, comm, mesh, w.owned, "halo");
   const isohalo::TypeLayout layout = isohalo::layout_of(w.element);
   return std::make_unique<Halo<D>>(domain, shape_of<D>(w), w.depth, w.width, layout.extent,
                                    runs_of(w.element, layout, comm.get()));
+}
+
+void create(MPI_Comm cart, Wanted w, isohalo_halo* halo) {
+  const auto mesh = isohalo::mesh_of(cart);
+  const Communicator comm = Communicator::of(cart);
+  const int d = mesh->dimensions();
+  // Arguments that only some ranks got wrong must not leave the others waiting.
+  isohalo::detail::agree_arguments(comm, "isohalo_halo_create", [&] {
+    require(halo, MPI_ERR_ARG, "the place for the halo is NULL");
+    if (w.listed) w.radius = reach(*w.listed, d);
+    check(w, d);
+    std::vector<isohalo::Argument> arguments{{"width", std::to_string(w.width)},
+                                             {"shape", std::to_string(w.shape)},
+                                             {"radius", std::to_string(w.radius)},
+                                             {"depth", std::to_string(w.depth)}};
+    if (w.listed)
+      arguments.push_back(
+          {"offsets", isohalo::text_of_list(std::span(w.listed->relative, std::size_t(w.listed->s * d)))});
+    arguments.push_back({"element (bytes of its runs)", runs_text(w, d, comm.get())});
+    return arguments;
+  });
+  constexpr std::array makers{make<1>, make<2>, make<3>, make<4>};
+  *halo = halos().add(makers[static_cast<std::size_t>(d) - 1](cart, comm, *mesh, w));
+}
+
+template <int D>
+void choose_grid(int ranks, const long long shape[], int dims[]) {
+  isohalo::Index<D> cells;
+  for (int j = 0; j < D; ++j) cells[j] = shape[j];
+  const auto grid = isohalo::choose_process_grid<D>(cells, ranks);
+  for (int j = 0; j < D; ++j) dims[j] = grid[j];
 }
 
 }  // namespace
 
 int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,
                         int depth, MPI_Datatype element, isohalo_halo* halo) {
+  return guarded(cart, [&] { create(cart, {owned, width, shape, radius, depth, element}, halo); });
+}
+
+int isohalo_halo_create_offsets(MPI_Comm cart, const long long owned[], int width, int s, const int relative[],
+                                int depth, MPI_Datatype element, isohalo_halo* halo) {
   return guarded(cart, [&] {
-    const auto mesh = isohalo::mesh_of(cart);
-    const Communicator comm = Communicator::of(cart);
-    const Wanted w{owned, width, shape, radius, depth, element};
-    // Arguments that only some ranks got wrong must not leave the others waiting.
-    std::unique_ptr<ArgumentError> mine;
-    std::string runs;
-    try {
-      require(halo, MPI_ERR_ARG, "the place for the halo is NULL");
-      check(w, mesh->dimensions());
-      runs = runs_text(w, mesh->dimensions(), comm.get());
-    } catch (const ArgumentError& e) {
-      mine = std::make_unique<ArgumentError>(e);
-    } catch (const isohalo::MpiError& e) {  // MPI itself refused the element type
-      mine = std::make_unique<ArgumentError>(e.mpi_code(), e.what());
-    }
-    try {
-      isohalo::agree_same(comm, "isohalo_halo_create",
-                          {{"width", std::to_string(width)},
-                           {"shape", std::to_string(shape)},
-                           {"radius", std::to_string(radius)},
-                           {"depth", std::to_string(depth)},
-                           {"element (bytes of its runs)", runs}},
-                          mine.get());
-    } catch (const isohalo::UsageError& e) {  // on all ranks; where nobody has an error they differ
-      const auto worst = static_cast<int>(comm.max(mine ? mine->mpi_class() : MPI_SUCCESS));
-      throw ArgumentError(mine ? mine->mpi_class() : worst != MPI_SUCCESS ? worst : MPI_ERR_ARG, e.what());
-    }
-    constexpr std::array makers{make<1>, make<2>, make<3>, make<4>};
-    *halo = halos().add(makers[static_cast<std::size_t>(mesh->dimensions()) - 1](cart, comm, *mesh, w));
+    create(cart, {owned, width, ISOHALO_SHAPE_MOORE, 0, depth, element, Listed{s, relative}}, halo);
   });
 }
 
@@ -291,5 +283,14 @@ int isohalo_halo_exchange(isohalo_halo halo, void* array) {
 int isohalo_halo_free(isohalo_halo* halo) {
   return freed(halos(), halo, [](AnyHalo& last) {
     if (last.in_flight) last.finish();
+  });
+}
+
+int isohalo_process_grid(int ranks, int d, const long long shape[], int dims[]) {
+  return guarded(MPI_COMM_NULL, [&] {
+    require(d >= 1 && d <= 4, MPI_ERR_DIMS, "process grid: a grid has 1 to 4 dimensions");
+    require(shape && dims && ranks >= 1, MPI_ERR_ARG, "process grid: there must be arrays, and one rank or more");
+    constexpr std::array choose{choose_grid<1>, choose_grid<2>, choose_grid<3>, choose_grid<4>};
+    choose[static_cast<std::size_t>(d) - 1](ranks, shape, dims);
   });
 }

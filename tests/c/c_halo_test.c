@@ -69,12 +69,29 @@ static void look(const block *b, long long at, long long *global, int *owned, in
   *needed = *needed && !*owned && g >= 0;
 }
 
+/* The halo of a block; at odd depths from the offsets of its shape. */
+static int create(MPI_Comm cart, const block *b, MPI_Datatype element, isohalo_halo *halo) {
+  int list[4 * 625], s = 0, all = 1, k, j;
+  if (b->depth % 2 == 0) return isohalo_halo_create(cart, b->owned, b->width, b->shape, b->radius, b->depth, element, halo);
+  for (j = 0; j < b->d; ++j) all *= 2 * b->radius + 1;
+  for (k = 0; k < all; ++k) {
+    int rest = k, length = 0, axes = 0;
+    for (j = 0; j < b->d; ++j) {
+      const int x = rest % (2 * b->radius + 1) - b->radius;
+      list[s * b->d + j] = x, rest /= 2 * b->radius + 1;
+      length += abs(x), axes += x != 0;
+    }
+    s += b->shape == ISOHALO_SHAPE_MOORE || (b->shape == ISOHALO_SHAPE_STAR ? axes <= 1 : length <= b->radius);
+  }
+  return isohalo_halo_create_offsets(cart, b->owned, b->width, s, list, b->depth, element, halo);
+}
+
 static void check_block(MPI_Comm cart, const block *b, MPI_Datatype element) {
   isohalo_halo halo = NULL;
   cell *array = malloc((size_t)b->cells * sizeof(cell)), sentinel;
   long long at, wrong = 0;
   int turn;
-  CHECK(isohalo_halo_create(cart, b->owned, b->width, b->shape, b->radius, b->depth, element, &halo) == MPI_SUCCESS);
+  CHECK(create(cart, b, element, &halo) == MPI_SUCCESS);
   if (!halo) {
     free(array);
     return;
@@ -142,7 +159,8 @@ static void all_cases(int d, int periodic, MPI_Datatype element) {
 }
 
 static void errors(void) {
-  int dims[1] = {0}, periods[1] = {1};
+  int dims[1] = {0}, periods[1] = {1}, j;
+  const int upwind = -1, downwind = 1, far = 1001;
   long long owned[1] = {4}, none[1] = {0};
   double array[16];
   MPI_Comm cart;
@@ -162,7 +180,22 @@ static void errors(void) {
   if (size > 1)
     CHECK(class_of(isohalo_halo_create(cart, owned, 1, ISOHALO_SHAPE_STAR, 1, 1, rank == size - 1 ? MPI_FLOAT : MPI_DOUBLE, &halo)) ==
           MPI_ERR_ARG);
+  CHECK(class_of(isohalo_halo_create_offsets(cart, owned, 2, 1, NULL, 1, MPI_DOUBLE, &halo)) == MPI_ERR_ARG);
+  CHECK(class_of(isohalo_halo_create_offsets(cart, owned, 2, -1, &upwind, 1, MPI_DOUBLE, &halo)) == MPI_ERR_ARG);
+  CHECK(class_of(isohalo_halo_create_offsets(cart, owned, 2, 1, &far, 1, MPI_DOUBLE, &halo)) == MPI_ERR_ARG);
+  CHECK(class_of(isohalo_halo_create_offsets(cart, owned, 2, 1, &upwind, 3, MPI_DOUBLE, &halo)) == MPI_ERR_ARG);
+  if (size > 1) {
+    CHECK(class_of(isohalo_halo_create_offsets(cart, owned, 2, 1, rank == 0 ? &upwind : &downwind, 1, MPI_DOUBLE, &halo)) ==
+          MPI_ERR_ARG);
+    CHECK(strstr(isohalo_error_text(), "offsets"));
+  }
   CHECK(halo == NULL);
+  /* One-sided: two steps read two ghosts below, none above. */
+  CHECK(isohalo_halo_create_offsets(cart, owned, 2, 1, &upwind, 2, MPI_DOUBLE, &halo) == MPI_SUCCESS);
+  for (j = 0; j < 8; ++j) array[j] = j < 2 || j > 5 ? -1 : 4 * rank + j - 2;
+  CHECK(isohalo_halo_exchange(halo, array) == MPI_SUCCESS);
+  for (j = 0; j < 2; ++j) CHECK(array[j] == (4 * rank + j + 4 * size - 2) % (4 * size) && array[6 + j] == -1);
+  CHECK(isohalo_halo_free(&halo) == MPI_SUCCESS);
   CHECK(isohalo_halo_create(cart, owned, 2, ISOHALO_SHAPE_STAR, 1, 2, MPI_DOUBLE, &halo) == MPI_SUCCESS);
   CHECK(class_of(isohalo_halo_finish(halo)) == MPI_ERR_REQUEST);
   CHECK(class_of(isohalo_halo_start(halo, NULL)) == MPI_ERR_BUFFER);

@@ -21,11 +21,13 @@ DIRECT = {
     "framework/reduce": ["framework/domain", "framework/schedule", "framework/shm"],
     "framework/simulate": ["framework/schedule"],
     "framework/isohalo.h": [],
-    "framework/c": ["framework/halo", "framework/isohalo.h"],
+    "framework/c": ["framework/halo", "framework/reduce", "framework/isohalo.h"],
+    "framework/fortran": ["framework/c"],
     "framework/io": ["framework/domain", "framework/halo"],
     "framework/run": ["framework/io", "framework/reduce", "framework/halo"],
     "framework/isohalo": ["framework/run", "framework/reduce"],
     "stencils": ["framework/halo", "framework/reduce", "framework/run"],
+    "python": [],
     "apps": ["stencils", "framework/simulate", "framework/run", "framework/isohalo"],
 }
 
@@ -46,8 +48,8 @@ def room_of(path):
 
 
 failures, files = [], 0
-for path in sorted(p for r in ("datatypes", "framework", "stencils", "apps") for p in (ROOT / r).rglob("*")):
-    if path.suffix not in (".hpp", ".cpp", ".h"):
+for path in sorted(p for r in ("datatypes", "framework", "stencils", "apps", "python") for p in (ROOT / r).rglob("*")):
+    if path.suffix not in (".hpp", ".cpp", ".h", ".f90", ".py"):
         continue
     files += 1
     name = path.relative_to(ROOT).as_posix()

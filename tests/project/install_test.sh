@@ -49,5 +49,12 @@ for ranks in 2 3; do
   cmp solver_in_tree/step_00000060.h5 "solver_$ranks/step_00000060.h5"
 done
 build_solver/brusselator prove "$input" run.steps=20 --ranks 1,2 >/dev/null)
+# The Fortran module, where it was built.
+if [ -f "$work/prefix/lib/libisohalo_fortran.a" ]; then
+  cmake -S "$source_dir/apps/examples/fortran" -B "$work/build_fortran" -DCMAKE_PREFIX_PATH="$work/prefix" \
+    -DCMAKE_BUILD_TYPE=Release >"$work.configure_fortran.log"
+  cmake --build "$work/build_fortran" >"$work.build_fortran.log"
+  python3 "$source_dir/tests/project/same_residual.py" "$build_dir/bin/embed_heat" "$mpiexec" "$work/build_fortran/heat"
+fi
 test -x "$work/prefix/bin/isohalo" && "$work/prefix/bin/isohalo" --version
 echo "$expected on 1, 2, 3 and 6 ranks, in-tree and installed"

@@ -1,0 +1,254 @@
+"""Grids that are cut over ranks, and the ghosts of arrays on them."""
+import ctypes
+
+import numpy as np
+from mpi4py import MPI
+
+from ._library import HANDLE, LONG, IsohaloError, agree, call, handle_of, numbers
+from ._reduce import Reducer
+
+SHAPES = {"moore": 0, "star": 1, "von_neumann": 2}
+
+
+class Domain:
+    """A grid of `shape` cells, 1 to 4 dimensions, cut into one block per rank of `comm`, which is left as it is.
+
+    `periodic`: True, False, or one of them per dimension. `process_grid`: blocks per dimension; by default the library
+    chooses. Results do not depend on it. Arguments are equal on all ranks. Collective.
+
+    `shape`, `process_grid`, `periodic`, `coords`; `owned`: the extents of this rank's block; `start`: the global index of
+    its first cell; `slices`: its place in an array of the whole grid; `comm`: a Cartesian communicator of our own.
+    """
+
+    def __init__(self, comm, shape, periodic=False, process_grid=None):
+        error, arguments = None, None
+        try:
+            shape = tuple(int(n) for n in np.atleast_1d(shape))
+            wraps = (bool(periodic),) * len(shape) if np.ndim(periodic) == 0 else tuple(bool(p) for p in periodic)
+            if len(wraps) != len(shape):
+                raise IsohaloError("domain: periodic %s must have a value per dimension of %s" % (wraps, shape))
+            if process_grid is None:
+                grid = numbers([0] * len(shape))
+                call("process_grid", comm.size, len(shape), numbers(shape, LONG), grid)
+            else:
+                grid = tuple(int(n) for n in process_grid)
+                if len(grid) != len(shape) or min(grid) < 1 or np.prod(grid, dtype=object) != comm.size:
+                    raise IsohaloError("domain: the process grid %s must have %d numbers whose product is the number of "
+                                       "ranks, %d" % (grid, len(shape), comm.size))
+                if any(g > n for g, n in zip(grid, shape)):
+                    raise IsohaloError("domain: the process grid %s has more blocks than cells in a dimension" % (grid,))
+            arguments = (shape, wraps, tuple(grid))
+        except (IsohaloError, TypeError, ValueError) as e:
+            error = str(e)
+        agree(comm, error, arguments, "domain")
+        self._begin(comm.Create_cart(grid, wraps, reorder=False))
+        cuts = [[n * c // g for c in (at, at + 1)] for n, g, at in zip(shape, grid, self.coords)]
+        self.shape, self.start = shape, tuple(low for low, _ in cuts)
+        self.owned = tuple(high - low for low, high in cuts)
+
+    @classmethod
+    def from_cart(cls, cart, owned):
+        """The program's own distribution: a communicator with a Cartesian topology, on which this rank owns a block of
+        `owned` cells; together the blocks tile a box. Collective."""
+        if cart.Get_topology() != MPI.CART:
+            raise IsohaloError("domain: the communicator has no Cartesian topology", MPI.ERR_TOPOLOGY)
+        everybody = cart.allgather(tuple(int(n) for n in np.atleast_1d(owned)))
+        if any(len(blocks) != cart.dim for blocks in everybody):
+            raise IsohaloError("domain: owned must have a number per dimension of the communicator, %d" % cart.dim)
+        self = cls.__new__(cls)
+        self._begin(cart.Dup())
+        self.owned = everybody[cart.rank]
+        self.start, self.shape = [], []
+        for j in range(cart.dim):
+            line = {cart.Get_coords(r)[j]: blocks[j] for r, blocks in enumerate(everybody)}
+            self.start.append(sum(n for c, n in line.items() if c < self.coords[j]))
+            self.shape.append(sum(line.values()))
+        self.start, self.shape = tuple(self.start), tuple(self.shape)
+        return self
+
+    def _begin(self, cart):
+        cart.Set_errhandler(MPI.ERRORS_RETURN)
+        grid, wraps, coords = cart.Get_topo()
+        self.comm, self.process_grid, self.coords = cart, tuple(grid), tuple(coords)
+        self.periodic, self._reducers = tuple(bool(w) for w in wraps), {}
+
+    @property
+    def slices(self):
+        return tuple(slice(low, low + n) for low, n in zip(self.start, self.owned))
+
+    def halo(self, stencil=1, depth=1, shape="star", width=None, radius=None):
+        """The exchange of the ghosts that `depth` steps of a stencil read. Collective.
+
+        `stencil`: a radius, of the given `shape` ("moore": a cube, "star": a cross, "von_neumann": a diamond); or the
+        list of the relative offsets that it reads, such as [(-1, 0), (1, 0)]. `radius` is another name for it. Arrays
+        have `width` ghost layers on every side, by default as many as are read.
+        """
+        return Halo(self, stencil if radius is None else radius, depth, shape, width)
+
+    def reducer(self, op="sum", width=0):
+        """A `Reducer` of one number per cell: arrays have shape owned + 2 width, ghosts are not read. Collective."""
+        return Reducer._of_cells(self.comm, self.owned, width, op)
+
+    def _reduce(self, op, values):
+        values = np.asarray(values)
+        if values.ndim != len(self.owned):
+            raise IsohaloError("domain: the array has %d dimensions, the grid %d" % (values.ndim, len(self.owned)))
+        width = (values.shape[0] - self.owned[0]) // 2
+        if width < 0 or values.shape != tuple(n + 2 * width for n in self.owned):
+            raise IsohaloError("domain: the array has shape %s, it must have %s, or as many ghosts on every side" %
+                               (values.shape, self.owned))
+        if (op, width) not in self._reducers:
+            self._reducers[op, width] = self.reducer(op, width)
+        return self._reducers[op, width].reduce(values)
+
+    def sum(self, values):
+        """The sum of one number per cell, the same bits on any ranks and cuts. `values`: this rank's block, of shape
+        `owned`, or with the same number of ghosts on every side, which are not read. Collective, as those below."""
+        return self._reduce("sum", values)
+
+    def exact_sum(self, values):
+        """The exact sum, rounded once."""
+        return self._reduce("exact_sum", values)
+
+    def min(self, values):
+        """The smallest number; NaN wins."""
+        return self._reduce("min", values)
+
+    def max(self, values):
+        """The largest number; NaN wins."""
+        return self._reduce("max", values)
+
+    def free(self):
+        """Gives reducers and communicator back, after everything else that was made on it. Collective."""
+        while self._reducers:
+            self._reducers.popitem()[1].free()
+        self.comm.Free()
+
+
+class Halo:
+    """See `Domain.halo`. `width`: ghost layers on every side of an array.
+
+    Arrays are C-contiguous, of shape owned + 2 width in each dimension; further dimensions are components of a cell. Any
+    type without Python objects, the same on all ranks. Beyond sides that are not periodic nothing is touched. Arrays that
+    do not fit are an error on all ranks in the first exchange, later on that rank alone, and the others wait.
+    """
+
+    def __init__(self, domain, stencil, depth, shape, width):
+        self._domain, self._halos, self._flight, self._agreed = domain, {}, [], False
+        error, arguments = None, None
+        try:
+            self._describe(stencil, depth, shape, width)
+            arguments = (self._offsets, self._reach, self._depth, shape, self.width)
+        except (IsohaloError, TypeError, ValueError) as e:
+            error = str(e)
+        agree(domain.comm, error, arguments, "halo")
+        self._handle(8, 0)  # what is wrong shows here, not in the first exchange
+
+    def _describe(self, stencil, depth, shape, width):
+        if shape not in SHAPES:
+            raise IsohaloError("halo: unknown shape %r: there are %s" % (shape, ", ".join(SHAPES)))
+        self._depth, self._shape, self._offsets = int(depth), SHAPES[shape], None
+        if np.ndim(stencil) == 0:
+            self._reach = int(stencil)
+        else:
+            d = len(self._domain.shape)
+            if any(np.shape(offset) != (d,) for offset in stencil):
+                raise IsohaloError("halo: offsets must have %d numbers each" % d)
+            self._offsets = [int(x) for offset in stencil for x in offset]
+            self._reach = max((abs(x) for x in self._offsets), default=0)
+            if self._reach > 1000:
+                raise IsohaloError("halo: an offset is beyond +-1000 cells")
+        self.width = self._reach * self._depth if width is None else int(width)
+        self.array_shape = tuple(n + 2 * self.width for n in self._domain.owned)
+
+    def zeros(self, dtype=float, components=()):
+        """A new array of zeros with ghosts, `components` per cell. Local."""
+        return np.zeros(self.array_shape + tuple(np.atleast_1d(np.array(components, dtype=int))), dtype=dtype)
+
+    def inner(self, array, layers=0):
+        """The view of the owned cells and of `layers` ghosts around them. Local."""
+        cut = self.width - layers
+        if cut < 0:
+            raise IsohaloError("halo: %d layers of ghosts, there are %d" % (layers, self.width))
+        return array[tuple(slice(cut, n - cut) for n in self.array_shape)]
+
+    def exchange(self, *arrays):
+        """Fills ghosts. Collective."""
+        self.start(*arrays)
+        self.finish()
+
+    def start(self, *arrays):
+        """The first part: until `finish` ghosts must not be touched and owned cells not be written. Collective. May be
+        used in a `with`, at whose end it finishes."""
+        if self._flight:
+            raise IsohaloError("halo: start while an exchange is in flight: finish it first", MPI.ERR_REQUEST)
+        error = None
+        try:
+            sizes = [self._bytes_of_cell(a) for a in arrays]
+        except IsohaloError as e:
+            error, sizes = e, None
+        if not self._agreed:
+            agree(self._domain.comm, error and str(error), sizes, "halo (bytes of a cell of each array)")
+            self._agreed = True
+        elif error:
+            raise error
+        for k, (array, size) in enumerate(zip(arrays, sizes)):
+            handle = self._handle(size, sizes[:k].count(size))
+            call("halo_start", handle, array.ctypes.data)
+            self._flight.append((handle, array))
+        return _Started(self)
+
+    def finish(self):
+        """The second part. Collective."""
+        flight, self._flight = self._flight, []
+        if not flight:
+            raise IsohaloError("halo: finish without start", MPI.ERR_REQUEST)
+        for handle, _ in flight:
+            call("halo_finish", handle)
+
+    def free(self):
+        """Gives the memory back. Completes an exchange in flight. Collective."""
+        self._flight = []
+        while self._halos:
+            call("halo_free", ctypes.byref(self._halos.popitem()[1]))
+
+    def _bytes_of_cell(self, array):
+        d = len(self.array_shape)
+        if not isinstance(array, np.ndarray) or array.shape[:d] != self.array_shape:
+            raise IsohaloError("halo: the array has shape %s, it must have %s: owned cells and %d ghost layers on every "
+                               "side" % (np.shape(array), self.array_shape, self.width), MPI.ERR_BUFFER)
+        if not array.flags.c_contiguous or not array.flags.writeable or array.dtype.hasobject:
+            raise IsohaloError("halo: the array must be C-contiguous, writeable and without Python objects", MPI.ERR_BUFFER)
+        size = array.itemsize * int(np.prod(array.shape[d:], dtype=np.int64))
+        if size == 0:
+            raise IsohaloError("halo: the array has no components", MPI.ERR_BUFFER)
+        return size
+
+    def _handle(self, size, occurrence):
+        """The k-th array of a size in an exchange has a plan of its own, because all are in flight at once."""
+        if (size, occurrence) not in self._halos:
+            handle, cell = HANDLE(), MPI.BYTE.Create_contiguous(size)
+            owned, comm = numbers(self._domain.owned, LONG), handle_of(self._domain.comm)
+            try:
+                if self._offsets is None:
+                    call("halo_create", comm, owned, self.width, self._shape, self._reach, self._depth,
+                         handle_of(cell.Commit()), ctypes.byref(handle))
+                else:
+                    call("halo_create_offsets", comm, owned, self.width, len(self._offsets) // len(owned),
+                         numbers(self._offsets), self._depth, handle_of(cell.Commit()), ctypes.byref(handle))
+            finally:
+                cell.Free()
+            self._halos[size, occurrence] = handle
+        return self._halos[size, occurrence]
+
+
+class _Started:
+    def __init__(self, halo):
+        self._halo = halo
+
+    def __enter__(self):
+        return self._halo
+
+    def __exit__(self, *_):
+        if self._halo._flight:
+            self._halo.finish()
