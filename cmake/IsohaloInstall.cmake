@@ -6,28 +6,36 @@ get_property(libraries GLOBAL PROPERTY ISOHALO_LIBRARIES)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/isohalo)
 
 # halo, collectives and reduce need MPI alone (and hwloc, where it was found); the rest needs HDF5, Kokkos and PNG as well.
-foreach(set light full)
-  if(set STREQUAL light)
-    set(members isohalo_datatypes isohalo_halo isohalo_collectives isohalo_reduce)
-  else()
-    set(members ${libraries})
-    list(REMOVE_ITEM members isohalo_datatypes isohalo_halo isohalo_collectives isohalo_reduce)
-    list(APPEND members isohalo_hdf5)
-  endif()
-  install(TARGETS ${members} EXPORT isohalo_${set} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set(light ${libraries})
+list(FILTER light EXCLUDE REGEX "^isohalo_(io|framework|stencils)$")
+set(sets light)
+if(isohalo_full)
+  set(full ${libraries} isohalo_hdf5)
+  list(REMOVE_ITEM full ${light})
+  list(APPEND sets full)
+endif()
+foreach(set IN LISTS sets)
+  install(TARGETS ${${set}} EXPORT isohalo_${set} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT isohalo_${set} NAMESPACE isohalo:: DESTINATION ${package_dir})
 endforeach()
-
-install(TARGETS isohalo_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET isohalo_mpi)
+  install(TARGETS isohalo_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 
 install(FILES framework/isohalo.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY framework/isohalo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
-install(DIRECTORY datatypes framework stencils
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/isohalo/internal
-        FILES_MATCHING PATTERN "*.hpp" PATTERN isohalo EXCLUDE)
-install(FILES "${PROJECT_BINARY_DIR}/generated/framework/run/version.hpp"
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/isohalo/internal/framework/run)
-if(ISOHALO_APPS)
+set(headers datatypes framework)
+set(left_out PATTERN isohalo EXCLUDE PATTERN preload EXCLUDE)
+if(isohalo_full)
+  list(APPEND headers stencils)
+  install(FILES "${PROJECT_BINARY_DIR}/generated/framework/run/version.hpp"
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/isohalo/internal/framework/run)
+else()
+  list(APPEND left_out PATTERN io EXCLUDE PATTERN run EXCLUDE)
+endif()
+install(DIRECTORY ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/isohalo/internal
+        FILES_MATCHING PATTERN "*.hpp" ${left_out})
+if(ISOHALO_APPS AND isohalo_full)
   install(TARGETS isohalo_command isohalo_bench RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
