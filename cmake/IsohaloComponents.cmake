@@ -1,8 +1,10 @@
 # Which libraries are built and installed: ISOHALO_COMPONENTS and what these need. Sets
 #   isohalo_components  the libraries, in the order in which they need each other
 #   isohalo_full        whether one of them needs more than MPI: HDF5, Kokkos, fmt, libpng, toml++, nlohmann-json
-set(ISOHALO_COMPONENTS "all" CACHE STRING
-    "What to build and install: all, or some of datatypes;halo;collectives;reduce;preload (need MPI alone);io;framework;stencils")
+if(NOT DEFINED ISOHALO_COMPONENTS)  # a project around this one may have set it
+  set(ISOHALO_COMPONENTS "all" CACHE STRING
+      "What to build and install: all, or some of datatypes;halo;collectives;reduce;preload (need MPI alone);io;framework;stencils")
+endif()
 
 set(isohalo_needs_datatypes)
 set(isohalo_needs_halo datatypes)

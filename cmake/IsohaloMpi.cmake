@@ -33,7 +33,7 @@ endfunction()
 
 if(MPI_HOME OR MPI_C_COMPILER OR MPI_CXX_COMPILER OR MPI_EXECUTABLE_SUFFIX OR MPI_C_HEADER_DIR OR MPI_CXX_HEADER_DIR)
   if(NOT isohalo_mpi_reason)
-    set(isohalo_mpi_reason "as named by MPI_HOME, MPI_*_COMPILER or MPI_EXECUTABLE_SUFFIX")
+    set(isohalo_mpi_reason "as named, or found before, by MPI_HOME, MPI_*_COMPILER or MPI_EXECUTABLE_SUFFIX")
   endif()
 elseif(ISOHALO_BUILT_MPI_C_COMPILER AND EXISTS "${ISOHALO_BUILT_MPI_C_COMPILER}")
   set(isohalo_mpi_reason "which isohalo was built with")
