@@ -1,12 +1,14 @@
-# The libraries isohalo stands on. MPI and HDF5 must be MPICH's even where another MPI is installed as well.
+# The libraries isohalo stands on: MPI alone, unless components are wanted that need more (IsohaloComponents.cmake).
 
+include(IsohaloMpi)
+if(NOT isohalo_full)
+  return()
+endif()
 include(FetchContent)
 include(IsohaloKokkos)
 
-include(IsohaloMpi)
-
 # --- HDF5, parallel, of the same MPI ------------------------------------------------------------------------------------
-if(NOT DEFINED HDF5_ROOT AND NOT DEFINED HDF5_C_COMPILER_EXECUTABLE)
+if(NOT DEFINED HDF5_ROOT AND NOT DEFINED HDF5_C_COMPILER_EXECUTABLE AND NOT isohalo_mpi_family STREQUAL "Open MPI")
   find_program(ISOHALO_H5PCC_MPICH h5pcc.mpich)
   if(ISOHALO_H5PCC_MPICH)
     set(HDF5_C_COMPILER_EXECUTABLE "${ISOHALO_H5PCC_MPICH}" CACHE FILEPATH "HDF5 compiler wrapper")
@@ -45,4 +47,6 @@ find_package(tomlplusplus REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(PNG REQUIRED)
-find_package(CLI11 REQUIRED)
+if(solver IN_LIST isohalo_components)
+  find_package(CLI11 REQUIRED)
+endif()

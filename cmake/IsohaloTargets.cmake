@@ -36,6 +36,9 @@ set(ISOHALO_COMMON_HEADERS <mpi.h> <algorithm> <array> <cmath> <cstdint> <functi
 
 # isohalo_precompile(target HEADERS ..) compiles them for a target; isohalo_precompile(target AS other) takes the other's.
 function(isohalo_precompile target)
+  if(NOT TARGET ${target})  # a component that is not wanted
+    return()
+  endif()
   cmake_parse_arguments(ARG "" "AS" "HEADERS" ${ARGN})
   if(ARG_AS)
     target_precompile_headers(${target} REUSE_FROM ${ARG_AS})
@@ -44,8 +47,12 @@ function(isohalo_precompile target)
   endif()
 endfunction()
 
-# isohalo_library(name SOURCES .. LINKS ..): libisohalo_NAME, target isohalo::NAME.
+# isohalo_library(name SOURCES .. LINKS ..): libisohalo_NAME, target isohalo::NAME. Nothing where the component NAME is not
+# wanted (IsohaloComponents.cmake).
 function(isohalo_library name)
+  if(NOT name IN_LIST isohalo_components)
+    return()
+  endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   add_library(isohalo_${name} STATIC ${ARG_SOURCES})
   add_library(isohalo::${name} ALIAS isohalo_${name})

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "datatypes/error.hpp"
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 
 namespace isohalo {
@@ -45,7 +46,7 @@ Datatype Datatype::borrow(MPI_Datatype type) {
 std::int64_t Datatype::size() const {
   require_mpi();
   MPI_Count bytes = 0;
-  mpi_check(MPI_Type_size_c(type_, &bytes), "MPI_Type_size_c");
+  mpi_check(mpi::type_size(type_, &bytes), "MPI_Type_size_c");
   return static_cast<std::int64_t>(bytes);
 }
 
@@ -65,17 +66,17 @@ Datatype committed(Datatype type) {
 }
 
 Datatype contiguous(std::int64_t count, MPI_Datatype type) {
-  return made("MPI_Type_contiguous_c", [&](auto* t) { return MPI_Type_contiguous_c(count, type, t); });
+  return made("MPI_Type_contiguous_c", [&](auto* t) { return mpi::type_contiguous(count, type, t); });
 }
 
 Datatype resized(MPI_Datatype type, std::int64_t bytes) {
-  return made("MPI_Type_create_resized_c", [&](auto* t) { return MPI_Type_create_resized_c(type, 0, bytes, t); });
+  return made("MPI_Type_create_resized_c", [&](auto* t) { return mpi::type_create_resized(type, 0, bytes, t); });
 }
 
 MPI_Count extent_of(MPI_Datatype type) {
   require_mpi();
   MPI_Count low = 0, extent = 0;
-  mpi_check(MPI_Type_get_extent_c(type, &low, &extent), "MPI_Type_get_extent_c");
+  mpi_check(mpi::type_get_extent(type, &low, &extent), "MPI_Type_get_extent_c");
   return extent;
 }
 
@@ -93,10 +94,10 @@ struct Runs {
     const auto n = static_cast<MPI_Count>(lengths.size());
     if (n > 0 && std::count(lengths.begin(), lengths.end(), lengths[0]) == n)
       return made("MPI_Type_create_hindexed_block_c", [&](auto* t) {
-        return MPI_Type_create_hindexed_block_c(n, lengths[0], displacements.data(), type, t);
+        return mpi::type_create_hindexed_block(n, lengths[0], displacements.data(), type, t);
       });
     return made("MPI_Type_create_hindexed_c", [&](auto* t) {
-      return MPI_Type_create_hindexed_c(n, lengths.data(), displacements.data(), type, t);
+      return mpi::type_create_hindexed(n, lengths.data(), displacements.data(), type, t);
     });
   }
 };
@@ -111,7 +112,7 @@ Datatype nested(Datatype b, const Box<D>& box, const Index<D>& stride, std::int6
     if (n == 1 || std::find(cuts.begin(), cuts.end(), j) != cuts.end()) continue;
     const bool joins = dense > 0 && stride[j] == dense;
     b = joins ? contiguous(n, b.get()) : made("MPI_Type_create_hvector_c", [&](auto* t) {
-      return MPI_Type_create_hvector_c(n, 1, bytes, b.get(), t);
+      return mpi::type_create_hvector(n, bytes, b.get(), t);
     });
     dense = joins ? dense * n : 0;
   }
@@ -184,8 +185,8 @@ Datatype joined_type(std::span<const Datatype> parts) {
   std::vector<MPI_Datatype> types;
   for (const Datatype& d : parts) types.push_back(d.get());
   return committed(made("MPI_Type_create_struct_c", [&](auto* t) {
-    return MPI_Type_create_struct_c(static_cast<MPI_Count>(types.size()), ones.data(), zeros.data(), types.data(),
-                                    t);
+    return mpi::type_create_struct(static_cast<MPI_Count>(types.size()), ones.data(), zeros.data(), types.data(),
+                                   t);
   }));
 }
 

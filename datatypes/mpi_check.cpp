@@ -1,10 +1,73 @@
 #include "datatypes/mpi_check.hpp"
 
+#include <link.h>
+
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "datatypes/error.hpp"
 
 namespace isohalo {
+
+namespace {
+
+/// MPIs of one family understand each other's handles: MPICH's relatives have one binary interface, Open MPI's
+/// another.
+enum class Family { mpich, open, other };
+
+#if defined(OPEN_MPI)
+constexpr Family kBuiltWith = Family::open;
+constexpr const char* kBuiltName = "Open MPI";
+#elif defined(MPICH_VERSION) && !defined(MPI_ABI_VERSION)
+constexpr Family kBuiltWith = Family::mpich;
+constexpr const char* kBuiltName = "MPICH or a relative of it";
+#else  // one that we do not know, or the interface of MPI 5, which all may have
+constexpr Family kBuiltWith = Family::other;
+constexpr const char* kBuiltName = "";
+#endif
+
+Family family_of(std::string_view library) {
+  if (library.starts_with("Open MPI")) return Family::open;
+  for (const char* relative : {"MPICH", "Intel(R) MPI", "MVAPICH"})
+    if (library.find(relative) != library.npos) return Family::mpich;
+  return Family::other;
+}
+
+/// What is wrong with the MPI that this process calls; empty: nothing.
+std::string foreign_mpi() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  if (kBuiltWith == Family::other || MPI_Get_library_version(text, &length) != MPI_SUCCESS) return "";
+  const std::string_view all(text);
+  const Family here = family_of(all);
+  if (here == Family::other || here == kBuiltWith) return "";
+  return std::string("isohalo was built with ") + kBuiltName + ", but this program runs with " +
+         std::string(all.substr(0, all.find_first_of(",\n"))) +
+         ", whose handles are others: build both with the same MPI, and start the program with that one's "
+         "libraries";
+}
+
+/// A remark on the MPIs that are loaded, where these are several: then somebody may have initialised another one.
+std::string several_mpis() {
+  std::set<std::string> files;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* found) {
+        const std::string_view file = info->dlpi_name ? info->dlpi_name : "";
+        const std::string_view name = file.substr(file.rfind('/') + 1);
+        for (const char* library : {"libmpi.so", "libmpich.so", "libmpi_abi.so"})
+          if (name.starts_with(library)) static_cast<std::set<std::string>*>(found)->emplace(file);
+        return 0;
+      },
+      &files);
+  if (files.size() < 2) return "";
+  std::string all;
+  for (const std::string& file : files) all += (all.empty() ? "" : ", ") + file;
+  return " (the MPI that isohalo was built with; this process has loaded several: " + all +
+         ": build all of it with the same one)";
+}
+
+}  // namespace
 
 void mpi_check(int rc, const char* place, MPI_Comm comm) {
   if (rc == MPI_SUCCESS) return;
@@ -25,12 +88,20 @@ bool mpi_is_active() noexcept {
   return started && !ended;
 }
 
+bool mpi_is_usable() noexcept {
+  static int foreign = -1;  // not known: MPI is asked once
+  if (!mpi_is_active()) return false;
+  if (foreign < 0) foreign = foreign_mpi().empty() ? 0 : 1;
+  return foreign == 0;
+}
+
 void require_mpi() {
-  if (mpi_is_active()) return;
+  if (mpi_is_usable()) return;
+  if (mpi_is_active()) throw UsageError(foreign_mpi());
   int started = 0;
   MPI_Initialized(&started);
-  throw UsageError(started ? "isohalo is used after MPI_Finalize: end what uses it before"
-                           : "isohalo is used before MPI_Init: initialise MPI first");
+  throw UsageError(started ? std::string("isohalo is used after MPI_Finalize: end what uses it before")
+                           : "isohalo is used before MPI_Init: initialise MPI first" + several_mpis());
 }
 
 }  // namespace isohalo

@@ -12,7 +12,11 @@ void mpi_check(int rc, const char* place, MPI_Comm comm = MPI_COMM_NULL);
 /// True between MPI_Init and MPI_Finalize: the only time in which handles may be released.
 bool mpi_is_active() noexcept;
 
-/// Throws UsageError before MPI_Init and after MPI_Finalize, where MPI itself would end the program. Local.
+/// The same, and MPI is of the family that isohalo was built with, so that handles mean the same to both.
+bool mpi_is_usable() noexcept;
+
+/// Throws UsageError before MPI_Init and after MPI_Finalize, where MPI itself would end the program, and where the
+/// MPI of this process is of another family than the one that isohalo was built with, whose handles differ. Local.
 void require_mpi();
 
 }  // namespace isohalo

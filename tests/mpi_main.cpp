@@ -1,6 +1,8 @@
 #include "tests/mpi_main.hpp"
 
+#ifdef ISOHALO_TEST_KOKKOS  // not where the components that need MPI alone are tested alone
 #include <Kokkos_Core.hpp>
+#endif
 #include <cstdio>
 #include <memory>
 
@@ -32,14 +34,18 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   MPI_Init(&argc, &argv);
   isohalo::guard_finalize();
+#ifdef ISOHALO_TEST_KOKKOS
   Kokkos::initialize(argc, argv);
+#endif
   auto& listeners = testing::UnitTest::GetInstance()->listeners();
   if (isohalo::test::rank() != 0) {
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(new isohalo::test::RankPrinter);
   }
   const bool ok = isohalo::test::all_ranks_ok(RUN_ALL_TESTS() == 0);
+#ifdef ISOHALO_TEST_KOKKOS
   Kokkos::finalize();
+#endif
   MPI_Finalize();
   return ok ? 0 : 1;
 }

@@ -103,16 +103,25 @@ EmulatedNetwork::~EmulatedNetwork() {
 
 }  // namespace isohalo
 
-extern "C" int MPI_Isend_c(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-                           MPI_Request* request) {
-  const int rc = PMPI_Isend_c(data, count, type, to, tag, comm, request);
+// Which the library calls (datatypes/large_count.hpp).
+#if MPI_VERSION >= 4
+#define ISOHALO_COUNT MPI_Count
+#define ISOHALO_LARGE(name) name##_c
+#else
+#define ISOHALO_COUNT int
+#define ISOHALO_LARGE(name) name
+#endif
+
+extern "C" int ISOHALO_LARGE(MPI_Isend)(const void* data, ISOHALO_COUNT count, MPI_Datatype type, int to, int tag,
+                                        MPI_Comm comm, MPI_Request* request) {
+  const int rc = ISOHALO_LARGE(PMPI_Isend)(data, count, type, to, tag, comm, request);
   if (isohalo::network && isohalo::network->carries(comm)) isohalo::network->send(to, tag);
   return rc;
 }
 
-extern "C" int MPI_Irecv_c(void* data, MPI_Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-                           MPI_Request* request) {
-  const int rc = PMPI_Irecv_c(data, count, type, from, tag, comm, request);
+extern "C" int ISOHALO_LARGE(MPI_Irecv)(void* data, ISOHALO_COUNT count, MPI_Datatype type, int from, int tag,
+                                        MPI_Comm comm, MPI_Request* request) {
+  const int rc = ISOHALO_LARGE(PMPI_Irecv)(data, count, type, from, tag, comm, request);
   if (isohalo::network && isohalo::network->carries(comm)) isohalo::network->expect(from, tag, request);
   return rc;
 }

@@ -13,9 +13,9 @@ struct EmulatedLatency {
 };
 
 /// While it lives, the messages of one communicator take that long. The library knows nothing of it: this stands
-/// behind MPI's profiling interface, where it sees MPI_Isend_c, MPI_Irecv_c and MPI_Testall, so it is for
-/// operations that send, receive and wait by these alone. Stamps that travel beside the messages say when these
-/// arrive. All ranks must share a clock, that is a compute node. One at a time.
+/// behind MPI's profiling interface, where it sees MPI_Isend_c, MPI_Irecv_c (without _c where MPI is older than 4)
+/// and MPI_Testall, so it is for operations that send, receive and wait by these alone. Stamps that travel beside
+/// the messages say when these arrive. All ranks must share a clock, that is a compute node. One at a time.
 class EmulatedNetwork {
  public:
   /// Does nothing when `latency` is off. Collective.

@@ -8,6 +8,7 @@
 
 #include "apps/isohalo/live_check.hpp"
 #include "datatypes/datatype.hpp"
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "datatypes/region.hpp"
 #include "framework/mpi/progress.hpp"
@@ -85,7 +86,7 @@ void check_datatypes(const Ring& ring, LiveRow& row, bool broken) {
     std::vector<std::int64_t> packed(static_cast<std::size_t>(region.cells())), arrived(packed.size(), -1);
     MPI_Count at = 0;
     const auto bytes = static_cast<MPI_Count>(packed.size() * sizeof packed[0]);
-    mpi_check(MPI_Pack_c(from.data.data(), 1, out.get(), packed.data(), bytes, &at, ring.comm.get()), "MPI_Pack_c",
+    mpi_check(mpi::pack(from.data.data(), 1, out.get(), packed.data(), bytes, &at, ring.comm.get()), "MPI_Pack_c",
               ring.comm.get());
     row.check(at == bytes, [&] { return wrong_text(me, "bytes packed", bytes, at); });
     ring.pass(packed.data(), static_cast<int>(bytes), MPI_PACKED, arrived.data(), static_cast<int>(packed.size()),
@@ -142,7 +143,7 @@ void check_probes(const Ring& ring, LiveRow& row, bool broken) {
   for (const int length : {0, 1, 5000}) {
     std::vector<std::int64_t> out(static_cast<std::size_t>(length), value_of(me, length));
     MPI_Request sent = MPI_REQUEST_NULL, received = MPI_REQUEST_NULL;
-    mpi_check(MPI_Isend_c(out.data(), length, MPI_INT64_T, ring.next, tag, ring.comm.get(), &sent), "MPI_Isend_c",
+    mpi_check(mpi::isend(out.data(), length, MPI_INT64_T, ring.next, tag, ring.comm.get(), &sent), "MPI_Isend_c",
               ring.comm.get());
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
@@ -155,13 +156,13 @@ void check_probes(const Ring& ring, LiveRow& row, bool broken) {
         },
         ring.comm.spins());
     MPI_Count elements = -1;
-    mpi_check(MPI_Get_elements_c(&status, MPI_INT64_T, &elements), "MPI_Get_elements_c", ring.comm.get());
+    mpi_check(mpi::get_elements(&status, MPI_INT64_T, &elements), "MPI_Get_elements_c", ring.comm.get());
     if (broken) ++elements;
     row.check(elements == length, [&] { return wrong_text(me, "length of a probed message", length, elements); });
     row.check(status.MPI_SOURCE == ring.before,
               [&] { return wrong_text(me, "sender of a probed message", ring.before, status.MPI_SOURCE); });
     std::vector<std::int64_t> in(static_cast<std::size_t>(elements), -1);
-    mpi_check(MPI_Imrecv_c(in.data(), elements, MPI_INT64_T, &message, &received), "MPI_Imrecv_c", ring.comm.get());
+    mpi_check(mpi::imrecv(in.data(), elements, MPI_INT64_T, &message, &received), "MPI_Imrecv_c", ring.comm.get());
     MPI_Request both[2] = {sent, received};
     ring.comm.wait(both, "probed message");
     in.resize(static_cast<std::size_t>(length), -1);

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/c/blocks.hpp"
 #include "framework/c/handles.hpp"
@@ -35,7 +36,7 @@ std::vector<Run> runs_of(MPI_Datatype element, const isohalo::TypeLayout& layout
       bytes(static_cast<std::size_t>(layout.true_extent), 0);
   MPI_Count at = 0;
   char* const base = bytes.data() - layout.true_low;
-  isohalo::mpi_check(MPI_Unpack_c(packed.data(), layout.size, &at, base, 1, element, comm), "MPI_Unpack_c");
+  isohalo::mpi_check(isohalo::mpi::unpack(packed.data(), layout.size, &at, base, 1, element, comm), "MPI_Unpack_c");
   std::vector<Run> runs;
   for (std::int64_t k = 0; k < layout.true_extent; ++k) {
     if (!bytes[static_cast<std::size_t>(k)]) continue;

@@ -93,7 +93,7 @@ int guarded(MPI_Comm comm, F&& f) {
     return MPI_SUCCESS;
   } catch (...) {
     const ArgumentError e = current_argument_error();
-    return report(mpi_is_active() ? comm : MPI_COMM_NULL, e.mpi_class(), e.what());
+    return report(mpi_is_usable() ? comm : MPI_COMM_NULL, e.mpi_class(), e.what());
   }
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/array_ref.hpp"
@@ -70,12 +71,12 @@ class HaloTransport : public StageExecutor<HaloTransport<D>> {
 
   /// One message by MPI. `tag`: above the first.
   void receive_from(int peer, void* data, MPI_Count count, MPI_Datatype type, MPI_Request& request, int tag = 0) {
-    mpi_check(MPI_Irecv_c(data, count, type, peer, task_.first_tag + tag, comm(), &request),
+    mpi_check(mpi::irecv(data, count, type, peer, task_.first_tag + tag, comm(), &request),
               "MPI_Irecv in a halo exchange", comm());
   }
   void send_to(int peer, const void* data, MPI_Count count, MPI_Datatype type, int tag = 0) {
     mpi_check(
-        MPI_Isend_c(data, count, type, peer, task_.first_tag + tag, comm(), &sends_.emplace_back(MPI_REQUEST_NULL)),
+        mpi::isend(data, count, type, peer, task_.first_tag + tag, comm(), &sends_.emplace_back(MPI_REQUEST_NULL)),
         "MPI_Isend in a halo exchange", comm());
   }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "datatypes/error.hpp"
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/launcher.hpp"
 #include "framework/mpi/progress.hpp"
@@ -268,7 +269,7 @@ void Communicator::barrier() const {
 void Communicator::broadcast(void* data, std::int64_t bytes, int root) const {
   if (size() == 1) return;
   MPI_Request request = MPI_REQUEST_NULL;
-  mpi_check(MPI_Ibcast_c(data, bytes, MPI_BYTE, root, get(), &request), "MPI_Ibcast_c", get());
+  mpi_check(mpi::ibcast(data, bytes, MPI_BYTE, root, get(), &request), "MPI_Ibcast_c", get());
   wait(request, "broadcast");
 }
 

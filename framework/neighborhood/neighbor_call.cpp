@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 
 namespace isohalo {
@@ -27,13 +28,11 @@ ArgumentError current_argument_error() {
 TypeLayout layout_of(MPI_Datatype type) {
   TypeLayout l;
   MPI_Count size = 0, low = 0, extent = 0, true_low = 0, true_extent = 0;
-  mpi_check(MPI_Type_size_c(type, &size), "MPI_Type_size_c");
-  mpi_check(MPI_Type_get_extent_c(type, &low, &extent), "MPI_Type_get_extent_c");
-  mpi_check(MPI_Type_get_true_extent_c(type, &true_low, &true_extent), "MPI_Type_get_true_extent_c");
+  mpi_check(mpi::type_size(type, &size), "MPI_Type_size_c");
+  mpi_check(mpi::type_get_extent(type, &low, &extent), "MPI_Type_get_extent_c");
+  mpi_check(mpi::type_get_true_extent(type, &true_low, &true_extent), "MPI_Type_get_true_extent_c");
   int combiner = 0;
-  MPI_Count integers = 0, addresses = 0, large = 0, types = 0;  // the call without _c refuses types made with _c
-  mpi_check(MPI_Type_get_envelope_c(type, &integers, &addresses, &large, &types, &combiner),
-            "MPI_Type_get_envelope_c");
+  mpi_check(mpi::type_get_combiner(type, &combiner), "MPI_Type_get_envelope_c");
   l.size = size, l.extent = extent, l.true_low = true_low, l.true_extent = true_extent;
   l.predefined = combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
                  combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;

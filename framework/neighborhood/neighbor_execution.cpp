@@ -4,6 +4,7 @@
 #include <list>
 #include <utility>
 
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/neighborhood/neighbor_operation.hpp"
 
@@ -151,7 +152,7 @@ Block NeighborOperation::memory_of(Message& m) {
 
 void NeighborOperation::receive(Message& m, MPI_Request& request) {
   const Block b = memory_of(m);
-  mpi_check(MPI_Irecv_c(b.address, b.count, b.type, m.peer, tag_, comm_.get(), &request), "MPI_Irecv_c",
+  mpi_check(mpi::irecv(b.address, b.count, b.type, m.peer, tag_, comm_.get(), &request), "MPI_Irecv_c",
             comm_.get());
 }
 
@@ -159,7 +160,7 @@ void NeighborOperation::send(Message& m) {
   if (!m.buffer.empty()) pack(m, 0);
   const Block b = memory_of(m);
   mpi_check(
-      MPI_Isend_c(b.address, b.count, b.type, m.peer, tag_, comm_.get(), &requests_.emplace_back(MPI_REQUEST_NULL)),
+      mpi::isend(b.address, b.count, b.type, m.peer, tag_, comm_.get(), &requests_.emplace_back(MPI_REQUEST_NULL)),
       "MPI_Isend_c", comm_.get());
 }
 
@@ -175,8 +176,8 @@ void NeighborOperation::pack(Message& m, MPI_Count at) {
       std::memcpy(m.buffer.data() + at, dense, static_cast<std::size_t>(bytes));
       at += bytes;
     } else {
-      mpi_check(MPI_Pack_c(p.block.address, p.block.count, p.block.type, m.buffer.data(),
-                           static_cast<MPI_Count>(m.buffer.size()), &at, comm_.get()),
+      mpi_check(mpi::pack(p.block.address, p.block.count, p.block.type, m.buffer.data(),
+                          static_cast<MPI_Count>(m.buffer.size()), &at, comm_.get()),
                 "MPI_Pack_c", comm_.get());
     }
   }
@@ -189,8 +190,8 @@ void NeighborOperation::unpack(Message& m, MPI_Count at) {
       std::memcpy(p.dense, m.buffer.data() + at, static_cast<std::size_t>(p.bytes));
       at += p.bytes;
     } else {
-      mpi_check(MPI_Unpack_c(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), &at, p.block.address,
-                             p.block.count, p.block.type, comm_.get()),
+      mpi_check(mpi::unpack(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), &at, p.block.address,
+                            p.block.count, p.block.type, comm_.get()),
                 "MPI_Unpack_c", comm_.get());
     }
   }
@@ -211,8 +212,8 @@ void NeighborOperation::send_sized(Message& m) {
   }
   m.buffer.resize(table + static_cast<std::size_t>(m.bytes));
   pack(m, static_cast<MPI_Count>(table));
-  mpi_check(MPI_Isend_c(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), MPI_PACKED, m.peer, tag_,
-                        comm_.get(), &requests_.emplace_back(MPI_REQUEST_NULL)),
+  mpi_check(mpi::isend(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), MPI_PACKED, m.peer, tag_,
+                       comm_.get(), &requests_.emplace_back(MPI_REQUEST_NULL)),
             "MPI_Isend_c", comm_.get());
 }
 
@@ -231,11 +232,11 @@ bool NeighborOperation::find_sized(CompiledStage& stage) {
       continue;
     }
     MPI_Count bytes = 0;
-    mpi_check(MPI_Get_elements_c(&status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
+    mpi_check(mpi::get_elements(&status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
     m.buffer.resize(static_cast<std::size_t>(bytes));
     m.arriving = true;
     receiving_.push_back(&m);
-    mpi_check(MPI_Imrecv_c(m.buffer.data(), bytes, MPI_PACKED, &message, &requests_.emplace_back(MPI_REQUEST_NULL)),
+    mpi_check(mpi::imrecv(m.buffer.data(), bytes, MPI_PACKED, &message, &requests_.emplace_back(MPI_REQUEST_NULL)),
               "MPI_Imrecv_c", comm_.get());
   }
   return all;
@@ -261,8 +262,8 @@ void NeighborOperation::unpack_sized(Message& m) {
       std::memcpy(p.dense, m.buffer.data() + at, static_cast<std::size_t>(n));
     } else if (n > 0) {
       MPI_Count from = at;
-      mpi_check(MPI_Unpack_c(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), &from, p.block.address,
-                             p.block.count, p.block.type, comm_.get()),
+      mpi_check(mpi::unpack(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), &from, p.block.address,
+                            p.block.count, p.block.type, comm_.get()),
                 "MPI_Unpack_c", comm_.get());
     }
     at += n;
@@ -296,7 +297,7 @@ void NeighborOperation::check_arrival(const MPI_Status* status) {
   const Message& m = *receiving_[completed_];
   MPI_Count bytes = 0;
   if (status) {
-    mpi_check(MPI_Get_elements_c(status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
+    mpi_check(mpi::get_elements(status, MPI_BYTE, &bytes), "MPI_Get_elements_c");
     if (bytes == m.bytes) return;
   }
   note(MPI_ERR_TRUNCATE, "neighborhood: rank " + std::to_string(m.peer) + " sent " +
@@ -330,8 +331,7 @@ void NeighborOperation::copy(const MessageBlock& from, const MessageBlock& to) {
     return;
   }
   const int self = comm_.rank();
-  mpi_check(MPI_Sendrecv_c(a.address, a.count, a.type, self, tag_, b.address, b.count, b.type, self, tag_,
-                           comm_.get(), MPI_STATUS_IGNORE),
+  mpi_check(mpi::sendrecv(a.address, a.count, a.type, self, b.address, b.count, b.type, self, tag_, comm_.get()),
             "MPI_Sendrecv_c of a block of this rank itself", comm_.get());
 }
 
@@ -346,7 +346,7 @@ void NeighborOperation::fold() {
     if (!source_exists_[i]) continue;
     const Block& next = call_.receive[i];
     if (value)  // next = value op next
-      mpi_check(MPI_Reduce_local_c(value->address, next.address, next.count, next.type, call_.fold.op),
+      mpi_check(mpi::reduce_local(value->address, next.address, next.count, next.type, call_.fold.op),
                 "MPI_Reduce_local_c");
     value = &next;
   }

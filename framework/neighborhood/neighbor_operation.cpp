@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 
 namespace isohalo::detail {
@@ -66,9 +67,9 @@ void NeighborOperation::keep_block(Block& block, bool own) {
   const TypeLayout l = layout(block.type);
   const MPI_Count one = 1, place = -static_cast<MPI_Count>(kAlignment);
   MPI_Datatype moved = MPI_DATATYPE_NULL, resized = MPI_DATATYPE_NULL;
-  mpi_check(MPI_Type_create_hindexed_c(1, &one, &place, block.type, &moved), "MPI_Type_create_hindexed_c");
+  mpi_check(mpi::type_create_hindexed(1, &one, &place, block.type, &moved), "MPI_Type_create_hindexed_c");
   const Datatype between = Datatype::adopt(moved);
-  mpi_check(MPI_Type_create_resized_c(moved, 0, l.extent, &resized), "MPI_Type_create_resized_c");
+  mpi_check(mpi::type_create_resized(moved, 0, l.extent, &resized), "MPI_Type_create_resized_c");
   owned_types_.push_back(Datatype::adopt(resized));
   block = {shifted(nullptr, kAlignment), block.count, resized};
 }
@@ -178,8 +179,8 @@ void NeighborOperation::add_message(std::vector<Message>& to, int peer, std::vec
       types.push_back(p.block.type);
     }
     MPI_Datatype t = MPI_DATATYPE_NULL;
-    mpi_check(MPI_Type_create_struct_c(static_cast<MPI_Count>(counts.size()), counts.data(), addresses.data(),
-                                       types.data(), &t),
+    mpi_check(mpi::type_create_struct(static_cast<MPI_Count>(counts.size()), counts.data(), addresses.data(),
+                                      types.data(), &t),
               "MPI_Type_create_struct_c of a combined message");
     m.joined = Datatype::adopt(t);
   }

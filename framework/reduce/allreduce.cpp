@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "datatypes/error.hpp"
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/schedule/schedule_check.hpp"
@@ -138,10 +139,10 @@ void ScheduledAllreduce::enter(std::size_t stage) {
   const MPI_Comm comm = comm_.get();
   MPI_Request* request = requests_.data();
   for (std::size_t i = 0; i < actions.receive.size(); ++i)
-    mpi_check(MPI_Irecv_c(received(i), count_, type_, actions.receive[i], tag_, comm, request++),
+    mpi_check(mpi::irecv(received(i), count_, type_, actions.receive[i], tag_, comm, request++),
               "MPI_Irecv of an allreduce", comm);
   for (const int to : actions.send)
-    mpi_check(MPI_Isend_c(in_out_, count_, type_, to, tag_, comm, request++), "MPI_Isend of an allreduce", comm);
+    mpi_check(mpi::isend(in_out_, count_, type_, to, tag_, comm, request++), "MPI_Isend of an allreduce", comm);
 }
 
 /// What StageActions promises, from left to right: MPI_Reduce_local(a, b) makes b = a op b.

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "datatypes/error.hpp"
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/progress.hpp"
 
@@ -63,11 +64,11 @@ class Multicaster {
   static constexpr const char* kPlace = "a multicast";
 
   void receive(std::size_t k, std::int64_t bytes, int from, int tag, MPI_Request& request) {
-    mpi_check(MPI_Irecv_c(buffer_.data() + k * pitch_, bytes, MPI_BYTE, from, tag, comm_.get(), &request),
+    mpi_check(mpi::irecv(buffer_.data() + k * pitch_, bytes, MPI_BYTE, from, tag, comm_.get(), &request),
               "MPI_Irecv of a multicast", comm_.get());
   }
   void send(std::int64_t bytes, int to, int tag, MPI_Request& request) {
-    mpi_check(MPI_Isend_c(buffer_.data(), bytes, MPI_BYTE, to, tag, comm_.get(), &request),
+    mpi_check(mpi::isend(buffer_.data(), bytes, MPI_BYTE, to, tag, comm_.get(), &request),
               "MPI_Isend of a multicast", comm_.get());
   }
 

@@ -1,5 +1,6 @@
 #include "framework/reduce/program_executor.hpp"
 
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 
 namespace isohalo::detail {
@@ -38,10 +39,9 @@ void ProgramExecutor::compile(const ReduceProgram& program) {
 void ProgramExecutor::begin() {
   for (std::size_t k = 0; k < receives_.size(); ++k) {
     const Message& m = receives_[k];
-    mpi_check(
-        MPI_Irecv_c(incoming_.data() + m.first * value_bytes_, static_cast<MPI_Count>(m.values * value_bytes_),
-                    MPI_BYTE, m.peer, tag_, comm_.get(), &receive_requests_[k]),
-        "MPI_Irecv in a reduction", comm_.get());
+    mpi_check(mpi::irecv(incoming_.data() + m.first * value_bytes_, static_cast<MPI_Count>(m.values * value_bytes_),
+                         MPI_BYTE, m.peer, tag_, comm_.get(), &receive_requests_[k]),
+              "MPI_Irecv in a reduction", comm_.get());
   }
 }
 
@@ -50,10 +50,9 @@ void ProgramExecutor::enter(std::size_t stage) {
   work(s);
   for (std::size_t k = s.send.first; k < s.send.last; ++k) {
     const Message& m = sends_[k];
-    mpi_check(
-        MPI_Isend_c(outgoing_.data() + m.first * value_bytes_, static_cast<MPI_Count>(m.values * value_bytes_),
-                    MPI_BYTE, m.peer, tag_, comm_.get(), &send_requests_[k]),
-        "MPI_Isend in a reduction", comm_.get());
+    mpi_check(mpi::isend(outgoing_.data() + m.first * value_bytes_, static_cast<MPI_Count>(m.values * value_bytes_),
+                         MPI_BYTE, m.peer, tag_, comm_.get(), &send_requests_[k]),
+              "MPI_Isend in a reduction", comm_.get());
   }
 }
 

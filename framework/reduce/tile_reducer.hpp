@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "datatypes/error.hpp"
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/mpi/progress.hpp"
@@ -127,12 +128,12 @@ class TileReducer {
     const MPI_Comm comm = comm_.get();
     std::size_t k = 0;
     for (const auto& m : exchange_.receive)
-      mpi_check(MPI_Irecv_c(incoming_.data() + m.offset, m.cells * MPI_Count{sizeof(V)}, MPI_BYTE, m.peer, tag_,
-                            comm, &requests_[k++]),
+      mpi_check(mpi::irecv(incoming_.data() + m.offset, m.cells * MPI_Count{sizeof(V)}, MPI_BYTE, m.peer, tag_,
+                           comm, &requests_[k++]),
                 "MPI_Irecv of cut tiles", comm);
     for (const auto& m : exchange_.send)
-      mpi_check(MPI_Isend_c(outgoing_.data() + m.offset, m.cells * MPI_Count{sizeof(V)}, MPI_BYTE, m.peer, tag_,
-                            comm, &requests_[k++]),
+      mpi_check(mpi::isend(outgoing_.data() + m.offset, m.cells * MPI_Count{sizeof(V)}, MPI_BYTE, m.peer, tag_,
+                           comm, &requests_[k++]),
                 "MPI_Isend of cut tiles", comm);
   }
 

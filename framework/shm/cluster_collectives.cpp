@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/progress.hpp"
 
@@ -76,8 +77,8 @@ int ClusterCollectives::speaker(int node, int root) const {
 void ClusterCollectives::exchange(const void* out, void* in, std::size_t bytes, int to, int from) {
   MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   const auto n = static_cast<MPI_Count>(bytes);
-  if (from >= 0) mpi_check(MPI_Irecv_c(in, n, MPI_BYTE, from, 0, comm_, &requests[0]), "MPI_Irecv_c");
-  if (to >= 0) mpi_check(MPI_Isend_c(out, n, MPI_BYTE, to, 0, comm_, &requests[1]), "MPI_Isend_c");
+  if (from >= 0) mpi_check(mpi::irecv(in, n, MPI_BYTE, from, 0, comm_, &requests[0]), "MPI_Irecv_c");
+  if (to >= 0) mpi_check(mpi::isend(out, n, MPI_BYTE, to, 0, comm_, &requests[1]), "MPI_Isend_c");
   wait_all(requests, spins_, "another compute node");
 }
 
@@ -107,8 +108,8 @@ void ClusterCollectives::broadcast(std::byte* data, std::size_t bytes, int root)
       if (place > 0) exchange(nullptr, data + at, n, -1, at_place(place - lowest));
       for (int bit = lowest / 2; bit > 0; bit /= 2)
         if (place + bit < nodes())
-          mpi_check(MPI_Isend_c(data + at, static_cast<MPI_Count>(n), MPI_BYTE, at_place(place + bit), 0, comm_,
-                                &sends.emplace_back()),
+          mpi_check(mpi::isend(data + at, static_cast<MPI_Count>(n), MPI_BYTE, at_place(place + bit), 0, comm_,
+                               &sends.emplace_back()),
                     "MPI_Isend_c");
     }
     const int speaks_here = speaker(my_node_, root);
@@ -182,13 +183,13 @@ void ClusterCollectives::by_parts(std::byte* data, std::size_t count, const deta
   there_.resize((leaders_.size() + 1) * part * size);
   std::vector<MPI_Request> requests;
   const auto receive = [&](std::byte* to, std::size_t elements, int node) {
-    mpi_check(MPI_Irecv_c(to, static_cast<MPI_Count>(elements * size), MPI_BYTE, speaker(node, root), 0, comm_,
-                          &requests.emplace_back()),
+    mpi_check(mpi::irecv(to, static_cast<MPI_Count>(elements * size), MPI_BYTE, speaker(node, root), 0, comm_,
+                         &requests.emplace_back()),
               "MPI_Irecv_c");
   };
   const auto send = [&](const std::byte* from, std::size_t elements, int node) {
-    mpi_check(MPI_Isend_c(from, static_cast<MPI_Count>(elements * size), MPI_BYTE, speaker(node, root), 0, comm_,
-                          &requests.emplace_back()),
+    mpi_check(mpi::isend(from, static_cast<MPI_Count>(elements * size), MPI_BYTE, speaker(node, root), 0, comm_,
+                         &requests.emplace_back()),
               "MPI_Isend_c");
   };
   std::vector<const std::byte*> vectors;

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "datatypes/error.hpp"
-#include "framework/halo/field.hpp"
 #include "tests/halo/halo_fields.hpp"
 #include "tests/mpi_main.hpp"
 
@@ -141,29 +140,6 @@ TEST(HaloPlan, CountsWhatItSends) {
     const std::int64_t neighbors = std::min<std::int64_t>(p - 1, 2);
     EXPECT_EQ(c.messages, e.pattern == HaloPattern::direct ? 6 : neighbors) << exchange_name(e);
   }
-}
-
-TEST(Field, SharedMemoryIsZeroedAndMovesWithTheField) {
-  const Box<2> box{{0, 0}, {5, 7}};
-  Field<float, 2> a("a", box, {1, 1}, {1, 1}, FieldMemory::shared), b("b", box, {1, 1}, {1, 1});
-  for_each_cell(a.ref().allocated(), [&](const Index<2>& i) { EXPECT_EQ(a.at(i), 0); });
-  SharedAddress address;
-  EXPECT_TRUE(SharedMemory::find(a.ref().data, address));
-  EXPECT_FALSE(SharedMemory::find(b.ref().data, address));
-  a.at({2, 3}) = 4;
-  swap(a, b);
-  EXPECT_EQ(b.at({2, 3}), 4);
-  a = std::move(b);
-  EXPECT_EQ(a.at({2, 3}), 4);
-  EXPECT_TRUE(SharedMemory::find(a.ref().data, address));
-}
-
-TEST(Field, RowsAvoidMultiplesOfThePageSize) {
-  const Field<double, 2> f("f", Box<2>{{0, 0}, {3, 510}}, {1, 1}, {1, 1});
-  EXPECT_EQ(f.ref().stride[0], 520);
-  f.at({-1, -1}) = 1;
-  f.at({3, 510}) = 2;
-  EXPECT_EQ(f.at({0, 0}), 0);
 }
 
 }  // namespace

@@ -380,5 +380,33 @@ TEST(Views, ThoseThatDoNotFitAreRefused) {
   plan.exchange(ref(fits, domain, 2, ViewCopies::automatic));  // another transport of the same plan
 }
 
+TEST(Views, OfSmallGridsThatRepeatInTheirGhosts) {
+  DomainOptions<2> o;
+  o.periodic = {true, true};
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {4, 5}, o);
+  using View = Kokkos::View<double**, Kokkos::LayoutLeft, Kokkos::HostSpace>;
+  for (const auto& shape : {StencilShape<2>::of({{-2, 3}, {1, -4}}), StencilShape<2>::moore(3)}) {
+    const BoundaryTopology<2> around{domain.global(), domain.periodic(), {}, {}};
+    ASSERT_TRUE((HaloGeometry<2>{domain.decomposition(), shape, 4, around}.repeats_grid()));
+    const auto [low, high] = shape.ghost_widths(4, around);
+    const Box<2> all = domain.owned().grown(low, high);
+    const auto at = [&](const View& v, const Index<2>& i) -> double& {
+      return v(static_cast<std::size_t>(i[0] - all.low[0]), static_cast<std::size_t>(i[1] - all.low[1]));
+    };
+    const auto value = [](const Index<2>& i) {  // of the cell that it wraps to
+      return static_cast<double>(((i[0] % 4 + 4) % 4) * 5 + (i[1] % 5 + 5) % 5 + 1);
+    };
+    const View view("view", static_cast<std::size_t>(all.extent(0)), static_cast<std::size_t>(all.extent(1)));
+    for_each_cell(domain.owned(), [&](const Index<2>& i) { at(view, i) = value(i); });
+    HaloPlan<2>(domain, shape, 4).exchange(view_ref(view, domain.owned(), low, high, ViewCopies::kernels));
+    const auto needed = test::needed_on(domain, shape, 4);
+    std::int64_t wrong = 0;
+    for_each_cell(all, [&](const Index<2>& i) {
+      wrong += at(view, i) != (domain.owned().contains(i) || needed.contains(i) ? value(i) : 0);
+    });
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
 }  // namespace
 }  // namespace isohalo

@@ -1,10 +1,11 @@
 /// Exact sums of the numbers in a file, one sum a line, numbers as 16 hex digits of their bits; the numbers of a
 /// line are dealt out to the ranks. Prints the sums in the same form.
 
-#include <fmt/format.h>
 #include <mpi.h>
 
 #include <bit>
+#include <cinttypes>
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <vector>
@@ -27,7 +28,7 @@ int main(int argc, char** argv) {
           mine.push_back(std::bit_cast<double>(static_cast<std::uint64_t>(std::stoull(w, nullptr, 16))));
       sum.start(mine);
       isohalo::wait_until([&] { return sum.test(); }, comm.spins());
-      if (comm.rank() == 0) fmt::print("{:016x}\n", std::bit_cast<std::uint64_t>(sum.value()));
+      if (comm.rank() == 0) std::printf("%016" PRIx64 "\n", std::bit_cast<std::uint64_t>(sum.value()));
     }
   }
   MPI_Finalize();

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "datatypes/error.hpp"
-#include "framework/io/digest.hpp"
+#include "datatypes/mix.hpp"
 #include "framework/reduce/partial_sets.hpp"
 #include "framework/reduce/reduction_plan.hpp"
 #include "framework/schedule/schedule_search.hpp"

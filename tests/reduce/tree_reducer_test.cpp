@@ -9,7 +9,7 @@
 #include <limits>
 #include <thread>
 
-#include "framework/io/digest.hpp"
+#include "datatypes/mix.hpp"
 #include "framework/schedule/schedule_search.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/reduce/tree_by_definition.hpp"

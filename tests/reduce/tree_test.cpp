@@ -7,7 +7,7 @@
 #include <map>
 
 #include "datatypes/error.hpp"
-#include "framework/io/digest.hpp"
+#include "datatypes/mix.hpp"
 #include "framework/reduce/tile_exchange.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/reduce/tree_by_definition.hpp"

@@ -1,0 +1,47 @@
+# Which libraries are built and installed: ISOHALO_COMPONENTS and what these need. Sets
+#   isohalo_components  the libraries, in the order in which they need each other
+#   isohalo_full        whether one of them needs more than MPI: HDF5, Kokkos, fmt, libpng, toml++, nlohmann-json
+if(NOT DEFINED ISOHALO_COMPONENTS)  # a project around this one may have set it
+  set(ISOHALO_COMPONENTS "all" CACHE STRING
+      "What to build and install: all, or some of datatypes;halo;collectives;reduce;preload (need MPI alone);io;framework;stencils;solver")
+endif()
+
+set(isohalo_needs_datatypes)
+set(isohalo_needs_halo datatypes)
+set(isohalo_needs_collectives halo)
+set(isohalo_needs_reduce halo)
+set(isohalo_needs_preload collectives)
+set(isohalo_needs_io halo)
+set(isohalo_needs_framework io reduce)
+set(isohalo_needs_stencils framework)
+set(isohalo_needs_solver stencils)
+set(isohalo_known datatypes halo collectives reduce preload io framework stencils solver)
+
+set(isohalo_wanted ${ISOHALO_COMPONENTS})
+if("all" IN_LIST isohalo_wanted OR NOT isohalo_wanted)
+  set(isohalo_wanted ${isohalo_known})
+endif()
+set(isohalo_components)
+while(isohalo_wanted)
+  list(POP_FRONT isohalo_wanted component)
+  if(NOT component IN_LIST isohalo_known)
+    list(JOIN isohalo_known ", " known)
+    message(FATAL_ERROR "ISOHALO_COMPONENTS names \"${component}\", which is none of all, ${known}")
+  endif()
+  if(NOT component IN_LIST isohalo_components)
+    list(APPEND isohalo_components ${component})
+    list(APPEND isohalo_wanted ${isohalo_needs_${component}})
+  endif()
+endwhile()
+
+set(isohalo_full OFF)
+if("io" IN_LIST isohalo_components)
+  set(isohalo_full ON)
+endif()
+set(isohalo_chosen ${isohalo_components})
+set(isohalo_components)
+foreach(component IN LISTS isohalo_known)
+  if(component IN_LIST isohalo_chosen)
+    list(APPEND isohalo_components ${component})
+  endif()
+endforeach()
