@@ -76,7 +76,8 @@ foreach(target isohalo_command isohalo_test_main embed_heat isohalo_io)
     message(FATAL_ERROR "isohalo makes ${target} below another project")
   endif()
 endforeach()
-add_library(client OBJECT %s/apps/examples/embed_heat.cpp)
+add_library(client STATIC %s/apps/examples/embed_heat.cpp)
+set_target_properties(client PROPERTIES OPTIMIZE_DEPENDENCIES ON)  # isohalo itself is built above
 target_link_libraries(client PRIVATE isohalo::halo isohalo::reduce)
 """
 
