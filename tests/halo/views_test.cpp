@@ -9,7 +9,7 @@
 
 #include "framework/halo/halo_plan.hpp"
 #include "framework/halo/view_ref.hpp"
-#include "tests/halo/halo_cases.hpp"
+#include "tests/halo/halo_fields.hpp"
 #include "tests/mpi_main.hpp"
 
 namespace isohalo {
