@@ -48,7 +48,8 @@ C = """#include <isohalo.h>
 void example_%d(MPI_Comm comm) {
   int rank = 0, size = 1, step = 0;
   MPI_Comm cart = comm;
-  double *u = NULL;
+  double *u = NULL, total = 0;
+  const long long owned[2] = {0, 0};
   {
 %s
   }
