@@ -60,13 +60,16 @@ struct Input {
   int depth() const { return std::min(parallel.halo_depth.value_or(1), model->deepest()); }
   /// Is any field read from a file?
   bool from_files() const {
-    return (source && source->from_file()) ||
-           std::any_of(initial.begin(), initial.end(), [](const auto& f) { return f.from_file(); });
+    bool any = source && source->from_file();
+    for (const auto& field : initial) any = any || field.from_file();
+    for (const auto* field : model->coefficients()) any = any || field->from_file();
+    return any;
   }
   /// Throws UsageError, agreed, when such a file is unfit. Reads one value of each. Collective.
   void check_files(const Communicator& comm) const {
     for (const auto& field : initial) field.check_file(comm);
     if (source) source->check_file(comm);
+    for (const auto* field : model->coefficients()) field->check_file(comm);
   }
 };
 

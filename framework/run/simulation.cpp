@@ -102,6 +102,9 @@ void Simulation<D>::fill_initial() {
     if (request_.restart.empty() || request_.restart == "auto" || in_.initial[k].from_file())
       in_.initial[k].fill(*domain_, fields[k], config_);
   if (in_.source) in_.source->fill(*domain_, *solver_->source(), config_);
+  const auto coefficients = solver_->coefficients();
+  for (std::size_t k = 0; k < coefficients.size(); ++k)
+    in_.model->coefficients()[k]->fill(*domain_, coefficients[k], config_);
   physics_ = physics_text(config_);
   residual_ = change_sum_ = std::numeric_limits<double>::quiet_NaN();  // none yet
 }

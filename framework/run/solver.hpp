@@ -35,6 +35,7 @@ struct GridSettings {
   PerDim<double, D> length{}, origin{}, spacing{};
   BoundaryRules<D> boundary;
   ElementType type = ElementType::float64;
+  std::filesystem::path input_directory;  ///< where relative file names of the input start
 
   /// Centre of cell x of dimension j.
   double centre(int j, std::int64_t x) const { return origin[j] + (static_cast<double>(x) + 0.5) * spacing[j]; }
@@ -51,6 +52,9 @@ struct StopTest {
   std::string name = "residual";
 };
 
+template <int D>
+class InitialField;
+
 /// A solver with its fields in memory.
 template <int D>
 class Solver {
@@ -61,6 +65,8 @@ class Solver {
   virtual std::vector<FieldHandle<D>> fields() = 0;
   /// The field that [source] fills (owned cells), if the equation has one.
   virtual std::optional<FieldHandle<D>> source() { return std::nullopt; }
+  /// The fields that the model's `coefficients` fill (owned cells), in that order. They are not stored.
+  virtual std::vector<FieldHandle<D>> coefficients() { return {}; }
   /// How sums are carried out from now on: to be called before `start`, which may form the first. Collective.
   /// Throws UsageError, the same on all ranks.
   virtual void reduce_by(const ReductionOptions& options) = 0;
@@ -93,6 +99,8 @@ class SolverModel {
   virtual std::vector<std::string> field_names() const = 0;
   /// Does [source] fill a field?
   virtual bool has_source() const { return false; }
+  /// What fills the solver's coefficients; they live as long as the model.
+  virtual std::vector<const InitialField<D>*> coefficients() const { return {}; }
   /// Steps per halo exchange that the solver can make use of.
   virtual int deepest() const { return std::numeric_limits<int>::max(); }
   virtual StencilShape<D> shape() const = 0;

@@ -125,6 +125,44 @@ def gray_scott_input(d, k):
     return "\n".join(lines) + "\n"
 
 
+def table(rng, name, lines):
+    return ["[solver.%s]" % name] + lines
+
+
+def bounded(rng, d, k, low, high):
+    """A coefficient between these values, of several kinds."""
+    corner = ", ".join(repr(rng.uniform(0.0, 0.3)) for _ in range(d))
+    return [['kind = "random"', "seed = %d" % k, "low = %r" % low, "high = %r" % high],
+            ['kind = "box"', "low = [%s]" % corner, "high = [%s]" % ", ".join(["0.8"] * d), "inside = %r" % low, "outside = %r" % high],
+            ['kind = "checkerboard"', "size = 2", "even = %r" % high, "odd = %r" % low],
+            ['kind = "constant"', "value = %r" % high]][k % 4]
+
+
+def cell_input(d, k):
+    """Cell functions with coefficients that are numbers or fields, masks, layers, stages, two time levels."""
+    rng = random.Random(8000 + 100 * d + k)
+    kind = ["heat", "wave", "advection", "wave", "advection", "heat"][k]
+    low, high = boundaries(rng, d, k)
+    lines = domain_lines(rng, SHAPES[d][(k + 1) % len(SHAPES[d])], low, high, ["float64", "float32"][(k // 2 + d) % 2])
+    lines += ["[solver]", 'kind = "%s"' % kind, "cfl = %r" % rng.uniform(0.4, 0.9)]
+    mask = ["[solver.mask]", 'kind = "box"', "low = [%s]" % ", ".join(["0.1"] * d), "high = [%s]" % ", ".join(["0.6"] * d)] if k % 2 == 0 else []
+    mask = mask or ["[solver.mask]", 'kind = "checkerboard"', "size = 3", "even = 0.0", "odd = 1.0"]
+    if kind == "heat":
+        lines += table(rng, "kappa", bounded(rng, d, k + d, 0.2, 1.5)) + (mask if k else [])
+    elif kind == "wave" and k == 1:
+        lines += ["c = 1.3", "layer = 0.21", "damping = 4.5"]
+    elif kind == "wave":
+        lines += ["sigma = 0.3"] + table(rng, "c", bounded(rng, d, k + d, 0.5, 2.0)) + mask
+    elif k == 2:
+        lines += ['method = "upwind3"'] + ["v%d = %r" % (j, rng.uniform(-1, 1)) for j in range(d)]
+    else:
+        lines += ['method = "%s"' % ["upwind", "upwind3"][d % 2]] + ["v%d = 0.4" % j for j in range(1, d)]
+        lines += table(rng, "v0", bounded(rng, d, d, -0.8, 0.6)) + (mask if d > 2 else [])
+    lines += ["[initial]"] + initial(rng, d, k + d)
+    lines += ["[run]", "steps = 13", "residual_every = 4", "[output]", "checkpoint_every = 7"]
+    return "\n".join(lines) + "\n"
+
+
 def random_input(d, k):
     """Input k of d dimensions: the four pairs of solver and type go round, so do rules and initial fields."""
     rng = random.Random(1000 * d + k)
@@ -150,11 +188,15 @@ def main():
         "poisson2d_jacobi %s full domain.shape=[18,21] solver.method=jacobi solver.omega=0.9 run.steps=400 "
         "run.stop_residual=0.3 output.checkpoint_every=20" % (inputs / "poisson2d.toml"),
         "gray_scott %s full domain.shape=[40,53] run.steps=60 output.checkpoint_every=30" % (inputs / "gray_scott.toml"),
+        "wave2d %s full domain.shape=[24,31] solver.c.high=[2.0,3.0] run.steps=24 output.checkpoint_every=12" % (inputs / "wave2d.toml"),
+        "advection2d %s full domain.shape=[24,31] run.steps=12 output.checkpoint_every=6" % (inputs / "advection2d.toml"),
+        "heat_layers %s full domain.shape=[24,31] run.steps=40 output.checkpoint_every=20" % (inputs / "heat_layers.toml"),
         "life %s full domain.shape=[40,53] run.steps=20 output.checkpoint_every=10" % (inputs / "life.toml"),
     ]
     inputs = [("random_%dd_%d" % (d, k), random_input(d, k)) for d in range(1, 5) for k in range(8)]
     inputs += [("poisson_%dd_%d" % (d, k), poisson_input(d, k)) for d in range(1, 5) for k in range(6)]
     inputs += [("life_%d" % k, life_input(k)) for k in range(8)]
+    inputs += [("cell_%dd_%d" % (d, k), cell_input(d, k)) for d in range(1, 5) for k in range(6)]
     inputs += [("gray_scott_%dd_%d" % (d, k), gray_scott_input(d, k)) for d in range(1, 5) for k in range(3)]
     for name, text in inputs:
         (out / (name + ".toml")).write_text(text)
@@ -164,7 +206,8 @@ def main():
         cases.append('exact_%dd_%d %s once parallel.reduction="exact"' % (d, k, input))
     (out / "cases.txt").write_text("\n".join(cases) + "\n")
     sampled = {"heat2d", "custom9", "heat3d_small", "poisson2d", "poisson2d_jacobi", "life", "life_1", "life_2", "exact_2d_3",
-               "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1"}
+               "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1",
+               "wave2d", "advection2d", "heat_layers", "cell_1d_4", "cell_2d_3", "cell_3d_2", "cell_3d_5", "cell_4d_1"}
     for d in range(1, 5):
         sampled |= {"random_%dd_%d" % (d, d - 1), "random_%dd_%d" % (d, 8 - d), "poisson_%dd_%d" % (d, d - 1)}
     sample = [c.replace(" full", " once", 1) for c in cases if c.split()[0] in sampled]

@@ -130,7 +130,8 @@ class Input:
 
 
 def initial_field(input, table="initial", field=None):
-    spec, shape, d = input.data.get(table, {"kind": "constant"}), input.shape, input.d
+    shape, d = input.shape, input.d
+    spec = input.data.get(table, {"kind": "constant"}) if isinstance(table, str) else input.data[table[0]][table[1]]
     spec = spec[field] if field else spec
     along = lambda j, values: np.array(values, dtype=np.float64).reshape([-1 if k == j else 1 for k in range(d)])
     kind = spec["kind"]
@@ -328,48 +329,225 @@ class Poisson(Stepper):
         return math.sqrt(total) <= (limit * math.sqrt(self.first) if self.first > 0 else limit)
 
 
-class GrayScott(Stepper):
-    """Cell functions compute in binary64 and round their results once to the fields' type."""
+class CellFunction(Stepper):
+    """Solvers that are functions of a cell: they compute in binary64 and round their results once to the fields' type."""
+
+    NAMES, BEFORE, COEFFICIENTS, REACH = ("u",), (), {}, 1
 
     def __init__(self, input):
-        self.input, self.u, self.v = input, initial_field(input, field="u"), initial_field(input, field="v")
-        s = input.data["solver"]
-        self.Du, self.Dv, self.F, self.k = [float(s.get(n, x)) for n, x in (("Du", 2e-5), ("Dv", 1e-5), ("F", 0.04), ("k", 0.06))]
-        total = 0.0
-        for h in input.h:
-            total = total + 1 / (h * h)
-        limit = 1 / (2 * max(self.Du, self.Dv) * total + (self.F + self.k))
-        self.dt = float(s["dt"]) if "dt" in s else float(s.get("cfl", 0.9)) * limit
+        self.input, s = input, input.data["solver"]
+        only = len(self.NAMES) == 1 and "u" not in input.data["initial"]
+        self.now = [initial_field(input, field=None if only else n) for n in self.NAMES]
+        self.r = [1 / (h * h) for h in input.h]
+        self.R = 0.0
+        for r in self.r:
+            self.R = self.R + r
+        self.given, self.largest = {}, {}
+        for name, fallback in self.COEFFICIENTS.items():
+            spec = s.get(name, fallback)
+            if isinstance(spec, dict):
+                field, self.largest[name] = initial_field(input, ("solver", name)), self.magnitude(spec)
+            else:
+                field, self.largest[name] = self.formula(name, spec, name in s)
+            self.given[name] = self.extended(field.astype(input.type), mirrored=True)
+        self.mask = initial_field(input, ("solver", "mask")) != 0 if "mask" in s else None
+        self.limit_dt(s)
+        self.before = self.begin()
 
-    def fields(self):
-        return {"u": (self.u, b"state"), "v": (self.v, b"state")}
+    def formula(self, name, number, is_there):
+        return np.full(self.input.shape, float(number)), abs(float(number))
+
+    def magnitude(self, spec):
+        input, kind = self.input, spec["kind"]
+        if kind == "linear":
+            corners = itertools.product(*[(0, n - 1) for n in input.shape])
+            values = []
+            for c in corners:
+                v = float(spec.get("value", 0.0))
+                for j, i in enumerate(c):
+                    v = v + float(spec["gradient"][j]) * input.centres(j)[i]
+                values.append(abs(v))
+            return max(values)
+        pairs = {"constant": ("value",), "sine": ("amplitude",), "gaussian": ("amplitude",), "box": ("inside", "outside"),
+                 "checkerboard": ("even", "odd"), "random": ("low", "high")}
+        defaults = {"amplitude": 1.0, "inside": 1.0, "odd": 1.0, "high": 1.0}
+        return max(abs(float(spec.get(k, defaults.get(k, 0.0)))) for k in pairs[kind])
+
+    def limit_dt(self, s):
+        self.dt = float(s["dt"]) if "dt" in s else float(s.get("cfl", 0.9)) * self.limit()
+
+    def begin(self):
+        return []
+
+    def extended(self, u, mirrored=False):
+        input = self.input
+        low, high = input.low, input.high
+        if mirrored:
+            input.low = ["neumann" if r != "periodic" else r for r in low]
+            input.high = ["neumann" if r != "periodic" else r for r in high]
+        big = outside(u, input, self.REACH).astype(np.float64)
+        input.low, input.high = low, high
+        return big
+
+    def near(self, big, j, k):
+        return neighbor(big, self.REACH, [k if x == j else 0 for x in range(self.input.d)], self.input.shape)
 
     def laplace(self, u):
-        big, lap = outside(u, self.input, 1).astype(np.float64), None
-        for j, h in enumerate(self.input.h):
-            e = [1 if k == j else 0 for k in range(self.input.d)]
-            below, above = neighbor(big, 1, [-x for x in e], self.input.shape), neighbor(big, 1, e, self.input.shape)
-            t = (1 / (h * h)) * ((below - 2.0 * u.astype(np.float64)) + above)
+        big, lap = self.extended(u), None
+        for j, r in enumerate(self.r):
+            t = r * ((self.near(big, j, -1) - 2.0 * u.astype(np.float64)) + self.near(big, j, 1))
             lap = t if lap is None else lap + t
         return lap
 
+    def coefficient(self, name):
+        return self.near(self.given[name], 0, 0)
+
+    def keep(self, new, old):
+        """The fields' type; masked cells keep their values."""
+        new = [v.astype(self.input.type) for v in new]
+        return new if self.mask is None else [np.where(self.mask, o, v) for v, o in zip(new, old)]
+
+    def stages(self, now):
+        return self.keep(self.function(*now), now)
+
+    def fields(self):
+        state = {n: (v, b"state") for n, v in zip(self.NAMES, self.now)}
+        return state | {n: (v, b"auxiliary") for n, v in zip(self.BEFORE, self.before)}
+
+    @property
+    def u(self):
+        return self.now[0]
+
     def advance(self):
-        u, v, dt, before = self.u.astype(np.float64), self.v.astype(np.float64), self.dt, (self.u, self.v)
-        uvv = u * (v * v)
-        new_u = u + dt * ((self.Du * self.laplace(self.u) - uvv) + self.F * (1 - u))
-        new_v = v + dt * ((self.Dv * self.laplace(self.v) + uvv) - (self.F + self.k) * v)
-        self.u, self.v = new_u.astype(self.input.type), new_v.astype(self.input.type)
-        after = self.u, self.v
+        old = self.now
+        self.now = self.stages(old)
+        after = self.now
+        if self.BEFORE:
+            self.before = old
 
         def squares():
-            du, dv = (a.astype(np.float64) - b.astype(np.float64) for a, b in zip(after, before))
-            return du * du + dv * dv
+            total = None
+            for a, b in zip(after, old):
+                d = a.astype(np.float64) - b.astype(np.float64)
+                total = d * d if total is None else total + d * d
+            return total
 
         return lambda: change_sum(self.input, squares())
 
 
+class GrayScott(CellFunction):
+    NAMES = ("u", "v")
+
+    def limit(self):
+        self.parameters()
+        return 1 / (2 * max(self.Du, self.Dv) * self.R + (self.F + self.k))
+
+    def parameters(self):
+        s = self.input.data["solver"]
+        self.Du, self.Dv, self.F, self.k = [float(s.get(n, x)) for n, x in (("Du", 2e-5), ("Dv", 1e-5), ("F", 0.04), ("k", 0.06))]
+
+    def function(self, uu, vv):
+        self.parameters()
+        u, v, dt = uu.astype(np.float64), vv.astype(np.float64), self.dt
+        uvv = u * (v * v)
+        return (u + dt * ((self.Du * self.laplace(uu) - uvv) + self.F * (1 - u)),
+                v + dt * ((self.Dv * self.laplace(vv) + uvv) - (self.F + self.k) * v))
+
+
+class HeatInField(CellFunction):
+    COEFFICIENTS = {"kappa": 1.0}
+
+    def limit(self):
+        return 1 / ((2 * self.largest["kappa"]) * self.R)
+
+    def function(self, u):
+        big, kappa, total = self.extended(u), self.given["kappa"], None
+        here, k = u.astype(np.float64), self.coefficient("kappa")
+        for j, r in enumerate(self.r):
+            above = (0.5 * (k + self.near(kappa, j, 1))) * (self.near(big, j, 1) - here)
+            below = (0.5 * (self.near(kappa, j, -1) + k)) * (here - self.near(big, j, -1))
+            t = r * (above - below)
+            total = t if total is None else total + t
+        return [here + self.dt * total]
+
+
+class Wave(CellFunction):
+    BEFORE, COEFFICIENTS = ("u_before",), {"c": 1.0, "sigma": 0.0}
+
+    def formula(self, name, number, is_there):
+        s, input = self.input.data["solver"], self.input
+        layer, damping = float(s.get("layer", 0.0)), float(s.get("damping", 0.0))
+        if name != "sigma" or is_there or layer <= 0 or damping <= 0:
+            return super().formula(name, number, is_there)
+        sigma = np.zeros(input.shape)
+        for i in itertools.product(*[range(n) for n in input.shape]):
+            x = math.inf
+            for j in range(input.d):
+                if input.low[j] != "periodic":
+                    y = (i[j] + 0.5) * input.h[j]
+                    x = min(x, y, input.length[j] - y)
+            if x < layer:
+                q = (layer - x) / layer
+                sigma[i] = damping * (q * q)
+        return sigma, damping
+
+    def limit(self):
+        return 1 / (self.largest["c"] * math.sqrt(self.R))
+
+    def begin(self):
+        u, c, dt = self.now[0], self.coefficient("c"), self.dt
+        return self.keep([u.astype(np.float64) + (0.5 * (dt * dt)) * ((c * c) * self.laplace(u))], self.now)
+
+    def function(self, u):
+        c, s, dt = self.coefficient("c"), 0.5 * (self.coefficient("sigma") * self.dt), self.dt
+        before = self.before[0].astype(np.float64)
+        return [((2.0 * u.astype(np.float64) - (1.0 - s) * before) + (dt * dt) * ((c * c) * self.laplace(u))) / (1.0 + s)]
+
+
+class Advection(CellFunction):
+    COEFFICIENTS = {"v%d" % j: 0.0 for j in range(4)}
+
+    def __init__(self, input):
+        self.COEFFICIENTS = {"v%d" % j: 0.0 for j in range(input.d)}
+        self.third = input.data["solver"].get("method", "upwind3") == "upwind3"
+        self.REACH = 2 if self.third else 1
+        super().__init__(input)
+
+    def limit(self):
+        total = 0.0
+        for j, h in enumerate(self.input.h):
+            total = total + self.largest["v%d" % j] / h
+        return 1 / total
+
+    def euler(self, w):
+        big, here, total = self.extended(w), w.astype(np.float64), None
+        for j, h in enumerate(self.input.h):
+            v, inverse = self.coefficient("v%d" % j), 1 / h
+            at = lambda k: self.near(big, j, k)
+            if self.third:
+                forward = (((2.0 * at(1) + 3.0 * here) - 6.0 * at(-1)) + at(-2)) * (inverse / 6.0)
+                backward = -((((2.0 * at(-1) + 3.0 * here) - 6.0 * at(1)) + at(2)) * (inverse / 6.0))
+            else:
+                forward, backward = (here - at(-1)) * inverse, (at(1) - here) * inverse
+            a = v * np.where(v > 0, forward, backward)
+            total = a if total is None else total + a
+        return here - self.dt * total
+
+    def stages(self, now):
+        if not self.third:
+            return self.keep([self.euler(now[0])], now)
+        begin = now[0].astype(np.float64)
+        w1 = self.keep([self.euler(now[0])], now)
+        w2 = self.keep([0.75 * begin + 0.25 * self.euler(w1[0])], w1)
+        return self.keep([(1.0 / 3.0) * begin + (2.0 / 3.0) * self.euler(w2[0])], w2)
+
+
 def stepper_of(input):
-    return {"gray_scott": GrayScott, "life": Life, "poisson": Poisson}.get(input.data["solver"]["kind"], Stepper)(input)
+    solver = input.data["solver"]
+    if solver["kind"] == "heat" and (isinstance(solver.get("kappa"), dict) or "mask" in solver):
+        return HeatInField(input)
+    return {"advection": Advection, "gray_scott": GrayScott, "life": Life, "poisson": Poisson,
+            "wave": Wave}.get(solver["kind"], Stepper)(input)
 
 
 # --- comparison -------------------------------------------------------------------------------------------------------
