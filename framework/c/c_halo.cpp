@@ -13,39 +13,19 @@
 #include "framework/c/blocks.hpp"
 #include "framework/c/handles.hpp"
 #include "framework/halo/halo_plan.hpp"
+#include "framework/halo/run_time_elements.hpp"
 #include "framework/isohalo.h"
 #include "framework/neighborhood/iso_comm.hpp"
 
 using isohalo::ArgumentError;
 using isohalo::Communicator;
+using isohalo::ElementLayout;
 using isohalo::detail::freed;
 using isohalo::detail::guarded;
 using isohalo::detail::HandleTable;
 using isohalo::detail::require;
 
 namespace {
-
-/// A run of bytes that belongs to an element.
-struct Run {
-  std::int64_t offset, length;
-};
-
-/// The runs of an element type, found by unpacking ones into zeros; cells between them belong to the user alone.
-std::vector<Run> runs_of(MPI_Datatype element, const isohalo::TypeLayout& layout, MPI_Comm comm) {
-  std::vector<char> packed(static_cast<std::size_t>(layout.size), '\xff'),
-      bytes(static_cast<std::size_t>(layout.true_extent), 0);
-  MPI_Count at = 0;
-  char* const base = bytes.data() - layout.true_low;
-  isohalo::mpi_check(isohalo::mpi::unpack(packed.data(), layout.size, &at, base, 1, element, comm), "MPI_Unpack_c");
-  std::vector<Run> runs;
-  for (std::int64_t k = 0; k < layout.true_extent; ++k) {
-    if (!bytes[static_cast<std::size_t>(k)]) continue;
-    if (runs.empty() || runs.back().offset + runs.back().length != layout.true_low + k)
-      runs.push_back({layout.true_low + k, 0});
-    ++runs.back().length;
-  }
-  return runs;
-}
 
 /// A halo of any dimension.
 class AnyHalo {
@@ -60,52 +40,29 @@ class AnyHalo {
   bool in_flight = false;
 };
 
-/// One array per run of the element; a plan takes 16 of them, so odd elements need several.
 template <int D>
 class Halo final : public AnyHalo {
  public:
   Halo(const isohalo::CartesianDomain<D>& domain, const isohalo::StencilShape<D>& shape, int depth,
-       std::int64_t width, std::int64_t extent, std::vector<Run> runs)
-      : domain_(domain), width_(width), extent_(extent), runs_(std::move(runs)), arrays_(runs_.size()) {
-    for (std::size_t k = 0; k < runs_.size(); k += kPerPlan) plans_.emplace_back(domain, shape, depth);
-  }
+       std::int64_t width, ElementLayout element)
+      : domain_(domain), plan_(domain, shape, depth), width_(width), element_(std::move(element)) {}
 
   void start(void* array) override {
-    for (std::size_t k = 0; k < runs_.size(); ++k) describe(arrays_[k], static_cast<std::byte*>(array), runs_[k]);
-    for (std::size_t p = 0; p < plans_.size(); ++p) {
-      const std::size_t first = p * kPerPlan, n = std::min(kPerPlan, arrays_.size() - first);
-      plans_[p].start(std::span<const isohalo::ErasedArray<D>>(arrays_.data() + first, n));
-    }
+    const auto arrays = isohalo::adopt_elements(array, element_, domain_.owned(), width_);
+    plan_.start(std::span<const isohalo::ErasedArray<D>>(arrays));
     in_flight = true;
   }
   void finish() override {
     in_flight = false;
-    for (auto& plan : plans_) plan.finish();
+    plan_.finish();
   }
   MPI_Comm user() const override { return domain_.comm().user(); }
 
  private:
-  static constexpr std::size_t kPerPlan = isohalo::kMostArrays;
-
-  void describe(isohalo::ErasedArray<D>& a, std::byte* array, const Run& run) const {
-    a.bytes = run.length;
-    a.pitch = extent_;
-    a.owned = domain_.owned();
-    std::int64_t stride = 1, origin = 0;
-    for (int j = D - 1; j >= 0; --j) {
-      a.ghost_low[j] = a.ghost_high[j] = width_;
-      a.stride[j] = stride;
-      origin += width_ * stride;
-      stride *= a.owned.extent(j) + 2 * width_;
-    }
-    a.data = array ? array + origin * extent_ + run.offset : nullptr;
-  }
-
   isohalo::CartesianDomain<D> domain_;
-  std::vector<isohalo::HaloPlan<D>> plans_;
-  std::int64_t width_, extent_;
-  std::vector<Run> runs_;
-  std::vector<isohalo::ErasedArray<D>> arrays_;
+  isohalo::HaloPlan<D> plan_;
+  std::int64_t width_;
+  ElementLayout element_;
 };
 
 HandleTable<AnyHalo, isohalo_halo>& halos() {
@@ -182,34 +139,21 @@ void check(const Wanted& w, int dimensions) {
 
 /// The lengths of an element's runs, which are arrays of an exchange, as text. Throws ArgumentError when the
 /// elements of such an array would overlap.
-std::string runs_text(const Wanted& w, int dimensions, MPI_Comm comm) {
-  const isohalo::TypeLayout layout = isohalo::layout_of(w.element);
+std::string runs_text(const Wanted& w, int dimensions, const Communicator& comm) {
+  const ElementLayout element(w.element, comm);
   double cells = 1;
   for (int j = 0; j < dimensions; ++j) cells *= static_cast<double>(w.owned[j]) + 2.0 * w.width;
+  require(!element.overlap(cells), MPI_ERR_TYPE,
+          "halo: elements of this type overlap in an array: its extent is smaller than its data");
   std::vector<std::int64_t> lengths;
-  const std::vector<Run> runs = runs_of(w.element, layout, comm);
-  for (const Run& a : runs) lengths.push_back(a.length);
-  if (layout.true_extent <= layout.extent) return isohalo::text_of_list(lengths);
-  for (const Run& a : runs)
-    for (const Run& b : runs) {
-      // Which element's run b lies next to run a of the first one.
-      const std::int64_t near = (a.offset - b.offset) / layout.extent;
-      for (std::int64_t m = near - 1; m <= near + 1; ++m) {
-        const std::int64_t at = b.offset + m * layout.extent;
-        const bool other = m != 0 && std::abs(static_cast<double>(m)) < cells;
-        require(!other || at >= a.offset + a.length || at + b.length <= a.offset, MPI_ERR_TYPE,
-                "halo: elements of this type overlap in an array: its extent is smaller than its data");
-      }
-    }
+  for (const auto& run : element.runs()) lengths.push_back(run.length);
   return isohalo::text_of_list(lengths);
 }
 
 template <int D>
 std::unique_ptr<AnyHalo> make(MPI_Comm cart, const Communicator& comm, const isohalo::Mesh& mesh, const Wanted& w) {
   const auto domain = isohalo::detail::domain_of_blocks<D>(cart, comm, mesh, w.owned, "halo");
-  const isohalo::TypeLayout layout = isohalo::layout_of(w.element);
-  return std::make_unique<Halo<D>>(domain, shape_of<D>(w), w.depth, w.width, layout.extent,
-                                   runs_of(w.element, layout, comm.get()));
+  return std::make_unique<Halo<D>>(domain, shape_of<D>(w), w.depth, w.width, ElementLayout(w.element, comm));
 }
 
 void create(MPI_Comm cart, Wanted w, isohalo_halo* halo) {
@@ -228,7 +172,7 @@ void create(MPI_Comm cart, Wanted w, isohalo_halo* halo) {
     if (w.listed)
       arguments.push_back(
           {"offsets", isohalo::text_of_list(std::span(w.listed->relative, std::size_t(w.listed->s * d)))});
-    arguments.push_back({"element (bytes of its runs)", runs_text(w, d, comm.get())});
+    arguments.push_back({"element (bytes of its runs)", runs_text(w, d, comm)});
     return arguments;
   });
   constexpr std::array makers{make<1>, make<2>, make<3>, make<4>};
