@@ -19,6 +19,7 @@ isohalo_add_test(strided_copy SOURCES halo/strided_copy_test.cpp RANKS 1 2 LABEL
 isohalo_add_test(halo_exchange SOURCES halo/halo_exchange_test.cpp RANKS 1 2 3 4 6 TIMEOUT 300 LABELS quick)
 isohalo_add_test(wrapped_ghosts SOURCES halo/wrapped_ghosts_test.cpp RANKS 1 2 3 4 LABELS quick)
 isohalo_add_test(any_array SOURCES halo/any_array_test.cpp RANKS 1 2 3 4 6 LABELS quick)
+isohalo_add_test(region SOURCES halo/region_test.cpp RANKS 1 2 3 4 6 LABELS quick)
 isohalo_add_test(halo_depths SOURCES halo/halo_depths_test.cpp RANKS 1 2 3 4 FULL_RANKS 6 TIMEOUT 1200 LABELS product)
 isohalo_add_test(channels SOURCES shm/channels_test.cpp RANKS 1 2 3 4 6 LABELS quick)
 list(TRANSFORM MPI_CXX_INCLUDE_DIRS PREPEND -I OUTPUT_VARIABLE mpi_includes)

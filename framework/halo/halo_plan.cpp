@@ -86,6 +86,9 @@ struct HaloPlan<D>::Impl {
   }
 
   const Grid& grid(int face) const {
+    if (face < -1 || face >= D)
+      throw UsageError("halo: faces of dimension " + std::to_string(face) + "; there are dimensions 0 to " +
+                       std::to_string(D - 1) + ", and -1 for cells");
     auto& g = grids[static_cast<std::size_t>(face < 0 ? D : face)];
     if (!g) {
       Grid made{domain.decomposition(),
@@ -281,9 +284,6 @@ struct HaloPlan<D>::Impl {
     if (a.bytes < 1 || a.pitch < 1)
       throw UsageError("halo exchange: elements of array " + std::to_string(k) + " have " +
                        std::to_string(std::min(a.bytes, a.pitch)) + " bytes; the least is 1");
-    if (a.face < -1 || a.face >= D)
-      throw UsageError("halo exchange: array " + std::to_string(k) + " lies on faces of dimension " +
-                       std::to_string(a.face) + "; there are dimensions 0 to " + std::to_string(D - 1));
     const Box<D>& mine = grid(a.face).mine;
     if (a.owned != mine)
       throw UsageError("halo exchange: array " + std::to_string(k) + " holds another box than this rank owns: " +
@@ -353,6 +353,16 @@ const Index<D>& HaloPlan<D>::ghost_low(std::size_t k) const {
 template <int D>
 const Index<D>& HaloPlan<D>::ghost_high(std::size_t k) const {
   return impl_->ghosts[impl_->need_of(k)][1];
+}
+
+template <int D>
+std::vector<Box<D>> HaloPlan<D>::region(int step, std::size_t k, int face) const {
+  const HaloNeed<D>& need = impl_->needs[impl_->need_of(k)];
+  if (step < 1 || step > need.depth)
+    throw UsageError("halo plan: the region of step " + std::to_string(step) + "; there are steps 1 to " +
+                     std::to_string(need.depth) + " between two exchanges");
+  const auto& grid = impl_->grid(face);
+  return need.shape.needed_boxes(grid.mine, need.depth - step, grid.around);
 }
 
 template <int D>
