@@ -63,7 +63,7 @@ class Halo final : public AnyHalo {
       for (const auto& run : isohalo::adopt_elements(arrays[k], layout, owned, width_))
         list_.push_back(isohalo::on_faces(run, face));
     }
-    plan_.start(std::span<const isohalo::ErasedArray<D>>(list_));
+    plan_.start(list_);
     in_flight = true;
   }
   std::size_t arrays() const override { return elements_.size(); }

@@ -72,6 +72,7 @@ class HaloPlan {
     start(std::span<const ErasedArray<D>>(list));
   }
   void start(std::span<const ErasedArray<D>> arrays) { begin(arrays, false); }
+  void start(const std::vector<ErasedArray<D>>& arrays) { begin(arrays, false); }
   /// Moves on what can move, between `start` and `finish`: MPI need not do it on its own. Never waits. Local.
   void progress();
   /// Completes the exchange: every needed ghost is in place. Waits with back-off. Local once the neighbors have
@@ -91,6 +92,7 @@ class HaloPlan {
     begin(arrays, true);
     finish();
   }
+  void exchange(const std::vector<ErasedArray<D>>& arrays) { exchange(std::span<const ErasedArray<D>>(arrays)); }
 
   /// Of array k of an exchange. Throws UsageError when the plan is for fewer arrays.
   int depth(std::size_t k = 0) const;

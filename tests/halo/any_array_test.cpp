@@ -104,7 +104,7 @@ TEST(AnyArray, FortyOfAllSizesInOneExchange) {
                                                    k % 5 == 3, k % 3 == 2));
           list.push_back(erase(arrays.back()->ref()));
         }
-        plan.exchange(std::span<const ErasedArray<2>>(list));
+        plan.exchange(list);
         for (std::size_t k = 0; k < arrays.size(); ++k)
           EXPECT_TRUE(arrays[k]->right(needed)) << "array " << k << " by " << exchange_name(e);
       }
@@ -124,7 +124,7 @@ TEST(AnyArray, EachWithANeedOfItsOwn) {
       arrays.push_back(std::make_unique<Bytes>(domain, k, 3 * k + 1, 0, false, false));
       list.push_back(erase(arrays.back()->ref()));
     }
-    plan.exchange(std::span<const ErasedArray<2>>(list));
+    plan.exchange(list);
     for (std::size_t k = 0; k < arrays.size(); ++k)
       EXPECT_TRUE(arrays[k]->right(test::needed_on(domain, needs[k].shape, needs[k].depth))) << "array " << k;
   }
@@ -205,7 +205,7 @@ TEST(AnyArray, ElementsByAnMpiDatatype) {
     });
     HaloPlan<2> plan(domain, kShape, 1, by(e));
     const auto arrays = adopt_elements(memory.data(), element, domain.owned(), 1);
-    plan.exchange(std::span<const ErasedArray<2>>(arrays));
+    plan.exchange(arrays);
     int wrong = 0;
     each([&](unsigned char& at, bool travels, unsigned char right, const Index<2>& i) {
       const bool known = domain.owned().contains(i) || (travels && needed.contains(i));

@@ -103,7 +103,7 @@ void check(const Index<D>& extents, int every) {
           }
           arrays.push_back(face >= 0 ? on_faces(f.u, face) : erase(f.u));
         }
-        plan.exchange(std::span<const ErasedArray<D>>(arrays));
+        plan.exchange(arrays);
         for (const auto& f : fields)
           EXPECT_EQ(f->wrong([&, needed = needed](const Index<D>& a) { return needed(a, depth); }), 0)
               << exchange_name(by.exchange) << ", depth " << depth << ", faces of " << f->number - 2;
