@@ -11,6 +11,7 @@
 
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"
+#include "framework/halo/halo_regions.hpp"
 #include "framework/run/solver.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/overlap_choice.hpp"
@@ -76,6 +77,7 @@ class DeepStepper : public Solver<D> {
         kernel_(make_row(now_[0].ref().stride)),
         overlap_(overlap, domain.comm()) {
     const BoundaryTopology<D> around = boundary_topology_of(rules, domain.global());
+    repeats_grid_ = HaloGeometry<D>{domain.decomposition(), shape, depth, around}.repeats_grid();
     const auto layers = shape.ghost_widths(1, around);
     layers_low_ = layers[0];
     layers_high_ = layers[1];
@@ -245,7 +247,7 @@ class DeepStepper : public Solver<D> {
     }
     plan_.start(std::span<const ErasedArray<D>>(erased(now_)));
     // After `start` the ghosts copied within this rank are in place, unless they wait for an earlier stage.
-    overlap = plan_.choice().used.pattern != HaloPattern::slabs;
+    overlap = !repeats_grid_ && plan_.choice().used.pattern != HaloPattern::slabs;
     if (overlap) {
       Box<D> in_place = levels_.back().bounds;
       for (int j = 0; j < D; ++j)
@@ -278,6 +280,7 @@ class DeepStepper : public Solver<D> {
   Row kernel_;
   Index<D> layers_low_{}, layers_high_{};
   OverlapChoice overlap_;
+  bool repeats_grid_ = false;  ///< ghosts copied within this rank then come after those of other ranks
   SweepRegion<D> interior_, rest_;  ///< of the first step after an exchange
   std::vector<Level> levels_;
   std::vector<double> scratch_;
