@@ -123,7 +123,7 @@ class DeepStepper : public Solver<D> {
   /// Sets up exchanges as well, since what that takes belongs to no step.
   void reduce_by(const ReductionOptions& options) override {
     reducer_.reduce_by(options);
-    plan_.exchange(std::span<const ErasedArray<D>>(erased(now_)));
+    exchange_ghosts(false);
   }
   /// The ghosts are stale.
   void fields_changed() override { steps_left_ = 0; }
@@ -131,8 +131,12 @@ class DeepStepper : public Solver<D> {
   /// Whether steps overlap exchange and sweep, or that it is not known yet.
   const OverlapChoice& overlap() const { return overlap_; }
 
-  /// The field before the last step; its ghosts are of no use.
+  /// The field before the last step; its ghosts are of no use. A kernel may read it in the cells that it writes:
+  /// they hold it until then.
   const ArrayRef<T, D>& previous() const { return next_[0].ref(); }
+  /// For such a kernel, when several steps follow an exchange: from now on exchanges bring its ghosts, too. Steps
+  /// then do not overlap them, since they write what is being sent.
+  void exchange_previous() { exchanged_ = 2 * N; }
 
   /// The field with everything in place that the next step reads: ghosts and cells outside the grid. Collective.
   const ArrayRef<T, D>& ready() {
@@ -178,9 +182,10 @@ class DeepStepper : public Solver<D> {
       return all;
     }
   }
-  static std::array<ErasedArray<D>, N> erased(const Fields& fields) {
-    return [&]<std::size_t... F>(std::index_sequence<F...>)->std::array<ErasedArray<D>, N> {
-      return {erase(fields[F].ref())...};
+  /// The fields, then those before the last step.
+  std::array<ErasedArray<D>, 2 * N> erased() const {
+    return [&]<std::size_t... F>(std::index_sequence<F...>)->std::array<ErasedArray<D>, 2 * N> {
+      return {erase(now_[F].ref())..., erase(next_[F].ref())...};
     }
     (std::make_index_sequence<N>());
   }
@@ -207,7 +212,7 @@ class DeepStepper : public Solver<D> {
   }
 
   double step(bool change, bool overlap) {
-    const bool interior_done = bring_ghosts(overlap && interior_.size() > 0);
+    const bool interior_done = bring_ghosts(overlap && exchanged_ == N && interior_.size() > 0);
     --steps_left_;
     const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
     double sum = 0;
@@ -241,11 +246,13 @@ class DeepStepper : public Solver<D> {
 
   /// Brings the ghosts; returns true when it has swept the interior meanwhile.
   bool exchange_ghosts(bool overlap) {
+    const auto all = erased();
+    const std::span<const ErasedArray<D>> list(all.data(), exchanged_);
     if (!overlap) {
-      plan_.exchange(std::span<const ErasedArray<D>>(erased(now_)));
+      plan_.exchange(list);
       return false;
     }
-    plan_.start(std::span<const ErasedArray<D>>(erased(now_)));
+    plan_.start(list);
     // After `start` the ghosts copied within this rank are in place, unless they wait for an earlier stage.
     overlap = !repeats_grid_ && plan_.choice().used.pattern != HaloPattern::slabs;
     if (overlap) {
@@ -280,11 +287,12 @@ class DeepStepper : public Solver<D> {
   Row kernel_;
   Index<D> layers_low_{}, layers_high_{};
   OverlapChoice overlap_;
-  bool repeats_grid_ = false;  ///< ghosts copied within this rank then come after those of other ranks
+  bool repeats_grid_ = false;       ///< ghosts copied within this rank then come after those of other ranks
   SweepRegion<D> interior_, rest_;  ///< of the first step after an exchange
   std::vector<Level> levels_;
   std::vector<double> scratch_;
   int steps_left_ = 0;
+  std::size_t exchanged_ = N;  ///< of `erased()`
   PhaseClock* phases_ = nullptr;
 };
 
