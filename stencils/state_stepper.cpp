@@ -51,12 +51,13 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
       now_(make_fields(names.state, "", exchange)),
       next_(make_fields(names.state, " (next)", exchange)),
       kernels_(make_kernels(now_[0].ref().stride)),
-      // What is exchanged must not be swept into meanwhile: in place a step writes the fields a step before.
       overlap_(names.stages > 1 || (!names.before.empty() && plan_.depth() > 1) ? Overlap::never : overlap,
-               domain.comm()) {
+               domain.comm()),
+      previous_exchanged_(!names.before.empty() && plan_.depth() > 1) {
   if (names.stages > 2) third_ = make_fields(names.state, " (stage)", exchange);
   coefficients_ = make_fields(names.coefficients, "", exchange);
   const BoundaryTopology<D> around = boundary_topology_of(rules, domain.global());
+  repeats_grid_ = HaloGeometry<D>{domain.decomposition(), shape, plan_.depth(), around}.repeats_grid();
   const auto layers = shape.ghost_widths(1, around);
   layers_low_ = layers[0];
   layers_high_ = layers[1];
@@ -113,7 +114,7 @@ std::string StateStepper<T, D>::residual_of() const {
 template <class T, int D>
 void StateStepper<T, D>::reduce_by(const ReductionOptions& options) {
   reducer_.reduce_by(options);
-  plan_.exchange(erased({&now_}));
+  exchange_ghosts(now_, false);
 }
 
 template <class T, int D>
@@ -213,7 +214,7 @@ double StateStepper<T, D>::step(bool change, bool overlap) {
 
 template <class T, int D>
 double StateStepper<T, D>::sweep_stage(int stage, const Fields& in, const Fields& out, bool change, bool overlap) {
-  const bool interior_done = bring_ghosts(in, overlap && interior_.size() > 0);
+  const bool interior_done = bring_ghosts(in, overlap && !previous_exchanged_ && interior_.size() > 0);
   --steps_left_;
   const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
   const StepKernel<T, D>& kernel = *kernels_[static_cast<std::size_t>(stage)];
@@ -249,7 +250,7 @@ void StateStepper<T, D>::fill_outside_of(const Fields& fields, const Box<D>& val
 
 template <class T, int D>
 std::span<const ErasedArray<D>> StateStepper<T, D>::to_exchange(const Fields& u) {
-  return names_.before.empty() || plan_.depth() == 1 ? erased({&u}) : erased({&u, &next_});
+  return previous_exchanged_ ? erased({&u, &next_}) : erased({&u});
 }
 
 template <class T, int D>
@@ -260,7 +261,7 @@ bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
   }
   plan_.start(to_exchange(u));
   // After `start` the ghosts copied within this rank are in place, unless they wait for an earlier stage.
-  overlap = plan_.choice().used.pattern != HaloPattern::slabs;
+  overlap = !repeats_grid_ && plan_.choice().used.pattern != HaloPattern::slabs;
   if (overlap) {
     Box<D> in_place = levels_.back().bounds;
     for (int j = 0; j < D; ++j)

@@ -12,6 +12,7 @@
 
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"
+#include "framework/halo/halo_regions.hpp"
 #include "framework/run/solver.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/overlap_choice.hpp"
@@ -66,8 +67,12 @@ class StateStepper : public Solver<D> {
   /// Whether steps overlap exchange and sweep, or that it is not known yet.
   const OverlapChoice& overlap() const { return overlap_; }
 
-  /// The field before the last step, which took one stage; its ghosts are of no use.
+  /// The field before the last step, which took one stage; its ghosts are of no use. A kernel may read it in the
+  /// cells that it writes: they hold it until then.
   const ArrayRef<T, D>& previous() const { return next_[0].ref(); }
+  /// For such a kernel, when several steps follow an exchange: from now on exchanges bring its ghosts, too. Steps
+  /// then do not overlap them, since they write what is being sent.
+  void exchange_previous() { previous_exchanged_ = true; }
 
   /// The field with everything in place that the next step reads: ghosts and cells outside the grid. Collective.
   const ArrayRef<T, D>& ready();
@@ -123,7 +128,8 @@ class StateStepper : public Solver<D> {
 
   void fill_outside_of(const Fields& fields, const Box<D>& valid) const;
 
-  /// The fields that hold what the ghosts of `u` and, in further steps, of the fields a step before are made of.
+  /// The fields that hold what the ghosts of `u` and, where further steps read them, of the fields a step before are
+  /// made of.
   std::span<const ErasedArray<D>> to_exchange(const Fields& u);
 
   /// Brings the ghosts; returns true when it has swept the interior meanwhile.
@@ -138,6 +144,8 @@ class StateStepper : public Solver<D> {
   Kernels kernels_;
   Index<D> layers_low_{}, layers_high_{};
   OverlapChoice overlap_;
+  bool previous_exchanged_;
+  bool repeats_grid_ = false;       ///< ghosts copied within this rank then come after those of other ranks
   SweepRegion<D> interior_, rest_;  ///< of the first step after an exchange
   std::vector<Level> levels_;
   std::vector<double> scratch_;

@@ -139,6 +139,7 @@ void Simulation<D>::refuse_other(const fs::path& file, const CheckpointMeta& m) 
 template <int D>
 void Simulation<D>::restore(const fs::path& file, const StoredCheckpoint& stored) {
   read_checkpoint_fields(file, stored, *domain_, solver_->fields());
+  solver_->restored_at(stored.meta.step);
   solver_->fields_changed();
   step_ = first_step_ = next_poll_ = stored.meta.step;
   change_sum_ = stored.meta.change_sum;

@@ -73,6 +73,8 @@ class Solver {
   /// To be called when the initial fields and the source are in place, also before a restart. Collective. Throws
   /// UsageError, the same on all ranks, for values that the solver cannot begin with.
   virtual void start() { fields_changed(); }
+  /// The step at which fields are restored, for solvers whose steps differ; called before `fields_changed`. Local.
+  virtual void restored_at(std::int64_t /*step*/) {}
   /// To be called after all fields were restored through `fields()`, after `start`. Collective.
   virtual void fields_changed() = 0;
   /// Advances by `steps` >= 1. With `change`, returns the change sum of the last step, the same bits on all ranks.

@@ -79,20 +79,29 @@ def domain_lines(rng, shape, low, high, value_type):
             "boundary.low = [%s]" % low, "boundary.high = [%s]" % high, 'type = "%s"' % value_type]
 
 
+# Method, type, and the lines that the method has besides, of the poisson inputs; those from 10 on have grids of their own.
+POISSON = [("jacobi", "float64", []), ("cg", "float64", []), ("cg", "float32", []), ("jacobi", "float32", ["omega = 0.85"]),
+           ("jacobi", "float64", ["omega = 0.85"]), ("cg", "float64", []), ("red_black", "float64", []), ("chebyshev", "float64", []),
+           ("red_black", "float32", []), ("chebyshev", "float32", []), ("red_black", "float64", ["omega = 1.25"]),
+           ("chebyshev", "float64", ["lambda_low = 2.5", "lambda_high = 1e4"])]
+# Odd extents, so that colours meet where a dimension wraps, and single cells.
+AWKWARD = {1: [[9], [23]], 2: [[13, 5], [1, 40]], 3: [[5, 7, 9], [6, 1, 11]], 4: [[3, 5, 3, 1], [4, 3, 1, 5]]}
+
+
 def poisson_input(d, k):
-    """Both methods and types; inputs 4 and 5 have no side with a value, so the mean is fixed in every step."""
+    """All methods and types; inputs 4, 5, 8 and 9 have no side with a value, so the mean is fixed in every step."""
     rng = random.Random(5000 + 1000 * d + k)
-    method, value_type = [("jacobi", "float64"), ("cg", "float64"), ("cg", "float32"), ("jacobi", "float32"),
-                          ("jacobi", "float64"), ("cg", "float64")][k]
-    shape = SHAPES[d][k % len(SHAPES[d])]
-    if k < 4:
+    method, value_type, more = POISSON[k]
+    shape = SHAPES[d][k % len(SHAPES[d])] if k < 10 else AWKWARD[d][k % 2]
+    if k not in (4, 5, 8, 9):
         low, high = boundaries(rng, d, 2 + k % 2)
+        if k >= 10:  # the dimension that surely has a value, last
+            low, high = (", ".join(['"periodic"'] * (d - 1) + [side.split(", ")[(2 + k % 2) % d]]) for side in (low, high))
         source = initial(rng, d, k + 2)
     else:
         low = high = ", ".join('"%s"' % rng.choice(RULES[:2]) for _ in range(d))
         source = ['kind = "sine"', "amplitude = 3.0", "modes = %r" % ([2] + [rng.randint(1, 3) for _ in range(d - 1)])]
-    solver_lines = ['kind = "poisson"', 'method = "%s"' % method] + (["omega = 0.85"] if method == "jacobi" and k else [])
-    lines = domain_lines(rng, shape, low, high, value_type) + ["[solver]"] + solver_lines
+    lines = domain_lines(rng, shape, low, high, value_type) + ["[solver]", 'kind = "poisson"', 'method = "%s"' % method] + more
     lines += ["[source]"] + source + ["[initial]"] + initial(rng, d, k)
     lines += ["[run]", "steps = 13", "residual_every = 4", "[output]", "checkpoint_every = 7"]
     return "\n".join(lines) + "\n"
@@ -187,6 +196,9 @@ def main():
         "poisson2d %s full domain.shape=[24,33] run.steps=400 run.stop_residual=1e-9 output.checkpoint_every=40" % (inputs / "poisson2d.toml"),
         "poisson2d_jacobi %s full domain.shape=[18,21] solver.method=jacobi solver.omega=0.9 run.steps=400 "
         "run.stop_residual=0.3 output.checkpoint_every=20" % (inputs / "poisson2d.toml"),
+        "poisson2d_red_black %s full domain.shape=[17,23] run.steps=400 run.stop_residual=1e-6 output.checkpoint_every=20" % (inputs / "poisson_red_black.toml"),
+        "poisson3d_chebyshev %s full domain.shape=[6,8,10] source.size=2 run.steps=400 run.stop_residual=1e-6 "
+        "output.checkpoint_every=20" % (inputs / "poisson_chebyshev.toml"),
         "gray_scott %s full domain.shape=[40,53] run.steps=60 output.checkpoint_every=30" % (inputs / "gray_scott.toml"),
         "wave2d %s full domain.shape=[24,31] solver.c.high=[2.0,3.0] run.steps=24 output.checkpoint_every=12" % (inputs / "wave2d.toml"),
         "advection2d %s full domain.shape=[24,31] run.steps=12 output.checkpoint_every=6" % (inputs / "advection2d.toml"),
@@ -194,7 +206,7 @@ def main():
         "life %s full domain.shape=[40,53] run.steps=20 output.checkpoint_every=10" % (inputs / "life.toml"),
     ]
     inputs = [("random_%dd_%d" % (d, k), random_input(d, k)) for d in range(1, 5) for k in range(8)]
-    inputs += [("poisson_%dd_%d" % (d, k), poisson_input(d, k)) for d in range(1, 5) for k in range(6)]
+    inputs += [("poisson_%dd_%d" % (d, k), poisson_input(d, k)) for d in range(1, 5) for k in range(len(POISSON))]
     inputs += [("life_%d" % k, life_input(k)) for k in range(8)]
     inputs += [("cell_%dd_%d" % (d, k), cell_input(d, k)) for d in range(1, 5) for k in range(6)]
     inputs += [("gray_scott_%dd_%d" % (d, k), gray_scott_input(d, k)) for d in range(1, 5) for k in range(3)]
@@ -205,7 +217,9 @@ def main():
         input = (out / ("random_%dd_%d.toml" % (d, k))).resolve()
         cases.append('exact_%dd_%d %s once parallel.reduction="exact"' % (d, k, input))
     (out / "cases.txt").write_text("\n".join(cases) + "\n")
-    sampled = {"heat2d", "custom9", "heat3d_small", "poisson2d", "poisson2d_jacobi", "life", "life_1", "life_2", "exact_2d_3",
+    sampled = {"heat2d", "custom9", "heat3d_small", "poisson2d", "poisson2d_jacobi", "poisson2d_red_black",
+               "poisson3d_chebyshev", "poisson_1d_9", "poisson_2d_8", "poisson_2d_11", "poisson_3d_10", "poisson_4d_7", "life",
+               "life_1", "life_2", "exact_2d_3",
                "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1",
                "wave2d", "advection2d", "heat_layers", "cell_1d_4", "cell_2d_3", "cell_3d_2", "cell_3d_5", "cell_4d_1"}
     for d in range(1, 5):

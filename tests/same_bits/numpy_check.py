@@ -270,21 +270,24 @@ class Life(Stepper):
 
 
 class Poisson(Stepper):
+    """What all methods share; `step` is that of jacobi."""
+
     def prepare(self, input):
         solver, self.dt, self.f = input.data["solver"], 0.0, initial_field(input, "source")
-        q = [1 / (h * h) for h in input.h]
+        self.exact_q = q = [1 / (h * h) for h in input.h]
         total = q[0]
         for x in q[1:]:
             total = total + x
+        self.exact_diagonal = 2 * total
         self.q, self.diagonal = [input.type(x) for x in q], input.type(2 * total)
-        self.omega = input.type(float(solver.get("omega", 1.0)))
+        self.omega = float(solver["omega"]) if "omega" in solver else None
         self.singular = not any(isinstance(rule, dict) for rule in input.low + input.high)
         zero = self.f + self.laplace(np.zeros_like(self.u))
         self.first = self.product(zero, zero)
-        self.method = solver.get("method", "jacobi")
-        if self.method == "cg":
-            self.r = self.f + self.laplace(self.u)
-            self.p, self.rr = self.r, self.product(self.r, self.r)
+        self.begin(solver)
+
+    def begin(self, solver):
+        self.omega = self.input.type(1.0 if self.omega is None else self.omega)
 
     def laplace(self, u, homogeneous=False):
         big, lap, input = outside(u, self.input, 1, homogeneous), None, self.input
@@ -294,6 +297,21 @@ class Poisson(Stepper):
             lap = t if lap is None else lap + t
         return lap
 
+    def least_eigenvalue(self):
+        """Not above the smallest eigenvalue of -laplace that is not 0."""
+        below = lambda angle: (angle * angle) * (1 - (angle * angle) / 12)
+        total, least = 0.0, 0.0
+        for q, n, low, high in zip(self.exact_q, self.input.shape, self.input.low, self.input.high):
+            if self.singular:
+                if n > 1:
+                    value = q * below(((2 if low == "periodic" else 1) * math.pi) / n)
+                    least = min(least, value) if least > 0 else value
+            else:
+                length = n + 0.5 * sum(isinstance(rule, dict) and "fixed" in rule for rule in (low, high))
+                values = sum(isinstance(rule, dict) for rule in (low, high))
+                total = total + q * below(((0.5 * values) * math.pi) / length)
+        return least if self.singular else total
+
     def product(self, a, b):
         return tree_sum(a.astype(np.float64) * b.astype(np.float64), TILES[self.input.d])
 
@@ -302,17 +320,27 @@ class Poisson(Stepper):
             return u
         return u - self.input.type(tree_sum(u.astype(np.float64), TILES[self.input.d]) / u.size)
 
-    def fields(self):
-        more = {"r": (self.r, b"auxiliary"), "p": (self.p, b"auxiliary")} if self.method == "cg" else {}
-        return {"u": (self.u, b"state"), **more}
-
     def step(self, u):
         r = self.f + self.laplace(u)
         return self.without_mean(u + (self.omega * r) / self.diagonal)
 
+    def norm_square(self, total):
+        r = self.f + self.laplace(self.u)
+        return self.product(r, r)
+
+    def converged(self, limit, total):
+        return math.sqrt(self.norm_square(total)) <= (limit * math.sqrt(self.first) if self.first > 0 else limit)
+
+
+class ConjugateGradients(Poisson):
+    def begin(self, solver):
+        self.r = self.f + self.laplace(self.u)
+        self.p, self.rr = self.r, self.product(self.r, self.r)
+
+    def fields(self):
+        return {"u": (self.u, b"state"), "r": (self.r, b"auxiliary"), "p": (self.p, b"auxiliary")}
+
     def advance(self):
-        if self.method != "cg":
-            return super().advance()
         number, ap = self.input.type, -self.laplace(self.p, True)
         curvature = self.product(self.p, ap)
         alpha = number(self.rr / curvature if curvature else 0)
@@ -322,11 +350,55 @@ class Poisson(Stepper):
         self.rr = rr
         return lambda: rr
 
-    def converged(self, limit, total):
-        if self.method != "cg":
-            r = self.f + self.laplace(self.u)
-            total = self.product(r, r)
-        return math.sqrt(total) <= (limit * math.sqrt(self.first) if self.first > 0 else limit)
+    def norm_square(self, total):
+        return total
+
+
+class RedBlack(Poisson):
+    def begin(self, solver):
+        input = self.input
+        odd = any(low == "periodic" and n > 1 and n % 2 for low, n in zip(input.low, input.shape))
+        if self.omega is None:
+            part = self.least_eigenvalue() / self.exact_diagonal
+            self.omega = 1.0 if odd or part == 0 else 2 / (1 + math.sqrt(part * (2 - part)))
+        diagonal = np.zeros(input.shape)
+        for j, (q, n, low, high) in enumerate(zip(self.exact_q, input.shape, input.low, input.high)):
+            times = np.full(n, 0.0 if low == "periodic" and n == 1 else 2.0)
+            for at, rule in ((0, low), (-1, high)):
+                times[at] += -1 if rule == "neumann" else 1 if isinstance(rule, dict) and "dirichlet" in rule else 0
+            diagonal = diagonal + (times * q).reshape([-1 if k == j else 1 for k in range(input.d)])
+        self.weight = np.divide(self.omega, diagonal, out=np.zeros(input.shape), where=diagonal != 0).astype(input.type)
+        self.black = sum(np.indices(input.shape)) % 2 == 1
+
+    def step(self, u):
+        for changes in (~self.black, self.black):
+            u = np.where(changes, u + self.weight * (self.f + self.laplace(u)), u)
+        return self.without_mean(u)
+
+
+class Chebyshev(Poisson):
+    def begin(self, solver):
+        low = float(solver.get("lambda_low", self.least_eigenvalue()))
+        high = float(solver.get("lambda_high", 2 * self.exact_diagonal))
+        part = (high - low) / (high + low)
+        self.centre, self.kappa, self.weight, self.steps = (high + low) / 2, (part * part) / 4, 2.0, 0
+        self.previous = self.u
+
+    def fields(self):
+        return {"u": (self.u, b"state"), "u_previous": (self.previous, b"auxiliary")}
+
+    def step(self, u):
+        self.steps += 1
+        if self.steps == 1:
+            a, b = 0.0, 1 / self.centre
+        else:
+            weight = 1 / (1 - self.kappa * self.weight)
+            a, b, self.weight = (self.kappa * weight) * self.weight, weight / self.centre, weight
+        a, b = self.input.type(a), self.input.type(b)
+        r = self.f + self.laplace(u)
+        new = self.without_mean(u + (a * (u - self.previous) + b * r))
+        self.previous = u
+        return new
 
 
 class CellFunction(Stepper):
@@ -542,12 +614,16 @@ class Advection(CellFunction):
         return self.keep([(1.0 / 3.0) * begin + (2.0 / 3.0) * self.euler(w2[0])], w2)
 
 
+POISSON = {"jacobi": Poisson, "cg": ConjugateGradients, "red_black": RedBlack, "chebyshev": Chebyshev}
+
+
 def stepper_of(input):
     solver = input.data["solver"]
+    if solver["kind"] == "poisson":
+        return POISSON[solver.get("method", "jacobi")](input)
     if solver["kind"] == "heat" and (isinstance(solver.get("kappa"), dict) or "mask" in solver):
         return HeatInField(input)
-    return {"advection": Advection, "gray_scott": GrayScott, "life": Life, "poisson": Poisson,
-            "wave": Wave}.get(solver["kind"], Stepper)(input)
+    return {"advection": Advection, "gray_scott": GrayScott, "life": Life, "wave": Wave}.get(solver["kind"], Stepper)(input)
 
 
 # --- comparison -------------------------------------------------------------------------------------------------------
