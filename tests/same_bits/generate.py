@@ -37,7 +37,9 @@ def boundaries(rng, d, k):
     return ", ".join(low), ", ".join(high)
 
 
-INITIAL = ["random", "linear", "sine", "gaussian", "random", "box", "checkerboard", "constant"]
+EXPRESSIONS = ["sin(pi*x)*exp(-0.5*x0) - 1.25", "(x < 0.3) * x^3 - min(x0, x^2) / 3", "tanh(3*(x - 0.4)) + abs(x0)^1.5 - floor(2*x)",
+               "-x^2 + x*x0*0.3 - 2^-x", "max(cos(x0), sqrt(abs(x))) - log(1.5 + x0^2)"]
+INITIAL = ["random", "linear", "sine", "gaussian", "random", "box", "checkerboard", "constant", "expression"]
 
 
 def initial(rng, d, k):
@@ -56,6 +58,8 @@ def initial(rng, d, k):
         lines += ["low = " + numbers(0.0, 0.4), "high = " + numbers(0.5, 1.0), "inside = 1.25", "outside = -0.5"]
     elif kind == "checkerboard":
         lines += ["size = %d" % rng.randint(1, 3), "even = -1.0", "odd = 0.7"]
+    elif kind == "expression":
+        lines += ['expression = "%s"' % rng.choice(EXPRESSIONS)]
     else:
         lines += ["seed = %d" % rng.randint(-5, 10**12), "low = -1.0", "high = 1.5"]
     return lines

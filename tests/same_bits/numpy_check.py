@@ -14,6 +14,8 @@ import tomllib
 import h5py
 import numpy as np
 
+from expressions import Expression
+
 M64 = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
 TILES = {1: (256,), 2: (16, 16), 3: (4, 4, 16), 4: (2, 2, 4, 16)}
@@ -161,6 +163,10 @@ def initial_field(input, table="initial", field=None):
     elif kind == "checkerboard":
         squares = sum(along(j, [i // spec["size"] for i in range(shape[j])]) for j in range(d))
         v = np.where(squares % 2 == 0, float(spec.get("even", 0.0)), float(spec.get("odd", 1.0)))
+    elif kind == "expression":
+        value = Expression(spec["expression"], d)
+        points = itertools.product(*map(input.centres, range(d)))
+        v = np.array([value(x, 0.0) for x in points]).reshape(shape)
     else:
         low, high = float(spec.get("low", 0.0)), float(spec.get("high", 1.0))
         z = mix(np.uint64(spec["seed"] & M64) + counters(shape))
