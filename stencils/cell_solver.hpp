@@ -192,7 +192,9 @@ class CellModel : public SolverModel<D> {
     std::array<std::string, kFields> names;
     for (std::size_t f = 0; f < kFields; ++f) names[f] = S::fields[f];
     using Stepper = DeepStepper<T, D, CellRow<S, T, D>, kFields>;
-    return std::make_unique<Stepper>(names, domain, shape_, grid_.boundary, depth, row, exchange);
+    std::array<BoundaryRules<D>, kFields> rules;
+    for (std::size_t f = 0; f < kFields; ++f) rules[f] = grid_.boundary_of(f);
+    return std::make_unique<Stepper>(names, domain, shape_, rules, depth, row, exchange);
   }
 
   GridSettings<D> grid_;
@@ -275,6 +277,7 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
     if (!known.insert(k.name).second)
       throw UsageError("solver \"" + name + "\" has the key \"" + k.name + "\" twice, or it is one that all have");
   known.clear();
+  if (S::fields.size() > 1) kinds.fields[name] = {S::fields.begin(), S::fields.end()};
   for (const char* f : S::fields)
     if (!known.insert(f).second) throw UsageError("solver \"" + name + "\" has the field \"" + f + "\" twice");
   detail::add_in_dimension<S, 1>(kinds, name);

@@ -54,6 +54,14 @@ struct FieldNames {
   std::array<std::string, N> of;
 };
 
+/// The boundary rules of N fields; of all the same ones, just these.
+template <int D, std::size_t N>
+struct FieldRules {
+  FieldRules(const BoundaryRules<D>& rules) { of.fill(rules); }
+  FieldRules(const std::array<BoundaryRules<D>, N>& rules) : of(rules) {}
+  std::array<BoundaryRules<D>, N> of;
+};
+
 /// Advances N fields by a row kernel. Every owned cell after every step has the bits that single steps on one rank
 /// give. The kernel of one field is as in row_kernels.hpp, that of several takes an array of the rows of each.
 template <class T, int D, class Row, std::size_t N = 1>
@@ -64,21 +72,23 @@ class DeepStepper : public Solver<D> {
   /// ghosts of other ranks. Collective in order.
   template <class MakeRow>
   DeepStepper(const FieldNames<N>& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
-              const BoundaryRules<D>& rules, int depth, MakeRow&& make_row, Exchange exchange = Exchange::automatic,
+              const FieldRules<D, N>& rules, int depth, MakeRow&& make_row, Exchange exchange = Exchange::automatic,
               Overlap overlap = Overlap::automatic)
       : names_(names.of),
         domain_(domain),
-        rules_(rules),
-        plan_(domain, shape, depth, HaloOptions<D>{rules.mirror_low(), rules.mirror_high(), exchange, {}}),
+        around_(boundary_topology_of(std::span<const BoundaryRules<D>>(rules.of), domain.global())),
+        plan_(domain, shape, depth, HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}}),
         reducer_(domain),
         now_(make_fields("", exchange)),
         next_(make_fields(" (next)", exchange)),
         kernel_(make_row(now_[0].ref().stride)),
         overlap_(overlap, domain.comm()) {
-    const BoundaryTopology<D> around = boundary_topology_of(rules, domain.global());
+    const BoundaryTopology<D>& around = around_;
     const auto layers = shape.ghost_widths(1, around);
     layers_low_ = layers[0];
     layers_high_ = layers[1];
+    for (const BoundaryRules<D>& of_field : rules.of)
+      outside_.emplace_back(of_field, domain.global(), layers_low_, layers_high_);
     for (int m = 0; m <= depth; ++m) {
       const auto boxes = shape.needed_boxes(domain.owned(), m, around);
       Level level;
@@ -123,6 +133,7 @@ class DeepStepper : public Solver<D> {
     reducer_.reduce_by(options);
     plan_.exchange(std::span<const ErasedArray<D>>(erased(now_)));
   }
+  void set_time(std::int64_t step, double dt) override { step_ = step, dt_ = dt; }
   /// The ghosts are stale.
   void fields_changed() override { steps_left_ = 0; }
 
@@ -219,6 +230,7 @@ class DeepStepper : public Solver<D> {
       sweep(interior_done ? rest_ : level.all, arrays(now_), arrays(next_), kernel_);
     }
     std::swap(now_, next_);
+    ++step_;
     return sum;
   }
 
@@ -231,10 +243,13 @@ class DeepStepper : public Solver<D> {
       steps_left_ = plan_.depth();
     }
     const PhaseScope scope(phases_, Phase::boundary);
-    for (const Field<T, D>& u : now_)
-      fill_outside(u.ref(), rules_, domain_.global(), levels_[static_cast<std::size_t>(steps_left_)].bounds,
-                   layers_low_, layers_high_);
+    fill_outside_of(now_, levels_[static_cast<std::size_t>(steps_left_)].bounds);
     return interior_done;
+  }
+
+  /// The outside cells around `valid`, by the rules' values at the time of the state.
+  void fill_outside_of(const Fields& fields, const Box<D>& valid) {
+    for (std::size_t f = 0; f < N; ++f) outside_[f].fill(fields[f].ref(), valid, static_cast<double>(step_) * dt_);
   }
 
   /// Brings the ghosts; returns true when it has swept the interior meanwhile.
@@ -253,8 +268,7 @@ class DeepStepper : public Solver<D> {
           in_place.low[j] = domain_.owned().low[j], in_place.high[j] = domain_.owned().high[j];
       {
         const PhaseScope scope(phases_, Phase::boundary);
-        for (const Field<T, D>& u : now_)
-          fill_outside(u.ref(), rules_, domain_.global(), in_place, layers_low_, layers_high_);
+        fill_outside_of(now_, in_place);
       }
       const std::int64_t parts = std::min(kParts, interior_.size());
       for (std::int64_t part = 0; part < parts; ++part) {
@@ -271,7 +285,8 @@ class DeepStepper : public Solver<D> {
 
   std::array<std::string, N> names_;
   CartesianDomain<D> domain_;
-  BoundaryRules<D> rules_;
+  BoundaryTopology<D> around_;
+  std::vector<OutsideCells<D>> outside_;  ///< of each field
   HaloPlan<D> plan_;
   CellSum<D> reducer_;
   Fields now_, next_;
@@ -282,6 +297,8 @@ class DeepStepper : public Solver<D> {
   std::vector<Level> levels_;
   std::vector<double> scratch_;
   int steps_left_ = 0;
+  std::int64_t step_ = 0;  ///< of the state
+  double dt_ = 0;
   PhaseClock* phases_ = nullptr;
 };
 

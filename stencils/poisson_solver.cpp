@@ -91,6 +91,14 @@ std::unique_ptr<SolverModel<D>> make_poisson_model(Config& config, const GridSet
     config.error(omega, omega + " belongs to solver.method = \"jacobi\": leave it out for \"cg\"");
   if (gradients) config.excuse(omega);  // it may be removed, and is no other key
   check_coefficients(config, equation, gradients);
+  for (int j = 0; j < D; ++j)
+    for (const auto& [side, rule] :
+         {std::pair{"low", &grid.boundary.low[j]}, std::pair{"high", &grid.boundary.high[j]}})
+      if (rule->own)
+        config.error(fmt::format("domain.boundary.{}", side),
+                     fmt::format("domain.boundary.{}: poisson has no rule \"{}\": it must know whether a rule is "
+                                 "linear, so use one that is shipped",
+                                 side, rule->own->name));
   return std::make_unique<PoissonModel<D>>(equation, gradients);
 }
 

@@ -42,6 +42,59 @@ EXPRESSIONS = ["sin(pi*x)*exp(-0.5*x0) - 1.25", "(x < 0.3) * x^3 - min(x0, x^2) 
 INITIAL = ["random", "linear", "sine", "gaussian", "random", "box", "checkerboard", "constant", "expression"]
 
 
+VALUES = ["%s", '"sin(2*x0+%s)"', '"%s*exp(-3*t)*(1-x)"', '"(x < %s)*t - 0.5*x^2"', '"%s+t"']
+ANY_RULES = ["periodic", "neumann", "dirichlet", "fixed", "gradient", "robin"]
+
+
+def any_rule_text(rng, rule):
+    """Rules with numbers, and with expressions of the place and the time."""
+    value = rng.choice(VALUES) % repr(round(rng.uniform(0, 1), 3))
+    if rule == "robin":
+        return "{robin = {a = %r, b = %r, value = %s}}" % (rng.choice([0.0, 1.0, 2.5]), rng.choice([0.1, 1.0]), value)
+    return '"%s"' % rule if rule in ("periodic", "neumann") else "{%s = %s}" % ("neumann" if rule == "gradient" else rule, value)
+
+
+def any_boundaries(rng, d, k, fields=()):
+    """Lines of [domain] with all rules: rule k of the list stands on the low side of dimension k mod d."""
+    periodic = [k % 6 == 0 if j == k % d else rng.random() < 0.2 for j in range(d)]
+    lines = []
+    for table in ("boundary",) + tuple("boundary." + f for f in fields):
+        for side in ("low", "high"):
+            own = table != "boundary"
+            if own and rng.random() < 0.3:
+                continue
+            rules = [any_rule_text(rng, "periodic" if periodic[j] else ANY_RULES[k % 6] if j == k % d and side == "low" and not own
+                                   else rng.choice(ANY_RULES[1:])) for j in range(d)]
+            lines.append("%s.%s = [%s]" % (table, side, ", ".join(rules)))
+    return lines
+
+
+def with_boundaries(lines, new):
+    """The lines of an input with other rules."""
+    text = [x for x in lines if not x.startswith("boundary")]
+    return [text[0]] + new + text[1:]
+
+
+def boundary_input(d, k):
+    """All rules, with numbers and expressions, for heat, wide stencils, poisson by both methods, and two fields."""
+    rng = random.Random(3000 + 100 * d + k)
+    kind, value_type = ["heat", "stencil", "gray_scott", "poisson"][k % 4], ["float64", "float32"][k // 2 % 2]
+    shape = SHAPES[d][k % len(SHAPES[d])]
+    lines = domain_lines(rng, shape, "", "", value_type)
+    if kind == "poisson":
+        new = any_boundaries(rng, d, k + 2 * d)
+        lines = with_boundaries(lines, new) + ["[solver]", 'kind = "poisson"', 'method = "%s"' % ["jacobi", "cg"][k // 4 % 2],
+                                              "[source]"] + initial(rng, d, 0) + ["[initial]"] + initial(rng, d, 0)
+    elif kind == "gray_scott":
+        lines = with_boundaries(lines, any_boundaries(rng, d, k + 2 * d, ("u", "v"))) + ["[solver]", 'kind = "gray_scott"', "Du = 1e-3", "dt = 0.004"]
+        lines += ["[initial.u]"] + initial(rng, d, 0) + ["[initial.v]"] + initial(rng, d, 8)
+    else:
+        lines = with_boundaries(lines, any_boundaries(rng, d, k + 2 * d)) + ["[solver]"] + solver(rng, d, shape, kind)
+        lines += ["[initial]"] + initial(rng, d, 0)
+    lines += ["[run]", "steps = 9", "residual_every = 4", "[output]", "checkpoint_every = 5"]
+    return "\n".join(lines) + "\n"
+
+
 def initial(rng, d, k):
     kind = INITIAL[k % len(INITIAL)]
     lines = ['kind = "%s"' % kind]
@@ -160,6 +213,7 @@ def main():
     inputs += [("poisson_%dd_%d" % (d, k), poisson_input(d, k)) for d in range(1, 5) for k in range(6)]
     inputs += [("life_%d" % k, life_input(k)) for k in range(8)]
     inputs += [("gray_scott_%dd_%d" % (d, k), gray_scott_input(d, k)) for d in range(1, 5) for k in range(3)]
+    inputs += [("boundary_%dd_%d" % (d, k), boundary_input(d, k)) for d in range(1, 5) for k in range(8)]
     for name, text in inputs:
         (out / (name + ".toml")).write_text(text)
         cases.append("%s %s once" % (name, (out / (name + ".toml")).resolve()))
@@ -170,6 +224,7 @@ def main():
     sampled = {"heat2d", "custom9", "heat3d_small", "poisson2d", "poisson2d_jacobi", "life", "life_1", "life_2", "exact_2d_3",
                "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1"}
     for d in range(1, 5):
+        sampled |= {"boundary_%dd_%d" % (d, d - 1), "boundary_%dd_%d" % (d, 3 + d)}
         sampled |= {"random_%dd_%d" % (d, d - 1), "random_%dd_%d" % (d, 8 - d), "poisson_%dd_%d" % (d, d - 1)}
     sample = [c.replace(" full", " once", 1) for c in cases if c.split()[0] in sampled]
     assert len(sample) == len(sampled)

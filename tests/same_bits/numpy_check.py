@@ -124,8 +124,14 @@ class Input:
         rules = domain.get("boundary", {})
         self.low = rules.get("low", ["periodic"] * self.d)
         self.high = rules.get("high", ["periodic"] * self.d)
+        self.rules = rules
         self.type = {"float64": np.float64, "float32": np.float32, "uint8": np.uint8}[
             domain.get("type", "uint8" if data["solver"]["kind"] == "life" else "float64")]
+
+    def sides(self, field):
+        """The rules of a field: its own, where it has some."""
+        own = self.rules.get(field, {})
+        return own.get("low", self.low), own.get("high", self.high)
 
     def centres(self, j):
         return [self.origin[j] + (i + 0.5) * self.h[j] for i in range(self.shape[j])]
@@ -174,30 +180,69 @@ def initial_field(input, table="initial", field=None):
     return (np.rint(v) if input.type == np.uint8 else v).astype(input.type)
 
 
-def outside(u, input, reach, homogeneous=False):
+def kind_and_value(rule):
+    """The name of a rule, its value (a number or an expression) and its other keys; neumann without a gradient has none."""
+    if isinstance(rule, str):
+        return rule, None, {}
+    (kind, value), = rule.items()
+    return (kind, value["value"], value) if isinstance(value, dict) else (kind, None if kind == "neumann" and value == 0 else value, {})
+
+
+def boundary_value(input, value, j, side, x, shape, t):
+    """At the outside cells of `shape` at index x of dimension j (x is None: at the face), a number in each of them."""
+    if not isinstance(value, str):
+        return np.full(shape, float(value))
+    places = []
+    for k in range(input.d):
+        n, extended = input.shape[k], (shape[k] - input.shape[k]) // 2
+        centre = lambda i: input.origin[k] + (i + 0.5) * input.h[k]
+        if k == j:
+            places.append([centre(x) if x is not None else input.origin[j] + (input.length[j] if side else 0.0)])
+        else:
+            wrap = (lambda i: i % n) if input.low[k] == "periodic" else (lambda i: i)
+            places.append([centre(wrap(i)) for i in range(-extended, n + extended)])
+    expression = Expression(value, input.d)
+    return np.array([expression(x, t) for x in itertools.product(*places)]).reshape(shape)
+
+
+def outside_cell(input, rule, j, side, x, t, mirrored, homogeneous):
+    """The layer at index x of dimension j; `mirrored` are the cells that it mirrors."""
+    number, n = input.type, input.shape[j]
+    kind, value, keys = kind_and_value(rule)
+    if kind == "neumann" and value is None:
+        return mirrored
+    v = boundary_value(input, 0.0 if homogeneous else value, j, side, x if kind == "fixed" else None, mirrored.shape, t)
+    if kind == "fixed":
+        return v.astype(number)
+    distance = float(2 * (-1 - x if x < 0 else x - n) + 1) * input.h[j]
+    if kind == "dirichlet":
+        return number(2) * v.astype(number) - mirrored
+    if kind == "neumann":
+        return mirrored + (distance * v).astype(number)
+    a, b = 0.5 * float(keys["a"]), float(keys["b"]) / distance
+    return (v / (a + b)).astype(number) - number((a - b) / (a + b)) * mirrored
+
+
+def outside(u, input, reach, homogeneous=False, t=0.0, field=None):
     """The field with `reach` outside cells on every side. A corner applies dimension 0's rule to what the others give, so
     the last dimension is extended first and dimension 0 last."""
-    two = input.type(2)
+    sides = input.sides(field)
     for j in range(input.d - 1, -1, -1):
         n, layers = u.shape[j], []
         for x in range(-reach, n + reach):
-            rule = input.low[j] if x < 0 else input.high[j]
+            side = 0 if x < 0 else 1
+            rule = sides[side][j]
             take = lambda i: np.take(u, [i], axis=j)
             if 0 <= x < n:
                 continue
             if rule == "periodic":
-                cell = take(x % n)
-            elif isinstance(rule, dict) and "fixed" in rule:
-                cell = np.full_like(take(0), input.type(0 if homogeneous else rule["fixed"]))
+                layers.append(take(x % n))
+                continue
+            mirrored = -1 - x if x < 0 else 2 * n - 1 - x
+            if not 0 <= mirrored < n and kind_and_value(rule)[0] != "fixed":  # further than any stencil of the input reads
+                layers.append(np.zeros_like(take(0)))
             else:
-                mirrored = -1 - x if x < 0 else 2 * n - 1 - x
-                if not 0 <= mirrored < n:  # further than any stencil of the input reads
-                    cell = np.zeros_like(take(0))
-                elif rule == "neumann":
-                    cell = take(mirrored)
-                else:
-                    cell = two * input.type(0 if homogeneous else rule["dirichlet"]) - take(mirrored)
-            layers.append(cell)
+                layers.append(outside_cell(input, rule, j, side, x, t, take(min(max(mirrored, 0), n - 1)), homogeneous))
         u = np.concatenate(layers[:reach] + [u] + layers[reach:], axis=j)
     return u
 
@@ -210,7 +255,7 @@ class Stepper:
     """Solvers whose step is a function of u. Stops (docs/model.md) when the residual is small enough."""
 
     def __init__(self, input):
-        self.input, self.u = input, initial_field(input)
+        self.input, self.u, self.n = input, initial_field(input), 0
         self.prepare(input)
 
     def fields(self):
@@ -220,6 +265,7 @@ class Stepper:
         """One step; the change sum as a function, since only some steps need it."""
         before, self.u = self.u, self.step(self.u)
         after = self.u
+        self.n += 1
         change = lambda: after.astype(np.float64) - before.astype(np.float64)
         return lambda: change_sum(self.input, change() * change())
 
@@ -244,7 +290,7 @@ class Stepper:
             self.c = [input.type((kappa * self.dt) / (h * h)) for h in input.h]
 
     def step(self, u):
-        big, r = outside(u, self.input, self.reach), self.reach
+        big, r = outside(u, self.input, self.reach, t=self.n * self.dt), self.reach
 
         def at(offset):
             return neighbor(big, r, offset, self.input.shape)
@@ -283,7 +329,8 @@ class Poisson(Stepper):
             total = total + x
         self.q, self.diagonal = [input.type(x) for x in q], input.type(2 * total)
         self.omega = input.type(float(solver.get("omega", 1.0)))
-        self.singular = not any(isinstance(rule, dict) for rule in input.low + input.high)
+        kinds = [kind_and_value(rule) for rule in input.low + input.high]
+        self.singular = not any(kind in ("dirichlet", "fixed") or keys.get("a", 0) > 0 for kind, _, keys in kinds)
         zero = self.f + self.laplace(np.zeros_like(self.u))
         self.first = self.product(zero, zero)
         self.method = solver.get("method", "jacobi")
@@ -338,7 +385,7 @@ class GrayScott(Stepper):
     """Cell functions compute in binary64 and round their results once to the fields' type."""
 
     def __init__(self, input):
-        self.input, self.u, self.v = input, initial_field(input, field="u"), initial_field(input, field="v")
+        self.input, self.u, self.v, self.n = input, initial_field(input, field="u"), initial_field(input, field="v"), 0
         s = input.data["solver"]
         self.Du, self.Dv, self.F, self.k = [float(s.get(n, x)) for n, x in (("Du", 2e-5), ("Dv", 1e-5), ("F", 0.04), ("k", 0.06))]
         total = 0.0
@@ -350,8 +397,8 @@ class GrayScott(Stepper):
     def fields(self):
         return {"u": (self.u, b"state"), "v": (self.v, b"state")}
 
-    def laplace(self, u):
-        big, lap = outside(u, self.input, 1).astype(np.float64), None
+    def laplace(self, u, field):
+        big, lap = outside(u, self.input, 1, t=self.n * self.dt, field=field).astype(np.float64), None
         for j, h in enumerate(self.input.h):
             e = [1 if k == j else 0 for k in range(self.input.d)]
             below, above = neighbor(big, 1, [-x for x in e], self.input.shape), neighbor(big, 1, e, self.input.shape)
@@ -362,10 +409,11 @@ class GrayScott(Stepper):
     def advance(self):
         u, v, dt, before = self.u.astype(np.float64), self.v.astype(np.float64), self.dt, (self.u, self.v)
         uvv = u * (v * v)
-        new_u = u + dt * ((self.Du * self.laplace(self.u) - uvv) + self.F * (1 - u))
-        new_v = v + dt * ((self.Dv * self.laplace(self.v) + uvv) - (self.F + self.k) * v)
+        new_u = u + dt * ((self.Du * self.laplace(self.u, "u") - uvv) + self.F * (1 - u))
+        new_v = v + dt * ((self.Dv * self.laplace(self.v, "v") + uvv) - (self.F + self.k) * v)
         self.u, self.v = new_u.astype(self.input.type), new_v.astype(self.input.type)
         after = self.u, self.v
+        self.n += 1
 
         def squares():
             du, dv = (a.astype(np.float64) - b.astype(np.float64) for a, b in zip(after, before))
