@@ -166,7 +166,8 @@ class BoundaryReader {
     if (!table) return error(kind.name + " needs all of these keys");
     for (const auto& [key, v] : *table)
       if (key != "value" && std::find(kind.parameters.begin(), kind.parameters.end(), key) == kind.parameters.end())
-        return error("unknown key " + shortened(key) + did_you_mean(nearest_word(key, kind.parameters)));
+        return error("unknown key " + shortened(key) +
+                     did_you_mean(key.size() > 1 ? nearest_word(key, keys_of(kind)) : ""));
     for (const auto& p : kind.parameters) {
       const auto v = table->find(p);
       const auto number = v == table->end() ? std::nullopt : as_number(v->second);
@@ -188,6 +189,11 @@ class BoundaryReader {
   const BoundaryKind* kind_of(const std::string& name) const {
     const auto k = std::find_if(kinds_.begin(), kinds_.end(), [&](const auto& kind) { return kind.name == name; });
     return k == kinds_.end() ? nullptr : &*k;
+  }
+  static std::vector<std::string> keys_of(const BoundaryKind& kind) {
+    std::vector<std::string> keys = kind.parameters;
+    keys.push_back("value");
+    return keys;
   }
   std::vector<std::string> names(bool all) const {
     std::vector<std::string> list;
@@ -286,9 +292,10 @@ void check_boundaries(Config& config, const std::vector<std::string>& fields, co
   for_each_side(config, fields, grid, [&](const std::string& path, const PerDim<BoundaryRule, D>& side) {
     for (int j = 0; j < D; ++j) {
       const BoundaryRule& rule = side[j];
-      check_in_type(config, path, "twice a boundary value", 2 * rule.value, grid.type);
-      if (rule.has_gradient())
+      if (rule.kind == Boundary::neumann)
         check_in_type(config, path, "a gradient times the cell's width", rule.value * grid.spacing[j], grid.type);
+      else
+        check_in_type(config, path, "twice a boundary value", 2 * rule.value, grid.type);
       if (grid.type == ElementType::uint8 &&
           (rule.expression || rule.has_gradient() || rule.kind == Boundary::robin || rule.own))
         config.error(path,
