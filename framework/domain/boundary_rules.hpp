@@ -49,9 +49,9 @@ struct BoundaryKind {
 struct BoundaryRule {
   Boundary kind = Boundary::periodic;
   double value = 0;
-  std::shared_ptr<const Expression> expression{};  ///< if there is one, it gives the value
-  std::vector<double> parameters{};                ///< of robin: a, b
-  std::shared_ptr<const BoundaryKind> own{};       ///< of Boundary::own
+  std::shared_ptr<const Expression> expression;  ///< if there is one, it gives the value
+  std::vector<double> parameters;                ///< of robin: a, b
+  std::shared_ptr<const BoundaryKind> own;       ///< of Boundary::own
 
   bool mirrors() const { return own ? own->mirrors : kind != Boundary::periodic && kind != Boundary::fixed; }
   /// A neumann side that is no plain copy.
