@@ -32,11 +32,13 @@ class PoissonModel : public SolverModel<D> {
     return "use smaller values in [initial], [source] and domain.boundary";
   }
 
-  /// u, its successor and f; or u, r, p, A p and f. One more while the first residual is formed.
+  /// u, its successor and f; or u, r, p, A p and f. One more while the first residual is formed, with given
+  /// gradients alone two.
   double memory(const Index<D>& extents, int depth) const override {
     const auto ghosts = shape().ghost_widths(
         depth, boundary_topology_of(equation_.grid.boundary, box_of_shape<D>(equation_.grid.shape)));
-    return (gradients_ ? 6 : 4) * field_bytes<D>(equation_.grid.type, extents, ghosts[0], ghosts[1]);
+    return ((gradients_ ? 6 : 4) + equation_.singular_with_gradient()) *
+           field_bytes<D>(equation_.grid.type, extents, ghosts[0], ghosts[1]);
   }
 
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {

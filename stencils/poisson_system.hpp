@@ -46,8 +46,9 @@ struct PoissonEquation {
           return false;
     return true;
   }
-  /// Does a side have a given gradient?
-  bool has_gradient() const {
+  /// Then, does a side have a given gradient?
+  bool singular_with_gradient() const {
+    if (!singular()) return false;
     for (int j = 0; j < D; ++j)
       for (const auto& rule : {grid.boundary.low[j], grid.boundary.high[j]})
         if (rule.has_gradient() || rule.kind == Boundary::robin) return true;
@@ -155,18 +156,19 @@ class PoissonSystem {
       throw UsageError(fmt::format(
           "the mean of the source f{} is {:.17g}; without a dirichlet or fixed side it must vanish (up to "
           "{:.3g}, rounding): subtract it from [source] or give a side a value",
-          equation_.has_gradient() ? " and of what the given gradients bring in" : "", average, allowed));
+          equation_.singular_with_gradient() ? " and of what the given gradients bring in" : "", average, allowed));
   }
 
   /// (r, r) of u = 0.
   double zero_residual() {
     const Field<T, D> zero("u = 0", domain_.owned(), one(), one());
     place_outside(zero.ref(), equation_.grid.boundary);
-    if (singular() && !equation_.has_gradient()) check_mean(source_.ref());
-    if (singular() && equation_.has_gradient()) {
+    if (equation_.singular_with_gradient()) {
       const Field<T, D> r("r of u = 0", domain_.owned(), {}, {});
       residual_square(zero.ref(), &r.ref());
       check_mean(r.ref());
+    } else if (singular()) {
+      check_mean(source_.ref());
     }
     return residual_square(zero.ref());
   }

@@ -99,7 +99,8 @@ class BoundaryReader {
                                const PerDim<BoundaryRule, D>& without, bool say_default) {
     PerDim<BoundaryRule, D> rules = without;
     const std::size_t before = config_.error_count();
-    const Value* v = config_.node(path, {path, "list of rules", forms_of(kinds_), fallback, "", help});
+    const std::string range = say_default ? forms_of(kinds_) : "as of " + fallback;
+    const Value* v = config_.node(path, {path, "list of rules", range, fallback, "", help});
     if (v) {
       const auto* entries = std::get_if<ValueList>(&v->data);
       if (!entries || entries->size() != D)
@@ -218,7 +219,7 @@ class BoundaryReader {
   const std::vector<BoundaryKind>& kinds_;
 };
 
-/// Both sides of a dimension are periodic or neither; `g` is made so.
+/// Both sides of a dimension are periodic or neither; `rules` are made so.
 template <int D>
 void check_sides(Config& config, const std::string& table, BoundaryRules<D>& rules) {
   for (int j = 0; j < D; ++j)

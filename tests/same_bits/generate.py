@@ -95,6 +95,16 @@ def boundary_input(d, k):
     return "\n".join(lines) + "\n"
 
 
+def slopes_input(d, method):
+    """-laplace(u) = 2 with the slopes of x0 - x0^2 alone, so that the mean of u is fixed in every step."""
+    others = ['"%s"' % ["periodic", "neumann"][j % 2] for j in range(1, d)]
+    lines = ["[domain]", "shape = %r" % SHAPES[d][0], "boundary.low = [%s]" % ", ".join(["{neumann = -1}"] + others),
+             "boundary.high = [%s]" % ", ".join(['{robin = {a = 0, b = 0.5, value = "-0.5"}}'] + others),
+             "[solver]", 'kind = "poisson"', 'method = "%s"' % method, "[source]", 'kind = "constant"', "value = 2",
+             "[initial]", 'kind = "random"', "seed = %d" % d]
+    return "\n".join(lines + ["[run]", "steps = 9", "residual_every = 4", "[output]", "checkpoint_every = 5"]) + "\n"
+
+
 def initial(rng, d, k):
     kind = INITIAL[k % len(INITIAL)]
     lines = ['kind = "%s"' % kind]
@@ -214,6 +224,7 @@ def main():
     inputs += [("life_%d" % k, life_input(k)) for k in range(8)]
     inputs += [("gray_scott_%dd_%d" % (d, k), gray_scott_input(d, k)) for d in range(1, 5) for k in range(3)]
     inputs += [("boundary_%dd_%d" % (d, k), boundary_input(d, k)) for d in range(1, 5) for k in range(8)]
+    inputs += [("slopes_%dd_%s" % (d, method), slopes_input(d, method)) for d, method in ((1, "jacobi"), (2, "cg"), (3, "jacobi"))]
     for name, text in inputs:
         (out / (name + ".toml")).write_text(text)
         cases.append("%s %s once" % (name, (out / (name + ".toml")).resolve()))
@@ -223,6 +234,7 @@ def main():
     (out / "cases.txt").write_text("\n".join(cases) + "\n")
     sampled = {"heat2d", "custom9", "heat3d_small", "poisson2d", "poisson2d_jacobi", "life", "life_1", "life_2", "exact_2d_3",
                "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1"}
+    sampled.add("slopes_2d_cg")
     for d in range(1, 5):
         sampled |= {"boundary_%dd_%d" % (d, d - 1), "boundary_%dd_%d" % (d, 3 + d)}
         sampled |= {"random_%dd_%d" % (d, d - 1), "random_%dd_%d" % (d, 8 - d), "poisson_%dd_%d" % (d, d - 1)}

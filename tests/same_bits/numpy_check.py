@@ -209,7 +209,7 @@ def outside_cell(input, rule, j, side, x, t, mirrored, homogeneous):
     """The layer at index x of dimension j; `mirrored` are the cells that it mirrors."""
     number, n = input.type, input.shape[j]
     kind, value, keys = kind_and_value(rule)
-    if kind == "neumann" and value is None:
+    if kind == "neumann" and (value is None or homogeneous):
         return mirrored
     v = boundary_value(input, 0.0 if homogeneous else value, j, side, x if kind == "fixed" else None, mirrored.shape, t)
     if kind == "fixed":
