@@ -144,12 +144,19 @@ struct CellSettings {
     if (masked) names.emplace_back("mask");
     return names;
   }
+  /// Of each field.
+  std::vector<BoundaryRules<D>> rules() const {
+    std::vector<BoundaryRules<D>> all;
+    for (std::size_t f = 0; f < kStateFields<S>; ++f) all.push_back(grid.boundary_of(f));
+    return all;
+  }
   StateFields fields() const {
     StateFields f;
     f.state.assign(S::fields.begin(), S::fields.end());
     if constexpr (kHasBefore<S>) f.before.assign(S::before.begin(), S::before.end());
     f.coefficients = given_names();
     f.stages = stages_of<S>();
+    if constexpr (stages_of<S>() > 1) f.stage_times.assign(S::stage_times.begin(), S::stage_times.end());
     return f;
   }
 };
@@ -180,7 +187,7 @@ class CellSolver final : public StateStepper<T, D> {
   CellSolver(const CellSettings<S, D>& in, const CartesianDomain<D>& domain, int depth, Exchange exchange,
              Overlap overlap = Overlap::automatic)
       : StateStepper<T, D>(
-            in.fields(), domain, in.solver.template shape<D>(), in.grid.boundary, depth,
+            in.fields(), domain, in.solver.template shape<D>(), in.rules(), depth,
             [&](const Index<D>& stride) {
               std::vector<KernelPointer<T, D>> kernels;
               [&]<int... K>(std::integer_sequence<int, K...>) {

@@ -27,6 +27,8 @@
 /// [given,]
 ///   dt), K = 0, 1, 2: u is what the stage before gave, u_begin, of which the own cell is read, the state at the
 ///   step's begin. The last stage gives the new state. Each stage is rounded to the fields' type.
+///   static constexpr std::array stage_times{0.0, 1.0, 0.5}; says of when in the step it is what stage K reads, for
+///   boundary values that depend on time.
 ///
 /// Every such solver has a mask, [solver.mask]: cells in which it is not 0 keep their values.
 
@@ -111,6 +113,7 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
     if (!known.insert(field).second)
       throw UsageError("solver \"" + name + "\" has the field \"" + field + "\" twice");
   };
+  if (S::fields.size() > 1) kinds.fields[name] = {S::fields.begin(), S::fields.end()};
   for (const char* f : S::fields) add_field(f);
   if constexpr (detail::kHasBefore<S>)
     for (const char* f : S::before) add_field(f);

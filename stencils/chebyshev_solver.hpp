@@ -66,7 +66,7 @@ class ChebyshevSolver : public Relaxation<T, D, ChebyshevRow<T, D>> {
                     [=](const Index<D>& i, std::int64_t n) { std::copy_n(&u.at(i), n, &previous.at(i)); });
     Relaxation<T, D, ChebyshevRow<T, D>>::start();
   }
-  void restored_at(std::int64_t step) override { steps_.go_to(step); }
+  void set_time(std::int64_t step, double) override { steps_.go_to(step); }
 
  protected:
   double step(bool change) override {

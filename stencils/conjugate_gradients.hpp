@@ -25,8 +25,7 @@ class ConjugateGradients : public Solver<D> {
         p_("p", domain.owned(), plan_.ghost_low(), plan_.ghost_high(), field_memory(exchange, domain.comm())),
         ap_("A p", domain.owned(), {}, {}),
         rows_({domain.owned()}) {
-    homogeneous_ = rules_;
-    for (int j = 0; j < D; ++j) homogeneous_.low[j].value = homogeneous_.high[j].value = 0;
+    homogeneous_ = rules_.homogeneous();
   }
 
   std::vector<FieldHandle<D>> fields() override {

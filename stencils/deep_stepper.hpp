@@ -17,7 +17,7 @@ class DeepStepper : public StateStepper<T, D> {
               const BoundaryRules<D>& rules, int depth, MakeRow&& make_row, Exchange exchange = Exchange::automatic,
               Overlap overlap = Overlap::automatic)
       : StateStepper<T, D>(
-            {.state = {name}}, domain, shape, rules, depth,
+            StateFields{{name}}, domain, shape, {rules}, depth,
             [&](const Index<D>& stride) {
               typename StateStepper<T, D>::Kernels one;
               one.push_back(step_kernel<T, D>(Row(make_row(stride))));

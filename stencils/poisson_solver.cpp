@@ -53,13 +53,13 @@ class PoissonModel : public SolverModel<D> {
   }
 
   /// u, its successor and f; for red_black u as it was, too; or u, r, p, A p and f. One more while the first
-  /// residual is formed.
+  /// residual is formed, with given gradients alone two.
   double memory(const Index<D>& extents, int depth) const override {
     const int fields = method_ == PoissonMethod::cg ? 6 : method_ == PoissonMethod::red_black ? 5 : 4;
     const auto ghosts = StencilShape<D>::star(1).ghost_widths(
         method_ == PoissonMethod::red_black ? 2 * depth : depth,
-        boundary_topology_of(equation_.grid.boundary, box_of_shape<D>(equation_.grid.shape)));
-    return fields * field_bytes<D>(equation_.grid.type, extents, ghosts[0], ghosts[1]);
+        equation_.grid.topology());
+    return (fields + equation_.singular_with_gradient()) * field_bytes<D>(equation_.grid.type, extents, ghosts[0], ghosts[1]);
   }
 
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
@@ -182,6 +182,14 @@ std::unique_ptr<SolverModel<D>> make_poisson_model(Config& config, const GridSet
   read_omega(config, equation);
   read_bounds(config, equation);
   check_coefficients(config, equation);
+  for (int j = 0; j < D; ++j)
+    for (const auto& [side, rule] :
+         {std::pair{"low", &grid.boundary.low[j]}, std::pair{"high", &grid.boundary.high[j]}})
+      if (rule->own)
+        config.error(fmt::format("domain.boundary.{}", side),
+                     fmt::format("domain.boundary.{}: poisson has no rule \"{}\": it must know whether a rule is "
+                                 "linear, so use one that is shipped",
+                                 side, rule->own->name));
   return std::make_unique<PoissonModel<D>>(equation);
 }
 

@@ -32,12 +32,17 @@ double laplace_diagonal(const GridSettings<D>& grid) {
 inline bool gives_value(const BoundaryRule& rule) {
   return rule.kind == Boundary::dirichlet || rule.kind == Boundary::fixed;
 }
+/// Or does it tie one to a gradient?
+inline bool ties_value(const BoundaryRule& rule) {
+  return rule.kind == Boundary::robin && rule.parameters[0] > 0;
+}
 
-/// Without a Dirichlet or fixed side a solution is known up to a constant only.
+/// Without a side that gives or ties values a solution is known up to a constant only.
 template <int D>
 bool known_up_to_a_constant(const GridSettings<D>& grid) {
   for (int j = 0; j < D; ++j)
-    if (gives_value(grid.boundary.low[j]) || gives_value(grid.boundary.high[j])) return false;
+    for (const auto* rule : {&grid.boundary.low[j], &grid.boundary.high[j]})
+      if (gives_value(*rule) || ties_value(*rule)) return false;
   return true;
 }
 

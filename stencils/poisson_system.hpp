@@ -37,6 +37,14 @@ struct PoissonEquation {
   }
   double diagonal() const { return laplace_diagonal(grid); }
   bool singular() const { return known_up_to_a_constant(grid); }
+  /// Then, does a side have a given gradient?
+  bool singular_with_gradient() const {
+    if (!singular()) return false;
+    for (int j = 0; j < D; ++j)
+      for (const auto& rule : {grid.boundary.low[j], grid.boundary.high[j]})
+        if (rule.has_gradient() || rule.kind == Boundary::robin) return true;
+    return false;
+  }
 };
 
 /// The source field and the sums over the grid. All sums go through the reduction tree.
@@ -65,7 +73,6 @@ class PoissonSystem {
   /// no solution because the mean of f does not vanish, or when |r of u = 0| is no number.
   void start() {
     plan_.exchange(source_.ref());
-    if (singular()) check_mean();
     reference_ = zero_residual();
     if (!std::isfinite(reference_))
       throw UsageError(fmt::format(
@@ -137,25 +144,34 @@ class PoissonSystem {
   }
 
  private:
-  void check_mean() {
-    const double average = mean(source_.ref());
+  /// r: of u = 0, which is f but beside sides with a given gradient. Sums of laplace(u) over the grid vanish
+  /// without them, whatever u is.
+  void check_mean(const ArrayRef<T, D>& r) {
+    const double average = mean(r);
     double most = 0;
     for_each_cell(domain_.owned(),
-                  [&](const Index<D>& i) { most = std::max(most, std::abs(static_cast<double>(source_.at(i)))); });
+                  [&](const Index<D>& i) { most = std::max(most, std::abs(static_cast<double>(r.at(i)))); });
     domain_.comm().allreduce(&most, 1, MPI_DOUBLE, MPI_MAX);
     // Values are rounded one by one, so the mean of an f that vanishes in exact arithmetic is some roundings away.
     const double allowed = 1000 * static_cast<double>(std::numeric_limits<T>::epsilon()) * most;
     if (std::abs(average) > allowed)
       throw UsageError(fmt::format(
-          "the mean of the source f is {:.17g}; without a dirichlet or fixed side it must vanish (up to "
+          "the mean of the source f{} is {:.17g}; without a dirichlet or fixed side it must vanish (up to "
           "{:.3g}, rounding): subtract it from [source] or give a side a value",
-          average, allowed));
+          equation_.singular_with_gradient() ? " and of what the given gradients bring in" : "", average, allowed));
   }
 
   /// (r, r) of u = 0.
   double zero_residual() {
     const Field<T, D> zero("u = 0", domain_.owned(), one(), one());
     place_outside(zero.ref(), equation_.grid.boundary);
+    if (equation_.singular_with_gradient()) {
+      const Field<T, D> r("r of u = 0", domain_.owned(), {}, {});
+      residual_square(zero.ref(), &r.ref());
+      check_mean(r.ref());
+    } else if (singular()) {
+      check_mean(source_.ref());
+    }
     return residual_square(zero.ref());
   }
 

@@ -53,15 +53,19 @@ class RedBlackRow {
       for (int j = 0; j < D; ++j) {
         const std::size_t at = place >> (2 * (D - 1 - j));
         double times = periodic_[j] && shape_[j] == 1 ? 0 : 2;
-        if (at & 1) times += own_part(equation.grid.boundary.low[j]);
-        if (at & 2) times += own_part(equation.grid.boundary.high[j]);
+        if (at & 1) times += own_part(equation.grid.boundary.low[j], equation.grid.spacing[j]);
+        if (at & 2) times += own_part(equation.grid.boundary.high[j], equation.grid.spacing[j]);
         diagonal = diagonal + times * q[j];
       }
       weights_.push_back(static_cast<T>(diagonal > 0 ? equation.omega / diagonal : 0));
     }
   }
   /// What the outside cell takes away from u(i), as a multiple of it.
-  static int own_part(const BoundaryRule& rule) {
+  static double own_part(const BoundaryRule& rule, double h) {
+    if (rule.kind == Boundary::robin) {
+      const double a = 0.5 * rule.parameters[0], b = rule.parameters[1] / h;
+      return (a - b) / (a + b);
+    }
     return rule.kind == Boundary::dirichlet ? 1 : rule.kind == Boundary::neumann ? -1 : 0;
   }
   std::int64_t wrapped(std::int64_t i, int j) const {

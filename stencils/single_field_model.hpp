@@ -26,7 +26,7 @@ double field_bytes(ElementType type, const Index<D>& extents, const Index<D>& gh
 template <int D>
 double two_field_memory(const GridSettings<D>& grid, const StencilShape<D>& shape, const Index<D>& extents,
                         int depth) {
-  const auto ghosts = shape.ghost_widths(depth, boundary_topology_of(grid.boundary, box_of_shape<D>(grid.shape)));
+  const auto ghosts = shape.ghost_widths(depth, grid.topology());
   double sets = 0;
   if (shape.kind() == StencilShape<D>::Kind::custom) {
     sets = 2;

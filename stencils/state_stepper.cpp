@@ -40,13 +40,12 @@ std::vector<Box<D>> without(const std::vector<Box<D>>& boxes, const Box<D>& hole
 
 template <class T, int D>
 StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain<D>& domain,
-                                 const StencilShape<D>& shape, const BoundaryRules<D>& rules, int depth,
+                                 const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules, int depth,
                                  const MakeKernels& make_kernels, Exchange exchange, Overlap overlap)
     : names_(names),
       domain_(domain),
-      rules_(rules),
-      plan_(domain, shape, names.reaches(depth),
-            HaloOptions<D>{rules.mirror_low(), rules.mirror_high(), exchange, {}}),
+      around_(boundary_topology_of(std::span<const BoundaryRules<D>>(rules), domain.global())),
+      plan_(domain, shape, names.reaches(depth), HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}}),
       reducer_(domain),
       now_(make_fields(names.state, "", exchange)),
       next_(make_fields(names.state, " (next)", exchange)),
@@ -56,11 +55,13 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
       previous_exchanged_(!names.before.empty() && plan_.depth() > 1) {
   if (names.stages > 2) third_ = make_fields(names.state, " (stage)", exchange);
   coefficients_ = make_fields(names.coefficients, "", exchange);
-  const BoundaryTopology<D> around = boundary_topology_of(rules, domain.global());
+  const BoundaryTopology<D>& around = around_;
   repeats_grid_ = HaloGeometry<D>{domain.decomposition(), shape, plan_.depth(), around}.repeats_grid();
   const auto layers = shape.ghost_widths(1, around);
   layers_low_ = layers[0];
   layers_high_ = layers[1];
+  for (const BoundaryRules<D>& of_field : rules)
+    outside_.emplace_back(of_field, domain.global(), layers_low_, layers_high_);
   for (int m = 0; m <= plan_.depth(); ++m) {
     const auto boxes = shape.needed_boxes(domain.owned(), m, around);
     Level level;
@@ -121,10 +122,9 @@ template <class T, int D>
 void StateStepper<T, D>::start() {
   if (!coefficients_.empty()) {
     plan_.exchange(erased({&coefficients_}));
-    BoundaryRules<D> mirrored = rules_;
+    BoundaryRules<D> mirrored;
     for (int j = 0; j < D; ++j)
-      if (rules_.low[j].kind != Boundary::periodic)
-        mirrored.low[j] = mirrored.high[j] = BoundaryRule{Boundary::neumann, 0};
+      if (!around_.periodic[j]) mirrored.low[j].kind = mirrored.high[j].kind = Boundary::neumann;
     for (const Field<T, D>& c : coefficients_)
       fill_outside(c.ref(), mirrored, domain_.global(), levels_.back().bounds, layers_low_, layers_high_);
   }
@@ -206,8 +206,11 @@ double StateStepper<T, D>::step(bool change, bool overlap) {
   for (int stage = 0; stage <= last; ++stage) {
     Fields& in = stage == 0 ? now_ : stage % 2 == 1 ? next_ : third_;
     Fields& out = stage % 2 == 0 ? next_ : third_;
+    stage_ = stage;
     sum = sweep_stage(stage, in, out, change && stage == last, overlap);
   }
+  stage_ = 0;
+  ++step_;
   std::swap(now_, last % 2 == 0 ? next_ : third_);
   return sum;
 }
@@ -243,9 +246,9 @@ bool StateStepper<T, D>::bring_ghosts(const Fields& u, bool overlap) {
 }
 
 template <class T, int D>
-void StateStepper<T, D>::fill_outside_of(const Fields& fields, const Box<D>& valid) const {
-  for (const Field<T, D>& u : fields)
-    fill_outside(u.ref(), rules_, domain_.global(), valid, layers_low_, layers_high_);
+void StateStepper<T, D>::fill_outside_of(const Fields& fields, const Box<D>& valid) {
+  const double time = static_cast<double>(step_) * dt_ + names_.stage_times[static_cast<std::size_t>(stage_)] * dt_;
+  for (std::size_t f = 0; f < fields.size(); ++f) outside_[f].fill(fields[f].ref(), valid, time);
 }
 
 template <class T, int D>

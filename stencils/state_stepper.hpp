@@ -27,6 +27,7 @@ struct StateFields {
   std::vector<std::string> before{};
   std::vector<std::string> coefficients{};  ///< read by all stages, with neighbors; they do not change
   int stages = 1;
+  std::vector<double> stage_times{0.0};  ///< of the state that a stage reads, after the step's begin in steps
 
   /// Arrays that such a stepper holds.
   std::size_t arrays() const { return state.size() * (stages > 2 ? 3 : 2) + coefficients.size(); }
@@ -43,11 +44,11 @@ class StateStepper : public Solver<D> {
   using Kernels = std::vector<KernelPointer<T, D>>;
   using MakeKernels = std::function<Kernels(const Index<D>& stride)>;
 
-  /// `make_kernels(stride)` builds the kernels for the fields' strides. `depth` >= 1 steps per exchange. `overlap`:
+  /// `rules`: of each field. `make_kernels(stride)` builds the kernels for the fields' strides. `depth` >= 1 steps per exchange. `overlap`:
   /// whether a step without change sum that needs an exchange sweeps, while the messages travel, what reads no
   /// ghosts of other ranks; where it may. Collective in order.
   StateStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
-               const BoundaryRules<D>& rules, int depth, const MakeKernels& make_kernels,
+               const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
                Exchange exchange = Exchange::automatic, Overlap overlap = Overlap::automatic);
 
   const ArrayRef<T, D>& field() const { return now_[0].ref(); }
@@ -61,6 +62,7 @@ class StateStepper : public Solver<D> {
   void reduce_by(const ReductionOptions& options) override;
   /// Brings the coefficients' ghosts; outside the grid they are mirrored, whatever the fields' rules.
   void start() override;
+  void set_time(std::int64_t step, double dt) override { step_ = step, dt_ = dt; }
   /// The ghosts are stale.
   void fields_changed() override { steps_left_ = 0; }
 
@@ -126,7 +128,8 @@ class StateStepper : public Solver<D> {
   /// Everything that a sweep from `u` reads; returns true when the interior was swept meanwhile.
   bool bring_ghosts(const Fields& u, bool overlap);
 
-  void fill_outside_of(const Fields& fields, const Box<D>& valid) const;
+  /// The outside cells around `valid`, by the rules' values at the time of what the next sweep reads.
+  void fill_outside_of(const Fields& fields, const Box<D>& valid);
 
   /// The fields that hold what the ghosts of `u` and, where further steps read them, of the fields a step before are
   /// made of.
@@ -137,7 +140,8 @@ class StateStepper : public Solver<D> {
 
   StateFields names_;
   CartesianDomain<D> domain_;
-  BoundaryRules<D> rules_;
+  BoundaryTopology<D> around_;
+  std::vector<OutsideCells<D>> outside_;  ///< of each field
   HaloPlan<D> plan_;
   CellSum<D> reducer_;
   Fields now_, next_, third_, coefficients_;
@@ -152,6 +156,9 @@ class StateStepper : public Solver<D> {
   std::vector<ErasedArray<D>> erased_;
   Refs reads_, writes_, before_;
   int steps_left_ = 0;  ///< sweeps until the next exchange
+  std::int64_t step_ = 0;  ///< of the state
+  double dt_ = 0;
+  int stage_ = 0;  ///< of the next sweep
   PhaseClock* phases_ = nullptr;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 /// Which cells one step of a stencil reads, and which cells several steps read: the geometry of deep halos.
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,18 @@ struct BoundaryTopology {
 template <int D>
 BoundaryTopology<D> boundary_topology_of(const BoundaryRules<D>& rules, const Box<D>& global) {
   return {global, rules.periodic(), rules.mirror_low(), rules.mirror_high()};
+}
+
+/// The same of several fields that share a plan: sides mirror where they do for one of them.
+template <int D>
+BoundaryTopology<D> boundary_topology_of(std::span<const BoundaryRules<D>> fields, const Box<D>& global) {
+  BoundaryTopology<D> around{global, fields.front().periodic(), {}, {}};
+  for (const BoundaryRules<D>& rules : fields)
+    for (int j = 0; j < D; ++j) {
+      around.mirror_low[j] = around.mirror_low[j] || rules.low[j].mirrors();
+      around.mirror_high[j] = around.mirror_high[j] || rules.high[j].mirrors();
+    }
+  return around;
 }
 
 /// The offsets that a stencil reads, known by name where they have one. Immutable; no MPI.

@@ -26,29 +26,62 @@ std::optional<double> number_of(std::string_view text) {
   return value;
 }
 
-/// One rule, as a run writes it.
-bool is_rule(std::string_view text) {
-  if (text == "\"periodic\"" || text == "\"neumann\"") return true;
-  for (const std::string_view begin : {"{dirichlet = ", "{fixed = "})
-    if (text.starts_with(begin) && text.ends_with('}')) {
-      const auto value = number_of(text.substr(begin.size(), text.size() - begin.size() - 1));
-      return value && std::isfinite(*value);
-    }
-  return false;
+/// Is it the text of a rule's or key's name?
+bool is_name(std::string_view text) {
+  return !text.empty() && text[0] >= 'a' && text[0] <= 'z' && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  });
 }
 
-/// The items of a canonical list "[1, 2.5]" or of rules, which hold no commas. Empty for any other text, and for
-/// another number of items.
-std::vector<std::string> items_of(const std::string& text, std::size_t count) {
-  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return {};
-  std::vector<std::string> items;
-  for (std::size_t at = 1; at < text.size();) {
-    const std::size_t end = std::min(text.find(", ", at), text.size() - 1);
-    items.push_back(text.substr(at, end - at));
-    at = end + 2;
+/// A word or an expression in quotes, which holds none itself.
+bool is_quoted(std::string_view text) {
+  return text.size() > 2 && text.front() == '"' && text.back() == '"' &&
+         text.substr(1, text.size() - 2).find('"') == std::string_view::npos;
+}
+
+/// The items of "begin 1, {2.5, 3}, \"a, b\" end". Empty for any other text.
+std::vector<std::string_view> items_between(char begin, char end, std::string_view text) {
+  if (text.size() < 2 || text.front() != begin || text.back() != end) return {};
+  text = text.substr(1, text.size() - 2);
+  std::vector<std::string_view> items;
+  int depth = 0;
+  bool quoted = false;
+  std::size_t start = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '"') quoted = !quoted;
+    if (quoted) continue;
+    depth += text[at] == '{' ? 1 : text[at] == '}' ? -1 : 0;
+    if (depth != 0 || text.substr(at, 2) != ", ") continue;
+    items.push_back(text.substr(start, at - start));
+    start = at + 2;
   }
-  if (items.size() != count) items.clear();
+  items.push_back(text.substr(start));
   return items;
+}
+
+/// NAME = VALUE, as a run writes it: a number, an expression, or a table of numbers with an expression.
+bool is_entry(std::string_view text, bool nested) {
+  const std::size_t equals = text.find(" = ");
+  if (equals == std::string_view::npos || !is_name(text.substr(0, equals))) return false;
+  const std::string_view value = text.substr(equals + 3);
+  if (const auto number = number_of(value)) return std::isfinite(*number);
+  if (is_quoted(value)) return true;
+  const auto parts = items_between('{', '}', value);
+  return !nested && !parts.empty() &&
+         std::all_of(parts.begin(), parts.end(), [](std::string_view part) { return is_entry(part, true); });
+}
+
+/// One rule, as a run writes it. Its name may be that of a rule of one's own.
+bool is_rule(std::string_view text) {
+  if (is_quoted(text)) return is_name(text.substr(1, text.size() - 2));
+  const auto entries = items_between('{', '}', text);
+  return entries.size() == 1 && is_entry(entries[0], false);
+}
+
+/// The items of a canonical list "[1, 2.5]" or of rules. Empty for any other text, and for another number of items.
+std::vector<std::string> items_of(const std::string& text, std::size_t count) {
+  const auto items = items_between('[', ']', text);
+  return items.size() == count ? std::vector<std::string>(items.begin(), items.end()) : std::vector<std::string>{};
 }
 
 /// The same where all items are numbers, and where all are rules.

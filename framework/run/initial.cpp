@@ -10,16 +10,34 @@
 #include "framework/io/digest.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/run/cell_text.hpp"
+#include "framework/run/expression.hpp"
 
 namespace isohalo {
 
 namespace {
 constexpr double kMost = 1e300;
+
+/// The value at cells' centres at time 0; records an error for what is no expression.
+template <int D>
+std::function<double(const Index<D>&)> expression_value(Config& config, const GridSettings<D>& grid,
+                                                        const std::string& key, const std::string& text) {
+  try {
+    return [grid, value = ExpressionValue(Expression(text, D))](const Index<D>& i) mutable {
+      PerDim<double, D> x;
+      for (int j = 0; j < D; ++j) x[j] = grid.centre(j, i[j]);
+      return value(x, 0.0);
+    };
+  } catch (const UsageError& e) {
+    config.error(key, key + ": " + e.what());
+    return {};
+  }
 }
 
+}  // namespace
+
 const std::vector<std::string>& initial_kinds() {
-  static const std::vector<std::string> kinds{"constant", "linear",       "sine",   "gaussian",
-                                              "box",      "checkerboard", "random", "file"};
+  static const std::vector<std::string> kinds{"constant",     "linear", "sine",       "gaussian", "box",
+                                              "checkerboard", "random", "expression", "file"};
   return kinds;
 }
 
@@ -186,6 +204,11 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
       return low + (high - low) * (static_cast<double>(z >> 11) * 0x1p-53);
     };
     f.largest_ = std::max(std::abs(low), std::abs(high));
+  } else if (f.kind_ == "expression") {
+    const std::string text = config.text(
+        key("expression"),
+        {{}, {}, "value at a cell's centre, such as \"sin(pi*x)*y^2\"; see docs/model.md, Expressions (t is 0)"});
+    if (config.error_count() == before) f.value_ = expression_value(config, grid, key("expression"), text);
   } else {
     f.file_ =
         config.text(key("file"), {{}, {}, "HDF5 file; a relative path starts at the directory of the input file"});

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "datatypes/error.hpp"
+#include "framework/run/boundary_input.hpp"
 #include "framework/run/words.hpp"
 #include "framework/schedule/schedule.hpp"
 
@@ -16,8 +17,7 @@ namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 53;  ///< cells, steps, files
 constexpr double kLargest = 1e300;
-constexpr std::array kTypes{"float64", "float32", "uint8"};                ///< by ElementType
-constexpr std::array kRules{"periodic", "neumann", "dirichlet", "fixed"};  ///< by Boundary
+constexpr std::array kTypes{"float64", "float32", "uint8"};  ///< by ElementType
 
 ListKey<std::int64_t> shape_key() {
   return {.min = 1,
@@ -46,71 +46,6 @@ int read_dimensions(Config& config) {
   return static_cast<int>(dimensions);
 }
 
-std::string canonical(std::span<const BoundaryRule> rules) {
-  std::string text;
-  for (const auto& rule : rules) {
-    text += text.empty() ? "[" : ", ";
-    const bool has_value = rule.kind == Boundary::dirichlet || rule.kind == Boundary::fixed;
-    const char* const word = kRules[static_cast<std::size_t>(rule.kind)];
-    text += has_value ? fmt::format("{{{} = {:.17g}}}", word, rule.value) : fmt::format("\"{}\"", word);
-  }
-  return text + "]";
-}
-
-namespace {
-
-constexpr const char* kRuleWords = "\"periodic\", \"neumann\", {dirichlet = VALUE} or {fixed = VALUE}";
-
-/// A rule that a word looks like, as it is written.
-std::string nearest_rule(const std::string& word) {
-  const std::string near = nearest_word(word, {kRules.begin(), kRules.end()});
-  return near == "dirichlet" || near == "fixed" ? "{" + near + " = VALUE}" : near;
-}
-
-/// One entry of a boundary list; records one error and returns periodic when it is none.
-BoundaryRule read_rule(Config& config, const std::string& path, const Value& v) {
-  const auto refuse = [&](const std::string& what, const std::string& near) {
-    config.error_at(v,
-                    fmt::format("{} has an entry{} that is not {}{}", path, what, kRuleWords, did_you_mean(near)));
-    return BoundaryRule{};
-  };
-  if (const auto word = as_text(v)) {
-    if (*word == "periodic") return {Boundary::periodic, 0};
-    if (*word == "neumann") return {Boundary::neumann, 0};
-    return refuse(" " + shortened(Config::canonical(*word)), nearest_rule(*word));
-  }
-  const auto* table = std::get_if<ValueTable>(&v.data);
-  if (!table || table->size() != 1) return refuse("", "");
-  const auto& [key, item] = *table->begin();
-  if (key != "dirichlet" && key != "fixed")
-    return refuse(" {" + shortened(key) + " = ..}", nearest_word(key, {"dirichlet", "fixed"}));
-  const auto value = as_number(item);
-  if (!value) return refuse("", "");
-  if (!std::isfinite(*value)) {
-    config.error_at(v, fmt::format("{}: the value of {} must be finite", path, key));
-    return {};
-  }
-  return {key == "dirichlet" ? Boundary::dirichlet : Boundary::fixed, *value};
-}
-
-template <int D>
-PerDim<BoundaryRule, D> read_rules(Config& config, const std::string& path, const std::string& help) {
-  PerDim<BoundaryRule, D> rules{};
-  const std::size_t before = config.error_count();
-  const Value* v = config.node(path, {path, "list of rules", kRuleWords, "all \"periodic\"", "", help});
-  if (v) {
-    const auto* list = std::get_if<ValueList>(&v->data);
-    if (!list || list->size() != D)
-      config.error_at(*v, fmt::format("{} must be a list of {} rules, one per dimension", path, D));
-    else
-      for (int j = 0; j < D; ++j) rules[j] = read_rule(config, path, (*list)[static_cast<std::size_t>(j)]);
-  }
-  if (config.error_count() == before) config.set_effective(path, canonical(rules));
-  return rules;
-}
-
-}  // namespace
-
 const char* type_name(ElementType type) {
   return kTypes[static_cast<std::size_t>(type)];
 }
@@ -136,9 +71,10 @@ std::vector<std::string> types_of(const SolverKinds& kinds, const std::string& k
   return types;
 }
 
-/// `types`: the values that domain.type may have, the default first.
+/// `types`: the values that domain.type may have, the default first; `fields`: of a solver of several.
 template <int D>
-GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types) {
+GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types,
+                          const std::vector<BoundaryKind>& boundaries, const std::vector<std::string>& fields) {
   constexpr auto d = static_cast<std::size_t>(D);
   GridSettings<D> g;
   const auto shape = config.integers("domain.shape", shape_key());
@@ -160,28 +96,12 @@ GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types)
   } catch (const UsageError& e) {
     config.error("domain.shape", std::string("domain.shape: ") + e.what());
   }
-  const std::size_t before = config.error_count();
-  g.boundary.low = read_rules<D>(
-      config, "domain.boundary.low",
-      "what cells beyond the lower side of each dimension hold; periodic on both sides or on neither");
-  g.boundary.high =
-      read_rules<D>(config, "domain.boundary.high", "what cells beyond the upper side of each dimension hold");
-  if (config.error_count() > before) g.boundary = {};  // nothing follows from a rule that was misspelt
-  for (int j = 0; j < D; ++j)
-    if ((g.boundary.low[j].kind == Boundary::periodic) != (g.boundary.high[j].kind == Boundary::periodic)) {
-      const char* path =
-          g.boundary.low[j].kind == Boundary::periodic ? "domain.boundary.high" : "domain.boundary.low";
-      config.error(path, fmt::format("dimension {} is periodic on one side only: make both sides of "
-                                     "domain.boundary periodic or neither",
-                                     j));
-      g.boundary.low[j] = g.boundary.high[j] = BoundaryRule{};
-    }
+  read_boundaries(config, boundaries, fields, g);
   const std::string type =
       config.text("domain.type", {types.front(), types, "type of the fields' values, in which steps are computed"});
   g.type = static_cast<ElementType>(std::find(kTypes.begin(), kTypes.end(), type) - kTypes.begin());
+  check_boundaries(config, fields, g);
   for (int j = 0; j < D; ++j) {
-    check_in_type(config, "domain.boundary.low", "twice a boundary value", 2 * g.boundary.low[j].value, g.type);
-    check_in_type(config, "domain.boundary.high", "twice a boundary value", 2 * g.boundary.high[j].value, g.type);
     if (!(g.spacing[j] * g.spacing[j] > 0 && std::isfinite(1 / (g.spacing[j] * g.spacing[j]))))
       config.error("domain.length",
                    fmt::format("domain.length: a cell of {:g} in dimension {} is too small: the inverse of "
@@ -288,9 +208,11 @@ Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string&
   const std::string kind = config.text("solver.kind", {{}, names, "the equation; each kind has keys of its own"});
   const bool known = config.error_count() == before;
   if (!known)  // with the right kind other keys would be known
-    for (const char* keys : {"solver", "source", "initial"}) config.excuse(keys);
+    for (const char* keys : {"solver", "source", "initial", "domain.boundary"}) config.excuse(keys);
   const std::filesystem::path path(file);
-  in.grid = read_grid<D>(config, types_of(kinds, kind, known));
+  const auto several = kinds.fields.find(kind);
+  in.grid = read_grid<D>(config, types_of(kinds, kind, known), kinds.boundaries,
+                         known && several != kinds.fields.end() ? several->second : std::vector<std::string>{});
   in.grid.input_directory = path.parent_path();
   in.parallel = read_parallel<D>(config, ranks);
   in.model = kinds.of<D>().at(kind)(config, in.grid);

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -105,9 +104,6 @@ Input<D> checked_input(Config& config, const SolverKinds& kinds, const std::stri
   config.finish();
   return in;
 }
-
-/// The rules of all dimensions' low or high sides as canonical text: ["neumann", {dirichlet = 1}].
-std::string canonical(std::span<const BoundaryRule> rules);
 
 /// The effective keys with which, given to an empty input, the run can be repeated.
 std::map<std::string, std::string> repeatable(const Config& config);

@@ -128,7 +128,7 @@ double cell_bytes(ElementType type) {
 
 template <int D>
 BoundaryTopology<D> checked_topology(const Input<D>& in) {
-  const auto around = boundary_topology_of(in.grid.boundary, box_of_shape<D>(in.grid.shape));
+  const auto around = in.grid.topology();
   refuse_reach_beyond_grid(in.model->shape(), around);
   refuse_unfit_exchange(in.parallel.exchange, in.model->shape());
   return around;

@@ -114,6 +114,7 @@ void Simulation<D>::fill_initial() {
 template <int D>
 void Simulation<D>::begin() {
   solver_->reduce_by(in_.parallel.reduction);
+  solver_->set_time(0, in_.model->dt());
   solver_->start();
 }
 

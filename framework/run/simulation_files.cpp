@@ -139,7 +139,7 @@ void Simulation<D>::refuse_other(const fs::path& file, const CheckpointMeta& m) 
 template <int D>
 void Simulation<D>::restore(const fs::path& file, const StoredCheckpoint& stored) {
   read_checkpoint_fields(file, stored, *domain_, solver_->fields());
-  solver_->restored_at(stored.meta.step);
+  solver_->set_time(stored.meta.step, in_.model->dt());
   solver_->fields_changed();
   step_ = first_step_ = next_poll_ = stored.meta.step;
   change_sum_ = stored.meta.change_sum;
@@ -234,8 +234,8 @@ template <int D>
 CheckpointMeta Simulation<D>::meta() const {
   CheckpointMeta m;
   const Index<D> tile = solver_->tile();
-  m.boundary_low = canonical(in_.grid.boundary.low);
-  m.boundary_high = canonical(in_.grid.boundary.high);
+  m.boundary_low = config_.effective().at("domain.boundary.low");
+  m.boundary_high = config_.effective().at("domain.boundary.high");
   for (int j = 0; j < D; ++j) {
     m.shape.push_back(in_.grid.shape[j]);
     m.origin.push_back(in_.grid.origin[j]);

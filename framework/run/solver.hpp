@@ -34,8 +34,20 @@ struct GridSettings {
   Index<D> shape{};
   PerDim<double, D> length{}, origin{}, spacing{};
   BoundaryRules<D> boundary;
+  /// Those of each state field of a solver of several; empty: all have those of the domain. Periodic dimensions are
+  /// the same.
+  std::vector<BoundaryRules<D>> field_boundaries;
   ElementType type = ElementType::float64;
   std::filesystem::path input_directory;  ///< where relative file names of the input start
+
+  const BoundaryRules<D>& boundary_of(std::size_t field) const {
+    return field_boundaries.empty() ? boundary : field_boundaries[field];
+  }
+  /// The boundaries of all fields as the geometry of halos sees them.
+  BoundaryTopology<D> topology() const {
+    const std::span<const BoundaryRules<D>> fields(field_boundaries);
+    return boundary_topology_of(fields.empty() ? std::span(&boundary, 1) : fields, box_of_shape<D>(shape));
+  }
 
   /// Centre of cell x of dimension j.
   double centre(int j, std::int64_t x) const { return origin[j] + (static_cast<double>(x) + 0.5) * spacing[j]; }
@@ -70,11 +82,12 @@ class Solver {
   /// How sums are carried out from now on: to be called before `start`, which may form the first. Collective.
   /// Throws UsageError, the same on all ranks.
   virtual void reduce_by(const ReductionOptions& options) = 0;
+  /// The state is that of `step`, a step being `dt` long: said before `start` and before `fields_changed` of a
+  /// restart. From then on the solver counts; it needs that for what depends on the time or on the step. Local.
+  virtual void set_time(std::int64_t /*step*/, double /*dt*/) {}
   /// To be called when the initial fields and the source are in place, also before a restart. Collective. Throws
   /// UsageError, the same on all ranks, for values that the solver cannot begin with.
   virtual void start() { fields_changed(); }
-  /// The step at which fields are restored, for solvers whose steps differ; called before `fields_changed`. Local.
-  virtual void restored_at(std::int64_t /*step*/) {}
   /// To be called after all fields were restored through `fields()`, after `start`. Collective.
   virtual void fields_changed() = 0;
   /// Advances by `steps` >= 1. With `change`, returns the change sum of the last step, the same bits on all ranks.
@@ -124,6 +137,9 @@ class SolverModel {
 template <int D>
 using ModelMaker = std::function<std::unique_ptr<SolverModel<D>>(Config&, const GridSettings<D>&)>;
 
+/// "periodic", "neumann", "dirichlet", "fixed" and "robin".
+std::vector<BoundaryKind> shipped_boundaries();
+
 /// The kinds of solvers there are, by `solver.kind`, for each number of dimensions.
 struct SolverKinds {
   template <int D>
@@ -132,6 +148,10 @@ struct SolverKinds {
   /// The values of domain.type that a kind has, the default first; kinds that are not here have float64 and
   /// float32.
   std::map<std::string, std::vector<std::string>> types;
+  /// The state fields of kinds that have several, in order: each may have boundary rules of its own.
+  std::map<std::string, std::vector<std::string>> fields;
+  /// The boundary rules there are.
+  std::vector<BoundaryKind> boundaries = shipped_boundaries();
 
   template <int D>
   const Makers<D>& of() const {
@@ -142,5 +162,9 @@ struct SolverKinds {
     return std::get<D - 1>(makers);
   }
 };
+
+/// Makes a rule of one's own known to input files. Local. Throws UsageError for a name or a key that there is
+/// twice, that is no word, and for a rule without its function.
+void add_boundary_rule(SolverKinds& kinds, const BoundaryKind& rule);
 
 }  // namespace isohalo

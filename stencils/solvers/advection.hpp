@@ -49,6 +49,7 @@ struct AdvectionUpwind : Advection {
 /// "Efficient implementation of essentially non-oscillatory shock-capturing schemes", (2.18).
 struct AdvectionUpwind3 : Advection {
   static constexpr int stages = 3;
+  static constexpr std::array stage_times{0.0, 1.0, 0.5};
 
   template <int D>
   StencilShape<D> shape() const {

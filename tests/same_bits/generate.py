@@ -37,7 +37,72 @@ def boundaries(rng, d, k):
     return ", ".join(low), ", ".join(high)
 
 
-INITIAL = ["random", "linear", "sine", "gaussian", "random", "box", "checkerboard", "constant"]
+EXPRESSIONS = ["sin(pi*x)*exp(-0.5*x0) - 1.25", "(x < 0.3) * x^3 - min(x0, x^2) / 3", "tanh(3*(x - 0.4)) + abs(x0)^1.5 - floor(2*x)",
+               "-x^2 + x*x0*0.3 - 2^-x", "max(cos(x0), sqrt(abs(x))) - log(1.5 + x0^2)"]
+INITIAL = ["random", "linear", "sine", "gaussian", "random", "box", "checkerboard", "constant", "expression"]
+
+
+VALUES = ["%s", '"sin(2*x0+%s)"', '"%s*exp(-3*t)*(1-x)"', '"(x < %s)*t - 0.5*x^2"', '"%s+t"']
+ANY_RULES = ["periodic", "neumann", "dirichlet", "fixed", "gradient", "robin"]
+
+
+def any_rule_text(rng, rule):
+    """Rules with numbers, and with expressions of the place and the time."""
+    value = rng.choice(VALUES) % repr(round(rng.uniform(0, 1), 3))
+    if rule == "robin":
+        return "{robin = {a = %r, b = %r, value = %s}}" % (rng.choice([0.0, 1.0, 2.5]), rng.choice([0.1, 1.0]), value)
+    return '"%s"' % rule if rule in ("periodic", "neumann") else "{%s = %s}" % ("neumann" if rule == "gradient" else rule, value)
+
+
+def any_boundaries(rng, d, k, fields=()):
+    """Lines of [domain] with all rules: rule k of the list stands on the low side of dimension k mod d."""
+    periodic = [k % 6 == 0 if j == k % d else rng.random() < 0.2 for j in range(d)]
+    lines = []
+    for table in ("boundary",) + tuple("boundary." + f for f in fields):
+        for side in ("low", "high"):
+            own = table != "boundary"
+            if own and rng.random() < 0.3:
+                continue
+            rules = [any_rule_text(rng, "periodic" if periodic[j] else ANY_RULES[k % 6] if j == k % d and side == "low" and not own
+                                   else rng.choice(ANY_RULES[1:])) for j in range(d)]
+            lines.append("%s.%s = [%s]" % (table, side, ", ".join(rules)))
+    return lines
+
+
+def with_boundaries(lines, new):
+    """The lines of an input with other rules."""
+    text = [x for x in lines if not x.startswith("boundary")]
+    return [text[0]] + new + text[1:]
+
+
+def boundary_input(d, k):
+    """All rules, with numbers and expressions, for heat, wide stencils, poisson by both methods, and two fields."""
+    rng = random.Random(3000 + 100 * d + k)
+    kind, value_type = ["heat", "stencil", "gray_scott", "poisson"][k % 4], ["float64", "float32"][k // 2 % 2]
+    shape = SHAPES[d][k % len(SHAPES[d])]
+    lines = domain_lines(rng, shape, "", "", value_type)
+    if kind == "poisson":
+        new = any_boundaries(rng, d, k + 2 * d)
+        lines = with_boundaries(lines, new) + ["[solver]", 'kind = "poisson"', 'method = "%s"' % ["jacobi", "cg"][k // 4 % 2],
+                                              "[source]"] + initial(rng, d, 0) + ["[initial]"] + initial(rng, d, 0)
+    elif kind == "gray_scott":
+        lines = with_boundaries(lines, any_boundaries(rng, d, k + 2 * d, ("u", "v"))) + ["[solver]", 'kind = "gray_scott"', "Du = 1e-3", "dt = 0.004"]
+        lines += ["[initial.u]"] + initial(rng, d, 0) + ["[initial.v]"] + initial(rng, d, 8)
+    else:
+        lines = with_boundaries(lines, any_boundaries(rng, d, k + 2 * d)) + ["[solver]"] + solver(rng, d, shape, kind)
+        lines += ["[initial]"] + initial(rng, d, 0)
+    lines += ["[run]", "steps = 9", "residual_every = 4", "[output]", "checkpoint_every = 5"]
+    return "\n".join(lines) + "\n"
+
+
+def slopes_input(d, method):
+    """-laplace(u) = 2 with the slopes of x0 - x0^2 alone, so that the mean of u is fixed in every step."""
+    others = ['"%s"' % ["periodic", "neumann"][j % 2] for j in range(1, d)]
+    lines = ["[domain]", "shape = %r" % SHAPES[d][0], "boundary.low = [%s]" % ", ".join(["{neumann = -1}"] + others),
+             "boundary.high = [%s]" % ", ".join(['{robin = {a = 0, b = 0.5, value = "-0.5"}}'] + others),
+             "[solver]", 'kind = "poisson"', 'method = "%s"' % method, "[source]", 'kind = "constant"', "value = 2",
+             "[initial]", 'kind = "random"', "seed = %d" % d]
+    return "\n".join(lines + ["[run]", "steps = 9", "residual_every = 4", "[output]", "checkpoint_every = 5"]) + "\n"
 
 
 def initial(rng, d, k):
@@ -56,6 +121,8 @@ def initial(rng, d, k):
         lines += ["low = " + numbers(0.0, 0.4), "high = " + numbers(0.5, 1.0), "inside = 1.25", "outside = -0.5"]
     elif kind == "checkerboard":
         lines += ["size = %d" % rng.randint(1, 3), "even = -1.0", "odd = 0.7"]
+    elif kind == "expression":
+        lines += ['expression = "%s"' % rng.choice(EXPRESSIONS)]
     else:
         lines += ["seed = %d" % rng.randint(-5, 10**12), "low = -1.0", "high = 1.5"]
     return lines
@@ -210,6 +277,8 @@ def main():
     inputs += [("life_%d" % k, life_input(k)) for k in range(8)]
     inputs += [("cell_%dd_%d" % (d, k), cell_input(d, k)) for d in range(1, 5) for k in range(6)]
     inputs += [("gray_scott_%dd_%d" % (d, k), gray_scott_input(d, k)) for d in range(1, 5) for k in range(3)]
+    inputs += [("boundary_%dd_%d" % (d, k), boundary_input(d, k)) for d in range(1, 5) for k in range(8)]
+    inputs += [("slopes_%dd_%s" % (d, method), slopes_input(d, method)) for d, method in ((1, "jacobi"), (2, "cg"), (3, "jacobi"))]
     for name, text in inputs:
         (out / (name + ".toml")).write_text(text)
         cases.append("%s %s once" % (name, (out / (name + ".toml")).resolve()))
@@ -222,7 +291,9 @@ def main():
                "life_1", "life_2", "exact_2d_3",
                "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1",
                "wave2d", "advection2d", "heat_layers", "cell_1d_4", "cell_2d_3", "cell_3d_2", "cell_3d_5", "cell_4d_1"}
+    sampled.add("slopes_2d_cg")
     for d in range(1, 5):
+        sampled |= {"boundary_%dd_%d" % (d, d - 1), "boundary_%dd_%d" % (d, 3 + d)}
         sampled |= {"random_%dd_%d" % (d, d - 1), "random_%dd_%d" % (d, 8 - d), "poisson_%dd_%d" % (d, d - 1)}
     sample = [c.replace(" full", " once", 1) for c in cases if c.split()[0] in sampled]
     assert len(sample) == len(sampled)

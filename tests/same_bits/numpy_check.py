@@ -14,6 +14,8 @@ import tomllib
 import h5py
 import numpy as np
 
+from expressions import Expression
+
 M64 = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
 TILES = {1: (256,), 2: (16, 16), 3: (4, 4, 16), 4: (2, 2, 4, 16)}
@@ -122,8 +124,14 @@ class Input:
         rules = domain.get("boundary", {})
         self.low = rules.get("low", ["periodic"] * self.d)
         self.high = rules.get("high", ["periodic"] * self.d)
+        self.rules = rules
         self.type = {"float64": np.float64, "float32": np.float32, "uint8": np.uint8}[
             domain.get("type", "uint8" if data["solver"]["kind"] == "life" else "float64")]
+
+    def sides(self, field):
+        """The rules of a field: its own, where it has some."""
+        own = self.rules.get(field, {})
+        return own.get("low", self.low), own.get("high", self.high)
 
     def centres(self, j):
         return [self.origin[j] + (i + 0.5) * self.h[j] for i in range(self.shape[j])]
@@ -162,6 +170,10 @@ def initial_field(input, table="initial", field=None):
     elif kind == "checkerboard":
         squares = sum(along(j, [i // spec["size"] for i in range(shape[j])]) for j in range(d))
         v = np.where(squares % 2 == 0, float(spec.get("even", 0.0)), float(spec.get("odd", 1.0)))
+    elif kind == "expression":
+        value = Expression(spec["expression"], d)
+        points = itertools.product(*map(input.centres, range(d)))
+        v = np.array([value(x, 0.0) for x in points]).reshape(shape)
     else:
         low, high = float(spec.get("low", 0.0)), float(spec.get("high", 1.0))
         z = mix(np.uint64(spec["seed"] & M64) + counters(shape))
@@ -169,30 +181,69 @@ def initial_field(input, table="initial", field=None):
     return (np.rint(v) if input.type == np.uint8 else v).astype(input.type)
 
 
-def outside(u, input, reach, homogeneous=False):
+def kind_and_value(rule):
+    """The name of a rule, its value (a number or an expression) and its other keys; neumann without a gradient has none."""
+    if isinstance(rule, str):
+        return rule, None, {}
+    (kind, value), = rule.items()
+    return (kind, value["value"], value) if isinstance(value, dict) else (kind, None if kind == "neumann" and value == 0 else value, {})
+
+
+def boundary_value(input, value, j, side, x, shape, t):
+    """At the outside cells of `shape` at index x of dimension j (x is None: at the face), a number in each of them."""
+    if not isinstance(value, str):
+        return np.full(shape, float(value))
+    places = []
+    for k in range(input.d):
+        n, extended = input.shape[k], (shape[k] - input.shape[k]) // 2
+        centre = lambda i: input.origin[k] + (i + 0.5) * input.h[k]
+        if k == j:
+            places.append([centre(x) if x is not None else input.origin[j] + (input.length[j] if side else 0.0)])
+        else:
+            wrap = (lambda i: i % n) if input.low[k] == "periodic" else (lambda i: i)
+            places.append([centre(wrap(i)) for i in range(-extended, n + extended)])
+    expression = Expression(value, input.d)
+    return np.array([expression(x, t) for x in itertools.product(*places)]).reshape(shape)
+
+
+def outside_cell(input, rule, j, side, x, t, mirrored, homogeneous):
+    """The layer at index x of dimension j; `mirrored` are the cells that it mirrors."""
+    number, n = input.type, input.shape[j]
+    kind, value, keys = kind_and_value(rule)
+    if kind == "neumann" and (value is None or homogeneous):
+        return mirrored
+    v = boundary_value(input, 0.0 if homogeneous else value, j, side, x if kind == "fixed" else None, mirrored.shape, t)
+    if kind == "fixed":
+        return v.astype(number)
+    distance = float(2 * (-1 - x if x < 0 else x - n) + 1) * input.h[j]
+    if kind == "dirichlet":
+        return number(2) * v.astype(number) - mirrored
+    if kind == "neumann":
+        return mirrored + (distance * v).astype(number)
+    a, b = 0.5 * float(keys["a"]), float(keys["b"]) / distance
+    return (v / (a + b)).astype(number) - number((a - b) / (a + b)) * mirrored
+
+
+def outside(u, input, reach, homogeneous=False, t=0.0, field=None):
     """The field with `reach` outside cells on every side. A corner applies dimension 0's rule to what the others give, so
     the last dimension is extended first and dimension 0 last."""
-    two = input.type(2)
+    sides = input.sides(field)
     for j in range(input.d - 1, -1, -1):
         n, layers = u.shape[j], []
         for x in range(-reach, n + reach):
-            rule = input.low[j] if x < 0 else input.high[j]
+            side = 0 if x < 0 else 1
+            rule = sides[side][j]
             take = lambda i: np.take(u, [i], axis=j)
             if 0 <= x < n:
                 continue
             if rule == "periodic":
-                cell = take(x % n)
-            elif isinstance(rule, dict) and "fixed" in rule:
-                cell = np.full_like(take(0), input.type(0 if homogeneous else rule["fixed"]))
+                layers.append(take(x % n))
+                continue
+            mirrored = -1 - x if x < 0 else 2 * n - 1 - x
+            if not 0 <= mirrored < n and kind_and_value(rule)[0] != "fixed":  # further than any stencil of the input reads
+                layers.append(np.zeros_like(take(0)))
             else:
-                mirrored = -1 - x if x < 0 else 2 * n - 1 - x
-                if not 0 <= mirrored < n:  # further than any stencil of the input reads
-                    cell = np.zeros_like(take(0))
-                elif rule == "neumann":
-                    cell = take(mirrored)
-                else:
-                    cell = two * input.type(0 if homogeneous else rule["dirichlet"]) - take(mirrored)
-            layers.append(cell)
+                layers.append(outside_cell(input, rule, j, side, x, t, take(min(max(mirrored, 0), n - 1)), homogeneous))
         u = np.concatenate(layers[:reach] + [u] + layers[reach:], axis=j)
     return u
 
@@ -205,7 +256,7 @@ class Stepper:
     """Solvers whose step is a function of u. Stops (docs/model.md) when the residual is small enough."""
 
     def __init__(self, input):
-        self.input, self.u = input, initial_field(input)
+        self.input, self.u, self.n = input, initial_field(input), 0
         self.prepare(input)
 
     def fields(self):
@@ -215,6 +266,7 @@ class Stepper:
         """One step; the change sum as a function, since only some steps need it."""
         before, self.u = self.u, self.step(self.u)
         after = self.u
+        self.n += 1
         change = lambda: after.astype(np.float64) - before.astype(np.float64)
         return lambda: change_sum(self.input, change() * change())
 
@@ -239,7 +291,7 @@ class Stepper:
             self.c = [input.type((kappa * self.dt) / (h * h)) for h in input.h]
 
     def step(self, u):
-        big, r = outside(u, self.input, self.reach), self.reach
+        big, r = outside(u, self.input, self.reach, t=self.n * self.dt), self.reach
 
         def at(offset):
             return neighbor(big, r, offset, self.input.shape)
@@ -281,7 +333,8 @@ class Poisson(Stepper):
         self.exact_diagonal = 2 * total
         self.q, self.diagonal = [input.type(x) for x in q], input.type(2 * total)
         self.omega = float(solver["omega"]) if "omega" in solver else None
-        self.singular = not any(isinstance(rule, dict) for rule in input.low + input.high)
+        kinds = [kind_and_value(rule) for rule in input.low + input.high]
+        self.singular = not any(kind in ("dirichlet", "fixed") or keys.get("a", 0) > 0 for kind, _, keys in kinds)
         zero = self.f + self.laplace(np.zeros_like(self.u))
         self.first = self.product(zero, zero)
         self.begin(solver)
@@ -365,7 +418,12 @@ class RedBlack(Poisson):
         for j, (q, n, low, high) in enumerate(zip(self.exact_q, input.shape, input.low, input.high)):
             times = np.full(n, 0.0 if low == "periodic" and n == 1 else 2.0)
             for at, rule in ((0, low), (-1, high)):
-                times[at] += -1 if rule == "neumann" else 1 if isinstance(rule, dict) and "dirichlet" in rule else 0
+                kind, _, keys = kind_and_value(rule)
+                if kind == "robin":
+                    a, b = 0.5 * float(keys["a"]), float(keys["b"]) / input.h[j]
+                    times[at] += (a - b) / (a + b)
+                else:
+                    times[at] += {"neumann": -1, "dirichlet": 1}.get(kind, 0)
             diagonal = diagonal + (times * q).reshape([-1 if k == j else 1 for k in range(input.d)])
         self.weight = np.divide(self.omega, diagonal, out=np.zeros(input.shape), where=diagonal != 0).astype(input.type)
         self.black = sum(np.indices(input.shape)) % 2 == 1
@@ -407,7 +465,7 @@ class CellFunction(Stepper):
     NAMES, BEFORE, COEFFICIENTS, REACH = ("u",), (), {}, 1
 
     def __init__(self, input):
-        self.input, s = input, input.data["solver"]
+        self.input, self.n, s = input, 0, input.data["solver"]
         only = len(self.NAMES) == 1 and "u" not in input.data["initial"]
         self.now = [initial_field(input, field=None if only else n) for n in self.NAMES]
         self.r = [1 / (h * h) for h in input.h]
@@ -451,12 +509,14 @@ class CellFunction(Stepper):
     def begin(self):
         return []
 
-    def extended(self, u, mirrored=False):
+    def extended(self, u, mirrored=False, field="u", after=0.0):
+        """With outside cells, at so many steps after the step's begin."""
         input = self.input
         low, high = input.low, input.high
-        if mirrored:
-            input.low = ["neumann" if r != "periodic" else r for r in low]
-            input.high = ["neumann" if r != "periodic" else r for r in high]
+        if not mirrored:
+            return outside(u, input, self.REACH, t=self.n * self.dt + after * self.dt, field=field).astype(np.float64)
+        input.low = ["neumann" if r != "periodic" else r for r in low]
+        input.high = ["neumann" if r != "periodic" else r for r in high]
         big = outside(u, input, self.REACH).astype(np.float64)
         input.low, input.high = low, high
         return big
@@ -464,8 +524,8 @@ class CellFunction(Stepper):
     def near(self, big, j, k):
         return neighbor(big, self.REACH, [k if x == j else 0 for x in range(self.input.d)], self.input.shape)
 
-    def laplace(self, u):
-        big, lap = self.extended(u), None
+    def laplace(self, u, field="u"):
+        big, lap = self.extended(u, field=field), None
         for j, r in enumerate(self.r):
             t = r * ((self.near(big, j, -1) - 2.0 * u.astype(np.float64)) + self.near(big, j, 1))
             lap = t if lap is None else lap + t
@@ -496,6 +556,7 @@ class CellFunction(Stepper):
         after = self.now
         if self.BEFORE:
             self.before = old
+        self.n += 1
 
         def squares():
             total = None
@@ -523,7 +584,7 @@ class GrayScott(CellFunction):
         u, v, dt = uu.astype(np.float64), vv.astype(np.float64), self.dt
         uvv = u * (v * v)
         return (u + dt * ((self.Du * self.laplace(uu) - uvv) + self.F * (1 - u)),
-                v + dt * ((self.Dv * self.laplace(vv) + uvv) - (self.F + self.k) * v))
+                v + dt * ((self.Dv * self.laplace(vv, "v") + uvv) - (self.F + self.k) * v))
 
 
 class HeatInField(CellFunction):
@@ -591,8 +652,8 @@ class Advection(CellFunction):
             total = total + self.largest["v%d" % j] / h
         return 1 / total
 
-    def euler(self, w):
-        big, here, total = self.extended(w), w.astype(np.float64), None
+    def euler(self, w, after=0.0):
+        big, here, total = self.extended(w, after=after), w.astype(np.float64), None
         for j, h in enumerate(self.input.h):
             v, inverse = self.coefficient("v%d" % j), 1 / h
             at = lambda k: self.near(big, j, k)
@@ -610,8 +671,8 @@ class Advection(CellFunction):
             return self.keep([self.euler(now[0])], now)
         begin = now[0].astype(np.float64)
         w1 = self.keep([self.euler(now[0])], now)
-        w2 = self.keep([0.75 * begin + 0.25 * self.euler(w1[0])], w1)
-        return self.keep([(1.0 / 3.0) * begin + (2.0 / 3.0) * self.euler(w2[0])], w2)
+        w2 = self.keep([0.75 * begin + 0.25 * self.euler(w1[0], 1.0)], w1)
+        return self.keep([(1.0 / 3.0) * begin + (2.0 / 3.0) * self.euler(w2[0], 0.5)], w2)
 
 
 POISSON = {"jacobi": Poisson, "cg": ConjugateGradients, "red_black": RedBlack, "chebyshev": Chebyshev}

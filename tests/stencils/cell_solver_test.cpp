@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "framework/run/config.hpp"
+#include "framework/run/expression.hpp"
+#include "framework/run/input.hpp"
 #include "stencils/row_kernels.hpp"
 #include "stencils/solvers.hpp"
 #include "tests/mpi_main.hpp"
@@ -85,6 +87,7 @@ struct BeginsTooFar : Everything {
 };
 struct SecondStageTooFar : Diffusion {
   static constexpr int stages = 2;
+  static constexpr std::array stage_times{0.0, 1.0};
   template <int K, class Cell>
   KOKKOS_FUNCTION double stage(const Cell& u, const Cell& u_begin, double) const {
     return K == 0 ? u() : u.near(0, 2) + u_begin();
@@ -211,6 +214,64 @@ TEST(CellSolver, HasTheBitsOfARowKernel) {
   equals_rows<2>({13, 37}, 2);
   equals_rows<3>({7, 8, 21}, 1);
   equals_rows<4>({4, 5, 6, 9}, 2);
+}
+
+/// A wall that lets heat out: du/dn = rate (value - u), u being that of the outermost cell.
+BoundaryKind leak() {
+  return {.name = "leak", .parameters = {"rate"}, .outside = [](const OutsideCell& c) {
+            return c.mirrored + c.distance * (c.parameters[0] * (c.value - c.mirrored));
+          }};
+}
+
+TEST(BoundaryKind, RefusesNamesThatAreThereTwiceOrAreNone) {
+  SolverKinds kinds = shipped_solvers();
+  add_boundary_rule(kinds, leak());
+  const auto problem = [&](auto change) {
+    BoundaryKind rule = leak();
+    rule.name = "other";
+    change(rule);
+    return error_of([&] { add_boundary_rule(kinds, rule); });
+  };
+  EXPECT_EQ(error_of([&] { add_boundary_rule(kinds, leak()); }),
+            "there are two boundary rules of the name \"leak\": give yours another one");
+  EXPECT_NE(problem([](auto& r) { r.name = "robin"; }).find("two boundary rules"), std::string::npos);
+  EXPECT_NE(problem([](auto& r) { r.name = "Wet wall"; }).find("is no word"), std::string::npos);
+  EXPECT_NE(problem([](auto& r) { r.outside = nullptr; }).find("has no function"), std::string::npos);
+  EXPECT_NE(problem([](auto& r) { r.parameters = {"p", "p"}; }).find("the key \"p\" twice"), std::string::npos);
+  EXPECT_NE(problem([](auto& r) { r.parameters = {"value"}; }).find("the key \"value\" twice"), std::string::npos);
+  EXPECT_EQ(problem([](auto&) {}), "none");
+}
+
+/// The input with this rule on the low side of dimension 0.
+std::string input_with(const std::string& rule, const std::string& solver) {
+  return "domain = {shape = [6, 5], boundary = {low = [" + rule +
+         ", \"neumann\"], high = [\"neumann\", \"neumann\"]}}\nsolver = {kind = \"" + solver +
+         "\"}\ninitial = {kind = \"constant\"}\nrun = {steps = 1}\n";
+}
+
+TEST(BoundaryKind, StandsInInputsAsTheShippedOnesDo) {
+  SolverKinds kinds = shipped_solvers();
+  add_boundary_rule(kinds, leak());
+  Config config(input_with("{leak = {rate = 0.5, value = \"x + t\"}}", "heat"), "input.toml", {});
+  const auto in = checked_input<2>(config, kinds, "input.toml", 1);
+  const BoundaryRule& rule = in.grid.boundary.low[0];
+  ASSERT_TRUE(rule.own && rule.expression);
+  EXPECT_TRUE(rule.mirrors());
+  EXPECT_EQ(rule.parameters, std::vector<double>{0.5});
+  EXPECT_EQ(rule.expression->text(), "x + t");
+  EXPECT_EQ(config.effective().at("domain.boundary.low"),
+            "[{leak = {rate = 0.5, value = \"x + t\"}}, \"neumann\"]");
+  const auto problem = [&](const std::string& text, const std::string& solver) {
+    return error_of([&] {
+      Config c(input_with(text, solver), "input.toml", {});
+      checked_input<2>(c, kinds, "input.toml", 1);
+    });
+  };
+  EXPECT_EQ(problem("{leak = {rate = 0.5}}", "heat"), "none");
+  EXPECT_NE(problem("{leak = {}}", "heat").find("rate must be a finite number"), std::string::npos);
+  EXPECT_NE(problem("\"leek\"", "heat").find("or {leak = {rate = NUMBER, value = VALUE}}; did you mean {leak = "),
+            std::string::npos);
+  EXPECT_NE(problem("{leak = {rate = 0.5}}", "poisson").find("poisson has no rule \"leak\""), std::string::npos);
 }
 
 }  // namespace

@@ -17,12 +17,34 @@
 namespace isohalo {
 namespace {
 
+constexpr double kDt = 0.125;
+constexpr std::int64_t kFirstStep = 3;
+
+/// Of a rule of one's own: with everything that its function is given.
+double outside_of(const OutsideCell& c) {
+  return (c.parameters[0] * c.mirrored + c.value) - c.parameters[1] * c.distance;
+}
+
 /// The whole field on every rank, with docs/model.md's recursive rule for cells outside.
 template <class T, int D>
 struct WholeField {
   Box<D> global;
   BoundaryRules<D> rules;
   std::vector<T> v;
+  double time = 0;
+
+  /// The value of a side of dimension j for outside cell i.
+  double value(const BoundaryRule& rule, int j, const Index<D>& i) const {
+    if (!rule.expression) return rule.value;
+    std::vector<double> x;
+    for (int k = 0; k < D; ++k) {
+      const std::int64_t n = global.high[k], c = rules.periodic()[k] ? ((i[k] % n) + n) % n : i[k];
+      x.push_back(rules.origin[k] + (static_cast<double>(c) + 0.5) * (rules.length[k] / static_cast<double>(n)));
+    }
+    if (rule.kind != Boundary::fixed)
+      x[static_cast<std::size_t>(j)] = rules.origin[j] + (i[j] < 0 ? 0 : rules.length[j]);
+    return ExpressionValue(*rule.expression)(x, time);
+  }
 
   T read(Index<D> i, int j = 0) const {
     for (; j < D; ++j) {
@@ -33,10 +55,21 @@ struct WholeField {
         i[j] = ((i[j] % n) + n) % n;
         continue;
       }
-      if (rule.kind == Boundary::fixed) return static_cast<T>(rule.value);
+      const double at = value(rule, j, i);
+      if (rule.kind == Boundary::fixed) return static_cast<T>(at);
+      const Index<D> outside = i;
       i[j] = i[j] < 0 ? -1 - i[j] : 2 * n - 1 - i[j];
-      const T mirrored = read(i, j + 1);
-      return rule.kind == Boundary::neumann ? mirrored : T(2) * static_cast<T>(rule.value) - mirrored;
+      const T m = read(i, j + 1);
+      const double distance =
+          static_cast<double>(std::abs(outside[j] - i[j])) * (rules.length[j] / static_cast<double>(n));
+      if (rule.kind == Boundary::dirichlet) return T(2) * static_cast<T>(at) - m;
+      if (rule.kind == Boundary::robin) {
+        const double a = 0.5 * rule.parameters[0], b = rule.parameters[1] / distance;
+        return static_cast<T>(at / (a + b)) - static_cast<T>((a - b) / (a + b)) * m;
+      }
+      if (rule.kind == Boundary::own)
+        return static_cast<T>(outside_of({static_cast<double>(m), distance, at, rule.parameters}));
+      return rule.expression || rule.value != 0 ? m + static_cast<T>(distance * at) : m;
     }
     return v[static_cast<std::size_t>(linear_index(global, i))];
   }
@@ -60,6 +93,7 @@ double plain_step(WholeField<T, D>& u, const Offsets<D>& offsets, const std::vec
     change.push_back(d * d);
   });
   u = next;
+  u.time += kDt;
   Index<D> shape = u.global.high;
   return test::reduce_by_definition<double, D>(shape, default_tile<D>(), change, Sum());
 }
@@ -67,11 +101,20 @@ double plain_step(WholeField<T, D>& u, const Offsets<D>& offsets, const std::vec
 template <int D>
 BoundaryRules<D> random_rules(test::Random& random) {
   BoundaryRules<D> r;
+  static const auto own = std::make_shared<const BoundaryKind>(
+      BoundaryKind{.name = "own", .parameters = {"p", "q"}, .outside = outside_of});
+  static const std::vector<std::string> texts{"t - x0", "x0^2 + 0.3", "x + x0*t", "0.25"};
   for (int j = 0; j < D; ++j) {
+    r.origin[j] = random.real(-1, 1);
+    r.length[j] = random.real(1, 2);
     const bool periodic = random.in(0, 3) == 0;
     for (auto* side : {&r.low[j], &r.high[j]}) {
-      side->kind = periodic ? Boundary::periodic : static_cast<Boundary>(random.in(1, 3));
-      side->value = random.real(-1, 1);
+      side->kind = periodic ? Boundary::periodic : static_cast<Boundary>(random.in(1, 5));
+      if (side->kind != Boundary::neumann || random.in(0, 1)) side->value = random.real(-1, 1);
+      if (random.in(0, 2) == 0)
+        side->expression = std::make_shared<const Expression>(texts[static_cast<std::size_t>(random.in(0, 3))], D);
+      side->parameters = {random.real(0, 1), random.real(0.1, 1)};
+      if (side->kind == Boundary::own) side->own = own;
     }
   }
   return r;
@@ -84,7 +127,7 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
   const auto rules = random_rules<D>(random);
   std::vector<double> weights;
   for (std::size_t k = 0; k < offsets.size(); ++k) weights.push_back(random.real(-0.4, 0.6));
-  WholeField<T, D> whole{box_of_shape<D>(shape), rules, {}};
+  WholeField<T, D> whole{box_of_shape<D>(shape), rules, {}, 0};
   for (std::int64_t l = 0; l < whole.global.cells(); ++l) whole.v.push_back(static_cast<T>(random.real(-1, 1)));
   DomainOptions<D> o;
   o.periodic = rules.periodic();
@@ -104,6 +147,8 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
     stepper.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
     overlapping.field().at(i) = stepper.field().at(i);
   });
+  for (auto* s : {&stepper, &overlapping}) s->set_time(kFirstStep, kDt);
+  whole.time = static_cast<double>(kFirstStep) * kDt;
   for (int step = 1; step <= 5; ++step) {
     const double expected = plain_step(whole, offsets, weights);
     const double sum = stepper.advance(1, true);
@@ -167,7 +212,7 @@ TEST(DeepStepper, ChoosesWhetherToOverlapOnTheWay) {
   DeepStepper<double, 2, WeightedRow<double>> stepper(
       "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 1,
       [&](const Index<2>& s) { return WeightedRow<double>::of<2>(offsets, weights, s); });
-  WholeField<double, 2> whole{domain.global(), BoundaryRules<2>{}, {}};
+  WholeField<double, 2> whole{domain.global(), BoundaryRules<2>{}, {}, 0};
   for (std::int64_t l = 0; l < whole.global.cells(); ++l) whole.v.push_back(static_cast<double>(l * l % 1001));
   for_each_cell(domain.owned(), [&](const Index<2>& i) {
     stepper.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
@@ -305,7 +350,7 @@ TEST(CellRow, AUsersFunctorGivesTheBitsOfTheShippedKernel) {
   using Row = CellRow<double, 2, decltype(average)>;
   DeepStepper<double, 2, Row> mine("u", domain, StencilShape<2>::star(1), rules, 2,
                                    [&](const Index<2>& s) { return Row(average, s); });
-  WholeField<double, 2> whole{domain.global(), rules, {}};
+  WholeField<double, 2> whole{domain.global(), rules, {}, 0};
   for (std::int64_t l = 0; l < whole.global.cells(); ++l) whole.v.push_back(static_cast<double>(l % 17));
   for_each_cell(domain.owned(), [&](const Index<2>& i) {
     mine.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];

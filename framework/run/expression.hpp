@@ -1,0 +1,88 @@
+#pragma once
+/// Values given as text, "sin(pi*y)*exp(-t)": a function of the coordinates and of the time (docs/model.md,
+/// "Expressions"). Local; no MPI.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace isohalo {
+
+/// An expression that was read and checked. Immutable.
+class Expression {
+ public:
+  static constexpr std::size_t kLongest = 4096;  ///< bytes of text
+  static constexpr int kDeepest = 100;           ///< levels of parentheses, signs and powers
+
+  /// Of `dimensions` coordinates. Throws UsageError, which names the column (the first is 1) and what was expected
+  /// there.
+  Expression(const std::string& text, int dimensions);
+
+  const std::string& text() const { return text_; }
+  bool uses_time() const;
+
+ private:
+  friend class ExpressionValue;
+  friend class ExpressionParser;
+
+  enum class Op : std::uint8_t {
+    number,
+    coordinate,  ///< x_a
+    time,
+    negative,
+    add,
+    subtract,
+    multiply,
+    divide,
+    power,
+    whole_power,  ///< a multiplied by itself, b factors
+    less,
+    less_equal,
+    greater,
+    greater_equal,
+    sin,
+    cos,
+    tan,
+    exp,
+    log,
+    sqrt,
+    abs,
+    tanh,
+    floor,
+    min,
+    max,
+  };
+  /// One operation; `a` and `b` are its operands' places among the operations, or as `op` says.
+  struct Node {
+    Op op = Op::number;
+    std::uint8_t reads = 0;  ///< bit j: the value depends on coordinate j; bit kTimeBit: on the time
+    int a = 0, b = 0;
+    double value = 0;  ///< of a number
+  };
+  static constexpr int kTimeBit = 4;
+
+  std::string text_;
+  std::vector<Node> nodes_;  ///< operands before what uses them; the last one is the whole
+};
+
+/// Evaluates an expression at one place after the other: each operation in binary64, in the order of the text, and
+/// again only when something that it depends on has changed. Not for several threads at once.
+class ExpressionValue {
+ public:
+  explicit ExpressionValue(const Expression& e) : nodes_(e.nodes_), values_(e.nodes_.size()) {}
+
+  /// `x`: one coordinate per dimension, dimension 0 first.
+  double operator()(std::span<const double> x, double time);
+
+ private:
+  using Op = Expression::Op;
+  double value_of(const Expression::Node& n) const;
+
+  std::vector<Expression::Node> nodes_;
+  std::vector<double> values_;
+  double x_[4] = {0, 0, 0, 0}, time_ = 0;
+  bool first_ = true;
+};
+
+}  // namespace isohalo
