@@ -1,6 +1,6 @@
 #pragma once
 /// A solver with fields that a row kernel advances together, k steps per halo exchange: sweeps on regions that
-/// shrink by one stencil reach a step.
+/// shrink by one stencil reach a step, in time tiles (time_tiles.hpp).
 
 #include <Kokkos_Core.hpp>
 #include <array>
@@ -15,6 +15,7 @@
 #include "stencils/boundary.hpp"
 #include "stencils/overlap_choice.hpp"
 #include "stencils/sweep.hpp"
+#include "stencils/time_tiles.hpp"
 
 namespace isohalo {
 
@@ -71,8 +72,8 @@ class DeepStepper : public Solver<D> {
         rules_(rules),
         plan_(domain, shape, depth, HaloOptions<D>{rules.mirror_low(), rules.mirror_high(), exchange, {}}),
         reducer_(domain),
-        now_(make_fields("", exchange)),
-        next_(make_fields(" (next)", exchange)),
+        now_(make_fields("", exchange, depth)),
+        next_(make_fields(" (next)", exchange, depth)),
         kernel_(make_row(now_[0].ref().stride)),
         overlap_(overlap, domain.comm()) {
     const BoundaryTopology<D> around = boundary_topology_of(rules, domain.global());
@@ -93,8 +94,16 @@ class DeepStepper : public Solver<D> {
         }
       level.all = SweepRegion<D>(boxes);
       level.shell = SweepRegion<D>(without(boxes, domain.owned()));
+      level.boxes = boxes;
+      std::stable_sort(level.boxes.begin(), level.boxes.end(),
+                       [](const Box<D>& a, const Box<D>& b) { return a.cells() > b.cells(); });
       levels_.push_back(std::move(level));
     }
+    Index<D> reach;
+    for (int j = 0; j < D; ++j) reach[j] = std::max(layers_low_[j], layers_high_[j]);
+    constexpr auto cell_bytes = static_cast<std::int64_t>(2 * N * sizeof(T));
+    tiles_ = TimeTiles<D>::chosen(domain.owned().extents(), reach, cell_bytes, 64 / sizeof(T), depth,
+                                  second_level_cache() * std::max(1, SweepSpace().concurrency()));
     if (overlap != Overlap::never && depth > 0) {
       Box<D> inner = domain.owned();
       for (int j = 0; j < D; ++j)
@@ -151,18 +160,22 @@ class DeepStepper : public Solver<D> {
   }
 
   double advance(std::int64_t steps, bool change) override {
-    double sum = 0;
-    for (std::int64_t s = 1; s <= steps; ++s) sum = step(change && s == steps);
-    return sum;
+    for (std::int64_t left = steps - (change ? 1 : 0); left > 0;) left -= advance_without_change(left);
+    return change && steps > 0 ? step(true) : 0;
   }
+
+  /// Cuts the block for several steps into tiles of these extents; by default by the size of the cache. Local.
+  void cut_tiles(const Index<D>& extents) { tiles_.extents = extents; }
+  const TimeTiles<D>& tiles() const { return tiles_; }
 
  private:
   using Fields = std::array<Field<T, D>, N>;
 
-  Fields make_fields(const char* suffix, Exchange exchange) const {
+  Fields make_fields(const char* suffix, Exchange exchange, int depth) const {
+    const FieldRows rows = depth > 1 ? FieldRows::in_lines : FieldRows::back_to_back;
     return [&]<std::size_t... F>(std::index_sequence<F...>)->Fields {
       return {Field<T, D>(names_[F] + suffix, domain_.owned(), plan_.ghost_low(), plan_.ghost_high(),
-                          field_memory(exchange, domain_.comm()))...};
+                          field_memory(exchange, domain_.comm()), rows)...};
     }
     (std::make_index_sequence<N>());
   }
@@ -190,7 +203,60 @@ class DeepStepper : public Solver<D> {
   struct Level {
     Box<D> bounds;  // all cells inside the grid that m steps can reach
     SweepRegion<D> all, shell;
+    std::vector<Box<D>> boxes;  // of `all`, the largest first
   };
+
+  /// At least one step and at most so many; returns how many.
+  std::int64_t advance_without_change(std::int64_t most) {
+    const int left = steps_left_ == 0 ? plan_.depth() : steps_left_;
+    const int steps = static_cast<int>(std::min<std::int64_t>(most, left));
+    const bool overlapped = steps_left_ == 0 && overlap_.decided() && overlap_.overlap();
+    if (steps < 2 || overlapped) {
+      step(false);
+      return 1;
+    }
+    bring_ghosts(false);
+    const PhaseScope scope(phases_, Phase::sweep);
+    const auto level = [&](int q) -> const Level& {
+      return levels_[static_cast<std::size_t>(steps_left_ - 1 - q)];
+    };
+    tiles_.for_each_part(
+        steps, [&](int q) -> const Box<D>& { return level(q).bounds; },
+        [&](int q, const Box<D>& part) { sweep_part(level(q), part, q, q + 1 < steps); });
+    if (steps % 2) std::swap(now_, next_);
+    steps_left_ -= steps;
+    return steps;
+  }
+
+  /// One part of a tile: step q of several, and the outside cells that the next one reads.
+  void sweep_part(const Level& level, const Box<D>& part, int q, bool outside) {
+    const Fields &from = q % 2 ? next_ : now_, &to = q % 2 ? now_ : next_;
+    std::int64_t left = part.cells();
+    for (const Box<D>& b : level.boxes) {
+      const Box<D> common = b.intersect(part);
+      if (common.empty()) continue;
+      sweep_box(common, arrays(from), arrays(to), kernel_);
+      if ((left -= common.cells()) == 0) break;
+    }
+    if (!outside) return;
+    const Box<D> mirrored = with_mirrored(part, level.bounds);
+    for (const Field<T, D>& u : to)
+      fill_outside(u.ref(), rules_, domain_.global(), mirrored, layers_low_, layers_high_);
+  }
+
+  /// `part` and beside a side of the grid the cells that outside ones mirror. They have their values of the same
+  /// step: those that lie lower are of earlier tiles, and less than a skew away, so that the step after the next
+  /// has not come to them.
+  Box<D> with_mirrored(Box<D> part, const Box<D>& bounds) const {
+    for (int j = 0; j < D; ++j) {
+      if (rules_.low[j].kind == Boundary::periodic) continue;
+      const Box<D>& global = domain_.global();
+      if (part.low[j] < global.low[j] + layers_low_[j]) part.low[j] = global.low[j];
+      if (part.high[j] == global.high[j]) part.low[j] = std::min(part.low[j], global.high[j] - layers_high_[j]);
+      part.low[j] = std::max(part.low[j], bounds.low[j]);
+    }
+    return part;
+  }
 
   double step(bool change) {
     // Not by what this rank has: its neighbors may have an interior where it has none.
@@ -280,6 +346,7 @@ class DeepStepper : public Solver<D> {
   OverlapChoice overlap_;
   SweepRegion<D> interior_, rest_;  ///< of the first step after an exchange
   std::vector<Level> levels_;
+  TimeTiles<D> tiles_;
   std::vector<double> scratch_;
   int steps_left_ = 0;
   PhaseClock* phases_ = nullptr;
