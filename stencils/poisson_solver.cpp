@@ -25,6 +25,8 @@ class PoissonModel : public SolverModel<D> {
   int stored_fields() const override { return gradients_ ? 3 : 1; }
   int deepest() const override { return gradients_ ? 1 : SolverModel<D>::deepest(); }
 
+  bool steps_in_tiles() const override { return !gradients_ && !equation_.singular(); }
+
   std::string advice_not_finite() const override {
     if (!gradients_ && equation_.omega > 1)
       return fmt::format("damped Jacobi steps may diverge with solver.omega = {:g}: use at most 1",

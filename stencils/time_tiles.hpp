@@ -14,9 +14,9 @@
 /// memory bandwidth and network limitations", 2000.)
 ///
 /// What it should cost: V cells of all arrays fit the second-level cache. A tile brings in w_j + k s_j cells per
-/// dimension for k times w_j updates, so an update moves B / k times the product of (1 + k s_j / w_j) bytes to and
-/// from the third-level cache or memory, B being what a sweep moves (16 bytes read and 8 or 16 written for one
-/// field of binary64). With 1 MiB, 7 points, rows of 384 cells and k = 8: w = 10, so 3.2 / 8 of a sweep's bytes.
+/// dimension for k times w_j updates, so an update moves 1 / k of what all arrays of a cell hold, in and out, times
+/// the product of (1 + k s_j / w_j) over the dimensions that are cut. 7 points of binary64, rows of 384 cells, 1 MiB
+/// and k = 8: w = 11, 32 / 8 bytes times 3.0; a sweep moves 24.
 
 #include <algorithm>
 #include <cstdint>

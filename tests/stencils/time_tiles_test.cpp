@@ -161,6 +161,7 @@ void check_all(const std::vector<Index<D>>& grids, int deepest, bool far) {
         for (int depth = 2; depth <= deepest; depth += 2) {
           SCOPED_TRACE(name);
           ++seed;
+          if (test::ranks() > 3 && seed % 4) continue;  // there are many grids of ranks
           seed % 3 ? check_stencil<double, D>(shape, grid, stencil, depth, seed)
                    : check_stencil<float, D>(shape, grid, stencil, depth, seed);
           if (testing::Test::HasFatalFailure()) return;
