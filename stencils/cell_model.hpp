@@ -244,6 +244,7 @@ class CellModel : public SolverModel<D> {
 
   std::vector<std::string> field_names() const override { return {S::fields.begin(), S::fields.end()}; }
   StencilShape<D> shape() const override { return in_.solver.template shape<D>(); }
+  bool steps_in_tiles() const override { return stages_of<S>() == 1; }
   double dt() const override { return in_.dt; }
   std::string advice_not_finite() const override { return "use a smaller step (solver.dt or solver.cfl)"; }
   std::vector<const InitialField<D>*> coefficients() const override {

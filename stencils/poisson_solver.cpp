@@ -36,6 +36,8 @@ class PoissonModel : public SolverModel<D> {
   }
   int deepest() const override { return method_ == PoissonMethod::cg ? 1 : SolverModel<D>::deepest(); }
 
+  bool steps_in_tiles() const override { return method_ == PoissonMethod::jacobi && !equation_.singular(); }
+
   std::string advice_not_finite() const override {
     if (method_ == PoissonMethod::jacobi && equation_.omega > 1)
       return fmt::format("damped Jacobi steps may diverge with solver.omega = {:g}: use at most 1",
@@ -57,9 +59,9 @@ class PoissonModel : public SolverModel<D> {
   double memory(const Index<D>& extents, int depth) const override {
     const int fields = method_ == PoissonMethod::cg ? 6 : method_ == PoissonMethod::red_black ? 5 : 4;
     const auto ghosts = StencilShape<D>::star(1).ghost_widths(
-        method_ == PoissonMethod::red_black ? 2 * depth : depth,
-        equation_.grid.topology());
-    return (fields + equation_.singular_with_gradient()) * field_bytes<D>(equation_.grid.type, extents, ghosts[0], ghosts[1]);
+        method_ == PoissonMethod::red_black ? 2 * depth : depth, equation_.grid.topology());
+    return (fields + equation_.singular_with_gradient()) *
+           field_bytes<D>(equation_.grid.type, extents, ghosts[0], ghosts[1]);
   }
 
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {

@@ -1,5 +1,6 @@
 #include "stencils/state_stepper.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "datatypes/box.hpp"
@@ -40,12 +41,13 @@ std::vector<Box<D>> without(const std::vector<Box<D>>& boxes, const Box<D>& hole
 
 template <class T, int D>
 StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain<D>& domain,
-                                 const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules, int depth,
-                                 const MakeKernels& make_kernels, Exchange exchange, Overlap overlap)
+                                 const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules,
+                                 int depth, const MakeKernels& make_kernels, Exchange exchange, Overlap overlap)
     : names_(names),
       domain_(domain),
       around_(boundary_topology_of(std::span<const BoundaryRules<D>>(rules), domain.global())),
-      plan_(domain, shape, names.reaches(depth), HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}}),
+      plan_(domain, shape, names.reaches(depth),
+            HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}}),
       reducer_(domain),
       now_(make_fields(names.state, "", exchange)),
       next_(make_fields(names.state, " (next)", exchange)),
@@ -76,8 +78,16 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
       }
     level.all = SweepRegion<D>(boxes);
     level.shell = SweepRegion<D>(without(boxes, domain.owned()));
+    level.boxes = boxes;
+    std::stable_sort(level.boxes.begin(), level.boxes.end(),
+                     [](const Box<D>& a, const Box<D>& b) { return a.cells() > b.cells(); });
     levels_.push_back(std::move(level));
   }
+  Index<D> reach;
+  for (int j = 0; j < D; ++j) reach[j] = std::max(layers_low_[j], layers_high_[j]);
+  tiles_ = TimeTiles<D>::chosen(domain.owned().extents(), reach,
+                                static_cast<std::int64_t>(names.arrays() * sizeof(T)), 64 / sizeof(T),
+                                plan_.depth(), second_level_cache() * std::max(1, SweepSpace().concurrency()));
   if (overlap != Overlap::never && names.stages == 1) {
     Box<D> inner = domain.owned();
     for (int j = 0; j < D; ++j)
@@ -139,25 +149,73 @@ const ArrayRef<T, D>& StateStepper<T, D>::ready() {
 
 template <class T, int D>
 double StateStepper<T, D>::advance(std::int64_t steps, bool change) {
-  double sum = 0;
-  for (std::int64_t s = 1; s <= steps; ++s) sum = step(change && s == steps);
-  return sum;
+  for (std::int64_t left = steps - (change ? 1 : 0); left > 0;) left -= advance_without_change(left);
+  return change && steps > 0 ? step(true) : 0;
+}
+
+template <class T, int D>
+std::int64_t StateStepper<T, D>::advance_without_change(std::int64_t most) {
+  const int left = steps_left_ == 0 ? plan_.depth() : steps_left_;
+  const int steps = static_cast<int>(std::min<std::int64_t>(most, left));
+  const bool overlapped = steps_left_ == 0 && overlap_.decided() && overlap_.overlap();
+  if (steps < 2 || names_.stages > 1 || overlapped) {
+    step(false);
+    return 1;
+  }
+  bring_ghosts(now_, false);
+  const PhaseScope scope(phases_, Phase::sweep);
+  const auto level = [&](int q) -> const Level& { return levels_[static_cast<std::size_t>(steps_left_ - 1 - q)]; };
+  tiles_.for_each_part(
+      steps, [&](int q) -> const Box<D>& { return level(q).bounds; },
+      [&](int q, const Box<D>& part) { sweep_part(level(q), part, q, q + 1 < steps); });
+  if (steps % 2) std::swap(now_, next_);
+  steps_left_ -= steps;
+  step_ += steps;
+  return steps;
+}
+
+template <class T, int D>
+void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int q, bool outside) {
+  const Fields &from = q % 2 ? next_ : now_, &to = q % 2 ? now_ : next_;
+  const auto in = reads(from, to, 0);
+  const auto out = refs(to, writes_);
+  std::int64_t left = part.cells();
+  for (const Box<D>& b : level.boxes) {
+    const Box<D> common = b.intersect(part);
+    if (common.empty()) continue;
+    kernels_[0]->sweep_box(common, in, out);
+    if ((left -= common.cells()) == 0) break;
+  }
+  if (outside) fill_outside_of(to, with_mirrored(part, level.bounds), step_ + q + 1, 0);
+}
+
+template <class T, int D>
+Box<D> StateStepper<T, D>::with_mirrored(Box<D> part, const Box<D>& bounds) const {
+  for (int j = 0; j < D; ++j) {
+    if (around_.periodic[j]) continue;
+    const Box<D>& global = domain_.global();
+    if (part.low[j] < global.low[j] + layers_low_[j]) part.low[j] = global.low[j];
+    if (part.high[j] == global.high[j]) part.low[j] = std::min(part.low[j], global.high[j] - layers_high_[j]);
+    part.low[j] = std::max(part.low[j], bounds.low[j]);
+  }
+  return part;
 }
 
 template <class T, int D>
 void StateStepper<T, D>::sweep_before(const StepKernel<T, D>& kernel) {
   bring_ghosts(now_, false);
-  kernel.sweep(levels_.front().all, reads(now_, 0), refs(next_, writes_), 0, 1);
+  kernel.sweep(levels_.front().all, reads(now_, next_, 0), refs(next_, writes_), 0, 1);
   fields_changed();
 }
 
 template <class T, int D>
 typename StateStepper<T, D>::Fields StateStepper<T, D>::make_fields(const std::vector<std::string>& names,
                                                                     const char* suffix, Exchange exchange) const {
+  const FieldRows rows = plan_.depth() > 1 ? FieldRows::in_lines : FieldRows::back_to_back;
   Fields all;
   for (const auto& name : names)
     all.emplace_back(name + suffix, domain_.owned(), plan_.ghost_low(), plan_.ghost_high(),
-                     field_memory(exchange, domain_.comm()));
+                     field_memory(exchange, domain_.comm()), rows);
   return all;
 }
 
@@ -177,9 +235,9 @@ std::span<const ArrayRef<T, D>> StateStepper<T, D>::refs(const Fields& fields, R
 }
 
 template <class T, int D>
-std::span<const ArrayRef<T, D>> StateStepper<T, D>::reads(const Fields& in, int stage) {
+std::span<const ArrayRef<T, D>> StateStepper<T, D>::reads(const Fields& in, const Fields& before, int stage) {
   refs(in, reads_);
-  const Fields* own = names_.stages > 1 && stage > 0 ? &now_ : names_.before.empty() ? nullptr : &next_;
+  const Fields* own = names_.stages > 1 && stage > 0 ? &now_ : names_.before.empty() ? nullptr : &before;
   if (own)
     for (const Field<T, D>& u : *own) reads_.push_back(u.ref());
   for (const Field<T, D>& c : coefficients_) reads_.push_back(c.ref());
@@ -223,10 +281,10 @@ double StateStepper<T, D>::sweep_stage(int stage, const Fields& in, const Fields
   const StepKernel<T, D>& kernel = *kernels_[static_cast<std::size_t>(stage)];
   const PhaseScope scope(phases_, Phase::sweep);
   if (!change) {
-    kernel.sweep(interior_done ? rest_ : level.all, reads(in, stage), refs(out, writes_), 0, 1);
+    kernel.sweep(interior_done ? rest_ : level.all, reads(in, next_, stage), refs(out, writes_), 0, 1);
     return 0;
   }
-  kernel.sweep_with_change(reducer_, scratch_, reads(in, stage), refs(out, writes_), refs(now_, before_));
+  kernel.sweep_with_change(reducer_, scratch_, reads(in, next_, stage), refs(out, writes_), refs(now_, before_));
   kernel.sweep(level.shell, reads_, writes_, 0, 1);
   const PhaseScope reduction(phases_, Phase::reduction);
   return reducer_.combine();
@@ -241,13 +299,14 @@ bool StateStepper<T, D>::bring_ghosts(const Fields& u, bool overlap) {
     steps_left_ = plan_.depth();
   }
   const PhaseScope scope(phases_, Phase::boundary);
-  fill_outside_of(u, levels_[static_cast<std::size_t>(steps_left_)].bounds);
+  fill_outside_of(u, levels_[static_cast<std::size_t>(steps_left_)].bounds, step_, time_of_stage());
   return interior_done;
 }
 
 template <class T, int D>
-void StateStepper<T, D>::fill_outside_of(const Fields& fields, const Box<D>& valid) {
-  const double time = static_cast<double>(step_) * dt_ + names_.stage_times[static_cast<std::size_t>(stage_)] * dt_;
+void StateStepper<T, D>::fill_outside_of(const Fields& fields, const Box<D>& valid, std::int64_t step,
+                                         double after) {
+  const double time = static_cast<double>(step) * dt_ + after * dt_;
   for (std::size_t f = 0; f < fields.size(); ++f) outside_[f].fill(fields[f].ref(), valid, time);
 }
 
@@ -272,13 +331,13 @@ bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
         in_place.low[j] = domain_.owned().low[j], in_place.high[j] = domain_.owned().high[j];
     {
       const PhaseScope scope(phases_, Phase::boundary);
-      fill_outside_of(u, in_place);
+      fill_outside_of(u, in_place, step_, time_of_stage());
     }
     const std::int64_t parts = std::min(kParts, interior_.size());
     for (std::int64_t part = 0; part < parts; ++part) {
       {
         const PhaseScope scope(phases_, Phase::sweep);
-        kernels_[0]->sweep(interior_, reads(u, 0), refs(next_, writes_), part, parts);
+        kernels_[0]->sweep(interior_, reads(u, next_, 0), refs(next_, writes_), part, parts);
       }
       plan_.progress();
     }

@@ -1,6 +1,6 @@
 #pragma once
 /// A solver with fields that are advanced together, k steps per halo exchange: sweeps on regions that shrink by one
-/// stencil reach a step.
+/// stencil reach a step, in time tiles (time_tiles.hpp).
 
 #include <algorithm>
 #include <functional>
@@ -17,6 +17,7 @@
 #include "stencils/boundary.hpp"
 #include "stencils/overlap_choice.hpp"
 #include "stencils/step_kernel.hpp"
+#include "stencils/time_tiles.hpp"
 
 namespace isohalo {
 
@@ -44,9 +45,9 @@ class StateStepper : public Solver<D> {
   using Kernels = std::vector<KernelPointer<T, D>>;
   using MakeKernels = std::function<Kernels(const Index<D>& stride)>;
 
-  /// `rules`: of each field. `make_kernels(stride)` builds the kernels for the fields' strides. `depth` >= 1 steps per exchange. `overlap`:
-  /// whether a step without change sum that needs an exchange sweeps, while the messages travel, what reads no
-  /// ghosts of other ranks; where it may. Collective in order.
+  /// `rules`: of each field. `make_kernels(stride)` builds the kernels for the fields' strides. `depth` >= 1 steps
+  /// per exchange. `overlap`: whether a step without change sum that needs an exchange sweeps, while the messages
+  /// travel, what reads no ghosts of other ranks; where it may. Collective in order.
   StateStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
                const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
                Exchange exchange = Exchange::automatic, Overlap overlap = Overlap::automatic);
@@ -94,6 +95,10 @@ class StateStepper : public Solver<D> {
 
   double advance(std::int64_t steps, bool change) override;
 
+  /// Cuts the block for several steps into tiles of these extents; by default by the size of the cache. Local.
+  void cut_tiles(const Index<D>& extents) { tiles_.extents = extents; }
+  const TimeTiles<D>& tiles() const { return tiles_; }
+
  protected:
   /// One sweep of this kernel, of the fields with all that it reads, into the fields a step before. Collective.
   void sweep_before(const StepKernel<T, D>& kernel);
@@ -108,7 +113,8 @@ class StateStepper : public Solver<D> {
   std::span<const ErasedArray<D>> erased(std::initializer_list<const Fields*> lists);
   static std::span<const ArrayRef<T, D>> refs(const Fields& fields, Refs& list);
   /// What the kernel of this stage reads.
-  std::span<const ArrayRef<T, D>> reads(const Fields& in, int stage);
+  std::span<const ArrayRef<T, D>> reads(const Fields& in, const Fields& before, int stage);
+  double time_of_stage() const { return names_.stage_times[static_cast<std::size_t>(stage_)]; }
 
   /// Between the parts of an interior, messages that MPI moves only when it is called get on.
   static constexpr std::int64_t kParts = 16;
@@ -117,7 +123,17 @@ class StateStepper : public Solver<D> {
   struct Level {
     Box<D> bounds;  // all cells inside the grid that m steps can reach
     SweepRegion<D> all, shell;
+    std::vector<Box<D>> boxes;  // of `all`, the largest first
   };
+
+  /// At least one step and at most so many; returns how many.
+  std::int64_t advance_without_change(std::int64_t most);
+  /// One part of a tile: step q of several, and the outside cells that the next one reads.
+  void sweep_part(const Level& level, const Box<D>& part, int q, bool outside);
+  /// `part` and beside a side of the grid the cells that outside ones mirror. They have their values of the same
+  /// step: those that lie lower are of earlier tiles, and less than a skew away, so that the step after the next
+  /// has not come to them.
+  Box<D> with_mirrored(Box<D> part, const Box<D>& bounds) const;
 
   double step(bool change);
 
@@ -128,11 +144,11 @@ class StateStepper : public Solver<D> {
   /// Everything that a sweep from `u` reads; returns true when the interior was swept meanwhile.
   bool bring_ghosts(const Fields& u, bool overlap);
 
-  /// The outside cells around `valid`, by the rules' values at the time of what the next sweep reads.
-  void fill_outside_of(const Fields& fields, const Box<D>& valid);
+  /// The outside cells around `valid`, by the rules' values so many steps after `step`.
+  void fill_outside_of(const Fields& fields, const Box<D>& valid, std::int64_t step, double after);
 
-  /// The fields that hold what the ghosts of `u` and, where further steps read them, of the fields a step before are
-  /// made of.
+  /// The fields that hold what the ghosts of `u` and, where further steps read them, of the fields a step before
+  /// are made of.
   std::span<const ErasedArray<D>> to_exchange(const Fields& u);
 
   /// Brings the ghosts; returns true when it has swept the interior meanwhile.
@@ -152,10 +168,11 @@ class StateStepper : public Solver<D> {
   bool repeats_grid_ = false;       ///< ghosts copied within this rank then come after those of other ranks
   SweepRegion<D> interior_, rest_;  ///< of the first step after an exchange
   std::vector<Level> levels_;
+  TimeTiles<D> tiles_;
   std::vector<double> scratch_;
   std::vector<ErasedArray<D>> erased_;
   Refs reads_, writes_, before_;
-  int steps_left_ = 0;  ///< sweeps until the next exchange
+  int steps_left_ = 0;     ///< sweeps until the next exchange
   std::int64_t step_ = 0;  ///< of the state
   double dt_ = 0;
   int stage_ = 0;  ///< of the next sweep

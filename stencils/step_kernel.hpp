@@ -21,6 +21,8 @@ class StepKernel {
   /// writes = kernel(reads) on one of so many parts of the region. Fences.
   virtual void sweep(const SweepRegion<D>& region, Arrays reads, Arrays writes, std::int64_t part,
                      std::int64_t parts) const = 0;
+  /// The same on one box, which is in cache (see isohalo::sweep_box). Fences.
+  virtual void sweep_box(const Box<D>& box, Arrays reads, Arrays writes) const = 0;
   /// The same over the owned cells, and forms the tile values of the squared changes writes - before; of a cell
   /// the sum over the arrays in their order. Fences.
   virtual void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, Arrays reads, Arrays writes,
@@ -46,7 +48,7 @@ constexpr std::size_t writes_of() {
 }
 
 template <std::size_t N, class T, int D>
-std::array<ArrayRef<T, D>, N> first_of(std::span<const ArrayRef<T, D>> arrays) {
+std::array<ArrayRef<T, D>, N> leading(std::span<const ArrayRef<T, D>> arrays) {
   std::array<ArrayRef<T, D>, N> all;
   for (std::size_t f = 0; f < N; ++f) all[f] = arrays[f];
   return all;
@@ -63,15 +65,21 @@ class RowStepKernel final : public StepKernel<T, D> {
     if constexpr (kOne)
       isohalo::sweep(region, reads[0], writes[0], row_, part, parts);
     else
-      isohalo::sweep(region, first_of<kReads>(reads), first_of<kWrites>(writes), row_, part, parts);
+      isohalo::sweep(region, leading<kReads>(reads), leading<kWrites>(writes), row_, part, parts);
+  }
+  void sweep_box(const Box<D>& box, Arrays reads, Arrays writes) const override {
+    if constexpr (kOne)
+      isohalo::sweep_box(box, reads[0], writes[0], row_);
+    else
+      isohalo::sweep_box(box, leading<kReads>(reads), leading<kWrites>(writes), row_);
   }
   void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, Arrays reads, Arrays writes,
                          Arrays before) const override {
     if constexpr (kOne)
       isohalo::sweep_with_change(sum, scratch, reads[0], writes[0], row_);
     else
-      isohalo::sweep_with_change(sum, scratch, first_of<kReads>(reads), first_of<kWrites>(writes),
-                                 first_of<kWrites>(before), row_);
+      isohalo::sweep_with_change(sum, scratch, leading<kReads>(reads), leading<kWrites>(writes),
+                                 leading<kWrites>(before), row_);
   }
 
  private:

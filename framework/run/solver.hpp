@@ -118,6 +118,9 @@ class SolverModel {
   virtual std::vector<const InitialField<D>*> coefficients() const { return {}; }
   /// Steps per halo exchange that the solver can make use of.
   virtual int deepest() const { return std::numeric_limits<int>::max(); }
+  /// Does it make several steps without a sum over all cells in between, in time tiles? Else halo_depth = "auto"
+  /// is 1.
+  virtual bool steps_in_tiles() const { return deepest() > 1; }
   virtual StencilShape<D> shape() const = 0;
   /// Length of a step; 0 for solvers without time.
   virtual double dt() const = 0;
