@@ -15,6 +15,12 @@ class JacobiSolver : public Relaxation<T, D, JacobiRow<T, D>> {
               return JacobiRow<T, D>(system.laplacian(stride), system.source(), static_cast<T>(equation.omega),
                                      static_cast<T>(equation.diagonal()));
             }) {}
+
+  /// All steps that need no mean at once, so that the stepper may take several together.
+  double advance(std::int64_t steps, bool change) override {
+    if (!this->system_.singular()) return this->stepper_.advance(steps, change);
+    return Relaxation<T, D, JacobiRow<T, D>>::advance(steps, change);
+  }
 };
 
 }  // namespace isohalo

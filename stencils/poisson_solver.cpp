@@ -45,7 +45,7 @@ class PoissonModel : public SolverModel<D> {
     if (method_ == PoissonMethod::red_black && equation_.omega > 1 && colours_meet(equation_.grid))
       return fmt::format(
           "across the ends of a periodic dimension with an odd number of cells two cells of one colour are "
-          "neighbors, and steps may diverge with solver.omega = {:g}: use 1, or an even number",
+          "neighbors, and steps may diverge with solver.omega = {:g}: leave it out, or use even numbers of cells",
           equation_.omega);
     if (method_ == PoissonMethod::chebyshev)
       return fmt::format(
