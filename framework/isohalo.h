@@ -198,6 +198,17 @@ int isohalo_halo_finish(isohalo_halo halo);
 /* Completes an exchange in flight. Collective in order. Sets *halo to NULL. */
 int isohalo_halo_free(isohalo_halo* halo);
 
+/* `n` >= 0 arrays in one exchange, array k with elements of elements[k], all else as for isohalo_halo_create: one message
+ * per neighbor carries all of them where that is the fastest way. Array k lies on the faces of dimension faces[k], or in
+ * cells with -1; NULL: all in cells. Dimension j has one face more than cells, which the rank at its upper end owns
+ * (local extent there owned[j] + 1 + 2 width), or as many where it is periodic. Collective. */
+int isohalo_halo_create_arrays(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,
+                               int depth, int n, const MPI_Datatype elements[], const int faces[],
+                               isohalo_halo* halo);
+/* For such a halo in place of isohalo_halo_exchange and _start, with n addresses of first elements. */
+int isohalo_halo_exchange_arrays(isohalo_halo halo, void* const arrays[]);
+int isohalo_halo_start_arrays(isohalo_halo halo, void* const arrays[]);
+
 /* The numbers of ranks per dimension by which the library would cut a grid of `shape` cells over `ranks` ranks, for
  * MPI_Cart_create. Local; calls no error handler. */
 int isohalo_process_grid(int ranks, int d, const long long shape[], int dims[]);

@@ -12,28 +12,33 @@
 ///                                                                     the new values: cells(..), or one number
 ///   static constexpr std::array dimensions{2, 3};                     left out: 1 to 4
 ///
-/// The function reads the old state only, and nothing but the cells of its shape.
+/// The function reads the old state only, and nothing but the cells of its shape. What a solver may have besides:
+///
+/// - Coefficients, each a number or a table [solver.NAME] with the keys of [initial]:
+///   template <int D> static constexpr auto coefficients();            an array of Coefficient
+///   The function takes them as an array before dt, operator()(u, v, const auto& given, dt), and reads given[0]()
+///   or given[0].near(j, k). stable_dt(grid, largest) takes their largest magnitudes.
+///   template <int D> std::function<double(const Index<D>&)> formula(std::size_t k, const Grid<D>&) const;
+///   is coefficient k where the input has none; one that is empty stands for the number.
+/// - A second time level: static constexpr auto before = isohalo::names("u_before"); the function takes these
+/// fields
+///   after the state and reads their own cell. begin(u, [given,] dt) is what they are before the first step.
+/// - Stages: static constexpr int stages = 3; the functions are template <int K, ..> auto stage(u, u_begin,
+/// [given,]
+///   dt), K = 0, 1, 2: u is what the stage before gave, u_begin, of which the own cell is read, the state at the
+///   step's begin. The last stage gives the new state. Each stage is rounded to the fields' type.
+///   static constexpr std::array stage_times{0.0, 1.0, 0.5}; says of when in the step it is what stage K reads, for
+///   boundary values that depend on time.
+///
+/// Every such solver has a mask, [solver.mask]: cells in which it is not 0 keep their values.
 
-#include <fmt/format.h>
-
-#include <array>
-#include <limits>
 #include <set>
 #include <string>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
-#include "framework/run/solver.hpp"
-#include "stencils/cell.hpp"
-#include "stencils/deep_stepper.hpp"
-#include "stencils/single_field_model.hpp"
-#include "stencils/time_step.hpp"
+#include "stencils/cell_model.hpp"
 
 namespace isohalo {
-
-template <int D>
-using Grid = GridSettings<D>;
 
 /// Names of fields.
 template <class... N>
@@ -66,183 +71,7 @@ constexpr std::array<ParameterKey<S>, 1 + sizeof...(More)> keys(const ParameterK
   return {first, more...};
 }
 
-/// A cell that only notes what is read.
-template <int D>
-class ProbeCell {
- public:
-  static constexpr int dimensions = D;
-  explicit ProbeCell(std::set<Index<D>>& read) : read_(&read) {}
-  double operator()() const { return near(Index<D>{}); }
-  double near(int j, int k) const {
-    Index<D> offset{};
-    offset[j] = k;
-    return near(offset);
-  }
-  double near(const Index<D>& offset) const {
-    read_->insert(offset);
-    return 1.0;
-  }
-  double inverse_square(int) const { return 1.0; }
-  double inverse(int) const { return 1.0; }
-
- private:
-  std::set<Index<D>>* read_;
-};
-
 namespace detail {
-
-template <class S>
-inline constexpr std::size_t kStateFields = S::fields.size();
-
-template <std::size_t>
-using CellOf = const void*;  // one argument for each index
-
-/// The function at one cell, whatever it returns, as an array.
-template <class S, class C, std::size_t N>
-KOKKOS_FUNCTION std::array<double, N> new_values(const S& s, const std::array<C, N>& at, double dt) {
-  return [&]<std::size_t... F>(std::index_sequence<F...>)->std::array<double, N> {
-    const auto values = s(at[F]..., dt);
-    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(values)>>) {
-      static_assert(N == 1, "a solver of several fields returns cells(..) of as many values");
-      return {static_cast<double>(values)};
-    } else {
-      static_assert(std::tuple_size_v<std::remove_cvref_t<decltype(values)>> == N,
-                    "a solver returns one value for each of its fields");
-      return values;
-    }
-  }
-  (std::make_index_sequence<N>());
-}
-
-/// The row kernel of a cell function.
-template <class S, class T, int D>
-class CellRow {
- public:
-  static constexpr std::size_t kFields = kStateFields<S>;
-  CellRow(const S& solver, const CellGeometry<D>& geometry, double dt)
-      : solver_(solver), geometry_(geometry), dt_(dt) {}
-
-  void operator()(const std::array<const T*, kFields>& in, const std::array<T*, kFields>& out,
-                  std::int64_t n) const {
-    // Copies, which the compiler knows that no store changes.
-    const S solver = solver_;
-    const CellGeometry<D> geometry = geometry_;
-    const double dt = dt_;
-    const std::array<const T*, kFields> from = in;
-    const std::array<T*, kFields> to = out;
-    ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) {
-      const auto values = [&]<std::size_t... F>(std::index_sequence<F...>) {
-        const std::array<Cell<T, D>, kFields> at{Cell<T, D>(from[F] + x, geometry)...};
-        return new_values<S, Cell<T, D>, kFields>(solver, at, dt);
-      }
-      (std::make_index_sequence<kFields>());
-      for (std::size_t f = 0; f < kFields; ++f) to[f][x] = static_cast<T>(values[f]);
-    }
-  }
-  void operator()(const T* in, T* out, std::int64_t n) const requires(kFields == 1) {
-    (*this)(std::array<const T*, 1>{in}, std::array<T*, 1>{out}, n);
-  }
-
- private:
-  S solver_;
-  CellGeometry<D> geometry_;
-  double dt_;
-};
-
-template <int D>
-std::string offset_text(const Index<D>& o) {
-  std::string text;
-  for (int j = 0; j < D; ++j) text += fmt::format("{}{}", j == 0 ? "" : ", ", o[j]);
-  return "(" + text + ")";
-}
-
-template <class S, int D>
-class CellModel : public SolverModel<D> {
- public:
-  static constexpr std::size_t kFields = kStateFields<S>;
-
-  CellModel(const GridSettings<D>& grid, const S& solver, double dt)
-      : grid_(grid), solver_(solver), shape_(solver.template shape<D>()), dt_(dt) {}
-
-  std::vector<std::string> field_names() const override { return {S::fields.begin(), S::fields.end()}; }
-  StencilShape<D> shape() const override { return shape_; }
-  double dt() const override { return dt_; }
-  std::string advice_not_finite() const override { return "use a smaller step (solver.dt or solver.cfl)"; }
-  double memory(const Index<D>& extents, int depth) const override {
-    return static_cast<double>(kFields) * two_field_memory(grid_, shape_, extents, depth);
-  }
-  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
-    if (grid_.type == ElementType::float32) return create_in<float>(domain, depth, exchange);
-    return create_in<double>(domain, depth, exchange);
-  }
-
- private:
-  template <class T>
-  std::unique_ptr<Solver<D>> create_in(const CartesianDomain<D>& domain, int depth, Exchange exchange) const {
-    const auto row = [&](const Index<D>& stride) {
-      CellGeometry<D> geometry;
-      geometry.stride = stride;
-      for (int j = 0; j < D; ++j) {
-        geometry.inverse_square[j] = 1 / (grid_.spacing[j] * grid_.spacing[j]);
-        geometry.inverse[j] = 1 / grid_.spacing[j];
-      }
-      return CellRow<S, T, D>(solver_, geometry, dt_);
-    };
-    std::array<std::string, kFields> names;
-    for (std::size_t f = 0; f < kFields; ++f) names[f] = S::fields[f];
-    using Stepper = DeepStepper<T, D, CellRow<S, T, D>, kFields>;
-    std::array<BoundaryRules<D>, kFields> rules;
-    for (std::size_t f = 0; f < kFields; ++f) rules[f] = grid_.boundary_of(f);
-    return std::make_unique<Stepper>(names, domain, shape_, rules, depth, row, exchange);
-  }
-
-  GridSettings<D> grid_;
-  S solver_;
-  StencilShape<D> shape_;
-  double dt_;
-};
-
-/// Throws UsageError when the function reads what its shape does not have.
-template <class S, int D>
-void refuse_other_reads(const S& solver, const std::string& kind) {
-  constexpr std::size_t n = kStateFields<S>;
-  std::array<std::set<Index<D>>, n> read;
-  [&]<std::size_t... F>(std::index_sequence<F...>) {
-    const std::array<ProbeCell<D>, n> at{ProbeCell<D>(read[F])...};
-    new_values<S, ProbeCell<D>, n>(solver, at, 1.0);
-  }
-  (std::make_index_sequence<n>());
-  const StencilShape<D> shape = solver.template shape<D>();
-  std::set<Index<D>> known{Index<D>{}};
-  for (const Index<D>& o : shape.offsets()) known.insert(o);
-  for (std::size_t f = 0; f < n; ++f)
-    for (const Index<D>& o : read[f])
-      if (!known.contains(o))
-        throw UsageError(fmt::format("solver {} reads {} at {}, which its shape in {} dimensions does not have",
-                                     kind, S::fields[f], offset_text<D>(o), D));
-}
-
-template <class S, int D>
-std::unique_ptr<SolverModel<D>> make_cell_model(Config& config, const GridSettings<D>& grid,
-                                                const std::string& kind) {
-  S solver;
-  for (const auto& k : S::keys)
-    solver.*k.member =
-        config.number(std::string("solver.") + k.name, {solver.*k.member, k.min, k.max, false, k.unit, k.help});
-  refuse_other_reads<S, D>(solver, kind);
-  double dt = 0;
-  if constexpr (requires { solver.template stable_dt<D>(grid); }) {
-    const double limit = solver.template stable_dt<D>(grid);
-    dt = read_time_step(config, limit, "of " + kind, "that of " + kind + " with these parameters");
-    if (!(dt > 0) && !config.has_errors())
-      config.error("solver.kind",
-                   "the stability limit of the time step is zero: use other parameters or larger cells");
-  } else {
-    dt = read_time_step(config);
-  }
-  return std::make_unique<CellModel<S, D>>(grid, solver, dt);
-}
 
 template <class S>
 constexpr bool has_dimension(int d) {
@@ -272,14 +101,22 @@ void add_in_dimension(SolverKinds& kinds, const std::string& name) {
 /// Makes S a value of solver.kind. Local. Throws UsageError for a name, a field or a key that there is twice.
 template <class S>
 void add_solver(SolverKinds& kinds, const std::string& name) {
-  std::set<std::string> known{"kind", "dt", "cfl"};
-  for (const auto& k : S::keys)
-    if (!known.insert(k.name).second)
-      throw UsageError("solver \"" + name + "\" has the key \"" + k.name + "\" twice, or it is one that all have");
+  std::set<std::string> known{"kind", "dt", "cfl", "mask"};
+  const auto add_key = [&](const char* key) {
+    if (!known.insert(key).second)
+      throw UsageError("solver \"" + name + "\" has the key \"" + key + "\" twice, or it is one that all have");
+  };
+  for (const auto& k : S::keys) add_key(k.name);
+  for (const Coefficient& c : detail::coefficients_of<S, 4>()) add_key(c.name);
   known.clear();
+  const auto add_field = [&](const char* field) {
+    if (!known.insert(field).second)
+      throw UsageError("solver \"" + name + "\" has the field \"" + field + "\" twice");
+  };
   if (S::fields.size() > 1) kinds.fields[name] = {S::fields.begin(), S::fields.end()};
-  for (const char* f : S::fields)
-    if (!known.insert(f).second) throw UsageError("solver \"" + name + "\" has the field \"" + f + "\" twice");
+  for (const char* f : S::fields) add_field(f);
+  if constexpr (detail::kHasBefore<S>)
+    for (const char* f : S::before) add_field(f);
   detail::add_in_dimension<S, 1>(kinds, name);
   detail::add_in_dimension<S, 2>(kinds, name);
   detail::add_in_dimension<S, 3>(kinds, name);

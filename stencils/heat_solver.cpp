@@ -7,6 +7,7 @@
 #include "stencils/row_kernels.hpp"
 #include "stencils/single_field_model.hpp"
 #include "stencils/solvers.hpp"
+#include "stencils/solvers/heat_in_field.hpp"
 #include "stencils/time_step.hpp"
 
 namespace isohalo {
@@ -40,8 +41,11 @@ class HeatModel : public SingleFieldModel<D> {
 
 template <int D>
 std::unique_ptr<SolverModel<D>> make_heat_model(Config& config, const GridSettings<D>& grid) {
-  const double kappa = config.number(
-      "solver.kappa", {1.0, 0, 1e300, true, "length^2 / time", "diffusivity kappa in u_t = kappa laplace(u)"});
+  if (config.has_table("solver.kappa") || config.has_table("solver.mask"))
+    return detail::make_cell_model<HeatInField, D>(config, grid, "heat");
+  const double kappa = config.number("solver.kappa", {1.0, 0, 1e300, true, "length^2 / time",
+                                                      "diffusivity kappa in u_t = kappa laplace(u); a number, or a "
+                                                      "table [solver.kappa] with the keys of [initial]"});
   double sum = 0;
   for (int j = 0; j < D; ++j)
     sum = j == 0 ? 1 / (grid.spacing[j] * grid.spacing[j]) : sum + 1 / (grid.spacing[j] * grid.spacing[j]);

@@ -12,40 +12,31 @@
 #include "framework/mpi/agreement.hpp"
 #include "framework/run/solver.hpp"
 #include "stencils/boundary.hpp"
+#include "stencils/poisson_spectrum.hpp"
 #include "stencils/row_kernels.hpp"
 #include "stencils/sweep.hpp"
 
 namespace isohalo {
 
-/// The equation's numbers.
+enum class PoissonMethod { jacobi, red_black, chebyshev, cg };
+
+/// The equation's numbers and those of the method.
 template <int D>
 struct PoissonEquation {
   GridSettings<D> grid;
-  double omega = 1;  ///< of jacobi
+  PoissonMethod method = PoissonMethod::jacobi;
+  double omega = 1;                        ///< of jacobi and red_black
+  double lambda_low = 0, lambda_high = 0;  ///< of chebyshev: the eigenvalues lie between them
 
-  /// q_j = 1/(h_j h_j).
   template <class T>
   PerDim<T, D> q() const {
     PerDim<T, D> q;
-    for (int j = 0; j < D; ++j) q[j] = static_cast<T>(1 / (grid.spacing[j] * grid.spacing[j]));
+    const PerDim<double, D> exact = inverse_squares(grid);
+    for (int j = 0; j < D; ++j) q[j] = static_cast<T>(exact[j]);
     return q;
   }
-  /// 2 (q_0 + q_1 + ..), computed in binary64.
-  double diagonal() const {
-    const PerDim<double, D> w = q<double>();
-    double sum = w[0];
-    for (int j = 1; j < D; ++j) sum = sum + w[j];
-    return 2 * sum;
-  }
-  /// Without a side that fixes values a solution is known up to a constant only.
-  bool singular() const {
-    for (int j = 0; j < D; ++j)
-      for (const auto& rule : {grid.boundary.low[j], grid.boundary.high[j]})
-        if (rule.kind == Boundary::dirichlet || rule.kind == Boundary::fixed ||
-            (rule.kind == Boundary::robin && rule.parameters[0] > 0))
-          return false;
-    return true;
-  }
+  double diagonal() const { return laplace_diagonal(grid); }
+  bool singular() const { return known_up_to_a_constant(grid); }
   /// Then, does a side have a given gradient?
   bool singular_with_gradient() const {
     if (!singular()) return false;
@@ -60,7 +51,7 @@ struct PoissonEquation {
 template <class T, int D>
 class PoissonSystem {
  public:
-  /// The source gets the ghosts that `depth` steps need. Collective in order.
+  /// The source gets the ghosts that `depth` sweeps need. Collective in order.
   PoissonSystem(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth, Exchange exchange)
       : domain_(domain),
         equation_(equation),
@@ -123,6 +114,17 @@ class PoissonSystem {
       return [=](std::int64_t x) {
         const double value = static_cast<double>(f[x] + lap(v + x));
         return value * value;
+      };
+    });
+  }
+
+  /// The sum of the squared changes from `before` to `after`, owned cells.
+  double change_square(const ArrayRef<T, D>& before, const ArrayRef<T, D>& after) {
+    return sum("isohalo::change", [&](const Index<D>& i, std::int64_t) {
+      const T *const b = &before.at(i), *const a = &after.at(i);
+      return [=](std::int64_t x) {
+        const double change = static_cast<double>(a[x]) - static_cast<double>(b[x]);
+        return change * change;
       };
     });
   }

@@ -1,7 +1,5 @@
 #include "stencils/solvers.hpp"
 
-#include "stencils/solvers/gray_scott.hpp"
-
 namespace isohalo {
 
 namespace {
@@ -23,7 +21,9 @@ SolverKinds shipped_solvers() {
   add<3>(kinds);
   add<4>(kinds);
   kinds.types["life"] = {"uint8"};
-  add_solver<GrayScott>(kinds, "gray_scott");
+  add_advection(kinds);
+  add_gray_scott(kinds);
+  add_wave(kinds);
   return kinds;
 }
 

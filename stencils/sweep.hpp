@@ -62,14 +62,24 @@ void run_row(const Row& kernel, const ArrayRef<T, D>& in, const ArrayRef<T, D>& 
     kernel(&in.at(i), &out.at(i), n);
 }
 
-/// The same for a kernel of several fields, which takes an array of rows of each.
-template <class T, int D, std::size_t N, class Row>
-void run_row(const Row& kernel, const std::array<ArrayRef<T, D>, N>& in, const std::array<ArrayRef<T, D>, N>& out,
+namespace detail {
+
+/// The addresses of a cell in several arrays.
+template <class P, class T, int D, std::size_t N>
+std::array<P*, N> rows_at(const std::array<ArrayRef<T, D>, N>& arrays, const Index<D>& i) {
+  std::array<P*, N> rows;
+  for (std::size_t f = 0; f < N; ++f) rows[f] = &arrays[f].at(i);
+  return rows;
+}
+
+}  // namespace detail
+
+/// The same for a kernel of several arrays, which takes the rows of those that it reads and of those that it
+/// writes.
+template <class T, int D, std::size_t R, std::size_t W, class Row>
+void run_row(const Row& kernel, const std::array<ArrayRef<T, D>, R>& in, const std::array<ArrayRef<T, D>, W>& out,
              const Index<D>& i, std::int64_t n) {
-  std::array<const T*, N> from;
-  std::array<T*, N> to;
-  for (std::size_t f = 0; f < N; ++f) from[f] = &in[f].at(i), to[f] = &out[f].at(i);
-  kernel(from, to, n);
+  kernel(detail::rows_at<const T>(in, i), detail::rows_at<T>(out, i), n);
 }
 
 /// f(i, n) for every row of n cells from `i` on of the region, or of one of so many `parts` of it, from several
@@ -90,11 +100,55 @@ void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f
 /// out = kernel(in) on the region; an array each, or a std::array of several. All have the same owned box and
 /// strides and hold all cells the kernel reads. With `parts` only one of that many parts of the region. Fences.
 /// Local.
-template <int D, class Arrays, class Row>
-void sweep(const SweepRegion<D>& region, const Arrays& in, const Arrays& out, const Row& kernel,
+template <int D, class Reads, class Writes, class Row>
+void sweep(const SweepRegion<D>& region, const Reads& in, const Writes& out, const Row& kernel,
            std::int64_t part = 0, std::int64_t parts = 1) {
   const auto row = [&kernel, in, out](const Index<D>& i, std::int64_t n) { run_row(kernel, in, out, i, n); };
   for_each_row_of("isohalo::sweep", region, row, part, parts);
+}
+
+namespace detail {
+
+template <class T, int D>
+const ArrayRef<T, D>& first_of(const ArrayRef<T, D>& a) {
+  return a;
+}
+template <class T, int D, std::size_t N>
+const ArrayRef<T, D>& first_of(const std::array<ArrayRef<T, D>, N>& all) {
+  return all[0];
+}
+
+/// Elements from `p` on to where a cache line begins.
+template <class T>
+std::int64_t to_next_line(const T* p) {
+  constexpr std::uintptr_t line = 64;
+  return static_cast<std::int64_t>((line - reinterpret_cast<std::uintptr_t>(p) % line) % line / sizeof(T));
+}
+
+}  // namespace detail
+
+/// out = kernel(in) on one box, as `sweep` on a region, for boxes that are in cache: the first cells of a row, up
+/// to where a cache line begins in the first field, are a row of their own, so that vectors of the others do not
+/// straddle lines. (7 points in the first-level cache of an EPYC: 5.2 against 3.5 G updates/s.) Fences. Local.
+template <int D, class Reads, class Writes, class Row>
+void sweep_box(const Box<D>& box, const Reads& in, const Writes& out, const Row& kernel) {
+  constexpr int cut = D == 1 ? 0 : D - 2;  // among the workers
+  const std::int64_t workers = std::min<std::int64_t>(box.extent(cut), std::max(1, SweepSpace().concurrency()));
+  Kokkos::parallel_for("isohalo::sweep_box", Kokkos::RangePolicy<SweepSpace>(0, workers),
+                       [=, &kernel](const std::int64_t w) {
+                         Box<D> piece = box;
+                         piece.low[cut] = box.low[cut] + box.extent(cut) * w / workers;
+                         piece.high[cut] = box.low[cut] + box.extent(cut) * (w + 1) / workers;
+                         for_each_row(piece, [&](Index<D> i) {
+                           const std::int64_t n = piece.extent(D - 1);
+                           const std::int64_t head = detail::to_next_line(&detail::first_of(out).at(i));
+                           if (head == 0 || n < 4 * head) return run_row(kernel, in, out, i, n);
+                           run_row(kernel, in, out, i, head);
+                           i[D - 1] += head;
+                           run_row(kernel, in, out, i, n - head);
+                         });
+                       });
+  SweepSpace().fence();
 }
 
 /// Sums over all cells of the grid, such as the squared changes of a step.
@@ -151,22 +205,23 @@ void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, const Arra
   });
 }
 
-/// The same for several fields: of a cell the sum of their squared changes, in their order.
-template <class T, int D, std::size_t N, class Row>
-void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, const std::array<ArrayRef<T, D>, N>& in,
-                       const std::array<ArrayRef<T, D>, N>& out, const Row& kernel) {
+/// The same for several arrays: of a cell the sum of the squared changes `out` - `before`, in their order. `in` may
+/// hold `before`, and `out` where the kernel reads no neighbors of it.
+template <class T, int D, std::size_t R, std::size_t W, class Row>
+void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, const std::array<ArrayRef<T, D>, R>& in,
+                       const std::array<ArrayRef<T, D>, W>& out, const std::array<ArrayRef<T, D>, W>& before,
+                       const Row& kernel) {
   form_tile_values("isohalo::sweep_with_change", sum, scratch, [&](const Index<D>& i, std::int64_t n) {
-    std::array<const T*, N> before;
-    std::array<T*, N> after;
-    for (std::size_t f = 0; f < N; ++f) before[f] = &in[f].at(i), after[f] = &out[f].at(i);
-    kernel(before, after, n);
-    return [before, after](std::int64_t x) {
+    const auto old = detail::rows_at<const T>(before, i);
+    const auto now = detail::rows_at<T>(out, i);
+    kernel(detail::rows_at<const T>(in, i), now, n);
+    return [old, now](std::int64_t x) {
       const auto square = [&](std::size_t f) {
-        const double change = static_cast<double>(after[f][x]) - static_cast<double>(before[f][x]);
+        const double change = static_cast<double>(now[f][x]) - static_cast<double>(old[f][x]);
         return change * change;
       };
       double all = square(0);
-      for (std::size_t f = 1; f < N; ++f) all = all + square(f);
+      for (std::size_t f = 1; f < W; ++f) all = all + square(f);
       return all;
     };
   });

@@ -19,6 +19,16 @@ struct BenchSweepOptions {
 };
 ExitCode bench_sweep(MPI_Comm comm, const BenchSweepOptions& options);
 
+struct BenchTemporalOptions {
+  bool json = false;
+  int repeats = 7;
+  std::int64_t size = 0;              ///< cells per dimension; 0: far more than caches hold
+  std::vector<int> depths{4, 8, 16};  ///< steps per exchange
+  std::vector<std::int64_t> tile;     ///< of those; empty: chosen
+  std::vector<std::string> cases;     ///< empty: all
+};
+ExitCode bench_temporal(MPI_Comm comm, const BenchTemporalOptions& options);
+
 struct BenchFileOptions {
   bool json = false;
   int repeats = 7;

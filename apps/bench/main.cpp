@@ -19,6 +19,7 @@ class CommandLine {
                       [this] { return bench_sweep(MPI_COMM_WORLD, sweep_); });
     repeats(sweep, sweep_.repeats);
     sweep->add_option("--case", sweep_.cases, "only these cases");
+    add_temporal();
     add_neighborhood();
     auto* exchange = add("exchange", "Halo exchange by every transport against datatypes over MPI", exchange_.json,
                          [this] { return bench_exchange(MPI_COMM_WORLD, exchange_); });
@@ -51,6 +52,20 @@ class CommandLine {
 
   static void repeats(CLI::App* sub, int& value) {
     sub->add_option("--repeats", value, "measurements of each variant")->check(CLI::Range(1, 1000));
+  }
+
+  void add_temporal() {
+    auto& o = temporal_;
+    auto* sub =
+        add("temporal", "Several steps per exchange, in tiles that stay in cache, against hand-written loops",
+            o.json, [this] { return bench_temporal(MPI_COMM_WORLD, temporal_); });
+    repeats(sub, o.repeats);
+    sub->add_option("--case", o.cases, "only these cases");
+    sub->add_option("--size", o.size, "cells per dimension")->check(CLI::Range(16, 1 << 20));
+    sub->add_option("--depth", o.depths, "steps per exchange")->check(CLI::Range(1, 1000))->delimiter(',');
+    sub->add_option("--tile", o.tile, "extents of the tiles (default: by the size of the cache)")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
+        ->delimiter(',');
   }
 
   void add_collectives() {
@@ -127,6 +142,7 @@ class CommandLine {
   CLI::App app_{"Measure on this machine", "isohalo bench"};
   bool json_ = false;
   BenchSweepOptions sweep_;
+  BenchTemporalOptions temporal_;
   BenchNeighborhoodOptions neighborhood_;
   BenchExchangeOptions exchange_;
   BenchFileOptions files_;

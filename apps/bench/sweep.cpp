@@ -7,13 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/benchmarks.hpp"
-#include "apps/bench/hand_written.hpp"
+#include "apps/bench/sweep_cases.hpp"
 #include "apps/bench/timing.hpp"
 #include "framework/io/digest.hpp"
 #include "framework/run/machine.hpp"
-#include "stencils/cell_solver.hpp"
-#include "stencils/deep_stepper.hpp"
-#include "stencils/row_kernels.hpp"
 
 namespace isohalo {
 
@@ -30,18 +27,8 @@ struct Figures {
   bool same_bits = false;
 };
 
-/// One kind of step on one grid: our kernel, and the same expression written by hand.
-template <int D, class Row, class HandRow>
-struct Case {
-  std::string name;
-  Index<D> shape;
-  StencilShape<D> stencil;
-  std::function<Row(const Index<D>&)> make_row;
-  std::function<HandRow(const Index<D>&)> make_hand;
-};
-
-template <int D, class Row, class HandRow>
-Figures measure(MPI_Comm user, const Case<D, Row, HandRow>& c, int repeats) {
+template <int D, class HandRow, std::size_t N>
+Figures measure(MPI_Comm user, const Case<D, HandRow, N>& c, int repeats) {
   DomainOptions<D> options;
   options.periodic.fill(true);
   PerDim<int, D> slabs;
@@ -49,22 +36,29 @@ Figures measure(MPI_Comm user, const Case<D, Row, HandRow>& c, int repeats) {
   MPI_Comm_size(user, &slabs[0]);
   options.process_grid = slabs;  // the hand-written code cuts slabs, so ours does
   const CartesianDomain<D> domain(user, c.shape, options);
-  const auto stepper = [&](Overlap overlap) {
-    return DeepStepper<double, D, Row>("u", domain, c.stencil, BoundaryRules<D>{}, 1, c.make_row,
-                                       Exchange::automatic, overlap);
-  };
   const bool chosen = [&] {  // on its own
-    auto automatic = stepper(Overlap::automatic);
-    while (!automatic.overlap().decided()) automatic.advance(1, false);
-    return automatic.overlap().overlap();
+    const auto automatic = c.make(domain, 1, Overlap::automatic);
+    while (!automatic->overlap().decided()) automatic->advance(1, false);
+    return automatic->overlap().overlap();
   }();
-  auto ours = stepper(Overlap::never), overlapped = stepper(Overlap::always);
-  HandWritten<D, HandRow> hand(domain, c.make_hand);
-  const auto value = [&](const Index<D>& i) {
-    return static_cast<double>(mix64(static_cast<std::uint64_t>(linear_index(domain.global(), i))) >> 11) * 0x1p-53;
+  const auto first = c.make(domain, 1, Overlap::never), second = c.make(domain, 1, Overlap::always);
+  StateStepper<double, D>&ours = *first, &overlapped = *second;
+  HandWritten<D, HandRow, N> hand(domain, c.make_hand);
+  const auto value = [&](const Index<D>& i, std::size_t f) {
+    const auto l = static_cast<std::uint64_t>(linear_index(domain.global(), i));
+    return static_cast<double>(mix64(l + f) >> 11) * 0x1p-53;
   };
-  for_each_cell(domain.owned(),
-                [&](const Index<D>& i) { ours.field().at(i) = overlapped.field().at(i) = hand.at(i) = value(i); });
+  const auto array = [](StateStepper<double, D>& stepper, std::size_t f) {
+    return std::get<ArrayRef<double, D>>(stepper.fields()[f].array);
+  };
+  for (std::size_t f = 0; f < N; ++f) {
+    const auto a = array(ours, f), b = array(overlapped, f);
+    for_each_cell(domain.owned(), [&](const Index<D>& i) { a.at(i) = b.at(i) = hand.at(i, f) = value(i, f); });
+  }
+  if (ours.fields().size() > N)  // a second time level
+    for_each_cell(domain.owned(), [&](const Index<D>& i) {
+      array(ours, N).at(i) = array(overlapped, N).at(i) = hand.before(i) = value(i, N);
+    });
 
   const double cells = static_cast<double>(domain.global().cells());
   const Communicator& comm = domain.comm();
@@ -86,10 +80,13 @@ Figures measure(MPI_Comm user, const Case<D, Row, HandRow>& c, int repeats) {
     cost.push_back(r.back() / a.back());
   }
   std::int64_t wrong = 0;
-  for_each_cell(domain.owned(), [&](const Index<D>& i) {
-    wrong += std::memcmp(&ours.field().at(i), &hand.at(i), sizeof(double)) != 0;
-    wrong += std::memcmp(&overlapped.field().at(i), &hand.at(i), sizeof(double)) != 0;
-  });
+  for (std::size_t f = 0; f < N; ++f) {
+    const auto u = array(ours, f), v = array(overlapped, f);
+    for_each_cell(domain.owned(), [&](const Index<D>& i) {
+      wrong += std::memcmp(&u.at(i), &hand.at(i, f), sizeof(double)) != 0;
+      wrong += std::memcmp(&v.at(i), &hand.at(i, f), sizeof(double)) != 0;
+    });
+  }
   const auto rate = [&](const std::vector<double>& v) {
     return cells * static_cast<double>(steps) / median(v) / 1e6;
   };
@@ -104,54 +101,6 @@ Figures measure(MPI_Comm user, const Case<D, Row, HandRow>& c, int repeats) {
           median(overlap),
           chosen,
           comm.max(wrong) == 0};
-}
-
-template <int D>
-auto heat_case(const std::string& name, const Index<D>& shape) {
-  PerDim<double, D> k;
-  for (int j = 0; j < D; ++j) k[j] = 0.1 + 0.01 * j;
-  return Case<D, HeatRow<double, D>, HandHeatRow<D>>{name, shape, StencilShape<D>::star(1),
-                                                     [k](const Index<D>& s) { return HeatRow<double, D>(k, s); },
-                                                     [k](const Index<D>& s) {
-                                                       return HandHeatRow<D>{k, s};
-                                                     }};
-}
-
-/// The same arithmetic as a function of a cell.
-struct Diffusion {
-  static constexpr auto fields = names("u");
-  template <class Cell>
-  double operator()(const Cell& u, double) const {
-    return u() + laplace(u);
-  }
-};
-
-template <int D>
-auto cell_case(const std::string& name, const Index<D>& shape) {
-  using Row = detail::CellRow<Diffusion, double, D>;
-  CellGeometry<D> geometry;
-  for (int j = 0; j < D; ++j) geometry.inverse_square[j] = 0.1 + 0.01 * j;
-  return Case<D, Row, HandHeatRow<D>>{name, shape, StencilShape<D>::star(1),
-                                      [=](const Index<D>& s) {
-                                        CellGeometry<D> g = geometry;
-                                        g.stride = s;
-                                        return Row({}, g, 0.0);
-                                      },
-                                      [=](const Index<D>& s) {
-                                        return HandHeatRow<D>{geometry.inverse_square, s};
-                                      }};
-}
-
-template <int D>
-auto box_case(const std::string& name, const Index<D>& shape) {
-  constexpr int n = D == 2 ? 9 : 27;
-  const Offsets<D> offsets = moore<D>(1, Self::include);
-  std::vector<double> weights;
-  for (int k = 0; k < n; ++k) weights.push_back(1.0 / n + 0.0001 * k);
-  return Case<D, WeightedRow<double>, HandBoxRow<D>>{
-      name, shape, StencilShape<D>::moore(1),
-      [=](const Index<D>& s) { return WeightedRow<double>::of<D>(offsets, weights, s); },
-      [=](const Index<D>& s) { return HandBoxRow<D>(weights, s); }};
 }
 
 }  // namespace
@@ -169,10 +118,15 @@ ExitCode bench_sweep(MPI_Comm user, const BenchSweepOptions& options) {
   add(heat_case<3>("3d-7pt", {256, 256, 256}));
   add(box_case<2>("2d-9pt", {4096, 4096}));
   add(box_case<3>("3d-27pt", {256, 256, 256}));
-  add(cell_case<2>("2d-cell", {4096, 4096}));
-  add(cell_case<3>("3d-cell", {256, 256, 256}));
+  add(diffusion_case<2>("2d-cell", {4096, 4096}));
+  add(diffusion_case<3>("3d-cell", {256, 256, 256}));
+  add(wave_case<2>("2d-wave", {4096, 4096}));
+  add(wave_case<3>("3d-wave", {256, 256, 256}));
+  add(gray_scott_case("gray_scott", {4096, 2048}));
   if (all.empty())
-    throw UsageError("bench sweep: no such case; there are 2d-5pt, 3d-7pt, 2d-9pt, 3d-27pt, 2d-cell, 3d-cell");
+    throw UsageError(
+        "bench sweep: no such case; there are 2d-5pt, 3d-7pt, 2d-9pt, 3d-27pt, 2d-cell, 3d-cell, "
+        "2d-wave, 3d-wave, gray_scott");
   int rank = 0;
   MPI_Comm_rank(user, &rank);
   bool right = true;

@@ -12,40 +12,21 @@
 #include "datatypes/mpi_check.hpp"
 #include "framework/c/blocks.hpp"
 #include "framework/c/handles.hpp"
+#include "framework/halo/faces.hpp"
 #include "framework/halo/halo_plan.hpp"
+#include "framework/halo/run_time_elements.hpp"
 #include "framework/isohalo.h"
 #include "framework/neighborhood/iso_comm.hpp"
 
 using isohalo::ArgumentError;
 using isohalo::Communicator;
+using isohalo::ElementLayout;
 using isohalo::detail::freed;
 using isohalo::detail::guarded;
 using isohalo::detail::HandleTable;
 using isohalo::detail::require;
 
 namespace {
-
-/// A run of bytes that belongs to an element.
-struct Run {
-  std::int64_t offset, length;
-};
-
-/// The runs of an element type, found by unpacking ones into zeros; cells between them belong to the user alone.
-std::vector<Run> runs_of(MPI_Datatype element, const isohalo::TypeLayout& layout, MPI_Comm comm) {
-  std::vector<char> packed(static_cast<std::size_t>(layout.size), '\xff'),
-      bytes(static_cast<std::size_t>(layout.true_extent), 0);
-  MPI_Count at = 0;
-  char* const base = bytes.data() - layout.true_low;
-  isohalo::mpi_check(isohalo::mpi::unpack(packed.data(), layout.size, &at, base, 1, element, comm), "MPI_Unpack_c");
-  std::vector<Run> runs;
-  for (std::int64_t k = 0; k < layout.true_extent; ++k) {
-    if (!bytes[static_cast<std::size_t>(k)]) continue;
-    if (runs.empty() || runs.back().offset + runs.back().length != layout.true_low + k)
-      runs.push_back({layout.true_low + k, 0});
-    ++runs.back().length;
-  }
-  return runs;
-}
 
 /// A halo of any dimension.
 class AnyHalo {
@@ -54,58 +35,50 @@ class AnyHalo {
   AnyHalo(const AnyHalo&) = delete;
   AnyHalo& operator=(const AnyHalo&) = delete;
   virtual ~AnyHalo() = default;
-  virtual void start(void* array) = 0;
+  virtual void start(void* const arrays[]) = 0;
+  virtual std::size_t arrays() const = 0;
   virtual void finish() = 0;
   virtual MPI_Comm user() const = 0;
   bool in_flight = false;
 };
 
-/// One array per run of the element; a plan takes 16 of them, so odd elements need several.
+/// What an array holds, and where: on the faces of a dimension, or in cells (-1).
+struct Element {
+  ElementLayout layout;
+  int face;
+};
+
 template <int D>
 class Halo final : public AnyHalo {
  public:
   Halo(const isohalo::CartesianDomain<D>& domain, const isohalo::StencilShape<D>& shape, int depth,
-       std::int64_t width, std::int64_t extent, std::vector<Run> runs)
-      : domain_(domain), width_(width), extent_(extent), runs_(std::move(runs)), arrays_(runs_.size()) {
-    for (std::size_t k = 0; k < runs_.size(); k += kPerPlan) plans_.emplace_back(domain, shape, depth);
-  }
+       std::int64_t width, std::vector<Element> elements)
+      : domain_(domain), plan_(domain, shape, depth), width_(width), elements_(std::move(elements)) {}
 
-  void start(void* array) override {
-    for (std::size_t k = 0; k < runs_.size(); ++k) describe(arrays_[k], static_cast<std::byte*>(array), runs_[k]);
-    for (std::size_t p = 0; p < plans_.size(); ++p) {
-      const std::size_t first = p * kPerPlan, n = std::min(kPerPlan, arrays_.size() - first);
-      plans_[p].start(std::span<const isohalo::ErasedArray<D>>(arrays_.data() + first, n));
+  void start(void* const arrays[]) override {
+    list_.clear();
+    for (std::size_t k = 0; k < elements_.size(); ++k) {
+      const auto& [layout, face] = elements_[k];
+      const auto owned = face < 0 ? domain_.owned() : isohalo::owned_faces(domain_, face);
+      for (const auto& run : isohalo::adopt_elements(arrays[k], layout, owned, width_))
+        list_.push_back(isohalo::on_faces(run, face));
     }
+    plan_.start(list_);
     in_flight = true;
   }
+  std::size_t arrays() const override { return elements_.size(); }
   void finish() override {
     in_flight = false;
-    for (auto& plan : plans_) plan.finish();
+    plan_.finish();
   }
   MPI_Comm user() const override { return domain_.comm().user(); }
 
  private:
-  static constexpr std::size_t kPerPlan = isohalo::kMostArrays;
-
-  void describe(isohalo::ErasedArray<D>& a, std::byte* array, const Run& run) const {
-    a.bytes = run.length;
-    a.pitch = extent_;
-    a.owned = domain_.owned();
-    std::int64_t stride = 1, origin = 0;
-    for (int j = D - 1; j >= 0; --j) {
-      a.ghost_low[j] = a.ghost_high[j] = width_;
-      a.stride[j] = stride;
-      origin += width_ * stride;
-      stride *= a.owned.extent(j) + 2 * width_;
-    }
-    a.data = array ? array + origin * extent_ + run.offset : nullptr;
-  }
-
   isohalo::CartesianDomain<D> domain_;
-  std::vector<isohalo::HaloPlan<D>> plans_;
-  std::int64_t width_, extent_;
-  std::vector<Run> runs_;
-  std::vector<isohalo::ErasedArray<D>> arrays_;
+  isohalo::HaloPlan<D> plan_;
+  std::int64_t width_;
+  std::vector<Element> elements_;
+  std::vector<isohalo::ErasedArray<D>> list_;
 };
 
 HandleTable<AnyHalo, isohalo_halo>& halos() {
@@ -124,8 +97,10 @@ struct Wanted {
   int width;
   isohalo_shape shape;
   int radius, depth;
-  MPI_Datatype element;
+  std::span<const MPI_Datatype> elements;
+  const int* faces = nullptr;
   std::optional<Listed> listed = std::nullopt;
+  bool has_elements = true;
 };
 
 template <int D>
@@ -161,9 +136,14 @@ int reach(const Listed& listed, int dimensions) {
 void check(const Wanted& w, int dimensions) {
   require(dimensions >= 1 && dimensions <= 4, MPI_ERR_DIMS, "halo: the communicator must have 1 to 4 dimensions");
   require(w.owned, MPI_ERR_ARG, "halo: the array of owned extents is NULL");
+  require(w.has_elements, MPI_ERR_ARG, "halo: the number of arrays is negative, or the list of element types NULL");
   require(w.shape >= ISOHALO_SHAPE_MOORE && w.shape <= ISOHALO_SHAPE_VON_NEUMANN, MPI_ERR_ARG,
           "halo: unknown shape: there are ISOHALO_SHAPE_MOORE, _STAR and _VON_NEUMANN");
-  require(w.element != MPI_DATATYPE_NULL, MPI_ERR_TYPE, "halo: the element type is MPI_DATATYPE_NULL");
+  for (std::size_t k = 0; k < w.elements.size(); ++k) {
+    require(w.elements[k] != MPI_DATATYPE_NULL, MPI_ERR_TYPE, "halo: the element type is MPI_DATATYPE_NULL");
+    require(!w.faces || (w.faces[k] >= -1 && w.faces[k] < dimensions), MPI_ERR_ARG,
+            "halo: an array lies on faces of a dimension that is not there (-1: cells)");
+  }
   const auto named = [](const char* name, int value) {
     if (value < 0)
       throw ArgumentError(MPI_ERR_ARG, "halo: " + std::string(name) + " " + std::to_string(value) + " is negative");
@@ -175,41 +155,37 @@ void check(const Wanted& w, int dimensions) {
                                          std::to_string(static_cast<std::int64_t>(w.radius) * w.depth) +
                                          " ghost layers, the array has " + std::to_string(w.width) +
                                          ": use a wider array or a smaller depth");
-  const isohalo::TypeLayout layout = isohalo::layout_of(w.element);
-  require(layout.size > 0 && layout.extent > 0, MPI_ERR_TYPE,
-          "halo: the element type has no data or no positive extent");
+  for (const MPI_Datatype element : w.elements) {
+    const isohalo::TypeLayout layout = isohalo::layout_of(element);
+    require(layout.size > 0 && layout.extent > 0, MPI_ERR_TYPE,
+            "halo: the element type has no data or no positive extent");
+  }
 }
 
-/// The lengths of an element's runs, which are arrays of an exchange, as text. Throws ArgumentError when the
+/// The lengths of the elements' runs, which are arrays of an exchange, as text. Throws ArgumentError when the
 /// elements of such an array would overlap.
-std::string runs_text(const Wanted& w, int dimensions, MPI_Comm comm) {
-  const isohalo::TypeLayout layout = isohalo::layout_of(w.element);
+std::string runs_text(const Wanted& w, int dimensions, const Communicator& comm) {
   double cells = 1;
-  for (int j = 0; j < dimensions; ++j) cells *= static_cast<double>(w.owned[j]) + 2.0 * w.width;
-  std::vector<std::int64_t> lengths;
-  const std::vector<Run> runs = runs_of(w.element, layout, comm);
-  for (const Run& a : runs) lengths.push_back(a.length);
-  if (layout.true_extent <= layout.extent) return isohalo::text_of_list(lengths);
-  for (const Run& a : runs)
-    for (const Run& b : runs) {
-      // Which element's run b lies next to run a of the first one.
-      const std::int64_t near = (a.offset - b.offset) / layout.extent;
-      for (std::int64_t m = near - 1; m <= near + 1; ++m) {
-        const std::int64_t at = b.offset + m * layout.extent;
-        const bool other = m != 0 && std::abs(static_cast<double>(m)) < cells;
-        require(!other || at >= a.offset + a.length || at + b.length <= a.offset, MPI_ERR_TYPE,
-                "halo: elements of this type overlap in an array: its extent is smaller than its data");
-      }
-    }
-  return isohalo::text_of_list(lengths);
+  for (int j = 0; j < dimensions; ++j) cells *= static_cast<double>(w.owned[j]) + 1 + 2.0 * w.width;
+  std::string text;
+  for (const MPI_Datatype type : w.elements) {
+    const ElementLayout element(type, comm);
+    require(!element.overlap(cells), MPI_ERR_TYPE,
+            "halo: elements of this type overlap in an array: its extent is smaller than its data");
+    std::vector<std::int64_t> lengths;
+    for (const auto& run : element.runs()) lengths.push_back(run.length);
+    text += (text.empty() ? "" : "; ") + isohalo::text_of_list(lengths);
+  }
+  return text;
 }
 
 template <int D>
 std::unique_ptr<AnyHalo> make(MPI_Comm cart, const Communicator& comm, const isohalo::Mesh& mesh, const Wanted& w) {
   const auto domain = isohalo::detail::domain_of_blocks<D>(cart, comm, mesh, w.owned, "halo");
-  const isohalo::TypeLayout layout = isohalo::layout_of(w.element);
-  return std::make_unique<Halo<D>>(domain, shape_of<D>(w), w.depth, w.width, layout.extent,
-                                   runs_of(w.element, layout, comm.get()));
+  std::vector<Element> elements;
+  for (std::size_t k = 0; k < w.elements.size(); ++k)
+    elements.push_back({ElementLayout(w.elements[k], comm), w.faces ? w.faces[k] : -1});
+  return std::make_unique<Halo<D>>(domain, shape_of<D>(w), w.depth, w.width, std::move(elements));
 }
 
 void create(MPI_Comm cart, Wanted w, isohalo_halo* halo) {
@@ -228,7 +204,8 @@ void create(MPI_Comm cart, Wanted w, isohalo_halo* halo) {
     if (w.listed)
       arguments.push_back(
           {"offsets", isohalo::text_of_list(std::span(w.listed->relative, std::size_t(w.listed->s * d)))});
-    arguments.push_back({"element (bytes of its runs)", runs_text(w, d, comm.get())});
+    arguments.push_back({"element (bytes of its runs)", runs_text(w, d, comm)});
+    if (w.faces) arguments.push_back({"faces", isohalo::text_of_list(std::span(w.faces, w.elements.size()))});
     return arguments;
   });
   constexpr std::array makers{make<1>, make<2>, make<3>, make<4>};
@@ -247,26 +224,49 @@ void choose_grid(int ranks, const long long shape[], int dims[]) {
 
 int isohalo_halo_create(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,
                         int depth, MPI_Datatype element, isohalo_halo* halo) {
-  return guarded(cart, [&] { create(cart, {owned, width, shape, radius, depth, element}, halo); });
+  return isohalo_halo_create_arrays(cart, owned, width, shape, radius, depth, 1, &element, nullptr, halo);
+}
+
+int isohalo_halo_create_arrays(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,
+                               int depth, int n, const MPI_Datatype elements[], const int faces[],
+                               isohalo_halo* halo) {
+  return guarded(cart, [&] {
+    const bool listed = n >= 0 && (n == 0 || elements);
+    const std::span all(elements, listed ? static_cast<std::size_t>(n) : 0);
+    create(cart, {owned, width, shape, radius, depth, all, faces, std::nullopt, listed}, halo);
+  });
 }
 
 int isohalo_halo_create_offsets(MPI_Comm cart, const long long owned[], int width, int s, const int relative[],
                                 int depth, MPI_Datatype element, isohalo_halo* halo) {
   return guarded(cart, [&] {
-    create(cart, {owned, width, ISOHALO_SHAPE_MOORE, 0, depth, element, Listed{s, relative}}, halo);
+    create(cart, {owned, width, ISOHALO_SHAPE_MOORE, 0, depth, {&element, 1}, nullptr, Listed{s, relative}}, halo);
+  });
+}
+
+int isohalo_halo_start_arrays(isohalo_halo halo, void* const arrays[]) {
+  return guarded(halos(), halo, [&](AnyHalo& h) {
+    require(!h.in_flight, MPI_ERR_REQUEST, "halo: start while an exchange is in flight: finish it first");
+    require(arrays || h.arrays() == 0, MPI_ERR_BUFFER, "halo: the list of arrays is NULL");
+    try {
+      h.start(arrays);
+    } catch (const isohalo::UsageError&) {  // agreed on all ranks, the first time
+      for (std::size_t k = 0; k < h.arrays(); ++k) require(arrays[k], MPI_ERR_BUFFER, "halo: the array is NULL");
+      throw;
+    }
   });
 }
 
 int isohalo_halo_start(isohalo_halo halo, void* array) {
-  return guarded(halos(), halo, [&](AnyHalo& h) {
-    require(!h.in_flight, MPI_ERR_REQUEST, "halo: start while an exchange is in flight: finish it first");
-    try {
-      h.start(array);
-    } catch (const isohalo::UsageError&) {  // agreed on all ranks, the first time
-      require(array, MPI_ERR_BUFFER, "halo: the array is NULL");
-      throw;
-    }
+  const int rc = guarded(halos(), halo, [&](const AnyHalo& h) {
+    require(h.arrays() == 1, MPI_ERR_ARG, "halo: made for several arrays: use isohalo_halo_start_arrays");
   });
+  return rc == MPI_SUCCESS ? isohalo_halo_start_arrays(halo, &array) : rc;
+}
+
+int isohalo_halo_exchange_arrays(isohalo_halo halo, void* const arrays[]) {
+  const int rc = isohalo_halo_start_arrays(halo, arrays);
+  return rc == MPI_SUCCESS ? isohalo_halo_finish(halo) : rc;
 }
 
 int isohalo_halo_finish(isohalo_halo halo) {

@@ -12,9 +12,6 @@
 
 namespace isohalo {
 
-/// Arrays in one exchange at most.
-constexpr std::size_t kMostArrays = 16;
-
 /// What a compiler says about elements that are no plain bytes.
 #define ISOHALO_TRIVIALLY_COPYABLE \
   "isohalo moves the elements of arrays as bytes: they must be trivially copyable (numbers, or structs of them)"
@@ -52,6 +49,7 @@ struct ErasedArray {
   Index<D> ghost_low{}, ghost_high{}, stride{};  ///< stride in elements
   /// Who copies its cells; null: host memory, where anybody can (see view_ref.hpp).
   const detail::KernelCopies<D>* kernels = nullptr;
+  int face = -1;  ///< the dimension on whose faces the elements lie (see faces.hpp); -1: in cells
 
   std::byte* cell(const Index<D>& i) const { return data + offset_of<D>(i, owned.low, stride) * pitch; }
   Index<D> byte_strides() const {

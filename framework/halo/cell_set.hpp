@@ -114,7 +114,8 @@ class CellSet {
     const std::int64_t low = around.global.low[j], high = around.global.high[j];
     to = x;
     if (around.periodic[j] || (x >= low && x < high)) return true;
-    to = x < low ? 2 * low - 1 - x : 2 * high - 1 - x;
+    const std::int64_t gap = j == around.face ? 0 : 1;  // between a cell and its image, at the mirror
+    to = x < low ? 2 * low - gap - x : 2 * high - 2 + gap - x;
     return (x < low ? around.mirror_low[j] : around.mirror_high[j]) && to >= low && to < high;
   }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -22,10 +23,16 @@ class DatatypeTransport final : public HostTransport<D> {
 
   Datatype type_of(const HaloMessage<D>& message, const ErasedArray<D>& a) const {
     Datatype element = a.element ? a.element() : bytes_type(a.bytes);
-    if (a.pitch != a.bytes) element = resized_type(element, a.pitch);
+    Index<D> stride = a.byte_strides();
+    if (std::all_of(stride.begin(), stride.end(), [&](std::int64_t s) { return s % a.bytes == 0; })) {
+      for (std::int64_t& s : stride) s /= a.bytes;  // elements side by side are a run of a type
+    } else {
+      stride = a.stride;
+      element = resized_type(element, a.pitch);
+    }
     std::vector<Datatype> parts;
     for (const auto& r : message.regions)
-      parts.push_back(region_type(r.region, a.owned.low, a.stride, element.get()));
+      parts.push_back(region_type(r.region, a.owned.low, stride, element.get()));
     return parts.size() == 1 ? std::move(parts.front()) : joined_type(parts);
   }
 
@@ -52,7 +59,7 @@ class DatatypeTransport final : public HostTransport<D> {
         const auto& messages = this->stage_of(f, k).receive;
         for (std::size_t m = 0; m < messages.size(); ++m)
           this->receive_from(messages[m].peer, this->arrays_[f].data, 1, types[m].get(),
-                             requests.emplace_back(MPI_REQUEST_NULL), static_cast<int>(f));
+                             requests.emplace_back(MPI_REQUEST_NULL));
       }
     }
   }
@@ -62,7 +69,7 @@ class DatatypeTransport final : public HostTransport<D> {
       const auto& types = types_of(f).send[stage];
       const auto& messages = this->stage_of(f, stage).send;
       for (std::size_t m = 0; m < messages.size(); ++m)
-        this->send_to(messages[m].peer, this->arrays_[f].data, 1, types[m].get(), static_cast<int>(f));
+        this->send_to(messages[m].peer, this->arrays_[f].data, 1, types[m].get());
     }
   }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "datatypes/error.hpp"
+#include "framework/halo/faces.hpp"
 #include "framework/halo/host_transport.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/schedule/chooser.hpp"
@@ -17,9 +18,24 @@ struct HaloPlan<D>::Impl {
   using Transport = detail::HaloTransport<D>;
   using Arrays = std::span<const ErasedArray<D>>;
 
-  /// What moves arrays of these element sizes.
+  /// What arrays need the same cells.
+  struct Kind {
+    std::size_t need;
+    int face;
+    bool operator==(const Kind&) const = default;
+  };
+  /// The blocks of cells, or of faces.
+  struct Grid {
+    Decomposition<D> blocks;
+    BoundaryTopology<D> around;
+    Box<D> mine{};  ///< this rank's
+  };
+  /// What moves arrays of these element sizes and kinds.
   struct Prepared {
     std::vector<std::int64_t> element_bytes;
+    std::vector<int> faces;
+    std::vector<Kind> kinds;           ///< all different
+    std::vector<std::size_t> kind_of;  ///< by array
     const detail::KernelCopies<D>* kernels = nullptr;
     std::unique_ptr<Transport> transport;
     ExchangeChoice choice;
@@ -28,15 +44,15 @@ struct HaloPlan<D>::Impl {
   CartesianDomain<D> domain;
   std::vector<HaloNeed<D>> needs;  ///< one for all arrays, or one for each
   HaloOptions<D> options;
-  BoundaryTopology<D> around;
-  std::vector<std::array<Index<D>, 2>> ghosts;  ///< layers below and above, by need
+  mutable PerDim<std::optional<Grid>, D + 1> grids;  ///< of the faces of each dimension, and of cells
+  std::vector<std::array<Index<D>, 2>> ghosts;       ///< layers below and above, by need
   std::vector<std::unique_ptr<Prepared>> prepared;
   const Prepared* latest = nullptr;  ///< by which the latest exchange goes or went
   bool in_flight = false;
-  int first_tag = 0;
+  int tag = 0;
 
   Impl(const CartesianDomain<D>& d, std::vector<HaloNeed<D>> n, const HaloOptions<D>& o)
-      : domain(d), needs(std::move(n)), options(o), around{d.global(), d.periodic(), o.mirror_low, o.mirror_high} {
+      : domain(d), needs(std::move(n)), options(o) {
     std::vector<Argument> arguments;
     const auto error = error_of([&] {
       check_needs();
@@ -44,14 +60,12 @@ struct HaloPlan<D>::Impl {
     });
     agree_same(domain.comm(), "HaloPlan", arguments, error.get());
     // Only when all ranks make this plan: where one makes something else their counters would part for good.
-    first_tag = domain.comm().take_tags(static_cast<int>(kMostArrays));
-    for (const auto& need : needs) ghosts.push_back(geometry(need).widths());
+    tag = domain.comm().take_tags(1);
+    for (const Kind& k : kinds_of_cells()) ghosts.push_back(geometry(k).widths());
   }
 
   void check_needs() const {
-    if (needs.empty() || needs.size() > kMostArrays)
-      throw UsageError("halo plan for " + std::to_string(needs.size()) + " arrays; there may be 1 to " +
-                       std::to_string(kMostArrays));
+    if (needs.empty()) throw UsageError("halo plan for 0 arrays: name the need of one at least");
     for (const auto& [shape, depth] : needs) {
       if (depth < 0) throw UsageError("halo depth " + std::to_string(depth) + " is negative");
       refuse_unfit_exchange(options.exchange, shape);
@@ -71,8 +85,33 @@ struct HaloPlan<D>::Impl {
     return list;
   }
 
-  HaloGeometry<D> geometry(const HaloNeed<D>& need) const {
-    return {domain.decomposition(), need.shape, need.depth, around};
+  const Grid& grid(int face) const {
+    if (face < -1 || face >= D)
+      throw UsageError("halo: faces of dimension " + std::to_string(face) + "; there are dimensions 0 to " +
+                       std::to_string(D - 1) + ", and -1 for cells");
+    auto& g = grids[static_cast<std::size_t>(face < 0 ? D : face)];
+    if (!g) {
+      Grid made{domain.decomposition(),
+                {domain.global(), domain.periodic(), options.mirror_low, options.mirror_high},
+                {}};
+      if (face >= 0) {
+        made.blocks = face_decomposition(made.blocks, domain.periodic(), face);
+        made.around.global = made.blocks.global();
+        made.around.face = face;
+      }
+      made.mine = made.blocks.box(domain.coordinates());
+      g = std::move(made);
+    }
+    return *g;
+  }
+  HaloGeometry<D> geometry(const Kind& k) const {
+    const Grid& g = grid(k.face);
+    return {g.blocks, needs[k.need].shape, needs[k.need].depth, g.around};
+  }
+  std::vector<Kind> kinds_of_cells() const {
+    std::vector<Kind> list;
+    for (std::size_t n = 0; n < needs.size(); ++n) list.push_back({n, -1});
+    return list;
   }
 
   ~Impl() {
@@ -91,50 +130,53 @@ struct HaloPlan<D>::Impl {
                      std::to_string(needs.size()));
   }
 
-  std::vector<HaloSchedule<D>> schedules(HaloPattern pattern) const {
+  std::vector<HaloSchedule<D>> schedules(HaloPattern pattern, const std::vector<Kind>& kinds) const {
     std::vector<HaloSchedule<D>> list;
     std::size_t stages = 0;
-    for (const auto& need : needs) {
-      list.push_back(halo_schedule(pattern, geometry(need), domain.coordinates(), options.mutation));
+    for (const Kind& k : kinds) {
+      list.push_back(halo_schedule(pattern, geometry(k), domain.coordinates(), options.mutation));
       stages = std::max(stages, list.back().size());
     }
     for (auto& schedule : list) schedule.resize(stages);
     return list;
   }
 
-  ExchangeStores stores_for(std::span<const HaloSchedule<D>> list, std::span<const std::int64_t> bytes) const {
+  ExchangeStores stores_for(const detail::HaloTask<D>& task) const {
     if (options.stores) return {*options.stores, *options.stores};
     std::int64_t sent = 0, copied = 0;
-    for (std::size_t f = 0; f < bytes.size(); ++f) {
-      const HaloCost cost = halo_cost<D>(list.subspan(list.size() == 1 ? 0 : f, 1), false);
-      sent += cost.cells_sent * bytes[f];
-      copied += cost.cells_copied * bytes[f];
+    for (std::size_t k = 0; k < task.schedules.size(); ++k) {
+      const HaloCost cost = halo_cost<D>(std::span(task.schedules).subspan(k, 1), false);
+      for (std::size_t f = 0; f < task.element_bytes.size(); ++f) {
+        if (task.schedule_of[f] != k) continue;
+        sent += cost.cells_sent * task.element_bytes[f];
+        copied += cost.cells_copied * task.element_bytes[f];
+      }
     }
     return detail::stores_for(sent, copied, domain.comm());
   }
 
   std::unique_ptr<Transport> make_transport(Exchange exchange, const Prepared& p) const {
-    detail::HaloTask<D> task{domain, first_tag, schedules(exchange.pattern), p.element_bytes, {}};
+    detail::HaloTask<D> task{domain, tag, schedules(exchange.pattern, p.kinds), p.kind_of, p.element_bytes, {}};
     if (p.kernels) return p.kernels->make(std::move(task));
-    task.stores = stores_for(task.schedules, task.element_bytes);
+    task.stores = stores_for(task);
     if (exchange.fill == HaloFill::datatypes) return detail::datatype_transport(std::move(task));
     return detail::packed_transport(std::move(task), exchange.fill == HaloFill::shared);
   }
 
   const Prepared* find(Arrays arrays) const {
+    const auto fits = [&](const Prepared& p) {
+      if (p.element_bytes.size() != arrays.size()) return false;
+      for (std::size_t k = 0; k < arrays.size(); ++k)
+        if (arrays[k].bytes != p.element_bytes[k] || arrays[k].face != p.faces[k] || arrays[k].kernels != p.kernels)
+          return false;
+      return true;
+    };
     for (const auto& p : prepared)
-      if (std::equal(arrays.begin(), arrays.end(), p->element_bytes.begin(), p->element_bytes.end(),
-                     [&](const ErasedArray<D>& a, std::int64_t bytes) {
-                       return a.bytes == bytes && a.kernels == p->kernels;
-                     }))
-        return p.get();
+      if (fits(*p)) return p.get();
     return nullptr;
   }
 
   void check_fit(Arrays arrays) const {
-    if (arrays.size() > kMostArrays)
-      throw UsageError("halo exchange: " + std::to_string(arrays.size()) +
-                       " arrays in one exchange; the limit is " + std::to_string(kMostArrays));
     if (needs.size() > 1 && arrays.size() != needs.size())
       throw UsageError("halo exchange: " + std::to_string(arrays.size()) + " arrays, the plan is for " +
                        std::to_string(needs.size()));
@@ -149,12 +191,14 @@ struct HaloPlan<D>::Impl {
   /// Makes what moves such a list of arrays: of the ways that may be taken the fastest by timing.
   const Prepared& prepare(Arrays arrays) {
     auto p = std::make_unique<Prepared>();
-    for (const auto& a : arrays) p->element_bytes.push_back(a.bytes);
+    for (const auto& a : arrays) p->element_bytes.push_back(a.bytes), p->faces.push_back(a.face);
     p->kernels = arrays.empty() ? nullptr : arrays.front().kernels;
-    agree_same(
-        domain.comm(), "halo exchange",
-        {{"list of element sizes", text_of_list(p->element_bytes)}, {"by kernels", p->kernels ? "yes" : "no"}},
-        error_of([&] { check_fit(arrays); }).get());
+    agree_same(domain.comm(), "halo exchange",
+               {{"list of element sizes", text_of_list(p->element_bytes)},
+                {"list of faces (-1: cells)", text_of_list(p->faces)},
+                {"by kernels", p->kernels ? "yes" : "no"}},
+               error_of([&] { check_fit(arrays); }).get());
+    find_kinds(*p);
     const bool automatic = options.exchange == Exchange::automatic;
     ExchangeChoice& choice = p->choice;
     std::vector<std::unique_ptr<Transport>> transports;
@@ -164,10 +208,10 @@ struct HaloPlan<D>::Impl {
       transports.push_back(std::move(transport));
       choice.seconds.emplace_back(e, 0);
     };
-    for (const Exchange e : automatic ? candidates(p->kernels != nullptr) : std::vector{options.exchange}) add(e);
+    for (const Exchange e : automatic ? candidates(*p) : std::vector{options.exchange}) add(e);
     if (transports.empty()) add(Exchange::coalesced_packed);
     std::size_t best = 0;
-    if (automatic && !repeating()) {
+    if (automatic && !repeating(*p)) {
       const auto times = detail::least_seconds(domain.comm(), transports.size(), [&](std::size_t k) {
         return detail::seconds_of([&] {
           transports[k]->start(arrays, true);
@@ -182,6 +226,16 @@ struct HaloPlan<D>::Impl {
     }
     p->transport = std::move(transports[best]);
     return *prepared.emplace_back(std::move(p));
+  }
+
+  void find_kinds(Prepared& p) const {
+    if (p.faces.empty()) p.kinds = kinds_of_cells();
+    for (std::size_t f = 0; f < p.faces.size(); ++f) {
+      const Kind kind{need_of(f), p.faces[f]};
+      const auto place = std::find(p.kinds.begin(), p.kinds.end(), kind);
+      p.kind_of.push_back(static_cast<std::size_t>(place - p.kinds.begin()));
+      if (place == p.kinds.end()) p.kinds.push_back(kind);
+    }
   }
 
   /// The same for all ranks or an error on all; nothing on any for `shared`, when a compute node has no room for
@@ -202,14 +256,15 @@ struct HaloPlan<D>::Impl {
   }
 
   /// Where ghosts repeat the grid messages are small, and ways differ only in how often each cell is sent.
-  bool repeating() const {
-    return std::any_of(needs.begin(), needs.end(), [this](const auto& n) { return geometry(n).repeats_grid(); });
+  bool repeating(const Prepared& p) const {
+    return std::any_of(p.kinds.begin(), p.kinds.end(),
+                       [this](const Kind& k) { return geometry(k).repeats_grid(); });
   }
 
   /// The ways that are worth timing, the same list on all ranks.
-  std::vector<Exchange> candidates(bool kernels) const {
-    if (repeating()) return {Exchange::coalesced_packed};
-    const bool alone = domain.size() == 1;
+  std::vector<Exchange> candidates(const Prepared& p) const {
+    if (repeating(p)) return {Exchange::coalesced_packed};
+    const bool alone = domain.size() == 1, kernels = p.kernels != nullptr;
     const bool neighbors = !alone && !kernels && domain.comm().max(domain.comm().ranks_on_node()) > 1;
     std::vector<Exchange> list;
     for (const auto& name : exchange_names()) {
@@ -226,11 +281,17 @@ struct HaloPlan<D>::Impl {
   void check_fits(const ErasedArray<D>& a, std::size_t k) const {
     if (!a.data) throw UsageError("halo exchange: array " + std::to_string(k) + " is NULL");
     const auto& [ghost_low, ghost_high] = ghosts[need_of(k)];
-    if (a.owned != domain.owned())
-      throw UsageError("halo exchange: the array holds another box than this rank owns");
+    if (a.bytes < 1 || a.pitch < 1)
+      throw UsageError("halo exchange: elements of array " + std::to_string(k) + " have " +
+                       std::to_string(std::min(a.bytes, a.pitch)) + " bytes; the least is 1");
+    const Box<D>& mine = grid(a.face).mine;
+    if (a.owned != mine)
+      throw UsageError("halo exchange: array " + std::to_string(k) + " holds another box than this rank owns: " +
+                       to_string<D>(a.owned.low) + " to " + to_string<D>(a.owned.high) + ", not " +
+                       to_string<D>(mine.low) + " to " + to_string<D>(mine.high));
     for (int j = 0; j < D; ++j)
       if (a.ghost_low[j] < ghost_low[j] || a.ghost_high[j] < ghost_high[j])
-        throw UsageError("halo exchange: the array has " +
+        throw UsageError("halo exchange: array " + std::to_string(k) + " has " +
                          std::to_string(std::min(a.ghost_low[j], a.ghost_high[j])) + " ghost layers in dimension " +
                          std::to_string(j) + ", the plan needs " +
                          std::to_string(std::max(ghost_low[j], ghost_high[j])));
@@ -295,9 +356,20 @@ const Index<D>& HaloPlan<D>::ghost_high(std::size_t k) const {
 }
 
 template <int D>
+std::vector<Box<D>> HaloPlan<D>::region(int step, std::size_t k, int face) const {
+  const HaloNeed<D>& need = impl_->needs[impl_->need_of(k)];
+  if (step < 1 || step > need.depth)
+    throw UsageError("halo plan: the region of step " + std::to_string(step) + "; there are steps 1 to " +
+                     std::to_string(need.depth) + " between two exchanges");
+  const auto& grid = impl_->grid(face);
+  return need.shape.needed_boxes(grid.mine, need.depth - step, grid.around);
+}
+
+template <int D>
 HaloCost HaloPlan<D>::cost() const {
   const Exchange used = choice().used == Exchange::automatic ? impl_->options.exchange : choice().used;
-  return halo_cost<D>(impl_->schedules(used.pattern), used.fill != HaloFill::datatypes);
+  const auto kinds = impl_->latest ? impl_->latest->kinds : impl_->kinds_of_cells();
+  return halo_cost<D>(impl_->schedules(used.pattern, kinds), used.fill != HaloFill::datatypes);
 }
 
 template <int D>

@@ -48,18 +48,18 @@ class HaloPlan {
            const HaloOptions<D>& options = {});
   /// Plans for as many arrays as there are needs, which may differ: array k of every exchange gets the ghosts of
   /// needs[k]. The packed ways and `shared` still send one message per rank (or region) for all of them. One need
-  /// serves any number of arrays. Throws UsageError also when there are none, or more than 16.
+  /// serves any number of arrays. Throws UsageError also when there are none.
   HaloPlan(const CartesianDomain<D>& domain, std::vector<HaloNeed<D>> needs, const HaloOptions<D>& options = {});
   HaloPlan(HaloPlan&&) noexcept;
   HaloPlan& operator=(HaloPlan&&) noexcept;
   /// Completes an exchange in flight, whose arrays must still be there.
   ~HaloPlan();
 
-  /// Starts one exchange of these arrays (ArrayRef or ErasedArray; any types, up to 16 in one exchange; the same
-  /// element sizes in the same order on all ranks, all of them in host memory or all in one other space). Their
-  /// ghost layers must be at least as wide as `ghost_low(k)`, `ghost_high(k)`. Until `finish()` the ghosts must not
-  /// be touched and the owned cells not be written. Throws UsageError when an exchange of this plan is in flight or
-  /// an array does not fit. Arrays by kernels: fences their packing.
+  /// Starts one exchange of these arrays (ArrayRef, BytesRef or ErasedArray; any types, and any number of them; the
+  /// same element sizes in the same order on all ranks, all of them in host memory or all in one other space).
+  /// Their ghost layers must be at least as wide as `ghost_low(k)`, `ghost_high(k)`. Until `finish()` the ghosts
+  /// must not be touched and the owned cells not be written. Throws UsageError when an exchange of this plan is in
+  /// flight or an array does not fit. Arrays by kernels: fences their packing.
   ///
   /// The first start with a list of element sizes is collective in order: the ranks agree that lists are the same;
   /// `exchange` automatic then times the candidates on these arrays (about 20 ms), and shared opens
@@ -72,6 +72,7 @@ class HaloPlan {
     start(std::span<const ErasedArray<D>>(list));
   }
   void start(std::span<const ErasedArray<D>> arrays) { begin(arrays, false); }
+  void start(const std::vector<ErasedArray<D>>& arrays) { begin(arrays, false); }
   /// Moves on what can move, between `start` and `finish`: MPI need not do it on its own. Never waits. Local.
   void progress();
   /// Completes the exchange: every needed ghost is in place. Waits with back-off. Local once the neighbors have
@@ -91,12 +92,20 @@ class HaloPlan {
     begin(arrays, true);
     finish();
   }
+  void exchange(const std::vector<ErasedArray<D>>& arrays) { exchange(std::span<const ErasedArray<D>>(arrays)); }
 
   /// Of array k of an exchange. Throws UsageError when the plan is for fewer arrays.
   int depth(std::size_t k = 0) const;
   /// Ghost layers that array k needs.
   const Index<D>& ghost_low(std::size_t k = 0) const;
   const Index<D>& ghost_high(std::size_t k = 0) const;
+  /// What step 1, 2, .. depth after an exchange of array k may update: the cells that the later steps read, ghosts
+  /// among them, as disjoint boxes of global indices (unwrapped, as an array has them), clipped where the grid
+  /// ends. Each step reads nothing but what the step before updated, or the exchange brought. The last step's is
+  /// the block. `face`: of an array on the faces of that dimension. Local; allocates. Throws UsageError for another
+  /// step.
+  std::vector<Box<D>> region(int step, std::size_t k = 0, int face = -1) const;
+
   /// Of the way in use; before an automatic choice, of coalesced messages. Per array, where one need serves all
   /// arrays or they are sent by MPI datatypes.
   HaloCost cost() const;

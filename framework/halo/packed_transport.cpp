@@ -11,9 +11,10 @@ namespace isohalo::detail {
 
 namespace {
 
-/// A slot begins with the set of arrays, as bits, whose rows were written straight into the ghosts.
-constexpr std::int64_t kSlotHeader = 64;
-static_assert(kMostArrays <= 32);
+/// A slot begins with a byte for each array: 1 when its rows were written straight into the ghosts.
+std::int64_t slot_header(std::size_t arrays) {
+  return static_cast<std::int64_t>(arrays) / 64 * 64 + 64;
+}
 
 /// Rows of at least so many bytes are written straight into the receiver's ghosts where its array can be mapped;
 /// the others, strided there, are packed.
@@ -118,7 +119,7 @@ class PackedTransport final : public HostTransport<D> {
     std::vector<BoxPacker<D>> parts;
     for (const HaloMessage<D>* m : joined.parts)
       parts.emplace_back(m ? boxes_of(m->regions) : std::vector<ShiftedBox<D>>{}, this->task_.stores);
-    std::vector<std::int64_t> offsets{channel ? kSlotHeader : 0};
+    std::vector<std::int64_t> offsets{channel ? slot_header(this->task_.element_bytes.size()) : 0};
     for (std::size_t f = 0; f < this->task_.element_bytes.size(); ++f) {
       const std::int64_t bytes = parts[this->schedule_of(f)].cells() * this->task_.element_bytes[f];
       offsets.push_back((offsets.back() + bytes + 63) / 64 * 64);
@@ -201,32 +202,29 @@ class PackedTransport final : public HostTransport<D> {
   }
 
   void fill(Message& m, std::byte* slot) {
-    std::uint32_t written = 0;
     const bool open = m.channel->opened();
     for (std::size_t f = 0; f < this->arrays_.size(); ++f) {
       const ErasedArray<D>& a = this->arrays_[f];
       GhostPlace<D> place;
       if (open) std::memcpy(&place, m.channel->note() + f * sizeof place, sizeof place);
       std::byte* const to = place.writable ? ghosts_of_peers_.find(m.peer, place.memory) : nullptr;
-      if (to) {
-        written |= 1u << f;
-        written_directly_ += part(m, f).copy_rows(a, kDirectRow_bytes, to, place.low, place.stride);
-      }
+      slot[f] = std::byte{to != nullptr};
+      if (to) written_directly_ += part(m, f).copy_rows(a, kDirectRow_bytes, to, place.low, place.stride);
       part(m, f).pack(a, slot + m.offsets[f], to ? kDirectRow_bytes : kAllRows);
     }
-    std::memcpy(slot, &written, sizeof written);
   }
 
-  /// `written`: the arrays, as bits, whose rows are in place already.
-  void unpack(const Message& m, const std::byte* buffer, std::uint32_t written) const {
+  /// A message by channel says which arrays' rows are in place already.
+  void unpack(const Message& m, const std::byte* buffer) const {
     for (std::size_t f = 0; f < this->arrays_.size(); ++f)
-      part(m, f).unpack(this->arrays_[f], buffer + m.offsets[f], written >> f & 1u ? kDirectRow_bytes : kAllRows);
+      part(m, f).unpack(this->arrays_[f], buffer + m.offsets[f],
+                        m.channel && buffer[f] != std::byte{} ? kDirectRow_bytes : kAllRows);
   }
 
   bool received(std::size_t stage) override {
     fill_slots();
     const bool taken = take_from_channels(stage), completed = complete_receives(stage);
-    if (!taken && ++misses_ % 16 == 0) move_messages(this->comm(), this->task_.first_tag);
+    if (!taken && ++misses_ % 16 == 0) move_messages(this->comm(), this->task_.tag);
     return taken && completed;
   }
 
@@ -239,9 +237,7 @@ class PackedTransport final : public HostTransport<D> {
         all = false;
         continue;
       }
-      std::uint32_t written = 0;
-      std::memcpy(&written, message, sizeof written);
-      unpack(p, message, written);
+      unpack(p, message);
       p.channel->release();
       p.waiting = false;
     }
@@ -257,7 +253,7 @@ class PackedTransport final : public HostTransport<D> {
     if (count == MPI_UNDEFINED) return true;  // none left
     for (int i = 0; i < count; ++i) {
       const Message& p = in_[stage][static_cast<std::size_t>(arrived_[static_cast<std::size_t>(i)])];
-      unpack(p, p.buffer(), 0);
+      unpack(p, p.buffer());
     }
     return std::all_of(requests.begin(), requests.end(), [](MPI_Request r) { return r == MPI_REQUEST_NULL; });
   }

@@ -13,12 +13,14 @@
 namespace isohalo {
 
 /// The part of the plane that exists: the domain's box, where it wraps, and where outside cells mirror inside ones.
+/// Faces have a box of their own (docs/exchange.md).
 template <int D>
 struct BoundaryTopology {
   Box<D> global;
   PerDim<bool, D> periodic{};
   /// Sides whose outside cells read inside ones (Neumann, Dirichlet): then their mirror images are needed as well.
   PerDim<bool, D> mirror_low{}, mirror_high{};
+  int face = -1;  ///< of faces: their dimension, in which the outermost ones lie on the mirrors
 
   /// The cells that exist, without an end where the domain wraps.
   Box<D> existing() const {

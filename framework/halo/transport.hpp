@@ -15,13 +15,14 @@
 
 namespace isohalo::detail {
 
-/// What a transport is made for. One schedule serves all arrays of an exchange, or each array has its own; all have
-/// as many stages.
+/// What a transport is made for. A schedule serves all arrays of an exchange that need the same cells; all have as
+/// many stages.
 template <int D>
 struct HaloTask {
   CartesianDomain<D> domain;
-  int first_tag;
+  int tag;
   std::vector<HaloSchedule<D>> schedules;
+  std::vector<std::size_t> schedule_of;     ///< by array
   std::vector<std::int64_t> element_bytes;  ///< of the arrays of every exchange
   ExchangeStores stores;                    ///< of copies by the host
 };
@@ -63,21 +64,20 @@ class HaloTransport : public StageExecutor<HaloTransport<D>> {
 
   std::size_t stages() const { return task_.schedules.front().size(); }
   /// Which schedule serves array f.
-  std::size_t schedule_of(std::size_t f) const { return task_.schedules.size() == 1 ? 0 : f; }
+  std::size_t schedule_of(std::size_t f) const { return task_.schedule_of[f]; }
   const HaloStage<D>& stage_of(std::size_t f, std::size_t stage) const {
     return task_.schedules[schedule_of(f)][stage];
   }
   MPI_Comm comm() const { return task_.domain.comm().get(); }
 
-  /// One message by MPI. `tag`: above the first.
-  void receive_from(int peer, void* data, MPI_Count count, MPI_Datatype type, MPI_Request& request, int tag = 0) {
-    mpi_check(mpi::irecv(data, count, type, peer, task_.first_tag + tag, comm(), &request),
-              "MPI_Irecv in a halo exchange", comm());
+  /// One message by MPI. Both ends list their messages in the same order, stage by stage, so one tag is enough.
+  void receive_from(int peer, void* data, MPI_Count count, MPI_Datatype type, MPI_Request& request) {
+    mpi_check(mpi::irecv(data, count, type, peer, task_.tag, comm(), &request), "MPI_Irecv in a halo exchange",
+              comm());
   }
-  void send_to(int peer, const void* data, MPI_Count count, MPI_Datatype type, int tag = 0) {
-    mpi_check(
-        mpi::isend(data, count, type, peer, task_.first_tag + tag, comm(), &sends_.emplace_back(MPI_REQUEST_NULL)),
-        "MPI_Isend in a halo exchange", comm());
+  void send_to(int peer, const void* data, MPI_Count count, MPI_Datatype type) {
+    mpi_check(mpi::isend(data, count, type, peer, task_.tag, comm(), &sends_.emplace_back(MPI_REQUEST_NULL)),
+              "MPI_Isend in a halo exchange", comm());
   }
 
   HaloTask<D> task_;

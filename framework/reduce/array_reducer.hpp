@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "framework/mpi/communicator.hpp"
@@ -68,12 +69,26 @@ class ArrayReducer {
     read(data);
     return reduction_->combine();
   }
+  /// The same of value(0), .., value(count - 1), this rank's numbers, without an array of them: a dot product is
+  /// `reduce([&](std::int64_t i) { return x[i] * y[i]; })`. Each is asked for once, in no promised order; the bits
+  /// are those of an array that holds them. Collective.
+  template <class Value>
+  requires std::is_invocable_r_v<V, const Value&, std::int64_t> V reduce(const Value& value) {
+    read(value);
+    return reduction_->combine();
+  }
 
-  /// The same in parts. `start` reads all of `data` and is collective; `test` goes on without waiting and tells
+  /// The same in parts. `start` reads all numbers and is collective; `test` goes on without waiting and tells
   /// whether this rank is done, `wait` waits; both are local. Once started it goes on in every wait of this
   /// library, so several operations may be waited for in different orders on different ranks.
   void start(const V* data) {
     read(data);
+    reduction_->start();
+  }
+  template <class Value>
+  requires std::is_invocable_r_v<V, const Value&, std::int64_t>
+  void start(const Value& value) {
+    read(value);
     reduction_->start();
   }
   bool test() { return reduction_->test(); }
@@ -88,12 +103,24 @@ class ArrayReducer {
   const RangeStarts& starts() const { return starts_; }
 
  private:
-  void read(const V* data) {
+  std::int64_t count() const {
     const auto me = static_cast<std::size_t>(comm_.rank());
-    if (reduction_->options().method == ReductionMethod::exact_over_terms)
-      reduction_->give_terms({data, static_cast<std::size_t>(starts_[me + 1] - starts_[me])});
+    return starts_[me + 1] - starts_[me];
+  }
+  bool takes_terms() const { return reduction_->options().method == ReductionMethod::exact_over_terms; }
+  void read(const V* data) {
+    if (takes_terms())
+      reduction_->give_terms(count(), [data](std::int64_t i) { return data[i]; });
     else
       reduction_->tiles().run_array(data);
+  }
+  template <class Value>
+  void read(const Value& value) {
+    if (takes_terms()) return reduction_->give_terms(count(), value);
+    const std::int64_t first = starts_[static_cast<std::size_t>(comm_.rank())];
+    reduction_->tiles().run_all([&value, first](const Index<1>& i, std::int64_t) {
+      return [&value, from = i[0] - first](std::int64_t x) { return static_cast<V>(value(from + x)); };
+    });
   }
 
   Communicator comm_;

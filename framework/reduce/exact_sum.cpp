@@ -12,9 +12,7 @@ void ExactSum::use_schedule(const std::string& text, const Planning& planning, i
                                                     MPI_SUM, text, planning);
 }
 
-void ExactSum::start(std::span<const double> addends) {
-  sum_.clear();
-  for (const double v : addends) sum_.add(v);
+void ExactSum::start() {
   sum_.settle();
   if (scheduled_) return scheduled_->start(sum_.words().data());
   if (comm_.size() == 1) return;

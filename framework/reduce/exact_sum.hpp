@@ -22,8 +22,17 @@ class ExactSum {
   /// ScheduledAllreduce.
   void use_schedule(const std::string& text, const Planning& planning, int root);
   ScheduleChoice choice() const { return scheduled_ ? scheduled_->choice() : ScheduleChoice{.by = "MPI"}; }
-  /// Deposits this rank's addends, in any order, and starts the sum of limbs. Collective.
-  void start(std::span<const double> addends);
+  /// Forgets this rank's addends; adds one to them, in any order. Local.
+  void clear() { sum_.clear(); }
+  void add(double addend) { sum_.add(addend); }
+  /// Starts the sum of limbs. Collective.
+  void start();
+  /// All three.
+  void start(std::span<const double> addends) {
+    clear();
+    for (const double v : addends) add(v);
+    start();
+  }
   bool test();
   double value() { return sum_.value(); }
 

@@ -71,7 +71,13 @@ class Reduction final : private Operation {
   TileReducer<V, D, Op>& tiles() { return tiles_; }
 
   /// This rank's terms, which exact_over_terms reads at the next start instead of tile values.
-  void give_terms(std::span<const V> terms) { terms_ = terms; }
+  template <class Value>
+  void give_terms([[maybe_unused]] std::int64_t n, [[maybe_unused]] const Value& value) {
+    if constexpr (kSum) {
+      exact_.clear();
+      for (std::int64_t i = 0; i < n; ++i) exact_.add(value(i));
+    }
+  }
 
   /// Starts the global part; the tile values are formed. Collective. The first time, all ranks agree on the plan.
   void start() {
@@ -116,7 +122,11 @@ class Reduction final : private Operation {
 
   void launch() {
     if (!plan_agreed_) reduce_by(options_);
-    if (options_.method == ReductionMethod::exact_over_terms) return start_exact(terms_);
+    if (options_.method == ReductionMethod::exact_over_terms) {
+      state_ = State::exact;
+      if constexpr (kSum) exact_.start();
+      return;
+    }
     tiles_.start_gather();
     state_ = State::gathering;
   }
@@ -190,14 +200,13 @@ class Reduction final : private Operation {
     return true;
   }
 
-  void start_exact(std::span<const V> values) {
-    state_ = State::exact;
-    if constexpr (kSum) exact_.start(values);
-  }
-
   void begin() {
     auto& values = tiles_.values();
-    if (options_.method == ReductionMethod::exact_over_tiles) return start_exact(values);
+    if (options_.method == ReductionMethod::exact_over_tiles) {
+      state_ = State::exact;
+      if constexpr (kSum) exact_.start(values);
+      return;
+    }
     for (const Combination& c : local_combines_)
       values[static_cast<std::size_t>(c.into)] =
           op_(values[static_cast<std::size_t>(c.into)], values[static_cast<std::size_t>(c.from)]);
@@ -221,7 +230,6 @@ class Reduction final : private Operation {
   TileReducer<V, D, Op> tiles_;
   TreeExecutor<V, Op> nodes_;
   ExactSum exact_;
-  std::span<const V> terms_;
   std::vector<Combination> local_combines_;
   std::vector<std::pair<std::int32_t, std::int64_t>> leaf_places_;  // leaf, place in the tile values
   std::optional<OnNodeStage<V>> on_node_;

@@ -46,6 +46,11 @@ void Config::settle(const std::string& path, const std::vector<std::int64_t>& li
   settled_[path] = std::move(now);
 }
 
+bool Config::has_table(const std::string& path) const {
+  const Value* const v = find(path);
+  return v && std::holds_alternative<ValueTable>(v->data);
+}
+
 void Config::declare(KeyHelp help) {
   for (const auto& d : declared_)
     if (d.path == help.path) return;

@@ -70,6 +70,7 @@ class Config {
   const Value* node(const std::string& path, const KeyHelp& help);
 
   bool has(const std::string& path) const { return find(path) != nullptr; }
+  bool has_table(const std::string& path) const;
   /// A key that is either the word "auto" or something else: true when absent or "auto" (then it is declared and
   /// done).
   bool is_auto(const std::string& path, const KeyHelp& help);

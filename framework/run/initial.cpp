@@ -62,6 +62,45 @@ InitialField<D> InitialField<D>::read_source(Config& config, const GridSettings<
 }
 
 template <int D>
+InitialField<D> InitialField<D>::read_coefficient(Config& config, const GridSettings<D>& grid,
+                                                  const std::string& path) {
+  return read_table(config, grid, path, path, std::nullopt, grid.input_directory);
+}
+
+template <int D>
+InitialField<D> InitialField<D>::coefficient(const GridSettings<D>& grid, const std::string& path,
+                                             std::function<double(const Index<D>&)> value, double largest) {
+  InitialField f;
+  f.grid_ = grid;
+  f.prefix_ = path;
+  f.kind_ = "coefficient";
+  f.value_ = std::move(value);
+  f.largest_ = largest;
+  return f;
+}
+
+namespace {
+
+/// What messages call the field.
+std::string field_text(const std::string& prefix, const std::string& name) {
+  const std::string table = prefix.substr(0, prefix.find('.'));
+  return (table == "source"   ? "the source \""
+          : table == "solver" ? "the coefficient \""
+                              : "the initial field \"") +
+         name + "\"";
+}
+
+/// How a field is made, for --help-input.
+std::string kind_help(const std::string& prefix) {
+  const std::string table = prefix.substr(0, prefix.find('.'));
+  return table == "source"   ? "how the source is made; each kind has keys of its own, those of [initial]"
+         : table == "solver" ? "how the coefficient is made; each kind has keys of its own, those of [initial]"
+                             : "how the field begins; each kind has keys of its own";
+}
+
+}  // namespace
+
+template <int D>
 InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D>& grid, const std::string& given,
                                             const std::string& prefix, const std::optional<std::string>& kind,
                                             const std::filesystem::path& input_directory) {
@@ -80,14 +119,12 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
     return values;
   };
   const std::size_t before = config.error_count();
-  f.kind_ =
-      config.text(key("kind"), {kind, initial_kinds(),
-                                kind ? "how the source is made; each kind has keys of its own, those of [initial]"
-                                     : "how the field begins; each kind has keys of its own"});
+  f.kind_ = config.text(key("kind"), {kind, initial_kinds(), kind_help(prefix)});
   if (config.error_count() > before) config.excuse(given, false);  // with the right kind other keys would be known
   if (f.kind_ == "constant") {
     const double value = number("value", 0.0, "value of every cell");
     f.value_ = [=](const Index<D>&) { return value; };
+    f.largest_ = std::abs(value);
   } else if (f.kind_ == "linear") {
     const double value = number("value", 0.0, "value where all coordinates are 0");
     const auto gradient = list("gradient", std::vector<double>(d, 0.0), "value/length",
@@ -97,10 +134,14 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
       for (int j = 0; j < D; ++j) v = v + gradient[j] * grid.centre(j, i[j]);
       return v;
     };
+    Index<D> low{}, high{};  // the corner cells with the extremes: rounded sums and products keep the order
+    for (int j = 0; j < D; ++j) (gradient[j] < 0 ? low : high)[j] = grid.shape[j] - 1;
+    f.largest_ = std::max(std::abs(f.value_(low)), std::abs(f.value_(high)));
   } else if (f.kind_ == "sine") {
     const double amplitude = number("amplitude", 1.0, "factor of the product of one sine per dimension");
     const auto modes = config.integers(key("modes"), {d, std::vector<std::int64_t>(d, 1), -1000000, 1000000, false,
                                                       "", "half waves across the domain, per dimension"});
+    f.largest_ = std::abs(amplitude);
     // One evaluation per coordinate, when the first value is asked for: the same bits as one per cell.
     f.value_ = [=, sines = PerDim<std::vector<double>, D>()](const Index<D>& i) mutable {
       double v = amplitude;
@@ -127,6 +168,7 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
       }
       return amplitude * std::exp(-(s / (2 * width * width)));
     };
+    f.largest_ = std::abs(amplitude);
   } else if (f.kind_ == "box") {
     const auto low = list("low", {}, "length", "lower corner of the box");
     const auto high = list("high", {}, "length", "upper corner of the box");
@@ -138,6 +180,7 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
       for (int j = 0; j < D; ++j) in = in && grid.centre(j, i[j]) >= low[j] && grid.centre(j, i[j]) < high[j];
       return in ? inside : outside;
     };
+    f.largest_ = std::max(std::abs(inside), std::abs(outside));
   } else if (f.kind_ == "checkerboard") {
     const std::int64_t size = config.integer(
         key("size"), {1, 1, std::int64_t{1} << 53, "cells", "edge of a square, in 3 dimensions of a cube"});
@@ -148,6 +191,7 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
       for (int j = 0; j < D; ++j) squares += i[j] / size;
       return squares % 2 == 0 ? even : odd;
     };
+    f.largest_ = std::max(std::abs(even), std::abs(odd));
   } else if (f.kind_ == "random") {
     f.seed_ = config.integer(
         key("seed"),
@@ -159,6 +203,7 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
       const std::uint64_t z = mix64(seed + (l + 1) * kGolden);
       return low + (high - low) * (static_cast<double>(z >> 11) * 0x1p-53);
     };
+    f.largest_ = std::max(std::abs(low), std::abs(high));
   } else if (f.kind_ == "expression") {
     const std::string text = config.text(
         key("expression"),
@@ -208,7 +253,7 @@ bool round_to(double x, T& v) {
 template <int D>
 void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D>& field, Config& config) const {
   std::vector<double> from_disk;
-  const std::string what = (prefix_ == "source" ? "the source \"" : "the initial field \"") + field.name + "\"";
+  const std::string what = field_text(prefix_, field.name);
   const std::int64_t none = std::numeric_limits<std::int64_t>::max();
   std::int64_t bad = none;  // the first value beyond the type's range
   double bad_value = 0;
@@ -233,7 +278,8 @@ void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D
       throw UsageError(what + " is " + Config::canonical(bad_value) + " at " + cell_text(domain.global(), bad) +
                        ", out of range of " +
                        (grid_.type == ElementType::uint8 ? "uint8 (0 .. 255)" : "float32 (up to 3.4e+38)") +
-                       ": use other values in [" + prefix_.substr(0, prefix_.find('.')) + "]");
+                       ": use other values in [" +
+                       (prefix_.starts_with("solver.") ? prefix_ : prefix_.substr(0, prefix_.find('.'))) + "]");
   });
   const FieldStatistics s = field_statistics(domain, field.array);
   if (s.first_not_finite >= 0)

@@ -27,6 +27,12 @@ class InitialField {
   static InitialField read_source(Config& config, const GridSettings<D>& grid,
                                   const std::filesystem::path& input_directory);
 
+  /// The table `path`, a coefficient of the solver, with the same keys.
+  static InitialField read_coefficient(Config& config, const GridSettings<D>& grid, const std::string& path);
+  /// A coefficient that is no table: of this value by cell, whose magnitude is at most `largest`.
+  static InitialField coefficient(const GridSettings<D>& grid, const std::string& path,
+                                  std::function<double(const Index<D>&)> value, double largest);
+
   /// Sets the owned cells. Values are computed in binary64 and rounded once to the field's type. Collective; throws
   /// UsageError, agreed, for an unfit file, a value beyond the type's range, NaN or infinity. For a field from a
   /// file the configuration then names it by its digest.
@@ -37,6 +43,9 @@ class InitialField {
   void check_file(const Communicator& comm) const;
 
   bool from_file() const { return kind_ == "file"; }
+  /// A bound of the magnitude of the values, before they are rounded, that is known before they are; none of a
+  /// file.
+  std::optional<double> largest() const { return largest_; }
   /// The seed of a random field, 0 otherwise.
   std::int64_t seed() const { return seed_; }
 
@@ -52,6 +61,7 @@ class InitialField {
   GridSettings<D> grid_;
   std::string prefix_, kind_;
   CellValue value_;  ///< none of a field from a file
+  std::optional<double> largest_;
   std::int64_t seed_ = 0;
   std::filesystem::path file_;
   std::string dataset_;

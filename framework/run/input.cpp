@@ -209,14 +209,15 @@ Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string&
   const bool known = config.error_count() == before;
   if (!known)  // with the right kind other keys would be known
     for (const char* keys : {"solver", "source", "initial", "domain.boundary"}) config.excuse(keys);
+  const std::filesystem::path path(file);
   const auto several = kinds.fields.find(kind);
   in.grid = read_grid<D>(config, types_of(kinds, kind, known), kinds.boundaries,
                          known && several != kinds.fields.end() ? several->second : std::vector<std::string>{});
+  in.grid.input_directory = path.parent_path();
   in.parallel = read_parallel<D>(config, ranks);
   in.model = kinds.of<D>().at(kind)(config, in.grid);
   in.run = read_run(config);
   const std::vector<std::string> fields = known ? in.model->field_names() : std::vector<std::string>{"u"};
-  const std::filesystem::path path(file);
   in.output = read_output(config, path.stem().string(), fields);
   for (const auto& f : fields)
     in.initial.push_back(InitialField<D>::read(config, in.grid, f, fields.size() == 1, path.parent_path()));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/run/config.hpp"
+#include "framework/run/halo_depth.hpp"
 #include "framework/run/initial.hpp"
 #include "framework/run/solver.hpp"
 
@@ -55,17 +56,23 @@ struct Input {
   std::vector<InitialField<D>> initial;  ///< in the order of the model's fields
   std::optional<InitialField<D>> source;
 
-  /// Steps per halo exchange.
-  int depth() const { return std::min(parallel.halo_depth.value_or(1), model->deepest()); }
+  /// Steps per halo exchange on these blocks.
+  int depth(const Decomposition<D>& blocks) const {
+    return parallel.halo_depth ? std::min(*parallel.halo_depth, model->deepest())
+                               : automatic_depth(*model, blocks, run.residual_every);
+  }
   /// Is any field read from a file?
   bool from_files() const {
-    return (source && source->from_file()) ||
-           std::any_of(initial.begin(), initial.end(), [](const auto& f) { return f.from_file(); });
+    bool any = source && source->from_file();
+    for (const auto& field : initial) any = any || field.from_file();
+    for (const auto* field : model->coefficients()) any = any || field->from_file();
+    return any;
   }
   /// Throws UsageError, agreed, when such a file is unfit. Reads one value of each. Collective.
   void check_files(const Communicator& comm) const {
     for (const auto& field : initial) field.check_file(comm);
     if (source) source->check_file(comm);
+    for (const auto* field : model->coefficients()) field->check_file(comm);
   }
 };
 

@@ -145,7 +145,7 @@ std::vector<PatternTraffic> traffic_by_pattern(const Input<D>& in, int ranks) {
                                       {HaloPattern::slabs, "slabs"}})
     if (pattern != HaloPattern::slabs || slabs_possible(shape))
       list.push_back(
-          {name, halo_traffic<D>(pattern, {blocks, shape, in.depth(), around}, cell_bytes(in.grid.type))});
+          {name, halo_traffic<D>(pattern, {blocks, shape, in.depth(blocks), around}, cell_bytes(in.grid.type))});
   return list;
 }
 
@@ -153,7 +153,7 @@ template <int D>
 std::string plan_text(const Input<D>& in, int ranks) {
   const Decomposition<D> blocks = planned_blocks(in, ranks);
   const BoundaryTopology<D> around = checked_topology(in);
-  const int depth = in.depth();
+  const int depth = in.depth(blocks);
   HaloLoad most;
   for (const auto& coords : looked_at(blocks)) {
     const HaloLoad load = halo_load(blocks, coords, in.model->shape(), depth, around);

@@ -35,7 +35,7 @@ Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, C
   const auto& blocks = domain_->decomposition();
   fmt::print("{}: {} cells, {}, process grid {}, imbalance {:.3f}, halo depth {}\n", printable(request_.input),
              shape_string<D>(in_.grid.shape), counted(comm_.size(), "rank"), fmt::join(blocks.grid(), " x "),
-             blocks.imbalance(), in_.depth());
+             blocks.imbalance(), in_.depth(blocks));
   std::fflush(stdout);
 }
 
@@ -44,17 +44,20 @@ void Simulation<D>::check_memory() const {
   Index<D> largest;
   for (int j = 0; j < D; ++j) largest[j] = domain_->decomposition().largest_extent(j);
   const double node = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  const double rank = in_.model->memory(largest, in_.depth());
+  const int depth = in_.depth(domain_->decomposition());
+  const double rank = in_.model->memory(largest, depth);
   const double need = rank * comm_.ranks_on_node();
   constexpr double gib = 1 << 30;
   // Nodes may differ: the tightest one decides for all.
   const auto permille = static_cast<std::int64_t>(std::min(need / node * 1000, 1e15));
-  if (comm_.max(permille) > 1000)
-    throw UsageError(
-        fmt::format("the fields of a grid of {} cells need {:.1f} GiB per rank; {} on this node need {:.1f} "
-                    "GiB of {:.1f}: use a smaller domain.shape, a smaller parallel.halo_depth or more nodes",
-                    shape_string<D>(in_.grid.shape), rank / gib, counted(comm_.ranks_on_node(), "rank"), need / gib,
-                    node / gib));
+  if (comm_.max(permille) <= 1000) return;
+  const auto fits = comm_.min(static_cast<std::int64_t>(
+      largest_depth(*in_.model, largest, depth, node / static_cast<double>(comm_.ranks_on_node()))));
+  throw UsageError(fmt::format(
+      "the fields of a grid of {} cells need {:.1f} GiB per rank; {} on this node need {:.1f} GiB of {:.1f}: use a "
+      "smaller domain.shape, {}or more nodes",
+      shape_string<D>(in_.grid.shape), rank / gib, counted(comm_.ranks_on_node(), "rank"), need / gib, node / gib,
+      fits > 0 ? fmt::format("parallel.halo_depth = {} at most ", fits) : std::string()));
 }
 
 /// Runs `work` on rank 0; what it throws is thrown on all ranks. Collective.
@@ -81,7 +84,9 @@ RunResult Simulation<D>::run() {
   on_root([&] { directory_.claim(!request_.restart.empty() || request_.overwrite); });
   {
     const PhaseScope scope(&phases_, Phase::start);
-    agreed(comm_, [&] { solver_ = in_.model->create(*domain_, in_.depth(), in_.parallel.exchange); });
+    agreed(comm_, [&] {
+      solver_ = in_.model->create(*domain_, in_.depth(domain_->decomposition()), in_.parallel.exchange);
+    });
     solver_->time_phases(&phases_);
     fill_initial();
     if (request_.restart.empty())
@@ -102,6 +107,9 @@ void Simulation<D>::fill_initial() {
     if (request_.restart.empty() || request_.restart == "auto" || in_.initial[k].from_file())
       in_.initial[k].fill(*domain_, fields[k], config_);
   if (in_.source) in_.source->fill(*domain_, *solver_->source(), config_);
+  const auto coefficients = solver_->coefficients();
+  for (std::size_t k = 0; k < coefficients.size(); ++k)
+    in_.model->coefficients()[k]->fill(*domain_, coefficients[k], config_);
   physics_ = physics_text(config_);
   residual_ = change_sum_ = std::numeric_limits<double>::quiet_NaN();  // none yet
 }

@@ -111,7 +111,7 @@ std::string Simulation<D>::other_keys(const std::string& stored) const {
   for (const auto& [key, value] : config_lines(physics_))
     values.try_emplace(key, "absent", "").first->second.second = value;
   for (const auto& [key, value] : values) {
-    const bool of_fields = key.starts_with("initial.") || key.starts_with("source.");
+    const bool of_fields = key.starts_with("initial.") || key.starts_with("source.") || key.ends_with(".data");
     // --validate does not read the data that they may name.
     if (value.first == value.second || (of_fields && request_.validate_only && in_.from_files())) continue;
     keys += fmt::format("{}{} ({} in the file, {} here)", keys.empty() ? "" : ", ", key, value.first, value.second);
@@ -316,7 +316,7 @@ std::string Simulation<D>::run_metadata(const std::vector<PhaseTime>& phases) co
     for (int c = 0; c <= blocks.blocks(k); ++c) cuts.push_back(blocks.cut(k, c));
     j["cuts"].push_back(cuts);
   }
-  j["halo_depth"] = in_.depth();
+  j["halo_depth"] = in_.depth(blocks);
   j["exchange"] = exchange_name(exchange.used);
   for (const auto& [way, seconds] : exchange.seconds) j["exchange_seconds"][exchange_name(way)] = seconds;
   j["wall_s"] = wall_s();

@@ -38,6 +38,7 @@ struct GridSettings {
   /// the same.
   std::vector<BoundaryRules<D>> field_boundaries;
   ElementType type = ElementType::float64;
+  std::filesystem::path input_directory;  ///< where relative file names of the input start
 
   const BoundaryRules<D>& boundary_of(std::size_t field) const {
     return field_boundaries.empty() ? boundary : field_boundaries[field];
@@ -63,6 +64,9 @@ struct StopTest {
   std::string name = "residual";
 };
 
+template <int D>
+class InitialField;
+
 /// A solver with its fields in memory.
 template <int D>
 class Solver {
@@ -73,11 +77,13 @@ class Solver {
   virtual std::vector<FieldHandle<D>> fields() = 0;
   /// The field that [source] fills (owned cells), if the equation has one.
   virtual std::optional<FieldHandle<D>> source() { return std::nullopt; }
+  /// The fields that the model's `coefficients` fill (owned cells), in that order. They are not stored.
+  virtual std::vector<FieldHandle<D>> coefficients() { return {}; }
   /// How sums are carried out from now on: to be called before `start`, which may form the first. Collective.
   /// Throws UsageError, the same on all ranks.
   virtual void reduce_by(const ReductionOptions& options) = 0;
   /// The state is that of `step`, a step being `dt` long: said before `start` and before `fields_changed` of a
-  /// restart. From then on the solver counts; it needs that for what depends on the time. Local.
+  /// restart. From then on the solver counts; it needs that for what depends on the time or on the step. Local.
   virtual void set_time(std::int64_t /*step*/, double /*dt*/) {}
   /// To be called when the initial fields and the source are in place, also before a restart. Collective. Throws
   /// UsageError, the same on all ranks, for values that the solver cannot begin with.
@@ -108,8 +114,13 @@ class SolverModel {
   virtual std::vector<std::string> field_names() const = 0;
   /// Does [source] fill a field?
   virtual bool has_source() const { return false; }
+  /// What fills the solver's coefficients; they live as long as the model.
+  virtual std::vector<const InitialField<D>*> coefficients() const { return {}; }
   /// Steps per halo exchange that the solver can make use of.
   virtual int deepest() const { return std::numeric_limits<int>::max(); }
+  /// Does it make several steps without a sum over all cells in between, in time tiles? Else halo_depth = "auto"
+  /// is 1.
+  virtual bool steps_in_tiles() const { return deepest() > 1; }
   virtual StencilShape<D> shape() const = 0;
   /// Length of a step; 0 for solvers without time.
   virtual double dt() const = 0;

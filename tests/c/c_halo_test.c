@@ -208,6 +208,67 @@ static void errors(void) {
   MPI_Comm_free(&cart);
 }
 
+/* Cells of two types and faces of both dimensions in one exchange; one dimension is periodic. */
+static void several(MPI_Datatype element) {
+  enum { width = 2 };
+  const int periods[2] = {0, 1}, faces[4] = {-1, 0, 1, -1}, wrong_faces[4] = {-1, 0, 2, -1};
+  const MPI_Datatype types[4] = {MPI_DOUBLE, MPI_INT, MPI_DOUBLE, element};
+  const size_t sizes[4] = {sizeof(double), sizeof(int), sizeof(double), sizeof(cell)};
+  int dims[2] = {0, 0}, coords[2], k, wrong = 0;
+  long long owned[2] = {5, 4}, extent[4][2], i, j;
+  void *arrays[4];
+  MPI_Comm cart;
+  isohalo_halo halo = NULL;
+  MPI_Dims_create(size, 2, dims);
+  MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &cart);
+  MPI_Cart_coords(cart, rank, 2, coords);
+  MPI_Comm_set_errhandler(cart, MPI_ERRORS_RETURN);
+  CHECK(class_of(isohalo_halo_create_arrays(cart, owned, width, ISOHALO_SHAPE_MOORE, 1, 2, -1, types, faces, &halo)) == MPI_ERR_ARG);
+  CHECK(class_of(isohalo_halo_create_arrays(cart, owned, width, ISOHALO_SHAPE_MOORE, 1, 2, 4, NULL, faces, &halo)) == MPI_ERR_ARG);
+  CHECK(class_of(isohalo_halo_create_arrays(cart, owned, width, ISOHALO_SHAPE_MOORE, 1, 2, 4, types, wrong_faces, &halo)) ==
+        MPI_ERR_ARG);
+  CHECK(isohalo_halo_create_arrays(cart, owned, width, ISOHALO_SHAPE_MOORE, 1, 2, 4, types, faces, &halo) == MPI_SUCCESS);
+  for (k = 0; k < 4; ++k) {
+    for (j = 0; j < 2; ++j)
+      extent[k][j] = owned[j] + (faces[k] == j && !periods[j] && coords[j] == dims[j] - 1) + 2 * width;
+    arrays[k] = calloc((size_t)(extent[k][0] * extent[k][1]), sizes[k]);
+  }
+  /* turn 0 writes what is owned, turn 1 looks at all of it */
+  for (i = 0; i < 2; ++i) {
+    int turn = (int)i;
+    if (turn == 1) CHECK(isohalo_halo_exchange_arrays(halo, arrays) == MPI_SUCCESS);
+    for (k = 0; k < 4; ++k) {
+      long long y, x;
+      for (y = 0; y < extent[k][0]; ++y)
+        for (x = 0; x < extent[k][1]; ++x) {
+          const long long global_y = coords[0] * owned[0] + y - width, columns = dims[1] * owned[1];
+          const long long global_x = (coords[1] * owned[1] + x - width + columns) % columns;
+          const long long rows = dims[0] * owned[0] + (faces[k] == 0);
+          const int mine = y >= width && y < extent[k][0] - width && x >= width && x < extent[k][1] - width;
+          const int there = global_y >= 0 && global_y < rows;
+          const double value = (double)(1 + k + 4 * (global_y * columns + global_x));
+          const long long at = y * extent[k][1] + x;
+          double found = 0;
+          if (turn == 0 && mine) {
+            if (k == 1) ((int *)arrays[k])[at] = (int)value;
+            if (k == 3) ((cell *)arrays[k])[at].a = value;
+            if (k == 0 || k == 2) ((double *)arrays[k])[at] = value;
+          }
+          if (k == 1) found = ((int *)arrays[k])[at];
+          if (k == 3) found = ((cell *)arrays[k])[at].a;
+          if (k == 0 || k == 2) found = ((double *)arrays[k])[at];
+          wrong += turn == 1 && found != (there ? value : 0);
+        }
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(class_of(isohalo_halo_exchange(halo, arrays[0])) == MPI_ERR_ARG);
+  CHECK(class_of(isohalo_halo_exchange_arrays(halo, NULL)) == MPI_ERR_BUFFER);
+  CHECK(isohalo_halo_free(&halo) == MPI_SUCCESS);
+  for (k = 0; k < 4; ++k) free(arrays[k]);
+  MPI_Comm_free(&cart);
+}
+
 int main(int argc, char **argv) {
   int d, periodic;
   MPI_Datatype element;
@@ -216,6 +277,7 @@ int main(int argc, char **argv) {
   for (d = 1; d <= 4; ++d)
     for (periodic = 0; periodic < 1 << d; periodic += d < 3 ? 1 : 3) all_cases(d, periodic, element);
   errors();
+  several(element);
   MPI_Type_free(&element);
   return end_checks();
 }

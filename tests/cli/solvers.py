@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Solvers against exact solutions: the discretisation is of second order, whatever the boundary rules, and conjugate
-gradients and Jacobi steps arrive at the same solution, on any number of ranks after the same number of iterations.
+"""Solvers against exact solutions: the discretisation is of second order, whatever the boundary rules, and all methods
+arrive at the same solution, on any number of ranks after the same number of iterations.
 
 usage: solvers.py ISOHALO MPIEXEC WORK_DIRECTORY
 """
@@ -86,23 +86,66 @@ residual_every = 5
 def test_order():
     for name in CASES:
         sizes = [12, 24, 48] if "3-D" in name else [16, 32, 64]
-        errors = [solve(name, n, 1 + k, "order", "solver.method=cg")[0] for k, n in enumerate(sizes)]
+        method = {"1-D": "cg", "3-D": "red_black"}.get(name[:3], "chebyshev" if "constant" in name else "cg")
+        errors = [solve(name, n, 1 + k, "order", "solver.method=" + method)[0] for k, n in enumerate(sizes)]
         orders = [np.log(a / b) / np.log((m + 1.5) / (n + 1.5)) for a, b, m, n in
                   zip(errors[:-1], errors[1:], sizes[1:], sizes[:-1])]
         that(all(1.8 < order < 2.3 for order in orders), "%s: errors %r, orders %r" % (name, errors, orders))
 
 
 def test_methods_agree():
+    """Each method arrives at the solution, in as many steps as it should: over-relaxation and Chebyshev's steps with the
+    factors of the grid in many fewer than damped Jacobi steps, and not in many more than conjugate gradients."""
     for name in CASES:
-        _, few, a = solve(name, 10, 1, "cg", "solver.method=cg")
-        _, many, b = solve(name, 10, 2, "jacobi", "solver.method=jacobi", "solver.omega=0.9")
-        that(np.abs(a - b).max() < 1e-8 and few < many, "%s: cg (%d steps) and jacobi (%d) differ by %g" % (
-            name, few, many, np.abs(a - b).max()))
+        error, few, a = solve(name, 10, 1, "cg", "solver.method=cg")
+        many = 0
+        for method, ranks, more in (("jacobi", 2, ["solver.omega=0.9"]), ("red_black", 2, []), ("chebyshev", 3, ["parallel.halo_depth=3"])):
+            other_error, steps, b = solve(name, 10, ranks, method, "solver.method=" + method, *more)
+            that(np.abs(a - b).max() < 1e-8, "%s: cg and %s differ by %g" % (name, method, np.abs(a - b).max()))
+            that(abs(other_error - error) < 1e-8, "%s: errors %g and %g" % (name, error, other_error))
+            many = many or steps
+            odd = method == "red_black" and '"periodic"' in CASES[name][0]  # 13 cells there: the factor is then 1
+            that(few < steps if method == "jacobi" else steps < many / (1.5 if odd else 3),
+                 "%s: cg takes %d steps, jacobi %d, %s %d" % (name, few, many, method, steps))
+
+
+def test_bounds():
+    """lambda_low and lambda_high lie close around the eigenvalues, whatever the rules: closer ones let steps diverge or be
+    slow. The matrix column by column, from NumPy alone."""
+    rules = {"P": "periodic", "N": "neumann", "D": "dirichlet", "F": "fixed"}
+    for low, high in ("PP", "NN", "ND", "DD", "NF", "FD", "FF"):
+        for n in (1, 2, 7, 40):
+            matrix = np.diag([2.0] * n) - np.diag([1.0] * (n - 1), 1) - np.diag([1.0] * (n - 1), -1)
+            if low == "P":
+                matrix[0, -1] -= 1
+                matrix[-1, 0] -= 1
+            for at, rule in ((0, low), (-1, high)):
+                matrix[at, at] += {"N": -1, "D": 1}.get(rule, 0)
+            text = lambda rule: '"%s"' % rules[rule] if rule in "PN" else "{%s = 1.0}" % rules[rule]
+            (WORK / "bounds.toml").write_text("""
+[domain]
+shape = [%d]
+length = [%d.0]
+boundary.low = [%s]
+boundary.high = [%s]
+[solver]
+kind = "poisson"
+method = "chebyshev"
+[initial]
+kind = "constant"
+[run]
+steps = 1
+""" % (n, n, text(low), text(high)))
+            listed = run(0, "bounds.toml", "--help-input")
+            least, most = [float(re.search(r"solver.lambda_%s .*here (\S+)" % side, listed)[1]) for side in ("low", "high")]
+            exact = [x for x in np.linalg.eigvalsh(matrix) if x > 1e-12] or [least]
+            that(exact[0] * (0.995 if n == 40 else 0.4) <= least <= exact[0] * (1 + 1e-14), "%s%s %d: %r above %r" % (low, high, n, least, exact[0]))
+            that(exact[-1] <= most * (1 + 1e-14) and most == 4, "%s%s %d: %r below %r" % (low, high, n, most, exact[-1]))
 
 
 def test_iterations():
-    """The same number of iterations on any ranks, for both methods, with relative and with absolute limits."""
-    for method, zero in (("cg", False), ("jacobi", False), ("cg", True)):
+    """The same number of iterations on any ranks, for all methods, with relative and with absolute limits."""
+    for method, zero in (("cg", False), ("jacobi", False), ("red_black", False), ("chebyshev", False), ("cg", True)):
         seen = set()
         for ranks in (1, 2, 3, 4, 6):
             directory = "count_%s_%d_%d" % (method, zero, ranks)
@@ -145,6 +188,7 @@ def main():
     fresh_work_directory()
     test_order()
     test_methods_agree()
+    test_bounds()
     test_iterations()
     finish()
 

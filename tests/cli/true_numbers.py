@@ -66,6 +66,7 @@ def test_method_of_a_restart():
     exact = "parallel.reduction=exact"
     for input, more in (("cg", ()), ("cg", ("run.stop_residual=1e-9", "run.steps=1000", "output.checkpoint_every=60")),
                        ("periodic", ("output.checkpoint_every=20",)), ("periodic", ("solver.method=jacobi", "output.checkpoint_every=20")),
+                       ("periodic", ("solver.method=chebyshev", "output.checkpoint_every=20")),
                        ("cg", ("solver.method=jacobi", "run.stop_residual=0.2", "run.steps=1000", "output.checkpoint_every=20"))):
         name = "%s_%s" % (input, "_".join(x.split("=")[1] for x in more))
         run(2, input, name, exact, *more)
@@ -158,6 +159,11 @@ def test_not_finite():
         that(found and "time step" not in r.stderr and "solver.weights add up to 2e+30" in found[5], "advice: " + r.stderr)
     r = run(2, "cg", "omega", "solver.method=jacobi", "solver.omega=2", "run.steps=200000", "run.residual_every=1000", "output.checkpoint_every=0", code=3)
     that("with solver.omega = 2: use at most 1" in r.stderr, "advice of jacobi: " + r.stderr)
+    r = run(2, "cg", "above", "solver.method=chebyshev", "solver.lambda_high=2000", "run.steps=2000", "output.checkpoint_every=0", code=3)
+    that("above solver.lambda_high = 2000: leave it out" in r.stderr, "advice of chebyshev: " + r.stderr)
+    r = run(2, "periodic", "colours", "domain.shape=[3,3]", "solver.method=red_black", "solver.omega=1.9", "run.steps=20000",
+            "run.residual_every=100", "output.checkpoint_every=0", code=3)
+    that("two cells of one colour are neighbors" in r.stderr, "advice of red_black: " + r.stderr)
     # Coefficients that are no numbers are errors of the input.
     for input, more, text in (("heat", "domain.length=[1e200,1e200]", "kappa dt / h^2"), ("jacobi", "domain.length=[1e200,1e200]", "the sum of 2/h^2"),
                              ("cg32", "domain.length=[1,1e-25]", "is out of range of float32")):

@@ -96,7 +96,7 @@ TEST(HaloTransport, FieldsOfDifferentShapesAndDepths) {
       EXPECT_THROW(plan.exchange(d.ref(), b.ref(), c.ref(), a.ref()), UsageError);  // `a` is too narrow
     }
   EXPECT_THROW(HaloPlan<2>(domain, std::vector<HaloNeed<2>>{}), UsageError);
-  EXPECT_THROW(HaloPlan<2>(domain, std::vector<HaloNeed<2>>(17, {kMoore, 1})), UsageError);
+  EXPECT_NO_THROW(HaloPlan<2>(domain, std::vector<HaloNeed<2>>(17, {kMoore, 1})));
   EXPECT_THROW(HaloPlan<2>(domain, needs).depth(4), UsageError);
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The components halo and reduce where there is nothing but MPI: configured, built, installed; every example of
-docs/embedding.md in C and C++ compiled against the install; and isohalo as a part of another project, by
-add_subdirectory and FetchContent.
+docs/embedding.md in C, C++ and Fortran compiled against the install (those in Python, by Python), with CMake and with
+pkg-config; and isohalo as a part of another project, by add_subdirectory and FetchContent.
 
 usage: components.py SOURCE_DIRECTORY WORK_DIRECTORY MPIEXEC EXPECTED_PROGRAM
 """
@@ -48,12 +48,29 @@ C = """#include <isohalo.h>
 void example_%d(MPI_Comm comm) {
   int rank = 0, size = 1, step = 0;
   MPI_Comm cart = comm;
-  double *u = NULL, total = 0;
+  double *u = NULL, *velocity = NULL, total = 0;
+  float *smoke = NULL;
   const long long owned[2] = {0, 0};
   {
 %s
   }
 }
+"""
+FORTRAN = """subroutine example_%d()
+  use mpi_f08
+  use isohalo
+  implicit none
+  double precision, allocatable, asynchronous :: u(:, :)
+  double precision :: squares
+%s
+end subroutine
+"""
+FORTRAN_CLIENT = """cmake_minimum_required(VERSION 3.25)
+project(client LANGUAGES C Fortran)
+find_package(isohalo REQUIRED COMPONENTS fortran)
+file(GLOB examples ../client/example_*.f90)
+add_library(examples ${examples})
+target_link_libraries(examples PRIVATE isohalo::fortran)
 """
 CLIENT = """cmake_minimum_required(VERSION 3.25)
 project(client LANGUAGES C CXX)
@@ -99,8 +116,14 @@ def nothing_else(folder):
 def write_examples(folder):
     """The blocks of the document, one source each; returns how many."""
     folder.mkdir(parents=True)
-    blocks = re.findall(r"^```(cpp|c)\n(.*?)^```", (SOURCE / "docs/embedding.md").read_text(), re.S | re.M)
+    blocks = re.findall(r"^```(cpp|c|fortran|python)\n(.*?)^```", (SOURCE / "docs/embedding.md").read_text(), re.S | re.M)
     for k, (language, text) in enumerate(blocks):
+        if language == "python":
+            compile(text, "docs/embedding.md", "exec")
+        if language == "fortran":
+            (folder / ("example_%d.f90" % k)).write_text(FORTRAN % (k, text))
+        if language not in ("cpp", "c"):
+            continue
         includes = "".join(re.findall(r"^#include.*\n", text, re.M))
         body = re.sub(r"^#include.*\n", "", text, flags=re.M)
         frame = CPP if language == "cpp" else C
@@ -121,17 +144,28 @@ for needed in ("isohalo.h", "isohalo/halo.hpp", "isohalo/reduce.hpp"):
         sys.exit("%s is not installed" % needed)
 
 languages = write_examples(WORK / "client")
-if languages.count("cpp") < 10 or "c" not in languages:
+if languages.count("cpp") < 15 or languages.count("c") < 3 or not {"fortran", "python"} <= set(languages):
     sys.exit("docs/embedding.md has fewer examples than it had: %s" % languages)
 (WORK / "client/CMakeLists.txt").write_text(CLIENT % SOURCE)
 run("cmake", "-S", WORK / "client", "-B", WORK / "client_build", "-DCMAKE_PREFIX_PATH=%s" % (WORK / "prefix"), *HIDDEN)
 nothing_else(WORK / "client_build")
 run("cmake", "--build", WORK / "client_build", "-j", "2")
+if (WORK / "prefix/lib/libisohalo_fortran.a").exists():
+    (WORK / "client_fortran").mkdir()
+    (WORK / "client_fortran/CMakeLists.txt").write_text(FORTRAN_CLIENT)
+    run("cmake", "-S", WORK / "client_fortran", "-B", WORK / "fortran_build", "-DCMAKE_PREFIX_PATH=%s" % (WORK / "prefix"))
+    run("cmake", "--build", WORK / "fortran_build")
+if shutil.which("pkg-config"):
+    mpicxx = re.search(r"^MPI_CXX_COMPILER:\w+=(.*)", (WORK / "build/CMakeCache.txt").read_text(), re.M).group(1)
+    os.environ["PKG_CONFIG_PATH"] = str(WORK / "prefix/lib/pkgconfig")
+    flags = run("pkg-config", "--cflags", "--libs", "isohalo-reduce", "isohalo-halo").split()
+    run(mpicxx, "-std=c++20", "-O2", SOURCE / "apps/examples/embed_heat.cpp", *flags, "-o", WORK / "by_pkg_config")
 expected = run(EXPECTED)
-for ranks in (1, 3):
-    got = run(MPIEXEC, "-n", ranks, WORK / "client_build/embed_heat")
-    if got != expected:
-        sys.exit("embed_heat on %d ranks prints %s, not %s" % (ranks, got, expected))
+for program in [p for p in (WORK / "client_build/embed_heat", WORK / "by_pkg_config") if p.exists()]:
+    for ranks in (1, 3):
+        got = run(MPIEXEC, "-n", ranks, program)
+        if got != expected:
+            sys.exit("%s on %d ranks prints %s, not %s" % (program, ranks, got, expected))
 
 parts = {"subdirectory": "set(ISOHALO_COMPONENTS halo reduce)\nadd_subdirectory(%s isohalo)" % SOURCE,
          "fetched": "set(ISOHALO_COMPONENTS halo reduce)\ninclude(FetchContent)\n"

@@ -1,10 +1,8 @@
 #!/usr/bin/python3
 """The words of README and docs are checked against the project: set-up commands exist, shell blocks marked `runs` work,
-files that are named or linked are there, and no file points to a document that is not in the repository. The C++ of
-docs/adding-a-solver.md compiles where the page says that it goes.
+files that are named or linked are there, and no file points to a document that is not in the repository.
 
 usage: readme.py SOURCE_DIRECTORY WORK_DIRECTORY text|commands
-       readme.py SOURCE_DIRECTORY WORK_DIRECTORY code COMPILER INCLUDE_DIRECTORY;..
 """
 import pathlib
 import re
@@ -62,28 +60,7 @@ def run_commands():
             failures.append("a block fails with %d:\n%s%s%s" % (r.returncode, block, r.stdout[-500:], r.stderr[-1500:]))
 
 
-def compile_code():
-    """Blocks marked `into FILE` at the end of the namespace in a copy of FILE, those marked `file FILE` as new files."""
-    page = (ROOT / "docs/adding-a-solver.md").read_text()
-    found = re.findall(r"<!-- (into|file) (\S+) -->\n```cpp\n(.*?)```", page, re.S)
-    if [kind for kind, _, _ in found] != ["into", "file", "into"]:
-        failures.append("adding-a-solver.md has other blocks than a kernel, a model and a declaration: %s" % found)
-    shutil.rmtree(WORK, ignore_errors=True)
-    for kind, name, code in found:
-        (WORK / name).parent.mkdir(parents=True, exist_ok=True)
-        if kind == "into":
-            head, end, rest = (ROOT / name).read_text().rpartition("}  // namespace isohalo")
-            code = head + code + end + rest
-        (WORK / name).write_text(code)
-    for name in [name for kind, name, _ in found if kind == "file"]:
-        r = subprocess.run([sys.argv[4], "-std=c++20", "-Wall", "-Wextra", "-S", "-o", "/dev/null", "-I", WORK] +
-                           ["-isystem" + d for d in sys.argv[5].split(";") if d not in ("", "/usr/include")] + [WORK / name],
-                           capture_output=True, text=True)
-        if r.returncode or r.stderr:
-            failures.append("the code of adding-a-solver.md does not compile:\n%s" % r.stderr[:3000])
-
-
-{"text": check_text, "commands": run_commands, "code": compile_code}[MODE]()
+{"text": check_text, "commands": run_commands}[MODE]()
 for f in failures:
     print("FAILED:", f, file=sys.stderr)
 print("documents, %s: %d failed" % (MODE, len(failures)))

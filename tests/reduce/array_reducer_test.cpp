@@ -77,6 +77,13 @@ TEST(ArrayReducer, AnyCountsAndMethods) {
               const Several got = reducer.reduce(mine);
               EXPECT_TRUE((root >= 0 && root != test::rank()) || got == expected)
                   << n << " numbers, tile " << tile << " " << to_text(method) << " root " << root;
+              std::vector<int> asked(static_cast<std::size_t>(counts[me]));
+              const Several by_function = reducer.reduce([&](std::int64_t i) {
+                ++asked[static_cast<std::size_t>(i)];
+                return mine[i];
+              });
+              EXPECT_TRUE((root >= 0 && root != test::rank()) || by_function == expected);
+              EXPECT_EQ(asked, std::vector<int>(asked.size(), 1));
             }
           }
       }
@@ -121,6 +128,37 @@ TEST(ArrayReducer, ExactSumsAndSpecialValues) {
   EXPECT_EQ(each.reduce(first(1e16, 1, -1e16).data()), 1.0);
 }
 
+/// A dot product without a temporary has the bits of one with it; several at once.
+TEST(ArrayReducer, DotProducts) {
+  const std::int64_t mine = 700 + 31 * test::rank();
+  test::Random random(static_cast<std::uint64_t>(test::rank()) + 5);
+  std::vector<double> x, y, products;
+  std::vector<Several> triples;
+  for (std::int64_t i = 0; i < mine; ++i) {
+    x.push_back(hard_value(random)), y.push_back(hard_value(random));
+    products.push_back(x.back() * y.back());
+    triples.push_back({products.back(), y.back(), static_cast<std::uint64_t>(i)});
+  }
+  const auto product = [&](std::int64_t i) {
+    return x[static_cast<std::size_t>(i)] * y[static_cast<std::size_t>(i)];
+  };
+  ArrayReducer<double> sum(MPI_COMM_WORLD, mine);
+  ArrayReducer<Several, SeveralOp> several(MPI_COMM_WORLD, mine);
+  for (const ReductionMethod method :
+       {ReductionMethod::tree, ReductionMethod::exact_over_tiles, ReductionMethod::exact_over_terms}) {
+    sum.reduce_by({method});
+    const double with_array = sum.reduce(products.data());
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(sum.reduce(product)), std::bit_cast<std::uint64_t>(with_array));
+    sum.start(product);
+    several.start([&](std::int64_t i) {
+      return Several{product(i), y[static_cast<std::size_t>(i)], static_cast<std::uint64_t>(i)};
+    });
+    const Several of_function = several.wait();
+    EXPECT_EQ(sum.wait(), with_array);
+    EXPECT_TRUE(of_function == several.reduce(triples.data()));
+  }
+}
+
 __extension__ typedef __int128 Wide;
 
 /// Terms that nearly cancel, their sum known as an integer: rounded once over terms, and not over tiles.
@@ -144,9 +182,12 @@ TEST(ArrayReducer, ExactOverTermsIsTheSumRoundedOnce) {
     const auto me = static_cast<std::size_t>(test::rank());
     ArrayReducer<double> reducer(MPI_COMM_WORLD, counts[me], {}, {ReductionMethod::exact_over_terms});
     const double* const mine = all.data() + reducer.starts()[me];
+    const auto term = [mine](std::int64_t i) { return mine[i]; };
     EXPECT_EQ(reducer.reduce(mine), expected);
+    EXPECT_EQ(reducer.reduce(term), expected);
     reducer.reduce_by({ReductionMethod::exact_over_tiles});
     EXPECT_NE(reducer.reduce(mine), expected);  // what it says of itself: tile values are rounded
+    EXPECT_EQ(reducer.reduce(term), reducer.reduce(mine));
     reducer.reduce_by({ReductionMethod::exact_over_terms, "auto", false, true, test::ranks() - 1});
     reducer.start(mine);
     const double to_one = reducer.wait();

@@ -146,20 +146,29 @@ def domain_lines(rng, shape, low, high, value_type):
             "boundary.low = [%s]" % low, "boundary.high = [%s]" % high, 'type = "%s"' % value_type]
 
 
+# Method, type, and the lines that the method has besides, of the poisson inputs; those from 10 on have grids of their own.
+POISSON = [("jacobi", "float64", []), ("cg", "float64", []), ("cg", "float32", []), ("jacobi", "float32", ["omega = 0.85"]),
+           ("jacobi", "float64", ["omega = 0.85"]), ("cg", "float64", []), ("red_black", "float64", []), ("chebyshev", "float64", []),
+           ("red_black", "float32", []), ("chebyshev", "float32", []), ("red_black", "float64", ["omega = 1.25"]),
+           ("chebyshev", "float64", ["lambda_low = 2.5", "lambda_high = 1e4"])]
+# Odd extents, so that colours meet where a dimension wraps, and single cells.
+AWKWARD = {1: [[9], [23]], 2: [[13, 5], [1, 40]], 3: [[5, 7, 9], [6, 1, 11]], 4: [[3, 5, 3, 1], [4, 3, 1, 5]]}
+
+
 def poisson_input(d, k):
-    """Both methods and types; inputs 4 and 5 have no side with a value, so the mean is fixed in every step."""
+    """All methods and types; inputs 4, 5, 8 and 9 have no side with a value, so the mean is fixed in every step."""
     rng = random.Random(5000 + 1000 * d + k)
-    method, value_type = [("jacobi", "float64"), ("cg", "float64"), ("cg", "float32"), ("jacobi", "float32"),
-                          ("jacobi", "float64"), ("cg", "float64")][k]
-    shape = SHAPES[d][k % len(SHAPES[d])]
-    if k < 4:
+    method, value_type, more = POISSON[k]
+    shape = SHAPES[d][k % len(SHAPES[d])] if k < 10 else AWKWARD[d][k % 2]
+    if k not in (4, 5, 8, 9):
         low, high = boundaries(rng, d, 2 + k % 2)
+        if k >= 10:  # the dimension that surely has a value, last
+            low, high = (", ".join(['"periodic"'] * (d - 1) + [side.split(", ")[(2 + k % 2) % d]]) for side in (low, high))
         source = initial(rng, d, k + 2)
     else:
         low = high = ", ".join('"%s"' % rng.choice(RULES[:2]) for _ in range(d))
         source = ['kind = "sine"', "amplitude = 3.0", "modes = %r" % ([2] + [rng.randint(1, 3) for _ in range(d - 1)])]
-    solver_lines = ['kind = "poisson"', 'method = "%s"' % method] + (["omega = 0.85"] if method == "jacobi" and k else [])
-    lines = domain_lines(rng, shape, low, high, value_type) + ["[solver]"] + solver_lines
+    lines = domain_lines(rng, shape, low, high, value_type) + ["[solver]", 'kind = "poisson"', 'method = "%s"' % method] + more
     lines += ["[source]"] + source + ["[initial]"] + initial(rng, d, k)
     lines += ["[run]", "steps = 13", "residual_every = 4", "[output]", "checkpoint_every = 7"]
     return "\n".join(lines) + "\n"
@@ -192,6 +201,44 @@ def gray_scott_input(d, k):
     return "\n".join(lines) + "\n"
 
 
+def table(rng, name, lines):
+    return ["[solver.%s]" % name] + lines
+
+
+def bounded(rng, d, k, low, high):
+    """A coefficient between these values, of several kinds."""
+    corner = ", ".join(repr(rng.uniform(0.0, 0.3)) for _ in range(d))
+    return [['kind = "random"', "seed = %d" % k, "low = %r" % low, "high = %r" % high],
+            ['kind = "box"', "low = [%s]" % corner, "high = [%s]" % ", ".join(["0.8"] * d), "inside = %r" % low, "outside = %r" % high],
+            ['kind = "checkerboard"', "size = 2", "even = %r" % high, "odd = %r" % low],
+            ['kind = "constant"', "value = %r" % high]][k % 4]
+
+
+def cell_input(d, k):
+    """Cell functions with coefficients that are numbers or fields, masks, layers, stages, two time levels."""
+    rng = random.Random(8000 + 100 * d + k)
+    kind = ["heat", "wave", "advection", "wave", "advection", "heat"][k]
+    low, high = boundaries(rng, d, k)
+    lines = domain_lines(rng, SHAPES[d][(k + 1) % len(SHAPES[d])], low, high, ["float64", "float32"][(k // 2 + d) % 2])
+    lines += ["[solver]", 'kind = "%s"' % kind, "cfl = %r" % rng.uniform(0.4, 0.9)]
+    mask = ["[solver.mask]", 'kind = "box"', "low = [%s]" % ", ".join(["0.1"] * d), "high = [%s]" % ", ".join(["0.6"] * d)] if k % 2 == 0 else []
+    mask = mask or ["[solver.mask]", 'kind = "checkerboard"', "size = 3", "even = 0.0", "odd = 1.0"]
+    if kind == "heat":
+        lines += table(rng, "kappa", bounded(rng, d, k + d, 0.2, 1.5)) + (mask if k else [])
+    elif kind == "wave" and k == 1:
+        lines += ["c = 1.3", "layer = 0.21", "damping = 4.5"]
+    elif kind == "wave":
+        lines += ["sigma = 0.3"] + table(rng, "c", bounded(rng, d, k + d, 0.5, 2.0)) + mask
+    elif k == 2:
+        lines += ['method = "upwind3"'] + ["v%d = %r" % (j, rng.uniform(-1, 1)) for j in range(d)]
+    else:
+        lines += ['method = "%s"' % ["upwind", "upwind3"][d % 2]] + ["v%d = 0.4" % j for j in range(1, d)]
+        lines += table(rng, "v0", bounded(rng, d, d, -0.8, 0.6)) + (mask if d > 2 else [])
+    lines += ["[initial]"] + initial(rng, d, k + d)
+    lines += ["[run]", "steps = 13", "residual_every = 4", "[output]", "checkpoint_every = 7"]
+    return "\n".join(lines) + "\n"
+
+
 def random_input(d, k):
     """Input k of d dimensions: the four pairs of solver and type go round, so do rules and initial fields."""
     rng = random.Random(1000 * d + k)
@@ -216,12 +263,19 @@ def main():
         "poisson2d %s full domain.shape=[24,33] run.steps=400 run.stop_residual=1e-9 output.checkpoint_every=40" % (inputs / "poisson2d.toml"),
         "poisson2d_jacobi %s full domain.shape=[18,21] solver.method=jacobi solver.omega=0.9 run.steps=400 "
         "run.stop_residual=0.3 output.checkpoint_every=20" % (inputs / "poisson2d.toml"),
+        "poisson2d_red_black %s full domain.shape=[17,23] run.steps=400 run.stop_residual=1e-6 output.checkpoint_every=20" % (inputs / "poisson_red_black.toml"),
+        "poisson3d_chebyshev %s full domain.shape=[6,8,10] source.size=2 run.steps=400 run.stop_residual=1e-6 "
+        "output.checkpoint_every=20" % (inputs / "poisson_chebyshev.toml"),
         "gray_scott %s full domain.shape=[40,53] run.steps=60 output.checkpoint_every=30" % (inputs / "gray_scott.toml"),
+        "wave2d %s full domain.shape=[24,31] solver.c.high=[2.0,3.0] run.steps=24 output.checkpoint_every=12" % (inputs / "wave2d.toml"),
+        "advection2d %s full domain.shape=[24,31] run.steps=12 output.checkpoint_every=6" % (inputs / "advection2d.toml"),
+        "heat_layers %s full domain.shape=[24,31] run.steps=40 output.checkpoint_every=20" % (inputs / "heat_layers.toml"),
         "life %s full domain.shape=[40,53] run.steps=20 output.checkpoint_every=10" % (inputs / "life.toml"),
     ]
     inputs = [("random_%dd_%d" % (d, k), random_input(d, k)) for d in range(1, 5) for k in range(8)]
-    inputs += [("poisson_%dd_%d" % (d, k), poisson_input(d, k)) for d in range(1, 5) for k in range(6)]
+    inputs += [("poisson_%dd_%d" % (d, k), poisson_input(d, k)) for d in range(1, 5) for k in range(len(POISSON))]
     inputs += [("life_%d" % k, life_input(k)) for k in range(8)]
+    inputs += [("cell_%dd_%d" % (d, k), cell_input(d, k)) for d in range(1, 5) for k in range(6)]
     inputs += [("gray_scott_%dd_%d" % (d, k), gray_scott_input(d, k)) for d in range(1, 5) for k in range(3)]
     inputs += [("boundary_%dd_%d" % (d, k), boundary_input(d, k)) for d in range(1, 5) for k in range(8)]
     inputs += [("slopes_%dd_%s" % (d, method), slopes_input(d, method)) for d, method in ((1, "jacobi"), (2, "cg"), (3, "jacobi"))]
@@ -232,8 +286,11 @@ def main():
         input = (out / ("random_%dd_%d.toml" % (d, k))).resolve()
         cases.append('exact_%dd_%d %s once parallel.reduction="exact"' % (d, k, input))
     (out / "cases.txt").write_text("\n".join(cases) + "\n")
-    sampled = {"heat2d", "custom9", "heat3d_small", "poisson2d", "poisson2d_jacobi", "life", "life_1", "life_2", "exact_2d_3",
-               "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1"}
+    sampled = {"heat2d", "custom9", "heat3d_small", "poisson2d", "poisson2d_jacobi", "poisson2d_red_black",
+               "poisson3d_chebyshev", "poisson_1d_9", "poisson_2d_8", "poisson_2d_11", "poisson_3d_10", "poisson_4d_7", "life",
+               "life_1", "life_2", "exact_2d_3",
+               "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1",
+               "wave2d", "advection2d", "heat_layers", "cell_1d_4", "cell_2d_3", "cell_3d_2", "cell_3d_5", "cell_4d_1"}
     sampled.add("slopes_2d_cg")
     for d in range(1, 5):
         sampled |= {"boundary_%dd_%d" % (d, d - 1), "boundary_%dd_%d" % (d, 3 + d)}

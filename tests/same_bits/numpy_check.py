@@ -138,7 +138,8 @@ class Input:
 
 
 def initial_field(input, table="initial", field=None):
-    spec, shape, d = input.data.get(table, {"kind": "constant"}), input.shape, input.d
+    shape, d = input.shape, input.d
+    spec = input.data.get(table, {"kind": "constant"}) if isinstance(table, str) else input.data[table[0]][table[1]]
     spec = spec[field] if field else spec
     along = lambda j, values: np.array(values, dtype=np.float64).reshape([-1 if k == j else 1 for k in range(d)])
     kind = spec["kind"]
@@ -321,22 +322,25 @@ class Life(Stepper):
 
 
 class Poisson(Stepper):
+    """What all methods share; `step` is that of jacobi."""
+
     def prepare(self, input):
         solver, self.dt, self.f = input.data["solver"], 0.0, initial_field(input, "source")
-        q = [1 / (h * h) for h in input.h]
+        self.exact_q = q = [1 / (h * h) for h in input.h]
         total = q[0]
         for x in q[1:]:
             total = total + x
+        self.exact_diagonal = 2 * total
         self.q, self.diagonal = [input.type(x) for x in q], input.type(2 * total)
-        self.omega = input.type(float(solver.get("omega", 1.0)))
+        self.omega = float(solver["omega"]) if "omega" in solver else None
         kinds = [kind_and_value(rule) for rule in input.low + input.high]
         self.singular = not any(kind in ("dirichlet", "fixed") or keys.get("a", 0) > 0 for kind, _, keys in kinds)
         zero = self.f + self.laplace(np.zeros_like(self.u))
         self.first = self.product(zero, zero)
-        self.method = solver.get("method", "jacobi")
-        if self.method == "cg":
-            self.r = self.f + self.laplace(self.u)
-            self.p, self.rr = self.r, self.product(self.r, self.r)
+        self.begin(solver)
+
+    def begin(self, solver):
+        self.omega = self.input.type(1.0 if self.omega is None else self.omega)
 
     def laplace(self, u, homogeneous=False):
         big, lap, input = outside(u, self.input, 1, homogeneous), None, self.input
@@ -346,6 +350,21 @@ class Poisson(Stepper):
             lap = t if lap is None else lap + t
         return lap
 
+    def least_eigenvalue(self):
+        """Not above the smallest eigenvalue of -laplace that is not 0."""
+        below = lambda angle: (angle * angle) * (1 - (angle * angle) / 12)
+        total, least = 0.0, 0.0
+        for q, n, low, high in zip(self.exact_q, self.input.shape, self.input.low, self.input.high):
+            if self.singular:
+                if n > 1:
+                    value = q * below(((2 if low == "periodic" else 1) * math.pi) / n)
+                    least = min(least, value) if least > 0 else value
+            else:
+                length = n + 0.5 * sum(isinstance(rule, dict) and "fixed" in rule for rule in (low, high))
+                values = sum(isinstance(rule, dict) for rule in (low, high))
+                total = total + q * below(((0.5 * values) * math.pi) / length)
+        return least if self.singular else total
+
     def product(self, a, b):
         return tree_sum(a.astype(np.float64) * b.astype(np.float64), TILES[self.input.d])
 
@@ -354,17 +373,27 @@ class Poisson(Stepper):
             return u
         return u - self.input.type(tree_sum(u.astype(np.float64), TILES[self.input.d]) / u.size)
 
-    def fields(self):
-        more = {"r": (self.r, b"auxiliary"), "p": (self.p, b"auxiliary")} if self.method == "cg" else {}
-        return {"u": (self.u, b"state"), **more}
-
     def step(self, u):
         r = self.f + self.laplace(u)
         return self.without_mean(u + (self.omega * r) / self.diagonal)
 
+    def norm_square(self, total):
+        r = self.f + self.laplace(self.u)
+        return self.product(r, r)
+
+    def converged(self, limit, total):
+        return math.sqrt(self.norm_square(total)) <= (limit * math.sqrt(self.first) if self.first > 0 else limit)
+
+
+class ConjugateGradients(Poisson):
+    def begin(self, solver):
+        self.r = self.f + self.laplace(self.u)
+        self.p, self.rr = self.r, self.product(self.r, self.r)
+
+    def fields(self):
+        return {"u": (self.u, b"state"), "r": (self.r, b"auxiliary"), "p": (self.p, b"auxiliary")}
+
     def advance(self):
-        if self.method != "cg":
-            return super().advance()
         number, ap = self.input.type, -self.laplace(self.p, True)
         curvature = self.product(self.p, ap)
         alpha = number(self.rr / curvature if curvature else 0)
@@ -374,56 +403,288 @@ class Poisson(Stepper):
         self.rr = rr
         return lambda: rr
 
-    def converged(self, limit, total):
-        if self.method != "cg":
-            r = self.f + self.laplace(self.u)
-            total = self.product(r, r)
-        return math.sqrt(total) <= (limit * math.sqrt(self.first) if self.first > 0 else limit)
+    def norm_square(self, total):
+        return total
 
 
-class GrayScott(Stepper):
-    """Cell functions compute in binary64 and round their results once to the fields' type."""
+class RedBlack(Poisson):
+    def begin(self, solver):
+        input = self.input
+        odd = any(low == "periodic" and n > 1 and n % 2 for low, n in zip(input.low, input.shape))
+        if self.omega is None:
+            part = self.least_eigenvalue() / self.exact_diagonal
+            self.omega = 1.0 if odd or part == 0 else 2 / (1 + math.sqrt(part * (2 - part)))
+        diagonal = np.zeros(input.shape)
+        for j, (q, n, low, high) in enumerate(zip(self.exact_q, input.shape, input.low, input.high)):
+            times = np.full(n, 0.0 if low == "periodic" and n == 1 else 2.0)
+            for at, rule in ((0, low), (-1, high)):
+                kind, _, keys = kind_and_value(rule)
+                if kind == "robin":
+                    a, b = 0.5 * float(keys["a"]), float(keys["b"]) / input.h[j]
+                    times[at] += (a - b) / (a + b)
+                else:
+                    times[at] += {"neumann": -1, "dirichlet": 1}.get(kind, 0)
+            diagonal = diagonal + (times * q).reshape([-1 if k == j else 1 for k in range(input.d)])
+        self.weight = np.divide(self.omega, diagonal, out=np.zeros(input.shape), where=diagonal != 0).astype(input.type)
+        self.black = sum(np.indices(input.shape)) % 2 == 1
 
-    def __init__(self, input):
-        self.input, self.u, self.v, self.n = input, initial_field(input, field="u"), initial_field(input, field="v"), 0
-        s = input.data["solver"]
-        self.Du, self.Dv, self.F, self.k = [float(s.get(n, x)) for n, x in (("Du", 2e-5), ("Dv", 1e-5), ("F", 0.04), ("k", 0.06))]
-        total = 0.0
-        for h in input.h:
-            total = total + 1 / (h * h)
-        limit = 1 / (2 * max(self.Du, self.Dv) * total + (self.F + self.k))
-        self.dt = float(s["dt"]) if "dt" in s else float(s.get("cfl", 0.9)) * limit
+    def step(self, u):
+        for changes in (~self.black, self.black):
+            u = np.where(changes, u + self.weight * (self.f + self.laplace(u)), u)
+        return self.without_mean(u)
+
+
+class Chebyshev(Poisson):
+    def begin(self, solver):
+        low = float(solver.get("lambda_low", self.least_eigenvalue()))
+        high = float(solver.get("lambda_high", 2 * self.exact_diagonal))
+        part = (high - low) / (high + low)
+        self.centre, self.kappa, self.weight, self.steps = (high + low) / 2, (part * part) / 4, 2.0, 0
+        self.previous = self.u
 
     def fields(self):
-        return {"u": (self.u, b"state"), "v": (self.v, b"state")}
+        return {"u": (self.u, b"state"), "u_previous": (self.previous, b"auxiliary")}
 
-    def laplace(self, u, field):
-        big, lap = outside(u, self.input, 1, t=self.n * self.dt, field=field).astype(np.float64), None
-        for j, h in enumerate(self.input.h):
-            e = [1 if k == j else 0 for k in range(self.input.d)]
-            below, above = neighbor(big, 1, [-x for x in e], self.input.shape), neighbor(big, 1, e, self.input.shape)
-            t = (1 / (h * h)) * ((below - 2.0 * u.astype(np.float64)) + above)
+    def step(self, u):
+        self.steps += 1
+        if self.steps == 1:
+            a, b = 0.0, 1 / self.centre
+        else:
+            weight = 1 / (1 - self.kappa * self.weight)
+            a, b, self.weight = (self.kappa * weight) * self.weight, weight / self.centre, weight
+        a, b = self.input.type(a), self.input.type(b)
+        r = self.f + self.laplace(u)
+        new = self.without_mean(u + (a * (u - self.previous) + b * r))
+        self.previous = u
+        return new
+
+
+class CellFunction(Stepper):
+    """Solvers that are functions of a cell: they compute in binary64 and round their results once to the fields' type."""
+
+    NAMES, BEFORE, COEFFICIENTS, REACH = ("u",), (), {}, 1
+
+    def __init__(self, input):
+        self.input, self.n, s = input, 0, input.data["solver"]
+        only = len(self.NAMES) == 1 and "u" not in input.data["initial"]
+        self.now = [initial_field(input, field=None if only else n) for n in self.NAMES]
+        self.r = [1 / (h * h) for h in input.h]
+        self.R = 0.0
+        for r in self.r:
+            self.R = self.R + r
+        self.given, self.largest = {}, {}
+        for name, fallback in self.COEFFICIENTS.items():
+            spec = s.get(name, fallback)
+            if isinstance(spec, dict):
+                field, self.largest[name] = initial_field(input, ("solver", name)), self.magnitude(spec)
+            else:
+                field, self.largest[name] = self.formula(name, spec, name in s)
+            self.given[name] = self.extended(field.astype(input.type), mirrored=True)
+        self.mask = initial_field(input, ("solver", "mask")) != 0 if "mask" in s else None
+        self.limit_dt(s)
+        self.before = self.begin()
+
+    def formula(self, name, number, is_there):
+        return np.full(self.input.shape, float(number)), abs(float(number))
+
+    def magnitude(self, spec):
+        input, kind = self.input, spec["kind"]
+        if kind == "linear":
+            corners = itertools.product(*[(0, n - 1) for n in input.shape])
+            values = []
+            for c in corners:
+                v = float(spec.get("value", 0.0))
+                for j, i in enumerate(c):
+                    v = v + float(spec["gradient"][j]) * input.centres(j)[i]
+                values.append(abs(v))
+            return max(values)
+        pairs = {"constant": ("value",), "sine": ("amplitude",), "gaussian": ("amplitude",), "box": ("inside", "outside"),
+                 "checkerboard": ("even", "odd"), "random": ("low", "high")}
+        defaults = {"amplitude": 1.0, "inside": 1.0, "odd": 1.0, "high": 1.0}
+        return max(abs(float(spec.get(k, defaults.get(k, 0.0)))) for k in pairs[kind])
+
+    def limit_dt(self, s):
+        self.dt = float(s["dt"]) if "dt" in s else float(s.get("cfl", 0.9)) * self.limit()
+
+    def begin(self):
+        return []
+
+    def extended(self, u, mirrored=False, field="u", after=0.0):
+        """With outside cells, at so many steps after the step's begin."""
+        input = self.input
+        low, high = input.low, input.high
+        if not mirrored:
+            return outside(u, input, self.REACH, t=self.n * self.dt + after * self.dt, field=field).astype(np.float64)
+        input.low = ["neumann" if r != "periodic" else r for r in low]
+        input.high = ["neumann" if r != "periodic" else r for r in high]
+        big = outside(u, input, self.REACH).astype(np.float64)
+        input.low, input.high = low, high
+        return big
+
+    def near(self, big, j, k):
+        return neighbor(big, self.REACH, [k if x == j else 0 for x in range(self.input.d)], self.input.shape)
+
+    def laplace(self, u, field="u"):
+        big, lap = self.extended(u, field=field), None
+        for j, r in enumerate(self.r):
+            t = r * ((self.near(big, j, -1) - 2.0 * u.astype(np.float64)) + self.near(big, j, 1))
             lap = t if lap is None else lap + t
         return lap
 
+    def coefficient(self, name):
+        return self.near(self.given[name], 0, 0)
+
+    def keep(self, new, old):
+        """The fields' type; masked cells keep their values."""
+        new = [v.astype(self.input.type) for v in new]
+        return new if self.mask is None else [np.where(self.mask, o, v) for v, o in zip(new, old)]
+
+    def stages(self, now):
+        return self.keep(self.function(*now), now)
+
+    def fields(self):
+        state = {n: (v, b"state") for n, v in zip(self.NAMES, self.now)}
+        return state | {n: (v, b"auxiliary") for n, v in zip(self.BEFORE, self.before)}
+
+    @property
+    def u(self):
+        return self.now[0]
+
     def advance(self):
-        u, v, dt, before = self.u.astype(np.float64), self.v.astype(np.float64), self.dt, (self.u, self.v)
-        uvv = u * (v * v)
-        new_u = u + dt * ((self.Du * self.laplace(self.u, "u") - uvv) + self.F * (1 - u))
-        new_v = v + dt * ((self.Dv * self.laplace(self.v, "v") + uvv) - (self.F + self.k) * v)
-        self.u, self.v = new_u.astype(self.input.type), new_v.astype(self.input.type)
-        after = self.u, self.v
+        old = self.now
+        self.now = self.stages(old)
+        after = self.now
+        if self.BEFORE:
+            self.before = old
         self.n += 1
 
         def squares():
-            du, dv = (a.astype(np.float64) - b.astype(np.float64) for a, b in zip(after, before))
-            return du * du + dv * dv
+            total = None
+            for a, b in zip(after, old):
+                d = a.astype(np.float64) - b.astype(np.float64)
+                total = d * d if total is None else total + d * d
+            return total
 
         return lambda: change_sum(self.input, squares())
 
 
+class GrayScott(CellFunction):
+    NAMES = ("u", "v")
+
+    def limit(self):
+        self.parameters()
+        return 1 / (2 * max(self.Du, self.Dv) * self.R + (self.F + self.k))
+
+    def parameters(self):
+        s = self.input.data["solver"]
+        self.Du, self.Dv, self.F, self.k = [float(s.get(n, x)) for n, x in (("Du", 2e-5), ("Dv", 1e-5), ("F", 0.04), ("k", 0.06))]
+
+    def function(self, uu, vv):
+        self.parameters()
+        u, v, dt = uu.astype(np.float64), vv.astype(np.float64), self.dt
+        uvv = u * (v * v)
+        return (u + dt * ((self.Du * self.laplace(uu) - uvv) + self.F * (1 - u)),
+                v + dt * ((self.Dv * self.laplace(vv, "v") + uvv) - (self.F + self.k) * v))
+
+
+class HeatInField(CellFunction):
+    COEFFICIENTS = {"kappa": 1.0}
+
+    def limit(self):
+        return 1 / ((2 * self.largest["kappa"]) * self.R)
+
+    def function(self, u):
+        big, kappa, total = self.extended(u), self.given["kappa"], None
+        here, k = u.astype(np.float64), self.coefficient("kappa")
+        for j, r in enumerate(self.r):
+            above = (0.5 * (k + self.near(kappa, j, 1))) * (self.near(big, j, 1) - here)
+            below = (0.5 * (self.near(kappa, j, -1) + k)) * (here - self.near(big, j, -1))
+            t = r * (above - below)
+            total = t if total is None else total + t
+        return [here + self.dt * total]
+
+
+class Wave(CellFunction):
+    BEFORE, COEFFICIENTS = ("u_before",), {"c": 1.0, "sigma": 0.0}
+
+    def formula(self, name, number, is_there):
+        s, input = self.input.data["solver"], self.input
+        layer, damping = float(s.get("layer", 0.0)), float(s.get("damping", 0.0))
+        if name != "sigma" or is_there or layer <= 0 or damping <= 0:
+            return super().formula(name, number, is_there)
+        sigma = np.zeros(input.shape)
+        for i in itertools.product(*[range(n) for n in input.shape]):
+            x = math.inf
+            for j in range(input.d):
+                if input.low[j] != "periodic":
+                    y = (i[j] + 0.5) * input.h[j]
+                    x = min(x, y, input.length[j] - y)
+            if x < layer:
+                q = (layer - x) / layer
+                sigma[i] = damping * (q * q)
+        return sigma, damping
+
+    def limit(self):
+        return 1 / (self.largest["c"] * math.sqrt(self.R))
+
+    def begin(self):
+        u, c, dt = self.now[0], self.coefficient("c"), self.dt
+        return self.keep([u.astype(np.float64) + (0.5 * (dt * dt)) * ((c * c) * self.laplace(u))], self.now)
+
+    def function(self, u):
+        c, s, dt = self.coefficient("c"), 0.5 * (self.coefficient("sigma") * self.dt), self.dt
+        before = self.before[0].astype(np.float64)
+        return [((2.0 * u.astype(np.float64) - (1.0 - s) * before) + (dt * dt) * ((c * c) * self.laplace(u))) / (1.0 + s)]
+
+
+class Advection(CellFunction):
+    COEFFICIENTS = {"v%d" % j: 0.0 for j in range(4)}
+
+    def __init__(self, input):
+        self.COEFFICIENTS = {"v%d" % j: 0.0 for j in range(input.d)}
+        self.third = input.data["solver"].get("method", "upwind3") == "upwind3"
+        self.REACH = 2 if self.third else 1
+        super().__init__(input)
+
+    def limit(self):
+        total = 0.0
+        for j, h in enumerate(self.input.h):
+            total = total + self.largest["v%d" % j] / h
+        return 1 / total
+
+    def euler(self, w, after=0.0):
+        big, here, total = self.extended(w, after=after), w.astype(np.float64), None
+        for j, h in enumerate(self.input.h):
+            v, inverse = self.coefficient("v%d" % j), 1 / h
+            at = lambda k: self.near(big, j, k)
+            if self.third:
+                forward = (((2.0 * at(1) + 3.0 * here) - 6.0 * at(-1)) + at(-2)) * (inverse / 6.0)
+                backward = -((((2.0 * at(-1) + 3.0 * here) - 6.0 * at(1)) + at(2)) * (inverse / 6.0))
+            else:
+                forward, backward = (here - at(-1)) * inverse, (at(1) - here) * inverse
+            a = v * np.where(v > 0, forward, backward)
+            total = a if total is None else total + a
+        return here - self.dt * total
+
+    def stages(self, now):
+        if not self.third:
+            return self.keep([self.euler(now[0])], now)
+        begin = now[0].astype(np.float64)
+        w1 = self.keep([self.euler(now[0])], now)
+        w2 = self.keep([0.75 * begin + 0.25 * self.euler(w1[0], 1.0)], w1)
+        return self.keep([(1.0 / 3.0) * begin + (2.0 / 3.0) * self.euler(w2[0], 0.5)], w2)
+
+
+POISSON = {"jacobi": Poisson, "cg": ConjugateGradients, "red_black": RedBlack, "chebyshev": Chebyshev}
+
+
 def stepper_of(input):
-    return {"gray_scott": GrayScott, "life": Life, "poisson": Poisson}.get(input.data["solver"]["kind"], Stepper)(input)
+    solver = input.data["solver"]
+    if solver["kind"] == "poisson":
+        return POISSON[solver.get("method", "jacobi")](input)
+    if solver["kind"] == "heat" and (isinstance(solver.get("kappa"), dict) or "mask" in solver):
+        return HeatInField(input)
+    return {"advection": Advection, "gray_scott": GrayScott, "life": Life, "wave": Wave}.get(solver["kind"], Stepper)(input)
 
 
 # --- comparison -------------------------------------------------------------------------------------------------------

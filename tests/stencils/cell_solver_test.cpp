@@ -45,6 +45,61 @@ struct ReadsADiagonal : Diffusion {
   }
 };
 
+/// One that has everything, and variants that are wrong.
+struct Everything {
+  static constexpr auto fields = names("u");
+  static constexpr auto before = names("u_before");
+  static constexpr std::array<ParameterKey<Everything>, 0> keys{};
+  template <int D>
+  static constexpr auto coefficients() {
+    return std::array{Coefficient{"c", "", "", 1.0}};
+  }
+  template <int D>
+  StencilShape<D> shape() const {
+    return StencilShape<D>::star(1);
+  }
+  template <class Cell, class Given>
+  KOKKOS_FUNCTION double operator()(const Cell& u, const Cell& u_before, const Given& given, double dt) const {
+    return u_before() + dt * (given[0].near(0, 1) * laplace(u));
+  }
+  template <class Cell, class Given>
+  KOKKOS_FUNCTION double begin(const Cell& u, const Given&, double) const {
+    return u();
+  }
+};
+struct ReadsBeforeTooFar : Everything {
+  template <class Cell, class Given>
+  KOKKOS_FUNCTION double operator()(const Cell&, const Cell& u_before, const Given&, double) const {
+    return u_before.near(0, 1);
+  }
+};
+struct ReadsCoefficientTooFar : Everything {
+  template <class Cell, class Given>
+  KOKKOS_FUNCTION double operator()(const Cell&, const Cell&, const Given& given, double) const {
+    return given[0].near(0, 2);
+  }
+};
+struct BeginsTooFar : Everything {
+  template <class Cell, class Given>
+  KOKKOS_FUNCTION double begin(const Cell& u, const Given&, double) const {
+    return u.near(0, -3);
+  }
+};
+struct SecondStageTooFar : Diffusion {
+  static constexpr int stages = 2;
+  static constexpr std::array stage_times{0.0, 1.0};
+  template <int K, class Cell>
+  KOKKOS_FUNCTION double stage(const Cell& u, const Cell& u_begin, double) const {
+    return K == 0 ? u() : u.near(0, 2) + u_begin();
+  }
+};
+struct CoefficientTwice : Everything {
+  template <int D>
+  static constexpr auto coefficients() {
+    return std::array{Coefficient{"mask", "", "", 1.0}};
+  }
+};
+
 struct KeyTwice : Diffusion {
   static constexpr auto keys = isohalo::keys(key(&Diffusion::k, "k", "", ""), key(&Diffusion::k, "k", "", ""));
 };
@@ -80,6 +135,8 @@ TEST(CellSolver, RefusesNamesThatAreThereTwice) {
   EXPECT_NE(error_of([&] { add_solver<KeyTwice>(kinds, "a"); }).find("the key \"k\" twice"), std::string::npos);
   EXPECT_NE(error_of([&] { add_solver<KeyOfAll>(kinds, "b"); }).find("the key \"dt\" twice"), std::string::npos);
   EXPECT_NE(error_of([&] { add_solver<FieldTwice>(kinds, "c"); }).find("the field \"u\" twice"), std::string::npos);
+  EXPECT_NE(error_of([&] { add_solver<CoefficientTwice>(kinds, "e"); }).find("the key \"mask\" twice"),
+            std::string::npos);
   add_solver<ReadsADiagonal>(kinds, "d");
   EXPECT_TRUE(!kinds.of<1>().contains("d") && kinds.of<2>().contains("d") && !kinds.of<3>().contains("d"));
 }
@@ -90,6 +147,15 @@ TEST(CellSolver, RefusesToReadWhatItsShapeDoesNotHave) {
             "solver far reads u at (-2, 0), which its shape in 2 dimensions does not have");
   EXPECT_EQ(error_of([] { detail::refuse_other_reads<ReadsADiagonal, 2>({}, "diagonal"); }),
             "solver diagonal reads u at (1, 1), which its shape in 2 dimensions does not have");
+  EXPECT_EQ(error_of([] { detail::refuse_other_reads<Everything, 2>({}, "all"); }), "none");
+  EXPECT_EQ(error_of([] { detail::refuse_other_reads<ReadsBeforeTooFar, 1>({}, "a"); }),
+            "solver a reads the earlier u at (1), of which only the cell itself may be read");
+  EXPECT_EQ(error_of([] { detail::refuse_other_reads<ReadsCoefficientTooFar, 1>({}, "b"); }),
+            "solver b reads c at (2), which its shape in 1 dimensions does not have");
+  EXPECT_EQ(error_of([] { detail::refuse_other_reads<BeginsTooFar, 1>({}, "c"); }),
+            "solver c reads u at (-3), which its shape in 1 dimensions does not have");
+  EXPECT_EQ(error_of([] { detail::refuse_other_reads<SecondStageTooFar, 1>({}, "d"); }),
+            "solver d reads u at (2), which its shape in 1 dimensions does not have");
 }
 
 /// One field of binary64: the same arithmetic as a row kernel, written once more.

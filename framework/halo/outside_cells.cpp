@@ -1,0 +1,28 @@
+#include "framework/halo/outside_cells.hpp"
+
+#include <string>
+
+#include "datatypes/error.hpp"
+
+namespace isohalo::detail {
+
+template <int D>
+void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rules, const Box<D>& owned) {
+  if (owned != domain.owned())
+    throw UsageError("fill_outside_cells: the array holds " + to_string<D>(owned.low) + " to " +
+                     to_string<D>(owned.high) + ", this rank owns " + to_string<D>(domain.owned().low) + " to " +
+                     to_string<D>(domain.owned().high));
+  for (int j = 0; j < D; ++j)
+    for (const auto* side : {&rules.low, &rules.high})
+      if (((*side)[j].kind == Boundary::periodic) != domain.periodic()[j])
+        throw UsageError("fill_outside_cells: dimension " + std::to_string(j) + " of the domain is " +
+                         (domain.periodic()[j] ? "" : "not ") + "periodic, its rules for the " +
+                         (side == &rules.low ? "low" : "high") + " side say otherwise");
+}
+
+#define ISOHALO_INSTANTIATE(D) \
+  template void check_outside<D>(const CartesianDomain<D>&, const BoundaryRules<D>&, const Box<D>&);
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
+
+}  // namespace isohalo::detail

@@ -1,0 +1,99 @@
+#include "framework/halo/run_time_elements.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "datatypes/error.hpp"
+#include "datatypes/large_count.hpp"
+#include "datatypes/mpi_check.hpp"
+#include "framework/neighborhood/neighbor_call.hpp"
+
+namespace isohalo {
+
+namespace {
+
+/// The C-order array of elements that begin `pitch` bytes after one another; of each the first `bytes` travel.
+template <int D>
+BytesRef<D> c_order(std::byte* first, std::int64_t bytes, std::int64_t pitch, const Box<D>& owned,
+                    std::int64_t width, std::int64_t row_padding) {
+  detail::check_adopted(width, row_padding);
+  BytesRef<D> a{nullptr, bytes, owned, {}, {}, {}};
+  std::int64_t stride = pitch, origin = 0;
+  for (int j = D - 1; j >= 0; --j) {
+    a.ghost_low[j] = a.ghost_high[j] = width;
+    a.stride[j] = stride;
+    origin += width * stride;
+    stride *= owned.extent(j) + 2 * width + (j == D - 1 ? row_padding : 0);
+  }
+  if (first) a.data = first + origin;
+  return a;
+}
+
+}  // namespace
+
+template <int D>
+BytesRef<D> adopt_bytes(void* first, std::int64_t bytes, const Box<D>& owned, std::int64_t width,
+                        std::int64_t row_padding) {
+  if (bytes < 1) throw UsageError("adopt_bytes: elements have " + std::to_string(bytes) + " bytes; the least is 1");
+  return c_order(static_cast<std::byte*>(first), bytes, bytes, owned, width, row_padding);
+}
+
+ElementLayout::ElementLayout(MPI_Datatype type, const Communicator& comm) {
+  const TypeLayout layout = layout_of(type);
+  if (layout.size < 1 || layout.extent < 1)
+    throw UsageError("an element type of " + std::to_string(layout.size) + " bytes and extent " +
+                     std::to_string(layout.extent) + ": both must be positive");
+  extent_ = layout.extent;
+  // Where ones arrive that are unpacked into zeros.
+  std::vector<char> packed(static_cast<std::size_t>(layout.size), '\xff'),
+      bytes(static_cast<std::size_t>(layout.true_extent), 0);
+  MPI_Count at = 0;
+  char* const base = bytes.data() - layout.true_low;
+  mpi_check(mpi::unpack(packed.data(), layout.size, &at, base, 1, type, comm.get()), "MPI_Unpack_c");
+  for (std::int64_t k = 0; k < layout.true_extent; ++k) {
+    if (!bytes[static_cast<std::size_t>(k)]) continue;
+    if (runs_.empty() || runs_.back().offset + runs_.back().length != layout.true_low + k)
+      runs_.push_back({layout.true_low + k, 0});
+    ++runs_.back().length;
+  }
+}
+
+bool ElementLayout::overlap(double cells) const {
+  if (runs_.back().offset + runs_.back().length - runs_.front().offset <= extent_) return false;
+  for (const Run& a : runs_)
+    for (const Run& b : runs_) {
+      // Which element's run b lies next to run a of the first one.
+      const std::int64_t near = (a.offset - b.offset) / extent_;
+      for (std::int64_t m = near - 1; m <= near + 1; ++m) {
+        const std::int64_t at = b.offset + m * extent_;
+        const bool other = m != 0 && std::abs(static_cast<double>(m)) < cells;
+        if (other && at < a.offset + a.length && at + b.length > a.offset) return true;
+      }
+    }
+  return false;
+}
+
+template <int D>
+std::vector<ErasedArray<D>> adopt_elements(void* first, const ElementLayout& element, const Box<D>& owned,
+                                           std::int64_t width, std::int64_t row_padding) {
+  double cells = 1;
+  for (int j = 0; j < D; ++j) cells *= static_cast<double>(owned.extent(j)) + 2.0 * static_cast<double>(width);
+  if (element.overlap(cells))
+    throw UsageError("adopt_elements: elements of this type overlap in an array: its extent, " +
+                     std::to_string(element.extent()) + " bytes, is smaller than its data");
+  std::vector<ErasedArray<D>> arrays;
+  for (const auto& run : element.runs()) {
+    auto* const data = first ? static_cast<std::byte*>(first) + run.offset : nullptr;
+    arrays.push_back(erase(c_order(data, run.length, element.extent(), owned, width, row_padding)));
+  }
+  return arrays;
+}
+
+#define ISOHALO_INSTANTIATE(D)                                                                                     \
+  template BytesRef<D> adopt_bytes<D>(void*, std::int64_t, const Box<D>&, std::int64_t, std::int64_t);             \
+  template std::vector<ErasedArray<D>> adopt_elements<D>(void*, const ElementLayout&, const Box<D>&, std::int64_t, \
+                                                         std::int64_t);
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
+
+}  // namespace isohalo

@@ -1,0 +1,83 @@
+#pragma once
+/// Arrays whose elements are known at run time only, by their size or by an MPI datatype, and single members of
+/// arrays of structures.
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "framework/halo/array_ref.hpp"
+#include "framework/mpi/communicator.hpp"
+
+namespace isohalo {
+
+/// Where elements of `bytes` bytes lie in host memory, whatever they are: the element at global index i begins
+/// sum_j (i[j] - owned.low[j]) * stride[j] bytes after `data`. Strides larger than an element leave out what lies
+/// between elements, which is never touched. An exchange refuses sizes below 1 and strides by which elements
+/// overlap.
+template <int D>
+struct BytesRef {
+  void* data = nullptr;    ///< the element of the first owned cell; of any alignment
+  std::int64_t bytes = 0;  ///< of an element
+  Box<D> owned;            ///< global indices of this rank's cells
+  Index<D> ghost_low;      ///< ghost layers below the block, per dimension
+  Index<D> ghost_high;     ///< ghost layers above
+  Index<D> stride;         ///< bytes between neighbors
+};
+
+template <int D>
+ErasedArray<D> erase(const BytesRef<D>& a) {
+  return {static_cast<std::byte*>(a.data), a.bytes, 1, nullptr, a.owned, a.ghost_low, a.ghost_high, a.stride};
+}
+
+/// Describes a C-order array of elements of so many bytes, as `adopt` does with a type: `first` points to the first
+/// element, a ghost when width > 0; `row_padding` elements may follow each row. Local, no copy. Throws UsageError
+/// for a negative width or padding, or elements of less than a byte.
+template <int D>
+BytesRef<D> adopt_bytes(void* first, std::int64_t bytes, const Box<D>& owned, std::int64_t width,
+                        std::int64_t row_padding = 0);
+
+/// One member of an array of structures, alone: `member_of(cells, &Cell::density)`. What else a structure holds is
+/// neither sent nor touched. Local, no copy.
+template <class T, int D, class M>
+ErasedArray<D> member_of(const ArrayRef<T, D>& a, M T::*member) {
+  static_assert(std::is_trivially_copyable_v<M>, ISOHALO_TRIVIALLY_COPYABLE);
+  ErasedArray<D> e = erase(a);
+  if (a.data) e.data = reinterpret_cast<std::byte*>(&(a.data->*member));
+  e.bytes = static_cast<std::int64_t>(sizeof(M));
+  e.element = &value_type<M>;
+  return e;
+}
+
+/// What an MPI datatype says of an element: which of its bytes travel, and where the next element begins. Gaps
+/// belong to the user and are never touched.
+class ElementLayout {
+ public:
+  /// A run of bytes that travels, from an element's address on.
+  struct Run {
+    std::int64_t offset, length;
+  };
+
+  /// Of a committed datatype. Local. Throws UsageError for one without data or without a positive extent.
+  ElementLayout(MPI_Datatype type, const Communicator& comm);
+
+  const std::vector<Run>& runs() const { return runs_; }
+  std::int64_t extent() const { return extent_; }
+  /// Would the elements of an array of so many cells overlap? Then the extent is smaller than the data.
+  bool overlap(double cells) const;
+
+ private:
+  std::vector<Run> runs_;
+  std::int64_t extent_ = 0;
+};
+
+/// The arrays that a C-order array of such elements consists of, one for each run: an exchange of them brings the
+/// elements. `first`, `width` and `row_padding` as in `adopt_bytes`. Local. Throws UsageError also for elements
+/// that overlap.
+template <int D>
+std::vector<ErasedArray<D>> adopt_elements(void* first, const ElementLayout& element, const Box<D>& owned,
+                                           std::int64_t width, std::int64_t row_padding = 0);
+
+}  // namespace isohalo

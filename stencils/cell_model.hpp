@@ -1,0 +1,357 @@
+#pragma once
+/// The model of a solver that is a function of a cell: cell_solver.hpp says what it has.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <functional>
+#include <limits>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "framework/io/digest.hpp"
+#include "framework/run/initial.hpp"
+#include "stencils/cell_row.hpp"
+#include "stencils/deep_stepper.hpp"
+#include "stencils/single_field_model.hpp"
+#include "stencils/time_step.hpp"
+
+namespace isohalo {
+
+template <int D>
+using Grid = GridSettings<D>;
+
+/// A cell that only notes what is read.
+template <int D>
+class ProbeCell {
+ public:
+  static constexpr int dimensions = D;
+  explicit ProbeCell(std::set<Index<D>>& read) : read_(&read) {}
+  double operator()() const { return near(Index<D>{}); }
+  double near(int j, int k) const {
+    Index<D> offset{};
+    offset[j] = k;
+    return near(offset);
+  }
+  double near(const Index<D>& offset) const {
+    read_->insert(offset);
+    return 1.0;
+  }
+  double inverse_square(int) const { return 1.0; }
+  double inverse(int) const { return 1.0; }
+
+ private:
+  std::set<Index<D>>* read_;
+};
+
+namespace detail {
+
+template <int D>
+std::string offset_text(const Index<D>& o) {
+  std::string text;
+  for (int j = 0; j < D; ++j) text += fmt::format("{}{}", j == 0 ? "" : ", ", o[j]);
+  return "(" + text + ")";
+}
+
+/// Throws UsageError when one of these offsets is not among the known; `what` is read there.
+template <int D>
+void refuse_offsets(const std::set<Index<D>>& read, const std::set<Index<D>>& known, const std::string& kind,
+                    const std::string& what, const std::string& why) {
+  for (const Index<D>& o : read)
+    if (!known.contains(o))
+      throw UsageError(fmt::format("solver {} reads {} at {}, {}", kind, what, offset_text<D>(o), why));
+}
+
+/// Throws UsageError when one function of the solver reads what its shape does not have.
+template <class S, int D, int Stage>
+void refuse_reads_of(const S& solver, const std::string& kind) {
+  constexpr std::size_t n = kStateFields<S>, m = kCoefficients<S, D>;
+  std::array<std::set<Index<D>>, n + n + m> read;
+  const auto probes = [&]<std::size_t First, std::size_t... F>(std::integral_constant<std::size_t, First>,
+                                                               std::index_sequence<F...>) {
+    return std::array<ProbeCell<D>, sizeof...(F)>{ProbeCell<D>(read[First + F])...};
+  };
+  new_values<Stage>(solver, probes(std::integral_constant<std::size_t, 0>(), std::make_index_sequence<n>()),
+                    probes(std::integral_constant<std::size_t, n>(), std::make_index_sequence<n>()),
+                    probes(std::integral_constant<std::size_t, n + n>(), std::make_index_sequence<m>()), 1.0);
+  const StencilShape<D> shape = solver.template shape<D>();
+  std::set<Index<D>> known{Index<D>{}};
+  const std::set<Index<D>> own = known;
+  for (const Index<D>& o : shape.offsets()) known.insert(o);
+  const std::string why = fmt::format("which its shape in {} dimensions does not have", D);
+  for (std::size_t f = 0; f < n; ++f) {
+    refuse_offsets<D>(read[f], known, kind, S::fields[f], why);
+    refuse_offsets<D>(read[n + f], own, kind, std::string("the earlier ") + S::fields[f],
+                      "of which only the cell itself may be read");
+  }
+  for (std::size_t c = 0; c < m; ++c)
+    refuse_offsets<D>(read[n + n + c], known, kind, coefficients_of<S, D>()[c].name, why);
+}
+
+/// The same for all its functions.
+template <class S, int D>
+void refuse_other_reads(const S& solver, const std::string& kind) {
+  [&]<int... K>(std::integer_sequence<int, K...>) {
+    (refuse_reads_of<S, D, K>(solver, kind), ...);
+  }
+  (std::make_integer_sequence<int, stages_of<S>()>());
+  if constexpr (kHasBefore<S>) refuse_reads_of<S, D, kBegin>(solver, kind);
+}
+
+/// The limit of the time step by the magnitudes of the coefficients; infinite for a solver that has none.
+template <class S, int D>
+double limit_of(const S& solver, const Grid<D>& grid, const std::array<double, kCoefficients<S, D>>& largest) {
+  if constexpr (requires { solver.template stable_dt<D>(grid, largest); })
+    return solver.template stable_dt<D>(grid, largest);
+  else if constexpr (requires { solver.template stable_dt<D>(grid); })
+    return solver.template stable_dt<D>(grid);
+  else
+    return std::numeric_limits<double>::infinity();
+}
+template <class S, int D>
+inline constexpr bool kHasLimit = requires(const S& s, const Grid<D>& g) {
+  s.template stable_dt<D>(g);
+}
+|| requires(const S& s, const Grid<D>& g) {
+  s.template stable_dt<D>(g, std::array<double, kCoefficients<S, D>>());
+};
+
+template <int D>
+std::string limit_text(const std::string& kind) {
+  return "that of " + kind + " with these parameters";
+}
+
+/// What the input says of a cell solver.
+template <class S, int D>
+struct CellSettings {
+  Grid<D> grid;
+  S solver;
+  std::string kind;
+  double dt = 0;
+  std::array<double, kCoefficients<S, D>> numbers{};  ///< coefficients, where all are numbers
+  std::vector<InitialField<D>> given;                 ///< else: all of them; and the mask if there is one
+  bool masked = false;
+  bool limit_known = true;  ///< else dt is checked when the coefficients are there
+
+  bool fields_given() const { return given.size() > (masked ? 1 : 0); }
+  std::vector<std::string> given_names() const {
+    std::vector<std::string> names;
+    if (fields_given())
+      for (const Coefficient& c : coefficients_of<S, D>()) names.emplace_back(c.name);
+    if (masked) names.emplace_back("mask");
+    return names;
+  }
+  /// Of each field.
+  std::vector<BoundaryRules<D>> rules() const {
+    std::vector<BoundaryRules<D>> all;
+    for (std::size_t f = 0; f < kStateFields<S>; ++f) all.push_back(grid.boundary_of(f));
+    return all;
+  }
+  StateFields fields() const {
+    StateFields f;
+    f.state.assign(S::fields.begin(), S::fields.end());
+    if constexpr (kHasBefore<S>) f.before.assign(S::before.begin(), S::before.end());
+    f.coefficients = given_names();
+    f.stages = stages_of<S>();
+    if constexpr (stages_of<S>() > 1) f.stage_times.assign(S::stage_times.begin(), S::stage_times.end());
+    return f;
+  }
+};
+
+/// The kernel of this function of the solver.
+template <int Stage, class S, class T, int D>
+KernelPointer<T, D> cell_kernel(const CellSettings<S, D>& in, const Index<D>& stride) {
+  CellGeometry<D> geometry;
+  geometry.stride = stride;
+  for (int j = 0; j < D; ++j) {
+    geometry.inverse_square[j] = 1 / (in.grid.spacing[j] * in.grid.spacing[j]);
+    geometry.inverse[j] = 1 / in.grid.spacing[j];
+  }
+  auto numbers = in.numbers;
+  for (double& x : numbers) x = static_cast<double>(static_cast<T>(x));  // as a field would hold it
+  const auto kernel = [&]<class Row>(const Row& row) -> KernelPointer<T, D> {
+    if (in.masked) return step_kernel<T, D>(MaskedRow<Row, T>(row));
+    return step_kernel<T, D>(row);
+  };
+  if constexpr (kCoefficients < S, D >> 0)
+    if (in.fields_given()) return kernel(CellRow<S, T, D, Given::fields, Stage>(in.solver, geometry, in.dt));
+  return kernel(CellRow<S, T, D, Given::numbers, Stage>(in.solver, geometry, in.dt, numbers));
+}
+
+template <class S, class T, int D>
+class CellSolver final : public StateStepper<T, D> {
+ public:
+  CellSolver(const CellSettings<S, D>& in, const CartesianDomain<D>& domain, int depth, Exchange exchange,
+             Overlap overlap = Overlap::automatic)
+      : StateStepper<T, D>(
+            in.fields(), domain, in.solver.template shape<D>(), in.rules(), depth,
+            [&](const Index<D>& stride) {
+              std::vector<KernelPointer<T, D>> kernels;
+              [&]<int... K>(std::integer_sequence<int, K...>) {
+                (kernels.push_back(cell_kernel<K, S, T, D>(in, stride)), ...);
+              }
+              (std::make_integer_sequence<int, stages_of<S>()>());
+              return kernels;
+            },
+            exchange, overlap),
+        in_(in),
+        domain_(domain) {
+    if constexpr (kHasBefore<S>) begin_ = cell_kernel<kBegin, S, T, D>(in, this->field().stride);
+  }
+
+  void start() override {
+    check_coefficients();
+    StateStepper<T, D>::start();
+    if (begin_) this->sweep_before(*begin_);
+  }
+
+ private:
+  /// Throws UsageError, the same on all ranks, for values that the solver cannot have.
+  void check_coefficients() {
+    constexpr auto list = coefficients_of<S, D>();
+    const auto fields = this->coefficients();
+    std::array<double, kCoefficients<S, D>> largest{};
+    for (std::size_t k = 0; k < list.size() && in_.fields_given(); ++k) {
+      const FieldStatistics s = field_statistics(domain_, fields[k].array);
+      if (s.min < list[k].min || s.max > list[k].max)
+        throw UsageError(
+            fmt::format("the coefficient \"{}\" has values from {:g} to {:g}: [solver.{}] must give {}",
+                        list[k].name, s.min, s.max, list[k].name,
+                        list[k].max < 1e300 ? fmt::format("{:g} .. {:g}", list[k].min, list[k].max)
+                                            : fmt::format("at least {:g}", list[k].min)));
+      largest[k] = std::max(std::abs(s.min), std::abs(s.max));
+    }
+    if (in_.limit_known) return;
+    const double limit = limit_of<S, D>(in_.solver, in_.grid, largest);
+    if (!(in_.dt <= limit))
+      throw UsageError(
+          fmt::format("solver.dt = {:.6g} is above the stability limit {:.17g} = {}: use a smaller one", in_.dt,
+                      limit, limit_text<D>(in_.kind)));
+  }
+
+  CellSettings<S, D> in_;
+  CartesianDomain<D> domain_;
+  KernelPointer<T, D> begin_;  ///< of the fields a step before, if there are such
+};
+
+template <class S, int D>
+class CellModel : public SolverModel<D> {
+ public:
+  explicit CellModel(CellSettings<S, D> in) : in_(std::move(in)) {}
+
+  std::vector<std::string> field_names() const override { return {S::fields.begin(), S::fields.end()}; }
+  StencilShape<D> shape() const override { return in_.solver.template shape<D>(); }
+  bool steps_in_tiles() const override { return stages_of<S>() == 1; }
+  double dt() const override { return in_.dt; }
+  std::string advice_not_finite() const override { return "use a smaller step (solver.dt or solver.cfl)"; }
+  std::vector<const InitialField<D>*> coefficients() const override {
+    std::vector<const InitialField<D>*> all;
+    for (const auto& field : in_.given) all.push_back(&field);
+    return all;
+  }
+  double memory(const Index<D>& extents, int depth) const override {
+    const StateFields fields = in_.fields();
+    const double arrays = static_cast<double>(fields.arrays());
+    return 0.5 * arrays * two_field_memory(in_.grid, shape(), extents, fields.reaches(depth));
+  }
+  int stored_fields() const override {
+    const StateFields fields = in_.fields();
+    return static_cast<int>(fields.state.size() + fields.before.size());
+  }
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
+    if (in_.grid.type == ElementType::float32)
+      return std::make_unique<CellSolver<S, float, D>>(in_, domain, depth, exchange);
+    return std::make_unique<CellSolver<S, double, D>>(in_, domain, depth, exchange);
+  }
+
+ private:
+  CellSettings<S, D> in_;
+};
+
+/// Reads the coefficients; returns their largest magnitudes, as far as they are known.
+template <class S, int D>
+std::array<double, kCoefficients<S, D>> read_coefficients(Config& config, CellSettings<S, D>& in) {
+  constexpr auto list = coefficients_of<S, D>();
+  std::array<double, list.size()> largest{};
+  std::array<std::optional<InitialField<D>>, list.size()> fields;
+  in.masked = config.has_table("solver.mask");
+  config.node("solver.mask",
+              {"solver.mask", "table", "", "none", "",
+               "cells in which it is not 0 keep their values; [solver.mask] has the keys of [initial]"});
+  bool all_numbers = true;
+  for (std::size_t k = 0; k < list.size(); ++k) {
+    const Coefficient& c = list[k];
+    const std::string path = std::string("solver.") + c.name;
+    if (config.has_table(path)) {
+      fields[k] = InitialField<D>::read_coefficient(config, in.grid, path);
+    } else {
+      in.numbers[k] = config.number(
+          path, {c.fallback, c.min, c.max, false, c.unit,
+                 std::string(c.help) + "; a number, or a table [" + path + "] with the keys of [initial]"});
+      check_in_type(config, path, "the coefficient", in.numbers[k], in.grid.type);
+      if constexpr (requires { in.solver.template formula<D>(k, in.grid); })
+        if (!config.has(path))
+          if (const auto formula = in.solver.template formula<D>(k, in.grid))
+            fields[k] = InitialField<D>::coefficient(in.grid, path, formula, in.solver.largest(k));
+    }
+    largest[k] = fields[k] ? fields[k]->largest().value_or(0) : std::abs(in.numbers[k]);
+    in.limit_known = in.limit_known && (!fields[k] || fields[k]->largest());
+    all_numbers = all_numbers && !fields[k];
+  }
+  for (std::size_t k = 0; k < list.size() && !all_numbers; ++k)
+    in.given.push_back(fields[k] ? *fields[k]
+                                 : InitialField<D>::coefficient(
+                                       in.grid, std::string("solver.") + list[k].name,
+                                       [value = in.numbers[k]](const Index<D>&) { return value; }, largest[k]));
+  if (in.masked) in.given.push_back(InitialField<D>::read_coefficient(config, in.grid, "solver.mask"));
+  return largest;
+}
+
+/// The length of a step, within the limit.
+template <class S, int D>
+double read_dt(Config& config, CellSettings<S, D>& in, const std::array<double, kCoefficients<S, D>>& largest) {
+  if constexpr (!kHasLimit<S, D>) {
+    in.limit_known = true;  // there is none
+    return read_time_step(config);
+  } else {
+    const std::string help = "of " + in.kind;
+    if (!in.limit_known) {
+      if (!config.has("solver.dt"))
+        config.error("solver.dt",
+                     "required key solver.dt is missing: the stability limit is not known before the files of the "
+                     "coefficients are read");
+      return read_time_step(config, std::numeric_limits<double>::infinity(), help, limit_text<D>(in.kind));
+    }
+    const double limit = limit_of<S, D>(in.solver, in.grid, largest);
+    const double dt = read_time_step(config, limit, help, limit_text<D>(in.kind));
+    if (config.has_errors()) return dt;
+    if (!(dt > 0))
+      config.error("solver.kind",
+                   "the stability limit of the time step is zero: use other parameters or larger cells");
+    if (!std::isfinite(dt))
+      config.error("solver.dt", "required key solver.dt is missing: with these parameters no step is too long");
+    return dt;
+  }
+}
+
+template <class S, int D>
+std::unique_ptr<SolverModel<D>> make_cell_model(Config& config, const GridSettings<D>& grid,
+                                                const std::string& kind) {
+  CellSettings<S, D> in;
+  in.grid = grid;
+  in.kind = kind;
+  for (const auto& k : S::keys)
+    in.solver.*k.member =
+        config.number(std::string("solver.") + k.name, {in.solver.*k.member, k.min, k.max, false, k.unit, k.help});
+  refuse_other_reads<S, D>(in.solver, kind);
+  const auto largest = read_coefficients<S, D>(config, in);
+  in.dt = read_dt<S, D>(config, in, largest);
+  return std::make_unique<CellModel<S, D>>(std::move(in));
+}
+
+}  // namespace detail
+
+}  // namespace isohalo

@@ -1,0 +1,142 @@
+#pragma once
+/// poisson, method = "red_black": successive over-relaxation, the red cells first, then the black ones.
+
+#include <algorithm>
+#include <vector>
+
+#include "stencils/relaxation.hpp"
+
+namespace isohalo {
+
+/// The half step of one colour: u' = u + w r in its cells, u' = u in the others (docs/model.md, "red_black"). Cells
+/// around the block are those of the grid that they are copies of.
+template <class T, int D>
+class RedBlackRow {
+ public:
+  /// `colour`: 0 red, 1 black; it changes while the kernel stays.
+  RedBlackRow(const Laplacian<T, D>& laplacian, const ArrayRef<T, D>& f, const PoissonEquation<D>& equation,
+              const int* colour)
+      : laplacian_(laplacian), f_(f), shape_(equation.grid.shape), colour_(colour) {
+    for (int j = 0; j < D; ++j) periodic_[j] = equation.grid.boundary.low[j].kind == Boundary::periodic;
+    make_weights(equation);
+  }
+
+  void operator()(const T* in, T* __restrict out, std::int64_t n, const Index<D>& i) const {
+    std::int64_t parity = *colour_;
+    std::size_t place = 0;
+    for (int j = 0; j + 1 < D; ++j) {
+      const std::int64_t at = wrapped(i[j], j);
+      parity += at;
+      place = 4 * place + sides(at, j);
+    }
+    const T* const f = &f_.at(i);
+    // In pieces without a change of colour or weight but at their ends.
+    const std::int64_t cells = shape_[D - 1];
+    for (std::int64_t x = 0; x < n;) {
+      const std::int64_t at = wrapped(i[D - 1] + x, D - 1);
+      const std::size_t here = sides(at, D - 1);
+      const std::int64_t end = periodic_[D - 1] ? cells : here ? at + 1 : cells - 1;
+      const std::int64_t length = std::min(n - x, end - at);
+      every_other(in + x, out + x, f + x, length, weights_[4 * place + here], (parity + at) % 2);
+      x += length;
+    }
+  }
+
+ private:
+  /// The weight omega / D(i) by the sides that a cell lies at, two bits a dimension.
+  void make_weights(const PoissonEquation<D>& equation) {
+    const PerDim<double, D> q = inverse_squares(equation.grid);
+    std::size_t places = 1;
+    for (int j = 0; j < D; ++j) places *= 4;
+    for (std::size_t place = 0; place < places; ++place) {
+      double diagonal = 0;
+      for (int j = 0; j < D; ++j) {
+        const std::size_t at = place >> (2 * (D - 1 - j));
+        double times = periodic_[j] && shape_[j] == 1 ? 0 : 2;
+        if (at & 1) times += own_part(equation.grid.boundary.low[j], equation.grid.spacing[j]);
+        if (at & 2) times += own_part(equation.grid.boundary.high[j], equation.grid.spacing[j]);
+        diagonal = diagonal + times * q[j];
+      }
+      weights_.push_back(static_cast<T>(diagonal > 0 ? equation.omega / diagonal : 0));
+    }
+  }
+  /// What the outside cell takes away from u(i), as a multiple of it.
+  static double own_part(const BoundaryRule& rule, double h) {
+    if (rule.kind == Boundary::robin) {
+      const double a = 0.5 * rule.parameters[0], b = rule.parameters[1] / h;
+      return (a - b) / (a + b);
+    }
+    return rule.kind == Boundary::dirichlet ? 1 : rule.kind == Boundary::neumann ? -1 : 0;
+  }
+  std::int64_t wrapped(std::int64_t i, int j) const {
+    if (!periodic_[j] || (i >= 0 && i < shape_[j])) return i;
+    const std::int64_t rest = i % shape_[j];
+    return rest < 0 ? rest + shape_[j] : rest;
+  }
+  std::size_t sides(std::int64_t i, int j) const {
+    return periodic_[j] ? 0 : (i == 0 ? 1u : 0u) + (i == shape_[j] - 1 ? 2u : 0u);
+  }
+
+  /// Cells first, first + 2, .. change. By pairs of one that does and one that does not, which is vectorised.
+  void every_other(const T* in, T* __restrict out, const T* f, std::int64_t n, T weight, std::int64_t first) const {
+    const Laplacian<T, D> laplacian = laplacian_;
+    if (first == 1) {
+      *out++ = *in++;
+      ++f;
+      --n;
+    }
+    for (std::int64_t x = 0; x + 1 < n; x += 2) {
+      const T r = f[x] + laplacian(in + x), kept = in[x + 1];
+      out[x] = in[x] + weight * r;
+      out[x + 1] = kept;
+    }
+    if (n % 2 == 1) out[n - 1] = in[n - 1] + weight * (f[n - 1] + laplacian(in + n - 1));
+  }
+
+  Laplacian<T, D> laplacian_;
+  ArrayRef<T, D> f_;
+  Index<D> shape_;
+  PerDim<bool, D> periodic_{};
+  std::vector<T> weights_;
+  const int* colour_;
+};
+
+/// Two sweeps a step, so a halo for k steps is one for 2 k sweeps. The outside cells that a black cell reads follow
+/// from that cell alone or from a given value: they need not be filled again after the red sweep, but are.
+template <class T, int D>
+class RedBlackSolver : public Relaxation<T, D, RedBlackRow<T, D>> {
+ public:
+  /// Collective in order.
+  RedBlackSolver(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth, Exchange exchange)
+      : Relaxation<T, D, RedBlackRow<T, D>>(domain, equation, 2 * depth, exchange,
+                                            [&](const Index<D>& stride, const PoissonSystem<T, D>& system) {
+                                              return RedBlackRow<T, D>(system.laplacian(stride), system.source(),
+                                                                       equation, &colour_);
+                                            }),
+        before_(made_on_all(domain.comm(), [&] { return Field<T, D>("u (before)", domain.owned(), {}, {}); })),
+        rows_({domain.owned()}) {}
+
+ protected:
+  double step(bool change) override {
+    auto& stepper = this->stepper_;
+    if (change) keep();
+    for (colour_ = 0; colour_ < 2; ++colour_) stepper.advance(1, false);
+    if (this->system_.singular()) this->remove_mean();
+    return change ? this->system_.change_square(before_.ref(), stepper.field()) : 0;
+  }
+
+ private:
+  /// Neither of the stepper's fields is the old one after two sweeps.
+  void keep() {
+    const PhaseScope scope(this->system_.phases(), Phase::sweep);
+    const ArrayRef<T, D> u = this->stepper_.field(), before = before_.ref();
+    for_each_row_of("isohalo::keep", rows_,
+                    [=](const Index<D>& i, std::int64_t n) { std::copy_n(&u.at(i), n, &before.at(i)); });
+  }
+
+  int colour_ = 0;
+  Field<T, D> before_;
+  SweepRegion<D> rows_;
+};
+
+}  // namespace isohalo

@@ -1,0 +1,356 @@
+#include "stencils/state_stepper.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "datatypes/box.hpp"
+#include "stencils/boundary.hpp"
+
+namespace isohalo {
+
+namespace {
+
+/// `boxes` without the cells of `hole`, as boxes.
+template <int D>
+std::vector<Box<D>> without(const std::vector<Box<D>>& boxes, const Box<D>& hole) {
+  std::vector<Box<D>> rest;
+  for (Box<D> b : boxes) {
+    if (b.intersect(hole).empty()) {
+      rest.push_back(b);
+      continue;
+    }
+    for (int j = 0; j < D; ++j) {
+      if (b.low[j] < hole.low[j]) {
+        Box<D> below = b;
+        below.high[j] = hole.low[j];
+        rest.push_back(below);
+        b.low[j] = hole.low[j];
+      }
+      if (b.high[j] > hole.high[j]) {
+        Box<D> above = b;
+        above.low[j] = hole.high[j];
+        rest.push_back(above);
+        b.high[j] = hole.high[j];
+      }
+    }
+  }
+  return rest;
+}
+
+}  // namespace
+
+template <class T, int D>
+StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain<D>& domain,
+                                 const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules,
+                                 int depth, const MakeKernels& make_kernels, Exchange exchange, Overlap overlap)
+    : names_(names),
+      domain_(domain),
+      around_(boundary_topology_of(std::span<const BoundaryRules<D>>(rules), domain.global())),
+      plan_(domain, shape, names.reaches(depth),
+            HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}}),
+      reducer_(domain),
+      now_(make_fields(names.state, "", exchange)),
+      next_(make_fields(names.state, " (next)", exchange)),
+      kernels_(make_kernels(now_[0].ref().stride)),
+      overlap_(names.stages > 1 || (!names.before.empty() && plan_.depth() > 1) ? Overlap::never : overlap,
+               domain.comm()),
+      previous_exchanged_(!names.before.empty() && plan_.depth() > 1) {
+  if (names.stages > 2) third_ = make_fields(names.state, " (stage)", exchange);
+  coefficients_ = make_fields(names.coefficients, "", exchange);
+  const BoundaryTopology<D>& around = around_;
+  repeats_grid_ = HaloGeometry<D>{domain.decomposition(), shape, plan_.depth(), around}.repeats_grid();
+  const auto layers = shape.ghost_widths(1, around);
+  layers_low_ = layers[0];
+  layers_high_ = layers[1];
+  for (const BoundaryRules<D>& of_field : rules)
+    outside_.emplace_back(of_field, domain.global(), layers_low_, layers_high_);
+  for (int m = 0; m <= plan_.depth(); ++m) {
+    const auto boxes = shape.needed_boxes(domain.owned(), m, around);
+    Level level;
+    // Not the bounding box of the needed cells: a stencil may read outside cells beside cells that it does not
+    // read.
+    const auto reach = shape.ghost_widths(m, around);
+    level.bounds = domain.owned().grown(reach[0], reach[1]);
+    for (int j = 0; j < D; ++j)
+      if (!around.periodic[j]) {
+        level.bounds.low[j] = std::max(level.bounds.low[j], around.global.low[j]);
+        level.bounds.high[j] = std::min(level.bounds.high[j], around.global.high[j]);
+      }
+    level.all = SweepRegion<D>(boxes);
+    level.shell = SweepRegion<D>(without(boxes, domain.owned()));
+    level.boxes = boxes;
+    std::stable_sort(level.boxes.begin(), level.boxes.end(),
+                     [](const Box<D>& a, const Box<D>& b) { return a.cells() > b.cells(); });
+    levels_.push_back(std::move(level));
+  }
+  Index<D> reach;
+  for (int j = 0; j < D; ++j) reach[j] = std::max(layers_low_[j], layers_high_[j]);
+  tiles_ = TimeTiles<D>::chosen(domain.owned().extents(), reach,
+                                static_cast<std::int64_t>(names.arrays() * sizeof(T)), 64 / sizeof(T),
+                                plan_.depth(), second_level_cache() * std::max(1, SweepSpace().concurrency()));
+  if (overlap != Overlap::never && names.stages == 1) {
+    Box<D> inner = domain.owned();
+    for (int j = 0; j < D; ++j)
+      if (domain.decomposition().blocks(j) > 1) inner.low[j] += layers_low_[j], inner.high[j] -= layers_high_[j];
+    interior_ = SweepRegion<D>({inner});
+    rest_ = SweepRegion<D>(without(shape.needed_boxes(domain.owned(), plan_.depth() - 1, around), inner));
+  }
+}
+
+template <class T, int D>
+std::vector<FieldHandle<D>> StateStepper<T, D>::fields() {
+  std::vector<FieldHandle<D>> all;
+  for (std::size_t f = 0; f < now_.size(); ++f) all.push_back({names_.state[f], "1", "state", now_[f].ref()});
+  for (std::size_t f = 0; f < names_.before.size(); ++f)
+    all.push_back({names_.before[f], "1", "auxiliary", next_[f].ref()});
+  return all;
+}
+
+template <class T, int D>
+std::vector<FieldHandle<D>> StateStepper<T, D>::coefficients() {
+  std::vector<FieldHandle<D>> all;
+  for (std::size_t c = 0; c < coefficients_.size(); ++c)
+    all.push_back({names_.coefficients[c], "1", "auxiliary", coefficients_[c].ref()});
+  return all;
+}
+
+template <class T, int D>
+std::string StateStepper<T, D>::residual_of() const {
+  const std::size_t n = names_.state.size();
+  std::string text = "the change of " + names_.state[0];
+  for (std::size_t f = 1; f < n; ++f) text += (f + 1 < n ? ", " : " and ") + names_.state[f];
+  return text;
+}
+
+template <class T, int D>
+void StateStepper<T, D>::reduce_by(const ReductionOptions& options) {
+  reducer_.reduce_by(options);
+  exchange_ghosts(now_, false);
+}
+
+template <class T, int D>
+void StateStepper<T, D>::start() {
+  if (!coefficients_.empty()) {
+    plan_.exchange(erased({&coefficients_}));
+    BoundaryRules<D> mirrored;
+    for (int j = 0; j < D; ++j)
+      if (!around_.periodic[j]) mirrored.low[j].kind = mirrored.high[j].kind = Boundary::neumann;
+    for (const Field<T, D>& c : coefficients_)
+      fill_outside(c.ref(), mirrored, domain_.global(), levels_.back().bounds, layers_low_, layers_high_);
+  }
+  fields_changed();
+}
+
+template <class T, int D>
+const ArrayRef<T, D>& StateStepper<T, D>::ready() {
+  bring_ghosts(now_, false);
+  return now_[0].ref();
+}
+
+template <class T, int D>
+double StateStepper<T, D>::advance(std::int64_t steps, bool change) {
+  for (std::int64_t left = steps - (change ? 1 : 0); left > 0;) left -= advance_without_change(left);
+  return change && steps > 0 ? step(true) : 0;
+}
+
+template <class T, int D>
+std::int64_t StateStepper<T, D>::advance_without_change(std::int64_t most) {
+  const int left = steps_left_ == 0 ? plan_.depth() : steps_left_;
+  const int steps = static_cast<int>(std::min<std::int64_t>(most, left));
+  const bool overlapped = steps_left_ == 0 && overlap_.decided() && overlap_.overlap();
+  if (steps < 2 || names_.stages > 1 || overlapped) {
+    step(false);
+    return 1;
+  }
+  bring_ghosts(now_, false);
+  const PhaseScope scope(phases_, Phase::sweep);
+  const auto level = [&](int q) -> const Level& { return levels_[static_cast<std::size_t>(steps_left_ - 1 - q)]; };
+  tiles_.for_each_part(
+      steps, [&](int q) -> const Box<D>& { return level(q).bounds; },
+      [&](int q, const Box<D>& part) { sweep_part(level(q), part, q, q + 1 < steps); });
+  if (steps % 2) std::swap(now_, next_);
+  steps_left_ -= steps;
+  step_ += steps;
+  return steps;
+}
+
+template <class T, int D>
+void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int q, bool outside) {
+  const Fields &from = q % 2 ? next_ : now_, &to = q % 2 ? now_ : next_;
+  const auto in = reads(from, to, 0);
+  const auto out = refs(to, writes_);
+  std::int64_t left = part.cells();
+  for (const Box<D>& b : level.boxes) {
+    const Box<D> common = b.intersect(part);
+    if (common.empty()) continue;
+    kernels_[0]->sweep_box(common, in, out);
+    if ((left -= common.cells()) == 0) break;
+  }
+  if (outside) fill_outside_of(to, with_mirrored(part, level.bounds), step_ + q + 1, 0);
+}
+
+template <class T, int D>
+Box<D> StateStepper<T, D>::with_mirrored(Box<D> part, const Box<D>& bounds) const {
+  for (int j = 0; j < D; ++j) {
+    if (around_.periodic[j]) continue;
+    const Box<D>& global = domain_.global();
+    if (part.low[j] < global.low[j] + layers_low_[j]) part.low[j] = global.low[j];
+    if (part.high[j] == global.high[j]) part.low[j] = std::min(part.low[j], global.high[j] - layers_high_[j]);
+    part.low[j] = std::max(part.low[j], bounds.low[j]);
+  }
+  return part;
+}
+
+template <class T, int D>
+void StateStepper<T, D>::sweep_before(const StepKernel<T, D>& kernel) {
+  bring_ghosts(now_, false);
+  kernel.sweep(levels_.front().all, reads(now_, next_, 0), refs(next_, writes_), 0, 1);
+  fields_changed();
+}
+
+template <class T, int D>
+typename StateStepper<T, D>::Fields StateStepper<T, D>::make_fields(const std::vector<std::string>& names,
+                                                                    const char* suffix, Exchange exchange) const {
+  const FieldRows rows = plan_.depth() > 1 ? FieldRows::in_lines : FieldRows::back_to_back;
+  Fields all;
+  for (const auto& name : names)
+    all.emplace_back(name + suffix, domain_.owned(), plan_.ghost_low(), plan_.ghost_high(),
+                     field_memory(exchange, domain_.comm()), rows);
+  return all;
+}
+
+template <class T, int D>
+std::span<const ErasedArray<D>> StateStepper<T, D>::erased(std::initializer_list<const Fields*> lists) {
+  erased_.clear();
+  for (const Fields* list : lists)
+    for (const Field<T, D>& u : *list) erased_.push_back(erase(u.ref()));
+  return erased_;
+}
+
+template <class T, int D>
+std::span<const ArrayRef<T, D>> StateStepper<T, D>::refs(const Fields& fields, Refs& list) {
+  list.clear();
+  for (const Field<T, D>& u : fields) list.push_back(u.ref());
+  return list;
+}
+
+template <class T, int D>
+std::span<const ArrayRef<T, D>> StateStepper<T, D>::reads(const Fields& in, const Fields& before, int stage) {
+  refs(in, reads_);
+  const Fields* own = names_.stages > 1 && stage > 0 ? &now_ : names_.before.empty() ? nullptr : &before;
+  if (own)
+    for (const Field<T, D>& u : *own) reads_.push_back(u.ref());
+  for (const Field<T, D>& c : coefficients_) reads_.push_back(c.ref());
+  return reads_;
+}
+
+template <class T, int D>
+double StateStepper<T, D>::step(bool change) {
+  // Not by what this rank has: its neighbors may have an interior where it has none.
+  const bool either_way = !change && steps_left_ == 0 && !overlap_.decided();
+  const auto start = std::chrono::steady_clock::now();
+  const double sum = step(change, !change && overlap_.overlap());
+  if (either_way) {
+    const PhaseScope scope(phases_, Phase::exchange);  // in the last step of the trial ranks wait for each other
+    overlap_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return sum;
+}
+
+template <class T, int D>
+double StateStepper<T, D>::step(bool change, bool overlap) {
+  const int last = names_.stages - 1;
+  double sum = 0;
+  for (int stage = 0; stage <= last; ++stage) {
+    Fields& in = stage == 0 ? now_ : stage % 2 == 1 ? next_ : third_;
+    Fields& out = stage % 2 == 0 ? next_ : third_;
+    stage_ = stage;
+    sum = sweep_stage(stage, in, out, change && stage == last, overlap);
+  }
+  stage_ = 0;
+  ++step_;
+  std::swap(now_, last % 2 == 0 ? next_ : third_);
+  return sum;
+}
+
+template <class T, int D>
+double StateStepper<T, D>::sweep_stage(int stage, const Fields& in, const Fields& out, bool change, bool overlap) {
+  const bool interior_done = bring_ghosts(in, overlap && !previous_exchanged_ && interior_.size() > 0);
+  --steps_left_;
+  const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
+  const StepKernel<T, D>& kernel = *kernels_[static_cast<std::size_t>(stage)];
+  const PhaseScope scope(phases_, Phase::sweep);
+  if (!change) {
+    kernel.sweep(interior_done ? rest_ : level.all, reads(in, next_, stage), refs(out, writes_), 0, 1);
+    return 0;
+  }
+  kernel.sweep_with_change(reducer_, scratch_, reads(in, next_, stage), refs(out, writes_), refs(now_, before_));
+  kernel.sweep(level.shell, reads_, writes_, 0, 1);
+  const PhaseScope reduction(phases_, Phase::reduction);
+  return reducer_.combine();
+}
+
+template <class T, int D>
+bool StateStepper<T, D>::bring_ghosts(const Fields& u, bool overlap) {
+  bool interior_done = false;
+  if (steps_left_ == 0) {
+    const PhaseScope scope(phases_, Phase::exchange);
+    interior_done = exchange_ghosts(u, overlap);
+    steps_left_ = plan_.depth();
+  }
+  const PhaseScope scope(phases_, Phase::boundary);
+  fill_outside_of(u, levels_[static_cast<std::size_t>(steps_left_)].bounds, step_, time_of_stage());
+  return interior_done;
+}
+
+template <class T, int D>
+void StateStepper<T, D>::fill_outside_of(const Fields& fields, const Box<D>& valid, std::int64_t step,
+                                         double after) {
+  const double time = static_cast<double>(step) * dt_ + after * dt_;
+  for (std::size_t f = 0; f < fields.size(); ++f) outside_[f].fill(fields[f].ref(), valid, time);
+}
+
+template <class T, int D>
+std::span<const ErasedArray<D>> StateStepper<T, D>::to_exchange(const Fields& u) {
+  return previous_exchanged_ ? erased({&u, &next_}) : erased({&u});
+}
+
+template <class T, int D>
+bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
+  if (!overlap) {
+    plan_.exchange(to_exchange(u));
+    return false;
+  }
+  plan_.start(to_exchange(u));
+  // After `start` the ghosts copied within this rank are in place, unless they wait for an earlier stage.
+  overlap = !repeats_grid_ && plan_.choice().used.pattern != HaloPattern::slabs;
+  if (overlap) {
+    Box<D> in_place = levels_.back().bounds;
+    for (int j = 0; j < D; ++j)
+      if (domain_.decomposition().blocks(j) > 1)
+        in_place.low[j] = domain_.owned().low[j], in_place.high[j] = domain_.owned().high[j];
+    {
+      const PhaseScope scope(phases_, Phase::boundary);
+      fill_outside_of(u, in_place, step_, time_of_stage());
+    }
+    const std::int64_t parts = std::min(kParts, interior_.size());
+    for (std::int64_t part = 0; part < parts; ++part) {
+      {
+        const PhaseScope scope(phases_, Phase::sweep);
+        kernels_[0]->sweep(interior_, reads(u, next_, 0), refs(next_, writes_), part, parts);
+      }
+      plan_.progress();
+    }
+  }
+  plan_.finish();
+  return overlap;
+}
+
+#define ISOHALO_INSTANTIATE(D)            \
+  template class StateStepper<double, D>; \
+  template class StateStepper<float, D>;
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
+template class StateStepper<std::uint8_t, 2>;
+
+}  // namespace isohalo

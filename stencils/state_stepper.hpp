@@ -1,0 +1,182 @@
+#pragma once
+/// A solver with fields that are advanced together, k steps per halo exchange: sweeps on regions that shrink by one
+/// stencil reach a step, in time tiles (time_tiles.hpp).
+
+#include <algorithm>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/halo/field.hpp"
+#include "framework/halo/halo_plan.hpp"
+#include "framework/halo/halo_regions.hpp"
+#include "framework/run/solver.hpp"
+#include "stencils/boundary.hpp"
+#include "stencils/overlap_choice.hpp"
+#include "stencils/step_kernel.hpp"
+#include "stencils/time_tiles.hpp"
+
+namespace isohalo {
+
+/// What a stepper advances, by names.
+struct StateFields {
+  std::vector<std::string> state;
+  /// The fields a step before, if a step reads them; it reads no neighbors of theirs, and takes one stage.
+  std::vector<std::string> before{};
+  std::vector<std::string> coefficients{};  ///< read by all stages, with neighbors; they do not change
+  int stages = 1;
+  std::vector<double> stage_times{0.0};  ///< of the state that a stage reads, after the step's begin in steps
+
+  /// Arrays that such a stepper holds.
+  std::size_t arrays() const { return state.size() * (stages > 2 ? 3 : 2) + coefficients.size(); }
+  /// Stencil reaches that `depth` steps per exchange take; with one step, each stage has an exchange.
+  int reaches(int depth) const { return stages > 1 && depth > 1 ? stages * depth : depth; }
+};
+
+/// Advances fields by kernels, one for each stage. Every owned cell after every step has the bits that single steps
+/// on one rank give. A kernel reads the fields; then, where there are several stages, the fields at the step's
+/// begin, or, where there are such, the fields a step before; then the coefficients. It writes the fields.
+template <class T, int D>
+class StateStepper : public Solver<D> {
+ public:
+  using Kernels = std::vector<KernelPointer<T, D>>;
+  using MakeKernels = std::function<Kernels(const Index<D>& stride)>;
+
+  /// `rules`: of each field. `make_kernels(stride)` builds the kernels for the fields' strides. `depth` >= 1 steps
+  /// per exchange. `overlap`: whether a step without change sum that needs an exchange sweeps, while the messages
+  /// travel, what reads no ghosts of other ranks; where it may. Collective in order.
+  StateStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
+               const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
+               Exchange exchange = Exchange::automatic, Overlap overlap = Overlap::automatic);
+
+  const ArrayRef<T, D>& field() const { return now_[0].ref(); }
+  std::vector<FieldHandle<D>> fields() override;
+  std::vector<FieldHandle<D>> coefficients() override;
+  std::string residual_of() const override;
+  ExchangeChoice exchange() const override { return plan_.choice(); }
+  Index<D> tile() const override { return reducer_.tile(); }
+  void time_phases(PhaseClock* clock) override { phases_ = clock; }
+  /// Sets up exchanges as well, since what that takes belongs to no step.
+  void reduce_by(const ReductionOptions& options) override;
+  /// Brings the coefficients' ghosts; outside the grid they are mirrored, whatever the fields' rules.
+  void start() override;
+  void set_time(std::int64_t step, double dt) override { step_ = step, dt_ = dt; }
+  /// The ghosts are stale.
+  void fields_changed() override { steps_left_ = 0; }
+
+  /// Whether steps overlap exchange and sweep, or that it is not known yet.
+  const OverlapChoice& overlap() const { return overlap_; }
+
+  /// The field before the last step, which took one stage; its ghosts are of no use. A kernel may read it in the
+  /// cells that it writes: they hold it until then.
+  const ArrayRef<T, D>& previous() const { return next_[0].ref(); }
+  /// For such a kernel, when several steps follow an exchange: from now on exchanges bring its ghosts, too. Steps
+  /// then do not overlap them, since they write what is being sent.
+  void exchange_previous() { previous_exchanged_ = true; }
+
+  /// The field with everything in place that the next step reads: ghosts and cells outside the grid. Collective.
+  const ArrayRef<T, D>& ready();
+
+  /// v = f(v) in every cell of the first field that holds a value, ghosts included, so that they stay copies of
+  /// each other. Local.
+  template <class F>
+  void change_all(const F& f) {
+    const ArrayRef<T, D> u = now_[0].ref();
+    const PhaseScope scope(phases_, Phase::sweep);
+    for_each_row_of("isohalo::change_all", levels_[static_cast<std::size_t>(steps_left_)].all,
+                    [&](const Index<D>& i, std::int64_t n) {
+                      T* const row = &u.at(i);
+                      for (std::int64_t x = 0; x < n; ++x) row[x] = f(row[x]);
+                    });
+  }
+
+  double advance(std::int64_t steps, bool change) override;
+
+  /// Cuts the block for several steps into tiles of these extents; by default by the size of the cache. Local.
+  void cut_tiles(const Index<D>& extents) { tiles_.extents = extents; }
+  const TimeTiles<D>& tiles() const { return tiles_; }
+
+ protected:
+  /// One sweep of this kernel, of the fields with all that it reads, into the fields a step before. Collective.
+  void sweep_before(const StepKernel<T, D>& kernel);
+
+ private:
+  using Fields = std::vector<Field<T, D>>;
+  using Refs = std::vector<ArrayRef<T, D>>;
+
+  Fields make_fields(const std::vector<std::string>& names, const char* suffix, Exchange exchange) const;
+
+  // Lists that are made for each call; they keep their memory.
+  std::span<const ErasedArray<D>> erased(std::initializer_list<const Fields*> lists);
+  static std::span<const ArrayRef<T, D>> refs(const Fields& fields, Refs& list);
+  /// What the kernel of this stage reads.
+  std::span<const ArrayRef<T, D>> reads(const Fields& in, const Fields& before, int stage);
+  double time_of_stage() const { return names_.stage_times[static_cast<std::size_t>(stage_)]; }
+
+  /// Between the parts of an interior, messages that MPI moves only when it is called get on.
+  static constexpr std::int64_t kParts = 16;
+
+  /// What lies `m` steps around the block.
+  struct Level {
+    Box<D> bounds;  // all cells inside the grid that m steps can reach
+    SweepRegion<D> all, shell;
+    std::vector<Box<D>> boxes;  // of `all`, the largest first
+  };
+
+  /// At least one step and at most so many; returns how many.
+  std::int64_t advance_without_change(std::int64_t most);
+  /// One part of a tile: step q of several, and the outside cells that the next one reads.
+  void sweep_part(const Level& level, const Box<D>& part, int q, bool outside);
+  /// `part` and beside a side of the grid the cells that outside ones mirror. They have their values of the same
+  /// step: those that lie lower are of earlier tiles, and less than a skew away, so that the step after the next
+  /// has not come to them.
+  Box<D> with_mirrored(Box<D> part, const Box<D>& bounds) const;
+
+  double step(bool change);
+
+  double step(bool change, bool overlap);
+
+  double sweep_stage(int stage, const Fields& in, const Fields& out, bool change, bool overlap);
+
+  /// Everything that a sweep from `u` reads; returns true when the interior was swept meanwhile.
+  bool bring_ghosts(const Fields& u, bool overlap);
+
+  /// The outside cells around `valid`, by the rules' values so many steps after `step`.
+  void fill_outside_of(const Fields& fields, const Box<D>& valid, std::int64_t step, double after);
+
+  /// The fields that hold what the ghosts of `u` and, where further steps read them, of the fields a step before
+  /// are made of.
+  std::span<const ErasedArray<D>> to_exchange(const Fields& u);
+
+  /// Brings the ghosts; returns true when it has swept the interior meanwhile.
+  bool exchange_ghosts(const Fields& u, bool overlap);
+
+  StateFields names_;
+  CartesianDomain<D> domain_;
+  BoundaryTopology<D> around_;
+  std::vector<OutsideCells<D>> outside_;  ///< of each field
+  HaloPlan<D> plan_;
+  CellSum<D> reducer_;
+  Fields now_, next_, third_, coefficients_;
+  Kernels kernels_;
+  Index<D> layers_low_{}, layers_high_{};
+  OverlapChoice overlap_;
+  bool previous_exchanged_;
+  bool repeats_grid_ = false;       ///< ghosts copied within this rank then come after those of other ranks
+  SweepRegion<D> interior_, rest_;  ///< of the first step after an exchange
+  std::vector<Level> levels_;
+  TimeTiles<D> tiles_;
+  std::vector<double> scratch_;
+  std::vector<ErasedArray<D>> erased_;
+  Refs reads_, writes_, before_;
+  int steps_left_ = 0;     ///< sweeps until the next exchange
+  std::int64_t step_ = 0;  ///< of the state
+  double dt_ = 0;
+  int stage_ = 0;  ///< of the next sweep
+  PhaseClock* phases_ = nullptr;
+};
+
+}  // namespace isohalo

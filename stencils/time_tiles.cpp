@@ -1,0 +1,70 @@
+#include "stencils/time_tiles.hpp"
+
+#include <unistd.h>
+
+#include <cmath>
+
+namespace isohalo {
+
+std::int64_t second_level_cache() {
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  if (const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) return bytes;
+#endif
+  return std::int64_t{1} << 20;
+}
+
+namespace {
+
+/// Extents of about `cells` cells, as many in each dimension but the last, where they are given. `reach` more of
+/// them on both sides of a tile are in the cache as well.
+template <int D>
+Index<D> spread(const Index<D>& block, const Index<D>& reach, double cells, std::int64_t last) {
+  Index<D> w{};
+  w[D - 1] = last;
+  double left = cells / static_cast<double>(last);
+  PerDim<bool, D> done{};
+  for (int round = 0; round < D - 1; ++round) {  // the smallest first: it may be taken whole
+    int j = -1;
+    for (int i = 0; i < D - 1; ++i)
+      if (!done[i] && (j < 0 || block[i] < block[j])) j = i;
+    const double each = std::pow(left, 1.0 / (D - 1 - round)) - 2 * static_cast<double>(reach[j]);
+    w[j] = std::clamp<std::int64_t>(static_cast<std::int64_t>(each), 1, block[j]);
+    left = std::max(1.0, left / static_cast<double>(w[j] + (w[j] < block[j] ? 2 * reach[j] : 0)));
+    done[j] = true;
+  }
+  return w;
+}
+
+}  // namespace
+
+template <int D>
+TimeTiles<D> TimeTiles<D>::chosen(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes,
+                                  std::int64_t line, int steps, std::int64_t cache) {
+  constexpr double row_cost = 32;  // what begins and ends a row takes as long as so many cells
+  const double cells = std::max(1.0, static_cast<double>(cache) / static_cast<double>(cell_bytes));
+  TimeTiles best;
+  double least = 0;
+  best.skew = reach;
+  best.skew[D - 1] = (reach[D - 1] + line - 1) / line * line;
+  const auto weigh = [&](std::int64_t row) {
+    const Index<D> w = spread<D>(block, reach, cells, row);
+    double cost = 1 + row_cost / static_cast<double>(row);
+    for (int j = 0; j < D; ++j)
+      if (w[j] < block[j]) cost *= 1 + static_cast<double>(steps * best.skew[j]) / static_cast<double>(w[j]);
+    if (least == 0 || cost < least) least = cost, best.extents = w;
+  };
+  weigh(block[D - 1]);
+  for (std::int64_t row = 16 * line; row < block[D - 1] && static_cast<double>(row) <= cells;
+       row += row / 2 / line * line)
+    weigh(row);
+  // A dimension in one piece needs no second tile for what the skew pushes out of the first.
+  for (int j = 0; j < D; ++j)
+    if (best.extents[j] >= block[j]) best.extents[j] = block[j] + (2 * reach[j] + best.skew[j]) * steps;
+  return best;
+}
+
+#define ISOHALO_INSTANTIATE(D) template struct TimeTiles<D>;
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
+
+}  // namespace isohalo

@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+"""Solvers in time against exact solutions and invariants: orders of accuracy, what is conserved, what keeps its value, what
+an absorbing layer takes up.
+
+usage: exact.py ISOHALO MPIEXEC WORK_DIRECTORY INPUTS_DIRECTORY
+"""
+import pathlib
+import sys
+
+import h5py
+import numpy as np
+
+from harness import WORK, finish, fresh_work_directory, isohalo, that
+
+PI, INPUTS = np.pi, pathlib.Path(sys.argv[4])
+
+
+def result(ranks, name, text, *more):
+    """Time and fields of the last checkpoint."""
+    (WORK / (name + ".toml")).write_text(text)
+    isohalo(ranks, "run", name + ".toml", "--overwrite", "output.directory=" + name, *more)
+    with h5py.File(WORK / name / "latest.h5") as f:
+        return f["time"].attrs["time"], f["fields/u"][...]
+
+
+def centres(shape):
+    return np.meshgrid(*[(np.arange(n) + 0.5) / n for n in shape], indexing="ij")
+
+
+def order(errors, sizes):
+    return [np.log(a / b) / np.log(n / m) for a, b, m, n in zip(errors, errors[1:], sizes, sizes[1:])]
+
+
+def periodic(shape, solver, modes, steps):
+    return """
+[domain]
+shape = %r
+[solver]
+%s
+[initial]
+kind = "sine"
+modes = %r
+[run]
+steps = %d
+""" % (shape, solver, modes, steps)
+
+
+def test_wave_is_of_second_order():
+    for modes, sizes, ranks in (([4], (40, 80, 160), 1), ([2, 4], (24, 48, 96), 3)):
+        errors = []
+        for n in sizes:
+            t, u = result(ranks, "wave", periodic([n] * len(modes), 'kind = "wave"\nc = 1.5\ncfl = 0.5', modes, 5 * n // 8))
+            exact = np.cos(1.5 * PI * np.sqrt(sum(m * m for m in modes)) * t)
+            for m, x in zip(modes, centres([n] * len(modes))):
+                exact = exact * np.sin(PI * m * x)
+            errors.append(np.abs(u - exact).max())
+        that(all(1.9 < o < 2.3 for o in order(errors, sizes)), "wave: errors %r, orders %r" % (errors, order(errors, sizes)))
+
+
+def test_layers_take_waves_up():
+    text = (INPUTS / "wave2d.toml").read_text()
+    few = ["output.picture_every=0", "output.checkpoint_every=0", "domain.shape=[80,120]", "run.steps=500"]
+    left = [np.abs(result(2, "layer", text, "solver.damping=%g" % damping, *few)[1]).max() for damping in (20, 0)]
+    that(left[0] < 0.1 * left[1], "what is left with and without absorbing layers: %r" % left)
+
+
+def test_advection():
+    for method, low, high in (("upwind", 0.8, 1.2), ("upwind3", 2.8, 3.2)):
+        errors, sizes = [], (60, 120)
+        for n in sizes:
+            solver = 'kind = "advection"\nmethod = "%s"\nv0 = -0.7\nv1 = 0.4\ncfl = 0.5' % method
+            t, u = result(2, "advection", periodic([n, n + 1], solver, [2, 2], n // 4))
+            y, x = centres([n, n + 1])
+            errors.append(np.abs(u - np.sin(2 * PI * (y + 0.7 * t)) * np.sin(2 * PI * (x - 0.4 * t))).max())
+        that(all(low < o < high for o in order(errors, sizes)), "%s: errors %r, orders %r" % (method, errors, order(errors, sizes)))
+        noise = ["initial.kind=random", "initial.modes="]
+        _, u = result(1, "mass", periodic([40, 30], solver, [2, 2], 40), *noise)
+        _, begin = result(1, "mass", periodic([40, 30], solver, [2, 2], 1), *noise)
+        that(abs(u.sum() - begin.sum()) < 1e-10 * begin.size, "%s loses %g" % (method, u.sum() - begin.sum()))
+
+
+HEAT = """
+[domain]
+shape = %r
+boundary.low = [%s]
+boundary.high = [%s]
+[solver]
+kind = "heat"
+[solver.kappa]
+%s
+%s
+[initial]
+kind = "random"
+[run]
+steps = %d
+residual_every = 0
+"""
+
+
+def test_heat_in_a_field():
+    errors, sizes = [], (10, 20)
+    for n in sizes:  # kappa = 1 + x, at rest: u = log(1 + x) / log(2)
+        kappa = 'kind = "linear"\nvalue = 1.0\ngradient = [1.0]'
+        _, u = result(1, "rest", HEAT % ([n], "{dirichlet = 0}", "{dirichlet = 1}", kappa, "", 12 * n * n))
+        errors.append(np.abs(u - np.log(1 + centres([n])[0]) / np.log(2)).max())
+    that(all(1.8 < o < 2.2 for o in order(errors, sizes)), "heat: errors %r, orders %r" % (errors, order(errors, sizes)))
+    closed = ', '.join(['"neumann"'] * 2)
+    kappa = 'kind = "checkerboard"\nsize = 3\neven = 0.1\nodd = 2.0'
+    mask = '[solver.mask]\nkind = "box"\nlow = [0.3, 0.3]\nhigh = [0.5, 0.6]'
+    _, u = result(2, "closed", HEAT % ([21, 33], closed, closed, kappa, "", 200))
+    _, begin = result(1, "closed", HEAT % ([21, 33], closed, closed, kappa, "", 1))
+    that(abs(u.sum() - begin.sum()) < 1e-10, "a closed box loses %g" % (u.sum() - begin.sum()))
+    _, u = result(3, "masked", HEAT % ([21, 33], closed, closed, kappa, mask, 200))
+    _, begin = result(1, "masked", HEAT % ([21, 33], closed, closed, kappa, mask, 1))
+    y, x = centres([21, 33])
+    masked = (0.3 <= y) & (y < 0.5) & (0.3 <= x) & (x < 0.6)
+    that((u[masked] == begin[masked]).all(), "masked cells have changed")
+    that((u[~masked] != begin[~masked]).all(), "cells that are not masked have not changed")
+
+
+def test_refusals():
+    """Named before any memory is taken, or before the first step where only the values tell."""
+    h5 = WORK / "kappa.h5"
+    with h5py.File(h5, "w") as f:
+        f["good"], f["negative"], f["other"] = np.full((21, 33), 2.0), np.full((21, 33), -1.0), np.ones((21, 32))
+    closed = ', '.join(['"neumann"'] * 2)
+
+    def refused(words, *overrides, ranks=2):
+        kappa = 'kind = "file"\nfile = "kappa.h5"\ndataset = "good"'
+        (WORK / "refused.toml").write_text(HEAT % ([21, 33], closed, closed, kappa, "", 5))
+        ran = isohalo(ranks, "run", "refused.toml", "--overwrite", "output.directory=refused", *overrides, code=2 if words else 0)
+        for word in words:
+            that(word in ran.stderr, "%r: %r is not in %s" % (overrides, word, ran.stderr))
+
+    refused([], "solver.dt=1e-4")
+    refused(["solver.dt", "before the files of the coefficients are read"])
+    refused(["solver.dt = 0.001 is above the stability limit", "heat"], "solver.dt=1e-3")
+    refused(["coefficient \"kappa\"", "from -1 to -1", "at least 0"], "solver.dt=1e-4", "solver.kappa.dataset=negative")
+    refused(["other", "21 x 33"], "solver.dt=1e-4", "solver.kappa.dataset=other")
+    refused(["solver.kappa.kind"], "solver.dt=1e-4", "solver.kappa.kind=boxx")
+    refused(["solver.kappa.vale"], "solver.dt=1e-4", "solver.kappa.vale=1")
+    refused(["solver.kapa"], "solver.dt=1e-4", "solver.kapa=1")
+
+
+def main():
+    fresh_work_directory()
+    test_wave_is_of_second_order()
+    test_layers_take_waves_up()
+    test_advection()
+    test_heat_in_a_field()
+    test_refusals()
+    finish()
+
+
+if __name__ == "__main__":
+    main()

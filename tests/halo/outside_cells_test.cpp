@@ -1,0 +1,90 @@
+/// `fill_outside_cells` against the recursive definition of docs/model.md, on any ranks, layouts and rules.
+
+#include "framework/halo/outside_cells.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "framework/halo/halo_plan.hpp"
+#include "tests/mpi_main.hpp"
+
+namespace isohalo {
+namespace {
+
+template <class T, int D>
+T inside_value(const Box<D>& grid, const Index<D>& i) {
+  return static_cast<T>(0.1) * static_cast<T>(linear_index(grid, i) + 3);
+}
+
+/// value(i) of docs/model.md.
+template <class T, int D>
+T by_definition(const Box<D>& grid, const BoundaryRules<D>& rules, Index<D> i) {
+  for (int j = 0; j < D; ++j) {
+    const std::int64_t n = grid.high[j];
+    if (i[j] >= 0 && i[j] < n) continue;
+    const BoundaryRule& rule = i[j] < 0 ? rules.low[j] : rules.high[j];
+    const T v = static_cast<T>(rule.value);
+    if (rule.kind == Boundary::fixed) return v;
+    i[j] = rule.kind == Boundary::periodic ? (i[j] % n + n) % n : i[j] < 0 ? -1 - i[j] : 2 * n - 1 - i[j];
+    const T m = by_definition<T>(grid, rules, i);
+    return rule.kind == Boundary::dirichlet ? static_cast<T>(T(2) * v - m) : m;
+  }
+  return inside_value<T>(grid, i);
+}
+
+template <class T, int D>
+void check(const Index<D>& extents, std::int64_t width) {
+  const BoundaryRule sides[] = {{Boundary::neumann, 0}, {Boundary::dirichlet, 1.3}, {Boundary::fixed, -0.7}};
+  for (int c = 0; c < 10; ++c) {
+    BoundaryRules<D> rules;
+    for (int j = 0; j < D; ++j)
+      if ((c + j) % 4 != 3) rules.low[j] = sides[(c + j) % 3], rules.high[j] = sides[(2 * c + j + 1) % 3];
+    DomainOptions<D> options;
+    options.periodic = rules.periodic();
+    const CartesianDomain<D> domain(MPI_COMM_WORLD, extents, options);
+    HaloOptions<D> by;
+    by.exchange = Exchange::coalesced_packed;
+    HaloPlan<D> plan(domain, StencilShape<D>::moore(static_cast<int>(width)), 1, by);
+    std::vector<T> memory(static_cast<std::size_t>(adopted_size(domain.owned(), width, 2)), T(-99));
+    const ArrayRef<T, D> u = adopt(std::span(memory), domain.owned(), width, 2);
+    for_each_cell(domain.owned(), [&](const Index<D>& i) { u.at(i) = inside_value<T>(domain.global(), i); });
+    plan.exchange(u);
+    fill_outside_cells(u, domain, rules);
+    int wrong = 0;
+    for_each_cell(u.allocated(), [&](const Index<D>& i) {
+      const T right = by_definition<T>(domain.global(), rules, i);
+      wrong += std::memcmp(&u.at(i), &right, sizeof right) != 0;
+    });
+    EXPECT_EQ(wrong, 0) << D << " dimensions, case " << c;
+  }
+}
+
+TEST(OutsideCells, AreThoseOfTheDefinition) {
+  check<double, 1>({13}, 3);
+  check<double, 2>({9, 7}, 1);
+  check<float, 2>({9, 8}, 3);  // wider than some blocks
+  check<double, 3>({5, 6, 7}, 2);
+  check<double, 4>({3, 4, 3, 4}, 1);
+}
+
+TEST(OutsideCells, WhatDoesNotFitIsRefused) {
+  const CartesianDomain<2> domain(MPI_COMM_SELF, {5, 6}, {.periodic = {true, false}});
+  std::vector<double> memory(static_cast<std::size_t>(adopted_size(domain.owned(), 1)));
+  const auto u = adopt(std::span(memory), domain.owned(), 1);
+  BoundaryRules<2> rules;
+  test::expect_refusal("dimension 1 of the domain is not periodic, its rules for the low side say otherwise",
+                       [&] { fill_outside_cells(u, domain, rules); });
+  rules.low[1] = {Boundary::neumann, 0};
+  test::expect_refusal("the high side", [&] { fill_outside_cells(u, domain, rules); });
+  rules.high[1] = {Boundary::fixed, 1};
+  EXPECT_NO_THROW(fill_outside_cells(u, domain, rules));
+  auto other = u;
+  --other.owned.high[0];
+  test::expect_refusal("the array holds (0, 0) to (4, 6), this rank owns (0, 0) to (5, 6)",
+                       [&] { fill_outside_cells(other, domain, rules); });
+}
+
+}  // namespace
+}  // namespace isohalo
