@@ -53,6 +53,9 @@ struct BoundaryRule {
   std::vector<double> parameters;                ///< of robin: a, b
   std::shared_ptr<const BoundaryKind> own;       ///< of Boundary::own
 
+  BoundaryRule() = default;
+  explicit(false) BoundaryRule(Boundary its_kind, double its_value = 0) : kind(its_kind), value(its_value) {}
+
   bool mirrors() const { return own ? own->mirrors : kind != Boundary::periodic && kind != Boundary::fixed; }
   /// A neumann side that is no plain copy.
   bool has_gradient() const { return kind == Boundary::neumann && (expression || value != 0); }
