@@ -75,6 +75,7 @@ Datatype resized(MPI_Datatype type, std::int64_t bytes) {
 
 MPI_Count extent_of(MPI_Datatype type) {
   require_mpi();
+  if (type == MPI_DATATYPE_NULL) throw UsageError("the type of the elements is MPI_DATATYPE_NULL: pass a real one");
   MPI_Count low = 0, extent = 0;
   mpi_check(mpi::type_get_extent(type, &low, &extent), "MPI_Type_get_extent_c");
   return extent;

@@ -25,6 +25,7 @@
 #include "apps/isohalo/commands.hpp"
 #include "apps/isohalo/compare_report.hpp"
 #include "datatypes/printable.hpp"
+#include "framework/io/verify.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/run/directory_lock.hpp"
 #include "framework/run/signals.hpp"
@@ -269,6 +270,22 @@ void print_table(const std::vector<Outcome>& runs) {
                o.verdict);
 }
 
+/// What is wrong with the checkpoints of a run, whose files are those of all others; empty: nothing. The same
+/// damage everywhere is no proof.
+std::string damage(const Outcome& o, const Communicator& comm) {
+  std::string text;
+  for (const auto& [name, file] : o.files) {
+    if (file.extension() != ".h5" || fs::is_symlink(file)) continue;
+    try {
+      for (const auto& problem : verify_checkpoint(file, comm).problems)
+        text += printable(name + ": " + problem) + "\n";
+    } catch (const Error& e) {
+      text += printable(e.what()) + "\n";
+    }
+  }
+  return text;
+}
+
 /// What was compared byte by byte, in words.
 std::string files_text(const Outcome& o) {
   std::int64_t checkpoints = 0, others = 0;
@@ -298,7 +315,12 @@ ExitCode report(std::vector<Outcome>& runs, const Communicator& comm) {
       same = same && o.verdict == "same";
     }
   }
+  const std::string damaged = same && !failure ? damage(runs.front(), comm) : "";
   print_table(runs);
+  if (!damaged.empty()) {
+    fmt::print("{}not proved: the runs on {} ranks leave the same damaged checkpoints\n", damaged, ranks);
+    return ExitCode::different;
+  }
   if (same && !failure) {
     fmt::print("{}proved: the same bits on {} ranks (residual and digests{})\n", runs.front().results, ranks,
                files_text(runs.front()));

@@ -193,17 +193,21 @@ void create(MPI_Comm cart, Wanted w, isohalo_halo* halo) {
   const Communicator comm = Communicator::of(cart);
   const int d = mesh->dimensions();
   // Arguments that only some ranks got wrong must not leave the others waiting.
-  isohalo::detail::agree_arguments(comm, "isohalo_halo_create", [&] {
+  const std::string call = w.listed ? "isohalo_halo_create_offsets" : "isohalo_halo_create";
+  isohalo::detail::agree_arguments(comm, call, [&] {
     require(halo, MPI_ERR_ARG, "the place for the halo is NULL");
     if (w.listed) w.radius = reach(*w.listed, d);
     check(w, d);
     std::vector<isohalo::Argument> arguments{{"width", std::to_string(w.width)},
-                                             {"shape", std::to_string(w.shape)},
-                                             {"radius", std::to_string(w.radius)},
                                              {"depth", std::to_string(w.depth)}};
-    if (w.listed)
+    if (w.listed) {
       arguments.push_back(
           {"offsets", isohalo::text_of_list(std::span(w.listed->relative, std::size_t(w.listed->s * d)))});
+    } else {
+      constexpr std::array names{"ISOHALO_SHAPE_MOORE", "ISOHALO_SHAPE_STAR", "ISOHALO_SHAPE_VON_NEUMANN"};
+      arguments.push_back({"shape", names[static_cast<std::size_t>(w.shape)]});
+      arguments.push_back({"radius", std::to_string(w.radius)});
+    }
     arguments.push_back({"element (bytes of its runs)", runs_text(w, d, comm)});
     if (w.faces) arguments.push_back({"faces", isohalo::text_of_list(std::span(w.faces, w.elements.size()))});
     return arguments;

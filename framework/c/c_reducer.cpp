@@ -152,6 +152,11 @@ void check(isohalo_reduction op, const isohalo_reducer* reducer) {
           "reducer: unknown operation: there are ISOHALO_SUM, _MIN, _MAX and _EXACT_SUM");
 }
 
+const char* name_of(isohalo_reduction op) {
+  constexpr std::array names{"ISOHALO_SUM", "ISOHALO_MIN", "ISOHALO_MAX", "ISOHALO_EXACT_SUM"};
+  return names[static_cast<std::size_t>(op)];
+}
+
 bool is_extreme(isohalo_reduction op) {
   return op == ISOHALO_MIN || op == ISOHALO_MAX;
 }
@@ -172,7 +177,7 @@ int isohalo_reducer_create(MPI_Comm comm, long long count, isohalo_reduction op,
     require(comm != MPI_COMM_NULL, MPI_ERR_COMM, "reducer: the communicator is MPI_COMM_NULL");
     isohalo::detail::agree_arguments(Communicator::of(comm), "isohalo_reducer_create", [&] {
       check(op, reducer);
-      return std::vector<isohalo::Argument>{{"operation", std::to_string(op)}};
+      return std::vector<isohalo::Argument>{{"operation", name_of(op)}};
     });
     std::unique_ptr<AnyReducer> made;
     if (is_extreme(op))
@@ -194,7 +199,7 @@ int isohalo_reducer_create_cells(MPI_Comm cart, const long long owned[], int wid
       require(d >= 1 && d <= 4, MPI_ERR_DIMS, "reducer: the communicator must have 1 to 4 dimensions");
       require(owned, MPI_ERR_ARG, "reducer: the array of owned extents is NULL");
       require(width >= 0, MPI_ERR_ARG, "reducer: the number of ghost layers is negative");
-      return std::vector<isohalo::Argument>{{"operation", std::to_string(op)}, {"width", std::to_string(width)}};
+      return std::vector<isohalo::Argument>{{"operation", name_of(op)}, {"width", std::to_string(width)}};
     });
     constexpr std::array makers{make<1>, make<2>, make<3>, make<4>};
     *reducer = reducers().add(makers[static_cast<std::size_t>(d) - 1](cart, comm, *mesh, owned, width, op));

@@ -29,7 +29,7 @@ void check_strides(const ErasedArray<D>& a, std::size_t array) {
   };
   PerDim<Step, D> steps;
   for (int j = 0; j < D; ++j) {
-    const std::int64_t count = a.owned.extent(j) + a.ghost_low[j] + a.ghost_high[j];
+    const std::int64_t count = saturated(1, a.owned.extent(j), saturated(1, a.ghost_low[j], a.ghost_high[j]));
     const std::int64_t stride = a.stride[j] == -most - 1 ? 0 : std::abs(a.stride[j]);
     steps[j] = {count < 2 ? most : saturated(stride, a.pitch, 0), j, count};  // of one cell it is never taken
   }
@@ -42,7 +42,11 @@ void check_strides(const ErasedArray<D>& a, std::size_t array) {
           " let cells overlap: neighbors in dimension " + std::to_string(s.dimension) + " are " +
           std::to_string(s.bytes) + " bytes apart, the cells " +
           (&s == steps.data() ? "have " : "of dimensions with smaller strides span ") + std::to_string(span));
-    span = saturated(s.bytes, s.count - 1, span);
+    span = saturated(s.bytes, s.count < 2 ? 0 : s.count - 1, span);
+    if (s.count >= 2 && span == most)
+      throw UsageError("halo exchange: the strides " + to_string<D>(a.stride) + " of array " +
+                       std::to_string(array) + " go beyond all addresses in dimension " +
+                       std::to_string(s.dimension));
   }
 }
 

@@ -50,6 +50,11 @@ struct StoredField {
   }
 };
 
+/// The roles that fields have.
+inline bool is_role(const std::string& role) {
+  return role == "state" || role == "auxiliary";
+}
+
 struct StoredCheckpoint {
   std::int64_t major = 0, minor = 0;
   CheckpointMeta meta;
@@ -83,6 +88,10 @@ StoredCheckpoint read_checkpoint_meta(const std::filesystem::path& file);
 
 /// The same on all ranks, errors agreed. Collective.
 StoredCheckpoint read_checkpoint_meta(const std::filesystem::path& file, const Communicator& comm);
+
+/// Throws UsageError unless the file has a field of that name, of this type (of StoredField) and shape. Local.
+void refuse_other_field(const std::filesystem::path& file, const StoredCheckpoint& stored, const std::string& name,
+                        const std::string& type, const std::vector<std::int64_t>& shape);
 
 /// Fills the owned cells of each field from the file, on any number of ranks, and checks shapes, types and digests.
 /// Collective. Throws UsageError, agreed.

@@ -187,26 +187,30 @@ StoredCheckpoint read_checkpoint_meta(const fs::path& file, const Communicator& 
   return c;
 }
 
+void refuse_other_field(const fs::path& file, const StoredCheckpoint& stored, const std::string& name,
+                        const std::string& type, const std::vector<std::int64_t>& shape) {
+  const std::string field = file.string() + ": field \"" + name + "\"";
+  const StoredField* const s = stored.find(name);
+  if (!s) throw UsageError(field + " is missing");
+  if (s->type != type) throw UsageError(field + " is " + s->type + ", this run computes in " + type);
+  if (s->shape != shape) throw UsageError(field + " has another shape than this run's grid");
+}
+
 template <int D>
 void read_checkpoint_fields(const fs::path& file, const StoredCheckpoint& stored, const CartesianDomain<D>& domain,
                             const std::vector<FieldHandle<D>>& fields) {
   const H5Quiet quiet;
-  const Index<D> shape = domain.global().high;  // it starts at 0
+  const Index<D>& high = domain.global().high;  // it starts at 0
+  const std::vector<std::int64_t> shape(high.begin(), high.end());
   std::vector<std::uint64_t> digests;
   agreed(domain.comm(), [&] {
     naming(file, [&] {
       open_file(file, true);
       for (const auto& f : fields) {
-        const StoredField* const s = stored.find(f.name);
-        if (!s) throw UsageError("field \"" + f.name + "\" is missing");
         std::visit(
             [&](const auto& a) {
               using T = std::remove_const_t<std::remove_pointer_t<decltype(a.data)>>;
-              if (s->type != StoredType<T>::name)
-                throw UsageError("field \"" + f.name + "\" is " + s->type + ", this run computes in " +
-                                 StoredType<T>::name);
-              if (!std::equal(s->shape.begin(), s->shape.end(), shape.begin(), shape.end()))
-                throw UsageError("field \"" + f.name + "\" has another shape than this run's grid");
+              refuse_other_field(file, stored, f.name, StoredType<T>::name, shape);
               digests.push_back(read_field(file, f.name, domain.global(), a));
               detail::fault_point("read");
             },

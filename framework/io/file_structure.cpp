@@ -53,8 +53,7 @@ class StructureCheck {
   explicit StructureCheck(const ReadableFile& file)
       : file_(file), size_(static_cast<std::uint64_t>(file.size())), end_(size_) {}
 
-  /// Returns the bytes beyond the end.
-  std::int64_t run() {
+  void run() {
     constexpr std::uint64_t kSuperblock = 48;
     const auto bytes = claim(0, kSuperblock, "the superblock");
     ByteCursor in(bytes, 0);
@@ -73,7 +72,27 @@ class StructureCheck {
       in.refuse("the file should have " + std::to_string(end) + " bytes, it has " + std::to_string(size_));
     end_ = end;
     object(root, 0);
-    return static_cast<std::int64_t>(size_ - end_);
+  }
+
+  /// After `run`: a line for each run of bytes that nothing accounts for. What lies behind a heap is not known.
+  std::vector<std::string> strays() const {
+    std::vector<std::string> lines;
+    const auto follow = [&](std::uint64_t from, std::uint64_t to, const std::string& what) {
+      const std::uint64_t n = to - from;
+      if (n > 0)
+        lines.push_back((n == 1 ? "1 byte follows " : std::to_string(n) + " bytes follow ") + what + ", at byte " +
+                        std::to_string(from) + ": no part of it");
+    };
+    std::uint64_t known = 0;
+    for (const auto& [at, to] : taken_) {
+      if (!heap_ && !is_zero(known, at))
+        lines.push_back("the bytes from " + std::to_string(known) + " to " + std::to_string(at) +
+                        " are no part of it and not all zero");
+      known = to;
+    }
+    if (!heap_) follow(known, end_, "its last structure");
+    follow(end_, size_, "the end of the HDF5 data");
+    return lines;
   }
 
  private:
@@ -95,6 +114,15 @@ class StructureCheck {
     std::vector<std::uint8_t> data(bytes);
     file_.read(static_cast<std::int64_t>(at), data.data(), data.size());
     return data;
+  }
+
+  bool is_zero(std::uint64_t at, std::uint64_t to) const {
+    constexpr std::uint64_t piece = 1 << 20;
+    for (; at < to; at += std::min(piece, to - at)) {
+      const auto bytes = read(at, std::min(piece, to - at));
+      if (std::any_of(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b != 0; })) return false;
+    }
+    return true;
   }
 
   std::vector<std::uint8_t> claim(std::uint64_t at, std::uint64_t bytes, const char* what) {
@@ -119,6 +147,7 @@ class StructureCheck {
     }
     if (o.is_group) {
       if (o.space || o.type || o.layout) refuse(at, "an object that is a group and a dataset");
+      heap_ = heap_ || o.heap_of_links;
       if (!o.links.empty() && o.heap_of_links) refuse(at, "a group with two lists of links");
       for (const auto& [name, address] : o.links) object(address, depth + 1);
     } else {
@@ -241,27 +270,41 @@ class StructureCheck {
   std::map<std::uint64_t, std::uint64_t> taken_;  // from, to
   std::size_t objects_ = 0;
   bool creation_order_ = false;  // in the header that is read now
+  bool heap_ = false;            // some names of links are kept in one
 };
 
-}  // namespace
-
-std::int64_t check_structure(const ReadableFile& file) {
-  return StructureCheck(file).run();
-}
-
-}  // namespace detail
-
-std::int64_t check_file_structure(const std::filesystem::path& file) {
+/// Errors begin with the file's name.
+template <class F>
+auto naming_damage(const std::filesystem::path& file, F&& work) {
   const ReadableFile in(file);
   try {
-    return detail::check_structure(in);
-  } catch (const detail::OtherProgram& e) {
+    return work(StructureCheck(in));
+  } catch (const OtherProgram& e) {
     throw UsageError(file.string() + ": " + e.what());
   } catch (const UsageError& e) {
     throw UsageError(file.string() +
                      " cannot be opened: it is truncated or damaged, or not built as isohalo builds " +
                      "its files (" + e.what() + ")");
   }
+}
+
+}  // namespace
+
+void check_structure(const ReadableFile& file) {
+  StructureCheck(file).run();
+}
+
+}  // namespace detail
+
+void check_file_structure(const std::filesystem::path& file) {
+  detail::naming_damage(file, [](detail::StructureCheck check) { check.run(); });
+}
+
+std::vector<std::string> stray_bytes(const std::filesystem::path& file) {
+  return detail::naming_damage(file, [](detail::StructureCheck check) {
+    check.run();
+    return check.strays();
+  });
 }
 
 }  // namespace isohalo

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "framework/io/readable.hpp"
 
@@ -18,9 +19,12 @@ namespace isohalo {
 
 /// Reads the metadata of a file, not its data, and throws UsageError, naming file, byte and reason, unless every
 /// size and address in it fits the file and every object is of a kind that a checkpoint has. More than 8 fields
-/// make HDF5 keep their names in a heap; what lies behind that heap is not checked. Returns the bytes that the file
-/// has beyond its end as HDF5 knows it: nobody looks at them. Local.
-std::int64_t check_file_structure(const std::filesystem::path& file);
+/// make HDF5 keep their names in a heap; what lies behind that heap is not checked. Local.
+void check_file_structure(const std::filesystem::path& file);
+
+/// The same, and what in the file is part of nothing, a line each: bytes that are not 0 in the gaps, and whatever
+/// follows the last structure. Behind a heap only what follows the end as HDF5 knows it. Local.
+std::vector<std::string> stray_bytes(const std::filesystem::path& file);
 
 namespace detail {
 
@@ -33,7 +37,7 @@ struct WrongChecksum : UsageError {
 };
 
 /// The same check; errors name byte and reason alone. Throws WrongChecksum for the first one that is wrong.
-std::int64_t check_structure(const ReadableFile& file);
+void check_structure(const ReadableFile& file);
 
 /// Bob Jenkins' lookup3 ("hashlittle", initial value 0), the checksum of HDF5's metadata.
 std::uint32_t metadata_checksum(std::span<const std::uint8_t> bytes);

@@ -130,7 +130,8 @@ class MetaCheck : detail::Problems {
     for (std::int64_t n : m_.shape) cells *= static_cast<double>(n);
     that(m_.residual_step == m_.step,
          fmt::format("/reduction: residual_step is {}, the file's step is {}", m_.residual_step, m_.step));
-    that(!(m_.change_sum < 0),
+    // Only squares that overflow make it infinite, and only before the first step there is none.
+    that(m_.change_sum >= 0 || (m_.step == 0 && m_.change_sum != m_.change_sum),
          fmt::format("/reduction: change_sum is {:.17g}, it is a sum of squares", m_.change_sum));
     if (!(m_.change_sum < 0)) number("/reduction: residual", m_.residual, std::sqrt(m_.change_sum / cells));
     that(m_.tree_version == 1, fmt::format("/reduction: tree version {} is not known", m_.tree_version));

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "datatypes/error.hpp"
@@ -121,6 +124,19 @@ void write_picture(const std::filesystem::path& file, const CartesianDomain<D>& 
   agreed(domain.comm(), [&] {
     if (domain.rank() == 0) write_png(file, whole, slice.rows, slice.columns);
   });
+}
+
+bool is_our_picture(const std::filesystem::path& file) {
+  // Signature; the header's chunk, of 8 bits each of red, green and blue; the chunk sRGB of one byte; the data.
+  constexpr std::size_t bytes = 8 + 25 + 13 + 8;
+  using namespace std::string_view_literals;
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(file, none))) return false;
+  std::string begin(bytes, '\0');
+  std::ifstream(file, std::ios::binary).read(begin.data(), bytes);
+  const std::string_view all = begin;
+  return all.starts_with("\x89PNG\r\n\x1a\n\0\0\0\rIHDR"sv) && all.substr(24, 5) == "\x08\x02\0\0\0"sv &&
+         all.substr(33, 8) == "\0\0\0\x01sRGB"sv && all.ends_with("IDAT");
 }
 
 #define ISOHALO_INSTANTIATE(D) \

@@ -14,4 +14,8 @@ namespace isohalo {
 template <int D>
 void write_picture(const std::filesystem::path& file, const CartesianDomain<D>& domain, const AnyArray<D>& array);
 
+/// Is it a regular file that begins as what `write_picture` writes, which other programs' pictures hardly do?
+/// Local.
+bool is_our_picture(const std::filesystem::path& file);
+
 }  // namespace isohalo

@@ -54,7 +54,7 @@ void check_field(Problems& check, const StoredField& f, const FieldStatistics& f
   check.number(what + "max", f.max, found.max);
   check.that(f.nan_count == found.nan_count,
              fmt::format("{}NaN count is {}, the data has {}", what, f.nan_count, found.nan_count));
-  check.that(f.role == "state" || f.role == "auxiliary", what + "role is \"" + f.role + "\"");
+  check.that(is_role(f.role), what + "role is \"" + f.role + "\"");
 }
 
 using Names = std::set<std::string>;
@@ -102,10 +102,7 @@ Verification verify_checkpoint(const fs::path& file, const Communicator& comm) {
   v.stored = read_checkpoint_meta(file, comm);
   Problems check;
   agreed(comm, [&] {
-    if (const std::int64_t beyond = check_file_structure(file))
-      check.that(false, fmt::format("{} the end of the HDF5 data, at byte {}: no part of it",
-                                    beyond == 1 ? "1 byte follows" : fmt::format("{} bytes follow", beyond),
-                                    fs::file_size(file) - static_cast<std::uintmax_t>(beyond)));
+    for (const auto& line : stray_bytes(file)) check.that(false, line);
     if (v.stored.minor <= kFormatMinor) naming(file, [&] { check_objects(check, file, v.stored.fields); });
   });
   const auto contradictions = meta_problems(v.stored.meta);

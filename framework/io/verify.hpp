@@ -23,8 +23,8 @@ std::vector<std::string> meta_problems(const CheckpointMeta& meta);
 
 /// Reads all data in bounded memory, each rank its share, and checks: digest, extremes and NaN count of every
 /// field; the metadata (`meta_problems`); that there are no objects and attributes that the schema does not know,
-/// and no bytes beyond HDF5's end of the file. The result is the same on all ranks. Collective. Throws UsageError,
-/// agreed, for a file that cannot be read as a checkpoint at all.
+/// and no bytes that are part of nothing (`stray_bytes`). The result is the same on all ranks. Collective. Throws
+/// UsageError, agreed, for a file that cannot be read as a checkpoint at all.
 Verification verify_checkpoint(const std::filesystem::path& file, const Communicator& comm);
 
 }  // namespace isohalo

@@ -19,6 +19,7 @@ namespace {
 }  // namespace
 
 void agree(const Communicator& comm, const Error* error) {
+  comm.get();  // throws after MPI_Finalize, on one rank too
   const std::int64_t nobody = std::numeric_limits<std::int64_t>::max();
   const std::int64_t first = comm.min(error ? comm.rank() : nobody);
   if (first == nobody) return;

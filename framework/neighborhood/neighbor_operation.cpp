@@ -5,6 +5,7 @@
 
 #include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
+#include "framework/mpi/operation_check.hpp"
 
 namespace isohalo::detail {
 
@@ -41,6 +42,10 @@ NeighborOperation::NeighborOperation(const Communicator& comm, const IsomorphicN
     for (Block& b : *side)
       if (b.type != MPI_DATATYPE_NULL) keep_block(b, own_types);
   if (call_.is_reduction()) {
+    if (!mpi_combines(call_.fold.op, call_.fold.into.type))
+      throw ArgumentError(MPI_ERR_OP,
+                          "a reduction over neighbors: MPI does not combine elements of this type by "
+                          "this operation, or the type is not committed");
     call_.fold.into.type = kept(call_.fold.into.type, own_types);
     place_operands();
   }

@@ -9,6 +9,7 @@
 #include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/agreement.hpp"
+#include "framework/mpi/operation_check.hpp"
 #include "framework/schedule/schedule_check.hpp"
 #include "framework/schedule/schedule_search.hpp"
 
@@ -100,6 +101,8 @@ Schedule ScheduledAllreduce::parse(const std::string& text) const {
 void ScheduledAllreduce::ask_mpi() {
   MPI_Aint lower = 0, extent = 0, true_extent = 0;
   int size = 0, commutes = 0;
+  if (op_ == MPI_OP_NULL) throw UsageError("an allreduce by MPI_OP_NULL: pass an operation");
+  if (type_ == MPI_DATATYPE_NULL) throw UsageError("an allreduce of MPI_DATATYPE_NULL: pass a committed type");
   mpi_check(MPI_Op_commutative(op_, &commutes), "MPI_Op_commutative", comm_.get());
   mpi_check(MPI_Type_get_extent(type_, &lower, &extent), "MPI_Type_get_extent", comm_.get());
   mpi_check(MPI_Type_get_true_extent(type_, &true_lower_, &true_extent), "MPI_Type_get_true_extent", comm_.get());
@@ -107,6 +110,10 @@ void ScheduledAllreduce::ask_mpi() {
   commutes_ = commutes;
   type_name_ = name_of(type_, comm_.get());
   op_name_ = name_of(op_);
+  if (!mpi_combines(op_, type_))
+    throw UsageError("an allreduce: MPI does not combine elements of the type " + type_name_ +
+                     (type_name_ == "derived" ? ", or it is not committed," : "") + " by the operation " +
+                     op_name_);
   bytes_ = static_cast<std::size_t>(size) * static_cast<std::size_t>(count_);
   dense_ = size == extent && extent == true_extent && true_lower_ == 0;
   // Arrays of doubles must stay aligned whatever the number of bytes before them.
@@ -115,12 +122,14 @@ void ScheduledAllreduce::ask_mpi() {
 }
 
 void ScheduledAllreduce::reduce(void* in_out) {
+  comm_.get();  // throws after MPI_Finalize, on one rank too
   in_out_ = in_out;
   launch();
   wait();
 }
 
 void ScheduledAllreduce::start(void* in_out) {
+  comm_.get();
   in_out_ = in_out;
   launch();
   if (stages_.size() > 1) activate(this);

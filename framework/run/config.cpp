@@ -74,6 +74,7 @@ void Config::rename_effective(const std::string& from, const std::string& to) {
   for (auto& [path, text] : std::exchange(effective_, {}))
     renamed[path.substr(0, path.rfind('.')) == from ? to + path.substr(from.size()) : path] = std::move(text);
   effective_ = std::move(renamed);
+  other_names_[to] = from;
 }
 
 void Config::error_at(const Value& value, const std::string& text) {
@@ -149,17 +150,22 @@ std::optional<T> Config::number_in(const Value& v, const std::string& path, cons
     x = as_integer(v);
   const auto* d = std::get_if<double>(&v.data);
   if (x && *x <= key.max && (above_min(key) ? *x > key.min : *x >= key.min)) return x;
+  const auto out_of_range = [&](const std::string& number, const std::string& range) {
+    error_at(v,
+             path + (entry ? " has an entry " : " = ") + number + (entry ? "" : " is") + " out of range: " + range);
+  };
   if (x)
-    error_at(v, path + (entry ? " has an entry " : " = ") + readable(*x) + (entry ? "" : " is") +
-                    " out of range: " + range_text<T>(key));
+    out_of_range(readable(*x), range_text<T>(key));
   else if (!d || !std::isfinite(*d))
     type_error(name, v, std::is_same_v<T, double> ? "a number" : "an integer");
-  else if (*d == std::trunc(*d))
+  else if (*d != std::trunc(*d))
+    error_at(v, fmt::format("{} = {:.17g} is no integer", name, *d));
+  else if (*d < -0x1p63 || *d >= 0x1p63 || *d < static_cast<double>(key.min) || *d > static_cast<double>(key.max))
+    out_of_range(readable(*d), range_text<T>(key).empty() ? "an integer has 64 bits" : range_text<T>(key));
+  else
     error_at(v,
              fmt::format("{} = {:g} is beyond 2^53, up to which a number is exact: write all digits of the integer",
                          name, *d));
-  else
-    error_at(v, fmt::format("{} = {:.17g} is no integer", name, *d));
   return std::nullopt;
 }
 

@@ -106,6 +106,7 @@ class Config {
   void set_effective(const std::string& path, const std::string& canonical_text);
   void drop_effective(const std::string& path);
   /// The keys of the table `from` are called those of `to` in the canonical text.
+  /// A key of `to` may be removed as well as one of `from`.
   void rename_effective(const std::string& from, const std::string& to);
   /// The values in force, defaults included, as canonical text by key.
   const std::map<std::string, std::string>& effective() const { return effective_; }
@@ -127,9 +128,10 @@ class Config {
   bool is_excused(const std::string& path, bool table) const;
   std::string unknown(const std::string& path, bool table);
   std::string unknown_removal(const std::string& path);
+  std::string as_written(const std::string& path) const;
   bool is_misspelt_required(const std::string& path) const;
   std::string nearest_key(const std::string& path) const;
-  std::string nearest_table(const std::string& path) const;
+  std::string nearest_table(const std::string& path, bool key) const;
   std::vector<std::string> tables() const;
   template <class T, class Key>
   std::optional<T> number_in(const Value& v, const std::string& path, const Key& key, bool entry);
@@ -146,7 +148,8 @@ class Config {
   std::vector<KeyHelp> declared_;
   std::map<std::string, std::string> effective_;
   std::vector<Problem> errors_;
-  std::map<std::string, bool> excused_;  // with their tables?
+  std::map<std::string, bool> excused_;             // with their tables?
+  std::map<std::string, std::string> other_names_;  // of tables: that of the canonical text, that of the input
   std::vector<Removal> removals_;
   std::vector<std::string> meant_;  // keys and tables that stand in the suggestions
 };

@@ -56,13 +56,15 @@ std::string Config::nearest_key(const std::string& path) const {
     if (table_of(d.path) == table) names.push_back(name_of(d.path));
   if (const std::string near = nearest_word(name, names); !near.empty())
     return table.empty() ? near : table + "." + near;
+  if (name == "type" && is_key(table + ".kind")) return table + ".kind";
   for (const auto& d : declared_)
     if (name_of(d.path) == name) return d.path;
   return "";
 }
 
-/// A table beside it that is spelled alike, or one that is as a whole, or one of this or such a name elsewhere.
-std::string Config::nearest_table(const std::string& path) const {
+/// A table beside it that is spelled alike, or one that is as a whole, or one of this or such a name elsewhere. A
+/// key of a table that there is was not meant to be another table.
+std::string Config::nearest_table(const std::string& path, bool key) const {
   const auto known = tables();
   const std::string table = table_of(path), name = name_of(path);
   std::vector<std::string> beside, names;
@@ -73,6 +75,7 @@ std::string Config::nearest_table(const std::string& path) const {
   const std::string within = table.empty() ? "" : table + ".";
   for (auto& t : beside) t = t.substr(within.size());
   if (const std::string near = nearest_word(name, beside); !near.empty()) return within + near;
+  if (key && is_table(table)) return "";
   if (const std::string near = nearest_word(path, known); !near.empty()) return near;
   const auto found = std::find(names.begin(), names.end(), nearest_word(name, names));
   return found == names.end() ? "" : known[static_cast<std::size_t>(found - names.begin())];
@@ -81,8 +84,8 @@ std::string Config::nearest_table(const std::string& path) const {
 /// The message, and a note of what was meant.
 std::string Config::unknown(const std::string& path, bool table) {
   if (errors_.size() > kMostErrors) return "unknown key " + shortened(path);  // is not shown anyway
-  std::string near = table ? nearest_table(path) : nearest_key(path);
-  if (near.empty()) near = table ? nearest_key(path) : nearest_table(path);
+  std::string near = table ? nearest_table(path, false) : nearest_key(path);
+  if (near.empty()) near = table ? nearest_key(path) : nearest_table(path, true);
   if (!near.empty()) meant_.push_back(near);
   std::string text = fmt::format("unknown {} {}", table ? "table" : "key", shortened(path));
   // That it may be a key of another kind is no use to say of what looks like a misspelling.
@@ -104,7 +107,14 @@ std::string Config::unknown_removal(const std::string& path) {
       break;
     else if (!is_table(table))
       return unknown(table, true);
-  return unknown(path, nearest_key(path).empty() && !nearest_table(path).empty());
+  return unknown(path, nearest_key(path).empty() && !nearest_table(path, true).empty());
+}
+
+/// With the table's name in the input, where the canonical text has another.
+std::string Config::as_written(const std::string& path) const {
+  for (const auto& [other, own] : other_names_)
+    if (path == other || path.starts_with(other + ".")) return own + path.substr(other.size());
+  return path;
 }
 
 /// Does it look like the required key of its table that is missing? Then nothing excuses it.
@@ -122,26 +132,29 @@ void Config::find_unknown(const Value& table, const std::string& prefix) {
       find_unknown(child, path);
       continue;
     }
+    if (!nested && !is_key(path) && is_table(path)) {
+      type_error(path, child, "a table");
+      meant_.push_back(path);  // then no key of it is missing
+      continue;
+    }
     if (is_excused(path, nested) && (nested || !is_misspelt_required(path))) continue;
     if (key.find('.') != std::string::npos) {
       error_at(child, fmt::format("unknown key \"{}\": a quoted name with a dot is one key; leave the quotes out",
                                   shortened(key)));
       continue;
     }
-    if (is_key(path)) continue;
-    if (!is_table(path))
-      error_at(child, unknown(path, nested));
-    else
-      type_error(path, child, "a table");
+    if (!is_key(path)) error_at(child, unknown(path, nested));
   }
 }
 
 void Config::finish() {
   find_unknown(root_, "");
   // Removing a key that is not there is well, but not one that there could not be.
-  for (const auto& r : removals_)
-    if (!r.was_there && !is_key(r.path) && !is_table(r.path) && !is_excused(r.path, false))
-      errors_.push_back({0, r.where + ": " + unknown_removal(r.path)});
+  for (const auto& r : removals_) {
+    const std::string path = as_written(r.path);
+    if (!r.was_there && !is_key(path) && !is_table(path) && !is_excused(path, false))
+      errors_.push_back({0, r.where + ": " + unknown_removal(path)});
+  }
   // A misspelt required key is one error, not two.
   std::erase_if(errors_, [this](const Problem& p) {
     return !p.missing.empty() && std::any_of(meant_.begin(), meant_.end(), [&](const auto& m) {

@@ -13,6 +13,7 @@
 #include <regex>
 
 #include "datatypes/error.hpp"
+#include "framework/io/picture.hpp"
 #include "framework/mpi/fault_point.hpp"
 #include "framework/mpi/whole_file.hpp"
 
@@ -111,14 +112,26 @@ std::vector<std::int64_t> OutputDirectory::steps() const {
   return found;
 }
 
-void OutputDirectory::refuse_checkpoints(bool may_hold_checkpoints) const {
-  if (!may_hold_checkpoints && !steps().empty())
-    throw UsageError("output.directory " + path_.string() +
-                     " already holds checkpoints: continue with --restart auto, replace them with --overwrite, or "
-                     "choose another directory");
+/// A file of a user may have such a name, of a date for example, but not the beginning as well.
+bool OutputDirectory::is_picture(const std::string& name) const {
+  static const std::regex picture(kPicture);
+  return std::regex_match(name, picture) && is_our_picture(path_ / name);
 }
 
-void OutputDirectory::check_usable(bool may_hold_checkpoints) const {
+void OutputDirectory::refuse_outputs(bool may_hold_outputs) const {
+  if (may_hold_outputs) return;
+  const auto refuse = [&](const std::string& what, const std::string& ways) {
+    throw UsageError("output.directory " + path_.string() + " already holds " + what + ": " + ways +
+                     "replace them with --overwrite, or choose another directory");
+  };
+  if (!steps().empty()) refuse("checkpoints", "continue with --restart auto, ");
+  std::error_code none;
+  if (fs::exists(digest_log(), none) && fs::file_size(digest_log(), none) > 0) refuse("digests (digests.txt)", "");
+  for (const auto& name : names_in(path_))
+    if (is_picture(name)) refuse("pictures (" + name + ")", "");
+}
+
+void OutputDirectory::check_usable(bool may_hold_outputs) const {
   refuse_unwritable(path_);
   struct stat log {};
   if (lstat(digest_log().c_str(), &log) == 0 && !S_ISREG(log.st_mode))
@@ -129,16 +142,16 @@ void OutputDirectory::check_usable(bool may_hold_checkpoints) const {
   if (fs::is_directory(fs::symlink_status(path_ / "latest.h5", ignored)))
     refuse_to_write(path_, "its latest.h5 is a directory: remove it");
   DirectoryLock::refuse_held(path_);
-  refuse_checkpoints(may_hold_checkpoints);
+  refuse_outputs(may_hold_outputs);
 }
 
-void OutputDirectory::claim(bool may_hold_checkpoints) {
-  check_usable(may_hold_checkpoints);
+void OutputDirectory::claim(bool may_hold_outputs) {
+  check_usable(may_hold_outputs);
   std::error_code error;
   fs::create_directories(path_, error);
   if (error) refuse_to_make(path_, error.message());
   lock_ = std::make_unique<DirectoryLock>(path_);
-  refuse_checkpoints(may_hold_checkpoints);  // another run may have ended since
+  refuse_outputs(may_hold_outputs);  // another run may have ended since
   try {
     NewFile(path_ / ".isohalo_probe").write("x");
   } catch (const Error& e) {
@@ -160,18 +173,16 @@ void OutputDirectory::remove_leftovers() const {
     if (std::regex_match(name, temporary)) remove_file(path_ / name);
 }
 
-void OutputDirectory::remove_outputs(const std::set<std::string>& fields) const {
+void OutputDirectory::remove_outputs() const {
   const auto there = steps();  // go last
-  const std::regex checkpoint(kCheckpoint), picture(kPicture);
+  const std::regex checkpoint(kCheckpoint);
   std::error_code ignored;
   std::smatch parts;
   for (const auto& name : names_in(path_)) {
     bool ours = name == "latest.h5" || name == "digests.txt";
     if (std::regex_match(name, parts, checkpoint))
       ours = parts[2] != "h5" || !fs::is_regular_file(path_ / name, ignored);
-    else if (std::regex_match(name, parts, picture))
-      ours = fields.contains(parts[1]);
-    if (ours) remove_file(path_ / name);
+    if (ours || is_picture(name)) remove_file(path_ / name);
   }
   for (const std::int64_t s : there) remove(s);
 }

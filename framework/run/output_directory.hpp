@@ -17,7 +17,7 @@ namespace isohalo {
 /// history:
 /// - All its checkpoints have the same [domain], [solver], [initial], [source] and reduction method, so the same
 ///   bits at the same step. A restart into a directory with checkpoints of another line is refused, a fresh run
-///   into one with any checkpoint as well, unless it is to overwrite them.
+///   into one with any checkpoint, digest log or picture of a run as well, unless it is to overwrite them.
 /// - `--restart auto` takes the highest step whose checkpoint can be read, and latest.h5 points at the highest
 /// step.
 ///   A run that was restarted from an earlier step does not move it back.
@@ -40,14 +40,14 @@ class OutputDirectory {
 
   // To be called on one rank; they throw RunError or UsageError.
   /// Throws UsageError for whatever a run would refuse the directory for: it cannot be made or written to, it is in
-  /// use, or it holds checkpoints and may not. Makes and changes nothing.
-  void check_usable(bool may_hold_checkpoints) const;
+  /// use, or it holds outputs of a run and may not. Makes and changes nothing.
+  void check_usable(bool may_hold_outputs) const;
   /// The same; then makes the directory, locks it as long as this object lives, and proves that files can be made
   /// in it.
-  void claim(bool may_hold_checkpoints);
-  /// Removes everything that runs write: checkpoints and their companions, the digest log, latest.h5, and pictures
-  /// of these fields. All other files stay.
-  void remove_outputs(const std::set<std::string>& fields) const;
+  void claim(bool may_hold_outputs);
+  /// Removes everything that runs write: checkpoints and their companions, the digest log, latest.h5, and pictures.
+  /// All other files stay.
+  void remove_outputs() const;
   /// Removes the temporary files that an interrupted run left.
   void remove_leftovers() const;
   /// Throws RunError when the directory is not the one that was claimed any more.
@@ -59,7 +59,8 @@ class OutputDirectory {
   void delete_beyond(std::int64_t keep, std::int64_t newest) const;
 
  private:
-  void refuse_checkpoints(bool may_hold_checkpoints) const;
+  void refuse_outputs(bool may_hold_outputs) const;
+  bool is_picture(const std::string& name) const;
   void remove(std::int64_t step) const;
   std::filesystem::path path_;
   std::unique_ptr<DirectoryLock> lock_;

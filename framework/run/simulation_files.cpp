@@ -37,7 +37,12 @@ void refuse_other_step(const fs::path& file, std::int64_t of_name, const StoredC
 }
 
 template <int D>
-void refuse_damaged(const fs::path& file, const CheckpointMeta& m) {
+void refuse_damaged(const fs::path& file, const StoredCheckpoint& stored) {
+  const CheckpointMeta& m = stored.meta;
+  for (const auto& f : stored.fields)
+    if (stored.minor <= kFormatMinor && !is_role(f.role))
+      throw UsageError(file.string() + ": field " + f.name + ": its role is \"" + f.role +
+                       "\": it is damaged (see isohalo verify)");
   if (const auto problems = meta_problems(m); !problems.empty())
     throw UsageError(file.string() + ": " + problems.front() + ": it is damaged (see isohalo verify)");
   constexpr Index<D> tile = default_tile<D>();
@@ -69,8 +74,13 @@ void Simulation<D>::restart(bool check) {
       if (any) refuse_other_step(file, s, stored);
     };
     const auto take = [&] {
-      refuse_damaged<D>(file, stored.meta);
-      if (!check) restore(file, stored);
+      refuse_damaged<D>(file, stored);
+      if (check)
+        for (const auto& name : in_.model->field_names())
+          refuse_other_field(file, stored, name, type_name(in_.grid.type),
+                             {in_.grid.shape.begin(), in_.grid.shape.end()});
+      else
+        restore(file, stored);
     };
     if (!usable(s, read)) continue;
     refuse_other(file, stored.meta);
@@ -187,21 +197,17 @@ template <int D>
 void Simulation<D>::begin_outputs() {
   const bool continued = !request_.restart.empty();
   on_root([&] {
-    const auto newest = continued || request_.overwrite ? newest_there() : std::nullopt;
+    const auto newest = continued ? newest_there() : std::nullopt;
     if (continued) refuse_other_line(newest);
     directory_.remove_leftovers();
     if (continued) {
       report_newer();
       if (written_step_ >= 0) accompany(meta());
     } else if (request_.overwrite) {
-      const auto own = in_.model->field_names();
-      std::set<std::string> pictured(own.begin(), own.end());
-      if (newest)
-        for (const auto& f : newest->fields) pictured.insert(f.name);
-      directory_.remove_outputs(pictured);
+      directory_.remove_outputs();
     }
     // Nothing vouches for the lines of a log without any checkpoint.
-    if (step_ < in_.run.steps) digest_log_.emplace(directory_.digest_log(), continued && newest);
+    if (step_ < in_.run.steps) digest_log_.emplace(directory_.digest_log(), newest.has_value());
   });
 }
 

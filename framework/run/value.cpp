@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <string_view>
 
 #include "datatypes/error.hpp"
@@ -170,6 +171,10 @@ Value override_value(const std::string& text, const std::string& place) {
     if (first != std::string::npos && (text[first] == '[' || text[first] == '{'))
       throw UsageError(place + ": " + e.problem);
   } catch (const UsageError&) {
+    // Digits beyond 64 bits are a number all the same: which range it is out of, the key says.
+    const std::size_t sign = text.find_first_of("+-") == 0 ? 1 : 0;
+    if (text.size() > sign && text.find_first_not_of("0123456789", sign) == std::string::npos && text[sign] != '0')
+      value.data = std::strtod(text.c_str(), nullptr);
   }
   place_all(value, place);
   value.written = text;

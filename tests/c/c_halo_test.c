@@ -160,7 +160,7 @@ static void all_cases(int d, int periodic, MPI_Datatype element) {
 
 static void errors(void) {
   int dims[1] = {0}, periods[1] = {1}, j;
-  const int upwind = -1, downwind = 1, far = 1001;
+  const int upwind = -1, downwind = 1, two = 2, far = 1001;
   long long owned[1] = {4}, none[1] = {0};
   double array[16];
   MPI_Comm cart;
@@ -187,7 +187,12 @@ static void errors(void) {
   if (size > 1) {
     CHECK(class_of(isohalo_halo_create_offsets(cart, owned, 2, 1, rank == 0 ? &upwind : &downwind, 1, MPI_DOUBLE, &halo)) ==
           MPI_ERR_ARG);
-    CHECK(strstr(isohalo_error_text(), "offsets"));
+    CHECK(strstr(isohalo_error_text(), "isohalo_halo_create_offsets: argument \"offsets\" differs"));
+    CHECK(class_of(isohalo_halo_create_offsets(cart, owned, 2, 1, rank == 0 ? &upwind : &two, 1, MPI_DOUBLE, &halo)) == MPI_ERR_ARG);
+    CHECK(strstr(isohalo_error_text(), "isohalo_halo_create_offsets: argument \"offsets\" differs"));
+    CHECK(class_of(isohalo_halo_create(cart, owned, 2, rank == 0 ? ISOHALO_SHAPE_STAR : ISOHALO_SHAPE_MOORE, 1, 1, MPI_DOUBLE, &halo)) ==
+          MPI_ERR_ARG);
+    CHECK(strstr(isohalo_error_text(), "rank 0 has \"ISOHALO_SHAPE_STAR\""));
   }
   CHECK(halo == NULL);
   /* One-sided: two steps read two ghosts below, none above. */

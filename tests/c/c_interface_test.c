@@ -126,6 +126,10 @@ static void bad_arguments(MPI_Comm cart) {
   CHECK_CODE(isohalo_neighbor_allgather(out, 1, MPI_DOUBLE, in, -2, MPI_DOUBLE, iso), MPI_ERR_COUNT);
   CHECK_CODE(isohalo_neighbor_reduce(out, in, 1, MPI_DOUBLE, MPI_OP_NULL, iso), MPI_ERR_OP);
   CHECK_CODE(isohalo_neighbor_scatter_reduce(out, places, bytes, types, in, 1, MPI_DOUBLE, MPI_OP_NULL, iso), MPI_ERR_OP);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL); /* MPI itself must not be heard */
+  CHECK_CODE(isohalo_neighbor_reduce(out, in, 1, MPI_DOUBLE, MPI_BAND, iso), MPI_ERR_OP);
+  CHECK_CODE(isohalo_neighbor_reduce_init(out, in, 1, MPI_DOUBLE, MPI_BAND, iso, &r), MPI_ERR_OP);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   CHECK_CODE(isohalo_ineighbor_alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso, NULL), MPI_ERR_ARG);
   CHECK_CODE(isohalo_neighbor_alltoall(MPI_IN_PLACE, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso), MPI_ERR_BUFFER);
   CHECK_CODE(isohalo_neighbor_alltoall(NULL, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, iso), MPI_ERR_BUFFER);

@@ -263,8 +263,10 @@ def test_overwrite():
     run(2, "over", "output.picture_every=10", "output.xdmf=true")
     directory = WORK / "over"
     # Left behind without a checkpoint, and a step of nine digits.
-    for name in ("step_00000005.json", "step_00000006.xmf", "u_00000005.png", "u_123456789.png", "step_123456789.h5"):
+    for name in ("step_00000005.json", "step_00000006.xmf", "step_123456789.h5"):
         (directory / name).write_text("x")
+    for name in ("u_00000005.png", "another field_123456789.png"):
+        shutil.copy(directory / "u_00000010.png", directory / name)
     users = ["u_20.png", "plot_20260101.png", "u_00000010.png.bak", "step_10.h5", "step_00000010.h5.bak", "my_step_00000010.h5", "notes.txt", "figure.png",
              "step_0000000010.json"]
     for name in users:
@@ -273,6 +275,32 @@ def test_overwrite():
     run(3, "over", "--overwrite", "run.steps=7", "output.checkpoint_every=7", "output.digest_every=0")
     expected = sorted(users + [LOCK, "latest.h5", "step_00000007.h5", "step_00000007.json", "step_00000007.xmf", "step_00000020.xmf.d"])
     that(names("over") == expected, "--overwrite leaves %s" % names("over"))
+
+
+def test_outputs_without_checkpoints():
+    """A digest log and pictures are outputs of a run as well: a fresh run neither deletes nor joins them; --overwrite takes pictures of any field."""
+    none = ["output.checkpoint_every=0", "output.final_checkpoint=false"]
+    for what, name, more in (("digests", "digests.txt", ["output.digest_every=10"]), ("pictures", "u_00000040.png", ["output.digest_every=0", "output.picture_every=40"])):
+        run(2, what, *none, *more)
+        before = contents(what)
+        that(sorted(before) == [name], "%s: the run leaves %s" % (what, sorted(before)))
+        for ranks, check in ((3, ()), (1, ("--validate",))):
+            r = run(ranks, what, *none, *more, "solver.kappa=2", *check, code=2)
+            that(r.stderr == "isohalo: error: output.directory %s already holds %s (%s): replace them with --overwrite, or choose another directory\n" % (what, what, name),
+                 "%s: %s" % (what, r.stderr))
+        that(contents(what) == before, "a refused run changed %s" % names(what))
+        run(2, what, *none, "output.digest_every=0", "solver.kappa=2", "--overwrite")
+        that(names(what) == [LOCK], "--overwrite leaves %s" % names(what))
+    (WORK / "several.toml").write_text(INPUT.replace('"heat"', '"gray_scott"').replace("boundary.low = ", "#").replace("boundary.high = ", "#").replace(
+        '[initial]\nkind = "random"\nseed = 3', '[initial.u]\nkind = "constant"\nvalue = 1.0\n[initial.v]\nkind = "constant"'))
+    isohalo(1, "run", "several.toml", "output.directory=several", *none, "output.digest_every=0", "output.picture_every=20", "output.picture_field=v")
+    that(names("several") == [LOCK, "v_00000020.png", "v_00000040.png"], "pictures of v: %s" % names("several"))
+    run(1, "several", "--overwrite", *none, "output.digest_every=0")
+    that(names("several") == [LOCK], "--overwrite leaves pictures of another field: %s" % names("several"))
+    (WORK / "users").mkdir()
+    (WORK / "users/plot_20260101.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(80))
+    (WORK / "users/digests.txt").write_text("")
+    run(1, "users")
 
 
 def log(directory):
@@ -393,7 +421,7 @@ def test_time():
 
 def main():
     fresh_work_directory(INPUT)
-    for test in (test_time,) if sys.argv[5:] == ["time"] else (test_lock, test_links, test_other_names_of_files, test_directory_taken_away, test_exchanged_file, test_wrong_name, test_latest, test_leftovers, test_overwrite, test_history, test_other_line, test_same_files, test_last_run_metadata, test_time):
+    for test in (test_time,) if sys.argv[5:] == ["time"] else (test_lock, test_links, test_other_names_of_files, test_directory_taken_away, test_exchanged_file, test_wrong_name, test_latest, test_leftovers, test_overwrite, test_outputs_without_checkpoints, test_history, test_other_line, test_same_files, test_last_run_metadata, test_time):
         start = time.monotonic()
         test()
         print("%5.1f s  %s" % (time.monotonic() - start, test.__name__), flush=True)

@@ -7,6 +7,7 @@ usage: input.py ISOHALO MPIEXEC WORK_DIRECTORY
 import fcntl
 import os
 import re
+import shutil
 import subprocess
 
 import h5py
@@ -110,8 +111,18 @@ def test_suggestions():
                            ("initial.u.width=1", "initial.u.width=1: initial.u and initial.kind are both given: write all keys of the field in one table, [initial.u] or [initial]"),
                            ("parallel.halo_depth=autom", 'parallel.halo_depth is a string, expected an integer or "auto"'),
                            ("parallel.process_grid=autom", 'parallel.process_grid is a string, expected a list of 2 integers or "auto"'),
-                           ('domain.boundary.low=[{flux="x"},"periodic"]', "has an entry {flux = ..} that is not")):
+                           ('domain.boundary.low=[{flux="x"},"periodic"]', "has an entry {flux = ..} that is not"),
+                           ("solver=heat", "solver=heat: solver is a string, expected a table"), ("initial=gaussian", "initial is a string, expected a table"),
+                           ("run=5", "run is an integer, expected a table"), ("domain=[1]", "domain is a list, expected a table"),
+                           ("domain.boundary=3", "domain.boundary is an integer, expected a table"),
+                           ("output.folder=x", "unknown key output.folder: --help-input lists"), ("output.solve=1", "unknown key output.solve: --help-input lists"),
+                           ("domain.bc=2", "unknown key domain.bc: --help-input lists"), ("domain.n=", "unknown key domain.n: --help-input lists"),
+                           ("domain.boundry=3", "unknown key domain.boundry; did you mean domain.boundary?"), ("solver.steps=3", "did you mean run.steps?"),
+                           ("initial.type=random", "unknown key initial.type; did you mean initial.kind?"),
+                           ("initial.u.widht=", "unknown key initial.widht; did you mean initial.width?")):
         one(override, text, "run", "input.toml", override, "--validate", ranks=3 if "neuman\"" in override else 0)
+    one("a value for a table", "value.toml:1:1: solver is a string, expected a table",
+        "run", write("value.toml", 'solver = "heat"\n' + INPUT.replace('[solver]\nkind = "heat"\ncfl = 0.5\n', "")), "--validate")
     one("misspelt table", "slover.toml:4:1: unknown table slover; did you mean solver?",
         "run", write("slover.toml", INPUT.replace("[solver]", "[slover]")), "--validate")
     one("a table of another level", "level.toml:11:1: unknown table boundary; did you mean domain.boundary?",
@@ -156,7 +167,15 @@ def test_numbers_and_texts():
         that(here("run.steps", "run.steps=" + text) == value, "run.steps=%s is %s" % (text, here("run.steps", "run.steps=" + text)))
     that(here("domain.shape", "domain.shape=[1.2e1, 10]") == "[12, 10]", "a list of integers as floats")
     one("a fraction", "run.steps = 1.5 is no integer", "run", "input.toml", "run.steps=1.5", "--validate")
-    one("too large for a float", "run.steps = 1e+17 is beyond 2^53", "run", "input.toml", "run.steps=1e17", "--validate")
+    random = ["initial=", "initial.kind=random"]
+    for steps in ("1e17", "9223372036854775807", "100000000000000000000", "-100000000000000000000"):
+        one("steps beyond 2^53", "run.steps = %s is out of range: 0 .. 2^53" % (steps if len(steps) == 19 else "%.0e" % float(steps)),
+            "run", "input.toml", "run.steps=" + steps, "--validate")
+    one("a seed that is no integer of 64 bits", "initial.seed = 1e+30 is out of range: an integer has 64 bits", "run", "input.toml", *random, "initial.seed=1e30", "--validate")
+    one("a seed that is rounded", "initial.seed = 1e+17 is beyond 2^53, up to which a number is exact: write all digits", "run", "input.toml", *random, "initial.seed=1e17", "--validate")
+    that(here("initial.seed", *random, "initial.seed=100000000000000000") == "100000000000000000", "all digits of a seed")
+    that(here("solver.kappa", "solver.kappa=100000000000000000000") == "1e+20", "many digits of a number")
+    that(here("initial.dataset", "initial.kind=file", "initial.dataset=100000000000000000000") == '"100000000000000000000"', "many digits as a text")
     one("infinity", "run.steps is a number, expected an integer", "run", "input.toml", "run.steps=inf", "--validate")
     one("a fraction in a list", "domain.shape entry = 2.5 is no integer", "run", "input.toml", "domain.shape=[2.5,3]", "--validate")
     offsets = ["solver=", "solver.kind=stencil", "solver.weights=[0.5,0.5]"]
@@ -182,6 +201,7 @@ def test_numbers_and_texts():
     that(here("solver.dt", "solver.cfl=", "solver.dt=1e-4") == "0.0001", "dt instead of cfl")
     that(here("output.keep", "output.keep=") == "0", "removing a key that is not there")
     that(here("output.picture_field", "output=") == '"u"', "removing a table that is not there")
+    that(here("initial.width", "initial.u=", "initial.u.width=") == "0.1", "removing by the name of the canonical text")
     one("removing a required key", "required key run.steps is missing", "run", "input.toml", "run.steps=", "--validate")
     one("removing a misspelt key", "unknown key solver.clf; did you mean solver.cfl?", "run", "input.toml", "solver.clf=", "--validate")
     for removed, text in (("slover", "unknown table slover; did you mean solver?"), ("outptu", "unknown table outptu; did you mean output?"),
@@ -250,6 +270,9 @@ def test_validate():
     poisson = ["solver=", "solver.kind=poisson", "initial.kind=constant", "source.kind=file", "source.file=fields.h5"]
     isohalo(0, "run", "input.toml", "output.directory=full")
     isohalo(0, "run", "input.toml", "output.directory=other", "solver.kappa=2", *from_file, "initial.dataset=right")
+    shutil.copy(WORK / "full/step_00000004.h5", WORK / "renamed.h5")
+    with h5py.File(WORK / "renamed.h5", "r+") as f:
+        f.move("fields/u", "fields/w")
     (WORK / "afile").write_text("x")
     (WORK / "busy").mkdir()
     (WORK / "newest/latest.h5").mkdir(parents=True)
@@ -277,6 +300,7 @@ def test_validate():
                 ("a directory for the link", "its latest.h5 is a directory: remove it", ["output.directory=newest", "--overwrite"]),
                 ("in use, to be overwritten", "in use", ["output.directory=busy", "--overwrite"]),
                 ("no restart file", "none.h5: no such file", ["--restart", "none.h5"]),
+                ("restart from another field", 'renamed.h5: field "u" is missing', ["--restart", "renamed.h5"]),
                 ("restart with other physics", "it was computed with other solver.kappa", ["--restart", "full/latest.h5", "solver.kappa=2"]),
                 ("automatic restart with other physics", "it was computed with other solver.kappa",
                  ["output.directory=full", "--restart", "auto", "solver.kappa=2"]),

@@ -306,6 +306,23 @@ def config(old, new):
     return change
 
 
+def metadata_checksum(data):
+    """Bob Jenkins' lookup3, with which HDF5 guards its metadata."""
+    def rotated(x, k):
+        return (x << k | x >> 32 - k) & 0xffffffff
+    v = [(0xdeadbeef + len(data)) & 0xffffffff] * 3
+    while data:
+        block, data = data[:12].ljust(12, b"\0"), data[12:]
+        v = [(x + int.from_bytes(block[4 * k:4 * k + 4], "little")) & 0xffffffff for k, x in enumerate(v)]
+        for k, r in enumerate((4, 6, 8, 16, 19, 4) if data else ()):
+            x, y, z = k % 3, (k + 1) % 3, (k + 2) % 3
+            v[x] = ((v[x] - v[z]) & 0xffffffff) ^ rotated(v[z], r)
+            v[z] = (v[z] + v[y]) & 0xffffffff
+    for x, y, r in ((2, 1, 14), (0, 2, 11), (1, 0, 25), (2, 1, 16), (0, 2, 4), (1, 0, 14), (2, 1, 24)):
+        v[x] = ((v[x] ^ v[y]) - rotated(v[y], r)) & 0xffffffff
+    return v[2]
+
+
 def test_claims():
     with h5py.File(WORK / BASE) as f:
         dt = float(f["time"].attrs["dt"])
@@ -320,6 +337,7 @@ def test_claims():
             (attribute("reduction", "method", np.bytes_("sum")), 'method is "sum"'), (attribute("reduction", "tree_version", i8(2)), "tree version 2"),
             (attribute("reduction", "residual_step", i8(14)), "residual_step is 14"),
             (attribute("reduction", "change_sum", f8(-1)), "change_sum is -1"), (attribute("reduction", "change_sum", f8(1)), "/reduction: residual is"),
+            (both(attribute("reduction", "change_sum", f8(np.nan)), attribute("reduction", "residual", f8(np.nan))), "change_sum is nan"),
             (attribute("time", "step", i8(13)), "/time: time is"), (attribute("time", "random_counter", i8(-1)), "random_counter is -1"),
             (attribute("time", "random_seed", i8(4)), "random_seed is 4"),
             (both(attribute("time", "step", i8(-12)), attribute("time", "time", f8(-12 * dt)), attribute("reduction", "residual_step", i8(-12))), "step is -12"),
@@ -342,10 +360,28 @@ def test_claims():
             (lambda f: f["time"].create_group("more"), 'object "more" in /time'), (lambda f: f["config"].__setitem__("more", np.zeros(3)), 'object "more" in /config')):
         r = isohalo(0, "verify", copy("claim.h5", change), code=1)
         that(text in r.stdout and r.stdout.endswith("not good\n"), "verify does not say %r: %s" % (text, r.stdout))
+    copy("role.h5", attribute("fields/u", "role", np.bytes_("other")))
+    r = isohalo(2, "run", "input.toml", "output.directory=role", "--restart", "role.h5", code=2)
+    that('role.h5: field u: its role is "other": it is damaged' in r.stderr, "a restart from an unknown role: " + r.stderr)
     for n, text in zip(RANKS, ("1 byte follows", "2 bytes follow", "3 bytes follow", "4 bytes follow")):
         (WORK / "longer.h5").write_bytes((WORK / BASE).read_bytes() + b"\0" * n)
         r = isohalo(n, "verify", "longer.h5", code=1)
         that(text + " the end of the HDF5 data, at byte %d: " % (WORK / BASE).stat().st_size in r.stdout, "appended bytes: " + r.stdout)
+    # The same where the superblock knows of them, and bytes in the gap before the data.
+    data = bytearray((WORK / BASE).read_bytes())
+    with h5py.File(WORK / BASE) as f:
+        gap = f["fields/u"].id.get_offset() - 1
+    that(data[gap] == 0, "there is no gap before the data")
+    (WORK / "gap.h5").write_bytes(data[:gap] + b"x" + data[gap + 1:])
+    r = isohalo(2, "verify", "gap.h5", code=1)
+    that("are no part of it and not all zero\n" in r.stdout, "bytes in a gap: " + r.stdout)
+    for more in (bytes(640), b"payload " * 100):
+        longer = bytearray(data + more)
+        longer[28:36] = len(longer).to_bytes(8, "little")
+        longer[44:48] = metadata_checksum(bytes(longer[:44])).to_bytes(4, "little")
+        (WORK / "longer.h5").write_bytes(longer)
+        r = isohalo(1, "verify", "longer.h5", code=1)
+        that("%d bytes follow its last structure, at byte %d: no part of it\n" % (len(more), len(data)) in r.stdout, "appended bytes: " + r.stdout)
     # Data that lie at multiples of 64 bytes, with gaps before them.
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_alignment(1, 64)
@@ -366,13 +402,13 @@ def test_claims():
 
 # --- prove ---------------------------------------------------------------------------------------------------------------
 
-def launcher(name, harm):
-    """An mpiexec whose run on 3 ranks is followed by `harm`, lines of Python that know `directory`."""
+def launcher(name, harm, ranks=("3",)):
+    """An mpiexec whose runs on 3 ranks, or on these, are followed by `harm`, lines of Python that know `directory`."""
     file = WORK / name
     file.write_text("""#!%s
 import os, pathlib, subprocess, sys
 code = subprocess.call([%r, *sys.argv[1:]])
-if sys.argv[2] == "3":
+if sys.argv[2] in %r:
     directory = pathlib.Path([a for a in sys.argv if a.startswith("output.directory=")][0].split("=")[1])
     def change(name, edit):
         data = bytearray((directory / name).read_bytes())
@@ -380,7 +416,7 @@ if sys.argv[2] == "3":
         (directory / name).write_bytes(data)
 %s
 sys.exit(code)
-""" % (sys.executable, MPIEXEC, "\n".join("    " + line for line in harm.splitlines())))
+""" % (sys.executable, MPIEXEC, ranks, "\n".join("    " + line for line in harm.splitlines())))
     file.chmod(file.stat().st_mode | stat.S_IXUSR)
     return file
 
@@ -403,6 +439,11 @@ def test_prove():
              "prove does not say %r: %d %s%s" % (texts, r.returncode, r.stdout, r.stderr))
     r = launch(0, *small, "--ranks", "3,1", "--mpiexec", launcher("liar.py", flip % (60, "step_00000003.h5")))
     that(r.returncode == 1 and "step_00000003.h5 differs" in r.stdout, "damage of the first: %d %s%s" % (r.returncode, r.stdout, r.stderr))
+    # The same damage everywhere is no proof.
+    for harm, text in ((flip % (-40, "step_00000003.h5"), "step_00000003.h5: field u: its digest"), ('os.truncate(directory / "step_00000006.h5", 900)', "step_00000006.h5 cannot be opened")):
+        r = launch(0, *small, "--ranks", "1,3", "--mpiexec", launcher("liar.py", harm, ("1", "3")))
+        that(r.returncode == 1 and text in r.stdout and r.stdout.endswith("not proved: the runs on 1, 3 ranks leave the same damaged checkpoints\n"),
+             "the same damage: %d %s%s" % (r.returncode, r.stdout, r.stderr))
     # A run that fails is no difference.
     for harm, code, text in (("code = 3", 3, ""), ('print("isohalo: error: out of luck", file=sys.stderr)\ncode = 2', 2, "\n  isohalo: error: out of luck\n")):
         r = launch(0, *small, "--ranks", "1,3", "--mpiexec", launcher("liar.py", harm))

@@ -181,6 +181,8 @@ TEST(TriangularType, FollowsThePaper) {
   EXPECT_EQ(triangular_type(0, 5, 1, 1, 0, MPI_INT).size(), 0);
   EXPECT_THROW(triangular_type(3, 1, -1, 10, 0, MPI_INT), UsageError);
   EXPECT_THROW(triangular_type(-1, 1, 0, 10, 0, MPI_INT), UsageError);
+  EXPECT_THROW(triangular_type(1, 1, 0, 10, 0, MPI_DATATYPE_NULL), UsageError);  // MPI would end the program
+  EXPECT_THROW(region_type<1>(Region<1>::whole({{0}, {3}}), {0}, {1}, MPI_DATATYPE_NULL), UsageError);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "framework/halo/halo_plan.hpp"
@@ -25,6 +27,13 @@ TEST(Strides, ThatOverlapAreRefused) {
   for (const Index<2> stride : {Index<2>{0, 1}, {9, 0}, {1, 1}, {8, 1}, {1, 7}, {-8, 1}, {8, -1}, {0, 0}})
     test::expect_refusal("the strides " + to_string<2>(stride) + " of array 0 let cells overlap",
                          [&] { plan.exchange(with(stride)); });
+  constexpr std::int64_t whole = std::int64_t{1} << 61;  // 2^64 bytes
+  for (const Index<2> stride : {Index<2>{whole, 1}, {1, whole}, {-whole, 1}, {whole + 9, 1}, {whole / 4, 1}})
+    test::expect_refusal("go beyond all addresses in dimension " + std::to_string(stride[0] == 1),
+                         [&] { plan.exchange(with(stride)); });
+  ArrayRef<double, 2> deep = with({9, 1});
+  deep.ghost_low[0] = std::numeric_limits<std::int64_t>::max() - 2;
+  test::expect_refusal("go beyond all addresses in dimension 0", [&] { plan.exchange(deep); });
   for (const Index<2> stride : {Index<2>{9, 1}, {1, 8}, {-9, 1}, {9, -1}, {100, 3}, {3, 24}})
     EXPECT_NO_THROW(plan.exchange(with(stride))) << to_string<2>(stride);
   // Refused also when lists of such sizes are known, and of elements that are larger than what strides count in.

@@ -12,6 +12,10 @@
 #include "framework/halo/halo_plan.hpp"
 #include "framework/isohalo.h"
 #include "framework/neighborhood/iso_comm.hpp"
+#ifdef ISOHALO_TEST_REDUCE
+#include "framework/reduce/allreduce.hpp"
+#include "framework/reduce/tree_reducer.hpp"
+#endif
 
 using namespace isohalo;
 
@@ -87,14 +91,23 @@ int main(int argc, char** argv) {
   expect(isohalo_halo_exchange(halo, cells) == MPI_SUCCESS, "exchange");
   auto type = std::make_unique<Datatype>(bytes_type(24));
   auto iso_comm = std::make_unique<IsoComm>(cart, std::vector<int>{1});
+#ifdef ISOHALO_TEST_REDUCE
+  auto sum = std::make_unique<ScheduledAllreduce>(MPI_COMM_WORLD, 1, MPI_DOUBLE, MPI_SUM);
+#endif
   MPI_Comm_free(&cart);
   MPI_Finalize();
   all_refused("after MPI_Finalize");
   refused("after MPI_Finalize", "type's size", [&] { (void)type->size(); });
   if (size > 1) {
     for (auto& plan : plans) refused("after MPI_Finalize", "exchange", [&] { plan->exchange(array); });
-    refused("after MPI_Finalize", "plan", [&] { HaloPlan<1>(*domain, StencilShape<1>::star(1), 1); });
   }
+  refused("after MPI_Finalize", "plan", [&] { HaloPlan<1>(*domain, StencilShape<1>::star(1), 1); });
+#ifdef ISOHALO_TEST_REDUCE
+  refused("after MPI_Finalize", "reducer", [&] { TreeReducer<double, 1, Sum> reducer(*domain); });
+  refused("after MPI_Finalize", "start", [&] { sum->start(cells); });
+  refused("after MPI_Finalize", "reduce", [&] { sum->reduce(cells); });
+  sum.reset();
+#endif
   expect(isohalo_halo_exchange(halo, cells) != MPI_SUCCESS, "C exchange");
   expect(isohalo_neighborhood_free(&iso) != MPI_SUCCESS, "C free");
   plans.clear(), domain.reset(), type.reset(), iso_comm.reset();  // none of it calls MPI

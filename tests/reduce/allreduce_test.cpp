@@ -158,6 +158,16 @@ TEST(ScheduledAllreduce, RefusesByNameOnAllRanks) {
   test::expect_refusal("give 0 or more", [&] { make(-1, "auto"); });
   test::expect_refusal("\"a" + std::to_string(p + 1) + "\"", [&] { make(1, "a" + std::to_string(p + 1)); });
   test::expect_refusal("nonsense", [&] { make(1, "nonsense"); });
+  // What MPI_Reduce_local would end the program for, with the error handler that programs begin with.
+  const auto combine = [](MPI_Datatype type, MPI_Op op) { ScheduledAllreduce(MPI_COMM_WORLD, 1, type, op); };
+  test::expect_refusal("by MPI_OP_NULL", [&] { combine(MPI_DOUBLE, MPI_OP_NULL); });
+  test::expect_refusal("of MPI_DATATYPE_NULL", [&] { combine(MPI_DATATYPE_NULL, MPI_SUM); });
+  test::expect_refusal("elements of the type MPI_DOUBLE by the operation MPI_BAND",
+                       [&] { combine(MPI_DOUBLE, MPI_BAND); });
+  MPI_Errhandler now = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &now);
+  EXPECT_EQ(now, MPI_ERRORS_ARE_FATAL);
+  MPI_Errhandler_free(&now);
   if (p < 2) return;
   test::expect_refusal("dissemination", [&] { make(1, dissemination(p, 2).text()); });
   test::expect_refusal("differs between ranks", [&] { make(test::rank() == 0 ? 1 : 2, "auto"); });
