@@ -11,6 +11,7 @@
 
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"
+#include "framework/halo/halo_regions.hpp"
 #include "framework/run/solver.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/overlap_choice.hpp"
@@ -75,7 +76,8 @@ class DeepStepper : public Solver<D> {
         now_(make_fields("", exchange, depth)),
         next_(make_fields(" (next)", exchange, depth)),
         kernel_(make_row(now_[0].ref().stride)),
-        overlap_(overlap, domain.comm()) {
+        // Steps in tiles gain more than an exchange costs that comes once in several steps.
+        overlap_(depth > 1 && overlap == Overlap::automatic ? Overlap::never : overlap, domain.comm()) {
     const BoundaryTopology<D> around = boundary_topology_of(rules, domain.global());
     const auto layers = shape.ghost_widths(1, around);
     layers_low_ = layers[0];
@@ -104,7 +106,9 @@ class DeepStepper : public Solver<D> {
     constexpr auto cell_bytes = static_cast<std::int64_t>(2 * N * sizeof(T));
     tiles_ = TimeTiles<D>::chosen(domain.owned().extents(), reach, cell_bytes, 64 / sizeof(T), depth,
                                   second_level_cache() * std::max(1, SweepSpace().concurrency()));
-    if (overlap != Overlap::never && depth > 0) {
+    // Where ghosts repeat the grid they are copied when the exchange ends.
+    const bool repeats = HaloGeometry<D>{domain.decomposition(), shape, depth, around}.repeats_grid();
+    if (overlap != Overlap::never && depth > 0 && !repeats) {
       Box<D> inner = domain.owned();
       for (int j = 0; j < D; ++j)
         if (domain.decomposition().blocks(j) > 1) inner.low[j] += layers_low_[j], inner.high[j] -= layers_high_[j];
@@ -210,7 +214,7 @@ class DeepStepper : public Solver<D> {
   std::int64_t advance_without_change(std::int64_t most) {
     const int left = steps_left_ == 0 ? plan_.depth() : steps_left_;
     const int steps = static_cast<int>(std::min<std::int64_t>(most, left));
-    const bool overlapped = steps_left_ == 0 && overlap_.decided() && overlap_.overlap();
+    const bool overlapped = steps_left_ == 0 && overlap_.overlap();
     if (steps < 2 || overlapped) {
       step(false);
       return 1;

@@ -102,6 +102,7 @@ template <class T, int D, std::size_t N = 1, class MakeRow>
 void equals_single_steps(const std::type_identity_t<FieldNames<N>>& names, const Index<D>& shape,
                          const PerDim<int, D>& grid, const StencilShape<D>& stencil, int depth,
                          const MakeRow& make_row, std::uint64_t seed) {
+  SCOPED_TRACE("seed " + std::to_string(seed) + ", " + shape_string<D>(shape) + ", depth " + std::to_string(depth));
   test::Random random(seed);
   const auto rules = random_rules<D>(random);
   DomainOptions<D> o;
@@ -110,7 +111,8 @@ void equals_single_steps(const std::type_identity_t<FieldNames<N>>& names, const
   const CartesianDomain<D> domain(MPI_COMM_WORLD, shape, o);
   using Stepper = DeepStepper<T, D, decltype(make_row(Index<D>())), N>;
   Stepper single(names, domain, stencil, rules, 1, make_row, Exchange::coalesced_packed, Overlap::never);
-  Stepper tiled(names, domain, stencil, rules, depth, make_row, Exchange::coalesced_packed, Overlap::never);
+  Stepper tiled(names, domain, stencil, rules, depth, make_row, Exchange::coalesced_packed,
+                seed % 5 ? Overlap::automatic : Overlap::always);
   Index<D> tile{};
   for (int j = 0; j < D; ++j) tile[j] = random.in(0, 4) == 0 ? shape[j] : random.in(1, 7);
   tiled.cut_tiles(tile);
