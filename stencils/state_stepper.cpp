@@ -52,7 +52,11 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
       now_(make_fields(names.state, "", exchange)),
       next_(make_fields(names.state, " (next)", exchange)),
       kernels_(make_kernels(now_[0].ref().stride)),
-      overlap_(names.stages > 1 || (!names.before.empty() && plan_.depth() > 1) ? Overlap::never : overlap,
+      // Steps in tiles gain more than an exchange costs that comes once in several steps; and what is exchanged
+      // must not be swept into meanwhile.
+      overlap_(names.stages > 1 || (plan_.depth() > 1 && (overlap == Overlap::automatic || !names.before.empty()))
+                   ? Overlap::never
+                   : overlap,
                domain.comm()),
       previous_exchanged_(!names.before.empty() && plan_.depth() > 1) {
   if (names.stages > 2) third_ = make_fields(names.state, " (stage)", exchange);
@@ -157,7 +161,7 @@ template <class T, int D>
 std::int64_t StateStepper<T, D>::advance_without_change(std::int64_t most) {
   const int left = steps_left_ == 0 ? plan_.depth() : steps_left_;
   const int steps = static_cast<int>(std::min<std::int64_t>(most, left));
-  const bool overlapped = steps_left_ == 0 && overlap_.decided() && overlap_.overlap();
+  const bool overlapped = steps_left_ == 0 && overlap_.overlap();
   if (steps < 2 || names_.stages > 1 || overlapped) {
     step(false);
     return 1;
