@@ -18,6 +18,12 @@ void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rul
         throw UsageError("fill_outside_cells: dimension " + std::to_string(j) + " of the domain is " +
                          (domain.periodic()[j] ? "" : "not ") + "periodic, its rules for the " +
                          (side == &rules.low ? "low" : "high") + " side say otherwise");
+  for (int j = 0; j < D; ++j)
+    for (const BoundaryRule& rule : {rules.low[j], rules.high[j]})
+      if (rule.expression || rule.has_gradient() || rule.kind == Boundary::robin || rule.kind == Boundary::own)
+        throw UsageError("fill_outside_cells: a rule of dimension " + std::to_string(j) +
+                         " has an expression, a given gradient or a function: only periodic, neumann without a "
+                         "gradient, dirichlet and fixed are filled here, with numbers");
 }
 
 #define ISOHALO_INSTANTIATE(D) \

@@ -80,6 +80,12 @@ TEST(OutsideCells, WhatDoesNotFitIsRefused) {
   test::expect_refusal("the high side", [&] { fill_outside_cells(u, domain, rules); });
   rules.high[1] = {Boundary::fixed, 1};
   EXPECT_NO_THROW(fill_outside_cells(u, domain, rules));
+  for (const BoundaryRule& unknown : {BoundaryRule(Boundary::neumann, 0.5), BoundaryRule(Boundary::robin, 1)}) {
+    auto more = rules;
+    more.high[1] = unknown;
+    test::expect_refusal("a rule of dimension 1 has an expression, a given gradient or a function",
+                         [&] { fill_outside_cells(u, domain, more); });
+  }
   auto other = u;
   --other.owned.high[0];
   test::expect_refusal("the array holds (0, 0) to (4, 6), this rank owns (0, 0) to (5, 6)",
