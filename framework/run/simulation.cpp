@@ -55,9 +55,9 @@ void Simulation<D>::check_memory() const {
       largest_depth(*in_.model, largest, depth, node / static_cast<double>(comm_.ranks_on_node()))));
   throw UsageError(fmt::format(
       "the fields of a grid of {} cells need {:.1f} GiB per rank; {} on this node need {:.1f} GiB of {:.1f}: use a "
-      "smaller domain.shape, {}or more nodes",
+      "smaller domain.shape{} or more nodes",
       shape_string<D>(in_.grid.shape), rank / gib, counted(comm_.ranks_on_node(), "rank"), need / gib, node / gib,
-      fits > 0 ? fmt::format("parallel.halo_depth = {} at most ", fits) : std::string()));
+      fits > 0 ? fmt::format(", parallel.halo_depth = {} at most", fits) : std::string()));
 }
 
 /// Runs `work` on rank 0; what it throws is thrown on all ranks. Collective.
@@ -181,7 +181,9 @@ void Simulation<D>::poll() {
   over_time_ = over_time_ || most[0] != 0;
   stop_signal_ = static_cast<int>(most[1]);
   checkpoint_wanted_ = checkpoint_wanted_ || most[2] != 0;
-  poll_steps_ = std::clamp<std::int64_t>(-most[3], 1, 2 * poll_steps_);
+  // Not between the steps of a time tile, or there would be none on large grids.
+  const std::int64_t together = std::min(in_.depth(domain_->decomposition()), 16);
+  poll_steps_ = std::clamp<std::int64_t>(-most[3], together, std::max(together, 2 * poll_steps_));
   next_poll_ = step_ + poll_steps_;
 }
 
