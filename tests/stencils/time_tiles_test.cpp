@@ -99,38 +99,26 @@ BoundaryRules<D> random_rules(test::Random& random) {
 
 /// 11 steps in blocks that end anywhere, in tiles of any size, against one step per exchange.
 template <class T, int D, std::size_t N = 1, class MakeRow>
-<<<<<<< HEAD
 void equals_single_steps(const std::vector<std::string>& names, const Index<D>& shape, const PerDim<int, D>& grid,
                          const StencilShape<D>& stencil, int depth, const MakeRow& make_row, std::uint64_t seed) {
-=======
-void equals_single_steps(const std::type_identity_t<FieldNames<N>>& names, const Index<D>& shape,
-                         const PerDim<int, D>& grid, const StencilShape<D>& stencil, int depth,
-                         const MakeRow& make_row, std::uint64_t seed) {
   SCOPED_TRACE("seed " + std::to_string(seed) + ", " + shape_string<D>(shape) + ", depth " + std::to_string(depth));
->>>>>>> w_temporal
   test::Random random(seed);
   const auto rules = random_rules<D>(random);
   DomainOptions<D> o;
   o.periodic = rules.periodic();
   o.process_grid = grid;
   const CartesianDomain<D> domain(MPI_COMM_WORLD, shape, o);
-<<<<<<< HEAD
   const auto kernels = [&](const Index<D>& stride) {
     std::vector<KernelPointer<T, D>> one;
     one.push_back(step_kernel<T, D>(make_row(stride)));
     return one;
   };
-  const auto stepper = [&](int deep) {
+  const auto stepper = [&](int deep, Overlap overlap) {
     return StateStepper<T, D>(StateFields{names}, domain, stencil, std::vector(N, rules), deep, kernels,
-                              Exchange::coalesced_packed, Overlap::never);
+                              Exchange::coalesced_packed, overlap);
   };
-  StateStepper<T, D> single = stepper(1), tiled = stepper(depth);
-=======
-  using Stepper = DeepStepper<T, D, decltype(make_row(Index<D>())), N>;
-  Stepper single(names, domain, stencil, rules, 1, make_row, Exchange::coalesced_packed, Overlap::never);
-  Stepper tiled(names, domain, stencil, rules, depth, make_row, Exchange::coalesced_packed,
-                seed % 5 ? Overlap::automatic : Overlap::always);
->>>>>>> w_temporal
+  StateStepper<T, D> single = stepper(1, Overlap::never);
+  StateStepper<T, D> tiled = stepper(depth, seed % 5 ? Overlap::automatic : Overlap::always);
   Index<D> tile{};
   for (int j = 0; j < D; ++j) tile[j] = random.in(0, 4) == 0 ? shape[j] : random.in(1, 7);
   tiled.cut_tiles(tile);
