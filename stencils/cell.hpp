@@ -6,6 +6,7 @@
 #include <Kokkos_Macros.hpp>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "datatypes/box.hpp"
 #include "framework/domain/boundary_rules.hpp"
@@ -48,14 +49,24 @@ class Cell {
   const CellGeometry<D>& geometry_;
 };
 
+/// f(0) + f(1) + .. over the dimensions, from left to right. Written out, since a loop whose body is long would not
+/// be unrolled, and cells not computed by vectors.
+template <int D, class F>
+KOKKOS_FUNCTION double sum_over_dimensions(const F& f) {
+  double sum = f(0);
+  [&]<int... J>(std::integer_sequence<int, J...>) {
+    ((sum = sum + f(J + 1)), ...);
+  }
+  (std::make_integer_sequence<int, D - 1>());
+  return sum;
+}
+
 /// t_0 + t_1 + .., t_j = (1/(h_j h_j)) ((u(i-e_j) - 2 u(i)) + u(i+e_j)).
 template <class C>
 KOKKOS_FUNCTION double laplace(const C& u) {
   const double twice = 2.0 * u();
-  double sum = u.inverse_square(0) * ((u.near(0, -1) - twice) + u.near(0, 1));
-  for (int j = 1; j < C::dimensions; ++j)
-    sum = sum + u.inverse_square(j) * ((u.near(j, -1) - twice) + u.near(j, 1));
-  return sum;
+  return sum_over_dimensions<C::dimensions>(
+      [&](int j) { return u.inverse_square(j) * ((u.near(j, -1) - twice) + u.near(j, 1)); });
 }
 
 /// ((u(i+e_j) - u(i-e_j)) (1/h_j)) 0.5.

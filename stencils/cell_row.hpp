@@ -134,9 +134,11 @@ class CellRow {
           const std::array<double, kNumbers>& numbers = {})
       : solver_(solver), geometry_(geometry), dt_(dt), numbers_(numbers) {}
 
-  // Not inlined into all that calls it: a call per row costs nothing, its loop is long to compile.
-  [[gnu::noinline]] void operator()(const std::array<const T*, kReads>& in, const std::array<T*, kWrites>& out,
-                                    std::int64_t n) const {
+  // Not inlined into all that calls it: a call per row costs nothing, its loop is long to compile. All that it
+  // calls is inlined: a call that is left, as in functions of many terms, would keep cells from being computed by
+  // vectors.
+  [[gnu::noinline, gnu::flatten]] void operator()(const std::array<const T*, kReads>& in,
+                                                  const std::array<T*, kWrites>& out, std::int64_t n) const {
     // Copies, which the compiler knows that no store changes.
     const S solver = solver_;
     const CellGeometry<D> geometry = geometry_;

@@ -36,12 +36,10 @@ struct AdvectionUpwind : Advection {
   }
   template <class Cell, class Given>
   KOKKOS_FUNCTION double operator()(const Cell& u, const Given& v, double dt) const {
-    double sum = v[0]() * upwind_slope(u, 0, v[0]());
-    for (int j = 1; j < Cell::dimensions; ++j) {
-      const auto k = static_cast<std::size_t>(j);
-      sum = sum + v[k]() * upwind_slope(u, j, v[k]());
-    }
-    return u() - dt * sum;
+    return u() - dt * sum_over_dimensions<Cell::dimensions>([&](int j) {
+                   const double along = v[static_cast<std::size_t>(j)]();
+                   return along * upwind_slope(u, j, along);
+                 });
   }
 };
 
@@ -57,12 +55,10 @@ struct AdvectionUpwind3 : Advection {
   }
   template <int K, class Cell, class Given>
   KOKKOS_FUNCTION double stage(const Cell& u, const Cell& u_begin, const Given& v, double dt) const {
-    double sum = v[0]() * biased_slope(u, 0, v[0]());
-    for (int j = 1; j < Cell::dimensions; ++j) {
-      const auto k = static_cast<std::size_t>(j);
-      sum = sum + v[k]() * biased_slope(u, j, v[k]());
-    }
-    const double euler = u() - dt * sum;
+    const double euler = u() - dt * sum_over_dimensions<Cell::dimensions>([&](int j) {
+                                 const double along = v[static_cast<std::size_t>(j)]();
+                                 return along * biased_slope(u, j, along);
+                               });
     if constexpr (K == 0)
       return euler;
     else if constexpr (K == 1)

@@ -25,14 +25,11 @@ struct HeatInField {
   template <class Cell, class Given>
   KOKKOS_FUNCTION double operator()(const Cell& u, const Given& given, double dt) const {
     const auto& kappa = given[0];
-    double sum = 0;
-    for (int j = 0; j < Cell::dimensions; ++j) {
-      const double above = (0.5 * (kappa() + kappa.near(j, 1))) * (u.near(j, 1) - u());
-      const double below = (0.5 * (kappa.near(j, -1) + kappa())) * (u() - u.near(j, -1));
-      const double t = u.inverse_square(j) * (above - below);
-      sum = j == 0 ? t : sum + t;
-    }
-    return u() + dt * sum;
+    return u() + dt * sum_over_dimensions<Cell::dimensions>([&](int j) {
+                   const double above = (0.5 * (kappa() + kappa.near(j, 1))) * (u.near(j, 1) - u());
+                   const double below = (0.5 * (kappa.near(j, -1) + kappa())) * (u() - u.near(j, -1));
+                   return u.inverse_square(j) * (above - below);
+                 });
   }
 };
 
