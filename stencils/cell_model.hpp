@@ -271,16 +271,24 @@ class CellModel : public SolverModel<D> {
   CellSettings<S, D> in_;
 };
 
+/// Is there a mask? Records an error for one that is no table.
+inline bool has_mask(Config& config) {
+  const char* const path = "solver.mask";
+  const Value* v =
+      config.node(path, {path, "table", "", "none", "",
+                         "cells in which it is not 0 keep their values; [solver.mask] has the keys of [initial]"});
+  const bool table = config.has_table(path);
+  if (v && !table) config.error_at(*v, "solver.mask is no table: [solver.mask] has the keys of [initial]");
+  return table;
+}
+
 /// Reads the coefficients; returns their largest magnitudes, as far as they are known.
 template <class S, int D>
 std::array<double, kCoefficients<S, D>> read_coefficients(Config& config, CellSettings<S, D>& in) {
   constexpr auto list = coefficients_of<S, D>();
   std::array<double, list.size()> largest{};
   std::array<std::optional<InitialField<D>>, list.size()> fields;
-  in.masked = config.has_table("solver.mask");
-  config.node("solver.mask",
-              {"solver.mask", "table", "", "none", "",
-               "cells in which it is not 0 keep their values; [solver.mask] has the keys of [initial]"});
+  in.masked = has_mask(config);
   bool all_numbers = true;
   for (std::size_t k = 0; k < list.size(); ++k) {
     const Coefficient& c = list[k];
@@ -319,10 +327,10 @@ double read_dt(Config& config, CellSettings<S, D>& in, const std::array<double, 
   } else {
     const std::string help = "of " + in.kind;
     if (!in.limit_known) {
-      if (!config.has("solver.dt"))
+      if (!config.has("solver.dt") && !config.has_errors())
         config.error("solver.dt",
-                     "required key solver.dt is missing: the stability limit is not known before the files of the "
-                     "coefficients are read");
+                     "required key solver.dt is missing: the stability limit is not known before the values of the "
+                     "coefficients are, which come from a file or an expression");
       return read_time_step(config, std::numeric_limits<double>::infinity(), help, limit_text<D>(in.kind));
     }
     const double limit = limit_of<S, D>(in.solver, in.grid, largest);

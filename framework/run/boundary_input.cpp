@@ -171,7 +171,8 @@ class BoundaryReader {
                      did_you_mean(key.size() > 1 ? nearest_word(key, keys_of(kind)) : ""));
     for (const auto& p : kind.parameters) {
       const auto v = table->find(p);
-      const auto number = v == table->end() ? std::nullopt : as_number(v->second);
+      if (v == table->end()) return error(p + " is missing");
+      const auto number = as_number(v->second);
       if (!number || !std::isfinite(*number)) return error(p + " must be a finite number");
       rule.parameters.push_back(*number);
     }

@@ -48,7 +48,7 @@ std::vector<std::string> Config::tables() const {
   return {found.begin(), found.end()};
 }
 
-/// A key of the same table that is spelled alike, or the key of this name in another table.
+/// A key of the same table that is spelled alike, or the key of this name in a table of it, or else in any other.
 std::string Config::nearest_key(const std::string& path) const {
   std::vector<std::string> names;
   const std::string table = table_of(path), name = name_of(path);
@@ -57,9 +57,13 @@ std::string Config::nearest_key(const std::string& path) const {
   if (const std::string near = nearest_word(name, names); !near.empty())
     return table.empty() ? near : table + "." + near;
   if (name == "type" && is_key(table + ".kind")) return table + ".kind";
-  for (const auto& d : declared_)
-    if (name_of(d.path) == name) return d.path;
-  return "";
+  std::string elsewhere;
+  for (const auto& d : declared_) {
+    if (name_of(d.path) != name) continue;
+    if (!table.empty() && d.path.starts_with(table + ".")) return d.path;
+    if (elsewhere.empty()) elsewhere = d.path;
+  }
+  return elsewhere;
 }
 
 /// A table beside it that is spelled alike, or one that is as a whole, or one of this or such a name elsewhere. A
@@ -76,7 +80,10 @@ std::string Config::nearest_table(const std::string& path, bool key) const {
   for (auto& t : beside) t = t.substr(within.size());
   if (const std::string near = nearest_word(name, beside); !near.empty()) return within + near;
   if (key && is_table(table)) return "";
-  if (const std::string near = nearest_word(path, known); !near.empty()) return near;
+  std::vector<std::string> others;  // a table that it stands in already only if it has kinds
+  for (const auto& t : known)
+    if (!path.starts_with(t + ".") || is_key(t + ".kind")) others.push_back(t);
+  if (const std::string near = nearest_word(path, others); !near.empty()) return near;
   const auto found = std::find(names.begin(), names.end(), nearest_word(name, names));
   return found == names.end() ? "" : known[static_cast<std::size_t>(found - names.begin())];
 }
@@ -89,7 +96,8 @@ std::string Config::unknown(const std::string& path, bool table) {
   if (!near.empty()) meant_.push_back(near);
   std::string text = fmt::format("unknown {} {}", table ? "table" : "key", shortened(path));
   // That it may be a key of another kind is no use to say of what looks like a misspelling.
-  const Value* kind = near.empty() ? find(table_of(path) + ".kind") : nullptr;
+  const std::string kind_path = table_of(path) + ".kind";
+  const Value* kind = near.empty() && is_key(kind_path) ? find(kind_path) : nullptr;
   if (const auto word = kind ? as_text(*kind) : std::nullopt)
     text += fmt::format(" for {}.kind = {}", table_of(path), shortened(canonical(*word)));
   if (!near.empty()) return text + did_you_mean(near);

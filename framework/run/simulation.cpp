@@ -244,7 +244,10 @@ void Simulation<D>::evaluate(double sum) {
     const std::int64_t at = field_statistics(*domain_, f.array).first_not_finite;
     if (at < 0) continue;
     progress_->close();
-    const std::string advice = in_.model->advice_not_finite();
+    std::string advice = in_.model->advice_not_finite();
+    if (in_.grid.has_boundary_expression())
+      advice =
+          "look whether the expressions of domain.boundary are finite" + (advice.empty() ? "" : ", or " + advice);
     throw RunError(
         fmt::format("field \"{}\" is NaN or infinite, found at step {}, first at {}{}{}; checkpoints of earlier "
                     "steps are intact",

@@ -49,6 +49,14 @@ struct GridSettings {
     return boundary_topology_of(fields.empty() ? std::span(&boundary, 1) : fields, box_of_shape<D>(shape));
   }
 
+  /// Is a boundary value given by an expression?
+  bool has_boundary_expression() const {
+    for (const auto& rules : field_boundaries.empty() ? std::vector{boundary} : field_boundaries)
+      for (int j = 0; j < D; ++j)
+        if (rules.low[j].expression || rules.high[j].expression) return true;
+    return false;
+  }
+
   /// Centre of cell x of dimension j.
   double centre(int j, std::int64_t x) const { return origin[j] + (static_cast<double>(x) + 0.5) * spacing[j]; }
 };

@@ -133,7 +133,7 @@ def test_refusals():
             that(word in ran.stderr, "%r: %r is not in %s" % (overrides, word, ran.stderr))
 
     refused([], "solver.dt=1e-4")
-    refused(["solver.dt", "before the files of the coefficients are read"])
+    refused(["solver.dt", "come from a file or an expression"])
     refused(["solver.dt = 0.001 is above the stability limit", "heat"], "solver.dt=1e-3")
     refused(["coefficient \"kappa\"", "from -1 to -1", "at least 0"], "solver.dt=1e-4", "solver.kappa.dataset=negative")
     refused(["other", "21 x 33"], "solver.dt=1e-4", "solver.kappa.dataset=other")

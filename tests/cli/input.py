@@ -119,6 +119,12 @@ def test_suggestions():
                            ("domain.bc=2", "unknown key domain.bc: --help-input lists"), ("domain.n=", "unknown key domain.n: --help-input lists"),
                            ("domain.boundry=3", "unknown key domain.boundry; did you mean domain.boundary?"), ("solver.steps=3", "did you mean run.steps?"),
                            ("initial.type=random", "unknown key initial.type; did you mean initial.kind?"),
+                           ("solver.mask=3", "solver.mask is no table: [solver.mask] has the keys of [initial]"),
+                           ("solver.masc.kind=box", "unknown table solver.masc; did you mean solver.mask?"),
+                           ("domain.bc.low=[1]", "unknown table domain.bc: this input has the tables"),
+                           ('solver.kappa={kind="expression",expression="x+"}', "column 3"),
+                           ('solver.kappa={kind="expression",expression="x+1"}', "come from a file or an expression"),
+                           ('domain.boundary.low=[{robin={b=1,value=1}},"periodic"]', "a is missing"),
                            ("initial.u.widht=", "unknown key initial.widht; did you mean initial.width?")):
         one(override, text, "run", "input.toml", override, "--validate", ranks=3 if "neuman\"" in override else 0)
     one("a value for a table", "value.toml:1:1: solver is a string, expected a table",
