@@ -161,8 +161,17 @@ def test_what_is_the_same():
     that("restarting at step 12" in r.stdout, r.stdout)
 
 
+def test_an_expression_that_is_not_finite():
+    """Found in the field; the advice names the rules first."""
+    write("log.toml", HEAT % (8, 9, 1e-4, 12))
+    r = launch(2, "run", "log.toml", "output.directory=log", "domain.boundary.low=['neumann', {dirichlet = 'log(0 - 1 - t)'}]",
+               "domain.boundary.high=['neumann', 'neumann']")
+    that(r.returncode == 3 and "look whether the expressions of domain.boundary are finite" in r.stderr, r.stderr)
+
+
 def main():
     fresh_work_directory()
+    test_an_expression_that_is_not_finite()
     test_known_solutions()
     test_gradients_alone()
     test_errors()
