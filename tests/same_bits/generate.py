@@ -269,6 +269,9 @@ def main():
         "gray_scott %s full domain.shape=[40,53] run.steps=60 output.checkpoint_every=30" % (inputs / "gray_scott.toml"),
         "wave2d %s full domain.shape=[24,31] solver.c.high=[2.0,3.0] run.steps=24 output.checkpoint_every=12" % (inputs / "wave2d.toml"),
         "advection2d %s full domain.shape=[24,31] run.steps=12 output.checkpoint_every=6" % (inputs / "advection2d.toml"),
+        # Stages read boundary values of their own times.
+        "advection_times %s full domain.shape=[13,17] run.steps=12 output.checkpoint_every=6 "
+        'domain.boundary.low=[{dirichlet="sin(40*t)"},{fixed="cos(30*t+x)"}] domain.boundary.high=["neumann",{neumann="t*y"}]' % (inputs / "advection2d.toml"),
         "heat_layers %s full domain.shape=[24,31] run.steps=40 output.checkpoint_every=20" % (inputs / "heat_layers.toml"),
         "life %s full domain.shape=[40,53] run.steps=20 output.checkpoint_every=10" % (inputs / "life.toml"),
     ]
@@ -290,7 +293,7 @@ def main():
                "poisson3d_chebyshev", "poisson_1d_9", "poisson_2d_8", "poisson_2d_11", "poisson_3d_10", "poisson_4d_7", "life",
                "life_1", "life_2", "exact_2d_3",
                "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1",
-               "wave2d", "advection2d", "heat_layers", "cell_1d_4", "cell_2d_3", "cell_3d_2", "cell_3d_5", "cell_4d_1"}
+               "wave2d", "advection2d", "advection_times", "heat_layers", "cell_1d_4", "cell_2d_3", "cell_3d_2", "cell_3d_5", "cell_4d_1"}
     sampled.add("slopes_2d_cg")
     for d in range(1, 5):
         sampled |= {"boundary_%dd_%d" % (d, d - 1), "boundary_%dd_%d" % (d, 3 + d)}
