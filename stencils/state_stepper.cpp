@@ -59,7 +59,7 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
                    : overlap,
                domain.comm()),
       previous_exchanged_(!names.before.empty() && plan_.depth() > 1) {
-  if (names.stages > 2) third_ = make_fields(names.state, " (stage)", exchange);
+  if (names.stages > 1) third_ = make_fields(names.state, " (stage)", exchange);
   coefficients_ = make_fields(names.coefficients, "", exchange);
   const BoundaryTopology<D>& around = around_;
   repeats_grid_ = HaloGeometry<D>{domain.decomposition(), shape, plan_.depth(), around}.repeats_grid();

@@ -31,7 +31,7 @@ struct StateFields {
   std::vector<double> stage_times{0.0};  ///< of the state that a stage reads, after the step's begin in steps
 
   /// Arrays that such a stepper holds.
-  std::size_t arrays() const { return state.size() * (stages > 2 ? 3 : 2) + coefficients.size(); }
+  std::size_t arrays() const { return state.size() * (stages > 1 ? 3 : 2) + coefficients.size(); }
   /// Stencil reaches that `depth` steps per exchange take; with one step, each stage has an exchange.
   int reaches(int depth) const { return stages > 1 && depth > 1 ? stages * depth : depth; }
 };

@@ -209,6 +209,53 @@ void equals_rows(const Index<D>& shape, int depth) {
   for_each_cell(domain.owned(), [&](const Index<D>& i) { EXPECT_EQ(cells.field().at(i), rows.field().at(i)); });
 }
 
+/// Heun's method in two stages: half of the old state and half of two steps of Euler.
+struct Heun : Diffusion {
+  static constexpr int stages = 2;
+  static constexpr std::array stage_times{0.0, 1.0};
+  template <int K, class Cell>
+  KOKKOS_FUNCTION double stage(const Cell& u, const Cell& u_begin, double dt) const {
+    const double euler = u() + dt * (k * laplace(u));
+    return K == 0 ? euler : 0.5 * u_begin() + 0.5 * euler;
+  }
+};
+
+template <class S>
+detail::CellSolver<S, double, 2> two_dimensional(const CartesianDomain<2>& domain, int depth) {
+  detail::CellSettings<S, 2> in;
+  in.grid.spacing = {0.1, 0.2};
+  in.dt = 1e-3;
+  return {in, domain, depth, Exchange::automatic};
+}
+
+TEST(CellSolver, TwoStagesAreWhatTheySay) {
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {13, 19}, {.periodic = {true, true}});
+  const auto value = [&](const Index<2>& i) {
+    return static_cast<double>((linear_index(domain.global(), i) * 7919) % 1009) / 1009.0;
+  };
+  for (int depth = 1; depth <= 3; ++depth) {
+    auto heun = two_dimensional<Heun>(domain, depth);
+    auto euler = two_dimensional<Diffusion>(domain, 1);
+    for_each_cell(domain.owned(), [&](const Index<2>& i) { heun.field().at(i) = value(i); });
+    for (int step = 0; step < 4; ++step) {
+      for_each_cell(domain.owned(), [&](const Index<2>& i) { euler.field().at(i) = heun.field().at(i); });
+      const auto begin = [&] {
+        std::vector<double> all;
+        for_each_cell(domain.owned(), [&](const Index<2>& i) { all.push_back(heun.field().at(i)); });
+        return all;
+      }();
+      euler.fields_changed();
+      euler.advance(2, false);
+      heun.advance(1, step % 2 == 1);
+      std::size_t next = 0;
+      for_each_cell(domain.owned(), [&](const Index<2>& i) {
+        ASSERT_EQ(heun.field().at(i), 0.5 * begin[next] + 0.5 * euler.field().at(i));
+        ++next;
+      });
+    }
+  }
+}
+
 TEST(CellSolver, HasTheBitsOfARowKernel) {
   equals_rows<1>({61}, 1);
   equals_rows<2>({13, 37}, 2);
