@@ -77,6 +77,18 @@ class ConstantCell {
 /// Which function of a solver is meant: a stage by its number, or what forms the fields a step before the first.
 inline constexpr int kBegin = -1;
 
+/// What a function of N fields returns, as an array. (On its own: clang 14 compiles both branches in a lambda.)
+template <std::size_t N, class V>
+KOKKOS_FUNCTION std::array<double, N> array_of(const V& values) {
+  if constexpr (std::is_arithmetic_v<V>) {
+    static_assert(N == 1, "a solver of several fields returns cells(..) of as many values");
+    return {static_cast<double>(values)};
+  } else {
+    static_assert(std::tuple_size_v<V> == N, "a solver returns one value for each of its fields");
+    return values;
+  }
+}
+
 /// What the solver's function gives at one cell, as an array. `own`: the fields at the step's begin, or a step
 /// before, for functions that take them.
 template <int Stage, class S, class C, class G, std::size_t N, std::size_t M>
@@ -84,7 +96,7 @@ KOKKOS_FUNCTION std::array<double, N> new_values(const S& s, const std::array<C,
                                                  const std::array<C, N>& own, const std::array<G, M>& given,
                                                  double dt) {
   return [&]<std::size_t... F>(std::index_sequence<F...>)->std::array<double, N> {
-    const auto values = [&] {
+    return array_of<N>([&] {
       if constexpr (Stage == kBegin) {
         if constexpr (M > 0)
           return s.begin(at[F]..., given, dt);
@@ -106,15 +118,7 @@ KOKKOS_FUNCTION std::array<double, N> new_values(const S& s, const std::array<C,
         else
           return s(at[F]..., dt);
       }
-    }();
-    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(values)>>) {
-      static_assert(N == 1, "a solver of several fields returns cells(..) of as many values");
-      return {static_cast<double>(values)};
-    } else {
-      static_assert(std::tuple_size_v<std::remove_cvref_t<decltype(values)>> == N,
-                    "a solver returns one value for each of its fields");
-      return values;
-    }
+    }());
   }
   (std::make_index_sequence<N>());
 }

@@ -91,7 +91,7 @@ std::vector<HaloRegion<D>> HaloGeometry<D>::regions(const PerDim<int, D>& coords
   std::vector<Box<D>> needed;
   if (!slabs_possible(shape)) needed = shape.needed_boxes(block, steps, around);
   std::vector<HaloRegion<D>> all;
-  for (int stage = 0; stage < (slabs ? D : 1); ++stage) {
+  for (int stage = 0; stage < std::max(1, D * slabs); ++stage) {
     Segments<D> ranges = segments;
     for (int j = 0; slabs && j < D; ++j) {
       const Segment own{block.low[j], block.high[j], coords[j], 0, 0};

@@ -152,7 +152,7 @@ class MetaCheck : detail::Problems {
     const auto list = [&](const char* key) {
       const std::string* const text = configured(key);
       if (!text) return std::vector<double>{};
-      const auto numbers = numbers_of(*text, m_.shape.size());
+      auto numbers = numbers_of(*text, m_.shape.size());
       that(!numbers.empty(), fmt::format("/config: {} = {} is no list of {} numbers", key, *text, m_.shape.size()));
       return numbers;
     };

@@ -83,7 +83,7 @@ std::string Config::nearest_table(const std::string& path, bool key) const {
   std::vector<std::string> others;  // a table that it stands in already only if it has kinds
   for (const auto& t : known)
     if (!path.starts_with(t + ".") || is_key(t + ".kind")) others.push_back(t);
-  if (const std::string near = nearest_word(path, others); !near.empty()) return near;
+  if (std::string near = nearest_word(path, others); !near.empty()) return near;
   const auto found = std::find(names.begin(), names.end(), nearest_word(name, names));
   return found == names.end() ? "" : known[static_cast<std::size_t>(found - names.begin())];
 }

@@ -160,9 +160,9 @@ NodeCollectives::Call NodeCollectives::reduction_call(const std::byte* mine, std
   return {shape, root, mine, result, count, combine.element_bytes(), kSlotData / combine.element_bytes(), &combine};
 }
 
-void NodeCollectives::reduce_now(Call&& call) {
+void NodeCollectives::reduce_now(const Call& call) {
   if (++reductions_ == kMeasuredAfter && !forced_) set_costs(measure());
-  complete(std::move(call));
+  complete(call);
 }
 
 void NodeCollectives::barrier() {

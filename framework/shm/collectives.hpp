@@ -118,8 +118,8 @@ class NodeCollectives {
   Call blocks_call(Shape shape, const std::byte* mine, std::size_t bytes, std::byte* result, int root) const;
   Call reduction_call(const std::byte* mine, std::byte* result, std::size_t count, const detail::Combine& combine,
                       int root) const;
-  void reduce_now(Call&& call);
-  void complete(Call&& call);
+  void reduce_now(const Call& call);
+  void complete(Call call);
   void await_readers();
   bool advance_begun();
   void await_counter();

@@ -208,7 +208,7 @@ bool NodeCollectives::advance_begun() {
   return true;
 }
 
-void NodeCollectives::complete(Call&& call) {
+void NodeCollectives::complete(Call call) {
   while (!advance_begun()) await_counter();
   while (!advance(call)) await_counter();
 }

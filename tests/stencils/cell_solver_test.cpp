@@ -87,7 +87,7 @@ struct BeginsTooFar : Everything {
 };
 struct SecondStageTooFar : Diffusion {
   static constexpr int stages = 2;
-  static constexpr std::array stage_times{0.0, 1.0};
+  [[maybe_unused]] static constexpr std::array stage_times{0.0, 1.0};
   template <int K, class Cell>
   KOKKOS_FUNCTION double stage(const Cell& u, const Cell& u_begin, double) const {
     return K == 0 ? u() : u.near(0, 2) + u_begin();
