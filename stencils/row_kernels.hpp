@@ -14,6 +14,7 @@
 #include "datatypes/box.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/neighborhood/offsets.hpp"
+#include "framework/reduce/tile_reducer.hpp"
 
 namespace isohalo {
 
@@ -85,6 +86,7 @@ class HeatRow {
     const PerDim<T, D> c = c_;
     Index<D> s = stride_;
     s[D - 1] = 1;  // rows are contiguous; said as a constant it saves registers
+    ISOHALO_INDEPENDENT
     for (std::int64_t x = 0; x < n; ++x) {
       const T u = in[x], twice = T(2) * u;
       T a = c[0] * ((in[x - s[0]] - twice) + in[x + s[0]]);

@@ -89,6 +89,7 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
   }
   Index<D> reach;
   for (int j = 0; j < D; ++j) reach[j] = std::max(layers_low_[j], layers_high_[j]);
+  if (D > 1) lead_ = layers_high_[0] * now_[0].ref().stride[0];
   tiles_ = TimeTiles<D>::chosen(domain.owned().extents(), reach,
                                 static_cast<std::int64_t>(names.arrays() * sizeof(T)), 64 / sizeof(T),
                                 plan_.depth(), second_level_cache() * std::max(1, SweepSpace().concurrency()));
@@ -153,33 +154,44 @@ const ArrayRef<T, D>& StateStepper<T, D>::ready() {
 
 template <class T, int D>
 double StateStepper<T, D>::advance(std::int64_t steps, bool change) {
-  for (std::int64_t left = steps - (change ? 1 : 0); left > 0;) left -= advance_without_change(left);
-  return change && steps > 0 ? step(true) : 0;
+  double sum = 0;
+  for (std::int64_t left = steps; left > 0;) left -= advance_some(left, change, sum);
+  return sum;
 }
 
 template <class T, int D>
-std::int64_t StateStepper<T, D>::advance_without_change(std::int64_t most) {
+std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, double& sum) {
   const int left = steps_left_ == 0 ? plan_.depth() : steps_left_;
   const int steps = static_cast<int>(std::min<std::int64_t>(most, left));
   const bool overlapped = steps_left_ == 0 && overlap_.overlap();
   if (steps < 2 || names_.stages > 1 || overlapped) {
-    step(false);
+    sum = step(change && most == 1);
     return 1;
   }
+  change = change && steps == most;
   bring_ghosts(now_, false);
-  const PhaseScope scope(phases_, Phase::sweep);
-  const auto level = [&](int q) -> const Level& { return levels_[static_cast<std::size_t>(steps_left_ - 1 - q)]; };
-  tiles_.for_each_part(
-      steps, [&](int q) -> const Box<D>& { return level(q).bounds; },
-      [&](int q, const Box<D>& part) { sweep_part(level(q), part, q, q + 1 < steps); });
+  {
+    const PhaseScope scope(phases_, Phase::sweep);
+    const auto level = [&](int q) -> const Level& {
+      return levels_[static_cast<std::size_t>(steps_left_ - 1 - q)];
+    };
+    (change ? tiles_.in_units(reducer_.tile()) : tiles_)
+        .for_each_part(
+            steps, [&](int q) -> const Box<D>& { return level(q).bounds; },
+            [&](int q, const Box<D>& part) { sweep_part(level(q), part, q, q + 1 == steps, change); });
+  }
   if (steps % 2) std::swap(now_, next_);
   steps_left_ -= steps;
   step_ += steps;
+  if (change) {
+    const PhaseScope scope(phases_, Phase::reduction);
+    sum = reducer_.combine();
+  }
   return steps;
 }
 
 template <class T, int D>
-void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int q, bool outside) {
+void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int q, bool last, bool change) {
   const Fields &from = q % 2 ? next_ : now_, &to = q % 2 ? now_ : next_;
   const auto in = reads(from, to, 0);
   const auto out = refs(to, writes_);
@@ -190,7 +202,9 @@ void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int 
     kernels_[0]->sweep_box(common, in, out);
     if ((left -= common.cells()) == 0) break;
   }
-  if (outside) fill_outside_of(to, with_mirrored(part, level.bounds), step_ + q + 1, 0);
+  if (!last) return fill_outside_of(to, with_mirrored(part, level.bounds), step_ + q + 1, 0);
+  const Box<D> owned = part.intersect(domain_.owned());
+  if (change && !owned.empty()) kernels_[0]->change_in_box(reducer_, scratch_, owned, out, refs(from, before_));
 }
 
 template <class T, int D>
@@ -208,7 +222,7 @@ Box<D> StateStepper<T, D>::with_mirrored(Box<D> part, const Box<D>& bounds) cons
 template <class T, int D>
 void StateStepper<T, D>::sweep_before(const StepKernel<T, D>& kernel) {
   bring_ghosts(now_, false);
-  kernel.sweep(levels_.front().all, reads(now_, next_, 0), refs(next_, writes_), 0, 1);
+  kernel.sweep(levels_.front().all, reads(now_, next_, 0), refs(next_, writes_), fetch(fetches_));
   fields_changed();
 }
 
@@ -284,12 +298,19 @@ double StateStepper<T, D>::sweep_stage(int stage, const Fields& in, const Fields
   const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
   const StepKernel<T, D>& kernel = *kernels_[static_cast<std::size_t>(stage)];
   const PhaseScope scope(phases_, Phase::sweep);
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  reads(in, next_, stage), refs(out, writes_);
   if (!change) {
-    kernel.sweep(interior_done ? rest_ : level.all, reads(in, next_, stage), refs(out, writes_), 0, 1);
+    kernel.sweep(interior_done ? rest_ : level.all, reads_, writes_, fetch(fetches_));
+    if (!interior_done && steps_left_ == 0) fetches_.took(seconds());
     return 0;
   }
-  kernel.sweep_with_change(reducer_, scratch_, reads(in, next_, stage), refs(out, writes_), refs(now_, before_));
-  kernel.sweep(level.shell, reads_, writes_, 0, 1);
+  kernel.sweep_with_change(reducer_, scratch_, reads_, writes_, refs(now_, before_), fetch(fetches_with_change_));
+  fetches_with_change_.took(seconds());
+  kernel.sweep(level.shell, reads_, writes_, {});
   const PhaseScope reduction(phases_, Phase::reduction);
   return reducer_.combine();
 }
@@ -341,7 +362,7 @@ bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
     for (std::int64_t part = 0; part < parts; ++part) {
       {
         const PhaseScope scope(phases_, Phase::sweep);
-        kernels_[0]->sweep(interior_, reads(u, next_, 0), refs(next_, writes_), part, parts);
+        kernels_[0]->sweep(interior_, reads(u, next_, 0), refs(next_, writes_), fetch(fetches_), part, parts);
       }
       plan_.progress();
     }

@@ -18,6 +18,7 @@
 #include "stencils/overlap_choice.hpp"
 #include "stencils/step_kernel.hpp"
 #include "stencils/time_tiles.hpp"
+#include "stencils/two_ways.hpp"
 
 namespace isohalo {
 
@@ -116,6 +117,8 @@ class StateStepper : public Solver<D> {
   std::span<const ArrayRef<T, D>> reads(const Fields& in, const Fields& before, int stage);
   double time_of_stage() const { return names_.stage_times[static_cast<std::size_t>(stage_)]; }
 
+  Fetch fetch(const TwoWays& ways) const { return {ways.second(), lead_}; }
+
   /// Between the parts of an interior, messages that MPI moves only when it is called get on.
   static constexpr std::int64_t kParts = 16;
 
@@ -126,10 +129,12 @@ class StateStepper : public Solver<D> {
     std::vector<Box<D>> boxes;  // of `all`, the largest first
   };
 
-  /// At least one step and at most so many; returns how many.
-  std::int64_t advance_without_change(std::int64_t most);
-  /// One part of a tile: step q of several, and the outside cells that the next one reads.
-  void sweep_part(const Level& level, const Box<D>& part, int q, bool outside);
+  /// At least one step and at most so many; returns how many. Where all are done `sum` becomes the change sum, if
+  /// it is wanted.
+  std::int64_t advance_some(std::int64_t most, bool change, double& sum);
+  /// One part of a tile: step q of several. Before the last one the outside cells that the next one reads; after it
+  /// the tile values of the change, if they are wanted.
+  void sweep_part(const Level& level, const Box<D>& part, int q, bool last, bool change);
   /// `part` and beside a side of the grid the cells that outside ones mirror. They have their values of the same
   /// step: those that lie lower are of earlier tiles, and less than a skew away, so that the step after the next
   /// has not come to them.
@@ -169,6 +174,8 @@ class StateStepper : public Solver<D> {
   SweepRegion<D> interior_, rest_;  ///< of the first step after an exchange
   std::vector<Level> levels_;
   TimeTiles<D> tiles_;
+  std::int64_t lead_ = 0;  ///< see Fetch
+  TwoWays fetches_ = TwoWays::tried(), fetches_with_change_ = TwoWays::tried();
   std::vector<double> scratch_;
   std::vector<ErasedArray<D>> erased_;
   Refs reads_, writes_, before_;

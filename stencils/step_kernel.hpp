@@ -19,14 +19,17 @@ class StepKernel {
   using Arrays = std::span<const ArrayRef<T, D>>;
   virtual ~StepKernel() = default;
   /// writes = kernel(reads) on one of so many parts of the region. Fences.
-  virtual void sweep(const SweepRegion<D>& region, Arrays reads, Arrays writes, std::int64_t part,
-                     std::int64_t parts) const = 0;
+  virtual void sweep(const SweepRegion<D>& region, Arrays reads, Arrays writes, const Fetch& how,
+                     std::int64_t part = 0, std::int64_t parts = 1) const = 0;
   /// The same on one box, which is in cache (see isohalo::sweep_box). Fences.
   virtual void sweep_box(const Box<D>& box, Arrays reads, Arrays writes) const = 0;
   /// The same over the owned cells, and forms the tile values of the squared changes writes - before; of a cell
   /// the sum over the arrays in their order. Fences.
   virtual void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, Arrays reads, Arrays writes,
-                                 Arrays before) const = 0;
+                                 Arrays before, const Fetch& how) const = 0;
+  /// Only these tile values, in one box (see isohalo::change_in_box). Fences.
+  virtual void change_in_box(CellSum<D>& sum, std::vector<double>& scratch, const Box<D>& box, Arrays writes,
+                             Arrays before) const = 0;
 };
 
 namespace detail {
@@ -60,12 +63,12 @@ class RowStepKernel final : public StepKernel<T, D> {
   using typename StepKernel<T, D>::Arrays;
   explicit RowStepKernel(Row row) : row_(std::move(row)) {}
 
-  void sweep(const SweepRegion<D>& region, Arrays reads, Arrays writes, std::int64_t part,
+  void sweep(const SweepRegion<D>& region, Arrays reads, Arrays writes, const Fetch& how, std::int64_t part,
              std::int64_t parts) const override {
     if constexpr (kOne)
-      isohalo::sweep(region, reads[0], writes[0], row_, part, parts);
+      isohalo::sweep(region, reads[0], writes[0], row_, how, part, parts);
     else
-      isohalo::sweep(region, leading<kReads>(reads), leading<kWrites>(writes), row_, part, parts);
+      isohalo::sweep(region, leading<kReads>(reads), leading<kWrites>(writes), row_, how, part, parts);
   }
   void sweep_box(const Box<D>& box, Arrays reads, Arrays writes) const override {
     if constexpr (kOne)
@@ -73,13 +76,20 @@ class RowStepKernel final : public StepKernel<T, D> {
     else
       isohalo::sweep_box(box, leading<kReads>(reads), leading<kWrites>(writes), row_);
   }
-  void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, Arrays reads, Arrays writes,
-                         Arrays before) const override {
+  void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, Arrays reads, Arrays writes, Arrays before,
+                         const Fetch& how) const override {
     if constexpr (kOne)
-      isohalo::sweep_with_change(sum, scratch, reads[0], writes[0], row_);
+      isohalo::sweep_with_change(sum, scratch, reads[0], writes[0], before[0], row_, how);
     else
       isohalo::sweep_with_change(sum, scratch, leading<kReads>(reads), leading<kWrites>(writes),
-                                 leading<kWrites>(before), row_);
+                                 leading<kWrites>(before), row_, how);
+  }
+  void change_in_box(CellSum<D>& sum, std::vector<double>& scratch, const Box<D>& box, Arrays writes,
+                     Arrays before) const override {
+    if constexpr (kOne)
+      isohalo::change_in_box(sum, scratch, box, writes[0], before[0]);
+    else
+      isohalo::change_in_box(sum, scratch, box, leading<kWrites>(writes), leading<kWrites>(before));
   }
 
  private:

@@ -33,12 +33,22 @@ template <int D>
 struct TimeTiles {
   Index<D> extents{};
   Index<D> skew{};
+  Index<D> unit = ones();  ///< see in_units
 
   /// The tiles for `steps` steps on `block`, by the model above. `reach`: how far a step reads, on the side where
   /// it reads further. `cell_bytes`: of a cell in all arrays that a step reads or writes. `line`: cells of a cache
   /// line; rows are cut and skewed in whole lines. `cache`: bytes. Local.
   static TimeTiles chosen(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes, std::int64_t line,
                           int steps, std::int64_t cache);
+
+  /// The same, but the parts of the last step begin and end at multiples of so many cells, or where the region
+  /// does.
+  TimeTiles in_units(const Index<D>& cells) const {
+    TimeTiles t = *this;
+    t.unit = cells;
+    for (int j = 0; j < D; ++j) t.extents[j] = (extents[j] + cells[j] - 1) / cells[j] * cells[j];
+    return t;
+  }
 
   /// f(q, box) for the parts of `steps` steps in an order that is right: step q = 0, 1, .. in `box`, which lies in
   /// region(q). Step q reads no cells more than `skew` away from what it writes, and what step 0 reads is there.
@@ -53,6 +63,10 @@ struct TimeTiles {
         frame.low[j] = std::min(frame.low[j], moved.low[j]);
         frame.high[j] = std::max(frame.high[j], moved.high[j]);
       }
+    }
+    for (int j = 0; j < D; ++j) {
+      const std::int64_t of_last = frame.low[j] - (steps - 1) * skew[j];  // where its first part would begin
+      if (frame.extent(j) > extents[j]) frame.low[j] -= ((of_last % unit[j]) + unit[j]) % unit[j];
     }
     Box<D> tiles;  // of tiles, by their indices
     for (int j = 0; j < D; ++j) tiles.high[j] = (frame.extent(j) + extents[j] - 1) / extents[j];
@@ -70,6 +84,11 @@ struct TimeTiles {
   }
 
  private:
+  static Index<D> ones() {
+    Index<D> i;
+    i.fill(1);
+    return i;
+  }
   Box<D> in_frame(const Box<D>& b, int q) const {
     Index<D> by = skew;
     for (auto& x : by) x *= q;

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "datatypes/error.hpp"
@@ -46,20 +47,21 @@ class TileReducer {
       for (auto& m : *list) m.peer = rank_of_block[static_cast<std::size_t>(m.peer)];
     tiles_ = tiling_.owned_by(*coords);
     local_tiles_ = tiling_.touching(owned_);
-    run_length_ = std::max<std::int64_t>(1, kRun / tiling_.tile()[D - 1]);
-    runs_ = local_tiles_;  // one cell per band
-    runs_.low[D - 1] = 0;
-    runs_.high[D - 1] = (local_tiles_.extent(D - 1) + run_length_ - 1) / run_length_;
-    bands_ = runs_.cells();
+    in_band_.fill(1);
+    const std::int64_t most = std::max<std::int64_t>(1, kLanes / tiling_.tile()[D - 1]),
+                       row = local_tiles_.extent(D - 1);
+    in_band_[D - 1] = std::min(most, std::max<std::int64_t>(1, row));
+    if constexpr (D > 1) in_band_[D - 2] = std::max<std::int64_t>(1, most / in_band_[D - 1]);
+    for (int j = 0; j < D; ++j) bands_.high[j] = (local_tiles_.extent(j) + in_band_[j] - 1) / in_band_[j];
     if (tiles_.cells() > std::numeric_limits<std::int32_t>::max())
       throw UsageError("a rank owns more than 2^31 reduction tiles: use more ranks");
     values_.resize(static_cast<std::size_t>(tiles_.empty() ? 0 : tiles_.cells()));
     if (!exchange_.local.empty()) compile_cut_tiles();
   }
 
-  std::int64_t bands() const { return bands_; }
+  std::int64_t bands() const { return bands_.cells(); }
   Box<D> band_cells(std::int64_t band) const { return tiling_.cells_of(band_tiles(band)).intersect(owned_); }
-  std::int64_t scratch_size() const { return 2 * run_length_ * tiling_.tile()[D - 1]; }
+  std::int64_t scratch_size() const { return tiling_.tile()[D - 1] * in_band_[D - 1] * (D > 1 ? in_band_[Y] : 1); }
   const Box<D>& owned() const { return owned_; }
   /// The tiles whose values this rank forms, in tile coordinates; may be empty.
   const Box<D>& tiles() const { return tiles_; }
@@ -68,59 +70,81 @@ class TileReducer {
 
   template <class RowValues>
   void run_band(std::int64_t band, V* scratch, RowValues&& row) {
-    const Box<D> cells = band_cells(band);
-    const std::int64_t n = cells.extent(D - 1);
-    V *const acc = scratch, *const line = scratch + n;
-    const bool cut = is_cut(band);
-    bool first = true;
-    for_each_row(cells, [&](const Index<D>& i) {
-      const auto value = row(i, n);
-      if (cut) {  // the bare values are for others too
-        for (std::int64_t x = 0; x < n; ++x) line[x] = value(x);
-        add_row(acc, n, first, [line](std::int64_t x) { return line[x]; });
-        keep_cut(band, i, line);
-      } else {
-        add_row(acc, n, first, value);
+    const Lines lines(tiling_, band_cells(band), scratch);
+    Box<D> rows = lines.cells;
+    rows.high[D - 1] = rows.low[D - 1] + 1;
+    const std::int64_t n = lines.cells.extent(D - 1), height = rows.cells(), ahead = (kAhead + n - 1) / n;
+    Index<D> move{};  // from this band to one that comes later
+    std::int64_t at = 0, later_band = band;
+    run_lines(lines, row, [&](Index<D> i) {
+      const std::int64_t to_come = at++ + ahead, b = std::min(band + to_come / height, bands() - 1);
+      if (b != later_band) {
+        later_band = b;
+        move = band_cells(b).low;
+        for (int j = 0; j < D; ++j) move[j] -= rows.low[j];
       }
-      first = false;
+      i = index_of_linear(rows, to_come % height);
+      for (int j = 0; j < D; ++j) i[j] += move[j];
+      return i;
     });
-    fold_band(cells, acc);
   }
 
-  /// All bands at once, rows in the order of memory over many bands: for a pass that does nothing else, which the
-  /// short runs of single bands would keep from the speed of memory. Each lane still adds its rows in index order.
-  /// `row` is called for up to four rows before the first of them is read.
+  std::int64_t scratch_size(const Box<D>& cells) const {
+    return cells.extent(D - 1) * (D == 1 ? 1 : cells.extent(Y) / tiling_.tile()[Y] + 2);
+  }
+  template <class RowValues>
+  void run_box(const Box<D>& box, V* scratch, RowValues&& row) {
+    Box<D> blocks = tiles_of(box);  // a cell each, but for the dimensions of a band
+    for (int j = Y; j < D; ++j) blocks.high[j] = blocks.low[j] + 1;
+    for_each_cell(blocks, [&](const Index<D>& t) {
+      Box<D> cells = tiling_.cells_of(Box<D>::of_cell(t)).intersect(box);
+      for (int j = Y; j < D; ++j) cells.low[j] = box.low[j], cells.high[j] = box.high[j];
+      run_lines(Lines(tiling_, cells, scratch), row, [](const Index<D>& i) { return i; });
+    });
+  }
+
+  /// All bands at once, for a pass that does nothing else: `row` is called for up to four rows before the first of
+  /// them is read, and the sums of the four stay in registers.
   template <class RowValues>
   void run_all(RowValues&& row) {
-    for (std::int64_t b = 0, last; b < bands_; b = last) {
-      last = b + 1;
-      if constexpr (D > 1) {
-        last = end_of_lines(b);
-        if (!any_cut(b, last)) {
-          run_lines(b, last, row);
-          continue;
+    scratch_.resize(static_cast<std::size_t>(scratch_size()));
+    for (std::int64_t b = 0; b < bands(); ++b) {
+      const Lines lines(tiling_, band_cells(b), scratch_.data());
+      const std::int64_t n = lines.cells.extent(D - 1);
+      std::int64_t done = 0;  // rows that a group of four has taken along
+      for_each_row(lines.cells, [&](const Index<D>& i) {
+        if (done > 0) return void(--done);
+        const auto value = row(i, n);
+        V* const acc = lines.at(i);
+        if (!lines.four_from(i)) {
+          add_row(acc, 0, n, lines.first(i), value);
+          return keep_cut(i, n, value);
         }
-      }
-      scratch_.resize(static_cast<std::size_t>(scratch_size()));
-      for (std::int64_t k = b; k < last; ++k) run_band(k, scratch_.data(), row);
+        Index<D> k = i;
+        const auto next = [&] { return ++k[Y], row(std::as_const(k), n); };
+        const auto v1 = next(), v2 = next(), v3 = next();
+        if (lines.first(i)) {
+          ISOHALO_INDEPENDENT
+          for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(op_(op_(value(x), v1(x)), v2(x)), v3(x));
+        } else {
+          ISOHALO_INDEPENDENT
+          for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(op_(op_(op_(acc[x], value(x)), v1(x)), v2(x)), v3(x));
+        }
+        done = 3;
+        k = i;
+        const auto keep = [&](const auto& v) { keep_cut(k, n, v), ++k[Y]; };
+        keep(value), keep(v1), keep(v2), keep(v3);
+      });
+      fold_band(lines);
     }
   }
 
   /// All bands at once, from the values of this rank's cells as one dense array.
   void run_array(const V* data) requires(D == 1) {
     scratch_.resize(static_cast<std::size_t>(scratch_size()));
-    for (std::int64_t b = 0, next; b < bands_; b = next) {
-      next = b + 1;
-      const std::int64_t low = band_cells(b).low[0];
-      const V* const v = data + (low - owned_.low[0]);
-      if (is_cut(b)) {
-        run_band(b, scratch_.data(),
-                 [v](const Index<D>&, std::int64_t) { return [v](std::int64_t x) { return v[x]; }; });
-      } else {  // all up to the next cut at one go
-        while (next < bands_ && !is_cut(next)) ++next;
-        fold_array(low, band_cells(next - 1).high[0], v);
-      }
-    }
+    const Box<D> cells = tiling_.cells_of(tiles_).intersect(owned_);
+    if (!cells.empty()) fold_array(cells.low[0], cells.high[0], data + (cells.low[0] - owned_.low[0]));
+    keep_cut(owned_.low, owned_.extent(0), [data](std::int64_t x) { return data[x]; });
   }
 
   /// Sends the bare cells of cut tiles to their owners. Does not wait.
@@ -145,10 +169,16 @@ class TileReducer {
   }
 
  private:
-  static constexpr std::int64_t kRun = D == 2 ? 128 : 512;  // cells; measured, see sweep_with_change
+  static constexpr int Y = D > 1 ? D - 2 : 0;  ///< with the fastest dimension that of a band
 
-  /// Sums in progress of one group of lines, in cells: they stay in the second-level cache.
-  static constexpr std::int64_t kGroup = 16384;
+  /// Sums in progress of one band: with the rows at work they stay in the first-level cache, or nearly.
+  static constexpr std::int64_t kLanes = 4096;
+
+  /// Cells that are worked on and then added at one go: few enough for a processor to hold their stores.
+  static constexpr std::int64_t kPiece = 64;
+
+  /// How many cells later those come that a band is told of, for it to fetch them (see stencils/sweep.hpp).
+  static constexpr std::int64_t kAhead = 4096;
 
   /// Whole tiles of this width are folded by code made for it: a seventh of the time of a 3-D pass.
   static constexpr std::int64_t kDefaultWidth = default_tile<D>()[D - 1];
@@ -159,12 +189,77 @@ class TileReducer {
     const V* cells;
   };
 
-  Box<D> band_tiles(std::int64_t band) const {
-    const Index<D> run = index_of_linear(runs_, band);
+  /// Where the sums of a band are: a line of lanes for each line of tiles, as long as the band's rows.
+  struct Lines {
+    /// Of cells in one line of tiles in all dimensions but the two fastest.
+    Lines(const Tiling<D>& tiling, const Box<D>& of, V* scratch)
+        : cells(of), lanes(scratch), height(D > 1 ? tiling.tile()[Y] : 1) {}
+
+    V* at(const Index<D>& i) const {
+      return D > 1 ? lanes + (i[Y] / height - cells.low[Y] / height) * cells.extent(D - 1) : lanes;
+    }
+    /// Is this the first row of its tiles?
+    bool first(const Index<D>& i) const {
+      if constexpr (D == 1) return true;
+      bool is = i[Y] == cells.low[Y] || i[Y] % height == 0;
+      for (int j = 0; j < Y; ++j) is = is && i[j] == cells.low[j];
+      return is;
+    }
+    /// Do four rows of the same tiles begin here?
+    bool four_from(const Index<D>& i) const {
+      return D > 1 && i[Y] % 4 == 0 && height % 4 == 0 && i[Y] + 4 <= cells.high[Y];
+    }
+
+    Box<D> cells;
+    V* lanes;
+    std::int64_t height;
+  };
+
+  /// `later(i)`: where the row begins that comes some thousand cells after the one that begins at i.
+  template <class RowValues, class Later>
+  void run_lines(const Lines& lines, RowValues&& row, Later&& later) {
+    const std::int64_t n = lines.cells.extent(D - 1);
+    for_each_row(lines.cells, [&](const Index<D>& i) {
+      V* const acc = lines.at(i);
+      const bool first = lines.first(i);
+      const auto value = values_of(row, i, n, later);
+      if constexpr (requires { value.prepare(n, n); }) {
+        for (std::int64_t x = 0; x < n; x += kPiece) {
+          value.prepare(x, std::min(kPiece, n - x));
+          add_row(acc, x, std::min(x + kPiece, n), first, value);
+        }
+      } else {
+        add_row(acc, 0, n, first, value);
+      }
+      keep_cut(i, n, value);
+    });
+    fold_band(lines);
+  }
+  template <class RowValues, class Later>
+  static auto values_of(RowValues&& row, const Index<D>& i, std::int64_t n, Later&& later) {
+    if constexpr (std::is_invocable_v<RowValues&, const Index<D>&, std::int64_t, const Index<D>&>)
+      return row(i, n, later(i));
+    else
+      return row(i, n);
+  }
+
+  /// The tiles of cells.
+  Box<D> tiles_of(const Box<D>& cells) const {
     Box<D> t;
-    for (int j = 0; j < D - 1; ++j) t.low[j] = run[j], t.high[j] = run[j] + 1;
-    t.low[D - 1] = local_tiles_.low[D - 1] + run[D - 1] * run_length_;
-    t.high[D - 1] = std::min(t.low[D - 1] + run_length_, local_tiles_.high[D - 1]);
+    for (int j = 0; j < D; ++j) {
+      t.low[j] = cells.low[j] / tiling_.tile()[j];
+      t.high[j] = (cells.high[j] - 1) / tiling_.tile()[j] + 1;
+    }
+    return t;
+  }
+
+  Box<D> band_tiles(std::int64_t band) const {
+    const Index<D> at = index_of_linear(bands_, band);
+    Box<D> t;
+    for (int j = 0; j < D; ++j) {
+      t.low[j] = local_tiles_.low[j] + at[j] * in_band_[j];
+      t.high[j] = std::min(t.low[j] + in_band_[j], local_tiles_.high[j]);
+    }
     return t;
   }
 
@@ -178,111 +273,82 @@ class TileReducer {
         owned->second.push_back({&part, buffer.data() + part.offset});
     };
     for (const TilePart<D>& part : exchange_.arriving) add(part, incoming_);
-    cut_parts_.resize(static_cast<std::size_t>(bands_));
+    cut_parts_.resize(static_cast<std::size_t>(line_of_tiles().cells()));
     for (const TilePart<D>& part : exchange_.local) {
       add(part, outgoing_);
-      Index<D> run = part.tile;
-      run[D - 1] = (run[D - 1] - local_tiles_.low[D - 1]) / run_length_;
-      cut_parts_[static_cast<std::size_t>(linear_index(runs_, run))].push_back(&part);
+      cut_parts_[line_index(part.tile)].push_back(&part);
     }
+    for (auto& parts : cut_parts_)
+      std::sort(parts.begin(), parts.end(), [](const TilePart<D>* a, const TilePart<D>* b) {
+        return a->cells.low[D - 1] < b->cells.low[D - 1];
+      });
     const std::int64_t volume = box_of_shape<D>(tiling_.tile()).cells();
     if (!cut_tiles_.empty()) tile_cells_.resize(static_cast<std::size_t>(volume + tiling_.tile()[D - 1]));
   }
 
-  /// Does a rank border cut a tile of the band?
-  bool is_cut(std::int64_t band) const {
-    return !cut_parts_.empty() && !cut_parts_[static_cast<std::size_t>(band)].empty();
+  /// The first tile of each line of tiles.
+  Box<D> line_of_tiles() const {
+    Box<D> lines = local_tiles_;
+    lines.high[D - 1] = lines.low[D - 1] + 1;
+    return lines;
+  }
+  std::size_t line_index(Index<D> tile) const {
+    tile[D - 1] = local_tiles_.low[D - 1];
+    return static_cast<std::size_t>(linear_index(line_of_tiles(), tile));
   }
 
-  /// Bands that share rows.
-  std::int64_t bands_in_line() const { return runs_.extent(D - 1); }
-
-  /// The end of a group that begins with band b: whole lines of tiles that differ in the last two dimensions only.
-  std::int64_t end_of_lines(std::int64_t b) const requires(D > 1) {
-    const std::int64_t in_plane = bands_in_line() * runs_.extent(D - 2);
-    const std::int64_t lines = std::max<std::int64_t>(1, kGroup / owned_.extent(D - 1));
-    return std::min((b / in_plane + 1) * in_plane, b + lines * bands_in_line());
-  }
-
-  bool any_cut(std::int64_t b, std::int64_t last) const {
-    for (; b < last; ++b)
-      if (is_cut(b)) return true;
-    return false;
-  }
-
-  /// Whole lines of tiles, none of them cut.
-  template <class RowValues>
-  void run_lines(std::int64_t b, std::int64_t last, RowValues&& row) requires(D > 1) {
-    constexpr int Y = D - 2;
-    const std::int64_t in_line = bands_in_line();
-    Box<D> cells = band_cells(b);
-    const Box<D> end = band_cells(last - 1);
-    cells.high[Y] = end.high[Y];
-    cells.high[D - 1] = end.high[D - 1];
-    const std::int64_t n = cells.extent(D - 1), height = tiling_.tile()[Y], first_line = cells.low[Y] / height;
-    scratch_.resize(static_cast<std::size_t>((last - b) / in_line * n));
-    std::int64_t done = 0;  // rows that a group of four has taken along
-    for_each_row(cells, [&](const Index<D>& i) {
-      if (done > 0) return void(--done);
-      V* const acc = scratch_.data() + (i[Y] / height - first_line) * n;
-      bool first = i[Y] == cells.low[Y] || i[Y] % height == 0;
-      for (int j = 0; j < Y; ++j) first = first && i[j] == cells.low[j];
-      const auto value = row(i, n);
-      if (i[Y] % 4 == 0 && height % 4 == 0 && i[Y] + 4 <= cells.high[Y]) {  // sums stay in registers
-        Index<D> k = i;
-        const auto next = [&] { return ++k[Y], row(static_cast<const Index<D>&>(k), n); };
-        const auto v1 = next(), v2 = next(), v3 = next();
-        if (first) {
-          ISOHALO_INDEPENDENT
-          for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(op_(op_(value(x), v1(x)), v2(x)), v3(x));
-        } else {
-          ISOHALO_INDEPENDENT
-          for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(op_(op_(op_(acc[x], value(x)), v1(x)), v2(x)), v3(x));
-        }
-        done = 3;
-      } else {
-        add_row(acc, n, first, value);
-      }
-    });
-    for (std::int64_t k = b; k < last; ++k) {
-      const Box<D> band = band_cells(k);
-      fold_band(band, scratch_.data() + (k - b) / in_line * n + (band.low[D - 1] - cells.low[D - 1]));
+  /// Adds cells of a row to the sums in progress.
+  template <class Value>
+  void add_row(V* acc, std::int64_t begin, std::int64_t end, bool first, const Value& value) const {
+    if (first) {
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = begin; x < end; ++x) acc[x] = value(x);
+    } else {
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = begin; x < end; ++x) acc[x] = op_(acc[x], value(x));
     }
   }
 
-  /// Adds a row to the sums in progress.
+  /// Keeps the bare values of cut tiles from the n cells from i on.
   template <class Value>
-  void add_row(V* acc, std::int64_t n, bool first, const Value& value) const {
-    if (first)
-      for (std::int64_t x = 0; x < n; ++x) acc[x] = value(x);
-    else
-      for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(acc[x], value(x));
-  }
-
-  /// Keeps the bare values of cut tiles from a row of a band that begins at cell i.
-  void keep_cut(std::int64_t band, const Index<D>& i, const V* line) {
-    for (const TilePart<D>* part : cut_parts_[static_cast<std::size_t>(band)]) {
+  void keep_cut(const Index<D>& i, std::int64_t n, const Value& value) {
+    if (cut_parts_.empty()) return;
+    Index<D> tile;
+    for (int j = 0; j < D; ++j) tile[j] = i[j] / tiling_.tile()[j];
+    const auto& parts = cut_parts_[line_index(tile)];
+    const std::int64_t low = i[D - 1], high = low + n;
+    auto part = std::partition_point(parts.begin(), parts.end(),
+                                     [&](const TilePart<D>* p) { return p->cells.high[D - 1] <= low; });
+    for (; part != parts.end() && (*part)->cells.low[D - 1] < high; ++part) {
+      const Box<D>& cells = (*part)->cells;
       Index<D> start = i;
-      start[D - 1] = part->cells.low[D - 1];
-      std::copy_n(line + (start[D - 1] - i[D - 1]), part->cells.extent(D - 1),
-                  outgoing_.data() + part->offset + linear_index(part->cells, start));
+      start[D - 1] = std::max(low, cells.low[D - 1]);
+      V* const kept = outgoing_.data() + (*part)->offset + linear_index(cells, start);
+      for (std::int64_t x = start[D - 1]; x < std::min(high, cells.high[D - 1]); ++x)
+        kept[x - start[D - 1]] = value(x - low);
     }
   }
 
   /// Folds the lanes of the band's whole tiles. Cut tiles are overwritten later, by `test_gather`.
-  void fold_band(const Box<D>& cells, V* acc) {
-    Index<D> t;
-    for (int j = 0; j < D; ++j) t[j] = cells.low[j] / tiling_.tile()[j];
+  void fold_band(const Lines& lines) {
+    const Box<D>& cells = lines.cells;
     const std::int64_t width = tiling_.tile()[D - 1];
-    for (; t[D - 1] * width < cells.high[D - 1]; ++t[D - 1]) {
-      if (!tiles_.contains(t)) continue;
-      const std::int64_t low = std::max(t[D - 1] * width, cells.low[D - 1]);
-      const std::int64_t high = std::min((t[D - 1] + 1) * width, cells.high[D - 1]);
-      V* const lanes = acc + (low - cells.low[D - 1]);
-      values_[static_cast<std::size_t>(linear_index(tiles_, t))] =
-          high - low == kDefaultWidth && width == kDefaultWidth ? fold_whole_tile<kDefaultWidth>(lanes, op_)
-                                                                : fold_lanes(lanes, high - low, width, op_);
-    }
+    Box<D> rows = tiles_of(cells);  // a cell for each line of tiles
+    rows.high[D - 1] = rows.low[D - 1] + 1;
+    for_each_cell(rows, [&](Index<D> t) {
+      Index<D> i;
+      for (int j = 0; j < D; ++j) i[j] = std::max(cells.low[j], t[j] * tiling_.tile()[j]);
+      V* const line = lines.at(i);
+      for (; t[D - 1] * width < cells.high[D - 1]; ++t[D - 1]) {
+        if (!tiles_.contains(t)) continue;
+        const std::int64_t low = std::max(t[D - 1] * width, cells.low[D - 1]);
+        const std::int64_t high = std::min((t[D - 1] + 1) * width, cells.high[D - 1]);
+        V* const lanes = line + (low - cells.low[D - 1]);
+        values_[static_cast<std::size_t>(linear_index(tiles_, t))] =
+            high - low == kDefaultWidth && width == kDefaultWidth ? fold_whole_tile<kDefaultWidth>(lanes, op_)
+                                                                  : fold_lanes(lanes, high - low, width, op_);
+      }
+    });
   }
 
   /// The values of the tiles of cells low .. high-1, none of them cut, straight from the cells.
@@ -317,13 +383,12 @@ class TileReducer {
   int tag_;
   Box<D> owned_;
   TileExchange<D> exchange_;
-  Box<D> tiles_;                 // owned, in tile coordinates
-  Box<D> local_tiles_;           // with a cell in this block
-  std::int64_t run_length_ = 1;  // tiles in a band
-  Box<D> runs_;                  // tile coordinates, with runs instead of tiles in the fastest dimension
-  std::int64_t bands_ = 0;
+  Box<D> tiles_;                                             // owned, in tile coordinates
+  Box<D> local_tiles_;                                       // with a cell in this block
+  Index<D> in_band_{};                                       // tiles of a band in each dimension
+  Box<D> bands_;                                             // one cell per band
   std::vector<V> values_;                                    // of the owned tiles; row-major
-  std::vector<std::vector<const TilePart<D>*>> cut_parts_;   // of this block, by band; empty: none is cut
+  std::vector<std::vector<const TilePart<D>*>> cut_parts_;   // of this block, by line of tiles; empty: none is cut
   std::map<Index<D>, std::vector<GatheredPart>> cut_tiles_;  // owned
   std::vector<V> outgoing_, incoming_, scratch_;
   std::vector<V> tile_cells_;  // of a cut tile, and a row of scratch

@@ -45,8 +45,8 @@ class TreeReducer {
   const Index<D>& tile() const { return tile_; }
   const CartesianDomain<D>& domain() const { return domain_; }
 
-  /// Bands of this rank: runs of neighboring tiles that share all but the fastest coordinate, a few hundred cells
-  /// long at most, so that all their rows stay in the first-level cache.
+  /// Bands of this rank: neighboring tiles in the two fastest dimensions, whole rows of the block where these are
+  /// shorter than some thousand cells, so that memory is read in long stretches.
   std::int64_t bands() const { return reduction_->tiles().bands(); }
   /// The cells of a band in this block. Its rows are visited in index order.
   Box<D> band_cells(std::int64_t band) const { return reduction_->tiles().band_cells(band); }
@@ -54,12 +54,22 @@ class TreeReducer {
   std::int64_t scratch_size() const { return reduction_->tiles().scratch_size(); }
 
   /// Forms the tile values of one band. `row(i, n)` is called for each row in index order (i: its first cell, n:
-  /// its cells); it returns an object v with v(x) = the value of the row's x-th cell, x = 0 .. n-1. Different bands
-  /// may run at the same time with different scratch. Local.
+  /// its cells); it returns an object v with v(x) = the value of the row's x-th cell, x = 0 .. n-1. If v has one,
+  /// `v.prepare(x, m)` is called before v(x) .. v(x + m - 1). `row(i, n, later)` is told as well where about the
+  /// row begins that comes some thousand cells later: to fetch it. Different bands may run at the same time with
+  /// different scratch. Local.
   template <class RowValues>
   void run_band(std::int64_t band, V* scratch, RowValues&& row) {
     reduction_->tiles().run_band(band, scratch, row);
   }
+
+  /// The same for the tiles of a box of this block, which begins and ends where tiles do or the block does. Boxes
+  /// may run at the same time with different scratch.
+  template <class RowValues>
+  void run_box(const Box<D>& cells, V* scratch, RowValues&& row) {
+    reduction_->tiles().run_box(cells, scratch, row);
+  }
+  std::int64_t scratch_size(const Box<D>& cells) const { return reduction_->tiles().scratch_size(cells); }
 
   /// All bands at once, rows in the order of memory: for a pass that only reduces. Not from several threads. Local.
   template <class RowValues>

@@ -37,6 +37,10 @@ void check_order(const Box<D>& first, const PerDim<bool, D>& shrinks, const Inde
   std::int64_t wrong = 0;
   tiles.for_each_part(steps, region, [&](int q, const Box<D>& part) {
     wrong += !region(q).contains(part);
+    for (int j = 0; q + 1 == steps && j < D; ++j) {
+      const auto beside = [&](std::int64_t at, std::int64_t side) { return at != side && at % tiles.unit[j] != 0; };
+      wrong += beside(part.low[j], region(q).low[j]) || beside(part.high[j], region(q).high[j]);
+    }
     for_each_cell(part, [&](const Index<D>& i) {
       for_each_cell(Box<D>::of_cell(i).grown(reach, reach), [&](const Index<D>& x) {
         // The place holds the value of step q: of neighbors that no step has come to, the initial one.
@@ -60,8 +64,9 @@ TEST(TimeTiles, EveryCellReadsTheStepBefore) {
     };
     const Index<2> reach = in(0, 2), more = in(0, 2);
     const Box<2> first{in(-3, 3), in(8, 20)};
+    const TimeTiles<2> tiles{in(1, 9), {reach[0] + more[0], reach[1] + more[1]}};
     check_order<2>(first, {random.in(0, 1) == 1, random.in(0, 1) == 1}, reach,
-                   {in(1, 9), {reach[0] + more[0], reach[1] + more[1]}}, steps);
+                   k % 3 ? tiles : tiles.in_units(in(1, 6)), steps);
     check_order<1>({{first.low[0]}, {first.high[0]}}, {k % 2 == 1}, {reach[0]}, {{random.in(1, 9)}, {reach[0]}},
                    steps);
   }
@@ -177,7 +182,7 @@ void check_all(const std::vector<Index<D>>& grids, int deepest, bool far) {
 }
 
 TEST(TimeTiles, HaveTheBitsOfSingleSteps) {
-  check_all<1>({{61}, {13}}, 6, true);
+  check_all<1>({{61}, {13}, {700}}, 6, true);
   check_all<2>({{19, 37}, {11, 9}}, 6, true);
   check_all<3>({{11, 9, 23}}, 4, true);
   check_all<4>({{5, 6, 4, 11}}, 2, false);
