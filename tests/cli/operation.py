@@ -348,6 +348,17 @@ sys.exit(code)
     that(r.returncode == 1 and "step_00000006.h5 differs" in r.stdout and "first at (3, 4)" in r.stdout and
          r.stdout.endswith("not proved: the runs on 2, 3 ranks differ\n"), "a difference is not found: " + r.stdout)
     that((WORK / "kept/ranks_2/step_00000006.h5").exists(), "--directory keeps the files")
+    # Launchers that start other numbers of ranks than they are told to: the same files, and no proof.
+    for ranks, there, others in (("1,2", 1, (2,)), ("2,3", 1, (2, 3)), ("2,3,1", 2, (3, 1))):
+        fixed = WORK / "fixed.sh"
+        fixed.write_text('#!/bin/sh\nshift 2\nexec %s -n %d "$@"\n' % (MPIEXEC, there))
+        fixed.chmod(fixed.stat().st_mode | stat.S_IXUSR)
+        r = launch(0, "prove", "input.toml", "run.steps=6", "--ranks", ranks, "--mpiexec", fixed)
+        that(r.returncode == 3 and "proved:" not in r.stdout, "%s ranks that were %d are a proof: %d %s%s" % (ranks, there, r.returncode, r.stdout, r.stderr))
+        for n in others:
+            text = "the run on %d rank%s had %d rank%s: %s does not start as many as -n says" % (n, "s"[:n - 1], there, "s"[:there - 1], fixed)
+            that(text in r.stderr, "no %r: %s" % (text, r.stderr))
+        that("nothing is proved: %sthe run on %d rank" % ("every run failed, " if ranks == "2,3" else "", others[0]) in r.stderr, r.stderr)
     for arguments, code, text in ((("prove", "input.toml", "--ranks", "1,2", "run.stps=3"), 2, "unknown key run.stps"),
                                   (("prove", "input.toml", "--ranks", "2"), 2, "at least two numbers"),
                                   (("prove", "input.toml", "--ranks", "2,1,2"), 2, "the number 2 is there twice"),
