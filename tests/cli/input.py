@@ -218,7 +218,7 @@ def test_numbers_and_texts():
                           ("solver.kind.x", "unknown key solver.kind.x: --help-input lists"), ("qqqq", "unknown key qqqq: --help-input lists")):
         one("removing " + removed, "command line: %s=: %s" % (removed, text), "run", "input.toml", removed + "=", "--validate")
     one("a key of another kind of source", 'unknown key source.value for source.kind = "sine": --help-input lists', "run", "input.toml", "solver=", "solver.kind=poisson",
-        "source.kind=sine", "source.value=", "--validate")
+        "initial=", "initial.kind=constant", "source.kind=sine", "source.value=", "--validate")
     that(here("run.steps", " run.steps = 7") == "7" and here("output.keep", "\toutput.keep =") == "0", "blanks around an override's key")
     one("an empty name of a file", "initial.file is empty: name a file", "run", "input.toml", "initial.kind=file", 'initial.file=""', "initial.dataset=a", "--validate")
     one("an empty string", "output.directory is empty", "run", "input.toml", 'output.directory=""', "--validate")
