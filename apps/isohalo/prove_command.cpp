@@ -172,9 +172,9 @@ struct Outcome {
   int ranks = 1;
   fs::path directory, log;
   double seconds = 0;
-  std::string process_grid, verdict;
-  std::string results;                    ///< the lines "residual = ", "digest NAME = "
-  std::map<std::string, fs::path> files;  ///< that it has left, by name
+  std::string ranks_there, process_grid, verdict;  ///< the first two as the run says, such as "2 ranks"
+  std::string results;                             ///< the lines "residual = ", "digest NAME = "
+  std::map<std::string, fs::path> files;           ///< that it has left, by name
   ExitCode code = ExitCode::fine;
   std::string failure;  ///< how it ended otherwise than it should; empty: it did not
 };
@@ -209,10 +209,11 @@ void read_log(Outcome& o) {
   for (std::string line; std::getline(lines, line);) {
     if (is_result(line)) o.results += line + "\n";
     if (line.rfind("stopped by ", 0) == 0) o.failure = "was " + line;
-    const std::string before = ", process grid ", behind = ", imbalance ";
-    const auto at = line.rfind(before), end = line.rfind(behind);
-    if (at != line.npos && end != line.npos && at < end && o.process_grid.empty())
-      o.process_grid = line.substr(at + before.size(), end - at - before.size());
+    const std::string cells = " cells, ", before = ", process grid ", behind = ", imbalance ";
+    const auto at = line.rfind(before), end = line.rfind(behind), ranks = line.rfind(cells, at);
+    if (at == line.npos || end == line.npos || ranks == line.npos || at > end || !o.process_grid.empty()) continue;
+    o.process_grid = line.substr(at + before.size(), end - at - before.size());
+    o.ranks_there = line.substr(ranks + cells.size(), at - ranks - cells.size());
   }
   if (o.failure.empty() && o.results.empty()) o.failure = "printed no results";
   if (!o.failure.empty()) o.code = ExitCode::failure;
@@ -241,6 +242,12 @@ Outcome run_on(int ranks, const ProveRequest& request, const fs::path& below, co
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 3;
     o.code = code == 2 ? ExitCode::usage : ExitCode::failure;
     o.failure = fmt::format("ended with exit code {}", code);
+  }
+  const bool says = !o.ranks_there.empty();
+  if (says ? o.ranks_there != counted(ranks, "rank") : o.failure.empty()) {
+    o.code = ExitCode::failure;
+    o.failure = says ? fmt::format("had {}: {} does not start as many as -n says", o.ranks_there, request.mpiexec)
+                     : "does not say how many ranks it had";
   }
   o.files = files_left(o.directory, former);
   return o;

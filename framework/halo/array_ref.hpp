@@ -90,7 +90,7 @@ ArrayRef<T, D> c_order(T* first, const Box<D>& owned, const Index<D>& ghost_low,
   std::int64_t stride = 1;
   for (int j = D - 1; j >= 0; --j) {
     a.stride[j] = stride;
-    a.data += ghost_low[j] * stride;
+    if (first) a.data += ghost_low[j] * stride;  // what is NULL stays NULL: an exchange refuses it
     stride *= ghost_low[j] + owned.extent(j) + ghost_high[j] + (j == D - 1 ? row_padding : 0);
   }
   return a;

@@ -31,52 +31,65 @@ std::int64_t cells_of(const std::vector<HaloRegion<D>>& regions) {
   return n;
 }
 
-/// Every cell of other ranks comes once; then the ghosts that repeat it, or this rank's own cells, are filled.
+/// Does every cell of other ranks come once, whatever the pattern, before the ghosts that repeat it, or this rank's
+/// own cells, are filled?
 template <int D>
-HaloSchedule<D> repeating_schedule(const HaloGeometry<D>& geometry, const PerDim<int, D>& coords) {
-  HaloSchedule<D> schedule(2);
-  auto fill = std::make_shared<const detail::GhostFill<D>>(geometry, coords);
-  schedule[0].receive = fill->received(geometry.blocks, coords);
-  for (const auto& receiver : geometry.possible_receivers(coords)) {
-    if (receiver == coords) continue;
-    auto message = detail::repeated_grid_message(geometry, coords, receiver);
-    if (!message.regions.empty()) schedule[0].send.push_back(std::move(message));
-  }
-  schedule[1].fill = std::move(fill);
-  return schedule;
+bool each_cell_once(HaloPattern pattern, const HaloGeometry<D>& geometry, const HaloMutation<D>& mutation) {
+  return pattern != HaloPattern::slabs && !mutation && geometry.repeats_grid();
+}
+
+template <int D>
+std::vector<HaloRegion<D>> parts_of(HaloPattern pattern, const HaloGeometry<D>& geometry,
+                                    const PerDim<int, D>& coords, const HaloMutation<D>& mutation) {
+  auto parts = geometry.regions(coords, pattern);
+  if (mutation) mutation(parts);
+  return parts;
 }
 
 }  // namespace
 
 template <int D>
+HaloSchedule<D> halo_receives(HaloPattern pattern, const HaloGeometry<D>& geometry, const PerDim<int, D>& coords,
+                              const HaloMutation<D>& mutation) {
+  if (each_cell_once(pattern, geometry, mutation)) {
+    HaloSchedule<D> schedule(2);
+    auto fill = std::make_shared<const detail::GhostFill<D>>(geometry, coords);
+    schedule[0].receive = fill->received(geometry.blocks, coords);
+    schedule[1].fill = std::move(fill);
+    return schedule;
+  }
+  HaloSchedule<D> schedule(pattern == HaloPattern::slabs ? D : 1);  // NOLINT(bugprone-branch-clone): D may be 1
+  for (const auto& part : parts_of(pattern, geometry, coords, mutation)) {
+    HaloStage<D>& stage = schedule[static_cast<std::size_t>(part.stage)];
+    if (part.owner == coords)
+      stage.copies.push_back(part);
+    else
+      message_of(stage.receive, geometry.blocks.rank_at(part.owner), pattern == HaloPattern::direct)
+          .regions.push_back(part);
+  }
+  return schedule;
+}
+
+template <int D>
 HaloSchedule<D> halo_schedule(HaloPattern pattern, const HaloGeometry<D>& geometry, const PerDim<int, D>& coords,
                               const HaloMutation<D>& mutation) {
-  const Decomposition<D>& blocks = geometry.blocks;
-  const bool slabs = pattern == HaloPattern::slabs, direct = pattern == HaloPattern::direct;
-  if (!slabs && !mutation && geometry.repeats_grid()) return repeating_schedule(geometry, coords);
-  HaloSchedule<D> schedule(slabs ? D : 1);  // NOLINT(bugprone-branch-clone): D may be 1
-  const auto stage_of = [&](const HaloRegion<D>& part) -> HaloStage<D>& {
-    return schedule[static_cast<std::size_t>(part.stage)];
-  };
-  const auto parts_of = [&](const PerDim<int, D>& block) {
-    auto parts = geometry.regions(block, pattern);
-    if (mutation) mutation(parts);
-    return parts;
-  };
-  for (const auto& part : parts_of(coords)) {
-    if (part.owner == coords)
-      stage_of(part).copies.push_back(part);
-    else
-      message_of(stage_of(part).receive, blocks.rank_at(part.owner), direct).regions.push_back(part);
-  }
+  const bool once = each_cell_once(pattern, geometry, mutation), slabs = pattern == HaloPattern::slabs;
+  HaloSchedule<D> schedule = halo_receives(pattern, geometry, coords, mutation);
   for (const auto& receiver : geometry.possible_receivers(coords)) {
     if (receiver == coords || (slabs && differing_dimensions<D>(receiver, coords) > 1)) continue;
-    for (auto& part : parts_of(receiver)) {
+    if (once) {
+      auto message = detail::repeated_grid_message(geometry, coords, receiver);
+      if (!message.regions.empty()) schedule[0].send.push_back(std::move(message));
+      continue;
+    }
+    for (auto& part : parts_of(pattern, geometry, receiver, mutation)) {
       if (part.owner != coords) continue;
       Index<D> back;
       for (int j = 0; j < D; ++j) back[j] = -part.shift[j];
       part.region = part.region.shifted(back);
-      message_of(stage_of(part).send, blocks.rank_at(receiver), direct).regions.push_back(part);
+      message_of(schedule[static_cast<std::size_t>(part.stage)].send, geometry.blocks.rank_at(receiver),
+                 pattern == HaloPattern::direct)
+          .regions.push_back(part);
     }
   }
   return schedule;
@@ -134,6 +147,8 @@ TrafficTable halo_traffic(HaloPattern pattern, const HaloGeometry<D>& geometry, 
                                                    std::vector<HaloMessage<D>> HaloStage<D>::*);        \
   template HaloCost halo_cost<D>(std::span<const HaloSchedule<D>>, bool);                               \
   template HaloSchedule<D> halo_schedule<D>(HaloPattern, const HaloGeometry<D>&, const PerDim<int, D>&, \
+                                            const HaloMutation<D>&);                                    \
+  template HaloSchedule<D> halo_receives<D>(HaloPattern, const HaloGeometry<D>&, const PerDim<int, D>&, \
                                             const HaloMutation<D>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

@@ -82,6 +82,11 @@ template <int D>
 HaloSchedule<D> halo_schedule(HaloPattern pattern, const HaloGeometry<D>& geometry, const PerDim<int, D>& coords,
                               const HaloMutation<D>& mutation = {});
 
+/// The same without what the block sends: all that one rank receives and copies, at the cost of one rank.
+template <int D>
+HaloSchedule<D> halo_receives(HaloPattern pattern, const HaloGeometry<D>& geometry, const PerDim<int, D>& coords,
+                              const HaloMutation<D>& mutation = {});
+
 /// The exchange of all blocks, for one array with elements of so many bytes. Local.
 template <int D>
 TrafficTable halo_traffic(HaloPattern pattern, const HaloGeometry<D>& geometry, double element_bytes);

@@ -39,6 +39,7 @@ BytesRef<D> adopt_bytes(void* first, std::int64_t bytes, const Box<D>& owned, st
 }
 
 ElementLayout::ElementLayout(MPI_Datatype type, const Communicator& comm) {
+  if (type == MPI_DATATYPE_NULL) throw UsageError("the element type is MPI_DATATYPE_NULL: pass a committed type");
   const TypeLayout layout = layout_of(type);
   if (layout.size < 1 || layout.extent < 1)
     throw UsageError("an element type of " + std::to_string(layout.size) + " bytes and extent " +

@@ -60,7 +60,8 @@ class ElementLayout {
     std::int64_t offset, length;
   };
 
-  /// Of a committed datatype. Local. Throws UsageError for one without data or without a positive extent.
+  /// Of a committed datatype. Local. Throws UsageError for MPI_DATATYPE_NULL and for a type without
+  /// data or without a positive extent.
   ElementLayout(MPI_Datatype type, const Communicator& comm);
 
   const std::vector<Run>& runs() const { return runs_; }

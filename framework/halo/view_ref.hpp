@@ -51,7 +51,7 @@ ErasedArray<static_cast<int>(View::rank)> view_ref(const View& view, const Box<s
     a.stride[j] = static_cast<std::int64_t>(view.stride(static_cast<std::size_t>(j)));
     first += ghost_low[j] * a.stride[j];
   }
-  a.data = reinterpret_cast<std::byte*>(view.data() + first);
+  if (view.data()) a.data = reinterpret_cast<std::byte*>(view.data() + first);
   if (copies == ViewCopies::staged_kernels)
     a.kernels = &detail::kKernelCopies<D, Space, true>;
   else if (copies == ViewCopies::kernels || !host_reaches)

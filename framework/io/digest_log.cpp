@@ -31,6 +31,12 @@ std::pair<std::int64_t, std::map<std::string, std::string>> parse_line(const std
   return {step, entries};
 }
 
+std::string not_a_line(const std::filesystem::path& file, std::int64_t number, const UsageError& reason) {
+  const std::string why = reason.what();  // quotes a file that may be of any kind
+  return file.string() + ":" + std::to_string(number) +
+         ": no line of a digest log: " + (why.size() > 200 ? why.substr(0, 200) + ".." : why);
+}
+
 std::string joined(const std::map<std::int64_t, std::string>& lines) {
   std::string all;
   for (const auto& [step, line] : lines) all += line;
@@ -45,14 +51,27 @@ DigestLogWriter::DigestLogWriter(std::filesystem::path file, bool go_on) : file_
     if (!before.empty()) std::filesystem::remove(file_);
     return;
   }
-  std::istringstream in(before);
-  for (std::string line; std::getline(in, line) && !in.eof();) {  // without an end of line it is not whole
+  read(before);
+  if (joined(lines_) != before) write();
+}
+
+void DigestLogWriter::read(const std::string& text) {
+  std::istringstream in(text);
+  std::int64_t number = 0, damaged = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    const bool whole = !in.eof();
     try {
-      lines_[parse_line(line).first] = line + "\n";
-    } catch (const UsageError&) {  // nor is it then
+      const std::int64_t step = parse_line(line).first;
+      if (!whole) throw UsageError("it has no end");
+      const auto [place, first] = lines_.insert_or_assign(step, line + "\n");
+      if (!first) throw UsageError("step " + std::to_string(step) + " is there twice");
+    } catch (const UsageError& e) {
+      if (!whole && !lines_.empty()) break;
+      if (damaged++ == 0) damage_ = not_a_line(file_, number, e);
     }
   }
-  if (joined(lines_) != before) write();
+  if (damaged > 1) damage_ += "; so are " + std::to_string(damaged - 1) + " more";
 }
 
 void DigestLogWriter::write() const {
@@ -87,7 +106,7 @@ DigestLog read_digest_log(const std::filesystem::path& file) {
       if (!log.empty() && step <= log.rbegin()->first) throw UsageError("the steps do not increase");
       log[step] = entries;
     } catch (const UsageError& e) {
-      throw UsageError(file.string() + ":" + std::to_string(number) + ": no line of a digest log: " + e.what());
+      throw UsageError(not_a_line(file, number, e));
     }
   }
   if (in.bad()) throw UsageError(file.string() + " cannot be read to its end");

@@ -31,15 +31,20 @@ DigestLogComparison compare_digest_logs(const DigestLog& a, const DigestLog& b);
 /// link.
 class DigestLogWriter {
  public:
-  /// Goes on with the lines that the file holds, without any that is not whole; or begins it anew.
+  /// Goes on with the lines that the file holds, without any that is damaged or not whole; or begins it anew.
   DigestLogWriter(std::filesystem::path file, bool go_on);
+  /// File, line and reason of the first line that is left out because it is damaged, and how many there are; empty:
+  /// none. A last line without its end, which an interrupted run leaves, is none, unless there is no other.
+  const std::string& damage() const { return damage_; }
   /// Adds a line, which ends with its newline; in place of the one that the step has. Returns the line that said
   /// something else of it, if there was one.
   std::optional<std::string> add(std::int64_t step, const std::string& line);
 
  private:
   void write() const;
+  void read(const std::string& text);
   std::filesystem::path file_;
+  std::string damage_;
   std::map<std::int64_t, std::string> lines_;  ///< of later steps than the last one written: all there are, or none
 };
 

@@ -49,6 +49,8 @@ std::vector<std::string> Config::tables() const {
 }
 
 /// A key of the same table that is spelled alike, or the key of this name in a table of it, or else in any other.
+/// What a table with kinds does not have may be a key of another kind of it: then it was meant for no other such
+/// table, and for none within another.
 std::string Config::nearest_key(const std::string& path) const {
   std::vector<std::string> names;
   const std::string table = table_of(path), name = name_of(path);
@@ -58,9 +60,12 @@ std::string Config::nearest_key(const std::string& path) const {
     return table.empty() ? near : table + "." + near;
   if (name == "type" && is_key(table + ".kind")) return table + ".kind";
   std::string elsewhere;
+  const bool kinds = is_key(table) || is_key(table + ".kind");  // one that is not there is declared as a key
   for (const auto& d : declared_) {
     if (name_of(d.path) != name) continue;
     if (!table.empty() && d.path.starts_with(table + ".")) return d.path;
+    const std::string other = table_of(d.path);
+    if (kinds && (is_key(other + ".kind") || other.find('.') != std::string::npos)) continue;
     if (elsewhere.empty()) elsewhere = d.path;
   }
   return elsewhere;

@@ -213,6 +213,8 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
     f.file_ =
         config.text(key("file"), {{}, {}, "HDF5 file; a relative path starts at the directory of the input file"});
     f.dataset_ = config.text(key("dataset"), {{}, {}, "path in it of a dataset with the shape of the grid"});
+    if (config.error_count() == before && f.file_.empty())
+      config.error(key("file"), key("file") + " is empty: name a file");
     if (f.file_.is_relative()) f.file_ = input_directory / f.file_;
     // Where the values come from is no physics (see physics_text): they are named by their digest once they are
     // read.

@@ -100,13 +100,18 @@ fs::path OutputDirectory::picture(const std::string& field, std::int64_t step) c
 }
 
 std::vector<std::int64_t> OutputDirectory::steps() const {
-  std::vector<std::int64_t> found;
+  auto found = named_steps();
   std::error_code ignored;
+  std::erase_if(found, [&](std::int64_t s) { return !fs::is_regular_file(checkpoint(s), ignored); });
+  return found;
+}
+
+std::vector<std::int64_t> OutputDirectory::named_steps() const {
+  std::vector<std::int64_t> found;
   for (const auto& name : names_in(path_)) {
     std::int64_t step = -1;
     if (name.starts_with("step_")) std::from_chars(name.data() + 5, name.data() + name.size(), step);
-    if (step >= 0 && path_ / name == checkpoint(step) && fs::is_regular_file(path_ / name, ignored))
-      found.push_back(step);
+    if (step >= 0 && path_ / name == checkpoint(step)) found.push_back(step);
   }
   std::sort(found.rbegin(), found.rend());
   return found;

@@ -37,6 +37,8 @@ class OutputDirectory {
   std::filesystem::path digest_log() const { return path_ / "digests.txt"; }
   /// Steps of the checkpoints that are there, newest first: of regular files, or links to such.
   std::vector<std::int64_t> steps() const;
+  /// The same of whatever has such a name: directories, devices and links that lead nowhere, too.
+  std::vector<std::int64_t> named_steps() const;
 
   // To be called on one rank; they throw RunError or UsageError.
   /// Throws UsageError for whatever a run would refuse the directory for: it cannot be made or written to, it is in

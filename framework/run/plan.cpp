@@ -23,26 +23,28 @@ struct HaloLoad {
   std::int64_t messages = 0;
   std::int64_t cells[3] = {0, 0, 0};    ///< face, edge, corner
   std::int64_t regions[3] = {0, 0, 0};  ///< of other ranks
+  bool once = false;                    ///< of what lies several times in the ghosts, one is received
   std::int64_t total() const { return cells[0] + cells[1] + cells[2]; }
 };
 
 template <int D>
-HaloLoad halo_load(const Decomposition<D>& blocks, const PerDim<int, D>& coords, const StencilShape<D>& shape,
-                   int depth, const BoundaryTopology<D>& around) {
+HaloLoad halo_load(HaloPattern pattern, const HaloGeometry<D>& geometry, const PerDim<int, D>& coords) {
   HaloLoad load;
-  std::set<int> owners;
-  const Box<D> block = blocks.box(coords);
-  for (const auto& part : HaloGeometry<D>{blocks, shape, depth, around}.regions(coords)) {
-    if (part.owner == coords) continue;  // copied in place
-    int beside = 0;
-    for (int j = 0; j < D; ++j)
-      beside += part.region.box.high[j] <= block.low[j] || part.region.box.low[j] >= block.high[j];
-    const std::size_t kind = beside == 1 ? 0 : beside == D ? 2 : 1;
-    load.cells[kind] += part.region.cells();
-    ++load.regions[kind];
-    owners.insert(blocks.rank_at(part.owner));
+  const Box<D> block = geometry.blocks.box(coords);
+  for (const auto& stage : halo_receives(pattern, geometry, coords)) {
+    load.once = load.once || stage.fill;
+    for (const auto& message : stage.receive) {
+      ++load.messages;
+      for (const auto& [region, owner, shift, number] : message.regions) {
+        int beside = 0;
+        for (int j = 0; j < D; ++j)
+          beside += region.box.high[j] <= block.low[j] || region.box.low[j] >= block.high[j];
+        const std::size_t kind = beside == 1 ? 0 : beside == D ? 2 : 1;
+        load.cells[kind] += region.cells();
+        ++load.regions[kind];
+      }
+    }
   }
-  load.messages = static_cast<std::int64_t>(owners.size());
   return load;
 }
 
@@ -156,7 +158,8 @@ std::string plan_text(const Input<D>& in, int ranks) {
   const int depth = in.depth(blocks);
   HaloLoad most;
   for (const auto& coords : looked_at(blocks)) {
-    const HaloLoad load = halo_load(blocks, coords, in.model->shape(), depth, around);
+    const HaloLoad load =
+        halo_load<D>(in.parallel.exchange.pattern, {blocks, in.model->shape(), depth, around}, coords);
     if (load.total() > most.total()) most = load;
   }
   Index<D> largest, smallest;
@@ -172,7 +175,10 @@ std::string plan_text(const Input<D>& in, int ranks) {
                    most.messages, bytes_text(static_cast<double>(most.total()) * cell),
                    static_cast<double>(most.messages) / depth,
                    bytes_text(static_cast<double>(most.total()) * cell / depth));
-  for (int k = 0; k < 3; ++k)
+  if (most.once)
+    s += "  once            the ghosts hold the grid several times: each cell comes once and is copied to its "
+         "repeats\n";
+  for (int k = 0; k < 3 && !most.once; ++k)
     if (most.regions[k])
       s += fmt::format("  {:15} {} regions, {} cells, {}\n", kinds[k], most.regions[k], most.cells[k],
                        bytes_text(static_cast<double>(most.cells[k]) * cell));

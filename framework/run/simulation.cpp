@@ -249,9 +249,9 @@ void Simulation<D>::evaluate(double sum) {
       advice =
           "look whether the expressions of domain.boundary are finite" + (advice.empty() ? "" : ", or " + advice);
     throw RunError(
-        fmt::format("field \"{}\" is NaN or infinite, found at step {}, first at {}{}{}; checkpoints of earlier "
-                    "steps are intact",
-                    f.name, step_, cell_text<D>(domain_->global(), at), advice.empty() ? "" : ": ", advice));
+        fmt::format("field \"{}\" is NaN or infinite, found at step {}, first at {}{}{}{}", f.name, step_,
+                    cell_text<D>(domain_->global(), at), advice.empty() ? "" : ": ", advice,
+                    written_step_ >= 0 || first_step_ > 0 ? "; checkpoints of earlier steps are intact" : ""));
   }
 }
 

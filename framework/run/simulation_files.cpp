@@ -60,7 +60,7 @@ void Simulation<D>::restart(bool check) {
   const ReductionMethod given = in_.parallel.reduction.method;
   std::vector<std::int64_t> steps{-1};  // of a file that was named
   on_root([&] {
-    if (any) steps = directory_.steps();
+    if (any) steps = directory_.named_steps();
   });
   std::int64_t count = std::ssize(steps);
   comm_.broadcast(&count, sizeof count, 0);
@@ -207,7 +207,10 @@ void Simulation<D>::begin_outputs() {
       directory_.remove_outputs();
     }
     // Nothing vouches for the lines of a log without any checkpoint.
-    if (step_ < in_.run.steps) digest_log_.emplace(directory_.digest_log(), newest.has_value());
+    if (step_ >= in_.run.steps) return;
+    digest_log_.emplace(directory_.digest_log(), newest.has_value());
+    if (!digest_log_->damage().empty())
+      fmt::print(stderr, "isohalo: warning: left out of the log: {}\n", printable(digest_log_->damage()));
   });
 }
 

@@ -215,7 +215,9 @@ std::optional<Removal> apply_override(Value& root, const std::string& assignment
   if (equals == std::string::npos || equals == 0)
     throw UsageError("\"" + shortened(assignment) + "\" is no override: write key.path=value" +
                      (assignment.starts_with("-") ? ", and options before --" : ""));
-  const std::string path = assignment.substr(0, equals), text = assignment.substr(equals + 1);
+  const auto first = assignment.find_first_not_of(" \t"), last = assignment.find_last_not_of(" \t", equals - 1);
+  if (first >= equals) throw UsageError("\"" + shortened(assignment) + "\" is no override: write key.path=value");
+  const std::string path = assignment.substr(first, last + 1 - first), text = assignment.substr(equals + 1);
   const auto parts = key_parts(path, place);
   if (text.empty()) return Removal{path, place, remove(root, parts)};
   Value value = override_value(text, place);

@@ -239,8 +239,12 @@ def test_latest():
     os.symlink("nowhere", directory / "step_00000600.h5")
     run(1, "others", "run.steps=10")
     that(latest("others") == "step_00000010.h5", "latest.h5 leads to " + latest("others"))
-    r = run(1, "others", "--restart", "auto", "run.steps=20")
-    that(latest("others") == "step_00000020.h5" and r.stderr == "" and "newer" not in r.stdout, "latest.h5 leads to " + latest("others") + r.stdout + r.stderr)
+    for mode in (("--validate",), ()):
+        r = run(3, "others", "--restart", "auto", "run.steps=20", *mode)
+        skipped = "isohalo: warning: skipping a checkpoint that cannot be used: others/step_00000%d.h5%s\n"
+        that(r.stderr == skipped % (600, ": no such file") + skipped % (500, " is no regular file") + skipped % (200, " is a directory, not a file"),
+             "%s passes over them: %s" % (mode, r.stderr))
+    that(latest("others") == "step_00000020.h5" and "newer" not in r.stdout and "restarting at step 10" in r.stdout, "latest.h5 leads to " + latest("others") + r.stdout)
     run(1, "others", "--overwrite", "run.steps=10")
     that([n for n in names("others") if n.endswith(".h5")] == ["latest.h5", "step_00000010.h5", "step_00000200.h5"], "--overwrite leaves %s" % names("others"))
 
@@ -335,6 +339,21 @@ def test_history():
     that(len(re.findall(r"isohalo: warning: line/digests.txt: step 15 was done before with other digests", r.stderr)) == 1 and r.stderr.count("warning") == 1,
          "a foreign line in the log: " + r.stderr)
     that([l for l in log("line") if int(l.split()[0]) % 5 == 0][:8] == straight, "the foreign line stays: %r" % log("line"))
+    # Lines that are damaged are left out with one warning; the rest stays.
+    run(1, "line", "--overwrite")
+    damaged = lambda *changes: "\n".join(dict(changes).get(k + 1, l) for k, l in enumerate(straight)) + "\n"
+    left_out = "isohalo: warning: left out of the log: line/digests.txt:%d: no line of a digest log: %s\n"
+    for text, warning, steps in (
+            (damaged((3, straight[2].replace("15 ", "1x ", 1))), left_out % (3, '"x" is no NAME=DIGEST'), "5 10 20 25 30 35 40"),
+            (damaged((3, straight[2].replace("15 ", "20 ", 1))), left_out % (4, "step 20 is there twice"), "5 10 20 25 30 35 40"),
+            (damaged((2, ""), (7, straight[6] + " \0"), (8, "x" * 5000)), left_out % (2, "the line does not begin with a step; so are 2 more"), "5 15 20 25 30 40"),
+            ("my\nnotes\n", left_out % (1, "the line does not begin with a step; so are 1 more"), "40"),
+            ("7 a=" + "x" * 5000, None, "40"), ("40 u=01", left_out % (1, '"01" is no digest (16 lower-case hex digits)'), "40")):
+        (WORK / "line/digests.txt").write_text(text)
+        r = run(2, "line", "--restart", "line/step_00000030.h5", "output.digest_every=40")
+        that(r.stderr == warning if warning else r.stderr.startswith("isohalo: warning: left out of the log: line/digests.txt:1: ") and len(r.stderr) < 400,
+             "a log with damage: %s" % r.stderr)
+        that([l.split()[0] for l in log("line")] == steps.split() and log("line")[-1] == straight[-1], "what is left of it: %r" % log("line"))
 
 
 def test_other_line():

@@ -268,6 +268,9 @@ def main():
            ["run", input_file("explode.toml", explode), "--overwrite", "run.residual_every=100"])
     that(sorted(fingerprint(WORK / "out" / "explode")) == ["step_00000010.h5"],
          "the run that exploded should have left its checkpoint of step 10")
+    for n in (1, 3):
+        r = launch(n, "run", "explode.toml", "--overwrite", "output.checkpoint_every=0")
+        that(r.returncode == 3 and "NaN or infinite" in r.stderr and "checkpoints" not in r.stderr, "checkpoints that there are not: " + r.stderr)
 
     # --- the command ---------------------------------------------------------------------------------------------------
     expect("no subcommand", 2, "isohalo needs a command: run, compare", [])

@@ -120,6 +120,8 @@ def test_suggestions():
                            ("domain.boundry=3", "unknown key domain.boundry; did you mean domain.boundary?"), ("solver.steps=3", "did you mean run.steps?"),
                            ("initial.type=random", "unknown key initial.type; did you mean initial.kind?"),
                            ("solver.mask=3", "solver.mask is no table: [solver.mask] has the keys of [initial]"),
+                           ("solver.mask.low=", 'unknown key solver.mask.low: --help-input lists'),
+                           (" run.stepz\t= 3", "unknown key run.stepz; did you mean run.steps?"), (" = 3", '" = 3" is no override'),
                            ("solver.masc.kind=box", "unknown table solver.masc; did you mean solver.mask?"),
                            ("domain.bc.low=[1]", "unknown table domain.bc: this input has the tables"),
                            ('solver.kappa={kind="expression",expression="x+"}', "column 3"),
@@ -215,6 +217,10 @@ def test_numbers_and_texts():
                           ("domain.bondary", "unknown table domain.bondary; did you mean domain.boundary?"), ("steps", "unknown key steps; did you mean run.steps?"),
                           ("solver.kind.x", "unknown key solver.kind.x: --help-input lists"), ("qqqq", "unknown key qqqq: --help-input lists")):
         one("removing " + removed, "command line: %s=: %s" % (removed, text), "run", "input.toml", removed + "=", "--validate")
+    one("a key of another kind of source", 'unknown key source.value for source.kind = "sine": --help-input lists', "run", "input.toml", "solver=", "solver.kind=poisson",
+        "initial=", "initial.kind=constant", "source.kind=sine", "source.value=", "--validate")
+    that(here("run.steps", " run.steps = 7") == "7" and here("output.keep", "\toutput.keep =") == "0", "blanks around an override's key")
+    one("an empty name of a file", "initial.file is empty: name a file", "run", "input.toml", "initial.kind=file", 'initial.file=""', "initial.dataset=a", "--validate")
     one("an empty string", "output.directory is empty", "run", "input.toml", 'output.directory=""', "--validate")
     isohalo(0, "run", "input.toml", "solver=", "solver.kind=poisson", "--validate")
     one("a limit that is never tested", "run.stop_residual = 1e-06 is never tested with run.residual_every = 0: set run.residual_every",

@@ -194,6 +194,24 @@ def test_plan():
     r = isohalo(1, "run", "input.toml", "--plan", "parallel.process_grid=[2,2]", code=2)
     that("does not multiply to 1 rank: use another" in r.stderr, "--plan of 1 rank: " + r.stderr)
     that(not (WORK / "out").exists(), "a plan leaves files")
+    # A grid that lies several times in its own ghosts: each cell comes once, as in the schedule that a run has.
+    periodic = lambda d: "\n".join("boundary.%s = %s" % (s, json.dumps(["periodic"] * d)) for s in ("low", "high"))
+    plane = INPUT[:INPUT.index("shape")] + "shape = [12, 12]\n" + periodic(2) + INPUT[INPUT.index("\n[solver]"):] + "[parallel]\nhalo_depth = 20\n"
+    torus = ("[domain]\nshape = [3, 4, 4, 19]\n" + periodic(4) + '\n[solver]\nkind = "stencil"\noffsets = [[0,0,0,0],[2,-3,3,18],[-2,3,-1,-18],[1,1,-3,7],[0,2,2,-11]]\n'
+             'weights = [0.4,0.2,0.2,0.1,0.1]\n[initial]\nkind = "random"\n[run]\nsteps = 10\n[parallel]\nhalo_depth = 5\n')
+    for name, text in (("plane", plane), ("torus", torus)):
+        (WORK / (name + ".toml")).write_text(text)
+    for name, ranks, exchange, cells in (("plane", 2, "auto", 72), ("plane", 3, "direct", 96), ("plane", 6, "shared", 120), ("torus", 4, "auto", 3 * 4 * 4 * 15),
+                                         ("plane", 4, "slabs", None)):
+        plan = isohalo(1, "run", name + ".toml", "--plan", "-n", ranks, "parallel.exchange=" + exchange).stdout
+        messages, size, unit = figure(plan, r"receives (\d+) messages, ([0-9.]+) (B|KiB);")
+        pattern = "slabs" if exchange == "slabs" else "coalesced"
+        one = [e for e in json.loads(isohalo(0, "schedule", "--halo", name + ".toml", "--ranks", ranks, "--json").stdout)["exchanges"] if e["name"] == pattern][0]
+        expected = one["most_bytes"]
+        that(cells is None or expected == 8 * cells, "%s on %d ranks: the schedule has %g bytes, not %d" % (name, ranks, expected, 8 * (cells or 0)))
+        that((messages, size) == (str(one["most_messages"]), "%g" % expected if expected < 1024 else "%.1f" % (expected / 1024)),
+             "%s on %d ranks: %d messages of %g bytes in the schedule: %s" % (name, ranks, one["most_messages"], expected, plan))
+        that(("each cell comes once" in plan) == (cells is not None), plan)
 
 
 def test_effective_configuration():
@@ -330,6 +348,17 @@ sys.exit(code)
     that(r.returncode == 1 and "step_00000006.h5 differs" in r.stdout and "first at (3, 4)" in r.stdout and
          r.stdout.endswith("not proved: the runs on 2, 3 ranks differ\n"), "a difference is not found: " + r.stdout)
     that((WORK / "kept/ranks_2/step_00000006.h5").exists(), "--directory keeps the files")
+    # Launchers that start other numbers of ranks than they are told to: the same files, and no proof.
+    for ranks, there, others in (("1,2", 1, (2,)), ("2,3", 1, (2, 3)), ("2,3,1", 2, (3, 1))):
+        fixed = WORK / "fixed.sh"
+        fixed.write_text('#!/bin/sh\nshift 2\nexec %s -n %d "$@"\n' % (MPIEXEC, there))
+        fixed.chmod(fixed.stat().st_mode | stat.S_IXUSR)
+        r = launch(0, "prove", "input.toml", "run.steps=6", "--ranks", ranks, "--mpiexec", fixed)
+        that(r.returncode == 3 and "proved:" not in r.stdout, "%s ranks that were %d are a proof: %d %s%s" % (ranks, there, r.returncode, r.stdout, r.stderr))
+        for n in others:
+            text = "the run on %d rank%s had %d rank%s: %s does not start as many as -n says" % (n, "s"[:n - 1], there, "s"[:there - 1], fixed)
+            that(text in r.stderr, "no %r: %s" % (text, r.stderr))
+        that("nothing is proved: %sthe run on %d rank" % ("every run failed, " if ranks == "2,3" else "", others[0]) in r.stderr, r.stderr)
     for arguments, code, text in ((("prove", "input.toml", "--ranks", "1,2", "run.stps=3"), 2, "unknown key run.stps"),
                                   (("prove", "input.toml", "--ranks", "2"), 2, "at least two numbers"),
                                   (("prove", "input.toml", "--ranks", "2,1,2"), 2, "the number 2 is there twice"),

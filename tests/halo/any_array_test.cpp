@@ -218,6 +218,7 @@ TEST(AnyArray, ElementsByAnMpiDatatype) {
                        [&] { adopt_elements<2>(nullptr, overlapping, domain.owned(), 1); });
   MPI_Type_free(&type);
   MPI_Type_free(&narrow);
+  test::expect_refusal("the element type is MPI_DATATYPE_NULL", [&] { ElementLayout(type, domain.comm()); });
 }
 
 TEST(AnyArray, WhatDoesNotFitIsRefused) {

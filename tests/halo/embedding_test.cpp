@@ -66,6 +66,17 @@ TEST(Adopt, SpansAreChecked) {
   test::expect_refusal("ghost width -1 is negative", [&] { adopt(std::span(memory), owned, -1); });
 }
 
+/// One rank's mistake, whatever its array was described by.
+TEST(Adopt, NullIsRefused) {
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {24, 30});
+  const Box<2>& owned = domain.owned();
+  std::vector<double> memory(static_cast<std::size_t>(adopted_size(owned, 2)));
+  double* const first = test::rank() == test::ranks() - 1 ? nullptr : memory.data();
+  HaloPlan<2> halo(domain, StencilShape<2>::star(1), 2);
+  test::expect_refusal("halo exchange: array 0 is NULL", [&] { halo.exchange(adopt(first, owned, 2)); });
+  EXPECT_NO_THROW(halo.exchange(adopt(memory.data(), owned, 2)));
+}
+
 /// Afterwards all ranks are in step.
 TEST(HaloPlan, WhereARankMakesSomethingElse) {
   if (test::ranks() == 1) return;
