@@ -32,7 +32,7 @@ Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, C
       DomainOptions<D>{boundary.periodic(), in_.parallel.process_grid, in_.parallel.alignment_tolerance, {}});
   check_memory();
   checked_topology(in_);
-  warn_of_many_threads(comm_);
+  if (!request_.quiet) warn_of_many_threads(comm_);
   if (!talks()) return;
   const auto& blocks = domain_->decomposition();
   fmt::print("{}: {} cells, {}, process grid {}, imbalance {:.3f}, halo depth {}\n", printable(request_.input),
