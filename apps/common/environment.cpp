@@ -61,8 +61,7 @@ void choose_threads() {
       text.find_first_not_of("0123456789") != std::string::npos || text.size() > 6 || std::atoi(text.c_str()) < 1)
     throw UsageError(std::string(name) + " = " + printable(text) + " is no number of threads: use 1 or more");
   if (!std::getenv("OMP_NUM_THREADS")) setenv(name, "1", 0);
-  // Every rank would print them; what they say of cores `warn_of_many_threads` says once, of binding
-  // docs/clusters.md.
+  // Every rank would print them; `warn_of_many_threads` warns once.
   setenv("KOKKOS_DISABLE_WARNINGS", "1", 0);
 }
 
