@@ -5,6 +5,7 @@
 
 #include "framework/domain/boundary_rules.hpp"
 #include "framework/halo/array_ref.hpp"
+#include "framework/halo/host_threads.hpp"
 #include "framework/halo/stencil_shape.hpp"
 #include "stencils/boundary_values.hpp"
 
@@ -14,6 +15,7 @@ namespace detail {
 
 /// p = f(source, v) for the cells p of the layer at coordinate `outside` of dimension j over the other dimensions
 /// of `span`. `source` is the cell at coordinate `source_at`, v comes from `values`, or is `constant` without them.
+/// Several threads fill large layers.
 template <class T, int D, class F>
 void fill_layer(const ArrayRef<T, D>& u, int j, std::int64_t outside, std::int64_t source_at, Box<D> span,
                 const BoundaryValues<D>* values, double constant, const F& f) {
@@ -22,19 +24,23 @@ void fill_layer(const ArrayRef<T, D>& u, int j, std::int64_t outside, std::int64
   const std::int64_t to_source = (source_at - outside) * u.stride[j];
   // Innermost over the longest dimension: rows normally, the next dimension where the layer is a column.
   const int inner = j == D - 1 && D > 1 ? D - 2 : D - 1;
-  const std::int64_t n = span.extent(inner), step = u.stride[inner];
-  Box<D> lines = span;
-  lines.high[inner] = std::min(lines.low[inner] + 1, lines.high[inner]);
-  for_each_cell(lines, [&](const Index<D>& i) {
-    T* p = &u.at(i);
-    if (!values) {
-      for (std::int64_t x = 0; x < n; ++x) p[x * step] = f(p[x * step + to_source], constant);
-      return;
-    }
-    const double* const v = values->at(i);
-    const std::int64_t v_step = values->stride(inner);
-    for (std::int64_t x = 0; x < n; ++x) p[x * step] = f(p[x * step + to_source], v[x * v_step]);
-  });
+  const auto fill_part = [&](const Box<D>& part, std::int64_t) {
+    const std::int64_t n = part.extent(inner), step = u.stride[inner];
+    Box<D> lines = part;
+    lines.high[inner] = lines.low[inner] + 1;
+    for_each_cell(lines, [&](const Index<D>& i) {
+      T* p = &u.at(i);
+      if (!values) {
+        for (std::int64_t x = 0; x < n; ++x) p[x * step] = f(p[x * step + to_source], constant);
+        return;
+      }
+      const double* const v = values->at(i);
+      const std::int64_t v_step = values->stride(inner);
+      for (std::int64_t x = 0; x < n; ++x) p[x * step] = f(p[x * step + to_source], v[x * v_step]);
+    });
+  };
+  constexpr std::int64_t least_cells = 8192;  // take longer than waking a thread
+  for_each_part("isohalo::fill_layer", span, least_cells, fill_part);
 }
 
 /// Calls fill(f) with the function f(mirrored, value) of the rule for outside cells at this distance from their

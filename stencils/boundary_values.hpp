@@ -1,12 +1,12 @@
 #pragma once
 /// The values of a boundary rule's expression along one side of the grid.
 
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "datatypes/box.hpp"
 #include "framework/domain/boundary_rules.hpp"
+#include "framework/halo/host_threads.hpp"
 #include "framework/run/expression.hpp"
 
 namespace isohalo {
@@ -20,8 +20,8 @@ class BoundaryValues {
   /// there for the outside cells of `where`; for a rule whose place is the face, `where` is one cell thick. Local.
   void bring(const BoundaryRules<D>& rules, const Box<D>& global, int j, int outward, Box<D> where, double time) {
     const BoundaryRule& rule = outward < 0 ? rules.low[j] : rules.high[j];
-    if (!evaluator_) {
-      evaluator_.emplace(*rule.expression);
+    if (evaluators_.empty()) {
+      evaluators_.assign(static_cast<std::size_t>(host_threads()), ExpressionValue(*rule.expression));
       uses_time_ = rule.expression->uses_time();
       on_face_ = rule.kind == Boundary::fixed ? -1 : j;
     }
@@ -36,10 +36,14 @@ class BoundaryValues {
     const Box<D> older_box = std::exchange(box_, where);
     const Index<D> older_stride = std::exchange(stride_, strides(where));
     values_.resize(static_cast<std::size_t>(where.cells()));
-    double* next = values_.data();
-    for_each_cell(where, [&](const Index<D>& i) {
-      *next++ = hold && older_box.contains(i) ? older_[offset(i, older_box, older_stride)]
-                                              : (*evaluator_)(place(rules, global, j, outward, i), time);
+    constexpr std::int64_t least_cells = 512;  // take longer than waking a thread
+    for_each_part("isohalo::boundary_values", where, least_cells, [&](const Box<D>& part, std::int64_t k) {
+      ExpressionValue& evaluate = evaluators_[static_cast<std::size_t>(k)];
+      for_each_cell(part, [&](const Index<D>& i) {
+        values_[offset(i, box_, stride_)] = hold && older_box.contains(i)
+                                                ? older_[offset(i, older_box, older_stride)]
+                                                : evaluate(place(rules, global, j, outward, i), time);
+      });
     });
     time_ = time;
     any_ = true;
@@ -78,7 +82,7 @@ class BoundaryValues {
     return x;
   }
 
-  std::optional<ExpressionValue> evaluator_;
+  std::vector<ExpressionValue> evaluators_;  ///< of each thread
   std::vector<double> values_, older_;
   Box<D> box_{};
   Index<D> stride_{};

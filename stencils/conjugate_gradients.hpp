@@ -19,7 +19,7 @@ class ConjugateGradients : public Solver<D> {
         rules_(equation.grid.boundary),
         system_(domain, equation, 1, exchange),
         plan_(domain, StencilShape<D>::star(1), 1,
-              HaloOptions<D>{rules_.mirror_low(), rules_.mirror_high(), exchange, {}}),
+              HaloOptions<D>{rules_.mirror_low(), rules_.mirror_high(), exchange, {}, {}, host_workers()}),
         u_("u", domain.owned(), {}, {}),
         r_("r", domain.owned(), {}, {}),
         p_("p", domain.owned(), plan_.ghost_low(), plan_.ghost_high(), field_memory(exchange, domain.comm())),

@@ -56,8 +56,12 @@ class PoissonSystem {
       : domain_(domain),
         equation_(equation),
         plan_(domain, StencilShape<D>::star(1), depth,
-              HaloOptions<D>{
-                  equation.grid.boundary.mirror_low(), equation.grid.boundary.mirror_high(), exchange, {}}),
+              HaloOptions<D>{equation.grid.boundary.mirror_low(),
+                             equation.grid.boundary.mirror_high(),
+                             exchange,
+                             {},
+                             {},
+                             host_workers()}),
         source_(
             made_on_all(domain.comm(),  // more plans follow
                         [&] { return Field<T, D>("f", domain.owned(), plan_.ghost_low(), plan_.ghost_high()); })),

@@ -47,7 +47,7 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
       domain_(domain),
       around_(boundary_topology_of(std::span<const BoundaryRules<D>>(rules), domain.global())),
       plan_(domain, shape, names.reaches(depth),
-            HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}}),
+            HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}, {}, host_workers()}),
       reducer_(domain),
       now_(make_fields(names.state, "", exchange)),
       next_(make_fields(names.state, " (next)", exchange)),

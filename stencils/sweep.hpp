@@ -14,8 +14,8 @@ namespace isohalo {
 
 using SweepSpace = Kokkos::DefaultHostExecutionSpace;
 
-/// A region cut into pieces of work: whole rows, a few of the second fastest dimension at a time. Made once per
-/// region.
+/// A region cut into pieces of work: whole rows, a few of the second fastest dimension at a time; of one dimension
+/// a few thousand cells. Made once per region.
 template <int D>
 class SweepRegion {
  public:
@@ -27,12 +27,13 @@ class SweepRegion {
   std::int64_t size() const { return static_cast<std::int64_t>(work_.size()); }
 
  private:
-  static constexpr std::int64_t kRows = 16;
+  static constexpr std::int64_t kRows = 16, kCells = 4096;
 
   void add(const Box<D>& box) {
     if (box.empty()) return;
     if constexpr (D == 1) {
-      work_.push_back(box);
+      for (std::int64_t x = box.low[0]; x < box.high[0]; x += kCells)
+        work_.push_back({{x}, {std::min(x + kCells, box.high[0])}});
     } else {
       Box<D> starts = box;  // one cell per piece of work
       starts.high[D - 1] = starts.low[D - 1] + 1;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "datatypes/error.hpp"
+#include "datatypes/printable.hpp"
 
 namespace isohalo {
 
@@ -52,6 +53,16 @@ void warn_of_little_shared_memory() {
       std::min(total, rest) / kMiB, need / kMiB, ranks == 1 ? "the rank" : fmt::format("the {} ranks", ranks),
       std::max(256.0, 4 * need / kMiB));
   std::fflush(stderr);
+}
+
+void choose_threads() {
+  const char* const name = "KOKKOS_NUM_THREADS";  // Kokkos itself would end the process
+  if (const std::string text = std::getenv(name) ? std::getenv(name) : "1";
+      text.find_first_not_of("0123456789") != std::string::npos || text.size() > 6 || std::atoi(text.c_str()) < 1)
+    throw UsageError(std::string(name) + " = " + printable(text) + " is no number of threads: use 1 or more");
+  if (!std::getenv("OMP_NUM_THREADS")) setenv(name, "1", 0);
+  // Every rank would print them; `warn_of_many_threads` warns once.
+  setenv("KOKKOS_DISABLE_WARNINGS", "1", 0);
 }
 
 void refuse_foreign_launcher(int world_size) {

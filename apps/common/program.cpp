@@ -12,7 +12,9 @@
 #include "apps/common/environment.hpp"
 #include "apps/common/finalize_guard.hpp"
 #include "apps/common/usage.hpp"
+#include "datatypes/error.hpp"
 #include "datatypes/printable.hpp"
+#include "framework/halo/host_threads.hpp"
 #include "framework/io/hdf5.hpp"
 #include "framework/run/version.hpp"
 
@@ -39,7 +41,8 @@ std::optional<ExitCode> parse(CLI::App& app, int argc, char** argv, bool print) 
 int run_program(int argc, char** argv, CLI::App& app, const std::function<ExitCode()>& action) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write, not the end of the process
   warn_of_little_shared_memory();
-  MPI_Init(&argc, &argv);
+  int threads = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &threads);
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -50,7 +53,10 @@ int run_program(int argc, char** argv, CLI::App& app, const std::function<ExitCo
   if (!code)
     code = end_together(MPI_COMM_WORLD, [&] {
       refuse_foreign_launcher(size);
+      choose_threads();
       const Kokkos::ScopeGuard kokkos;
+      if (host_threads() > 1 && threads < MPI_THREAD_FUNNELED)
+        throw UsageError("this MPI does not allow ranks of several threads: set OMP_NUM_THREADS=1");
       return action();
     });
   MPI_Finalize();

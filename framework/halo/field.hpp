@@ -4,12 +4,14 @@
 #include <sys/mman.h>
 
 #include <Kokkos_Core.hpp>
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <utility>
 
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/exchange.hpp"
+#include "framework/halo/host_threads.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/shm/shared_memory.hpp"
 
@@ -65,7 +67,8 @@ enum class FieldRows {
   in_lines,
 };
 
-/// Owns host memory for `owned` and its ghost layers in a Kokkos view (Kokkos must be initialised), zeroed.
+/// Owns host memory for `owned` and its ghost layers in a Kokkos view (Kokkos must be initialised), zeroed by the
+/// threads that sweep them: systems give each thread memory near it for what it writes first.
 /// Move-only, local. For memory of your own see `adopt`, which needs no Field and no Kokkos.
 template <class T, int D>
 class Field {
@@ -90,7 +93,7 @@ class Field {
       memory_ = Kokkos::View<T*, Kokkos::HostSpace>(Kokkos::view_alloc(name, Kokkos::WithoutInitializing), n);
     }
     detail::prefer_huge_pages(memory_.data(), memory_.size() * sizeof(T));  // before the first touch
-    Kokkos::deep_copy(memory_, T{});
+    zero();
     ref_ = detail::c_order(memory_.data() + lead, owned, ghost_low, ghost_high, padding);
   }
   Field(Field&&) noexcept = default;
@@ -112,6 +115,15 @@ class Field {
   friend void swap(Field& a, Field& b) noexcept { std::swap(a, b); }
 
  private:
+  /// In as many pieces as there are threads, in the order of memory, as sweeps cut a block.
+  void zero() {
+    T* const cells = memory_.data();
+    const auto n = static_cast<std::int64_t>(memory_.size());
+    const std::int64_t parts = host_threads();
+    for_each_piece("isohalo::zero", parts,
+                   [=](std::int64_t k) { std::fill(cells + n * k / parts, cells + n * (k + 1) / parts, T{}); });
+  }
+
   SharedMemory shared_;                         ///< where `memory_` lies, unless Kokkos owns it
   Kokkos::View<T*, Kokkos::HostSpace> memory_;  ///< owned cells and ghosts
   ArrayRef<T, D> ref_;

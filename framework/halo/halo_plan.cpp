@@ -142,7 +142,7 @@ struct HaloPlan<D>::Impl {
   }
 
   ExchangeStores stores_for(const detail::HaloTask<D>& task) const {
-    if (options.stores) return {*options.stores, *options.stores};
+    if (options.stores) return {*options.stores, *options.stores, {}};
     std::int64_t sent = 0, copied = 0;
     for (std::size_t k = 0; k < task.schedules.size(); ++k) {
       const HaloCost cost = halo_cost<D>(std::span(task.schedules).subspan(k, 1), false);
@@ -159,6 +159,7 @@ struct HaloPlan<D>::Impl {
     detail::HaloTask<D> task{domain, tag, schedules(exchange.pattern, p.kinds), p.kind_of, p.element_bytes, {}};
     if (p.kernels) return p.kernels->make(std::move(task));
     task.stores = stores_for(task);
+    task.stores.workers = options.workers;
     if (exchange.fill == HaloFill::datatypes) return detail::datatype_transport(std::move(task));
     return detail::packed_transport(std::move(task), exchange.fill == HaloFill::shared);
   }

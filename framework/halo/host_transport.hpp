@@ -18,7 +18,8 @@ class HostTransport : public HaloTransport<D> {
  protected:
   void copy(std::size_t stage) final {
     for (std::size_t f = 0; f < this->arrays_.size(); ++f) {
-      copiers_[stage][this->schedule_of(f)].run(this->arrays_[f], this->task_.stores.in_place);
+      copiers_[stage][this->schedule_of(f)].run(this->arrays_[f], this->task_.stores.in_place,
+                                                this->task_.stores.workers);
       if (const auto& fill = this->stage_of(f, stage).fill) fill->run(this->arrays_[f]);
     }
   }

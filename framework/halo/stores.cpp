@@ -51,7 +51,7 @@ ExchangeStores stores_for(std::int64_t sent, std::int64_t copied, const Communic
     return cache.bytes > 0 && bytes > cache.bytes / 3 * 2 / ranks ? Stores::streaming : Stores::cached;
   };
   // A packed cell is in its array, in one of two slots in turn (or in a buffer on both sides), and in a ghost.
-  return {stores(4 * sent + 2 * copied), stores(2 * sent + 2 * copied)};
+  return {stores(4 * sent + 2 * copied), stores(2 * sent + 2 * copied), {}};
 }
 
 }  // namespace isohalo::detail

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "framework/halo/workers.hpp"
 #include "framework/mpi/communicator.hpp"
 
 namespace isohalo {
@@ -13,10 +14,11 @@ enum class Stores {
   streaming,  ///< long rows go past the caches, without being read first; where the processor can
 };
 
-/// How the copies of an exchange are stored.
+/// How the copies of an exchange are stored, and by whom.
 struct ExchangeStores {
   Stores packed = Stores::cached;    ///< into buffers, and from there into ghosts
   Stores in_place = Stores::cached;  ///< into ghosts at once, this rank's or others'
+  Workers workers{};
 };
 
 namespace detail {

@@ -29,16 +29,25 @@ void copy_loops(std::byte* to, const std::byte* from, std::int64_t run, CopyLoop
 }  // namespace detail
 
 /// Copies a box of shape `extents` of cells of `bytes` bytes; the strides are in bytes and may be padded, permuted
-/// or negative. The two sides must not overlap.
+/// or negative. The two sides must not overlap. `workers` share a large box, cut across its longest dimension, the
+/// slowest if several are as long.
 template <int D>
 void strided_copy(std::byte* to, const Index<D>& to_stride, const std::byte* from, const Index<D>& from_stride,
-                  const Index<D>& extents, std::int64_t bytes, Stores stores = Stores::cached) {
-  detail::CopyLoop loops[D];
+                  const Index<D>& extents, std::int64_t bytes, Stores stores = Stores::cached,
+                  const Workers& workers = {}) {
+  std::int64_t all = bytes;
+  int cut = 0;
   for (int j = 0; j < D; ++j) {
     if (extents[j] <= 0) return;
-    loops[j] = {extents[j], to_stride[j], from_stride[j]};
+    all *= extents[j];
+    if (extents[j] > extents[cut]) cut = j;
   }
-  detail::copy_loops(to, from, bytes, loops, D, stores);
+  workers.share(extents[cut], all, [&](std::int64_t first, std::int64_t last) {
+    detail::CopyLoop loops[D];
+    for (int j = 0; j < D; ++j) loops[j] = {extents[j], to_stride[j], from_stride[j]};
+    loops[cut].count = last - first;
+    detail::copy_loops(to + first * to_stride[cut], from + first * from_stride[cut], bytes, loops, D, stores);
+  });
 }
 
 /// For copies of rows of any length.
@@ -59,13 +68,13 @@ class BoxPacker {
   void pack(const ErasedArray<D>& a, std::byte* buffer, std::int64_t passed_over = kAllRows) const {
     for_each_packed(a, passed_over, [&](const Box<D>& b, const Index<D>& extents, std::int64_t at) {
       strided_copy<D>(buffer + at, dense(extents, a.bytes), a.cell(b.low), a.byte_strides(), extents, a.bytes,
-                      stores_.packed);
+                      stores_.packed, stores_.workers);
     });
   }
   void unpack(const ErasedArray<D>& a, const std::byte* buffer, std::int64_t passed_over = kAllRows) const {
     for_each_packed(a, passed_over, [&](const Box<D>& b, const Index<D>& extents, std::int64_t at) {
       strided_copy<D>(a.cell(b.low), a.byte_strides(), buffer + at, dense(extents, a.bytes), extents, a.bytes,
-                      stores_.packed);
+                      stores_.packed, stores_.workers);
     });
   }
   /// Copies the boxes that `pack` leaves out, shifted, into another array of the same element type: `to` is its
@@ -79,7 +88,8 @@ class BoxPacker {
       if (extents[D - 1] * a.bytes < passed_over) continue;
       std::byte* first = to;
       for (int j = 0; j < D; ++j) first += (b.low[j] + shift[j] - low[j]) * stride[j];
-      strided_copy<D>(first, strides, a.cell(b.low), a.byte_strides(), extents, a.bytes, stores_.in_place);
+      strided_copy<D>(first, strides, a.cell(b.low), a.byte_strides(), extents, a.bytes, stores_.in_place,
+                      stores_.workers);
       bytes += b.cells() * a.bytes;
     }
     return bytes;
@@ -125,23 +135,35 @@ class BoxCopier {
     }
   }
 
-  void run(const ErasedArray<D>& a, Stores stores = Stores::cached) const {
+  void run(const ErasedArray<D>& a, Stores stores = Stores::cached, const Workers& workers = {}) const {
     for (const auto& group : groups_) {
+      if (D == 1 || group.size() == 1) {
+        for (const auto& copy : group) run_copy(a, copy, stores, workers);
+        continue;
+      }
       const std::int64_t low = group.front().box.low[0], high = group.front().box.high[0];
-      const std::int64_t planes = D == 1 || group.size() == 1 ? high - low : 4;
-      for (std::int64_t x = low; x < high; x += planes)
-        for (auto [part, shift] : group) {
-          part.low[0] = x;
-          part.high[0] = std::min(high, x + planes);
-          Index<D> source;
-          for (int j = 0; j < D; ++j) source[j] = part.low[j] - shift[j];
-          strided_copy<D>(a.cell(part.low), a.byte_strides(), a.cell(source), a.byte_strides(), part.extents(),
-                          a.bytes, stores);
-        }
+      std::int64_t bytes = 0;
+      for (const auto& copy : group) bytes += copy.box.cells() * a.bytes;
+      workers.share(high - low, bytes, [&](std::int64_t first, std::int64_t last) {
+        constexpr std::int64_t planes = 4;
+        for (std::int64_t x = low + first; x < low + last; x += planes)
+          for (auto copy : group) {
+            copy.box.low[0] = x;
+            copy.box.high[0] = std::min(low + last, x + planes);
+            run_copy(a, copy, stores, {});
+          }
+      });
     }
   }
 
  private:
+  static void run_copy(const ErasedArray<D>& a, const ShiftedBox<D>& copy, Stores stores, const Workers& workers) {
+    Index<D> source;
+    for (int j = 0; j < D; ++j) source[j] = copy.box.low[j] - copy.shift[j];
+    strided_copy<D>(a.cell(copy.box.low), a.byte_strides(), a.cell(source), a.byte_strides(), copy.box.extents(),
+                    a.bytes, stores, workers);
+  }
+
   std::vector<std::vector<ShiftedBox<D>>> groups_;
 };
 

@@ -4,8 +4,12 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "datatypes/error.hpp"
+#include "framework/halo/host_threads.hpp"
 #include "framework/io/checkpoint.hpp"
 #include "framework/io/digest.hpp"
 #include "framework/mpi/agreement.hpp"
@@ -261,18 +265,24 @@ void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D
   double bad_value = 0;
   agreed(domain.comm(), [&] {
     if (from_file()) from_disk = read_dataset<D>(file_, dataset_, grid_.shape, domain.owned());
-    const CellValue value_of = value_;
+    const Box<D>& owned = domain.owned();
+    std::vector<std::pair<std::int64_t, double>> bad_in(static_cast<std::size_t>(host_threads()), {none, 0.0});
     std::visit(
         [&](const auto& a) {
           using T = std::remove_const_t<std::remove_pointer_t<decltype(a.data)>>;
-          std::size_t next = 0;  // of the file
-          for_each_cell(domain.owned(), [&](const Index<D>& i) {
-            const double value = value_of ? value_of(i) : from_disk[next++];
-            if (!round_to<T>(value, a.at(i)) && bad == none)
-              bad = linear_index(domain.global(), i), bad_value = value;
+          for_each_part("isohalo::initial", owned, 4096, [&](const Box<D>& part, std::int64_t k) {
+            const CellValue value_of = value_;  // one for each thread: it may remember what it computed last
+            auto& first_bad = bad_in[static_cast<std::size_t>(k)];
+            for_each_cell(part, [&](const Index<D>& i) {
+              const double value =
+                  value_of ? value_of(i) : from_disk[static_cast<std::size_t>(linear_index(owned, i))];
+              if (!round_to<T>(value, a.at(i)) && first_bad.first == none)
+                first_bad = {linear_index(domain.global(), i), value};
+            });
           });
         },
         field.array);
+    std::tie(bad, bad_value) = *std::min_element(bad_in.begin(), bad_in.end());
   });
   const std::int64_t first = domain.comm().min(bad);
   agreed(domain.comm(), [&] {

@@ -8,6 +8,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/halo/halo_schedule.hpp"
+#include "framework/halo/host_threads.hpp"
 #include "framework/run/words.hpp"
 
 namespace isohalo {
@@ -166,7 +167,10 @@ std::string plan_text(const Input<D>& in, int ranks) {
   for (int j = 0; j < D; ++j) largest[j] = blocks.largest_extent(j), smallest[j] = blocks.smallest_extent(j);
   const double cell = cell_bytes(in.grid.type);
   const double memory = in.model->memory(largest, depth);
-  std::string s = fmt::format("ranks             {}, process grid {}\n", ranks, fmt::join(blocks.grid(), " x "));
+  const int threads = Kokkos::is_initialized() ? host_threads() : 1;
+  std::string s =
+      fmt::format("ranks             {}{}, process grid {}\n", ranks,
+                  threads > 1 ? fmt::format(" x {} threads", threads) : "", fmt::join(blocks.grid(), " x "));
   s += fmt::format("blocks            {} cells at most, {} at least, imbalance {:.3f}\n", shape_string<D>(largest),
                    shape_string<D>(smallest), blocks.imbalance());
   s += fmt::format("halo depth        {} steps per exchange\n", depth);

@@ -10,6 +10,7 @@
 #include "datatypes/printable.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/run/cell_text.hpp"
+#include "framework/run/machine.hpp"
 #include "framework/run/plan.hpp"
 #include "framework/run/words.hpp"
 
@@ -31,10 +32,11 @@ Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, C
       DomainOptions<D>{boundary.periodic(), in_.parallel.process_grid, in_.parallel.alignment_tolerance, {}});
   check_memory();
   checked_topology(in_);
+  if (!request_.quiet) warn_of_many_threads(comm_);
   if (!talks()) return;
   const auto& blocks = domain_->decomposition();
   fmt::print("{}: {} cells, {}, process grid {}, imbalance {:.3f}, halo depth {}\n", printable(request_.input),
-             shape_string<D>(in_.grid.shape), counted(comm_.size(), "rank"), fmt::join(blocks.grid(), " x "),
+             shape_string<D>(in_.grid.shape), ranks_text(comm_.size()), fmt::join(blocks.grid(), " x "),
              blocks.imbalance(), in_.depth(blocks));
   std::fflush(stdout);
 }

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "datatypes/error.hpp"
 #include "framework/shm/node.hpp"
 #include "tests/halo/halo_fields.hpp"
@@ -58,6 +60,31 @@ TEST(HaloTransport, SeveralFieldsOfDifferentTypesAndTwoPlansInFlight) {
       EXPECT_EQ(d.wrong(needed), 0) << what;
       EXPECT_EQ(other.wrong(test::needed_on(domain, kStar, 2)), 0) << what;
     }
+}
+
+/// Each piece of a copy by a thread of its own.
+void run_by_threads(int n, void (*piece)(void*, int), void* context) {
+  std::vector<std::thread> threads;
+  for (int k = 1; k < n; ++k) threads.emplace_back(piece, context, k);
+  piece(context, 0);
+  for (auto& t : threads) t.join();
+}
+
+TEST(HaloTransport, CopiesByThreads) {
+  const auto domain = torus({34, 29});
+  for (const Exchange e : test::exchanges(kMoore)) {
+    HaloOptions<2> options = by(e);
+    options.workers = {3, run_by_threads, 8};
+    HaloPlan<2> plan(domain, kMoore, 3, options);
+    const auto needed = test::needed_on(domain, kMoore, 3);
+    for (int memory = 0; memory < test::kMemories; ++memory) {
+      const TestField<double, 2> a(domain, plan, 1, static_cast<Memory>(memory));
+      const TestField<std::uint8_t, 2> b(domain, plan, 2, static_cast<Memory>(memory));
+      plan.exchange(a.ref(), b.ref());
+      EXPECT_EQ(a.wrong(needed), 0) << exchange_name(e);
+      EXPECT_EQ(b.wrong(needed), 0) << exchange_name(e);
+    }
+  }
 }
 
 /// Different shapes and depths in one exchange, one of them with nothing to bring. The packed ways send as many

@@ -40,6 +40,11 @@ Side random_side(const Index<3>& extents, std::int64_t cell, test::Random& rando
   return side;
 }
 
+/// One after the other, the last piece first.
+void run_backwards(int n, void (*piece)(void*, int), void* context) {
+  for (int k = n - 1; k >= 0; --k) piece(context, k);
+}
+
 TEST(StridedCopy, EveryCellAndNothingElse) {
   test::Random random(7);
   for (int trial = 0; trial < 3000; ++trial) {
@@ -58,12 +63,15 @@ TEST(StridedCopy, EveryCellAndNothingElse) {
                   static_cast<std::size_t>(cell));
     });
     const auto untouched = got;
-    for (const Stores stores : {Stores::cached, Stores::streaming}) {
-      got = untouched;
-      strided_copy<3>(got.data() + to.origin, to.strides, source.data() + from.origin, from.strides, extents, cell,
-                      stores);
-      ASSERT_TRUE(got == right) << "trial " << trial << ", " << (stores == Stores::cached ? "cached" : "streaming");
-    }
+    for (const Stores stores : {Stores::cached, Stores::streaming})
+      for (const Workers& workers : {Workers{}, Workers{1 + trial % 7, run_backwards, 1 + trial % 100}}) {
+        got = untouched;
+        strided_copy<3>(got.data() + to.origin, to.strides, source.data() + from.origin, from.strides, extents,
+                        cell, stores, workers);
+        ASSERT_TRUE(got == right) << "trial " << trial << ", "
+                                  << (stores == Stores::cached ? "cached" : "streaming") << ", " << workers.count
+                                  << " workers";
+      }
   }
 }
 

@@ -245,7 +245,8 @@ int run_all(int argc, char** argv) {
 }  // namespace isohalo
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int threads = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &threads);
   int no_arguments = 0;
   Kokkos::initialize(no_arguments, nullptr);
   int code = 2;
