@@ -132,17 +132,28 @@ struct CellSettings {
   std::string kind;
   double dt = 0;
   std::array<double, kCoefficients<S, D>> numbers{};  ///< coefficients, where all are numbers
-  std::vector<InitialField<D>> given;                 ///< else: all of them; and the mask if there is one
-  bool masked = false;
+  std::vector<InitialField<D>> given;                 ///< else: all of them; then the sources, of all fields, if
+                                                      ///< there are any; then the mask if there is one
+  bool fields_given = false, sourced = false;
+  Mask mask = Mask::none;
   bool limit_known = true;  ///< else dt is checked when the coefficients are there
 
-  bool fields_given() const { return given.size() > (masked ? 1 : 0); }
+  std::size_t first_source() const { return fields_given ? kCoefficients<S, D> : 0; }
   std::vector<std::string> given_names() const {
     std::vector<std::string> names;
-    if (fields_given())
+    if (fields_given)
       for (const Coefficient& c : coefficients_of<S, D>()) names.emplace_back(c.name);
-    if (masked) names.emplace_back("mask");
+    if (sourced)
+      for (const char* field : S::fields) names.emplace_back(field);
+    if (mask != Mask::none) names.emplace_back("mask");
     return names;
+  }
+  Amendments amendments(const CellGeometry<D>& geometry) const {
+    Amendments a{sourced, mask};
+    const StencilShape<D> shape = solver.template shape<D>();
+    if (mask == Mask::mirror)
+      for (const Index<D>& o : shape.offsets()) a.around.push_back(geometry.away(o));
+    return a;
   }
   /// Of each field.
   std::vector<BoundaryRules<D>> rules() const {
@@ -173,11 +184,11 @@ KernelPointer<T, D> cell_kernel(const CellSettings<S, D>& in, const Index<D>& st
   auto numbers = in.numbers;
   for (double& x : numbers) x = static_cast<double>(static_cast<T>(x));  // as a field would hold it
   const auto kernel = [&]<class Row>(const Row& row) -> KernelPointer<T, D> {
-    if (in.masked) return step_kernel<T, D>(MaskedRow<Row, T>(row));
-    return step_kernel<T, D>(row);
+    const Amendments amendments = in.amendments(geometry);
+    return amendments.any() ? step_kernel<T, D>(AmendedRow<Row, T>(row, amendments)) : step_kernel<T, D>(row);
   };
   if constexpr (kCoefficients < S, D >> 0)
-    if (in.fields_given()) return kernel(CellRow<S, T, D, Given::fields, Stage>(in.solver, geometry, in.dt));
+    if (in.fields_given) return kernel(CellRow<S, T, D, Given::fields, Stage>(in.solver, geometry, in.dt));
   return kernel(CellRow<S, T, D, Given::numbers, Stage>(in.solver, geometry, in.dt, numbers));
 }
 
@@ -200,6 +211,9 @@ class CellSolver final : public StateStepper<T, D> {
         in_(in),
         domain_(domain) {
     if constexpr (kHasBefore<S>) begin_ = cell_kernel<kBegin, S, T, D>(in, this->field().stride);
+    for (std::size_t f = 0; in.sourced && f < kStateFields<S>; ++f)
+      if (const auto& values = in.given[in.first_source() + f].in_time())
+        this->change_in_time(in.first_source() + f, values);
   }
 
   void start() override {
@@ -214,7 +228,7 @@ class CellSolver final : public StateStepper<T, D> {
     constexpr auto list = coefficients_of<S, D>();
     const auto fields = this->coefficients();
     std::array<double, kCoefficients<S, D>> largest{};
-    for (std::size_t k = 0; k < list.size() && in_.fields_given(); ++k) {
+    for (std::size_t k = 0; k < list.size() && in_.fields_given; ++k) {
       const FieldStatistics s = field_statistics(domain_, fields[k].array);
       if (s.min < list[k].min || s.max > list[k].max)
         throw UsageError(
@@ -246,7 +260,10 @@ class CellModel : public SolverModel<D> {
   StencilShape<D> shape() const override { return in_.solver.template shape<D>(); }
   bool steps_in_tiles() const override { return stages_of<S>() == 1; }
   double dt() const override { return in_.dt; }
-  std::string advice_not_finite() const override { return "use a smaller step (solver.dt or solver.cfl)"; }
+  std::string advice_not_finite() const override {
+    return std::string(in_.sourced ? "look whether the expressions of [source] are finite, or " : "") +
+           "use a smaller step (solver.dt or solver.cfl)";
+  }
   std::vector<const InitialField<D>*> coefficients() const override {
     std::vector<const InitialField<D>*> all;
     for (const auto& field : in_.given) all.push_back(&field);
@@ -271,15 +288,44 @@ class CellModel : public SolverModel<D> {
   CellSettings<S, D> in_;
 };
 
-/// Is there a mask? Records an error for one that is no table.
-inline bool has_mask(Config& config) {
+/// What [solver.mask] says, its keys aside that say where it is. Records an error for one that is no table.
+inline Mask read_mask(Config& config) {
   const char* const path = "solver.mask";
   const Value* v =
       config.node(path, {path, "table", "", "none", "",
                          "cells in which it is not 0 keep their values; [solver.mask] has the keys of [initial]"});
   const bool table = config.has_table(path);
   if (v && !table) config.error_at(*v, "solver.mask is no table: [solver.mask] has the keys of [initial]");
-  return table;
+  const std::string rule = config.text(
+      "solver.mask.rule",
+      {"keep", {"keep", "mirror"}, "mirror: besides, a cell that reads a masked one reads its own value instead"});
+  if (rule == "keep") config.drop_effective("solver.mask.rule");  // one spelling in the canonical text
+  return !table ? Mask::none : rule == "mirror" ? Mask::mirror : Mask::keep;
+}
+
+/// Are there sources of these fields, [source] of a single one or [source.FIELD]? Declares that there may be.
+template <class Names>
+bool has_sources(Config& config, const Names& fields) {
+  if (config.has_table("source")) return true;
+  for (const char* field : fields) {
+    const std::string path = fields.size() == 1 ? "source.kind" : std::string("source.") + field + ".kind";
+    config.node(path, {path, "string", "as of initial.kind", "none", "",
+                       "what is added per time; has the keys of [initial], and an expression the time t"});
+  }
+  return false;
+}
+
+/// Reads the sources, of all fields or of none.
+template <class S, int D>
+void read_sources(Config& config, CellSettings<S, D>& in) {
+  if constexpr (kTakesSources<S, D>) {
+    in.sourced = has_sources(config, S::fields);
+    for (const char* field : S::fields)
+      if (in.sourced)
+        in.given.push_back(InitialField<D>::read_source(
+            config, in.grid, in.grid.input_directory,
+            S::fields.size() == 1 ? std::string("source") : std::string("source.") + field));
+  }
 }
 
 /// Reads the coefficients; returns their largest magnitudes, as far as they are known.
@@ -288,8 +334,7 @@ std::array<double, kCoefficients<S, D>> read_coefficients(Config& config, CellSe
   constexpr auto list = coefficients_of<S, D>();
   std::array<double, list.size()> largest{};
   std::array<std::optional<InitialField<D>>, list.size()> fields;
-  in.masked = has_mask(config);
-  bool all_numbers = true;
+  in.mask = read_mask(config);
   for (std::size_t k = 0; k < list.size(); ++k) {
     const Coefficient& c = list[k];
     const std::string path = std::string("solver.") + c.name;
@@ -307,14 +352,15 @@ std::array<double, kCoefficients<S, D>> read_coefficients(Config& config, CellSe
     }
     largest[k] = fields[k] ? fields[k]->largest().value_or(0) : std::abs(in.numbers[k]);
     in.limit_known = in.limit_known && (!fields[k] || fields[k]->largest());
-    all_numbers = all_numbers && !fields[k];
+    in.fields_given = in.fields_given || fields[k];
   }
-  for (std::size_t k = 0; k < list.size() && !all_numbers; ++k)
+  for (std::size_t k = 0; k < list.size() && in.fields_given; ++k)
     in.given.push_back(fields[k] ? *fields[k]
                                  : InitialField<D>::coefficient(
                                        in.grid, std::string("solver.") + list[k].name,
                                        [value = in.numbers[k]](const Index<D>&) { return value; }, largest[k]));
-  if (in.masked) in.given.push_back(InitialField<D>::read_coefficient(config, in.grid, "solver.mask"));
+  read_sources(config, in);
+  if (in.mask != Mask::none) in.given.push_back(InitialField<D>::read_coefficient(config, in.grid, "solver.mask"));
   return largest;
 }
 
