@@ -172,6 +172,14 @@ struct CellSettings {
   }
 };
 
+/// x as a field would hold it. By way of memory: where GCC 12 forms vectors of two numbers, it leaves conversions
+/// to float and back out.
+template <class T>
+double as_in_field(double x) {
+  const volatile T rounded = static_cast<T>(x);
+  return static_cast<double>(rounded);
+}
+
 /// The kernel of this function of the solver.
 template <int Stage, class S, class T, int D>
 KernelPointer<T, D> cell_kernel(const CellSettings<S, D>& in, const Index<D>& stride) {
@@ -182,7 +190,7 @@ KernelPointer<T, D> cell_kernel(const CellSettings<S, D>& in, const Index<D>& st
     geometry.inverse[j] = 1 / in.grid.spacing[j];
   }
   auto numbers = in.numbers;
-  for (double& x : numbers) x = static_cast<double>(static_cast<T>(x));  // as a field would hold it
+  for (double& x : numbers) x = as_in_field<T>(x);
   const auto kernel = [&]<class Row>(const Row& row) -> KernelPointer<T, D> {
     const Amendments amendments = in.amendments(geometry);
     return amendments.any() ? step_kernel<T, D>(AmendedRow<Row, T>(row, amendments)) : step_kernel<T, D>(row);

@@ -326,7 +326,7 @@ def main():
                "life_1", "life_2", "exact_2d_3",
                "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1",
                "wave2d", "advection2d", "advection_times", "heat_layers", "cell_1d_4", "cell_2d_3", "cell_3d_2", "cell_3d_5", "cell_4d_1"}
-    sampled |= {"slopes_2d_cg", "source_1d_1", "source_2d_0", "source_2d_2", "source_2d_3", "source_3d_4", "source_4d_5", "stirred2d"}
+    sampled |= {"slopes_2d_cg", "source_1d_1", "source_2d_0", "source_2d_2", "source_2d_3", "source_3d_4", "source_3d_5", "source_4d_2", "stirred2d"}
     for d in range(1, 5):
         sampled |= {"boundary_%dd_%d" % (d, d - 1), "boundary_%dd_%d" % (d, 3 + d)}
         sampled |= {"random_%dd_%d" % (d, d - 1), "random_%dd_%d" % (d, 8 - d), "poisson_%dd_%d" % (d, d - 1)}

@@ -256,6 +256,13 @@ detail::CellSolver<S, double, 2> two_dimensional(const CartesianDomain<2>& domai
   return {in, domain, depth, Exchange::automatic};
 }
 
+/// As many numbers as a vector has, and one more.
+TEST(CellSolver, NumbersAreRoundedAsFieldsAre) {
+  std::array<double, 3> numbers{0.1, 0.7, 1.3};
+  for (double& x : numbers) x = detail::as_in_field<float>(x);
+  EXPECT_EQ(numbers, (std::array<double, 3>{0.1f, 0.7f, 1.3f}));
+}
+
 TEST(CellSolver, TwoStagesAreWhatTheySay) {
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {13, 19}, {.periodic = {true, true}});
   const auto value = [&](const Index<2>& i) {
