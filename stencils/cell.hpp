@@ -19,6 +19,14 @@ struct CellGeometry {
   Index<D> stride{};                   ///< of the fields; the last is 1
   PerDim<double, D> inverse_square{};  ///< 1 / (h_j h_j)
   PerDim<double, D> inverse{};         ///< 1 / h_j
+
+  /// Elements from a cell to the one k cells along dimension j, or at an offset.
+  KOKKOS_FUNCTION std::int64_t away(int j, int k) const { return j == D - 1 ? k : k * stride[j]; }
+  KOKKOS_FUNCTION std::int64_t away(const Index<D>& offset) const {
+    std::int64_t sum = offset[D - 1];
+    for (int j = 0; j < D - 1; ++j) sum += offset[j] * stride[j];
+    return sum;
+  }
 };
 
 /// A field at one cell. Reads nothing but what its calls say.
@@ -32,20 +40,41 @@ class Cell {
   /// u(i).
   KOKKOS_FUNCTION double operator()() const { return static_cast<double>(*at_); }
   /// u(i + k e_j).
-  KOKKOS_FUNCTION double near(int j, int k) const {
-    return static_cast<double>(at_[j == D - 1 ? k : k * geometry_.stride[j]]);
-  }
+  KOKKOS_FUNCTION double near(int j, int k) const { return static_cast<double>(at_[geometry_.away(j, k)]); }
   /// u(i + offset).
   KOKKOS_FUNCTION double near(const Index<D>& offset) const {
-    std::int64_t away = offset[D - 1];
-    for (int j = 0; j < D - 1; ++j) away += offset[j] * geometry_.stride[j];
-    return static_cast<double>(at_[away]);
+    return static_cast<double>(at_[geometry_.away(offset)]);
   }
   KOKKOS_FUNCTION double inverse_square(int j) const { return geometry_.inverse_square[j]; }
   KOKKOS_FUNCTION double inverse(int j) const { return geometry_.inverse[j]; }
 
  private:
   const T* at_;
+  const CellGeometry<D>& geometry_;
+};
+
+/// The same beside masked cells that mirror: where one of them is read, the cell itself is instead.
+template <class T, int D>
+class MirrorCell {
+ public:
+  static constexpr int dimensions = D;
+
+  /// `mask`: of the cell.
+  KOKKOS_FUNCTION MirrorCell(const T* at, const T* mask, const CellGeometry<D>& geometry)
+      : at_(at), mask_(mask), geometry_(geometry) {}
+
+  KOKKOS_FUNCTION double operator()() const { return static_cast<double>(*at_); }
+  KOKKOS_FUNCTION double near(int j, int k) const { return value(geometry_.away(j, k)); }
+  KOKKOS_FUNCTION double near(const Index<D>& offset) const { return value(geometry_.away(offset)); }
+  KOKKOS_FUNCTION double inverse_square(int j) const { return geometry_.inverse_square[j]; }
+  KOKKOS_FUNCTION double inverse(int j) const { return geometry_.inverse[j]; }
+
+ private:
+  KOKKOS_FUNCTION double value(std::int64_t away) const {
+    return static_cast<double>(at_[mask_[away] != T(0) ? 0 : away]);
+  }
+
+  const T *at_, *mask_;
   const CellGeometry<D>& geometry_;
 };
 

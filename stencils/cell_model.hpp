@@ -6,7 +6,6 @@
 #include <array>
 #include <functional>
 #include <limits>
-#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "framework/run/initial.hpp"
 #include "stencils/cell_row.hpp"
 #include "stencils/deep_stepper.hpp"
+#include "stencils/probe_cell.hpp"
 #include "stencils/single_field_model.hpp"
 #include "stencils/time_step.hpp"
 
@@ -24,82 +24,7 @@ namespace isohalo {
 template <int D>
 using Grid = GridSettings<D>;
 
-/// A cell that only notes what is read.
-template <int D>
-class ProbeCell {
- public:
-  static constexpr int dimensions = D;
-  explicit ProbeCell(std::set<Index<D>>& read) : read_(&read) {}
-  double operator()() const { return near(Index<D>{}); }
-  double near(int j, int k) const {
-    Index<D> offset{};
-    offset[j] = k;
-    return near(offset);
-  }
-  double near(const Index<D>& offset) const {
-    read_->insert(offset);
-    return 1.0;
-  }
-  double inverse_square(int) const { return 1.0; }
-  double inverse(int) const { return 1.0; }
-
- private:
-  std::set<Index<D>>* read_;
-};
-
 namespace detail {
-
-template <int D>
-std::string offset_text(const Index<D>& o) {
-  std::string text;
-  for (int j = 0; j < D; ++j) text += fmt::format("{}{}", j == 0 ? "" : ", ", o[j]);
-  return "(" + text + ")";
-}
-
-/// Throws UsageError when one of these offsets is not among the known; `what` is read there.
-template <int D>
-void refuse_offsets(const std::set<Index<D>>& read, const std::set<Index<D>>& known, const std::string& kind,
-                    const std::string& what, const std::string& why) {
-  for (const Index<D>& o : read)
-    if (!known.contains(o))
-      throw UsageError(fmt::format("solver {} reads {} at {}, {}", kind, what, offset_text<D>(o), why));
-}
-
-/// Throws UsageError when one function of the solver reads what its shape does not have.
-template <class S, int D, int Stage>
-void refuse_reads_of(const S& solver, const std::string& kind) {
-  constexpr std::size_t n = kStateFields<S>, m = kCoefficients<S, D>;
-  std::array<std::set<Index<D>>, n + n + m> read;
-  const auto probes = [&]<std::size_t First, std::size_t... F>(std::integral_constant<std::size_t, First>,
-                                                               std::index_sequence<F...>) {
-    return std::array<ProbeCell<D>, sizeof...(F)>{ProbeCell<D>(read[First + F])...};
-  };
-  new_values<Stage>(solver, probes(std::integral_constant<std::size_t, 0>(), std::make_index_sequence<n>()),
-                    probes(std::integral_constant<std::size_t, n>(), std::make_index_sequence<n>()),
-                    probes(std::integral_constant<std::size_t, n + n>(), std::make_index_sequence<m>()), 1.0);
-  const StencilShape<D> shape = solver.template shape<D>();
-  std::set<Index<D>> known{Index<D>{}};
-  const std::set<Index<D>> own = known;
-  for (const Index<D>& o : shape.offsets()) known.insert(o);
-  const std::string why = fmt::format("which its shape in {} dimensions does not have", D);
-  for (std::size_t f = 0; f < n; ++f) {
-    refuse_offsets<D>(read[f], known, kind, S::fields[f], why);
-    refuse_offsets<D>(read[n + f], own, kind, std::string("the earlier ") + S::fields[f],
-                      "of which only the cell itself may be read");
-  }
-  for (std::size_t c = 0; c < m; ++c)
-    refuse_offsets<D>(read[n + n + c], known, kind, coefficients_of<S, D>()[c].name, why);
-}
-
-/// The same for all its functions.
-template <class S, int D>
-void refuse_other_reads(const S& solver, const std::string& kind) {
-  [&]<int... K>(std::integer_sequence<int, K...>) {
-    (refuse_reads_of<S, D, K>(solver, kind), ...);
-  }
-  (std::make_integer_sequence<int, stages_of<S>()>());
-  if constexpr (kHasBefore<S>) refuse_reads_of<S, D, kBegin>(solver, kind);
-}
 
 /// The limit of the time step by the magnitudes of the coefficients; infinite for a solver that has none.
 template <class S, int D>
@@ -132,17 +57,28 @@ struct CellSettings {
   std::string kind;
   double dt = 0;
   std::array<double, kCoefficients<S, D>> numbers{};  ///< coefficients, where all are numbers
-  std::vector<InitialField<D>> given;                 ///< else: all of them; and the mask if there is one
-  bool masked = false;
+  std::vector<InitialField<D>> given;                 ///< else: all of them; then the sources, of all fields, if
+                                                      ///< there are any; then the mask if there is one
+  bool fields_given = false, sourced = false;
+  Mask mask = Mask::none;
   bool limit_known = true;  ///< else dt is checked when the coefficients are there
 
-  bool fields_given() const { return given.size() > (masked ? 1 : 0); }
+  std::size_t first_source() const { return fields_given ? kCoefficients<S, D> : 0; }
   std::vector<std::string> given_names() const {
     std::vector<std::string> names;
-    if (fields_given())
+    if (fields_given)
       for (const Coefficient& c : coefficients_of<S, D>()) names.emplace_back(c.name);
-    if (masked) names.emplace_back("mask");
+    if (sourced)
+      for (const char* field : S::fields) names.emplace_back(field);
+    if (mask != Mask::none) names.emplace_back("mask");
     return names;
+  }
+  Amendments amendments(const CellGeometry<D>& geometry) const {
+    Amendments a{sourced, mask};
+    const StencilShape<D> shape = solver.template shape<D>();
+    if (mask == Mask::mirror)
+      for (const Index<D>& o : shape.offsets()) a.around.push_back(geometry.away(o));
+    return a;
   }
   /// Of each field.
   std::vector<BoundaryRules<D>> rules() const {
@@ -161,6 +97,14 @@ struct CellSettings {
   }
 };
 
+/// x as a field would hold it. By way of memory: where GCC 12 forms vectors of two numbers, it leaves conversions
+/// to float and back out.
+template <class T>
+double as_in_field(double x) {
+  const volatile T rounded = static_cast<T>(x);
+  return static_cast<double>(rounded);
+}
+
 /// The kernel of this function of the solver.
 template <int Stage, class S, class T, int D>
 KernelPointer<T, D> cell_kernel(const CellSettings<S, D>& in, const Index<D>& stride) {
@@ -171,13 +115,13 @@ KernelPointer<T, D> cell_kernel(const CellSettings<S, D>& in, const Index<D>& st
     geometry.inverse[j] = 1 / in.grid.spacing[j];
   }
   auto numbers = in.numbers;
-  for (double& x : numbers) x = static_cast<double>(static_cast<T>(x));  // as a field would hold it
+  for (double& x : numbers) x = as_in_field<T>(x);
   const auto kernel = [&]<class Row>(const Row& row) -> KernelPointer<T, D> {
-    if (in.masked) return step_kernel<T, D>(MaskedRow<Row, T>(row));
-    return step_kernel<T, D>(row);
+    const Amendments amendments = in.amendments(geometry);
+    return amendments.any() ? step_kernel<T, D>(AmendedRow<Row, T>(row, amendments)) : step_kernel<T, D>(row);
   };
   if constexpr (kCoefficients < S, D >> 0)
-    if (in.fields_given()) return kernel(CellRow<S, T, D, Given::fields, Stage>(in.solver, geometry, in.dt));
+    if (in.fields_given) return kernel(CellRow<S, T, D, Given::fields, Stage>(in.solver, geometry, in.dt));
   return kernel(CellRow<S, T, D, Given::numbers, Stage>(in.solver, geometry, in.dt, numbers));
 }
 
@@ -200,6 +144,9 @@ class CellSolver final : public StateStepper<T, D> {
         in_(in),
         domain_(domain) {
     if constexpr (kHasBefore<S>) begin_ = cell_kernel<kBegin, S, T, D>(in, this->field().stride);
+    for (std::size_t f = 0; in.sourced && f < kStateFields<S>; ++f)
+      if (const auto& values = in.given[in.first_source() + f].in_time())
+        this->change_in_time(in.first_source() + f, values);
   }
 
   void start() override {
@@ -214,7 +161,7 @@ class CellSolver final : public StateStepper<T, D> {
     constexpr auto list = coefficients_of<S, D>();
     const auto fields = this->coefficients();
     std::array<double, kCoefficients<S, D>> largest{};
-    for (std::size_t k = 0; k < list.size() && in_.fields_given(); ++k) {
+    for (std::size_t k = 0; k < list.size() && in_.fields_given; ++k) {
       const FieldStatistics s = field_statistics(domain_, fields[k].array);
       if (s.min < list[k].min || s.max > list[k].max)
         throw UsageError(
@@ -246,7 +193,10 @@ class CellModel : public SolverModel<D> {
   StencilShape<D> shape() const override { return in_.solver.template shape<D>(); }
   bool steps_in_tiles() const override { return stages_of<S>() == 1; }
   double dt() const override { return in_.dt; }
-  std::string advice_not_finite() const override { return "use a smaller step (solver.dt or solver.cfl)"; }
+  std::string advice_not_finite() const override {
+    return std::string(in_.sourced ? "look whether the expressions of [source] are finite, or " : "") +
+           "use a smaller step (solver.dt or solver.cfl)";
+  }
   std::vector<const InitialField<D>*> coefficients() const override {
     std::vector<const InitialField<D>*> all;
     for (const auto& field : in_.given) all.push_back(&field);
@@ -271,15 +221,44 @@ class CellModel : public SolverModel<D> {
   CellSettings<S, D> in_;
 };
 
-/// Is there a mask? Records an error for one that is no table.
-inline bool has_mask(Config& config) {
+/// What [solver.mask] says, its keys aside that say where it is. Records an error for one that is no table.
+inline Mask read_mask(Config& config) {
   const char* const path = "solver.mask";
   const Value* v =
       config.node(path, {path, "table", "", "none", "",
                          "cells in which it is not 0 keep their values; [solver.mask] has the keys of [initial]"});
   const bool table = config.has_table(path);
   if (v && !table) config.error_at(*v, "solver.mask is no table: [solver.mask] has the keys of [initial]");
-  return table;
+  const std::string rule = config.text(
+      "solver.mask.rule",
+      {"keep", {"keep", "mirror"}, "mirror: besides, a cell that reads a masked one reads its own value instead"});
+  if (rule == "keep") config.drop_effective("solver.mask.rule");  // one spelling in the canonical text
+  return !table ? Mask::none : rule == "mirror" ? Mask::mirror : Mask::keep;
+}
+
+/// Are there sources of these fields, [source] of a single one or [source.FIELD]? Declares that there may be.
+template <class Names>
+bool has_sources(Config& config, const Names& fields) {
+  if (config.has_table("source")) return true;
+  for (const char* field : fields) {
+    const std::string path = fields.size() == 1 ? "source.kind" : std::string("source.") + field + ".kind";
+    config.node(path, {path, "string", "as of initial.kind", "none", "",
+                       "what is added per time; has the keys of [initial], and an expression the time t"});
+  }
+  return false;
+}
+
+/// Reads the sources, of all fields or of none.
+template <class S, int D>
+void read_sources(Config& config, CellSettings<S, D>& in) {
+  if constexpr (kTakesSources<S, D>) {
+    in.sourced = has_sources(config, S::fields);
+    for (const char* field : S::fields)
+      if (in.sourced)
+        in.given.push_back(InitialField<D>::read_source(
+            config, in.grid, in.grid.input_directory,
+            S::fields.size() == 1 ? std::string("source") : std::string("source.") + field));
+  }
 }
 
 /// Reads the coefficients; returns their largest magnitudes, as far as they are known.
@@ -288,8 +267,7 @@ std::array<double, kCoefficients<S, D>> read_coefficients(Config& config, CellSe
   constexpr auto list = coefficients_of<S, D>();
   std::array<double, list.size()> largest{};
   std::array<std::optional<InitialField<D>>, list.size()> fields;
-  in.masked = has_mask(config);
-  bool all_numbers = true;
+  in.mask = read_mask(config);
   for (std::size_t k = 0; k < list.size(); ++k) {
     const Coefficient& c = list[k];
     const std::string path = std::string("solver.") + c.name;
@@ -307,14 +285,15 @@ std::array<double, kCoefficients<S, D>> read_coefficients(Config& config, CellSe
     }
     largest[k] = fields[k] ? fields[k]->largest().value_or(0) : std::abs(in.numbers[k]);
     in.limit_known = in.limit_known && (!fields[k] || fields[k]->largest());
-    all_numbers = all_numbers && !fields[k];
+    in.fields_given = in.fields_given || fields[k];
   }
-  for (std::size_t k = 0; k < list.size() && !all_numbers; ++k)
+  for (std::size_t k = 0; k < list.size() && in.fields_given; ++k)
     in.given.push_back(fields[k] ? *fields[k]
                                  : InitialField<D>::coefficient(
                                        in.grid, std::string("solver.") + list[k].name,
                                        [value = in.numbers[k]](const Index<D>&) { return value; }, largest[k]));
-  if (in.masked) in.given.push_back(InitialField<D>::read_coefficient(config, in.grid, "solver.mask"));
+  read_sources(config, in);
+  if (in.mask != Mask::none) in.given.push_back(InitialField<D>::read_coefficient(config, in.grid, "solver.mask"));
   return largest;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "stencils/cell.hpp"
 #include "stencils/sweep.hpp"
@@ -123,6 +124,28 @@ KOKKOS_FUNCTION std::array<double, N> new_values(const S& s, const std::array<C,
   (std::make_index_sequence<N>());
 }
 
+/// How much of a source this function of the solver adds: what the solver says, or the step where it need not.
+template <int Stage, class S, class G, std::size_t M>
+KOKKOS_FUNCTION double weight_of_source(const S& s, const std::array<G, M>& given, double dt) {
+  if constexpr (requires { s.template source_weight<Stage>(given, dt); })
+    return s.template source_weight<Stage>(given, dt);
+  else if constexpr (requires { s.template source_weight<Stage>(dt); })
+    return s.template source_weight<Stage>(dt);
+  else
+    return dt;
+}
+
+/// Does the solver take sources? One with stages or a second time level says how much of them each function adds.
+template <class S, int D>
+inline constexpr bool kTakesSources = (stages_of<S>() == 1 && !kHasBefore<S>) ||
+                                      requires(const S& s,
+                                               const std::array<ConstantCell, kCoefficients<S, D>>& given) {
+  s.template source_weight<0>(given, 1.0);
+}
+|| requires(const S& s) {
+  s.template source_weight<0>(1.0);
+};
+
 /// Reads the fields; then those at the step's begin (stages from 1 on) or a step before; then the coefficients, if
 /// they are fields. Writes the fields, which may be those a step before.
 template <class S, class T, int D, Given kGiven = Given::numbers, int Stage = 0>
@@ -154,16 +177,8 @@ class CellRow {
     for (std::int64_t x = 0; x < n; ++x) {
       const auto at = cells_from<0, kWrites>(from, x, geometry);
       const auto own = cells_from<kOwnFirst, kWrites>(from, x, geometry);
-      std::array<double, kWrites> values;
-      if constexpr (kGiven == Given::numbers) {
-        const auto given = [&]<std::size_t... K>(std::index_sequence<K...>) {
-          return std::array<ConstantCell, kNumbers>{ConstantCell(numbers[K])...};
-        }
-        (std::make_index_sequence<kNumbers>());
-        values = new_values<Stage>(solver, at, own, given, dt);
-      } else {
-        values = new_values<Stage>(solver, at, own, cells_from<kFirst, kNumbers>(from, x, geometry), dt);
-      }
+      const std::array<double, kWrites> values =
+          new_values<Stage>(solver, at, own, given_at(from, x, geometry, numbers), dt);
       for (std::size_t f = 0; f < kWrites; ++f) to[f][x] = static_cast<T>(values[f]);
     }
   }
@@ -171,7 +186,36 @@ class CellRow {
     (*this)(std::array<const T*, 1>{in}, std::array<T*, 1>{out}, n);
   }
 
+  /// The new values of cell x where masked cells mirror. Not by vectors: only cells beside masked ones need it.
+  [[gnu::noinline]] std::array<double, kWrites> mirrored(const std::array<const T*, kReads>& from, const T* mask,
+                                                         std::int64_t x) const {
+    const auto cells = [&]<std::size_t First, std::size_t... F>(std::integral_constant<std::size_t, First>,
+                                                                std::index_sequence<F...>) {
+      return std::array<MirrorCell<T, D>, kWrites>{MirrorCell<T, D>(from[First + F] + x, mask + x, geometry_)...};
+    };
+    constexpr std::make_index_sequence<kWrites> all;
+    return new_values<Stage>(solver_, cells(std::integral_constant<std::size_t, 0>(), all),
+                             cells(std::integral_constant<std::size_t, kOwnFirst>(), all),
+                             given_at(from, x, geometry_, numbers_), dt_);
+  }
+  double source_weight(const std::array<const T*, kReads>& from, std::int64_t x) const {
+    return weight_of_source<Stage>(solver_, given_at(from, x, geometry_, numbers_), dt_);
+  }
+
  private:
+  KOKKOS_FUNCTION static auto given_at(const std::array<const T*, kReads>& from, std::int64_t x,
+                                       const CellGeometry<D>& geometry,
+                                       const std::array<double, kNumbers>& numbers) {
+    if constexpr (kGiven == Given::fields) {
+      return cells_from<kFirst, kNumbers>(from, x, geometry);
+    } else {
+      return [&]<std::size_t... K>(std::index_sequence<K...>) {
+        return std::array<ConstantCell, kNumbers>{ConstantCell(numbers[K])...};
+      }
+      (std::make_index_sequence<kNumbers>());
+    }
+  }
+
   template <std::size_t First, std::size_t N>
   KOKKOS_FUNCTION static std::array<Cell<T, D>, N> cells_from(const std::array<const T*, kReads>& from,
                                                               std::int64_t x, const CellGeometry<D>& geometry) {
@@ -187,25 +231,85 @@ class CellRow {
   std::array<double, kNumbers> numbers_;
 };
 
-/// The same where cells are masked: one more array is read, and where it is not 0 the fields keep their values.
-template <class Row, class T>
-class MaskedRow {
- public:
-  static constexpr std::size_t kWrites = Row::kWrites, kReads = Row::kReads + 1;
-  explicit MaskedRow(const Row& row) : row_(row) {}
+/// What masked cells do, those in which the mask is not 0.
+enum class Mask {
+  none,    ///< there are none
+  keep,    ///< they keep their values
+  mirror,  ///< the same, and who reads them reads its own value instead
+};
 
-  void operator()(const std::array<const T*, kReads>& in, const std::array<T*, kWrites>& out,
-                  std::int64_t n) const {
-    std::array<const T*, Row::kReads> unmasked;
-    for (std::size_t f = 0; f < Row::kReads; ++f) unmasked[f] = in[f];
-    row_(unmasked, out, n);
-    const T* const mask = in[Row::kReads];
-    for (std::size_t f = 0; f < kWrites; ++f)
-      for (std::int64_t x = 0; x < n; ++x) out[f][x] = mask[x] != T(0) ? in[f][x] : out[f][x];
+/// What a step does besides its function.
+struct Amendments {
+  bool sources = false;
+  Mask mask = Mask::none;
+  std::vector<std::int64_t> around{};  ///< where masks mirror: elements to the cells that the function reads
+
+  bool any() const { return sources || mask != Mask::none; }
+};
+
+/// A row with amendments. After what the function reads it reads the sources and the mask, if there are such: of
+/// its arrays the last ones need not be there.
+template <class Row, class T>
+class AmendedRow {
+ public:
+  static constexpr std::size_t kWrites = Row::kWrites, kReads = Row::kReads + kWrites + 1;
+  AmendedRow(const Row& row, const Amendments& amendments) : row_(row), what_(amendments) {}
+
+  [[gnu::noinline]] void operator()(const std::array<const T*, kReads>& in, const std::array<T*, kWrites>& out,
+                                    std::int64_t n) const {
+    for (std::int64_t x = 0; x < n; x += kPiece) piece(in, out, x, std::min(kPiece, n - x));
   }
 
  private:
+  static constexpr std::int64_t kPiece = 256;
+
+  /// The n cells from `first` on.
+  void piece(const std::array<const T*, kReads>& in, const std::array<T*, kWrites>& out, std::int64_t first,
+             std::int64_t n) const {
+    std::array<const T*, Row::kReads> from;
+    std::array<T*, kWrites> to;
+    for (std::size_t f = 0; f < Row::kReads; ++f) from[f] = in[f] + first;
+    for (std::size_t f = 0; f < kWrites; ++f) to[f] = out[f] + first;
+    const T* const mask =
+        what_.mask == Mask::none ? nullptr : in[Row::kReads + (what_.sources ? kWrites : 0)] + first;
+    // First, since the fields that are written may be those a step before, which the function reads.
+    std::array<bool, kPiece> beside{};
+    std::array<std::array<T, kPiece>, kWrites> mirrored;
+    const bool any = what_.mask == Mask::mirror && find_beside(mask, n, beside);
+    for (std::int64_t x = 0; any && x < n; ++x) {
+      if (!beside[static_cast<std::size_t>(x)]) continue;
+      const auto values = row_.mirrored(from, mask, x);
+      for (std::size_t f = 0; f < kWrites; ++f)
+        mirrored[f][static_cast<std::size_t>(x)] = static_cast<T>(values[f]);
+    }
+    row_(from, to, n);
+    for (std::int64_t x = 0; any && x < n; ++x)
+      for (std::size_t f = 0; f < kWrites && beside[static_cast<std::size_t>(x)]; ++f)
+        to[f][x] = mirrored[f][static_cast<std::size_t>(x)];
+    for (std::size_t f = 0; f < kWrites && what_.sources; ++f)
+      add_source(from, in[Row::kReads + f] + first, to[f], n);
+    for (std::size_t f = 0; f < kWrites && mask; ++f)
+      for (std::int64_t x = 0; x < n; ++x) to[f][x] = mask[x] != T(0) ? from[f][x] : to[f][x];
+  }
+
+  /// Which of n cells read masked ones. Are there any?
+  bool find_beside(const T* mask, std::int64_t n, std::array<bool, kPiece>& beside) const {
+    for (const std::int64_t away : what_.around)
+      for (std::int64_t x = 0; x < n; ++x) beside[static_cast<std::size_t>(x)] |= mask[x + away] != T(0);
+    bool any = false;
+    for (const bool b : beside) any |= b;
+    return any;
+  }
+
+  void add_source(const std::array<const T*, Row::kReads>& from, const T* source, T* to, std::int64_t n) const {
+    ISOHALO_INDEPENDENT
+    for (std::int64_t x = 0; x < n; ++x)
+      to[x] =
+          static_cast<T>(static_cast<double>(to[x]) + row_.source_weight(from, x) * static_cast<double>(source[x]));
+  }
+
   Row row_;
+  Amendments what_;
 };
 
 }  // namespace detail

@@ -30,7 +30,11 @@
 ///   static constexpr std::array stage_times{0.0, 1.0, 0.5}; says of when in the step it is what stage K reads, for
 ///   boundary values that depend on time.
 ///
-/// Every such solver has a mask, [solver.mask]: cells in which it is not 0 keep their values.
+/// Every such solver has a mask, [solver.mask]: cells in which it is not 0 keep their values, or are obstacles, of
+/// which the function reads its own cell instead. Solvers of one stage and one time level have sources, [source] or
+/// [source.FIELD], added dt times; others have them where they say how much each function adds:
+///   template <int K, class Given> double source_weight(const Given& given, double dt) const;
+/// (without coefficients source_weight(dt)), K = 0, 1, .. being the stage, -1 begin.
 
 #include <set>
 #include <string>

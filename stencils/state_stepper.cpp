@@ -199,6 +199,7 @@ void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int 
   for (const Box<D>& b : level.boxes) {
     const Box<D> common = b.intersect(part);
     if (common.empty()) continue;
+    if (!in_time_.empty()) bring_coefficients(SweepRegion<D>({common}), step_ + q, 0);
     kernels_[0]->sweep_box(common, in, out);
     if ((left -= common.cells()) == 0) break;
   }
@@ -222,6 +223,7 @@ Box<D> StateStepper<T, D>::with_mirrored(Box<D> part, const Box<D>& bounds) cons
 template <class T, int D>
 void StateStepper<T, D>::sweep_before(const StepKernel<T, D>& kernel) {
   bring_ghosts(now_, false);
+  bring_coefficients(levels_.front().all, step_, 0);
   kernel.sweep(levels_.front().all, reads(now_, next_, 0), refs(next_, writes_), fetch(fetches_));
   fields_changed();
 }
@@ -293,6 +295,9 @@ double StateStepper<T, D>::step(bool change, bool overlap) {
 
 template <class T, int D>
 double StateStepper<T, D>::sweep_stage(int stage, const Fields& in, const Fields& out, bool change, bool overlap) {
+  const int depth = steps_left_ == 0 ? plan_.depth() : steps_left_;
+  // Before the ghosts come, since the interior may be swept meanwhile.
+  bring_coefficients(levels_[static_cast<std::size_t>(depth - 1)].all, step_, time_of_stage());
   const bool interior_done = bring_ghosts(in, overlap && !previous_exchanged_ && interior_.size() > 0);
   --steps_left_;
   const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
@@ -331,8 +336,25 @@ bool StateStepper<T, D>::bring_ghosts(const Fields& u, bool overlap) {
 template <class T, int D>
 void StateStepper<T, D>::fill_outside_of(const Fields& fields, const Box<D>& valid, std::int64_t step,
                                          double after) {
-  const double time = static_cast<double>(step) * dt_ + after * dt_;
+  const double time = time_at(step, after);
   for (std::size_t f = 0; f < fields.size(); ++f) outside_[f].fill(fields[f].ref(), valid, time);
+}
+
+template <class T, int D>
+void StateStepper<T, D>::bring_coefficients(const SweepRegion<D>& cells, std::int64_t step, double after) {
+  if (in_time_.empty()) return;
+  const PhaseScope scope(phases_, Phase::sweep);
+  const double time = time_at(step, after);
+  for (const auto& [c, values] : in_time_) {
+    const ArrayRef<T, D> u = coefficients_[c].ref();
+    for_each_row_of("isohalo::bring_coefficients", cells, [&, &values = values](const Index<D>& i, std::int64_t n) {
+      static thread_local std::vector<double> exact;
+      exact.resize(static_cast<std::size_t>(n));
+      values(i, n, time, exact.data());
+      T* const row = &u.at(i);
+      for (std::int64_t x = 0; x < n; ++x) row[x] = static_cast<T>(exact[static_cast<std::size_t>(x)]);
+    });
+  }
 }
 
 template <class T, int D>

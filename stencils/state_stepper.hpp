@@ -45,6 +45,8 @@ class StateStepper : public Solver<D> {
  public:
   using Kernels = std::vector<KernelPointer<T, D>>;
   using MakeKernels = std::function<Kernels(const Index<D>& stride)>;
+  /// Gives the values of the n cells from `first` on along the last dimension at a time; several threads call it.
+  using ValuesInTime = std::function<void(const Index<D>& first, std::int64_t n, double time, double* values)>;
 
   /// `rules`: of each field. `make_kernels(stride)` builds the kernels for the fields' strides. `depth` >= 1 steps
   /// per exchange. `overlap`: whether a step without change sum that needs an exchange sweeps, while the messages
@@ -101,6 +103,10 @@ class StateStepper : public Solver<D> {
   const TimeTiles<D>& tiles() const { return tiles_; }
 
  protected:
+  /// Coefficient c depends on the time; steps read it in their own cells only. Before each step, or stage, its
+  /// cells get the values of that time, rounded to the field's type. Local.
+  void change_in_time(std::size_t c, const ValuesInTime& values) { in_time_.emplace_back(c, values); }
+
   /// One sweep of this kernel, of the fields with all that it reads, into the fields a step before. Collective.
   void sweep_before(const StepKernel<T, D>& kernel);
 
@@ -115,6 +121,7 @@ class StateStepper : public Solver<D> {
   static std::span<const ArrayRef<T, D>> refs(const Fields& fields, Refs& list);
   /// What the kernel of this stage reads.
   std::span<const ArrayRef<T, D>> reads(const Fields& in, const Fields& before, int stage);
+  double time_at(std::int64_t step, double after) const { return static_cast<double>(step) * dt_ + after * dt_; }
   double time_of_stage() const { return names_.stage_times[static_cast<std::size_t>(stage_)]; }
 
   Fetch fetch(const TwoWays& ways) const { return {ways.second(), lead_}; }
@@ -149,6 +156,9 @@ class StateStepper : public Solver<D> {
   /// Everything that a sweep from `u` reads; returns true when the interior was swept meanwhile.
   bool bring_ghosts(const Fields& u, bool overlap);
 
+  /// The coefficients that depend on the time, so many steps after `step`, where a sweep of these cells reads them.
+  void bring_coefficients(const SweepRegion<D>& cells, std::int64_t step, double after);
+
   /// The outside cells around `valid`, by the rules' values so many steps after `step`.
   void fill_outside_of(const Fields& fields, const Box<D>& valid, std::int64_t step, double after);
 
@@ -166,6 +176,7 @@ class StateStepper : public Solver<D> {
   HaloPlan<D> plan_;
   CellSum<D> reducer_;
   Fields now_, next_, third_, coefficients_;
+  std::vector<std::pair<std::size_t, ValuesInTime>> in_time_;  ///< coefficients that depend on the time
   Kernels kernels_;
   Index<D> layers_low_{}, layers_high_{};
   OverlapChoice overlap_;

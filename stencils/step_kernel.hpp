@@ -50,10 +50,11 @@ constexpr std::size_t writes_of() {
     return 1;
 }
 
+/// The first stands for those that are not there, which the kernel then does not read.
 template <std::size_t N, class T, int D>
 std::array<ArrayRef<T, D>, N> leading(std::span<const ArrayRef<T, D>> arrays) {
   std::array<ArrayRef<T, D>, N> all;
-  for (std::size_t f = 0; f < N; ++f) all[f] = arrays[f];
+  for (std::size_t f = 0; f < N; ++f) all[f] = arrays[f < arrays.size() ? f : 0];
   return all;
 }
 

@@ -19,11 +19,13 @@ void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rul
                          (domain.periodic()[j] ? "" : "not ") + "periodic, its rules for the " +
                          (side == &rules.low ? "low" : "high") + " side say otherwise");
   for (int j = 0; j < D; ++j)
-    for (const BoundaryRule& rule : {rules.low[j], rules.high[j]})
-      if (rule.expression || rule.has_gradient() || rule.kind == Boundary::robin || rule.kind == Boundary::own)
-        throw UsageError("fill_outside_cells: a rule of dimension " + std::to_string(j) +
-                         " has an expression, a given gradient or a function: only periodic, neumann without a "
-                         "gradient, dirichlet and fixed are filled here, with numbers");
+    for (const BoundaryRule& rule : {rules.low[j], rules.high[j]}) {
+      const std::string named = "fill_outside_cells: a rule of dimension " + std::to_string(j);
+      if (rule.expression) throw UsageError(named + " has an expression: only numbers are filled here");
+      if ((rule.has_gradient() || rule.kind == Boundary::robin || rule.kind == Boundary::own) &&
+          !(rules.length[j] > 0))
+        throw UsageError(named + " depends on the width of the cells: give the length of the grid, rules.length");
+    }
 }
 
 #define ISOHALO_INSTANTIATE(D) \

@@ -7,30 +7,123 @@
 #include "framework/domain/boundary_rules.hpp"
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/array_ref.hpp"
+#include "framework/halo/workers.hpp"
 
 namespace isohalo {
 
 namespace detail {
 
-/// Gives the cells of `layer`, all at one coordinate of dimension j, what `rule` makes of those `to_source`
-/// elements away.
-template <class T, int D>
-void fill_outside_layer(const ArrayRef<T, D>& u, const BoundaryRule& rule, const Box<D>& layer,
-                        std::int64_t to_source) {
-  const T value = static_cast<T>(rule.value);
-  // The long loop goes over rows, or over the next dimension where a row is one cell.
-  const int inner = D > 1 && layer.extent(D - 1) == 1 ? std::max(D - 2, 0) : D - 1;
-  const std::int64_t n = layer.extent(inner), step = u.stride[inner];
-  Box<D> lines = layer;
-  lines.high[inner] = std::min(lines.low[inner] + 1, lines.high[inner]);
-  for_each_cell(lines, [&](const Index<D>& i) {
-    T* const p = &u.at(i);
-    for (std::int64_t x = 0; x < n; ++x) {
-      const T mirrored = rule.mirrors() ? p[x * step + to_source] : value;
-      p[x * step] = rule.kind == Boundary::dirichlet ? static_cast<T>(T(2) * value - mirrored) : mirrored;
-    }
+/// p = f(source, v) for the cells p of the layer at coordinate `outside` of dimension j over the other dimensions
+/// of `span`. `source` is the cell at coordinate `source_at`; v comes from `values`, `at(cell)` and `stride(k)` in
+/// dimension k, or is `constant` where that is null. `workers` share a large layer, cut across its longest
+/// dimension.
+template <class T, int D, class Values, class F>
+void fill_layer(const ArrayRef<T, D>& u, int j, std::int64_t outside, std::int64_t source_at, Box<D> span,
+                const Values* values, double constant, const Workers& workers, const F& f) {
+  span.low[j] = outside;
+  span.high[j] = outside + 1;
+  const std::int64_t to_source = (source_at - outside) * u.stride[j];
+  // Innermost over the longest dimension: rows normally, the next dimension where the layer is a column.
+  const int inner = j == D - 1 && D > 1 ? D - 2 : D - 1;
+  int cut = 0;
+  for (int k = 1; k < D; ++k)
+    if (span.extent(k) > span.extent(cut)) cut = k;
+  const std::int64_t bytes = span.cells() * static_cast<std::int64_t>(sizeof(T));
+  workers.share(span.extent(cut), bytes, [&](std::int64_t first, std::int64_t last) {
+    Box<D> lines = span;
+    lines.low[cut] = span.low[cut] + first;
+    lines.high[cut] = span.low[cut] + last;
+    const std::int64_t n = lines.extent(inner), step = u.stride[inner];
+    lines.high[inner] = std::min(lines.low[inner] + 1, lines.high[inner]);
+    for_each_cell(lines, [&](const Index<D>& i) {
+      T* p = &u.at(i);
+      if (!values) {
+        for (std::int64_t x = 0; x < n; ++x) p[x * step] = f(p[x * step + to_source], constant);
+        return;
+      }
+      const double* const v = values->at(i);
+      const std::int64_t v_step = values->stride(inner);
+      for (std::int64_t x = 0; x < n; ++x) p[x * step] = f(p[x * step + to_source], v[x * v_step]);
+    });
   });
 }
+
+/// Calls fill(f) with the function f(mirrored, value) of the rule for outside cells at this distance from their
+/// mirrored ones.
+template <class T, class Fill>
+void with_rule(const BoundaryRule& rule, double distance, const Fill& fill) {
+  switch (rule.kind) {
+    case Boundary::fixed:
+      return fill([](const T&, double v) { return static_cast<T>(v); });
+    case Boundary::neumann:
+      if (!rule.has_gradient()) return fill([](const T& m, double) { return m; });
+      return fill([=](const T& m, double g) { return static_cast<T>(m + static_cast<T>(distance * g)); });
+    case Boundary::dirichlet:
+      return fill([](const T& m, double v) { return static_cast<T>(T(2) * static_cast<T>(v) - m); });
+    case Boundary::robin: {
+      const double a = 0.5 * rule.parameters[0], b = rule.parameters[1] / distance, sum = a + b;
+      const T c = static_cast<T>((a - b) / sum);
+      return fill([=](const T& m, double v) { return static_cast<T>(static_cast<T>(v / sum) - c * m); });
+    }
+    default: {
+      const bool mirrors = rule.own->mirrors;
+      return fill([&, mirrors](const T& m, double v) {
+        return static_cast<T>(
+            rule.own->outside({mirrors ? static_cast<double>(m) : 0, distance, v, rule.parameters}));
+      });
+    }
+  }
+}
+
+/// The outside cells around `valid`, the box of cells that hold values, where it touches a side that is not
+/// periodic: at most so many layers there. Dimensions go from the fastest to the slowest, so that a corner gets
+/// dimension 0's rule applied to the value that the others give. `values_of(j, outward, places)` gives the values
+/// of the side of dimension j (`outward` = -1: the lower one) for outside cells, as `fill_layer` takes them;
+/// `places` is one cell thick where a place of the face stands for all layers.
+template <class T, int D, class ValuesOf>
+void fill_around(const ArrayRef<T, D>& u, const BoundaryRules<D>& rules, const Box<D>& global, const Box<D>& valid,
+                 const Index<D>& layers_low, const Index<D>& layers_high, const Workers& workers,
+                 const ValuesOf& values_of) {
+  const Box<D> held = u.allocated();  // a deep halo may end at the grid's side: then nobody reads beyond
+  Box<D> span = valid;
+  /// One side. Returns how many layers were filled.
+  const auto fill_side = [&](int j, int outward, std::int64_t layers) {
+    const BoundaryRule& rule = outward < 0 ? rules.low[j] : rules.high[j];
+    const std::int64_t edge = outward < 0 ? global.low[j] : global.high[j] - 1;  // the outermost cell inside
+    // Cells fill as many layers again where they are mirrored, any number without.
+    if (rule.mirrors()) layers = std::min(layers, valid.extent(j));
+    if (layers <= 0) return std::int64_t{0};
+    Box<D> places = span;
+    const bool own_centre = rule.kind == Boundary::fixed;
+    places.low[j] = !own_centre ? edge : outward < 0 ? edge - layers : edge + 1;
+    places.high[j] = own_centre ? places.low[j] + layers : edge + 1;
+    const auto* const values = values_of(j, outward, places);
+    const double h = rules.length[j] / static_cast<double>(global.extent(j));
+    for (std::int64_t k = 0; k < layers; ++k) {
+      const std::int64_t outside = edge + outward * (k + 1);
+      const std::int64_t source = rule.mirrors() ? edge - outward * k : outside;
+      with_rule<T>(rule, static_cast<double>(2 * k + 1) * h,
+                   [&](const auto& f) { fill_layer(u, j, outside, source, span, values, rule.value, workers, f); });
+    }
+    return layers;
+  };
+  for (int j = D - 1; j >= 0; --j) {
+    if (rules.low[j].kind == Boundary::periodic) continue;
+    Box<D> next = span;
+    if (valid.low[j] == global.low[j])
+      next.low[j] -= fill_side(j, -1, std::min(layers_low[j], global.low[j] - held.low[j]));
+    if (valid.high[j] == global.high[j])
+      next.high[j] += fill_side(j, 1, std::min(layers_high[j], held.high[j] - global.high[j]));
+    span = next;
+  }
+}
+
+/// The values of rules that are numbers.
+template <int D>
+struct NoValues {
+  const double* at(const Index<D>&) const { return nullptr; }
+  std::int64_t stride(int) const { return 0; }
+};
 
 /// Throws UsageError unless the array is the domain's and the rules wrap where it does.
 template <int D>
@@ -42,7 +135,9 @@ void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rul
 /// too; these must be there, so an exchange goes before. Steps of a deep halo each call it before they read.
 /// Dimensions are filled from the last one to dimension 0, so corners are right; mirrors give as many layers as the
 /// cells held beside that side. The bits do not depend on the ranks. Host memory, any layout; local, no fence.
-/// Throws UsageError when the array is not this rank's block or rules and domain disagree about what is periodic.
+/// All rules with numbers; those with expressions are for solvers (stencils/boundary.hpp). Rules that depend on the
+/// cells' width need `rules.length`. Throws UsageError when the array is not this rank's block, rules and domain
+/// disagree about what is periodic, and for expressions and lengths that are missing.
 template <class T, int D>
 void fill_outside_cells(const ArrayRef<T, D>& u, const CartesianDomain<D>& domain, const BoundaryRules<D>& rules) {
   detail::check_outside(domain, rules, u.owned);
@@ -51,24 +146,10 @@ void fill_outside_cells(const ArrayRef<T, D>& u, const CartesianDomain<D>& domai
   for (int j = 0; j < D; ++j)
     if (!domain.periodic()[j])
       inside.low[j] = std::max(held.low[j], grid.low[j]), inside.high[j] = std::min(held.high[j], grid.high[j]);
-  Box<D> filled = inside;
-  for (int j = D - 1; j >= 0; --j) {
-    // `edge`: the outermost cell inside the grid.
-    const auto fill_side = [&](const BoundaryRule& rule, std::int64_t edge, int outward, std::int64_t layers) {
-      if (rule.mirrors()) layers = std::min(layers, inside.extent(j));
-      for (std::int64_t a = 1; a <= layers; ++a) {
-        Box<D> layer = filled;
-        layer.low[j] = edge + outward * a;
-        layer.high[j] = layer.low[j] + 1;
-        detail::fill_outside_layer(u, rule, layer, outward * (1 - 2 * a) * u.stride[j]);
-      }
-      return layers;
-    };
-    const std::int64_t below = fill_side(rules.low[j], inside.low[j], -1, inside.low[j] - held.low[j]);
-    const std::int64_t above = fill_side(rules.high[j], inside.high[j] - 1, 1, held.high[j] - inside.high[j]);
-    filled.low[j] -= below;
-    filled.high[j] += above;
-  }
+  Index<D> all;
+  for (int j = 0; j < D; ++j) all[j] = held.extent(j);
+  detail::fill_around(u, rules, grid, inside, all, all, {},
+                      [](int, int, const Box<D>&) -> const detail::NoValues<D>* { return nullptr; });
 }
 
 }  // namespace isohalo

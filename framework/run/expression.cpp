@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -211,6 +212,62 @@ Expression::Expression(const std::string& text, int dimensions) : text_(text) {
   ExpressionParser(*this, dimensions).run();
 }
 
+template <class F>
+void Expression::with_operation(const Node& n, const F& f) {
+  switch (n.op) {
+    case Op::negative:
+      return f([](double a, double) { return -a; });
+    case Op::add:
+      return f([](double a, double b) { return a + b; });
+    case Op::subtract:
+      return f([](double a, double b) { return a - b; });
+    case Op::multiply:
+      return f([](double a, double b) { return a * b; });
+    case Op::divide:
+      return f([](double a, double b) { return a / b; });
+    case Op::power:
+      return f([](double a, double b) { return std::pow(a, b); });
+    case Op::whole_power:
+      return f([factors = n.b](double a, double) {
+        double product = factors == 0 ? 1 : a;
+        for (int k = 1; k < factors; ++k) product = product * a;
+        return product;
+      });
+    case Op::less:
+      return f([](double a, double b) { return a < b ? 1.0 : 0.0; });
+    case Op::less_equal:
+      return f([](double a, double b) { return a <= b ? 1.0 : 0.0; });
+    case Op::greater:
+      return f([](double a, double b) { return a > b ? 1.0 : 0.0; });
+    case Op::greater_equal:
+      return f([](double a, double b) { return a >= b ? 1.0 : 0.0; });
+    case Op::sin:
+      return f([](double a, double) { return std::sin(a); });
+    case Op::cos:
+      return f([](double a, double) { return std::cos(a); });
+    case Op::tan:
+      return f([](double a, double) { return std::tan(a); });
+    case Op::exp:
+      return f([](double a, double) { return std::exp(a); });
+    case Op::log:
+      return f([](double a, double) { return std::log(a); });
+    case Op::sqrt:
+      return f([](double a, double) { return std::sqrt(a); });
+    case Op::abs:
+      return f([](double a, double) { return std::abs(a); });
+    case Op::tanh:
+      return f([](double a, double) { return std::tanh(a); });
+    case Op::floor:
+      return f([](double a, double) { return std::floor(a); });
+    case Op::min:
+      return f([](double a, double b) { return b < a ? b : a; });
+    case Op::max:
+      return f([](double a, double b) { return a < b ? b : a; });
+    default:  // those that are no operations
+      return f([](double, double) { return std::numeric_limits<double>::quiet_NaN(); });
+  }
+}
+
 bool Expression::uses_time() const {
   return (nodes_.back().reads >> kTimeBit & 1) != 0;
 }
@@ -236,57 +293,51 @@ double ExpressionValue::value_of(const Expression::Node& n) const {
   if (n.op == Op::coordinate) return x_[n.a];
   if (n.op == Op::time) return time_;
   const double a = values_[static_cast<std::size_t>(n.a)];
-  if (n.op == Op::whole_power) {
-    double product = n.b == 0 ? 1 : a;
-    for (int k = 1; k < n.b; ++k) product = product * a;
-    return product;
-  }
-  const double b = values_[static_cast<std::size_t>(n.b)];
-  switch (n.op) {
-    case Op::negative:
-      return -a;
-    case Op::add:
-      return a + b;
-    case Op::subtract:
-      return a - b;
-    case Op::multiply:
-      return a * b;
-    case Op::divide:
-      return a / b;
-    case Op::power:
-      return std::pow(a, b);
-    case Op::less:
-      return a < b ? 1 : 0;
-    case Op::less_equal:
-      return a <= b ? 1 : 0;
-    case Op::greater:
-      return a > b ? 1 : 0;
-    case Op::greater_equal:
-      return a >= b ? 1 : 0;
-    case Op::sin:
-      return std::sin(a);
-    case Op::cos:
-      return std::cos(a);
-    case Op::tan:
-      return std::tan(a);
-    case Op::exp:
-      return std::exp(a);
-    case Op::log:
-      return std::log(a);
-    case Op::sqrt:
-      return std::sqrt(a);
-    case Op::abs:
-      return std::abs(a);
-    case Op::tanh:
-      return std::tanh(a);
-    case Op::floor:
-      return std::floor(a);
-    case Op::min:
-      return b < a ? b : a;
-    case Op::max:
-      return a < b ? b : a;
-    default:
-      return std::numeric_limits<double>::quiet_NaN();  // those above
+  const double b = n.op == Op::whole_power ? 0 : values_[static_cast<std::size_t>(n.b)];
+  double value = 0;
+  Expression::with_operation(n, [&](const auto& operation) { value = operation(a, b); });
+  return value;
+}
+
+void Expression::row(std::span<const double> x, std::span<const double> along, double time, double* values) const {
+  constexpr std::size_t kBlock = 128;  // one operation for so many places, then the next one
+  const auto last = static_cast<int>(x.size()) - 1;
+  static thread_local std::vector<double> all;
+  all.resize(nodes_.size() * kBlock);
+  const auto at = [](std::size_t k) { return all.data() + k * kBlock; };
+  // Of what is the same along the row there is one value, formed with the first block.
+  const auto varies = [&](std::size_t k) { return (nodes_[k].reads >> last & 1) != 0; };
+  for (std::size_t first = 0; first < along.size(); first += kBlock) {
+    const std::size_t n = std::min(kBlock, along.size() - first);
+    for (std::size_t k = 0; k < nodes_.size(); ++k) {
+      const Node& node = nodes_[k];
+      double* const v = at(k);
+      if (!varies(k) && first > 0) continue;
+      if (node.op == Op::coordinate && node.a == last) {
+        std::copy_n(along.data() + first, n, v);
+      } else if (node.op == Op::number || node.op == Op::time || node.op == Op::coordinate) {
+        v[0] = node.op == Op::number ? node.value
+               : node.op == Op::time ? time
+                                     : x[static_cast<std::size_t>(node.a)];
+      } else {
+        const auto a = static_cast<std::size_t>(node.a);
+        const auto b = node.op == Op::whole_power ? a : static_cast<std::size_t>(node.b);
+        const double *const left = at(a), *const right = at(b);
+        const bool left_varies = varies(a), right_varies = varies(b);
+        with_operation(node, [&](const auto& operation) {
+          if (!varies(k))
+            v[0] = operation(left[0], right[0]);
+          else if (!right_varies)
+            for (std::size_t i = 0; i < n; ++i) v[i] = operation(left[i], right[0]);
+          else if (!left_varies)
+            for (std::size_t i = 0; i < n; ++i) v[i] = operation(left[0], right[i]);
+          else
+            for (std::size_t i = 0; i < n; ++i) v[i] = operation(left[i], right[i]);
+        });
+      }
+    }
+    const double* const whole = at(nodes_.size() - 1);
+    for (std::size_t i = 0; i < n; ++i) values[first + i] = varies(nodes_.size() - 1) ? whole[i] : whole[0];
   }
 }
 

@@ -18,10 +18,9 @@ constexpr int kDimensions = 2;  // every kind of solver has them
 
 /// The keys that a run with these kinds asks for, in its order.
 std::vector<KeyHelp> keys_of(const SolverKinds& kinds, const std::string& solver, const std::string& initial) {
-  Config config(fmt::format("[domain]\nshape = [8, 8]\n[solver]\nkind = \"{}\"\n[initial]\nkind = \"{}\"\n"
-                            "[source]\nkind = \"constant\"\n",
-                            solver, initial),
-                "help", {});
+  Config config(
+      fmt::format("[domain]\nshape = [8, 8]\n[solver]\nkind = \"{}\"\n[initial]\nkind = \"{}\"\n", solver, initial),
+      "help", {});
   read_dimensions(config);
   read_input<kDimensions>(config, kinds, "INPUT", 1);
   std::vector<KeyHelp> keys = config.declared();
@@ -110,8 +109,11 @@ std::vector<Section> sections_of(const SolverKinds& kinds) {
   add_kinds(sections, "solver", "[solver]", solvers);
   add_kinds(sections, "initial", "[initial] or [initial.FIELD]", initials);
   for (const auto& [kind, keys] : solvers)
-    if (auto source = keys_in("source", keys); !source.empty())  // its kinds have the keys of [initial]
-      sections.push_back({"[source] of solver.kind = \"" + kind + "\"", {source.front()}});
+    if (auto source = keys_in("source", keys); !source.empty()) {
+      std::erase_if(source,
+                    [](const KeyHelp& k) { return !k.path.ends_with(".kind"); });  // the others: of [initial]
+      sections.push_back({"[source] of solver.kind = \"" + kind + "\"", source});
+    }
   for (const char* table : {"run", "output", "parallel"})
     sections.push_back({fmt::format("[{}]", table), keys_in(table, common)});
   std::erase_if(sections, [](const Section& s) { return s.keys.empty(); });

@@ -21,20 +21,43 @@ namespace isohalo {
 namespace {
 constexpr double kMost = 1e300;
 
-/// The value at cells' centres at time 0; records an error for what is no expression.
+/// Records an error for what is none.
 template <int D>
-std::function<double(const Index<D>&)> expression_value(Config& config, const GridSettings<D>& grid,
-                                                        const std::string& key, const std::string& text) {
+std::optional<Expression> read_expression(Config& config, const std::string& key, const std::string& text) {
   try {
-    return [grid, value = ExpressionValue(Expression(text, D))](const Index<D>& i) mutable {
-      PerDim<double, D> x;
-      for (int j = 0; j < D; ++j) x[j] = grid.centre(j, i[j]);
-      return value(x, 0.0);
-    };
+    return Expression(text, D);
   } catch (const UsageError& e) {
     config.error(key, key + ": " + e.what());
     return {};
   }
+}
+
+/// The value at cells' centres at time 0.
+template <int D>
+std::function<double(const Index<D>&)> value_at_start(const GridSettings<D>& grid, const Expression& e) {
+  return [grid, value = ExpressionValue(e)](const Index<D>& i) mutable {
+    PerDim<double, D> x;
+    for (int j = 0; j < D; ++j) x[j] = grid.centre(j, i[j]);
+    return value(x, 0.0);
+  };
+}
+
+/// The values at cells' centres at any time; beyond a periodic side those of the cells that are repeated there.
+template <int D>
+typename InitialField<D>::ValuesInTime values_in_time(const GridSettings<D>& grid, const Expression& e) {
+  return [grid, e](const Index<D>& first, std::int64_t n, double time, double* values) {
+    const auto inside = [&](int j) { return (first[j] % grid.shape[j] + grid.shape[j]) % grid.shape[j]; };
+    PerDim<double, D> x;
+    for (int j = 0; j < D; ++j) x[j] = grid.centre(j, inside(j));
+    static thread_local std::vector<double> along;
+    along.resize(static_cast<std::size_t>(n));
+    std::int64_t i = inside(D - 1);
+    for (double& at : along) {
+      at = grid.centre(D - 1, i);
+      if (++i == grid.shape[D - 1]) i = 0;
+    }
+    e.row(x, along, time, values);
+  };
 }
 
 }  // namespace
@@ -61,8 +84,9 @@ InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& gri
 
 template <int D>
 InitialField<D> InitialField<D>::read_source(Config& config, const GridSettings<D>& grid,
-                                             const std::filesystem::path& input_directory) {
-  return read_table(config, grid, "source", "source", "constant", input_directory);
+                                             const std::filesystem::path& input_directory,
+                                             const std::string& path) {
+  return read_table(config, grid, path, path, "constant", input_directory);
 }
 
 template <int D>
@@ -212,7 +236,11 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
     const std::string text = config.text(
         key("expression"),
         {{}, {}, "value at a cell's centre, such as \"sin(pi*x)*y^2\"; see docs/model.md, Expressions (t is 0)"});
-    if (config.error_count() == before) f.value_ = expression_value(config, grid, key("expression"), text);
+    if (config.error_count() == before)
+      if (const auto e = read_expression<D>(config, key("expression"), text)) {
+        f.value_ = value_at_start(grid, *e);
+        if (e->uses_time()) f.in_time_ = values_in_time(grid, *e);
+      }
   } else {
     f.file_ =
         config.text(key("file"), {{}, {}, "HDF5 file; a relative path starts at the directory of the input file"});

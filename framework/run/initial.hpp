@@ -23,9 +23,9 @@ class InitialField {
   static InitialField read(Config& config, const GridSettings<D>& grid, const std::string& name, bool only,
                            const std::filesystem::path& input_directory);
 
-  /// The [source] table, with the same keys; without it the source is zero.
+  /// The [source] table (or [source.NAME]), with the same keys; without it the source is zero.
   static InitialField read_source(Config& config, const GridSettings<D>& grid,
-                                  const std::filesystem::path& input_directory);
+                                  const std::filesystem::path& input_directory, const std::string& path = "source");
 
   /// The table `path`, a coefficient of the solver, with the same keys.
   static InitialField read_coefficient(Config& config, const GridSettings<D>& grid, const std::string& path);
@@ -41,6 +41,12 @@ class InitialField {
   /// Throws UsageError, agreed, when the file of a field has no such dataset of this shape and of numbers. Reads
   /// one value. Collective.
   void check_file(const Communicator& comm) const;
+
+  /// Values of the n cells from `first` on along the last dimension at a time, in binary64. Several threads may
+  /// call it at once.
+  using ValuesInTime = std::function<void(const Index<D>& first, std::int64_t n, double time, double* values)>;
+  /// What they are where they depend on the time: those of an expression with t. `fill` gives those of time 0.
+  const ValuesInTime& in_time() const { return in_time_; }
 
   bool from_file() const { return kind_ == "file"; }
   /// A bound of the magnitude of the values, before they are rounded, that is known before they are; none of a
@@ -61,6 +67,7 @@ class InitialField {
   GridSettings<D> grid_;
   std::string prefix_, kind_;
   CellValue value_;  ///< none of a field from a file
+  ValuesInTime in_time_;
   std::optional<double> largest_;
   std::int64_t seed_ = 0;
   std::filesystem::path file_;

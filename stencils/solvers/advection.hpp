@@ -66,6 +66,10 @@ struct AdvectionUpwind3 : Advection {
     else
       return (1.0 / 3.0) * u_begin() + (2.0 / 3.0) * euler;
   }
+  template <int K>
+  KOKKOS_FUNCTION double source_weight(double dt) const {
+    return K == 0 ? dt : K == 1 ? 0.25 * dt : (2.0 / 3.0) * dt;
+  }
 };
 
 }  // namespace isohalo

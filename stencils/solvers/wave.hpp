@@ -67,6 +67,14 @@ struct Wave {
     const double c = given[0]();
     return u() + (0.5 * (dt * dt)) * ((c * c) * laplace(u));
   }
+  /// Of a source f, u_tt + sigma u_t = c^2 laplace(u) + f.
+  template <int K, class Given>
+  KOKKOS_FUNCTION double source_weight(const Given& given, double dt) const {
+    if constexpr (K < 0)
+      return 0.5 * (dt * dt);
+    else
+      return (dt * dt) / (1.0 + 0.5 * (given[1]() * dt));
+  }
 };
 
 }  // namespace isohalo

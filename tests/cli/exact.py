@@ -116,6 +116,38 @@ def test_heat_in_a_field():
     masked = (0.3 <= y) & (y < 0.5) & (0.3 <= x) & (x < 0.6)
     that((u[masked] == begin[masked]).all(), "masked cells have changed")
     that((u[~masked] != begin[~masked]).all(), "cells that are not masked have not changed")
+    # Walls that mirror, 3 of 21 rows: no heat goes in, or through, whatever they hold.
+    walls = '[solver.mask]\nrule = "mirror"\nkind = "expression"\nexpression = "(y > 0.4)*(y < 0.53) + (x < 0.3)*(x > 0.2)*(y < 0.4)"'
+    _, u = result(3, "walls", HEAT % ([21, 33], closed, closed, kappa, walls, 200))
+    _, begin = result(1, "walls", HEAT % ([21, 33], closed, closed, kappa, walls, 1))
+    rooms = [y > 0.53, (y < 0.4) & (x < 0.2), (y < 0.4) & (x > 0.3)]
+    for room in rooms:
+        that(abs(u[room].sum() - begin[room].sum()) < 1e-11, "a room between walls loses %g" % (u[room].sum() - begin[room].sum()))
+        that((u[room] != begin[room]).all(), "cells of a room have not changed")
+    wall = ~(rooms[0] | rooms[1] | rooms[2])
+    that((u[wall] == begin[wall]).all(), "cells of walls have changed")
+
+
+def test_sources_in_time():
+    """u = sin(pi x) sin(pi y) (1 + t^2), by the source that makes it so; with a step of h^2 heat is of second order, and so
+    are waves with one of h and advection by three stages, in time."""
+    shape = "sin(%s*x)*sin(%s*y)"
+    for kind, f, wave, steps, sides in (
+            ("heat", "%s*(2*t + 2*pi^2*(1+t^2))" % shape, "pi", lambda n: n * n // 2, "{dirichlet = 0}"),
+            ("wave", "%s*(2 + 2*pi^2*(1+t^2))" % shape, "pi", lambda n: n, "{dirichlet = 0}"),
+            ("advection", "2*t*%s + 0.5*(1+t^2)*2*pi*(cos(2*pi*x)*sin(2*pi*y) + sin(2*pi*x)*cos(2*pi*y))" % shape, "2*pi",
+             lambda n: n, '"periodic"')):
+        errors, sizes = [], (12, 24)
+        for n in sizes:
+            k = 1 if wave == "pi" else 2
+            velocity = "v0 = 0.5\nv1 = 0.5" if kind == "advection" else ""
+            text = periodic([n, n], 'kind = "%s"\ndt = %r\n%s' % (kind, 0.5 / steps(n) * (0.2 if kind == "heat" else 1), velocity), [k, k], steps(n))
+            text += '[source]\nkind = "expression"\nexpression = "%s"\n' % (f % (wave, wave))
+            text = text.replace("[solver]", "boundary.low = [%s, %s]\nboundary.high = [%s, %s]\n[solver]" % ((sides,) * 4))
+            t, u = result(3, "source", text)
+            y, x = centres([n, n])
+            errors.append(np.abs(u - np.sin(k * PI * x) * np.sin(k * PI * y) * (1 + t * t)).max())
+        that(all(1.8 < o < 3.3 for o in order(errors, sizes)), "%s with a source: errors %r, orders %r" % (kind, errors, order(errors, sizes)))
 
 
 def test_refusals():
@@ -140,6 +172,11 @@ def test_refusals():
     refused(["solver.kappa.kind"], "solver.dt=1e-4", "solver.kappa.kind=boxx")
     refused(["solver.kappa.vale"], "solver.dt=1e-4", "solver.kappa.vale=1")
     refused(["solver.kapa"], "solver.dt=1e-4", "solver.kapa=1")
+    refused(["solver.mask.rule = \"miror\" is not one of", "did you mean mirror?"], "solver.dt=1e-4", "solver.mask.kind=box", "solver.mask.rule=miror")
+    refused(["solver.mask.kind"], "solver.dt=1e-4", "solver.mask.rule=mirror")
+    refused(["source.expression", "column 5", "unknown name z"], "solver.dt=1e-4", "source.kind=expression", "source.expression=sin(z)")
+    refused(["the source \"u\" is NaN or infinite at"], "solver.dt=1e-4", "source.kind=expression", "source.expression=1/t")
+    refused(["unknown table source.u; did you mean source?"], "solver.dt=1e-4", "source.u.kind=constant")
 
 
 def main():
@@ -148,6 +185,7 @@ def main():
     test_layers_take_waves_up()
     test_advection()
     test_heat_in_a_field()
+    test_sources_in_time()
     test_refusals()
     finish()
 

@@ -92,7 +92,8 @@ def test_suggestions():
                            ("initial.widht=1", "did you mean initial.width?"),
                            ("domain.bondary.low=1", "unknown table domain.bondary; did you mean domain.boundary?"),
                            ("solver.omega=1", 'unknown key solver.omega for solver.kind = "heat": --help-input lists'),
-                           ("source.kind=sine", "unknown table source: this input has the tables domain, "),
+                           ("sorce.kind=sine", "unknown table sorce; did you mean source?"),
+                           ("source.kind=sin", "did you mean sine?"), ("source=1", "source is an integer, expected a table"),
                            ("solver.kind=poison", "did you mean poisson?"),
                            ("solver.kind=liffe", "did you mean life?"),
                            ("initial.kind=sin", "did you mean sine?"),
@@ -129,6 +130,8 @@ def test_suggestions():
                            ('domain.boundary.low=[{robin={b=1,value=1}},"periodic"]', "a is missing"),
                            ("initial.u.widht=", "unknown key initial.widht; did you mean initial.width?")):
         one(override, text, "run", "input.toml", override, "--validate", ranks=3 if "neuman\"" in override else 0)
+    one("a source of a solver that has none", "unknown table source: this input has the tables domain, ", "run",
+        write("none.toml", INPUT.replace('kind = "heat"\ncfl = 0.5\n', 'kind = "stencil"\noffsets = [[0, 0]]\nweights = [1]\n')), "source.kind=sine", "--validate")
     one("a value for a table", "value.toml:1:1: solver is a string, expected a table",
         "run", write("value.toml", 'solver = "heat"\n' + INPUT.replace('[solver]\nkind = "heat"\ncfl = 0.5\n', "")), "--validate")
     one("misspelt table", "slover.toml:4:1: unknown table slover; did you mean solver?",

@@ -27,8 +27,15 @@ T by_definition(const Box<D>& grid, const BoundaryRules<D>& rules, Index<D> i) {
     const BoundaryRule& rule = i[j] < 0 ? rules.low[j] : rules.high[j];
     const T v = static_cast<T>(rule.value);
     if (rule.kind == Boundary::fixed) return v;
+    const std::int64_t layer = i[j] < 0 ? -1 - i[j] : i[j] - n;
     i[j] = rule.kind == Boundary::periodic ? (i[j] % n + n) % n : i[j] < 0 ? -1 - i[j] : 2 * n - 1 - i[j];
     const T m = by_definition<T>(grid, rules, i);
+    const double delta = static_cast<double>(2 * layer + 1) * (rules.length[j] / static_cast<double>(n));
+    if (rule.kind == Boundary::robin) {
+      const double a = 0.5 * rule.parameters[0], b = rule.parameters[1] / delta;
+      return static_cast<T>(static_cast<T>(rule.value / (a + b)) - static_cast<T>((a - b) / (a + b)) * m);
+    }
+    if (rule.has_gradient()) return static_cast<T>(m + static_cast<T>(delta * rule.value));
     return rule.kind == Boundary::dirichlet ? static_cast<T>(T(2) * v - m) : m;
   }
   return inside_value<T>(grid, i);
@@ -36,11 +43,18 @@ T by_definition(const Box<D>& grid, const BoundaryRules<D>& rules, Index<D> i) {
 
 template <class T, int D>
 void check(const Index<D>& extents, std::int64_t width) {
-  const BoundaryRule sides[] = {{Boundary::neumann, 0}, {Boundary::dirichlet, 1.3}, {Boundary::fixed, -0.7}};
+  BoundaryRule sides[] = {{Boundary::neumann, 0},
+                          {Boundary::dirichlet, 1.3},
+                          {Boundary::fixed, -0.7},
+                          {Boundary::neumann, 0.4},
+                          {Boundary::robin, 0.9}};
+  sides[4].parameters = {0.5, 2.0};
   for (int c = 0; c < 10; ++c) {
     BoundaryRules<D> rules;
-    for (int j = 0; j < D; ++j)
-      if ((c + j) % 4 != 3) rules.low[j] = sides[(c + j) % 3], rules.high[j] = sides[(2 * c + j + 1) % 3];
+    for (int j = 0; j < D; ++j) {
+      rules.length[j] = 1.5 + j;
+      if ((c + j) % 4 != 3) rules.low[j] = sides[(c + j) % 5], rules.high[j] = sides[(2 * c + j + 1) % 5];
+    }
     DomainOptions<D> options;
     options.periodic = rules.periodic();
     const CartesianDomain<D> domain(MPI_COMM_WORLD, extents, options);
@@ -83,7 +97,7 @@ TEST(OutsideCells, WhatDoesNotFitIsRefused) {
   for (const BoundaryRule& unknown : {BoundaryRule(Boundary::neumann, 0.5), BoundaryRule(Boundary::robin, 1)}) {
     auto more = rules;
     more.high[1] = unknown;
-    test::expect_refusal("a rule of dimension 1 has an expression, a given gradient or a function",
+    test::expect_refusal("a rule of dimension 1 depends on the width of the cells: give the length of the grid",
                          [&] { fill_outside_cells(u, domain, more); });
   }
   auto other = u;

@@ -16,9 +16,19 @@ namespace {
 
 constexpr double kPi = std::numbers::pi;
 
-double value(const std::string& text, const std::vector<double>& x = {0.7, -1.3}, double t = 0.25) {
+/// At one place; the same in a row that begins there and is longer than what is evaluated at once.
+double value(const std::string& text, std::vector<double> x = {0.7, -1.3}, double t = 0.25) {
   const Expression e(text, static_cast<int>(x.size()));
-  return ExpressionValue(e)(x, t);
+  std::vector<double> along, row(300);
+  for (std::size_t k = 0; k < row.size(); ++k) along.push_back(x.back() + 0.01 * static_cast<double>(k));
+  e.row(x, along, t, row.data());
+  const double here = ExpressionValue(e)(x, t);
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    x.back() = along[k];
+    const double there = ExpressionValue(e)(x, t);
+    EXPECT_EQ(std::memcmp(&there, &row[k], sizeof there), 0) << text << " at place " << k << " of a row";
+  }
+  return here;
 }
 
 /// The same bits, the sign of zero included.

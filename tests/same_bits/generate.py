@@ -239,6 +239,36 @@ def cell_input(d, k):
     return "\n".join(lines) + "\n"
 
 
+SOURCES = ["sin(20*t)*(x < 0.5) - t", "exp(-3*(x-0.2)^2)*cos(9*t+x0)", "t", "max(x0, x)*(t < 0.01) + 0.5", "2"]
+
+
+def source_input(d, k):
+    """Sources that depend on the time, or not; masks that mirror, of an odd form; all rules."""
+    rng = random.Random(6000 + 100 * d + k)
+    kind = ["heat", "gray_scott", "advection", "wave", "heat", "advection"][k]
+    lines = domain_lines(rng, SHAPES[d][(k + 1) % len(SHAPES[d])], "", "", ["float64", "float32"][(k // 2 + d) % 2])
+    lines = with_boundaries(lines, any_boundaries(rng, d, k + d)) + ["[solver]", 'kind = "%s"' % kind]
+    lines += ["cfl = %r" % (0.02 if kind == "gray_scott" else rng.uniform(0.3, 0.8))]
+    mask = ["[solver.mask]", 'kind = "expression"', 'expression = "sin(%r*x)*sin(%r*x0+1) > 0.3"' % (rng.uniform(9, 19), rng.uniform(9, 19)),
+            'rule = "%s"' % ["mirror", "keep"][k == 2]]
+    by_time = lambda: ['kind = "expression"', 'expression = "%s"' % rng.choice(SOURCES[:4])]
+    if kind == "gray_scott":
+        lines += mask if d % 2 else []
+        lines += ["[initial.u]"] + initial(rng, d, 0) + ["[initial.v]"] + initial(rng, d, 8)
+        lines += ["[source.u]"] + by_time() + (["[source.v]"] + initial(rng, d, 4) if d > 1 else [])
+    else:
+        if kind == "advection":
+            lines += ['method = "%s"' % ["upwind3", "upwind"][k == 5]] + ["v%d = %r" % (j, rng.uniform(-1, 1)) for j in range(d)]
+        elif kind == "wave":
+            lines += ["layer = 0.2", "damping = 3.5"] if d % 2 else ["sigma = 0.7"]
+        elif k == 4:
+            lines += table(rng, "kappa", bounded(rng, d, k + d, 0.2, 1.5))
+        lines += mask + ["[initial]"] + initial(rng, d, k + d)
+        lines += ["[source]"] + (initial(rng, d, 8) if k == 5 else by_time()) if k != 4 else []
+    lines += ["[run]", "steps = 13", "residual_every = 4", "[output]", "checkpoint_every = 7"]
+    return "\n".join(lines) + "\n"
+
+
 def random_input(d, k):
     """Input k of d dimensions: the four pairs of solver and type go round, so do rules and initial fields."""
     rng = random.Random(1000 * d + k)
@@ -273,6 +303,7 @@ def main():
         "advection_times %s full domain.shape=[13,17] run.steps=12 output.checkpoint_every=6 "
         'domain.boundary.low=[{dirichlet="sin(40*t)"},{fixed="cos(30*t+x)"}] domain.boundary.high=["neumann",{neumann="t*y"}]' % (inputs / "advection2d.toml"),
         "heat_layers %s full domain.shape=[24,31] run.steps=40 output.checkpoint_every=20" % (inputs / "heat_layers.toml"),
+        "stirred2d %s full domain.shape=[24,31] run.steps=30 output.checkpoint_every=15" % (inputs / "stirred2d.toml"),
         "life %s full domain.shape=[40,53] run.steps=20 output.checkpoint_every=10" % (inputs / "life.toml"),
     ]
     inputs = [("random_%dd_%d" % (d, k), random_input(d, k)) for d in range(1, 5) for k in range(8)]
@@ -280,6 +311,7 @@ def main():
     inputs += [("life_%d" % k, life_input(k)) for k in range(8)]
     inputs += [("cell_%dd_%d" % (d, k), cell_input(d, k)) for d in range(1, 5) for k in range(6)]
     inputs += [("gray_scott_%dd_%d" % (d, k), gray_scott_input(d, k)) for d in range(1, 5) for k in range(3)]
+    inputs += [("source_%dd_%d" % (d, k), source_input(d, k)) for d in range(1, 5) for k in range(6)]
     inputs += [("boundary_%dd_%d" % (d, k), boundary_input(d, k)) for d in range(1, 5) for k in range(8)]
     inputs += [("slopes_%dd_%s" % (d, method), slopes_input(d, method)) for d, method in ((1, "jacobi"), (2, "cg"), (3, "jacobi"))]
     for name, text in inputs:
@@ -294,7 +326,7 @@ def main():
                "life_1", "life_2", "exact_2d_3",
                "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1",
                "wave2d", "advection2d", "advection_times", "heat_layers", "cell_1d_4", "cell_2d_3", "cell_3d_2", "cell_3d_5", "cell_4d_1"}
-    sampled.add("slopes_2d_cg")
+    sampled |= {"slopes_2d_cg", "source_1d_1", "source_2d_0", "source_2d_2", "source_2d_3", "source_3d_4", "source_3d_5", "source_4d_2", "stirred2d"}
     for d in range(1, 5):
         sampled |= {"boundary_%dd_%d" % (d, d - 1), "boundary_%dd_%d" % (d, 3 + d)}
         sampled |= {"random_%dd_%d" % (d, d - 1), "random_%dd_%d" % (d, 8 - d), "poisson_%dd_%d" % (d, d - 1)}

@@ -137,7 +137,7 @@ class Input:
         return [self.origin[j] + (i + 0.5) * self.h[j] for i in range(self.shape[j])]
 
 
-def initial_field(input, table="initial", field=None):
+def initial_field(input, table="initial", field=None, t=0.0):
     shape, d = input.shape, input.d
     spec = input.data.get(table, {"kind": "constant"}) if isinstance(table, str) else input.data[table[0]][table[1]]
     spec = spec[field] if field else spec
@@ -173,7 +173,7 @@ def initial_field(input, table="initial", field=None):
     elif kind == "expression":
         value = Expression(spec["expression"], d)
         points = itertools.product(*map(input.centres, range(d)))
-        v = np.array([value(x, 0.0) for x in points]).reshape(shape)
+        v = np.array([value(x, t) for x in points]).reshape(shape)
     else:
         low, high = float(spec.get("low", 0.0)), float(spec.get("high", 1.0))
         z = mix(np.uint64(spec["seed"] & M64) + counters(shape))
@@ -481,6 +481,7 @@ class CellFunction(Stepper):
                 field, self.largest[name] = self.formula(name, spec, name in s)
             self.given[name] = self.extended(field.astype(input.type), mirrored=True)
         self.mask = initial_field(input, ("solver", "mask")) != 0 if "mask" in s else None
+        self.mirrors = self.extended(self.mask.astype(input.type), mirrored=True) if s.get("mask", {}).get("rule") == "mirror" else None
         self.limit_dt(s)
         self.before = self.begin()
 
@@ -522,7 +523,11 @@ class CellFunction(Stepper):
         return big
 
     def near(self, big, j, k):
-        return neighbor(big, self.REACH, [k if x == j else 0 for x in range(self.input.d)], self.input.shape)
+        """The neighbor's value; of the fields the cell's own where the neighbor is a masked cell that mirrors."""
+        at = lambda field, k: neighbor(field, self.REACH, [k if x == j else 0 for x in range(self.input.d)], self.input.shape)
+        if self.mirrors is None or any(big is c for c in self.given.values()):
+            return at(big, k)
+        return np.where(at(self.mirrors, k) != 0, at(big, 0), at(big, k))
 
     def laplace(self, u, field="u"):
         big, lap = self.extended(u, field=field), None
@@ -534,9 +539,20 @@ class CellFunction(Stepper):
     def coefficient(self, name):
         return self.near(self.given[name], 0, 0)
 
-    def keep(self, new, old):
-        """The fields' type; masked cells keep their values."""
-        new = [v.astype(self.input.type) for v in new]
+    def source(self, name, after):
+        """Of a field, so many steps after the step's begin."""
+        tables, t = self.input.data["source"], self.n * self.dt + after * self.dt
+        if len(self.NAMES) == 1:
+            return initial_field(self.input, "source", t=t)
+        return initial_field(self.input, "source", name, t) if name in tables else np.zeros(self.input.shape, self.input.type)
+
+    def keep(self, new, old, after=0.0, weight=None):
+        """The fields' type; then the sources, so much of them as the function adds; masked cells keep their values."""
+        new, number = [v.astype(self.input.type) for v in new], self.input.type
+        if "source" in self.input.data:
+            weight = self.dt if weight is None else weight
+            new = [(v.astype(np.float64) + weight * self.source(name, after).astype(np.float64)).astype(number)
+                   for name, v in zip(self.NAMES, new)]
         return new if self.mask is None else [np.where(self.mask, o, v) for v, o in zip(new, old)]
 
     def stages(self, now):
@@ -629,7 +645,10 @@ class Wave(CellFunction):
 
     def begin(self):
         u, c, dt = self.now[0], self.coefficient("c"), self.dt
-        return self.keep([u.astype(np.float64) + (0.5 * (dt * dt)) * ((c * c) * self.laplace(u))], self.now)
+        return self.keep([u.astype(np.float64) + (0.5 * (dt * dt)) * ((c * c) * self.laplace(u))], self.now, weight=0.5 * (dt * dt))
+
+    def stages(self, now):
+        return self.keep(self.function(*now), now, weight=(self.dt * self.dt) / (1.0 + 0.5 * (self.coefficient("sigma") * self.dt)))
 
     def function(self, u):
         c, s, dt = self.coefficient("c"), 0.5 * (self.coefficient("sigma") * self.dt), self.dt
@@ -671,8 +690,8 @@ class Advection(CellFunction):
             return self.keep([self.euler(now[0])], now)
         begin = now[0].astype(np.float64)
         w1 = self.keep([self.euler(now[0])], now)
-        w2 = self.keep([0.75 * begin + 0.25 * self.euler(w1[0], 1.0)], w1)
-        return self.keep([(1.0 / 3.0) * begin + (2.0 / 3.0) * self.euler(w2[0], 0.5)], w2)
+        w2 = self.keep([0.75 * begin + 0.25 * self.euler(w1[0], 1.0)], w1, 1.0, 0.25 * self.dt)
+        return self.keep([(1.0 / 3.0) * begin + (2.0 / 3.0) * self.euler(w2[0], 0.5)], w2, 0.5, (2.0 / 3.0) * self.dt)
 
 
 POISSON = {"jacobi": Poisson, "cg": ConjugateGradients, "red_black": RedBlack, "chebyshev": Chebyshev}
@@ -682,7 +701,7 @@ def stepper_of(input):
     solver = input.data["solver"]
     if solver["kind"] == "poisson":
         return POISSON[solver.get("method", "jacobi")](input)
-    if solver["kind"] == "heat" and (isinstance(solver.get("kappa"), dict) or "mask" in solver):
+    if solver["kind"] == "heat" and (isinstance(solver.get("kappa"), dict) or "mask" in solver or "source" in input.data):
         return HeatInField(input)
     return {"advection": Advection, "gray_scott": GrayScott, "life": Life, "wave": Wave}.get(solver["kind"], Stepper)(input)
 

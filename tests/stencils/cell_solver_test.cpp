@@ -141,6 +141,34 @@ TEST(CellSolver, RefusesNamesThatAreThereTwice) {
   EXPECT_TRUE(!kinds.of<1>().contains("d") && kinds.of<2>().contains("d") && !kinds.of<3>().contains("d"));
 }
 
+struct SaysWhatItAdds : SecondStageTooFar {
+  template <int K>
+  KOKKOS_FUNCTION double source_weight(double dt) const {
+    return K == 0 ? dt : 0.5 * dt;
+  }
+};
+
+TEST(CellSolver, TakesSourcesWhereItIsKnownWhatAStepAdds) {
+  EXPECT_TRUE((detail::kTakesSources<Diffusion, 2>));
+  EXPECT_FALSE((detail::kTakesSources<SecondStageTooFar, 2>));
+  EXPECT_FALSE((detail::kTakesSources<Everything, 2>));
+  EXPECT_TRUE((detail::kTakesSources<SaysWhatItAdds, 2>));
+  EXPECT_EQ((detail::weight_of_source<1>(SaysWhatItAdds{}, std::array<detail::ConstantCell, 0>{}, 0.5)), 0.25);
+  SolverKinds kinds = shipped_solvers();
+  add_solver<Diffusion>(kinds, "diffusion");
+  add_solver<Everything>(kinds, "everything");
+  const auto problem = [&](const std::string& solver, const std::string& source) {
+    return error_of([&] {
+      Config config("domain = {shape = [6, 5]}\nsolver = {kind = \"" + solver + "\", dt = 0.1}\nsource = {" +
+                        source + "}\ninitial = {kind = \"constant\"}\nrun = {steps = 1}\n",
+                    "input.toml", {});
+      checked_input<2>(config, kinds, "input.toml", 1);
+    });
+  };
+  EXPECT_EQ(problem("diffusion", "kind = \"expression\", expression = \"x*t\""), "none");
+  EXPECT_NE(problem("everything", "kind = \"constant\"").find("unknown table source"), std::string::npos);
+}
+
 TEST(CellSolver, RefusesToReadWhatItsShapeDoesNotHave) {
   EXPECT_EQ(error_of([] { detail::refuse_other_reads<Diffusion, 3>({}, "diffusion"); }), "none");
   EXPECT_EQ(error_of([] { detail::refuse_other_reads<ReadsTooFar, 2>({}, "far"); }),
@@ -226,6 +254,13 @@ detail::CellSolver<S, double, 2> two_dimensional(const CartesianDomain<2>& domai
   in.grid.spacing = {0.1, 0.2};
   in.dt = 1e-3;
   return {in, domain, depth, Exchange::automatic};
+}
+
+/// As many numbers as a vector has, and one more.
+TEST(CellSolver, NumbersAreRoundedAsFieldsAre) {
+  std::array<double, 3> numbers{0.1, 0.7, 1.3};
+  for (double& x : numbers) x = detail::as_in_field<float>(x);
+  EXPECT_EQ(numbers, (std::array<double, 3>{0.1f, 0.7f, 1.3f}));
 }
 
 TEST(CellSolver, TwoStagesAreWhatTheySay) {

@@ -1,0 +1,97 @@
+#pragma once
+/// Does a solver read what its shape does not have? Its functions are called once with cells that note what is
+/// read.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "datatypes/error.hpp"
+#include "framework/halo/stencil_shape.hpp"
+#include "stencils/cell_row.hpp"
+
+namespace isohalo {
+
+/// A cell that only notes what is read.
+template <int D>
+class ProbeCell {
+ public:
+  static constexpr int dimensions = D;
+  explicit ProbeCell(std::set<Index<D>>& read) : read_(&read) {}
+  double operator()() const { return near(Index<D>{}); }
+  double near(int j, int k) const {
+    Index<D> offset{};
+    offset[j] = k;
+    return near(offset);
+  }
+  double near(const Index<D>& offset) const {
+    read_->insert(offset);
+    return 1.0;
+  }
+  double inverse_square(int) const { return 1.0; }
+  double inverse(int) const { return 1.0; }
+
+ private:
+  std::set<Index<D>>* read_;
+};
+
+namespace detail {
+
+template <int D>
+std::string offset_text(const Index<D>& o) {
+  std::string text;
+  for (int j = 0; j < D; ++j) text += fmt::format("{}{}", j == 0 ? "" : ", ", o[j]);
+  return "(" + text + ")";
+}
+
+/// Throws UsageError when one of these offsets is not among the known; `what` is read there.
+template <int D>
+void refuse_offsets(const std::set<Index<D>>& read, const std::set<Index<D>>& known, const std::string& kind,
+                    const std::string& what, const std::string& why) {
+  for (const Index<D>& o : read)
+    if (!known.contains(o))
+      throw UsageError(fmt::format("solver {} reads {} at {}, {}", kind, what, offset_text<D>(o), why));
+}
+
+/// Throws UsageError when one function of the solver reads what its shape does not have.
+template <class S, int D, int Stage>
+void refuse_reads_of(const S& solver, const std::string& kind) {
+  constexpr std::size_t n = kStateFields<S>, m = kCoefficients<S, D>;
+  std::array<std::set<Index<D>>, n + n + m> read;
+  const auto probes = [&]<std::size_t First, std::size_t... F>(std::integral_constant<std::size_t, First>,
+                                                               std::index_sequence<F...>) {
+    return std::array<ProbeCell<D>, sizeof...(F)>{ProbeCell<D>(read[First + F])...};
+  };
+  new_values<Stage>(solver, probes(std::integral_constant<std::size_t, 0>(), std::make_index_sequence<n>()),
+                    probes(std::integral_constant<std::size_t, n>(), std::make_index_sequence<n>()),
+                    probes(std::integral_constant<std::size_t, n + n>(), std::make_index_sequence<m>()), 1.0);
+  const StencilShape<D> shape = solver.template shape<D>();
+  std::set<Index<D>> known{Index<D>{}};
+  const std::set<Index<D>> own = known;
+  for (const Index<D>& o : shape.offsets()) known.insert(o);
+  const std::string why = fmt::format("which its shape in {} dimensions does not have", D);
+  for (std::size_t f = 0; f < n; ++f) {
+    refuse_offsets<D>(read[f], known, kind, S::fields[f], why);
+    refuse_offsets<D>(read[n + f], own, kind, std::string("the earlier ") + S::fields[f],
+                      "of which only the cell itself may be read");
+  }
+  for (std::size_t c = 0; c < m; ++c)
+    refuse_offsets<D>(read[n + n + c], known, kind, coefficients_of<S, D>()[c].name, why);
+}
+
+/// The same for all its functions.
+template <class S, int D>
+void refuse_other_reads(const S& solver, const std::string& kind) {
+  [&]<int... K>(std::integer_sequence<int, K...>) {
+    (refuse_reads_of<S, D, K>(solver, kind), ...);
+  }
+  (std::make_integer_sequence<int, stages_of<S>()>());
+  if constexpr (kHasBefore<S>) refuse_reads_of<S, D, kBegin>(solver, kind);
+}
+
+}  // namespace detail
+
+}  // namespace isohalo
