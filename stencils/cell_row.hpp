@@ -273,18 +273,18 @@ class AmendedRow {
     const T* const mask =
         what_.mask == Mask::none ? nullptr : in[Row::kReads + (what_.sources ? kWrites : 0)] + first;
     // First, since the fields that are written may be those a step before, which the function reads.
-    std::array<bool, kPiece> beside{};
+    std::array<T, kPiece> beside{};
     std::array<std::array<T, kPiece>, kWrites> mirrored;
     const bool any = what_.mask == Mask::mirror && find_beside(mask, n, beside);
     for (std::int64_t x = 0; any && x < n; ++x) {
-      if (!beside[static_cast<std::size_t>(x)]) continue;
+      if (beside[static_cast<std::size_t>(x)] == T(0)) continue;
       const auto values = row_.mirrored(from, mask, x);
       for (std::size_t f = 0; f < kWrites; ++f)
         mirrored[f][static_cast<std::size_t>(x)] = static_cast<T>(values[f]);
     }
     row_(from, to, n);
     for (std::int64_t x = 0; any && x < n; ++x)
-      for (std::size_t f = 0; f < kWrites && beside[static_cast<std::size_t>(x)]; ++f)
+      for (std::size_t f = 0; f < kWrites && beside[static_cast<std::size_t>(x)] != T(0); ++f)
         to[f][x] = mirrored[f][static_cast<std::size_t>(x)];
     for (std::size_t f = 0; f < kWrites && what_.sources; ++f)
       add_source(from, in[Row::kReads + f] + first, to[f], n);
@@ -292,13 +292,16 @@ class AmendedRow {
       for (std::int64_t x = 0; x < n; ++x) to[f][x] = mask[x] != T(0) ? from[f][x] : to[f][x];
   }
 
-  /// Which of n cells read masked ones. Are there any?
-  bool find_beside(const T* mask, std::int64_t n, std::array<bool, kPiece>& beside) const {
-    for (const std::int64_t away : what_.around)
-      for (std::int64_t x = 0; x < n; ++x) beside[static_cast<std::size_t>(x)] |= mask[x + away] != T(0);
-    bool any = false;
-    for (const bool b : beside) any |= b;
-    return any;
+  /// Which of n cells read masked ones: not 0 there. Are there any?
+  bool find_beside(const T* mask, std::int64_t n, std::array<T, kPiece>& beside) const {
+    T* const is = beside.data();
+    for (const std::int64_t away : what_.around) {
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = 0; x < n; ++x) is[x] = mask[x + away] != T(0) ? T(1) : is[x];
+    }
+    int any = 0;
+    for (std::int64_t x = 0; x < n; ++x) any |= is[x] != T(0);
+    return any != 0;
   }
 
   void add_source(const std::array<const T*, Row::kReads>& from, const T* source, T* to, std::int64_t n) const {
