@@ -15,6 +15,7 @@ namespace isohalo {
 struct BenchSweepOptions {
   bool json = false;
   int repeats = 7;
+  std::int64_t size = 0;           ///< cells per dimension; 0: far more than caches hold
   std::vector<std::string> cases;  ///< empty: all
 };
 ExitCode bench_sweep(MPI_Comm comm, const BenchSweepOptions& options);

@@ -15,10 +15,12 @@ class CommandLine {
  public:
   CommandLine() {
     app_.require_subcommand(1);
-    auto* sweep = add("sweep", "Stencil steps against hand-written loops, halo exchange included", sweep_.json,
-                      [this] { return bench_sweep(MPI_COMM_WORLD, sweep_); });
+    auto* sweep = add("sweep", "Steps of every solver against hand-written loops and against the rate of a copy",
+                      sweep_.json, [this] { return bench_sweep(MPI_COMM_WORLD, sweep_); });
     repeats(sweep, sweep_.repeats);
     sweep->add_option("--case", sweep_.cases, "only these cases");
+    sweep->add_option("--size", sweep_.size, "cells per dimension (default: far more than caches hold)")
+        ->check(CLI::Range(16, 1 << 20));
     add_temporal();
     add_neighborhood();
     auto* exchange = add("exchange", "Halo exchange by every transport against datatypes over MPI", exchange_.json,
