@@ -90,7 +90,8 @@ std::vector<ScalingPoint> points_in(const std::string& file) {
   std::ifstream in(file);
   std::vector<ScalingPoint> points;
   try {
-    for (const nlohmann::json& j : nlohmann::json::parse(in).at("points")) {
+    const auto all = nlohmann::json::parse(in);
+    for (const auto& j : all.at("points")) {
       ScalingPoint p;
       p.kind = j.at("kind").get<std::string>();
       p.cut.shape = j.at("shape").get<Index<3>>();
