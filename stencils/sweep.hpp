@@ -83,7 +83,7 @@ void run_row(const Row& kernel, const std::array<ArrayRef<T, D>, R>& in, const s
 }
 
 /// f(i, n) for every row of n cells from `i` on of the region, or of one of so many `parts` of it, from several
-/// threads. Fences. Local.
+/// threads. `label`: at most 15 characters, for longer ones Kokkos allocates memory at each call. Fences. Local.
 template <int D, class F>
 void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f, std::int64_t part = 0,
                      std::int64_t parts = 1) {
@@ -134,7 +134,7 @@ template <int D, class Reads, class Writes, class Row>
 void sweep_box(const Box<D>& box, const Reads& in, const Writes& out, const Row& kernel) {
   constexpr int cut = D == 1 ? 0 : D - 2;  // among the workers
   const std::int64_t workers = std::min<std::int64_t>(box.extent(cut), std::max(1, SweepSpace().concurrency()));
-  Kokkos::parallel_for("isohalo::sweep_box", Kokkos::RangePolicy<SweepSpace>(0, workers),
+  Kokkos::parallel_for("isohalo::tile", Kokkos::RangePolicy<SweepSpace>(0, workers),
                        [=, &kernel](const std::int64_t w) {
                          Box<D> piece = box;
                          piece.low[cut] = box.low[cut] + box.extent(cut) * w / workers;
@@ -193,7 +193,7 @@ void prefetch_next_run(const T* before, T* after, std::int64_t n) {
 template <class T, int D, class Row>
 void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, const ArrayRef<T, D>& in,
                        const ArrayRef<T, D>& out, const Row& kernel) {
-  form_tile_values("isohalo::sweep_with_change", sum, scratch, [&](const Index<D>& i, std::int64_t n) {
+  form_tile_values("isohalo::change", sum, scratch, [&](const Index<D>& i, std::int64_t n) {
     const T* const before = &in.at(i);
     T* const after = &out.at(i);
     if constexpr (D == 2) detail::prefetch_next_run(before, after, n);
@@ -211,7 +211,7 @@ template <class T, int D, std::size_t R, std::size_t W, class Row>
 void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, const std::array<ArrayRef<T, D>, R>& in,
                        const std::array<ArrayRef<T, D>, W>& out, const std::array<ArrayRef<T, D>, W>& before,
                        const Row& kernel) {
-  form_tile_values("isohalo::sweep_with_change", sum, scratch, [&](const Index<D>& i, std::int64_t n) {
+  form_tile_values("isohalo::change", sum, scratch, [&](const Index<D>& i, std::int64_t n) {
     const auto old = detail::rows_at<const T>(before, i);
     const auto now = detail::rows_at<T>(out, i);
     kernel(detail::rows_at<const T>(in, i), now, n);
