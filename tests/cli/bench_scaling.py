@@ -62,7 +62,7 @@ if any(p["ranks"] == 2 for p in fitted):  # not where there is one core
             that(abs(e["efficiency"] - ideal / e["total_us"]) < 1e-6, "efficiency: %s" % e)
         with open(WORK / ("scaling-%s.svg" % kind)) as f:
             svg = f.read()
-            that(svg.count("extrapolated</text>") == 6 and "measured</text>" in svg, "the plot of %s scaling" % kind)
+            that(svg.count(", extrapolated</text>") == 6 and "measured</text>" in svg, "the plot of %s scaling" % kind)
     that("cell, memory, 1 core" in j["extrapolated"]["not_measured"], "what is missing: %s" % j["extrapolated"])
     text = bench(2, "--latency", "2", *small).stdout
     that("EXTRAPOLATED, not measured" in text and "given, not fitted" in text, text)
