@@ -98,11 +98,11 @@ class RedBlackRow {
   }
 
   Laplacian<T, D> laplacian_;
+  std::vector<bool> one_weight_;  ///< of rows: at both ends the same as between
   ArrayRef<T, D> f_;
   Index<D> shape_;
   PerDim<bool, D> periodic_{};
   std::vector<T> weights_;
-  std::vector<bool> one_weight_;  ///< of rows: at both ends the same as between
   const int* colour_;
 };
 
