@@ -63,6 +63,7 @@ inline constexpr std::size_t kCoefficients = coefficients_of<S, D>().size();
 /// A coefficient that is the same everywhere.
 class ConstantCell {
  public:
+  static constexpr bool kUniform = true;
   KOKKOS_FUNCTION explicit ConstantCell(double value) : value_(value) {}
   KOKKOS_FUNCTION double operator()() const { return value_; }
   KOKKOS_FUNCTION double near(int, int) const { return value_; }

@@ -84,7 +84,7 @@ class ConjugateGradients : public Solver<D> {
   /// A p = -lap(p) and (p, A p).
   double apply() {
     const Laplacian<T, D> lap = system_.laplacian(p_.ref().stride);
-    return system_.sum("isohalo::cg_apply", [&](const Index<D>& i, std::int64_t n) {
+    return system_.sum("isohalo::apply", [&](const Index<D>& i, std::int64_t n) {
       const T* const p = &p_.at(i);
       T* const ap = &ap_.at(i);
       for (std::int64_t x = 0; x < n; ++x) ap[x] = -lap(p + x);
@@ -95,7 +95,7 @@ class ConjugateGradients : public Solver<D> {
   /// u = u + alpha p, r = r - alpha A p; returns (r, r). A u that is not finite makes it NaN (0 u), otherwise the
   /// addition of zero does not change its bits.
   double descend(T alpha) {
-    return system_.sum("isohalo::cg_descend", [&, alpha](const Index<D>& i, std::int64_t n) {
+    return system_.sum("isohalo::update", [&, alpha](const Index<D>& i, std::int64_t n) {
       T *const u = &u_.at(i), *const r = &r_.at(i);
       const T *const p = &p_.at(i), *const ap = &ap_.at(i);
       for (std::int64_t x = 0; x < n; ++x) {
@@ -129,7 +129,7 @@ class ConjugateGradients : public Solver<D> {
   template <class F>
   void for_each_owned_row(const F& f) {
     const PhaseScope scope(system_.phases(), Phase::sweep);
-    for_each_row_of("isohalo::cg_rows", rows_, f);
+    for_each_row_of("isohalo::rows", rows_, f);
   }
   /// f(p, r, u, n) for every row of owned cells.
   template <class F>

@@ -110,7 +110,7 @@ class PoissonSystem {
   /// (r, r) of r = f + lap(u); `u` with its ghosts and outside cells in place. With `out` it also gets r (owned).
   double residual_square(const ArrayRef<T, D>& u, const ArrayRef<T, D>* out = nullptr) {
     const Laplacian<T, D> lap = laplacian(u.stride);
-    return sum("isohalo::residual", [&](const Index<D>& i, std::int64_t n) {
+    return sum("isohalo::norm", [&](const Index<D>& i, std::int64_t n) {
       const T *const v = &u.at(i), *const f = &source().at(i);
       T* const r = out ? &out->at(i) : nullptr;
       if (r)

@@ -32,10 +32,11 @@ class RedBlackRow {
     const T* const f = &f_.at(i);
     // In pieces without a change of colour or weight but at their ends.
     const std::int64_t cells = shape_[D - 1];
+    const bool whole = periodic_[D - 1] || one_weight_[place];
     for (std::int64_t x = 0; x < n;) {
       const std::int64_t at = wrapped(i[D - 1] + x, D - 1);
       const std::size_t here = sides(at, D - 1);
-      const std::int64_t end = periodic_[D - 1] ? cells : here ? at + 1 : cells - 1;
+      const std::int64_t end = whole ? cells : here ? at + 1 : cells - 1;
       const std::int64_t length = std::min(n - x, end - at);
       every_other(in + x, out + x, f + x, length, weights_[4 * place + here], (parity + at) % 2);
       x += length;
@@ -59,6 +60,9 @@ class RedBlackRow {
       }
       weights_.push_back(static_cast<T>(diagonal > 0 ? equation.omega / diagonal : 0));
     }
+    for (std::size_t row = 0; row < places; row += 4)
+      one_weight_.push_back(
+          std::all_of(&weights_[row], &weights_[row] + 4, [&](T w) { return w == weights_[row]; }));
   }
   /// What the outside cell takes away from u(i), as a multiple of it.
   static double own_part(const BoundaryRule& rule, double h) {
@@ -94,6 +98,7 @@ class RedBlackRow {
   }
 
   Laplacian<T, D> laplacian_;
+  std::vector<bool> one_weight_;  ///< of rows: at both ends the same as between
   ArrayRef<T, D> f_;
   Index<D> shape_;
   PerDim<bool, D> periodic_{};

@@ -104,12 +104,14 @@ class HeatRow {
 template <class T, int D>
 class Laplacian {
  public:
-  Laplacian(const PerDim<T, D>& q, const Index<D>& stride) : q_(q), stride_(stride) { stride_[D - 1] = 1; }
+  Laplacian(const PerDim<T, D>& q, const Index<D>& stride) : q_(q), stride_(stride) {}
   /// At the cell whose address is `u`.
   T operator()(const T* u) const {
     const T twice = T(2) * *u;
-    T lap = q_[0] * ((u[-stride_[0]] - twice) + u[stride_[0]]);
-    for (int j = 1; j < D; ++j) lap = lap + q_[j] * ((u[-stride_[j]] - twice) + u[stride_[j]]);
+    Index<D> s = stride_;
+    s[D - 1] = 1;  // as in HeatRow: said as a constant it saves registers, in 3-D a fifth of the time
+    T lap = q_[0] * ((u[-s[0]] - twice) + u[s[0]]);
+    for (int j = 1; j < D; ++j) lap = lap + q_[j] * ((u[-s[j]] - twice) + u[s[j]]);
     return lap;
   }
 

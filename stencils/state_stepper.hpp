@@ -89,7 +89,7 @@ class StateStepper : public Solver<D> {
   void change_all(const F& f) {
     const ArrayRef<T, D> u = now_[0].ref();
     const PhaseScope scope(phases_, Phase::sweep);
-    for_each_row_of("isohalo::change_all", levels_[static_cast<std::size_t>(steps_left_)].all,
+    for_each_row_of("isohalo::shift", levels_[static_cast<std::size_t>(steps_left_)].all,
                     [&](const Index<D>& i, std::int64_t n) {
                       T* const row = &u.at(i);
                       for (std::int64_t x = 0; x < n; ++x) row[x] = f(row[x]);

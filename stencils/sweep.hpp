@@ -137,7 +137,7 @@ void run_row(const Row& kernel, const std::array<ArrayRef<T, D>, R>& in, const s
 }
 
 /// f(i, n) for every row of n cells from `i` on of the region, or of one of so many `parts` of it, from several
-/// threads. Fences. Local.
+/// threads. `label`: at most 15 characters, for longer ones Kokkos allocates memory at each call. Fences. Local.
 template <int D, class F>
 void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f, std::int64_t part = 0,
                      std::int64_t parts = 1) {
@@ -187,7 +187,7 @@ template <int D, class Reads, class Writes, class Row>
 void sweep_box(const Box<D>& box, const Reads& in, const Writes& out, const Row& kernel) {
   constexpr int cut = D == 1 ? 0 : D - 2;  // among the workers
   const std::int64_t workers = std::min<std::int64_t>(box.extent(cut), std::max(1, SweepSpace().concurrency()));
-  Kokkos::parallel_for("isohalo::sweep_box", Kokkos::RangePolicy<SweepSpace>(0, workers),
+  Kokkos::parallel_for("isohalo::tile", Kokkos::RangePolicy<SweepSpace>(0, workers),
                        [=, &kernel](const std::int64_t w) {
                          Box<D> piece = box;
                          piece.low[cut] = box.low[cut] + box.extent(cut) * w / workers;
@@ -301,7 +301,7 @@ template <class T, int D, std::size_t R, std::size_t W, class Row>
 void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, const std::array<ArrayRef<T, D>, R>& in,
                        const std::array<ArrayRef<T, D>, W>& out, const std::array<ArrayRef<T, D>, W>& before,
                        const Row& kernel, const Fetch& how) {
-  form_tile_values("isohalo::sweep_with_change", sum, scratch,
+  form_tile_values("isohalo::change", sum, scratch,
                    [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
                      return KernelRowWithChange<T, D, Row, R, W>{
                          {kernel, in, out, i}, {before, out, i}, how, elements_to(out[0], i, later)};
@@ -325,7 +325,7 @@ void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, const Read
 template <int D, class Writes>
 void change_in_box(CellSum<D>& sum, std::vector<double>& scratch, const Box<D>& box, const Writes& out,
                    const Writes& before) {
-  form_tile_values("isohalo::change_in_box", sum, scratch, box, [&](const Index<D>& i, std::int64_t) {
+  form_tile_values("isohalo::change", sum, scratch, box, [&](const Index<D>& i, std::int64_t) {
     return detail::SquaredChanges(detail::all_of(before), detail::all_of(out), i);
   });
 }

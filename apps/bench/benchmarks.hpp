@@ -15,9 +15,32 @@ namespace isohalo {
 struct BenchSweepOptions {
   bool json = false;
   int repeats = 7;
+  std::int64_t size = 0;           ///< cells per dimension; 0: far more than caches hold
   std::vector<std::string> cases;  ///< empty: all
 };
 ExitCode bench_sweep(MPI_Comm comm, const BenchSweepOptions& options);
+
+struct BenchScalingOptions {
+  bool json = false;
+  int repeats = 7;
+  double seconds_each = 0.05;                                  ///< about, of a measurement
+  std::vector<int> ranks;                                      ///< empty: powers of two, and all
+  std::vector<std::int64_t> blocks{16, 32, 48, 64, 128, 192};  ///< cells of a rank per dimension, weak scaling
+  std::vector<std::int64_t> grids{64, 256};                    ///< cells per dimension, strong scaling
+  std::vector<std::string> with;                               ///< files of earlier points, as JSON
+  int residual_every = 10;                                     ///< of what is extrapolated, as the next ones
+  std::int64_t weak_block = 128, strong_grid = 4096;
+  double latency_us = 0, gb_per_s = 0;  ///< of a network; 0: as fitted
+  std::string plot_directory;           ///< empty: no plots
+};
+ExitCode bench_scaling(MPI_Comm comm, const BenchScalingOptions& options);
+
+struct BenchCgOptions {
+  bool json = false;
+  int repeats = 7;
+  std::int64_t size = 0;  ///< cells per dimension; 0: far more than caches hold
+};
+ExitCode bench_cg(MPI_Comm comm, const BenchCgOptions& options);
 
 struct BenchTemporalOptions {
   bool json = false;

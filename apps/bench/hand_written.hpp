@@ -1,201 +1,136 @@
 #pragma once
-/// The opponent of `bench sweep`: what a careful programmer writes for one case. Slabs along the slowest dimension,
-/// one layer of ghosts, Isend/Irecv of contiguous planes, plain loops over rows. Two arrays take turns; a row of a
-/// second time level finds the values of a step before where it writes.
-
-#include <mpi.h>
+/// The opponents of `bench sweep`: what a careful programmer writes around the rows of hand_rows.hpp and
+/// hand_solver_rows.hpp.
 
 #include <array>
 #include <functional>
+#include <utility>
 #include <vector>
 
-#include "framework/domain/cartesian_domain.hpp"
+#include "apps/bench/hand_grid.hpp"
 
 namespace isohalo {
 
-template <int D>
-struct HandHeatRow {
-  PerDim<double, D> c;
-  Index<D> s;
-  void operator()(const double* __restrict u, double* __restrict out, std::int64_t n) const {
-    if constexpr (D == 2) {
-      const double c0 = c[0], c1 = c[1];
-      const std::int64_t s0 = s[0];
-      for (std::int64_t x = 0; x < n; ++x)
-        out[x] = u[x] + (c0 * ((u[x - s0] - 2 * u[x]) + u[x + s0]) + c1 * ((u[x - 1] - 2 * u[x]) + u[x + 1]));
-    } else {
-      const double c0 = c[0], c1 = c[1], c2 = c[2];
-      const std::int64_t s0 = s[0], s1 = s[1];
-      for (std::int64_t x = 0; x < n; ++x)
-        out[x] = u[x] + ((c0 * ((u[x - s0] - 2 * u[x]) + u[x + s0]) + c1 * ((u[x - s1] - 2 * u[x]) + u[x + s1])) +
-                         c2 * ((u[x - 1] - 2 * u[x]) + u[x + 1]));
-    }
-  }
-};
-
-template <int D>
-class HandBoxRow {
- public:
-  HandBoxRow(const std::vector<double>& w, const Index<D>& s) : s_(s) { std::copy(w.begin(), w.end(), w_.begin()); }
-  void operator()(const double* __restrict u, double* __restrict out, std::int64_t n) const {
-    const auto w = w_;
-    const std::int64_t a = s_[0];
-    if constexpr (D == 2) {
-      for (std::int64_t x = 0; x < n; ++x)
-        out[x] = w[0] * u[x - a - 1] + w[1] * u[x - a] + w[2] * u[x - a + 1] + w[3] * u[x - 1] + w[4] * u[x] +
-                 w[5] * u[x + 1] + w[6] * u[x + a - 1] + w[7] * u[x + a] + w[8] * u[x + a + 1];
-    } else {
-      const std::int64_t b = s_[1];
-      const double* p[9] = {u - a - b, u - a, u - a + b, u - b, u, u + b, u + a - b, u + a, u + a + b};
-      for (std::int64_t x = 0; x < n; ++x) {
-        double sum = w[0] * p[0][x - 1] + w[1] * p[0][x] + w[2] * p[0][x + 1];
-        for (int k = 1; k < 9; ++k) {
-          sum = sum + w[static_cast<std::size_t>(3 * k)] * p[k][x - 1];
-          sum = sum + w[static_cast<std::size_t>(3 * k + 1)] * p[k][x];
-          sum = sum + w[static_cast<std::size_t>(3 * k + 2)] * p[k][x + 1];
-        }
-        out[x] = sum;
-      }
-    }
-  }
-
- private:
-  std::array<double, 27> w_{};
-  Index<D> s_;
-};
-
-/// The wave equation with constant coefficients; docs/model.md has the order of the operations.
-template <int D>
-struct HandWaveRow {
-  PerDim<double, D> r;
-  double c, damping, dt;
-  Index<D> s;
-  void operator()(const double* __restrict u, double* __restrict out, std::int64_t n) const {
-    const double half = 0.5 * (damping * dt), keep = 1 - half, over = 1 + half, dd = dt * dt, cc = c * c;
-    const double r0 = r[0], r1 = r[1], r2 = r[D - 1];
-    const std::int64_t s0 = s[0], s1 = D == 2 ? 1 : s[1];
-    for (std::int64_t x = 0; x < n; ++x) {
-      const double twice = 2 * u[x];
-      double lap = r0 * ((u[x - s0] - twice) + u[x + s0]) + r1 * ((u[x - s1] - twice) + u[x + s1]);
-      if constexpr (D == 3) lap = lap + r2 * ((u[x - 1] - twice) + u[x + 1]);
-      out[x] = ((twice - keep * out[x]) + dd * (cc * lap)) / over;
-    }
-  }
-};
-
-/// Two substances that react and diffuse, in the plane.
-struct HandGrayScottRow {
-  PerDim<double, 2> r;
-  double Du, Dv, F, k, dt;
-  std::int64_t s;
-  void operator()(const double* __restrict u, const double* __restrict v, double* __restrict u_new,
-                  double* __restrict v_new, std::int64_t n) const {
-    const double r0 = r[0], r1 = r[1], a = Du, b = Dv, f = F, fk = F + k, t = dt;
-    const std::int64_t d = s;
-    for (std::int64_t x = 0; x < n; ++x) {
-      const double u2 = 2 * u[x], v2 = 2 * v[x], uvv = u[x] * (v[x] * v[x]);
-      const double lap_u = r0 * ((u[x - d] - u2) + u[x + d]) + r1 * ((u[x - 1] - u2) + u[x + 1]);
-      const double lap_v = r0 * ((v[x - d] - v2) + v[x + d]) + r1 * ((v[x - 1] - v2) + v[x + 1]);
-      u_new[x] = u[x] + t * ((a * lap_u - uvv) + f * (1 - u[x]));
-      v_new[x] = v[x] + t * ((b * lap_v + uvv) - fk * v[x]);
-    }
-  }
-};
-
-/// `Row` takes the row of each of its N fields in the old arrays and then in the new ones.
-template <int D, class Row, std::size_t N = 1>
+/// Two arrays of each of N fields take turns. `Row` takes the row of each field in the old arrays and then in the
+/// new ones; with K constant arrays (coefficients, a source) it takes these after the old one of its single field.
+template <int D, class Row, std::size_t N = 1, class T = double, std::size_t K = 0>
 class HandWritten {
  public:
-  HandWritten(const CartesianDomain<D>& domain, const std::function<Row(const Index<D>&)>& make)
-      : box_(domain.owned()), comm_(domain.comm().get()) {
-    std::int64_t stride = 1;
-    for (int j = D - 1; j >= 0; --j) {
-      stride_[j] = stride;
-      stride *= box_.extent(j) + 2;
-    }
-    for (std::size_t f = 0; f < N; ++f) u_[f].assign(static_cast<std::size_t>(stride), 0.0);
-    v_ = u_;
-    row_.emplace_back(make(stride_));
-    const int p = domain.size();
-    up_ = (domain.rank() + 1) % p;
-    down_ = (domain.rank() + p - 1) % p;
+  HandWritten(const CartesianDomain<D>& domain, const std::function<Row(const Index<D>&)>& make,
+              bool periodic = true)
+      : grid_(domain, 1, periodic), row_(make(grid_.stride())) {
+    for (std::size_t f = 0; f < N; ++f) u_.push_back(grid_.array()), v_.push_back(grid_.array());
+    for (std::size_t k = 0; k < K; ++k) given_.push_back(grid_.array());
   }
 
-  /// Field f; its second time level.
-  double& at(const Index<D>& i, std::size_t f = 0) { return u_[f][static_cast<std::size_t>(place(i))]; }
-  double& before(const Index<D>& i) { return v_[0][static_cast<std::size_t>(place(i))]; }
+  /// Field f; its second time level; constant k.
+  T& at(const Index<D>& i, std::size_t f = 0) { return u_[f].ref().data[grid_.place(i)]; }
+  T& before(const Index<D>& i) { return v_[0].ref().data[grid_.place(i)]; }
+  T& given(const Index<D>& i, std::size_t k) { return given_[k].ref().data[grid_.place(i)]; }
+  Row& row() { return row_; }
+
+  /// To be called when the constants are in place.
+  void start() {
+    for (auto& g : given_) grid_.exchange(g.ref().data);
+  }
 
   void advance(std::int64_t steps) {
     for (std::int64_t s = 0; s < steps; ++s) {
-      for (auto& u : u_) exchange(u.data());
-      const std::int64_t n = box_.extent(D - 1);
-      if constexpr (D == 2) {
-        for (std::int64_t i = 1; i <= box_.extent(0); ++i) run_row(i * stride_[0] + 1, n);
-      } else {
-        for (std::int64_t i = 1; i <= box_.extent(0); ++i)
-          for (std::int64_t j = 1; j <= box_.extent(1); ++j) run_row(i * stride_[0] + j * stride_[1] + 1, n);
-      }
+      if constexpr (requires { row_.begin_step(); }) row_.begin_step();
+      for (auto& u : u_) grid_.exchange(u.ref().data);
+      const auto old = pointers<N>(u_), now = pointers<N>(v_);
+      const auto given = pointers<K>(given_);
+      grid_.for_each_row([&](std::int64_t k, std::int64_t n, const Index<D>&) {
+        if constexpr (N == 2)
+          row_(old[0] + k, old[1] + k, now[0] + k, now[1] + k, n);
+        else if constexpr (K == 0)
+          row_(old[0] + k, now[0] + k, n);
+        else
+          row_(old[0] + k, given, k, now[0] + k, n);
+      });
       std::swap(u_, v_);
     }
   }
 
  private:
-  void run_row(std::int64_t k, std::int64_t n) {
-    const Row& row = row_.front();
-    if constexpr (N == 1)
-      row(u_[0].data() + k, v_[0].data() + k, n);
-    else
-      row(u_[0].data() + k, u_[1].data() + k, v_[0].data() + k, v_[1].data() + k, n);
+  using Arrays = std::vector<typename HandGrid<T, D>::Array>;
+  template <std::size_t M>
+  static std::array<T*, M> pointers(const Arrays& arrays) {
+    std::array<T*, M> p{};
+    for (std::size_t k = 0; k < M; ++k) p[k] = arrays[k].ref().data;
+    return p;
   }
 
-  std::int64_t place(const Index<D>& i) const {
-    std::int64_t k = 0;
-    for (int j = 0; j < D; ++j) k += (i[j] - box_.low[j] + 1) * stride_[j];
-    return k;
-  }
+  HandGrid<T, D> grid_;
+  Row row_;
+  Arrays u_, v_, given_;
+};
 
-  /// Periodic ghosts: the inner dimensions by copies, the slowest by messages of whole planes.
-  void exchange(double* const u) {
-    const std::int64_t planes = box_.extent(0), nx = box_.extent(D - 1);
-    for (std::int64_t i = 1; i <= planes; ++i) {
-      if constexpr (D == 2) {
-        wrap(u + i * stride_[0], nx);
-      } else {
-        double* plane = u + i * stride_[0];
-        const std::int64_t ny = box_.extent(1);
-        for (std::int64_t j = 1; j <= ny; ++j) wrap(plane + j * stride_[1], nx);
-        std::copy_n(plane + ny * stride_[1], stride_[1], plane);
-        std::copy_n(plane + stride_[1], stride_[1], plane + (ny + 1) * stride_[1]);
-      }
+/// Three stages a step, periodic, two layers of ghosts. `Row` has stage<K>(u, u_begin, out, n).
+template <int D, class Row>
+class HandStages {
+ public:
+  HandStages(const CartesianDomain<D>& domain, const std::function<Row(const Index<D>&)>& make)
+      : grid_(domain, 2, true),
+        row_(make(grid_.stride())),
+        u_(grid_.array()),
+        v_(grid_.array()),
+        w_(grid_.array()) {}
+
+  double& at(const Index<D>& i, std::size_t = 0) { return u_.ref().data[grid_.place(i)]; }
+
+  void advance(std::int64_t steps) {
+    double *const v = v_.ref().data, *const w = w_.ref().data;
+    for (std::int64_t s = 0; s < steps; ++s) {
+      double* const u = u_.ref().data;
+      stage<0>(u, u, v);
+      stage<1>(v, u, w);
+      stage<2>(w, u, u);  // in place of what it reads in its own cell alone
     }
-    const std::int64_t plane = stride_[0];
-    int size = 1;
-    MPI_Comm_size(comm_, &size);
-    if (size == 1) {
-      std::copy_n(u + planes * plane, plane, u);
-      std::copy_n(u + plane, plane, u + (planes + 1) * plane);
-      return;
+  }
+
+ private:
+  template <int K>
+  void stage(double* in, double* begin, double* out) {
+    grid_.exchange(in);
+    grid_.for_each_row([&](std::int64_t k, std::int64_t n, const Index<D>&) {
+      row_.template stage<K>(in + k, begin + k, out + k, n);
+    });
+  }
+
+  HandGrid<double, D> grid_;
+  Row row_;
+  typename HandGrid<double, D>::Array u_, v_, w_;
+};
+
+/// Two colours a step, in place, outside cells 0. `Row` takes (u, f, n, first): cells first, first + 2, .. change.
+template <int D, class Row>
+class HandColours {
+ public:
+  HandColours(const CartesianDomain<D>& domain, const std::function<Row(const Index<D>&)>& make)
+      : grid_(domain, 1, false), row_(make(grid_.stride())), u_(grid_.array()), f_(grid_.array()) {}
+
+  double& at(const Index<D>& i, std::size_t = 0) { return u_.ref().data[grid_.place(i)]; }
+  double& given(const Index<D>& i, std::size_t) { return f_.ref().data[grid_.place(i)]; }
+  void start() {}
+
+  void advance(std::int64_t steps) {
+    double* const u = u_.ref().data;
+    const double* const f = f_.ref().data;
+    for (std::int64_t s = 0; s < 2 * steps; ++s) {
+      grid_.exchange(u);
+      grid_.for_each_row([&](std::int64_t k, std::int64_t n, const Index<D>& i) {
+        std::int64_t sum = s;
+        for (int j = 0; j < D; ++j) sum += i[j];
+        row_(u + k, f + k, n, sum % 2);
+      });
     }
-    MPI_Request r[4];
-    const int count = static_cast<int>(plane);
-    MPI_Irecv(u, count, MPI_DOUBLE, down_, 1, comm_, &r[0]);
-    MPI_Irecv(u + (planes + 1) * plane, count, MPI_DOUBLE, up_, 2, comm_, &r[1]);
-    MPI_Isend(u + planes * plane, count, MPI_DOUBLE, up_, 1, comm_, &r[2]);
-    MPI_Isend(u + plane, count, MPI_DOUBLE, down_, 2, comm_, &r[3]);
-    MPI_Waitall(4, r, MPI_STATUSES_IGNORE);
   }
 
-  static void wrap(double* line, std::int64_t n) {
-    line[0] = line[n];
-    line[n + 1] = line[1];
-  }
-
-  Box<D> box_;
-  MPI_Comm comm_;
-  Index<D> stride_{};
-  std::array<std::vector<double>, N> u_, v_;
-  std::vector<Row> row_;
-  int up_ = 0, down_ = 0;
+ private:
+  HandGrid<double, D> grid_;
+  Row row_;
+  typename HandGrid<double, D>::Array u_, f_;
 };
 
 }  // namespace isohalo

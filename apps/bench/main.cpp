@@ -15,11 +15,19 @@ class CommandLine {
  public:
   CommandLine() {
     app_.require_subcommand(1);
-    auto* sweep = add("sweep", "Stencil steps against hand-written loops, halo exchange included", sweep_.json,
-                      [this] { return bench_sweep(MPI_COMM_WORLD, sweep_); });
+    auto* sweep = add("sweep", "Steps of every solver against hand-written loops and against the rate of a copy",
+                      sweep_.json, [this] { return bench_sweep(MPI_COMM_WORLD, sweep_); });
     repeats(sweep, sweep_.repeats);
     sweep->add_option("--case", sweep_.cases, "only these cases");
+    sweep->add_option("--size", sweep_.size, "cells per dimension (default: far more than caches hold)")
+        ->check(CLI::Range(16, 1 << 20));
     add_temporal();
+    add_scaling();
+    auto* cg = add("cg", "Conjugate gradients against hand-written ones with sums in any order", cg_.json,
+                   [this] { return bench_cg(MPI_COMM_WORLD, cg_); });
+    repeats(cg, cg_.repeats);
+    cg->add_option("--size", cg_.size, "cells per dimension (default: far more than caches hold)")
+        ->check(CLI::Range(16, 1 << 20));
     add_neighborhood();
     auto* exchange = add("exchange", "Halo exchange by every transport against datatypes over MPI", exchange_.json,
                          [this] { return bench_exchange(MPI_COMM_WORLD, exchange_); });
@@ -66,6 +74,34 @@ class CommandLine {
     sub->add_option("--tile", o.tile, "extents of the tiles (default: by the size of the cache)")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
         ->delimiter(',');
+  }
+
+  void add_scaling() {
+    auto& o = scaling_;
+    auto* sub = add("scaling", "Strong and weak scaling, a model fitted to it, and what that says of 10^6 ranks",
+                    o.json, [this] { return bench_scaling(MPI_COMM_WORLD, scaling_); });
+    repeats(sub, o.repeats);
+    sub->add_option("--seconds", o.seconds_each, "of each measurement, about")->check(CLI::Range(0.0001, 60.0));
+    sub->add_option("--ranks", o.ranks, "of the launch, the first so many (default: 1, 2, 4 .. and all)")
+        ->check(CLI::Range(1, 1 << 24))
+        ->delimiter(',');
+    const CLI::Range extent(std::int64_t{4}, std::int64_t{1} << 16);
+    sub->add_option("--block", o.blocks, "weak scaling: cells of a rank per dimension")
+        ->check(extent)
+        ->delimiter(',');
+    sub->add_option("--grid", o.grids, "strong scaling: cells of the grid per dimension")
+        ->check(extent)
+        ->delimiter(',');
+    sub->add_option("--with", o.with, "points of earlier launches, on other ranks or threads: files of --json");
+    sub->add_option("--residual-every", o.residual_every, "extrapolated: steps between residuals")
+        ->check(CLI::Range(1, 1000000));
+    sub->add_option("--weak-block", o.weak_block, "extrapolated: cells of a rank per dimension")->check(extent);
+    sub->add_option("--strong-grid", o.strong_grid, "extrapolated: cells of the grid per dimension")->check(extent);
+    sub->add_option("--latency", o.latency_us, "extrapolated: microseconds of a message, instead of those measured")
+        ->check(CLI::Range(0.001, 1e6));
+    sub->add_option("--bandwidth", o.gb_per_s, "extrapolated: GB/s of a rank's messages, instead of those measured")
+        ->check(CLI::Range(0.001, 1e6));
+    sub->add_option("--plot", o.plot_directory, "directory for plots (SVG)");
   }
 
   void add_collectives() {
@@ -143,6 +179,8 @@ class CommandLine {
   bool json_ = false;
   BenchSweepOptions sweep_;
   BenchTemporalOptions temporal_;
+  BenchScalingOptions scaling_;
+  BenchCgOptions cg_;
   BenchNeighborhoodOptions neighborhood_;
   BenchExchangeOptions exchange_;
   BenchFileOptions files_;

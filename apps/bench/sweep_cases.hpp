@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/bench/hand_written.hpp"
+#include "apps/bench/hand_rows.hpp"
 #include "stencils/cell_solver.hpp"
 #include "stencils/deep_stepper.hpp"
 #include "stencils/row_kernels.hpp"

@@ -8,8 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/benchmarks.hpp"
+#include "apps/bench/copy_rate.hpp"
+#include "apps/bench/hand_written.hpp"
 #include "apps/bench/sweep_cases.hpp"
-#include "apps/bench/timing.hpp"
 #include "framework/io/digest.hpp"
 #include "framework/run/machine.hpp"
 
@@ -25,21 +26,6 @@ struct Figures {
   double of_copy = 0;            ///< ours / what a sweep could do that runs as fast as memory is copied, of pairs
   double copied = 0;             ///< GB/s of all ranks, read and written
   bool same_bits = false;
-};
-
-/// Seconds for a copy of so many numbers from one array to another, on all ranks at once.
-class Copy {
- public:
-  explicit Copy(std::int64_t cells)
-      : from_("from", box_of_shape<1>({cells}), {}, {}), to_("to", box_of_shape<1>({cells}), {}, {}) {}
-  double seconds(const Communicator& comm) {
-    return timed(comm, [&] {
-      std::memcpy(to_.ref().data, from_.ref().data, static_cast<std::size_t>(to_.owned().cells()) * sizeof(double));
-    });
-  }
-
- private:
-  Field<double, 1> from_, to_;
 };
 
 template <int D, class HandRow>
@@ -63,7 +49,7 @@ Figures measure(MPI_Comm user, const Case<D, HandRow>& c, int depth, const Bench
     return static_cast<double>(mix64(static_cast<std::uint64_t>(linear_index(domain.global(), i))) >> 11) * 0x1p-53;
   };
   for_each_cell(domain.owned(), [&](const Index<D>& i) { ours.field().at(i) = hand.at(i) = value(i); });
-  Copy copy(domain.owned().cells());
+  CopyRate copy(domain.owned().cells() * static_cast<std::int64_t>(sizeof(double)));
 
   const Communicator& comm = domain.comm();
   const double cells = static_cast<double>(domain.global().cells());

@@ -56,8 +56,8 @@ struct AdvectionUpwind3 : Advection {
   template <int K, class Cell, class Given>
   KOKKOS_FUNCTION double stage(const Cell& u, const Cell& u_begin, const Given& v, double dt) const {
     const double euler = u() - dt * sum_over_dimensions<Cell::dimensions>([&](int j) {
-                                 const double along = v[static_cast<std::size_t>(j)]();
-                                 return along * biased_slope(u, j, along);
+                                 const auto& along = v[static_cast<std::size_t>(j)];
+                                 return along() * biased_slope(u, j, along);
                                });
     if constexpr (K == 0)
       return euler;

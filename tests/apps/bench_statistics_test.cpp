@@ -1,12 +1,13 @@
 /// The statistics and plots of the benchmarks, against values worked out by hand.
 
-#include "apps/bench/statistics.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "apps/bench/plot.hpp"
+#include "apps/bench/scaling_model.hpp"
+#include "apps/bench/statistics.hpp"
+#include "datatypes/error.hpp"
 
 namespace isohalo {
 namespace {
@@ -44,6 +45,51 @@ TEST(Plot, DrawsColumnsWhereThereIsNoCurve) {
   // Two shares of 225 pixels, a column in the middle half of each; y from 380 (the decade of the least) to 40.
   EXPECT_NE(svg.find("<rect x='136.2' y='380.0' width='112.5' height='0.0'"), std::string::npos) << svg;
   EXPECT_NE(svg.find("<rect x='361.2' y='40.0' width='112.5' height='340.0'"), std::string::npos) << svg;
+}
+
+/// Points whose times are made from known costs.
+std::vector<MeasuredStep> made_of(const StepCosts& costs) {
+  std::vector<MeasuredStep> points;
+  for (const int ranks : {1, 2, 4})
+    for (const double side : {16.0, 40.0, 100.0})
+      for (const double residual : {0.0, 1.0}) {
+        StepWork w{ranks,    2,       side * side * side, ranks > 1 ? 2.0 : 0.0, ranks > 1 ? 8 * side * side : 0.0,
+                   residual, "memory"};
+        points.push_back({amounts_of(w), 0});
+        points.back().seconds = costs.seconds(points.back().amounts);
+      }
+  return points;
+}
+
+TEST(ScalingModel, FindsTheCostsThatTimesAreMadeOf) {
+  const StepCosts made{{{"cell, memory, 2 cores", 1e-9},
+                        {"step", 2e-6},
+                        {"message", 5e-7},
+                        {"byte", 1e-10},
+                        {"residual of a cell, memory, 2 cores", 3e-10},
+                        {"sum", 1e-6},
+                        {"level of a sum", 4e-7}}};
+  const StepCosts found = fit_costs(made_of(made));
+  ASSERT_EQ(found.terms.size(), made.terms.size());
+  for (const auto& term : made.terms) EXPECT_NEAR(found.of(term.name) / term.seconds, 1, 1e-6) << term.name;
+  EXPECT_LT(found.largest_error, 1e-9);
+}
+
+TEST(ScalingModel, HasNoCostsBelowZero) {
+  // Larger messages that took less time: the byte is free then, and the error is said.
+  StepCosts made{{{"cell, memory, 2 cores", 1e-9},
+                  {"step", 2e-6},
+                  {"message", 4e-5},
+                  {"byte", -2e-10},
+                  {"residual of a cell, memory, 2 cores", 3e-10},
+                  {"sum", 1e-6},
+                  {"level of a sum", 4e-7}}};
+  const StepCosts found = fit_costs(made_of(made));
+  EXPECT_EQ(found.of("byte"), 0);
+  for (const auto& term : found.terms) EXPECT_GE(term.seconds, 0) << term.name;
+  EXPECT_GT(found.largest_error, 1e-4);
+  EXPECT_THROW(found.of("cell, memory, 3 cores"), UsageError);
+  EXPECT_THROW(fit_costs({}), UsageError);
 }
 
 }  // namespace

@@ -1,0 +1,108 @@
+#pragma once
+/// The grid of the hand-written opponents: slabs along the slowest dimension, ghost layers, Isend/Irecv of
+/// contiguous planes. Arrays are as large-paged as those of our fields, so that kernels are compared and not pages.
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "framework/domain/cartesian_domain.hpp"
+#include "framework/halo/field.hpp"
+
+namespace isohalo {
+
+/// Without Isohalo but for the block that this rank owns. Of 2 or 3 dimensions.
+template <class T, int D>
+class HandGrid {
+  static_assert(D == 2 || D == 3);
+
+ public:
+  /// An array of the grid; owns its memory.
+  using Array = Field<T, 1>;
+
+  /// `layers` of ghosts. Not `periodic`: ghosts outside the grid stay as they are, 0. Local.
+  HandGrid(const CartesianDomain<D>& domain, std::int64_t layers, bool periodic)
+      : box_(domain.owned()), comm_(domain.comm().get()), layers_(layers), periodic_(periodic) {
+    for (int j = D - 1; j >= 0; --j) {
+      stride_[j] = size_;
+      size_ *= box_.extent(j) + 2 * layers;
+    }
+    const int p = domain.size(), r = domain.rank();
+    alone_ = p == 1;
+    up_ = r + 1 < p ? r + 1 : periodic ? 0 : MPI_PROC_NULL;
+    down_ = r > 0 ? r - 1 : periodic ? p - 1 : MPI_PROC_NULL;
+  }
+
+  const Index<D>& stride() const { return stride_; }
+  Array array() const { return Array("by hand", box_of_shape<1>({size_}), {}, {}); }
+  std::int64_t place(const Index<D>& i) const {
+    std::int64_t k = 0;
+    for (int j = 0; j < D; ++j) k += (i[j] - box_.low[j] + layers_) * stride_[j];
+    return k;
+  }
+
+  /// f(k, n, i) for each row: n cells from place k on, the first of which is i.
+  template <class F>
+  void for_each_row(const F& f) const {
+    const std::int64_t n = box_.extent(D - 1);
+    Index<D> i = box_.low;
+    for (i[0] = box_.low[0]; i[0] < box_.high[0]; ++i[0]) {
+      if constexpr (D == 2) {
+        f(place(i), n, i);
+      } else {
+        for (i[1] = box_.low[1]; i[1] < box_.high[1]; ++i[1]) f(place(i), n, i);
+      }
+    }
+  }
+
+  /// Ghosts: the inner dimensions by copies, the slowest by messages of whole planes.
+  void exchange(T* const u) const {
+    const std::int64_t planes = box_.extent(0), plane = stride_[0], g = layers_;
+    if (periodic_)
+      for (std::int64_t i = g; i < g + planes; ++i) wrap_plane(u + i * plane);
+    T *const low = u + g * plane, *const high = u + planes * plane;  // first owned plane, first of the last g
+    if (alone_) {
+      if (!periodic_) return;
+      std::copy_n(high, g * plane, u);
+      std::copy_n(low, g * plane, high + g * plane);
+      return;
+    }
+    MPI_Request r[4];
+    const int count = static_cast<int>(g * plane * static_cast<std::int64_t>(sizeof(T)));
+    MPI_Irecv(u, count, MPI_BYTE, down_, 1, comm_, &r[0]);
+    MPI_Irecv(high + g * plane, count, MPI_BYTE, up_, 2, comm_, &r[1]);
+    MPI_Isend(high, count, MPI_BYTE, up_, 1, comm_, &r[2]);
+    MPI_Isend(low, count, MPI_BYTE, down_, 2, comm_, &r[3]);
+    MPI_Waitall(4, r, MPI_STATUSES_IGNORE);
+  }
+
+ private:
+  void wrap_plane(T* const plane) const {
+    const std::int64_t n = box_.extent(D - 1);
+    if constexpr (D == 2) {
+      wrap(plane, n);
+    } else {
+      const std::int64_t rows = box_.extent(1), s = stride_[1], g = layers_;
+      for (std::int64_t j = g; j < g + rows; ++j) wrap(plane + j * s, n);
+      std::copy_n(plane + rows * s, g * s, plane);
+      std::copy_n(plane + g * s, g * s, plane + (g + rows) * s);
+    }
+  }
+  void wrap(T* const line, std::int64_t n) const {
+    for (std::int64_t k = 0; k < layers_; ++k) {
+      line[k] = line[n + k];
+      line[layers_ + n + k] = line[layers_ + k];
+    }
+  }
+
+  Box<D> box_;
+  MPI_Comm comm_;
+  std::int64_t layers_, size_ = 1;
+  bool periodic_, alone_ = true;
+  Index<D> stride_{};
+  int up_ = 0, down_ = 0;
+};
+
+}  // namespace isohalo

@@ -1,0 +1,116 @@
+#pragma once
+/// The rows of the hand-written opponents of `bench sweep`: what a careful programmer writes for one case, in plain
+/// loops. docs/model.md has the order of the operations. A row takes those of its fields in the old arrays and then
+/// in the new ones; one of a second time level finds the values of a step before where it writes.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "datatypes/box.hpp"
+
+namespace isohalo {
+
+template <int D>
+struct HandHeatRow {
+  PerDim<double, D> c;
+  Index<D> s;
+  void operator()(const double* __restrict u, double* __restrict out, std::int64_t n) const {
+    if constexpr (D == 2) {
+      const double c0 = c[0], c1 = c[1];
+      const std::int64_t s0 = s[0];
+      for (std::int64_t x = 0; x < n; ++x)
+        out[x] = u[x] + (c0 * ((u[x - s0] - 2 * u[x]) + u[x + s0]) + c1 * ((u[x - 1] - 2 * u[x]) + u[x + 1]));
+    } else {
+      const double c0 = c[0], c1 = c[1], c2 = c[2];
+      const std::int64_t s0 = s[0], s1 = s[1];
+      for (std::int64_t x = 0; x < n; ++x)
+        out[x] = u[x] + ((c0 * ((u[x - s0] - 2 * u[x]) + u[x + s0]) + c1 * ((u[x - s1] - 2 * u[x]) + u[x + s1])) +
+                         c2 * ((u[x - 1] - 2 * u[x]) + u[x + 1]));
+    }
+  }
+};
+
+template <int D>
+class HandBoxRow {
+ public:
+  HandBoxRow(const std::vector<double>& w, const Index<D>& s) : s_(s) { std::copy(w.begin(), w.end(), w_.begin()); }
+  void operator()(const double* __restrict u, double* __restrict out, std::int64_t n) const {
+    const auto w = w_;
+    const std::int64_t a = s_[0];
+    if constexpr (D == 2) {
+      for (std::int64_t x = 0; x < n; ++x)
+        out[x] = w[0] * u[x - a - 1] + w[1] * u[x - a] + w[2] * u[x - a + 1] + w[3] * u[x - 1] + w[4] * u[x] +
+                 w[5] * u[x + 1] + w[6] * u[x + a - 1] + w[7] * u[x + a] + w[8] * u[x + a + 1];
+    } else {
+      const std::int64_t b = s_[1];
+      const double* p[9] = {u - a - b, u - a, u - a + b, u - b, u, u + b, u + a - b, u + a, u + a + b};
+      for (std::int64_t x = 0; x < n; ++x) {
+        double sum = w[0] * p[0][x - 1] + w[1] * p[0][x] + w[2] * p[0][x + 1];
+        for (int k = 1; k < 9; ++k) {
+          sum = sum + w[static_cast<std::size_t>(3 * k)] * p[k][x - 1];
+          sum = sum + w[static_cast<std::size_t>(3 * k + 1)] * p[k][x];
+          sum = sum + w[static_cast<std::size_t>(3 * k + 2)] * p[k][x + 1];
+        }
+        out[x] = sum;
+      }
+    }
+  }
+
+ private:
+  std::array<double, 27> w_{};
+  Index<D> s_;
+};
+
+/// The wave equation with constant coefficients.
+template <int D>
+struct HandWaveRow {
+  PerDim<double, D> r;
+  double c, damping, dt;
+  Index<D> s;
+  void operator()(const double* __restrict u, double* __restrict out, std::int64_t n) const {
+    const double half = 0.5 * (damping * dt), keep = 1 - half, over = 1 + half, dd = dt * dt, cc = c * c;
+    const double r0 = r[0], r1 = r[1], r2 = r[D - 1];
+    const std::int64_t s0 = s[0], s1 = D == 2 ? 1 : s[1];
+    for (std::int64_t x = 0; x < n; ++x) {
+      const double twice = 2 * u[x];
+      double lap = r0 * ((u[x - s0] - twice) + u[x + s0]) + r1 * ((u[x - s1] - twice) + u[x + s1]);
+      if constexpr (D == 3) lap = lap + r2 * ((u[x - 1] - twice) + u[x + 1]);
+      out[x] = ((twice - keep * out[x]) + dd * (cc * lap)) / over;
+    }
+  }
+};
+
+/// Two substances that react and diffuse, in the plane.
+struct HandGrayScottRow {
+  PerDim<double, 2> r;
+  double Du, Dv, F, k, dt;
+  std::int64_t s;
+  void operator()(const double* __restrict u, const double* __restrict v, double* __restrict u_new,
+                  double* __restrict v_new, std::int64_t n) const {
+    const double r0 = r[0], r1 = r[1], a = Du, b = Dv, f = F, fk = F + k, t = dt;
+    const std::int64_t d = s;
+    for (std::int64_t x = 0; x < n; ++x) {
+      const double u2 = 2 * u[x], v2 = 2 * v[x], uvv = u[x] * (v[x] * v[x]);
+      const double lap_u = r0 * ((u[x - d] - u2) + u[x + d]) + r1 * ((u[x - 1] - u2) + u[x + 1]);
+      const double lap_v = r0 * ((v[x - d] - v2) + v[x + d]) + r1 * ((v[x - 1] - v2) + v[x + 1]);
+      u_new[x] = u[x] + t * ((a * lap_u - uvv) + f * (1 - u[x]));
+      v_new[x] = v[x] + t * ((b * lap_v + uvv) - fk * v[x]);
+    }
+  }
+};
+
+/// The game of life by the rule B3/S23, by vectors of bytes.
+struct HandLifeRow {
+  std::int64_t s;
+  void operator()(const std::uint8_t* __restrict u, std::uint8_t* __restrict out, std::int64_t n) const {
+    const std::uint8_t *const a = u - s, *const b = u + s;
+    for (std::int64_t x = 0; x < n; ++x) {
+      const auto living =
+          static_cast<std::uint8_t>(a[x - 1] + a[x] + a[x + 1] + u[x - 1] + u[x + 1] + b[x - 1] + b[x] + b[x + 1]);
+      out[x] = static_cast<std::uint8_t>((living == 3) | ((living == 2) & u[x]));
+    }
+  }
+};
+
+}  // namespace isohalo

@@ -1,0 +1,56 @@
+#pragma once
+/// A shipped solver as an input file asks for it, with its fields in place, without a run around it.
+
+#include <memory>
+#include <string>
+
+#include "framework/run/input.hpp"
+#include "stencils/solvers.hpp"
+
+namespace isohalo {
+
+template <int D>
+class InputSolver {
+ public:
+  /// `text`: that of an input file of D dimensions. Collective in order. Throws as a run does, but that errors are
+  /// not agreed on: texts come from the program.
+  InputSolver(MPI_Comm user, const std::string& text)
+      : config_(text, "input", {}),
+        kinds_(shipped_solvers()),
+        in_(checked_input<D>(config_, kinds_, "input", Communicator::of(user).size())),
+        domain_(user, in_.grid.shape,
+                DomainOptions<D>{
+                    in_.grid.boundary.periodic(), in_.parallel.process_grid, in_.parallel.alignment_tolerance, {}}),
+        solver_(in_.model->create(domain_, in_.depth(domain_.decomposition()), in_.parallel.exchange)) {
+    const auto fields = solver_->fields();
+    for (std::size_t k = 0; k < in_.initial.size(); ++k) in_.initial[k].fill(domain_, fields[k], config_);
+    if (in_.source) in_.source->fill(domain_, *solver_->source(), config_);
+    const auto given = solver_->coefficients();
+    for (std::size_t k = 0; k < given.size(); ++k) in_.model->coefficients()[k]->fill(domain_, given[k], config_);
+    solver_->reduce_by(in_.parallel.reduction);
+    solver_->set_time(0, in_.model->dt());
+    solver_->start();
+  }
+
+  const CartesianDomain<D>& domain() const { return domain_; }
+  const Input<D>& input() const { return in_; }
+  Solver<D>& operator*() { return *solver_; }
+  Solver<D>* operator->() { return solver_.get(); }
+
+ private:
+  Config config_;
+  SolverKinds kinds_;
+  Input<D> in_;
+  CartesianDomain<D> domain_;
+  std::unique_ptr<Solver<D>> solver_;
+};
+
+/// `D` numbers as a list of TOML, such as "[1, 2]".
+template <int D, class List>
+std::string list_text(const List& list) {
+  std::string text = "[";
+  for (int j = 0; j < D; ++j) text += (j ? ", " : "") + Config::canonical(list[j]);
+  return text + "]";
+}
+
+}  // namespace isohalo

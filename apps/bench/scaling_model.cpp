@@ -1,0 +1,145 @@
+#include "apps/bench/scaling_model.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "datatypes/error.hpp"
+
+namespace isohalo {
+
+namespace {
+
+using Matrix = std::vector<std::vector<double>>;
+
+/// x of a x = b by elimination with pivots; an unknown that the equations leave open is 0.
+std::vector<double> solved(Matrix a, std::vector<double> b) {
+  const std::size_t n = b.size();
+  std::vector<double> x(n, 0.0);
+  std::vector<std::size_t> open;
+  for (std::size_t k = 0; k < n; ++k) {
+    std::size_t pivot = k;
+    for (std::size_t i = k; i < n; ++i)
+      if (std::abs(a[i][k]) > std::abs(a[pivot][k])) pivot = i;
+    std::swap(a[k], a[pivot]), std::swap(b[k], b[pivot]);
+    if (std::abs(a[k][k]) < 1e-12) {
+      a[k].assign(n, 0.0), a[k][k] = 1, b[k] = 0;
+      continue;
+    }
+    for (std::size_t i = k + 1; i < n; ++i) {
+      const double f = a[i][k] / a[k][k];
+      for (std::size_t j = k; j < n; ++j) a[i][j] -= f * a[k][j];
+      b[i] -= f * b[k];
+    }
+  }
+  for (std::size_t k = n; k-- > 0;) {
+    double sum = b[k];
+    for (std::size_t j = k + 1; j < n; ++j) sum -= a[k][j] * x[j];
+    x[k] = sum / a[k][k];
+  }
+  return x;
+}
+
+/// Least squares with the columns in `used` alone; rows are points.
+std::vector<double> least_squares(const Matrix& rows, const std::vector<double>& right,
+                                  const std::vector<std::size_t>& used) {
+  Matrix a(used.size(), std::vector<double>(used.size(), 0.0));
+  std::vector<double> b(used.size(), 0.0);
+  for (std::size_t p = 0; p < rows.size(); ++p)
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      for (std::size_t j = 0; j < used.size(); ++j) a[i][j] += rows[p][used[i]] * rows[p][used[j]];
+      b[i] += rows[p][used[i]] * right[p];
+    }
+  return solved(std::move(a), std::move(b));
+}
+
+/// The most negative cost's term goes until none is left.
+std::vector<double> nonnegative(const Matrix& rows, const std::vector<double>& right, std::size_t terms) {
+  std::vector<std::size_t> used(terms);
+  std::iota(used.begin(), used.end(), std::size_t{0});
+  for (;;) {
+    const auto x = least_squares(rows, right, used);
+    const auto least = std::min_element(x.begin(), x.end());
+    if (least == x.end() || *least >= 0) {
+      std::vector<double> all(terms, 0.0);
+      for (std::size_t k = 0; k < used.size(); ++k) all[used[k]] = x[k];
+      return all;
+    }
+    used.erase(used.begin() + (least - x.begin()));
+  }
+}
+
+}  // namespace
+
+std::string memory_level(double bytes, int sharing) {
+  double second = 1 << 20, third = 0;
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  if (const long b = sysconf(_SC_LEVEL2_CACHE_SIZE); b > 0) second = static_cast<double>(b);
+  if (const long b = sysconf(_SC_LEVEL3_CACHE_SIZE); b > 0) third = static_cast<double>(b);
+#endif
+  if (bytes <= second) return "second-level cache";
+  return bytes <= third / sharing ? "third-level cache" : "memory";
+}
+
+std::vector<Amount> amounts_of(const StepWork& w) {
+  const std::string where = fmt::format(", {}, {} core{}", w.level, w.sharing, w.sharing == 1 ? "" : "s");
+  std::vector<Amount> all{{"cell" + where, w.cells}, {"step", 1}};
+  if (w.messages > 0) all.insert(all.end(), {{"message", w.messages}, {"byte", w.bytes}});
+  if (w.residual > 0) {
+    all.push_back({"residual of a cell" + where, w.cells * w.residual});
+    all.push_back({"sum", w.residual});
+    if (w.ranks > 1) all.push_back({"level of a sum", w.residual * std::log2(w.ranks)});
+  }
+  return all;
+}
+
+bool StepCosts::has(const std::string& term) const {
+  return std::any_of(terms.begin(), terms.end(), [&](const Term& t) { return t.name == term; });
+}
+
+double StepCosts::of(const std::string& term) const {
+  for (const Term& t : terms)
+    if (t.name == term) return t.seconds;
+  throw UsageError("bench scaling: what a \"" + term +
+                   "\" costs was not measured: measure blocks of other sizes as well (--block, --grid)");
+}
+
+double StepCosts::seconds(const std::vector<Amount>& amounts) const {
+  double sum = 0;
+  for (const Amount& a : amounts) sum += a.amount * of(a.term);
+  return sum;
+}
+
+StepCosts fit_costs(const std::vector<MeasuredStep>& points) {
+  if (points.empty()) throw UsageError("bench scaling: nothing was measured on as many ranks as there are cores");
+  std::map<std::string, std::size_t> column;
+  for (const auto& p : points)
+    for (const Amount& a : p.amounts) column.try_emplace(a.term, column.size());
+  // Relative errors: rows over their times. Columns over their largest entry, since costs differ by powers of ten.
+  Matrix rows(points.size(), std::vector<double>(column.size(), 0.0));
+  std::vector<double> right(points.size(), 1.0), scale(column.size(), 0.0);
+  for (std::size_t p = 0; p < points.size(); ++p)
+    for (const Amount& a : points[p].amounts) rows[p][column.at(a.term)] += a.amount / points[p].seconds;
+  for (const auto& row : rows)
+    for (std::size_t k = 0; k < row.size(); ++k) scale[k] = std::max(scale[k], row[k]);
+  for (auto& row : rows)
+    for (std::size_t k = 0; k < row.size(); ++k) row[k] /= scale[k];
+  const auto x = nonnegative(rows, right, column.size());
+
+  StepCosts costs;
+  for (const auto& [name, k] : column) costs.terms.push_back({name, x[k] / scale[k]});
+  for (const auto& p : points) {
+    const double error = std::abs(costs.seconds(p.amounts) / p.seconds - 1);
+    costs.mean_error += error * error / static_cast<double>(points.size());
+    costs.largest_error = std::max(costs.largest_error, error);
+  }
+  costs.mean_error = std::sqrt(costs.mean_error);
+  return costs;
+}
+
+}  // namespace isohalo
