@@ -187,7 +187,7 @@ void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int 
   for (const Box<D>& b : level.boxes) {
     const Box<D> common = b.intersect(part);
     if (common.empty()) continue;
-    kernels_[0]->sweep_box(common, in, out);
+    kernel(0, q).sweep_box(common, in, out);
     if ((left -= common.cells()) == 0) break;
   }
   if (outside) fill_outside_of(to, with_mirrored(part, level.bounds), step_ + q + 1, 0);
@@ -282,7 +282,7 @@ double StateStepper<T, D>::sweep_stage(int stage, const Fields& in, const Fields
   const bool interior_done = bring_ghosts(in, overlap && !previous_exchanged_ && interior_.size() > 0);
   --steps_left_;
   const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
-  const StepKernel<T, D>& kernel = *kernels_[static_cast<std::size_t>(stage)];
+  const StepKernel<T, D>& kernel = this->kernel(stage, 0);
   const PhaseScope scope(phases_, Phase::sweep);
   if (!change) {
     kernel.sweep(interior_done ? rest_ : level.all, reads(in, next_, stage), refs(out, writes_), 0, 1);
@@ -341,7 +341,7 @@ bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
     for (std::int64_t part = 0; part < parts; ++part) {
       {
         const PhaseScope scope(phases_, Phase::sweep);
-        kernels_[0]->sweep(interior_, reads(u, next_, 0), refs(next_, writes_), part, parts);
+        kernel(0, 0).sweep(interior_, reads(u, next_, 0), refs(next_, writes_), part, parts);
       }
       plan_.progress();
     }

@@ -36,9 +36,10 @@ struct StateFields {
   int reaches(int depth) const { return stages > 1 && depth > 1 ? stages * depth : depth; }
 };
 
-/// Advances fields by kernels, one for each stage. Every owned cell after every step has the bits that single steps
-/// on one rank give. A kernel reads the fields; then, where there are several stages, the fields at the step's
-/// begin, or, where there are such, the fields a step before; then the coefficients. It writes the fields.
+/// Advances fields by kernels, one for each stage; or, of one stage, by one kernel or several that take turns.
+/// Every owned cell after every step has the bits that single steps on one rank give. A kernel reads the fields;
+/// then, where there are several stages, the fields at the step's begin, or, where there are such, the fields a
+/// step before; then the coefficients. It writes the fields.
 template <class T, int D>
 class StateStepper : public Solver<D> {
  public:
@@ -114,6 +115,13 @@ class StateStepper : public Solver<D> {
   static std::span<const ArrayRef<T, D>> refs(const Fields& fields, Refs& list);
   /// What the kernel of this stage reads.
   std::span<const ArrayRef<T, D>> reads(const Fields& in, const Fields& before, int stage);
+  /// Of a stage of the step that comes q steps after this one. Without stages, kernels take turns from step to
+  /// step.
+  const StepKernel<T, D>& kernel(int stage, int q) const {
+    const auto turn =
+        names_.stages > 1 ? static_cast<std::size_t>(stage) : static_cast<std::size_t>(step_ + q) % kernels_.size();
+    return *kernels_[turn];
+  }
   double time_of_stage() const { return names_.stage_times[static_cast<std::size_t>(stage_)]; }
 
   /// Between the parts of an interior, messages that MPI moves only when it is called get on.
