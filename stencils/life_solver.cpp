@@ -44,13 +44,13 @@ std::string rule_text(const LifeRule& rule) {
   return "B" + digits(rule.born) + "/S" + digits(rule.survive);
 }
 
-class LifeSolver : public DeepStepper<std::uint8_t, 2, LifeRow> {
+class LifeSolver : public DeepStepper<std::uint8_t, 2, LifeRow<>> {
  public:
   LifeSolver(const CartesianDomain<2>& domain, const BoundaryRules<2>& rules, int depth, Exchange exchange,
              const LifeRule& rule)
       : DeepStepper(
             "u", domain, StencilShape<2>::moore(1), rules, depth,
-            [&](const Index<2>& stride) { return LifeRow(rule.born, rule.survive, stride); }, exchange),
+            [&](const Index<2>& stride) { return LifeRow<>(rule.born, rule.survive, stride); }, exchange),
         domain_(domain) {}
 
   void start() override {

@@ -2,6 +2,7 @@
 /// poisson, method = "red_black": successive over-relaxation, the red cells first, then the black ones.
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "stencils/relaxation.hpp"
@@ -13,16 +14,16 @@ namespace isohalo {
 template <class T, int D>
 class RedBlackRow {
  public:
-  /// `colour`: 0 red, 1 black; it changes while the kernel stays.
+  /// `colour`: 0 red, 1 black.
   RedBlackRow(const Laplacian<T, D>& laplacian, const ArrayRef<T, D>& f, const PoissonEquation<D>& equation,
-              const int* colour)
+              int colour)
       : laplacian_(laplacian), f_(f), shape_(equation.grid.shape), colour_(colour) {
     for (int j = 0; j < D; ++j) periodic_[j] = equation.grid.boundary.low[j].kind == Boundary::periodic;
     make_weights(equation);
   }
 
   void operator()(const T* in, T* __restrict out, std::int64_t n, const Index<D>& i) const {
-    std::int64_t parity = *colour_;
+    std::int64_t parity = colour_;
     std::size_t place = 0;
     for (int j = 0; j + 1 < D; ++j) {
       const std::int64_t at = wrapped(i[j], j);
@@ -103,11 +104,12 @@ class RedBlackRow {
   Index<D> shape_;
   PerDim<bool, D> periodic_{};
   std::vector<T> weights_;
-  const int* colour_;
+  int colour_;
 };
 
-/// Two sweeps a step, so a halo for k steps is one for 2 k sweeps. The outside cells that a black cell reads follow
-/// from that cell alone or from a given value: they need not be filled again after the red sweep, but are.
+/// Two sweeps a step, the red cells' and the black ones' in turns, so a halo for k steps is one for 2 k sweeps. The
+/// outside cells that a black cell reads follow from that cell alone or from a given value: they need not be filled
+/// again after the red sweep, but are.
 template <class T, int D>
 class RedBlackSolver : public Relaxation<T, D, RedBlackRow<T, D>> {
  public:
@@ -115,17 +117,31 @@ class RedBlackSolver : public Relaxation<T, D, RedBlackRow<T, D>> {
   RedBlackSolver(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth, Exchange exchange)
       : Relaxation<T, D, RedBlackRow<T, D>>(domain, equation, 2 * depth, exchange,
                                             [&](const Index<D>& stride, const PoissonSystem<T, D>& system) {
-                                              return RedBlackRow<T, D>(system.laplacian(stride), system.source(),
-                                                                       equation, &colour_);
+                                              const auto row = [&](int colour) {
+                                                return RedBlackRow<T, D>(system.laplacian(stride), system.source(),
+                                                                         equation, colour);
+                                              };
+                                              return std::array{row(0), row(1)};
                                             }),
         before_(made_on_all(domain.comm(), [&] { return Field<T, D>("u (before)", domain.owned(), {}, {}); })),
         rows_({domain.owned()}) {}
+
+  /// All steps that need neither a mean nor the change at once, so that the stepper takes their sweeps together:
+  /// black cells follow red ones while these are in cache.
+  double advance(std::int64_t steps, bool change) override {
+    std::int64_t left = steps;
+    if (!this->system_.singular()) {
+      left = change && steps > 0 ? 1 : 0;
+      this->stepper_.advance(2 * (steps - left), false);
+    }
+    return Relaxation<T, D, RedBlackRow<T, D>>::advance(left, change);
+  }
 
  protected:
   double step(bool change) override {
     auto& stepper = this->stepper_;
     if (change) keep();
-    for (colour_ = 0; colour_ < 2; ++colour_) stepper.advance(1, false);
+    stepper.advance(2, false);
     if (this->system_.singular()) this->remove_mean();
     return change ? this->system_.change_square(before_.ref(), stepper.field()) : 0;
   }
@@ -139,7 +155,6 @@ class RedBlackSolver : public Relaxation<T, D, RedBlackRow<T, D>> {
                     [=](const Index<D>& i, std::int64_t n) { std::copy_n(&u.at(i), n, &before.at(i)); });
   }
 
-  int colour_ = 0;
   Field<T, D> before_;
   SweepRegion<D> rows_;
 };

@@ -43,7 +43,8 @@ class Relaxation : public Solver<D> {
   }
 
  protected:
-  /// `sweeps` of the kernel that make_row(stride, system) makes follow an exchange. Collective in order.
+  /// `sweeps` of the kernel, or kernels in turns, that make_row(stride, system) makes follow an exchange.
+  /// Collective in order.
   template <class MakeRow>
   Relaxation(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int sweeps, Exchange exchange,
              const MakeRow& make_row)

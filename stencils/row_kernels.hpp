@@ -6,6 +6,7 @@
 /// Each cell is one expression, the same on every path, so that no loop order, vector width or thread changes its
 /// bits (all code is compiled without contraction).
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -13,68 +14,11 @@
 
 #include "datatypes/box.hpp"
 #include "framework/halo/array_ref.hpp"
-#include "framework/neighborhood/offsets.hpp"
 #include "framework/reduce/tile_reducer.hpp"
+#include "stencils/vectors.hpp"
+#include "stencils/weighted_row.hpp"
 
 namespace isohalo {
-
-/// acc = w_0 u(i+o_0); acc = acc + w_1 u(i+o_1); ...; out = acc (docs/model.md, kind = "stencil"). Any number of
-/// offsets.
-template <class T>
-class WeightedRow {
- public:
-  template <int D>
-  static WeightedRow of(const Offsets<D>& offsets, const std::vector<double>& weights, const Index<D>& stride) {
-    WeightedRow r;
-    for (std::size_t k = 0; k < offsets.size(); ++k) {
-      std::int64_t at = 0;
-      for (int j = 0; j < D; ++j) at += offsets[k][j] * stride[j];
-      r.at_.push_back(at);
-      r.weight_.push_back(static_cast<T>(weights[k]));
-    }
-    return r;
-  }
-
-  void operator()(const T* in, T* out, std::int64_t n) const {
-    // Long rows in pieces that stay in the first-level cache while several groups of offsets pass over them.
-    const std::int64_t piece = at_.size() <= kGroup ? n : 1024;
-    for (std::int64_t x = 0; x < n; x += piece) {
-      const std::int64_t m = std::min(piece, n - x);
-      for (std::size_t k = 0; k < at_.size(); k += kGroup) group(in + x, out + x, m, k);
-    }
-  }
-
- private:
-  static constexpr std::size_t kGroup = 9;
-
-  void group(const T* in, T* out, std::int64_t n, std::size_t first) const {
-    const std::size_t terms = std::min(kGroup, at_.size() - first);
-    dispatch(std::make_index_sequence<kGroup>{}, terms, in, out, n, first);
-  }
-  template <std::size_t... N>
-  void dispatch(std::index_sequence<N...>, std::size_t terms, const T* in, T* out, std::int64_t n,
-                std::size_t first) const {
-    ((terms == N + 1 ? add_terms<N + 1>(in, out, n, first) : void()), ...);
-  }
-  template <std::size_t N>
-  void add_terms(const T* in, T* out, std::int64_t n, std::size_t first) const {
-    first == 0 ? add_terms<N, true>(in, out, n, first) : add_terms<N, false>(in, out, n, first);
-  }
-  template <std::size_t N, bool First>
-  void add_terms(const T* in, T* __restrict out, std::int64_t n, std::size_t first) const {
-    std::array<const T*, N> u;
-    std::array<T, N> w;
-    for (std::size_t k = 0; k < N; ++k) u[k] = in + at_[first + k], w[k] = weight_[first + k];
-    for (std::int64_t x = 0; x < n; ++x) {
-      T acc = First ? w[0] * u[0][x] : out[x] + w[0] * u[0][x];
-      for (std::size_t k = 1; k < N; ++k) acc = acc + w[k] * u[k][x];
-      out[x] = acc;
-    }
-  }
-
-  std::vector<std::int64_t> at_;
-  std::vector<T> weight_;
-};
 
 /// u_new = u + (t_0 + t_1 + ..), t_j = c_j ((u(i-e_j) - 2 u(i)) + u(i+e_j)) (docs/model.md, kind = "heat").
 template <class T, int D>
@@ -145,23 +89,67 @@ class JacobiRow {
 
 /// Conway's game and its relatives: the next state by the number of living neighbors, of the 8 around a cell. Bit n
 /// of `born` (`survive`) says whether a dead (living) cell with n of them lives. Cells hold 0 or 1.
+///
+/// In vectors of bytes. A count that makes no cell live costs nothing, any other one a comparison.
+template <int Bytes = detail::kVectorBytes>
 class LifeRow {
  public:
-  LifeRow(unsigned born, unsigned survive, const Index<2>& stride)
-      : born_(born), survive_(survive), stride_(stride[0]) {}
-
-  void operator()(const std::uint8_t* in, std::uint8_t* __restrict out, std::int64_t n) const {
-    const std::uint8_t *above = in - stride_, *below = in + stride_;
-    const unsigned born = born_, survive = survive_;
-    for (std::int64_t x = 0; x < n; ++x) {
-      const unsigned living = unsigned{above[x - 1]} + above[x] + above[x + 1] + in[x - 1] + in[x + 1] +
-                              below[x - 1] + below[x] + below[x + 1];
-      out[x] = static_cast<std::uint8_t>(((in[x] ? survive : born) >> living) & 1u);
+  LifeRow(unsigned born, unsigned survive, const Index<2>& stride) : stride_(stride[0]) {
+    for (unsigned n = 0; n <= 8; ++n) {
+      const auto dead = static_cast<std::uint8_t>(born >> n & 1u),
+                 alive = static_cast<std::uint8_t>(survive >> n & 1u);
+      if (dead || alive)
+        counts_[used_++] = {static_cast<std::uint8_t>(n), dead, static_cast<std::uint8_t>(dead ^ alive)};
     }
   }
 
+  void operator()(const std::uint8_t* in, std::uint8_t* out, std::int64_t n) const {
+    [&]<std::size_t... N>(std::index_sequence<N...>) {
+      (void)((used_ == N ? (row<N>(in, out, n), true) : false) || ...);
+    }
+    (std::make_index_sequence<10>());
+  }
+
  private:
-  unsigned born_, survive_;
+  using Vector = detail::VectorOf<std::uint8_t, Bytes>;
+  using V = typename Vector::Type;
+  /// With n living neighbors the next state is `dead`, in a living cell with the bit `flip` changed.
+  struct Count {
+    std::uint8_t n, dead, flip;
+  };
+
+  template <std::size_t N>
+  void row(const std::uint8_t* in, std::uint8_t* out, std::int64_t n) const {
+    if (n < Bytes) {
+      for (std::int64_t x = 0; x < n; ++x) out[x] = cell<N>(in + x);
+      return;
+    }
+    const std::array<Count, 9> counts = counts_;
+    const std::int64_t s = stride_;
+    for (std::int64_t x = 0; x < n; x += Bytes) {
+      x = std::min(x, n - Bytes);  // some cells of the last vector are computed again
+      const std::uint8_t *const u = in + x, *const above = u - s, *const below = u + s;
+      const V left = at(above - 1) + at(u - 1) + at(below - 1), right = at(above + 1) + at(u + 1) + at(below + 1);
+      const V living = left + right + (at(above) + at(below)), state = at(u);
+      V next{};
+      for (std::size_t k = 0; k < N; ++k)
+        next |= static_cast<V>(living == counts[k].n) & (counts[k].dead ^ (counts[k].flip & state));
+      Vector::store(out + x, next);
+    }
+  }
+  static V at(const std::uint8_t* p) { return Vector::load(p); }
+
+  template <std::size_t N>
+  std::uint8_t cell(const std::uint8_t* u) const {
+    const std::uint8_t *const above = u - stride_, *const below = u + stride_;
+    const int living = above[-1] + above[0] + above[1] + u[-1] + u[1] + below[-1] + below[0] + below[1];
+    for (std::size_t k = 0; k < N; ++k)
+      if (counts_[k].n == living) return counts_[k].dead ^ (counts_[k].flip & *u);
+    return 0;
+  }
+
+  std::array<Count, 9> counts_{};
+  std::size_t used_ = 0;
   std::int64_t stride_;
 };
 

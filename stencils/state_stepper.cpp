@@ -200,12 +200,12 @@ void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int 
     const Box<D> common = b.intersect(part);
     if (common.empty()) continue;
     if (!in_time_.empty()) bring_coefficients(SweepRegion<D>({common}), step_ + q, 0);
-    kernels_[0]->sweep_box(common, in, out);
+    kernel(0, q).sweep_box(common, in, out);
     if ((left -= common.cells()) == 0) break;
   }
   if (!last) return fill_outside_of(to, with_mirrored(part, level.bounds), step_ + q + 1, 0);
   const Box<D> owned = part.intersect(domain_.owned());
-  if (change && !owned.empty()) kernels_[0]->change_in_box(reducer_, scratch_, owned, out, refs(from, before_));
+  if (change && !owned.empty()) kernel(0, q).change_in_box(reducer_, scratch_, owned, out, refs(from, before_));
 }
 
 template <class T, int D>
@@ -301,7 +301,7 @@ double StateStepper<T, D>::sweep_stage(int stage, const Fields& in, const Fields
   const bool interior_done = bring_ghosts(in, overlap && !previous_exchanged_ && interior_.size() > 0);
   --steps_left_;
   const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
-  const StepKernel<T, D>& kernel = *kernels_[static_cast<std::size_t>(stage)];
+  const StepKernel<T, D>& kernel = this->kernel(stage, 0);
   const PhaseScope scope(phases_, Phase::sweep);
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] {
@@ -384,7 +384,7 @@ bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
     for (std::int64_t part = 0; part < parts; ++part) {
       {
         const PhaseScope scope(phases_, Phase::sweep);
-        kernels_[0]->sweep(interior_, reads(u, next_, 0), refs(next_, writes_), fetch(fetches_), part, parts);
+        kernel(0, 0).sweep(interior_, reads(u, next_, 0), refs(next_, writes_), fetch(fetches_), part, parts);
       }
       plan_.progress();
     }

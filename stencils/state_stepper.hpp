@@ -37,9 +37,10 @@ struct StateFields {
   int reaches(int depth) const { return stages > 1 && depth > 1 ? stages * depth : depth; }
 };
 
-/// Advances fields by kernels, one for each stage. Every owned cell after every step has the bits that single steps
-/// on one rank give. A kernel reads the fields; then, where there are several stages, the fields at the step's
-/// begin, or, where there are such, the fields a step before; then the coefficients. It writes the fields.
+/// Advances fields by kernels, one for each stage; or, of one stage, by one kernel or several that take turns.
+/// Every owned cell after every step has the bits that single steps on one rank give. A kernel reads the fields;
+/// then, where there are several stages, the fields at the step's begin, or, where there are such, the fields a
+/// step before; then the coefficients. It writes the fields.
 template <class T, int D>
 class StateStepper : public Solver<D> {
  public:
@@ -122,6 +123,13 @@ class StateStepper : public Solver<D> {
   /// What the kernel of this stage reads.
   std::span<const ArrayRef<T, D>> reads(const Fields& in, const Fields& before, int stage);
   double time_at(std::int64_t step, double after) const { return static_cast<double>(step) * dt_ + after * dt_; }
+  /// Of a stage of the step that comes q steps after this one. Without stages, kernels take turns from step to
+  /// step.
+  const StepKernel<T, D>& kernel(int stage, int q) const {
+    const auto turn =
+        names_.stages > 1 ? static_cast<std::size_t>(stage) : static_cast<std::size_t>(step_ + q) % kernels_.size();
+    return *kernels_[turn];
+  }
   double time_of_stage() const { return names_.stage_times[static_cast<std::size_t>(stage_)]; }
 
   Fetch fetch(const TwoWays& ways) const { return {ways.second(), lead_}; }

@@ -301,11 +301,10 @@ template <class T, int D, std::size_t R, std::size_t W, class Row>
 void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, const std::array<ArrayRef<T, D>, R>& in,
                        const std::array<ArrayRef<T, D>, W>& out, const std::array<ArrayRef<T, D>, W>& before,
                        const Row& kernel, const Fetch& how) {
-  form_tile_values("isohalo::change", sum, scratch,
-                   [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
-                     return KernelRowWithChange<T, D, Row, R, W>{
-                         {kernel, in, out, i}, {before, out, i}, how, elements_to(out[0], i, later)};
-                   });
+  form_tile_values("isohalo::change", sum, scratch, [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
+    return KernelRowWithChange<T, D, Row, R, W>{
+        {kernel, in, out, i}, {before, out, i}, how, elements_to(out[0], i, later)};
+  });
 }
 
 }  // namespace detail

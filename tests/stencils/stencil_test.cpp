@@ -306,6 +306,61 @@ TEST(WeightedRow, AnyNumberOfTermsInTheirOrder) {
   }
 }
 
+/// Terms in runs along the row; the array ends where the last term does, and sums are zeros of either sign.
+template <class T>
+void check_runs(int longest, std::int64_t n, test::Random& random) {
+  Offsets<2> offsets;
+  std::vector<double> weights;
+  for (int run = 0; run < 3; ++run) {
+    const std::int64_t terms = random.in(1, longest);
+    for (std::int64_t k = 0; k < terms; ++k)
+      offsets.push_back({run, k}), weights.push_back(static_cast<double>(random.in(-2, 2)));
+  }
+  const std::int64_t stride = n + longest - 1;
+  std::vector<T> u(static_cast<std::size_t>(3 * stride)), out(static_cast<std::size_t>(n));
+  for (auto& x : u) x = static_cast<T>(random.in(0, 2) == 0 ? random.real(-1, 1) : 0);
+  const auto at = [&](std::int64_t x, const Index<2>& o) {
+    return u[static_cast<std::size_t>(x + o[0] * stride + o[1])];
+  };
+  WeightedRow<T>::template of<2>(offsets, weights, {stride, 1})(u.data(), out.data(), n);
+  for (std::int64_t x = 0; x < n; ++x) {
+    T acc = static_cast<T>(weights[0]) * at(x, offsets[0]);
+    for (std::size_t k = 1; k < offsets.size(); ++k) acc = acc + static_cast<T>(weights[k]) * at(x, offsets[k]);
+    ASSERT_EQ(std::memcmp(&out[static_cast<std::size_t>(x)], &acc, sizeof acc), 0)
+        << "runs of up to " << longest << " terms, cell " << x << " of " << n;
+  }
+}
+
+TEST(WeightedRow, RunsOfTermsInRowsOfAnyWidth) {
+  test::Random random(5);
+  for (int longest = 1; longest <= 20; ++longest)
+    for (std::int64_t n = 1; n <= 200; n = n < 40 ? n + 1 : n + 13) {
+      check_runs<double>(longest, n, random);
+      check_runs<float>(longest, n, random);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+TEST(LifeRow, AnyRuleInRowsOfAnyWidth) {
+  test::Random random(6);
+  for (int k = 0; k < 600; ++k) {
+    const auto rule = [&] { return static_cast<unsigned>(k == 0 ? 0 : k == 1 ? 511 : random.in(0, 511)); };
+    const unsigned born = rule(), survive = rule();
+    const std::int64_t n = k % 200 + 1, stride = n + 2;
+    std::vector<std::uint8_t> u(static_cast<std::size_t>(3 * stride)), out(static_cast<std::size_t>(n));
+    for (auto& x : u) x = static_cast<std::uint8_t>(random.in(0, 1));
+    LifeRow<>(born, survive, {stride, 1})(u.data() + stride + 1, out.data(), n);
+    for (std::int64_t x = 0; x < n; ++x) {
+      unsigned living = 0;
+      for (std::int64_t y = 0; y < 9; ++y)
+        if (y != 4) living += u[static_cast<std::size_t>(y / 3 * stride + x + y % 3)];
+      const bool alive = u[static_cast<std::size_t>(stride + 1 + x)] != 0;
+      ASSERT_EQ(out[static_cast<std::size_t>(x)], (alive ? survive : born) >> living & 1u)
+          << "born " << born << ", survive " << survive << ", cell " << x << " of " << n;
+    }
+  }
+}
+
 /// The cell at hand and its neighbors in the old field: u() is the cell, u(0, -1) the one before it in dimension 1.
 template <class T, int D>
 class CellView {

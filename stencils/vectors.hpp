@@ -1,0 +1,48 @@
+#pragma once
+/// Vectors of the processor, by the extension that GCC and Clang share: operators work lane by lane, each lane
+/// rounded as one number is.
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+/// Of a lambda that handles vectors: they stay in registers only where all is one function.
+#define ISOHALO_INLINED __attribute__((always_inline))
+
+namespace isohalo::detail {
+
+/// Bytes of the widest vector that this translation unit may use. What depends on it takes it as a template
+/// argument, so that units for different processors can be linked together.
+#if defined(__AVX512BW__)
+inline constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+inline constexpr int kVectorBytes = 32;
+#else
+inline constexpr int kVectorBytes = 16;
+#endif
+
+template <class T, int Bytes>
+struct VectorOf {
+  typedef T Type __attribute__((vector_size(Bytes)));
+  static constexpr int kLanes = Bytes / static_cast<int>(sizeof(T));
+
+  /// From and to any address.
+  [[gnu::always_inline]] static Type load(const T* p) {
+    Type v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+  }
+  [[gnu::always_inline]] static void store(T* p, const Type& v) { std::memcpy(p, &v, sizeof v); }
+
+  /// The elements that lie First behind those of a, where b has the elements behind a but `skipped` less: lane e is
+  /// element First + e of a, or of b in its place.
+  template <int First, int Skipped>
+  [[gnu::always_inline]] static Type shifted(const Type& a, const Type& b) {
+    return [&]<int... E>(std::integer_sequence<int, E...>) ISOHALO_INLINED {
+      return __builtin_shufflevector(a, b, (First + E < kLanes ? First + E : First + E + Skipped)...);
+    }
+    (std::make_integer_sequence<int, kLanes>());
+  }
+};
+
+}  // namespace isohalo::detail
