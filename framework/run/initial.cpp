@@ -229,7 +229,14 @@ void InitialField<D>::check_file(const Communicator& comm) const {
   if (!from_file()) return;
   Box<D> first;
   for (int j = 0; j < D; ++j) first.high[j] = 1;
-  agreed(comm, [&] { read_dataset<D>(file_, dataset_, grid_.shape, first); });
+  agreed(comm, [&] { from_file_in(first); });
+}
+
+template <int D>
+std::vector<double> InitialField<D>::from_file_in(const Box<D>& box) const {
+  const int face = grid_.face;
+  return read_dataset<D>(file_, dataset_, grid_.shape, box,
+                         face < 0 ? "the grid is" : "the faces of dimension " + std::to_string(face) + " are");
 }
 
 namespace {
@@ -254,20 +261,20 @@ template <int D>
 void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D>& field, Config& config) const {
   std::vector<double> from_disk;
   const std::string what = field_text(prefix_, field.name);
+  const Box<D> global = box_of_shape<D>(grid_.shape);
   const std::int64_t none = std::numeric_limits<std::int64_t>::max();
   std::int64_t bad = none;  // the first value beyond the type's range
   double bad_value = 0;
   agreed(domain.comm(), [&] {
-    if (from_file()) from_disk = read_dataset<D>(file_, dataset_, grid_.shape, domain.owned());
     const CellValue value_of = value_;
     std::visit(
         [&](const auto& a) {
+          if (from_file()) from_disk = from_file_in(a.owned);
           using T = std::remove_const_t<std::remove_pointer_t<decltype(a.data)>>;
           std::size_t next = 0;  // of the file
-          for_each_cell(domain.owned(), [&](const Index<D>& i) {
+          for_each_cell(a.owned, [&](const Index<D>& i) {
             const double value = value_of ? value_of(i) : from_disk[next++];
-            if (!round_to<T>(value, a.at(i)) && bad == none)
-              bad = linear_index(domain.global(), i), bad_value = value;
+            if (!round_to<T>(value, a.at(i)) && bad == none) bad = linear_index(global, i), bad_value = value;
           });
         },
         field.array);
@@ -275,15 +282,15 @@ void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D
   const std::int64_t first = domain.comm().min(bad);
   agreed(domain.comm(), [&] {
     if (bad != none && bad == first)
-      throw UsageError(what + " is " + Config::canonical(bad_value) + " at " + cell_text(domain.global(), bad) +
+      throw UsageError(what + " is " + Config::canonical(bad_value) + " at " + cell_text(global, bad, field.face) +
                        ", out of range of " +
                        (grid_.type == ElementType::uint8 ? "uint8 (0 .. 255)" : "float32 (up to 3.4e+38)") +
                        ": use other values in [" +
                        (prefix_.starts_with("solver.") ? prefix_ : prefix_.substr(0, prefix_.find('.'))) + "]");
   });
-  const FieldStatistics s = field_statistics(domain, field.array);
+  const FieldStatistics s = field_statistics(domain, field.array, field.face);
   if (s.first_not_finite >= 0)
-    throw UsageError(what + " is NaN or infinite at " + cell_text(domain.global(), s.first_not_finite));
+    throw UsageError(what + " is NaN or infinite at " + cell_text(global, s.first_not_finite, field.face));
   if (from_file()) config.set_effective(prefix_ + ".data", Config::canonical(hex_digest(s.digest)));
 }
 

@@ -10,6 +10,7 @@ on every process grid with one depth.
 import pathlib
 import random
 import sys
+import tomllib
 
 SHAPES = {
     1: [[97], [6], [300]],
@@ -239,6 +240,25 @@ def cell_input(d, k):
     return "\n".join(lines) + "\n"
 
 
+def acoustics_input(d, k):
+    """All rules of the pressure; velocities at sides follow from it or are given, by numbers and expressions."""
+    rng = random.Random(6000 + 100 * d + k)
+    shape = (SHAPES[d] + AWKWARD[d])[(2 * k + d) % (len(SHAPES[d]) + 2)]
+    lines = domain_lines(rng, shape, "", "", ["float64", "float32"][(k + d) % 2])
+    new = any_boundaries(rng, d, k + d, ("p",))
+    periodic = [rule == "periodic" for rule in tomllib.loads(new[0])["boundary"]["low"]]
+    for j in range(d):
+        for side in ("low", "high"):
+            rules = ['"periodic"' if p else any_rule_text(rng, rng.choice(["neumann", "dirichlet", "fixed"])) for p in periodic]
+            new.append("boundary.v%d.%s = [%s]" % (j, side, ", ".join(rules)))
+    lines = with_boundaries(lines, new) + ["[solver]", 'kind = "acoustics"', "density = %r" % rng.uniform(0.5, 2), "bulk_modulus = %r" % rng.uniform(0.5, 2)]
+    lines += ["cfl = %r" % rng.uniform(0.5, 1)] if k % 2 else ["dt = 5e-4"]
+    for f, name in enumerate(["p"] + ["v%d" % j for j in range(d)]):
+        lines += ["[initial.%s]" % name] + initial(rng, d, k + d + f)
+    lines += ["[run]", "steps = 13", "residual_every = 4", "[output]", "checkpoint_every = 7"]
+    return "\n".join(lines) + "\n"
+
+
 def random_input(d, k):
     """Input k of d dimensions: the four pairs of solver and type go round, so do rules and initial fields."""
     rng = random.Random(1000 * d + k)
@@ -272,6 +292,7 @@ def main():
         # Stages read boundary values of their own times.
         "advection_times %s full domain.shape=[13,17] run.steps=12 output.checkpoint_every=6 "
         'domain.boundary.low=[{dirichlet="sin(40*t)"},{fixed="cos(30*t+x)"}] domain.boundary.high=["neumann",{neumann="t*y"}]' % (inputs / "advection2d.toml"),
+        "acoustics2d %s full domain.shape=[24,31] run.steps=24 output.checkpoint_every=12" % (inputs / "acoustics2d.toml"),
         "heat_layers %s full domain.shape=[24,31] run.steps=40 output.checkpoint_every=20" % (inputs / "heat_layers.toml"),
         "life %s full domain.shape=[40,53] run.steps=20 output.checkpoint_every=10" % (inputs / "life.toml"),
     ]
@@ -279,6 +300,7 @@ def main():
     inputs += [("poisson_%dd_%d" % (d, k), poisson_input(d, k)) for d in range(1, 5) for k in range(len(POISSON))]
     inputs += [("life_%d" % k, life_input(k)) for k in range(8)]
     inputs += [("cell_%dd_%d" % (d, k), cell_input(d, k)) for d in range(1, 5) for k in range(6)]
+    inputs += [("acoustics_%dd_%d" % (d, k), acoustics_input(d, k)) for d in range(1, 5) for k in range(6)]
     inputs += [("gray_scott_%dd_%d" % (d, k), gray_scott_input(d, k)) for d in range(1, 5) for k in range(3)]
     inputs += [("boundary_%dd_%d" % (d, k), boundary_input(d, k)) for d in range(1, 5) for k in range(8)]
     inputs += [("slopes_%dd_%s" % (d, method), slopes_input(d, method)) for d, method in ((1, "jacobi"), (2, "cg"), (3, "jacobi"))]
