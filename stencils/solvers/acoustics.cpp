@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "stencils/single_field_model.hpp"
 #include "stencils/solvers.hpp"
@@ -33,13 +35,20 @@ class AcousticsModel : public SolverModel<D> {
 
   double memory(const Index<D>& extents, int depth) const override {
     const auto ghosts = shape().ghost_widths(depth, equation_.grid.topology());
-    double bytes = field_bytes<D>(equation_.grid.type, extents, ghosts[0], ghosts[1]);
+    const double in_cells = field_bytes<D>(equation_.grid.type, extents, ghosts[0], ghosts[1]);
+    double bytes = in_cells * static_cast<double>(1 + equation_.given.size());
     for (int j = 0; j < D; ++j) {
       Index<D> faces = extents;
       ++faces[j];
       bytes += field_bytes<D>(equation_.grid.type, faces, ghosts[0], ghosts[1]);
     }
     return bytes;
+  }
+
+  std::vector<const InitialField<D>*> coefficients() const override {
+    std::vector<const InitialField<D>*> all;
+    for (const auto& field : equation_.given) all.push_back(&field);
+    return all;
   }
 
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
@@ -71,16 +80,44 @@ void check_sides_of(Config& config, const AcousticsEquation<D>& equation, int j)
   }
 }
 
+/// The numbers, or both as fields where one of them is a table.
+template <int D>
+void read_coefficients(Config& config, AcousticsEquation<D>& equation) {
+  std::optional<InitialField<D>> fields[2];
+  const auto read = [&](const char* name, double& number, const char* unit, const char* help,
+                        std::optional<InitialField<D>>& field) {
+    const std::string path = std::string("solver.") + name;
+    if (config.has_table(path))
+      field = InitialField<D>::read_coefficient(config, equation.grid, path);
+    else
+      number = config.number(path,
+                             {1.0, 0, 1e300, true, unit,
+                              fmt::format("{}; a number, or a table [{}] with the keys of [initial]", help, path)});
+  };
+  read("density", equation.density, "mass / length^d", "density rho in rho v_t = -grad(p)", fields[0]);
+  read("bulk_modulus", equation.bulk_modulus, "pressure", "bulk modulus K in p_t = -K div(v)", fields[1]);
+  if (!fields[0] && !fields[1]) return;
+  const auto constant = [&](const char* path, double number) {
+    check_in_type(config, path, "the coefficient", number, equation.grid.type);
+    return InitialField<D>::coefficient(
+        equation.grid, path, [number](const Index<D>&) { return number; }, number);
+  };
+  equation.given.push_back(fields[0] ? *fields[0] : constant("solver.density", equation.density));
+  equation.given.push_back(fields[1] ? *fields[1] : constant("solver.bulk_modulus", equation.bulk_modulus));
+}
+
 template <int D>
 void read_dt(Config& config, AcousticsEquation<D>& equation) {
-  const double speed = std::sqrt(equation.bulk_modulus / equation.density);
-  double sum = 0;
-  for (int j = 0; j < D; ++j) sum = sum + 1 / (equation.grid.spacing[j] * equation.grid.spacing[j]);
-  const double limit = 1 / (speed * std::sqrt(sum));
+  if (!equation.given.empty() && !config.has("solver.dt") && !config.has_errors())
+    config.error("solver.dt",
+                 "required key solver.dt is missing: the stability limit is not known before the values of "
+                 "solver.density and solver.bulk_modulus are");
+  const double limit = equation.given.empty() ? equation.stable_dt(equation.density, equation.bulk_modulus)
+                                              : std::numeric_limits<double>::infinity();
   equation.dt =
       read_time_step(config, limit, "1 / (c sqrt(1/h_0^2 + 1/h_1^2 + ..)), c = sqrt(bulk_modulus / density)",
                      "1/(c sqrt(sum_j 1/h_j^2)), c = sqrt(bulk_modulus / density)");
-  if (config.has_errors()) return;
+  if (config.has_errors() || !equation.given.empty()) return;
   for (int j = 0; j < D; ++j) {
     const double h = equation.grid.spacing[j];
     const double a = (equation.dt / equation.density) / h, b = (equation.dt * equation.bulk_modulus) / h;
@@ -95,10 +132,7 @@ void read_dt(Config& config, AcousticsEquation<D>& equation) {
 template <int D>
 std::unique_ptr<SolverModel<D>> make_acoustics_model(Config& config, const GridSettings<D>& grid) {
   AcousticsEquation<D> equation{grid};
-  equation.density = config.number("solver.density",
-                                   {1.0, 0, 1e300, true, "mass / length^d", "density rho in rho v_t = -grad(p)"});
-  equation.bulk_modulus =
-      config.number("solver.bulk_modulus", {1.0, 0, 1e300, true, "pressure", "bulk modulus K in p_t = -K div(v)"});
+  read_coefficients(config, equation);
   read_dt(config, equation);
   for (int j = 0; j < D; ++j) check_sides_of(config, equation, j);
   return std::make_unique<AcousticsModel<D>>(equation);

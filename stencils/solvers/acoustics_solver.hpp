@@ -4,6 +4,7 @@
 /// solution of initial boundary value problems involving Maxwell's equations in isotropic media".
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +13,8 @@
 #include "framework/halo/faces.hpp"
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"
+#include "framework/io/digest.hpp"
+#include "framework/run/initial.hpp"
 #include "framework/run/solver.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/boxes.hpp"
@@ -23,7 +26,15 @@ template <int D>
 struct AcousticsEquation {
   GridSettings<D> grid;
   double density = 1, bulk_modulus = 1, dt = 0;
+  /// Density and bulk modulus by cell; empty: both are the numbers above.
+  std::vector<InitialField<D>> given{};
 
+  /// The longest step by the greatest speed of sound that these extremes allow.
+  double stable_dt(double least_density, double largest_modulus) const {
+    double sum = 0;
+    for (int j = 0; j < D; ++j) sum = sum + 1 / (grid.spacing[j] * grid.spacing[j]);
+    return 1 / (std::sqrt(largest_modulus / least_density) * std::sqrt(sum));
+  }
   const BoundaryRules<D>& pressure_rules() const { return grid.boundary_of(0); }
   const BoundaryRules<D>& velocity_rules(int j) const { return grid.boundary_of(static_cast<std::size_t>(j) + 1); }
 };
@@ -41,16 +52,18 @@ class AcousticsSolver final : public Solver<D> {
         around_(boundary_topology_of(equation.pressure_rules(), domain.global())),
         plan_(domain, StencilShape<D>::star(1), depth,
               HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}}),
+        equation_(equation),
         outside_(equation.pressure_rules(), domain.global(), one_layer(), one_layer()),
         dt_(equation.dt) {
-    const auto field = [&](const std::string& name, const Box<D>& owned) {
-      fields_.emplace_back(name, owned, plan_.ghost_low(), plan_.ghost_high(),
-                           field_memory(exchange, domain.comm()));
+    const auto add = [&](std::vector<Field<T, D>>& list, const std::string& name, const Box<D>& owned) {
+      list.emplace_back(name, owned, plan_.ghost_low(), plan_.ghost_high(), field_memory(exchange, domain.comm()));
     };
-    field("p", domain.owned());
+    for (const char* name : {"density", "bulk_modulus"})
+      if (!equation.given.empty()) add(given_, name, domain.owned());
+    add(fields_, "p", domain.owned());
     sums_.push_back(std::make_unique<CellSum<D>>(domain));
     for (int j = 0; j < D; ++j) {
-      field("v" + std::to_string(j), owned_faces(domain, j));
+      add(fields_, "v" + std::to_string(j), owned_faces(domain, j));
       sums_.push_back(std::make_unique<CellSum<D>>(field_domain(domain, j)));
       a_[j] = (dt_ / equation.density) / equation.grid.spacing[j];
       b_[j] = (dt_ * equation.bulk_modulus) / equation.grid.spacing[j];
@@ -63,6 +76,10 @@ class AcousticsSolver final : public Solver<D> {
     std::vector<FieldHandle<D>> all{{"p", "1", "state", pressure()}};
     for (int j = 0; j < D; ++j) all.push_back({"v" + std::to_string(j), "1", "state", velocity(j), j});
     return all;
+  }
+  std::vector<FieldHandle<D>> coefficients() override {
+    if (given_.empty()) return {};
+    return {{"density", "1", "auxiliary", given_[0].ref()}, {"bulk_modulus", "1", "auxiliary", given_[1].ref()}};
   }
   std::string residual_of() const override {
     std::string text = "the change of p";
@@ -78,6 +95,20 @@ class AcousticsSolver final : public Solver<D> {
     for (const bool all : {true, false}) bring_ghosts(all);
   }
   void set_time(std::int64_t step, double) override { step_ = step; }
+  /// Checks the coefficients and brings their ghosts; outside the grid they are mirrored, whatever the fields'
+  /// rules.
+  void start() override {
+    if (!given_.empty()) {
+      check_coefficients();
+      plan_.exchange(given_[0].ref(), given_[1].ref());
+      BoundaryRules<D> mirrored;
+      for (int j = 0; j < D; ++j)
+        if (!around_.periodic[j]) mirrored.low[j].kind = mirrored.high[j].kind = Boundary::neumann;
+      for (const Field<T, D>& c : given_)
+        fill_outside(c.ref(), mirrored, domain_.global(), levels_.back().bounds, one_layer(), one_layer());
+    }
+    fields_changed();
+  }
   void fields_changed() override { steps_left_ = 0, upper_faces_known_ = false; }
 
   double advance(std::int64_t steps, bool change) override {
@@ -112,6 +143,22 @@ class AcousticsSolver final : public Solver<D> {
   }
   const Array& pressure() const { return fields_[0].ref(); }
   const Array& velocity(int j) const { return fields_[static_cast<std::size_t>(j) + 1].ref(); }
+
+  /// Throws UsageError, the same on all ranks, for values that are not positive and for a step that is too long.
+  void check_coefficients() {
+    PerDim<FieldStatistics, 2> s;
+    for (std::size_t k = 0; const auto& f : coefficients()) {
+      s[k] = field_statistics(domain_, f.array);
+      if (!(s[k].min > 0))
+        throw UsageError("the coefficient \"" + f.name + "\" has values from " + Config::canonical(s[k].min) +
+                         " to " + Config::canonical(s[k].max) + ": [solver." + f.name + "] must give some above 0");
+      ++k;
+    }
+    const double limit = equation_.stable_dt(s[0].min, s[1].max);
+    if (!(dt_ <= limit))
+      throw UsageError("solver.dt = " + Config::canonical(dt_) + " is above the stability limit " +
+                       Config::canonical(limit) + " of acoustics with these coefficients: use a smaller one");
+  }
 
   void make_sides(int j, BoundaryRules<D> rules) {
     for (auto* side : {&rules.low, &rules.high})
@@ -214,11 +261,23 @@ class AcousticsSolver final : public Solver<D> {
     const T* const above = &p.at(i);
     const T* const below = above - p.stride[j];
     T* const v = &u.at(i);
-    const double a = a_[j];
-    ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x)
+    const auto move = [v, above, below](std::int64_t x, double a) {
       v[x] = static_cast<T>(static_cast<double>(v[x]) -
                             a * (static_cast<double>(above[x]) - static_cast<double>(below[x])));
+    };
+    if (given_.empty()) {
+      const double a = a_[j];
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = 0; x < n; ++x) move(x, a);
+    } else {
+      const Array& density = given_[0].ref();
+      const T* const rho = &density.at(i);
+      const T* const rho_below = rho - density.stride[j];
+      const double dt = dt_, h = equation_.grid.spacing[j];
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = 0; x < n; ++x)
+        move(x, (dt / (0.5 * (static_cast<double>(rho_below[x]) + static_cast<double>(rho[x])))) / h);
+    }
     for (const Side& side : sides_[j])
       if (side.given) give_side(side, j, i, n, v);
   }
@@ -243,25 +302,37 @@ class AcousticsSolver final : public Solver<D> {
     PerDim<const T*, D> v;
     PerDim<std::int64_t, D> upper;
     for (int j = 0; j < D; ++j) v[j] = &velocity(j).at(i), upper[j] = velocity(j).stride[j];
-    const PerDim<double, D> b = b_;
     T* const p = &pressure().at(i);
-    ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) {
+    const auto move = [v, upper, p](std::int64_t x, const auto& b) {
       double sum = 0;
       for (int j = 0; j < D; ++j) {
-        const double t = b[j] * (static_cast<double>(v[j][x + upper[j]]) - static_cast<double>(v[j][x]));
+        const double t = b(j) * (static_cast<double>(v[j][x + upper[j]]) - static_cast<double>(v[j][x]));
         sum = j == 0 ? t : sum + t;
       }
       p[x] = static_cast<T>(static_cast<double>(p[x]) - sum);
+    };
+    if (given_.empty()) {
+      const PerDim<double, D> b = b_;
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = 0; x < n; ++x) move(x, [&b](int j) { return b[j]; });
+    } else {
+      const T* const modulus = &given_[1].ref().at(i);
+      const PerDim<double, D> h = equation_.grid.spacing;
+      const double dt = dt_;
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = 0; x < n; ++x)
+        move(x, [&, k = dt * static_cast<double>(modulus[x])](int j) { return k / h[j]; });
     }
   }
 
   CartesianDomain<D> domain_;
   BoundaryTopology<D> around_;
   HaloPlan<D> plan_;
+  AcousticsEquation<D> equation_;
   OutsideCells<D> outside_;  ///< of the pressure; no face outside the grid is read
   double dt_;
   std::vector<Field<T, D>> fields_;                ///< p, v0, v1, ..
+  std::vector<Field<T, D>> given_;                 ///< density and bulk modulus, or none
   std::vector<std::unique_ptr<CellSum<D>>> sums_;  ///< of their squared changes, each by its own tree
   PerDim<double, D> a_{}, b_{};
   PerDim<std::array<Side, 2>, D> sides_{};

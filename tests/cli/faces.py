@@ -13,7 +13,7 @@ import numpy as np
 
 from harness import WORK, finish, fresh_work_directory, isohalo, that
 
-PI, INPUTS = np.pi, pathlib.Path(sys.argv[4])
+PI, INPUTS = np.pi, pathlib.Path(sys.argv[4]).resolve()
 
 ROOM = """
 [domain]
@@ -30,6 +30,18 @@ bulk_modulus = 0.7
 [run]
 steps = %d
 residual_every = 0
+"""
+NUMBERS = "density = 1.3\nbulk_modulus = 0.7\n"
+LAYERS = """dt = 0.02
+[solver.density]
+kind = "checkerboard"
+size = 2
+even = 0.5
+odd = 1.5
+[solver.bulk_modulus]
+kind = "linear"
+value = 0.6
+gradient = [0.0, 1.0, 0.0]
 """
 
 
@@ -69,17 +81,23 @@ def test_energy():
                    'boundary.v0.low = [{fixed = 0}, "neumann", "periodic"]\nboundary.v0.high = [{dirichlet = 0}, "neumann", "periodic"]\n'
                    'boundary.v1.low = ["neumann", "neumann", "periodic"]\nboundary.v1.high = ["neumann", "neumann", "periodic"]',
                    "".join('[initial.%s]\nkind = "random"\nseed = %d\nlow = -1\n' % (f, k) for k, f in enumerate(("p", "v0", "v1", "v2"))), 1)
-    states = [run(ranks, text, "run.steps=%d" % n, *(["--restart", "auto"] if n > 1 else []))[1] for n, ranks in ((1, 2), (2, 1), (300, 3), (301, 2))]
+    y = (np.arange(9) + 0.5) / 9
+    for numbers, density, modulus in (("", 1.3, 0.7), (LAYERS, 0.5 + (np.indices((7, 9, 12)) // 2).sum(axis=0) % 2, (0.6 + y).reshape(1, 9, 1))):
+        told = text.replace(NUMBERS, numbers or NUMBERS)
+        states = [run(ranks, told, "run.steps=%d" % n, *(["--restart", "auto"] if n > 1 else []))[1] for n, ranks in ((1, 2), (2, 1), (300, 3), (301, 2))]
+        begin, end = energy(density, modulus, *states[:2]), energy(density, modulus, *states[2:])
+        that(abs(begin - end) < 1e-11 * begin, "energy %r became %r" % (begin, end))
+        that(np.abs(states[2]["p"] - states[0]["p"]).max() > 0.1, "nothing has moved")
 
-    def energy(now, after):
-        w = np.ones((1, 10, 1))
-        w[:, [0, -1]] = 0.5
-        weights = {"v0": 1.0, "v1": w, "v2": 1.0}
-        return (now["p"]**2).sum() / (2 * 0.7) + 1.3 / 2 * sum((weights[v] * now[v] * after[v]).sum() for v in weights)
 
-    begin, end = energy(*states[:2]), energy(*states[2:])
-    that(abs(begin - end) < 1e-11 * begin, "energy %r became %r" % (begin, end))
-    that(np.abs(states[2]["p"] - states[0]["p"]).max() > 0.1, "nothing has moved")
+def energy(density, modulus, now, after):
+    """Of p after a step and the velocities before and after it; half of it in the open ends of dimension 1."""
+    rho = np.broadcast_to(density, now["p"].shape)
+    means = lambda j, mode: 0.5 * (np.delete(q := np.pad(rho, [(int(k == j),) * 2 for k in range(3)], mode=mode), -1, j) + np.delete(q, 0, j))
+    w = np.ones((1, 10, 1))
+    w[:, [0, -1]] = 0.5
+    weights = [means(0, "edge"), w * means(1, "edge"), np.delete(means(2, "wrap"), -1, 2)]
+    return (now["p"]**2 / modulus).sum() / 2 + sum((m * now["v%d" % j] * after["v%d" % j]).sum() for j, m in enumerate(weights)) / 2
 
 
 def test_given_velocities():
@@ -151,6 +169,13 @@ def test_refusals():
                         (["domain.boundary.v0.low", "dimension 0 have no such rule"], ['domain.boundary.low=[{robin={a=1,b=1,value=0}},"neumann"]'])):
         ran = run(2, walls, *more, code=2)
         that(all(w in ran.stderr for w in words), "%r: %s" % (more, ran.stderr))
+    table = walls.replace("density = 1.3\n", "").replace("[initial.p]", '[solver.density]\nkind = "constant"\nvalue = 1.3\n[initial.p]')
+    for words, more in ((["required key solver.dt is missing"], []), (["is above the stability limit", "of acoustics with these"], ["solver.dt=0.3"]),
+                        (['coefficient "density" has values from -1 to -1', "above 0"], ["solver.dt=0.01", "solver.density.value=-1"])):
+        ran = run(2, table, *more, code=2)
+        that(all(w in ran.stderr for w in words), "%r: %s" % (more, ran.stderr))
+    same = [run(2, text, "solver.dt=0.05")[1] for text in (walls, table)]
+    that(all(np.array_equal(same[0][f], same[1][f]) for f in same[0]), "a density that is the same in all cells is not the number")
 
 
 def main():

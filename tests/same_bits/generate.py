@@ -251,8 +251,11 @@ def acoustics_input(d, k):
         for side in ("low", "high"):
             rules = ['"periodic"' if p else any_rule_text(rng, rng.choice(["neumann", "dirichlet", "fixed"])) for p in periodic]
             new.append("boundary.v%d.%s = [%s]" % (j, side, ", ".join(rules)))
-    lines = with_boundaries(lines, new) + ["[solver]", 'kind = "acoustics"', "density = %r" % rng.uniform(0.5, 2), "bulk_modulus = %r" % rng.uniform(0.5, 2)]
+    lines = with_boundaries(lines, new) + ["[solver]", 'kind = "acoustics"']
     lines += ["cfl = %r" % rng.uniform(0.5, 1)] if k % 2 else ["dt = 5e-4"]
+    lines += ["density = %r" % rng.uniform(0.5, 2)] if k != 2 else []
+    lines += ["bulk_modulus = %r" % rng.uniform(0.5, 2)] if k != 4 else []
+    lines += table(rng, "density", bounded(rng, d, d, 0.6, 1.7)) if k == 2 else table(rng, "bulk_modulus", bounded(rng, d, d + 1, 0.6, 1.7)) if k == 4 else []
     for f, name in enumerate(["p"] + ["v%d" % j for j in range(d)]):
         lines += ["[initial.%s]" % name] + initial(rng, d, k + d + f)
     lines += ["[run]", "steps = 13", "residual_every = 4", "[output]", "checkpoint_every = 7"]
@@ -310,13 +313,14 @@ def main():
     for d, k in ((1, 2), (2, 0), (2, 3), (3, 1), (4, 0)):
         input = (out / ("random_%dd_%d.toml" % (d, k))).resolve()
         cases.append('exact_%dd_%d %s once parallel.reduction="exact"' % (d, k, input))
+    cases.append('exact_acoustics %s once parallel.reduction="exact"' % (out / "acoustics_2d_1.toml").resolve())
     (out / "cases.txt").write_text("\n".join(cases) + "\n")
     sampled = {"heat2d", "custom9", "heat3d_small", "poisson2d", "poisson2d_jacobi", "poisson2d_red_black",
                "poisson3d_chebyshev", "poisson_1d_9", "poisson_2d_8", "poisson_2d_11", "poisson_3d_10", "poisson_4d_7", "life",
                "life_1", "life_2", "exact_2d_3",
                "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1",
                "wave2d", "advection2d", "advection_times", "heat_layers", "cell_1d_4", "cell_2d_3", "cell_3d_2", "cell_3d_5", "cell_4d_1"}
-    sampled.add("slopes_2d_cg")
+    sampled |= {"slopes_2d_cg", "acoustics2d", "acoustics_1d_1", "acoustics_2d_2", "acoustics_3d_4", "acoustics_4d_3"}
     for d in range(1, 5):
         sampled |= {"boundary_%dd_%d" % (d, d - 1), "boundary_%dd_%d" % (d, 3 + d)}
         sampled |= {"random_%dd_%d" % (d, d - 1), "random_%dd_%d" % (d, 8 - d), "poisson_%dd_%d" % (d, d - 1)}

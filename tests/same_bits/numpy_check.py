@@ -690,21 +690,34 @@ class Acoustics(Stepper):
         self.input, self.n, s = input, 0, input.data["solver"]
         self.u = initial_field(input, field="p")
         self.v = [initial_field(input.on_faces(j), field="v%d" % j) for j in range(input.d)]
-        density, modulus, total = float(s.get("density", 1.0)), float(s.get("bulk_modulus", 1.0)), 0.0
+        density, modulus, total = [s.get(name, 1.0) for name in ("density", "bulk_modulus")] + [0.0]
         for h in input.h:
             total = total + 1 / (h * h)
-        limit = 1 / (math.sqrt(modulus / density) * math.sqrt(total))
-        self.dt = float(s["dt"]) if "dt" in s else float(s.get("cfl", 0.9)) * limit
-        self.a = [(self.dt / density) / h for h in input.h]
-        self.b = [(self.dt * modulus) / h for h in input.h]
+        if isinstance(density, dict) or isinstance(modulus, dict):
+            field = lambda name, x: initial_field(input, ("solver", name)) if isinstance(x, dict) else np.full(input.shape, float(x)).astype(input.type)
+            rho, bulk, self.dt = field("density", density), field("bulk_modulus", modulus).astype(np.float64), float(s["dt"])
+            mirrored = copy.copy(input)
+            mirrored.rules = {}
+            mirrored.low, mirrored.high = [["neumann" if r != "periodic" else r for r in side] for side in (input.low, input.high)]
+            rho = outside(rho, mirrored, 1).astype(np.float64)
+            self.a = [(self.dt / (0.5 * (self.part(rho, j, 0) + self.part(rho, j, 1)))) / h for j, h in enumerate(input.h)]
+            self.b = [(self.dt * bulk) / h for h in input.h]
+        else:
+            limit = 1 / (math.sqrt(float(modulus) / float(density)) * math.sqrt(total))
+            self.dt = float(s["dt"]) if "dt" in s else float(s.get("cfl", 0.9)) * limit
+            self.a = [(self.dt / float(density)) / h for h in input.h]
+            self.b = [(self.dt * float(modulus)) / h for h in input.h]
+
+    def part(self, big, j, first):
+        """Of cells with one layer outside those below (first = 0) or above (1) each face of dimension j."""
+        return big[tuple(slice(first if k == j else 1, (first if k == j else 1) + n) for k, n in enumerate(self.v[j].shape))]
 
     def fields(self):
         return {"p": (self.u, b"state")} | {"v%d" % j: (v, b"state") for j, v in enumerate(self.v)}
 
     def velocity(self, big, j, t):
         input, v = self.input, self.v[j]
-        part = lambda first: big[tuple(slice(first if k == j else 1, (first if k == j else 1) + n) for k, n in enumerate(v.shape))]
-        new = (v.astype(np.float64) - self.a[j] * (part(1) - part(0))).astype(input.type)
+        new = (v.astype(np.float64) - self.a[j] * (self.part(big, j, 1) - self.part(big, j, 0))).astype(input.type)
         for side, rules in enumerate(input.sides("v%d" % j)):
             kind, value, _ = kind_and_value(rules[j])
             if kind in ("dirichlet", "fixed"):
