@@ -58,13 +58,13 @@ class AcousticsSolver final : public Solver<D> {
     const auto add = [&](std::vector<Field<T, D>>& list, const std::string& name, const Box<D>& owned) {
       list.emplace_back(name, owned, plan_.ghost_low(), plan_.ghost_high(), field_memory(exchange, domain.comm()));
     };
+    // Before the fields, for which one rank alone may lack the memory: nobody waits for it then.
+    for (int j = -1; j < D; ++j) sums_.push_back(std::make_unique<CellSum<D>>(field_domain(domain, j)));
     for (const char* name : {"density", "bulk_modulus"})
       if (!equation.given.empty()) add(given_, name, domain.owned());
     add(fields_, "p", domain.owned());
-    sums_.push_back(std::make_unique<CellSum<D>>(domain));
     for (int j = 0; j < D; ++j) {
       add(fields_, "v" + std::to_string(j), owned_faces(domain, j));
-      sums_.push_back(std::make_unique<CellSum<D>>(field_domain(domain, j)));
       a_[j] = (dt_ / equation.density) / equation.grid.spacing[j];
       b_[j] = (dt_ * equation.bulk_modulus) / equation.grid.spacing[j];
       make_sides(j, equation.velocity_rules(j));
@@ -189,9 +189,9 @@ class AcousticsSolver final : public Solver<D> {
 
   /// Brings ghosts: of all fields, or of the pressure alone. Collective.
   void bring_ghosts(bool all) {
-    std::vector<ErasedArray<D>> arrays{erase(pressure())};
-    for (int j = 0; j < D && all; ++j) arrays.push_back(on_faces(velocity(j), j));
-    plan_.exchange(arrays);
+    exchanged_.assign(1, erase(pressure()));
+    for (int j = 0; j < D && all; ++j) exchanged_.push_back(on_faces(velocity(j), j));
+    plan_.exchange(exchanged_);
   }
 
   void before_step() {
@@ -337,6 +337,7 @@ class AcousticsSolver final : public Solver<D> {
   PerDim<double, D> a_{}, b_{};
   PerDim<std::array<Side, 2>, D> sides_{};
   std::vector<Level> levels_;
+  std::vector<ErasedArray<D>> exchanged_;  ///< it keeps its memory
   std::vector<double> scratch_;
   int steps_left_ = 0;              ///< until the next exchange
   bool upper_faces_known_ = false;  ///< the ghosts of velocities that single steps read
