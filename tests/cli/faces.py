@@ -124,6 +124,17 @@ def test_given_velocities():
     isohalo(1, "prove", INPUTS / "acoustics2d.toml", *few[:4], "--ranks", "1,3")
 
 
+def test_large_files():
+    """Beyond 4 MiB all ranks write together: the same bytes, and they are read as they were written."""
+    text = ROOM % ([450, 431], [1.0, 1.0], '"neumann", "periodic"', '"neumann", "periodic"', "", at_rest(2, "sin(3*x)*y"), 4)
+    files = {}
+    for ranks, more in ((1, []), (4, ["parallel.process_grid=[2,2]"]), (3, ["--restart", "faces/step_00000002.h5"])):
+        run(ranks, text, "output.checkpoint_every=2", *more)
+        files[ranks] = (WORK / "faces/step_00000004.h5").read_bytes()
+        that(files[ranks] == files[1] and len(files[ranks]) > 4 << 20, "a large file on %d ranks" % ranks)
+    isohalo(3, "verify", "faces/latest.h5")
+
+
 def damaged(name, change):
     shutil.copy(WORK / "room/step_00000030.h5", WORK / name)
     with h5py.File(WORK / name, "r+", libver="v108") as f:
@@ -183,6 +194,7 @@ def main():
     test_standing_wave()
     test_energy()
     test_given_velocities()
+    test_large_files()
     test_damage()
     test_refusals()
     finish()
