@@ -242,8 +242,8 @@ class AcousticsSolver final : public Solver<D> {
   template <class Row>
   void update(bool change, CellSum<D>& sum, const Array& u, const SweepRegion<D>& all, const SweepRegion<D>& around,
               const Row& row) {
-    if (!change) return for_each_row_of("isohalo::acoustics", all, row);
-    form_tile_values("isohalo::acoustics_with_change", sum, scratch_, [&](const Index<D>& i, std::int64_t n) {
+    if (!change) return for_each_row_of("isohalo::sweep", all, row);
+    form_tile_values("isohalo::change", sum, scratch_, [&](const Index<D>& i, std::int64_t n) {
       static thread_local std::vector<T> old;  // of this row, until the next one
       const T* const now = &u.at(i);
       old.assign(now, now + n);
@@ -253,7 +253,7 @@ class AcousticsSolver final : public Solver<D> {
         return change_of * change_of;
       };
     });
-    for_each_row_of("isohalo::acoustics", around, row);
+    for_each_row_of("isohalo::sweep", around, row);
   }
 
   void velocity_row(int j, const Index<D>& i, std::int64_t n) const {
