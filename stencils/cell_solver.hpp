@@ -117,7 +117,8 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
     if (!known.insert(field).second)
       throw UsageError("solver \"" + name + "\" has the field \"" + field + "\" twice");
   };
-  if (S::fields.size() > 1) kinds.fields[name] = {S::fields.begin(), S::fields.end()};
+  if (S::fields.size() > 1)
+    kinds.fields[name] = [](int) { return std::vector<std::string>{S::fields.begin(), S::fields.end()}; };
   for (const char* f : S::fields) add_field(f);
   if constexpr (detail::kHasBefore<S>)
     for (const char* f : S::before) add_field(f);

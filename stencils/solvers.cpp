@@ -21,6 +21,7 @@ SolverKinds shipped_solvers() {
   add<3>(kinds);
   add<4>(kinds);
   kinds.types["life"] = {"uint8"};
+  add_acoustics(kinds);
   add_advection(kinds);
   add_gray_scott(kinds);
   add_wave(kinds);

@@ -6,9 +6,11 @@
 
 namespace isohalo {
 
-/// "advection", "gray_scott", "heat", "poisson", "stencil" and "wave" in 1 to 4 dimensions, "life" in 2.
+/// "acoustics", "advection", "gray_scott", "heat", "poisson", "stencil" and "wave" in 1 to 4 dimensions, "life"
+/// in 2.
 SolverKinds shipped_solvers();
 
+void add_acoustics(SolverKinds& kinds);
 void add_advection(SolverKinds& kinds);
 void add_gray_scott(SolverKinds& kinds);
 void add_wave(SolverKinds& kinds);

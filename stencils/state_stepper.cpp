@@ -5,39 +5,9 @@
 
 #include "datatypes/box.hpp"
 #include "stencils/boundary.hpp"
+#include "stencils/boxes.hpp"
 
 namespace isohalo {
-
-namespace {
-
-/// `boxes` without the cells of `hole`, as boxes.
-template <int D>
-std::vector<Box<D>> without(const std::vector<Box<D>>& boxes, const Box<D>& hole) {
-  std::vector<Box<D>> rest;
-  for (Box<D> b : boxes) {
-    if (b.intersect(hole).empty()) {
-      rest.push_back(b);
-      continue;
-    }
-    for (int j = 0; j < D; ++j) {
-      if (b.low[j] < hole.low[j]) {
-        Box<D> below = b;
-        below.high[j] = hole.low[j];
-        rest.push_back(below);
-        b.low[j] = hole.low[j];
-      }
-      if (b.high[j] > hole.high[j]) {
-        Box<D> above = b;
-        above.low[j] = hole.high[j];
-        rest.push_back(above);
-        b.high[j] = hole.high[j];
-      }
-    }
-  }
-  return rest;
-}
-
-}  // namespace
 
 template <class T, int D>
 StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain<D>& domain,
@@ -81,7 +51,7 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
         level.bounds.high[j] = std::min(level.bounds.high[j], around.global.high[j]);
       }
     level.all = SweepRegion<D>(boxes);
-    level.shell = SweepRegion<D>(without(boxes, domain.owned()));
+    level.shell = SweepRegion<D>(detail::without(boxes, domain.owned()));
     level.boxes = boxes;
     std::stable_sort(level.boxes.begin(), level.boxes.end(),
                      [](const Box<D>& a, const Box<D>& b) { return a.cells() > b.cells(); });
@@ -98,7 +68,7 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
     for (int j = 0; j < D; ++j)
       if (domain.decomposition().blocks(j) > 1) inner.low[j] += layers_low_[j], inner.high[j] -= layers_high_[j];
     interior_ = SweepRegion<D>({inner});
-    rest_ = SweepRegion<D>(without(shape.needed_boxes(domain.owned(), plan_.depth() - 1, around), inner));
+    rest_ = SweepRegion<D>(detail::without(shape.needed_boxes(domain.owned(), plan_.depth() - 1, around), inner));
   }
 }
 

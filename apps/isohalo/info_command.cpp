@@ -108,8 +108,9 @@ ExitCode info_command(MPI_Comm comm, const std::string& file, bool numpy) {
   fmt::print("residual        {:.17g} (S = {:.17g}, step {}, method {}, tree {}, tile {})\n", m.residual,
              m.change_sum, m.residual_step, printable(m.method), m.tree_version, list(m.tile));
   for (const auto& f : s.fields)
-    fmt::print("field           {}: {} {}, {}, digest {}, min {:.17g}, max {:.17g}, NaN {}\n", printable(f.name),
-               f.type, list(f.shape), printable(f.role), hex_digest(f.digest), f.min, f.max, f.nan_count);
+    fmt::print("field           {}: {} {}{}, {}, digest {}, min {:.17g}, max {:.17g}, NaN {}\n", printable(f.name),
+               f.type, list(f.shape), f.face < 0 ? "" : fmt::format(" on faces of dimension {}", f.face),
+               printable(f.role), hex_digest(f.digest), f.min, f.max, f.nan_count);
   std::istringstream config(m.config);
   for (std::string line; std::getline(config, line);) fmt::print("config          {}\n", printable(line));
   return ExitCode::fine;

@@ -78,6 +78,14 @@ CartesianDomain<D>::CartesianDomain(MPI_Comm user, const Index<D>& shape, const 
       Data{std::move(comm), options.periodic, std::move(decomposition), std::move(mesh), coords, owned});
 }
 
+template <int D>
+CartesianDomain<D>::CartesianDomain(const CartesianDomain& ranks, Decomposition<D> blocks) {
+  Data data = *ranks.data_;
+  data.owned = blocks.box(data.coords);
+  data.decomposition = std::move(blocks);
+  data_ = std::make_shared<const Data>(std::move(data));
+}
+
 #define ISOHALO_INSTANTIATE(D) template class CartesianDomain<D>;
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

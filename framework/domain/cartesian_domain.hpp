@@ -32,6 +32,8 @@ class CartesianDomain {
   /// left as it is. Collective over `user`, which compares the arguments: throws UsageError, the same on all ranks,
   /// also when they differ between ranks.
   CartesianDomain(MPI_Comm user, const Index<D>& shape, const DomainOptions<D>& options = {});
+  /// The same ranks, at the same coordinates, over another grid: `blocks` has as many in each dimension. Local.
+  CartesianDomain(const CartesianDomain& ranks, Decomposition<D> blocks);
 
   const Communicator& comm() const { return data_->comm; }
   const Decomposition<D>& decomposition() const { return data_->decomposition; }

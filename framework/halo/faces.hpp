@@ -27,6 +27,15 @@ Box<D> all_faces(const CartesianDomain<D>& domain, int face) {
   return face_decomposition(domain.decomposition(), domain.periodic(), face).global();
 }
 
+/// The domain of a field on the faces of dimension `face`, which owns faces as the given one owns cells; of -1 that
+/// domain itself. Its boxes, indices and reduction trees are those of the faces. Local; throws as
+/// face_decomposition.
+template <int D>
+CartesianDomain<D> field_domain(const CartesianDomain<D>& domain, int face) {
+  if (face < 0) return domain;
+  return {domain, face_decomposition(domain.decomposition(), domain.periodic(), face)};
+}
+
 /// The same array (ArrayRef, BytesRef or ErasedArray), as one on the faces of dimension `face` in an exchange. Its
 /// box must be `owned_faces`; its ghost layers are as many as a cell's array needs. Local.
 template <class Array>

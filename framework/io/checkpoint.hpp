@@ -17,7 +17,7 @@
 namespace isohalo {
 
 inline constexpr std::int64_t kFormatMajor = 1;
-inline constexpr std::int64_t kFormatMinor = 0;
+inline constexpr std::int64_t kFormatMinor = 1;  ///< of files with fields on faces, else 0
 
 /// Everything in a checkpoint except the data.
 struct CheckpointMeta {
@@ -44,6 +44,7 @@ struct StoredField {
   std::uint64_t digest = 0;
   double min = 0, max = 0;
   std::int64_t nan_count = 0;
+  std::int64_t face = -1;  ///< the dimension on whose faces the values lie; -1: in cells
 
   std::int64_t cells() const {
     return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
@@ -89,9 +90,10 @@ StoredCheckpoint read_checkpoint_meta(const std::filesystem::path& file);
 /// The same on all ranks, errors agreed. Collective.
 StoredCheckpoint read_checkpoint_meta(const std::filesystem::path& file, const Communicator& comm);
 
-/// Throws UsageError unless the file has a field of that name, of this type (of StoredField) and shape. Local.
+/// Throws UsageError unless the file has a field of that name, of this type (of StoredField) and shape, in cells or
+/// on these faces. Local.
 void refuse_other_field(const std::filesystem::path& file, const StoredCheckpoint& stored, const std::string& name,
-                        const std::string& type, const std::vector<std::int64_t>& shape);
+                        const std::string& type, const std::vector<std::int64_t>& shape, int face = -1);
 
 /// Fills the owned cells of each field from the file, on any number of ranks, and checks shapes, types and digests.
 /// Collective. Throws UsageError, agreed.
@@ -100,11 +102,13 @@ void read_checkpoint_fields(const std::filesystem::path& file, const StoredCheck
                             const CartesianDomain<D>& domain, const std::vector<FieldHandle<D>>& fields);
 
 /// The part `box` of a dataset of real or integer numbers, converted to double, in index order. Local.
-/// Throws UsageError naming file and dataset when it is missing, of another shape or not numeric, or when reading
+/// Throws UsageError naming file and dataset when it is missing, of another shape (`expected` is said of the right
+/// one) or not numeric, or when reading
 /// it would read another file too (`open_object`) or load a filter. Chunks and the filters built into HDF5 are
 /// fine.
 template <int D>
 std::vector<double> read_dataset(const std::filesystem::path& file, const std::string& dataset,
-                                 const Index<D>& shape, const Box<D>& box);
+                                 const Index<D>& shape, const Box<D>& box,
+                                 const std::string& expected = "the grid is");
 
 }  // namespace isohalo

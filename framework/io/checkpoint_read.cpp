@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "datatypes/streaming_copy.hpp"
+#include "framework/halo/faces.hpp"
 #include "framework/io/checkpoint.hpp"
 #include "framework/io/digest.hpp"
 #include "framework/io/field_reader.hpp"
@@ -63,7 +64,8 @@ std::string read_config(hid_t file) {
   return text;
 }
 
-StoredField read_field_meta(hid_t group, const std::string& name) {
+/// `c`: what of the file is known already. Throws UsageError also for a field of another shape than it should have.
+StoredField read_field_meta(hid_t group, const std::string& name, const StoredCheckpoint& c) {
   const H5Handle set = open_object(group, name, H5I_DATASET);
   // With many fields HDF5 keeps them where the check of the structure does not look.
   if (H5Pget_nfilters(h5_own(H5Dget_create_plist(set.get()), name).get()) != 0)
@@ -78,6 +80,15 @@ StoredField read_field_meta(hid_t group, const std::string& name) {
   f.min = read_attribute<double>(set.get(), "min");
   f.max = read_attribute<double>(set.get(), "max");
   f.nan_count = read_attribute<std::int64_t>(set.get(), "nan_count");
+  if (c.minor > 0 && H5Aexists(set.get(), "face") > 0) f.face = read_attribute<std::int64_t>(set.get(), "face");
+  const auto d = static_cast<std::int64_t>(c.meta.shape.size());
+  if (f.face < -1 || f.face >= d)
+    throw UsageError(fmt::format("field \"{}\" lies on faces of dimension {}, the grid has {}", name, f.face, d));
+  std::vector<std::int64_t> shape = c.meta.shape;
+  if (f.face >= 0 && c.meta.periodic[static_cast<std::size_t>(f.face)] == 0)
+    ++shape[static_cast<std::size_t>(f.face)];
+  if (f.shape != shape)
+    throw UsageError("field \"" + name + "\" has another shape than the grid" + (f.face < 0 ? "" : "'s faces"));
   return f;
 }
 
@@ -112,11 +123,8 @@ StoredCheckpoint read_all_meta(const H5Handle& file) {
   read_groups(file.get(), c.meta);
   c.meta.config = read_config(file.get());
   const H5Handle group = open_object(file.get(), "fields", H5I_GROUP);
-  for (const auto& n : h5_names(group.get(), "list of fields")) {
-    c.fields.push_back(read_field_meta(group.get(), n));
-    if (c.fields.back().shape != c.meta.shape)
-      throw UsageError("field \"" + n + "\" has another shape than the grid");
-  }
+  for (const auto& n : h5_names(group.get(), "list of fields"))
+    c.fields.push_back(read_field_meta(group.get(), n, c));
   return c;
 }
 
@@ -188,30 +196,31 @@ StoredCheckpoint read_checkpoint_meta(const fs::path& file, const Communicator& 
 }
 
 void refuse_other_field(const fs::path& file, const StoredCheckpoint& stored, const std::string& name,
-                        const std::string& type, const std::vector<std::int64_t>& shape) {
+                        const std::string& type, const std::vector<std::int64_t>& shape, int face) {
   const std::string field = file.string() + ": field \"" + name + "\"";
   const StoredField* const s = stored.find(name);
   if (!s) throw UsageError(field + " is missing");
   if (s->type != type) throw UsageError(field + " is " + s->type + ", this run computes in " + type);
   if (s->shape != shape) throw UsageError(field + " has another shape than this run's grid");
+  if (s->face != face) throw UsageError(field + " lies on other faces, or in cells, than this run's");
 }
 
 template <int D>
 void read_checkpoint_fields(const fs::path& file, const StoredCheckpoint& stored, const CartesianDomain<D>& domain,
                             const std::vector<FieldHandle<D>>& fields) {
   const H5Quiet quiet;
-  const Index<D>& high = domain.global().high;  // it starts at 0
-  const std::vector<std::int64_t> shape(high.begin(), high.end());
   std::vector<std::uint64_t> digests;
   agreed(domain.comm(), [&] {
     naming(file, [&] {
       open_file(file, true);
       for (const auto& f : fields) {
+        const Box<D> global = field_domain(domain, f.face).global();  // it starts at 0
+        const std::vector<std::int64_t> shape(global.high.begin(), global.high.end());
         std::visit(
             [&](const auto& a) {
               using T = std::remove_const_t<std::remove_pointer_t<decltype(a.data)>>;
-              refuse_other_field(file, stored, f.name, StoredType<T>::name, shape);
-              digests.push_back(read_field(file, f.name, domain.global(), a));
+              refuse_other_field(file, stored, f.name, StoredType<T>::name, shape, f.face);
+              digests.push_back(read_field(file, f.name, global, a));
               detail::fault_point("read");
             },
             f.array);
@@ -228,7 +237,7 @@ void read_checkpoint_fields(const fs::path& file, const StoredCheckpoint& stored
 
 template <int D>
 std::vector<double> read_dataset(const fs::path& file, const std::string& dataset, const Index<D>& shape,
-                                 const Box<D>& box) {
+                                 const Box<D>& box, const std::string& expected) {
   const H5Quiet quiet;
   return naming(file, [&] {
     const H5Handle h = open_file(file, false), set = open_object(h.get(), dataset, H5I_DATASET);
@@ -239,7 +248,8 @@ std::vector<double> read_dataset(const fs::path& file, const std::string& datase
     const auto found = shape_of(set);
     if (!std::equal(found.begin(), found.end(), shape.begin(), shape.end())) {
       const std::string text = found.empty() ? "of a single value" : fmt::format("{}", fmt::join(found, " x "));
-      throw UsageError("dataset \"" + dataset + "\" has shape " + text + ", the grid is " + shape_string<D>(shape));
+      throw UsageError("dataset \"" + dataset + "\" has shape " + text + ", " + expected + " " +
+                       shape_string<D>(shape));
     }
     Piece piece;
     for (int j = 0; j < D; ++j) {
@@ -255,7 +265,8 @@ std::vector<double> read_dataset(const fs::path& file, const std::string& datase
 #define ISOHALO_INSTANTIATE(D)                                                                                 \
   template void read_checkpoint_fields<D>(const fs::path&, const StoredCheckpoint&, const CartesianDomain<D>&, \
                                           const std::vector<FieldHandle<D>>&);                                 \
-  template std::vector<double> read_dataset<D>(const fs::path&, const std::string&, const Index<D>&, const Box<D>&);
+  template std::vector<double> read_dataset<D>(const fs::path&, const std::string&, const Index<D>&,           \
+                                               const Box<D>&, const std::string&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 

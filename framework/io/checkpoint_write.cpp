@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "datatypes/error.hpp"
+#include "framework/halo/faces.hpp"
 #include "framework/io/checkpoint.hpp"
 #include "framework/io/field_reader.hpp"
 #include "framework/io/gather.hpp"
@@ -162,8 +163,8 @@ FieldStatistics write_cells(hid_t fields, const CartesianDomain<D>& domain, cons
   return sum.finish(comm, global.cells());
 }
 
-/// Brings the owned cells of every rank to rank 0, where `cells` gets the bytes of all in index order, and returns
-/// the field's statistics. Collective. Throws RunError, agreed.
+/// Brings the owned cells of every rank, by the field's domain, to rank 0, where `cells` gets the bytes of all in
+/// index order, and returns the field's statistics. Collective. Throws RunError, agreed.
 template <int D>
 FieldStatistics gather_field(const CartesianDomain<D>& domain, const FieldHandle<D>& f, std::string& cells) {
   const Communicator& comm = domain.comm();
@@ -206,9 +207,16 @@ H5Handle make_group(hid_t file, const char* name) {
   return h5_own(H5Gcreate2(file, name, H5P_DEFAULT, creation.get(), H5P_DEFAULT), std::string("group ") + name);
 }
 
-void write_small_groups(hid_t file, const CheckpointMeta& m) {
+/// What readers of the first version do not know makes a later one.
+template <int D>
+std::int64_t minor_version(const std::vector<FieldHandle<D>>& fields) {
+  const bool any_face = std::any_of(fields.begin(), fields.end(), [](const auto& f) { return f.face >= 0; });
+  return any_face ? kFormatMinor : 0;
+}
+
+void write_small_groups(hid_t file, const CheckpointMeta& m, std::int64_t minor) {
   write_attribute(file, "format", std::string("isohalo"));
-  write_attribute(file, "format_version", std::vector<std::int64_t>{kFormatMajor, kFormatMinor});
+  write_attribute(file, "format_version", std::vector<std::int64_t>{kFormatMajor, minor});
   H5Handle group;
   std::string open;
   detail::for_each_attribute([&](const detail::SchemaAttribute& a, auto member) {
@@ -245,6 +253,7 @@ void write_statistics(hid_t group, const std::vector<FieldHandle<D>>& fields,
     write_attribute(set.get(), "min", s.min);
     write_attribute(set.get(), "max", s.max);
     write_attribute(set.get(), "nan_count", s.nan_count);
+    if (f.face >= 0) write_attribute(set.get(), "face", static_cast<std::int64_t>(f.face));
   }
 }
 
@@ -252,7 +261,7 @@ template <int D>
 std::int64_t field_bytes(const CartesianDomain<D>& domain, const std::vector<FieldHandle<D>>& fields) {
   std::int64_t bytes = 0;
   for (const auto& f : fields)
-    bytes += domain.global().cells() *
+    bytes += field_domain(domain, f.face).global().cells() *
              std::visit([](const auto& a) { return static_cast<std::int64_t>(sizeof(*a.data)); }, f.array);
   return bytes;
 }
@@ -265,15 +274,16 @@ std::vector<FieldStatistics> write_alone(const fs::path& file, const CartesianDo
   const Communicator& comm = domain.comm();
   std::vector<std::string> cells;
   std::vector<FieldStatistics> statistics;
-  for (const auto& f : fields) statistics.push_back(gather_field(domain, f, cells.emplace_back()));
+  for (const auto& f : fields)
+    statistics.push_back(gather_field(field_domain(domain, f.face), f, cells.emplace_back()));
   agreed(comm, [&] {
     if (comm.rank() != 0) return;
     const H5Handle image = detail::make_memory_file();
-    write_small_groups(image.get(), meta);
+    write_small_groups(image.get(), meta, minor_version(fields));
     write_config(image.get(), meta.config, true);
     H5Handle group = make_group(image.get(), "fields");
     for (std::size_t k = 0; k < fields.size(); ++k)
-      write_gathered(group.get(), domain.global(), fields[k], cells[k]);
+      write_gathered(group.get(), field_domain(domain, fields[k].face).global(), fields[k], cells[k]);
     write_statistics(group.get(), fields, statistics);
     group.close();
     write_attribute(image.get(), "complete", std::int64_t{1});
@@ -298,14 +308,14 @@ std::vector<FieldStatistics> write_together(const fs::path& file, std::int64_t m
   detail::TemporaryFile out(file, comm, most);
   H5Handle group;  // closed before the file
   agreed(comm, [&] {
-    write_small_groups(out.get(), meta);
+    write_small_groups(out.get(), meta, minor_version(fields));
     write_config(out.get(), meta.config, comm.rank() == 0);
     group = make_group(out.get(), "fields");
     detail::fault_point("groups");
   });
   for (const auto& f : fields)
-    statistics.push_back(
-        std::visit([&](const auto& a) { return write_cells(group.get(), domain, f.name, a); }, f.array));
+    statistics.push_back(std::visit(
+        [&](const auto& a) { return write_cells(group.get(), field_domain(domain, f.face), f.name, a); }, f.array));
   agreed(comm, [&] {
     write_statistics(group.get(), fields, statistics);
     group.close();

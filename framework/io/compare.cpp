@@ -99,6 +99,7 @@ void compare_meta(const StoredCheckpoint& a, const StoredCheckpoint& b, const st
     }
     note(must, "field " + f.name + " type", f.type, g->type);
     note(must, "field " + f.name + " shape", f.shape, g->shape);
+    note(must, "field " + f.name + " face", f.face, g->face);
     note(lines("units"), "field " + f.name + " units", f.units, g->units);
     note(lines("roles"), "field " + f.name + " role", f.role, g->role);
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "datatypes/error.hpp"
+#include "framework/halo/faces.hpp"
 
 namespace isohalo {
 
@@ -134,15 +135,16 @@ FieldStatistics StatisticsSum::finish(const Communicator& comm, std::int64_t cel
 }
 
 template <int D>
-FieldStatistics field_statistics(const CartesianDomain<D>& domain, const AnyArray<D>& array) {
+FieldStatistics field_statistics(const CartesianDomain<D>& domain, const AnyArray<D>& array, int face) {
+  const Box<D> global = field_domain(domain, face).global();
   StatisticsSum sum;
   std::visit(
       [&](const auto& a) {
         using T = std::remove_reference_t<decltype(*a.data)>;
-        sum.pack(domain.global(), a, a.owned, static_cast<T*>(nullptr));
+        sum.pack(global, a, a.owned, static_cast<T*>(nullptr));
       },
       array);
-  return sum.finish(domain.comm(), domain.global().cells());
+  return sum.finish(domain.comm(), global.cells());
 }
 
 #define ISOHALO_INSTANTIATE_PACK(T, D) \
@@ -151,7 +153,7 @@ FieldStatistics field_statistics(const CartesianDomain<D>& domain, const AnyArra
   ISOHALO_INSTANTIATE_PACK(double, D)       \
   ISOHALO_INSTANTIATE_PACK(float, D)        \
   ISOHALO_INSTANTIATE_PACK(std::uint8_t, D) \
-  template FieldStatistics field_statistics<D>(const CartesianDomain<D>&, const AnyArray<D>&);
+  template FieldStatistics field_statistics<D>(const CartesianDomain<D>&, const AnyArray<D>&, int);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 #undef ISOHALO_INSTANTIATE_PACK

@@ -42,9 +42,10 @@ struct FieldStatistics {
   std::int64_t first_not_finite = -1;  ///< lowest linear index of a NaN or infinity, -1 if none
 };
 
-/// Digest, extremes and NaN count of the whole field, the same on all ranks. One pass. Collective.
+/// Digest, extremes and NaN count of the whole field, in cells or on the faces of a dimension, the same on all
+/// ranks. One pass. Collective.
 template <int D>
-FieldStatistics field_statistics(const CartesianDomain<D>& domain, const AnyArray<D>& array);
+FieldStatistics field_statistics(const CartesianDomain<D>& domain, const AnyArray<D>& array, int face = -1);
 
 /// The same of cells that come part by part, each on one rank: as files hold them, or on their way to a file.
 /// Joins are exact, so no order matters.

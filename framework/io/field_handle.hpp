@@ -19,6 +19,9 @@ struct FieldHandle {
   /// "state": the solution; "auxiliary": what the method carries along to continue. Both are restored.
   std::string role = "state";
   AnyArray<D> array;
+  /// The dimension on whose faces the values lie (see faces.hpp): then the array's owned box is `owned_faces`. -1:
+  /// in cells.
+  int face = -1;
 };
 
 }  // namespace isohalo

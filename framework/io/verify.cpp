@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -91,7 +92,9 @@ void check_objects(Problems& check, const fs::path& file, const std::vector<Stor
   for (const auto& f : fields)
     check_names(check, "attribute",
                 h5_attributes(open_object(h.get(), "fields/" + f.name, H5I_DATASET).get(), f.name),
-                {"units", "role", "digest", "min", "max", "nan_count"}, " of field " + f.name);
+                f.face < 0 ? Names{"units", "role", "digest", "min", "max", "nan_count"}
+                           : Names{"units", "role", "digest", "min", "max", "nan_count", "face"},
+                " of field " + f.name);
 }
 
 }  // namespace
@@ -108,6 +111,10 @@ Verification verify_checkpoint(const fs::path& file, const Communicator& comm) {
   const auto contradictions = meta_problems(v.stored.meta);
   check.lines.insert(check.lines.end(), contradictions.begin(), contradictions.end());
   check.that(!v.stored.fields.empty(), "there is no field");
+  const bool any_face =
+      std::any_of(v.stored.fields.begin(), v.stored.fields.end(), [](const auto& f) { return f.face >= 0; });
+  check.that(v.stored.minor != kFormatMinor || any_face,
+             fmt::format("format_version is 1.{}, but no field lies on faces", v.stored.minor));
   const auto config = config_lines(v.stored.meta.config);
   const auto type = config.find("domain.type");
   for (const auto& f : v.stored.fields) {

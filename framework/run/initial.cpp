@@ -263,7 +263,14 @@ void InitialField<D>::check_file(const Communicator& comm) const {
   if (!from_file()) return;
   Box<D> first;
   for (int j = 0; j < D; ++j) first.high[j] = 1;
-  agreed(comm, [&] { read_dataset<D>(file_, dataset_, grid_.shape, first); });
+  agreed(comm, [&] { from_file_in(first); });
+}
+
+template <int D>
+std::vector<double> InitialField<D>::from_file_in(const Box<D>& box) const {
+  const int face = grid_.face;
+  return read_dataset<D>(file_, dataset_, grid_.shape, box,
+                         face < 0 ? "the grid is" : "the faces of dimension " + std::to_string(face) + " are");
 }
 
 namespace {
@@ -288,24 +295,24 @@ template <int D>
 void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D>& field, Config& config) const {
   std::vector<double> from_disk;
   const std::string what = field_text(prefix_, field.name);
+  const Box<D> global = box_of_shape<D>(grid_.shape);
   const std::int64_t none = std::numeric_limits<std::int64_t>::max();
   std::int64_t bad = none;  // the first value beyond the type's range
   double bad_value = 0;
   agreed(domain.comm(), [&] {
-    if (from_file()) from_disk = read_dataset<D>(file_, dataset_, grid_.shape, domain.owned());
-    const Box<D>& owned = domain.owned();
     std::vector<std::pair<std::int64_t, double>> bad_in(static_cast<std::size_t>(host_threads()), {none, 0.0});
     std::visit(
         [&](const auto& a) {
+          if (from_file()) from_disk = from_file_in(a.owned);
           using T = std::remove_const_t<std::remove_pointer_t<decltype(a.data)>>;
-          for_each_part("isohalo::initial", owned, 4096, [&](const Box<D>& part, std::int64_t k) {
+          for_each_part("isohalo::initial", a.owned, 4096, [&](const Box<D>& part, std::int64_t k) {
             const CellValue value_of = value_;  // one for each thread: it may remember what it computed last
             auto& first_bad = bad_in[static_cast<std::size_t>(k)];
             for_each_cell(part, [&](const Index<D>& i) {
               const double value =
-                  value_of ? value_of(i) : from_disk[static_cast<std::size_t>(linear_index(owned, i))];
+                  value_of ? value_of(i) : from_disk[static_cast<std::size_t>(linear_index(a.owned, i))];
               if (!round_to<T>(value, a.at(i)) && first_bad.first == none)
-                first_bad = {linear_index(domain.global(), i), value};
+                first_bad = {linear_index(global, i), value};
             });
           });
         },
@@ -315,15 +322,15 @@ void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D
   const std::int64_t first = domain.comm().min(bad);
   agreed(domain.comm(), [&] {
     if (bad != none && bad == first)
-      throw UsageError(what + " is " + Config::canonical(bad_value) + " at " + cell_text(domain.global(), bad) +
+      throw UsageError(what + " is " + Config::canonical(bad_value) + " at " + cell_text(global, bad, field.face) +
                        ", out of range of " +
                        (grid_.type == ElementType::uint8 ? "uint8 (0 .. 255)" : "float32 (up to 3.4e+38)") +
                        ": use other values in [" +
                        (prefix_.starts_with("solver.") ? prefix_ : prefix_.substr(0, prefix_.find('.'))) + "]");
   });
-  const FieldStatistics s = field_statistics(domain, field.array);
+  const FieldStatistics s = field_statistics(domain, field.array, field.face);
   if (s.first_not_finite >= 0)
-    throw UsageError(what + " is NaN or infinite at " + cell_text(domain.global(), s.first_not_finite));
+    throw UsageError(what + " is NaN or infinite at " + cell_text(global, s.first_not_finite, field.face));
   if (from_file()) config.set_effective(prefix_ + ".data", Config::canonical(hex_digest(s.digest)));
 }
 

@@ -19,7 +19,7 @@ template <int D>
 class InitialField {
  public:
   /// Reads the keys for the field `name`; `only` when the solver has no other field, so that the name may be left
-  /// out. `input_directory` is where relative file names start.
+  /// out. `grid`: for a field on faces, `on_faces` of them. `input_directory` is where relative file names start.
   static InitialField read(Config& config, const GridSettings<D>& grid, const std::string& name, bool only,
                            const std::filesystem::path& input_directory);
 
@@ -63,6 +63,9 @@ class InitialField {
   static InitialField read_table(Config& config, const GridSettings<D>& grid, const std::string& given,
                                  const std::string& prefix, const std::optional<std::string>& kind,
                                  const std::filesystem::path& input_directory);
+
+  /// The part `box` of the values in the file.
+  std::vector<double> from_file_in(const Box<D>& box) const;
 
   GridSettings<D> grid_;
   std::string prefix_, kind_;

@@ -212,15 +212,16 @@ Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string&
   const std::filesystem::path path(file);
   const auto several = kinds.fields.find(kind);
   in.grid = read_grid<D>(config, types_of(kinds, kind, known), kinds.boundaries,
-                         known && several != kinds.fields.end() ? several->second : std::vector<std::string>{});
+                         known && several != kinds.fields.end() ? several->second(D) : std::vector<std::string>{});
   in.grid.input_directory = path.parent_path();
   in.parallel = read_parallel<D>(config, ranks);
   in.model = kinds.of<D>().at(kind)(config, in.grid);
   in.run = read_run(config);
   const std::vector<std::string> fields = known ? in.model->field_names() : std::vector<std::string>{"u"};
   in.output = read_output(config, path.stem().string(), fields);
-  for (const auto& f : fields)
-    in.initial.push_back(InitialField<D>::read(config, in.grid, f, fields.size() == 1, path.parent_path()));
+  for (std::size_t k = 0; k < fields.size(); ++k)
+    in.initial.push_back(InitialField<D>::read(config, in.grid.on_faces(known ? in.model->face_of(k) : -1),
+                                               fields[k], fields.size() == 1, path.parent_path()));
   if (in.model->has_source()) in.source = InitialField<D>::read_source(config, in.grid, path.parent_path());
   return in;
 }

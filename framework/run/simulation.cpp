@@ -8,6 +8,7 @@
 
 #include "datatypes/error.hpp"
 #include "datatypes/printable.hpp"
+#include "framework/halo/faces.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/run/cell_text.hpp"
 #include "framework/run/machine.hpp"
@@ -243,17 +244,17 @@ void Simulation<D>::evaluate(double sum) {
   // A NaN or infinity in a field that was finite always shows in the change sum.
   if (std::isfinite(sum)) return;
   for (const auto& f : solver_->fields()) {
-    const std::int64_t at = field_statistics(*domain_, f.array).first_not_finite;
+    const std::int64_t at = field_statistics(*domain_, f.array, f.face).first_not_finite;
     if (at < 0) continue;
     progress_->close();
     std::string advice = in_.model->advice_not_finite();
     if (in_.grid.has_boundary_expression())
       advice =
           "look whether the expressions of domain.boundary are finite" + (advice.empty() ? "" : ", or " + advice);
-    throw RunError(
-        fmt::format("field \"{}\" is NaN or infinite, found at step {}, first at {}{}{}{}", f.name, step_,
-                    cell_text<D>(domain_->global(), at), advice.empty() ? "" : ": ", advice,
-                    written_step_ >= 0 || first_step_ > 0 ? "; checkpoints of earlier steps are intact" : ""));
+    throw RunError(fmt::format(
+        "field \"{}\" is NaN or infinite, found at step {}, first at {}{}{}{}", f.name, step_,
+        cell_text<D>(field_domain(*domain_, f.face).global(), at, f.face), advice.empty() ? "" : ": ", advice,
+        written_step_ >= 0 || first_step_ > 0 ? "; checkpoints of earlier steps are intact" : ""));
   }
 }
 
@@ -267,7 +268,7 @@ RunResult Simulation<D>::finish() {
   {
     const PhaseScope scope(&phases_, Phase::digest);
     for (const auto& f : solver_->fields())
-      r.digests.emplace_back(f.name, hex_digest(field_statistics(*domain_, f.array).digest));
+      r.digests.emplace_back(f.name, hex_digest(field_statistics(*domain_, f.array, f.face).digest));
   }
   if (in_.run.stop_residual == 0 && step_ > first_step_) stop_test_ = solver_->stop_test(0, residual_);
   const auto table = phases_.table(comm_);

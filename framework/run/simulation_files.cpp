@@ -11,6 +11,7 @@
 
 #include "datatypes/error.hpp"
 #include "datatypes/printable.hpp"
+#include "framework/halo/faces.hpp"
 #include "framework/io/compare.hpp"
 #include "framework/io/picture.hpp"
 #include "framework/io/readable.hpp"
@@ -76,9 +77,11 @@ void Simulation<D>::restart(bool check) {
     const auto take = [&] {
       refuse_damaged<D>(file, stored);
       if (check)
-        for (const auto& name : in_.model->field_names())
-          refuse_other_field(file, stored, name, type_name(in_.grid.type),
-                             {in_.grid.shape.begin(), in_.grid.shape.end()});
+        for (std::size_t k = 0; const auto& name : in_.model->field_names()) {
+          const int face = in_.model->face_of(k++);
+          const Index<D> shape = in_.grid.on_faces(face).shape;
+          refuse_other_field(file, stored, name, type_name(in_.grid.type), {shape.begin(), shape.end()}, face);
+        }
       else
         restore(file, stored);
     };
@@ -293,7 +296,13 @@ void Simulation<D>::accompany(const CheckpointMeta& m) const {
   if (in_.output.xdmf) {
     std::vector<StoredField> stored;
     for (const auto& f : solver_->fields()) {
-      stored.push_back({.name = f.name, .units{}, .role{}, .type = type_name(in_.grid.type), .shape = m.shape});
+      const Index<D> shape = in_.grid.on_faces(f.face).shape;
+      stored.push_back({.name = f.name,
+                        .units{},
+                        .role{},
+                        .type = type_name(in_.grid.type),
+                        .shape{shape.begin(), shape.end()},
+                        .face = f.face});
     }
     const std::string text = xdmf_text(directory_.checkpoint(step_).filename().string(), m, stored);
     if (!text.empty()) write_whole(directory_.file(step_, ".xmf"), text);
@@ -342,7 +351,8 @@ template <int D>
 void Simulation<D>::picture() {
   const PhaseScope scope(&phases_, Phase::picture);
   for (const auto& f : solver_->fields())
-    if (f.name == in_.output.picture_field) write_picture(directory_.picture(f.name, step_), *domain_, f.array);
+    if (f.name == in_.output.picture_field)
+      write_picture(directory_.picture(f.name, step_), field_domain(*domain_, f.face), f.array);
 }
 
 template <int D>
@@ -350,7 +360,7 @@ void Simulation<D>::append_digests() {
   const PhaseScope scope(&phases_, Phase::digest);
   std::string line = fmt::format("{}", step_);
   for (const auto& f : solver_->fields())
-    line += fmt::format(" {}={}", f.name, hex_digest(field_statistics(*domain_, f.array).digest));
+    line += fmt::format(" {}={}", f.name, hex_digest(field_statistics(*domain_, f.array, f.face).digest));
   line += fmt::format(" residual={:.17g}", residual_);
   on_root([&] {
     detail::fault_point("digest_log");

@@ -39,6 +39,7 @@ struct GridSettings {
   std::vector<BoundaryRules<D>> field_boundaries;
   ElementType type = ElementType::float64;
   std::filesystem::path input_directory;  ///< where relative file names of the input start
+  int face = -1;                          ///< see `on_faces`
 
   const BoundaryRules<D>& boundary_of(std::size_t field) const {
     return field_boundaries.empty() ? boundary : field_boundaries[field];
@@ -57,8 +58,17 @@ struct GridSettings {
     return false;
   }
 
-  /// Centre of cell x of dimension j.
-  double centre(int j, std::int64_t x) const { return origin[j] + (static_cast<double>(x) + 0.5) * spacing[j]; }
+  /// Centre of cell x of dimension j; the place of face x where the grid is `on_faces` of j.
+  double centre(int j, std::int64_t x) const {
+    return origin[j] + (static_cast<double>(x) + (j == face ? 0.0 : 0.5)) * spacing[j];
+  }
+  /// The same for fields on the faces of a dimension: `shape` then counts these. -1: as it is.
+  GridSettings on_faces(int dimension) const {
+    GridSettings faces = *this;
+    faces.face = dimension;
+    if (dimension >= 0 && boundary.low[dimension].kind != Boundary::periodic) ++faces.shape[dimension];
+    return faces;
+  }
 };
 
 /// Records an error at `path` unless `value` is finite in the field's type; `what` it is, for the message.
@@ -120,6 +130,8 @@ class SolverModel {
   virtual ~SolverModel() = default;
   /// The fields that [initial] fills: the first of the solver's fields.
   virtual std::vector<std::string> field_names() const = 0;
+  /// The dimension on whose faces field k of these lies; -1: in cells.
+  virtual int face_of(std::size_t /*k*/) const { return -1; }
   /// Does [source] fill a field?
   virtual bool has_source() const { return false; }
   /// What fills the solver's coefficients; they live as long as the model.
@@ -159,8 +171,9 @@ struct SolverKinds {
   /// The values of domain.type that a kind has, the default first; kinds that are not here have float64 and
   /// float32.
   std::map<std::string, std::vector<std::string>> types;
-  /// The state fields of kinds that have several, in order: each may have boundary rules of its own.
-  std::map<std::string, std::vector<std::string>> fields;
+  /// The state fields of kinds that have several, in order, by the number of dimensions: each may have boundary
+  /// rules of its own.
+  std::map<std::string, std::function<std::vector<std::string>(int dimensions)>> fields;
   /// The boundary rules there are.
   std::vector<BoundaryKind> boundaries = shipped_boundaries();
 

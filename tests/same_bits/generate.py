@@ -10,6 +10,7 @@ on every process grid with one depth.
 import pathlib
 import random
 import sys
+import tomllib
 
 SHAPES = {
     1: [[97], [6], [300]],
@@ -269,6 +270,28 @@ def source_input(d, k):
     return "\n".join(lines) + "\n"
 
 
+def acoustics_input(d, k):
+    """All rules of the pressure; velocities at sides follow from it or are given, by numbers and expressions."""
+    rng = random.Random(6000 + 100 * d + k)
+    shape = (SHAPES[d] + AWKWARD[d])[(2 * k + d) % (len(SHAPES[d]) + 2)]
+    lines = domain_lines(rng, shape, "", "", ["float64", "float32"][(k + d) % 2])
+    new = any_boundaries(rng, d, k + d, ("p",))
+    periodic = [rule == "periodic" for rule in tomllib.loads(new[0])["boundary"]["low"]]
+    for j in range(d):
+        for side in ("low", "high"):
+            rules = ['"periodic"' if p else any_rule_text(rng, rng.choice(["neumann", "dirichlet", "fixed"])) for p in periodic]
+            new.append("boundary.v%d.%s = [%s]" % (j, side, ", ".join(rules)))
+    lines = with_boundaries(lines, new) + ["[solver]", 'kind = "acoustics"']
+    lines += ["cfl = %r" % rng.uniform(0.5, 1)] if k % 2 else ["dt = 5e-4"]
+    lines += ["density = %r" % rng.uniform(0.5, 2)] if k != 2 else []
+    lines += ["bulk_modulus = %r" % rng.uniform(0.5, 2)] if k != 4 else []
+    lines += table(rng, "density", bounded(rng, d, d, 0.6, 1.7)) if k == 2 else table(rng, "bulk_modulus", bounded(rng, d, d + 1, 0.6, 1.7)) if k == 4 else []
+    for f, name in enumerate(["p"] + ["v%d" % j for j in range(d)]):
+        lines += ["[initial.%s]" % name] + initial(rng, d, k + d + f)
+    lines += ["[run]", "steps = 13", "residual_every = 4", "[output]", "checkpoint_every = 7"]
+    return "\n".join(lines) + "\n"
+
+
 def random_input(d, k):
     """Input k of d dimensions: the four pairs of solver and type go round, so do rules and initial fields."""
     rng = random.Random(1000 * d + k)
@@ -302,6 +325,7 @@ def main():
         # Stages read boundary values of their own times.
         "advection_times %s full domain.shape=[13,17] run.steps=12 output.checkpoint_every=6 "
         'domain.boundary.low=[{dirichlet="sin(40*t)"},{fixed="cos(30*t+x)"}] domain.boundary.high=["neumann",{neumann="t*y"}]' % (inputs / "advection2d.toml"),
+        "acoustics2d %s full domain.shape=[24,31] run.steps=24 output.checkpoint_every=12" % (inputs / "acoustics2d.toml"),
         "heat_layers %s full domain.shape=[24,31] run.steps=40 output.checkpoint_every=20" % (inputs / "heat_layers.toml"),
         "stirred2d %s full domain.shape=[24,31] run.steps=30 output.checkpoint_every=15" % (inputs / "stirred2d.toml"),
         # Ghosts beyond a periodic side have the sources of the cells that they repeat.
@@ -313,6 +337,7 @@ def main():
     inputs += [("poisson_%dd_%d" % (d, k), poisson_input(d, k)) for d in range(1, 5) for k in range(len(POISSON))]
     inputs += [("life_%d" % k, life_input(k)) for k in range(8)]
     inputs += [("cell_%dd_%d" % (d, k), cell_input(d, k)) for d in range(1, 5) for k in range(6)]
+    inputs += [("acoustics_%dd_%d" % (d, k), acoustics_input(d, k)) for d in range(1, 5) for k in range(6)]
     inputs += [("gray_scott_%dd_%d" % (d, k), gray_scott_input(d, k)) for d in range(1, 5) for k in range(3)]
     inputs += [("source_%dd_%d" % (d, k), source_input(d, k)) for d in range(1, 5) for k in range(6)]
     inputs += [("boundary_%dd_%d" % (d, k), boundary_input(d, k)) for d in range(1, 5) for k in range(8)]
@@ -323,6 +348,7 @@ def main():
     for d, k in ((1, 2), (2, 0), (2, 3), (3, 1), (4, 0)):
         input = (out / ("random_%dd_%d.toml" % (d, k))).resolve()
         cases.append('exact_%dd_%d %s once parallel.reduction="exact"' % (d, k, input))
+    cases.append('exact_acoustics %s once parallel.reduction="exact"' % (out / "acoustics_2d_1.toml").resolve())
     (out / "cases.txt").write_text("\n".join(cases) + "\n")
     sampled = {"heat2d", "custom9", "heat3d_small", "poisson2d", "poisson2d_jacobi", "poisson2d_red_black",
                "poisson3d_chebyshev", "poisson_1d_9", "poisson_2d_8", "poisson_2d_11", "poisson_3d_10", "poisson_4d_7", "life",
@@ -330,6 +356,7 @@ def main():
                "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1",
                "wave2d", "advection2d", "advection_times", "heat_layers", "cell_1d_4", "cell_2d_3", "cell_3d_2", "cell_3d_5", "cell_4d_1"}
     sampled |= {"slopes_2d_cg", "source_1d_1", "source_2d_0", "source_2d_2", "source_2d_3", "source_3d_4", "source_3d_5", "source_4d_2", "stirred2d", "stirred_round"}
+    sampled |= {"acoustics2d", "acoustics_1d_1", "acoustics_2d_2", "acoustics_3d_4", "acoustics_4d_3"}
     for d in range(1, 5):
         sampled |= {"boundary_%dd_%d" % (d, d - 1), "boundary_%dd_%d" % (d, 3 + d)}
         sampled |= {"random_%dd_%d" % (d, d - 1), "random_%dd_%d" % (d, 8 - d), "poisson_%dd_%d" % (d, d - 1)}

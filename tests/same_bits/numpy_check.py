@@ -4,6 +4,7 @@ compares bit for bit: fields, change sums, residuals, digests, extremes.
 
 usage: numpy_check.py CASES_FILE REFERENCE_DIRECTORY
 """
+import copy
 import itertools
 import math
 import pathlib
@@ -124,7 +125,7 @@ class Input:
         rules = domain.get("boundary", {})
         self.low = rules.get("low", ["periodic"] * self.d)
         self.high = rules.get("high", ["periodic"] * self.d)
-        self.rules = rules
+        self.rules, self.face = rules, None
         self.type = {"float64": np.float64, "float32": np.float32, "uint8": np.uint8}[
             domain.get("type", "uint8" if data["solver"]["kind"] == "life" else "float64")]
 
@@ -133,8 +134,15 @@ class Input:
         own = self.rules.get(field, {})
         return own.get("low", self.low), own.get("high", self.high)
 
+    def on_faces(self, j):
+        """The same with the faces of dimension j for cells."""
+        faces = copy.copy(self)
+        faces.face = j
+        faces.shape = tuple(n + (k == j and self.low[j] != "periodic") for k, n in enumerate(self.shape))
+        return faces
+
     def centres(self, j):
-        return [self.origin[j] + (i + 0.5) * self.h[j] for i in range(self.shape[j])]
+        return [self.origin[j] + (i + (0.0 if j == self.face else 0.5)) * self.h[j] for i in range(self.shape[j])]
 
 
 def initial_field(input, table="initial", field=None, t=0.0):
@@ -694,6 +702,72 @@ class Advection(CellFunction):
         return self.keep([(1.0 / 3.0) * begin + (2.0 / 3.0) * self.euler(w2[0], 0.5)], w2, 0.5, (2.0 / 3.0) * self.dt)
 
 
+class Acoustics(Stepper):
+    """Velocities on faces from the old pressure, then the pressure in cells from the new velocities."""
+
+    def __init__(self, input):
+        self.input, self.n, s = input, 0, input.data["solver"]
+        self.u = initial_field(input, field="p")
+        self.v = [initial_field(input.on_faces(j), field="v%d" % j) for j in range(input.d)]
+        density, modulus, total = [s.get(name, 1.0) for name in ("density", "bulk_modulus")] + [0.0]
+        for h in input.h:
+            total = total + 1 / (h * h)
+        if isinstance(density, dict) or isinstance(modulus, dict):
+            field = lambda name, x: initial_field(input, ("solver", name)) if isinstance(x, dict) else np.full(input.shape, float(x)).astype(input.type)
+            rho, bulk, self.dt = field("density", density), field("bulk_modulus", modulus).astype(np.float64), float(s["dt"])
+            mirrored = copy.copy(input)
+            mirrored.rules = {}
+            mirrored.low, mirrored.high = [["neumann" if r != "periodic" else r for r in side] for side in (input.low, input.high)]
+            rho = outside(rho, mirrored, 1).astype(np.float64)
+            self.a = [(self.dt / (0.5 * (self.part(rho, j, 0) + self.part(rho, j, 1)))) / h for j, h in enumerate(input.h)]
+            self.b = [(self.dt * bulk) / h for h in input.h]
+        else:
+            limit = 1 / (math.sqrt(float(modulus) / float(density)) * math.sqrt(total))
+            self.dt = float(s["dt"]) if "dt" in s else float(s.get("cfl", 0.9)) * limit
+            self.a = [(self.dt / float(density)) / h for h in input.h]
+            self.b = [(self.dt * float(modulus)) / h for h in input.h]
+
+    def part(self, big, j, first):
+        """Of cells with one layer outside those below (first = 0) or above (1) each face of dimension j."""
+        return big[tuple(slice(first if k == j else 1, (first if k == j else 1) + n) for k, n in enumerate(self.v[j].shape))]
+
+    def fields(self):
+        return {"p": (self.u, b"state")} | {"v%d" % j: (v, b"state") for j, v in enumerate(self.v)}
+
+    def velocity(self, big, j, t):
+        input, v = self.input, self.v[j]
+        new = (v.astype(np.float64) - self.a[j] * (self.part(big, j, 1) - self.part(big, j, 0))).astype(input.type)
+        for side, rules in enumerate(input.sides("v%d" % j)):
+            kind, value, _ = kind_and_value(rules[j])
+            if kind in ("dirichlet", "fixed"):
+                face = tuple(slice(-side, None if side else 1) if k == j else slice(None) for k in range(input.d))
+                new[face] = boundary_value(input, value, j, side, None, new[face].shape, t).astype(input.type)
+        return new
+
+    def advance(self):
+        input, p, before = self.input, self.u, self.v
+        t, total = self.n * self.dt, None
+        big = outside(p, input, 1, t=t, field="p").astype(np.float64)
+        self.v = [self.velocity(big, j, t) for j in range(input.d)]
+        for j, v in enumerate(self.v):
+            wide = np.concatenate([v, np.take(v, [0], axis=j)], axis=j) if input.low[j] == "periodic" else v
+            term = self.b[j] * np.diff(wide.astype(np.float64), axis=j)
+            total = term if total is None else total + term
+        self.u = (p.astype(np.float64) - total).astype(input.type)
+        self.n += 1
+        pairs = [(self.u, p)] + list(zip(self.v, before))
+
+        def sums():
+            total = None
+            for new, old in pairs:
+                change = new.astype(np.float64) - old.astype(np.float64)
+                s = change_sum(input, change * change)
+                total = s if total is None else total + s
+            return total
+
+        return sums
+
+
 POISSON = {"jacobi": Poisson, "cg": ConjugateGradients, "red_black": RedBlack, "chebyshev": Chebyshev}
 
 
@@ -703,7 +777,7 @@ def stepper_of(input):
         return POISSON[solver.get("method", "jacobi")](input)
     if solver["kind"] == "heat" and (isinstance(solver.get("kappa"), dict) or "mask" in solver or "source" in input.data):
         return HeatInField(input)
-    return {"advection": Advection, "gray_scott": GrayScott, "life": Life, "wave": Wave}.get(solver["kind"], Stepper)(input)
+    return {"acoustics": Acoustics, "advection": Advection, "gray_scott": GrayScott, "life": Life, "wave": Wave}.get(solver["kind"], Stepper)(input)
 
 
 # --- comparison -------------------------------------------------------------------------------------------------------
@@ -730,7 +804,7 @@ def change_sum(input, squares):
     return tree_sum(squares, TILES[input.d])
 
 
-def check_field(check, what, dataset, u, role):
+def check_field(check, what, dataset, u, role, face):
     stored, attributes = dataset[...], dataset.attrs
     check.that(stored.dtype == u.dtype and stored.tobytes() == u.tobytes(), what + "field, %d of %d cells differ" % (
         np.count_nonzero(stored.view(np.uint8).reshape(-1) != np.ascontiguousarray(u).view(np.uint8).reshape(-1)), u.size))
@@ -739,6 +813,7 @@ def check_field(check, what, dataset, u, role):
     check.that(same_bits(attributes["max"], float(u.max())), what + "max")
     check.that(attributes["nan_count"] == 0, what + "NaN count")
     check.that(attributes["role"] == role, what + "role")
+    check.that(attributes.get("face", -1) == face, what + "face")
 
 
 def check_file(check, name, path, input, stepper, step, total):
@@ -747,7 +822,9 @@ def check_file(check, name, path, input, stepper, step, total):
         fields = stepper.fields()
         check.that(sorted(f["fields"]) == sorted(fields), what + "fields %r" % sorted(f["fields"]))
         for field, (u, role) in fields.items():
-            check_field(check, what + field + " ", f["fields"][field], u, role)
+            face = int(field[1:]) if isinstance(stepper, Acoustics) and field != "p" else -1
+            check_field(check, what + field + " ", f["fields"][field], u, role, face)
+        check.that(tuple(f.attrs["format_version"]) == (1, 1 if isinstance(stepper, Acoustics) else 0), what + "version")
         check.that(same_bits(reduction["change_sum"], total), what + "change sum %r against %r" % (reduction["change_sum"], total))
         check.that(same_bits(reduction["residual"], math.sqrt(total / cells)), what + "residual")
         check.that(reduction["method"].decode() == input.method, what + "method")

@@ -1,0 +1,348 @@
+#pragma once
+/// The solver of kind = "acoustics": p_t = -K div(v), rho v_t = -grad(p), with the pressure p in cells and the
+/// velocities v0, v1, .. on faces, leapfrog (docs/model.md). Source of the staggered grid: Yee 1966, "Numerical
+/// solution of initial boundary value problems involving Maxwell's equations in isotropic media".
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/halo/faces.hpp"
+#include "framework/halo/field.hpp"
+#include "framework/halo/halo_plan.hpp"
+#include "framework/io/digest.hpp"
+#include "framework/run/initial.hpp"
+#include "framework/run/solver.hpp"
+#include "stencils/boundary.hpp"
+#include "stencils/boxes.hpp"
+#include "stencils/sweep.hpp"
+
+namespace isohalo {
+
+template <int D>
+struct AcousticsEquation {
+  GridSettings<D> grid;
+  double density = 1, bulk_modulus = 1, dt = 0;
+  /// Density and bulk modulus by cell; empty: both are the numbers above.
+  std::vector<InitialField<D>> given{};
+
+  /// The longest step by the greatest speed of sound that these extremes allow.
+  double stable_dt(double least_density, double largest_modulus) const {
+    double sum = 0;
+    for (int j = 0; j < D; ++j) sum = sum + 1 / (grid.spacing[j] * grid.spacing[j]);
+    return 1 / (std::sqrt(largest_modulus / least_density) * std::sqrt(sum));
+  }
+  const BoundaryRules<D>& pressure_rules() const { return grid.boundary_of(0); }
+  const BoundaryRules<D>& velocity_rules(int j) const { return grid.boundary_of(static_cast<std::size_t>(j) + 1); }
+};
+
+/// Advances all fields in place. A step updates both faces of every cell that it updates, those that other ranks
+/// own as well: then it reads no further than a star around each cell, and k steps may follow an exchange of k
+/// layers.
+template <class T, int D>
+class AcousticsSolver final : public Solver<D> {
+ public:
+  /// `depth` >= 1 steps per exchange. Collective in order.
+  AcousticsSolver(const CartesianDomain<D>& domain, const AcousticsEquation<D>& equation, int depth,
+                  Exchange exchange)
+      : domain_(domain),
+        around_(boundary_topology_of(equation.pressure_rules(), domain.global())),
+        plan_(domain, StencilShape<D>::star(1), depth,
+              HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}}),
+        equation_(equation),
+        outside_(equation.pressure_rules(), domain.global(), one_layer(), one_layer()),
+        dt_(equation.dt) {
+    const auto add = [&](std::vector<Field<T, D>>& list, const std::string& name, const Box<D>& owned) {
+      list.emplace_back(name, owned, plan_.ghost_low(), plan_.ghost_high(), field_memory(exchange, domain.comm()));
+    };
+    // Before the fields, for which one rank alone may lack the memory: nobody waits for it then.
+    for (int j = -1; j < D; ++j) sums_.push_back(std::make_unique<CellSum<D>>(field_domain(domain, j)));
+    for (const char* name : {"density", "bulk_modulus"})
+      if (!equation.given.empty()) add(given_, name, domain.owned());
+    add(fields_, "p", domain.owned());
+    for (int j = 0; j < D; ++j) {
+      add(fields_, "v" + std::to_string(j), owned_faces(domain, j));
+      a_[j] = (dt_ / equation.density) / equation.grid.spacing[j];
+      b_[j] = (dt_ * equation.bulk_modulus) / equation.grid.spacing[j];
+      make_sides(j, equation.velocity_rules(j));
+    }
+    for (int m = 0; m <= depth; ++m) levels_.push_back(make_level(m));
+  }
+
+  std::vector<FieldHandle<D>> fields() override {
+    std::vector<FieldHandle<D>> all{{"p", "1", "state", pressure()}};
+    for (int j = 0; j < D; ++j) all.push_back({"v" + std::to_string(j), "1", "state", velocity(j), j});
+    return all;
+  }
+  std::vector<FieldHandle<D>> coefficients() override {
+    if (given_.empty()) return {};
+    return {{"density", "1", "auxiliary", given_[0].ref()}, {"bulk_modulus", "1", "auxiliary", given_[1].ref()}};
+  }
+  std::string residual_of() const override {
+    std::string text = "the change of p";
+    for (int j = 0; j < D; ++j) text += (j + 1 < D ? ", v" : " and v") + std::to_string(j);
+    return text;
+  }
+  ExchangeChoice exchange() const override { return plan_.choice(); }
+  Index<D> tile() const override { return sums_[0]->tile(); }
+  void time_phases(PhaseClock* clock) override { phases_ = clock; }
+  /// Sets up exchanges as well, since what that takes belongs to no step.
+  void reduce_by(const ReductionOptions& options) override {
+    for (const auto& sum : sums_) sum->reduce_by(options);
+    for (const bool all : {true, false}) bring_ghosts(all);
+  }
+  void set_time(std::int64_t step, double) override { step_ = step; }
+  /// Checks the coefficients and brings their ghosts; outside the grid they are mirrored, whatever the fields'
+  /// rules.
+  void start() override {
+    if (!given_.empty()) {
+      check_coefficients();
+      plan_.exchange(given_[0].ref(), given_[1].ref());
+      BoundaryRules<D> mirrored;
+      for (int j = 0; j < D; ++j)
+        if (!around_.periodic[j]) mirrored.low[j].kind = mirrored.high[j].kind = Boundary::neumann;
+      for (const Field<T, D>& c : given_)
+        fill_outside(c.ref(), mirrored, domain_.global(), levels_.back().bounds, one_layer(), one_layer());
+    }
+    fields_changed();
+  }
+  void fields_changed() override { steps_left_ = 0, upper_faces_known_ = false; }
+
+  double advance(std::int64_t steps, bool change) override {
+    double sum = 0;
+    for (; steps > 0; --steps) sum = step(change && steps == 1);
+    return sum;
+  }
+
+ private:
+  using Array = ArrayRef<T, D>;
+
+  /// What a step updates after which so many may follow without an exchange: the block and what these read.
+  struct Level {
+    Box<D> bounds;                                  ///< all cells inside the grid that they can reach
+    SweepRegion<D> cells, cells_around;             ///< all; all but the block
+    PerDim<SweepRegion<D>, D> faces, faces_around;  ///< of these cells; all but those that this rank owns
+  };
+
+  /// The outermost faces of one side where the velocity is given.
+  struct Side {
+    bool given = false;
+    BoundaryRules<D> rules;  ///< of the velocity; places are on the face
+    BoundaryValues<D> values;
+    std::int64_t face = 0;
+    const BoundaryRule& rule(int j) const { return face == 0 ? rules.low[j] : rules.high[j]; }
+  };
+
+  static Index<D> one_layer() {
+    Index<D> layers;
+    layers.fill(1);
+    return layers;
+  }
+  const Array& pressure() const { return fields_[0].ref(); }
+  const Array& velocity(int j) const { return fields_[static_cast<std::size_t>(j) + 1].ref(); }
+
+  /// Throws UsageError, the same on all ranks, for values that are not positive and for a step that is too long.
+  void check_coefficients() {
+    PerDim<FieldStatistics, 2> s;
+    for (std::size_t k = 0; const auto& f : coefficients()) {
+      s[k] = field_statistics(domain_, f.array);
+      if (!(s[k].min > 0))
+        throw UsageError("the coefficient \"" + f.name + "\" has values from " + Config::canonical(s[k].min) +
+                         " to " + Config::canonical(s[k].max) + ": [solver." + f.name + "] must give some above 0");
+      ++k;
+    }
+    const double limit = equation_.stable_dt(s[0].min, s[1].max);
+    if (!(dt_ <= limit))
+      throw UsageError("solver.dt = " + Config::canonical(dt_) + " is above the stability limit " +
+                       Config::canonical(limit) + " of acoustics with these coefficients: use a smaller one");
+  }
+
+  void make_sides(int j, BoundaryRules<D> rules) {
+    for (auto* side : {&rules.low, &rules.high})
+      if ((*side)[j].kind == Boundary::fixed) (*side)[j].kind = Boundary::dirichlet;  // both are about the face
+    for (const bool low : {true, false}) {
+      Side& side = sides_[j][low ? 0 : 1];
+      side.face = low ? 0 : domain_.global().high[j];
+      side.rules = rules;
+      side.given = side.rule(j).kind == Boundary::dirichlet;
+    }
+  }
+
+  Level make_level(int further) const {
+    const auto shape = StencilShape<D>::star(1);
+    const auto boxes = shape.needed_boxes(domain_.owned(), further, around_);
+    const auto reach = shape.ghost_widths(further, around_);
+    Level level;
+    level.bounds = domain_.owned().grown(reach[0], reach[1]).intersect(around_.existing());
+    level.cells = SweepRegion<D>(boxes);
+    level.cells_around = SweepRegion<D>(detail::without(boxes, domain_.owned()));
+    for (int j = 0; j < D; ++j) {
+      const auto faces = detail::faces_of(boxes, j);
+      level.faces[j] = SweepRegion<D>(faces);
+      level.faces_around[j] = SweepRegion<D>(detail::without(faces, velocity(j).owned));
+    }
+    return level;
+  }
+
+  /// Brings ghosts: of all fields, or of the pressure alone. Collective.
+  void bring_ghosts(bool all) {
+    exchanged_.assign(1, erase(pressure()));
+    for (int j = 0; j < D && all; ++j) exchanged_.push_back(on_faces(velocity(j), j));
+    plan_.exchange(exchanged_);
+  }
+
+  void before_step() {
+    if (steps_left_ == 0) {
+      const PhaseScope scope(phases_, Phase::exchange);
+      // After single steps the only faces that are read and owned by others are those that were updated here, too.
+      bring_ghosts(plan_.depth() > 1 || !upper_faces_known_);
+      upper_faces_known_ = true;
+      steps_left_ = plan_.depth();
+    }
+    const PhaseScope scope(phases_, Phase::boundary);
+    const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
+    const double time = static_cast<double>(step_) * dt_;
+    outside_.fill(pressure(), level.bounds, time);
+    for (int j = 0; j < D; ++j)
+      for (Side& side : sides_[j]) {
+        if (!side.given || !side.rule(j).expression) continue;
+        Box<D> where = level.bounds;
+        if (side.face < where.low[j] || side.face > where.high[j]) continue;
+        where.low[j] = side.face;
+        where.high[j] = side.face + 1;
+        side.values.bring(side.rules, domain_.global(), j, side.face == 0 ? -1 : 1, where, time);
+      }
+  }
+
+  double step(bool change) {
+    before_step();
+    const Level& level = levels_[static_cast<std::size_t>(--steps_left_)];
+    {
+      const PhaseScope scope(phases_, Phase::sweep);
+      for (int j = 0; j < D; ++j)
+        update(change, *sums_[static_cast<std::size_t>(j) + 1], velocity(j), level.faces[j], level.faces_around[j],
+               [this, j](const Index<D>& i, std::int64_t n) { velocity_row(j, i, n); });
+      update(change, *sums_[0], pressure(), level.cells, level.cells_around,
+             [this](const Index<D>& i, std::int64_t n) { pressure_row(i, n); });
+    }
+    ++step_;
+    if (!change) return 0;
+    const PhaseScope scope(phases_, Phase::reduction);
+    for (const auto& sum : sums_) sum->start();
+    double total = sums_[0]->wait();
+    for (std::size_t f = 1; f < sums_.size(); ++f) total = total + sums_[f]->wait();
+    return total;
+  }
+
+  /// row(i, n), which updates n values of `u` in place, for all rows of the region; with `change` the owned ones
+  /// are apart, and the tile values of their squared changes are formed. Fences. Local.
+  template <class Row>
+  void update(bool change, CellSum<D>& sum, const Array& u, const SweepRegion<D>& all, const SweepRegion<D>& around,
+              const Row& row) {
+    if (!change) return for_each_row_of("isohalo::sweep", all, row);
+    form_tile_values("isohalo::change", sum, scratch_, [&](const Index<D>& i, std::int64_t n) {
+      static thread_local std::vector<T> old;  // of this row, until the next one
+      const T* const now = &u.at(i);
+      old.assign(now, now + n);
+      row(i, n);
+      return [before = old.data(), now](std::int64_t x) {
+        const double change_of = static_cast<double>(now[x]) - static_cast<double>(before[x]);
+        return change_of * change_of;
+      };
+    });
+    for_each_row_of("isohalo::sweep", around, row);
+  }
+
+  void velocity_row(int j, const Index<D>& i, std::int64_t n) const {
+    const Array &p = pressure(), &u = velocity(j);
+    const T* const above = &p.at(i);
+    const T* const below = above - p.stride[j];
+    T* const v = &u.at(i);
+    const auto move = [v, above, below](std::int64_t x, double a) {
+      v[x] = static_cast<T>(static_cast<double>(v[x]) -
+                            a * (static_cast<double>(above[x]) - static_cast<double>(below[x])));
+    };
+    if (given_.empty()) {
+      const double a = a_[j];
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = 0; x < n; ++x) move(x, a);
+    } else {
+      const Array& density = given_[0].ref();
+      const T* const rho = &density.at(i);
+      const T* const rho_below = rho - density.stride[j];
+      const double dt = dt_, h = equation_.grid.spacing[j];
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = 0; x < n; ++x)
+        move(x, (dt / (0.5 * (static_cast<double>(rho_below[x]) + static_cast<double>(rho[x])))) / h);
+    }
+    for (const Side& side : sides_[j])
+      if (side.given) give_side(side, j, i, n, v);
+  }
+
+  /// The given velocities among the n faces from i on.
+  void give_side(const Side& side, int j, Index<D> i, std::int64_t n, T* v) const {
+    if (D == 1 || j == D - 1) {
+      const std::int64_t x = side.face - i[j];
+      if (x < 0 || x >= n) return;
+      v += x;
+      n = 1;
+      i[j] = side.face;
+    } else if (i[j] != side.face) {
+      return;
+    }
+    const bool number = !side.rule(j).expression;
+    for (std::int64_t x = 0; x < n; ++x, ++i[D - 1])
+      v[x] = static_cast<T>(number ? side.rule(j).value : *side.values.at(i));
+  }
+
+  void pressure_row(const Index<D>& i, std::int64_t n) const {
+    PerDim<const T*, D> v;
+    PerDim<std::int64_t, D> upper;
+    for (int j = 0; j < D; ++j) v[j] = &velocity(j).at(i), upper[j] = velocity(j).stride[j];
+    T* const p = &pressure().at(i);
+    const auto move = [v, upper, p](std::int64_t x, const auto& b) {
+      double sum = 0;
+      for (int j = 0; j < D; ++j) {
+        const double t = b(j) * (static_cast<double>(v[j][x + upper[j]]) - static_cast<double>(v[j][x]));
+        sum = j == 0 ? t : sum + t;
+      }
+      p[x] = static_cast<T>(static_cast<double>(p[x]) - sum);
+    };
+    if (given_.empty()) {
+      const PerDim<double, D> b = b_;
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = 0; x < n; ++x) move(x, [&b](int j) { return b[j]; });
+    } else {
+      const T* const modulus = &given_[1].ref().at(i);
+      const PerDim<double, D> h = equation_.grid.spacing;
+      const double dt = dt_;
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = 0; x < n; ++x)
+        move(x, [&, k = dt * static_cast<double>(modulus[x])](int j) { return k / h[j]; });
+    }
+  }
+
+  CartesianDomain<D> domain_;
+  BoundaryTopology<D> around_;
+  HaloPlan<D> plan_;
+  AcousticsEquation<D> equation_;
+  OutsideCells<D> outside_;  ///< of the pressure; no face outside the grid is read
+  double dt_;
+  std::vector<Field<T, D>> fields_;                ///< p, v0, v1, ..
+  std::vector<Field<T, D>> given_;                 ///< density and bulk modulus, or none
+  std::vector<std::unique_ptr<CellSum<D>>> sums_;  ///< of their squared changes, each by its own tree
+  PerDim<double, D> a_{}, b_{};
+  PerDim<std::array<Side, 2>, D> sides_{};
+  std::vector<Level> levels_;
+  std::vector<ErasedArray<D>> exchanged_;  ///< it keeps its memory
+  std::vector<double> scratch_;
+  int steps_left_ = 0;              ///< until the next exchange
+  bool upper_faces_known_ = false;  ///< the ghosts of velocities that single steps read
+  std::int64_t step_ = 0;           ///< of the state
+  PhaseClock* phases_ = nullptr;
+};
+
+}  // namespace isohalo
