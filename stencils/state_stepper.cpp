@@ -317,7 +317,7 @@ void StateStepper<T, D>::bring_coefficients(const SweepRegion<D>& cells, std::in
   const double time = time_at(step, after);
   for (const auto& [c, values] : in_time_) {
     const ArrayRef<T, D> u = coefficients_[c].ref();
-    for_each_row_of("isohalo::bring_coefficients", cells, [&, &values = values](const Index<D>& i, std::int64_t n) {
+    for_each_row_of("isohalo::source", cells, [&, &values = values](const Index<D>& i, std::int64_t n) {
       static thread_local std::vector<double> exact;
       exact.resize(static_cast<std::size_t>(n));
       values(i, n, time, exact.data());
