@@ -19,8 +19,9 @@ namespace isohalo {
 /// Where enough terms follow each other along the row (three of a box, five or nine of a star), such a run reads
 /// each vector once and shifts it in registers: a load that straddles two cache lines costs as much as two. The
 /// sums of several vectors stay in registers while the list is gone through once. Other lists are faster in groups
-/// of nine terms with the sums in memory. (On an EPYC 27 points take 0.8 of the time of groups in cache, 0.55 from
-/// memory; star of radius 2 in 3-D, the first list left to groups: 1.04 and 1.0.)
+/// of nine terms with the sums in memory. (On an EPYC, time over that of groups, in cache and from memory: 27
+/// points 0.8 and 0.55, star of radius 4 in 3-D 0.95 and 0.87; one of radius 2, the first list left to groups, 1.04
+/// and 1.)
 template <class T, int Bytes = detail::kVectorBytes>
 class WeightedRow {
  public:
