@@ -92,7 +92,7 @@ double cache_bytes(int level, double otherwise) {
 std::string memory_level(double bytes, int sharing) {
   static const double second = cache_bytes(2, 1 << 20), third = cache_bytes(3, 0);
   if (bytes <= second) return "second-level cache";
-  return bytes <= third / sharing ? "third-level cache" : "memory";
+  return bytes < third / sharing ? "third-level cache" : "memory";
 }
 
 std::vector<Amount> amounts_of(const StepWork& w) {
