@@ -1,10 +1,10 @@
 #include "apps/bench/scaling_model.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -74,16 +74,25 @@ std::vector<double> nonnegative(const Matrix& rows, const std::vector<double>& r
   }
 }
 
+/// Of this level, as the system says: the processor itself tells virtual machines of all its caches together.
+double cache_bytes(int level, double otherwise) {
+  for (int k = 0; k < 8; ++k) {
+    const std::string place = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", k);
+    int its = 0;
+    double size = 0;
+    std::string unit;
+    if (std::ifstream(place + "level") >> its && its == level && std::ifstream(place + "size") >> size >> unit)
+      return size * (unit == "M" ? 1 << 20 : 1 << 10);
+  }
+  return otherwise;
+}
+
 }  // namespace
 
 std::string memory_level(double bytes, int sharing) {
-  double second = 1 << 20, third = 0;
-#ifdef _SC_LEVEL2_CACHE_SIZE
-  if (const long b = sysconf(_SC_LEVEL2_CACHE_SIZE); b > 0) second = static_cast<double>(b);
-  if (const long b = sysconf(_SC_LEVEL3_CACHE_SIZE); b > 0) third = static_cast<double>(b);
-#endif
+  static const double second = cache_bytes(2, 1 << 20), third = cache_bytes(3, 0);
   if (bytes <= second) return "second-level cache";
-  return bytes <= third / sharing ? "third-level cache" : "memory";
+  return bytes < third / sharing ? "third-level cache" : "memory";
 }
 
 std::vector<Amount> amounts_of(const StepWork& w) {
