@@ -1,9 +1,11 @@
 #pragma once
 /// poisson, method = "cg": conjugate gradients in textbook order.
 
+#include <chrono>
 #include <memory>
 
 #include "stencils/poisson_system.hpp"
+#include "stencils/two_ways.hpp"
 
 namespace isohalo {
 
@@ -69,6 +71,7 @@ class ConjugateGradients : public Solver<D> {
  private:
   void step() {
     place_outside(homogeneous_);
+    const auto start = std::chrono::steady_clock::now();
     const double curvature = apply();
     // A residual of exactly zero leaves everything as it is.
     const double alpha = curvature != 0 ? rr_ / curvature : 0;
@@ -78,34 +81,60 @@ class ConjugateGradients : public Solver<D> {
     for_each_owned([beta](T* p, T* r, const T*, std::int64_t n) {
       for (std::int64_t x = 0; x < n; ++x) p[x] = r[x] + beta * p[x];
     });
+    fetches_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     if (system_.singular()) remove_mean();
   }
 
   /// A p = -lap(p) and (p, A p).
   double apply() {
     const Laplacian<T, D> lap = system_.laplacian(p_.ref().stride);
-    return system_.sum("isohalo::apply", [&](const Index<D>& i, std::int64_t n) {
-      const T* const p = &p_.at(i);
-      T* const ap = &ap_.at(i);
-      for (std::int64_t x = 0; x < n; ++x) ap[x] = -lap(p + x);
-      return [=](std::int64_t x) { return static_cast<double>(p[x]) * static_cast<double>(ap[x]); };
-    });
+    const bool fetches = fetches_.second();
+    const std::int64_t lead = D > 1 ? p_.ref().stride[0] : 0;
+    return system_.sum(
+        "isohalo::apply", [&, fetches, lead](const Index<D>& i, std::int64_t, const Index<D>& later) {
+          const T *const p = &p_.at(i), *const p_later = &p_.at(later) + lead;
+          T *const ap = &ap_.at(i), *const ap_later = &ap_.at(later);
+          return UpdatedRow(
+              [=](std::int64_t x, std::int64_t n) {
+                for (std::int64_t k = x; fetches && k < x + n; k += kLine) {
+                  detail::fetch_to_read(p_later + k);
+                  detail::fetch_to_write(ap_later + k);
+                }
+                ISOHALO_INDEPENDENT
+                for (std::int64_t k = x; k < x + n; ++k) ap[k] = -lap(p + k);
+              },
+              [=](std::int64_t x) { return static_cast<double>(p[x]) * static_cast<double>(ap[x]); });
+        });
   }
 
   /// u = u + alpha p, r = r - alpha A p; returns (r, r). A u that is not finite makes it NaN (0 u), otherwise the
   /// addition of zero does not change its bits.
   double descend(T alpha) {
-    return system_.sum("isohalo::update", [&, alpha](const Index<D>& i, std::int64_t n) {
-      T *const u = &u_.at(i), *const r = &r_.at(i);
-      const T *const p = &p_.at(i), *const ap = &ap_.at(i);
-      for (std::int64_t x = 0; x < n; ++x) {
-        u[x] = u[x] + alpha * p[x];
-        r[x] = r[x] - alpha * ap[x];
-      }
-      return [=](std::int64_t x) {
-        return static_cast<double>(r[x]) * static_cast<double>(r[x]) + 0 * static_cast<double>(u[x]);
-      };
-    });
+    const bool fetches = fetches_.second();
+    return system_.sum(
+        "isohalo::update", [&, fetches, alpha](const Index<D>& i, std::int64_t, const Index<D>& later) {
+          T *const u = &u_.at(i), *const r = &r_.at(i);
+          const T *const p = &p_.at(i), *const ap = &ap_.at(i);
+          const T *const u_later = &u_.at(later), *const r_later = &r_.at(later);
+          const T *const p_later = &p_.at(later), *const ap_later = &ap_.at(later);
+          return UpdatedRow(
+              [=](std::int64_t x, std::int64_t n) {
+                for (std::int64_t k = x; fetches && k < x + n; k += kLine) {
+                  detail::fetch_to_write(u_later + k);
+                  detail::fetch_to_write(r_later + k);
+                  detail::fetch_to_read(p_later + k);
+                  detail::fetch_to_read(ap_later + k);
+                }
+                ISOHALO_INDEPENDENT
+                for (std::int64_t k = x; k < x + n; ++k) {
+                  u[k] = u[k] + alpha * p[k];
+                  r[k] = r[k] - alpha * ap[k];
+                }
+              },
+              [=](std::int64_t x) {
+                return static_cast<double>(r[x]) * static_cast<double>(r[x]) + 0 * static_cast<double>(u[x]);
+              });
+        });
   }
 
   void remove_mean() {
@@ -144,6 +173,8 @@ class ConjugateGradients : public Solver<D> {
   Field<T, D> u_, r_, p_, ap_;
   SweepRegion<D> rows_;
   double rr_ = 0;
+  static constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+  TwoWays fetches_ = TwoWays::tried();  ///< see Fetch
 };
 
 }  // namespace isohalo

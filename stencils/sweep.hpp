@@ -79,6 +79,15 @@ std::array<P*, N> rows_at(const std::array<ArrayRef<T, D>, N>& arrays, const Ind
   return rows;
 }
 
+// Inlined by force, as all that does nothing but call them: GCC takes a function that only fetches for one without
+// effect, and leaves out its calls.
+[[gnu::always_inline]] inline void fetch_to_read(const void* p) {
+  __builtin_prefetch(p, 0, 2);
+}
+[[gnu::always_inline]] inline void fetch_to_write(const void* p) {
+  __builtin_prefetch(p, 1, 2);
+}
+
 /// A row that a kernel sweeps, from cell i on: one array each that it reads and writes, or several.
 template <class T, int D, class Row, std::size_t R, std::size_t W>
 struct KernelRow {
@@ -106,12 +115,11 @@ struct KernelRow {
       kernel(from, to, n);
     }
   }
-  /// Fetches what lies `away` cells behind n cells from the x-th on, and for reading `lead` cells more. Inlined by
-  /// force: GCC takes a function that only fetches for one without effect, and leaves out calls of it.
+  /// Fetches what lies `away` cells behind n cells from the x-th on, and for reading `lead` cells more.
   [[gnu::always_inline]] void fetch(std::int64_t x, std::int64_t n, std::int64_t away, std::int64_t lead) const {
     for (std::int64_t k = x + away; k < x + away + n; k += kLine) {
-      for (const T* p : in) __builtin_prefetch(p + k + lead, 0, 2);
-      for (T* p : out) __builtin_prefetch(p + k, 1, 2);
+      for (const T* p : in) fetch_to_read(p + k + lead);
+      for (T* p : out) fetch_to_write(p + k);
     }
   }
 
@@ -225,6 +233,19 @@ void for_each_worker(const char* label, std::int64_t n, std::int64_t each, std::
 /// Sums over all cells of the grid, such as the squared changes of a step.
 template <int D>
 using CellSum = TreeReducer<double, D, Sum>;
+
+/// What a row may give to `form_tile_values`: update(x, n) is called for pieces, and then value(x) of their cells.
+template <class Update, class Value>
+class UpdatedRow {
+ public:
+  UpdatedRow(const Update& update, const Value& value) : update_(update), value_(value) {}
+  void prepare(std::int64_t x, std::int64_t n) const { update_(x, n); }
+  double operator()(std::int64_t x) const { return value_(x); }
+
+ private:
+  Update update_;
+  Value value_;
+};
 
 /// Forms the tile values of a sum: `row(i, n)` or `row(i, n, later)` as in TreeReducer::run_band, called for the
 /// rows of owned cells from several threads. `sum.combine()` then gives the sum. Fences. Local.
