@@ -9,13 +9,28 @@
 
 namespace isohalo {
 
+namespace {
+
+/// Coefficients and masks are mirrored outside the grid whatever the fields' rules, so their mirrored cells are
+/// needed.
+template <int D>
+BoundaryTopology<D> topology_of(const StateFields& names, const std::vector<BoundaryRules<D>>& rules,
+                                const Box<D>& global) {
+  BoundaryTopology<D> around = boundary_topology_of(std::span<const BoundaryRules<D>>(rules), global);
+  for (int j = 0; j < D && !names.coefficients.empty(); ++j)
+    if (!around.periodic[j]) around.mirror_low[j] = around.mirror_high[j] = true;
+  return around;
+}
+
+}  // namespace
+
 template <class T, int D>
 StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain<D>& domain,
                                  const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules,
                                  int depth, const MakeKernels& make_kernels, Exchange exchange, Overlap overlap)
     : names_(names),
       domain_(domain),
-      around_(boundary_topology_of(std::span<const BoundaryRules<D>>(rules), domain.global())),
+      around_(topology_of(names, rules, domain.global())),
       plan_(domain, shape, names.reaches(depth),
             HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}, {}, host_workers()}),
       reducer_(domain),

@@ -64,7 +64,7 @@ void DigestLogWriter::read(const std::string& text) {
     try {
       const std::int64_t step = parse_line(line).first;
       if (!whole) throw UsageError("it has no end");
-      const auto [place, first] = lines_.insert_or_assign(step, line + "\n");
+      const auto [place, first] = lines_.try_emplace(step, line + "\n");
       if (!first) throw UsageError("step " + std::to_string(step) + " is there twice");
     } catch (const UsageError& e) {
       if (!whole && !lines_.empty()) break;

@@ -61,7 +61,9 @@ class TileReducer {
 
   std::int64_t bands() const { return bands_.cells(); }
   Box<D> band_cells(std::int64_t band) const { return tiling_.cells_of(band_tiles(band)).intersect(owned_); }
-  std::int64_t scratch_size() const { return tiling_.tile()[D - 1] * in_band_[D - 1] * (D > 1 ? in_band_[Y] : 1); }
+  std::int64_t scratch_size() const {
+    return tiling_.tile()[D - 1] * in_band_[D - 1] * (1 + (D > 1 ? in_band_[Y] : 1));
+  }
   const Box<D>& owned() const { return owned_; }
   /// The tiles whose values this rank forms, in tile coordinates; may be empty.
   const Box<D>& tiles() const { return tiles_; }
@@ -70,7 +72,7 @@ class TileReducer {
 
   template <class RowValues>
   void run_band(std::int64_t band, V* scratch, RowValues&& row) {
-    const Lines lines(tiling_, band_cells(band), scratch);
+    const Lines lines(*this, band_cells(band), scratch);
     Box<D> rows = lines.cells;
     rows.high[D - 1] = rows.low[D - 1] + 1;
     const std::int64_t n = lines.cells.extent(D - 1), height = rows.cells(), ahead = (kAhead + n - 1) / n;
@@ -89,9 +91,7 @@ class TileReducer {
     });
   }
 
-  std::int64_t scratch_size(const Box<D>& cells) const {
-    return cells.extent(D - 1) * (D == 1 ? 1 : cells.extent(Y) / tiling_.tile()[Y] + 2);
-  }
+  std::int64_t scratch_size(const Box<D>& cells) const { return cells.extent(D - 1) * (1 + lines_in(cells)); }
   template <class RowValues>
   void run_box(const Box<D>& box, V* scratch, RowValues&& row) {
     Box<D> blocks = tiles_of(box);  // a cell each, but for the dimensions of a band
@@ -99,7 +99,7 @@ class TileReducer {
     for_each_cell(blocks, [&](const Index<D>& t) {
       Box<D> cells = tiling_.cells_of(Box<D>::of_cell(t)).intersect(box);
       for (int j = Y; j < D; ++j) cells.low[j] = box.low[j], cells.high[j] = box.high[j];
-      run_lines(Lines(tiling_, cells, scratch), row, [](const Index<D>& i) { return i; });
+      run_lines(Lines(*this, cells, scratch), row, [](const Index<D>& i) { return i; });
     });
   }
 
@@ -109,17 +109,14 @@ class TileReducer {
   void run_all(RowValues&& row) {
     scratch_.resize(static_cast<std::size_t>(scratch_size()));
     for (std::int64_t b = 0; b < bands(); ++b) {
-      const Lines lines(tiling_, band_cells(b), scratch_.data());
+      const Lines lines(*this, band_cells(b), scratch_.data());
       const std::int64_t n = lines.cells.extent(D - 1);
       std::int64_t done = 0;  // rows that a group of four has taken along
       for_each_row(lines.cells, [&](const Index<D>& i) {
         if (done > 0) return void(--done);
         const auto value = row(i, n);
         V* const acc = lines.at(i);
-        if (!lines.four_from(i)) {
-          add_row(acc, 0, n, lines.first(i), value);
-          return keep_cut(i, n, value);
-        }
+        if (!lines.four_from(i) || is_cut(i)) return add_once(lines, i, value);
         Index<D> k = i;
         const auto next = [&] { return ++k[Y], row(std::as_const(k), n); };
         const auto v1 = next(), v2 = next(), v3 = next();
@@ -131,9 +128,6 @@ class TileReducer {
           for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(op_(op_(op_(acc[x], value(x)), v1(x)), v2(x)), v3(x));
         }
         done = 3;
-        k = i;
-        const auto keep = [&](const auto& v) { keep_cut(k, n, v), ++k[Y]; };
-        keep(value), keep(v1), keep(v2), keep(v3);
       });
       fold_band(lines);
     }
@@ -144,7 +138,7 @@ class TileReducer {
     scratch_.resize(static_cast<std::size_t>(scratch_size()));
     const Box<D> cells = tiling_.cells_of(tiles_).intersect(owned_);
     if (!cells.empty()) fold_array(cells.low[0], cells.high[0], data + (cells.low[0] - owned_.low[0]));
-    keep_cut(owned_.low, owned_.extent(0), [data](std::int64_t x) { return data[x]; });
+    if (is_cut(owned_.low)) keep_cut(owned_.low, owned_.extent(0), [data](std::int64_t x) { return data[x]; });
   }
 
   /// Sends the bare cells of cut tiles to their owners. Does not wait.
@@ -189,11 +183,19 @@ class TileReducer {
     const V* cells;
   };
 
-  /// Where the sums of a band are: a line of lanes for each line of tiles, as long as the band's rows.
+  /// Lines of tiles that cells touch, if they are in one in all dimensions but the two fastest.
+  std::int64_t lines_in(const Box<D>& cells) const {
+    return D == 1 ? 1 : (cells.high[Y] - 1) / tiling_.tile()[Y] - cells.low[Y] / tiling_.tile()[Y] + 1;
+  }
+
+  /// Where the sums of a band are: a line of lanes for each line of tiles, as long as the band's rows; and one for
+  /// the values of a row.
   struct Lines {
-    /// Of cells in one line of tiles in all dimensions but the two fastest.
-    Lines(const Tiling<D>& tiling, const Box<D>& of, V* scratch)
-        : cells(of), lanes(scratch), height(D > 1 ? tiling.tile()[Y] : 1) {}
+    Lines(const TileReducer& r, const Box<D>& of, V* scratch)
+        : cells(of),
+          lanes(scratch),
+          values(scratch + r.lines_in(of) * of.extent(D - 1)),
+          height(D > 1 ? r.tiling_.tile()[Y] : 1) {}
 
     V* at(const Index<D>& i) const {
       return D > 1 ? lanes + (i[Y] / height - cells.low[Y] / height) * cells.extent(D - 1) : lanes;
@@ -211,7 +213,7 @@ class TileReducer {
     }
 
     Box<D> cells;
-    V* lanes;
+    V *lanes, *values;
     std::int64_t height;
   };
 
@@ -220,18 +222,18 @@ class TileReducer {
   void run_lines(const Lines& lines, RowValues&& row, Later&& later) {
     const std::int64_t n = lines.cells.extent(D - 1);
     for_each_row(lines.cells, [&](const Index<D>& i) {
-      V* const acc = lines.at(i);
-      const bool first = lines.first(i);
       const auto value = values_of(row, i, n, later);
       if constexpr (requires { value.prepare(n, n); }) {
+        V* const acc = lines.at(i);
+        const bool first = lines.first(i);
         for (std::int64_t x = 0; x < n; x += kPiece) {
           value.prepare(x, std::min(kPiece, n - x));
           add_row(acc, x, std::min(x + kPiece, n), first, value);
         }
+        if (is_cut(i)) keep_cut(i, n, value);
       } else {
-        add_row(acc, 0, n, first, value);
+        add_once(lines, i, value);
       }
-      keep_cut(i, n, value);
     });
     fold_band(lines);
   }
@@ -309,13 +311,30 @@ class TileReducer {
     }
   }
 
+  /// Adds a whole row, and keeps what is cut of it. Each value is asked for once.
+  template <class Value>
+  void add_once(const Lines& lines, const Index<D>& i, const Value& value) {
+    const std::int64_t n = lines.cells.extent(D - 1);
+    if (!is_cut(i)) return add_row(lines.at(i), 0, n, lines.first(i), value);
+    V* const known = lines.values;
+    for (std::int64_t x = 0; x < n; ++x) known[x] = value(x);
+    const auto again = [known](std::int64_t x) { return known[x]; };
+    add_row(lines.at(i), 0, n, lines.first(i), again);
+    keep_cut(i, n, again);
+  }
+
+  /// Does a rank border cut a tile that the row from cell i on goes through?
+  bool is_cut(const Index<D>& i) const { return !cut_parts_.empty() && !parts_at(i).empty(); }
+  const std::vector<const TilePart<D>*>& parts_at(const Index<D>& i) const {
+    Index<D> tile;
+    for (int j = 0; j < D; ++j) tile[j] = i[j] / tiling_.tile()[j];
+    return cut_parts_[line_index(tile)];
+  }
+
   /// Keeps the bare values of cut tiles from the n cells from i on.
   template <class Value>
   void keep_cut(const Index<D>& i, std::int64_t n, const Value& value) {
-    if (cut_parts_.empty()) return;
-    Index<D> tile;
-    for (int j = 0; j < D; ++j) tile[j] = i[j] / tiling_.tile()[j];
-    const auto& parts = cut_parts_[line_index(tile)];
+    const auto& parts = parts_at(i);
     const std::int64_t low = i[D - 1], high = low + n;
     auto part = std::partition_point(parts.begin(), parts.end(),
                                      [&](const TilePart<D>* p) { return p->cells.high[D - 1] <= low; });

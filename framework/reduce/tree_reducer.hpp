@@ -54,8 +54,9 @@ class TreeReducer {
   std::int64_t scratch_size() const { return reduction_->tiles().scratch_size(); }
 
   /// Forms the tile values of one band. `row(i, n)` is called for each row in index order (i: its first cell, n:
-  /// its cells); it returns an object v with v(x) = the value of the row's x-th cell, x = 0 .. n-1. If v has one,
-  /// `v.prepare(x, m)` is called before v(x) .. v(x + m - 1). `row(i, n, later)` is told as well where about the
+  /// its cells); it returns an object v with v(x) = the value of the row's x-th cell, x = 0 .. n-1. Each is
+  /// asked for once; if v has one, `v.prepare(x, m)` is called before v(x) .. v(x + m - 1), and these may be asked
+  /// for again. `row(i, n, later)` is told as well where about the
   /// row begins that comes some thousand cells later: to fetch it. Different bands may run at the same time with
   /// different scratch. Local.
   template <class RowValues>

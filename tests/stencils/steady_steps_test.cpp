@@ -175,7 +175,12 @@ std::vector<SolverText> all_solvers() {
   const auto poisson = [](const std::string& method, const std::string& sides) {
     return SolverText{"poisson", sides + kRandom + "solver = {kind = \"poisson\", method = \"" + method + "\"}\n"};
   };
+  const std::string everywhere =
+      "initial = {p = {kind = \"random\"}, v0 = {kind = \"random\"}, v1 = {kind = \"random\"}}\nsolver.kind = "
+      "\"acoustics\"\n";
   std::vector<SolverText> all{
+      {"acoustics", kPeriodic + everywhere},
+      {"acoustics", kFixed + everywhere},
       {"heat", kPeriodic + kRandom + "solver.kind = \"heat\"\n"},
       {"heat", kExpression + kRandom + "solver.kind = \"heat\"\n"},
       {"heat", kFixed + kRandom + "solver = {kind = \"heat\", kappa = {kind = \"random\"}}\n"},
