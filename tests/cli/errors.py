@@ -157,9 +157,9 @@ def main():
     expect("source that is not finite", 2, 'the source "f" is NaN or infinite at linear index',
            ["run", poisson, "source.kind=linear", "source.gradient=[1e300,1e300]", "source.value=1e300", "domain.length=[1e10,1e10]", "--overwrite"])
     expect("no such source", 2, 'source.kind = "sin" is not one of', ["run", poisson, "source.kind=sin"], lines=1)
-    expect("source of another equation", 2, "unknown table source: this input has the tables", ["run", good, "source.kind=sine"], lines=1)
     life = input_file("life.toml", INPUT.replace('kind = "heat"', 'kind = "life"'))
     expect("life", 0, [], ["run", life, "--overwrite"])
+    expect("source of another equation", 2, "unknown table source: this input has the tables", ["run", life, "source.kind=sine"], lines=1)
     for rule in ("B3S23", "3/23", "B9/S23", "B33/S2", "b3/s23", "B3/S23x", ""):
         expect("rule %r" % rule, 2, 'solver.rule = "%s" is no rule' % rule, ["run", life, 'solver.rule="%s"' % rule], ranks=(2,), lines=1)
     expect("life in float64", 2, 'domain.type = "float64" is not one of "uint8"', ["run", life, "domain.type=float64"], lines=1)

@@ -255,7 +255,7 @@ def test_help():
                  'solver.kind .*; here "heat"', "solver.cfl .*default 0.9; here 0.5", "initial.width .*default 0.1; here 0.1",
                  "run.steps .*required; here 7", 'output.directory .*here "out/input"'):
         that(re.search("^  " + line + "$", text, re.M), "--help-input of an input has no %r" % line)
-    that("solver.rule" not in text and "initial.seed" not in text and "source." not in text, "--help-input of an input lists others' keys")
+    that("solver.rule" not in text and "initial.seed" not in text and "solver.offsets" not in text, "--help-input of an input lists others' keys")
     r = launch(0, "run", "input.toml", "--help-input", "solver.kapa=1")
     that(r.returncode == 2 and "  solver.kappa " in r.stdout and "did you mean solver.kappa?" in r.stderr, "--help-input of a wrong input")
     for key, arguments in (("domain.shape", ["domain.shape="]), ("domain.shape", ["domain.shape=[0,3]"]), ("run.steps", ["run.steps=abc"]), ("run.steps", ["run.steps="]),
