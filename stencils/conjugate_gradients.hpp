@@ -90,51 +90,49 @@ class ConjugateGradients : public Solver<D> {
     const Laplacian<T, D> lap = system_.laplacian(p_.ref().stride);
     const bool fetches = fetches_.second();
     const std::int64_t lead = D > 1 ? p_.ref().stride[0] : 0;
-    return system_.sum(
-        "isohalo::apply", [&, fetches, lead](const Index<D>& i, std::int64_t, const Index<D>& later) {
-          const T *const p = &p_.at(i), *const p_later = &p_.at(later) + lead;
-          T *const ap = &ap_.at(i), *const ap_later = &ap_.at(later);
-          return UpdatedRow(
-              [=](std::int64_t x, std::int64_t n) {
-                for (std::int64_t k = x; fetches && k < x + n; k += kLine) {
-                  detail::fetch_to_read(p_later + k);
-                  detail::fetch_to_write(ap_later + k);
-                }
-                ISOHALO_INDEPENDENT
-                for (std::int64_t k = x; k < x + n; ++k) ap[k] = -lap(p + k);
-              },
-              [=](std::int64_t x) { return static_cast<double>(p[x]) * static_cast<double>(ap[x]); });
-        });
+    return system_.sum("isohalo::apply", [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
+      const T *const p = &p_.at(i), *const p_later = &p_.at(later) + lead;
+      T *const ap = &ap_.at(i), *const ap_later = &ap_.at(later);
+      return UpdatedRow(
+          [=](std::int64_t x, std::int64_t n) {
+            for (std::int64_t k = x; fetches && k < x + n; k += kLine) {
+              detail::fetch_to_read(p_later + k);
+              detail::fetch_to_write(ap_later + k);
+            }
+            ISOHALO_INDEPENDENT
+            for (std::int64_t k = x; k < x + n; ++k) ap[k] = -lap(p + k);
+          },
+          [=](std::int64_t x) { return static_cast<double>(p[x]) * static_cast<double>(ap[x]); });
+    });
   }
 
   /// u = u + alpha p, r = r - alpha A p; returns (r, r). A u that is not finite makes it NaN (0 u), otherwise the
   /// addition of zero does not change its bits.
   double descend(T alpha) {
     const bool fetches = fetches_.second();
-    return system_.sum(
-        "isohalo::update", [&, fetches, alpha](const Index<D>& i, std::int64_t, const Index<D>& later) {
-          T *const u = &u_.at(i), *const r = &r_.at(i);
-          const T *const p = &p_.at(i), *const ap = &ap_.at(i);
-          const T *const u_later = &u_.at(later), *const r_later = &r_.at(later);
-          const T *const p_later = &p_.at(later), *const ap_later = &ap_.at(later);
-          return UpdatedRow(
-              [=](std::int64_t x, std::int64_t n) {
-                for (std::int64_t k = x; fetches && k < x + n; k += kLine) {
-                  detail::fetch_to_write(u_later + k);
-                  detail::fetch_to_write(r_later + k);
-                  detail::fetch_to_read(p_later + k);
-                  detail::fetch_to_read(ap_later + k);
-                }
-                ISOHALO_INDEPENDENT
-                for (std::int64_t k = x; k < x + n; ++k) {
-                  u[k] = u[k] + alpha * p[k];
-                  r[k] = r[k] - alpha * ap[k];
-                }
-              },
-              [=](std::int64_t x) {
-                return static_cast<double>(r[x]) * static_cast<double>(r[x]) + 0 * static_cast<double>(u[x]);
-              });
-        });
+    return system_.sum("isohalo::update", [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
+      T *const u = &u_.at(i), *const r = &r_.at(i);
+      const T *const p = &p_.at(i), *const ap = &ap_.at(i);
+      const T *const u_later = &u_.at(later), *const r_later = &r_.at(later);
+      const T *const p_later = &p_.at(later), *const ap_later = &ap_.at(later);
+      return UpdatedRow(
+          [=](std::int64_t x, std::int64_t n) {
+            for (std::int64_t k = x; fetches && k < x + n; k += kLine) {
+              detail::fetch_to_write(u_later + k);
+              detail::fetch_to_write(r_later + k);
+              detail::fetch_to_read(p_later + k);
+              detail::fetch_to_read(ap_later + k);
+            }
+            ISOHALO_INDEPENDENT
+            for (std::int64_t k = x; k < x + n; ++k) {
+              u[k] = u[k] + alpha * p[k];
+              r[k] = r[k] - alpha * ap[k];
+            }
+          },
+          [=](std::int64_t x) {
+            return static_cast<double>(r[x]) * static_cast<double>(r[x]) + 0 * static_cast<double>(u[x]);
+          });
+    });
   }
 
   void remove_mean() {
