@@ -203,6 +203,44 @@ TEST(DeepStepper, OneSidedReachBeyondOneCellBlocks) {
 }
 
 /// Both ways in turns and then the chosen one: the bits of single steps on one grid throughout.
+/// Reads a coefficient two cells below.
+struct LopsidedRow {
+  static constexpr std::size_t kReads = 2, kWrites = 1;
+  void operator()(const std::array<const double*, 2>& in, const std::array<double*, 1>& out, std::int64_t n) const {
+    for (std::int64_t x = 0; x < n; ++x) out[0][x] = in[0][x] + in[1][x - 2];
+  }
+};
+
+TEST(StateStepper, MirrorsCoefficientsOutsideTheGridWhateverTheRules) {
+  const std::int64_t cells = std::max(4, test::ranks());  // one-cell blocks on four ranks and more
+  BoundaryRules<1> rules;                                 // their outside cells have no mirrored ones
+  rules.low[0].kind = rules.high[0].kind = Boundary::fixed;
+  DomainOptions<1> o;
+  o.periodic = rules.periodic();
+  const CartesianDomain<1> domain(MPI_COMM_WORLD, {cells}, o);
+  StateFields names{{"u"}};
+  names.coefficients = {"c"};
+  for (const int depth : {1, 2}) {
+    StateStepper<double, 1> stepper(names, domain, StencilShape<1>::of({{-2}, {-1}}), {rules}, depth,
+                                    [](const Index<1>&) {
+                                      StateStepper<double, 1>::Kernels one;
+                                      one.push_back(step_kernel<double, 1>(LopsidedRow()));
+                                      return one;
+                                    });
+    const auto u = stepper.field();
+    const auto c = std::get<ArrayRef<double, 1>>(stepper.coefficients()[0].array);
+    for_each_cell(domain.owned(),
+                  [&](const Index<1>& i) { u.at(i) = 0, c.at(i) = 10.0 + static_cast<double>(i[0]); });
+    stepper.start();
+    stepper.advance(2, false);
+    for_each_cell(domain.owned(), [&](const Index<1>& i) {
+      const std::int64_t read = i[0] - 2, mirrored = read < 0 ? -1 - read : read;
+      EXPECT_EQ(stepper.field().at(i), 2 * (10.0 + static_cast<double>(mirrored)))
+          << "cell " << i[0] << ", depth " << depth;
+    });
+  }
+}
+
 TEST(DeepStepper, ChoosesWhetherToOverlapOnTheWay) {
   DomainOptions<2> o;
   o.periodic = {true, true};
