@@ -304,27 +304,19 @@ struct SquaredChanges {
   std::array<const T*, N> old, now;
 };
 
-template <class T, int D, class Row, std::size_t R, std::size_t W>
-struct KernelRowWithChange {
-  void prepare(std::int64_t x, std::int64_t n) const {
-    if (how.ahead) row.fetch(x, n, away, how.lead);
-    row.run(x, n);
-  }
-  double operator()(std::int64_t x) const { return changes(x); }
-
-  KernelRow<T, D, Row, R, W> row;
-  SquaredChanges<T, W> changes;
-  const Fetch& how;
-  std::int64_t away;
-};
-
 template <class T, int D, std::size_t R, std::size_t W, class Row>
 void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, const std::array<ArrayRef<T, D>, R>& in,
                        const std::array<ArrayRef<T, D>, W>& out, const std::array<ArrayRef<T, D>, W>& before,
                        const Row& kernel, const Fetch& how) {
   form_tile_values("isohalo::change", sum, scratch, [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
-    return KernelRowWithChange<T, D, Row, R, W>{
-        {kernel, in, out, i}, {before, out, i}, how, elements_to(out[0], i, later)};
+    const KernelRow row(kernel, in, out, i);
+    const std::int64_t away = elements_to(out[0], i, later);
+    return UpdatedRow(
+        [row, how, away](std::int64_t x, std::int64_t n) {
+          if (how.ahead) row.fetch(x, n, away, how.lead);
+          row.run(x, n);
+        },
+        SquaredChanges(before, out, i));
   });
 }
 
