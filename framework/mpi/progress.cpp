@@ -19,7 +19,11 @@ constexpr int kYields = 3000;
 
 /// MPI is called from one thread at a time, and so are we.
 std::vector<Operation*>& active() {
-  static std::vector<Operation*> list;
+  static std::vector<Operation*> list = [] {
+    std::vector<Operation*> room;
+    room.reserve(64);  // how many are active at once depends on the time they take: no step is to allocate for that
+    return room;
+  }();
   return list;
 }
 
