@@ -116,13 +116,16 @@ KernelPointer<T, D> cell_kernel(const CellSettings<S, D>& in, const Index<D>& st
   }
   auto numbers = in.numbers;
   for (double& x : numbers) x = as_in_field<T>(x);
-  const auto kernel = [&]<class Row>(const Row& row) -> KernelPointer<T, D> {
-    const Amendments amendments = in.amendments(geometry);
-    return amendments.any() ? step_kernel<T, D>(AmendedRow<Row, T>(row, amendments)) : step_kernel<T, D>(row);
-  };
+  using Amended = AmendedRow<T, D, kStateFields<S>>;
+  std::unique_ptr<const typename Amended::Kernel> kernel;
   if constexpr (kCoefficients < S, D >> 0)
-    if (in.fields_given) return kernel(CellRow<S, T, D, Given::fields, Stage>(in.solver, geometry, in.dt));
-  return kernel(CellRow<S, T, D, Given::numbers, Stage>(in.solver, geometry, in.dt, numbers));
+    if (in.fields_given)
+      kernel = std::make_unique<CellRow<S, T, D, Given::fields, Stage>>(in.solver, geometry, in.dt);
+  if (!kernel)
+    kernel = std::make_unique<CellRow<S, T, D, Given::numbers, Stage>>(in.solver, geometry, in.dt, numbers);
+  const Amendments amendments = in.amendments(geometry);
+  if (!amendments.any()) return kernel;
+  return std::make_unique<Amended>(std::move(kernel), amendments);
 }
 
 template <class S, class T, int D>

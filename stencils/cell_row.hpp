@@ -1,13 +1,16 @@
 #pragma once
 /// The row kernel of a cell function (cell_solver.hpp says what that is).
 
+#include <algorithm>
 #include <array>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "framework/reduce/tile_reducer.hpp"
 #include "stencils/cell.hpp"
-#include "stencils/sweep.hpp"
+#include "stencils/row_kernel.hpp"
 
 namespace isohalo {
 
@@ -147,10 +150,24 @@ inline constexpr bool kTakesSources = (stages_of<S>() == 1 && !kHasBefore<S>) ||
   s.template source_weight<0>(1.0);
 };
 
+/// What sources and masks need to know of a cell function of W fields.
+template <class T, int D, std::size_t W>
+class AmendableKernel : public RowKernel<T, D> {
+ public:
+  using Values = std::array<double, W>;
+  /// Of this many arrays.
+  virtual std::size_t reads() const = 0;
+  /// The new values of the cell at `at` where masked cells mirror; `mask`: of that cell. Not by vectors: only cells
+  /// beside masked ones need it.
+  virtual Values mirrored(const T* const* in, const T* mask, std::int64_t at) const = 0;
+  /// How much of a source n cells from `at` on get.
+  virtual void source_weights(const T* const* in, std::int64_t at, std::int64_t n, double* weights) const = 0;
+};
+
 /// Reads the fields; then those at the step's begin (stages from 1 on) or a step before; then the coefficients, if
 /// they are fields. Writes the fields, which may be those a step before.
 template <class S, class T, int D, Given kGiven = Given::numbers, int Stage = 0>
-class CellRow {
+class CellRow final : public AmendableKernel<T, D, kStateFields<S>> {
  public:
   static constexpr std::size_t kWrites = kStateFields<S>, kNumbers = kCoefficients<S, D>;
   static constexpr bool kOwn = Stage > 0 || kHasBefore<S>;
@@ -162,48 +179,53 @@ class CellRow {
           const std::array<double, kNumbers>& numbers = {})
       : solver_(solver), geometry_(geometry), dt_(dt), numbers_(numbers) {}
 
-  // Not inlined into all that calls it: a call per row costs nothing, its loop is long to compile. All that it
-  // calls is inlined: a call that is left, as in functions of many terms, would keep cells from being computed by
-  // vectors.
-  [[gnu::noinline, gnu::flatten]] void operator()(const std::array<const T*, kReads>& in,
-                                                  const std::array<T*, kWrites>& out, std::int64_t n) const {
+  // All that it calls is inlined: a call that is left, as in functions of many terms, would keep cells from being
+  // computed by vectors.
+  [[gnu::flatten]] void run(const T* const* in, T* const* out, std::int64_t at, std::int64_t n,
+                            const Index<D>&) const override {
     // Copies, which the compiler knows that no store changes.
     const S solver = solver_;
     const CellGeometry<D> geometry = geometry_;
     const double dt = dt_;
     const std::array<double, kNumbers> numbers = numbers_;
-    const std::array<const T*, kReads> from = in;
-    const std::array<T*, kWrites> to = out;
+    const std::array<const T*, kReads> from = rows_at(in, at);
+    std::array<T*, kWrites> to;
+    for (std::size_t f = 0; f < kWrites; ++f) to[f] = out[f] + at;
     ISOHALO_INDEPENDENT
     for (std::int64_t x = 0; x < n; ++x) {
-      const auto at = cells_from<0, kWrites>(from, x, geometry);
+      const auto here = cells_from<0, kWrites>(from, x, geometry);
       const auto own = cells_from<kOwnFirst, kWrites>(from, x, geometry);
       const std::array<double, kWrites> values =
-          new_values<Stage>(solver, at, own, given_at(from, x, geometry, numbers), dt);
+          new_values<Stage>(solver, here, own, given_at(from, x, geometry, numbers), dt);
       for (std::size_t f = 0; f < kWrites; ++f) to[f][x] = static_cast<T>(values[f]);
     }
   }
-  void operator()(const T* in, T* out, std::int64_t n) const requires(kReads == 1 && kWrites == 1) {
-    (*this)(std::array<const T*, 1>{in}, std::array<T*, 1>{out}, n);
-  }
 
-  /// The new values of cell x where masked cells mirror. Not by vectors: only cells beside masked ones need it.
-  [[gnu::noinline]] std::array<double, kWrites> mirrored(const std::array<const T*, kReads>& from, const T* mask,
-                                                         std::int64_t x) const {
+  std::size_t reads() const override { return kReads; }
+  std::array<double, kWrites> mirrored(const T* const* in, const T* mask, std::int64_t at) const override {
+    const std::array<const T*, kReads> from = rows_at(in, at);
     const auto cells = [&]<std::size_t First, std::size_t... F>(std::integral_constant<std::size_t, First>,
                                                                 std::index_sequence<F...>) {
-      return std::array<MirrorCell<T, D>, kWrites>{MirrorCell<T, D>(from[First + F] + x, mask + x, geometry_)...};
+      return std::array<MirrorCell<T, D>, kWrites>{MirrorCell<T, D>(from[First + F], mask, geometry_)...};
     };
     constexpr std::make_index_sequence<kWrites> all;
     return new_values<Stage>(solver_, cells(std::integral_constant<std::size_t, 0>(), all),
                              cells(std::integral_constant<std::size_t, kOwnFirst>(), all),
-                             given_at(from, x, geometry_, numbers_), dt_);
+                             given_at(from, 0, geometry_, numbers_), dt_);
   }
-  double source_weight(const std::array<const T*, kReads>& from, std::int64_t x) const {
-    return weight_of_source<Stage>(solver_, given_at(from, x, geometry_, numbers_), dt_);
+  void source_weights(const T* const* in, std::int64_t at, std::int64_t n, double* weights) const override {
+    const std::array<const T*, kReads> from = rows_at(in, at);
+    for (std::int64_t x = 0; x < n; ++x)
+      weights[x] = weight_of_source<Stage>(solver_, given_at(from, x, geometry_, numbers_), dt_);
   }
 
  private:
+  static std::array<const T*, kReads> rows_at(const T* const* in, std::int64_t at) {
+    std::array<const T*, kReads> from;
+    for (std::size_t f = 0; f < kReads; ++f) from[f] = in[f] + at;
+    return from;
+  }
+
   KOKKOS_FUNCTION static auto given_at(const std::array<const T*, kReads>& from, std::int64_t x,
                                        const CellGeometry<D>& geometry,
                                        const std::array<double, kNumbers>& numbers) {
@@ -248,53 +270,52 @@ struct Amendments {
   bool any() const { return sources || mask != Mask::none; }
 };
 
-/// A row with amendments. After what the function reads it reads the sources and the mask, if there are such: of
-/// its arrays the last ones need not be there.
-template <class Row, class T>
-class AmendedRow {
+/// A kernel with amendments. After what the function reads it reads the sources and the mask, if there are such.
+template <class T, int D, std::size_t W>
+class AmendedRow final : public RowKernel<T, D> {
  public:
-  static constexpr std::size_t kWrites = Row::kWrites, kReads = Row::kReads + kWrites + 1;
-  AmendedRow(const Row& row, const Amendments& amendments) : row_(row), what_(amendments) {}
+  using Kernel = AmendableKernel<T, D, W>;
+  AmendedRow(std::unique_ptr<const Kernel> kernel, const Amendments& amendments)
+      : kernel_(std::move(kernel)),
+        what_(amendments),
+        sources_(kernel_->reads()),
+        mask_(sources_ + (what_.sources ? W : 0)) {}
 
-  [[gnu::noinline]] void operator()(const std::array<const T*, kReads>& in, const std::array<T*, kWrites>& out,
-                                    std::int64_t n) const {
-    for (std::int64_t x = 0; x < n; x += kPiece) piece(in, out, x, std::min(kPiece, n - x));
+  void run(const T* const* in, T* const* out, std::int64_t at, std::int64_t n, const Index<D>& i) const override {
+    Index<D> first = i;
+    for (std::int64_t x = 0; x < n; x += kPiece, first[D - 1] += kPiece)
+      piece(in, out, at + x, std::min(kPiece, n - x), first);
   }
 
  private:
   static constexpr std::int64_t kPiece = 256;
+  using Piece = std::array<T, kPiece>;
 
-  /// The n cells from `first` on.
-  void piece(const std::array<const T*, kReads>& in, const std::array<T*, kWrites>& out, std::int64_t first,
-             std::int64_t n) const {
-    std::array<const T*, Row::kReads> from;
-    std::array<T*, kWrites> to;
-    for (std::size_t f = 0; f < Row::kReads; ++f) from[f] = in[f] + first;
-    for (std::size_t f = 0; f < kWrites; ++f) to[f] = out[f] + first;
-    const T* const mask =
-        what_.mask == Mask::none ? nullptr : in[Row::kReads + (what_.sources ? kWrites : 0)] + first;
+  void piece(const T* const* in, T* const* out, std::int64_t at, std::int64_t n, const Index<D>& i) const {
+    const T* const mask = what_.mask == Mask::none ? nullptr : in[mask_] + at;
     // First, since the fields that are written may be those a step before, which the function reads.
-    std::array<T, kPiece> beside{};
-    std::array<std::array<T, kPiece>, kWrites> mirrored;
+    Piece beside{};
+    std::array<Piece, W> mirrored;
     const bool any = what_.mask == Mask::mirror && find_beside(mask, n, beside);
     for (std::int64_t x = 0; any && x < n; ++x) {
       if (beside[static_cast<std::size_t>(x)] == T(0)) continue;
-      const auto values = row_.mirrored(from, mask, x);
-      for (std::size_t f = 0; f < kWrites; ++f)
-        mirrored[f][static_cast<std::size_t>(x)] = static_cast<T>(values[f]);
+      const auto values = kernel_->mirrored(in, mask + x, at + x);
+      for (std::size_t f = 0; f < W; ++f) mirrored[f][static_cast<std::size_t>(x)] = static_cast<T>(values[f]);
     }
-    row_(from, to, n);
+    kernel_->run(in, out, at, n, i);
     for (std::int64_t x = 0; any && x < n; ++x)
-      for (std::size_t f = 0; f < kWrites && beside[static_cast<std::size_t>(x)] != T(0); ++f)
-        to[f][x] = mirrored[f][static_cast<std::size_t>(x)];
-    for (std::size_t f = 0; f < kWrites && what_.sources; ++f)
-      add_source(from, in[Row::kReads + f] + first, to[f], n);
-    for (std::size_t f = 0; f < kWrites && mask; ++f)
-      for (std::int64_t x = 0; x < n; ++x) to[f][x] = mask[x] != T(0) ? from[f][x] : to[f][x];
+      for (std::size_t f = 0; f < W && beside[static_cast<std::size_t>(x)] != T(0); ++f)
+        out[f][at + x] = mirrored[f][static_cast<std::size_t>(x)];
+    if (what_.sources) add_sources(in, out, at, n);
+    for (std::size_t f = 0; f < W && mask; ++f) {
+      const T* const from = in[f] + at;
+      T* const to = out[f] + at;
+      for (std::int64_t x = 0; x < n; ++x) to[x] = mask[x] != T(0) ? from[x] : to[x];
+    }
   }
 
   /// Which of n cells read masked ones: not 0 there. Are there any?
-  bool find_beside(const T* mask, std::int64_t n, std::array<T, kPiece>& beside) const {
+  bool find_beside(const T* mask, std::int64_t n, Piece& beside) const {
     T* const is = beside.data();
     for (const std::int64_t away : what_.around) {
       ISOHALO_INDEPENDENT
@@ -305,15 +326,22 @@ class AmendedRow {
     return any != 0;
   }
 
-  void add_source(const std::array<const T*, Row::kReads>& from, const T* source, T* to, std::int64_t n) const {
-    ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x)
-      to[x] =
-          static_cast<T>(static_cast<double>(to[x]) + row_.source_weight(from, x) * static_cast<double>(source[x]));
+  void add_sources(const T* const* in, T* const* out, std::int64_t at, std::int64_t n) const {
+    std::array<double, kPiece> weights;
+    kernel_->source_weights(in, at, n, weights.data());
+    for (std::size_t f = 0; f < W; ++f) {
+      const T* const source = in[sources_ + f] + at;
+      T* const to = out[f] + at;
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = 0; x < n; ++x)
+        to[x] = static_cast<T>(static_cast<double>(to[x]) +
+                               weights[static_cast<std::size_t>(x)] * static_cast<double>(source[x]));
+    }
   }
 
-  Row row_;
+  std::unique_ptr<const Kernel> kernel_;
   Amendments what_;
+  std::size_t sources_, mask_;  ///< where these are among the arrays that are read
 };
 
 }  // namespace detail

@@ -41,16 +41,15 @@ class ChebyshevRow {
 
 /// A restart needs the field one step before as well.
 template <class T, int D>
-class ChebyshevSolver : public Relaxation<T, D, ChebyshevRow<T, D>> {
+class ChebyshevSolver : public Relaxation<T, D> {
  public:
   /// Collective in order.
   ChebyshevSolver(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth,
                   Exchange exchange)
-      : Relaxation<T, D, ChebyshevRow<T, D>>(domain, equation, depth, exchange,
-                                             [&](const Index<D>& stride, const PoissonSystem<T, D>& system) {
-                                               return ChebyshevRow<T, D>(system.laplacian(stride), system.source(),
-                                                                         &factors_);
-                                             }),
+      : Relaxation<T, D>(domain, equation, depth, exchange,
+                         [&](const Index<D>& stride, const PoissonSystem<T, D>& system) {
+                           return ChebyshevRow<T, D>(system.laplacian(stride), system.source(), &factors_);
+                         }),
         steps_(equation.lambda_low, equation.lambda_high) {
     if (depth > 1) this->stepper_.exchange_previous();
   }
@@ -65,7 +64,7 @@ class ChebyshevSolver : public Relaxation<T, D, ChebyshevRow<T, D>> {
     const ArrayRef<T, D> u = this->stepper_.field(), previous = this->stepper_.previous();
     for_each_row_of("isohalo::chebyshev_start", SweepRegion<D>({u.owned}),
                     [=](const Index<D>& i, std::int64_t n) { std::copy_n(&u.at(i), n, &previous.at(i)); });
-    Relaxation<T, D, ChebyshevRow<T, D>>::start();
+    Relaxation<T, D>::start();
   }
   void set_time(std::int64_t step, double) override { steps_.go_to(step); }
 

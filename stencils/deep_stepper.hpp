@@ -1,15 +1,15 @@
 #pragma once
 /// The stepper of one field and of a row kernel of it.
 
+#include <iterator>
 #include <string>
-#include <type_traits>
 
 #include "stencils/state_stepper.hpp"
 
 namespace isohalo {
 
 /// The stepper of one field and of a row kernel of it.
-template <class T, int D, class Row>
+template <class T, int D>
 class DeepStepper : public StateStepper<T, D> {
  public:
   /// `make_row(stride)` builds the kernel, or an array of kernels that take turns; the rest as above. Collective in
@@ -23,10 +23,10 @@ class DeepStepper : public StateStepper<T, D> {
             [&](const Index<D>& stride) {
               typename StateStepper<T, D>::Kernels kernels;
               const auto made = make_row(stride);
-              if constexpr (std::is_convertible_v<decltype(made), Row>)
-                kernels.push_back(step_kernel<T, D>(Row(made)));
+              if constexpr (requires { std::begin(made); })
+                for (const auto& row : made) kernels.push_back(row_kernel<T, D>(row));
               else
-                for (const Row& row : made) kernels.push_back(step_kernel<T, D>(row));
+                kernels.push_back(row_kernel<T, D>(made));
               return kernels;
             },
             exchange, overlap) {}

@@ -6,11 +6,11 @@
 namespace isohalo {
 
 template <class T, int D>
-class JacobiSolver : public Relaxation<T, D, JacobiRow<T, D>> {
+class JacobiSolver : public Relaxation<T, D> {
  public:
   /// Collective in order.
   JacobiSolver(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth, Exchange exchange)
-      : Relaxation<T, D, JacobiRow<T, D>>(
+      : Relaxation<T, D>(
             domain, equation, depth, exchange, [&](const Index<D>& stride, const PoissonSystem<T, D>& system) {
               return JacobiRow<T, D>(system.laplacian(stride), system.source(), static_cast<T>(equation.omega),
                                      static_cast<T>(equation.diagonal()));
@@ -19,7 +19,7 @@ class JacobiSolver : public Relaxation<T, D, JacobiRow<T, D>> {
   /// All steps that need no mean at once, so that the stepper may take several together.
   double advance(std::int64_t steps, bool change) override {
     if (!this->system_.singular()) return this->stepper_.advance(steps, change);
-    return Relaxation<T, D, JacobiRow<T, D>>::advance(steps, change);
+    return Relaxation<T, D>::advance(steps, change);
   }
 };
 

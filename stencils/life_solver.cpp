@@ -44,7 +44,7 @@ std::string rule_text(const LifeRule& rule) {
   return "B" + digits(rule.born) + "/S" + digits(rule.survive);
 }
 
-class LifeSolver : public DeepStepper<std::uint8_t, 2, LifeRow<>> {
+class LifeSolver : public DeepStepper<std::uint8_t, 2> {
  public:
   LifeSolver(const CartesianDomain<2>& domain, const BoundaryRules<2>& rules, int depth, Exchange exchange,
              const LifeRule& rule)

@@ -111,18 +111,17 @@ class RedBlackRow {
 /// outside cells that a black cell reads follow from that cell alone or from a given value: they need not be filled
 /// again after the red sweep, but are.
 template <class T, int D>
-class RedBlackSolver : public Relaxation<T, D, RedBlackRow<T, D>> {
+class RedBlackSolver : public Relaxation<T, D> {
  public:
   /// Collective in order.
   RedBlackSolver(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth, Exchange exchange)
-      : Relaxation<T, D, RedBlackRow<T, D>>(domain, equation, 2 * depth, exchange,
-                                            [&](const Index<D>& stride, const PoissonSystem<T, D>& system) {
-                                              const auto row = [&](int colour) {
-                                                return RedBlackRow<T, D>(system.laplacian(stride), system.source(),
-                                                                         equation, colour);
-                                              };
-                                              return std::array{row(0), row(1)};
-                                            }),
+      : Relaxation<T, D>(domain, equation, 2 * depth, exchange,
+                         [&](const Index<D>& stride, const PoissonSystem<T, D>& system) {
+                           const auto row = [&](int colour) {
+                             return RedBlackRow<T, D>(system.laplacian(stride), system.source(), equation, colour);
+                           };
+                           return std::array{row(0), row(1)};
+                         }),
         before_(made_on_all(domain.comm(), [&] { return Field<T, D>("u (before)", domain.owned(), {}, {}); })),
         rows_({domain.owned()}) {}
 
@@ -134,7 +133,7 @@ class RedBlackSolver : public Relaxation<T, D, RedBlackRow<T, D>> {
       left = change && steps > 0 ? 1 : 0;
       this->stepper_.advance(2 * (steps - left), false);
     }
-    return Relaxation<T, D, RedBlackRow<T, D>>::advance(left, change);
+    return Relaxation<T, D>::advance(left, change);
   }
 
  protected:

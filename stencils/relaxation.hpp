@@ -10,7 +10,7 @@ namespace isohalo {
 
 /// One state field, `u`. When the equation is singular each step ends with u = u - mean(u). A method says what a
 /// step is.
-template <class T, int D, class Row>
+template <class T, int D>
 class Relaxation : public Solver<D> {
  public:
   std::vector<FieldHandle<D>> fields() override { return stepper_.fields(); }
@@ -68,7 +68,7 @@ class Relaxation : public Solver<D> {
   }
 
   PoissonSystem<T, D> system_;
-  DeepStepper<T, D, Row> stepper_;
+  DeepStepper<T, D> stepper_;
 };
 
 }  // namespace isohalo

@@ -69,8 +69,7 @@ class SingleFieldModel : public SolverModel<D> {
   std::unique_ptr<Solver<D>> make_in(const CartesianDomain<D>& domain, int depth, Exchange exchange,
                                      const MakeRow& make_row) const {
     const auto row = [&](const Index<D>& stride) { return make_row(T(), stride); };
-    using Stepper = DeepStepper<T, D, decltype(row(Index<D>()))>;
-    return std::make_unique<Stepper>("u", domain, shape_, grid_.boundary, depth, row, exchange);
+    return std::make_unique<DeepStepper<T, D>>("u", domain, shape_, grid_.boundary, depth, row, exchange);
   }
 
   GridSettings<D> grid_;

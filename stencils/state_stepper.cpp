@@ -178,19 +178,19 @@ std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, do
 template <class T, int D>
 void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int q, bool last, bool change) {
   const Fields &from = q % 2 ? next_ : now_, &to = q % 2 ? now_ : next_;
-  const auto in = reads(from, to, 0);
-  const auto out = refs(to, writes_);
+  const RowUpdate<T, D> update = this->update(kernel(0, q), from, to, to, 0);
   std::int64_t left = part.cells();
   for (const Box<D>& b : level.boxes) {
     const Box<D> common = b.intersect(part);
     if (common.empty()) continue;
     if (!in_time_.empty()) bring_coefficients(SweepRegion<D>({common}), step_ + q, 0);
-    kernel(0, q).sweep_box(common, in, out);
+    sweep_box(common, update);
     if ((left -= common.cells()) == 0) break;
   }
   if (!last) return fill_outside_of(to, with_mirrored(part, level.bounds), step_ + q + 1, 0);
   const Box<D> owned = part.intersect(domain_.owned());
-  if (change && !owned.empty()) kernel(0, q).change_in_box(reducer_, scratch_, owned, out, refs(from, before_));
+  if (change && !owned.empty())
+    change_in_box(reducer_, scratch_, owned, update.like, update.out, addresses(from, before_));
 }
 
 template <class T, int D>
@@ -206,10 +206,10 @@ Box<D> StateStepper<T, D>::with_mirrored(Box<D> part, const Box<D>& bounds) cons
 }
 
 template <class T, int D>
-void StateStepper<T, D>::sweep_before(const StepKernel<T, D>& kernel) {
+void StateStepper<T, D>::sweep_before(const RowKernel<T, D>& kernel) {
   bring_ghosts(now_, false);
   bring_coefficients(levels_.front().all, step_, 0);
-  kernel.sweep(levels_.front().all, reads(now_, next_, 0), refs(next_, writes_), fetch(fetches_));
+  sweep(levels_.front().all, update(kernel, now_, next_, next_, 0), fetch(fetches_));
   fields_changed();
 }
 
@@ -233,20 +233,21 @@ std::span<const ErasedArray<D>> StateStepper<T, D>::erased(std::initializer_list
 }
 
 template <class T, int D>
-std::span<const ArrayRef<T, D>> StateStepper<T, D>::refs(const Fields& fields, Refs& list) {
+std::span<T* const> StateStepper<T, D>::addresses(const Fields& fields, Addresses& list) {
   list.clear();
-  for (const Field<T, D>& u : fields) list.push_back(u.ref());
+  for (const Field<T, D>& u : fields) list.push_back(u.ref().data);
   return list;
 }
 
 template <class T, int D>
-std::span<const ArrayRef<T, D>> StateStepper<T, D>::reads(const Fields& in, const Fields& before, int stage) {
-  refs(in, reads_);
+RowUpdate<T, D> StateStepper<T, D>::update(const RowKernel<T, D>& kernel, const Fields& in, const Fields& out,
+                                           const Fields& before, int stage) {
+  addresses(in, reads_);
   const Fields* own = names_.stages > 1 && stage > 0 ? &now_ : names_.before.empty() ? nullptr : &before;
   if (own)
-    for (const Field<T, D>& u : *own) reads_.push_back(u.ref());
-  for (const Field<T, D>& c : coefficients_) reads_.push_back(c.ref());
-  return reads_;
+    for (const Field<T, D>& u : *own) reads_.push_back(u.ref().data);
+  for (const Field<T, D>& c : coefficients_) reads_.push_back(c.ref().data);
+  return {kernel, in[0].ref(), reads_, addresses(out, writes_)};
 }
 
 template <class T, int D>
@@ -286,21 +287,20 @@ double StateStepper<T, D>::sweep_stage(int stage, const Fields& in, const Fields
   const bool interior_done = bring_ghosts(in, overlap && !previous_exchanged_ && interior_.size() > 0);
   --steps_left_;
   const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
-  const StepKernel<T, D>& kernel = this->kernel(stage, 0);
+  const RowUpdate<T, D> update = this->update(kernel(stage, 0), in, out, next_, stage);
   const PhaseScope scope(phases_, Phase::sweep);
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  reads(in, next_, stage), refs(out, writes_);
   if (!change) {
-    kernel.sweep(interior_done ? rest_ : level.all, reads_, writes_, fetch(fetches_));
+    sweep(interior_done ? rest_ : level.all, update, fetch(fetches_));
     if (!interior_done && steps_left_ == 0) fetches_.took(seconds());
     return 0;
   }
-  kernel.sweep_with_change(reducer_, scratch_, reads_, writes_, refs(now_, before_), fetch(fetches_with_change_));
+  sweep_with_change<T, D>(reducer_, scratch_, update, addresses(now_, before_), fetch(fetches_with_change_));
   fetches_with_change_.took(seconds());
-  kernel.sweep(level.shell, reads_, writes_, {});
+  sweep(level.shell, update, {});
   const PhaseScope reduction(phases_, Phase::reduction);
   return reducer_.combine();
 }
@@ -369,7 +369,7 @@ bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
     for (std::int64_t part = 0; part < parts; ++part) {
       {
         const PhaseScope scope(phases_, Phase::sweep);
-        kernel(0, 0).sweep(interior_, reads(u, next_, 0), refs(next_, writes_), fetch(fetches_), part, parts);
+        sweep(interior_, update(kernel(0, 0), u, next_, next_, 0), fetch(fetches_), part, parts);
       }
       plan_.progress();
     }

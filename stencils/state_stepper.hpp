@@ -15,8 +15,8 @@
 #include "framework/halo/halo_regions.hpp"
 #include "framework/run/solver.hpp"
 #include "stencils/boundary.hpp"
+#include "stencils/kernel_sweep.hpp"
 #include "stencils/overlap_choice.hpp"
-#include "stencils/step_kernel.hpp"
 #include "stencils/time_tiles.hpp"
 #include "stencils/two_ways.hpp"
 
@@ -109,23 +109,24 @@ class StateStepper : public Solver<D> {
   void change_in_time(std::size_t c, const ValuesInTime& values) { in_time_.emplace_back(c, values); }
 
   /// One sweep of this kernel, of the fields with all that it reads, into the fields a step before. Collective.
-  void sweep_before(const StepKernel<T, D>& kernel);
+  void sweep_before(const RowKernel<T, D>& kernel);
 
  private:
   using Fields = std::vector<Field<T, D>>;
-  using Refs = std::vector<ArrayRef<T, D>>;
+  using Addresses = std::vector<T*>;  ///< of the first owned cells of fields
 
   Fields make_fields(const std::vector<std::string>& names, const char* suffix, Exchange exchange) const;
 
   // Lists that are made for each call; they keep their memory.
   std::span<const ErasedArray<D>> erased(std::initializer_list<const Fields*> lists);
-  static std::span<const ArrayRef<T, D>> refs(const Fields& fields, Refs& list);
-  /// What the kernel of this stage reads.
-  std::span<const ArrayRef<T, D>> reads(const Fields& in, const Fields& before, int stage);
+  static std::span<T* const> addresses(const Fields& fields, Addresses& list);
+  /// What this kernel, of a stage, reads and writes. Good until the next call.
+  RowUpdate<T, D> update(const RowKernel<T, D>& kernel, const Fields& in, const Fields& out, const Fields& before,
+                         int stage);
   double time_at(std::int64_t step, double after) const { return static_cast<double>(step) * dt_ + after * dt_; }
   /// Of a stage of the step that comes q steps after this one. Without stages, kernels take turns from step to
   /// step.
-  const StepKernel<T, D>& kernel(int stage, int q) const {
+  const RowKernel<T, D>& kernel(int stage, int q) const {
     const auto turn =
         names_.stages > 1 ? static_cast<std::size_t>(stage) : static_cast<std::size_t>(step_ + q) % kernels_.size();
     return *kernels_[turn];
@@ -197,7 +198,7 @@ class StateStepper : public Solver<D> {
   TwoWays fetches_ = TwoWays::tried(), fetches_with_change_ = TwoWays::tried();
   std::vector<double> scratch_;
   std::vector<ErasedArray<D>> erased_;
-  Refs reads_, writes_, before_;
+  Addresses reads_, writes_, before_;
   int steps_left_ = 0;     ///< sweeps until the next exchange
   std::int64_t step_ = 0;  ///< of the state
   double dt_ = 0;

@@ -28,9 +28,8 @@ struct Case {
 template <int D, class HandRow, class MakeRow>
 auto row_case(const std::string& name, const Index<D>& shape, const StencilShape<D>& stencil,
               const MakeRow& make_row, const std::function<HandRow(const Index<D>&)>& make_hand) {
-  using Row = decltype(make_row(Index<D>()));
   const auto make = [=](const CartesianDomain<D>& domain, int depth, Overlap overlap) {
-    return std::unique_ptr<StateStepper<double, D>>(std::make_unique<DeepStepper<double, D, Row>>(
+    return std::unique_ptr<StateStepper<double, D>>(std::make_unique<DeepStepper<double, D>>(
         "u", domain, stencil, BoundaryRules<D>{}, depth, make_row, Exchange::automatic, overlap));
   };
   return Case<D, HandRow>{name, shape, make, make_hand};

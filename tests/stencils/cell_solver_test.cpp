@@ -220,8 +220,7 @@ void equals_rows(const Index<D>& shape, int depth) {
       for (int j = 0; j < D; ++j) g.inverse[j] = 10.0 + j, g.inverse_square[j] = g.inverse[j] * g.inverse[j];
       return row_of(g);
     };
-    using Row = decltype(row(Index<D>()));
-    return DeepStepper<double, D, Row>("u", domain, StencilShape<D>::star(1), BoundaryRules<D>{}, depth, row);
+    return DeepStepper<double, D>("u", domain, StencilShape<D>::star(1), BoundaryRules<D>{}, depth, row);
   };
   auto cells = make([](const CellGeometry<D>& g) { return detail::CellRow<Diffusion, double, D>({}, g, 1e-3); });
   auto rows = make([](const CellGeometry<D>& g) { return DiffusionRow<D>(g, 0.5, 1e-3); });

@@ -141,8 +141,8 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
   std::vector<Exchange> ways{Exchange::coalesced, Exchange::direct_packed, Exchange::shared};
   if (slabs_possible(stencil)) ways.push_back(Exchange::slabs_packed);
   const auto way = ways[seed % ways.size()];
-  DeepStepper<T, D, WeightedRow<T>> stepper("u", domain, stencil, rules, depth, make_row, way);
-  DeepStepper<T, D, WeightedRow<T>> overlapping("u", domain, stencil, rules, depth, make_row, way, Overlap::always);
+  DeepStepper<T, D> stepper("u", domain, stencil, rules, depth, make_row, way);
+  DeepStepper<T, D> overlapping("u", domain, stencil, rules, depth, make_row, way, Overlap::always);
   for_each_cell(domain.owned(), [&](const Index<D>& i) {
     stepper.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
     overlapping.field().at(i) = stepper.field().at(i);
@@ -204,10 +204,10 @@ TEST(DeepStepper, OneSidedReachBeyondOneCellBlocks) {
 
 /// Both ways in turns and then the chosen one: the bits of single steps on one grid throughout.
 /// Reads a coefficient two cells below.
-struct LopsidedRow {
-  static constexpr std::size_t kReads = 2, kWrites = 1;
-  void operator()(const std::array<const double*, 2>& in, const std::array<double*, 1>& out, std::int64_t n) const {
-    for (std::int64_t x = 0; x < n; ++x) out[0][x] = in[0][x] + in[1][x - 2];
+struct LopsidedRow final : RowKernel<double, 1> {
+  void run(const double* const* in, double* const* out, std::int64_t at, std::int64_t n,
+           const Index<1>&) const override {
+    for (std::int64_t x = at; x < at + n; ++x) out[0][x] = in[0][x] + in[1][x - 2];
   }
 };
 
@@ -224,7 +224,7 @@ TEST(StateStepper, MirrorsCoefficientsOutsideTheGridWhateverTheRules) {
     StateStepper<double, 1> stepper(names, domain, StencilShape<1>::of({{-2}, {-1}}), {rules}, depth,
                                     [](const Index<1>&) {
                                       StateStepper<double, 1>::Kernels one;
-                                      one.push_back(step_kernel<double, 1>(LopsidedRow()));
+                                      one.push_back(row_kernel<double, 1>(LopsidedRow()));
                                       return one;
                                     });
     const auto u = stepper.field();
@@ -247,7 +247,7 @@ TEST(DeepStepper, ChoosesWhetherToOverlapOnTheWay) {
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {24, 31}, o);
   const Offsets<2> offsets{{0, 0}, {-1, 0}, {1, 0}, {0, -1}, {0, 1}};
   const std::vector<double> weights{0.5, 0.11, 0.12, 0.13, 0.14};
-  DeepStepper<double, 2, WeightedRow<double>> stepper(
+  DeepStepper<double, 2> stepper(
       "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 1,
       [&](const Index<2>& s) { return WeightedRow<double>::of<2>(offsets, weights, s); });
   WholeField<double, 2> whole{domain.global(), BoundaryRules<2>{}, {}, 0};
@@ -281,7 +281,7 @@ struct SlowRow {
 TEST(DeepStepper, WhatIsSweptDuringAnExchangeIsChargedToTheSweep) {
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {60, 8}, {.periodic = {true, true}});
   for (const Overlap overlap : {Overlap::always, Overlap::never}) {
-    DeepStepper<double, 2, SlowRow> stepper(
+    DeepStepper<double, 2> stepper(
         "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 1, [](const Index<2>&) { return SlowRow{}; },
         Exchange::coalesced, overlap);
     PhaseClock clock;
@@ -441,8 +441,8 @@ TEST(CellRow, AUsersFunctorGivesTheBitsOfTheShippedKernel) {
     return 0.25 * (((u(-1, 0) + u(0, -1)) + u(0, 1)) + u(1, 0));
   };
   using Row = CellRow<double, 2, decltype(average)>;
-  DeepStepper<double, 2, Row> mine("u", domain, StencilShape<2>::star(1), rules, 2,
-                                   [&](const Index<2>& s) { return Row(average, s); });
+  DeepStepper<double, 2> mine("u", domain, StencilShape<2>::star(1), rules, 2,
+                              [&](const Index<2>& s) { return Row(average, s); });
   WholeField<double, 2> whole{domain.global(), rules, {}, 0};
   for (std::int64_t l = 0; l < whole.global.cells(); ++l) whole.v.push_back(static_cast<double>(l % 17));
   for_each_cell(domain.owned(), [&](const Index<2>& i) {

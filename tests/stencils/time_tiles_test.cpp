@@ -115,7 +115,7 @@ void equals_single_steps(const std::vector<std::string>& names, const Index<D>& 
   const CartesianDomain<D> domain(MPI_COMM_WORLD, shape, o);
   const auto kernels = [&](const Index<D>& stride) {
     std::vector<KernelPointer<T, D>> one;
-    one.push_back(step_kernel<T, D>(make_row(stride)));
+    one.push_back(row_kernel<T, D>(make_row(stride)));
     return one;
   };
   const auto stepper = [&](int deep, Overlap overlap) {
