@@ -22,8 +22,7 @@ class ChebyshevRow {
   ChebyshevRow(const Laplacian<T, D>& laplacian, const ArrayRef<T, D>& f, const ChebyshevFactors<T>* factors)
       : laplacian_(laplacian), f_(f), factors_(factors) {}
 
-  // A function of its own: inlined into the loops over rows it took a tenth longer in 3-D (EPYC, g++ 12).
-  [[gnu::noinline]] void operator()(const T* in, T* __restrict out, std::int64_t n, const Index<D>& i) const {
+  void operator()(const T* in, T* __restrict out, std::int64_t n, const Index<D>& i) const {
     const Laplacian<T, D> laplacian = laplacian_;
     const T a = factors_->change, b = factors_->residual;
     const T* const f = &f_.at(i);

@@ -27,10 +27,10 @@ struct UpdatedRows {
   }
   /// Fetches n cells from `at` on, and for reading those `how.lead` behind.
   [[gnu::always_inline]] void fetch(std::int64_t at, std::int64_t n) const {
-    for (std::int64_t k = at; k < at + n; k += kLine) {
-      for (const T* p : update.in) detail::fetch_to_read(p + k + how.lead);
-      for (const T* p : update.out) detail::fetch_to_write(p + k);
-    }
+    for (const T* p : update.in)
+      for (const T *k = p + at + how.lead, *const end = k + n; k < end; k += kLine) detail::fetch_to_read(k);
+    for (const T* p : update.out)
+      for (const T *k = p + at, *const end = k + n; k < end; k += kLine) detail::fetch_to_write(k);
   }
 
   RowUpdate<T, D> update;
