@@ -9,6 +9,15 @@ function(isohalo_repair_kokkos)
   endif()
   add_library(isohalo_kokkos::kokkos INTERFACE IMPORTED GLOBAL)
   target_link_libraries(isohalo_kokkos::kokkos INTERFACE Kokkos::kokkos)
+  # With CUDA, Kokkos hands what links with it to nvcc. Nothing is to be contracted there either; fmt guesses wrongly
+  # what nvcc knows of constants; and solvers are called with cells of the host as well, to see what they read, of
+  # which nvcc warns (20011, 20014).
+  if("CUDA" IN_LIST Kokkos_DEVICES)
+    target_compile_options(isohalo_kokkos::kokkos INTERFACE
+      $<$<COMPILE_LANGUAGE:CXX>:--fmad=false> $<$<COMPILE_LANGUAGE:CXX>:--expt-relaxed-constexpr>
+      "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xcudafe --diag_suppress=20011 -Xcudafe --diag_suppress=20014 -Xcudafe --diag_suppress=186>")
+    target_compile_definitions(isohalo_kokkos::kokkos INTERFACE FMT_CONSTEVAL= FMT_USE_CONSTEXPR=1)
+  endif()
   get_target_property(aliased Kokkos::kokkos ALIASED_TARGET)
   if(aliased)
     return()  # built here, by FetchContent: nothing to repair

@@ -15,6 +15,7 @@
 #include "framework/run/initial.hpp"
 #include "stencils/cell_row.hpp"
 #include "stencils/deep_stepper.hpp"
+#include "stencils/device/device_stepper.hpp"
 #include "stencils/probe_cell.hpp"
 #include "stencils/single_field_model.hpp"
 #include "stencils/time_step.hpp"
@@ -105,9 +106,9 @@ double as_in_field(double x) {
   return static_cast<double>(rounded);
 }
 
-/// The kernel of this function of the solver.
-template <int Stage, class S, class T, int D>
-KernelPointer<T, D> cell_kernel(const CellSettings<S, D>& in, const Index<D>& stride) {
+/// The kernel of this function of the solver, made by make(point, amendments).
+template <int Stage, class S, class T, int D, class Make>
+auto cell_kernel(const CellSettings<S, D>& in, const Index<D>& stride, const Make& make) {
   CellGeometry<D> geometry;
   geometry.stride = stride;
   for (int j = 0; j < D; ++j) {
@@ -116,29 +117,25 @@ KernelPointer<T, D> cell_kernel(const CellSettings<S, D>& in, const Index<D>& st
   }
   auto numbers = in.numbers;
   for (double& x : numbers) x = as_in_field<T>(x);
-  using Amended = AmendedRow<T, D, kStateFields<S>>;
-  std::unique_ptr<const typename Amended::Kernel> kernel;
+  const Amendments amendments = in.amendments(geometry);
   if constexpr (kCoefficients < S, D >> 0)
     if (in.fields_given)
-      kernel = std::make_unique<CellRow<S, T, D, Given::fields, Stage>>(in.solver, geometry, in.dt);
-  if (!kernel)
-    kernel = std::make_unique<CellRow<S, T, D, Given::numbers, Stage>>(in.solver, geometry, in.dt, numbers);
-  const Amendments amendments = in.amendments(geometry);
-  if (!amendments.any()) return kernel;
-  return std::make_unique<Amended>(std::move(kernel), amendments);
+      return make(CellPoint<S, T, D, Given::fields, Stage>(in.solver, geometry, in.dt), amendments);
+  return make(CellPoint<S, T, D, Given::numbers, Stage>(in.solver, geometry, in.dt, numbers), amendments);
 }
 
-template <class S, class T, int D>
-class CellSolver final : public StateStepper<T, D> {
+/// On the host's rows, or by whatever else Stepper makes of them (DeviceStepper).
+template <class S, class T, int D, class Stepper = StateStepper<T, D>>
+class CellSolver final : public Stepper {
  public:
   CellSolver(const CellSettings<S, D>& in, const CartesianDomain<D>& domain, int depth, Exchange exchange,
              Overlap overlap = Overlap::automatic)
-      : StateStepper<T, D>(
+      : Stepper(
             in.fields(), domain, in.solver.template shape<D>(), in.rules(), depth,
             [&](const Index<D>& stride) {
-              std::vector<KernelPointer<T, D>> kernels;
+              typename Stepper::Kernels kernels;
               [&]<int... K>(std::integer_sequence<int, K...>) {
-                (kernels.push_back(cell_kernel<K, S, T, D>(in, stride)), ...);
+                (kernels.push_back(cell_kernel<K, S, T, D>(in, stride, Make())), ...);
               }
               (std::make_integer_sequence<int, stages_of<S>()>());
               return kernels;
@@ -146,7 +143,7 @@ class CellSolver final : public StateStepper<T, D> {
             exchange, overlap),
         in_(in),
         domain_(domain) {
-    if constexpr (kHasBefore<S>) begin_ = cell_kernel<kBegin, S, T, D>(in, this->field().stride);
+    if constexpr (kHasBefore<S>) begin_ = cell_kernel<kBegin, S, T, D>(in, this->field().stride, Make());
     for (std::size_t f = 0; in.sourced && f < kStateFields<S>; ++f)
       if (const auto& values = in.given[in.first_source() + f].in_time())
         this->change_in_time(in.first_source() + f, values);
@@ -154,11 +151,25 @@ class CellSolver final : public StateStepper<T, D> {
 
   void start() override {
     check_coefficients();
-    StateStepper<T, D>::start();
+    Stepper::start();
     if (begin_) this->sweep_before(*begin_);
   }
 
  private:
+  using Kernel = typename Stepper::Kernels::value_type;
+  struct Make {
+    template <class Point>
+    Kernel operator()(const Point& point, const Amendments& amendments) const {
+      if constexpr (requires { Stepper::kernel_of(point, amendments); }) {
+        return Stepper::kernel_of(point, amendments);
+      } else {
+        auto row = std::make_unique<CellRow<Point>>(point);
+        if (!amendments.any()) return row;
+        return std::make_unique<AmendedRow<T, D, Point::kWrites>>(std::move(row), amendments);
+      }
+    }
+  };
+
   /// Throws UsageError, the same on all ranks, for values that the solver cannot have.
   void check_coefficients() {
     constexpr auto list = coefficients_of<S, D>();
@@ -184,7 +195,7 @@ class CellSolver final : public StateStepper<T, D> {
 
   CellSettings<S, D> in_;
   CartesianDomain<D> domain_;
-  KernelPointer<T, D> begin_;  ///< of the fields a step before, if there are such
+  Kernel begin_;  ///< of the fields a step before, if there are such
 };
 
 template <class S, int D>
@@ -219,8 +230,24 @@ class CellModel : public SolverModel<D> {
       return std::make_unique<CellSolver<S, float, D>>(in_, domain, depth, exchange);
     return std::make_unique<CellSolver<S, double, D>>(in_, domain, depth, exchange);
   }
+  std::string against_device() const override {
+    std::string why;
+    for (const BoundaryRules<D>& rules : in_.rules())
+      if (why.empty()) why = rules_against_device(rules);
+    return why;
+  }
+  std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
+                                              Exchange exchange) const override {
+    if (in_.grid.type == ElementType::float32) return make_on_device<float>(domain, depth, exchange);
+    return make_on_device<double>(domain, depth, exchange);
+  }
 
  private:
+  template <class T>
+  std::unique_ptr<Solver<D>> make_on_device(const CartesianDomain<D>& domain, int depth, Exchange exchange) const {
+    return std::make_unique<CellSolver<S, T, D, DeviceStepper<T, D, DeviceSpace>>>(in_, domain, depth, exchange);
+  }
+
   CellSettings<S, D> in_;
 };
 

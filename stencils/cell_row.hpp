@@ -150,98 +150,60 @@ inline constexpr bool kTakesSources = (stages_of<S>() == 1 && !kHasBefore<S>) ||
   s.template source_weight<0>(1.0);
 };
 
-/// What sources and masks need to know of a cell function of W fields.
-template <class T, int D, std::size_t W>
-class AmendableKernel : public RowKernel<T, D> {
- public:
-  using Values = std::array<double, W>;
-  /// Of this many arrays.
-  virtual std::size_t reads() const = 0;
-  /// The new values of the cell at `at` where masked cells mirror; `mask`: of that cell. Not by vectors: only cells
-  /// beside masked ones need it.
-  virtual Values mirrored(const T* const* in, const T* mask, std::int64_t at) const = 0;
-  /// How much of a source n cells from `at` on get.
-  virtual void source_weights(const T* const* in, std::int64_t at, std::int64_t n, double* weights) const = 0;
-};
-
-/// Reads the fields; then those at the step's begin (stages from 1 on) or a step before; then the coefficients, if
-/// they are fields. Writes the fields, which may be those a step before.
+/// A solver's function as one of a cell's place, for rows on the host and for devices. Reads the fields; then those
+/// at the step's begin (stages from 1 on) or a step before; then the coefficients, if they are fields.
 template <class S, class T, int D, Given kGiven = Given::numbers, int Stage = 0>
-class CellRow final : public AmendableKernel<T, D, kStateFields<S>> {
+class CellPoint {
  public:
+  using Value = T;
+  static constexpr int dimensions = D;
   static constexpr std::size_t kWrites = kStateFields<S>, kNumbers = kCoefficients<S, D>;
   static constexpr bool kOwn = Stage > 0 || kHasBefore<S>;
   static constexpr std::size_t kOwnFirst = kOwn ? kWrites : 0;
   static constexpr std::size_t kFirst = kWrites * (kOwn ? 2 : 1);  ///< where the coefficients begin
   static constexpr std::size_t kReads = kFirst + (kGiven == Given::numbers ? 0 : kNumbers);
+  using Values = std::array<double, kWrites>;
+  using From = std::array<const T*, kReads>;
 
-  CellRow(const S& solver, const CellGeometry<D>& geometry, double dt,
-          const std::array<double, kNumbers>& numbers = {})
+  CellPoint(const S& solver, const CellGeometry<D>& geometry, double dt,
+            const std::array<double, kNumbers>& numbers = {})
       : solver_(solver), geometry_(geometry), dt_(dt), numbers_(numbers) {}
 
-  // All that it calls is inlined: a call that is left, as in functions of many terms, would keep cells from being
-  // computed by vectors.
-  [[gnu::flatten]] void run(const T* const* in, T* const* out, std::int64_t at, std::int64_t n,
-                            const Index<D>&) const override {
-    // Copies, which the compiler knows that no store changes.
-    const S solver = solver_;
-    const CellGeometry<D> geometry = geometry_;
-    const double dt = dt_;
-    const std::array<double, kNumbers> numbers = numbers_;
-    const std::array<const T*, kReads> from = rows_at(in, at);
-    std::array<T*, kWrites> to;
-    for (std::size_t f = 0; f < kWrites; ++f) to[f] = out[f] + at;
-    ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) {
-      const auto here = cells_from<0, kWrites>(from, x, geometry);
-      const auto own = cells_from<kOwnFirst, kWrites>(from, x, geometry);
-      const std::array<double, kWrites> values =
-          new_values<Stage>(solver, here, own, given_at(from, x, geometry, numbers), dt);
-      for (std::size_t f = 0; f < kWrites; ++f) to[f][x] = static_cast<T>(values[f]);
-    }
+  /// The new values of the cell x elements behind those at `from`.
+  KOKKOS_FUNCTION Values at(const From& from, std::int64_t x) const {
+    return new_values<Stage>(solver_, cells_from<0, kWrites>(from, x, geometry_),
+                             cells_from<kOwnFirst, kWrites>(from, x, geometry_), given_at(from, x), dt_);
   }
-
-  std::size_t reads() const override { return kReads; }
-  std::array<double, kWrites> mirrored(const T* const* in, const T* mask, std::int64_t at) const override {
-    const std::array<const T*, kReads> from = rows_at(in, at);
+  /// The same where masked cells mirror.
+  KOKKOS_FUNCTION Values mirrored(const From& from, const T* mask, std::int64_t x) const {
     const auto cells = [&]<std::size_t First, std::size_t... F>(std::integral_constant<std::size_t, First>,
                                                                 std::index_sequence<F...>) {
-      return std::array<MirrorCell<T, D>, kWrites>{MirrorCell<T, D>(from[First + F], mask, geometry_)...};
+      return std::array<MirrorCell<T, D>, kWrites>{MirrorCell<T, D>(from[First + F] + x, mask + x, geometry_)...};
     };
     constexpr std::make_index_sequence<kWrites> all;
     return new_values<Stage>(solver_, cells(std::integral_constant<std::size_t, 0>(), all),
-                             cells(std::integral_constant<std::size_t, kOwnFirst>(), all),
-                             given_at(from, 0, geometry_, numbers_), dt_);
+                             cells(std::integral_constant<std::size_t, kOwnFirst>(), all), given_at(from, x), dt_);
   }
-  void source_weights(const T* const* in, std::int64_t at, std::int64_t n, double* weights) const override {
-    const std::array<const T*, kReads> from = rows_at(in, at);
-    for (std::int64_t x = 0; x < n; ++x)
-      weights[x] = weight_of_source<Stage>(solver_, given_at(from, x, geometry_, numbers_), dt_);
+  /// How much of a source the cell gets.
+  KOKKOS_FUNCTION double source_weight(const From& from, std::int64_t x) const {
+    return weight_of_source<Stage>(solver_, given_at(from, x), dt_);
   }
 
  private:
-  static std::array<const T*, kReads> rows_at(const T* const* in, std::int64_t at) {
-    std::array<const T*, kReads> from;
-    for (std::size_t f = 0; f < kReads; ++f) from[f] = in[f] + at;
-    return from;
-  }
-
-  KOKKOS_FUNCTION static auto given_at(const std::array<const T*, kReads>& from, std::int64_t x,
-                                       const CellGeometry<D>& geometry,
-                                       const std::array<double, kNumbers>& numbers) {
+  KOKKOS_FUNCTION auto given_at(const From& from, std::int64_t x) const {
     if constexpr (kGiven == Given::fields) {
-      return cells_from<kFirst, kNumbers>(from, x, geometry);
+      return cells_from<kFirst, kNumbers>(from, x, geometry_);
     } else {
       return [&]<std::size_t... K>(std::index_sequence<K...>) {
-        return std::array<ConstantCell, kNumbers>{ConstantCell(numbers[K])...};
+        return std::array<ConstantCell, kNumbers>{ConstantCell(numbers_[K])...};
       }
       (std::make_index_sequence<kNumbers>());
     }
   }
 
   template <std::size_t First, std::size_t N>
-  KOKKOS_FUNCTION static std::array<Cell<T, D>, N> cells_from(const std::array<const T*, kReads>& from,
-                                                              std::int64_t x, const CellGeometry<D>& geometry) {
+  KOKKOS_FUNCTION static std::array<Cell<T, D>, N> cells_from(const From& from, std::int64_t x,
+                                                              const CellGeometry<D>& geometry) {
     return [&]<std::size_t... F>(std::index_sequence<F...>)->std::array<Cell<T, D>, N> {
       return {Cell<T, D>(from[First + F] + x, geometry)...};
     }
@@ -252,6 +214,61 @@ class CellRow final : public AmendableKernel<T, D, kStateFields<S>> {
   CellGeometry<D> geometry_;
   double dt_;
   std::array<double, kNumbers> numbers_;
+};
+
+/// What sources and masks need to know of a cell function of W fields.
+template <class T, int D, std::size_t W>
+class AmendableKernel : public RowKernel<T, D> {
+ public:
+  /// Of this many arrays.
+  virtual std::size_t reads() const = 0;
+  /// See CellPoint. Not by vectors: only cells beside masked ones need it.
+  virtual std::array<double, W> mirrored(const T* const* in, const T* mask, std::int64_t at) const = 0;
+  /// Of n cells from `at` on.
+  virtual void source_weights(const T* const* in, std::int64_t at, std::int64_t n, double* weights) const = 0;
+};
+
+/// The row kernel of a cell function. Writes the fields, which may be those a step before.
+template <class Point>
+class CellRow final : public AmendableKernel<typename Point::Value, Point::dimensions, Point::kWrites> {
+ public:
+  static constexpr int D = Point::dimensions;
+  using T = typename Point::Value;
+  explicit CellRow(const Point& point) : point_(point) {}
+
+  // All that it calls is inlined: a call that is left, as in functions of many terms, would keep cells from being
+  // computed by vectors.
+  [[gnu::flatten]] void run(const T* const* in, T* const* out, std::int64_t at, std::int64_t n,
+                            const Index<D>&) const override {
+    // Copies, which the compiler knows that no store changes.
+    const Point point = point_;
+    const typename Point::From from = rows_at(in, at);
+    std::array<T*, Point::kWrites> to;
+    for (std::size_t f = 0; f < Point::kWrites; ++f) to[f] = out[f] + at;
+    ISOHALO_INDEPENDENT
+    for (std::int64_t x = 0; x < n; ++x) {
+      const typename Point::Values values = point.at(from, x);
+      for (std::size_t f = 0; f < Point::kWrites; ++f) to[f][x] = static_cast<T>(values[f]);
+    }
+  }
+
+  std::size_t reads() const override { return Point::kReads; }
+  typename Point::Values mirrored(const T* const* in, const T* mask, std::int64_t at) const override {
+    return point_.mirrored(rows_at(in, at), mask, 0);
+  }
+  void source_weights(const T* const* in, std::int64_t at, std::int64_t n, double* weights) const override {
+    const typename Point::From from = rows_at(in, at);
+    for (std::int64_t x = 0; x < n; ++x) weights[x] = point_.source_weight(from, x);
+  }
+
+ private:
+  static typename Point::From rows_at(const T* const* in, std::int64_t at) {
+    typename Point::From from;
+    for (std::size_t f = 0; f < Point::kReads; ++f) from[f] = in[f] + at;
+    return from;
+  }
+
+  Point point_;
 };
 
 /// What masked cells do, those in which the mask is not 0.

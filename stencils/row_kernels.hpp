@@ -131,7 +131,7 @@ class LifeRow {
       const std::uint8_t *const u = in + x, *const above = u - s, *const below = u + s;
       const V left = at(above - 1) + at(u - 1) + at(below - 1), right = at(above + 1) + at(u + 1) + at(below + 1);
       const V living = left + right + (at(above) + at(below)), state = at(u);
-      V next{};
+      V next = Vector::filled(0);
       for (std::size_t k = 0; k < N; ++k)
         next |= static_cast<V>(living == counts[k].n) & (counts[k].dead ^ (counts[k].flip & state));
       Vector::store(out + x, next);

@@ -5,6 +5,7 @@
 
 #include "framework/run/solver.hpp"
 #include "stencils/deep_stepper.hpp"
+#include "stencils/device/device_stepper.hpp"
 
 namespace isohalo {
 
@@ -54,6 +55,25 @@ class SingleFieldModel : public SolverModel<D> {
 
  protected:
   const GridSettings<D>& grid() const { return grid_; }
+
+  /// The solver on the device, whose point kernel is make_point(T(), stride) (device_kernel.hpp). Collective in
+  /// order.
+  template <class MakePoint>
+  std::unique_ptr<Solver<D>> make_on_device(const CartesianDomain<D>& domain, int depth, Exchange exchange,
+                                            const MakePoint& make_point) const {
+    const auto make_in = [&]<class T>(T) -> std::unique_ptr<Solver<D>> {
+      using Stepper = DeviceStepper<T, D, DeviceSpace>;
+      const auto kernels = [&](const Index<D>& stride) {
+        typename Stepper::Kernels all;
+        all.push_back(Stepper::kernel_of(make_point(T(), stride)));
+        return all;
+      };
+      return std::make_unique<Stepper>(StateFields{{"u"}}, domain, shape_, std::vector{grid_.boundary}, depth,
+                                       kernels, exchange);
+    };
+    if (grid_.type == ElementType::float32) return make_in(float());
+    return make_in(double());
+  }
 
   /// The solver in the grid's floating-point type T, whose row kernel is make_row(T(), stride). Collective in
   /// order.

@@ -9,28 +9,13 @@
 
 namespace isohalo {
 
-namespace {
-
-/// Coefficients and masks are mirrored outside the grid whatever the fields' rules, so their mirrored cells are
-/// needed.
-template <int D>
-BoundaryTopology<D> topology_of(const StateFields& names, const std::vector<BoundaryRules<D>>& rules,
-                                const Box<D>& global) {
-  BoundaryTopology<D> around = boundary_topology_of(std::span<const BoundaryRules<D>>(rules), global);
-  for (int j = 0; j < D && !names.coefficients.empty(); ++j)
-    if (!around.periodic[j]) around.mirror_low[j] = around.mirror_high[j] = true;
-  return around;
-}
-
-}  // namespace
-
 template <class T, int D>
 StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain<D>& domain,
                                  const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules,
                                  int depth, const MakeKernels& make_kernels, Exchange exchange, Overlap overlap)
     : names_(names),
       domain_(domain),
-      around_(topology_of(names, rules, domain.global())),
+      around_(names.topology(rules, domain.global())),
       plan_(domain, shape, names.reaches(depth),
             HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}, {}, host_workers()}),
       reducer_(domain),
@@ -56,15 +41,7 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
   for (int m = 0; m <= plan_.depth(); ++m) {
     const auto boxes = shape.needed_boxes(domain.owned(), m, around);
     Level level;
-    // Not the bounding box of the needed cells: a stencil may read outside cells beside cells that it does not
-    // read.
-    const auto reach = shape.ghost_widths(m, around);
-    level.bounds = domain.owned().grown(reach[0], reach[1]);
-    for (int j = 0; j < D; ++j)
-      if (!around.periodic[j]) {
-        level.bounds.low[j] = std::max(level.bounds.low[j], around.global.low[j]);
-        level.bounds.high[j] = std::min(level.bounds.high[j], around.global.high[j]);
-      }
+    level.bounds = detail::reachable(domain.owned(), shape, m, around);
     level.all = SweepRegion<D>(boxes);
     level.shell = SweepRegion<D>(detail::without(boxes, domain.owned()));
     level.boxes = boxes;
@@ -106,10 +83,7 @@ std::vector<FieldHandle<D>> StateStepper<T, D>::coefficients() {
 
 template <class T, int D>
 std::string StateStepper<T, D>::residual_of() const {
-  const std::size_t n = names_.state.size();
-  std::string text = "the change of " + names_.state[0];
-  for (std::size_t f = 1; f < n; ++f) text += (f + 1 < n ? ", " : " and ") + names_.state[f];
-  return text;
+  return names_.change();
 }
 
 template <class T, int D>
@@ -122,9 +96,7 @@ template <class T, int D>
 void StateStepper<T, D>::start() {
   if (!coefficients_.empty()) {
     plan_.exchange(erased({&coefficients_}));
-    BoundaryRules<D> mirrored;
-    for (int j = 0; j < D; ++j)
-      if (!around_.periodic[j]) mirrored.low[j].kind = mirrored.high[j].kind = Boundary::neumann;
+    const BoundaryRules<D> mirrored = detail::mirrored_rules(around_);
     for (const Field<T, D>& c : coefficients_)
       fill_outside(c.ref(), mirrored, domain_.global(), levels_.back().bounds, layers_low_, layers_high_);
   }

@@ -17,25 +17,11 @@
 #include "stencils/boundary.hpp"
 #include "stencils/kernel_sweep.hpp"
 #include "stencils/overlap_choice.hpp"
+#include "stencils/state_fields.hpp"
 #include "stencils/time_tiles.hpp"
 #include "stencils/two_ways.hpp"
 
 namespace isohalo {
-
-/// What a stepper advances, by names.
-struct StateFields {
-  std::vector<std::string> state;
-  /// The fields a step before, if a step reads them; it reads no neighbors of theirs, and takes one stage.
-  std::vector<std::string> before{};
-  std::vector<std::string> coefficients{};  ///< read by all stages, with neighbors; they do not change
-  int stages = 1;
-  std::vector<double> stage_times{0.0};  ///< of the state that a stage reads, after the step's begin in steps
-
-  /// Arrays that such a stepper holds.
-  std::size_t arrays() const { return state.size() * (stages > 1 ? 3 : 2) + coefficients.size(); }
-  /// Stencil reaches that `depth` steps per exchange take; with one step, each stage has an exchange.
-  int reaches(int depth) const { return stages > 1 && depth > 1 ? stages * depth : depth; }
-};
 
 /// Advances fields by kernels, one for each stage; or, of one stage, by one kernel or several that take turns.
 /// Every owned cell after every step has the bits that single steps on one rank give. A kernel reads the fields;

@@ -26,6 +26,12 @@ struct VectorOf {
   typedef T Type __attribute__((vector_size(Bytes)));
   static constexpr int kLanes = Bytes / static_cast<int>(sizeof(T));
 
+  /// x in every lane. (nvcc ends when it sees a vector made by braces.)
+  [[gnu::always_inline]] static Type filled(T x) {
+    Type v;
+    for (int e = 0; e < kLanes; ++e) v[e] = x;
+    return v;
+  }
   /// From and to any address.
   [[gnu::always_inline]] static Type load(const T* p) {
     Type v;
@@ -38,10 +44,16 @@ struct VectorOf {
   /// element First + e of a, or of b in its place.
   template <int First, int Skipped>
   [[gnu::always_inline]] static Type shifted(const Type& a, const Type& b) {
+#if defined(__CUDACC__)  // which loses the dots behind the list of lanes
+    Type v;
+    for (int e = 0; e < kLanes; ++e) v[e] = First + e < kLanes ? a[First + e] : b[First + e + Skipped - kLanes];
+    return v;
+#else
     return [&]<int... E>(std::integer_sequence<int, E...>) ISOHALO_INLINED {
       return __builtin_shufflevector(a, b, (First + E < kLanes ? First + E : First + E + Skipped)...);
     }
     (std::make_integer_sequence<int, kLanes>());
+#endif
   }
 };
 

@@ -76,7 +76,7 @@ class WeightedRow {
     while (n - x > size / 2 || (M == 1 && x < n)) {
       x = std::min(x, n - size);
       std::array<V, M> acc;
-      each<M>([&](auto i) ISOHALO_INLINED { acc[i] = -V{}; });  // -0 + a is a, whatever a is
+      each<M>([&](auto i) ISOHALO_INLINED { acc[i] = Vector::filled(-T(0)); });  // -0 + a is a, whatever a is
       const T* w = weight_.data();
       for (const Run* run = first; run != last; ++run) {
         for (; run->terms == 1; ++run, ++w) add_terms<1>(acc, in + x + run->at, w);

@@ -75,21 +75,35 @@ void with_rule(const BoundaryRule& rule, double distance, const Fill& fill) {
   }
 }
 
-/// The outside cells around `valid`, the box of cells that hold values, where it touches a side that is not
-/// periodic: at most so many layers there. Dimensions go from the fastest to the slowest, so that a corner gets
-/// dimension 0's rule applied to the value that the others give. `values_of(j, outward, places)` gives the values
-/// of the side of dimension j (`outward` = -1: the lower one) for outside cells, as `fill_layer` takes them;
-/// `places` is one cell thick where a place of the face stands for all layers.
-template <class T, int D, class ValuesOf>
-void fill_around(const ArrayRef<T, D>& u, const BoundaryRules<D>& rules, const Box<D>& global, const Box<D>& valid,
-                 const Index<D>& layers_low, const Index<D>& layers_high, const Workers& workers,
-                 const ValuesOf& values_of) {
-  const Box<D> held = u.allocated();  // a deep halo may end at the grid's side: then nobody reads beyond
+/// Layers of outside cells beyond one side of the grid.
+template <int D>
+struct OutsideSide {
+  const BoundaryRule& rule;
+  int j, outward;       ///< the dimension; -1: its lower side, 1: the upper one
+  std::int64_t layers;  ///< at least 1
+  std::int64_t edge;    ///< coordinate of the outermost cells inside
+  double spacing;       ///< of cells
+  Box<D> span;          ///< the cells of each layer; in dimension j it means nothing
+  Box<D> places;        ///< where values are asked for; one cell thick if a place of the face stands for all layers
+
+  std::int64_t outside(std::int64_t layer) const { return edge + outward * (layer + 1); }
+  std::int64_t source(std::int64_t layer) const { return rule.mirrors() ? edge - outward * layer : outside(layer); }
+  /// Between the centres of an outside cell and the mirrored one.
+  double distance(std::int64_t layer) const { return static_cast<double>(2 * layer + 1) * spacing; }
+};
+
+/// fill(side) for the outside cells around `valid`, the box of cells that hold values, where it touches a side that
+/// is not periodic: at most so many layers there, and within `held`. Dimensions go from the fastest to the slowest,
+/// so that a corner gets dimension 0's rule applied to the value that the others give.
+template <int D, class Fill>
+void for_each_side_around(const Box<D>& held, const BoundaryRules<D>& rules, const Box<D>& global,
+                          const Box<D>& valid, const Index<D>& layers_low, const Index<D>& layers_high,
+                          const Fill& fill) {
   Box<D> span = valid;
-  /// One side. Returns how many layers were filled.
+  /// Returns how many layers were filled.
   const auto fill_side = [&](int j, int outward, std::int64_t layers) {
     const BoundaryRule& rule = outward < 0 ? rules.low[j] : rules.high[j];
-    const std::int64_t edge = outward < 0 ? global.low[j] : global.high[j] - 1;  // the outermost cell inside
+    const std::int64_t edge = outward < 0 ? global.low[j] : global.high[j] - 1;
     // Cells fill as many layers again where they are mirrored, any number without.
     if (rule.mirrors()) layers = std::min(layers, valid.extent(j));
     if (layers <= 0) return std::int64_t{0};
@@ -97,25 +111,36 @@ void fill_around(const ArrayRef<T, D>& u, const BoundaryRules<D>& rules, const B
     const bool own_centre = rule.kind == Boundary::fixed;
     places.low[j] = !own_centre ? edge : outward < 0 ? edge - layers : edge + 1;
     places.high[j] = own_centre ? places.low[j] + layers : edge + 1;
-    const auto* const values = values_of(j, outward, places);
     const double h = rules.length[j] / static_cast<double>(global.extent(j));
-    for (std::int64_t k = 0; k < layers; ++k) {
-      const std::int64_t outside = edge + outward * (k + 1);
-      const std::int64_t source = rule.mirrors() ? edge - outward * k : outside;
-      with_rule<T>(rule, static_cast<double>(2 * k + 1) * h,
-                   [&](const auto& f) { fill_layer(u, j, outside, source, span, values, rule.value, workers, f); });
-    }
+    fill(OutsideSide<D>{rule, j, outward, layers, edge, h, span, places});
     return layers;
   };
   for (int j = D - 1; j >= 0; --j) {
     if (rules.low[j].kind == Boundary::periodic) continue;
     Box<D> next = span;
+    // A deep halo may end at the grid's side: then nobody reads beyond.
     if (valid.low[j] == global.low[j])
       next.low[j] -= fill_side(j, -1, std::min(layers_low[j], global.low[j] - held.low[j]));
     if (valid.high[j] == global.high[j])
       next.high[j] += fill_side(j, 1, std::min(layers_high[j], held.high[j] - global.high[j]));
     span = next;
   }
+}
+
+/// Fills these cells. `values_of(j, outward, places)` gives the values of a side for outside cells, as `fill_layer`
+/// takes them.
+template <class T, int D, class ValuesOf>
+void fill_around(const ArrayRef<T, D>& u, const BoundaryRules<D>& rules, const Box<D>& global, const Box<D>& valid,
+                 const Index<D>& layers_low, const Index<D>& layers_high, const Workers& workers,
+                 const ValuesOf& values_of) {
+  for_each_side_around(
+      u.allocated(), rules, global, valid, layers_low, layers_high, [&](const OutsideSide<D>& side) {
+        const auto* const values = values_of(side.j, side.outward, side.places);
+        for (std::int64_t k = 0; k < side.layers; ++k)
+          with_rule<T>(side.rule, side.distance(k), [&](const auto& f) {
+            fill_layer(u, side.j, side.outside(k), side.source(k), side.span, values, side.rule.value, workers, f);
+          });
+      });
 }
 
 /// The values of rules that are numbers.

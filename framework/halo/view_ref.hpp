@@ -29,16 +29,16 @@ ErasedArray<static_cast<int>(View::rank)> view_ref(const View& view, const Box<s
                                                    const Index<static_cast<int>(View::rank)>& ghost_low,
                                                    const Index<static_cast<int>(View::rank)>& ghost_high,
                                                    ViewCopies copies = ViewCopies::automatic) {
-  using Value = typename View::non_const_value_type;
+  using Element = typename View::non_const_value_type;
   using Space = typename View::execution_space;
   constexpr int D = static_cast<int>(View::rank);
-  static_assert(std::is_trivially_copyable_v<Value>, ISOHALO_TRIVIALLY_COPYABLE);
+  static_assert(std::is_trivially_copyable_v<Element>, ISOHALO_TRIVIALLY_COPYABLE);
   constexpr bool host_reaches =
       Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename View::memory_space>::accessible;
   const Box<D> all = owned.grown(ghost_low, ghost_high);
   ErasedArray<D> a;
-  a.bytes = a.pitch = static_cast<std::int64_t>(sizeof(Value));
-  a.element = &value_type<Value>;
+  a.bytes = a.pitch = static_cast<std::int64_t>(sizeof(Element));
+  a.element = &value_type<Element>;
   a.owned = owned;
   a.ghost_low = ghost_low;
   a.ghost_high = ghost_high;

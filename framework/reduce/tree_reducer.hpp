@@ -72,6 +72,12 @@ class TreeReducer {
   }
   std::int64_t scratch_size(const Box<D>& cells) const { return reduction_->tiles().scratch_size(cells); }
 
+  /// For tile values that are formed elsewhere, as by kernels of a device: the tiles whose values this rank forms,
+  /// in tile coordinates, and these values, row-major. Those of tiles that a rank border cuts come with `combine`,
+  /// from the cells that `run_box` has seen.
+  const Box<D>& tiles() const { return reduction_->tiles().tiles(); }
+  std::vector<V>& tile_values() { return reduction_->tiles().values(); }
+
   /// All bands at once, rows in the order of memory: for a pass that only reduces. Not from several threads. Local.
   template <class RowValues>
   void run_all(RowValues&& row) {

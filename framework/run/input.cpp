@@ -129,6 +129,11 @@ ParallelSettings<D> read_parallel(Config& config, int ranks) {
     p.halo_depth = static_cast<int>(config.integer(key, {1, 1, 1000, "steps", ""}));
   p.exchange = exchange_of_name(config.text(
       "parallel.exchange", {"auto", exchange_names(), "how ghost cells travel; auto: what is fastest by timing"}));
+  p.on_device =
+      config.text("parallel.space",
+                  {"host",
+                   {"host", "device"},
+                   "where fields lie and steps are computed; device: Kokkos' default execution space"}) == "device";
   const std::string method = config.text(
       "parallel.reduction", {"auto",
                              {"auto", "tree", "binary_tree", "exact"},
@@ -216,6 +221,11 @@ Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string&
   in.grid.input_directory = path.parent_path();
   in.parallel = read_parallel<D>(config, ranks);
   in.model = kinds.of<D>().at(kind)(config, in.grid);
+  if (known && in.parallel.on_device)
+    if (const std::string why = in.model->against_device(); !why.empty())
+      config.error("parallel.space", fmt::format("parallel.space = \"device\" is not for this input: {}; use "
+                                                 "\"host\"",
+                                                 why));
   in.run = read_run(config);
   const std::vector<std::string> fields = known ? in.model->field_names() : std::vector<std::string>{"u"};
   in.output = read_output(config, path.stem().string(), fields);

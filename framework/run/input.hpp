@@ -23,6 +23,7 @@ struct ParallelSettings {
   std::optional<PerDim<int, D>> process_grid;  ///< absent: auto
   std::optional<int> halo_depth;               ///< steps per exchange; absent: auto
   Exchange exchange = Exchange::automatic;
+  bool on_device = false;  ///< parallel.space
   double alignment_tolerance = 0.02;
   ReductionOptions reduction;
   bool reduction_is_auto = true;  ///< then a restart keeps the checkpoint's method
@@ -61,6 +62,9 @@ struct Input {
     return parallel.halo_depth ? std::min(*parallel.halo_depth, model->deepest())
                                : automatic_depth(*model, blocks, run.residual_every);
   }
+  /// How often a run takes the memory of its model, at most: on a device, which may have the host's memory, there
+  /// are copies of the fields.
+  double copies() const { return parallel.on_device ? 2 : 1; }
   /// Is any field read from a file?
   bool from_files() const {
     bool any = source && source->from_file();

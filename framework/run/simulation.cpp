@@ -48,14 +48,14 @@ void Simulation<D>::check_memory() const {
   for (int j = 0; j < D; ++j) largest[j] = domain_->decomposition().largest_extent(j);
   const double node = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   const int depth = in_.depth(domain_->decomposition());
-  const double rank = in_.model->memory(largest, depth);
+  const double rank = in_.copies() * in_.model->memory(largest, depth);
   const double need = rank * comm_.ranks_on_node();
   constexpr double gib = 1 << 30;
   // Nodes may differ: the tightest one decides for all.
   const auto permille = static_cast<std::int64_t>(std::min(need / node * 1000, 1e15));
   if (comm_.max(permille) <= 1000) return;
   const auto fits = comm_.min(static_cast<std::int64_t>(
-      largest_depth(*in_.model, largest, depth, node / static_cast<double>(comm_.ranks_on_node()))));
+      largest_depth(*in_.model, largest, depth, node / in_.copies() / static_cast<double>(comm_.ranks_on_node()))));
   throw UsageError(fmt::format(
       "the fields of a grid of {} cells need {:.1f} GiB per rank; {} on this node need {:.1f} GiB of {:.1f}: use a "
       "smaller domain.shape{} or more nodes",
@@ -88,7 +88,9 @@ RunResult Simulation<D>::run() {
   {
     const PhaseScope scope(&phases_, Phase::start);
     agreed(comm_, [&] {
-      solver_ = in_.model->create(*domain_, in_.depth(domain_->decomposition()), in_.parallel.exchange);
+      const int depth = in_.depth(domain_->decomposition());
+      solver_ = in_.parallel.on_device ? in_.model->create_on_device(*domain_, depth, in_.parallel.exchange)
+                                       : in_.model->create(*domain_, depth, in_.parallel.exchange);
     });
     solver_->time_phases(&phases_);
     fill_initial();

@@ -154,6 +154,14 @@ class SolverModel {
   /// Collective in order. `depth` >= 1 steps per halo exchange, which travels by `exchange`.
   virtual std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth,
                                             Exchange exchange) const = 0;
+  /// Why it has nothing for parallel.space = "device", as the end of a sentence; empty: `create_on_device` can be
+  /// called.
+  virtual std::string against_device() const { return "solvers of this kind compute on the host only"; }
+  /// The same solver, with the same bits, its fields in the memory of Kokkos' default execution space.
+  virtual std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& /*domain*/, int /*depth*/,
+                                                      Exchange /*exchange*/) const {
+    return nullptr;
+  }
 };
 
 /// Reads the keys of one kind of solver; records errors in the configuration rather than throwing.

@@ -5,10 +5,12 @@ usage: generate.py INPUTS_DIRECTORY OUTPUT_DIRECTORY
 
 OUTPUT_DIRECTORY/cases.txt then has a line per case: name, input, "full" (every depth on every process grid) or "once",
 and overrides. OUTPUT_DIRECTORY/sample.txt has some of them: every solver, method, type, rule and number of dimensions, each
-on every process grid with one depth.
+on every process grid with one depth. OUTPUT_DIRECTORY/device.txt and device_sample.txt have those of solvers that compute
+on a device as well.
 """
 import pathlib
 import random
+import re
 import sys
 import tomllib
 
@@ -363,6 +365,15 @@ def main():
     sample = [c.replace(" full", " once", 1) for c in cases if c.split()[0] in sampled]
     assert len(sample) == len(sampled)
     (out / "sample.txt").write_text("\n".join(sample) + "\n")
+    on_device = [c.replace(" full", " once", 1) for c in cases if not re.match("poisson|life|acoustics", tomllib.loads(
+        pathlib.Path(c.split()[1]).read_text())["solver"]["kind"])]
+    (out / "device.txt").write_text("\n".join(on_device) + "\n")
+    few = {"custom9", "heat3d_small", "gray_scott_2d_1", "wave2d", "advection_times", "heat_layers", "cell_1d_4", "cell_3d_5", "cell_4d_1",
+           "source_2d_0", "source_3d_5", "source_4d_2", "stirred_round", "boundary_1d_0", "boundary_2d_1", "boundary_3d_6", "random_2d_6",
+           "random_1d_7"}
+    few = [c for c in on_device if c.split()[0] in few]
+    assert len(few) == 18
+    (out / "device_sample.txt").write_text("\n".join(few) + "\n")
 
 
 if __name__ == "__main__":

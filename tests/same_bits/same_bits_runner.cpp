@@ -1,7 +1,9 @@
 /// Runs the inputs of the same-bits test inside one launch and compares the files they leave, byte by byte.
 ///
 ///   same_bits_runner reference CASES DIRECTORY      one rank: leaves reference files and results
-///   same_bits_runner compare CASES DIRECTORY TAG    any ranks: process grids, depths, tolerances, restart
+///   same_bits_runner compare CASES DIRECTORY TAG [KEY=VALUE ..]
+///                                                   any ranks: process grids, depths, tolerances, restart; with
+///                                                   these keys, which must not change a bit
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -75,8 +77,11 @@ std::vector<std::string> checkpoints(const fs::path& directory) {
 
 class Runner {
  public:
-  Runner(fs::path directory, std::string tag)
-      : directory_(std::move(directory)), tag_(std::move(tag)), comm_(Communicator::of(MPI_COMM_WORLD)) {}
+  Runner(fs::path directory, std::string tag, std::vector<std::string> keys)
+      : directory_(std::move(directory)),
+        tag_(std::move(tag)),
+        keys_(std::move(keys)),
+        comm_(Communicator::of(MPI_COMM_WORLD)) {}
 
   void reference(const TestCase& c) {
     const fs::path out = directory_ / "reference" / c.name;
@@ -124,6 +129,7 @@ class Runner {
     request.input = c.input;
     request.overrides = c.overrides;
     request.overrides.insert(request.overrides.end(), more.begin(), more.end());
+    request.overrides.insert(request.overrides.end(), keys_.begin(), keys_.end());
     request.overrides.push_back("output.directory=" + out.string());
     request.overrides.push_back("output.picture_every=0");
     request.overwrite = true;
@@ -221,15 +227,16 @@ class Runner {
 
   fs::path directory_, reference_;
   std::string tag_, expected_;
+  std::vector<std::string> keys_;
   Communicator comm_;
   int failures_ = 0, runs_ = 0, refused_ = 0, compared_ = 0;
   bool restarted_ = false, with_files_ = true;
 };
 
 int run_all(int argc, char** argv) {
-  if (argc < 4) throw UsageError("usage: same_bits_runner reference|compare CASES DIRECTORY [TAG]");
+  if (argc < 4) throw UsageError("usage: same_bits_runner reference|compare CASES DIRECTORY [TAG [KEY=VALUE ..]]");
   const std::string mode = argv[1];
-  Runner runner(argv[3], argc > 4 ? argv[4] : "");
+  Runner runner(argv[3], argc > 4 ? argv[4] : "", {argv + std::min(argc, 5), argv + argc});
   for (const TestCase& c : read_cases(argv[2])) mode == "reference" ? runner.reference(c) : runner.compare(c);
   if (mode == "reference") sleep(2);  // what follows is written in another second
   const std::int64_t failures = Communicator::of(MPI_COMM_WORLD).max(runner.failures());

@@ -222,7 +222,9 @@ void equals_rows(const Index<D>& shape, int depth) {
     };
     return DeepStepper<double, D>("u", domain, StencilShape<D>::star(1), BoundaryRules<D>{}, depth, row);
   };
-  auto cells = make([](const CellGeometry<D>& g) { return detail::CellRow<Diffusion, double, D>({}, g, 1e-3); });
+  auto cells = make([](const CellGeometry<D>& g) {
+    return detail::CellRow(detail::CellPoint<Diffusion, double, D>({}, g, 1e-3));
+  });
   auto rows = make([](const CellGeometry<D>& g) { return DiffusionRow<D>(g, 0.5, 1e-3); });
   for (auto* u : {&cells.field(), &rows.field()})
     for_each_cell(domain.owned(), [&](const Index<D>& i) {

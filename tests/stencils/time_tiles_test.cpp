@@ -195,7 +195,7 @@ void check_two_fields(const Index<D>& shape) {
     CellGeometry<D> g;
     g.stride = stride;
     for (int j = 0; j < D; ++j) g.inverse[j] = 2.0 + j, g.inverse_square[j] = g.inverse[j] * g.inverse[j];
-    return detail::CellRow<GrayScott, double, D>({}, g, 0.5);
+    return detail::CellRow(detail::CellPoint<GrayScott, double, D>({}, g, 0.5));
   };
   for (const auto& grid : all_process_grids<D>(shape, test::ranks()))
     for (const int depth : {2, 3, 7})

@@ -1,0 +1,139 @@
+#pragma once
+/// The arithmetic of a step, or of one stage of it, as kernels of a Kokkos execution space. What lies behind is a
+/// point kernel: a cell function (CellPoint), or one of those here. Each cell is the expression that the host's
+/// row kernel has, so both give the same bits.
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "framework/neighborhood/offsets.hpp"
+#include "stencils/cell_row.hpp"
+#include "stencils/device/device_field.hpp"
+
+namespace isohalo {
+
+/// All arrays lie in the same space's memory, have the same owned box and strides, and hold all cells that the
+/// kernel reads. Local.
+template <class T, int D>
+class DeviceKernel {
+ public:
+  using Arrays = std::span<const ArrayRef<T, D>>;
+  virtual ~DeviceKernel() = default;
+  /// writes = kernel(reads) in one box. Does not fence.
+  virtual void sweep(const Box<D>& box, Arrays reads, Arrays writes) const = 0;
+};
+
+template <class T, int D>
+using DeviceKernelPointer = std::unique_ptr<const DeviceKernel<T, D>>;
+
+/// HeatRow at one cell.
+template <class T, int D>
+struct HeatPoint {
+  PerDim<T, D> c;
+  Index<D> stride;
+  static constexpr std::size_t kReads = 1, kWrites = 1;
+
+  KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 1>& from, std::int64_t x) const {
+    const T* const in = from[0] + x;
+    const T u = *in, twice = T(2) * u;
+    T a = c[0] * ((in[-stride[0]] - twice) + in[stride[0]]);
+    for (int j = 1; j < D; ++j) a = a + c[j] * ((in[-stride[j]] - twice) + in[stride[j]]);
+    return {u + a};
+  }
+};
+
+/// WeightedRow at one cell: offsets in elements, and weights.
+template <class T, class Space>
+struct WeightedPoint {
+  Kokkos::View<std::int64_t*, typename Space::memory_space> away;
+  Kokkos::View<T*, typename Space::memory_space> weight;
+  static constexpr std::size_t kReads = 1, kWrites = 1;
+
+  template <int D>
+  static WeightedPoint of(const Offsets<D>& offsets, const std::vector<double>& weights, const Index<D>& stride) {
+    std::vector<std::int64_t> away;
+    for (const Index<D>& o : offsets) away.push_back(offset_of<D>(o, {}, stride));
+    return {in_space<Space>("isohalo::offsets", away),
+            in_space<Space>("isohalo::weights", std::vector<T>(weights.begin(), weights.end()))};
+  }
+
+  KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 1>& from, std::int64_t x) const {
+    const T* const in = from[0] + x;
+    T sum = weight(0) * in[away(0)];
+    for (std::size_t k = 1; k < away.extent(0); ++k) sum = sum + weight(k) * in[away(k)];
+    return {sum};
+  }
+};
+
+namespace detail {
+
+/// A point kernel and its amendments (cell_row.hpp) at one cell.
+template <class Point, class T>
+struct PointUpdate {
+  /// Are there sources and masks at all?
+  static constexpr bool kAmends = requires(const Point& p, const std::array<const T*, Point::kReads>& from) {
+    p.mirrored(from, from[0], std::int64_t{});
+    p.source_weight(from, std::int64_t{});
+  };
+  static constexpr std::size_t kWrites = Point::kWrites, kReads = Point::kReads + (kAmends ? kWrites + 1 : 0);
+
+  Point point;
+  bool sources;
+  Mask mask;
+  std::array<const T*, kReads> in;
+  std::array<T*, kWrites> out;
+
+  KOKKOS_FUNCTION void operator()(const std::int64_t x) const {
+    std::array<const T*, Point::kReads> from{};
+    for (std::size_t f = 0; f < Point::kReads; ++f) from[f] = in[f];
+    // All values first, since the fields that are written may be those a step before, which the function reads.
+    std::array<T, kWrites> to{};
+    if constexpr (kAmends) {
+      const T* const masked = mask == Mask::none ? nullptr : in[Point::kReads + (sources ? kWrites : 0)];
+      const auto values = mask == Mask::mirror ? point.mirrored(from, masked, x) : point.at(from, x);
+      for (std::size_t f = 0; f < kWrites; ++f) to[f] = static_cast<T>(values[f]);
+      for (std::size_t f = 0; f < kWrites && sources; ++f)
+        to[f] = static_cast<T>(static_cast<double>(to[f]) +
+                               point.source_weight(from, x) * static_cast<double>(in[Point::kReads + f][x]));
+      for (std::size_t f = 0; f < kWrites && masked; ++f)
+        if (masked[x] != T(0)) to[f] = from[f][x];
+    } else {
+      to = point.at(from, x);
+    }
+    for (std::size_t f = 0; f < kWrites; ++f) out[f][x] = to[f];
+  }
+};
+
+template <class T, int D, class Space, class Point>
+class PointKernel final : public DeviceKernel<T, D> {
+ public:
+  using typename DeviceKernel<T, D>::Arrays;
+  PointKernel(const Point& point, const Amendments& amendments)
+      : point_(point), sources_(amendments.sources), mask_(amendments.mask) {}
+
+  void sweep(const Box<D>& box, Arrays reads, Arrays writes) const override {
+    using Update = PointUpdate<Point, T>;
+    Update update{point_, sources_, mask_, {}, {}};
+    // The first stands for those that are not there, which nobody reads then.
+    for (std::size_t f = 0; f < Update::kReads; ++f) update.in[f] = reads[f < reads.size() ? f : 0].data;
+    for (std::size_t f = 0; f < Update::kWrites; ++f) update.out[f] = writes[f].data;
+    for_each_cell_in<Space>("isohalo::sweep", box, writes[0], update);
+  }
+
+ private:
+  Point point_;
+  bool sources_;
+  Mask mask_;
+};
+
+}  // namespace detail
+
+/// `point.at(from, x)`: the new values of the cell x elements behind the first owned one.
+template <class T, int D, class Space, class Point>
+DeviceKernelPointer<T, D> device_kernel(const Point& point, const detail::Amendments& amendments = {}) {
+  return std::make_unique<detail::PointKernel<T, D, Space, Point>>(point, amendments);
+}
+
+}  // namespace isohalo

@@ -1,0 +1,218 @@
+#include "stencils/device/device_stepper.hpp"
+
+#include "stencils/sweep.hpp"
+
+namespace isohalo {
+
+template <class T, int D, class Space>
+DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain,
+                                          const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules,
+                                          int depth, const MakeKernels& make_kernels, Exchange exchange, Overlap)
+    : names_(names),
+      domain_(domain),
+      around_(names.topology(rules, domain.global())),
+      plan_(domain, shape, names.reaches(depth),
+            HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}, {}, {}}),
+      reducer_(domain),
+      change_(reducer_, names.state.size()),
+      now_(make_fields(names.state, "")),
+      next_(make_fields(names.state, " (next)")),
+      coefficients_(make_fields(names.coefficients, "")),
+      host_(copies_of(now_, now_.size())),
+      host_before_(copies_of(next_, names.before.size())),
+      host_coefficients_(copies_of(coefficients_, coefficients_.size())),
+      kernels_(make_kernels(now_[0].ref().stride)),
+      previous_exchanged_(!names.before.empty() && plan_.depth() > 1) {
+  if (names.stages > 1) third_ = make_fields(names.state, " (stage)");
+  const auto layers = shape.ghost_widths(1, around_);
+  layers_low_ = layers[0];
+  layers_high_ = layers[1];
+  for (const BoundaryRules<D>& of_field : rules)
+    outside_.emplace_back(of_field, domain.global(), layers_low_, layers_high_);
+  for (int m = 0; m <= plan_.depth(); ++m)
+    levels_.push_back(
+        {detail::reachable(domain.owned(), shape, m, around_), shape.needed_boxes(domain.owned(), m, around_)});
+}
+
+template <class T, int D, class Space>
+std::vector<FieldHandle<D>> DeviceStepper<T, D, Space>::fields() {
+  if (std::exchange(host_is_behind_, false)) {
+    for (std::size_t f = 0; f < host_.size(); ++f) host_[f].bring_from(now_[f]);
+    for (std::size_t f = 0; f < host_before_.size(); ++f) host_before_[f].bring_from(next_[f]);
+  }
+  std::vector<FieldHandle<D>> all;
+  for (std::size_t f = 0; f < host_.size(); ++f) all.push_back({names_.state[f], "1", "state", host_[f].ref()});
+  for (std::size_t f = 0; f < host_before_.size(); ++f)
+    all.push_back({names_.before[f], "1", "auxiliary", host_before_[f].ref()});
+  return all;
+}
+
+template <class T, int D, class Space>
+std::vector<FieldHandle<D>> DeviceStepper<T, D, Space>::coefficients() {
+  std::vector<FieldHandle<D>> all;
+  for (std::size_t c = 0; c < host_coefficients_.size(); ++c)
+    all.push_back({names_.coefficients[c], "1", "auxiliary", host_coefficients_[c].ref()});
+  return all;
+}
+
+template <class T, int D, class Space>
+void DeviceStepper<T, D, Space>::reduce_by(const ReductionOptions& options) {
+  reducer_.reduce_by(options);
+  exchange_ghosts(now_);  // sets up exchanges, since what that takes belongs to no step
+}
+
+template <class T, int D, class Space>
+void DeviceStepper<T, D, Space>::start() {
+  if (!coefficients_.empty()) {
+    erased_.clear();
+    for (std::size_t c = 0; c < coefficients_.size(); ++c) {
+      host_coefficients_[c].take_to(coefficients_[c]);
+      erased_.push_back(coefficients_[c].erased());
+    }
+    plan_.exchange(erased_);
+    DeviceOutside<T, D, Space> mirrored(detail::mirrored_rules(around_), domain_.global(), layers_low_,
+                                        layers_high_);
+    for (const auto& c : coefficients_) mirrored.fill(c.ref(), levels_.back().bounds, 0);
+  }
+  fields_changed();
+}
+
+template <class T, int D, class Space>
+void DeviceStepper<T, D, Space>::fields_changed() {
+  for (std::size_t f = 0; f < host_.size(); ++f) host_[f].take_to(now_[f]);
+  for (std::size_t f = 0; f < host_before_.size(); ++f) host_before_[f].take_to(next_[f]);
+  steps_left_ = 0;
+}
+
+template <class T, int D, class Space>
+double DeviceStepper<T, D, Space>::advance(std::int64_t steps, bool change) {
+  double sum = 0;
+  for (std::int64_t k = 0; k < steps; ++k) sum = step(change && k + 1 == steps);
+  host_is_behind_ = true;
+  const PhaseScope scope(phases_, Phase::sweep);
+  Space().fence();
+  return sum;
+}
+
+template <class T, int D, class Space>
+double DeviceStepper<T, D, Space>::step(bool change) {
+  const int last = names_.stages - 1;
+  for (int stage = 0; stage <= last; ++stage) {
+    const Fields& in = stage == 0 ? now_ : stage % 2 == 1 ? next_ : third_;
+    const Fields& out = stage % 2 == 0 ? next_ : third_;
+    bring_ghosts(in, time_of(stage));
+    const Level& level = levels_[static_cast<std::size_t>(--steps_left_)];
+    bring_coefficients(level, time_of(stage));
+    sweep(*kernels_[static_cast<std::size_t>(stage)], level, reads(in, next_, stage), refs(out, writes_));
+  }
+  double sum = 0;
+  Fields& newest = last % 2 == 0 ? next_ : third_;
+  if (change) {
+    const PhaseScope scope(phases_, Phase::reduction);
+    change_.form(refs(newest, writes_), refs(now_, before_));
+    sum = reducer_.combine();
+  }
+  ++step_;
+  std::swap(now_, newest);
+  return sum;
+}
+
+template <class T, int D, class Space>
+void DeviceStepper<T, D, Space>::sweep_before(const DeviceKernel<T, D>& kernel) {
+  bring_ghosts(now_, time_of(0));
+  bring_coefficients(levels_.front(), time_of(0));
+  sweep(kernel, levels_.front(), reads(now_, next_, 0), refs(next_, writes_));
+  steps_left_ = 0;
+  host_is_behind_ = true;
+}
+
+template <class T, int D, class Space>
+void DeviceStepper<T, D, Space>::sweep(const DeviceKernel<T, D>& kernel, const Level& level, const Refs& in,
+                                       const Refs& out) const {
+  const PhaseScope scope(phases_, Phase::sweep);
+  for (const Box<D>& b : level.boxes) kernel.sweep(b, in, out);
+}
+
+template <class T, int D, class Space>
+void DeviceStepper<T, D, Space>::bring_ghosts(const Fields& u, double time) {
+  if (steps_left_ == 0) {
+    const PhaseScope scope(phases_, Phase::exchange);
+    exchange_ghosts(u);
+    steps_left_ = plan_.depth();
+  }
+  const PhaseScope scope(phases_, Phase::boundary);
+  const Box<D>& valid = levels_[static_cast<std::size_t>(steps_left_)].bounds;
+  for (std::size_t f = 0; f < u.size(); ++f) outside_[f].fill(u[f].ref(), valid, time);
+}
+
+template <class T, int D, class Space>
+void DeviceStepper<T, D, Space>::exchange_ghosts(const Fields& u) {
+  erased_.clear();
+  for (const auto& field : u) erased_.push_back(field.erased());
+  if (previous_exchanged_)  // steps read the fields a step before in the ghosts, too
+    for (const auto& field : next_) erased_.push_back(field.erased());
+  plan_.exchange(erased_);
+}
+
+template <class T, int D, class Space>
+void DeviceStepper<T, D, Space>::bring_coefficients(const Level& level, double time) {
+  const PhaseScope scope(phases_, Phase::sweep);
+  for (const auto& [c, values] : in_time_) {
+    const ArrayRef<T, D> u = host_coefficients_[c].ref();
+    for_each_row_of("isohalo::source", SweepRegion<D>(level.boxes),
+                    [&, &values = values](const Index<D>& i, std::int64_t n) {
+                      static thread_local std::vector<double> exact;
+                      exact.resize(static_cast<std::size_t>(n));
+                      values(i, n, time, exact.data());
+                      T* const row = &u.at(i);
+                      for (std::int64_t x = 0; x < n; ++x)
+                        row[x] = static_cast<T>(exact[static_cast<std::size_t>(x)]);
+                    });
+    host_coefficients_[c].take_to(coefficients_[c]);
+  }
+}
+
+template <class T, int D, class Space>
+typename DeviceStepper<T, D, Space>::Fields DeviceStepper<T, D, Space>::make_fields(
+    const std::vector<std::string>& names, const char* suffix) const {
+  Fields all;
+  for (const auto& name : names)
+    all.emplace_back(name + suffix, domain_.owned(), plan_.ghost_low(), plan_.ghost_high());
+  return all;
+}
+
+template <class T, int D, class Space>
+typename DeviceStepper<T, D, Space>::Copies DeviceStepper<T, D, Space>::copies_of(const Fields& fields,
+                                                                                  std::size_t n) {
+  Copies all;
+  for (std::size_t f = 0; f < n; ++f) all.emplace_back(fields[f]);
+  return all;
+}
+
+template <class T, int D, class Space>
+const typename DeviceStepper<T, D, Space>::Refs& DeviceStepper<T, D, Space>::refs(const Fields& fields,
+                                                                                  Refs& list) {
+  list.clear();
+  for (const auto& u : fields) list.push_back(u.ref());
+  return list;
+}
+
+template <class T, int D, class Space>
+const typename DeviceStepper<T, D, Space>::Refs& DeviceStepper<T, D, Space>::reads(const Fields& in,
+                                                                                   const Fields& before,
+                                                                                   int stage) {
+  refs(in, reads_);
+  const Fields* own = stage > 0 ? &now_ : names_.before.empty() ? nullptr : &before;
+  if (own)
+    for (const auto& u : *own) reads_.push_back(u.ref());
+  for (const auto& c : coefficients_) reads_.push_back(c.ref());
+  return reads_;
+}
+
+#define ISOHALO_INSTANTIATE(D)                          \
+  template class DeviceStepper<double, D, DeviceSpace>; \
+  template class DeviceStepper<float, D, DeviceSpace>;
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
+
+}  // namespace isohalo

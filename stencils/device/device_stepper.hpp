@@ -1,0 +1,122 @@
+#pragma once
+/// A solver whose fields lie in the memory of a Kokkos execution space and are advanced there: what StateStepper
+/// does on the host, with the same bits. Ghosts are packed by kernels; the host has copies of the fields for files,
+/// pictures and digests, brought when they are asked for.
+
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "framework/halo/halo_plan.hpp"
+#include "framework/run/solver.hpp"
+#include "stencils/device/device_change.hpp"
+#include "stencils/device/device_kernel.hpp"
+#include "stencils/device/device_outside.hpp"
+#include "stencils/overlap_choice.hpp"
+#include "stencils/state_fields.hpp"
+
+namespace isohalo {
+
+/// Why fields with these rules cannot be on a device, as the end of a sentence; empty: they can.
+template <int D>
+std::string rules_against_device(const BoundaryRules<D>& rules) {
+  for (const auto* side : {&rules.low, &rules.high})
+    for (const BoundaryRule& rule : *side)
+      if (rule.own) return "the boundary rule \"" + rule.own->name + "\" is a function of the host";
+  return {};
+}
+
+/// Advances fields by kernels, one for each stage. See StateStepper for what a kernel reads and writes. Every
+/// owned cell after every step has the bits that StateStepper gives.
+template <class T, int D, class Space>
+class DeviceStepper : public Solver<D> {
+ public:
+  using KernelPointer = DeviceKernelPointer<T, D>;
+  using Kernels = std::vector<KernelPointer>;
+  using MakeKernels = std::function<Kernels(const Index<D>& stride)>;
+  /// As StateStepper's: on the host, from several threads.
+  using ValuesInTime = std::function<void(const Index<D>& first, std::int64_t n, double time, double* values)>;
+
+  template <class Point>
+  static KernelPointer kernel_of(const Point& point, const detail::Amendments& amendments = {}) {
+    return device_kernel<T, D, Space>(point, amendments);
+  }
+
+  /// The rules are none of one's own. Steps never overlap an exchange. Collective in order.
+  DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
+                const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
+                Exchange exchange = Exchange::automatic, Overlap overlap = Overlap::never);
+
+  /// Its strides are those of all fields; its cells lie in the memory of Space.
+  const ArrayRef<T, D>& field() const { return now_[0].ref(); }
+  /// Copies on the host, as the fields are now. What is changed there counts from `start` or `fields_changed` on.
+  std::vector<FieldHandle<D>> fields() override;
+  /// Copies on the host, as they were filled before `start`.
+  std::vector<FieldHandle<D>> coefficients() override;
+  std::string residual_of() const override { return names_.change(); }
+  ExchangeChoice exchange() const override { return plan_.choice(); }
+  Index<D> tile() const override { return reducer_.tile(); }
+  void time_phases(PhaseClock* clock) override { phases_ = clock; }
+  void reduce_by(const ReductionOptions& options) override;
+  /// Brings coefficients and fields to the device. Outside the grid coefficients are mirrored.
+  void start() override;
+  void set_time(std::int64_t step, double dt) override { step_ = step, dt_ = dt; }
+  void fields_changed() override;
+  double advance(std::int64_t steps, bool change) override;
+
+ protected:
+  /// See StateStepper.
+  void change_in_time(std::size_t c, const ValuesInTime& values) { in_time_.emplace_back(c, values); }
+  void sweep_before(const DeviceKernel<T, D>& kernel);
+
+ private:
+  using Fields = std::vector<DeviceField<T, D, Space>>;
+  using Copies = std::vector<HostCopy<T, D>>;
+  using Refs = std::vector<ArrayRef<T, D>>;
+
+  /// What lies `m` steps around the block.
+  struct Level {
+    Box<D> bounds;              // all cells inside the grid that m steps can reach
+    std::vector<Box<D>> boxes;  // that later steps need
+  };
+
+  Fields make_fields(const std::vector<std::string>& names, const char* suffix) const;
+  static Copies copies_of(const Fields& fields, std::size_t n);
+  static const Refs& refs(const Fields& fields, Refs& list);
+  const Refs& reads(const Fields& in, const Fields& before, int stage);
+  double time_of(int stage) const {
+    return static_cast<double>(step_) * dt_ + names_.stage_times[static_cast<std::size_t>(stage)] * dt_;
+  }
+  double step(bool change);
+  void sweep(const DeviceKernel<T, D>& kernel, const Level& level, const Refs& in, const Refs& out) const;
+  /// The ghosts and outside cells that a sweep from `u` reads.
+  void bring_ghosts(const Fields& u, double time);
+  void exchange_ghosts(const Fields& u);
+  /// The coefficients that depend on the time, where a sweep of this level reads them.
+  void bring_coefficients(const Level& level, double time);
+
+  StateFields names_;
+  CartesianDomain<D> domain_;
+  BoundaryTopology<D> around_;
+  HaloPlan<D> plan_;
+  CellSum<D> reducer_;
+  DeviceChange<T, D, Space> change_;
+  std::vector<DeviceOutside<T, D, Space>> outside_;  ///< of each field
+  Fields now_, next_, third_, coefficients_;
+  Copies host_, host_before_, host_coefficients_;
+  bool host_is_behind_ = false;
+  std::vector<std::pair<std::size_t, ValuesInTime>> in_time_;
+  Kernels kernels_;
+  Index<D> layers_low_{}, layers_high_{};
+  bool previous_exchanged_;
+  std::vector<Level> levels_;
+  std::vector<ErasedArray<D>> erased_;
+  Refs reads_, writes_, before_;
+  int steps_left_ = 0;     ///< sweeps until the next exchange
+  std::int64_t step_ = 0;  ///< of the state
+  double dt_ = 0;
+  PhaseClock* phases_ = nullptr;
+};
+
+}  // namespace isohalo

@@ -1,0 +1,73 @@
+#pragma once
+/// What steppers of a state have in common: its fields by names, and which cells their steps need.
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/domain/boundary_rules.hpp"
+#include "framework/halo/stencil_shape.hpp"
+
+namespace isohalo {
+
+/// What a stepper advances, by names.
+struct StateFields {
+  std::vector<std::string> state;
+  /// The fields a step before, if a step reads them; it reads no neighbors of theirs, and takes one stage.
+  std::vector<std::string> before{};
+  std::vector<std::string> coefficients{};  ///< read by all stages, with neighbors; they do not change
+  int stages = 1;
+  std::vector<double> stage_times{0.0};  ///< of the state that a stage reads, after the step's begin in steps
+
+  /// Arrays that such a stepper holds.
+  std::size_t arrays() const { return state.size() * (stages > 1 ? 3 : 2) + coefficients.size(); }
+  /// Stencil reaches that `depth` steps per exchange take; with one step, each stage has an exchange.
+  int reaches(int depth) const { return stages > 1 && depth > 1 ? stages * depth : depth; }
+
+  /// "the change of u, v and w"
+  std::string change() const {
+    std::string text = "the change of " + state[0];
+    for (std::size_t f = 1; f < state.size(); ++f) text += (f + 1 < state.size() ? ", " : " and ") + state[f];
+    return text;
+  }
+
+  /// Coefficients and masks are mirrored outside the grid whatever the fields' rules, so their mirrored cells are
+  /// needed.
+  template <int D>
+  BoundaryTopology<D> topology(const std::vector<BoundaryRules<D>>& rules, const Box<D>& global) const {
+    BoundaryTopology<D> around = boundary_topology_of(std::span<const BoundaryRules<D>>(rules), global);
+    for (int j = 0; j < D && !coefficients.empty(); ++j)
+      if (!around.periodic[j]) around.mirror_low[j] = around.mirror_high[j] = true;
+    return around;
+  }
+};
+
+namespace detail {
+
+/// All cells inside the grid that m steps from a block can reach. Not the bounding box of the needed cells: a
+/// stencil may read outside cells beside cells that it does not read.
+template <int D>
+Box<D> reachable(const Box<D>& owned, const StencilShape<D>& shape, int m, const BoundaryTopology<D>& around) {
+  const auto reach = shape.ghost_widths(m, around);
+  Box<D> all = owned.grown(reach[0], reach[1]);
+  for (int j = 0; j < D; ++j)
+    if (!around.periodic[j]) {
+      all.low[j] = std::max(all.low[j], around.global.low[j]);
+      all.high[j] = std::min(all.high[j], around.global.high[j]);
+    }
+  return all;
+}
+
+/// Those of coefficients.
+template <int D>
+BoundaryRules<D> mirrored_rules(const BoundaryTopology<D>& around) {
+  BoundaryRules<D> mirrored;
+  for (int j = 0; j < D; ++j)
+    if (!around.periodic[j]) mirrored.low[j].kind = mirrored.high[j].kind = Boundary::neumann;
+  return mirrored;
+}
+
+}  // namespace detail
+
+}  // namespace isohalo
