@@ -85,6 +85,23 @@ if(NOT MPI_FOUND)
   message(FATAL_ERROR "isohalo found no MPI that a program can be built with (tried: ${isohalo_mpi_reason}): put its mpicc "
     "and mpicxx first in PATH, or name them by -DMPI_HOME=DIRECTORY")
 endif()
+# CMake looks elsewhere, too.
+if(MPI_HOME)
+  get_filename_component(isohalo_mpi_home "${MPI_HOME}" REALPATH)
+  set(isohalo_mpi_at_home OFF)
+  foreach(isohalo_mpi_place "${MPI_C_COMPILER}" ${MPI_C_INCLUDE_DIRS})
+    get_filename_component(isohalo_mpi_real "${isohalo_mpi_place}" REALPATH)
+    cmake_path(IS_PREFIX MPI_HOME "${isohalo_mpi_place}" NORMALIZE isohalo_mpi_named)
+    cmake_path(IS_PREFIX isohalo_mpi_home "${isohalo_mpi_real}" NORMALIZE isohalo_mpi_linked)
+    if(isohalo_mpi_named OR isohalo_mpi_linked)
+      set(isohalo_mpi_at_home ON)
+    endif()
+  endforeach()
+  if(NOT isohalo_mpi_at_home)
+    message(FATAL_ERROR "isohalo found no MPI in MPI_HOME, ${MPI_HOME}, but ${MPI_C_COMPILER}: name the directory that has "
+      "bin/mpicc, or leave MPI_HOME out")
+  endif()
+endif()
 
 isohalo_mpi_words(isohalo_mpi "${MPI_C_INCLUDE_DIRS}")
 list(LENGTH isohalo_mpi isohalo_mpi_length)

@@ -205,6 +205,10 @@ int isohalo_halo_free(isohalo_halo* halo);
 int isohalo_halo_create_arrays(MPI_Comm cart, const long long owned[], int width, isohalo_shape shape, int radius,
                                int depth, int n, const MPI_Datatype elements[], const int faces[],
                                isohalo_halo* halo);
+/* The same for a stencil that reads `s` relative offsets, as for isohalo_halo_create_offsets. */
+int isohalo_halo_create_arrays_offsets(MPI_Comm cart, const long long owned[], int width, int s,
+                                       const int relative[], int depth, int n, const MPI_Datatype elements[],
+                                       const int faces[], isohalo_halo* halo);
 /* For such a halo in place of isohalo_halo_exchange and _start, with n addresses of first elements. */
 int isohalo_halo_exchange_arrays(isohalo_halo halo, void* const arrays[]);
 int isohalo_halo_start_arrays(isohalo_halo halo, void* const arrays[]);

@@ -8,7 +8,9 @@
 
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/plot.hpp"
+#include "apps/bench/steps_plot.hpp"
 #include "apps/bench/timing.hpp"
+#include "apps/bench/workloads.hpp"
 #include "framework/mpi/whole_file.hpp"
 #include "framework/run/machine.hpp"
 #include "framework/shm/collectives.hpp"
@@ -88,6 +90,13 @@ class Figures {
       if (f.starts_with("18")) point(f, v.name + ", model", bytes, predicted);
     }
   }
+  /// Reduces against OpenMP's, as `bench workloads` reports them.
+  void add_openmp(const Json& report) {
+    for (const Json& size : report["cases"])
+      for (const auto& [key, name] :
+           {std::pair("isohalo_us", "reduce"), {"mpi_us", "MPI_Reduce"}, {"openmp_us", "OpenMP"}})
+        if (size.contains(key)) point("20 reduce and OpenMP", name, size["bytes"], size[key]);
+  }
   void write(const std::string& directory) const {
     for (const Plot& p : plots_)
       write_whole(directory + "/figure_" + p.title.substr(0, p.title.find(' ')) + ".svg", to_svg(p));
@@ -138,6 +147,18 @@ constexpr Machine kMachines[] = {{"2x6", "2 sockets of 6 cores", 9.213},
 /// several, 6 and `far_shared` over a link, 1500 ns, 20 and 20 over the network.
 NodeCosts costs_of(const Machine& m) {
   return {.reach = {{0, 1.2, 0}, {24.5, 4, 1.5}, {99.2, 6, m.far_shared}, {1500, 20, 20}}, .copies_in = false};
+}
+
+/// The steps of the tree, on this machine and on the paper's 2 x 6 cores, for a cache line there with the latencies
+/// of its section 3.4 (Figure 16).
+void draw_steps(const std::string& directory, const Hierarchy& here, const NodeCosts& costs) {
+  const auto draw = [&](const std::string& file, const Hierarchy& h, const NodeCosts& c) {
+    write_whole(directory + "/" + file, to_svg(reduction_schedule({.kind = Kind::tree}, h, -1), h, c,
+                                               "16 steps of the tree on " + h.text(), kLineBytes));
+  };
+  draw("figure_16.svg", here, costs);
+  const NodeCosts paper{.reach = {{0, 1.2, 0}, {0, 28.5, 0}, {0, 105.2, 0}}, .copies_in = false};
+  draw("figure_16_2x6.svg", Hierarchy::of_text("2x6", 12), paper);
 }
 
 Json simulate_machines(bool print) {
@@ -229,8 +250,17 @@ ExitCode bench_collectives_model(MPI_Comm user, const BenchCollectivesOptions& o
     }
   json["simulated"] = comm.rank() == 0 ? simulate_machines(prints) : Json();
   if (comm.rank() == 0 && options.json) fmt::print("{}\n", json.dump(2));
-  if (comm.rank() == 0 && !options.plot_directory.empty()) figures.write(options.plot_directory);
-  return ExitCode::fine;
+  if (options.plot_directory.empty()) return ExitCode::fine;
+  WorkloadSides sides{comm, {comm.get(), node.get()}, {comm.get(), nullptr}, options.repeats};
+  BenchWorkloadsOptions reduces;
+  reduces.largest = options.largest;
+  const WorkloadReport openmp = run_openmp_reduce(sides, reduces);
+  figures.add_openmp(openmp.json);
+  if (comm.rank() == 0) {
+    figures.write(options.plot_directory);
+    draw_steps(options.plot_directory, h, costs);
+  }
+  return openmp.right ? ExitCode::fine : ExitCode::different;
 }
 
 }  // namespace isohalo

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/benchmarks.hpp"
+#include "apps/bench/embedded.hpp"
 #include "apps/bench/hand_written.hpp"
 #include "apps/bench/sweep_cases.hpp"
 #include "apps/bench/sweep_measure.hpp"
@@ -16,8 +17,8 @@ namespace isohalo {
 
 namespace {
 
-/// `arrays`: those that a step must read, and write.
-template <int D, class HandRow, std::size_t N>
+/// Against `Hand`, made with the rows of the case. `arrays`: those that a step must read, and write.
+template <class Hand, int D, class HandRow, std::size_t N>
 SweepFigures measure(MPI_Comm user, const Case<D, HandRow, N>& c, double arrays, int repeats) {
   DomainOptions<D> options;
   options.periodic.fill(true);
@@ -33,7 +34,7 @@ SweepFigures measure(MPI_Comm user, const Case<D, HandRow, N>& c, double arrays,
   }();
   const auto first = c.make(domain, 1, Overlap::never), second = c.make(domain, 1, Overlap::always);
   StateStepper<double, D>&ours = *first, &overlapped = *second;
-  HandWritten<D, HandRow, N> hand(domain, c.make_hand);
+  Hand hand(domain, c.make_hand);
   const auto value = [&](const Index<D>& i, std::size_t f) {
     const auto l = static_cast<std::uint64_t>(linear_index(domain.global(), i));
     return static_cast<double>(mix64(l + f) >> 11) * 0x1p-53;
@@ -45,10 +46,11 @@ SweepFigures measure(MPI_Comm user, const Case<D, HandRow, N>& c, double arrays,
     const auto a = array(ours, f), b = array(overlapped, f);
     for_each_cell(domain.owned(), [&](const Index<D>& i) { a.at(i) = b.at(i) = hand.at(i, f) = value(i, f); });
   }
-  if (ours.fields().size() > N) {  // a second time level
-    const auto a = array(ours, N), b = array(overlapped, N);
-    for_each_cell(domain.owned(), [&](const Index<D>& i) { a.at(i) = b.at(i) = hand.before(i) = value(i, N); });
-  }
+  if constexpr (requires { hand.before(Index<D>()); })
+    if (ours.fields().size() > N) {  // a second time level
+      const auto a = array(ours, N), b = array(overlapped, N);
+      for_each_cell(domain.owned(), [&](const Index<D>& i) { a.at(i) = b.at(i) = hand.before(i) = value(i, N); });
+    }
   SweepFigures f = compare_steps<double, D>(domain, ours, &overlapped, hand, N, arrays, repeats);
   f.name = c.name;
   f.type = "float64";
@@ -56,12 +58,27 @@ SweepFigures measure(MPI_Comm user, const Case<D, HandRow, N>& c, double arrays,
   return f;
 }
 
+template <int D, class HandRow, std::size_t N>
+SweepFigures measure_by_hand(MPI_Comm user, const Case<D, HandRow, N>& c, double arrays, int repeats) {
+  return measure<HandWritten<D, HandRow, N>>(user, c, arrays, repeats);
+}
+
+/// The same loop in a program that has but our exchange, and in our solver.
+template <int D>
+SweepFigures measure_embedded(MPI_Comm user, const Case<D, HandHeatRow<D>>& c, int repeats) {
+  return measure<Embedded<D, HandHeatRow<D>>>(user, c, 2, repeats);
+}
+
 std::vector<SweepFigures> measure_all(const SweepOrder& order) {
   std::vector<SweepFigures> all;
   std::vector<std::string> names;
   const auto add = [&](const auto& c, double arrays) {
     names.push_back(c.name);
-    if (order.wants(c.name)) all.push_back(measure(order.comm, c, arrays, order.repeats));
+    if (order.wants(c.name)) all.push_back(measure_by_hand(order.comm, c, arrays, order.repeats));
+  };
+  const auto add_embedded = [&](const auto& c) {
+    names.push_back(c.name);
+    if (order.wants(c.name)) all.push_back(measure_embedded(order.comm, c, order.repeats));
   };
   const std::int64_t n2 = order.size ? order.size : 4096, n3 = order.size ? order.size : 256;
   add(heat_case<2>("2d-5pt", {n2, n2}), 2);
@@ -73,6 +90,8 @@ std::vector<SweepFigures> measure_all(const SweepOrder& order) {
   add(wave_case<2>("2d-wave", {n2, n2}), 3);
   add(wave_case<3>("3d-wave", {n3, n3, n3}), 3);
   add(gray_scott_case("gray_scott", {n2, order.size ? n2 : n2 / 2}), 4);
+  add_embedded(loop_case<2>("2d-embedded", {n2, n2}));
+  add_embedded(loop_case<3>("3d-embedded", {n3, n3, n3}));
   const auto more = measure_solver_steps(order);
   all.insert(all.end(), more.begin(), more.end());
   for (const auto& name : solver_step_names()) names.push_back(name);

@@ -97,19 +97,24 @@ struct Wanted {
   int width;
   isohalo_shape shape;
   int radius, depth;
-  std::span<const MPI_Datatype> elements;
-  const int* faces = nullptr;
-  std::optional<Listed> listed = std::nullopt;
-  bool has_elements = true;
+  std::optional<std::span<const MPI_Datatype>> list;  ///< of the elements' types; none: it was no list
+  const int* faces;
+  std::optional<Listed> offsets;
+  std::span<const MPI_Datatype> elements() const { return *list; }
 };
+
+std::optional<std::span<const MPI_Datatype>> listed(int n, const MPI_Datatype elements[]) {
+  if (n < 0 || (n > 0 && !elements)) return std::nullopt;
+  return std::span(elements, static_cast<std::size_t>(n));
+}
 
 template <int D>
 isohalo::StencilShape<D> shape_of(const Wanted& w) {
   using Shape = isohalo::StencilShape<D>;
-  if (w.listed) {
-    isohalo::Offsets<D> offsets(static_cast<std::size_t>(w.listed->s));
+  if (w.offsets) {
+    isohalo::Offsets<D> offsets(static_cast<std::size_t>(w.offsets->s));
     for (std::size_t k = 0; k < offsets.size(); ++k)
-      for (std::size_t j = 0; j < D; ++j) offsets[k][j] = w.listed->relative[k * D + j];
+      for (std::size_t j = 0; j < D; ++j) offsets[k][j] = w.offsets->relative[k * D + j];
     return Shape::of(offsets);
   }
   return w.shape == ISOHALO_SHAPE_MOORE  ? Shape::moore(w.radius)
@@ -136,11 +141,12 @@ int reach(const Listed& listed, int dimensions) {
 void check(const Wanted& w, int dimensions) {
   require(dimensions >= 1 && dimensions <= 4, MPI_ERR_DIMS, "halo: the communicator must have 1 to 4 dimensions");
   require(w.owned, MPI_ERR_ARG, "halo: the array of owned extents is NULL");
-  require(w.has_elements, MPI_ERR_ARG, "halo: the number of arrays is negative, or the list of element types NULL");
+  require(w.list.has_value(), MPI_ERR_ARG,
+          "halo: the number of arrays is negative, or the list of element types NULL");
   require(w.shape >= ISOHALO_SHAPE_MOORE && w.shape <= ISOHALO_SHAPE_VON_NEUMANN, MPI_ERR_ARG,
           "halo: unknown shape: there are ISOHALO_SHAPE_MOORE, _STAR and _VON_NEUMANN");
-  for (std::size_t k = 0; k < w.elements.size(); ++k) {
-    require(w.elements[k] != MPI_DATATYPE_NULL, MPI_ERR_TYPE, "halo: the element type is MPI_DATATYPE_NULL");
+  for (std::size_t k = 0; k < w.elements().size(); ++k) {
+    require(w.elements()[k] != MPI_DATATYPE_NULL, MPI_ERR_TYPE, "halo: the element type is MPI_DATATYPE_NULL");
     require(!w.faces || (w.faces[k] >= -1 && w.faces[k] < dimensions), MPI_ERR_ARG,
             "halo: an array lies on faces of a dimension that is not there (-1: cells)");
   }
@@ -155,7 +161,7 @@ void check(const Wanted& w, int dimensions) {
                                          std::to_string(static_cast<std::int64_t>(w.radius) * w.depth) +
                                          " ghost layers, the array has " + std::to_string(w.width) +
                                          ": use a wider array or a smaller depth");
-  for (const MPI_Datatype element : w.elements) {
+  for (const MPI_Datatype element : w.elements()) {
     const isohalo::TypeLayout layout = isohalo::layout_of(element);
     require(layout.size > 0 && layout.extent > 0, MPI_ERR_TYPE,
             "halo: the element type has no data or no positive extent");
@@ -168,7 +174,7 @@ std::string runs_text(const Wanted& w, int dimensions, const Communicator& comm)
   double cells = 1;
   for (int j = 0; j < dimensions; ++j) cells *= static_cast<double>(w.owned[j]) + 1 + 2.0 * w.width;
   std::string text;
-  for (const MPI_Datatype type : w.elements) {
+  for (const MPI_Datatype type : w.elements()) {
     const ElementLayout element(type, comm);
     require(!element.overlap(cells), MPI_ERR_TYPE,
             "halo: elements of this type overlap in an array: its extent is smaller than its data");
@@ -183,8 +189,8 @@ template <int D>
 std::unique_ptr<AnyHalo> make(MPI_Comm cart, const Communicator& comm, const isohalo::Mesh& mesh, const Wanted& w) {
   const auto domain = isohalo::detail::domain_of_blocks<D>(cart, comm, mesh, w.owned, "halo");
   std::vector<Element> elements;
-  for (std::size_t k = 0; k < w.elements.size(); ++k)
-    elements.push_back({ElementLayout(w.elements[k], comm), w.faces ? w.faces[k] : -1});
+  for (std::size_t k = 0; k < w.elements().size(); ++k)
+    elements.push_back({ElementLayout(w.elements()[k], comm), w.faces ? w.faces[k] : -1});
   return std::make_unique<Halo<D>>(domain, shape_of<D>(w), w.depth, w.width, std::move(elements));
 }
 
@@ -193,23 +199,23 @@ void create(MPI_Comm cart, Wanted w, isohalo_halo* halo) {
   const Communicator comm = Communicator::of(cart);
   const int d = mesh->dimensions();
   // Arguments that only some ranks got wrong must not leave the others waiting.
-  const std::string call = w.listed ? "isohalo_halo_create_offsets" : "isohalo_halo_create";
+  const std::string call = w.offsets ? "isohalo_halo_create_offsets" : "isohalo_halo_create";
   isohalo::detail::agree_arguments(comm, call, [&] {
     require(halo, MPI_ERR_ARG, "the place for the halo is NULL");
-    if (w.listed) w.radius = reach(*w.listed, d);
+    if (w.offsets) w.radius = reach(*w.offsets, d);
     check(w, d);
     std::vector<isohalo::Argument> arguments{{"width", std::to_string(w.width)},
                                              {"depth", std::to_string(w.depth)}};
-    if (w.listed) {
+    if (w.offsets) {
       arguments.push_back(
-          {"offsets", isohalo::text_of_list(std::span(w.listed->relative, std::size_t(w.listed->s * d)))});
+          {"offsets", isohalo::text_of_list(std::span(w.offsets->relative, std::size_t(w.offsets->s * d)))});
     } else {
       constexpr std::array names{"ISOHALO_SHAPE_MOORE", "ISOHALO_SHAPE_STAR", "ISOHALO_SHAPE_VON_NEUMANN"};
       arguments.push_back({"shape", names[static_cast<std::size_t>(w.shape)]});
       arguments.push_back({"radius", std::to_string(w.radius)});
     }
     arguments.push_back({"element (bytes of its runs)", runs_text(w, d, comm)});
-    if (w.faces) arguments.push_back({"faces", isohalo::text_of_list(std::span(w.faces, w.elements.size()))});
+    if (w.faces) arguments.push_back({"faces", isohalo::text_of_list(std::span(w.faces, w.elements().size()))});
     return arguments;
   });
   constexpr std::array makers{make<1>, make<2>, make<3>, make<4>};
@@ -235,16 +241,21 @@ int isohalo_halo_create_arrays(MPI_Comm cart, const long long owned[], int width
                                int depth, int n, const MPI_Datatype elements[], const int faces[],
                                isohalo_halo* halo) {
   return guarded(cart, [&] {
-    const bool listed = n >= 0 && (n == 0 || elements);
-    const std::span all(elements, listed ? static_cast<std::size_t>(n) : 0);
-    create(cart, {owned, width, shape, radius, depth, all, faces, std::nullopt, listed}, halo);
+    create(cart, {owned, width, shape, radius, depth, listed(n, elements), faces, std::nullopt}, halo);
   });
 }
 
 int isohalo_halo_create_offsets(MPI_Comm cart, const long long owned[], int width, int s, const int relative[],
                                 int depth, MPI_Datatype element, isohalo_halo* halo) {
+  return isohalo_halo_create_arrays_offsets(cart, owned, width, s, relative, depth, 1, &element, nullptr, halo);
+}
+
+int isohalo_halo_create_arrays_offsets(MPI_Comm cart, const long long owned[], int width, int s,
+                                       const int relative[], int depth, int n, const MPI_Datatype elements[],
+                                       const int faces[], isohalo_halo* halo) {
   return guarded(cart, [&] {
-    create(cart, {owned, width, ISOHALO_SHAPE_MOORE, 0, depth, {&element, 1}, nullptr, Listed{s, relative}}, halo);
+    const Listed offsets{s, relative};
+    create(cart, {owned, width, ISOHALO_SHAPE_MOORE, 0, depth, listed(n, elements), faces, offsets}, halo);
   });
 }
 

@@ -209,7 +209,7 @@ int reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, 
 template <class Pass>
 int rooted(Function f, const Buffer& one, Buffer all, int root, MPI_Comm comm, Pass&& pass) {
   ClusterCollectives* const c = collectives_for(comm, f);
-  if (!c || refused(f, c->nodes() == 1, Reason::nodes) || refused(f, in_range(root, *c))) return pass();
+  if (!c || refused(f, in_range(root, *c))) return pass();
   int me = 0;
   PMPI_Comm_rank(comm, &me);
   const bool in_place = me == root && one.address == MPI_IN_PLACE;
@@ -225,11 +225,11 @@ int rooted(Function f, const Buffer& one, Buffer all, int root, MPI_Comm comm, P
     std::byte *const part = mine ? mine->data() : nullptr, *const whole = everything ? everything->data() : nullptr;
     if (f == Function::gather) {
       (mine ? mine : everything)->pack();
-      c->on_node().gather(part, bytes, whole, root);
+      c->gather(part, bytes, whole, root);
       if (everything) everything->unpack();
     } else {
       if (everything) everything->pack();
-      c->on_node().scatter(whole, bytes, part, root);
+      c->scatter(whole, bytes, part, root);
       if (mine) mine->unpack();
     }
   });
@@ -239,9 +239,7 @@ template <class Pass>
 int allgather(const Buffer& one, Buffer all, MPI_Comm comm, Pass&& pass) {
   constexpr auto f = Function::allgather;
   ClusterCollectives* const c = collectives_for(comm, f);
-  if (!c || refused(f, c->nodes() == 1, Reason::nodes) ||
-      refused(f, (one.address == MPI_IN_PLACE || layout_of(one)) && layout_of(all)))
-    return pass();
+  if (!c || refused(f, (one.address == MPI_IN_PLACE || layout_of(one)) && layout_of(all))) return pass();
   return guarded(comm, [&] {
     int me = 0;
     PMPI_Comm_rank(comm, &me);
@@ -251,12 +249,12 @@ int allgather(const Buffer& one, Buffer all, MPI_Comm comm, Pass&& pass) {
     count_handled(f, bytes);
     if (one.address == MPI_IN_PLACE) {
       everything.pack();
-      c->on_node().allgather(part_of(everything, me, bytes), bytes, everything.data());
+      c->allgather(part_of(everything, me, bytes), bytes, everything.data());
     } else {
       Bytes mine(one, comm);
       require_buffer(bytes == 0 || mine.data() != part_of(everything, me, bytes));
       mine.pack();
-      c->on_node().allgather(mine.data(), bytes, everything.data());
+      c->allgather(mine.data(), bytes, everything.data());
     }
     everything.unpack();
   });

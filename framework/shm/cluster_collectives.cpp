@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 
 #include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
@@ -48,6 +49,9 @@ std::unique_ptr<ClusterCollectives> ClusterCollectives::make(MPI_Comm comm, cons
     if (!all[3 * r + 2]) return nullptr;
   }
   c->my_node_ = c->node_of_[static_cast<std::size_t>(c->me_)];
+  c->first_slot_.assign(static_cast<std::size_t>(c->nodes()) + 1, 0);
+  for (const int node : c->node_of_) ++c->first_slot_[static_cast<std::size_t>(node) + 1];
+  std::partial_sum(c->first_slot_.begin(), c->first_slot_.end(), c->first_slot_.begin());
   return c;
 }
 
@@ -213,6 +217,111 @@ void ClusterCollectives::by_parts(std::byte* data, std::size_t count, const deta
     if (root < 0 || root_node == node) send(joined, mine, node);
   }
   wait_all(requests, spins_, "another compute node");
+}
+
+// --- blocks of each rank: those of a compute node lie in a row, which is where they belong if nodes are runs of
+// ranks ---
+
+std::size_t ClusterCollectives::slots(int node) const {
+  const auto k = static_cast<std::size_t>(node);
+  return first_slot_[k + 1] - first_slot_[k];
+}
+
+/// Room for the blocks of all ranks, by nodes: `all` itself where that is the order of ranks.
+std::byte* ClusterCollectives::by_nodes(std::byte* all, std::size_t bytes) {
+  if (in_rank_order_) return all;
+  there_.resize(static_cast<std::size_t>(ranks()) * bytes);
+  return there_.data();
+}
+
+/// Between that order and the order of ranks.
+void ClusterCollectives::reorder(std::byte* all, std::size_t bytes, bool to_ranks) {
+  if (in_rank_order_ || bytes == 0) return;
+  for (std::size_t r = 0; r < node_of_.size(); ++r) {
+    const std::size_t slot =
+        first_slot_[static_cast<std::size_t>(node_of_[r])] + static_cast<std::size_t>(place_of_[r]);
+    std::byte *const here = all + r * bytes, *const there = there_.data() + slot * bytes;
+    std::memcpy(to_ranks ? here : there, to_ranks ? there : here, bytes);
+  }
+}
+
+/// The blocks of each other node, in `whole`, from or to its speaker.
+std::vector<MPI_Request> ClusterCollectives::with_other_nodes(std::byte* whole, std::size_t bytes, int root,
+                                                              bool receives) {
+  std::vector<MPI_Request> requests;
+  for (int node = 0; node < nodes(); ++node) {
+    if (node == my_node_) continue;
+    std::byte* const at = whole + first_slot_[static_cast<std::size_t>(node)] * bytes;
+    const auto n = static_cast<MPI_Count>(slots(node) * bytes);
+    MPI_Request* const request = &requests.emplace_back();
+    if (receives)
+      mpi_check(mpi::irecv(at, n, MPI_BYTE, speaker(node, root), 0, comm_, request), "MPI_Irecv_c");
+    else
+      mpi_check(mpi::isend(at, n, MPI_BYTE, speaker(node, root), 0, comm_, request), "MPI_Isend_c");
+  }
+  return requests;
+}
+
+void ClusterCollectives::gather(const std::byte* mine, std::size_t bytes, std::byte* all, int root) {
+  if (nodes() == 1) return node_->gather(mine, bytes, all, root);
+  const int place = place_of_[static_cast<std::size_t>(speaker(my_node_, root))];
+  const std::size_t first = first_slot_[static_cast<std::size_t>(my_node_)];
+  if (me_ == root) {
+    std::byte* const whole = by_nodes(all, bytes);
+    auto requests = with_other_nodes(whole, bytes, root, true);
+    if (!mine && !in_rank_order_) mine = all + static_cast<std::size_t>(root) * bytes;
+    node_->gather(mine, bytes, whole + first * bytes, place);
+    wait_all(requests, spins_, "another compute node");
+    reorder(all, bytes, true);
+  } else if (speaks(root)) {
+    there_.resize(slots(my_node_) * bytes);
+    node_->gather(mine, bytes, there_.data(), place);
+    exchange(there_.data(), nullptr, there_.size(), root, -1);
+  } else {
+    node_->gather(mine, bytes, nullptr, place);
+  }
+}
+
+void ClusterCollectives::scatter(const std::byte* all, std::size_t bytes, std::byte* mine, int root) {
+  if (nodes() == 1) return node_->scatter(all, bytes, mine, root);
+  const int place = place_of_[static_cast<std::size_t>(speaker(my_node_, root))];
+  if (me_ == root) {
+    std::byte* const from = const_cast<std::byte*>(all);  // only read
+    std::byte* const whole = by_nodes(from, bytes);
+    reorder(from, bytes, false);
+    auto requests = with_other_nodes(whole, bytes, root, false);
+    node_->scatter(whole + first_slot_[static_cast<std::size_t>(my_node_)] * bytes, bytes, mine, place);
+    wait_all(requests, spins_, "another compute node");
+  } else if (speaks(root)) {
+    there_.resize(slots(my_node_) * bytes);
+    exchange(nullptr, there_.data(), there_.size(), -1, root);
+    node_->scatter(there_.data(), bytes, mine, place);
+  } else {
+    node_->scatter(nullptr, bytes, mine, place);
+  }
+}
+
+/// To the leaders, among them, and to all.
+void ClusterCollectives::allgather(const std::byte* mine, std::size_t bytes, std::byte* all) {
+  if (nodes() == 1) return node_->allgather(mine, bytes, all);
+  std::byte* const whole = by_nodes(all, bytes);
+  std::byte* const of_node = whole + first_slot_[static_cast<std::size_t>(my_node_)] * bytes;
+  if (speaks(-1)) {
+    auto receives = with_other_nodes(whole, bytes, -1, true);
+    node_->gather(mine == of_node ? nullptr : mine, bytes, of_node, 0);  // its own block is the first
+    std::vector<MPI_Request> sends;
+    for (int node = 0; node < nodes(); ++node)
+      if (node != my_node_)
+        mpi_check(mpi::isend(of_node, static_cast<MPI_Count>(slots(my_node_) * bytes), MPI_BYTE, speaker(node, -1),
+                             0, comm_, &sends.emplace_back()),
+                  "MPI_Isend_c");
+    wait_all(receives, spins_, "another compute node");
+    wait_all(sends, spins_, "another compute node");
+  } else {
+    node_->gather(mine, bytes, nullptr, 0);
+  }
+  node_->broadcast(whole, static_cast<std::size_t>(ranks()) * bytes, 0);
+  reorder(all, bytes, true);
 }
 
 }  // namespace isohalo

@@ -23,8 +23,6 @@ class ClusterCollectives {
 
   int ranks() const { return static_cast<int>(node_of_.size()); }
   int nodes() const { return static_cast<int>(leaders_.size()); }
-  /// Those of the ranks of this compute node; of all ranks, if there is one node.
-  NodeCollectives& on_node() { return *node_; }
   /// Does it reduce by operations that do not commute? Only where the ranks of each node are consecutive.
   bool in_rank_order() const { return in_rank_order_; }
 
@@ -35,6 +33,12 @@ class ClusterCollectives {
   void allreduce(const std::byte* mine, std::byte* result, std::size_t count, const detail::Combine& combine);
   void reduce(const std::byte* mine, std::byte* result, std::size_t count, const detail::Combine& combine,
               int root);
+  /// As NodeCollectives': a block of each rank, in the order of ranks. The root's `mine` may be null: its block is,
+  /// or stays, in its place of `all`.
+  void gather(const std::byte* mine, std::size_t bytes, std::byte* all, int root);
+  void scatter(const std::byte* all, std::size_t bytes, std::byte* mine, int root);
+  /// `mine` may be its place of `all`.
+  void allgather(const std::byte* mine, std::size_t bytes, std::byte* all);
 
  private:
   ClusterCollectives() = default;
@@ -46,11 +50,16 @@ class ClusterCollectives {
   void over_nodes(std::byte* data, std::size_t count, const detail::Combine& combine, int root);
   void by_doubling(std::byte* data, std::size_t count, const detail::Combine& combine, int root);
   void by_parts(std::byte* data, std::size_t count, const detail::Combine& combine, int root);
+  std::size_t slots(int node) const;
+  std::byte* by_nodes(std::byte* all, std::size_t bytes);
+  void reorder(std::byte* all, std::size_t bytes, bool to_ranks);
+  std::vector<MPI_Request> with_other_nodes(std::byte* whole, std::size_t bytes, int root, bool receives);
 
   MPI_Comm comm_ = MPI_COMM_NULL, node_comm_ = MPI_COMM_NULL;
   std::unique_ptr<NodeCollectives> node_;
   int me_ = 0, my_node_ = 0, spins_ = 0;
   std::vector<int> leaders_, node_of_, place_of_;  ///< by node; by rank: its node, and its rank there
+  std::vector<std::size_t> first_slot_;  ///< by node: of its ranks, when all are sorted by nodes; and the end
   bool in_rank_order_ = false;
   std::vector<std::byte> there_, sum_;
 };

@@ -13,9 +13,10 @@
 Arrays are C order, the last dimension is the fastest. What is collective is called by all ranks of the communicator, in
 the same order. Wrong calls raise `IsohaloError` with the library's message.
 """
-from ._grid import Domain, Halo
+from ._grid import Domain, Halo, on_faces
 from ._library import IsohaloError
 from ._reduce import Reducer, reduce_exact_sum, reduce_max, reduce_min, reduce_sum
 
-__all__ = ["Domain", "Halo", "IsohaloError", "Reducer", "reduce_exact_sum", "reduce_max", "reduce_min", "reduce_sum"]
+__all__ = ["Domain", "Halo", "IsohaloError", "Reducer", "on_faces", "reduce_exact_sum", "reduce_max", "reduce_min",
+           "reduce_sum"]
 __version__ = "0.1.0"

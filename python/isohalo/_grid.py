@@ -1,10 +1,11 @@
 """Grids that are cut over ranks, and the ghosts of arrays on them."""
 import ctypes
+import operator
 
 import numpy as np
 from mpi4py import MPI
 
-from ._library import HANDLE, LONG, IsohaloError, agree, call, handle_of, numbers
+from ._library import ARRAY, HANDLE, LONG, MPI_HANDLE, IsohaloError, agree, call, handle_of, numbers
 from ._reduce import Reducer
 
 SHAPES = {"moore": 0, "star": 1, "von_neumann": 2}
@@ -76,6 +77,14 @@ class Domain:
     def slices(self):
         return tuple(slice(low, low + n) for low, n in zip(self.start, self.owned))
 
+    def faces(self, dimension):
+        """The extents of this rank's block of the faces between the cells of `dimension`, which begins at `start`: as many
+        as cells, and one more where the block ends at the upper side of a dimension that is not periodic. Local."""
+        if not 0 <= dimension < len(self.owned):
+            raise IsohaloError("domain: there are no faces of dimension %d, the grid has %d" % (dimension, len(self.owned)))
+        at_end = not self.periodic[dimension] and self.coords[dimension] == self.process_grid[dimension] - 1
+        return tuple(n + (at_end and j == dimension) for j, n in enumerate(self.owned))
+
     def halo(self, stencil=1, depth=1, shape="star", width=None, radius=None):
         """The exchange of the ghosts that `depth` steps of a stencil read. Collective.
 
@@ -128,13 +137,14 @@ class Domain:
 class Halo:
     """See `Domain.halo`. `width`: ghost layers on every side of an array.
 
-    Arrays are C-contiguous, of shape owned + 2 width in each dimension; further dimensions are components of a cell. Any
-    type without Python objects, the same on all ranks. Beyond sides that are not periodic nothing is touched. Arrays that
-    do not fit are an error on all ranks in the first exchange, later on that rank alone, and the others wait.
+    Arrays are C order, of shape owned + 2 width in each dimension; further dimensions are components of a cell. Any type
+    without Python objects, the same on all ranks; also a member of an array of records, `records["energy"]`, whose other
+    members keep their ghosts. Those of an exchange travel together. Beyond sides that are not periodic nothing is touched.
+    Arrays that do not fit are an error on all ranks in the first exchange, later on that rank alone, and the others wait.
     """
 
     def __init__(self, domain, stencil, depth, shape, width):
-        self._domain, self._halos, self._flight, self._agreed = domain, {}, [], False
+        self._domain, self._halos, self._flight, self._agreed = domain, {}, None, False
         error, arguments = None, None
         try:
             self._describe(stencil, depth, shape, width)
@@ -142,7 +152,7 @@ class Halo:
         except (IsohaloError, TypeError, ValueError) as e:
             error = str(e)
         agree(domain.comm, error, arguments, "halo")
-        self._handle(8, 0)  # what is wrong shows here, not in the first exchange
+        self._handle(((8, 8, -1),))  # what is wrong shows here, not in the first exchange
 
     def _describe(self, stencil, depth, shape, width):
         if shape not in SHAPES:
@@ -159,21 +169,25 @@ class Halo:
             if self._reach > 1000:
                 raise IsohaloError("halo: an offset is beyond +-1000 cells")
         self.width = self._reach * self._depth if width is None else int(width)
-        self.array_shape = tuple(n + 2 * self.width for n in self._domain.owned)
+        self.array_shape = self._shape_of(self._domain.owned)
 
-    def zeros(self, dtype=float, components=()):
-        """A new array of zeros with ghosts, `components` per cell. Local."""
-        return np.zeros(self.array_shape + tuple(np.atleast_1d(np.array(components, dtype=int))), dtype=dtype)
+    def _shape_of(self, owned):
+        return tuple(n + 2 * self.width for n in owned)
+
+    def zeros(self, dtype=float, components=(), face=None):
+        """A new array of zeros with ghosts, `components` per cell; of the faces of dimension `face`, if given. Local."""
+        shape = self.array_shape if face is None else self._shape_of(self._domain.faces(face))
+        return np.zeros(shape + tuple(np.atleast_1d(np.array(components, dtype=int))), dtype=dtype)
 
     def inner(self, array, layers=0):
-        """The view of the owned cells and of `layers` ghosts around them. Local."""
+        """The view of the owned cells, or faces, and of `layers` ghosts around them. Local."""
         cut = self.width - layers
         if cut < 0:
             raise IsohaloError("halo: %d layers of ghosts, there are %d" % (layers, self.width))
-        return array[tuple(slice(cut, n - cut) for n in self.array_shape)]
+        return array[tuple(slice(cut, n - cut) for n in array.shape[:len(self.array_shape)])]
 
     def exchange(self, *arrays):
-        """Fills ghosts. Collective."""
+        """Fills ghosts. Arrays on faces are given as `on_faces(array, dimension)`. Collective."""
         self.start(*arrays)
         self.finish()
 
@@ -182,64 +196,82 @@ class Halo:
         used in a `with`, at whose end it finishes."""
         if self._flight:
             raise IsohaloError("halo: start while an exchange is in flight: finish it first", MPI.ERR_REQUEST)
+        arrays = [a if isinstance(a, tuple) else (a, -1) for a in arrays]
         error = None
         try:
-            sizes = [self._bytes_of_cell(a) for a in arrays]
+            layouts = tuple(self._layout(a, face) for a, face in arrays)
         except IsohaloError as e:
-            error, sizes = e, None
+            error, layouts = e, None
         if not self._agreed:
-            agree(self._domain.comm, error and str(error), sizes, "halo (bytes of a cell of each array)")
+            agree(self._domain.comm, error and str(error), layouts, "halo (bytes of a cell, bytes to the next, face of each "
+                                                                    "array)")
             self._agreed = True
         elif error:
             raise error
-        for k, (array, size) in enumerate(zip(arrays, sizes)):
-            handle = self._handle(size, sizes[:k].count(size))
-            call("halo_start", handle, array.ctypes.data)
-            self._flight.append((handle, array))
+        handle = self._handle(layouts)
+        call("halo_start_arrays", handle, numbers([a.ctypes.data for a, _ in arrays], ARRAY))
+        self._flight = handle, arrays
         return _Started(self)
 
     def finish(self):
         """The second part. Collective."""
-        flight, self._flight = self._flight, []
-        if not flight:
+        if not self._flight:
             raise IsohaloError("halo: finish without start", MPI.ERR_REQUEST)
-        for handle, _ in flight:
-            call("halo_finish", handle)
+        (handle, _), self._flight = self._flight, None
+        call("halo_finish", handle)
 
     def free(self):
         """Gives the memory back. Completes an exchange in flight. Collective."""
-        self._flight = []
+        self._flight = None
         while self._halos:
             call("halo_free", ctypes.byref(self._halos.popitem()[1]))
 
-    def _bytes_of_cell(self, array):
-        d = len(self.array_shape)
-        if not isinstance(array, np.ndarray) or array.shape[:d] != self.array_shape:
-            raise IsohaloError("halo: the array has shape %s, it must have %s: owned cells and %d ghost layers on every "
-                               "side" % (np.shape(array), self.array_shape, self.width), MPI.ERR_BUFFER)
-        if not array.flags.c_contiguous or not array.flags.writeable or array.dtype.hasobject:
-            raise IsohaloError("halo: the array must be C-contiguous, writeable and without Python objects", MPI.ERR_BUFFER)
+    def _layout(self, array, face):
+        """Of a cell: its bytes, and those from one to the next; and where the array lies."""
+        shape = self.array_shape if face == -1 else self._shape_of(self._domain.faces(face))
+        d = len(shape)
+        if not isinstance(array, np.ndarray) or array.shape[:d] != shape:
+            raise IsohaloError("halo: the array has shape %s, it must have %s: owned %s and %d ghost layers on every side" %
+                               (np.shape(array), shape, "cells" if face == -1 else "faces", self.width), MPI.ERR_BUFFER)
         size = array.itemsize * int(np.prod(array.shape[d:], dtype=np.int64))
         if size == 0:
             raise IsohaloError("halo: the array has no components", MPI.ERR_BUFFER)
-        return size
+        pitch = size if array.flags.c_contiguous else array.strides[d - 1]
+        cell = array[(slice(0, 1),) * d]
+        in_order = all(n == 1 or s == pitch * int(np.prod(shape[j + 1:], dtype=np.int64))
+                       for j, (n, s) in enumerate(zip(shape, array.strides)))
+        if not in_order or pitch < size or not cell.flags.c_contiguous or not array.flags.writeable or array.dtype.hasobject:
+            raise IsohaloError("halo: the array must be C-contiguous, or a member of such records, writeable and without "
+                               "Python objects", MPI.ERR_BUFFER)
+        return size, pitch, face
 
-    def _handle(self, size, occurrence):
-        """The k-th array of a size in an exchange has a plan of its own, because all are in flight at once."""
-        if (size, occurrence) not in self._halos:
-            handle, cell = HANDLE(), MPI.BYTE.Create_contiguous(size)
-            owned, comm = numbers(self._domain.owned, LONG), handle_of(self._domain.comm)
+    def _handle(self, layouts):
+        """The halo of such arrays together."""
+        if layouts not in self._halos:
+            handle, cells = HANDLE(), []
             try:
+                for size, pitch, _ in layouts:
+                    run = MPI.BYTE.Create_contiguous(size)
+                    cells.append(run.Create_resized(0, pitch).Commit())
+                    run.Free()
+                comm, owned = handle_of(self._domain.comm), numbers(self._domain.owned, LONG)
+                kinds = (len(layouts), (MPI_HANDLE * len(cells))(*map(handle_of, cells)),
+                         numbers([face for _, _, face in layouts]), ctypes.byref(handle))
                 if self._offsets is None:
-                    call("halo_create", comm, owned, self.width, self._shape, self._reach, self._depth,
-                         handle_of(cell.Commit()), ctypes.byref(handle))
+                    call("halo_create_arrays", comm, owned, self.width, self._shape, self._reach, self._depth, *kinds)
                 else:
-                    call("halo_create_offsets", comm, owned, self.width, len(self._offsets) // len(owned),
-                         numbers(self._offsets), self._depth, handle_of(cell.Commit()), ctypes.byref(handle))
+                    call("halo_create_arrays_offsets", comm, owned, self.width, len(self._offsets) // len(owned),
+                         numbers(self._offsets), self._depth, *kinds)
             finally:
-                cell.Free()
-            self._halos[size, occurrence] = handle
-        return self._halos[size, occurrence]
+                for cell in cells:
+                    cell.Free()
+            self._halos[layouts] = handle
+        return self._halos[layouts]
+
+
+def on_faces(array, dimension):
+    """The same array, as one on the faces of `dimension` in an exchange. Local."""
+    return array, operator.index(dimension)
 
 
 class _Started:

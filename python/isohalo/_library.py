@@ -55,9 +55,9 @@ LIBRARY = load()
 LIBRARY.isohalo_error_text.restype = ctypes.c_char_p
 for name, arguments in {
         "isohalo_process_grid": [INT, INT, ARRAY, ARRAY],
-        "isohalo_halo_create": [MPI_HANDLE, ARRAY, INT, INT, INT, INT, MPI_HANDLE, HANDLE],
-        "isohalo_halo_create_offsets": [MPI_HANDLE, ARRAY, INT, INT, ARRAY, INT, MPI_HANDLE, HANDLE],
-        "isohalo_halo_start": [HANDLE, ARRAY],
+        "isohalo_halo_create_arrays": [MPI_HANDLE, ARRAY, INT, INT, INT, INT, INT, ARRAY, ARRAY, HANDLE],
+        "isohalo_halo_create_arrays_offsets": [MPI_HANDLE, ARRAY, INT, INT, ARRAY, INT, INT, ARRAY, ARRAY, HANDLE],
+        "isohalo_halo_start_arrays": [HANDLE, ARRAY],
         "isohalo_halo_finish": [HANDLE],
         "isohalo_halo_free": [HANDLE],
         "isohalo_reducer_create": [MPI_HANDLE, LONG, INT, HANDLE],

@@ -213,9 +213,11 @@ static void errors(void) {
   MPI_Comm_free(&cart);
 }
 
-/* Cells of two types and faces of both dimensions in one exchange; one dimension is periodic. */
-static void several(MPI_Datatype element) {
+/* Cells of two types and faces of both dimensions in one exchange; one dimension is periodic. Two steps of a stencil that
+ * reads all eight neighbors, or, by a list, those below and to the right. */
+static void several(MPI_Datatype element, int by_list) {
   enum { width = 2 };
+  const int down_right[4] = {-1, 0, 0, 1};
   const int periods[2] = {0, 1}, faces[4] = {-1, 0, 1, -1}, wrong_faces[4] = {-1, 0, 2, -1};
   const MPI_Datatype types[4] = {MPI_DOUBLE, MPI_INT, MPI_DOUBLE, element};
   const size_t sizes[4] = {sizeof(double), sizeof(int), sizeof(double), sizeof(cell)};
@@ -232,7 +234,14 @@ static void several(MPI_Datatype element) {
   CHECK(class_of(isohalo_halo_create_arrays(cart, owned, width, ISOHALO_SHAPE_MOORE, 1, 2, 4, NULL, faces, &halo)) == MPI_ERR_ARG);
   CHECK(class_of(isohalo_halo_create_arrays(cart, owned, width, ISOHALO_SHAPE_MOORE, 1, 2, 4, types, wrong_faces, &halo)) ==
         MPI_ERR_ARG);
-  CHECK(isohalo_halo_create_arrays(cart, owned, width, ISOHALO_SHAPE_MOORE, 1, 2, 4, types, faces, &halo) == MPI_SUCCESS);
+  CHECK(class_of(isohalo_halo_create_arrays_offsets(cart, owned, width, 2, NULL, 2, 4, types, faces, &halo)) == MPI_ERR_ARG);
+  CHECK(class_of(isohalo_halo_create_arrays_offsets(cart, owned, width, 2, down_right, 3, 4, types, faces, &halo)) == MPI_ERR_ARG);
+  CHECK(class_of(isohalo_halo_create_arrays_offsets(cart, owned, width, 2, down_right, 2, 4, types, wrong_faces, &halo)) ==
+        MPI_ERR_ARG);
+  if (by_list)
+    CHECK(isohalo_halo_create_arrays_offsets(cart, owned, width, 2, down_right, 2, 4, types, faces, &halo) == MPI_SUCCESS);
+  else
+    CHECK(isohalo_halo_create_arrays(cart, owned, width, ISOHALO_SHAPE_MOORE, 1, 2, 4, types, faces, &halo) == MPI_SUCCESS);
   for (k = 0; k < 4; ++k) {
     for (j = 0; j < 2; ++j)
       extent[k][j] = owned[j] + (faces[k] == j && !periods[j] && coords[j] == dims[j] - 1) + 2 * width;
@@ -250,7 +259,10 @@ static void several(MPI_Datatype element) {
           const long long global_x = (coords[1] * owned[1] + x - width + columns) % columns;
           const long long rows = dims[0] * owned[0] + (faces[k] == 0);
           const int mine = y >= width && y < extent[k][0] - width && x >= width && x < extent[k][1] - width;
-          const int there = global_y >= 0 && global_y < rows;
+          const long long below = width - y, right = x - (extent[k][1] - width) + 1; /* layers beyond the block */
+          const int wanted = mine || !by_list ||
+                             (y < extent[k][0] - width && x >= width && (below > 0 ? below : 0) + (right > 0 ? right : 0) <= 2);
+          const int there = wanted && global_y >= 0 && global_y < rows;
           const double value = (double)(1 + k + 4 * (global_y * columns + global_x));
           const long long at = y * extent[k][1] + x;
           double found = 0;
@@ -282,7 +294,8 @@ int main(int argc, char **argv) {
   for (d = 1; d <= 4; ++d)
     for (periodic = 0; periodic < 1 << d; periodic += d < 3 ? 1 : 3) all_cases(d, periodic, element);
   errors();
-  several(element);
+  several(element, 0);
+  several(element, 1);
   MPI_Type_free(&element);
   return end_checks();
 }

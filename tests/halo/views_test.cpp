@@ -7,6 +7,7 @@
 #include <functional>
 #include <type_traits>
 
+#include "framework/halo/faces.hpp"
 #include "framework/halo/halo_plan.hpp"
 #include "framework/halo/view_ref.hpp"
 #include "tests/halo/halo_fields.hpp"
@@ -309,6 +310,82 @@ TEST(Views, SeveralInOneExchange) {
     });
     EXPECT_EQ(wrong, 0) << exchange_name(way);
   }
+}
+
+/// A view on the faces of a dimension, or in cells (-1), with two layers of ghosts; its box by the definition.
+template <class T, class Layout>
+class ViewOn {
+ public:
+  ViewOn(const CartesianDomain<2>& domain, int face)
+      : all_(domain.global()), mine_(domain.owned()), face_(face), periodic_(domain.periodic()) {
+    if (face >= 0 && !periodic_[face]) {
+      if (mine_.high[face] == all_.high[face]) ++mine_.high[face];  // the owner of cell N-1 owns face N
+      ++all_.high[face];
+    }
+    held_ = mine_.grown({2, 2}, {2, 2});
+    view_ = make_view<View, 2>({held_.extent(0), held_.extent(1)});
+    host_ = Kokkos::create_mirror_view(view_);
+    for_each_cell(held_, [&](const Index<2>& i) { at(i) = mine_.contains(i) ? value(i) : T(-7); });
+    Kokkos::deep_copy(view_, host_);
+  }
+  ErasedArray<2> ref(ViewCopies copies) const {
+    return on_faces(view_ref(view_, mine_, {2, 2}, {2, 2}, copies), face_);
+  }
+  /// `distance(away)`: is an element needed that lies so far outside the block in each dimension?
+  template <class Distance>
+  std::int64_t wrong(Distance&& distance) {
+    std::int64_t n = 0;
+    Kokkos::deep_copy(host_, view_);
+    for_each_cell(held_, [&](const Index<2>& i) {
+      Index<2> away;
+      bool exists = true;
+      for (int j = 0; j < 2; ++j) {
+        away[j] = std::max({mine_.low[j] - i[j], i[j] - mine_.high[j] + 1, std::int64_t{0}});
+        exists = exists && (periodic_[j] || (i[j] >= 0 && i[j] < all_.high[j]));
+      }
+      n += at(i) != (exists && distance(away) ? value(i) : T(-7));
+    });
+    return n;
+  }
+
+ private:
+  using View = typename ViewOf<T, 2, Layout>::type;
+  T& at(const Index<2>& i) { return cell_of<2>(host_, {i[0] - held_.low[0], i[1] - held_.low[1]}); }
+  T value(const Index<2>& i) const { return static_cast<T>(linear_index(all_, wrapped(all_, i)) * 4 + face_ + 1); }
+
+  Box<2> all_, mine_, held_;
+  int face_;
+  PerDim<bool, 2> periodic_;
+  View view_;
+  typename View::HostMirror host_;
+};
+
+TEST(Views, OnFacesBesideCells) {
+  const bool can_mix = kHostReachesViews;
+  for (const PerDim<bool, 2>& periodic : test::periodicities<2>())
+    for (const auto way : kWays)
+      for (const auto copies : {ViewCopies::kernels, ViewCopies::staged_kernels, ViewCopies::automatic}) {
+        if (copies == ViewCopies::automatic && !can_mix) continue;
+        DomainOptions<2> options;
+        options.periodic = periodic;
+        const CartesianDomain<2> domain(MPI_COMM_WORLD, {13, 12}, options);
+        HaloOptions<2> by;
+        by.exchange = way;
+        for (const bool diamond : {false, true}) {
+          const auto shape = diamond ? StencilShape<2>::von_neumann(1) : StencilShape<2>::moore(1);
+          HaloPlan<2> plan(domain, shape, 2, by);
+          ViewOn<double, Kokkos::LayoutRight> cells(domain, -1);
+          ViewOn<float, Kokkos::LayoutLeft> rows(domain, 0);
+          ViewOn<double, Kokkos::LayoutLeft> columns(domain, 1);
+          plan.exchange(rows.ref(copies), cells.ref(copies), columns.ref(copies));
+          const auto needed = [&](const Index<2>& a) {
+            return (diamond ? a[0] + a[1] : std::max(a[0], a[1])) <= 2;
+          };
+          EXPECT_EQ(cells.wrong(needed), 0) << exchange_name(way);
+          EXPECT_EQ(rows.wrong(needed), 0) << exchange_name(way);
+          EXPECT_EQ(columns.wrong(needed), 0) << exchange_name(way);
+        }
+      }
 }
 
 /// Some ranks finish the one first, some the other; of several stages, all need the others meanwhile.

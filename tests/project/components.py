@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 SOURCE, WORK = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
 MPIEXEC, EXPECTED = sys.argv[3:5]
@@ -137,12 +138,16 @@ made = run("cmake", "-S", SOURCE, "-B", WORK / "build", "-DISOHALO_COMPONENTS=ha
 if "isohalo takes" not in made:
     sys.exit("the MPI that is taken is not said: %s" % made)
 nothing_else(WORK / "build")
+began, used = time.monotonic(), sum(os.times()[2:4])
 run("cmake", "--build", WORK / "build", "-j", "2")
+print("built in %.0f s, %.0f s of processor time" % (time.monotonic() - began, sum(os.times()[2:4]) - used))
 run("cmake", "--install", WORK / "build", "--prefix", WORK / "prefix")
 for needed in ("isohalo.h", "isohalo/halo.hpp", "isohalo/reduce.hpp"):
     if not (WORK / "prefix/include" / needed).exists():
         sys.exit("%s is not installed" % needed)
 
+if len((SOURCE / "apps/examples/embed_heat.cpp").read_text().splitlines()) >= 60:
+    sys.exit("docs/embedding.md says that embed_heat.cpp has under 60 lines")
 languages = write_examples(WORK / "client")
 if languages.count("cpp") < 15 or languages.count("c") < 3 or not {"fortran", "python"} <= set(languages):
     sys.exit("docs/embedding.md has fewer examples than it had: %s" % languages)
@@ -197,4 +202,8 @@ refused = subprocess.run(["cmake", "-S", SOURCE, "-B", WORK / "too_old", "-DISOH
                          env={**os.environ, "PATH": "%s:%s" % (old, os.environ["PATH"])})
 if refused.returncode == 0 or "isohalo needs an MPI 3.1, but MPICH 1.4" not in re.sub(r"\s+", " ", refused.stdout):
     sys.exit("an MPI 2.2 is not refused: %s" % refused.stdout[-1500:])
+refused = subprocess.run(["cmake", "-S", SOURCE, "-B", WORK / "no_home", "-DISOHALO_COMPONENTS=halo", "-DMPI_HOME=%s" % (WORK / "empty")],
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+if refused.returncode == 0 or "isohalo found no MPI in MPI_HOME" not in re.sub(r"\s+", " ", refused.stdout):
+    sys.exit("an MPI_HOME without MPI is not refused: %s" % refused.stdout[-1500:])
 print("built and installed with MPI alone; %d examples; below two projects" % len(languages))

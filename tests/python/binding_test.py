@@ -2,6 +2,7 @@
 rank, and wrong calls are exceptions with the library's words. Under mpiexec, by run.py."""
 import struct
 import sys
+import types
 
 import isohalo
 import numpy as np
@@ -88,6 +89,52 @@ def one_sided_and_structured():
     domain.free()
 
 
+def records_and_many():
+    """Members of records in one exchange with arrays of their own, whatever their number."""
+    domain = isohalo.Domain(WORLD, (12, 10), periodic=(True, False))
+    halo = domain.halo(1, depth=2, shape="moore")
+    expected = right(domain, 2, lambda away: np.max(away, axis=0) <= 2)
+    records = np.zeros(halo.array_shape, dtype=[("kind", "i2"), ("flow", "f8", (3,)), ("mass", "f4")])
+    for name in records.dtype.names:
+        records[name][...] = -1
+    halo.inner(records)["mass"] = halo.inner(expected)
+    halo.inner(records)["flow"] = halo.inner(expected)[..., None] * [1, 2, 3]
+    many = [filled(halo, expected, t) for t in [np.float64, np.int16] * 10]
+    halo.exchange(records["mass"], *many, records["flow"])
+    check((records["mass"] == expected).all(), "a member of records")
+    check((records["flow"] == np.where(expected[..., None] < 0, -1, expected[..., None] * [1, 2, 3])).all(), "of components")
+    check((records["kind"] == -1).all() and all((a == expected).all() for a in many), "many arrays")
+    halo.free()
+    domain.free()
+
+
+def faces():
+    """With cells, in the same exchange: face i of a dimension is below cell i, and there is one more at a closed side."""
+    domain = isohalo.Domain(WORLD, (9, 8), periodic=(False, True))
+    for halo, needed in ((domain.halo(1, depth=2, shape="moore"), lambda away: np.max(away, axis=0) <= 2),
+                         (domain.halo([(-1, 0), (1, 0), (0, -1), (0, 1)], depth=2), lambda away: np.sum(away, axis=0) <= 2)):
+        arrays, rights = [], []
+        for face in (None, 0, 1):
+            box = types.SimpleNamespace(start=domain.start, periodic=domain.periodic, owned=domain.owned, shape=domain.shape)
+            if face is not None:
+                at_end = domain.start[face] + domain.owned[face] == domain.shape[face] and not domain.periodic[face]
+                box.owned = tuple(n + (j == face and at_end) for j, n in enumerate(domain.owned))
+                box.shape = tuple(n + (j == face and not domain.periodic[face]) for j, n in enumerate(domain.shape))
+                check(domain.faces(face) == box.owned, "how many faces")
+            rights.append(right(box, 2, needed))
+            a = halo.zeros(face=face)
+            a[...] = -1
+            halo.inner(a)[...] = halo.inner(rights[-1])
+            arrays.append(a)
+        halo.exchange(isohalo.on_faces(arrays[1], 0), arrays[0], isohalo.on_faces(arrays[2], 1))
+        check(all((a == b).all() for a, b in zip(arrays, rights)), "faces and cells")
+        if domain.faces(0) != domain.owned:
+            refused("owned faces and 2 ghost layers", lambda: halo.exchange(isohalo.on_faces(arrays[0], 0)))
+        halo.free()
+    refused("no faces of dimension 2", lambda: domain.faces(2))
+    domain.free()
+
+
 def own_distribution():
     dims = MPI.Compute_dims(WORLD.size, 2)
     cart = WORLD.Create_cart(dims, periods=(True, False))
@@ -166,7 +213,7 @@ def errors():
     domain.free()
 
 
-for part in (ghosts, one_sided_and_structured, own_distribution, sums, errors):
+for part in (ghosts, one_sided_and_structured, records_and_many, faces, own_distribution, sums, errors):
     part()
 total = WORLD.allreduce(len(failures))
 if WORLD.rank == 0:

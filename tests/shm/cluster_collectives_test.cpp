@@ -49,8 +49,9 @@ double in_order(std::vector<double> v) {
 
 TEST(ClusterCollectives, HaveOneOrder) {
   const char* const expected_nodes = std::getenv("ISOHALO_TEST_NODES");
+  // One place for all: no groups on a node, also where the launcher binds ranks to cores.
   const auto c =
-      ClusterCollectives::make(MPI_COMM_WORLD, {.spins = 5, .hierarchy = {}, .place = {}, .algorithm = {}});
+      ClusterCollectives::make(MPI_COMM_WORLD, {.spins = 5, .hierarchy = {}, .place = {0}, .algorithm = {}});
   ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
   const int p = test::ranks(), me = test::rank();
   const int nodes = expected_nodes ? std::min(std::atoi(expected_nodes), p) : 1;
@@ -92,6 +93,56 @@ TEST(ClusterCollectives, HaveOneOrder) {
     c->broadcast(bytes(mine), 8 * count, root);
     for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(mine[i], rough(root, i)) << "broadcast of " << count;
   }
+}
+
+/// Gather, scatter and allgather, also where a node's ranks are not consecutive; blocks that are there already.
+void check_blocks(MPI_Comm comm) {
+  const auto c = ClusterCollectives::make(comm, {.spins = 5, .hierarchy = {}, .place = {}, .algorithm = {}});
+  ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
+  int p = 1, me = 0, root = 0;
+  MPI_Comm_size(comm, &p);
+  MPI_Comm_rank(comm, &me);
+  for (const std::size_t count : {0, 1, 2, 7, 1000, 8193, 40001}) {
+    const auto filled = [&](int rank) {
+      std::vector<double> v(count);
+      for (std::size_t i = 0; i < count; ++i) v[i] = rough(rank, i + count);
+      return v;
+    };
+    std::vector<double> expected;
+    for (int r = 0; r < p; ++r) {
+      const auto part = filled(r);
+      expected.insert(expected.end(), part.begin(), part.end());
+    }
+    for (const bool in_place : {false, true}) {
+      root = (root + 1) % p;
+      const bool here = me == root;
+      std::vector<double> mine = filled(me), none, all(expected.size(), -1);
+      std::byte* const place = bytes(all) + static_cast<std::size_t>(me) * 8 * count;
+      if (count > 0) std::memcpy(place, mine.data(), 8 * count);
+      c->gather(here && in_place ? nullptr : bytes(mine), 8 * count, here ? bytes(all) : nullptr, root);
+      if (here) {
+        EXPECT_EQ(all, expected) << "gather of " << count;
+      }
+      std::fill(mine.begin(), mine.end(), -1);
+      c->scatter(here ? bytes(expected) : nullptr, 8 * count, here && in_place ? nullptr : bytes(mine), root);
+      if (!(here && in_place)) {
+        EXPECT_EQ(mine, filled(me)) << "scatter of " << count;
+      }
+      mine = filled(me);
+      std::fill(all.begin(), all.end(), -1);
+      if (count > 0 && in_place) std::memcpy(place, mine.data(), 8 * count);
+      c->allgather(in_place ? place : bytes(mine), 8 * count, bytes(all));
+      EXPECT_EQ(all, expected) << "allgather of " << count;
+    }
+  }
+}
+
+TEST(ClusterCollectives, BlocksOfEachRank) {
+  check_blocks(MPI_COMM_WORLD);
+  MPI_Comm mixed = MPI_COMM_NULL;  // evens before odds: nodes are no runs of ranks
+  MPI_Comm_split(MPI_COMM_WORLD, 0, test::rank() % 2 * test::ranks() + test::rank(), &mixed);
+  check_blocks(mixed);
+  MPI_Comm_free(&mixed);
 }
 
 /// By a clock that the ranks of this machine share; MPI's need not be one.
