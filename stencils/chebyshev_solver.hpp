@@ -31,6 +31,7 @@ class ChebyshevRow {
       out[x] = in[x] + (a * (in[x] - out[x]) + b * r);
     }
   }
+  const ArrayRef<T, D>& source() const { return f_; }
 
  private:
   Laplacian<T, D> laplacian_;

@@ -25,12 +25,26 @@ struct UpdatedRows {
     i[D - 1] += x;
     update.kernel.run(update.in.data(), update.out.data(), at + x, n, i);
   }
-  /// Fetches n cells from `at` on, and for reading those `how.lead` behind.
-  [[gnu::always_inline]] void fetch(std::int64_t at, std::int64_t n) const {
+  /// Fetches n cells from `at` on, and for reading those `how.lead` behind; of the kernel's own array those at
+  /// `source`, if there is one.
+  [[gnu::always_inline]] void fetch(std::int64_t at, std::int64_t n, const T* source) const {
     for (const T* p : update.in)
       for (const T *k = p + at + how.lead, *const end = k + n; k < end; k += kLine) detail::fetch_to_read(k);
     for (const T* p : update.out)
       for (const T *k = p + at, *const end = k + n; k < end; k += kLine) detail::fetch_to_write(k);
+    for (const T *k = source, *const end = source + n; source && k < end; k += kLine) detail::fetch_to_read(k);
+  }
+  const T* source_at(const Index<D>& i) const { return how.ahead ? update.kernel.source_at(i) : nullptr; }
+
+  /// Cells x to end-1 of the row that begins at cell i, fetching memory on the way if it is to be fetched.
+  void run_fetching(const Index<D>& i, std::int64_t at, std::int64_t x, std::int64_t end) const {
+    if (!how.ahead) return run(i, at, x, end - x);
+    const T* const source = source_at(i);
+    for (; x < end; x += kPiece) {
+      const std::int64_t m = std::min(kPiece, end - x);
+      fetch(at + x + kAhead, m, source ? source + x + kAhead : nullptr);
+      run(i, at, x, m);
+    }
   }
 
   RowUpdate<T, D> update;
@@ -98,70 +112,92 @@ void sweep(const SweepRegion<D>& region, const RowUpdate<T, D>& update, const Fe
            std::int64_t parts) {
   const UpdatedRows<T, D> rows{update, how};
   const auto row = [rows](const Index<D>& i, std::int64_t n) {
-    const std::int64_t at = place_of(rows.update.like, i);
-    if (!rows.how.ahead) return rows.run(i, at, 0, n);
-    for (std::int64_t x = 0; x < n; x += rows.kPiece) {
-      const std::int64_t m = std::min(rows.kPiece, n - x);
-      rows.fetch(at + x + rows.kAhead, m);
-      rows.run(i, at, x, m);
-    }
+    rows.run_fetching(i, place_of(rows.update.like, i), 0, n);
   };
   for_each_row_of("isohalo::sweep", region, row, part, parts);
 }
 
 template <class T, int D>
 void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update) {
-  constexpr int cut = D == 1 ? 0 : D - 2;  // among the workers
-  const std::int64_t workers = std::min<std::int64_t>(box.extent(cut), std::max(1, SweepSpace().concurrency()));
   const UpdatedRows<T, D> rows{update, {}};
-  Kokkos::parallel_for("isohalo::tile", Kokkos::RangePolicy<SweepSpace>(0, workers), [=](const std::int64_t w) {
-    Box<D> piece = box;
-    piece.low[cut] = box.low[cut] + box.extent(cut) * w / workers;
-    piece.high[cut] = box.low[cut] + box.extent(cut) * (w + 1) / workers;
-    for_each_row(piece, [&](const Index<D>& i) {
-      const std::int64_t n = piece.extent(D - 1), at = place_of(rows.update.like, i);
-      const std::int64_t head = to_next_line(rows.update.out[0] + at);
-      if (head == 0 || n < 4 * head) return rows.run(i, at, 0, n);
-      rows.run(i, at, 0, head);
-      rows.run(i, at, head, n - head);
-    });
-  });
-  SweepSpace().fence();
+  const auto row = [rows](const Index<D>& i, std::int64_t n) {
+    const std::int64_t at = place_of(rows.update.like, i);
+    const std::int64_t head = to_next_line(rows.update.out[0] + at);
+    if (head == 0 || n < 4 * head) return rows.run(i, at, 0, n);
+    rows.run(i, at, 0, head);
+    rows.run(i, at, head, n - head);
+  };
+  for_each_row_of("isohalo::tile", box, row);
 }
 
+namespace {
+
+/// Cells of whole numbers: those that change are counted while they are in cache.
 template <class T, int D>
-void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
+void count_with_change(ChangeCount<D>& sum, const UpdatedRows<T, D>& rows, const T* before) {
+  constexpr std::int64_t counted = 4096;  // at one go
+  for_each_row_of("isohalo::change", sum.owned(), [&](const Index<D>& i, std::int64_t n) {
+    const std::int64_t at = place_of(rows.update.like, i);
+    std::int64_t count = 0;
+    for (std::int64_t first = 0; first < n; first += counted) {
+      const std::int64_t end = std::min(first + counted, n);
+      rows.run_fetching(i, at, first, end);
+      count += count_changes(before + at + first, rows.update.out[0] + at + first, end - first);
+    }
+    sum.add(count);
+  });
+}
+
+}  // namespace
+
+template <class T, int D>
+void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        std::span<T* const> before, const Fetch& how) {
   const UpdatedRows<T, D> rows{update, how};
-  with_number(update.out.size(), [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
-    form_tile_values("isohalo::change", sum, scratch, [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
-      const std::int64_t at = place_of(rows.update.like, i), away = place_of(rows.update.like, later);
-      return UpdatedRow(
-          [&rows, i, at, away](std::int64_t x, std::int64_t n) {
-            if (rows.how.ahead) rows.fetch(away + x, n);
-            rows.run(i, at, x, n);
-          },
-          SquaredChanges<T, N>(before, rows.update.out, at));
-    });
-  });
+  if constexpr (std::is_same_v<T, std::uint8_t>) {
+    count_with_change(sum, rows, before[0]);
+  } else {
+    const auto form = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
+      const auto row = [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
+        const std::int64_t at = place_of(rows.update.like, i), away = place_of(rows.update.like, later);
+        return UpdatedRow(
+            [&rows, i, at, away, source = rows.source_at(later)](std::int64_t x, std::int64_t n) {
+              if (rows.how.ahead) rows.fetch(away + x, n, source ? source + x : nullptr);
+              rows.run(i, at, x, n);
+            },
+            SquaredChanges<T, N>(before, rows.update.out, at));
+      };
+      form_tile_values("isohalo::change", sum, scratch, row);
+    };
+    with_number(update.out.size(), form);
+  }
 }
 
 template <class T, int D>
-void change_in_box(CellSum<D>& sum, std::vector<double>& scratch, const Box<D>& box, const ArrayRef<T, D>& like,
-                   std::span<T* const> after, std::span<T* const> before) {
-  with_number(after.size(), [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
-    form_tile_values("isohalo::change", sum, scratch, box, [&](const Index<D>& i, std::int64_t) {
-      return SquaredChanges<T, N>(before, after, place_of(like, i));
-    });
-  });
+void change_in_box(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box<D>& box,
+                   const ArrayRef<T, D>& like, std::span<T* const> after, std::span<T* const> before) {
+  if constexpr (std::is_same_v<T, std::uint8_t>) {
+    const auto row = [&](const Index<D>& i, std::int64_t n) {
+      const std::int64_t at = place_of(like, i);
+      sum.add(count_changes(before[0] + at, after[0] + at, n));
+    };
+    for_each_row_of("isohalo::change", box, row);
+  } else {
+    const auto form = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
+      form_tile_values("isohalo::change", sum, scratch, box, [&](const Index<D>& i, std::int64_t) {
+        return SquaredChanges<T, N>(before, after, place_of(like, i));
+      });
+    };
+    with_number(after.size(), form);
+  }
 }
 
-#define ISOHALO_INSTANTIATE_FOR(T, D)                                                                             \
-  template void sweep(const SweepRegion<D>&, const RowUpdate<T, D>&, const Fetch&, std::int64_t, std::int64_t);   \
-  template void sweep_box(const Box<D>&, const RowUpdate<T, D>&);                                                 \
-  template void sweep_with_change(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, std::span<T* const>, \
-                                  const Fetch&);                                                                  \
-  template void change_in_box(CellSum<D>&, std::vector<double>&, const Box<D>&, const ArrayRef<T, D>&,            \
+#define ISOHALO_INSTANTIATE_FOR(T, D)                                                                           \
+  template void sweep(const SweepRegion<D>&, const RowUpdate<T, D>&, const Fetch&, std::int64_t, std::int64_t); \
+  template void sweep_box(const Box<D>&, const RowUpdate<T, D>&);                                               \
+  template void sweep_with_change(ChangeSum<T, D>&, std::vector<double>&, const RowUpdate<T, D>&,               \
+                                  std::span<T* const>, const Fetch&);                                           \
+  template void change_in_box(ChangeSum<T, D>&, std::vector<double>&, const Box<D>&, const ArrayRef<T, D>&,     \
                               std::span<T* const>, std::span<T* const>);
 #define ISOHALO_INSTANTIATE(D)       \
   ISOHALO_INSTANTIATE_FOR(double, D) \

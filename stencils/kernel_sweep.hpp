@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/halo/array_ref.hpp"
+#include "stencils/change_sum.hpp"
 #include "stencils/row_kernel.hpp"
 #include "stencils/sweep.hpp"
 
@@ -33,13 +34,13 @@ void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update);
 /// the sum in their order; old: in `before`, which may be among those read. `sum.combine()` then gives the change
 /// sum. Arrays that are written may be read where the kernel reads no neighbors of theirs. Fences. Local.
 template <class T, int D>
-void sweep_with_change(CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
+void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        std::span<T* const> before, const Fetch& how);
 
 /// Forms these tile values alone in one box of owned cells, which is in cache and begins and ends where reduction
 /// tiles do or the block does. Fences. Local.
 template <class T, int D>
-void change_in_box(CellSum<D>& sum, std::vector<double>& scratch, const Box<D>& box, const ArrayRef<T, D>& like,
-                   std::span<T* const> after, std::span<T* const> before);
+void change_in_box(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box<D>& box,
+                   const ArrayRef<T, D>& like, std::span<T* const> after, std::span<T* const> before);
 
 }  // namespace isohalo

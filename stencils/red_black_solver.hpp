@@ -43,6 +43,7 @@ class RedBlackRow {
       x += length;
     }
   }
+  const ArrayRef<T, D>& source() const { return f_; }
 
  private:
   /// The weight omega / D(i) by the sides that a cell lies at, two bits a dimension.

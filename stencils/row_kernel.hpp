@@ -20,6 +20,9 @@ class RowKernel {
   /// Updates the n cells from cell i on. `in`, `out`: addresses in the arrays that it reads and writes; cell i lies
   /// `at` elements behind. Local; several threads call it.
   virtual void run(const T* const* in, T* const* out, std::int64_t at, std::int64_t n, const Index<D>& i) const = 0;
+  /// Where cell i lies in an array of its own that it reads in the cells that it updates, if it has one: to fetch
+  /// memory from there. Local.
+  virtual const T* source_at(const Index<D>&) const { return nullptr; }
 };
 
 template <class T, int D>
@@ -38,6 +41,12 @@ class OneFieldKernel final : public RowKernel<T, D> {
       row_(in[0] + at, out[0] + at, n, i);
     else
       row_(in[0] + at, out[0] + at, n);
+  }
+  const T* source_at([[maybe_unused]] const Index<D>& i) const override {
+    if constexpr (requires { row_.source(); })
+      return &row_.source().at(i);
+    else
+      return nullptr;
   }
 
  private:

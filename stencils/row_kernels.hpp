@@ -80,6 +80,7 @@ class JacobiRow {
       out[x] = in[x] + (omega * r) / diagonal;
     }
   }
+  const ArrayRef<T, D>& source() const { return f_; }
 
  private:
   Laplacian<T, D> laplacian_;

@@ -169,7 +169,7 @@ class StateStepper : public Solver<D> {
   BoundaryTopology<D> around_;
   std::vector<OutsideCells<D>> outside_;  ///< of each field
   HaloPlan<D> plan_;
-  CellSum<D> reducer_;
+  ChangeSum<T, D> reducer_;
   Fields now_, next_, third_, coefficients_;
   std::vector<std::pair<std::size_t, ValuesInTime>> in_time_;  ///< coefficients that depend on the time
   Kernels kernels_;

@@ -88,6 +88,20 @@ void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f
   SweepSpace().fence();
 }
 
+/// The same for a box, in as many parts as there are threads.
+template <int D, class F>
+void for_each_row_of(const char* label, const Box<D>& box, const F& f) {
+  constexpr int cut = D == 1 ? 0 : D - 2;  // among the workers
+  const std::int64_t workers = std::min<std::int64_t>(box.extent(cut), std::max(1, SweepSpace().concurrency()));
+  Kokkos::parallel_for(label, Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &f](const std::int64_t w) {
+    Box<D> piece = box;
+    piece.low[cut] = box.low[cut] + box.extent(cut) * w / workers;
+    piece.high[cut] = box.low[cut] + box.extent(cut) * (w + 1) / workers;
+    for_each_row(piece, [&](const Index<D>& i) { f(i, piece.extent(D - 1)); });
+  });
+  SweepSpace().fence();
+}
+
 namespace detail {
 
 /// f(first, last, space) for ranges of `n` pieces of work, one for each thread, with scratch of `each` values.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/bench/hand_acoustics.hpp"
 #include "apps/bench/hand_rows.hpp"
 #include "apps/bench/hand_solver_rows.hpp"
 #include "apps/bench/hand_written.hpp"
@@ -32,9 +33,10 @@ std::string grid_text(const Index<D>& shape, int ranks, const std::string& side,
 constexpr const char* kPeriodic = "\"periodic\"";
 constexpr const char* kZero = "{fixed = 0.0}";  // what costs the opponent least
 
-/// Times the solver of this input against `make_hand(input)`. `arrays` as in compare_steps.
+/// Times the solver of this input against `make_hand(input)`. `arrays` as in compare_steps; `compared`: fields.
 template <class T, int D, class MakeHand>
-SweepFigures measure(const SweepOrder& order, const std::string& text, double arrays, const MakeHand& make_hand) {
+SweepFigures measure(const SweepOrder& order, const std::string& text, double arrays, const MakeHand& make_hand,
+                     std::size_t compared = 1) {
   InputSolver<D> ours(order.comm, text);
   const CartesianDomain<D>& domain = ours.domain();
   auto hand = make_hand(domain, ours.input());
@@ -43,16 +45,17 @@ SweepFigures measure(const SweepOrder& order, const std::string& text, double ar
     for_each_cell(domain.owned(), [&](const Index<D>& i) { to(i) = a.at(i); });
   };
   const auto fields = ours->fields();
-  copy(fields[0].array, [&](const Index<D>& i) -> T& { return hand.at(i); });
+  for (std::size_t f = 0; f < compared; ++f)
+    copy(fields[f].array, [&](const Index<D>& i) -> T& { return hand.at(i, f); });
   if constexpr (requires { hand.given(Index<D>{}, 0); }) {
     const auto given = ours->coefficients();
     for (std::size_t k = 0; k < given.size(); ++k)
       copy(given[k].array, [&](const Index<D>& i) -> T& { return hand.given(i, k); });
     if (const auto f = ours->source())
       copy(f->array, [&](const Index<D>& i) -> T& { return hand.given(i, given.size()); });
-    hand.start();
   }
-  return compare_steps<T, D>(domain, *ours, nullptr, hand, 1, arrays, order.repeats);
+  if constexpr (requires { hand.start(); }) hand.start();
+  return compare_steps<T, D>(domain, *ours, nullptr, hand, compared, arrays, order.repeats);
 }
 
 template <int D>
@@ -162,6 +165,23 @@ SweepFigures red_black(const SweepOrder& order, const std::string& grid) {
                             });
 }
 
+template <int D>
+SweepFigures acoustics(const SweepOrder& order, const std::string& grid) {
+  std::string text = grid.substr(0, grid.find("initial.kind")) +
+                     "solver = {kind = \"acoustics\", density = 1.25, bulk_modulus = 0.75, dt = 0.5}\n"
+                     "initial.p.kind = \"random\"\n";
+  for (int j = 0; j < D; ++j) text += fmt::format("initial.v{} = {{kind = \"random\", seed = {}}}\n", j, j + 1);
+  return measure<double, D>(
+      order, text, 2 * (D + 1),
+      [](const auto& domain, const auto& in) {
+        PerDim<double, D> a, b;
+        for (int j = 0; j < D; ++j)
+          a[j] = (0.5 / 1.25) / in.grid.spacing[j], b[j] = (0.5 * 0.75) / in.grid.spacing[j];
+        return HandAcoustics<D>(domain, a, b);
+      },
+      D + 1);
+}
+
 SweepFigures life(const SweepOrder& order, const std::string& grid) {
   const std::string text = grid.substr(0, grid.find("initial.kind")) +
                            "domain.type = \"uint8\"\ninitial = {kind = \"random\", low = 0.0, high = 1.0}\n"
@@ -194,6 +214,8 @@ const std::vector<SolverCase>& all_cases() {
                                            {"3d-chebyshev", 3, kZero, chebyshev<3>},
                                            {"2d-red_black", 2, kZero, red_black<2>},
                                            {"3d-red_black", 3, kZero, red_black<3>},
+                                           {"2d-acoustics", 2, kPeriodic, acoustics<2>},
+                                           {"3d-acoustics", 3, kPeriodic, acoustics<3>},
                                            {"life", 2, kPeriodic, life}};
   return all;
 }

@@ -35,6 +35,9 @@ namespace isohalo::detail {
 template <class V, int D, class Op>
 class TileReducer {
  public:
+  /// Cells that are worked on and then added at one go: few enough for a processor to hold their stores.
+  static constexpr std::int64_t kPiece = 64;
+
   /// `coords`: this rank's block, none if it owns no cell. `rank_of_block`: the rank that owns each block, in
   /// row-major order of the blocks. `tag`: one tag of its own. Local. Throws UsageError for too many tiles.
   TileReducer(const Communicator& comm, const Tiling<D>& tiling, const std::optional<PerDim<int, D>>& coords,
@@ -168,9 +171,6 @@ class TileReducer {
   /// Sums in progress of one band: with the rows at work they stay in the first-level cache, or nearly.
   static constexpr std::int64_t kLanes = 4096;
 
-  /// Cells that are worked on and then added at one go: few enough for a processor to hold their stores.
-  static constexpr std::int64_t kPiece = 64;
-
   /// How many cells later those come that a band is told of, for it to fetch them (see stencils/sweep.hpp).
   static constexpr std::int64_t kAhead = 4096;
 
@@ -225,12 +225,16 @@ class TileReducer {
       const auto value = values_of(row, i, n, later);
       if constexpr (requires { value.prepare(n, n); }) {
         V* const acc = lines.at(i);
-        const bool first = lines.first(i);
+        const bool first = lines.first(i), cut = is_cut(i);
         for (std::int64_t x = 0; x < n; x += kPiece) {
-          value.prepare(x, std::min(kPiece, n - x));
-          add_row(acc, x, std::min(x + kPiece, n), first, value);
+          const std::int64_t m = std::min(kPiece, n - x);
+          value.prepare(x, m);
+          add_row(acc, x, x + m, first, value);
+          if (!cut) continue;
+          Index<D> piece = i;
+          piece[D - 1] += x;
+          keep_cut(piece, m, [&value, x](std::int64_t k) { return value(x + k); });
         }
-        if (is_cut(i)) keep_cut(i, n, value);
       } else {
         add_once(lines, i, value);
       }

@@ -4,6 +4,7 @@
 /// solution of initial boundary value problems involving Maxwell's equations in isotropic media".
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -13,12 +14,17 @@
 #include "framework/halo/faces.hpp"
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"
+#include "framework/halo/host_threads.hpp"
 #include "framework/io/digest.hpp"
 #include "framework/run/initial.hpp"
 #include "framework/run/solver.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/boxes.hpp"
+#include "stencils/solvers/acoustics_rows.hpp"
+#include "stencils/solvers/acoustics_sweep.hpp"
 #include "stencils/sweep.hpp"
+#include "stencils/time_tiles.hpp"
+#include "stencils/two_ways.hpp"
 
 namespace isohalo {
 
@@ -51,7 +57,7 @@ class AcousticsSolver final : public Solver<D> {
       : domain_(domain),
         around_(boundary_topology_of(equation.pressure_rules(), domain.global())),
         plan_(domain, StencilShape<D>::star(1), depth,
-              HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}}),
+              HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}, {}, host_workers()}),
         equation_(equation),
         outside_(equation.pressure_rules(), domain.global(), one_layer(), one_layer()),
         dt_(equation.dt) {
@@ -120,11 +126,17 @@ class AcousticsSolver final : public Solver<D> {
  private:
   using Array = ArrayRef<T, D>;
 
+  /// Cells, and those of their faces that no slab before has.
+  struct Slab {
+    PerDim<SweepRegion<D>, D> faces;
+    SweepRegion<D> cells;
+  };
   /// What a step updates after which so many may follow without an exchange: the block and what these read.
   struct Level {
-    Box<D> bounds;                                  ///< all cells inside the grid that they can reach
-    SweepRegion<D> cells, cells_around;             ///< all; all but the block
-    PerDim<SweepRegion<D>, D> faces, faces_around;  ///< of these cells; all but those that this rank owns
+    Box<D> bounds;                           ///< all cells inside the grid that they can reach
+    std::vector<Slab> slabs;                 ///< in order; the pressure of one may follow its velocities
+    SweepRegion<D> cells_around;             ///< all cells but the block
+    PerDim<SweepRegion<D>, D> faces_around;  ///< of these cells; all but those that this rank owns
   };
 
   /// The outermost faces of one side where the velocity is given.
@@ -177,14 +189,37 @@ class AcousticsSolver final : public Solver<D> {
     const auto reach = shape.ghost_widths(further, around_);
     Level level;
     level.bounds = domain_.owned().grown(reach[0], reach[1]).intersect(around_.existing());
-    level.cells = SweepRegion<D>(boxes);
     level.cells_around = SweepRegion<D>(detail::without(boxes, domain_.owned()));
-    for (int j = 0; j < D; ++j) {
-      const auto faces = detail::faces_of(boxes, j);
-      level.faces[j] = SweepRegion<D>(faces);
-      level.faces_around[j] = SweepRegion<D>(detail::without(faces, velocity(j).owned));
-    }
+    for (int j = 0; j < D; ++j)
+      level.faces_around[j] = SweepRegion<D>(detail::without(detail::faces_of(boxes, j), velocity(j).owned));
+    const std::int64_t thick = slab_layers(level.bounds);
+    for (std::int64_t low = level.bounds.low[0]; low < level.bounds.high[0]; low += thick)
+      level.slabs.push_back(make_slab(boxes, low == level.bounds.low[0] ? low - 1 : low, low + thick));
     return level;
+  }
+  /// With the cells low .. high-1 of dimension 0.
+  Slab make_slab(const std::vector<Box<D>>& boxes, std::int64_t low, std::int64_t high) const {
+    const auto within = [](std::vector<Box<D>> all, std::int64_t first, std::int64_t end) {
+      for (Box<D>& b : all) {
+        b.low[0] = std::max(b.low[0], first);
+        b.high[0] = std::min(b.high[0], end);
+      }
+      return SweepRegion<D>(all);
+    };
+    Slab slab;
+    slab.cells = within(boxes, low, high);
+    for (int j = 0; j < D; ++j) {
+      const std::int64_t ahead = j == 0 ? 1 : 0;  // the faces at the upper end, which its cells read
+      slab.faces[j] = within(detail::faces_of(boxes, j), low + ahead, high + ahead);
+    }
+    return slab;
+  }
+  /// So many layers of cells as fit the cache with their faces, and as give all threads rows.
+  static std::int64_t slab_layers(const Box<D>& cells) {
+    const std::int64_t threads = std::max(1, SweepSpace().concurrency());
+    const std::int64_t bytes = (D + 1) * static_cast<std::int64_t>(sizeof(T)) * cells.cells() / cells.extent(0);
+    const std::int64_t rows = D > 2 || threads == 1 ? 1 : 16 * threads;
+    return std::max(rows, threads * second_level_cache() / 2 / std::max<std::int64_t>(1, bytes));
   }
 
   /// Brings ghosts: of all fields, or of the pressure alone. Collective.
@@ -219,14 +254,15 @@ class AcousticsSolver final : public Solver<D> {
 
   double step(bool change) {
     before_step();
-    const Level& level = levels_[static_cast<std::size_t>(--steps_left_)];
     {
       const PhaseScope scope(phases_, Phase::sweep);
-      for (int j = 0; j < D; ++j)
-        update(change, *sums_[static_cast<std::size_t>(j) + 1], velocity(j), level.faces[j], level.faces_around[j],
-               [this, j](const Index<D>& i, std::int64_t n) { velocity_row(j, i, n); });
-      update(change, *sums_[0], pressure(), level.cells, level.cells_around,
-             [this](const Index<D>& i, std::int64_t n) { pressure_row(i, n); });
+      const auto start = std::chrono::steady_clock::now();
+      TwoWays& fetches = change ? fetches_with_change_ : fetches_;
+      const Level& level = levels_[static_cast<std::size_t>(--steps_left_)];
+      const Fetch how{fetches.second(), 0};
+      given_.empty() ? sweep_fields<false>(level, change, how) : sweep_fields<true>(level, change, how);
+      if (steps_left_ == 0)
+        fetches.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
     ++step_;
     if (!change) return 0;
@@ -237,49 +273,65 @@ class AcousticsSolver final : public Solver<D> {
     return total;
   }
 
-  /// row(i, n), which updates n values of `u` in place, for all rows of the region; with `change` the owned ones
-  /// are apart, and the tile values of their squared changes are formed. Fences. Local.
-  template <class Row>
-  void update(bool change, CellSum<D>& sum, const Array& u, const SweepRegion<D>& all, const SweepRegion<D>& around,
-              const Row& row) {
-    if (!change) return for_each_row_of("isohalo::sweep", all, row);
-    form_tile_values("isohalo::change", sum, scratch_, [&](const Index<D>& i, std::int64_t n) {
-      static thread_local std::vector<T> old;  // of this row, until the next one
-      const T* const now = &u.at(i);
-      old.assign(now, now + n);
-      row(i, n);
-      return [before = old.data(), now](std::int64_t x) {
-        const double change_of = static_cast<double>(now[x]) - static_cast<double>(before[x]);
-        return change_of * change_of;
-      };
+  /// `change`: with the tile values of the squared changes.
+  template <bool Given>
+  void sweep_fields(const Level& level, bool change, const Fetch& how) {
+    if (!change) {
+      for (const Slab& slab : level.slabs) {
+        for (int j = 0; j < D; ++j)
+          with_velocity<Given>(j, [&](const auto& in, const auto& out, const auto& row) {
+            detail::sweep_in_place(slab.faces[j], in, out, row, how);
+          });
+        with_pressure<Given>([&](const auto& in, const auto& out, const auto& row) {
+          detail::sweep_in_place(slab.cells, in, out, row, how);
+        });
+      }
+      return;
+    }
+    for (int j = 0; j < D; ++j)
+      with_velocity<Given>(j, [&](const auto& in, const auto& out, const auto& row) {
+        detail::update_with_change(*sums_[static_cast<std::size_t>(j) + 1], scratch_, in, out, row, how);
+        detail::sweep_in_place(level.faces_around[j], in, out, row);
+      });
+    with_pressure<Given>([&](const auto& in, const auto& out, const auto& row) {
+      detail::update_with_change(*sums_[0], scratch_, in, out, row, how);
+      detail::sweep_in_place(level.cells_around, in, out, row);
     });
-    for_each_row_of("isohalo::sweep", around, row);
   }
 
-  void velocity_row(int j, const Index<D>& i, std::int64_t n) const {
-    const Array &p = pressure(), &u = velocity(j);
-    const T* const above = &p.at(i);
-    const T* const below = above - p.stride[j];
-    T* const v = &u.at(i);
-    const auto move = [v, above, below](std::int64_t x, double a) {
-      v[x] = static_cast<T>(static_cast<double>(v[x]) -
-                            a * (static_cast<double>(above[x]) - static_cast<double>(below[x])));
-    };
-    if (given_.empty()) {
-      const double a = a_[j];
-      ISOHALO_INDEPENDENT
-      for (std::int64_t x = 0; x < n; ++x) move(x, a);
-    } else {
-      const Array& density = given_[0].ref();
-      const T* const rho = &density.at(i);
-      const T* const rho_below = rho - density.stride[j];
-      const double dt = dt_, h = equation_.grid.spacing[j];
-      ISOHALO_INDEPENDENT
-      for (std::int64_t x = 0; x < n; ++x)
-        move(x, (dt / (0.5 * (static_cast<double>(rho_below[x]) + static_cast<double>(rho[x])))) / h);
+  /// f(what it reads, what it writes, row kernel).
+  template <bool Given, class F>
+  void with_velocity(int j, const F& f) const {
+    using Row = VelocityRow<T, D, Given>;
+    std::array<Array, Row::kReads> in{pressure()};
+    if constexpr (Given) in[1] = given_[0].ref();
+    std::array<std::int64_t, Row::kReads> below;
+    for (std::size_t k = 0; k < in.size(); ++k) below[k] = in[k].stride[j];
+    const Row row(below, a_[j], dt_, equation_.grid.spacing[j]);
+    f(in, velocity(j),
+      [&](const std::array<const T*, Row::kReads>& from, T* to, std::int64_t n, const Index<D>& i) {
+        row(from, to, n);
+        for (const Side& side : sides_[j])
+          if (side.given) give_side(side, j, i, n, to);
+      });
+  }
+  template <bool Given, class F>
+  void with_pressure(const F& f) const {
+    using Row = PressureRow<T, D, Given>;
+    std::array<Array, Row::kReads> in;
+    Index<D> below;
+    for (int j = 0; j < D; ++j) {
+      Array& v = in[static_cast<std::size_t>(j)];
+      v = velocity(j);
+      v.data += v.stride[j];  // the faces above
+      below[j] = v.stride[j];
     }
-    for (const Side& side : sides_[j])
-      if (side.given) give_side(side, j, i, n, v);
+    if constexpr (Given) in[D] = given_[1].ref();
+    const Row row(below, b_, dt_, equation_.grid.spacing);
+    f(in, pressure(),
+      [&row](const std::array<const T*, Row::kReads>& from, T* to, std::int64_t n, const Index<D>&) {
+        row(from, to, n);
+      });
   }
 
   /// The given velocities among the n faces from i on.
@@ -298,33 +350,6 @@ class AcousticsSolver final : public Solver<D> {
       v[x] = static_cast<T>(number ? side.rule(j).value : *side.values.at(i));
   }
 
-  void pressure_row(const Index<D>& i, std::int64_t n) const {
-    PerDim<const T*, D> v;
-    PerDim<std::int64_t, D> upper;
-    for (int j = 0; j < D; ++j) v[j] = &velocity(j).at(i), upper[j] = velocity(j).stride[j];
-    T* const p = &pressure().at(i);
-    const auto move = [v, upper, p](std::int64_t x, const auto& b) {
-      double sum = 0;
-      for (int j = 0; j < D; ++j) {
-        const double t = b(j) * (static_cast<double>(v[j][x + upper[j]]) - static_cast<double>(v[j][x]));
-        sum = j == 0 ? t : sum + t;
-      }
-      p[x] = static_cast<T>(static_cast<double>(p[x]) - sum);
-    };
-    if (given_.empty()) {
-      const PerDim<double, D> b = b_;
-      ISOHALO_INDEPENDENT
-      for (std::int64_t x = 0; x < n; ++x) move(x, [&b](int j) { return b[j]; });
-    } else {
-      const T* const modulus = &given_[1].ref().at(i);
-      const PerDim<double, D> h = equation_.grid.spacing;
-      const double dt = dt_;
-      ISOHALO_INDEPENDENT
-      for (std::int64_t x = 0; x < n; ++x)
-        move(x, [&, k = dt * static_cast<double>(modulus[x])](int j) { return k / h[j]; });
-    }
-  }
-
   CartesianDomain<D> domain_;
   BoundaryTopology<D> around_;
   HaloPlan<D> plan_;
@@ -339,6 +364,7 @@ class AcousticsSolver final : public Solver<D> {
   std::vector<Level> levels_;
   std::vector<ErasedArray<D>> exchanged_;  ///< it keeps its memory
   std::vector<double> scratch_;
+  TwoWays fetches_ = TwoWays::tried(), fetches_with_change_ = TwoWays::tried();
   int steps_left_ = 0;              ///< until the next exchange
   bool upper_faces_known_ = false;  ///< the ghosts of velocities that single steps read
   std::int64_t step_ = 0;           ///< of the state

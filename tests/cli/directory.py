@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 """What belongs to a run in its directory: the lock, names of files and links in their place, one line of history, what
---overwrite removes; files of the same bytes on any ranks, small and large, and how long small runs take beside their steps.
+--overwrite removes; files of the same bytes on any ranks, small and large.
 
-usage: directory.py ISOHALO MPIEXEC WORK_DIRECTORY [MPI_START [time]]    (MPI_START: a program that only starts and ends MPI, to
-compare with; time: only the measurement)
+usage: directory.py ISOHALO MPIEXEC WORK_DIRECTORY
 """
 import json
 import os
@@ -406,41 +405,9 @@ def test_last_run_metadata():
     that("checkpoint" in phases and phases["checkpoint"]["max_s"] > 0, "the last JSON lacks its checkpoint: %r" % phases)
 
 
-def seconds(work):
-    start = time.monotonic()
-    result = work()
-    return time.monotonic() - start, result
-
-
-def plate(ranks, directory):
-    """Seconds of a run beside its steps, by phase; prints them, and what the run costs as seen from outside."""
-    wall, r = seconds(lambda: run(ranks, directory, "domain.shape=[240,320]", "run.steps=1000", "output.checkpoint_every=500",
-                                  "output.picture_every=1000", "output.digest_every=0", "--overwrite"))
-    rows = {n: float(v) for n, v in re.findall(r"^(\w+) +[0-9.]+ +[0-9.]+ +([0-9.]+)", r.stdout, re.M)}
-    parts = {n: rows.get(n, 0) for n in ("start", "checkpoint", "picture", "digest")}
-    print("%d ranks: %s, together %.3f s" % (ranks, ", ".join("%s %.3f" % p for p in parts.items()), sum(parts.values())))
-    if len(sys.argv) > 4:
-        mpi, _ = seconds(lambda: subprocess.run([MPIEXEC, "-n", str(ranks), sys.argv[4]], check=True))
-        steps = sum(v for n, v in rows.items() if n in ("sweep", "exchange", "boundary", "reduction"))
-        print("         from outside: %.3f s, of which MPI %.3f and steps %.3f, beyond them %.3f s" % (wall, mpi, steps, wall - mpi - steps))
-    return parts
-
-
-def test_time():
-    """A plate of 240 x 320 cells, 1000 steps, two checkpoints and a picture, in memory. Of three attempts the best counts: machines are busy."""
-    shared = pathlib.Path("/dev/shm/isohalo_directory_%d" % os.getpid())
-    for ranks in (1, 2, 3, 4):
-        for attempt in range(3):
-            parts = plate(ranks, shared)
-            if parts["checkpoint"] < 0.15:
-                break
-        that(parts["checkpoint"] < 0.15, "two small checkpoints take %.3f s on %d ranks" % (parts["checkpoint"], ranks))
-    shutil.rmtree(shared)
-
-
 def main():
     fresh_work_directory(INPUT)
-    for test in (test_time,) if sys.argv[5:] == ["time"] else (test_lock, test_links, test_other_names_of_files, test_directory_taken_away, test_exchanged_file, test_wrong_name, test_latest, test_leftovers, test_overwrite, test_outputs_without_checkpoints, test_history, test_other_line, test_same_files, test_last_run_metadata, test_time):
+    for test in (test_lock, test_links, test_other_names_of_files, test_directory_taken_away, test_exchanged_file, test_wrong_name, test_latest, test_leftovers, test_overwrite, test_outputs_without_checkpoints, test_history, test_other_line, test_same_files, test_last_run_metadata):
         start = time.monotonic()
         test()
         print("%5.1f s  %s" % (time.monotonic() - start, test.__name__), flush=True)
