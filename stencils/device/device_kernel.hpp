@@ -69,6 +69,18 @@ struct WeightedPoint {
 
 namespace detail {
 
+/// x as T holds it. On the host by way of memory: where GCC 12 forms vectors of two numbers, it leaves conversions
+/// to float and back out.
+template <class T>
+KOKKOS_FUNCTION double rounded(double x) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<double>(static_cast<T>(x));
+#else
+  const volatile T in_memory = static_cast<T>(x);
+  return static_cast<double>(in_memory);
+#endif
+}
+
 /// A point kernel and its amendments (cell_row.hpp) at one cell.
 template <class Point, class T>
 struct PointUpdate {
@@ -93,10 +105,12 @@ struct PointUpdate {
     if constexpr (kAmends) {
       const T* const masked = mask == Mask::none ? nullptr : in[Point::kReads + (sources ? kWrites : 0)];
       const auto values = mask == Mask::mirror ? point.mirrored(from, masked, x) : point.at(from, x);
-      for (std::size_t f = 0; f < kWrites; ++f) to[f] = static_cast<T>(values[f]);
-      for (std::size_t f = 0; f < kWrites && sources; ++f)
-        to[f] = static_cast<T>(static_cast<double>(to[f]) +
-                               point.source_weight(from, x) * static_cast<double>(in[Point::kReads + f][x]));
+      for (std::size_t f = 0; f < kWrites; ++f) {
+        double value = values[f];
+        if (sources)
+          value = rounded<T>(value) + point.source_weight(from, x) * static_cast<double>(in[Point::kReads + f][x]);
+        to[f] = static_cast<T>(value);
+      }
       for (std::size_t f = 0; f < kWrites && masked; ++f)
         if (masked[x] != T(0)) to[f] = from[f][x];
     } else {
