@@ -369,10 +369,10 @@ def main():
         pathlib.Path(c.split()[1]).read_text())["solver"]["kind"])]
     (out / "device.txt").write_text("\n".join(on_device) + "\n")
     few = {"custom9", "heat3d_small", "gray_scott_2d_1", "wave2d", "advection_times", "heat_layers", "cell_1d_4", "cell_3d_5", "cell_4d_1",
-           "source_2d_0", "source_3d_5", "source_4d_2", "stirred_round", "boundary_1d_0", "boundary_2d_1", "boundary_3d_6", "random_2d_6",
+           "source_1d_1", "source_2d_0", "source_3d_5", "source_4d_2", "stirred_round", "boundary_1d_0", "boundary_2d_1", "boundary_3d_6", "random_2d_6",
            "random_1d_7"}
     few = [c for c in on_device if c.split()[0] in few]
-    assert len(few) == 18
+    assert len(few) == 19
     (out / "device_sample.txt").write_text("\n".join(few) + "\n")
 
 
