@@ -98,14 +98,6 @@ struct CellSettings {
   }
 };
 
-/// x as a field would hold it. By way of memory: where GCC 12 forms vectors of two numbers, it leaves conversions
-/// to float and back out.
-template <class T>
-double as_in_field(double x) {
-  const volatile T rounded = static_cast<T>(x);
-  return static_cast<double>(rounded);
-}
-
 /// The kernel of this function of the solver, made by make(point, amendments).
 template <int Stage, class S, class T, int D, class Make>
 auto cell_kernel(const CellSettings<S, D>& in, const Index<D>& stride, const Make& make) {
@@ -116,7 +108,7 @@ auto cell_kernel(const CellSettings<S, D>& in, const Index<D>& stride, const Mak
     geometry.inverse[j] = 1 / in.grid.spacing[j];
   }
   auto numbers = in.numbers;
-  for (double& x : numbers) x = as_in_field<T>(x);
+  for (double& x : numbers) x = rounded<T>(x);
   const Amendments amendments = in.amendments(geometry);
   if constexpr (kCoefficients < S, D >> 0)
     if (in.fields_given)

@@ -37,6 +37,18 @@ enum class Given {
 
 namespace detail {
 
+/// x as T holds it. On the host by way of memory: where GCC 12 forms vectors of two numbers, it leaves conversions
+/// to float and back out.
+template <class T>
+KOKKOS_FUNCTION double rounded(double x) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<double>(static_cast<T>(x));
+#else
+  const volatile T in_memory = static_cast<T>(x);
+  return static_cast<double>(in_memory);
+#endif
+}
+
 template <class S>
 inline constexpr std::size_t kStateFields = S::fields.size();
 

@@ -69,18 +69,6 @@ struct WeightedPoint {
 
 namespace detail {
 
-/// x as T holds it. On the host by way of memory: where GCC 12 forms vectors of two numbers, it leaves conversions
-/// to float and back out.
-template <class T>
-KOKKOS_FUNCTION double rounded(double x) {
-#if defined(__CUDA_ARCH__)
-  return static_cast<double>(static_cast<T>(x));
-#else
-  const volatile T in_memory = static_cast<T>(x);
-  return static_cast<double>(in_memory);
-#endif
-}
-
 /// A point kernel and its amendments (cell_row.hpp) at one cell.
 template <class Point, class T>
 struct PointUpdate {

@@ -260,7 +260,7 @@ detail::CellSolver<S, double, 2> two_dimensional(const CartesianDomain<2>& domai
 /// As many numbers as a vector has, and one more.
 TEST(CellSolver, NumbersAreRoundedAsFieldsAre) {
   std::array<double, 3> numbers{0.1, 0.7, 1.3};
-  for (double& x : numbers) x = detail::as_in_field<float>(x);
+  for (double& x : numbers) x = detail::rounded<float>(x);
   EXPECT_EQ(numbers, (std::array<double, 3>{0.1f, 0.7f, 1.3f}));
 }
 
