@@ -32,7 +32,8 @@ struct UpdatedRows {
       for (const T *k = p + at + how.lead, *const end = k + n; k < end; k += kLine) detail::fetch_to_read(k);
     for (const T* p : update.out)
       for (const T *k = p + at, *const end = k + n; k < end; k += kLine) detail::fetch_to_write(k);
-    for (const T *k = source, *const end = source + n; source && k < end; k += kLine) detail::fetch_to_read(k);
+    if (!source) return;
+    for (const T *k = source, *const end = k + n; k < end; k += kLine) detail::fetch_to_read(k);
   }
   const T* source_at(const Index<D>& i) const { return how.ahead ? update.kernel.source_at(i) : nullptr; }
 
