@@ -6,6 +6,7 @@
 
 #include "apps/bench/hand_grid.hpp"
 #include "apps/bench/hand_solver_rows.hpp"
+#include "framework/reduce/tile_reducer.hpp"
 
 namespace isohalo {
 
@@ -70,7 +71,7 @@ class HandCg {
     const double curvature = all(sum_of([&](std::int64_t k, std::int64_t n, Lanes& lanes) {
       const double* const p = p_all + k;
       double* const ap = ap_all + k;
-#pragma GCC ivdep
+      ISOHALO_INDEPENDENT
       for (std::int64_t x = 0; x < n; ++x) ap[x] = -hand_laplace<D>(p + x, q, s0, s1);
       add(lanes, n, [=](std::int64_t x) { return p[x] * ap[x]; });
     }));
@@ -78,7 +79,7 @@ class HandCg {
     const double rr = all(sum_of([&](std::int64_t k, std::int64_t n, Lanes& lanes) {
       double* const r = r_all + k;
       const double* const ap = ap_all + k;
-#pragma GCC ivdep
+      ISOHALO_INDEPENDENT
       for (std::int64_t x = 0; x < n; ++x) r[x] = r[x] - alpha * ap[x];
       add(lanes, n, [=](std::int64_t x) { return r[x] * r[x]; });
     }));
@@ -87,7 +88,7 @@ class HandCg {
     grid_.for_each_row([&](std::int64_t k, std::int64_t n, const Index<D>&) {
       double *const u = u_all + k, *const p = p_all + k;
       const double* const r = r_all + k;
-#pragma GCC ivdep
+      ISOHALO_INDEPENDENT
       for (std::int64_t x = 0; x < n; ++x) {
         u[x] = u[x] + alpha * p[x];
         p[x] = r[x] + beta * p[x];

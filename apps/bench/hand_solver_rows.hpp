@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "datatypes/box.hpp"
+#include "framework/reduce/tile_reducer.hpp"
 #include "stencils/poisson_spectrum.hpp"
 
 namespace isohalo {
@@ -92,7 +93,7 @@ struct HandUpwind3Row {
       d[j] = s[j];
       if (!(v[j] > 0)) r[j] = -r[j], d[j] = -d[j];
     }
-#pragma GCC ivdep
+    ISOHALO_INDEPENDENT
     for (std::int64_t x = 0; x < n; ++x) {
       double sum = along[0] * slope(u + x, d[0], r[0]) + along[1] * slope(u + x, d[1], r[1]);
       if constexpr (D == 3) sum = sum + along[2] * slope(u + x, d[2], r[2]);
@@ -191,7 +192,7 @@ struct HandRedBlackRow {
     const PerDim<double, D> c = q;
     const double w = weight;
     const std::int64_t s0 = s[0], s1 = D == 2 ? 1 : s[1];
-#pragma GCC ivdep
+    ISOHALO_INDEPENDENT
     for (std::int64_t x = first; x < n; x += 2) u[x] = u[x] + w * (f[x] + hand_laplace<D>(u + x, c, s0, s1));
   }
 };
