@@ -250,17 +250,17 @@ class CellRow final : public AmendableKernel<typename Point::Value, Point::dimen
 
   // All that it calls is inlined: a call that is left, as in functions of many terms, would keep cells from being
   // computed by vectors.
-  [[gnu::flatten]] void run(const T* const* in, T* const* out, std::int64_t at, std::int64_t n,
+  [[gnu::flatten]] void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
                             const Index<D>&) const override {
     // Copies, which the compiler knows that no store changes.
     const Point point = point_;
     const typename Point::From from = rows_at(in, at);
-    std::array<T*, Point::kWrites> to;
-    for (std::size_t f = 0; f < Point::kWrites; ++f) to[f] = out[f] + at;
+    std::array<T*, Point::kWrites> written;
+    for (std::size_t f = 0; f < Point::kWrites; ++f) written[f] = out[f] + to;
     ISOHALO_INDEPENDENT
     for (std::int64_t x = 0; x < n; ++x) {
       const typename Point::Values values = point.at(from, x);
-      for (std::size_t f = 0; f < Point::kWrites; ++f) to[f][x] = static_cast<T>(values[f]);
+      for (std::size_t f = 0; f < Point::kWrites; ++f) written[f][x] = static_cast<T>(values[f]);
     }
   }
 
@@ -310,17 +310,19 @@ class AmendedRow final : public RowKernel<T, D> {
         sources_(kernel_->reads()),
         mask_(sources_ + (what_.sources ? W : 0)) {}
 
-  void run(const T* const* in, T* const* out, std::int64_t at, std::int64_t n, const Index<D>& i) const override {
+  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
+           const Index<D>& i) const override {
     Index<D> first = i;
     for (std::int64_t x = 0; x < n; x += kPiece, first[D - 1] += kPiece)
-      piece(in, out, at + x, std::min(kPiece, n - x), first);
+      piece(in, at + x, out, to + x, std::min(kPiece, n - x), first);
   }
 
  private:
   static constexpr std::int64_t kPiece = 256;
   using Piece = std::array<T, kPiece>;
 
-  void piece(const T* const* in, T* const* out, std::int64_t at, std::int64_t n, const Index<D>& i) const {
+  void piece(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
+             const Index<D>& i) const {
     const T* const mask = what_.mask == Mask::none ? nullptr : in[mask_] + at;
     // First, since the fields that are written may be those a step before, which the function reads.
     Piece beside{};
@@ -331,15 +333,15 @@ class AmendedRow final : public RowKernel<T, D> {
       const auto values = kernel_->mirrored(in, mask + x, at + x);
       for (std::size_t f = 0; f < W; ++f) mirrored[f][static_cast<std::size_t>(x)] = static_cast<T>(values[f]);
     }
-    kernel_->run(in, out, at, n, i);
+    kernel_->run(in, at, out, to, n, i);
     for (std::int64_t x = 0; any && x < n; ++x)
       for (std::size_t f = 0; f < W && beside[static_cast<std::size_t>(x)] != T(0); ++f)
-        out[f][at + x] = mirrored[f][static_cast<std::size_t>(x)];
-    if (what_.sources) add_sources(in, out, at, n);
+        out[f][to + x] = mirrored[f][static_cast<std::size_t>(x)];
+    if (what_.sources) add_sources(in, at, out, to, n);
     for (std::size_t f = 0; f < W && mask; ++f) {
       const T* const from = in[f] + at;
-      T* const to = out[f] + at;
-      for (std::int64_t x = 0; x < n; ++x) to[x] = mask[x] != T(0) ? from[x] : to[x];
+      T* const cells = out[f] + to;
+      for (std::int64_t x = 0; x < n; ++x) cells[x] = mask[x] != T(0) ? from[x] : cells[x];
     }
   }
 
@@ -355,16 +357,16 @@ class AmendedRow final : public RowKernel<T, D> {
     return any != 0;
   }
 
-  void add_sources(const T* const* in, T* const* out, std::int64_t at, std::int64_t n) const {
+  void add_sources(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n) const {
     std::array<double, kPiece> weights;
     kernel_->source_weights(in, at, n, weights.data());
     for (std::size_t f = 0; f < W; ++f) {
       const T* const source = in[sources_ + f] + at;
-      T* const to = out[f] + at;
+      T* const cells = out[f] + to;
       ISOHALO_INDEPENDENT
       for (std::int64_t x = 0; x < n; ++x)
-        to[x] = static_cast<T>(static_cast<double>(to[x]) +
-                               weights[static_cast<std::size_t>(x)] * static_cast<double>(source[x]));
+        cells[x] = static_cast<T>(static_cast<double>(cells[x]) +
+                                  weights[static_cast<std::size_t>(x)] * static_cast<double>(source[x]));
     }
   }
 

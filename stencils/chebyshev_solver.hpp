@@ -18,6 +18,7 @@ struct ChebyshevFactors {
 template <class T, int D>
 class ChebyshevRow {
  public:
+  static constexpr bool kReadsOut = true;
   /// `factors`: of the step to be made; they change while the kernel stays.
   ChebyshevRow(const Laplacian<T, D>& laplacian, const ArrayRef<T, D>& f, const ChebyshevFactors<T>* factors)
       : laplacian_(laplacian), f_(f), factors_(factors) {}

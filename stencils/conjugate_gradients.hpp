@@ -4,8 +4,8 @@
 #include <chrono>
 #include <memory>
 
+#include "stencils/fastest_way.hpp"
 #include "stencils/poisson_system.hpp"
-#include "stencils/two_ways.hpp"
 
 namespace isohalo {
 
@@ -88,12 +88,13 @@ class ConjugateGradients : public Solver<D> {
   /// A p = -lap(p) and (p, A p).
   double apply() {
     const Laplacian<T, D> lap = system_.laplacian(p_.ref().stride);
-    const bool fetches = fetches_.second();
+    const bool fetches = fetches_.way() == 1;
     const std::int64_t lead = D > 1 ? p_.ref().stride[0] : 0;
     return system_.sum("isohalo::apply", [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
       const T *const p = &p_.at(i), *const p_later = &p_.at(later) + lead;
       T *const ap = &ap_.at(i), *const ap_later = &ap_.at(later);
       return UpdatedRow(
+          fetches,
           [=](std::int64_t x, std::int64_t n) {
             for (std::int64_t k = x; fetches && k < x + n; k += kLine) {
               detail::fetch_to_read(p_later + k);
@@ -109,13 +110,14 @@ class ConjugateGradients : public Solver<D> {
   /// u = u + alpha p, r = r - alpha A p; returns (r, r). A u that is not finite makes it NaN (0 u), otherwise the
   /// addition of zero does not change its bits.
   double descend(T alpha) {
-    const bool fetches = fetches_.second();
+    const bool fetches = fetches_.way() == 1;
     return system_.sum("isohalo::update", [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
       T *const u = &u_.at(i), *const r = &r_.at(i);
       const T *const p = &p_.at(i), *const ap = &ap_.at(i);
       const T *const u_later = &u_.at(later), *const r_later = &r_.at(later);
       const T *const p_later = &p_.at(later), *const ap_later = &ap_.at(later);
       return UpdatedRow(
+          fetches,
           [=](std::int64_t x, std::int64_t n) {
             for (std::int64_t k = x; fetches && k < x + n; k += kLine) {
               detail::fetch_to_write(u_later + k);
@@ -172,7 +174,7 @@ class ConjugateGradients : public Solver<D> {
   SweepRegion<D> rows_;
   double rr_ = 0;
   static constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
-  TwoWays fetches_ = TwoWays::tried();  ///< see Fetch
+  FastestWay fetches_ = FastestWay::of(2);  ///< see Fetch
 };
 
 }  // namespace isohalo

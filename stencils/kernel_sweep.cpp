@@ -15,51 +15,108 @@ std::int64_t place_of(const ArrayRef<T, D>& a, const Index<D>& i) {
 
 /// Rows of an update, in pieces between which memory is fetched.
 template <class T, int D>
-struct UpdatedRows {
-  static constexpr std::int64_t kAhead = 32768 / static_cast<std::int64_t>(sizeof(T));  ///< cells; see Fetch
+class UpdatedRows {
+ public:
   static constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
-  static constexpr std::int64_t kPiece = 8 * kLine;  ///< computed between two fetches
+  static constexpr std::int64_t kPiece =
+      (sizeof(T) == 1 ? 16 : 8) * kLine;     ///< cells that are computed between two fetches
+  static constexpr std::size_t kArrays = 4;  ///< at most so many are written past the caches
+
+  /// The new values of a piece that goes past the caches.
+  class Piece {
+   public:
+    Piece() {
+      for (std::size_t f = 0; f < kArrays; ++f) addresses_[f] = cells_[f].data();
+    }
+    Piece(const Piece&) = delete;
+    Piece& operator=(const Piece&) = delete;
+    std::span<T* const> addresses() const { return addresses_; }
+
+   private:
+    alignas(64) std::array<std::array<T, kPiece>, kArrays> cells_;
+    std::array<T*, kArrays> addresses_;
+  };
+
+  UpdatedRows(const RowUpdate<T, D>& update, const Fetch& how) : update_(update), how_(how) {
+    past_ = how.ahead && how.past_caches && update.out.size() <= kArrays && !update.kernel.reads_what_it_writes();
+    for (const T* p : update.out)
+      past_ = past_ && std::find(update.in.begin(), update.in.end(), p) == update.in.end();
+  }
+
+  const RowUpdate<T, D>& update() const { return update_; }
+  bool fetches() const { return how_.ahead; }
+  bool past_caches() const { return past_; }
+  const T* source_at(const Index<D>& i) const { return how_.ahead ? update_.kernel.source_at(i) : nullptr; }
+  /// So many cells from `at` on are a piece: past the caches, one that begins where a line does.
+  std::int64_t piece(std::int64_t at) const {
+    const std::int64_t head = past_ ? detail::to_next_line(update_.out[0] + at) : 0;
+    return head > 0 ? head : kPiece;
+  }
 
   /// n cells from the x-th of the row that begins at cell i, which lies at `at`.
   void run(Index<D> i, std::int64_t at, std::int64_t x, std::int64_t n) const {
     i[D - 1] += x;
-    update.kernel.run(update.in.data(), update.out.data(), at + x, n, i);
+    update_.kernel.run(update_.in.data(), at + x, update_.out.data(), at + x, n, i);
   }
-  /// Fetches n cells from `at` on, and for reading those `how.lead` behind; of the kernel's own array those at
+  /// The same for a piece that goes past the caches; its values stay in `piece`.
+  void run(Index<D> i, std::int64_t at, std::int64_t x, std::int64_t n, const Piece& piece) const {
+    i[D - 1] += x;
+    const std::span<T* const> values = piece.addresses();
+    update_.kernel.run(update_.in.data(), at + x, values.data(), 0, n, i);
+    for (std::size_t f = 0; f < update_.out.size(); ++f)
+      detail::streaming_copy<0>(update_.out[f] + at + x, values[f], static_cast<std::size_t>(n) * sizeof(T));
+  }
+  /// Fetches n cells from `at` on, and for reading those `lead` behind; of the kernel's own array those at
   /// `source`, if there is one.
   [[gnu::always_inline]] void fetch(std::int64_t at, std::int64_t n, const T* source) const {
-    for (const T* p : update.in)
-      for (const T *k = p + at + how.lead, *const end = k + n; k < end; k += kLine) detail::fetch_to_read(k);
-    for (const T* p : update.out)
-      for (const T *k = p + at, *const end = k + n; k < end; k += kLine) detail::fetch_to_write(k);
+    for (const T* p : update_.in)
+      for (const T *k = p + at + how_.lead, *const end = k + n; k < end; k += kLine) detail::fetch_to_read(k);
+    for (const T* p : update_.out)
+      for (const T *k = p + at, *const end = k + n; k < end && !past_; k += kLine) detail::fetch_to_write(k);
     if (!source) return;
     for (const T *k = source, *const end = k + n; k < end; k += kLine) detail::fetch_to_read(k);
   }
-  const T* source_at(const Index<D>& i) const { return how.ahead ? update.kernel.source_at(i) : nullptr; }
 
-  /// Cells x to end-1 of the row that begins at cell i, fetching memory on the way if it is to be fetched.
-  void run_fetching(const Index<D>& i, std::int64_t at, std::int64_t x, std::int64_t end) const {
-    if (!how.ahead) return run(i, at, x, end - x);
+  /// The n cells of the row that begins at cell i, fetching memory on the way if it is to be fetched, and
+  /// then(x, m, v) for each piece: m cells from the x-th on, whose new values, of the first array, begin at v.
+  template <class Then>
+  void run_row(const Index<D>& i, std::int64_t at, std::int64_t n, const Then& then) const {
+    T* const out = update_.out[0] + at;
+    if (!how_.ahead) {
+      for (std::int64_t x = 0, m = 0; x < n; x += m) {
+        m = std::min(kUnfetched, n - x);
+        run(i, at, x, m);
+        then(x, m, out + x);
+      }
+      return;
+    }
     const T* const source = source_at(i);
-    for (; x < end; x += kPiece) {
-      const std::int64_t m = std::min(kPiece, end - x);
+    const Piece piece;
+    for (std::int64_t x = 0, m = 0; x < n; x += m) {
+      m = std::min(this->piece(at + x), n - x);
       fetch(at + x + kAhead, m, source ? source + x + kAhead : nullptr);
-      run(i, at, x, m);
+      past_ ? run(i, at, x, m, piece) : run(i, at, x, m);
+      then(x, m, past_ ? piece.addresses()[0] : out + x);
     }
   }
 
-  RowUpdate<T, D> update;
-  Fetch how;
+ private:
+  static constexpr std::int64_t kAhead = 32768 / static_cast<std::int64_t>(sizeof(T));  ///< cells; see Fetch
+  static constexpr std::int64_t kUnfetched = 1 << 12;                                   ///< pieces of their own
+
+  RowUpdate<T, D> update_;
+  Fetch how_;
+  bool past_;
 };
 
-/// The squared changes of a row that begins at `at`; of several arrays the sum in their order. N arrays, or with 0
-/// as many as there are.
+/// The squared changes of cells; of several arrays the sum in their order. The cells lie `at` behind `before` and
+/// `to` behind `after`. N arrays, or with 0 as many as there are.
 template <class T, std::size_t N>
 class SquaredChanges {
  public:
-  SquaredChanges(std::span<T* const> before, std::span<T* const> after, std::int64_t at)
-      : before_(before), after_(after), at_(at) {
-    for (std::size_t f = 0; f < N; ++f) old_[f] = before[f] + at, now_[f] = after[f] + at;
+  SquaredChanges(std::span<T* const> before, std::int64_t at, std::span<T* const> after, std::int64_t to)
+      : before_(before), after_(after), at_(at), to_(to) {
+    for (std::size_t f = 0; f < N; ++f) old_[f] = before[f] + at, now_[f] = after[f] + to;
   }
   double operator()(std::int64_t x) const {
     if constexpr (N > 0) {
@@ -67,8 +124,8 @@ class SquaredChanges {
       for (std::size_t f = 1; f < N; ++f) all = all + square(now_[f][x], old_[f][x]);
       return all;
     } else {
-      double all = square(after_[0][at_ + x], before_[0][at_ + x]);
-      for (std::size_t f = 1; f < after_.size(); ++f) all = all + square(after_[f][at_ + x], before_[f][at_ + x]);
+      double all = square(after_[0][to_ + x], before_[0][at_ + x]);
+      for (std::size_t f = 1; f < before_.size(); ++f) all = all + square(after_[f][to_ + x], before_[f][at_ + x]);
       return all;
     }
   }
@@ -80,8 +137,41 @@ class SquaredChanges {
   }
 
   std::span<T*const> before_, after_;
-  std::int64_t at_;
+  std::int64_t at_, to_;
   std::array<const T*, N> old_, now_;
+};
+
+/// A row that is updated, and gives its squared changes: as an UpdatedRow.
+template <class T, int D, std::size_t N>
+class ChangedRow {
+ public:
+  using Rows = UpdatedRows<T, D>;
+  /// Of cell i on; `later`: where it begins what is to be fetched on the way.
+  ChangedRow(const Rows& rows, std::span<T* const> before, const Index<D>& i, const Index<D>& later)
+      : rows_(rows),
+        before_(before),
+        i_(i),
+        at_(place_of(rows.update().like, i)),
+        later_(place_of(rows.update().like, later)),
+        source_(rows.source_at(later)) {}
+  std::int64_t piece(std::int64_t x) const { return rows_.fetches() ? rows_.piece(at_ + x) : piece_of_row(false); }
+  SquaredChanges<T, N> update(std::int64_t x, std::int64_t n) {
+    if (rows_.fetches()) rows_.fetch(later_ + x, n, source_ ? source_ + x : nullptr);
+    if (rows_.past_caches()) {
+      rows_.run(i_, at_, x, n, values_);
+      return {before_, at_ + x, values_.addresses(), 0};
+    }
+    rows_.run(i_, at_, x, n);
+    return {before_, at_ + x, rows_.update().out, at_ + x};
+  }
+
+ private:
+  const Rows& rows_;
+  std::span<T* const> before_;
+  Index<D> i_;
+  std::int64_t at_, later_;
+  const T* source_;
+  typename Rows::Piece values_;
 };
 
 /// f with the number of arrays as a constant, for which loops over cells are vectorised; 0 for many.
@@ -99,31 +189,24 @@ void with_number(std::size_t arrays, const F& f) {
   }
 }
 
-/// Elements from `p` on to where a cache line begins.
-template <class T>
-std::int64_t to_next_line(const T* p) {
-  constexpr std::uintptr_t line = 64;
-  return static_cast<std::int64_t>((line - reinterpret_cast<std::uintptr_t>(p) % line) % line / sizeof(T));
-}
-
 }  // namespace
 
 template <class T, int D>
 void sweep(const SweepRegion<D>& region, const RowUpdate<T, D>& update, const Fetch& how, std::int64_t part,
            std::int64_t parts) {
-  const UpdatedRows<T, D> rows{update, how};
-  const auto row = [rows](const Index<D>& i, std::int64_t n) {
-    rows.run_fetching(i, place_of(rows.update.like, i), 0, n);
+  const UpdatedRows<T, D> rows(update, how);
+  const auto row = [&rows](const Index<D>& i, std::int64_t n) {
+    rows.run_row(i, place_of(rows.update().like, i), n, [](std::int64_t, std::int64_t, const T*) {});
   };
-  for_each_row_of("isohalo::sweep", region, row, part, parts);
+  for_each_row_of("isohalo::sweep", region, row, part, parts, detail::streaming_fence);
 }
 
 template <class T, int D>
 void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update) {
-  const UpdatedRows<T, D> rows{update, {}};
-  const auto row = [rows](const Index<D>& i, std::int64_t n) {
-    const std::int64_t at = place_of(rows.update.like, i);
-    const std::int64_t head = to_next_line(rows.update.out[0] + at);
+  const UpdatedRows<T, D> rows(update, {});
+  const auto row = [&rows](const Index<D>& i, std::int64_t n) {
+    const std::int64_t at = place_of(rows.update().like, i);
+    const std::int64_t head = detail::to_next_line(rows.update().out[0] + at);
     if (head == 0 || n < 4 * head) return rows.run(i, at, 0, n);
     rows.run(i, at, 0, head);
     rows.run(i, at, head, n - head);
@@ -136,17 +219,15 @@ namespace {
 /// Cells of whole numbers: those that change are counted while they are in cache.
 template <class T, int D>
 void count_with_change(ChangeCount<D>& sum, const UpdatedRows<T, D>& rows, const T* before) {
-  constexpr std::int64_t counted = 4096;  // at one go
-  for_each_row_of("isohalo::change", sum.owned(), [&](const Index<D>& i, std::int64_t n) {
-    const std::int64_t at = place_of(rows.update.like, i);
+  const auto row = [&](const Index<D>& i, std::int64_t n) {
+    const std::int64_t at = place_of(rows.update().like, i);
     std::int64_t count = 0;
-    for (std::int64_t first = 0; first < n; first += counted) {
-      const std::int64_t end = std::min(first + counted, n);
-      rows.run_fetching(i, at, first, end);
-      count += count_changes(before + at + first, rows.update.out[0] + at + first, end - first);
-    }
+    rows.run_row(i, at, n, [&](std::int64_t x, std::int64_t m, const T* values) {
+      count += count_changes(before + at + x, values, m);
+    });
     sum.add(count);
-  });
+  };
+  for_each_row_of("isohalo::change", sum.owned(), row, 0, 1, detail::streaming_fence);
 }
 
 }  // namespace
@@ -154,21 +235,15 @@ void count_with_change(ChangeCount<D>& sum, const UpdatedRows<T, D>& rows, const
 template <class T, int D>
 void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        std::span<T* const> before, const Fetch& how) {
-  const UpdatedRows<T, D> rows{update, how};
+  const UpdatedRows<T, D> rows(update, how);
   if constexpr (std::is_same_v<T, std::uint8_t>) {
     count_with_change(sum, rows, before[0]);
   } else {
     const auto form = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
-      const auto row = [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
-        const std::int64_t at = place_of(rows.update.like, i), away = place_of(rows.update.like, later);
-        return UpdatedRow(
-            [&rows, i, at, away, source = rows.source_at(later)](std::int64_t x, std::int64_t n) {
-              if (rows.how.ahead) rows.fetch(away + x, n, source ? source + x : nullptr);
-              rows.run(i, at, x, n);
-            },
-            SquaredChanges<T, N>(before, rows.update.out, at));
-      };
-      form_tile_values("isohalo::change", sum, scratch, row);
+      form_tile_values("isohalo::change", sum, scratch,
+                       [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
+                         return ChangedRow<T, D, N>(rows, before, i, later);
+                       });
     };
     with_number(update.out.size(), form);
   }
@@ -186,7 +261,7 @@ void change_in_box(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box
   } else {
     const auto form = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
       form_tile_values("isohalo::change", sum, scratch, box, [&](const Index<D>& i, std::int64_t) {
-        return SquaredChanges<T, N>(before, after, place_of(like, i));
+        return SquaredChanges<T, N>(before, place_of(like, i), after, place_of(like, i));
       });
     };
     with_number(after.size(), form);

@@ -1,10 +1,8 @@
 #pragma once
 /// Whether a step sweeps the interior while ghosts travel: tried out in the first steps of a run.
 
-#include <array>
-
 #include "framework/mpi/communicator.hpp"
-#include "stencils/two_ways.hpp"
+#include "stencils/fastest_way.hpp"
 
 namespace isohalo {
 
@@ -19,22 +17,21 @@ class OverlapChoice {
  public:
   OverlapChoice(Overlap mode, const Communicator& comm)
       : comm_(comm),
-        ways_(mode == Overlap::automatic && comm.size() > 1 ? TwoWays::tried()
-                                                            : TwoWays::decided_for(mode == Overlap::always)) {}
+        ways_(mode == Overlap::automatic && comm.size() > 1 ? FastestWay::of(2)
+                                                            : FastestWay::decided_for(mode == Overlap::always)) {}
 
   /// For the next step that allows it. The same on all ranks.
-  bool overlap() const { return ways_.second(); }
+  bool overlap() const { return ways_.way() == 1; }
   bool decided() const { return ways_.decided(); }
 
   /// That step took so long on this rank. Collective when it ends the trial.
   void took(double seconds) {
-    ways_.took(seconds,
-               [&](std::array<double, 2>& times) { comm_.allreduce(times.data(), 2, MPI_DOUBLE, MPI_MAX); });
+    ways_.took(seconds, [&](std::vector<double>& times) { comm_.allreduce(times.data(), 2, MPI_DOUBLE, MPI_MAX); });
   }
 
  private:
   Communicator comm_;
-  TwoWays ways_;
+  FastestWay ways_;
 };
 
 }  // namespace isohalo

@@ -18,8 +18,11 @@ class RowKernel {
  public:
   virtual ~RowKernel() = default;
   /// Updates the n cells from cell i on. `in`, `out`: addresses in the arrays that it reads and writes; cell i lies
-  /// `at` elements behind. Local; several threads call it.
-  virtual void run(const T* const* in, T* const* out, std::int64_t at, std::int64_t n, const Index<D>& i) const = 0;
+  /// `at` elements behind those that it reads and `to` behind those that it writes. Local; several threads call it.
+  virtual void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
+                   const Index<D>& i) const = 0;
+  /// Does it read what was in the cells that it writes, by the address of these? Then they must be those.
+  virtual bool reads_what_it_writes() const { return false; }
   /// Where cell i lies in an array of its own that it reads in the cells that it updates, if it has one: to fetch
   /// memory from there. Local.
   virtual const T* source_at(const Index<D>&) const { return nullptr; }
@@ -30,17 +33,23 @@ using KernelPointer = std::unique_ptr<const RowKernel<T, D>>;
 
 namespace detail {
 
-/// A function of one array each that it reads and writes: row(in, out, n), or row(in, out, n, i).
+/// A function of one array each that it reads and writes: row(in, out, n), or row(in, out, n, i). If it reads `out`
+/// as it was it has a constant kReadsOut that says so.
 template <class T, int D, class Row>
 class OneFieldKernel final : public RowKernel<T, D> {
  public:
   explicit OneFieldKernel(Row row) : row_(std::move(row)) {}
-  void run(const T* const* in, T* const* out, std::int64_t at, std::int64_t n,
+  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
            [[maybe_unused]] const Index<D>& i) const override {
     if constexpr (std::is_invocable_v<const Row&, const T*, T*, std::int64_t, const Index<D>&>)
-      row_(in[0] + at, out[0] + at, n, i);
+      row_(in[0] + at, out[0] + to, n, i);
     else
-      row_(in[0] + at, out[0] + at, n);
+      row_(in[0] + at, out[0] + to, n);
+  }
+  bool reads_what_it_writes() const override {
+    return requires {
+      Row::kReadsOut;
+    };
   }
   const T* source_at([[maybe_unused]] const Index<D>& i) const override {
     if constexpr (requires { row_.source(); })

@@ -188,11 +188,10 @@ void StateStepper<T, D>::sweep_before(const RowKernel<T, D>& kernel) {
 template <class T, int D>
 typename StateStepper<T, D>::Fields StateStepper<T, D>::make_fields(const std::vector<std::string>& names,
                                                                     const char* suffix, Exchange exchange) const {
-  const FieldRows rows = plan_.depth() > 1 ? FieldRows::in_lines : FieldRows::back_to_back;
   Fields all;
   for (const auto& name : names)
     all.emplace_back(name + suffix, domain_.owned(), plan_.ghost_low(), plan_.ghost_high(),
-                     field_memory(exchange, domain_.comm()), rows);
+                     field_memory(exchange, domain_.comm()));
   return all;
 }
 

@@ -15,11 +15,11 @@
 #include "framework/halo/halo_regions.hpp"
 #include "framework/run/solver.hpp"
 #include "stencils/boundary.hpp"
+#include "stencils/fastest_way.hpp"
 #include "stencils/kernel_sweep.hpp"
 #include "stencils/overlap_choice.hpp"
 #include "stencils/state_fields.hpp"
 #include "stencils/time_tiles.hpp"
-#include "stencils/two_ways.hpp"
 
 namespace isohalo {
 
@@ -119,7 +119,7 @@ class StateStepper : public Solver<D> {
   }
   double time_of_stage() const { return names_.stage_times[static_cast<std::size_t>(stage_)]; }
 
-  Fetch fetch(const TwoWays& ways) const { return {ways.second(), lead_}; }
+  Fetch fetch(const FastestWay& ways) const { return {ways.way() > 0, ways.way() > 1, lead_}; }
 
   /// Between the parts of an interior, messages that MPI moves only when it is called get on.
   static constexpr std::int64_t kParts = 16;
@@ -181,7 +181,7 @@ class StateStepper : public Solver<D> {
   std::vector<Level> levels_;
   TimeTiles<D> tiles_;
   std::int64_t lead_ = 0;  ///< see Fetch
-  TwoWays fetches_ = TwoWays::tried(), fetches_with_change_ = TwoWays::tried();
+  FastestWay fetches_ = FastestWay::of(3), fetches_with_change_ = FastestWay::of(3);
   std::vector<double> scratch_;
   std::vector<ErasedArray<D>> erased_;
   Addresses reads_, writes_, before_;

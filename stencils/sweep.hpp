@@ -4,9 +4,11 @@
 /// Rows are swept whole with a vectorised inner loop; a plain MDRange sweep runs at half the speed.
 
 #include <Kokkos_Core.hpp>
+#include <cstdint>
 #include <type_traits>
 #include <vector>
 
+#include "datatypes/streaming_copy.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/reduce/tree_reducer.hpp"
 
@@ -52,11 +54,16 @@ class SweepRegion {
   std::vector<Box<D>> work_;
 };
 
-/// Whether a sweep fetches memory before it comes there, and how far behind a cell (in elements of the arrays) the
-/// last one lies that its update reads. The processor's own prefetcher keeps too little on its way: with this a
-/// sweep from memory took 0.9 of the time on an EPYC, and one with a change sum 0.6 to 0.7.
+/// What a sweep does about memory.
 struct Fetch {
+  /// Does it fetch memory before it comes there? The processor's own prefetcher keeps too little on its way.
   bool ahead = false;
+  /// Does what it writes go past the caches, where the kernel allows it? A line is not read then before it is
+  /// overwritten, a third of the traffic. Of use for arrays that no cache holds until the next sweep, and only with
+  /// `ahead`. On an EPYC, G updates/s from memory, neither, `ahead`, both: 5 points 1.5, 2.0, 3.4; 7
+  /// points 1.5, 1.6, 2.0.
+  bool past_caches = false;
+  /// How far behind a cell, in elements of the arrays, the last one lies that its update reads.
   std::int64_t lead = 0;
 };
 
@@ -74,18 +81,26 @@ namespace detail {
 }  // namespace detail
 
 /// f(i, n) for every row of n cells from `i` on of the region, or of one of so many `parts` of it, from several
-/// threads. `label`: at most 15 characters, for longer ones Kokkos allocates memory at each call. Fences. Local.
-template <int D, class F>
-void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f, std::int64_t part = 0,
-                     std::int64_t parts = 1) {
+/// threads; each calls end() after its last row. `label`: at most 15 characters, for longer ones Kokkos allocates
+/// memory at each call. Fences. Local.
+template <int D, class F, class End>
+void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f, std::int64_t part,
+                     std::int64_t parts, const End& end) {
   const Box<D>* work = region.work().data();
-  const std::int64_t n = region.size();
-  Kokkos::parallel_for(label, Kokkos::RangePolicy<SweepSpace>(n * part / parts, n * (part + 1) / parts),
-                       [=, &f](const std::int64_t w) {
-                         const Box<D> piece = work[w];
-                         for_each_row(piece, [&](const Index<D>& i) { f(i, piece.extent(D - 1)); });
-                       });
+  const std::int64_t first = region.size() * part / parts, n = region.size() * (part + 1) / parts - first;
+  const std::int64_t workers = std::min<std::int64_t>(n, std::max(1, SweepSpace().concurrency()));
+  Kokkos::parallel_for(label, Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &f, &end](const std::int64_t w) {
+    for (std::int64_t k = first + n * w / workers; k < first + n * (w + 1) / workers; ++k) {
+      const Box<D> piece = work[k];
+      for_each_row(piece, [&](const Index<D>& i) { f(i, piece.extent(D - 1)); });
+    }
+    end();
+  });
   SweepSpace().fence();
+}
+template <int D, class F>
+void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f) {
+  for_each_row_of(label, region, f, 0, 1, [] {});
 }
 
 /// The same for a box, in as many parts as there are threads.
@@ -104,14 +119,24 @@ void for_each_row_of(const char* label, const Box<D>& box, const F& f) {
 
 namespace detail {
 
-/// f(first, last, space) for ranges of `n` pieces of work, one for each thread, with scratch of `each` values.
-/// Fences.
+/// Elements from `p` on to where a cache line begins.
+template <class T>
+std::int64_t to_next_line(const T* p) {
+  constexpr std::uintptr_t line = 64;
+  return static_cast<std::int64_t>((line - reinterpret_cast<std::uintptr_t>(p) % line) % line / sizeof(T));
+}
+
+/// f(first, last, space) for ranges of `n` pieces of work, one for each thread, with scratch of `each` values that
+/// begins where a cache line does. Fences.
 template <class F>
 void for_each_worker(const char* label, std::int64_t n, std::int64_t each, std::vector<double>& scratch,
                      const F& f) {
   const std::int64_t workers = std::min<std::int64_t>(n, std::max(1, SweepSpace().concurrency()));
-  if (const auto size = static_cast<std::size_t>(workers * each); scratch.size() < size) scratch.resize(size);
-  double* const space = scratch.data();
+  constexpr std::int64_t line = 64 / sizeof(double);
+  each = (each + line - 1) / line * line;
+  if (const auto size = static_cast<std::size_t>(workers * each + line); scratch.size() < size)
+    scratch.resize(size);
+  double* const space = scratch.data() + to_next_line(scratch.data());
   Kokkos::parallel_for(label, Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &f](const std::int64_t w) {
     f(n * w / workers, n * (w + 1) / workers, space + w * each);
   });
@@ -124,17 +149,29 @@ void for_each_worker(const char* label, std::int64_t n, std::int64_t each, std::
 template <int D>
 using CellSum = TreeReducer<double, D, Sum>;
 
+/// Cells that are updated at one go and then added: few while memory is fetched, since a processor holds no more
+/// requests, and as many as do not push each other out of the first-level cache otherwise.
+constexpr std::int64_t piece_of_row(bool fetches) {
+  return fetches ? 64 : 512;
+}
+
 /// What a row may give to `form_tile_values`: update(x, n) is called for pieces, and then value(x) of their cells.
 template <class Update, class Value>
 class UpdatedRow {
  public:
-  UpdatedRow(const Update& update, const Value& value) : update_(update), value_(value) {}
-  void prepare(std::int64_t x, std::int64_t n) const { update_(x, n); }
-  double operator()(std::int64_t x) const { return value_(x); }
+  /// `fetches`: update fetches memory.
+  UpdatedRow(bool fetches, const Update& update, const Value& value)
+      : update_(update), value_(value), piece_(piece_of_row(fetches)) {}
+  std::int64_t piece(std::int64_t) const { return piece_; }
+  auto update(std::int64_t x, std::int64_t n) const {
+    update_(x, n);
+    return [value = value_, x](std::int64_t k) { return value(x + k); };
+  }
 
  private:
   Update update_;
   Value value_;
+  std::int64_t piece_;
 };
 
 /// Forms the tile values of a sum: `row(i, n)` or `row(i, n, later)` as in TreeReducer::run_band, called for the
@@ -144,6 +181,7 @@ void form_tile_values(const char* label, CellSum<D>& sum, std::vector<double>& s
   const std::int64_t bands = sum.bands(), each = sum.scratch_size();
   detail::for_each_worker(label, bands, each, scratch, [&](std::int64_t first, std::int64_t last, double* space) {
     for (std::int64_t b = first; b < last; ++b) sum.run_band(b, space, row);
+    detail::streaming_fence();  // of what rows have streamed
   });
 }
 

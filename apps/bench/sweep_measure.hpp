@@ -38,7 +38,11 @@ SweepFigures compare_steps(const CartesianDomain<D>& domain, Solver<D>& ours, So
   CopyRate copy(domain.owned().cells() * static_cast<std::int64_t>(sizeof(T)));
   ours.advance(2, false), hand.advance(2);  // pages are touched, an exchange is chosen
   const double once = timed(comm, [&] { ours.advance(2, false), hand.advance(2); }) / 4;
-  if (overlapped) overlapped->advance(4, false);
+  constexpr std::int64_t trial = 30;  // steps, after which all ways are chosen
+  ours.advance(trial, false), hand.advance(trial);
+  for (std::int64_t s = 0; s < trial; ++s) ours.advance(1, true);
+  hand.advance(trial);
+  if (overlapped) overlapped->advance(4 + 2 * trial, false);
   const auto steps = static_cast<std::int64_t>(std::clamp(0.25 / once, 4.0, 1000.0));
   std::vector<double> a, b, r, c, ratio, cost, overlap, of_copy;
   for (int k = 0; k < repeats; ++k) {  // A B C A B C .. so that all see the same weather

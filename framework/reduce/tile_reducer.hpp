@@ -35,9 +35,6 @@ namespace isohalo::detail {
 template <class V, int D, class Op>
 class TileReducer {
  public:
-  /// Cells that are worked on and then added at one go: few enough for a processor to hold their stores.
-  static constexpr std::int64_t kPiece = 64;
-
   /// `coords`: this rank's block, none if it owns no cell. `rank_of_block`: the rank that owns each block, in
   /// row-major order of the blocks. `tag`: one tag of its own. Local. Throws UsageError for too many tiles.
   TileReducer(const Communicator& comm, const Tiling<D>& tiling, const std::optional<PerDim<int, D>>& coords,
@@ -222,21 +219,20 @@ class TileReducer {
   void run_lines(const Lines& lines, RowValues&& row, Later&& later) {
     const std::int64_t n = lines.cells.extent(D - 1);
     for_each_row(lines.cells, [&](const Index<D>& i) {
-      const auto value = values_of(row, i, n, later);
-      if constexpr (requires { value.prepare(n, n); }) {
+      auto values = values_of(row, i, n, later);
+      if constexpr (requires { values.update(n, n); }) {
         V* const acc = lines.at(i);
         const bool first = lines.first(i), cut = is_cut(i);
-        for (std::int64_t x = 0; x < n; x += kPiece) {
-          const std::int64_t m = std::min(kPiece, n - x);
-          value.prepare(x, m);
-          add_row(acc, x, x + m, first, value);
-          if (!cut) continue;
-          Index<D> piece = i;
-          piece[D - 1] += x;
-          keep_cut(piece, m, [&value, x](std::int64_t k) { return value(x + k); });
+        Index<D> at = i;
+        for (std::int64_t x = 0, m = 0; x < n; x += m) {
+          m = std::min(values.piece(x), n - x);
+          at[D - 1] = i[D - 1] + x;
+          const auto value = values.update(x, m);
+          add_row(acc + x, m, first, value, op_);
+          if (cut) keep_cut(at, m, value);
         }
       } else {
-        add_once(lines, i, value);
+        add_once(lines, i, values);
       }
     });
     fold_band(lines);
@@ -303,15 +299,19 @@ class TileReducer {
     return static_cast<std::size_t>(linear_index(line_of_tiles(), tile));
   }
 
-  /// Adds cells of a row to the sums in progress.
+  /// Adds cells of a row to the sums in progress. Not inlined, and with copies: in the loop over pieces GCC would
+  /// keep values on the stack, and store there in every pass.
   template <class Value>
-  void add_row(V* acc, std::int64_t begin, std::int64_t end, bool first, const Value& value) const {
+  [[gnu::noinline]] static void add_row(V* acc, std::int64_t n, bool first, const Value& given,
+                                        const Op& given_op) {
+    const Value value = given;
+    const Op op = given_op;
     if (first) {
       ISOHALO_INDEPENDENT
-      for (std::int64_t x = begin; x < end; ++x) acc[x] = value(x);
+      for (std::int64_t x = 0; x < n; ++x) acc[x] = value(x);
     } else {
       ISOHALO_INDEPENDENT
-      for (std::int64_t x = begin; x < end; ++x) acc[x] = op_(acc[x], value(x));
+      for (std::int64_t x = 0; x < n; ++x) acc[x] = op(acc[x], value(x));
     }
   }
 
@@ -319,11 +319,11 @@ class TileReducer {
   template <class Value>
   void add_once(const Lines& lines, const Index<D>& i, const Value& value) {
     const std::int64_t n = lines.cells.extent(D - 1);
-    if (!is_cut(i)) return add_row(lines.at(i), 0, n, lines.first(i), value);
+    if (!is_cut(i)) return add_row(lines.at(i), n, lines.first(i), value, op_);
     V* const known = lines.values;
     for (std::int64_t x = 0; x < n; ++x) known[x] = value(x);
     const auto again = [known](std::int64_t x) { return known[x]; };
-    add_row(lines.at(i), 0, n, lines.first(i), again);
+    add_row(lines.at(i), n, lines.first(i), again, op_);
     keep_cut(i, n, again);
   }
 

@@ -22,8 +22,6 @@ namespace isohalo {
 template <class V, int D, class Op>
 class TreeReducer {
  public:
-  static constexpr std::int64_t kPiece = detail::TileReducer<V, D, Op>::kPiece;  ///< see run_band
-
   /// Collective. Throws UsageError, the same on all ranks, for a bad tile, or one that differs between ranks.
   explicit TreeReducer(const CartesianDomain<D>& domain, Op op = {}, const Index<D>& tile = default_tile<D>())
       : domain_(domain), tile_(tile) {
@@ -57,10 +55,10 @@ class TreeReducer {
 
   /// Forms the tile values of one band. `row(i, n)` is called for each row in index order (i: its first cell, n:
   /// its cells); it returns an object v with v(x) = the value of the row's x-th cell, x = 0 .. n-1. Each is asked
-  /// for once. If v has one, `v.prepare(x, m)` is called before v(x) .. v(x + m - 1), m <= kPiece, for x = 0,
-  /// kPiece, ..; until the next call these may be asked for again. `row(i, n, later)` is told as well where about
-  /// the row begins that comes some thousand cells later: to fetch it. Different bands may run at the same time
-  /// with different scratch. Local.
+  /// for once. If it has one, `v.update(x, m)` is called instead, for x = 0, m <= v.piece(0), and so on: it returns
+  /// such an object for the m cells from the x-th on, which may be asked for several times before the next call.
+  /// `row(i, n, later)` is told as well where about the row begins that comes some thousand cells later: to fetch
+  /// it. Different bands may run at the same time with different scratch. Local.
   template <class RowValues>
   void run_band(std::int64_t band, V* scratch, RowValues&& row) {
     reduction_->tiles().run_band(band, scratch, row);

@@ -20,11 +20,11 @@
 #include "framework/run/solver.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/boxes.hpp"
+#include "stencils/fastest_way.hpp"
 #include "stencils/solvers/acoustics_rows.hpp"
 #include "stencils/solvers/acoustics_sweep.hpp"
 #include "stencils/sweep.hpp"
 #include "stencils/time_tiles.hpp"
-#include "stencils/two_ways.hpp"
 
 namespace isohalo {
 
@@ -257,9 +257,9 @@ class AcousticsSolver final : public Solver<D> {
     {
       const PhaseScope scope(phases_, Phase::sweep);
       const auto start = std::chrono::steady_clock::now();
-      TwoWays& fetches = change ? fetches_with_change_ : fetches_;
+      FastestWay& fetches = change ? fetches_with_change_ : fetches_;
       const Level& level = levels_[static_cast<std::size_t>(--steps_left_)];
-      const Fetch how{fetches.second(), 0};
+      const Fetch how{fetches.way() == 1};
       given_.empty() ? sweep_fields<false>(level, change, how) : sweep_fields<true>(level, change, how);
       if (steps_left_ == 0)
         fetches.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
@@ -364,7 +364,7 @@ class AcousticsSolver final : public Solver<D> {
   std::vector<Level> levels_;
   std::vector<ErasedArray<D>> exchanged_;  ///< it keeps its memory
   std::vector<double> scratch_;
-  TwoWays fetches_ = TwoWays::tried(), fetches_with_change_ = TwoWays::tried();
+  FastestWay fetches_ = FastestWay::of(2), fetches_with_change_ = FastestWay::of(2);
   int steps_left_ = 0;              ///< until the next exchange
   bool upper_faces_known_ = false;  ///< the ghosts of velocities that single steps read
   std::int64_t step_ = 0;           ///< of the state

@@ -61,27 +61,27 @@ void sweep_in_place(const SweepRegion<D>& region, const std::array<ArrayRef<T, D
   });
 }
 
-/// A row that is updated in place, with its squared changes: as an UpdatedRow.
+/// A row that is updated in place, and gives its squared changes: as an UpdatedRow.
 template <class T, int D, class Update>
 class UpdatedInPlace {
  public:
   UpdatedInPlace(const Update& update, const T* cells) : update_(update), now_(cells) {}
-  void prepare(std::int64_t x, std::int64_t n) const {
+  static std::int64_t piece(std::int64_t) { return kPiece; }
+  auto update(std::int64_t x, std::int64_t n) {
     std::copy_n(now_ + x, n, old_.data());
-    first_ = x;
     update_(x, n);
-  }
-  double operator()(std::int64_t x) const {
-    const double change =
-        static_cast<double>(now_[x]) - static_cast<double>(old_[static_cast<std::size_t>(x - first_)]);
-    return change * change;
+    return [now = now_ + x, old = old_.data()](std::int64_t k) {
+      const double change = static_cast<double>(now[k]) - static_cast<double>(old[k]);
+      return change * change;
+    };
   }
 
  private:
+  static constexpr std::int64_t kPiece = piece_of_row(true);
+
   Update update_;
   const T* now_;
-  mutable std::int64_t first_ = 0;
-  mutable std::array<T, CellSum<D>::kPiece> old_;
+  std::array<T, kPiece> old_;
 };
 
 /// The same over the owned cells of `out`, and forms the tile values of the squared changes on the way. Fences.

@@ -205,9 +205,9 @@ TEST(DeepStepper, OneSidedReachBeyondOneCellBlocks) {
 /// Both ways in turns and then the chosen one: the bits of single steps on one grid throughout.
 /// Reads a coefficient two cells below.
 struct LopsidedRow final : RowKernel<double, 1> {
-  void run(const double* const* in, double* const* out, std::int64_t at, std::int64_t n,
+  void run(const double* const* in, std::int64_t at, double* const* out, std::int64_t to, std::int64_t n,
            const Index<1>&) const override {
-    for (std::int64_t x = at; x < at + n; ++x) out[0][x] = in[0][x] + in[1][x - 2];
+    for (std::int64_t x = 0; x < n; ++x) out[0][to + x] = in[0][at + x] + in[1][at + x - 2];
   }
 };
 

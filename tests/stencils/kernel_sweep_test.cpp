@@ -1,0 +1,134 @@
+/// Sweeps give the same bits whatever they do about memory, and write the cells of their region alone.
+
+#include "stencils/kernel_sweep.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "framework/halo/field.hpp"
+#include "tests/halo/halo_cases.hpp"
+#include "tests/mpi_main.hpp"
+
+namespace isohalo {
+namespace {
+
+/// Each array gets a mix of neighbors in its own one and of the next array's cell; with `adds` of what was there.
+template <class T, int D>
+class MixingKernel final : public RowKernel<T, D> {
+ public:
+  MixingKernel(std::size_t arrays, std::int64_t away, bool adds) : arrays_(arrays), away_(away), adds_(adds) {}
+  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
+           const Index<D>& i) const override {
+    for (std::size_t f = 0; f < arrays_; ++f)
+      for (std::int64_t x = 0; x < n; ++x) {
+        const T *const u = in[f] + at + x, next = in[(f + 1) % arrays_][at + x];
+        const T value = mixed(u[-1], u[away_], next, static_cast<T>(i[D - 1] + x));
+        out[f][to + x] = adds_ ? mixed(value, out[f][to + x], next, T(1)) : value;
+      }
+  }
+  bool reads_what_it_writes() const override { return adds_; }
+
+ private:
+  static T mixed(T a, T b, T c, T d) {
+    if constexpr (std::is_same_v<T, std::uint8_t>)
+      return static_cast<T>((a ^ b ^ c ^ d) & 1);
+    else
+      return a * T(0.5) + b * T(0.25) + c * T(0.125) + d;
+  }
+
+  std::size_t arrays_;
+  std::int64_t away_;
+  bool adds_;
+};
+
+template <class T, int D>
+class Fields {
+ public:
+  Fields(const CartesianDomain<D>& domain, std::size_t arrays, std::uint64_t seed) {
+    Index<D> ghosts;
+    ghosts.fill(2);
+    test::Random random(seed);
+    for (std::size_t f = 0; f < arrays; ++f) {
+      fields_.emplace_back("u", domain.owned(), ghosts, ghosts);
+      const ArrayRef<T, D> u = fields_.back().ref();
+      cells_ = domain.owned().grown(ghosts, ghosts);
+      for_each_cell(cells_, [&](const Index<D>& i) {
+        u.at(i) = static_cast<T>(static_cast<double>(random.in(0, 1)) + half(random));
+      });
+      data_.push_back(u.data);
+    }
+  }
+  const ArrayRef<T, D>& like() const { return fields_[0].ref(); }
+  std::span<T* const> data() const { return data_; }
+  std::int64_t differ(const Fields& other) const {
+    std::int64_t n = 0;
+    for (std::size_t f = 0; f < fields_.size(); ++f)
+      for_each_cell(cells_, [&](const Index<D>& i) {
+        n += std::memcmp(&fields_[f].at(i), &other.fields_[f].at(i), sizeof(T)) != 0;
+      });
+    return n;
+  }
+
+ private:
+  static double half(test::Random& random) { return std::is_same_v<T, std::uint8_t> ? 0 : random.real(-0.5, 0.5); }
+
+  std::vector<Field<T, D>> fields_;
+  std::vector<T*> data_;
+  Box<D> cells_;
+};
+
+constexpr Fetch kWays[] = {{false, false, 0}, {true, false, 0}, {true, true, 0}};
+
+template <class T, int D>
+void check(const Index<D>& shape, std::size_t arrays, std::uint64_t seed) {
+  SCOPED_TRACE(shape_string<D>(shape) + ", arrays " + std::to_string(arrays) + ", seed " + std::to_string(seed));
+  test::Random random(seed);
+  const CartesianDomain<D> domain(MPI_COMM_WORLD, shape);
+  const bool adds = seed % 4 == 0;
+  Index<D> low, high;
+  for (int j = 0; j < D; ++j) low[j] = random.in(0, 1), high[j] = random.in(0, 1);
+  const SweepRegion<D> region({domain.owned().grown(low, high)});
+  ChangeSum<T, D> sum(domain);
+  std::vector<double> scratch;
+  const Fields<T, D> in(domain, arrays, seed + 1), swept(domain, arrays, seed + 2),
+      summed(domain, arrays, seed + 2);
+  double expected = 0;
+  for (const Fetch& how : kWays) {
+    const Fields<T, D> a(domain, arrays, seed + 2), b(domain, arrays, seed + 2);
+    const bool first = !how.ahead;
+    const Fields<T, D>&one = first ? swept : a, &two = first ? summed : b;
+    const MixingKernel<T, D> kernel(arrays, D > 1 ? in.like().stride[0] : 1, adds);
+    sweep(region, RowUpdate<T, D>{kernel, in.like(), in.data(), one.data()}, how);
+    sweep_with_change<T, D>(sum, scratch, RowUpdate<T, D>{kernel, in.like(), in.data(), two.data()}, in.data(),
+                            how);
+    const double change = sum.combine();
+    if (first) {
+      expected = change;
+      EXPECT_NE(one.differ(a), 0) << "the sweep has changed nothing";
+      continue;
+    }
+    EXPECT_EQ(one.differ(swept), 0) << "sweep, past the caches: " << how.past_caches;
+    EXPECT_EQ(two.differ(summed), 0) << "with change, past the caches: " << how.past_caches;
+    EXPECT_EQ(std::memcmp(&change, &expected, sizeof change), 0) << change << " against " << expected;
+  }
+}
+
+TEST(KernelSweep, SameBitsWhateverItDoesAboutMemory) {
+  std::uint64_t seed = 1;
+  for (const std::int64_t n : {9, 64, 333, 1500})
+    for (const std::size_t arrays : {1, 2, 4, 5}) {
+      check<double, 1>({n * 8}, arrays, seed++);
+      check<double, 2>({12 + n % 7, n}, arrays, seed++);
+      check<float, 2>({10, n + 1}, arrays, seed++);
+      check<double, 3>({7, 8, n % 400}, arrays, seed++);
+      check<float, 3>({8, 6, n % 200}, arrays, seed++);
+      if (arrays == 1) check<std::uint8_t, 2>({17, n * 2}, arrays, seed++);
+    }
+}
+
+}  // namespace
+}  // namespace isohalo
