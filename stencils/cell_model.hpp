@@ -170,11 +170,11 @@ class CellSolver final : public Stepper {
     for (std::size_t k = 0; k < list.size() && in_.fields_given; ++k) {
       const FieldStatistics s = field_statistics(domain_, fields[k].array);
       if (s.min < list[k].min || s.max > list[k].max)
-        throw UsageError(
-            fmt::format("the coefficient \"{}\" has values from {:g} to {:g}: [solver.{}] must give {}",
-                        list[k].name, s.min, s.max, list[k].name,
-                        list[k].max < 1e300 ? fmt::format("{:g} .. {:g}", list[k].min, list[k].max)
-                                            : fmt::format("at least {:g}", list[k].min)));
+        throw UsageError(fmt::format(
+            "the coefficient \"{}\" has values from {:g} to {:g}: [solver.{}] must give {}", list[k].name, s.min,
+            s.max, list[k].name,
+            list[k].max < 1e300 || s.max > list[k].max ? fmt::format("{:g} .. {:g}", list[k].min, list[k].max)
+                                                       : fmt::format("at least {:g}", list[k].min)));
       largest[k] = std::max(std::abs(s.min), std::abs(s.max));
     }
     if (in_.limit_known) return;

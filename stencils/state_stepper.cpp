@@ -120,7 +120,7 @@ template <class T, int D>
 std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, double& sum) {
   const int left = steps_left_ == 0 ? plan_.depth() : steps_left_;
   const int steps = static_cast<int>(std::min<std::int64_t>(most, left));
-  const bool overlapped = steps_left_ == 0 && overlap_.overlap();
+  const bool overlapped = steps_left_ == 0 && overlaps();
   if (steps < 2 || names_.stages > 1 || overlapped) {
     sum = step(change && most == 1);
     return 1;
@@ -224,13 +224,15 @@ RowUpdate<T, D> StateStepper<T, D>::update(const RowKernel<T, D>& kernel, const 
 template <class T, int D>
 double StateStepper<T, D>::step(bool change) {
   // Not by what this rank has: its neighbors may have an interior where it has none.
-  const bool either_way = !change && steps_left_ == 0 && !overlap_.decided();
+  const bool either_way = !change && steps_left_ == 0 && fetches_.decided() && !overlap_.decided();
   const auto start = std::chrono::steady_clock::now();
-  const double sum = step(change, !change && overlap_.overlap());
+  const double sum = step(change, !change && overlaps());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (either_way) {
     const PhaseScope scope(phases_, Phase::exchange);  // in the last step of the trial ranks wait for each other
-    overlap_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    overlap_.took(seconds);
   }
+  if (steps_left_ == 0) (change ? fetches_with_change_ : fetches_).took(seconds);
   return sum;
 }
 
@@ -260,17 +262,11 @@ double StateStepper<T, D>::sweep_stage(int stage, const Fields& in, const Fields
   const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
   const RowUpdate<T, D> update = this->update(kernel(stage, 0), in, out, next_, stage);
   const PhaseScope scope(phases_, Phase::sweep);
-  const auto start = std::chrono::steady_clock::now();
-  const auto seconds = [&] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
   if (!change) {
     sweep(interior_done ? rest_ : level.all, update, fetch(fetches_));
-    if (!interior_done && steps_left_ == 0) fetches_.took(seconds());
     return 0;
   }
   sweep_with_change<T, D>(reducer_, scratch_, update, addresses(now_, before_), fetch(fetches_with_change_));
-  fetches_with_change_.took(seconds());
   sweep(level.shell, update, {});
   const PhaseScope reduction(phases_, Phase::reduction);
   return reducer_.combine();

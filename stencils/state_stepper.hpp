@@ -119,6 +119,9 @@ class StateStepper : public Solver<D> {
   }
   double time_of_stage() const { return names_.stage_times[static_cast<std::size_t>(stage_)]; }
 
+  /// Is the next step to overlap exchange and sweep, if it can? It is tried out once sweeps are as they stay. The
+  /// same on all ranks.
+  bool overlaps() const { return overlap_.overlap() && (overlap_.decided() || fetches_.decided()); }
   Fetch fetch(const FastestWay& ways) const { return {ways.way() > 0, ways.way() > 1, lead_}; }
 
   /// Between the parts of an interior, messages that MPI moves only when it is called get on.

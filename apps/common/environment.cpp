@@ -48,7 +48,7 @@ void warn_of_little_shared_memory() {
   if (room >= need) return;
   fmt::print(
       stderr,
-      "isohalo: warning: /dev/shm has room for {:.0f} MiB, but MPI takes {:.0f} MiB there to start {} of this "
+      "isohalo: warning: /dev/shm has room for {:.1f} MiB, but MPI takes {:.1f} MiB there to start {} of this "
       "node: if it ends in UCX errors, make room (docker run --shm-size={:.0f}m) or set UCX_TLS=^posix\n",
       std::min(total, rest) / kMiB, need / kMiB, ranks == 1 ? "the rank" : fmt::format("the {} ranks", ranks),
       std::max(256.0, 4 * need / kMiB));
