@@ -358,7 +358,7 @@ def test_shared_memory():
     if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], capture_output=True).returncode != 0:
         print("skipped: a small /dev/shm needs root and unshare")
         return
-    warning = "isohalo: warning: /dev/shm has room for 8.0 MiB, but MPI takes 12.0 MiB there to start the 3 ranks of this node"
+    warning = "isohalo: warning: /dev/shm has room for 8.0 MiB, but MPI takes 12.3 MiB there to start the 3 ranks of this node"
     r = start("8m", 3)
     that(r.stderr.count(warning) == 1 and r.stderr.count("isohalo: warning") == 1 and "UCX_TLS=^posix" in r.stderr, "8 MiB for 3 ranks: " + r.stderr[:600])
     that(r.returncode != 0, "3 ranks start in 8 MiB: the warning is wrong")
