@@ -71,8 +71,9 @@ class UpdatedRows {
   [[gnu::always_inline]] void fetch(std::int64_t at, std::int64_t n, const T* source) const {
     for (const T* p : update_.in)
       for (const T *k = p + at + how_.lead, *const end = k + n; k < end; k += kLine) detail::fetch_to_read(k);
-    for (const T* p : update_.out)
-      for (const T *k = p + at, *const end = k + n; k < end && !past_; k += kLine) detail::fetch_to_write(k);
+    if (!past_)
+      for (const T* p : update_.out)
+        for (const T *k = p + at, *const end = k + n; k < end; k += kLine) detail::fetch_to_write(k);
     if (!source) return;
     for (const T *k = source, *const end = k + n; k < end; k += kLine) detail::fetch_to_read(k);
   }

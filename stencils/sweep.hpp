@@ -60,8 +60,7 @@ struct Fetch {
   bool ahead = false;
   /// Does what it writes go past the caches, where the kernel allows it? A line is not read then before it is
   /// overwritten, a third of the traffic. Of use for arrays that no cache holds until the next sweep, and only with
-  /// `ahead`. On an EPYC, G updates/s from memory, neither, `ahead`, both: 5 points 1.5, 2.0, 3.4; 7
-  /// points 1.5, 1.6, 2.0.
+  /// `ahead` (docs/performance.md).
   bool past_caches = false;
   /// How far behind a cell, in elements of the arrays, the last one lies that its update reads.
   std::int64_t lead = 0;

@@ -62,9 +62,8 @@ inline FieldMemory field_memory(Exchange exchange, const Communicator& comm) {
 
 /// Owns host memory for `owned` and its ghost layers in a Kokkos view (Kokkos must be initialised), zeroed by the
 /// threads that sweep them: systems give each thread memory near it for what it writes first. The first owned cell
-/// of each row begins a cache line, without which vectors straddle two (5 points on an EPYC, G updates/s: in
-/// caches 4.8 for 3.6, from memory with a residual 2.0 for 1.5). Move-only, local. For memory of your own see
-/// `adopt`, which needs no Field and no Kokkos.
+/// of each row begins a cache line, without which every vector straddles two (docs/performance.md). Move-only,
+/// local. For memory of your own see `adopt`, which needs no Field and no Kokkos.
 template <class T, int D>
 class Field {
  public:

@@ -202,7 +202,6 @@ TEST(DeepStepper, OneSidedReachBeyondOneCellBlocks) {
     }
 }
 
-/// Both ways in turns and then the chosen one: the bits of single steps on one grid throughout.
 /// Reads a coefficient two cells below.
 struct LopsidedRow final : RowKernel<double, 1> {
   void run(const double* const* in, std::int64_t at, double* const* out, std::int64_t to, std::int64_t n,
@@ -241,6 +240,7 @@ TEST(StateStepper, MirrorsCoefficientsOutsideTheGridWhateverTheRules) {
   }
 }
 
+/// Both ways in turns and then the chosen one: the bits of single steps on one grid throughout.
 TEST(DeepStepper, ChoosesWhetherToOverlapOnTheWay) {
   DomainOptions<2> o;
   o.periodic = {true, true};
