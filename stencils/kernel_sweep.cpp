@@ -142,9 +142,17 @@ class SquaredChanges {
   std::array<const T*, N> old_, now_;
 };
 
+/// Are the old values of a change those that the update replaces?
+template <class T, int D>
+bool replaces(const RowUpdate<T, D>& update, std::span<T* const> before) {
+  return update.out.size() == 1 && update.out[0] == before[0];
+}
+
 /// A row that is updated, and gives its squared changes: as an UpdatedRow.
 template <class T, int D, std::size_t N>
 class ChangedRow {
+  static constexpr std::int64_t kUnfetched = piece_of_row(false);
+
  public:
   using Rows = UpdatedRows<T, D>;
   /// Of cell i on; `later`: where it begins what is to be fetched on the way.
@@ -155,9 +163,16 @@ class ChangedRow {
         at_(place_of(rows.update().like, i)),
         later_(place_of(rows.update().like, later)),
         source_(rows.source_at(later)) {}
-  std::int64_t piece(std::int64_t x) const { return rows_.fetches() ? rows_.piece(at_ + x) : piece_of_row(false); }
+  std::int64_t piece(std::int64_t x) const { return rows_.fetches() ? rows_.piece(at_ + x) : kUnfetched; }
   SquaredChanges<T, N> update(std::int64_t x, std::int64_t n) {
     if (rows_.fetches()) rows_.fetch(later_ + x, n, source_ ? source_ + x : nullptr);
+    if constexpr (N == 1) {
+      if (replaces<T, D>(rows_.update(), before_)) {
+        std::copy_n(before_[0] + at_ + x, n, replaced_at_);
+        rows_.run(i_, at_, x, n);
+        return {{&replaced_at_, 1}, 0, rows_.update().out, at_ + x};
+      }
+    }
     if (rows_.past_caches()) {
       rows_.run(i_, at_, x, n, values_);
       return {before_, at_ + x, values_.addresses(), 0};
@@ -173,6 +188,8 @@ class ChangedRow {
   std::int64_t at_, later_;
   const T* source_;
   typename Rows::Piece values_;
+  alignas(64) std::array<T, N == 1 ? std::max(kUnfetched, Rows::kPiece) : 1> replaced_;  ///< by a piece
+  T* const replaced_at_ = replaced_.data();
 };
 
 /// f with the number of arrays as a constant, for which loops over cells are vectorised; 0 for many.
@@ -236,7 +253,8 @@ void count_with_change(ChangeCount<D>& sum, const UpdatedRows<T, D>& rows, const
 template <class T, int D>
 void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        std::span<T* const> before, const Fetch& how) {
-  const UpdatedRows<T, D> rows(update, how);
+  // What is replaced is read, so it gains nothing past the caches.
+  const UpdatedRows<T, D> rows(update, {how.ahead, how.past_caches && !replaces<T, D>(update, before), how.lead});
   if constexpr (std::is_same_v<T, std::uint8_t>) {
     count_with_change(sum, rows, before[0]);
   } else {
@@ -245,6 +263,22 @@ void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const
                        [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
                          return ChangedRow<T, D, N>(rows, before, i, later);
                        });
+    };
+    with_number(update.out.size(), form);
+  }
+}
+
+template <class T, int D>
+void sweep_box_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box<D>& box,
+                           const RowUpdate<T, D>& update, std::span<T* const> before) {
+  if constexpr (std::is_same_v<T, std::uint8_t>) {
+    sweep_box(box, update);
+    change_in_box(sum, scratch, box, update.like, update.out, before);
+  } else {
+    const UpdatedRows<T, D> rows(update, {});
+    const auto form = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
+      form_tile_values("isohalo::change", sum, scratch, box,
+                       [&](const Index<D>& i, std::int64_t) { return ChangedRow<T, D, N>(rows, before, i, i); });
     };
     with_number(update.out.size(), form);
   }
@@ -274,6 +308,8 @@ void change_in_box(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box
   template void sweep_box(const Box<D>&, const RowUpdate<T, D>&);                                               \
   template void sweep_with_change(ChangeSum<T, D>&, std::vector<double>&, const RowUpdate<T, D>&,               \
                                   std::span<T* const>, const Fetch&);                                           \
+  template void sweep_box_with_change(ChangeSum<T, D>&, std::vector<double>&, const Box<D>&,                    \
+                                      const RowUpdate<T, D>&, std::span<T* const>);                             \
   template void change_in_box(ChangeSum<T, D>&, std::vector<double>&, const Box<D>&, const ArrayRef<T, D>&,     \
                               std::span<T* const>, std::span<T* const>);
 #define ISOHALO_INSTANTIATE(D)       \

@@ -32,10 +32,17 @@ void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update);
 
 /// Updates the owned cells, and forms the tile values of ((new - old) as double)^2 on the way, of several arrays
 /// the sum in their order; old: in `before`, which may be among those read. `sum.combine()` then gives the change
-/// sum. Arrays that are written may be read where the kernel reads no neighbors of theirs. Fences. Local.
+/// sum. Arrays that are written may be read where the kernel reads no neighbors of theirs. A single array of
+/// floating-point cells may be `before` and be written: its old values are those that are replaced. Fences. Local.
 template <class T, int D>
 void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        std::span<T* const> before, const Fetch& how);
+
+/// The same in one box of owned cells, which is in cache and begins and ends where reduction tiles do or the block
+/// does.
+template <class T, int D>
+void sweep_box_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box<D>& box,
+                           const RowUpdate<T, D>& update, std::span<T* const> before);
 
 /// Forms these tile values alone in one box of owned cells, which is in cache and begins and ends where reduction
 /// tiles do or the block does. Fences. Local.

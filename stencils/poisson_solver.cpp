@@ -54,10 +54,12 @@ class PoissonModel : public SolverModel<D> {
     return "use smaller values in [initial], [source] and domain.boundary";
   }
 
-  /// u, its successor and f; for red_black u as it was, too; or u, r, p, A p and f. One more while the first
-  /// residual is formed, with given gradients alone two.
+  /// u, its successor and f; for red_black that removes a mean u as it was, too; or u, r, p, A p and f. One more
+  /// while the first residual is formed, with given gradients alone two.
   double memory(const Index<D>& extents, int depth) const override {
-    const int fields = method_ == PoissonMethod::cg ? 6 : method_ == PoissonMethod::red_black ? 5 : 4;
+    const int fields = method_ == PoissonMethod::cg                                  ? 6
+                       : method_ == PoissonMethod::red_black && equation_.singular() ? 5
+                                                                                     : 4;
     const auto ghosts = StencilShape<D>::star(1).ghost_widths(
         method_ == PoissonMethod::red_black ? 2 * depth : depth, equation_.grid.topology());
     return (fields + equation_.singular_with_gradient()) *

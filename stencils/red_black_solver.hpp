@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "stencils/relaxation.hpp"
@@ -123,39 +124,39 @@ class RedBlackSolver : public Relaxation<T, D> {
                            };
                            return std::array{row(0), row(1)};
                          }),
-        before_(made_on_all(domain.comm(), [&] { return Field<T, D>("u (before)", domain.owned(), {}, {}); })),
-        rows_({domain.owned()}) {}
+        rows_({domain.owned()}) {
+    this->stepper_.change_over_two();
+    if (equation.singular())
+      before_ = made_on_all(domain.comm(), [&] { return Field<T, D>("u (before)", domain.owned(), {}, {}); });
+  }
 
-  /// All steps that need neither a mean nor the change at once, so that the stepper takes their sweeps together:
-  /// black cells follow red ones while these are in cache.
+  /// All steps at once if none ends with a mean, so that the stepper takes their sweeps together: black cells
+  /// follow red ones while these are in cache.
   double advance(std::int64_t steps, bool change) override {
-    std::int64_t left = steps;
-    if (!this->system_.singular()) {
-      left = change && steps > 0 ? 1 : 0;
-      this->stepper_.advance(2 * (steps - left), false);
-    }
-    return Relaxation<T, D>::advance(left, change);
+    if (this->system_.singular()) return Relaxation<T, D>::advance(steps, change);
+    return this->stepper_.advance(2 * steps, change);
   }
 
  protected:
+  /// One that ends with a mean.
   double step(bool change) override {
     auto& stepper = this->stepper_;
     if (change) keep();
     stepper.advance(2, false);
-    if (this->system_.singular()) this->remove_mean();
-    return change ? this->system_.change_square(before_.ref(), stepper.field()) : 0;
+    this->remove_mean();
+    return change ? this->system_.change_square(before_->ref(), stepper.field()) : 0;
   }
 
  private:
   /// Neither of the stepper's fields is the old one after two sweeps.
   void keep() {
     const PhaseScope scope(this->system_.phases(), Phase::sweep);
-    const ArrayRef<T, D> u = this->stepper_.field(), before = before_.ref();
+    const ArrayRef<T, D> u = this->stepper_.field(), before = before_->ref();
     for_each_row_of("isohalo::keep", rows_,
                     [=](const Index<D>& i, std::int64_t n) { std::copy_n(&u.at(i), n, &before.at(i)); });
   }
 
-  Field<T, D> before_;
+  std::optional<Field<T, D>> before_;  ///< of steps that end with a mean
   SweepRegion<D> rows_;
 };
 

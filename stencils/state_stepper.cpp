@@ -151,17 +151,26 @@ template <class T, int D>
 void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int q, bool last, bool change) {
   const Fields &from = q % 2 ? next_ : now_, &to = q % 2 ? now_ : next_;
   const RowUpdate<T, D> update = this->update(kernel(0, q), from, to, to, 0);
-  std::int64_t left = part.cells();
+  const Box<D> owned = part.intersect(domain_.owned());  // its change, where it is wanted
+  const bool summed = last && change && !owned.empty();
+  const bool replaced = summed && change_over_two_;
+  if (replaced) sweep_box_with_change(reducer_, scratch_, owned, update, addresses(to, before_));
+  std::int64_t left = part.cells() - (replaced ? owned.cells() : 0);
   for (const Box<D>& b : level.boxes) {
+    if (left == 0) break;
     const Box<D> common = b.intersect(part);
     if (common.empty()) continue;
     if (!in_time_.empty()) bring_coefficients(SweepRegion<D>({common}), step_ + q, 0);
-    sweep_box(common, update);
-    if ((left -= common.cells()) == 0) break;
+    left -= common.cells();
+    if (!replaced) {
+      sweep_box(common, update);
+      continue;
+    }
+    left += common.intersect(owned).cells();
+    for (const Box<D>& around : detail::without({common}, owned)) sweep_box(around, update);
   }
   if (!last) return fill_outside_of(to, with_mirrored(part, level.bounds), step_ + q + 1, 0);
-  const Box<D> owned = part.intersect(domain_.owned());
-  if (change && !owned.empty())
+  if (summed && !replaced)
     change_in_box(reducer_, scratch_, owned, update.like, update.out, addresses(from, before_));
 }
 
@@ -266,7 +275,8 @@ double StateStepper<T, D>::sweep_stage(int stage, const Fields& in, const Fields
     sweep(interior_done ? rest_ : level.all, update, fetch(fetches_));
     return 0;
   }
-  sweep_with_change<T, D>(reducer_, scratch_, update, addresses(now_, before_), fetch(fetches_with_change_));
+  const Fields& before = change_over_two_ ? out : now_;
+  sweep_with_change<T, D>(reducer_, scratch_, update, addresses(before, before_), fetch(fetches_with_change_));
   sweep(level.shell, update, {});
   const PhaseScope reduction(phases_, Phase::reduction);
   return reducer_.combine();

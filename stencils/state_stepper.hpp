@@ -67,6 +67,10 @@ class StateStepper : public Solver<D> {
   /// then do not overlap them, since they write what is being sent.
   void exchange_previous() { previous_exchanged_ = true; }
 
+  /// For two kernels that take turns, of a single field, and that together are one step of a method: from now on a
+  /// change sum is of the last two steps. Not for coefficients that depend on the time.
+  void change_over_two() { change_over_two_ = true; }
+
   /// The field with everything in place that the next step reads: ghosts and cells outside the grid. Collective.
   const ArrayRef<T, D>& ready();
 
@@ -178,7 +182,7 @@ class StateStepper : public Solver<D> {
   Kernels kernels_;
   Index<D> layers_low_{}, layers_high_{};
   OverlapChoice overlap_;
-  bool previous_exchanged_;
+  bool previous_exchanged_, change_over_two_ = false;
   bool repeats_grid_ = false;       ///< ghosts copied within this rank then come after those of other ranks
   SweepRegion<D> interior_, rest_;  ///< of the first step after an exchange
   std::vector<Level> levels_;

@@ -98,6 +98,7 @@ void check(const Index<2>& shape, const PerDim<int, 2>& grid, int depth, std::ui
   const auto u = [&] { return std::get<ArrayRef<T, 2>>(solver.fields()[0].array); };
   const auto f = std::get<ArrayRef<T, 2>>(solver.source()->array);
   Plain<T> plain(equation);
+  CellSum<2> tree(domain);
   for (std::int64_t cell = 0; cell < shape[0] * shape[1]; ++cell) {
     plain.u.push_back(static_cast<T>(random.real(-1, 1)));
     plain.f.push_back(static_cast<T>(random.real(-1, 1)));
@@ -110,8 +111,20 @@ void check(const Index<2>& shape, const PerDim<int, 2>& grid, int depth, std::ui
   for (int k = 0; k < 5; ++k) {
     const std::int64_t steps = random.in(1, 5);
     const bool change = random.in(0, 1) == 1;
-    solver.advance(steps, change);
-    for (std::int64_t s = 0; s < steps; ++s) plain.step();
+    const double sum = solver.advance(steps, change);
+    std::vector<T> before;
+    for (std::int64_t s = 0; s < steps; ++s) {
+      before = plain.u;
+      plain.step();
+    }
+    if (change) {
+      const double expected = tree.reduce([&](const Index<2>& i) {
+        const double moved = static_cast<double>(plain.at(plain.u, i)) - static_cast<double>(plain.at(before, i));
+        return moved * moved;
+      });
+      ASSERT_EQ(sum, expected) << shape_string<2>(shape) << " on " << test::ranks() << " ranks, depth " << depth
+                               << ", seed " << seed;
+    }
     std::int64_t wrong = 0;
     for_each_cell(domain.owned(), [&](const Index<2>& i) {
       wrong += std::memcmp(&u().at(i), &plain.at(plain.u, i), sizeof(T)) != 0;
