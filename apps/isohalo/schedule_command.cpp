@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -106,6 +107,9 @@ class ScheduleReport {
   Schedule planned(std::string& by) const {
     by = "table";
     if (!request_.table.empty()) {
+      if (!std::filesystem::exists(request_.table))
+        throw UsageError("schedule table " + request_.table +
+                         ": there is none; isohalo schedule --measure writes one");
       const std::string machine = request_.machine.empty() ? machine_text() : request_.machine;
       const auto bytes = static_cast<std::int64_t>(std::ceil(options_.bytes));
       const auto found = ScheduleTable::read(request_.table).find(machine, request_.ranks, bytes);

@@ -80,10 +80,24 @@ CartesianDomain<D>::CartesianDomain(MPI_Comm user, const Index<D>& shape, const 
 
 template <int D>
 CartesianDomain<D>::CartesianDomain(const CartesianDomain& ranks, Decomposition<D> blocks) {
+  if (blocks.grid() != ranks.decomposition().grid())
+    throw UsageError("CartesianDomain: " + grid_string<D>(blocks.grid()) +
+                     " blocks for ranks of the process grid " + grid_string<D>(ranks.decomposition().grid()) +
+                     ": cut the grid into as many in each dimension");
   Data data = *ranks.data_;
   data.owned = blocks.box(data.coords);
   data.decomposition = std::move(blocks);
   data_ = std::make_shared<const Data>(std::move(data));
+}
+
+template <int D>
+std::string CartesianDomain<D>::text() const {
+  std::string text = "cuts";
+  for (int j = 0; j < D; ++j) {
+    text += j ? " |" : "";
+    for (int c = 0; c <= decomposition().blocks(j); ++c) text += " " + std::to_string(decomposition().cut(j, c));
+  }
+  return text + ", periodic " + text_of_list(periodic());
 }
 
 #define ISOHALO_INSTANTIATE(D) template class CartesianDomain<D>;

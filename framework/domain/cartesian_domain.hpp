@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "framework/domain/decomposition.hpp"
@@ -32,7 +33,8 @@ class CartesianDomain {
   /// left as it is. Collective over `user`, which compares the arguments: throws UsageError, the same on all ranks,
   /// also when they differ between ranks.
   CartesianDomain(MPI_Comm user, const Index<D>& shape, const DomainOptions<D>& options = {});
-  /// The same ranks, at the same coordinates, over another grid: `blocks` has as many in each dimension. Local.
+  /// The same ranks, at the same coordinates, over another grid. Local. Throws UsageError unless `blocks` has as
+  /// many blocks in each dimension.
   CartesianDomain(const CartesianDomain& ranks, Decomposition<D> blocks);
 
   const Communicator& comm() const { return data_->comm; }
@@ -47,6 +49,8 @@ class CartesianDomain {
   const Box<D>& global() const { return decomposition().global(); }
   /// The cells of this rank, never empty.
   const Box<D>& owned() const { return data_->owned; }
+  /// Its cuts and periodic dimensions: what all ranks must have in common.
+  std::string text() const;
 
  private:
   struct Data {

@@ -82,6 +82,7 @@ struct HaloPlan<D>::Impl {
     list.push_back({"mirror_low", text_of_list(options.mirror_low)});
     list.push_back({"mirror_high", text_of_list(options.mirror_high)});
     list.push_back({"exchange", exchange_name(options.exchange)});
+    list.push_back({"domain", domain.text()});
     return list;
   }
 

@@ -37,6 +37,19 @@ std::size_t ball_cells(std::size_t d, std::size_t r) {
 
 }  // namespace
 
+namespace {
+
+/// Each offset once, in order, with the cell itself: lists with the same of these need the same ghosts.
+template <int D>
+Offsets<D> cells_of(Offsets<D> offsets) {
+  offsets.push_back(Index<D>{});
+  std::sort(offsets.begin(), offsets.end());
+  offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
+  return offsets;
+}
+
+}  // namespace
+
 template <int D>
 StencilShape<D> StencilShape<D>::of(const Offsets<D>& offsets) {
   StencilShape s;
@@ -52,10 +65,7 @@ StencilShape<D> StencilShape<D>::of(const Offsets<D>& offsets) {
     throw UsageError("a stencil offset reaches " + std::to_string(radius) + " cells; the limit is 1000");
   s.radius_ = static_cast<int>(radius);
 
-  Offsets<D> sorted = offsets;
-  sorted.push_back(Index<D>{});
-  std::sort(sorted.begin(), sorted.end());
-  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  const Offsets<D> sorted = cells_of<D>(offsets);
   // As many offsets as the named shape has, and all of them in it.
   const std::size_t r = static_cast<std::size_t>(radius), d = static_cast<std::size_t>(D), n = sorted.size();
   const auto all = [&](const auto& fits) { return std::all_of(sorted.begin(), sorted.end(), fits); };
@@ -80,7 +90,7 @@ std::string StencilShape<D>::text() const {
   if (kind_ != Kind::custom)
     return names[static_cast<std::size_t>(kind_)] + (" of radius " + std::to_string(radius_));
   std::string list = "offsets";
-  for (const Index<D>& o : offsets_)
+  for (const Index<D>& o : cells_of<D>(offsets_))
     for (int j = 0; j < D; ++j) list += (j ? "," : " ") + std::to_string(o[j]);
   return list;
 }

@@ -26,6 +26,7 @@ ArgumentError current_argument_error() {
 }
 
 TypeLayout layout_of(MPI_Datatype type) {
+  require_mpi();
   TypeLayout l;
   MPI_Count size = 0, low = 0, extent = 0, true_low = 0, true_extent = 0;
   mpi_check(mpi::type_size(type, &size), "MPI_Type_size_c");

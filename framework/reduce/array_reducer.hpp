@@ -41,7 +41,7 @@ RangeStarts gather_starts(const Communicator& comm, std::int64_t count);
 /// tiles of `tile` numbers, the binary tree of Stelz 2022 (equation 2.1) above them; tile = 1 is the thesis' own
 /// tree. V is any trivially copyable type (a number, a struct of several sums), Op any function of two values,
 /// associative or not. Sums of float64 may also be exact (`ReductionMethod::exact_over_terms`): the sum of all
-/// terms as real numbers, rounded once to nearest, in about ten times the time of the tree.
+/// terms as real numbers, rounded once to nearest, in tens of times the time of the tree.
 ///
 /// Persistent: made once for given counts, used as often as wanted, with other data each time if need be.
 template <class V, class Op = Sum>

@@ -83,7 +83,7 @@ class ProgramExecutor : public StageExecutor<ProgramExecutor> {
 /// Runs a compiled program on values of type V, trivially copyable.
 template <class V, class Op>
 class TreeExecutor final : public ProgramExecutor {
-  static_assert(std::is_trivially_copyable_v<V>, "values travel as bytes");
+  static_assert(std::is_trivially_copyable_v<V>, "V must be trivially copyable: values travel as bytes");
 
  public:
   /// `tag`: one of its own, the same on all ranks.

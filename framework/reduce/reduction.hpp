@@ -156,7 +156,8 @@ class Reduction final : private Operation {
       throw UsageError("the reduction method " + to_text(options.method) +
                        " is for sums of float64 values: use tree or binary_tree");
     if (options.method == ReductionMethod::exact_over_terms && !has_terms_)
-      throw UsageError("the reduction method exact_over_terms is for ArrayReducer: use tree, binary_tree or exact");
+      throw UsageError(
+          "the reduction method exact_over_terms is for ArrayReducer: use tree, binary_tree or exact_over_tiles");
     isohalo::check(options, comm_.size());
   }
 

@@ -116,8 +116,10 @@ class TreeReducer {
   static Tiling<D> agreed_tiling(const CartesianDomain<D>& domain, const Index<D>& tile) {
     std::optional<Tiling<D>> tiling;
     const auto error = error_of([&] { tiling.emplace(domain.decomposition(), tile); });
-    agree_same(domain.comm(), "TreeReducer",
-               {{"tile", text_of_list(tile)}, {"bytes of a value", std::to_string(sizeof(V))}}, error.get());
+    agree_same(
+        domain.comm(), "TreeReducer",
+        {{"tile", text_of_list(tile)}, {"bytes of a value", std::to_string(sizeof(V))}, {"domain", domain.text()}},
+        error.get());
     return *tiling;
   }
 

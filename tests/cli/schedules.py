@@ -232,12 +232,14 @@ def tables():
     ask = lambda *extra: json.loads(run("--ranks", 12, "--table", "table.json", "--machine", "here", "--json", *extra).stdout)
     r = ask()
     check("table", (r["schedule"], r["planned_by"]) == ("a2,a6", "table"), r)
-    for extra in (["--bytes", 65], ["--machine", "there"], ["--table", "none.json"]):
+    for extra in (["--bytes", 65], ["--machine", "there"]):
         arguments = ["--ranks", 12, "--table", "table.json", "--machine", "here", "--json"]
         for option, value in zip(extra[::2], extra[1::2]):
             arguments = arguments + [option, value] if option not in arguments else [
                 value if i and arguments[i - 1] == option else a for i, a in enumerate(arguments)]
         check("table without", json.loads(run(*arguments).stdout)["planned_by"] == "model", extra)
+    r = run("--ranks", 12, "--best", "--table", "none.json")
+    check("no table", r.returncode == 2 and "schedule table none.json: there is none" in r.stderr, r.stdout + r.stderr)
     entry["schedule"] = "a2,a5"
     (WORK / "table.json").write_text(json.dumps({"isohalo_schedule_table": 1, "entries": [entry]}))
     r = run("--ranks", 12, "--table", "table.json")

@@ -147,6 +147,20 @@ TEST(CartesianDomain, NamesWhatIsWrongWithAProcessGrid) {
   EXPECT_THROW((CartesianDomain<1>(MPI_COMM_NULL, {64})), UsageError);
 }
 
+TEST(CartesianDomain, OverAnotherGridHasAsManyBlocks) {
+  const int ranks = test::ranks();
+  DomainOptions<2> options;
+  options.process_grid = {{ranks, 1}};
+  const CartesianDomain<2> fine(MPI_COMM_WORLD, {64, 48}, options);
+  const CartesianDomain<2> coarse(fine, Decomposition<2>({32, 24}, {ranks, 1}, 0));
+  EXPECT_EQ(coarse.coordinates(), fine.coordinates());
+  EXPECT_EQ(coarse.owned(), coarse.decomposition().box(test::rank()));
+  test::expect_refusal(
+      std::to_string(ranks) + " x 2 blocks for ranks of the process grid " + std::to_string(ranks) + " x 1", [&] {
+        CartesianDomain<2>(fine, Decomposition<2>({32, 24}, {ranks, 2}, 0));
+      });
+}
+
 TEST(CartesianDomain, ArgumentsThatDifferBetweenRanksAreNamedOnAllOfThem) {
   if (test::ranks() == 1) return;
   const int ranks = test::ranks(), last = ranks - 1;

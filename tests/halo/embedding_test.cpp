@@ -122,6 +122,12 @@ TEST(HaloPlan, ArgumentsThatDifferBetweenRanksAreNamedOnAllOfThem) {
     options = {};
     options.exchange = odd ? Exchange::slabs : Exchange::direct;
     refused("exchange\" differs", {{star, 1}}, options);
+    const CartesianDomain<2> one_of_two(MPI_COMM_WORLD, {16, 24}), other(MPI_COMM_WORLD, {16, 25});
+    test::expect_refusal("HaloPlan: argument \"domain\" differs",
+                         [&] { HaloPlan<2>(odd ? other : one_of_two, star, 1); });
+    const auto list =
+        StencilShape<2>::of(odd ? Offsets<2>{{0, 2}, {1, 0}} : Offsets<2>{{1, 0}, {0, 0}, {0, 2}, {1, 0}});
+    EXPECT_NO_THROW(HaloPlan<2>(domain, list, 1));  // other lists that read the same cells
     test::expect_refusal("halo depth -1 is negative", [&] { HaloPlan<2>(domain, star, odd ? -1 : 1); });
     std::vector<double> values(static_cast<std::size_t>(adopted_size(domain.owned(), 1)));
     EXPECT_NO_THROW(HaloPlan<2>(domain, star, 1).exchange(adopt(std::span(values), domain.owned(), 1)));

@@ -12,6 +12,7 @@
 #include "framework/halo/halo_plan.hpp"
 #include "framework/isohalo.h"
 #include "framework/neighborhood/iso_comm.hpp"
+#include "framework/neighborhood/neighbor_call.hpp"
 #ifdef ISOHALO_TEST_REDUCE
 #include "framework/reduce/allreduce.hpp"
 #include "framework/reduce/tree_reducer.hpp"
@@ -47,6 +48,7 @@ void all_refused(const std::string& part) {
   refused(part, "triangle", [] { triangular_type(2, 1, 1, 3, 0, MPI_DOUBLE); });
   const std::vector<int> offsets{1};
   refused(part, "neighborhood", [&] { IsoComm(MPI_COMM_WORLD, offsets); });
+  refused(part, "layout", [] { layout_of(MPI_DOUBLE); });
   const auto code = [&](int rc, const char* what) {
     expect(rc != MPI_SUCCESS, what);
     expect(std::string(isohalo_error_text()).find(part) != std::string::npos, std::string(what) + " text");

@@ -191,6 +191,9 @@ TEST(TreeReducer, ArgumentsThatDifferAreNamedOnAllRanks) {
   test::expect_refusal("TreeReducer: argument \"tile\" differs between ranks: rank 0 has \"16 16\"", [&] {
     TreeReducer<double, 2, Sum>(domain, {}, last ? Index<2>{8, 16} : Index<2>{16, 16});
   });
+  const CartesianDomain<2> other(MPI_COMM_WORLD, {40, 51});
+  test::expect_refusal("TreeReducer: argument \"domain\" differs",
+                       [&] { TreeReducer<double, 2, Sum>(last ? other : domain); });
   test::expect_refusal("no power of two", [&] {  // on one rank alone
     TreeReducer<double, 2, Sum>(domain, {}, last ? Index<2>{3, 16} : Index<2>{16, 16});
   });
