@@ -43,7 +43,8 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
     Level level;
     level.bounds = detail::reachable(domain.owned(), shape, m, around);
     level.all = SweepRegion<D>(boxes);
-    level.shell = SweepRegion<D>(detail::without(boxes, domain.owned()));
+    level.around = detail::without(boxes, domain.owned());
+    level.shell = SweepRegion<D>(level.around);
     level.boxes = boxes;
     std::stable_sort(level.boxes.begin(), level.boxes.end(),
                      [](const Box<D>& a, const Box<D>& b) { return a.cells() > b.cells(); });
@@ -154,20 +155,19 @@ void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int 
   const Box<D> owned = part.intersect(domain_.owned());  // its change, where it is wanted
   const bool summed = last && change && !owned.empty();
   const bool replaced = summed && change_over_two_;
-  if (replaced) sweep_box_with_change(reducer_, scratch_, owned, update, addresses(to, before_));
-  std::int64_t left = part.cells() - (replaced ? owned.cells() : 0);
-  for (const Box<D>& b : level.boxes) {
+  std::int64_t left = part.cells();
+  if (replaced) {
+    if (!in_time_.empty()) bring_coefficients(SweepRegion<D>({owned}), step_ + q, 0);
+    sweep_box_with_change(reducer_, scratch_, owned, update, addresses(to, before_));
+    left -= owned.cells();
+  }
+  for (const Box<D>& b : replaced ? level.around : level.boxes) {
     if (left == 0) break;
     const Box<D> common = b.intersect(part);
     if (common.empty()) continue;
     if (!in_time_.empty()) bring_coefficients(SweepRegion<D>({common}), step_ + q, 0);
+    sweep_box(common, update);
     left -= common.cells();
-    if (!replaced) {
-      sweep_box(common, update);
-      continue;
-    }
-    left += common.intersect(owned).cells();
-    for (const Box<D>& around : detail::without({common}, owned)) sweep_box(around, update);
   }
   if (!last) return fill_outside_of(to, with_mirrored(part, level.bounds), step_ + q + 1, 0);
   if (summed && !replaced)

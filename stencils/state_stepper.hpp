@@ -135,7 +135,8 @@ class StateStepper : public Solver<D> {
   struct Level {
     Box<D> bounds;  // all cells inside the grid that m steps can reach
     SweepRegion<D> all, shell;
-    std::vector<Box<D>> boxes;  // of `all`, the largest first
+    std::vector<Box<D>> boxes;   // of `all`, the largest first
+    std::vector<Box<D>> around;  ///< those without the owned cells
   };
 
   /// At least one step and at most so many; returns how many. Where all are done `sum` becomes the change sum, if

@@ -117,7 +117,7 @@ namespace isohalo {
 namespace {
 
 /// Where the first allocation was, as offsets in the program for addr2line.
-std::string first_place() {
+[[maybe_unused]] std::string first_place() {
   std::string text = "the first one from:";
   char** const symbols = backtrace_symbols(tally.where.data(), tally.frames);
   for (int k = 2; symbols && k < tally.frames; ++k) text += std::string("\n  ") + symbols[k];
