@@ -50,13 +50,15 @@ struct CellKernel {
       left /= b.extent[j];
     }
     Word& here = reinterpret_cast<Word*>(data + at)[word];
-    Word& packed = reinterpret_cast<Word*>(buffer + b.byte)[(cell - b.first) * words + word];
-    if constexpr (task == KernelTask::pack)
-      packed = here;
-    else if constexpr (task == KernelTask::unpack)
-      here = packed;
-    else
+    if constexpr (task == KernelTask::copy) {  // has no buffer
       here = reinterpret_cast<const Word*>(data + source)[word];
+    } else {
+      Word& packed = reinterpret_cast<Word*>(buffer + b.byte)[(cell - b.first) * words + word];
+      if constexpr (task == KernelTask::pack)
+        packed = here;
+      else
+        here = packed;
+    }
   }
 };
 

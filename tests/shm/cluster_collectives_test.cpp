@@ -80,15 +80,15 @@ TEST(ClusterCollectives, HaveOneOrder) {
       expected[i] = in_order(of_nodes);
     }
     c->allreduce(bytes(mine), bytes(result), count, sum);
-    EXPECT_EQ(std::memcmp(result.data(), expected.data(), 8 * count), 0) << "allreduce of " << count;
+    EXPECT_TRUE(std::ranges::equal(bytes(result), bytes(expected))) << "allreduce of " << count;
     root = (root + 1) % p;
     c->reduce(bytes(mine), bytes(there), count, sum, root);
     if (me == root) {
-      EXPECT_EQ(std::memcmp(there.data(), expected.data(), 8 * count), 0) << "reduce of " << count;
+      EXPECT_TRUE(std::ranges::equal(bytes(there), bytes(expected))) << "reduce of " << count;
     }
     result = mine;
     c->allreduce(bytes(result), bytes(result), count, sum);
-    EXPECT_EQ(std::memcmp(result.data(), expected.data(), 8 * count), 0) << "in place";
+    EXPECT_TRUE(std::ranges::equal(bytes(result), bytes(expected))) << "in place";
     c->barrier();
     c->broadcast(bytes(mine), 8 * count, root);
     for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(mine[i], rough(root, i)) << "broadcast of " << count;
