@@ -10,7 +10,7 @@
 
 #include "framework/reduce/tile_reducer.hpp"
 #include "stencils/cell.hpp"
-#include "stencils/row_kernel.hpp"
+#include "framework/halo/row_kernel.hpp"
 
 namespace isohalo {
 

@@ -102,20 +102,27 @@ void add_in_dimension(SolverKinds& kinds, const std::string& name) {
 
 }  // namespace detail
 
-/// Makes S a value of solver.kind. Local. Throws UsageError for a name, a field or a key that there is twice.
+/// Makes S a value of solver.kind. Local. Throws UsageError for a name, a field or a key that there is twice, and
+/// for one that no input can have.
 template <class S>
 void add_solver(SolverKinds& kinds, const std::string& name) {
+  static_assert(!detail::kHasBefore<S> || detail::stages_of<S>() == 1,
+                "a solver has either stages or fields of the step before");
+  check_input_word("solver", name);
   std::set<std::string> known{"kind", "dt", "cfl", "mask"};
   const auto add_key = [&](const char* key) {
+    check_input_word("key of solver " + name, key);
     if (!known.insert(key).second)
       throw UsageError("solver \"" + name + "\" has the key \"" + key + "\" twice, or it is one that all have");
   };
   for (const auto& k : S::keys) add_key(k.name);
   for (const Coefficient& c : detail::coefficients_of<S, 4>()) add_key(c.name);
-  known.clear();
+  known = {"low", "high", "kind"};  // of domain.boundary and of initial
   const auto add_field = [&](const char* field) {
+    check_input_word("field of solver " + name, field);
     if (!known.insert(field).second)
-      throw UsageError("solver \"" + name + "\" has the field \"" + field + "\" twice");
+      throw UsageError("solver \"" + name + "\" has the field \"" + field +
+                       "\" twice, or it is a key that all have");
   };
   if (S::fields.size() > 1)
     kinds.fields[name] = [](int) { return std::vector<std::string>{S::fields.begin(), S::fields.end()}; };

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <memory>
 
-#include "stencils/fastest_way.hpp"
+#include "framework/schedule/fastest_way.hpp"
 #include "stencils/poisson_system.hpp"
 
 namespace isohalo {

@@ -6,18 +6,10 @@
 
 #include "framework/halo/array_ref.hpp"
 #include "stencils/change_sum.hpp"
-#include "stencils/row_kernel.hpp"
+#include "framework/halo/row_update.hpp"
 #include "stencils/sweep.hpp"
 
 namespace isohalo {
-
-/// A kernel and the arrays that it reads and writes, by the addresses of their first owned cells.
-template <class T, int D>
-struct RowUpdate {
-  const RowKernel<T, D>& kernel;
-  const ArrayRef<T, D>& like;  ///< any of the arrays
-  std::span<T*const> in, out;
-};
 
 /// Updates the region, or one of so many parts of it. Fences. Local.
 template <class T, int D>

@@ -2,7 +2,7 @@
 /// Whether a step sweeps the interior while ghosts travel: tried out in the first steps of a run.
 
 #include "framework/mpi/communicator.hpp"
-#include "stencils/fastest_way.hpp"
+#include "framework/schedule/fastest_way.hpp"
 
 namespace isohalo {
 

@@ -1,10 +1,11 @@
 #pragma once
-/// Does a solver read what its shape does not have? Its functions are called once with cells that note what is
-/// read.
+/// Does a solver read what its shape does not have? Its functions are called with cells that note what is read, and
+/// hold values of both signs, small and large, since a function may read by what it has read.
 
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,12 +16,12 @@
 
 namespace isohalo {
 
-/// A cell that only notes what is read.
+/// A cell that notes what is read. Its values follow from `seed` and the offset: 1, or a mix of -2 to 2.
 template <int D>
 class ProbeCell {
  public:
   static constexpr int dimensions = D;
-  explicit ProbeCell(std::set<Index<D>>& read) : read_(&read) {}
+  ProbeCell(std::set<Index<D>>& read, std::uint64_t seed) : read_(&read), seed_(seed) {}
   double operator()() const { return near(Index<D>{}); }
   double near(int j, int k) const {
     Index<D> offset{};
@@ -29,13 +30,17 @@ class ProbeCell {
   }
   double near(const Index<D>& offset) const {
     read_->insert(offset);
-    return 1.0;
+    if (seed_ == 0) return 1.0;
+    std::uint64_t z = seed_;
+    for (const std::int64_t o : offset) z = (z ^ static_cast<std::uint64_t>(o + 1000)) * 0x9E3779B97F4A7C15;
+    return static_cast<double>((z ^ z >> 31) % 5) - 2.0;
   }
   double inverse_square(int) const { return 1.0; }
   double inverse(int) const { return 1.0; }
 
  private:
   std::set<Index<D>>* read_;
+  std::uint64_t seed_;
 };
 
 namespace detail {
@@ -61,13 +66,16 @@ template <class S, int D, int Stage>
 void refuse_reads_of(const S& solver, const std::string& kind) {
   constexpr std::size_t n = kStateFields<S>, m = kCoefficients<S, D>;
   std::array<std::set<Index<D>>, n + n + m> read;
+  std::uint64_t seed = 0;
   const auto probes = [&]<std::size_t First, std::size_t... F>(std::integral_constant<std::size_t, First>,
                                                                std::index_sequence<F...>) {
-    return std::array<ProbeCell<D>, sizeof...(F)>{ProbeCell<D>(read[First + F])...};
+    return std::array<ProbeCell<D>, sizeof...(F)>{
+        ProbeCell<D>(read[First + F], seed == 0 ? 0 : seed * 100 + First + F)...};
   };
-  new_values<Stage>(solver, probes(std::integral_constant<std::size_t, 0>(), std::make_index_sequence<n>()),
-                    probes(std::integral_constant<std::size_t, n>(), std::make_index_sequence<n>()),
-                    probes(std::integral_constant<std::size_t, n + n>(), std::make_index_sequence<m>()), 1.0);
+  for (seed = 0; seed < 16; ++seed)
+    new_values<Stage>(solver, probes(std::integral_constant<std::size_t, 0>(), std::make_index_sequence<n>()),
+                      probes(std::integral_constant<std::size_t, n>(), std::make_index_sequence<n>()),
+                      probes(std::integral_constant<std::size_t, n + n>(), std::make_index_sequence<m>()), 1.0);
   const StencilShape<D> shape = solver.template shape<D>();
   std::set<Index<D>> known{Index<D>{}};
   const std::set<Index<D>> own = known;

@@ -15,7 +15,7 @@
 #include "framework/halo/halo_regions.hpp"
 #include "framework/run/solver.hpp"
 #include "stencils/boundary.hpp"
-#include "stencils/fastest_way.hpp"
+#include "framework/schedule/fastest_way.hpp"
 #include "stencils/kernel_sweep.hpp"
 #include "stencils/overlap_choice.hpp"
 #include "stencils/state_fields.hpp"

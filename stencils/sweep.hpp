@@ -8,8 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "datatypes/streaming_copy.hpp"
-#include "framework/halo/array_ref.hpp"
+#include "framework/halo/row_update.hpp"
 #include "framework/reduce/tree_reducer.hpp"
 
 namespace isohalo {
@@ -54,31 +53,6 @@ class SweepRegion {
   std::vector<Box<D>> work_;
 };
 
-/// What a sweep does about memory.
-struct Fetch {
-  /// Does it fetch memory before it comes there? The processor's own prefetcher keeps too little on its way.
-  bool ahead = false;
-  /// Does what it writes go past the caches, where the kernel allows it? A line is not read then before it is
-  /// overwritten, a third of the traffic. Of use for arrays that no cache holds until the next sweep, and only with
-  /// `ahead` (docs/performance.md).
-  bool past_caches = false;
-  /// How far behind a cell, in elements of the arrays, the last one lies that its update reads.
-  std::int64_t lead = 0;
-};
-
-namespace detail {
-
-// Inlined by force, as all that does nothing but call them: GCC takes a function that only fetches for one without
-// effect, and leaves out its calls.
-[[gnu::always_inline]] inline void fetch_to_read(const void* p) {
-  __builtin_prefetch(p, 0, 2);
-}
-[[gnu::always_inline]] inline void fetch_to_write(const void* p) {
-  __builtin_prefetch(p, 1, 2);
-}
-
-}  // namespace detail
-
 /// f(i, n) for every row of n cells from `i` on of the region, or of one of so many `parts` of it, from several
 /// threads; each calls end() after its last row. `label`: at most 15 characters, for longer ones Kokkos allocates
 /// memory at each call. Fences. Local.
@@ -117,13 +91,6 @@ void for_each_row_of(const char* label, const Box<D>& box, const F& f) {
 }
 
 namespace detail {
-
-/// Elements from `p` on to where a cache line begins.
-template <class T>
-std::int64_t to_next_line(const T* p) {
-  constexpr std::uintptr_t line = 64;
-  return static_cast<std::int64_t>((line - reinterpret_cast<std::uintptr_t>(p) % line) % line / sizeof(T));
-}
 
 /// f(first, last, space) for ranges of `n` pieces of work, one for each thread, with scratch of `each` values that
 /// begins where a cache line does. Fences.

@@ -20,6 +20,7 @@ isohalo_add_test(halo_exchange SOURCES halo/halo_exchange_test.cpp RANKS 1 2 3 4
 isohalo_add_test(wrapped_ghosts SOURCES halo/wrapped_ghosts_test.cpp RANKS 1 2 3 4 LABELS quick)
 isohalo_add_test(any_array SOURCES halo/any_array_test.cpp RANKS 1 2 3 4 6 LABELS quick)
 isohalo_add_test(region SOURCES halo/region_test.cpp RANKS 1 3 4 FULL_RANKS 2 6 LABELS quick)
+isohalo_add_test(row_sweep SOURCES halo/row_sweep_test.cpp RANKS 1 2 3 4 6 LABELS quick)
 isohalo_add_test(faces SOURCES halo/faces_test.cpp RANKS 1 2 3 4 6 LABELS quick)
 isohalo_add_test(outside_cells SOURCES halo/outside_cells_test.cpp RANKS 1 2 3 4 6 LABELS quick)
 isohalo_add_test(halo_depths SOURCES halo/halo_depths_test.cpp RANKS 1 2 3 4 FULL_RANKS 6 TIMEOUT 1200 LABELS product)

@@ -50,7 +50,27 @@ void check_strides(const ErasedArray<D>& a, std::size_t array) {
   }
 }
 
-#define ISOHALO_INSTANTIATE(D) template void check_strides<D>(const ErasedArray<D>&, std::size_t);
+template <int D>
+void check_swept(const Box<D>& cells, const ErasedArray<D>& a, const ErasedArray<D>& like, const char* does) {
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError(std::string("RowSweep: an array that it ") + does + " " + why);
+  };
+  if (a.stride[D - 1] != 1) refuse("has strides " + to_string<D>(a.stride) + ": the last one must be 1");
+  if (a.stride != like.stride || a.owned != like.owned)
+    refuse("has strides " + to_string<D>(a.stride) + " and a block of " + shape_string<D>(a.owned.extents()) +
+           " cells from " + to_string<D>(a.owned.low) + ", the first that it writes " + to_string<D>(like.stride) +
+           " and " + shape_string<D>(like.owned.extents()) + " from " + to_string<D>(like.owned.low) +
+           ": they must be the same");
+  const Box<D> all = a.owned.grown(a.ghost_low, a.ghost_high);
+  if (!all.contains(cells))
+    refuse("holds the cells from " + to_string<D>(all.low) + " to before " + to_string<D>(all.high) +
+           ", the sweep needs those from " + to_string<D>(cells.low) + " to before " + to_string<D>(cells.high) +
+           ": give it more ghost layers or a smaller region");
+}
+
+#define ISOHALO_INSTANTIATE(D)                                        \
+  template void check_strides<D>(const ErasedArray<D>&, std::size_t); \
+  template void check_swept<D>(const Box<D>&, const ErasedArray<D>&, const ErasedArray<D>&, const char*);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 

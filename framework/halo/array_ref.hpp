@@ -104,6 +104,11 @@ void check_adopted(std::int64_t width, std::int64_t row_padding);
 template <int D>
 void check_strides(const ErasedArray<D>& a, std::size_t array);
 
+/// Throws UsageError when an array that a sweep `does` (reads, writes) lacks some of the cells, has no rows of
+/// neighbors, or has another block or other strides than `like`. Local.
+template <int D>
+void check_swept(const Box<D>& cells, const ErasedArray<D>& a, const ErasedArray<D>& like, const char* does);
+
 }  // namespace detail
 
 /// Describes a C-order array of the user that holds `owned` with `width` ghost layers on every side; `first` points

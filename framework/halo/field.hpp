@@ -1,8 +1,6 @@
 #pragma once
 /// A field: one block of cells with ghosts, in memory of its own.
 
-#include <sys/mman.h>
-
 #include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <fstream>
@@ -11,6 +9,7 @@
 
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/exchange.hpp"
+#include "framework/halo/grid_array.hpp"
 #include "framework/halo/host_threads.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/shm/shared_memory.hpp"
@@ -18,18 +17,6 @@
 namespace isohalo {
 
 namespace detail {
-
-/// Asks the system to back the memory with large pages where it offers them on request (Linux, "madvise" mode). A
-/// hint: small arrays and refusals are left as they are. Local.
-inline void prefer_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
-#ifdef MADV_HUGEPAGE
-  constexpr std::uintptr_t page = 4096, large = std::uintptr_t{2} << 20;
-  if (bytes < 4 * large) return;
-  const auto begin = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) / page * page;
-  const auto end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / page * page;
-  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-#endif
-}
 
 /// Whether the same request is heard for anonymous files, such as SharedMemory: where it is not ("never", most
 /// systems' default), large arrays in them are slower to sweep. Local.
@@ -69,13 +56,8 @@ class Field {
  public:
   Field(const std::string& name, const Box<D>& owned, const Index<D>& ghost_low, const Index<D>& ghost_high,
         FieldMemory memory = FieldMemory::own) {
-    const Box<D> all = owned.grown(ghost_low, ghost_high);
-    const std::int64_t row = all.extent(D - 1);
-    constexpr auto size = static_cast<std::int64_t>(sizeof(T)), line = 64 / size;
-    const std::int64_t lead = (line - ghost_low[D - 1] % line) % line;
-    std::int64_t padding = (line - row % line) % line;
-    if (D > 1 && (row + padding) * size % 4096 == 0) padding += line;  // keep rows off one cache set
-    const auto n = static_cast<std::size_t>(lead + all.cells() / row * (row + padding));
+    const auto layout = detail::RowLayout::of<T, D>(owned, ghost_low, ghost_high);
+    const auto n = static_cast<std::size_t>(layout.elements);
     if (memory == FieldMemory::shared) {
       shared_ = SharedMemory(n * sizeof(T));
       memory_ = Kokkos::View<T*, Kokkos::HostSpace>(reinterpret_cast<T*>(shared_.data()), n);
@@ -84,7 +66,7 @@ class Field {
     }
     detail::prefer_huge_pages(memory_.data(), memory_.size() * sizeof(T));  // before the first touch
     zero();
-    ref_ = detail::c_order(memory_.data() + lead, owned, ghost_low, ghost_high, padding);
+    ref_ = detail::c_order(memory_.data() + layout.lead, owned, ghost_low, ghost_high, layout.padding);
   }
   Field(Field&&) noexcept = default;
   Field& operator=(Field&&) noexcept = default;

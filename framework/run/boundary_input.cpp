@@ -29,18 +29,21 @@ std::vector<BoundaryKind> shipped_boundaries() {
            .kind = Boundary::robin}};
 }
 
+void check_input_word(const std::string& what, const std::string& word) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const bool is_word = !word.empty() && word.size() <= 64 && is_letter(word[0]) &&
+                       std::all_of(word.begin(), word.end(),
+                                   [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
+  if (!is_word) throw UsageError(what + " \"" + word + "\": that is no word of letters, digits and _");
+}
+
 void add_boundary_rule(SolverKinds& kinds, const BoundaryKind& rule) {
-  const auto is_word = [](const std::string& word) {
-    return !word.empty() && word.size() <= 64 && word[0] >= 'a' && word[0] <= 'z' &&
-           std::all_of(word.begin(), word.end(),
-                       [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
-  };
+  check_input_word("boundary rule", rule.name);
   const std::string named = "boundary rule \"" + rule.name + "\"";
-  if (!is_word(rule.name)) throw UsageError(named + ": its name is no word of small letters, digits and _");
   if (!rule.outside) throw UsageError(named + " has no function `outside`");
   std::set<std::string> known{"value"};
   for (const auto& p : rule.parameters) {
-    if (!is_word(p)) throw UsageError(named + ": \"" + p + "\" is no word of small letters, digits and _");
+    check_input_word(named + ": key", p);
     if (!known.insert(p).second)
       throw UsageError(named + " has the key \"" + p + "\" twice, or it is one that all have");
   }

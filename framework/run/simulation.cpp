@@ -87,6 +87,7 @@ RunResult Simulation<D>::run() {
   on_root([&] { directory_.claim(!request_.restart.empty() || request_.overwrite); });
   {
     const PhaseScope scope(&phases_, Phase::start);
+    in_.check_files(comm_);  // before memory is taken
     agreed(comm_, [&] {
       const int depth = in_.depth(domain_->decomposition());
       solver_ = in_.parallel.on_device ? in_.model->create_on_device(*domain_, depth, in_.parallel.exchange)

@@ -20,7 +20,7 @@
 #include "framework/run/solver.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/boxes.hpp"
-#include "stencils/fastest_way.hpp"
+#include "framework/schedule/fastest_way.hpp"
 #include "stencils/solvers/acoustics_rows.hpp"
 #include "stencils/solvers/acoustics_sweep.hpp"
 #include "stencils/sweep.hpp"

@@ -114,6 +114,27 @@ struct FieldTwice : Diffusion {
   }
 };
 
+struct NoWord : Diffusion {
+  static constexpr auto keys = isohalo::keys(key(&Diffusion::k, "my key", "", ""));
+};
+struct FieldThatIsAKey : Diffusion {
+  static constexpr auto fields = names("low");
+};
+/// Upwind by what the cell holds: a shape without one side goes unnoticed with values of one sign.
+struct ReadsByWhatItReads : Diffusion {
+  template <int D>
+  StencilShape<D> shape() const {
+    Offsets<D> offsets(1);
+    offsets[0].fill(0);
+    for (int j = 0; j < D; ++j) offsets.push_back(offsets[0]), offsets.back()[static_cast<std::size_t>(j)] = -1;
+    return StencilShape<D>::of(offsets);
+  }
+  template <class Cell>
+  KOKKOS_FUNCTION double operator()(const Cell& u, double) const {
+    return u() >= 0 ? u() - u.near(0, -1) : u.near(0, 1) - u();
+  }
+};
+
 template <class F>
 std::string error_of(const F& f) {
   try {
@@ -136,6 +157,13 @@ TEST(CellSolver, RefusesNamesThatAreThereTwice) {
   EXPECT_NE(error_of([&] { add_solver<KeyOfAll>(kinds, "b"); }).find("the key \"dt\" twice"), std::string::npos);
   EXPECT_NE(error_of([&] { add_solver<FieldTwice>(kinds, "c"); }).find("the field \"u\" twice"), std::string::npos);
   EXPECT_NE(error_of([&] { add_solver<CoefficientTwice>(kinds, "e"); }).find("the key \"mask\" twice"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { add_solver<NoWord>(kinds, "f"); }).find("key of solver f \"my key\": that is no word"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of([&] { add_solver<Diffusion>(kinds, "my solver"); }).find("solver \"my solver\": that is no word"),
+      std::string::npos);
+  EXPECT_NE(error_of([&] { add_solver<FieldThatIsAKey>(kinds, "g"); }).find("\"low\" twice, or it is a key"),
             std::string::npos);
   add_solver<ReadsADiagonal>(kinds, "d");
   EXPECT_TRUE(!kinds.of<1>().contains("d") && kinds.of<2>().contains("d") && !kinds.of<3>().contains("d"));
@@ -176,6 +204,8 @@ TEST(CellSolver, RefusesToReadWhatItsShapeDoesNotHave) {
   EXPECT_EQ(error_of([] { detail::refuse_other_reads<ReadsADiagonal, 2>({}, "diagonal"); }),
             "solver diagonal reads u at (1, 1), which its shape in 2 dimensions does not have");
   EXPECT_EQ(error_of([] { detail::refuse_other_reads<Everything, 2>({}, "all"); }), "none");
+  EXPECT_EQ(error_of([] { detail::refuse_other_reads<ReadsByWhatItReads, 1>({}, "upwind"); }),
+            "solver upwind reads u at (1), which its shape in 1 dimensions does not have");
   EXPECT_EQ(error_of([] { detail::refuse_other_reads<ReadsBeforeTooFar, 1>({}, "a"); }),
             "solver a reads the earlier u at (1), of which only the cell itself may be read");
   EXPECT_EQ(error_of([] { detail::refuse_other_reads<ReadsCoefficientTooFar, 1>({}, "b"); }),

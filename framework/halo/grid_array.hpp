@@ -1,0 +1,86 @@
+#pragma once
+/// An array of one block with ghosts, for programs without a field of their own: laid out as sweeps like it best.
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "framework/halo/array_ref.hpp"
+
+namespace isohalo {
+
+namespace detail {
+
+/// Asks the system to back the memory with large pages where it offers them on request (Linux, "madvise" mode). A
+/// hint: small arrays and refusals are left as they are. Local.
+inline void prefer_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr std::uintptr_t page = 4096, large = std::uintptr_t{2} << 20;
+  if (bytes < 4 * large) return;
+  const auto begin = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / page * page;
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+}
+
+/// How rows lie in memory that begins where a cache line does, so that the first owned cell of each row does as
+/// well: otherwise every vector straddles two lines (docs/performance.md).
+struct RowLayout {
+  std::int64_t lead = 0;      ///< elements before the first row
+  std::int64_t padding = 0;   ///< elements after each row
+  std::int64_t elements = 0;  ///< in all
+
+  template <class T, int D>
+  static RowLayout of(const Box<D>& owned, const Index<D>& ghost_low, const Index<D>& ghost_high) {
+    constexpr auto size = static_cast<std::int64_t>(sizeof(T)), line = 64 % size == 0 ? 64 / size : 1;
+    const Box<D> all = owned.grown(ghost_low, ghost_high);
+    const std::int64_t row = all.extent(D - 1);
+    RowLayout r;
+    r.lead = (line - ghost_low[D - 1] % line) % line;
+    r.padding = (line - row % line) % line;
+    if (D > 1 && (row + r.padding) * size % 4096 == 0) r.padding += line;  // keep rows off one cache set
+    r.elements = r.lead + all.cells() / std::max<std::int64_t>(row, 1) * (row + r.padding);
+    return r;
+  }
+};
+
+}  // namespace detail
+
+/// Owns host memory for a block in C order with `width` ghost layers on every side, zeroed by the calling thread,
+/// in large pages where the system has them on request; the first owned cell of each row begins a cache line.
+/// Move-only, local. Throws std::bad_alloc.
+template <class T, int D>
+class GridArray {
+ public:
+  GridArray(const Box<D>& owned, std::int64_t width) {
+    detail::check_adopted(width, 0);
+    Index<D> ghosts;
+    ghosts.fill(width);
+    const auto layout = detail::RowLayout::of<T, D>(owned, ghosts, ghosts);
+    constexpr std::size_t line = 64;
+    const std::size_t bytes = (static_cast<std::size_t>(layout.elements) * sizeof(T) + line - 1) / line * line;
+    memory_.reset(static_cast<T*>(std::aligned_alloc(line, std::max(bytes, line))));
+    if (!memory_) throw std::bad_alloc();
+    detail::prefer_huge_pages(memory_.get(), bytes);  // before the first touch
+    std::memset(static_cast<void*>(memory_.get()), 0, bytes);
+    ref_ = detail::c_order(memory_.get() + layout.lead, owned, ghosts, ghosts, layout.padding);
+  }
+
+  /// For exchanges, sweeps, reductions. It stays good when the array is moved.
+  const ArrayRef<T, D>& ref() const { return ref_; }
+  T& at(const Index<D>& i) const { return ref_.at(i); }
+
+ private:
+  struct Free {
+    void operator()(T* p) const { std::free(p); }
+  };
+
+  std::unique_ptr<T[], Free> memory_;
+  ArrayRef<T, D> ref_;
+};
+
+}  // namespace isohalo

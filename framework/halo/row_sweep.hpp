@@ -1,0 +1,117 @@
+#pragma once
+/// A loop of one's own over the rows of a block, as fast as the sweeps of our solvers.
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+
+#include "framework/halo/row_update.hpp"
+#include "framework/halo/stencil_shape.hpp"
+#include "framework/schedule/fastest_way.hpp"
+
+namespace isohalo {
+
+namespace detail {
+
+/// The user's loop as a kernel, for the time of one sweep.
+template <class T, int D, std::size_t In, std::size_t Out, class Row>
+class LoopKernel final : public RowKernel<T, D> {
+ public:
+  explicit LoopKernel(const Row& row) : row_(row) {}
+  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
+           const Index<D>& i) const override {
+    if constexpr (In == 1 && Out == 1) {
+      call(in[0] + at, out[0] + to, n, i);
+    } else {
+      std::array<const T*, In> from;
+      std::array<T*, Out> where;
+      for (std::size_t k = 0; k < In; ++k) from[k] = in[k] + at;
+      for (std::size_t k = 0; k < Out; ++k) where[k] = out[k] + to;
+      call(from, where, n, i);
+    }
+  }
+
+ private:
+  template <class From, class To>
+  void call(const From& from, const To& to, std::int64_t n, const Index<D>& i) const {
+    if constexpr (std::is_invocable_v<const Row&, const From&, const To&, std::int64_t, const Index<D>&>)
+      row_(from, to, n, i);
+    else
+      row_(from, to, n);
+  }
+
+  const Row& row_;
+};
+
+}  // namespace detail
+
+/// Sweeps a region with a function of a row, and does about memory what our solvers do (docs/performance.md): it
+/// fetches lines ahead of the loop, and writes past the caches, if the first calls show that this is faster on this
+/// machine and these arrays. The bits are those of the plain loop.
+///
+///   RowSweep<double, 2> sweep(StencilShape<2>::star(1));
+///   sweep(halo.region(1), u, v, [s = u.stride[0]](const double* u, double* v, std::int64_t n) {
+///     for (std::int64_t x = 0; x < n; ++x) v[x] = u[x] + 0.2 * (u[x - s] + u[x + s] + ..);
+///   });
+///
+/// The function is called for pieces of rows, in index order of each box, with the addresses of the piece's first
+/// cell; as row(in, out, n, i) it gets the index of that cell, too. It must write all n cells of each array that it
+/// writes, and read none of those by their addresses: what it writes may lie in a small buffer first. One object
+/// for each kind of loop, since it keeps what it has found out; T of at most 64 bytes.
+template <class T, int D>
+class RowSweep {
+  static_assert(sizeof(T) <= 64, "RowSweep: an element is at most a cache line");
+
+ public:
+  /// What the loop reads around a cell. Local.
+  explicit RowSweep(const StencilShape<D>& shape) : low_(shape.reach_low()), high_(shape.reach_high()) {}
+
+  /// One step on these boxes (HaloPlan::region gives them). Local; no threads. Throws UsageError where an array has
+  /// not the cells.
+  template <class Row>
+  void operator()(const std::vector<Box<D>>& region, const ArrayRef<T, D>& in, const ArrayRef<T, D>& out,
+                  const Row& row) {
+    (*this)(region, std::array{in}, std::array{out}, row);
+  }
+
+  /// The same with several arrays of the same owned box and strides: row(std::array<const T*, In>,
+  /// std::array<T*, Out>, n). The loop may read around a cell in each of those that it reads.
+  template <std::size_t In, std::size_t Out, class Row>
+  void operator()(const std::vector<Box<D>>& region, const std::array<ArrayRef<T, D>, In>& in,
+                  const std::array<ArrayRef<T, D>, Out>& out, const Row& row) {
+    static_assert(In > 0 && Out > 0);
+    std::array<T*, In> from;
+    std::array<T*, Out> to;
+    const ArrayRef<T, D>& like = out[0];
+    std::int64_t cells = 0;
+    for (const Box<D>& box : region) {
+      if (box.empty()) continue;
+      cells += box.cells();
+      for (const auto& a : in) detail::check_swept(box.grown(low_, high_), erase(a), erase(like), "reads");
+      for (const auto& a : out) detail::check_swept(box, erase(a), erase(like), "writes");
+    }
+    for (std::size_t k = 0; k < In; ++k) from[k] = in[k].data;
+    for (std::size_t k = 0; k < Out; ++k) to[k] = out[k].data;
+    const detail::LoopKernel<T, D, In, Out, Row> kernel(row);
+    const std::size_t way = ways_.way();
+    const std::int64_t lead = D > 1 ? high_[0] * like.stride[0] : 0;
+    const auto start = std::chrono::steady_clock::now();
+    const detail::UpdatedRows<T, D> rows({kernel, like, from, to}, {way > 0, way > 1, lead});
+    for (const Box<D>& box : region)
+      for_each_row(box, [&](const Index<D>& i) {
+        rows.run_row(i, detail::place_of(like, i), box.extent(D - 1), [](std::int64_t, std::int64_t, const T*) {});
+      });
+    detail::streaming_fence();
+    if (cells > 0)  // by cell, since regions of several steps differ in size
+      ways_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
+                 static_cast<double>(cells));
+  }
+
+ private:
+  Index<D> low_, high_;
+  FastestWay ways_ = FastestWay::of(3);
+};
+
+}  // namespace isohalo

@@ -1,0 +1,158 @@
+#pragma once
+/// Rows of cells that a kernel updates, in pieces between which memory is fetched, and, where it may, past the
+/// caches.
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "datatypes/streaming_copy.hpp"
+#include "framework/halo/array_ref.hpp"
+#include "framework/halo/row_kernel.hpp"
+
+namespace isohalo {
+
+/// What a sweep does about memory.
+struct Fetch {
+  /// Does it fetch memory before it comes there? The processor's own prefetcher keeps too little on its way.
+  bool ahead = false;
+  /// Does what it writes go past the caches, where the kernel allows it? A line is not read then before it is
+  /// overwritten, a third of the traffic. Of use for arrays that no cache holds until the next sweep, and only with
+  /// `ahead` (docs/performance.md).
+  bool past_caches = false;
+  /// How far behind a cell, in elements of the arrays, the last one lies that its update reads.
+  std::int64_t lead = 0;
+};
+
+/// A kernel and the arrays that it reads and writes, by the addresses of their first owned cells.
+template <class T, int D>
+struct RowUpdate {
+  const RowKernel<T, D>& kernel;
+  const ArrayRef<T, D>& like;  ///< any of the arrays
+  std::span<T*const> in, out;
+};
+
+namespace detail {
+
+// Inlined by force, as all that does nothing but call them: GCC takes a function that only fetches for one without
+// effect, and leaves out its calls.
+[[gnu::always_inline]] inline void fetch_to_read(const void* p) {
+  __builtin_prefetch(p, 0, 2);
+}
+[[gnu::always_inline]] inline void fetch_to_write(const void* p) {
+  __builtin_prefetch(p, 1, 2);
+}
+
+/// Elements from `p` on to where a cache line begins.
+template <class T>
+std::int64_t to_next_line(const T* p) {
+  constexpr std::uintptr_t line = 64;
+  return static_cast<std::int64_t>((line - reinterpret_cast<std::uintptr_t>(p) % line) % line / sizeof(T));
+}
+
+/// Elements from the first owned cell to cell i.
+template <class T, int D>
+std::int64_t place_of(const ArrayRef<T, D>& a, const Index<D>& i) {
+  return offset_of<D>(i, a.owned.low, a.stride);
+}
+
+/// Rows of an update, in pieces between which memory is fetched.
+template <class T, int D>
+class UpdatedRows {
+ public:
+  static constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+  static constexpr std::int64_t kPiece =
+      (sizeof(T) == 1 ? 16 : 8) * kLine;     ///< cells that are computed between two fetches
+  static constexpr std::size_t kArrays = 4;  ///< at most so many are written past the caches
+
+  /// The new values of a piece that goes past the caches.
+  class Piece {
+   public:
+    Piece() {
+      for (std::size_t f = 0; f < kArrays; ++f) addresses_[f] = cells_[f].data();
+    }
+    Piece(const Piece&) = delete;
+    Piece& operator=(const Piece&) = delete;
+    std::span<T* const> addresses() const { return addresses_; }
+
+   private:
+    alignas(64) std::array<std::array<T, kPiece>, kArrays> cells_;
+    std::array<T*, kArrays> addresses_;
+  };
+
+  UpdatedRows(const RowUpdate<T, D>& update, const Fetch& how) : update_(update), how_(how) {
+    past_ = how.ahead && how.past_caches && update.out.size() <= kArrays && !update.kernel.reads_what_it_writes();
+    for (const T* p : update.out)
+      past_ = past_ && std::find(update.in.begin(), update.in.end(), p) == update.in.end();
+  }
+
+  const RowUpdate<T, D>& update() const { return update_; }
+  bool fetches() const { return how_.ahead; }
+  bool past_caches() const { return past_; }
+  const T* source_at(const Index<D>& i) const { return how_.ahead ? update_.kernel.source_at(i) : nullptr; }
+  /// So many cells from `at` on are a piece: past the caches, one that begins where a line does.
+  std::int64_t piece(std::int64_t at) const {
+    const std::int64_t head = past_ ? to_next_line(update_.out[0] + at) : 0;
+    return head > 0 ? head : kPiece;
+  }
+
+  /// n cells from the x-th of the row that begins at cell i, which lies at `at`.
+  void run(Index<D> i, std::int64_t at, std::int64_t x, std::int64_t n) const {
+    i[D - 1] += x;
+    update_.kernel.run(update_.in.data(), at + x, update_.out.data(), at + x, n, i);
+  }
+  /// The same for a piece that goes past the caches; its values stay in `piece`.
+  void run(Index<D> i, std::int64_t at, std::int64_t x, std::int64_t n, const Piece& piece) const {
+    i[D - 1] += x;
+    const std::span<T* const> values = piece.addresses();
+    update_.kernel.run(update_.in.data(), at + x, values.data(), 0, n, i);
+    for (std::size_t f = 0; f < update_.out.size(); ++f)
+      streaming_copy<0>(update_.out[f] + at + x, values[f], static_cast<std::size_t>(n) * sizeof(T));
+  }
+  /// Fetches n cells from `at` on, and for reading those `lead` behind; of the kernel's own array those at
+  /// `source`, if there is one.
+  [[gnu::always_inline]] void fetch(std::int64_t at, std::int64_t n, const T* source) const {
+    for (const T* p : update_.in)
+      for (const T *k = p + at + how_.lead, *const end = k + n; k < end; k += kLine) fetch_to_read(k);
+    if (!past_)
+      for (const T* p : update_.out)
+        for (const T *k = p + at, *const end = k + n; k < end; k += kLine) fetch_to_write(k);
+    if (!source) return;
+    for (const T *k = source, *const end = k + n; k < end; k += kLine) fetch_to_read(k);
+  }
+
+  /// The n cells of the row that begins at cell i, fetching memory on the way if it is to be fetched, and
+  /// then(x, m, v) for each piece: m cells from the x-th on, whose new values, of the first array, begin at v.
+  template <class Then>
+  void run_row(const Index<D>& i, std::int64_t at, std::int64_t n, const Then& then) const {
+    T* const out = update_.out[0] + at;
+    if (!how_.ahead) {
+      for (std::int64_t x = 0, m = 0; x < n; x += m) {
+        m = std::min(kUnfetched, n - x);
+        run(i, at, x, m);
+        then(x, m, out + x);
+      }
+      return;
+    }
+    const T* const source = source_at(i);
+    const Piece piece;
+    for (std::int64_t x = 0, m = 0; x < n; x += m) {
+      m = std::min(this->piece(at + x), n - x);
+      fetch(at + x + kAhead, m, source ? source + x + kAhead : nullptr);
+      past_ ? run(i, at, x, m, piece) : run(i, at, x, m);
+      then(x, m, past_ ? piece.addresses()[0] : out + x);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kAhead = 32768 / static_cast<std::int64_t>(sizeof(T));  ///< cells; see Fetch
+  static constexpr std::int64_t kUnfetched = 1 << 12;                                   ///< pieces of their own
+
+  RowUpdate<T, D> update_;
+  Fetch how_;
+  bool past_;
+};
+
+}  // namespace detail
+
+}  // namespace isohalo
