@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """The components halo and reduce where there is nothing but MPI: configured, built, installed; no header of another
-library compiled; every example of docs/embedding.md in C, C++ and Fortran compiled against the install (those in Python,
-by Python), with CMake and with pkg-config; and isohalo as a part of another project, by add_subdirectory and FetchContent.
+library read; every example of docs/embedding.md in C, C++ and Fortran compiled against the install (those in Python, by
+Python), with CMake and with pkg-config; isohalo as a part of another project, by add_subdirectory and FetchContent; which
+MPI is taken, and what is refused.
 
 usage: components.py SOURCE_DIRECTORY WORK_DIRECTORY MPIEXEC EXPECTED_PROGRAM
 """
@@ -18,7 +19,8 @@ MPIEXEC, EXPECTED = sys.argv[3:5]
 OTHERS = ["HDF5", "Kokkos", "fmt", "tomlplusplus", "nlohmann_json", "PNG", "CLI11", "GTest", "OpenMP", "Threads"]
 HIDDEN = ["-DCMAKE_DISABLE_FIND_PACKAGE_%s=ON" % p for p in OTHERS]
 WORDS = re.compile(r"hdf5|kokkos|tomlplusplus|nlohmann|CLI11|libpng|/fmt", re.I)
-HEADERS = re.compile(r"hdf5|/H5\w*\.h$|kokkos|/fmt/|toml\+\+|nlohmann|/CLI/|/png\w*\.h$|libpng|/g(test|mock)/|/omp\.h$", re.I)
+HEADERS = re.compile(r"hdf5|/H5\w*\.h$|kokkos|/fmt/|toml\+\+|nlohmann|/CLI/|/png\w*\.h$|libpng|/g(test|mock)/|/omp\.h$",
+                     re.I)
 # Programs are started by this mpiexec. Debian's MPICH has the suffix where several MPIs are installed.
 SAME_MPI = ["-DMPI_EXECUTABLE_SUFFIX=.mpich"] if MPIEXEC.endswith(".mpich") else []
 # What the processor time of a build may be: 90 s on two cores.
@@ -239,8 +241,8 @@ for program in [p for p in (WORK / "client_build/embed_heat", WORK / "by_pkg_con
     same_residual(program, 1, 3)
 
 # As a part of other projects. A build without a type is not optimised: quick, and of the same bits.
-top = subprocess.run(["git", "rev-parse", "--show-toplevel", "HEAD"], cwd=SOURCE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                     text=True).stdout.split()
+top = subprocess.run(["git", "rev-parse", "--show-toplevel", "HEAD"], cwd=SOURCE, stdout=subprocess.PIPE,
+                     stderr=subprocess.DEVNULL, text=True).stdout.split()
 fetched = "SOURCE_DIR %s" % SOURCE
 if len(top) == 2 and pathlib.Path(top[0]).resolve() == SOURCE:  # what is committed
     fetched = "GIT_REPOSITORY file://%s GIT_TAG %s" % (SOURCE, top[1])
@@ -255,11 +257,14 @@ for name, how in parts.items():
     run("cmake", "--build", WORK / name / "build", "-j", "2", "--target", target)
     headers_alone(WORK / name / "build")
 same_residual(WORK / "subdirectory/build/part_heat", 1, 2)
-run("cmake", "-S", SOURCE, "-B", WORK / "preload", "-DISOHALO_COMPONENTS=collectives;preload", "-DISOHALO_TESTS=OFF", *SAME_MPI, *HIDDEN)
+print("by add_subdirectory %s; by FetchContent with %s" % (expected.strip(), fetched), flush=True)
+run("cmake", "-S", SOURCE, "-B", WORK / "preload", "-DISOHALO_COMPONENTS=collectives;preload", "-DISOHALO_TESTS=OFF",
+    *SAME_MPI, *HIDDEN)
 nothing_else(WORK / "preload")
 for fortran in ("ON", "OFF"):
-    ran = subprocess.run(["cmake", "-S", SOURCE, "-B", WORK / "fortran", "-DISOHALO_COMPONENTS=halo;fortran", "-DISOHALO_TESTS=OFF",
-                          "-DISOHALO_FORTRAN=%s" % fortran, *SAME_MPI, *HIDDEN], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    ran = subprocess.run(["cmake", "-S", SOURCE, "-B", WORK / "fortran", "-DISOHALO_COMPONENTS=halo;fortran",
+                          "-DISOHALO_TESTS=OFF", "-DISOHALO_FORTRAN=%s" % fortran, *SAME_MPI, *HIDDEN],
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     said = "Fortran module: built with" if ran.returncode == 0 else "ISOHALO_FORTRAN is %s, but" % fortran
     if fortran == "OFF":
         said = "ISOHALO_COMPONENTS names fortran, but ISOHALO_FORTRAN is OFF"
