@@ -3,7 +3,7 @@
 #   isohalo_full        whether one of them needs more than MPI: HDF5, Kokkos, fmt, libpng, toml++, nlohmann-json
 if(NOT DEFINED ISOHALO_COMPONENTS)  # a project around this one may have set it
   set(ISOHALO_COMPONENTS "all" CACHE STRING
-      "What to build and install: all, or some of datatypes;halo;collectives;reduce;preload (need MPI alone);io;framework;stencils;solver")
+      "What to build and install: all, or some of datatypes;halo;collectives;reduce;fortran;preload (need MPI alone);io;framework;stencils;solver")
 endif()
 
 set(isohalo_needs_datatypes)
@@ -18,6 +18,12 @@ set(isohalo_needs_solver stencils)
 set(isohalo_known datatypes halo collectives reduce preload io framework stencils solver)
 
 set(isohalo_wanted ${ISOHALO_COMPONENTS})
+set(isohalo_fortran_named OFF)  # whether the Fortran module, which comes with reduce where it can, must be there
+if("fortran" IN_LIST isohalo_wanted)
+  set(isohalo_fortran_named ON)
+  list(REMOVE_ITEM isohalo_wanted fortran)
+  list(APPEND isohalo_wanted reduce)
+endif()
 if("all" IN_LIST isohalo_wanted OR NOT isohalo_wanted)
   set(isohalo_wanted ${isohalo_known})
 endif()
@@ -26,7 +32,7 @@ while(isohalo_wanted)
   list(POP_FRONT isohalo_wanted component)
   if(NOT component IN_LIST isohalo_known)
     list(JOIN isohalo_known ", " known)
-    message(FATAL_ERROR "ISOHALO_COMPONENTS names \"${component}\", which is none of all, ${known}")
+    message(FATAL_ERROR "ISOHALO_COMPONENTS names \"${component}\", which is none of all, fortran, ${known}")
   endif()
   if(NOT component IN_LIST isohalo_components)
     list(APPEND isohalo_components ${component})

@@ -2,8 +2,9 @@
 # which ISOHALO_BUILT_MPI_* say what isohalo was built with.
 #
 # Taken is, in this order: what the user names (MPI_HOME, MPI_C_COMPILER, MPI_CXX_COMPILER, MPI_EXECUTABLE_SUFFIX); for the
-# installed package what isohalo was built with; the mpicc that stands first in PATH, or mpicc.mpich beside it, which
-# is how Debian calls MPICH's where several MPIs are installed; what CMake finds.
+# installed package what isohalo was built with; the mpicc that stands first in PATH, but in a full build, which needs HDF5
+# of MPICH, mpicc.mpich beside it, as Debian calls MPICH's where several MPIs are installed; mpicc.mpich where there is
+# no mpicc; what CMake finds.
 
 # isohalo_mpi_words(variable directories): "family version major minor" of the MPI with this mpi.h, by its macros.
 function(isohalo_mpi_words variable directories)
@@ -50,9 +51,12 @@ else()
     cmake_path(GET isohalo_first_mpicc PARENT_PATH isohalo_mpi_bin)
     set(isohalo_mpi_suffix)
     set(isohalo_mpi_reason "the first mpicc in PATH")
-    if(EXISTS "${isohalo_mpi_bin}/mpicc.mpich")
+    if(isohalo_first_mpicc MATCHES "\\.mpich$")
       set(isohalo_mpi_suffix .mpich)
-      set(isohalo_mpi_reason "MPICH of the directory of the first mpicc in PATH")
+      set(isohalo_mpi_reason "the first mpicc.mpich in PATH, which has no mpicc")
+    elseif(isohalo_full AND EXISTS "${isohalo_mpi_bin}/mpicc.mpich")
+      set(isohalo_mpi_suffix .mpich)
+      set(isohalo_mpi_reason "MPICH of the directory of the first mpicc in PATH, for HDF5's sake")
     endif()
     foreach(word "C_COMPILER mpicc compiler for C" "CXX_COMPILER mpicxx compiler for CXX" "EXEC mpiexec launcher")
       string(REGEX MATCH "^([A-Z_]+) ([a-z]+) (.*)$" ignored "${word}")

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The words of README and docs are checked against the project: set-up commands exist, shell blocks marked `runs` work,
-files that are named or linked are there, and no file points to a document that is not in the repository.
+files that are named or linked are there, no file points to a document that is not in the repository, and users are told
+to include public headers alone.
 
 usage: readme.py SOURCE_DIRECTORY WORK_DIRECTORY text|commands
 """
@@ -12,6 +13,9 @@ import sys
 
 ROOT, WORK, MODE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+# Where headers lie that users need not name: architecture.md and CONTRIBUTING.md are for who changes isohalo.
+PRIVATE = r"(?:datatypes|framework|stencils|apps|tests|internal|isohalo/internal)/"
+INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]%s|\bincluded?\s+`?[<\"]?%s" % (PRIVATE, PRIVATE), re.M | re.I)
 failures = []
 
 
@@ -36,6 +40,10 @@ def check_text():
         for path, code in re.findall(r"<!-- is ([^ ]+) -->\n+```cpp\n(.*?)```", document.read_text(), re.S):
             if (ROOT / path).read_text() != code:
                 failures.append("%s does not show %s as it is" % (name, path))
+    examples = [p for folder in ("apps/examples", "python") for p in (ROOT / folder).rglob("*") if p.is_file()]
+    for file in [d for d in DOCUMENTS if d.name not in ("architecture.md", "CONTRIBUTING.md")] + examples:
+        for words in INCLUDE.findall(file.read_text(errors="replace")):
+            failures.append("%s has users include a private header: %s" % (file.relative_to(ROOT), words.strip()))
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.split()
     for file in tracked:
         if not file.endswith((".hpp", ".cpp", ".h", ".c", ".py", ".toml", ".cmake", "CMakeLists.txt")):
