@@ -97,6 +97,11 @@ int isohalo_fortran_reducer_start(MPI_Fint comm, void* reducer, const CFI_cdesc_
              : rc;
 }
 
+/// MPI_SUCCESS between MPI_Init and MPI_Finalize; before and after, where MPI would end the program, an error.
+int isohalo_fortran_ready() {
+  return guarded(MPI_COMM_NULL, [] {});
+}
+
 /// An error that the module itself has found, on its way to isohalo_error_text. `text`: `length` characters.
 int isohalo_fortran_refuse(const char* text, int length) {
   return isohalo::detail::report(MPI_COMM_NULL, MPI_ERR_ARG,

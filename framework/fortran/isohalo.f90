@@ -91,6 +91,7 @@ contains
     else if (code /= MPI_SUCCESS) then
       write (error_unit, '(2a)') 'isohalo: error: ', isohalo_error_text()
       flush (error_unit)
+      if (c_ready() /= MPI_SUCCESS) error stop 3
       call MPI_Abort(MPI_COMM_SELF, 3)
     end if
   end subroutine conclude
@@ -124,6 +125,11 @@ contains
     integer :: ranks, code, d, me
     integer :: dims(most), coords(most)
     logical :: wraps(most)
+    code = c_ready()
+    if (code /= MPI_SUCCESS) then
+      call conclude(code, ierror)
+      return
+    end if
     call MPI_Comm_size(comm, ranks)
     call MPI_Comm_rank(comm, me)
     d = size(shape)
@@ -183,7 +189,11 @@ contains
     integer :: code, d, j, kind, key, next
     integer :: dims(most), coords(most), below(most)
     logical :: wraps(most)
-    code = MPI_SUCCESS
+    code = c_ready()
+    if (code /= MPI_SUCCESS) then
+      call conclude(code, ierror)
+      return
+    end if
     call MPI_Topo_test(cart, kind)
     d = 0
     if (kind == MPI_CART) call MPI_Cartdim_get(cart, d)
@@ -252,9 +262,14 @@ contains
   subroutine domain_free(self, ierror)
     class(isohalo_domain), intent(inout) :: self
     integer, intent(out), optional :: ierror
-    if (self%dims > 0) call MPI_Comm_free(self%cart)
+    integer :: code
+    code = MPI_SUCCESS
+    if (self%dims > 0) then
+      code = c_ready()
+      if (code == MPI_SUCCESS) call MPI_Comm_free(self%cart)
+    end if
     self%dims = 0
-    call conclude(MPI_SUCCESS, ierror)
+    call conclude(code, ierror)
   end subroutine domain_free
 
   !> The ghosts that `depth` steps of a stencil read, which is a shape with a radius, or a list: offsets(:, k) is the k-th

@@ -36,6 +36,10 @@ module isohalo_c
       type(c_ptr), intent(inout) :: halo
       integer(c_int) :: rc
     end function c_halo_free
+    function c_ready() result(rc) bind(C, name="isohalo_fortran_ready")
+      import :: c_int
+      integer(c_int) :: rc
+    end function c_ready
     function c_process_grid(ranks, d, shape, dims) result(rc) bind(C, name="isohalo_process_grid")
       import :: c_int, c_long_long
       integer(c_int), value :: ranks, d

@@ -21,7 +21,7 @@ void check_adopted(std::int64_t width, std::int64_t row_padding) {
 }
 
 template <int D>
-void check_strides(const ErasedArray<D>& a, std::size_t array) {
+void check_strides(const ErasedArray<D>& a, const char* call, std::size_t array) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   struct Step {
     std::int64_t bytes, dimension, count;
@@ -38,13 +38,13 @@ void check_strides(const ErasedArray<D>& a, std::size_t array) {
   for (const Step& s : steps) {
     if (s.bytes < span)
       throw UsageError(
-          "halo exchange: the strides " + to_string<D>(a.stride) + " of array " + std::to_string(array) +
+          call + std::string(": the strides ") + to_string<D>(a.stride) + " of array " + std::to_string(array) +
           " let cells overlap: neighbors in dimension " + std::to_string(s.dimension) + " are " +
           std::to_string(s.bytes) + " bytes apart, the cells " +
           (&s == steps.data() ? "have " : "of dimensions with smaller strides span ") + std::to_string(span));
     span = saturated(s.bytes, s.count < 2 ? 0 : s.count - 1, span);
     if (s.count >= 2 && span == most)
-      throw UsageError("halo exchange: the strides " + to_string<D>(a.stride) + " of array " +
+      throw UsageError(call + std::string(": the strides ") + to_string<D>(a.stride) + " of array " +
                        std::to_string(array) + " go beyond all addresses in dimension " +
                        std::to_string(s.dimension));
   }
@@ -55,6 +55,7 @@ void check_swept(const Box<D>& cells, const ErasedArray<D>& a, const ErasedArray
   const auto refuse = [&](const std::string& why) {
     throw UsageError(std::string("RowSweep: an array that it ") + does + " " + why);
   };
+  if (!a.data) refuse("is NULL");
   if (a.stride[D - 1] != 1) refuse("has strides " + to_string<D>(a.stride) + ": the last one must be 1");
   if (a.stride != like.stride || a.owned != like.owned)
     refuse("has strides " + to_string<D>(a.stride) + " and a block of " + shape_string<D>(a.owned.extents()) +
@@ -69,7 +70,7 @@ void check_swept(const Box<D>& cells, const ErasedArray<D>& a, const ErasedArray
 }
 
 #define ISOHALO_INSTANTIATE(D)                                        \
-  template void check_strides<D>(const ErasedArray<D>&, std::size_t); \
+  template void check_strides<D>(const ErasedArray<D>&, const char*, std::size_t); \
   template void check_swept<D>(const Box<D>&, const ErasedArray<D>&, const ErasedArray<D>&, const char*);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

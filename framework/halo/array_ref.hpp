@@ -100,11 +100,11 @@ ArrayRef<T, D> c_order(T* first, const Box<D>& owned, const Index<D>& ghost_low,
 void check_adopted(std::int64_t width, std::int64_t row_padding);
 
 /// Throws UsageError, naming the dimension, when two cells of the array would share bytes: when the strides, by
-/// size, do not each step over all that the smaller ones span. `array`: its number in the exchange. Local.
+/// size, do not each step over all that the smaller ones span. `call`: who takes it; `array`: its number. Local.
 template <int D>
-void check_strides(const ErasedArray<D>& a, std::size_t array);
+void check_strides(const ErasedArray<D>& a, const char* call, std::size_t array);
 
-/// Throws UsageError when an array that a sweep `does` (reads, writes) lacks some of the cells, has no rows of
+/// Throws UsageError when an array that a sweep `does` (reads, writes) is NULL, lacks some of the cells, has no rows of
 /// neighbors, or has another block or other strides than `like`. Local.
 template <int D>
 void check_swept(const Box<D>& cells, const ErasedArray<D>& a, const ErasedArray<D>& like, const char* does);

@@ -73,16 +73,15 @@ struct HaloPlan<D>::Impl {
   }
 
   std::vector<Argument> compared() const {
-    std::vector<Argument> list{{"number of needs", std::to_string(needs.size())}};
+    std::vector<Argument> list{{"domain", domain.text()}, {"number of needs", std::to_string(needs.size())}};
     for (const auto& [shape, depth] : needs) {
-      const std::string which = needs.size() == 1 ? "" : " of array " + std::to_string(list.size() / 2);
+      const std::string which = needs.size() == 1 ? "" : " of array " + std::to_string((list.size() - 2) / 2);
       list.push_back({"depth" + which, std::to_string(depth)});
       list.push_back({"shape" + which, shape.text()});
     }
     list.push_back({"mirror_low", text_of_list(options.mirror_low)});
     list.push_back({"mirror_high", text_of_list(options.mirror_high)});
     list.push_back({"exchange", exchange_name(options.exchange)});
-    list.push_back({"domain", domain.text()});
     return list;
   }
 
@@ -297,7 +296,7 @@ struct HaloPlan<D>::Impl {
                          std::to_string(std::min(a.ghost_low[j], a.ghost_high[j])) + " ghost layers in dimension " +
                          std::to_string(j) + ", the plan needs " +
                          std::to_string(std::max(ghost_low[j], ghost_high[j])));
-    detail::check_strides(a, k);
+    detail::check_strides(a, "halo exchange", k);
   }
 };
 

@@ -7,7 +7,14 @@
 namespace isohalo::detail {
 
 template <int D>
-void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rules, const Box<D>& owned) {
+void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rules, const ErasedArray<D>& a) {
+  const Box<D>& owned = a.owned;
+  if (!a.data) throw UsageError("fill_outside_cells: the array is NULL");
+  for (int j = 0; j < D; ++j)
+    if (a.ghost_low[j] < 0 || a.ghost_high[j] < 0)
+      throw UsageError("fill_outside_cells: the array has a negative number of ghost layers in dimension " +
+                       std::to_string(j));
+  check_strides(a, "fill_outside_cells", 0);
   if (owned != domain.owned())
     throw UsageError("fill_outside_cells: the array holds " + to_string<D>(owned.low) + " to " +
                      to_string<D>(owned.high) + ", this rank owns " + to_string<D>(domain.owned().low) + " to " +
@@ -29,7 +36,7 @@ void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rul
 }
 
 #define ISOHALO_INSTANTIATE(D) \
-  template void check_outside<D>(const CartesianDomain<D>&, const BoundaryRules<D>&, const Box<D>&);
+  template void check_outside<D>(const CartesianDomain<D>&, const BoundaryRules<D>&, const ErasedArray<D>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 

@@ -150,9 +150,9 @@ struct NoValues {
   std::int64_t stride(int) const { return 0; }
 };
 
-/// Throws UsageError unless the array is the domain's and the rules wrap where it does.
+/// Throws UsageError unless the array is the domain's and well laid out, and the rules wrap where the domain does.
 template <int D>
-void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rules, const Box<D>& owned);
+void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rules, const ErasedArray<D>& a);
 
 }  // namespace detail
 
@@ -162,10 +162,10 @@ void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rul
 /// cells held beside that side. The bits do not depend on the ranks. Host memory, any layout; local, no fence.
 /// All rules with numbers; those with expressions are for solvers (stencils/boundary.hpp). Rules that depend on the
 /// cells' width need `rules.length`. Throws UsageError when the array is not this rank's block, rules and domain
-/// disagree about what is periodic, and for expressions and lengths that are missing.
+/// disagree about what is periodic, cells overlap, and for expressions and lengths that are missing.
 template <class T, int D>
 void fill_outside_cells(const ArrayRef<T, D>& u, const CartesianDomain<D>& domain, const BoundaryRules<D>& rules) {
-  detail::check_outside(domain, rules, u.owned);
+  detail::check_outside(domain, rules, erase(u));
   const Box<D> held = u.allocated(), grid = domain.global();
   Box<D> inside = held;
   for (int j = 0; j < D; ++j)

@@ -1,6 +1,9 @@
 #include "framework/mpi/agreement.hpp"
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <new>
 
@@ -90,6 +93,13 @@ std::string shortened(const std::string& value, const std::string& other) {
 }
 
 }  // namespace
+
+std::string type_text(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
+                                                     std::free);
+  return plain ? plain.get() : type.name();
+}
 
 void agree_same(const Communicator& comm, const std::string& call, const std::vector<Argument>& arguments,
                 const Error* error) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,9 @@ auto made_on_all(const Communicator& comm, Make&& make) {
 struct Argument {
   std::string name, value;
 };
+
+/// The name of a type in C++.
+std::string type_text(const std::type_info& type);
 
 /// Numbers, flags, .. as text: "3 4 19".
 template <class List>

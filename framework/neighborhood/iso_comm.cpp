@@ -146,6 +146,7 @@ NeighborRequest IsoComm::prepare(const NeighborCall& call) const {
 }
 
 NeighborRequest::NeighborRequest(std::unique_ptr<detail::NeighborRequestImpl> impl) : impl_(std::move(impl)) {}
+NeighborRequest::NeighborRequest() noexcept = default;
 NeighborRequest::NeighborRequest(NeighborRequest&&) noexcept = default;
 NeighborRequest& NeighborRequest::operator=(NeighborRequest&& other) noexcept {
   std::swap(impl_, other.impl_);

@@ -74,7 +74,7 @@ class IsoComm {
 /// An operation begun or prepared. Move-only; one that is still in flight when it is destroyed is completed first.
 class NeighborRequest {
  public:
-  NeighborRequest() = default;
+  NeighborRequest() noexcept;
   NeighborRequest(NeighborRequest&&) noexcept;
   NeighborRequest& operator=(NeighborRequest&&) noexcept;
   ~NeighborRequest();

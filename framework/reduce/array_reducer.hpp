@@ -8,9 +8,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
+#include <typeinfo>
 #include <vector>
 
+#include "framework/mpi/agreement.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/reduce/operations.hpp"
 #include "framework/reduce/reduction.hpp"
@@ -51,7 +54,13 @@ class ArrayReducer {
   /// counts, a tile or options that do not fit, or when there is no number at all: an Op has no value for that.
   ArrayReducer(MPI_Comm user, std::int64_t count, Op op = {}, const ReductionOptions& options = {},
                std::int64_t tile = default_tile<1>()[0])
-      : comm_(Communicator::of(user)), starts_(gather_starts(comm_, count)) {
+      : comm_(Communicator::of(user)) {
+    agree_same(comm_, "ArrayReducer",
+               {{"tile", std::to_string(tile)},
+                {"type of a value", type_text(typeid(V))},
+                {"operation", type_text(typeid(Op))}},
+               error_of([&] { Tiling<1>(Decomposition<1>(Index<1>{1}, {std::vector<std::int64_t>{0, 1}}), {tile}); }).get());
+    starts_ = gather_starts(comm_, count);
     agreed(comm_, [&] {
       const ArrayLayout layout = array_layout(starts_);
       std::optional<PerDim<int, 1>> block;

@@ -118,7 +118,10 @@ class TreeReducer {
     const auto error = error_of([&] { tiling.emplace(domain.decomposition(), tile); });
     agree_same(
         domain.comm(), "TreeReducer",
-        {{"tile", text_of_list(tile)}, {"bytes of a value", std::to_string(sizeof(V))}, {"domain", domain.text()}},
+        {{"domain", domain.text()},
+         {"tile", text_of_list(tile)},
+         {"type of a value", type_text(typeid(V))},
+         {"operation", type_text(typeid(Op))}},
         error.get());
     return *tiling;
   }

@@ -216,6 +216,9 @@ std::string Config::text(const std::string& path, const TextKey& key) {
     auto s = as_text(v);
     if (!s) {
       type_error(path, v, "a string");
+    } else if (s->find('\0') != std::string::npos) {
+      error_at(v, fmt::format("{} = {} has a character of code 0: leave it out", path, shortened(canonical(*s))));
+      s.reset();
     } else if (!key.choices.empty() && std::find(key.choices.begin(), key.choices.end(), *s) == key.choices.end()) {
       error_at(v, fmt::format("{} = {} is not one of {}{}", path, shortened(canonical(*s)), choices,
                               did_you_mean(nearest_word(*s, key.choices))));

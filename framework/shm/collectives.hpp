@@ -34,7 +34,7 @@ class NodeCollectives {
  public:
   class Request;
   static constexpr std::size_t kSlotData = std::size_t{32} << 10;  ///< longer vectors are cut
-  static constexpr std::size_t kShortSlots = 16;                   ///< besides kNodeSlots long ones
+  static constexpr std::size_t kSlotSizes = 4, kSlots = 308;       ///< see node_execution.cpp
 
   /// Collective over `comm`, all of whose ranks share a compute node. Null, on all ranks, when the system gives no
   /// memory. `comm` is used only to let MPI make progress, and must live as long. Throws UsageError, on all ranks,
@@ -101,9 +101,9 @@ class NodeCollectives {
     const detail::RankSchedule* schedule = nullptr;  ///< of the elements that are on their way
 
     std::uint64_t base = 0;  ///< the number of its first stage
-    std::size_t at = 0, length = 0, stage = 0;
+    std::size_t at = 0, length = 0, stage = 0, slot_size = 0;
     int step = 0, source = 0;
-    bool published = false, active = false, is_short = false;
+    bool published = false, active = false;
   };
 
   NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, Hierarchy hierarchy,
@@ -151,7 +151,7 @@ class NodeCollectives {
   };
   bool is_read(Published& p);
   Published& published(const Call& call, std::uint64_t stage);
-  std::array<Published, kShortSlots + kNodeSlots> published_;  ///< in each of its slots
+  std::array<Published, kSlots> published_;  ///< in each of its slots
   std::vector<const std::byte*> inputs_;
   std::deque<Call*> begun_;  ///< requests, in the order of their start
 };

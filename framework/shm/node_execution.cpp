@@ -1,6 +1,7 @@
 /// How a rank performs its part of a schedule.
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 
@@ -13,14 +14,35 @@ namespace isohalo {
 
 namespace {
 
-// The memory of a rank: a line that says which stage it has ended last, and slots that are used in turn, many short
-// ones, so that a rank can run ahead of others that wait for a core, and some long ones. A slot begins with the
+// The memory of a rank: a line that says which stage it has ended last, and slots of several sizes, each size used in
+// turn: the smaller, the more, so that a rank can run ahead of others that wait for a core. A slot begins with the
 // stage it was published in, so that short data come with the flag.
 constexpr std::size_t kLine = 128;  // two cache lines: what a processor may fetch at once
-constexpr std::size_t kShortData = 4096, kShortBytes = kLine + kShortData;
-constexpr std::size_t kLongBytes = kLine + NodeCollectives::kSlotData;
-constexpr std::size_t kFirstLong = kLine + NodeCollectives::kShortSlots * kShortBytes;
 constexpr std::size_t kFlag = sizeof(std::uint64_t);
+struct SlotSize {
+  std::size_t bytes, slots;
+};
+constexpr std::array<SlotSize, NodeCollectives::kSlotSizes> kSizes{
+    {{kLine, 256}, {1024, 32}, {kLine + 4096, 16}, {kLine + NodeCollectives::kSlotData, kNodeSlots}}};
+constexpr std::size_t slots_before(std::size_t size) {
+  std::size_t n = 0;
+  for (std::size_t s = 0; s < size; ++s) n += kSizes[s].slots;
+  return n;
+}
+constexpr std::size_t bytes_before(std::size_t size) {
+  std::size_t n = kLine;
+  for (std::size_t s = 0; s < size; ++s) n += kSizes[s].slots * kSizes[s].bytes;
+  return n;
+}
+static_assert(slots_before(NodeCollectives::kSlotSizes) == NodeCollectives::kSlots);
+/// The smallest slots that hold so much.
+std::size_t slot_size_of(std::size_t bytes) {
+  std::size_t size = 0;
+  while (kSizes[size].bytes < kFlag + bytes) ++size;
+  return size;
+}
+constexpr std::array kSizeBegins{bytes_before(0), bytes_before(1), bytes_before(2), bytes_before(3)};
+constexpr std::array kSizeFirst{slots_before(0), slots_before(1), slots_before(2), slots_before(3)};
 
 using Counter = std::atomic_ref<std::uint64_t>;
 static_assert(Counter::is_always_lock_free, "counters are shared by processes");
@@ -38,7 +60,7 @@ void relax() {
 }  // namespace
 
 std::size_t NodeCollectives::memory_bytes() {
-  return kFirstLong + kNodeSlots * kLongBytes;
+  return bytes_before(kSlotSizes);
 }
 
 /// Until the counter that was found too low has come so far.
@@ -67,13 +89,13 @@ bool NodeCollectives::has_come(std::byte* at, std::uint64_t stage) {
 }
 
 std::byte* NodeCollectives::slot(int rank, const Call& call, std::uint64_t stage) const {
-  return memory_.of(rank) +
-         (call.is_short ? kLine + stage % kShortSlots * kShortBytes : kFirstLong + stage % kNodeSlots * kLongBytes);
+  const SlotSize& size = kSizes[call.slot_size];
+  return memory_.of(rank) + kSizeBegins[call.slot_size] + stage % size.slots * size.bytes;
 }
 
 /// What was published last where the call publishes in a stage.
 NodeCollectives::Published& NodeCollectives::published(const Call& call, std::uint64_t stage) {
-  return published_[call.is_short ? stage % kShortSlots : kShortSlots + stage % kNodeSlots];
+  return published_[kSizeFirst[call.slot_size] + stage % kSizes[call.slot_size].slots];
 }
 
 /// Have all read it who should?
@@ -171,7 +193,7 @@ bool NodeCollectives::advance(Call& call) {
       call.length = std::min(call.most, call.count - call.at);
       call.schedule = &schedule_of(call);
       const std::size_t parts = call.shape == Shape::scatter ? static_cast<std::size_t>(ranks_) : 1;
-      call.is_short = parts * call.length * call.element <= kShortData;
+      call.slot_size = slot_size_of(parts * call.length * call.element);
       call.base = next_;
       next_ += call.schedule->stages.size();
     }

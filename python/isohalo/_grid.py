@@ -5,7 +5,7 @@ import operator
 import numpy as np
 from mpi4py import MPI
 
-from ._library import ARRAY, HANDLE, LONG, MPI_HANDLE, IsohaloError, agree, call, handle_of, numbers
+from ._library import ARRAY, HANDLE, LONG, MPI_HANDLE, IsohaloError, agree, call, handle_of, numbers, ready
 from ._reduce import Reducer
 
 SHAPES = {"moore": 0, "star": 1, "von_neumann": 2}
@@ -22,6 +22,7 @@ class Domain:
     """
 
     def __init__(self, comm, shape, periodic=False, process_grid=None):
+        ready()
         error, arguments = None, None
         try:
             shape = tuple(int(n) for n in np.atleast_1d(shape))
@@ -51,6 +52,7 @@ class Domain:
     def from_cart(cls, cart, owned):
         """The program's own distribution: a communicator with a Cartesian topology, on which this rank owns a block of
         `owned` cells; together the blocks tile a box. Collective."""
+        ready()
         if cart.Get_topology() != MPI.CART:
             raise IsohaloError("domain: the communicator has no Cartesian topology", MPI.ERR_TOPOLOGY)
         everybody = cart.allgather(tuple(int(n) for n in np.atleast_1d(owned)))
@@ -248,6 +250,7 @@ class Halo:
     def _handle(self, layouts):
         """The halo of such arrays together."""
         if layouts not in self._halos:
+            ready()
             handle, cells = HANDLE(), []
             try:
                 for size, pitch, _ in layouts:

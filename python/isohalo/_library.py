@@ -83,8 +83,16 @@ def numbers(values, kind=INT):
     return (kind * len(values))(*values)
 
 
+def ready():
+    """Raises before MPI is initialised and after it is finalised, where MPI itself would end the program. Local."""
+    if not MPI.Is_initialized() or MPI.Is_finalized():
+        raise IsohaloError("isohalo is used %s MPI_%s" % (("after", "Finalize: end what uses it before")
+                                                          if MPI.Is_finalized() else ("before", "Init: initialise MPI first")))
+
+
 def agree(comm, error, arguments, what):
     """Raises on all ranks when one has an error, or when their arguments differ. Collective."""
+    ready()
     everybody = comm.allgather((error, arguments))
     for rank, (theirs, _) in enumerate(everybody):
         if theirs is not None:

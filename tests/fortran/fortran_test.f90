@@ -5,8 +5,10 @@ program fortran_test
   use isohalo
   use mpi_f08
   implicit none
-  integer :: failures = 0, all_failures, rank, ranks
+  integer :: failures = 0, all_failures, rank = 0, ranks
+  type(isohalo_domain) :: kept
 
+  call beside_mpi('before MPI_Init')
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks)
@@ -20,8 +22,10 @@ program fortran_test
   call errors()
   call MPI_Allreduce(failures, all_failures, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
   if (rank == 0) print '(i0, a)', all_failures, ' failures'
+  call kept%create(MPI_COMM_WORLD, [4 * ranks])
   call MPI_Finalize()
-  if (all_failures > 0) stop 1
+  call beside_mpi('after MPI_Finalize')
+  if (all_failures + failures > 0) stop 1
 
 contains
 
@@ -32,6 +36,19 @@ contains
     failures = failures + 1
     write (error_unit, '(a, i0, 5a)') 'rank ', rank, ': ', what, ' (', isohalo_error_text(), ')'
   end subroutine check
+
+  !> Where MPI would end the program there are errors that say when it is.
+  subroutine beside_mpi(when)
+    character(len=*), intent(in) :: when
+    type(isohalo_domain) :: domain
+    integer :: ierror
+    call domain%create(MPI_COMM_WORLD, [4, 4], ierror=ierror)
+    call check(ierror /= MPI_SUCCESS .and. index(isohalo_error_text(), when) > 0, 'domain '//when)
+    call domain%create_from_cart(MPI_COMM_WORLD, [4, 4], ierror)
+    call check(ierror /= MPI_SUCCESS .and. index(isohalo_error_text(), when) > 0, 'cart '//when)
+    if (when(:5) == 'after') call kept%free(ierror)
+    call check(ierror /= MPI_SUCCESS, 'free '//when)
+  end subroutine beside_mpi
 
   !> A value of its own per cell of a grid of nx x ny, wrapped in x; -1 beyond y.
   elemental function cell(x, y, nx, ny) result(value)

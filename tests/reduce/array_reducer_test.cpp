@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "apps/bench/distributions.hpp"
+#include "framework/domain/cartesian_domain.hpp"
 #include "framework/schedule/schedule_search.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/reduce/tree_by_definition.hpp"
@@ -226,6 +227,28 @@ TEST(ArrayReducer, RefusesByNameOnAllRanks) {
                          [&] { good.reduce_by({first ? ReductionMethod::tree : ReductionMethod::binary_tree}); });
     test::expect_refusal("differs between ranks",
                          [&] { ArrayReducer<double>(MPI_COMM_WORLD, 4, {}, {}, first ? 8 : 16); });
+    test::expect_refusal("make different things: rank 0 ArrayReducer, rank 1 CartesianDomain", [&] {
+      if (first)
+        ArrayReducer<double>(MPI_COMM_WORLD, 4);
+      else
+        CartesianDomain<2>(MPI_COMM_WORLD, {40, 50});
+    });
+    test::expect_refusal("\"operation\" differs between ranks: rank 0 has \"isohalo::Sum\"", [&] {
+      if (first)
+        ArrayReducer<double, Sum>(MPI_COMM_WORLD, 4);
+      else
+        ArrayReducer<double, Max>(MPI_COMM_WORLD, 4);
+    });
+    test::expect_refusal("\"type of a value\" differs between ranks: rank 0 has \"double\"", [&] {
+      if (first)
+        ArrayReducer<double>(MPI_COMM_WORLD, 4);
+      else
+        ArrayReducer<std::int64_t>(MPI_COMM_WORLD, 4);
+    });
+    // On one rank alone; what is made afterwards has the same tags on all of them.
+    test::expect_refusal("no power of two", [&] { ArrayReducer<double>(MPI_COMM_WORLD, 4, {}, {}, first ? 0 : 256); });
+    ArrayReducer<std::int64_t> ones(MPI_COMM_WORLD, 3);
+    EXPECT_EQ(ones.reduce([](std::int64_t) { return 1; }), 3 * test::ranks());
     test::expect_refusal("rank 1: ", [&] {  // one rank alone
       good.reduce_by({ReductionMethod::tree, "auto", false, true, test::rank() == 1 ? -7 : -1});
     });

@@ -194,6 +194,12 @@ TEST(TreeReducer, ArgumentsThatDifferAreNamedOnAllRanks) {
   const CartesianDomain<2> other(MPI_COMM_WORLD, {40, 51});
   test::expect_refusal("TreeReducer: argument \"domain\" differs",
                        [&] { TreeReducer<double, 2, Sum>(last ? other : domain); });
+  test::expect_refusal("TreeReducer: argument \"operation\" differs", [&] {
+    if (last)
+      TreeReducer<double, 2, Max> most(domain);
+    else
+      TreeReducer<double, 2, Sum> sum(domain);
+  });
   test::expect_refusal("no power of two", [&] {  // on one rank alone
     TreeReducer<double, 2, Sum>(domain, {}, last ? Index<2>{3, 16} : Index<2>{16, 16});
   });
