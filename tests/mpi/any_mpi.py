@@ -219,6 +219,7 @@ def check(name, prefix, expected, numbers):
         programs = work / "build/bin"
         mixed(name, tools, work, environment, instead is not None)
     elif instead:
+        say("%s: %s" % (name, run([tools / "mpiexec", "--version"]).stdout.split("\n")[0]))
         programs_run(name, tools / "mpiexec", instead)
         environment = instead
     else:
