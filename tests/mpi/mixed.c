@@ -1,9 +1,9 @@
-/* A C program of one MPI that is linked with an isohalo of another: the first call ends in an error that names both. */
+/* A C program of one MPI, linked with an isohalo of another: the first call ends in an error that names both. */
 #include <isohalo.h>
 #include <mpi.h>
 #include <stdio.h>
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const int offset = 1, periodic = 1;
   isohalo_neighborhood neighborhood = NULL;
   MPI_Comm cart;
