@@ -131,6 +131,45 @@ if(TARGET isohalo_reduce)
   endif()
 endif()
 
+# --- other languages -------------------------------------------------------------------------------------------------
+if(TARGET isohalo_fortran)
+  add_executable(test_fortran fortran/fortran_test.f90)
+  target_compile_options(test_fortran PRIVATE $<$<Fortran_COMPILER_ID:GNU>:-Wall;-fcheck=all,no-array-temps>)
+  target_link_libraries(test_fortran PRIVATE isohalo::fortran)
+  foreach(ranks 1 2 3 4)
+    isohalo_add_launch(fortran_p${ranks} RANKS ${ranks} LABELS quick COMMAND $<TARGET_FILE:test_fortran>)
+  endforeach()
+  isohalo_add_launch(fortran_stop RANKS 2 LABELS quick COMMAND $<TARGET_FILE:test_fortran> stop)
+  set_tests_properties(fortran_stop PROPERTIES PASS_REGULAR_EXPRESSION "isohalo: error: domain: a grid has 1 to 4 dimensions")
+  if(TARGET fortran_heat)
+    isohalo_add_launch(fortran_heat LABELS quick
+      COMMAND ${ISOHALO_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/project/same_residual.py $<TARGET_FILE:embed_heat>
+              ${MPIEXEC_EXECUTABLE} $<TARGET_FILE:fortran_heat>)
+  endif()
+endif()
+
+if(TARGET isohalo_c AND TARGET embed_heat)
+  set(ISOHALO_MPI4PY_PYTHON "${ISOHALO_PYTHON}" CACHE FILEPATH "A Python that has NumPy, and mpi4py for this MPI, for a test")
+  isohalo_add_launch(python_package LABELS quick
+    COMMAND ${ISOHALO_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/run.py ${ISOHALO_MPI4PY_PYTHON} ${MPIEXEC_EXECUTABLE}
+            $<TARGET_FILE:isohalo_c> $<TARGET_FILE:embed_heat>)
+  set_tests_properties(python_package PROPERTIES SKIP_RETURN_CODE 77)
+endif()
+
+# --- the checks of `isohalo verify`, which is not built without its other libraries ----------------------------------------
+if(TARGET isohalo_reduce AND NOT isohalo_full)
+  find_package(fmt QUIET)
+  if(fmt_FOUND)
+    add_executable(live_mpi mpi/live_mpi.cpp ../apps/common/ending.cpp ../apps/isohalo/live_check.cpp
+      ../apps/isohalo/live_collectives.cpp ../apps/isohalo/live_features.cpp ../apps/isohalo/live_transports.cpp)
+    isohalo_flags(live_mpi)
+    target_link_libraries(live_mpi PRIVATE isohalo::halo isohalo::reduce fmt::fmt)
+    foreach(ranks 1 2 3 4)
+      isohalo_add_launch(live_mpi_p${ranks} RANKS ${ranks} TIMEOUT 900 LABELS quick COMMAND $<TARGET_FILE:live_mpi>)
+    endforeach()
+  endif()
+endif()
+
 # --- collectives of compute nodes -----------------------------------------------------------------------------------------
 if(TARGET isohalo_collectives)
   isohalo_add_test(node_collectives SOURCES shm/node_collectives_test.cpp RANKS 1 2 3 4 6 FULL_RANKS 5 7 8 LABELS quick)

@@ -45,8 +45,9 @@ def load():
     library.MPI_Get_library_version(text, ctypes.byref(length))
     ours, theirs = text.value.decode(errors="replace"), MPI.Get_library_version().rstrip("\0")
     if ours.split() != theirs.split():
-        raise ImportError("isohalo: %s uses another MPI than mpi4py: %s; %s. Install an mpi4py built with the former:  "
-                          "MPICC=.. pip install --no-binary mpi4py mpi4py" %
+        raise ImportError("isohalo: %s uses another MPI than mpi4py: %s; %s. Let MPI4PY_LIBMPI name the library of "
+                          "the former (mpi4py 4 of PyPI), or install an mpi4py built with it:  MPICC=.. pip install "
+                          "--no-binary mpi4py mpi4py" %
                           (place, " ".join(ours.split()[:3]), " ".join(theirs.split()[:3])))
     return library
 
