@@ -81,7 +81,7 @@ for mode, calls, left in (
         ("forms", {"MPI_Bcast": 6, "MPI_Allreduce": 10, "MPI_Reduce": 5, "MPI_Gather": 5, "MPI_Allgather": 5, "MPI_Scatter": 5}, {}),
         ("bottom", {"MPI_Bcast": 1, "MPI_Gather": 1, "MPI_Allgather": 1, "MPI_Scatter": 1}, {}),
         ("far", {"MPI_Bcast": 1}, {}),
-        ("handler", {"MPI_Allreduce": 2, "MPI_Bcast": 1}, {"arguments": 1, "operation": 1}),
+        ("handler", {"MPI_Allreduce": 2}, {"arguments": 1, "operation": 1}),
         ("intercommunicators", {}, {"inter-communicator": 15})):
     for ranks in (2, 3, 7) if LONG else (3,):
         code, report, text = run(ranks, CORNERS, mode)
