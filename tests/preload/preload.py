@@ -76,6 +76,11 @@ for ranks in (1, 2, 3, 4, 6, 7, 8) if LONG else (3,):
     that(report and set(passed_on(report)) <= {"operation", "one rank"} and
          (ranks == 1 or report["MPI_Allreduce"]["handled"] > 2000), "types on %d ranks: %s" % (ranks, report))
 
+for ranks in (2, 7) if LONG else ():
+    code, report, text = run(ranks, TYPES, "long")
+    that(code == 0 and report and report["MPI_Allreduce"]["bytes"] > 1 << 29,
+         "long vectors on %d ranks: exit code %d: %s" % (ranks, code, text[-900:]))
+
 # --- what programs call seldom --------------------------------------------------------------------------------------------
 for mode, calls, left in (
         ("forms", {"MPI_Bcast": 6, "MPI_Allreduce": 10, "MPI_Reduce": 5, "MPI_Gather": 5, "MPI_Allgather": 5, "MPI_Scatter": 5}, {}),
