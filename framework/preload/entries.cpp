@@ -37,14 +37,14 @@ int no_mpi(const char* name) {
 template <auto Ours>
 struct Entry;
 
-template <class... A, int (*Ours)(A...)>
+template <class... A, int (*Ours)(int (*)(A...), A...)>
 struct Entry<Ours> {
   static int call(Function function, const char* name, typename WordFor<A>::type... words) {
-    if (process_mpi().ours) return Ours(from_word<A>(words)...);
-    static auto* const next = reinterpret_cast<int (*)(typename WordFor<A>::type...)>(next_function(name));
+    static void* const next = next_function(name);
     if (!next) return no_mpi(name);
+    if (process_mpi().ours) return Ours(reinterpret_cast<int (*)(A...)>(next), from_word<A>(words)...);
     count_passed_on(function, Reason::foreign);
-    return next(words...);
+    return reinterpret_cast<int (*)(typename WordFor<A>::type...)>(next)(words...);
   }
 };
 
@@ -75,6 +75,9 @@ int isohalo_allgather_c(Word, Word, Word, Word, Word, Word, Word) __asm__("MPI_A
 int isohalo_scatter(Word, Word, Word, Word, Word, Word, Word, Word) __asm__("MPI_Scatter");
 int isohalo_scatter_c(Word, Word, Word, Word, Word, Word, Word, Word) __asm__("MPI_Scatter_c");
 int isohalo_finalize() __asm__("MPI_Finalize");
+// MPICH's module mpi_f08 calls C's functions by their names where they take data, and PMPI_Barrier: taken over
+// here, as other ranks may be in C's.
+void isohalo_barrier_f08(const int*, int*) __asm__("mpi_barrier_f08_");
 
 int isohalo_barrier(Word comm) {
   return Entry<calls::Barrier>::call(Function::barrier, "MPI_Barrier", comm);
@@ -114,6 +117,13 @@ int isohalo_scatter(Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word
 }
 int isohalo_scatter_c(Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h) {
   return Entry<calls::Scatter_c>::call(Function::scatter, "MPI_Scatter_c", a, b, c, d, e, f, g, h);
+}
+void isohalo_barrier_f08(const int* comm, int* error) {
+  static auto* const next =
+      reinterpret_cast<void (*)(const int*, int*)>(isohalo::preload::next_function("mpi_barrier_f08_"));
+  if (!isohalo::preload::process_mpi().ours && next) return next(comm, error);
+  const int code = isohalo_barrier(static_cast<Word>(*comm));
+  if (error) *error = code;
 }
 int isohalo_finalize() {
   isohalo::preload::process_mpi();  // a program that has called nothing else hears of its settings

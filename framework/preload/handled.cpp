@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/launcher.hpp"
@@ -27,7 +28,7 @@ struct Count {
 };
 
 struct Counts {
-  Count handled, bytes;
+  Count handled, bytes, bytes_passed_on;
   std::array<Count, kReasons.size()> passed_on;
 };
 std::array<Counts, kFunctions.size()> counts;
@@ -99,14 +100,25 @@ std::unique_ptr<State> make_state(MPI_Comm comm) {
   return state;
 }
 
+/// MPI ends by a name that this library does not have, as Fortran's mpi_f08 ends it.
+int end(MPI_Comm, int, void*, void*) {
+  report();
+  return MPI_SUCCESS;
+}
+
+int key_for(MPI_Comm_delete_attr_function* deletes) {
+  int key = MPI_KEYVAL_INVALID;
+  mpi_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deletes, &key, nullptr), "MPI_Comm_create_keyval");
+  return key;
+}
+
 /// Throws MpiError.
 State* state_of(MPI_Comm comm) {
   const bool threads = unwilling() == Reason::threads;  // several may come here at once
   if (comm == last_comm && !threads) return last_state;
   static const int key = [] {
-    int k = MPI_KEYVAL_INVALID;
-    mpi_check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &k, nullptr), "MPI_Comm_create_keyval");
-    return k;
+    if (report_wanted()) mpi_check(MPI_Comm_set_attr(MPI_COMM_SELF, key_for(end), nullptr), "MPI_Comm_set_attr");
+    return key_for(forget);
   }();
   void* value = nullptr;
   int found = 0;
@@ -149,8 +161,13 @@ void count_passed_on(Function function, Reason reason) noexcept {
   counts[static_cast<std::size_t>(function)].passed_on[static_cast<std::size_t>(reason)].add(1);
 }
 
+void count_bytes_passed_on(Function function, std::uint64_t bytes) noexcept {
+  counts[static_cast<std::size_t>(function)].bytes_passed_on.add(bytes);
+}
+
 void report() {
-  if (process_mpi().rank != 0 || !report_wanted()) return;
+  static bool done = false;
+  if (process_mpi().rank != 0 || !report_wanted() || std::exchange(done, true)) return;
   std::string line = "{\"isohalo_mpi\": {";
   for (std::size_t f = 0; f < counts.size(); ++f) {
     const Counts& c = counts[f];
@@ -162,7 +179,7 @@ void report() {
       line += std::string(first ? "" : ", ") + "\"" + kReasons[r] + "\": " + std::to_string(c.passed_on[r]);
       first = false;
     }
-    line += "}}";
+    line += "}, \"bytes_passed_on\": " + std::to_string(c.bytes_passed_on) + "}";
   }
   std::fprintf(stderr, "%s}}\n", line.c_str());
 }

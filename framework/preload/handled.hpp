@@ -15,23 +15,11 @@ inline constexpr std::array kFunctions{"MPI_Barrier", "MPI_Bcast",     "MPI_Redu
                                        "MPI_Gather",  "MPI_Allgather", "MPI_Scatter"};
 
 /// Why a call was left to MPI.
-enum class Reason {
-  off,
-  threads,
-  others,
-  alone,
-  intercommunicator,
-  nodes,
-  memory,
-  arguments,
-  datatype,
-  operation,
-  foreign
-};
+enum class Reason { off, threads, others, alone, intercommunicator, nodes, memory, arguments, operation, foreign };
 inline constexpr std::array kReasons{"switched off",     "MPI_THREAD_MULTIPLE", "another rank will not",
                                      "one rank",         "inter-communicator",  "several compute nodes",
-                                     "no shared memory", "arguments",           "datatype",
-                                     "operation",        "another MPI"};
+                                     "no shared memory", "arguments",           "operation",
+                                     "another MPI"};
 
 /// The collectives of `comm`, or null: the call is to be passed on, and is counted so. The same on all of its
 /// ranks. Collective at the first call on a communicator.
@@ -39,8 +27,9 @@ ClusterCollectives* collectives_for(MPI_Comm comm, Function function) noexcept;
 
 void count_handled(Function function, std::uint64_t bytes) noexcept;
 void count_passed_on(Function function, Reason reason) noexcept;
+void count_bytes_passed_on(Function function, std::uint64_t bytes) noexcept;
 
-/// One JSON line on standard error of rank 0 when ISOHALO_MPI_REPORT is 1. To be called before MPI ends.
+/// One JSON line on standard error of rank 0 when ISOHALO_MPI_REPORT is 1, once. To be called before MPI ends.
 void report();
 
 }  // namespace isohalo::preload

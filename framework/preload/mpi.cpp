@@ -17,6 +17,7 @@
 #include "datatypes/mpi_check.hpp"
 #include "framework/preload/calls.hpp"
 #include "framework/preload/handled.hpp"
+#include "framework/preload/settings.hpp"
 
 namespace isohalo::preload {
 
@@ -62,6 +63,30 @@ void require_buffer(bool good) {
   if (!good) throw MpiError(MPI_ERR_BUFFER, "libisohalo_mpi: a buffer that is NULL, MPI_IN_PLACE or both sides");
 }
 
+/// A buffer at MPI_BOTTOM, as one element of a type that begins where its data do: MPI_Pack of MPICH refuses NULL.
+class Grounded {
+ public:
+  explicit Grounded(const Buffer& b) : buffer_(b) {
+    if (b.address || b.count == 0) return;
+    MPI_Count low = 0, extent = 0;
+    mpi_check(PMPI_Type_get_true_extent_c(b.type, &low, &extent), "MPI_Type_get_true_extent_c");
+    const MPI_Count down = -low;
+    mpi_check(PMPI_Type_create_hindexed_c(1, &b.count, &down, b.type, &type_), "MPI_Type_create_hindexed_c");
+    buffer_ = {reinterpret_cast<void*>(low), 1, type_};
+    mpi_check(PMPI_Type_commit(&type_), "MPI_Type_commit");
+  }
+  ~Grounded() {
+    if (type_ != MPI_DATATYPE_NULL) PMPI_Type_free(&type_);
+  }
+  Grounded(const Grounded&) = delete;
+  Grounded& operator=(const Grounded&) = delete;
+  const Buffer* operator->() const { return &buffer_; }
+
+ private:
+  Buffer buffer_;
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
 /// The data of a buffer as one run of bytes; those of other types through a copy.
 class Bytes {
  public:
@@ -74,18 +99,20 @@ class Bytes {
   std::byte* data() { return copy_.empty() ? static_cast<std::byte*>(buffer_.address) : copy_.data(); }
   std::size_t size() const { return size_; }
   void pack() {
+    if (copy_.empty() || size_ == 0) return;
+    const Grounded from(buffer_);
     MPI_Count at = 0;
-    if (!copy_.empty() && size_ > 0)
-      mpi_check(PMPI_Pack_c(buffer_.address, buffer_.count, buffer_.type, copy_.data(),
-                            static_cast<MPI_Count>(size_), &at, comm_),
-                "MPI_Pack_c");
+    mpi_check(PMPI_Pack_c(from->address, from->count, from->type, copy_.data(), static_cast<MPI_Count>(size_), &at,
+                          comm_),
+              "MPI_Pack_c");
   }
   void unpack() {
+    if (copy_.empty() || size_ == 0) return;
+    const Grounded to(buffer_);
     MPI_Count at = 0;
-    if (!copy_.empty() && size_ > 0)
-      mpi_check(PMPI_Unpack_c(copy_.data(), static_cast<MPI_Count>(size_), &at, buffer_.address, buffer_.count,
-                              buffer_.type, comm_),
-                "MPI_Unpack_c");
+    mpi_check(
+        PMPI_Unpack_c(copy_.data(), static_cast<MPI_Count>(size_), &at, to->address, to->count, to->type, comm_),
+        "MPI_Unpack_c");
   }
 
  private:
@@ -126,6 +153,23 @@ bool in_range(int root, const ClusterCollectives& c) {
   return root >= 0 && root < c.ranks();
 }
 
+bool is_inter(MPI_Comm comm) {
+  int inter = 0;
+  return comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0;
+}
+
+/// Leaves a call to MPI. Its bytes are counted where a report is wanted, as those of calls that are handled;
+/// between two groups not where a root's buffer may mean nothing. Asks nothing of a type but its size: threads may
+/// come here at once.
+template <class Pass>
+int passed_on(Function function, const Buffer& b, MPI_Comm comm, bool rooted, Pass&& pass) {
+  MPI_Count size = 0;
+  if (report_wanted() && mpi_is_active() && b.type != MPI_DATATYPE_NULL && b.count > 0 &&
+      !(rooted && is_inter(comm)) && PMPI_Type_size_c(b.type, &size) == MPI_SUCCESS)
+    count_bytes_passed_on(function, static_cast<std::uint64_t>(b.count * size));
+  return pass();
+}
+
 /// Passing on a call with arguments that MPI will refuse: the caller's error handler hears what MPI says.
 bool refused(Function function, bool good, Reason reason = Reason::arguments) {
   if (!good) count_passed_on(function, reason);
@@ -144,7 +188,7 @@ template <class Pass>
 int bcast(const Buffer& data, int root, MPI_Comm comm, Pass&& pass) {
   constexpr auto f = Function::bcast;
   ClusterCollectives* const c = collectives_for(comm, f);
-  if (!c || refused(f, layout_of(data) && in_range(root, *c))) return pass();
+  if (!c || refused(f, layout_of(data) && in_range(root, *c))) return passed_on(f, data, comm, true, pass);
   return guarded(comm, [&] {
     Bytes bytes(data, comm);
     count_handled(f, bytes.size());
@@ -174,9 +218,10 @@ int allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype typ
               Pass&& pass) {
   constexpr auto f = Function::allreduce;
   ClusterCollectives* const c = collectives_for(comm, f);
-  if (!c) return pass();
+  const auto left = [&] { return passed_on(f, buffer(send, count, type), comm, false, pass); };
+  if (!c) return left();
   const auto combine = combine_of(f, count, type, op);
-  if (!combine || refused(f, combine->commutes() || c->in_rank_order(), Reason::operation)) return pass();
+  if (!combine || refused(f, combine->commutes() || c->in_rank_order(), Reason::operation)) return left();
   return guarded(comm, [&] {
     const auto n = static_cast<std::size_t>(count);
     count_handled(f, n * combine->element_bytes());
@@ -191,9 +236,10 @@ int reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, 
            Pass&& pass) {
   constexpr auto f = Function::reduce;
   ClusterCollectives* const c = collectives_for(comm, f);
-  if (!c || refused(f, in_range(root, *c))) return pass();
+  const auto left = [&] { return passed_on(f, buffer(send, count, type), comm, true, pass); };
+  if (!c || refused(f, in_range(root, *c))) return left();
   const auto combine = combine_of(f, count, type, op);
-  if (!combine || refused(f, combine->commutes() || c->in_rank_order(), Reason::operation)) return pass();
+  if (!combine || refused(f, combine->commutes() || c->in_rank_order(), Reason::operation)) return left();
   return guarded(comm, [&] {
     const auto n = static_cast<std::size_t>(count);
     count_handled(f, n * combine->element_bytes());
@@ -209,11 +255,12 @@ int reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, 
 template <class Pass>
 int rooted(Function f, const Buffer& one, Buffer all, int root, MPI_Comm comm, Pass&& pass) {
   ClusterCollectives* const c = collectives_for(comm, f);
-  if (!c || refused(f, in_range(root, *c))) return pass();
+  const auto left = [&] { return passed_on(f, one.address == MPI_IN_PLACE ? all : one, comm, true, pass); };
+  if (!c || refused(f, in_range(root, *c))) return left();
   int me = 0;
   PMPI_Comm_rank(comm, &me);
   const bool in_place = me == root && one.address == MPI_IN_PLACE;
-  if (refused(f, (in_place || layout_of(one)) && (me != root || layout_of(all)))) return pass();
+  if (refused(f, (in_place || layout_of(one)) && (me != root || layout_of(all)))) return left();
   return guarded(comm, [&] {
     all.count *= c->ranks();
     std::optional<Bytes> mine, everything;
@@ -239,7 +286,8 @@ template <class Pass>
 int allgather(const Buffer& one, Buffer all, MPI_Comm comm, Pass&& pass) {
   constexpr auto f = Function::allgather;
   ClusterCollectives* const c = collectives_for(comm, f);
-  if (!c || refused(f, (one.address == MPI_IN_PLACE || layout_of(one)) && layout_of(all))) return pass();
+  if (!c || refused(f, (one.address == MPI_IN_PLACE || layout_of(one)) && layout_of(all)))
+    return passed_on(f, all, comm, false, pass);
   return guarded(comm, [&] {
     int me = 0;
     PMPI_Comm_rank(comm, &me);
@@ -264,82 +312,82 @@ int allgather(const Buffer& one, Buffer all, MPI_Comm comm, Pass&& pass) {
 
 namespace calls {
 
-int Barrier(MPI_Comm comm) {
-  return preload::barrier(comm, [&] { return PMPI_Barrier(comm); });
+int Barrier(decltype(PMPI_Barrier)* next, MPI_Comm comm) {
+  return preload::barrier(comm, [&] { return next(comm); });
 }
 
-int Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-  return preload::bcast({data, count, type}, root, comm, [&] { return PMPI_Bcast(data, count, type, root, comm); });
+int Bcast(decltype(PMPI_Bcast)* next, void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  return preload::bcast({data, count, type}, root, comm, [&] { return next(data, count, type, root, comm); });
 }
 
-int Bcast_c(void* data, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) {
-  return preload::bcast({data, count, type}, root, comm,
-                        [&] { return PMPI_Bcast_c(data, count, type, root, comm); });
+int Bcast_c(decltype(PMPI_Bcast_c)* next, void* data, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) {
+  return preload::bcast({data, count, type}, root, comm, [&] { return next(data, count, type, root, comm); });
 }
 
-int Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
+int Reduce(decltype(PMPI_Reduce)* next, const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
+           int root, MPI_Comm comm) {
   return preload::reduce(send, receive, count, type, op, root, comm,
-                         [&] { return PMPI_Reduce(send, receive, count, type, op, root, comm); });
+                         [&] { return next(send, receive, count, type, op, root, comm); });
 }
 
-int Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-             MPI_Comm comm) {
+int Reduce_c(decltype(PMPI_Reduce_c)* next, const void* send, void* receive, MPI_Count count, MPI_Datatype type,
+             MPI_Op op, int root, MPI_Comm comm) {
   return preload::reduce(send, receive, count, type, op, root, comm,
-                         [&] { return PMPI_Reduce_c(send, receive, count, type, op, root, comm); });
+                         [&] { return next(send, receive, count, type, op, root, comm); });
 }
 
-int Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+int Allreduce(decltype(PMPI_Allreduce)* next, const void* send, void* receive, int count, MPI_Datatype type,
+              MPI_Op op, MPI_Comm comm) {
   return preload::allreduce(send, receive, count, type, op, comm,
-                            [&] { return PMPI_Allreduce(send, receive, count, type, op, comm); });
+                            [&] { return next(send, receive, count, type, op, comm); });
 }
 
-int Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+int Allreduce_c(decltype(PMPI_Allreduce_c)* next, const void* send, void* receive, MPI_Count count,
+                MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   return preload::allreduce(send, receive, count, type, op, comm,
-                            [&] { return PMPI_Allreduce_c(send, receive, count, type, op, comm); });
+                            [&] { return next(send, receive, count, type, op, comm); });
 }
 
-int Gather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-           MPI_Datatype receive_type, int root, MPI_Comm comm) {
+int Gather(decltype(PMPI_Gather)* next, const void* send, int send_count, MPI_Datatype send_type, void* receive,
+           int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
   return preload::rooted(
       Function::gather, buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root, comm,
-      [&] { return PMPI_Gather(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
+      [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
 }
 
-int Gather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, MPI_Count receive_count,
-             MPI_Datatype receive_type, int root, MPI_Comm comm) {
+int Gather_c(decltype(PMPI_Gather_c)* next, const void* send, MPI_Count send_count, MPI_Datatype send_type,
+             void* receive, MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
   return preload::rooted(
       Function::gather, buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root, comm,
-      [&] { return PMPI_Gather_c(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
+      [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
 }
 
-int Allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-              MPI_Datatype receive_type, MPI_Comm comm) {
+int Allgather(decltype(PMPI_Allgather)* next, const void* send, int send_count, MPI_Datatype send_type,
+              void* receive, int receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
   return preload::allgather(buffer(send, send_count, send_type), {receive, receive_count, receive_type}, comm, [&] {
-    return PMPI_Allgather(send, send_count, send_type, receive, receive_count, receive_type, comm);
+    return next(send, send_count, send_type, receive, receive_count, receive_type, comm);
   });
 }
 
-int Allgather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
-                MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
+int Allgather_c(decltype(PMPI_Allgather_c)* next, const void* send, MPI_Count send_count, MPI_Datatype send_type,
+                void* receive, MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
   return preload::allgather(buffer(send, send_count, send_type), {receive, receive_count, receive_type}, comm, [&] {
-    return PMPI_Allgather_c(send, send_count, send_type, receive, receive_count, receive_type, comm);
+    return next(send, send_count, send_type, receive, receive_count, receive_type, comm);
   });
 }
 
-int Scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive, int receive_count,
-            MPI_Datatype receive_type, int root, MPI_Comm comm) {
+int Scatter(decltype(PMPI_Scatter)* next, const void* send, int send_count, MPI_Datatype send_type, void* receive,
+            int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
   return preload::rooted(
       Function::scatter, {receive, receive_count, receive_type}, buffer(send, send_count, send_type), root, comm,
-      [&] { return PMPI_Scatter(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
+      [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
 }
 
-int Scatter_c(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
-              MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return preload::rooted(Function::scatter, {receive, receive_count, receive_type},
-                         buffer(send, send_count, send_type), root, comm, [&] {
-                           return PMPI_Scatter_c(send, send_count, send_type, receive, receive_count, receive_type,
-                                                 root, comm);
-                         });
+int Scatter_c(decltype(PMPI_Scatter_c)* next, const void* send, MPI_Count send_count, MPI_Datatype send_type,
+              void* receive, MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
+  return preload::rooted(
+      Function::scatter, {receive, receive_count, receive_type}, buffer(send, send_count, send_type), root, comm,
+      [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
 }
 
 }  // namespace calls

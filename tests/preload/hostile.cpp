@@ -1,7 +1,7 @@
 /// What a program may do around its collectives: communicators that come and go in any order, messages that stay
 /// under way, processes that are forked, a rank that has no room, and MPI_Abort. Knows MPI alone, as client.cpp
-/// does. usage: preload_hostile communicators COUNT SEED | traffic COUNT SEED | fork COUNT PROGRAM | full
-/// files|space | abort
+/// does. usage: preload_hostile communicators COUNT SEED | traffic COUNT SEED | fork COUNT PROGRAM | full |
+/// fill COUNT SEED | abort
 
 #include <mpi.h>
 #include <spawn.h>
@@ -219,6 +219,23 @@ void full() {
   MPI_Comm_free(&copy);
 }
 
+/// Rank 0 takes all room that is left in /dev/shm; then communicators come and go.
+void fill(long count, unsigned seed) {
+  const char* const filler = "/dev/shm/filler";
+  if (rank == 0) {
+    std::FILE* const file = std::fopen(filler, "wx");
+    const std::vector<char> page(4096, 'f');
+    std::setvbuf(file, nullptr, _IONBF, 0);
+    while (std::fwrite(page.data(), 1, page.size(), file) == page.size()) {
+    }
+    std::fclose(file);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  communicators(count, seed);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) std::remove(filler);
+}
+
 void aborts() {
   for (long k = 0;; ++k) {
     if (k == 300 && rank == ranks - 1) MPI_Abort(MPI_COMM_WORLD, 42);
@@ -239,6 +256,7 @@ int main(int argc, char** argv) {
   if (mode == "traffic") traffic(number(1), static_cast<unsigned>(number(2)));
   if (mode == "fork") forks(number(1), argv[3]);
   if (mode == "full") full();
+  if (mode == "fill") fill(number(1), static_cast<unsigned>(number(2)));
   if (mode == "abort") aborts();
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Blocking collectives of one program under several MPIs: the MPI of this project without and with libisohalo_mpi.so
-preloaded, and others. Prints how many times longer each takes than the preloaded library.
+preloaded, without it and with UCX_RNDV_THRESH=2m, and others. Prints how many times longer each takes than the preloaded
+library.
 
 usage: opponents.py LIBRARY [--mpi NAME=PREFIX].. [--mpicc MPICC] [--mpiexec MPIEXEC] [--ranks 2] [--rounds 5]
                     [--largest BYTES] [--json FILE]
@@ -25,6 +26,8 @@ import tempfile
 from other_mpis import Mpi
 
 OURS, PLAIN = "isohalo", "project's MPI"
+SET = {"UCX_RNDV_THRESH": "2m"}  # of all settings of UCX the one that counts most here
+PLAIN_SET = "%s with %s" % (PLAIN, ", ".join("%s=%s" % s for s in SET.items()))
 
 
 def arguments():
@@ -58,8 +61,8 @@ def measure(a, programs):
     """{name: {(function, bytes): [microseconds of each round]}}"""
     times = {name: {} for name in programs}
     for k in range(a.rounds):
-        for name, (mpi, program, preload) in programs.items():
-            ran = mpi.run(a.ranks, program, a.largest, preload=preload)
+        for name, (mpi, program, preload, settings) in programs.items():
+            ran = mpi.run(a.ranks, program, a.largest, preload=preload, **settings)
             if ran.returncode != 0:
                 sys.exit("%s: exit code %d: %s" % (name, ran.returncode, (ran.stdout + ran.stderr)[-1500:]))
             for line in ran.stdout.splitlines():
@@ -99,9 +102,10 @@ def main():
         for i, mpi in enumerate([plain, *others]):
             program = pathlib.Path(folder, "client_%d" % i)
             mpi.build(source, program)
-            programs[mpi.name] = (mpi, program, None)
+            programs[mpi.name] = (mpi, program, None, {})
             if mpi is plain:
-                programs[OURS] = (mpi, program, library)
+                programs[OURS] = (mpi, program, library, {})
+                programs[PLAIN_SET] = (mpi, program, None, SET)
         load = os.getloadavg()
         times = measure(a, programs)
     least = {name: {key: min(us) for key, us in of.items()} for name, of in times.items()}

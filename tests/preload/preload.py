@@ -4,7 +4,7 @@ ends when a rank is killed.
 
 usage: preload.py FOLDER_OF_CLIENTS MPIEXEC LIBRARY short|long
 
-Clients: client.cpp, types.cpp and hostile.cpp.
+Clients: client.cpp, types.cpp, hostile.cpp and corners.cpp.
 """
 import json
 import os
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-CLIENT, TYPES, HOSTILE = ["%s/preload_%s" % (sys.argv[1], name) for name in ("client", "types", "hostile")]
+CLIENT, TYPES, HOSTILE, CORNERS = ["%s/preload_%s" % (sys.argv[1], name) for name in ("client", "types", "hostile", "corners")]
 MPIEXEC, LIBRARY = sys.argv[2:4]
 LONG = sys.argv[4:] == ["long"]
 FUNCTIONS = ["MPI_Barrier", "MPI_Bcast", "MPI_Reduce", "MPI_Allreduce", "MPI_Gather", "MPI_Allgather", "MPI_Scatter"]
@@ -30,20 +30,20 @@ def that(ok, what):
         print("FAILED:", what)
 
 
-def command(ranks, *arguments):
-    return [MPIEXEC, "-n", str(ranks), "-genv", "LD_PRELOAD", LIBRARY, *map(str, arguments)]
+def command(ranks, *arguments, preload=LIBRARY):
+    return [MPIEXEC, "-n", str(ranks), "-genv", "LD_PRELOAD", preload, *map(str, arguments)]
 
 
-def run(ranks, *arguments, **settings):
+def run(ranks, *arguments, preload=LIBRARY, reports=1, **settings):
     """Exit code, the report's functions (or None), and what was printed. Once more where MPI itself does not start, as
     happens on a full machine: its transport finds no device."""
     for _ in range(3):
-        r = subprocess.run(command(ranks, *arguments), capture_output=True, text=True, timeout=300,
+        r = subprocess.run(command(ranks, *arguments, preload=preload), capture_output=True, text=True, timeout=300,
                            env={**os.environ, "ISOHALO_MPI_REPORT": "1", **settings})
         if "Fatal error in internal_Init" not in r.stderr:
             break
     lines = [line for line in r.stderr.splitlines() if line.startswith('{"isohalo_mpi"')]
-    that(len(lines) == 1, "%s on %d ranks: %d reports: %s" % (arguments, ranks, len(lines), r.stderr[-500:]))
+    that(len(lines) == reports, "%s on %d ranks: %d reports: %s" % (arguments, ranks, len(lines), r.stderr[-500:]))
     return r.returncode, json.loads(lines[0])["isohalo_mpi"] if lines else None, r.stdout + r.stderr
 
 
@@ -60,7 +60,7 @@ def passed_on(report):
 
 
 # --- right results, all by shared memory --------------------------------------------------------------------------------
-for ranks in (1, 2, 3, 4, 6, 8) if LONG else (1, 2, 3, 4, 6):
+for ranks in (1, 2, 3, 4, 6, 7, 8) if LONG else (1, 2, 3, 4, 6):
     for seed in range(1, 6 if LONG else 2):
         code, report, text = run(ranks, CLIENT, 4000 if LONG else 1200, seed)
         that(code == 0, "the client on %d ranks, seed %d: exit code %d: %s" % (ranks, seed, code, text[-500:]))
@@ -70,15 +70,43 @@ for ranks in (1, 2, 3, 4, 6, 8) if LONG else (1, 2, 3, 4, 6):
             that(set(passed_on(report)) <= {"one rank"}, "passed on on %d ranks: %s" % (ranks, passed_on(report)))
 
 # MPICH has types that the library does not know (MPI_COMPLEX8).
-for ranks in (1, 2, 3, 4, 6, 8) if LONG else (3,):
+for ranks in (1, 2, 3, 4, 6, 7, 8) if LONG else (3,):
     code, report, text = run(ranks, TYPES)
     that(code == 0, "types on %d ranks: exit code %d: %s" % (ranks, code, text[-900:]))
     that(report and set(passed_on(report)) <= {"operation", "one rank"} and
          (ranks == 1 or report["MPI_Allreduce"]["handled"] > 2000), "types on %d ranks: %s" % (ranks, report))
 
+for ranks in (2, 7) if LONG else ():
+    code, report, text = run(ranks, TYPES, "long")
+    that(code == 0 and report and report["MPI_Allreduce"]["bytes"] > 1 << 29,
+         "long vectors on %d ranks: exit code %d: %s" % (ranks, code, text[-900:]))
+
+# --- what programs call seldom --------------------------------------------------------------------------------------------
+for mode, calls, left in (
+        ("forms", {"MPI_Bcast": 6, "MPI_Allreduce": 10, "MPI_Reduce": 5, "MPI_Gather": 5, "MPI_Allgather": 5, "MPI_Scatter": 5}, {}),
+        ("bottom", {"MPI_Bcast": 1, "MPI_Gather": 1, "MPI_Allgather": 1, "MPI_Scatter": 1}, {}),
+        ("far", {"MPI_Bcast": 1}, {}),
+        ("handler", {"MPI_Allreduce": 2}, {"arguments": 1, "operation": 1}),
+        ("intercommunicators", {}, {"inter-communicator": 15})):
+    for ranks in (2, 3, 7) if LONG else (3,):
+        code, report, text = run(ranks, CORNERS, mode)
+        that(code == 0, "%s on %d ranks: exit code %d: %s" % (mode, ranks, code, text[-500:]))
+        that(report and passed_on(report) == left and all(report[f]["handled"] >= n for f, n in calls.items()),
+             "%s on %d ranks: %s" % (mode, ranks, report))
+if LONG:
+    code, report, text = run(2, CORNERS, "long_buffers")
+    that(code == 0, "long buffers: exit code %d: %s" % (code, text[-500:]))
+    that(report and not passed_on(report) and report["MPI_Bcast"]["bytes"] > 2 << 32 and report["MPI_Allgather"]["bytes"] > 1 << 31,
+         "long buffers: %s" % report)
+
+# 8 bytes of each of 8 reductions and 10 broadcasts
+code, report, text = run(2, CORNERS, "tool", ISOHALO_MPI="off")
+that(report and report["MPI_Allreduce"]["bytes_passed_on"] == 64 and report["MPI_Bcast"]["bytes_passed_on"] == 80 and
+     report["MPI_Barrier"]["bytes_passed_on"] == 0, "bytes passed on: %s" % report)
+
 # --- what a program does around its calls ---------------------------------------------------------------------------------
 for mode, most in (("communicators", 4000 if LONG else 600), ("traffic", 10000 if LONG else 1000)):
-    for ranks in (2, 3, 4, 6) if LONG else (3,):
+    for ranks in (2, 3, 4, 6, 7) if LONG else (3,):
         code, report, text = run(ranks, HOSTILE, mode, most, ranks)
         that(code == 0, "%s on %d ranks: exit code %d: %s" % (mode, ranks, code, text[-500:]))
         that(report and handled(report) > most // 3, "%s on %d ranks: %s" % (mode, ranks, report))
@@ -106,6 +134,16 @@ for what, ranks, arguments, settings, reason in (
     code, report, text = run(ranks, *arguments, **settings)
     that(code == 0, "%s: exit code %d: %s" % (what, code, text[-500:]))
     that(report and handled(report) == 0 and set(passed_on(report)) == {reason}, "%s: %s" % (what, report))
+
+# --- tools that count calls: one below sees what is passed on, one above sees all, and then nothing comes to the library ---
+TOOL = str(pathlib.Path(CLIENT).parent / "libcounting_tool.so")
+for order, settings, reports, seen in (
+        ("%s:%s" % (LIBRARY, TOOL), {}, 1, "Barrier=0 Allreduce=0 Bcast=0 Alltoall=6"),
+        ("%s:%s" % (LIBRARY, TOOL), {"ISOHALO_MPI": "off"}, 1, "Barrier=12 Allreduce=8 Bcast=10 Alltoall=6"),
+        ("%s:%s" % (TOOL, LIBRARY), {}, 0, "Barrier=12 Allreduce=8 Bcast=10 Alltoall=6")):
+    code, report, text = run(3, CORNERS, "tool", preload=order, reports=reports, **settings)
+    that(code == 0 and "counted %s\n" % seen in text, "a tool, %s, %s: exit code %d: %s" % (order, settings, code, text[-500:]))
+    that(reports == 0 or (report and sum(passed_on(report).values()) == (30 if settings else 0)), "a tool, %s: %s" % (order, report))
 
 # --- several compute nodes, hierarchies, algorithms ----------------------------------------------------------------------
 for ranks, settings, left in (
