@@ -230,7 +230,7 @@ TEST(Model, SchedulesRankAsInThePaper) {
                            Machine{"8x4x8", 256, magny_cours(), 0}, Machine{"16x2x6", 192, westmere(), 0}}) {
     const auto h = Hierarchy::of_text(m.text, m.ranks);
     const int sockets = h.levels() - 1;
-    const NodeCosts costs{.reach = {{0, 1.2, 0},
+    const NodeCosts costs{.reach = {{0, 0, 0},
                                     {m.of.near_latency, m.of.near_line, m.of.near_shared},
                                     {m.of.far_latency, m.of.far_line, m.of.far_shared},
                                     {1500, 20, 20}},
@@ -249,8 +249,8 @@ TEST(Model, SchedulesRankAsInThePaper) {
                 std::max(ns(Kind::tree, true, bytes), ns(Kind::tiled, true, bytes)))
           << m.text << ", " << bytes;
     if (m.cross_kib == 0) continue;
-    const double cross = 1024 * m.cross_kib;
-    EXPECT_LT(ns(Kind::tree, false, cross / 2), ns(Kind::tiled, false, cross / 2)) << m.text;
+    const double cross = 1024 * m.cross_kib;  // schedules, whose tiles are whole lines, cross somewhat earlier
+    EXPECT_LT(ns(Kind::tree, false, cross / 4), ns(Kind::tiled, false, cross / 4)) << m.text;
     EXPECT_LT(ns(Kind::tiled, false, 1.5 * cross), ns(Kind::tree, false, 1.5 * cross)) << m.text;
   }
 }
