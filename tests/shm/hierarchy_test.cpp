@@ -6,17 +6,27 @@
 #include <sched.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <string>
 
 #include "tests/mpi_main.hpp"
 
 namespace isohalo {
 namespace {
 
-bool bound_to(int core) {
+/// All threads of this process, as a launcher would do it: MPI has some of its own.
+bool bind_to(const cpu_set_t& cores) {
+  bool done = true;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
+    done = sched_setaffinity(std::stoi(thread.path().filename()), sizeof cores, &cores) == 0 && done;
+  return done;
+}
+
+cpu_set_t cores_from_to(int first, int last) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(static_cast<std::size_t>(core), &set);
-  return sched_setaffinity(0, sizeof set, &set) == 0;
+  for (int core = first; core <= last; ++core) CPU_SET(static_cast<std::size_t>(core), &set);
+  return set;
 }
 
 /// Ranks come in pairs, one on each of two cores, in two packages or what else the environment describes; of an odd
@@ -25,12 +35,9 @@ TEST(Hierarchy, IsWhatHwlocSays) {
   setenv("HWLOC_SYNTHETIC", "package:2 numa:1 l3:1 l2:1 pu:1", 0);
   setenv("HWLOC_THISSYSTEM", "1", 1);  // what it is bound to is asked of the system
   const int p = test::ranks(), me = test::rank();
+  bool bound = bind_to(cores_from_to(0, 0)) && bind_to(cores_from_to(1, 1));
   const bool free = p % 2 == 1 && me == p - 1;
-  const bool bound = bound_to(0) && bound_to(1) && bound_to(me % 2);
-  cpu_set_t both;
-  CPU_ZERO(&both);
-  CPU_SET(0, &both), CPU_SET(1, &both);
-  if (free) sched_setaffinity(0, sizeof both, &both);
+  bound = bind_to(free ? cores_from_to(0, 1) : cores_from_to(me % 2, me % 2)) && bound;
   int all = bound;
   MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (!all) GTEST_SKIP() << "cores 0 and 1 are not to be had";
