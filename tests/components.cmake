@@ -178,6 +178,17 @@ if(TARGET isohalo_collectives)
   foreach(test node_collectives node_schedules cluster_collectives)
     target_link_libraries(test_${test} PRIVATE isohalo::collectives)
   endforeach()
+  if(ISOHALO_HWLOC)
+    isohalo_add_test(hierarchy SOURCES shm/hierarchy_test.cpp RANKS 3 4 LABELS quick)
+    target_link_libraries(test_hierarchy PRIVATE isohalo::collectives)
+    foreach(level numa l3 l2)  # what the two cores do not share
+      set(machine "package:1 numa:1 l3:1 l2:1 pu:1")
+      string(REPLACE "${level}:1" "${level}:2" machine "${machine}")
+      isohalo_add_launch(hierarchy_${level} LABELS quick
+        COMMAND ${CMAKE_COMMAND} -E env "HWLOC_SYNTHETIC=${machine}" ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 4
+                $<TARGET_FILE:test_hierarchy>)
+    endforeach()
+  endif()
   if(mpich_like)  # it plays compute nodes
     foreach(nodes 2 3 5)
       isohalo_add_launch(cluster_collectives_${nodes}_nodes LABELS quick

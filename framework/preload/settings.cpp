@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "datatypes/error.hpp"
+#include "datatypes/nearest_word.hpp"
 #include "framework/preload/process_mpi.hpp"
 
 namespace isohalo::preload {
@@ -21,7 +22,7 @@ struct Setting {
 };
 
 const std::vector<Setting>& settings() {
-  static const std::vector<Setting> known{{"ISOHALO_MPI", {"on", "off"}},
+  static const std::vector<Setting> known{{"ISOHALO_MPI", {"off", "on"}},
                                           {"ISOHALO_MPI_REPORT", {"0", "1"}},
                                           {"ISOHALO_MPI_HIERARCHY"},
                                           {"ISOHALO_MPI_ALGORITHM"}};
@@ -31,17 +32,6 @@ const std::vector<Setting>& settings() {
 bool says(const char* name, const char* value) {
   const char* const text = std::getenv(name);
   return text && std::string(text) == value;
-}
-
-/// Of the words that share more than `least` letters with `word` from the first on, the one that shares most, or
-/// "".
-std::string nearest(const std::string& word, const std::vector<std::string>& words, std::ptrdiff_t least) {
-  std::string best;
-  for (const std::string& w : words) {
-    const auto common = std::mismatch(w.begin(), w.end(), word.begin(), word.end()).first - w.begin();
-    if (common > least) best = w, least = common;
-  }
-  return best;
 }
 
 std::string listed(const std::vector<std::string>& words) {
@@ -94,8 +84,8 @@ NodeCollectivesOptions options_of_settings(int spins) {
 
 void warn_of_settings() {
   const std::string stem = "ISOHALO_MPI";
-  std::vector<std::string> names;
-  for (const Setting& s : settings()) names.push_back(s.name);
+  std::vector<std::string> names, ends;  // what all begin with is no likeness
+  for (const Setting& s : settings()) names.push_back(s.name), ends.push_back(s.name.substr(stem.size()));
   for (char** at = environ; *at; ++at) {
     const std::string variable = *at;
     if (!variable.starts_with(stem)) continue;
@@ -103,11 +93,11 @@ void warn_of_settings() {
     const std::string name = variable.substr(0, sign), value = variable.substr(std::min(sign + 1, variable.size()));
     const auto known = std::find_if(settings().begin(), settings().end(), [&](auto& s) { return s.name == name; });
     if (known == settings().end()) {
-      const auto shared = static_cast<std::ptrdiff_t>(stem.size());
-      warn("no setting " + name, names, nearest(name, names, shared + 1));
+      const std::string near = nearest_word(name.substr(stem.size()), ends);
+      warn("no setting " + name, names, near.empty() ? "" : stem + near);
     } else if (!known->values.empty() &&
                std::find(known->values.begin(), known->values.end(), value) == known->values.end()) {
-      warn(variable, known->values, nearest(value, known->values, 0));
+      warn(variable, known->values, nearest_word(value, known->values));
     }
   }
 }

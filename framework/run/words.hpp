@@ -4,13 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
+
+#include "datatypes/nearest_word.hpp"
 
 namespace isohalo {
-
-/// The candidate that `word` begins, or that is few letters away from it, whatever their case; "" when there is
-/// none.
-std::string nearest_word(const std::string& word, const std::vector<std::string>& candidates);
 
 /// "; did you mean WORD?", or nothing for an empty word.
 std::string did_you_mean(const std::string& word);

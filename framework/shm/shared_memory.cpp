@@ -42,7 +42,8 @@ int anonymous_file([[maybe_unused]] std::size_t bytes) {
     return -1;
   const int file = memfd_create("isohalo", MFD_CLOEXEC);
   if (file < 0) return -1;
-  if (ftruncate(file, static_cast<off_t>(bytes)) == 0) return file;
+  // Others of this user map it by its number; it begins with all rights for everybody.
+  if (fchmod(file, S_IRUSR | S_IWUSR) == 0 && ftruncate(file, static_cast<off_t>(bytes)) == 0) return file;
   close(file);
 #endif
   return -1;

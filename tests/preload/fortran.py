@@ -21,6 +21,9 @@ for ranks in (2, 3):
         print("FAILED on %d ranks: exit code %d, handled %s: %s" % (ranks, ran.returncode, handled, ran.stderr[-500:]))
         failed = True
     past = past or not any(handled.values())
+if past and "libmpichfort" in subprocess.run(["ldd", PROGRAM], capture_output=True, text=True).stdout:
+    print("FAILED: the calls of Debian's MPICH go past the library")
+    failed = True
 if failed:
     sys.exit(1)
 if past:

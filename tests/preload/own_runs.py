@@ -65,7 +65,7 @@ class Runs:
         """{what: seconds}, and what both must have alike."""
         text = self.output(preloaded, "run", name + ".toml", "output.directory=out", "--overwrite")
         total = re.search(r"^total +\S+ +\S+ +(\S+)", text, re.M)
-        digests = re.findall(r"^(?:digest|residual) .*", text, re.M)
+        digests = re.findall(r"^(?:digest \w+|residual) = .*", text, re.M)
         if not total or not digests:
             sys.exit("FAILED: %s prints no total or no digests\n%s" % (name, text))
         return {name: float(total.group(1))}, digests

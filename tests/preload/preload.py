@@ -164,9 +164,10 @@ for ranks, settings, left in (
 NAMES = "there are ISOHALO_MPI, ISOHALO_MPI_REPORT, ISOHALO_MPI_HIERARCHY and ISOHALO_MPI_ALGORITHM"
 for name, value, expected in (
         ("ISOHALO_MPI_REPORTS", "1", "no setting ISOHALO_MPI_REPORTS: %s; did you mean ISOHALO_MPI_REPORT?" % NAMES),
+        ("ISOHALO_MPI_LAGORITHM", "tree", "no setting ISOHALO_MPI_LAGORITHM: %s; did you mean ISOHALO_MPI_ALGORITHM?" % NAMES),
         ("ISOHALO_MPI_XYZ", "1", "no setting ISOHALO_MPI_XYZ: %s\n" % NAMES),
-        ("ISOHALO_MPI", "of", "ISOHALO_MPI=of: there are on and off; did you mean off?"),
-        ("ISOHALO_MPI", "", "ISOHALO_MPI=: there are on and off\n"),
+        ("ISOHALO_MPI", "of", "ISOHALO_MPI=of: there are off and on; did you mean off?"),
+        ("ISOHALO_MPI", "", "ISOHALO_MPI=: there are off and on\n"),
         ("ISOHALO_MPI_HIERARCHY", "1x2", None),
         ("ISOHALO_MPI_HIERARCHY", "2y1", 'ISOHALO_MPI_HIERARCHY: the hierarchy "2y1" is no text such as 2x4x2'),
         ("ISOHALO_MPI_ALGORITHM", "fastest", 'ISOHALO_MPI_ALGORITHM: there is no algorithm "fastest": there are flat'),

@@ -142,8 +142,9 @@ TEST(Model, OneLineOnTwoSocketsOfSixCores) {
 }
 
 TEST(Model, OneLineOnFourSocketsOfEightCores) {
-  // 3 (Rs + 2 Rl) + 2 (Rr + 2 Rl) + (Rd + Rl) + (Rs + Rl) = 608.4 ns, where Rd is over the diagonal of four sockets in
-  // a square. The values of Figure 17 are not in the paper's text; these are chosen, such that the sum is its own.
+  // 3 (Rs + 2 Rl) + 2 (Rr + 2 Rl) + (Rd + Rl) + (Rs + Rl) = 608.4 ns, where Rd is over the diagonal of four sockets
+  // in a square. The values of Figure 17 are not in the paper's text; these are chosen, such that the sum is its
+  // own.
   const double own = 1.3, same = 40, other = 120, diagonal = 608.4 - 4 * same - 2 * other - 12 * own;
   const auto h = Hierarchy::of_text("4x8", 32);
   NodeCosts costs = line_costs(own, same, other);
@@ -213,6 +214,44 @@ TEST(Model, AlgorithmsRankAsInThePaper) {
       EXPECT_LT(e.tree(lines), e.dissemination(lines)) << lines;
     for (const double lines : {1.0, 100.0, 10000.0})
       for (const int arity : {3, 4, 6}) EXPECT_LE(e.tree(lines), e.tree(lines, arity)) << arity;  // Figure 12
+  }
+}
+
+/// Sections 3.3 and 3.6: tree for short vectors, tiled for long ones, dissemination last but for the shortest. On
+/// the schedules as they are run, with the bandwidths of the equations and a network of 1500 ns and 20 ns a line.
+TEST(Model, SchedulesRankAsInThePaper) {
+  struct Machine {
+    const char* text;
+    int ranks;
+    NodeEquations of;
+    double cross_kib;  ///< of tree and tiled with one stage; none for clusters, of which the paper gives none
+  };
+  for (const Machine& m : {Machine{"2x6", 12, westmere(), 16}, Machine{"4x8", 32, magny_cours(), 14},
+                           Machine{"8x4x8", 256, magny_cours(), 0}, Machine{"16x2x6", 192, westmere(), 0}}) {
+    const auto h = Hierarchy::of_text(m.text, m.ranks);
+    const int sockets = h.levels() - 1;
+    const NodeCosts costs{.reach = {{0, 0, 0},
+                                    {m.of.near_latency, m.of.near_line, m.of.near_shared},
+                                    {m.of.far_latency, m.of.far_line, m.of.far_shared},
+                                    {1500, 20, 20}},
+                          .copies_in = false};
+    const auto ns = [&](Kind kind, bool two_stages, double bytes) {
+      const bool tree_in_one = kind == Kind::dissemination || (kind == Kind::tree && !two_stages);
+      const NodeAlgorithm a{.kind = kind, .level = tree_in_one ? 0 : sockets, .two_stages = two_stages};
+      return schedule_ns(reduction_schedule(a, h, -1), h, costs, bytes);
+    };
+    for (const double bytes : {256.0, 512.0, 1024.0})
+      EXPECT_LT(ns(Kind::tree, true, bytes), ns(Kind::tiled, true, bytes)) << m.text << ", " << bytes;
+    for (const double kib : {16.0, 64.0, 1024.0, 4096.0})
+      EXPECT_LT(ns(Kind::tiled, true, 1024 * kib), ns(Kind::tree, true, 1024 * kib)) << m.text << ", KiB: " << kib;
+    for (double bytes = 1024; bytes <= 4 << 20; bytes *= 4)
+      EXPECT_GT(ns(Kind::dissemination, false, bytes),
+                std::max(ns(Kind::tree, true, bytes), ns(Kind::tiled, true, bytes)))
+          << m.text << ", " << bytes;
+    if (m.cross_kib == 0) continue;
+    const double cross = 1024 * m.cross_kib;  // schedules, whose tiles are whole lines, cross somewhat earlier
+    EXPECT_LT(ns(Kind::tree, false, cross / 4), ns(Kind::tiled, false, cross / 4)) << m.text;
+    EXPECT_LT(ns(Kind::tiled, false, 1.5 * cross), ns(Kind::tree, false, 1.5 * cross)) << m.text;
   }
 }
 

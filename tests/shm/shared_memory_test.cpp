@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <vector>
@@ -43,6 +45,14 @@ TEST(SharedMemory, BothSidesSeeWhatEitherWrites) {
   theirs[5] = 100 + me;
   MPI_Barrier(MPI_COMM_WORLD);
   EXPECT_EQ(cells[15], 100 + (me + 1) % p);
+}
+
+TEST(SharedMemory, IsForThisUserAlone) {
+  const SharedVector cells(1000, 1);
+  struct stat file {};
+  ASSERT_EQ(fstat(static_cast<int>(address_of(cells.data()).descriptor), &file), 0);
+  EXPECT_EQ(file.st_mode & 07777, 0600u);
+  EXPECT_EQ(file.st_uid, geteuid());
 }
 
 TEST(SharedMemory, StaysMappedWhenTheOwnerFreesIt) {
