@@ -161,9 +161,15 @@ contains
       code = refuse('domain: the arguments are refused on a rank')
     else if (code == MPI_SUCCESS) then
       if (.not. same_on_all(comm, [d])) then
-        code = refuse('domain: the arguments differ between ranks')
+        code = refuse('domain: the number of dimensions differs between ranks')
       else if (.not. same_on_all(comm, [shape, dims, merge(1, 0, wraps)])) then
-        code = refuse('domain: the arguments differ between ranks')
+        if (.not. same_on_all(comm, shape)) then
+          code = refuse('domain: the shape differs between ranks')
+        else if (.not. same_on_all(comm, dims)) then
+          code = refuse('domain: the process grid differs between ranks')
+        else
+          code = refuse('domain: what is periodic differs between ranks')
+        end if
       end if
     end if
     if (code == MPI_SUCCESS) then
@@ -308,6 +314,10 @@ contains
         r = 0
         if (s > 0) r = maxval(abs(offsets))
       end if
+    end if
+    if (d > 0) then
+      if (.not. same_on_all(domain%cart, [code]) .and. code == MPI_SUCCESS) &
+        code = refuse('halo: the offsets are refused on a rank')
     end if
     if (code == MPI_SUCCESS) then
       self%width = r * steps

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 
@@ -52,12 +53,16 @@ struct RowLayout {
 
 /// Owns host memory for a block in C order with `width` ghost layers on every side, zeroed by the calling thread,
 /// in large pages where the system has them on request; the first owned cell of each row begins a cache line.
-/// Move-only, local. Throws std::bad_alloc.
+/// Move-only, local. Throws std::bad_alloc, and UsageError for a negative width.
 template <class T, int D>
 class GridArray {
+  static_assert(alignof(T) <= 64, "GridArray: memory begins with a cache line");
+
  public:
   GridArray(const Box<D>& owned, std::int64_t width) {
     detail::check_adopted(width, 0);
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 256;  // bytes; rows are padded, too
+    if (adopted_size(owned, width) > most / static_cast<std::int64_t>(sizeof(T))) throw std::bad_alloc();
     Index<D> ghosts;
     ghosts.fill(width);
     const auto layout = detail::RowLayout::of<T, D>(owned, ghosts, ghosts);

@@ -69,7 +69,7 @@ class RowSweep {
   explicit RowSweep(const StencilShape<D>& shape) : low_(shape.reach_low()), high_(shape.reach_high()) {}
 
   /// One step on these boxes (HaloPlan::region gives them). Local; no threads. Throws UsageError where an array has
-  /// not the cells.
+  /// not the cells, or cells of it overlap.
   template <class Row>
   void operator()(const std::vector<Box<D>>& region, const ArrayRef<T, D>& in, const ArrayRef<T, D>& out,
                   const Row& row) {
@@ -86,6 +86,8 @@ class RowSweep {
     std::array<T*, Out> to;
     const ArrayRef<T, D>& like = out[0];
     std::int64_t cells = 0;
+    for (std::size_t k = 0; k < In; ++k) detail::check_strides(erase(in[k]), "RowSweep, reading", k);
+    for (std::size_t k = 0; k < Out; ++k) detail::check_strides(erase(out[k]), "RowSweep, writing", k);
     for (const Box<D>& box : region) {
       if (box.empty()) continue;
       cells += box.cells();

@@ -131,6 +131,7 @@ class Domain:
 
     def free(self):
         """Gives reducers and communicator back, after everything else that was made on it. Collective."""
+        ready()
         while self._reducers:
             self._reducers.popitem()[1].free()
         self.comm.Free()

@@ -279,7 +279,7 @@ contains
     call refused(code, 'Cartesian topology')
     if (ranks > 1) then
       call other%create(MPI_COMM_WORLD, [10, 10 + rank], ierror=code)
-      call refused(code, 'differ between ranks')
+      call refused(code, 'the shape differs between ranks')
       call other%create(MPI_COMM_WORLD, [10, merge(0, 10, rank == 1)], ierror=code)
       call refused(code, 'refused on a rank')
     end if
@@ -291,6 +291,11 @@ contains
     call refused(code, 'ghost layers')
     call halo%create(domain, offsets=reshape([1, 2, 3], [3, 1]), ierror=code)
     call refused(code, 'offsets must have the shape')
+    if (ranks > 1) then  ! on one rank alone
+      call halo%create(domain, offsets=reshape([1, 2, 3, 4, 5, 6], [merge(3, 2, rank == 1), merge(2, 3, rank == 1)]), &
+                       ierror=code)
+      call refused(code, 'offsets')
+    end if
     call halo%create(domain)
     allocate (a(domain%owned(1) + 2, domain%owned(2) + 2), source=0.0_real64)
     allocate (short(domain%owned(1) + 2, domain%owned(2) + 2), source=0.0)

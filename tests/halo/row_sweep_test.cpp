@@ -138,6 +138,14 @@ TEST(GridArray, BeginsRowsOfOwnedCellsWithCacheLines) {
     }
 }
 
+TEST(GridArray, RefusesWhatHasNoRoom) {
+  EXPECT_THROW((GridArray<double, 2>(Box<2>{{0, 0}, {std::int64_t{1} << 33, std::int64_t{1} << 31}}, 1)),
+               std::bad_alloc);
+  EXPECT_THROW((GridArray<double, 1>(Box<1>{{0}, {std::int64_t{1} << 61}}, 0)), std::bad_alloc);
+  EXPECT_THROW((GridArray<double, 2>(Box<2>{{0, 0}, {8, 8}}, std::int64_t{1} << 62)), std::bad_alloc);
+  test::expect_refusal("ghost width -1 is negative", [] { GridArray<double, 2>(Box<2>{{0, 0}, {8, 8}}, -1); });
+}
+
 TEST(RowSweep, RefusesArraysThatLackCells) {
   const Box<2> mine{{0, 0}, {8, 16}};
   GridArray<double, 2> u(mine, 1), v(mine, 1), wide(mine, 9);
@@ -151,7 +159,10 @@ TEST(RowSweep, RefusesArraysThatLackCells) {
   ArrayRef<double, 2> other = u.ref();
   std::swap(other.stride[0], other.stride[1]);
   test::expect_refusal("the last one must be 1", [&] { near({mine}, other, other, row); });
-  other.data = nullptr;
+  other = u.ref(), other.stride[0] = 3;
+  test::expect_refusal("RowSweep, writing: the strides (3, 1) of array 0 let cells overlap",
+                       [&] { near({mine}, u.ref(), other, row); });
+  other = u.ref(), other.data = nullptr;
   test::expect_refusal("is NULL", [&] { near({mine}, other, u.ref(), row); });
 }
 

@@ -215,7 +215,15 @@ def errors():
 
 for part in (ghosts, one_sided_and_structured, records_and_many, faces, own_distribution, sums, errors):
     part()
-total = WORLD.allreduce(len(failures))
-if WORLD.rank == 0:
+kept = isohalo.Domain(WORLD, (8, 8))
+kept_halo = kept.halo(1)
+total, rank = WORLD.allreduce(len(failures)), WORLD.rank
+MPI.Finalize()
+refused("after MPI_Finalize", lambda: isohalo.Domain(WORLD, (8, 8)))
+refused("after MPI_Finalize", lambda: isohalo.Domain.from_cart(WORLD, (8, 8)))
+refused("after MPI_Finalize", lambda: kept_halo.exchange(kept_halo.zeros()))
+refused("after MPI_Finalize", kept.free)
+total = total or len(failures)
+if rank == 0:
     print("%d failures" % total)
 sys.exit(1 if total else 0)
