@@ -305,6 +305,15 @@ contains
     allocate (relative(0))
     code = MPI_SUCCESS
     if (d == 0) code = refuse('halo: the domain was not created')
+    if (d > 0) then
+      code = c_ready()
+      if (code /= MPI_SUCCESS) then
+        call conclude(code, ierror)
+        return
+      end if
+    end if
+    if (parts < 0 .and. code == MPI_SUCCESS) code = refuse('halo: the number of components is negative')
+    if (t == MPI_DATATYPE_NULL .and. code == MPI_SUCCESS) code = refuse('halo: the element type is MPI_DATATYPE_NULL')
     if (present(offsets) .and. code == MPI_SUCCESS) then
       if (size(offsets, 1) /= d) then
         code = refuse('halo: offsets must have the shape (dimensions, number of offsets)')
@@ -317,7 +326,7 @@ contains
     end if
     if (d > 0) then
       if (.not. same_on_all(domain%cart, [code]) .and. code == MPI_SUCCESS) &
-        code = refuse('halo: the offsets are refused on a rank')
+        code = refuse('halo: the arguments are refused on a rank')
     end if
     if (code == MPI_SUCCESS) then
       self%width = r * steps

@@ -32,6 +32,9 @@ void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rul
       if ((rule.has_gradient() || rule.kind == Boundary::robin || rule.kind == Boundary::own) &&
           !(rules.length[j] > 0))
         throw UsageError(named + " depends on the width of the cells: give the length of the grid, rules.length");
+      if (rule.kind == Boundary::robin && rule.parameters.size() != 2)
+        throw UsageError(named + " is robin: give its two numbers, parameters = {a, b}");
+      if (rule.kind == Boundary::own && !rule.own) throw UsageError(named + " is one of your own, but has none");
     }
 }
 

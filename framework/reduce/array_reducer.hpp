@@ -118,6 +118,7 @@ class ArrayReducer {
   }
   bool takes_terms() const { return reduction_->options().method == ReductionMethod::exact_over_terms; }
   void read(const V* data) {
+    if (!data && count() > 0) throw UsageError("ArrayReducer: the numbers are NULL");
     if (takes_terms())
       reduction_->give_terms(count(), [data](std::int64_t i) { return data[i]; });
     else

@@ -41,12 +41,17 @@ contains
   subroutine beside_mpi(when)
     character(len=*), intent(in) :: when
     type(isohalo_domain) :: domain
+    type(isohalo_halo) :: halo
     integer :: ierror
     call domain%create(MPI_COMM_WORLD, [4, 4], ierror=ierror)
     call check(ierror /= MPI_SUCCESS .and. index(isohalo_error_text(), when) > 0, 'domain '//when)
     call domain%create_from_cart(MPI_COMM_WORLD, [4, 4], ierror)
     call check(ierror /= MPI_SUCCESS .and. index(isohalo_error_text(), when) > 0, 'cart '//when)
-    if (when(:5) == 'after') call kept%free(ierror)
+    if (when(:5) == 'after') then
+      call halo%create(kept, ierror=ierror)
+      call check(ierror /= MPI_SUCCESS .and. index(isohalo_error_text(), when) > 0, 'halo '//when)
+      call kept%free(ierror)
+    end if
     call check(ierror /= MPI_SUCCESS, 'free '//when)
   end subroutine beside_mpi
 
@@ -294,7 +299,9 @@ contains
     if (ranks > 1) then  ! on one rank alone
       call halo%create(domain, offsets=reshape([1, 2, 3, 4, 5, 6], [merge(3, 2, rank == 1), merge(2, 3, rank == 1)]), &
                        ierror=code)
-      call refused(code, 'offsets')
+      call refused(code, merge('offsets must have', 'refused on a rank', rank == 1))
+      call halo%create(domain, components=merge(-1, 1, rank == 1), ierror=code)
+      call refused(code, merge('components is neg', 'refused on a rank', rank == 1))
     end if
     call halo%create(domain)
     allocate (a(domain%owned(1) + 2, domain%owned(2) + 2), source=0.0_real64)

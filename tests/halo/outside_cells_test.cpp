@@ -100,6 +100,11 @@ TEST(OutsideCells, WhatDoesNotFitIsRefused) {
     test::expect_refusal("a rule of dimension 1 depends on the width of the cells: give the length of the grid",
                          [&] { fill_outside_cells(u, domain, more); });
   }
+  auto unfinished = rules;
+  unfinished.high[1] = BoundaryRule(Boundary::robin, 1), unfinished.length[1] = 1;
+  test::expect_refusal("is robin: give its two numbers", [&] { fill_outside_cells(u, domain, unfinished); });
+  unfinished.high[1] = BoundaryRule(Boundary::own, 1);
+  test::expect_refusal("is one of your own, but has none", [&] { fill_outside_cells(u, domain, unfinished); });
   auto bad = u;
   bad.data = nullptr;
   test::expect_refusal("the array is NULL", [&] { fill_outside_cells(bad, domain, rules); });
@@ -107,7 +112,8 @@ TEST(OutsideCells, WhatDoesNotFitIsRefused) {
   test::expect_refusal("fill_outside_cells: the strides (1, 1) of array 0 let cells overlap",
                        [&] { fill_outside_cells(bad, domain, rules); });
   bad = u, bad.ghost_low[0] = -3;
-  test::expect_refusal("a negative number of ghost layers in dimension 0", [&] { fill_outside_cells(bad, domain, rules); });
+  test::expect_refusal("a negative number of ghost layers in dimension 0",
+                       [&] { fill_outside_cells(bad, domain, rules); });
   auto other = u;
   --other.owned.high[0];
   test::expect_refusal("the array holds (0, 0) to (4, 6), this rank owns (0, 0) to (5, 6)",

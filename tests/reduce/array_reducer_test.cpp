@@ -254,6 +254,7 @@ TEST(ArrayReducer, RefusesByNameOnAllRanks) {
     });
   }
   good.reduce_by({});
+  test::expect_refusal("the numbers are NULL", [&] { good.reduce(nullptr); });
   const double numbers[4] = {1, 2, 3, 4};
   EXPECT_EQ(good.reduce(numbers), 10.0 * test::ranks());
 }
