@@ -22,6 +22,10 @@ void* operator new(std::size_t n, std::align_val_t alignment) {
   if (void* p = std::aligned_alloc(a, (n + a - 1) / a * a)) return p;
   throw std::bad_alloc();
 }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
+  ++isohalo::test::allocations;
+  return std::malloc(n ? n : 1);
+}
 void operator delete(void* p) noexcept {
   std::free(p);
 }
