@@ -230,9 +230,12 @@ TEST(IsoComm, RunsWhatItHasChosen) {
 void add_pairs(void* in, void* in_out, int* count, MPI_Datatype* type) {
   MPI_Aint low = 0, span = 0;
   MPI_Type_get_true_extent(*type, &low, &span);
-  for (int k = 0; k < 2 * *count; ++k)
-    *reinterpret_cast<std::int64_t*>(static_cast<char*>(in_out) + low + 8 * k) +=
-        *reinterpret_cast<std::int64_t*>(static_cast<char*>(in) + low + 8 * k);
+  const auto pair_at = [low](void* base,
+                             int k) -> std::int64_t& {  // by numbers: the base may be beyond all addresses
+    return *reinterpret_cast<std::int64_t*>(reinterpret_cast<std::uintptr_t>(base) +
+                                            static_cast<std::uintptr_t>(low) + 8 * static_cast<std::uintptr_t>(k));
+  };
+  for (int k = 0; k < 2 * *count; ++k) pair_at(in_out, k) += pair_at(in, k);
 }
 
 /// scatter_reduce into a result whose type holds its address, started and blocking, by all algorithms.
