@@ -48,47 +48,74 @@ bool replaces(const RowUpdate<T, D>& update, std::span<T* const> before) {
   return update.out.size() == 1 && update.out[0] == before[0];
 }
 
-/// A row that is updated, and gives its squared changes: as an UpdatedRow.
-template <class T, int D, std::size_t N>
-class ChangedRow {
-  static constexpr std::int64_t kUnfetched = piece_of_row(false);
-
+/// A row that is updated, from cell i on; `later`: where it begins what is to be fetched on the way.
+template <class T, int D>
+class SweptRow {
  public:
   using Rows = UpdatedRows<T, D>;
-  /// Of cell i on; `later`: where it begins what is to be fetched on the way.
-  ChangedRow(const Rows& rows, std::span<T* const> before, const Index<D>& i, const Index<D>& later)
+  SweptRow(const Rows& rows, const Index<D>& i, const Index<D>& later)
       : rows_(rows),
-        before_(before),
         i_(i),
         at_(place_of(rows.update().like, i)),
         later_(place_of(rows.update().like, later)),
         source_(rows.source_at(later)) {}
   std::int64_t piece(std::int64_t x) const { return rows_.fetches() ? rows_.piece(at_ + x) : kUnfetched; }
-  SquaredChanges<T, N> update(std::int64_t x, std::int64_t n) {
+
+ protected:
+  static constexpr std::int64_t kUnfetched = piece_of_row(false);
+
+  void fetch(std::int64_t x, std::int64_t n) const {
     if (rows_.fetches()) rows_.fetch(later_ + x, n, source_ ? source_ + x : nullptr);
-    if constexpr (N == 1) {
-      if (replaces<T, D>(rows_.update(), before_)) {
-        std::copy_n(before_[0] + at_ + x, n, replaced_at_);
-        rows_.run(i_, at_, x, n);
-        return {{&replaced_at_, 1}, 0, rows_.update().out, at_ + x};
-      }
-    }
-    if (rows_.past_caches()) {
-      rows_.run(i_, at_, x, n, values_);
-      return {before_, at_ + x, values_.addresses(), 0};
-    }
-    rows_.run(i_, at_, x, n);
-    return {before_, at_ + x, rows_.update().out, at_ + x};
   }
 
- private:
   const Rows& rows_;
-  std::span<T* const> before_;
   Index<D> i_;
   std::int64_t at_, later_;
   const T* source_;
+};
+
+/// It gives terms of a sum, as an UpdatedRow: terms(at, after, to), of cells that lie `at` behind the first owned one
+/// and whose new values lie `to` behind `after`.
+template <class T, int D, class Terms>
+class SummedRow : public SweptRow<T, D> {
+ public:
+  using typename SweptRow<T, D>::Rows;
+  SummedRow(const UpdatedRows<T, D>& rows, const Terms& terms, const Index<D>& i, const Index<D>& later)
+      : SweptRow<T, D>(rows, i, later), terms_(terms) {}
+  auto update(std::int64_t x, std::int64_t n) {
+    this->fetch(x, n);
+    if (rows_.past_caches()) {
+      rows_.run(i_, at_, x, n, values_);
+      return terms_(at_ + x, values_.addresses(), 0);
+    }
+    rows_.run(i_, at_, x, n);
+    return terms_(at_ + x, rows_.update().out, at_ + x);
+  }
+
+ private:
+  using SweptRow<T, D>::rows_;
+  using SweptRow<T, D>::i_;
+  using SweptRow<T, D>::at_;
+  Terms terms_;
   typename Rows::Piece values_;
-  alignas(64) std::array<T, N == 1 ? std::max(kUnfetched, Rows::kPiece) : 1> replaced_;  ///< by a piece
+};
+
+/// It gives the squared changes of an array that is updated in place.
+template <class T, int D>
+class ReplacedRow : public SweptRow<T, D> {
+ public:
+  using typename SweptRow<T, D>::Rows;
+  using SweptRow<T, D>::SweptRow;
+  SquaredChanges<T, 1> update(std::int64_t x, std::int64_t n) {
+    this->fetch(x, n);
+    const RowUpdate<T, D>& u = this->rows_.update();
+    std::copy_n(u.out[0] + this->at_ + x, n, replaced_at_);
+    this->rows_.run(this->i_, this->at_, x, n);
+    return {{&replaced_at_, 1}, 0, u.out, this->at_ + x};
+  }
+
+ private:
+  alignas(64) std::array<T, std::max(SweptRow<T, D>::kUnfetched, Rows::kPiece)> replaced_;  ///< by a piece
   T* const replaced_at_ = replaced_.data();
 };
 
@@ -105,6 +132,19 @@ void with_number(std::size_t arrays, const F& f) {
     default:
       return f(std::integral_constant<std::size_t, 0>());
   }
+}
+
+/// f(row) with row(i, later) that gives the squared changes of these rows.
+template <class T, int D, class F>
+void with_changed_rows(const UpdatedRows<T, D>& rows, std::span<T* const> before, const F& f) {
+  if (replaces(rows.update(), before))
+    return f([&](const Index<D>& i, const Index<D>& later) { return ReplacedRow<T, D>(rows, i, later); });
+  with_number(rows.update().out.size(), [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
+    const auto terms = [before](std::int64_t at, std::span<T* const> after, std::int64_t to) {
+      return SquaredChanges<T, N>(before, at, after, to);
+    };
+    f([&](const Index<D>& i, const Index<D>& later) { return SummedRow(rows, terms, i, later); });
+  });
 }
 
 }  // namespace
@@ -158,13 +198,10 @@ void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const
   if constexpr (std::is_same_v<T, std::uint8_t>) {
     count_with_change(sum, rows, before[0]);
   } else {
-    const auto form = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
+    with_changed_rows(rows, before, [&](const auto& row) {
       form_tile_values("isohalo::change", sum, scratch,
-                       [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
-                         return ChangedRow<T, D, N>(rows, before, i, later);
-                       });
-    };
-    with_number(update.out.size(), form);
+                       [&](const Index<D>& i, std::int64_t, const Index<D>& later) { return row(i, later); });
+    });
   }
 }
 
@@ -176,11 +213,10 @@ void sweep_box_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, c
     change_in_box(sum, scratch, box, update.like, update.out, before);
   } else {
     const UpdatedRows<T, D> rows(update, {});
-    const auto form = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
+    with_changed_rows(rows, before, [&](const auto& row) {
       form_tile_values("isohalo::change", sum, scratch, box,
-                       [&](const Index<D>& i, std::int64_t) { return ChangedRow<T, D, N>(rows, before, i, i); });
-    };
-    with_number(update.out.size(), form);
+                       [&](const Index<D>& i, std::int64_t) { return row(i, i); });
+    });
   }
 }
 
@@ -203,6 +239,42 @@ void change_in_box(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box
   }
 }
 
+namespace {
+
+/// The region's rows must be owned cells, all of them.
+template <class T, int D, class Terms>
+void sweep_with_terms(const char* label, CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
+                      const Fetch& how, const Terms& terms) {
+  const UpdatedRows<T, D> rows(update, how);
+  form_tile_values(label, sum, scratch, [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
+    return SummedRow(rows, terms, i, later);
+  });
+}
+
+}  // namespace
+
+template <class T, int D>
+void sweep_with_product(CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
+                        const T* factor, const Fetch& how) {
+  sweep_with_terms("isohalo::dot", sum, scratch, update, how,
+                   [factor](std::int64_t at, std::span<T* const> after, std::int64_t to) {
+                     return [a = factor + at, b = after[0] + to](std::int64_t x) {
+                       return static_cast<double>(a[x]) * static_cast<double>(b[x]);
+                     };
+                   });
+}
+
+template <class T, int D>
+void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
+                       const Fetch& how) {
+  sweep_with_terms("isohalo::square", sum, scratch, update, how,
+                   [](std::int64_t, std::span<T* const> after, std::int64_t to) {
+                     return [a = after[0] + to, b = after[1] + to](std::int64_t x) {
+                       return static_cast<double>(a[x]) * static_cast<double>(a[x]) + 0 * static_cast<double>(b[x]);
+                     };
+                   });
+}
+
 #define ISOHALO_INSTANTIATE_FOR(T, D)                                                                           \
   template void sweep(const SweepRegion<D>&, const RowUpdate<T, D>&, const Fetch&, std::int64_t, std::int64_t); \
   template void sweep_box(const Box<D>&, const RowUpdate<T, D>&);                                               \
@@ -212,12 +284,18 @@ void change_in_box(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box
                                       const RowUpdate<T, D>&, std::span<T* const>);                             \
   template void change_in_box(ChangeSum<T, D>&, std::vector<double>&, const Box<D>&, const ArrayRef<T, D>&,     \
                               std::span<T* const>, std::span<T* const>);
-#define ISOHALO_INSTANTIATE(D)       \
-  ISOHALO_INSTANTIATE_FOR(double, D) \
-  ISOHALO_INSTANTIATE_FOR(float, D)
+#define ISOHALO_INSTANTIATE_SUMS(T, D)                                                                         \
+  template void sweep_with_product(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const T*, const Fetch&); \
+  template void sweep_with_square(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const Fetch&);
+#define ISOHALO_INSTANTIATE(D)        \
+  ISOHALO_INSTANTIATE_FOR(double, D)  \
+  ISOHALO_INSTANTIATE_FOR(float, D)   \
+  ISOHALO_INSTANTIATE_SUMS(double, D) \
+  ISOHALO_INSTANTIATE_SUMS(float, D)
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 ISOHALO_INSTANTIATE_FOR(std::uint8_t, 2)
 #undef ISOHALO_INSTANTIATE
+#undef ISOHALO_INSTANTIATE_SUMS
 #undef ISOHALO_INSTANTIATE_FOR
 
 }  // namespace isohalo

@@ -30,7 +30,18 @@ template <class T, int D>
 void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        std::span<T* const> before, const Fetch& how);
 
-/// The same in one box of owned cells, which is in cache and begins and ends where reduction tiles do or the block
+/// Updates the owned cells of one array, and forms the tile values of new * factor, as doubles. Fences. Local.
+template <class T, int D>
+void sweep_with_product(CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
+                        const T* factor, const Fetch& how);
+
+/// Updates those of two arrays, and forms the tile values of a * a + 0 * b, a new of the first and b of the second:
+/// a square that is NaN where b is not finite. Fences. Local.
+template <class T, int D>
+void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
+                       const Fetch& how);
+
+/// The same as sweep_with_change in one box of owned cells, which is in cache and begins and ends where reduction tiles do or the block
 /// does.
 template <class T, int D>
 void sweep_box_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box<D>& box,

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "stencils/chebyshev_solver.hpp"
-#include "stencils/conjugate_gradients.hpp"
+#include "stencils/device/device_conjugate_gradients.hpp"
 #include "stencils/jacobi_solver.hpp"
 #include "stencils/red_black_solver.hpp"
 #include "stencils/single_field_model.hpp"
@@ -70,13 +70,21 @@ class PoissonModel : public SolverModel<D> {
     if (equation_.grid.type == ElementType::float32) return create_as<float>(domain, depth, exchange);
     return create_as<double>(domain, depth, exchange);
   }
+  std::string against_device() const override {
+    return method_ == PoissonMethod::cg ? "" : "of the methods of poisson \"cg\" alone computes on devices";
+  }
+  std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int, Exchange exchange) const override {
+    if (equation_.grid.type == ElementType::float32)
+      return std::make_unique<DeviceConjugateGradients<float, D, DeviceSpace>>(domain, equation_, exchange);
+    return std::make_unique<DeviceConjugateGradients<double, D, DeviceSpace>>(domain, equation_, exchange);
+  }
 
  private:
   template <class T>
   std::unique_ptr<Solver<D>> create_as(const CartesianDomain<D>& domain, int depth, Exchange exchange) const {
     switch (method_) {
       case PoissonMethod::cg:
-        return std::make_unique<ConjugateGradients<T, D>>(domain, equation_, exchange);
+        return std::make_unique<HostConjugateGradients<T, D>>(domain, equation_, exchange);
       case PoissonMethod::red_black:
         return std::make_unique<RedBlackSolver<T, D>>(domain, equation_, depth, exchange);
       case PoissonMethod::chebyshev:

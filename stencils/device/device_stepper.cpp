@@ -1,8 +1,37 @@
 #include "stencils/device/device_stepper.hpp"
 
+#include <fmt/format.h>
+
+#include "datatypes/error.hpp"
 #include "stencils/sweep.hpp"
 
 namespace isohalo {
+
+namespace detail {
+
+/// Most state fields that a kernel is told of.
+inline constexpr int kMostFields = 8;
+
+/// The squared change of a cell; of several fields the sum in their order (as SquaredChanges on the host).
+template <class T>
+struct ChangeAt {
+  int fields;
+  const T *now[kMostFields], *before[kMostFields];
+
+  KOKKOS_FUNCTION double operator()(std::int64_t k) const {
+    double all = square(0, k);
+    for (int f = 1; f < fields; ++f) all = all + square(f, k);
+    return all;
+  }
+
+ private:
+  KOKKOS_FUNCTION double square(int f, std::int64_t k) const {
+    const double change = static_cast<double>(now[f][k]) - static_cast<double>(before[f][k]);
+    return change * change;
+  }
+};
+
+}  // namespace detail
 
 template <class T, int D, class Space>
 DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain,
@@ -14,7 +43,7 @@ DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const Cartes
       plan_(domain, shape, names.reaches(depth),
             HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}, {}, {}}),
       reducer_(domain),
-      change_(reducer_, names.state.size()),
+      sum_(reducer_),
       now_(make_fields(names.state, "")),
       next_(make_fields(names.state, " (next)")),
       coefficients_(make_fields(names.coefficients, "")),
@@ -23,6 +52,9 @@ DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const Cartes
       host_coefficients_(copies_of(coefficients_, coefficients_.size())),
       kernels_(make_kernels(now_[0].ref().stride)),
       previous_exchanged_(!names.before.empty() && plan_.depth() > 1) {
+  if (now_.size() > detail::kMostFields)
+    throw UsageError(fmt::format("a solver of {} state fields has no device path: it has one for {} at most",
+                                 now_.size(), detail::kMostFields));
   if (names.stages > 1) third_ = make_fields(names.state, " (stage)");
   const auto layers = shape.ghost_widths(1, around_);
   layers_low_ = layers[0];
@@ -109,7 +141,10 @@ double DeviceStepper<T, D, Space>::step(bool change) {
   Fields& newest = last % 2 == 0 ? next_ : third_;
   if (change) {
     const PhaseScope scope(phases_, Phase::reduction);
-    change_.form(refs(newest, writes_), refs(now_, before_));
+    detail::ChangeAt<T> squares{static_cast<int>(now_.size()), {}, {}};
+    for (std::size_t f = 0; f < now_.size(); ++f)
+      squares.now[f] = newest[f].ref().data, squares.before[f] = now_[f].ref().data;
+    sum_.form(squares, newest[0].ref());
     sum = reducer_.combine();
   }
   ++step_;

@@ -10,9 +10,9 @@
 
 #include "framework/halo/halo_plan.hpp"
 #include "framework/run/solver.hpp"
-#include "stencils/device/device_change.hpp"
 #include "stencils/device/device_kernel.hpp"
 #include "stencils/device/device_outside.hpp"
+#include "stencils/device/device_sum.hpp"
 #include "stencils/overlap_choice.hpp"
 #include "stencils/state_fields.hpp"
 
@@ -43,7 +43,8 @@ class DeviceStepper : public Solver<D> {
     return device_kernel<T, D, Space>(point, amendments);
   }
 
-  /// The rules are none of one's own. Steps never overlap an exchange. Collective in order.
+  /// The rules are none of one's own. Steps never overlap an exchange. Collective in order. Throws UsageError for more
+  /// than 8 state fields.
   DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
                 const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
                 Exchange exchange = Exchange::automatic, Overlap overlap = Overlap::never);
@@ -101,7 +102,7 @@ class DeviceStepper : public Solver<D> {
   BoundaryTopology<D> around_;
   HaloPlan<D> plan_;
   CellSum<D> reducer_;
-  DeviceChange<T, D, Space> change_;
+  DeviceSum<D, Space> sum_;
   std::vector<DeviceOutside<T, D, Space>> outside_;  ///< of each field
   Fields now_, next_, third_, coefficients_;
   Copies host_, host_before_, host_coefficients_;
@@ -112,7 +113,7 @@ class DeviceStepper : public Solver<D> {
   bool previous_exchanged_;
   std::vector<Level> levels_;
   std::vector<ErasedArray<D>> erased_;
-  Refs reads_, writes_, before_;
+  Refs reads_, writes_;
   int steps_left_ = 0;     ///< sweeps until the next exchange
   std::int64_t step_ = 0;  ///< of the state
   double dt_ = 0;

@@ -1,8 +1,8 @@
 #pragma once
-/// The change sum of fields in the memory of a Kokkos execution space: tile values by kernels, in the order of the
-/// reduction tree (docs/reductions.md), so that their bits are those of the host.
+/// Sums over all cells of fields in the memory of a Kokkos execution space: tile values by kernels, in the order of
+/// the reduction tree (docs/reductions.md), so that their bits are those of the host.
 
-#include <span>
+#include <string>
 #include <vector>
 
 #include "stencils/boxes.hpp"
@@ -13,33 +13,11 @@ namespace isohalo {
 
 namespace detail {
 
-/// Most state fields that a kernel is told of.
-inline constexpr int kMostFields = 8;
-
-/// The squared change of a cell; of several fields the sum in their order (as SquaredChanges on the host).
-template <class T>
-struct ChangeAt {
-  int fields;
-  const T *now[kMostFields], *before[kMostFields];
-
-  KOKKOS_FUNCTION double operator()(std::int64_t k) const {
-    double all = square(0, k);
-    for (int f = 1; f < fields; ++f) all = all + square(f, k);
-    return all;
-  }
-
- private:
-  KOKKOS_FUNCTION double square(int f, std::int64_t k) const {
-    const double change = static_cast<double>(now[f][k]) - static_cast<double>(before[f][k]);
-    return change * change;
-  }
-};
-
 /// Lane n of the lines of tiles of a box: the sum over the rows of a tile in index order. Lines are in index order,
 /// each as long as the box's rows.
-template <class T, int D>
+template <class Value, int D>
 struct LaneKernel {
-  ChangeAt<T> change;
+  Value value;
   double* lanes;
   std::int64_t first, length;                    ///< to the box's first cell; cells of a row
   std::int64_t extent[D], stride[D], height[D];  ///< of the box; of the arrays; of a tile
@@ -53,7 +31,7 @@ struct LaneKernel {
       at += t * height[j] * stride[j];
       rows[j] = extent[j] - t * height[j] < height[j] ? extent[j] - t * height[j] : height[j];
     }
-    double sum = change(at);
+    double sum = value(at);
     for (;;) {
       int j = D - 2;
       for (; j >= 0; --j) {
@@ -63,7 +41,7 @@ struct LaneKernel {
         i[j] = 0;
       }
       if (j < 0) break;
-      sum = sum + change(at);
+      sum = sum + value(at);
     }
     lanes[n] = sum;
   }
@@ -84,10 +62,10 @@ struct FoldKernel {
   }
 };
 
-/// Squared changes of the cells of a box, densely.
-template <class T, int D>
+/// Values of the cells of a box, densely.
+template <class Value, int D>
 struct BareKernel {
-  ChangeAt<T> change;
+  Value value;
   double* bare;
   std::int64_t first, extent[D], stride[D];
 
@@ -97,23 +75,18 @@ struct BareKernel {
       at += left % extent[j] * stride[j];
       left /= extent[j];
     }
-    bare[n] = change(at);
+    bare[n] = value(at);
   }
 };
 
 }  // namespace detail
 
-template <class T, int D, class Space>
-class DeviceChange {
+/// Of the cells of a block.
+template <int D, class Space>
+class DeviceSum {
  public:
-  using Arrays = std::span<const ArrayRef<T, D>>;
-
-  /// For the sum of a block's cells, which must live as long. Local. Throws UsageError for too many fields.
-  DeviceChange(CellSum<D>& sum, std::size_t fields) : sum_(&sum) {
-    if (fields > detail::kMostFields)
-      throw UsageError("a solver of " + std::to_string(fields) +
-                       " state fields has no device path: it has one for " + std::to_string(detail::kMostFields) +
-                       " at most");
+  /// `sum` must live as long. Local.
+  explicit DeviceSum(CellSum<D>& sum) : sum_(&sum) {
     const Box<D> owned = sum.domain().owned(), global = sum.domain().global();
     const Index<D>& tile = sum.tile();
     for (int j = 0; j < D; ++j) {
@@ -133,16 +106,16 @@ class DeviceChange {
     }
     scratch_.resize(static_cast<std::size_t>(scratch));
     values_ = Pair("isohalo::tile_values", tiles_.empty() ? 0 : tiles_.cells());
-    bare_ = Pair("isohalo::changes", bare);
+    bare_ = Pair("isohalo::bare_values", bare);
     lanes_ = Doubles("isohalo::lanes", static_cast<std::size_t>(tiles_.empty() ? 0 : lines_ * row()));
   }
 
-  /// Forms the tile values of the squared changes; `sum.combine()` then gives the sum. Fences. Local.
-  void form(Arrays now, Arrays before) {
-    detail::ChangeAt<T> change{static_cast<int>(now.size()), {}, {}};
-    for (std::size_t f = 0; f < now.size(); ++f) change.now[f] = now[f].data, change.before[f] = before[f].data;
-    form_whole(change, now[0]);
-    form_cut(change, now[0]);
+  /// Forms the tile values of value(k) of the cells, k elements behind the first owned cell of arrays like `like`;
+  /// it is copied to where Space computes. `sum.combine()` then gives the sum. Fences. Local.
+  template <class Value, class T>
+  void form(const Value& value, const ArrayRef<T, D>& like) {
+    form_whole(value, like);
+    form_cut(value, like);
   }
 
  private:
@@ -166,10 +139,11 @@ class DeviceChange {
   }
 
   /// Tiles that lie in this block.
-  void form_whole(const detail::ChangeAt<T>& change, const ArrayRef<T, D>& like) {
+  template <class Value, class T>
+  void form_whole(const Value& value, const ArrayRef<T, D>& like) {
     if (tiles_.empty()) return;
-    detail::LaneKernel<T, D> lanes{
-        change, lanes_.data(), offset_of<D>(cells_.low, like.owned.low, like.stride), row(), {}, {}, {}};
+    detail::LaneKernel<Value, D> lanes{
+        value, lanes_.data(), offset_of<D>(cells_.low, like.owned.low, like.stride), row(), {}, {}, {}};
     for (int j = 0; j < D; ++j) {
       lanes.extent[j] = cells_.extent(j);
       lanes.stride[j] = like.stride[j];
@@ -180,20 +154,21 @@ class DeviceChange {
         "isohalo::tiles", tiles_.cells(),
         detail::FoldKernel{lanes_.data(), values_.there.data(), row(), sum_->tile()[D - 1], tiles_.extent(D - 1)});
     values_.bring();
-    const double* value = values_.here.data();
+    const double* of_tile = values_.here.data();
     for_each_cell(tiles_, [&](const Index<D>& t) {
-      sum_->tile_values()[static_cast<std::size_t>(linear_index(sum_->tiles(), t))] = *value++;
+      sum_->tile_values()[static_cast<std::size_t>(linear_index(sum_->tiles(), t))] = *of_tile++;
     });
   }
 
   /// Cells of tiles that a rank border cuts: their owners form the values.
-  void form_cut(const detail::ChangeAt<T>& change, const ArrayRef<T, D>& like) {
+  template <class Value, class T>
+  void form_cut(const Value& value, const ArrayRef<T, D>& like) {
     std::int64_t at = 0;
     for (const Box<D>& b : cut_) {
-      detail::BareKernel<T, D> bare{
-          change, bare_.there.data() + at, offset_of<D>(b.low, like.owned.low, like.stride), {}, {}};
+      detail::BareKernel<Value, D> bare{
+          value, bare_.there.data() + at, offset_of<D>(b.low, like.owned.low, like.stride), {}, {}};
       for (int j = 0; j < D; ++j) bare.extent[j] = b.extent(j), bare.stride[j] = like.stride[j];
-      launch("isohalo::changes", b.cells(), bare);
+      launch("isohalo::bare", b.cells(), bare);
       at += b.cells();
     }
     if (at > 0) bare_.bring();

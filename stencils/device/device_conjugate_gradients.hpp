@@ -1,0 +1,216 @@
+#pragma once
+/// poisson, method = "cg", with vectors in the memory of a Kokkos execution space. Each element is the expression
+/// that HostConjugateGradients has, and sums have the order of the reduction tree, so both give the same bits.
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stencils/conjugate_gradients.hpp"
+#include "stencils/device/device_outside.hpp"
+#include "stencils/device/device_sum.hpp"
+
+namespace isohalo {
+
+namespace detail {
+
+// Of the cell k elements behind the first owned one.
+
+/// out = f + lap(u).
+template <class T, int D>
+struct ResidualAt {
+  Laplacian<T, D> laplacian;
+  const T *f, *u;
+  T* out;
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const { out[k] = f[k] + laplacian(u + k); }
+};
+
+/// out = -lap(u).
+template <class T, int D>
+struct OperatorAt {
+  Laplacian<T, D> laplacian;
+  const T* u;
+  T* out;
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const { out[k] = -laplacian(u + k); }
+};
+
+/// u = u + alpha p, r = r - alpha A p.
+template <class T>
+struct DescentAt {
+  T alpha;
+  const T *p, *ap;
+  T *u, *r;
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const {
+    u[k] = u[k] + alpha * p[k];
+    r[k] = r[k] - alpha * ap[k];
+  }
+};
+
+/// p = r + beta p.
+template <class T>
+struct TurnAt {
+  T beta;
+  const T* r;
+  T* p;
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const { p[k] = r[k] + beta * p[k]; }
+};
+
+/// u = u - by.
+template <class T>
+struct ShiftAt {
+  T by;
+  T* u;
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const { u[k] = u[k] - by; }
+};
+
+/// Terms of sums.
+template <class T>
+struct ProductAt {
+  const T *a, *b;
+  KOKKOS_FUNCTION double operator()(std::int64_t k) const {
+    return static_cast<double>(a[k]) * static_cast<double>(b[k]);
+  }
+};
+template <class T>
+struct SquareAt {
+  const T *r, *u;
+  KOKKOS_FUNCTION double operator()(std::int64_t k) const {
+    return static_cast<double>(r[k]) * static_cast<double>(r[k]) + 0 * static_cast<double>(u[k]);
+  }
+};
+template <class T>
+struct ValueAt {
+  const T* u;
+  KOKKOS_FUNCTION double operator()(std::int64_t k) const { return static_cast<double>(u[k]); }
+};
+
+}  // namespace detail
+
+template <class T, int D, class Space>
+class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
+ public:
+  /// The rules are none of one's own. Collective in order.
+  DeviceConjugateGradients(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, Exchange exchange)
+      : ConjugateGradients<T, D>(domain, equation, exchange, {}),
+        u_(made("u")),
+        r_(made("r")),
+        p_(made("p")),
+        ap_(made("A p")),
+        here_{HostCopy<T, D>(u_), HostCopy<T, D>(r_), HostCopy<T, D>(p_)},
+        owned_(domain.owned()),
+        valid_(owned_.grown(one(), one()).intersect(domain.global())),
+        true_outside_(this->rules_, domain.global(), one(), one()),
+        outside_(this->rules_.homogeneous(), domain.global(), one(), one()),
+        tree_(domain),
+        sum_(tree_) {}
+
+  /// Copies on the host, as the fields are now. What is changed there counts from `start` or `fields_changed` on.
+  std::vector<FieldHandle<D>> fields() override {
+    if (std::exchange(host_is_behind_, false))
+      for (std::size_t f = 0; f < here_.size(); ++f) here_[f].bring_from(*all()[f]);
+    return {{"u", "1", "state", here_[0].ref()},
+            {"r", "1", "auxiliary", here_[1].ref()},
+            {"p", "1", "auxiliary", here_[2].ref()}};
+  }
+  void reduce_by(const ReductionOptions& options) override {
+    ConjugateGradients<T, D>::reduce_by(options);
+    tree_.reduce_by(options);
+  }
+  void fields_changed() override {
+    for (std::size_t f = 0; f < here_.size(); ++f) here_[f].take_to(*all()[f]);
+    ConjugateGradients<T, D>::fields_changed();
+  }
+  double advance(std::int64_t steps, bool change) override {
+    host_is_behind_ = true;
+    const double rr = ConjugateGradients<T, D>::advance(steps, change);
+    const PhaseScope scope(system_.phases(), Phase::sweep);
+    Space().fence();
+    return rr;
+  }
+
+ protected:
+  double begin() override {
+    const DeviceField<T, D, Space> f = made("f");
+    {
+      const HostCopy<T, D> copy(f);
+      const ArrayRef<T, D> from = system_.source();
+      for_each_cell(owned_, [&](const Index<D>& i) { copy.ref().at(i) = from.at(i); });
+      copy.take_to(f);
+    }
+    here_[0].take_to(u_);
+    Kokkos::deep_copy(p_.view(), u_.view());
+    place_outside(true_outside_);
+    const Laplacian<T, D> laplacian = system_.laplacian(p_.ref().stride);
+    each("isohalo::residual", detail::ResidualAt<T, D>{laplacian, f.ref().data, data(p_), data(r_)});
+    Space().fence();  // `f` ends here
+    Kokkos::deep_copy(p_.view(), r_.view());
+    host_is_behind_ = true;
+    return residual_square();
+  }
+  double residual_square() override { return sum(detail::ProductAt<T>{data(r_), data(r_)}); }
+  double apply() override {
+    place_outside(outside_);
+    each("isohalo::apply", detail::OperatorAt<T, D>{system_.laplacian(p_.ref().stride), data(p_), data(ap_)});
+    return sum(detail::ProductAt<T>{data(p_), data(ap_)});
+  }
+  double descend(T alpha) override {
+    each("isohalo::update", detail::DescentAt<T>{alpha, data(p_), data(ap_), data(u_), data(r_)});
+    return sum(detail::SquareAt<T>{data(r_), data(u_)});
+  }
+  void turn(T beta) override { each("isohalo::turn", detail::TurnAt<T>{beta, data(r_), data(p_)}); }
+  void remove_mean() override {
+    const double total = sum(detail::ValueAt<T>{data(u_)});
+    const T mean = static_cast<T>(total / static_cast<double>(this->domain_.global().cells()));
+    each("isohalo::shift", detail::ShiftAt<T>{mean, data(u_)});
+  }
+
+ private:
+  using Vector = DeviceField<T, D, Space>;
+  using ConjugateGradients<T, D>::system_;
+  using ConjugateGradients<T, D>::plan_;
+
+  /// All with the ghosts of p, so that a cell lies at the same place in each.
+  Vector made(const std::string& name) const {
+    return Vector(name, this->domain_.owned(), plan_.ghost_low(), plan_.ghost_high());
+  }
+  static T* data(const Vector& v) { return v.ref().data; }
+  std::array<const Vector*, 3> all() const { return {&u_, &r_, &p_}; }
+  static Index<D> one() {
+    Index<D> i;
+    i.fill(1);
+    return i;
+  }
+
+  /// The ghosts of p and its outside cells.
+  void place_outside(DeviceOutside<T, D, Space>& outside) {
+    {
+      const PhaseScope scope(system_.phases(), Phase::exchange);
+      plan_.exchange(p_.erased());
+    }
+    const PhaseScope scope(system_.phases(), Phase::boundary);
+    outside.fill(p_.ref(), valid_, 0);
+  }
+  /// f(k) for the owned cells. Does not fence.
+  template <class F>
+  void each(const char* label, const F& f) {
+    const PhaseScope scope(system_.phases(), Phase::sweep);
+    for_each_cell_in<Space>(label, owned_, p_.ref(), f);
+  }
+  template <class Term>
+  double sum(const Term& term) {
+    const PhaseScope scope(system_.phases(), Phase::reduction);
+    sum_.form(term, p_.ref());
+    return tree_.combine();
+  }
+
+  Vector u_, r_, p_, ap_;
+  std::array<HostCopy<T, D>, 3> here_;
+  bool host_is_behind_ = false;
+  Box<D> owned_, valid_;
+  DeviceOutside<T, D, Space> true_outside_, outside_;
+  CellSum<D> tree_;
+  DeviceSum<D, Space> sum_;
+};
+
+}  // namespace isohalo
