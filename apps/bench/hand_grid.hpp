@@ -47,21 +47,14 @@ class HandGrid {
   template <class F>
   void for_each_row(const F& f) const {
     const std::int64_t n = box_.extent(D - 1);
-    Index<D> i = box_.low;
-    for (i[0] = box_.low[0]; i[0] < box_.high[0]; ++i[0]) {
-      if constexpr (D == 2) {
-        f(place(i), n, i);
-      } else {
-        for (i[1] = box_.low[1]; i[1] < box_.high[1]; ++i[1]) f(place(i), n, i);
-      }
-    }
+    isohalo::for_each_row(box_, [&](const Index<D>& i) { f(place(i), n, i); });
   }
 
   /// Ghosts: the inner dimensions by copies, the slowest by messages of whole planes.
   void exchange(T* const u) const {
     const std::int64_t planes = box_.extent(0), plane = stride_[0], g = layers_;
     if (periodic_)
-      for (std::int64_t i = g; i < g + planes; ++i) wrap_plane(u + i * plane);
+      for (std::int64_t i = g; i < g + planes; ++i) wrap<1>(u + i * plane);
     T *const low = u + g * plane, *const high = u + planes * plane;  // first owned plane, first of the last g
     if (alone_) {
       if (!periodic_) return;
@@ -79,21 +72,14 @@ class HandGrid {
   }
 
  private:
-  void wrap_plane(T* const plane) const {
-    const std::int64_t n = box_.extent(D - 1);
-    if constexpr (D == 2) {
-      wrap(plane, n);
-    } else {
-      const std::int64_t rows = box_.extent(1), s = stride_[1], g = layers_;
-      for (std::int64_t j = g; j < g + rows; ++j) wrap(plane + j * s, n);
-      std::copy_n(plane + rows * s, g * s, plane);
-      std::copy_n(plane + g * s, g * s, plane + (g + rows) * s);
-    }
-  }
-  void wrap(T* const line, std::int64_t n) const {
-    for (std::int64_t k = 0; k < layers_; ++k) {
-      line[k] = line[n + k];
-      line[layers_ + n + k] = line[layers_ + k];
+  /// The dimensions from J on.
+  template <int J>
+  void wrap(T* const u) const {
+    if constexpr (J < D) {
+      const std::int64_t n = box_.extent(J), s = stride_[J], g = layers_;
+      for (std::int64_t k = g; k < g + n; ++k) wrap<J + 1>(u + k * s);
+      std::copy_n(u + n * s, g * s, u);
+      std::copy_n(u + g * s, g * s, u + (g + n) * s);
     }
   }
 

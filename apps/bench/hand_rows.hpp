@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "datatypes/box.hpp"
@@ -16,7 +17,19 @@ struct HandHeatRow {
   PerDim<double, D> c;
   Index<D> s;
   void operator()(const double* __restrict u, double* __restrict out, std::int64_t n) const {
-    if constexpr (D == 2) {
+    if constexpr (D == 1) {
+      const double c0 = c[0];
+      for (std::int64_t x = 0; x < n; ++x) out[x] = u[x] + c0 * ((u[x - 1] - 2 * u[x]) + u[x + 1]);
+    } else if constexpr (D == 4) {
+      const double c0 = c[0], c1 = c[1], c2 = c[2], c3 = c[3];
+      const std::int64_t s0 = s[0], s1 = s[1], s2 = s[2];
+      for (std::int64_t x = 0; x < n; ++x) {
+        const double twice = 2 * u[x];
+        out[x] = u[x] + (((c0 * ((u[x - s0] - twice) + u[x + s0]) + c1 * ((u[x - s1] - twice) + u[x + s1])) +
+                          c2 * ((u[x - s2] - twice) + u[x + s2])) +
+                         c3 * ((u[x - 1] - twice) + u[x + 1]));
+      }
+    } else if constexpr (D == 2) {
       const double c0 = c[0], c1 = c[1];
       const std::int64_t s0 = s[0];
       for (std::int64_t x = 0; x < n; ++x)
@@ -60,6 +73,36 @@ class HandBoxRow {
  private:
   std::array<double, 27> w_{};
   Index<D> s_;
+};
+
+/// N weighted neighbors, at most `Layers` away, all in one expression.
+template <std::size_t N, int Layers>
+class HandListRow {
+ public:
+  static constexpr std::int64_t kLayers = Layers;
+  template <int D>
+  HandListRow(const std::vector<Index<D>>& offsets, const std::vector<double>& weights, const Index<D>& s) {
+    for (std::size_t k = 0; k < N; ++k) {
+      for (int j = 0; j < D; ++j) at_[k] += offsets[k][j] * s[j];
+      w_[k] = weights[k];
+    }
+  }
+  void operator()(const double* __restrict u, double* __restrict out, std::int64_t n) const {
+    [&]<std::size_t... K>(std::index_sequence<K...>) {
+      const auto w = w_;
+      const double* const p[N] = {u + at_[0], u + at_[K + 1]...};
+      for (std::int64_t x = 0; x < n; ++x) {
+        double sum = w[0] * p[0][x];
+        ((sum = sum + w[K + 1] * p[K + 1][x]), ...);
+        out[x] = sum;
+      }
+    }
+    (std::make_index_sequence<N - 1>());
+  }
+
+ private:
+  std::array<std::int64_t, N> at_{};
+  std::array<double, N> w_{};
 };
 
 /// The wave equation with constant coefficients.

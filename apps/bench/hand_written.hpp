@@ -18,7 +18,7 @@ class HandWritten {
  public:
   HandWritten(const CartesianDomain<D>& domain, const std::function<Row(const Index<D>&)>& make,
               bool periodic = true)
-      : grid_(domain, 1, periodic), row_(make(grid_.stride())) {
+      : grid_(domain, layers(), periodic), row_(make(grid_.stride())) {
     for (std::size_t f = 0; f < N; ++f) u_.push_back(grid_.array()), v_.push_back(grid_.array());
     for (std::size_t k = 0; k < K; ++k) given_.push_back(grid_.array());
   }
@@ -53,6 +53,13 @@ class HandWritten {
   }
 
  private:
+  /// Of ghosts.
+  static constexpr std::int64_t layers() {
+    if constexpr (requires { Row::kLayers; })
+      return Row::kLayers;
+    else
+      return 1;
+  }
   using Arrays = std::vector<typename HandGrid<T, D>::Array>;
   template <std::size_t M>
   static std::array<T*, M> pointers(const Arrays& arrays) {

@@ -22,6 +22,15 @@ class CommandLine {
     sweep->add_option("--size", sweep_.size, "cells per dimension (default: far more than caches hold)")
         ->check(CLI::Range(16, 1 << 20));
     add_temporal();
+    auto* depth = add("depth", "halo_depth = \"auto\" against every depth that is forced", depth_.json,
+                      [this] { return bench_depth(MPI_COMM_WORLD, depth_); });
+    repeats(depth, depth_.repeats);
+    depth->add_option("--case", depth_.cases, "only these cases");
+    depth->add_option("--size", depth_.size, "cells per dimension (default: in caches and beyond)")
+        ->check(CLI::Range(16, 1 << 20));
+    depth->add_option("--depth", depth_.depths, "steps per exchange that are forced")
+        ->check(CLI::Range(1, 1000))
+        ->delimiter(',');
     add_scaling();
     auto* cg = add("cg", "Conjugate gradients against hand-written ones with sums in any order", cg_.json,
                    [this] { return bench_cg(MPI_COMM_WORLD, cg_); });
@@ -179,6 +188,7 @@ class CommandLine {
   bool json_ = false;
   BenchSweepOptions sweep_;
   BenchTemporalOptions temporal_;
+  BenchDepthOptions depth_;
   BenchScalingOptions scaling_;
   BenchCgOptions cg_;
   BenchNeighborhoodOptions neighborhood_;

@@ -80,11 +80,18 @@ std::vector<SweepFigures> measure_all(const SweepOrder& order) {
     names.push_back(c.name);
     if (order.wants(c.name)) all.push_back(measure_embedded(order.comm, c, order.repeats));
   };
-  const std::int64_t n2 = order.size ? order.size : 4096, n3 = order.size ? order.size : 256;
+  const std::int64_t n2 = order.size ? order.size : 4096, n3 = order.size ? order.size : 256,
+                     n4 = order.size ? order.size : 64;
   add(heat_case<2>("2d-5pt", {n2, n2}), 2);
   add(heat_case<3>("3d-7pt", {n3, n3, n3}), 2);
   add(box_case<2>("2d-9pt", {n2, n2}), 2);
   add(box_case<3>("3d-27pt", {n3, n3, n3}), 2);
+  add(star_case<2, 2>("2d-star2", {n2, n2}), 2);
+  add(star_case<3, 2>("3d-star2", {n3, n3, n3}), 2);
+  add(star_case<3, 4>("3d-star4", {n3, n3, n3}), 2);
+  add(odd_list_case("2d-list", {n2, n2}), 2);
+  add(heat_case<1>("1d-3pt", {n2 * n2}), 2);
+  add(heat_case<4>("4d-9pt", {n4, n4, n4, n4}), 2);
   add(diffusion_case<2>("2d-cell", {n2, n2}), 2);
   add(diffusion_case<3>("3d-cell", {n3, n3, n3}), 2);
   add(wave_case<2>("2d-wave", {n2, n2}), 3);

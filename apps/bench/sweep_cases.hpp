@@ -69,6 +69,25 @@ auto box_case(const std::string& name, const Index<D>& shape) {
       [=](const Index<D>& s) { return HandBoxRow<D>(weights, s); });
 }
 
+/// Weighted neighbors as an input file lists them, N of them and at most `Layers` away.
+template <int D, std::size_t N, int Layers>
+auto list_case(const std::string& name, const Index<D>& shape, const Offsets<D>& offsets) {
+  std::vector<double> weights;
+  for (std::size_t k = 0; k < N; ++k) weights.push_back(1.0 / N + 0.0001 * static_cast<double>(k));
+  return row_case<D, HandListRow<N, Layers>>(
+      name, shape, StencilShape<D>::of(offsets),
+      [=](const Index<D>& s) { return WeightedRow<double>::of<D>(offsets, weights, s); },
+      [=](const Index<D>& s) { return HandListRow<N, Layers>(offsets, weights, s); });
+}
+template <int D, int Radius>
+auto star_case(const std::string& name, const Index<D>& shape) {
+  return list_case<D, 2 * D * Radius + 1, Radius>(name, shape, star<D>(Radius, Self::include));
+}
+/// A list that no rule gives.
+inline auto odd_list_case(const std::string& name, const Index<2>& shape) {
+  return list_case<2, 7, 3>(name, shape, {{-3, 1}, {-2, -2}, {-1, 3}, {0, 0}, {0, 2}, {1, -3}, {3, -1}});
+}
+
 /// Ours is a function of a cell, on cells of unit width but for their stretch.
 template <class S, int D, class HandRow, std::size_t N = 1>
 auto cell_case(const std::string& name, const Index<D>& shape, double dt,

@@ -13,23 +13,6 @@ namespace isohalo {
 
 namespace {
 
-/// [domain], [parallel] and [run] of a grid of cells that are not cubes, in slabs.
-template <int D>
-std::string grid_text(const Index<D>& shape, int ranks, const std::string& side, int depth = 1) {
-  PerDim<double, D> length;
-  PerDim<std::int64_t, D> slabs;
-  std::string sides;
-  for (int j = 0; j < D; ++j) {
-    length[j] = static_cast<double>(shape[j]) * (1 + 0.1 * j);
-    slabs[j] = j == 0 ? ranks : 1;
-    sides += (j ? ", " : "") + side;
-  }
-  return fmt::format(
-      "domain.shape = {}\ndomain.length = {}\ndomain.boundary = {{low = [{}], high = [{}]}}\n"
-      "parallel = {{process_grid = {}, halo_depth = {}}}\nrun.steps = 1\ninitial.kind = \"random\"\n",
-      list_text<D>(shape), list_text<D>(length), sides, sides, list_text<D>(slabs), depth);
-}
-
 constexpr const char* kPeriodic = "\"periodic\"";
 constexpr const char* kZero = "{fixed = 0.0}";  // what costs the opponent least
 
