@@ -150,6 +150,85 @@ def test_sources_in_time():
         that(all(1.8 < o < 3.3 for o in order(errors, sizes)), "%s with a source: errors %r, orders %r" % (kind, errors, order(errors, sizes)))
 
 
+def test_gray_scott():
+    """What reacts goes from u to v: without feeding their sum stays, it goes by what v loses; u = 1, v = 0 is at rest; a
+    uniform u alone is fed by 1 - u = (1 - u0) (1 - F dt)^n."""
+    def run(ranks, steps, *more):
+        text = """
+[domain]
+shape = [20, 31]
+length = [20.0, 31.0]
+[solver]
+kind = "gray_scott"
+dt = 0.25
+[initial.u]
+kind = "random"
+[initial.v]
+kind = "random"
+seed = 2
+[run]
+steps = %d
+""" % steps
+        (WORK / "gray_scott.toml").write_text(text)
+        isohalo(ranks, "run", "gray_scott.toml", "--overwrite", "output.directory=gray_scott", *more)
+        with h5py.File(WORK / "gray_scott" / "latest.h5") as f:
+            return f["fields/u"][...], f["fields/v"][...]
+
+    rates = ["solver.F=0", "solver.k=0", "solver.Du=0.2", "solver.Dv=0.1"]
+    totals = [sum(x.sum() for x in run(ranks, steps, *rates)) for ranks, steps in ((1, 1), (2, 100))]
+    that(abs(totals[1] - totals[0]) < 1e-10 * totals[0], "u + v changes from %r to %r" % tuple(totals))
+    rates[1] = "solver.k=0.3"
+    (u, v), (u1, v1) = run(1, 10, *rates), run(3, 11, *rates)
+    lost = (u + v - u1 - v1).sum()
+    that(abs(lost - 0.25 * 0.3 * v.sum()) < 1e-10 and lost > 1e-3, "u + v loses %g, v alone %g" % (lost, 0.25 * 0.3 * v.sum()))
+    uniform = ["initial.u.kind=constant", "initial.v.kind=constant", "initial.v.seed=", "initial.v.value=0"]
+    u, v = run(3, 50, *uniform, "initial.u.value=1")
+    that((u == 1).all() and (v == 0).all(), "u = 1, v = 0 does not stay")
+    u, v = run(2, 50, *uniform, "initial.u.value=0.25", "solver.F=0.1")
+    that(np.abs(1 - u - 0.75 * (1 - 0.1 * 0.25) ** 50).max() < 1e-14 and (v == 0).all(), "u alone is fed otherwise: %r" % u[0, 0])
+
+
+def test_stencil():
+    """A weight of one at one offset moves the field, bit by bit; weights that add up to one keep its sum."""
+    text = periodic([17, 23], 'kind = "stencil"\noffsets = %s\nweights = %s', [1, 1], 1)
+    moves = text % ([[2, -1]], [1.0])
+    _, once = result(1, "moved", moves)
+    y, x = centres([17, 23])
+    that(np.abs(once - np.roll(np.sin(PI * y) * np.sin(PI * x), (-2, 1), (0, 1))).max() < 1e-14, "a step does not move the field by (2, -1)")
+    for ranks, more in ((1, 5), (3, 40)):
+        _, u = result(ranks, "moved", moves, "run.steps=%d" % (1 + more))
+        that((u == np.roll(once, (-2 * more, more), (0, 1))).all() and (u != once).any(), "%d steps do not move the field so far" % more)
+    mixes = text % ([[-1, 0], [0, 3], [0, 0], [2, 2]], [0.25, 0.125, 0.5, 0.125])
+    noise = ["initial.kind=random", "initial.modes="]
+    (_, u), (_, u1) = result(1, "mixed", mixes, *noise), result(2, "mixed", mixes, "run.steps=60", *noise)
+    that(abs(u.sum() - u1.sum()) < 1e-11 * u.size and np.ptp(u1) < 0.7 * np.ptp(u), "the sum goes from %r to %r" % (u.sum(), u1.sum()))
+
+
+def test_life():
+    """A glider is one cell further in both directions after four steps, a blinker is itself after two, a block stays."""
+    cells = np.zeros((20, 30), np.uint8)
+    cells[1:4, 1:4] = [[0, 1, 0], [0, 0, 1], [1, 1, 1]]
+    with h5py.File(WORK / "life.h5", "w") as f:
+        f["glider"] = cells
+        still = np.zeros_like(cells)
+        still[5:7, 19:21] = 1  # block
+        f["still"] = still
+        blinker = still.copy()
+        blinker[14, 3:6] = 1
+        f["blinker"] = blinker
+    text = periodic([20, 30], 'kind = "life"', [1, 1], 1).replace('kind = "sine"\nmodes = [1, 1]', 'kind = "file"\nfile = "life.h5"')
+
+    def after(ranks, name, steps):
+        return result(ranks, "life", text, "initial.dataset=" + name, "run.steps=%d" % steps)[1]
+
+    for ranks, steps in ((1, 4), (2, 80), (3, 240)):  # over the borders of ranks and of the grid
+        that((after(ranks, "glider", steps) == np.roll(cells, (steps // 4, steps // 4), (0, 1))).all(), "the glider is elsewhere after %d steps" % steps)
+    that((after(2, "still", 7) == still).all(), "a block changes")
+    turned = still.copy()
+    turned[13:16, 4] = 1
+    that((after(2, "blinker", 9) == turned).all() and (after(3, "blinker", 10) == blinker).all(), "a blinker does not blink")
+
+
 def test_refusals():
     """Named before any memory is taken, or before the first step where only the values tell."""
     h5 = WORK / "kappa.h5"
@@ -186,6 +265,9 @@ def main():
     test_advection()
     test_heat_in_a_field()
     test_sources_in_time()
+    test_gray_scott()
+    test_stencil()
+    test_life()
     test_refusals()
     finish()
 

@@ -40,15 +40,7 @@ done
 cmake -S "$source_dir/apps/examples/own_solver" -B "$work/build_solver" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CXX_FLAGS="-march=native" >"$work.configure_solver.log"
 cmake --build "$work/build_solver" >"$work.build_solver.log"
-input="$source_dir/apps/examples/own_solver/brusselator.toml"
-(cd "$work" && "$build_dir/bin/brusselator" run "$input" run.steps=60 output.checkpoint_every=30 output.picture_every=0 \
-  output.directory=solver_in_tree >/dev/null
-for ranks in 2 3; do
-  "$mpiexec" -n "$ranks" build_solver/brusselator run "$input" run.steps=60 output.checkpoint_every=30 output.picture_every=0 \
-    output.directory="solver_$ranks" parallel.halo_depth="$ranks" >/dev/null
-  cmp solver_in_tree/step_00000060.h5 "solver_$ranks/step_00000060.h5"
-done
-build_solver/brusselator prove "$input" run.steps=20 --ranks 1,2 >/dev/null)
+bash "$source_dir/tests/project/own_solver.sh" "$source_dir" "$build_dir" "$work/solver" "$mpiexec" "$work/build_solver/brusselator"
 # The Fortran module, where it was built.
 if [ -f "$work/prefix/lib/libisohalo_fortran.a" ]; then
   cmake -S "$source_dir/apps/examples/fortran" -B "$work/build_fortran" -DCMAKE_PREFIX_PATH="$work/prefix" \
