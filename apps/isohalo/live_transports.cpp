@@ -10,7 +10,7 @@
 
 #include "apps/isohalo/live_check.hpp"
 #include "datatypes/mix.hpp"
-#include "framework/halo/probe_field.hpp"
+#include "apps/common/probe_field.hpp"
 
 namespace isohalo {
 

@@ -75,10 +75,6 @@ struct Reader {
 using Readers = std::vector<std::vector<std::vector<Reader>>>;  ///< [rank][stage]
 Readers all_readers(const NodeSchedule& schedule);
 
-/// Does every rank that should (`root`, or all with -1) end with the value of the tree, in every part, joined in
-/// its order? And does no rank read what is not there?
-bool reduces_rightly(const NodeSchedule& schedule, const CombiningTree& tree, int root);
-
 // Every schedule below gives each element the value of the tree's root.
 
 /// All ranks publish all, and `root` (-1: every rank) combines all.

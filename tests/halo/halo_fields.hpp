@@ -2,7 +2,7 @@
 /// Fields with a unique value per field and global cell and a signalling sentinel in every ghost, in several
 /// layouts.
 
-#include "framework/halo/probe_field.hpp"
+#include "apps/common/probe_field.hpp"
 #include "tests/halo/halo_cases.hpp"
 
 namespace isohalo::test {

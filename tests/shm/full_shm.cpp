@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "framework/halo/probe_field.hpp"
+#include "apps/common/probe_field.hpp"
 #include "framework/shm/node_slots.hpp"
 
 using namespace isohalo;

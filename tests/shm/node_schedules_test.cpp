@@ -3,18 +3,80 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "datatypes/error.hpp"
 #include "framework/shm/node_cost.hpp"
-#include "framework/shm/node_equations.hpp"
 #include "tests/mpi_main.hpp"
+#include "tests/shm/node_equations.hpp"
 
 namespace isohalo {
 namespace {
 
 using Kind = NodeAlgorithm::Kind;
+
+/// Does every rank that should (`root`, or all with -1) end with the value of the tree, in every part, joined in
+/// its order? And does no rank read what is not there?
+bool reduces_rightly(const NodeSchedule& schedule, const CombiningTree& tree, int root) {
+  // A value as text; vectors in as many cells as all parts of the schedule divide.
+  int cells = 1;
+  for (const auto& mine : schedule.of)
+    for (const NodeStage& stage : mine)
+      for (const auto* takes : {&stage.fills, &stage.results})
+        for (const Take& take : *takes) cells = std::max(cells, take.part.of);
+  const auto joined = [](const std::string& a, const std::string& b) { return "(" + a + " " + b + ")"; };
+  std::vector<std::string> values;
+  for (int r = 0; r < schedule.ranks; ++r) values.push_back(std::to_string(r));
+  for (const auto& node : tree.nodes) {
+    std::string value = values[static_cast<std::size_t>(node.children[0])];
+    for (std::size_t k = 1; k < node.children.size(); ++k)
+      value = joined(value, values[static_cast<std::size_t>(node.children[k])]);
+    values.push_back(value);
+  }
+  std::map<std::pair<int, int>, std::vector<std::string>> slot;  // (rank, stage)
+  std::map<int, std::vector<std::string>> result;
+  bool good = true;
+  const auto visit = [&](int rank, int stage, const Take& take, bool fills) {
+    if (cells % take.part.of != 0) good = false;
+    auto& to = fills ? slot[{rank, stage}] : result[rank];
+    to.resize(static_cast<std::size_t>(cells));
+    for (int c = take.part.first * cells / take.part.of; c < take.part.last * cells / take.part.of; ++c) {
+      std::vector<std::string> registers;
+      for (const Source& s : take.sources) {
+        const auto cell = static_cast<std::size_t>(c);
+        std::string value = std::to_string(rank);
+        if (s.stage == kOwn)
+          good = good && s.rank == rank;
+        else if (auto& from = slot[{s.rank, s.stage}]; from.empty())
+          good = false;
+        else
+          value = from[cell];
+        good = good && !value.empty();
+        registers.push_back(value);
+      }
+      std::string value = registers[0];
+      for (const Join& j : take.joins) {
+        value = joined(registers[static_cast<std::size_t>(j.a)], registers[static_cast<std::size_t>(j.b)]);
+        if (j.to < 0) continue;
+        if (registers.size() <= static_cast<std::size_t>(j.to))
+          registers.resize(static_cast<std::size_t>(j.to) + 1);
+        registers[static_cast<std::size_t>(j.to)] = value;
+      }
+      to[static_cast<std::size_t>(c)] = value;
+    }
+  };
+  good = walk(schedule, visit, [](int, int) {}) && good;
+  for (int r = 0; r < schedule.ranks; ++r) {
+    if (root >= 0 && r != root) continue;
+    for (const std::string& cell : result[r]) good = good && cell == values.back();
+    good = good && result[r].size() == static_cast<std::size_t>(cells);
+  }
+  return good;
+}
 
 std::vector<Hierarchy> hierarchies(int ranks) {
   std::vector<Hierarchy> all{Hierarchy(ranks)};

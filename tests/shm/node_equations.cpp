@@ -1,4 +1,4 @@
-#include "framework/shm/node_equations.hpp"
+#include "tests/shm/node_equations.hpp"
 
 #include <algorithm>
 #include <cmath>
