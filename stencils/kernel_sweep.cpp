@@ -64,7 +64,8 @@ class SweptRow {
  protected:
   static constexpr std::int64_t kUnfetched = piece_of_row(false);
 
-  void fetch(std::int64_t x, std::int64_t n) const {
+  /// Inlined by force, see detail::fetch_to_read.
+  [[gnu::always_inline]] void fetch(std::int64_t x, std::int64_t n) const {
     if (rows_.fetches()) rows_.fetch(later_ + x, n, source_ ? source_ + x : nullptr);
   }
 
@@ -153,8 +154,8 @@ template <class T, int D>
 void sweep(const SweepRegion<D>& region, const RowUpdate<T, D>& update, const Fetch& how, std::int64_t part,
            std::int64_t parts) {
   const UpdatedRows<T, D> rows(update, how);
-  const auto row = [&rows](const Index<D>& i, std::int64_t n) {
-    rows.run_row(i, place_of(rows.update().like, i), n, [](std::int64_t, std::int64_t, const T*) {});
+  const auto row = [&rows](const Index<D>& i, std::int64_t n, const Box<D>& block) {
+    rows.run_row(i, n, block, [](std::int64_t, std::int64_t, const T*) {});
   };
   for_each_row_of("isohalo::sweep", region, row, part, parts, detail::streaming_fence);
 }
@@ -177,10 +178,10 @@ namespace {
 /// Cells of whole numbers: those that change are counted while they are in cache.
 template <class T, int D>
 void count_with_change(ChangeCount<D>& sum, const UpdatedRows<T, D>& rows, const T* before) {
-  const auto row = [&](const Index<D>& i, std::int64_t n) {
+  const auto row = [&](const Index<D>& i, std::int64_t n, const Box<D>& block) {
     const std::int64_t at = place_of(rows.update().like, i);
     std::int64_t count = 0;
-    rows.run_row(i, at, n, [&](std::int64_t x, std::int64_t m, const T* values) {
+    rows.run_row(i, n, block, [&](std::int64_t x, std::int64_t m, const T* values) {
       count += count_changes(before + at + x, values, m);
     });
     sum.add(count);

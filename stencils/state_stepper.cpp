@@ -38,11 +38,13 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
   layers_high_ = layers[1];
   for (const BoundaryRules<D>& of_field : rules)
     outside_.emplace_back(of_field, domain.global(), layers_low_, layers_high_);
+  const std::int64_t planes = 1 + layers_low_[0] + layers_high_[0];
+  const auto cell_bytes = static_cast<std::int64_t>(names.state.size() * sizeof(T));
   for (int m = 0; m <= plan_.depth(); ++m) {
     const auto boxes = shape.needed_boxes(domain.owned(), m, around);
     Level level;
     level.bounds = detail::reachable(domain.owned(), shape, m, around);
-    level.all = SweepRegion<D>(boxes);
+    level.all = SweepRegion<D>(boxes, planes, cell_bytes);
     level.around = detail::without(boxes, domain.owned());
     level.shell = SweepRegion<D>(level.around);
     level.boxes = boxes;
@@ -60,7 +62,7 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
     Box<D> inner = domain.owned();
     for (int j = 0; j < D; ++j)
       if (domain.decomposition().blocks(j) > 1) inner.low[j] += layers_low_[j], inner.high[j] -= layers_high_[j];
-    interior_ = SweepRegion<D>({inner});
+    interior_ = SweepRegion<D>({inner}, planes, cell_bytes);
     rest_ = SweepRegion<D>(detail::without(shape.needed_boxes(domain.owned(), plan_.depth() - 1, around), inner));
   }
 }

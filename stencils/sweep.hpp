@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "framework/halo/row_blocks.hpp"
 #include "framework/halo/row_update.hpp"
 #include "framework/reduce/tree_reducer.hpp"
 
@@ -20,52 +21,78 @@ using SweepSpace = Kokkos::DefaultHostExecutionSpace;
 template <int D>
 class SweepRegion {
  public:
+  struct Work {
+    Box<D> piece;
+    std::size_t block;  ///< which this one is of
+  };
+
   SweepRegion() = default;
-  explicit SweepRegion(const std::vector<Box<D>>& boxes) {
-    for (const auto& b : boxes) add(b);
+  /// `planes` and `cell_bytes` as in rows_of_block: by default those of one array of binary64 and of a star.
+  explicit SweepRegion(const std::vector<Box<D>>& boxes, std::int64_t planes = 3, std::int64_t cell_bytes = 8) {
+    for (const auto& b : boxes)
+      if (!b.empty()) add(b, detail::rows_of_block<D>(b.extents(), planes, cell_bytes));
   }
-  const std::vector<Box<D>>& work() const { return work_; }
+  const std::vector<Work>& work() const { return work_; }
+  /// That a piece of work is of: pieces that follow each other are its rows in index order.
+  const Box<D>& block(const Work& of) const { return blocks_[of.block]; }
   std::int64_t size() const { return static_cast<std::int64_t>(work_.size()); }
 
  private:
-  static constexpr std::int64_t kRows = 16, kCells = 4096;
+  static constexpr std::int64_t kRows = detail::kRowsOfPiece, kCells = 4096;
 
-  void add(const Box<D>& box) {
-    if (box.empty()) return;
+  void add(const Box<D>& box, std::int64_t rows) {
     if constexpr (D == 1) {
+      blocks_.push_back(box);
       for (std::int64_t x = box.low[0]; x < box.high[0]; x += kCells)
-        work_.push_back({{x}, {std::min(x + kCells, box.high[0])}});
+        work_.push_back({{{x}, {std::min(x + kCells, box.high[0])}}, blocks_.size() - 1});
     } else {
-      Box<D> starts = box;  // one cell per piece of work
-      starts.high[D - 1] = starts.low[D - 1] + 1;
-      starts.low[D - 2] = 0;
-      starts.high[D - 2] = (box.extent(D - 2) + kRows - 1) / kRows;
-      for_each_cell(starts, [&](const Index<D>& i) {
-        Box<D> piece = box;
-        for (int j = 0; j < D - 2; ++j) piece.low[j] = i[j], piece.high[j] = i[j] + 1;
-        piece.low[D - 2] = box.low[D - 2] + i[D - 2] * kRows;
-        piece.high[D - 2] = std::min(piece.low[D - 2] + kRows, box.high[D - 2]);
-        work_.push_back(piece);
-      });
+      // Each thread gets its layers of dimension 0, whose memory it has touched first.
+      const std::int64_t threads = D < 3 ? 1 : std::min<std::int64_t>(SweepSpace().concurrency(), box.extent(0));
+      for (std::int64_t t = 0; t < threads; ++t) {
+        Box<D> layers = box;
+        layers.low[0] = box.low[0] + box.extent(0) * t / threads;
+        layers.high[0] = box.low[0] + box.extent(0) * (t + 1) / threads;
+        detail::for_each_block(layers, rows, [&](const Box<D>& block) { add_block(block); });
+      }
     }
   }
+  void add_block(const Box<D>& block) {
+    blocks_.push_back(block);
+    Box<D> starts = block;  // one cell per piece of work
+    starts.high[D - 1] = starts.low[D - 1] + 1;
+    starts.low[D - 2] = 0;
+    starts.high[D - 2] = (block.extent(D - 2) + kRows - 1) / kRows;
+    for_each_cell(starts, [&](const Index<D>& i) {
+      Box<D> piece = block;
+      for (int j = 0; j < D - 2; ++j) piece.low[j] = i[j], piece.high[j] = i[j] + 1;
+      piece.low[D - 2] = block.low[D - 2] + i[D - 2] * kRows;
+      piece.high[D - 2] = std::min(piece.low[D - 2] + kRows, block.high[D - 2]);
+      work_.push_back({piece, blocks_.size() - 1});
+    });
+  }
 
-  std::vector<Box<D>> work_;
+  std::vector<Box<D>> blocks_;
+  std::vector<Work> work_;
 };
 
 /// f(i, n) for every row of n cells from `i` on of the region, or of one of so many `parts` of it, from several
-/// threads; each calls end() after its last row. `label`: at most 15 characters, for longer ones Kokkos allocates
-/// memory at each call. Fences. Local.
+/// threads; or f(i, n, block) with the block of rows that it is of. Each thread calls end() after its last row.
+/// `label`: at most 15 characters, for longer ones Kokkos allocates memory at each call. Fences. Local.
 template <int D, class F, class End>
 void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f, std::int64_t part,
                      std::int64_t parts, const End& end) {
-  const Box<D>* work = region.work().data();
+  const typename SweepRegion<D>::Work* work = region.work().data();
   const std::int64_t first = region.size() * part / parts, n = region.size() * (part + 1) / parts - first;
   const std::int64_t workers = std::min<std::int64_t>(n, std::max(1, SweepSpace().concurrency()));
-  Kokkos::parallel_for(label, Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &f, &end](const std::int64_t w) {
+  Kokkos::parallel_for(label, Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &region, &f, &end](const std::int64_t w) {
     for (std::int64_t k = first + n * w / workers; k < first + n * (w + 1) / workers; ++k) {
-      const Box<D> piece = work[k];
-      for_each_row(piece, [&](const Index<D>& i) { f(i, piece.extent(D - 1)); });
+      const Box<D> piece = work[k].piece;
+      for_each_row(piece, [&](const Index<D>& i) {
+        if constexpr (std::is_invocable_v<const F&, const Index<D>&, std::int64_t, const Box<D>&>)
+          f(i, piece.extent(D - 1), region.block(work[k]));
+        else
+          f(i, piece.extent(D - 1));
+      });
     }
     end();
   });

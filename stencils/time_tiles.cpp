@@ -1,17 +1,8 @@
 #include "stencils/time_tiles.hpp"
 
-#include <unistd.h>
-
 #include <cmath>
 
 namespace isohalo {
-
-std::int64_t second_level_cache() {
-#ifdef _SC_LEVEL2_CACHE_SIZE
-  if (const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) return bytes;
-#endif
-  return std::int64_t{1} << 20;
-}
 
 namespace {
 

@@ -25,9 +25,6 @@
 
 namespace isohalo {
 
-/// Bytes of second-level cache of one processor core; 1 MiB where the system does not say. Local.
-std::int64_t second_level_cache();
-
 /// How a block is cut for several steps: tiles of `extents` cells, which begin `skew` cells lower with each step.
 template <int D>
 struct TimeTiles {

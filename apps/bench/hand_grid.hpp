@@ -16,7 +16,6 @@ namespace isohalo {
 /// Without Isohalo but for the block that this rank owns. Of 2 or 3 dimensions.
 template <class T, int D>
 class HandGrid {
-  static_assert(D == 2 || D == 3);
 
  public:
   /// An array of the grid; owns its memory.

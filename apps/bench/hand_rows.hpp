@@ -76,11 +76,10 @@ class HandBoxRow {
 };
 
 /// N weighted neighbors, at most `Layers` away, all in one expression.
-template <std::size_t N, int Layers>
+template <int D, std::size_t N, int Layers>
 class HandListRow {
  public:
   static constexpr std::int64_t kLayers = Layers;
-  template <int D>
   HandListRow(const std::vector<Index<D>>& offsets, const std::vector<double>& weights, const Index<D>& s) {
     for (std::size_t k = 0; k < N; ++k) {
       for (int j = 0; j < D; ++j) at_[k] += offsets[k][j] * s[j];

@@ -74,10 +74,10 @@ template <int D, std::size_t N, int Layers>
 auto list_case(const std::string& name, const Index<D>& shape, const Offsets<D>& offsets) {
   std::vector<double> weights;
   for (std::size_t k = 0; k < N; ++k) weights.push_back(1.0 / N + 0.0001 * static_cast<double>(k));
-  return row_case<D, HandListRow<N, Layers>>(
+  return row_case<D, HandListRow<D, N, Layers>>(
       name, shape, StencilShape<D>::of(offsets),
       [=](const Index<D>& s) { return WeightedRow<double>::of<D>(offsets, weights, s); },
-      [=](const Index<D>& s) { return HandListRow<N, Layers>(offsets, weights, s); });
+      [=](const Index<D>& s) { return HandListRow<D, N, Layers>(offsets, weights, s); });
 }
 template <int D, int Radius>
 auto star_case(const std::string& name, const Index<D>& shape) {

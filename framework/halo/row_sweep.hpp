@@ -56,7 +56,7 @@ class LoopKernel final : public RowKernel<T, D> {
 ///     for (std::int64_t x = 0; x < n; ++x) v[x] = u[x] + 0.2 * (u[x - s] + u[x + s] + ..);
 ///   });
 ///
-/// The function is called for pieces of rows, in index order of each box, with the addresses of the piece's first
+/// The function is called for pieces of rows, each cell once but in no particular order, with the addresses of the piece's first
 /// cell; as row(in, out, n, i) it gets the index of that cell, too. It must write all n cells of each array that it
 /// writes, and read none of those by their addresses: what it writes may lie in a small buffer first. One object
 /// for each kind of loop, since it keeps what it has found out; T of at most 64 bytes.
@@ -101,9 +101,12 @@ class RowSweep {
     const std::int64_t lead = D > 1 ? high_[0] * like.stride[0] : 0;
     const auto start = std::chrono::steady_clock::now();
     const detail::UpdatedRows<T, D> rows({kernel, like, from, to}, {way > 0, way > 1, lead});
+    const std::int64_t planes = 1 + low_[0] + high_[0], bytes = static_cast<std::int64_t>(In * sizeof(T));
     for (const Box<D>& box : region)
-      for_each_row(box, [&](const Index<D>& i) {
-        rows.run_row(i, detail::place_of(like, i), box.extent(D - 1), [](std::int64_t, std::int64_t, const T*) {});
+      detail::for_each_block(box, detail::rows_of_block<D>(box.extents(), planes, bytes), [&](const Box<D>& block) {
+        for_each_row(block, [&](const Index<D>& i) {
+          rows.run_row(i, block.extent(D - 1), block, [](std::int64_t, std::int64_t, const T*) {});
+        });
       });
     detail::streaming_fence();
     if (cells > 0)  // by cell, since regions of several steps differ in size

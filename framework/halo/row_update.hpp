@@ -8,6 +8,7 @@
 
 #include "datatypes/streaming_copy.hpp"
 #include "framework/halo/array_ref.hpp"
+#include "framework/halo/row_blocks.hpp"
 #include "framework/halo/row_kernel.hpp"
 
 namespace isohalo {
@@ -121,10 +122,12 @@ class UpdatedRows {
     for (const T *k = source, *const end = k + n; k < end; k += kLine) fetch_to_read(k);
   }
 
-  /// The n cells of the row that begins at cell i, fetching memory on the way if it is to be fetched, and
-  /// then(x, m, v) for each piece: m cells from the x-th on, whose new values, of the first array, begin at v.
+  /// The n cells of the row that begins at cell i, fetching memory on the way if it is to be fetched, for what comes
+  /// later in index order of the block of rows, and then(x, m, v) for each piece: m cells from the x-th on, whose
+  /// new values, of the first array, begin at v.
   template <class Then>
-  void run_row(const Index<D>& i, std::int64_t at, std::int64_t n, const Then& then) const {
+  void run_row(const Index<D>& i, std::int64_t n, const Box<D>& block, const Then& then) const {
+    const std::int64_t at = place_of(update_.like, i);
     T* const out = update_.out[0] + at;
     if (!how_.ahead) {
       for (std::int64_t x = 0, m = 0; x < n; x += m) {
@@ -134,11 +137,15 @@ class UpdatedRows {
       }
       return;
     }
-    const T* const source = source_at(i);
+    // Within the row, if that is long enough.
+    const std::int64_t row = block.extent(D - 1), in_row = row >= 2 * kAhead ? kAhead : 0;
+    const Index<D> later = in_row > 0 ? i : row_later(block, i, std::max<std::int64_t>(1, kAhead / row));
+    const std::int64_t later_at = place_of(update_.like, later) + in_row;
+    const T *const source_later = source_at(later), *const source = source_later ? source_later + in_row : nullptr;
     const Piece piece;
     for (std::int64_t x = 0, m = 0; x < n; x += m) {
       m = std::min(this->piece(at + x), n - x);
-      fetch(at + x + kAhead, m, source ? source + x + kAhead : nullptr);
+      fetch(later_at + x, m, source ? source + x : nullptr);
       past_ ? run(i, at, x, m, piece) : run(i, at, x, m);
       then(x, m, past_ ? piece.addresses()[0] : out + x);
     }

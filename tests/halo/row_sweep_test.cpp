@@ -88,6 +88,7 @@ TEST(RowSweep, HasTheBitsOfThePlainLoop) {
       check<float, 3>({12, 9, 131}, depth, aligned);
       check<double, 4>({5, 6, 7, 33}, depth, aligned);
     }
+  check<double, 3>({6, 50, 1500}, 2, true);  // in blocks of rows
 }
 
 struct Pair {

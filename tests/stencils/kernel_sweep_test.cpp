@@ -91,7 +91,9 @@ void check(const Index<D>& shape, std::size_t arrays, std::uint64_t seed) {
   const bool adds = seed % 4 == 0;
   Index<D> low, high;
   for (int j = 0; j < D; ++j) low[j] = random.in(0, 1), high[j] = random.in(0, 1);
-  const SweepRegion<D> region({domain.owned().grown(low, high)});
+  const std::vector<Box<D>> boxes{domain.owned().grown(low, high)};
+  const SweepRegion<D> whole(boxes), in_blocks(boxes, 3, 1 << 20);
+  if (D > 2) EXPECT_GT(in_blocks.work().back().block, whole.work().back().block);
   ChangeSum<T, D> sum(domain);
   std::vector<double> scratch;
   const Fields<T, D> in(domain, arrays, seed + 1), swept(domain, arrays, seed + 2),
@@ -102,7 +104,7 @@ void check(const Index<D>& shape, std::size_t arrays, std::uint64_t seed) {
     const bool first = !how.ahead;
     const Fields<T, D>&one = first ? swept : a, &two = first ? summed : b;
     const MixingKernel<T, D> kernel(arrays, D > 1 ? in.like().stride[0] : 1, adds);
-    sweep(region, RowUpdate<T, D>{kernel, in.like(), in.data(), one.data()}, how);
+    sweep(first ? whole : in_blocks, RowUpdate<T, D>{kernel, in.like(), in.data(), one.data()}, how);
     sweep_with_change<T, D>(sum, scratch, RowUpdate<T, D>{kernel, in.like(), in.data(), two.data()}, in.data(),
                             how);
     const double change = sum.combine();
@@ -124,10 +126,36 @@ TEST(KernelSweep, SameBitsWhateverItDoesAboutMemory) {
       check<double, 1>({n * 8}, arrays, seed++);
       check<double, 2>({12 + n % 7, n}, arrays, seed++);
       check<float, 2>({10, n + 1}, arrays, seed++);
-      check<double, 3>({7, 8, n % 400}, arrays, seed++);
-      check<float, 3>({8, 6, n % 200}, arrays, seed++);
+      check<double, 3>({7, 37, n % 400}, arrays, seed++);
+      check<float, 3>({8, 20, n % 200}, arrays, seed++);
+      check<double, 4>({5, 3, 18, n % 50}, arrays, seed++);
       if (arrays == 1) check<std::uint8_t, 2>({17, n * 2}, arrays, seed++);
     }
+}
+
+TEST(RowBlocks, HaveEachRowOnceAndSayWhichComesLater) {
+  const Box<4> box{{1, 2, 3, 4}, {4, 4, 45, 9}};
+  std::vector<Index<4>> rows, later;
+  std::size_t blocks = 0;
+  detail::for_each_block(box, 16, [&](const Box<4>& block) {
+    ++blocks;
+    const std::size_t first = rows.size();
+    for_each_row(block, [&](const Index<4>& i) {
+      rows.push_back(i);
+      later.push_back(detail::row_later(block, i, 5));
+    });
+    for (std::size_t k = first; k < rows.size(); ++k)
+      EXPECT_EQ(later[k], k + 5 < rows.size() ? rows[k + 5] : rows[k]);
+  });
+  EXPECT_EQ(blocks, 3U);
+  EXPECT_EQ(rows.size(), 3U * 2 * 42);
+  std::sort(rows.begin(), rows.end());
+  EXPECT_EQ(std::unique(rows.begin(), rows.end()), rows.end());
+  // Half a cache of 3 planes: 64 of these rows of 128 cells in 1 MiB.
+  const std::int64_t rows_of_mib = detail::rows_of_block<3>({500, 500, 128}, 3, 8);
+  EXPECT_EQ(rows_of_mib % 16, 0);
+  EXPECT_LE(rows_of_mib * 3 * 128 * 8, second_level_cache() / 2);
+  EXPECT_EQ(detail::rows_of_block<3>({500, 500, 1 << 20}, 3, 8), 16);
 }
 
 }  // namespace
