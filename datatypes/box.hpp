@@ -22,6 +22,14 @@ using PerDim = std::array<T, static_cast<std::size_t>(D)>;
 template <int D>
 using Index = PerDim<std::int64_t, D>;
 
+/// n in every dimension.
+template <int D>
+constexpr Index<D> index_of(std::int64_t n) {
+  Index<D> i{};
+  i.fill(n);
+  return i;
+}
+
 /// Cells i with low[j] <= i[j] < high[j] in every dimension j.
 template <int D>
 struct Box {

@@ -12,29 +12,8 @@
 ///                                                                     the new values: cells(..), or one number
 ///   static constexpr std::array dimensions{2, 3};                     left out: 1 to 4
 ///
-/// The function reads the old state only, and nothing but the cells of its shape. What a solver may have besides:
-///
-/// - Coefficients, each a number or a table [solver.NAME] with the keys of [initial]:
-///   template <int D> static constexpr auto coefficients();            an array of Coefficient
-///   The function takes them as an array before dt, operator()(u, v, const auto& given, dt), and reads given[0]()
-///   or given[0].near(j, k). stable_dt(grid, largest) takes their largest magnitudes.
-///   template <int D> std::function<double(const Index<D>&)> formula(std::size_t k, const Grid<D>&) const;
-///   is coefficient k where the input has none; one that is empty stands for the number.
-/// - A second time level: static constexpr auto before = isohalo::names("u_before"); the function takes these
-/// fields
-///   after the state and reads their own cell. begin(u, [given,] dt) is what they are before the first step.
-/// - Stages: static constexpr int stages = 3; the functions are template <int K, ..> auto stage(u, u_begin,
-/// [given,]
-///   dt), K = 0, 1, 2: u is what the stage before gave, u_begin, of which the own cell is read, the state at the
-///   step's begin. The last stage gives the new state. Each stage is rounded to the fields' type.
-///   static constexpr std::array stage_times{0.0, 1.0, 0.5}; says of when in the step it is what stage K reads, for
-///   boundary values that depend on time.
-///
-/// Every such solver has a mask, [solver.mask]: cells in which it is not 0 keep their values, or are obstacles, of
-/// which the function reads its own cell instead. Solvers of one stage and one time level have sources, [source] or
-/// [source.FIELD], added dt times; others have them where they say how much each function adds:
-///   template <int K, class Given> double source_weight(const Given& given, double dt) const;
-/// (without coefficients source_weight(dt)), K = 0, 1, .. being the stage, -1 begin.
+/// The function reads the old state only, and nothing but the cells of its shape. Coefficients, masks, sources, a
+/// second time level and stages are in that document as well.
 
 #include <set>
 #include <string>

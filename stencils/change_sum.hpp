@@ -20,7 +20,7 @@ class ChangeCount {
  public:
   /// Collective.
   explicit ChangeCount(const CartesianDomain<D>& domain)
-      : owned_({domain.owned()}), ranks_(one_cell_per_rank(domain), {}, ones()) {}
+      : owned_({domain.owned()}), ranks_(one_cell_per_rank(domain), {}, index_of<D>(1)) {}
 
   void reduce_by(const ReductionOptions& options) { ranks_.reduce_by(options); }
   /// That of the sum whose bits this one has.
@@ -37,11 +37,6 @@ class ChangeCount {
   }
 
  private:
-  static Index<D> ones() {
-    Index<D> one;
-    one.fill(1);
-    return one;
-  }
   static CartesianDomain<D> one_cell_per_rank(const CartesianDomain<D>& domain) {
     Index<D> shape;
     PerDim<int, D> ranks;

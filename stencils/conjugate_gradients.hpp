@@ -47,7 +47,7 @@ class ConjugateGradients : public Solver<D> {
         rules_(equation.grid.boundary),
         system_(domain, equation, 1, exchange),
         plan_(domain, StencilShape<D>::star(1), 1,
-              HaloOptions<D>{rules_.mirror_low(), rules_.mirror_high(), exchange, {}, {}, workers}) {}
+              HaloOptions<D>{rules_.mirror_low(), rules_.mirror_high(), exchange, workers}) {}
 
   /// r = f + lap(u) with the true outside values, p = r; returns (r, r). Collective, as all of these.
   virtual double begin() = 0;
@@ -84,64 +84,57 @@ class ConjugateGradients : public Solver<D> {
 
 namespace detail {
 
-/// ap = -lap(p).
-template <class T, int D>
-class OperatorRow final : public RowKernel<T, D> {
- public:
-  explicit OperatorRow(const Laplacian<T, D>& laplacian) : laplacian_(laplacian) {}
-  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
-           const Index<D>&) const override {
-    const Laplacian<T, D> laplacian = laplacian_;
-    const T* const p = in[0] + at;
-    T* const ap = out[0] + to;
-    ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) ap[x] = -laplacian(p + x);
-  }
+// What the method does to a cell, k elements behind those that the pointers say; for rows of the host and for devices.
 
- private:
-  Laplacian<T, D> laplacian_;
+/// out = -lap(u).
+template <class T, int D>
+struct OperatorAt {
+  Laplacian<T, D> laplacian;
+  const T* u;
+  T* out;
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const { out[k] = -laplacian(u + k); }
+};
+/// u = u + alpha p, r = r - alpha A p.
+template <class T>
+struct DescentAt {
+  T alpha;
+  const T *p, *ap;
+  T *r, *u;
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const {
+    u[k] = u[k] + alpha * p[k];
+    r[k] = r[k] - alpha * ap[k];
+  }
+};
+/// p = r + beta p.
+template <class T>
+struct TurnAt {
+  T beta;
+  const T* r;
+  T* p;
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const { p[k] = r[k] + beta * p[k]; }
 };
 
-/// r = r - alpha A p, u = u + alpha p; of p and A p, in place.
-template <class T, int D>
-class DescentRow final : public RowKernel<T, D> {
+/// A row of cells, each by make(in, at, out, to)(x): see RowKernel.
+template <class T, int D, class Make>
+class RowOfCells final : public RowKernel<T, D> {
  public:
-  explicit DescentRow(T alpha) : alpha_(alpha) {}
+  RowOfCells(const Make& make, bool in_place) : make_(make), in_place_(in_place) {}
   void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
            const Index<D>&) const override {
-    const T alpha = alpha_;
-    const T *const p = in[0] + at, *const ap = in[1] + at;
-    T *const r = out[0] + to, *const u = out[1] + to;
+    const auto update = make_(in, at, out, to);
     ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) {
-      u[x] = u[x] + alpha * p[x];
-      r[x] = r[x] - alpha * ap[x];
-    }
+    for (std::int64_t x = 0; x < n; ++x) update(x);
   }
-  bool reads_what_it_writes() const override { return true; }
+  bool reads_what_it_writes() const override { return in_place_; }
 
  private:
-  T alpha_;
+  Make make_;
+  bool in_place_;
 };
-
-/// p = r + beta p, in place.
-template <class T, int D>
-class TurnRow final : public RowKernel<T, D> {
- public:
-  explicit TurnRow(T beta) : beta_(beta) {}
-  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
-           const Index<D>&) const override {
-    const T beta = beta_;
-    const T* const r = in[0] + at;
-    T* const p = out[0] + to;
-    ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) p[x] = r[x] + beta * p[x];
-  }
-  bool reads_what_it_writes() const override { return true; }
-
- private:
-  T beta_;
-};
+template <class T, int D, class Make>
+RowOfCells<T, D, Make> row_of_cells(bool in_place, const Make& make) {
+  return {make, in_place};
+}
 
 }  // namespace detail
 
@@ -158,7 +151,6 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
         ap_(made("A p", FieldMemory::own)),
         rows_({domain.owned()}),
         homogeneous_(this->rules_.homogeneous()),
-        operator_(system_.laplacian(p_.ref().stride)),
         lead_(D > 1 ? p_.ref().stride[0] : 0) {}
 
   std::vector<FieldHandle<D>> fields() override {
@@ -185,19 +177,27 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
     place_outside(homogeneous_);
     began_ = std::chrono::steady_clock::now();
     T *const p = p_.ref().data, *const ap = ap_.ref().data;
+    const auto row = detail::row_of_cells<T, D>(false, [laplacian = system_.laplacian(p_.ref().stride)](
+                                                           auto in, auto at, auto out, auto to) {
+      return detail::OperatorAt<T, D>{laplacian, in[0] + at, out[0] + to};
+    });
     return system_.sum_by([&](CellSum<D>& sum, std::vector<double>& scratch) {
-      sweep_with_product<T, D>(sum, scratch, {operator_, p_.ref(), {&p, 1}, {&ap, 1}}, p, fetch(lead_));
+      sweep_with_product<T, D>(sum, scratch, {row, p_.ref(), {&p, 1}, {&ap, 1}}, p, fetch(lead_));
     });
   }
   double descend(T alpha) override {
-    const detail::DescentRow<T, D> row(alpha);
+    const auto row = detail::row_of_cells<T, D>(true, [alpha](auto in, auto at, auto out, auto to) {
+      return detail::DescentAt<T>{alpha, in[0] + at, in[1] + at, out[0] + to, out[1] + to};
+    });
     T *const in[] = {p_.ref().data, ap_.ref().data}, *const out[] = {r_.ref().data, u_.ref().data};
     return system_.sum_by([&](CellSum<D>& sum, std::vector<double>& scratch) {
       sweep_with_square<T, D>(sum, scratch, {row, p_.ref(), in, out}, fetch(0));
     });
   }
   void turn(T beta) override {
-    const detail::TurnRow<T, D> row(beta);
+    const auto row = detail::row_of_cells<T, D>(true, [beta](auto in, auto at, auto out, auto to) {
+      return detail::TurnAt<T>{beta, in[0] + at, out[0] + to};
+    });
     T *const r = r_.ref().data, *const p = p_.ref().data;
     {
       const PhaseScope scope(system_.phases(), Phase::sweep);
@@ -240,7 +240,6 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   Field<T, D> u_, r_, p_, ap_;
   SweepRegion<D> rows_;
   BoundaryRules<D> homogeneous_;
-  detail::OperatorRow<T, D> operator_;
   std::int64_t lead_;  ///< see Fetch
   FastestWay ways_ = FastestWay::of(3);  ///< plain, fetching, and with A p past the caches
   std::chrono::steady_clock::time_point began_{};

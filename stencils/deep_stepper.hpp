@@ -1,5 +1,5 @@
 #pragma once
-/// The stepper of one field and of a row kernel of it.
+/// StateStepper for solvers of one field.
 
 #include <iterator>
 #include <string>
@@ -12,8 +12,8 @@ namespace isohalo {
 template <class T, int D>
 class DeepStepper : public StateStepper<T, D> {
  public:
-  /// `make_row(stride)` builds the kernel, or an array of kernels that take turns; the rest as above. Collective in
-  /// order.
+  /// `make_row(stride)` builds the kernel, or an array of kernels that take turns; the rest as in StateStepper.
+  /// Collective in order.
   template <class MakeRow>
   DeepStepper(const std::string& name, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
               const BoundaryRules<D>& rules, int depth, MakeRow&& make_row, Exchange exchange = Exchange::automatic,

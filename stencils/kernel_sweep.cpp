@@ -242,7 +242,7 @@ void change_in_box(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box
 
 namespace {
 
-/// The region's rows must be owned cells, all of them.
+/// Updates the owned cells.
 template <class T, int D, class Terms>
 void sweep_with_terms(const char* label, CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                       const Fetch& how, const Terms& terms) {

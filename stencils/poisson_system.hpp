@@ -56,11 +56,7 @@ class PoissonSystem {
       : domain_(domain),
         equation_(equation),
         plan_(domain, StencilShape<D>::star(1), depth,
-              HaloOptions<D>{equation.grid.boundary.mirror_low(),
-                             equation.grid.boundary.mirror_high(),
-                             exchange,
-                             {},
-                             {},
+              HaloOptions<D>{equation.grid.boundary.mirror_low(), equation.grid.boundary.mirror_high(), exchange,
                              host_workers()}),
         source_(
             made_on_all(domain.comm(),  // more plans follow
@@ -143,8 +139,8 @@ class PoissonSystem {
   /// Fills the outside cells that the operator reads from the owned cells and ghosts of `u`. Local.
   void place_outside(const ArrayRef<T, D>& u, const BoundaryRules<D>& rules) const {
     const PhaseScope scope(phases_, Phase::boundary);
-    const Box<D> valid = domain_.owned().grown(one(), one()).intersect(domain_.global());
-    fill_outside(u, rules, domain_.global(), valid, one(), one());
+    const Box<D> valid = domain_.owned().grown(index_of<D>(1), index_of<D>(1)).intersect(domain_.global());
+    fill_outside(u, rules, domain_.global(), valid, index_of<D>(1), index_of<D>(1));
   }
 
   /// ||r|| <= limit ||r of u = 0||, or ||r|| <= limit when that is 0; `square` = (r, r).
@@ -174,7 +170,7 @@ class PoissonSystem {
 
   /// (r, r) of u = 0.
   double zero_residual() {
-    const Field<T, D> zero("u = 0", domain_.owned(), one(), one());
+    const Field<T, D> zero("u = 0", domain_.owned(), index_of<D>(1), index_of<D>(1));
     place_outside(zero.ref(), equation_.grid.boundary);
     if (equation_.singular_with_gradient()) {
       const Field<T, D> r("r of u = 0", domain_.owned(), {}, {});
@@ -184,12 +180,6 @@ class PoissonSystem {
       check_mean(source_.ref());
     }
     return residual_square(zero.ref());
-  }
-
-  static Index<D> one() {
-    Index<D> i;
-    i.fill(1);
-    return i;
   }
 
   CartesianDomain<D> domain_;

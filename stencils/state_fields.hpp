@@ -16,7 +16,7 @@ struct StateFields {
   std::vector<std::string> state;
   /// The fields a step before, if a step reads them; it reads no neighbors of theirs, and takes one stage.
   std::vector<std::string> before{};
-  std::vector<std::string> coefficients{};  ///< read by all stages, with neighbors; they do not change
+  std::vector<std::string> coefficients{};  ///< read by all stages, with neighbors unless they depend on time
   int stages = 1;
   std::vector<double> stage_times{0.0};  ///< of the state that a stage reads, after the step's begin in steps
 

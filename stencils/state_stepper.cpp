@@ -17,7 +17,7 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
       domain_(domain),
       around_(names.topology(rules, domain.global())),
       plan_(domain, shape, names.reaches(depth),
-            HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}, {}, host_workers()}),
+            HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, host_workers()}),
       reducer_(domain),
       now_(make_fields(names.state, "", exchange)),
       next_(make_fields(names.state, " (next)", exchange)),
@@ -309,16 +309,7 @@ void StateStepper<T, D>::bring_coefficients(const SweepRegion<D>& cells, std::in
   if (in_time_.empty()) return;
   const PhaseScope scope(phases_, Phase::sweep);
   const double time = time_at(step, after);
-  for (const auto& [c, values] : in_time_) {
-    const ArrayRef<T, D> u = coefficients_[c].ref();
-    for_each_row_of("isohalo::source", cells, [&, &values = values](const Index<D>& i, std::int64_t n) {
-      static thread_local std::vector<double> exact;
-      exact.resize(static_cast<std::size_t>(n));
-      values(i, n, time, exact.data());
-      T* const row = &u.at(i);
-      for (std::int64_t x = 0; x < n; ++x) row[x] = static_cast<T>(exact[static_cast<std::size_t>(x)]);
-    });
-  }
+  for (const auto& [c, values] : in_time_) give_values(coefficients_[c].ref(), cells, values, time);
 }
 
 template <class T, int D>

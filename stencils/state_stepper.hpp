@@ -20,6 +20,7 @@
 #include "stencils/overlap_choice.hpp"
 #include "stencils/state_fields.hpp"
 #include "stencils/time_tiles.hpp"
+#include "stencils/values_in_time.hpp"
 
 namespace isohalo {
 
@@ -32,8 +33,6 @@ class StateStepper : public Solver<D> {
  public:
   using Kernels = std::vector<KernelPointer<T, D>>;
   using MakeKernels = std::function<Kernels(const Index<D>& stride)>;
-  /// Gives the values of the n cells from `first` on along the last dimension at a time; several threads call it.
-  using ValuesInTime = std::function<void(const Index<D>& first, std::int64_t n, double time, double* values)>;
 
   /// `rules`: of each field. `make_kernels(stride)` builds the kernels for the fields' strides. `depth` >= 1 steps
   /// per exchange. `overlap`: whether a step without change sum that needs an exchange sweeps, while the messages
@@ -96,7 +95,7 @@ class StateStepper : public Solver<D> {
  protected:
   /// Coefficient c depends on the time; steps read it in their own cells only. Before each step, or stage, its
   /// cells get the values of that time, rounded to the field's type. Local.
-  void change_in_time(std::size_t c, const ValuesInTime& values) { in_time_.emplace_back(c, values); }
+  void change_in_time(std::size_t c, const ValuesInTime<D>& values) { in_time_.emplace_back(c, values); }
 
   /// One sweep of this kernel, of the fields with all that it reads, into the fields a step before. Collective.
   void sweep_before(const RowKernel<T, D>& kernel);
@@ -179,7 +178,7 @@ class StateStepper : public Solver<D> {
   HaloPlan<D> plan_;
   ChangeSum<T, D> reducer_;
   Fields now_, next_, third_, coefficients_;
-  std::vector<std::pair<std::size_t, ValuesInTime>> in_time_;  ///< coefficients that depend on the time
+  std::vector<std::pair<std::size_t, ValuesInTime<D>>> in_time_;  ///< coefficients that depend on the time
   Kernels kernels_;
   Index<D> layers_low_{}, layers_high_{};
   OverlapChoice overlap_;

@@ -30,7 +30,7 @@ template <int D>
 struct TimeTiles {
   Index<D> extents{};
   Index<D> skew{};
-  Index<D> unit = ones();  ///< see in_units
+  Index<D> unit = index_of<D>(1);  ///< see in_units
 
   /// The tiles for `steps` steps on `block`, by the model above. `reach`: how far a step reads, on the side where
   /// it reads further. `cell_bytes`: of a cell in all arrays that a step reads or writes. `line`: cells of a cache
@@ -81,11 +81,6 @@ struct TimeTiles {
   }
 
  private:
-  static Index<D> ones() {
-    Index<D> i;
-    i.fill(1);
-    return i;
-  }
   Box<D> in_frame(const Box<D>& b, int q) const {
     Index<D> by = skew;
     for (auto& x : by) x *= q;

@@ -28,12 +28,12 @@ struct HaloOptions {
   PerDim<bool, D> mirror_low{}, mirror_high{};
   /// How the cells travel. The bits do not depend on it.
   Exchange exchange = Exchange::automatic;
-  /// Test only.
-  HaloMutation<D> mutation{};
-  std::optional<Stores> stores{};  ///< test only: of all our copies, otherwise by their size
   /// Who helps with large copies of host memory: packing, unpacking, ghosts that are this rank's own cells. Nobody
   /// unless given; with Kokkos `host_workers()` of host_threads.hpp. MPI's own copies are MPI's.
   Workers workers{};
+  /// Test only.
+  HaloMutation<D> mutation{};
+  std::optional<Stores> stores{};  ///< test only: of all our copies, otherwise by their size
 };
 
 /// Brings exactly the needed ghost cells: block + k (S with 0) without the block, "+" the Minkowski sum of cell

@@ -12,7 +12,7 @@ namespace isohalo {
 namespace {
 
 /// How a stage of each StageKind is written: a letter, and numbers, of which these are the names: B base, T
-/// threshold, R remainder, G groups.
+/// threshold, R remainder, G groups. (Documents write K for the base of d, and xQtT for xTtR.)
 constexpr std::string_view kForms[] = {"aB", "cTmB", "eTmB", "mRgGaB", "nRgGaB", "dB", "xTtR", "yTtR", "zTtR"};
 
 bool is_number(char c) {

@@ -1,5 +1,5 @@
 #pragma once
-/// What the ranks of a compute node do in a collective: the same steps are run (node_collectives.hpp), costed
+/// What the ranks of a compute node do in a collective: the same steps are run (node_execution.cpp), costed
 /// (node_cost.hpp) and checked.
 ///
 /// A collective has stages. In a stage a rank may fill a slot of its own, from its vector and from slots of others,

@@ -1,6 +1,6 @@
 #pragma once
 /// poisson, method = "cg", with vectors in the memory of a Kokkos execution space. Each element is the expression
-/// that HostConjugateGradients has, and sums have the order of the reduction tree, so both give the same bits.
+/// that HostConjugateGradients takes, and sums have the order of the reduction tree, so both give the same bits.
 
 #include <array>
 #include <string>
@@ -24,36 +24,6 @@ struct ResidualAt {
   const T *f, *u;
   T* out;
   KOKKOS_FUNCTION void operator()(std::int64_t k) const { out[k] = f[k] + laplacian(u + k); }
-};
-
-/// out = -lap(u).
-template <class T, int D>
-struct OperatorAt {
-  Laplacian<T, D> laplacian;
-  const T* u;
-  T* out;
-  KOKKOS_FUNCTION void operator()(std::int64_t k) const { out[k] = -laplacian(u + k); }
-};
-
-/// u = u + alpha p, r = r - alpha A p.
-template <class T>
-struct DescentAt {
-  T alpha;
-  const T *p, *ap;
-  T *u, *r;
-  KOKKOS_FUNCTION void operator()(std::int64_t k) const {
-    u[k] = u[k] + alpha * p[k];
-    r[k] = r[k] - alpha * ap[k];
-  }
-};
-
-/// p = r + beta p.
-template <class T>
-struct TurnAt {
-  T beta;
-  const T* r;
-  T* p;
-  KOKKOS_FUNCTION void operator()(std::int64_t k) const { p[k] = r[k] + beta * p[k]; }
 };
 
 /// u = u - by.
@@ -99,9 +69,9 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
         ap_(made("A p")),
         here_{HostCopy<T, D>(u_), HostCopy<T, D>(r_), HostCopy<T, D>(p_)},
         owned_(domain.owned()),
-        valid_(owned_.grown(one(), one()).intersect(domain.global())),
-        true_outside_(this->rules_, domain.global(), one(), one()),
-        outside_(this->rules_.homogeneous(), domain.global(), one(), one()),
+        valid_(owned_.grown(index_of<D>(1), index_of<D>(1)).intersect(domain.global())),
+        true_outside_(this->rules_, domain.global(), index_of<D>(1), index_of<D>(1)),
+        outside_(this->rules_.homogeneous(), domain.global(), index_of<D>(1), index_of<D>(1)),
         tree_(domain),
         sum_(tree_) {}
 
@@ -155,7 +125,7 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
     return sum(detail::ProductAt<T>{data(p_), data(ap_)});
   }
   double descend(T alpha) override {
-    each("isohalo::update", detail::DescentAt<T>{alpha, data(p_), data(ap_), data(u_), data(r_)});
+    each("isohalo::update", detail::DescentAt<T>{alpha, data(p_), data(ap_), data(r_), data(u_)});
     return sum(detail::SquareAt<T>{data(r_), data(u_)});
   }
   void turn(T beta) override { each("isohalo::turn", detail::TurnAt<T>{beta, data(r_), data(p_)}); }
@@ -176,11 +146,6 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
   }
   static T* data(const Vector& v) { return v.ref().data; }
   std::array<const Vector*, 3> all() const { return {&u_, &r_, &p_}; }
-  static Index<D> one() {
-    Index<D> i;
-    i.fill(1);
-    return i;
-  }
 
   /// The ghosts of p and its outside cells.
   void place_outside(DeviceOutside<T, D, Space>& outside) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "datatypes/error.hpp"
-#include "stencils/sweep.hpp"
 
 namespace isohalo {
 
@@ -41,7 +40,7 @@ DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const Cartes
       domain_(domain),
       around_(names.topology(rules, domain.global())),
       plan_(domain, shape, names.reaches(depth),
-            HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}, {}, {}}),
+            HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}}),
       reducer_(domain),
       sum_(reducer_),
       now_(make_fields(names.state, "")),
@@ -193,16 +192,7 @@ template <class T, int D, class Space>
 void DeviceStepper<T, D, Space>::bring_coefficients(const Level& level, double time) {
   const PhaseScope scope(phases_, Phase::sweep);
   for (const auto& [c, values] : in_time_) {
-    const ArrayRef<T, D> u = host_coefficients_[c].ref();
-    for_each_row_of("isohalo::source", SweepRegion<D>(level.boxes),
-                    [&, &values = values](const Index<D>& i, std::int64_t n) {
-                      static thread_local std::vector<double> exact;
-                      exact.resize(static_cast<std::size_t>(n));
-                      values(i, n, time, exact.data());
-                      T* const row = &u.at(i);
-                      for (std::int64_t x = 0; x < n; ++x)
-                        row[x] = static_cast<T>(exact[static_cast<std::size_t>(x)]);
-                    });
+    give_values(host_coefficients_[c].ref(), SweepRegion<D>(level.boxes), values, time);
     host_coefficients_[c].take_to(coefficients_[c]);
   }
 }

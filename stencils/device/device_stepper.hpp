@@ -15,6 +15,7 @@
 #include "stencils/device/device_sum.hpp"
 #include "stencils/overlap_choice.hpp"
 #include "stencils/state_fields.hpp"
+#include "stencils/values_in_time.hpp"
 
 namespace isohalo {
 
@@ -35,8 +36,6 @@ class DeviceStepper : public Solver<D> {
   using KernelPointer = DeviceKernelPointer<T, D>;
   using Kernels = std::vector<KernelPointer>;
   using MakeKernels = std::function<Kernels(const Index<D>& stride)>;
-  /// As StateStepper's: on the host, from several threads.
-  using ValuesInTime = std::function<void(const Index<D>& first, std::int64_t n, double time, double* values)>;
 
   template <class Point>
   static KernelPointer kernel_of(const Point& point, const detail::Amendments& amendments = {}) {
@@ -68,7 +67,7 @@ class DeviceStepper : public Solver<D> {
 
  protected:
   /// See StateStepper.
-  void change_in_time(std::size_t c, const ValuesInTime& values) { in_time_.emplace_back(c, values); }
+  void change_in_time(std::size_t c, const ValuesInTime<D>& values) { in_time_.emplace_back(c, values); }
   void sweep_before(const DeviceKernel<T, D>& kernel);
 
  private:
@@ -107,7 +106,7 @@ class DeviceStepper : public Solver<D> {
   Fields now_, next_, third_, coefficients_;
   Copies host_, host_before_, host_coefficients_;
   bool host_is_behind_ = false;
-  std::vector<std::pair<std::size_t, ValuesInTime>> in_time_;
+  std::vector<std::pair<std::size_t, ValuesInTime<D>>> in_time_;
   Kernels kernels_;
   Index<D> layers_low_{}, layers_high_{};
   bool previous_exchanged_;

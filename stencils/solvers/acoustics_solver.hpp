@@ -23,6 +23,7 @@
 #include "framework/schedule/fastest_way.hpp"
 #include "stencils/solvers/acoustics_rows.hpp"
 #include "stencils/solvers/acoustics_sweep.hpp"
+#include "stencils/state_fields.hpp"
 #include "stencils/sweep.hpp"
 #include "stencils/time_tiles.hpp"
 
@@ -57,9 +58,9 @@ class AcousticsSolver final : public Solver<D> {
       : domain_(domain),
         around_(boundary_topology_of(equation.pressure_rules(), domain.global())),
         plan_(domain, StencilShape<D>::star(1), depth,
-              HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}, {}, host_workers()}),
+              HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, host_workers()}),
         equation_(equation),
-        outside_(equation.pressure_rules(), domain.global(), one_layer(), one_layer()),
+        outside_(equation.pressure_rules(), domain.global(), index_of<D>(1), index_of<D>(1)),
         dt_(equation.dt) {
     const auto add = [&](std::vector<Field<T, D>>& list, const std::string& name, const Box<D>& owned) {
       list.emplace_back(name, owned, plan_.ghost_low(), plan_.ghost_high(), field_memory(exchange, domain.comm()));
@@ -107,11 +108,9 @@ class AcousticsSolver final : public Solver<D> {
     if (!given_.empty()) {
       check_coefficients();
       plan_.exchange(given_[0].ref(), given_[1].ref());
-      BoundaryRules<D> mirrored;
-      for (int j = 0; j < D; ++j)
-        if (!around_.periodic[j]) mirrored.low[j].kind = mirrored.high[j].kind = Boundary::neumann;
+      const BoundaryRules<D> mirrored = detail::mirrored_rules(around_);
       for (const Field<T, D>& c : given_)
-        fill_outside(c.ref(), mirrored, domain_.global(), levels_.back().bounds, one_layer(), one_layer());
+        fill_outside(c.ref(), mirrored, domain_.global(), levels_.back().bounds, index_of<D>(1), index_of<D>(1));
     }
     fields_changed();
   }
@@ -148,11 +147,6 @@ class AcousticsSolver final : public Solver<D> {
     const BoundaryRule& rule(int j) const { return face == 0 ? rules.low[j] : rules.high[j]; }
   };
 
-  static Index<D> one_layer() {
-    Index<D> layers;
-    layers.fill(1);
-    return layers;
-  }
   const Array& pressure() const { return fields_[0].ref(); }
   const Array& velocity(int j) const { return fields_[static_cast<std::size_t>(j) + 1].ref(); }
 
@@ -186,9 +180,8 @@ class AcousticsSolver final : public Solver<D> {
   Level make_level(int further) const {
     const auto shape = StencilShape<D>::star(1);
     const auto boxes = shape.needed_boxes(domain_.owned(), further, around_);
-    const auto reach = shape.ghost_widths(further, around_);
     Level level;
-    level.bounds = domain_.owned().grown(reach[0], reach[1]).intersect(around_.existing());
+    level.bounds = detail::reachable(domain_.owned(), shape, further, around_);
     level.cells_around = SweepRegion<D>(detail::without(boxes, domain_.owned()));
     for (int j = 0; j < D; ++j)
       level.faces_around[j] = SweepRegion<D>(detail::without(detail::faces_of(boxes, j), velocity(j).owned));

@@ -93,7 +93,9 @@ void check(const Index<D>& shape, std::size_t arrays, std::uint64_t seed) {
   for (int j = 0; j < D; ++j) low[j] = random.in(0, 1), high[j] = random.in(0, 1);
   const std::vector<Box<D>> boxes{domain.owned().grown(low, high)};
   const SweepRegion<D> whole(boxes), in_blocks(boxes, 3, 1 << 20);
-  if (D > 2) EXPECT_GT(in_blocks.work().back().block, whole.work().back().block);
+  if (D > 2 && boxes[0].extent(D - 2) > 16) {
+    EXPECT_GT(in_blocks.work().back().block, whole.work().back().block);
+  }
   ChangeSum<T, D> sum(domain);
   std::vector<double> scratch;
   const Fields<T, D> in(domain, arrays, seed + 1), swept(domain, arrays, seed + 2),
@@ -128,7 +130,7 @@ TEST(KernelSweep, SameBitsWhateverItDoesAboutMemory) {
       check<float, 2>({10, n + 1}, arrays, seed++);
       check<double, 3>({7, 37, n % 400}, arrays, seed++);
       check<float, 3>({8, 20, n % 200}, arrays, seed++);
-      check<double, 4>({5, 3, 18, n % 50}, arrays, seed++);
+      check<double, 4>({5, 3, 18, n % 50 + 1}, arrays, seed++);
       if (arrays == 1) check<std::uint8_t, 2>({17, n * 2}, arrays, seed++);
     }
 }
