@@ -10,9 +10,9 @@
 
 namespace isohalo {
 
-/// The method, wherever its vectors are. Fields `u`, and `r`, `p` that a restart needs: none of them can be had from
-/// the others with the same bits. One halo exchange and two reductions a step; deeper halos are of no use. When the
-/// equation is singular each step ends with u = u - mean(u), which nothing else reads.
+/// The method, wherever its vectors are. Fields `u`, and `r`, `p` that a restart needs: none of them can be had
+/// from the others with the same bits. One halo exchange and two reductions a step; deeper halos are of no use.
+/// When the equation is singular each step ends with u = u - mean(u), which nothing else reads.
 template <class T, int D>
 class ConjugateGradients : public Solver<D> {
  public:
@@ -84,7 +84,8 @@ class ConjugateGradients : public Solver<D> {
 
 namespace detail {
 
-// What the method does to a cell, k elements behind those that the pointers say; for rows of the host and for devices.
+// What the method does to a cell, k elements behind those that the pointers say; for rows of the host and for
+// devices.
 
 /// out = -lap(u).
 template <class T, int D>
@@ -177,10 +178,10 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
     place_outside(homogeneous_);
     began_ = std::chrono::steady_clock::now();
     T *const p = p_.ref().data, *const ap = ap_.ref().data;
-    const auto row = detail::row_of_cells<T, D>(false, [laplacian = system_.laplacian(p_.ref().stride)](
-                                                           auto in, auto at, auto out, auto to) {
-      return detail::OperatorAt<T, D>{laplacian, in[0] + at, out[0] + to};
-    });
+    const auto row = detail::row_of_cells<T, D>(
+        false, [laplacian = system_.laplacian(p_.ref().stride)](auto in, auto at, auto out, auto to) {
+          return detail::OperatorAt<T, D>{laplacian, in[0] + at, out[0] + to};
+        });
     return system_.sum_by([&](CellSum<D>& sum, std::vector<double>& scratch) {
       sweep_with_product<T, D>(sum, scratch, {row, p_.ref(), {&p, 1}, {&ap, 1}}, p, fetch(lead_));
     });
@@ -240,7 +241,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   Field<T, D> u_, r_, p_, ap_;
   SweepRegion<D> rows_;
   BoundaryRules<D> homogeneous_;
-  std::int64_t lead_;  ///< see Fetch
+  std::int64_t lead_;                    ///< see Fetch
   FastestWay ways_ = FastestWay::of(3);  ///< plain, fetching, and with A p past the caches
   std::chrono::steady_clock::time_point began_{};
 };

@@ -75,8 +75,8 @@ class SweptRow {
   const T* source_;
 };
 
-/// It gives terms of a sum, as an UpdatedRow: terms(at, after, to), of cells that lie `at` behind the first owned one
-/// and whose new values lie `to` behind `after`.
+/// It gives terms of a sum, as an UpdatedRow: terms(at, after, to), of cells that lie `at` behind the first owned
+/// one and whose new values lie `to` behind `after`.
 template <class T, int D, class Terms>
 class SummedRow : public SweptRow<T, D> {
  public:
@@ -244,8 +244,8 @@ namespace {
 
 /// Updates the owned cells.
 template <class T, int D, class Terms>
-void sweep_with_terms(const char* label, CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
-                      const Fetch& how, const Terms& terms) {
+void sweep_with_terms(const char* label, CellSum<D>& sum, std::vector<double>& scratch,
+                      const RowUpdate<T, D>& update, const Fetch& how, const Terms& terms) {
   const UpdatedRows<T, D> rows(update, how);
   form_tile_values(label, sum, scratch, [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
     return SummedRow(rows, terms, i, later);
@@ -285,8 +285,9 @@ void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowU
                                       const RowUpdate<T, D>&, std::span<T* const>);                             \
   template void change_in_box(ChangeSum<T, D>&, std::vector<double>&, const Box<D>&, const ArrayRef<T, D>&,     \
                               std::span<T* const>, std::span<T* const>);
-#define ISOHALO_INSTANTIATE_SUMS(T, D)                                                                         \
-  template void sweep_with_product(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const T*, const Fetch&); \
+#define ISOHALO_INSTANTIATE_SUMS(T, D)                                                                  \
+  template void sweep_with_product(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const T*, \
+                                   const Fetch&);                                                       \
   template void sweep_with_square(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const Fetch&);
 #define ISOHALO_INSTANTIATE(D)        \
   ISOHALO_INSTANTIATE_FOR(double, D)  \

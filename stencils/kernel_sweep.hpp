@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "framework/halo/array_ref.hpp"
-#include "stencils/change_sum.hpp"
 #include "framework/halo/row_update.hpp"
+#include "stencils/change_sum.hpp"
 #include "stencils/sweep.hpp"
 
 namespace isohalo {
@@ -41,8 +41,8 @@ template <class T, int D>
 void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        const Fetch& how);
 
-/// The same as sweep_with_change in one box of owned cells, which is in cache and begins and ends where reduction tiles do or the block
-/// does.
+/// The same as sweep_with_change in one box of owned cells, which is in cache and begins and ends where reduction
+/// tiles do or the block does.
 template <class T, int D>
 void sweep_box_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box<D>& box,
                            const RowUpdate<T, D>& update, std::span<T* const> before);

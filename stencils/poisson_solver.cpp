@@ -73,7 +73,8 @@ class PoissonModel : public SolverModel<D> {
   std::string against_device() const override {
     return method_ == PoissonMethod::cg ? "" : "of the methods of poisson \"cg\" alone computes on devices";
   }
-  std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int, Exchange exchange) const override {
+  std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int,
+                                              Exchange exchange) const override {
     if (equation_.grid.type == ElementType::float32)
       return std::make_unique<DeviceConjugateGradients<float, D, DeviceSpace>>(domain, equation_, exchange);
     return std::make_unique<DeviceConjugateGradients<double, D, DeviceSpace>>(domain, equation_, exchange);

@@ -89,9 +89,8 @@ class PoissonSystem {
   /// The sum of value(x) over all cells, row(i, n) -> value as in TreeReducer::run_band. Collective. Fences.
   template <class RowValues>
   double sum(const char* label, const RowValues& row) {
-    return sum_by([&](CellSum<D>& tiles, std::vector<double>& scratch) {
-      form_tile_values(label, tiles, scratch, row);
-    });
+    return sum_by(
+        [&](CellSum<D>& tiles, std::vector<double>& scratch) { form_tile_values(label, tiles, scratch, row); });
   }
   /// The sum whose tile values form(sum, scratch) forms (kernel_sweep.hpp). Collective.
   template <class Form>

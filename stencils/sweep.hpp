@@ -84,18 +84,19 @@ void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f
   const typename SweepRegion<D>::Work* work = region.work().data();
   const std::int64_t first = region.size() * part / parts, n = region.size() * (part + 1) / parts - first;
   const std::int64_t workers = std::min<std::int64_t>(n, std::max(1, SweepSpace().concurrency()));
-  Kokkos::parallel_for(label, Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &region, &f, &end](const std::int64_t w) {
-    for (std::int64_t k = first + n * w / workers; k < first + n * (w + 1) / workers; ++k) {
-      const Box<D> piece = work[k].piece;
-      for_each_row(piece, [&](const Index<D>& i) {
-        if constexpr (std::is_invocable_v<const F&, const Index<D>&, std::int64_t, const Box<D>&>)
-          f(i, piece.extent(D - 1), region.block(work[k]));
-        else
-          f(i, piece.extent(D - 1));
+  Kokkos::parallel_for(
+      label, Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &region, &f, &end](const std::int64_t w) {
+        for (std::int64_t k = first + n * w / workers; k < first + n * (w + 1) / workers; ++k) {
+          const Box<D> piece = work[k].piece;
+          for_each_row(piece, [&](const Index<D>& i) {
+            if constexpr (std::is_invocable_v<const F&, const Index<D>&, std::int64_t, const Box<D>&>)
+              f(i, piece.extent(D - 1), region.block(work[k]));
+            else
+              f(i, piece.extent(D - 1));
+          });
+        }
+        end();
       });
-    }
-    end();
-  });
   SweepSpace().fence();
 }
 template <int D, class F>

@@ -15,7 +15,8 @@ using ValuesInTime = std::function<void(const Index<D>& first, std::int64_t n, d
 
 /// The values of this time in the region, each rounded to T. Fences. Local.
 template <class T, int D>
-void give_values(const ArrayRef<T, D>& u, const SweepRegion<D>& region, const ValuesInTime<D>& values, double time) {
+void give_values(const ArrayRef<T, D>& u, const SweepRegion<D>& region, const ValuesInTime<D>& values,
+                 double time) {
   for_each_row_of("isohalo::source", region, [&](const Index<D>& i, std::int64_t n) {
     static thread_local std::vector<double> exact;
     exact.resize(static_cast<std::size_t>(n));

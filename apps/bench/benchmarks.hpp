@@ -55,9 +55,9 @@ ExitCode bench_temporal(MPI_Comm comm, const BenchTemporalOptions& options);
 struct BenchDepthOptions {
   bool json = false;
   int repeats = 5;
-  std::int64_t size = 0;                   ///< cells per dimension; 0: several
+  std::int64_t size = 0;                    ///< cells per dimension; 0: several
   std::vector<int> depths{1, 2, 4, 8, 16};  ///< that are forced
-  std::vector<std::string> cases;          ///< empty: all
+  std::vector<std::string> cases;           ///< empty: all
 };
 ExitCode bench_depth(MPI_Comm comm, const BenchDepthOptions& options);
 

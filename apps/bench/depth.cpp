@@ -105,9 +105,7 @@ Figures measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const Benc
       if (solvers[s]) seconds[s].push_back(timed(comm, [&] { (*solvers[s])->advance(steps, false); }));
 
   const double updates = static_cast<double>(solvers[0]->domain().global().cells()) * static_cast<double>(steps);
-  const auto rate = [&](std::size_t s) {
-    return seconds[s].empty() ? 0.0 : updates / median(seconds[s]) / 1e6;
-  };
+  const auto rate = [&](std::size_t s) { return seconds[s].empty() ? 0.0 : updates / median(seconds[s]) / 1e6; };
   Figures f{c.name, shape_string<D>(shape), comm.size(), solvers[0]->input().depth(blocks), rate(0), {}, 0, 1};
   for (std::size_t s = 1; s < solvers.size(); ++s) f.of_forced.push_back(rate(s));
   const auto best = std::max_element(f.of_forced.begin(), f.of_forced.end());
@@ -135,7 +133,8 @@ void print(const std::vector<Figures>& all, const BenchDepthOptions& options) {
     fmt::print("{}\n", j.dump(2));
     return;
   }
-  fmt::print("{}\n{:14} {:>15} {:>5} {:>10} {:>9}", machine_text(), "case", "cells", "ranks", "auto depth", "auto M/s");
+  fmt::print("{}\n{:14} {:>15} {:>5} {:>10} {:>9}", machine_text(), "case", "cells", "ranks", "auto depth",
+             "auto M/s");
   for (const int depth : options.depths) fmt::print(" {:>8}", fmt::format("depth {}", depth));
   fmt::print(" {:>10}\n", "auto/best");
   for (const auto& f : all) {

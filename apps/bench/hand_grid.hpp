@@ -13,10 +13,9 @@
 
 namespace isohalo {
 
-/// Without Isohalo but for the block that this rank owns. Of 2 or 3 dimensions.
+/// Without Isohalo but for the block that this rank owns.
 template <class T, int D>
 class HandGrid {
-
  public:
   /// An array of the grid; owns its memory.
   using Array = Field<T, 1>;

@@ -57,8 +57,7 @@ std::string list_text(const List& list) {
 
 /// [domain], [parallel] and [run] of a grid of cells that are not cubes, in slabs.
 template <int D>
-std::string grid_text(const Index<D>& shape, int ranks, const std::string& side,
-                      const std::string& depth = "1") {
+std::string grid_text(const Index<D>& shape, int ranks, const std::string& side, const std::string& depth = "1") {
   PerDim<double, D> length;
   PerDim<std::int64_t, D> slabs;
   std::string sides;

@@ -8,9 +8,9 @@
 #include <array>
 #include <vector>
 
+#include "apps/common/probe_field.hpp"
 #include "apps/isohalo/live_check.hpp"
 #include "datatypes/mix.hpp"
-#include "apps/common/probe_field.hpp"
 
 namespace isohalo {
 

@@ -18,9 +18,9 @@ namespace detail {
 /// Rows of one piece of work.
 inline constexpr std::int64_t kRowsOfPiece = 16;
 
-/// So many rows in dimension D-2 that half of the cache holds `planes` neighbors of each of their cells in dimension
-/// 0, and what lies between them; `cell_bytes`: of a cell in all arrays that are read around it. All rows of fewer
-/// than three dimensions. Local.
+/// So many rows in dimension D-2 that half of the cache holds `planes` neighbors of each of their cells in
+/// dimension 0, and what lies between them; `cell_bytes`: of a cell in all arrays that are read around it. All rows
+/// of fewer than three dimensions. Local.
 template <int D>
 std::int64_t rows_of_block(const Index<D>& extents, std::int64_t planes, std::int64_t cell_bytes) {
   if constexpr (D < 3) {

@@ -56,10 +56,10 @@ class LoopKernel final : public RowKernel<T, D> {
 ///     for (std::int64_t x = 0; x < n; ++x) v[x] = u[x] + 0.2 * (u[x - s] + u[x + s] + ..);
 ///   });
 ///
-/// The function is called for pieces of rows, each cell once but in no particular order, with the addresses of the piece's first
-/// cell; as row(in, out, n, i) it gets the index of that cell, too. It must write all n cells of each array that it
-/// writes, and read none of those by their addresses: what it writes may lie in a small buffer first. One object
-/// for each kind of loop, since it keeps what it has found out; T of at most 64 bytes.
+/// The function is called for pieces of rows, each cell once but in no particular order, with the addresses of the
+/// piece's first cell; as row(in, out, n, i) it gets the index of that cell, too. It must write all n cells of each
+/// array that it writes, and read none of those by their addresses: what it writes may lie in a small buffer first.
+/// One object for each kind of loop, since it keeps what it has found out; T of at most 64 bytes.
 template <class T, int D>
 class RowSweep {
   static_assert(sizeof(T) <= 64, "RowSweep: an element is at most a cache line");

@@ -122,9 +122,9 @@ class UpdatedRows {
     for (const T *k = source, *const end = k + n; k < end; k += kLine) fetch_to_read(k);
   }
 
-  /// The n cells of the row that begins at cell i, fetching memory on the way if it is to be fetched, for what comes
-  /// later in index order of the block of rows, and then(x, m, v) for each piece: m cells from the x-th on, whose
-  /// new values, of the first array, begin at v.
+  /// The n cells of the row that begins at cell i, fetching memory on the way if it is to be fetched, for what
+  /// comes later in index order of the block of rows, and then(x, m, v) for each piece: m cells from the x-th on,
+  /// whose new values, of the first array, begin at v.
   template <class Then>
   void run_row(const Index<D>& i, std::int64_t n, const Box<D>& block, const Then& then) const {
     const std::int64_t at = place_of(update_.like, i);

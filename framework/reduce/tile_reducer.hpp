@@ -168,7 +168,8 @@ class TileReducer {
   /// Sums in progress of one band: with the rows at work they stay in the first-level cache, or nearly.
   static constexpr std::int64_t kLanes = 4096;
 
-  /// How many cells later those come that a band is told of, for it to fetch them (framework/halo/row_update.hpp does).
+  /// How many cells later those come that a band is told of, for it to fetch them (framework/halo/row_update.hpp
+  /// does).
   static constexpr std::int64_t kAhead = 4096;
 
   /// Whole tiles of this width are folded by code made for it: a seventh of the time of a 3-D pass.

@@ -42,8 +42,8 @@ class DeviceStepper : public Solver<D> {
     return device_kernel<T, D, Space>(point, amendments);
   }
 
-  /// The rules are none of one's own. Steps never overlap an exchange. Collective in order. Throws UsageError for more
-  /// than 8 state fields.
+  /// The rules are none of one's own. Steps never overlap an exchange. Collective in order. Throws UsageError for
+  /// more than 8 state fields.
   DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
                 const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
                 Exchange exchange = Exchange::automatic, Overlap overlap = Overlap::never);
