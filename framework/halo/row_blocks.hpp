@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "datatypes/box.hpp"
 
@@ -24,7 +23,7 @@ inline constexpr std::int64_t kRowsOfPiece = 16;
 template <int D>
 std::int64_t rows_of_block(const Index<D>& extents, std::int64_t planes, std::int64_t cell_bytes) {
   if constexpr (D < 3) {
-    return std::max<std::int64_t>(1, D < 2 ? 1 : extents[0]);
+    return extents[0];
   } else {
     std::int64_t bytes = planes * cell_bytes * extents[D - 1];
     for (int j = 1; j < D - 2; ++j) bytes *= extents[j];
