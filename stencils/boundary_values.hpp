@@ -37,7 +37,7 @@ class BoundaryValues {
     const Index<D> older_stride = std::exchange(stride_, strides(where));
     values_.resize(static_cast<std::size_t>(where.cells()));
     constexpr std::int64_t least_cells = 512;  // take longer than waking a thread
-    for_each_part("isohalo::boundary_values", where, least_cells, [&](const Box<D>& part, std::int64_t k) {
+    for_each_share("isohalo::boundary_values", where, least_cells, [&](const Box<D>& part, std::int64_t k) {
       ExpressionValue& evaluate = evaluators_[static_cast<std::size_t>(k)];
       for_each_cell(part, [&](const Index<D>& i) {
         values_[offset(i, box_, stride_)] = hold && older_box.contains(i)

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "framework/reduce/tile_reducer.hpp"
-#include "stencils/cell.hpp"
+#include "datatypes/independent.hpp"
 #include "framework/halo/row_kernel.hpp"
+#include "stencils/cell.hpp"
 
 namespace isohalo {
 

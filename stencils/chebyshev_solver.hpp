@@ -52,7 +52,7 @@ class ChebyshevSolver : public Relaxation<T, D> {
                            return ChebyshevRow<T, D>(system.laplacian(stride), system.source(), &factors_);
                          }),
         steps_(equation.lambda_low, equation.lambda_high) {
-    if (depth > 1) this->stepper_.exchange_previous();
+    this->stepper_.exchange_previous();
   }
 
   std::vector<FieldHandle<D>> fields() override {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 
+#include "datatypes/independent.hpp"
 #include "framework/schedule/fastest_way.hpp"
 #include "stencils/kernel_sweep.hpp"
 #include "stencils/poisson_system.hpp"

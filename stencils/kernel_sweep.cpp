@@ -83,22 +83,29 @@ class SummedRow : public SweptRow<T, D> {
   using typename SweptRow<T, D>::Rows;
   SummedRow(const UpdatedRows<T, D>& rows, const Terms& terms, const Index<D>& i, const Index<D>& later)
       : SweptRow<T, D>(rows, i, later), terms_(terms) {}
+  /// Some pieces at a time: the loop over their terms is so short that its beginning and end count.
+  std::int64_t piece(std::int64_t x) const {
+    const std::int64_t one = SweptRow<T, D>::piece(x);
+    return one == Rows::kPiece ? kPieces * one : one;
+  }
   auto update(std::int64_t x, std::int64_t n) {
-    this->fetch(x, n);
-    if (rows_.past_caches()) {
-      rows_.run(i_, at_, x, n, values_);
-      return terms_(at_ + x, values_.addresses(), 0);
+    const bool past = rows_.past_caches();
+    for (std::int64_t k = 0, m = 0; k < n; k += m) {
+      m = std::min(SweptRow<T, D>::piece(x + k), n - k);
+      this->fetch(x + k, m);
+      past ? rows_.run(i_, at_, x + k, m, values_.addresses(), k) : rows_.run(i_, at_, x + k, m);
     }
-    rows_.run(i_, at_, x, n);
-    return terms_(at_ + x, rows_.update().out, at_ + x);
+    return past ? terms_(at_ + x, values_.addresses(), 0) : terms_(at_ + x, rows_.update().out, at_ + x);
   }
 
  private:
   using SweptRow<T, D>::rows_;
   using SweptRow<T, D>::i_;
   using SweptRow<T, D>::at_;
+  static constexpr std::int64_t kPieces = 4;
+
   Terms terms_;
-  typename Rows::Piece values_;
+  typename Rows::template Piece<kPieces> values_;
 };
 
 /// It gives the squared changes of an array that is updated in place.

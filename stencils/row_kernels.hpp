@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "datatypes/box.hpp"
+#include "datatypes/independent.hpp"
 #include "framework/halo/array_ref.hpp"
-#include "framework/reduce/tile_reducer.hpp"
 #include "stencils/vectors.hpp"
 #include "stencils/weighted_row.hpp"
 

@@ -16,35 +16,29 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
     : names_(names),
       domain_(domain),
       around_(names.topology(rules, domain.global())),
-      plan_(domain, shape, names.reaches(depth),
-            HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, host_workers()}),
+      halo_options_{around_.mirror_low, around_.mirror_high, exchange, host_workers()},
+      shape_(shape),
+      deepest_(names.reaches(depth)),
       reducer_(domain),
       now_(make_fields(names.state, "", exchange)),
       next_(make_fields(names.state, " (next)", exchange)),
       kernels_(make_kernels(now_[0].ref().stride)),
-      // Steps in tiles gain more than an exchange costs that comes once in several steps; and what is exchanged
-      // must not be swept into meanwhile.
-      overlap_(names.stages > 1 || (plan_.depth() > 1 && (overlap == Overlap::automatic || !names.before.empty()))
-                   ? Overlap::never
-                   : overlap,
-               domain.comm()),
-      previous_exchanged_(!names.before.empty() && plan_.depth() > 1) {
+      overlap_(names.stages > 1 ? Overlap::never : overlap, domain.comm()),
+      previous_read_(!names.before.empty()),
+      always_overlaps_(overlap == Overlap::always) {
   if (names.stages > 1) third_ = make_fields(names.state, " (stage)", exchange);
   coefficients_ = make_fields(names.coefficients, "", exchange);
   const BoundaryTopology<D>& around = around_;
-  repeats_grid_ = HaloGeometry<D>{domain.decomposition(), shape, plan_.depth(), around}.repeats_grid();
   const auto layers = shape.ghost_widths(1, around);
   layers_low_ = layers[0];
   layers_high_ = layers[1];
   for (const BoundaryRules<D>& of_field : rules)
     outside_.emplace_back(of_field, domain.global(), layers_low_, layers_high_);
-  const std::int64_t planes = 1 + layers_low_[0] + layers_high_[0];
-  const auto cell_bytes = static_cast<std::int64_t>(names.state.size() * sizeof(T));
-  for (int m = 0; m <= plan_.depth(); ++m) {
+  for (int m = 0; m <= deepest_; ++m) {
     const auto boxes = shape.needed_boxes(domain.owned(), m, around);
     Level level;
     level.bounds = detail::reachable(domain.owned(), shape, m, around);
-    level.all = SweepRegion<D>(boxes, planes, cell_bytes);
+    level.all = in_blocks(boxes);
     level.around = detail::without(boxes, domain.owned());
     level.shell = SweepRegion<D>(level.around);
     level.boxes = boxes;
@@ -52,19 +46,73 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
                      [](const Box<D>& a, const Box<D>& b) { return a.cells() > b.cells(); });
     levels_.push_back(std::move(level));
   }
+  if (D > 1) lead_ = layers_high_[0] * now_[0].ref().stride[0];
+  go_deep(depth);
+}
+
+template <class T, int D>
+SweepRegion<D> StateStepper<T, D>::in_blocks(const std::vector<Box<D>>& boxes) const {
+  return SweepRegion<D>(boxes, 1 + layers_low_[0] + layers_high_[0],
+                        static_cast<std::int64_t>(names_.state.size() * sizeof(T)));
+}
+
+template <class T, int D>
+HaloPlan<D>& StateStepper<T, D>::plan_of(int sweeps) {
+  if (const auto made = plans_.find(sweeps); made != plans_.end()) return made->second;
+  HaloOptions<D> options = halo_options_;
+  // What was the fastest for one depth is that, or nearly, for another; its trial takes as long as many steps.
+  if (options.exchange == Exchange::automatic && !plans_.empty()) options.exchange = exchange().used;
+  return plans_.try_emplace(sweeps, domain_, shape_, sweeps, options).first->second;
+}
+
+template <class T, int D>
+void StateStepper<T, D>::go_deep(int depth) {
+  depth_ = depth;
+  sweeps_ = names_.reaches(depth);
+  plan();
   Index<D> reach;
   for (int j = 0; j < D; ++j) reach[j] = std::max(layers_low_[j], layers_high_[j]);
-  if (D > 1) lead_ = layers_high_[0] * now_[0].ref().stride[0];
-  tiles_ = TimeTiles<D>::chosen(domain.owned().extents(), reach,
-                                static_cast<std::int64_t>(names.arrays() * sizeof(T)), 64 / sizeof(T),
-                                plan_.depth(), second_level_cache() * std::max(1, SweepSpace().concurrency()));
-  if (overlap != Overlap::never && names.stages == 1) {
-    Box<D> inner = domain.owned();
-    for (int j = 0; j < D; ++j)
-      if (domain.decomposition().blocks(j) > 1) inner.low[j] += layers_low_[j], inner.high[j] -= layers_high_[j];
-    interior_ = SweepRegion<D>({inner}, planes, cell_bytes);
-    rest_ = SweepRegion<D>(detail::without(shape.needed_boxes(domain.owned(), plan_.depth() - 1, around), inner));
-  }
+  tiles_ =
+      TimeTiles<D>::chosen(domain_.owned().extents(), reach, static_cast<std::int64_t>(names_.arrays() * sizeof(T)),
+                           64 / sizeof(T), sweeps_, second_level_cache() * host_threads());
+  if (names_.stages > 1 || (sweeps_ > 1 && !always_overlaps_)) return;
+  Box<D> inner = domain_.owned();
+  for (int j = 0; j < D; ++j)
+    if (domain_.decomposition().blocks(j) > 1) inner.low[j] += layers_low_[j], inner.high[j] -= layers_high_[j];
+  interior_ = in_blocks({inner});
+  rest_ = SweepRegion<D>(detail::without(shape_.needed_boxes(domain_.owned(), sweeps_ - 1, around_), inner));
+  repeats_grid_ = HaloGeometry<D>{domain_.decomposition(), shape_, sweeps_, around_}.repeats_grid();
+}
+
+template <class T, int D>
+void StateStepper<T, D>::try_depths(const std::vector<int>& depths) {
+  depths_ = depths;
+  depth_ways_ = FastestWay::of_stretches(depths.size());
+  std::int64_t cells = 1;
+  for (int j = 0; j < D; ++j) cells *= domain_.decomposition().largest_extent(j);
+  whole_stretch_ = std::clamp(kStretchUpdates / cells, kStretchLeast, kStretchMost);
+  plans_.clear();
+  go_deep(depths.front());
+}
+
+template <class T, int D>
+void StateStepper<T, D>::choose_depth() {
+  if (depths_.empty() || (sweeps_ == 1 && !(fetches_.decided() && overlap_.decided()))) return;
+  const int depth = depths_[depth_ways_.way()];
+  if (depth != depth_) go_deep(depth);
+  if (depth_ways_.decided()) depths_.clear();
+}
+
+template <class T, int D>
+void StateStepper<T, D>::took(double seconds, std::int64_t steps) {
+  stretch_s_ += seconds;
+  stretch_ += steps;
+  if (steps_left_ > 0 || stretch_ < whole_stretch_) return;
+  depth_ways_.took(stretch_s_ / static_cast<double>(stretch_), [this](std::vector<double>& times) {
+    domain_.comm().allreduce(times.data(), static_cast<int>(times.size()), MPI_DOUBLE, MPI_MAX);
+  });
+  stretch_s_ = 0;
+  stretch_ = 0;
 }
 
 template <class T, int D>
@@ -98,7 +146,7 @@ void StateStepper<T, D>::reduce_by(const ReductionOptions& options) {
 template <class T, int D>
 void StateStepper<T, D>::start() {
   if (!coefficients_.empty()) {
-    plan_.exchange(erased({&coefficients_}));
+    plan_of(deepest_).exchange(erased({&coefficients_}));
     const BoundaryRules<D> mirrored = detail::mirrored_rules(around_);
     for (const Field<T, D>& c : coefficients_)
       fill_outside(c.ref(), mirrored, domain_.global(), levels_.back().bounds, layers_low_, layers_high_);
@@ -115,13 +163,24 @@ const ArrayRef<T, D>& StateStepper<T, D>::ready() {
 template <class T, int D>
 double StateStepper<T, D>::advance(std::int64_t steps, bool change) {
   double sum = 0;
-  for (std::int64_t left = steps; left > 0;) left -= advance_some(left, change, sum);
+  for (std::int64_t left = steps; left > 0;) {
+    if (steps_left_ == 0) choose_depth();
+    if (depths_.empty()) {
+      left -= advance_some(left, change, sum);
+      continue;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    const std::int64_t done = advance_some(left, change, sum);
+    if (!change || done < left)
+      took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), done);
+    left -= done;
+  }
   return sum;
 }
 
 template <class T, int D>
 std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, double& sum) {
-  const int left = steps_left_ == 0 ? plan_.depth() : steps_left_;
+  const int left = steps_left_ == 0 ? sweeps_ : steps_left_;
   const int steps = static_cast<int>(std::min<std::int64_t>(most, left));
   const bool overlapped = steps_left_ == 0 && overlaps();
   if (steps < 2 || names_.stages > 1 || overlapped) {
@@ -200,9 +259,9 @@ template <class T, int D>
 typename StateStepper<T, D>::Fields StateStepper<T, D>::make_fields(const std::vector<std::string>& names,
                                                                     const char* suffix, Exchange exchange) const {
   Fields all;
+  const auto ghosts = shape_.ghost_widths(deepest_, around_);
   for (const auto& name : names)
-    all.emplace_back(name + suffix, domain_.owned(), plan_.ghost_low(), plan_.ghost_high(),
-                     field_memory(exchange, domain_.comm()));
+    all.emplace_back(name + suffix, domain_.owned(), ghosts[0], ghosts[1], field_memory(exchange, domain_.comm()));
   return all;
 }
 
@@ -235,7 +294,7 @@ RowUpdate<T, D> StateStepper<T, D>::update(const RowKernel<T, D>& kernel, const 
 template <class T, int D>
 double StateStepper<T, D>::step(bool change) {
   // Not by what this rank has: its neighbors may have an interior where it has none.
-  const bool either_way = !change && steps_left_ == 0 && fetches_.decided() && !overlap_.decided();
+  const bool either_way = !change && steps_left_ == 0 && sweeps_ == 1 && fetches_.decided() && !overlap_.decided();
   const auto start = std::chrono::steady_clock::now();
   const double sum = step(change, !change && overlaps());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -265,10 +324,10 @@ double StateStepper<T, D>::step(bool change, bool overlap) {
 
 template <class T, int D>
 double StateStepper<T, D>::sweep_stage(int stage, const Fields& in, const Fields& out, bool change, bool overlap) {
-  const int depth = steps_left_ == 0 ? plan_.depth() : steps_left_;
+  const int depth = steps_left_ == 0 ? sweeps_ : steps_left_;
   // Before the ghosts come, since the interior may be swept meanwhile.
   bring_coefficients(levels_[static_cast<std::size_t>(depth - 1)].all, step_, time_of_stage());
-  const bool interior_done = bring_ghosts(in, overlap && !previous_exchanged_ && interior_.size() > 0);
+  const bool interior_done = bring_ghosts(in, overlap && interior_.size() > 0);
   --steps_left_;
   const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
   const RowUpdate<T, D> update = this->update(kernel(stage, 0), in, out, next_, stage);
@@ -290,7 +349,7 @@ bool StateStepper<T, D>::bring_ghosts(const Fields& u, bool overlap) {
   if (steps_left_ == 0) {
     const PhaseScope scope(phases_, Phase::exchange);
     interior_done = exchange_ghosts(u, overlap);
-    steps_left_ = plan_.depth();
+    steps_left_ = sweeps_;
   }
   const PhaseScope scope(phases_, Phase::boundary);
   fill_outside_of(u, levels_[static_cast<std::size_t>(steps_left_)].bounds, step_, time_of_stage());
@@ -314,20 +373,21 @@ void StateStepper<T, D>::bring_coefficients(const SweepRegion<D>& cells, std::in
 
 template <class T, int D>
 std::span<const ErasedArray<D>> StateStepper<T, D>::to_exchange(const Fields& u) {
-  return previous_exchanged_ ? erased({&u, &next_}) : erased({&u});
+  return previous_exchanged() ? erased({&u, &next_}) : erased({&u});
 }
 
 template <class T, int D>
 bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
   if (!overlap) {
-    plan_.exchange(to_exchange(u));
+    plan().exchange(to_exchange(u));
     return false;
   }
-  plan_.start(to_exchange(u));
+  HaloPlan<D>& plan = this->plan();
+  plan.start(to_exchange(u));
   // After `start` the ghosts copied within this rank are in place, unless they wait for an earlier stage.
-  overlap = !repeats_grid_ && plan_.choice().used.pattern != HaloPattern::slabs;
+  overlap = !repeats_grid_ && plan.choice().used.pattern != HaloPattern::slabs;
   if (overlap) {
-    Box<D> in_place = levels_.back().bounds;
+    Box<D> in_place = levels_[static_cast<std::size_t>(sweeps_)].bounds;
     for (int j = 0; j < D; ++j)
       if (domain_.decomposition().blocks(j) > 1)
         in_place.low[j] = domain_.owned().low[j], in_place.high[j] = domain_.owned().high[j];
@@ -341,10 +401,10 @@ bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
         const PhaseScope scope(phases_, Phase::sweep);
         sweep(interior_, update(kernel(0, 0), u, next_, next_, 0), fetch(fetches_), part, parts);
       }
-      plan_.progress();
+      plan.progress();
     }
   }
-  plan_.finish();
+  plan.finish();
   return overlap;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -45,7 +46,9 @@ class StateStepper : public Solver<D> {
   std::vector<FieldHandle<D>> fields() override;
   std::vector<FieldHandle<D>> coefficients() override;
   std::string residual_of() const override;
-  ExchangeChoice exchange() const override { return plan_.choice(); }
+  ExchangeChoice exchange() const override { return plans_.begin()->second.choice(); }
+  int depth() const override { return depth_; }
+  void try_depths(const std::vector<int>& depths) override;
   Index<D> tile() const override { return reducer_.tile(); }
   void time_phases(PhaseClock* clock) override { phases_ = clock; }
   /// Sets up exchanges as well, since what that takes belongs to no step.
@@ -62,9 +65,9 @@ class StateStepper : public Solver<D> {
   /// The field before the last step, which took one stage; its ghosts are of no use. A kernel may read it in the
   /// cells that it writes: they hold it until then.
   const ArrayRef<T, D>& previous() const { return next_[0].ref(); }
-  /// For such a kernel, when several steps follow an exchange: from now on exchanges bring its ghosts, too. Steps
-  /// then do not overlap them, since they write what is being sent.
-  void exchange_previous() { previous_exchanged_ = true; }
+  /// For such a kernel: from now on exchanges that several steps follow bring its ghosts, too. Steps then do not
+  /// overlap them, since they write what is being sent.
+  void exchange_previous() { previous_read_ = true; }
 
   /// For two kernels that take turns, of a single field, and that together are one step of a method: from now on a
   /// change sum is of the last two steps. Not for coefficients that depend on the time.
@@ -104,6 +107,7 @@ class StateStepper : public Solver<D> {
   using Fields = std::vector<Field<T, D>>;
   using Addresses = std::vector<T*>;  ///< of the first owned cells of fields
 
+  SweepRegion<D> in_blocks(const std::vector<Box<D>>& boxes) const;
   Fields make_fields(const std::vector<std::string>& names, const char* suffix, Exchange exchange) const;
 
   // Lists that are made for each call; they keep their memory.
@@ -122,10 +126,30 @@ class StateStepper : public Solver<D> {
   }
   double time_of_stage() const { return names_.stage_times[static_cast<std::size_t>(stage_)]; }
 
-  /// Is the next step to overlap exchange and sweep, if it can? It is tried out once sweeps are as they stay. The
+  /// The plan of the exchanges at present; of the first use of each collective.
+  HaloPlan<D>& plan() { return plan_of(sweeps_); }
+  HaloPlan<D>& plan_of(int sweeps);
+  /// From the next exchange on, which comes next, so many steps follow one.
+  void go_deep(int depth);
+  /// Before an exchange: how many steps are to follow it.
+  void choose_depth();
+  /// These steps took so long, while depths are tried out.
+  void took(double seconds, std::int64_t steps);
+
+  /// Does an exchange bring the ghosts of the fields a step before?
+  bool previous_exchanged() const { return previous_read_ && sweeps_ > 1; }
+  /// Is the next step to overlap exchange and sweep, if it can? It is tried out once sweeps are as they stay. Steps
+  /// in tiles gain more than an exchange costs that comes once in several steps: they do so only when told to. The
   /// same on all ranks.
-  bool overlaps() const { return overlap_.overlap() && (overlap_.decided() || fetches_.decided()); }
+  bool overlaps() const {
+    return (sweeps_ == 1 || always_overlaps_) && !previous_exchanged() && overlap_.overlap() &&
+           (overlap_.decided() || fetches_.decided());
+  }
   Fetch fetch(const FastestWay& ways) const { return {ways.way() > 0, ways.way() > 1, lead_}; }
+
+  /// Steps that are timed together when depths are tried out, so that each has its share of exchanges: so many
+  /// updates of the largest block (a millisecond), within these limits.
+  static constexpr std::int64_t kStretchUpdates = 1 << 21, kStretchLeast = 32, kStretchMost = 128;
 
   /// Between the parts of an interior, messages that MPI moves only when it is called get on.
   static constexpr std::int64_t kParts = 16;
@@ -175,14 +199,24 @@ class StateStepper : public Solver<D> {
   CartesianDomain<D> domain_;
   BoundaryTopology<D> around_;
   std::vector<OutsideCells<D>> outside_;  ///< of each field
-  HaloPlan<D> plan_;
+  HaloOptions<D> halo_options_;
+  StencilShape<D> shape_;
+  int depth_ = 1;                     ///< steps per exchange
+  int sweeps_ = 1;                    ///< so many stencil reaches: of the exchanges at present
+  int deepest_;                       ///< reaches that the fields have ghosts for
+  std::map<int, HaloPlan<D>> plans_;  ///< by reaches
+  std::vector<int> depths_;           ///< that are tried out
+  FastestWay depth_ways_ = FastestWay::decided_for(0);
+  double stretch_s_ = 0;      ///< of the steps that are timed together
+  std::int64_t stretch_ = 0;  ///< so many of them
+  std::int64_t whole_stretch_ = kStretchLeast;
   ChangeSum<T, D> reducer_;
   Fields now_, next_, third_, coefficients_;
   std::vector<std::pair<std::size_t, ValuesInTime<D>>> in_time_;  ///< coefficients that depend on the time
   Kernels kernels_;
   Index<D> layers_low_{}, layers_high_{};
   OverlapChoice overlap_;
-  bool previous_exchanged_, change_over_two_ = false;
+  bool previous_read_, always_overlaps_, change_over_two_ = false;
   bool repeats_grid_ = false;       ///< ghosts copied within this rank then come after those of other ranks
   SweepRegion<D> interior_, rest_;  ///< of the first step after an exchange
   std::vector<Level> levels_;

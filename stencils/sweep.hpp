@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "framework/halo/host_threads.hpp"
 #include "framework/halo/row_blocks.hpp"
 #include "framework/halo/row_update.hpp"
 #include "framework/reduce/tree_reducer.hpp"
@@ -47,7 +48,7 @@ class SweepRegion {
         work_.push_back({{{x}, {std::min(x + kCells, box.high[0])}}, blocks_.size() - 1});
     } else {
       // Each thread gets its layers of dimension 0, whose memory it has touched first.
-      const std::int64_t threads = D < 3 ? 1 : std::min<std::int64_t>(SweepSpace().concurrency(), box.extent(0));
+      const std::int64_t threads = D < 3 ? 1 : std::min<std::int64_t>(host_threads(), box.extent(0));
       for (std::int64_t t = 0; t < threads; ++t) {
         Box<D> layers = box;
         layers.low[0] = box.low[0] + box.extent(0) * t / threads;
@@ -83,7 +84,7 @@ void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f
                      std::int64_t parts, const End& end) {
   const typename SweepRegion<D>::Work* work = region.work().data();
   const std::int64_t first = region.size() * part / parts, n = region.size() * (part + 1) / parts - first;
-  const std::int64_t workers = std::min<std::int64_t>(n, std::max(1, SweepSpace().concurrency()));
+  const std::int64_t workers = std::min<std::int64_t>(n, host_threads());
   Kokkos::parallel_for(
       label, Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &region, &f, &end](const std::int64_t w) {
         for (std::int64_t k = first + n * w / workers; k < first + n * (w + 1) / workers; ++k) {
@@ -108,7 +109,7 @@ void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f
 template <int D, class F>
 void for_each_row_of(const char* label, const Box<D>& box, const F& f) {
   constexpr int cut = D == 1 ? 0 : D - 2;  // among the workers
-  const std::int64_t workers = std::min<std::int64_t>(box.extent(cut), std::max(1, SweepSpace().concurrency()));
+  const std::int64_t workers = std::min<std::int64_t>(box.extent(cut), host_threads());
   Kokkos::parallel_for(label, Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &f](const std::int64_t w) {
     Box<D> piece = box;
     piece.low[cut] = box.low[cut] + box.extent(cut) * w / workers;
@@ -125,7 +126,7 @@ namespace detail {
 template <class F>
 void for_each_worker(const char* label, std::int64_t n, std::int64_t each, std::vector<double>& scratch,
                      const F& f) {
-  const std::int64_t workers = std::min<std::int64_t>(n, std::max(1, SweepSpace().concurrency()));
+  const std::int64_t workers = std::min<std::int64_t>(n, host_threads());
   constexpr std::int64_t line = 64 / sizeof(double);
   each = (each + line - 1) / line * line;
   if (const auto size = static_cast<std::size_t>(workers * each + line); scratch.size() < size)

@@ -6,7 +6,7 @@
 
 #include "apps/bench/hand_grid.hpp"
 #include "apps/bench/hand_solver_rows.hpp"
-#include "framework/reduce/tile_reducer.hpp"
+#include "datatypes/independent.hpp"
 
 namespace isohalo {
 

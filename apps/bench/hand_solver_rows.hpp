@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "datatypes/box.hpp"
-#include "framework/reduce/tile_reducer.hpp"
+#include "datatypes/independent.hpp"
 #include "stencils/poisson_spectrum.hpp"
 
 namespace isohalo {

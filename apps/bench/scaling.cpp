@@ -14,6 +14,7 @@
 #include "apps/bench/input_solver.hpp"
 #include "apps/bench/timing.hpp"
 #include "datatypes/printable.hpp"
+#include "framework/halo/host_threads.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "stencils/sweep.hpp"
 
@@ -68,7 +69,7 @@ std::vector<ScalingPoint> measure_all(const Communicator& comm, MPI_Comm user, c
     MPI_Comm part = MPI_COMM_NULL;
     MPI_Comm_split(user, comm.rank() < ranks ? 0 : MPI_UNDEFINED, comm.rank(), &part);
     if (part != MPI_COMM_NULL) {
-      const int threads = SweepSpace().concurrency();
+      const int threads = host_threads();
       const Communicator there = Communicator::of(part);
       const auto sharing = static_cast<int>(there.max(there.ranks_on_node() * threads));
       const auto add = [&](const char* kind, const Cut& cut) {

@@ -65,7 +65,7 @@ std::vector<Segment> sides_of(const std::vector<Segment>& segments, const Segmen
 
 /// Calls f(part, sides) for each combination of one segment per dimension.
 template <int D, class F>
-void for_each_part(const Segments<D>& segments, F&& f) {
+void for_each_segment(const Segments<D>& segments, F&& f) {
   Box<D> choices;
   for (int j = 0; j < D; ++j) choices.high[j] = static_cast<std::int64_t>(segments[j].size());
   for_each_cell(choices, [&](const Index<D>& choice) {
@@ -98,7 +98,7 @@ std::vector<HaloRegion<D>> HaloGeometry<D>::regions(const PerDim<int, D>& coords
       if (j < stage) ranges[j] = sides_of(segments[j], own, box);
       if (j > stage) ranges[j] = {own};
     }
-    for_each_part<D>(ranges, [&](HaloRegion<D>& part, const PerDim<std::int8_t, D>& sides) {
+    for_each_segment<D>(ranges, [&](HaloRegion<D>& part, const PerDim<std::int8_t, D>& sides) {
       if (slabs ? sides[stage] == 0 : sides == PerDim<std::int8_t, D>{}) return;
       part.stage = stage;
       for (const auto& region : shape.needed_in(block, steps, part.region.box, sides, needed)) {
@@ -124,7 +124,7 @@ std::vector<PerDim<int, D>> HaloGeometry<D>::possible_receivers(const PerDim<int
     list.erase(std::unique(list.begin(), list.end(), same_owner), list.end());
   }
   std::vector<PerDim<int, D>> receivers;
-  for_each_part<D>(readers, [&](const HaloRegion<D>& part, const auto&) { receivers.push_back(part.owner); });
+  for_each_segment<D>(readers, [&](const HaloRegion<D>& part, const auto&) { receivers.push_back(part.owner); });
   return receivers;
 }
 

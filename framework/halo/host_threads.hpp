@@ -27,7 +27,7 @@ void for_each_piece(const char* label, std::int64_t n, const F& f) {
 /// f(part, k) for boxes k = 0, 1, .. that make up `box`, cut across its longest dimension: one for each thread, or
 /// fewer, so that each has at least so many cells. Fences. Local.
 template <int D, class F>
-void for_each_part(const char* label, const Box<D>& box, std::int64_t least_cells, const F& f) {
+void for_each_share(const char* label, const Box<D>& box, std::int64_t least_cells, const F& f) {
   if (box.empty()) return;
   int cut = 0;
   for (int j = 1; j < D; ++j)

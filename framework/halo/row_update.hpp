@@ -66,7 +66,8 @@ class UpdatedRows {
       (sizeof(T) == 1 ? 16 : 8) * kLine;     ///< cells that are computed between two fetches
   static constexpr std::size_t kArrays = 4;  ///< at most so many are written past the caches
 
-  /// The new values of a piece that goes past the caches.
+  /// The new values of some pieces, by default one, that go past the caches.
+  template <std::int64_t Pieces = 1>
   class Piece {
    public:
     Piece() {
@@ -77,7 +78,7 @@ class UpdatedRows {
     std::span<T* const> addresses() const { return addresses_; }
 
    private:
-    alignas(64) std::array<std::array<T, kPiece>, kArrays> cells_;
+    alignas(64) std::array<std::array<T, Pieces * kPiece>, kArrays> cells_;
     std::array<T*, kArrays> addresses_;
   };
 
@@ -102,13 +103,13 @@ class UpdatedRows {
     i[D - 1] += x;
     update_.kernel.run(update_.in.data(), at + x, update_.out.data(), at + x, n, i);
   }
-  /// The same for a piece that goes past the caches; its values stay in `piece`.
-  void run(Index<D> i, std::int64_t at, std::int64_t x, std::int64_t n, const Piece& piece) const {
+  /// The same for a piece that goes past the caches; its values stay behind `values`, from `to` on.
+  void run(Index<D> i, std::int64_t at, std::int64_t x, std::int64_t n, std::span<T* const> values,
+           std::int64_t to = 0) const {
     i[D - 1] += x;
-    const std::span<T* const> values = piece.addresses();
-    update_.kernel.run(update_.in.data(), at + x, values.data(), 0, n, i);
+    update_.kernel.run(update_.in.data(), at + x, values.data(), to, n, i);
     for (std::size_t f = 0; f < update_.out.size(); ++f)
-      streaming_copy<0>(update_.out[f] + at + x, values[f], static_cast<std::size_t>(n) * sizeof(T));
+      streaming_copy<0>(update_.out[f] + at + x, values[f] + to, static_cast<std::size_t>(n) * sizeof(T));
   }
   /// Fetches n cells from `at` on, and for reading those `lead` behind; of the kernel's own array those at
   /// `source`, if there is one.
@@ -142,11 +143,11 @@ class UpdatedRows {
     const Index<D> later = in_row > 0 ? i : row_later(block, i, std::max<std::int64_t>(1, kAhead / row));
     const std::int64_t later_at = place_of(update_.like, later) + in_row;
     const T *const source_later = source_at(later), *const source = source_later ? source_later + in_row : nullptr;
-    const Piece piece;
+    const Piece<> piece;
     for (std::int64_t x = 0, m = 0; x < n; x += m) {
       m = std::min(this->piece(at + x), n - x);
       fetch(later_at + x, m, source ? source + x : nullptr);
-      past_ ? run(i, at, x, m, piece) : run(i, at, x, m);
+      past_ ? run(i, at, x, m, piece.addresses()) : run(i, at, x, m);
       then(x, m, past_ ? piece.addresses()[0] : out + x);
     }
   }

@@ -12,22 +12,13 @@
 #include <vector>
 
 #include "datatypes/error.hpp"
+#include "datatypes/independent.hpp"
 #include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/mpi/progress.hpp"
 #include "framework/reduce/tile_exchange.hpp"
 #include "framework/reduce/tiles.hpp"
-
-/// Before a loop: its passes do not depend on each other, though the compiler cannot see it (the sums are in memory
-/// of ours, the values elsewhere). Saves the comparison of addresses before each row.
-#if defined(__clang__)
-#define ISOHALO_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#elif defined(__GNUC__)
-#define ISOHALO_INDEPENDENT _Pragma("GCC ivdep")
-#else
-#define ISOHALO_INDEPENDENT
-#endif
 
 namespace isohalo::detail {
 

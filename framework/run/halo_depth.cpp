@@ -9,28 +9,46 @@ namespace {
 /// Fields of this size are in no cache of theirs: 32 MiB is what a last-level cache has for a few ranks at most.
 constexpr double kBeyondCaches_bytes = 64 << 20;
 
+/// What is tried out where a block is in caches: an exchange costs as much as a few thousand updates there. In 3-D
+/// more than four cost too much to be worth a trial.
+constexpr int kTried[] = {1, 2, 4, 8};
+template <int D>
+constexpr int kMostTried = D <= 2 ? 8 : 4;
+
 /// Beyond these a tile's data travels so rarely that arithmetic is all that is left, and ghosts only cost: in 3-D
 /// they grow faster.
 template <int D>
-constexpr int kEnough = D <= 2 ? 16 : 10;
+constexpr int kEnough = D <= 2 ? 16 : 8;
 
 /// Fewer gain less than the ghosts and the shorter rows cost.
 constexpr int kFew = 4;
 
-constexpr double kMoreMemory = 1.2;
+constexpr double kMoreMemory = 1.25, kMoreMemoryInCaches = 2;
 
 }  // namespace
 
 template <int D>
-int automatic_depth(const SolverModel<D>& model, const Decomposition<D>& blocks, std::int64_t residual_every) {
-  if (!model.steps_in_tiles()) return 1;
+std::vector<int> automatic_depths(const SolverModel<D>& model, const Decomposition<D>& blocks,
+                                  std::int64_t residual_every) {
+  if (!model.steps_in_tiles()) return {1};
   Index<D> smallest, largest;
   for (int j = 0; j < D; ++j) smallest[j] = blocks.smallest_extent(j), largest[j] = blocks.largest_extent(j);
-  if (model.memory(smallest, 1) <= kBeyondCaches_bytes) return 1;
-  int most = std::min(kEnough<D>, model.deepest());
+  const bool in_caches = model.memory(smallest, 1) <= kBeyondCaches_bytes;
+  const double bytes = (in_caches ? kMoreMemoryInCaches : kMoreMemory) * model.memory(largest, 1);
+  int most =
+      largest_depth(model, largest, std::min(in_caches ? kMostTried<D> : kEnough<D>, model.deepest()), bytes);
+  if (!in_caches) {
+    if (most > 0 && residual_every > 0) {  // blocks of equal lengths between two residuals
+      const std::int64_t parts = (residual_every + most - 1) / most;
+      most = static_cast<int>((residual_every + parts - 1) / parts);
+    }
+    return {most < kFew ? 1 : most};
+  }
   if (residual_every > 0) most = static_cast<int>(std::min<std::int64_t>(most, residual_every));
-  const int depth = largest_depth(model, largest, most, kMoreMemory * model.memory(largest, 1));
-  return depth < kFew ? 1 : depth;
+  std::vector<int> depths;
+  for (const int depth : kTried)
+    if (depth == 1 || depth <= most) depths.push_back(depth);
+  return depths;
 }
 
 template <int D>
@@ -43,8 +61,8 @@ int largest_depth(const SolverModel<D>& model, const Index<D>& extents, int dept
   return fits;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                   \
-  template int automatic_depth<D>(const SolverModel<D>&, const Decomposition<D>&, std::int64_t); \
+#define ISOHALO_INSTANTIATE(D)                                                                                 \
+  template std::vector<int> automatic_depths<D>(const SolverModel<D>&, const Decomposition<D>&, std::int64_t); \
   template int largest_depth<D>(const SolverModel<D>&, const Index<D>&, int, double);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

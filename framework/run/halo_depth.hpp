@@ -1,17 +1,22 @@
 #pragma once
 /// parallel.halo_depth = "auto": steps per exchange, from the input and the blocks alone.
 
+#include <vector>
+
 #include "framework/domain/decomposition.hpp"
 #include "framework/run/solver.hpp"
 
 namespace isohalo {
 
-/// Steps per exchange that suit a run: 1 where the fields of a block may stay in caches or the solver makes no use
-/// of more; else as many as make time tiles worth while (docs/performance.md), at most the steps between two
-/// residuals (0: there are none), fewer where ghosts would take more than a fifth of the memory on top. A pure
-/// function, so that all ranks, and a plan without ranks, get the same.
+/// Steps per exchange that may suit a run, fewest first: where the fields of a block may stay in caches a few small
+/// ones, of which the first steps show the fastest; else one, as many as make time tiles worth while
+/// (docs/performance.md). At most the steps between two residuals (0: there are none); 1 where the solver makes no
+/// use of more; fewer where ghosts would take too much memory on top, or where blocks between residuals get equal
+/// lengths. A pure function, so that all ranks, and a
+/// plan without ranks, get the same.
 template <int D>
-int automatic_depth(const SolverModel<D>& model, const Decomposition<D>& blocks, std::int64_t residual_every);
+std::vector<int> automatic_depths(const SolverModel<D>& model, const Decomposition<D>& blocks,
+                                  std::int64_t residual_every);
 
 /// The largest depth up to `depth` whose blocks take at most so many bytes; 0: not even one step does. Local.
 template <int D>

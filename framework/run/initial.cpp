@@ -305,7 +305,7 @@ void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D
         [&](const auto& a) {
           if (from_file()) from_disk = from_file_in(a.owned);
           using T = std::remove_const_t<std::remove_pointer_t<decltype(a.data)>>;
-          for_each_part("isohalo::initial", a.owned, 4096, [&](const Box<D>& part, std::int64_t k) {
+          for_each_share("isohalo::initial", a.owned, 4096, [&](const Box<D>& part, std::int64_t k) {
             const CellValue value_of = value_;  // one for each thread: it may remember what it computed last
             auto& first_bad = bad_in[static_cast<std::size_t>(k)];
             for_each_cell(part, [&](const Index<D>& i) {

@@ -57,11 +57,16 @@ struct Input {
   std::vector<InitialField<D>> initial;  ///< in the order of the model's fields
   std::optional<InitialField<D>> source;
 
-  /// Steps per halo exchange on these blocks.
-  int depth(const Decomposition<D>& blocks) const {
-    return parallel.halo_depth ? std::min(*parallel.halo_depth, model->deepest())
-                               : automatic_depth(*model, blocks, run.residual_every);
+  /// Steps per halo exchange on these blocks, fewest first; where there are several the first steps show which is
+  /// the fastest, on the host.
+  std::vector<int> depths(const Decomposition<D>& blocks) const {
+    if (parallel.halo_depth) return {std::min(*parallel.halo_depth, model->deepest())};
+    std::vector<int> depths = automatic_depths(*model, blocks, run.residual_every);
+    if (parallel.on_device) depths.resize(1);
+    return depths;
   }
+  /// The most of these: fields have the ghosts for it.
+  int deepest(const Decomposition<D>& blocks) const { return depths(blocks).back(); }
   /// How often a run takes the memory of its model, at most: on a device, which may have the host's memory, there
   /// are copies of the fields.
   double copies() const { return parallel.on_device ? 2 : 1; }

@@ -147,8 +147,8 @@ std::vector<PatternTraffic> traffic_by_pattern(const Input<D>& in, int ranks) {
                                       {HaloPattern::coalesced, "coalesced"},
                                       {HaloPattern::slabs, "slabs"}})
     if (pattern != HaloPattern::slabs || slabs_possible(shape))
-      list.push_back(
-          {name, halo_traffic<D>(pattern, {blocks, shape, in.depth(blocks), around}, cell_bytes(in.grid.type))});
+      list.push_back({name, halo_traffic<D>(pattern, {blocks, shape, in.depths(blocks).front(), around},
+                                            cell_bytes(in.grid.type))});
   return list;
 }
 
@@ -156,7 +156,8 @@ template <int D>
 std::string plan_text(const Input<D>& in, int ranks) {
   const Decomposition<D> blocks = planned_blocks(in, ranks);
   const BoundaryTopology<D> around = checked_topology(in);
-  const int depth = in.depth(blocks);
+  const std::vector<int> depths = in.depths(blocks);
+  const int depth = depths.front();
   HaloLoad most;
   for (const auto& coords : looked_at(blocks)) {
     const HaloLoad load =
@@ -166,18 +167,19 @@ std::string plan_text(const Input<D>& in, int ranks) {
   Index<D> largest, smallest;
   for (int j = 0; j < D; ++j) largest[j] = blocks.largest_extent(j), smallest[j] = blocks.smallest_extent(j);
   const double cell = cell_bytes(in.grid.type);
-  const double memory = in.copies() * in.model->memory(largest, depth);
+  const double memory = in.copies() * in.model->memory(largest, depths.back());
   const int threads = Kokkos::is_initialized() ? host_threads() : 1;
   std::string s =
       fmt::format("ranks             {}{}, process grid {}\n", ranks,
                   threads > 1 ? fmt::format(" x {} threads", threads) : "", fmt::join(blocks.grid(), " x "));
   s += fmt::format("blocks            {} cells at most, {} at least, imbalance {:.3f}\n", shape_string<D>(largest),
                    shape_string<D>(smallest), blocks.imbalance());
-  s += fmt::format("halo depth        {} steps per exchange\n", depth);
+  s += fmt::format("halo depth        {} steps per exchange{}\n", fmt::join(depths, " or "),
+                   depths.size() > 1 ? ", the fastest of the first steps" : "");
   const char* const kinds[3] = {"faces", "edges", "corners"};
-  s += fmt::format("halo exchange     the busiest rank receives {} messages, {}; per step {:.3g} messages, {}\n",
-                   most.messages, bytes_text(static_cast<double>(most.total()) * cell),
-                   static_cast<double>(most.messages) / depth,
+  s += fmt::format("halo exchange     {}the busiest rank receives {} messages, {}; per step {:.3g} messages, {}\n",
+                   depths.size() > 1 ? fmt::format("of {}: ", depth) : "", most.messages,
+                   bytes_text(static_cast<double>(most.total()) * cell), static_cast<double>(most.messages) / depth,
                    bytes_text(static_cast<double>(most.total()) * cell / depth));
   if (most.once)
     s += "  once            the ghosts hold the grid several times: each cell comes once and is copied to its "

@@ -38,7 +38,7 @@ Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, C
   const auto& blocks = domain_->decomposition();
   fmt::print("{}: {} cells, {}, process grid {}, imbalance {:.3f}, halo depth {}\n", printable(request_.input),
              shape_string<D>(in_.grid.shape), ranks_text(comm_.size()), fmt::join(blocks.grid(), " x "),
-             blocks.imbalance(), in_.depth(blocks));
+             blocks.imbalance(), fmt::join(in_.depths(blocks), " or "));
   std::fflush(stdout);
 }
 
@@ -47,7 +47,7 @@ void Simulation<D>::check_memory() const {
   Index<D> largest;
   for (int j = 0; j < D; ++j) largest[j] = domain_->decomposition().largest_extent(j);
   const double node = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  const int depth = in_.depth(domain_->decomposition());
+  const int depth = in_.deepest(domain_->decomposition());
   const double rank = in_.copies() * in_.model->memory(largest, depth);
   const double need = rank * comm_.ranks_on_node();
   constexpr double gib = 1 << 30;
@@ -89,9 +89,11 @@ RunResult Simulation<D>::run() {
     const PhaseScope scope(&phases_, Phase::start);
     in_.check_files(comm_);  // before memory is taken
     agreed(comm_, [&] {
-      const int depth = in_.depth(domain_->decomposition());
+      const std::vector<int> depths = in_.depths(domain_->decomposition());
+      const int depth = depths.back();
       solver_ = in_.parallel.on_device ? in_.model->create_on_device(*domain_, depth, in_.parallel.exchange)
                                        : in_.model->create(*domain_, depth, in_.parallel.exchange);
+      if (depths.size() > 1) solver_->try_depths(depths);
     });
     solver_->time_phases(&phases_);
     fill_initial();
@@ -188,7 +190,7 @@ void Simulation<D>::poll() {
   stop_signal_ = static_cast<int>(most[1]);
   checkpoint_wanted_ = checkpoint_wanted_ || most[2] != 0;
   // Not between the steps of a time tile, or there would be none on large grids.
-  const std::int64_t together = std::min(in_.depth(domain_->decomposition()), 16);
+  const std::int64_t together = std::min(in_.deepest(domain_->decomposition()), 16);
   poll_steps_ = std::clamp<std::int64_t>(-most[3], together, std::max(together, 2 * poll_steps_));
   next_poll_ = step_ + poll_steps_;
 }

@@ -334,7 +334,7 @@ std::string Simulation<D>::run_metadata(const std::vector<PhaseTime>& phases) co
     for (int c = 0; c <= blocks.blocks(k); ++c) cuts.push_back(blocks.cut(k, c));
     j["cuts"].push_back(cuts);
   }
-  j["halo_depth"] = in_.depth(blocks);
+  j["halo_depth"] = solver_->depth();
   j["exchange"] = exchange_name(exchange.used);
   for (const auto& [way, seconds] : exchange.seconds) j["exchange_seconds"][exchange_name(way)] = seconds;
   j["wall_s"] = wall_s();

@@ -115,6 +115,12 @@ class Solver {
   virtual StopTest stop_test(double limit, double residual) { return {residual <= limit, residual}; }
   /// What the residual is the root mean square over the cells of.
   virtual std::string residual_of() const { return "the change of u"; }
+  /// Steps per halo exchange, at present.
+  virtual int depth() const { return 1; }
+  /// From now on these, fewest first and at most what it was created for, are tried out in the first steps, and the
+  /// fastest is kept, the same on all ranks. To be called before `reduce_by`. Collective. A solver that cannot
+  /// stays with what it was created for.
+  virtual void try_depths(const std::vector<int>& /*depths*/) {}
   /// The clock that the solver's phases are to be charged to; it must live as long.
   virtual void time_phases(PhaseClock*) {}
   /// How the ghost cells travelled in the latest exchange, and the times that decided it.

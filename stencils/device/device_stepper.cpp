@@ -39,6 +39,7 @@ DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const Cartes
     : names_(names),
       domain_(domain),
       around_(names.topology(rules, domain.global())),
+      depth_(depth),
       plan_(domain, shape, names.reaches(depth),
             HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}}),
       reducer_(domain),

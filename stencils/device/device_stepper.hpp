@@ -56,6 +56,7 @@ class DeviceStepper : public Solver<D> {
   std::vector<FieldHandle<D>> coefficients() override;
   std::string residual_of() const override { return names_.change(); }
   ExchangeChoice exchange() const override { return plan_.choice(); }
+  int depth() const override { return depth_; }
   Index<D> tile() const override { return reducer_.tile(); }
   void time_phases(PhaseClock* clock) override { phases_ = clock; }
   void reduce_by(const ReductionOptions& options) override;
@@ -99,6 +100,7 @@ class DeviceStepper : public Solver<D> {
   StateFields names_;
   CartesianDomain<D> domain_;
   BoundaryTopology<D> around_;
+  int depth_;
   HaloPlan<D> plan_;
   CellSum<D> reducer_;
   DeviceSum<D, Space> sum_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "datatypes/independent.hpp"
 #include "stencils/row_kernels.hpp"
 
 namespace isohalo {

@@ -94,6 +94,7 @@ class AcousticsSolver final : public Solver<D> {
     return text;
   }
   ExchangeChoice exchange() const override { return plan_.choice(); }
+  int depth() const override { return plan_.depth(); }
   Index<D> tile() const override { return sums_[0]->tile(); }
   void time_phases(PhaseClock* clock) override { phases_ = clock; }
   /// Sets up exchanges as well, since what that takes belongs to no step.
@@ -209,7 +210,7 @@ class AcousticsSolver final : public Solver<D> {
   }
   /// So many layers of cells as fit the cache with their faces, and as give all threads rows.
   static std::int64_t slab_layers(const Box<D>& cells) {
-    const std::int64_t threads = std::max(1, SweepSpace().concurrency());
+    const std::int64_t threads = host_threads();
     const std::int64_t bytes = (D + 1) * static_cast<std::int64_t>(sizeof(T)) * cells.cells() / cells.extent(0);
     const std::int64_t rows = D > 2 || threads == 1 ? 1 : 16 * threads;
     return std::max(rows, threads * second_level_cache() / 2 / std::max<std::int64_t>(1, bytes));

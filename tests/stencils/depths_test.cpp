@@ -1,0 +1,73 @@
+/// Steps per exchange that are tried out in the first steps: the bits of one step per exchange, all the way.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "apps/bench/input_solver.hpp"
+#include "tests/mpi_main.hpp"
+#include "tests/stencils/every_solver.hpp"
+
+namespace isohalo {
+namespace {
+
+template <int D>
+std::int64_t differences(std::vector<FieldHandle<D>> a, std::vector<FieldHandle<D>> b) {
+  std::int64_t wrong = 0;
+  for (std::size_t f = 0; f < a.size(); ++f)
+    std::visit(
+        [&](const auto& x) {
+          using Array = std::remove_cvref_t<decltype(x)>;
+          const auto& y = std::get<Array>(b[f].array);
+          for_each_cell(x.owned,
+                        [&](const Index<D>& i) { wrong += std::memcmp(&x.at(i), &y.at(i), sizeof(x.at(i))) != 0; });
+        },
+        a[f].array);
+  return wrong;
+}
+
+/// Steps in pieces of any length, some with a change sum, until a depth is kept and for some time after.
+template <int D>
+void same_as_single_steps(const std::string& text, std::uint64_t seed, std::set<int>& seen) {
+  const auto of = [&](const std::string& depth) {
+    return InputSolver<D>(MPI_COMM_WORLD, text + "parallel.halo_depth = " + depth + "\nrun.steps = 1\n");
+  };
+  auto single = of("1"), tried = of("\"auto\"");
+  test::Random random(seed);
+  for (std::int64_t made = 0; made < 1500;) {
+    const std::int64_t steps = random.in(1, 40);
+    const bool change = random.in(0, 2) == 0;
+    const double a = single->advance(steps, change), b = tried->advance(steps, change);
+    ASSERT_EQ(std::memcmp(&a, &b, sizeof a), 0) << "change sum: " << a << " against " << b;
+    seen.insert(tried->depth());
+    made += steps;
+  }
+  ASSERT_EQ(differences<D>(single->fields(), tried->fields()), 0);
+  const Communicator& comm = tried.domain().comm();
+  EXPECT_EQ(comm.min(tried->depth()), comm.max(tried->depth()));
+}
+
+TEST(Depths, ThatAreTriedOutHaveTheBitsOfSingleSteps) {
+  std::uint64_t seed = 1;
+  std::set<int> seen;
+  for (const SolverText& s : all_solvers()) {
+    SCOPED_TRACE(s.text);
+    same_as_single_steps<2>("domain.shape = [26, 35]\n" + s.text, seed++, seen);
+    ASSERT_TRUE(test::all_ranks_ok(!testing::Test::HasFatalFailure()));
+  }
+  EXPECT_EQ(seen, (std::set{1, 2, 4}));
+}
+
+TEST(Depths, ThatAreTriedOutHaveTheBitsOfSingleStepsInSpace) {
+  std::set<int> seen;
+  same_as_single_steps<3>("domain.shape = [54, 60, 66]\n" + kRandom + "solver.kind = \"heat\"\n", 1, seen);
+  EXPECT_EQ(seen, (std::set{1, 2, 4}));
+}
+
+}  // namespace
+}  // namespace isohalo
