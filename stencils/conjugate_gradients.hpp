@@ -223,7 +223,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   Field<T, D> made(const char* name, FieldMemory memory) const {
     return Field<T, D>(name, this->domain_.owned(), plan_.ghost_low(), plan_.ghost_high(), memory);
   }
-  Fetch fetch(std::int64_t lead) const { return {ways_.way() > 0, ways_.way() > 1, lead}; }
+  Fetch fetch(std::int64_t lead) const { return Fetch::by_way(ways_.way(), lead); }
 
   /// The ghosts of p and its outside cells.
   void place_outside(const BoundaryRules<D>& rules) {
@@ -242,8 +242,8 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   Field<T, D> u_, r_, p_, ap_;
   SweepRegion<D> rows_;
   BoundaryRules<D> homogeneous_;
-  std::int64_t lead_;                    ///< see Fetch
-  FastestWay ways_ = FastestWay::of(3);  ///< plain, fetching, and with A p past the caches
+  std::int64_t lead_;  ///< see Fetch
+  FastestWay ways_ = FastestWay::of(Fetch::kWays);
   std::chrono::steady_clock::time_point began_{};
 };
 

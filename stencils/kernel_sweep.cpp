@@ -84,10 +84,7 @@ class SummedRow : public SweptRow<T, D> {
   SummedRow(const UpdatedRows<T, D>& rows, const Terms& terms, const Index<D>& i, const Index<D>& later)
       : SweptRow<T, D>(rows, i, later), terms_(terms) {}
   /// Some pieces at a time: the loop over their terms is so short that its beginning and end count.
-  std::int64_t piece(std::int64_t x) const {
-    const std::int64_t one = SweptRow<T, D>::piece(x);
-    return one == Rows::kPiece ? kPieces * one : one;
-  }
+  std::int64_t piece(std::int64_t x) const { return rows_.fetches() ? Rows::kMost : SweptRow<T, D>::piece(x); }
   auto update(std::int64_t x, std::int64_t n) {
     const bool past = rows_.past_caches();
     for (std::int64_t k = 0, m = 0; k < n; k += m) {
@@ -102,10 +99,8 @@ class SummedRow : public SweptRow<T, D> {
   using SweptRow<T, D>::rows_;
   using SweptRow<T, D>::i_;
   using SweptRow<T, D>::at_;
-  static constexpr std::int64_t kPieces = 4;
-
   Terms terms_;
-  typename Rows::template Piece<kPieces> values_;
+  typename Rows::Piece values_;
 };
 
 /// It gives the squared changes of an array that is updated in place.
@@ -123,7 +118,7 @@ class ReplacedRow : public SweptRow<T, D> {
   }
 
  private:
-  alignas(64) std::array<T, std::max(SweptRow<T, D>::kUnfetched, Rows::kPiece)> replaced_;  ///< by a piece
+  alignas(64) std::array<T, std::max(SweptRow<T, D>::kUnfetched, Rows::kMost)> replaced_;  ///< by a piece
   T* const replaced_at_ = replaced_.data();
 };
 
@@ -202,7 +197,9 @@ template <class T, int D>
 void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        std::span<T* const> before, const Fetch& how) {
   // What is replaced is read, so it gains nothing past the caches.
-  const UpdatedRows<T, D> rows(update, {how.ahead, how.past_caches && !replaces<T, D>(update, before), how.lead});
+  Fetch fetch = how;
+  fetch.past_caches = how.past_caches && !replaces<T, D>(update, before);
+  const UpdatedRows<T, D> rows(update, fetch);
   if constexpr (std::is_same_v<T, std::uint8_t>) {
     count_with_change(sum, rows, before[0]);
   } else {

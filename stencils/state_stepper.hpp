@@ -145,7 +145,7 @@ class StateStepper : public Solver<D> {
     return (sweeps_ == 1 || always_overlaps_) && !previous_exchanged() && overlap_.overlap() &&
            (overlap_.decided() || fetches_.decided());
   }
-  Fetch fetch(const FastestWay& ways) const { return {ways.way() > 0, ways.way() > 1, lead_}; }
+  Fetch fetch(const FastestWay& ways) const { return Fetch::by_way(ways.way(), lead_); }
 
   /// Steps that are timed together when depths are tried out, so that each has its share of exchanges: so many
   /// updates of the largest block (a millisecond), within these limits.
@@ -222,7 +222,7 @@ class StateStepper : public Solver<D> {
   std::vector<Level> levels_;
   TimeTiles<D> tiles_;
   std::int64_t lead_ = 0;  ///< see Fetch
-  FastestWay fetches_ = FastestWay::of(3), fetches_with_change_ = FastestWay::of(3);
+  FastestWay fetches_ = FastestWay::of(Fetch::kWays), fetches_with_change_ = FastestWay::of(Fetch::kWays);
   std::vector<double> scratch_;
   std::vector<ErasedArray<D>> erased_;
   Addresses reads_, writes_, before_;

@@ -97,10 +97,9 @@ class RowSweep {
     for (std::size_t k = 0; k < In; ++k) from[k] = in[k].data;
     for (std::size_t k = 0; k < Out; ++k) to[k] = out[k].data;
     const detail::LoopKernel<T, D, In, Out, Row> kernel(row);
-    const std::size_t way = ways_.way();
     const std::int64_t lead = D > 1 ? high_[0] * like.stride[0] : 0;
     const auto start = std::chrono::steady_clock::now();
-    const detail::UpdatedRows<T, D> rows({kernel, like, from, to}, {way > 0, way > 1, lead});
+    const detail::UpdatedRows<T, D> rows({kernel, like, from, to}, Fetch::by_way(ways_.way(), lead));
     const std::int64_t planes = 1 + low_[0] + high_[0], bytes = static_cast<std::int64_t>(In * sizeof(T));
     for (const Box<D>& box : region)
       detail::for_each_block(box, detail::rows_of_block<D>(box.extents(), planes, bytes), [&](const Box<D>& block) {
@@ -116,7 +115,7 @@ class RowSweep {
 
  private:
   Index<D> low_, high_;
-  FastestWay ways_ = FastestWay::of(3);
+  FastestWay ways_ = FastestWay::of(Fetch::kWays);
 };
 
 }  // namespace isohalo

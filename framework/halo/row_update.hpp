@@ -23,6 +23,13 @@ struct Fetch {
   bool past_caches = false;
   /// How far behind a cell, in elements of the arrays, the last one lies that its update reads.
   std::int64_t lead = 0;
+  /// Cache lines of each array that are fetched at a time, before as many are computed: at most 32.
+  std::int64_t lines = 8;
+
+  /// What is worth a trial: nothing; fetching; past the caches; and that with more at a time, which on some
+  /// processors is a gain and on others too much.
+  static constexpr std::size_t kWays = 4;
+  static Fetch by_way(std::size_t way, std::int64_t lead) { return {way > 0, way > 1, lead, way > 2 ? 32 : 8}; }
 };
 
 /// A kernel and the arrays that it reads and writes, by the addresses of their first owned cells.
@@ -62,12 +69,11 @@ template <class T, int D>
 class UpdatedRows {
  public:
   static constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
-  static constexpr std::int64_t kPiece =
-      (sizeof(T) == 1 ? 16 : 8) * kLine;     ///< cells that are computed between two fetches
+  static constexpr std::int64_t kPerLine = (sizeof(T) == 1 ? 2 : 1) * kLine;  ///< cells computed per line fetched
+  static constexpr std::int64_t kMost = 32 * kPerLine;                        ///< between two fetches
   static constexpr std::size_t kArrays = 4;  ///< at most so many are written past the caches
 
-  /// The new values of some pieces, by default one, that go past the caches.
-  template <std::int64_t Pieces = 1>
+  /// The new values of as many cells, that go past the caches.
   class Piece {
    public:
     Piece() {
@@ -78,11 +84,12 @@ class UpdatedRows {
     std::span<T* const> addresses() const { return addresses_; }
 
    private:
-    alignas(64) std::array<std::array<T, Pieces * kPiece>, kArrays> cells_;
+    alignas(64) std::array<std::array<T, kMost>, kArrays> cells_;
     std::array<T*, kArrays> addresses_;
   };
 
-  UpdatedRows(const RowUpdate<T, D>& update, const Fetch& how) : update_(update), how_(how) {
+  UpdatedRows(const RowUpdate<T, D>& update, const Fetch& how)
+      : update_(update), how_(how), piece_(how.lines * kPerLine) {
     past_ = how.ahead && how.past_caches && update.out.size() <= kArrays && !update.kernel.reads_what_it_writes();
     for (const T* p : update.out)
       past_ = past_ && std::find(update.in.begin(), update.in.end(), p) == update.in.end();
@@ -95,7 +102,7 @@ class UpdatedRows {
   /// So many cells from `at` on are a piece: past the caches, one that begins where a line does.
   std::int64_t piece(std::int64_t at) const {
     const std::int64_t head = past_ ? to_next_line(update_.out[0] + at) : 0;
-    return head > 0 ? head : kPiece;
+    return head > 0 ? head : piece_;
   }
 
   /// n cells from the x-th of the row that begins at cell i, which lies at `at`.
@@ -143,7 +150,7 @@ class UpdatedRows {
     const Index<D> later = in_row > 0 ? i : row_later(block, i, std::max<std::int64_t>(1, kAhead / row));
     const std::int64_t later_at = place_of(update_.like, later) + in_row;
     const T *const source_later = source_at(later), *const source = source_later ? source_later + in_row : nullptr;
-    const Piece<> piece;
+    const Piece piece;
     for (std::int64_t x = 0, m = 0; x < n; x += m) {
       m = std::min(this->piece(at + x), n - x);
       fetch(later_at + x, m, source ? source + x : nullptr);
@@ -158,6 +165,7 @@ class UpdatedRows {
 
   RowUpdate<T, D> update_;
   Fetch how_;
+  std::int64_t piece_;
   bool past_;
 };
 

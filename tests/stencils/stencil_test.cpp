@@ -256,7 +256,7 @@ TEST(DeepStepper, ChoosesWhetherToOverlapOnTheWay) {
     stepper.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
   });
   EXPECT_EQ(stepper.overlap().decided(), test::ranks() == 1);
-  for (int step = 1; step <= 60; ++step) {  // memory first, then the overlap
+  for (int step = 1; step <= 80; ++step) {  // memory first, then the overlap
     plain_step(whole, offsets, weights);
     stepper.advance(1, step % 5 == 0);  // steps with change sums take no part in the trial
     std::int64_t wrong = 0;
