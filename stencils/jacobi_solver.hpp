@@ -16,6 +16,8 @@ class JacobiSolver : public Relaxation<T, D> {
                                      static_cast<T>(equation.diagonal()));
             }) {}
 
+  void try_depths(const std::vector<int>& depths) override { this->stepper_.try_depths(depths); }
+
   /// All steps that need no mean at once, so that the stepper may take several together.
   double advance(std::int64_t steps, bool change) override {
     if (!this->system_.singular()) return this->stepper_.advance(steps, change);

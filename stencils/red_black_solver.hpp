@@ -117,20 +117,20 @@ class RedBlackSolver : public Relaxation<T, D> {
  public:
   /// Collective in order.
   RedBlackSolver(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth, Exchange exchange)
-      : Relaxation<T, D>(
-            domain, equation, depth, exchange,
-            [&](const Index<D>& stride, const PoissonSystem<T, D>& system) {
-              const auto row = [&](int colour) {
-                return RedBlackRow<T, D>(system.laplacian(stride), system.source(), equation, colour);
-              };
-              return std::array{row(0), row(1)};
-            },
-            2),
+      : Relaxation<T, D>(domain, equation, 2 * depth, exchange,
+                         [&](const Index<D>& stride, const PoissonSystem<T, D>& system) {
+                           const auto row = [&](int colour) {
+                             return RedBlackRow<T, D>(system.laplacian(stride), system.source(), equation, colour);
+                           };
+                           return std::array{row(0), row(1)};
+                         }),
         rows_({domain.owned()}) {
     this->stepper_.change_over_two();
     if (equation.singular())
       before_ = made_on_all(domain.comm(), [&] { return Field<T, D>("u (before)", domain.owned(), {}, {}); });
   }
+
+  int depth() const override { return this->stepper_.depth() / 2; }
 
   /// All steps at once if none ends with a mean, so that the stepper takes their sweeps together: black cells
   /// follow red ones while these are in cache.

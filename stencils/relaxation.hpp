@@ -2,7 +2,6 @@
 /// poisson by sweeps over the grid: what jacobi, red_black and chebyshev have in common.
 
 #include <memory>
-#include <vector>
 
 #include "stencils/deep_stepper.hpp"
 #include "stencils/poisson_system.hpp"
@@ -29,12 +28,7 @@ class Relaxation : public Solver<D> {
     system_.reduce_by(options);
     stepper_.reduce_by(options);
   }
-  int depth() const override { return stepper_.depth() / sweeps_; }
-  void try_depths(const std::vector<int>& depths) override {
-    std::vector<int> sweeps = depths;
-    for (int& n : sweeps) n *= sweeps_;
-    stepper_.try_depths(sweeps);
-  }
+  int depth() const override { return stepper_.depth(); }
   void time_phases(PhaseClock* clock) override {
     system_.time_phases(clock);
     stepper_.time_phases(clock);
@@ -50,16 +44,15 @@ class Relaxation : public Solver<D> {
   }
 
  protected:
-  /// A step is so many `sweeps` of the kernel, or kernels in turns, that make_row(stride, system) makes; `depth` of
-  /// them follow an exchange. Collective in order.
+  /// `sweeps` of the kernel, or kernels in turns, that make_row(stride, system) makes follow an exchange.
+  /// Collective in order.
   template <class MakeRow>
-  Relaxation(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth, Exchange exchange,
-             const MakeRow& make_row, int sweeps = 1)
-      : system_(domain, equation, sweeps * depth, exchange),
+  Relaxation(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int sweeps, Exchange exchange,
+             const MakeRow& make_row)
+      : system_(domain, equation, sweeps, exchange),
         stepper_(
-            "u", domain, StencilShape<D>::star(1), equation.grid.boundary, sweeps * depth,
-            [&](const Index<D>& stride) { return make_row(stride, system_); }, exchange),
-        sweeps_(sweeps) {}
+            "u", domain, StencilShape<D>::star(1), equation.grid.boundary, sweeps,
+            [&](const Index<D>& stride) { return make_row(stride, system_); }, exchange) {}
 
   /// One step; with `change` its change sum.
   virtual double step(bool change) { return step_of_one_sweep(change); }
@@ -77,9 +70,6 @@ class Relaxation : public Solver<D> {
 
   PoissonSystem<T, D> system_;
   DeepStepper<T, D> stepper_;
-
- private:
-  int sweeps_;
 };
 
 }  // namespace isohalo

@@ -48,6 +48,7 @@ class SingleFieldModel : public SolverModel<D> {
 
   std::vector<std::string> field_names() const override { return {"u"}; }
   StencilShape<D> shape() const override { return shape_; }
+  bool steps_in_tiles() const override { return true; }
   double dt() const override { return dt_; }
   double memory(const Index<D>& extents, int depth) const override {
     return two_field_memory(grid_, shape_, extents, depth);

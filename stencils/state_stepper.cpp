@@ -86,33 +86,11 @@ void StateStepper<T, D>::go_deep(int depth) {
 
 template <class T, int D>
 void StateStepper<T, D>::try_depths(const std::vector<int>& depths) {
-  depths_ = depths;
-  depth_ways_ = FastestWay::of_stretches(depths.size());
   std::int64_t cells = 1;
   for (int j = 0; j < D; ++j) cells *= domain_.decomposition().largest_extent(j);
-  whole_stretch_ = std::clamp(kStretchUpdates / cells, kStretchLeast, kStretchMost);
-  plans_.clear();
+  depth_choice_ = DepthChoice(depths, cells);
+  plans_.clear();  // the first one decides how all exchange
   go_deep(depths.front());
-}
-
-template <class T, int D>
-void StateStepper<T, D>::choose_depth() {
-  if (depths_.empty() || (sweeps_ == 1 && !(fetches_.decided() && overlap_.decided()))) return;
-  const int depth = depths_[depth_ways_.way()];
-  if (depth != depth_) go_deep(depth);
-  if (depth_ways_.decided()) depths_.clear();
-}
-
-template <class T, int D>
-void StateStepper<T, D>::took(double seconds, std::int64_t steps) {
-  stretch_s_ += seconds;
-  stretch_ += steps;
-  if (steps_left_ > 0 || stretch_ < whole_stretch_) return;
-  depth_ways_.took(stretch_s_ / static_cast<double>(stretch_), [this](std::vector<double>& times) {
-    domain_.comm().allreduce(times.data(), static_cast<int>(times.size()), MPI_DOUBLE, MPI_MAX);
-  });
-  stretch_s_ = 0;
-  stretch_ = 0;
 }
 
 template <class T, int D>
@@ -164,15 +142,15 @@ template <class T, int D>
 double StateStepper<T, D>::advance(std::int64_t steps, bool change) {
   double sum = 0;
   for (std::int64_t left = steps; left > 0;) {
-    if (steps_left_ == 0) choose_depth();
-    if (depths_.empty()) {
-      left -= advance_some(left, change, sum);
-      continue;
+    const bool trial = tries_depths();
+    if (trial && steps_left_ == 0) {
+      depth_choice_.end_block(domain_.comm());
+      if (depth_choice_.depth() != depth_) go_deep(depth_choice_.depth());
     }
     const auto start = std::chrono::steady_clock::now();
     const std::int64_t done = advance_some(left, change, sum);
-    if (!change || done < left)
-      took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), done);
+    if (trial)
+      depth_choice_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), done);
     left -= done;
   }
   return sum;

@@ -17,6 +17,7 @@
 #include "framework/run/solver.hpp"
 #include "framework/schedule/fastest_way.hpp"
 #include "stencils/boundary.hpp"
+#include "stencils/depth_choice.hpp"
 #include "stencils/kernel_sweep.hpp"
 #include "stencils/overlap_choice.hpp"
 #include "stencils/state_fields.hpp"
@@ -131,10 +132,8 @@ class StateStepper : public Solver<D> {
   HaloPlan<D>& plan_of(int sweeps);
   /// From the next exchange on, which comes next, so many steps follow one.
   void go_deep(int depth);
-  /// Before an exchange: how many steps are to follow it.
-  void choose_depth();
-  /// These steps took so long, while depths are tried out.
-  void took(double seconds, std::int64_t steps);
+  /// Are depths tried out? Once sweeps are as they stay.
+  bool tries_depths() const { return !depth_choice_.decided() && fetches_.decided() && overlap_.decided(); }
 
   /// Does an exchange bring the ghosts of the fields a step before?
   bool previous_exchanged() const { return previous_read_ && sweeps_ > 1; }
@@ -146,10 +145,6 @@ class StateStepper : public Solver<D> {
            (overlap_.decided() || fetches_.decided());
   }
   Fetch fetch(const FastestWay& ways) const { return Fetch::by_way(ways.way(), lead_); }
-
-  /// Steps that are timed together when depths are tried out, so that each has its share of exchanges: so many
-  /// updates of the largest block (a millisecond), within these limits.
-  static constexpr std::int64_t kStretchUpdates = 1 << 21, kStretchLeast = 32, kStretchMost = 128;
 
   /// Between the parts of an interior, messages that MPI moves only when it is called get on.
   static constexpr std::int64_t kParts = 16;
@@ -205,11 +200,7 @@ class StateStepper : public Solver<D> {
   int sweeps_ = 1;                    ///< so many stencil reaches: of the exchanges at present
   int deepest_;                       ///< reaches that the fields have ghosts for
   std::map<int, HaloPlan<D>> plans_;  ///< by reaches
-  std::vector<int> depths_;           ///< that are tried out
-  FastestWay depth_ways_ = FastestWay::decided_for(0);
-  double stretch_s_ = 0;      ///< of the steps that are timed together
-  std::int64_t stretch_ = 0;  ///< so many of them
-  std::int64_t whole_stretch_ = kStretchLeast;
+  DepthChoice depth_choice_;
   ChangeSum<T, D> reducer_;
   Fields now_, next_, third_, coefficients_;
   std::vector<std::pair<std::size_t, ValuesInTime<D>>> in_time_;  ///< coefficients that depend on the time

@@ -23,8 +23,7 @@ class InputSolver {
         domain_(user, in_.grid.shape,
                 DomainOptions<D>{
                     in_.grid.boundary.periodic(), in_.parallel.process_grid, in_.parallel.alignment_tolerance, {}}),
-        solver_(in_.model->create(domain_, in_.deepest(domain_.decomposition()), in_.parallel.exchange)) {
-    if (const auto depths = in_.depths(domain_.decomposition()); depths.size() > 1) solver_->try_depths(depths);
+        solver_(in_.solver(domain_)) {
     const auto fields = solver_->fields();
     for (std::size_t k = 0; k < in_.initial.size(); ++k) in_.initial[k].fill(domain_, fields[k], config_);
     if (in_.source) in_.source->fill(domain_, *solver_->source(), config_);

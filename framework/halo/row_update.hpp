@@ -23,13 +23,16 @@ struct Fetch {
   bool past_caches = false;
   /// How far behind a cell, in elements of the arrays, the last one lies that its update reads.
   std::int64_t lead = 0;
-  /// Cache lines of each array that are fetched at a time, before as many are computed: at most 32.
+  /// Cache lines of each array that are fetched at a time, before as many are computed; of bytes twice as many.
   std::int64_t lines = 8;
 
   /// What is worth a trial: nothing; fetching; past the caches; and that with more at a time, which on some
   /// processors is a gain and on others too much.
   static constexpr std::size_t kWays = 4;
-  static Fetch by_way(std::size_t way, std::int64_t lead) { return {way > 0, way > 1, lead, way > 2 ? 32 : 8}; }
+  static constexpr std::int64_t kMostLines = 32;
+  static Fetch by_way(std::size_t way, std::int64_t lead) {
+    return {way > 0, way > 1, lead, way > 2 ? kMostLines : 8};
+  }
 };
 
 /// A kernel and the arrays that it reads and writes, by the addresses of their first owned cells.
@@ -69,9 +72,10 @@ template <class T, int D>
 class UpdatedRows {
  public:
   static constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
-  static constexpr std::int64_t kPerLine = (sizeof(T) == 1 ? 2 : 1) * kLine;  ///< cells computed per line fetched
-  static constexpr std::int64_t kMost = 32 * kPerLine;                        ///< between two fetches
-  static constexpr std::size_t kArrays = 4;  ///< at most so many are written past the caches
+  static constexpr std::int64_t kUnit =
+      (sizeof(T) == 1 ? 2 : 1) * kLine;                             ///< cells of a piece for each of Fetch::lines
+  static constexpr std::int64_t kMost = Fetch::kMostLines * kUnit;  ///< cells of the largest piece
+  static constexpr std::size_t kArrays = 4;                         ///< at most so many are written past the caches
 
   /// The new values of as many cells, that go past the caches.
   class Piece {
@@ -89,7 +93,7 @@ class UpdatedRows {
   };
 
   UpdatedRows(const RowUpdate<T, D>& update, const Fetch& how)
-      : update_(update), how_(how), piece_(how.lines * kPerLine) {
+      : update_(update), how_(how), piece_(how.lines * kUnit) {
     past_ = how.ahead && how.past_caches && update.out.size() <= kArrays && !update.kernel.reads_what_it_writes();
     for (const T* p : update.out)
       past_ = past_ && std::find(update.in.begin(), update.in.end(), p) == update.in.end();

@@ -12,8 +12,7 @@ namespace isohalo {
 /// ones, of which the first steps show the fastest; else one, as many as make time tiles worth while
 /// (docs/performance.md). At most the steps between two residuals (0: there are none); 1 where the solver makes no
 /// use of more; fewer where ghosts would take too much memory on top, or where blocks between residuals get equal
-/// lengths. A pure function, so that all ranks, and a
-/// plan without ranks, get the same.
+/// lengths. A pure function, so that all ranks, and a plan without ranks, get the same.
 template <int D>
 std::vector<int> automatic_depths(const SolverModel<D>& model, const Decomposition<D>& blocks,
                                   std::int64_t residual_every);

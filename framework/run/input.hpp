@@ -67,6 +67,14 @@ struct Input {
   }
   /// The most of these: fields have the ghosts for it.
   int deepest(const Decomposition<D>& blocks) const { return depths(blocks).back(); }
+  /// The solver, its fields allocated on these blocks. Collective in order.
+  std::unique_ptr<Solver<D>> solver(const CartesianDomain<D>& domain) const {
+    const std::vector<int> depths = this->depths(domain.decomposition());
+    auto made = parallel.on_device ? model->create_on_device(domain, depths.back(), parallel.exchange)
+                                   : model->create(domain, depths.back(), parallel.exchange);
+    if (depths.size() > 1) made->try_depths(depths);
+    return made;
+  }
   /// How often a run takes the memory of its model, at most: on a device, which may have the host's memory, there
   /// are copies of the fields.
   double copies() const { return parallel.on_device ? 2 : 1; }

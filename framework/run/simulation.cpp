@@ -88,13 +88,7 @@ RunResult Simulation<D>::run() {
   {
     const PhaseScope scope(&phases_, Phase::start);
     in_.check_files(comm_);  // before memory is taken
-    agreed(comm_, [&] {
-      const std::vector<int> depths = in_.depths(domain_->decomposition());
-      const int depth = depths.back();
-      solver_ = in_.parallel.on_device ? in_.model->create_on_device(*domain_, depth, in_.parallel.exchange)
-                                       : in_.model->create(*domain_, depth, in_.parallel.exchange);
-      if (depths.size() > 1) solver_->try_depths(depths);
-    });
+    agreed(comm_, [&] { solver_ = in_.solver(*domain_); });
     solver_->time_phases(&phases_);
     fill_initial();
     if (request_.restart.empty())

@@ -117,9 +117,9 @@ class Solver {
   virtual std::string residual_of() const { return "the change of u"; }
   /// Steps per halo exchange, at present.
   virtual int depth() const { return 1; }
-  /// From now on these, fewest first and at most what it was created for, are tried out in the first steps, and the
-  /// fastest is kept, the same on all ranks. To be called before `reduce_by`. Collective. A solver that cannot
-  /// stays with what it was created for.
+  /// From now on these depths, two or more, fewest first, of which the last is what it was created for, are tried
+  /// out in the first steps, and the fastest is kept, the same on all ranks. To be called before `reduce_by`, where
+  /// the model steps in tiles. Collective.
   virtual void try_depths(const std::vector<int>& /*depths*/) {}
   /// The clock that the solver's phases are to be charged to; it must live as long.
   virtual void time_phases(PhaseClock*) {}
@@ -144,9 +144,9 @@ class SolverModel {
   virtual std::vector<const InitialField<D>*> coefficients() const { return {}; }
   /// Steps per halo exchange that the solver can make use of.
   virtual int deepest() const { return std::numeric_limits<int>::max(); }
-  /// Does it make several steps without a sum over all cells in between, in time tiles? Else halo_depth = "auto"
-  /// is 1.
-  virtual bool steps_in_tiles() const { return deepest() > 1; }
+  /// Does it make several steps without a sum over all cells in between, in time tiles, and try out depths? Else
+  /// halo_depth = "auto" is 1.
+  virtual bool steps_in_tiles() const { return false; }
   virtual StencilShape<D> shape() const = 0;
   /// Length of a step; 0 for solvers without time.
   virtual double dt() const = 0;

@@ -29,7 +29,6 @@ class AcousticsModel : public SolverModel<D> {
   std::vector<std::string> field_names() const override { return names_of_fields(D); }
   int face_of(std::size_t k) const override { return static_cast<int>(k) - 1; }
   StencilShape<D> shape() const override { return StencilShape<D>::star(1); }
-  bool steps_in_tiles() const override { return false; }
   double dt() const override { return equation_.dt; }
   std::string advice_not_finite() const override { return "use smaller values in [initial] and domain.boundary"; }
 

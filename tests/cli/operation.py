@@ -173,10 +173,13 @@ def test_plan():
         that(figure(plan, kind + r" +(\d+) regions, (\d+) cells") == (str(regions), str(cells)), "%s in 3-D: %s" % (kind, plan))
     that(figure(plan, r"receives (\d+) messages") == ("26",), plan)
     # Steps per exchange that nobody asked for: many where a block is in no cache, else few; up to the next residual.
-    for n, every, ranks, depth in ((64, 0, 1, "1 or 2 or 4 or 8"), (64, 3, 1, "1 or 2"), (64, 1, 1, "1"), (8192, 0, 1, "16"),
-                                   (8192, 10, 1, "10"), (8192, 3, 1, "1"), (8192, 0, 64, "1 or 2 or 4 or 8")):
-        plan = isohalo(1, "run", "input.toml", "domain.shape=[%d,%d]" % (n, n), "run.residual_every=%d" % every, "--plan", "-n", str(ranks)).stdout
-        that(figure(plan, r"halo depth +([\d or]+) steps") == (depth,), "%d^2 cells, residual every %d: %s" % (n, every, plan))
+    for shape, every, ranks, depth in (([64, 64], 0, 1, "1 or 2 or 4 or 8"), ([64, 64], 3, 1, "1 or 2"), ([64, 64], 1, 1, "1"),
+                                       ([8192, 8192], 0, 1, "16"), ([8192, 8192], 10, 1, "10"), ([8192, 8192], 3, 1, "1"),
+                                       ([8192, 8192], 0, 64, "1 or 2 or 4 or 8"), ([64, 64, 64], 0, 1, "1 or 2 or 4"),
+                                       ([512, 512, 512], 0, 1, "8"), ([512, 512, 512], 10, 1, "5")):
+        sides = ["domain.boundary.%s=%s" % (s, json.dumps(["periodic"] * len(shape))) for s in ("low", "high")]
+        plan = isohalo(1, "run", "input.toml", "domain.shape=%r" % shape, "run.residual_every=%d" % every, *sides, "--plan", "-n", str(ranks)).stdout
+        that(figure(plan, r"halo depth +([\d or]+) steps") == (depth,), "%r cells, residual every %d: %s" % (shape, every, plan))
     start = time.monotonic()
     isohalo(1, "run", "input.toml", "domain.shape=[65536,65536]", "--plan", "-n", str(2**24))
     isohalo(1, "run", "input.toml", "--plan", "-n", str(2**24), code=2)

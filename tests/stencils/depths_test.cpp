@@ -35,7 +35,8 @@ std::int64_t differences(std::vector<FieldHandle<D>> a, std::vector<FieldHandle<
 template <int D>
 void same_as_single_steps(const std::string& text, std::uint64_t seed, std::set<int>& seen) {
   const auto of = [&](const std::string& depth) {
-    return InputSolver<D>(MPI_COMM_WORLD, text + "parallel.halo_depth = " + depth + "\nrun.steps = 1\n");
+    return InputSolver<D>(MPI_COMM_WORLD,
+                          text + "parallel.halo_depth = " + depth + "\nrun = {steps = 1, residual_every = 7}\n");
   };
   auto single = of("1"), tried = of("\"auto\"");
   test::Random random(seed);
@@ -57,7 +58,7 @@ TEST(Depths, ThatAreTriedOutHaveTheBitsOfSingleSteps) {
   std::set<int> seen;
   for (const SolverText& s : all_solvers()) {
     SCOPED_TRACE(s.text);
-    same_as_single_steps<2>("domain.shape = [26, 35]\n" + s.text, seed++, seen);
+    same_as_single_steps<2>("domain.shape = [32, 49]\n" + s.text, seed++, seen);
     ASSERT_TRUE(test::all_ranks_ok(!testing::Test::HasFatalFailure()));
   }
   EXPECT_EQ(seen, (std::set{1, 2, 4}));
@@ -67,6 +68,21 @@ TEST(Depths, ThatAreTriedOutHaveTheBitsOfSingleStepsInSpace) {
   std::set<int> seen;
   same_as_single_steps<3>("domain.shape = [54, 60, 66]\n" + kRandom + "solver.kind = \"heat\"\n", 1, seen);
   EXPECT_EQ(seen, (std::set{1, 2, 4}));
+}
+
+// A residual in the last step of each block of the deepest, too.
+TEST(Depths, AreChosenWithResidualsInBetween) {
+  InputSolver<2> solver(MPI_COMM_WORLD, "domain.shape = [48, 35]\n" + kPeriodic + kRandom +
+                                            "solver.kind = \"heat\"\nparallel.halo_depth = \"auto\"\nrun.steps = "
+                                            "1\nrun.residual_every = 4\n");
+  std::vector<int> taken{solver->depth()};
+  for (int k = 0; k < 400; ++k) {
+    solver->advance(4, true);
+    if (solver->depth() != taken.back()) taken.push_back(solver->depth());
+  }
+  ASSERT_GE(taken.size(), 9u);
+  EXPECT_LE(taken.size(), 10u) << "the trial has no end";
+  for (std::size_t k = 0; k < 9; ++k) EXPECT_EQ(taken[k], 1 << k % 3) << "the " << k << "th";
 }
 
 }  // namespace
