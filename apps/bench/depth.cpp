@@ -49,6 +49,8 @@ const std::vector<DepthCase>& all_cases() {
   const std::string wave = "solver = {kind = \"wave\", c = 0.9, dt = 0.2}\n";
   const std::string upwind = "solver = {kind = \"advection\", method = \"upwind\", dt = 0.25, v0 = 0.7}\n";
   const std::string jacobi = "source = {kind = \"random\", seed = 7}\nsolver = {kind = \"poisson\", omega = 0.9}\n";
+  // With a steady state other than v = 0, on the way to which numbers become denormal and steps slow.
+  const std::string gray_scott = "solver = {kind = \"gray_scott\", dt = 0.1, F = 0.06, k = 0.03}\n";
   // In caches and far beyond them.
   const std::vector<std::int64_t> plane{96, 512, 4096}, cube{24, 64, 256};
   static const std::vector<DepthCase> all{
@@ -60,7 +62,7 @@ const std::vector<DepthCase>& all_cases() {
       {"2d-wave", 2, wave, plane},
       {"3d-wave", 3, wave, cube},
       {"2d-upwind", 2, upwind, plane},
-      {"2d-gray_scott", 2, "solver = {kind = \"gray_scott\", dt = 0.1}\n", plane},
+      {"2d-gray_scott", 2, gray_scott, plane},
       {"2d-jacobi", 2, jacobi, plane},
       {"3d-jacobi", 3, jacobi, cube},
   };
@@ -99,7 +101,7 @@ Figures measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const Benc
     (*s)->advance(120, false);
     once = timed(comm, [&] { (*s)->advance(together, false); }) / together;
   }
-  const auto blocks_of_steps = static_cast<std::int64_t>(std::clamp(0.2 / once / together, 3.0, 10000.0));
+  const auto blocks_of_steps = static_cast<std::int64_t>(std::clamp(0.05 / once / together, 1.0, 10000.0));
   const std::int64_t steps = blocks_of_steps * together;
   std::vector<std::vector<double>> seconds(solvers.size());
   for (int k = 0; k < options.repeats; ++k)

@@ -13,10 +13,11 @@ namespace isohalo {
 class FastestWay {
  public:
   /// Decided, or so many ways to be tried out.
-  static FastestWay decided_for(std::size_t way) { return FastestWay(way, 0, 1); }
-  static FastestWay of(std::size_t ways) { return FastestWay(0, ways, 3); }
-  /// What `took` counts as a step is a stretch of many: the first one after another way's counts, too.
-  static FastestWay of_stretches(std::size_t ways) { return FastestWay(0, ways, 1); }
+  static FastestWay decided_for(std::size_t way) { return FastestWay(way, 0, 1, 0); }
+  static FastestWay of(std::size_t ways) { return FastestWay(0, ways, 3, 3); }
+  /// What `took` counts as a step is a stretch of many: the first one after another way's counts, too, and each way
+  /// has three that count.
+  static FastestWay of_stretches(std::size_t ways) { return FastestWay(0, ways, 1, 4); }
 
   /// Which one the next step is to take.
   std::size_t way() const { return decided() ? way_ : steps_ / turn_ % least_.size(); }
@@ -30,7 +31,7 @@ class FastestWay {
     // another way has left them.
     const std::size_t ways = least_.size(), now = way();
     if (steps_ >= turn_ * ways && (turn_ == 1 || steps_ % turn_ > 0)) least_[now] = std::min(least_[now], seconds);
-    if (++steps_ < turn_ * ways * kRounds) return;
+    if (++steps_ < turn_ * ways * rounds_) return;
     agree(least_);
     const auto fastest = std::min_element(least_.begin(), least_.end());
     way_ = *fastest < kGain * least_[0] ? static_cast<std::size_t>(fastest - least_.begin()) : 0;
@@ -41,13 +42,12 @@ class FastestWay {
   }
 
  private:
-  FastestWay(std::size_t way, std::size_t tried, std::size_t turn)
-      : turn_(turn), way_(way), least_(tried, std::numeric_limits<double>::max()) {}
+  FastestWay(std::size_t way, std::size_t tried, std::size_t turn, std::size_t rounds)
+      : turn_(turn), rounds_(rounds), way_(way), least_(tried, std::numeric_limits<double>::max()) {}
 
-  static constexpr std::size_t kRounds = 3;
   static constexpr double kGain = 0.98;  // less is noise
 
-  std::size_t turn_, way_, steps_ = 0;
+  std::size_t turn_, rounds_, way_, steps_ = 0;
   std::vector<double> least_;  ///< seconds, of each way while they are tried out
 };
 

@@ -15,7 +15,7 @@
 namespace isohalo {
 namespace {
 
-/// u_t = k laplace(u), and variants that are wrong.
+/// u_t = k laplace(u), and variants that are wrong: of few dimensions, since each one is compiled.
 struct Diffusion {
   double k = 0.5;
   static constexpr auto fields = names("u");
@@ -47,6 +47,7 @@ struct ReadsADiagonal : Diffusion {
 
 /// One that has everything, and variants that are wrong.
 struct Everything {
+  static constexpr std::array dimensions{2};
   static constexpr auto fields = names("u");
   static constexpr auto before = names("u_before");
   static constexpr std::array<ParameterKey<Everything>, 0> keys{};
@@ -100,13 +101,16 @@ struct CoefficientTwice : Everything {
   }
 };
 
-struct KeyTwice : Diffusion {
+struct OneDimensional : Diffusion {
+  static constexpr std::array dimensions{1};
+};
+struct KeyTwice : OneDimensional {
   static constexpr auto keys = isohalo::keys(key(&Diffusion::k, "k", "", ""), key(&Diffusion::k, "k", "", ""));
 };
-struct KeyOfAll : Diffusion {
+struct KeyOfAll : OneDimensional {
   static constexpr auto keys = isohalo::keys(key(&Diffusion::k, "dt", "", ""));
 };
-struct FieldTwice : Diffusion {
+struct FieldTwice : OneDimensional {
   static constexpr auto fields = names("u", "u");
   template <class Cell>
   KOKKOS_FUNCTION auto operator()(const Cell& u, const Cell& v, double) const {
@@ -114,10 +118,10 @@ struct FieldTwice : Diffusion {
   }
 };
 
-struct NoWord : Diffusion {
+struct NoWord : OneDimensional {
   static constexpr auto keys = isohalo::keys(key(&Diffusion::k, "my key", "", ""));
 };
-struct FieldThatIsAKey : Diffusion {
+struct FieldThatIsAKey : OneDimensional {
   static constexpr auto fields = names("low");
 };
 /// Upwind by what the cell holds: a shape without one side goes unnoticed with values of one sign.
