@@ -118,7 +118,13 @@ struct ShiftedBox {
 template <int D>
 std::int64_t offset_of(const Index<D>& i, const Index<D>& from, const Index<D>& stride) {
   std::int64_t k = 0;
-  for (int j = 0; j < D; ++j) k += (i[j] - from[j]) * stride[j];
+  for (int j = 0; j < D; ++j) {
+    std::int64_t part = i[j];
+    // One by one: a loop over rows has just stored them so, and a vector, which GCC makes of them, is not read
+    // before all are in the cache, for longer than a row of 32 cells takes to be computed.
+    asm("" : "+r"(part));
+    k += (part - from[j]) * stride[j];
+  }
   return k;
 }
 

@@ -67,18 +67,24 @@ class TileReducer {
     Box<D> rows = lines.cells;
     rows.high[D - 1] = rows.low[D - 1] + 1;
     const std::int64_t n = lines.cells.extent(D - 1), height = rows.cells(), ahead = (kAhead + n - 1) / n;
-    Index<D> move{};  // from this band to one that comes later
-    std::int64_t at = 0, later_band = band;
-    run_lines(lines, row, [&](Index<D> i) {
-      const std::int64_t to_come = at++ + ahead, b = std::min(band + to_come / height, bands() - 1);
-      if (b != later_band) {
-        later_band = b;
-        move = band_cells(b).low;
-        for (int j = 0; j < D; ++j) move[j] -= rows.low[j];
+    // The row to come, as if it were of this band, and how far away its own lies.
+    Index<D> to_come = index_of_linear(rows, ahead % height), away{};
+    const auto go_to_band = [&](std::int64_t b) {
+      away = band_cells(std::min(b, bands() - 1)).low;
+      for (int j = 0; j < D; ++j) away[j] -= rows.low[j];
+    };
+    std::int64_t later_band = band + ahead / height;
+    go_to_band(later_band);
+    run_lines(lines, row, [&](const Index<D>&) {
+      Index<D> later = to_come;
+      for (int j = 0; j < D; ++j) later[j] += away[j];
+      int j = D - 2;
+      for (; j >= 0; --j) {
+        if (++to_come[j] < rows.high[j]) break;
+        to_come[j] = rows.low[j];
       }
-      i = index_of_linear(rows, to_come % height);
-      for (int j = 0; j < D; ++j) i[j] += move[j];
-      return i;
+      if (j < 0) go_to_band(++later_band);
+      return later;
     });
   }
 
@@ -103,15 +109,17 @@ class TileReducer {
       const Lines lines(*this, band_cells(b), scratch_.data());
       const std::int64_t n = lines.cells.extent(D - 1);
       std::int64_t done = 0;  // rows that a group of four has taken along
+      RowOfBand at(*this, lines);
       for_each_row(lines.cells, [&](const Index<D>& i) {
+        at.go_to(i);
         if (done > 0) return void(--done);
         const auto value = row(i, n);
-        V* const acc = lines.at(i);
-        if (!lines.four_from(i) || is_cut(i)) return add_once(lines, i, value);
+        V* const acc = at.sums();
+        if (!lines.four_from(i) || at.cut()) return add_once(lines, at, i, value);
         Index<D> k = i;
         const auto next = [&] { return ++k[Y], row(std::as_const(k), n); };
         const auto v1 = next(), v2 = next(), v3 = next();
-        if (lines.first(i)) {
+        if (at.first()) {
           ISOHALO_INDEPENDENT
           for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(op_(op_(value(x), v1(x)), v2(x)), v3(x));
         } else {
@@ -189,13 +197,6 @@ class TileReducer {
     V* at(const Index<D>& i) const {
       return D > 1 ? lanes + (i[Y] / height - cells.low[Y] / height) * cells.extent(D - 1) : lanes;
     }
-    /// Is this the first row of its tiles?
-    bool first(const Index<D>& i) const {
-      if constexpr (D == 1) return true;
-      bool is = i[Y] == cells.low[Y] || i[Y] % height == 0;
-      for (int j = 0; j < Y; ++j) is = is && i[j] == cells.low[j];
-      return is;
-    }
     /// Do four rows of the same tiles begin here?
     bool four_from(const Index<D>& i) const {
       return D > 1 && i[Y] % 4 == 0 && height % 4 == 0 && i[Y] + 4 <= cells.high[Y];
@@ -206,25 +207,56 @@ class TileReducer {
     std::int64_t height;
   };
 
+  /// The row that a pass over a band has come to, without divisions in each.
+  class RowOfBand {
+   public:
+    RowOfBand(const TileReducer& reducer, const Lines& lines) : reducer_(reducer), lines_(lines) {}
+    /// The first row, or the next one in index order.
+    void go_to(const Index<D>& i) {
+      const bool plane = i[Y] == lines_.cells.low[Y];  // begins
+      first_ = false;
+      if (!plane && --left_ > 0) return;
+      sums_ = plane ? lines_.lanes : sums_ + lines_.cells.extent(D - 1);
+      left_ = plane ? lines_.height - i[Y] % lines_.height : lines_.height;
+      first_ = true;
+      for (int j = 0; j < Y; ++j) first_ = first_ && i[j] == lines_.cells.low[j];
+      cut_ = reducer_.is_cut(i);
+    }
+    /// The lanes of its line of tiles.
+    V* sums() const { return sums_; }
+    /// Is it the first row of its tiles?
+    bool first() const { return first_; }
+    /// Does a rank border cut one of these?
+    bool cut() const { return cut_; }
+
+   private:
+    const TileReducer& reducer_;
+    const Lines& lines_;
+    V* sums_ = nullptr;
+    std::int64_t left_ = 0;  ///< rows up to the next line, with this one
+    bool first_ = false, cut_ = false;
+  };
+
   /// `later(i)`: where the row begins that comes some thousand cells after the one that begins at i.
   template <class RowValues, class Later>
   void run_lines(const Lines& lines, RowValues&& row, Later&& later) {
     const std::int64_t n = lines.cells.extent(D - 1);
+    RowOfBand at(*this, lines);
     for_each_row(lines.cells, [&](const Index<D>& i) {
+      at.go_to(i);
       auto values = values_of(row, i, n, later);
       if constexpr (requires { values.update(n, n); }) {
-        V* const acc = lines.at(i);
-        const bool first = lines.first(i), cut = is_cut(i);
-        Index<D> at = i;
+        Index<D> first = i;  // of a piece
         for (std::int64_t x = 0, m = 0; x < n; x += m) {
           m = std::min(values.piece(x), n - x);
-          at[D - 1] = i[D - 1] + x;
           const auto value = values.update(x, m);
-          add_row(acc + x, m, first, value, op_);
-          if (cut) keep_cut(at, m, value);
+          add_row(at.sums() + x, m, at.first(), value, op_);
+          if (!at.cut()) continue;
+          first[D - 1] = i[D - 1] + x;
+          keep_cut(first, m, value);
         }
       } else {
-        add_once(lines, i, values);
+        add_once(lines, at, i, values);
       }
     });
     fold_band(lines);
@@ -309,13 +341,13 @@ class TileReducer {
 
   /// Adds a whole row, and keeps what is cut of it. Each value is asked for once.
   template <class Value>
-  void add_once(const Lines& lines, const Index<D>& i, const Value& value) {
+  void add_once(const Lines& lines, const RowOfBand& at, const Index<D>& i, const Value& value) {
     const std::int64_t n = lines.cells.extent(D - 1);
-    if (!is_cut(i)) return add_row(lines.at(i), n, lines.first(i), value, op_);
+    if (!at.cut()) return add_row(at.sums(), n, at.first(), value, op_);
     V* const known = lines.values;
     for (std::int64_t x = 0; x < n; ++x) known[x] = value(x);
     const auto again = [known](std::int64_t x) { return known[x]; };
-    add_row(lines.at(i), n, lines.first(i), again, op_);
+    add_row(at.sums(), n, at.first(), again, op_);
     keep_cut(i, n, again);
   }
 

@@ -116,13 +116,12 @@ class TreeReducer {
   static Tiling<D> agreed_tiling(const CartesianDomain<D>& domain, const Index<D>& tile) {
     std::optional<Tiling<D>> tiling;
     const auto error = error_of([&] { tiling.emplace(domain.decomposition(), tile); });
-    agree_same(
-        domain.comm(), "TreeReducer",
-        {{"domain", domain.text()},
-         {"tile", text_of_list(tile)},
-         {"type of a value", type_text(typeid(V))},
-         {"operation", type_text(typeid(Op))}},
-        error.get());
+    agree_same(domain.comm(), "TreeReducer",
+               {{"domain", domain.text()},
+                {"tile", text_of_list(tile)},
+                {"type of a value", type_text(typeid(V))},
+                {"operation", type_text(typeid(Op))}},
+               error.get());
     return *tiling;
   }
 
@@ -130,5 +129,13 @@ class TreeReducer {
   Index<D> tile_;
   std::unique_ptr<detail::Reduction<V, D, Op>> reduction_;
 };
+
+// Sums of binary64 are compiled once.
+#define ISOHALO_DECLARE(D)                                   \
+  extern template class detail::TileReducer<double, D, Sum>; \
+  extern template class detail::Reduction<double, D, Sum>;   \
+  extern template class TreeReducer<double, D, Sum>;
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_DECLARE)
+#undef ISOHALO_DECLARE
 
 }  // namespace isohalo

@@ -47,11 +47,7 @@ class DeviceField {
  public:
   using View = BlockView<T, D, typename Space::memory_space>;
 
-  DeviceField(const std::string& name, const Box<D>& owned, const Index<D>& ghost_low, const Index<D>& ghost_high)
-      : view_(block_view<D, View>(name, owned.grown(ghost_low, ghost_high).extents())),
-        // Kernels pack even where the host could, so that there is one way to test.
-        erased_(view_ref(view_, owned, ghost_low, ghost_high, ViewCopies::kernels)),
-        ref_{reinterpret_cast<T*>(erased_.data), owned, ghost_low, ghost_high, erased_.stride} {}
+  DeviceField(const std::string& name, const Box<D>& owned, const Index<D>& ghost_low, const Index<D>& ghost_high);
 
   /// Its cells lie in the memory of Space: the host must not read them.
   const ArrayRef<T, D>& ref() const { return ref_; }
@@ -63,6 +59,21 @@ class DeviceField {
   ErasedArray<D> erased_;
   ArrayRef<T, D> ref_;
 };
+
+// Compiled once, in device_stepper.cpp, as are the transports of its exchanges that come with it.
+template <class T, int D, class Space>
+DeviceField<T, D, Space>::DeviceField(const std::string& name, const Box<D>& owned, const Index<D>& ghost_low,
+                                      const Index<D>& ghost_high)
+    : view_(block_view<D, View>(name, owned.grown(ghost_low, ghost_high).extents())),
+      // Kernels pack even where the host could, so that there is one way to test.
+      erased_(view_ref(view_, owned, ghost_low, ghost_high, ViewCopies::kernels)),
+      ref_{reinterpret_cast<T*>(erased_.data), owned, ghost_low, ghost_high, erased_.stride} {}
+
+#define ISOHALO_DECLARE(D)                                   \
+  extern template class DeviceField<double, D, DeviceSpace>; \
+  extern template class DeviceField<float, D, DeviceSpace>;
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_DECLARE)
+#undef ISOHALO_DECLARE
 
 /// The same block in the host's memory.
 template <class T, int D>

@@ -83,14 +83,7 @@ class DeviceOutside {
 
   /// Fills the ghost cells of `u` outside the grid where `valid` touches a side that is not periodic, by the rules'
   /// values at `time`. Local. Does not fence.
-  void fill(const ArrayRef<T, D>& u, const Box<D>& valid, double time) {
-    detail::for_each_side_around(u.allocated(), rules_, global_, valid, layers_low_, layers_high_,
-                                 [&](const detail::OutsideSide<D>& s) {
-                                   Values& values = (s.outward < 0 ? low_ : high_)[s.j];
-                                   values.bring(rules_, global_, s, time);
-                                   launch(u, s, values);
-                                 });
-  }
+  void fill(const ArrayRef<T, D>& u, const Box<D>& valid, double time);
 
  private:
   using Numbers = Kokkos::View<T*, typename Space::memory_space>;
@@ -156,5 +149,22 @@ class DeviceOutside {
   Index<D> layers_low_, layers_high_;
   PerDim<Values, D> low_{}, high_{};
 };
+
+// Compiled once, in device_stepper.cpp.
+template <class T, int D, class Space>
+void DeviceOutside<T, D, Space>::fill(const ArrayRef<T, D>& u, const Box<D>& valid, double time) {
+  detail::for_each_side_around(u.allocated(), rules_, global_, valid, layers_low_, layers_high_,
+                               [&](const detail::OutsideSide<D>& s) {
+                                 Values& values = (s.outward < 0 ? low_ : high_)[s.j];
+                                 values.bring(rules_, global_, s, time);
+                                 launch(u, s, values);
+                               });
+}
+
+#define ISOHALO_DECLARE(D)                                     \
+  extern template class DeviceOutside<double, D, DeviceSpace>; \
+  extern template class DeviceOutside<float, D, DeviceSpace>;
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_DECLARE)
+#undef ISOHALO_DECLARE
 
 }  // namespace isohalo

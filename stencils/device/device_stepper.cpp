@@ -236,6 +236,10 @@ const typename DeviceStepper<T, D, Space>::Refs& DeviceStepper<T, D, Space>::rea
 }
 
 #define ISOHALO_INSTANTIATE(D)                          \
+  template class DeviceField<double, D, DeviceSpace>;   \
+  template class DeviceField<float, D, DeviceSpace>;    \
+  template class DeviceOutside<double, D, DeviceSpace>; \
+  template class DeviceOutside<float, D, DeviceSpace>;  \
   template class DeviceStepper<double, D, DeviceSpace>; \
   template class DeviceStepper<float, D, DeviceSpace>;
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)

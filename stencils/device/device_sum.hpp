@@ -153,6 +153,9 @@ class DeviceSum {
     launch(
         "isohalo::tiles", tiles_.cells(),
         detail::FoldKernel{lanes_.data(), values_.there.data(), row(), sum_->tile()[D - 1], tiles_.extent(D - 1)});
+    take_whole();
+  }
+  void take_whole() {
     values_.bring();
     const double* of_tile = values_.here.data();
     for_each_cell(tiles_, [&](const Index<D>& t) {
@@ -171,7 +174,11 @@ class DeviceSum {
       launch("isohalo::bare", b.cells(), bare);
       at += b.cells();
     }
-    if (at > 0) bare_.bring();
+    if (at > 0) form_bare();
+  }
+  /// Once the bare values are there.
+  void form_bare() {
+    bare_.bring();
     const double* of_box = bare_.here.data();
     for (const Box<D>& b : cut_) {
       sum_->run_box(b, scratch_.data(), [&](const Index<D>& i, std::int64_t) {
