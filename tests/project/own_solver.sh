@@ -10,7 +10,7 @@ if [ -z "$program" ]; then
   cmake -S "$source_dir/apps/examples/own_solver" -B "$work/build" -DISOHALO_SOURCE="$source_dir" -DCMAKE_BUILD_TYPE=Release \
     -DKokkos_DIR="$(sed -n 's/^Kokkos_DIR:PATH=//p' "$build_dir/CMakeCache.txt")" >"$work/configure.log" 2>&1 ||
     { cat "$work/configure.log"; exit 1; }
-  cmake --build "$work/build" --target brusselator >"$work/build.log" 2>&1 || { tail -n 50 "$work/build.log"; exit 1; }
+  cmake --build "$work/build" -j 2 --target brusselator >"$work/build.log" 2>&1 || { tail -n 50 "$work/build.log"; exit 1; }
   program=$(find "$work/build" -name brusselator -type f -perm -u+x | head -n 1)
 fi
 input="$source_dir/apps/examples/own_solver/brusselator.toml"
