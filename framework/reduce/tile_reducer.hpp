@@ -246,14 +246,14 @@ class TileReducer {
       at.go_to(i);
       auto values = values_of(row, i, n, later);
       if constexpr (requires { values.update(n, n); }) {
-        Index<D> first = i;  // of a piece
         for (std::int64_t x = 0, m = 0; x < n; x += m) {
           m = std::min(values.piece(x), n - x);
           const auto value = values.update(x, m);
           add_row(at.sums() + x, m, at.first(), value, op_);
           if (!at.cut()) continue;
-          first[D - 1] = i[D - 1] + x;
-          keep_cut(first, m, value);
+          Index<D> piece = i;
+          piece[D - 1] += x;
+          keep_cut(piece, m, value);
         }
       } else {
         add_once(lines, at, i, values);
