@@ -196,4 +196,30 @@ void form_tile_values(const char* label, CellSum<D>& sum, std::vector<double>& s
                           });
 }
 
+/// The same for the planes low .. high-1 of dimension 0, as in TreeReducer::run_planes: called for all owned planes
+/// in order. Sums in progress stay in `lanes`. D > 1.
+template <int D, class RowValues>
+void form_tile_values_of_planes(const char* label, CellSum<D>& sum, std::vector<double>& lanes, std::int64_t low,
+                                std::int64_t high, const RowValues& row) {
+  constexpr int cut = D == 2 ? 1 : D - 2;  // among the workers
+  Box<D> planes = sum.domain().owned();
+  planes.low[0] = std::max(low, planes.low[0]);
+  planes.high[0] = std::min(high, planes.high[0]);
+  if (planes.empty()) return;
+  const std::int64_t height = sum.tile()[cut], first_tile = planes.low[cut] / height;
+  const std::int64_t tiles = (planes.high[cut] + height - 1) / height - first_tile;
+  const std::int64_t workers = std::min<std::int64_t>(tiles, host_threads());
+  Box<D> share = planes;  // the largest of a worker, in planes of one tile
+  share.high[0] = share.low[0] + 1;
+  share.low[cut] = 0;
+  share.high[cut] = (tiles + workers - 1) / workers * height;
+  const std::int64_t each = sum.scratch_size(share);
+  detail::for_each_worker(label, tiles, each, lanes, [&](std::int64_t first, std::int64_t last, double* space) {
+    Box<D> piece = planes;
+    piece.low[cut] = std::max(planes.low[cut], (first_tile + first) * height);
+    piece.high[cut] = std::min(planes.high[cut], (first_tile + last) * height);
+    sum.run_planes(piece, space, row);
+  });
+}
+
 }  // namespace isohalo

@@ -100,6 +100,20 @@ class TileReducer {
     });
   }
 
+  template <class RowValues>
+  void run_planes(const Box<D>& planes, V* lanes, RowValues&& row) requires(D > 1) {
+    Box<D> layer = planes, part = planes;  // of tiles, and what these planes have of it
+    for (; part.low[0] < planes.high[0]; part.low[0] = part.high[0]) {
+      const std::int64_t low = part.low[0] / tiling_.tile()[0] * tiling_.tile()[0];
+      layer.low[0] = std::max(owned_.low[0], low);
+      layer.high[0] = std::min(owned_.high[0], low + tiling_.tile()[0]);
+      part.high[0] = std::min(planes.high[0], layer.high[0]);
+      const Lines lines(*this, layer, lanes);
+      add_rows(lines, part, row, [](const Index<D>& i) { return i; });
+      if (part.high[0] == layer.high[0]) fold_band(lines);
+    }
+  }
+
   /// All bands at once, for a pass that does nothing else: `row` is called for up to four rows before the first of
   /// them is read, and the sums of the four stay in registers.
   template <class RowValues>
@@ -180,9 +194,14 @@ class TileReducer {
     const V* cells;
   };
 
-  /// Lines of tiles that cells touch, if they are in one in all dimensions but the two fastest.
+  /// Lines of tiles that cells touch.
   std::int64_t lines_in(const Box<D>& cells) const {
-    return D == 1 ? 1 : (cells.high[Y] - 1) / tiling_.tile()[Y] - cells.low[Y] / tiling_.tile()[Y] + 1;
+    std::int64_t lines = 1;
+    for (int j = 0; j < D - 1; ++j) lines *= tiles_along(cells, j);
+    return lines;
+  }
+  std::int64_t tiles_along(const Box<D>& cells, int j) const {
+    return (cells.high[j] - 1) / tiling_.tile()[j] - cells.low[j] / tiling_.tile()[j] + 1;
   }
 
   /// Where the sums of a band are: a line of lanes for each line of tiles, as long as the band's rows; and one for
@@ -192,10 +211,21 @@ class TileReducer {
         : cells(of),
           lanes(scratch),
           values(scratch + r.lines_in(of) * of.extent(D - 1)),
-          height(D > 1 ? r.tiling_.tile()[Y] : 1) {}
+          height(D > 1 ? r.tiling_.tile()[Y] : 1),
+          tile(r.tiling_.tile()) {
+      for (int j = 0; j < D - 1; ++j) first_tile[j] = of.low[j] / tile[j], tiles[j] = r.tiles_along(of, j);
+    }
 
     V* at(const Index<D>& i) const {
-      return D > 1 ? lanes + (i[Y] / height - cells.low[Y] / height) * cells.extent(D - 1) : lanes;
+      std::int64_t line = 0;
+      for (int j = 0; j < D - 1; ++j) line = line * tiles[j] + (i[j] / tile[j] - first_tile[j]);
+      return lanes + line * cells.extent(D - 1);
+    }
+    /// Is the plane of row i, its place in all dimensions but the two fastest, the first one of its tiles?
+    bool first_plane(const Index<D>& i) const {
+      for (int j = 0; j < Y; ++j)
+        if (i[j] != cells.low[j] && i[j] % tile[j] != 0) return false;
+      return true;
     }
     /// Do four rows of the same tiles begin here?
     bool four_from(const Index<D>& i) const {
@@ -205,21 +235,24 @@ class TileReducer {
     Box<D> cells;
     V *lanes, *values;
     std::int64_t height;
+    Index<D> tile, first_tile{}, tiles{};
   };
 
   /// The row that a pass over a band has come to, without divisions in each.
   class RowOfBand {
    public:
     RowOfBand(const TileReducer& reducer, const Lines& lines) : reducer_(reducer), lines_(lines) {}
-    /// The first row, or the next one in index order.
+    /// Any row, and from then on the next one in index order.
     void go_to(const Index<D>& i) {
-      const bool plane = i[Y] == lines_.cells.low[Y];  // begins
+      const bool plane = !sums_ || i[Y] == lines_.cells.low[Y];  // begins
       first_ = false;
       if (!plane && --left_ > 0) return;
-      sums_ = plane ? lines_.lanes : sums_ + lines_.cells.extent(D - 1);
-      left_ = plane ? lines_.height - i[Y] % lines_.height : lines_.height;
-      first_ = true;
-      for (int j = 0; j < Y; ++j) first_ = first_ && i[j] == lines_.cells.low[j];
+      const std::int64_t done =
+          plane ? i[Y] % lines_.height : 0;  // rows of this line, by an earlier pass or by none
+      if (plane) first_plane_ = lines_.first_plane(i);
+      sums_ = plane ? lines_.at(i) : sums_ + lines_.cells.extent(D - 1);
+      left_ = lines_.height - done;
+      first_ = first_plane_ && (done == 0 || i[Y] == lines_.cells.low[Y]);
       cut_ = reducer_.is_cut(i);
     }
     /// The lanes of its line of tiles.
@@ -234,15 +267,21 @@ class TileReducer {
     const Lines& lines_;
     V* sums_ = nullptr;
     std::int64_t left_ = 0;  ///< rows up to the next line, with this one
-    bool first_ = false, cut_ = false;
+    bool first_plane_ = false, first_ = false, cut_ = false;
   };
 
-  /// `later(i)`: where the row begins that comes some thousand cells after the one that begins at i.
   template <class RowValues, class Later>
   void run_lines(const Lines& lines, RowValues&& row, Later&& later) {
+    add_rows(lines, lines.cells, row, later);
+    fold_band(lines);
+  }
+  /// Adds whole rows of the lines' cells. `later(i)`: where the row begins that comes some thousand cells after the
+  /// one that begins at i.
+  template <class RowValues, class Later>
+  void add_rows(const Lines& lines, const Box<D>& rows, RowValues&& row, Later&& later) {
     const std::int64_t n = lines.cells.extent(D - 1);
     RowOfBand at(*this, lines);
-    for_each_row(lines.cells, [&](const Index<D>& i) {
+    for_each_row(rows, [&](const Index<D>& i) {
       at.go_to(i);
       auto values = values_of(row, i, n, later);
       if constexpr (requires { values.update(n, n); }) {
@@ -259,7 +298,6 @@ class TileReducer {
         add_once(lines, at, i, values);
       }
     });
-    fold_band(lines);
   }
   template <class RowValues, class Later>
   static auto values_of(RowValues&& row, const Index<D>& i, std::int64_t n, Later&& later) {

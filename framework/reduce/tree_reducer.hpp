@@ -72,6 +72,14 @@ class TreeReducer {
   }
   std::int64_t scratch_size(const Box<D>& cells) const { return reduction_->tiles().scratch_size(cells); }
 
+  /// The same plane by plane (D > 1): `planes` are cells of this block that follow those of the call before in
+  /// dimension 0, and in the others begin and end where tiles do or the block does. Sums in progress stay in
+  /// `lanes`, scratch_size(planes of one tile) values; tile values are formed with the last plane of a tile.
+  template <class RowValues>
+  void run_planes(const Box<D>& planes, V* lanes, RowValues&& row) requires(D > 1) {
+    reduction_->tiles().run_planes(planes, lanes, row);
+  }
+
   /// For tile values that are formed elsewhere, as by kernels of a device: the tiles whose values this rank forms,
   /// in tile coordinates, and these values, row-major. Those of tiles that a rank border cuts come with `combine`,
   /// from the cells that `run_box` has seen.

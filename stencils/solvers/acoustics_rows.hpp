@@ -1,5 +1,6 @@
 #pragma once
-/// The rows of kind = "acoustics" (docs/model.md). They work in place, in binary64, rounding each result once.
+/// The rows of kind = "acoustics" (docs/model.md). They work in place, in binary64, rounding each result once, and
+/// give the squared changes of their cells to `changes`, unless that is null.
 
 #include <array>
 #include <cstdint>
@@ -8,6 +9,27 @@
 #include "stencils/row_kernels.hpp"
 
 namespace isohalo {
+
+namespace detail {
+
+/// v[x] = step(v[x], x), rounded, for n cells.
+template <class T, class Step>
+void step_in_place(T* v, std::int64_t n, double* changes, const Step& step) {
+  if (changes) {
+    ISOHALO_INDEPENDENT
+    for (std::int64_t x = 0; x < n; ++x) {
+      const auto old = static_cast<double>(v[x]);
+      v[x] = static_cast<T>(step(old, x));
+      const double change = static_cast<double>(v[x]) - old;
+      changes[x] = change * change;
+    }
+  } else {
+    ISOHALO_INDEPENDENT
+    for (std::int64_t x = 0; x < n; ++x) v[x] = static_cast<T>(step(static_cast<double>(v[x]), x));
+  }
+}
+
+}  // namespace detail
 
 /// v' = v - a (p(i) - p(i-e_j)) in faces of dimension j, a = (dt / rho) / h. Reads p and, `Given`, rho by cell.
 template <class T, int D, bool Given>
@@ -18,25 +40,21 @@ class VelocityRow {
   VelocityRow(const std::array<std::int64_t, kReads>& below, double a, double dt, double h)
       : below_(below), a_(a), dt_(dt), h_(h) {}
 
-  [[gnu::noinline]] void operator()(const std::array<const T*, kReads>& in, T* out, std::int64_t n) const {
+  [[gnu::noinline]] void operator()(const std::array<const T*, kReads>& in, T* v, std::int64_t n,
+                                    double* changes) const {
     const T* const p = in[0];
     const T* const p_below = p - below_[0];
-    T* const v = out;
-    const auto move = [v, p, p_below](std::int64_t x, double a) {
-      v[x] = static_cast<T>(static_cast<double>(v[x]) -
-                            a * (static_cast<double>(p[x]) - static_cast<double>(p_below[x])));
+    const auto moved = [p, p_below](double from, std::int64_t x, double a) {
+      return from - a * (static_cast<double>(p[x]) - static_cast<double>(p_below[x]));
     };
     if constexpr (Given) {
       const T* const rho = in[1];
       const T* const rho_below = rho - below_[1];
-      const double dt = dt_, h = h_;
-      ISOHALO_INDEPENDENT
-      for (std::int64_t x = 0; x < n; ++x)
-        move(x, (dt / (0.5 * (static_cast<double>(rho_below[x]) + static_cast<double>(rho[x])))) / h);
+      detail::step_in_place(v, n, changes, [=, dt = dt_, h = h_](double from, std::int64_t x) {
+        return moved(from, x, (dt / (0.5 * (static_cast<double>(rho_below[x]) + static_cast<double>(rho[x])))) / h);
+      });
     } else {
-      const double a = a_;
-      ISOHALO_INDEPENDENT
-      for (std::int64_t x = 0; x < n; ++x) move(x, a);
+      detail::step_in_place(v, n, changes, [=, a = a_](double from, std::int64_t x) { return moved(from, x, a); });
     }
   }
 
@@ -55,32 +73,30 @@ class PressureRow {
   PressureRow(const Index<D>& below, const PerDim<double, D>& b, double dt, const PerDim<double, D>& h)
       : below_(below), b_(b), dt_(dt), h_(h) {}
 
-  [[gnu::noinline]] void operator()(const std::array<const T*, kReads>& in, T* out, std::int64_t n) const {
+  [[gnu::noinline]] void operator()(const std::array<const T*, kReads>& in, T* p, std::int64_t n,
+                                    double* changes) const {
     PerDim<const T*, D> low, high;
     for (int j = 0; j < D; ++j) {
       high[j] = in[static_cast<std::size_t>(j)];
       low[j] = high[j] - (j == D - 1 ? 1 : below_[j]);  // rows are contiguous
     }
-    T* const p = out;
-    const auto move = [p, low, high](std::int64_t x, const auto& b) {
+    const auto moved = [low, high](double from, std::int64_t x, const auto& b) {
       double sum = 0;
       for (int j = 0; j < D; ++j) {
         const double t = b(j) * (static_cast<double>(high[j][x]) - static_cast<double>(low[j][x]));
         sum = j == 0 ? t : sum + t;
       }
-      p[x] = static_cast<T>(static_cast<double>(p[x]) - sum);
+      return from - sum;
     };
     if constexpr (Given) {
       const T* const modulus = in[D];
-      const PerDim<double, D> h = h_;
-      const double dt = dt_;
-      ISOHALO_INDEPENDENT
-      for (std::int64_t x = 0; x < n; ++x)
-        move(x, [h, k = dt * static_cast<double>(modulus[x])](int j) { return k / h[j]; });
+      detail::step_in_place(p, n, changes, [=, h = h_, dt = dt_](double from, std::int64_t x) {
+        return moved(from, x, [h, k = dt * static_cast<double>(modulus[x])](int j) { return k / h[j]; });
+      });
     } else {
-      const PerDim<double, D> b = b_;
-      ISOHALO_INDEPENDENT
-      for (std::int64_t x = 0; x < n; ++x) move(x, [b](int j) { return b[j]; });
+      detail::step_in_place(p, n, changes, [=, b = b_](double from, std::int64_t x) {
+        return moved(from, x, [&b](int j) { return b[j]; });
+      });
     }
   }
 

@@ -128,6 +128,7 @@ class AcousticsSolver final : public Solver<D> {
 
   /// Cells, and those of their faces that no slab before has.
   struct Slab {
+    std::int64_t low, high;  ///< cells of dimension 0
     PerDim<SweepRegion<D>, D> faces;
     SweepRegion<D> cells;
   };
@@ -200,14 +201,12 @@ class AcousticsSolver final : public Solver<D> {
       }
       return SweepRegion<D>(all);
     };
-    Slab slab;
-    slab.cells = within(boxes, low, high);
-    for (int j = 0; j < D; ++j) {
-      const std::int64_t ahead = j == 0 ? 1 : 0;  // the faces at the upper end, which its cells read
-      slab.faces[j] = within(detail::faces_of(boxes, j), low + ahead, high + ahead);
-    }
+    Slab slab{.low = low, .high = high, .faces = {}, .cells = within(boxes, low, high)};
+    for (int j = 0; j < D; ++j) slab.faces[j] = within(detail::faces_of(boxes, j), low + ahead(j), high + ahead(j));
     return slab;
   }
+  /// From the lower faces of a slab on to the upper ones, which its cells read.
+  static std::int64_t ahead(int j) { return j == 0 ? 1 : 0; }
   /// So many layers of cells as fit the cache with their faces, and as give all threads rows.
   static std::int64_t slab_layers(const Box<D>& cells) {
     const std::int64_t threads = host_threads();
@@ -267,7 +266,8 @@ class AcousticsSolver final : public Solver<D> {
     return total;
   }
 
-  /// `change`: with the tile values of the squared changes.
+  /// `change`: with the tile values of the squared changes. What other ranks own is updated apart then: faces
+  /// before, since all of them read the pressure of before the step, cells after.
   template <bool Given>
   void sweep_fields(const Level& level, bool change, const Fetch& how) {
     if (!change) {
@@ -284,11 +284,23 @@ class AcousticsSolver final : public Solver<D> {
     }
     for (int j = 0; j < D; ++j)
       with_velocity<Given>(j, [&](const auto& in, const auto& out, const auto& row) {
-        detail::update_with_change(*sums_[static_cast<std::size_t>(j) + 1], scratch_, in, out, row, how);
         detail::sweep_in_place(level.faces_around[j], in, out, row);
       });
+    const auto update = [&](std::int64_t low, std::int64_t high) {
+      for (int j = 0; j < D; ++j)
+        with_velocity<Given>(j, [&](const auto& in, const auto& out, const auto& row) {
+          const auto f = static_cast<std::size_t>(j) + 1;
+          detail::update_with_change(*sums_[f], lanes_[f], low + ahead(j), high + ahead(j), in, out, row, how);
+        });
+      with_pressure<Given>([&](const auto& in, const auto& out, const auto& row) {
+        detail::update_with_change(*sums_[0], lanes_[0], low, high, in, out, row, how);
+      });
+    };
+    if constexpr (D == 1)
+      update(0, 0);  // a row, all of it at one go
+    else
+      for (const Slab& slab : level.slabs) update(slab.low, slab.high);
     with_pressure<Given>([&](const auto& in, const auto& out, const auto& row) {
-      detail::update_with_change(*sums_[0], scratch_, in, out, row, how);
       detail::sweep_in_place(level.cells_around, in, out, row);
     });
   }
@@ -303,10 +315,23 @@ class AcousticsSolver final : public Solver<D> {
     for (std::size_t k = 0; k < in.size(); ++k) below[k] = in[k].stride[j];
     const Row row(below, a_[j], dt_, equation_.grid.spacing[j]);
     f(in, velocity(j),
-      [&](const std::array<const T*, Row::kReads>& from, T* to, std::int64_t n, const Index<D>& i) {
-        row(from, to, n);
-        for (const Side& side : sides_[j])
-          if (side.given) give_side(side, j, i, n, to);
+      [&](const std::array<const T*, Row::kReads>& from, T* to, std::int64_t n, const Index<D>& i,
+          double* changes) {
+        PerDim<T, 2> given_before{};  // in rows along j, which have a face of each side
+        for (std::size_t s = 0; s < 2; ++s) {
+          const std::int64_t x = given_face(s, j, i, n);
+          if (x >= 0 && j < D - 1) return give_faces(sides_[j][s], j, i, to, n, changes);
+          if (x >= 0) given_before[s] = to[x];
+        }
+        row(from, to, n, changes);
+        for (std::size_t s = 0; s < 2; ++s) {
+          const std::int64_t x = given_face(s, j, i, n);
+          if (x < 0) continue;
+          to[x] = given_before[s];
+          Index<D> face = i;
+          face[j] += x;
+          give_faces(sides_[j][s], j, face, to + x, 1, changes ? changes + x : nullptr);
+        }
       });
   }
   template <bool Given, class F>
@@ -323,25 +348,24 @@ class AcousticsSolver final : public Solver<D> {
     if constexpr (Given) in[D] = given_[1].ref();
     const Row row(below, b_, dt_, equation_.grid.spacing);
     f(in, pressure(),
-      [&row](const std::array<const T*, Row::kReads>& from, T* to, std::int64_t n, const Index<D>&) {
-        row(from, to, n);
-      });
+      [&row](const std::array<const T*, Row::kReads>& from, T* to, std::int64_t n, const Index<D>&,
+             double* changes) { row(from, to, n, changes); });
   }
 
-  /// The given velocities among the n faces from i on.
-  void give_side(const Side& side, int j, Index<D> i, std::int64_t n, T* v) const {
-    if (D == 1 || j == D - 1) {
-      const std::int64_t x = side.face - i[j];
-      if (x < 0 || x >= n) return;
-      v += x;
-      n = 1;
-      i[j] = side.face;
-    } else if (i[j] != side.face) {
-      return;
-    }
+  /// The first of the n faces from i on whose velocity side s gives; -1: none.
+  std::int64_t given_face(std::size_t s, int j, const Index<D>& i, std::int64_t n) const {
+    const std::int64_t x = sides_[j][s].face - i[j];
+    return sides_[j][s].given && x >= 0 && x < (j == D - 1 ? n : 1) ? x : -1;
+  }
+  /// Gives the n faces from i on their velocities, and the squared changes.
+  void give_faces(const Side& side, int j, Index<D> i, T* v, std::int64_t n, double* changes) const {
     const bool number = !side.rule(j).expression;
-    for (std::int64_t x = 0; x < n; ++x, ++i[D - 1])
+    for (std::int64_t x = 0; x < n; ++x, ++i[D - 1]) {
+      const auto old = static_cast<double>(v[x]);
       v[x] = static_cast<T>(number ? side.rule(j).value : *side.values.at(i));
+      const double change = static_cast<double>(v[x]) - old;
+      if (changes) changes[x] = change * change;
+    }
   }
 
   CartesianDomain<D> domain_;
@@ -356,8 +380,8 @@ class AcousticsSolver final : public Solver<D> {
   PerDim<double, D> a_{}, b_{};
   PerDim<std::array<Side, 2>, D> sides_{};
   std::vector<Level> levels_;
-  std::vector<ErasedArray<D>> exchanged_;  ///< it keeps its memory
-  std::vector<double> scratch_;
+  std::vector<ErasedArray<D>> exchanged_;         ///< it keeps its memory
+  std::array<std::vector<double>, D + 1> lanes_;  ///< of these sums in progress
   FastestWay fetches_ = FastestWay::of(2), fetches_with_change_ = FastestWay::of(2);
   int steps_left_ = 0;              ///< until the next exchange
   bool upper_faces_known_ = false;  ///< the ghosts of velocities that single steps read

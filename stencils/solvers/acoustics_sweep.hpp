@@ -24,19 +24,21 @@ struct RowInPlace {
     for (std::size_t f = 0; f < R; ++f) in[f] = &reads[f].at(first);
   }
 
-  /// n cells from the x-th on.
-  void run(std::int64_t x, std::int64_t n) const {
+  /// n cells from the x-th on, and their squared changes to `changes`, unless that is null.
+  void run(std::int64_t x, std::int64_t n, double* changes) const {
     auto from = in;
     for (auto& p : from) p += x;
     Index<D> at = i;
     at[D - 1] += x;
-    kernel(from, out + x, n, at);
+    kernel(from, out + x, n, at, changes);
   }
-  /// Fetches what lies `away` cells behind n cells from the x-th on.
-  [[gnu::always_inline]] void fetch(std::int64_t x, std::int64_t n, std::int64_t away) const {
-    for (std::int64_t k = x + away; k < x + away + n; k += kLine) {
-      for (const T* p : in) fetch_to_read(p + k);
-      fetch_to_write(out + k);
+  /// The same in pieces, `fetches`: before each what comes kAhead cells later.
+  void run(std::int64_t x, std::int64_t n, double* changes, bool fetches) const {
+    if (!fetches) return run(x, n, changes);
+    for (std::int64_t k = 0; k < n; k += kPiece) {
+      const std::int64_t m = std::min(kPiece, n - k);
+      fetch(x + k, m);
+      run(x + k, m, changes ? changes + k : nullptr);
     }
   }
 
@@ -44,6 +46,14 @@ struct RowInPlace {
   std::array<const T*, R> in;
   T* out;
   Index<D> i;
+
+ private:
+  [[gnu::always_inline]] void fetch(std::int64_t x, std::int64_t n) const {
+    for (std::int64_t k = x + kAhead; k < x + kAhead + n; k += kLine) {
+      for (const T* p : in) fetch_to_read(p + k);
+      fetch_to_write(out + k);
+    }
+  }
 };
 
 /// out = row(in, out) in the region. Fences. Local.
@@ -51,53 +61,45 @@ template <class T, int D, std::size_t R, class Row>
 void sweep_in_place(const SweepRegion<D>& region, const std::array<ArrayRef<T, D>, R>& in,
                     const ArrayRef<T, D>& out, const Row& kernel, const Fetch& how = {}) {
   for_each_row_of("isohalo::sweep", region, [&kernel, in, out, how](const Index<D>& i, std::int64_t n) {
-    const RowInPlace<T, D, R, Row> row(kernel, in, out, i);
-    if (!how.ahead) return row.run(0, n);
-    for (std::int64_t x = 0; x < n; x += row.kPiece) {
-      const std::int64_t m = std::min(row.kPiece, n - x);
-      row.fetch(x, m, row.kAhead);
-      row.run(x, m);
-    }
+    RowInPlace<T, D, R, Row>(kernel, in, out, i).run(0, n, nullptr, how.ahead);
   });
 }
 
 /// A row that is updated in place, and gives its squared changes: as an UpdatedRow.
-template <class T, int D, class Update>
+template <class T, int D, std::size_t R, class Row>
 class UpdatedInPlace {
  public:
-  UpdatedInPlace(const Update& update, const T* cells) : update_(update), now_(cells) {}
+  using Cells = RowInPlace<T, D, R, Row>;
+  UpdatedInPlace(const Cells& row, bool fetches) : row_(row), fetches_(fetches) {}
   static std::int64_t piece(std::int64_t) { return kPiece; }
   auto update(std::int64_t x, std::int64_t n) {
-    std::copy_n(now_ + x, n, old_.data());
-    update_(x, n);
-    return [now = now_ + x, old = old_.data()](std::int64_t k) {
-      const double change = static_cast<double>(now[k]) - static_cast<double>(old[k]);
-      return change * change;
-    };
+    row_.run(x, n, changes_.data(), fetches_);
+    return [changes = changes_.data()](std::int64_t k) { return changes[k]; };
   }
 
  private:
-  static constexpr std::int64_t kPiece = piece_of_row(true);
+  static constexpr std::int64_t kPiece = 256;
 
-  Update update_;
-  const T* now_;
-  std::array<T, kPiece> old_;
+  Cells row_;
+  bool fetches_;
+  alignas(64) std::array<double, kPiece> changes_;
 };
 
-/// The same over the owned cells of `out`, and forms the tile values of the squared changes on the way. Fences.
-/// Local.
+/// The same over the planes low .. high-1 of dimension 0 that this rank owns of `out`, and forms the tile values of
+/// the squared changes on the way, in all calls of a step together (form_tile_values_of_planes; of one dimension
+/// there is one call). Fences. Local.
 template <class T, int D, std::size_t R, class Row>
-void update_with_change(CellSum<D>& sum, std::vector<double>& scratch, const std::array<ArrayRef<T, D>, R>& in,
-                        const ArrayRef<T, D>& out, const Row& kernel, const Fetch& how) {
-  form_tile_values("isohalo::change", sum, scratch, [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
-    const RowInPlace<T, D, R, Row> row(kernel, in, out, i);
-    const std::int64_t away = offset_of<D>(later, i, out.stride);
-    const auto update = [row, how, away](std::int64_t x, std::int64_t n) {
-      if (how.ahead) row.fetch(x, n, away);
-      row.run(x, n);
-    };
-    return UpdatedInPlace<T, D, std::remove_const_t<decltype(update)>>(update, row.out);
-  });
+void update_with_change(CellSum<D>& sum, std::vector<double>& lanes, std::int64_t low, std::int64_t high,
+                        const std::array<ArrayRef<T, D>, R>& in, const ArrayRef<T, D>& out, const Row& kernel,
+                        const Fetch& how) {
+  const auto row = [&](const Index<D>& i, std::int64_t) {
+    return UpdatedInPlace<T, D, R, Row>(RowInPlace<T, D, R, Row>(kernel, in, out, i), how.ahead);
+  };
+  constexpr const char* label = "isohalo::change";
+  if constexpr (D == 1)
+    form_tile_values(label, sum, lanes, row);
+  else
+    form_tile_values_of_planes(label, sum, lanes, low, high, row);
 }
 
 }  // namespace isohalo::detail

@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <string_view>
 #include <thread>
 
 #include "datatypes/mix.hpp"
@@ -61,6 +63,41 @@ Triple reduce_by_bands(TreeReducer<Triple, D, TripleOp>& reducer, const Value& v
   return reducer.combine();
 }
 
+/// What a sweep of several fields does: some planes of dimension 0 at a time, here 1, 2, 3 and so on, and in two
+/// columns that meet where tiles do.
+template <int D, class Value>
+Triple reduce_by_planes(TreeReducer<Triple, D, TripleOp>& reducer, const Value& value) requires(D > 1) {
+  const Box<D> owned = reducer.domain().owned();
+  constexpr int cut = D - 2 > 0 ? D - 2 : 1;
+  const std::int64_t tile = reducer.tile()[cut], middle = (owned.low[cut] + owned.high[cut]) / 2 / tile * tile;
+  for (const bool low : {true, false}) {
+    Box<D> column = owned;
+    (low ? column.high : column.low)[cut] = std::clamp(middle, owned.low[cut], owned.high[cut]);
+    if (column.empty()) continue;
+    Box<D> plane = column;
+    plane.high[0] = plane.low[0] + 1;
+    std::vector<Triple> lanes(static_cast<std::size_t>(reducer.scratch_size(plane)));
+    for (std::int64_t thick = 1; plane.low[0] < owned.high[0]; plane.low[0] = plane.high[0], ++thick) {
+      plane.high[0] = std::min(plane.low[0] + thick, owned.high[0]);
+      reducer.run_planes(plane, lanes.data(), [&](const Index<D>& i, std::int64_t) {
+        return [&value, i](std::int64_t x) {
+          Index<D> cell = i;
+          cell[D - 1] += x;
+          return value(cell);
+        };
+      });
+    }
+  }
+  return reducer.combine();
+}
+
+template <int D, class Value>
+Triple reduce_in(std::string_view way, TreeReducer<Triple, D, TripleOp>& reducer, const Value& value) {
+  if constexpr (D > 1)
+    if (way == "by planes") return reduce_by_planes(reducer, value);
+  return way == "as one" ? reducer.reduce(value) : reduce_by_bands(reducer, value);
+}
+
 template <int D>
 void check(const Index<D>& shape, const Index<D>& tile) {
   const Box<D> global = box_of_shape<D>(shape);
@@ -78,12 +115,12 @@ void check(const Index<D>& shape, const Index<D>& tile) {
       const auto value = [&](const Index<D>& i) { return all[static_cast<std::size_t>(linear_index(global, i))]; };
       for (const ReductionOptions& options : options_to_try(test::ranks())) {
         reducer.reduce_by(options);
-        for (const bool by_bands : {false, true}) {
-          const Triple got = by_bands ? reduce_by_bands(reducer, value) : reducer.reduce(value);
+        for (const char* way : {"as one", "by bands", "by planes"}) {
+          const Triple got = reduce_in(way, reducer, value);
           const bool mine = options.root < 0 || options.root == test::rank();
           EXPECT_TRUE(!mine || got == expected)
               << shape_string<D>(shape) << " tolerance " << tolerance << " method " << to_text(options.method)
-              << " schedule " << options.schedule << " root " << options.root;
+              << " schedule " << options.schedule << " root " << options.root << " " << way;
         }
       }
     }
