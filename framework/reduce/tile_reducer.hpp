@@ -18,6 +18,7 @@
 #include "framework/mpi/communicator.hpp"
 #include "framework/mpi/progress.hpp"
 #include "framework/reduce/tile_exchange.hpp"
+#include "framework/reduce/tile_lines.hpp"
 #include "framework/reduce/tiles.hpp"
 
 namespace isohalo::detail {
@@ -63,7 +64,7 @@ class TileReducer {
 
   template <class RowValues>
   void run_band(std::int64_t band, V* scratch, RowValues&& row) {
-    const Lines lines(*this, band_cells(band), scratch);
+    const Lines lines(tiling_, band_cells(band), scratch);
     Box<D> rows = lines.cells;
     rows.high[D - 1] = rows.low[D - 1] + 1;
     const std::int64_t n = lines.cells.extent(D - 1), height = rows.cells(), ahead = (kAhead + n - 1) / n;
@@ -88,7 +89,7 @@ class TileReducer {
     });
   }
 
-  std::int64_t scratch_size(const Box<D>& cells) const { return cells.extent(D - 1) * (1 + lines_in(cells)); }
+  std::int64_t scratch_size(const Box<D>& cells) const { return cells.extent(D - 1) * (1 + Lines::count(tiling_, cells)); }
   template <class RowValues>
   void run_box(const Box<D>& box, V* scratch, RowValues&& row) {
     Box<D> blocks = tiles_of(box);  // a cell each, but for the dimensions of a band
@@ -96,7 +97,7 @@ class TileReducer {
     for_each_cell(blocks, [&](const Index<D>& t) {
       Box<D> cells = tiling_.cells_of(Box<D>::of_cell(t)).intersect(box);
       for (int j = Y; j < D; ++j) cells.low[j] = box.low[j], cells.high[j] = box.high[j];
-      run_lines(Lines(*this, cells, scratch), row, [](const Index<D>& i) { return i; });
+      run_lines(Lines(tiling_, cells, scratch), row, [](const Index<D>& i) { return i; });
     });
   }
 
@@ -108,7 +109,7 @@ class TileReducer {
       layer.low[0] = std::max(owned_.low[0], low);
       layer.high[0] = std::min(owned_.high[0], low + tiling_.tile()[0]);
       part.high[0] = std::min(planes.high[0], layer.high[0]);
-      const Lines lines(*this, layer, lanes);
+      const Lines lines(tiling_, layer, lanes);
       add_rows(lines, part, row, [](const Index<D>& i) { return i; });
       if (part.high[0] == layer.high[0]) fold_band(lines);
     }
@@ -120,7 +121,7 @@ class TileReducer {
   void run_all(RowValues&& row) {
     scratch_.resize(static_cast<std::size_t>(scratch_size()));
     for (std::int64_t b = 0; b < bands(); ++b) {
-      const Lines lines(*this, band_cells(b), scratch_.data());
+      const Lines lines(tiling_, band_cells(b), scratch_.data());
       const std::int64_t n = lines.cells.extent(D - 1);
       std::int64_t done = 0;  // rows that a group of four has taken along
       RowOfBand at(*this, lines);
@@ -176,7 +177,8 @@ class TileReducer {
   }
 
  private:
-  static constexpr int Y = D > 1 ? D - 2 : 0;  ///< with the fastest dimension that of a band
+  using Lines = TileLines<V, D>;
+  static constexpr int Y = Lines::Y;
 
   /// Sums in progress of one band: with the rows at work they stay in the first-level cache, or nearly.
   static constexpr std::int64_t kLanes = 4096;
@@ -192,50 +194,6 @@ class TileReducer {
   struct GatheredPart {
     const TilePart<D>* part;
     const V* cells;
-  };
-
-  /// Lines of tiles that cells touch.
-  std::int64_t lines_in(const Box<D>& cells) const {
-    std::int64_t lines = 1;
-    for (int j = 0; j < D - 1; ++j) lines *= tiles_along(cells, j);
-    return lines;
-  }
-  std::int64_t tiles_along(const Box<D>& cells, int j) const {
-    return (cells.high[j] - 1) / tiling_.tile()[j] - cells.low[j] / tiling_.tile()[j] + 1;
-  }
-
-  /// Where the sums of a band are: a line of lanes for each line of tiles, as long as the band's rows; and one for
-  /// the values of a row.
-  struct Lines {
-    Lines(const TileReducer& r, const Box<D>& of, V* scratch)
-        : cells(of),
-          lanes(scratch),
-          values(scratch + r.lines_in(of) * of.extent(D - 1)),
-          height(D > 1 ? r.tiling_.tile()[Y] : 1),
-          tile(r.tiling_.tile()) {
-      for (int j = 0; j < D - 1; ++j) first_tile[j] = of.low[j] / tile[j], tiles[j] = r.tiles_along(of, j);
-    }
-
-    V* at(const Index<D>& i) const {
-      std::int64_t line = 0;
-      for (int j = 0; j < D - 1; ++j) line = line * tiles[j] + (i[j] / tile[j] - first_tile[j]);
-      return lanes + line * cells.extent(D - 1);
-    }
-    /// Is the plane of row i, its place in all dimensions but the two fastest, the first one of its tiles?
-    bool first_plane(const Index<D>& i) const {
-      for (int j = 0; j < Y; ++j)
-        if (i[j] != cells.low[j] && i[j] % tile[j] != 0) return false;
-      return true;
-    }
-    /// Do four rows of the same tiles begin here?
-    bool four_from(const Index<D>& i) const {
-      return D > 1 && i[Y] % 4 == 0 && height % 4 == 0 && i[Y] + 4 <= cells.high[Y];
-    }
-
-    Box<D> cells;
-    V *lanes, *values;
-    std::int64_t height;
-    Index<D> tile, first_tile{}, tiles{};
   };
 
   /// The row that a pass over a band has come to, without divisions in each.

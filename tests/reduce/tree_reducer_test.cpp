@@ -48,18 +48,24 @@ std::vector<ReductionOptions> options_to_try(int ranks) {
   return list;
 }
 
+/// The rows of value(i).
+template <int D, class Value>
+auto rows_of(const Value& value) {
+  return [&value](const Index<D>& i, std::int64_t) {
+    return [&value, i](std::int64_t x) {
+      Index<D> cell = i;
+      cell[D - 1] += x;
+      return value(cell);
+    };
+  };
+}
+
 /// What a fused sweep does: one band after the other, here from the last to the first.
 template <int D, class Value>
 Triple reduce_by_bands(TreeReducer<Triple, D, TripleOp>& reducer, const Value& value) {
   std::vector<Triple> scratch(static_cast<std::size_t>(reducer.scratch_size()));
   for (std::int64_t b = reducer.bands() - 1; b >= 0; --b)
-    reducer.run_band(b, scratch.data(), [&](const Index<D>& i, std::int64_t) {
-      return [&value, i](std::int64_t x) {
-        Index<D> cell = i;
-        cell[D - 1] += x;
-        return value(cell);
-      };
-    });
+    reducer.run_band(b, scratch.data(), rows_of<D>(value));
   return reducer.combine();
 }
 
@@ -79,13 +85,7 @@ Triple reduce_by_planes(TreeReducer<Triple, D, TripleOp>& reducer, const Value& 
     std::vector<Triple> lanes(static_cast<std::size_t>(reducer.scratch_size(plane)));
     for (std::int64_t thick = 1; plane.low[0] < owned.high[0]; plane.low[0] = plane.high[0], ++thick) {
       plane.high[0] = std::min(plane.low[0] + thick, owned.high[0]);
-      reducer.run_planes(plane, lanes.data(), [&](const Index<D>& i, std::int64_t) {
-        return [&value, i](std::int64_t x) {
-          Index<D> cell = i;
-          cell[D - 1] += x;
-          return value(cell);
-        };
-      });
+      reducer.run_planes(plane, lanes.data(), rows_of<D>(value));
     }
   }
   return reducer.combine();
