@@ -18,6 +18,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
   list(APPEND ISOHALO_WARNINGS -Wno-stringop-overflow -Wno-array-bounds)
 endif()
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_UNITY_BUILD)
+  list(APPEND ISOHALO_WARNINGS -Wno-subobject-linkage)  # it takes the sources of a unity build for headers
+endif()
+
 if("CUDA" IN_LIST Kokkos_DEVICES)  # nvcc knows neither these warnings nor what was precompiled for others
   set(ISOHALO_WARNINGS)
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)

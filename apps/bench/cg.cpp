@@ -17,7 +17,7 @@ namespace isohalo {
 
 namespace {
 
-struct Figures {
+struct CgFigures {
   std::string name, shape;
   int ranks = 1;
   double ours = 0, by_hand = 0;  ///< milliseconds per iteration, medians
@@ -56,7 +56,7 @@ std::string input_text(const Index<D>& shape, int ranks) {
 }
 
 template <int D>
-Figures measure(MPI_Comm user, const std::string& name, const Index<D>& shape, int repeats) {
+CgFigures measure(MPI_Comm user, const std::string& name, const Index<D>& shape, int repeats) {
   int ranks = 1;
   MPI_Comm_size(user, &ranks);
   InputSolver<D> ours(user, input_text<D>(shape, ranks));
@@ -68,7 +68,7 @@ Figures measure(MPI_Comm user, const std::string& name, const Index<D>& shape, i
   hand.start();
   CopyRate copy(domain.owned().cells() * static_cast<std::int64_t>(sizeof(double)));
 
-  Figures figures{name, shape_string<D>(shape), ranks};
+  CgFigures figures{name, shape_string<D>(shape), ranks};
   const double before = std::sqrt(hand.rr());
   double rr = ours->advance(1, true);
   hand.advance(1);
@@ -101,7 +101,7 @@ Figures measure(MPI_Comm user, const std::string& name, const Index<D>& shape, i
   return figures;
 }
 
-void print(const std::vector<Figures>& all, const BenchCgOptions& options) {
+void print(const std::vector<CgFigures>& all, const BenchCgOptions& options) {
   if (options.json) {
     nlohmann::ordered_json j;
     j["benchmark"] = "cg";
@@ -139,13 +139,13 @@ void print(const std::vector<Figures>& all, const BenchCgOptions& options) {
 
 ExitCode bench_cg(MPI_Comm user, const BenchCgOptions& options) {
   const std::int64_t n2 = options.size ? options.size : 4096, n3 = options.size ? options.size : 256;
-  std::vector<Figures> all;
+  std::vector<CgFigures> all;
   all.push_back(measure<2>(user, "2d", {n2, n2}, options.repeats));
   all.push_back(measure<3>(user, "3d", {n3, n3, n3}, options.repeats));
   int rank = 0;
   MPI_Comm_rank(user, &rank);
   if (rank == 0) print(all, options);
-  const bool right = std::all_of(all.begin(), all.end(), [](const Figures& f) { return f.alike; });
+  const bool right = std::all_of(all.begin(), all.end(), [](const CgFigures& f) { return f.alike; });
   return right ? ExitCode::fine : ExitCode::different;
 }
 

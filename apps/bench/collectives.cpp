@@ -24,7 +24,7 @@ using Bytes = std::vector<std::byte>;
 
 /// One collective of so many bytes, ours and MPI's; `copied` of them through shared memory, in and out, on all
 /// ranks.
-struct Case {
+struct CollectiveCase {
   std::string name;
   std::size_t bytes;
   std::function<void()> ours, mpi;
@@ -32,14 +32,14 @@ struct Case {
   std::function<bool()> right = [] { return true; };  ///< after ours, where it can tell
 };
 
-struct Figures {
-  const Case* c;
+struct CollectiveFigures {
+  const CollectiveCase* c;
   double ours_us, mpi_us, ratio;  ///< medians; of the pairs
 };
 
-class Suite {
+class CollectiveSuite {
  public:
-  Suite(const Communicator& comm, NodeCollectives& node, std::size_t largest)
+  CollectiveSuite(const Communicator& comm, NodeCollectives& node, std::size_t largest)
       : comm_(comm),
         node_(node),
         p_(static_cast<std::size_t>(comm.size())),
@@ -51,7 +51,7 @@ class Suite {
     cases_.push_back({"barrier", 0, [this] { node_.barrier(); }, [this] { MPI_Barrier(comm_.get()); }, 0});
     for (std::size_t n = 8; n <= largest; n *= 4) add(n);
   }
-  const std::vector<Case>& cases() const { return cases_; }
+  const std::vector<CollectiveCase>& cases() const { return cases_; }
 
  private:
   static void set(Bytes& v, std::size_t i, double x) { std::memcpy(v.data() + 8 * i, &x, 8); }
@@ -91,7 +91,7 @@ class Suite {
   std::size_t p_;
   Bytes send_, receive_;
   detail::Combine sum_;
-  std::vector<Case> cases_;
+  std::vector<CollectiveCase> cases_;
 };
 
 /// Microseconds of a call in an unsynchronised loop, on rank 0.
@@ -102,7 +102,7 @@ double microseconds(const Communicator& comm, const std::function<void()>& call,
   return (MPI_Wtime() - start) / count * 1e6;
 }
 
-Figures measure(const Communicator& comm, const Case& c, int repeats, bool& right) {
+CollectiveFigures measure(const Communicator& comm, const CollectiveCase& c, int repeats, bool& right) {
   c.ours();
   right = comm.min(c.right()) == 1 && right;
   c.mpi();
@@ -145,7 +145,7 @@ ExitCode bench_collectives(MPI_Comm user, const BenchCollectivesOptions& options
   const auto node = NodeCollectives::make(comm.get(), how);
   if (!node) throw UsageError("bench collectives: the system gives no shared memory");
   const double rate = copy_rate(comm);
-  Suite suite(comm, *node, options.largest);
+  CollectiveSuite suite(comm, *node, options.largest);
   bool right = true;
   double logs = 0;
   Json json{{"benchmark", "collectives"},
@@ -157,8 +157,8 @@ ExitCode bench_collectives(MPI_Comm user, const BenchCollectivesOptions& options
     fmt::print(
         "{}\n{} ranks; a rank copies {:.1f} GB/s in its cache; us per call, unsynchronised loops, median of {}\n",
         machine_text(), comm.size(), rate / 1e3, options.repeats);
-  for (const Case& c : suite.cases()) {
-    const Figures f = measure(comm, c, options.repeats, right);
+  for (const CollectiveCase& c : suite.cases()) {
+    const CollectiveFigures f = measure(comm, c, options.repeats, right);
     logs += std::log(f.ratio);
     Json row{{"collective", c.name},
              {"bytes", c.bytes},

@@ -82,7 +82,7 @@ std::string cost_text(const NodeCosts& costs, const Hierarchy& h) {
   return text;
 }
 
-class Figures {
+class PaperFigures {
  public:
   void add(const Variant& v, std::size_t bytes, double measured, double predicted) {
     for (const auto& f : v.figures) {
@@ -145,7 +145,7 @@ constexpr Machine kMachines[] = {{"2x6", "2 sockets of 6 cores", 9.213},
 
 /// Threads with one heap: latencies of section 3.4; in a socket 4 ns a line for one reader and 1.5 for each of
 /// several, 6 and `far_shared` over a link, 1500 ns, 20 and 20 over the network.
-NodeCosts costs_of(const Machine& m) {
+NodeCosts node_costs_of(const Machine& m) {
   return {.reach = {{0, 1.2, 0}, {24.5, 4, 1.5}, {99.2, 6, m.far_shared}, {1500, 20, 20}}, .copies_in = false};
 }
 
@@ -187,7 +187,7 @@ Json simulate_machines(bool print) {
       const auto schedule = reduction_schedule(a, h, -1);
       if (print) fmt::print("{:<22}", name);
       for (const std::size_t bytes : sizes) {
-        const double us = schedule_ns(schedule, h, costs_of(m), static_cast<double>(bytes)) / 1e3;
+        const double us = schedule_ns(schedule, h, node_costs_of(m), static_cast<double>(bytes)) / 1e3;
         all.push_back({{"hierarchy", m.hierarchy}, {"algorithm", name}, {"bytes", bytes}, {"us", us}});
         if (print) fmt::print("{:>11.2f}", us);
       }
@@ -223,7 +223,7 @@ ExitCode bench_collectives_model(MPI_Comm user, const BenchCollectivesOptions& o
         "us\n",
         machine_text(), comm.size(), h.text(), cost_text(costs, h), steps_of_tree(h, costs), "collective",
         "algorithm", "bytes", "predicted", "measured");
-  Figures figures;
+  PaperFigures figures;
   const auto variants = variants_of(h);
   for (std::size_t bytes = 8; bytes <= NodeCollectives::kSlotData; bytes *= 4)
     for (const char* collective : {"broadcast", "reduce", "allreduce"}) {

@@ -52,7 +52,7 @@ struct Side {
   double build_us = 0, pack_us = 0, send_us = 0;
 };
 
-struct Figures {
+struct DatatypeFigures {
   std::string name;
   std::int64_t cells = 0;
   Side region, indexed;
@@ -112,10 +112,10 @@ double ring_us(const Communicator& comm, std::byte* from, std::byte* to, MPI_Dat
   return median(times);
 }
 
-Figures measure(const Communicator& comm, const Shape& shape, const ArrayRef<double, 3>& from,
+DatatypeFigures measure(const Communicator& comm, const Shape& shape, const ArrayRef<double, 3>& from,
                 const ArrayRef<double, 3>& to) {
   const ErasedArray<3> a = erase(from);
-  Figures f{shape.name, shape.region.cells(), {}, {}, 0, true};
+  DatatypeFigures f{shape.name, shape.region.cells(), {}, {}, 0, true};
   std::vector<ShiftedBox<3>> boxes;
   shape.region.for_each_box([&](const Box<3>& b) { boxes.push_back({b}); });
   const BoxPacker<3> packer(boxes);
@@ -165,13 +165,13 @@ std::vector<Shape> shapes(std::int64_t n, std::int64_t k) {
           {"tetrahedron" + depth, cut({{0, 0, 0}, {k, k, k}}, {1, 1, 1})}};
 }
 
-void print(const Figures& f) {
+void print(const DatatypeFigures& f) {
   fmt::print("{:<28} {:>7} {:>8} {:>9} {:>8.2f} {:>8.2f} {:>8.1f} {:>8.1f} {:>8.1f} {:>8.1f} {:>8.1f}{}\n", f.name,
              f.cells, f.region.bytes, f.indexed.bytes, f.region.build_us, f.indexed.build_us, f.our_pack_us,
              f.region.pack_us, f.indexed.pack_us, f.region.send_us, f.indexed.send_us, f.right ? "" : " WRONG");
 }
 
-nlohmann::ordered_json json_of(const Figures& f) {
+nlohmann::ordered_json json_of(const DatatypeFigures& f) {
   const auto side = [](const Side& s) {
     return nlohmann::ordered_json{
         {"bytes", s.bytes}, {"build_us", s.build_us}, {"mpi_pack_us", s.pack_us}, {"exchange_us", s.send_us}};
@@ -203,7 +203,7 @@ ExitCode bench_datatypes(MPI_Comm user, bool json) {
         "exchange");
   for (const std::int64_t k : {2, 4, 16})
     for (const auto& shape : shapes(n, k)) {
-      const Figures f = measure(comm, shape, from, to);
+      const DatatypeFigures f = measure(comm, shape, from, to);
       right = right && f.right;
       if (comm.rank() == 0 && !json) print(f);
       all.push_back(json_of(f));

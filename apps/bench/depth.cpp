@@ -14,7 +14,7 @@ namespace isohalo {
 
 namespace {
 
-struct Figures {
+struct DepthFigures {
   std::string name, shape;
   int ranks = 1, chosen = 1;      ///< chosen: by "auto"
   double automatic = 0;           ///< million updates/s, as the next one, medians
@@ -44,7 +44,7 @@ std::string stencil_text(const Offsets<D>& offsets) {
                      weights_text(offsets.size()));
 }
 
-const std::vector<DepthCase>& all_cases() {
+const std::vector<DepthCase>& depth_cases() {
   const std::string heat = "solver = {kind = \"heat\", dt = 0.1, kappa = 0.5}\n";
   const std::string wave = "solver = {kind = \"wave\", c = 0.9, dt = 0.2}\n";
   const std::string upwind = "solver = {kind = \"advection\", method = \"upwind\", dt = 0.25, v0 = 0.7}\n";
@@ -70,7 +70,7 @@ const std::vector<DepthCase>& all_cases() {
 }
 
 template <int D>
-Figures measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const BenchDepthOptions& options) {
+DepthFigures measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const BenchDepthOptions& options) {
   int ranks = 1;
   MPI_Comm_size(user, &ranks);
   Index<D> shape;
@@ -110,7 +110,7 @@ Figures measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const Benc
 
   const double updates = static_cast<double>(solvers[0]->domain().global().cells()) * static_cast<double>(steps);
   const auto rate = [&](std::size_t s) { return seconds[s].empty() ? 0.0 : updates / median(seconds[s]) / 1e6; };
-  Figures f{c.name, shape_string<D>(shape), comm.size(), (*solvers[0])->depth(), rate(0), {}, 0, 1};
+  DepthFigures f{c.name, shape_string<D>(shape), comm.size(), (*solvers[0])->depth(), rate(0), {}, 0, 1};
   for (std::size_t s = 1; s < solvers.size(); ++s) f.of_forced.push_back(rate(s));
   const auto best = std::max_element(f.of_forced.begin(), f.of_forced.end());
   f.best = options.depths[static_cast<std::size_t>(best - f.of_forced.begin())];
@@ -118,7 +118,7 @@ Figures measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const Benc
   return f;
 }
 
-void print(const std::vector<Figures>& all, const BenchDepthOptions& options) {
+void print(const std::vector<DepthFigures>& all, const BenchDepthOptions& options) {
   if (options.json) {
     nlohmann::ordered_json j;
     j["benchmark"] = "depth";
@@ -151,9 +151,9 @@ void print(const std::vector<Figures>& all, const BenchDepthOptions& options) {
 }  // namespace
 
 ExitCode bench_depth(MPI_Comm user, const BenchDepthOptions& options) {
-  std::vector<Figures> all;
+  std::vector<DepthFigures> all;
   std::vector<std::string> names;
-  for (const DepthCase& c : all_cases()) {
+  for (const DepthCase& c : depth_cases()) {
     names.push_back(c.name);
     if (!options.cases.empty() &&
         std::find(options.cases.begin(), options.cases.end(), c.name) == options.cases.end())

@@ -19,7 +19,7 @@ namespace isohalo {
 
 namespace {
 
-struct Figures {
+struct ExchangeFigures {
   std::string name, shape;
   int ranks = 1, depth = 1;
   std::vector<std::string> ways;            ///< the opponent first
@@ -31,7 +31,7 @@ struct Figures {
 };
 
 template <int D>
-struct Case {
+struct ExchangeCase {
   std::string name;
   Index<D> shape;
   StencilShape<D> stencil;
@@ -42,7 +42,7 @@ struct Case {
 template <int D>
 class GhostCheck {
  public:
-  GhostCheck(const CartesianDomain<D>& domain, const Case<D>& c) : global_(domain.global()) {
+  GhostCheck(const CartesianDomain<D>& domain, const ExchangeCase<D>& c) : global_(domain.global()) {
     const BoundaryTopology<D> around{domain.global(), domain.periodic(), {}, {}};
     const HaloGeometry<D> geometry{domain.decomposition(), c.stencil, c.depth, around};
     for (const auto& part : geometry.regions(domain.coordinates()))
@@ -76,7 +76,7 @@ struct Way {
 };
 
 template <int D>
-Figures measure(MPI_Comm user, const Case<D>& c, int repeats) {
+ExchangeFigures measure(MPI_Comm user, const ExchangeCase<D>& c, int repeats) {
   DomainOptions<D> options;
   options.periodic.fill(true);
   const CartesianDomain<D> domain(user, c.shape, options);
@@ -94,7 +94,7 @@ Figures measure(MPI_Comm user, const Case<D>& c, int repeats) {
   for (const auto* f : {&field, &mapped})
     for_each_cell(domain.owned(), [&](const Index<D>& i) { f->at(i) = check.value(i); });
 
-  Figures f{c.name, shape_string<D>(c.shape), comm.size(), c.depth, {"datatypes over MPI"}, {}, {}, {}, {}, true};
+  ExchangeFigures f{c.name, shape_string<D>(c.shape), comm.size(), c.depth, {"datatypes over MPI"}, {}, {}, {}, {}, true};
   SubarrayExchange<D> opponent(domain, field.ref(), c.stencil, c.depth);
   std::vector<Way<D>> ways{{&field, [&] { opponent.run(); }}};
   std::vector<HaloPlan<D>> plans;
@@ -139,12 +139,12 @@ Figures measure(MPI_Comm user, const Case<D>& c, int repeats) {
 }
 
 /// The time of the plan's own choice over that of the fastest way that was forced for such a field, by medians.
-double auto_over_best(const Figures& f) {
+double auto_over_best(const ExchangeFigures& f) {
   return f.milliseconds.back() /
          *std::min_element(f.milliseconds.begin() + 1, f.milliseconds.end() - (f.in_place ? 1 : 2));
 }
 
-void print(const Figures& f) {
+void print(const ExchangeFigures& f) {
   fmt::print("{}, {} on {} ranks, depth {}{}\n", f.name, f.shape, f.ranks, f.depth,
              f.right ? "" : ": WRONG GHOSTS");
   for (std::size_t w = 0; w < f.ways.size(); ++w)
@@ -154,7 +154,7 @@ void print(const Figures& f) {
   std::fflush(stdout);
 }
 
-nlohmann::ordered_json json_of(const Figures& f) {
+nlohmann::ordered_json json_of(const ExchangeFigures& f) {
   nlohmann::ordered_json j{{"case", f.name},
                            {"shape", f.shape},
                            {"ranks", f.ranks},
@@ -190,22 +190,22 @@ ExitCode bench_exchange(MPI_Comm user, const BenchExchangeOptions& options) {
     if (!options.cases.empty() &&
         std::find(options.cases.begin(), options.cases.end(), c.name) == options.cases.end())
       return;
-    const Figures f = measure(user, c, options.repeats);
+    const ExchangeFigures f = measure(user, c, options.repeats);
     right = right && f.right;
     if (comm.rank() == 0 && !options.json) print(f);
     all.push_back(json_of(f));
   };
   if (comm.rank() == 0 && !options.json) fmt::print("{}\n", machine_text());
   for (const int depth : {1, 2, 4}) {
-    run(Case<3>{"cube-star", {n, n, n}, StencilShape<3>::star(1), depth});
-    run(Case<3>{"cube-moore", {n, n, n}, StencilShape<3>::moore(1), depth});
-    run(Case<3>{"cube-each-star", grid_of<3>(comm.size(), n), StencilShape<3>::star(1), depth});
-    run(Case<3>{"cube-each-moore", grid_of<3>(comm.size(), n), StencilShape<3>::moore(1), depth});
+    run(ExchangeCase<3>{"cube-star", {n, n, n}, StencilShape<3>::star(1), depth});
+    run(ExchangeCase<3>{"cube-moore", {n, n, n}, StencilShape<3>::moore(1), depth});
+    run(ExchangeCase<3>{"cube-each-star", grid_of<3>(comm.size(), n), StencilShape<3>::star(1), depth});
+    run(ExchangeCase<3>{"cube-each-moore", grid_of<3>(comm.size(), n), StencilShape<3>::moore(1), depth});
   }
   // Matrices much like those of the paper's Figs. 8 and 9 (`bench neighborhood` has its experiments).
   for (const int depth : {1, 2, 10}) {
-    run(Case<2>{"matrix-5-point", grid_of<2>(comm.size(), 16 * n), StencilShape<2>::von_neumann(1), depth});
-    run(Case<2>{"matrix-9-point", grid_of<2>(comm.size(), 100), StencilShape<2>::moore(1), depth});
+    run(ExchangeCase<2>{"matrix-5-point", grid_of<2>(comm.size(), 16 * n), StencilShape<2>::von_neumann(1), depth});
+    run(ExchangeCase<2>{"matrix-9-point", grid_of<2>(comm.size(), 100), StencilShape<2>::moore(1), depth});
   }
   if (comm.rank() == 0 && options.json)
     fmt::print(

@@ -66,9 +66,9 @@ void make_graph(MPI_Comm user, const IsomorphicNeighborhood& n, OwnedComm& graph
 }
 
 /// Buffers of one neighborhood and block size, and the ways to exchange them.
-class Exchange {
+class NeighborExchange {
  public:
-  Exchange(MPI_Comm cart, const List& list, std::int64_t bytes, Algorithm algorithm)
+  NeighborExchange(MPI_Comm cart, const List& list, std::int64_t bytes, Algorithm algorithm)
       : iso_(cart, list), bytes_(bytes), s_(static_cast<std::size_t>(iso_.neighbors().count())) {
     iso_.set_algorithm(algorithm);
     send_.resize(s_ * size());
@@ -170,9 +170,9 @@ class Exchange {
 };
 
 /// All experiments, with what they need to live.
-class Suite {
+class NeighborSuite {
  public:
-  explicit Suite(MPI_Comm user) : user_(user), comm_(Communicator::of(user)) {
+  explicit NeighborSuite(MPI_Comm user) : user_(user), comm_(Communicator::of(user)) {
     make_cart(user, 2, true, torus_);
     make_cart(user, 2, false, mesh_);
   }
@@ -210,21 +210,21 @@ class Suite {
     const MPI_Comm cart = periodic ? torus_.comm : mesh_.comm;
     const auto add = [&](const std::string& method, Algorithm a, auto run) {
       Experiment e{figure, method, "block_bytes", bytes};
-      auto exchange = std::make_shared<Exchange>(cart, list, bytes, a);
+      auto exchange = std::make_shared<NeighborExchange>(cart, list, bytes, a);
       e.run = [exchange, run] { run(*exchange); };
       e.right = [exchange, run] { return exchange->right([&] { run(*exchange); }); };
       experiments_.push_back(std::move(e));
     };
-    add(m.name, Algorithm::automatic, [](Exchange& x) { x.ours_w(); });
-    if (m.regular) add("isohalo alltoall", Algorithm::automatic, [](Exchange& x) { x.ours(); });
-    if (m.combining) add("isohalo combining", Algorithm::combining, [](Exchange& x) { x.ours_w(); });
-    if (m.by_hand) add("MPI_Isend, MPI_Irecv", Algorithm::direct, [](Exchange& x) { x.by_hand(); });
+    add(m.name, Algorithm::automatic, [](NeighborExchange& x) { x.ours_w(); });
+    if (m.regular) add("isohalo alltoall", Algorithm::automatic, [](NeighborExchange& x) { x.ours(); });
+    if (m.combining) add("isohalo combining", Algorithm::combining, [](NeighborExchange& x) { x.ours_w(); });
+    if (m.by_hand) add("MPI_Isend, MPI_Irecv", Algorithm::direct, [](NeighborExchange& x) { x.by_hand(); });
     if (m.mpi_cart)
-      add("MPI_Neighbor_alltoallw, cart", Algorithm::direct, [cart](Exchange& x) { x.mpi_cart_w(cart); });
+      add("MPI_Neighbor_alltoallw, cart", Algorithm::direct, [cart](NeighborExchange& x) { x.mpi_cart_w(cart); });
     if (!m.mpi) return;
     auto graph = std::make_shared<OwnedComm>();
     make_adjacent(cart, IsomorphicNeighborhood(*mesh_of(cart), comm_.rank(), list), *graph);
-    add("MPI_Neighbor_alltoallw", Algorithm::direct, [graph](Exchange& x) { x.mpi_w(graph->comm); });
+    add("MPI_Neighbor_alltoallw", Algorithm::direct, [graph](NeighborExchange& x) { x.mpi_w(graph->comm); });
   }
 
   std::vector<Experiment>& experiments() { return experiments_; }
@@ -271,7 +271,7 @@ std::vector<SetUp> time_set_ups(MPI_Comm user) {
   return list;
 }
 
-void build(Suite& suite, const std::vector<std::int64_t>& sizes) {
+void build(NeighborSuite& suite, const std::vector<std::int64_t>& sizes) {
   const List vn1 = flat<2>(von_neumann<2>(1, Self::leave_out)), moore1 = flat<2>(moore<2>(1, Self::leave_out));
   const auto moore3 = moore<2>(3, Self::leave_out);
   suite.add_setup("fig2 set-up with MPI_Cart_create, von Neumann 1", vn1, true);
@@ -310,7 +310,7 @@ std::vector<Improvement> improvements(const std::vector<Experiment>& all) {
 }  // namespace
 
 ExitCode bench_neighborhood(MPI_Comm user, const BenchNeighborhoodOptions& options) {
-  Suite suite(user);
+  NeighborSuite suite(user);
   std::vector<std::int64_t> sizes;
   for (std::int64_t b = 1; b <= options.largest_block; b *= 8) sizes.push_back(b);
   if (sizes.back() != options.largest_block) sizes.push_back(options.largest_block);

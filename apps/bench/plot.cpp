@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kWidth = 780, kHeight = 440, kLeft = 80, kRight = 250, kTop = 40, kBottom = 60;
 /// Colours that stay apart for the colour-blind (Okabe and Ito).
-constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
+constexpr const char* kLineColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
 
 /// A logarithmic axis from pixel `from` to `to`.
 struct Axis {
@@ -116,7 +116,7 @@ std::string to_svg(const Plot& plot) {
   svg += fmt::format("<text transform='translate(18,{}) rotate(-90)' text-anchor='middle'>{}</text>\n",
                      (kTop + kHeight - kBottom) / 2, escaped(plot.y_label));
   for (std::size_t k = 0; k < plot.series.size(); ++k) {
-    const char* colour = kColours[k % std::size(kColours)];
+    const char* colour = kLineColours[k % std::size(kLineColours)];
     svg += lines ? line(plot.series[k], colour, x, y) : columns(plot.series[k], colour, k, plot.series.size(), y);
     const double at = kTop + 10 + 18 * static_cast<double>(k);
     svg += fmt::format(

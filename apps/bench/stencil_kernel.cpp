@@ -16,10 +16,10 @@ namespace isohalo {
 namespace {
 
 /// The matrix of one rank with `depth` ghost layers all round; each byte tells its rank and place.
-struct Matrix {
+struct GhostedMatrix {
   static constexpr std::uint8_t kUntouched = 0xee;
 
-  Matrix(int n_, int depth_, bool moore_, int rank)
+  GhostedMatrix(int n_, int depth_, bool moore_, int rank)
       : n(n_), depth(depth_), moore(moore_), cells(size(), kUntouched) {
     for (int i = 0; i < n; ++i)
       for (int j = 0; j < n; ++j) cells[at(i, j)] = value(rank, i, j);
@@ -52,7 +52,7 @@ struct Matrix {
 /// The ranks of one experiment as a mesh, and all that exchanges the halo of a matrix on it.
 class StencilKernel {
  public:
-  StencilKernel(MPI_Comm user, int ranks, std::shared_ptr<Matrix> matrix) : matrix_(std::move(matrix)) {
+  StencilKernel(MPI_Comm user, int ranks, std::shared_ptr<GhostedMatrix> matrix) : matrix_(std::move(matrix)) {
     int rank = 0;
     MPI_Comm_rank(user, &rank);
     MPI_Comm part = MPI_COMM_NULL;
@@ -99,7 +99,7 @@ class StencilKernel {
 
   template <class Run>
   bool right(Run&& run) {
-    matrix_->for_each_ghost([](int, int, std::uint8_t& cell) { cell = Matrix::kUntouched; });
+    matrix_->for_each_ghost([](int, int, std::uint8_t& cell) { cell = GhostedMatrix::kUntouched; });
     run();
     std::int64_t wrong = 0;
     matrix_->for_each_ghost([&](int i, int j, std::uint8_t cell) { wrong += cell != expected(i, j); });
@@ -114,8 +114,8 @@ class StencilKernel {
     const auto side = [&](int x) { return x < 0 ? -1 : x >= n ? 1 : 0; };
     const int r = coords_[0] + side(i), c = coords_[1] + side(j);
     const bool exists = taking_part() && r >= 0 && r < dims_[0] && c >= 0 && c < dims_[1];
-    if (!exists || !matrix_->needed(i, j)) return Matrix::kUntouched;
-    return Matrix::value(r * dims_[1] + c, i - side(i) * n, j - side(j) * n);
+    if (!exists || !matrix_->needed(i, j)) return GhostedMatrix::kUntouched;
+    return GhostedMatrix::value(r * dims_[1] + c, i - side(i) * n, j - side(j) * n);
   }
 
   /// The block of offset C comes from the opposite side; the same cells, C blocks further, go to that side.
@@ -181,7 +181,7 @@ class StencilKernel {
               "MPI_Neighbor_alltoallw");
   }
 
-  std::shared_ptr<Matrix> matrix_;
+  std::shared_ptr<GhostedMatrix> matrix_;
   MPI_Comm cart_ = MPI_COMM_NULL, graph_ = MPI_COMM_NULL;
   int dims_[2] = {0, 0}, coords_[2] = {0, 0};
   std::vector<int> list_, sources_, targets_, ones_;
@@ -201,7 +201,7 @@ std::vector<int> rank_counts(int all) {
   return counts;
 }
 
-void add_figure(MPI_Comm user, const std::string& figure, const std::shared_ptr<Matrix>& matrix,
+void add_figure(MPI_Comm user, const std::string& figure, const std::shared_ptr<GhostedMatrix>& matrix,
                 std::vector<Experiment>& experiments) {
   int all = 1;
   MPI_Comm_size(user, &all);
@@ -229,9 +229,9 @@ void add_stencil_kernels(MPI_Comm user, int order, std::vector<Experiment>& expe
   int rank = 0;
   MPI_Comm_rank(user, &rank);
   add_figure(user, fmt::format("fig8 5-point stencil, depth 10, {0} x {0} bytes per rank", order),
-             std::make_shared<Matrix>(order, 10, false, rank), experiments);
+             std::make_shared<GhostedMatrix>(order, 10, false, rank), experiments);
   add_figure(user, "fig9 9-point stencil, depth 2, 100 x 100 bytes per rank",
-             std::make_shared<Matrix>(100, 2, true, rank), experiments);
+             std::make_shared<GhostedMatrix>(100, 2, true, rank), experiments);
 }
 
 }  // namespace isohalo

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kLeft = 90, kTop = 70, kColumn = 62, kRow = 74, kBelow = 30;
 /// Of distances, colours that stay apart for the colour-blind (Okabe and Ito).
-constexpr const char* kColours[] = {"#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7"};
+constexpr const char* kStepColours[] = {"#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7"};
 
 double column(int rank) {
   return kLeft + kColumn * (rank + 0.5);
@@ -20,7 +20,7 @@ double row(int step) {
   return kTop + kRow * step;
 }
 const char* colour(int distance) {
-  return kColours[std::min<std::size_t>(static_cast<std::size_t>(distance), std::size(kColours) - 1)];
+  return kStepColours[std::min<std::size_t>(static_cast<std::size_t>(distance), std::size(kStepColours) - 1)];
 }
 
 /// Boxes around ranks that share the innermost level, and the ranks' names.

@@ -182,7 +182,7 @@ struct SolverCase {
   SweepFigures (*run)(const SweepOrder&, const std::string& grid);
 };
 
-const std::vector<SolverCase>& all_cases() {
+const std::vector<SolverCase>& solver_cases() {
   static const std::vector<SolverCase> all{{"2d-upwind", 2, kPeriodic, upwind<2>},
                                            {"3d-upwind", 3, kPeriodic, upwind<3>},
                                            {"2d-upwind-v", 2, kPeriodic, upwind_in_field<2>},
@@ -207,7 +207,7 @@ const std::vector<SolverCase>& all_cases() {
 
 std::vector<std::string> solver_step_names() {
   std::vector<std::string> names;
-  for (const SolverCase& c : all_cases()) names.push_back(c.name);
+  for (const SolverCase& c : solver_cases()) names.push_back(c.name);
   return names;
 }
 
@@ -215,7 +215,7 @@ std::vector<SweepFigures> measure_solver_steps(const SweepOrder& order) {
   int ranks = 1;
   MPI_Comm_size(order.comm, &ranks);
   std::vector<SweepFigures> figures;
-  for (const SolverCase& c : all_cases()) {
+  for (const SolverCase& c : solver_cases()) {
     if (!order.wants(c.name)) continue;
     const std::int64_t usual = c.dimensions == 3 ? 256 : c.name == "life" ? 16384 : 4096;
     const std::int64_t n = order.size > 0 ? order.size : usual;

@@ -18,7 +18,7 @@ namespace isohalo {
 
 namespace {
 
-struct Figures {
+struct TemporalFigures {
   std::string name, shape, tile;
   int ranks = 1, depth = 1;
   double ours = 0, by_hand = 0;  ///< million updates/s, medians
@@ -29,7 +29,7 @@ struct Figures {
 };
 
 template <int D, class HandRow>
-Figures measure(MPI_Comm user, const Case<D, HandRow>& c, int depth, const BenchTemporalOptions& options) {
+TemporalFigures measure(MPI_Comm user, const Case<D, HandRow>& c, int depth, const BenchTemporalOptions& options) {
   DomainOptions<D> o;
   o.periodic.fill(true);
   PerDim<int, D> slabs;
@@ -79,7 +79,7 @@ Figures measure(MPI_Comm user, const Case<D, HandRow>& c, int depth, const Bench
           comm.max(wrong) == 0};
 }
 
-void print(const std::vector<Figures>& all, const BenchTemporalOptions& options) {
+void print(const std::vector<TemporalFigures>& all, const BenchTemporalOptions& options) {
   if (options.json) {
     nlohmann::ordered_json j;
     j["benchmark"] = "temporal";
@@ -112,7 +112,7 @@ void print(const std::vector<Figures>& all, const BenchTemporalOptions& options)
 }  // namespace
 
 ExitCode bench_temporal(MPI_Comm user, const BenchTemporalOptions& options) {
-  std::vector<Figures> all;
+  std::vector<TemporalFigures> all;
   const auto add = [&](const auto& c) {
     if (!options.cases.empty() &&
         std::find(options.cases.begin(), options.cases.end(), c.name) == options.cases.end())
@@ -128,7 +128,7 @@ ExitCode bench_temporal(MPI_Comm user, const BenchTemporalOptions& options) {
   int rank = 0;
   MPI_Comm_rank(user, &rank);
   if (rank == 0) print(all, options);
-  const bool right = std::all_of(all.begin(), all.end(), [](const Figures& f) { return f.same_bits; });
+  const bool right = std::all_of(all.begin(), all.end(), [](const TemporalFigures& f) { return f.same_bits; });
   return right ? ExitCode::fine : ExitCode::different;
 }
 

@@ -67,7 +67,7 @@ Json neighborhood_report(const ScheduleRequest& request, const SimulationOptions
   return lines;
 }
 
-void print(const Json& lines) {
+void print_exchanges(const Json& lines) {
   fmt::print("{:<14} {:>6} {:>12} {:>14} {:>16} {:>14}\n", "", "rounds", "messages", "of one rank", "bytes of one",
              "simulated us");
   for (const auto& l : lines)
@@ -94,7 +94,7 @@ void report_exchanges(const Communicator& comm, const ScheduleRequest& request, 
     if (request.json)
       fmt::print("{}\n", Json{{"exchanges", lines}}.dump(1, ' ', true, Json::error_handler_t::replace));
     else
-      print(lines);
+      print_exchanges(lines);
   });
 }
 

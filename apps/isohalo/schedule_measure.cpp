@@ -25,7 +25,7 @@ double time_of(const ScheduleChoice& choice) {
   return 0;
 }
 
-void print(const Json& json) {
+void print_candidates(const Json& json) {
   const auto& costs = json["costs"];
   fmt::print("{}\n{} ranks, {} bytes: alpha_p {:.2f} us, alpha_r {:.2f} us, beta {:.3f} ns/byte\n",
              printable(json["machine"].get<std::string>()), json["ranks"].get<int>(),
@@ -85,7 +85,7 @@ void measure_schedules(const Communicator& comm, const ScheduleRequest& request)
     if (request.json)
       fmt::print("{}\n", json.dump(1, ' ', true, Json::error_handler_t::replace));
     else
-      print(json);
+      print_candidates(json);
   });
 }
 

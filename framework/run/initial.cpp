@@ -19,7 +19,7 @@
 namespace isohalo {
 
 namespace {
-constexpr double kMost = 1e300;
+constexpr double kMostValue = 1e300;
 
 /// Records an error for what is none.
 template <int D>
@@ -138,12 +138,12 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
   f.prefix_ = prefix;
   const auto key = [&](const char* k) { return given + "." + k; };
   const auto number = [&](const char* k, double fallback, const char* help) {
-    return config.number(key(k), {fallback, -kMost, kMost, false, "", help});
+    return config.number(key(k), {fallback, -kMostValue, kMostValue, false, "", help});
   };
   const auto list = [&](const char* k, std::optional<std::vector<double>> fallback, const char* unit,
                         const char* help) {
     PerDim<double, D> values{};
-    std::ranges::copy(config.numbers(key(k), {d, fallback, -kMost, kMost, false, unit, help}), values.begin());
+    std::ranges::copy(config.numbers(key(k), {d, fallback, -kMostValue, kMostValue, false, unit, help}), values.begin());
     return values;
   };
   const std::size_t before = config.error_count();
@@ -187,7 +187,7 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
     std::vector<double> middle;
     for (int j = 0; j < D; ++j) middle.push_back(grid.origin[j] + 0.5 * grid.length[j]);
     const auto center = list("center", middle, "length", "centre; by default the middle of the domain");
-    const double width = config.number(key("width"), {0.1, 0, kMost, true, "length", "standard deviation"});
+    const double width = config.number(key("width"), {0.1, 0, kMostValue, true, "length", "standard deviation"});
     f.value_ = [=](const Index<D>& i) {
       double s = 0;
       for (int j = 0; j < D; ++j) {
