@@ -3,9 +3,6 @@
 
 #include "framework/domain/boundary_rules.hpp"
 #include "framework/halo/array_ref.hpp"
-#include "framework/halo/host_threads.hpp"
-#include "framework/halo/outside_cells.hpp"
-#include "framework/halo/stencil_shape.hpp"
 #include "stencils/boundary_values.hpp"
 
 namespace isohalo {
@@ -22,16 +19,9 @@ class OutsideCells {
   /// Fills the ghost cells outside the grid where `valid` touches a non-periodic side, by the rules' values at
   /// `time`. `valid` is the box of cells that hold values; its ghosts in the other dimensions are covered too.
   /// Expressions are evaluated once per place and time. Local.
+  /// T: float, double; in 2-D std::uint8_t as well.
   template <class T>
-  void fill(const ArrayRef<T, D>& u, const Box<D>& valid, double time) {
-    detail::fill_around(u, rules_, global_, valid, layers_low_, layers_high_, host_workers(),
-                        [&](int j, int outward, const Box<D>& places) -> const BoundaryValues<D>* {
-                          if (!(outward < 0 ? rules_.low : rules_.high)[j].expression) return nullptr;
-                          BoundaryValues<D>& values = (outward < 0 ? values_low_ : values_high_)[j];
-                          values.bring(rules_, global_, j, outward, places, time);
-                          return &values;
-                        });
-  }
+  void fill(const ArrayRef<T, D>& u, const Box<D>& valid, double time);
 
  private:
   BoundaryRules<D> rules_;

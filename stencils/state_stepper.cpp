@@ -386,6 +386,9 @@ bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
   return overlap;
 }
 
+template <class T, int D>
+StateStepper<T, D>::~StateStepper() = default;
+
 #define ISOHALO_INSTANTIATE(D)            \
   template class StateStepper<double, D>; \
   template class StateStepper<float, D>;

@@ -42,6 +42,7 @@ class StateStepper : public Solver<D> {
   StateStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
                const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
                Exchange exchange = Exchange::automatic, Overlap overlap = Overlap::automatic);
+  ~StateStepper() override;
 
   const ArrayRef<T, D>& field() const { return now_[0].ref(); }
   std::vector<FieldHandle<D>> fields() override;

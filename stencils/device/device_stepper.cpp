@@ -235,6 +235,9 @@ const typename DeviceStepper<T, D, Space>::Refs& DeviceStepper<T, D, Space>::rea
   return reads_;
 }
 
+template <class T, int D, class Space>
+DeviceStepper<T, D, Space>::~DeviceStepper() = default;
+
 #define ISOHALO_INSTANTIATE(D)                          \
   template class DeviceField<double, D, DeviceSpace>;   \
   template class DeviceField<float, D, DeviceSpace>;    \

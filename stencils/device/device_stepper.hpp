@@ -47,6 +47,7 @@ class DeviceStepper : public Solver<D> {
   DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
                 const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
                 Exchange exchange = Exchange::automatic, Overlap overlap = Overlap::never);
+  ~DeviceStepper() override;
 
   /// Its strides are those of all fields; its cells lie in the memory of Space.
   const ArrayRef<T, D>& field() const { return now_[0].ref(); }

@@ -7,6 +7,11 @@ rm -rf "$work"
 cmake --install "$build_dir" --prefix "$work/prefix" >"$work.install.log"
 cmake -S "$source_dir/apps/examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CXX_FLAGS="-march=native" >"$work.configure.log"
+# A solver in a repository of its own is built beside the other programs.
+cmake -S "$source_dir/apps/examples/own_solver" -B "$work/build_solver" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_CXX_FLAGS="-march=native" >"$work.configure_solver.log"
+cmake --build "$work/build_solver" >"$work.build_solver.log" &
+solver_build=$!
 cmake --build "$work/build" >"$work.build.log"
 if grep -qiE 'hdf5|kokkos' "$work/build/CMakeCache.txt"; then
   echo "the example needs HDF5 or Kokkos" >&2
@@ -36,10 +41,8 @@ for ranks in 1 2 4; do
     fi
   done
 done
-# A solver in a repository of its own: the program of the build, bit for bit.
-cmake -S "$source_dir/apps/examples/own_solver" -B "$work/build_solver" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release \
-  -DCMAKE_CXX_FLAGS="-march=native" >"$work.configure_solver.log"
-cmake --build "$work/build_solver" >"$work.build_solver.log"
+# The solver: the program of the build, bit for bit.
+wait $solver_build
 bash "$source_dir/tests/project/own_solver.sh" "$source_dir" "$build_dir" "$work/solver" "$mpiexec" "$work/build_solver/brusselator"
 # The Fortran module, where it was built.
 if [ -f "$work/prefix/lib/libisohalo_fortran.a" ]; then
