@@ -1,6 +1,7 @@
 #include "framework/shm/collectives.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <utility>
 
@@ -13,10 +14,11 @@ namespace {
 
 constexpr std::size_t kSizes = 17;  // powers of two up to a slot's bytes, and nothing
 constexpr int kMeasuredAfter = 100;
+constexpr int kSpinsOfOwnCores = 100;  // who looks at a flag less often has to share a core
 
 /// Until they are measured: of a processor that is not new, and of ranks that outnumber the cores.
 NodeCosts guessed_costs(const Hierarchy& h, int spins) {
-  const double wait = spins < 100 ? 5000 : 0;
+  const double wait = spins < kSpinsOfOwnCores ? 5000 : 0;
   NodeCosts costs{{{1, 1, 0}}};
   for (int d = 1; d <= h.levels(); ++d) costs.reach.push_back({wait + 60.0 * d, 2.0 * d, 1.0});
   return costs;
@@ -33,7 +35,7 @@ std::unique_ptr<NodeCollectives> NodeCollectives::make(MPI_Comm comm, const Node
   else if (ranks > 2)  // of two there is one order
     hierarchy = Hierarchy::of_machine(comm, options.spins, options.place);
   if (!options.algorithm.empty()) NodeAlgorithm::of_text(options.algorithm);
-  auto memory = detail::NodeMemory::make(comm, options.spins, memory_bytes());
+  auto memory = detail::NodeMemory::make(comm, options.spins, memory_bytes(ranks));
   if (!memory) return nullptr;
   return std::unique_ptr<NodeCollectives>(
       new NodeCollectives(comm, std::move(*memory), std::move(hierarchy), options));
@@ -47,7 +49,8 @@ NodeCollectives::NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, Hiera
       spins_(options.spins),
       hierarchy_(std::move(hierarchy)),
       rank_order_(ranks_),
-      costs_(guessed_costs(hierarchy_, spins_)) {
+      costs_(guessed_costs(hierarchy_, spins_)),
+      long_slots_(long_slots_of(ranks_)) {
   mpi_check(MPI_Comm_rank(comm, &me_), "MPI_Comm_rank");
   if (!options.algorithm.empty()) forced_ = NodeAlgorithm::of_text(options.algorithm);
   ended_.resize(static_cast<std::size_t>(ranks_));
@@ -228,6 +231,28 @@ void NodeCollectives::run(const NodeSchedule& schedule, int times, const std::by
 
 // --- measurements
 // --------------------------------------------------------------------------------------------------
+
+/// All of the longest slots, or only as many as a schedule needs? Whatever broadcasts such a vector faster. Ranks
+/// that outnumber the cores take all, to run ahead. Collective, with nothing begun.
+void NodeCollectives::choose_slots() {
+  slots_chosen_ = true;
+  if (spins_ < kSpinsOfOwnCores) return;
+  const std::size_t bytes = 4 * kTrialBytes, choices[] = {long_slots_, std::size_t{kNodeSlots}};
+  std::vector<std::byte> data(bytes);
+  const NodeSchedule spread = spread_vector(hierarchy_, 0, {});
+  std::array<double, 2> best{1e18, 1e18};
+  for (int turn = 0; turn < 4; ++turn)
+    for (std::size_t k = 0; k < 2; ++k) {
+      await_readers();  // nobody looks for what was published by the former number of slots
+      long_slots_ = choices[k];
+      barrier();
+      const double start = MPI_Wtime();
+      run(spread, 2, data.data(), data.data(), bytes, nullptr);
+      if (turn > 0) best[k] = std::min(best[k], MPI_Wtime() - start);
+    }
+  broadcast(reinterpret_cast<std::byte*>(best.data()), sizeof best, 0);
+  long_slots_ = best[1] < 0.9 * best[0] ? choices[1] : choices[0];
+}
 
 NodeCosts NodeCollectives::measure() {
   std::vector<std::byte> from(kSlotData), to(kSlotData);

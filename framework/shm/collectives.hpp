@@ -34,7 +34,7 @@ class NodeCollectives {
  public:
   class Request;
   static constexpr std::size_t kSlotData = std::size_t{32} << 10;  ///< longer vectors are cut
-  static constexpr std::size_t kSlotSizes = 4, kSlots = 308;       ///< see node_execution.cpp
+  static constexpr std::size_t kSlotSizes = 4, kSlots = 368;       ///< see node_execution.cpp
 
   /// Collective over `comm`, all of whose ranks share a compute node. Null, on all ranks, when the system gives no
   /// memory. `comm` is used only to let MPI make progress, and must live as long. Throws UsageError, on all ranks,
@@ -108,7 +108,11 @@ class NodeCollectives {
 
   NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, Hierarchy hierarchy,
                   const NodeCollectivesOptions& options);
-  static std::size_t memory_bytes();
+  static constexpr std::size_t kTrialBytes = 4 * kSlotData;  ///< longer vectors find out how many slots are best
+  static std::size_t long_slots_of(int ranks);
+  static std::size_t memory_bytes(int ranks);
+  std::size_t slots_of(std::size_t size) const;
+  void choose_slots();
   const detail::RankSchedule& schedule_of(const Call& call);
   NodeSchedule make_schedule(Shape shape, int root, std::size_t bytes) const;
   NodeAlgorithm reduction_algorithm(Shape shape, std::size_t bytes, int root) const;
@@ -138,6 +142,8 @@ class NodeCollectives {
   std::optional<NodeAlgorithm> forced_;
   NodeCosts costs_;
   int reductions_ = 0;
+  std::size_t long_slots_;  ///< of the largest, in use
+  bool slots_chosen_ = false;
   std::vector<std::unique_ptr<detail::RankSchedule>> schedules_;  ///< by shape, root and power of two of the bytes
 
   std::uint64_t next_ = 1;        ///< the number of the next schedule's first stage

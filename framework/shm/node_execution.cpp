@@ -14,16 +14,22 @@ namespace isohalo {
 
 namespace {
 
-// The memory of a rank: a line that says which stage it has ended last, and slots of several sizes, each size used in
-// turn: the smaller, the more, so that a rank can run ahead of others that wait for a core. A slot begins with the
-// stage it was published in, so that short data come with the flag.
+// The memory of a rank: a line that says which stage it has ended last, and slots of several sizes, each size used
+// in turn. Of small ones there are many, so that a rank can run ahead of others that wait for a core. Of the
+// largest, which come last, too: once all of them together are larger than a core's own cache, what is written has
+// gone to the cache that cores share before it is read and written again, and some processors fetch from there
+// three times as fast as from another core's own (measured on Zen 4). Where that is not so few are used, by timing:
+// `choose_slots`. A slot begins with the stage it was published in, so that short data come with the flag.
 constexpr std::size_t kLine = 128;  // two cache lines: what a processor may fetch at once
 constexpr std::size_t kFlag = sizeof(std::uint64_t);
 struct SlotSize {
   std::size_t bytes, slots;
 };
+constexpr std::size_t kMostLong = 64;                    // of the largest
+constexpr std::size_t kAllLong = std::size_t{32} << 20;  // bytes of these that all ranks together may have
 constexpr std::array<SlotSize, NodeCollectives::kSlotSizes> kSizes{
-    {{kLine, 256}, {1024, 32}, {kLine + 4096, 16}, {kLine + NodeCollectives::kSlotData, kNodeSlots}}};
+    {{kLine, 256}, {1024, 32}, {kLine + 4096, 16}, {kLine + NodeCollectives::kSlotData, kMostLong}}};
+constexpr std::size_t kLong = kSizes.size() - 1;
 constexpr std::size_t slots_before(std::size_t size) {
   std::size_t n = 0;
   for (std::size_t s = 0; s < size; ++s) n += kSizes[s].slots;
@@ -59,8 +65,17 @@ void relax() {
 
 }  // namespace
 
-std::size_t NodeCollectives::memory_bytes() {
-  return bytes_before(kSlotSizes);
+std::size_t NodeCollectives::long_slots_of(int ranks) {
+  return std::clamp<std::size_t>(kAllLong / kSlotData / static_cast<std::size_t>(ranks), kNodeSlots, kMostLong);
+}
+
+std::size_t NodeCollectives::memory_bytes(int ranks) {
+  return bytes_before(kLong) + long_slots_of(ranks) * kSizes[kLong].bytes;
+}
+
+/// Slots of this size that are used in turn, the same on all ranks.
+std::size_t NodeCollectives::slots_of(std::size_t size) const {
+  return size == kLong ? long_slots_ : kSizes[size].slots;
 }
 
 /// Until the counter that was found too low has come so far.
@@ -89,13 +104,13 @@ bool NodeCollectives::has_come(std::byte* at, std::uint64_t stage) {
 }
 
 std::byte* NodeCollectives::slot(int rank, const Call& call, std::uint64_t stage) const {
-  const SlotSize& size = kSizes[call.slot_size];
-  return memory_.of(rank) + kSizeBegins[call.slot_size] + stage % size.slots * size.bytes;
+  return memory_.of(rank) + kSizeBegins[call.slot_size] +
+         stage % slots_of(call.slot_size) * kSizes[call.slot_size].bytes;
 }
 
 /// What was published last where the call publishes in a stage.
 NodeCollectives::Published& NodeCollectives::published(const Call& call, std::uint64_t stage) {
-  return published_[kSizeFirst[call.slot_size] + stage % kSizes[call.slot_size].slots];
+  return published_[kSizeFirst[call.slot_size] + stage % slots_of(call.slot_size)];
 }
 
 /// Have all read it who should?
@@ -232,6 +247,7 @@ bool NodeCollectives::advance_begun() {
 
 void NodeCollectives::complete(Call call) {
   while (!advance_begun()) await_counter();
+  if (!slots_chosen_ && call.shape != Shape::given && call.count * call.element > kTrialBytes) choose_slots();
   while (!advance(call)) await_counter();
 }
 
