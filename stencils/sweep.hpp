@@ -86,7 +86,7 @@ void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f
   const std::int64_t first = region.size() * part / parts, n = region.size() * (part + 1) / parts - first;
   const std::int64_t workers = std::min<std::int64_t>(n, host_threads());
   Kokkos::parallel_for(
-      label, Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &region, &f, &end](const std::int64_t w) {
+      label, Kokkos::RangePolicy<SweepSpace>(0, workers), [&, work, first, n, workers](const std::int64_t w) {
         for (std::int64_t k = first + n * w / workers; k < first + n * (w + 1) / workers; ++k) {
           const Box<D> piece = work[k].piece;
           for_each_row(piece, [&](const Index<D>& i) {

@@ -102,6 +102,7 @@ class NodeCollectives {
 
     std::uint64_t base = 0;  ///< the number of its first stage
     std::size_t at = 0, length = 0, stage = 0, slot_size = 0;
+    std::size_t ahead = 0;  ///< pieces after this one whose first stage is published
     int step = 0, source = 0;
     bool published = false, active = false;
   };
@@ -129,6 +130,8 @@ class NodeCollectives {
   void await_counter();
 
   bool advance(Call& call);
+  void run_ahead(Call& call);
+  static std::uint64_t stages_ahead(const Call& call);
   bool meet(Call& call, const detail::RankSchedule::Step& step);
   bool perform(Call& call, const detail::RankSchedule::Step& step, bool fills);
   bool has_come(std::byte* at, std::uint64_t stage);

@@ -30,6 +30,10 @@ constexpr std::size_t kAllLong = std::size_t{32} << 20;  // bytes of these that 
 constexpr std::array<SlotSize, NodeCollectives::kSlotSizes> kSizes{
     {{kLine, 256}, {1024, 32}, {kLine + 4096, 16}, {kLine + NodeCollectives::kSlotData, kMostLong}}};
 constexpr std::size_t kLong = kSizes.size() - 1;
+
+// So many pieces of a long vector are published ahead where that needs nobody else: when the others come to read
+// one, it has left the core's own cache.
+constexpr std::size_t kAhead = 8;
 constexpr std::size_t slots_before(std::size_t size) {
   std::size_t n = 0;
   for (std::size_t s = 0; s < size; ++s) n += kSizes[s].slots;
@@ -183,7 +187,7 @@ bool NodeCollectives::perform(Call& call, const detail::RankSchedule::Step& step
     if (s.rank != me_) {
       if (!has_come(at, there)) return false;
       std::uint64_t& known = ended_[static_cast<std::size_t>(s.rank)];
-      known = std::max(known, there - 1);
+      known = std::max(known, there - 1 - (s.stage > 0 ? 0 : stages_ahead(call)));
     }
     input = at + in_slot;
   }
@@ -201,6 +205,32 @@ bool NodeCollectives::perform(Call& call, const detail::RankSchedule::Step& step
   return true;
 }
 
+/// Publishes pieces after this one, as far as their slots have been read. Those after a short last one are none of
+/// them: all have the schedule of this one.
+void NodeCollectives::run_ahead(Call& call) {
+  const detail::RankSchedule& s = *call.schedule;
+  if (!s.begins_alone) return;
+  const std::size_t slots = slots_of(call.slot_size);
+  Call later = call;
+  later.stage = 0;
+  for (std::size_t k = call.ahead + 1; k <= kAhead && k * s.stages.size() < slots; ++k) {
+    later.at = call.at + k * call.length;
+    if (later.at + call.length > call.count) return;
+    later.base = call.base + k * s.stages.size();
+    for (int step = 0; step < s.stages[0].fills_end; ++step)
+      if (!perform(later, s.steps[static_cast<std::size_t>(step)], true)) return;
+    if (!is_read(published(later, later.base))) return;
+    publish(later, s.stages[0]);
+    call.ahead = k;
+  }
+}
+
+/// Stages before a first stage that whoever published it may not have ended.
+std::uint64_t NodeCollectives::stages_ahead(const Call& call) {
+  if (call.length < call.most) return 0;  // the last piece, which nobody publishes ahead
+  return std::min(call.at / call.most, kAhead) * call.schedule->stages.size();
+}
+
 /// True when the call has come to its end; else something is not ready.
 bool NodeCollectives::advance(Call& call) {
   for (; call.at < call.count; call.at += call.length) {
@@ -211,6 +241,12 @@ bool NodeCollectives::advance(Call& call) {
       call.slot_size = slot_size_of(parts * call.length * call.element);
       call.base = next_;
       next_ += call.schedule->stages.size();
+      if (call.ahead > 0) {
+        --call.ahead;
+        call.step = call.schedule->stages[0].fills_end;
+        call.published = true;
+      }
+      run_ahead(call);
     }
     const detail::RankSchedule& s = *call.schedule;
     while (call.stage < s.stages.size()) {
@@ -228,7 +264,7 @@ bool NodeCollectives::advance(Call& call) {
       ++call.stage;
       call.published = false;
     }
-    if (s.meets) all_ended_ = std::max(all_ended_, call.base - 1);
+    if (s.meets) all_ended_ = std::max(all_ended_, call.base - 1 - stages_ahead(call));
     call.stage = 0;
     call.step = 0;
     call.base = 0;
@@ -257,7 +293,7 @@ NodeCollectives::Request::~Request() noexcept(false) {
 
 void NodeCollectives::Request::start() {
   if (call_->active) throw UsageError("a request was started that is active: wait for its end");
-  const auto fresh = [&](Call& c) { c.at = c.length = c.stage = 0, c.step = c.source = 0, c.base = 0; };
+  const auto fresh = [&](Call& c) { c.at = c.length = c.stage = c.ahead = 0, c.step = c.source = 0, c.base = 0; };
   fresh(*call_);
   call_->active = true;
   owner_.begun_.push_back(call_.get());
