@@ -53,6 +53,10 @@ NodeCollectives::NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, Hiera
       long_slots_(long_slots_of(ranks_)) {
   mpi_check(MPI_Comm_rank(comm, &me_), "MPI_Comm_rank");
   if (!options.algorithm.empty()) forced_ = NodeAlgorithm::of_text(options.algorithm);
+  if (options.long_slots > 0) {
+    slots_chosen_ = true;
+    long_slots_ = std::clamp<std::size_t>(static_cast<std::size_t>(options.long_slots), kNodeSlots, long_slots_);
+  }
   ended_.resize(static_cast<std::size_t>(ranks_));
   inputs_.resize(static_cast<std::size_t>(ranks_));
   schedules_.resize(static_cast<std::size_t>(Shape::given) * static_cast<std::size_t>(ranks_ + 1) * kSizes);

@@ -24,6 +24,7 @@ struct NodeCollectivesOptions {
   std::optional<Hierarchy> hierarchy = {};  ///< the same on all ranks; none: by place
   std::vector<std::int64_t> place = {};     ///< of this rank (Hierarchy::place_of); empty: what hwloc says
   std::string algorithm = {};  ///< of reductions and broadcasts, see NodeAlgorithm::text; empty: the model's choice
+  int long_slots = 0;  ///< of 32 KiB that are in use, 4 to 64, fewer from 17 ranks on; 0: all or 4, by timing
 };
 
 /// All ranks of a communicator call the same ones in the same order, with the same roots and sizes. Memory: host.
