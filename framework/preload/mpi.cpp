@@ -205,7 +205,7 @@ std::optional<Combine> combine_of(Function f, MPI_Count count, MPI_Datatype type
   if (refused(f, count >= 0 && type != MPI_DATATYPE_NULL && op != MPI_OP_NULL)) return std::nullopt;
   static std::optional<Combine> last;
   static std::pair<MPI_Datatype, MPI_Op> last_of{MPI_DATATYPE_NULL, MPI_OP_NULL};
-  if (std::pair(type, op) != last_of) {
+  if (std::pair(type, op) != last_of || (last && !last->predefined())) {
     last = Combine::of(type, op);
     last_of = {type, op};
   }

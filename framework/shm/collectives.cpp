@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <span>
 #include <utility>
 
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
+#include "framework/mpi/progress.hpp"
 
 namespace isohalo {
 
@@ -35,14 +37,23 @@ std::unique_ptr<NodeCollectives> NodeCollectives::make(MPI_Comm comm, const Node
   else if (ranks > 2)  // of two there is one order
     hierarchy = Hierarchy::of_machine(comm, options.spins, options.place);
   if (!options.algorithm.empty()) NodeAlgorithm::of_text(options.algorithm);
-  auto memory = detail::NodeMemory::make(comm, options.spins, memory_bytes(ranks));
+  // What ranks of different launches or histories would see differently.
+  std::array<std::int64_t, 2> least{options.spins, static_cast<std::int64_t>(long_slots_of(ranks))};
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, least.data(), 2, MPI_INT64_T, MPI_MIN, comm, &request), "MPI_Iallreduce",
+            comm);
+  wait_all(std::span(&request, 1), options.spins, "collectives of a node");
+  NodeCollectivesOptions agreed = options;
+  agreed.spins = static_cast<int>(least[0]);
+  const auto long_slots = static_cast<std::size_t>(least[1]);
+  auto memory = detail::NodeMemory::make(comm, options.spins, memory_bytes(long_slots));
   if (!memory) return nullptr;
   return std::unique_ptr<NodeCollectives>(
-      new NodeCollectives(comm, std::move(*memory), std::move(hierarchy), options));
+      new NodeCollectives(comm, std::move(*memory), std::move(hierarchy), agreed, long_slots));
 }
 
 NodeCollectives::NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, Hierarchy hierarchy,
-                                 const NodeCollectivesOptions& options)
+                                 const NodeCollectivesOptions& options, std::size_t long_slots)
     : comm_(comm),
       memory_(std::move(memory)),
       ranks_(hierarchy.ranks()),
@@ -50,7 +61,9 @@ NodeCollectives::NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, Hiera
       hierarchy_(std::move(hierarchy)),
       rank_order_(ranks_),
       costs_(guessed_costs(hierarchy_, spins_)),
-      long_slots_(long_slots_of(ranks_)) {
+      long_slots_(long_slots),
+      reserved_(memory_bytes(long_slots)) {
+  all_reserved_ += reserved_;
   mpi_check(MPI_Comm_rank(comm, &me_), "MPI_Comm_rank");
   if (!options.algorithm.empty()) forced_ = NodeAlgorithm::of_text(options.algorithm);
   if (options.long_slots > 0) {
@@ -240,7 +253,7 @@ void NodeCollectives::run(const NodeSchedule& schedule, int times, const std::by
 /// that outnumber the cores take all, to run ahead. Collective, with nothing begun.
 void NodeCollectives::choose_slots() {
   slots_chosen_ = true;
-  if (spins_ < kSpinsOfOwnCores) return;
+  if (spins_ < kSpinsOfOwnCores || long_slots_ == kNodeSlots) return;
   const std::size_t bytes = 4 * kTrialBytes, choices[] = {long_slots_, std::size_t{kNodeSlots}};
   std::vector<std::byte> data(bytes);
   const NodeSchedule spread = spread_vector(hierarchy_, 0, {});

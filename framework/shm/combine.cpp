@@ -155,7 +155,7 @@ std::optional<Combine> Combine::of(MPI_Datatype type, MPI_Op op) {
   mpi_check(MPI_Op_commutative(op, &commutes), "MPI_Op_commutative");
   const bool exact =  // what rounds does not commute, and NaN has no order
       is_predefined(op) && kind != Kind::real && kind != Kind::complex && kind != Kind::pair;
-  return Combine(type, op, bytes, fast, commutes != 0, exact);
+  return Combine(type, op, bytes, fast, is_predefined(op), commutes != 0, exact);
 }
 
 void Combine::operator()(const std::byte* a, const std::byte* b, std::byte* out, std::size_t count) const {

@@ -28,6 +28,8 @@ class Combine {
   void join(std::span<const Join> joins, std::span<const std::byte* const> inputs, std::byte* out,
             std::size_t count) const;
 
+  /// Is it an operation of MPI's? One of a user's may be freed, and another have its handle.
+  bool predefined() const { return predefined_; }
   /// May ranks be taken in another order?
   bool commutes() const { return commutes_; }
   /// Do all orders give the same bits?
@@ -35,14 +37,20 @@ class Combine {
 
  private:
   using Loop = void (*)(const std::byte* a, const std::byte* b, std::byte* out, std::size_t count);
-  Combine(MPI_Datatype type, MPI_Op op, std::size_t bytes, Loop loop, bool commutes, bool exact)
-      : type_(type), op_(op), bytes_(bytes), loop_(loop), commutes_(commutes), exact_(exact) {}
+  Combine(MPI_Datatype type, MPI_Op op, std::size_t bytes, Loop loop, bool predefined, bool commutes, bool exact)
+      : type_(type),
+        op_(op),
+        bytes_(bytes),
+        loop_(loop),
+        predefined_(predefined),
+        commutes_(commutes),
+        exact_(exact) {}
 
   MPI_Datatype type_;
   MPI_Op op_;
   std::size_t bytes_;
   Loop loop_;  ///< null: MPI_Reduce_local
-  bool commutes_, exact_;
+  bool predefined_, commutes_, exact_;
 };
 
 }  // namespace isohalo::detail

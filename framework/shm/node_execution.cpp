@@ -27,6 +27,8 @@ struct SlotSize {
 };
 constexpr std::size_t kMostLong = 64;                    // of the largest
 constexpr std::size_t kAllLong = std::size_t{32} << 20;  // bytes of these that all ranks together may have
+constexpr std::size_t kMostReserved = std::size_t{64}
+                                      << 20;  // of a process in all, before there are only few of these
 constexpr std::array<SlotSize, NodeCollectives::kSlotSizes> kSizes{
     {{kLine, 256}, {1024, 32}, {kLine + 4096, 16}, {kLine + NodeCollectives::kSlotData, kMostLong}}};
 constexpr std::size_t kLong = kSizes.size() - 1;
@@ -69,12 +71,14 @@ void relax() {
 
 }  // namespace
 
+/// How many this process would have.
 std::size_t NodeCollectives::long_slots_of(int ranks) {
+  if (all_reserved_ > kMostReserved) return kNodeSlots;
   return std::clamp<std::size_t>(kAllLong / kSlotData / static_cast<std::size_t>(ranks), kNodeSlots, kMostLong);
 }
 
-std::size_t NodeCollectives::memory_bytes(int ranks) {
-  return bytes_before(kLong) + long_slots_of(ranks) * kSizes[kLong].bytes;
+std::size_t NodeCollectives::memory_bytes(std::size_t long_slots) {
+  return bytes_before(kLong) + long_slots * kSizes[kLong].bytes;
 }
 
 /// Slots of this size that are used in turn, the same on all ranks.

@@ -1,12 +1,13 @@
 /// Calls that programs make seldom: MPI's forms for large counts, displacements and buffers beyond 2^31 and 2^32,
 /// absolute addresses, inter-communicators, an error handler of the caller's. Knows MPI alone, as client.cpp does.
-/// usage: preload_corners forms | bottom | far | intercommunicators | handler | tool | long_buffers
+/// usage: preload_corners forms | bottom | far | intercommunicators | handler | operations | tool | long_buffers
 
 #include <mpi.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -223,6 +224,50 @@ void handler() {
   MPI_Comm_free(&copy);
 }
 
+/// Two numbers of 32 bits in one: v -> factor v + summand.
+std::uint64_t map_of(std::uint64_t factor, std::uint64_t summand) {
+  return factor << 32 | (summand & 0xffffffff);
+}
+
+std::uint64_t composed(std::uint64_t a, std::uint64_t b) {
+  return map_of((a >> 32) * (b >> 32), (a >> 32) * (b & 0xffffffff) + (a & 0xffffffff));
+}
+
+void compose(void* a, void* b, int* count, MPI_Datatype*) {
+  auto* const to = static_cast<std::uint64_t*>(b);
+  for (int i = 0; i < *count; ++i) to[i] = composed(static_cast<const std::uint64_t*>(a)[i], to[i]);
+}
+
+void add(void* a, void* b, int* count, MPI_Datatype*) {
+  auto* const to = static_cast<std::uint64_t*>(b);
+  for (int i = 0; i < *count; ++i) to[i] += static_cast<const std::uint64_t*>(a)[i];
+}
+
+/// An operation that does not commute, with the handle of one that did, on ranks that do not lie in their order.
+void operations() {
+  MPI_Comm odd_last = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, rank % 2 * ranks + rank, &odd_last);
+  int me = 0;
+  MPI_Comm_rank(odd_last, &me);
+  const auto map = [](int r) {
+    return map_of(static_cast<std::uint64_t>(2 * r + 3), static_cast<std::uint64_t>(r) + 5);
+  };
+  std::uint64_t all = map(0), sum = 0;
+  for (int r = 1; r < ranks; ++r) all = composed(all, map(r));
+  for (int r = 0; r < ranks; ++r) sum += map(r);
+  for (int turn = 0; turn < 3; ++turn)
+    for (const bool commutes : {true, false}) {
+      MPI_Op op = MPI_OP_NULL;
+      MPI_Op_create(commutes ? add : compose, commutes, &op);
+      const std::uint64_t mine = map(me);
+      std::uint64_t result = 0;
+      MPI_Allreduce(&mine, &result, 1, MPI_UINT64_T, op, odd_last);
+      expect(result == (commutes ? sum : all), "an operation of the caller's that commutes:", commutes);
+      MPI_Op_free(&op);
+    }
+  MPI_Comm_free(&odd_last);
+}
+
 /// So many of each, for a tool that counts: 12 barriers, 10 broadcasts, 8 allreduces, 6 of what only MPI does.
 void tool() {
   std::vector<long> in(static_cast<std::size_t>(ranks)), out(in.size());
@@ -341,6 +386,7 @@ int main(int argc, char** argv) {
   if (mode == "intercommunicators") intercommunicators();
   if (mode == "handler") handler();
   if (mode == "tool") tool();
+  if (mode == "operations") operations();
   if (mode == "long_buffers") long_buffers();
   MPI_Finalize();
   return failures ? 1 : 0;

@@ -99,6 +99,10 @@ if LONG:
     that(report and not passed_on(report) and report["MPI_Bcast"]["bytes"] > 2 << 32 and report["MPI_Allgather"]["bytes"] > 1 << 31,
          "long buffers: %s" % report)
 
+for settings in ({}, {"ISOHALO_MPI_HIERARCHY": "2x2"}, {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}):
+    code, report, text = run(4, CORNERS, "operations", **settings)
+    that(code == 0 and report and report["MPI_Allreduce"]["handled"] >= 3, "operations %s: exit code %d: %s" % (settings, code, text[-500:]))
+
 # 8 bytes of each of 8 reductions and 10 broadcasts
 code, report, text = run(2, CORNERS, "tool", ISOHALO_MPI="off")
 that(report and report["MPI_Allreduce"]["bytes_passed_on"] == 64 and report["MPI_Bcast"]["bytes_passed_on"] == 80 and
