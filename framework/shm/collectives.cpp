@@ -37,39 +37,28 @@ std::unique_ptr<NodeCollectives> NodeCollectives::make(MPI_Comm comm, const Node
   else if (ranks > 2)  // of two there is one order
     hierarchy = Hierarchy::of_machine(comm, options.spins, options.place);
   if (!options.algorithm.empty()) NodeAlgorithm::of_text(options.algorithm);
-  // What ranks of different launches or histories would see differently.
-  std::array<std::int64_t, 2> least{options.spins, static_cast<std::int64_t>(long_slots_of(ranks))};
+  NodeCollectivesOptions agreed = options;  // ranks of several launches may see different numbers of others
   MPI_Request request = MPI_REQUEST_NULL;
-  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, least.data(), 2, MPI_INT64_T, MPI_MIN, comm, &request), "MPI_Iallreduce",
+  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &agreed.spins, 1, MPI_INT, MPI_MIN, comm, &request), "MPI_Iallreduce",
             comm);
   wait_all(std::span(&request, 1), options.spins, "collectives of a node");
-  NodeCollectivesOptions agreed = options;
-  agreed.spins = static_cast<int>(least[0]);
-  const auto long_slots = static_cast<std::size_t>(least[1]);
-  auto memory = detail::NodeMemory::make(comm, options.spins, memory_bytes(long_slots));
+  auto memory = detail::NodeMemory::make(comm, agreed.spins, memory_bytes());
   if (!memory) return nullptr;
   return std::unique_ptr<NodeCollectives>(
-      new NodeCollectives(comm, std::move(*memory), std::move(hierarchy), agreed, long_slots));
+      new NodeCollectives(comm, std::move(*memory), std::move(hierarchy), agreed));
 }
 
 NodeCollectives::NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, Hierarchy hierarchy,
-                                 const NodeCollectivesOptions& options, std::size_t long_slots)
+                                 const NodeCollectivesOptions& options)
     : comm_(comm),
       memory_(std::move(memory)),
       ranks_(hierarchy.ranks()),
       spins_(options.spins),
       hierarchy_(std::move(hierarchy)),
       rank_order_(ranks_),
-      costs_(guessed_costs(hierarchy_, spins_)),
-      long_slots_(long_slots),
-      reserved_(memory_bytes(long_slots)) {
-  all_reserved_ += reserved_;
+      costs_(guessed_costs(hierarchy_, spins_)) {
   mpi_check(MPI_Comm_rank(comm, &me_), "MPI_Comm_rank");
   if (!options.algorithm.empty()) forced_ = NodeAlgorithm::of_text(options.algorithm);
-  if (options.long_slots > 0) {
-    slots_chosen_ = true;
-    long_slots_ = std::clamp<std::size_t>(static_cast<std::size_t>(options.long_slots), kNodeSlots, long_slots_);
-  }
   ended_.resize(static_cast<std::size_t>(ranks_));
   inputs_.resize(static_cast<std::size_t>(ranks_));
   schedules_.resize(static_cast<std::size_t>(Shape::given) * static_cast<std::size_t>(ranks_ + 1) * kSizes);
@@ -249,26 +238,29 @@ void NodeCollectives::run(const NodeSchedule& schedule, int times, const std::by
 // --- measurements
 // --------------------------------------------------------------------------------------------------
 
-/// All of the longest slots, or only as many as a schedule needs? Whatever broadcasts such a vector faster. Ranks
-/// that outnumber the cores take all, to run ahead. Collective, with nothing begun.
+/// Many of the longest slots, or as few as a schedule needs? Whatever broadcasts a long vector faster. Ranks that
+/// outnumber the cores take many, to run ahead. Takes some milliseconds, about as long as what has gone through the
+/// few before. Collective, with nothing begun.
 void NodeCollectives::choose_slots() {
   slots_chosen_ = true;
-  if (spins_ < kSpinsOfOwnCores || long_slots_ == kNodeSlots) return;
-  const std::size_t bytes = 4 * kTrialBytes, choices[] = {long_slots_, std::size_t{kNodeSlots}};
+  if (!get_many_slots() || spins_ < kSpinsOfOwnCores) return;
+  const std::size_t bytes = 16 * kSlotData, choices[] = {long_slots_, std::size_t{kNodeSlots}};
   std::vector<std::byte> data(bytes);
   const NodeSchedule spread = spread_vector(hierarchy_, 0, {});
   std::array<double, 2> best{1e18, 1e18};
   for (int turn = 0; turn < 4; ++turn)
     for (std::size_t k = 0; k < 2; ++k) {
-      await_readers();  // nobody looks for what was published by the former number of slots
       long_slots_ = choices[k];
       barrier();
       const double start = MPI_Wtime();
-      run(spread, 2, data.data(), data.data(), bytes, nullptr);
+      run(spread, 2, data.data(), data.data(), bytes, nullptr);  // until all is read
       if (turn > 0) best[k] = std::min(best[k], MPI_Wtime() - start);
     }
   broadcast(reinterpret_cast<std::byte*>(best.data()), sizeof best, 0);
-  long_slots_ = best[1] < 0.9 * best[0] ? choices[1] : choices[0];
+  if (best[1] > 0.9 * best[0])
+    long_slots_ = choices[0];
+  else
+    long_memory_.reset();
 }
 
 NodeCosts NodeCollectives::measure() {

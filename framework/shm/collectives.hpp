@@ -24,7 +24,6 @@ struct NodeCollectivesOptions {
   std::optional<Hierarchy> hierarchy = {};  ///< the same on all ranks; none: by place
   std::vector<std::int64_t> place = {};     ///< of this rank (Hierarchy::place_of); empty: what hwloc says
   std::string algorithm = {};  ///< of reductions and broadcasts, see NodeAlgorithm::text; empty: the model's choice
-  int long_slots = 0;  ///< of 32 KiB that are in use, 4 to 64, fewer from 17 ranks on; 0: all or 4, by timing
 };
 
 /// All ranks of a communicator call the same ones in the same order, with the same roots and sizes. Memory: host.
@@ -37,16 +36,12 @@ class NodeCollectives {
   static constexpr std::size_t kSlotData = std::size_t{32} << 10;  ///< longer vectors are cut
   static constexpr std::size_t kSlotSizes = 4, kSlots = 368;       ///< see node_execution.cpp
 
-  /// Collective over `comm`, all of whose ranks share a compute node; the least of their `spins` counts, the other
-  /// options are the same on all but `place`. Null, on all ranks, when the system gives no memory: 2.3 MB of each
-  /// rank, 0.3 MB once the live objects of a process have 64 MB. `comm` is used only to let MPI make progress, and
-  /// must live as long. Throws UsageError, on all ranks, for an algorithm that there is not; where the hierarchy
-  /// lacks its level, it is done on level 0.
+  /// Collective over `comm`, all of whose ranks share a compute node; the least of their `spins` counts. Null, on
+  /// all ranks, when the system gives no memory: 259 KiB of each rank; 2 MiB more, if there is so much, once 8 MiB
+  /// of vectors of more than 4 KiB have come. `comm` is used for setting up and to let MPI make progress, and must
+  /// live as long. Throws UsageError, on all ranks, for an algorithm that there is not; where the hierarchy lacks
+  /// its level, it is done on level 0.
   static std::unique_ptr<NodeCollectives> make(MPI_Comm comm, const NodeCollectivesOptions& options);
-
-  ~NodeCollectives() { all_reserved_ -= reserved_; }
-  NodeCollectives(const NodeCollectives&) = delete;
-  NodeCollectives& operator=(const NodeCollectives&) = delete;
 
   int ranks() const { return ranks_; }
   const Hierarchy& hierarchy() const { return hierarchy_; }
@@ -109,17 +104,16 @@ class NodeCollectives {
 
     std::uint64_t base = 0;  ///< the number of its first stage
     std::size_t at = 0, length = 0, stage = 0, slot_size = 0;
-    std::size_t ahead = 0;  ///< pieces after this one whose first stage is published
     int step = 0, source = 0;
     bool published = false, active = false;
   };
 
   NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, Hierarchy hierarchy,
-                  const NodeCollectivesOptions& options, std::size_t long_slots);
-  static constexpr std::size_t kTrialBytes = 4 * kSlotData;  ///< longer vectors find out how many slots are best
-  static std::size_t long_slots_of(int ranks);
-  static std::size_t memory_bytes(std::size_t long_slots);
+                  const NodeCollectivesOptions& options);
+  static constexpr std::size_t kShort = 4096, kTrialAfter = std::size_t{8} << 20;  ///< bytes, see choose_slots
+  static std::size_t memory_bytes();
   std::size_t slots_of(std::size_t size) const;
+  bool get_many_slots();
   void choose_slots();
   const detail::RankSchedule& schedule_of(const Call& call);
   NodeSchedule make_schedule(Shape shape, int root, std::size_t bytes) const;
@@ -137,8 +131,6 @@ class NodeCollectives {
   void await_counter();
 
   bool advance(Call& call);
-  void run_ahead(Call& call);
-  static std::uint64_t stages_ahead(const Call& call);
   bool meet(Call& call, const detail::RankSchedule::Step& step);
   bool perform(Call& call, const detail::RankSchedule::Step& step, bool fills);
   bool has_come(std::byte* at, std::uint64_t stage);
@@ -152,10 +144,10 @@ class NodeCollectives {
   std::optional<NodeAlgorithm> forced_;
   NodeCosts costs_;
   int reductions_ = 0;
-  std::size_t long_slots_;  ///< of the largest, in use
-  std::size_t reserved_;    ///< bytes of memory_, of this rank
-  static inline std::size_t all_reserved_ = 0;
+  std::optional<detail::NodeMemory> long_memory_;  ///< of the longest slots, where they are many
+  std::size_t long_slots_ = kNodeSlots;            ///< of these in use
   bool slots_chosen_ = false;
+  std::size_t long_bytes_ = 0;                                    ///< of vectors that are not short
   std::vector<std::unique_ptr<detail::RankSchedule>> schedules_;  ///< by shape, root and power of two of the bytes
 
   std::uint64_t next_ = 1;        ///< the number of the next schedule's first stage

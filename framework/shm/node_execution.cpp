@@ -15,27 +15,23 @@ namespace isohalo {
 namespace {
 
 // The memory of a rank: a line that says which stage it has ended last, and slots of several sizes, each size used
-// in turn. Of small ones there are many, so that a rank can run ahead of others that wait for a core. Of the
-// largest, which come last, too: once all of them together are larger than a core's own cache, what is written has
-// gone to the cache that cores share before it is read and written again, and some processors fetch from there
-// three times as fast as from another core's own (measured on Zen 4). Where that is not so few are used, by timing:
-// `choose_slots`. A slot begins with the stage it was published in, so that short data come with the flag.
+// in turn: the smaller, the more, so that a rank can run ahead of others that wait for a core. A slot begins with
+// the stage it was published in, so that short data come with the flag.
 constexpr std::size_t kLine = 128;  // two cache lines: what a processor may fetch at once
 constexpr std::size_t kFlag = sizeof(std::uint64_t);
 struct SlotSize {
   std::size_t bytes, slots;
 };
-constexpr std::size_t kMostLong = 64;                    // of the largest
-constexpr std::size_t kAllLong = std::size_t{32} << 20;  // bytes of these that all ranks together may have
-constexpr std::size_t kMostReserved = std::size_t{64}
-                                      << 20;  // of a process in all, before there are only few of these
 constexpr std::array<SlotSize, NodeCollectives::kSlotSizes> kSizes{
-    {{kLine, 256}, {1024, 32}, {kLine + 4096, 16}, {kLine + NodeCollectives::kSlotData, kMostLong}}};
-constexpr std::size_t kLong = kSizes.size() - 1;
+    {{kLine, 256}, {1024, 32}, {kLine + 4096, 16}, {kLine + NodeCollectives::kSlotData, kNodeSlots}}};
 
-// So many pieces of a long vector are published ahead where that needs nobody else: when the others come to read
-// one, it has left the core's own cache.
-constexpr std::size_t kAhead = 8;
+// Instead of the longest slots many more, in memory of their own, where long vectors are many. Once they are
+// together larger than a core's own cache, what is written has gone to the cache that cores share before it is read
+// and written again, and some processors fetch from there three times as fast as from another core's own (measured
+// on Zen 4).
+constexpr std::size_t kLong = kSizes.size() - 1, kManyLong = 64;
+constexpr std::size_t kAllLong = std::size_t{32} << 20;  // bytes of these that all ranks together may have
+
 constexpr std::size_t slots_before(std::size_t size) {
   std::size_t n = 0;
   for (std::size_t s = 0; s < size; ++s) n += kSizes[s].slots;
@@ -46,7 +42,7 @@ constexpr std::size_t bytes_before(std::size_t size) {
   for (std::size_t s = 0; s < size; ++s) n += kSizes[s].slots * kSizes[s].bytes;
   return n;
 }
-static_assert(slots_before(NodeCollectives::kSlotSizes) == NodeCollectives::kSlots);
+static_assert(slots_before(kLong) + kManyLong == NodeCollectives::kSlots);
 /// The smallest slots that hold so much.
 std::size_t slot_size_of(std::size_t bytes) {
   std::size_t size = 0;
@@ -71,14 +67,18 @@ void relax() {
 
 }  // namespace
 
-/// How many this process would have.
-std::size_t NodeCollectives::long_slots_of(int ranks) {
-  if (all_reserved_ > kMostReserved) return kNodeSlots;
-  return std::clamp<std::size_t>(kAllLong / kSlotData / static_cast<std::size_t>(ranks), kNodeSlots, kMostLong);
+std::size_t NodeCollectives::memory_bytes() {
+  return bytes_before(kSlotSizes);
 }
 
-std::size_t NodeCollectives::memory_bytes(std::size_t long_slots) {
-  return bytes_before(kLong) + long_slots * kSizes[kLong].bytes;
+/// Memory for many of the longest slots, which are in use then; false, on all ranks, when there is none or they
+/// would be no more. Collective.
+bool NodeCollectives::get_many_slots() {
+  const std::size_t many = std::min(kManyLong, kAllLong / kSlotData / static_cast<std::size_t>(ranks_));
+  if (many <= kNodeSlots) return false;
+  long_memory_ = detail::NodeMemory::make(comm_, spins_, many * kSizes[kLong].bytes);
+  if (long_memory_) long_slots_ = many;
+  return long_memory_.has_value();
 }
 
 /// Slots of this size that are used in turn, the same on all ranks.
@@ -112,8 +112,9 @@ bool NodeCollectives::has_come(std::byte* at, std::uint64_t stage) {
 }
 
 std::byte* NodeCollectives::slot(int rank, const Call& call, std::uint64_t stage) const {
-  return memory_.of(rank) + kSizeBegins[call.slot_size] +
-         stage % slots_of(call.slot_size) * kSizes[call.slot_size].bytes;
+  const std::size_t size = call.slot_size, at = stage % slots_of(size) * kSizes[size].bytes;
+  if (size == kLong && long_slots_ > kNodeSlots) return long_memory_->of(rank) + at;
+  return memory_.of(rank) + kSizeBegins[size] + at;
 }
 
 /// What was published last where the call publishes in a stage.
@@ -191,7 +192,7 @@ bool NodeCollectives::perform(Call& call, const detail::RankSchedule::Step& step
     if (s.rank != me_) {
       if (!has_come(at, there)) return false;
       std::uint64_t& known = ended_[static_cast<std::size_t>(s.rank)];
-      known = std::max(known, there - 1 - (s.stage > 0 ? 0 : stages_ahead(call)));
+      known = std::max(known, there - 1);
     }
     input = at + in_slot;
   }
@@ -209,32 +210,6 @@ bool NodeCollectives::perform(Call& call, const detail::RankSchedule::Step& step
   return true;
 }
 
-/// Publishes pieces after this one, as far as their slots have been read. Those after a short last one are none of
-/// them: all have the schedule of this one.
-void NodeCollectives::run_ahead(Call& call) {
-  const detail::RankSchedule& s = *call.schedule;
-  if (!s.begins_alone) return;
-  const std::size_t slots = slots_of(call.slot_size);
-  Call later = call;
-  later.stage = 0;
-  for (std::size_t k = call.ahead + 1; k <= kAhead && k * s.stages.size() < slots; ++k) {
-    later.at = call.at + k * call.length;
-    if (later.at + call.length > call.count) return;
-    later.base = call.base + k * s.stages.size();
-    for (int step = 0; step < s.stages[0].fills_end; ++step)
-      if (!perform(later, s.steps[static_cast<std::size_t>(step)], true)) return;
-    if (!is_read(published(later, later.base))) return;
-    publish(later, s.stages[0]);
-    call.ahead = k;
-  }
-}
-
-/// Stages before a first stage that whoever published it may not have ended.
-std::uint64_t NodeCollectives::stages_ahead(const Call& call) {
-  if (call.length < call.most) return 0;  // the last piece, which nobody publishes ahead
-  return std::min(call.at / call.most, kAhead) * call.schedule->stages.size();
-}
-
 /// True when the call has come to its end; else something is not ready.
 bool NodeCollectives::advance(Call& call) {
   for (; call.at < call.count; call.at += call.length) {
@@ -245,12 +220,6 @@ bool NodeCollectives::advance(Call& call) {
       call.slot_size = slot_size_of(parts * call.length * call.element);
       call.base = next_;
       next_ += call.schedule->stages.size();
-      if (call.ahead > 0) {
-        --call.ahead;
-        call.step = call.schedule->stages[0].fills_end;
-        call.published = true;
-      }
-      run_ahead(call);
     }
     const detail::RankSchedule& s = *call.schedule;
     while (call.stage < s.stages.size()) {
@@ -268,7 +237,7 @@ bool NodeCollectives::advance(Call& call) {
       ++call.stage;
       call.published = false;
     }
-    if (s.meets) all_ended_ = std::max(all_ended_, call.base - 1 - stages_ahead(call));
+    if (s.meets) all_ended_ = std::max(all_ended_, call.base - 1);
     call.stage = 0;
     call.step = 0;
     call.base = 0;
@@ -287,7 +256,9 @@ bool NodeCollectives::advance_begun() {
 
 void NodeCollectives::complete(Call call) {
   while (!advance_begun()) await_counter();
-  if (!slots_chosen_ && call.shape != Shape::given && call.count * call.element > kTrialBytes) choose_slots();
+  const std::size_t bytes = call.count * call.element;
+  if (!slots_chosen_ && call.shape != Shape::given && bytes > kShort && (long_bytes_ += bytes) > kTrialAfter)
+    choose_slots();
   while (!advance(call)) await_counter();
 }
 
@@ -297,7 +268,7 @@ NodeCollectives::Request::~Request() noexcept(false) {
 
 void NodeCollectives::Request::start() {
   if (call_->active) throw UsageError("a request was started that is active: wait for its end");
-  const auto fresh = [&](Call& c) { c.at = c.length = c.stage = c.ahead = 0, c.step = c.source = 0, c.base = 0; };
+  const auto fresh = [&](Call& c) { c.at = c.length = c.stage = 0, c.step = c.source = 0, c.base = 0; };
   fresh(*call_);
   call_->active = true;
   owner_.begun_.push_back(call_.get());

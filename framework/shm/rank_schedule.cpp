@@ -1,7 +1,5 @@
 #include "framework/shm/rank_schedule.hpp"
 
-#include <algorithm>
-
 namespace isohalo::detail {
 
 RankSchedule::RankSchedule(const NodeSchedule& schedule, int rank) : meets(schedule.meets) {
@@ -29,11 +27,6 @@ RankSchedule::RankSchedule(const NodeSchedule& schedule, int rank) : meets(sched
         append(readers, all[static_cast<std::size_t>(rank)][static_cast<std::size_t>(s)]);
     stages.push_back(mine);
   }
-  const auto is_own = [](const Take& t) {
-    return std::all_of(t.sources.begin(), t.sources.end(), [](const Source& s) { return s.stage == kOwn; });
-  };
-  const NodeStage& first = schedule.at(rank, 0);
-  begins_alone = first.publishes && std::all_of(first.fills.begin(), first.fills.end(), is_own);
 }
 
 }  // namespace isohalo::detail

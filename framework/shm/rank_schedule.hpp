@@ -27,7 +27,6 @@ struct RankSchedule {
   std::vector<Join> joins;
   std::vector<Reader> readers;
   bool meets;
-  bool begins_alone = false;  ///< its first stage publishes, and fills from nothing but the rank's own vector
 };
 
 }  // namespace isohalo::detail
