@@ -19,7 +19,7 @@ void OutsideCells<D>::fill(const ArrayRef<T, D>& u, const Box<D>& valid, double 
                       });
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                             \
+#define ISOHALO_INSTANTIATE(D)                                                            \
   template void OutsideCells<D>::fill(const ArrayRef<double, D>&, const Box<D>&, double); \
   template void OutsideCells<D>::fill(const ArrayRef<float, D>&, const Box<D>&, double);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)

@@ -113,7 +113,7 @@ double ring_us(const Communicator& comm, std::byte* from, std::byte* to, MPI_Dat
 }
 
 DatatypeFigures measure(const Communicator& comm, const Shape& shape, const ArrayRef<double, 3>& from,
-                const ArrayRef<double, 3>& to) {
+                        const ArrayRef<double, 3>& to) {
   const ErasedArray<3> a = erase(from);
   DatatypeFigures f{shape.name, shape.region.cells(), {}, {}, 0, true};
   std::vector<ShiftedBox<3>> boxes;

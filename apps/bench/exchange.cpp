@@ -94,7 +94,8 @@ ExchangeFigures measure(MPI_Comm user, const ExchangeCase<D>& c, int repeats) {
   for (const auto* f : {&field, &mapped})
     for_each_cell(domain.owned(), [&](const Index<D>& i) { f->at(i) = check.value(i); });
 
-  ExchangeFigures f{c.name, shape_string<D>(c.shape), comm.size(), c.depth, {"datatypes over MPI"}, {}, {}, {}, {}, true};
+  ExchangeFigures f{c.name, shape_string<D>(c.shape), comm.size(), c.depth, {"datatypes over MPI"}, {}, {}, {}, {},
+                    true};
   SubarrayExchange<D> opponent(domain, field.ref(), c.stencil, c.depth);
   std::vector<Way<D>> ways{{&field, [&] { opponent.run(); }}};
   std::vector<HaloPlan<D>> plans;

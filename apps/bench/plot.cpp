@@ -11,7 +11,8 @@ namespace {
 
 constexpr double kWidth = 780, kHeight = 440, kLeft = 80, kRight = 250, kTop = 40, kBottom = 60;
 /// Colours that stay apart for the colour-blind (Okabe and Ito).
-constexpr const char* kLineColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
+constexpr const char* kLineColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                        "#e69f00", "#56b4e9", "#000000"};
 
 /// A logarithmic axis from pixel `from` to `to`.
 struct Axis {

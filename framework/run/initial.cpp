@@ -143,7 +143,8 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
   const auto list = [&](const char* k, std::optional<std::vector<double>> fallback, const char* unit,
                         const char* help) {
     PerDim<double, D> values{};
-    std::ranges::copy(config.numbers(key(k), {d, fallback, -kMostValue, kMostValue, false, unit, help}), values.begin());
+    std::ranges::copy(config.numbers(key(k), {d, fallback, -kMostValue, kMostValue, false, unit, help}),
+                      values.begin());
     return values;
   };
   const std::size_t before = config.error_count();
