@@ -16,7 +16,7 @@ namespace isohalo {
 /// One T per dimension. (The cast keeps D out of template argument deduction, where std::array's size_t would
 /// clash.)
 template <class T, int D>
-using PerDim = std::array<T, static_cast<std::size_t>(D)>;
+using PerDim = std::array<T, std::size_t(D)>;  // not static_cast, which nvcc makes a cast of another mangled name
 
 /// One cell (or one vector of extents), a value per dimension.
 template <int D>

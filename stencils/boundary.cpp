@@ -7,23 +7,50 @@
 
 namespace isohalo {
 
+namespace {
+
+bool never_changes(const BoundaryRule& rule) {
+  return rule.kind == Boundary::fixed && !(rule.expression && rule.expression->uses_time());
+}
+
+}  // namespace
+
+template <int D>
+template <class T, class Wanted>
+void OutsideCells<D>::fill_where(const ArrayRef<T, D>& u, const Box<D>& valid, double time, const Wanted& wanted) {
+  detail::for_each_side_around(u.allocated(), rules_, global_, valid, layers_low_, layers_high_,
+                               [&](const detail::OutsideSide<D>& side) {
+                                 if (!wanted(side.rule)) return;
+                                 BoundaryValues<D>* values = nullptr;
+                                 if (side.rule.expression) {
+                                   values = &(side.outward < 0 ? values_low_ : values_high_)[side.j];
+                                   values->bring(rules_, global_, side.j, side.outward, side.places, time);
+                                 }
+                                 detail::fill_side(u, side, values, host_workers());
+                               });
+}
+
 template <int D>
 template <class T>
 void OutsideCells<D>::fill(const ArrayRef<T, D>& u, const Box<D>& valid, double time) {
-  detail::fill_around(u, rules_, global_, valid, layers_low_, layers_high_, host_workers(),
-                      [&](int j, int outward, const Box<D>& places) -> const BoundaryValues<D>* {
-                        if (!(outward < 0 ? rules_.low : rules_.high)[j].expression) return nullptr;
-                        BoundaryValues<D>& values = (outward < 0 ? values_low_ : values_high_)[j];
-                        values.bring(rules_, global_, j, outward, places, time);
-                        return &values;
-                      });
+  fill_where(u, valid, time, [&](const BoundaryRule& rule) { return !(filled_for_good_ && never_changes(rule)); });
+}
+
+template <int D>
+template <class T>
+void OutsideCells<D>::fill_for_good(const ArrayRef<T, D>& u, const Box<D>& valid) {
+  fill_where(u, valid, 0, never_changes);
+  filled_for_good_ = true;
 }
 
 #define ISOHALO_INSTANTIATE(D)                                                            \
   template void OutsideCells<D>::fill(const ArrayRef<double, D>&, const Box<D>&, double); \
-  template void OutsideCells<D>::fill(const ArrayRef<float, D>&, const Box<D>&, double);
+  template void OutsideCells<D>::fill(const ArrayRef<float, D>&, const Box<D>&, double);  \
+  template void OutsideCells<D>::fill_for_good(const ArrayRef<double, D>&, const Box<D>&); \
+  template void OutsideCells<D>::fill_for_good(const ArrayRef<float, D>&, const Box<D>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 template void OutsideCells<2>::fill(const ArrayRef<std::uint8_t, 2>&, const Box<2>&, double);
+template void OutsideCells<2>::fill_for_good(const ArrayRef<std::uint8_t, 2>&, const Box<2>&);
 
 }  // namespace isohalo

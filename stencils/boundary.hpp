@@ -23,11 +23,20 @@ class OutsideCells {
   template <class T>
   void fill(const ArrayRef<T, D>& u, const Box<D>& valid, double time);
 
+  /// Fills those that never change, beyond sides that are `fixed` whatever the time: from now on `fill` leaves them
+  /// alone. For each array once, with the largest box that it will be called with. Local.
+  template <class T>
+  void fill_for_good(const ArrayRef<T, D>& u, const Box<D>& valid);
+
  private:
+  template <class T, class Wanted>
+  void fill_where(const ArrayRef<T, D>& u, const Box<D>& valid, double time, const Wanted& wanted);
+
   BoundaryRules<D> rules_;
   Box<D> global_;
   Index<D> layers_low_, layers_high_;
   PerDim<BoundaryValues<D>, D> values_low_{}, values_high_{};
+  bool filled_for_good_ = false;
 };
 
 /// Fills the cells outside the grid once, at time 0 (see OutsideCells). Local.

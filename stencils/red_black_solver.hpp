@@ -10,8 +10,9 @@
 
 namespace isohalo {
 
-/// The half step of one colour: u' = u + w r in its cells, u' = u in the others (docs/model.md, "red_black"). Cells
-/// around the block are those of the grid that they are copies of.
+/// The half step of one colour: u' = u + w r in its cells, u' = u in the others (docs/model.md, "red_black"), which
+/// are not written where u' is to be in the place of u. Cells around the block are those of the grid that they are
+/// copies of.
 template <class T, int D>
 class RedBlackRow {
  public:
@@ -23,7 +24,7 @@ class RedBlackRow {
     make_weights(equation);
   }
 
-  void operator()(const T* in, T* __restrict out, std::int64_t n, const Index<D>& i) const {
+  void operator()(const T* in, T* out, std::int64_t n, const Index<D>& i) const {
     std::int64_t parity = colour_;
     std::size_t place = 0;
     for (int j = 0; j + 1 < D; ++j) {
@@ -40,7 +41,10 @@ class RedBlackRow {
       const std::size_t here = sides(at, D - 1);
       const std::int64_t end = whole ? cells : here ? at + 1 : cells - 1;
       const std::int64_t length = std::min(n - x, end - at);
-      every_other(in + x, out + x, f + x, length, weights_[4 * place + here], (parity + at) % 2);
+      const T weight = weights_[4 * place + here];
+      const std::int64_t first = (parity + at) % 2;
+      in == out ? in_place(out + x, f + x, length, weight, first)
+                : every_other(in + x, out + x, f + x, length, weight, first);
       x += length;
     }
   }
@@ -84,20 +88,18 @@ class RedBlackRow {
     return periodic_[j] ? 0 : (i == 0 ? 1u : 0u) + (i == shape_[j] - 1 ? 2u : 0u);
   }
 
-  /// Cells first, first + 2, .. change. By pairs of one that does and one that does not, which is vectorised.
+  /// Cells first, first + 2, .. change. All are computed, in vectors, and every other one is taken.
   void every_other(const T* in, T* __restrict out, const T* f, std::int64_t n, T weight, std::int64_t first) const {
     const Laplacian<T, D> laplacian = laplacian_;
-    if (first == 1) {
-      *out++ = *in++;
-      ++f;
-      --n;
+    for (std::int64_t x = 0; x < n; ++x) {
+      const T u = in[x], changed = u + weight * (f[x] + laplacian(in + x));
+      out[x] = (x ^ first) & 1 ? u : changed;
     }
-    for (std::int64_t x = 0; x + 1 < n; x += 2) {
-      const T r = f[x] + laplacian(in + x), kept = in[x + 1];
-      out[x] = in[x] + weight * r;
-      out[x + 1] = kept;
-    }
-    if (n % 2 == 1) out[n - 1] = in[n - 1] + weight * (f[n - 1] + laplacian(in + n - 1));
+  }
+  /// One by one: vectors would read what has just been stored in parts, for which processors wait.
+  void in_place(T* u, const T* f, std::int64_t n, T weight, std::int64_t first) const {
+    const Laplacian<T, D> laplacian = laplacian_;
+    for (std::int64_t x = first; x < n; x += 2) u[x] = u[x] + weight * (f[x] + laplacian(u + x));
   }
 
   Laplacian<T, D> laplacian_;
@@ -126,6 +128,7 @@ class RedBlackSolver : public Relaxation<T, D> {
                          }),
         rows_({domain.owned()}) {
     this->stepper_.change_over_two();
+    if (!reads_own_colour(equation.grid)) this->stepper_.update_in_place();
     if (equation.singular())
       before_ = made_on_all(domain.comm(), [&] { return Field<T, D>("u (before)", domain.owned(), {}, {}); });
   }
@@ -150,6 +153,13 @@ class RedBlackSolver : public Relaxation<T, D> {
   }
 
  private:
+  /// Across the ends of a periodic dimension, where a cell of one may be its own neighbor?
+  static bool reads_own_colour(const GridSettings<D>& grid) {
+    for (int j = 0; j < D; ++j)
+      if (grid.boundary.low[j].kind == Boundary::periodic && grid.shape[j] % 2 == 1) return true;
+    return false;
+  }
+
   /// Neither of the stepper's fields is the old one after two sweeps.
   void keep() {
     const PhaseScope scope(this->system_.phases(), Phase::sweep);

@@ -46,6 +46,9 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
                      [](const Box<D>& a, const Box<D>& b) { return a.cells() > b.cells(); });
     levels_.push_back(std::move(level));
   }
+  for (const Fields* list : {&now_, &next_, &third_})
+    for (std::size_t f = 0; f < list->size(); ++f)
+      outside_[f].fill_for_good((*list)[f].ref(), levels_.back().bounds);
   if (D > 1) lead_ = layers_high_[0] * now_[0].ref().stride[0];
   go_deep(depth);
 }
@@ -175,9 +178,9 @@ std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, do
     (change ? tiles_.in_units(reducer_.tile()) : tiles_)
         .for_each_part(
             steps, [&](int q) -> const Box<D>& { return level(q).bounds; },
-            [&](int q, const Box<D>& part) { sweep_part(level(q), part, q, q + 1 == steps, change); });
+            [&](int q, const Box<D>& part) { sweep_part(level(q), part, q, steps, change); });
   }
-  if (steps % 2) std::swap(now_, next_);
+  if (steps % 2 && !in_place_) std::swap(now_, next_);
   steps_left_ -= steps;
   step_ += steps;
   if (change) {
@@ -188,8 +191,12 @@ std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, do
 }
 
 template <class T, int D>
-void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int q, bool last, bool change) {
-  const Fields &from = q % 2 ? next_ : now_, &to = q % 2 ? now_ : next_;
+void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int q, int steps, bool change) {
+  const bool last = q + 1 == steps;
+  // In place but for the last two steps, where their change is wanted: it needs the old values.
+  const int in_place = !in_place_ ? 0 : change ? steps - 2 : steps;
+  const bool turned = q >= in_place && (q - in_place) % 2;
+  const Fields &from = turned ? next_ : now_, &to = turned || q < in_place ? now_ : next_;
   const RowUpdate<T, D> update = this->update(kernel(0, q), from, to, to, 0);
   const Box<D> owned = part.intersect(domain_.owned());  // its change, where it is wanted
   const bool summed = last && change && !owned.empty();

@@ -74,6 +74,10 @@ class StateStepper : public Solver<D> {
   /// For two kernels that take turns, of a single field, and that together are one step of a method: from now on a
   /// change sum is of the last two steps. Not for coefficients that depend on the time.
   void change_over_two() { change_over_two_ = true; }
+  /// For two such kernels, each of which changes cells of one colour and reads neighbors of the other one: from now
+  /// on steps without a change sum write what they read. Then they must come in pairs. A kernel that is called with
+  /// one array leaves the cells of the other colour alone.
+  void update_in_place() { in_place_ = true; }
 
   /// The field with everything in place that the next step reads: ghosts and cells outside the grid. Collective.
   const ArrayRef<T, D>& ready();
@@ -161,9 +165,9 @@ class StateStepper : public Solver<D> {
   /// At least one step and at most so many; returns how many. Where all are done `sum` becomes the change sum, if
   /// it is wanted.
   std::int64_t advance_some(std::int64_t most, bool change, double& sum);
-  /// One part of a tile: step q of several. Before the last one the outside cells that the next one reads; after it
+  /// One part of a tile: step q of so many. Before the last one the outside cells that the next one reads; after it
   /// the tile values of the change, if they are wanted.
-  void sweep_part(const Level& level, const Box<D>& part, int q, bool last, bool change);
+  void sweep_part(const Level& level, const Box<D>& part, int q, int steps, bool change);
   /// `part` and beside a side of the grid the cells that outside ones mirror. They have their values of the same
   /// step: those that lie lower are of earlier tiles, and less than a skew away, so that the step after the next
   /// has not come to them.
@@ -208,7 +212,7 @@ class StateStepper : public Solver<D> {
   Kernels kernels_;
   Index<D> layers_low_{}, layers_high_{};
   OverlapChoice overlap_;
-  bool previous_read_, always_overlaps_, change_over_two_ = false;
+  bool previous_read_, always_overlaps_, change_over_two_ = false, in_place_ = false;
   bool repeats_grid_ = false;       ///< ghosts copied within this rank then come after those of other ranks
   SweepRegion<D> interior_, rest_;  ///< of the first step after an exchange
   std::vector<Level> levels_;

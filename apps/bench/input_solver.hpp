@@ -68,7 +68,7 @@ std::string grid_text(const Index<D>& shape, int ranks, const std::string& side,
   }
   return fmt::format(
       "domain.shape = {}\ndomain.length = {}\ndomain.boundary = {{low = [{}], high = [{}]}}\n"
-      "parallel = {{process_grid = {}, halo_depth = {}}}\nrun.steps = 1\ninitial.kind = \"random\"\n",
+      "parallel.process_grid = {}\nparallel.halo_depth = {}\nrun.steps = 1\ninitial.kind = \"random\"\n",
       list_text<D>(shape), list_text<D>(length), sides, sides, list_text<D>(slabs), depth);
 }
 

@@ -127,20 +127,13 @@ void for_each_side_around(const Box<D>& held, const BoundaryRules<D>& rules, con
   }
 }
 
-/// Fills these cells. `values_of(j, outward, places)` gives the values of a side for outside cells, as `fill_layer`
-/// takes them.
-template <class T, int D, class ValuesOf>
-void fill_around(const ArrayRef<T, D>& u, const BoundaryRules<D>& rules, const Box<D>& global, const Box<D>& valid,
-                 const Index<D>& layers_low, const Index<D>& layers_high, const Workers& workers,
-                 const ValuesOf& values_of) {
-  for_each_side_around(
-      u.allocated(), rules, global, valid, layers_low, layers_high, [&](const OutsideSide<D>& side) {
-        const auto* const values = values_of(side.j, side.outward, side.places);
-        for (std::int64_t k = 0; k < side.layers; ++k)
-          with_rule<T>(side.rule, side.distance(k), [&](const auto& f) {
-            fill_layer(u, side.j, side.outside(k), side.source(k), side.span, values, side.rule.value, workers, f);
-          });
-      });
+/// Fills those of one side. `values`: as `fill_layer` takes them.
+template <class T, int D, class Values>
+void fill_side(const ArrayRef<T, D>& u, const OutsideSide<D>& side, const Values* values, const Workers& workers) {
+  for (std::int64_t k = 0; k < side.layers; ++k)
+    with_rule<T>(side.rule, side.distance(k), [&](const auto& f) {
+      fill_layer(u, side.j, side.outside(k), side.source(k), side.span, values, side.rule.value, workers, f);
+    });
 }
 
 /// The values of rules that are numbers.
@@ -173,8 +166,9 @@ void fill_outside_cells(const ArrayRef<T, D>& u, const CartesianDomain<D>& domai
       inside.low[j] = std::max(held.low[j], grid.low[j]), inside.high[j] = std::min(held.high[j], grid.high[j]);
   Index<D> all;
   for (int j = 0; j < D; ++j) all[j] = held.extent(j);
-  detail::fill_around(u, rules, grid, inside, all, all, {},
-                      [](int, int, const Box<D>&) -> const detail::NoValues<D>* { return nullptr; });
+  detail::for_each_side_around(held, rules, grid, inside, all, all, [&](const detail::OutsideSide<D>& side) {
+    detail::fill_side<T, D, detail::NoValues<D>>(u, side, nullptr, {});
+  });
 }
 
 }  // namespace isohalo

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -128,8 +129,9 @@ void Simulation<D>::begin() {
 template <int D>
 std::int64_t Simulation<D>::next_event() const {
   std::int64_t next = in_.run.steps;
-  for (std::int64_t every :
-       {in_.run.residual_every, in_.output.checkpoint_every, in_.output.picture_every, in_.output.digest_every})
+  const std::array<std::int64_t, 4> all{in_.run.residual_every, in_.output.checkpoint_every,
+                                        in_.output.picture_every, in_.output.digest_every};
+  for (const std::int64_t every : all)  // (nvcc 13.0 loses such a list within the loop of a template)
     if (every > 0) next = std::min(next, (step_ / every + 1) * every);
   return next;
 }

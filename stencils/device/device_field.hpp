@@ -3,6 +3,7 @@
 
 #include <Kokkos_Core.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -113,31 +114,65 @@ Kokkos::View<T*, typename Space::memory_space> in_space(const std::string& name,
 
 namespace detail {
 
+/// Cells of one thread that follow each other in dimension 0, where `f` forms values before it stores them: what
+/// neighboring cells read in common is then loaded once, and the loads of all of them are on their way together.
+inline constexpr int kTogether = 4;
+
 /// Calls f(k) for the cells of a box, x being the coordinate of the fastest dimension: k elements behind the first
-/// owned cell.
+/// owned cell. Where f.values(k) gives what f.store(k, values) stores, for `together` layers of dimension 0 at
+/// once, whose indices are then multiples of that.
 template <int D, class F>
 struct BoxKernel {
   F f;
   std::int64_t first;
   std::int64_t stride[D];  ///< the fastest dimension's first
+  std::int64_t layers;     ///< of dimension 0
+  int together;            ///< 1 or kTogether
+
+  static constexpr bool kStores = D > 1 && requires(const F& g) { g.store(std::int64_t{}, g.values(std::int64_t{})); };
 
   template <class... More>
   KOKKOS_FUNCTION void operator()(const std::int64_t x, const More... more) const {
-    std::int64_t k = first + x;
+    std::int64_t k = first + x, last = 0;
     int j = 0;
-    ((k += static_cast<std::int64_t>(more) * stride[++j]), ...);
-    f(k);
+    ((k += static_cast<std::int64_t>(more) * stride[++j], last = more), ...);
+    if constexpr (kStores) {
+      const std::int64_t layer = stride[D - 1];
+      k += last * (together - 1) * layer;
+      const std::int64_t left = layers - last * together, n = left < together ? left : together;
+      if (n == kTogether) {
+        typename F::Values values[kTogether];
+        for (int e = 0; e < kTogether; ++e) values[e] = f.values(k + e * layer);
+        for (int e = 0; e < kTogether; ++e) f.store(k + e * layer, values[e]);
+      } else {
+        for (std::int64_t e = 0; e < n; ++e) f.store(k + e * layer, f.values(k + e * layer));
+      }
+    } else {
+      f(k);
+    }
   }
 };
 
+/// Threads of a device that run together: rows of cells, a few side by side, so that what they read in common stays
+/// in the first-level cache.
+template <int D>
+constexpr auto device_tile() {
+  std::array<std::int64_t, D> tile;
+  tile.fill(1);
+  tile[0] = 64;
+  if (D > 1) tile[1] = 4;
+  return tile;
+}
+
 }  // namespace detail
 
-/// f(k) for the cells of a box of an array like `like`, k elements behind its first owned cell; f is copied to
-/// where Space computes. Does not fence.
+/// f(k) for the cells of a box of an array like `like`, k elements behind its first owned cell, or f.store(k,
+/// f.values(k)); f is copied to where Space computes. Does not fence.
 template <class Space, class T, int D, class F>
 void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>& like, const F& f) {
   if (box.empty()) return;
-  detail::BoxKernel<D, F> kernel{f, offset_of<D>(box.low, like.owned.low, like.stride), {}};
+  using Kernel = detail::BoxKernel<D, F>;
+  Kernel kernel{f, offset_of<D>(box.low, like.owned.low, like.stride), {}, box.extent(0), 1};
   for (int j = 0; j < D; ++j) kernel.stride[j] = like.stride[D - 1 - j];
   using Count = Kokkos::IndexType<std::int64_t>;
   if constexpr (D == 1) {
@@ -148,7 +183,18 @@ void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>
     using Policy = Kokkos::MDRangePolicy<Space, Kokkos::Rank<D, first, first>, Count>;
     typename Policy::point_type low{}, high{};
     for (int j = 0; j < D; ++j) high[j] = box.extent(D - 1 - j);
-    Kokkos::parallel_for(label, Policy(low, high), kernel);
+    constexpr std::int64_t enough = 1 << 18;  // threads, to keep a device busy
+    if (Kernel::kStores && box.cells() >= enough * detail::kTogether) {
+      kernel.together = detail::kTogether;
+      high[D - 1] = (high[D - 1] + kernel.together - 1) / kernel.together;
+    }
+    if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible) {
+      Kokkos::parallel_for(label, Policy(low, high), kernel);
+    } else {
+      typename Policy::tile_type tile{};
+      for (int j = 0; j < D; ++j) tile[j] = detail::device_tile<D>()[static_cast<std::size_t>(j)];
+      Kokkos::parallel_for(label, Policy(low, high, tile), kernel);
+    }
   }
 }
 

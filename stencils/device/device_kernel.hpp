@@ -85,11 +85,15 @@ struct PointUpdate {
   std::array<const T*, kReads> in;
   std::array<T*, kWrites> out;
 
-  KOKKOS_FUNCTION void operator()(const std::int64_t x) const {
+  using Values = std::array<T, kWrites>;
+  KOKKOS_FUNCTION void operator()(const std::int64_t x) const { store(x, values(x)); }
+  /// All values are formed before one is stored, since the fields that are written may be those a step before, which
+  /// the function reads.
+  KOKKOS_FUNCTION Values values(const std::int64_t x) const {
     std::array<const T*, Point::kReads> from{};
     for (std::size_t f = 0; f < Point::kReads; ++f) from[f] = in[f];
-    // All values first, since the fields that are written may be those a step before, which the function reads.
-    std::array<T, kWrites> to{};
+    if constexpr (!kAmends) return point.at(from, x);
+    Values to{};
     if constexpr (kAmends) {
       const T* const masked = mask == Mask::none ? nullptr : in[Point::kReads + (sources ? kWrites : 0)];
       const auto values = mask == Mask::mirror ? point.mirrored(from, masked, x) : point.at(from, x);
@@ -101,9 +105,10 @@ struct PointUpdate {
       }
       for (std::size_t f = 0; f < kWrites && masked; ++f)
         if (masked[x] != T(0)) to[f] = from[f][x];
-    } else {
-      to = point.at(from, x);
     }
+    return to;
+  }
+  KOKKOS_FUNCTION void store(const std::int64_t x, const Values& to) const {
     for (std::size_t f = 0; f < kWrites; ++f) out[f][x] = to[f];
   }
 };

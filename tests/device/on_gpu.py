@@ -1,39 +1,60 @@
 #!/usr/bin/env python3
 """The same bits on the host and on a device: runs inputs of the same-bits test with parallel.space = "host" on one rank and
-"device" on one and two, and compares all checkpoints byte by byte.
+"device" on one and two, which share the device, and compares all checkpoints byte by byte.
 
-usage: on_gpu.py ISOHALO SOURCE_DIRECTORY WORK_DIRECTORY [MPIEXEC]
+usage: on_gpu.py [--all] [--jobs N] ISOHALO SOURCE_DIRECTORY WORK_DIRECTORY [MPIEXEC]
+  --all     every case that computes on devices, not a sample
+  --jobs    cases at a time (default 4)
 """
+import argparse
+import concurrent.futures
 import pathlib
 import shutil
 import subprocess
 import sys
 
 
+def run_case(line, args, mpiexec, work):
+    """Returns how many runs there were, and what is wrong."""
+    name, toml, _, *overrides = line.split()
+    files, wrong, runs = {}, [], 0
+    for tag, ranks, more in (("host", 1, ["parallel.space=host"]), ("device", 1, ["parallel.space=device", "parallel.halo_depth=1"]),
+                             ("device_two", 2, ["parallel.space=device", "parallel.halo_depth=3"])):
+        out = work / name / tag
+        command = [*mpiexec, "-n", str(ranks), args.isohalo, "run", toml, *overrides, "output.directory=%s" % out, "output.picture_every=0", *more]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        runs += 1
+        if done.returncode and "halo depth" in done.stderr and ranks == 2:
+            continue  # too deep for these blocks, which is said
+        files[tag] = {p.name: p.read_bytes() for p in sorted(out.glob("step_*.h5"))} if done.returncode == 0 else done.stderr
+        if not files[tag] or files[tag] != files["host"]:
+            wrong.append("%s: %s differs from the host: %s" % (name, tag, files[tag] if isinstance(files[tag], str) else "other bytes"))
+    return runs, wrong, "device_two" in files
+
+
 def main():
-    isohalo, source, work = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
-    mpiexec = sys.argv[4] if len(sys.argv) > 4 else shutil.which("mpiexec.mpich") or "mpiexec"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
-    subprocess.run([sys.executable, source / "tests/same_bits/generate.py", source / "inputs", work / "cases"], check=True)
-    runs = failed = 0
-    for line in (work / "cases/device_sample.txt").read_text().splitlines():
-        name, toml, _, *overrides = line.split()
-        files = {}
-        for tag, ranks, more in (("host", 1, ["parallel.space=host"]), ("device", 1, ["parallel.space=device", "parallel.halo_depth=1"]),
-                                 ("device_two", 2, ["parallel.space=device", "parallel.halo_depth=3"])):
-            out = work / name / tag
-            command = [mpiexec, "-n", str(ranks), isohalo, "run", toml, *overrides, "output.directory=%s" % out, "output.picture_every=0", *more]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-            runs += 1
-            if done.returncode and "halo depth" in done.stderr and ranks == 2:
-                continue  # too deep for these blocks, which is said
-            files[tag] = {p.name: p.read_bytes() for p in sorted(out.glob("step_*.h5"))} if done.returncode == 0 else done.stderr
-            if not files[tag] or files[tag] != files["host"]:
-                failed += 1
-                print("FAILED: %s: %s differs from the host: %s" % (name, tag, files[tag] if isinstance(files[tag], str) else "other bytes"))
-    print("%d runs, %d failed" % (runs, failed))
-    sys.exit(1 if failed or not runs else 0)
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1])
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("isohalo")
+    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("work", type=pathlib.Path)
+    parser.add_argument("mpiexec", nargs="?", default=shutil.which("mpiexec.mpich") or "mpiexec")
+    args = parser.parse_args()
+    shutil.rmtree(args.work, ignore_errors=True)
+    args.work.mkdir(parents=True)
+    subprocess.run([sys.executable, args.source / "tests/same_bits/generate.py", args.source / "inputs", args.work / "cases"], check=True)
+    lines = (args.work / "cases" / ("device.txt" if args.all else "device_sample.txt")).read_text().splitlines()
+    runs = failed = on_two = 0
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for more, wrong, two in pool.map(lambda line: run_case(line, args, args.mpiexec.split(), args.work), lines):
+            runs += more
+            failed += len(wrong)
+            on_two += two
+            for text in wrong:
+                print("FAILED: " + text)
+    print("%d cases, %d runs, %d of them on two ranks, %d failed" % (len(lines), runs, on_two, failed))
+    sys.exit(1 if failed or not on_two else 0)
 
 
 if __name__ == "__main__":

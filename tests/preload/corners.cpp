@@ -243,6 +243,28 @@ void add(void* a, void* b, int* count, MPI_Datatype*) {
   for (int i = 0; i < *count; ++i) to[i] += static_cast<const std::uint64_t*>(a)[i];
 }
 
+/// An operation of the caller's on a type of the caller's, two numbers of three places.
+void derived(MPI_Comm comm, std::uint64_t mine, std::uint64_t all) {
+  MPI_Datatype pair = MPI_DATATYPE_NULL;
+  MPI_Type_vector(2, 1, 2, MPI_UINT64_T, &pair);
+  MPI_Type_commit(&pair);
+  MPI_Op op = MPI_OP_NULL;
+  MPI_Op_create(
+      [](void* in, void* inout, int* count, MPI_Datatype*) {
+        const auto *a = static_cast<const std::uint64_t*>(in);
+        auto* b = static_cast<std::uint64_t*>(inout);
+        for (int k = 0; k < *count; ++k)
+          for (const int at : {3 * k, 3 * k + 2}) b[at] = composed(a[at], b[at]);
+      },
+      0, &op);
+  const std::vector<std::uint64_t> in{mine, 1, mine};
+  std::vector<std::uint64_t> out{0, 2, 0};
+  MPI_Allreduce(in.data(), out.data(), 1, pair, op, comm);
+  expect(out == std::vector<std::uint64_t>{all, 2, all}, "a type of the caller's", 0);
+  MPI_Op_free(&op);
+  MPI_Type_free(&pair);
+}
+
 /// An operation that does not commute, with the handle of one that did, on ranks that do not lie in their order.
 void operations() {
   MPI_Comm odd_last = MPI_COMM_NULL;
@@ -265,6 +287,7 @@ void operations() {
       expect(result == (commutes ? sum : all), "an operation of the caller's that commutes:", commutes);
       MPI_Op_free(&op);
     }
+  derived(odd_last, map(me), all);
   MPI_Comm_free(&odd_last);
 }
 

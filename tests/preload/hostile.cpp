@@ -129,7 +129,7 @@ class Traffic {
       for (std::size_t i = 0; i < out_.back().size(); ++i) out_.back()[i] = word(rank, i);
       from_.push_back(other);
     }
-    requests_.resize(2 * from_.size(), MPI_REQUEST_NULL);
+    requests_.resize(2 * from_.size() + 2, MPI_REQUEST_NULL);
   }
   void start() {
     const int tag = static_cast<int>(number_ % 1000);
@@ -139,6 +139,9 @@ class Traffic {
     for (std::size_t m = 0; m < from_.size(); ++m)
       MPI_Isend(out_[m].data(), static_cast<int>(out_[m].size()), MPI_INT, from_[m], tag, MPI_COMM_WORLD,
                 &requests_[2 * m + 1]);
+    // Collectives of MPI's that are under way with them.
+    MPI_Iallreduce(&one_, &sum_, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests_[2 * from_.size()]);
+    MPI_Ibarrier(MPI_COMM_WORLD, &requests_[2 * from_.size() + 1]);
   }
   /// Ranks complete them in different orders.
   void end() {
@@ -150,6 +153,7 @@ class Traffic {
     for (std::size_t m = 0; m < from_.size(); ++m)
       for (std::size_t i = 0; i < in_[m].size(); ++i)
         if (in_[m][i] != word(from_[m], i)) return expect(false, "a message under way", number_);
+    expect(sum_ == ranks, "MPI_Iallreduce under way", number_);
   }
 
  private:
@@ -157,12 +161,13 @@ class Traffic {
     return static_cast<int>((number_ * 31 + of * 7 + static_cast<long>(i)) % 99991);
   }
   long number_;
+  int one_ = 1, sum_ = 0;
   std::vector<std::vector<int>> in_, out_;
   std::vector<int> from_;
   std::vector<MPI_Request> requests_;
 };
 
-/// Collectives while messages of several starts are under way, some completed before and some after the next start.
+/// Collectives while messages and collectives of MPI's of several starts are under way, some completed before and some after the next start.
 void traffic(long count, unsigned seed) {
   Random same(seed);
   std::vector<std::unique_ptr<Traffic>> under_way;

@@ -21,4 +21,25 @@ for ranks in 2 3; do
   "$mpiexec" -n "$ranks" "$program" run "$input" "${keys[@]}" output.directory="by_$ranks" parallel.halo_depth="$ranks" >/dev/null
   cmp in_tree/step_00000060.h5 "by_$ranks/step_00000060.h5"
 done
+by() { # directory, options: a run on two ranks, which leaves the same last file
+  local directory=$1
+  shift
+  "$mpiexec" -n 2 "$program" run "$input" "${keys[@]}" output.directory="$directory" "$@" >"$directory.log" 2>&1 || { cat "$directory.log"; exit 1; }
+  cmp in_tree/step_00000060.h5 "$directory/step_00000060.h5"
+}
+for exchange in direct coalesced slabs direct_packed coalesced_packed slabs_packed shared; do by "$exchange" parallel.exchange="$exchange"; done
+by device parallel.space=device
+# What any solver of the command has.
+"$mpiexec" -n 2 "$program" run "$input" "${keys[@]}" output.directory=restarted --restart in_tree/step_00000030.h5 >/dev/null
+cmp in_tree/step_00000060.h5 restarted/step_00000060.h5
+"$program" compare in_tree/step_00000060.h5 by_2/step_00000060.h5 >/dev/null
+if "$program" compare in_tree/step_00000030.h5 by_2/step_00000060.h5 >different.log; then echo "compare sees no difference"; exit 1; fi
+"$program" run "$input" "${keys[@]}" output.picture_every=60 output.directory=pictures >/dev/null
+[ -s pictures/u_00000060.png ] || { echo "no picture"; exit 1; }
+"$program" run "$input" --plan >plan.log
+grep -q "ranks" plan.log || { cat plan.log; exit 1; }
+"$program" run --help-input >help.log 2>&1
+for key in Du Dv A B; do grep -q "solver.$key" help.log || { echo "no solver.$key in the help"; exit 1; }; done
+if "$program" run "$input" solver.AA=2 2>wrong.log; then echo "an unknown key is taken"; exit 1; fi
+grep -q "solver.AA" wrong.log || { cat wrong.log; exit 1; }
 "$program" prove "$input" run.steps=20 --ranks 1,2 >/dev/null
