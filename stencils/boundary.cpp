@@ -43,9 +43,9 @@ void OutsideCells<D>::fill_for_good(const ArrayRef<T, D>& u, const Box<D>& valid
   filled_for_good_ = true;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                            \
-  template void OutsideCells<D>::fill(const ArrayRef<double, D>&, const Box<D>&, double); \
-  template void OutsideCells<D>::fill(const ArrayRef<float, D>&, const Box<D>&, double);  \
+#define ISOHALO_INSTANTIATE(D)                                                             \
+  template void OutsideCells<D>::fill(const ArrayRef<double, D>&, const Box<D>&, double);  \
+  template void OutsideCells<D>::fill(const ArrayRef<float, D>&, const Box<D>&, double);   \
   template void OutsideCells<D>::fill_for_good(const ArrayRef<double, D>&, const Box<D>&); \
   template void OutsideCells<D>::fill_for_good(const ArrayRef<float, D>&, const Box<D>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)

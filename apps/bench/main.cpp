@@ -15,14 +15,16 @@ class CommandLine {
  public:
   CommandLine() {
     app_.require_subcommand(1);
-    auto* sweep = add("sweep", "Steps of every solver against hand-written loops and against the rate of a copy",
-                      sweep_.json, [this] {
-                        return (sweep_.space == "device" ? bench_sweep_on_device : bench_sweep)(MPI_COMM_WORLD,
-                                                                                               sweep_);
-                      });
+    auto* sweep =
+        add("sweep", "Steps of every solver against hand-written loops and against the rate of a copy", sweep_.json,
+            [this] {
+              return (sweep_.space == "device" ? bench_sweep_on_device : bench_sweep)(MPI_COMM_WORLD, sweep_);
+            });
     repeats(sweep, sweep_.repeats);
     sweep->add_option("--case", sweep_.cases, "only these cases");
-    sweep->add_option("--space", sweep_.space, "host, or device: solvers that have such a path, against a copy there")
+    sweep
+        ->add_option("--space", sweep_.space,
+                     "host, or device: solvers that have such a path, against a copy there")
         ->check(CLI::IsMember({"host", "device"}));
     sweep->add_option("--size", sweep_.size, "cells per dimension (default: far more than caches hold)")
         ->check(CLI::Range(16, 1 << 20));

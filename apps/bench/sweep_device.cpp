@@ -61,9 +61,8 @@ std::int64_t differences(MPI_Comm user, const std::string& text, std::int64_t st
   std::int64_t wrong = 0;
   for (std::size_t f = 0; f < there.size(); ++f) {
     const auto a = std::get<ArrayRef<double, D>>(there[f].array), b = std::get<ArrayRef<double, D>>(here[f].array);
-    for_each_cell(host.domain().owned(), [&](const Index<D>& i) {
-      wrong += std::memcmp(&a.at(i), &b.at(i), sizeof(double)) != 0;
-    });
+    for_each_cell(host.domain().owned(),
+                  [&](const Index<D>& i) { wrong += std::memcmp(&a.at(i), &b.at(i), sizeof(double)) != 0; });
   }
   return host.domain().comm().max(wrong);
 }
@@ -183,11 +182,11 @@ ExitCode bench_sweep_on_device(MPI_Comm user, const BenchSweepOptions& options) 
   add("2d-9pt", Index<2>{n2, n2}, 2, [](const std::string& grid) { return grid + box_text<2>(); });
   add("3d-27pt", Index<3>{n3, n3, n3}, 2, [](const std::string& grid) { return grid + box_text<3>(); });
   add("3d-upwind", Index<3>{n3, n3, n3}, 2, [](const std::string& grid) {
-    return grid + "solver = {kind = \"advection\", method = \"upwind\", dt = 0.25, v0 = 0.7, v1 = -0.4, v2 = 0.7}\n";
+    return grid +
+           "solver = {kind = \"advection\", method = \"upwind\", dt = 0.25, v0 = 0.7, v1 = -0.4, v2 = 0.7}\n";
   });
-  add("3d-wave", Index<3>{n3, n3, n3}, 3, [](const std::string& grid) {
-    return grid + "solver = {kind = \"wave\", c = 0.9, dt = 0.5}\n";
-  });
+  add("3d-wave", Index<3>{n3, n3, n3}, 3,
+      [](const std::string& grid) { return grid + "solver = {kind = \"wave\", c = 0.9, dt = 0.5}\n"; });
   add("gray_scott", Index<2>{n2, n2 / 2}, 4, [](const std::string& grid) {
     return fields_text(grid, {"u", "v"}) + "solver = {kind = \"gray_scott\", dt = 0.1}\n";
   });

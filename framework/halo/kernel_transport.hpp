@@ -12,6 +12,13 @@
 
 namespace isohalo::detail {
 
+/// Host memory that a device copies to and from at full speed: pinned, where there is a device.
+#ifdef KOKKOS_HAS_SHARED_HOST_PINNED_SPACE  // since Kokkos 4
+using HostMemory = Kokkos::SharedHostPinnedSpace;
+#else
+using HostMemory = Kokkos::HostSpace;
+#endif
+
 /// A box of cells; plain arrays, because device code has no std::array.
 template <int D>
 struct KernelBox {
@@ -83,12 +90,7 @@ class KernelTransport final : public HaloTransport<D> {
  private:
   using Memory = typename Space::memory_space;
   using Buffer = Kokkos::View<char*, Memory>;
-#ifdef KOKKOS_HAS_SHARED_HOST_PINNED_SPACE  // since Kokkos 4; the host's own memory where there is no device
-  using HostMemory = Kokkos::SharedHostPinnedSpace;
-#else
-  using HostMemory = Kokkos::HostSpace;
-#endif
-  using HostBuffer = Kokkos::View<char*, HostMemory>;  // of MPI; pinned, so that the device copies at full speed
+  using HostBuffer = Kokkos::View<char*, HostMemory>;  // of MPI
 
   /// Boxes: collected, then put into the arrays' memory space.
   struct Table {
@@ -180,6 +182,7 @@ class KernelTransport final : public HaloTransport<D> {
 
   void send(std::size_t stage) override {
     const Side& side = stages_[stage].send;
+    if (side.messages.empty()) return;  // nobody waits for what is still computed
     for (std::size_t f = 0; f < this->arrays_.size(); ++f)
       run<KernelTask::pack>("isohalo::pack", f, side.tables[f], side.buffer.data());
     Space().fence();

@@ -87,8 +87,8 @@ struct PointUpdate {
 
   using Values = std::array<T, kWrites>;
   KOKKOS_FUNCTION void operator()(const std::int64_t x) const { store(x, values(x)); }
-  /// All values are formed before one is stored, since the fields that are written may be those a step before, which
-  /// the function reads.
+  /// All values are formed before one is stored, since the fields that are written may be those a step before,
+  /// which the function reads.
   KOKKOS_FUNCTION Values values(const std::int64_t x) const {
     std::array<const T*, Point::kReads> from{};
     for (std::size_t f = 0; f < Point::kReads; ++f) from[f] = in[f];

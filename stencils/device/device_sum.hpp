@@ -2,6 +2,7 @@
 /// Sums over all cells of fields in the memory of a Kokkos execution space: tile values by kernels, in the order of
 /// the reduction tree (docs/reductions.md), so that their bits are those of the host.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -124,10 +125,10 @@ class DeviceSum {
   struct Pair {
     Pair() = default;
     Pair(const std::string& name, std::int64_t n)
-        : there(name, static_cast<std::size_t>(n)), here(Kokkos::create_mirror(there)) {}
+        : there(name, static_cast<std::size_t>(n)), here(name + " (host)", static_cast<std::size_t>(n)) {}
     void bring() const { Kokkos::deep_copy(here, there); }
     Doubles there;
-    decltype(Kokkos::create_mirror(Doubles())) here;
+    Kokkos::View<double*, detail::HostMemory> here;
   };
 
   std::int64_t row() const { return cells_.extent(D - 1); }
@@ -158,8 +159,10 @@ class DeviceSum {
   void take_whole() {
     values_.bring();
     const double* of_tile = values_.here.data();
-    for_each_cell(tiles_, [&](const Index<D>& t) {
-      sum_->tile_values()[static_cast<std::size_t>(linear_index(sum_->tiles(), t))] = *of_tile++;
+    for_each_row(tiles_, [&](const Index<D>& t) {
+      const auto to = static_cast<std::size_t>(linear_index(sum_->tiles(), t));
+      std::copy_n(of_tile, tiles_.extent(D - 1), &sum_->tile_values()[to]);
+      of_tile += tiles_.extent(D - 1);
     });
   }
 

@@ -251,7 +251,7 @@ void derived(MPI_Comm comm, std::uint64_t mine, std::uint64_t all) {
   MPI_Op op = MPI_OP_NULL;
   MPI_Op_create(
       [](void* in, void* inout, int* count, MPI_Datatype*) {
-        const auto *a = static_cast<const std::uint64_t*>(in);
+        const auto* a = static_cast<const std::uint64_t*>(in);
         auto* b = static_cast<std::uint64_t*>(inout);
         for (int k = 0; k < *count; ++k)
           for (const int at : {3 * k, 3 * k + 2}) b[at] = composed(a[at], b[at]);

@@ -167,7 +167,8 @@ class Traffic {
   std::vector<MPI_Request> requests_;
 };
 
-/// Collectives while messages and collectives of MPI's of several starts are under way, some completed before and some after the next start.
+/// Collectives while messages and collectives of MPI's of several starts are under way, some completed before and
+/// some after the next start.
 void traffic(long count, unsigned seed) {
   Random same(seed);
   std::vector<std::unique_ptr<Traffic>> under_way;

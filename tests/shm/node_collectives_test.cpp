@@ -333,8 +333,8 @@ TEST_F(Moves, RequestsEndInTheirOrder) {
     std::copy(begin.begin(), begin.end(), data.begin());
     std::copy_n(begin.begin(), part.size(), part.begin());
     for (int r = 0; r < p_ && me_ == p_ - 1; ++r)
-      std::memcpy(parts.data() + part.size() * static_cast<std::size_t>(r), pattern(part.size(), r + 7, turn).data(),
-                  part.size());
+      std::memcpy(parts.data() + part.size() * static_cast<std::size_t>(r),
+                  pattern(part.size(), r + 7, turn).data(), part.size());
     be_late(own_);
     allreduce.start();
     broadcast.start();
