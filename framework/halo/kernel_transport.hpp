@@ -4,9 +4,11 @@
 
 #include <Kokkos_Core.hpp>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "datatypes/error.hpp"
 #include "framework/halo/ghost_fill.hpp"
 #include "framework/halo/transport.hpp"
 
@@ -22,9 +24,10 @@ using HostMemory = Kokkos::HostSpace;
 /// A box of cells; plain arrays, because device code has no std::array.
 template <int D>
 struct KernelBox {
-  std::int64_t first;                        ///< place of its first cell among the cells of the table
-  std::int64_t byte;                         ///< of that cell in the buffer
-  std::int64_t low[D], extent[D], shift[D];  ///< from the first owned cell; a cell's source lies `shift` below it
+  std::int64_t first;             ///< place of its first cell among the cells of the table
+  std::int64_t byte;              ///< of that cell in the buffer
+  std::int64_t low[D], shift[D];  ///< from the first owned cell; a cell's source lies `shift` below it
+  std::uint32_t extent[D];        ///< fewer than 2^32 cells in all, so that devices divide short numbers
 };
 
 enum class KernelTask { pack, unpack, copy };
@@ -39,7 +42,7 @@ struct CellKernel {
   Kokkos::View<const KernelBox<D>*, Memory> boxes;
 
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t k) const {
-    const std::int64_t cell = k / words, word = k - cell * words;
+    const std::int64_t cell = words == 1 ? k : k / words, word = k - cell * words;
     std::size_t low = 0, high = boxes.extent(0);
     while (high - low > 1) {
       const std::size_t middle = (low + high) / 2;
@@ -49,7 +52,8 @@ struct CellKernel {
         high = middle;
     }
     const KernelBox<D>& b = boxes(low);
-    std::int64_t left = cell - b.first, at = 0, source = 0;
+    auto left = static_cast<std::uint32_t>(cell - b.first);
+    std::int64_t at = 0, source = 0;
     for (int j = D - 1; j >= 0; --j) {
       const std::int64_t i = b.low[j] + left % b.extent[j];
       at += i * stride[j];
@@ -99,11 +103,14 @@ class KernelTransport final : public HaloTransport<D> {
     std::int64_t cells = 0;
 
     void add(const ShiftedBox<D>& b, const Index<D>& origin, std::int64_t byte) {
+      if (b.box.cells() >> 32)
+        throw UsageError("ghosts of " + std::to_string(b.box.cells()) +
+                         " cells: kernels copy fewer than 2^32 at a time; use more ranks");
       KernelBox<D>& k = list.emplace_back();
       k.first = cells, k.byte = byte;
       for (int j = 0; j < D; ++j) {
         k.low[j] = b.box.low[j] - origin[j];
-        k.extent[j] = b.box.extent(j);
+        k.extent[j] = static_cast<std::uint32_t>(b.box.extent(j));
         k.shift[j] = b.shift[j];
       }
       cells += b.box.cells();

@@ -231,7 +231,7 @@ void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>
     for_each_cell_in<Space>(label, lower, like, f);
     return for_each_cell_in<Space>(label, upper, like, f);
   }
-  using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
+  using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>, Kokkos::LaunchBounds<128, 1>>;
   Kokkos::parallel_for(label, Policy(0, kernel.threads()), kernel);
 }
 
