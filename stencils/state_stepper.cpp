@@ -38,7 +38,7 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
     const auto boxes = shape.needed_boxes(domain.owned(), m, around);
     Level level;
     level.bounds = detail::reachable(domain.owned(), shape, m, around);
-    level.all = in_blocks(boxes);
+    level.all = in_orders(boxes);
     level.around = detail::without(boxes, domain.owned());
     level.shell = SweepRegion<D>(level.around);
     level.boxes = boxes;
@@ -54,9 +54,10 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
 }
 
 template <class T, int D>
-SweepRegion<D> StateStepper<T, D>::in_blocks(const std::vector<Box<D>>& boxes) const {
-  return SweepRegion<D>(boxes, 1 + layers_low_[0] + layers_high_[0],
-                        static_cast<std::int64_t>(names_.state.size() * sizeof(T)));
+typename StateStepper<T, D>::Region StateStepper<T, D>::in_orders(const std::vector<Box<D>>& boxes) const {
+  const auto cell_bytes = static_cast<std::int64_t>(names_.state.size() * sizeof(T));
+  return {SweepRegion<D>(boxes, 1 + layers_low_[0] + layers_high_[0], cell_bytes),
+          D < 3 ? SweepRegion<D>() : SweepRegion<D>(boxes, 0, 0)};
 }
 
 template <class T, int D>
@@ -82,7 +83,7 @@ void StateStepper<T, D>::go_deep(int depth) {
   Box<D> inner = domain_.owned();
   for (int j = 0; j < D; ++j)
     if (domain_.decomposition().blocks(j) > 1) inner.low[j] += layers_low_[j], inner.high[j] -= layers_high_[j];
-  interior_ = in_blocks({inner});
+  interior_ = in_orders({inner});
   rest_ = SweepRegion<D>(detail::without(shape_.needed_boxes(domain_.owned(), sweeps_ - 1, around_), inner));
   repeats_grid_ = HaloGeometry<D>{domain_.decomposition(), shape_, sweeps_, around_}.repeats_grid();
 }
@@ -235,8 +236,8 @@ Box<D> StateStepper<T, D>::with_mirrored(Box<D> part, const Box<D>& bounds) cons
 template <class T, int D>
 void StateStepper<T, D>::sweep_before(const RowKernel<T, D>& kernel) {
   bring_ghosts(now_, false);
-  bring_coefficients(levels_.front().all, step_, 0);
-  sweep(levels_.front().all, update(kernel, now_, next_, next_, 0), fetch(fetches_));
+  bring_coefficients(levels_.front().all.in_blocks, step_, 0);
+  sweep(levels_.front().all.in_blocks, update(kernel, now_, next_, next_, 0), fetch(fetches_));
   fields_changed();
 }
 
@@ -279,7 +280,7 @@ RowUpdate<T, D> StateStepper<T, D>::update(const RowKernel<T, D>& kernel, const 
 template <class T, int D>
 double StateStepper<T, D>::step(bool change) {
   // Not by what this rank has: its neighbors may have an interior where it has none.
-  const bool either_way = !change && steps_left_ == 0 && sweeps_ == 1 && fetches_.decided() && !overlap_.decided();
+  const bool either_way = !change && steps_left_ == 0 && sweeps_ == 1 && sweeps_decided() && !overlap_.decided();
   const auto start = std::chrono::steady_clock::now();
   const double sum = step(change, !change && overlaps());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -287,7 +288,7 @@ double StateStepper<T, D>::step(bool change) {
     const PhaseScope scope(phases_, Phase::exchange);  // in the last step of the trial ranks wait for each other
     overlap_.took(seconds);
   }
-  if (steps_left_ == 0) (change ? fetches_with_change_ : fetches_).took(seconds);
+  if (steps_left_ == 0) (change ? fetches_with_change_ : fetches_.decided() ? orders_ : fetches_).took(seconds);
   return sum;
 }
 
@@ -311,14 +312,14 @@ template <class T, int D>
 double StateStepper<T, D>::sweep_stage(int stage, const Fields& in, const Fields& out, bool change, bool overlap) {
   const int depth = steps_left_ == 0 ? sweeps_ : steps_left_;
   // Before the ghosts come, since the interior may be swept meanwhile.
-  bring_coefficients(levels_[static_cast<std::size_t>(depth - 1)].all, step_, time_of_stage());
-  const bool interior_done = bring_ghosts(in, overlap && interior_.size() > 0);
+  bring_coefficients(levels_[static_cast<std::size_t>(depth - 1)].all.in_blocks, step_, time_of_stage());
+  const bool interior_done = bring_ghosts(in, overlap && interior_.in_blocks.size() > 0);
   --steps_left_;
   const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
   const RowUpdate<T, D> update = this->update(kernel(stage, 0), in, out, next_, stage);
   const PhaseScope scope(phases_, Phase::sweep);
   if (!change) {
-    sweep(interior_done ? rest_ : level.all, update, fetch(fetches_));
+    sweep(interior_done ? rest_ : ordered(level.all), update, fetch(fetches_));
     return 0;
   }
   const Fields& before = change_over_two_ ? out : now_;
@@ -380,11 +381,12 @@ bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
       const PhaseScope scope(phases_, Phase::boundary);
       fill_outside_of(u, in_place, step_, time_of_stage());
     }
-    const std::int64_t parts = std::min(kParts, interior_.size());
+    const SweepRegion<D>& interior = ordered(interior_);
+    const std::int64_t parts = std::min(kParts, interior.size());
     for (std::int64_t part = 0; part < parts; ++part) {
       {
         const PhaseScope scope(phases_, Phase::sweep);
-        sweep(interior_, update(kernel(0, 0), u, next_, next_, 0), fetch(fetches_), part, parts);
+        sweep(interior, update(kernel(0, 0), u, next_, next_, 0), fetch(fetches_), part, parts);
       }
       plan.progress();
     }

@@ -88,7 +88,7 @@ class StateStepper : public Solver<D> {
   void change_all(const F& f) {
     const ArrayRef<T, D> u = now_[0].ref();
     const PhaseScope scope(phases_, Phase::sweep);
-    for_each_row_of("isohalo::shift", levels_[static_cast<std::size_t>(steps_left_)].all,
+    for_each_row_of("isohalo::shift", levels_[static_cast<std::size_t>(steps_left_)].all.in_blocks,
                     [&](const Index<D>& i, std::int64_t n) {
                       T* const row = &u.at(i);
                       for (std::int64_t x = 0; x < n; ++x) row[x] = f(row[x]);
@@ -113,7 +113,16 @@ class StateStepper : public Solver<D> {
   using Fields = std::vector<Field<T, D>>;
   using Addresses = std::vector<T*>;  ///< of the first owned cells of fields
 
-  SweepRegion<D> in_blocks(const std::vector<Box<D>>& boxes) const;
+  /// Cells to be swept, in blocks of rows and, of three dimensions and more, plane by plane: which is faster is
+  /// tried out.
+  struct Region {
+    SweepRegion<D> in_blocks, by_planes;
+  };
+  /// Less is not worth it: where they write past the caches, a sweep by planes was seen to take a third longer or
+  /// not, by where in memory the stack lies (docs/performance.md).
+  static constexpr double kGainOfPlanes = 0.9;
+  Region in_orders(const std::vector<Box<D>>& boxes) const;
+  const SweepRegion<D>& ordered(const Region& r) const { return orders_.way() == 0 ? r.in_blocks : r.by_planes; }
   Fields make_fields(const std::vector<std::string>& names, const char* suffix, Exchange exchange) const;
 
   // Lists that are made for each call; they keep their memory.
@@ -138,7 +147,8 @@ class StateStepper : public Solver<D> {
   /// From the next exchange on, which comes next, so many steps follow one.
   void go_deep(int depth);
   /// Are depths tried out? Once sweeps are as they stay.
-  bool tries_depths() const { return !depth_choice_.decided() && fetches_.decided() && overlap_.decided(); }
+  bool tries_depths() const { return !depth_choice_.decided() && sweeps_decided() && overlap_.decided(); }
+  bool sweeps_decided() const { return fetches_.decided() && orders_.decided(); }
 
   /// Does an exchange bring the ghosts of the fields a step before?
   bool previous_exchanged() const { return previous_read_ && sweeps_ > 1; }
@@ -147,7 +157,7 @@ class StateStepper : public Solver<D> {
   /// same on all ranks.
   bool overlaps() const {
     return (sweeps_ == 1 || always_overlaps_) && !previous_exchanged() && overlap_.overlap() &&
-           (overlap_.decided() || fetches_.decided());
+           (overlap_.decided() || sweeps_decided());
   }
   Fetch fetch(const FastestWay& ways) const { return Fetch::by_way(ways.way(), lead_); }
 
@@ -157,7 +167,8 @@ class StateStepper : public Solver<D> {
   /// What lies `m` steps around the block.
   struct Level {
     Box<D> bounds;  // all cells inside the grid that m steps can reach
-    SweepRegion<D> all, shell;
+    Region all;
+    SweepRegion<D> shell;
     std::vector<Box<D>> boxes;   // of `all`, the largest first
     std::vector<Box<D>> around;  ///< those without the owned cells
   };
@@ -213,12 +224,14 @@ class StateStepper : public Solver<D> {
   Index<D> layers_low_{}, layers_high_{};
   OverlapChoice overlap_;
   bool previous_read_, always_overlaps_, change_over_two_ = false, in_place_ = false;
-  bool repeats_grid_ = false;       ///< ghosts copied within this rank then come after those of other ranks
-  SweepRegion<D> interior_, rest_;  ///< of the first step after an exchange
+  bool repeats_grid_ = false;  ///< ghosts copied within this rank then come after those of other ranks
+  Region interior_;            ///< of the first step after an exchange, as `rest_`
+  SweepRegion<D> rest_;
   std::vector<Level> levels_;
   TimeTiles<D> tiles_;
   std::int64_t lead_ = 0;  ///< see Fetch
   FastestWay fetches_ = FastestWay::of(Fetch::kWays), fetches_with_change_ = FastestWay::of(Fetch::kWays);
+  FastestWay orders_ = D < 3 ? FastestWay::decided_for(0) : FastestWay::of(2, kGainOfPlanes);
   std::vector<double> scratch_;
   std::vector<ErasedArray<D>> erased_;
   Addresses reads_, writes_, before_;

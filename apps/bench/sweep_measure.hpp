@@ -38,7 +38,7 @@ SweepFigures compare_steps(const CartesianDomain<D>& domain, Solver<D>& ours, So
   CopyRate copy(domain.owned().cells() * static_cast<std::int64_t>(sizeof(T)));
   ours.advance(2, false), hand.advance(2);  // pages are touched, an exchange is chosen
   const double once = timed(comm, [&] { ours.advance(2, false), hand.advance(2); }) / 4;
-  constexpr std::int64_t trial = 40;  // steps, after which all ways are chosen
+  constexpr std::int64_t trial = 60;  // steps, after which all ways are chosen
   ours.advance(trial, false), hand.advance(trial);
   for (std::int64_t s = 0; s < trial; ++s) ours.advance(1, true);
   hand.advance(trial);

@@ -14,7 +14,8 @@ class FastestWay {
  public:
   /// Decided, or so many ways to be tried out.
   static FastestWay decided_for(std::size_t way) { return FastestWay(way, 0, 1, 0); }
-  static FastestWay of(std::size_t ways) { return FastestWay(0, ways, 3, 3); }
+  /// Another way than the first is kept where it takes less than `gain` of that one's time.
+  static FastestWay of(std::size_t ways, double gain = 0.98) { return FastestWay(0, ways, 3, 3, gain); }
   /// What `took` counts as a step is a stretch of many: the first one after another way's counts, too, and each way
   /// has three that count.
   static FastestWay of_stretches(std::size_t ways) { return FastestWay(0, ways, 1, 4); }
@@ -34,7 +35,7 @@ class FastestWay {
     if (++steps_ < turn_ * ways * rounds_) return;
     agree(least_);
     const auto fastest = std::min_element(least_.begin(), least_.end());
-    way_ = *fastest < kGain * least_[0] ? static_cast<std::size_t>(fastest - least_.begin()) : 0;
+    way_ = *fastest < gain_ * least_[0] ? static_cast<std::size_t>(fastest - least_.begin()) : 0;
     least_.clear();
   }
   void took(double seconds) {
@@ -42,12 +43,11 @@ class FastestWay {
   }
 
  private:
-  FastestWay(std::size_t way, std::size_t tried, std::size_t turn, std::size_t rounds)
-      : turn_(turn), rounds_(rounds), way_(way), least_(tried, std::numeric_limits<double>::max()) {}
-
-  static constexpr double kGain = 0.98;  // less is noise
+  FastestWay(std::size_t way, std::size_t tried, std::size_t turn, std::size_t rounds, double gain = 0.98)
+      : turn_(turn), rounds_(rounds), way_(way), gain_(gain), least_(tried, std::numeric_limits<double>::max()) {}
 
   std::size_t turn_, rounds_, way_, steps_ = 0;
+  double gain_;
   std::vector<double> least_;  ///< seconds, of each way while they are tried out
 };
 
