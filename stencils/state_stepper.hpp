@@ -118,9 +118,6 @@ class StateStepper : public Solver<D> {
   struct Region {
     SweepRegion<D> in_blocks, by_planes;
   };
-  /// Less is not worth it: where they write past the caches, a sweep by planes was seen to take a third longer or
-  /// not, by where in memory the stack lies (docs/performance.md).
-  static constexpr double kGainOfPlanes = 0.9;
   Region in_orders(const std::vector<Box<D>>& boxes) const;
   const SweepRegion<D>& ordered(const Region& r) const { return orders_.way() == 0 ? r.in_blocks : r.by_planes; }
   Fields make_fields(const std::vector<std::string>& names, const char* suffix, Exchange exchange) const;
@@ -231,7 +228,7 @@ class StateStepper : public Solver<D> {
   TimeTiles<D> tiles_;
   std::int64_t lead_ = 0;  ///< see Fetch
   FastestWay fetches_ = FastestWay::of(Fetch::kWays), fetches_with_change_ = FastestWay::of(Fetch::kWays);
-  FastestWay orders_ = D < 3 ? FastestWay::decided_for(0) : FastestWay::of(2, kGainOfPlanes);
+  FastestWay orders_ = FastestWay::decided_for(0);  ///< tried once `fetches_` are decided; 0: in blocks
   std::vector<double> scratch_;
   std::vector<ErasedArray<D>> erased_;
   Addresses reads_, writes_, before_;
