@@ -58,7 +58,8 @@ class StateStepper : public Solver<D> {
   /// Brings the coefficients' ghosts; outside the grid they are mirrored, whatever the fields' rules.
   void start() override;
   void set_time(std::int64_t step, double dt) override { step_ = step, dt_ = dt; }
-  /// The ghosts are stale.
+  /// The ghosts are stale; not the outside cells of sides that are `fixed` at all times, which nobody else may
+  /// write.
   void fields_changed() override { steps_left_ = 0; }
 
   /// Whether steps overlap exchange and sweep, or that it is not known yet.
@@ -74,7 +75,7 @@ class StateStepper : public Solver<D> {
   /// For two kernels that take turns, of a single field, and that together are one step of a method: from now on a
   /// change sum is of the last two steps. Not for coefficients that depend on the time.
   void change_over_two() { change_over_two_ = true; }
-  /// For two such kernels, each of which changes cells of one colour and reads neighbors of the other one: from now
+  /// For two such kernels, each of which changes cells of one colour and reads adjacent ones of the other: from now
   /// on steps without a change sum write what they read. Then they must come in pairs. A kernel that is called with
   /// one array leaves the cells of the other colour alone.
   void update_in_place() { in_place_ = true; }

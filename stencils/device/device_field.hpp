@@ -226,8 +226,11 @@ void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>
     kernel.tiles[j] = static_cast<std::uint32_t>((extent + tile - 1) / tile);
   }
   if (kernel.threads() >= most) {  // more than such an index counts
+    int longest = 0;
+    for (int j = 1; j < D; ++j)
+      if (box.extent(j) > box.extent(longest)) longest = j;
     Box<D> lower = box, upper = box;
-    lower.high[0] = upper.low[0] = box.low[0] + box.extent(0) / 2;
+    lower.high[longest] = upper.low[longest] = box.low[longest] + box.extent(longest) / 2;
     for_each_cell_in<Space>(label, lower, like, f);
     return for_each_cell_in<Space>(label, upper, like, f);
   }
