@@ -86,11 +86,13 @@ double least_eigenvalue(const GridSettings<D>& grid) {
   return singular ? least : sum;
 }
 
-/// Two cells of one colour are neighbors: across the ends of a periodic dimension with an odd number of cells.
+/// Two cells of one colour are neighbors: across the ends of a periodic dimension with an odd number of cells, at
+/// least so many. (With one, a cell is its own neighbor, whose terms cancel.)
 template <int D>
-bool colours_meet(const GridSettings<D>& grid) {
+bool colours_meet(const GridSettings<D>& grid, std::int64_t least = 3) {
   for (int j = 0; j < D; ++j)
-    if (grid.boundary.low[j].kind == Boundary::periodic && grid.shape[j] > 1 && grid.shape[j] % 2 == 1) return true;
+    if (grid.boundary.low[j].kind == Boundary::periodic && grid.shape[j] >= least && grid.shape[j] % 2 == 1)
+      return true;
   return false;
 }
 

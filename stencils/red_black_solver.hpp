@@ -128,7 +128,7 @@ class RedBlackSolver : public Relaxation<T, D> {
                          }),
         rows_({domain.owned()}) {
     this->stepper_.change_over_two();
-    if (!reads_own_colour(equation.grid)) this->stepper_.update_in_place();
+    if (!colours_meet(equation.grid, 1)) this->stepper_.update_in_place();
     if (equation.singular())
       before_ = made_on_all(domain.comm(), [&] { return Field<T, D>("u (before)", domain.owned(), {}, {}); });
   }
@@ -153,13 +153,6 @@ class RedBlackSolver : public Relaxation<T, D> {
   }
 
  private:
-  /// Across the ends of a periodic dimension, where a cell of one may be its own neighbor?
-  static bool reads_own_colour(const GridSettings<D>& grid) {
-    for (int j = 0; j < D; ++j)
-      if (grid.boundary.low[j].kind == Boundary::periodic && grid.shape[j] % 2 == 1) return true;
-    return false;
-  }
-
   /// Neither of the stepper's fields is the old one after two sweeps.
   void keep() {
     const PhaseScope scope(this->system_.phases(), Phase::sweep);

@@ -17,10 +17,8 @@ struct BenchSweepOptions {
   int repeats = 7;
   std::int64_t size = 0;           ///< cells per dimension; 0: far more than caches hold
   std::vector<std::string> cases;  ///< empty: all
-  std::string space = "host";
+  std::string space = "host";      ///< or "device"
 };
-/// Of shipped solvers on Kokkos' default execution space; bits are compared with the host's.
-ExitCode bench_sweep_on_device(MPI_Comm comm, const BenchSweepOptions& options);
 ExitCode bench_sweep(MPI_Comm comm, const BenchSweepOptions& options);
 
 struct BenchScalingOptions {

@@ -15,11 +15,8 @@ class CommandLine {
  public:
   CommandLine() {
     app_.require_subcommand(1);
-    auto* sweep =
-        add("sweep", "Steps of every solver against hand-written loops and against the rate of a copy", sweep_.json,
-            [this] {
-              return (sweep_.space == "device" ? bench_sweep_on_device : bench_sweep)(MPI_COMM_WORLD, sweep_);
-            });
+    auto* sweep = add("sweep", "Steps of every solver against hand-written loops and against the rate of a copy",
+                      sweep_.json, [this] { return bench_sweep(MPI_COMM_WORLD, sweep_); });
     repeats(sweep, sweep_.repeats);
     sweep->add_option("--case", sweep_.cases, "only these cases");
     sweep

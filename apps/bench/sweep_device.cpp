@@ -5,29 +5,15 @@
 
 #include <Kokkos_Core.hpp>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
-#include "apps/bench/benchmarks.hpp"
 #include "apps/bench/input_solver.hpp"
-#include "apps/bench/timing.hpp"
+#include "apps/bench/sweep_measure.hpp"
 #include "framework/neighborhood/offsets.hpp"
-#include "framework/run/machine.hpp"
 #include "stencils/device/device_field.hpp"
 
 namespace isohalo {
 
 namespace {
-
-struct DeviceFigures {
-  std::string name, shape;
-  int ranks = 1;
-  double rate = 0, with_residual = 0;  ///< million updates/s, medians
-  double bytes = 0;                    ///< that an update must move at least
-  double gb_per_s = 0, copied = 0;     ///< of the steps, by these; of a copy, read and written; medians
-  double of_copy = 0;                  ///< the one over the other, median of pairs
-  double residual_cost = 0;            ///< time with the residual / without, median of pairs
-  bool same_bits = false;              ///< as on the host
-};
 
 /// Copies so many bytes within the memory of the device.
 class DeviceCopy {
@@ -69,9 +55,10 @@ std::int64_t differences(MPI_Comm user, const std::string& text, std::int64_t st
 
 /// `arrays`: those that a step must read, and write.
 template <int D>
-DeviceFigures measure(MPI_Comm user, const std::string& name, const std::string& text, double arrays, int repeats) {
-  DeviceFigures f;
+SweepFigures measure(MPI_Comm user, const std::string& name, const std::string& text, double arrays, int repeats) {
+  SweepFigures f;
   f.name = name;
+  f.type = "float64";
   f.same_bits = differences<D>(user, text, 5) == 0;
   InputSolver<D> ours(user, on_space(text, "device"));
   const CartesianDomain<D>& domain = ours.domain();
@@ -95,18 +82,15 @@ DeviceFigures measure(MPI_Comm user, const std::string& name, const std::string&
   }
   f.shape = shape_string<D>(domain.global().extents());
   f.ranks = comm.size();
-  f.rate = cells / median(a) / 1e6, f.with_residual = cells / median(r) / 1e6;
+  f.ours = cells / median(a) / 1e6, f.with_residual = cells / median(r) / 1e6;
   f.bytes = arrays * sizeof(double);
-  f.gb_per_s = f.rate * 1e6 * f.bytes / 1e9;
+  f.gb_per_s = f.ours * 1e6 * f.bytes / 1e9;
   f.copied = cells * 2 * sizeof(double) / median(c) / 1e9;
   f.of_copy = median(of_copy), f.residual_cost = median(cost);
   return f;
 }
 
-template <int D>
-std::string heat_text() {
-  return "solver = {kind = \"heat\", kappa = 1.0, dt = 0.05}\n";
-}
+constexpr const char* kHeat = "solver = {kind = \"heat\", kappa = 1.0, dt = 0.05}\n";
 
 template <int D>
 std::string box_text() {
@@ -127,58 +111,23 @@ std::string fields_text(std::string grid, std::initializer_list<const char*> fie
   return grid;
 }
 
-void print_json(const std::vector<DeviceFigures>& all, int repeats) {
-  nlohmann::ordered_json j;
-  j["benchmark"] = "sweep";
-  j["machine"] = machine_text();
-  j["space"] = DeviceSpace::name();
-  j["repeats"] = repeats;
-  for (const auto& f : all)
-    j["cases"].push_back({{"case", f.name},
-                          {"shape", f.shape},
-                          {"type", "float64"},
-                          {"ranks", f.ranks},
-                          {"isohalo_mupdates_per_s", f.rate},
-                          {"bytes_per_update", f.bytes},
-                          {"gb_per_s", f.gb_per_s},
-                          {"copy_gb_per_s", f.copied},
-                          {"of_copy", f.of_copy},
-                          {"with_residual_mupdates_per_s", f.with_residual},
-                          {"residual_cost", f.residual_cost},
-                          {"same_bits", f.same_bits}});
-  fmt::print("{}\n", j.dump(2));
-}
-
-void print(const std::vector<DeviceFigures>& all) {
-  fmt::print("{}, execution space {}\n{:12} {:>15} {:>5} {:>11} {:>8} {:>7} {:>9} {:>8} {:>13}\n", machine_text(),
-             DeviceSpace::name(), "case", "cells", "ranks", "isohalo M/s", "B/update", "GB/s", "copy GB/s",
-             "of copy", "residual cost");
-  for (const auto& f : all)
-    fmt::print("{:12} {:>15} {:>5} {:>11.0f} {:>8.0f} {:>7.1f} {:>9.1f} {:>8.3f} {:>13.3f}{}\n", f.name, f.shape,
-               f.ranks, f.rate, f.bytes, f.gb_per_s, f.copied, f.of_copy, f.residual_cost,
-               f.same_bits ? "" : "  BITS DIFFER FROM THE HOST'S");
-}
-
 }  // namespace
 
-ExitCode bench_sweep_on_device(MPI_Comm user, const BenchSweepOptions& options) {
-  int rank = 0, ranks = 1;
-  MPI_Comm_rank(user, &rank);
-  MPI_Comm_size(user, &ranks);
-  std::vector<DeviceFigures> all;
+std::vector<SweepFigures> measure_device_steps(const SweepOrder& order) {
+  int ranks = 1;
+  MPI_Comm_size(order.comm, &ranks);
+  std::vector<SweepFigures> all;
   std::vector<std::string> names;
   const auto add = [&](const std::string& name, const auto& shape, double arrays, const auto& text_of) {
     constexpr int D = static_cast<int>(std::tuple_size_v<std::remove_cvref_t<decltype(shape)>>);
     names.push_back(name);
-    if (!options.cases.empty() &&
-        std::find(options.cases.begin(), options.cases.end(), name) == options.cases.end())
-      return;
-    all.push_back(
-        measure<D>(user, name, text_of(grid_text<D>(shape, ranks, "\"periodic\"")), arrays, options.repeats));
+    if (order.wants(name))
+      all.push_back(
+          measure<D>(order.comm, name, text_of(grid_text<D>(shape, ranks, "\"periodic\"")), arrays, order.repeats));
   };
-  const std::int64_t n2 = options.size ? options.size : 16384, n3 = options.size ? options.size : 512;
-  add("2d-5pt", Index<2>{n2, n2}, 2, [](const std::string& grid) { return grid + heat_text<2>(); });
-  add("3d-7pt", Index<3>{n3, n3, n3}, 2, [](const std::string& grid) { return grid + heat_text<3>(); });
+  const std::int64_t n2 = order.size ? order.size : 16384, n3 = order.size ? order.size : 512;
+  add("2d-5pt", Index<2>{n2, n2}, 2, [](const std::string& grid) { return grid + kHeat; });
+  add("3d-7pt", Index<3>{n3, n3, n3}, 2, [](const std::string& grid) { return grid + kHeat; });
   add("2d-9pt", Index<2>{n2, n2}, 2, [](const std::string& grid) { return grid + box_text<2>(); });
   add("3d-27pt", Index<3>{n3, n3, n3}, 2, [](const std::string& grid) { return grid + box_text<3>(); });
   add("3d-upwind", Index<3>{n3, n3, n3}, 2, [](const std::string& grid) {
@@ -192,9 +141,7 @@ ExitCode bench_sweep_on_device(MPI_Comm user, const BenchSweepOptions& options) 
   });
   if (all.empty())
     throw UsageError(fmt::format("bench sweep --space device: no such case; there are {}", fmt::join(names, ", ")));
-  if (rank == 0) options.json ? print_json(all, options.repeats) : print(all);
-  const bool right = std::all_of(all.begin(), all.end(), [](const DeviceFigures& f) { return f.same_bits; });
-  return right ? ExitCode::fine : ExitCode::different;
+  return all;
 }
 
 }  // namespace isohalo

@@ -15,7 +15,7 @@ namespace isohalo {
 struct SweepFigures {
   std::string name, shape, type;
   int ranks = 1;
-  double ours = 0, by_hand = 0, with_residual = 0;  ///< million updates/s, medians
+  double ours = 0, by_hand = 0, with_residual = 0;  ///< million updates/s, medians; 0: no opponent
   double ratio = 0;                                 ///< ours / by hand, median of pairs
   double bytes = 0;          ///< that an update must move at least: what is read once, what is written once
   double gb_per_s = 0;       ///< of ours, by these
@@ -103,5 +103,7 @@ struct SweepOrder {
 std::vector<SweepFigures> measure_solver_steps(const SweepOrder& order);
 /// Their names.
 std::vector<std::string> solver_step_names();
+/// Those that compute on Kokkos' default execution space, against a copy there and by the host's bits.
+std::vector<SweepFigures> measure_device_steps(const SweepOrder& order);
 
 }  // namespace isohalo
