@@ -12,9 +12,25 @@ template <class T>
 struct ChebyshevFactors {
   T change, residual;
 };
+template <class T>
+ChebyshevFactors<T> next_factors(ChebyshevSteps& steps) {
+  steps.next();
+  return {static_cast<T>(steps.change()), static_cast<T>(steps.residual())};
+}
 
-/// u' = u + (a (u - v) + b r), v the field one step before, which the new one takes the place of (docs/model.md,
-/// "chebyshev").
+/// u' = u + (a (u - v) + b r), v the field one step before (docs/model.md, "chebyshev"), at the cell whose address is
+/// `u`.
+template <class T, int D>
+struct ChebyshevAt {
+  Laplacian<T, D> laplacian;
+  ChebyshevFactors<T> factors;
+  KOKKOS_FUNCTION T operator()(const T* u, T v, T f) const {
+    const T r = f + laplacian(u);
+    return *u + (factors.change * (*u - v) + factors.residual * r);
+  }
+};
+
+/// The new field takes the place of that one step before.
 template <class T, int D>
 class ChebyshevRow {
  public:
@@ -24,13 +40,9 @@ class ChebyshevRow {
       : laplacian_(laplacian), f_(f), factors_(factors) {}
 
   void operator()(const T* in, T* __restrict out, std::int64_t n, const Index<D>& i) const {
-    const Laplacian<T, D> laplacian = laplacian_;
-    const T a = factors_->change, b = factors_->residual;
+    const ChebyshevAt<T, D> at{laplacian_, *factors_};
     const T* const f = &f_.at(i);
-    for (std::int64_t x = 0; x < n; ++x) {
-      const T r = f[x] + laplacian(in + x);
-      out[x] = in[x] + (a * (in[x] - out[x]) + b * r);
-    }
+    for (std::int64_t x = 0; x < n; ++x) out[x] = at(in + x, out[x], f[x]);
   }
   const ArrayRef<T, D>& source() const { return f_; }
 
@@ -71,8 +83,7 @@ class ChebyshevSolver : public Relaxation<T, D> {
 
  protected:
   double step(bool change) override {
-    steps_.next();
-    factors_ = {static_cast<T>(steps_.change()), static_cast<T>(steps_.residual())};
+    factors_ = next_factors<T>(steps_);
     return this->step_of_one_sweep(change);
   }
 

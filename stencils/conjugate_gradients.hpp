@@ -94,7 +94,8 @@ struct OperatorAt {
   Laplacian<T, D> laplacian;
   const T* u;
   T* out;
-  KOKKOS_FUNCTION void operator()(std::int64_t k) const { out[k] = -laplacian(u + k); }
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const { out[k] = value(k); }
+  KOKKOS_FUNCTION T value(std::int64_t k) const { return -laplacian(u + k); }
 };
 /// u = u + alpha p, r = r - alpha A p.
 template <class T>
@@ -103,9 +104,11 @@ struct DescentAt {
   const T *p, *ap;
   T *r, *u;
   KOKKOS_FUNCTION void operator()(std::int64_t k) const {
-    u[k] = u[k] + alpha * p[k];
-    r[k] = r[k] - alpha * ap[k];
+    u[k] = new_u(k);
+    r[k] = new_r(k);
   }
+  KOKKOS_FUNCTION T new_u(std::int64_t k) const { return u[k] + alpha * p[k]; }
+  KOKKOS_FUNCTION T new_r(std::int64_t k) const { return r[k] - alpha * ap[k]; }
 };
 /// p = r + beta p.
 template <class T>

@@ -6,14 +6,18 @@
 namespace isohalo {
 
 template <class T, int D>
+JacobiAt<T, D> jacobi_at(const Laplacian<T, D>& laplacian, const PoissonEquation<D>& equation) {
+  return {laplacian, static_cast<T>(equation.omega), static_cast<T>(equation.diagonal())};
+}
+
+template <class T, int D>
 class JacobiSolver : public Relaxation<T, D> {
  public:
   /// Collective in order.
   JacobiSolver(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth, Exchange exchange)
       : Relaxation<T, D>(
             domain, equation, depth, exchange, [&](const Index<D>& stride, const PoissonSystem<T, D>& system) {
-              return JacobiRow<T, D>(system.laplacian(stride), system.source(), static_cast<T>(equation.omega),
-                                     static_cast<T>(equation.diagonal()));
+              return JacobiRow<T, D>(jacobi_at<T>(system.laplacian(stride), equation), system.source());
             }) {}
 
   void try_depths(const std::vector<int>& depths) override { this->stepper_.try_depths(depths); }

@@ -6,6 +6,7 @@
 
 #include "stencils/chebyshev_solver.hpp"
 #include "stencils/device/device_conjugate_gradients.hpp"
+#include "stencils/device/device_relaxation.hpp"
 #include "stencils/jacobi_solver.hpp"
 #include "stencils/red_black_solver.hpp"
 #include "stencils/single_field_model.hpp"
@@ -70,14 +71,11 @@ class PoissonModel : public SolverModel<D> {
     if (equation_.grid.type == ElementType::float32) return create_as<float>(domain, depth, exchange);
     return create_as<double>(domain, depth, exchange);
   }
-  std::string against_device() const override {
-    return method_ == PoissonMethod::cg ? "" : "of the methods of poisson \"cg\" alone computes on devices";
-  }
-  std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int,
+  std::string against_device() const override { return {}; }
+  std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
-    if (equation_.grid.type == ElementType::float32)
-      return std::make_unique<DeviceConjugateGradients<float, D, DeviceSpace>>(domain, equation_, exchange);
-    return std::make_unique<DeviceConjugateGradients<double, D, DeviceSpace>>(domain, equation_, exchange);
+    if (equation_.grid.type == ElementType::float32) return on_device_as<float>(domain, depth, exchange);
+    return on_device_as<double>(domain, depth, exchange);
   }
 
  private:
@@ -93,6 +91,13 @@ class PoissonModel : public SolverModel<D> {
       default:
         return std::make_unique<JacobiSolver<T, D>>(domain, equation_, depth, exchange);
     }
+  }
+
+  template <class T>
+  std::unique_ptr<Solver<D>> on_device_as(const CartesianDomain<D>& domain, int depth, Exchange exchange) const {
+    if (method_ == PoissonMethod::cg)
+      return std::make_unique<DeviceConjugateGradients<T, D, DeviceSpace>>(domain, equation_, exchange);
+    return std::make_unique<DeviceRelaxation<T, D, DeviceSpace>>(domain, equation_, depth, exchange);
   }
 
   PoissonEquation<D> equation_;

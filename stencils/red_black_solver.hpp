@@ -10,49 +10,30 @@
 
 namespace isohalo {
 
-/// The half step of one colour: u' = u + w r in its cells, u' = u in the others (docs/model.md, "red_black"), which
-/// are not written where u' is to be in the place of u. Cells around the block are those of the grid that they are
-/// copies of.
+/// What tells the cells of red_black from each other: their colours, and the sides that they lie at, on which their
+/// weights depend. Cells around a block are those of the grid that they are copies of.
 template <class T, int D>
-class RedBlackRow {
+class RedBlackCells {
  public:
-  /// `colour`: 0 red, 1 black.
-  RedBlackRow(const Laplacian<T, D>& laplacian, const ArrayRef<T, D>& f, const PoissonEquation<D>& equation,
-              int colour)
-      : laplacian_(laplacian), f_(f), shape_(equation.grid.shape), colour_(colour) {
+  explicit RedBlackCells(const PoissonEquation<D>& equation) : shape_(equation.grid.shape) {
     for (int j = 0; j < D; ++j) periodic_[j] = equation.grid.boundary.low[j].kind == Boundary::periodic;
-    make_weights(equation);
   }
 
-  void operator()(const T* in, T* out, std::int64_t n, const Index<D>& i) const {
-    std::int64_t parity = colour_;
-    std::size_t place = 0;
-    for (int j = 0; j + 1 < D; ++j) {
-      const std::int64_t at = wrapped(i[j], j);
-      parity += at;
-      place = 4 * place + sides(at, j);
-    }
-    const T* const f = &f_.at(i);
-    // In pieces without a change of colour or weight but at their ends.
-    const std::int64_t cells = shape_[D - 1];
-    const bool whole = periodic_[D - 1] || one_weight_[place];
-    for (std::int64_t x = 0; x < n;) {
-      const std::int64_t at = wrapped(i[D - 1] + x, D - 1);
-      const std::size_t here = sides(at, D - 1);
-      const std::int64_t end = whole ? cells : here ? at + 1 : cells - 1;
-      const std::int64_t length = std::min(n - x, end - at);
-      const T weight = weights_[4 * place + here];
-      const std::int64_t first = (parity + at) % 2;
-      in == out ? in_place(out + x, f + x, length, weight, first)
-                : every_other(in + x, out + x, f + x, length, weight, first);
-      x += length;
-    }
+  bool periodic(int j) const { return periodic_[j]; }
+  std::int64_t extent(int j) const { return shape_[j]; }
+  KOKKOS_FUNCTION std::int64_t wrapped(std::int64_t i, int j) const {
+    if (!periodic_[j] || (i >= 0 && i < shape_[j])) return i;
+    const std::int64_t rest = i % shape_[j];
+    return rest < 0 ? rest + shape_[j] : rest;
   }
-  const ArrayRef<T, D>& source() const { return f_; }
+  /// Of dimension j where a cell lies at `i`: 1 the lower one, 2 the upper one, added.
+  KOKKOS_FUNCTION std::size_t sides(std::int64_t i, int j) const {
+    return periodic_[j] ? 0 : (i == 0 ? 1u : 0u) + (i == shape_[j] - 1 ? 2u : 0u);
+  }
 
- private:
   /// The weight omega / D(i) by the sides that a cell lies at, two bits a dimension.
-  void make_weights(const PoissonEquation<D>& equation) {
+  std::vector<T> weights(const PoissonEquation<D>& equation) const {
+    std::vector<T> weights;
     const PerDim<double, D> q = inverse_squares(equation.grid);
     std::size_t places = 1;
     for (int j = 0; j < D; ++j) places *= 4;
@@ -65,12 +46,12 @@ class RedBlackRow {
         if (at & 2) times += own_part(equation.grid.boundary.high[j], equation.grid.spacing[j]);
         diagonal = diagonal + times * q[j];
       }
-      weights_.push_back(static_cast<T>(diagonal > 0 ? equation.omega / diagonal : 0));
+      weights.push_back(static_cast<T>(diagonal > 0 ? equation.omega / diagonal : 0));
     }
-    for (std::size_t row = 0; row < places; row += 4)
-      one_weight_.push_back(
-          std::all_of(&weights_[row], &weights_[row] + 4, [&](T w) { return w == weights_[row]; }));
+    return weights;
   }
+
+ private:
   /// What the outside cell takes away from u(i), as a multiple of it.
   static double own_part(const BoundaryRule& rule, double h) {
     if (rule.kind == Boundary::robin) {
@@ -79,35 +60,77 @@ class RedBlackRow {
     }
     return rule.kind == Boundary::dirichlet ? 1 : rule.kind == Boundary::neumann ? -1 : 0;
   }
-  std::int64_t wrapped(std::int64_t i, int j) const {
-    if (!periodic_[j] || (i >= 0 && i < shape_[j])) return i;
-    const std::int64_t rest = i % shape_[j];
-    return rest < 0 ? rest + shape_[j] : rest;
-  }
-  std::size_t sides(std::int64_t i, int j) const {
-    return periodic_[j] ? 0 : (i == 0 ? 1u : 0u) + (i == shape_[j] - 1 ? 2u : 0u);
+
+  Index<D> shape_;
+  PerDim<bool, D> periodic_{};
+};
+
+/// u + w r, r = f + lap(u), at the cell whose address is `u` (docs/model.md, "red_black").
+template <class T, int D>
+KOKKOS_FUNCTION T relaxed(const Laplacian<T, D>& laplacian, const T* u, T f, T weight) {
+  return *u + weight * (f + laplacian(u));
+}
+
+/// The half step of one colour: u' = u + w r in its cells, u' = u in the others, which are not written where u' is to
+/// be in the place of u.
+template <class T, int D>
+class RedBlackRow {
+ public:
+  /// `colour`: 0 red, 1 black.
+  RedBlackRow(const Laplacian<T, D>& laplacian, const ArrayRef<T, D>& f, const PoissonEquation<D>& equation,
+              int colour)
+      : laplacian_(laplacian), f_(f), cells_(equation), weights_(cells_.weights(equation)), colour_(colour) {
+    for (std::size_t row = 0; row < weights_.size(); row += 4)
+      one_weight_.push_back(
+          std::all_of(&weights_[row], &weights_[row] + 4, [&](T w) { return w == weights_[row]; }));
   }
 
+  void operator()(const T* in, T* out, std::int64_t n, const Index<D>& i) const {
+    std::int64_t parity = colour_;
+    std::size_t place = 0;
+    for (int j = 0; j + 1 < D; ++j) {
+      const std::int64_t at = cells_.wrapped(i[j], j);
+      parity += at;
+      place = 4 * place + cells_.sides(at, j);
+    }
+    const T* const f = &f_.at(i);
+    // In pieces without a change of colour or weight but at their ends.
+    const std::int64_t cells = cells_.extent(D - 1);
+    const bool whole = cells_.periodic(D - 1) || one_weight_[place];
+    for (std::int64_t x = 0; x < n;) {
+      const std::int64_t at = cells_.wrapped(i[D - 1] + x, D - 1);
+      const std::size_t here = cells_.sides(at, D - 1);
+      const std::int64_t end = whole ? cells : here ? at + 1 : cells - 1;
+      const std::int64_t length = std::min(n - x, end - at);
+      const T weight = weights_[4 * place + here];
+      const std::int64_t first = (parity + at) % 2;
+      in == out ? in_place(out + x, f + x, length, weight, first)
+                : every_other(in + x, out + x, f + x, length, weight, first);
+      x += length;
+    }
+  }
+  const ArrayRef<T, D>& source() const { return f_; }
+
+ private:
   /// Cells first, first + 2, .. change. All are computed, in vectors, and every other one is taken.
   void every_other(const T* in, T* __restrict out, const T* f, std::int64_t n, T weight, std::int64_t first) const {
     const Laplacian<T, D> laplacian = laplacian_;
     for (std::int64_t x = 0; x < n; ++x) {
-      const T u = in[x], changed = u + weight * (f[x] + laplacian(in + x));
+      const T u = in[x], changed = relaxed(laplacian, in + x, f[x], weight);
       out[x] = (x ^ first) & 1 ? u : changed;
     }
   }
   /// One by one: vectors would read what has just been stored in parts, for which processors wait.
   void in_place(T* u, const T* f, std::int64_t n, T weight, std::int64_t first) const {
     const Laplacian<T, D> laplacian = laplacian_;
-    for (std::int64_t x = first; x < n; x += 2) u[x] = u[x] + weight * (f[x] + laplacian(u + x));
+    for (std::int64_t x = first; x < n; x += 2) u[x] = relaxed(laplacian, u + x, f[x], weight);
   }
 
   Laplacian<T, D> laplacian_;
-  std::vector<bool> one_weight_;  ///< of rows: at both ends the same as between
   ArrayRef<T, D> f_;
-  Index<D> shape_;
-  PerDim<bool, D> periodic_{};
+  RedBlackCells<T, D> cells_;
   std::vector<T> weights_;
+  std::vector<bool> one_weight_;  ///< of rows: at both ends the same as between
   int colour_;
 };
 

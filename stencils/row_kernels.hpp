@@ -65,28 +65,32 @@ class Laplacian {
   Index<D> stride_;
 };
 
-/// u_new = u + (omega r) / D, r = f + lap (docs/model.md, "Jacobi").
+/// u_new = u + (omega r) / D, r = f + lap (docs/model.md, "Jacobi"), at the cell whose address is `u`.
+template <class T, int D>
+struct JacobiAt {
+  Laplacian<T, D> laplacian;
+  T omega, diagonal;
+  KOKKOS_FUNCTION T operator()(const T* u, T f) const {
+    const T r = f + laplacian(u);
+    return *u + (omega * r) / diagonal;
+  }
+};
+
 template <class T, int D>
 class JacobiRow {
  public:
-  JacobiRow(const Laplacian<T, D>& laplacian, const ArrayRef<T, D>& f, T omega, T diagonal)
-      : laplacian_(laplacian), f_(f), omega_(omega), diagonal_(diagonal) {}
+  JacobiRow(const JacobiAt<T, D>& at, const ArrayRef<T, D>& f) : at_(at), f_(f) {}
 
   void operator()(const T* in, T* __restrict out, std::int64_t n, const Index<D>& i) const {
-    const Laplacian<T, D> laplacian = laplacian_;
-    const T omega = omega_, diagonal = diagonal_;
+    const JacobiAt<T, D> at = at_;
     const T* const f = &f_.at(i);
-    for (std::int64_t x = 0; x < n; ++x) {
-      const T r = f[x] + laplacian(in + x);
-      out[x] = in[x] + (omega * r) / diagonal;
-    }
+    for (std::int64_t x = 0; x < n; ++x) out[x] = at(in + x, f[x]);
   }
   const ArrayRef<T, D>& source() const { return f_; }
 
  private:
-  Laplacian<T, D> laplacian_;
+  JacobiAt<T, D> at_;
   ArrayRef<T, D> f_;
-  T omega_, diagonal_;
 };
 
 /// Conway's game and its relatives: the next state by the number of living neighbors, of the 8 around a cell. Bit n

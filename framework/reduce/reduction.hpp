@@ -69,6 +69,8 @@ class Reduction final : private Operation {
   }
 
   TileReducer<V, D, Op>& tiles() { return tiles_; }
+  /// What becomes of the tile values before they go to other ranks, in this order. Not that of exact methods.
+  std::vector<Combination>& combinations() { return local_combines_; }
 
   /// This rank's terms, which exact_over_terms reads at the next start instead of tile values.
   template <class Value>

@@ -85,6 +85,9 @@ class TreeReducer {
   /// from the cells that `run_box` has seen.
   const Box<D>& tiles() const { return reduction_->tiles().tiles(); }
   std::vector<V>& tile_values() { return reduction_->tiles().values(); }
+  /// What `combine` does first with these values, in this order, unless the method is exact: value[into] =
+  /// op(value[into], value[from]), `from` then being done with. Whoever does some of it takes it out here.
+  std::vector<Combination>& combinations() { return reduction_->combinations(); }
 
   /// All bands at once, rows in the order of memory: for a pass that only reduces. Not from several threads. Local.
   template <class RowValues>

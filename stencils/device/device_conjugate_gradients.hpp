@@ -26,14 +26,6 @@ struct ResidualAt {
   KOKKOS_FUNCTION void operator()(std::int64_t k) const { out[k] = f[k] + laplacian(u + k); }
 };
 
-/// u = u - by.
-template <class T>
-struct ShiftAt {
-  T by;
-  T* u;
-  KOKKOS_FUNCTION void operator()(std::int64_t k) const { u[k] = u[k] - by; }
-};
-
 /// Terms of sums.
 template <class T>
 struct ProductAt {
@@ -42,17 +34,29 @@ struct ProductAt {
     return static_cast<double>(a[k]) * static_cast<double>(b[k]);
   }
 };
-template <class T>
-struct SquareAt {
-  const T *r, *u;
-  KOKKOS_FUNCTION double operator()(std::int64_t k) const {
-    return static_cast<double>(r[k]) * static_cast<double>(r[k]) + 0 * static_cast<double>(u[k]);
+// The same of what is stored on the way (LaneKernel).
+
+/// And (u, -lap(u)).
+template <class T, int D>
+struct OperatorWithProduct : OperatorAt<T, D> {
+  using Values = T;
+  KOKKOS_FUNCTION T values(std::int64_t k) const { return this->value(k); }
+  KOKKOS_FUNCTION double term(std::int64_t k, T v) const {
+    return static_cast<double>(this->u[k]) * static_cast<double>(v);
   }
+  KOKKOS_FUNCTION void store(std::int64_t k, T v) const { this->out[k] = v; }
 };
+/// And (r, r), NaN where u is not finite.
 template <class T>
-struct ValueAt {
-  const T* u;
-  KOKKOS_FUNCTION double operator()(std::int64_t k) const { return static_cast<double>(u[k]); }
+struct DescentWithSquare : DescentAt<T> {
+  struct Values {
+    T u, r;
+  };
+  KOKKOS_FUNCTION Values values(std::int64_t k) const { return {this->new_u(k), this->new_r(k)}; }
+  KOKKOS_FUNCTION double term(std::int64_t, const Values& v) const {
+    return static_cast<double>(v.r) * static_cast<double>(v.r) + 0 * static_cast<double>(v.u);
+  }
+  KOKKOS_FUNCTION void store(std::int64_t k, const Values& v) const { this->u[k] = v.u, this->r[k] = v.r; }
 };
 
 }  // namespace detail
@@ -121,12 +125,11 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
   double residual_square() override { return sum(detail::ProductAt<T>{data(r_), data(r_)}); }
   double apply() override {
     place_outside(outside_);
-    each("isohalo::apply", detail::OperatorAt<T, D>{system_.laplacian(p_.ref().stride), data(p_), data(ap_)});
-    return sum(detail::ProductAt<T>{data(p_), data(ap_)});
+    return sum(
+        detail::OperatorWithProduct<T, D>{{system_.laplacian(p_.ref().stride), data(p_), data(ap_)}});
   }
   double descend(T alpha) override {
-    each("isohalo::update", detail::DescentAt<T>{alpha, data(p_), data(ap_), data(r_), data(u_)});
-    return sum(detail::SquareAt<T>{data(r_), data(u_)});
+    return sum(detail::DescentWithSquare<T>{{alpha, data(p_), data(ap_), data(r_), data(u_)}});
   }
   void turn(T beta) override { each("isohalo::turn", detail::TurnAt<T>{beta, data(r_), data(p_)}); }
   void remove_mean() override {

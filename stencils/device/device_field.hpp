@@ -139,6 +139,15 @@ namespace detail {
 /// neighboring cells read in common is then loaded once, and the loads of all of them are on their way together.
 inline constexpr int kTogether = 4;
 
+/// to[e] = f.values(k + e * step), or all of them by f.several(k, step, to) if it has that.
+template <int N, class F, class Values>
+KOKKOS_FUNCTION void form_values(const F& f, std::int64_t k, std::int64_t step, Values (&to)[N]) {
+  if constexpr (N > 1 && requires { f.several(k, step, to); })
+    f.several(k, step, to);
+  else
+    for (int e = 0; e < N; ++e) to[e] = f.values(k + e * step);
+}
+
 /// Calls f(k) for the cells of a box, k elements behind the first owned cell; where f.values(k) gives what
 /// f.store(k, values) stores, for several layers of dimension 0 at once. Threads that run together have neighboring
 /// cells: 32 of a row in each of 4 rows, so that what these read in common stays in the first-level cache. (On an
@@ -186,7 +195,7 @@ struct BoxKernel {
     if constexpr (kStores) {
       if (together == kTogether && at + kTogether <= layers) {
         typename F::Values values[kTogether];
-        for (int e = 0; e < kTogether; ++e) values[e] = f.values(k + e * layer);
+        form_values(f, k, layer, values);
         for (int e = 0; e < kTogether; ++e) f.store(k + e * layer, values[e]);
       } else {
         for (std::int64_t e = at; e < at + together && e < layers; ++e, k += layer) f.store(k, f.values(k));

@@ -10,23 +10,26 @@
 
 #include "framework/neighborhood/offsets.hpp"
 #include "stencils/cell_row.hpp"
-#include "stencils/device/device_field.hpp"
+#include "stencils/device/device_sum.hpp"
 
 namespace isohalo {
 
 /// All arrays lie in the same space's memory, have the same owned box and strides, and hold all cells that the
 /// kernel reads. Local.
-template <class T, int D>
+template <class T, int D, class Space>
 class DeviceKernel {
  public:
   using Arrays = std::span<const ArrayRef<T, D>>;
   virtual ~DeviceKernel() = default;
   /// writes = kernel(reads) in one box. Does not fence.
   virtual void sweep(const Box<D>& box, Arrays reads, Arrays writes) const = 0;
+  /// The same in sum.cells(), and sum.form_whole of the squared changes from `before`. Does not fence.
+  virtual void sweep_with_change(const DeviceSum<D, Space>& sum, Arrays reads, Arrays writes,
+                                 Arrays before) const = 0;
 };
 
-template <class T, int D>
-using DeviceKernelPointer = std::unique_ptr<const DeviceKernel<T, D>>;
+template <class T, int D, class Space>
+using DeviceKernelPointer = std::unique_ptr<const DeviceKernel<T, D, Space>>;
 
 /// HeatRow at one cell.
 template <class T, int D>
@@ -64,6 +67,17 @@ struct WeightedPoint {
     T sum = weight(0) * in[away(0)];
     for (std::size_t k = 1; k < away.extent(0); ++k) sum = sum + weight(k) * in[away(k)];
     return {sum};
+  }
+  template <int N>
+  KOKKOS_FUNCTION void several(const std::array<const T*, 1>& from, std::int64_t x, std::int64_t step,
+                               std::array<T, 1> (&to)[N]) const {
+    const T* const in = from[0] + x;
+    for (int e = 0; e < N; ++e) to[e][0] = weight(0) * in[away(0) + e * step];
+    for (std::size_t k = 1; k < away.extent(0); ++k) {
+      const T w = weight(k);
+      const T* const at = in + away(k);
+      for (int e = 0; e < N; ++e) to[e][0] = to[e][0] + w * at[e * step];
+    }
   }
 };
 
@@ -108,28 +122,74 @@ struct PointUpdate {
     }
     return to;
   }
+  /// Of N cells, `step` elements from each other, where the point forms them at once.
+  template <int N>
+  KOKKOS_FUNCTION void several(const std::int64_t x, const std::int64_t step, Values (&to)[N]) const requires(!kAmends) && requires {
+    point.template several<N>(std::array<const T*, Point::kReads>{}, x, step, to);
+  } {
+    std::array<const T*, Point::kReads> from{};
+    for (std::size_t f = 0; f < Point::kReads; ++f) from[f] = in[f];
+    point.template several<N>(from, x, step, to);
+  }
   KOKKOS_FUNCTION void store(const std::int64_t x, const Values& to) const {
     for (std::size_t f = 0; f < kWrites; ++f) out[f][x] = to[f];
   }
 };
 
+/// The same, with the squared change of a cell; of several fields the sum in their order (as SquaredChanges on the
+/// host).
+template <class Point, class T>
+struct PointUpdateWithChange : PointUpdate<Point, T> {
+  using typename PointUpdate<Point, T>::Values;
+  std::array<const T*, Point::kWrites> before;
+
+  KOKKOS_FUNCTION double term(const std::int64_t x, const Values& to) const {
+    double all = square(0, x, to);
+    for (std::size_t f = 1; f < Point::kWrites; ++f) all = all + square(f, x, to);
+    return all;
+  }
+
+ private:
+  KOKKOS_FUNCTION double square(std::size_t f, const std::int64_t x, const Values& to) const {
+    const double change = static_cast<double>(to[f]) - static_cast<double>(before[f][x]);
+    return change * change;
+  }
+};
+
 template <class T, int D, class Space, class Point>
-class PointKernel final : public DeviceKernel<T, D> {
+class PointKernel final : public DeviceKernel<T, D, Space> {
  public:
-  using typename DeviceKernel<T, D>::Arrays;
+  using typename DeviceKernel<T, D, Space>::Arrays;
   PointKernel(const Point& point, const Amendments& amendments)
       : point_(point), sources_(amendments.sources), mask_(amendments.mask) {}
 
   void sweep(const Box<D>& box, Arrays reads, Arrays writes) const override {
-    using Update = PointUpdate<Point, T>;
-    Update update{point_, sources_, mask_, {}, {}};
-    // The first stands for those that are not there, which nobody reads then.
-    for (std::size_t f = 0; f < Update::kReads; ++f) update.in[f] = reads[f < reads.size() ? f : 0].data;
-    for (std::size_t f = 0; f < Update::kWrites; ++f) update.out[f] = writes[f].data;
-    for_each_cell_in<Space>("isohalo::sweep", box, writes[0], update);
+    for_each_cell_in<Space>("isohalo::sweep", box, writes[0], update(reads, writes));
+  }
+  void sweep_with_change(const DeviceSum<D, Space>& sum, Arrays reads, Arrays writes,
+                         Arrays before) const override {
+    PointUpdateWithChange<Point, T> with_change{update(reads, writes), {}};
+    for (std::size_t f = 0; f < Point::kWrites; ++f) with_change.before[f] = before[f].data;
+    sum.form_whole(with_change, writes[0]);
   }
 
  private:
+  PointUpdate<Point, T> update(Arrays reads, Arrays writes) const {
+    using Update = PointUpdate<Point, T>;
+    Update update{of_this_step(), sources_, mask_, {}, {}};
+    // The first stands for those that are not there, which nobody reads then.
+    for (std::size_t f = 0; f < Update::kReads; ++f) update.in[f] = reads[f < reads.size() ? f : 0].data;
+    for (std::size_t f = 0; f < Update::kWrites; ++f) update.out[f] = writes[f].data;
+    return update;
+  }
+
+  Point of_this_step() const {
+    if constexpr (requires { point_.of_this_step(); })
+      return point_.of_this_step();
+    else
+      return point_;
+  }
+
   Point point_;
   bool sources_;
   Mask mask_;
@@ -137,9 +197,10 @@ class PointKernel final : public DeviceKernel<T, D> {
 
 }  // namespace detail
 
-/// `point.at(from, x)`: the new values of the cell x elements behind the first owned one.
+/// `point.at(from, x)`: the new values of the cell x elements behind the first owned one. Where steps differ,
+/// point.of_this_step() is the point of the step to be made.
 template <class T, int D, class Space, class Point>
-DeviceKernelPointer<T, D> device_kernel(const Point& point, const detail::Amendments& amendments = {}) {
+DeviceKernelPointer<T, D, Space> device_kernel(const Point& point, const detail::Amendments& amendments = {}) {
   return std::make_unique<detail::PointKernel<T, D, Space, Point>>(point, amendments);
 }
 

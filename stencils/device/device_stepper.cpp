@@ -6,32 +6,6 @@
 
 namespace isohalo {
 
-namespace detail {
-
-/// Most state fields that a kernel is told of.
-inline constexpr int kMostFields = 8;
-
-/// The squared change of a cell; of several fields the sum in their order (as SquaredChanges on the host).
-template <class T>
-struct ChangeAt {
-  int fields;
-  const T *now[kMostFields], *before[kMostFields];
-
-  KOKKOS_FUNCTION double operator()(std::int64_t k) const {
-    double all = square(0, k);
-    for (int f = 1; f < fields; ++f) all = all + square(f, k);
-    return all;
-  }
-
- private:
-  KOKKOS_FUNCTION double square(int f, std::int64_t k) const {
-    const double change = static_cast<double>(now[f][k]) - static_cast<double>(before[f][k]);
-    return change * change;
-  }
-};
-
-}  // namespace detail
-
 template <class T, int D, class Space>
 DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain,
                                           const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules,
@@ -61,9 +35,11 @@ DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const Cartes
   layers_high_ = layers[1];
   for (const BoundaryRules<D>& of_field : rules)
     outside_.emplace_back(of_field, domain.global(), layers_low_, layers_high_);
-  for (int m = 0; m <= plan_.depth(); ++m)
+  for (int m = 0; m <= plan_.depth(); ++m) {
+    const auto boxes = shape.needed_boxes(domain.owned(), m, around_);
     levels_.push_back(
-        {detail::reachable(domain.owned(), shape, m, around_), shape.needed_boxes(domain.owned(), m, around_)});
+        {detail::reachable(domain.owned(), shape, m, around_), boxes, detail::without(boxes, sum_.cells())});
+  }
 }
 
 template <class T, int D, class Space>
@@ -129,43 +105,65 @@ double DeviceStepper<T, D, Space>::advance(std::int64_t steps, bool change) {
 template <class T, int D, class Space>
 double DeviceStepper<T, D, Space>::step(bool change) {
   const int last = names_.stages - 1;
+  double sum = 0;
   for (int stage = 0; stage <= last; ++stage) {
     const Fields& in = stage == 0 ? now_ : stage % 2 == 1 ? next_ : third_;
     const Fields& out = stage % 2 == 0 ? next_ : third_;
     bring_ghosts(in, time_of(stage));
     const Level& level = levels_[static_cast<std::size_t>(--steps_left_)];
     bring_coefficients(level, time_of(stage));
-    sweep(*kernels_[static_cast<std::size_t>(stage)], level, reads(in, next_, stage), refs(out, writes_));
-  }
-  double sum = 0;
-  Fields& newest = last % 2 == 0 ? next_ : third_;
-  if (change) {
-    const PhaseScope scope(phases_, Phase::reduction);
-    detail::ChangeAt<T> squares{static_cast<int>(now_.size()), {}, {}};
-    for (std::size_t f = 0; f < now_.size(); ++f)
-      squares.now[f] = newest[f].ref().data, squares.before[f] = now_[f].ref().data;
-    sum_.form(squares, newest[0].ref());
-    sum = reducer_.combine();
+    const auto& kernel = *kernels_[static_cast<std::size_t>(stage)];
+    const Refs &from = reads(in, next_, stage), &to = refs(out, writes_);
+    if (change && stage == last)
+      sum = sweep_with_change(kernel, level, from, to);
+    else
+      sweep(kernel, level.boxes, from, to);
   }
   ++step_;
-  std::swap(now_, newest);
+  std::swap(now_, last % 2 == 0 ? next_ : third_);
   return sum;
 }
 
 template <class T, int D, class Space>
-void DeviceStepper<T, D, Space>::sweep_before(const DeviceKernel<T, D>& kernel) {
+void DeviceStepper<T, D, Space>::sweep_before(const DeviceKernel<T, D, Space>& kernel) {
   bring_ghosts(now_, time_of(0));
   bring_coefficients(levels_.front(), time_of(0));
-  sweep(kernel, levels_.front(), reads(now_, next_, 0), refs(next_, writes_));
+  sweep(kernel, levels_.front().boxes, reads(now_, next_, 0), refs(next_, writes_));
   steps_left_ = 0;
   host_is_behind_ = true;
 }
 
 template <class T, int D, class Space>
-void DeviceStepper<T, D, Space>::sweep(const DeviceKernel<T, D>& kernel, const Level& level, const Refs& in,
-                                       const Refs& out) const {
+void DeviceStepper<T, D, Space>::sweep(const DeviceKernel<T, D, Space>& kernel, const std::vector<Box<D>>& boxes,
+                                       const Refs& in, const Refs& out) const {
   const PhaseScope scope(phases_, Phase::sweep);
-  for (const Box<D>& b : level.boxes) kernel.sweep(b, in, out);
+  for (const Box<D>& b : boxes) kernel.sweep(b, in, out);
+}
+
+template <class T, int D, class Space>
+double DeviceStepper<T, D, Space>::sweep_with_change(const DeviceKernel<T, D, Space>& kernel, const Level& level,
+                                                     const Refs& in, const Refs& out) {
+  {
+    const PhaseScope scope(phases_, Phase::sweep);
+    kernel.sweep_with_change(sum_, in, out, refs(now_, before_));
+  }
+  sweep(kernel, level.beside_tiles, in, out);
+  const PhaseScope scope(phases_, Phase::reduction);
+  sum_.form_cut(changes(before_, out), out[0]);
+  sum_.take();
+  return reducer_.combine();
+}
+
+template <class T, int D, class Space>
+double DeviceStepper<T, D, Space>::change_of_step() {
+  return sum_of(changes(refs(names_.stages % 2 == 1 ? next_ : third_, before_), refs(now_, writes_)));
+}
+
+template <class T, int D, class Space>
+detail::ChangeAt<T> DeviceStepper<T, D, Space>::changes(const Refs& before, const Refs& now) {
+  detail::ChangeAt<T> squares{static_cast<int>(now.size()), {}, {}};
+  for (std::size_t f = 0; f < now.size(); ++f) squares.now[f] = now[f].data, squares.before[f] = before[f].data;
+  return squares;
 }
 
 template <class T, int D, class Space>

@@ -28,12 +28,38 @@ std::string rules_against_device(const BoundaryRules<D>& rules) {
   return {};
 }
 
+namespace detail {
+
+/// Most state fields that a kernel is told of.
+inline constexpr int kMostFields = 8;
+
+/// As PointUpdateWithChange, when the new values are there.
+template <class T>
+struct ChangeAt {
+  int fields;
+  const T *now[kMostFields], *before[kMostFields];
+
+  KOKKOS_FUNCTION double operator()(std::int64_t k) const {
+    double all = square(0, k);
+    for (int f = 1; f < fields; ++f) all = all + square(f, k);
+    return all;
+  }
+
+ private:
+  KOKKOS_FUNCTION double square(int f, std::int64_t k) const {
+    const double change = static_cast<double>(now[f][k]) - static_cast<double>(before[f][k]);
+    return change * change;
+  }
+};
+
+}  // namespace detail
+
 /// Advances fields by kernels, one for each stage. See StateStepper for what a kernel reads and writes. Every
 /// owned cell after every step has the bits that StateStepper gives.
 template <class T, int D, class Space>
 class DeviceStepper : public Solver<D> {
  public:
-  using KernelPointer = DeviceKernelPointer<T, D>;
+  using KernelPointer = DeviceKernelPointer<T, D, Space>;
   using Kernels = std::vector<KernelPointer>;
   using MakeKernels = std::function<Kernels(const Index<D>& stride)>;
 
@@ -68,9 +94,34 @@ class DeviceStepper : public Solver<D> {
   double advance(std::int64_t steps, bool change) override;
 
  protected:
+  /// One step; with `change` its change sum. Does not fence but for that.
+  virtual double step(bool change);
+  /// Instead of those that the constructor has made.
+  void compute_by(Kernels kernels) { kernels_ = std::move(kernels); }
+  /// The first field, with ghosts and outside cells. Collective.
+  const ArrayRef<T, D>& ready() {
+    bring_ghosts(now_, time_of(0));
+    return field();
+  }
+  const ArrayRef<T, D>& coefficient(std::size_t c) const { return coefficients_[c].ref(); }
+  /// Of the values of the owned cells (DeviceSum::form). Collective. Fences.
+  template <class Value>
+  double sum_of(const Value& value) {
+    const PhaseScope scope(phases_, Phase::reduction);
+    sum_.form(value, field());
+    return reducer_.combine();
+  }
+  /// The change sum of the last step, formed now. Collective. Fences.
+  double change_of_step();
+  /// f(k) for all cells of the first field, ghosts included. Does not fence.
+  template <class F>
+  void change_all(const char* label, const F& f) {
+    const PhaseScope scope(phases_, Phase::sweep);
+    for_each_cell_in<Space>(label, field().allocated(), field(), f);
+  }
   /// See StateStepper.
   void change_in_time(std::size_t c, const ValuesInTime<D>& values) { in_time_.emplace_back(c, values); }
-  void sweep_before(const DeviceKernel<T, D>& kernel);
+  void sweep_before(const DeviceKernel<T, D, Space>& kernel);
 
  private:
   using Fields = std::vector<DeviceField<T, D, Space>>;
@@ -81,6 +132,7 @@ class DeviceStepper : public Solver<D> {
   struct Level {
     Box<D> bounds;              // all cells inside the grid that m steps can reach
     std::vector<Box<D>> boxes;  // that later steps need
+    std::vector<Box<D>> beside_tiles;  // without those of whole tiles in the block
   };
 
   Fields make_fields(const std::vector<std::string>& names, const char* suffix) const;
@@ -90,8 +142,11 @@ class DeviceStepper : public Solver<D> {
   double time_of(int stage) const {
     return static_cast<double>(step_) * dt_ + names_.stage_times[static_cast<std::size_t>(stage)] * dt_;
   }
-  double step(bool change);
-  void sweep(const DeviceKernel<T, D>& kernel, const Level& level, const Refs& in, const Refs& out) const;
+  void sweep(const DeviceKernel<T, D, Space>& kernel, const std::vector<Box<D>>& boxes, const Refs& in,
+             const Refs& out) const;
+  static detail::ChangeAt<T> changes(const Refs& before, const Refs& now);
+  double sweep_with_change(const DeviceKernel<T, D, Space>& kernel, const Level& level, const Refs& in,
+                           const Refs& out);
   /// The ghosts and outside cells that a sweep from `u` reads.
   void bring_ghosts(const Fields& u, double time);
   void exchange_ghosts(const Fields& u);
@@ -115,7 +170,7 @@ class DeviceStepper : public Solver<D> {
   bool previous_exchanged_;
   std::vector<Level> levels_;
   std::vector<ErasedArray<D>> erased_;
-  Refs reads_, writes_;
+  Refs reads_, writes_, before_;
   int steps_left_ = 0;     ///< sweeps until the next exchange
   std::int64_t step_ = 0;  ///< of the state
   double dt_ = 0;

@@ -7,34 +7,51 @@
 #include <vector>
 
 #include "stencils/boxes.hpp"
-#include "stencils/device/device_field.hpp"
-#include "stencils/sweep.hpp"
+#include "stencils/device/device_tree.hpp"
 
 namespace isohalo {
 
 namespace detail {
 
-/// Lane n of the lines of tiles of a box: the sum over the rows of a tile in index order. Lines are in index order,
-/// each as long as the box's rows.
+/// Is there a term to be had of what is stored?
+template <class Value>
+concept StoresValues = requires(const Value& v) { v.term(std::int64_t{}, v.values(std::int64_t{})); };
+
+/// Lane n of the lines of tiles of a box: the sum over the rows of a tile in index order of value(k), k elements
+/// behind the first owned cell; or of value.term(k, values), after which value.store(k, values) stores what
+/// value.values(k) has given. Lines are in index order, each as long as the box's rows.
 template <class Value, int D>
 struct LaneKernel {
   Value value;
   double* lanes;
-  std::int64_t first, length;                    ///< to the box's first cell; cells of a row
-  std::int64_t extent[D], stride[D], height[D];  ///< of the box; of the arrays; of a tile
+  std::int64_t first;                    ///< to the box's first cell
+  std::uint32_t length;                  ///< cells of a row
+  std::uint32_t extent[D], height[D], tiles[D];  ///< of the box; of a tile; in the box
+  std::int64_t stride[D];                ///< of the arrays
 
   KOKKOS_FUNCTION void operator()(const std::int64_t n) const {
-    std::int64_t line = n / length, at = first + (n - line * length);
-    std::int64_t rows[D] = {}, i[D] = {};
-    for (int j = D - 2; j >= 0; --j) {
-      const std::int64_t tiles = (extent[j] + height[j] - 1) / height[j], t = line % tiles;
-      line /= tiles;
-      at += t * height[j] * stride[j];
-      rows[j] = extent[j] - t * height[j] < height[j] ? extent[j] - t * height[j] : height[j];
+    auto line = static_cast<std::uint32_t>(n) / length;
+    std::int64_t at = first + (static_cast<std::uint32_t>(n) - line * length);
+    if constexpr (D == 1) {
+      lanes[n] = add<1>(-0.0, at, 0);
+      return;
     }
-    double sum = value(at);
+    std::uint32_t rows[D] = {}, i[D] = {};
+    for (int j = D - 2; j >= 0; --j) {
+      const std::uint32_t t = line % tiles[j], begin = t * height[j];
+      line /= tiles[j];
+      at += begin * stride[j];
+      rows[j] = extent[j] - begin < height[j] ? extent[j] - begin : height[j];
+    }
+    constexpr int inner = D > 1 ? D - 2 : 0;
+    double sum = -0.0;  // -0 + a is a, whatever a is
     for (;;) {
-      int j = D - 2;
+      std::int64_t k = at;
+      std::uint32_t r = 0;
+      for (; r + kTogether <= rows[inner]; r += kTogether, k += kTogether * stride[inner])
+        sum = add<kTogether>(sum, k, stride[inner]);
+      for (; r < rows[inner]; ++r, k += stride[inner]) sum = add<1>(sum, k, 0);
+      int j = inner - 1;
       for (; j >= 0; --j) {
         at += stride[j];
         if (++i[j] < rows[j]) break;
@@ -42,9 +59,25 @@ struct LaneKernel {
         i[j] = 0;
       }
       if (j < 0) break;
-      sum = sum + value(at);
     }
     lanes[n] = sum;
+  }
+
+ private:
+  /// The sum and the terms of N cells.
+  template <int N>
+  KOKKOS_FUNCTION double add(double sum, std::int64_t k, std::int64_t step) const {
+    double terms[N];
+    if constexpr (StoresValues<Value>) {
+      typename Value::Values values[N];
+      form_values(value, k, step, values);
+      for (int e = 0; e < N; ++e) terms[e] = value.term(k + e * step, values[e]);
+      for (int e = 0; e < N; ++e) value.store(k + e * step, values[e]);
+    } else {
+      for (int e = 0; e < N; ++e) terms[e] = value(k + e * step);
+    }
+    for (int e = 0; e < N; ++e) sum = sum + terms[e];
+    return sum;
   }
 };
 
@@ -57,13 +90,21 @@ struct FoldKernel {
     const std::int64_t line = n / in_line, begin = (n - line * in_line) * width;
     const std::int64_t there = length - begin < width ? length - begin : width;
     double* const lane = lanes + line * length + begin;
+    if (width == 16 && there == width) {  // in registers
+      double l[8];
+      for (int e = 0; e < 8; ++e) l[e] = lane[e] + lane[e + 8];
+      for (int h = 4; h >= 1; h /= 2)
+        for (int e = 0; e < h; ++e) l[e] = l[e] + l[e + h];
+      values[n] = l[0];
+      return;
+    }
     for (std::int64_t h = width / 2; h >= 1; h /= 2)
       for (std::int64_t l = 0; l < h && l + h < there; ++l) lane[l] = lane[l] + lane[l + h];
     values[n] = lane[0];
   }
 };
 
-/// Values of the cells of a box, densely.
+/// Values of the cells of a box, densely; as in LaneKernel.
 template <class Value, int D>
 struct BareKernel {
   Value value;
@@ -76,8 +117,33 @@ struct BareKernel {
       at += left % extent[j] * stride[j];
       left /= extent[j];
     }
-    bare[n] = value(at);
+    bare[n] = term(at);
   }
+
+ private:
+  KOKKOS_FUNCTION double term(std::int64_t k) const {
+    if constexpr (StoresValues<Value>) {
+      const auto values = value.values(k);
+      const double of_cell = value.term(k, values);
+      value.store(k, values);
+      return of_cell;
+    } else {
+      return value(k);
+    }
+  }
+};
+
+// What takes a mean away.
+template <class T>
+struct ValueAt {
+  const T* u;
+  KOKKOS_FUNCTION double operator()(std::int64_t k) const { return static_cast<double>(u[k]); }
+};
+template <class T>
+struct ShiftAt {
+  T by;
+  T* u;
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const { u[k] = u[k] - by; }
 };
 
 }  // namespace detail
@@ -87,100 +153,71 @@ template <int D, class Space>
 class DeviceSum {
  public:
   /// `sum` must live as long. Local.
-  explicit DeviceSum(CellSum<D>& sum) : sum_(&sum) {
-    const Box<D> owned = sum.domain().owned(), global = sum.domain().global();
-    const Index<D>& tile = sum.tile();
-    for (int j = 0; j < D; ++j) {
-      const auto tiles = [&](std::int64_t cells) { return (cells + tile[j] - 1) / tile[j]; };
-      tiles_.low[j] = tiles(owned.low[j]);
-      tiles_.high[j] = owned.high[j] == global.high[j] ? tiles(owned.high[j]) : owned.high[j] / tile[j];
-      cells_.low[j] = tiles_.low[j] * tile[j];
-      cells_.high[j] = std::min(tiles_.high[j] * tile[j], global.high[j]);
-    }
+  explicit DeviceSum(CellSum<D>& sum)
+      : sum_(&sum), tiles_(tiles_in_block(sum)), cells_(cells_of(sum, tiles_)), tree_(sum, tiles_) {
     lines_ = 1;
     for (int j = 0; j < D - 1; ++j) lines_ *= tiles_.extent(j);
-    cut_ = detail::without({owned}, cells_);
+    cut_ = detail::without({sum.domain().owned()}, cells_);
     std::int64_t bare = 0, scratch = 0;
     for (const Box<D>& b : cut_) {
       bare += b.cells();
       scratch = std::max(scratch, sum.scratch_size(b));
     }
     scratch_.resize(static_cast<std::size_t>(scratch));
-    values_ = Pair("isohalo::tile_values", tiles_.empty() ? 0 : tiles_.cells());
-    bare_ = Pair("isohalo::bare_values", bare);
+    bare_ = NumbersForHost<Space>("isohalo::bare_values", bare);
     lanes_ = Doubles("isohalo::lanes", static_cast<std::size_t>(tiles_.empty() ? 0 : lines_ * row()));
   }
 
-  /// Forms the tile values of value(k) of the cells, k elements behind the first owned cell of arrays like `like`;
-  /// it is copied to where Space computes. `sum.combine()` then gives the sum. Fences. Local.
+  /// Forms the tile values of value(k) of the owned cells, k elements behind the first one of arrays like `like`,
+  /// or of value.term(k, values), storing value.store(k, values), values being value.values(k); `value` is copied
+  /// to where Space computes. `sum.combine()` then gives the sum. Fences. Local.
   template <class Value, class T>
   void form(const Value& value, const ArrayRef<T, D>& like) {
     form_whole(value, like);
     form_cut(value, like);
+    take();
   }
 
- private:
-  using Doubles = Kokkos::View<double*, typename Space::memory_space>;
-  /// Numbers that kernels write and the host reads.
-  struct Pair {
-    Pair() = default;
-    Pair(const std::string& name, std::int64_t n)
-        : there(name, static_cast<std::size_t>(n)), here(name + " (host)", static_cast<std::size_t>(n)) {}
-    void bring() const { Kokkos::deep_copy(here, there); }
-    Doubles there;
-    Kokkos::View<double*, detail::HostMemory> here;
-  };
-
-  std::int64_t row() const { return cells_.extent(D - 1); }
-
-  template <class Kernel>
-  static void launch(const char* label, std::int64_t n, const Kernel& kernel) {
-    if (n > 0)
-      Kokkos::parallel_for(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(0, n), kernel);
-  }
-
-  /// Tiles that lie in this block.
+  /// The same in parts. Only `take` fences.
+  /// The cells of tiles that lie in this block, and their values.
+  const Box<D>& cells() const { return cells_; }
   template <class Value, class T>
-  void form_whole(const Value& value, const ArrayRef<T, D>& like) {
+  void form_whole(const Value& value, const ArrayRef<T, D>& like) const {
     if (tiles_.empty()) return;
-    detail::LaneKernel<Value, D> lanes{
-        value, lanes_.data(), offset_of<D>(cells_.low, like.owned.low, like.stride), row(), {}, {}, {}};
+    detail::LaneKernel<Value, D> lanes{value,
+                                       lanes_.data(),
+                                       offset_of<D>(cells_.low, like.owned.low, like.stride),
+                                       static_cast<std::uint32_t>(row()),
+                                       {},
+                                       {},
+                                       {},
+                                       {}};
     for (int j = 0; j < D; ++j) {
-      lanes.extent[j] = cells_.extent(j);
+      lanes.extent[j] = static_cast<std::uint32_t>(cells_.extent(j));
+      lanes.height[j] = static_cast<std::uint32_t>(sum_->tile()[j]);
+      lanes.tiles[j] = static_cast<std::uint32_t>(tiles_.extent(j));
       lanes.stride[j] = like.stride[j];
-      lanes.height[j] = sum_->tile()[j];
     }
-    launch("isohalo::lanes", lines_ * row(), lanes);
-    launch(
+    detail::for_each_number_in<Space>("isohalo::lanes", lines_ * row(), lanes);
+    detail::for_each_number_in<Space>(
         "isohalo::tiles", tiles_.cells(),
-        detail::FoldKernel{lanes_.data(), values_.there.data(), row(), sum_->tile()[D - 1], tiles_.extent(D - 1)});
-    take_whole();
+        detail::FoldKernel{lanes_.data(), tree_.values(), row(), sum_->tile()[D - 1], tiles_.extent(D - 1)});
   }
-  void take_whole() {
-    values_.bring();
-    const double* of_tile = values_.here.data();
-    for_each_row(tiles_, [&](const Index<D>& t) {
-      const auto to = static_cast<std::size_t>(linear_index(sum_->tiles(), t));
-      std::copy_n(of_tile, tiles_.extent(D - 1), &sum_->tile_values()[to]);
-      of_tile += tiles_.extent(D - 1);
-    });
-  }
-
-  /// Cells of tiles that a rank border cuts: their owners form the values.
+  /// The other owned cells, of tiles that a rank border cuts: their owners form the values.
   template <class Value, class T>
-  void form_cut(const Value& value, const ArrayRef<T, D>& like) {
+  void form_cut(const Value& value, const ArrayRef<T, D>& like) const {
     std::int64_t at = 0;
     for (const Box<D>& b : cut_) {
       detail::BareKernel<Value, D> bare{
           value, bare_.there.data() + at, offset_of<D>(b.low, like.owned.low, like.stride), {}, {}};
       for (int j = 0; j < D; ++j) bare.extent[j] = b.extent(j), bare.stride[j] = like.stride[j];
-      launch("isohalo::bare", b.cells(), bare);
+      detail::for_each_number_in<Space>("isohalo::bare", b.cells(), bare);
       at += b.cells();
     }
-    if (at > 0) form_bare();
   }
-  /// Once the bare values are there.
-  void form_bare() {
+  void take() {
+    tree_.combine();
+    if (cut_.empty()) return;
     bare_.bring();
     const double* of_box = bare_.here.data();
     for (const Box<D>& b : cut_) {
@@ -191,12 +228,36 @@ class DeviceSum {
     }
   }
 
+ private:
+  using Doubles = Kokkos::View<double*, typename Space::memory_space>;
+
+  static Box<D> tiles_in_block(const CellSum<D>& sum) {
+    const Box<D> owned = sum.domain().owned(), global = sum.domain().global();
+    Box<D> tiles;
+    for (int j = 0; j < D; ++j) {
+      const std::int64_t t = sum.tile()[j];
+      tiles.low[j] = (owned.low[j] + t - 1) / t;
+      tiles.high[j] = owned.high[j] == global.high[j] ? (owned.high[j] + t - 1) / t : owned.high[j] / t;
+    }
+    return tiles;
+  }
+  static Box<D> cells_of(const CellSum<D>& sum, const Box<D>& tiles) {
+    Box<D> cells;
+    for (int j = 0; j < D; ++j) {
+      cells.low[j] = tiles.low[j] * sum.tile()[j];
+      cells.high[j] = std::min(tiles.high[j] * sum.tile()[j], sum.domain().global().high[j]);
+    }
+    return cells;
+  }
+  std::int64_t row() const { return cells_.extent(D - 1); }
+
   CellSum<D>* sum_;
   Box<D> tiles_, cells_;  ///< whole tiles of this block; their cells
-  std::int64_t lines_;    ///< of these tiles
+  DeviceTree<D, Space> tree_;
+  std::int64_t lines_;  ///< of these tiles
   std::vector<Box<D>> cut_;
   std::vector<double> scratch_;
-  Pair values_, bare_;
+  NumbersForHost<Space> bare_;
   Doubles lanes_;
 };
 
