@@ -90,6 +90,14 @@ KOKKOS_FUNCTION double sum_over_dimensions(const F& f) {
   return sum;
 }
 
+/// a / b. A device, whose division takes tens of instructions, leaves out one by 1: the same bits.
+KOKKOS_FUNCTION inline double divided(double a, double b) {
+#if defined(__CUDA_ARCH__)
+  if (b == 1.0) return a;
+#endif
+  return a / b;
+}
+
 /// t_0 + t_1 + .., t_j = (1/(h_j h_j)) ((u(i-e_j) - 2 u(i)) + u(i+e_j)).
 template <class C>
 KOKKOS_FUNCTION double laplace(const C& u) {

@@ -44,7 +44,22 @@ std::string rule_text(const LifeRule& rule) {
   return "B" + digits(rule.born) + "/S" + digits(rule.survive);
 }
 
-class LifeSolver : public DeepStepper<std::uint8_t, 2> {
+/// Collective. Throws UsageError, the same on all ranks, for other values than 0 and 1.
+void check_states(const CartesianDomain<2>& domain, const ArrayRef<std::uint8_t, 2>& u) {
+  const std::int64_t none = std::numeric_limits<std::int64_t>::max();
+  std::int64_t bad = none;
+  for_each_cell(domain.owned(), [&](const Index<2>& i) {
+    if (u.at(i) > 1) bad = std::min(bad, linear_index(domain.global(), i));
+  });
+  bad = domain.comm().min(bad);
+  if (bad != none)
+    throw UsageError(
+        fmt::format("the initial field \"u\" has another value than 0 and 1, first at {}: a cell of life is "
+                    "dead or alive",
+                    cell_text(domain.global(), bad)));
+}
+
+class LifeSolver final : public DeepStepper<std::uint8_t, 2> {
  public:
   LifeSolver(const CartesianDomain<2>& domain, const BoundaryRules<2>& rules, int depth, Exchange exchange,
              const LifeRule& rule)
@@ -54,19 +69,45 @@ class LifeSolver : public DeepStepper<std::uint8_t, 2> {
         domain_(domain) {}
 
   void start() override {
-    const ArrayRef<std::uint8_t, 2>& u = field();
-    const std::int64_t none = std::numeric_limits<std::int64_t>::max();
-    std::int64_t bad = none;
-    for_each_cell(domain_.owned(), [&](const Index<2>& i) {
-      if (u.at(i) > 1) bad = std::min(bad, linear_index(domain_.global(), i));
-    });
-    bad = domain_.comm().min(bad);
-    if (bad != none)
-      throw UsageError(
-          fmt::format("the initial field \"u\" has another value than 0 and 1, first at {}: a cell of life is "
-                      "dead or alive",
-                      cell_text(domain_.global(), bad)));
-    fields_changed();
+    check_states(domain_, field());
+    DeepStepper::start();
+  }
+
+ private:
+  CartesianDomain<2> domain_;
+};
+
+/// LifeRow at one cell.
+struct LifePoint {
+  unsigned born, survive;
+  std::int64_t row;
+  static constexpr std::size_t kReads = 1, kWrites = 1;
+
+  KOKKOS_FUNCTION std::array<std::uint8_t, 1> at(const std::array<const std::uint8_t*, 1>& from,
+                                                 std::int64_t x) const {
+    const std::uint8_t *const u = from[0] + x, *const above = u - row, *const below = u + row;
+    const int living = above[-1] + above[0] + above[1] + u[-1] + u[1] + below[-1] + below[0] + below[1];
+    return {static_cast<std::uint8_t>((*u ? survive : born) >> living & 1u)};
+  }
+};
+
+class LifeOnDevice final : public DeviceStepper<std::uint8_t, 2, DeviceSpace> {
+ public:
+  LifeOnDevice(const CartesianDomain<2>& domain, const BoundaryRules<2>& rules, int depth, Exchange exchange,
+               const LifeRule& rule)
+      : DeviceStepper(
+            StateFields{{"u"}}, domain, StencilShape<2>::moore(1), {rules}, depth,
+            [&](const Index<2>& stride) {
+              Kernels kernels;
+              kernels.push_back(kernel_of(LifePoint{rule.born, rule.survive, stride[0]}));
+              return kernels;
+            },
+            exchange),
+        domain_(domain) {}
+
+  void start() override {
+    check_states(domain_, std::get<ArrayRef<std::uint8_t, 2>>(fields()[0].array));
+    DeviceStepper::start();
   }
 
  private:
@@ -83,10 +124,20 @@ class LifeModel : public SingleFieldModel<D> {
     if constexpr (D == 2)
       return std::make_unique<LifeSolver>(domain, this->grid().boundary, depth, exchange, rule_);
     else
-      throw UsageError("solver.kind = \"life\" has 2 dimensions");  // refused with the input already
+      throw UsageError(kTwoDimensions);
+  }
+  std::string against_device() const override { return rules_against_device(this->grid().boundary); }
+  std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
+                                              Exchange exchange) const override {
+    if constexpr (D == 2)
+      return std::make_unique<LifeOnDevice>(domain, this->grid().boundary, depth, exchange, rule_);
+    else
+      throw UsageError(kTwoDimensions);
   }
 
  private:
+  static constexpr const char* kTwoDimensions = "solver.kind = \"life\" has 2 dimensions";  // refused already
+
   LifeRule rule_;
 };
 

@@ -57,16 +57,17 @@ class SingleFieldModel : public SolverModel<D> {
  protected:
   const GridSettings<D>& grid() const { return grid_; }
 
-  /// The solver on the device, whose point kernel is make_point(T(), stride) (device_kernel.hpp). Collective in
-  /// order.
-  template <class MakePoint>
+  /// The solver on the device, whose kernel is with_point(T(), stride, make), make(point) of a point kernel
+  /// (device_kernel.hpp). Collective in order.
+  template <class WithPoint>
   std::unique_ptr<Solver<D>> make_on_device(const CartesianDomain<D>& domain, int depth, Exchange exchange,
-                                            const MakePoint& make_point) const {
+                                            const WithPoint& with_point) const {
     const auto make_in = [&]<class T>(T) -> std::unique_ptr<Solver<D>> {
       using Stepper = DeviceStepper<T, D, DeviceSpace>;
       const auto kernels = [&](const Index<D>& stride) {
         typename Stepper::Kernels all;
-        all.push_back(Stepper::kernel_of(make_point(T(), stride)));
+        all.push_back(
+            with_point(T(), stride, [](const auto& point) { return Stepper::kernel_of(point); }));
         return all;
       };
       return std::make_unique<Stepper>(StateFields{{"u"}}, domain, shape_, std::vector{grid_.boundary}, depth,

@@ -3,9 +3,13 @@
 /// point kernel: a cell function (CellPoint), or one of those here. Each cell is the expression that the host's
 /// row kernel has, so both give the same bits.
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "framework/neighborhood/offsets.hpp"
@@ -47,20 +51,33 @@ struct HeatPoint {
   }
 };
 
-/// WeightedRow at one cell: offsets in elements, and weights.
-template <class T, class Space>
+/// WeightedRow at one cell, of N terms: offsets in elements, and weights. What is known when compiled is loaded at
+/// once, whatever the number of cells.
+template <class T, std::size_t N>
 struct WeightedPoint {
+  std::int64_t away[N];
+  T weight[N];
+  static constexpr std::size_t kReads = 1, kWrites = 1;
+
+  KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 1>& from, std::int64_t x) const {
+    return {sum(from[0] + x, std::make_index_sequence<N>())};
+  }
+
+ private:
+  template <std::size_t... K>
+  KOKKOS_FUNCTION T sum(const T* in, std::index_sequence<K...>) const {
+    T sum = -T(0);  // -0 + a is a, whatever a is
+    ((sum = sum + weight[K] * in[away[K]]), ...);
+    return sum;
+  }
+};
+
+/// The same of any list.
+template <class T, class Space>
+struct WeightedListPoint {
   Kokkos::View<std::int64_t*, typename Space::memory_space> away;
   Kokkos::View<T*, typename Space::memory_space> weight;
   static constexpr std::size_t kReads = 1, kWrites = 1;
-
-  template <int D>
-  static WeightedPoint of(const Offsets<D>& offsets, const std::vector<double>& weights, const Index<D>& stride) {
-    std::vector<std::int64_t> away;
-    for (const Index<D>& o : offsets) away.push_back(offset_of<D>(o, {}, stride));
-    return {in_space<Space>("isohalo::offsets", away),
-            in_space<Space>("isohalo::weights", std::vector<T>(weights.begin(), weights.end()))};
-  }
 
   KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 1>& from, std::int64_t x) const {
     const T* const in = from[0] + x;
@@ -68,18 +85,43 @@ struct WeightedPoint {
     for (std::size_t k = 1; k < away.extent(0); ++k) sum = sum + weight(k) * in[away(k)];
     return {sum};
   }
-  template <int N>
+  /// Each term for all of them.
+  template <int Cells>
   KOKKOS_FUNCTION void several(const std::array<const T*, 1>& from, std::int64_t x, std::int64_t step,
-                               std::array<T, 1> (&to)[N]) const {
+                               std::array<T, 1> (&to)[Cells]) const {
     const T* const in = from[0] + x;
-    for (int e = 0; e < N; ++e) to[e][0] = weight(0) * in[away(0) + e * step];
+    for (int e = 0; e < Cells; ++e) to[e][0] = weight(0) * in[away(0) + e * step];
     for (std::size_t k = 1; k < away.extent(0); ++k) {
       const T w = weight(k);
       const T* const at = in + away(k);
-      for (int e = 0; e < N; ++e) to[e][0] = to[e][0] + w * at[e * step];
+      for (int e = 0; e < Cells; ++e) to[e][0] = to[e][0] + w * at[e * step];
     }
   }
 };
+
+/// make(point) of a list of offsets and its weights.
+template <class T, int D, class Space, class Make>
+auto with_weighted_point(const Offsets<D>& offsets, const std::vector<double>& weights, const Index<D>& stride,
+                         const Make& make) {
+  std::vector<std::int64_t> away;
+  for (const Index<D>& o : offsets) away.push_back(offset_of<D>(o, {}, stride));
+  const std::vector<T> w(weights.begin(), weights.end());
+  const auto of_known = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
+    WeightedPoint<T, N> point{};
+    std::copy_n(away.begin(), N, point.away);
+    std::copy_n(w.begin(), N, point.weight);
+    return make(point);
+  };
+  // Stars and boxes, as most lists are.
+  constexpr std::size_t star = 2 * D + 1, wide_star = 4 * D + 1;
+  constexpr std::size_t box = D == 2 ? 9 : D == 3 ? 27 : star, widest = D == 3 ? 25 : star;
+  if (away.size() == star) return of_known(std::integral_constant<std::size_t, star>());
+  if (away.size() == wide_star) return of_known(std::integral_constant<std::size_t, wide_star>());
+  if (away.size() == box) return of_known(std::integral_constant<std::size_t, box>());
+  if (away.size() == widest) return of_known(std::integral_constant<std::size_t, widest>());
+  return make(WeightedListPoint<T, Space>{in_space<Space>("isohalo::offsets", away),
+                                          in_space<Space>("isohalo::weights", w)});
+}
 
 namespace detail {
 

@@ -47,17 +47,19 @@ OutsideTerms<T> outside_terms(const BoundaryRule& rule, double distance, double 
 template <class T, int D>
 struct OutsideKernel {
   OutsideForm form;
-  int side;                                                 ///< the dimension
-  std::int64_t first;                                       ///< from the first owned cell to the first outside one
-  std::int64_t extent[D], stride[D], value_stride[D] = {};  ///< in dimension `side`: of the layers, outwards
+  int side;                                      ///< the dimension
+  std::int64_t first;                            ///< from the first owned cell to the first outside one
+  Divisor extent[D];                             ///< in dimension `side`: of the layers, outwards
+  std::int64_t stride[D], value_stride[D] = {};
   T* u;
   const T *w, *c;  ///< of each value; of each layer
 
   KOKKOS_FUNCTION void operator()(const std::int64_t n) const {
-    std::int64_t left = n, at = first, value = 0, layer = 0;
+    auto left = static_cast<std::uint32_t>(n);
+    std::int64_t at = first, value = 0, layer = 0;
     for (int j = D - 1; j >= 0; --j) {
-      const std::int64_t i = left % extent[j];
-      left /= extent[j];
+      std::uint32_t i = left;
+      left = extent[j].take_from(i);
       at += i * stride[j];
       value += i * value_stride[j];
       if (j == side) layer = i;
@@ -132,16 +134,16 @@ class DeviceOutside {
     kernel.first = offset_of<D>(begin, u.owned.low, u.stride);
     std::int64_t cells = 1, of_layer = 1;
     for (int j = D - 1; j >= 0; --j) {
-      kernel.extent[j] = j == s.j ? s.layers : s.span.extent(j);
+      const std::int64_t extent = j == s.j ? s.layers : s.span.extent(j);
+      kernel.extent[j] = detail::Divisor(extent);
       kernel.stride[j] = j == s.j ? s.outward * u.stride[j] : u.stride[j];
-      cells *= kernel.extent[j];
+      cells *= extent;
       if (j == s.j) continue;
       if (s.rule.expression) kernel.value_stride[j] = of_layer;
-      of_layer *= kernel.extent[j];
+      of_layer *= extent;
     }
     kernel.value_stride[s.j] = s.rule.expression ? of_layer : 1;
-    Kokkos::parallel_for("isohalo::outside_cells",
-                         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(0, cells), kernel);
+    detail::for_each_number_in<Space>("isohalo::outside_cells", cells, kernel);
   }
 
   BoundaryRules<D> rules_;
@@ -166,5 +168,6 @@ void DeviceOutside<T, D, Space>::fill(const ArrayRef<T, D>& u, const Box<D>& val
   extern template class DeviceOutside<float, D, DeviceSpace>;
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_DECLARE)
 #undef ISOHALO_DECLARE
+extern template class DeviceOutside<std::uint8_t, 2, DeviceSpace>;
 
 }  // namespace isohalo

@@ -245,5 +245,9 @@ DeviceStepper<T, D, Space>::~DeviceStepper() = default;
   template class DeviceStepper<float, D, DeviceSpace>;
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
+// Of life.
+template class DeviceField<std::uint8_t, 2, DeviceSpace>;
+template class DeviceOutside<std::uint8_t, 2, DeviceSpace>;
+template class DeviceStepper<std::uint8_t, 2, DeviceSpace>;
 
 }  // namespace isohalo

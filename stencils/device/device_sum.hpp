@@ -24,22 +24,25 @@ template <class Value, int D>
 struct LaneKernel {
   Value value;
   double* lanes;
-  std::int64_t first;                    ///< to the box's first cell
-  std::uint32_t length;                  ///< cells of a row
-  std::uint32_t extent[D], height[D], tiles[D];  ///< of the box; of a tile; in the box
-  std::int64_t stride[D];                ///< of the arrays
+  std::int64_t first;                  ///< to the box's first cell
+  Divisor length;                      ///< cells of a row
+  std::uint32_t extent[D], height[D];  ///< of the box; of a tile
+  Divisor tiles[D];                    ///< in the box
+  std::int64_t stride[D];              ///< of the arrays
 
   KOKKOS_FUNCTION void operator()(const std::int64_t n) const {
-    auto line = static_cast<std::uint32_t>(n) / length;
-    std::int64_t at = first + (static_cast<std::uint32_t>(n) - line * length);
     if constexpr (D == 1) {
-      lanes[n] = add<1>(-0.0, at, 0);
+      lanes[n] = add<1>(-0.0, first + n, 0);
       return;
     }
+    auto x = static_cast<std::uint32_t>(n);
+    std::uint32_t line = length.take_from(x);
+    std::int64_t at = first + x;
     std::uint32_t rows[D] = {}, i[D] = {};
     for (int j = D - 2; j >= 0; --j) {
-      const std::uint32_t t = line % tiles[j], begin = t * height[j];
-      line /= tiles[j];
+      std::uint32_t t = line;
+      line = tiles[j].take_from(t);
+      const std::uint32_t begin = t * height[j];
       at += begin * stride[j];
       rows[j] = extent[j] - begin < height[j] ? extent[j] - begin : height[j];
     }
@@ -187,7 +190,7 @@ class DeviceSum {
     detail::LaneKernel<Value, D> lanes{value,
                                        lanes_.data(),
                                        offset_of<D>(cells_.low, like.owned.low, like.stride),
-                                       static_cast<std::uint32_t>(row()),
+                                       detail::Divisor(row()),
                                        {},
                                        {},
                                        {},
@@ -195,7 +198,7 @@ class DeviceSum {
     for (int j = 0; j < D; ++j) {
       lanes.extent[j] = static_cast<std::uint32_t>(cells_.extent(j));
       lanes.height[j] = static_cast<std::uint32_t>(sum_->tile()[j]);
-      lanes.tiles[j] = static_cast<std::uint32_t>(tiles_.extent(j));
+      lanes.tiles[j] = detail::Divisor(tiles_.extent(j));
       lanes.stride[j] = like.stride[j];
     }
     detail::for_each_number_in<Space>("isohalo::lanes", lines_ * row(), lanes);

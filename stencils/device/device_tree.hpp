@@ -33,12 +33,6 @@ struct GatherKernel {
   KOKKOS_FUNCTION void operator()(const std::int64_t n) const { to[n] = from[places[n]]; }
 };
 
-/// kernel(n), n = 0 .. n-1. Does not fence.
-template <class Space, class Kernel>
-void for_each_number_in(const char* label, std::int64_t n, const Kernel& kernel) {
-  if (n > 0) Kokkos::parallel_for(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(0, n), kernel);
-}
-
 }  // namespace detail
 
 /// Numbers that kernels write and the host reads.

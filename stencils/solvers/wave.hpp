@@ -59,7 +59,7 @@ struct Wave {
   template <class Cell, class Given>
   KOKKOS_FUNCTION double operator()(const Cell& u, const Cell& u_before, const Given& given, double dt) const {
     const double c = given[0](), s = 0.5 * (given[1]() * dt);
-    return ((2.0 * u() - (1.0 - s) * u_before()) + (dt * dt) * ((c * c) * laplace(u))) / (1.0 + s);
+    return divided((2.0 * u() - (1.0 - s) * u_before()) + (dt * dt) * ((c * c) * laplace(u)), 1.0 + s);
   }
   /// At rest: the Taylor series to second order.
   template <class Cell, class Given>
