@@ -18,8 +18,8 @@ ChebyshevFactors<T> next_factors(ChebyshevSteps& steps) {
   return {static_cast<T>(steps.change()), static_cast<T>(steps.residual())};
 }
 
-/// u' = u + (a (u - v) + b r), v the field one step before (docs/model.md, "chebyshev"), at the cell whose address is
-/// `u`.
+/// u' = u + (a (u - v) + b r), v the field one step before (docs/model.md, "chebyshev"), at the cell whose address
+/// is `u`.
 template <class T, int D>
 struct ChebyshevAt {
   Laplacian<T, D> laplacian;

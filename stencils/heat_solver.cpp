@@ -35,11 +35,12 @@ class HeatModel : public SingleFieldModel<D> {
   std::string against_device() const override { return rules_against_device(this->grid().boundary); }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
-    return this->make_on_device(domain, depth, exchange, [this]<class T>(T, const Index<D>& stride, const auto& make) {
-      HeatPoint<T, D> point{{}, stride};
-      for (int j = 0; j < D; ++j) point.c[j] = static_cast<T>(c_[j]);
-      return make(point);
-    });
+    return this->make_on_device(domain, depth, exchange,
+                                [this]<class T>(T, const Index<D>& stride, const auto& make) {
+                                  HeatPoint<T, D> point{{}, stride};
+                                  for (int j = 0; j < D; ++j) point.c[j] = static_cast<T>(c_[j]);
+                                  return make(point);
+                                });
   }
 
  private:

@@ -71,8 +71,8 @@ KOKKOS_FUNCTION T relaxed(const Laplacian<T, D>& laplacian, const T* u, T f, T w
   return *u + weight * (f + laplacian(u));
 }
 
-/// The half step of one colour: u' = u + w r in its cells, u' = u in the others, which are not written where u' is to
-/// be in the place of u.
+/// The half step of one colour: u' = u + w r in its cells, u' = u in the others, which are not written where u' is
+/// to be in the place of u.
 template <class T, int D>
 class RedBlackRow {
  public:

@@ -35,10 +35,10 @@ class StencilModel : public SingleFieldModel<D> {
   std::string against_device() const override { return rules_against_device(this->grid().boundary); }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
-    return this->make_on_device(
-        domain, depth, exchange, [this]<class T>(T, const Index<D>& stride, const auto& make) {
-          return with_weighted_point<T, D, DeviceSpace>(offsets_, weights_, stride, make);
-        });
+    return this->make_on_device(domain, depth, exchange,
+                                [this]<class T>(T, const Index<D>& stride, const auto& make) {
+                                  return with_weighted_point<T, D, DeviceSpace>(offsets_, weights_, stride, make);
+                                });
   }
 
  private:

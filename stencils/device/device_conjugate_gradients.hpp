@@ -125,8 +125,7 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
   double residual_square() override { return sum(detail::ProductAt<T>{data(r_), data(r_)}); }
   double apply() override {
     place_outside(outside_);
-    return sum(
-        detail::OperatorWithProduct<T, D>{{system_.laplacian(p_.ref().stride), data(p_), data(ap_)}});
+    return sum(detail::OperatorWithProduct<T, D>{{system_.laplacian(p_.ref().stride), data(p_), data(ap_)}});
   }
   double descend(T alpha) override {
     return sum(detail::DescentWithSquare<T>{{alpha, data(p_), data(ap_), data(r_), data(u_)}});

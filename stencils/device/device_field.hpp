@@ -171,20 +171,19 @@ KOKKOS_FUNCTION void form_values(const F& f, std::int64_t k, std::int64_t step, 
     for (int e = 0; e < N; ++e) to[e] = f.values(k + e * step);
 }
 
-/// Blocks of 128 threads at a time on a device's processor, at least: so that each thread has 64 registers, and while
-/// some wait for memory others compute. (H200, of a copy's speed, with 1 and with 8: 7 points 0.82 and 0.81, a wave
-/// 0.68 and 0.80, a list of 27 points 0.24 and 0.41.)
+/// Blocks of 128 threads at a time on a device's processor, at least: so that each thread has 64 registers, and
+/// while some wait for memory others compute. (H200, of a copy's speed, with 1 and with 8: 7 points 0.82 and 0.81,
+/// a wave 0.68 and 0.80, a list of 27 points 0.24 and 0.41.)
 inline constexpr unsigned kBlocks = 8;
 
-/// kernel(n), n = 0 .. n-1. Kernels of many numbers, too, get these as arguments: by way of constant memory they would
-/// wait for each other. Does not fence.
+/// kernel(n), n = 0 .. n-1. Kernels of many numbers, too, get these as arguments: by way of constant memory they
+/// would wait for each other. Does not fence.
 template <class Space, class Kernel>
 void for_each_number_in(const char* label, std::int64_t n, const Kernel& kernel) {
   using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>, Kokkos::LaunchBounds<128, kBlocks>>;
   if (n > 0)
     Kokkos::parallel_for(
-        label,
-        Kokkos::Experimental::require(Policy(0, n), Kokkos::Experimental::WorkItemProperty::HintLightWeight),
+        label, Kokkos::Experimental::require(Policy(0, n), Kokkos::Experimental::WorkItemProperty::HintLightWeight),
         kernel);
 }
 

@@ -47,9 +47,9 @@ OutsideTerms<T> outside_terms(const BoundaryRule& rule, double distance, double 
 template <class T, int D>
 struct OutsideKernel {
   OutsideForm form;
-  int side;                                      ///< the dimension
-  std::int64_t first;                            ///< from the first owned cell to the first outside one
-  Divisor extent[D];                             ///< in dimension `side`: of the layers, outwards
+  int side;            ///< the dimension
+  std::int64_t first;  ///< from the first owned cell to the first outside one
+  Divisor extent[D];   ///< in dimension `side`: of the layers, outwards
   std::int64_t stride[D], value_stride[D] = {};
   T* u;
   const T *w, *c;  ///< of each value; of each layer

@@ -1,6 +1,6 @@
 #pragma once
-/// poisson by sweeps (jacobi, red_black, chebyshev) with fields in the memory of a Kokkos execution space. Each cell is
-/// the expression that the host's rows have.
+/// poisson by sweeps (jacobi, red_black, chebyshev) with fields in the memory of a Kokkos execution space. Each
+/// cell is the expression that the host's rows have.
 
 #include <algorithm>
 #include <array>
@@ -175,8 +175,7 @@ class DeviceRelaxation final : public DeviceStepper<T, D, Space> {
     return std::get<ArrayRef<T, D>>(field.array);
   }
   static void copy(const ArrayRef<T, D>& from, const ArrayRef<T, D>& to) {
-    for_each_row(to.owned,
-                 [&](const Index<D>& i) { std::copy_n(&from.at(i), to.owned.extent(D - 1), &to.at(i)); });
+    for_each_row(to.owned, [&](const Index<D>& i) { std::copy_n(&from.at(i), to.owned.extent(D - 1), &to.at(i)); });
   }
 
   double cells_;

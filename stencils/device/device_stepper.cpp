@@ -149,21 +149,15 @@ double DeviceStepper<T, D, Space>::sweep_with_change(const DeviceKernel<T, D, Sp
   }
   sweep(kernel, level.beside_tiles, in, out);
   const PhaseScope scope(phases_, Phase::reduction);
-  sum_.form_cut(changes(before_, out), out[0]);
+  sum_.form_cut(detail::ChangeAt<T>::template of<D>(out, before_), out[0]);
   sum_.take();
   return reducer_.combine();
 }
 
 template <class T, int D, class Space>
 double DeviceStepper<T, D, Space>::change_of_step() {
-  return sum_of(changes(refs(names_.stages % 2 == 1 ? next_ : third_, before_), refs(now_, writes_)));
-}
-
-template <class T, int D, class Space>
-detail::ChangeAt<T> DeviceStepper<T, D, Space>::changes(const Refs& before, const Refs& now) {
-  detail::ChangeAt<T> squares{static_cast<int>(now.size()), {}, {}};
-  for (std::size_t f = 0; f < now.size(); ++f) squares.now[f] = now[f].data, squares.before[f] = before[f].data;
-  return squares;
+  return sum_of(detail::ChangeAt<T>::template of<D>(refs(now_, writes_),
+                                                    refs(names_.stages % 2 == 1 ? next_ : third_, before_)));
 }
 
 template <class T, int D, class Space>

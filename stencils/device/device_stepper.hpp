@@ -28,32 +28,6 @@ std::string rules_against_device(const BoundaryRules<D>& rules) {
   return {};
 }
 
-namespace detail {
-
-/// Most state fields that a kernel is told of.
-inline constexpr int kMostFields = 8;
-
-/// As PointUpdateWithChange, when the new values are there.
-template <class T>
-struct ChangeAt {
-  int fields;
-  const T *now[kMostFields], *before[kMostFields];
-
-  KOKKOS_FUNCTION double operator()(std::int64_t k) const {
-    double all = square(0, k);
-    for (int f = 1; f < fields; ++f) all = all + square(f, k);
-    return all;
-  }
-
- private:
-  KOKKOS_FUNCTION double square(int f, std::int64_t k) const {
-    const double change = static_cast<double>(now[f][k]) - static_cast<double>(before[f][k]);
-    return change * change;
-  }
-};
-
-}  // namespace detail
-
 /// Advances fields by kernels, one for each stage. See StateStepper for what a kernel reads and writes. Every
 /// owned cell after every step has the bits that StateStepper gives.
 template <class T, int D, class Space>
@@ -130,8 +104,8 @@ class DeviceStepper : public Solver<D> {
 
   /// What lies `m` steps around the block.
   struct Level {
-    Box<D> bounds;              // all cells inside the grid that m steps can reach
-    std::vector<Box<D>> boxes;  // that later steps need
+    Box<D> bounds;                     // all cells inside the grid that m steps can reach
+    std::vector<Box<D>> boxes;         // that later steps need
     std::vector<Box<D>> beside_tiles;  // without those of whole tiles in the block
   };
 
@@ -144,7 +118,6 @@ class DeviceStepper : public Solver<D> {
   }
   void sweep(const DeviceKernel<T, D, Space>& kernel, const std::vector<Box<D>>& boxes, const Refs& in,
              const Refs& out) const;
-  static detail::ChangeAt<T> changes(const Refs& before, const Refs& now);
   double sweep_with_change(const DeviceKernel<T, D, Space>& kernel, const Level& level, const Refs& in,
                            const Refs& out);
   /// The ghosts and outside cells that a sweep from `u` reads.

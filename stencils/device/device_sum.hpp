@@ -15,7 +15,9 @@ namespace detail {
 
 /// Is there a term to be had of what is stored?
 template <class Value>
-concept StoresValues = requires(const Value& v) { v.term(std::int64_t{}, v.values(std::int64_t{})); };
+concept StoresValues = requires(const Value& v) {
+  v.term(std::int64_t{}, v.values(std::int64_t{}));
+};
 
 /// Lane n of the lines of tiles of a box: the sum over the rows of a tile in index order of value(k), k elements
 /// behind the first owned cell; or of value.term(k, values), after which value.store(k, values) stores what

@@ -125,7 +125,11 @@ class DeviceTree {
       there[from] = kNotHere;
     }
     all = std::move(rest);
-    for (const auto& of_level : taken) levels_.push_back(in_space<Space>("isohalo::combinations", of_level));
+    for (auto& of_level : taken) {
+      std::reverse(of_level.begin(),
+                   of_level.end());  // any order will do: where one thread takes them, this one tells
+      levels_.push_back(in_space<Space>("isohalo::combinations", of_level));
+    }
   }
 
   /// Values that go to the host.

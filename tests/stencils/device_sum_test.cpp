@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+
 #include "tests/mpi_main.hpp"
 
 namespace isohalo {
@@ -56,7 +59,8 @@ std::size_t compare(const Index<D>& shape, double tolerance, ReductionMethod met
   EXPECT_EQ(here.combine(), expected) << domain.text() << " tolerance " << tolerance;
   copy.bring_from(u);
   std::int64_t wrong = 0;
-  for_each_cell(domain.owned(), [&](const Index<D>& i) { wrong += copy.ref().at(i) != 2 * value_at<D>(domain, i); });
+  for_each_cell(domain.owned(),
+                [&](const Index<D>& i) { wrong += copy.ref().at(i) != 2 * value_at<D>(domain, i); });
   EXPECT_EQ(wrong, 0) << domain.text();
   return combinations - here.combinations().size();
 }
@@ -84,6 +88,19 @@ TEST(DeviceSum, HasThemOfSmallGrids) {
   compare<2>({33, 17}, 0, ReductionMethod::tree);
   compare<3>({5, 9, 16}, 0, ReductionMethod::tree);
   compare<4>({3, 5, 7, 31}, 0, ReductionMethod::exact_over_tiles);
+}
+
+TEST(DeviceSum, DividesWithoutDivisions) {
+  const std::uint32_t largest = (1u << 31) - 1;
+  for (const std::uint32_t d :
+       {1u, 2u, 3u, 5u, 7u, 127u, 128u, 129u, 641u, 65535u, 65537u, 1u << 30, largest - 1, largest})
+    for (const std::uint32_t n :
+         {0u, 1u, d - 1, d, d + 1, 2 * (d / 2) + 1, largest / d * d - 1, largest / d * d, largest}) {
+      std::uint32_t rest = std::min(n, largest);
+      const std::uint32_t of = rest;
+      EXPECT_EQ(detail::Divisor(d).take_from(rest), of / d) << of << " / " << d;
+      EXPECT_EQ(rest, of % d) << of << " % " << d;
+    }
 }
 
 }  // namespace
