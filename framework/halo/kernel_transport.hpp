@@ -199,7 +199,7 @@ class KernelTransport final : public HaloTransport<D> {
 
   void copy(std::size_t stage) override {
     for (std::size_t f = 0; f < this->arrays_.size(); ++f)
-      run<KernelTask::copy>("isohalo::copy_ghosts", f, stages_[stage].copies[this->schedule_of(f)], nullptr);
+      run<KernelTask::copy>("isohalo::ghosts", f, stages_[stage].copies[this->schedule_of(f)], nullptr);
   }
 
   bool received(std::size_t stage) override {

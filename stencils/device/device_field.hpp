@@ -125,12 +125,19 @@ class HostCopy {
   ArrayRef<T, D> ref_;
 };
 
-/// A list in the memory of Space. Fences.
+/// Makes `view` a list in the memory of Space; it takes memory only for another number of elements. Fences.
 template <class Space, class T>
-Kokkos::View<T*, typename Space::memory_space> in_space(const std::string& name, const std::vector<T>& list) {
-  Kokkos::View<T*, typename Space::memory_space> view(Kokkos::view_alloc(name, Kokkos::WithoutInitializing),
-                                                      list.size());
+void copy_to_space(const char* name, const std::vector<T>& list,
+                   Kokkos::View<T*, typename Space::memory_space>& view) {
+  using View = Kokkos::View<T*, typename Space::memory_space>;
+  if (view.extent(0) != list.size())
+    view = View(Kokkos::view_alloc(std::string(name), Kokkos::WithoutInitializing), list.size());
   Kokkos::deep_copy(view, Kokkos::View<const T*, Kokkos::HostSpace>(list.data(), list.size()));
+}
+template <class Space, class T>
+Kokkos::View<T*, typename Space::memory_space> in_space(const char* name, const std::vector<T>& list) {
+  Kokkos::View<T*, typename Space::memory_space> view;
+  copy_to_space<Space>(name, list, view);
   return view;
 }
 
@@ -255,18 +262,21 @@ void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>
   if (box.empty()) return;
   using Kernel = detail::BoxKernel<D, F>;
   constexpr std::int64_t enough = 1 << 18;  // threads, to keep a device busy
-  constexpr std::int64_t most = std::int64_t{1} << 31;
   Kernel kernel{f, offset_of<D>(box.low, like.owned.low, like.stride), {}, {}, {}, box.extent(0), 1};
   if (Kernel::kStores && box.cells() >= enough * detail::kTogether) kernel.together = detail::kTogether;
+  std::array<std::int64_t, static_cast<std::size_t>(D)> extent;
+  double threads = Kernel::kWidth * Kernel::kHeight;
+  const auto tiles = [&](int j) {
+    const std::int64_t tile = j == 0 ? Kernel::kWidth : j == 1 ? Kernel::kHeight : 1;
+    return (extent[static_cast<std::size_t>(j)] + tile - 1) / tile;
+  };
   for (int j = 0; j < D; ++j) {
     const int of = D - 1 - j;
-    const std::int64_t extent = of > 0 ? box.extent(of) : (box.extent(0) + kernel.together - 1) / kernel.together;
-    const std::int64_t tile = j == 0 ? Kernel::kWidth : j == 1 ? Kernel::kHeight : 1;
-    kernel.stride[j] = like.stride[of];
-    kernel.extent[j] = static_cast<std::uint32_t>(extent);
-    kernel.tiles[j] = detail::Divisor((extent + tile - 1) / tile);
+    extent[static_cast<std::size_t>(j)] =
+        of > 0 ? box.extent(of) : (box.extent(0) + kernel.together - 1) / kernel.together;
+    threads *= static_cast<double>(tiles(j));
   }
-  if (kernel.threads() >= most) {  // more than such an index counts
+  if (threads >= 2147483648.0) {  // more than such an index counts
     int longest = 0;
     for (int j = 1; j < D; ++j)
       if (box.extent(j) > box.extent(longest)) longest = j;
@@ -274,6 +284,11 @@ void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>
     lower.high[longest] = upper.low[longest] = box.low[longest] + box.extent(longest) / 2;
     for_each_cell_in<Space>(label, lower, like, f);
     return for_each_cell_in<Space>(label, upper, like, f);
+  }
+  for (int j = 0; j < D; ++j) {
+    kernel.stride[j] = like.stride[D - 1 - j];
+    kernel.extent[j] = static_cast<std::uint32_t>(extent[static_cast<std::size_t>(j)]);
+    kernel.tiles[j] = detail::Divisor(tiles(j));
   }
   detail::for_each_number_in<Space>(label, kernel.threads(), kernel);
 }

@@ -1,8 +1,10 @@
 #pragma once
 /// Filling the cells outside the grid by kernels (docs/model.md, "Outside cells").
 
+#include <string>
 #include <vector>
 
+#include "datatypes/error.hpp"
 #include "framework/halo/outside_cells.hpp"
 #include "stencils/boundary_values.hpp"
 #include "stencils/device/device_field.hpp"
@@ -93,6 +95,7 @@ class DeviceOutside {
   /// What the outside cells of one side are made of.
   struct Values {
     BoundaryValues<D> exact;
+    std::vector<T> all, factors;  ///< on the host
     Numbers w, c;
     detail::OutsideForm form{};
     Box<D> span{};
@@ -104,7 +107,8 @@ class DeviceOutside {
       const bool varies = s.rule.expression != nullptr;
       if (layers == s.layers && (!varies || (span == s.span && time == its_time))) return;
       if (varies) exact.bring(rules, global, s.j, s.outward, s.places, its_time);
-      std::vector<T> all, factors;
+      all.clear();
+      factors.clear();
       for (std::int64_t k = 0; k < s.layers; ++k) {
         Box<D> layer = s.span;
         layer.low[s.j] = s.outside(k), layer.high[s.j] = layer.low[s.j] + 1;
@@ -121,8 +125,8 @@ class DeviceOutside {
           factor = add(s.rule.value);
         factors.push_back(factor);
       }
-      w = in_space<Space>("isohalo::outside_values", all);
-      c = in_space<Space>("isohalo::outside_factors", factors);
+      copy_to_space<Space>("isohalo::outside_values", all, w);
+      copy_to_space<Space>("isohalo::outside_factors", factors, c);
       span = s.span, layers = s.layers, time = its_time;
     }
   };
@@ -143,7 +147,10 @@ class DeviceOutside {
       of_layer *= extent;
     }
     kernel.value_stride[s.j] = s.rule.expression ? of_layer : 1;
-    detail::for_each_number_in<Space>("isohalo::outside_cells", cells, kernel);
+    if (cells >> 31)
+      throw UsageError("a side of " + std::to_string(cells) +
+                       " outside cells: kernels fill fewer than 2^31 at a time; use more ranks");
+    detail::for_each_number_in<Space>("isohalo::sides", cells, kernel);
   }
 
   BoundaryRules<D> rules_;

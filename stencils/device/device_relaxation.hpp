@@ -47,7 +47,7 @@ struct RedBlackPoint {
   Laplacian<T, D> laplacian;
   RedBlackCells<T, D> cells;
   Kokkos::View<T*, typename Space::memory_space> weights;
-  Index<D> origin, stride;  ///< of the cell with the lowest indices that sweeps reach; of the arrays
+  Index<D> origin, stride;  ///< the arrays' cell with the lowest indices; of the arrays
   std::int64_t behind;      ///< elements from there to the first owned cell
   static constexpr std::size_t kReads = 2 + Colour, kWrites = 1;
 

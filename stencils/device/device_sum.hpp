@@ -25,7 +25,8 @@ concept StoresValues = requires(const Value& v) {
 template <class Value, int D>
 struct LaneKernel {
   Value value;
-  double* lanes;
+  double* lanes;  ///< of the line `line` and those behind it
+  std::uint32_t line;
   std::int64_t first;                  ///< to the box's first cell
   Divisor length;                      ///< cells of a row
   std::uint32_t extent[D], height[D];  ///< of the box; of a tile
@@ -38,12 +39,12 @@ struct LaneKernel {
       return;
     }
     auto x = static_cast<std::uint32_t>(n);
-    std::uint32_t line = length.take_from(x);
+    std::uint32_t left = line + length.take_from(x);
     std::int64_t at = first + x;
     std::uint32_t rows[D] = {}, i[D] = {};
     for (int j = D - 2; j >= 0; --j) {
-      std::uint32_t t = line;
-      line = tiles[j].take_from(t);
+      std::uint32_t t = left;
+      left = tiles[j].take_from(t);
       const std::uint32_t begin = t * height[j];
       at += begin * stride[j];
       rows[j] = extent[j] - begin < height[j] ? extent[j] - begin : height[j];
@@ -157,7 +158,7 @@ struct ShiftAt {
 template <int D, class Space>
 class DeviceSum {
  public:
-  /// `sum` must live as long. Local.
+  /// `sum` must live as long, and is used with `form` alone from now on: see DeviceTree. Local.
   explicit DeviceSum(CellSum<D>& sum)
       : sum_(&sum), tiles_(tiles_in_block(sum)), cells_(cells_of(sum, tiles_)), tree_(sum, tiles_) {
     lines_ = 1;
@@ -189,21 +190,24 @@ class DeviceSum {
   template <class Value, class T>
   void form_whole(const Value& value, const ArrayRef<T, D>& like) const {
     if (tiles_.empty()) return;
-    detail::LaneKernel<Value, D> lanes{value,
-                                       lanes_.data(),
-                                       offset_of<D>(cells_.low, like.owned.low, like.stride),
-                                       detail::Divisor(row()),
-                                       {},
-                                       {},
-                                       {},
-                                       {}};
+    detail::LaneKernel<Value, D> lanes{
+        value, lanes_.data(), 0, offset_of<D>(cells_.low, like.owned.low, like.stride), {}, {}, {}, {}, {}};
     for (int j = 0; j < D; ++j) {
       lanes.extent[j] = static_cast<std::uint32_t>(cells_.extent(j));
       lanes.height[j] = static_cast<std::uint32_t>(sum_->tile()[j]);
-      lanes.tiles[j] = detail::Divisor(tiles_.extent(j));
       lanes.stride[j] = like.stride[j];
+      if (j + 1 < D) lanes.tiles[j] = detail::Divisor(tiles_.extent(j));
     }
-    detail::for_each_number_in<Space>("isohalo::lanes", lines_ * row(), lanes);
+    if constexpr (D == 1) {
+      detail::for_each_number_in<Space>("isohalo::lanes", row(), lanes);
+    } else {
+      lanes.length = detail::Divisor(row());
+      const std::int64_t at_once = std::max<std::int64_t>(1, (std::int64_t{1} << 31) / row() - 1);  // see Divisor
+      for (std::int64_t line = 0; line < lines_; line += at_once) {
+        lanes.line = static_cast<std::uint32_t>(line), lanes.lanes = lanes_.data() + line * row();
+        detail::for_each_number_in<Space>("isohalo::lanes", std::min(at_once, lines_ - line) * row(), lanes);
+      }
+    }
     detail::for_each_number_in<Space>(
         "isohalo::tiles", tiles_.cells(),
         detail::FoldKernel{lanes_.data(), tree_.values(), row(), sum_->tile()[D - 1], tiles_.extent(D - 1)});

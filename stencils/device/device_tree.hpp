@@ -52,7 +52,8 @@ struct NumbersForHost {
 template <int D, class Space>
 class DeviceTree {
  public:
-  /// `tiles`: in tile coordinates, of those of `sum`, whose combinations it takes part of. Both must live as long.
+  /// `tiles`: in tile coordinates, of those of `sum`, whose combinations it takes part of: from now on `sum` forms
+  /// values by `combine` of this one alone. It must live as long.
   DeviceTree(CellSum<D>& sum, const Box<D>& tiles) : sum_(&sum), tiles_(tiles) {
     const std::int64_t n = tiles.empty() ? 0 : tiles.cells();
     values_ = Doubles("isohalo::tile_values", static_cast<std::size_t>(n));
@@ -71,7 +72,7 @@ class DeviceTree {
       return all_->bring(values_.data(), sum_->tile_values());
     }
     for (const List& level : levels_)
-      detail::for_each_number_in<Space>("isohalo::combine", static_cast<std::int64_t>(level.extent(0)),
+      detail::for_each_number_in<Space>("isohalo::upper", static_cast<std::int64_t>(level.extent(0)),
                                         detail::CombineKernel{level.data(), values_.data()});
     left_.bring(values_.data(), sum_->tile_values());
   }

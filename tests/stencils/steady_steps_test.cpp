@@ -1,5 +1,5 @@
-/// Steps do no hidden work: once the first ones are made, no step of a shipped solver allocates memory or copies or
-/// fills a view, and none fences but behind a kernel.
+/// Steps do no hidden work: once the first ones are made, no step of a shipped solver allocates memory, and on the
+/// host none copies or fills a view, or fences but behind a kernel.
 
 #include <execinfo.h>
 #include <gtest/gtest.h>
@@ -166,8 +166,9 @@ void step_and_look(Solver<D>& solver, int depth) {
   }
 }
 
+/// `copies`: of views, where values go from one memory to another.
 template <int D>
-void expect_no_hidden_work(const std::string& text, int depth) {
+void expect_no_hidden_work(const std::string& text, int depth, bool copies = false) {
   InputSolver<D> solver(MPI_COMM_WORLD, text);
   solver->advance(20 * depth, false);  // an exchange is chosen, and whether sweeps overlap it
   step_and_look(*solver, depth);
@@ -184,10 +185,14 @@ void expect_no_hidden_work(const std::string& text, int depth) {
   listen(false);
   EXPECT_GT(seen.kernels, 0);
   EXPECT_EQ(seen.allocations, 0);
-  EXPECT_EQ(seen.copies, 0);
+  if (!copies) {
+    EXPECT_EQ(seen.copies, 0);
+  }
 #if KOKKOS_VERSION >= 40000
   EXPECT_GT(seen.fences, 0);
-  EXPECT_LE(seen.fences, seen.kernels);
+  if (!copies) {
+    EXPECT_LE(seen.fences, seen.kernels);
+  }
 #endif
 }
 
@@ -241,6 +246,16 @@ TEST(SteadySteps, AllocateNothingHoweverTheyAreCarriedOut) {
     SCOPED_TRACE(reduction);
     expect_no_hidden_work<2>(grid_text("[61, 45]", 1) + "parallel.reduction = \"" + reduction + "\"\n" + heat, 1);
   }
+}
+
+TEST(SteadySteps, AllocateNothingOnDevices) {
+  for (const SolverText& s : all_solvers())
+    for (const int depth : {1, 3}) {
+      if (s.kind == "acoustics") continue;
+      SCOPED_TRACE(s.text + "depth " + std::to_string(depth));
+      expect_no_hidden_work<2>(grid_text("[130, 205]", depth) + "parallel.space = \"device\"\n" + s.text, depth,
+                               true);
+    }
 }
 
 TEST(SteadySteps, EverySolverIsHere) {
