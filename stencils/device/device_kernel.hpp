@@ -127,19 +127,12 @@ auto with_weighted_point(const Offsets<D>& offsets, const std::vector<double>& w
 
 namespace detail {
 
-/// A point kernel and its amendments (cell_row.hpp) at one cell.
+/// A point kernel at one cell.
 template <class Point, class T>
 struct PointUpdate {
-  /// Are there sources and masks at all?
-  static constexpr bool kAmends = requires(const Point& p, const std::array<const T*, Point::kReads>& from) {
-    p.mirrored(from, from[0], std::int64_t{});
-    p.source_weight(from, std::int64_t{});
-  };
-  static constexpr std::size_t kWrites = Point::kWrites, kReads = Point::kReads + (kAmends ? kWrites + 1 : 0);
+  static constexpr std::size_t kReads = Point::kReads, kWrites = Point::kWrites;
 
   Point point;
-  bool sources;
-  Mask mask;
   std::array<const T*, kReads> in;
   std::array<T*, kWrites> out;
 
@@ -148,43 +141,60 @@ struct PointUpdate {
   /// All values are formed before one is stored, since the fields that are written may be those a step before,
   /// which the function reads.
   KOKKOS_FUNCTION Values values(const std::int64_t x) const {
-    std::array<const T*, Point::kReads> from{};
-    for (std::size_t f = 0; f < Point::kReads; ++f) from[f] = in[f];
-    if constexpr (!kAmends) return point.at(from, x);
+    const auto values = point.at(in, x);
     Values to{};
-    if constexpr (kAmends) {
-      const T* const masked = mask == Mask::none ? nullptr : in[Point::kReads + (sources ? kWrites : 0)];
-      const auto values = mask == Mask::mirror ? point.mirrored(from, masked, x) : point.at(from, x);
-      for (std::size_t f = 0; f < kWrites; ++f) {
-        double value = values[f];
-        if (sources)
-          value = rounded<T>(value) + point.source_weight(from, x) * static_cast<double>(in[Point::kReads + f][x]);
-        to[f] = static_cast<T>(value);
-      }
-      for (std::size_t f = 0; f < kWrites && masked; ++f)
-        if (masked[x] != T(0)) to[f] = from[f][x];
-    }
+    for (std::size_t f = 0; f < kWrites; ++f) to[f] = static_cast<T>(values[f]);
     return to;
   }
   /// Of N cells, `step` elements from each other, where the point forms them at once.
   template <int N>
-      KOKKOS_FUNCTION void several(const std::int64_t x, const std::int64_t step, Values (&to)[N]) const
-      requires(!kAmends) &&
-      requires {
-    point.template several<N>(std::array<const T*, Point::kReads>{}, x, step, to);
+  KOKKOS_FUNCTION void several(const std::int64_t x, const std::int64_t step,
+                               Values (&to)[N]) const requires requires {
+    point.template several<N>(in, x, step, to);
   }
-  {
-    std::array<const T*, Point::kReads> from{};
-    for (std::size_t f = 0; f < Point::kReads; ++f) from[f] = in[f];
-    point.template several<N>(from, x, step, to);
-  }
+  { point.template several<N>(in, x, step, to); }
   KOKKOS_FUNCTION void store(const std::int64_t x, const Values& to) const {
     for (std::size_t f = 0; f < kWrites; ++f) out[f][x] = to[f];
   }
 };
 
-/// The same, with the squared change of a cell; of several fields the sum in their order (as SquaredChanges on the
-/// host).
+/// Can it be amended?
+template <class Point, class T>
+concept Amendable = requires(const Point& p, const std::array<const T*, Point::kReads>& from) {
+  p.mirrored(from, from[0], std::int64_t{});
+  p.source_weight(from, std::int64_t{});
+};
+
+/// A point kernel and its amendments (cell_row.hpp) at one cell. Apart, since branches keep a device from loading
+/// what several cells read at once.
+template <class Point, class T>
+struct AmendedUpdate : PointUpdate<Point, T> {
+  using Base = PointUpdate<Point, T>;
+  using typename Base::Values;
+  bool sources;
+  Mask mask;
+  std::array<const T*, Base::kWrites + 1> amending;  ///< the sources, if there are any, and the mask
+
+  KOKKOS_FUNCTION void operator()(const std::int64_t x) const { this->store(x, values(x)); }
+  KOKKOS_FUNCTION Values values(const std::int64_t x) const {
+    const auto& from = this->in;
+    const T* const masked = mask == Mask::none ? nullptr : amending[sources ? Base::kWrites : 0];
+    const auto values = mask == Mask::mirror ? this->point.mirrored(from, masked, x) : this->point.at(from, x);
+    Values to{};
+    for (std::size_t f = 0; f < Base::kWrites; ++f) {
+      double value = values[f];
+      if (sources)
+        value = rounded<T>(value) + this->point.source_weight(from, x) * static_cast<double>(amending[f][x]);
+      to[f] = static_cast<T>(value);
+    }
+    for (std::size_t f = 0; f < Base::kWrites && masked; ++f)
+      if (masked[x] != T(0)) to[f] = from[f][x];
+    return to;
+  }
+};
+
+/// A point kernel with the squared change of a cell; of several fields the sum in their order (as SquaredChanges on
+/// the host).
 template <class Point, class T>
 struct PointUpdateWithChange : PointUpdate<Point, T> {
   using typename PointUpdate<Point, T>::Values;
@@ -232,8 +242,8 @@ struct ChangeAt {
   }
 };
 
-/// Is the change of cells formed by the kernel that computes them? Where they read many others, threads with the
-/// rows of a tile fall behind.
+/// Is the change of cells formed by the kernel that computes them, unless these are amended? Where they read many
+/// others, threads with the rows of a tile fall behind.
 template <class Point>
 constexpr bool forms_change() {
   if constexpr (requires { Point::kFormsChange; })
@@ -250,27 +260,37 @@ class PointKernel final : public DeviceKernel<T, D, Space> {
       : point_(point), sources_(amendments.sources), mask_(amendments.mask) {}
 
   void sweep(const Box<D>& box, Arrays reads, Arrays writes) const override {
-    for_each_cell_in<Space>("isohalo::sweep", box, writes[0], update(reads, writes));
+    const auto run = [&](const auto& update) { for_each_cell_in<Space>("isohalo::sweep", box, writes[0], update); };
+    const Update update = plain(reads, writes);
+    if constexpr (Amendable<Point, T>)
+      if (amended()) {
+        AmendedUpdate<Point, T> with{update, sources_, mask_, {}};
+        for (std::size_t f = 0; f < with.amending.size(); ++f) with.amending[f] = data_of(reads, Point::kReads + f);
+        return run(with);
+      }
+    run(update);
   }
   void sweep_with_change(const DeviceSum<D, Space>& sum, Arrays reads, Arrays writes,
                          Arrays before) const override {
-    if constexpr (forms_change<Point>()) {
-      PointUpdateWithChange<Point, T> with_change{update(reads, writes), {}};
-      for (std::size_t f = 0; f < Point::kWrites; ++f) with_change.before[f] = before[f].data;
-      sum.form_whole(with_change, writes[0]);
-    } else {
-      sweep(sum.cells(), reads, writes);
-      sum.form_whole(ChangeAt<T>::of(writes, before), writes[0]);
-    }
+    if constexpr (forms_change<Point>())
+      if (!amended()) {
+        PointUpdateWithChange<Point, T> with{plain(reads, writes), {}};
+        for (std::size_t f = 0; f < Point::kWrites; ++f) with.before[f] = before[f].data;
+        return sum.form_whole(with, writes[0]);
+      }
+    sweep(sum.cells(), reads, writes);
+    sum.form_whole(ChangeAt<T>::of(writes, before), writes[0]);
   }
 
  private:
-  PointUpdate<Point, T> update(Arrays reads, Arrays writes) const {
-    using Update = PointUpdate<Point, T>;
-    Update update{of_this_step(), sources_, mask_, {}, {}};
-    // The first stands for those that are not there, which nobody reads then.
-    for (std::size_t f = 0; f < Update::kReads; ++f) update.in[f] = reads[f < reads.size() ? f : 0].data;
-    for (std::size_t f = 0; f < Update::kWrites; ++f) update.out[f] = writes[f].data;
+  using Update = PointUpdate<Point, T>;
+  bool amended() const { return sources_ || mask_ != Mask::none; }
+  /// The first array stands for those that are not there, which nobody reads then.
+  static const T* data_of(Arrays reads, std::size_t f) { return reads[f < reads.size() ? f : 0].data; }
+  Update plain(Arrays reads, Arrays writes) const {
+    Update update{of_this_step(), {}, {}};
+    for (std::size_t f = 0; f < Point::kReads; ++f) update.in[f] = data_of(reads, f);
+    for (std::size_t f = 0; f < Point::kWrites; ++f) update.out[f] = writes[f].data;
     return update;
   }
 
