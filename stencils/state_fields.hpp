@@ -19,11 +19,13 @@ struct StateFields {
   std::vector<std::string> coefficients{};  ///< read by all stages, with neighbors unless they depend on time
   int stages = 1;
   std::vector<double> stage_times{0.0};  ///< of the state that a stage reads, after the step's begin in steps
+  bool one_exchange = false;             ///< all stages of a step follow one, also with one step per exchange
 
   /// Arrays that such a stepper holds.
   std::size_t arrays() const { return state.size() * (stages > 1 ? 3 : 2) + coefficients.size(); }
-  /// Stencil reaches that `depth` steps per exchange take; with one step, each stage has an exchange.
-  int reaches(int depth) const { return stages > 1 && depth > 1 ? stages * depth : depth; }
+  /// Stencil reaches that `depth` steps per exchange take; with one step, each stage has an exchange, unless one is
+  /// for all.
+  int reaches(int depth) const { return depth > 1 || one_exchange ? stages * depth : depth; }
 
   /// "the change of u, v and w"
   std::string change() const {

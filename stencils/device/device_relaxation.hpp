@@ -143,7 +143,8 @@ class DeviceRelaxation final : public DeviceStepper<T, D, Space> {
     StateFields fields{{"u"}};
     fields.coefficients = {"f"};
     if (method == PoissonMethod::chebyshev) fields.before = {"u_previous"};
-    if (method == PoissonMethod::red_black) fields.stages = 2, fields.stage_times = {0, 0};
+    if (method == PoissonMethod::red_black)
+      fields.stages = 2, fields.stage_times = {0, 0}, fields.one_exchange = true;
     return fields;
   }
   void make_kernels(const PoissonEquation<D>& equation) {
