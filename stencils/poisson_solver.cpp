@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "stencils/chebyshev_solver.hpp"
-#include "stencils/device/device_conjugate_gradients.hpp"
-#include "stencils/device/device_relaxation.hpp"
+#include "stencils/conjugate_gradients.hpp"
+#include "stencils/device/poisson_on_device.hpp"
 #include "stencils/jacobi_solver.hpp"
 #include "stencils/red_black_solver.hpp"
 #include "stencils/single_field_model.hpp"
@@ -74,8 +74,9 @@ class PoissonModel : public SolverModel<D> {
   std::string against_device() const override { return {}; }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
-    if (equation_.grid.type == ElementType::float32) return on_device_as<float>(domain, depth, exchange);
-    return on_device_as<double>(domain, depth, exchange);
+    if (equation_.grid.type == ElementType::float32)
+      return make_poisson_on_device<float>(domain, equation_, depth, exchange);
+    return make_poisson_on_device<double>(domain, equation_, depth, exchange);
   }
 
  private:
@@ -91,13 +92,6 @@ class PoissonModel : public SolverModel<D> {
       default:
         return std::make_unique<JacobiSolver<T, D>>(domain, equation_, depth, exchange);
     }
-  }
-
-  template <class T>
-  std::unique_ptr<Solver<D>> on_device_as(const CartesianDomain<D>& domain, int depth, Exchange exchange) const {
-    if (method_ == PoissonMethod::cg)
-      return std::make_unique<DeviceConjugateGradients<T, D, DeviceSpace>>(domain, equation_, exchange);
-    return std::make_unique<DeviceRelaxation<T, D, DeviceSpace>>(domain, equation_, depth, exchange);
   }
 
   PoissonEquation<D> equation_;

@@ -1,0 +1,25 @@
+#include "stencils/device/poisson_on_device.hpp"
+
+#include "stencils/device/device_conjugate_gradients.hpp"
+#include "stencils/device/device_relaxation.hpp"
+
+namespace isohalo {
+
+template <class T, int D>
+std::unique_ptr<Solver<D>> make_poisson_on_device(const CartesianDomain<D>& domain,
+                                                  const PoissonEquation<D>& equation, int depth,
+                                                  Exchange exchange) {
+  if (equation.method == PoissonMethod::cg)
+    return std::make_unique<DeviceConjugateGradients<T, D, DeviceSpace>>(domain, equation, exchange);
+  return std::make_unique<DeviceRelaxation<T, D, DeviceSpace>>(domain, equation, depth, exchange);
+}
+
+#define ISOHALO_INSTANTIATE(D)                                                                                     \
+  template std::unique_ptr<Solver<D>> make_poisson_on_device<double, D>(const CartesianDomain<D>&,                 \
+                                                                        const PoissonEquation<D>&, int, Exchange); \
+  template std::unique_ptr<Solver<D>> make_poisson_on_device<float, D>(const CartesianDomain<D>&,                  \
+                                                                       const PoissonEquation<D>&, int, Exchange);
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
+
+}  // namespace isohalo
