@@ -59,24 +59,6 @@ void check_states(const CartesianDomain<2>& domain, const ArrayRef<std::uint8_t,
                     cell_text(domain.global(), bad)));
 }
 
-class LifeSolver final : public DeepStepper<std::uint8_t, 2> {
- public:
-  LifeSolver(const CartesianDomain<2>& domain, const BoundaryRules<2>& rules, int depth, Exchange exchange,
-             const LifeRule& rule)
-      : DeepStepper(
-            "u", domain, StencilShape<2>::moore(1), rules, depth,
-            [&](const Index<2>& stride) { return LifeRow<>(rule.born, rule.survive, stride); }, exchange),
-        domain_(domain) {}
-
-  void start() override {
-    check_states(domain_, field());
-    DeepStepper::start();
-  }
-
- private:
-  CartesianDomain<2> domain_;
-};
-
 /// LifeRow at one cell.
 struct LifePoint {
   unsigned born, survive;
@@ -91,23 +73,27 @@ struct LifePoint {
   }
 };
 
-class LifeOnDevice final : public DeviceStepper<std::uint8_t, 2, DeviceSpace> {
+/// On the host or on a device, as Stepper computes.
+template <class Stepper>
+class LifeSolver final : public Stepper {
  public:
-  LifeOnDevice(const CartesianDomain<2>& domain, const BoundaryRules<2>& rules, int depth, Exchange exchange,
-               const LifeRule& rule)
-      : DeviceStepper(
+  /// `make_kernel(stride)`. Collective in order.
+  template <class MakeKernel>
+  LifeSolver(const CartesianDomain<2>& domain, const BoundaryRules<2>& rules, int depth, Exchange exchange,
+             const MakeKernel& make_kernel)
+      : Stepper(
             StateFields{{"u"}}, domain, StencilShape<2>::moore(1), {rules}, depth,
             [&](const Index<2>& stride) {
-              Kernels kernels;
-              kernels.push_back(kernel_of(LifePoint{rule.born, rule.survive, stride[0]}));
+              typename Stepper::Kernels kernels;
+              kernels.push_back(make_kernel(stride));
               return kernels;
             },
-            exchange),
+            exchange, Overlap::automatic),
         domain_(domain) {}
 
   void start() override {
-    check_states(domain_, std::get<ArrayRef<std::uint8_t, 2>>(fields()[0].array));
-    DeviceStepper::start();
+    check_states(domain_, std::get<ArrayRef<std::uint8_t, 2>>(this->fields()[0].array));
+    Stepper::start();
   }
 
  private:
@@ -122,7 +108,10 @@ class LifeModel : public SingleFieldModel<D> {
 
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
     if constexpr (D == 2)
-      return std::make_unique<LifeSolver>(domain, this->grid().boundary, depth, exchange, rule_);
+      return std::make_unique<LifeSolver<StateStepper<std::uint8_t, 2>>>(
+          domain, this->grid().boundary, depth, exchange, [this](const Index<2>& stride) {
+            return row_kernel<std::uint8_t, 2>(LifeRow<>(rule_.born, rule_.survive, stride));
+          });
     else
       throw UsageError(kTwoDimensions);
   }
@@ -130,7 +119,10 @@ class LifeModel : public SingleFieldModel<D> {
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
     if constexpr (D == 2)
-      return std::make_unique<LifeOnDevice>(domain, this->grid().boundary, depth, exchange, rule_);
+      return std::make_unique<LifeSolver<DeviceStepper<std::uint8_t, 2, DeviceSpace>>>(
+          domain, this->grid().boundary, depth, exchange, [this](const Index<2>& stride) {
+            return device_kernel<std::uint8_t, 2, DeviceSpace>(LifePoint{rule_.born, rule_.survive, stride[0]});
+          });
     else
       throw UsageError(kTwoDimensions);
   }

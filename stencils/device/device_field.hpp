@@ -153,7 +153,6 @@ class Divisor {
     bits_ += 31;
     factor_ = static_cast<std::uint32_t>(((std::uint64_t{1} << bits_) + value_ - 1) / value_);
   }
-  KOKKOS_FUNCTION std::uint32_t value() const { return value_; }
   /// n becomes the rest.
   KOKKOS_FUNCTION std::uint32_t take_from(std::uint32_t& n) const {
     const auto quotient = static_cast<std::uint32_t>((std::uint64_t{n} * factor_) >> bits_);
@@ -213,13 +212,6 @@ struct BoxKernel {
     g.store(std::int64_t{}, g.values(std::int64_t{}));
   };
 
-  /// Threads in all, those that have no cell included.
-  std::int64_t threads() const {
-    std::int64_t n = kWidth * kHeight;
-    for (int j = 0; j < D; ++j) n *= tiles[j].value();
-    return n;
-  }
-
   KOKKOS_FUNCTION void operator()(const std::int64_t n) const {
     auto left = static_cast<std::uint32_t>(n);
     std::uint32_t i[D];
@@ -265,7 +257,7 @@ void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>
   Kernel kernel{f, offset_of<D>(box.low, like.owned.low, like.stride), {}, {}, {}, box.extent(0), 1};
   if (Kernel::kStores && box.cells() >= enough * detail::kTogether) kernel.together = detail::kTogether;
   std::array<std::int64_t, static_cast<std::size_t>(D)> extent;
-  double threads = Kernel::kWidth * Kernel::kHeight;
+  double threads = Kernel::kWidth * Kernel::kHeight;  // those without a cell included
   const auto tiles = [&](int j) {
     const std::int64_t tile = j == 0 ? Kernel::kWidth : j == 1 ? Kernel::kHeight : 1;
     return (extent[static_cast<std::size_t>(j)] + tile - 1) / tile;
@@ -290,7 +282,7 @@ void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>
     kernel.extent[j] = static_cast<std::uint32_t>(extent[static_cast<std::size_t>(j)]);
     kernel.tiles[j] = detail::Divisor(tiles(j));
   }
-  detail::for_each_number_in<Space>(label, kernel.threads(), kernel);
+  detail::for_each_number_in<Space>(label, static_cast<std::int64_t>(threads), kernel);
 }
 
 }  // namespace isohalo

@@ -193,6 +193,12 @@ struct AmendedUpdate : PointUpdate<Point, T> {
   }
 };
 
+template <class T>
+KOKKOS_FUNCTION double squared_change(T now, T before) {
+  const double change = static_cast<double>(now) - static_cast<double>(before);
+  return change * change;
+}
+
 /// A point kernel with the squared change of a cell; of several fields the sum in their order (as SquaredChanges on
 /// the host).
 template <class Point, class T>
@@ -201,15 +207,9 @@ struct PointUpdateWithChange : PointUpdate<Point, T> {
   std::array<const T*, Point::kWrites> before;
 
   KOKKOS_FUNCTION double term(const std::int64_t x, const Values& to) const {
-    double all = square(0, x, to);
-    for (std::size_t f = 1; f < Point::kWrites; ++f) all = all + square(f, x, to);
+    double all = squared_change(to[0], before[0][x]);
+    for (std::size_t f = 1; f < Point::kWrites; ++f) all = all + squared_change(to[f], before[f][x]);
     return all;
-  }
-
- private:
-  KOKKOS_FUNCTION double square(std::size_t f, const std::int64_t x, const Values& to) const {
-    const double change = static_cast<double>(to[f]) - static_cast<double>(before[f][x]);
-    return change * change;
   }
 };
 
@@ -230,15 +230,9 @@ struct ChangeAt {
   }
 
   KOKKOS_FUNCTION double operator()(std::int64_t k) const {
-    double all = square(0, k);
-    for (int f = 1; f < fields; ++f) all = all + square(f, k);
+    double all = squared_change(now[0][k], before[0][k]);
+    for (int f = 1; f < fields; ++f) all = all + squared_change(now[f][k], before[f][k]);
     return all;
-  }
-
- private:
-  KOKKOS_FUNCTION double square(int f, std::int64_t k) const {
-    const double change = static_cast<double>(now[f][k]) - static_cast<double>(before[f][k]);
-    return change * change;
   }
 };
 

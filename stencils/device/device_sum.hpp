@@ -19,6 +19,19 @@ concept StoresValues = requires(const Value& v) {
   v.term(std::int64_t{}, v.values(std::int64_t{}));
 };
 
+/// terms[e] = value(k + e * step), or value.term of what is stored there on the way.
+template <int N, class Value>
+KOKKOS_FUNCTION void form_terms(const Value& value, std::int64_t k, std::int64_t step, double (&terms)[N]) {
+  if constexpr (StoresValues<Value>) {
+    typename Value::Values values[N];
+    form_values(value, k, step, values);
+    for (int e = 0; e < N; ++e) terms[e] = value.term(k + e * step, values[e]);
+    for (int e = 0; e < N; ++e) value.store(k + e * step, values[e]);
+  } else {
+    for (int e = 0; e < N; ++e) terms[e] = value(k + e * step);
+  }
+}
+
 /// Lane n of the lines of tiles of a box: the sum over the rows of a tile in index order of value(k), k elements
 /// behind the first owned cell; or of value.term(k, values), after which value.store(k, values) stores what
 /// value.values(k) has given. Lines are in index order, each as long as the box's rows.
@@ -74,14 +87,7 @@ struct LaneKernel {
   template <int N>
   KOKKOS_FUNCTION double add(double sum, std::int64_t k, std::int64_t step) const {
     double terms[N];
-    if constexpr (StoresValues<Value>) {
-      typename Value::Values values[N];
-      form_values(value, k, step, values);
-      for (int e = 0; e < N; ++e) terms[e] = value.term(k + e * step, values[e]);
-      for (int e = 0; e < N; ++e) value.store(k + e * step, values[e]);
-    } else {
-      for (int e = 0; e < N; ++e) terms[e] = value(k + e * step);
-    }
+    form_terms(value, k, step, terms);
     for (int e = 0; e < N; ++e) sum = sum + terms[e];
     return sum;
   }
@@ -123,19 +129,9 @@ struct BareKernel {
       at += left % extent[j] * stride[j];
       left /= extent[j];
     }
-    bare[n] = term(at);
-  }
-
- private:
-  KOKKOS_FUNCTION double term(std::int64_t k) const {
-    if constexpr (StoresValues<Value>) {
-      const auto values = value.values(k);
-      const double of_cell = value.term(k, values);
-      value.store(k, values);
-      return of_cell;
-    } else {
-      return value(k);
-    }
+    double term[1];
+    form_terms(value, at, 0, term);
+    bare[n] = term[0];
   }
 };
 

@@ -59,7 +59,7 @@ class DeviceTree {
     values_ = Doubles("isohalo::tile_values", static_cast<std::size_t>(n));
     std::vector<std::int32_t> there = places_of_tiles();
     take_levels(there);
-    left_ = Left(there, n);
+    left_ = Left(there);
   }
 
   double* values() const { return values_.data(); }
@@ -68,7 +68,7 @@ class DeviceTree {
   void combine() {
     if (tiles_.empty()) return;
     if (is_exact(sum_->options().method)) {
-      if (!all_) all_.emplace(places_of_tiles(), tiles_.cells());
+      if (!all_) all_.emplace(places_of_tiles());
       return all_->bring(values_.data(), sum_->tile_values());
     }
     for (const List& level : levels_)
@@ -137,24 +137,19 @@ class DeviceTree {
   class Left {
    public:
     Left() = default;
-    /// `there`: where each stands of the `n` on the device, or kNotHere.
-    Left(const std::vector<std::int32_t>& there, std::int64_t n) {
+    /// `there`: where each stands on the device, or kNotHere.
+    explicit Left(const std::vector<std::int32_t>& there) {
       std::vector<std::int32_t> from;
       for (std::size_t p = 0; p < there.size(); ++p)
         if (there[p] != kNotHere) to_.push_back(p), from.push_back(there[p]);
       numbers_ = NumbersForHost<Space>("isohalo::values", static_cast<std::int64_t>(to_.size()));
-      in_order_ = static_cast<std::int64_t>(to_.size()) == n;
-      if (!in_order_) from_ = in_space<Space>("isohalo::places", from);
+      from_ = in_space<Space>("isohalo::places", from);
     }
     /// Fences.
     void bring(const double* values, std::vector<double>& host) const {
-      if (in_order_) {
-        Kokkos::deep_copy(numbers_.here, Kokkos::View<const double*, Memory>(values, to_.size()));
-      } else {
-        detail::for_each_number_in<Space>("isohalo::gather", static_cast<std::int64_t>(to_.size()),
-                                          detail::GatherKernel{from_.data(), values, numbers_.there.data()});
-        numbers_.bring();
-      }
+      detail::for_each_number_in<Space>("isohalo::gather", static_cast<std::int64_t>(to_.size()),
+                                        detail::GatherKernel{from_.data(), values, numbers_.there.data()});
+      numbers_.bring();
       for (std::size_t k = 0; k < to_.size(); ++k) host[to_[k]] = numbers_.here(k);
     }
 
@@ -162,7 +157,6 @@ class DeviceTree {
     std::vector<std::size_t> to_;
     Kokkos::View<std::int32_t*, Memory> from_;
     NumbersForHost<Space> numbers_;
-    bool in_order_ = true;
   };
 
   CellSum<D>* sum_;

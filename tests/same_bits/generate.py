@@ -10,7 +10,6 @@ on a device as well.
 """
 import pathlib
 import random
-import re
 import sys
 import tomllib
 
@@ -367,7 +366,6 @@ def main():
     (out / "sample.txt").write_text("\n".join(sample) + "\n")
     def computes_on_device(case):
         solver = tomllib.loads(pathlib.Path(case.split()[1]).read_text())["solver"]
-        solver.update(dict(re.findall(r"solver\.(\w+)=(\S+)", case)))
         return solver["kind"] != "acoustics"
 
     on_device = [c.replace(" full", " once", 1) for c in cases if computes_on_device(c)]
