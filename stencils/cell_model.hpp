@@ -6,12 +6,12 @@
 #include <array>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "framework/io/digest.hpp"
 #include "framework/run/initial.hpp"
 #include "stencils/cell_row.hpp"
 #include "stencils/deep_stepper.hpp"
@@ -132,9 +132,7 @@ class CellSolver final : public Stepper {
               (std::make_integer_sequence<int, stages_of<S>()>());
               return kernels;
             },
-            exchange, overlap),
-        in_(in),
-        domain_(domain) {
+            exchange, overlap) {
     if constexpr (kHasBefore<S>) begin_ = cell_kernel<kBegin, S, T, D>(in, this->field().stride, Make());
     for (std::size_t f = 0; in.sourced && f < kStateFields<S>; ++f)
       if (const auto& values = in.given[in.first_source() + f].in_time())
@@ -142,7 +140,6 @@ class CellSolver final : public Stepper {
   }
 
   void start() override {
-    check_coefficients();
     Stepper::start();
     if (begin_) this->sweep_before(*begin_);
   }
@@ -162,31 +159,6 @@ class CellSolver final : public Stepper {
     }
   };
 
-  /// Throws UsageError, the same on all ranks, for values that the solver cannot have.
-  void check_coefficients() {
-    constexpr auto list = coefficients_of<S, D>();
-    const auto fields = this->coefficients();
-    std::array<double, kCoefficients<S, D>> largest{};
-    for (std::size_t k = 0; k < list.size() && in_.fields_given; ++k) {
-      const FieldStatistics s = field_statistics(domain_, fields[k].array);
-      if (s.min < list[k].min || s.max > list[k].max)
-        throw UsageError(fmt::format(
-            "the coefficient \"{}\" has values from {:g} to {:g}: [solver.{}] must give {}", list[k].name, s.min,
-            s.max, list[k].name,
-            list[k].max < 1e300 || s.max > list[k].max ? fmt::format("{:g} .. {:g}", list[k].min, list[k].max)
-                                                       : fmt::format("at least {:g}", list[k].min)));
-      largest[k] = std::max(std::abs(s.min), std::abs(s.max));
-    }
-    if (in_.limit_known) return;
-    const double limit = limit_of<S, D>(in_.solver, in_.grid, largest);
-    if (!(in_.dt <= limit))
-      throw UsageError(
-          fmt::format("solver.dt = {:.6g} is above the stability limit {:.17g} = {}: use a smaller one", in_.dt,
-                      limit, limit_text<D>(in_.kind)));
-  }
-
-  CellSettings<S, D> in_;
-  CartesianDomain<D> domain_;
   Kernel begin_;  ///< of the fields a step before, if there are such
 };
 
@@ -207,6 +179,27 @@ class CellModel : public SolverModel<D> {
     std::vector<const InitialField<D>*> all;
     for (const auto& field : in_.given) all.push_back(&field);
     return all;
+  }
+  std::size_t checked_coefficients() const override { return in_.fields_given ? kCoefficients<S, D> : 0; }
+  void check_coefficients(std::span<const Extremes> values) const override {
+    constexpr auto list = coefficients_of<S, D>();
+    std::array<double, kCoefficients<S, D>> largest{};
+    for (std::size_t k = 0; k < list.size(); ++k) {
+      const auto [least, most] = values[k];
+      if (least < list[k].min || most > list[k].max)
+        throw UsageError(fmt::format(
+            "the coefficient \"{}\" has values from {:g} to {:g}: [solver.{}] must give {}", list[k].name, least,
+            most, list[k].name,
+            list[k].max < 1e300 || most > list[k].max ? fmt::format("{:g} .. {:g}", list[k].min, list[k].max)
+                                                      : fmt::format("at least {:g}", list[k].min)));
+      largest[k] = std::max(std::abs(least), std::abs(most));
+    }
+    if (in_.limit_known) return;
+    const double limit = limit_of<S, D>(in_.solver, in_.grid, largest);
+    if (!(in_.dt <= limit))
+      throw UsageError(
+          fmt::format("solver.dt = {:.6g} is above the stability limit {:.17g} = {}: use a smaller one", in_.dt,
+                      limit, limit_text<D>(in_.kind)));
   }
   double memory(const Index<D>& extents, int depth) const override {
     const StateFields fields = in_.fields();

@@ -26,24 +26,27 @@ class HeatModel : public SingleFieldModel<D> {
     return "differences of values as large as these overflow: use smaller values in [initial] and domain.boundary";
   }
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
-    return this->make(domain, depth, exchange, [this]<class T>(T, const Index<D>& stride) {
-      PerDim<T, D> c;
-      for (int j = 0; j < D; ++j) c[j] = static_cast<T>(c_[j]);
-      return HeatRow<T, D>(c, stride);
+    return this->make(domain, depth, exchange, [this]<class T>(T zero, const Index<D>& stride) {
+      return HeatRow<T, D>(factors(zero), stride);
     });
   }
   std::string against_device() const override { return rules_against_device(this->grid().boundary); }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
     return this->make_on_device(domain, depth, exchange,
-                                [this]<class T>(T, const Index<D>& stride, const auto& make) {
-                                  HeatPoint<T, D> point{{}, stride};
-                                  for (int j = 0; j < D; ++j) point.c[j] = static_cast<T>(c_[j]);
-                                  return make(point);
+                                [this]<class T>(T zero, const Index<D>& stride, const auto& make) {
+                                  return make(HeatPoint<T, D>{{factors(zero), stride}});
                                 });
   }
 
  private:
+  template <class T>
+  PerDim<T, D> factors(T) const {
+    PerDim<T, D> c;
+    for (int j = 0; j < D; ++j) c[j] = static_cast<T>(c_[j]);
+    return c;
+  }
+
   PerDim<double, D> c_;
 };
 

@@ -139,6 +139,10 @@ std::vector<SweepFigures> measure_device_steps(const SweepOrder& order) {
   add("gray_scott", Index<2>{n2, n2 / 2}, 4, [](const std::string& grid) {
     return fields_text(grid, {"u", "v"}) + "solver = {kind = \"gray_scott\", dt = 0.1}\n";
   });
+  add("3d-acoustics", Index<3>{n3, n3, n3}, 8, [](const std::string& grid) {
+    return fields_text(grid, {"p", "v0", "v1", "v2"}) +
+           "solver = {kind = \"acoustics\", density = 1.25, bulk_modulus = 0.75, dt = 0.5}\n";
+  });
   if (all.empty())
     throw UsageError(fmt::format("bench sweep --space device: no such case; there are {}", fmt::join(names, ", ")));
   return all;

@@ -226,6 +226,7 @@ struct HaloPlan<D>::Impl {
       choice.used = std::exchange(choice.seconds, {}).front().first;
     }
     p->transport = std::move(transports[best]);
+    if (options.runs_on) p->transport->run_on();
     return *prepared.emplace_back(std::move(p));
   }
 

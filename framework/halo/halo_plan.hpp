@@ -31,6 +31,9 @@ struct HaloOptions {
   /// Who helps with large copies of host memory: packing, unpacking, ghosts that are this rank's own cells. Nobody
   /// unless given; with Kokkos `host_workers()` of host_threads.hpp. MPI's own copies are MPI's.
   Workers workers{};
+  /// Arrays by kernels: `finish` does not wait for its last ones. What follows must be kernels of the same
+  /// execution space's default instance, which run behind them.
+  bool runs_on = false;
   /// Test only.
   HaloMutation<D> mutation{};
   std::optional<Stores> stores{};  ///< test only: of all our copies, otherwise by their size
@@ -80,7 +83,7 @@ class HaloPlan {
   void progress();
   /// Completes the exchange: every needed ghost is in place. Waits with back-off. Local once the neighbors have
   /// started; several plans' exchanges may be finished in different orders on different ranks. Arrays by kernels:
-  /// fences.
+  /// fences unless the options say otherwise.
   void finish();
 
   /// Both. By way of `shared`, rows of arrays in shared memory (Field, SharedAllocator) are written straight into

@@ -5,12 +5,14 @@
 #include <Kokkos_Core.hpp>
 #include <numeric>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "datatypes/error.hpp"
 #include "framework/halo/ghost_fill.hpp"
 #include "framework/halo/transport.hpp"
+#include "framework/mpi/device_memory.hpp"
 
 namespace isohalo::detail {
 
@@ -20,6 +22,21 @@ using HostMemory = Kokkos::SharedHostPinnedSpace;
 #else
 using HostMemory = Kokkos::HostSpace;
 #endif
+
+/// Can MPI send from the memory of Space, and receive there? Not where Kokkos takes memory in the order of a
+/// stream, which MPI does not share among processes.
+template <class Space>
+bool mpi_reads_memory_of() {
+  if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible)
+    return true;
+#if defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_IMPL_CUDA_MALLOC_ASYNC)
+  if constexpr (std::is_same_v<Space, Kokkos::Cuda>) return mpi_reads_device_memory(DeviceMemory::cuda);
+#endif
+#if defined(KOKKOS_ENABLE_HIP) && !defined(KOKKOS_ENABLE_IMPL_HIP_MALLOC_ASYNC) && KOKKOS_VERSION >= 40000
+  if constexpr (std::is_same_v<Space, Kokkos::HIP>) return mpi_reads_device_memory(DeviceMemory::hip);
+#endif
+  return false;
+}
 
 /// A box of cells; plain arrays, because device code has no std::array.
 template <int D>
@@ -76,8 +93,8 @@ struct CellKernel {
 /// Per stage and array one kernel packs the cells of all messages, one copies the ghosts that are this rank's own
 /// cells, one unpacks. All arrays of an exchange go in one message per peer.
 ///
-/// Messages are sent from host memory: where the host cannot reach the arrays' memory, or when they are `staged`,
-/// buffers are copied there; otherwise they are used in place.
+/// Where neither the host nor MPI can reach the arrays' memory, or when messages are `staged`, buffers are copied
+/// to host memory; otherwise they are used in place.
 template <int D, class Space, bool staged>
 class KernelTransport final : public HaloTransport<D> {
  public:
@@ -94,7 +111,7 @@ class KernelTransport final : public HaloTransport<D> {
  private:
   using Memory = typename Space::memory_space;
   using Buffer = Kokkos::View<char*, Memory>;
-  using HostBuffer = Kokkos::View<char*, HostMemory>;  // of MPI
+  using HostBuffer = Kokkos::View<char*, HostMemory>;
 
   /// Boxes: collected, then put into the arrays' memory space.
   struct Table {
@@ -127,14 +144,15 @@ class KernelTransport final : public HaloTransport<D> {
     int peer;
     std::int64_t first, bytes;
   };
-  /// All messages one way: their cells in one buffer, and the same buffer or a copy of it on the host.
+  /// All messages one way: their cells in one buffer, which MPI gets itself or as a copy on the host.
   struct Side {
     std::vector<Message> messages;
     std::vector<Table> tables;  ///< by array
     Buffer buffer;
     HostBuffer host;
+    bool apart = false;  ///< by way of `host`
 
-    bool apart() const { return host.data() != buffer.data(); }
+    char* of(const Message& m) const { return (apart ? host.data() : buffer.data()) + m.first; }
   };
   struct Stage {
     Side send, receive;
@@ -172,18 +190,18 @@ class KernelTransport final : public HaloTransport<D> {
     for (Table& table : side.tables) table.upload();
     const auto bytes = static_cast<std::size_t>(at);
     side.buffer = Buffer(Kokkos::view_alloc("isohalo::buffer", Kokkos::WithoutInitializing), bytes);
-    if constexpr (!staged && Kokkos::SpaceAccessibility<Kokkos::HostSpace, Memory>::accessible)
-      side.host = HostBuffer(side.buffer.data(), bytes);  // lives as long as `buffer`
-    else
+    side.apart = staged || !mpi_reads_memory_of<Space>();
+    if (side.apart)
       side.host = HostBuffer(Kokkos::view_alloc("isohalo::host_buffer", Kokkos::WithoutInitializing), bytes);
   }
 
   void post_receives() override {
     for (std::size_t k = 0; k < stages_.size(); ++k) {
       const Side& side = stages_[k].receive;
+      if (!this->fences_ && !side.apart && !side.messages.empty()) Space().fence();  // kernels may still unpack it
       for (std::size_t m = 0; m < side.messages.size(); ++m)
-        this->receive_from(side.messages[m].peer, side.host.data() + side.messages[m].first, side.messages[m].bytes,
-                           MPI_BYTE, this->receives_[k][m]);
+        this->receive_from(side.messages[m].peer, side.of(side.messages[m]), side.messages[m].bytes, MPI_BYTE,
+                           this->receives_[k][m]);
     }
   }
 
@@ -193,8 +211,8 @@ class KernelTransport final : public HaloTransport<D> {
     for (std::size_t f = 0; f < this->arrays_.size(); ++f)
       run<KernelTask::pack>("isohalo::pack", f, side.tables[f], side.buffer.data());
     Space().fence();
-    if (side.apart()) Kokkos::deep_copy(side.host, side.buffer);
-    for (const Message& m : side.messages) this->send_to(m.peer, side.host.data() + m.first, m.bytes, MPI_BYTE);
+    if (side.apart) Kokkos::deep_copy(side.host, side.buffer);
+    for (const Message& m : side.messages) this->send_to(m.peer, side.of(m), m.bytes, MPI_BYTE);
   }
 
   void copy(std::size_t stage) override {
@@ -205,7 +223,7 @@ class KernelTransport final : public HaloTransport<D> {
   bool received(std::size_t stage) override {
     if (!HaloTransport<D>::received(stage)) return false;
     const Side& side = stages_[stage].receive;
-    if (side.apart()) Kokkos::deep_copy(side.buffer, side.host);
+    if (side.apart) Kokkos::deep_copy(side.buffer, side.host);
     for (std::size_t f = 0; f < this->arrays_.size(); ++f)
       run<KernelTask::unpack>("isohalo::unpack", f, side.tables[f], side.buffer.data());
     return true;
@@ -213,7 +231,7 @@ class KernelTransport final : public HaloTransport<D> {
 
   bool left() override {
     if (!HaloTransport<D>::left()) return false;
-    Space().fence();  // the last ghosts are in place
+    if (this->fences_) Space().fence();  // the last ghosts are in place
     return true;
   }
 

@@ -43,6 +43,8 @@ class HaloTransport : public StageExecutor<HaloTransport<D>> {
     if (needed_after_start()) this->activate(this);
   }
   void finish() { this->wait(task_.domain.comm().spins()); }
+  /// From now on `finish` need not wait for kernels.
+  void run_on() { fences_ = false; }
   /// Written straight into other ranks' ghosts by the latest exchange.
   virtual std::int64_t bytes_written_directly() const { return 0; }
 
@@ -84,7 +86,7 @@ class HaloTransport : public StageExecutor<HaloTransport<D>> {
   std::vector<ErasedArray<D>> arrays_;
   std::vector<std::vector<MPI_Request>> receives_;  ///< by stage
   std::vector<MPI_Request> sends_;
-  bool may_wait_ = false;
+  bool may_wait_ = false, fences_ = true;
 
  private:
   friend class StageExecutor<HaloTransport<D>>;

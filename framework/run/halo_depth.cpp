@@ -35,8 +35,8 @@ std::vector<int> automatic_depths(const SolverModel<D>& model, const Decompositi
   for (int j = 0; j < D; ++j) smallest[j] = blocks.smallest_extent(j), largest[j] = blocks.largest_extent(j);
   const bool in_caches = model.memory(smallest, 1) <= kBeyondCaches_bytes;
   const double bytes = (in_caches ? kMoreMemoryInCaches : kMoreMemory) * model.memory(largest, 1);
-  int most =
-      largest_depth(model, largest, std::min(in_caches ? kMostTried<D> : kEnough<D>, model.deepest()), bytes);
+  int most = largest_depth([&](int depth) { return model.memory(largest, depth); },
+                           std::min(in_caches ? kMostTried<D> : kEnough<D>, model.deepest()), bytes);
   if (!in_caches) {
     if (most > 0 && residual_every > 0) {  // blocks of equal lengths between two residuals
       const std::int64_t parts = (residual_every + most - 1) / most;
@@ -51,19 +51,17 @@ std::vector<int> automatic_depths(const SolverModel<D>& model, const Decompositi
   return depths;
 }
 
-template <int D>
-int largest_depth(const SolverModel<D>& model, const Index<D>& extents, int depth, double bytes) {
+int largest_depth(const std::function<double(int depth)>& memory, int depth, double bytes) {
   int fits = 0;
   for (int too_many = depth + 1; too_many - fits > 1;) {
     const int k = fits + (too_many - fits) / 2;
-    (model.memory(extents, k) <= bytes ? fits : too_many) = k;
+    (memory(k) <= bytes ? fits : too_many) = k;
   }
   return fits;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                                 \
-  template std::vector<int> automatic_depths<D>(const SolverModel<D>&, const Decomposition<D>&, std::int64_t); \
-  template int largest_depth<D>(const SolverModel<D>&, const Index<D>&, int, double);
+#define ISOHALO_INSTANTIATE(D) \
+  template std::vector<int> automatic_depths<D>(const SolverModel<D>&, const Decomposition<D>&, std::int64_t);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 

@@ -1,6 +1,7 @@
 #pragma once
 /// parallel.halo_depth = "auto": steps per exchange, from the input and the blocks alone.
 
+#include <functional>
 #include <vector>
 
 #include "framework/domain/decomposition.hpp"
@@ -17,8 +18,8 @@ template <int D>
 std::vector<int> automatic_depths(const SolverModel<D>& model, const Decomposition<D>& blocks,
                                   std::int64_t residual_every);
 
-/// The largest depth up to `depth` whose blocks take at most so many bytes; 0: not even one step does. Local.
-template <int D>
-int largest_depth(const SolverModel<D>& model, const Index<D>& extents, int depth, double bytes);
+/// The largest depth up to `depth` for which blocks take at most so many bytes, memory(depth) each; 0: not even one
+/// step does. Local.
+int largest_depth(const std::function<double(int depth)>& memory, int depth, double bytes);
 
 }  // namespace isohalo

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "datatypes/error.hpp"
+#include "framework/halo/faces.hpp"
 #include "framework/halo/host_threads.hpp"
 #include "framework/io/checkpoint.hpp"
 #include "framework/io/digest.hpp"
@@ -293,6 +294,21 @@ bool round_to(double x, T& v) {
 }  // namespace
 
 template <int D>
+void InitialField<D>::refuse(const Communicator& comm, const std::string& what, std::int64_t bad,
+                             double value) const {
+  const std::int64_t first = comm.min(bad);
+  agreed(comm, [&] {
+    if (bad == std::numeric_limits<std::int64_t>::max() || bad != first) return;
+    const std::string cell = cell_text(box_of_shape<D>(grid_.shape), bad, grid_.face);
+    if (!std::isfinite(value)) throw UsageError(what + " is NaN or infinite at " + cell);
+    throw UsageError(what + " is " + Config::canonical(value) + " at " + cell + ", out of range of " +
+                     (grid_.type == ElementType::uint8 ? "uint8 (0 .. 255)" : "float32 (up to 3.4e+38)") +
+                     ": use other values in [" +
+                     (prefix_.starts_with("solver.") ? prefix_ : prefix_.substr(0, prefix_.find('.'))) + "]");
+  });
+}
+
+template <int D>
 void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D>& field, Config& config) const {
   std::vector<double> from_disk;
   const std::string what = field_text(prefix_, field.name);
@@ -320,19 +336,59 @@ void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D
         field.array);
     std::tie(bad, bad_value) = *std::min_element(bad_in.begin(), bad_in.end());
   });
-  const std::int64_t first = domain.comm().min(bad);
-  agreed(domain.comm(), [&] {
-    if (bad != none && bad == first)
-      throw UsageError(what + " is " + Config::canonical(bad_value) + " at " + cell_text(global, bad, field.face) +
-                       ", out of range of " +
-                       (grid_.type == ElementType::uint8 ? "uint8 (0 .. 255)" : "float32 (up to 3.4e+38)") +
-                       ": use other values in [" +
-                       (prefix_.starts_with("solver.") ? prefix_ : prefix_.substr(0, prefix_.find('.'))) + "]");
-  });
+  refuse(domain.comm(), what, bad, bad_value);
   const FieldStatistics s = field_statistics(domain, field.array, field.face);
   if (s.first_not_finite >= 0)
     throw UsageError(what + " is NaN or infinite at " + cell_text(global, s.first_not_finite, field.face));
   if (from_file()) config.set_effective(prefix_ + ".data", Config::canonical(hex_digest(s.digest)));
+}
+
+template <int D>
+Extremes InitialField<D>::extremes(const CartesianDomain<D>& domain) const {
+  struct Found {
+    double least = std::numeric_limits<double>::infinity(), largest = -least;
+    std::int64_t bad = std::numeric_limits<std::int64_t>::max();  // the first that `fill` would refuse
+    double bad_value = 0;
+
+    void take(double v, double rounded, std::int64_t at) {
+      if (!std::isfinite(rounded)) {
+        if (at < bad) bad = at, bad_value = v;
+        return;
+      }
+      least = std::min(least, rounded);
+      largest = std::max(largest, rounded);
+    }
+  };
+  constexpr std::int64_t piece = std::int64_t{1} << 22;  // values of a file that are read together
+  const Box<D> owned = field_domain(domain, grid_.face).owned(), global = box_of_shape<D>(grid_.shape);
+  std::vector<Found> found(static_cast<std::size_t>(host_threads()));
+  agreed(domain.comm(), [&] {
+    const std::int64_t layer = std::max<std::int64_t>(1, owned.cells() / owned.extent(0));
+    const std::int64_t layers = from_file() ? std::max<std::int64_t>(1, piece / layer) : owned.extent(0);
+    for (Box<D> part = owned; part.low[0] < owned.high[0]; part.low[0] = part.high[0]) {
+      part.high[0] = std::min(owned.high[0], part.low[0] + layers);
+      const std::vector<double> from_disk = from_file() ? from_file_in(part) : std::vector<double>();
+      for_each_share("isohalo::extremes", part, 4096, [&](const Box<D>& share, std::int64_t k) {
+        const CellValue value_of = value_;  // one for each thread: it may remember what it computed last
+        Found& mine = found[static_cast<std::size_t>(k)];
+        for_each_cell(share, [&](const Index<D>& i) {
+          const double v = value_of ? value_of(i) : from_disk[static_cast<std::size_t>(linear_index(part, i))];
+          const bool narrow = grid_.type == ElementType::float32;
+          mine.take(v, narrow ? static_cast<double>(static_cast<float>(v)) : v, linear_index(global, i));
+        });
+      });
+    }
+  });
+  Found all;
+  for (const Found& f : found) {
+    if (f.bad < all.bad) all.bad = f.bad, all.bad_value = f.bad_value;
+    all.least = std::min(all.least, f.least);
+    all.largest = std::max(all.largest, f.largest);
+  }
+  refuse(domain.comm(), field_text(prefix_, prefix_.substr(prefix_.find('.') + 1)), all.bad, all.bad_value);
+  double values[2] = {-all.least, all.largest};
+  domain.comm().allreduce(values, 2, MPI_DOUBLE, MPI_MAX);
+  return {-values[0], values[1]};
 }
 
 #define ISOHALO_INSTANTIATE(D) template class InitialField<D>;

@@ -42,6 +42,10 @@ class InitialField {
   /// one value. Collective.
   void check_file(const Communicator& comm) const;
 
+  /// The least and the largest of the values, rounded to the field's type, without the memory of a field: a file is
+  /// read in pieces. Collective; throws as `fill` does.
+  Extremes extremes(const CartesianDomain<D>& domain) const;
+
   /// Values of the n cells from `first` on along the last dimension at a time, in binary64. Several threads may
   /// call it at once.
   using ValuesInTime = std::function<void(const Index<D>& first, std::int64_t n, double time, double* values)>;
@@ -64,6 +68,9 @@ class InitialField {
                                  const std::string& prefix, const std::optional<std::string>& kind,
                                  const std::filesystem::path& input_directory);
 
+  /// Throws UsageError, agreed, where any rank has a value `bad`, a linear index, that the field's type does not
+  /// have; the largest integer: none. Collective.
+  void refuse(const Communicator& comm, const std::string& what, std::int64_t bad, double value) const;
   /// The part `box` of the values in the file.
   std::vector<double> from_file_in(const Box<D>& box) const;
 

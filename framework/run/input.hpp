@@ -75,9 +75,15 @@ struct Input {
     if (depths.size() > 1) made->try_depths(depths);
     return made;
   }
-  /// How often a run takes the memory of its model, at most: on a device, which may have the host's memory, there
-  /// are copies of the fields.
-  double copies() const { return parallel.on_device ? 2 : 1; }
+  /// Bytes of memory for a block of these extents. On a device, which may have the host's memory, there are copies
+  /// of the fields, and a double for each cell of a row of tiles of each change sum.
+  double memory(const Index<D>& extents, int depth) const {
+    const double fields = model->memory(extents, depth);
+    if (!parallel.on_device) return fields;
+    double lanes = sizeof(double) * static_cast<double>(model->field_names().size()) / (D == 1 ? 1 : 16);
+    for (const std::int64_t n : extents) lanes *= static_cast<double>(n);
+    return 2 * fields + lanes;
+  }
   /// Is any field read from a file?
   bool from_files() const {
     bool any = source && source->from_file();
@@ -90,6 +96,14 @@ struct Input {
     for (const auto& field : initial) field.check_file(comm);
     if (source) source->check_file(comm);
     for (const auto* field : model->coefficients()) field->check_file(comm);
+  }
+  /// Throws UsageError, the same on all ranks, for coefficients that the solver cannot have or whose limit the step
+  /// is above, by their values. Takes the memory of a piece of a file. Collective.
+  void check_coefficients(const CartesianDomain<D>& domain) const {
+    std::vector<Extremes> values;
+    for (std::size_t k = 0; k < model->checked_coefficients(); ++k)
+      values.push_back(model->coefficients()[k]->extremes(domain));
+    if (!values.empty()) model->check_coefficients(values);
   }
 };
 

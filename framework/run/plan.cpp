@@ -167,7 +167,7 @@ std::string plan_text(const Input<D>& in, int ranks) {
   Index<D> largest, smallest;
   for (int j = 0; j < D; ++j) largest[j] = blocks.largest_extent(j), smallest[j] = blocks.smallest_extent(j);
   const double cell = cell_bytes(in.grid.type);
-  const double memory = in.copies() * in.model->memory(largest, depths.back());
+  const double memory = in.memory(largest, depths.back());
   const int threads = Kokkos::is_initialized() ? host_threads() : 1;
   std::string s =
       fmt::format("ranks             {}{}, process grid {}\n", ranks,

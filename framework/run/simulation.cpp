@@ -49,14 +49,15 @@ void Simulation<D>::check_memory() const {
   for (int j = 0; j < D; ++j) largest[j] = domain_->decomposition().largest_extent(j);
   const double node = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   const int depth = in_.deepest(domain_->decomposition());
-  const double rank = in_.copies() * in_.model->memory(largest, depth);
+  const auto memory = [&](int steps) { return in_.memory(largest, steps); };
+  const double rank = memory(depth);
   const double need = rank * comm_.ranks_on_node();
   constexpr double gib = 1 << 30;
   // Nodes may differ: the tightest one decides for all.
   const auto permille = static_cast<std::int64_t>(std::min(need / node * 1000, 1e15));
   if (comm_.max(permille) <= 1000) return;
-  const auto fits = comm_.min(static_cast<std::int64_t>(
-      largest_depth(*in_.model, largest, depth, node / in_.copies() / static_cast<double>(comm_.ranks_on_node()))));
+  const auto fits =
+      comm_.min(static_cast<std::int64_t>(largest_depth(memory, depth, node / comm_.ranks_on_node())));
   throw UsageError(fmt::format(
       "the fields of a grid of {} cells need {:.1f} GiB per rank; {} on this node need {:.1f} GiB of {:.1f}: use a "
       "smaller domain.shape{} or more nodes",
@@ -75,6 +76,7 @@ void Simulation<D>::on_root(const std::function<void()>& work) const {
 template <int D>
 void Simulation<D>::validate() {
   in_.check_files(comm_);
+  in_.check_coefficients(*domain_);
   on_root([&] { directory_.check_usable(!request_.restart.empty() || request_.overwrite); });
   if (request_.restart.empty()) return;
   physics_ = physics_text(config_);
@@ -88,7 +90,8 @@ RunResult Simulation<D>::run() {
   on_root([&] { directory_.claim(!request_.restart.empty() || request_.overwrite); });
   {
     const PhaseScope scope(&phases_, Phase::start);
-    in_.check_files(comm_);  // before memory is taken
+    in_.check_files(comm_);  // before memory is taken, as all that follows
+    in_.check_coefficients(*domain_);
     agreed(comm_, [&] { solver_ = in_.solver(*domain_); });
     solver_->time_phases(&phases_);
     fill_initial();

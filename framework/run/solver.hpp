@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -129,6 +130,11 @@ class Solver {
   virtual Index<D> tile() const = 0;
 };
 
+/// The least and the largest of values.
+struct Extremes {
+  double least, largest;
+};
+
 /// A solver's part of the input, read and checked, before any memory is taken.
 template <int D>
 class SolverModel {
@@ -142,6 +148,10 @@ class SolverModel {
   virtual bool has_source() const { return false; }
   /// What fills the solver's coefficients; they live as long as the model.
   virtual std::vector<const InitialField<D>*> coefficients() const { return {}; }
+  /// Of so many of them, the first ones, it needs to know the values before it is created.
+  virtual std::size_t checked_coefficients() const { return 0; }
+  /// Throws UsageError for values of these that the solver cannot have, or that its step is too long for. Local.
+  virtual void check_coefficients(std::span<const Extremes> /*values*/) const {}
   /// Steps per halo exchange that the solver can make use of.
   virtual int deepest() const { return std::numeric_limits<int>::max(); }
   /// Does it make several steps without a sum over all cells in between, in time tiles, and try out depths? Else

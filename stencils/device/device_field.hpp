@@ -50,6 +50,9 @@ class DeviceField {
   using View = BlockView<T, D, typename Space::memory_space>;
 
   DeviceField(const std::string& name, const Box<D>& owned, const Index<D>& ghost_low, const Index<D>& ghost_high);
+  /// One that owns other cells, with the lowest indices and the strides of `like`: all that it does not own there
+  /// counts as ghosts.
+  DeviceField(const std::string& name, const Box<D>& owned, const DeviceField& like);
 
   /// Its cells lie in the memory of Space: the host must not read them.
   const ArrayRef<T, D>& ref() const { return ref_; }
@@ -82,6 +85,14 @@ template <class T, int D, class Space>
 DeviceField<T, D, Space>::DeviceField(const std::string& name, const Box<D>& owned, const Index<D>& ghost_low,
                                       const Index<D>& ghost_high)
     : DeviceField(Padded{}, name, owned, padded_low(owned, ghost_low), padded_high(owned, ghost_high)) {}
+
+template <class T, int D, class Space>
+DeviceField<T, D, Space>::DeviceField(const std::string& name, const Box<D>& owned, const DeviceField& like)
+    : DeviceField(Padded{}, name, owned, like.ref_.ghost_low, [&] {
+        Index<D> high = like.ref_.ghost_high;
+        for (int j = 0; j < D; ++j) high[j] += like.ref_.owned.high[j] - owned.high[j];
+        return high;
+      }()) {}
 
 template <class T, int D, class Space>
 DeviceField<T, D, Space>::DeviceField(Padded, const std::string& name, const Box<D>& owned,
@@ -208,9 +219,8 @@ struct BoxKernel {
   int together;             ///< 1 or kTogether
 
   static constexpr std::uint32_t kWidth = D > 1 ? 32 : 128, kHeight = 128 / kWidth;
-  static constexpr bool kStores = D > 1 && requires(const F& g) {
-    g.store(std::int64_t{}, g.values(std::int64_t{}));
-  };
+  static constexpr bool kStores = requires(const F& g) { g.store(std::int64_t{}, g.values(std::int64_t{})); };
+  static constexpr bool kSeveral = kStores && D > 1;
 
   KOKKOS_FUNCTION void operator()(const std::int64_t n) const {
     auto left = static_cast<std::uint32_t>(n);
@@ -231,7 +241,7 @@ struct BoxKernel {
     for (int j = 0; j + 1 < D; ++j) k += i[j] * stride[j];
     const std::int64_t layer = stride[D - 1], at = std::int64_t{i[D - 1]} * together;
     k += at * layer;
-    if constexpr (kStores) {
+    if constexpr (kSeveral) {
       if (together == kTogether && at + kTogether <= layers) {
         typename F::Values values[kTogether];
         form_values(f, k, layer, values);
@@ -239,6 +249,8 @@ struct BoxKernel {
       } else {
         for (std::int64_t e = at; e < at + together && e < layers; ++e, k += layer) f.store(k, f.values(k));
       }
+    } else if constexpr (kStores) {
+      f.store(k, f.values(k));
     } else {
       f(k);
     }
@@ -255,7 +267,7 @@ void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>
   using Kernel = detail::BoxKernel<D, F>;
   constexpr std::int64_t enough = 1 << 18;  // threads, to keep a device busy
   Kernel kernel{f, offset_of<D>(box.low, like.owned.low, like.stride), {}, {}, {}, box.extent(0), 1};
-  if (Kernel::kStores && box.cells() >= enough * detail::kTogether) kernel.together = detail::kTogether;
+  if (Kernel::kSeveral && box.cells() >= enough * detail::kTogether) kernel.together = detail::kTogether;
   std::array<std::int64_t, static_cast<std::size_t>(D)> extent;
   double threads = Kernel::kWidth * Kernel::kHeight;  // those without a cell included
   const auto tiles = [&](int j) {

@@ -15,6 +15,7 @@
 #include "framework/neighborhood/offsets.hpp"
 #include "stencils/cell_row.hpp"
 #include "stencils/device/device_sum.hpp"
+#include "stencils/row_kernels.hpp"
 
 namespace isohalo {
 
@@ -35,19 +36,12 @@ class DeviceKernel {
 template <class T, int D, class Space>
 using DeviceKernelPointer = std::unique_ptr<const DeviceKernel<T, D, Space>>;
 
-/// HeatRow at one cell.
 template <class T, int D>
 struct HeatPoint {
-  PerDim<T, D> c;
-  Index<D> stride;
+  HeatAt<T, D> cell;
   static constexpr std::size_t kReads = 1, kWrites = 1;
-
   KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 1>& from, std::int64_t x) const {
-    const T* const in = from[0] + x;
-    const T u = *in, twice = T(2) * u;
-    T a = c[0] * ((in[-stride[0]] - twice) + in[stride[0]]);
-    for (int j = 1; j < D; ++j) a = a + c[j] * ((in[-stride[j]] - twice) + in[stride[j]]);
-    return {u + a};
+    return {cell(from[0] + x)};
   }
 };
 
@@ -137,7 +131,6 @@ struct PointUpdate {
   std::array<T*, kWrites> out;
 
   using Values = std::array<T, kWrites>;
-  KOKKOS_FUNCTION void operator()(const std::int64_t x) const { store(x, values(x)); }
   /// All values are formed before one is stored, since the fields that are written may be those a step before,
   /// which the function reads.
   KOKKOS_FUNCTION Values values(const std::int64_t x) const {
@@ -175,7 +168,6 @@ struct AmendedUpdate : PointUpdate<Point, T> {
   Mask mask;
   std::array<const T*, Base::kWrites + 1> amending;  ///< the sources, if there are any, and the mask
 
-  KOKKOS_FUNCTION void operator()(const std::int64_t x) const { this->store(x, values(x)); }
   KOKKOS_FUNCTION Values values(const std::int64_t x) const {
     const auto& from = this->in;
     const T* const masked = mask == Mask::none ? nullptr : amending[sources ? Base::kWrites : 0];

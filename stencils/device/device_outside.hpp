@@ -92,25 +92,37 @@ class DeviceOutside {
  private:
   using Numbers = Kokkos::View<T*, typename Space::memory_space>;
 
-  /// What the outside cells of one side are made of.
+  /// What the outside cells of one side are made of; of rules with expressions for all places asked for so far.
   struct Values {
     BoundaryValues<D> exact;
-    std::vector<T> all, factors;  ///< on the host
+    std::vector<T> all, factors;  ///< on the host: layer by layer, row-major; of each layer
     Numbers w, c;
     detail::OutsideForm form{};
-    Box<D> span{};
+    Box<D> span{};  ///< of each layer, but for the side's dimension
     std::int64_t layers = 0;
     double time = 0;
 
     void bring(const BoundaryRules<D>& rules, const Box<D>& global, const detail::OutsideSide<D>& s,
                double its_time) {
       const bool varies = s.rule.expression != nullptr;
-      if (layers == s.layers && (!varies || (span == s.span && time == its_time))) return;
-      if (varies) exact.bring(rules, global, s.j, s.outward, s.places, its_time);
+      const bool now = !varies || !s.rule.expression->uses_time() || time == its_time;
+      if (now && layers >= s.layers && (!varies || covers(s))) return;
+      Box<D> places = s.places, values = s.span;
+      for (int k = 0; k < D && layers > 0; ++k) {
+        if (k == s.j) continue;
+        values.low[k] = places.low[k] = std::min(values.low[k], span.low[k]);
+        values.high[k] = places.high[k] = std::max(values.high[k], span.high[k]);
+      }
+      span = values, layers = std::max(layers, s.layers), time = its_time;
+      if (s.rule.kind == Boundary::fixed) {
+        places.low[s.j] = std::min(s.outside(0), s.outside(layers - 1));
+        places.high[s.j] = places.low[s.j] + layers;
+      }
+      if (varies) exact.bring(rules, global, s.j, s.outward, places, its_time);
       all.clear();
       factors.clear();
-      for (std::int64_t k = 0; k < s.layers; ++k) {
-        Box<D> layer = s.span;
+      for (std::int64_t k = 0; k < layers; ++k) {
+        Box<D> layer = span;
         layer.low[s.j] = s.outside(k), layer.high[s.j] = layer.low[s.j] + 1;
         const auto add = [&](double v) {
           const auto terms = detail::outside_terms<T>(s.rule, s.distance(k), v);
@@ -127,7 +139,13 @@ class DeviceOutside {
       }
       copy_to_space<Space>("isohalo::outside_values", all, w);
       copy_to_space<Space>("isohalo::outside_factors", factors, c);
-      span = s.span, layers = s.layers, time = its_time;
+    }
+
+   private:
+    bool covers(const detail::OutsideSide<D>& s) const {
+      for (int k = 0; k < D; ++k)
+        if (k != s.j && (s.span.low[k] < span.low[k] || s.span.high[k] > span.high[k])) return false;
+      return true;
     }
   };
 
@@ -142,11 +160,12 @@ class DeviceOutside {
       kernel.extent[j] = detail::Divisor(extent);
       kernel.stride[j] = j == s.j ? s.outward * u.stride[j] : u.stride[j];
       cells *= extent;
-      if (j == s.j) continue;
-      if (s.rule.expression) kernel.value_stride[j] = of_layer;
-      of_layer *= extent;
+      if (j == s.j || !s.rule.expression) continue;
+      kernel.value_stride[j] = of_layer;
+      kernel.w += (s.span.low[j] - values.span.low[j]) * of_layer;
+      of_layer *= values.span.extent(j);
     }
-    kernel.value_stride[s.j] = s.rule.expression ? of_layer : 1;
+    kernel.value_stride[s.j] = of_layer;
     if (cells >> 31)
       throw UsageError("a side of " + std::to_string(cells) +
                        " outside cells: kernels fill fewer than 2^31 at a time; use more ranks");

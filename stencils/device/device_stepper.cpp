@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "datatypes/error.hpp"
 
 namespace isohalo {
@@ -9,13 +11,14 @@ namespace isohalo {
 template <class T, int D, class Space>
 DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain,
                                           const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules,
-                                          int depth, const MakeKernels& make_kernels, Exchange exchange, Overlap)
+                                          int depth, const MakeKernels& make_kernels, Exchange exchange,
+                                          Overlap overlap)
     : names_(names),
       domain_(domain),
       around_(names.topology(rules, domain.global())),
       depth_(depth),
       plan_(domain, shape, names.reaches(depth),
-            HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}}),
+            HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}, true}),
       reducer_(domain),
       sum_(reducer_),
       now_(make_fields(names.state, "")),
@@ -25,7 +28,8 @@ DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const Cartes
       host_before_(copies_of(next_, names.before.size())),
       host_coefficients_(copies_of(coefficients_, coefficients_.size())),
       kernels_(make_kernels(now_[0].ref().stride)),
-      previous_exchanged_(!names.before.empty() && plan_.depth() > 1) {
+      previous_exchanged_(!names.before.empty() && plan_.depth() > 1),
+      overlap_(names.stages > 1 || previous_exchanged_ ? Overlap::never : overlap, domain.comm()) {
   if (now_.size() > detail::kMostFields)
     throw UsageError(fmt::format("a solver of {} state fields has no device path: it has one for {} at most",
                                  now_.size(), detail::kMostFields));
@@ -40,6 +44,14 @@ DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const Cartes
     levels_.push_back(
         {detail::reachable(domain.owned(), shape, m, around_), boxes, detail::without(boxes, sum_.cells())});
   }
+  Box<D> inner = domain.owned();
+  for (int j = 0; j < D; ++j)
+    if (domain.decomposition().blocks(j) > 1) inner.low[j] += layers_low_[j], inner.high[j] -= layers_high_[j];
+  // Where ghosts repeat the grid, some are copied when others have come.
+  const HaloGeometry<D> halo{domain.decomposition(), shape, plan_.depth(), around_};
+  if (inner.empty() || halo.repeats_grid()) return;
+  interior_ = {inner};
+  rest_ = detail::without(levels_[static_cast<std::size_t>(plan_.depth() - 1)].boxes, inner);
 }
 
 template <class T, int D, class Space>
@@ -66,7 +78,7 @@ std::vector<FieldHandle<D>> DeviceStepper<T, D, Space>::coefficients() {
 template <class T, int D, class Space>
 void DeviceStepper<T, D, Space>::reduce_by(const ReductionOptions& options) {
   reducer_.reduce_by(options);
-  exchange_ghosts(now_);  // sets up exchanges, since what that takes belongs to no step
+  exchange_ghosts(now_, false);  // sets up exchanges, since what that takes belongs to no step
 }
 
 template <class T, int D, class Space>
@@ -104,20 +116,37 @@ double DeviceStepper<T, D, Space>::advance(std::int64_t steps, bool change) {
 
 template <class T, int D, class Space>
 double DeviceStepper<T, D, Space>::step(bool change) {
+  const bool either_way = !change && steps_left_ == 0 && !overlap_.decided();  // the same on all ranks
+  if (either_way) Space().fence();  // what is still to be computed belongs to steps before
+  const auto start = std::chrono::steady_clock::now();
+  const double sum = step(change, !change && overlap_.overlap());
+  if (either_way) {
+    Space().fence();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const PhaseScope scope(phases_, Phase::exchange);  // in the last step of the trial ranks wait for each other
+    overlap_.took(seconds);
+  }
+  return sum;
+}
+
+template <class T, int D, class Space>
+double DeviceStepper<T, D, Space>::step(bool change, bool overlap) {
   const int last = names_.stages - 1;
   double sum = 0;
   for (int stage = 0; stage <= last; ++stage) {
     const Fields& in = stage == 0 ? now_ : stage % 2 == 1 ? next_ : third_;
     const Fields& out = stage % 2 == 0 ? next_ : third_;
-    bring_ghosts(in, time_of(stage));
+    // Before the ghosts come, since the interior may be swept meanwhile.
+    bring_coefficients(levels_[static_cast<std::size_t>((steps_left_ ? steps_left_ : plan_.depth()) - 1)],
+                       time_of(stage));
+    const bool interior_done = bring_ghosts(in, stage, overlap);
     const Level& level = levels_[static_cast<std::size_t>(--steps_left_)];
-    bring_coefficients(level, time_of(stage));
     const auto& kernel = *kernels_[static_cast<std::size_t>(stage)];
     const Refs &from = reads(in, next_, stage), &to = refs(out, writes_);
     if (change && stage == last)
       sum = sweep_with_change(kernel, level, from, to);
     else
-      sweep(kernel, level.boxes, from, to);
+      sweep(kernel, interior_done ? rest_ : level.boxes, from, to);
   }
   ++step_;
   std::swap(now_, last % 2 == 0 ? next_ : third_);
@@ -126,7 +155,7 @@ double DeviceStepper<T, D, Space>::step(bool change) {
 
 template <class T, int D, class Space>
 void DeviceStepper<T, D, Space>::sweep_before(const DeviceKernel<T, D, Space>& kernel) {
-  bring_ghosts(now_, time_of(0));
+  bring_ghosts(now_, 0, false);
   bring_coefficients(levels_.front(), time_of(0));
   sweep(kernel, levels_.front().boxes, reads(now_, next_, 0), refs(next_, writes_));
   steps_left_ = 0;
@@ -161,24 +190,46 @@ double DeviceStepper<T, D, Space>::change_of_step() {
 }
 
 template <class T, int D, class Space>
-void DeviceStepper<T, D, Space>::bring_ghosts(const Fields& u, double time) {
+bool DeviceStepper<T, D, Space>::bring_ghosts(const Fields& u, int stage, bool overlap) {
+  bool interior_done = false;
   if (steps_left_ == 0) {
     const PhaseScope scope(phases_, Phase::exchange);
-    exchange_ghosts(u);
+    interior_done = exchange_ghosts(u, overlap);
     steps_left_ = plan_.depth();
   }
-  const PhaseScope scope(phases_, Phase::boundary);
-  const Box<D>& valid = levels_[static_cast<std::size_t>(steps_left_)].bounds;
-  for (std::size_t f = 0; f < u.size(); ++f) outside_[f].fill(u[f].ref(), valid, time);
+  fill_outside(u, levels_[static_cast<std::size_t>(steps_left_)].bounds, stage);
+  return interior_done;
 }
 
 template <class T, int D, class Space>
-void DeviceStepper<T, D, Space>::exchange_ghosts(const Fields& u) {
+void DeviceStepper<T, D, Space>::fill_outside(const Fields& u, const Box<D>& valid, int stage) {
+  const PhaseScope scope(phases_, Phase::boundary);
+  for (std::size_t f = 0; f < u.size(); ++f) outside_[f].fill(u[f].ref(), valid, time_of(stage));
+}
+
+template <class T, int D, class Space>
+bool DeviceStepper<T, D, Space>::exchange_ghosts(const Fields& u, bool overlap) {
   erased_.clear();
   for (const auto& field : u) erased_.push_back(field.erased());
   if (previous_exchanged_)  // steps read the fields a step before in the ghosts, too
     for (const auto& field : next_) erased_.push_back(field.erased());
-  plan_.exchange(erased_);
+  if (!overlap || interior_.empty()) {
+    plan_.exchange(erased_);
+    return false;
+  }
+  plan_.start(erased_);
+  // By slabs the ghosts that are copied within this rank wait for an earlier stage.
+  overlap = plan_.choice().used.pattern != HaloPattern::slabs;
+  if (overlap) {
+    Box<D> in_place = levels_[static_cast<std::size_t>(plan_.depth())].bounds;
+    for (int j = 0; j < D; ++j)
+      if (domain_.decomposition().blocks(j) > 1)
+        in_place.low[j] = domain_.owned().low[j], in_place.high[j] = domain_.owned().high[j];
+    fill_outside(u, in_place, 0);
+    sweep(*kernels_[0], interior_, reads(u, next_, 0), refs(next_, writes_));
+  }
+  plan_.finish();
+  return overlap;
 }
 
 template <class T, int D, class Space>

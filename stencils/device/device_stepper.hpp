@@ -42,11 +42,12 @@ class DeviceStepper : public Solver<D> {
     return device_kernel<T, D, Space>(point, amendments);
   }
 
-  /// The rules are none of one's own. Steps never overlap an exchange. Collective in order. Throws UsageError for
-  /// more than 8 state fields.
+  /// The rules are none of one's own. `overlap`: whether a step of one stage without change sum that needs an
+  /// exchange computes, while the messages travel, what reads no ghosts of other ranks; where it may. Collective in
+  /// order. Throws UsageError for more than 8 state fields.
   DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
                 const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
-                Exchange exchange = Exchange::automatic, Overlap overlap = Overlap::never);
+                Exchange exchange = Exchange::automatic, Overlap overlap = Overlap::automatic);
   ~DeviceStepper() override;
 
   /// Its strides are those of all fields; its cells lie in the memory of Space.
@@ -74,7 +75,7 @@ class DeviceStepper : public Solver<D> {
   void compute_by(Kernels kernels) { kernels_ = std::move(kernels); }
   /// The first field, with ghosts and outside cells. Collective.
   const ArrayRef<T, D>& ready() {
-    bring_ghosts(now_, time_of(0));
+    bring_ghosts(now_, 0, false);
     return field();
   }
   const ArrayRef<T, D>& coefficient(std::size_t c) const { return coefficients_[c].ref(); }
@@ -120,9 +121,12 @@ class DeviceStepper : public Solver<D> {
              const Refs& out) const;
   double sweep_with_change(const DeviceKernel<T, D, Space>& kernel, const Level& level, const Refs& in,
                            const Refs& out);
-  /// The ghosts and outside cells that a sweep from `u` reads.
-  void bring_ghosts(const Fields& u, double time);
-  void exchange_ghosts(const Fields& u);
+  /// The ghosts and outside cells that a sweep of this stage from `u` reads; returns true when the interior was
+  /// swept meanwhile.
+  bool bring_ghosts(const Fields& u, int stage, bool overlap);
+  bool exchange_ghosts(const Fields& u, bool overlap);
+  void fill_outside(const Fields& u, const Box<D>& valid, int stage);
+  double step(bool change, bool overlap);
   /// The coefficients that depend on the time, where a sweep of this level reads them.
   void bring_coefficients(const Level& level, double time);
 
@@ -142,6 +146,8 @@ class DeviceStepper : public Solver<D> {
   Index<D> layers_low_{}, layers_high_{};
   bool previous_exchanged_;
   std::vector<Level> levels_;
+  OverlapChoice overlap_;
+  std::vector<Box<D>> interior_, rest_;  ///< of the first step after an exchange
   std::vector<ErasedArray<D>> erased_;
   Refs reads_, writes_, before_;
   int steps_left_ = 0;     ///< sweeps until the next exchange

@@ -180,6 +180,8 @@ class DeviceSum {
     take();
   }
 
+  const CellSum<D>& sum() const { return *sum_; }
+
   /// The same in parts. Only `take` fences.
   /// The cells of tiles that lie in this block, and their values.
   const Box<D>& cells() const { return cells_; }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "stencils/device/acoustics_on_device.hpp"
 #include "stencils/single_field_model.hpp"
 #include "stencils/solvers.hpp"
 #include "stencils/solvers/acoustics_solver.hpp"
@@ -15,18 +16,12 @@ namespace isohalo {
 
 namespace {
 
-std::vector<std::string> names_of_fields(int dimensions) {
-  std::vector<std::string> names{"p"};
-  for (int j = 0; j < dimensions; ++j) names.push_back(fmt::format("v{}", j));
-  return names;
-}
-
 template <int D>
 class AcousticsModel : public SolverModel<D> {
  public:
   explicit AcousticsModel(const AcousticsEquation<D>& equation) : equation_(equation) {}
 
-  std::vector<std::string> field_names() const override { return names_of_fields(D); }
+  std::vector<std::string> field_names() const override { return acoustics_fields(D); }
   int face_of(std::size_t k) const override { return static_cast<int>(k) - 1; }
   StencilShape<D> shape() const override { return StencilShape<D>::star(1); }
   double dt() const override { return equation_.dt; }
@@ -50,10 +45,35 @@ class AcousticsModel : public SolverModel<D> {
     return all;
   }
 
+  std::size_t checked_coefficients() const override { return equation_.given.size(); }
+  void check_coefficients(std::span<const Extremes> values) const override {
+    for (std::size_t k = 0; k < values.size(); ++k)
+      if (!(values[k].least > 0)) {
+        const char* const name = k == 0 ? "density" : "bulk_modulus";
+        throw UsageError(
+            fmt::format("the coefficient \"{}\" has values from {} to {}: [solver.{}] must give some above 0", name,
+                        Config::canonical(values[k].least), Config::canonical(values[k].largest), name));
+      }
+    const double limit = equation_.stable_dt(values[0].least, values[1].largest);
+    if (!(equation_.dt <= limit))
+      throw UsageError("solver.dt = " + Config::canonical(equation_.dt) + " is above the stability limit " +
+                       Config::canonical(limit) + " of acoustics with these coefficients: use a smaller one");
+  }
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
     if (equation_.grid.type == ElementType::float32)
       return std::make_unique<AcousticsSolver<float, D>>(domain, equation_, depth, exchange);
     return std::make_unique<AcousticsSolver<double, D>>(domain, equation_, depth, exchange);
+  }
+  std::string against_device() const override {
+    std::string why = rules_against_device(equation_.pressure_rules());
+    for (int j = 0; j < D && why.empty(); ++j) why = rules_against_device(equation_.velocity_rules(j));
+    return why;
+  }
+  std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
+                                              Exchange exchange) const override {
+    if (equation_.grid.type == ElementType::float32)
+      return make_acoustics_on_device<float>(domain, equation_, depth, exchange);
+    return make_acoustics_on_device<double>(domain, equation_, depth, exchange);
   }
 
  private:
@@ -118,9 +138,7 @@ void read_dt(Config& config, AcousticsEquation<D>& equation) {
                      "1/(c sqrt(sum_j 1/h_j^2)), c = sqrt(bulk_modulus / density)");
   if (config.has_errors() || !equation.given.empty()) return;
   for (int j = 0; j < D; ++j) {
-    const double h = equation.grid.spacing[j];
-    const double a = (equation.dt / equation.density) / h, b = (equation.dt * equation.bulk_modulus) / h;
-    if (equation.dt > 0 && std::isfinite(a) && std::isfinite(b)) continue;
+    if (equation.dt > 0 && std::isfinite(equation.a(j)) && std::isfinite(equation.b(j))) continue;
     return config.error("solver.bulk_modulus",
                         fmt::format("with solver.density = {:g} and solver.bulk_modulus = {:g} a step of dt = {:g} "
                                     "is out of range of float64: use other units",
@@ -144,7 +162,7 @@ void add_acoustics(SolverKinds& kinds) {
   kinds.of<2>()["acoustics"] = make_acoustics_model<2>;
   kinds.of<3>()["acoustics"] = make_acoustics_model<3>;
   kinds.of<4>()["acoustics"] = make_acoustics_model<4>;
-  kinds.fields["acoustics"] = names_of_fields;
+  kinds.fields["acoustics"] = acoustics_fields;
 }
 
 }  // namespace isohalo

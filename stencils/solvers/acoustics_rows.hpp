@@ -7,6 +7,7 @@
 
 #include "datatypes/independent.hpp"
 #include "stencils/row_kernels.hpp"
+#include "stencils/solvers/acoustics_equation.hpp"
 
 namespace isohalo {
 
@@ -45,13 +46,15 @@ class VelocityRow {
     const T* const p = in[0];
     const T* const p_below = p - below_[0];
     const auto moved = [p, p_below](double from, std::int64_t x, double a) {
-      return from - a * (static_cast<double>(p[x]) - static_cast<double>(p_below[x]));
+      return detail::moved_velocity(from, a, static_cast<double>(p[x]), static_cast<double>(p_below[x]));
     };
     if constexpr (Given) {
       const T* const rho = in[1];
       const T* const rho_below = rho - below_[1];
       detail::step_in_place(v, n, changes, [=, dt = dt_, h = h_](double from, std::int64_t x) {
-        return moved(from, x, (dt / (0.5 * (static_cast<double>(rho_below[x]) + static_cast<double>(rho[x])))) / h);
+        return moved(
+            from, x,
+            detail::velocity_factor(static_cast<double>(rho[x]), static_cast<double>(rho_below[x]), dt, h));
       });
     } else {
       detail::step_in_place(v, n, changes, [=, a = a_](double from, std::int64_t x) { return moved(from, x, a); });
@@ -81,12 +84,8 @@ class PressureRow {
       low[j] = high[j] - (j == D - 1 ? 1 : below_[j]);  // rows are contiguous
     }
     const auto moved = [low, high](double from, std::int64_t x, const auto& b) {
-      double sum = 0;
-      for (int j = 0; j < D; ++j) {
-        const double t = b(j) * (static_cast<double>(high[j][x]) - static_cast<double>(low[j][x]));
-        sum = j == 0 ? t : sum + t;
-      }
-      return from - sum;
+      return detail::moved_pressure<D>(
+          from, b, [&](int j) { return static_cast<double>(high[j][x]) - static_cast<double>(low[j][x]); });
     };
     if constexpr (Given) {
       const T* const modulus = in[D];

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,12 +14,10 @@
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"
 #include "framework/halo/host_threads.hpp"
-#include "framework/io/digest.hpp"
-#include "framework/run/initial.hpp"
-#include "framework/run/solver.hpp"
 #include "framework/schedule/fastest_way.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/boxes.hpp"
+#include "stencils/solvers/acoustics_equation.hpp"
 #include "stencils/solvers/acoustics_rows.hpp"
 #include "stencils/solvers/acoustics_sweep.hpp"
 #include "stencils/state_fields.hpp"
@@ -28,23 +25,6 @@
 #include "stencils/time_tiles.hpp"
 
 namespace isohalo {
-
-template <int D>
-struct AcousticsEquation {
-  GridSettings<D> grid;
-  double density = 1, bulk_modulus = 1, dt = 0;
-  /// Density and bulk modulus by cell; empty: both are the numbers above.
-  std::vector<InitialField<D>> given{};
-
-  /// The longest step by the greatest speed of sound that these extremes allow.
-  double stable_dt(double least_density, double largest_modulus) const {
-    double sum = 0;
-    for (int j = 0; j < D; ++j) sum = sum + 1 / (grid.spacing[j] * grid.spacing[j]);
-    return 1 / (std::sqrt(largest_modulus / least_density) * std::sqrt(sum));
-  }
-  const BoundaryRules<D>& pressure_rules() const { return grid.boundary_of(0); }
-  const BoundaryRules<D>& velocity_rules(int j) const { return grid.boundary_of(static_cast<std::size_t>(j) + 1); }
-};
 
 /// Advances all fields in place. A step updates both faces of every cell that it updates, those that other ranks
 /// own as well: then it reads no further than a star around each cell, and k steps may follow an exchange of k
@@ -61,7 +41,8 @@ class AcousticsSolver final : public Solver<D> {
               HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, host_workers()}),
         equation_(equation),
         outside_(equation.pressure_rules(), domain.global(), index_of<D>(1), index_of<D>(1)),
-        dt_(equation.dt) {
+        dt_(equation.dt),
+        sides_(detail::faces_at_sides(equation, domain.global())) {
     const auto add = [&](std::vector<Field<T, D>>& list, const std::string& name, const Box<D>& owned) {
       list.emplace_back(name, owned, plan_.ghost_low(), plan_.ghost_high(), field_memory(exchange, domain.comm()));
     };
@@ -72,9 +53,8 @@ class AcousticsSolver final : public Solver<D> {
     add(fields_, "p", domain.owned());
     for (int j = 0; j < D; ++j) {
       add(fields_, "v" + std::to_string(j), owned_faces(domain, j));
-      a_[j] = (dt_ / equation.density) / equation.grid.spacing[j];
-      b_[j] = (dt_ * equation.bulk_modulus) / equation.grid.spacing[j];
-      make_sides(j, equation.velocity_rules(j));
+      a_[j] = equation.a(j);
+      b_[j] = equation.b(j);
     }
     for (int m = 0; m <= depth; ++m) levels_.push_back(make_level(m));
   }
@@ -88,11 +68,7 @@ class AcousticsSolver final : public Solver<D> {
     if (given_.empty()) return {};
     return {{"density", "1", "auxiliary", given_[0].ref()}, {"bulk_modulus", "1", "auxiliary", given_[1].ref()}};
   }
-  std::string residual_of() const override {
-    std::string text = "the change of p";
-    for (int j = 0; j < D; ++j) text += (j + 1 < D ? ", v" : " and v") + std::to_string(j);
-    return text;
-  }
+  std::string residual_of() const override { return StateFields{acoustics_fields(D)}.change(); }
   ExchangeChoice exchange() const override { return plan_.choice(); }
   int depth() const override { return plan_.depth(); }
   Index<D> tile() const override { return sums_[0]->tile(); }
@@ -103,11 +79,9 @@ class AcousticsSolver final : public Solver<D> {
     for (const bool all : {true, false}) bring_ghosts(all);
   }
   void set_time(std::int64_t step, double) override { step_ = step; }
-  /// Checks the coefficients and brings their ghosts; outside the grid they are mirrored, whatever the fields'
-  /// rules.
+  /// Brings the coefficients' ghosts; outside the grid they are mirrored, whatever the fields' rules.
   void start() override {
     if (!given_.empty()) {
-      check_coefficients();
       plan_.exchange(given_[0].ref(), given_[1].ref());
       const BoundaryRules<D> mirrored = detail::mirrored_rules(around_);
       for (const Field<T, D>& c : given_)
@@ -140,44 +114,8 @@ class AcousticsSolver final : public Solver<D> {
     PerDim<SweepRegion<D>, D> faces_around;  ///< of these cells; all but those that this rank owns
   };
 
-  /// The outermost faces of one side where the velocity is given.
-  struct Side {
-    bool given = false;
-    BoundaryRules<D> rules;  ///< of the velocity; places are on the face
-    BoundaryValues<D> values;
-    std::int64_t face = 0;
-    const BoundaryRule& rule(int j) const { return face == 0 ? rules.low[j] : rules.high[j]; }
-  };
-
   const Array& pressure() const { return fields_[0].ref(); }
   const Array& velocity(int j) const { return fields_[static_cast<std::size_t>(j) + 1].ref(); }
-
-  /// Throws UsageError, the same on all ranks, for values that are not positive and for a step that is too long.
-  void check_coefficients() {
-    PerDim<FieldStatistics, 2> s;
-    for (std::size_t k = 0; const auto& f : coefficients()) {
-      s[k] = field_statistics(domain_, f.array);
-      if (!(s[k].min > 0))
-        throw UsageError("the coefficient \"" + f.name + "\" has values from " + Config::canonical(s[k].min) +
-                         " to " + Config::canonical(s[k].max) + ": [solver." + f.name + "] must give some above 0");
-      ++k;
-    }
-    const double limit = equation_.stable_dt(s[0].min, s[1].max);
-    if (!(dt_ <= limit))
-      throw UsageError("solver.dt = " + Config::canonical(dt_) + " is above the stability limit " +
-                       Config::canonical(limit) + " of acoustics with these coefficients: use a smaller one");
-  }
-
-  void make_sides(int j, BoundaryRules<D> rules) {
-    for (auto* side : {&rules.low, &rules.high})
-      if ((*side)[j].kind == Boundary::fixed) (*side)[j].kind = Boundary::dirichlet;  // both are about the face
-    for (const bool low : {true, false}) {
-      Side& side = sides_[j][low ? 0 : 1];
-      side.face = low ? 0 : domain_.global().high[j];
-      side.rules = rules;
-      side.given = side.rule(j).kind == Boundary::dirichlet;
-    }
-  }
 
   Level make_level(int further) const {
     const auto shape = StencilShape<D>::star(1);
@@ -234,15 +172,8 @@ class AcousticsSolver final : public Solver<D> {
     const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
     const double time = static_cast<double>(step_) * dt_;
     outside_.fill(pressure(), level.bounds, time);
-    for (int j = 0; j < D; ++j)
-      for (Side& side : sides_[j]) {
-        if (!side.given || !side.rule(j).expression) continue;
-        Box<D> where = level.bounds;
-        if (side.face < where.low[j] || side.face > where.high[j]) continue;
-        where.low[j] = side.face;
-        where.high[j] = side.face + 1;
-        side.values.bring(side.rules, domain_.global(), j, side.face == 0 ? -1 : 1, where, time);
-      }
+    for (auto& of_dimension : sides_)
+      for (auto& side : of_dimension) side.bring(level.bounds, time);
   }
 
   double step(bool change) {
@@ -320,7 +251,7 @@ class AcousticsSolver final : public Solver<D> {
         PerDim<T, 2> given_before{};  // in rows along j, which have a face of each side
         for (std::size_t s = 0; s < 2; ++s) {
           const std::int64_t x = given_face(s, j, i, n);
-          if (x >= 0 && j < D - 1) return give_faces(sides_[j][s], j, i, to, n, changes);
+          if (x >= 0 && j < D - 1) return give_faces(sides_[j][s], i, to, n, changes);
           if (x >= 0) given_before[s] = to[x];
         }
         row(from, to, n, changes);
@@ -330,7 +261,7 @@ class AcousticsSolver final : public Solver<D> {
           to[x] = given_before[s];
           Index<D> face = i;
           face[j] += x;
-          give_faces(sides_[j][s], j, face, to + x, 1, changes ? changes + x : nullptr);
+          give_faces(sides_[j][s], face, to + x, 1, changes ? changes + x : nullptr);
         }
       });
   }
@@ -354,15 +285,14 @@ class AcousticsSolver final : public Solver<D> {
 
   /// The first of the n faces from i on whose velocity side s gives; -1: none.
   std::int64_t given_face(std::size_t s, int j, const Index<D>& i, std::int64_t n) const {
-    const std::int64_t x = sides_[j][s].face - i[j];
-    return sides_[j][s].given && x >= 0 && x < (j == D - 1 ? n : 1) ? x : -1;
+    const std::int64_t x = sides_[j][s].face() - i[j];
+    return sides_[j][s].given() && x >= 0 && x < (j == D - 1 ? n : 1) ? x : -1;
   }
   /// Gives the n faces from i on their velocities, and the squared changes.
-  void give_faces(const Side& side, int j, Index<D> i, T* v, std::int64_t n, double* changes) const {
-    const bool number = !side.rule(j).expression;
+  void give_faces(const detail::SideFaces<D>& side, Index<D> i, T* v, std::int64_t n, double* changes) const {
     for (std::int64_t x = 0; x < n; ++x, ++i[D - 1]) {
       const auto old = static_cast<double>(v[x]);
-      v[x] = static_cast<T>(number ? side.rule(j).value : *side.values.at(i));
+      v[x] = static_cast<T>(side.value(i));
       const double change = static_cast<double>(v[x]) - old;
       if (changes) changes[x] = change * change;
     }
@@ -378,7 +308,7 @@ class AcousticsSolver final : public Solver<D> {
   std::vector<Field<T, D>> given_;                 ///< density and bulk modulus, or none
   std::vector<std::unique_ptr<CellSum<D>>> sums_;  ///< of their squared changes, each by its own tree
   PerDim<double, D> a_{}, b_{};
-  PerDim<std::array<Side, 2>, D> sides_{};
+  PerDim<std::array<detail::SideFaces<D>, 2>, D> sides_;
   std::vector<Level> levels_;
   std::vector<ErasedArray<D>> exchanged_;         ///< it keeps its memory
   std::array<std::vector<double>, D + 1> lanes_;  ///< of these sums in progress

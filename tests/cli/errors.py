@@ -83,8 +83,6 @@ def main():
     expect("a schedule for the binary tree", 2, "binary_tree has no schedule", ["run", good, "parallel.schedule=a3", "parallel.reduction=binary_tree"], ranks=(3,), lines=1)
     expect("a dissemination of exact sums", 2, "may bring a contribution twice", ["run", good, "parallel.schedule=d3", "parallel.reduction=exact"], ranks=(3,), lines=1)
     expect("no such method", 2, 'parallel.reduction = "fast" is not one of', ["run", good, "parallel.reduction=fast"], lines=1)
-    expect("no acoustics on devices", 2, 'parallel.space = "device" is not for this input: solvers of this kind compute on the host only',
-           ["run", good, "parallel.space=device", "solver.kind=acoustics"], ranks=(1,))
     expect("several errors at once", 2, ["run.steps = -1 is out of range", "unknown key solver.kapa; did you mean solver.kappa?",
                                          "domain.type = \"float16\" is not one of"],
            ["run", good, "run.steps=-1", "solver.kapa=1", "domain.type=float16"], lines=3)

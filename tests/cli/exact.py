@@ -230,10 +230,11 @@ def test_life():
 
 
 def test_refusals():
-    """Named before any memory is taken, or before the first step where only the values tell."""
+    """Named before any memory is taken; what the values of sources tell, before the first step."""
     h5 = WORK / "kappa.h5"
     with h5py.File(h5, "w") as f:
-        f["good"], f["negative"], f["other"] = np.full((21, 33), 2.0), np.full((21, 33), -1.0), np.ones((21, 32))
+        f["good"], f["negative"], f["other"] = np.full((21, 33), 2.0), np.full((21, 33), 2.0), np.ones((21, 32))
+        f["negative"][20, 31] = -1.0
     closed = ', '.join(['"neumann"'] * 2)
 
     def refused(words, *overrides, ranks=2):
@@ -246,7 +247,12 @@ def test_refusals():
     refused([], "solver.dt=1e-4")
     refused(["solver.dt", "come from a file or an expression"])
     refused(["solver.dt = 0.001 is above the stability limit", "heat"], "solver.dt=1e-3")
-    refused(["coefficient \"kappa\"", "from -1 to -1", "at least 0"], "solver.dt=1e-4", "solver.kappa.dataset=negative")
+    negative = ["coefficient \"kappa\"", "from -1 to 2", "at least 0"]
+    for ranks in 1, 2, 3:
+        refused(negative, "solver.dt=1e-4", "solver.kappa.dataset=negative", ranks=ranks)
+        refused(negative, "solver.dt=1e-4", "solver.kappa.dataset=negative", "--validate", ranks=ranks)
+    refused(["above the stability limit"], "solver.dt=1e-3", "--validate")
+    refused([], "solver.dt=1e-4", "--validate")
     refused(["other", "21 x 33"], "solver.dt=1e-4", "solver.kappa.dataset=other")
     refused(["solver.kappa.kind"], "solver.dt=1e-4", "solver.kappa.kind=boxx")
     refused(["solver.kappa.vale"], "solver.dt=1e-4", "solver.kappa.vale=1")

@@ -183,8 +183,9 @@ def test_refusals():
     table = walls.replace("density = 1.3\n", "").replace("[initial.p]", '[solver.density]\nkind = "constant"\nvalue = 1.3\n[initial.p]')
     for words, more in ((["required key solver.dt is missing"], []), (["is above the stability limit", "of acoustics with these"], ["solver.dt=0.3"]),
                         (['coefficient "density" has values from -1 to -1', "above 0"], ["solver.dt=0.01", "solver.density.value=-1"])):
-        ran = run(2, table, *more, code=2)
-        that(all(w in ran.stderr for w in words), "%r: %s" % (more, ran.stderr))
+        for validate in [], ["--validate"]:
+            ran = run(2, table, *more, *validate, code=2)
+            that(all(w in ran.stderr for w in words), "%r: %s" % (more, ran.stderr))
     same = [run(2, text, "solver.dt=0.05")[1] for text in (walls, table)]
     that(all(np.array_equal(same[0][f], same[1][f]) for f in same[0]), "a density that is the same in all cells is not the number")
 

@@ -42,7 +42,7 @@ cmake -S "$source_dir" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DKo
   >"$work/configure.log" 2>&1 || { cat "$work/configure.log"; exit 1; }
 mkdir -p "$work/kept"
 objects=() ptx=()
-for part in device/device_stepper device/poisson_on_device heat_solver stencil_solver life_solver solvers/gray_scott solvers/wave solvers/advection; do
+for part in device/device_stepper device/acoustics_on_device device/poisson_on_device heat_solver stencil_solver life_solver solvers/gray_scott solvers/wave solvers/advection; do
   object=stencils/CMakeFiles/isohalo_stencils.dir/$part.cpp.o kept=$work/kept/$(basename "$part").ptx
   objects+=("$object") ptx+=("$kept")
   [ -s "$kept" ] || rm -f "$work/build/$object"  # compiled without leaving its PTX
@@ -50,7 +50,7 @@ done
 NVCC_APPEND_FLAGS="--keep --keep-dir $work/kept" cmake --build "$work/build" --target "${objects[@]}" >"$work/compile.log" 2>&1 ||
   { tail -n 60 "$work/compile.log"; exit 1; }
 find "$work/kept" -type f ! -name '*.ptx' -delete
-# Sweeps: of 7 solvers, most in 2 types and 4 dimensions, and those with stages, methods or coefficients several.
+# Sweeps: of 8 solvers, most in 2 types and 4 dimensions, and those with stages, methods or coefficients several.
 python3 "$here/ptx.py" --least 100 "${ptx[@]}"
 
 gpu=

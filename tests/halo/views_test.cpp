@@ -86,8 +86,10 @@ struct How {
   Exchange exchange = Exchange::automatic;
   ViewCopies copies = ViewCopies::kernels;
   HaloMutation<D> mutation{};
+  bool runs_on = false;
   HaloOptions<D> options() const {
     HaloOptions<D> o;
+    o.runs_on = runs_on;
     o.exchange = exchange;
     o.mutation = mutation;
     return o;
@@ -169,10 +171,10 @@ void check(const Index<D>& extents, int deepest) {
         for (int depth = 0; depth <= deepest; ++depth)
           for (const auto way : kWays) {
             if (way == Exchange::slabs_packed && !slabs_possible(shape)) continue;
-            const How<D> kernels{way, ViewCopies::kernels}, staged{way, ViewCopies::staged_kernels},
-                host{way, ViewCopies::automatic};
+            const bool runs_on = ++turn % 2 == 0;
+            const How<D> kernels{way, ViewCopies::kernels, {}, runs_on}, host{way, ViewCopies::automatic},
+                staged{way, ViewCopies::staged_kernels, {}, runs_on};
             std::int64_t wrong = 0;
-            ++turn;
             switch ((turn + turn / 4) % 4) {  // another one for the same way each time
               case 0:
                 wrong = wrong_cells<double, D, Kokkos::LayoutRight>(domain, shape, depth, kernels);
@@ -229,9 +231,10 @@ TEST(Views, ManyRepetitionsWithRandomDelays) {
   };
   for (const auto way : kWays) {
     const auto copies = way == Exchange::direct_packed ? ViewCopies::staged_kernels : ViewCopies::kernels;
-    EXPECT_EQ((wrong_cells<double, 2, Kokkos::LayoutRight>(torus(), StencilShape<2>::moore(1), 2, {way, copies},
-                                                           300, delay)),
-              0);
+    for (const bool runs_on : {false, true})
+      EXPECT_EQ((wrong_cells<double, 2, Kokkos::LayoutRight>(torus(), StencilShape<2>::moore(1), 2,
+                                                             {way, copies, {}, runs_on}, 150, delay)),
+                0);
   }
 }
 

@@ -251,7 +251,6 @@ TEST(SteadySteps, AllocateNothingHoweverTheyAreCarriedOut) {
 TEST(SteadySteps, AllocateNothingOnDevices) {
   for (const SolverText& s : all_solvers())
     for (const int depth : {1, 3}) {
-      if (s.kind == "acoustics") continue;
       SCOPED_TRACE(s.text + "depth " + std::to_string(depth));
       expect_no_hidden_work<2>(grid_text("[130, 205]", depth) + "parallel.space = \"device\"\n" + s.text, depth,
                                true);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "datatypes/error.hpp"
 #include "stencils/deep_stepper.hpp"
+#include "stencils/device/device_stepper.hpp"
 #include "stencils/row_kernels.hpp"
 #include "tests/halo/halo_cases.hpp"
 #include "tests/mpi_main.hpp"
@@ -143,23 +145,49 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
   const auto way = ways[seed % ways.size()];
   DeepStepper<T, D> stepper("u", domain, stencil, rules, depth, make_row, way);
   DeepStepper<T, D> overlapping("u", domain, stencil, rules, depth, make_row, way, Overlap::always);
-  for_each_cell(domain.owned(), [&](const Index<D>& i) {
+  using OnDevice = DeviceStepper<T, D, DeviceSpace>;
+  std::optional<OnDevice> on_device;
+  const auto make_kernels = [&](const Index<D>& stride) {
+    std::vector<std::int64_t> away;
+    for (const Index<D>& o : offsets) away.push_back(offset_of<D>(o, {}, stride));
+    typename OnDevice::Kernels kernels;
+    kernels.push_back(OnDevice::kernel_of(WeightedListPoint<T, DeviceSpace>{
+        in_space<DeviceSpace>("away", away),
+        in_space<DeviceSpace>("weights", std::vector<T>(weights.begin(), weights.end()))}));
+    return kernels;
+  };
+  if (rules_against_device(rules).empty())
+    on_device.emplace(StateFields{{"u"}}, domain, stencil, std::vector{rules}, depth, make_kernels, way,
+                      Overlap::always);
+  const auto device_cells = [&] {
+    return on_device ? std::get<ArrayRef<T, D>>(on_device->fields()[0].array) : overlapping.field();
+  };
+  for_each_cell(domain.owned(), [&, cells = device_cells()](const Index<D>& i) {
     stepper.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
-    overlapping.field().at(i) = stepper.field().at(i);
+    cells.at(i) = overlapping.field().at(i) = stepper.field().at(i);
   });
   for (auto* s : {&stepper, &overlapping}) s->set_time(kFirstStep, kDt);
+  if (on_device) {
+    on_device->set_time(kFirstStep, kDt);
+    on_device->start();
+  }
   whole.time = static_cast<double>(kFirstStep) * kDt;
   for (int step = 1; step <= 5; ++step) {
     const double expected = plain_step(whole, offsets, weights);
     const double sum = stepper.advance(1, true);
     overlapping.advance(1, step == 5);
+    if (on_device) {
+      const double same = on_device->advance(1, step == 5);
+      ASSERT_TRUE(step < 5 || std::memcmp(&same, &expected, sizeof same) == 0) << "on a device: " << same;
+    }
     ASSERT_EQ(std::memcmp(&sum, &expected, sizeof sum), 0)
         << "change sum of step " << step << ": " << sum << " against " << expected;
     std::int64_t wrong = 0;
-    for_each_cell(domain.owned(), [&](const Index<D>& i) {
+    for_each_cell(domain.owned(), [&, cells = device_cells()](const Index<D>& i) {
       const T got = stepper.field().at(i), want = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
       wrong += std::memcmp(&got, &want, sizeof got) != 0;
       wrong += std::memcmp(&overlapping.field().at(i), &want, sizeof got) != 0;
+      wrong += std::memcmp(&cells.at(i), &want, sizeof got) != 0;
     });
     ASSERT_EQ(wrong, 0) << "step " << step << " depth " << depth << " seed " << seed;
   }

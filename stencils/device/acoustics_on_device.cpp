@@ -1,0 +1,22 @@
+#include "stencils/device/acoustics_on_device.hpp"
+
+#include "stencils/device/device_acoustics.hpp"
+
+namespace isohalo {
+
+template <class T, int D>
+std::unique_ptr<Solver<D>> make_acoustics_on_device(const CartesianDomain<D>& domain,
+                                                    const AcousticsEquation<D>& equation, int depth,
+                                                    Exchange exchange) {
+  return std::make_unique<DeviceAcoustics<T, D, DeviceSpace>>(domain, equation, depth, exchange);
+}
+
+#define ISOHALO_INSTANTIATE(D)                                                \
+  template std::unique_ptr<Solver<D>> make_acoustics_on_device<double, D>(    \
+      const CartesianDomain<D>&, const AcousticsEquation<D>&, int, Exchange); \
+  template std::unique_ptr<Solver<D>> make_acoustics_on_device<float, D>(     \
+      const CartesianDomain<D>&, const AcousticsEquation<D>&, int, Exchange);
+ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
+
+}  // namespace isohalo

@@ -1,0 +1,352 @@
+#pragma once
+/// acoustics with fields in the memory of a Kokkos execution space: what AcousticsSolver does on the host, with the
+/// same bits.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/halo/halo_plan.hpp"
+#include "stencils/device/device_kernel.hpp"
+#include "stencils/device/device_outside.hpp"
+#include "stencils/device/device_sum.hpp"
+#include "stencils/solvers/acoustics_equation.hpp"
+#include "stencils/state_fields.hpp"
+
+namespace isohalo {
+
+namespace detail {
+
+/// A velocity in the faces of one dimension, k elements behind the first owned one; all arrays have its strides.
+template <class T, bool Given>
+struct VelocityUpdate {
+  T* v;
+  const T *p, *rho;    ///< rho: `Given`
+  std::int64_t below;  ///< elements to the face below
+  double a, dt, h;
+
+  using Values = T;
+  KOKKOS_FUNCTION T values(const std::int64_t k) const {
+    double factor = a;
+    if constexpr (Given)
+      factor = velocity_factor(static_cast<double>(rho[k]), static_cast<double>(rho[k - below]), dt, h);
+    return static_cast<T>(moved_velocity(static_cast<double>(v[k]), factor, static_cast<double>(p[k]),
+                                         static_cast<double>(p[k - below])));
+  }
+  KOKKOS_FUNCTION void store(const std::int64_t k, T to) const { v[k] = to; }
+  KOKKOS_FUNCTION double term(const std::int64_t k, T to) const { return squared_change(to, v[k]); }
+};
+
+/// The same where faces at sides of the grid have given velocities.
+template <class T, int D, bool Given>
+struct SidedVelocityUpdate : VelocityUpdate<T, Given> {
+  std::int64_t stride[D], extent[D];  ///< of the array
+  std::int64_t behind;                ///< elements from its first cell to the first owned one
+  int across;                         ///< the dimension
+  std::int64_t face[2];               ///< of the array, in that dimension; -1: not given
+  const T* given[2];                  ///< for all places of the array in the others
+
+  KOKKOS_FUNCTION T values(const std::int64_t k) const {
+    const std::int64_t above = across > 0 ? stride[across - 1] : 0;
+    const std::int64_t layer = (above > 0 ? (k + behind) % above : k + behind) / stride[across];
+    for (int s = 0; s < 2; ++s)
+      if (layer == face[s]) return given[s][place(k + behind)];
+    return VelocityUpdate<T, Given>::values(k);
+  }
+
+ private:
+  /// Of the array's cell `left`, among those of its layer.
+  KOKKOS_FUNCTION std::int64_t place(std::int64_t left) const {
+    std::int64_t n = 0;
+    for (int j = 0; j < D; ++j) {
+      const std::int64_t i = left / stride[j];
+      left -= i * stride[j];
+      if (j != across) n = n * extent[j] + i;
+    }
+    return n;
+  }
+};
+
+/// The pressure.
+template <class T, int D, bool Given>
+struct PressureUpdate {
+  T* p;
+  const T *v[D], *modulus;  ///< modulus: `Given`
+  std::int64_t above[D];    ///< elements to the face above
+  double b[D], dt, h[D];
+
+  using Values = T;
+  KOKKOS_FUNCTION T values(const std::int64_t k) const {
+    double dt_modulus = 0;
+    if constexpr (Given) dt_modulus = dt * static_cast<double>(modulus[k]);
+    const auto factor = [&](int j) { return Given ? divided(dt_modulus, h[j]) : b[j]; };
+    const auto rise = [&](int j) { return static_cast<double>(v[j][k + above[j]]) - static_cast<double>(v[j][k]); };
+    return static_cast<T>(moved_pressure<D>(static_cast<double>(p[k]), factor, rise));
+  }
+  KOKKOS_FUNCTION void store(const std::int64_t k, T to) const { p[k] = to; }
+  KOKKOS_FUNCTION double term(const std::int64_t k, T to) const { return squared_change(to, p[k]); }
+};
+
+}  // namespace detail
+
+/// Advances all fields in place, faces before cells; both faces of every cell that a step updates, those that other
+/// ranks own as well (see AcousticsSolver).
+template <class T, int D, class Space>
+class DeviceAcoustics final : public Solver<D> {
+ public:
+  /// The rules are none of one's own. `depth` >= 1 steps per exchange. Collective in order.
+  DeviceAcoustics(const CartesianDomain<D>& domain, const AcousticsEquation<D>& equation, int depth,
+                  Exchange exchange)
+      : domain_(domain),
+        around_(boundary_topology_of(equation.pressure_rules(), domain.global())),
+        plan_(domain, StencilShape<D>::star(1), depth,
+              HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}, true}),
+        equation_(equation),
+        outside_(equation.pressure_rules(), domain.global(), index_of<D>(1), index_of<D>(1)) {
+    const auto names = acoustics_fields(D);
+    // First what is made together, since one rank alone may lack the memory for the others.
+    for (int f = 0; f <= D; ++f) sums_.push_back(std::make_unique<CellSum<D>>(field_domain(domain, f - 1)));
+    fields_.reserve(names.size());
+    tiles_.reserve(names.size());
+    for (int f = 0; f <= D; ++f) {
+      const CellSum<D>& sum = tiles_.emplace_back(*sums_[static_cast<std::size_t>(f)]).sum();
+      // With a layer more, so that fields on faces fit arrays of the same strides.
+      if (f == 0) {
+        Index<D> high = plan_.ghost_high();
+        for (std::int64_t& layers : high) ++layers;
+        fields_.emplace_back(names[0], domain.owned(), plan_.ghost_low(), high);
+      } else {
+        fields_.emplace_back(names[static_cast<std::size_t>(f)], sum.domain().owned(), fields_[0]);
+      }
+    }
+    for (const char* name : {"density", "bulk_modulus"})
+      if (!equation.given.empty()) given_.emplace_back(name, domain.owned(), fields_[0]);
+    for (const auto& field : fields_) host_.emplace_back(field);
+    for (const auto& field : given_) host_given_.emplace_back(field);
+    for (int m = 0; m <= depth; ++m) levels_.push_back(make_level(m));
+    const auto sides = detail::faces_at_sides(equation, domain.global());
+    for (int j = 0; j < D; ++j)
+      for (std::size_t s = 0; s < 2; ++s) sides_[j][s] = {j, sides[j][s], {}, {}};
+  }
+
+  /// Copies on the host, as the fields are now. What is changed there counts from `start` or `fields_changed` on.
+  std::vector<FieldHandle<D>> fields() override {
+    if (std::exchange(host_is_behind_, false))
+      for (std::size_t f = 0; f < host_.size(); ++f) host_[f].bring_from(fields_[f]);
+    std::vector<FieldHandle<D>> all;
+    const auto names = acoustics_fields(D);
+    for (int f = 0; f <= D; ++f) {
+      const auto k = static_cast<std::size_t>(f);
+      all.push_back({names[k], "1", "state", host_[k].ref(), f - 1});
+    }
+    return all;
+  }
+  std::vector<FieldHandle<D>> coefficients() override {
+    if (given_.empty()) return {};
+    return {{"density", "1", "auxiliary", host_given_[0].ref()},
+            {"bulk_modulus", "1", "auxiliary", host_given_[1].ref()}};
+  }
+  std::string residual_of() const override { return StateFields{acoustics_fields(D)}.change(); }
+  ExchangeChoice exchange() const override { return plan_.choice(); }
+  int depth() const override { return plan_.depth(); }
+  Index<D> tile() const override { return sums_[0]->tile(); }
+  void time_phases(PhaseClock* clock) override { phases_ = clock; }
+  /// Sets up exchanges as well, since what that takes belongs to no step.
+  void reduce_by(const ReductionOptions& options) override {
+    for (const auto& sum : sums_) sum->reduce_by(options);
+    for (const bool all : {true, false}) bring_ghosts(all);
+  }
+  void set_time(std::int64_t step, double) override { step_ = step; }
+  /// Brings coefficients and fields to the device. Outside the grid coefficients are mirrored.
+  void start() override {
+    if (!given_.empty()) {
+      for (std::size_t c = 0; c < given_.size(); ++c) host_given_[c].take_to(given_[c]);
+      plan_.exchange(given_[0].erased(), given_[1].erased());
+      DeviceOutside<T, D, Space> mirrored(detail::mirrored_rules(around_), domain_.global(), index_of<D>(1),
+                                          index_of<D>(1));
+      for (const auto& c : given_) mirrored.fill(c.ref(), levels_.back().bounds, 0);
+    }
+    for (auto& of_dimension : sides_)
+      for (Side& side : of_dimension)
+        if (gives(side)) bring_given(side, levels_.back().bounds, 0);
+    fields_changed();
+  }
+  void fields_changed() override {
+    for (std::size_t f = 0; f < host_.size(); ++f) host_[f].take_to(fields_[f]);
+    steps_left_ = 0;
+    upper_faces_known_ = false;
+  }
+  double advance(std::int64_t steps, bool change) override {
+    double sum = 0;
+    for (; steps > 0; --steps) sum = step(change && steps == 1);
+    host_is_behind_ = true;
+    const PhaseScope scope(phases_, Phase::sweep);
+    Space().fence();
+    return sum;
+  }
+
+ private:
+  using Array = ArrayRef<T, D>;
+
+  /// What a step updates after which so many may follow without an exchange: the block and what these read.
+  struct Level {
+    Box<D> bounds;                                     ///< all cells inside the grid that they can reach
+    std::array<std::vector<Box<D>>, D + 1> all, rest;  ///< of cells and faces; without those of this rank
+  };
+  /// The outermost faces of one side, and their velocities for all places of the arrays, if they are given.
+  struct Side {
+    int across = 0;  ///< the dimension
+    detail::SideFaces<D> faces;
+    std::vector<T> list;
+    Kokkos::View<T*, typename Space::memory_space> values;
+  };
+
+  const Array& pressure() const { return fields_[0].ref(); }
+  const Array& velocity(int j) const { return fields_[static_cast<std::size_t>(j) + 1].ref(); }
+
+  Level make_level(int further) const {
+    const auto shape = StencilShape<D>::star(1);
+    Level level{detail::reachable(domain_.owned(), shape, further, around_), {}, {}};
+    const auto cells = shape.needed_boxes(domain_.owned(), further, around_);
+    for (std::size_t f = 0; f < fields_.size(); ++f) {
+      level.all[f] = f == 0 ? cells : detail::faces_of(cells, static_cast<int>(f) - 1);
+      level.rest[f] = detail::without(level.all[f], fields_[f].ref().owned);
+    }
+    return level;
+  }
+
+  /// Are there faces of this rank, or that it updates for others, whose velocity is given?
+  bool gives(const Side& side) const { return side.faces.given() && !side.faces.at(levels_.back().bounds).empty(); }
+  /// The velocities of this time at `cells`.
+  void bring_given(Side& side, const Box<D>& cells, double time) {
+    side.faces.bring(cells, time);
+    const Box<D> faces = side.faces.at(cells), array = pressure().allocated();
+    std::int64_t places = 1;
+    for (int j = 0; j < D; ++j) places *= j == side.across ? 1 : array.extent(j);
+    side.list.resize(static_cast<std::size_t>(places));
+    for_each_cell(faces, [&](const Index<D>& i) {
+      std::int64_t place = 0;
+      for (int j = 0; j < D; ++j)
+        if (j != side.across) place = place * array.extent(j) + (i[j] - array.low[j]);
+      side.list[static_cast<std::size_t>(place)] = static_cast<T>(side.faces.value(i));
+    });
+    copy_to_space<Space>("isohalo::given", side.list, side.values);
+  }
+
+  /// Brings ghosts: of all fields, or of the pressure alone. Collective.
+  void bring_ghosts(bool all) {
+    exchanged_.assign(1, fields_[0].erased());
+    for (int j = 0; j < D && all; ++j)
+      exchanged_.push_back(on_faces(fields_[static_cast<std::size_t>(j) + 1].erased(), j));
+    plan_.exchange(exchanged_);
+  }
+
+  void before_step() {
+    if (steps_left_ == 0) {
+      const PhaseScope scope(phases_, Phase::exchange);
+      // After single steps the only faces that are read and owned by others are those that were updated here, too.
+      bring_ghosts(plan_.depth() > 1 || !upper_faces_known_);
+      upper_faces_known_ = true;
+      steps_left_ = plan_.depth();
+    }
+    const PhaseScope scope(phases_, Phase::boundary);
+    const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
+    const double time = static_cast<double>(step_) * equation_.dt;
+    outside_.fill(pressure(), level.bounds, time);
+    for (auto& of_dimension : sides_)
+      for (Side& side : of_dimension)
+        if (gives(side) && side.faces.vary_in_time()) bring_given(side, level.bounds, time);
+  }
+
+  double step(bool change) {
+    before_step();
+    {
+      const PhaseScope scope(phases_, Phase::sweep);
+      const Level& level = levels_[static_cast<std::size_t>(--steps_left_)];
+      given_.empty() ? sweep_fields<false>(level, change) : sweep_fields<true>(level, change);
+    }
+    ++step_;
+    if (!change) return 0;
+    const PhaseScope scope(phases_, Phase::reduction);
+    for (auto& tiles : tiles_) tiles.take();
+    for (const auto& sum : sums_) sum->start();
+    double total = sums_[0]->wait();
+    for (std::size_t f = 1; f < sums_.size(); ++f) total = total + sums_[f]->wait();
+    return total;
+  }
+
+  template <bool Given>
+  void sweep_fields(const Level& level, bool change) const {
+    for (int j = 0; j < D; ++j) {
+      const auto f = static_cast<std::size_t>(j) + 1;
+      const detail::VelocityUpdate<T, Given> update{
+          velocity(j).data,         pressure().data, Given ? given_[0].ref().data : nullptr,
+          pressure().stride[j],     equation_.a(j),  equation_.dt,
+          equation_.grid.spacing[j]};
+      if (gives(sides_[j][0]) || gives(sides_[j][1]))
+        sweep_field(f, level, change, sided<Given>(update, j));
+      else
+        sweep_field(f, level, change, update);
+    }
+    detail::PressureUpdate<T, D, Given> update{pressure().data, {}, Given ? given_[1].ref().data : nullptr, {}, {},
+                                               equation_.dt,    {}};
+    for (int j = 0; j < D; ++j) {
+      update.v[j] = velocity(j).data;
+      update.above[j] = pressure().stride[j];
+      update.b[j] = equation_.b(j);
+      update.h[j] = equation_.grid.spacing[j];
+    }
+    sweep_field(0, level, change, update);
+  }
+  template <bool Given>
+  detail::SidedVelocityUpdate<T, D, Given> sided(const detail::VelocityUpdate<T, Given>& update, int across) const {
+    const Array& v = velocity(across);
+    const Box<D> array = v.allocated();
+    detail::SidedVelocityUpdate<T, D, Given> with{update, {}, {}, 0, across, {-1, -1}, {}};
+    for (int j = 0; j < D; ++j) with.stride[j] = v.stride[j], with.extent[j] = array.extent(j);
+    with.behind = offset_of<D>(v.owned.low, array.low, v.stride);
+    for (std::size_t s = 0; s < 2; ++s) {
+      const Side& side = sides_[across][s];
+      if (!gives(side)) continue;
+      with.face[s] = side.faces.face() - array.low[across];
+      with.given[s] = side.values.data();
+    }
+    return with;
+  }
+  /// With the tile values of the squared changes, if they are wanted. Nothing reads a field while it is updated, so
+  /// that its cells may be updated in any order.
+  template <class Update>
+  void sweep_field(std::size_t f, const Level& level, bool change, const Update& update) const {
+    const Array& like = fields_[f].ref();
+    if (change) {
+      tiles_[f].form_whole(update, like);
+      tiles_[f].form_cut(update, like);
+    }
+    for (const Box<D>& b : (change ? level.rest : level.all)[f])
+      for_each_cell_in<Space>("isohalo::sweep", b, like, update);
+  }
+
+  CartesianDomain<D> domain_;
+  BoundaryTopology<D> around_;
+  HaloPlan<D> plan_;
+  AcousticsEquation<D> equation_;
+  DeviceOutside<T, D, Space> outside_;             ///< of the pressure; no face outside the grid is read
+  std::vector<std::unique_ptr<CellSum<D>>> sums_;  ///< of the squared changes, each by its own tree
+  std::vector<DeviceSum<D, Space>> tiles_;         ///< their tile values
+  std::vector<DeviceField<T, D, Space>> fields_;   ///< p, v0, v1, ..
+  std::vector<DeviceField<T, D, Space>> given_;    ///< density and bulk modulus, or none
+  std::vector<HostCopy<T, D>> host_, host_given_;
+  bool host_is_behind_ = false;
+  PerDim<std::array<Side, 2>, D> sides_;
+  std::vector<Level> levels_;
+  std::vector<ErasedArray<D>> exchanged_;  ///< it keeps its memory
+  int steps_left_ = 0;                     ///< until the next exchange
+  bool upper_faces_known_ = false;         ///< the ghosts of velocities that single steps read
+  std::int64_t step_ = 0;                  ///< of the state
+  PhaseClock* phases_ = nullptr;
+};
+
+}  // namespace isohalo
