@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include "datatypes/function.hpp"
+
 /// Explicit instantiations: `macro(D)` for every number of dimensions that there is.
 #define ISOHALO_FOR_EACH_DIMENSION(macro) macro(1) macro(2) macro(3) macro(4)
 
@@ -116,13 +118,15 @@ struct ShiftedBox {
 
 /// How far cell `i` lies from cell `from` in an array with these strides.
 template <int D>
-std::int64_t offset_of(const Index<D>& i, const Index<D>& from, const Index<D>& stride) {
+ISOHALO_FUNCTION std::int64_t offset_of(const Index<D>& i, const Index<D>& from, const Index<D>& stride) {
   std::int64_t k = 0;
   for (int j = 0; j < D; ++j) {
     std::int64_t part = i[j];
     // One by one: a loop over rows has just stored them so, and a vector, which GCC makes of them, is not read
     // before all are in the cache, for longer than a row of 32 cells takes to be computed.
+#if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
     asm("" : "+r"(part));
+#endif
     k += (part - from[j]) * stride[j];
   }
   return k;

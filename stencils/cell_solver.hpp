@@ -66,19 +66,6 @@ constexpr bool has_dimension(int d) {
   return true;
 }
 
-template <class S, int D>
-void add_in_dimension(SolverKinds& kinds, const std::string& name) {
-  if constexpr (has_dimension<S>(D)) {
-    if (!kinds.of<D>()
-             .try_emplace(name,
-                          [name](Config& config, const GridSettings<D>& grid) {
-                            return make_cell_model<S, D>(config, grid, name);
-                          })
-             .second)
-      throw UsageError("there are two solvers of the name \"" + name + "\": give yours another one");
-  }
-}
-
 }  // namespace detail
 
 /// Makes S a value of solver.kind. Local. Throws UsageError for a name, a field or a key that there is twice, and
@@ -108,10 +95,10 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
   for (const char* f : S::fields) add_field(f);
   if constexpr (detail::kHasBefore<S>)
     for (const char* f : S::before) add_field(f);
-  detail::add_in_dimension<S, 1>(kinds, name);
-  detail::add_in_dimension<S, 2>(kinds, name);
-  detail::add_in_dimension<S, 3>(kinds, name);
-  detail::add_in_dimension<S, 4>(kinds, name);
+  kinds.add(
+      name, [name]<int D>(Config & config, const GridSettings<D>& grid) requires(detail::has_dimension<S>(D)) {
+        return detail::make_cell_model<S, D>(config, grid, name);
+      });
 }
 
 }  // namespace isohalo

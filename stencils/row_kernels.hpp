@@ -100,14 +100,24 @@ class JacobiRow {
   ArrayRef<T, D> f_;
 };
 
-/// Conway's game and its relatives: the next state by the number of living neighbors, of the 8 around a cell. Bit n
-/// of `born` (`survive`) says whether a dead (living) cell with n of them lives. Cells hold 0 or 1.
-///
-/// In vectors of bytes. A count that makes no cell live costs nothing, any other one a comparison.
+/// Conway's game and its relatives, at the cell whose address is `u` in rows so far apart. Bit n of `born`
+/// (`survive`) says whether a dead (living) cell with n living neighbors, of the 8 around it, lives. Cells hold 0
+/// or 1.
+struct LifeAt {
+  unsigned born, survive;
+  std::int64_t row;
+  KOKKOS_FUNCTION std::uint8_t operator()(const std::uint8_t* u) const {
+    const std::uint8_t *const above = u - row, *const below = u + row;
+    const int living = above[-1] + above[0] + above[1] + u[-1] + u[1] + below[-1] + below[0] + below[1];
+    return static_cast<std::uint8_t>((*u ? survive : born) >> living & 1u);
+  }
+};
+
+/// Rows of it, in vectors of bytes. A count that makes no cell live costs nothing, any other one a comparison.
 template <int Bytes = detail::kVectorBytes>
 class LifeRow {
  public:
-  LifeRow(unsigned born, unsigned survive, const Index<2>& stride) : stride_(stride[0]) {
+  LifeRow(unsigned born, unsigned survive, const Index<2>& stride) : at_{born, survive, stride[0]} {
     for (unsigned n = 0; n <= 8; ++n) {
       const auto dead = static_cast<std::uint8_t>(born >> n & 1u),
                  alive = static_cast<std::uint8_t>(survive >> n & 1u);
@@ -134,11 +144,11 @@ class LifeRow {
   template <std::size_t N>
   void row(const std::uint8_t* in, std::uint8_t* out, std::int64_t n) const {
     if (n < Bytes) {
-      for (std::int64_t x = 0; x < n; ++x) out[x] = cell<N>(in + x);
+      for (std::int64_t x = 0; x < n; ++x) out[x] = at_(in + x);
       return;
     }
     const std::array<Count, 9> counts = counts_;
-    const std::int64_t s = stride_;
+    const std::int64_t s = at_.row;
     for (std::int64_t x = 0; x < n; x += Bytes) {
       x = std::min(x, n - Bytes);  // some cells of the last vector are computed again
       const std::uint8_t *const u = in + x, *const above = u - s, *const below = u + s;
@@ -152,18 +162,9 @@ class LifeRow {
   }
   static V at(const std::uint8_t* p) { return Vector::load(p); }
 
-  template <std::size_t N>
-  std::uint8_t cell(const std::uint8_t* u) const {
-    const std::uint8_t *const above = u - stride_, *const below = u + stride_;
-    const int living = above[-1] + above[0] + above[1] + u[-1] + u[1] + below[-1] + below[0] + below[1];
-    for (std::size_t k = 0; k < N; ++k)
-      if (counts_[k].n == living) return counts_[k].dead ^ (counts_[k].flip & *u);
-    return 0;
-  }
-
+  LifeAt at_;
   std::array<Count, 9> counts_{};
   std::size_t used_ = 0;
-  std::int64_t stride_;
 };
 
 }  // namespace isohalo

@@ -18,7 +18,8 @@ namespace isohalo {
 
 /// Where the cells of one block lie in host memory (for Kokkos views see view_ref.hpp). `data` is the address of
 /// the first *owned* cell; the cell at global index i lies at data[sum_j (i[j] - owned.low[j]) * stride[j]]. Ghost
-/// layers may be wider than a plan needs.
+/// layers may be wider than a plan needs. Trivially copyable; kernels of a device that reaches the memory may call
+/// `at`.
 template <class T, int D>
 struct ArrayRef {
   static_assert(std::is_trivially_copyable_v<T>, ISOHALO_TRIVIALLY_COPYABLE);
@@ -28,10 +29,11 @@ struct ArrayRef {
   Index<D> ghost_high;  ///< ghost layers above
   Index<D> stride;      ///< elements between neighbors; stride[D-1] is 1 for a C array
 
-  T& at(const Index<D>& i) const { return data[offset_of<D>(i, owned.low, stride)]; }
+  ISOHALO_FUNCTION T& at(const Index<D>& i) const { return data[offset_of<D>(i, owned.low, stride)]; }
   /// Owned cells and ghosts.
   Box<D> allocated() const { return owned.grown(ghost_low, ghost_high); }
 };
+static_assert(std::is_trivially_copyable_v<ArrayRef<double, 3>>);
 
 namespace detail {
 template <int D>
@@ -104,8 +106,8 @@ void check_adopted(std::int64_t width, std::int64_t row_padding);
 template <int D>
 void check_strides(const ErasedArray<D>& a, const char* call, std::size_t array);
 
-/// Throws UsageError when an array that a sweep `does` (reads, writes) is NULL, lacks some of the cells, has no rows of
-/// neighbors, or has another block or other strides than `like`. Local.
+/// Throws UsageError when an array that a sweep `does` (reads, writes) is NULL, lacks some of the cells, has no
+/// rows of neighbors, or has another block or other strides than `like`. Local.
 template <int D>
 void check_swept(const Box<D>& cells, const ErasedArray<D>& a, const ErasedArray<D>& like, const char* does);
 

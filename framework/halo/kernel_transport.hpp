@@ -104,6 +104,7 @@ class KernelTransport final : public HaloTransport<D> {
       prepare(stage.send, joined<D>(this->task_.schedules, k, &HaloStage<D>::send));
       prepare(stage.receive, joined<D>(this->task_.schedules, k, &HaloStage<D>::receive));
       for (const auto& schedule : this->task_.schedules) stage.copies.push_back(copies_of(schedule[k]));
+      messages_ = messages_ || !stage.send.messages.empty() || !stage.receive.messages.empty();
       this->receives_[k].resize(stage.receive.messages.size(), MPI_REQUEST_NULL);
     }
   }
@@ -190,28 +191,27 @@ class KernelTransport final : public HaloTransport<D> {
     for (Table& table : side.tables) table.upload();
     const auto bytes = static_cast<std::size_t>(at);
     side.buffer = Buffer(Kokkos::view_alloc("isohalo::buffer", Kokkos::WithoutInitializing), bytes);
-    side.apart = staged || !mpi_reads_memory_of<Space>();
+    side.apart = (staged || !mpi_reads_memory_of<Space>()) && at > 0;
     if (side.apart)
       side.host = HostBuffer(Kokkos::view_alloc("isohalo::host_buffer", Kokkos::WithoutInitializing), bytes);
   }
 
-  void post_receives() override {
-    for (std::size_t k = 0; k < stages_.size(); ++k) {
-      const Side& side = stages_[k].receive;
-      if (!this->fences_ && !side.apart && !side.messages.empty()) Space().fence();  // kernels may still unpack it
-      for (std::size_t m = 0; m < side.messages.size(); ++m)
-        this->receive_from(side.messages[m].peer, side.of(side.messages[m]), side.messages[m].bytes, MPI_BYTE,
-                           this->receives_[k][m]);
-    }
-  }
+  /// `send` of the first stage does, when nothing that was launched before still reads the buffers.
+  void post_receives() override {}
 
+  /// Fences once for all messages of an exchange, and where later stages send.
   void send(std::size_t stage) override {
     const Side& side = stages_[stage].send;
-    if (side.messages.empty()) return;  // nobody waits for what is still computed
     for (std::size_t f = 0; f < this->arrays_.size(); ++f)
       run<KernelTask::pack>("isohalo::pack", f, side.tables[f], side.buffer.data());
-    Space().fence();
-    if (side.apart) Kokkos::deep_copy(side.host, side.buffer);
+    if (side.apart) Kokkos::deep_copy(Space(), side.host, side.buffer);
+    if (stage == 0 ? messages_ : !side.messages.empty()) Space().fence();
+    for (std::size_t k = 0; stage == 0 && k < stages_.size(); ++k) {
+      const Side& receive = stages_[k].receive;
+      for (std::size_t m = 0; m < receive.messages.size(); ++m)
+        this->receive_from(receive.messages[m].peer, receive.of(receive.messages[m]), receive.messages[m].bytes,
+                           MPI_BYTE, this->receives_[k][m]);
+    }
     for (const Message& m : side.messages) this->send_to(m.peer, side.of(m), m.bytes, MPI_BYTE);
   }
 
@@ -223,7 +223,7 @@ class KernelTransport final : public HaloTransport<D> {
   bool received(std::size_t stage) override {
     if (!HaloTransport<D>::received(stage)) return false;
     const Side& side = stages_[stage].receive;
-    if (side.apart) Kokkos::deep_copy(side.buffer, side.host);
+    if (side.apart) Kokkos::deep_copy(Space(), side.buffer, side.host);
     for (std::size_t f = 0; f < this->arrays_.size(); ++f)
       run<KernelTask::unpack>("isohalo::unpack", f, side.tables[f], side.buffer.data());
     return true;
@@ -263,6 +263,7 @@ class KernelTransport final : public HaloTransport<D> {
   }
 
   std::vector<Stage> stages_;
+  bool messages_ = false;  ///< are there any?
 };
 
 template <int D, class Space, bool staged>

@@ -15,10 +15,11 @@ void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rul
       throw UsageError("fill_outside_cells: the array has a negative number of ghost layers in dimension " +
                        std::to_string(j));
   check_strides(a, "fill_outside_cells", 0);
-  if (owned != domain.owned())
+  const Box<D> mine = a.face < 0 ? domain.owned() : owned_faces(domain, a.face);
+  if (owned != mine)
     throw UsageError("fill_outside_cells: the array holds " + to_string<D>(owned.low) + " to " +
-                     to_string<D>(owned.high) + ", this rank owns " + to_string<D>(domain.owned().low) + " to " +
-                     to_string<D>(domain.owned().high));
+                     to_string<D>(owned.high) + ", this rank owns " + to_string<D>(mine.low) + " to " +
+                     to_string<D>(mine.high));
   for (int j = 0; j < D; ++j)
     for (const auto* side : {&rules.low, &rules.high})
       if (((*side)[j].kind == Boundary::periodic) != domain.periodic()[j])
@@ -28,6 +29,9 @@ void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rul
   for (int j = 0; j < D; ++j)
     for (const BoundaryRule& rule : {rules.low[j], rules.high[j]}) {
       const std::string named = "fill_outside_cells: a rule of dimension " + std::to_string(j);
+      if (j == a.face && (rule.kind == Boundary::robin || rule.kind == Boundary::own))
+        throw UsageError(
+            named + ", whose faces the array is on, is robin or one of your own: use neumann, dirichlet or fixed");
       if (rule.expression) throw UsageError(named + " has an expression: only numbers are filled here");
       if ((rule.has_gradient() || rule.kind == Boundary::robin || rule.kind == Boundary::own) &&
           !(rules.length[j] > 0))

@@ -1,12 +1,13 @@
 #pragma once
-/// Values for the cells of a user's array beyond the physical sides of the grid, by the boundary rules of
-/// docs/model.md ("Outside cells"). Needs no Kokkos.
+/// Values for the cells, or faces, of a user's array beyond the physical sides of the grid, by the boundary rules
+/// of docs/model.md ("Outside cells", "Fields on faces"). Needs no Kokkos.
 
 #include <algorithm>
 
 #include "framework/domain/boundary_rules.hpp"
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/array_ref.hpp"
+#include "framework/halo/faces.hpp"
 #include "framework/halo/workers.hpp"
 
 namespace isohalo {
@@ -83,36 +84,41 @@ struct OutsideSide {
   std::int64_t layers;  ///< at least 1
   std::int64_t edge;    ///< coordinate of the outermost cells inside
   double spacing;       ///< of cells
+  int on_side;          ///< 1: the outermost layer inside lies on the side, as faces of this dimension do; else 0
   Box<D> span;          ///< the cells of each layer; in dimension j it means nothing
   Box<D> places;        ///< where values are asked for; one cell thick if a place of the face stands for all layers
 
   std::int64_t outside(std::int64_t layer) const { return edge + outward * (layer + 1); }
-  std::int64_t source(std::int64_t layer) const { return rule.mirrors() ? edge - outward * layer : outside(layer); }
+  std::int64_t source(std::int64_t layer) const {
+    return rule.mirrors() ? edge - outward * (layer + on_side) : outside(layer);
+  }
   /// Between the centres of an outside cell and the mirrored one.
-  double distance(std::int64_t layer) const { return static_cast<double>(2 * layer + 1) * spacing; }
+  double distance(std::int64_t layer) const { return static_cast<double>(2 * layer + 1 + on_side) * spacing; }
 };
 
 /// fill(side) for the outside cells around `valid`, the box of cells that hold values, where it touches a side that
 /// is not periodic: at most so many layers there, and within `held`. Dimensions go from the fastest to the slowest,
-/// so that a corner gets dimension 0's rule applied to the value that the others give.
+/// so that a corner gets dimension 0's rule applied to the value that the others give. `face`: the boxes are of the
+/// faces of that dimension; -1: of cells.
 template <int D, class Fill>
 void for_each_side_around(const Box<D>& held, const BoundaryRules<D>& rules, const Box<D>& global,
                           const Box<D>& valid, const Index<D>& layers_low, const Index<D>& layers_high,
-                          const Fill& fill) {
+                          const Fill& fill, int face = -1) {
   Box<D> span = valid;
   /// Returns how many layers were filled.
   const auto fill_side = [&](int j, int outward, std::int64_t layers) {
     const BoundaryRule& rule = outward < 0 ? rules.low[j] : rules.high[j];
     const std::int64_t edge = outward < 0 ? global.low[j] : global.high[j] - 1;
+    const int on_side = j == face ? 1 : 0;
     // Cells fill as many layers again where they are mirrored, any number without.
-    if (rule.mirrors()) layers = std::min(layers, valid.extent(j));
+    if (rule.mirrors()) layers = std::min(layers, valid.extent(j) - on_side);
     if (layers <= 0) return std::int64_t{0};
     Box<D> places = span;
     const bool own_centre = rule.kind == Boundary::fixed;
     places.low[j] = !own_centre ? edge : outward < 0 ? edge - layers : edge + 1;
     places.high[j] = own_centre ? places.low[j] + layers : edge + 1;
-    const double h = rules.length[j] / static_cast<double>(global.extent(j));
-    fill(OutsideSide<D>{rule, j, outward, layers, edge, h, span, places});
+    const double h = rules.length[j] / static_cast<double>(global.extent(j) - on_side);
+    fill(OutsideSide<D>{rule, j, outward, layers, edge, h, on_side, span, places});
     return layers;
   };
   for (int j = D - 1; j >= 0; --j) {
@@ -143,9 +149,36 @@ struct NoValues {
   std::int64_t stride(int) const { return 0; }
 };
 
-/// Throws UsageError unless the array is the domain's and well laid out, and the rules wrap where the domain does.
+/// Throws UsageError unless the array is the domain's and well laid out, and the rules wrap where the domain does
+/// and, for faces, are some that faces at sides have.
 template <int D>
 void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rules, const ErasedArray<D>& a);
+
+/// For an array on the faces of dimension `face`, of -1 in cells.
+template <class T, int D>
+void fill_outside_of(const ArrayRef<T, D>& u, const CartesianDomain<D>& domain, const BoundaryRules<D>& rules,
+                     int face) {
+  check_outside(domain, rules, on_faces(u, face));
+  const Box<D> held = u.allocated(), grid = field_domain(domain, face).global();
+  Box<D> inside = held;
+  for (int j = 0; j < D; ++j)
+    if (!domain.periodic()[j])
+      inside.low[j] = std::max(held.low[j], grid.low[j]), inside.high[j] = std::min(held.high[j], grid.high[j]);
+  if (face >= 0 && !domain.periodic()[face])
+    for (const bool low : {true, false}) {
+      const BoundaryRule& rule = low ? rules.low[face] : rules.high[face];
+      Box<D> side = inside;
+      side.low[face] = std::max(side.low[face], low ? grid.low[face] : grid.high[face] - 1);
+      side.high[face] = std::min(side.high[face], low ? grid.low[face] + 1 : grid.high[face]);
+      if (rule.kind == Boundary::dirichlet || rule.kind == Boundary::fixed)
+        for_each_cell(side, [&](const Index<D>& i) { u.at(i) = static_cast<T>(rule.value); });
+    }
+  Index<D> all;
+  for (int j = 0; j < D; ++j) all[j] = held.extent(j);
+  for_each_side_around(
+      held, rules, grid, inside, all, all,
+      [&](const OutsideSide<D>& side) { fill_side<T, D, NoValues<D>>(u, side, nullptr, {}); }, face);
+}
 
 }  // namespace detail
 
@@ -158,17 +191,17 @@ void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rul
 /// disagree about what is periodic, cells overlap, and for expressions and lengths that are missing.
 template <class T, int D>
 void fill_outside_cells(const ArrayRef<T, D>& u, const CartesianDomain<D>& domain, const BoundaryRules<D>& rules) {
-  detail::check_outside(domain, rules, erase(u));
-  const Box<D> held = u.allocated(), grid = domain.global();
-  Box<D> inside = held;
-  for (int j = 0; j < D; ++j)
-    if (!domain.periodic()[j])
-      inside.low[j] = std::max(held.low[j], grid.low[j]), inside.high[j] = std::min(held.high[j], grid.high[j]);
-  Index<D> all;
-  for (int j = 0; j < D; ++j) all[j] = held.extent(j);
-  detail::for_each_side_around(held, rules, grid, inside, all, all, [&](const detail::OutsideSide<D>& side) {
-    detail::fill_side<T, D, detail::NoValues<D>>(u, side, nullptr, {});
-  });
+  detail::fill_outside_of(u, domain, rules, -1);
+}
+
+/// The same for an array on the faces of dimension `face` (faces.hpp), which its outermost faces on the sides
+/// belong to: `dirichlet` and `fixed` set these to their value. Face -i mirrors face i. Of that dimension there are
+/// no `robin` and no rules of one's own. Throws as fill_outside_cells, and for another dimension.
+template <class T, int D>
+void fill_outside_faces(const ArrayRef<T, D>& u, int face, const CartesianDomain<D>& domain,
+                        const BoundaryRules<D>& rules) {
+  if (face < 0) throw UsageError("fill_outside_faces: dimension " + std::to_string(face) + "; the first one is 0");
+  detail::fill_outside_of(u, domain, rules, face);
 }
 
 }  // namespace isohalo

@@ -27,7 +27,8 @@ struct HaloTask {
   ExchangeStores stores;                    ///< of copies by the host
 };
 
-/// Takes exchanges through the stages of schedules. Receives of all stages are posted at once; a stage is sent when
+/// Takes exchanges through the stages of schedules. Receives of all stages are posted at once, before anything is
+/// sent; a stage is sent when
 /// the ghosts of the one before are in place.
 template <int D>
 class HaloTransport : public StageExecutor<HaloTransport<D>> {

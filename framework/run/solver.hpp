@@ -11,8 +11,11 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "datatypes/error.hpp"
 #include "framework/domain/boundary_rules.hpp"
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/exchange.hpp"
@@ -201,6 +204,16 @@ struct SolverKinds {
   /// The boundary rules there are.
   std::vector<BoundaryKind> boundaries = shipped_boundaries();
 
+  /// Makes make(Config&, const GridSettings<D>&) the maker of models of this kind, for each number of dimensions
+  /// that it takes. Throws UsageError where there is one.
+  template <class Make>
+  void add(const std::string& kind, const Make& make) {
+    [&]<int... D>(std::integer_sequence<int, D...>) {
+      (add_in_dimension<D + 1>(kind, make), ...);
+    }
+    (std::make_integer_sequence<int, 4>());
+  }
+
   template <int D>
   const Makers<D>& of() const {
     return std::get<D - 1>(makers);
@@ -208,6 +221,14 @@ struct SolverKinds {
   template <int D>
   Makers<D>& of() {
     return std::get<D - 1>(makers);
+  }
+
+ private:
+  template <int D, class Make>
+  void add_in_dimension(const std::string& kind, const Make& make) {
+    if constexpr (std::is_invocable_v<Make, Config&, const GridSettings<D>&>)
+      if (!of<D>().try_emplace(kind, make).second)
+        throw UsageError("there are two solvers of the name \"" + kind + "\": give yours another one");
   }
 };
 

@@ -4,17 +4,14 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "framework/halo/halo_plan.hpp"
 #include "stencils/device/device_kernel.hpp"
 #include "stencils/device/device_outside.hpp"
 #include "stencils/device/device_sum.hpp"
-#include "stencils/solvers/acoustics_equation.hpp"
-#include "stencils/state_fields.hpp"
+#include "stencils/solvers/acoustics_steps.hpp"
 
 namespace isohalo {
 
@@ -92,32 +89,26 @@ struct PressureUpdate {
 
 }  // namespace detail
 
-/// Advances all fields in place, faces before cells; both faces of every cell that a step updates, those that other
-/// ranks own as well (see AcousticsSolver).
 template <class T, int D, class Space>
-class DeviceAcoustics final : public Solver<D> {
+class DeviceAcoustics final : public AcousticsSteps<D> {
+  using Base = AcousticsSteps<D>;
+
  public:
   /// The rules are none of one's own. `depth` >= 1 steps per exchange. Collective in order.
   DeviceAcoustics(const CartesianDomain<D>& domain, const AcousticsEquation<D>& equation, int depth,
                   Exchange exchange)
-      : domain_(domain),
-        around_(boundary_topology_of(equation.pressure_rules(), domain.global())),
-        plan_(domain, StencilShape<D>::star(1), depth,
-              HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, {}, true}),
-        equation_(equation),
+      : Base(domain, equation, depth, exchange, {}, true),
         outside_(equation.pressure_rules(), domain.global(), index_of<D>(1), index_of<D>(1)) {
     const auto names = acoustics_fields(D);
-    // First what is made together, since one rank alone may lack the memory for the others.
-    for (int f = 0; f <= D; ++f) sums_.push_back(std::make_unique<CellSum<D>>(field_domain(domain, f - 1)));
     fields_.reserve(names.size());
     tiles_.reserve(names.size());
     for (int f = 0; f <= D; ++f) {
-      const CellSum<D>& sum = tiles_.emplace_back(*sums_[static_cast<std::size_t>(f)]).sum();
+      const CellSum<D>& sum = tiles_.emplace_back(*this->sums_[static_cast<std::size_t>(f)]).sum();
       // With a layer more, so that fields on faces fit arrays of the same strides.
       if (f == 0) {
-        Index<D> high = plan_.ghost_high();
+        Index<D> high = this->plan_.ghost_high();
         for (std::int64_t& layers : high) ++layers;
-        fields_.emplace_back(names[0], domain.owned(), plan_.ghost_low(), high);
+        fields_.emplace_back(names[0], domain.owned(), this->plan_.ghost_low(), high);
       } else {
         fields_.emplace_back(names[static_cast<std::size_t>(f)], sum.domain().owned(), fields_[0]);
       }
@@ -149,43 +140,45 @@ class DeviceAcoustics final : public Solver<D> {
     return {{"density", "1", "auxiliary", host_given_[0].ref()},
             {"bulk_modulus", "1", "auxiliary", host_given_[1].ref()}};
   }
-  std::string residual_of() const override { return StateFields{acoustics_fields(D)}.change(); }
-  ExchangeChoice exchange() const override { return plan_.choice(); }
-  int depth() const override { return plan_.depth(); }
-  Index<D> tile() const override { return sums_[0]->tile(); }
-  void time_phases(PhaseClock* clock) override { phases_ = clock; }
-  /// Sets up exchanges as well, since what that takes belongs to no step.
-  void reduce_by(const ReductionOptions& options) override {
-    for (const auto& sum : sums_) sum->reduce_by(options);
-    for (const bool all : {true, false}) bring_ghosts(all);
-  }
-  void set_time(std::int64_t step, double) override { step_ = step; }
   /// Brings coefficients and fields to the device. Outside the grid coefficients are mirrored.
   void start() override {
     if (!given_.empty()) {
       for (std::size_t c = 0; c < given_.size(); ++c) host_given_[c].take_to(given_[c]);
-      plan_.exchange(given_[0].erased(), given_[1].erased());
-      DeviceOutside<T, D, Space> mirrored(detail::mirrored_rules(around_), domain_.global(), index_of<D>(1),
-                                          index_of<D>(1));
-      for (const auto& c : given_) mirrored.fill(c.ref(), levels_.back().bounds, 0);
+      this->plan_.exchange(given_[0].erased(), given_[1].erased());
+      DeviceOutside<T, D, Space> mirrored(detail::mirrored_rules(this->around_), this->domain_.global(),
+                                          index_of<D>(1), index_of<D>(1));
+      for (const auto& c : given_) mirrored.fill(c.ref(), this->bounds(this->plan_.depth()), 0);
     }
     for (auto& of_dimension : sides_)
       for (Side& side : of_dimension)
-        if (gives(side)) bring_given(side, levels_.back().bounds, 0);
+        if (gives(side)) bring_given(side, this->bounds(this->plan_.depth()), 0);
     fields_changed();
   }
   void fields_changed() override {
     for (std::size_t f = 0; f < host_.size(); ++f) host_[f].take_to(fields_[f]);
-    steps_left_ = 0;
-    upper_faces_known_ = false;
+    Base::fields_changed();
   }
   double advance(std::int64_t steps, bool change) override {
-    double sum = 0;
-    for (; steps > 0; --steps) sum = step(change && steps == 1);
+    const double sum = Base::advance(steps, change);
     host_is_behind_ = true;
-    const PhaseScope scope(phases_, Phase::sweep);
+    const PhaseScope scope(this->phases_, Phase::sweep);
     Space().fence();
     return sum;
+  }
+
+ protected:
+  ErasedArray<D> erased(std::size_t field) const override { return fields_[field].erased(); }
+  void bring_sides(const Box<D>& cells, double time) override {
+    outside_.fill(pressure(), cells, time);
+    for (auto& of_dimension : sides_)
+      for (Side& side : of_dimension)
+        if (gives(side) && side.faces.vary_in_time()) bring_given(side, cells, time);
+  }
+  void sweep(int further, bool change) override {
+    const Level& level = levels_[static_cast<std::size_t>(further)];
+    given_.empty() ? sweep_fields<false>(level, change) : sweep_fields<true>(level, change);
+    for (auto& tiles : tiles_)
+      if (change) tiles.take();
   }
 
  private:
@@ -193,7 +186,6 @@ class DeviceAcoustics final : public Solver<D> {
 
   /// What a step updates after which so many may follow without an exchange: the block and what these read.
   struct Level {
-    Box<D> bounds;                                     ///< all cells inside the grid that they can reach
     std::array<std::vector<Box<D>>, D + 1> all, rest;  ///< of cells and faces; without those of this rank
   };
   /// The outermost faces of one side, and their velocities for all places of the arrays, if they are given.
@@ -208,9 +200,8 @@ class DeviceAcoustics final : public Solver<D> {
   const Array& velocity(int j) const { return fields_[static_cast<std::size_t>(j) + 1].ref(); }
 
   Level make_level(int further) const {
-    const auto shape = StencilShape<D>::star(1);
-    Level level{detail::reachable(domain_.owned(), shape, further, around_), {}, {}};
-    const auto cells = shape.needed_boxes(domain_.owned(), further, around_);
+    Level level;
+    const auto cells = this->needed(further);
     for (std::size_t f = 0; f < fields_.size(); ++f) {
       level.all[f] = f == 0 ? cells : detail::faces_of(cells, static_cast<int>(f) - 1);
       level.rest[f] = detail::without(level.all[f], fields_[f].ref().owned);
@@ -219,7 +210,9 @@ class DeviceAcoustics final : public Solver<D> {
   }
 
   /// Are there faces of this rank, or that it updates for others, whose velocity is given?
-  bool gives(const Side& side) const { return side.faces.given() && !side.faces.at(levels_.back().bounds).empty(); }
+  bool gives(const Side& side) const {
+    return side.faces.given() && !side.faces.at(this->bounds(this->plan_.depth())).empty();
+  }
   /// The velocities of this time at `cells`.
   void bring_given(Side& side, const Box<D>& cells, double time) {
     side.faces.bring(cells, time);
@@ -236,68 +229,25 @@ class DeviceAcoustics final : public Solver<D> {
     copy_to_space<Space>("isohalo::given", side.list, side.values);
   }
 
-  /// Brings ghosts: of all fields, or of the pressure alone. Collective.
-  void bring_ghosts(bool all) {
-    exchanged_.assign(1, fields_[0].erased());
-    for (int j = 0; j < D && all; ++j)
-      exchanged_.push_back(on_faces(fields_[static_cast<std::size_t>(j) + 1].erased(), j));
-    plan_.exchange(exchanged_);
-  }
-
-  void before_step() {
-    if (steps_left_ == 0) {
-      const PhaseScope scope(phases_, Phase::exchange);
-      // After single steps the only faces that are read and owned by others are those that were updated here, too.
-      bring_ghosts(plan_.depth() > 1 || !upper_faces_known_);
-      upper_faces_known_ = true;
-      steps_left_ = plan_.depth();
-    }
-    const PhaseScope scope(phases_, Phase::boundary);
-    const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
-    const double time = static_cast<double>(step_) * equation_.dt;
-    outside_.fill(pressure(), level.bounds, time);
-    for (auto& of_dimension : sides_)
-      for (Side& side : of_dimension)
-        if (gives(side) && side.faces.vary_in_time()) bring_given(side, level.bounds, time);
-  }
-
-  double step(bool change) {
-    before_step();
-    {
-      const PhaseScope scope(phases_, Phase::sweep);
-      const Level& level = levels_[static_cast<std::size_t>(--steps_left_)];
-      given_.empty() ? sweep_fields<false>(level, change) : sweep_fields<true>(level, change);
-    }
-    ++step_;
-    if (!change) return 0;
-    const PhaseScope scope(phases_, Phase::reduction);
-    for (auto& tiles : tiles_) tiles.take();
-    for (const auto& sum : sums_) sum->start();
-    double total = sums_[0]->wait();
-    for (std::size_t f = 1; f < sums_.size(); ++f) total = total + sums_[f]->wait();
-    return total;
-  }
-
   template <bool Given>
   void sweep_fields(const Level& level, bool change) const {
     for (int j = 0; j < D; ++j) {
       const auto f = static_cast<std::size_t>(j) + 1;
       const detail::VelocityUpdate<T, Given> update{
-          velocity(j).data,         pressure().data, Given ? given_[0].ref().data : nullptr,
-          pressure().stride[j],     equation_.a(j),  equation_.dt,
-          equation_.grid.spacing[j]};
+          velocity(j).data,     pressure().data,    Given ? given_[0].ref().data : nullptr, pressure().stride[j],
+          this->equation_.a(j), this->equation_.dt, this->equation_.grid.spacing[j]};
       if (gives(sides_[j][0]) || gives(sides_[j][1]))
         sweep_field(f, level, change, sided<Given>(update, j));
       else
         sweep_field(f, level, change, update);
     }
-    detail::PressureUpdate<T, D, Given> update{pressure().data, {}, Given ? given_[1].ref().data : nullptr, {}, {},
-                                               equation_.dt,    {}};
+    detail::PressureUpdate<T, D, Given> update{
+        pressure().data, {}, Given ? given_[1].ref().data : nullptr, {}, {}, this->equation_.dt, {}};
     for (int j = 0; j < D; ++j) {
       update.v[j] = velocity(j).data;
       update.above[j] = pressure().stride[j];
-      update.b[j] = equation_.b(j);
-      update.h[j] = equation_.grid.spacing[j];
+      update.b[j] = this->equation_.b(j);
+      update.h[j] = this->equation_.grid.spacing[j];
     }
     sweep_field(0, level, change, update);
   }
@@ -329,24 +279,14 @@ class DeviceAcoustics final : public Solver<D> {
       for_each_cell_in<Space>("isohalo::sweep", b, like, update);
   }
 
-  CartesianDomain<D> domain_;
-  BoundaryTopology<D> around_;
-  HaloPlan<D> plan_;
-  AcousticsEquation<D> equation_;
-  DeviceOutside<T, D, Space> outside_;             ///< of the pressure; no face outside the grid is read
-  std::vector<std::unique_ptr<CellSum<D>>> sums_;  ///< of the squared changes, each by its own tree
-  std::vector<DeviceSum<D, Space>> tiles_;         ///< their tile values
-  std::vector<DeviceField<T, D, Space>> fields_;   ///< p, v0, v1, ..
-  std::vector<DeviceField<T, D, Space>> given_;    ///< density and bulk modulus, or none
+  DeviceOutside<T, D, Space> outside_;            ///< of the pressure; no face outside the grid is read
+  std::vector<DeviceSum<D, Space>> tiles_;        ///< the tile values of the change sums
+  std::vector<DeviceField<T, D, Space>> fields_;  ///< p, v0, v1, ..
+  std::vector<DeviceField<T, D, Space>> given_;   ///< density and bulk modulus, or none
   std::vector<HostCopy<T, D>> host_, host_given_;
   bool host_is_behind_ = false;
   PerDim<std::array<Side, 2>, D> sides_;
   std::vector<Level> levels_;
-  std::vector<ErasedArray<D>> exchanged_;  ///< it keeps its memory
-  int steps_left_ = 0;                     ///< until the next exchange
-  bool upper_faces_known_ = false;         ///< the ghosts of velocities that single steps read
-  std::int64_t step_ = 0;                  ///< of the state
-  PhaseClock* phases_ = nullptr;
 };
 
 }  // namespace isohalo

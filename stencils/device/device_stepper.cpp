@@ -8,12 +8,24 @@
 
 namespace isohalo {
 
+namespace {
+
+/// Before memory is taken.
+const StateFields& few_enough(const StateFields& names) {
+  if (names.state.size() > detail::kMostFields)
+    throw UsageError(fmt::format("a solver of {} state fields has no device path: it has one for {} at most",
+                                 names.state.size(), detail::kMostFields));
+  return names;
+}
+
+}  // namespace
+
 template <class T, int D, class Space>
 DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain,
                                           const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules,
                                           int depth, const MakeKernels& make_kernels, Exchange exchange,
                                           Overlap overlap)
-    : names_(names),
+    : names_(few_enough(names)),
       domain_(domain),
       around_(names.topology(rules, domain.global())),
       depth_(depth),
@@ -30,9 +42,6 @@ DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const Cartes
       kernels_(make_kernels(now_[0].ref().stride)),
       previous_exchanged_(!names.before.empty() && plan_.depth() > 1),
       overlap_(names.stages > 1 || previous_exchanged_ ? Overlap::never : overlap, domain.comm()) {
-  if (now_.size() > detail::kMostFields)
-    throw UsageError(fmt::format("a solver of {} state fields has no device path: it has one for {} at most",
-                                 now_.size(), detail::kMostFields));
   if (names.stages > 1) third_ = make_fields(names.state, " (stage)");
   const auto layers = shape.ghost_widths(1, around_);
   layers_low_ = layers[0];

@@ -158,10 +158,8 @@ std::unique_ptr<SolverModel<D>> make_acoustics_model(Config& config, const GridS
 }  // namespace
 
 void add_acoustics(SolverKinds& kinds) {
-  kinds.of<1>()["acoustics"] = make_acoustics_model<1>;
-  kinds.of<2>()["acoustics"] = make_acoustics_model<2>;
-  kinds.of<3>()["acoustics"] = make_acoustics_model<3>;
-  kinds.of<4>()["acoustics"] = make_acoustics_model<4>;
+  kinds.add("acoustics",
+            []<int D>(Config& config, const GridSettings<D>& grid) { return make_acoustics_model(config, grid); });
   kinds.fields["acoustics"] = acoustics_fields;
 }
 

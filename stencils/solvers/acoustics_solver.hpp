@@ -5,49 +5,37 @@
 
 #include <algorithm>
 #include <chrono>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "framework/halo/faces.hpp"
 #include "framework/halo/field.hpp"
-#include "framework/halo/halo_plan.hpp"
 #include "framework/halo/host_threads.hpp"
 #include "framework/schedule/fastest_way.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/boxes.hpp"
-#include "stencils/solvers/acoustics_equation.hpp"
 #include "stencils/solvers/acoustics_rows.hpp"
+#include "stencils/solvers/acoustics_steps.hpp"
 #include "stencils/solvers/acoustics_sweep.hpp"
-#include "stencils/state_fields.hpp"
 #include "stencils/sweep.hpp"
 #include "stencils/time_tiles.hpp"
 
 namespace isohalo {
 
-/// Advances all fields in place. A step updates both faces of every cell that it updates, those that other ranks
-/// own as well: then it reads no further than a star around each cell, and k steps may follow an exchange of k
-/// layers.
 template <class T, int D>
-class AcousticsSolver final : public Solver<D> {
+class AcousticsSolver final : public AcousticsSteps<D> {
+  using Base = AcousticsSteps<D>;
+
  public:
   /// `depth` >= 1 steps per exchange. Collective in order.
   AcousticsSolver(const CartesianDomain<D>& domain, const AcousticsEquation<D>& equation, int depth,
                   Exchange exchange)
-      : domain_(domain),
-        around_(boundary_topology_of(equation.pressure_rules(), domain.global())),
-        plan_(domain, StencilShape<D>::star(1), depth,
-              HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, host_workers()}),
-        equation_(equation),
+      : Base(domain, equation, depth, exchange, host_workers(), false),
         outside_(equation.pressure_rules(), domain.global(), index_of<D>(1), index_of<D>(1)),
-        dt_(equation.dt),
         sides_(detail::faces_at_sides(equation, domain.global())) {
     const auto add = [&](std::vector<Field<T, D>>& list, const std::string& name, const Box<D>& owned) {
-      list.emplace_back(name, owned, plan_.ghost_low(), plan_.ghost_high(), field_memory(exchange, domain.comm()));
+      list.emplace_back(name, owned, this->plan_.ghost_low(), this->plan_.ghost_high(),
+                        field_memory(exchange, domain.comm()));
     };
-    // Before the fields, for which one rank alone may lack the memory: nobody waits for it then.
-    for (int j = -1; j < D; ++j) sums_.push_back(std::make_unique<CellSum<D>>(field_domain(domain, j)));
     for (const char* name : {"density", "bulk_modulus"})
       if (!equation.given.empty()) add(given_, name, domain.owned());
     add(fields_, "p", domain.owned());
@@ -68,33 +56,32 @@ class AcousticsSolver final : public Solver<D> {
     if (given_.empty()) return {};
     return {{"density", "1", "auxiliary", given_[0].ref()}, {"bulk_modulus", "1", "auxiliary", given_[1].ref()}};
   }
-  std::string residual_of() const override { return StateFields{acoustics_fields(D)}.change(); }
-  ExchangeChoice exchange() const override { return plan_.choice(); }
-  int depth() const override { return plan_.depth(); }
-  Index<D> tile() const override { return sums_[0]->tile(); }
-  void time_phases(PhaseClock* clock) override { phases_ = clock; }
-  /// Sets up exchanges as well, since what that takes belongs to no step.
-  void reduce_by(const ReductionOptions& options) override {
-    for (const auto& sum : sums_) sum->reduce_by(options);
-    for (const bool all : {true, false}) bring_ghosts(all);
-  }
-  void set_time(std::int64_t step, double) override { step_ = step; }
   /// Brings the coefficients' ghosts; outside the grid they are mirrored, whatever the fields' rules.
   void start() override {
     if (!given_.empty()) {
-      plan_.exchange(given_[0].ref(), given_[1].ref());
-      const BoundaryRules<D> mirrored = detail::mirrored_rules(around_);
+      this->plan_.exchange(given_[0].ref(), given_[1].ref());
+      const BoundaryRules<D> mirrored = detail::mirrored_rules(this->around_);
       for (const Field<T, D>& c : given_)
-        fill_outside(c.ref(), mirrored, domain_.global(), levels_.back().bounds, index_of<D>(1), index_of<D>(1));
+        fill_outside(c.ref(), mirrored, this->domain_.global(), this->bounds(this->plan_.depth()), index_of<D>(1),
+                     index_of<D>(1));
     }
-    fields_changed();
+    this->fields_changed();
   }
-  void fields_changed() override { steps_left_ = 0, upper_faces_known_ = false; }
 
-  double advance(std::int64_t steps, bool change) override {
-    double sum = 0;
-    for (; steps > 0; --steps) sum = step(change && steps == 1);
-    return sum;
+ protected:
+  ErasedArray<D> erased(std::size_t field) const override { return erase(fields_[field].ref()); }
+  void bring_sides(const Box<D>& cells, double time) override {
+    outside_.fill(pressure(), cells, time);
+    for (auto& of_dimension : sides_)
+      for (auto& side : of_dimension) side.bring(cells, time);
+  }
+  void sweep(int further, bool change) override {
+    const auto start = std::chrono::steady_clock::now();
+    FastestWay& fetches = change ? fetches_with_change_ : fetches_;
+    const Level& level = levels_[static_cast<std::size_t>(further)];
+    const Fetch how{fetches.way() == 1};
+    given_.empty() ? sweep_fields<false>(level, change, how) : sweep_fields<true>(level, change, how);
+    if (further == 0) fetches.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
 
  private:
@@ -108,7 +95,6 @@ class AcousticsSolver final : public Solver<D> {
   };
   /// What a step updates after which so many may follow without an exchange: the block and what these read.
   struct Level {
-    Box<D> bounds;                           ///< all cells inside the grid that they can reach
     std::vector<Slab> slabs;                 ///< in order; the pressure of one may follow its velocities
     SweepRegion<D> cells_around;             ///< all cells but the block
     PerDim<SweepRegion<D>, D> faces_around;  ///< of these cells; all but those that this rank owns
@@ -118,16 +104,15 @@ class AcousticsSolver final : public Solver<D> {
   const Array& velocity(int j) const { return fields_[static_cast<std::size_t>(j) + 1].ref(); }
 
   Level make_level(int further) const {
-    const auto shape = StencilShape<D>::star(1);
-    const auto boxes = shape.needed_boxes(domain_.owned(), further, around_);
+    const auto boxes = this->needed(further);
+    const Box<D>&owned = this->domain_.owned(), &bounds = this->bounds(further);
     Level level;
-    level.bounds = detail::reachable(domain_.owned(), shape, further, around_);
-    level.cells_around = SweepRegion<D>(detail::without(boxes, domain_.owned()));
+    level.cells_around = SweepRegion<D>(detail::without(boxes, owned));
     for (int j = 0; j < D; ++j)
       level.faces_around[j] = SweepRegion<D>(detail::without(detail::faces_of(boxes, j), velocity(j).owned));
-    const std::int64_t thick = slab_layers(level.bounds);
-    for (std::int64_t low = level.bounds.low[0]; low < level.bounds.high[0]; low += thick)
-      level.slabs.push_back(make_slab(boxes, low == level.bounds.low[0] ? low - 1 : low, low + thick));
+    const std::int64_t thick = slab_layers(bounds);
+    for (std::int64_t low = bounds.low[0]; low < bounds.high[0]; low += thick)
+      level.slabs.push_back(make_slab(boxes, low == bounds.low[0] ? low - 1 : low, low + thick));
     return level;
   }
   /// With the cells low .. high-1 of dimension 0.
@@ -151,50 +136,6 @@ class AcousticsSolver final : public Solver<D> {
     const std::int64_t bytes = (D + 1) * static_cast<std::int64_t>(sizeof(T)) * cells.cells() / cells.extent(0);
     const std::int64_t rows = D > 2 || threads == 1 ? 1 : 16 * threads;
     return std::max(rows, threads * second_level_cache() / 2 / std::max<std::int64_t>(1, bytes));
-  }
-
-  /// Brings ghosts: of all fields, or of the pressure alone. Collective.
-  void bring_ghosts(bool all) {
-    exchanged_.assign(1, erase(pressure()));
-    for (int j = 0; j < D && all; ++j) exchanged_.push_back(on_faces(velocity(j), j));
-    plan_.exchange(exchanged_);
-  }
-
-  void before_step() {
-    if (steps_left_ == 0) {
-      const PhaseScope scope(phases_, Phase::exchange);
-      // After single steps the only faces that are read and owned by others are those that were updated here, too.
-      bring_ghosts(plan_.depth() > 1 || !upper_faces_known_);
-      upper_faces_known_ = true;
-      steps_left_ = plan_.depth();
-    }
-    const PhaseScope scope(phases_, Phase::boundary);
-    const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
-    const double time = static_cast<double>(step_) * dt_;
-    outside_.fill(pressure(), level.bounds, time);
-    for (auto& of_dimension : sides_)
-      for (auto& side : of_dimension) side.bring(level.bounds, time);
-  }
-
-  double step(bool change) {
-    before_step();
-    {
-      const PhaseScope scope(phases_, Phase::sweep);
-      const auto start = std::chrono::steady_clock::now();
-      FastestWay& fetches = change ? fetches_with_change_ : fetches_;
-      const Level& level = levels_[static_cast<std::size_t>(--steps_left_)];
-      const Fetch how{fetches.way() == 1};
-      given_.empty() ? sweep_fields<false>(level, change, how) : sweep_fields<true>(level, change, how);
-      if (steps_left_ == 0)
-        fetches.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    }
-    ++step_;
-    if (!change) return 0;
-    const PhaseScope scope(phases_, Phase::reduction);
-    for (const auto& sum : sums_) sum->start();
-    double total = sums_[0]->wait();
-    for (std::size_t f = 1; f < sums_.size(); ++f) total = total + sums_[f]->wait();
-    return total;
   }
 
   /// `change`: with the tile values of the squared changes. What other ranks own is updated apart then: faces
@@ -221,10 +162,11 @@ class AcousticsSolver final : public Solver<D> {
       for (int j = 0; j < D; ++j)
         with_velocity<Given>(j, [&](const auto& in, const auto& out, const auto& row) {
           const auto f = static_cast<std::size_t>(j) + 1;
-          detail::update_with_change(*sums_[f], lanes_[f], low + ahead(j), high + ahead(j), in, out, row, how);
+          detail::update_with_change(*this->sums_[f], lanes_[f], low + ahead(j), high + ahead(j), in, out, row,
+                                     how);
         });
       with_pressure<Given>([&](const auto& in, const auto& out, const auto& row) {
-        detail::update_with_change(*sums_[0], lanes_[0], low, high, in, out, row, how);
+        detail::update_with_change(*this->sums_[0], lanes_[0], low, high, in, out, row, how);
       });
     };
     if constexpr (D == 1)
@@ -244,7 +186,7 @@ class AcousticsSolver final : public Solver<D> {
     if constexpr (Given) in[1] = given_[0].ref();
     std::array<std::int64_t, Row::kReads> below;
     for (std::size_t k = 0; k < in.size(); ++k) below[k] = in[k].stride[j];
-    const Row row(below, a_[j], dt_, equation_.grid.spacing[j]);
+    const Row row(below, a_[j], this->equation_.dt, this->equation_.grid.spacing[j]);
     f(in, velocity(j),
       [&](const std::array<const T*, Row::kReads>& from, T* to, std::int64_t n, const Index<D>& i,
           double* changes) {
@@ -277,7 +219,7 @@ class AcousticsSolver final : public Solver<D> {
       below[j] = v.stride[j];
     }
     if constexpr (Given) in[D] = given_[1].ref();
-    const Row row(below, b_, dt_, equation_.grid.spacing);
+    const Row row(below, b_, this->equation_.dt, this->equation_.grid.spacing);
     f(in, pressure(),
       [&row](const std::array<const T*, Row::kReads>& from, T* to, std::int64_t n, const Index<D>&,
              double* changes) { row(from, to, n, changes); });
@@ -298,25 +240,14 @@ class AcousticsSolver final : public Solver<D> {
     }
   }
 
-  CartesianDomain<D> domain_;
-  BoundaryTopology<D> around_;
-  HaloPlan<D> plan_;
-  AcousticsEquation<D> equation_;
-  OutsideCells<D> outside_;  ///< of the pressure; no face outside the grid is read
-  double dt_;
-  std::vector<Field<T, D>> fields_;                ///< p, v0, v1, ..
-  std::vector<Field<T, D>> given_;                 ///< density and bulk modulus, or none
-  std::vector<std::unique_ptr<CellSum<D>>> sums_;  ///< of their squared changes, each by its own tree
+  OutsideCells<D> outside_;          ///< of the pressure; no face outside the grid is read
+  std::vector<Field<T, D>> fields_;  ///< p, v0, v1, ..
+  std::vector<Field<T, D>> given_;   ///< density and bulk modulus, or none
   PerDim<double, D> a_{}, b_{};
   PerDim<std::array<detail::SideFaces<D>, 2>, D> sides_;
   std::vector<Level> levels_;
-  std::vector<ErasedArray<D>> exchanged_;         ///< it keeps its memory
   std::array<std::vector<double>, D + 1> lanes_;  ///< of these sums in progress
   FastestWay fetches_ = FastestWay::of(2), fetches_with_change_ = FastestWay::of(2);
-  int steps_left_ = 0;              ///< until the next exchange
-  bool upper_faces_known_ = false;  ///< the ghosts of velocities that single steps read
-  std::int64_t step_ = 0;           ///< of the state
-  PhaseClock* phases_ = nullptr;
 };
 
 }  // namespace isohalo

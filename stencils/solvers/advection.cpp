@@ -17,10 +17,8 @@ std::unique_ptr<SolverModel<D>> make_advection_model(Config& config, const GridS
 }  // namespace
 
 void add_advection(SolverKinds& kinds) {
-  kinds.of<1>()["advection"] = make_advection_model<1>;
-  kinds.of<2>()["advection"] = make_advection_model<2>;
-  kinds.of<3>()["advection"] = make_advection_model<3>;
-  kinds.of<4>()["advection"] = make_advection_model<4>;
+  kinds.add("advection",
+            []<int D>(Config& config, const GridSettings<D>& grid) { return make_advection_model(config, grid); });
 }
 
 }  // namespace isohalo

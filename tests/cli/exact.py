@@ -235,12 +235,14 @@ def test_refusals():
     with h5py.File(h5, "w") as f:
         f["good"], f["negative"], f["other"] = np.full((21, 33), 2.0), np.full((21, 33), 2.0), np.ones((21, 32))
         f["negative"][20, 31] = -1.0
+        f["twice"] = np.full((21, 33), 4.0)
     closed = ', '.join(['"neumann"'] * 2)
 
-    def refused(words, *overrides, ranks=2):
+    def refused(words, *overrides, ranks=2, restart=False):
         kappa = 'kind = "file"\nfile = "kappa.h5"\ndataset = "good"'
         (WORK / "refused.toml").write_text(HEAT % ([21, 33], closed, closed, kappa, "", 5))
-        ran = isohalo(ranks, "run", "refused.toml", "--overwrite", "output.directory=refused", *overrides, code=2 if words else 0)
+        new = [] if restart else ["--overwrite"]
+        ran = isohalo(ranks, "run", "refused.toml", *new, "output.directory=refused", *overrides, code=2 if words else 0)
         for word in words:
             that(word in ran.stderr, "%r: %r is not in %s" % (overrides, word, ran.stderr))
 
@@ -253,6 +255,9 @@ def test_refusals():
         refused(negative, "solver.dt=1e-4", "solver.kappa.dataset=negative", "--validate", ranks=ranks)
     refused(["above the stability limit"], "solver.dt=1e-3", "--validate")
     refused([], "solver.dt=1e-4", "--validate")
+    begun = ["solver.dt=1e-4", "output.directory=begun", "run.steps=3"]
+    refused([], *begun)
+    refused(["solver.kappa.data"], *begun[:2], "--restart", "begun/latest.h5", "solver.kappa.dataset=twice", restart=True)
     refused(["other", "21 x 33"], "solver.dt=1e-4", "solver.kappa.dataset=other")
     refused(["solver.kappa.kind"], "solver.dt=1e-4", "solver.kappa.kind=boxx")
     refused(["solver.kappa.vale"], "solver.dt=1e-4", "solver.kappa.vale=1")

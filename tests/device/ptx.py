@@ -8,6 +8,7 @@ usage: ptx.py [--least N] FILE.ptx ..     N: kernels that sweep which there must
 import re
 import sys
 
+SWEEP = re.compile("PointUpdate|AmendedUpdate|VelocityUpdate|PressureUpdate")  # in the names of kernels
 REAL = re.compile(r"^\s*(?:@!?%\w+\s+)?((fma|mad|add|sub|mul|div|rcp|sqrt)(\.[a-z0-9.]*)?\.(f16|f32|f64|bf16)[a-z0-9.]*)\b")
 
 
@@ -22,12 +23,12 @@ def main():
     files = args[1:] if least else args
     failed = entries = sweeps = operations = 0
     for file in files:
-        kernel = "?"
+        kernel, before = "?", entries
         for number, line in enumerate(open(file), 1):
             if ".entry" in line:
                 kernel = line.split(".entry")[1].split("(")[0].strip()
                 entries += 1
-                sweeps += "PointUpdate" in kernel
+                sweeps += bool(SWEEP.search(kernel))
             found = REAL.match(line)
             if not found:
                 continue
@@ -36,6 +37,9 @@ def main():
                 failed += 1
                 if failed <= 10:
                     print("FAILED: %s:%d: %s, in %s" % (file, number, found[1], kernel[:200]))
+        if entries == before:
+            failed += 1
+            print("FAILED: %s has no kernel" % file)
     print("%d files, %d kernels, %d of them sweeps, %d operations, %d not rounded to nearest" % (len(files), entries, sweeps, operations, failed))
     if sweeps < least or (least and not operations):
         print("FAILED: %d sweeps found, at least %d expected: was the right thing compiled?" % (sweeps, least))

@@ -18,18 +18,30 @@ T inside_value(const Box<D>& grid, const Index<D>& i) {
   return static_cast<T>(0.1) * static_cast<T>(linear_index(grid, i) + 3);
 }
 
-/// value(i) of docs/model.md.
+/// value(i) of docs/model.md; `face`: of a field on the faces of that dimension.
 template <class T, int D>
-T by_definition(const Box<D>& grid, const BoundaryRules<D>& rules, Index<D> i) {
+T by_definition(const Box<D>& grid, const BoundaryRules<D>& rules, Index<D> i, int face) {
   for (int j = 0; j < D; ++j) {
     const std::int64_t n = grid.high[j];
     if (i[j] >= 0 && i[j] < n) continue;
+    if (j == face && rules.low[j].kind != Boundary::periodic) {
+      const std::int64_t beyond = i[j] < 0 ? -i[j] : i[j] - (n - 1);
+      const BoundaryRule& rule = i[j] < 0 ? rules.low[j] : rules.high[j];
+      if (rule.kind == Boundary::fixed) return static_cast<T>(rule.value);
+      i[j] = i[j] < 0 ? beyond : n - 1 - beyond;
+      const T m = by_definition<T>(grid, rules, i, face);
+      if (rule.kind == Boundary::dirichlet) return static_cast<T>(T(2) * static_cast<T>(rule.value) - m);
+      const double h = rules.length[j] / static_cast<double>(n - 1);
+      return rule.has_gradient()
+                 ? static_cast<T>(m + static_cast<T>((2 * static_cast<double>(beyond) * h) * rule.value))
+                 : m;
+    }
     const BoundaryRule& rule = i[j] < 0 ? rules.low[j] : rules.high[j];
     const T v = static_cast<T>(rule.value);
     if (rule.kind == Boundary::fixed) return v;
     const std::int64_t layer = i[j] < 0 ? -1 - i[j] : i[j] - n;
     i[j] = rule.kind == Boundary::periodic ? (i[j] % n + n) % n : i[j] < 0 ? -1 - i[j] : 2 * n - 1 - i[j];
-    const T m = by_definition<T>(grid, rules, i);
+    const T m = by_definition<T>(grid, rules, i, face);
     const double delta = static_cast<double>(2 * layer + 1) * (rules.length[j] / static_cast<double>(n));
     if (rule.kind == Boundary::robin) {
       const double a = 0.5 * rule.parameters[0], b = rule.parameters[1] / delta;
@@ -38,11 +50,16 @@ T by_definition(const Box<D>& grid, const BoundaryRules<D>& rules, Index<D> i) {
     if (rule.has_gradient()) return static_cast<T>(m + static_cast<T>(delta * rule.value));
     return rule.kind == Boundary::dirichlet ? static_cast<T>(T(2) * v - m) : m;
   }
+  for (const auto& [rule, side] :
+       {std::pair{&rules.low, std::int64_t{0}}, std::pair{&rules.high, std::int64_t{-1}}})
+    if (face >= 0 && i[face] == (side < 0 ? grid.high[face] - 1 : 0) &&
+        ((*rule)[face].kind == Boundary::dirichlet || (*rule)[face].kind == Boundary::fixed))
+      return static_cast<T>((*rule)[face].value);
   return inside_value<T>(grid, i);
 }
 
 template <class T, int D>
-void check(const Index<D>& extents, std::int64_t width) {
+void check(const Index<D>& extents, std::int64_t width, int face = -1) {
   BoundaryRule sides[] = {{Boundary::neumann, 0},
                           {Boundary::dirichlet, 1.3},
                           {Boundary::fixed, -0.7},
@@ -55,23 +72,28 @@ void check(const Index<D>& extents, std::int64_t width) {
       rules.length[j] = 1.5 + j;
       if ((c + j) % 4 != 3) rules.low[j] = sides[(c + j) % 5], rules.high[j] = sides[(2 * c + j + 1) % 5];
     }
+    for (auto* side : {&rules.low, &rules.high})
+      if (face >= 0 && (*side)[face].kind == Boundary::robin) (*side)[face] = sides[c % 4];
     DomainOptions<D> options;
     options.periodic = rules.periodic();
-    const CartesianDomain<D> domain(MPI_COMM_WORLD, extents, options);
+    const CartesianDomain<D> domain(MPI_COMM_WORLD, extents, options), of_field = field_domain(domain, face);
     HaloOptions<D> by;
     by.exchange = Exchange::coalesced_packed;
     HaloPlan<D> plan(domain, StencilShape<D>::moore(static_cast<int>(width)), 1, by);
-    std::vector<T> memory(static_cast<std::size_t>(adopted_size(domain.owned(), width, 2)), T(-99));
-    const ArrayRef<T, D> u = adopt(std::span(memory), domain.owned(), width, 2);
-    for_each_cell(domain.owned(), [&](const Index<D>& i) { u.at(i) = inside_value<T>(domain.global(), i); });
-    plan.exchange(u);
-    fill_outside_cells(u, domain, rules);
+    std::vector<T> memory(static_cast<std::size_t>(adopted_size(of_field.owned(), width, 2)), T(-99));
+    const ArrayRef<T, D> u = adopt(std::span(memory), of_field.owned(), width, 2);
+    for_each_cell(u.owned, [&](const Index<D>& i) { u.at(i) = inside_value<T>(of_field.global(), i); });
+    plan.exchange(on_faces(u, face));
+    if (face < 0)
+      fill_outside_cells(u, domain, rules);
+    else
+      fill_outside_faces(u, face, domain, rules);
     int wrong = 0;
     for_each_cell(u.allocated(), [&](const Index<D>& i) {
-      const T right = by_definition<T>(domain.global(), rules, i);
+      const T right = by_definition<T>(of_field.global(), rules, i, face);
       wrong += std::memcmp(&u.at(i), &right, sizeof right) != 0;
     });
-    EXPECT_EQ(wrong, 0) << D << " dimensions, case " << c;
+    EXPECT_EQ(wrong, 0) << D << " dimensions, case " << c << ", face " << face;
   }
 }
 
@@ -81,6 +103,13 @@ TEST(OutsideCells, AreThoseOfTheDefinition) {
   check<float, 2>({9, 8}, 3);  // wider than some blocks
   check<double, 3>({5, 6, 7}, 2);
   check<double, 4>({3, 4, 3, 4}, 1);
+}
+
+TEST(OutsideCells, AreThoseOfTheDefinitionOnFaces) {
+  check<double, 1>({13}, 3, 0);
+  for (int face = 0; face < 2; ++face) check<double, 2>({9, 7}, 1, face), check<float, 2>({9, 8}, 2, face);
+  for (int face = 0; face < 3; ++face) check<double, 3>({5, 6, 7}, 2, face);
+  check<double, 4>({3, 4, 3, 4}, 1, 2);
 }
 
 TEST(OutsideCells, WhatDoesNotFitIsRefused) {
@@ -105,6 +134,9 @@ TEST(OutsideCells, WhatDoesNotFitIsRefused) {
   test::expect_refusal("is robin: give its two numbers", [&] { fill_outside_cells(u, domain, unfinished); });
   unfinished.high[1] = BoundaryRule(Boundary::own, 1);
   test::expect_refusal("is one of your own, but has none", [&] { fill_outside_cells(u, domain, unfinished); });
+  test::expect_refusal("the array holds (0, 0) to (5, 6), this rank owns (0, 0) to (5, 7)",
+                       [&] { fill_outside_faces(u, 1, domain, rules); });
+  test::expect_refusal("dimension -1; the first one is 0", [&] { fill_outside_faces(u, -1, domain, rules); });
   auto bad = u;
   bad.data = nullptr;
   test::expect_refusal("the array is NULL", [&] { fill_outside_cells(bad, domain, rules); });

@@ -315,6 +315,20 @@ TEST(Views, SeveralInOneExchange) {
   }
 }
 
+TEST(Views, ArrayRefsAreForKernelsToo) {
+  const auto domain = torus();
+  const View2 view("view", 12, 14);
+  const ErasedArray<2> e = ref(view, domain, 2);
+  const ArrayRef<double, 2> u{reinterpret_cast<double*>(e.data), e.owned, e.ghost_low, e.ghost_high, e.stride};
+  const Index<2> low = u.owned.low;
+  Kokkos::parallel_for(
+      "owned", Kokkos::RangePolicy<>(0, 80), KOKKOS_LAMBDA(const std::int64_t n) {
+        u.at({low[0] + n / 10, low[1] + n % 10}) = 1.5 * static_cast<double>(n);
+      });
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  for (std::size_t n = 0; n < 80; ++n) EXPECT_EQ(host(2 + n / 10, 2 + n % 10), 1.5 * static_cast<double>(n));
+}
+
 /// A view on the faces of a dimension, or in cells (-1), with two layers of ghosts; its box by the definition.
 template <class T, class Layout>
 class ViewOn {

@@ -8,10 +8,25 @@ rm -rf "$work"
 mkdir -p "$work"
 if [ -z "$program" ]; then
   cmake -S "$source_dir/apps/examples/own_solver" -B "$work/build" -DISOHALO_SOURCE="$source_dir" -DCMAKE_BUILD_TYPE=Release \
-    -DKokkos_DIR="$(sed -n 's/^Kokkos_DIR:PATH=//p' "$build_dir/CMakeCache.txt")" >"$work/configure.log" 2>&1 ||
+    -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DKokkos_DIR="$(sed -n 's/^Kokkos_DIR:PATH=//p' "$build_dir/CMakeCache.txt")" >"$work/configure.log" 2>&1 ||
     { cat "$work/configure.log"; exit 1; }
   cmake --build "$work/build" -j 2 --target brusselator >"$work/build.log" 2>&1 || { tail -n 50 "$work/build.log"; exit 1; }
   program=$(find "$work/build" -name brusselator -type f -perm -u+x | head -n 1)
+  # The boundary rule of docs/adding-a-solver.md, whose main takes the place of the example's.
+  python3 - "$source_dir" "$work" <<'PYTHON'
+import json, pathlib, re, shlex, subprocess, sys
+source, work = map(pathlib.Path, sys.argv[1:])
+rule = re.search(r"```cpp\n(const isohalo::BoundaryKind leak.*?)```", (source / "docs/adding-a-solver.md").read_text(), re.S)[1]
+solver = (source / "apps/examples/own_solver/brusselator.cpp").read_text().split("int main(")[0]
+(work / "leak.cpp").write_text(solver + rule)
+for c in json.loads((work / "build/compile_commands.json").read_text()):
+    if c["file"].endswith("brusselator.cpp"):
+        words = shlex.split(c["command"])
+        words[words.index("-o") + 1] = "/dev/null"
+        words[-1] = str(work / "leak.cpp")
+        sys.exit(subprocess.run([*words, "-fsyntax-only"], cwd=c["directory"]).returncode)
+sys.exit("brusselator.cpp is not compiled")
+PYTHON
 fi
 input="$source_dir/apps/examples/own_solver/brusselator.toml"
 keys=(run.steps=60 output.checkpoint_every=30 output.picture_every=0)

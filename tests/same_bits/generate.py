@@ -252,7 +252,7 @@ def source_input(d, k):
     lines = with_boundaries(lines, any_boundaries(rng, d, k + d)) + ["[solver]", 'kind = "%s"' % kind]
     lines += ["cfl = %r" % (0.02 if kind == "gray_scott" else rng.uniform(0.3, 0.8))]
     mask = ["[solver.mask]", 'kind = "expression"', 'expression = "sin(%r*x)*sin(%r*x0+1) > 0.3"' % (rng.uniform(9, 19), rng.uniform(9, 19)),
-            'rule = "%s"' % ["mirror", "keep"][k == 2]]
+            'rule = "%s"' % ["mirror", "keep"][k == 2 and d % 2]]
     by_time = lambda: ['kind = "expression"', 'expression = "%s"' % rng.choice(SOURCES[:4])]
     if kind == "gray_scott":
         lines += mask if d % 2 else []

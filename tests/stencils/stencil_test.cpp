@@ -149,7 +149,7 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
   std::optional<OnDevice> on_device;
   const auto make_kernels = [&](const Index<D>& stride) {
     std::vector<std::int64_t> away;
-    for (const Index<D>& o : offsets) away.push_back(offset_of<D>(o, {}, stride));
+    for (const Index<D>& offset : offsets) away.push_back(offset_of<D>(offset, {}, stride));
     typename OnDevice::Kernels kernels;
     kernels.push_back(OnDevice::kernel_of(WeightedListPoint<T, DeviceSpace>{
         in_space<DeviceSpace>("away", away),

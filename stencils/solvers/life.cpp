@@ -59,17 +59,12 @@ void check_states(const CartesianDomain<2>& domain, const ArrayRef<std::uint8_t,
                     cell_text(domain.global(), bad)));
 }
 
-/// LifeRow at one cell.
 struct LifePoint {
-  unsigned born, survive;
-  std::int64_t row;
+  LifeAt cell;
   static constexpr std::size_t kReads = 1, kWrites = 1;
-
   KOKKOS_FUNCTION std::array<std::uint8_t, 1> at(const std::array<const std::uint8_t*, 1>& from,
                                                  std::int64_t x) const {
-    const std::uint8_t *const u = from[0] + x, *const above = u - row, *const below = u + row;
-    const int living = above[-1] + above[0] + above[1] + u[-1] + u[1] + below[-1] + below[0] + below[1];
-    return {static_cast<std::uint8_t>((*u ? survive : born) >> living & 1u)};
+    return {cell(from[0] + x)};
   }
 };
 
@@ -121,7 +116,7 @@ class LifeModel : public SingleFieldModel<D> {
     if constexpr (D == 2)
       return std::make_unique<LifeSolver<DeviceStepper<std::uint8_t, 2, DeviceSpace>>>(
           domain, this->grid().boundary, depth, exchange, [this](const Index<2>& stride) {
-            return device_kernel<std::uint8_t, 2, DeviceSpace>(LifePoint{rule_.born, rule_.survive, stride[0]});
+            return device_kernel<std::uint8_t, 2, DeviceSpace>(LifePoint{{rule_.born, rule_.survive, stride[0]}});
           });
     else
       throw UsageError(kTwoDimensions);
@@ -143,8 +138,6 @@ void check_side(Config& config, const std::string& path, const BoundaryRule& rul
     config.error(path,
                  fmt::format("{}: {{fixed = {:g}}} is no state of life: 0 (dead) or 1 (alive)", path, rule.value));
 }
-
-}  // namespace
 
 template <int D>
 std::unique_ptr<SolverModel<D>> make_life_model(Config& config, const GridSettings<D>& grid) {
@@ -170,9 +163,12 @@ std::unique_ptr<SolverModel<D>> make_life_model(Config& config, const GridSettin
   return std::make_unique<LifeModel<D>>(grid, rule);
 }
 
-#define ISOHALO_INSTANTIATE(D) \
-  template std::unique_ptr<SolverModel<D>> make_life_model<D>(Config&, const GridSettings<D>&);
-ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
-#undef ISOHALO_INSTANTIATE
+}  // namespace
+
+void add_life(SolverKinds& kinds) {
+  kinds.add("life",
+            []<int D>(Config& config, const GridSettings<D>& grid) { return make_life_model(config, grid); });
+  kinds.types["life"] = {"uint8"};
+}
 
 }  // namespace isohalo

@@ -185,8 +185,6 @@ void read_bounds(Config& config, PoissonEquation<D>& equation) {
                              equation.lambda_low, equation.lambda_high));
 }
 
-}  // namespace
-
 template <int D>
 std::unique_ptr<SolverModel<D>> make_poisson_model(Config& config, const GridSettings<D>& grid) {
   PoissonEquation<D> equation{grid};
@@ -205,9 +203,11 @@ std::unique_ptr<SolverModel<D>> make_poisson_model(Config& config, const GridSet
   return std::make_unique<PoissonModel<D>>(equation);
 }
 
-#define ISOHALO_INSTANTIATE(D) \
-  template std::unique_ptr<SolverModel<D>> make_poisson_model<D>(Config&, const GridSettings<D>&);
-ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
-#undef ISOHALO_INSTANTIATE
+}  // namespace
+
+void add_poisson(SolverKinds& kinds) {
+  kinds.add("poisson",
+            []<int D>(Config& config, const GridSettings<D>& grid) { return make_poisson_model(config, grid); });
+}
 
 }  // namespace isohalo

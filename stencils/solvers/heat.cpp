@@ -50,8 +50,6 @@ class HeatModel : public SingleFieldModel<D> {
   PerDim<double, D> c_;
 };
 
-}  // namespace
-
 template <int D>
 std::unique_ptr<SolverModel<D>> make_heat_model(Config& config, const GridSettings<D>& grid) {
   const bool sourced = detail::has_sources(config, HeatInField::fields);
@@ -82,9 +80,11 @@ std::unique_ptr<SolverModel<D>> make_heat_model(Config& config, const GridSettin
   return std::make_unique<HeatModel<D>>(grid, c, dt);
 }
 
-#define ISOHALO_INSTANTIATE(D) \
-  template std::unique_ptr<SolverModel<D>> make_heat_model<D>(Config&, const GridSettings<D>&);
-ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
-#undef ISOHALO_INSTANTIATE
+}  // namespace
+
+void add_heat(SolverKinds& kinds) {
+  kinds.add("heat",
+            []<int D>(Config& config, const GridSettings<D>& grid) { return make_heat_model(config, grid); });
+}
 
 }  // namespace isohalo

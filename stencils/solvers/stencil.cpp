@@ -81,8 +81,6 @@ Offsets<D> read_offsets(Config& config) {
   return offsets;
 }
 
-}  // namespace
-
 template <int D>
 std::unique_ptr<SolverModel<D>> make_stencil_model(Config& config, const GridSettings<D>& grid) {
   const std::size_t before = config.error_count();
@@ -100,9 +98,11 @@ std::unique_ptr<SolverModel<D>> make_stencil_model(Config& config, const GridSet
   return std::make_unique<StencilModel<D>>(grid, offsets, weights, dt);
 }
 
-#define ISOHALO_INSTANTIATE(D) \
-  template std::unique_ptr<SolverModel<D>> make_stencil_model<D>(Config&, const GridSettings<D>&);
-ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
-#undef ISOHALO_INSTANTIATE
+}  // namespace
+
+void add_stencil(SolverKinds& kinds) {
+  kinds.add("stencil",
+            []<int D>(Config& config, const GridSettings<D>& grid) { return make_stencil_model(config, grid); });
+}
 
 }  // namespace isohalo

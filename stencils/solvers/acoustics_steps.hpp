@@ -1,0 +1,118 @@
+#pragma once
+/// The order of things in a step of kind = "acoustics", whatever its fields lie in: hosts and devices derive from
+/// it.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/halo/faces.hpp"
+#include "framework/halo/halo_plan.hpp"
+#include "stencils/solvers/acoustics_equation.hpp"
+#include "stencils/state_fields.hpp"
+#include "stencils/sweep.hpp"
+
+namespace isohalo {
+
+/// All fields are advanced in place. A step updates both faces of every cell that it updates, those that other
+/// ranks own as well: then it reads no further than a star around each cell, and k steps may follow an exchange of
+/// k layers.
+template <int D>
+class AcousticsSteps : public Solver<D> {
+ public:
+  std::string residual_of() const override { return StateFields{acoustics_fields(D)}.change(); }
+  ExchangeChoice exchange() const override { return plan_.choice(); }
+  int depth() const override { return plan_.depth(); }
+  Index<D> tile() const override { return sums_[0]->tile(); }
+  void time_phases(PhaseClock* clock) override { phases_ = clock; }
+  /// Sets up exchanges as well, since what that takes belongs to no step.
+  void reduce_by(const ReductionOptions& options) override {
+    for (const auto& sum : sums_) sum->reduce_by(options);
+    for (const bool all : {true, false}) bring_ghosts(all);
+  }
+  void set_time(std::int64_t step, double) override { step_ = step; }
+  void fields_changed() override { steps_left_ = 0, upper_faces_known_ = false; }
+  double advance(std::int64_t steps, bool change) override {
+    double sum = 0;
+    for (; steps > 0; --steps) sum = step(change && steps == 1);
+    return sum;
+  }
+
+ protected:
+  /// `workers`, `runs_on`: of the exchanges (HaloOptions). Collective in order.
+  AcousticsSteps(const CartesianDomain<D>& domain, const AcousticsEquation<D>& equation, int depth,
+                 Exchange exchange, const Workers& workers, bool runs_on)
+      : domain_(domain),
+        around_(boundary_topology_of(equation.pressure_rules(), domain.global())),
+        plan_(domain, StencilShape<D>::star(1), depth,
+              HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, workers, runs_on}),
+        equation_(equation) {
+    for (int j = -1; j < D; ++j) sums_.push_back(std::make_unique<CellSum<D>>(field_domain(domain, j)));
+    for (int m = 0; m <= depth; ++m)
+      bounds_.push_back(detail::reachable(domain.owned(), StencilShape<D>::star(1), m, around_));
+  }
+
+  /// Erased, of p, v0, v1, ..
+  virtual ErasedArray<D> erased(std::size_t field) const = 0;
+  /// The pressure outside the grid, and the velocities that are given, around and at these cells.
+  virtual void bring_sides(const Box<D>& cells, double time) = 0;
+  /// All velocities, then the pressure, of the cells that so many steps further on read; with `change` the tile
+  /// values of `sums_` as well.
+  virtual void sweep(int further, bool change) = 0;
+
+  /// All cells inside the grid that so many steps can reach.
+  const Box<D>& bounds(int further) const { return bounds_[static_cast<std::size_t>(further)]; }
+  /// The cells that so many further steps need.
+  std::vector<Box<D>> needed(int further) const {
+    return StencilShape<D>::star(1).needed_boxes(domain_.owned(), further, around_);
+  }
+
+  CartesianDomain<D> domain_;
+  BoundaryTopology<D> around_;
+  HaloPlan<D> plan_;
+  AcousticsEquation<D> equation_;
+  std::vector<std::unique_ptr<CellSum<D>>> sums_;  ///< of the squared changes, each by its own tree
+  PhaseClock* phases_ = nullptr;
+
+ private:
+  /// Brings ghosts: of all fields, or of the pressure alone. Collective.
+  void bring_ghosts(bool all) {
+    exchanged_.assign(1, erased(0));
+    for (int j = 0; j < D && all; ++j) exchanged_.push_back(on_faces(erased(static_cast<std::size_t>(j) + 1), j));
+    plan_.exchange(exchanged_);
+  }
+
+  double step(bool change) {
+    if (steps_left_ == 0) {
+      const PhaseScope scope(phases_, Phase::exchange);
+      // After single steps the only faces that are read and owned by others are those that were updated here, too.
+      bring_ghosts(plan_.depth() > 1 || !upper_faces_known_);
+      upper_faces_known_ = true;
+      steps_left_ = plan_.depth();
+    }
+    {
+      const PhaseScope scope(phases_, Phase::boundary);
+      bring_sides(bounds(steps_left_), static_cast<double>(step_) * equation_.dt);
+    }
+    {
+      const PhaseScope scope(phases_, Phase::sweep);
+      sweep(--steps_left_, change);
+    }
+    ++step_;
+    if (!change) return 0;
+    const PhaseScope scope(phases_, Phase::reduction);
+    for (const auto& sum : sums_) sum->start();
+    double total = sums_[0]->wait();
+    for (std::size_t f = 1; f < sums_.size(); ++f) total = total + sums_[f]->wait();
+    return total;
+  }
+
+  std::vector<Box<D>> bounds_;
+  std::vector<ErasedArray<D>> exchanged_;  ///< it keeps its memory
+  int steps_left_ = 0;                     ///< until the next exchange
+  bool upper_faces_known_ = false;         ///< the ghosts of velocities that single steps read
+  std::int64_t step_ = 0;                  ///< of the state
+};
+
+}  // namespace isohalo
