@@ -235,7 +235,7 @@ def test_refusals():
     with h5py.File(h5, "w") as f:
         f["good"], f["negative"], f["other"] = np.full((21, 33), 2.0), np.full((21, 33), 2.0), np.ones((21, 32))
         f["negative"][20, 31] = -1.0
-        f["twice"] = np.full((21, 33), 4.0)
+        f["half"] = np.full((21, 33), 1.0)
     closed = ', '.join(['"neumann"'] * 2)
 
     def refused(words, *overrides, ranks=2, restart=False):
@@ -257,7 +257,7 @@ def test_refusals():
     refused([], "solver.dt=1e-4", "--validate")
     begun = ["solver.dt=1e-4", "output.directory=begun", "run.steps=3"]
     refused([], *begun)
-    refused(["solver.kappa.data"], *begun[:2], "--restart", "begun/latest.h5", "solver.kappa.dataset=twice", restart=True)
+    refused(["solver.kappa.data"], *begun[:2], "--restart", "begun/latest.h5", "solver.kappa.dataset=half", restart=True)
     refused(["other", "21 x 33"], "solver.dt=1e-4", "solver.kappa.dataset=other")
     refused(["solver.kappa.kind"], "solver.dt=1e-4", "solver.kappa.kind=boxx")
     refused(["solver.kappa.vale"], "solver.dt=1e-4", "solver.kappa.vale=1")
