@@ -38,10 +38,6 @@ std::vector<Box<D>> without(const std::vector<Box<D>>& boxes, const Box<D>& hole
 template <int D>
 std::vector<Box<D>> faces_of(const std::vector<Box<D>>& boxes, int j) {
   std::vector<Box<D>> faces = boxes;  // face i is the lower one of cell i
-  if (boxes.size() == 1) {
-    ++faces[0].high[j];
-    return faces;
-  }
   for (Box<D> b : boxes) {
     ++b.low[j];
     ++b.high[j];

@@ -204,6 +204,10 @@ class DeviceAcoustics final : public AcousticsSteps<D> {
     const auto cells = this->needed(further);
     for (std::size_t f = 0; f < fields_.size(); ++f) {
       level.all[f] = f == 0 ? cells : detail::faces_of(cells, static_cast<int>(f) - 1);
+      if (f > 0 && cells.size() == 1) {  // one kernel instead of two
+        level.all[f] = cells;
+        ++level.all[f][0].high[f - 1];
+      }
       level.rest[f] = detail::without(level.all[f], fields_[f].ref().owned);
     }
     return level;

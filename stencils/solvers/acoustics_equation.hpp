@@ -59,7 +59,9 @@ KOKKOS_FUNCTION inline double velocity_factor(double rho, double rho_below, doub
 /// p' of a cell: of dimension j the factor b(j), and v_j(i+e_j) - v_j(i) = rise(j).
 template <int D, class Factor, class Rise>
 KOKKOS_FUNCTION double moved_pressure(double p, const Factor& b, const Rise& rise) {
-  return p - sum_over_dimensions<D>([&](int j) { return b(j) * rise(j); });
+  double sum = b(0) * rise(0);
+  for (int j = 1; j < D; ++j) sum = sum + b(j) * rise(j);
+  return p - sum;
 }
 
 /// The outermost faces of one side of the grid, whose velocity may be given: those of dimension j there.

@@ -41,7 +41,7 @@ class VelocityRow {
   VelocityRow(const std::array<std::int64_t, kReads>& below, double a, double dt, double h)
       : below_(below), a_(a), dt_(dt), h_(h) {}
 
-  [[gnu::noinline]] void operator()(const std::array<const T*, kReads>& in, T* v, std::int64_t n,
+  [[gnu::noinline, gnu::flatten]] void operator()(const std::array<const T*, kReads>& in, T* v, std::int64_t n,
                                     double* changes) const {
     const T* const p = in[0];
     const T* const p_below = p - below_[0];
@@ -76,7 +76,7 @@ class PressureRow {
   PressureRow(const Index<D>& below, const PerDim<double, D>& b, double dt, const PerDim<double, D>& h)
       : below_(below), b_(b), dt_(dt), h_(h) {}
 
-  [[gnu::noinline]] void operator()(const std::array<const T*, kReads>& in, T* p, std::int64_t n,
+  [[gnu::noinline, gnu::flatten]] void operator()(const std::array<const T*, kReads>& in, T* p, std::int64_t n,
                                     double* changes) const {
     PerDim<const T*, D> low, high;
     for (int j = 0; j < D; ++j) {
