@@ -124,7 +124,7 @@ ISOHALO_FUNCTION std::int64_t offset_of(const Index<D>& i, const Index<D>& from,
     std::int64_t part = i[j];
     // One by one: a loop over rows has just stored them so, and a vector, which GCC makes of them, is not read
     // before all are in the cache, for longer than a row of 32 cells takes to be computed.
-#if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
+#if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__) && !defined(__SYCL_DEVICE_ONLY__)
     asm("" : "+r"(part));
 #endif
     k += (part - from[j]) * stride[j];

@@ -108,6 +108,9 @@ class KernelTransport final : public HaloTransport<D> {
       this->receives_[k].resize(stage.receive.messages.size(), MPI_REQUEST_NULL);
     }
   }
+  ~KernelTransport() override {
+    if (!this->fences_ && Kokkos::is_initialized()) Space().fence();  // kernels may still read the buffers
+  }
 
  private:
   using Memory = typename Space::memory_space;

@@ -8,27 +8,27 @@ namespace isohalo::detail {
 
 template <int D>
 void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rules, const ErasedArray<D>& a) {
+  const std::string call = a.face < 0 ? "fill_outside_cells" : "fill_outside_faces";
   const Box<D>& owned = a.owned;
-  if (!a.data) throw UsageError("fill_outside_cells: the array is NULL");
+  if (!a.data) throw UsageError(call + ": the array is NULL");
   for (int j = 0; j < D; ++j)
     if (a.ghost_low[j] < 0 || a.ghost_high[j] < 0)
-      throw UsageError("fill_outside_cells: the array has a negative number of ghost layers in dimension " +
+      throw UsageError(call + ": the array has a negative number of ghost layers in dimension " +
                        std::to_string(j));
-  check_strides(a, "fill_outside_cells", 0);
+  check_strides(a, call.c_str(), 0);
   const Box<D> mine = a.face < 0 ? domain.owned() : owned_faces(domain, a.face);
   if (owned != mine)
-    throw UsageError("fill_outside_cells: the array holds " + to_string<D>(owned.low) + " to " +
-                     to_string<D>(owned.high) + ", this rank owns " + to_string<D>(mine.low) + " to " +
-                     to_string<D>(mine.high));
+    throw UsageError(call + ": the array holds " + to_string<D>(owned.low) + " to " + to_string<D>(owned.high) +
+                     ", this rank owns " + to_string<D>(mine.low) + " to " + to_string<D>(mine.high));
   for (int j = 0; j < D; ++j)
     for (const auto* side : {&rules.low, &rules.high})
       if (((*side)[j].kind == Boundary::periodic) != domain.periodic()[j])
-        throw UsageError("fill_outside_cells: dimension " + std::to_string(j) + " of the domain is " +
+        throw UsageError(call + ": dimension " + std::to_string(j) + " of the domain is " +
                          (domain.periodic()[j] ? "" : "not ") + "periodic, its rules for the " +
                          (side == &rules.low ? "low" : "high") + " side say otherwise");
   for (int j = 0; j < D; ++j)
     for (const BoundaryRule& rule : {rules.low[j], rules.high[j]}) {
-      const std::string named = "fill_outside_cells: a rule of dimension " + std::to_string(j);
+      const std::string named = call + ": a rule of dimension " + std::to_string(j);
       if (j == a.face && (rule.kind == Boundary::robin || rule.kind == Boundary::own))
         throw UsageError(
             named + ", whose faces the array is on, is robin or one of your own: use neumann, dirichlet or fixed");

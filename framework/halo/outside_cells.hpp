@@ -195,8 +195,9 @@ void fill_outside_cells(const ArrayRef<T, D>& u, const CartesianDomain<D>& domai
 }
 
 /// The same for an array on the faces of dimension `face` (faces.hpp), which its outermost faces on the sides
-/// belong to: `dirichlet` and `fixed` set these to their value. Face -i mirrors face i. Of that dimension there are
-/// no `robin` and no rules of one's own. Throws as fill_outside_cells, and for another dimension.
+/// belong to: `dirichlet` and `fixed` set these to their value. Face -i mirrors face i (mirrors give a layer fewer
+/// there). Of that dimension there are no `robin` and no rules of one's own. Throws as fill_outside_cells, and for
+/// another dimension.
 template <class T, int D>
 void fill_outside_faces(const ArrayRef<T, D>& u, int face, const CartesianDomain<D>& domain,
                         const BoundaryRules<D>& rules) {

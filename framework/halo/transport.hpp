@@ -28,8 +28,7 @@ struct HaloTask {
 };
 
 /// Takes exchanges through the stages of schedules. Receives of all stages are posted at once, before anything is
-/// sent; a stage is sent when
-/// the ghosts of the one before are in place.
+/// sent; a stage is sent when the ghosts of the one before are in place.
 template <int D>
 class HaloTransport : public StageExecutor<HaloTransport<D>> {
  public:

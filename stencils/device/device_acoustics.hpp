@@ -177,8 +177,9 @@ class DeviceAcoustics final : public AcousticsSteps<D> {
   void sweep(int further, bool change) override {
     const Level& level = levels_[static_cast<std::size_t>(further)];
     given_.empty() ? sweep_fields<false>(level, change) : sweep_fields<true>(level, change);
-    for (auto& tiles : tiles_)
-      if (change) tiles.take();
+  }
+  void take_tiles() override {
+    for (auto& tiles : tiles_) tiles.take();
   }
 
  private:

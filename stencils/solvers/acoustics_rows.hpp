@@ -42,7 +42,7 @@ class VelocityRow {
       : below_(below), a_(a), dt_(dt), h_(h) {}
 
   [[gnu::noinline, gnu::flatten]] void operator()(const std::array<const T*, kReads>& in, T* v, std::int64_t n,
-                                    double* changes) const {
+                                                  double* changes) const {
     const T* const p = in[0];
     const T* const p_below = p - below_[0];
     const auto moved = [p, p_below](double from, std::int64_t x, double a) {
@@ -77,7 +77,7 @@ class PressureRow {
       : below_(below), b_(b), dt_(dt), h_(h) {}
 
   [[gnu::noinline, gnu::flatten]] void operator()(const std::array<const T*, kReads>& in, T* p, std::int64_t n,
-                                    double* changes) const {
+                                                  double* changes) const {
     PerDim<const T*, D> low, high;
     for (int j = 0; j < D; ++j) {
       high[j] = in[static_cast<std::size_t>(j)];

@@ -61,6 +61,9 @@ class AcousticsSteps : public Solver<D> {
   /// values of `sums_` as well.
   virtual void sweep(int further, bool change) = 0;
 
+  /// Brings these values to the host, where they are elsewhere.
+  virtual void take_tiles() {}
+
   /// All cells inside the grid that so many steps can reach.
   const Box<D>& bounds(int further) const { return bounds_[static_cast<std::size_t>(further)]; }
   /// The cells that so many further steps need.
@@ -102,6 +105,7 @@ class AcousticsSteps : public Solver<D> {
     ++step_;
     if (!change) return 0;
     const PhaseScope scope(phases_, Phase::reduction);
+    take_tiles();
     for (const auto& sum : sums_) sum->start();
     double total = sums_[0]->wait();
     for (std::size_t f = 1; f < sums_.size(); ++f) total = total + sums_[f]->wait();

@@ -42,8 +42,12 @@ cmake -S "$source_dir" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DKo
   >"$work/configure.log" 2>&1 || { cat "$work/configure.log"; exit 1; }
 mkdir -p "$work/kept"
 objects=() ptx=()
-for part in device/device_stepper device/acoustics_on_device device/poisson_on_device \
-    solvers/advection solvers/gray_scott solvers/heat solvers/life solvers/stencil solvers/wave; do
+parts=(device/acoustics_on_device device/device_stepper device/poisson_on_device)
+for solver in "$source_dir"/stencils/solvers/*.cpp; do
+  name=$(basename "$solver" .cpp)
+  case $name in acoustics | poisson) ;; *) parts+=("solvers/$name") ;; esac  # those two are above
+done
+for part in "${parts[@]}"; do
   object=stencils/CMakeFiles/isohalo_stencils.dir/$part.cpp.o kept=$work/kept/$(basename "$part").ptx
   objects+=("$object") ptx+=("$kept")
   [ -s "$kept" ] || rm -f "$work/build/$object"  # compiled without leaving its PTX

@@ -136,6 +136,14 @@ TEST(OutsideCells, WhatDoesNotFitIsRefused) {
   test::expect_refusal("is one of your own, but has none", [&] { fill_outside_cells(u, domain, unfinished); });
   test::expect_refusal("the array holds (0, 0) to (5, 6), this rank owns (0, 0) to (5, 7)",
                        [&] { fill_outside_faces(u, 1, domain, rules); });
+  auto on_faces_of_1 = u;
+  ++on_faces_of_1.owned.high[1], --on_faces_of_1.ghost_high[1];
+  EXPECT_NO_THROW(fill_outside_faces(on_faces_of_1, 1, domain, rules));
+  auto robin = rules;
+  robin.low[1] = BoundaryRule(Boundary::robin, 1);
+  test::expect_refusal("fill_outside_faces: a rule of dimension 1, whose faces the array is on, is robin",
+                       [&] { fill_outside_faces(on_faces_of_1, 1, domain, robin); });
+  test::expect_refusal("faces of dimension 2", [&] { fill_outside_faces(u, 2, domain, rules); });
   test::expect_refusal("dimension -1; the first one is 0", [&] { fill_outside_faces(u, -1, domain, rules); });
   auto bad = u;
   bad.data = nullptr;

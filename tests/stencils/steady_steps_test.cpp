@@ -262,10 +262,12 @@ TEST(SteadySteps, OneFenceForAnExchangeOnDevices) {
   GTEST_SKIP() << "this Kokkos does not tell tools about fences: 4.0 or newer does";
 #else
   for (const int depth : {1, 3}) {
-    InputSolver<2> solver(MPI_COMM_WORLD, grid_text("[130, 205]", depth) + kRandom +
-                                              "parallel.space = \"device\"\nsolver.kind = \"heat\"\n"
-                                              "domain.boundary = {low = [\"periodic\", \"neumann\"], high = "
-                                              "[\"periodic\", \"neumann\"]}\n");
+    InputSolver<2> solver(
+        MPI_COMM_WORLD,
+        grid_text("[130, 205]", depth) + kRandom +
+            "parallel = {space = \"device\", exchange = \"coalesced_packed\"}\nsolver.kind = \"heat\"\n"
+            "domain.boundary = {low = [\"periodic\", \"neumann\"], high = "
+            "[\"periodic\", \"neumann\"]}\n");
     solver->advance(60 * depth, false);  // ways are chosen
     listen(true);
     solver->advance(10 * depth, false);
