@@ -20,7 +20,7 @@ rule = re.search(r"```cpp\n(const isohalo::BoundaryKind leak.*?)```", (source / 
 solver = (source / "apps/examples/own_solver/brusselator.cpp").read_text().split("int main(")[0]
 (work / "leak.cpp").write_text(solver + rule)
 for c in json.loads((work / "build/compile_commands.json").read_text()):
-    if c["file"].endswith("brusselator.cpp"):
+    if "brusselator.dir" in c["command"]:
         words = shlex.split(c["command"])
         words[words.index("-o") + 1] = "/dev/null"
         words[-1] = str(work / "leak.cpp")
