@@ -257,27 +257,6 @@ TEST(SteadySteps, AllocateNothingOnDevices) {
     }
 }
 
-TEST(SteadySteps, OneFenceForAnExchangeOnDevices) {
-#if KOKKOS_VERSION < 40000
-  GTEST_SKIP() << "this Kokkos does not tell tools about fences: 4.0 or newer does";
-#else
-  for (const int depth : {1, 3}) {
-    InputSolver<2> solver(
-        MPI_COMM_WORLD,
-        grid_text("[130, 205]", depth) + kRandom +
-            "parallel = {space = \"device\", exchange = \"coalesced_packed\"}\nsolver.kind = \"heat\"\n"
-            "domain.boundary = {low = [\"periodic\", \"neumann\"], high = "
-            "[\"periodic\", \"neumann\"]}\n");
-    solver->advance(60 * depth, false);  // ways are chosen
-    listen(true);
-    solver->advance(10 * depth, false);
-    const Events seen = events;
-    listen(false);
-    EXPECT_EQ(seen.fences, (test::ranks() > 1 ? 10 : 0) + 1) << "depth " << depth;  // the last one for the caller
-  }
-#endif
-}
-
 TEST(SteadySteps, EverySolverIsHere) {
   std::set<std::string> here;
   for (const SolverText& s : all_solvers()) here.insert(s.kind);
