@@ -235,6 +235,7 @@ def test_refusals():
     with h5py.File(h5, "w") as f:
         f["good"], f["negative"], f["other"] = np.full((21, 33), 2.0), np.full((21, 33), 2.0), np.ones((21, 32))
         f["negative"][20, 31] = -1.0
+        f["nan"] = np.where(np.arange(21 * 33) == 20 * 33 + 4, np.nan, 2.0).reshape(21, 33)
         f["half"] = np.full((21, 33), 1.0)
     closed = ', '.join(['"neumann"'] * 2)
 
@@ -253,6 +254,8 @@ def test_refusals():
     for ranks in 1, 2, 3:
         refused(negative, "solver.dt=1e-4", "solver.kappa.dataset=negative", ranks=ranks)
         refused(negative, "solver.dt=1e-4", "solver.kappa.dataset=negative", "--validate", ranks=ranks)
+        for validate in [], ["--validate"]:
+            refused(['the coefficient "kappa" is NaN or infinite at', "(20, 4)"], "solver.dt=1e-4", "solver.kappa.dataset=nan", *validate, ranks=ranks)
     refused(["above the stability limit"], "solver.dt=1e-3", "--validate")
     refused([], "solver.dt=1e-4", "--validate")
     begun = ["solver.dt=1e-4", "output.directory=begun", "run.steps=3"]
