@@ -180,12 +180,12 @@ class CellModel : public SolverModel<D> {
     for (const auto& field : in_.given) all.push_back(&field);
     return all;
   }
-  std::size_t checked_coefficients() const override { return in_.fields_given ? kCoefficients<S, D> : 0; }
-  void check_coefficients(std::span<const Extremes> values) const override {
+  void check_coefficients(const CartesianDomain<D>& domain) const override {
+    if (!in_.fields_given) return;
     constexpr auto list = coefficients_of<S, D>();
     std::array<double, kCoefficients<S, D>> largest{};
     for (std::size_t k = 0; k < list.size(); ++k) {
-      const auto [least, most] = values[k];
+      const auto [least, most] = in_.given[k].extremes(domain);
       if (least < list[k].min || most > list[k].max)
         throw UsageError(fmt::format(
             "the coefficient \"{}\" has values from {:g} to {:g}: [solver.{}] must give {}", list[k].name, least,

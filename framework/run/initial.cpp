@@ -309,8 +309,20 @@ void InitialField<D>::refuse(const Communicator& comm, const std::string& what, 
 }
 
 template <int D>
+template <class F>
+void InitialField<D>::for_each_value(const Box<D>& box, const F& f) const {
+  const std::vector<double> from_disk = from_file() ? from_file_in(box) : std::vector<double>();
+  for_each_share("isohalo::initial", box, 4096, [&](const Box<D>& share, std::int64_t thread) {
+    const CellValue value_of = value_;  // one for each thread: it may remember what it computed last
+    for_each_cell(share, [&](const Index<D>& i) {
+      f(i, value_of ? value_of(i) : from_disk[static_cast<std::size_t>(linear_index(box, i))],
+        static_cast<std::size_t>(thread));
+    });
+  });
+}
+
+template <int D>
 void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D>& field, Config& config) const {
-  std::vector<double> from_disk;
   const std::string what = field_text(prefix_, field.name);
   const Box<D> global = box_of_shape<D>(grid_.shape);
   const std::int64_t none = std::numeric_limits<std::int64_t>::max();
@@ -320,17 +332,11 @@ void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D
     std::vector<std::pair<std::int64_t, double>> bad_in(static_cast<std::size_t>(host_threads()), {none, 0.0});
     std::visit(
         [&](const auto& a) {
-          if (from_file()) from_disk = from_file_in(a.owned);
           using T = std::remove_const_t<std::remove_pointer_t<decltype(a.data)>>;
-          for_each_share("isohalo::initial", a.owned, 4096, [&](const Box<D>& part, std::int64_t k) {
-            const CellValue value_of = value_;  // one for each thread: it may remember what it computed last
-            auto& first_bad = bad_in[static_cast<std::size_t>(k)];
-            for_each_cell(part, [&](const Index<D>& i) {
-              const double value =
-                  value_of ? value_of(i) : from_disk[static_cast<std::size_t>(linear_index(a.owned, i))];
-              if (!round_to<T>(value, a.at(i)) && first_bad.first == none)
-                first_bad = {linear_index(global, i), value};
-            });
+          for_each_value(a.owned, [&](const Index<D>& i, double value, std::size_t thread) {
+            auto& first_bad = bad_in[thread];
+            if (!round_to<T>(value, a.at(i)) && first_bad.first == none)
+              first_bad = {linear_index(global, i), value};
           });
         },
         field.array);
@@ -367,15 +373,9 @@ Extremes InitialField<D>::extremes(const CartesianDomain<D>& domain) const {
     const std::int64_t layers = from_file() ? std::max<std::int64_t>(1, piece / layer) : owned.extent(0);
     for (Box<D> part = owned; part.low[0] < owned.high[0]; part.low[0] = part.high[0]) {
       part.high[0] = std::min(owned.high[0], part.low[0] + layers);
-      const std::vector<double> from_disk = from_file() ? from_file_in(part) : std::vector<double>();
-      for_each_share("isohalo::extremes", part, 4096, [&](const Box<D>& share, std::int64_t k) {
-        const CellValue value_of = value_;  // one for each thread: it may remember what it computed last
-        Found& mine = found[static_cast<std::size_t>(k)];
-        for_each_cell(share, [&](const Index<D>& i) {
-          const double v = value_of ? value_of(i) : from_disk[static_cast<std::size_t>(linear_index(part, i))];
-          const bool narrow = grid_.type == ElementType::float32;
-          mine.take(v, narrow ? static_cast<double>(static_cast<float>(v)) : v, linear_index(global, i));
-        });
+      const bool narrow = grid_.type == ElementType::float32;
+      for_each_value(part, [&](const Index<D>& i, double v, std::size_t thread) {
+        found[thread].take(v, narrow ? static_cast<double>(static_cast<float>(v)) : v, linear_index(global, i));
       });
     }
   });

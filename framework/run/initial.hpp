@@ -11,6 +11,11 @@
 
 namespace isohalo {
 
+/// The least and the largest of values.
+struct Extremes {
+  double least, largest;
+};
+
 /// The kinds of initial fields.
 const std::vector<std::string>& initial_kinds();
 
@@ -71,6 +76,9 @@ class InitialField {
   /// Throws UsageError, agreed, where any rank has a value `bad`, a linear index, that the field's type does not
   /// have; the largest integer: none. Collective.
   void refuse(const Communicator& comm, const std::string& what, std::int64_t bad, double value) const;
+  /// f(i, value, thread) for the cells of `box`, by several threads.
+  template <class F>
+  void for_each_value(const Box<D>& box, const F& f) const;
   /// The part `box` of the values in the file.
   std::vector<double> from_file_in(const Box<D>& box) const;
 

@@ -97,14 +97,6 @@ struct Input {
     if (source) source->check_file(comm);
     for (const auto* field : model->coefficients()) field->check_file(comm);
   }
-  /// Throws UsageError, the same on all ranks, for coefficients that the solver cannot have or whose limit the step
-  /// is above, by their values. Takes the memory of a piece of a file. Collective.
-  void check_coefficients(const CartesianDomain<D>& domain) const {
-    std::vector<Extremes> values;
-    for (std::size_t k = 0; k < model->checked_coefficients(); ++k)
-      values.push_back(model->coefficients()[k]->extremes(domain));
-    if (!values.empty()) model->check_coefficients(values);
-  }
 };
 
 /// The number of dimensions that domain.shape has, 1..4; when the shape is wrong, the number that its list or

@@ -76,7 +76,7 @@ void Simulation<D>::on_root(const std::function<void()>& work) const {
 template <int D>
 void Simulation<D>::validate() {
   in_.check_files(comm_);
-  in_.check_coefficients(*domain_);
+  in_.model->check_coefficients(*domain_);
   on_root([&] { directory_.check_usable(!request_.restart.empty() || request_.overwrite); });
   if (request_.restart.empty()) return;
   physics_ = physics_text(config_);
@@ -91,7 +91,7 @@ RunResult Simulation<D>::run() {
   {
     const PhaseScope scope(&phases_, Phase::start);
     in_.check_files(comm_);  // before memory is taken, as all that follows
-    in_.check_coefficients(*domain_);
+    in_.model->check_coefficients(*domain_);
     agreed(comm_, [&] { solver_ = in_.solver(*domain_); });
     solver_->time_phases(&phases_);
     fill_initial();

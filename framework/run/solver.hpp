@@ -133,11 +133,6 @@ class Solver {
   virtual Index<D> tile() const = 0;
 };
 
-/// The least and the largest of values.
-struct Extremes {
-  double least, largest;
-};
-
 /// A solver's part of the input, read and checked, before any memory is taken.
 template <int D>
 class SolverModel {
@@ -151,10 +146,9 @@ class SolverModel {
   virtual bool has_source() const { return false; }
   /// What fills the solver's coefficients; they live as long as the model.
   virtual std::vector<const InitialField<D>*> coefficients() const { return {}; }
-  /// Of so many of them, the first ones, it needs to know the values before it is created.
-  virtual std::size_t checked_coefficients() const { return 0; }
-  /// Throws UsageError for values of these that the solver cannot have, or that its step is too long for. Local.
-  virtual void check_coefficients(std::span<const Extremes> /*values*/) const {}
+  /// Throws UsageError, the same on all ranks, for coefficients that the solver cannot have or that its step is too
+  /// long for, before it is created. Takes the memory of a piece of a file. Collective.
+  virtual void check_coefficients(const CartesianDomain<D>& /*domain*/) const {}
   /// Steps per halo exchange that the solver can make use of.
   virtual int deepest() const { return std::numeric_limits<int>::max(); }
   /// Does it make several steps without a sum over all cells in between, in time tiles, and try out depths? Else
@@ -209,6 +203,7 @@ struct SolverKinds {
   template <class Make>
   void add(const std::string& kind, const Make& make) {
     [&]<int... D>(std::integer_sequence<int, D...>) {
+      static_assert((fits<Make, D + 1> || ...), "a maker takes (Config&, const GridSettings<D>&) of some dimension");
       (add_in_dimension<D + 1>(kind, make), ...);
     }
     (std::make_integer_sequence<int, 4>());
@@ -224,9 +219,11 @@ struct SolverKinds {
   }
 
  private:
+  template <class Make, int D>
+  static constexpr bool fits = std::is_invocable_v<Make, Config&, const GridSettings<D>&>;
   template <int D, class Make>
   void add_in_dimension(const std::string& kind, const Make& make) {
-    if constexpr (std::is_invocable_v<Make, Config&, const GridSettings<D>&>)
+    if constexpr (fits<Make, D>)
       if (!of<D>().try_emplace(kind, make).second)
         throw UsageError("there are two solvers of the name \"" + kind + "\": give yours another one");
   }

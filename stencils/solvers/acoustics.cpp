@@ -45,16 +45,11 @@ class AcousticsModel : public SolverModel<D> {
     return all;
   }
 
-  std::size_t checked_coefficients() const override { return equation_.given.size(); }
-  void check_coefficients(std::span<const Extremes> values) const override {
-    for (std::size_t k = 0; k < values.size(); ++k)
-      if (!(values[k].least > 0)) {
-        const char* const name = k == 0 ? "density" : "bulk_modulus";
-        throw UsageError(
-            fmt::format("the coefficient \"{}\" has values from {} to {}: [solver.{}] must give some above 0", name,
-                        Config::canonical(values[k].least), Config::canonical(values[k].largest), name));
-      }
-    const double limit = equation_.stable_dt(values[0].least, values[1].largest);
+  void check_coefficients(const CartesianDomain<D>& domain) const override {
+    if (equation_.given.empty()) return;
+    const Extremes density = checked("density", equation_.given[0], domain);
+    const Extremes modulus = checked("bulk_modulus", equation_.given[1], domain);
+    const double limit = equation_.stable_dt(density.least, modulus.largest);
     if (!(equation_.dt <= limit))
       throw UsageError("solver.dt = " + Config::canonical(equation_.dt) + " is above the stability limit " +
                        Config::canonical(limit) + " of acoustics with these coefficients: use a smaller one");
@@ -77,6 +72,15 @@ class AcousticsModel : public SolverModel<D> {
   }
 
  private:
+  static Extremes checked(const char* name, const InitialField<D>& given, const CartesianDomain<D>& domain) {
+    const Extremes e = given.extremes(domain);
+    if (!(e.least > 0))
+      throw UsageError(
+          fmt::format("the coefficient \"{}\" has values from {} to {}: [solver.{}] must give some above 0", name,
+                      Config::canonical(e.least), Config::canonical(e.largest), name));
+    return e;
+  }
+
   AcousticsEquation<D> equation_;
 };
 
