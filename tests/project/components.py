@@ -4,8 +4,7 @@ library read; every example of docs/embedding.md in C, C++ and Fortran compiled 
 Python), with CMake and with pkg-config; isohalo as a part of another project, by add_subdirectory and FetchContent; which
 MPI is taken, and what is refused.
 
-usage: components.py SOURCE_DIRECTORY WORK_DIRECTORY MPIEXEC EXPECTED_PROGRAM [sample]
-A sample is not optimised, and leaves out what is below other projects and how long a build takes.
+usage: components.py SOURCE_DIRECTORY WORK_DIRECTORY MPIEXEC EXPECTED_PROGRAM
 """
 import os
 import pathlib
@@ -17,7 +16,6 @@ import time
 
 SOURCE, WORK = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
 MPIEXEC, EXPECTED = sys.argv[3:5]
-SAMPLE = sys.argv[5:] == ["sample"]
 OTHERS = ["HDF5", "Kokkos", "fmt", "tomlplusplus", "nlohmann_json", "PNG", "CLI11", "GTest", "OpenMP", "Threads"]
 HIDDEN = ["-DCMAKE_DISABLE_FIND_PACKAGE_%s=ON" % p for p in OTHERS]
 WORDS = re.compile(r"hdf5|kokkos|tomlplusplus|nlohmann|CLI11|libpng|/fmt", re.I)
@@ -25,8 +23,6 @@ HEADERS = re.compile(r"hdf5|/H5\w*\.h$|kokkos|/fmt/|toml\+\+|nlohmann|/CLI/|/png
                      re.I)
 # Programs are started by this mpiexec. Debian's MPICH has the suffix where several MPIs are installed.
 SAME_MPI = ["-DMPI_EXECUTABLE_SUFFIX=.mpich"] if MPIEXEC.endswith(".mpich") else []
-# Not optimised, and several sources at a time.
-QUICKLY = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=", "-DCMAKE_UNITY_BUILD=ON"]
 # What the processor time of a build may be: 90 s on two cores.
 MOST_S = 180
 
@@ -190,13 +186,12 @@ def write_examples(folder):
 shutil.rmtree(WORK, ignore_errors=True)
 # Without a cache of compilations, which would hide what the build costs.
 made = run("cmake", "-S", SOURCE, "-B", WORK / "build", "-DISOHALO_COMPONENTS=halo;reduce", "-DISOHALO_TESTS=OFF",
-           "-DISOHALO_NATIVE=OFF", "-DISOHALO_APPS=OFF", "-DCMAKE_CXX_COMPILER_LAUNCHER=", *SAME_MPI, *HIDDEN,
-           *(QUICKLY if SAMPLE else []))
+           "-DISOHALO_NATIVE=OFF", "-DISOHALO_APPS=OFF", "-DCMAKE_CXX_COMPILER_LAUNCHER=", *SAME_MPI, *HIDDEN)
 if "isohalo takes" not in made:
     sys.exit("the MPI that is taken is not said: %s" % made)
 nothing_else(WORK / "build")
 used = build_timed("halo and what it needs", "--target", "isohalo_halo")
-if used > MOST_S and not SAMPLE:
+if used > MOST_S:
     sys.exit("halo takes %.0f s of processor time to build, more than %d" % (used, MOST_S))
 build_timed("the rest")
 print("%d headers are read, none of another library" % headers_alone(WORK / "build"))
@@ -214,8 +209,7 @@ if languages.count("cpp") < 15 or languages.count("c") < 3 or not {"fortran", "p
 (WORK / "client/example_headers.cpp").write_text("".join(
     "#include <isohalo/%s.hpp>\n" % name for name in ("halo", "reduce", "neighborhood", "collectives")))
 (WORK / "client/CMakeLists.txt").write_text(CLIENT % SOURCE)
-run("cmake", "-S", WORK / "client", "-B", WORK / "client_build", "-DCMAKE_PREFIX_PATH=%s" % (WORK / "prefix"), *HIDDEN,
-    *(QUICKLY if SAMPLE else []))
+run("cmake", "-S", WORK / "client", "-B", WORK / "client_build", "-DCMAKE_PREFIX_PATH=%s" % (WORK / "prefix"), *HIDDEN)
 nothing_else(WORK / "client_build")
 run("cmake", "--build", WORK / "client_build", "-j", "2")
 headers_alone(WORK / "client_build")
@@ -246,9 +240,6 @@ def same_residual(program, *numbers):
 for program in [p for p in (WORK / "client_build/embed_heat", WORK / "by_pkg_config") if p.exists()]:
     same_residual(program, 1, 3)
 
-if SAMPLE:
-    print("built and installed with MPI alone; %d examples" % len(languages))
-    sys.exit()
 # As a part of other projects. A build without a type is not optimised: quick, and of the same bits.
 top = subprocess.run(["git", "rev-parse", "--show-toplevel", "HEAD"], cwd=SOURCE, stdout=subprocess.PIPE,
                      stderr=subprocess.DEVNULL, text=True).stdout.split()
