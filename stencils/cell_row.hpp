@@ -170,6 +170,7 @@ class CellPoint {
   using Value = T;
   static constexpr int dimensions = D;
   static constexpr std::size_t kWrites = kStateFields<S>, kNumbers = kCoefficients<S, D>;
+  static constexpr bool kBranches = requires { S::branches; };
   static constexpr bool kOwn = Stage > 0 || kHasBefore<S>;
   static constexpr std::size_t kOwnFirst = kOwn ? kWrites : 0;
   static constexpr std::size_t kFirst = kWrites * (kOwn ? 2 : 1);  ///< where the coefficients begin
@@ -181,10 +182,27 @@ class CellPoint {
             const std::array<double, kNumbers>& numbers = {})
       : solver_(solver), geometry_(geometry), dt_(dt), numbers_(numbers) {}
 
+  KOKKOS_FUNCTION std::int64_t stride(int j) const { return geometry_.stride[j]; }
   /// The new values of the cell x elements behind those at `from`.
   KOKKOS_FUNCTION Values at(const From& from, std::int64_t x) const {
-    return new_values<Stage>(solver_, cells_from<0, kWrites>(from, x, geometry_),
-                             cells_from<kOwnFirst, kWrites>(from, x, geometry_), given_at(from, x), dt_);
+    using C = Cell<T, D>;
+    return new_values<Stage>(solver_, cells_from<C, 0, kWrites>(from, x),
+                             cells_from<C, kOwnFirst, kWrites>(from, x), given_by<C>(from, x), dt_);
+  }
+  /// N of them, `step` elements from each other, of a function that branches: a device loads nothing beyond a
+  /// branch before it has come there, so all is loaded first.
+  template <int along, int N>
+  KOKKOS_FUNCTION void several(const From& from, std::int64_t x, std::int64_t step,
+                               std::array<T, kWrites> (&to)[N]) const requires(kBranches) {
+    using C = Loaded;
+    [&]<std::size_t... E>(std::index_sequence<E...>) {
+      const Seen<C> seen[]{seen_at<C>(from, x + static_cast<std::int64_t>(E) * step)...};
+      for (int e = 0; e < N; ++e) {
+        const Values values = new_values<Stage>(solver_, seen[e].now, seen[e].own, seen[e].given, dt_);
+        for (std::size_t f = 0; f < kWrites; ++f) to[e][f] = static_cast<T>(values[f]);
+      }
+    }
+    (std::make_index_sequence<static_cast<std::size_t>(N)>());
   }
   /// The same where masked cells mirror.
   KOKKOS_FUNCTION Values mirrored(const From& from, const T* mask, std::int64_t x) const {
@@ -194,17 +212,36 @@ class CellPoint {
     };
     constexpr std::make_index_sequence<kWrites> all;
     return new_values<Stage>(solver_, cells(std::integral_constant<std::size_t, 0>(), all),
-                             cells(std::integral_constant<std::size_t, kOwnFirst>(), all), given_at(from, x), dt_);
+                             cells(std::integral_constant<std::size_t, kOwnFirst>(), all),
+                             given_by<Cell<T, D>>(from, x), dt_);
   }
   /// How much of a source the cell gets.
   KOKKOS_FUNCTION double source_weight(const From& from, std::int64_t x) const {
-    return weight_of_source<Stage>(solver_, given_at(from, x), dt_);
+    return weight_of_source<Stage>(solver_, given_by<Cell<T, D>>(from, x), dt_);
   }
 
  private:
-  KOKKOS_FUNCTION auto given_at(const From& from, std::int64_t x) const {
+#if defined(__CUDA_ARCH__)
+  using Loaded = LoadedCell<T, D>;
+#else
+  using Loaded = Cell<T, D>;  // a host need not leave out what is not used
+#endif
+  /// What the function sees of a cell, by a type of cells.
+  template <class C>
+  using CoefficientCell = std::conditional_t<kGiven == Given::fields, C, ConstantCell>;
+  template <class C>
+  struct Seen {
+    std::array<C, kWrites> now, own;
+    std::array<CoefficientCell<C>, kNumbers> given;
+  };
+  template <class C>
+  KOKKOS_FUNCTION Seen<C> seen_at(const From& from, std::int64_t x) const {
+    return {cells_from<C, 0, kWrites>(from, x), cells_from<C, kOwnFirst, kWrites>(from, x), given_by<C>(from, x)};
+  }
+  template <class C>
+  KOKKOS_FUNCTION std::array<CoefficientCell<C>, kNumbers> given_by(const From& from, std::int64_t x) const {
     if constexpr (kGiven == Given::fields) {
-      return cells_from<kFirst, kNumbers>(from, x, geometry_);
+      return cells_from<C, kFirst, kNumbers>(from, x);
     } else {
       return [&]<std::size_t... K>(std::index_sequence<K...>) {
         return std::array<ConstantCell, kNumbers>{ConstantCell(numbers_[K])...};
@@ -213,11 +250,10 @@ class CellPoint {
     }
   }
 
-  template <std::size_t First, std::size_t N>
-  KOKKOS_FUNCTION static std::array<Cell<T, D>, N> cells_from(const From& from, std::int64_t x,
-                                                              const CellGeometry<D>& geometry) {
-    return [&]<std::size_t... F>(std::index_sequence<F...>)->std::array<Cell<T, D>, N> {
-      return {Cell<T, D>(from[First + F] + x, geometry)...};
+  template <class C, std::size_t First, std::size_t N>
+  KOKKOS_FUNCTION std::array<C, N> cells_from(const From& from, std::int64_t x) const {
+    return [&]<std::size_t... F>(std::index_sequence<F...>)->std::array<C, N> {
+      return {C(from[First + F] + x, geometry_)...};
     }
     (std::make_index_sequence<N>());
   }

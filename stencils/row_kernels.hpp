@@ -57,6 +57,7 @@ template <class T, int D>
 class Laplacian {
  public:
   Laplacian(const PerDim<T, D>& q, const Index<D>& stride) : q_(q), stride_(stride) {}
+  KOKKOS_FUNCTION std::int64_t stride(int j) const { return stride_[j]; }
   /// At the cell whose address is `u`.
   KOKKOS_FUNCTION T operator()(const T* u) const {
     const T twice = T(2) * *u;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/domain/boundary_rules.hpp"
+#include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/stencil_shape.hpp"
 
 namespace isohalo {
@@ -59,6 +60,24 @@ Box<D> reachable(const Box<D>& owned, const StencilShape<D>& shape, int m, const
       all.high[j] = std::min(all.high[j], around.global.high[j]);
     }
   return all;
+}
+
+/// The owned cells whose values of a step read no ghosts of other ranks; may be empty.
+template <int D>
+Box<D> without_ghosts(const CartesianDomain<D>& domain, const Index<D>& layers_low, const Index<D>& layers_high) {
+  Box<D> inner = domain.owned();
+  for (int j = 0; j < D; ++j)
+    if (domain.decomposition().blocks(j) > 1) inner.low[j] += layers_low[j], inner.high[j] -= layers_high[j];
+  return inner;
+}
+
+/// Those of `reached` that are in place while messages travel: no ghosts of other ranks.
+template <int D>
+Box<D> in_place(const CartesianDomain<D>& domain, Box<D> reached) {
+  for (int j = 0; j < D; ++j)
+    if (domain.decomposition().blocks(j) > 1)
+      reached.low[j] = domain.owned().low[j], reached.high[j] = domain.owned().high[j];
+  return reached;
 }
 
 /// Those of coefficients.

@@ -83,9 +83,7 @@ void StateStepper<T, D>::go_deep(int depth) {
       TimeTiles<D>::chosen(domain_.owned().extents(), reach, static_cast<std::int64_t>(names_.arrays() * sizeof(T)),
                            64 / sizeof(T), sweeps_, second_level_cache() * host_threads());
   if (names_.stages > 1 || (sweeps_ > 1 && !always_overlaps_)) return;
-  Box<D> inner = domain_.owned();
-  for (int j = 0; j < D; ++j)
-    if (domain_.decomposition().blocks(j) > 1) inner.low[j] += layers_low_[j], inner.high[j] -= layers_high_[j];
+  const Box<D> inner = detail::without_ghosts(domain_, layers_low_, layers_high_);
   interior_ = in_orders({inner});
   rest_ = SweepRegion<D>(detail::without(shape_.needed_boxes(domain_.owned(), sweeps_ - 1, around_), inner));
   repeats_grid_ = HaloGeometry<D>{domain_.decomposition(), shape_, sweeps_, around_}.repeats_grid();
@@ -376,13 +374,10 @@ bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
   // After `start` the ghosts copied within this rank are in place, unless they wait for an earlier stage.
   overlap = !repeats_grid_ && plan.choice().used.pattern != HaloPattern::slabs;
   if (overlap) {
-    Box<D> in_place = levels_[static_cast<std::size_t>(sweeps_)].bounds;
-    for (int j = 0; j < D; ++j)
-      if (domain_.decomposition().blocks(j) > 1)
-        in_place.low[j] = domain_.owned().low[j], in_place.high[j] = domain_.owned().high[j];
     {
       const PhaseScope scope(phases_, Phase::boundary);
-      fill_outside_of(u, in_place, step_, time_of_stage());
+      fill_outside_of(u, detail::in_place(domain_, levels_[static_cast<std::size_t>(sweeps_)].bounds), step_,
+                      time_of_stage());
     }
     const SweepRegion<D>& interior = ordered(interior_);
     const std::int64_t parts = std::min(kParts, interior.size());

@@ -50,25 +50,26 @@ struct KernelBox {
 enum class KernelTask { pack, unpack, copy };
 
 /// Cell k / words of a table of boxes, word k % words of it: array to buffer, buffer to array, or within the array.
-template <int D, class Word, class Memory, KernelTask task>
+template <int D, class Word, KernelTask task>
 struct CellKernel {
   char* data;              ///< the first owned cell
   std::int64_t stride[D];  ///< in bytes
   std::int64_t words;      ///< of a cell
   char* buffer;
-  Kokkos::View<const KernelBox<D>*, Memory> boxes;
+  const KernelBox<D>* boxes;
+  std::size_t number;
 
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t k) const {
     const std::int64_t cell = words == 1 ? k : k / words, word = k - cell * words;
-    std::size_t low = 0, high = boxes.extent(0);
+    std::size_t low = 0, high = number;
     while (high - low > 1) {
       const std::size_t middle = (low + high) / 2;
-      if (boxes(middle).first <= cell)
+      if (boxes[middle].first <= cell)
         low = middle;
       else
         high = middle;
     }
-    const KernelBox<D>& b = boxes(low);
+    const KernelBox<D>& b = boxes[low];
     auto left = static_cast<std::uint32_t>(cell - b.first);
     std::int64_t at = 0, source = 0;
     for (int j = D - 1; j >= 0; --j) {
@@ -258,7 +259,8 @@ class KernelTransport final : public HaloTransport<D> {
   template <class Word, KernelTask task>
   void run_by(const char* label, const ErasedArray<D>& a, const Table& table, char* buffer) const {
     const std::int64_t words = a.bytes / static_cast<std::int64_t>(sizeof(Word));
-    CellKernel<D, Word, Memory, task> kernel{reinterpret_cast<char*>(a.data), {}, words, buffer, table.boxes};
+    CellKernel<D, Word, task> kernel{
+        reinterpret_cast<char*>(a.data), {}, words, buffer, table.boxes.data(), table.boxes.extent(0)};
     const Index<D> strides = a.byte_strides();
     for (int j = 0; j < D; ++j) kernel.stride[j] = strides[j];
     Kokkos::parallel_for(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(0, table.cells * words),

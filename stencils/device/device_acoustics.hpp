@@ -76,6 +76,7 @@ struct PressureUpdate {
   double b[D], dt, h[D];
 
   using Values = T;
+  KOKKOS_FUNCTION std::int64_t stride(int j) const { return above[j]; }
   KOKKOS_FUNCTION T values(const std::int64_t k) const {
     double dt_modulus = 0;
     if constexpr (Given) dt_modulus = dt * static_cast<double>(modulus[k]);

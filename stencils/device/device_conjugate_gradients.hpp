@@ -40,6 +40,7 @@ struct ProductAt {
 template <class T, int D>
 struct OperatorWithProduct : OperatorAt<T, D> {
   using Values = T;
+  KOKKOS_FUNCTION std::int64_t stride(int j) const { return this->laplacian.stride(j); }
   KOKKOS_FUNCTION T values(std::int64_t k) const { return this->value(k); }
   KOKKOS_FUNCTION double term(std::int64_t k, T v) const {
     return static_cast<double>(this->u[k]) * static_cast<double>(v);

@@ -34,16 +34,18 @@ struct PointerOf<T, 0> {
 template <class T, int D, class Memory>
 using BlockView = Kokkos::View<typename detail::PointerOf<T, D>::Type, Kokkos::LayoutRight, Memory>;
 
-template <int D, class View>
-View block_view(const std::string& name, const Index<D>& extents) {
+/// `place`: the name of memory to be taken, or where there is some.
+template <int D, class View, class Place>
+View block_view(const Place& place, const Index<D>& extents) {
   return [&]<std::size_t... J>(std::index_sequence<J...>) {
-    return View(name, static_cast<std::size_t>(extents[J])...);
+    return View(place, static_cast<std::size_t>(extents[J])...);
   }
   (std::make_index_sequence<static_cast<std::size_t>(D)>());
 }
 
 /// One block with ghosts in the memory of Space, zeroed. Long rows begin with owned cells at multiples of 128
-/// bytes, what a device reads at a time; what comes before and behind counts as ghosts. Moves; local.
+/// bytes, what a device reads at a time, and hold as many ghosts as whole sectors of 32 bytes have; what comes
+/// before and behind counts as ghosts. Moves; local.
 template <class T, int D, class Space>
 class DeviceField {
  public:
@@ -59,22 +61,29 @@ class DeviceField {
   const ErasedArray<D>& erased() const { return erased_; }
   const View& view() const { return view_; }
 
+  /// Cells that are written together.
+  static constexpr std::int64_t kSector = 32 / static_cast<std::int64_t>(sizeof(T));
+
  private:
   static constexpr std::int64_t kLine = 128 / static_cast<std::int64_t>(sizeof(T)), kLongRow = 8 * kLine;
-  static Index<D> padded_low(const Box<D>& owned, Index<D> ghosts) {
-    if (owned.extent(D - 1) >= kLongRow) ghosts[D - 1] = (ghosts[D - 1] + kLine - 1) / kLine * kLine;
-    return ghosts;
+  static std::int64_t rounded_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
+  struct Ghosts {
+    Index<D> low, high;
+    std::int64_t behind = 0;  ///< elements from a multiple of 128 bytes to the first one
+  };
+  static Ghosts padded(const Box<D>& owned, const Index<D>& low, const Index<D>& high) {
+    Ghosts g{low, high};
+    const std::int64_t row = owned.extent(D - 1);
+    if (row < kLongRow) return g;
+    g.behind = rounded_up(high[D - 1], kSector);
+    g.low[D - 1] = rounded_up(low[D - 1] + g.behind, kLine) - g.behind;
+    g.high[D - 1] = g.behind + rounded_up(row, kLine) - row;
+    return g;
   }
-  static Index<D> padded_high(const Box<D>& owned, Index<D> ghosts) {
-    const std::int64_t row = owned.extent(D - 1) + ghosts[D - 1];
-    if (owned.extent(D - 1) >= kLongRow) ghosts[D - 1] += (row + kLine - 1) / kLine * kLine - row;
-    return ghosts;
-  }
-  struct Padded {};
-  /// Of ghosts that are padded.
-  DeviceField(Padded, const std::string& name, const Box<D>& owned, const Index<D>& ghost_low,
-              const Index<D>& ghost_high);
+  DeviceField(const std::string& name, const Box<D>& owned, const Ghosts& ghosts);
 
+  Kokkos::View<T*, typename Space::memory_space> memory_;
+  std::int64_t behind_;
   View view_;
   ErasedArray<D> erased_;
   ArrayRef<T, D> ref_;
@@ -84,23 +93,24 @@ class DeviceField {
 template <class T, int D, class Space>
 DeviceField<T, D, Space>::DeviceField(const std::string& name, const Box<D>& owned, const Index<D>& ghost_low,
                                       const Index<D>& ghost_high)
-    : DeviceField(Padded{}, name, owned, padded_low(owned, ghost_low), padded_high(owned, ghost_high)) {}
+    : DeviceField(name, owned, padded(owned, ghost_low, ghost_high)) {}
 
 template <class T, int D, class Space>
 DeviceField<T, D, Space>::DeviceField(const std::string& name, const Box<D>& owned, const DeviceField& like)
-    : DeviceField(Padded{}, name, owned, like.ref_.ghost_low, [&] {
-        Index<D> high = like.ref_.ghost_high;
-        for (int j = 0; j < D; ++j) high[j] += like.ref_.owned.high[j] - owned.high[j];
-        return high;
+    : DeviceField(name, owned, [&] {
+        Ghosts g{like.ref_.ghost_low, like.ref_.ghost_high, like.behind_};
+        for (int j = 0; j < D; ++j) g.high[j] += like.ref_.owned.high[j] - owned.high[j];
+        return g;
       }()) {}
 
 template <class T, int D, class Space>
-DeviceField<T, D, Space>::DeviceField(Padded, const std::string& name, const Box<D>& owned,
-                                      const Index<D>& ghost_low, const Index<D>& ghost_high)
-    : view_(block_view<D, View>(name, owned.grown(ghost_low, ghost_high).extents())),
+DeviceField<T, D, Space>::DeviceField(const std::string& name, const Box<D>& owned, const Ghosts& ghosts)
+    : memory_(name, static_cast<std::size_t>(owned.grown(ghosts.low, ghosts.high).cells() + ghosts.behind)),
+      behind_(ghosts.behind),
+      view_(block_view<D, View>(memory_.data() + behind_, owned.grown(ghosts.low, ghosts.high).extents())),
       // Kernels pack even where the host could, so that there is one way to test.
-      erased_(view_ref(view_, owned, ghost_low, ghost_high, ViewCopies::kernels)),
-      ref_{reinterpret_cast<T*>(erased_.data), owned, ghost_low, ghost_high, erased_.stride} {}
+      erased_(view_ref(view_, owned, ghosts.low, ghosts.high, ViewCopies::kernels)),
+      ref_{reinterpret_cast<T*>(erased_.data), owned, ghosts.low, ghosts.high, erased_.stride} {}
 
 #define ISOHALO_DECLARE(D)                                   \
   extern template class DeviceField<double, D, DeviceSpace>; \
@@ -115,7 +125,8 @@ class HostCopy {
  public:
   template <class Space>
   explicit HostCopy(const DeviceField<T, D, Space>& of)
-      : view_(block_view<D, View>("isohalo::host_copy", of.ref().allocated().extents())), ref_(of.ref()) {
+      : view_(block_view<D, View>(std::string("isohalo::host_copy"), of.ref().allocated().extents())),
+        ref_(of.ref()) {
     ref_.data = view_.data() + offset_of<D>(ref_.owned.low, ref_.allocated().low, ref_.stride);
   }
   const ArrayRef<T, D>& ref() const { return ref_; }
@@ -179,11 +190,12 @@ class Divisor {
 /// neighboring cells read in common is then loaded once, and the loads of all of them are on their way together.
 inline constexpr int kTogether = 4;
 
-/// to[e] = f.values(k + e * step), or all of them by f.several(k, step, to) if it has that.
-template <int N, class F, class Values>
+/// to[e] = f.values(k + e * step), cells that follow each other along a dimension; or all of them by
+/// f.several<along>(k, step, to) if it has that.
+template <int along, int N, class F, class Values>
 KOKKOS_FUNCTION void form_values(const F& f, std::int64_t k, std::int64_t step, Values (&to)[N]) {
-  if constexpr (N > 1 && requires { f.several(k, step, to); })
-    f.several(k, step, to);
+  if constexpr (N > 1 && requires { f.template several<along>(k, step, to); })
+    f.template several<along>(k, step, to);
   else
     for (int e = 0; e < N; ++e) to[e] = f.values(k + e * step);
 }
@@ -193,16 +205,100 @@ KOKKOS_FUNCTION void form_values(const F& f, std::int64_t k, std::int64_t step, 
 /// a wave 0.68 and 0.80, a list of 27 points 0.24 and 0.41.)
 inline constexpr unsigned kBlocks = 8;
 
-/// kernel(n), n = 0 .. n-1. Kernels of many numbers, too, get these as arguments: by way of constant memory they
-/// would wait for each other. Does not fence.
-template <class Space, class Kernel>
+/// kernel(n), n = 0 .. n-1, which Number holds. Kernels of many numbers, too, get these as arguments: by way of
+/// constant memory they would wait for each other. Does not fence.
+template <class Space, class Number = std::int64_t, class Kernel>
 void for_each_number_in(const char* label, std::int64_t n, const Kernel& kernel) {
-  using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>, Kokkos::LaunchBounds<128, kBlocks>>;
+  using Policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<Number>, Kokkos::LaunchBounds<128, kBlocks>>;
   if (n > 0)
-    Kokkos::parallel_for(
-        label, Kokkos::Experimental::require(Policy(0, n), Kokkos::Experimental::WorkItemProperty::HintLightWeight),
-        kernel);
+    Kokkos::parallel_for(label,
+                         Kokkos::Experimental::require(Policy(0, static_cast<Number>(n)),
+                                                       Kokkos::Experimental::WorkItemProperty::HintLightWeight),
+                         kernel);
 }
+
+/// Elements from a cell to the next one of dimension j. By the number by which `f` finds neighbors, where it says
+/// that: what cells read in common is then loaded once.
+template <class F>
+KOKKOS_FUNCTION std::int64_t step_of(const F& f, int j, std::int64_t stride) {
+  if constexpr (requires { f.stride(j); })
+    return f.stride(j);
+  else
+    return stride;
+}
+
+/// Where a kernel that writes all owned cells writes those near the sides a second time: in ghosts that are the
+/// same rank's own cells, of periodic dimensions without other ranks. By default nowhere.
+template <int D>
+class Images {
+ public:
+  KOKKOS_FUNCTION Images() {
+    for (int j = 0; j < D; ++j) low_[j] = 0, high_[j] = ~std::uint32_t{0}, away_[j] = 0;
+  }
+  /// The `low` lowest cells of dimension j have an image above the block, the `high` highest ones below it.
+  void add(int j, std::int64_t extent, std::int64_t stride, std::int64_t low, std::int64_t high) {
+    low_[j] = static_cast<std::uint32_t>(low), high_[j] = static_cast<std::uint32_t>(extent - high);
+    away_[j] = extent * stride;
+  }
+  bool any() const {
+    for (int j = 0; j < D; ++j)
+      if (away_[j] != 0) return true;
+    return false;
+  }
+  /// Those of the cells from the n-th of dimension j on, whose places count from there.
+  Images beyond(int j, std::int64_t n) const {
+    Images rest = *this;
+    const auto cells = static_cast<std::uint32_t>(n);
+    rest.low_[j] -= std::min(cells, low_[j]), rest.high_[j] -= std::min(cells, high_[j]);
+    return rest;
+  }
+
+  /// Which of N cells have images, in one number; the first has this place among the owned ones, the others follow
+  /// it along dimension `along`.
+  template <int along, int N>
+  KOKKOS_FUNCTION std::uint32_t marks(const std::uint32_t (&place)[D]) const {
+    std::uint32_t marks = 0;
+    for (int j = 0; j < D; ++j)
+      if (j != along) marks |= mark(place[j], j) << 2 * j;
+    for (int e = 0; e < N; ++e) marks |= mark(place[along] + static_cast<std::uint32_t>(e), along) << 2 * (D + e);
+    return marks;
+  }
+  /// f.store(.., values[e]) for all images of these cells; the first lies k elements behind the first owned one,
+  /// the others `step` elements from each other.
+  template <int along, int N, class F, class Values>
+  KOKKOS_FUNCTION void store(const F& f, std::int64_t k, std::int64_t step, std::uint32_t marks,
+                             const Values (&values)[N]) const {
+    if (marks == 0) return;
+    std::int64_t shift[D];
+    for (int j = 0; j < D; ++j) shift[j] = j == along ? 0 : moved(marks >> 2 * j, j);
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1  // so that few instructions lie behind those that all cells take
+#endif
+    for (unsigned moves = 0; moves < 1u << D; ++moves) {  // the dimensions in which an image lies elsewhere
+      std::int64_t at = k;
+      bool there = (moves >> along & 1) == 0;
+      for (int j = 0; j < D; ++j)
+        if (moves >> j & 1) at += shift[j], there = there && shift[j] != 0;
+      if (!there) continue;
+      for (int e = 0; e < N; ++e, at += step) {
+        if (moves != 0) f.store(at, values[e]);
+        const std::int64_t further = moved(marks >> 2 * (D + e), along);
+        if (further != 0) f.store(at + further, values[e]);
+      }
+    }
+  }
+
+ private:
+  KOKKOS_FUNCTION std::uint32_t mark(std::uint32_t i, int j) const {
+    return i < low_[j] ? 1 : i >= high_[j] ? 2 : 0;
+  }
+  KOKKOS_FUNCTION std::int64_t moved(std::uint32_t mark, int j) const {
+    return (mark & 1) != 0 ? away_[j] : (mark & 2) != 0 ? -away_[j] : 0;
+  }
+
+  std::uint32_t low_[D], high_[D];
+  std::int64_t away_[D];
+};
 
 /// Calls f(k) for the cells of a box, k elements behind the first owned cell; where f.values(k) gives what
 /// f.store(k, values) stores, for several layers of dimension 0 at once. Threads that run together have neighboring
@@ -217,6 +313,7 @@ struct BoxKernel {
   Divisor tiles[D];         ///< of threads
   std::int64_t layers;      ///< of dimension 0
   int together;             ///< 1 or kTogether
+  Images<D> images;
 
   static constexpr std::uint32_t kWidth = D > 1 ? 32 : 128, kHeight = 128 / kWidth;
   static constexpr bool kStores = requires(const F& g) { g.store(std::int64_t{}, g.values(std::int64_t{})); };
@@ -239,34 +336,45 @@ struct BoxKernel {
     if (i[0] >= extent[0] || i[D > 1] >= extent[D > 1]) return;
     std::int64_t k = first;
     for (int j = 0; j + 1 < D; ++j) k += i[j] * stride[j];
-    const std::int64_t layer = stride[D - 1], at = std::int64_t{i[D - 1]} * together;
+    const std::int64_t layer = step_of(f, 0, stride[D - 1]), at = std::int64_t{i[D - 1]} * together;
     k += at * layer;
+    std::uint32_t place[D];
+    for (int j = 0; j < D; ++j) place[j] = j == 0 ? static_cast<std::uint32_t>(at) : i[D - 1 - j];
     if constexpr (kSeveral) {
-      if (together == kTogether && at + kTogether <= layers) {
-        typename F::Values values[kTogether];
-        form_values(f, k, layer, values);
-        for (int e = 0; e < kTogether; ++e) f.store(k + e * layer, values[e]);
-      } else {
-        for (std::int64_t e = at; e < at + together && e < layers; ++e, k += layer) f.store(k, f.values(k));
-      }
+      if (together == kTogether && at + kTogether <= layers)
+        write<kTogether>(k, layer, place);
+      else
+        for (; place[0] < at + together && place[0] < layers; ++place[0], k += layer) write<1>(k, layer, place);
     } else if constexpr (kStores) {
-      f.store(k, f.values(k));
+      write<1>(k, layer, place);
     } else {
       f(k);
     }
+  }
+
+ private:
+  template <int N>
+  KOKKOS_FUNCTION void write(std::int64_t k, std::int64_t layer, const std::uint32_t (&place)[D]) const {
+    const std::uint32_t marks = images.template marks<0, N>(place);
+    typename F::Values values[N];
+    form_values<0>(f, k, layer, values);
+    for (int e = 0; e < N; ++e) f.store(k + e * layer, values[e]);
+    images.template store<0>(f, k, layer, marks, values);
   }
 };
 
 }  // namespace detail
 
 /// f(k) for the cells of a box of an array like `like`, k elements behind its first owned cell, or f.store(k,
-/// f.values(k)); f is copied to where Space computes. Does not fence.
+/// f.values(k)), with images where the box is that of all owned cells; f is copied to where Space computes. Does
+/// not fence.
 template <class Space, class T, int D, class F>
-void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>& like, const F& f) {
+void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>& like, const F& f,
+                      const detail::Images<D>& images = {}) {
   if (box.empty()) return;
   using Kernel = detail::BoxKernel<D, F>;
   constexpr std::int64_t enough = 1 << 18;  // threads, to keep a device busy
-  Kernel kernel{f, offset_of<D>(box.low, like.owned.low, like.stride), {}, {}, {}, box.extent(0), 1};
+  Kernel kernel{f, offset_of<D>(box.low, like.owned.low, like.stride), {}, {}, {}, box.extent(0), 1, images};
   if (Kernel::kSeveral && box.cells() >= enough * detail::kTogether) kernel.together = detail::kTogether;
   std::array<std::int64_t, static_cast<std::size_t>(D)> extent;
   double threads = Kernel::kWidth * Kernel::kHeight;  // those without a cell included
@@ -286,15 +394,15 @@ void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>
       if (box.extent(j) > box.extent(longest)) longest = j;
     Box<D> lower = box, upper = box;
     lower.high[longest] = upper.low[longest] = box.low[longest] + box.extent(longest) / 2;
-    for_each_cell_in<Space>(label, lower, like, f);
-    return for_each_cell_in<Space>(label, upper, like, f);
+    for_each_cell_in<Space>(label, lower, like, f, images);
+    return for_each_cell_in<Space>(label, upper, like, f, images.beyond(longest, lower.extent(longest)));
   }
   for (int j = 0; j < D; ++j) {
     kernel.stride[j] = like.stride[D - 1 - j];
     kernel.extent[j] = static_cast<std::uint32_t>(extent[static_cast<std::size_t>(j)]);
     kernel.tiles[j] = detail::Divisor(tiles(j));
   }
-  detail::for_each_number_in<Space>(label, static_cast<std::int64_t>(threads), kernel);
+  detail::for_each_number_in<Space, std::uint32_t>(label, static_cast<std::int64_t>(threads), kernel);
 }
 
 }  // namespace isohalo

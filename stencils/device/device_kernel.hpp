@@ -17,6 +17,13 @@
 #include "stencils/device/device_sum.hpp"
 #include "stencils/row_kernels.hpp"
 
+// A loop whose indices must be constants, for a device to keep what it indexes in registers.
+#if defined(__CUDA_ARCH__)
+#define ISOHALO_UNROLL _Pragma("unroll")
+#else
+#define ISOHALO_UNROLL
+#endif
+
 namespace isohalo {
 
 /// All arrays lie in the same space's memory, have the same owned box and strides, and hold all cells that the
@@ -26,11 +33,12 @@ class DeviceKernel {
  public:
   using Arrays = std::span<const ArrayRef<T, D>>;
   virtual ~DeviceKernel() = default;
-  /// writes = kernel(reads) in one box. Does not fence.
-  virtual void sweep(const Box<D>& box, Arrays reads, Arrays writes) const = 0;
+  using Images = detail::Images<D>;
+  /// writes = kernel(reads) in one box, with images where that is the owned one. Does not fence.
+  virtual void sweep(const Box<D>& box, Arrays reads, Arrays writes, const Images& images) const = 0;
   /// The same in sum.cells(), and sum.form_whole of the squared changes from `before`. Does not fence.
-  virtual void sweep_with_change(const DeviceSum<D, Space>& sum, Arrays reads, Arrays writes,
-                                 Arrays before) const = 0;
+  virtual void sweep_with_change(const DeviceSum<D, Space>& sum, Arrays reads, Arrays writes, Arrays before,
+                                 const Images& images) const = 0;
 };
 
 template <class T, int D, class Space>
@@ -40,6 +48,7 @@ template <class T, int D>
 struct HeatPoint {
   HeatAt<T, D> cell;
   static constexpr std::size_t kReads = 1, kWrites = 1;
+  KOKKOS_FUNCTION std::int64_t stride(int j) const { return cell.stride[j]; }
   KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 1>& from, std::int64_t x) const {
     return {cell(from[0] + x)};
   }
@@ -67,32 +76,80 @@ struct WeightedPoint {
   }
 };
 
+/// The same of the box of radius 1, in the order of its offsets: what lies in one layer of dimension 0 is loaded
+/// once for all cells of a thread that it is around.
+template <class T, int D>
+struct BoxPoint {
+  static constexpr int kLayer = D == 2 ? 3 : 9, kTerms = 3 * kLayer;
+  T weight[kTerms];
+  Index<D> strides;
+  static constexpr std::size_t kReads = 1, kWrites = 1;
+  static constexpr bool kFormsChange = kTerms <= 9;
+
+  KOKKOS_FUNCTION std::int64_t stride(int j) const { return strides[j]; }
+  KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 1>& from, std::int64_t x) const {
+    std::array<T, 1> to[1];
+    several<0>(from, x, strides[0], to);
+    return to[0];
+  }
+  template <int along, int Cells>
+  KOKKOS_FUNCTION void several(const std::array<const T*, 1>& from, std::int64_t x, std::int64_t step,
+                               std::array<T, 1> (&to)[Cells]) const requires(along == 0) {
+    const T* const in = from[0] + x;
+    ISOHALO_UNROLL
+    for (int e = 0; e < Cells; ++e) to[e][0] = -T(0);  // -0 + a is a, whatever a is
+    ISOHALO_UNROLL
+    for (int layer = -1; layer <= Cells; ++layer) {
+      T value[kLayer];
+      ISOHALO_UNROLL
+      for (int m = 0; m < kLayer; ++m)
+        value[m] = in[layer * step + (D == 3 ? (m / 3 - 1) * strides[1] : 0) + m % 3 - 1];
+      ISOHALO_UNROLL
+      for (int a = -1; a <= 1; ++a) {
+        const int e = layer - a;
+        if (e < 0 || e >= Cells) continue;
+        ISOHALO_UNROLL
+        for (int m = 0; m < kLayer; ++m) to[e][0] = to[e][0] + weight[(a + 1) * kLayer + m] * value[m];
+      }
+    }
+  }
+};
+
 /// The same of any list.
-template <class T, class Space>
+template <class T>
 struct WeightedListPoint {
-  Kokkos::View<std::int64_t*, typename Space::memory_space> away;
-  Kokkos::View<T*, typename Space::memory_space> weight;
+  const std::int64_t* away;
+  const T* weight;
+  std::size_t terms;
   static constexpr std::size_t kReads = 1, kWrites = 1;
   static constexpr bool kFormsChange = false;
 
   KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 1>& from, std::int64_t x) const {
     const T* const in = from[0] + x;
-    T sum = weight(0) * in[away(0)];
-    for (std::size_t k = 1; k < away.extent(0); ++k) sum = sum + weight(k) * in[away(k)];
+    T sum = weight[0] * in[away[0]];
+    for (std::size_t k = 1; k < terms; ++k) sum = sum + weight[k] * in[away[k]];
     return {sum};
   }
   /// Each term for all of them.
-  template <int Cells>
+  template <int along, int Cells>
   KOKKOS_FUNCTION void several(const std::array<const T*, 1>& from, std::int64_t x, std::int64_t step,
                                std::array<T, 1> (&to)[Cells]) const {
     const T* const in = from[0] + x;
-    for (int e = 0; e < Cells; ++e) to[e][0] = weight(0) * in[away(0) + e * step];
-    for (std::size_t k = 1; k < away.extent(0); ++k) {
-      const T w = weight(k);
-      const T* const at = in + away(k);
+    for (int e = 0; e < Cells; ++e) to[e][0] = weight[0] * in[away[0] + e * step];
+    for (std::size_t k = 1; k < terms; ++k) {
+      const T w = weight[k];
+      const T* const at = in + away[k];
       for (int e = 0; e < Cells; ++e) to[e][0] = to[e][0] + w * at[e * step];
     }
   }
+};
+
+/// Has that list in the memory of Space.
+template <class T, class Space>
+struct WeightedList {
+  Kokkos::View<std::int64_t*, typename Space::memory_space> away;
+  Kokkos::View<T*, typename Space::memory_space> weight;
+  WeightedListPoint<T> of_this_step() const { return {away.data(), weight.data(), away.extent(0)}; }
 };
 
 /// make(point) of a list of offsets and its weights.
@@ -109,14 +166,18 @@ auto with_weighted_point(const Offsets<D>& offsets, const std::vector<double>& w
     return make(point);
   };
   // Stars and boxes, as most lists are.
-  constexpr std::size_t star = 2 * D + 1, wide_star = 4 * D + 1;
-  constexpr std::size_t box = D == 2 ? 9 : D == 3 ? 27 : star, widest = D == 3 ? 25 : star;
+  if constexpr (D == 2 || D == 3)
+    if (offsets == moore<D>(1, Self::include)) {
+      BoxPoint<T, D> point{{}, stride};
+      std::copy(w.begin(), w.end(), point.weight);
+      return make(point);
+    }
+  constexpr std::size_t star = 2 * D + 1, wide_star = 4 * D + 1, widest = D == 3 ? 25 : star;
   if (away.size() == star) return of_known(std::integral_constant<std::size_t, star>());
   if (away.size() == wide_star) return of_known(std::integral_constant<std::size_t, wide_star>());
-  if (away.size() == box) return of_known(std::integral_constant<std::size_t, box>());
   if (away.size() == widest) return of_known(std::integral_constant<std::size_t, widest>());
-  return make(WeightedListPoint<T, Space>{in_space<Space>("isohalo::offsets", away),
-                                          in_space<Space>("isohalo::weights", w)});
+  return make(
+      WeightedList<T, Space>{in_space<Space>("isohalo::offsets", away), in_space<Space>("isohalo::weights", w)});
 }
 
 namespace detail {
@@ -131,6 +192,8 @@ struct PointUpdate {
   std::array<T*, kWrites> out;
 
   using Values = std::array<T, kWrites>;
+  KOKKOS_FUNCTION std::int64_t stride(int j) const requires requires { point.stride(j); }
+  { return point.stride(j); }
   /// All values are formed before one is stored, since the fields that are written may be those a step before,
   /// which the function reads.
   KOKKOS_FUNCTION Values values(const std::int64_t x) const {
@@ -140,12 +203,12 @@ struct PointUpdate {
     return to;
   }
   /// Of N cells, `step` elements from each other, where the point forms them at once.
-  template <int N>
+  template <int along, int N>
   KOKKOS_FUNCTION void several(const std::int64_t x, const std::int64_t step,
                                Values (&to)[N]) const requires requires {
-    point.template several<N>(in, x, step, to);
+    point.template several<along>(in, x, step, to);
   }
-  { point.template several<N>(in, x, step, to); }
+  { point.template several<along>(in, x, step, to); }
   KOKKOS_FUNCTION void store(const std::int64_t x, const Values& to) const {
     for (std::size_t f = 0; f < kWrites; ++f) out[f][x] = to[f];
   }
@@ -167,6 +230,8 @@ struct AmendedUpdate : PointUpdate<Point, T> {
   bool sources;
   Mask mask;
   std::array<const T*, Base::kWrites + 1> amending;  ///< the sources, if there are any, and the mask
+  template <int along, int N>
+  void several(std::int64_t, std::int64_t, Values (&)[N]) const = delete;  // not without amendments
 
   KOKKOS_FUNCTION Values values(const std::int64_t x) const {
     const auto& from = this->in;
@@ -228,6 +293,15 @@ struct ChangeAt {
   }
 };
 
+/// What a kernel gets: the point, or what it says for this step.
+template <class Point>
+auto of_this_step(const Point& point) {
+  if constexpr (requires { point.of_this_step(); })
+    return point.of_this_step();
+  else
+    return point;
+}
+
 /// Is the change of cells formed by the kernel that computes them, unless these are amended? Where they read many
 /// others, threads with the rows of a tile fall behind.
 template <class Point>
@@ -245,46 +319,43 @@ class PointKernel final : public DeviceKernel<T, D, Space> {
   PointKernel(const Point& point, const Amendments& amendments)
       : point_(point), sources_(amendments.sources), mask_(amendments.mask) {}
 
-  void sweep(const Box<D>& box, Arrays reads, Arrays writes) const override {
-    const auto run = [&](const auto& update) { for_each_cell_in<Space>("isohalo::sweep", box, writes[0], update); };
+  using typename DeviceKernel<T, D, Space>::Images;
+  void sweep(const Box<D>& box, Arrays reads, Arrays writes, const Images& images) const override {
+    const auto run = [&](const auto& update) {
+      for_each_cell_in<Space>("isohalo::sweep", box, writes[0], update, images);
+    };
     const Update update = plain(reads, writes);
-    if constexpr (Amendable<Point, T>)
+    if constexpr (Amendable<Here, T>)
       if (amended()) {
-        AmendedUpdate<Point, T> with{update, sources_, mask_, {}};
-        for (std::size_t f = 0; f < with.amending.size(); ++f) with.amending[f] = data_of(reads, Point::kReads + f);
+        AmendedUpdate<Here, T> with{update, sources_, mask_, {}};
+        for (std::size_t f = 0; f < with.amending.size(); ++f) with.amending[f] = data_of(reads, Here::kReads + f);
         return run(with);
       }
     run(update);
   }
-  void sweep_with_change(const DeviceSum<D, Space>& sum, Arrays reads, Arrays writes,
-                         Arrays before) const override {
-    if constexpr (forms_change<Point>())
+  void sweep_with_change(const DeviceSum<D, Space>& sum, Arrays reads, Arrays writes, Arrays before,
+                         const Images& images) const override {
+    if constexpr (forms_change<Here>())
       if (!amended()) {
-        PointUpdateWithChange<Point, T> with{plain(reads, writes), {}};
-        for (std::size_t f = 0; f < Point::kWrites; ++f) with.before[f] = before[f].data;
-        return sum.form_whole(with, writes[0]);
+        PointUpdateWithChange<Here, T> with{plain(reads, writes), {}};
+        for (std::size_t f = 0; f < Here::kWrites; ++f) with.before[f] = before[f].data;
+        return sum.form_whole(with, writes[0], images);
       }
-    sweep(sum.cells(), reads, writes);
+    sweep(sum.cells(), reads, writes, images);
     sum.form_whole(ChangeAt<T>::of(writes, before), writes[0]);
   }
 
  private:
-  using Update = PointUpdate<Point, T>;
+  using Here = decltype(of_this_step(std::declval<const Point&>()));
+  using Update = PointUpdate<Here, T>;
   bool amended() const { return sources_ || mask_ != Mask::none; }
   /// The first array stands for those that are not there, which nobody reads then.
   static const T* data_of(Arrays reads, std::size_t f) { return reads[f < reads.size() ? f : 0].data; }
   Update plain(Arrays reads, Arrays writes) const {
-    Update update{of_this_step(), {}, {}};
-    for (std::size_t f = 0; f < Point::kReads; ++f) update.in[f] = data_of(reads, f);
-    for (std::size_t f = 0; f < Point::kWrites; ++f) update.out[f] = writes[f].data;
+    Update update{of_this_step(point_), {}, {}};
+    for (std::size_t f = 0; f < Here::kReads; ++f) update.in[f] = data_of(reads, f);
+    for (std::size_t f = 0; f < Here::kWrites; ++f) update.out[f] = writes[f].data;
     return update;
-  }
-
-  Point of_this_step() const {
-    if constexpr (requires { point_.of_this_step(); })
-      return point_.of_this_step();
-    else
-      return point_;
   }
 
   Point point_;
@@ -294,11 +365,13 @@ class PointKernel final : public DeviceKernel<T, D, Space> {
 
 }  // namespace detail
 
-/// `point.at(from, x)`: the new values of the cell x elements behind the first owned one. Where steps differ,
-/// point.of_this_step() is the point of the step to be made.
+/// `point.at(from, x)`: the new values of the cell x elements behind the first owned one. Where steps differ, or
+/// the point owns memory, point.of_this_step() is what has that, without a View.
 template <class T, int D, class Space, class Point>
 DeviceKernelPointer<T, D, Space> device_kernel(const Point& point, const detail::Amendments& amendments = {}) {
   return std::make_unique<detail::PointKernel<T, D, Space, Point>>(point, amendments);
 }
 
 }  // namespace isohalo
+
+#undef ISOHALO_UNROLL

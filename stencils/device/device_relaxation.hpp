@@ -25,6 +25,7 @@ template <class T, int D>
 struct JacobiPoint {
   JacobiAt<T, D> cell;
   static constexpr std::size_t kReads = 2, kWrites = 1;
+  KOKKOS_FUNCTION std::int64_t stride(int j) const { return cell.laplacian.stride(j); }
   KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 2>& from, std::int64_t x) const {
     return {cell(from[0] + x, from[1][x])};
   }
@@ -35,6 +36,7 @@ struct ChebyshevPoint {
   ChebyshevAt<T, D> cell;
   const ChebyshevFactors<T>* factors;  ///< on the host: of the step to be made
   static constexpr std::size_t kReads = 3, kWrites = 1;
+  KOKKOS_FUNCTION std::int64_t stride(int j) const { return cell.laplacian.stride(j); }
   ChebyshevPoint of_this_step() const { return {{cell.laplacian, *factors}, factors}; }
   KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 3>& from, std::int64_t x) const {
     return {cell(from[0] + x, from[1][x], from[2][x])};
@@ -42,11 +44,11 @@ struct ChebyshevPoint {
 };
 
 /// Colour 0 red, 1 black.
-template <class T, int D, class Space, int Colour>
+template <class T, int D, int Colour>
 struct RedBlackPoint {
   Laplacian<T, D> laplacian;
   RedBlackCells<T, D> cells;
-  Kokkos::View<T*, typename Space::memory_space> weights;
+  const T* weights;
   Index<D> origin, stride;  ///< the arrays' cell with the lowest indices; of the arrays
   std::int64_t behind;      ///< elements from there to the first owned cell
   static constexpr std::size_t kReads = 2 + Colour, kWrites = 1;
@@ -63,7 +65,18 @@ struct RedBlackPoint {
       place = 4 * place + cells.sides(i, j);
     }
     const T* const u = from[0] + x;
-    return {parity % 2 == 0 ? relaxed(laplacian, u, from[kReads - 1][x], weights(place)) : *u};
+    return {parity % 2 == 0 ? relaxed(laplacian, u, from[kReads - 1][x], weights[place]) : *u};
+  }
+};
+/// Has its weights.
+template <class T, int D, class Space, int Colour>
+struct RedBlackStep {
+  RedBlackPoint<T, D, Colour> point;
+  Kokkos::View<T*, typename Space::memory_space> weights;
+  RedBlackPoint<T, D, Colour> of_this_step() const {
+    RedBlackPoint<T, D, Colour> here = point;
+    here.weights = weights.data();
+    return here;
   }
 };
 
@@ -72,6 +85,7 @@ template <class T, int D>
 struct ResidualSquareAt {
   Laplacian<T, D> laplacian;
   const T *f, *u;
+  KOKKOS_FUNCTION std::int64_t stride(int j) const { return laplacian.stride(j); }
   KOKKOS_FUNCTION double operator()(std::int64_t k) const {
     const auto r = static_cast<double>(f[k] + laplacian(u + k));
     return r * r;
@@ -168,9 +182,9 @@ class DeviceRelaxation final : public DeviceStepper<T, D, Space> {
     const ArrayRef<T, D>& u = this->field();
     const RedBlackCells<T, D> cells(equation);
     const Index<D> origin = u.allocated().low;
-    return Base::kernel_of(detail::RedBlackPoint<T, D, Space, Colour>{
-        laplacian, cells, in_space<Space>("isohalo::weights", cells.weights(equation)), origin, u.stride,
-        offset_of<D>(u.owned.low, origin, u.stride)});
+    return Base::kernel_of(detail::RedBlackStep<T, D, Space, Colour>{
+        {laplacian, cells, nullptr, origin, u.stride, offset_of<D>(u.owned.low, origin, u.stride)},
+        in_space<Space>("isohalo::weights", cells.weights(equation))});
   }
   static const ArrayRef<T, D>& array_of(const FieldHandle<D>& field) {
     return std::get<ArrayRef<T, D>>(field.array);

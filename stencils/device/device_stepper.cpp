@@ -53,9 +53,8 @@ DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const Cartes
     levels_.push_back(
         {detail::reachable(domain.owned(), shape, m, around_), boxes, detail::without(boxes, sum_.cells())});
   }
-  Box<D> inner = domain.owned();
-  for (int j = 0; j < D; ++j)
-    if (domain.decomposition().blocks(j) > 1) inner.low[j] += layers_low_[j], inner.high[j] -= layers_high_[j];
+  images_ = images();
+  const Box<D> inner = detail::without_ghosts(domain, layers_low_, layers_high_);
   // Where ghosts repeat the grid, some are copied when others have come.
   const HaloGeometry<D> halo{domain.decomposition(), shape, plan_.depth(), around_};
   if (inner.empty() || halo.repeats_grid()) return;
@@ -111,6 +110,7 @@ void DeviceStepper<T, D, Space>::fields_changed() {
   for (std::size_t f = 0; f < host_.size(); ++f) host_[f].take_to(now_[f]);
   for (std::size_t f = 0; f < host_before_.size(); ++f) host_before_[f].take_to(next_[f]);
   steps_left_ = 0;
+  ghosts_written_ = false;
 }
 
 template <class T, int D, class Space>
@@ -155,7 +155,8 @@ double DeviceStepper<T, D, Space>::step(bool change, bool overlap) {
     if (change && stage == last)
       sum = sweep_with_change(kernel, level, from, to);
     else
-      sweep(kernel, interior_done ? rest_ : level.boxes, from, to);
+      sweep(kernel, interior_done ? rest_ : level.boxes, from, to, images_);
+    ghosts_written_ = images_.any() && !interior_done;
   }
   ++step_;
   std::swap(now_, last % 2 == 0 ? next_ : third_);
@@ -173,9 +174,9 @@ void DeviceStepper<T, D, Space>::sweep_before(const DeviceKernel<T, D, Space>& k
 
 template <class T, int D, class Space>
 void DeviceStepper<T, D, Space>::sweep(const DeviceKernel<T, D, Space>& kernel, const std::vector<Box<D>>& boxes,
-                                       const Refs& in, const Refs& out) const {
+                                       const Refs& in, const Refs& out, const detail::Images<D>& images) const {
   const PhaseScope scope(phases_, Phase::sweep);
-  for (const Box<D>& b : boxes) kernel.sweep(b, in, out);
+  for (const Box<D>& b : boxes) kernel.sweep(b, in, out, images);
 }
 
 template <class T, int D, class Space>
@@ -183,7 +184,7 @@ double DeviceStepper<T, D, Space>::sweep_with_change(const DeviceKernel<T, D, Sp
                                                      const Refs& in, const Refs& out) {
   {
     const PhaseScope scope(phases_, Phase::sweep);
-    kernel.sweep_with_change(sum_, in, out, refs(now_, before_));
+    kernel.sweep_with_change(sum_, in, out, refs(now_, before_), images_);
   }
   sweep(kernel, level.beside_tiles, in, out);
   const PhaseScope scope(phases_, Phase::reduction);
@@ -203,7 +204,7 @@ bool DeviceStepper<T, D, Space>::bring_ghosts(const Fields& u, int stage, bool o
   bool interior_done = false;
   if (steps_left_ == 0) {
     const PhaseScope scope(phases_, Phase::exchange);
-    interior_done = exchange_ghosts(u, overlap);
+    if (!ghosts_written_) interior_done = exchange_ghosts(u, overlap);
     steps_left_ = plan_.depth();
   }
   fill_outside(u, levels_[static_cast<std::size_t>(steps_left_)].bounds, stage);
@@ -230,11 +231,7 @@ bool DeviceStepper<T, D, Space>::exchange_ghosts(const Fields& u, bool overlap) 
   // By slabs the ghosts that are copied within this rank wait for an earlier stage.
   overlap = plan_.choice().used.pattern != HaloPattern::slabs;
   if (overlap) {
-    Box<D> in_place = levels_[static_cast<std::size_t>(plan_.depth())].bounds;
-    for (int j = 0; j < D; ++j)
-      if (domain_.decomposition().blocks(j) > 1)
-        in_place.low[j] = domain_.owned().low[j], in_place.high[j] = domain_.owned().high[j];
-    fill_outside(u, in_place, 0);
+    fill_outside(u, detail::in_place(domain_, levels_[static_cast<std::size_t>(plan_.depth())].bounds), 0);
     sweep(*kernels_[0], interior_, reads(u, next_, 0), refs(next_, writes_));
   }
   plan_.finish();
@@ -257,6 +254,26 @@ typename DeviceStepper<T, D, Space>::Fields DeviceStepper<T, D, Space>::make_fie
   for (const auto& name : names)
     all.emplace_back(name + suffix, domain_.owned(), plan_.ghost_low(), plan_.ghost_high());
   return all;
+}
+
+/// On one rank whose ghosts are all its own cells, and a layer of each: with a layer, where rows are padded, of
+/// whole sectors, since a device reads the rest of one that is written in part.
+template <class T, int D, class Space>
+detail::Images<D> DeviceStepper<T, D, Space>::images() const {
+  detail::Images<D> images;
+  const ArrayRef<T, D>& u = field();
+  if (domain_.comm().size() > 1 || plan_.depth() > 1) return images;
+  for (int j = 0; j < D; ++j) {
+    if (!around_.periodic[j]) continue;
+    const std::int64_t extent = u.owned.extent(j);
+    std::int64_t low = layers_high_[j], high = layers_low_[j];
+    constexpr std::int64_t sector = DeviceField<T, D, Space>::kSector;
+    if (j == D - 1 && u.ghost_low[j] >= sector && u.ghost_high[j] >= sector)
+      low = std::max(low, sector), high = std::max(high, sector);
+    if (extent < low + high || extent >> 32) return {};
+    images.add(j, extent, u.stride[j], low, high);
+  }
+  return images;
 }
 
 template <class T, int D, class Space>

@@ -88,7 +88,7 @@ class DeviceStepper : public Solver<D> {
   }
   /// The change sum of the last step, formed now. Collective. Fences.
   double change_of_step();
-  /// f(k) for all cells of the first field, ghosts included. Does not fence.
+  /// f(k) for all cells of the first field, ghosts included, which must stay copies of each other. Does not fence.
   template <class F>
   void change_all(const char* label, const F& f) {
     const PhaseScope scope(phases_, Phase::sweep);
@@ -111,6 +111,7 @@ class DeviceStepper : public Solver<D> {
   };
 
   Fields make_fields(const std::vector<std::string>& names, const char* suffix) const;
+  detail::Images<D> images() const;
   static Copies copies_of(const Fields& fields, std::size_t n);
   static const Refs& refs(const Fields& fields, Refs& list);
   const Refs& reads(const Fields& in, const Fields& before, int stage);
@@ -118,7 +119,7 @@ class DeviceStepper : public Solver<D> {
     return static_cast<double>(step_) * dt_ + names_.stage_times[static_cast<std::size_t>(stage)] * dt_;
   }
   void sweep(const DeviceKernel<T, D, Space>& kernel, const std::vector<Box<D>>& boxes, const Refs& in,
-             const Refs& out) const;
+             const Refs& out, const detail::Images<D>& images = {}) const;
   double sweep_with_change(const DeviceKernel<T, D, Space>& kernel, const Level& level, const Refs& in,
                            const Refs& out);
   /// The ghosts and outside cells that a sweep of this stage from `u` reads; returns true when the interior was
@@ -147,6 +148,8 @@ class DeviceStepper : public Solver<D> {
   bool previous_exchanged_;
   std::vector<Level> levels_;
   OverlapChoice overlap_;
+  detail::Images<D> images_;             ///< of the fields, where sweeps write all ghosts that there are
+  bool ghosts_written_ = false;          ///< of the state, by the last sweep
   std::vector<Box<D>> interior_, rest_;  ///< of the first step after an exchange
   std::vector<ErasedArray<D>> erased_;
   Refs reads_, writes_, before_;

@@ -19,14 +19,18 @@ concept StoresValues = requires(const Value& v) {
   v.term(std::int64_t{}, v.values(std::int64_t{}));
 };
 
-/// terms[e] = value(k + e * step), or value.term of what is stored there on the way.
-template <int N, class Value>
-KOKKOS_FUNCTION void form_terms(const Value& value, std::int64_t k, std::int64_t step, double (&terms)[N]) {
+/// terms[e] = value(k + e * step), or value.term of what is stored there on the way; cells and images as in
+/// Images::store.
+template <int along, int N, class Value, int D>
+KOKKOS_FUNCTION void form_terms(const Value& value, std::int64_t k, std::int64_t step, double (&terms)[N],
+                                const Images<D>& images, const std::uint32_t (&place)[D]) {
   if constexpr (StoresValues<Value>) {
+    const std::uint32_t marks = images.template marks<along, N>(place);
     typename Value::Values values[N];
-    form_values(value, k, step, values);
+    form_values<along>(value, k, step, values);
     for (int e = 0; e < N; ++e) terms[e] = value.term(k + e * step, values[e]);
     for (int e = 0; e < N; ++e) value.store(k + e * step, values[e]);
+    images.template store<along>(value, k, step, marks, values);
   } else {
     for (int e = 0; e < N; ++e) terms[e] = value(k + e * step);
   }
@@ -45,37 +49,42 @@ struct LaneKernel {
   std::uint32_t extent[D], height[D];  ///< of the box; of a tile
   Divisor tiles[D];                    ///< in the box
   std::int64_t stride[D];              ///< of the arrays
+  Images<D> images;                    ///< where the box is that of all owned cells
+
+  static constexpr int inner = D > 1 ? D - 2 : 0;
 
   KOKKOS_FUNCTION void operator()(const std::int64_t n) const {
+    std::uint32_t i[D];  // in the box
     if constexpr (D == 1) {
-      lanes[n] = add<1>(-0.0, first + n, 0);
+      i[0] = static_cast<std::uint32_t>(n);
+      lanes[n] = add<1>(-0.0, first + n, 0, i);
       return;
     }
     auto x = static_cast<std::uint32_t>(n);
     std::uint32_t left = line + length.take_from(x);
     std::int64_t at = first + x;
-    std::uint32_t rows[D] = {}, i[D] = {};
+    std::uint32_t begin[D] = {}, end[D] = {};
+    i[D - 1] = x;
     for (int j = D - 2; j >= 0; --j) {
       std::uint32_t t = left;
       left = tiles[j].take_from(t);
-      const std::uint32_t begin = t * height[j];
-      at += begin * stride[j];
-      rows[j] = extent[j] - begin < height[j] ? extent[j] - begin : height[j];
+      i[j] = begin[j] = t * height[j];
+      at += begin[j] * stride[j];
+      end[j] = extent[j] - begin[j] < height[j] ? extent[j] : begin[j] + height[j];
     }
-    constexpr int inner = D > 1 ? D - 2 : 0;
+    const std::int64_t row = step_of(value, inner, stride[inner]);
     double sum = -0.0;  // -0 + a is a, whatever a is
     for (;;) {
       std::int64_t k = at;
-      std::uint32_t r = 0;
-      for (; r + kTogether <= rows[inner]; r += kTogether, k += kTogether * stride[inner])
-        sum = add<kTogether>(sum, k, stride[inner]);
-      for (; r < rows[inner]; ++r, k += stride[inner]) sum = add<1>(sum, k, 0);
+      for (i[inner] = begin[inner]; i[inner] + kTogether <= end[inner]; i[inner] += kTogether, k += kTogether * row)
+        sum = add<kTogether>(sum, k, row, i);
+      for (; i[inner] < end[inner]; ++i[inner], k += row) sum = add<1>(sum, k, 0, i);
       int j = inner - 1;
       for (; j >= 0; --j) {
         at += stride[j];
-        if (++i[j] < rows[j]) break;
-        at -= rows[j] * stride[j];
-        i[j] = 0;
+        if (++i[j] < end[j]) break;
+        at -= (end[j] - begin[j]) * stride[j];
+        i[j] = begin[j];
       }
       if (j < 0) break;
     }
@@ -85,9 +94,9 @@ struct LaneKernel {
  private:
   /// The sum and the terms of N cells.
   template <int N>
-  KOKKOS_FUNCTION double add(double sum, std::int64_t k, std::int64_t step) const {
+  KOKKOS_FUNCTION double add(double sum, std::int64_t k, std::int64_t step, const std::uint32_t (&place)[D]) const {
     double terms[N];
-    form_terms(value, k, step, terms);
+    form_terms<inner>(value, k, step, terms, images, place);
     for (int e = 0; e < N; ++e) sum = sum + terms[e];
     return sum;
   }
@@ -130,7 +139,8 @@ struct BareKernel {
       left /= extent[j];
     }
     double term[1];
-    form_terms(value, at, 0, term);
+    const std::uint32_t place[D] = {};
+    form_terms<0>(value, at, 0, term, Images<D>(), place);
     bare[n] = term[0];
   }
 };
@@ -183,13 +193,13 @@ class DeviceSum {
   const CellSum<D>& sum() const { return *sum_; }
 
   /// The same in parts. Only `take` fences.
-  /// The cells of tiles that lie in this block, and their values.
+  /// The cells of tiles that lie in this block, and their values; images only where those are all owned cells.
   const Box<D>& cells() const { return cells_; }
   template <class Value, class T>
-  void form_whole(const Value& value, const ArrayRef<T, D>& like) const {
+  void form_whole(const Value& value, const ArrayRef<T, D>& like, const detail::Images<D>& images = {}) const {
     if (tiles_.empty()) return;
     detail::LaneKernel<Value, D> lanes{
-        value, lanes_.data(), 0, offset_of<D>(cells_.low, like.owned.low, like.stride), {}, {}, {}, {}, {}};
+        value, lanes_.data(), 0, offset_of<D>(cells_.low, like.owned.low, like.stride), {}, {}, {}, {}, {}, images};
     for (int j = 0; j < D; ++j) {
       lanes.extent[j] = static_cast<std::uint32_t>(cells_.extent(j));
       lanes.height[j] = static_cast<std::uint32_t>(sum_->tile()[j]);
@@ -203,7 +213,8 @@ class DeviceSum {
       const std::int64_t at_once = std::max<std::int64_t>(1, (std::int64_t{1} << 31) / row() - 1);  // see Divisor
       for (std::int64_t line = 0; line < lines_; line += at_once) {
         lanes.line = static_cast<std::uint32_t>(line), lanes.lanes = lanes_.data() + line * row();
-        detail::for_each_number_in<Space>("isohalo::lanes", std::min(at_once, lines_ - line) * row(), lanes);
+        detail::for_each_number_in<Space, std::uint32_t>("isohalo::lanes", std::min(at_once, lines_ - line) * row(),
+                                                         lanes);
       }
     }
     detail::for_each_number_in<Space>(

@@ -62,6 +62,7 @@ void check_states(const CartesianDomain<2>& domain, const ArrayRef<std::uint8_t,
 struct LifePoint {
   LifeAt cell;
   static constexpr std::size_t kReads = 1, kWrites = 1;
+  KOKKOS_FUNCTION std::int64_t stride(int) const { return cell.row; }
   KOKKOS_FUNCTION std::array<std::uint8_t, 1> at(const std::array<const std::uint8_t*, 1>& from,
                                                  std::int64_t x) const {
     return {cell(from[0] + x)};
