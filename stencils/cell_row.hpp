@@ -189,11 +189,13 @@ class CellPoint {
     return new_values<Stage>(solver_, cells_from<C, 0, kWrites>(from, x),
                              cells_from<C, kOwnFirst, kWrites>(from, x), given_by<C>(from, x), dt_);
   }
-  /// N of them, `step` elements from each other, of a function that branches: a device loads nothing beyond a
-  /// branch before it has come there, so all is loaded first.
+  /// N of them, `step` elements from each other, of a function that branches and reads a star of radius 1 at most,
+  /// by offsets that are constants: a device loads nothing beyond a branch before it has come there, so all is
+  /// loaded first. Layers alone: with a sum along rows there are no registers left (H200, a wave: 1.6 instead
+  /// of 1.05 steps).
   template <int along, int N>
   KOKKOS_FUNCTION void several(const From& from, std::int64_t x, std::int64_t step,
-                               std::array<T, kWrites> (&to)[N]) const requires(kBranches) {
+                               std::array<T, kWrites> (&to)[N]) const requires(kBranches&& along == 0) {
     using C = Loaded;
     [&]<std::size_t... E>(std::index_sequence<E...>) {
       const Seen<C> seen[]{seen_at<C>(from, x + static_cast<std::int64_t>(E) * step)...};

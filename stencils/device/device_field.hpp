@@ -202,7 +202,7 @@ KOKKOS_FUNCTION void form_values(const F& f, std::int64_t k, std::int64_t step, 
 
 /// Blocks of 128 threads at a time on a device's processor, at least: so that each thread has 64 registers, and
 /// while some wait for memory others compute. (H200, of a copy's speed, with 1 and with 8: 7 points 0.82 and 0.81,
-/// a wave 0.68 and 0.80, a list of 27 points 0.24 and 0.41.)
+/// a wave 0.68 and 0.80, 27 points one by one 0.24 and 0.41.)
 inline constexpr unsigned kBlocks = 8;
 
 /// kernel(n), n = 0 .. n-1, which Number holds. Kernels of many numbers, too, get these as arguments: by way of
