@@ -56,24 +56,22 @@ class Cell {
 /// The same with what a star of radius 1 reads loaded when it is made; what a function does not use the compiler leaves
 /// out.
 template <class T, int D>
-class LoadedCell {
- public:
-  static constexpr int dimensions = D;
+class LoadedCell : public Cell<T, D> {
+  using Base = Cell<T, D>;
 
-  KOKKOS_FUNCTION LoadedCell(const T* at, const CellGeometry<D>& geometry) : cell_(at, geometry), here_(cell_()) {
-    for (int j = 0; j < D; ++j) below_[j] = cell_.near(j, -1), above_[j] = cell_.near(j, 1);
+ public:
+  KOKKOS_FUNCTION LoadedCell(const T* at, const CellGeometry<D>& geometry)
+      : Base(at, geometry), here_(Base::operator()()) {
+    for (int j = 0; j < D; ++j) below_[j] = Base::near(j, -1), above_[j] = Base::near(j, 1);
   }
 
   KOKKOS_FUNCTION double operator()() const { return here_; }
+  using Base::near;
   KOKKOS_FUNCTION double near(int j, int k) const {
-    return k == 1 ? above_[j] : k == -1 ? below_[j] : cell_.near(j, k);
+    return k == 1 ? above_[j] : k == -1 ? below_[j] : Base::near(j, k);
   }
-  KOKKOS_FUNCTION double near(const Index<D>& offset) const { return cell_.near(offset); }
-  KOKKOS_FUNCTION double inverse_square(int j) const { return cell_.inverse_square(j); }
-  KOKKOS_FUNCTION double inverse(int j) const { return cell_.inverse(j); }
 
  private:
-  Cell<T, D> cell_;
   double here_, below_[D], above_[D];
 };
 
