@@ -8,6 +8,7 @@
 #include "framework/halo/outside_cells.hpp"
 #include "stencils/boundary_values.hpp"
 #include "stencils/device/device_field.hpp"
+#include "stencils/device/device_loops.hpp"
 
 namespace isohalo {
 

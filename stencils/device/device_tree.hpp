@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "stencils/device/device_field.hpp"
+#include "stencils/device/device_loops.hpp"
 #include "stencils/sweep.hpp"
 
 namespace isohalo {
