@@ -45,7 +45,7 @@ class CollectiveSuite {
         p_(static_cast<std::size_t>(comm.size())),
         send_(largest),
         receive_(largest),
-        sum_(*detail::Combine::of(MPI_DOUBLE, MPI_SUM)) {
+        sum_(*Combine::of(MPI_DOUBLE, MPI_SUM)) {
     for (std::size_t i = 0; i * 8 + 8 <= largest; ++i)
       set(send_, i, comm.rank() + 1.0 + static_cast<double>(i % 7));
     cases_.push_back({"barrier", 0, [this] { node_.barrier(); }, [this] { MPI_Barrier(comm_.get()); }, 0});
@@ -90,7 +90,7 @@ class CollectiveSuite {
   NodeCollectives& node_;
   std::size_t p_;
   Bytes send_, receive_;
-  detail::Combine sum_;
+  Combine sum_;
   std::vector<CollectiveCase> cases_;
 };
 

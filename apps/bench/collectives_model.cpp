@@ -57,7 +57,7 @@ std::vector<Variant> variants_of(const Hierarchy& h) {
 double measured_us(const Communicator& comm, NodeCollectives& node, const NodeSchedule& schedule, std::size_t bytes,
                    int repeats) {
   std::vector<std::byte> mine(bytes), result(bytes);
-  const auto sum = *detail::Combine::of(MPI_DOUBLE, MPI_SUM);
+  const auto sum = *Combine::of(MPI_DOUBLE, MPI_SUM);
   const auto loop = [&](int times) {
     comm.barrier();
     const double start = MPI_Wtime();

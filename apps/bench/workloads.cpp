@@ -59,8 +59,8 @@ Json json_of(const char* name, const WorkloadReport& report) {
 WorkloadCollectives::WorkloadCollectives(MPI_Comm comm, NodeCollectives* node)
     : comm_(comm),
       node_(node),
-      doubles_(*detail::Combine::of(MPI_DOUBLE, MPI_SUM)),
-      integers_(*detail::Combine::of(MPI_INT64_T, MPI_SUM)) {}
+      doubles_(*Combine::of(MPI_DOUBLE, MPI_SUM)),
+      integers_(*Combine::of(MPI_INT64_T, MPI_SUM)) {}
 
 void WorkloadCollectives::scatter(const double* all, std::size_t count, double* mine) {
   if (node_) return node_->scatter(bytes(all), count * sizeof(double), bytes(mine), 0);

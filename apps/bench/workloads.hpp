@@ -31,7 +31,7 @@ class WorkloadCollectives {
  private:
   MPI_Comm comm_;
   NodeCollectives* node_;
-  detail::Combine doubles_, integers_;
+  Combine doubles_, integers_;
 };
 
 /// The two sides of a workload on the same ranks.

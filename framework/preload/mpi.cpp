@@ -23,7 +23,6 @@ namespace isohalo::preload {
 
 namespace {
 
-using detail::Combine;
 
 /// `count` elements of a type at an address of the caller's.
 struct Buffer {

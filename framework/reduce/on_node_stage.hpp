@@ -43,7 +43,7 @@ class OnNodeStage {
     // Of several that publish at once the last to pass the fence sees the flags of all, and calls who sleeps. Where
     // all have a core sleepers are rare: one may be missed, and the fence would cost as much as the rest.
     if (crowded_) std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!collects() && all_published()) in_.wake_seen_sleepers();
+    if (!collects() && all_published()) in_.sleepers().wake_seen();
   }
 
   /// Takes what has been published; true when the leaves of all members are at hand.
@@ -59,7 +59,7 @@ class OnNodeStage {
         from += sizeof(V);
       }
     }
-    in_.wake_seen_sleepers();
+    in_.sleepers().wake_seen();
     return true;
   }
 
@@ -67,7 +67,7 @@ class OnNodeStage {
   void publish_result(const V& result) {
     std::memcpy(out_->mine(), &result, sizeof(V));
     out_->publish();
-    in_.wake_sleepers();  // where they sleep
+    in_.sleepers().wake();  // where they sleep
   }
   bool take_result(V& result) {
     if (!out_->published(0)) return false;
@@ -77,8 +77,8 @@ class OnNodeStage {
 
   /// Sleeps until there is something to take, for a millisecond at most; may wake up early.
   void sleep() {
-    in_.sleep_unless([this] { return collects() ? all_published() : out_->published(0); },
-                     crowded_ ? 1'000'000 : 200'000);
+    in_.sleepers().sleep_unless([this] { return collects() ? all_published() : out_->published(0); },
+                                crowded_ ? 1'000'000 : 200'000);
   }
 
  private:

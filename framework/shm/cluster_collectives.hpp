@@ -4,20 +4,30 @@
 ///
 /// Source: Li, Hoefler, Snir 2013, section 2.5.
 
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "framework/mpi/progress.hpp"
+#include "framework/shm/cluster_program.hpp"
 #include "framework/shm/collectives.hpp"
 
 namespace isohalo {
 
-/// As NodeCollectives: all ranks of a communicator call the same ones in the same order. Results have the same bits
-/// in every run on as many ranks, nodes and groups of a node.
-class ClusterCollectives {
+/// All ranks of a communicator call the same ones in the same order, with the same roots and sizes, and either all
+/// make the call or all start a request. Memory: host. Results have the same bits in every run on as many ranks,
+/// nodes and groups of a node, whatever algorithms are chosen. Ranks that wait spin, then give the core away, at
+/// last sleep, and move other operations and MPI's messages on meanwhile. Throws MpiError when MPI refuses an
+/// operation, and UsageError, on the rank itself, for a root that there is not. Not thread safe.
+class ClusterCollectives : private Operation {
  public:
+  class Request;
   /// Collective over `comm`, of which it keeps a duplicate. Null, on all ranks, when a node gives no memory.
   static std::unique_ptr<ClusterCollectives> make(MPI_Comm comm, const NodeCollectivesOptions& options);
   /// The same where all ranks are known to share a compute node. `comm` itself is used and must live as long.
   static std::unique_ptr<ClusterCollectives> make_on_one_node(MPI_Comm comm, const NodeCollectivesOptions& options);
-  /// Local, as it frees communicators without waiting for others; MPI must still be active.
-  ~ClusterCollectives();
+  /// Local, as it frees communicators without waiting for others; MPI must still be active, and no request.
+  ~ClusterCollectives() override;
   ClusterCollectives(const ClusterCollectives&) = delete;
   ClusterCollectives& operator=(const ClusterCollectives&) = delete;
 
@@ -27,41 +37,101 @@ class ClusterCollectives {
   bool in_rank_order() const { return in_rank_order_; }
 
   void barrier();
+  /// `bytes` at `data`, from the root to all others.
   void broadcast(std::byte* data, std::size_t bytes, int root);
-  /// As NodeCollectives::allreduce. Nodes are joined as the ranks of a node are, in the order of their lowest
-  /// ranks.
-  void allreduce(const std::byte* mine, std::byte* result, std::size_t count, const detail::Combine& combine);
-  void reduce(const std::byte* mine, std::byte* result, std::size_t count, const detail::Combine& combine,
-              int root);
-  /// As NodeCollectives': a block of each rank, in the order of ranks. The root's `mine` may be null: its block is,
-  /// or stays, in its place of `all`.
+  /// `count` elements of each rank to `result`, which may be `mine`: on each node in the order of its
+  /// CombiningTree, then the nodes', in the order of their lowest ranks. Throws UsageError for an operation that
+  /// does not commute unless `in_rank_order()`.
+  void allreduce(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine);
+  /// The same to the root alone; elsewhere `result` is not used.
+  void reduce(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine, int root);
+  /// `bytes` of each rank to `all` of the root, in the order of ranks. The root's `mine` may be null: its block is
+  /// in its place of `all` already.
   void gather(const std::byte* mine, std::size_t bytes, std::byte* all, int root);
+  /// `bytes` from `all` of the root to each rank. The root's `mine` may be null: it keeps its block.
   void scatter(const std::byte* all, std::size_t bytes, std::byte* mine, int root);
-  /// `mine` may be its place of `all`.
+  /// As gather, to all ranks. `mine` may be its place of `all`.
   void allgather(const std::byte* mine, std::size_t bytes, std::byte* all);
 
+  // The same as requests that are not begun. What is passed, the combination too, is used until they go.
+  Request barrier_request();
+  Request broadcast_request(std::byte* data, std::size_t bytes, int root);
+  Request allreduce_request(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine);
+  Request reduce_request(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine,
+                         int root);
+  Request gather_request(const std::byte* mine, std::size_t bytes, std::byte* all, int root);
+  Request scatter_request(const std::byte* all, std::size_t bytes, std::byte* mine, int root);
+  Request allgather_request(const std::byte* mine, std::size_t bytes, std::byte* all);
+
  private:
+  using Program = detail::ClusterProgram;
+  struct Begun;
   ClusterCollectives() = default;
+
+  // What this rank does in each.
+  void barrier(Program& p);
+  void broadcast(Program& p, std::byte* data, std::size_t bytes, int root);
+  void allreduce(Program& p, const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine);
+  void reduce(Program& p, const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine,
+              int root);
+  void gather(Program& p, const std::byte* mine, std::size_t bytes, std::byte* all, int root);
+  void scatter(Program& p, const std::byte* all, std::size_t bytes, std::byte* mine, int root);
+  void allgather(Program& p, const std::byte* mine, std::size_t bytes, std::byte* all);
+
+  template <class Make>
+  void perform(const Make& make);
+  template <class Make>
+  Request request(const Make& make);
+  bool only_node();
+  bool proceed() override;
+  void wait_for(const Program& p, Backoff& backoff);
 
   /// The rank that speaks for a node: the root on its own, the lowest elsewhere (root -1: everywhere).
   int speaker(int node, int root) const;
   bool speaks(int root) const { return speaker(my_node_, root) == me_; }
-  void exchange(const void* out, void* in, std::size_t bytes, int to, int from);
-  void over_nodes(std::byte* data, std::size_t count, const detail::Combine& combine, int root);
-  void by_doubling(std::byte* data, std::size_t count, const detail::Combine& combine, int root);
-  void by_parts(std::byte* data, std::size_t count, const detail::Combine& combine, int root);
+  void require_root(int root) const;
+  void require_order(const Combine& combine) const;
+  void over_nodes(Program& p, std::byte* data, std::size_t count, const Combine& combine, int root);
+  void by_doubling(Program& p, std::byte* data, std::size_t count, const Combine& combine, int root);
+  void by_parts(Program& p, std::byte* data, std::size_t count, const Combine& combine, int root);
   std::size_t slots(int node) const;
-  std::byte* by_nodes(std::byte* all, std::size_t bytes);
-  void reorder(std::byte* all, std::size_t bytes, bool to_ranks);
-  std::vector<MPI_Request> with_other_nodes(std::byte* whole, std::size_t bytes, int root, bool receives);
+  std::byte* by_nodes(Program& p, std::byte* all, std::size_t bytes);
+  void reorder(std::byte* by_ranks, std::byte* by_nodes, std::size_t bytes, bool to_ranks) const;
+  template <class Visit>
+  void each_other_node(const Visit& visit) const;
 
   MPI_Comm comm_ = MPI_COMM_NULL, node_comm_ = MPI_COMM_NULL;
   std::unique_ptr<NodeCollectives> node_;
-  int me_ = 0, my_node_ = 0, spins_ = 0;
+  int me_ = 0, my_node_ = 0, spins_;
   std::vector<int> leaders_, node_of_, place_of_;  ///< by node; by rank: its node, and its rank there
   std::vector<std::size_t> first_slot_;  ///< by node: of its ranks, when all are sorted by nodes; and the end
   bool in_rank_order_ = false;
-  std::vector<std::byte> there_, sum_;
+  Program now_;  ///< of the call that is made
+  std::deque<Begun*>
+      begun_;  ///< requests, in the order of their start: the first goes on, others when it has ended
+};
+
+/// A collective that can be begun again and again, as MPI's persistent ones, on all ranks in the same order among
+/// requests and calls. It goes on in each wait of Isohalo's, whatever is waited for, but not while the program
+/// computes or waits in MPI. Move-only. What goes while it is active is waited for.
+class ClusterCollectives::Request {
+ public:
+  Request(Request&&) noexcept;
+  Request& operator=(Request&&) = delete;
+  ~Request() noexcept(false);
+
+  /// Throws UsageError if it is active. Does not wait.
+  void start();
+  /// Has it ended? Does what can be done now. Does not wait.
+  bool test();
+  void wait();
+
+ private:
+  friend class ClusterCollectives;
+  Request(ClusterCollectives& owner, std::unique_ptr<Begun> begun);
+
+  ClusterCollectives& owner_;
+  std::unique_ptr<Begun> begun_;
 };
 
 }  // namespace isohalo

@@ -1,8 +1,11 @@
 #include "framework/shm/collectives.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -14,16 +17,23 @@ namespace isohalo {
 
 namespace {
 
-constexpr std::size_t kSizes = 17;  // powers of two up to a slot's bytes, and nothing
-constexpr int kMeasuredAfter = 100;
-constexpr int kSpinsOfOwnCores = 100;  // who looks at a flag less often has to share a core
+constexpr std::size_t kSizes = 17;   // powers of two up to a slot's bytes, and nothing
+constexpr int kSpinsOfFewCores = 5;  // where ranks outnumber the cores that they may run on
 
 /// Until they are measured: of a processor that is not new, and of ranks that outnumber the cores.
 NodeCosts guessed_costs(const Hierarchy& h, int spins) {
-  const double wait = spins < kSpinsOfOwnCores ? 5000 : 0;
+  const double wait = spins < NodeCollectives::kSpinsOfOwnCores ? 5000 : 0;
   NodeCosts costs{{{1, 1, 0}}};
   for (int d = 1; d <= h.levels(); ++d) costs.reach.push_back({wait + 60.0 * d, 2.0 * d, 1.0});
   return costs;
+}
+
+/// Those that this process may run on: fewer than the machine has, where a launcher binds it or the job got a part
+/// of the machine.
+cpu_set_t own_cores() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) != 0) std::memset(&cores, 0xff, sizeof cores);  // not known
+  return cores;
 }
 
 }  // namespace
@@ -38,10 +48,14 @@ std::unique_ptr<NodeCollectives> NodeCollectives::make(MPI_Comm comm, const Node
     hierarchy = Hierarchy::of_machine(comm, options.spins, options.place);
   if (!options.algorithm.empty()) NodeAlgorithm::of_text(options.algorithm);
   NodeCollectivesOptions agreed = options;  // ranks of several launches may see different numbers of others
-  MPI_Request request = MPI_REQUEST_NULL;
-  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &agreed.spins, 1, MPI_INT, MPI_MIN, comm, &request), "MPI_Iallreduce",
+  std::array<MPI_Request, 2> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &agreed.spins, 1, MPI_INT, MPI_MIN, comm, &requests[0]), "MPI_Iallreduce",
             comm);
-  wait_all(std::span(&request, 1), options.spins, "collectives of a node");
+  cpu_set_t cores = own_cores();
+  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &cores, sizeof cores, MPI_BYTE, MPI_BOR, comm, &requests[1]),
+            "MPI_Iallreduce", comm);
+  wait_all(requests, options.spins, "collectives of a node");
+  if (CPU_COUNT(&cores) < ranks) agreed.spins = std::min(agreed.spins, kSpinsOfFewCores);
   auto memory = detail::NodeMemory::make(comm, agreed.spins, memory_bytes());
   if (!memory) return nullptr;
   return std::unique_ptr<NodeCollectives>(
@@ -58,6 +72,9 @@ NodeCollectives::NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, Hiera
       rank_order_(ranks_),
       costs_(guessed_costs(hierarchy_, spins_)) {
   mpi_check(MPI_Comm_rank(comm, &me_), "MPI_Comm_rank");
+  int *limit = nullptr, found = 0;
+  mpi_check(MPI_Comm_get_attr(comm, MPI_TAG_UB, static_cast<void*>(&limit), &found), "MPI_Comm_get_attr");
+  quiet_tag_ = found ? *limit : 32767;
   if (!options.algorithm.empty()) forced_ = NodeAlgorithm::of_text(options.algorithm);
   ended_.resize(static_cast<std::size_t>(ranks_));
   inputs_.resize(static_cast<std::size_t>(ranks_));
@@ -147,6 +164,20 @@ void NodeCollectives::set_costs(NodeCosts costs) {
 // --- calls
 // ---------------------------------------------------------------------------------------------------------
 
+NodeCollectives::Call NodeCollectives::blocks_call(Shape shape, const std::byte* mine, std::size_t bytes,
+                                                   std::byte* result, int root) const {
+  const std::size_t most = shape == Shape::scatter ? kSlotData / static_cast<std::size_t>(ranks_) : kSlotData;
+  return {shape, root, mine, result, bytes, 1, most};
+}
+
+NodeCollectives::Call NodeCollectives::reduction_call(const std::byte* mine, std::byte* result, std::size_t count,
+                                                      const Combine& combine, int root) const {
+  Shape shape = combine.exact() ? Shape::reduction : Shape::inexact_reduction;
+  if (!combine.commutes() && !hierarchy_.in_rank_order()) shape = Shape::ordered_reduction;
+  if (shape == Shape::inexact_reduction && !forced_) shape = Shape::reduction;
+  return {shape, root, mine, result, count, combine.element_bytes(), kSlotData / combine.element_bytes(), &combine};
+}
+
 NodeCollectives::Call NodeCollectives::barrier_call() const {
   return {Shape::meeting, -1, nullptr, nullptr, 1, 0, 1};
 }
@@ -155,79 +186,29 @@ NodeCollectives::Call NodeCollectives::broadcast_call(std::byte* data, std::size
   return {Shape::broadcast, root, data, data, bytes, 1, kSlotData};
 }
 
-NodeCollectives::Call NodeCollectives::blocks_call(Shape shape, const std::byte* mine, std::size_t bytes,
-                                                   std::byte* result, int root) const {
-  const std::size_t most = shape == Shape::scatter ? kSlotData / static_cast<std::size_t>(ranks_) : kSlotData;
-  return {shape, root, mine, result, bytes, 1, most};
+NodeCollectives::Call NodeCollectives::gather_call(const std::byte* mine, std::size_t bytes, std::byte* all,
+                                                   int root) const {
+  return blocks_call(Shape::gather, mine, bytes, all, root);
 }
-
-NodeCollectives::Call NodeCollectives::reduction_call(const std::byte* mine, std::byte* result, std::size_t count,
-                                                      const detail::Combine& combine, int root) const {
-  Shape shape = combine.exact() ? Shape::reduction : Shape::inexact_reduction;
-  if (!combine.commutes() && !hierarchy_.in_rank_order()) shape = Shape::ordered_reduction;
-  if (shape == Shape::inexact_reduction && !forced_) shape = Shape::reduction;
-  return {shape, root, mine, result, count, combine.element_bytes(), kSlotData / combine.element_bytes(), &combine};
+NodeCollectives::Call NodeCollectives::allgather_call(const std::byte* mine, std::size_t bytes,
+                                                      std::byte* all) const {
+  return blocks_call(Shape::gather, mine, bytes, all, -1);
 }
-
-void NodeCollectives::reduce_now(const Call& call) {
-  if (++reductions_ == kMeasuredAfter && !forced_) set_costs(measure());
-  complete(call);
+NodeCollectives::Call NodeCollectives::scatter_call(const std::byte* all, std::size_t bytes, std::byte* mine,
+                                                    int root) const {
+  return blocks_call(Shape::scatter, all, bytes, mine, root);
 }
-
-void NodeCollectives::barrier() {
-  complete(barrier_call());
+NodeCollectives::Call NodeCollectives::allreduce_call(const std::byte* mine, std::byte* result, std::size_t count,
+                                                      const Combine& combine) const {
+  return reduction_call(mine, result, count, combine, -1);
 }
-void NodeCollectives::broadcast(std::byte* data, std::size_t bytes, int root) {
-  complete(broadcast_call(data, bytes, root));
-}
-void NodeCollectives::gather(const std::byte* mine, std::size_t bytes, std::byte* all, int root) {
-  complete(blocks_call(Shape::gather, mine, bytes, all, root));
-}
-void NodeCollectives::allgather(const std::byte* mine, std::size_t bytes, std::byte* all) {
-  complete(blocks_call(Shape::gather, mine, bytes, all, -1));
-}
-void NodeCollectives::scatter(const std::byte* all, std::size_t bytes, std::byte* mine, int root) {
-  complete(blocks_call(Shape::scatter, all, bytes, mine, root));
-}
-void NodeCollectives::allreduce(const std::byte* mine, std::byte* result, std::size_t count,
-                                const detail::Combine& combine) {
-  reduce_now(reduction_call(mine, result, count, combine, -1));
-}
-void NodeCollectives::reduce(const std::byte* mine, std::byte* result, std::size_t count,
-                             const detail::Combine& combine, int root) {
-  reduce_now(reduction_call(mine, result, count, combine, root));
-}
-
-NodeCollectives::Request NodeCollectives::barrier_request() {
-  return {*this, barrier_call()};
-}
-NodeCollectives::Request NodeCollectives::broadcast_request(std::byte* data, std::size_t bytes, int root) {
-  return {*this, broadcast_call(data, bytes, root)};
-}
-NodeCollectives::Request NodeCollectives::gather_request(const std::byte* mine, std::size_t bytes, std::byte* all,
-                                                         int root) {
-  return {*this, blocks_call(Shape::gather, mine, bytes, all, root)};
-}
-NodeCollectives::Request NodeCollectives::allgather_request(const std::byte* mine, std::size_t bytes,
-                                                            std::byte* all) {
-  return {*this, blocks_call(Shape::gather, mine, bytes, all, -1)};
-}
-NodeCollectives::Request NodeCollectives::scatter_request(const std::byte* all, std::size_t bytes, std::byte* mine,
-                                                          int root) {
-  return {*this, blocks_call(Shape::scatter, all, bytes, mine, root)};
-}
-NodeCollectives::Request NodeCollectives::allreduce_request(const std::byte* mine, std::byte* result,
-                                                            std::size_t count, const detail::Combine& combine) {
-  return {*this, reduction_call(mine, result, count, combine, -1)};
-}
-NodeCollectives::Request NodeCollectives::reduce_request(const std::byte* mine, std::byte* result,
-                                                         std::size_t count, const detail::Combine& combine,
-                                                         int root) {
-  return {*this, reduction_call(mine, result, count, combine, root)};
+NodeCollectives::Call NodeCollectives::reduce_call(const std::byte* mine, std::byte* result, std::size_t count,
+                                                   const Combine& combine, int root) const {
+  return reduction_call(mine, result, count, combine, root);
 }
 
 void NodeCollectives::run(const NodeSchedule& schedule, int times, const std::byte* mine, std::byte* result,
-                          std::size_t count, const detail::Combine* combine) {
+                          std::size_t count, const Combine* combine) {
   const detail::RankSchedule own(schedule, me_);
   const std::size_t element = combine ? combine->element_bytes() : 1;
   for (int k = 0; k < times; ++k)

@@ -9,7 +9,7 @@
 
 #include "datatypes/mpi_check.hpp"
 
-namespace isohalo::detail {
+namespace isohalo {
 
 namespace {
 
@@ -188,4 +188,4 @@ void Combine::join(std::span<const Join> joins, std::span<const std::byte* const
   }
 }
 
-}  // namespace isohalo::detail
+}  // namespace isohalo

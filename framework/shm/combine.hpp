@@ -9,7 +9,7 @@
 
 #include "framework/shm/combining_tree.hpp"
 
-namespace isohalo::detail {
+namespace isohalo {
 
 /// How two vectors of one MPI type are combined by one MPI operation. Local.
 class Combine {
@@ -53,4 +53,4 @@ class Combine {
   bool predefined_, commutes_, exact_;
 };
 
-}  // namespace isohalo::detail
+}  // namespace isohalo

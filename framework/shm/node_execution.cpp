@@ -52,6 +52,9 @@ std::size_t slot_size_of(std::size_t bytes) {
 constexpr std::array kSizeBegins{bytes_before(0), bytes_before(1), bytes_before(2), bytes_before(3)};
 constexpr std::array kSizeFirst{slots_before(0), slots_before(1), slots_before(2), slots_before(3)};
 
+constexpr int kMeasuredAfter = 100;  // reductions and broadcasts
+constexpr std::int64_t kShortSleep_ns = 45'000, kLongSleep_ns = 200'000;
+
 using Counter = std::atomic_ref<std::uint64_t>;
 static_assert(Counter::is_always_lock_free, "counters are shared by processes");
 
@@ -86,29 +89,48 @@ std::size_t NodeCollectives::slots_of(std::size_t size) const {
   return size == kLong ? long_slots_ : kSizes[size].slots;
 }
 
-/// Until the counter that was found too low has come so far.
-void NodeCollectives::await_counter() {
-  const auto is_there = [&] { return counter(awaited_).load(std::memory_order_acquire) >= awaited_stage_; };
+/// The words beside the counter of what a rank has ended.
+detail::Sleepers NodeCollectives::sleepers_of(int rank) const {
+  return detail::Sleepers(memory_.of(rank) + kFlag);
+}
+
+/// Has the counter that was found too low come so far?
+bool NodeCollectives::is_there() const {
+  return counter(awaited_).load(std::memory_order_acquire) >= awaited_stage_;
+}
+
+void NodeCollectives::await() {
   for (int spun = 0; spun < spins_; ++spun) {
     if (is_there()) return;
     relax();
   }
   Backoff backoff(0);
   for (int spun = 0; !is_there(); ++spun) {
-    if (spun % 64 == 32) {  // a rank that we wait for may need a message of ours
-      int there = 0;
-      mpi_check(MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &there, MPI_STATUS_IGNORE), "MPI_Iprobe");
-    }
-    backoff.pause();
+    const bool awake = backoff.pause_awake();
+    if (!awake)
+      sleepers_of(awaited_rank_)
+          .sleep_unless([this] { return is_there(); }, Operation::any_active() ? kShortSleep_ns : kLongSleep_ns);
+    // A rank that we wait for may need a message of ours. A probe that finds one lets MPI do nothing, so it is for
+    // a message that nobody sends.
+    int there = 0;
+    if (!awake || spun % 64 == 32)
+      mpi_check(MPI_Iprobe(me_, quiet_tag_, comm_, &there, MPI_STATUS_IGNORE), "MPI_Iprobe");
   }
 }
 
-/// Has the counter come so far? It never goes back.
-bool NodeCollectives::has_come(std::byte* at, std::uint64_t stage) {
+/// Has the counter of a rank come so far? It never goes back.
+bool NodeCollectives::has_come(int rank, std::byte* at, std::uint64_t stage) {
   if (counter(at).load(std::memory_order_acquire) >= stage) return true;
   awaited_ = at;
+  awaited_rank_ = rank;
   awaited_stage_ = stage;
   return false;
+}
+
+/// To be called after a counter of this rank has been set.
+void NodeCollectives::wake_others() {
+  // Where all have a core sleepers are rare: one may be missed, and the fence would cost as much as the rest.
+  spins_ < kSpinsOfOwnCores ? sleepers_of(me_).wake() : sleepers_of(me_).wake_seen();
 }
 
 std::byte* NodeCollectives::slot(int rank, const Call& call, std::uint64_t stage) const {
@@ -128,7 +150,7 @@ bool NodeCollectives::is_read(Published& p) {
     const std::uint64_t needed = p.base + static_cast<std::uint64_t>(p.first->stage);
     std::uint64_t& known = ended_[static_cast<std::size_t>(p.first->rank)];
     if (all_ended_ >= needed || known >= needed) continue;
-    if (!has_come(memory_.of(p.first->rank), needed)) return false;
+    if (!has_come(p.first->rank, memory_.of(p.first->rank), needed)) return false;
     known = needed;
   }
   return true;
@@ -137,7 +159,7 @@ bool NodeCollectives::is_read(Published& p) {
 /// Afterwards nothing is known of schedules that may go.
 void NodeCollectives::await_readers() {
   for (Published& p : published_)
-    while (!is_read(p)) await_counter();
+    while (!is_read(p)) await();
 }
 
 void NodeCollectives::publish(const Call& call, const detail::RankSchedule::Stage& stage) {
@@ -145,6 +167,7 @@ void NodeCollectives::publish(const Call& call, const detail::RankSchedule::Stag
   const Reader* const readers = call.schedule->readers.data();
   published(call, number) = {call.base, readers + stage.first_reader, readers + stage.last_reader};
   counter(slot(me_, call, number)).store(number, std::memory_order_release);
+  wake_others();
 }
 
 /// Have the ranks of a take without bytes come so far?
@@ -152,7 +175,7 @@ bool NodeCollectives::meet(Call& call, const detail::RankSchedule::Step& step) {
   for (; step.first_source + call.source < step.last_source; ++call.source) {
     const Source& s = call.schedule->sources[static_cast<std::size_t>(step.first_source + call.source)];
     const std::uint64_t there = call.base + static_cast<std::uint64_t>(s.stage);
-    if (!has_come(slot(s.rank, call, there), there)) return false;
+    if (!has_come(s.rank, slot(s.rank, call, there), there)) return false;
   }
   call.source = 0;
   return true;
@@ -190,7 +213,7 @@ bool NodeCollectives::perform(Call& call, const detail::RankSchedule::Step& step
     const std::uint64_t there = call.base + static_cast<std::uint64_t>(s.stage);
     std::byte* const at = slot(s.rank, call, there);
     if (s.rank != me_) {
-      if (!has_come(at, there)) return false;
+      if (!has_come(s.rank, at, there)) return false;
       std::uint64_t& known = ended_[static_cast<std::size_t>(s.rank)];
       known = std::max(known, there - 1);
     }
@@ -210,7 +233,6 @@ bool NodeCollectives::perform(Call& call, const detail::RankSchedule::Step& step
   return true;
 }
 
-/// True when the call has come to its end; else something is not ready.
 bool NodeCollectives::advance(Call& call) {
   for (; call.at < call.count; call.at += call.length) {
     if (call.base == 0) {
@@ -234,6 +256,7 @@ bool NodeCollectives::advance(Call& call) {
         if (!perform(call, s.steps[static_cast<std::size_t>(call.step)], call.step < stage.fills_end)) return false;
       }
       counter(memory_.of(me_)).store(call.base + call.stage, std::memory_order_release);
+      wake_others();
       ++call.stage;
       call.published = false;
     }
@@ -245,43 +268,12 @@ bool NodeCollectives::advance(Call& call) {
   return true;
 }
 
-/// Requests, in their order. True when there are none left.
-bool NodeCollectives::advance_begun() {
-  for (; !begun_.empty(); begun_.pop_front()) {
-    if (!advance(*begun_.front())) return false;
-    begun_.front()->active = false;
-  }
-  return true;
-}
-
 void NodeCollectives::complete(Call call) {
-  while (!advance_begun()) await_counter();
   const std::size_t bytes = call.count * call.element;
+  if (call.shape <= Shape::broadcast && ++counted_ == kMeasuredAfter && !forced_) set_costs(measure());
   if (!slots_chosen_ && call.shape != Shape::given && bytes > kShort && (long_bytes_ += bytes) > kTrialAfter)
     choose_slots();
-  while (!advance(call)) await_counter();
-}
-
-NodeCollectives::Request::~Request() noexcept(false) {
-  if (call_) wait();
-}
-
-void NodeCollectives::Request::start() {
-  if (call_->active) throw UsageError("a request was started that is active: wait for its end");
-  const auto fresh = [&](Call& c) { c.at = c.length = c.stage = 0, c.step = c.source = 0, c.base = 0; };
-  fresh(*call_);
-  call_->active = true;
-  owner_.begun_.push_back(call_.get());
-  owner_.advance_begun();
-}
-
-bool NodeCollectives::Request::test() {
-  if (call_->active) owner_.advance_begun();
-  return !call_->active;
-}
-
-void NodeCollectives::Request::wait() {
-  while (!test()) owner_.await_counter();
+  while (!advance(call)) await();
 }
 
 }  // namespace isohalo

@@ -12,6 +12,7 @@
 
 #include "framework/shm/node.hpp"
 #include "framework/shm/node_memory.hpp"
+#include "framework/shm/sleepers.hpp"
 
 namespace isohalo {
 
@@ -38,43 +39,19 @@ class NodeSlots {
   bool published(int member) const { return flag(member).load(std::memory_order_acquire) == round_; }
   const std::byte* read(int member) const { return slot(member) + sizeof(Flag); }
 
-  /// Sleeps until a rank of the compute node calls `wake_sleepers`, for `timeout_ns` at most, unless `ready()` is
-  /// true after this rank has said that it sleeps. May wake up for nothing. Local.
-  template <class Ready>
-  void sleep_unless(const Ready& ready, std::int64_t timeout_ns) {
-    const std::uint32_t before = calls().load();
-    sleepers().fetch_add(1);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!ready()) sleep(before, timeout_ns);
-    sleepers().fetch_sub(1);
-  }
-  /// To be called once what others may sleep for has been stored. A system call only when somebody sleeps. Local.
-  void wake_sleepers() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // what was stored is visible before we look for sleepers
-    wake_seen_sleepers();
-  }
-  /// The same without a fence: may miss one that is just about to sleep, who then wakes up when its time is over.
-  void wake_seen_sleepers() {
-    if (sleepers().load(std::memory_order_relaxed) > 0) wake();
-  }
+  /// By which ranks sleep until another has published; in the leader's first line.
+  detail::Sleepers sleepers() const { return detail::Sleepers(memory_.of(0)); }
 
  private:
   static constexpr std::size_t kLine = 128;  ///< two cache lines: what a processor may fetch at once
   /// The flag shares the first cache line of the slot, so that a few numbers arrive with it. It holds the round.
   using Flag = std::atomic<std::uint64_t>;
   static_assert(Flag::is_always_lock_free && sizeof(Flag) == 8, "flags are shared by processes");
-  /// In the leader's first line: how often sleepers were called, and how many there are.
-  using Word = std::atomic<std::uint32_t>;
-  static_assert(Word::is_always_lock_free && sizeof(Word) == 4, "the words are shared by processes");
 
   NodeSlots(std::shared_ptr<const Node> node, detail::NodeMemory memory, std::size_t slot_bytes)
       : node_(std::move(node)), memory_(std::move(memory)), slot_bytes_(slot_bytes) {}
   std::byte* slot(int member) const { return memory_.of(member) + kLine + (round_ & 1) * slot_bytes_; }
   Flag& flag(int member) const { return *reinterpret_cast<Flag*>(slot(member)); }
-  Word& calls() const { return *reinterpret_cast<Word*>(memory_.of(0)); }
-  Word& sleepers() const { return *reinterpret_cast<Word*>(memory_.of(0) + sizeof(Word)); }
-  void sleep(std::uint32_t calls_before, std::int64_t timeout_ns);
-  void wake();
 
   std::shared_ptr<const Node> node_;
   detail::NodeMemory memory_;

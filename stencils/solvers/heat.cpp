@@ -27,7 +27,7 @@ class HeatModel : public SingleFieldModel<D> {
   }
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
     return this->make(domain, depth, exchange, [this]<class T>(T zero, const Index<D>& stride) {
-      return HeatRow<T, D>(factors(zero), stride);
+      return HeatRow<T, D>(this->factors(zero), stride);
     });
   }
   std::string against_device() const override { return rules_against_device(this->grid().boundary); }
@@ -35,7 +35,7 @@ class HeatModel : public SingleFieldModel<D> {
                                               Exchange exchange) const override {
     return this->make_on_device(domain, depth, exchange,
                                 [this]<class T>(T zero, const Index<D>& stride, const auto& make) {
-                                  return make(HeatPoint<T, D>{{factors(zero), stride}});
+                                  return make(HeatPoint<T, D>{{this->factors(zero), stride}});
                                 });
   }
 

@@ -1,7 +1,7 @@
 /// What a program may do around its collectives: communicators that come and go in any order, messages that stay
 /// under way, processes that are forked, a rank that has no room, and MPI_Abort. Knows MPI alone, as client.cpp
 /// does. usage: preload_hostile communicators COUNT SEED | traffic COUNT SEED | fork COUNT PROGRAM | full |
-/// fill COUNT SEED | abort
+/// fill COUNT SEED | waiting COUNT | abort
 
 #include <mpi.h>
 #include <spawn.h>
@@ -242,6 +242,31 @@ void fill(long count, unsigned seed) {
   if (rank == 0) std::remove(filler);
 }
 
+/// A rank that waits in a collective has messages that it has not asked for, and one to send that MPI has not sent
+/// yet.
+void waiting(long count) {
+  std::vector<int> data(std::size_t{1} << 20), got(data.size());
+  const int n = static_cast<int>(data.size());
+  for (long k = 0; k < count; ++k) {
+    std::fill(data.begin(), data.end(), static_cast<int>(k));
+    int word = 0;
+    if (rank == 0) {
+      MPI_Request sent = MPI_REQUEST_NULL;
+      MPI_Isend(data.data(), n, MPI_INT, 1, 1, MPI_COMM_WORLD, &sent);
+      MPI_Barrier(MPI_COMM_WORLD);
+      MPI_Recv(&word, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Wait(&sent, MPI_STATUS_IGNORE);
+    } else {
+      if (rank == 1) {
+        MPI_Send(&word, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+        MPI_Recv(got.data(), n, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        expect(got == data, "a message to a rank that waits", k);
+      }
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
+  }
+}
+
 void aborts() {
   for (long k = 0;; ++k) {
     if (k == 300 && rank == ranks - 1) MPI_Abort(MPI_COMM_WORLD, 42);
@@ -263,6 +288,7 @@ int main(int argc, char** argv) {
   if (mode == "fork") forks(number(1), argv[3]);
   if (mode == "full") full();
   if (mode == "fill") fill(number(1), static_cast<unsigned>(number(2)));
+  if (mode == "waiting") waiting(number(1));
   if (mode == "abort") aborts();
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

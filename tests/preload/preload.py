@@ -117,6 +117,9 @@ for mode, most in (("communicators", 4000 if LONG else 600), ("traffic", 10000 i
 for ranks in (2, 3):
     code, report, text = run(ranks, HOSTILE, "fork", 1000 if LONG else 60, shutil.which("true"))
     that(code == 0 and report and handled(report) >= 60, "fork on %d ranks: exit code %d: %s" % (ranks, code, text[-500:]))
+for tls in ("all", "self,tcp"):  # the second has no way past the sender
+    code, report, text = run(2, HOSTILE, "waiting", 20, UCX_TLS=tls)
+    that(code == 0 and report and report["MPI_Barrier"]["handled"] >= 20, "waiting, UCX_TLS=%s: exit code %d: %s" % (tls, code, text[-500:]))
 for ranks in (2, 3):  # the last rank alone has no room while the library asks for it
     code, report, text = run(ranks, HOSTILE, "full")
     that(code == 0 and report and set(passed_on(report)) == {"no shared memory"},

@@ -7,16 +7,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
+#include "datatypes/error.hpp"
 #include "tests/mpi_main.hpp"
 
 namespace isohalo {
 namespace {
-
-using detail::Combine;
 
 std::byte* bytes(std::vector<double>& v) {
   return reinterpret_cast<std::byte*>(v.data());
@@ -100,9 +100,13 @@ TEST(ClusterCollectives, HaveOneOrder) {
   }
 }
 
+std::unique_ptr<ClusterCollectives> make(MPI_Comm comm) {
+  return ClusterCollectives::make(comm, {.spins = 5, .hierarchy = {}, .place = {}, .algorithm = {}});
+}
+
 /// Gather, scatter and allgather, also where a node's ranks are not consecutive; blocks that are there already.
 void check_blocks(MPI_Comm comm) {
-  const auto c = ClusterCollectives::make(comm, {.spins = 5, .hierarchy = {}, .place = {}, .algorithm = {}});
+  const auto c = make(comm);
   ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
   int p = 1, me = 0, root = 0;
   MPI_Comm_size(comm, &p);
@@ -150,6 +154,151 @@ TEST(ClusterCollectives, BlocksOfEachRank) {
   MPI_Comm_free(&mixed);
 }
 
+std::vector<double> filled(std::size_t count, int rank, int salt) {
+  std::vector<double> v(count);
+  for (std::size_t i = 0; i < count; ++i)
+    v[i] = static_cast<double>((i * 7 + static_cast<std::size_t>(salt)) % 1000) + rank;
+  return v;
+}
+
+/// Each collective as a request that is begun again and again, with calls in between, ended in different orders on
+/// different ranks.
+TEST(ClusterCollectives, RequestsEndInTheirOrder) {
+  using Request = ClusterCollectives::Request;
+  const auto c = make(MPI_COMM_WORLD);
+  ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
+  const int p = test::ranks(), me = test::rank(), root = p - 1;
+  const bool here = me == root;
+  const auto sum = *Combine::of(MPI_DOUBLE, MPI_SUM);
+  constexpr std::size_t n = 9000, part = 3000;
+  std::vector<double> mine(n), sums(n), at_root(n), data(30000), block(part),
+      all(part * static_cast<std::size_t>(p)), parts(all.size()), mine_of_parts(part), gathered(all.size());
+  std::vector<Request> r;
+  r.push_back(c->allreduce_request(bytes(mine), bytes(sums), n, sum));
+  r.push_back(c->broadcast_request(bytes(data), 8 * data.size(), root));
+  r.push_back(c->allgather_request(bytes(block), 8 * part, bytes(all)));
+  r.push_back(c->reduce_request(bytes(mine), bytes(at_root), n, sum, root));
+  r.push_back(c->scatter_request(bytes(parts), 8 * part, bytes(mine_of_parts), root));
+  r.push_back(c->gather_request(bytes(block), 8 * part, bytes(gathered), root));
+  r.push_back(c->barrier_request());
+  test::Random own(static_cast<std::uint64_t>(me) + 1);
+  for (int turn = 0; turn < 20; ++turn) {
+    mine = filled(n, me, turn);
+    data = here ? filled(data.size(), me, turn + 1) : std::vector<double>(data.size());
+    block = filled(part, me, turn + 2);
+    for (int q = 0; q < p && here; ++q) {
+      const auto theirs = filled(part, q, turn + 3);
+      std::copy(theirs.begin(), theirs.end(), parts.begin() + static_cast<std::ptrdiff_t>(part) * q);
+    }
+    if (own.in(0, 5) == 0) usleep(static_cast<useconds_t>(own.in(0, 500)));
+    for (std::size_t k = 0; k < r.size(); ++k) {
+      r[k].start();
+      if (turn % 3 == 0 && k == 2) c->barrier();  // ends those before it
+    }
+    if (turn % 2 == 0) {
+      while (!r.back().test()) usleep(10);
+      for (auto& request : r) EXPECT_TRUE(request.test());
+    }
+    for (std::size_t k = 0; k < r.size(); ++k) r[(k + static_cast<std::size_t>(me)) % r.size()].wait();
+    std::vector<double> expected_sums(n), expected_all;
+    for (int q = 0; q < p; ++q) {
+      const auto theirs = filled(n, q, turn), theirs_all = filled(part, q, turn + 2);
+      for (std::size_t i = 0; i < n; ++i) expected_sums[i] += theirs[i];
+      expected_all.insert(expected_all.end(), theirs_all.begin(), theirs_all.end());
+    }
+    EXPECT_EQ(sums, expected_sums);
+    EXPECT_EQ(data, filled(data.size(), root, turn + 1));
+    EXPECT_EQ(all, expected_all);
+    EXPECT_EQ(mine_of_parts, filled(part, me, turn + 3));
+    if (here) {
+      EXPECT_EQ(at_root, expected_sums);
+      EXPECT_EQ(gathered, expected_all);
+    }
+  }
+  if (p == 1) return;
+  Request twice = c->barrier_request();
+  if (me == 0) {
+    twice.start();  // waits for the others, who come later
+    EXPECT_THROW(twice.start(), UsageError);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (me != 0) twice.start();
+  twice.wait();
+}
+
+/// Requests on two communicators are waited for in opposite orders; they are longer than what fits into slots, so
+/// that none ends before all ranks go on with it.
+TEST(ClusterCollectives, RequestsOfSeveralCommunicatorsGoOnTogether) {
+  MPI_Comm reversed = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -test::rank(), &reversed);
+  const auto a = make(MPI_COMM_WORLD), b = make(reversed);
+  ASSERT_TRUE(test::all_ranks_ok(a && b));
+  const auto sum = *Combine::of(MPI_DOUBLE, MPI_SUM);
+  std::vector<double> of_a(200000), of_b(200000);
+  auto in_a = a->allreduce_request(bytes(of_a), bytes(of_a), of_a.size(), sum);
+  auto in_b = b->broadcast_request(bytes(of_b), 8 * of_b.size(), test::ranks() - 1);
+  for (int turn = 0; turn < 4; ++turn) {
+    of_a = filled(of_a.size(), 0, turn);
+    of_b = test::rank() == 0 ? filled(of_b.size(), 5, turn) : std::vector<double>(of_b.size());
+    in_a.start(), in_b.start();
+    if (test::rank() % 2 == 0)
+      in_b.wait(), in_a.wait();
+    else
+      in_a.wait(), in_b.wait();
+    EXPECT_EQ(of_b, filled(of_b.size(), 5, turn));
+    for (std::size_t i = 0; i < of_a.size(); i += 997)
+      ASSERT_EQ(of_a[i], test::ranks() * filled(i + 1, 0, turn)[i]);
+  }
+  MPI_Comm_free(&reversed);
+}
+
+/// (a, b) op (c, d) = (a c, a d + b) of small whole numbers: maps x -> a x + b, one after the other.
+void compose(void* left, void* right, int* length, MPI_Datatype*) {
+  auto* const l = static_cast<std::int32_t*>(left);
+  auto* const r = static_cast<std::int32_t*>(right);
+  for (int i = 0; i + 1 < *length; i += 2) {
+    r[i + 1] = l[i] * r[i + 1] + l[i + 1];
+    r[i] = l[i] * r[i];
+  }
+}
+
+TEST(ClusterCollectives, ReduceByOperationsThatDoNotCommuteInRankOrderOrRefuse) {
+  MPI_Op op = MPI_OP_NULL;
+  MPI_Op_create(compose, 0, &op);
+  const auto composed = *Combine::of(MPI_INT32_T, op);
+  MPI_Comm mixed = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, test::rank() % 2 * test::ranks() + test::rank(), &mixed);
+  for (const MPI_Comm comm : {MPI_COMM_WORLD, mixed}) {
+    const auto c = make(comm);
+    ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
+    int me = 0;
+    MPI_Comm_rank(comm, &me);
+    const auto map_of = [](int rank) { return std::array<std::int32_t, 2>{rank % 3 == 1 ? -1 : 1, rank + 1}; };
+    auto mine = map_of(me), result = mine;
+    auto* const from = reinterpret_cast<std::byte*>(mine.data());
+    auto* const to = reinterpret_cast<std::byte*>(result.data());
+    if (!c->in_rank_order()) {
+      EXPECT_THROW(c->allreduce(from, to, 2, composed), UsageError);
+      EXPECT_THROW(c->reduce_request(from, to, 2, composed, 0), UsageError);
+      continue;
+    }
+    auto expected = map_of(0);
+    for (int r = 1; r < test::ranks(); ++r) {
+      auto next = map_of(r);
+      int two = 2;
+      compose(expected.data(), next.data(), &two, nullptr);
+      expected = next;
+    }
+    c->allreduce(from, to, 2, composed);
+    EXPECT_EQ(result, expected);
+  }
+  const auto c = make(MPI_COMM_WORLD);
+  EXPECT_THROW(c->broadcast(nullptr, 0, test::ranks()), UsageError);
+  EXPECT_THROW(c->gather_request(nullptr, 0, nullptr, -1), UsageError);
+  MPI_Comm_free(&mixed);
+  MPI_Op_free(&op);
+}
+
 /// By a clock that the ranks of this machine share; MPI's need not be one.
 std::int64_t now_ns() {
   timespec t{};
@@ -158,8 +307,7 @@ std::int64_t now_ns() {
 }
 
 TEST(ClusterCollectives, NobodyLeavesABarrierBeforeAllAreThere) {
-  const auto c =
-      ClusterCollectives::make(MPI_COMM_WORLD, {.spins = 5, .hierarchy = {}, .place = {}, .algorithm = {}});
+  const auto c = make(MPI_COMM_WORLD);
   ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
   test::Random own(static_cast<std::uint64_t>(test::rank()) + 1);
   for (int turn = 0; turn < 50; ++turn) {

@@ -16,8 +16,6 @@
 namespace isohalo {
 namespace {
 
-using detail::Combine;
-
 std::unique_ptr<NodeCollectives> make() {
   return NodeCollectives::make(MPI_COMM_WORLD,
                                {.spins = test::ranks() > 2 ? 5 : 200, .hierarchy = Hierarchy(test::ranks())});
@@ -309,70 +307,6 @@ TEST_F(Reductions, ChoicesByMeasurementChangeNoBits) {
     EXPECT_NE(c_->costs().at(1).latency_ns, before);
   }
   check<double>(*c_, MPI_DOUBLE, MPI_SUM, rough, std::plus<>());
-}
-
-TEST_F(Moves, RequestsEndInTheirOrder) {
-  using Request = NodeCollectives::Request;
-  const auto sum = *Combine::of(MPI_INT64_T, MPI_SUM);
-  const std::int64_t triangle = p_ * (p_ + 1) / 2;
-  std::vector<std::int64_t> mine(9000), result(9000);
-  std::vector<std::byte> data(50000), all(3000 * static_cast<std::size_t>(p_)), part(3000);
-  const auto bytes = [](std::vector<std::int64_t>& v) { return reinterpret_cast<std::byte*>(v.data()); };
-  Request allreduce = c_->allreduce_request(bytes(mine), bytes(result), mine.size(), sum),
-          broadcast = c_->broadcast_request(data.data(), data.size(), p_ - 1), barrier = c_->barrier_request(),
-          gather = c_->allgather_request(part.data(), part.size(), all.data());
-  // To and from the last rank.
-  std::vector<std::int64_t> at_root(mine.size());
-  std::vector<std::byte> parts(all.size()), mine_of_parts(part.size()), gathered(all.size());
-  Request reduce = c_->reduce_request(bytes(mine), bytes(at_root), mine.size(), sum, p_ - 1),
-          scatter = c_->scatter_request(parts.data(), part.size(), mine_of_parts.data(), p_ - 1),
-          gather_at = c_->gather_request(part.data(), part.size(), gathered.data(), p_ - 1);
-  for (int turn = 0; turn < 40; ++turn) {
-    std::fill(mine.begin(), mine.end(), (me_ + 1) * (turn + 1));
-    const auto begin = pattern(data.size(), me_, turn);
-    std::copy(begin.begin(), begin.end(), data.begin());
-    std::copy_n(begin.begin(), part.size(), part.begin());
-    for (int r = 0; r < p_ && me_ == p_ - 1; ++r)
-      std::memcpy(parts.data() + part.size() * static_cast<std::size_t>(r),
-                  pattern(part.size(), r + 7, turn).data(), part.size());
-    be_late(own_);
-    allreduce.start();
-    broadcast.start();
-    if (turn % 3 == 0) c_->barrier();  // ends those before it
-    gather.start();
-    reduce.start(), scatter.start(), gather_at.start();
-    barrier.start();
-    if (turn % 2 == 0) {
-      while (!barrier.test()) usleep(10);
-      EXPECT_TRUE(allreduce.test() && broadcast.test() && gather.test());
-      EXPECT_TRUE(reduce.test() && scatter.test() && gather_at.test());
-    }
-    broadcast.wait();
-    EXPECT_EQ(data, pattern(data.size(), p_ - 1, turn));
-    allreduce.wait();
-    EXPECT_EQ(result, std::vector<std::int64_t>(result.size(), triangle * (turn + 1)));
-    gather.wait();
-    for (int r = 0; r < p_; ++r)
-      EXPECT_EQ(std::memcmp(all.data() + part.size() * static_cast<std::size_t>(r),
-                            pattern(part.size(), r, turn).data(), part.size()),
-                0);
-    gather_at.wait(), scatter.wait(), reduce.wait();
-    EXPECT_EQ(mine_of_parts, pattern(part.size(), me_ + 7, turn));
-    if (me_ == p_ - 1) {
-      EXPECT_EQ(at_root, result);
-      EXPECT_EQ(gathered, all);
-    }
-    barrier.wait();
-  }
-  if (p_ > 1 && me_ == 0) {
-    Request twice = c_->gather_request(part.data(), part.size(), all.data(), 0);
-    twice.start();  // waits for the others, who come later
-    EXPECT_THROW(twice.start(), UsageError);
-    MPI_Barrier(MPI_COMM_WORLD);
-  } else if (p_ > 1) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    c_->gather(part.data(), part.size(), all.data(), 0);
-  }
 }
 
 TEST(NodeCollectives, RefuseWhatThereIsNot) {

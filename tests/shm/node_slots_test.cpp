@@ -100,15 +100,15 @@ TEST(NodeSlots, SleepersAreCalled) {
     const auto start = std::chrono::steady_clock::now();
     if (slots->layout().me == late) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     slots->publish();
-    slots->wake_sleepers();
+    slots->sleepers().wake();
     for (int m = 0; m < members; ++m)
-      while (!slots->published(m)) slots->sleep_unless([&] { return slots->published(m); }, 20'000'000'000);
+      while (!slots->published(m)) slots->sleepers().sleep_unless([&] { return slots->published(m); }, 20'000'000'000);
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << "round " << round;
   }
   world().barrier();
   const auto start = std::chrono::steady_clock::now();
-  slots->sleep_unless([] { return true; }, 20'000'000'000);  // nothing to wait for
-  slots->sleep_unless([] { return false; }, 1'000'000);      // nobody calls
+  slots->sleepers().sleep_unless([] { return true; }, 20'000'000'000);  // nothing to wait for
+  slots->sleepers().sleep_unless([] { return false; }, 1'000'000);      // nobody calls
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
