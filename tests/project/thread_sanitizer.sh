@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 [ $# -ge 1 ] || { sed -n '2s/^# //p' "$0" >&2; exit 2; }
 build=${2:-build/thread_sanitizer}
-tests=(tree_reducer stencils acoustics red_black time_tiles depths)
+tests=(tree_reducer stencils acoustics time_tiles depths)
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O1 -g1 -fsanitize=thread -Wno-tsan" \
   -DKokkos_ROOT="$1" -DISOHALO_INSTALL=OFF -DISOHALO_SHARED_C=OFF -DCMAKE_UNITY_BUILD=ON >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
 ninja -C "$build" isohalo_command "${tests[@]/#/test_}"

@@ -318,6 +318,11 @@ def main():
         "poisson2d_jacobi %s full domain.shape=[18,21] solver.method=jacobi solver.omega=0.9 run.steps=400 "
         "run.stop_residual=0.3 output.checkpoint_every=20" % (inputs / "poisson2d.toml"),
         "poisson2d_red_black %s full domain.shape=[17,23] run.steps=400 run.stop_residual=1e-6 output.checkpoint_every=20" % (inputs / "poisson_red_black.toml"),
+        # Half steps in place, since the periodic extent is even; an odd number of rows, and one row.
+        "red_black_odd %s full domain.shape=[13,12] domain.type=float32 run.steps=13 run.stop_residual=1e-6 run.residual_every=4 "
+        "output.checkpoint_every=7" % (inputs / "poisson_red_black.toml"),
+        "red_black_row %s full domain.shape=[1,14] source.high=[0.4,0.6] run.steps=13 run.stop_residual=1e-6 run.residual_every=4 "
+        "output.checkpoint_every=7" % (inputs / "poisson_red_black.toml"),
         "poisson3d_chebyshev %s full domain.shape=[6,8,10] source.size=2 run.steps=400 run.stop_residual=1e-6 "
         "output.checkpoint_every=20" % (inputs / "poisson_chebyshev.toml"),
         "gray_scott %s full domain.shape=[40,53] run.steps=60 output.checkpoint_every=30" % (inputs / "gray_scott.toml"),
@@ -352,6 +357,7 @@ def main():
     cases.append('exact_acoustics %s once parallel.reduction="exact"' % (out / "acoustics_2d_1.toml").resolve())
     (out / "cases.txt").write_text("\n".join(cases) + "\n")
     sampled = {"heat2d", "custom9", "heat3d_small", "poisson2d", "poisson2d_jacobi", "poisson2d_red_black",
+               "red_black_odd", "red_black_row",
                "poisson3d_chebyshev", "poisson_1d_9", "poisson_2d_8", "poisson_2d_11", "poisson_3d_10", "poisson_4d_7", "life",
                "life_1", "life_2", "exact_2d_3",
                "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1",
