@@ -428,64 +428,6 @@ TEST(LifeRow, AnyRuleInRowsOfAnyWidth) {
   }
 }
 
-/// The cell at hand and its neighbors in the old field: u() is the cell, u(0, -1) the one before it in dimension 1.
-template <class T, int D>
-class CellView {
- public:
-  CellView(const T* at, const Index<D>& stride) : at_(at), stride_(stride) {}
-  T operator()() const { return *at_; }
-  template <class... I>
-  T operator()(I... offset) const {
-    static_assert(sizeof...(I) == static_cast<std::size_t>(D), "one offset per dimension");
-    const Index<D> o{static_cast<std::int64_t>(offset)...};
-    std::int64_t k = 0;
-    for (int j = 0; j < D; ++j) k += o[j] * stride_[j];
-    return at_[k];
-  }
-
- private:
-  const T* at_;
-  const Index<D>& stride_;
-};
-
-/// Makes a row kernel of a user's functor T f(CellView<T, D> u).
-template <class T, int D, class F>
-class CellRow {
- public:
-  CellRow(F f, const Index<D>& stride) : f_(std::move(f)), stride_(stride) {}
-  void operator()(const T* in, T* __restrict out, std::int64_t n) const {
-    const Index<D> stride = stride_;
-    for (std::int64_t x = 0; x < n; ++x) out[x] = f_(CellView<T, D>(in + x, stride));
-  }
-
- private:
-  F f_;
-  Index<D> stride_;
-};
-
-TEST(CellRow, AUsersFunctorGivesTheBitsOfTheShippedKernel) {
-  const CartesianDomain<2> domain(MPI_COMM_WORLD, {32, 33}, {.periodic = {true, true}});
-  const BoundaryRules<2> rules;
-  const auto average = [](const CellView<double, 2>& u) {
-    return 0.25 * (((u(-1, 0) + u(0, -1)) + u(0, 1)) + u(1, 0));
-  };
-  using Row = CellRow<double, 2, decltype(average)>;
-  DeepStepper<double, 2> mine("u", domain, StencilShape<2>::star(1), rules, 2,
-                              [&](const Index<2>& s) { return Row(average, s); });
-  WholeField<double, 2> whole{domain.global(), rules, {}, 0};
-  for (std::int64_t l = 0; l < whole.global.cells(); ++l) whole.v.push_back(static_cast<double>(l % 17));
-  for_each_cell(domain.owned(), [&](const Index<2>& i) {
-    mine.field().at(i) = whole.v[static_cast<std::size_t>(linear_index(whole.global, i))];
-  });
-  mine.advance(1, false);
-  for_each_cell(domain.owned(), [&](const Index<2>& i) {
-    const double want =
-        0.25 * (((whole.read({i[0] - 1, i[1]}) + whole.read({i[0], i[1] - 1})) + whole.read({i[0], i[1] + 1})) +
-                whole.read({i[0] + 1, i[1]}));
-    ASSERT_EQ(mine.field().at(i), want);
-  });
-}
-
 TEST(Boundary, RefusesStencilsBeyondTheGrid) {
   BoundaryRules<1> rules;
   rules.low[0].kind = rules.high[0].kind = Boundary::neumann;
