@@ -1,5 +1,4 @@
-/// Solvers by a function of a cell: what is refused before memory is taken, and a function of one field against the
-/// kernel of rows that does the same.
+/// Solvers by a function of a cell: what is refused before memory is taken, numbers, stages and boundary rules.
 
 #include "stencils/cell_solver.hpp"
 
@@ -8,7 +7,6 @@
 #include "framework/run/config.hpp"
 #include "framework/run/expression.hpp"
 #include "framework/run/input.hpp"
-#include "stencils/row_kernels.hpp"
 #include "stencils/solvers.hpp"
 #include "tests/mpi_main.hpp"
 
@@ -220,58 +218,6 @@ TEST(CellSolver, RefusesToReadWhatItsShapeDoesNotHave) {
             "solver d reads u at (2), which its shape in 1 dimensions does not have");
 }
 
-/// One field of binary64: the same arithmetic as a row kernel, written once more.
-template <int D>
-class DiffusionRow {
- public:
-  DiffusionRow(const CellGeometry<D>& g, double k, double dt) : g_(g), k_(k), dt_(dt) {}
-  void operator()(const double* in, double* out, std::int64_t n) const {
-    for (std::int64_t x = 0; x < n; ++x) {
-      double lap = 0;
-      for (int j = 0; j < D; ++j) {
-        const std::int64_t s = g_.stride[j];
-        const double t = g_.inverse_square[j] * ((in[x - s] - 2.0 * in[x]) + in[x + s]);
-        lap = j == 0 ? t : lap + t;
-      }
-      out[x] = in[x] + dt_ * (k_ * lap);
-    }
-  }
-
- private:
-  CellGeometry<D> g_;
-  double k_, dt_;
-};
-
-template <int D>
-void equals_rows(const Index<D>& shape, int depth) {
-  DomainOptions<D> options;
-  options.periodic = BoundaryRules<D>{}.periodic();
-  const CartesianDomain<D> domain(MPI_COMM_WORLD, shape, options);
-  const auto make = [&](const auto& row_of) {
-    const auto row = [&](const Index<D>& stride) {
-      CellGeometry<D> g;
-      g.stride = stride;
-      for (int j = 0; j < D; ++j) g.inverse[j] = 10.0 + j, g.inverse_square[j] = g.inverse[j] * g.inverse[j];
-      return row_of(g);
-    };
-    return DeepStepper<double, D>("u", domain, StencilShape<D>::star(1), BoundaryRules<D>{}, depth, row);
-  };
-  auto cells = make([](const CellGeometry<D>& g) {
-    return detail::CellRow(detail::CellPoint<Diffusion, double, D>({}, g, 1e-3));
-  });
-  auto rows = make([](const CellGeometry<D>& g) { return DiffusionRow<D>(g, 0.5, 1e-3); });
-  for (auto* u : {&cells.field(), &rows.field()})
-    for_each_cell(domain.owned(), [&](const Index<D>& i) {
-      u->at(i) = static_cast<double>((linear_index(box_of_shape<D>(shape), i) * 7919) % 1009) / 1009.0;
-    });
-  for (auto* stepper : {static_cast<Solver<D>*>(&cells), static_cast<Solver<D>*>(&rows)}) {
-    stepper->reduce_by({});
-    stepper->start();
-  }
-  EXPECT_EQ(cells.advance(7, true), rows.advance(7, true));
-  for_each_cell(domain.owned(), [&](const Index<D>& i) { EXPECT_EQ(cells.field().at(i), rows.field().at(i)); });
-}
-
 /// Heun's method in two stages: half of the old state and half of two steps of Euler.
 struct Heun : Diffusion {
   static constexpr int stages = 2;
@@ -324,13 +270,6 @@ TEST(CellSolver, TwoStagesAreWhatTheySay) {
       });
     }
   }
-}
-
-TEST(CellSolver, HasTheBitsOfARowKernel) {
-  equals_rows<1>({61}, 1);
-  equals_rows<2>({13, 37}, 2);
-  equals_rows<3>({7, 8, 21}, 1);
-  equals_rows<4>({4, 5, 6, 9}, 2);
 }
 
 /// A wall that lets heat out: du/dn = rate (value - u), u being that of the outermost cell.
