@@ -50,6 +50,46 @@ class TestField : public detail::ProbeField<T, D> {
   }
 };
 
+/// An array on the faces of a dimension, or in cells (-1), its box by the definition.
+template <int D>
+struct FaceField {
+  static constexpr double kSentinel = -77;
+  Box<D> all, mine;
+  int number;
+  PerDim<bool, D> periodic;
+  std::vector<double> memory;
+  ArrayRef<double, D> u;
+
+  FaceField(const CartesianDomain<D>& domain, int face, std::int64_t width)
+      : all(domain.global()), mine(domain.owned()), number(face + 2), periodic(domain.periodic()) {
+    if (face >= 0 && !periodic[face]) {
+      if (mine.high[face] == all.high[face]) ++mine.high[face];  // the owner of cell N-1 owns face N
+      ++all.high[face];
+    }
+    memory.assign(static_cast<std::size_t>(adopted_size(mine, width)), kSentinel);
+    u = adopt(std::span(memory), mine, width);
+    for_each_cell(mine, [&](const Index<D>& i) { u.at(i) = value(i); });
+  }
+  double value(const Index<D>& i) const {
+    return static_cast<double>(linear_index(all, wrapped(all, i)) * 8 + number);
+  }
+  /// `distance(away)`: may an element that lies so far outside the block in each dimension be needed?
+  template <class Distance>
+  int wrong(Distance&& distance) const {
+    int n = 0;
+    for_each_cell(u.allocated(), [&](const Index<D>& i) {
+      Index<D> away;
+      bool exists = true;
+      for (int j = 0; j < D; ++j) {
+        away[j] = std::max({mine.low[j] - i[j], i[j] - mine.high[j] + 1, std::int64_t{0}});
+        exists = exists && (periodic[j] || (i[j] >= 0 && i[j] < all.high[j]));
+      }
+      n += u.at(i) != (exists && distance(away) ? value(i) : kSentinel);
+    });
+    return n;
+  }
+};
+
 template <int D>
 std::vector<PerDim<bool, D>> periodicities() {
   return detail::all_periodicities<D>();

@@ -10,6 +10,7 @@
 #include "framework/halo/faces.hpp"
 #include "framework/halo/halo_plan.hpp"
 #include "framework/halo/view_ref.hpp"
+#include "stencils/device/device_field.hpp"
 #include "tests/halo/halo_fields.hpp"
 #include "tests/mpi_main.hpp"
 
@@ -20,63 +21,28 @@ constexpr bool kHostReachesViews =
     Kokkos::SpaceAccessibility<Kokkos::HostSpace, Kokkos::DefaultExecutionSpace::memory_space>::accessible;
 
 template <class T, int D, class Layout>
-struct ViewOf;
-template <class T, class L>
-struct ViewOf<T, 1, L> {
-  using type = Kokkos::View<T*, L, Kokkos::DefaultExecutionSpace>;
-};
-template <class T, class L>
-struct ViewOf<T, 2, L> {
-  using type = Kokkos::View<T**, L, Kokkos::DefaultExecutionSpace>;
-};
-template <class T, class L>
-struct ViewOf<T, 3, L> {
-  using type = Kokkos::View<T***, L, Kokkos::DefaultExecutionSpace>;
-};
-template <class T, class L>
-struct ViewOf<T, 4, L> {
-  using type = Kokkos::View<T****, L, Kokkos::DefaultExecutionSpace>;
-};
+using ViewOf = Kokkos::View<typename detail::PointerOf<T, D>::Type, Layout, Kokkos::DefaultExecutionSpace>;
 
-template <class View, int D>
-View make_view(const Index<D>& n) {
-  const auto e = [&](int j) { return static_cast<std::size_t>(n[static_cast<std::size_t>(j)]); };
-  if constexpr (D == 1)
-    return View("view", e(0));
-  else if constexpr (D == 2)
-    return View("view", e(0), e(1));
-  else if constexpr (D == 3)
-    return View("view", e(0), e(1), e(2));
-  else
-    return View("view", e(0), e(1), e(2), e(3));
-}
-
-/// A view and the memory that it lies in.
-template <class View, class Whole>
-struct Made {
-  View view;
-  Whole whole;
-};
-
-/// A view of its own; or, of layout stride, every second cell in the middle of a larger one.
+/// A view of its own; or, of layout stride, every second cell in the middle of a larger one. And the memory.
 template <class T, int D, class Layout>
 auto made_view(const Index<D>& n) {
-  using View = typename ViewOf<T, D, Layout>::type;
-  using Whole = typename ViewOf<T, D, Kokkos::LayoutRight>::type;
+  using View = ViewOf<T, D, Layout>;
+  using Whole = ViewOf<T, D, Kokkos::LayoutRight>;
+  const std::string name = "view";
   if constexpr (!std::is_same_v<Layout, Kokkos::LayoutStride>) {
-    return Made<View, View>{make_view<View, D>(n), {}};
+    return std::pair(block_view<D, View>(name, n), Whole());
   } else {
     Index<D> larger = n;
     for (int j = 0; j < D; ++j) larger[j] = n[j] + 1;
     larger[D - 1] = 2 * n[D - 1] + 3;
-    const Whole whole = make_view<Whole, D>(larger);
+    const auto whole = block_view<D, Whole>(name, larger);
     Layout layout;
     for (int j = 0; j < D; ++j) {
       const auto k = static_cast<std::size_t>(j);
       layout.dimension[k] = static_cast<std::size_t>(n[k]);
       layout.stride[k] = static_cast<std::size_t>(j == D - 1 ? 2 : whole.stride(j));
     }
-    return Made<View, Whole>{View(whole.data() + 3, layout), whole};
+    return std::pair(View(whole.data() + 3, layout), whole);
   }
 }
 
@@ -97,16 +63,11 @@ struct How {
 };
 
 template <int D>
-auto cell_of(const auto& host, const Index<D>& k) -> decltype(auto) {
-  const auto at = [&](int j) { return static_cast<std::size_t>(k[j]); };
-  if constexpr (D == 1)
-    return host(at(0));
-  else if constexpr (D == 2)
-    return host(at(0), at(1));
-  else if constexpr (D == 3)
-    return host(at(0), at(1), at(2));
-  else
-    return host(at(0), at(1), at(2), at(3));
+auto& cell_of(const auto& host, const Index<D>& k) {
+  return [&]<std::size_t... J>(std::index_sequence<J...>)->auto& {
+    return host(static_cast<std::size_t>(k[J])...);
+  }
+  (std::make_index_sequence<static_cast<std::size_t>(D)>());
 }
 
 /// The number of wrong cells of this rank after some exchanges by the same plan, each with new values; `delay`
@@ -120,10 +81,8 @@ std::int64_t wrong_cells(
   high[0] += 2;  // wider than needed
   HaloPlan<D> plan(domain, shape, depth, how.options());
   const Box<D> all = domain.owned().grown(low, high);
-  Index<D> extents;
-  for (int j = 0; j < D; ++j) extents[j] = all.extent(j);
-  const auto made = made_view<T, D, Layout>(extents);
-  const auto view = made.view;
+  const auto made = made_view<T, D, Layout>(all.extents());
+  const auto view = made.first;
   const auto array = view_ref(view, domain.owned(), low, high, how.copies);
   const auto host = Kokkos::create_mirror_view(view);
   const auto needed = test::needed_by_definition(domain.owned(), shape.offsets(), depth, around);
@@ -333,50 +292,36 @@ TEST(Views, ArrayRefsAreForKernelsToo) {
   for (std::size_t n = 0; n < 80; ++n) EXPECT_EQ(host(2 + n / 10, 2 + n % 10), 1.5 * static_cast<double>(n));
 }
 
-/// A view on the faces of a dimension, or in cells (-1), with two layers of ghosts; its box by the definition.
+/// A field on faces or in cells in a view, with two layers of ghosts.
 template <class T, class Layout>
 class ViewOn {
  public:
   ViewOn(const CartesianDomain<2>& domain, int face)
-      : all_(domain.global()), mine_(domain.owned()), face_(face), periodic_(domain.periodic()) {
-    if (face >= 0 && !periodic_[face]) {
-      if (mine_.high[face] == all_.high[face]) ++mine_.high[face];  // the owner of cell N-1 owns face N
-      ++all_.high[face];
-    }
-    held_ = mine_.grown({2, 2}, {2, 2});
-    view_ = make_view<View, 2>({held_.extent(0), held_.extent(1)});
-    host_ = Kokkos::create_mirror_view(view_);
-    for_each_cell(held_, [&](const Index<2>& i) { at(i) = mine_.contains(i) ? value(i) : T(-7); });
+      : field_(domain, face, 2),
+        face_(face),
+        view_(block_view<2, View>(std::string("view"), field_.u.allocated().extents())),
+        host_(Kokkos::create_mirror_view(view_)) {
+    for_each_cell(field_.u.allocated(), [&](const Index<2>& i) { at(i) = static_cast<T>(field_.u.at(i)); });
     Kokkos::deep_copy(view_, host_);
   }
   ErasedArray<2> ref(ViewCopies copies) const {
-    return on_faces(view_ref(view_, mine_, {2, 2}, {2, 2}, copies), face_);
+    return on_faces(view_ref(view_, field_.mine, {2, 2}, {2, 2}, copies), face_);
   }
-  /// `distance(away)`: is an element needed that lies so far outside the block in each dimension?
-  template <class Distance>
-  std::int64_t wrong(Distance&& distance) {
-    std::int64_t n = 0;
+  int wrong(const auto& distance) {
     Kokkos::deep_copy(host_, view_);
-    for_each_cell(held_, [&](const Index<2>& i) {
-      Index<2> away;
-      bool exists = true;
-      for (int j = 0; j < 2; ++j) {
-        away[j] = std::max({mine_.low[j] - i[j], i[j] - mine_.high[j] + 1, std::int64_t{0}});
-        exists = exists && (periodic_[j] || (i[j] >= 0 && i[j] < all_.high[j]));
-      }
-      n += at(i) != (exists && distance(away) ? value(i) : T(-7));
-    });
-    return n;
+    for_each_cell(field_.u.allocated(), [&](const Index<2>& i) { field_.u.at(i) = at(i); });
+    return field_.wrong(distance);
   }
 
  private:
-  using View = typename ViewOf<T, 2, Layout>::type;
-  T& at(const Index<2>& i) { return cell_of<2>(host_, {i[0] - held_.low[0], i[1] - held_.low[1]}); }
-  T value(const Index<2>& i) const { return static_cast<T>(linear_index(all_, wrapped(all_, i)) * 4 + face_ + 1); }
+  using View = ViewOf<T, 2, Layout>;
+  T& at(const Index<2>& i) {
+    const Index<2> low = field_.u.allocated().low;
+    return cell_of<2>(host_, {i[0] - low[0], i[1] - low[1]});
+  }
 
-  Box<2> all_, mine_, held_;
+  test::FaceField<2> field_;
   int face_;
-  PerDim<bool, 2> periodic_;
   View view_;
   typename View::HostMirror host_;
 };
@@ -479,30 +424,11 @@ TEST(Views, ThoseThatDoNotFitAreRefused) {
 }
 
 TEST(Views, OfSmallGridsThatRepeatInTheirGhosts) {
-  DomainOptions<2> o;
-  o.periodic = {true, true};
-  const CartesianDomain<2> domain(MPI_COMM_WORLD, {4, 5}, o);
-  using View = Kokkos::View<double**, Kokkos::LayoutLeft, Kokkos::HostSpace>;
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {4, 5}, {.periodic = {true, true}});
+  const BoundaryTopology<2> around{domain.global(), domain.periodic(), {}, {}};
   for (const auto& shape : {StencilShape<2>::of({{-2, 3}, {1, -4}}), StencilShape<2>::moore(3)}) {
-    const BoundaryTopology<2> around{domain.global(), domain.periodic(), {}, {}};
     ASSERT_TRUE((HaloGeometry<2>{domain.decomposition(), shape, 4, around}.repeats_grid()));
-    const auto [low, high] = shape.ghost_widths(4, around);
-    const Box<2> all = domain.owned().grown(low, high);
-    const auto at = [&](const View& v, const Index<2>& i) -> double& {
-      return v(static_cast<std::size_t>(i[0] - all.low[0]), static_cast<std::size_t>(i[1] - all.low[1]));
-    };
-    const auto value = [](const Index<2>& i) {  // of the cell that it wraps to
-      return static_cast<double>(((i[0] % 4 + 4) % 4) * 5 + (i[1] % 5 + 5) % 5 + 1);
-    };
-    const View view("view", static_cast<std::size_t>(all.extent(0)), static_cast<std::size_t>(all.extent(1)));
-    for_each_cell(domain.owned(), [&](const Index<2>& i) { at(view, i) = value(i); });
-    HaloPlan<2>(domain, shape, 4).exchange(view_ref(view, domain.owned(), low, high, ViewCopies::kernels));
-    const auto needed = test::needed_on(domain, shape, 4);
-    std::int64_t wrong = 0;
-    for_each_cell(all, [&](const Index<2>& i) {
-      wrong += at(view, i) != (domain.owned().contains(i) || needed.contains(i) ? value(i) : 0);
-    });
-    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ((wrong_cells<double, 2, Kokkos::LayoutLeft>(domain, shape, 4, {})), 0);
   }
 }
 
