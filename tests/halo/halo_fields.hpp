@@ -41,11 +41,16 @@ class TestField : public detail::ProbeField<T, D> {
  public:
   using detail::ProbeField<T, D>::ProbeField;
 
-  /// Number of cells that are wrong.
-  std::int64_t wrong(const std::set<Index<D>>& needed) const {
+  /// Number of cells that are wrong. `needed`: a set of cells, or detail::NeededCells.
+  std::int64_t wrong(const auto& needed) const {
     std::int64_t n = 0;
-    this->for_each_wrong([&](const Index<D>& i) { return needed.contains(i); },
-                         [&](const Index<D>&, const T&, const T&) { ++n; });
+    const auto known = [&](const Index<D>& i) {
+      if constexpr (requires { needed.contains(i); })
+        return needed.contains(i);
+      else
+        return needed(i);
+    };
+    this->for_each_wrong(known, [&](const Index<D>&, const T&, const T&) { ++n; });
     return n;
   }
 };
@@ -109,7 +114,7 @@ std::vector<Exchange> exchanges(const StencilShape<D>& shape) {
 /// One exchange by a plan of its own; the number of wrong cells on this rank.
 template <class T, int D>
 std::int64_t exchange_once(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth, Memory memory,
-                           Exchange exchange, const std::set<Index<D>>& needed, HaloMutation<D> mutation = {}) {
+                           Exchange exchange, const auto& needed, HaloMutation<D> mutation = {}) {
   HaloOptions<D> options;
   options.exchange = exchange;
   options.mutation = std::move(mutation);
