@@ -67,57 +67,34 @@ TEST(WrappedGhosts, CostLittleAndAreRight) {
   }
 }
 
-/// Every shape, periodicity and way on grids of a few cells, alone and beside an array that repeats nothing.
-template <int D>
-void check_small(const Index<D>& extents, int depth) {
-  int turn = 0, repeating = 0;
-  for (const auto& grid : all_process_grids<D>(extents, test::ranks()))
-    for (const auto& periodicity : test::periodicities<D>()) {
-      DomainOptions<D> o;
-      o.periodic = periodicity;
-      o.process_grid = grid;
-      const CartesianDomain<D> domain(MPI_COMM_WORLD, extents, o);
-      for (const auto& [name, shape] : test::shapes<D>()) {
-        const BoundaryTopology<D> around{domain.global(), domain.periodic(), {}, {}};
-        repeating += HaloGeometry<D>{domain.decomposition(), shape, depth, around}.repeats_grid();
-        const auto needed = test::needed_on(domain, shape, depth), few = test::needed_on(domain, shape, 1);
-        for (const Exchange e : test::exchanges(shape)) {
-          HaloPlan<D> plan(domain, {{shape, depth}, {shape, 1}}, HaloOptions<D>{{}, {}, e, {}});
-          const auto memory = static_cast<Memory>(turn++ % test::kMemories);
-          const test::TestField<double, D> a(domain, plan, 0, memory, 0);
-          const test::TestField<std::uint8_t, D> b(domain, plan, 1, memory, 1);
-          plan.exchange(a.ref(), b.ref());
-          EXPECT_EQ(a.wrong(needed) + b.wrong(few), 0)
-              << exchange_name(e) << ": " << name << ", layout " << static_cast<int>(memory);
-        }
-      }
-    }
-  EXPECT_GT(repeating, 0);
-}
-
-TEST(WrappedGhosts, ByEveryWayOnSmallGrids) {
-  check_small<1>({4}, 12);
-  check_small<2>({3, 4}, 3);
-}
-
-/// Needs that one step after the other finds, with mirrors, on the grid and in the frame.
+/// Needs that one step after the other finds, with mirrors, on the grid and in the frame; and by layers. Beside an
+/// array that repeats nothing.
 TEST(WrappedGhosts, NearMirrors) {
-  const Index<2> extents{4, 5};
   DomainOptions<2> o;
   o.periodic = {false, true};
-  const CartesianDomain<2> domain(MPI_COMM_WORLD, extents, o);
-  const auto shape = StencilShape<2>::of({{-2, 7}, {1, -8}});
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {4, 5}, o);
   HaloOptions<2> options;
   options.mirror_low[0] = options.mirror_high[0] = true;
   const BoundaryTopology<2> around{domain.global(), domain.periodic(), options.mirror_low, options.mirror_high};
-  ASSERT_TRUE((HaloGeometry<2>{domain.decomposition(), shape, 3, around}.repeats_grid()));
-  const auto needed = test::needed_by_definition(domain.owned(), shape.offsets(), 3, around);
-  for (const Exchange e : test::exchanges(shape)) {
-    options.exchange = e;
-    HaloPlan<2> plan(domain, shape, 3, options);
-    const test::TestField<double, 2> field(domain, plan, 0, Memory::plain);
-    plan.exchange(field.ref());
-    EXPECT_EQ(field.wrong(needed), 0) << exchange_name(e);
+  const auto needed = [&](const HaloNeed<2>& n) {
+    return test::needed_by_definition(domain.owned(), n.shape.offsets(), n.depth, around);
+  };
+  const HaloNeed<2> near{StencilShape<2>::star(1), 1};
+  int turn = 0;
+  for (const HaloNeed<2>& far :
+       {HaloNeed<2>{StencilShape<2>::of({{-2, 7}, {1, -8}}), 3}, HaloNeed<2>{StencilShape<2>::moore(1), 20}}) {
+    ASSERT_TRUE((HaloGeometry<2>{domain.decomposition(), far.shape, far.depth, around}.repeats_grid()));
+    ASSERT_FALSE((HaloGeometry<2>{domain.decomposition(), near.shape, near.depth, around}.repeats_grid()));
+    for (const Exchange e : test::exchanges(far.shape)) {
+      options.exchange = e;
+      HaloPlan<2> plan(domain, {far, near}, options);
+      const auto memory = static_cast<Memory>(turn++ % test::kMemories);
+      const test::TestField<double, 2> a(domain, plan, 0, memory, 0);
+      const test::TestField<std::uint8_t, 2> b(domain, plan, 1, memory, 1);
+      plan.exchange(a.ref(), b.ref());
+      EXPECT_EQ(a.wrong(needed(far)) + b.wrong(needed(near)), 0)
+          << exchange_name(e) << ", layout " << static_cast<int>(memory);
+    }
   }
 }
 
