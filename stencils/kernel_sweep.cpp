@@ -62,7 +62,8 @@ class SweptRow {
   std::int64_t piece(std::int64_t x) const { return rows_.fetches() ? rows_.piece(at_ + x) : kUnfetched; }
 
  protected:
-  static constexpr std::int64_t kUnfetched = piece_of_row(false);
+  /// Cells that are updated at one go and then added: as many as stay in the first-level cache.
+  static constexpr std::int64_t kUnfetched = 512;
 
   /// Inlined by force, see detail::fetch_to_read.
   [[gnu::always_inline]] void fetch(std::int64_t x, std::int64_t n) const {
@@ -75,8 +76,8 @@ class SweptRow {
   const T* source_;
 };
 
-/// It gives terms of a sum, as an UpdatedRow: terms(at, after, to), of cells that lie `at` behind the first owned
-/// one and whose new values lie `to` behind `after`.
+/// It gives terms of a sum (see TreeReducer::run_band): terms(at, after, to), of cells that lie `at` behind the
+/// first owned one and whose new values lie `to` behind `after`.
 template <class T, int D, class Terms>
 class SummedRow : public SweptRow<T, D> {
  public:

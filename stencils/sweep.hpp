@@ -144,31 +144,6 @@ void for_each_worker(const char* label, std::int64_t n, std::int64_t each, std::
 template <int D>
 using CellSum = TreeReducer<double, D, Sum>;
 
-/// Cells that are updated at one go and then added: few while memory is fetched, since a processor holds no more
-/// requests, and as many as do not push each other out of the first-level cache otherwise.
-constexpr std::int64_t piece_of_row(bool fetches) {
-  return fetches ? 64 : 512;
-}
-
-/// What a row may give to `form_tile_values`: update(x, n) is called for pieces, and then value(x) of their cells.
-template <class Update, class Value>
-class UpdatedRow {
- public:
-  /// `fetches`: update fetches memory.
-  UpdatedRow(bool fetches, const Update& update, const Value& value)
-      : update_(update), value_(value), piece_(piece_of_row(fetches)) {}
-  std::int64_t piece(std::int64_t) const { return piece_; }
-  auto update(std::int64_t x, std::int64_t n) const {
-    update_(x, n);
-    return [value = value_, x](std::int64_t k) { return value(x + k); };
-  }
-
- private:
-  Update update_;
-  Value value_;
-  std::int64_t piece_;
-};
-
 /// Forms the tile values of a sum: `row(i, n)` or `row(i, n, later)` as in TreeReducer::run_band, called for the
 /// rows of owned cells from several threads. `sum.combine()` then gives the sum. Fences. Local.
 template <int D, class RowValues>

@@ -65,7 +65,7 @@ void sweep_in_place(const SweepRegion<D>& region, const std::array<ArrayRef<T, D
   });
 }
 
-/// A row that is updated in place, and gives its squared changes: as an UpdatedRow.
+/// A row that is updated in place, and gives its squared changes (see TreeReducer::run_band).
 template <class T, int D, std::size_t R, class Row>
 class UpdatedInPlace {
  public:
