@@ -211,9 +211,9 @@ class CellModel : public SolverModel<D> {
     return static_cast<int>(fields.state.size() + fields.before.size());
   }
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
-    if (in_.grid.type == ElementType::float32)
-      return std::make_unique<CellSolver<S, float, D>>(in_, domain, depth, exchange);
-    return std::make_unique<CellSolver<S, double, D>>(in_, domain, depth, exchange);
+    return with_type<D>(in_.grid.type, [&]<class T>(T) {
+      return std::make_unique<CellSolver<S, T, D>>(in_, domain, depth, exchange);
+    });
   }
   std::string against_device() const override {
     std::string why;
@@ -223,16 +223,12 @@ class CellModel : public SolverModel<D> {
   }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
-    if (in_.grid.type == ElementType::float32) return make_on_device<float>(domain, depth, exchange);
-    return make_on_device<double>(domain, depth, exchange);
+    return with_type<D>(in_.grid.type, [&]<class T>(T) {
+      return std::make_unique<CellSolver<S, T, D, DeviceStepper<T, D, DeviceSpace>>>(in_, domain, depth, exchange);
+    });
   }
 
  private:
-  template <class T>
-  std::unique_ptr<Solver<D>> make_on_device(const CartesianDomain<D>& domain, int depth, Exchange exchange) const {
-    return std::make_unique<CellSolver<S, T, D, DeviceStepper<T, D, DeviceSpace>>>(in_, domain, depth, exchange);
-  }
-
   CellSettings<S, D> in_;
 };
 

@@ -38,7 +38,15 @@ double two_field_memory(const GridSettings<D>& grid, const StencilShape<D>& shap
   return sets + 2 * field_bytes<D>(grid.type, extents, ghosts[0], ghosts[1]);
 }
 
-/// The model of a solver that is a DeepStepper: what is left to say is `create`, by `make`.
+/// The solver that make(T()) makes, its fields being of floating-point type T.
+template <int D, class Make>
+std::unique_ptr<Solver<D>> with_type(ElementType type, const Make& make) {
+  if (type == ElementType::float32) return make(float());
+  return make(double());
+}
+
+/// The model of a solver that is a DeepStepper: what is left to say is `create`, by `make`, and
+/// `create_on_device`.
 template <int D>
 class SingleFieldModel : public SolverModel<D> {
  public:
@@ -53,6 +61,7 @@ class SingleFieldModel : public SolverModel<D> {
   double memory(const Index<D>& extents, int depth) const override {
     return two_field_memory(grid_, shape_, extents, depth);
   }
+  std::string against_device() const override { return rules_against_device(grid_.boundary); }
 
  protected:
   const GridSettings<D>& grid() const { return grid_; }
@@ -62,19 +71,16 @@ class SingleFieldModel : public SolverModel<D> {
   template <class WithPoint>
   std::unique_ptr<Solver<D>> make_on_device(const CartesianDomain<D>& domain, int depth, Exchange exchange,
                                             const WithPoint& with_point) const {
-    const auto make_in = [&]<class T>(T) -> std::unique_ptr<Solver<D>> {
+    return with_type<D>(grid_.type, [&]<class T>(T zero) {
       using Stepper = DeviceStepper<T, D, DeviceSpace>;
       const auto kernels = [&](const Index<D>& stride) {
         typename Stepper::Kernels all;
-        all.push_back(
-            with_point(T(), stride, [](const auto& point) { return Stepper::kernel_of(point); }));
+        all.push_back(with_point(zero, stride, [](const auto& point) { return Stepper::kernel_of(point); }));
         return all;
       };
       return std::make_unique<Stepper>(StateFields{{"u"}}, domain, shape_, std::vector{grid_.boundary}, depth,
                                        kernels, exchange);
-    };
-    if (grid_.type == ElementType::float32) return make_in(float());
-    return make_in(double());
+    });
   }
 
   /// The solver in the grid's floating-point type T, whose row kernel is make_row(T(), stride). Collective in
@@ -82,18 +88,13 @@ class SingleFieldModel : public SolverModel<D> {
   template <class MakeRow>
   std::unique_ptr<Solver<D>> make(const CartesianDomain<D>& domain, int depth, Exchange exchange,
                                   const MakeRow& make_row) const {
-    if (grid_.type == ElementType::float32) return make_in<float>(domain, depth, exchange, make_row);
-    return make_in<double>(domain, depth, exchange, make_row);
+    return with_type<D>(grid_.type, [&]<class T>(T zero) {
+      const auto row = [&](const Index<D>& stride) { return make_row(zero, stride); };
+      return std::make_unique<DeepStepper<T, D>>("u", domain, shape_, grid_.boundary, depth, row, exchange);
+    });
   }
 
  private:
-  template <class T, class MakeRow>
-  std::unique_ptr<Solver<D>> make_in(const CartesianDomain<D>& domain, int depth, Exchange exchange,
-                                     const MakeRow& make_row) const {
-    const auto row = [&](const Index<D>& stride) { return make_row(T(), stride); };
-    return std::make_unique<DeepStepper<T, D>>("u", domain, shape_, grid_.boundary, depth, row, exchange);
-  }
-
   GridSettings<D> grid_;
   StencilShape<D> shape_;
   double dt_;

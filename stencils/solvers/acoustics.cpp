@@ -55,9 +55,9 @@ class AcousticsModel : public SolverModel<D> {
                        Config::canonical(limit) + " of acoustics with these coefficients: use a smaller one");
   }
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
-    if (equation_.grid.type == ElementType::float32)
-      return std::make_unique<AcousticsSolver<float, D>>(domain, equation_, depth, exchange);
-    return std::make_unique<AcousticsSolver<double, D>>(domain, equation_, depth, exchange);
+    return with_type<D>(equation_.grid.type, [&]<class T>(T) {
+      return std::make_unique<AcousticsSolver<T, D>>(domain, equation_, depth, exchange);
+    });
   }
   std::string against_device() const override {
     std::string why = rules_against_device(equation_.pressure_rules());
@@ -66,9 +66,9 @@ class AcousticsModel : public SolverModel<D> {
   }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
-    if (equation_.grid.type == ElementType::float32)
-      return make_acoustics_on_device<float>(domain, equation_, depth, exchange);
-    return make_acoustics_on_device<double>(domain, equation_, depth, exchange);
+    return with_type<D>(equation_.grid.type, [&]<class T>(T) {
+      return make_acoustics_on_device<T>(domain, equation_, depth, exchange);
+    });
   }
 
  private:

@@ -30,7 +30,6 @@ class HeatModel : public SingleFieldModel<D> {
       return HeatRow<T, D>(this->factors(zero), stride);
     });
   }
-  std::string against_device() const override { return rules_against_device(this->grid().boundary); }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
     return this->make_on_device(domain, depth, exchange,

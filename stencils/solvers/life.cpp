@@ -111,7 +111,6 @@ class LifeModel : public SingleFieldModel<D> {
     else
       throw UsageError(kTwoDimensions);
   }
-  std::string against_device() const override { return rules_against_device(this->grid().boundary); }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
     if constexpr (D == 2)

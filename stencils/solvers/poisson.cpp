@@ -68,32 +68,27 @@ class PoissonModel : public SolverModel<D> {
   }
 
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
-    if (equation_.grid.type == ElementType::float32) return create_as<float>(domain, depth, exchange);
-    return create_as<double>(domain, depth, exchange);
+    return with_type<D>(equation_.grid.type, [&]<class T>(T) -> std::unique_ptr<Solver<D>> {
+      switch (method_) {
+        case PoissonMethod::cg:
+          return std::make_unique<HostConjugateGradients<T, D>>(domain, equation_, exchange);
+        case PoissonMethod::red_black:
+          return std::make_unique<RedBlackSolver<T, D>>(domain, equation_, depth, exchange);
+        case PoissonMethod::chebyshev:
+          return std::make_unique<ChebyshevSolver<T, D>>(domain, equation_, depth, exchange);
+        default:
+          return std::make_unique<JacobiSolver<T, D>>(domain, equation_, depth, exchange);
+      }
+    });
   }
   std::string against_device() const override { return {}; }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
-    if (equation_.grid.type == ElementType::float32)
-      return make_poisson_on_device<float>(domain, equation_, depth, exchange);
-    return make_poisson_on_device<double>(domain, equation_, depth, exchange);
+    return with_type<D>(equation_.grid.type,
+                        [&]<class T>(T) { return make_poisson_on_device<T>(domain, equation_, depth, exchange); });
   }
 
  private:
-  template <class T>
-  std::unique_ptr<Solver<D>> create_as(const CartesianDomain<D>& domain, int depth, Exchange exchange) const {
-    switch (method_) {
-      case PoissonMethod::cg:
-        return std::make_unique<HostConjugateGradients<T, D>>(domain, equation_, exchange);
-      case PoissonMethod::red_black:
-        return std::make_unique<RedBlackSolver<T, D>>(domain, equation_, depth, exchange);
-      case PoissonMethod::chebyshev:
-        return std::make_unique<ChebyshevSolver<T, D>>(domain, equation_, depth, exchange);
-      default:
-        return std::make_unique<JacobiSolver<T, D>>(domain, equation_, depth, exchange);
-    }
-  }
-
   PoissonEquation<D> equation_;
   PoissonMethod method_;
 };

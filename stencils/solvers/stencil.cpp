@@ -32,7 +32,6 @@ class StencilModel : public SingleFieldModel<D> {
       return WeightedRow<T>::template of<D>(offsets_, weights_, stride);
     });
   }
-  std::string against_device() const override { return rules_against_device(this->grid().boundary); }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
     return this->make_on_device(domain, depth, exchange,
