@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "framework/halo/field.hpp"
@@ -190,5 +191,10 @@ class PoissonSystem {
   double reference_ = 0;
   PhaseClock* phases_ = nullptr;
 };
+
+/// The solver of equation.method, its fields in the memory of DeviceSpace (device_field.hpp). Collective in order.
+template <class T, int D>
+std::unique_ptr<Solver<D>> make_poisson_on_device(const CartesianDomain<D>& domain,
+                                                  const PoissonEquation<D>& equation, int depth, Exchange exchange);
 
 }  // namespace isohalo

@@ -1,4 +1,4 @@
-#include "stencils/device/acoustics_on_device.hpp"
+/// kind = "acoustics" on devices; compiled apart, as it takes long.
 
 #include "stencils/device/device_acoustics.hpp"
 

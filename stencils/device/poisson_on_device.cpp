@@ -1,4 +1,4 @@
-#include "stencils/device/poisson_on_device.hpp"
+/// kind = "poisson" on devices; compiled apart, as it takes long.
 
 #include "stencils/device/device_conjugate_gradients.hpp"
 #include "stencils/device/device_relaxation.hpp"

@@ -6,7 +6,6 @@
 #include <limits>
 #include <optional>
 
-#include "stencils/device/acoustics_on_device.hpp"
 #include "stencils/single_field_model.hpp"
 #include "stencils/solvers.hpp"
 #include "stencils/solvers/acoustics_solver.hpp"

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -119,5 +120,12 @@ PerDim<std::array<SideFaces<D>, 2>, D> faces_at_sides(const AcousticsEquation<D>
 }
 
 }  // namespace detail
+
+/// The solver, its fields in the memory of DeviceSpace (device_field.hpp). The rules are none of one's own.
+/// Collective in order.
+template <class T, int D>
+std::unique_ptr<Solver<D>> make_acoustics_on_device(const CartesianDomain<D>& domain,
+                                                    const AcousticsEquation<D>& equation, int depth,
+                                                    Exchange exchange);
 
 }  // namespace isohalo

@@ -6,7 +6,6 @@
 
 #include "stencils/chebyshev_solver.hpp"
 #include "stencils/conjugate_gradients.hpp"
-#include "stencils/device/poisson_on_device.hpp"
 #include "stencils/jacobi_solver.hpp"
 #include "stencils/red_black_solver.hpp"
 #include "stencils/single_field_model.hpp"
