@@ -48,7 +48,7 @@ class Cell {
   KOKKOS_FUNCTION double inverse_square(int j) const { return geometry_.inverse_square[j]; }
   KOKKOS_FUNCTION double inverse(int j) const { return geometry_.inverse[j]; }
 
- private:
+ protected:
   const T* at_;
   const CellGeometry<D>& geometry_;
 };
@@ -77,27 +77,21 @@ class LoadedCell : public Cell<T, D> {
 
 /// The same beside masked cells that mirror: where one of them is read, the cell itself is instead.
 template <class T, int D>
-class MirrorCell {
+class MirrorCell : public Cell<T, D> {
  public:
-  static constexpr int dimensions = D;
-
   /// `mask`: of the cell.
   KOKKOS_FUNCTION MirrorCell(const T* at, const T* mask, const CellGeometry<D>& geometry)
-      : at_(at), mask_(mask), geometry_(geometry) {}
+      : Cell<T, D>(at, geometry), mask_(mask) {}
 
-  KOKKOS_FUNCTION double operator()() const { return static_cast<double>(*at_); }
-  KOKKOS_FUNCTION double near(int j, int k) const { return value(geometry_.away(j, k)); }
-  KOKKOS_FUNCTION double near(const Index<D>& offset) const { return value(geometry_.away(offset)); }
-  KOKKOS_FUNCTION double inverse_square(int j) const { return geometry_.inverse_square[j]; }
-  KOKKOS_FUNCTION double inverse(int j) const { return geometry_.inverse[j]; }
+  KOKKOS_FUNCTION double near(int j, int k) const { return value(this->geometry_.away(j, k)); }
+  KOKKOS_FUNCTION double near(const Index<D>& offset) const { return value(this->geometry_.away(offset)); }
 
  private:
   KOKKOS_FUNCTION double value(std::int64_t away) const {
-    return static_cast<double>(at_[mask_[away] != T(0) ? 0 : away]);
+    return static_cast<double>(this->at_[mask_[away] != T(0) ? 0 : away]);
   }
 
-  const T *at_, *mask_;
-  const CellGeometry<D>& geometry_;
+  const T* mask_;
 };
 
 /// f(0) + f(1) + .. over the dimensions, from left to right. Written out, since a loop whose body is long would not
