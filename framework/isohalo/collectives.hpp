@@ -1,5 +1,3 @@
 #pragma once
-/// isohalo::collectives - collectives in the shared memory of compute nodes: NodeCollectives for the ranks of one,
-/// ClusterCollectives for those of several.
+/// isohalo::collectives - collectives through the shared memory of compute nodes, and between these.
 #include "framework/shm/cluster_collectives.hpp"
-#include "framework/shm/collectives.hpp"

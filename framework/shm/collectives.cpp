@@ -78,6 +78,7 @@ NodeCollectives::NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, Hiera
   if (!options.algorithm.empty()) forced_ = NodeAlgorithm::of_text(options.algorithm);
   ended_.resize(static_cast<std::size_t>(ranks_));
   inputs_.resize(static_cast<std::size_t>(ranks_));
+  chosen_.resize(static_cast<std::size_t>(Shape::given) * 2 * kSizes);
   schedules_.resize(static_cast<std::size_t>(Shape::given) * static_cast<std::size_t>(ranks_ + 1) * kSizes);
 }
 
@@ -121,10 +122,21 @@ NodeAlgorithm NodeCollectives::broadcast_algorithm(std::size_t bytes, int root) 
   return best.second;
 }
 
-NodeSchedule NodeCollectives::make_schedule(Shape shape, int root, std::size_t bytes) const {
+/// What is chosen for vectors of so many bits of bytes. To try all takes milliseconds of a hundred ranks, so one
+/// root's choice is all roots'.
+const NodeAlgorithm& NodeCollectives::chosen(Shape shape, bool rooted, std::size_t size) {
+  auto& place = chosen_[(static_cast<std::size_t>(shape) * 2 + rooted) * kSizes + size];
+  const std::size_t bytes = (std::size_t{1} << size) - 1;
+  if (!place)
+    place = shape == Shape::broadcast ? broadcast_algorithm(bytes, 0)
+                                      : reduction_algorithm(shape, bytes, rooted ? 0 : -1);
+  return *place;
+}
+
+NodeSchedule NodeCollectives::make_schedule(Shape shape, int root, std::size_t size) {
   switch (shape) {
     case Shape::broadcast:
-      return broadcast_schedule(broadcast_algorithm(bytes, root), hierarchy_, root);
+      return broadcast_schedule(chosen(shape, true, size), hierarchy_, root);
     case Shape::gather:
       return gather_blocks(ranks_, root);
     case Shape::scatter:
@@ -137,7 +149,7 @@ NodeSchedule NodeCollectives::make_schedule(Shape shape, int root, std::size_t b
     case Shape::ordered_reduction:
       break;
   }
-  return reduction_schedule(reduction_algorithm(shape, bytes, root),
+  return reduction_schedule(chosen(shape, root >= 0, size),
                             shape == Shape::ordered_reduction ? rank_order_ : hierarchy_, root);
 }
 
@@ -149,9 +161,7 @@ const detail::RankSchedule& NodeCollectives::schedule_of(const Call& call) {
                             static_cast<std::size_t>(call.root + 1)) *
                                kSizes +
                            size];
-  if (!place)
-    place = std::make_unique<detail::RankSchedule>(
-        make_schedule(call.shape, call.root, (std::size_t{1} << size) - 1), me_);
+  if (!place) place = std::make_unique<detail::RankSchedule>(make_schedule(call.shape, call.root, size), me_);
   return *place;
 }
 
@@ -159,6 +169,7 @@ void NodeCollectives::set_costs(NodeCosts costs) {
   costs_ = std::move(costs);
   await_readers();
   for (auto& s : schedules_) s.reset();
+  for (auto& c : chosen_) c.reset();
 }
 
 // --- calls

@@ -133,7 +133,8 @@ class NodeCollectives {
   bool get_many_slots();
   void choose_slots();
   const detail::RankSchedule& schedule_of(const Call& call);
-  NodeSchedule make_schedule(Shape shape, int root, std::size_t bytes) const;
+  NodeSchedule make_schedule(Shape shape, int root, std::size_t size);
+  const NodeAlgorithm& chosen(Shape shape, bool rooted, std::size_t size);
   NodeAlgorithm reduction_algorithm(Shape shape, std::size_t bytes, int root) const;
 
   Call blocks_call(Shape shape, const std::byte* mine, std::size_t bytes, std::byte* result, int root) const;
@@ -161,7 +162,8 @@ class NodeCollectives {
   std::optional<detail::NodeMemory> long_memory_;  ///< of the longest slots, where they are many
   std::size_t long_slots_ = kNodeSlots;            ///< of these in use
   bool slots_chosen_ = false;
-  std::size_t long_bytes_ = 0;                                    ///< of vectors that are not short
+  std::size_t long_bytes_ = 0;  ///< of vectors that are not short
+  std::vector<std::optional<NodeAlgorithm>> chosen_;
   std::vector<std::unique_ptr<detail::RankSchedule>> schedules_;  ///< by shape, root and power of two of the bytes
 
   std::uint64_t next_ = 1;        ///< the number of the next schedule's first stage
