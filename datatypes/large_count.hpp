@@ -37,76 +37,45 @@ int reduce_parts(const void* in, void* in_out, MPI_Count count, MPI_Datatype typ
 
 #if MPI_VERSION >= 4
 
-inline int isend(const void* data, MPI_Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-                 MPI_Request* request) {
-  return MPI_Isend_c(data, count, type, to, tag, comm, request);
-}
-inline int irecv(void* data, MPI_Count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-                 MPI_Request* request) {
-  return MPI_Irecv_c(data, count, type, from, tag, comm, request);
-}
-inline int imrecv(void* data, MPI_Count count, MPI_Datatype type, MPI_Message* message, MPI_Request* request) {
-  return MPI_Imrecv_c(data, count, type, message, request);
-}
-inline int ibcast(void* data, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {
-  return MPI_Ibcast_c(data, count, type, root, comm, request);
-}
+// A call, not a reference to the function: libisohalo_mpi.so binds calls when they are made, and is loaded where
+// there is no MPI.
+#define ISOHALO_FORWARDS(name, mpi_name) \
+  template <class... A>                  \
+  int name(A... arguments) {             \
+    return mpi_name(arguments...);       \
+  }
+ISOHALO_FORWARDS(isend, MPI_Isend_c)
+ISOHALO_FORWARDS(irecv, MPI_Irecv_c)
+ISOHALO_FORWARDS(imrecv, MPI_Imrecv_c)
+ISOHALO_FORWARDS(ibcast, MPI_Ibcast_c)
+ISOHALO_FORWARDS(pack, MPI_Pack_c)
+ISOHALO_FORWARDS(unpack, MPI_Unpack_c)
+ISOHALO_FORWARDS(reduce_local, MPI_Reduce_local_c)
+ISOHALO_FORWARDS(get_elements, MPI_Get_elements_c)
+ISOHALO_FORWARDS(type_size, MPI_Type_size_c)
+ISOHALO_FORWARDS(type_get_extent, MPI_Type_get_extent_c)
+ISOHALO_FORWARDS(type_get_true_extent, MPI_Type_get_true_extent_c)
+ISOHALO_FORWARDS(type_contiguous, MPI_Type_contiguous_c)
+ISOHALO_FORWARDS(type_create_resized, MPI_Type_create_resized_c)
+ISOHALO_FORWARDS(type_create_hindexed, MPI_Type_create_hindexed_c)
+ISOHALO_FORWARDS(type_create_hindexed_block, MPI_Type_create_hindexed_block_c)
+ISOHALO_FORWARDS(type_create_struct, MPI_Type_create_struct_c)
+#undef ISOHALO_FORWARDS
+
 /// From this rank to itself or another, without a status.
 inline int sendrecv(const void* out, MPI_Count out_count, MPI_Datatype out_type, int to, void* in,
                     MPI_Count in_count, MPI_Datatype in_type, int from, int tag, MPI_Comm comm) {
   return MPI_Sendrecv_c(out, out_count, out_type, to, tag, in, in_count, in_type, from, tag, comm,
                         MPI_STATUS_IGNORE);
 }
-inline int pack(const void* data, MPI_Count count, MPI_Datatype type, void* buffer, MPI_Count size, MPI_Count* at,
-                MPI_Comm comm) {
-  return MPI_Pack_c(data, count, type, buffer, size, at, comm);
-}
-inline int unpack(const void* buffer, MPI_Count size, MPI_Count* at, void* data, MPI_Count count, MPI_Datatype type,
-                  MPI_Comm comm) {
-  return MPI_Unpack_c(buffer, size, at, data, count, type, comm);
-}
-inline int reduce_local(const void* in, void* in_out, MPI_Count count, MPI_Datatype type, MPI_Op op) {
-  return MPI_Reduce_local_c(in, in_out, count, type, op);
-}
-inline int get_elements(const MPI_Status* status, MPI_Datatype type, MPI_Count* elements) {
-  return MPI_Get_elements_c(status, type, elements);
-}
-
-inline int type_size(MPI_Datatype type, MPI_Count* bytes) {
-  return MPI_Type_size_c(type, bytes);
-}
-inline int type_get_extent(MPI_Datatype type, MPI_Count* low, MPI_Count* extent) {
-  return MPI_Type_get_extent_c(type, low, extent);
-}
-inline int type_get_true_extent(MPI_Datatype type, MPI_Count* low, MPI_Count* extent) {
-  return MPI_Type_get_true_extent_c(type, low, extent);
-}
 /// How it was made: MPI_COMBINER_NAMED and so on. (MPI 4's call without _c refuses types made with _c.)
 inline int type_get_combiner(MPI_Datatype type, int* combiner) {
   MPI_Count integers = 0, addresses = 0, large = 0, types = 0;
   return MPI_Type_get_envelope_c(type, &integers, &addresses, &large, &types, combiner);
 }
-inline int type_contiguous(MPI_Count count, MPI_Datatype type, MPI_Datatype* made) {
-  return MPI_Type_contiguous_c(count, type, made);
-}
-inline int type_create_resized(MPI_Datatype type, MPI_Count low, MPI_Count extent, MPI_Datatype* made) {
-  return MPI_Type_create_resized_c(type, low, extent, made);
-}
 /// Blocks of one element.
 inline int type_create_hvector(MPI_Count count, MPI_Count stride, MPI_Datatype type, MPI_Datatype* made) {
   return MPI_Type_create_hvector_c(count, 1, stride, type, made);
-}
-inline int type_create_hindexed(MPI_Count blocks, const MPI_Count lengths[], const MPI_Count displacements[],
-                                MPI_Datatype type, MPI_Datatype* made) {
-  return MPI_Type_create_hindexed_c(blocks, lengths, displacements, type, made);
-}
-inline int type_create_hindexed_block(MPI_Count blocks, MPI_Count length, const MPI_Count displacements[],
-                                      MPI_Datatype type, MPI_Datatype* made) {
-  return MPI_Type_create_hindexed_block_c(blocks, length, displacements, type, made);
-}
-inline int type_create_struct(MPI_Count blocks, const MPI_Count lengths[], const MPI_Count displacements[],
-                              const MPI_Datatype types[], MPI_Datatype* made) {
-  return MPI_Type_create_struct_c(blocks, lengths, displacements, types, made);
 }
 
 #else
