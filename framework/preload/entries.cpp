@@ -34,15 +34,18 @@ int no_mpi(const char* name) {
   return MPI_ERR_OTHER;
 }
 
-template <auto Ours>
+/// A function of MPI of type Mpi, whose counts are ints or large, done by Ours with large counts.
+template <class Mpi, auto Ours>
 struct Entry;
 
-template <class... A, int (*Ours)(int (*)(A...), A...)>
-struct Entry<Ours> {
+template <class... A, auto Ours>
+struct Entry<int(A...), Ours> {
   static int call(Function function, const char* name, typename WordFor<A>::type... words) {
     static void* const next = next_function(name);
     if (!next) return no_mpi(name);
-    if (process_mpi().ours) return Ours(reinterpret_cast<int (*)(A...)>(next), from_word<A>(words)...);
+    if (process_mpi().ours)
+      return Ours(from_word<A>(words)...,
+                  Pass([&] { return reinterpret_cast<int (*)(A...)>(next)(from_word<A>(words)...); }));
     count_passed_on(function, Reason::foreign);
     return reinterpret_cast<int (*)(typename WordFor<A>::type...)>(next)(words...);
   }
@@ -60,71 +63,41 @@ namespace calls = isohalo::preload::calls;
 #pragma GCC visibility push(default)
 extern "C" {
 
-// MPI's names, which <mpi.h> has declared with its own handles, are given to the linker alone.
-int isohalo_barrier(Word) __asm__("MPI_Barrier");
-int isohalo_bcast(Word, Word, Word, Word, Word) __asm__("MPI_Bcast");
-int isohalo_bcast_c(Word, Word, Word, Word, Word) __asm__("MPI_Bcast_c");
-int isohalo_reduce(Word, Word, Word, Word, Word, Word, Word) __asm__("MPI_Reduce");
-int isohalo_reduce_c(Word, Word, Word, Word, Word, Word, Word) __asm__("MPI_Reduce_c");
-int isohalo_allreduce(Word, Word, Word, Word, Word, Word) __asm__("MPI_Allreduce");
-int isohalo_allreduce_c(Word, Word, Word, Word, Word, Word) __asm__("MPI_Allreduce_c");
-int isohalo_gather(Word, Word, Word, Word, Word, Word, Word, Word) __asm__("MPI_Gather");
-int isohalo_gather_c(Word, Word, Word, Word, Word, Word, Word, Word) __asm__("MPI_Gather_c");
-int isohalo_allgather(Word, Word, Word, Word, Word, Word, Word) __asm__("MPI_Allgather");
-int isohalo_allgather_c(Word, Word, Word, Word, Word, Word, Word) __asm__("MPI_Allgather_c");
-int isohalo_scatter(Word, Word, Word, Word, Word, Word, Word, Word) __asm__("MPI_Scatter");
-int isohalo_scatter_c(Word, Word, Word, Word, Word, Word, Word, Word) __asm__("MPI_Scatter_c");
-int isohalo_finalize() __asm__("MPI_Finalize");
+// MPI's names, which <mpi.h> has declared with its own handles, are given to the linker alone. `words`: all of a
+// function's arguments.
+#define ISOHALO_ENTRY(function, name, words, ...)                                                              \
+  int isohalo_##name words __asm__("MPI_" #name);                                                              \
+  int isohalo_##name words {                                                                                   \
+    return Entry<decltype(PMPI_##name), calls::function>::call(Function::function, "MPI_" #name, __VA_ARGS__); \
+  }
+#define ISOHALO_ENTRIES(function, name, words, ...) \
+  ISOHALO_ENTRY(function, name, words, __VA_ARGS__) \
+  ISOHALO_ENTRY(function, name##_c, words, __VA_ARGS__)
+
+ISOHALO_ENTRY(barrier, Barrier, (Word comm), comm)
+ISOHALO_ENTRIES(bcast, Bcast, (Word a, Word b, Word c, Word d, Word e), a, b, c, d, e)
+ISOHALO_ENTRIES(reduce, Reduce, (Word a, Word b, Word c, Word d, Word e, Word f, Word g), a, b, c, d, e, f, g)
+ISOHALO_ENTRIES(allreduce, Allreduce, (Word a, Word b, Word c, Word d, Word e, Word f), a, b, c, d, e, f)
+ISOHALO_ENTRIES(gather, Gather, (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h), a, b, c, d, e, f,
+                g, h)
+ISOHALO_ENTRIES(allgather, Allgather, (Word a, Word b, Word c, Word d, Word e, Word f, Word g), a, b, c, d, e, f, g)
+ISOHALO_ENTRIES(scatter, Scatter, (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h), a, b, c, d, e,
+                f, g, h)
+#undef ISOHALO_ENTRIES
+#undef ISOHALO_ENTRY
+
 // MPICH's module mpi_f08 calls C's functions by their names where they take data, and PMPI_Barrier: taken over
 // here, as other ranks may be in C's.
 void isohalo_barrier_f08(const int*, int*) __asm__("mpi_barrier_f08_");
-
-int isohalo_barrier(Word comm) {
-  return Entry<calls::Barrier>::call(Function::barrier, "MPI_Barrier", comm);
-}
-int isohalo_bcast(Word a, Word b, Word c, Word d, Word e) {
-  return Entry<calls::Bcast>::call(Function::bcast, "MPI_Bcast", a, b, c, d, e);
-}
-int isohalo_bcast_c(Word a, Word b, Word c, Word d, Word e) {
-  return Entry<calls::Bcast_c>::call(Function::bcast, "MPI_Bcast_c", a, b, c, d, e);
-}
-int isohalo_reduce(Word a, Word b, Word c, Word d, Word e, Word f, Word g) {
-  return Entry<calls::Reduce>::call(Function::reduce, "MPI_Reduce", a, b, c, d, e, f, g);
-}
-int isohalo_reduce_c(Word a, Word b, Word c, Word d, Word e, Word f, Word g) {
-  return Entry<calls::Reduce_c>::call(Function::reduce, "MPI_Reduce_c", a, b, c, d, e, f, g);
-}
-int isohalo_allreduce(Word a, Word b, Word c, Word d, Word e, Word f) {
-  return Entry<calls::Allreduce>::call(Function::allreduce, "MPI_Allreduce", a, b, c, d, e, f);
-}
-int isohalo_allreduce_c(Word a, Word b, Word c, Word d, Word e, Word f) {
-  return Entry<calls::Allreduce_c>::call(Function::allreduce, "MPI_Allreduce_c", a, b, c, d, e, f);
-}
-int isohalo_gather(Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h) {
-  return Entry<calls::Gather>::call(Function::gather, "MPI_Gather", a, b, c, d, e, f, g, h);
-}
-int isohalo_gather_c(Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h) {
-  return Entry<calls::Gather_c>::call(Function::gather, "MPI_Gather_c", a, b, c, d, e, f, g, h);
-}
-int isohalo_allgather(Word a, Word b, Word c, Word d, Word e, Word f, Word g) {
-  return Entry<calls::Allgather>::call(Function::allgather, "MPI_Allgather", a, b, c, d, e, f, g);
-}
-int isohalo_allgather_c(Word a, Word b, Word c, Word d, Word e, Word f, Word g) {
-  return Entry<calls::Allgather_c>::call(Function::allgather, "MPI_Allgather_c", a, b, c, d, e, f, g);
-}
-int isohalo_scatter(Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h) {
-  return Entry<calls::Scatter>::call(Function::scatter, "MPI_Scatter", a, b, c, d, e, f, g, h);
-}
-int isohalo_scatter_c(Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h) {
-  return Entry<calls::Scatter_c>::call(Function::scatter, "MPI_Scatter_c", a, b, c, d, e, f, g, h);
-}
 void isohalo_barrier_f08(const int* comm, int* error) {
   static auto* const next =
       reinterpret_cast<void (*)(const int*, int*)>(isohalo::preload::next_function("mpi_barrier_f08_"));
   if (!isohalo::preload::process_mpi().ours && next) return next(comm, error);
-  const int code = isohalo_barrier(static_cast<Word>(*comm));
+  const int code = isohalo_Barrier(static_cast<Word>(*comm));
   if (error) *error = code;
 }
+
+int isohalo_finalize() __asm__("MPI_Finalize");
 int isohalo_finalize() {
   isohalo::preload::process_mpi();  // a program that has called nothing else hears of its settings
   isohalo::preload::report();

@@ -160,8 +160,7 @@ bool is_inter(MPI_Comm comm) {
 /// Leaves a call to MPI. Its bytes are counted where a report is wanted, as those of calls that are handled;
 /// between two groups not where a root's buffer may mean nothing. Asks nothing of a type but its size: threads may
 /// come here at once.
-template <class Pass>
-int passed_on(Function function, const Buffer& b, MPI_Comm comm, bool rooted, Pass&& pass) {
+int passed_on(Function function, const Buffer& b, MPI_Comm comm, bool rooted, Pass pass) {
   MPI_Count size = 0;
   if (report_wanted() && mpi_is_active() && b.type != MPI_DATATYPE_NULL && b.count > 0 &&
       !(rooted && is_inter(comm)) && PMPI_Type_size_c(b.type, &size) == MPI_SUCCESS)
@@ -173,30 +172,6 @@ int passed_on(Function function, const Buffer& b, MPI_Comm comm, bool rooted, Pa
 bool refused(Function function, bool good, Reason reason = Reason::arguments) {
   if (!good) count_passed_on(function, reason);
   return !good;
-}
-
-template <class Pass>
-int barrier(MPI_Comm comm, Pass&& pass) {
-  ClusterCollectives* const c = collectives_for(comm, Function::barrier);
-  if (!c) return pass();
-  count_handled(Function::barrier, 0);
-  return guarded(comm, [&] { c->barrier(); });
-}
-
-template <class Pass>
-int bcast(const Buffer& data, int root, MPI_Comm comm, Pass&& pass) {
-  constexpr auto f = Function::bcast;
-  ClusterCollectives* const c = collectives_for(comm, f);
-  if (!c || refused(f, layout_of(data) && in_range(root, *c))) return passed_on(f, data, comm, true, pass);
-  return guarded(comm, [&] {
-    Bytes bytes(data, comm);
-    count_handled(f, bytes.size());
-    int me = 0;
-    PMPI_Comm_rank(comm, &me);
-    if (me == root) bytes.pack();
-    c->broadcast(bytes.data(), bytes.size(), root);
-    if (me != root) bytes.unpack();
-  });
 }
 
 /// The combination of a call and its elements, or nothing, for a reason that holds on all ranks.
@@ -212,47 +187,8 @@ std::optional<Combine> combine_of(Function f, MPI_Count count, MPI_Datatype type
   return last;
 }
 
-template <class Pass>
-int allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-              Pass&& pass) {
-  constexpr auto f = Function::allreduce;
-  ClusterCollectives* const c = collectives_for(comm, f);
-  const auto left = [&] { return passed_on(f, buffer(send, count, type), comm, false, pass); };
-  if (!c) return left();
-  const auto combine = combine_of(f, count, type, op);
-  if (!combine || refused(f, combine->commutes() || c->in_rank_order(), Reason::operation)) return left();
-  return guarded(comm, [&] {
-    const auto n = static_cast<std::size_t>(count);
-    count_handled(f, n * combine->element_bytes());
-    require_buffer(n == 0 || (send && receive && receive != MPI_IN_PLACE && send != receive));
-    auto* const to = static_cast<std::byte*>(receive);
-    c->allreduce(send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send), to, n, *combine);
-  });
-}
-
-template <class Pass>
-int reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-           Pass&& pass) {
-  constexpr auto f = Function::reduce;
-  ClusterCollectives* const c = collectives_for(comm, f);
-  const auto left = [&] { return passed_on(f, buffer(send, count, type), comm, true, pass); };
-  if (!c || refused(f, in_range(root, *c))) return left();
-  const auto combine = combine_of(f, count, type, op);
-  if (!combine || refused(f, combine->commutes() || c->in_rank_order(), Reason::operation)) return left();
-  return guarded(comm, [&] {
-    const auto n = static_cast<std::size_t>(count);
-    count_handled(f, n * combine->element_bytes());
-    const bool here = is_rank(comm, root);
-    require_buffer(n == 0 ||
-                   (send && (here ? receive && receive != MPI_IN_PLACE && send != receive : send != MPI_IN_PLACE)));
-    auto* const to = static_cast<std::byte*>(receive);
-    c->reduce(send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send), to, n, *combine, root);
-  });
-}
-
 /// MPI_Gather from `one` to `all`, or MPI_Scatter the other way; `all` is significant on the root alone.
-template <class Pass>
-int rooted(Function f, const Buffer& one, Buffer all, int root, MPI_Comm comm, Pass&& pass) {
+int rooted(Function f, const Buffer& one, Buffer all, int root, MPI_Comm comm, Pass pass) {
   ClusterCollectives* const c = collectives_for(comm, f);
   const auto left = [&] { return passed_on(f, one.address == MPI_IN_PLACE ? all : one, comm, true, pass); };
   if (!c || refused(f, in_range(root, *c))) return left();
@@ -281,8 +217,73 @@ int rooted(Function f, const Buffer& one, Buffer all, int root, MPI_Comm comm, P
   });
 }
 
-template <class Pass>
-int allgather(const Buffer& one, Buffer all, MPI_Comm comm, Pass&& pass) {
+}  // namespace
+
+namespace calls {
+
+int barrier(MPI_Comm comm, Pass pass) {
+  ClusterCollectives* const c = collectives_for(comm, Function::barrier);
+  if (!c) return pass();
+  count_handled(Function::barrier, 0);
+  return guarded(comm, [&] { c->barrier(); });
+}
+
+int bcast(void* address, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, Pass pass) {
+  const Buffer data{address, count, type};
+  constexpr auto f = Function::bcast;
+  ClusterCollectives* const c = collectives_for(comm, f);
+  if (!c || refused(f, layout_of(data) && in_range(root, *c))) return passed_on(f, data, comm, true, pass);
+  return guarded(comm, [&] {
+    Bytes bytes(data, comm);
+    count_handled(f, bytes.size());
+    int me = 0;
+    PMPI_Comm_rank(comm, &me);
+    if (me == root) bytes.pack();
+    c->broadcast(bytes.data(), bytes.size(), root);
+    if (me != root) bytes.unpack();
+  });
+}
+
+int allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+              Pass pass) {
+  constexpr auto f = Function::allreduce;
+  ClusterCollectives* const c = collectives_for(comm, f);
+  const auto left = [&] { return passed_on(f, buffer(send, count, type), comm, false, pass); };
+  if (!c) return left();
+  const auto combine = combine_of(f, count, type, op);
+  if (!combine || refused(f, combine->commutes() || c->in_rank_order(), Reason::operation)) return left();
+  return guarded(comm, [&] {
+    const auto n = static_cast<std::size_t>(count);
+    count_handled(f, n * combine->element_bytes());
+    require_buffer(n == 0 || (send && receive && receive != MPI_IN_PLACE && send != receive));
+    auto* const to = static_cast<std::byte*>(receive);
+    c->allreduce(send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send), to, n, *combine);
+  });
+}
+
+int reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+           Pass pass) {
+  constexpr auto f = Function::reduce;
+  ClusterCollectives* const c = collectives_for(comm, f);
+  const auto left = [&] { return passed_on(f, buffer(send, count, type), comm, true, pass); };
+  if (!c || refused(f, in_range(root, *c))) return left();
+  const auto combine = combine_of(f, count, type, op);
+  if (!combine || refused(f, combine->commutes() || c->in_rank_order(), Reason::operation)) return left();
+  return guarded(comm, [&] {
+    const auto n = static_cast<std::size_t>(count);
+    count_handled(f, n * combine->element_bytes());
+    const bool here = is_rank(comm, root);
+    require_buffer(n == 0 ||
+                   (send && (here ? receive && receive != MPI_IN_PLACE && send != receive : send != MPI_IN_PLACE)));
+    auto* const to = static_cast<std::byte*>(receive);
+    c->reduce(send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send), to, n, *combine, root);
+  });
+}
+
+int allgather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
+              MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm, Pass pass) {
+  const Buffer one = buffer(send, send_count, send_type);
+  Buffer all{receive, receive_count, receive_type};
   constexpr auto f = Function::allgather;
   ClusterCollectives* const c = collectives_for(comm, f);
   if (!c || refused(f, (one.address == MPI_IN_PLACE || layout_of(one)) && layout_of(all)))
@@ -307,86 +308,16 @@ int allgather(const Buffer& one, Buffer all, MPI_Comm comm, Pass&& pass) {
   });
 }
 
-}  // namespace
-
-namespace calls {
-
-int Barrier(decltype(PMPI_Barrier)* next, MPI_Comm comm) {
-  return preload::barrier(comm, [&] { return next(comm); });
+int gather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, MPI_Count receive_count,
+           MPI_Datatype receive_type, int root, MPI_Comm comm, Pass pass) {
+  return rooted(Function::gather, buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root,
+                comm, pass);
 }
 
-int Bcast(decltype(PMPI_Bcast)* next, void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-  return preload::bcast({data, count, type}, root, comm, [&] { return next(data, count, type, root, comm); });
-}
-
-int Bcast_c(decltype(PMPI_Bcast_c)* next, void* data, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm) {
-  return preload::bcast({data, count, type}, root, comm, [&] { return next(data, count, type, root, comm); });
-}
-
-int Reduce(decltype(PMPI_Reduce)* next, const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
-           int root, MPI_Comm comm) {
-  return preload::reduce(send, receive, count, type, op, root, comm,
-                         [&] { return next(send, receive, count, type, op, root, comm); });
-}
-
-int Reduce_c(decltype(PMPI_Reduce_c)* next, const void* send, void* receive, MPI_Count count, MPI_Datatype type,
-             MPI_Op op, int root, MPI_Comm comm) {
-  return preload::reduce(send, receive, count, type, op, root, comm,
-                         [&] { return next(send, receive, count, type, op, root, comm); });
-}
-
-int Allreduce(decltype(PMPI_Allreduce)* next, const void* send, void* receive, int count, MPI_Datatype type,
-              MPI_Op op, MPI_Comm comm) {
-  return preload::allreduce(send, receive, count, type, op, comm,
-                            [&] { return next(send, receive, count, type, op, comm); });
-}
-
-int Allreduce_c(decltype(PMPI_Allreduce_c)* next, const void* send, void* receive, MPI_Count count,
-                MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return preload::allreduce(send, receive, count, type, op, comm,
-                            [&] { return next(send, receive, count, type, op, comm); });
-}
-
-int Gather(decltype(PMPI_Gather)* next, const void* send, int send_count, MPI_Datatype send_type, void* receive,
-           int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return preload::rooted(
-      Function::gather, buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root, comm,
-      [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
-}
-
-int Gather_c(decltype(PMPI_Gather_c)* next, const void* send, MPI_Count send_count, MPI_Datatype send_type,
-             void* receive, MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return preload::rooted(
-      Function::gather, buffer(send, send_count, send_type), {receive, receive_count, receive_type}, root, comm,
-      [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
-}
-
-int Allgather(decltype(PMPI_Allgather)* next, const void* send, int send_count, MPI_Datatype send_type,
-              void* receive, int receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
-  return preload::allgather(buffer(send, send_count, send_type), {receive, receive_count, receive_type}, comm, [&] {
-    return next(send, send_count, send_type, receive, receive_count, receive_type, comm);
-  });
-}
-
-int Allgather_c(decltype(PMPI_Allgather_c)* next, const void* send, MPI_Count send_count, MPI_Datatype send_type,
-                void* receive, MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
-  return preload::allgather(buffer(send, send_count, send_type), {receive, receive_count, receive_type}, comm, [&] {
-    return next(send, send_count, send_type, receive, receive_count, receive_type, comm);
-  });
-}
-
-int Scatter(decltype(PMPI_Scatter)* next, const void* send, int send_count, MPI_Datatype send_type, void* receive,
-            int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return preload::rooted(
-      Function::scatter, {receive, receive_count, receive_type}, buffer(send, send_count, send_type), root, comm,
-      [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
-}
-
-int Scatter_c(decltype(PMPI_Scatter_c)* next, const void* send, MPI_Count send_count, MPI_Datatype send_type,
-              void* receive, MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
-  return preload::rooted(
-      Function::scatter, {receive, receive_count, receive_type}, buffer(send, send_count, send_type), root, comm,
-      [&] { return next(send, send_count, send_type, receive, receive_count, receive_type, root, comm); });
+int scatter(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, MPI_Count receive_count,
+            MPI_Datatype receive_type, int root, MPI_Comm comm, Pass pass) {
+  return rooted(Function::scatter, {receive, receive_count, receive_type}, buffer(send, send_count, send_type),
+                root, comm, pass);
 }
 
 }  // namespace calls
