@@ -145,7 +145,7 @@ struct HaloPlan<D>::Impl {
     if (options.stores) return {*options.stores, *options.stores, {}};
     std::int64_t sent = 0, copied = 0;
     for (std::size_t k = 0; k < task.schedules.size(); ++k) {
-      const HaloCost cost = halo_cost<D>(std::span(task.schedules).subspan(k, 1), false);
+      const HaloCost cost = halo_cost(task.schedules[k]);
       for (std::size_t f = 0; f < task.element_bytes.size(); ++f) {
         if (task.schedule_of[f] != k) continue;
         sent += cost.cells_sent * task.element_bytes[f];
@@ -368,21 +368,9 @@ std::vector<Box<D>> HaloPlan<D>::region(int step, std::size_t k, int face) const
 }
 
 template <int D>
-HaloCost HaloPlan<D>::cost() const {
-  const Exchange used = choice().used == Exchange::automatic ? impl_->options.exchange : choice().used;
-  const auto kinds = impl_->latest ? impl_->latest->kinds : impl_->kinds_of_cells();
-  return halo_cost<D>(impl_->schedules(used.pattern, kinds), used.fill != HaloFill::datatypes);
-}
-
-template <int D>
 const ExchangeChoice& HaloPlan<D>::choice() const {
   static const ExchangeChoice none;
   return impl_->latest ? impl_->latest->choice : none;
-}
-
-template <int D>
-std::int64_t HaloPlan<D>::bytes_written_directly() const {
-  return impl_->latest ? impl_->latest->transport->bytes_written_directly() : 0;
 }
 
 #define ISOHALO_INSTANTIATE(D) template class HaloPlan<D>;

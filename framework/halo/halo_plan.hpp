@@ -112,13 +112,8 @@ class HaloPlan {
   /// step.
   std::vector<Box<D>> region(int step, std::size_t k = 0, int face = -1) const;
 
-  /// Of the way in use; before an automatic choice, of coalesced messages. Per array, where one need serves all
-  /// arrays or they are sent by MPI datatypes.
-  HaloCost cost() const;
   /// The way that the latest exchange took.
   const ExchangeChoice& choice() const;
-  /// Bytes that the latest exchange wrote straight into the ghosts of other ranks.
-  std::int64_t bytes_written_directly() const;
 
  private:
   void begin(std::span<const ErasedArray<D>> arrays, bool may_wait);

@@ -111,19 +111,12 @@ std::vector<JoinedMessage<D>> joined(std::span<const HaloSchedule<D>> schedules,
 }
 
 template <int D>
-HaloCost halo_cost(std::span<const HaloSchedule<D>> schedules, bool join) {
+HaloCost halo_cost(const HaloSchedule<D>& schedule) {
   HaloCost c;
-  for (const auto& schedule : schedules) {
-    c.stages = std::max(c.stages, std::ssize(schedule));
-    for (const auto& stage : schedule) {
-      if (!join) c.messages += std::ssize(stage.send);
-      for (const auto& m : stage.send) c.cells_sent += cells_of(m.regions);
-      for (const auto& m : stage.receive) c.cells_received += cells_of(m.regions);
-      c.cells_copied += cells_of(stage.copies) + (stage.fill ? stage.fill->cells() : 0);
-    }
+  for (const auto& stage : schedule) {
+    for (const auto& m : stage.send) c.cells_sent += cells_of(m.regions);
+    c.cells_copied += cells_of(stage.copies) + (stage.fill ? stage.fill->cells() : 0);
   }
-  for (std::size_t k = 0; join && k < schedules.front().size(); ++k)
-    c.messages += std::ssize(joined<D>(schedules, k, &HaloStage<D>::send));
   return c;
 }
 
@@ -145,7 +138,7 @@ TrafficTable halo_traffic(HaloPattern pattern, const HaloGeometry<D>& geometry, 
   template TrafficTable halo_traffic(HaloPattern, const HaloGeometry<D>&, double);                      \
   template std::vector<JoinedMessage<D>> joined<D>(std::span<const HaloSchedule<D>>, std::size_t,       \
                                                    std::vector<HaloMessage<D>> HaloStage<D>::*);        \
-  template HaloCost halo_cost<D>(std::span<const HaloSchedule<D>>, bool);                               \
+  template HaloCost halo_cost(const HaloSchedule<D>&);                                                  \
   template HaloSchedule<D> halo_schedule<D>(HaloPattern, const HaloGeometry<D>&, const PerDim<int, D>&, \
                                             const HaloMutation<D>&);                                    \
   template HaloSchedule<D> halo_receives<D>(HaloPattern, const HaloGeometry<D>&, const PerDim<int, D>&, \

@@ -17,10 +17,7 @@ using HaloMutation = std::function<void(std::vector<HaloRegion<D>>&)>;
 
 /// What one exchange costs this rank.
 struct HaloCost {
-  std::int64_t stages = 0;      ///< each waits for the one before
-  std::int64_t messages = 0;    ///< sent to other ranks
-  std::int64_t cells_sent = 0;  ///< to other ranks
-  std::int64_t cells_received = 0;
+  std::int64_t cells_sent = 0;    ///< to other ranks
   std::int64_t cells_copied = 0;  ///< within this rank's array (periodic dimensions of one rank)
 };
 
@@ -72,9 +69,8 @@ template <int D>
 std::vector<JoinedMessage<D>> joined(std::span<const HaloSchedule<D>> schedules, std::size_t stage,
                                      std::vector<HaloMessage<D>> HaloStage<D>::*side);
 
-/// What an exchange by all of these schedules costs: messages are joined, or not.
 template <int D>
-HaloCost halo_cost(std::span<const HaloSchedule<D>> schedules, bool join);
+HaloCost halo_cost(const HaloSchedule<D>& schedule);
 
 /// The part of the block at `coords` in an exchange. Local; the parts of all ranks fit together. `pattern` slabs
 /// needs `slabs_possible(shape)`.

@@ -98,7 +98,6 @@ class PackedTransport final : public HostTransport<D> {
     }
     if (node) open_channels(*node);
   }
-  std::int64_t bytes_written_directly() const override { return written_directly_; }
 
  private:
   /// Array after array, each from a cache line on.
@@ -153,7 +152,6 @@ class PackedTransport final : public HostTransport<D> {
 
   void post_receives() override {
     ghosts_of_peers_.begin_exchange();
-    written_directly_ = 0;
     places_.clear();
     if (channels_.incoming.size() > 0)
       for (std::size_t f = 0; f < this->arrays_.size(); ++f) {
@@ -209,7 +207,7 @@ class PackedTransport final : public HostTransport<D> {
       if (open) std::memcpy(&place, m.channel->note() + f * sizeof place, sizeof place);
       std::byte* const to = place.writable ? ghosts_of_peers_.find(m.peer, place.memory) : nullptr;
       slot[f] = std::byte{to != nullptr};
-      if (to) written_directly_ += part(m, f).copy_rows(a, kDirectRow_bytes, to, place.low, place.stride);
+      if (to) part(m, f).copy_rows(a, kDirectRow_bytes, to, place.low, place.stride);
       part(m, f).pack(a, slot + m.offsets[f], to ? kDirectRow_bytes : kAllRows);
     }
   }
@@ -265,7 +263,6 @@ class PackedTransport final : public HostTransport<D> {
   ChannelGroup channels_;
   GhostsOfPeers ghosts_of_peers_;
   std::vector<GhostPlace<D>> places_;  ///< of this rank's arrays
-  std::int64_t written_directly_ = 0;  ///< bytes in this exchange
   std::size_t unsent_ = 0;             ///< messages whose slots are not free yet
   int misses_ = 0;
   std::vector<int> arrived_;

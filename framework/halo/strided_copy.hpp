@@ -78,10 +78,9 @@ class BoxPacker {
     });
   }
   /// Copies the boxes that `pack` leaves out, shifted, into another array of the same element type: `to` is its
-  /// cell at index `low`. Returns the bytes.
-  std::int64_t copy_rows(const ErasedArray<D>& a, std::int64_t passed_over, std::byte* to,
-                         const std::int64_t (&low)[D], const std::int64_t (&stride)[D]) const {
-    std::int64_t bytes = 0;
+  /// cell at index `low`.
+  void copy_rows(const ErasedArray<D>& a, std::int64_t passed_over, std::byte* to, const std::int64_t (&low)[D],
+                 const std::int64_t (&stride)[D]) const {
     const Index<D> strides = std::to_array(stride);
     for (const auto& [b, shift] : boxes_) {
       const Index<D> extents = b.extents();
@@ -90,9 +89,7 @@ class BoxPacker {
       for (int j = 0; j < D; ++j) first += (b.low[j] + shift[j] - low[j]) * stride[j];
       strided_copy<D>(first, strides, a.cell(b.low), a.byte_strides(), extents, a.bytes, stores_.in_place,
                       stores_.workers);
-      bytes += b.cells() * a.bytes;
     }
-    return bytes;
   }
 
  private:

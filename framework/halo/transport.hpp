@@ -45,8 +45,6 @@ class HaloTransport : public StageExecutor<HaloTransport<D>> {
   void finish() { this->wait(task_.domain.comm().spins()); }
   /// From now on `finish` need not wait for kernels.
   void run_on() { fences_ = false; }
-  /// Written straight into other ranks' ghosts by the latest exchange.
-  virtual std::int64_t bytes_written_directly() const { return 0; }
 
  protected:
   virtual void post_receives() = 0;

@@ -86,22 +86,6 @@ TEST(Faces, EveryElement4D) {
   check<4>({3, 4, 3, 4}, 5);
 }
 
-/// All arrays of an exchange travel together: no more messages than cells alone.
-TEST(Faces, TravelWithCells) {
-  const CartesianDomain<2> domain(MPI_COMM_WORLD, {24, 20});
-  HaloOptions<2> by;
-  by.exchange = Exchange::coalesced_packed;
-  HaloPlan<2> plan(domain, StencilShape<2>::moore(1), 2, by);
-  const FaceField<2> cells(domain, -1, 2), rows(domain, 0, 2), columns(domain, 1, 2);
-  plan.exchange(cells.u);
-  const HaloCost alone = plan.cost();
-  plan.exchange(cells.u, on_faces(rows.u, 0), on_faces(columns.u, 1));
-  EXPECT_EQ(plan.cost().messages, alone.messages);
-  if (test::ranks() > 1) {
-    EXPECT_GT(plan.cost().cells_sent, 2 * alone.cells_sent);
-  }
-}
-
 /// Lists without a name need the images of reads beyond a side: face -i mirrors i, N + i mirrors N - i.
 TEST(Faces, MirrorsLieOnTheOutermostOnes) {
   if (test::ranks() < 2) return;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/halo/halo_regions.hpp"
+#include "framework/halo/halo_schedule.hpp"
 
 namespace isohalo::test {
 
@@ -38,6 +38,16 @@ std::set<Index<D>> needed_by_definition(const Box<D>& block, const Offsets<D>& o
   }
   for_each_cell(block, [&](const Index<D>& i) { cells.erase(i); });
   return cells;
+}
+
+/// From other ranks.
+template <int D>
+std::int64_t cells_received(const HaloSchedule<D>& schedule) {
+  std::int64_t n = 0;
+  for (const auto& stage : schedule)
+    for (const auto& message : stage.receive)
+      for (const auto& r : message.regions) n += r.region.cells();
+  return n;
 }
 
 template <int D>

@@ -143,24 +143,38 @@ TEST(HaloPlan, RefusesArraysThatDoNotFit) {
   EXPECT_NO_THROW(plan.exchange(adopt(wide.data(), domain.owned(), 2)));  // usable after refusals
 }
 
-TEST(HaloPlan, CountsWhatItSends) {
+/// Each cell once, in few messages, which arrays with different needs share.
+TEST(HaloSchedule, SendsWhatIsNeeded) {
   DomainOptions<2> o;
   o.periodic = {true, true};
   o.process_grid = {{test::ranks(), 1}};
   const std::int64_t p = test::ranks();
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {8 * p, 10}, o);
-  for (const Exchange e : test::exchanges(StencilShape<2>::moore(1))) {
-    HaloOptions<2> options;
-    options.exchange = e;
-    const HaloCost c = HaloPlan<2>(domain, StencilShape<2>::moore(1), 2, options).cost();
-    const bool slabs = e.pattern == HaloPattern::slabs;
-    EXPECT_EQ(c.cells_received + c.cells_copied, 12 * 14 - 8 * 10) << exchange_name(e);
-    EXPECT_EQ(c.cells_sent, c.cells_received) << exchange_name(e);
-    EXPECT_EQ(c.stages, slabs ? 2 : 1);
+  const BoundaryTopology<2> around{domain.global(), domain.periodic(), {}, {}};
+  const auto moore = StencilShape<2>::moore(1), star = StencilShape<2>::star(1);
+  for (const HaloPattern pattern : {HaloPattern::direct, HaloPattern::coalesced, HaloPattern::slabs}) {
+    const auto made = [&](const StencilShape<2>& shape) {
+      return halo_schedule(pattern, HaloGeometry<2>{domain.decomposition(), shape, 2, around},
+                           domain.coordinates());
+    };
+    const std::vector<HaloSchedule<2>> schedules{made(moore), made(star)};
+    const HaloSchedule<2>& schedule = schedules.front();
+    const HaloCost cost = halo_cost(schedule);
+    const std::int64_t received = test::cells_received(schedule);
+    const bool slabs = pattern == HaloPattern::slabs;
+    const auto what = ::testing::Message() << "pattern " << static_cast<int>(pattern);
+    EXPECT_EQ(received + cost.cells_copied, 12 * 14 - 8 * 10) << what;
+    EXPECT_EQ(cost.cells_sent, received) << what;
+    EXPECT_EQ(schedule.size(), slabs ? 2u : 1u);
     if (p == 1) continue;
-    EXPECT_EQ(c.cells_received, slabs ? 4 * 10 : 4 * 14) << exchange_name(e);
-    const std::int64_t neighbors = std::min<std::int64_t>(p - 1, 2);
-    EXPECT_EQ(c.messages, e.pattern == HaloPattern::direct ? 6 : neighbors) << exchange_name(e);
+    EXPECT_EQ(received, slabs ? 4 * 10 : 4 * 14) << what;
+    std::int64_t messages = 0, shared = 0;
+    for (std::size_t k = 0; k < schedule.size(); ++k) {
+      messages += std::ssize(schedule[k].send);
+      shared += std::ssize(joined<2>(schedules, k, &HaloStage<2>::send));
+    }
+    EXPECT_EQ(messages, pattern == HaloPattern::direct ? 6 : std::min<std::int64_t>(p - 1, 2)) << what;
+    EXPECT_EQ(shared, messages) << what;
   }
 }
 

@@ -87,16 +87,10 @@ TEST(HaloTransport, CopiesByThreads) {
   }
 }
 
-/// Different shapes and depths in one exchange, one of them with nothing to bring. The packed ways send as many
-/// messages as the array that needs most.
+/// Different shapes and depths in one exchange, one of them with nothing to bring.
 TEST(HaloTransport, FieldsOfDifferentShapesAndDepths) {
   const auto domain = torus({19, 23});
   const std::vector<HaloNeed<2>> needs{{kMoore, 1}, {kStar, 2}, {kMoore, 0}, {StencilShape<2>::von_neumann(1), 7}};
-  std::int64_t most = 0, sum = 0;
-  for (const auto& n : needs) {
-    const std::int64_t messages = HaloPlan<2>(domain, n.shape, n.depth, by(Exchange::coalesced)).cost().messages;
-    most = std::max(most, messages), sum += messages;
-  }
   for (const Exchange e : test::exchanges(kMoore))
     for (int memory = 0; memory < test::kMemories; ++memory) {
       const auto layout = [&](int k) { return static_cast<Memory>((memory + k) % test::kMemories); };
@@ -113,12 +107,6 @@ TEST(HaloTransport, FieldsOfDifferentShapesAndDepths) {
       EXPECT_EQ(wrong(b, 1), 0) << exchange_name(e);
       EXPECT_EQ(wrong(c, 2), 0) << exchange_name(e);
       EXPECT_EQ(wrong(d, 3), 0) << exchange_name(e);
-      if (e == Exchange::coalesced) {
-        EXPECT_EQ(plan.cost().messages, sum);
-      }
-      if (e == Exchange::coalesced_packed || e == Exchange::shared) {
-        EXPECT_EQ(plan.cost().messages, most);
-      }
       EXPECT_THROW(plan.exchange(a.ref(), b.ref(), c.ref()), UsageError);
       EXPECT_THROW(plan.exchange(d.ref(), b.ref(), c.ref(), a.ref()), UsageError);  // `a` is too narrow
     }
@@ -286,7 +274,8 @@ TEST(HaloTransport, RowsThatAreStreamed) {
 }
 
 /// Ranks whose array is in shared memory get whole rows without a copy in between; the others do not, and both
-/// kinds may meet.
+/// kinds may meet. Seen between start and finish of one rank after another: the others, whose exchange is not
+/// split, have waited for it.
 TEST(HaloTransport, RowsOfArraysInSharedMemoryAreWrittenInPlace) {
   DomainOptions<2> o;
   o.periodic = {true, true};
@@ -299,13 +288,25 @@ TEST(HaloTransport, RowsOfArraysInSharedMemoryAreWrittenInPlace) {
     for (const bool mixed : {false, true}) {
       HaloPlan<2> plan(domain, kMoore, 2, by(Exchange::shared));
       const auto of = [&](int rank) { return mixed && rank % 2 ? Memory::plain : memory; };
-      const TestField<double, 2> field(domain, plan, 0, of(me));
+      TestField<double, 2> field(domain, plan, 0, of(me));
       plan.exchange(field.ref());
       EXPECT_EQ(field.wrong(needed), 0);
-      std::int64_t rows = 0;
+      std::int64_t missing = 0;  // of two rows of 44 cells, 4 of them too short a row of another box
       for (const int peer : {(me + 1) % p, (me + p - 1) % p})
-        if (peer != me && node->holds(peer) && of(peer) == Memory::shared) rows += 2;
-      EXPECT_EQ(plan.bytes_written_directly(), rows * 40 * 8) << "memory " << static_cast<int>(memory) << mixed;
+        if (peer != me) missing += 2 * (node->holds(peer) && of(me) == Memory::shared ? 4 : 44);
+      for (int split = 0; split < p; ++split) {
+        field.refill(1 + split);
+        if (me == split)
+          plan.start(field.ref());
+        else
+          plan.exchange(field.ref());
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (me == split) {
+          EXPECT_EQ(field.wrong(needed), missing) << "memory " << static_cast<int>(memory) << mixed;
+          plan.finish();
+        }
+        EXPECT_EQ(field.wrong(needed), 0);
+      }
     }
 }
 

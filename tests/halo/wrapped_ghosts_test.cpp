@@ -43,6 +43,13 @@ TEST(WrappedGhosts, CostLittleAndAreRight) {
   const detail::NeededCells<4> needed(domain, shape, 5);
   const HaloPlan<4> any(domain, shape, 5);
   detail::ProbeField<double, 4> field(domain, any, 0, Memory::plain);
+  const BoundaryTopology<4> around{domain.global(), domain.periodic(), {}, {}};
+  for (const HaloPattern pattern : {HaloPattern::direct, HaloPattern::coalesced}) {
+    const auto schedule =
+        halo_schedule(pattern, HaloGeometry<4>{domain.decomposition(), shape, 5, around}, domain.coordinates());
+    EXPECT_LE(test::cells_received(schedule), 912);
+    EXPECT_LE(halo_cost(schedule).cells_sent, 912 * test::ranks());
+  }
   int number = 0;
   for (const Exchange e : {Exchange::shared, Exchange::automatic, Exchange::direct, Exchange::coalesced_packed}) {
     field.refill(++number);
@@ -54,13 +61,9 @@ TEST(WrappedGhosts, CostLittleAndAreRight) {
     // On a quiet machine 0.1 s; 7 s and hundreds of MB when every ghost came by itself.
     EXPECT_LT(s, 20) << exchange_name(e);
     EXPECT_LT(peak_kib() - before, 64 << 10) << exchange_name(e);
-    EXPECT_LE(plan.cost().cells_received, 912);
-    EXPECT_LE(plan.cost().cells_sent, 912 * test::ranks());
     RecordProperty("seconds_" + exchange_name(e), std::to_string(s));
     if (test::rank() == 0)
-      std::printf("%s: %.3f s, %ld KiB, %ld cells received, %ld copied\n", exchange_name(e).c_str(), s,
-                  static_cast<long>(peak_kib() - before), static_cast<long>(plan.cost().cells_received),
-                  static_cast<long>(plan.cost().cells_copied));
+      std::printf("%s: %.3f s, %ld KiB\n", exchange_name(e).c_str(), s, static_cast<long>(peak_kib() - before));
     std::int64_t wrong = 0;
     field.for_each_wrong(needed, [&](const Index<4>&, double, double) { ++wrong; });
     EXPECT_EQ(wrong, 0) << exchange_name(e);
