@@ -88,7 +88,6 @@ void IsoComm::execute(const NeighborCall& call) const {
 
 struct detail::NeighborRequestImpl {
   std::shared_ptr<IsoComm::State> state;
-  Algorithm algorithm;
   bool persistent;
   TagLease tag;
   std::unique_ptr<NeighborOperation> operation;
@@ -96,10 +95,9 @@ struct detail::NeighborRequestImpl {
 
   NeighborRequestImpl(std::shared_ptr<IsoComm::State> s, const NeighborCall& call, bool persists)
       : state(std::move(s)),
-        algorithm(state->algorithm_for(call, false)),
         persistent(persists),
         tag(state->comm, persists ? TagLease::Stay::long_ : TagLease::Stay::short_),
-        operation(state->compile(algorithm, call, true)) {}
+        operation(state->compile(state->algorithm_for(call, false), call, true)) {}
 
   void start() {
     if (started)
@@ -164,12 +162,6 @@ NeighborRequest::~NeighborRequest() {
 bool NeighborRequest::persistent() const {
   return impl_ && impl_->persistent;
 }
-const IsomorphicNeighborhood& NeighborRequest::neighbors() const {
-  return impl_->state->neighbors;
-}
-bool NeighborRequest::active() const {
-  return impl_ && impl_->started;
-}
 void NeighborRequest::start() {
   if (!impl_ || !impl_->persistent)
     throw ArgumentError(MPI_ERR_REQUEST, "neighborhood: start of a request that is not persistent");
@@ -182,15 +174,6 @@ bool NeighborRequest::test() {
 }
 void NeighborRequest::wait() {
   if (impl_) impl_->wait();
-}
-Algorithm NeighborRequest::algorithm() const {
-  return impl_ ? impl_->algorithm : Algorithm::automatic;
-}
-std::int64_t NeighborRequest::messages() const {
-  return impl_ ? impl_->operation->local_schedule().messages() : 0;
-}
-std::int64_t NeighborRequest::bytes() const {
-  return impl_ ? impl_->operation->bytes_sent() : 0;
 }
 
 }  // namespace isohalo

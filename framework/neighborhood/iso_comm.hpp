@@ -81,19 +81,12 @@ class NeighborRequest {
 
   explicit operator bool() const { return impl_ != nullptr; }
   bool persistent() const;
-  bool active() const;
-  /// Of one begun or prepared.
-  const IsomorphicNeighborhood& neighbors() const;
   /// Starts a persistent one. Collective in order per request. Throws ArgumentError when it is active.
   void start();
   /// True when complete or inactive. Throws what went wrong. Local.
   bool test();
   /// Waits with back-off, advancing all operations in flight.
   void wait();
-  /// Algorithm, rounds, messages and bytes that this rank sends.
-  Algorithm algorithm() const;
-  std::int64_t messages() const;
-  std::int64_t bytes() const;
 
  private:
   friend class IsoComm;

@@ -195,11 +195,4 @@ void NeighborOperation::add_message(std::vector<Message>& to, int peer, std::vec
   to.push_back(std::move(m));
 }
 
-std::int64_t NeighborOperation::bytes_sent() const {
-  std::int64_t n = 0;
-  for (const auto& stage : stages_)
-    for (const auto& m : stage.send) n += m.bytes;
-  return n;
-}
-
 }  // namespace isohalo::detail

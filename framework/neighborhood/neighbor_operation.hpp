@@ -47,10 +47,6 @@ class NeighborOperation final : public StageExecutor<NeighborOperation> {
   /// What went wrong; when `abandoned` by itself.
   const ArgumentError& error() const { return *error_; }
 
-  const NeighborCall& call() const { return call_; }
-  const LocalSchedule& local_schedule() const { return *local_; }
-  std::int64_t bytes_sent() const;
-
  private:
   using Clock = std::chrono::steady_clock;
   struct MessageBlock {
