@@ -2,7 +2,6 @@
 /// Lists of relative offsets: the neighborhoods of isomorphic communication and the shapes of stencils.
 /// Pure; the order of a list matters and is part of its meaning.
 
-#include <cstdint>
 #include <vector>
 
 #include "datatypes/box.hpp"
@@ -39,13 +38,5 @@ std::vector<int> flat(const Offsets<D>& list) {
     for (int j = 0; j < D; ++j) coordinates.push_back(static_cast<int>(offset[j]));
   return coordinates;
 }
-
-/// The same offsets with dimension D-1 slowest.
-template <int D>
-Offsets<D> column_major(Offsets<D> list);
-
-/// The same offsets in an order that depends on `seed` alone (Fisher-Yates over SplitMix64).
-template <int D>
-Offsets<D> shuffled(Offsets<D> list, std::uint64_t seed);
 
 }  // namespace isohalo

@@ -47,14 +47,8 @@ TEST(Offsets, AreThoseOfTheDefinitions) {
 
 TEST(Offsets, Orders) {
   EXPECT_EQ((von_neumann<2>(1, Self::include)), (Offsets<2>{{-1, 0}, {0, -1}, {0, 0}, {0, 1}, {1, 0}}));
-  EXPECT_EQ((column_major<2>(von_neumann<2>(1, Self::include))),
-            (Offsets<2>{{0, -1}, {-1, 0}, {0, 0}, {1, 0}, {0, 1}}));
   const auto list = moore<2>(2, Self::include);
-  EXPECT_EQ((shuffled<2>(list, 5)), (shuffled<2>(list, 5)));
-  EXPECT_NE((shuffled<2>(list, 5)), (shuffled<2>(list, 6)));
-  auto sorted = shuffled<2>(list, 5);
-  std::sort(sorted.begin(), sorted.end());
-  EXPECT_EQ(sorted, list);
+  EXPECT_TRUE(std::is_sorted(list.begin(), list.end()));
 }
 
 TEST(IsomorphicNeighborhood, AgreesWithMpiCart) {
