@@ -1,6 +1,8 @@
 #include "framework/neighborhood/neighbor_schedule.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -54,6 +56,16 @@ class Legs {
     if (is_new) group.shifts.push_back(found->first);
     ways_[static_cast<std::size_t>(way)].push_back({stage, found->second});
   }
+  /// `length` times `direction` in powers of two, a stage for each from `stage` on. On a mesh every stop lies
+  /// between origin and destination, so it exists.
+  void add_bits(int way, int stage, std::int64_t length, const std::vector<int>& direction) {
+    for (int t = 0; (std::abs(length) >> t) > 0; ++t) {
+      if (!(std::abs(length) >> t & 1)) continue;
+      std::vector<int> shift = direction;
+      for (auto& c : shift) c = static_cast<int>(c * (std::int64_t{1} << t) * (length < 0 ? -1 : 1));
+      add(way, stage + t, std::move(shift));
+    }
+  }
 
   struct Leg {
     int stage, member;
@@ -106,13 +118,7 @@ Legs combining_legs(const List& list, const std::vector<std::size_t>& order) {
 }
 
 int bits_of(std::int64_t n) {
-  int bits = 0;
-  for (; n > 0; n >>= 1) ++bits;
-  return bits;
-}
-
-std::int64_t magnitude(std::int64_t c) {
-  return c < 0 ? -c : c;
+  return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)));
 }
 
 /// The list as multiples of one vector.
@@ -145,20 +151,13 @@ std::optional<Line> as_line(const List& list) {
   return line;
 }
 
-/// Powers of two along one vector. On a mesh every stop lies between origin and destination, so it exists.
+/// Powers of two along one vector.
 Legs line_legs(const List& list, const Line& line) {
   std::int64_t longest = 0;
-  for (std::int64_t m : line.multiple) longest = std::max(longest, magnitude(m));
+  for (std::int64_t m : line.multiple) longest = std::max(longest, std::abs(m));
   Legs legs(list.size(), bits_of(longest));
-  for (int i = 0; i < list.size(); ++i) {
-    const std::int64_t m = line.multiple[static_cast<std::size_t>(i)];
-    for (int t = 0; (magnitude(m) >> t) > 0; ++t) {
-      if (!(magnitude(m) >> t & 1)) continue;
-      std::vector<int> shift = line.direction;
-      for (auto& c : shift) c = static_cast<int>(c * (std::int64_t{1} << t) * (m < 0 ? -1 : 1));
-      legs.add(i, t, std::move(shift));
-    }
-  }
+  for (int i = 0; i < list.size(); ++i)
+    legs.add_bits(i, 0, line.multiple[static_cast<std::size_t>(i)], line.direction);
   return legs;
 }
 
@@ -167,18 +166,13 @@ Legs dimension_bit_legs(const List& list) {
   std::vector<int> first_stage{0};
   for (std::size_t j = 0; j < list.dimensions(); ++j) {
     std::int64_t longest = 0;
-    for (int i = 0; i < list.size(); ++i) longest = std::max(longest, magnitude(list[i][j]));
+    for (int i = 0; i < list.size(); ++i) longest = std::max(longest, std::abs(std::int64_t{list[i][j]}));
     first_stage.push_back(first_stage.back() + bits_of(longest));
   }
   Legs legs(list.size(), first_stage.back());
   for (int i = 0; i < list.size(); ++i)
-    for (std::size_t j = 0; j < list.dimensions(); ++j) {
-      const std::int64_t c = list[i][j];
-      for (int t = 0; (magnitude(c) >> t) > 0; ++t)
-        if (magnitude(c) >> t & 1)
-          legs.add(i, first_stage[j] + t,
-                   unit(list.dimensions(), j, static_cast<int>((std::int64_t{1} << t) * (c < 0 ? -1 : 1))));
-    }
+    for (std::size_t j = 0; j < list.dimensions(); ++j)
+      legs.add_bits(i, first_stage[j], list[i][j], unit(list.dimensions(), j, 1));
   return legs;
 }
 
@@ -294,7 +288,7 @@ std::vector<std::int64_t> ring_distances(std::span<const int> offset, const Mesh
       const std::int64_t m = ((c % n) + n) % n;
       deltas.push_back(m);
       if (m > 0) deltas.push_back(m - n);
-    } else if (magnitude(c) < n) {
+    } else if (std::abs(c) < n) {
       deltas.push_back(c);
     }
     std::vector<std::int64_t> next;
@@ -328,9 +322,7 @@ NeighborSchedule plan_ring_schedule(std::span<const int> relative, const Mesh& m
         schedule.stays.push_back(i);  // on those ranks where it is one; see LocalSchedule
     }
   Legs legs(static_cast<int>(ends.size()), bits_of(longest));
-  for (std::size_t w = 0; w < ends.size(); ++w)
-    for (int t = 0; (ends[w].distance >> t) > 0; ++t)
-      if (ends[w].distance >> t & 1) legs.add(static_cast<int>(w), t, {static_cast<int>(std::int64_t{1} << t)});
+  for (std::size_t w = 0; w < ends.size(); ++w) legs.add_bits(static_cast<int>(w), 0, ends[w].distance, {1});
   make_hops(legs, ends, schedule);
   return schedule;
 }
