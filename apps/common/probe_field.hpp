@@ -1,10 +1,11 @@
 #pragma once
-/// Arrays that show what an exchange did: a value of its own in each owned cell, a sentinel in each ghost. For
-/// checks of transports, in the tests and on a live communicator.
+/// Arrays that show what an exchange did: a value of its own in each owned cell, a sentinel in each ghost; and what
+/// is exchanged. For checks of transports, in the tests and on a live communicator.
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -137,6 +138,27 @@ class NeededCells {
   PerDim<bool, D> periodic_;
   std::vector<char> marked_;
 };
+
+template <int D>
+struct NamedShape {
+  std::string name;
+  StencilShape<D> shape;
+};
+
+/// Moore, von Neumann, star and an asymmetric list that nothing recognises.
+template <int D>
+std::vector<NamedShape<D>> shapes() {
+  Index<D> back{}, ahead{}, skew{};
+  back[0] = -2;
+  ahead[D - 1] = 1;
+  skew[0] = 1;
+  if (D > 1) skew[1] = -1;
+  return {{"Moore 1", StencilShape<D>::moore(1)},
+          {"von Neumann 1", StencilShape<D>::von_neumann(1)},
+          {"von Neumann 2", StencilShape<D>::von_neumann(2)},
+          {"star 2", StencilShape<D>::star(2)},
+          {"custom list", StencilShape<D>::of({back, ahead, skew})}};
+}
 
 /// All 2^D choices of periodic dimensions.
 template <int D>

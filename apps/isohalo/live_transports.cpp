@@ -24,26 +24,6 @@ constexpr int kRounds = 3;  // the channels in shared memory have two slots
 constexpr std::size_t kMostGrids = 3;
 constexpr int kAutomaticEvery = 10;  // it times all the others, about 20 ms each time
 
-template <int D>
-struct NamedStencil {
-  const char* name;
-  StencilShape<D> shape;
-};
-
-template <int D>
-std::vector<NamedStencil<D>> stencils() {
-  Index<D> back{}, ahead{}, skew{};
-  back[0] = -2;
-  ahead[D - 1] = 1;
-  skew[0] = 1;
-  if (D > 1) skew[1] = -1;
-  return {{"Moore 1", StencilShape<D>::moore(1)},
-          {"von Neumann 1", StencilShape<D>::von_neumann(1)},
-          {"von Neumann 2", StencilShape<D>::von_neumann(2)},
-          {"star 2", StencilShape<D>::star(2)},
-          {"custom list", StencilShape<D>::of({back, ahead, skew})}};
-}
-
 /// A few process grids, spread over all there are, from slabs in the last dimension to slabs in the first.
 template <int D>
 std::vector<PerDim<int, D>> some_grids(int ranks) {
@@ -164,7 +144,7 @@ void check_dimension(MPI_Comm user, const std::vector<Checked>& all, Delays& del
   const auto periodicities = detail::all_periodicities<D>();
   for (const auto& grid : some_grids<D>(ranks))
     for (const Cut cut : {Cut::uneven, Cut::one_cell})
-      for (const auto& [name, shape] : stencils<D>())
+      for (const auto& [name, shape] : detail::shapes<D>())
         for (int depth = 1; depth <= 3; ++depth) {
           DomainOptions<D> options;
           const auto cuts = cuts_of<D>(grid, cut);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/halo/halo_schedule.hpp"
+#include "apps/common/probe_field.hpp"
 
 namespace isohalo::test {
 
@@ -50,28 +50,8 @@ std::int64_t cells_received(const HaloSchedule<D>& schedule) {
   return n;
 }
 
-template <int D>
-struct NamedShape {
-  std::string name;
-  StencilShape<D> shape;
-};
-
-/// Moore, von Neumann, star and an asymmetric list that nothing recognises.
-template <int D>
-std::vector<NamedShape<D>> shapes() {
-  Offsets<D> odd;
-  Index<D> a{}, b{}, c{};
-  a[0] = -2;
-  b[D - 1] = 1;
-  c[0] = 1;
-  if (D > 1) c[1] = -1;
-  odd = {a, b, c};
-  return {{"moore 1", StencilShape<D>::moore(1)},
-          {"von Neumann 1", StencilShape<D>::von_neumann(1)},
-          {"von Neumann 2", StencilShape<D>::von_neumann(2)},
-          {"star 2", StencilShape<D>::star(2)},
-          {"asymmetric", StencilShape<D>::of(odd)}};
-}
+using detail::NamedShape;
+using detail::shapes;
 
 /// A short list for the costly cases.
 template <int D>
