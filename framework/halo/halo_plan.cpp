@@ -247,7 +247,8 @@ struct HaloPlan<D>::Impl {
     std::unique_ptr<Transport> transport;
     const auto error = error_of([&] { transport = make_transport(exchange, p); });
     if (exchange.fill != HaloFill::shared) {
-      agree_as<RunError>(comm, error.get());
+      // What a caller may do wrong has been refused before.
+      agree(comm, error ? std::make_unique<RunError>(error->what()).get() : nullptr);
       return transport;
     }
     const std::int64_t nobody = comm.size(), first = comm.min(error ? comm.rank() : nobody);

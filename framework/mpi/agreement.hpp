@@ -25,18 +25,6 @@ void agreed(const Communicator& comm, const std::function<void()>& work);
 /// The same for a verdict already known: `error` is null on ranks where all is well. Collective.
 void agree(const Communicator& comm, const Error* error);
 
-/// The same; throws an E (MPI's own errors stay what they are).
-template <class E>
-void agree_as(const Communicator& comm, const Error* error) {
-  try {
-    agree(comm, error);
-  } catch (const MpiError&) {
-    throw;
-  } catch (const Error& e) {
-    throw E(e.what());
-  }
-}
-
 /// What `make()` returns, made on all ranks or on none: see `agreed`. For memory, which one rank alone may lack,
 /// when something collective follows. Collective.
 template <class Make>
