@@ -1,5 +1,5 @@
 #pragma once
-/// Return codes of MPI, checked in release builds too.
+/// Return codes of MPI, checked in release builds too, and what they tell of MPI.
 
 #include <mpi.h>
 
@@ -18,5 +18,10 @@ bool mpi_is_usable() noexcept;
 /// Throws UsageError before MPI_Init and after MPI_Finalize, where MPI itself would end the program, and where the
 /// MPI of this process is of another family than the one that isohalo was built with, whose handles differ. Local.
 void require_mpi();
+
+/// Whether MPI combines elements of `type` by `op`, neither of which is null. Asked with no elements and on
+/// MPI_COMM_SELF, so that what MPI says against it goes to no error handler: MPI_Reduce_local would take it to that
+/// of the whole program. Local.
+bool mpi_combines(MPI_Op op, MPI_Datatype type);
 
 }  // namespace isohalo

@@ -5,7 +5,6 @@
 
 #include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
-#include "framework/mpi/operation_check.hpp"
 
 namespace isohalo::detail {
 

@@ -9,7 +9,6 @@
 #include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/agreement.hpp"
-#include "framework/mpi/operation_check.hpp"
 #include "framework/schedule/schedule_check.hpp"
 #include "framework/schedule/schedule_search.hpp"
 
