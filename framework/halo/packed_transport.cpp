@@ -222,7 +222,7 @@ class PackedTransport final : public HostTransport<D> {
   bool received(std::size_t stage) override {
     fill_slots();
     const bool taken = take_from_channels(stage), completed = complete_receives(stage);
-    if (!taken && ++misses_ % 16 == 0) move_messages(this->comm(), this->task_.tag);
+    if (!taken && ++misses_ % 16 == 0) move_messages(this->comm());
     return taken && completed;
   }
 

@@ -84,9 +84,8 @@ inline bool test_all(std::span<MPI_Request> requests, const char* place, MPI_Com
 }
 
 /// Lets MPI move messages on. For waits on shared memory, which does not: a rank that we wait for may itself wait
-/// for a message of ours that MPI still has. `tag`: one for which nothing unexpected is likely to lie there. Local.
-/// Throws MpiError.
-void move_messages(MPI_Comm comm, int tag);
+/// for a message of ours that MPI still has. Local. Throws MpiError.
+void move_messages(MPI_Comm comm);
 
 /// MPI_Comm_dup, except that it waits so. Collective. Throws MpiError.
 MPI_Comm duplicate(MPI_Comm comm, int spins);

@@ -23,7 +23,6 @@ namespace isohalo::preload {
 
 namespace {
 
-
 /// `count` elements of a type at an address of the caller's.
 struct Buffer {
   void* address;
@@ -180,7 +179,13 @@ std::optional<Combine> combine_of(Function f, MPI_Count count, MPI_Datatype type
   static std::optional<Combine> last;
   static std::pair<MPI_Datatype, MPI_Op> last_of{MPI_DATATYPE_NULL, MPI_OP_NULL};
   if (std::pair(type, op) != last_of || (last && !last->predefined())) {
-    last = Combine::of(type, op);
+    last_of = {MPI_DATATYPE_NULL, MPI_OP_NULL};
+    try {
+      last = Combine::of(type, op);
+    } catch (const MpiError&) {  // no type, or no operation: MPI shall say so
+      refused(f, false);
+      return std::nullopt;
+    }
     last_of = {type, op};
   }
   if (!last) refused(f, false, Reason::operation);

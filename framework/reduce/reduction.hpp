@@ -117,9 +117,9 @@ class Reduction final : private Operation {
       backoff.pause();
     } else if (!backoff.pause_awake()) {  // who publishes last calls
       on_node_->sleep();
-      move_messages(comm_.get(), first_tag_);
+      move_messages(comm_.get());
     }
-    if (on_node_ && ++misses_ % 64 == 0) move_messages(comm_.get(), first_tag_);
+    if (on_node_ && ++misses_ % 64 == 0) move_messages(comm_.get());
   }
 
   void launch() {

@@ -6,6 +6,7 @@
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/progress.hpp"
+#include "framework/shm/cluster_program.hpp"
 
 namespace isohalo {
 
@@ -39,6 +40,8 @@ std::unique_ptr<ClusterCollectives> ClusterCollectives::make(MPI_Comm comm, cons
     c->in_rank_order_ = c->in_rank_order_ && c->node_of_.back() == c->nodes() - 1;
     if (!all[3 * r + 2]) return nullptr;
   }
+  c->user_ = c->comm_;
+  c->spins_ = c->node_->spins();
   c->my_node_ = c->node_of_[static_cast<std::size_t>(c->me_)];
   c->first_slot_.assign(static_cast<std::size_t>(c->nodes()) + 1, 0);
   for (const int node : c->node_of_) ++c->first_slot_[static_cast<std::size_t>(node) + 1];
@@ -53,6 +56,8 @@ std::unique_ptr<ClusterCollectives> ClusterCollectives::make_on_one_node(MPI_Com
   mpi_check(MPI_Comm_rank(comm, &c->me_), "MPI_Comm_rank");
   c->node_ = NodeCollectives::make(comm, options);
   if (!c->node_) return nullptr;
+  c->user_ = comm;
+  c->spins_ = c->node_->spins();
   c->leaders_ = {0};
   c->node_of_.resize(static_cast<std::size_t>(c->node_->ranks()));
   c->in_rank_order_ = true;
@@ -68,6 +73,8 @@ ClusterCollectives::~ClusterCollectives() {
 // --- doing it
 // -----------------------------------------------------------------------------------------------------
 
+ClusterCollectives::ClusterCollectives() : now_(std::make_unique<Program>()) {}
+
 struct ClusterCollectives::Begun {
   Program program;
   bool active = false;
@@ -82,23 +89,30 @@ bool ClusterCollectives::proceed() {
   return true;
 }
 
-/// For what kept this program, the first of those that have begun, from going on.
-void ClusterCollectives::wait_for(const Program& p, Backoff& backoff) {
-  p.awaits_node() ? node_->await() : backoff.pause();
+/// Until advance(), which gives the program that keeps it from ending, gives none.
+template <class Advance>
+void ClusterCollectives::await(const Advance& advance) {
+  const Program* last = nullptr;
+  std::size_t step = 0;
+  Backoff backoff(spins_);
+  while (const Program* const p = advance()) {
+    if (p != last || p->at() != step) backoff = Backoff(spins_);  // another wait
+    last = p, step = p->at();
+    p->awaits_node() ? node_->await() : backoff.pause();
+  }
 }
 
 /// Do all ranks share a node? Requests that have begun are ended first.
 bool ClusterCollectives::only_node() {
-  for (Backoff backoff(spins_); !begun_.empty() && !test();) wait_for(begun_.front()->program, backoff);
+  if (!begun_.empty()) await([&] { return test() ? nullptr : &begun_.front()->program; });
   return nodes() == 1;
 }
 
 template <class Make>
 void ClusterCollectives::perform(const Make& make) {
-  now_.clear();
-  make(now_);
-  now_.restart();
-  for (Backoff backoff(spins_); !now_.advance(*node_, comm_, true);) backoff.pause();
+  now_->clear();
+  make(*now_);
+  await([&] { return now_->advance(*node_, comm_, true) ? nullptr : now_.get(); });
 }
 
 template <class Make>
@@ -113,11 +127,18 @@ ClusterCollectives::Request::Request(ClusterCollectives& owner, std::unique_ptr<
 ClusterCollectives::Request::Request(Request&&) noexcept = default;
 
 ClusterCollectives::Request::~Request() noexcept(false) {
-  if (begun_) wait();
+  if (!begun_ || !begun_->active) return;
+  try {
+    wait();
+  } catch (...) {  // messages may still come: their memory stays
+    std::erase(owner_.begun_, begun_.release());
+    throw;
+  }
 }
 
 void ClusterCollectives::Request::start() {
-  if (begun_->active) throw UsageError("a request was started that is active: wait for its end");
+  if (!begun_ || begun_->active)
+    throw UsageError("a request was started that is active, or was moved from: wait for its end");
   begun_->program.restart();
   begun_->active = true;
   owner_.begun_.push_back(begun_.get());
@@ -126,12 +147,18 @@ void ClusterCollectives::Request::start() {
 }
 
 bool ClusterCollectives::Request::test() {
-  if (begun_->active) owner_.test();
+  if (!begun_ || !begun_->active) return true;
+  advance_all();  // others', whose end another rank may await
+  if (begun_->active) move_messages(owner_.user_);
   return !begun_->active;
 }
 
 void ClusterCollectives::Request::wait() {
-  for (Backoff backoff(owner_.spins_); !test();) owner_.wait_for(owner_.begun_.front()->program, backoff);
+  if (!begun_ || !begun_->active) return;
+  owner_.await([&] {
+    owner_.test();
+    return begun_->active ? &owner_.begun_.front()->program : nullptr;
+  });
 }
 
 void ClusterCollectives::barrier() {

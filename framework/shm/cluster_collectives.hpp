@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "framework/mpi/progress.hpp"
-#include "framework/shm/cluster_program.hpp"
 #include "framework/shm/collectives.hpp"
 
 namespace isohalo {
+
+namespace detail {
+class ClusterProgram;
+}  // namespace detail
 
 /// All ranks of a communicator call the same ones in the same order, with the same roots and sizes, and either all
 /// make the call or all start a request. Memory: host. Results have the same bits in every run on as many ranks,
@@ -66,7 +69,7 @@ class ClusterCollectives : private Operation {
  private:
   using Program = detail::ClusterProgram;
   struct Begun;
-  ClusterCollectives() = default;
+  ClusterCollectives();
 
   // What this rank does in each.
   void barrier(Program& p);
@@ -84,7 +87,8 @@ class ClusterCollectives : private Operation {
   Request request(const Make& make);
   bool only_node();
   bool proceed() override;
-  void wait_for(const Program& p, Backoff& backoff);
+  template <class Advance>
+  void await(const Advance& advance);
 
   /// The rank that speaks for a node: the root on its own, the lowest elsewhere (root -1: everywhere).
   int speaker(int node, int root) const;
@@ -101,19 +105,21 @@ class ClusterCollectives : private Operation {
   void each_other_node(const Visit& visit) const;
 
   MPI_Comm comm_ = MPI_COMM_NULL, node_comm_ = MPI_COMM_NULL;
+  MPI_Comm user_ = MPI_COMM_NULL;  ///< by which MPI's messages are moved on
   std::unique_ptr<NodeCollectives> node_;
   int me_ = 0, my_node_ = 0, spins_;
   std::vector<int> leaders_, node_of_, place_of_;  ///< by node; by rank: its node, and its rank there
   std::vector<std::size_t> first_slot_;  ///< by node: of its ranks, when all are sorted by nodes; and the end
   bool in_rank_order_ = false;
-  Program now_;  ///< of the call that is made
+  std::unique_ptr<Program> now_;  ///< of the call that is made
   std::deque<Begun*>
       begun_;  ///< requests, in the order of their start: the first goes on, others when it has ended
 };
 
 /// A collective that can be begun again and again, as MPI's persistent ones, on all ranks in the same order among
-/// requests and calls. It goes on in each wait of Isohalo's, whatever is waited for, but not while the program
-/// computes or waits in MPI. Move-only. What goes while it is active is waited for.
+/// requests and calls. It goes on in each test of a request and in each wait of Isohalo's, whatever is waited for,
+/// but not while the program computes or waits in MPI. Move-only: what was moved from has ended. What goes while it
+/// is active is waited for.
 class ClusterCollectives::Request {
  public:
   Request(Request&&) noexcept;

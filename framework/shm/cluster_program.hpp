@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -25,7 +25,7 @@ class ClusterProgram {
   }
   /// Until all has come that was to be received before.
   void await_receives() { steps_.emplace_back(Await{false}); }
-  /// And all has gone that was sent: always the last step if anything is sent.
+  /// And all has gone that was sent: to be called after the last send.
   void await_messages() { steps_.emplace_back(Await{true}); }
   void exchange(const void* out, void* in, std::size_t bytes, int to, int from) {
     receive(in, bytes, from);
@@ -45,6 +45,7 @@ class ClusterProgram {
   bool advance(NodeCollectives& node, MPI_Comm comm, bool wait_on_node);
   /// Was it a call on the node that kept it from going on?
   bool awaits_node() const { return node_call_.has_value(); }
+  std::size_t at() const { return at_; }  ///< the step that it is in
 
  private:
   struct Send {

@@ -8,6 +8,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/shm/cluster_collectives.hpp"
+#include "framework/shm/cluster_program.hpp"
 
 namespace isohalo {
 

@@ -72,9 +72,6 @@ NodeCollectives::NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, Hiera
       rank_order_(ranks_),
       costs_(guessed_costs(hierarchy_, spins_)) {
   mpi_check(MPI_Comm_rank(comm, &me_), "MPI_Comm_rank");
-  int *limit = nullptr, found = 0;
-  mpi_check(MPI_Comm_get_attr(comm, MPI_TAG_UB, static_cast<void*>(&limit), &found), "MPI_Comm_get_attr");
-  quiet_tag_ = found ? *limit : 32767;
   if (!options.algorithm.empty()) forced_ = NodeAlgorithm::of_text(options.algorithm);
   ended_.resize(static_cast<std::size_t>(ranks_));
   inputs_.resize(static_cast<std::size_t>(ranks_));
@@ -105,18 +102,14 @@ NodeAlgorithm NodeCollectives::reduction_algorithm(Shape shape, std::size_t byte
   return best.second;
 }
 
-NodeAlgorithm NodeCollectives::reduction_algorithm(std::size_t bytes, int root) const {
-  return reduction_algorithm(Shape::reduction, bytes, root);
-}
-
-NodeAlgorithm NodeCollectives::broadcast_algorithm(std::size_t bytes, int root) const {
+NodeAlgorithm NodeCollectives::broadcast_algorithm(std::size_t bytes) const {
   const auto possible = broadcast_algorithms(hierarchy_);
   if (forced_)
     return std::find(possible.begin(), possible.end(), *forced_) != possible.end() ? *forced_ : possible[0];
   std::pair<double, NodeAlgorithm> best{-1, {}};
   for (const NodeAlgorithm& a : possible) {
     const double c =
-        schedule_ns(broadcast_schedule(a, hierarchy_, root), hierarchy_, costs_, static_cast<double>(bytes));
+        schedule_ns(broadcast_schedule(a, hierarchy_, 0), hierarchy_, costs_, static_cast<double>(bytes));
     if (best.first < 0 || c < best.first) best = {c, a};
   }
   return best.second;
@@ -128,8 +121,8 @@ const NodeAlgorithm& NodeCollectives::chosen(Shape shape, bool rooted, std::size
   auto& place = chosen_[(static_cast<std::size_t>(shape) * 2 + rooted) * kSizes + size];
   const std::size_t bytes = (std::size_t{1} << size) - 1;
   if (!place)
-    place = shape == Shape::broadcast ? broadcast_algorithm(bytes, 0)
-                                      : reduction_algorithm(shape, bytes, rooted ? 0 : -1);
+    place =
+        shape == Shape::broadcast ? broadcast_algorithm(bytes) : reduction_algorithm(shape, bytes, rooted ? 0 : -1);
   return *place;
 }
 

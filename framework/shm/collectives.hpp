@@ -15,9 +15,12 @@
 #include "framework/shm/node_cost.hpp"
 #include "framework/shm/node_memory.hpp"
 #include "framework/shm/rank_schedule.hpp"
-#include "framework/shm/sleepers.hpp"
 
 namespace isohalo {
+
+namespace detail {
+class Sleepers;
+}  // namespace detail
 
 struct NodeCollectivesOptions {
   int spins = 2000;                         ///< how often a flag is looked at before the core is given away
@@ -38,14 +41,15 @@ class NodeCollectives {
   static constexpr std::size_t kSlotSizes = 4, kSlots = 368;       ///< see node_execution.cpp
   static constexpr int kSpinsOfOwnCores = 100;  ///< who looks at a flag less often has to share a core
 
-  /// Collective over `comm`, all of whose ranks share a compute node; the least of their `spins` counts. Null, on
-  /// all ranks, when the system gives no memory: 259 KiB of each rank; 2 MiB more, if there is so much, once 8 MiB
-  /// of vectors of more than 4 KiB have come. `comm` is used for setting up and to let MPI make progress, and must
-  /// live as long. Throws UsageError, on all ranks, for an algorithm that there is not; where the hierarchy lacks
-  /// its level, it is done on level 0.
+  /// Collective over `comm`, all of whose ranks share a compute node; the least of their `spins` counts, or 5 where
+  /// they outnumber the cores that they may run on. Null, on all ranks, when the system gives no memory: 259 KiB of
+  /// each rank; 2 MiB more, if there is so much, once 8 MiB of vectors of more than 4 KiB have come. `comm` is used
+  /// for setting up and to let MPI make progress, and must live as long. Throws UsageError, on all ranks, for an
+  /// algorithm that there is not; where the hierarchy lacks its level, it is done on level 0.
   static std::unique_ptr<NodeCollectives> make(MPI_Comm comm, const NodeCollectivesOptions& options);
 
   int ranks() const { return ranks_; }
+  int spins() const { return spins_; }
   const Hierarchy& hierarchy() const { return hierarchy_; }
 
   void barrier() { complete(barrier_call()); }
@@ -86,15 +90,13 @@ class NodeCollectives {
                    int root) const;
   /// Goes on as far as other ranks have come; true when the call has ended. Never waits.
   bool advance(Call& call);
-  /// Waits for what kept the last `advance` from going on. Other operations go on meanwhile.
+  /// Waits for what kept the last `advance` from going on, or until another one was kept from going on, as other
+  /// operations go on meanwhile.
   void await();
   /// From a call's begin to its end. Only these count for what is measured and tried out: so all ranks complete a
   /// call or all bring it on themselves.
   void complete(Call call);
 
-  /// What a reduction of so many bytes, at most a slot's, does; root -1: allreduce.
-  NodeAlgorithm reduction_algorithm(std::size_t bytes, int root) const;
-  NodeAlgorithm broadcast_algorithm(std::size_t bytes, int root) const;
   /// Latencies and bandwidths between these ranks, measured; the same on all. Collective; takes about a
   /// millisecond.
   NodeCosts measure();
@@ -136,6 +138,7 @@ class NodeCollectives {
   NodeSchedule make_schedule(Shape shape, int root, std::size_t size);
   const NodeAlgorithm& chosen(Shape shape, bool rooted, std::size_t size);
   NodeAlgorithm reduction_algorithm(Shape shape, std::size_t bytes, int root) const;
+  NodeAlgorithm broadcast_algorithm(std::size_t bytes) const;
 
   Call blocks_call(Shape shape, const std::byte* mine, std::size_t bytes, std::byte* result, int root) const;
   Call reduction_call(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine,
@@ -154,11 +157,10 @@ class NodeCollectives {
   MPI_Comm comm_;
   detail::NodeMemory memory_;
   int ranks_ = 1, me_ = 0, spins_;
-  int quiet_tag_ = 0;  ///< which no message is likely to have
   Hierarchy hierarchy_, rank_order_;
   std::optional<NodeAlgorithm> forced_;
   NodeCosts costs_;
-  int counted_ = 0;                                ///< of the calls after which is measured
+  std::uint64_t counted_ = 0;                      ///< of the calls after which is measured
   std::optional<detail::NodeMemory> long_memory_;  ///< of the longest slots, where they are many
   std::size_t long_slots_ = kNodeSlots;            ///< of these in use
   bool slots_chosen_ = false;

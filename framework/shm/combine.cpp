@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 
 namespace isohalo {
@@ -139,10 +140,18 @@ constexpr std::size_t kBlockBytes =
 }  // namespace
 
 std::optional<Combine> Combine::of(MPI_Datatype type, MPI_Op op) {
+  if (type == MPI_DATATYPE_NULL) return std::nullopt;
   const Kind kind = kind_of(type);
-  if (kind == Kind::other || (is_predefined(op) && !defined(kind, op))) return std::nullopt;
+  if (is_predefined(op)) {
+    if (!defined(kind, op)) return std::nullopt;
+  } else if (kind == Kind::other) {
+    int combiner = 0;
+    mpi_check(mpi::type_get_combiner(type, &combiner), "MPI_Type_get_envelope");
+    if (combiner != MPI_COMBINER_NAMED) return std::nullopt;
+  }
   MPI_Aint low = 0, extent = 0;
   mpi_check(MPI_Type_get_extent(type, &low, &extent), "MPI_Type_get_extent");
+  if (extent <= 0) return std::nullopt;
   const auto bytes = static_cast<std::size_t>(extent);
   Loop fast = nullptr;
   if (type == MPI_DOUBLE)

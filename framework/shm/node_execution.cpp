@@ -4,11 +4,13 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/progress.hpp"
 #include "framework/shm/collectives.hpp"
+#include "framework/shm/sleepers.hpp"
 
 namespace isohalo {
 
@@ -52,8 +54,8 @@ std::size_t slot_size_of(std::size_t bytes) {
 constexpr std::array kSizeBegins{bytes_before(0), bytes_before(1), bytes_before(2), bytes_before(3)};
 constexpr std::array kSizeFirst{slots_before(0), slots_before(1), slots_before(2), slots_before(3)};
 
-constexpr int kMeasuredAfter = 100;  // reductions and broadcasts
-constexpr std::int64_t kShortSleep_ns = 45'000, kLongSleep_ns = 200'000;
+constexpr int kMeasuredAfter = 100;         // reductions and broadcasts
+constexpr std::int64_t kSleep_ns = 50'000;  // at most: other operations and MPI's messages are to go on
 
 using Counter = std::atomic_ref<std::uint64_t>;
 static_assert(Counter::is_always_lock_free, "counters are shared by processes");
@@ -104,17 +106,13 @@ void NodeCollectives::await() {
     if (is_there()) return;
     relax();
   }
+  const auto awaited = std::pair(awaited_, awaited_stage_);
   Backoff backoff(0);
   for (int spun = 0; !is_there(); ++spun) {
     const bool awake = backoff.pause_awake();
-    if (!awake)
-      sleepers_of(awaited_rank_)
-          .sleep_unless([this] { return is_there(); }, Operation::any_active() ? kShortSleep_ns : kLongSleep_ns);
-    // A rank that we wait for may need a message of ours. A probe that finds one lets MPI do nothing, so it is for
-    // a message that nobody sends.
-    int there = 0;
-    if (!awake || spun % 64 == 32)
-      mpi_check(MPI_Iprobe(me_, quiet_tag_, comm_, &there, MPI_STATUS_IGNORE), "MPI_Iprobe");
+    if (awaited != std::pair(awaited_, awaited_stage_)) return;  // a call of ours has gone on
+    if (!awake) sleepers_of(awaited_rank_).sleep_unless([this] { return is_there(); }, kSleep_ns);
+    if (!awake || spun % 64 == 32) move_messages(comm_);  // a rank that we wait for may need one of ours
   }
 }
 

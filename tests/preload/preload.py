@@ -60,7 +60,7 @@ def passed_on(report):
 
 
 # --- right results, all by shared memory --------------------------------------------------------------------------------
-for ranks in (1, 2, 3, 4, 6, 7, 8) if LONG else (1, 2, 3, 4, 6):
+for ranks in range(1, 9) if LONG else (1, 2, 3, 4, 6):
     for seed in range(1, 6 if LONG else 2):
         code, report, text = run(ranks, CLIENT, 4000 if LONG else 1200, seed)
         that(code == 0, "the client on %d ranks, seed %d: exit code %d: %s" % (ranks, seed, code, text[-500:]))
@@ -70,7 +70,7 @@ for ranks in (1, 2, 3, 4, 6, 7, 8) if LONG else (1, 2, 3, 4, 6):
             that(set(passed_on(report)) <= {"one rank"}, "passed on on %d ranks: %s" % (ranks, passed_on(report)))
 
 # MPICH has types that the library does not know (MPI_COMPLEX8).
-for ranks in (1, 2, 3, 4, 6, 7, 8) if LONG else (3,):
+for ranks in range(1, 9) if LONG else (3,):
     code, report, text = run(ranks, TYPES)
     that(code == 0, "types on %d ranks: exit code %d: %s" % (ranks, code, text[-900:]))
     that(report and set(passed_on(report)) <= {"operation", "one rank"} and
@@ -78,7 +78,7 @@ for ranks in (1, 2, 3, 4, 6, 7, 8) if LONG else (3,):
 
 for ranks in (2, 7) if LONG else ():
     code, report, text = run(ranks, TYPES, "long")
-    that(code == 0 and report and report["MPI_Allreduce"]["bytes"] > 1 << 29,
+    that(code == 0 and report and report["MPI_Allreduce"]["bytes"] > 1 << 28,
          "long vectors on %d ranks: exit code %d: %s" % (ranks, code, text[-900:]))
 
 # --- what programs call seldom --------------------------------------------------------------------------------------------

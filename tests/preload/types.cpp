@@ -1,8 +1,10 @@
 /// Every predefined type with every operation that MPI defines on it (MPI 4.0, section 6.9.2): MPI_Allreduce and
-/// MPI_Reduce against formulas. Knows MPI alone, as client.cpp does. usage: preload_types [long]: long
-/// vectors of some of the types
+/// MPI_Reduce against formulas and, some of them, against MPI's own; and every type moved from rank to rank. On
+/// several communicators, with roots that move on and ranks that are late. Knows MPI alone, as client.cpp does.
+/// usage: preload_types [long]: long vectors of some of the types
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <complex>
@@ -16,7 +18,20 @@
 
 namespace {
 
-int failures = 0, checks = 0, rank = 0, ranks = 1;
+int failures = 0, checks = 0;
+std::vector<MPI_Comm> comms;  // of which checks take one after the other
+MPI_Comm comm = MPI_COMM_NULL;
+int rank = 0, ranks = 1, root = 0;  // in it
+
+/// The communicator and the root of the next check; somebody is late now and then.
+void go_on(int count) {
+  static int turn = 0;
+  comm = comms[static_cast<std::size_t>(++turn) % comms.size()];
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &ranks);
+  root = (turn / 3 + count) % ranks;
+  if (turn % 64 == rank) usleep(300);
+}
 
 void expect(bool ok, const std::string& what, int count) {
   ++checks;
@@ -48,6 +63,7 @@ struct Op {
   std::function<T(T, T)> combine;
   T (*element)(int);
   bool (*same)(const T&, const T&);
+  bool mpi_is_right = true;
   Op(const char* n, MPI_Op o, std::function<T(T, T)> c, T (*e)(int) = &plain<T>,
      bool (*s)(const T&, const T&) = &equal<T>)
       : name(n), op(o), combine(std::move(c)), element(e), same(s) {}
@@ -56,6 +72,7 @@ struct Op {
 /// Sent, received in place, and received by each root; what lies behind the result stays.
 template <class T>
 void check(const std::string& type_name, MPI_Datatype type, const Op<T>& o, int count) {
+  go_on(count);
   const auto n = static_cast<std::size_t>(count);
   const auto of = [&](int r) {
     std::vector<T> v;
@@ -76,20 +93,54 @@ void check(const std::string& type_name, MPI_Datatype type, const Op<T>& o, int 
   std::vector<T> result = untouched;
   std::copy(mine.begin() + count, mine.end(), result.begin() + count);
   const std::vector<T> before = result;
-  bool ok = MPI_Allreduce(mine.data(), result.data(), count, type, o.op, MPI_COMM_WORLD) == MPI_SUCCESS;
+  bool ok = MPI_Allreduce(mine.data(), result.data(), count, type, o.op, comm) == MPI_SUCCESS;
   expect(ok && right(result, expected), "MPI_Allreduce of " + what, count);
+  if (count == 7 && o.mpi_is_right) {
+    std::vector<T> by_mpi = before;
+    PMPI_Allreduce(mine.data(), by_mpi.data(), count, type, o.op, comm);
+    expect(right(result, by_mpi), "MPI_Allreduce as MPI's of " + what, count);
+  }
   result = mine;
-  ok = MPI_Allreduce(MPI_IN_PLACE, result.data(), count, type, o.op, MPI_COMM_WORLD) == MPI_SUCCESS;
+  ok = MPI_Allreduce(MPI_IN_PLACE, result.data(), count, type, o.op, comm) == MPI_SUCCESS;
   expect(ok && right(result, expected), "MPI_Allreduce in place of " + what, count);
-  const int root = count % ranks;
   result = before;
-  ok = MPI_Reduce(mine.data(), result.data(), count, type, o.op, root, MPI_COMM_WORLD) == MPI_SUCCESS;
+  ok = MPI_Reduce(mine.data(), result.data(), count, type, o.op, root, comm) == MPI_SUCCESS;
   expect(ok && right(result, rank == root ? expected : before), "MPI_Reduce of " + what, count);
   // MPICH 4.0.2's own crashes from 2 KiB on when another root reduces in place.
   result = mine;
-  ok = MPI_Reduce(rank == 0 ? MPI_IN_PLACE : mine.data(), result.data(), count, type, o.op, 0, MPI_COMM_WORLD) ==
-       MPI_SUCCESS;
+  ok = MPI_Reduce(rank == 0 ? MPI_IN_PLACE : mine.data(), result.data(), count, type, o.op, 0, comm) == MPI_SUCCESS;
   expect(ok && right(result, rank == 0 ? expected : mine), "MPI_Reduce in place of " + what, count);
+}
+
+/// Values of each rank to all, from a root and to it.
+template <class T>
+void check_moves(const std::string& type_name, MPI_Datatype type, const Op<T>& o, int count) {
+  go_on(count);
+  const auto of = [&](int r) {
+    std::vector<T> v;
+    for (int i = 0; i < count; ++i) v.push_back(o.element(number(r, i)));
+    return v;
+  };
+  const std::vector<T> mine = of(rank);
+  std::vector<T> all, data = rank == root ? mine : of(rank + 1), gathered;
+  for (int r = 0; r < ranks; ++r) {
+    const std::vector<T> theirs = of(r);
+    all.insert(all.end(), theirs.begin(), theirs.end());
+  }
+  const auto right = [&](const std::vector<T>& v, const std::vector<T>& wanted) {
+    return std::equal(v.begin(), v.end(), wanted.begin(), wanted.end(), o.same);
+  };
+  MPI_Bcast(data.data(), count, type, root, comm);
+  expect(right(data, of(root)), "MPI_Bcast of " + type_name, count);
+  gathered.resize(rank == root ? all.size() : 0);
+  MPI_Gather(mine.data(), count, type, gathered.data(), count, type, root, comm);
+  expect(rank != root || right(gathered, all), "MPI_Gather of " + type_name, count);
+  gathered.assign(all.size(), T{});
+  MPI_Allgather(mine.data(), count, type, gathered.data(), count, type, comm);
+  expect(right(gathered, all), "MPI_Allgather of " + type_name, count);
+  data.assign(data.size(), T{});
+  MPI_Scatter(all.data(), count, type, data.data(), count, type, root, comm);
+  expect(right(data, mine), "MPI_Scatter of " + type_name, count);
 }
 
 std::vector<int> counts{0, 1, 7, 1000, 4099};
@@ -101,6 +152,7 @@ void check_all(const std::string& name, MPI_Datatype type, const std::vector<Op<
   if (!only.empty() && std::find(only.begin(), only.end(), name) == only.end()) return;
   for (const Op<T>& o : ops)
     for (int count : counts) check(name, type, o, count);
+  for (int count : counts) check_moves(name, type, ops[0], count);
 }
 
 template <class T>
@@ -113,8 +165,10 @@ std::vector<Op<T>> arithmetic() {
 template <class T>
 std::vector<Op<T>> order() {
   T (*element)(int) = &plain<T>;
-  return {{"MPI_MAX", MPI_MAX, [](T a, T b) { return std::max(a, b); }, element},
-          {"MPI_MIN", MPI_MIN, [](T a, T b) { return std::min(a, b); }, element}};
+  std::vector<Op<T>> ops{{"MPI_MAX", MPI_MAX, [](T a, T b) { return std::max(a, b); }, element},
+                         {"MPI_MIN", MPI_MIN, [](T a, T b) { return std::min(a, b); }, element}};
+  for (Op<T>& o : ops) o.mpi_is_right = !std::is_unsigned_v<T>;
+  return ops;
 }
 
 /// Any number but 0 is true in C; what comes out is true or not.
@@ -243,9 +297,14 @@ void undefined() {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  int me = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  comms.assign(5, MPI_COMM_WORLD);  // an odd number, so that each has all counts
+  MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]);
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -me, &comms[2]);      // reversed
+  MPI_Comm_split(MPI_COMM_WORLD, me % 2, me, &comms[3]);  // every other rank
+  MPI_Comm_dup(comms[2], &comms[4]);
   if (argc > 1) {
     counts = {104729, 1 << 20};
     only = {"MPI_INT",         "MPI_UNSIGNED_CHAR",    "MPI_DOUBLE",     "MPI_FLOAT",
@@ -256,7 +315,8 @@ int main(int argc, char** argv) {
   check("MPI_DOUBLE", MPI_DOUBLE, arithmetic<double>()[0], 1 << 20);
   int all = 0;
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (rank == 0) std::printf("%d checks of each of %d ranks, %d failed\n", checks, ranks, all);
+  if (me == 0) std::printf("%d checks of each of %d ranks, %d failed\n", checks, ranks, all);
+  for (std::size_t k = 1; k < comms.size(); ++k) MPI_Comm_free(&comms[k]);
   MPI_Finalize();
   return all ? 1 : 0;
 }

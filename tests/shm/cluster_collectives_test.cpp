@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -100,8 +101,8 @@ TEST(ClusterCollectives, HaveOneOrder) {
   }
 }
 
-std::unique_ptr<ClusterCollectives> make(MPI_Comm comm) {
-  return ClusterCollectives::make(comm, {.spins = 5, .hierarchy = {}, .place = {}, .algorithm = {}});
+std::unique_ptr<ClusterCollectives> make(MPI_Comm comm, int spins = 5) {
+  return ClusterCollectives::make(comm, {.spins = spins, .hierarchy = {}, .place = {}, .algorithm = {}});
 }
 
 /// Gather, scatter and allgather, also where a node's ranks are not consecutive; blocks that are there already.
@@ -161,6 +162,12 @@ std::vector<double> filled(std::size_t count, int rank, int salt) {
   return v;
 }
 
+/// In the same place, which requests know.
+void fill(std::vector<double>& v, int rank, int salt) {
+  const auto values = filled(v.size(), rank, salt);
+  std::copy(values.begin(), values.end(), v.begin());
+}
+
 /// Each collective as a request that is begun again and again, with calls in between, ended in different orders on
 /// different ranks.
 TEST(ClusterCollectives, RequestsEndInTheirOrder) {
@@ -183,9 +190,9 @@ TEST(ClusterCollectives, RequestsEndInTheirOrder) {
   r.push_back(c->barrier_request());
   test::Random own(static_cast<std::uint64_t>(me) + 1);
   for (int turn = 0; turn < 20; ++turn) {
-    mine = filled(n, me, turn);
-    data = here ? filled(data.size(), me, turn + 1) : std::vector<double>(data.size());
-    block = filled(part, me, turn + 2);
+    fill(mine, me, turn);
+    fill(data, here ? me : -1, turn + 1);
+    fill(block, me, turn + 2);
     for (int q = 0; q < p && here; ++q) {
       const auto theirs = filled(part, q, turn + 3);
       std::copy(theirs.begin(), theirs.end(), parts.begin() + static_cast<std::ptrdiff_t>(part) * q);
@@ -223,7 +230,64 @@ TEST(ClusterCollectives, RequestsEndInTheirOrder) {
   }
   MPI_Barrier(MPI_COMM_WORLD);
   if (me != 0) twice.start();
-  twice.wait();
+  Request moved = std::move(twice);
+  EXPECT_TRUE(twice.test());
+  EXPECT_THROW(twice.start(), UsageError);
+}  // what is active is waited for
+
+/// The end of one request is waited for while a later one has begun, which ends only after that.
+TEST(ClusterCollectives, AWaitIsForItsRequestAlone) {
+  for (const int spins : {5, 50, 2000}) {
+    const auto c = make(MPI_COMM_WORLD, spins);
+    ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
+    const int last = test::ranks() - 1;
+    auto first = c->barrier_request(), second = c->barrier_request();
+    test::Random own(static_cast<std::uint64_t>(spins + test::rank()));
+    for (int round = 0; round < (spins > 5 && test::ranks() > 2 ? 20 : 300); ++round) {
+      if (test::rank() < last) {
+        first.start(), second.start();
+        first.wait();
+        if (test::rank() == 0) MPI_Send(&round, 1, MPI_INT, last, 0, MPI_COMM_WORLD);
+      } else {
+        if (own.in(0, 3) == 0) usleep(static_cast<useconds_t>(own.in(0, 200)));
+        int told = round;
+        first.start();
+        first.wait();
+        if (last > 0) MPI_Recv(&told, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        EXPECT_EQ(told, round);
+        second.start();
+      }
+      second.wait();
+    }
+  }
+}
+
+/// Ranks that test requests in a loop: of other objects than the one that another rank waits for, and with a
+/// message of MPI's that another rank needs first.
+TEST(ClusterCollectives, TestsMoveEverythingOn) {
+  const auto a = make(MPI_COMM_WORLD), b = make(MPI_COMM_WORLD);
+  ASSERT_TRUE(test::all_ranks_ok(a && b));
+  const int last = test::ranks() - 1;
+  std::vector<double> of_a(200000), of_b(200000);
+  auto in_a = a->broadcast_request(bytes(of_a), 8 * of_a.size(), 0),
+       in_b = b->broadcast_request(bytes(of_b), 8 * of_b.size(), last);
+  fill(of_a, test::rank(), 1), fill(of_b, test::rank(), 2);
+  in_a.start(), in_b.start();
+  auto &mine = test::rank() % 2 ? in_b : in_a, &other = test::rank() % 2 ? in_a : in_b;
+  while (!mine.test()) usleep(10);
+  other.wait();
+  EXPECT_EQ(of_a, filled(of_a.size(), 0, 1));
+  EXPECT_EQ(of_b, filled(of_b.size(), last, 2));
+  if (last == 0) return;
+  std::vector<double> message(std::size_t{1} << 21);
+  MPI_Request sent = MPI_REQUEST_NULL;
+  if (test::rank() == 0)
+    MPI_Isend(message.data(), static_cast<int>(message.size()), MPI_DOUBLE, last, 0, MPI_COMM_WORLD, &sent);
+  if (test::rank() == last)
+    MPI_Recv(message.data(), static_cast<int>(message.size()), MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  in_a.start();
+  while (!in_a.test()) usleep(10);
+  MPI_Wait(&sent, MPI_STATUS_IGNORE);
 }
 
 /// Requests on two communicators are waited for in opposite orders; they are longer than what fits into slots, so
@@ -238,8 +302,8 @@ TEST(ClusterCollectives, RequestsOfSeveralCommunicatorsGoOnTogether) {
   auto in_a = a->allreduce_request(bytes(of_a), bytes(of_a), of_a.size(), sum);
   auto in_b = b->broadcast_request(bytes(of_b), 8 * of_b.size(), test::ranks() - 1);
   for (int turn = 0; turn < 4; ++turn) {
-    of_a = filled(of_a.size(), 0, turn);
-    of_b = test::rank() == 0 ? filled(of_b.size(), 5, turn) : std::vector<double>(of_b.size());
+    fill(of_a, 0, turn);
+    fill(of_b, test::rank() == 0 ? 5 : 0, turn);
     in_a.start(), in_b.start();
     if (test::rank() % 2 == 0)
       in_b.wait(), in_a.wait();

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <string>
 
 #include "datatypes/error.hpp"
 #include "framework/shm/collectives.hpp"
@@ -325,6 +326,34 @@ TEST(Combine, TakesWhatMpiDefinesAndNothingElse) {
   EXPECT_FALSE(Combine::of(MPI_DOUBLE, MPI_BAND));
   EXPECT_FALSE(Combine::of(MPI_DOUBLE, MPI_REPLACE));
   EXPECT_FALSE(Combine::of(MPI_DATATYPE_NULL, MPI_SUM));
+  EXPECT_FALSE(Combine::of(MPI_CHAR, MPI_MAX));
+  MPI_Op op = MPI_OP_NULL;  // what a user's operation does is the user's
+  MPI_Op_create([](void*, void*, int*, MPI_Datatype*) {}, 1, &op);
+  MPI_Datatype pair = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(2, MPI_INT, &pair);
+  EXPECT_TRUE(Combine::of(MPI_CHAR, op));
+  MPI_Op last_letter = MPI_OP_NULL;
+  MPI_Op_create(
+      [](void* in, void* in_out, int* n, MPI_Datatype*) {
+        for (int i = 0; i < *n; ++i)
+          static_cast<char*>(in_out)[i] = std::max(static_cast<char*>(in)[i], static_cast<char*>(in_out)[i]);
+      },
+      1, &last_letter);
+  const auto latest = Combine::of(MPI_CHAR, last_letter);
+  const auto c = make();
+  ASSERT_TRUE(test::all_ranks_ok(latest && c));
+  std::string word = "aaaa";
+  word[static_cast<std::size_t>(test::rank()) % 4] = static_cast<char>('b' + test::rank());
+  auto* const letters = reinterpret_cast<std::byte*>(word.data());
+  c->allreduce(letters, letters, word.size(), *latest);
+  std::string expected = "aaaa";
+  for (int r = 0; r < test::ranks(); ++r) expected[static_cast<std::size_t>(r) % 4] = static_cast<char>('b' + r);
+  EXPECT_EQ(word, expected);
+  MPI_Op_free(&last_letter);
+  EXPECT_TRUE(Combine::of(MPI_WCHAR, op));
+  EXPECT_FALSE(Combine::of(pair, op));
+  MPI_Type_free(&pair);
+  MPI_Op_free(&op);
 }
 
 TEST(NodeCollectives, LeaveNothingBehind) {
