@@ -4,7 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/plot.hpp"
@@ -21,6 +27,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Kind = NodeAlgorithm::Kind;
+
+constexpr const char* kAllreduces = "14 allreduce algorithms";
 
 /// A collective by one algorithm, and the figures of the paper that show it.
 struct Variant {
@@ -44,7 +52,7 @@ std::vector<Variant> variants_of(const Hierarchy& h) {
     all.push_back({"reduce", a.text(), reduction_schedule(a, h, 0), {"12 reduction trees"}, arity == 2});
   }
   for (const NodeAlgorithm& a : reduction_algorithms(h, -1)) {
-    std::vector<std::string> figures{"14 allreduce algorithms"};
+    std::vector<std::string> figures{kAllreduces};
     if (a.kind == Kind::tiled) figures.push_back("13 tiled reductions");
     if (a.kind == Kind::tiled || a.kind == Kind::tree) figures.push_back("18-19 model and measurement");
     all.push_back({"allreduce", a.text(), reduction_schedule(a, h, -1), figures});
@@ -53,15 +61,12 @@ std::vector<Variant> variants_of(const Hierarchy& h) {
   return all;
 }
 
-/// Microseconds of a schedule on rank 0, in an unsynchronised loop.
-double measured_us(const Communicator& comm, NodeCollectives& node, const NodeSchedule& schedule, std::size_t bytes,
-                   int repeats) {
-  std::vector<std::byte> mine(bytes), result(bytes);
-  const auto sum = *Combine::of(MPI_DOUBLE, MPI_SUM);
+/// Microseconds on rank 0 of what `run(times)` does so often, in an unsynchronised loop.
+double measured_us(const Communicator& comm, int repeats, const std::function<void(int)>& run) {
   const auto loop = [&](int times) {
     comm.barrier();
     const double start = MPI_Wtime();
-    node.run(schedule, times, mine.data(), result.data(), bytes / 8, &sum);
+    run(times);
     return (MPI_Wtime() - start) / times * 1e6;
   };
   double times = std::clamp(2000 / std::max(loop(3), 0.05), 3.0, 3000.0);
@@ -84,6 +89,7 @@ std::string cost_text(const NodeCosts& costs, const Hierarchy& h) {
 
 class PaperFigures {
  public:
+  void add_mpi(std::size_t bytes, double measured) { point(kAllreduces, "MPI_Allreduce", bytes, measured); }
   void add(const Variant& v, std::size_t bytes, double measured, double predicted) {
     for (const auto& f : v.figures) {
       point(f, v.name, bytes, measured);
@@ -135,14 +141,14 @@ std::string steps_of_tree(const Hierarchy& h, const NodeCosts& costs) {
 // ------------------------------------------------------------------------------------
 
 struct Machine {
-  const char *hierarchy, *name;
+  std::string hierarchy, name;
   double near_shared, far_shared;  ///< chosen, such that tree and tiled cost the same where the paper measured it,
                                    ///< and that as many stages of a broadcast are best
 };
-constexpr Machine kMachines[] = {{"2x6", "2 sockets of 6 cores", 3.5, 3.213},
-                                 {"4x8", "4 sockets of 8 cores", 1.5, 6.7266},
-                                 {"8x4x8", "8 nodes of 4 x 8", 1.5, 6.7266},
-                                 {"16x2x6", "16 nodes of 2 x 6", 3.5, 3.213}};
+const Machine kMachines[] = {{"2x6", "2 sockets of 6 cores", 3.5, 3.213},
+                             {"4x8", "4 sockets of 8 cores", 1.5, 6.7266},
+                             {"8x4x8", "8 nodes of 4 x 8", 1.5, 6.7266},
+                             {"16x2x6", "16 nodes of 2 x 6", 3.5, 3.213}};
 
 /// Threads with one heap: latencies of section 3.4; in a socket 4 ns a line for one reader and `near_shared` for
 /// each of several, 6 and `far_shared` over a link, 1500 ns, 20 and 20 over the network.
@@ -163,16 +169,20 @@ void draw_steps(const std::string& directory, const Hierarchy& here, const NodeC
   draw("figure_16_2x6.svg", Hierarchy::of_text("2x6", 12), paper);
 }
 
-Json simulate_machines(bool print) {
+constexpr int kMostSimulated = 1024;
+
+int ranks_of(const std::string& hierarchy) {
+  double ranks = 1;
+  std::istringstream numbers(hierarchy);
+  for (std::string n; std::getline(numbers, n, 'x');) ranks *= std::max(1, std::atoi(n.c_str()));
+  return static_cast<int>(std::min(ranks, kMostSimulated + 1.0));
+}
+
+Json simulate_machines(std::span<const Machine> machines, bool print) {
   Json all = Json::array();
-  for (const Machine& m : kMachines) {
-    int ranks = 1;
-    for (int k = 0, digits = 0; m.hierarchy[k]; ++k) {
-      digits = m.hierarchy[k] == 'x' ? 0 : digits * 10 + m.hierarchy[k] - '0';
-      if (m.hierarchy[k + 1] == 'x' || m.hierarchy[k + 1] == '\0') ranks *= digits;
-    }
-    const auto h = Hierarchy::of_text(m.hierarchy, ranks);
-    const int sockets = h.levels() - 1, top = 1;
+  for (const Machine& m : machines) {
+    const auto h = Hierarchy::of_text(m.hierarchy, ranks_of(m.hierarchy));
+    const int sockets = h.levels() - 1, top = std::min(1, sockets);
     const std::pair<const char*, NodeAlgorithm> algorithms[] = {
         {"tree, one stage", {.kind = Kind::tree}},
         {"tree, two stages", {.kind = Kind::tree, .level = top, .two_stages = true}},
@@ -206,7 +216,16 @@ ExitCode bench_collectives_model(MPI_Comm user, const BenchCollectivesOptions& o
   if (comm.ranks_on_node() != comm.size())
     throw UsageError("bench collectives: all ranks must share a compute node");
   NodeCollectivesOptions how{.spins = comm.spins()};
-  if (!options.hierarchy.empty()) how.hierarchy = Hierarchy::of_text(options.hierarchy, comm.size());
+  // Of other ranks than there are: a machine that is not here.
+  std::vector<Machine> machines(std::begin(kMachines), std::end(kMachines));
+  const int given = options.hierarchy.empty() ? comm.size() : ranks_of(options.hierarchy);
+  if (given > kMostSimulated)
+    throw UsageError(fmt::format("bench collectives: {} are more than the {} ranks that are simulated",
+                                 options.hierarchy, kMostSimulated));
+  if (given != comm.size())
+    machines = {{Hierarchy::of_text(options.hierarchy, given).text(), fmt::format("{} ranks", given), 1.5, 6.7266}};
+  else if (!options.hierarchy.empty())
+    how.hierarchy = Hierarchy::of_text(options.hierarchy, comm.size());
   const auto node = NodeCollectives::make(comm.get(), how);
   if (!node) throw UsageError("bench collectives: the system gives no shared memory");
   const Hierarchy& h = node->hierarchy();
@@ -227,14 +246,23 @@ ExitCode bench_collectives_model(MPI_Comm user, const BenchCollectivesOptions& o
         "algorithm", "bytes", "predicted", "measured");
   PaperFigures figures;
   const auto variants = variants_of(h);
-  for (std::size_t bytes = 8; bytes <= NodeCollectives::kSlotData; bytes *= 4)
+  const auto sum = *Combine::of(MPI_DOUBLE, MPI_SUM);
+  for (std::size_t bytes = 8; bytes <= NodeCollectives::kSlotData; bytes *= 4) {
+    std::vector<std::byte> mine(bytes), result(bytes);
+    figures.add_mpi(bytes, measured_us(comm, options.repeats, [&](int times) {
+                      for (int k = 0; k < times; ++k)
+                        MPI_Allreduce(mine.data(), result.data(), static_cast<int>(bytes / 8), MPI_DOUBLE, MPI_SUM,
+                                      comm.get());
+                    }));
     for (const char* collective : {"broadcast", "reduce", "allreduce"}) {
       const Variant *best = nullptr, *fastest = nullptr;
       double least = 0, shortest = 0, of_best = 0;
       for (const Variant& v : variants) {
         if (v.collective != collective) continue;
         const double predicted = schedule_ns(v.schedule, h, costs, static_cast<double>(bytes)) / 1e3;
-        const double measured = measured_us(comm, *node, v.schedule, bytes, options.repeats);
+        const double measured = measured_us(comm, options.repeats, [&](int times) {
+          node->run(v.schedule, times, mine.data(), result.data(), bytes / 8, &sum);
+        });
         figures.add(v, bytes, measured, predicted);
         json["cases"].push_back({{"collective", v.collective},
                                  {"algorithm", v.name},
@@ -250,7 +278,8 @@ ExitCode bench_collectives_model(MPI_Comm user, const BenchCollectivesOptions& o
         fmt::print("{:<10} {:<20} {:>7}  is chosen and takes {:.2f} times as long as {}\n", collective, best->name,
                    bytes, of_best / shortest, fastest->name);
     }
-  json["simulated"] = comm.rank() == 0 ? simulate_machines(prints) : Json();
+  }
+  json["simulated"] = comm.rank() == 0 ? simulate_machines(machines, prints) : Json();
   if (comm.rank() == 0 && options.json) fmt::print("{}\n", json.dump(2));
   if (options.plot_directory.empty()) return ExitCode::fine;
   WorkloadSides sides{comm, {comm.get(), node.get()}, {comm.get(), nullptr}, options.repeats};

@@ -125,7 +125,9 @@ class CommandLine {
     repeats(sub, o.repeats);
     sub->add_option("--largest", o.largest, "largest message in bytes")->check(CLI::Range(8, 1 << 28));
     auto* model = sub->add_flag("--model", o.model, "instead: each algorithm, as predicted and as measured");
-    sub->add_option("--hierarchy", o.hierarchy, "groups of ranks, such as 2x4 (default: caches and sockets)");
+    sub->add_option("--hierarchy", o.hierarchy,
+                    "groups of ranks, such as 2x4 (default: caches and sockets); with --model of other "
+                    "ranks than there are: a machine that is not here, simulated");
     sub->add_option("--plot", o.plot_directory, "directory for plots (SVG) of --model")->needs(model);
   }
 

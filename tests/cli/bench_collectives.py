@@ -21,7 +21,7 @@ isohalo(3, "bench", "collectives", "--model", "--repeats", 1, "--largest", 4096,
 there = sorted(p.name for p in WORK.glob("*.svg"))
 that(there == sorted("figure_%s.svg" % f for f in ("10-11", "12", "13", "14", "16", "16_2x6", "18-19", "20")),
      "the figures: %r" % there)
-for figure, lines in {"10-11": ["one stage"], "12": ["tree"], "13": ["tiled", "cyclic"], "14": ["tree", "dissemination"],
+for figure, lines in {"10-11": ["one stage"], "12": ["tree"], "13": ["tiled", "cyclic"], "14": ["tree", "dissemination", "MPI_Allreduce"],
                       "18-19": ["tree", "tree, model", "tiled", "tiled, model"], "20": ["reduce", "MPI_Reduce"]}.items():
     root, names = texts(figure)
     that(set(lines) <= set(names), "figure %s has no lines %r: %r" % (figure, lines, names))
@@ -45,4 +45,10 @@ that(all(result for _, _, result in steps[-1]), "11 read the result: %r" % steps
 that(len({x for x, _, _ in steps[-1]}) == 1, "the root's")
 steps, names = arrows("16")
 that(sum(not result for row in steps for _, _, result in row) == 2 and "rank 2" in names, "2 joins of 3 ranks: %r" % steps)
+
+# A machine that is not here, and one that is too large to be.
+r = isohalo(1, "bench", "collectives", "--model", "--repeats", 1, "--hierarchy", "2x3x4")
+that(re.search(r"24 ranks \(2x3x4\), simulated", r.stdout) and "8x4x8" not in r.stdout, "2x3x4 is simulated: %s" % r.stdout[-600:])
+r = isohalo(1, "bench", "collectives", "--model", "--hierarchy", "64x64", code=2)
+that("64x64 are more than the 1024 ranks" in r.stderr, "too many ranks: %s" % r.stderr)
 finish()
