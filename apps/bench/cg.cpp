@@ -30,6 +30,8 @@ struct CgFigures {
   bool alike = false;
 };
 
+/// Iterations in which ours tries out ways to sweep.
+constexpr int kUntilChosen = 40;
 /// Arrays that an iteration must read or write, where sums need not be known before a pass ends: p, A p for the one
 /// product; r, A p, r for the other; u, p, r, u, p.
 constexpr double kArrays = 10;
@@ -70,11 +72,11 @@ CgFigures measure(MPI_Comm user, const std::string& name, const Index<D>& shape,
 
   CgFigures figures{name, shape_string<D>(shape), ranks};
   const double before = std::sqrt(hand.rr());
-  double rr = ours->advance(1, true);
-  hand.advance(1);
+  double rr = ours->advance(kUntilChosen, true);
+  hand.advance(kUntilChosen);
   const double once = timed(comm, [&] { rr = ours->advance(2, true), hand.advance(2); }) / 4;
   const auto steps = static_cast<std::int64_t>(std::clamp(0.25 / once, 3.0, 20.0));
-  figures.iterations = 3;
+  figures.iterations = kUntilChosen + 2;
   std::vector<double> a, b, c, ratio, of_copy;
   for (int k = 0; k < repeats; ++k) {
     a.push_back(timed(comm, [&] { rr = ours->advance(steps, true); }) / static_cast<double>(steps));

@@ -92,8 +92,12 @@ DepthFigures measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const
     solvers.push_back(depth <= blocks.smallest_extent(0) / 4 ? made(std::to_string(depth)) : nullptr);
 
   const Communicator& comm = solvers[0]->domain().comm();
-  for (double spent = 0; spent < 0.5;)  // until a depth is chosen
+  double spent = 0;
+  for (int calm = 0, depth = 0; spent < 0.5 || calm < 3;) {  // until a depth is chosen
     spent += timed(comm, [&] { (*solvers[0])->advance(200, false); });
+    calm = (*solvers[0])->depth() == depth ? calm + 1 : 0;
+    depth = (*solvers[0])->depth();
+  }
   const int together = std::max(1, *std::max_element(options.depths.begin(), options.depths.end()));
   double once = 0;
   for (auto& s : solvers) {  // pages are touched, all ways are chosen
