@@ -146,6 +146,11 @@ const ArrayRef<T, D>& StateStepper<T, D>::ready() {
 template <class T, int D>
 double StateStepper<T, D>::advance(std::int64_t steps, bool change) {
   double sum = 0;
+  // A few steps that the ghosts still suffice for are not worth a pass of their own, nor to begin each call's steps
+  // in the middle of a tile for ever: where fresh ghosts save a pass, they come now.
+  const auto passes = [&](std::int64_t n) { return n > 0 ? (n - 1) / sweeps_ + 1 : 0; };
+  if (sweeps_ > 1 && names_.stages == 1 && steps_left_ > 0 && passes(steps) <= passes(steps - steps_left_))
+    steps_left_ = 0;
   for (std::int64_t left = steps; left > 0;) {
     const bool trial = tries_depths();
     if (trial && steps_left_ == 0) {

@@ -61,9 +61,8 @@ struct Input {
   /// the fastest, on the host.
   std::vector<int> depths(const Decomposition<D>& blocks) const {
     if (parallel.halo_depth) return {std::min(*parallel.halo_depth, model->deepest())};
-    std::vector<int> depths = automatic_depths(*model, blocks, run.residual_every);
-    if (parallel.on_device) depths.resize(1);
-    return depths;
+    if (parallel.on_device) return {1};  // which has no time tiles
+    return automatic_depths(*model, blocks, run.residual_every);
   }
   /// The most of these: fields have the ghosts for it.
   int deepest(const Decomposition<D>& blocks) const { return depths(blocks).back(); }

@@ -191,6 +191,7 @@ void Simulation<D>::poll() {
   // Not between the steps of a time tile, or there would be none on large grids.
   const std::int64_t together = std::min(in_.deepest(domain_->decomposition()), 16);
   poll_steps_ = std::clamp<std::int64_t>(-most[3], together, std::max(together, 2 * poll_steps_));
+  poll_steps_ -= poll_steps_ % together;
   next_poll_ = step_ + poll_steps_;
 }
 

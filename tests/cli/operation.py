@@ -176,9 +176,11 @@ def test_plan():
     for shape, every, ranks, depth in (([64, 64], 0, 1, "1 or 2 or 4 or 8"), ([64, 64], 3, 1, "1 or 2"), ([64, 64], 1, 1, "1"),
                                        ([8192, 8192], 0, 1, "16"), ([8192, 8192], 10, 1, "10"), ([8192, 8192], 3, 1, "1"),
                                        ([8192, 8192], 0, 64, "1 or 2 or 4 or 8"), ([64, 64, 64], 0, 1, "1 or 2 or 4"),
-                                       ([512, 512, 512], 0, 1, "8"), ([512, 512, 512], 10, 1, "5")):
+                                       ([512, 512, 512], 0, 1, "8"), ([512, 512, 512], 10, 1, "5"),
+                                       ([128] * 4, 0, 1, "1"), ([512, 512, 512], 0, "device", "1")):
         sides = ["domain.boundary.%s=%s" % (s, json.dumps(["periodic"] * len(shape))) for s in ("low", "high")]
-        plan = isohalo(1, "run", "input.toml", "domain.shape=%r" % shape, "run.residual_every=%d" % every, *sides, "--plan", "-n", str(ranks)).stdout
+        plan = isohalo(1, "run", "input.toml", "domain.shape=%r" % shape, "run.residual_every=%d" % every, *sides, "--plan",
+                       *(["parallel.space=device"] if ranks == "device" else ["-n", str(ranks)])).stdout
         that(figure(plan, r"halo depth +([\d or]+) steps") == (depth,), "%r cells, residual every %d: %s" % (shape, every, plan))
     start = time.monotonic()
     isohalo(1, "run", "input.toml", "domain.shape=[65536,65536]", "--plan", "-n", str(2**24))

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <type_traits>
@@ -228,6 +229,29 @@ TEST(TimeTiles, TellKernelsWhereARowBegins) {
           {"u"}, {23, 150}, {1, test::ranks()}, StencilShape<2>::star(1), 4,
           [](const Index<2>& s) { return IndexedRow{s[0]}; }, seed);
   }
+}
+
+/// Calls that end in the middle of a block of steps do not cut all later blocks in two.
+TEST(TimeTiles, AreWholeAgainAfterAShorterCall) {
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {64, 48}, {.periodic = {true, true}});
+  DeepStepper<double, 2> stepper(
+      "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 4,
+      [](const Index<2>& s) { return IndexedRow{s[0]}; }, Exchange::coalesced);
+  PhaseClock clock;
+  stepper.time_phases(&clock);
+  const auto passes = [&] {  // so far
+    const double each = clock.seconds_each(Phase::sweep);
+    return each > 0 ? std::lround(clock.seconds(Phase::sweep) / each) : 0;
+  };
+  stepper.advance(1, false);
+  EXPECT_EQ(passes(), 1);
+  for (int k = 0; k < 5; ++k) stepper.advance(4, false);
+  EXPECT_EQ(passes(), 6);
+  for (int k = 0; k < 8; ++k) stepper.advance(1, false);  // here every ghost is used
+  EXPECT_EQ(passes(), 14);
+  stepper.advance(3, false);
+  stepper.advance(9, true);
+  EXPECT_EQ(passes(), 18);
 }
 
 }  // namespace
