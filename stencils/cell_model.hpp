@@ -217,6 +217,8 @@ class CellModel : public SolverModel<D> {
   }
   std::string against_device() const override {
     std::string why;
+    if (kStateFields < S >> kMostFields)
+      why = fmt::format("a solver of more than {} fields has no device path", kMostFields);
     for (const BoundaryRules<D>& rules : in_.rules())
       if (why.empty()) why = rules_against_device(rules);
     return why;

@@ -76,19 +76,22 @@ template <class S, int D>
 inline constexpr std::size_t kCoefficients = coefficients_of<S, D>().size();
 
 /// A coefficient that is the same everywhere.
+template <int D>
 class ConstantCell {
  public:
   static constexpr bool kUniform = true;
-  KOKKOS_FUNCTION explicit ConstantCell(double value) : value_(value) {}
+  static constexpr int dimensions = D;
+  KOKKOS_FUNCTION ConstantCell(double value, const CellGeometry<D>& geometry)
+      : value_(value), geometry_(geometry) {}
   KOKKOS_FUNCTION double operator()() const { return value_; }
   KOKKOS_FUNCTION double near(int, int) const { return value_; }
-  template <int D>
-  KOKKOS_FUNCTION double near(const Index<D>&) const {
-    return value_;
-  }
+  KOKKOS_FUNCTION double near(const Index<D>&) const { return value_; }
+  KOKKOS_FUNCTION double inverse_square(int j) const { return geometry_.inverse_square[j]; }
+  KOKKOS_FUNCTION double inverse(int j) const { return geometry_.inverse[j]; }
 
  private:
   double value_;
+  const CellGeometry<D>& geometry_;
 };
 
 /// Which function of a solver is meant: a stage by its number, or what forms the fields a step before the first.
@@ -155,7 +158,7 @@ KOKKOS_FUNCTION double weight_of_source(const S& s, const std::array<G, M>& give
 template <class S, int D>
 inline constexpr bool kTakesSources = (stages_of<S>() == 1 && !kHasBefore<S>) ||
                                       requires(const S& s,
-                                               const std::array<ConstantCell, kCoefficients<S, D>>& given) {
+                                               const std::array<ConstantCell<D>, kCoefficients<S, D>>& given) {
   s.template source_weight<0>(given, 1.0);
 }
 || requires(const S& s) {
@@ -230,7 +233,7 @@ class CellPoint {
 #endif
   /// What the function sees of a cell, by a type of cells.
   template <class C>
-  using CoefficientCell = std::conditional_t<kGiven == Given::fields, C, ConstantCell>;
+  using CoefficientCell = std::conditional_t<kGiven == Given::fields, C, ConstantCell<D>>;
   template <class C>
   struct Seen {
     std::array<C, kWrites> now, own;
@@ -246,7 +249,7 @@ class CellPoint {
       return cells_from<C, kFirst, kNumbers>(from, x);
     } else {
       return [&]<std::size_t... K>(std::index_sequence<K...>) {
-        return std::array<ConstantCell, kNumbers>{ConstantCell(numbers_[K])...};
+        return std::array<ConstantCell<D>, kNumbers>{ConstantCell<D>(numbers_[K], geometry_)...};
       }
       (std::make_index_sequence<kNumbers>());
     }

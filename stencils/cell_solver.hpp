@@ -74,6 +74,20 @@ template <class S>
 void add_solver(SolverKinds& kinds, const std::string& name) {
   static_assert(!detail::kHasBefore<S> || detail::stages_of<S>() == 1,
                 "a solver has either stages or fields of the step before");
+  if constexpr (detail::kHasBefore<S>)
+    static_assert(S::before.size() == S::fields.size(), "`before` names each of `fields` a step before");
+  if constexpr (detail::stages_of<S>() > 1)
+    static_assert(S::stage_times.size() == static_cast<std::size_t>(S::stages),
+                  "`stage_times` has a time for each stage");
+  // They would not be found, and be left out without a word.
+  static_assert(
+      !requires { &S::coefficients; }, "`coefficients` is a template <int D>");
+  static_assert(
+      !requires { &S::formula; }, "`formula` is a template <int D>");
+  static_assert(
+      !requires { &S::stable_dt; }, "`stable_dt` is a template <int D>");
+  static_assert(
+      !requires { &S::source_weight; }, "`source_weight` is a template <int Stage>");
   check_input_word("solver", name);
   std::set<std::string> known{"kind", "dt", "cfl", "mask"};
   const auto add_key = [&](const char* key) {

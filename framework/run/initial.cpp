@@ -311,14 +311,21 @@ void InitialField<D>::refuse(const Communicator& comm, const std::string& what, 
 template <int D>
 template <class F>
 void InitialField<D>::for_each_value(const Box<D>& box, const F& f) const {
-  const std::vector<double> from_disk = from_file() ? from_file_in(box) : std::vector<double>();
-  for_each_share("isohalo::initial", box, 4096, [&](const Box<D>& share, std::int64_t thread) {
-    const CellValue value_of = value_;  // one for each thread: it may remember what it computed last
-    for_each_cell(share, [&](const Index<D>& i) {
-      f(i, value_of ? value_of(i) : from_disk[static_cast<std::size_t>(linear_index(box, i))],
-        static_cast<std::size_t>(thread));
+  if (box.empty()) return;
+  constexpr std::int64_t piece = std::int64_t{1} << 22;  // values of a file that are read together
+  const std::int64_t layer = std::max<std::int64_t>(1, box.cells() / box.extent(0));
+  const std::int64_t layers = from_file() ? std::max<std::int64_t>(1, piece / layer) : box.extent(0);
+  for (Box<D> part = box; part.low[0] < box.high[0]; part.low[0] = part.high[0]) {
+    part.high[0] = std::min(box.high[0], part.low[0] + layers);
+    const std::vector<double> from_disk = from_file() ? from_file_in(part) : std::vector<double>();
+    for_each_share("isohalo::initial", part, 4096, [&](const Box<D>& share, std::int64_t thread) {
+      const CellValue value_of = value_;  // one for each thread: it may remember what it computed last
+      for_each_cell(share, [&](const Index<D>& i) {
+        f(i, value_of ? value_of(i) : from_disk[static_cast<std::size_t>(linear_index(part, i))],
+          static_cast<std::size_t>(thread));
+      });
     });
-  });
+  }
 }
 
 template <int D>
@@ -365,19 +372,13 @@ Extremes InitialField<D>::extremes(const CartesianDomain<D>& domain) const {
       largest = std::max(largest, rounded);
     }
   };
-  constexpr std::int64_t piece = std::int64_t{1} << 22;  // values of a file that are read together
   const Box<D> owned = field_domain(domain, grid_.face).owned(), global = box_of_shape<D>(grid_.shape);
   std::vector<Found> found(static_cast<std::size_t>(host_threads()));
   agreed(domain.comm(), [&] {
-    const std::int64_t layer = std::max<std::int64_t>(1, owned.cells() / owned.extent(0));
-    const std::int64_t layers = from_file() ? std::max<std::int64_t>(1, piece / layer) : owned.extent(0);
-    for (Box<D> part = owned; part.low[0] < owned.high[0]; part.low[0] = part.high[0]) {
-      part.high[0] = std::min(owned.high[0], part.low[0] + layers);
-      const bool narrow = grid_.type == ElementType::float32;
-      for_each_value(part, [&](const Index<D>& i, double v, std::size_t thread) {
-        found[thread].take(v, narrow ? static_cast<double>(static_cast<float>(v)) : v, linear_index(global, i));
-      });
-    }
+    const bool narrow = grid_.type == ElementType::float32;
+    for_each_value(owned, [&](const Index<D>& i, double v, std::size_t thread) {
+      found[thread].take(v, narrow ? static_cast<double>(static_cast<float>(v)) : v, linear_index(global, i));
+    });
   });
   Found all;
   for (const Found& f : found) {

@@ -1,31 +1,17 @@
 #include "stencils/device/device_stepper.hpp"
 
-#include <fmt/format.h>
-
 #include <chrono>
 
 #include "datatypes/error.hpp"
 
 namespace isohalo {
 
-namespace {
-
-/// Before memory is taken.
-const StateFields& few_enough(const StateFields& names) {
-  if (names.state.size() > detail::kMostFields)
-    throw UsageError(fmt::format("a solver of {} state fields has no device path: it has one for {} at most",
-                                 names.state.size(), detail::kMostFields));
-  return names;
-}
-
-}  // namespace
-
 template <class T, int D, class Space>
 DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain,
                                           const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules,
                                           int depth, const MakeKernels& make_kernels, Exchange exchange,
                                           Overlap overlap)
-    : names_(few_enough(names)),
+    : names_(names),
       domain_(domain),
       around_(names.topology(rules, domain.global())),
       depth_(depth),

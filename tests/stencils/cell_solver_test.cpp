@@ -59,7 +59,7 @@ struct Everything {
   }
   template <class Cell, class Given>
   KOKKOS_FUNCTION double operator()(const Cell& u, const Cell& u_before, const Given& given, double dt) const {
-    return u_before() + dt * (given[0].near(0, 1) * laplace(u));
+    return u_before() + dt * (given[0].near(Index<2>{0, 1}) * laplace(u) + laplace(given[0]));
   }
   template <class Cell, class Given>
   KOKKOS_FUNCTION double begin(const Cell& u, const Given&, double) const {
@@ -183,7 +183,7 @@ TEST(CellSolver, TakesSourcesWhereItIsKnownWhatAStepAdds) {
   EXPECT_FALSE((detail::kTakesSources<SecondStageTooFar, 2>));
   EXPECT_FALSE((detail::kTakesSources<Everything, 2>));
   EXPECT_TRUE((detail::kTakesSources<SaysWhatItAdds, 2>));
-  EXPECT_EQ((detail::weight_of_source<1>(SaysWhatItAdds{}, std::array<detail::ConstantCell, 0>{}, 0.5)), 0.25);
+  EXPECT_EQ((detail::weight_of_source<1>(SaysWhatItAdds{}, std::array<detail::ConstantCell<1>, 0>{}, 0.5)), 0.25);
   SolverKinds kinds = shipped_solvers();
   add_solver<Diffusion>(kinds, "diffusion");
   add_solver<Everything>(kinds, "everything");
