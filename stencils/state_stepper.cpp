@@ -210,7 +210,7 @@ void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int 
   const bool replaced = summed && change_over_two_;
   std::int64_t left = part.cells();
   if (replaced) {
-    if (!in_time_.empty()) bring_coefficients(SweepRegion<D>({owned}), step_ + q, 0);
+    if (!in_time_.empty()) bring_coefficients(owned, step_ + q, 0);
     sweep_box_with_change(reducer_, scratch_, owned, update, addresses(to, before_));
     left -= owned.cells();
   }
@@ -218,7 +218,7 @@ void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int 
     if (left == 0) break;
     const Box<D> common = b.intersect(part);
     if (common.empty()) continue;
-    if (!in_time_.empty()) bring_coefficients(SweepRegion<D>({common}), step_ + q, 0);
+    if (!in_time_.empty()) bring_coefficients(common, step_ + q, 0);
     sweep_box(common, update);
     left -= common.cells();
   }
@@ -356,7 +356,8 @@ void StateStepper<T, D>::fill_outside_of(const Fields& fields, const Box<D>& val
 }
 
 template <class T, int D>
-void StateStepper<T, D>::bring_coefficients(const SweepRegion<D>& cells, std::int64_t step, double after) {
+template <class Cells>
+void StateStepper<T, D>::bring_coefficients(const Cells& cells, std::int64_t step, double after) {
   if (in_time_.empty()) return;
   const PhaseScope scope(phases_, Phase::sweep);
   const double time = time_at(step, after);

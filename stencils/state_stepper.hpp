@@ -192,7 +192,8 @@ class StateStepper : public Solver<D> {
   bool bring_ghosts(const Fields& u, bool overlap);
 
   /// The coefficients that depend on the time, so many steps after `step`, where a sweep of these cells reads them.
-  void bring_coefficients(const SweepRegion<D>& cells, std::int64_t step, double after);
+  template <class Cells>
+  void bring_coefficients(const Cells& cells, std::int64_t step, double after);
 
   /// The outside cells around `valid`, by the rules' values so many steps after `step`.
   void fill_outside_of(const Fields& fields, const Box<D>& valid, std::int64_t step, double after);

@@ -13,11 +13,10 @@ namespace isohalo {
 template <int D>
 using ValuesInTime = std::function<void(const Index<D>& first, std::int64_t n, double time, double* values)>;
 
-/// The values of this time in the region, each rounded to T. Fences. Local.
-template <class T, int D>
-void give_values(const ArrayRef<T, D>& u, const SweepRegion<D>& region, const ValuesInTime<D>& values,
-                 double time) {
-  for_each_row_of("isohalo::source", region, [&](const Index<D>& i, std::int64_t n) {
+/// The values of this time in `cells`, a SweepRegion or a box, each rounded to T. Fences. Local.
+template <class T, int D, class Cells>
+void give_values(const ArrayRef<T, D>& u, const Cells& cells, const ValuesInTime<D>& values, double time) {
+  for_each_row_of("isohalo::source", cells, [&](const Index<D>& i, std::int64_t n) {
     static thread_local std::vector<double> exact;
     exact.resize(static_cast<std::size_t>(n));
     values(i, n, time, exact.data());

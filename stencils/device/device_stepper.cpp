@@ -228,7 +228,7 @@ template <class T, int D, class Space>
 void DeviceStepper<T, D, Space>::bring_coefficients(const Level& level, double time) {
   const PhaseScope scope(phases_, Phase::sweep);
   for (const auto& [c, values] : in_time_) {
-    give_values(host_coefficients_[c].ref(), SweepRegion<D>(level.boxes), values, time);
+    for (const Box<D>& box : level.boxes) give_values(host_coefficients_[c].ref(), box, values, time);
     host_coefficients_[c].take_to(coefficients_[c]);
   }
 }

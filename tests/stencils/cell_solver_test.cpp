@@ -59,7 +59,7 @@ struct Everything {
   }
   template <class Cell, class Given>
   KOKKOS_FUNCTION double operator()(const Cell& u, const Cell& u_before, const Given& given, double dt) const {
-    return u_before() + dt * (given[0].near(Index<2>{0, 1}) * laplace(u) + laplace(given[0]));
+    return u_before() + dt * (given[0].near(0, 1) * laplace(u) + laplace(given[0]));
   }
   template <class Cell, class Given>
   KOKKOS_FUNCTION double begin(const Cell& u, const Given&, double) const {
@@ -145,6 +145,15 @@ std::string error_of(const F& f) {
     return e.what();
   }
   return "none";
+}
+
+/// A coefficient that is a number can be read as one that is a field.
+TEST(CellSolver, NumbersAreTheSameEverywhere) {
+  const CellGeometry<2> geometry{{8, 1}, {4.0, 1.0}, {2.0, 1.0}};
+  const detail::ConstantCell<2> c(3.0, geometry);
+  EXPECT_EQ(c.near(Index<2>{1, -1}), 3.0);
+  EXPECT_EQ(c.near(1, 2), c());
+  EXPECT_EQ(laplace(c), 0.0);
 }
 
 TEST(CellSolver, RefusesNamesThatAreThereTwice) {

@@ -36,6 +36,8 @@ inline std::vector<SolverText> all_solvers() {
       {"heat", kExpression + kRandom + "solver.kind = \"heat\"\n"},
       {"heat", kFixed + kRandom + "solver = {kind = \"heat\", kappa = {kind = \"random\"}}\n"},
       {"heat", kFixed + kRandom + "solver = {kind = \"heat\", mask = {kind = \"checkerboard\", size = 7}}\n"},
+      {"heat",
+       kFixed + kRandom + "source = {kind = \"expression\", expression = \"x*sin(t) + y\"}\nsolver.kind = \"heat\"\n"},
       {"stencil",
        kFixed + kRandom +
            "solver = {kind = \"stencil\", offsets = [[0, 0], [1, 1], [-2, 0]], weights = [0.5, 0.2, 0.3]}\n"},
