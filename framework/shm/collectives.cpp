@@ -174,41 +174,12 @@ NodeCollectives::Call NodeCollectives::blocks_call(Shape shape, const std::byte*
   return {shape, root, mine, result, bytes, 1, most};
 }
 
-NodeCollectives::Call NodeCollectives::reduction_call(const std::byte* mine, std::byte* result, std::size_t count,
-                                                      const Combine& combine, int root) const {
+NodeCollectives::Call NodeCollectives::reduce_call(const std::byte* mine, std::byte* result, std::size_t count,
+                                                   const Combine& combine, int root) const {
   Shape shape = combine.exact() ? Shape::reduction : Shape::inexact_reduction;
   if (!combine.commutes() && !hierarchy_.in_rank_order()) shape = Shape::ordered_reduction;
   if (shape == Shape::inexact_reduction && !forced_) shape = Shape::reduction;
   return {shape, root, mine, result, count, combine.element_bytes(), kSlotData / combine.element_bytes(), &combine};
-}
-
-NodeCollectives::Call NodeCollectives::barrier_call() const {
-  return {Shape::meeting, -1, nullptr, nullptr, 1, 0, 1};
-}
-
-NodeCollectives::Call NodeCollectives::broadcast_call(std::byte* data, std::size_t bytes, int root) const {
-  return {Shape::broadcast, root, data, data, bytes, 1, kSlotData};
-}
-
-NodeCollectives::Call NodeCollectives::gather_call(const std::byte* mine, std::size_t bytes, std::byte* all,
-                                                   int root) const {
-  return blocks_call(Shape::gather, mine, bytes, all, root);
-}
-NodeCollectives::Call NodeCollectives::allgather_call(const std::byte* mine, std::size_t bytes,
-                                                      std::byte* all) const {
-  return blocks_call(Shape::gather, mine, bytes, all, -1);
-}
-NodeCollectives::Call NodeCollectives::scatter_call(const std::byte* all, std::size_t bytes, std::byte* mine,
-                                                    int root) const {
-  return blocks_call(Shape::scatter, all, bytes, mine, root);
-}
-NodeCollectives::Call NodeCollectives::allreduce_call(const std::byte* mine, std::byte* result, std::size_t count,
-                                                      const Combine& combine) const {
-  return reduction_call(mine, result, count, combine, -1);
-}
-NodeCollectives::Call NodeCollectives::reduce_call(const std::byte* mine, std::byte* result, std::size_t count,
-                                                   const Combine& combine, int root) const {
-  return reduction_call(mine, result, count, combine, root);
 }
 
 void NodeCollectives::run(const NodeSchedule& schedule, int times, const std::byte* mine, std::byte* result,

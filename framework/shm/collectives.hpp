@@ -80,12 +80,22 @@ class NodeCollectives {
 
   // The same as calls that are brought on bit by bit: one after the other, in the same order on all ranks. What
   // they are made with is used until they have ended.
-  Call barrier_call() const;
-  Call broadcast_call(std::byte* data, std::size_t bytes, int root) const;
-  Call gather_call(const std::byte* mine, std::size_t bytes, std::byte* all, int root) const;
-  Call allgather_call(const std::byte* mine, std::size_t bytes, std::byte* all) const;
-  Call scatter_call(const std::byte* all, std::size_t bytes, std::byte* mine, int root) const;
-  Call allreduce_call(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine) const;
+  Call barrier_call() const { return {Shape::meeting, -1, nullptr, nullptr, 1, 0, 1}; }
+  Call broadcast_call(std::byte* data, std::size_t bytes, int root) const {
+    return {Shape::broadcast, root, data, data, bytes, 1, kSlotData};
+  }
+  Call gather_call(const std::byte* mine, std::size_t bytes, std::byte* all, int root) const {
+    return blocks_call(Shape::gather, mine, bytes, all, root);
+  }
+  Call allgather_call(const std::byte* mine, std::size_t bytes, std::byte* all) const {
+    return gather_call(mine, bytes, all, -1);
+  }
+  Call scatter_call(const std::byte* all, std::size_t bytes, std::byte* mine, int root) const {
+    return blocks_call(Shape::scatter, all, bytes, mine, root);
+  }
+  Call allreduce_call(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine) const {
+    return reduce_call(mine, result, count, combine, -1);
+  }
   Call reduce_call(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine,
                    int root) const;
   /// Goes on as far as other ranks have come; true when the call has ended. Never waits.
@@ -141,8 +151,6 @@ class NodeCollectives {
   NodeAlgorithm broadcast_algorithm(std::size_t bytes) const;
 
   Call blocks_call(Shape shape, const std::byte* mine, std::size_t bytes, std::byte* result, int root) const;
-  Call reduction_call(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine,
-                      int root) const;
   void await_readers();
   detail::Sleepers sleepers_of(int rank) const;
 

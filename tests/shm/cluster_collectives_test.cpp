@@ -330,11 +330,19 @@ TEST(ClusterCollectives, ReduceByOperationsThatDoNotCommuteInRankOrderOrRefuse) 
   MPI_Op op = MPI_OP_NULL;
   MPI_Op_create(compose, 0, &op);
   const auto composed = *Combine::of(MPI_INT32_T, op);
-  MPI_Comm mixed = MPI_COMM_NULL;
+  MPI_Comm mixed = MPI_COMM_NULL, by_nodes = MPI_COMM_NULL, node = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, 0, test::rank() % 2 * test::ranks() + test::rank(), &mixed);
-  for (const MPI_Comm comm : {MPI_COMM_WORLD, mixed}) {
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  int leader = test::rank();
+  MPI_Bcast(&leader, 1, MPI_INT, 0, node);
+  MPI_Comm_free(&node);
+  MPI_Comm_split(MPI_COMM_WORLD, 0, leader * test::ranks() + test::rank(), &by_nodes);
+  for (const MPI_Comm comm : {MPI_COMM_WORLD, mixed, by_nodes}) {
     const auto c = make(comm);
     ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
+    if (comm == by_nodes) {
+      EXPECT_TRUE(c->in_rank_order());
+    }
     int me = 0;
     MPI_Comm_rank(comm, &me);
     const auto map_of = [](int rank) { return std::array<std::int32_t, 2>{rank % 3 == 1 ? -1 : 1, rank + 1}; };
@@ -360,6 +368,7 @@ TEST(ClusterCollectives, ReduceByOperationsThatDoNotCommuteInRankOrderOrRefuse) 
   EXPECT_THROW(c->broadcast(nullptr, 0, test::ranks()), UsageError);
   EXPECT_THROW(c->gather_request(nullptr, 0, nullptr, -1), UsageError);
   MPI_Comm_free(&mixed);
+  MPI_Comm_free(&by_nodes);
   MPI_Op_free(&op);
 }
 
