@@ -206,6 +206,13 @@ class CellModel : public SolverModel<D> {
     const double arrays = static_cast<double>(fields.arrays());
     return 0.5 * arrays * two_field_memory(in_.grid, shape(), extents, fields.reaches(depth));
   }
+  ExchangeLoad exchange_load(int depth) const override {
+    const StateFields fields = in_.fields();
+    const int reaches = fields.reaches(depth);
+    const bool previous = !fields.before.empty() && reaches > 1;
+    return {static_cast<int>(fields.state.size() * (previous ? 2 : 1)), reaches,
+            reaches < fields.stages ? fields.stages : 1};
+  }
   int stored_fields() const override {
     const StateFields fields = in_.fields();
     return static_cast<int>(fields.state.size() + fields.before.size());

@@ -32,7 +32,7 @@ class ConjugateGradients : public Solver<D> {
   void fields_changed() override { rr_ = residual_square(); }
   /// The change sum of this method is (r, r).
   double advance(std::int64_t steps, bool) override {
-    for (std::int64_t s = 0; s < steps; ++s) step();
+    for (std::int64_t s = 1; s <= steps; ++s) step(s == steps);
     return rr_;
   }
   StopTest stop_test(double limit, double) override { return system_.stop_test(limit, rr_); }
@@ -55,11 +55,15 @@ class ConjugateGradients : public Solver<D> {
   virtual double residual_square() = 0;
   /// A p = -lap(p) with outside values of zero; returns (p, A p).
   virtual double apply() = 0;
-  /// u = u + alpha p, r = r - alpha A p; returns (r, r). A u that is not finite makes it NaN (0 u), otherwise the
-  /// addition of zero does not change its bits.
+  /// r = r - alpha A p; returns (r, r).
   virtual double descend(T alpha) = 0;
+  /// And u = u + alpha p. A u that is not finite makes (r, r) NaN (0 u), otherwise the addition of zero does not
+  /// change its bits.
+  virtual double descend_with_u(T alpha) = 0;
   /// p = r + beta p.
   virtual void turn(T beta) = 0;
+  /// u = u + alpha p before.
+  virtual void turn_with_u(T beta, T alpha) = 0;
   /// u = u - mean(u).
   virtual void remove_mean() = 0;
 
@@ -69,14 +73,16 @@ class ConjugateGradients : public Solver<D> {
   HaloPlan<D> plan_;
 
  private:
-  void step() {
+  /// Of the last step, whose (r, r) is shown, u is looked at. In others u goes with the pass that reads p anyway,
+  /// so that p is read once less.
+  void step(bool last) {
     const double curvature = apply();
     // A residual of exactly zero leaves everything as it is.
-    const double alpha = curvature != 0 ? rr_ / curvature : 0;
-    const double rr_new = descend(static_cast<T>(alpha));
+    const T alpha = static_cast<T>(curvature != 0 ? rr_ / curvature : 0);
+    const double rr_new = last ? descend_with_u(alpha) : descend(alpha);
     const T beta = static_cast<T>(rr_ != 0 ? rr_new / rr_ : 0);
     rr_ = rr_new;
-    turn(beta);
+    last ? turn(beta) : turn_with_u(beta, alpha);
     if (system_.singular()) remove_mean();
   }
 
@@ -97,18 +103,23 @@ struct OperatorAt {
   KOKKOS_FUNCTION void operator()(std::int64_t k) const { out[k] = value(k); }
   KOKKOS_FUNCTION T value(std::int64_t k) const { return -laplacian(u + k); }
 };
-/// u = u + alpha p, r = r - alpha A p.
+/// r = r - alpha A p.
 template <class T>
 struct DescentAt {
   T alpha;
-  const T *p, *ap;
-  T *r, *u;
-  KOKKOS_FUNCTION void operator()(std::int64_t k) const {
-    u[k] = new_u(k);
-    r[k] = new_r(k);
-  }
-  KOKKOS_FUNCTION T new_u(std::int64_t k) const { return u[k] + alpha * p[k]; }
+  const T* ap;
+  T* r;
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const { r[k] = new_r(k); }
   KOKKOS_FUNCTION T new_r(std::int64_t k) const { return r[k] - alpha * ap[k]; }
+};
+/// u = u + alpha p.
+template <class T>
+struct AdvanceAt {
+  T alpha;
+  const T* p;
+  T* u;
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const { u[k] = new_u(k); }
+  KOKKOS_FUNCTION T new_u(std::int64_t k) const { return u[k] + alpha * p[k]; }
 };
 /// p = r + beta p.
 template <class T>
@@ -117,6 +128,15 @@ struct TurnAt {
   const T* r;
   T* p;
   KOKKOS_FUNCTION void operator()(std::int64_t k) const { p[k] = r[k] + beta * p[k]; }
+};
+template <class First, class Second>
+struct BothAt {
+  First first;
+  Second second;
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const {
+    first(k);
+    second(k);
+  }
 };
 
 /// A row of cells, each by make(in, at, out, to)(x): see RowKernel.
@@ -161,6 +181,10 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   std::vector<FieldHandle<D>> fields() override {
     return {{"u", "1", "state", u_.ref()}, {"r", "1", "auxiliary", r_.ref()}, {"p", "1", "auxiliary", p_.ref()}};
   }
+  void sweep_by(const SweepSettings<D>& settings) override {
+    if (settings.way) ways_ = FastestWay::decided_for(*settings.way);
+  }
+  std::string sweeps() const override { return Fetch::text(ways_); }
 
  protected:
   double begin() override {
@@ -192,23 +216,33 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   }
   double descend(T alpha) override {
     const auto row = detail::row_of_cells<T, D>(true, [alpha](auto in, auto at, auto out, auto to) {
-      return detail::DescentAt<T>{alpha, in[0] + at, in[1] + at, out[0] + to, out[1] + to};
+      return detail::DescentAt<T>{alpha, in[0] + at, out[0] + to};
+    });
+    T *const ap = ap_.ref().data, *const r = r_.ref().data;
+    return square_of({row, p_.ref(), {&ap, 1}, {&r, 1}});
+  }
+  double descend_with_u(T alpha) override {
+    const auto row = detail::row_of_cells<T, D>(true, [alpha](auto in, auto at, auto out, auto to) {
+      return detail::BothAt{detail::AdvanceAt<T>{alpha, in[0] + at, out[1] + to},
+                            detail::DescentAt<T>{alpha, in[1] + at, out[0] + to}};
     });
     T *const in[] = {p_.ref().data, ap_.ref().data}, *const out[] = {r_.ref().data, u_.ref().data};
-    return system_.sum_by([&](CellSum<D>& sum, std::vector<double>& scratch) {
-      sweep_with_square<T, D>(sum, scratch, {row, p_.ref(), in, out}, fetch(0));
-    });
+    return square_of({row, p_.ref(), in, out});
   }
   void turn(T beta) override {
     const auto row = detail::row_of_cells<T, D>(true, [beta](auto in, auto at, auto out, auto to) {
       return detail::TurnAt<T>{beta, in[0] + at, out[0] + to};
     });
     T *const r = r_.ref().data, *const p = p_.ref().data;
-    {
-      const PhaseScope scope(system_.phases(), Phase::sweep);
-      sweep<T, D>(rows_, {row, p_.ref(), {&r, 1}, {&p, 1}}, fetch(0));
-    }
-    ways_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count());
+    end_step({row, p_.ref(), {&r, 1}, {&p, 1}});
+  }
+  void turn_with_u(T beta, T alpha) override {
+    const auto row = detail::row_of_cells<T, D>(true, [beta, alpha](auto in, auto at, auto out, auto to) {
+      return detail::BothAt{detail::AdvanceAt<T>{alpha, out[0] + to, out[1] + to},
+                            detail::TurnAt<T>{beta, in[0] + at, out[0] + to}};
+    });
+    T *const r = r_.ref().data, *const out[] = {p_.ref().data, u_.ref().data};
+    end_step({row, p_.ref(), {&r, 1}, out});
   }
   void remove_mean() override {
     const T mean = static_cast<T>(system_.mean(u_.ref()));
@@ -225,6 +259,20 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   /// All with the ghosts of p, so that a cell lies at the same place in each.
   Field<T, D> made(const char* name, FieldMemory memory) const {
     return Field<T, D>(name, this->domain_.owned(), plan_.ghost_low(), plan_.ghost_high(), memory);
+  }
+  double square_of(const RowUpdate<T, D>& update) {
+    return system_.sum_by([&](CellSum<D>& sum, std::vector<double>& scratch) {
+      sweep_with_square<T, D>(sum, scratch, update, fetch(0));
+    });
+  }
+  void end_step(const RowUpdate<T, D>& update) {
+    {
+      const PhaseScope scope(system_.phases(), Phase::sweep);
+      sweep<T, D>(rows_, update, fetch(0));
+    }
+    const PhaseScope scope(system_.phases(), Phase::exchange);  // at the end of the trial ranks wait for each other
+    ways_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(),
+               &this->domain_.comm());
   }
   Fetch fetch(std::int64_t lead) const { return Fetch::by_way(ways_.way(), lead); }
 

@@ -1,8 +1,6 @@
 #pragma once
 /// How many steps are to follow an exchange, found out in the first steps of a run.
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -35,9 +33,7 @@ class DepthChoice {
   /// All steps after an exchange are made: a stretch that is long enough ends. Collective.
   void end_block(const Communicator& comm) {
     if (decided() || steps_ < whole_) return;
-    ways_.took(seconds_ / static_cast<double>(steps_), [&comm](std::vector<double>& times) {
-      comm.allreduce(times.data(), static_cast<int>(times.size()), MPI_DOUBLE, MPI_MAX);
-    });
+    ways_.took(seconds_ / static_cast<double>(steps_), &comm);
     seconds_ = 0;
     steps_ = 0;
   }

@@ -273,6 +273,12 @@ void sweep_with_product(CellSum<D>& sum, std::vector<double>& scratch, const Row
 template <class T, int D>
 void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        const Fetch& how) {
+  if (update.out.size() == 1)
+    return sweep_with_terms(
+        "isohalo::square", sum, scratch, update, how, [](std::int64_t, std::span<T* const> after, std::int64_t to) {
+          return
+              [a = after[0] + to](std::int64_t x) { return static_cast<double>(a[x]) * static_cast<double>(a[x]); };
+        });
   sweep_with_terms("isohalo::square", sum, scratch, update, how,
                    [](std::int64_t, std::span<T* const> after, std::int64_t to) {
                      return [a = after[0] + to, b = after[1] + to](std::int64_t x) {

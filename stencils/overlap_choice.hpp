@@ -25,9 +25,7 @@ class OverlapChoice {
   bool decided() const { return ways_.decided(); }
 
   /// That step took so long on this rank. Collective when it ends the trial.
-  void took(double seconds) {
-    ways_.took(seconds, [&](std::vector<double>& times) { comm_.allreduce(times.data(), 2, MPI_DOUBLE, MPI_MAX); });
-  }
+  void took(double seconds) { ways_.took(seconds, &comm_); }
 
  private:
   Communicator comm_;

@@ -29,6 +29,8 @@ class Relaxation : public Solver<D> {
     stepper_.reduce_by(options);
   }
   int depth() const override { return stepper_.depth(); }
+  void sweep_by(const SweepSettings<D>& settings) override { stepper_.sweep_by(settings); }
+  std::string sweeps() const override { return stepper_.sweeps(); }
   void time_phases(PhaseClock* clock) override {
     system_.time_phases(clock);
     stepper_.time_phases(clock);

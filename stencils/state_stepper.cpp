@@ -82,6 +82,7 @@ void StateStepper<T, D>::go_deep(int depth) {
   tiles_ =
       TimeTiles<D>::chosen(domain_.owned().extents(), reach, static_cast<std::int64_t>(names_.arrays() * sizeof(T)),
                            64 / sizeof(T), sweeps_, second_level_cache() * host_threads());
+  if (forced_tile_) tiles_.extents = *forced_tile_;
   if (names_.stages > 1 || (sweeps_ > 1 && !always_overlaps_)) return;
   const Box<D> inner = detail::without_ghosts(domain_, layers_low_, layers_high_);
   interior_ = in_orders({inner});
@@ -96,6 +97,13 @@ void StateStepper<T, D>::try_depths(const std::vector<int>& depths) {
   depth_choice_ = DepthChoice(depths, cells);
   plans_.clear();  // the first one decides how all exchange
   go_deep(depths.front());
+}
+
+template <class T, int D>
+void StateStepper<T, D>::sweep_by(const SweepSettings<D>& settings) {
+  forced_tile_ = settings.tile;
+  if (forced_tile_) tiles_.extents = *forced_tile_;
+  if (settings.way) fetches_ = fetches_with_change_ = FastestWay::decided_for(*settings.way);
 }
 
 template <class T, int D>
@@ -118,6 +126,20 @@ std::vector<FieldHandle<D>> StateStepper<T, D>::coefficients() {
 template <class T, int D>
 std::string StateStepper<T, D>::residual_of() const {
   return names_.change();
+}
+
+template <class T, int D>
+std::string StateStepper<T, D>::sweeps() const {
+  const auto extents = [](const Index<D>& of) {
+    std::string text;
+    for (const std::int64_t n : of) text += (text.empty() ? "" : " x ") + std::to_string(n);
+    return text;
+  };
+  if (sweeps_ > 1 && names_.stages == 1) return "in tiles of " + extents(tiles_.extents) + " cells";
+  std::string text = Fetch::text(fetches_);
+  if (D > 2 && orders_.decided()) text += orders_.way() == 0 ? ", rows in blocks" : ", plane by plane";
+  if (overlap_.decided() && overlap_.overlap()) text += ", while ghosts travel";
+  return text;
 }
 
 template <class T, int D>
@@ -290,11 +312,10 @@ double StateStepper<T, D>::step(bool change) {
   const auto start = std::chrono::steady_clock::now();
   const double sum = step(change, !change && overlaps());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (either_way) {
-    const PhaseScope scope(phases_, Phase::exchange);  // in the last step of the trial ranks wait for each other
-    overlap_.took(seconds);
-  }
-  if (steps_left_ == 0) (change ? fetches_with_change_ : fetches_.decided() ? orders_ : fetches_).took(seconds);
+  const PhaseScope scope(phases_, Phase::exchange);  // in the last step of a trial ranks wait for each other
+  if (either_way) overlap_.took(seconds);
+  if (steps_left_ == 0)
+    (change ? fetches_with_change_ : fetches_.decided() ? orders_ : fetches_).took(seconds, &domain_.comm());
   return sum;
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -50,7 +51,9 @@ class StateStepper : public Solver<D> {
   std::string residual_of() const override;
   ExchangeChoice exchange() const override { return plans_.begin()->second.choice(); }
   int depth() const override { return depth_; }
+  std::string sweeps() const override;
   void try_depths(const std::vector<int>& depths) override;
+  void sweep_by(const SweepSettings<D>& settings) override;
   Index<D> tile() const override { return reducer_.tile(); }
   void time_phases(PhaseClock* clock) override { phases_ = clock; }
   /// Sets up exchanges as well, since what that takes belongs to no step.
@@ -98,8 +101,6 @@ class StateStepper : public Solver<D> {
 
   double advance(std::int64_t steps, bool change) override;
 
-  /// Cuts the block for several steps into tiles of these extents; by default by the size of the cache. Local.
-  void cut_tiles(const Index<D>& extents) { tiles_.extents = extents; }
   const TimeTiles<D>& tiles() const { return tiles_; }
 
  protected:
@@ -229,6 +230,7 @@ class StateStepper : public Solver<D> {
   std::vector<Level> levels_;
   TimeTiles<D> tiles_;
   std::int64_t lead_ = 0;  ///< see Fetch
+  std::optional<Index<D>> forced_tile_;
   FastestWay fetches_ = FastestWay::of(Fetch::kWays), fetches_with_change_ = FastestWay::of(Fetch::kWays);
   FastestWay orders_ = FastestWay::decided_for(0);  ///< tried once `fetches_` are decided; 0: in blocks
   std::vector<double> scratch_;

@@ -42,7 +42,7 @@ TemporalFigures measure(MPI_Comm user, const Case<D, HandRow>& c, int depth, con
   if (options.tile.size() == static_cast<std::size_t>(D)) {
     Index<D> tile{};
     std::copy(options.tile.begin(), options.tile.end(), tile.begin());
-    ours.cut_tiles(tile);
+    ours.sweep_by({tile, {}});
   }
   HandWritten<D, HandRow> hand(domain, c.make_hand);
   const auto value = [&](const Index<D>& i) {

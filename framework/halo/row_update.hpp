@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <string>
 
 #include "datatypes/streaming_copy.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/row_blocks.hpp"
 #include "framework/halo/row_kernel.hpp"
+#include "framework/schedule/fastest_way.hpp"
 
 namespace isohalo {
 
@@ -32,6 +34,11 @@ struct Fetch {
   static constexpr std::int64_t kMostLines = 32;
   static Fetch by_way(std::size_t way, std::int64_t lead) {
     return {way > 0, way > 1, lead, way > 2 ? kMostLines : 8};
+  }
+  /// Of these ways: input files name them, and runs say which one they took.
+  static constexpr const char* kWayNames[kWays] = {"plain", "fetched", "streamed", "streamed_far"};
+  static std::string text(const FastestWay& ways) {
+    return ways.decided() ? kWayNames[ways.way()] : "still tried out";
   }
 };
 

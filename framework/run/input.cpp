@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "datatypes/error.hpp"
+#include "framework/halo/row_update.hpp"
 #include "framework/run/boundary_input.hpp"
 #include "framework/run/words.hpp"
 #include "framework/schedule/schedule.hpp"
@@ -113,7 +114,7 @@ GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types,
 
 /// `ranks`: of the run, which a schedule must fit.
 template <int D>
-ParallelSettings<D> read_parallel(Config& config, int ranks) {
+ParallelSettings<D> read_parallel(Config& config, const Index<D>& shape, int ranks) {
   constexpr auto d = static_cast<std::size_t>(D);
   ParallelSettings<D> p;
   if (const std::string key = "parallel.process_grid";
@@ -127,6 +128,27 @@ ParallelSettings<D> read_parallel(Config& config, int ranks) {
       !config.is_auto(key, {key, "integer or \"auto\"", "1 .. 1000", "\"auto\"", "steps",
                             "steps per exchange of ghost cells: more make messages fewer and larger"}))
     p.halo_depth = static_cast<int>(config.integer(key, {1, 1, 1000, "steps", ""}));
+  if (const std::string key = "parallel.tile";
+      !config.is_auto(key, {key, "list of integers or \"auto\"", ">= 1", "\"auto\"", "cells",
+                            "tiles in which a host makes the steps of an exchange; auto: what its caches hold"})) {
+    const auto tile = config.integers(key, {d, std::vector<std::int64_t>(d, 1), 1, kMost, false, "", ""});
+    p.sweeps.tile.emplace();
+    for (std::size_t j = 0; j < d; ++j) {
+      (*p.sweeps.tile)[static_cast<int>(j)] = tile[j];
+      const std::int64_t most = shape[static_cast<int>(j)];
+      if (!config.has_errors() && tile[j] > most)
+        config.error(key, fmt::format("{}[{}] = {} is above domain.shape[{}]: use at most {}, or \"auto\"", key, j,
+                                      tile[j], j, most));
+    }
+  }
+  std::vector<std::string> ways{"auto"};
+  ways.insert(ways.end(), std::begin(Fetch::kWayNames), std::end(Fetch::kWayNames));
+  const std::string way =
+      config.text("parallel.sweeps", {"auto", ways,
+                                      "how a host's sweeps go through memory: as it is, fetched ahead, past the "
+                                      "caches, or past them and further ahead; auto: what is fastest by timing"});
+  if (way != "auto")
+    p.sweeps.way = static_cast<std::size_t>(std::find(ways.begin(), ways.end(), way) - ways.begin()) - 1;
   p.exchange = exchange_of_name(config.text(
       "parallel.exchange", {"auto", exchange_names(), "how ghost cells travel; auto: what is fastest by timing"}));
   p.on_device =
@@ -219,7 +241,7 @@ Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string&
   in.grid = read_grid<D>(config, types_of(kinds, kind, known), kinds.boundaries,
                          known && several != kinds.fields.end() ? several->second(D) : std::vector<std::string>{});
   in.grid.input_directory = path.parent_path();
-  in.parallel = read_parallel<D>(config, ranks);
+  in.parallel = read_parallel<D>(config, in.grid.shape, ranks);
   in.model = kinds.of<D>().at(kind)(config, in.grid);
   if (known && in.parallel.on_device)
     if (const std::string why = in.model->against_device(); !why.empty())

@@ -23,6 +23,7 @@ struct ParallelSettings {
   std::optional<PerDim<int, D>> process_grid;  ///< absent: auto
   std::optional<int> halo_depth;               ///< steps per exchange; absent: auto
   Exchange exchange = Exchange::automatic;
+  SweepSettings<D> sweeps;
   bool on_device = false;  ///< parallel.space
   double alignment_tolerance = 0.02;
   ReductionOptions reduction;
@@ -71,6 +72,7 @@ struct Input {
     const std::vector<int> depths = this->depths(domain.decomposition());
     auto made = parallel.on_device ? model->create_on_device(domain, depths.back(), parallel.exchange)
                                    : model->create(domain, depths.back(), parallel.exchange);
+    made->sweep_by(parallel.sweeps);
     if (depths.size() > 1) made->try_depths(depths);
     return made;
   }

@@ -142,13 +142,14 @@ std::vector<PatternTraffic> traffic_by_pattern(const Input<D>& in, int ranks) {
   const Decomposition<D> blocks = planned_blocks(in, ranks);
   const BoundaryTopology<D> around = checked_topology(in);
   const StencilShape<D> shape = in.model->shape();
+  const ExchangeLoad load = in.model->exchange_load(in.depths(blocks).front());
   std::vector<PatternTraffic> list;
   for (const auto& [pattern, name] : {std::pair(HaloPattern::direct, "direct"),
                                       {HaloPattern::coalesced, "coalesced"},
                                       {HaloPattern::slabs, "slabs"}})
     if (pattern != HaloPattern::slabs || slabs_possible(shape))
-      list.push_back({name, halo_traffic<D>(pattern, {blocks, shape, in.depths(blocks).front(), around},
-                                            cell_bytes(in.grid.type))});
+      list.push_back({name, halo_traffic<D>(pattern, {blocks, shape, load.reaches, around},
+                                            cell_bytes(in.grid.type) * load.arrays)});
   return list;
 }
 
@@ -158,16 +159,18 @@ std::string plan_text(const Input<D>& in, int ranks) {
   const BoundaryTopology<D> around = checked_topology(in);
   const std::vector<int> depths = in.depths(blocks);
   const int depth = depths.front();
+  const ExchangeLoad exchange = in.model->exchange_load(depth);
   HaloLoad most;
   for (const auto& coords : looked_at(blocks)) {
     const HaloLoad load =
-        halo_load<D>(in.parallel.exchange.pattern, {blocks, in.model->shape(), depth, around}, coords);
+        halo_load<D>(in.parallel.exchange.pattern, {blocks, in.model->shape(), exchange.reaches, around}, coords);
     if (load.total() > most.total()) most = load;
   }
   Index<D> largest, smallest;
   for (int j = 0; j < D; ++j) largest[j] = blocks.largest_extent(j), smallest[j] = blocks.smallest_extent(j);
-  const double cell = cell_bytes(in.grid.type);
-  const double memory = in.memory(largest, depths.back());
+  const double value = cell_bytes(in.grid.type), cell = value * exchange.arrays;
+  const double received = static_cast<double>(most.total()) * cell;
+  const double memory = in.memory(largest, depths.back()) + 2 * received;  // as much is sent
   const int threads = Kokkos::is_initialized() ? host_threads() : 1;
   std::string s =
       fmt::format("ranks             {}{}, process grid {}\n", ranks,
@@ -177,10 +180,12 @@ std::string plan_text(const Input<D>& in, int ranks) {
   s += fmt::format("halo depth        {} steps per exchange{}\n", fmt::join(depths, " or "),
                    depths.size() > 1 ? ", the fastest of the first steps" : "");
   const char* const kinds[3] = {"faces", "edges", "corners"};
-  s += fmt::format("halo exchange     {}the busiest rank receives {} messages, {}; per step {:.3g} messages, {}\n",
-                   depths.size() > 1 ? fmt::format("of {}: ", depth) : "", most.messages,
-                   bytes_text(static_cast<double>(most.total()) * cell), static_cast<double>(most.messages) / depth,
-                   bytes_text(static_cast<double>(most.total()) * cell / depth));
+  const double per_step = static_cast<double>(exchange.times) / depth;
+  s +=
+      fmt::format("halo exchange     {}the busiest rank receives {} messages, {}{}; per step {:.3g} messages, {}\n",
+                  depths.size() > 1 ? fmt::format("of {}: ", depth) : "", most.messages, bytes_text(received),
+                  exchange.arrays > 1 ? fmt::format(" of {} fields", exchange.arrays) : "",
+                  static_cast<double>(most.messages) * per_step, bytes_text(received * per_step));
   if (most.once)
     s += "  once            the ghosts hold the grid several times: each cell comes once and is copied to its "
          "repeats\n";
@@ -192,7 +197,7 @@ std::string plan_text(const Input<D>& in, int ranks) {
                    bytes_text(memory * ranks));
   s += fmt::format(
       "checkpoint        {}\n",
-      bytes_text(static_cast<double>(blocks.global().cells()) * cell * in.model->stored_fields() + 8192));
+      bytes_text(static_cast<double>(blocks.global().cells()) * value * in.model->stored_fields() + 8192));
   if (!in.parallel.process_grid)
     if (const std::string better = better_count<D>(in.grid.shape, in.parallel.alignment_tolerance, ranks);
         !better.empty())

@@ -283,7 +283,12 @@ RunResult Simulation<D>::finish() {
   if (written_step_ == step_) fmt::print("checkpoint = {}\n", printable(directory_.checkpoint(step_).string()));
   if (in_.output.picture_every > 0 && step_ % in_.output.picture_every == 0 && step_ > first_step_)
     fmt::print("picture = {}\n", printable(directory_.picture(in_.output.picture_field, step_).string()));
-  if (step_ > first_step_) fmt::print("exchange = {}\n", solver_->exchange().text());
+  if (step_ > first_step_) {
+    const std::string sweeps = solver_->sweeps();
+    fmt::print("sweeps = {} an exchange{}\n", counted(solver_->depth(), "step"),
+               sweeps.empty() ? sweeps : ", " + sweeps);
+    fmt::print("exchange = {}\n", solver_->exchange().text());
+  }
   fmt::print("rate = {:.1f} M updates/s\nresidual = {:.17g}\n", r.rate, r.residual);
   for (const auto& [name, digest] : r.digests) fmt::print("digest {} = {}\n", name, digest);
   std::fflush(stdout);

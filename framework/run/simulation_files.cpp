@@ -335,6 +335,7 @@ std::string Simulation<D>::run_metadata(const std::vector<PhaseTime>& phases) co
     j["cuts"].push_back(cuts);
   }
   j["halo_depth"] = solver_->depth();
+  if (const std::string sweeps = solver_->sweeps(); !sweeps.empty()) j["sweeps"] = sweeps;
   j["exchange"] = exchange_name(exchange.used);
   for (const auto& [way, seconds] : exchange.seconds) j["exchange_seconds"][exchange_name(way)] = seconds;
   j["wall_s"] = wall_s();

@@ -86,6 +86,13 @@ struct StopTest {
   std::string name = "residual";
 };
 
+/// How steps go through memory, where that is not left to timing. No bit depends on it.
+template <int D>
+struct SweepSettings {
+  std::optional<Index<D>> tile;    ///< cells of a time tile
+  std::optional<std::size_t> way;  ///< Fetch::by_way
+};
+
 template <int D>
 class InitialField;
 
@@ -125,12 +132,23 @@ class Solver {
   /// out in the first steps, and the fastest is kept, the same on all ranks. To be called before `reduce_by`, where
   /// the model steps in tiles. Collective.
   virtual void try_depths(const std::vector<int>& /*depths*/) {}
+  /// From now on sweeps go so, where this solver has such ways. To be called before the first step. Local.
+  virtual void sweep_by(const SweepSettings<D>&) {}
   /// The clock that the solver's phases are to be charged to; it must live as long.
   virtual void time_phases(PhaseClock*) {}
   /// How the ghost cells travelled in the latest exchange, and the times that decided it.
   virtual ExchangeChoice exchange() const = 0;
+  /// How steps go through memory, by parallel.sweeps and parallel.tile or by what was tried out; empty: in one way.
+  virtual std::string sweeps() const { return {}; }
   /// The tile of the reductions behind `advance`.
   virtual Index<D> tile() const = 0;
+};
+
+/// What the steps that go with the same ghosts exchange.
+struct ExchangeLoad {
+  int arrays = 1;   ///< of the field's type, together
+  int reaches = 1;  ///< of the stencil, deep
+  int times = 1;
 };
 
 /// A solver's part of the input, read and checked, before any memory is taken.
@@ -155,6 +173,8 @@ class SolverModel {
   /// halo_depth = "auto" is 1.
   virtual bool steps_in_tiles() const { return false; }
   virtual StencilShape<D> shape() const = 0;
+  /// What `depth` steps exchange, for plans.
+  virtual ExchangeLoad exchange_load(int depth) const { return {1, depth, 1}; }
   /// Length of a step; 0 for solvers without time.
   virtual double dt() const = 0;
   /// What to change in the input when the fields have become NaN or infinite, as the end of a sentence; empty: the
@@ -203,7 +223,8 @@ struct SolverKinds {
   template <class Make>
   void add(const std::string& kind, const Make& make) {
     [&]<int... D>(std::integer_sequence<int, D...>) {
-      static_assert((fits<Make, D + 1> || ...), "a maker takes (Config&, const GridSettings<D>&) of some dimension");
+      static_assert((fits<Make, D + 1> || ...),
+                    "a maker takes (Config&, const GridSettings<D>&) of some dimension");
       (add_in_dimension<D + 1>(kind, make), ...);
     }
     (std::make_integer_sequence<int, 4>());

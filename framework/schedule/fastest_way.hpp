@@ -1,10 +1,14 @@
 #pragma once
 /// Which of a few ways to do the same is the fastest, found out in the first steps of a run.
 
+#include <mpi.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <vector>
+
+#include "framework/mpi/communicator.hpp"
 
 namespace isohalo {
 
@@ -24,22 +28,19 @@ class FastestWay {
   std::size_t way() const { return decided() ? way_ : steps_ / turn_ % least_.size(); }
   bool decided() const { return least_.empty(); }
 
-  /// That step took so long. `agree(times)` is called once, at the end, with the least times of the ways.
-  template <class Agree>
-  void took(double seconds, const Agree& agree) {
+  /// That step took so long on this rank. With `comm`, on which all ranks take the same ways at the same steps, the
+  /// slowest ones decide for all: collective when it ends the trial.
+  void took(double seconds, const Communicator* comm = nullptr) {
     if (decided()) return;
     // In the first turns pages are touched and an exchange is chosen; the first step of a turn finds the caches as
     // another way has left them.
     const std::size_t ways = least_.size(), now = way();
     if (steps_ >= turn_ * ways && (turn_ == 1 || steps_ % turn_ > 0)) least_[now] = std::min(least_[now], seconds);
     if (++steps_ < turn_ * ways * rounds_) return;
-    agree(least_);
+    if (comm) comm->allreduce(least_.data(), static_cast<int>(ways), MPI_DOUBLE, MPI_MAX);
     const auto fastest = std::min_element(least_.begin(), least_.end());
     way_ = *fastest < gain_ * least_[0] ? static_cast<std::size_t>(fastest - least_.begin()) : 0;
     least_.clear();
-  }
-  void took(double seconds) {
-    took(seconds, [](const auto&) {});
   }
 
  private:

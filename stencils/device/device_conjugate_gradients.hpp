@@ -47,17 +47,27 @@ struct OperatorWithProduct : OperatorAt<T, D> {
   }
   KOKKOS_FUNCTION void store(std::int64_t k, T v) const { this->out[k] = v; }
 };
-/// And (r, r), NaN where u is not finite.
+/// And (r, r).
 template <class T>
 struct DescentWithSquare : DescentAt<T> {
+  using Values = T;
+  KOKKOS_FUNCTION T values(std::int64_t k) const { return this->new_r(k); }
+  KOKKOS_FUNCTION double term(std::int64_t, T v) const { return static_cast<double>(v) * static_cast<double>(v); }
+  KOKKOS_FUNCTION void store(std::int64_t k, T v) const { this->r[k] = v; }
+};
+/// And u; (r, r) is NaN where u is not finite.
+template <class T>
+struct DescentWithU {
+  AdvanceAt<T> advance;
+  DescentAt<T> descent;
   struct Values {
     T u, r;
   };
-  KOKKOS_FUNCTION Values values(std::int64_t k) const { return {this->new_u(k), this->new_r(k)}; }
+  KOKKOS_FUNCTION Values values(std::int64_t k) const { return {advance.new_u(k), descent.new_r(k)}; }
   KOKKOS_FUNCTION double term(std::int64_t, const Values& v) const {
     return static_cast<double>(v.r) * static_cast<double>(v.r) + 0 * static_cast<double>(v.u);
   }
-  KOKKOS_FUNCTION void store(std::int64_t k, const Values& v) const { this->u[k] = v.u, this->r[k] = v.r; }
+  KOKKOS_FUNCTION void store(std::int64_t k, const Values& v) const { advance.u[k] = v.u, descent.r[k] = v.r; }
 };
 
 }  // namespace detail
@@ -128,10 +138,15 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
     place_outside(outside_);
     return sum(detail::OperatorWithProduct<T, D>{{system_.laplacian(p_.ref().stride), data(p_), data(ap_)}});
   }
-  double descend(T alpha) override {
-    return sum(detail::DescentWithSquare<T>{{alpha, data(p_), data(ap_), data(r_), data(u_)}});
+  double descend(T alpha) override { return sum(detail::DescentWithSquare<T>{{alpha, data(ap_), data(r_)}}); }
+  double descend_with_u(T alpha) override {
+    return sum(detail::DescentWithU<T>{{alpha, data(p_), data(u_)}, {alpha, data(ap_), data(r_)}});
   }
   void turn(T beta) override { each("isohalo::turn", detail::TurnAt<T>{beta, data(r_), data(p_)}); }
+  void turn_with_u(T beta, T alpha) override {
+    each("isohalo::turn", detail::BothAt{detail::AdvanceAt<T>{alpha, data(p_), data(u_)},
+                                         detail::TurnAt<T>{beta, data(r_), data(p_)}});
+  }
   void remove_mean() override {
     const double total = sum(detail::ValueAt<T>{data(u_)});
     const T mean = static_cast<T>(total / static_cast<double>(this->domain_.global().cells()));

@@ -23,6 +23,7 @@ class AcousticsModel : public SolverModel<D> {
   std::vector<std::string> field_names() const override { return acoustics_fields(D); }
   int face_of(std::size_t k) const override { return static_cast<int>(k) - 1; }
   StencilShape<D> shape() const override { return StencilShape<D>::star(1); }
+  ExchangeLoad exchange_load(int depth) const override { return {1 + D, depth, 1}; }
   double dt() const override { return equation_.dt; }
   std::string advice_not_finite() const override { return "use smaller values in [initial] and domain.boundary"; }
 

@@ -68,6 +68,12 @@ class AcousticsSolver final : public AcousticsSteps<D> {
     this->fields_changed();
   }
 
+  /// In place, so never past the caches.
+  void sweep_by(const SweepSettings<D>& settings) override {
+    if (settings.way) fetches_ = fetches_with_change_ = FastestWay::decided_for(*settings.way > 0);
+  }
+  std::string sweeps() const override { return Fetch::text(fetches_); }
+
  protected:
   ErasedArray<D> erased(std::size_t field) const override { return erase(fields_[field].ref()); }
   void bring_sides(const Box<D>& cells, double time) override {
@@ -81,7 +87,9 @@ class AcousticsSolver final : public AcousticsSteps<D> {
     const Level& level = levels_[static_cast<std::size_t>(further)];
     const Fetch how{fetches.way() == 1};
     given_.empty() ? sweep_fields<false>(level, change, how) : sweep_fields<true>(level, change, how);
-    if (further == 0) fetches.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    if (further == 0)
+      fetches.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+                   &this->domain_.comm());
   }
 
  private:

@@ -30,6 +30,9 @@ class PoissonModel : public SolverModel<D> {
     for (int j = 0; j < D; ++j) wide = wide && (low[j].kind == Boundary::periodic || equation_.grid.shape[j] > 1);
     return wide ? StencilShape<D>::von_neumann(2) : StencilShape<D>::star(1);
   }
+  ExchangeLoad exchange_load(int depth) const override {
+    return {method_ == PoissonMethod::chebyshev && depth > 1 ? 2 : 1, depth, 1};
+  }
   double dt() const override { return 0; }
   int stored_fields() const override {
     return method_ == PoissonMethod::cg ? 3 : method_ == PoissonMethod::chebyshev ? 2 : 1;

@@ -70,6 +70,44 @@ TEST(Depths, ThatAreTriedOutHaveTheBitsOfSingleStepsInSpace) {
   EXPECT_EQ(seen, (std::set{1, 2, 4}));
 }
 
+/// 60 steps by this way through memory, and in tiles of these extents, some of them cut.
+template <int D>
+void same_by_force(const std::string& text, const std::string& tile, const std::string& way, std::uint64_t seed) {
+  const auto of = [&](const std::string& keys) {
+    return InputSolver<D>(MPI_COMM_WORLD,
+                          text + "parallel = {" + keys + "}\nrun = {steps = 1, residual_every = 7}\n");
+  };
+  auto plain = of("halo_depth = 1, sweeps = \"plain\"");
+  InputSolver<D> others[] = {of("halo_depth = 1, sweeps = \"" + way + "\""), of("halo_depth = 4, tile = " + tile)};
+  test::Random random(seed);
+  for (std::int64_t made = 0; made < 60;) {
+    const std::int64_t steps = random.in(1, 12);
+    const bool change = random.in(0, 1) == 0;
+    const double a = plain->advance(steps, change);
+    for (auto& other : others) {
+      const double b = other->advance(steps, change);
+      ASSERT_EQ(std::memcmp(&a, &b, sizeof a), 0) << "change sum: " << a << " against " << b;
+    }
+    made += steps;
+  }
+  for (auto& other : others) ASSERT_EQ(differences<D>(plain->fields(), other->fields()), 0);
+}
+
+TEST(Depths, AnySolverHasTheSameBitsInAnyTilesAndByAnyWayThroughMemory) {
+  const char* const ways[] = {"fetched", "streamed", "streamed_far"};
+  const char* const tiles[] = {"[3, 8]", "[7, 5]"};
+  std::uint64_t seed = 0;
+  for (const SolverText& s : all_solvers()) {
+    SCOPED_TRACE(s.text);
+    same_by_force<2>("domain.shape = [32, 49]\n" + s.text, tiles[seed % 2], ways[seed % 3], seed);
+    ASSERT_TRUE(test::all_ranks_ok(!testing::Test::HasFatalFailure()));
+    ++seed;
+  }
+  for (const char* way : ways)
+    same_by_force<3>("domain.shape = [14, 10, 66]\n" + kRandom + "solver.kind = \"heat\"\n", "[2, 3, 16]", way,
+                     seed++);
+}
+
 // A residual in the last step of each block of the deepest, too.
 TEST(Depths, AreChosenWithResidualsInBetween) {
   InputSolver<2> solver(MPI_COMM_WORLD, "domain.shape = [48, 35]\n" + kPeriodic + kRandom +

@@ -127,7 +127,7 @@ void equals_single_steps(const std::vector<std::string>& names, const Index<D>& 
   StateStepper<T, D> tiled = stepper(depth, seed % 5 ? Overlap::automatic : Overlap::always);
   Index<D> tile{};
   for (int j = 0; j < D; ++j) tile[j] = random.in(0, 4) == 0 ? shape[j] : random.in(1, 7);
-  tiled.cut_tiles(tile);
+  tiled.sweep_by({tile, {}});
   auto a = single.fields(), b = tiled.fields();
   const auto at = [](const FieldHandle<D>& f, const Index<D>& i) -> T& {
     return std::get<ArrayRef<T, D>>(f.array).at(i);
