@@ -87,7 +87,6 @@ void StateStepper<T, D>::go_deep(int depth) {
   const Box<D> inner = detail::without_ghosts(domain_, layers_low_, layers_high_);
   interior_ = in_orders({inner});
   rest_ = SweepRegion<D>(detail::without(shape_.needed_boxes(domain_.owned(), sweeps_ - 1, around_), inner));
-  repeats_grid_ = HaloGeometry<D>{domain_.decomposition(), shape_, sweeps_, around_}.repeats_grid();
 }
 
 template <class T, int D>
@@ -399,7 +398,7 @@ bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
   HaloPlan<D>& plan = this->plan();
   plan.start(to_exchange(u));
   // After `start` the ghosts copied within this rank are in place, unless they wait for an earlier stage.
-  overlap = !repeats_grid_ && plan.choice().used.pattern != HaloPattern::slabs;
+  overlap = plan.choice().used.pattern != HaloPattern::slabs;
   if (overlap) {
     {
       const PhaseScope scope(phases_, Phase::boundary);

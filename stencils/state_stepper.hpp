@@ -14,7 +14,6 @@
 
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"
-#include "framework/halo/halo_regions.hpp"
 #include "framework/run/solver.hpp"
 #include "framework/schedule/fastest_way.hpp"
 #include "stencils/boundary.hpp"
@@ -224,8 +223,7 @@ class StateStepper : public Solver<D> {
   Index<D> layers_low_{}, layers_high_{};
   OverlapChoice overlap_;
   bool previous_read_, always_overlaps_, change_over_two_ = false, in_place_ = false;
-  bool repeats_grid_ = false;  ///< ghosts copied within this rank then come after those of other ranks
-  Region interior_;            ///< of the first step after an exchange, as `rest_`
+  Region interior_;  ///< of the first step after an exchange, as `rest_`
   SweepRegion<D> rest_;
   std::vector<Level> levels_;
   TimeTiles<D> tiles_;

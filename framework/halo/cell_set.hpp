@@ -1,6 +1,5 @@
 #pragma once
-/// A set of cells, a byte each, for stencils without a name and for grids that repeat in the ghosts. Small: large
-/// blocks are shrunk before.
+/// A set of cells, a byte each, for stencils without a name. Small: large blocks are shrunk before.
 
 #include <algorithm>
 #include <cstdint>
@@ -18,35 +17,16 @@ class CellSet {
   /// An empty set that can hold cells of `frame`.
   explicit CellSet(const Box<D>& frame) : frame_(frame), bits_(static_cast<std::size_t>(frame.cells())) {}
 
-  /// An empty set of cells of the grid itself; what is inserted wraps round its periodic dimensions.
-  static CellSet of_torus(const BoundaryTopology<D>& around) {
-    CellSet set(around.global);
-    set.wrap_ = around.periodic;
-    return set;
-  }
-
-  void insert(Box<D> box) {
-    for (int j = 0; j < D; ++j)  // all the way round is enough
-      if (wrap_[j]) box.high[j] = std::min(box.high[j], box.low[j] + frame_.extent(j));
+  void insert(const Box<D>& box) {
     for_each_cell(box, [&](const Index<D>& i) { insert(i, kOld); });
   }
-  void erase(const Index<D>& i) { at(i) = 0; }
   bool holds(const Index<D>& i) const { return bits_[static_cast<std::size_t>(linear_index(frame_, i))] != 0; }
-  /// Moves `i` on in its row to the first cell of the set, itself not excluded; false when there is none.
-  bool next_in_row(Index<D>& i) const {
-    if (i[D - 1] >= frame_.high[D - 1]) return false;
-    const std::uint8_t* const from = &bits_[static_cast<std::size_t>(linear_index(frame_, i))];
-    const std::uint8_t* const end = from + (frame_.high[D - 1] - i[D - 1]);
-    const std::uint8_t* const found = std::find_if(from, end, [](std::uint8_t b) { return b != 0; });
-    i[D - 1] += found - from;
-    return found != end;
-  }
 
   /// Adds the cells inside the domain that are read, through `offsets` and the boundary rules, to update this set
-  /// `steps` times over. The frame must have room for them where nothing wraps.
+  /// `steps` times over. The frame must have room for them.
   void grow(const Offsets<D>& offsets, int steps, const BoundaryTopology<D>& around) {
     bool open = true;  // nothing ends or mirrors: sets are shifted as a whole
-    for (int j = 0; j < D; ++j) open = open && around.periodic[j] && !wrap_[j];
+    for (int j = 0; j < D; ++j) open = open && around.periodic[j];
     bool grows = true;
     for (int k = 0; k < steps && grows; ++k)
       if (open)
@@ -59,11 +39,13 @@ class CellSet {
   std::vector<Box<D>> boxes() const {
     std::vector<Box<D>> list;
     for_each_row(frame_, [&](Index<D> i) {
-      while (next_in_row(i)) {
-        Box<D> run = Box<D>::of_cell(i);
-        while (i[D - 1] < frame_.high[D - 1] && holds(i)) ++i[D - 1];
-        run.high[D - 1] = i[D - 1];
-        list.push_back(run);
+      for (bool inside = false; i[D - 1] < frame_.high[D - 1]; ++i[D - 1]) {
+        if (!holds(i))
+          inside = false;
+        else if (std::exchange(inside, true))
+          ++list.back().high[D - 1];
+        else
+          list.push_back(Box<D>::of_cell(i));
       }
     });
     for (int j = D - 2; j >= 0; --j) merge(list, j);
@@ -74,9 +56,7 @@ class CellSet {
   static constexpr std::uint8_t kOld = 1, kNew = 2, kNext = 3;
 
   std::uint8_t& at(const Index<D>& i) { return bits_[static_cast<std::size_t>(linear_index(frame_, i))]; }
-  void insert(Index<D> i, std::uint8_t mark) {
-    for (int j = 0; j < D; ++j)
-      if (wrap_[j]) i[j] = (i[j] % frame_.extent(j) + frame_.extent(j)) % frame_.extent(j);
+  void insert(const Index<D>& i, std::uint8_t mark) {
     if (frame_.contains(i) && !holds(i)) at(i) = mark;
   }
 
@@ -140,7 +120,6 @@ class CellSet {
   }
 
   Box<D> frame_;
-  PerDim<bool, D> wrap_{};
   std::vector<std::uint8_t> bits_;  ///< not 0: in the set
 };
 

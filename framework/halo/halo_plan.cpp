@@ -200,7 +200,6 @@ struct HaloPlan<D>::Impl {
                 {"by kernels", p->kernels ? "yes" : "no"}},
                error_of([&] { check_fit(arrays); }).get());
     find_kinds(*p);
-    const bool automatic = options.exchange == Exchange::automatic;
     ExchangeChoice& choice = p->choice;
     std::vector<std::unique_ptr<Transport>> transports;
     const auto add = [&](Exchange e) {
@@ -209,10 +208,12 @@ struct HaloPlan<D>::Impl {
       transports.push_back(std::move(transport));
       choice.seconds.emplace_back(e, 0);
     };
-    for (const Exchange e : automatic ? candidates(*p) : std::vector{options.exchange}) add(e);
+    for (const Exchange e :
+         options.exchange == Exchange::automatic ? candidates(*p) : std::vector{options.exchange})
+      add(e);
     if (transports.empty()) add(Exchange::coalesced_packed);
     std::size_t best = 0;
-    if (automatic && !repeating(*p)) {
+    if (transports.size() > 1) {
       const auto times = detail::least_seconds(domain.comm(), transports.size(), [&](std::size_t k) {
         return detail::seconds_of([&] {
           transports[k]->start(arrays, true);
@@ -258,15 +259,12 @@ struct HaloPlan<D>::Impl {
     return transport;
   }
 
-  /// Where ghosts repeat the grid messages are small, and ways differ only in how often each cell is sent.
-  bool repeating(const Prepared& p) const {
-    return std::any_of(p.kinds.begin(), p.kinds.end(),
-                       [this](const Kind& k) { return geometry(k).repeats_grid(); });
-  }
-
   /// The ways that are worth timing, the same list on all ranks.
   std::vector<Exchange> candidates(const Prepared& p) const {
-    if (repeating(p)) return {Exchange::coalesced_packed};
+    for (const auto& [low, high] : ghosts)  // a message, or a part of a type, for each image would take seconds
+      for (int j = 0; j < D; ++j)
+        if (domain.periodic()[j] && std::max(low[j], high[j]) > domain.global().extent(j))
+          return {Exchange::coalesced_packed};
     const bool alone = domain.size() == 1, kernels = p.kernels != nullptr;
     const bool neighbors = !alone && !kernels && domain.comm().max(domain.comm().ranks_on_node()) > 1;
     std::vector<Exchange> list;

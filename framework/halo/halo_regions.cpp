@@ -129,19 +129,6 @@ std::vector<PerDim<int, D>> HaloGeometry<D>::possible_receivers(const PerDim<int
 }
 
 template <int D>
-bool HaloGeometry<D>::repeats_grid() const {
-  const auto [below, above] = widths();
-  double cells = 1, grid = 1;
-  for (int j = 0; j < D; ++j) {
-    const auto n = static_cast<double>(around.global.extent(j));
-    const auto frame = static_cast<double>(blocks.largest_extent(j) + below[j] + above[j]);
-    cells *= around.periodic[j] ? frame : std::min(frame, n);
-    grid *= n;
-  }
-  return cells > 8 * grid;
-}
-
-template <int D>
 void refuse_reach_beyond_grid(const StencilShape<D>& shape, const BoundaryTopology<D>& around) {
   for (int j = 0; j < D; ++j) {
     const std::int64_t reach = std::max(shape.reach_low()[j], shape.reach_high()[j]);

@@ -51,11 +51,6 @@ struct HaloGeometry {
 
   /// Coordinates of the blocks that may need cells of the block at `coords` (the block itself not excluded).
   std::vector<PerDim<int, D>> possible_receivers(const PerDim<int, D>& coords) const;
-
-  /// Is the array of a block with its ghosts larger than eight grids? Then most ghosts repeat each other, and what
-  /// is sent, or described one by one, should be bounded by the grid: each cell of another rank comes once, and
-  /// GhostFill copies it to its repeats. The same for all blocks.
-  bool repeats_grid() const;
 };
 
 template <int D>

@@ -4,8 +4,6 @@
 #include <numeric>
 #include <optional>
 
-#include "framework/halo/ghost_fill.hpp"
-
 namespace isohalo {
 
 namespace {
@@ -31,13 +29,6 @@ std::int64_t cells_of(const std::vector<HaloRegion<D>>& regions) {
   return n;
 }
 
-/// Does every cell of other ranks come once, whatever the pattern, before the ghosts that repeat it, or this rank's
-/// own cells, are filled?
-template <int D>
-bool each_cell_once(HaloPattern pattern, const HaloGeometry<D>& geometry, const HaloMutation<D>& mutation) {
-  return pattern != HaloPattern::slabs && !mutation && geometry.repeats_grid();
-}
-
 template <int D>
 std::vector<HaloRegion<D>> parts_of(HaloPattern pattern, const HaloGeometry<D>& geometry,
                                     const PerDim<int, D>& coords, const HaloMutation<D>& mutation) {
@@ -51,13 +42,6 @@ std::vector<HaloRegion<D>> parts_of(HaloPattern pattern, const HaloGeometry<D>& 
 template <int D>
 HaloSchedule<D> halo_receives(HaloPattern pattern, const HaloGeometry<D>& geometry, const PerDim<int, D>& coords,
                               const HaloMutation<D>& mutation) {
-  if (each_cell_once(pattern, geometry, mutation)) {
-    HaloSchedule<D> schedule(2);
-    auto fill = std::make_shared<const detail::GhostFill<D>>(geometry, coords);
-    schedule[0].receive = fill->received(geometry.blocks, coords);
-    schedule[1].fill = std::move(fill);
-    return schedule;
-  }
   HaloSchedule<D> schedule(pattern == HaloPattern::slabs ? D : 1);  // NOLINT(bugprone-branch-clone): D may be 1
   for (const auto& part : parts_of(pattern, geometry, coords, mutation)) {
     HaloStage<D>& stage = schedule[static_cast<std::size_t>(part.stage)];
@@ -73,15 +57,10 @@ HaloSchedule<D> halo_receives(HaloPattern pattern, const HaloGeometry<D>& geomet
 template <int D>
 HaloSchedule<D> halo_schedule(HaloPattern pattern, const HaloGeometry<D>& geometry, const PerDim<int, D>& coords,
                               const HaloMutation<D>& mutation) {
-  const bool once = each_cell_once(pattern, geometry, mutation), slabs = pattern == HaloPattern::slabs;
+  const bool slabs = pattern == HaloPattern::slabs;
   HaloSchedule<D> schedule = halo_receives(pattern, geometry, coords, mutation);
   for (const auto& receiver : geometry.possible_receivers(coords)) {
     if (receiver == coords || (slabs && differing_dimensions<D>(receiver, coords) > 1)) continue;
-    if (once) {
-      auto message = detail::repeated_grid_message(geometry, coords, receiver);
-      if (!message.regions.empty()) schedule[0].send.push_back(std::move(message));
-      continue;
-    }
     for (auto& part : parts_of(pattern, geometry, receiver, mutation)) {
       if (part.owner != coords) continue;
       Index<D> back;
@@ -115,7 +94,7 @@ HaloCost halo_cost(const HaloSchedule<D>& schedule) {
   HaloCost c;
   for (const auto& stage : schedule) {
     for (const auto& m : stage.send) c.cells_sent += cells_of(m.regions);
-    c.cells_copied += cells_of(stage.copies) + (stage.fill ? stage.fill->cells() : 0);
+    c.cells_copied += cells_of(stage.copies);
   }
   return c;
 }

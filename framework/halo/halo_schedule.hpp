@@ -2,7 +2,6 @@
 /// Who sends which cells to whom, stage by stage. Pure geometry; how the cells travel is the transports' business.
 
 #include <functional>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -38,17 +37,11 @@ std::vector<ShiftedBox<D>> boxes_of(const std::vector<HaloRegion<D>>& regions) {
   return list;
 }
 
-namespace detail {
-template <int D>
-class GhostFill;
-}
-
 /// Messages and copies that need no other of the same stage. Several messages to one rank match in order.
 template <int D>
 struct HaloStage {
   std::vector<HaloMessage<D>> send, receive;
-  std::vector<HaloRegion<D>> copies;                   ///< ghosts that are this rank's own cells
-  std::shared_ptr<const detail::GhostFill<D>> fill{};  ///< more copies, of a grid that repeats in the ghosts
+  std::vector<HaloRegion<D>> copies;  ///< ghosts that are this rank's own cells
 };
 
 /// Stage after stage.

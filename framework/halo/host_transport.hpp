@@ -1,7 +1,6 @@
 #pragma once
 /// Halo messages from and to host memory: by MPI datatypes, or packed. Private to framework/halo: use HaloPlan.
 
-#include "framework/halo/ghost_fill.hpp"
 #include "framework/halo/strided_copy.hpp"
 #include "framework/halo/transport.hpp"
 
@@ -17,11 +16,9 @@ class HostTransport : public HaloTransport<D> {
 
  protected:
   void copy(std::size_t stage) final {
-    for (std::size_t f = 0; f < this->arrays_.size(); ++f) {
+    for (std::size_t f = 0; f < this->arrays_.size(); ++f)
       copiers_[stage][this->schedule_of(f)].run(this->arrays_[f], this->task_.stores.in_place,
                                                 this->task_.stores.workers);
-      if (const auto& fill = this->stage_of(f, stage).fill) fill->run(this->arrays_[f]);
-    }
   }
 
  private:

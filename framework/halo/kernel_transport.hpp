@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "datatypes/error.hpp"
-#include "framework/halo/ghost_fill.hpp"
 #include "framework/halo/transport.hpp"
 #include "framework/mpi/device_memory.hpp"
 
@@ -169,7 +168,6 @@ class KernelTransport final : public HaloTransport<D> {
   Table copies_of(const HaloStage<D>& stage) const {
     Table table;
     for (const auto& b : boxes_of(stage.copies)) table.add(b, origin(), 0);
-    if (stage.fill) stage.fill->for_each_copy([&](const ShiftedBox<D>& b) { table.add(b, origin(), 0); });
     table.upload();
     return table;
   }

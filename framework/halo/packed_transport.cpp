@@ -154,11 +154,7 @@ class PackedTransport final : public HostTransport<D> {
     ghosts_of_peers_.begin_exchange();
     places_.clear();
     if (channels_.incoming.size() > 0)
-      for (std::size_t f = 0; f < this->arrays_.size(); ++f) {
-        // Senders do not know where cells go in ghosts that repeat the grid.
-        const bool repeats = this->stage_of(f, this->stages() - 1).fill != nullptr;
-        places_.push_back(repeats ? GhostPlace<D>{} : ghost_place(this->arrays_[f]));
-      }
+      for (const auto& a : this->arrays_) places_.push_back(ghost_place(a));
     for (std::size_t k = 0; k < in_.size(); ++k)
       for (std::size_t m = 0; m < in_[k].size(); ++m) {
         Message& p = in_[k][m];

@@ -24,7 +24,6 @@ struct HaloLoad {
   std::int64_t messages = 0;
   std::int64_t cells[3] = {0, 0, 0};    ///< face, edge, corner
   std::int64_t regions[3] = {0, 0, 0};  ///< of other ranks
-  bool once = false;                    ///< of what lies several times in the ghosts, one is received
   std::int64_t total() const { return cells[0] + cells[1] + cells[2]; }
 };
 
@@ -32,8 +31,7 @@ template <int D>
 HaloLoad halo_load(HaloPattern pattern, const HaloGeometry<D>& geometry, const PerDim<int, D>& coords) {
   HaloLoad load;
   const Box<D> block = geometry.blocks.box(coords);
-  for (const auto& stage : halo_receives(pattern, geometry, coords)) {
-    load.once = load.once || stage.fill;
+  for (const auto& stage : halo_receives(pattern, geometry, coords))
     for (const auto& message : stage.receive) {
       ++load.messages;
       for (const auto& [region, owner, shift, number] : message.regions) {
@@ -45,7 +43,6 @@ HaloLoad halo_load(HaloPattern pattern, const HaloGeometry<D>& geometry, const P
         ++load.regions[kind];
       }
     }
-  }
   return load;
 }
 
@@ -186,10 +183,7 @@ std::string plan_text(const Input<D>& in, int ranks) {
                   depths.size() > 1 ? fmt::format("of {}: ", depth) : "", most.messages, bytes_text(received),
                   exchange.arrays > 1 ? fmt::format(" of {} fields", exchange.arrays) : "",
                   static_cast<double>(most.messages) * per_step, bytes_text(received * per_step));
-  if (most.once)
-    s += "  once            the ghosts hold the grid several times: each cell comes once and is copied to its "
-         "repeats\n";
-  for (int k = 0; k < 3 && !most.once; ++k)
+  for (int k = 0; k < 3; ++k)
     if (most.regions[k])
       s += fmt::format("  {:15} {} regions, {} cells, {}\n", kinds[k], most.regions[k], most.cells[k],
                        bytes_text(static_cast<double>(most.cells[k]) * cell));

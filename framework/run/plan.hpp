@@ -16,8 +16,8 @@ template <int D>
 BoundaryTopology<D> checked_topology(const Input<D>& in);
 
 /// Process grid, imbalance, halo depth, messages and bytes that the schedule of one field's exchange has (by face,
-/// edge and corner, unless the ghosts hold the grid several times), memory, size of a checkpoint, ranks that could
-/// be spared. A pure function: no ranks needed. Throws UsageError for what a run would refuse.
+/// edge and corner), memory, size of a checkpoint, ranks that could be spared. A pure function: no ranks needed.
+/// Throws UsageError for what a run would refuse.
 template <int D>
 std::string plan_text(const Input<D>& in, int ranks);
 

@@ -41,9 +41,7 @@ DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const Cartes
   }
   images_ = images();
   const Box<D> inner = detail::without_ghosts(domain, layers_low_, layers_high_);
-  // Where ghosts repeat the grid, some are copied when others have come.
-  const HaloGeometry<D> halo{domain.decomposition(), shape, plan_.depth(), around_};
-  if (inner.empty() || halo.repeats_grid()) return;
+  if (inner.empty()) return;
   interior_ = {inner};
   rest_ = detail::without(levels_[static_cast<std::size_t>(plan_.depth() - 1)].boxes, inner);
 }
