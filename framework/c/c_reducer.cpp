@@ -7,6 +7,7 @@
 
 #include "framework/c/blocks.hpp"
 #include "framework/c/handles.hpp"
+#include "framework/halo/array_ref.hpp"
 #include "framework/isohalo.h"
 #include "framework/neighborhood/iso_comm.hpp"
 #include "framework/reduce/array_reducer.hpp"
@@ -67,46 +68,23 @@ class RangeReducer final : public AnyReducer {
   isohalo::ArrayReducer<double, Op> reducer_;
 };
 
-/// A C-order array of owned cells with ghost layers.
-template <int D>
-class Cells {
- public:
-  Cells(const isohalo::Box<D>& owned, std::int64_t width) : owned_(owned) {
-    std::int64_t stride = 1;
-    for (int j = D - 1; j >= 0; --j) {
-      stride_[j] = stride;
-      origin_ += width * stride;
-      stride *= owned.extent(j) + 2 * width;
-    }
-  }
-  const double* at(const double* array, const Index<D>& i) const {
-    std::int64_t place = origin_;
-    for (int j = 0; j < D; ++j) place += (i[j] - owned_.low[j]) * stride_[j];
-    return array + place;
-  }
-
- private:
-  isohalo::Box<D> owned_;
-  Index<D> stride_{};
-  std::int64_t origin_ = 0;
-};
-
 template <int D, class Op>
 class CellReducer final : public AnyReducer {
  public:
   CellReducer(const isohalo::CartesianDomain<D>& domain, std::int64_t width, Op op)
-      : AnyReducer(domain.comm()), cells_(domain.owned(), width), reducer_(domain, op) {}
+      : AnyReducer(domain.comm()), owned_(domain.owned()), width_(width), reducer_(domain, op) {}
   void start(const double* numbers) override {
-    reducer_.run_all([&](const Index<D>& i, std::int64_t) {
-      return [row = cells_.at(numbers, i)](std::int64_t x) { return row[x]; };
-    });
+    const auto cells = isohalo::adopt(numbers, owned_, width_);
+    reducer_.run_all(
+        [&](const Index<D>& i, std::int64_t) { return [row = &cells.at(i)](std::int64_t x) { return row[x]; }; });
     reducer_.start();
   }
   double wait() override { return reducer_.wait(); }
   bool holds() const override { return true; }
 
  private:
-  Cells<D> cells_;
+  isohalo::Box<D> owned_;
+  std::int64_t width_;
   isohalo::TreeReducer<double, D, Op> reducer_;
 };
 
@@ -117,16 +95,17 @@ class ExactCells final : public AnyReducer {
   ExactCells(MPI_Comm cart, const isohalo::CartesianDomain<D>& domain, std::int64_t width)
       : AnyReducer(domain.comm()),
         owned_(domain.owned()),
-        cells_(owned_, width),
+        width_(width),
         reducer_(cart, owned_.cells(), {}, options_of(ISOHALO_EXACT_SUM)) {
     isohalo::agreed(domain.comm(), [&] { terms_.reserve(static_cast<std::size_t>(owned_.cells())); });
   }
   void start(const double* numbers) override {
     terms_.clear();
+    const auto cells = isohalo::adopt(numbers, owned_, width_);
     isohalo::Box<D> rows = owned_;
     rows.high[D - 1] = rows.low[D - 1] + 1;
     isohalo::for_each_cell(rows, [&](const Index<D>& i) {
-      const double* const row = cells_.at(numbers, i);
+      const double* const row = &cells.at(i);
       terms_.insert(terms_.end(), row, row + owned_.extent(D - 1));
     });
     reducer_.start(terms_.data());
@@ -136,7 +115,7 @@ class ExactCells final : public AnyReducer {
 
  private:
   isohalo::Box<D> owned_;
-  Cells<D> cells_;
+  std::int64_t width_;
   isohalo::ArrayReducer<double> reducer_;
   std::vector<double> terms_;
 };

@@ -83,18 +83,26 @@ namespace detail {
 /// a * b + c, at most the largest number; none is negative.
 std::int64_t saturated(std::int64_t a, std::int64_t b, std::int64_t c);
 
+/// Of the C-order array of a box, whose elements are `element` apart and whose rows are each followed by so many
+/// elements.
+template <int D>
+Index<D> c_strides(const Box<D>& box, std::int64_t row_padding = 0, std::int64_t element = 1) {
+  Index<D> strides;
+  for (int j = D - 1; j >= 0; --j) {
+    strides[j] = element;
+    element *= box.extent(j) + (j == D - 1 ? row_padding : 0);
+  }
+  return strides;
+}
+
 /// The C-order array of a block and its ghost layers that begins at `first`; each row is followed by so many
 /// elements.
 template <class T, int D>
 ArrayRef<T, D> c_order(T* first, const Box<D>& owned, const Index<D>& ghost_low, const Index<D>& ghost_high,
                        std::int64_t row_padding) {
-  ArrayRef<T, D> a{first, owned, ghost_low, ghost_high, {}};
-  std::int64_t stride = 1;
-  for (int j = D - 1; j >= 0; --j) {
-    a.stride[j] = stride;
-    if (first) a.data += ghost_low[j] * stride;  // what is NULL stays NULL: an exchange refuses it
-    stride *= ghost_low[j] + owned.extent(j) + ghost_high[j] + (j == D - 1 ? row_padding : 0);
-  }
+  const Box<D> all = owned.grown(ghost_low, ghost_high);
+  ArrayRef<T, D> a{first, owned, ghost_low, ghost_high, c_strides(all, row_padding)};
+  if (first) a.data += offset_of<D>(owned.low, all.low, a.stride);  // NULL stays NULL: an exchange refuses it
   return a;
 }
 

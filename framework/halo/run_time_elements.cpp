@@ -17,15 +17,11 @@ template <int D>
 BytesRef<D> c_order(std::byte* first, std::int64_t bytes, std::int64_t pitch, const Box<D>& owned,
                     std::int64_t width, std::int64_t row_padding) {
   detail::check_adopted(width, row_padding);
-  BytesRef<D> a{nullptr, bytes, owned, {}, {}, {}};
-  std::int64_t stride = pitch, origin = 0;
-  for (int j = D - 1; j >= 0; --j) {
-    a.ghost_low[j] = a.ghost_high[j] = width;
-    a.stride[j] = stride;
-    origin += width * stride;
-    stride *= owned.extent(j) + 2 * width + (j == D - 1 ? row_padding : 0);
-  }
-  if (first) a.data = first + origin;
+  Index<D> ghosts;
+  ghosts.fill(width);
+  const Box<D> all = owned.grown(ghosts, ghosts);
+  BytesRef<D> a{nullptr, bytes, owned, ghosts, ghosts, detail::c_strides(all, row_padding, pitch)};
+  if (first) a.data = first + offset_of<D>(owned.low, all.low, a.stride);
   return a;
 }
 
