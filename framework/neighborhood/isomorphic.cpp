@@ -1,8 +1,6 @@
 #include "framework/neighborhood/isomorphic.hpp"
 
 #include <algorithm>
-#include <array>
-#include <functional>
 #include <limits>
 #include <string>
 
@@ -19,77 +17,29 @@ struct Axis {
   int weight;  ///< of a coordinate in the rank
   bool periodic;
 
-  /// The coordinate that far away; outside where the mesh ends.
-  std::int64_t coordinate(std::int64_t far) const {
+  /// What the coordinate that far away adds to the rank; no_rank where the mesh ends.
+  int part(std::int64_t far) const {
     std::int64_t x = here + far;
-    if (!periodic || (x >= 0 && x < extent)) return x;
-    if (x < 0 && x >= -extent) return x + extent;
-    if (x >= extent && x < 2 * extent) return x - extent;
-    x %= extent;
-    return x < 0 ? x + extent : x;
-  }
-  /// What it adds to the rank; no_rank: it is outside.
-  int part(std::int64_t x) const { return x < 0 || x >= extent ? Mesh::no_rank : static_cast<int>(x) * weight; }
-};
-
-/// What each coordinate of an offset adds to the ranks, computed when it occurs.
-struct DirectParts {
-  Axis axis;
-  int to(int far) const { return axis.part(axis.coordinate(far)); }
-  int from(int far) const { return axis.part(axis.coordinate(-static_cast<std::int64_t>(far))); }
-};
-
-/// The same computed once for each that can occur: lists are long, and their coordinates few.
-class TabulatedParts {
- public:
-  static constexpr std::int64_t most = 64;
-
-  TabulatedParts(const Axis& axis, int lowest, std::int64_t range) : lowest_(lowest) {
-    std::int64_t to = axis.coordinate(lowest), from = axis.coordinate(-static_cast<std::int64_t>(lowest));
-    for (std::size_t k = 0; k < static_cast<std::size_t>(range); ++k) {
-      to_[k] = axis.part(to++);
-      from_[k] = axis.part(from--);
-      if (!axis.periodic) continue;
-      if (to == axis.extent) to = 0;
-      if (from < 0) from = axis.extent - 1;
+    if (periodic) {
+      x += x < 0 ? extent : 0;
+      x -= x >= extent ? extent : 0;
+      if (x < 0 || x >= extent) x = (x % extent + extent) % extent;  // more than once round
     }
+    return x < 0 || x >= extent ? Mesh::no_rank : static_cast<int>(x) * weight;
   }
-  int to(int far) const { return to_[static_cast<std::size_t>(far - lowest_)]; }
-  int from(int far) const { return from_[static_cast<std::size_t>(far - lowest_)]; }
-
- private:
-  int lowest_;
-  std::array<int, most> to_, from_;
 };
 
-/// Without branches, which a list in no order would mispredict. no_rank is all ones: what has left the mesh stays
+/// Adds what one dimension adds to every rank. `coordinate`: the first of each offset's, which are d apart. Without
+/// branches, which a list in no order would mispredict: no_rank is all ones, so what has left the mesh stays
 /// outside.
-struct SumOnMesh {
+template <class Part>
+void add(std::vector<int>& ranks, const int* coordinate, int d, const Part& part) {
   static_assert(Mesh::no_rank == -1);
-  int operator()(int rank, int part) const { return (rank | part) < 0 ? Mesh::no_rank : rank + part; }
-};
-
-/// Adds one dimension's part to every rank. `coordinates`: the first of each offset's, which are d apart.
-template <class Parts, class Sum>
-void add(const Parts& parts, Sum sum, const int* coordinates, int d, std::vector<int>& targets,
-         std::vector<int>& sources) {
-  const std::size_t s = targets.size();
-  for (std::size_t i = 0; i < s; ++i, coordinates += d) {
-    targets[i] = sum(targets[i], parts.to(*coordinates));
-    sources[i] = sum(sources[i], parts.from(*coordinates));
+  for (int& rank : ranks) {
+    const int more = part(*coordinate);
+    rank = (rank | more) < 0 ? Mesh::no_rank : rank + more;
+    coordinate += d;
   }
-}
-
-struct Limits {
-  int least, greatest;
-  std::int64_t range() const { return std::int64_t{greatest} - least + 1; }
-};
-
-/// Of a list that is not empty.
-Limits limits(std::span<const int> list) {
-  Limits l{list.front(), list.front()};
-  for (const int c : list) l.least = std::min(l.least, c), l.greatest = std::max(l.greatest, c);
-  return l;
 }
 
 }  // namespace
@@ -107,33 +57,30 @@ IsomorphicNeighborhood::IsomorphicNeighborhood(std::shared_ptr<const Mesh> share
                      " coordinates are no list of offsets in " + std::to_string(d) + " dimensions");
   const std::size_t s = relative.size() / static_cast<std::size_t>(d);
   if (s == 0) return;
-  const Limits all = limits(relative);
-  if (all.least == std::numeric_limits<int>::min())
+  const auto [lowest, highest] = std::minmax_element(relative.begin(), relative.end());
+  if (*lowest == std::numeric_limits<int>::min())
     throw UsageError(
         "neighborhood: an offset is -2147483648, which has no opposite: the limit is 2147483647 either way");
-  const auto few = std::min<std::int64_t>(TabulatedParts::most, static_cast<std::int64_t>(s));
   sources_.assign(s, 0);
   targets_.assign(s, 0);
   std::vector<int> here(static_cast<std::size_t>(d));
   mesh.coordinates(rank, here);
-  // Periodic ones first: while no rank has left the mesh, a plain sum will do.
-  for (const bool periodic : {true, false}) {
-    int weight = 1;
-    for (int j = d - 1; j >= 0; weight *= mesh.extent(j), --j) {
-      if (mesh.periodic(j) != periodic) continue;
-      const Axis axis{here[static_cast<std::size_t>(j)], mesh.extent(j), weight, periodic};
-      const int* const coordinates = relative_.data() + j;
-      const auto add_all = [&](const auto& parts) {
-        if (periodic)
-          add(parts, std::plus<int>(), coordinates, d, targets_, sources_);
-        else
-          add(parts, SumOnMesh(), coordinates, d, targets_, sources_);
-      };
-      if (all.range() <= few)
-        add_all(TabulatedParts(axis, all.least, all.range()));
-      else
-        add_all(DirectParts{axis});
+  // Lists are long, and their coordinates few: what each adds is computed once where it pays.
+  const std::int64_t least = *lowest, range = *highest - least + 1,
+                     few = std::min<std::int64_t>(64, std::ssize(relative) / d);
+  int to[64], from[64];
+  int weight = 1;
+  for (int j = d - 1; j >= 0; weight *= mesh.extent(j), --j) {
+    const Axis axis{here[static_cast<std::size_t>(j)], mesh.extent(j), weight, mesh.periodic(j)};
+    const int* const first = relative_.data() + j;
+    if (range > few) {
+      add(targets_, first, d, [=](int far) { return axis.part(far); });
+      add(sources_, first, d, [=](int far) { return axis.part(-std::int64_t{far}); });
+      continue;
     }
+    for (std::int64_t k = 0; k < range; ++k) to[k] = axis.part(least + k), from[k] = axis.part(-least - k);
+    add(targets_, first, d, [&to, least](int far) { return to[far - least]; });
+    add(sources_, first, d, [&from, least](int far) { return from[far - least]; });
   }
   const auto there = [](int r) { return r != Mesh::no_rank; };
   outdegree_ = static_cast<int>(std::count_if(targets_.begin(), targets_.end(), there));
