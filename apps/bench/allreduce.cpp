@@ -6,57 +6,47 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/distributions.hpp"
 #include "apps/bench/emulated.hpp"
+#include "apps/bench/owned_comm.hpp"
+#include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
 #include "apps/common/option_text.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/reduce/array_reducer.hpp"
 #include "framework/reduce/reduction_plan.hpp"
 #include "framework/reduce/tree_reducer.hpp"
-#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// One way to reduce: returns the result of a call.
 struct Contender {
   std::string name;
   std::function<double()> run;
-  std::vector<double> us = {};
 };
 
-/// Medians of `repeats` measurements of each, interleaved. A call is repeated so often that a measurement takes
-/// about `target_us`, as the slowest rank sees it.
-void measure(const Communicator& comm, std::vector<Contender>& contenders, int repeats, double target_us) {
-  std::vector<int> calls;
-  const auto once = [&](Contender& c, int count) {
-    return timed(comm,
-                 [&] {
-                   for (int k = 0; k < count; ++k) c.run();
-                 }) *
-           1e6 / count;
-  };
-  for (Contender& c : contenders) {
-    once(c, 2);
-    calls.push_back(static_cast<int>(std::clamp(target_us / std::max(once(c, 3), 0.01), 3.0, 20000.0)));
+/// Microseconds of each. A call is repeated so often that a measurement takes about `target_us`, as the slowest
+/// rank sees it.
+Turns measure(const Communicator& comm, const std::vector<Contender>& contenders, int repeats, double target_us) {
+  std::vector<std::function<double()>> ways;
+  for (const Contender& c : contenders) {
+    const auto once = [&](int count) { return 1e6 * timed_calls(comm, count, c.run); };
+    once(2);
+    const auto calls = static_cast<int>(std::clamp(target_us / std::max(once(3), 0.01), 3.0, 20000.0));
+    ways.push_back([once, calls] {
+      once(calls / 4 + 1);  // the scheduler still holds the last one's busy waits against us
+      return once(calls);
+    });
   }
-  for (int r = 0; r < repeats; ++r)
-    for (std::size_t k = 0; k < contenders.size(); ++k) {
-      once(contenders[k], calls[k] / 4 + 1);  // the scheduler still holds the last one's busy waits against us
-      contenders[k].us.push_back(once(contenders[k], calls[k]));
-    }
+  return Turns(repeats, ways);
 }
 
 double mpi_allreduce(const Communicator& comm, double v) {
@@ -107,13 +97,8 @@ double left_to_right_sum(const std::vector<double>& v) {
 /// Numbers of rank `rank` of N, the same for every distribution.
 std::vector<double> numbers(const RangeStarts& starts, int rank) {
   std::vector<double> v;
-  for (std::int64_t i = starts[static_cast<std::size_t>(rank)]; i < starts[static_cast<std::size_t>(rank) + 1];
-       ++i) {
-    auto z = static_cast<std::uint64_t>(i + 1) * 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    v.push_back(-40 * (static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53));  // like log-likelihoods
-  }
+  for (std::int64_t i = starts[static_cast<std::size_t>(rank)]; i < starts[static_cast<std::size_t>(rank) + 1]; ++i)
+    v.push_back(-40 * number_of(static_cast<std::uint64_t>(i + 1) * kGolden));  // like log-likelihoods
   return v;
 }
 
@@ -121,17 +106,15 @@ std::vector<double> numbers(const RangeStarts& starts, int rank) {
 Json spread_over_ranks(const Communicator& comm, std::int64_t n) {
   std::vector<double> naive, tree, exact;
   for (int q = 1; q <= comm.size(); ++q) {
-    MPI_Comm some = MPI_COMM_NULL;
-    mpi_check(MPI_Comm_split(comm.get(), comm.rank() < q ? 0 : MPI_UNDEFINED, comm.rank(), &some), "MPI_Comm_split",
-              comm.get());
+    const OwnedComm some = first_ranks(comm.get(), q);
     double results[3] = {};
     if (comm.rank() < q) {
       const auto mine = numbers(upper_distribution(n, q), comm.rank());
       const auto count = static_cast<std::int64_t>(mine.size());
-      results[0] = mpi_allreduce(Communicator::of(some), left_to_right_sum(mine));
-      results[1] = ArrayReducer<double>(some, count).reduce(mine.data());
-      results[2] = ArrayReducer<double>(some, count, {}, {ReductionMethod::exact_over_tiles}).reduce(mine.data());
-      MPI_Comm_free(&some);
+      results[0] = mpi_allreduce(Communicator::of(some.comm), left_to_right_sum(mine));
+      results[1] = ArrayReducer<double>(some.comm, count).reduce(mine.data());
+      results[2] =
+          ArrayReducer<double>(some.comm, count, {}, {ReductionMethod::exact_over_tiles}).reduce(mine.data());
     }
     comm.broadcast(results, sizeof results, 0);
     naive.push_back(results[0]), tree.push_back(results[1]), exact.push_back(results[2]);
@@ -156,7 +139,7 @@ Json array_case(const Communicator& comm, std::int64_t n, int repeats, bool& rig
       {"binary_tree_of_single_numbers", [&] { return binary.reduce(mine.data()); }},
       {"exact_over_tiles", [&] { return tiles.reduce(mine.data()); }},
       {"exact_over_terms", [&] { return terms.reduce(mine.data()); }}};
-  measure(comm, list, repeats, 2e4);
+  const Turns us = measure(comm, list, repeats, 2e4);
   Json json{{"numbers", n},
             {"messages_lower", message_count(lower_distribution(n, comm.size()))},
             {"messages_upper", message_count(starts)},
@@ -168,9 +151,9 @@ Json array_case(const Communicator& comm, std::int64_t n, int repeats, bool& rig
   right = right && again.reduce(other.data()) == list[1].run();
   json["spread_over_ranks"] = spread_over_ranks(comm, n);
   right = right && json["spread_over_ranks"]["tree"] == 0.0 && json["spread_over_ranks"]["exact"] == 0.0;
-  for (auto& c : list) {
-    json[c.name + "_us"] = median(c.us);
-    if (c.name != list[0].name) json[c.name + "_slowdown"] = median(c.us) / median(list[0].us);
+  for (std::size_t k = 0; k < list.size(); ++k) {
+    json[list[k].name + "_us"] = us.middle(k);
+    if (k > 0) json[list[k].name + "_slowdown"] = us.middle(k) / us.middle(0);
   }
   return json;
 }
@@ -201,16 +184,14 @@ Json local_pass(const Communicator& comm, int repeats, bool& right) {
                               {"tree_4d", grid_pass<4>(mine, {64, 64, 64, 64})},
                               {"tree_4d_long_rows", grid_pass<4>(mine, {16, 16, 256, 256})},
                               {"left_to_right_sum", [&] { return left_to_right_sum(mine); }}};
-  measure(comm, list, repeats, 5e4);
+  const Turns us = measure(comm, list, repeats, 5e4);
   Json json{{"bytes", 8 * n}};
-  for (const auto& c : list) json[c.name + "_GB_per_s"] = 8e-3 * static_cast<double>(n) / median(c.us);
+  for (std::size_t k = 0; k < list.size(); ++k)
+    json[list[k].name + "_GB_per_s"] = 8e-3 * static_cast<double>(n) / us.middle(k);
   const double sum = any_order_sum(mine);
-  for (const auto& c : list) {
-    right = right && std::abs(c.run() - sum) < 1e-3;
-    if (c.name.rfind("tree", 0) != 0) continue;
-    std::vector<double> ratio;
-    for (std::size_t k = 0; k < c.us.size(); ++k) ratio.push_back(list[0].us[k] / c.us[k]);
-    json[c.name + "_to_any_order"] = median(ratio);
+  for (std::size_t k = 0; k < list.size(); ++k) {
+    right = right && std::abs(list[k].run() - sum) < 1e-3;
+    if (list[k].name.starts_with("tree")) json[list[k].name + "_to_any_order"] = us.ratio(0, k);
   }
   return json;
 }
@@ -241,15 +222,14 @@ ExitCode bench_allreduce(MPI_Comm user, const BenchAllreduceOptions& options) {
   const EmulatedLatency emulate = options.emulate.empty() ? EmulatedLatency{} : parse_latency(options.emulate);
   bool right = true, in_order = true;
   const double number = comm.rank() + 1;
-  std::vector<Contender> small = small_contenders(comm, number);
-  for (auto& c : small) right = right && c.run() == 0.5 * comm.size() * (comm.size() + 1);
-  measure(comm, small, options.repeats, comm.oversubscribed() ? 5e4 : 1e4);
-  Json json{{"benchmark", "allreduce"}, {"machine", machine_text()}, {"ranks", comm.size()}};
-  for (auto& c : small) {
-    std::vector<double> ratio;
-    for (std::size_t k = 0; k < c.us.size(); ++k) ratio.push_back(c.us[k] / small[0].us[k]);
-    json["8_bytes"][c.name + "_us"] = median(c.us);
-    if (c.name != small[0].name) json["8_bytes"][c.name + "_to_mpi_allreduce"] = median(ratio);
+  const std::vector<Contender> small = small_contenders(comm, number);
+  for (const auto& c : small) right = right && c.run() == 0.5 * comm.size() * (comm.size() + 1);
+  const Turns us = measure(comm, small, options.repeats, comm.oversubscribed() ? 5e4 : 1e4);
+  Json json = report_of("allreduce");
+  json["ranks"] = comm.size();
+  for (std::size_t k = 0; k < small.size(); ++k) {
+    json["8_bytes"][small[k].name + "_us"] = us.middle(k);
+    if (k > 0) json["8_bytes"][small[k].name + "_to_mpi_allreduce"] = us.ratio(k, 0);
   }
   if (emulate.on()) json["emulated"] = bench_emulated(comm, emulate, options.repeats, right, in_order);
   if (options.local) {

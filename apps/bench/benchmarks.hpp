@@ -12,17 +12,43 @@
 
 namespace isohalo {
 
-struct BenchSweepOptions {
+struct BenchOptions {
   bool json = false;
+};
+ExitCode bench_datatypes(MPI_Comm comm, const BenchOptions& options);
+ExitCode bench_wait(MPI_Comm comm, const BenchOptions& options);
+
+/// Of benchmarks of steps on grids.
+struct BenchStepsOptions : BenchOptions {
   int repeats = 7;
   std::int64_t size = 0;           ///< cells per dimension; 0: far more than caches hold
   std::vector<std::string> cases;  ///< empty: all
-  std::string space = "host";      ///< or "device"
+};
+ExitCode bench_cg(MPI_Comm comm, const BenchStepsOptions& options);
+
+struct BenchSweepOptions : BenchStepsOptions {
+  std::string space = "host";  ///< or "device"
 };
 ExitCode bench_sweep(MPI_Comm comm, const BenchSweepOptions& options);
 
-struct BenchScalingOptions {
-  bool json = false;
+struct BenchTemporalOptions : BenchStepsOptions {
+  std::vector<int> depths{4, 8, 16};  ///< steps per exchange
+  std::vector<std::int64_t> tile;     ///< of those; empty: chosen
+};
+ExitCode bench_temporal(MPI_Comm comm, const BenchTemporalOptions& options);
+
+struct BenchDepthOptions : BenchStepsOptions {  ///< size 0: several
+  BenchDepthOptions() { repeats = 5; }
+  std::vector<int> depths{1, 2, 4, 8, 16};  ///< that are forced
+};
+ExitCode bench_depth(MPI_Comm comm, const BenchDepthOptions& options);
+
+struct BenchExchangeOptions : BenchStepsOptions {
+  BenchExchangeOptions() { size = 256; }  ///< of the cubes
+};
+ExitCode bench_exchange(MPI_Comm comm, const BenchExchangeOptions& options);
+
+struct BenchScalingOptions : BenchOptions {
   int repeats = 7;
   double seconds_each = 0.05;                                  ///< about, of a measurement
   std::vector<int> ranks;                                      ///< empty: powers of two, and all
@@ -36,34 +62,7 @@ struct BenchScalingOptions {
 };
 ExitCode bench_scaling(MPI_Comm comm, const BenchScalingOptions& options);
 
-struct BenchCgOptions {
-  bool json = false;
-  int repeats = 7;
-  std::int64_t size = 0;  ///< cells per dimension; 0: far more than caches hold
-};
-ExitCode bench_cg(MPI_Comm comm, const BenchCgOptions& options);
-
-struct BenchTemporalOptions {
-  bool json = false;
-  int repeats = 7;
-  std::int64_t size = 0;              ///< cells per dimension; 0: far more than caches hold
-  std::vector<int> depths{4, 8, 16};  ///< steps per exchange
-  std::vector<std::int64_t> tile;     ///< of those; empty: chosen
-  std::vector<std::string> cases;     ///< empty: all
-};
-ExitCode bench_temporal(MPI_Comm comm, const BenchTemporalOptions& options);
-
-struct BenchDepthOptions {
-  bool json = false;
-  int repeats = 5;
-  std::int64_t size = 0;                    ///< cells per dimension; 0: several
-  std::vector<int> depths{1, 2, 4, 8, 16};  ///< that are forced
-  std::vector<std::string> cases;           ///< empty: all
-};
-ExitCode bench_depth(MPI_Comm comm, const BenchDepthOptions& options);
-
-struct BenchFileOptions {
-  bool json = false;
+struct BenchFileOptions : BenchOptions {
   int repeats = 7;
   std::int64_t mib = 512;          ///< per file
   std::string directory = "/tmp";  ///< where a directory for the files is made
@@ -71,8 +70,7 @@ struct BenchFileOptions {
 ExitCode bench_compare(MPI_Comm comm, const BenchFileOptions& options);
 ExitCode bench_checkpoint(MPI_Comm comm, const BenchFileOptions& options);
 
-struct BenchNeighborhoodOptions {
-  bool json = false;
+struct BenchNeighborhoodOptions : BenchOptions {
   int samples = 50;           ///< of each experiment
   double seconds_each = 0.2;  ///< at most, per experiment
   std::int64_t largest_block = 1 << 20;
@@ -80,33 +78,24 @@ struct BenchNeighborhoodOptions {
   std::string plot_directory;  ///< empty: no plots
 };
 ExitCode bench_neighborhood(MPI_Comm comm, const BenchNeighborhoodOptions& options);
-struct BenchExchangeOptions {
-  bool json = false;
-  int repeats = 7;
-  std::int64_t size = 256;         ///< cells per dimension of the cubes
-  std::vector<std::string> cases;  ///< empty: all
-};
-ExitCode bench_exchange(MPI_Comm comm, const BenchExchangeOptions& options);
-ExitCode bench_datatypes(MPI_Comm comm, bool json);
-struct BenchAllreduceOptions {
-  bool json = false;
+
+struct BenchAllreduceOptions : BenchOptions {
   int repeats = 7;
   bool local = false;   ///< the local pass too
   bool arrays = false;  ///< arrays as in Stelz 2022
   std::string emulate;  ///< "2ms,0.2ms"; empty: no
 };
 ExitCode bench_allreduce(MPI_Comm comm, const BenchAllreduceOptions& options);
-struct BenchMulticastOptions {
-  bool json = false;
+
+struct BenchMulticastOptions : BenchOptions {
   int samples = 200;           ///< of each case
   double seconds = 20;         ///< in all, about
   std::string emulate;         ///< "2ms,0.2ms"; empty: no
   std::string plot_directory;  ///< empty: no plots
 };
 ExitCode bench_multicast(MPI_Comm comm, const BenchMulticastOptions& options);
-ExitCode bench_wait(MPI_Comm comm, bool json);
-struct BenchCollectivesOptions {
-  bool json = false;
+
+struct BenchCollectivesOptions : BenchOptions {
   int repeats = 15;
   std::size_t largest = std::size_t{4} << 20;  ///< bytes
   bool model = false;                          ///< algorithms, predicted and measured
@@ -114,9 +103,10 @@ struct BenchCollectivesOptions {
   std::string plot_directory;                  ///< empty: no plots
 };
 ExitCode bench_collectives(MPI_Comm comm, const BenchCollectivesOptions& options);
+/// Of `model`.
 ExitCode bench_collectives_model(MPI_Comm comm, const BenchCollectivesOptions& options);
-struct BenchWorkloadsOptions {
-  bool json = false;
+
+struct BenchWorkloadsOptions : BenchOptions {
   int repeats = 3;
   std::vector<std::string> cases;  ///< empty: all
   std::size_t rows = 49152, columns = 4096;

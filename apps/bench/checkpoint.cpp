@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/files.hpp"
+#include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/run/machine.hpp"
@@ -40,24 +39,15 @@ struct PlainFile {
   }
 };
 
-struct Series {
-  std::vector<double> ours, theirs, ratio;
-  void add(double a, double b) {
-    ours.push_back(a);
-    theirs.push_back(b);
-    ratio.push_back(b / a);
-  }
-};
-
-/// Both times; every other round begins with the second, since the first of two writes leaves the disk busy.
+/// Seconds of both; every other round begins with the second, since the first of two writes leaves the disk busy.
 template <class A, class B>
-std::pair<double, double> in_turn(int round, A&& a, B&& b) {
+std::vector<double> in_turn(const Communicator& comm, int round, const A& a, const B& b) {
   if (round % 2 == 0) {
-    const double first = a();
-    return {first, b()};
+    const double first = timed(comm, a);
+    return {first, timed(comm, b)};
   }
-  const double second = b();
-  return {a(), second};
+  const double second = timed(comm, b);
+  return {timed(comm, a), second};
 }
 
 }  // namespace
@@ -80,20 +70,16 @@ ExitCode bench_checkpoint(MPI_Comm user, const BenchFileOptions& options) {
     if (comm.rank() == 0) std::filesystem::remove(file, ignored), std::filesystem::remove(plain.name, ignored);
     comm.barrier();
   };
-  Series write, read;
+  Turns write, read;
   for (int k = 0; k <= options.repeats; ++k) {  // the first round warms up
     remove();
-    const auto [a, b] = in_turn(
-        k, [&] { return timed(comm, [&] { write_checkpoint<2>(file, domain, bench_meta(domain), out); }); },
-        [&] { return timed(comm, [&] { plain.write(comm.get()); }); });
-    const auto [c, d] = in_turn(
-        k,
-        [&] {
-          return timed(comm,
-                       [&] { read_checkpoint_fields<2>(file, read_checkpoint_meta(file, comm), domain, in); });
-        },
-        [&] { return timed(comm, [&] { plain.read(comm.get()); }); });
-    if (k > 0) write.add(a, b), read.add(c, d);
+    const auto written = in_turn(
+        comm, k, [&] { write_checkpoint<2>(file, domain, bench_meta(domain), out); },
+        [&] { plain.write(comm.get()); });
+    const auto was_read = in_turn(
+        comm, k, [&] { read_checkpoint_fields<2>(file, read_checkpoint_meta(file, comm), domain, in); },
+        [&] { plain.read(comm.get()); });
+    if (k > 0) write.add(written), read.add(was_read);
   }
   std::int64_t wrong = 0, at = 0;
   for_each_cell(domain.owned(), [&](const Index<2>& i) {
@@ -102,25 +88,19 @@ ExitCode bench_checkpoint(MPI_Comm user, const BenchFileOptions& options) {
   const bool right = comm.max(wrong) == 0;
   const double gigabytes = static_cast<double>(options.mib) * (1 << 20) / 1e9;
   if (comm.rank() != 0) return right ? ExitCode::fine : ExitCode::different;
-  if (options.json) {
-    nlohmann::ordered_json j{{"benchmark", "checkpoint"},
-                             {"machine", machine_text()},
-                             {"ranks", comm.size()},
-                             {"mib", options.mib},
-                             {"repeats", options.repeats}};
-    for (const auto& [name, s] : {std::pair{"write", &write}, std::pair{"read", &read}})
-      j[name] = {{"isohalo_gb_per_s", gigabytes / median(s->ours)},
-                 {"mpi_io_gb_per_s", gigabytes / median(s->theirs)},
-                 {"ratio", median(s->ratio)}};
-    j["right"] = right;
-    fmt::print("{}\n", j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  } else {
+  Json j = report_of("checkpoint");
+  j.update({{"ranks", comm.size()}, {"mib", options.mib}, {"repeats", options.repeats}});
+  if (!options.json)
     fmt::print("{}\n{} MiB, {} ranks, digests included, {} rounds\n", machine_text(), options.mib, comm.size(),
                options.repeats);
-    for (const auto& [name, s] : {std::pair{"write", &write}, std::pair{"read", &read}})
-      fmt::print("{:6} {:.2f} GB/s, MPI-IO {:.2f} GB/s, ratio {:.2f}\n", name, gigabytes / median(s->ours),
-                 gigabytes / median(s->theirs), median(s->ratio));
+  for (const auto& [name, turns] : {std::pair{"write", &write}, std::pair{"read", &read}}) {
+    const double ours = gigabytes / turns->middle(0), mpi = gigabytes / turns->middle(1),
+                 ratio = turns->ratio(1, 0);
+    j[name] = {{"isohalo_gb_per_s", ours}, {"mpi_io_gb_per_s", mpi}, {"ratio", ratio}};
+    if (!options.json) fmt::print("{:6} {:.2f} GB/s, MPI-IO {:.2f} GB/s, ratio {:.2f}\n", name, ours, mpi, ratio);
   }
+  j["right"] = right;
+  if (options.json) print_json(j);
   return right ? ExitCode::fine : ExitCode::different;
 }
 

@@ -8,18 +8,16 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/timing.hpp"
-#include "datatypes/mpi_check.hpp"
+#include "apps/bench/workloads.hpp"
 #include "framework/run/machine.hpp"
 
 namespace isohalo {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Bytes = std::vector<std::byte>;
 
 /// One collective of so many bytes, ours and MPI's; `copied` of them through shared memory, in and out, on all
@@ -30,11 +28,6 @@ struct CollectiveCase {
   std::function<void()> ours, mpi;
   double copied;
   std::function<bool()> right = [] { return true; };  ///< after ours, where it can tell
-};
-
-struct CollectiveFigures {
-  const CollectiveCase* c;
-  double ours_us, mpi_us, ratio;  ///< medians; of the pairs
 };
 
 class CollectiveSuite {
@@ -94,93 +87,67 @@ class CollectiveSuite {
   std::vector<CollectiveCase> cases_;
 };
 
-/// Microseconds of a call in an unsynchronised loop, on rank 0.
-double microseconds(const Communicator& comm, const std::function<void()>& call, int count) {
-  comm.barrier();
-  const double start = MPI_Wtime();
-  for (int k = 0; k < count; ++k) call();
-  return (MPI_Wtime() - start) / count * 1e6;
-}
-
-CollectiveFigures measure(const Communicator& comm, const CollectiveCase& c, int repeats, bool& right) {
+/// Microseconds of a call of ours and of MPI's, in unsynchronised loops, on rank 0.
+Turns measure(const Communicator& comm, const CollectiveCase& c, int repeats, bool& right) {
   c.ours();
   right = comm.min(c.right()) == 1 && right;
   c.mpi();
-  const auto often = [&](double us, double total_us) {
-    double n = std::clamp(total_us / std::max(us, 0.02), 3.0, 5000.0);
-    comm.allreduce(&n, 1, MPI_DOUBLE, MPI_MIN);
-    return static_cast<int>(n);
+  const auto loop_of = [&](const std::function<void()>& call, int tries) {
+    const int count = calls_in(comm, 0.004, looped_calls(comm, tries, call), 5000);
+    return [&comm, &call, count] { return 1e6 * looped_calls(comm, count, call); };
   };
-  const int ours_count = often(microseconds(comm, c.ours, 10), 4000),
-            mpi_count = often(microseconds(comm, c.mpi, 3), 4000);
-  std::vector<double> ours, mpi, ratio;
-  for (int k = 0; k < repeats; ++k) {
-    ours.push_back(microseconds(comm, c.ours, ours_count));
-    mpi.push_back(microseconds(comm, c.mpi, mpi_count));
-    ratio.push_back(mpi.back() / ours.back());
-  }
-  return {&c, median(ours), median(mpi), median(ratio)};
+  return Turns(repeats, {loop_of(c.ours, 10), loop_of(c.mpi, 3)});
 }
 
 /// Bytes per microsecond that a rank copies within its cache while all do.
 double copy_rate(const Communicator& comm) {
   Bytes from(std::size_t{128} << 10), to(from.size());
-  const double us = timed(comm,
-                          [&] {
-                            for (int k = 0; k < 200; ++k)
-                              std::memcpy(to.data(), from.data(), from.size()), from[0] = to[1];
-                          }) *
-                    1e6 / 200;
-  return static_cast<double>(from.size()) / us;
+  const double s =
+      timed_calls(comm, 200, [&] { std::memcpy(to.data(), from.data(), from.size()), from[0] = to[1]; });
+  return static_cast<double>(from.size()) * 1e-6 / s;
 }
 
 }  // namespace
 
 ExitCode bench_collectives(MPI_Comm user, const BenchCollectivesOptions& options) {
+  if (options.model) return bench_collectives_model(user, options);
   const Communicator comm = Communicator::of(user);
-  if (comm.ranks_on_node() != comm.size())
-    throw UsageError("bench collectives: all ranks must share a compute node");
-  NodeCollectivesOptions how{.spins = comm.spins()};
-  if (!options.hierarchy.empty()) how.hierarchy = Hierarchy::of_text(options.hierarchy, comm.size());
-  const auto node = NodeCollectives::make(comm.get(), how);
-  if (!node) throw UsageError("bench collectives: the system gives no shared memory");
+  const auto node = node_collectives(comm, "bench collectives", options.hierarchy);
   const double rate = copy_rate(comm);
   CollectiveSuite suite(comm, *node, options.largest);
   bool right = true;
   double logs = 0;
-  Json json{{"benchmark", "collectives"},
-            {"machine", machine_text()},
-            {"ranks", comm.size()},
-            {"copy_bytes_per_us", rate},
-            {"cases", Json::array()}};
+  Json json = report_of("collectives");
+  json.update({{"ranks", comm.size()}, {"copy_bytes_per_us", rate}, {"cases", Json::array()}});
   if (comm.rank() == 0 && !options.json)
     fmt::print(
         "{}\n{} ranks; a rank copies {:.1f} GB/s in its cache; us per call, unsynchronised loops, median of {}\n",
         machine_text(), comm.size(), rate / 1e3, options.repeats);
   for (const CollectiveCase& c : suite.cases()) {
-    const CollectiveFigures f = measure(comm, c, options.repeats, right);
-    logs += std::log(f.ratio);
+    const Turns turns = measure(comm, c, options.repeats, right);
+    const double ours = turns.middle(0), mpi = turns.middle(1), ratio = turns.ratio(1, 0);
+    logs += std::log(ratio);
     Json row{{"collective", c.name},
              {"bytes", c.bytes},
-             {"isohalo_us", f.ours_us},
-             {"mpi_us", f.mpi_us},
-             {"mpi_over_isohalo", f.ratio}};
+             {"isohalo_us", ours},
+             {"mpi_us", mpi},
+             {"mpi_over_isohalo", ratio}};
     std::string moved;
     if (c.bytes >= 65536) {
-      const double part = c.copied / static_cast<double>(comm.size()) / rate / f.ours_us;
+      const double part = c.copied / static_cast<double>(comm.size()) / rate / ours;
       row["bytes_moved"] = c.copied;
       row["of_copy_rate"] = part;
       moved = fmt::format("  {:8.0f} KiB moved, {:.2f} of the copy rate", c.copied / 1024, part);
     }
     json["cases"].push_back(row);
     if (comm.rank() == 0 && !options.json)
-      fmt::print("{:<10} {:>9} B  {:10.3f}  MPI {:10.3f}  {:7.2f} times as fast{}\n", c.name, c.bytes, f.ours_us,
-                 f.mpi_us, f.ratio, moved);
+      fmt::print("{:<10} {:>9} B  {:10.3f}  MPI {:10.3f}  {:7.2f} times as fast{}\n", c.name, c.bytes, ours, mpi,
+                 ratio, moved);
   }
   const double mean = std::exp(logs / static_cast<double>(suite.cases().size()));
   json["geometric_mean"] = mean;
   json["right"] = right;
-  if (comm.rank() == 0 && options.json) fmt::print("{}\n", json.dump(2));
+  if (comm.rank() == 0 && options.json) print_json(json);
   if (comm.rank() == 0 && !options.json)
     fmt::print("geometric mean: {:.2f} times as fast as MPI{}\n", mean, right ? "" : "; WRONG RESULTS");
   return right ? ExitCode::fine : ExitCode::different;

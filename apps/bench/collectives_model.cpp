@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <sstream>
 #include <string>
@@ -25,7 +24,6 @@ namespace isohalo {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Kind = NodeAlgorithm::Kind;
 
 constexpr const char* kAllreduces = "14 allreduce algorithms";
@@ -63,17 +61,9 @@ std::vector<Variant> variants_of(const Hierarchy& h) {
 
 /// Microseconds on rank 0 of what `run(times)` does so often, in an unsynchronised loop.
 double measured_us(const Communicator& comm, int repeats, const std::function<void(int)>& run) {
-  const auto loop = [&](int times) {
-    comm.barrier();
-    const double start = MPI_Wtime();
-    run(times);
-    return (MPI_Wtime() - start) / times * 1e6;
-  };
-  double times = std::clamp(2000 / std::max(loop(3), 0.05), 3.0, 3000.0);
-  comm.allreduce(&times, 1, MPI_DOUBLE, MPI_MIN);
-  std::vector<double> all;
-  for (int k = 0; k < repeats; ++k) all.push_back(loop(static_cast<int>(times)));
-  return median(all);
+  const auto seconds = [&](int times) { return looped_calls(comm, 1, [&] { run(times); }) / times; };
+  const int times = calls_in(comm, 0.002, seconds(3), 3000);
+  return 1e6 * median_of(repeats, [&] { return seconds(times); });
 }
 
 std::string cost_text(const NodeCosts& costs, const Hierarchy& h) {
@@ -110,12 +100,8 @@ class PaperFigures {
 
  private:
   void point(const std::string& figure, const std::string& name, std::size_t bytes, double us) {
-    auto plot = std::find_if(plots_.begin(), plots_.end(), [&](const Plot& p) { return p.title == figure; });
-    if (plot == plots_.end()) plot = plots_.insert(plots_.end(), {figure, "bytes", "time [us]", {}});
-    auto series =
-        std::find_if(plot->series.begin(), plot->series.end(), [&](const auto& s) { return s.name == name; });
-    if (series == plot->series.end()) series = plot->series.insert(plot->series.end(), {name, {}});
-    series->points.push_back({static_cast<double>(bytes), us, 0});
+    Plot& plot = plot_of(plots_, {figure, "bytes", "time [us]", {}});
+    plot.line(name).points.push_back({static_cast<double>(bytes), us, 0});
   }
   std::vector<Plot> plots_;
 };
@@ -213,9 +199,7 @@ Json simulate_machines(std::span<const Machine> machines, bool print) {
 
 ExitCode bench_collectives_model(MPI_Comm user, const BenchCollectivesOptions& options) {
   const Communicator comm = Communicator::of(user);
-  if (comm.ranks_on_node() != comm.size())
-    throw UsageError("bench collectives: all ranks must share a compute node");
-  NodeCollectivesOptions how{.spins = comm.spins()};
+  std::string here;  // the hierarchy of these ranks, if it is given
   // Of other ranks than there are: a machine that is not here.
   std::vector<Machine> machines(std::begin(kMachines), std::end(kMachines));
   const int given = options.hierarchy.empty() ? comm.size() : ranks_of(options.hierarchy);
@@ -225,16 +209,13 @@ ExitCode bench_collectives_model(MPI_Comm user, const BenchCollectivesOptions& o
   if (given != comm.size())
     machines = {{Hierarchy::of_text(options.hierarchy, given).text(), fmt::format("{} ranks", given), 1.5, 6.7266}};
   else if (!options.hierarchy.empty())
-    how.hierarchy = Hierarchy::of_text(options.hierarchy, comm.size());
-  const auto node = NodeCollectives::make(comm.get(), how);
-  if (!node) throw UsageError("bench collectives: the system gives no shared memory");
+    here = options.hierarchy;
+  const auto node = node_collectives(comm, "bench collectives", here);
   const Hierarchy& h = node->hierarchy();
   const NodeCosts costs = node->measure();
   const bool prints = comm.rank() == 0 && !options.json;
-  Json json{{"benchmark", "collectives model"},
-            {"machine", machine_text()},
-            {"hierarchy", h.text()},
-            {"cases", Json::array()}};
+  Json json = report_of("collectives model");
+  json.update({{"hierarchy", h.text()}, {"cases", Json::array()}});
   for (const ReachCosts& c : costs.reach)
     json["costs"].push_back(
         {{"latency_ns", c.latency_ns}, {"line_ns", c.line_ns}, {"shared_line_ns", c.shared_line_ns}});
@@ -280,7 +261,7 @@ ExitCode bench_collectives_model(MPI_Comm user, const BenchCollectivesOptions& o
     }
   }
   json["simulated"] = comm.rank() == 0 ? simulate_machines(machines, prints) : Json();
-  if (comm.rank() == 0 && options.json) fmt::print("{}\n", json.dump(2));
+  if (comm.rank() == 0 && options.json) print_json(json);
   if (options.plot_directory.empty()) return ExitCode::fine;
   WorkloadSides sides{comm, {comm.get(), node.get()}, {comm.get(), nullptr}, options.repeats};
   BenchWorkloadsOptions reduces;

@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/files.hpp"
+#include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
 #include "framework/run/machine.hpp"
 
@@ -66,27 +66,28 @@ ExitCode bench_compare(MPI_Comm user, const BenchFileOptions& options) {
   read.read_data = true;
   const bool opponent = h5diff(comm, {"--version"});
   bool right = compare_checkpoints(a, b, comm, read).same();
-  std::vector<double> ours, theirs, ratio;
-  for (int k = 0; k < options.repeats; ++k) {  // A B A B .. so that both see the same weather
-    ours.push_back(timed(comm, [&] { right = compare_checkpoints(a, b, comm, read).same() && right; }));
-    if (!opponent) continue;
-    theirs.push_back(timed(comm, [&] { right = h5diff(comm, {a.string(), b.string()}) && right; }));
-    ratio.push_back(theirs.back() / ours.back());
-  }
+  std::vector<std::function<double()>> ways{
+      [&] { return timed(comm, [&] { right = compare_checkpoints(a, b, comm, read).same() && right; }); }};
+  if (opponent)
+    ways.push_back([&] { return timed(comm, [&] { right = h5diff(comm, {a.string(), b.string()}) && right; }); });
+  const Turns turns(options.repeats, ways);
   const double gigabytes = 2 * static_cast<double>(options.mib) * (1 << 20) / 1e9;
+  const auto rate = [&](std::size_t way) { return gigabytes / turns.middle(way); };
   if (comm.rank() != 0) return right ? ExitCode::fine : ExitCode::different;
   if (options.json) {
-    nlohmann::ordered_json j{{"benchmark", "compare"},     {"machine", machine_text()},
-                             {"ranks", comm.size()},       {"mib_per_file", options.mib},
-                             {"repeats", options.repeats}, {"isohalo_gb_per_s", gigabytes / median(ours)}};
-    if (opponent) j["h5diff_gb_per_s"] = gigabytes / median(theirs), j["ratio"] = median(ratio);
+    Json j = report_of("compare");
+    j.update({{"ranks", comm.size()},
+              {"mib_per_file", options.mib},
+              {"repeats", options.repeats},
+              {"isohalo_gb_per_s", rate(0)}});
+    if (opponent) j["h5diff_gb_per_s"] = rate(1), j["ratio"] = turns.ratio(1, 0);
     j["right"] = right;
-    fmt::print("{}\n", j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_json(j);
   } else {
     fmt::print("{}\ncompare of two files of {} MiB, data read, {} ranks: {:.2f} GB/s (both files)\n",
-               machine_text(), options.mib, comm.size(), gigabytes / median(ours));
+               machine_text(), options.mib, comm.size(), rate(0));
     if (opponent)
-      fmt::print("h5diff: {:.2f} GB/s, ratio {:.2f}\n", gigabytes / median(theirs), median(ratio));
+      fmt::print("h5diff: {:.2f} GB/s, ratio {:.2f}\n", rate(1), turns.ratio(1, 0));
     else
       fmt::print("h5diff is not installed (package hdf5-tools): no ratio\n");
   }

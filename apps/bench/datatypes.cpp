@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/bench/benchmarks.hpp"
+#include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/halo/strided_copy.hpp"
@@ -47,19 +46,6 @@ struct Shape {
   Region<3> region;
 };
 
-struct Side {
-  std::int64_t bytes = 0;  ///< of the description
-  double build_us = 0, pack_us = 0, send_us = 0;
-};
-
-struct DatatypeFigures {
-  std::string name;
-  std::int64_t cells = 0;
-  Side region, indexed;
-  double our_pack_us = 0;
-  bool right = true;
-};
-
 /// One block per row of the region: what MPI_Type_indexed asks for.
 Datatype indexed_type(const ErasedArray<3>& a, const Region<3>& region) {
   std::vector<int> lengths;
@@ -80,70 +66,58 @@ Datatype indexed_type(const ErasedArray<3>& a, const Region<3>& region) {
 /// Microseconds per call, the median of 7 rounds of about 2 ms.
 template <class F>
 double typical_us(F&& f) {
-  using Clock = std::chrono::steady_clock;
-  const auto seconds = [&](int count) {
-    const auto start = Clock::now();
-    for (int k = 0; k < count; ++k) f();
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
-  const int count = static_cast<int>(std::clamp(0.002 / (seconds(1) + 1e-9), 1.0, 1e5));
-  std::vector<double> times;
-  for (int r = 0; r < 7; ++r) times.push_back(seconds(count) / count * 1e6);
-  return median(times);
+  const int count = calls_in(0.002, looped_calls(1, f), 1e5);
+  return 1e6 * median_of(7, [&] { return looped_calls(count, f); });
 }
 
 /// Microseconds per exchange in a ring of all ranks, of the slowest one.
 double ring_us(const Communicator& comm, std::byte* from, std::byte* to, MPI_Datatype type) {
   const int up = (comm.rank() + 1) % comm.size(), down = (comm.rank() + comm.size() - 1) % comm.size();
-  constexpr int count = 5;
-  std::vector<double> times;
-  for (int r = 0; r < 7; ++r)
-    times.push_back(
-        timed(comm,
-              [&] {
-                for (int k = 0; k < count; ++k) {
-                  MPI_Request q[2];
-                  mpi_check(MPI_Irecv(to, 1, type, down, 0, comm.get(), &q[0]), "MPI_Irecv", comm.get());
-                  mpi_check(MPI_Isend(from, 1, type, up, 0, comm.get(), &q[1]), "MPI_Isend", comm.get());
-                  comm.wait(q, "bench datatypes");
-                }
-              }) /
-        count * 1e6);
-  return median(times);
+  const auto exchange = [&] {
+    MPI_Request q[2];
+    mpi_check(MPI_Irecv(to, 1, type, down, 0, comm.get(), &q[0]), "MPI_Irecv", comm.get());
+    mpi_check(MPI_Isend(from, 1, type, up, 0, comm.get(), &q[1]), "MPI_Isend", comm.get());
+    comm.wait(q, "bench datatypes");
+  };
+  return 1e6 * median_of(7, [&] { return timed_calls(comm, 5, exchange); });
 }
 
-DatatypeFigures measure(const Communicator& comm, const Shape& shape, const ArrayRef<double, 3>& from,
-                        const ArrayRef<double, 3>& to) {
+Json measure(const Communicator& comm, const Shape& shape, const ArrayRef<double, 3>& from,
+             const ArrayRef<double, 3>& to) {
   const ErasedArray<3> a = erase(from);
-  DatatypeFigures f{shape.name, shape.region.cells(), {}, {}, 0, true};
+  const std::int64_t cells = shape.region.cells();
+  bool right = true;
   std::vector<ShiftedBox<3>> boxes;
   shape.region.for_each_box([&](const Box<3>& b) { boxes.push_back({b}); });
   const BoxPacker<3> packer(boxes);
-  std::vector<double> ours(static_cast<std::size_t>(f.cells)), theirs(ours.size());
-  f.our_pack_us = typical_us([&] { packer.pack(a, reinterpret_cast<std::byte*>(ours.data())); });
+  std::vector<double> ours(static_cast<std::size_t>(cells)), theirs(ours.size());
+  const double our_pack_us = typical_us([&] { packer.pack(a, reinterpret_cast<std::byte*>(ours.data())); });
   std::vector<double> sorted = ours;
   std::sort(sorted.begin(), sorted.end());
   const auto side = [&](auto&& make) {
-    Side s;
     const Datatype type = make();
-    s.bytes = description_bytes(type.get());
-    s.build_us = typical_us([&] { make(); });
-    const int bytes = static_cast<int>(f.cells * 8);
-    s.pack_us = typical_us([&] {
+    const double build_us = typical_us([&] { make(); });
+    const double pack_us = typical_us([&] {
       int at = 0;
-      mpi_check(MPI_Pack(from.data, 1, type.get(), theirs.data(), bytes, &at, comm.get()), "MPI_Pack", comm.get());
+      mpi_check(MPI_Pack(from.data, 1, type.get(), theirs.data(), static_cast<int>(cells * 8), &at, comm.get()),
+                "MPI_Pack", comm.get());
     });
     std::sort(theirs.begin(), theirs.end());  // all values differ, and the types have orders of their own
-    f.right = f.right && theirs == sorted;
-    s.send_us = ring_us(comm, a.data, reinterpret_cast<std::byte*>(to.data), type.get());
+    right = right && theirs == sorted;
+    const double exchange_us = ring_us(comm, a.data, reinterpret_cast<std::byte*>(to.data), type.get());
     for (const auto& b : boxes)  // all ranks hold the same values
-      for_each_cell(b.box, [&](const Index<3>& i) { f.right = f.right && to.at(i) == from.at(i); });
-    return s;
+      for_each_cell(b.box, [&](const Index<3>& i) { right = right && to.at(i) == from.at(i); });
+    return Json{{"bytes", description_bytes(type.get())},
+                {"build_us", build_us},
+                {"mpi_pack_us", pack_us},
+                {"exchange_us", exchange_us}};
   };
-  f.region = side([&] { return region_type<3>(shape.region, from.owned.low, from.stride, MPI_DOUBLE); });
-  f.indexed = side([&] { return indexed_type(a, shape.region); });
-  f.right = comm.min(f.right) == 1;
-  return f;
+  Json row{{"region", shape.name}, {"cells", cells}};
+  row["type"] = side([&] { return region_type<3>(shape.region, from.owned.low, from.stride, MPI_DOUBLE); });
+  row["indexed"] = side([&] { return indexed_type(a, shape.region); });
+  row["our_pack_us"] = our_pack_us;
+  row["right"] = comm.min(right) == 1;
+  return row;
 }
 
 std::vector<Shape> shapes(std::int64_t n, std::int64_t k) {
@@ -165,28 +139,23 @@ std::vector<Shape> shapes(std::int64_t n, std::int64_t k) {
           {"tetrahedron" + depth, cut({{0, 0, 0}, {k, k, k}}, {1, 1, 1})}};
 }
 
-void print(const DatatypeFigures& f) {
-  fmt::print("{:<28} {:>7} {:>8} {:>9} {:>8.2f} {:>8.2f} {:>8.1f} {:>8.1f} {:>8.1f} {:>8.1f} {:>8.1f}{}\n", f.name,
-             f.cells, f.region.bytes, f.indexed.bytes, f.region.build_us, f.indexed.build_us, f.our_pack_us,
-             f.region.pack_us, f.indexed.pack_us, f.region.send_us, f.indexed.send_us, f.right ? "" : " WRONG");
-}
-
-nlohmann::ordered_json json_of(const DatatypeFigures& f) {
-  const auto side = [](const Side& s) {
-    return nlohmann::ordered_json{
-        {"bytes", s.bytes}, {"build_us", s.build_us}, {"mpi_pack_us", s.pack_us}, {"exchange_us", s.send_us}};
-  };
-  return {{"region", f.name},
-          {"cells", f.cells},
-          {"type", side(f.region)},
-          {"indexed", side(f.indexed)},
-          {"our_pack_us", f.our_pack_us},
-          {"right", f.right}};
-}
+/// Two columns each, of the type and of the list, have one title.
+const Table kDatatypeTable{{{"", -28, "region"},
+                            {"", 7, "cells"},
+                            {"", 8, "type/bytes"},
+                            {"", 9, "indexed/bytes"},
+                            {"", 8, "type/build_us", ".2f"},
+                            {"", 8, "indexed/build_us", ".2f"},
+                            {"", 8, "our_pack_us", ".1f"},
+                            {"", 8, "type/mpi_pack_us", ".1f"},
+                            {"", 8, "indexed/mpi_pack_us", ".1f"},
+                            {"", 8, "type/exchange_us", ".1f"},
+                            {"", 8, "indexed/exchange_us", ".1f"}},
+                           {{"right", false, " WRONG"}}};
 
 }  // namespace
 
-ExitCode bench_datatypes(MPI_Comm user, bool json) {
+ExitCode bench_datatypes(MPI_Comm user, const BenchOptions& options) {
   const Communicator comm = Communicator::of(user);
   constexpr std::int64_t n = 128;
   const Box<3> block{{0, 0, 0}, {n, n, n}};
@@ -194,8 +163,9 @@ ExitCode bench_datatypes(MPI_Comm user, bool json) {
   const auto from = adopt(one.data(), block, 1), to = adopt(two.data(), block, 1);
   for_each_cell(block, [&](const Index<3>& i) { from.at(i) = static_cast<double>(linear_index(block, i)) + 1; });
   bool right = true;
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  if (comm.rank() == 0 && !json)
+  Json report = report_of("datatypes");
+  report["ranks"] = comm.size();
+  if (comm.rank() == 0 && !options.json)
     fmt::print(
         "{}\nblock of {}^3 float64, {} ranks; bytes of the description, then microseconds; type, then indexed\n"
         "{:<28} {:>7} {:>18} {:>17} {:>8} {:>17} {:>17}\n",
@@ -203,17 +173,11 @@ ExitCode bench_datatypes(MPI_Comm user, bool json) {
         "exchange");
   for (const std::int64_t k : {2, 4, 16})
     for (const auto& shape : shapes(n, k)) {
-      const DatatypeFigures f = measure(comm, shape, from, to);
-      right = right && f.right;
-      if (comm.rank() == 0 && !json) print(f);
-      all.push_back(json_of(f));
+      const Json& row = report["regions"].emplace_back(measure(comm, shape, from, to));
+      right = right && row["right"];
+      if (comm.rank() == 0 && !options.json) fmt::print("{}\n", kDatatypeTable.line(row));
     }
-  if (comm.rank() == 0 && json)
-    fmt::print(
-        "{}\n",
-        nlohmann::ordered_json(
-            {{"benchmark", "datatypes"}, {"machine", machine_text()}, {"ranks", comm.size()}, {"regions", all}})
-            .dump(2));
+  if (comm.rank() == 0 && options.json) print_json(report);
   return right ? ExitCode::fine : ExitCode::different;
 }
 

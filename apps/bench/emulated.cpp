@@ -20,8 +20,6 @@ namespace isohalo {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 MessageCosts costs_of(const EmulatedLatency& e) {
   return {.latency_ns = e.latency_s * 1e9, .pipeline_ns = e.pipeline_s * 1e9, .per_byte_ns = 0, .compute_ns = 0};
 }
@@ -90,14 +88,7 @@ Json bench_emulated(const Communicator& comm, const EmulatedLatency& emulate, in
   const EmulatedNetwork network(domain.comm(), emulate);
   const auto time = [&](const std::function<bool()>& correct) {
     constexpr int calls = 4;  // so that ranks which set off late weigh less
-    std::vector<double> ms;
-    for (int k = 0; k < repeats; ++k)
-      ms.push_back(timed(comm,
-                         [&] {
-                           for (int c = 0; c < calls; ++c) right = correct() && right;
-                         }) *
-                   1e3 / calls);
-    return median(ms);
+    return median_of(repeats, [&] { return 1e3 * timed_calls(comm, calls, [&] { right = correct() && right; }); });
   };
   const auto time_tree = [&](const ReductionOptions& options) {
     tree.reduce_by(options);

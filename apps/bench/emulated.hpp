@@ -1,9 +1,8 @@
 #pragma once
 /// Schedules timed under an emulated network.
 
-#include <nlohmann/json.hpp>
-
 #include "apps/bench/emulated_network.hpp"
+#include "apps/bench/report.hpp"
 #include "framework/mpi/communicator.hpp"
 
 namespace isohalo {
@@ -11,7 +10,7 @@ namespace isohalo {
 /// Times the tree allreduce (with its frontier) and the plain one by schedules of every kind; `right` becomes false
 /// when a result is not what it should be, `in_order` when schedules that the simulator holds to differ by half
 /// were not timed in its order. Collective over ranks of one compute node.
-nlohmann::ordered_json bench_emulated(const Communicator& comm, const EmulatedLatency& emulate, int repeats,
-                                      bool& right, bool& in_order);
+Json bench_emulated(const Communicator& comm, const EmulatedLatency& emulate, int repeats, bool& right,
+                    bool& in_order);
 
 }  // namespace isohalo

@@ -6,9 +6,9 @@
 
 #include <cstring>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "apps/bench/benchmarks.hpp"
+#include "apps/bench/report.hpp"
 #include "apps/bench/subarray_exchange.hpp"
 #include "apps/bench/timing.hpp"
 #include "framework/halo/field.hpp"
@@ -18,17 +18,6 @@
 namespace isohalo {
 
 namespace {
-
-struct ExchangeFigures {
-  std::string name, shape;
-  int ranks = 1, depth = 1;
-  std::vector<std::string> ways;            ///< the opponent first
-  std::vector<double> milliseconds, ratio;  ///< medians; time / opponent's, in pairs
-  std::vector<double> best;                 ///< milliseconds of the best repetition, for busy machines
-  std::string chosen;                       ///< by the plan on its own
-  bool in_place = false;                    ///< whether its field is in shared memory, as our solvers' are here
-  bool right = true;
-};
 
 template <int D>
 struct ExchangeCase {
@@ -71,12 +60,13 @@ class GhostCheck {
 
 template <int D>
 struct Way {
+  std::string name;
   const Field<double, D>* field;
   std::function<void()> run;
 };
 
 template <int D>
-ExchangeFigures measure(MPI_Comm user, const ExchangeCase<D>& c, int repeats) {
+Json measure(MPI_Comm user, const ExchangeCase<D>& c, int repeats) {
   DomainOptions<D> options;
   options.periodic.fill(true);
   const CartesianDomain<D> domain(user, c.shape, options);
@@ -94,79 +84,61 @@ ExchangeFigures measure(MPI_Comm user, const ExchangeCase<D>& c, int repeats) {
   for (const auto* f : {&field, &mapped})
     for_each_cell(domain.owned(), [&](const Index<D>& i) { f->at(i) = check.value(i); });
 
-  ExchangeFigures f{c.name, shape_string<D>(c.shape), comm.size(), c.depth, {"datatypes over MPI"}, {}, {}, {}, {},
-                    true};
   SubarrayExchange<D> opponent(domain, field.ref(), c.stencil, c.depth);
-  std::vector<Way<D>> ways{{&field, [&] { opponent.run(); }}};
+  std::vector<Way<D>> ways{{"datatypes over MPI", &field, [&] { opponent.run(); }}};
   std::vector<HaloPlan<D>> plans;
   for (const auto& name : exchange_names()) {
     HaloOptions<D> forced;
     forced.exchange = exchange_of_name(name);
     if (forced.exchange == Exchange::automatic) continue;
-    f.ways.push_back(name);
+    ways.push_back({name, &field, [&, k = plans.size()] { plans[k].exchange(field.ref()); }});
     plans.emplace_back(domain, c.stencil, c.depth, forced);
   }
-  for (auto& plan : plans) ways.push_back({&field, [&] { plan.exchange(field.ref()); }});
-  f.ways.push_back("shared, in place");
-  ways.push_back({&mapped, [&] { plans.back().exchange(mapped.ref()); }});
-  f.ways.push_back("auto");
-  ways.push_back({&usual, [&] { own_choice.exchange(usual.ref()); }});
+  ways.push_back({"shared, in place", &mapped, [&] { plans.back().exchange(mapped.ref()); }});
+  ways.push_back({"auto", &usual, [&] { own_choice.exchange(usual.ref()); }});
 
-  std::vector<int> counts;
+  bool right = true;
+  std::vector<std::function<double()>> timings;
   for (const auto& way : ways) {
-    f.right = comm.min(check.right_after(*way.field, way.run)) == 1 && f.right;
+    right = comm.min(check.right_after(*way.field, way.run)) == 1 && right;
     double once = timed(comm, way.run);
     for (int k = 0; k < 3; ++k) once = std::min(once, timed(comm, way.run));
-    counts.push_back(static_cast<int>(std::clamp(0.02 / once, 1.0, 1000.0)));
+    const auto count = static_cast<std::int64_t>(std::clamp(0.02 / once, 1.0, 1000.0));
+    timings.push_back([&, count] { return timed_calls(comm, count, way.run) * 1e3; });
   }
-  f.chosen = exchange_name(own_choice.choice().used);
-  f.in_place = shared;
-  std::vector<std::vector<double>> times(ways.size()), ratios(ways.size());
-  for (int r = 0; r < repeats; ++r)  // in turns, so that all see the same weather
-    for (std::size_t w = 0; w < ways.size(); ++w) {
-      times[w].push_back(timed(comm,
-                               [&] {
-                                 for (int k = 0; k < counts[w]; ++k) ways[w].run();
-                               }) /
-                         counts[w]);
-      ratios[w].push_back(times[w].back() / times[0].back());
-    }
+  const Turns turns(repeats, timings);
+  // Of the ways that were forced for such a field as the plan's own choice has.
+  double fastest = turns.middle(1);
+  for (std::size_t w = 2; w < ways.size() - (shared ? 1 : 2); ++w) fastest = std::min(fastest, turns.middle(w));
+  Json j{{"case", c.name},
+         {"shape", shape_string<D>(c.shape)},
+         {"ranks", comm.size()},
+         {"depth", c.depth},
+         {"right", right},
+         {"auto", exchange_name(own_choice.choice().used)},
+         {"auto_over_best", turns.middle(ways.size() - 1) / fastest}};
   for (std::size_t w = 0; w < ways.size(); ++w) {
-    f.milliseconds.push_back(median(times[w]) * 1e3);
-    f.best.push_back(*std::min_element(times[w].begin(), times[w].end()) * 1e3);
-    f.ratio.push_back(median(ratios[w]));
+    const auto all = turns.of(w);
+    j["ways"].push_back({{"way", ways[w].name},
+                         {"ms", turns.middle(w)},
+                         {"best_ms", *std::min_element(all.begin(), all.end())},  // for busy machines
+                         {"ratio", turns.ratio(w, 0)}});
   }
-  return f;
-}
-
-/// The time of the plan's own choice over that of the fastest way that was forced for such a field, by medians.
-double auto_over_best(const ExchangeFigures& f) {
-  return f.milliseconds.back() /
-         *std::min_element(f.milliseconds.begin() + 1, f.milliseconds.end() - (f.in_place ? 1 : 2));
-}
-
-void print(const ExchangeFigures& f) {
-  fmt::print("{}, {} on {} ranks, depth {}{}\n", f.name, f.shape, f.ranks, f.depth,
-             f.right ? "" : ": WRONG GHOSTS");
-  for (std::size_t w = 0; w < f.ways.size(); ++w)
-    fmt::print(
-        "  {:<20} {:>9.4f} ms (best {:>9.4f})  {:>6.3f}{}\n", f.ways[w], f.milliseconds[w], f.best[w], f.ratio[w],
-        f.ways[w] == "auto" ? fmt::format("  ({}; {:.2f} of the fastest)", f.chosen, auto_over_best(f)) : "");
-  std::fflush(stdout);
-}
-
-nlohmann::ordered_json json_of(const ExchangeFigures& f) {
-  nlohmann::ordered_json j{{"case", f.name},
-                           {"shape", f.shape},
-                           {"ranks", f.ranks},
-                           {"depth", f.depth},
-                           {"right", f.right},
-                           {"auto", f.chosen},
-                           {"auto_over_best", auto_over_best(f)}};
-  for (std::size_t w = 0; w < f.ways.size(); ++w)
-    j["ways"].push_back(
-        {{"way", f.ways[w]}, {"ms", f.milliseconds[w]}, {"best_ms", f.best[w]}, {"ratio", f.ratio[w]}});
   return j;
+}
+
+void print_case(const Json& j) {
+  const auto word = [](const Json& figure) { return figure.get<std::string>(); };
+  const auto number = [](const Json& figure) { return figure.get<double>(); };
+  fmt::print("{}, {} on {} ranks, depth {}{}\n", word(j["case"]), word(j["shape"]), j["ranks"].dump(),
+             j["depth"].dump(), j["right"] ? "" : ": WRONG GHOSTS");
+  for (const Json& way : j["ways"])
+    fmt::print("  {:<20} {:>9.4f} ms (best {:>9.4f})  {:>6.3f}{}\n", word(way["way"]), number(way["ms"]),
+               number(way["best_ms"]), number(way["ratio"]),
+               way["way"] == "auto"
+                   ? fmt::format("  ({}; {:.2f} of the fastest)", word(j["auto"]), number(j["auto_over_best"]))
+                   : "");
+  std::fflush(stdout);
 }
 
 /// Cells of a grid in which each rank has `n` to the power of D.
@@ -186,15 +158,14 @@ ExitCode bench_exchange(MPI_Comm user, const BenchExchangeOptions& options) {
   const Communicator comm = Communicator::of(user);
   const std::int64_t n = options.size;
   bool right = true;
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  Json report = report_of("exchange");
+  report["cases"] = Json::array();
+  CaseChoice cases(options.cases);
   const auto run = [&](const auto& c) {
-    if (!options.cases.empty() &&
-        std::find(options.cases.begin(), options.cases.end(), c.name) == options.cases.end())
-      return;
-    const ExchangeFigures f = measure(user, c, options.repeats);
-    right = right && f.right;
-    if (comm.rank() == 0 && !options.json) print(f);
-    all.push_back(json_of(f));
+    if (!cases.wants(c.name)) return;
+    const Json& figures = report["cases"].emplace_back(measure(user, c, options.repeats));
+    right = right && figures["right"];
+    if (comm.rank() == 0 && !options.json) print_case(figures);
   };
   if (comm.rank() == 0 && !options.json) fmt::print("{}\n", machine_text());
   for (const int depth : {1, 2, 4}) {
@@ -208,10 +179,7 @@ ExitCode bench_exchange(MPI_Comm user, const BenchExchangeOptions& options) {
     run(ExchangeCase<2>{"matrix-5-point", grid_of<2>(comm.size(), 16 * n), StencilShape<2>::von_neumann(1), depth});
     run(ExchangeCase<2>{"matrix-9-point", grid_of<2>(comm.size(), 100), StencilShape<2>::moore(1), depth});
   }
-  if (comm.rank() == 0 && options.json)
-    fmt::print(
-        "{}\n",
-        nlohmann::ordered_json({{"benchmark", "exchange"}, {"machine", machine_text()}, {"cases", all}}).dump(2));
+  if (comm.rank() == 0 && options.json) print_json(report);
   return right ? ExitCode::fine : ExitCode::different;
 }
 

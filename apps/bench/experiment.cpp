@@ -49,11 +49,7 @@ void run_experiments(const Communicator& comm, std::vector<Experiment>& experime
   for (std::size_t k : order) {
     Experiment& e = experiments[k];
     e.run();  // warm again after another experiment
-    e.samples.push_back(timed(comm,
-                              [&] {
-                                for (int b = 0; b < e.batch; ++b) e.run();
-                              }) /
-                        e.batch);
+    e.samples.push_back(timed_calls(comm, e.batch, e.run));
   }
 }
 
@@ -68,9 +64,9 @@ double ratio_of(const std::vector<Experiment>& all, const std::string& figure, s
   return of_a < 0 || of_b < 0 ? -1 : of_a / of_b;
 }
 
-nlohmann::ordered_json json_of(const Experiment& e) {
+Json json_of(const Experiment& e) {
   const Sample s = summarize(e.samples);
-  nlohmann::ordered_json j = {{"figure", e.figure}, {"method", e.method}, {e.axis, e.x}};
+  Json j = {{"figure", e.figure}, {"method", e.method}, {e.axis, e.x}};
   if (e.correct)
     j.update({{"samples", s.taken},
               {"kept", s.kept},
@@ -101,14 +97,9 @@ void write_plots(const std::vector<Experiment>& all, const std::string& director
   std::vector<Plot> plots;
   for (const auto& e : all) {
     if (e.samples.empty()) continue;
-    auto plot = std::find_if(plots.begin(), plots.end(), [&](const Plot& p) { return p.title == e.figure; });
-    if (plot == plots.end())
-      plot = plots.insert(plots.end(), Plot{e.figure, label_of(e), "time [us], mean and 95 % interval", {}});
-    auto series = std::find_if(plot->series.begin(), plot->series.end(),
-                               [&](const PlotSeries& s) { return s.name == e.method; });
-    if (series == plot->series.end()) series = plot->series.insert(plot->series.end(), PlotSeries{e.method, {}});
+    Plot& plot = plot_of(plots, {e.figure, label_of(e), "time [us], mean and 95 % interval", {}});
     const Sample s = summarize(e.samples);
-    series->points.push_back({static_cast<double>(e.x), s.mean * 1e6, s.ci95 * 1e6});
+    plot.line(e.method).points.push_back({static_cast<double>(e.x), s.mean * 1e6, s.ci95 * 1e6});
   }
   for (const auto& p : plots) {
     const std::string name = directory + "/" + p.title.substr(0, p.title.find(' ')) + ".svg";

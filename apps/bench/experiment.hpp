@@ -3,10 +3,10 @@
 /// % intervals after Tukey's rule; a method whose result is wrong is not timed.
 
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "apps/bench/report.hpp"
 #include "framework/mpi/communicator.hpp"
 
 namespace isohalo {
@@ -31,7 +31,7 @@ void run_experiments(const Communicator& comm, std::vector<Experiment>& experime
 double ratio_of(const std::vector<Experiment>& all, const std::string& figure, std::int64_t x, const std::string& a,
                 const std::string& b);
 
-nlohmann::ordered_json json_of(const Experiment& e);
+Json json_of(const Experiment& e);
 /// A table on standard output.
 void print_experiments(const std::vector<Experiment>& all);
 /// One SVG per figure, named by its first word.

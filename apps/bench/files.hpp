@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "apps/bench/timing.hpp"
 #include "framework/halo/field.hpp"
 #include "framework/io/checkpoint.hpp"
 #include "framework/mpi/agreement.hpp"
@@ -44,9 +45,7 @@ class BenchDirectory {
 inline Field<double, 2> random_field(const CartesianDomain<2>& domain) {
   Field<double, 2> u("u", domain.owned(), {1, 1}, {1, 1});
   for_each_cell(domain.owned(), [&](const Index<2>& i) {
-    u.at(i) =
-        static_cast<double>(mix64(static_cast<std::uint64_t>(linear_index(domain.global(), i)) * kGolden) >> 11) *
-        0x1p-53;
+    u.at(i) = number_of(static_cast<std::uint64_t>(linear_index(domain.global(), i)) * kGolden);
   });
   return u;
 }

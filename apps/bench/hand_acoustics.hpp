@@ -17,7 +17,7 @@ class HandAcoustics {
  public:
   /// `a`, `b`: the factors of the velocities and of the pressure. Local.
   HandAcoustics(const CartesianDomain<D>& domain, const PerDim<double, D>& a, const PerDim<double, D>& b)
-      : grid_(domain, 1, true), a_(a), b_(b), low_(domain.owned().low), cells_(domain.owned().extents()) {
+      : grid_(domain, 1), a_(a), b_(b), low_(domain.owned().low), cells_(domain.owned().extents()) {
     for (int f = 0; f <= D; ++f) fields_.push_back(grid_.array());
   }
 

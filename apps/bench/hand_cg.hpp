@@ -15,7 +15,7 @@ template <int D>
 class HandCg {
  public:
   HandCg(const CartesianDomain<D>& domain, const PerDim<double, D>& q)
-      : comm_(domain.comm().get()), grid_(domain, 1, false), q_(q) {}
+      : comm_(domain.comm().get()), grid_(domain, 1), q_(q) {}
 
   double& source(const Index<D>& i) { return r_.ref().data[grid_.place(i)]; }
   /// Before the first iteration, the source in place.
@@ -67,12 +67,12 @@ class HandCg {
                   *const ap_all = ap_.ref().data;
     grid_.exchange(p_all);
     const PerDim<double, D> q = q_;
-    const std::int64_t s0 = grid_.stride()[0], s1 = D == 2 ? 1 : grid_.stride()[1];
+    const Index<D> s = grid_.stride();
     const double curvature = all(sum_of([&](std::int64_t k, std::int64_t n, Lanes& lanes) {
       const double* const p = p_all + k;
       double* const ap = ap_all + k;
       ISOHALO_INDEPENDENT
-      for (std::int64_t x = 0; x < n; ++x) ap[x] = -hand_laplace<D>(p + x, q, s0, s1);
+      for (std::int64_t x = 0; x < n; ++x) ap[x] = -hand_laplace<D>(p + x, q, s);
       add(lanes, n, [=](std::int64_t x) { return p[x] * ap[x]; });
     }));
     const double alpha = rr_ / curvature;

@@ -20,17 +20,18 @@ class HandGrid {
   /// An array of the grid; owns its memory.
   using Array = Field<T, 1>;
 
-  /// `layers` of ghosts. Not `periodic`: ghosts outside the grid stay as they are, 0. Local.
-  HandGrid(const CartesianDomain<D>& domain, std::int64_t layers, bool periodic)
-      : box_(domain.owned()), comm_(domain.comm().get()), layers_(layers), periodic_(periodic) {
+  /// `layers` of ghosts. The domain is periodic in all dimensions or in none: then ghosts outside the grid stay as
+  /// they are, 0. Local.
+  HandGrid(const CartesianDomain<D>& domain, std::int64_t layers)
+      : box_(domain.owned()), comm_(domain.comm().get()), layers_(layers), periodic_(domain.periodic()[0]) {
     for (int j = D - 1; j >= 0; --j) {
       stride_[j] = size_;
       size_ *= box_.extent(j) + 2 * layers;
     }
     const int p = domain.size(), r = domain.rank();
     alone_ = p == 1;
-    up_ = r + 1 < p ? r + 1 : periodic ? 0 : MPI_PROC_NULL;
-    down_ = r > 0 ? r - 1 : periodic ? p - 1 : MPI_PROC_NULL;
+    up_ = r + 1 < p ? r + 1 : periodic_ ? 0 : MPI_PROC_NULL;
+    down_ = r > 0 ? r - 1 : periodic_ ? p - 1 : MPI_PROC_NULL;
   }
 
   const Index<D>& stride() const { return stride_; }

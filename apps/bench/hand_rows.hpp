@@ -12,35 +12,25 @@
 
 namespace isohalo {
 
+/// laplace(u) at the cell `u`.
+template <int D>
+inline double hand_laplace(const double* u, const PerDim<double, D>& q, const Index<D>& s) {
+  const double twice = 2 * u[0];
+  const auto second = [&](int j, std::int64_t d) { return q[j] * ((u[-d] - twice) + u[d]); };
+  if constexpr (D == 1) return second(0, 1);
+  double lap = second(0, s[0]);
+  for (int j = 1; j < D - 1; ++j) lap = lap + second(j, s[j]);
+  return lap + second(D - 1, 1);
+}
+
 template <int D>
 struct HandHeatRow {
   PerDim<double, D> c;
   Index<D> s;
   void operator()(const double* __restrict u, double* __restrict out, std::int64_t n) const {
-    if constexpr (D == 1) {
-      const double c0 = c[0];
-      for (std::int64_t x = 0; x < n; ++x) out[x] = u[x] + c0 * ((u[x - 1] - 2 * u[x]) + u[x + 1]);
-    } else if constexpr (D == 4) {
-      const double c0 = c[0], c1 = c[1], c2 = c[2], c3 = c[3];
-      const std::int64_t s0 = s[0], s1 = s[1], s2 = s[2];
-      for (std::int64_t x = 0; x < n; ++x) {
-        const double twice = 2 * u[x];
-        out[x] = u[x] + (((c0 * ((u[x - s0] - twice) + u[x + s0]) + c1 * ((u[x - s1] - twice) + u[x + s1])) +
-                          c2 * ((u[x - s2] - twice) + u[x + s2])) +
-                         c3 * ((u[x - 1] - twice) + u[x + 1]));
-      }
-    } else if constexpr (D == 2) {
-      const double c0 = c[0], c1 = c[1];
-      const std::int64_t s0 = s[0];
-      for (std::int64_t x = 0; x < n; ++x)
-        out[x] = u[x] + (c0 * ((u[x - s0] - 2 * u[x]) + u[x + s0]) + c1 * ((u[x - 1] - 2 * u[x]) + u[x + 1]));
-    } else {
-      const double c0 = c[0], c1 = c[1], c2 = c[2];
-      const std::int64_t s0 = s[0], s1 = s[1];
-      for (std::int64_t x = 0; x < n; ++x)
-        out[x] = u[x] + ((c0 * ((u[x - s0] - 2 * u[x]) + u[x + s0]) + c1 * ((u[x - s1] - 2 * u[x]) + u[x + s1])) +
-                         c2 * ((u[x - 1] - 2 * u[x]) + u[x + 1]));
-    }
+    const PerDim<double, D> q = c;
+    const Index<D> d = s;
+    for (std::int64_t x = 0; x < n; ++x) out[x] = u[x] + hand_laplace<D>(u + x, q, d);
   }
 };
 
@@ -112,14 +102,10 @@ struct HandWaveRow {
   Index<D> s;
   void operator()(const double* __restrict u, double* __restrict out, std::int64_t n) const {
     const double half = 0.5 * (damping * dt), keep = 1 - half, over = 1 + half, dd = dt * dt, cc = c * c;
-    const double r0 = r[0], r1 = r[1], r2 = r[D - 1];
-    const std::int64_t s0 = s[0], s1 = D == 2 ? 1 : s[1];
-    for (std::int64_t x = 0; x < n; ++x) {
-      const double twice = 2 * u[x];
-      double lap = r0 * ((u[x - s0] - twice) + u[x + s0]) + r1 * ((u[x - s1] - twice) + u[x + s1]);
-      if constexpr (D == 3) lap = lap + r2 * ((u[x - 1] - twice) + u[x + 1]);
-      out[x] = ((twice - keep * out[x]) + dd * (cc * lap)) / over;
-    }
+    const PerDim<double, D> q = r;
+    const Index<D> d = s;
+    for (std::int64_t x = 0; x < n; ++x)
+      out[x] = ((2 * u[x] - keep * out[x]) + dd * (cc * hand_laplace<D>(u + x, q, d))) / over;
   }
 };
 
@@ -127,17 +113,16 @@ struct HandWaveRow {
 struct HandGrayScottRow {
   PerDim<double, 2> r;
   double Du, Dv, F, k, dt;
-  std::int64_t s;
+  Index<2> s;
   void operator()(const double* __restrict u, const double* __restrict v, double* __restrict u_new,
                   double* __restrict v_new, std::int64_t n) const {
-    const double r0 = r[0], r1 = r[1], a = Du, b = Dv, f = F, fk = F + k, t = dt;
-    const std::int64_t d = s;
+    const double a = Du, b = Dv, f = F, fk = F + k, t = dt;
+    const PerDim<double, 2> q = r;
+    const Index<2> d = s;
     for (std::int64_t x = 0; x < n; ++x) {
-      const double u2 = 2 * u[x], v2 = 2 * v[x], uvv = u[x] * (v[x] * v[x]);
-      const double lap_u = r0 * ((u[x - d] - u2) + u[x + d]) + r1 * ((u[x - 1] - u2) + u[x + 1]);
-      const double lap_v = r0 * ((v[x - d] - v2) + v[x + d]) + r1 * ((v[x - 1] - v2) + v[x + 1]);
-      u_new[x] = u[x] + t * ((a * lap_u - uvv) + f * (1 - u[x]));
-      v_new[x] = v[x] + t * ((b * lap_v + uvv) - fk * v[x]);
+      const double uvv = u[x] * (v[x] * v[x]);
+      u_new[x] = u[x] + t * ((a * hand_laplace<2>(u + x, q, d) - uvv) + f * (1 - u[x]));
+      v_new[x] = v[x] + t * ((b * hand_laplace<2>(v + x, q, d) + uvv) - fk * v[x]);
     }
   }
 };

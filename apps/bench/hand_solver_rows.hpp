@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "datatypes/box.hpp"
+#include "apps/bench/hand_rows.hpp"
 #include "datatypes/independent.hpp"
 #include "stencils/poisson_spectrum.hpp"
 
@@ -19,25 +19,10 @@ struct HandUpwindRow {
   PerDim<double, D> inverse;
   Index<D> s;
 
-  void operator()(const double* u, double* out, std::int64_t n) const {
-    choose<0>(u, out, n, std::array<std::int64_t, D>{});
-  }
-
- private:
-  /// Where the two values that dimension j subtracts lie.
-  template <int J>
-  void choose(const double* u, double* out, std::int64_t n, std::array<std::int64_t, D> below) const {
-    if constexpr (J == D) {
-      run(u, out, n, below);
-    } else {
-      below[J] = v[J] > 0 ? -s[J] : 0;
-      choose<J + 1>(u, out, n, below);
-    }
-  }
-  void run(const double* __restrict u, double* __restrict out, std::int64_t n,
-           const std::array<std::int64_t, D>& below) const {
+  void operator()(const double* __restrict u, double* __restrict out, std::int64_t n) const {
     const double t = dt, v0 = v[0], v1 = v[1], v2 = v[D - 1], r0 = inverse[0], r1 = inverse[1], r2 = inverse[D - 1];
-    const double *const a = u + below[0], *const b = u + below[1], *const c = u + below[D - 1];
+    const auto below = [&](int j) { return u - (v[j] > 0 ? s[j] : 0); };
+    const double *const a = below(0), *const b = below(1), *const c = below(D - 1);
     const std::int64_t s0 = s[0], s1 = D == 2 ? 1 : s[1];
     for (std::int64_t x = 0; x < n; ++x) {
       double sum = v0 * ((a[x + s0] - a[x]) * r0) + v1 * ((b[x + s1] - b[x]) * r1);
@@ -138,15 +123,6 @@ struct HandKappaRow {
   }
 };
 
-/// laplace(u) at the cell `u`.
-template <int D>
-inline double hand_laplace(const double* u, const PerDim<double, D>& q, std::int64_t s0, std::int64_t s1) {
-  const double twice = 2 * u[0];
-  double lap = q[0] * ((u[-s0] - twice) + u[s0]) + q[1] * ((u[-s1] - twice) + u[s1]);
-  if constexpr (D == 3) lap = lap + q[2] * ((u[-1] - twice) + u[1]);
-  return lap;
-}
-
 /// -laplace(u) = f, damped Jacobi steps; f given.
 template <int D>
 struct HandJacobiRow {
@@ -158,8 +134,8 @@ struct HandJacobiRow {
                   double* __restrict out, std::int64_t n) const {
     const PerDim<double, D> c = q;
     const double w = omega, d = diagonal, *const f = given[0] + k;
-    const std::int64_t s0 = s[0], s1 = D == 2 ? 1 : s[1];
-    for (std::int64_t x = 0; x < n; ++x) out[x] = u[x] + (w * (f[x] + hand_laplace<D>(u + x, c, s0, s1))) / d;
+    const Index<D> at = s;
+    for (std::int64_t x = 0; x < n; ++x) out[x] = u[x] + (w * (f[x] + hand_laplace<D>(u + x, c, at))) / d;
   }
 };
 
@@ -175,9 +151,9 @@ struct HandChebyshevRow {
                   double* __restrict out, std::int64_t n) const {
     const PerDim<double, D> c = q;
     const double a = steps.change(), b = steps.residual(), *const f = given[0] + k;
-    const std::int64_t s0 = s[0], s1 = D == 2 ? 1 : s[1];
+    const Index<D> at = s;
     for (std::int64_t x = 0; x < n; ++x)
-      out[x] = u[x] + (a * (u[x] - out[x]) + b * (f[x] + hand_laplace<D>(u + x, c, s0, s1)));
+      out[x] = u[x] + (a * (u[x] - out[x]) + b * (f[x] + hand_laplace<D>(u + x, c, at)));
   }
 };
 
@@ -191,9 +167,9 @@ struct HandRedBlackRow {
   void operator()(double* u, const double* __restrict f, std::int64_t n, std::int64_t first) const {
     const PerDim<double, D> c = q;
     const double w = weight;
-    const std::int64_t s0 = s[0], s1 = D == 2 ? 1 : s[1];
+    const Index<D> at = s;
     ISOHALO_INDEPENDENT
-    for (std::int64_t x = first; x < n; x += 2) u[x] = u[x] + w * (f[x] + hand_laplace<D>(u + x, c, s0, s1));
+    for (std::int64_t x = first; x < n; x += 2) u[x] = u[x] + w * (f[x] + hand_laplace<D>(u + x, c, at));
   }
 };
 

@@ -16,9 +16,8 @@ namespace isohalo {
 template <int D, class Row, std::size_t N = 1, class T = double, std::size_t K = 0>
 class HandWritten {
  public:
-  HandWritten(const CartesianDomain<D>& domain, const std::function<Row(const Index<D>&)>& make,
-              bool periodic = true)
-      : grid_(domain, layers(), periodic), row_(make(grid_.stride())) {
+  HandWritten(const CartesianDomain<D>& domain, const std::function<Row(const Index<D>&)>& make)
+      : grid_(domain, layers()), row_(make(grid_.stride())) {
     for (std::size_t f = 0; f < N; ++f) u_.push_back(grid_.array()), v_.push_back(grid_.array());
     for (std::size_t k = 0; k < K; ++k) given_.push_back(grid_.array());
   }
@@ -27,7 +26,6 @@ class HandWritten {
   T& at(const Index<D>& i, std::size_t f = 0) { return u_[f].ref().data[grid_.place(i)]; }
   T& before(const Index<D>& i) { return v_[0].ref().data[grid_.place(i)]; }
   T& given(const Index<D>& i, std::size_t k) { return given_[k].ref().data[grid_.place(i)]; }
-  Row& row() { return row_; }
 
   /// To be called when the constants are in place.
   void start() {
@@ -78,11 +76,7 @@ template <int D, class Row>
 class HandStages {
  public:
   HandStages(const CartesianDomain<D>& domain, const std::function<Row(const Index<D>&)>& make)
-      : grid_(domain, 2, true),
-        row_(make(grid_.stride())),
-        u_(grid_.array()),
-        v_(grid_.array()),
-        w_(grid_.array()) {}
+      : grid_(domain, 2), row_(make(grid_.stride())), u_(grid_.array()), v_(grid_.array()), w_(grid_.array()) {}
 
   double& at(const Index<D>& i, std::size_t = 0) { return u_.ref().data[grid_.place(i)]; }
 
@@ -115,7 +109,7 @@ template <int D, class Row>
 class HandColours {
  public:
   HandColours(const CartesianDomain<D>& domain, const std::function<Row(const Index<D>&)>& make)
-      : grid_(domain, 1, false), row_(make(grid_.stride())), u_(grid_.array()), f_(grid_.array()) {}
+      : grid_(domain, 1), row_(make(grid_.stride())), u_(grid_.array()), f_(grid_.array()) {}
 
   double& at(const Index<D>& i, std::size_t = 0) { return u_.ref().data[grid_.place(i)]; }
   double& given(const Index<D>& i, std::size_t) { return f_.ref().data[grid_.place(i)]; }

@@ -5,7 +5,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "framework/neighborhood/offsets.hpp"
 #include "framework/run/input.hpp"
 #include "stencils/solvers.hpp"
 
@@ -55,21 +57,48 @@ std::string list_text(const List& list) {
   return text + "]";
 }
 
-/// [domain], [parallel] and [run] of a grid of cells that are not cubes, in slabs.
+/// [domain], [parallel] and [run] of a grid in slabs. Dimension j of a cell is 1 + j `stretch` long.
 template <int D>
-std::string grid_text(const Index<D>& shape, int ranks, const std::string& side, const std::string& depth = "1") {
+std::string grid_text(MPI_Comm comm, const Index<D>& shape, const std::string& side, const std::string& depth = "1",
+                      double stretch = 0.1) {
   PerDim<double, D> length;
   PerDim<std::int64_t, D> slabs;
   std::string sides;
+  int ranks = 1;
+  MPI_Comm_size(comm, &ranks);
   for (int j = 0; j < D; ++j) {
-    length[j] = static_cast<double>(shape[j]) * (1 + 0.1 * j);
+    length[j] = static_cast<double>(shape[j]) * (1 + stretch * j);
     slabs[j] = j == 0 ? ranks : 1;
     sides += (j ? ", " : "") + side;
   }
   return fmt::format(
       "domain.shape = {}\ndomain.length = {}\ndomain.boundary = {{low = [{}], high = [{}]}}\n"
-      "parallel.process_grid = {}\nparallel.halo_depth = {}\nrun.steps = 1\ninitial.kind = \"random\"\n",
+      "parallel.process_grid = {}\nparallel.halo_depth = {}\nrun.steps = 1\n",
       list_text<D>(shape), list_text<D>(length), sides, sides, list_text<D>(slabs), depth);
+}
+inline constexpr const char* kPeriodicSide = "\"periodic\"";
+inline constexpr const char* kZeroSide = "{fixed = 0.0}";
+
+/// [initial] of one field, or of several of these names.
+inline constexpr const char* kRandomField = "initial.kind = \"random\"\n";
+inline std::string random_text(const std::vector<std::string>& fields) {
+  std::string text;
+  for (std::size_t k = 0; k < fields.size(); ++k)
+    text += fmt::format("initial.{} = {{kind = \"random\", seed = {}}}\n", fields[k], k);
+  return text;
+}
+
+/// kind = "stencil" with weights near 1 over their number.
+template <int D>
+std::string stencil_text(const Offsets<D>& offsets) {
+  std::string list;
+  std::vector<double> weights;
+  for (const Index<D>& o : offsets) {
+    list += (list.empty() ? "" : ", ") + list_text<D>(o);
+    weights.push_back(1 / static_cast<double>(offsets.size()) + 0.0001 * static_cast<double>(weights.size()));
+  }
+  return fmt::format("solver = {{kind = \"stencil\", offsets = [{}], weights = {}}}\n", list,
+                     Config::canonical(weights));
 }
 
 }  // namespace isohalo

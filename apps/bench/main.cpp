@@ -15,42 +15,17 @@ class CommandLine {
  public:
   CommandLine() {
     app_.require_subcommand(1);
-    auto* sweep = add("sweep", "Steps of every solver against hand-written loops and against the rate of a copy",
-                      sweep_.json, [this] { return bench_sweep(MPI_COMM_WORLD, sweep_); });
-    repeats(sweep, sweep_.repeats);
-    sweep->add_option("--case", sweep_.cases, "only these cases");
-    sweep
-        ->add_option("--space", sweep_.space,
-                     "host, or device: solvers that have such a path, against a copy there")
-        ->check(CLI::IsMember({"host", "device"}));
-    sweep->add_option("--size", sweep_.size, "cells per dimension (default: far more than caches hold)")
-        ->check(CLI::Range(16, 1 << 20));
-    add_temporal();
-    auto* depth = add("depth", "halo_depth = \"auto\" against every depth that is forced", depth_.json,
-                      [this] { return bench_depth(MPI_COMM_WORLD, depth_); });
-    repeats(depth, depth_.repeats);
-    depth->add_option("--case", depth_.cases, "only these cases");
-    depth->add_option("--size", depth_.size, "cells per dimension (default: in caches and beyond)")
-        ->check(CLI::Range(16, 1 << 20));
-    depth->add_option("--depth", depth_.depths, "steps per exchange that are forced")
-        ->check(CLI::Range(1, 1000))
-        ->delimiter(',');
+    add_steps();
     add_scaling();
-    auto* cg = add("cg", "Conjugate gradients against hand-written ones with sums in any order", cg_.json,
-                   [this] { return bench_cg(MPI_COMM_WORLD, cg_); });
-    repeats(cg, cg_.repeats);
-    cg->add_option("--size", cg_.size, "cells per dimension (default: far more than caches hold)")
-        ->check(CLI::Range(16, 1 << 20));
+    auto* cg = add("cg", "Conjugate gradients against hand-written ones with sums in any order", cg_, bench_cg);
+    size(cg, cg_.size, "cells per dimension (default: far more than caches hold)");
     add_neighborhood();
-    auto* exchange = add("exchange", "Halo exchange by every transport against datatypes over MPI", exchange_.json,
-                         [this] { return bench_exchange(MPI_COMM_WORLD, exchange_); });
-    repeats(exchange, exchange_.repeats);
+    auto* exchange =
+        add("exchange", "Halo exchange by every transport against datatypes over MPI", exchange_, bench_exchange);
     exchange->add_option("--size", exchange_.size, "cells per dimension of the cubes")->check(CLI::Range(16, 2048));
-    exchange->add_option("--case", exchange_.cases, "only these cases");
-    add("datatypes", "Types of halo regions against lists of blocks", json_,
-        [this] { return bench_datatypes(MPI_COMM_WORLD, json_); });
-    add("wait", "Waiting for messages by our progress loop against MPI_Waitall", json_,
-        [this] { return bench_wait(MPI_COMM_WORLD, json_); });
+    cases(exchange, exchange_.cases);
+    add("datatypes", "Types of halo regions against lists of blocks", plain_, bench_datatypes);
+    add("wait", "Waiting for messages by our progress loop against MPI_Waitall", plain_, bench_wait);
     add_collectives();
     add_workloads();
     add_files("compare", "Comparing two checkpoints, against h5diff", bench_compare);
@@ -64,36 +39,59 @@ class CommandLine {
   }
 
  private:
-  CLI::App* add(const std::string& name, const std::string& text, bool& json, std::function<ExitCode()> action) {
+  /// With --json and, where measurements are repeated, --repeats.
+  template <class Options>
+  CLI::App* add(const std::string& name, const std::string& text, Options& options,
+                ExitCode (*bench)(MPI_Comm, const Options&)) {
     auto* sub = app_.add_subcommand(name, text);
-    sub->add_flag("--json", json, "print JSON");
-    sub->callback([this, action = std::move(action)] { action_ = action; });
+    sub->add_flag("--json", options.json, "print JSON");
+    if constexpr (requires { options.repeats; })
+      sub->add_option("--repeats", options.repeats, "measurements of each variant")->check(CLI::Range(1, 1000));
+    sub->callback(
+        [this, &options, bench] { action_ = [&options, bench] { return bench(MPI_COMM_WORLD, options); }; });
     return sub;
   }
-
-  static void repeats(CLI::App* sub, int& value) {
-    sub->add_option("--repeats", value, "measurements of each variant")->check(CLI::Range(1, 1000));
+  static void cases(CLI::App* sub, std::vector<std::string>& names) {
+    sub->add_option("--case", names, "only these cases");
+  }
+  static void size(CLI::App* sub, std::int64_t& cells, const std::string& text) {
+    sub->add_option("--size", cells, text)->check(CLI::Range(16, 1 << 20));
+  }
+  static void depths(CLI::App* sub, std::vector<int>& list, const std::string& text) {
+    sub->add_option("--depth", list, text)->check(CLI::Range(1, 1000))->delimiter(',');
+  }
+  static CLI::Option* plots(CLI::App* sub, std::string& directory, const std::string& what = "") {
+    return sub->add_option("--plot", directory, "directory for plots (SVG)" + what);
   }
 
-  void add_temporal() {
-    auto& o = temporal_;
-    auto* sub =
+  void add_steps() {
+    auto* sweep = add("sweep", "Steps of every solver against hand-written loops and against the rate of a copy",
+                      sweep_, bench_sweep);
+    cases(sweep, sweep_.cases);
+    sweep
+        ->add_option("--space", sweep_.space,
+                     "host, or device: solvers that have such a path, against a copy there")
+        ->check(CLI::IsMember({"host", "device"}));
+    size(sweep, sweep_.size, "cells per dimension (default: far more than caches hold)");
+    auto* temporal =
         add("temporal", "Several steps per exchange, in tiles that stay in cache, against hand-written loops",
-            o.json, [this] { return bench_temporal(MPI_COMM_WORLD, temporal_); });
-    repeats(sub, o.repeats);
-    sub->add_option("--case", o.cases, "only these cases");
-    sub->add_option("--size", o.size, "cells per dimension")->check(CLI::Range(16, 1 << 20));
-    sub->add_option("--depth", o.depths, "steps per exchange")->check(CLI::Range(1, 1000))->delimiter(',');
-    sub->add_option("--tile", o.tile, "extents of the tiles (default: by the size of the cache)")
+            temporal_, bench_temporal);
+    cases(temporal, temporal_.cases);
+    size(temporal, temporal_.size, "cells per dimension");
+    depths(temporal, temporal_.depths, "steps per exchange");
+    temporal->add_option("--tile", temporal_.tile, "extents of the tiles (default: by the size of the cache)")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
         ->delimiter(',');
+    auto* depth = add("depth", "halo_depth = \"auto\" against every depth that is forced", depth_, bench_depth);
+    cases(depth, depth_.cases);
+    size(depth, depth_.size, "cells per dimension (default: in caches and beyond)");
+    depths(depth, depth_.depths, "steps per exchange that are forced");
   }
 
   void add_scaling() {
     auto& o = scaling_;
-    auto* sub = add("scaling", "Strong and weak scaling, a model fitted to it, and what that says of 10^6 ranks",
-                    o.json, [this] { return bench_scaling(MPI_COMM_WORLD, scaling_); });
-    repeats(sub, o.repeats);
+    auto* sub = add("scaling", "Strong and weak scaling, a model fitted to it, and what that says of 10^6 ranks", o,
+                    bench_scaling);
     sub->add_option("--seconds", o.seconds_each, "of each measurement, about")->check(CLI::Range(0.0001, 60.0));
     sub->add_option("--ranks", o.ranks, "of the launch, the first so many (default: 1, 2, 4 .. and all)")
         ->check(CLI::Range(1, 1 << 24))
@@ -114,48 +112,44 @@ class CommandLine {
         ->check(CLI::Range(0.001, 1e6));
     sub->add_option("--bandwidth", o.gb_per_s, "extrapolated: GB/s of a rank's messages, instead of those measured")
         ->check(CLI::Range(0.001, 1e6));
-    sub->add_option("--plot", o.plot_directory, "directory for plots (SVG)");
+    plots(sub, o.plot_directory);
   }
 
   void add_collectives() {
     auto& o = collectives_;
-    auto* sub = add("collectives", "Blocking collectives through shared memory against MPI's", o.json, [this] {
-      return (collectives_.model ? bench_collectives_model : bench_collectives)(MPI_COMM_WORLD, collectives_);
-    });
-    repeats(sub, o.repeats);
+    auto* sub =
+        add("collectives", "Blocking collectives through shared memory against MPI's", o, bench_collectives);
     sub->add_option("--largest", o.largest, "largest message in bytes")->check(CLI::Range(8, 1 << 28));
     auto* model = sub->add_flag("--model", o.model, "instead: each algorithm, as predicted and as measured");
     sub->add_option("--hierarchy", o.hierarchy,
                     "groups of ranks, such as 2x4 (default: caches and sockets); with --model of other "
                     "ranks than there are: a machine that is not here, simulated");
-    sub->add_option("--plot", o.plot_directory, "directory for plots (SVG) of --model")->needs(model);
+    plots(sub, o.plot_directory, " of --model")->needs(model);
   }
 
   void add_neighborhood() {
     auto& o = neighborhood_;
     auto* sub = add("neighborhood", "Isomorphic collectives: set-up and exchange against MPI's graph communicators",
-                    o.json, [this] { return bench_neighborhood(MPI_COMM_WORLD, neighborhood_); });
+                    o, bench_neighborhood);
     sub->add_option("--samples", o.samples, "samples of each experiment")->check(CLI::Range(5, 10000));
     sub->add_option("--seconds", o.seconds_each, "at most, for each experiment")->check(CLI::Range(0.001, 60.0));
     sub->add_option("--largest", o.largest_block, "largest block in bytes")->check(CLI::Range(8, 1 << 26));
     sub->add_option("--order", o.order, "rows and columns of the matrix of Fig. 8, per rank")
         ->check(CLI::Range(10, 40000));
-    sub->add_option("--plot", o.plot_directory, "directory for plots (SVG)");
+    plots(sub, o.plot_directory);
   }
 
   void add_files(const std::string& name, const std::string& text,
                  ExitCode (*bench)(MPI_Comm, const BenchFileOptions&)) {
-    auto* sub = add(name, text, files_.json, [this, bench] { return bench(MPI_COMM_WORLD, files_); });
-    repeats(sub, files_.repeats);
+    auto* sub = add(name, text, files_, bench);
     sub->add_option("--mib", files_.mib, "MiB per file")->check(CLI::Range(1, 1 << 20));
     sub->add_option("--directory", files_.directory, "where the files go, for the time being");
   }
 
   void add_workloads() {
     auto& o = workloads_;
-    auto* sub = add("workloads", "Programs that spend their time in collectives, with MPI's and with ours", o.json,
-                    [this] { return bench_workloads(MPI_COMM_WORLD, workloads_); });
-    repeats(sub, o.repeats);
+    auto* sub = add("workloads", "Programs that spend their time in collectives, with MPI's and with ours", o,
+                    bench_workloads);
     sub->add_option("--case", o.cases, "only these: matvec, barnes-hut, openmp-reduce")
         ->check(CLI::IsMember({"matvec", "barnes-hut", "openmp-reduce"}));
     sub->add_option("--rows", o.rows, "of the matrix")->check(CLI::Range(1, 1 << 28));
@@ -169,9 +163,7 @@ class CommandLine {
   }
 
   void add_allreduce() {
-    auto* sub = add("allreduce", "Reproducible reductions against MPI_Allreduce", allreduce_.json,
-                    [this] { return bench_allreduce(MPI_COMM_WORLD, allreduce_); });
-    repeats(sub, allreduce_.repeats);
+    auto* sub = add("allreduce", "Reproducible reductions against MPI_Allreduce", allreduce_, bench_allreduce);
     sub->add_option("--emulate", allreduce_.emulate,
                     "also schedules under an emulated network: latency and send time, like 2ms,0.2ms");
     sub->add_flag("--local", allreduce_.local,
@@ -181,22 +173,22 @@ class CommandLine {
 
   void add_multicast() {
     auto& o = multicast_;
-    auto* sub = add("multicast", "One rank sends to k others: the parameters of the message cost model", o.json,
-                    [this] { return bench_multicast(MPI_COMM_WORLD, multicast_); });
+    auto* sub = add("multicast", "One rank sends to k others: the parameters of the message cost model", o,
+                    bench_multicast);
     sub->add_option("--samples", o.samples, "samples of each case")->check(CLI::Range(2, 1000000));
     sub->add_option("--seconds", o.seconds, "begin no further round of samples after this time")
         ->check(CLI::Range(0.0, 3600.0));
     sub->add_option("--emulate", o.emulate, "under an emulated network: latency and send time, like 20ms,2ms");
-    sub->add_option("--plot", o.plot_directory, "directory for plots (SVG)");
+    plots(sub, o.plot_directory);
   }
 
   CLI::App app_{"Measure on this machine", "isohalo bench"};
-  bool json_ = false;
+  BenchOptions plain_;
   BenchSweepOptions sweep_;
   BenchTemporalOptions temporal_;
   BenchDepthOptions depth_;
   BenchScalingOptions scaling_;
-  BenchCgOptions cg_;
+  BenchStepsOptions cg_;
   BenchNeighborhoodOptions neighborhood_;
   BenchExchangeOptions exchange_;
   BenchFileOptions files_;

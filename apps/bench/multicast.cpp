@@ -11,33 +11,28 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/plot.hpp"
+#include "apps/bench/report.hpp"
 #include "apps/bench/statistics.hpp"
 #include "apps/bench/timing.hpp"
 #include "apps/common/option_text.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/whole_file.hpp"
-#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-using Statistic = double (*)(const std::vector<double>&);
+using Statistic = double (*)(std::vector<double>);
 
 constexpr int kFittedMessages = 8;  // as in the paper
 constexpr double kTolerance = 0.25;
 
-double least(const std::vector<double>& v) {
+double least(std::vector<double> v) {
   return *std::min_element(v.begin(), v.end());
-}
-double middle(const std::vector<double>& v) {
-  return median(v);
 }
 
 std::vector<MulticastTimes> cases_to_time(int ranks, bool emulated) {
@@ -61,38 +56,28 @@ MessageCosts fit(const std::vector<MulticastTimes>& cases, bool blocking, Statis
   return fit_costs(points);
 }
 
-/// A parameter of the fit, with its interval.
-struct Fitted {
-  double value, low, high;
-};
-struct FittedCosts {
-  Fitted latency, pipeline, per_byte;
-};
-
-FittedCosts fit_with_intervals(const std::vector<MulticastTimes>& cases, bool blocking, Statistic statistic) {
-  constexpr int draws = 200;
+/// The parameters of the fit, with their intervals.
+Json fit_with_intervals(const std::vector<MulticastTimes>& cases, bool blocking, Statistic statistic) {
+  constexpr std::size_t draws = 200;
   const MessageCosts whole = fit(cases, blocking, statistic);
   std::mt19937_64 random(2017);
-  std::vector<double> latency, pipeline, per_byte;
+  std::vector<MessageCosts> fits;
   std::vector<MulticastTimes> drawn = cases;
-  for (int d = 0; d < draws; ++d) {
+  for (std::size_t d = 0; d < draws; ++d) {
     for (std::size_t c = 0; c < cases.size(); ++c)
       for (double& v : drawn[c].ns) v = cases[c].ns[random() % cases[c].ns.size()];
-    const MessageCosts costs = fit(drawn, blocking, statistic);
-    latency.push_back(costs.latency_ns), pipeline.push_back(costs.pipeline_ns);
-    per_byte.push_back(costs.per_byte_ns);
+    fits.push_back(fit(drawn, blocking, statistic));
   }
-  const auto with_interval = [](double value, std::vector<double>& all) {
+  Json fitted;
+  for (const auto& [name, part] : {std::pair("alpha_p_ns", &MessageCosts::latency_ns),
+                                   {"alpha_r_ns", &MessageCosts::pipeline_ns},
+                                   {"beta_ns_per_byte", &MessageCosts::per_byte_ns}}) {
+    std::vector<double> all;
+    for (const MessageCosts& costs : fits) all.push_back(costs.*part);
     std::sort(all.begin(), all.end());
-    return Fitted{value, all[draws / 40], all[draws - 1 - draws / 40]};
-  };
-  return {with_interval(whole.latency_ns, latency), with_interval(whole.pipeline_ns, pipeline),
-          with_interval(whole.per_byte_ns, per_byte)};
-}
-
-Json to_json(const FittedCosts& f) {
-  const auto one = [](const Fitted& x) { return Json{{"value", x.value}, {"low95", x.low}, {"high95", x.high}}; };
-  return {{"alpha_p_ns", one(f.latency)}, {"alpha_r_ns", one(f.pipeline)}, {"beta_ns_per_byte", one(f.per_byte)}};
+    fitted[name] = {{"value", whole.*part}, {"low95", all[draws / 40]}, {"high95", all[draws - 1 - draws / 40]}};
+  }
+  return fitted;
 }
 
 Json rows(const std::vector<MulticastTimes>& cases) {
@@ -117,10 +102,8 @@ void write_plots(const std::vector<MulticastTimes>& cases, const std::string& di
   Plot over_messages{"multicast of 8 bytes (Fig. 8)", "messages", "time [us], mean and 95 % interval", {}},
       over_bytes{"multicast by size", "bytes of a message", "time [us], mean and 95 % interval", {}};
   const auto add = [](Plot& plot, const std::string& name, double x, const MulticastTimes& c) {
-    auto at = std::find_if(plot.series.begin(), plot.series.end(), [&](const auto& s) { return s.name == name; });
-    if (at == plot.series.end()) at = plot.series.insert(plot.series.end(), PlotSeries{name, {}});
     const Sample s = summarize(c.ns);
-    at->points.push_back({x, s.mean * 1e-3, s.ci95 * 1e-3});
+    plot.line(name).points.push_back({x, s.mean * 1e-3, s.ci95 * 1e-3});
   };
   for (const auto& c : cases) {
     const auto& [messages, bytes, blocking] = c.multicast;
@@ -158,9 +141,11 @@ void print(const Json& json) {
 }
 
 /// Under an emulated network the fit must return what was given.
-bool agrees(const FittedCosts& f, const EmulatedLatency& given) {
-  const auto near = [](double ns, double s) { return std::abs(ns - s * 1e9) <= kTolerance * s * 1e9; };
-  return near(f.latency.value, given.latency_s) && near(f.pipeline.value, given.pipeline_s);
+bool agrees(const Json& fitted, const EmulatedLatency& given) {
+  const auto near = [&](const char* part, double s) {
+    return std::abs(fitted[part]["value"].get<double>() - s * 1e9) <= kTolerance * s * 1e9;
+  };
+  return near("alpha_p_ns", given.latency_s) && near("alpha_r_ns", given.pipeline_s);
 }
 
 }  // namespace
@@ -176,25 +161,25 @@ ExitCode bench_multicast(MPI_Comm user, const BenchMulticastOptions& options) {
     const EmulatedNetwork network(comm, emulate);
     time_multicasts(comm, ranks, {.samples = options.samples, .seconds = options.seconds}, cases);
   }
-  Json json{{"benchmark", "multicast"}, {"machine", machine_text()}, {"ranks", comm.size()}};
+  Json json = report_of("multicast");
+  json["ranks"] = comm.size();
   if (emulate.on())
     json["emulated"] = {{"alpha_p_ns", emulate.latency_s * 1e9}, {"alpha_r_ns", emulate.pipeline_s * 1e9}};
   json["times"] = rows(cases);
   bool right = true;
   for (const auto& [name, blocking, statistic] : {std::tuple("non-blocking, minimum", false, &least),
-                                                  {"non-blocking, median", false, &middle},
+                                                  {"non-blocking, median", false, &median},
                                                   {"blocking, minimum", true, &least},
-                                                  {"blocking, median", true, &middle}}) {
-    const FittedCosts f = fit_with_intervals(cases, blocking, statistic);
-    json["fits"][name] = to_json(f);
-    if (emulate.on() && statistic == &least) right = agrees(f, emulate) && right;
+                                                  {"blocking, median", true, &median}}) {
+    const Json& fitted = json["fits"][name] = fit_with_intervals(cases, blocking, statistic);
+    if (emulate.on() && statistic == &least) right = agrees(fitted, emulate) && right;
   }
   json["paper"] = {{"minimum", {{"alpha_p_us", 1.34}, {"alpha_r_us", 0.34}}},
                    {"median", {{"alpha_p_us", 1.51}, {"alpha_r_us", 0.38}}}};
   agreed(comm, [&] {
     if (comm.rank() == 0 && !options.plot_directory.empty()) write_plots(cases, options.plot_directory);
   });
-  if (comm.rank() == 0 && options.json) fmt::print("{}\n", json.dump(2));
+  if (comm.rank() == 0 && options.json) print_json(json);
   if (comm.rank() == 0 && !options.json) print(json);
   if (!right && comm.rank() == 0)
     fmt::print(stderr, "isohalo: the fit differs from the emulated {} by more than {} %\n", options.emulate,

@@ -9,17 +9,15 @@
 
 #include <algorithm>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
 
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/experiment.hpp"
+#include "apps/bench/owned_comm.hpp"
 #include "apps/bench/stencil_kernel.hpp"
 #include "apps/bench/timing.hpp"
-#include "datatypes/mpi_check.hpp"
 #include "framework/mpi/agreement.hpp"
-#include "framework/neighborhood/iso_comm.hpp"
 #include "framework/neighborhood/offsets.hpp"
 #include "framework/run/machine.hpp"
 
@@ -29,36 +27,20 @@ namespace {
 
 using List = std::vector<int>;
 
-/// A communicator that is freed with its owner.
-class OwnedComm {
- public:
-  OwnedComm() = default;
-  OwnedComm(const OwnedComm&) = delete;
-  OwnedComm& operator=(const OwnedComm&) = delete;
-  ~OwnedComm() {
-    if (comm != MPI_COMM_NULL && mpi_is_active()) MPI_Comm_free(&comm);
-  }
-  MPI_Comm comm = MPI_COMM_NULL;
-};
-
-void make_cart(MPI_Comm user, int dimensions, bool periodic, OwnedComm& cart) {
+OwnedComm cart_of(MPI_Comm user, int dimensions, bool periodic) {
+  OwnedComm cart;
   int p = 1;
   std::vector<int> dims(static_cast<std::size_t>(dimensions), 0);
   const std::vector<int> wrap(dims.size(), periodic);
   MPI_Comm_size(user, &p);
   mpi_check(MPI_Dims_create(p, dimensions, dims.data()), "MPI_Dims_create");
   mpi_check(MPI_Cart_create(user, dimensions, dims.data(), wrap.data(), 0, &cart.comm), "MPI_Cart_create");
+  return cart;
 }
 
-void make_adjacent(MPI_Comm user, const IsomorphicNeighborhood& n, OwnedComm& graph) {
-  const auto from = n.present_sources(), to = n.present_targets();
-  mpi_check(MPI_Dist_graph_create_adjacent(user, static_cast<int>(from.size()), from.data(), MPI_UNWEIGHTED,
-                                           static_cast<int>(to.size()), to.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-                                           &graph.comm),
-            "MPI_Dist_graph_create_adjacent");
-}
-
-void make_graph(MPI_Comm user, const IsomorphicNeighborhood& n, OwnedComm& graph) {
+/// As adjacent_graph, by the call that is told the targets alone.
+OwnedComm graph_of(MPI_Comm user, const IsomorphicNeighborhood& n) {
+  OwnedComm graph;
   const auto to = n.present_targets();
   int rank = 0;
   MPI_Comm_rank(user, &rank);
@@ -66,6 +48,7 @@ void make_graph(MPI_Comm user, const IsomorphicNeighborhood& n, OwnedComm& graph
   mpi_check(
       MPI_Dist_graph_create(user, 1, &rank, &degree, to.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph.comm),
       "MPI_Dist_graph_create");
+  return graph;
 }
 
 /// Buffers of one neighborhood and block size, and the ways to exchange them.
@@ -175,31 +158,25 @@ class NeighborExchange {
 /// All experiments, with what they need to live.
 class NeighborSuite {
  public:
-  explicit NeighborSuite(MPI_Comm user) : user_(user), comm_(Communicator::of(user)) {
-    make_cart(user, 2, true, torus_);
-    make_cart(user, 2, false, mesh_);
-  }
+  explicit NeighborSuite(MPI_Comm user)
+      : user_(user),
+        comm_(Communicator::of(user)),
+        torus_(cart_of(user, 2, true)),
+        mesh_(cart_of(user, 2, false)) {}
 
   void add_setup(const std::string& figure, const List& list, bool with_cart) {
     auto neighbors = std::make_shared<IsomorphicNeighborhood>(*mesh_of(torus_.comm), comm_.rank(), list);
     const auto add = [&](const std::string& method, std::function<void(MPI_Comm)> create) {
       Experiment e{figure, method, "block_bytes"};
       e.run = [this, with_cart, create = std::move(create)] {
-        OwnedComm cart;
-        if (with_cart) make_cart(user_, 2, true, cart);
+        const OwnedComm cart = with_cart ? cart_of(user_, 2, true) : OwnedComm();
         create(with_cart ? cart.comm : torus_.comm);
       };
       experiments_.push_back(std::move(e));
     };
     if (with_cart) add("MPI_Cart_create", [](MPI_Comm) {});
-    add("MPI_Dist_graph_create_adjacent", [neighbors](MPI_Comm cart) {
-      OwnedComm graph;
-      make_adjacent(cart, *neighbors, graph);
-    });
-    add("MPI_Dist_graph_create", [neighbors](MPI_Comm cart) {
-      OwnedComm graph;
-      make_graph(cart, *neighbors, graph);
-    });
+    add("MPI_Dist_graph_create_adjacent", [neighbors](MPI_Comm cart) { adjacent_graph(cart, *neighbors); });
+    add("MPI_Dist_graph_create", [neighbors](MPI_Comm cart) { graph_of(cart, *neighbors); });
     add("isohalo", [list](MPI_Comm cart) { const IsoComm iso(cart, list); });
   }
 
@@ -225,8 +202,8 @@ class NeighborSuite {
     if (m.mpi_cart)
       add("MPI_Neighbor_alltoallw, cart", Algorithm::direct, [cart](NeighborExchange& x) { x.mpi_cart_w(cart); });
     if (!m.mpi) return;
-    auto graph = std::make_shared<OwnedComm>();
-    make_adjacent(cart, IsomorphicNeighborhood(*mesh_of(cart), comm_.rank(), list), *graph);
+    const auto graph = std::make_shared<OwnedComm>(
+        adjacent_graph(cart, IsomorphicNeighborhood(*mesh_of(cart), comm_.rank(), list)));
     add("MPI_Neighbor_alltoallw", Algorithm::direct, [graph](NeighborExchange& x) { x.mpi_w(graph->comm); });
   }
 
@@ -247,24 +224,15 @@ struct SetUp {
 
 SetUp time_set_up(const Communicator& comm, const std::string& name, MPI_Comm cart, const List& list,
                   int dimensions) {
-  constexpr int batch = 100;
-  std::vector<double> ns;
-  for (int k = 0; k < 51; ++k) {
-    const double seconds = timed(comm, [&] {
-      for (int b = 0; b < batch; ++b) const IsoComm iso(cart, list);
-    });
-    ns.push_back(seconds / batch * dimensions / static_cast<double>(list.size()) * 1e9);
-  }
-  return {name, median(ns)};
+  const double s = median_of(51, [&] { return timed_calls(comm, 100, [&] { const IsoComm iso(cart, list); }); });
+  return {name, 1e9 * s * dimensions / static_cast<double>(list.size())};
 }
 
 std::vector<SetUp> time_set_ups(MPI_Comm user) {
   const Communicator comm = Communicator::of(user);
   std::vector<SetUp> list;
   for (const bool periodic : {true, false}) {
-    OwnedComm plane, space;
-    make_cart(user, 2, periodic, plane);
-    make_cart(user, 3, periodic, space);
+    const OwnedComm plane = cart_of(user, 2, periodic), space = cart_of(user, 3, periodic);
     const std::string kind = periodic ? "torus" : "mesh";
     list.push_back(
         time_set_up(comm, "2-D " + kind + ", Moore 6", plane.comm, flat<2>(moore<2>(6, Self::leave_out)), 2));
@@ -335,14 +303,14 @@ ExitCode bench_neighborhood(MPI_Comm user, const BenchNeighborhoodOptions& optio
     if (comm.rank() == 0 && !options.plot_directory.empty()) write_plots(all, options.plot_directory);
   });
   if (comm.rank() == 0 && options.json) {
-    nlohmann::ordered_json j;
-    j["benchmark"] = "neighborhood", j["machine"] = machine_text(), j["ranks"] = comm.size();
+    Json j = report_of("neighborhood");
+    j["ranks"] = comm.size();
     for (const auto& one : set_ups) j["setup_ns_per_offset"][one.name] = one.ns;
     j["moore1_8_bytes_over_isend_irecv"] = small;
     for (const auto& e : all) j["experiments"].push_back(json_of(e));
     for (const auto& g : gains)
       j["improvement_percent"].push_back({{"figure", g.figure}, {"ranks", g.ranks}, {"percent", g.percent}});
-    fmt::print("{}\n", j.dump(2));
+    print_json(j);
   } else if (comm.rank() == 0) {
     fmt::print("{}, {} ranks\n", machine_text(), comm.size());
     print_experiments(all);

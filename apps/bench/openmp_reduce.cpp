@@ -31,27 +31,14 @@ bool is_sum(const std::vector<double>& v, std::size_t n, int p) {
   return same;
 }
 
-/// Calls in a loop of about 4 ms: not many, because the first are no promise where others want the cores too.
-int calls_of(double seconds) {
-  return static_cast<int>(std::clamp(0.004 / std::max(seconds, 1e-8), 3.0, 2000.0));
-}
-
-/// Of one call.
-template <class Call>
-double seconds_of(int count, const Call& call) {
-  const double start = MPI_Wtime();
-  for (int k = 0; k < count; ++k) call();
-  return (MPI_Wtime() - start) / count;
-}
+/// Of the calls in a loop: few, because the first are no promise where others want the cores too.
+constexpr double kLoop_s = 0.004, kMostCalls = 2000;
 
 /// Of one call in an unsynchronised loop, on rank 0, which is the root. Collective.
 template <class Call>
 double seconds_on_all(const Communicator& comm, const Call& call) {
-  comm.barrier();
-  int count = calls_of(seconds_of(5, call));
-  comm.broadcast(&count, sizeof count, 0);
-  comm.barrier();
-  double s = seconds_of(count, call);
+  const int count = calls_in(comm, kLoop_s, looped_calls(comm, 5, call), kMostCalls);
+  double s = looped_calls(comm, count, call);
   comm.broadcast(&s, sizeof s, 0);
   return s;
 }
@@ -103,8 +90,8 @@ class Threads {
     std::fill(sum_.begin(), sum_.end(), 0.0);
     reduce(n);
     right = right && is_sum(sum_, n, p_);
-    const int count = calls_of(seconds_of(5, [&] { reduce(n); }));
-    return seconds_of(count, [&] { reduce(n); });
+    const auto call = [&] { reduce(n); };
+    return looped_calls(calls_in(kLoop_s, looped_calls(5, call), kMostCalls), call);
   }
 
  private:
@@ -150,13 +137,13 @@ int cores() {
 /// The repeated measurements of one size, in seconds.
 struct Times {
   std::size_t n;
-  std::vector<double> ours, mpi, openmp;
+  Turns turns{};  ///< OpenMP's, ours, MPI's
 };
 
 std::vector<Times> sizes_to(std::size_t largest) {
   std::vector<Times> times;
-  for (std::size_t n = 1; n < largest; n *= 4) times.push_back({n, {}, {}, {}});
-  times.push_back({largest, {}, {}, {}});
+  for (std::size_t n = 1; n < largest; n *= 4) times.push_back({n});
+  times.push_back({largest});
   return times;
 }
 
@@ -181,11 +168,8 @@ bool measure(WorkloadSides& sides, std::vector<Times>& times) {
   for (int k = 0; k < sides.repeats; ++k) {
     on_root_alone(comm, [&] { openmp = openmp_seconds(comm.size(), sizes, right); });
     comm.broadcast(openmp.data(), static_cast<std::int64_t>(openmp.size() * sizeof(double)), 0);
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      times[i].openmp.push_back(openmp[i]);
-      times[i].ours.push_back(seconds(sides.ours, sizes[i]));
-      times[i].mpi.push_back(seconds(sides.mpi, sizes[i]));
-    }
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      times[i].turns.add({openmp[i], seconds(sides.ours, sizes[i]), seconds(sides.mpi, sizes[i])});
   }
   return right;
 }
@@ -193,8 +177,9 @@ bool measure(WorkloadSides& sides, std::vector<Times>& times) {
 /// Adds the figures of a size; returns how many times as fast as OpenMP ours was, or 0.
 double report_size(const Times& times, WorkloadReport& report) {
   const std::size_t bytes = times.n * sizeof(double);
-  const double ours = median(times.ours) * 1e6, mpi = median(times.mpi) * 1e6, openmp = median(times.openmp) * 1e6;
-  nlohmann::ordered_json row{{"bytes", bytes}, {"isohalo_us", ours}, {"mpi_us", mpi}};
+  const Turns& t = times.turns;
+  const double openmp = t.middle(0) * 1e6, ours = t.middle(1) * 1e6, mpi = t.middle(2) * 1e6;
+  Json row{{"bytes", bytes}, {"isohalo_us", ours}, {"mpi_us", mpi}};
   report.text += fmt::format("reduce {:>9} B  {:10.3f}  MPI {:10.3f}", bytes, ours, mpi);
   if (openmp > 0) {
     row["openmp_us"] = openmp;

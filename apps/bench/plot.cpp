@@ -93,6 +93,18 @@ std::string line(const PlotSeries& s, const char* colour, const Axis& x, const A
 
 }  // namespace
 
+PlotSeries& Plot::line(const std::string& name) {
+  for (PlotSeries& s : series)
+    if (s.name == name) return s;
+  return series.emplace_back(PlotSeries{name, {}});
+}
+
+Plot& plot_of(std::vector<Plot>& plots, const Plot& with_its_title) {
+  for (Plot& p : plots)
+    if (p.title == with_its_title.title) return p;
+  return plots.emplace_back(with_its_title);
+}
+
 std::string to_svg(const Plot& plot) {
   Axis x, y;
   const auto has_x = [](const PlotSeries& s) {

@@ -17,7 +17,11 @@ struct PlotSeries {
 struct Plot {
   std::string title, x_label, y_label;
   std::vector<PlotSeries> series;
+  /// The one of this name, which is added where there is none yet.
+  PlotSeries& line(const std::string& name);
 };
+/// The same of a plot.
+Plot& plot_of(std::vector<Plot>& plots, const Plot& with_its_title);
 
 /// Both axes are logarithmic; points that are not positive are left out. Where no point has an x, a column each.
 std::string to_svg(const Plot& plot);

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/bench/input_solver.hpp"
+#include "apps/bench/owned_comm.hpp"
 #include "apps/bench/timing.hpp"
 #include "datatypes/printable.hpp"
 #include "framework/halo/host_threads.hpp"
@@ -40,11 +41,11 @@ Cut strong(std::int64_t extent, int ranks) {
 double measured(MPI_Comm part, const Cut& cut, bool residual, const BenchScalingOptions& options) {
   PerDim<std::int64_t, 3> blocks;
   for (int j = 0; j < 3; ++j) blocks[j] = cut.blocks[j];
-  InputSolver<3> solver(part, fmt::format("domain.shape = {}\ndomain.boundary = {{low = [{}], high = [{}]}}\n"
+  const char* const sides = "[\"neumann\", \"neumann\", \"neumann\"]";
+  InputSolver<3> solver(part, fmt::format("domain.shape = {}\ndomain.boundary = {{low = {}, high = {}}}\n"
                                           "parallel = {{process_grid = {}, halo_depth = 1}}\nrun.steps = 1\n"
                                           "initial.kind = \"random\"\nsolver.kind = \"heat\"\n",
-                                          list_text<3>(cut.shape), "\"neumann\", \"neumann\", \"neumann\"",
-                                          "\"neumann\", \"neumann\", \"neumann\"", list_text<3>(blocks)));
+                                          list_text<3>(cut.shape), sides, sides, list_text<3>(blocks)));
   const Communicator& comm = solver.domain().comm();
   const auto advance = [&](std::int64_t steps) {
     if (!residual) return solver->advance(steps, false);
@@ -54,10 +55,8 @@ double measured(MPI_Comm part, const Cut& cut, bool residual, const BenchScaling
   advance(80);  // all that is tried out in the first steps is chosen
   const double once = timed(comm, [&] { advance(2); }) / 2;
   const auto steps = static_cast<std::int64_t>(std::clamp(options.seconds_each / once, 2.0, 10000.0));
-  std::vector<double> times;
-  for (int k = 0; k < options.repeats; ++k)
-    times.push_back(timed(comm, [&] { advance(steps); }) / static_cast<double>(steps));
-  return median(times);
+  return median_of(options.repeats, [&] { return timed(comm, [&] { advance(steps); }); }) /
+         static_cast<double>(steps);
 }
 
 /// All points on the first ranks of the launch, as many as they are for; on rank 0. Collective.
@@ -66,21 +65,19 @@ std::vector<ScalingPoint> measure_all(const Communicator& comm, MPI_Comm user, c
   std::vector<ScalingPoint> points;
   const auto cores = static_cast<int>(comm.min(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L)));
   for (const int ranks : counts) {
-    MPI_Comm part = MPI_COMM_NULL;
-    MPI_Comm_split(user, comm.rank() < ranks ? 0 : MPI_UNDEFINED, comm.rank(), &part);
-    if (part != MPI_COMM_NULL) {
+    const OwnedComm part = first_ranks(user, ranks);
+    if (part.comm != MPI_COMM_NULL) {
       const int threads = host_threads();
-      const Communicator there = Communicator::of(part);
+      const Communicator there = Communicator::of(part.comm);
       const auto sharing = static_cast<int>(there.max(there.ranks_on_node() * threads));
       const auto add = [&](const char* kind, const Cut& cut) {
         for (const bool residual : {false, true})
-          points.push_back(
-              {kind, cut, threads, sharing, cores, residual ? 1.0 : 0.0, measured(part, cut, residual, options)});
+          points.push_back({kind, cut, threads, sharing, cores, residual ? 1.0 : 0.0,
+                            measured(part.comm, cut, residual, options)});
       };
       for (const std::int64_t block : options.blocks) add("weak", weak(block, ranks));
       for (const std::int64_t extent : options.grids) add("strong", strong(extent, ranks));
     }
-    if (part != MPI_COMM_NULL) MPI_Comm_free(&part);
     comm.barrier();  // the other ranks sleep here
   }
   return points;

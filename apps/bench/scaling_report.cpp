@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "apps/bench/plot.hpp"
+#include "apps/bench/report.hpp"
 #include "apps/bench/scaling.hpp"
 #include "framework/mpi/whole_file.hpp"
 #include "framework/run/machine.hpp"
@@ -12,8 +12,6 @@
 namespace isohalo {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json json_of(const ScalingPoint& p) {
   return {{"kind", p.kind},       {"shape", p.cut.shape}, {"blocks", p.cut.blocks}, {"threads", p.threads},
@@ -76,10 +74,9 @@ void write_plot(const std::string& directory, const std::string& kind, const std
   Plot plot{
       kind + " scaling: measured up to a few ranks, the rest extrapolated", "ranks", "time of a step [us]", {}};
   const auto series = [&](const std::string& name, double Parts::*part) {
-    PlotSeries s{name + ", extrapolated", {}};
+    PlotSeries& s = plot.line(name + ", extrapolated");
     for (const Parts& p : all)
       s.points.push_back({static_cast<double>(p.cut.ranks()), (part ? p.*part : p.total()) * 1e6, 0});
-    plot.series.push_back(std::move(s));
   };
   series("all", nullptr);
   series("compute", &Parts::compute);
@@ -92,10 +89,7 @@ void write_plot(const std::string& directory, const std::string& kind, const std
     const std::int64_t first = kind == "strong" ? p.cut.shape[0] : p.cut.shape[0] / p.cut.blocks[0];
     const std::string name =
         fmt::format("{}^3{}, measured", first, p.threads > 1 ? fmt::format(", {} threads", p.threads) : "");
-    auto s =
-        std::find_if(plot.series.begin(), plot.series.end(), [&](const PlotSeries& t) { return t.name == name; });
-    if (s == plot.series.end()) s = plot.series.insert(s, PlotSeries{name, {}});
-    s->points.push_back({static_cast<double>(p.cut.ranks()), p.seconds * 1e6, 0});
+    plot.line(name).points.push_back({static_cast<double>(p.cut.ranks()), p.seconds * 1e6, 0});
   }
   write_whole(directory + "/scaling-" + kind + ".svg", to_svg(plot));
 }
@@ -142,9 +136,7 @@ void print_scaling(const std::vector<ScalingPoint>& points, const Outlook& o, co
 
 void print_scaling_json(const std::vector<ScalingPoint>& points, const Outlook& o,
                         const BenchScalingOptions& options) {
-  Json j;
-  j["benchmark"] = "scaling";
-  j["machine"] = machine_text();
+  Json j = report_of("scaling");
   j["repeats"] = options.repeats;
   j["points"] = Json::array();
   for (const ScalingPoint& p : points) {
@@ -162,7 +154,7 @@ void print_scaling_json(const std::vector<ScalingPoint>& points, const Outlook& 
                        {"weak", json_of(o.weak, false)},
                        {"strong", json_of(o.strong, true)},
                        {"not_measured", o.missing}};
-  fmt::print("{}\n", j.dump(2));
+  print_json(j);
 }
 
 void plot_scaling(const std::vector<ScalingPoint>& points, const Outlook& o, const std::string& directory) {

@@ -4,10 +4,9 @@
 
 #include <memory>
 
+#include "apps/bench/owned_comm.hpp"
 #include "datatypes/datatype.hpp"
-#include "datatypes/mpi_check.hpp"
 #include "framework/halo/halo_plan.hpp"
-#include "framework/neighborhood/iso_comm.hpp"
 #include "framework/neighborhood/offsets.hpp"
 #include "framework/shm/shared_memory.hpp"
 
@@ -53,48 +52,34 @@ struct GhostedMatrix {
 class StencilKernel {
  public:
   StencilKernel(MPI_Comm user, int ranks, std::shared_ptr<GhostedMatrix> matrix) : matrix_(std::move(matrix)) {
-    int rank = 0;
-    MPI_Comm_rank(user, &rank);
-    MPI_Comm part = MPI_COMM_NULL;
-    mpi_check(MPI_Comm_split(user, rank < ranks ? 0 : MPI_UNDEFINED, rank, &part), "MPI_Comm_split");
-    if (part == MPI_COMM_NULL) return;
+    const OwnedComm part = first_ranks(user, ranks);
+    if (part.comm == MPI_COMM_NULL) return;
     const int wrap[2] = {0, 0};
+    int rank = 0;
     mpi_check(MPI_Dims_create(ranks, 2, dims_), "MPI_Dims_create");
-    mpi_check(MPI_Cart_create(part, 2, dims_, wrap, 0, &cart_), "MPI_Cart_create");
-    mpi_check(MPI_Comm_free(&part), "MPI_Comm_free");
-    mpi_check(MPI_Cart_coords(cart_, rank, 2, coords_), "MPI_Cart_coords");
+    mpi_check(MPI_Cart_create(part.comm, 2, dims_, wrap, 0, &cart_.comm), "MPI_Cart_create");
+    MPI_Comm_rank(cart_.comm, &rank);
+    mpi_check(MPI_Cart_coords(cart_.comm, rank, 2, coords_), "MPI_Cart_coords");
     make_types();
-    make_graph(graph_);
-    iso_ = std::make_unique<IsoComm>(cart_, list_);
+    graph_ = adjacent_graph(cart_.comm, iso_->neighbors());
     make_plan();
-  }
-  ~StencilKernel() {
-    iso_.reset();
-    plan_.reset();
-    for (MPI_Comm* c : {&graph_, &cart_})
-      if (*c != MPI_COMM_NULL && mpi_is_active()) MPI_Comm_free(c);
   }
   StencilKernel(const StencilKernel&) = delete;
   StencilKernel& operator=(const StencilKernel&) = delete;
 
-  void ours() {
-    if (taking_part()) ours_on(*iso_);
-  }
-  void ours_with_setup() {
-    if (taking_part()) ours_on(IsoComm(cart_, list_));
-  }
-  void mpi() {
-    if (taking_part()) mpi_on(graph_);
-  }
-  void mpi_with_setup() {
-    if (!taking_part()) return;
-    MPI_Comm graph = MPI_COMM_NULL;
-    make_graph(graph);
-    mpi_on(graph);
-    mpi_check(MPI_Comm_free(&graph), "MPI_Comm_free");
-  }
-  void plan() {
-    if (taking_part()) plan_->exchange(array_);
+  bool taking_part() const { return cart_.comm != MPI_COMM_NULL; }
+  struct Method {
+    const char* name;
+    std::function<void()> run;  ///< where taking part
+  };
+  /// Good as long as this is.
+  std::vector<Method> methods() {
+    return {
+        {"isohalo alltoallw, set-up", [this] { ours_on(IsoComm(cart_.comm, list_)); }},
+        {"MPI_Neighbor_alltoallw, set-up", [this] { mpi_on(adjacent_graph(cart_.comm, iso_->neighbors()).comm); }},
+        {"isohalo alltoallw", [this] { ours_on(*iso_); }},
+        {"MPI_Neighbor_alltoallw", [this] { mpi_on(graph_.comm); }},
+        {"isohalo halo exchange", [this] { plan_->exchange(array_); }}};
   }
 
   template <class Run>
@@ -107,8 +92,6 @@ class StencilKernel {
   }
 
  private:
-  bool taking_part() const { return cart_ != MPI_COMM_NULL; }
-
   std::uint8_t expected(int i, int j) const {
     const int n = matrix_->n;
     const auto side = [&](int x) { return x < 0 ? -1 : x >= n ? 1 : 0; };
@@ -136,21 +119,14 @@ class StencilKernel {
       send_.push_back(region_type<2>(ghosts.shifted({c[0] * n, c[1] * n}), {0, 0}, stride, MPI_BYTE));
       for (int j = 0; j < 2; ++j) list_.push_back(static_cast<int>(c[j]));
     }
-    const IsomorphicNeighborhood neighbors(*mesh_of(cart_), coords_[0] * dims_[1] + coords_[1], list_);
-    sources_ = neighbors.present_sources(), targets_ = neighbors.present_targets();
+    iso_ = std::make_unique<IsoComm>(cart_.comm, list_);
+    const IsomorphicNeighborhood& neighbors = iso_->neighbors();
     for (std::size_t i = 0; i < send_.size(); ++i) {
       all_send_.push_back(send_[i].get()), all_receive_.push_back(receive_[i].get());
       if (neighbors.targets()[i] != Mesh::no_rank) present_send_.push_back(send_[i].get());
       if (neighbors.sources()[i] != Mesh::no_rank) present_receive_.push_back(receive_[i].get());
     }
     ones_.assign(send_.size() + 1, 1), zeros_.assign(send_.size() + 1, 0);
-  }
-
-  void make_graph(MPI_Comm& graph) const {
-    mpi_check(MPI_Dist_graph_create_adjacent(cart_, static_cast<int>(sources_.size()), sources_.data(),
-                                             MPI_UNWEIGHTED, static_cast<int>(targets_.size()), targets_.data(),
-                                             MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph),
-              "MPI_Dist_graph_create_adjacent");
   }
 
   void make_plan() {
@@ -160,7 +136,7 @@ class StencilKernel {
     for (int j = 0; j < 2; ++j)
       for (int c = 0; c <= dims_[j]; ++c) cuts[j].push_back(c * n);
     options.cuts = cuts;
-    const CartesianDomain<2> domain(cart_, {n * dims_[0], n * dims_[1]}, options);
+    const CartesianDomain<2> domain(cart_.comm, {n * dims_[0], n * dims_[1]}, options);
     const auto shape = matrix_->moore ? StencilShape<2>::moore(1) : StencilShape<2>::von_neumann(1);
     plan_ = std::make_unique<HaloPlan<2>>(domain, shape, matrix_->depth);
     array_ = adopt(matrix_->cells.data(), domain.owned(), matrix_->depth);
@@ -182,9 +158,9 @@ class StencilKernel {
   }
 
   std::shared_ptr<GhostedMatrix> matrix_;
-  MPI_Comm cart_ = MPI_COMM_NULL, graph_ = MPI_COMM_NULL;
+  OwnedComm cart_, graph_;  ///< outlive what is made on them
   int dims_[2] = {0, 0}, coords_[2] = {0, 0};
-  std::vector<int> list_, sources_, targets_, ones_;
+  std::vector<int> list_, ones_;
   std::vector<MPI_Aint> zeros_;
   std::vector<Datatype> send_, receive_;
   std::vector<MPI_Datatype> all_send_, all_receive_, present_send_, present_receive_;
@@ -205,19 +181,15 @@ void add_figure(MPI_Comm user, const std::string& figure, const std::shared_ptr<
                 std::vector<Experiment>& experiments) {
   int all = 1;
   MPI_Comm_size(user, &all);
-  using Run = void (StencilKernel::*)();
-  const std::pair<const char*, Run> methods[] = {{"isohalo alltoallw, set-up", &StencilKernel::ours_with_setup},
-                                                 {"MPI_Neighbor_alltoallw, set-up", &StencilKernel::mpi_with_setup},
-                                                 {"isohalo alltoallw", &StencilKernel::ours},
-                                                 {"MPI_Neighbor_alltoallw", &StencilKernel::mpi},
-                                                 {"isohalo halo exchange", &StencilKernel::plan}};
   for (const int ranks : rank_counts(all)) {
     if (ranks == 1 && all > 1) continue;  // nobody to exchange with
     const auto kernel = std::make_shared<StencilKernel>(user, ranks, matrix);
-    for (const auto& [name, run] : methods) {
-      Experiment e{figure, name, "ranks", ranks};
-      e.run = [kernel, run = run] { (*kernel.*run)(); };
-      e.right = [kernel, run = run] { return kernel->right([&] { (*kernel.*run)(); }); };
+    for (const auto& method : kernel->methods()) {
+      Experiment e{figure, method.name, "ranks", ranks};
+      e.run = [kernel, run = method.run] {
+        if (kernel->taking_part()) run();
+      };
+      e.right = [kernel, run = e.run] { return kernel->right(run); };
       experiments.push_back(std::move(e));
     }
   }

@@ -9,15 +9,15 @@ namespace isohalo {
 
 namespace {
 
-constexpr double kLeft = 90, kTop = 70, kColumn = 62, kRow = 74, kBelow = 30;
+constexpr double kStepsLeft = 90, kStepsTop = 70, kColumn = 62, kRow = 74, kBelow = 30;
 /// Of distances, colours that stay apart for the colour-blind (Okabe and Ito).
 constexpr const char* kStepColours[] = {"#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7"};
 
 double column(int rank) {
-  return kLeft + kColumn * (rank + 0.5);
+  return kStepsLeft + kColumn * (rank + 0.5);
 }
 double row(int step) {
-  return kTop + kRow * step;
+  return kStepsTop + kRow * step;
 }
 const char* colour(int distance) {
   return kStepColours[std::min<std::size_t>(static_cast<std::size_t>(distance), std::size(kStepColours) - 1)];
@@ -28,11 +28,11 @@ std::string ranks_svg(const Hierarchy& h, double bottom) {
   std::string svg;
   for (const auto& group : h.groups(h.levels() - 1))
     svg += fmt::format("<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' rx='6' fill='#f2f2f2'/>\n",
-                       column(group.front()) - 0.46 * kColumn, kTop - 34,
-                       kColumn * (group.back() - group.front()) + 0.92 * kColumn, bottom - kTop + 46);
+                       column(group.front()) - 0.46 * kColumn, kStepsTop - 34,
+                       kColumn * (group.back() - group.front()) + 0.92 * kColumn, bottom - kStepsTop + 46);
   for (int rank = 0; rank < h.ranks(); ++rank)
-    svg += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='middle'>rank {}</text>\n", column(rank), kTop - 16,
-                       rank);
+    svg += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='middle'>rank {}</text>\n", column(rank),
+                       kStepsTop - 16, rank);
   return svg;
 }
 
@@ -56,10 +56,10 @@ std::string legend_svg(const NodeCosts& costs, int distances, double y) {
   std::string svg;
   for (int d = 1; d <= distances; ++d)
     svg += fmt::format("<text x='{:.1f}' y='{:.1f}' fill='{}'>distance {}: {:.1f} ns and {:.2f} ns a line</text>\n",
-                       kLeft, y + 18 * d, colour(d), d, costs.at(d).latency_ns, costs.at(d).line_ns);
+                       kStepsLeft, y + 18 * d, colour(d), d, costs.at(d).latency_ns, costs.at(d).line_ns);
   return svg +
          fmt::format("<text x='{:.1f}' y='{:.1f}'>solid: combined on the way; dashed: the result is read</text>\n",
-                     kLeft, y + 18 * (distances + 1));
+                     kStepsLeft, y + 18 * (distances + 1));
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ std::string to_svg(const NodeSchedule& schedule, const Hierarchy& h, const NodeC
       "<defs><marker id='head' viewBox='0 0 8 8' refX='7' refY='4' markerWidth='7' markerHeight='7' orient='auto'>"
       "<path d='M0,0 L8,4 L0,8 z'/></marker></defs>\n"
       "<text x='{2}' y='22' font-size='14'>{3}, {4:.0f} bytes: {5:.1f} ns</text>\n",
-      width, height, kLeft, name, bytes, schedule_ns(schedule, h, costs, bytes));
+      width, height, kStepsLeft, name, bytes, schedule_ns(schedule, h, costs, bytes));
   svg += ranks_svg(h, bottom);
   for (int step = 0; step < steps; ++step)
     svg += fmt::format("<text x='8' y='{:.1f}'>step {}</text>\n", row(step) + 0.5 * kRow + 4, step);

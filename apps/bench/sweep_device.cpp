@@ -8,7 +8,6 @@
 
 #include "apps/bench/input_solver.hpp"
 #include "apps/bench/sweep_measure.hpp"
-#include "framework/neighborhood/offsets.hpp"
 #include "stencils/device/device_field.hpp"
 
 namespace isohalo {
@@ -22,12 +21,11 @@ class DeviceCopy {
       : from_("from", static_cast<std::size_t>(bytes)), to_("to", static_cast<std::size_t>(bytes)) {}
   /// Seconds of one of so many copies, on all ranks at once. Collective.
   double seconds(const Communicator& comm, std::int64_t times) {
-    return timed(comm,
-                 [&] {
-                   for (std::int64_t k = 0; k < times; ++k) Kokkos::deep_copy(DeviceSpace(), to_, from_);
-                   DeviceSpace().fence();
-                 }) /
-           static_cast<double>(times);
+    const double all = timed(comm, [&] {
+      for (std::int64_t k = 0; k < times; ++k) Kokkos::deep_copy(DeviceSpace(), to_, from_);
+      DeviceSpace().fence();
+    });
+    return all / static_cast<double>(times);
   }
 
  private:
@@ -53,99 +51,49 @@ std::int64_t differences(MPI_Comm user, const std::string& text, std::int64_t st
   return host.domain().comm().max(wrong);
 }
 
-/// `arrays`: those that a step must read, and write.
+/// `arrays` as in sweep_row.
 template <int D>
-SweepFigures measure(MPI_Comm user, const std::string& name, const std::string& text, double arrays, int repeats) {
-  SweepFigures f;
-  f.name = name;
-  f.type = "float64";
-  f.same_bits = differences<D>(user, text, 5) == 0;
-  InputSolver<D> ours(user, on_space(text, "device"));
+Json measure(const SweepOrder& order, const std::string& name, const std::string& text, double arrays) {
+  const bool same_bits = differences<D>(order.comm, text, 5) == 0;
+  InputSolver<D> ours(order.comm, on_space(text, "device"));
   const CartesianDomain<D>& domain = ours.domain();
   const Communicator& comm = domain.comm();
-  const double cells = static_cast<double>(domain.global().cells());
   DeviceCopy copy(domain.owned().cells() * static_cast<std::int64_t>(sizeof(double)));
   ours->advance(4, false), copy.seconds(comm, 4);
-  const double once = timed(comm, [&] { ours->advance(4, false); }) / 4;
-  const auto steps = static_cast<std::int64_t>(std::clamp(0.25 / once, 4.0, 1000.0));
-  std::vector<double> a, c, r, of_copy, cost;
-  for (int k = 0; k < repeats; ++k) {
-    a.push_back(timed(comm, [&] { ours->advance(steps, false); }) / static_cast<double>(steps));
-    c.push_back(copy.seconds(comm, steps));
-    r.push_back(timed(comm,
-                      [&] {
-                        for (std::int64_t s = 0; s < steps; ++s) ours->advance(1, true);
-                      }) /
-                static_cast<double>(steps));
-    of_copy.push_back(c.back() * 0.5 * arrays / a.back());
-    cost.push_back(r.back() / a.back());
-  }
-  f.shape = shape_string<D>(domain.global().extents());
-  f.ranks = comm.size();
-  f.ours = cells / median(a) / 1e6, f.with_residual = cells / median(r) / 1e6;
-  f.bytes = arrays * sizeof(double);
-  f.gb_per_s = f.ours * 1e6 * f.bytes / 1e9;
-  f.copied = cells * 2 * sizeof(double) / median(c) / 1e9;
-  f.of_copy = median(of_copy), f.residual_cost = median(cost);
-  return f;
-}
-
-constexpr const char* kHeat = "solver = {kind = \"heat\", kappa = 1.0, dt = 0.05}\n";
-
-template <int D>
-std::string box_text() {
-  std::string offsets, weights;
-  const Offsets<D> all = moore<D>(1, Self::include);
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    offsets += (k ? ", " : "") + list_text<D>(all[k]);
-    weights += (k ? ", " : "") +
-               Config::canonical(1.0 / static_cast<double>(all.size()) + 0.0001 * static_cast<double>(k));
-  }
-  return fmt::format("solver = {{kind = \"stencil\", offsets = [{}], weights = [{}], dt = 1.0}}\n", offsets,
-                     weights);
-}
-
-std::string fields_text(std::string grid, std::initializer_list<const char*> fields) {
-  grid = grid.substr(0, grid.find("initial.kind"));
-  for (const char* name : fields) grid += fmt::format("initial.{}.kind = \"random\"\n", name);
-  return grid;
+  const std::int64_t steps = steps_to_time(timed(comm, [&] { ours->advance(4, false); }) / 4, 4, 1000);
+  const Turns turns(
+      order.repeats,
+      {[&] { return copy.seconds(comm, steps); },
+       [&] { return timed_calls(comm, steps, [&] { ours->advance(1, true); }); },
+       [&] { return timed(comm, [&] { ours->advance(steps, false); }) / static_cast<double>(steps); }});
+  return sweep_row<double, D>(name, domain, turns, arrays, same_bits);
 }
 
 }  // namespace
 
-std::vector<SweepFigures> measure_device_steps(const SweepOrder& order) {
-  int ranks = 1;
-  MPI_Comm_size(order.comm, &ranks);
-  std::vector<SweepFigures> all;
-  std::vector<std::string> names;
-  const auto add = [&](const std::string& name, const auto& shape, double arrays, const auto& text_of) {
+void measure_device_steps(SweepOrder& order) {
+  const auto add = [&](const std::string& name, const auto& shape, double arrays, const std::string& solver) {
     constexpr int D = static_cast<int>(std::tuple_size_v<std::remove_cvref_t<decltype(shape)>>);
-    names.push_back(name);
-    if (order.wants(name))
-      all.push_back(
-          measure<D>(order.comm, name, text_of(grid_text<D>(shape, ranks, "\"periodic\"")), arrays, order.repeats));
+    if (!order.cases.wants(name)) return;
+    order.rows.push_back(measure<D>(order, name, grid_text<D>(order.comm, shape, kPeriodicSide) + solver, arrays));
   };
-  const std::int64_t n2 = order.size ? order.size : 16384, n3 = order.size ? order.size : 512;
-  add("2d-5pt", Index<2>{n2, n2}, 2, [](const std::string& grid) { return grid + kHeat; });
-  add("3d-7pt", Index<3>{n3, n3, n3}, 2, [](const std::string& grid) { return grid + kHeat; });
-  add("2d-9pt", Index<2>{n2, n2}, 2, [](const std::string& grid) { return grid + box_text<2>(); });
-  add("3d-27pt", Index<3>{n3, n3, n3}, 2, [](const std::string& grid) { return grid + box_text<3>(); });
-  add("3d-upwind", Index<3>{n3, n3, n3}, 2, [](const std::string& grid) {
-    return grid +
-           "solver = {kind = \"advection\", method = \"upwind\", dt = 0.25, v0 = 0.7, v1 = -0.4, v2 = 0.7}\n";
-  });
-  add("3d-wave", Index<3>{n3, n3, n3}, 3,
-      [](const std::string& grid) { return grid + "solver = {kind = \"wave\", c = 0.9, dt = 0.5}\n"; });
-  add("gray_scott", Index<2>{n2, n2 / 2}, 4, [](const std::string& grid) {
-    return fields_text(grid, {"u", "v"}) + "solver = {kind = \"gray_scott\", dt = 0.1}\n";
-  });
-  add("3d-acoustics", Index<3>{n3, n3, n3}, 8, [](const std::string& grid) {
-    return fields_text(grid, {"p", "v0", "v1", "v2"}) +
-           "solver = {kind = \"acoustics\", density = 1.25, bulk_modulus = 0.75, dt = 0.5}\n";
-  });
-  if (all.empty())
-    throw UsageError(fmt::format("bench sweep --space device: no such case; there are {}", fmt::join(names, ", ")));
-  return all;
+  const std::int64_t n2 = order.cells(16384), n3 = order.cells(512);
+  const Index<2> plane{n2, n2};
+  const Index<3> cube{n3, n3, n3};
+  const std::string one = kRandomField, heat = one + "solver = {kind = \"heat\", kappa = 1.0, dt = 0.05}\n";
+  add("2d-5pt", plane, 2, heat);
+  add("3d-7pt", cube, 2, heat);
+  add("2d-9pt", plane, 2, one + stencil_text<2>(moore<2>(1, Self::include)));
+  add("3d-27pt", cube, 2, one + stencil_text<3>(moore<3>(1, Self::include)));
+  add("3d-upwind", cube, 2,
+      one + "solver = {kind = \"advection\", method = \"upwind\", dt = 0.25, v0 = 0.7, v1 = -0.4, v2 = 0.7}\n");
+  add("3d-wave", cube, 3, one + "solver = {kind = \"wave\", c = 0.9, dt = 0.5}\n");
+  add("gray_scott", Index<2>{n2, n2 / 2}, 4,
+      random_text({"u", "v"}) + "solver = {kind = \"gray_scott\", dt = 0.1}\n");
+  add("3d-acoustics", cube, 8,
+      random_text({"p", "v0", "v1", "v2"}) +
+          "solver = {kind = \"acoustics\", density = 1.25, bulk_modulus = 0.75, dt = 0.5}\n");
+  order.cases.require_one("bench sweep --space device");
 }
 
 }  // namespace isohalo

@@ -2,38 +2,50 @@
 /// How `bench sweep` times steps of ours against hand-written ones.
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "apps/bench/copy_rate.hpp"
+#include "apps/bench/report.hpp"
 #include "framework/run/solver.hpp"
 
 namespace isohalo {
 
-struct SweepFigures {
-  std::string name, shape, type;
-  int ranks = 1;
-  double ours = 0, by_hand = 0, with_residual = 0;  ///< million updates/s, medians; 0: no opponent
-  double ratio = 0;                                 ///< ours / by hand, median of pairs
-  double bytes = 0;          ///< that an update must move at least: what is read once, what is written once
-  double gb_per_s = 0;       ///< of ours, by these
-  double copied = 0;         ///< GB/s of memcpy on all ranks at once, read and written
-  double of_copy = 0;        ///< the one over the other, median of pairs
-  double residual_cost = 0;  ///< time with the residual / without, median of pairs
-  double overlap_cost = 0;   ///< time with exchange and sweep overlapped / one after the other; 0: not measured
-  bool overlap = false;      ///< what a stepper on its own chooses
-  bool same_bits = false;
-};
+/// What is timed, in this order, in seconds per step; copies are of as many bytes as a field of this rank has.
+enum SweepWay : std::size_t { kCopying, kWithResidual, kOurs, kByHand, kOverlapped };
+
+/// So many steps take about a quarter of a second where one takes `seconds`.
+inline std::int64_t steps_to_time(double seconds, double least, double most) {
+  return static_cast<std::int64_t>(std::clamp(0.25 / seconds, least, most));
+}
+
+/// The figures of a case. `arrays`: those that a step must read, and write.
+template <class T, int D>
+Json sweep_row(const std::string& name, const CartesianDomain<D>& domain, const Turns& turns, double arrays,
+               bool same_bits) {
+  const double cells = static_cast<double>(domain.global().cells());
+  const double ours = cells / turns.middle(kOurs) / 1e6, bytes = arrays * sizeof(T);
+  return {{"case", name},
+          {"shape", shape_string<D>(domain.global().extents())},
+          {"type", std::is_same_v<T, double> ? "float64" : "uint8"},
+          {"ranks", domain.size()},
+          {"isohalo_mupdates_per_s", ours},
+          {"bytes_per_update", bytes},
+          {"gb_per_s", ours * 1e6 * bytes / 1e9},
+          {"copy_gb_per_s", cells * 2 * sizeof(T) / turns.middle(kCopying) / 1e9},
+          {"of_copy", 0.5 * arrays * turns.ratio(kCopying, kOurs)},
+          {"with_residual_mupdates_per_s", cells / turns.middle(kWithResidual) / 1e6},
+          {"residual_cost", turns.ratio(kWithResidual, kOurs)},
+          {"same_bits", same_bits}};
+}
 
 /// Times `ours`, the hand-written opponent and, unless it is null, `overlapped`, which begin with the same values
-/// of `fields` fields of type T, and compares all bits at the end. `arrays`: those that a step must read, and
-/// write. Collective.
+/// of `fields` fields of type T, and compares all bits at the end. `arrays` as above. Collective.
 template <class T, int D, class Hand>
-SweepFigures compare_steps(const CartesianDomain<D>& domain, Solver<D>& ours, Solver<D>* overlapped, Hand& hand,
-                           std::size_t fields, double arrays, int repeats) {
-  const double cells = static_cast<double>(domain.global().cells());
+Json compare_steps(const std::string& name, const CartesianDomain<D>& domain, Solver<D>& ours,
+                   Solver<D>* overlapped, Hand& hand, std::size_t fields, double arrays, int repeats) {
   const Communicator& comm = domain.comm();
   CopyRate copy(domain.owned().cells() * static_cast<std::int64_t>(sizeof(T)));
   ours.advance(2, false), hand.advance(2);  // pages are touched, an exchange is chosen
@@ -43,67 +55,51 @@ SweepFigures compare_steps(const CartesianDomain<D>& domain, Solver<D>& ours, So
   for (std::int64_t s = 0; s < trial; ++s) ours.advance(1, true);
   hand.advance(trial);
   if (overlapped) overlapped->advance(4 + 2 * trial, false);
-  const auto steps = static_cast<std::int64_t>(std::clamp(0.25 / once, 4.0, 1000.0));
-  std::vector<double> a, b, r, c, ratio, cost, overlap, of_copy;
-  for (int k = 0; k < repeats; ++k) {  // A B C A B C .. so that all see the same weather
-    a.push_back(timed(comm, [&] { ours.advance(steps, false); }));
-    b.push_back(timed(comm, [&] { hand.advance(steps); }));
-    c.push_back(copy.seconds(comm, steps));
-    r.push_back(timed(comm, [&] {
-      for (std::int64_t s = 0; s < steps; ++s) ours.advance(1, true);
-    }));
-    hand.advance(steps);  // as far as ours
-    if (overlapped) {
-      const double o = timed(comm, [&] { overlapped->advance(steps, false); });
+  const std::int64_t steps = steps_to_time(once, 4, 1000);
+  const auto per_step = [&](const auto& work) { return timed(comm, work) / static_cast<double>(steps); };
+  std::vector<std::function<double()>> ways{
+      [&] { return copy.seconds(comm, steps); },
+      [&] { return timed_calls(comm, steps, [&] { ours.advance(1, true); }); },
+      [&] { return per_step([&] { ours.advance(steps, false); }); },
+      [&] {
+        hand.advance(steps);  // as far as ours with the residual
+        return per_step([&] { hand.advance(steps); });
+      }};
+  if (overlapped)
+    ways.push_back([&] {
       overlapped->advance(steps, false);
-      overlap.push_back(o / a.back());
-    }
-    ratio.push_back(b.back() / a.back());
-    cost.push_back(r.back() / a.back());
-    of_copy.push_back(c.back() * static_cast<double>(steps) * 0.5 * arrays / a.back());
-  }
+      return per_step([&] { overlapped->advance(steps, false); });
+    });
+  const Turns turns(repeats, ways);
   std::int64_t wrong = 0;
-  const auto compare = [&](Solver<D>& solver) {
-    const auto all = solver.fields();
+  for (Solver<D>* solver : {&ours, overlapped}) {
+    if (!solver) continue;
+    const auto all = solver->fields();
     for (std::size_t f = 0; f < fields; ++f) {
       const auto u = std::get<ArrayRef<T, D>>(all[f].array);
       for_each_cell(domain.owned(),
                     [&](const Index<D>& i) { wrong += std::memcmp(&u.at(i), &hand.at(i, f), sizeof(T)) != 0; });
     }
-  };
-  compare(ours);
-  if (overlapped) compare(*overlapped);
-  const auto rate = [&](const std::vector<double>& v) {
-    return cells * static_cast<double>(steps) / median(v) / 1e6;
-  };
-  SweepFigures f;
-  f.shape = shape_string<D>(domain.global().extents());
-  f.ranks = comm.size();
-  f.ours = rate(a), f.by_hand = rate(b), f.with_residual = rate(r);
-  f.ratio = median(ratio), f.residual_cost = median(cost), f.of_copy = median(of_copy);
-  f.bytes = arrays * sizeof(T);
-  f.gb_per_s = f.ours * 1e6 * f.bytes / 1e9;
-  f.copied = cells * 2 * sizeof(T) / median(c) / 1e9;
-  if (overlapped) f.overlap_cost = median(overlap);
-  f.same_bits = comm.max(wrong) == 0;
-  return f;
+  }
+  Json row = sweep_row<T, D>(name, domain, turns, arrays, comm.max(wrong) == 0);
+  row["hand_written_mupdates_per_s"] = static_cast<double>(domain.global().cells()) / turns.middle(kByHand) / 1e6;
+  row["ratio"] = turns.ratio(kByHand, kOurs);
+  if (overlapped) row["overlap_cost"] = turns.ratio(kOverlapped, kOurs);
+  return row;
 }
 
-/// The cases of solvers that input files ask for, as far as they are wanted; `size` cells per dimension, 0: far
-/// more than caches hold.
+/// What `bench sweep` was asked for; the cases that follow are added to `rows`.
 struct SweepOrder {
   MPI_Comm comm;
-  std::vector<std::string> cases;  ///< empty: all
-  std::int64_t size = 0;
-  int repeats = 7;
-  bool wants(const std::string& name) const {
-    return cases.empty() || std::find(cases.begin(), cases.end(), name) != cases.end();
-  }
+  std::int64_t size;  ///< cells per dimension; 0: far more than caches hold
+  int repeats;
+  CaseChoice cases;
+  Json rows = Json::array();
+  std::int64_t cells(std::int64_t usual) const { return size > 0 ? size : usual; }
 };
-std::vector<SweepFigures> measure_solver_steps(const SweepOrder& order);
-/// Their names.
-std::vector<std::string> solver_step_names();
+/// The cases of solvers that input files ask for.
+void measure_solver_steps(SweepOrder& order);
 /// Those that compute on Kokkos' default execution space, against a copy there and by the host's bits.
-std::vector<SweepFigures> measure_device_steps(const SweepOrder& order);
+void measure_device_steps(SweepOrder& order);
 
 }  // namespace isohalo

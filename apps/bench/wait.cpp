@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/bench/benchmarks.hpp"
+#include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/communicator.hpp"
@@ -30,39 +29,23 @@ void exchange(const Communicator& comm, std::vector<double>& data, bool ours) {
     mpi_check(MPI_Waitall(4, r, MPI_STATUSES_IGNORE), "MPI_Waitall", comm.get());
 }
 
-/// Microseconds per exchange, of the slowest rank.
-double microseconds(const Communicator& comm, std::vector<double>& data, bool ours, int count) {
-  return timed(comm,
-               [&] {
-                 for (int k = 0; k < count; ++k) exchange(comm, data, ours);
-               }) *
-         1e6 / count;
-}
-
 }  // namespace
 
-ExitCode bench_wait(MPI_Comm user, bool json) {
+ExitCode bench_wait(MPI_Comm user, const BenchOptions& options) {
   const Communicator comm = Communicator::of(user);
-  std::vector<double> data(4 * 512, comm.rank()), ours, theirs, ratio;
+  std::vector<double> data(4 * 512, comm.rank());
   exchange(comm, data, true);
   const double down = (comm.rank() + comm.size() - 1) % comm.size();
   const bool right = comm.min(data[0] == down && data[511] == down) == 1;
-  for (int k = 0; k < 7; ++k) {
-    ours.push_back(microseconds(comm, data, true, 200));
-    theirs.push_back(microseconds(comm, data, false, 20));
-    ratio.push_back(theirs.back() / ours.back());
-  }
-  if (comm.rank() == 0 && json)
-    fmt::print("{}\n", nlohmann::ordered_json({{"benchmark", "wait"},
-                                               {"machine", machine_text()},
-                                               {"ranks", comm.size()},
-                                               {"isohalo_us", median(ours)},
-                                               {"mpi_waitall_us", median(theirs)},
-                                               {"ratio", median(ratio)}})
-                           .dump(2));
-  else if (comm.rank() == 0)
+  const Turns turns(7, {[&] { return 1e6 * timed_calls(comm, 200, [&] { exchange(comm, data, true); }); },
+                        [&] { return 1e6 * timed_calls(comm, 20, [&] { exchange(comm, data, false); }); }});
+  const double ours = turns.middle(0), theirs = turns.middle(1), ratio = turns.ratio(1, 0);
+  Json report = report_of("wait");
+  report.update({{"ranks", comm.size()}, {"isohalo_us", ours}, {"mpi_waitall_us", theirs}, {"ratio", ratio}});
+  if (comm.rank() == 0 && options.json) print_json(report);
+  if (comm.rank() == 0 && !options.json)
     fmt::print("{}\n{} ranks: {:.1f} us per exchange, {:.1f} us with MPI_Waitall, ratio {:.1f}\n", machine_text(),
-               comm.size(), median(ours), median(theirs), median(ratio));
+               comm.size(), ours, theirs, ratio);
   return right ? ExitCode::fine : ExitCode::different;
 }
 

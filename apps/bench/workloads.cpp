@@ -18,8 +18,6 @@ namespace isohalo {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 template <class T>
 const std::byte* bytes(const T* data) {
   return reinterpret_cast<const std::byte*>(data);
@@ -56,6 +54,16 @@ Json json_of(const char* name, const WorkloadReport& report) {
 
 }  // namespace
 
+std::unique_ptr<NodeCollectives> node_collectives(const Communicator& comm, const std::string& bench,
+                                                  const std::string& hierarchy) {
+  if (comm.ranks_on_node() != comm.size()) throw UsageError(bench + ": all ranks must share a compute node");
+  NodeCollectivesOptions how{.spins = comm.spins()};
+  if (!hierarchy.empty()) how.hierarchy = Hierarchy::of_text(hierarchy, comm.size());
+  auto node = NodeCollectives::make(comm.get(), how);
+  if (!node) throw UsageError(bench + ": the system gives no shared memory");
+  return node;
+}
+
 WorkloadCollectives::WorkloadCollectives(MPI_Comm comm, NodeCollectives* node)
     : comm_(comm),
       node_(node),
@@ -85,49 +93,40 @@ void WorkloadCollectives::allreduce(const std::int64_t* mine, std::int64_t* sum,
 
 std::vector<WorkloadPhase> compare_sides(WorkloadSides& sides, const std::vector<std::string>& names,
                                          const std::function<std::vector<double>(WorkloadCollectives&)>& run) {
-  std::vector<std::vector<double>> ours(names.size()), mpi(names.size()), ratio(names.size());
+  std::vector<Turns> turns(names.size());
   for (int k = 0; k < sides.repeats; ++k) {
     std::vector<double> us, them;
     if (k % 2 == 0) us = run(sides.ours);
     them = run(sides.mpi);
     if (k % 2 == 1) us = run(sides.ours);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      ours[i].push_back(us[i]);
-      mpi[i].push_back(them[i]);
-      ratio[i].push_back(them[i] / us[i]);
-    }
+    for (std::size_t i = 0; i < names.size(); ++i) turns[i].add({us[i], them[i]});
   }
   std::vector<WorkloadPhase> phases;
   for (std::size_t i = 0; i < names.size(); ++i)
-    phases.push_back({names[i], median(ours[i]), median(mpi[i]), median(ratio[i])});
+    phases.push_back({names[i], turns[i].middle(0), turns[i].middle(1), turns[i].ratio(1, 0)});
   return phases;
 }
 
 ExitCode bench_workloads(MPI_Comm user, const BenchWorkloadsOptions& options) {
   const Communicator comm = Communicator::of(user);
-  if (comm.ranks_on_node() != comm.size()) throw UsageError("bench workloads: all ranks must share a compute node");
-  const auto node = NodeCollectives::make(comm.get(), {.spins = comm.spins()});
-  if (!node) throw UsageError("bench workloads: the system gives no shared memory");
+  const auto node = node_collectives(comm, "bench workloads");
   WorkloadSides sides{comm, {comm.get(), node.get()}, {comm.get(), nullptr}, options.repeats};
   const bool table = comm.rank() == 0 && !options.json;
-  Json json{{"benchmark", "workloads"},
-            {"machine", machine_text()},
-            {"ranks", comm.size()},
-            {"repeats", options.repeats},
-            {"workloads", Json::array()}};
+  Json json = report_of("workloads");
+  json.update({{"ranks", comm.size()}, {"repeats", options.repeats}, {"workloads", Json::array()}});
   if (table)
     fmt::print("{}\n{} ranks; of the slowest rank, median of {}\n", machine_text(), comm.size(), options.repeats);
   bool right = true;
+  CaseChoice cases(options.cases);
   for (const Workload& w : kWorkloads) {
-    const auto& wanted = options.cases;
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), w.name) == wanted.end()) continue;
+    if (!cases.wants(w.name)) continue;
     const WorkloadReport report = w.run(sides, options);
     json["workloads"].push_back(json_of(w.name, report));
     right = right && report.right;
     if (table) print(report);
   }
   json["right"] = right;
-  if (comm.rank() == 0 && options.json) fmt::print("{}\n", json.dump(2));
+  if (comm.rank() == 0 && options.json) print_json(json);
   return right ? ExitCode::fine : ExitCode::different;
 }
 

@@ -4,16 +4,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/bench/benchmarks.hpp"
+#include "apps/bench/report.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/shm/collectives.hpp"
 
 namespace isohalo {
+
+/// Ours on all ranks, in groups as `hierarchy` says (empty: as this machine has them). Throws UsageError, which
+/// names the benchmark, where that cannot be. Collective.
+std::unique_ptr<NodeCollectives> node_collectives(const Communicator& comm, const std::string& bench,
+                                                  const std::string& hierarchy = "");
 
 /// The blocking collectives that the workloads call, MPI's or ours: one code runs with both. The root is rank 0.
 /// Collective.
@@ -54,7 +60,7 @@ std::vector<WorkloadPhase> compare_sides(WorkloadSides& sides, const std::vector
 /// What a workload reports: a line that says what it was, its figures, and whether all results were right.
 struct WorkloadReport {
   std::string title;
-  nlohmann::ordered_json json;
+  Json json;
   std::vector<WorkloadPhase> phases;
   std::string text;  ///< printed behind the phases
   bool right = true;
