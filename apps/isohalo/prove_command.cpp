@@ -25,10 +25,10 @@
 #include "apps/isohalo/commands.hpp"
 #include "apps/isohalo/compare_report.hpp"
 #include "datatypes/printable.hpp"
-#include "framework/io/verify.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/run/directory_lock.hpp"
 #include "framework/run/signals.hpp"
+#include "framework/run/verify.hpp"
 #include "framework/run/words.hpp"
 
 namespace isohalo {

@@ -3,8 +3,8 @@
 #include "apps/isohalo/commands.hpp"
 #include "datatypes/printable.hpp"
 #include "framework/io/readable.hpp"
-#include "framework/io/verify.hpp"
 #include "framework/reduce/tiles.hpp"
+#include "framework/run/verify.hpp"
 
 namespace isohalo {
 

@@ -1,5 +1,5 @@
 #pragma once
-/// What the checks of a checkpoint find. Private to framework/io.
+/// What the checks of a checkpoint find. Private to framework/io and framework/run.
 
 #include <fmt/format.h>
 

@@ -345,7 +345,7 @@ def test_claims():
             (both(attribute("time", "dt", f8(np.nan)), attribute("time", "time", f8(np.nan))), "dt is nan"),
             (attribute("grid", "spacing", np.array([0.1, 0.05])), "/grid: spacing 0 is"), (attribute("grid", "spacing", np.array([-1.0, 0.05])), "spacing 0 is -1"),
             (attribute("grid", "origin", np.array([0.0, np.nan])), "origin 1 is nan"), (attribute("grid", "origin", np.array([1.0, 0])), "origin 0 is 1"),
-            (attribute("grid", "periodic", np.array([1, 1], i8)), 'periodic 0 is 1, boundary_low says "neumann"'),
+            (attribute("grid", "periodic", np.array([1, 1], i8)), 'periodic 0 is 1, boundary_low says ["neumann", "periodic"]'),
             (attribute("grid", "periodic", np.array([0, 2], i8)), "periodic 1 is 2"), (attribute("grid", "periodic", np.array([0, 0], i8)), "periodic 1 is 0"),
             (both(attribute("grid", "boundary_low", np.bytes_('[{open}, "periodic"]')), config('low = ["neumann"', 'low = [{open}')), "is no list of 2 rules"),
             (both(attribute("grid", "boundary_high", np.bytes_('[{dirichlet = 1.5}]')), config('high = [{dirichlet = 1.5}, "periodic"]', "high = [{dirichlet = 1.5}]")),

@@ -15,7 +15,7 @@
 #include "framework/io/compare.hpp"
 #include "framework/io/field_reader.hpp"
 #include "framework/io/file_structure.hpp"
-#include "framework/io/verify.hpp"
+#include "framework/run/verify.hpp"
 #include "tests/fuzz/harness.hpp"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);

@@ -1,4 +1,4 @@
-#include "framework/io/verify.hpp"
+#include "framework/run/verify.hpp"
 
 #include <fmt/format.h>
 

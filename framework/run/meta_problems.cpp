@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
+#include "datatypes/error.hpp"
 #include "framework/io/compare.hpp"
 #include "framework/io/problems.hpp"
-#include "framework/io/verify.hpp"
+#include "framework/run/value.hpp"
+#include "framework/run/verify.hpp"
 
 namespace isohalo {
 
@@ -18,12 +19,31 @@ std::string list_text(const std::vector<std::int64_t>& list) {
   return fmt::format("[{}]", fmt::join(list, ", "));
 }
 
-/// The number that the whole text is.
-std::optional<double> number_of(std::string_view text) {
-  double value = 0;
-  const auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || next != text.data() + text.size()) return std::nullopt;
-  return value;
+/// The value that a run has written so. Nothing for any other text.
+std::optional<Value> parsed(const std::string& text) {
+  try {
+    Value all = parse_toml("v = " + text, "");
+    auto& table = std::get<ValueTable>(all.data);
+    if (table.size() == 1) return std::move(table.begin()->second);
+  } catch (const UsageError&) {
+  }
+  return std::nullopt;
+}
+
+/// The items of a list of so many. Empty for any other text.
+ValueList items_of(const std::string& text, std::size_t count) {
+  auto value = parsed(text);
+  auto* const list = value ? std::get_if<ValueList>(&value->data) : nullptr;
+  return list && list->size() == count ? std::move(*list) : ValueList{};
+}
+
+/// The same where all are numbers.
+std::vector<double> numbers_of(const std::string& text, std::size_t count) {
+  std::vector<double> numbers;
+  for (const Value& item : items_of(text, count))
+    if (const auto number = as_number(item)) numbers.push_back(*number);
+  if (numbers.size() != count) numbers.clear();
+  return numbers;
 }
 
 /// Is it the text of a rule's or key's name?
@@ -33,69 +53,22 @@ bool is_name(std::string_view text) {
   });
 }
 
-/// A word or an expression in quotes, which holds none itself.
-bool is_quoted(std::string_view text) {
-  return text.size() > 2 && text.front() == '"' && text.back() == '"' &&
-         text.substr(1, text.size() - 2).find('"') == std::string_view::npos;
+/// What a rule or one of its keys can be: a number, an expression, or of a rule a table of these.
+bool is_rule_value(const std::string& name, const Value& value, bool nested) {
+  if (!is_name(name)) return false;
+  if (const auto number = as_number(value)) return std::isfinite(*number);
+  if (const auto* text = std::get_if<std::string>(&value.data)) return !text->empty();
+  const auto* table = std::get_if<ValueTable>(&value.data);
+  return !nested && table && !table->empty() && std::all_of(table->begin(), table->end(), [](const auto& entry) {
+    return is_rule_value(entry.first, entry.second, true);
+  });
 }
 
-/// The items of "begin 1, {2.5, 3}, \"a, b\" end". Empty for any other text.
-std::vector<std::string_view> items_between(char begin, char end, std::string_view text) {
-  if (text.size() < 2 || text.front() != begin || text.back() != end) return {};
-  text = text.substr(1, text.size() - 2);
-  std::vector<std::string_view> items;
-  int depth = 0;
-  bool quoted = false;
-  std::size_t start = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '"') quoted = !quoted;
-    if (quoted) continue;
-    depth += text[at] == '{' ? 1 : text[at] == '}' ? -1 : 0;
-    if (depth != 0 || text.substr(at, 2) != ", ") continue;
-    items.push_back(text.substr(start, at - start));
-    start = at + 2;
-  }
-  items.push_back(text.substr(start));
-  return items;
-}
-
-/// NAME = VALUE, as a run writes it: a number, an expression, or a table of numbers with an expression.
-bool is_entry(std::string_view text, bool nested) {
-  const std::size_t equals = text.find(" = ");
-  if (equals == std::string_view::npos || !is_name(text.substr(0, equals))) return false;
-  const std::string_view value = text.substr(equals + 3);
-  if (const auto number = number_of(value)) return std::isfinite(*number);
-  if (is_quoted(value)) return true;
-  const auto parts = items_between('{', '}', value);
-  return !nested && !parts.empty() &&
-         std::all_of(parts.begin(), parts.end(), [](std::string_view part) { return is_entry(part, true); });
-}
-
-/// One rule, as a run writes it. Its name may be that of a rule of one's own.
-bool is_rule(std::string_view text) {
-  if (is_quoted(text)) return is_name(text.substr(1, text.size() - 2));
-  const auto entries = items_between('{', '}', text);
-  return entries.size() == 1 && is_entry(entries[0], false);
-}
-
-/// The items of a canonical list "[1, 2.5]" or of rules. Empty for any other text, and for another number of items.
-std::vector<std::string> items_of(const std::string& text, std::size_t count) {
-  const auto items = items_between('[', ']', text);
-  return items.size() == count ? std::vector<std::string>(items.begin(), items.end()) : std::vector<std::string>{};
-}
-
-/// The same where all items are numbers, and where all are rules.
-std::vector<double> numbers_of(const std::string& text, std::size_t count) {
-  std::vector<double> numbers;
-  for (const auto& item : items_of(text, count))
-    if (const auto number = number_of(item)) numbers.push_back(*number);
-  if (numbers.size() != count) numbers.clear();
-  return numbers;
-}
-std::vector<std::string> rules_of(const std::string& text, std::size_t count) {
-  auto rules = items_of(text, count);
-  if (!std::all_of(rules.begin(), rules.end(), is_rule)) rules.clear();
-  return rules;
+/// One rule, as a run writes it: its name, which may be that of a rule of one's own, or that with values.
+bool is_rule(const Value& rule) {
+  if (const auto* name = std::get_if<std::string>(&rule.data)) return is_name(*name);
+  const auto* table = std::get_if<ValueTable>(&rule.data);
+  return table && table->size() == 1 && is_rule_value(table->begin()->first, table->begin()->second, false);
 }
 
 class MetaCheck : detail::Problems {
@@ -171,11 +144,12 @@ class MetaCheck : detail::Problems {
   }
 
   void side(const char* name, const std::string& text) {
-    const auto rules = rules_of(text, m_.shape.size());
-    that(!rules.empty(), fmt::format("/grid: {} {} is no list of {} rules", name, text, m_.shape.size()));
-    for (std::size_t j = 0; j < rules.size(); ++j)
-      that((rules[j] == "\"periodic\"") == (m_.periodic[j] == 1),
-           fmt::format("/grid: periodic {} is {}, {} says {}", j, m_.periodic[j], name, rules[j]));
+    const ValueList rules = items_of(text, m_.shape.size());
+    const bool good = !rules.empty() && std::all_of(rules.begin(), rules.end(), is_rule);
+    that(good, fmt::format("/grid: {} {} is no list of {} rules", name, text, m_.shape.size()));
+    for (std::size_t j = 0; good && j < rules.size(); ++j)
+      that((as_text(rules[j]) == "periodic") == (m_.periodic[j] == 1),
+           fmt::format("/grid: periodic {} is {}, {} says {}", j, m_.periodic[j], name, text));
   }
 
   void listed(const std::string& key, const std::string& expected, const char* place) {
