@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -272,48 +271,21 @@ bool Expression::uses_time() const {
   return (nodes_.back().reads >> kTimeBit & 1) != 0;
 }
 
-double ExpressionValue::operator()(std::span<const double> x, double time) {
-  const auto differs = [](double a, double b) {
-    return std::bit_cast<std::uint64_t>(a) != std::bit_cast<std::uint64_t>(b);
-  };
-  unsigned changed = differs(time_, time) ? 1u << Expression::kTimeBit : 0;
-  time_ = time;
-  for (std::size_t j = 0; j < x.size(); ++j) {
-    if (differs(x_[j], x[j])) changed |= 1u << j;
-    x_[j] = x[j];
-  }
-  for (std::size_t k = 0; k < nodes_.size(); ++k)
-    if (first_ || (nodes_[k].reads & changed)) values_[k] = value_of(nodes_[k]);
-  first_ = false;
-  return values_.back();
-}
-
-double ExpressionValue::value_of(const Expression::Node& n) const {
-  if (n.op == Op::number) return n.value;
-  if (n.op == Op::coordinate) return x_[n.a];
-  if (n.op == Op::time) return time_;
-  const double a = values_[static_cast<std::size_t>(n.a)];
-  const double b = n.op == Op::whole_power ? 0 : values_[static_cast<std::size_t>(n.b)];
-  double value = 0;
-  Expression::with_operation(n, [&](const auto& operation) { value = operation(a, b); });
-  return value;
-}
-
-void Expression::row(std::span<const double> x, std::span<const double> along, double time, double* values) const {
+void Expression::row(std::span<const double> x, int j, std::span<const double> along, double time,
+                     double* values) const {
   constexpr std::size_t kBlock = 128;  // one operation for so many places, then the next one
-  const auto last = static_cast<int>(x.size()) - 1;
   static thread_local std::vector<double> all;
   all.resize(nodes_.size() * kBlock);
   const auto at = [](std::size_t k) { return all.data() + k * kBlock; };
   // Of what is the same along the row there is one value, formed with the first block.
-  const auto varies = [&](std::size_t k) { return (nodes_[k].reads >> last & 1) != 0; };
+  const auto varies = [&](std::size_t k) { return (nodes_[k].reads >> j & 1) != 0; };
   for (std::size_t first = 0; first < along.size(); first += kBlock) {
     const std::size_t n = std::min(kBlock, along.size() - first);
     for (std::size_t k = 0; k < nodes_.size(); ++k) {
       const Node& node = nodes_[k];
       double* const v = at(k);
       if (!varies(k) && first > 0) continue;
-      if (node.op == Op::coordinate && node.a == last) {
+      if (node.op == Op::coordinate && node.a == j) {
         std::copy_n(along.data() + first, n, v);
       } else if (node.op == Op::number || node.op == Op::time || node.op == Op::coordinate) {
         v[0] = node.op == Op::number ? node.value

@@ -21,13 +21,12 @@ class Expression {
 
   const std::string& text() const { return text_; }
   bool uses_time() const;
-  /// The values at as many places as `along` has, which are the last coordinates; the others are those of `x`,
-  /// whose last entry does not matter. The same bits as of ExpressionValue, faster. Several threads may call it at
-  /// once.
-  void row(std::span<const double> x, std::span<const double> along, double time, double* values) const;
+  /// The values at as many places as `along` has, which are the coordinates of dimension j; the others are those of
+  /// `x`, dimension 0 first, whose entry j does not matter. Each operation in binary64, in the order of the text.
+  /// Several threads may call it at once.
+  void row(std::span<const double> x, int j, std::span<const double> along, double time, double* values) const;
 
  private:
-  friend class ExpressionValue;
   friend class ExpressionParser;
 
   enum class Op : std::uint8_t {
@@ -72,25 +71,6 @@ class Expression {
 
   std::string text_;
   std::vector<Node> nodes_;  ///< operands before what uses them; the last one is the whole
-};
-
-/// Evaluates an expression at one place after the other: each operation in binary64, in the order of the text, and
-/// again only when something that it depends on has changed. Not for several threads at once.
-class ExpressionValue {
- public:
-  explicit ExpressionValue(const Expression& e) : nodes_(e.nodes_), values_(e.nodes_.size()) {}
-
-  /// `x`: one coordinate per dimension, dimension 0 first.
-  double operator()(std::span<const double> x, double time);
-
- private:
-  using Op = Expression::Op;
-  double value_of(const Expression::Node& n) const;
-
-  std::vector<Expression::Node> nodes_;
-  std::vector<double> values_;
-  double x_[4] = {0, 0, 0, 0}, time_ = 0;
-  bool first_ = true;
 };
 
 }  // namespace isohalo

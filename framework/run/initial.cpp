@@ -33,16 +33,6 @@ std::optional<Expression> read_expression(Config& config, const std::string& key
   }
 }
 
-/// The value at cells' centres at time 0.
-template <int D>
-std::function<double(const Index<D>&)> value_at_start(const GridSettings<D>& grid, const Expression& e) {
-  return [grid, value = ExpressionValue(e)](const Index<D>& i) mutable {
-    PerDim<double, D> x;
-    for (int j = 0; j < D; ++j) x[j] = grid.centre(j, i[j]);
-    return value(x, 0.0);
-  };
-}
-
 /// The values at cells' centres at any time; beyond a periodic side those of the cells that are repeated there.
 template <int D>
 typename InitialField<D>::ValuesInTime values_in_time(const GridSettings<D>& grid, const Expression& e) {
@@ -57,7 +47,24 @@ typename InitialField<D>::ValuesInTime values_in_time(const GridSettings<D>& gri
       at = grid.centre(D - 1, i);
       if (++i == grid.shape[D - 1]) i = 0;
     }
-    e.row(x, along, time, values);
+    e.row(x, D - 1, along, time, values);
+  };
+}
+
+/// The value at a cell's centre at time 0. Works out and keeps those of a piece of its row.
+template <int D>
+std::function<double(const Index<D>&)> value_at_start(const GridSettings<D>& grid, const Expression& e) {
+  return [along = values_in_time(grid, e), end = grid.shape[D - 1], first = Index<D>{},
+          values = std::vector<double>()](const Index<D>& i) mutable {
+    constexpr std::int64_t piece = 128;
+    Index<D> begin = i;
+    begin[D - 1] -= i[D - 1] % piece;
+    if (values.empty() || begin != first) {
+      first = begin;
+      values.resize(static_cast<std::size_t>(std::min(piece, end - begin[D - 1])));
+      along(first, std::ssize(values), 0.0, values.data());
+    }
+    return values[static_cast<std::size_t>(i[D - 1] - begin[D - 1])];
   };
 }
 

@@ -45,7 +45,9 @@ struct WholeField {
     }
     if (rule.kind != Boundary::fixed)
       x[static_cast<std::size_t>(j)] = rules.origin[j] + (i[j] < 0 ? 0 : rules.length[j]);
-    return ExpressionValue(*rule.expression)(x, time);
+    double at = 0;
+    rule.expression->row(x, D - 1, {&x.back(), 1}, time, &at);
+    return at;
   }
 
   T read(Index<D> i, int j = 0) const {
