@@ -207,24 +207,21 @@ def test_plan():
     r = isohalo(1, "run", "input.toml", "--plan", "parallel.process_grid=[2,2]", code=2)
     that("does not multiply to 1 rank: use another" in r.stderr, "--plan of 1 rank: " + r.stderr)
     that(not (WORK / "out").exists(), "a plan leaves files")
-    # A grid that lies several times in its own ghosts: each cell comes once, as in the schedule that a run has.
+    # A grid that lies several times in its own ghosts: as in the schedule that a run has.
     periodic = lambda d: "\n".join("boundary.%s = %s" % (s, json.dumps(["periodic"] * d)) for s in ("low", "high"))
     plane = INPUT[:INPUT.index("shape")] + "shape = [12, 12]\n" + periodic(2) + INPUT[INPUT.index("\n[solver]"):] + "[parallel]\nhalo_depth = 20\n"
-    torus = ("[domain]\nshape = [3, 4, 4, 19]\n" + periodic(4) + '\n[solver]\nkind = "stencil"\noffsets = [[0,0,0,0],[2,-3,3,18],[-2,3,-1,-18],[1,1,-3,7],[0,2,2,-11]]\n'
+    torus = ("[domain]\nshape = [3, 4, 4, 20]\n" + periodic(4) + '\n[solver]\nkind = "stencil"\noffsets = [[0,0,0,0],[2,-3,3,18],[-2,3,-1,-18],[1,1,-3,7],[0,2,2,-11]]\n'
              'weights = [0.4,0.2,0.2,0.1,0.1]\n[initial]\nkind = "random"\n[run]\nsteps = 10\n[parallel]\nhalo_depth = 5\n')
     for name, text in (("plane", plane), ("torus", torus)):
         (WORK / (name + ".toml")).write_text(text)
-    for name, ranks, exchange, cells in (("plane", 2, "auto", 72), ("plane", 3, "direct", 96), ("plane", 6, "shared", 120), ("torus", 4, "auto", 3 * 4 * 4 * 15),
-                                         ("plane", 4, "slabs", None)):
+    for name, ranks, exchange, pattern in (("plane", 2, "auto", "coalesced"), ("plane", 3, "direct", "direct"), ("plane", 6, "shared", "coalesced"),
+                                           ("torus", 4, "auto", "coalesced"), ("plane", 4, "slabs", "slabs")):
         plan = isohalo(1, "run", name + ".toml", "--plan", "-n", ranks, "parallel.exchange=" + exchange).stdout
         messages, size, unit = figure(plan, r"receives (\d+) messages, ([0-9.]+) (B|KiB);")
-        pattern = "slabs" if exchange == "slabs" else "coalesced"
         one = [e for e in json.loads(isohalo(0, "schedule", "--halo", name + ".toml", "--ranks", ranks, "--json").stdout)["exchanges"] if e["name"] == pattern][0]
         expected = one["most_bytes"]
-        that(cells is None or expected == 8 * cells, "%s on %d ranks: the schedule has %g bytes, not %d" % (name, ranks, expected, 8 * (cells or 0)))
         that((messages, size) == (str(one["most_messages"]), "%g" % expected if expected < 1024 else "%.1f" % (expected / 1024)),
              "%s on %d ranks: %d messages of %g bytes in the schedule: %s" % (name, ranks, one["most_messages"], expected, plan))
-        that(("each cell comes once" in plan) == (cells is not None), plan)
 
 
 def test_effective_configuration():
