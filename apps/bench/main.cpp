@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <memory>
+#include <utility>
 
 #include "apps/bench/benchmarks.hpp"
 #include "apps/common/program.hpp"
@@ -17,15 +19,16 @@ class CommandLine {
     app_.require_subcommand(1);
     add_steps();
     add_scaling();
-    auto* cg = add("cg", "Conjugate gradients against hand-written ones with sums in any order", cg_, bench_cg);
-    size(cg, cg_.size, "cells per dimension (default: far more than caches hold)");
+    auto [cg, of_cg] = add("cg", "Conjugate gradients against hand-written ones with sums in any order", bench_cg);
+    size(cg, of_cg.size, "cells per dimension (default: far more than caches hold)");
     add_neighborhood();
-    auto* exchange =
-        add("exchange", "Halo exchange by every transport against datatypes over MPI", exchange_, bench_exchange);
-    exchange->add_option("--size", exchange_.size, "cells per dimension of the cubes")->check(CLI::Range(16, 2048));
-    cases(exchange, exchange_.cases);
-    add("datatypes", "Types of halo regions against lists of blocks", plain_, bench_datatypes);
-    add("wait", "Waiting for messages by our progress loop against MPI_Waitall", plain_, bench_wait);
+    auto [exchange, of_exchange] =
+        add("exchange", "Halo exchange by every transport against datatypes over MPI", bench_exchange);
+    exchange->add_option("--size", of_exchange.size, "cells per dimension of the cubes")
+        ->check(CLI::Range(16, 2048));
+    cases(exchange, of_exchange.cases);
+    add("datatypes", "Types of halo regions against lists of blocks", bench_datatypes);
+    add("wait", "Waiting for messages by our progress loop against MPI_Waitall", bench_wait);
     add_collectives();
     add_workloads();
     add_files("compare", "Comparing two checkpoints, against h5diff", bench_compare);
@@ -39,17 +42,19 @@ class CommandLine {
   }
 
  private:
-  /// With --json and, where measurements are repeated, --repeats.
+  /// A command and what it is asked for: --json and, where measurements are repeated, --repeats; others are to be
+  /// added.
   template <class Options>
-  CLI::App* add(const std::string& name, const std::string& text, Options& options,
-                ExitCode (*bench)(MPI_Comm, const Options&)) {
+  std::pair<CLI::App*, Options&> add(const std::string& name, const std::string& text,
+                                     ExitCode (*bench)(MPI_Comm, const Options&)) {
     auto* sub = app_.add_subcommand(name, text);
-    sub->add_flag("--json", options.json, "print JSON");
-    if constexpr (requires { options.repeats; })
-      sub->add_option("--repeats", options.repeats, "measurements of each variant")->check(CLI::Range(1, 1000));
+    const auto options = std::make_shared<Options>();
+    sub->add_flag("--json", options->json, "print JSON");
+    if constexpr (requires { options->repeats; })
+      sub->add_option("--repeats", options->repeats, "measurements of each variant")->check(CLI::Range(1, 1000));
     sub->callback(
-        [this, &options, bench] { action_ = [&options, bench] { return bench(MPI_COMM_WORLD, options); }; });
-    return sub;
+        [this, options, bench] { action_ = [options, bench] { return bench(MPI_COMM_WORLD, *options); }; });
+    return {sub, *options};
   }
   static void cases(CLI::App* sub, std::vector<std::string>& names) {
     sub->add_option("--case", names, "only these cases");
@@ -65,33 +70,33 @@ class CommandLine {
   }
 
   void add_steps() {
-    auto* sweep = add("sweep", "Steps of every solver against hand-written loops and against the rate of a copy",
-                      sweep_, bench_sweep);
-    cases(sweep, sweep_.cases);
+    auto [sweep, of_sweep] = add(
+        "sweep", "Steps of every solver against hand-written loops and against the rate of a copy", bench_sweep);
+    cases(sweep, of_sweep.cases);
     sweep
-        ->add_option("--space", sweep_.space,
+        ->add_option("--space", of_sweep.space,
                      "host, or device: solvers that have such a path, against a copy there")
         ->check(CLI::IsMember({"host", "device"}));
-    size(sweep, sweep_.size, "cells per dimension (default: far more than caches hold)");
-    auto* temporal =
+    size(sweep, of_sweep.size, "cells per dimension (default: far more than caches hold)");
+    auto [temporal, of_temporal] =
         add("temporal", "Several steps per exchange, in tiles that stay in cache, against hand-written loops",
-            temporal_, bench_temporal);
-    cases(temporal, temporal_.cases);
-    size(temporal, temporal_.size, "cells per dimension");
-    depths(temporal, temporal_.depths, "steps per exchange");
-    temporal->add_option("--tile", temporal_.tile, "extents of the tiles (default: by the size of the cache)")
+            bench_temporal);
+    cases(temporal, of_temporal.cases);
+    size(temporal, of_temporal.size, "cells per dimension");
+    depths(temporal, of_temporal.depths, "steps per exchange");
+    temporal->add_option("--tile", of_temporal.tile, "extents of the tiles (default: by the size of the cache)")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
         ->delimiter(',');
-    auto* depth = add("depth", "halo_depth = \"auto\" against every depth that is forced", depth_, bench_depth);
-    cases(depth, depth_.cases);
-    size(depth, depth_.size, "cells per dimension (default: in caches and beyond)");
-    depths(depth, depth_.depths, "steps per exchange that are forced");
+    auto [depth, of_depth] = add("depth", "halo_depth = \"auto\" against every depth that is forced", bench_depth);
+    cases(depth, of_depth.cases);
+    size(depth, of_depth.size, "cells per dimension (default: in caches and beyond)");
+    depths(depth, of_depth.depths, "steps per exchange that are forced");
   }
 
   void add_scaling() {
-    auto& o = scaling_;
-    auto* sub = add("scaling", "Strong and weak scaling, a model fitted to it, and what that says of 10^6 ranks", o,
-                    bench_scaling);
+    auto [sub, o] =
+        add("scaling", "Strong and weak scaling, a model fitted to it, and what that says of 10^6 ranks",
+            bench_scaling);
     sub->add_option("--seconds", o.seconds_each, "of each measurement, about")->check(CLI::Range(0.0001, 60.0));
     sub->add_option("--ranks", o.ranks, "of the launch, the first so many (default: 1, 2, 4 .. and all)")
         ->check(CLI::Range(1, 1 << 24))
@@ -116,9 +121,8 @@ class CommandLine {
   }
 
   void add_collectives() {
-    auto& o = collectives_;
-    auto* sub =
-        add("collectives", "Blocking collectives through shared memory against MPI's", o, bench_collectives);
+    auto [sub, o] =
+        add("collectives", "Blocking collectives through shared memory against MPI's", bench_collectives);
     sub->add_option("--largest", o.largest, "largest message in bytes")->check(CLI::Range(8, 1 << 28));
     auto* model = sub->add_flag("--model", o.model, "instead: each algorithm, as predicted and as measured");
     sub->add_option("--hierarchy", o.hierarchy,
@@ -128,9 +132,9 @@ class CommandLine {
   }
 
   void add_neighborhood() {
-    auto& o = neighborhood_;
-    auto* sub = add("neighborhood", "Isomorphic collectives: set-up and exchange against MPI's graph communicators",
-                    o, bench_neighborhood);
+    auto [sub, o] =
+        add("neighborhood", "Isomorphic collectives: set-up and exchange against MPI's graph communicators",
+            bench_neighborhood);
     sub->add_option("--samples", o.samples, "samples of each experiment")->check(CLI::Range(5, 10000));
     sub->add_option("--seconds", o.seconds_each, "at most, for each experiment")->check(CLI::Range(0.001, 60.0));
     sub->add_option("--largest", o.largest_block, "largest block in bytes")->check(CLI::Range(8, 1 << 26));
@@ -141,15 +145,14 @@ class CommandLine {
 
   void add_files(const std::string& name, const std::string& text,
                  ExitCode (*bench)(MPI_Comm, const BenchFileOptions&)) {
-    auto* sub = add(name, text, files_, bench);
-    sub->add_option("--mib", files_.mib, "MiB per file")->check(CLI::Range(1, 1 << 20));
-    sub->add_option("--directory", files_.directory, "where the files go, for the time being");
+    auto [sub, o] = add(name, text, bench);
+    sub->add_option("--mib", o.mib, "MiB per file")->check(CLI::Range(1, 1 << 20));
+    sub->add_option("--directory", o.directory, "where the files go, for the time being");
   }
 
   void add_workloads() {
-    auto& o = workloads_;
-    auto* sub = add("workloads", "Programs that spend their time in collectives, with MPI's and with ours", o,
-                    bench_workloads);
+    auto [sub, o] = add("workloads", "Programs that spend their time in collectives, with MPI's and with ours",
+                        bench_workloads);
     sub->add_option("--case", o.cases, "only these: matvec, barnes-hut, openmp-reduce")
         ->check(CLI::IsMember({"matvec", "barnes-hut", "openmp-reduce"}));
     sub->add_option("--rows", o.rows, "of the matrix")->check(CLI::Range(1, 1 << 28));
@@ -163,18 +166,16 @@ class CommandLine {
   }
 
   void add_allreduce() {
-    auto* sub = add("allreduce", "Reproducible reductions against MPI_Allreduce", allreduce_, bench_allreduce);
-    sub->add_option("--emulate", allreduce_.emulate,
+    auto [sub, o] = add("allreduce", "Reproducible reductions against MPI_Allreduce", bench_allreduce);
+    sub->add_option("--emulate", o.emulate,
                     "also schedules under an emulated network: latency and send time, like 2ms,0.2ms");
-    sub->add_flag("--local", allreduce_.local,
-                  "also the local pass over 128 MiB per rank, and the set-up of a large plan");
-    sub->add_flag("--arrays", allreduce_.arrays, "also arrays of 460 to 21,410,970 numbers");
+    sub->add_flag("--local", o.local, "also the local pass over 128 MiB per rank, and the set-up of a large plan");
+    sub->add_flag("--arrays", o.arrays, "also arrays of 460 to 21,410,970 numbers");
   }
 
   void add_multicast() {
-    auto& o = multicast_;
-    auto* sub = add("multicast", "One rank sends to k others: the parameters of the message cost model", o,
-                    bench_multicast);
+    auto [sub, o] =
+        add("multicast", "One rank sends to k others: the parameters of the message cost model", bench_multicast);
     sub->add_option("--samples", o.samples, "samples of each case")->check(CLI::Range(2, 1000000));
     sub->add_option("--seconds", o.seconds, "begin no further round of samples after this time")
         ->check(CLI::Range(0.0, 3600.0));
@@ -183,19 +184,6 @@ class CommandLine {
   }
 
   CLI::App app_{"Measure on this machine", "isohalo bench"};
-  BenchOptions plain_;
-  BenchSweepOptions sweep_;
-  BenchTemporalOptions temporal_;
-  BenchDepthOptions depth_;
-  BenchScalingOptions scaling_;
-  BenchStepsOptions cg_;
-  BenchNeighborhoodOptions neighborhood_;
-  BenchExchangeOptions exchange_;
-  BenchFileOptions files_;
-  BenchAllreduceOptions allreduce_;
-  BenchCollectivesOptions collectives_;
-  BenchWorkloadsOptions workloads_;
-  BenchMulticastOptions multicast_;
   std::function<ExitCode()> action_;
 };
 

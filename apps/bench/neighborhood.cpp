@@ -217,29 +217,20 @@ class NeighborSuite {
 };
 
 /// Nanoseconds per offset to make a neighborhood of a list, on a communicator that was duplicated before.
-struct SetUp {
-  std::string name;
-  double ns = 0;
-};
-
-SetUp time_set_up(const Communicator& comm, const std::string& name, MPI_Comm cart, const List& list,
-                  int dimensions) {
-  const double s = median_of(51, [&] { return timed_calls(comm, 100, [&] { const IsoComm iso(cart, list); }); });
-  return {name, 1e9 * s * dimensions / static_cast<double>(list.size())};
-}
-
-std::vector<SetUp> time_set_ups(MPI_Comm user) {
+Json time_set_ups(MPI_Comm user) {
   const Communicator comm = Communicator::of(user);
-  std::vector<SetUp> list;
+  const auto ns = [&](MPI_Comm cart, const List& list, int dimensions) {
+    const double s = median_of(51, [&] { return timed_calls(comm, 100, [&] { const IsoComm iso(cart, list); }); });
+    return 1e9 * s * dimensions / static_cast<double>(list.size());
+  };
+  Json all;
   for (const bool periodic : {true, false}) {
     const OwnedComm plane = cart_of(user, 2, periodic), space = cart_of(user, 3, periodic);
     const std::string kind = periodic ? "torus" : "mesh";
-    list.push_back(
-        time_set_up(comm, "2-D " + kind + ", Moore 6", plane.comm, flat<2>(moore<2>(6, Self::leave_out)), 2));
-    list.push_back(
-        time_set_up(comm, "3-D " + kind + ", Moore 3", space.comm, flat<3>(moore<3>(3, Self::leave_out)), 3));
+    all["2-D " + kind + ", Moore 6"] = ns(plane.comm, flat<2>(moore<2>(6, Self::leave_out)), 2);
+    all["3-D " + kind + ", Moore 3"] = ns(space.comm, flat<3>(moore<3>(3, Self::leave_out)), 3);
   }
-  return list;
+  return all;
 }
 
 void build(NeighborSuite& suite, const std::vector<std::int64_t>& sizes) {
@@ -266,18 +257,13 @@ void build(NeighborSuite& suite, const std::vector<std::int64_t>& sizes) {
 }
 
 /// What Figs. 8 and 9 are annotated with.
-struct Improvement {
-  std::string figure;
-  std::int64_t ranks;
-  double percent;
-};
-
-std::vector<Improvement> improvements(const std::vector<Experiment>& all) {
-  std::vector<Improvement> list;
+Json improvements(const std::vector<Experiment>& all) {
+  Json list = Json::array();
   for (const auto& e : all) {
     if (e.method != "isohalo alltoallw, set-up") continue;
     const double ratio = ratio_of(all, e.figure, e.x, e.method, "MPI_Neighbor_alltoallw, set-up");
-    if (ratio > 0) list.push_back({e.figure.substr(0, 4), e.x, (1 - ratio) * 100});
+    if (ratio > 0)
+      list.push_back({{"figure", e.figure.substr(0, 4)}, {"ranks", e.x}, {"percent", (1 - ratio) * 100}});
   }
   return list;
 }
@@ -293,10 +279,10 @@ ExitCode bench_neighborhood(MPI_Comm user, const BenchNeighborhoodOptions& optio
   add_stencil_kernels(user, options.order, suite.experiments());
   const Communicator comm = Communicator::of(user);
   run_experiments(comm, suite.experiments(), options.samples, options.seconds_each);
-  const auto set_ups = time_set_ups(user);
+  const Json set_ups = time_set_ups(user);
   const auto& all = suite.experiments();
   const double small = ratio_of(all, "fig6", 8, "isohalo alltoall", "MPI_Isend, MPI_Irecv");
-  const auto gains = improvements(all);
+  const Json gains = improvements(all);
   bool right = true;
   for (const auto& e : all) right = right && (e.correct || e.method.rfind("isohalo", 0) != 0);
   agreed(comm, [&] {
@@ -305,19 +291,19 @@ ExitCode bench_neighborhood(MPI_Comm user, const BenchNeighborhoodOptions& optio
   if (comm.rank() == 0 && options.json) {
     Json j = report_of("neighborhood");
     j["ranks"] = comm.size();
-    for (const auto& one : set_ups) j["setup_ns_per_offset"][one.name] = one.ns;
+    j["setup_ns_per_offset"] = set_ups;
     j["moore1_8_bytes_over_isend_irecv"] = small;
     for (const auto& e : all) j["experiments"].push_back(json_of(e));
-    for (const auto& g : gains)
-      j["improvement_percent"].push_back({{"figure", g.figure}, {"ranks", g.ranks}, {"percent", g.percent}});
+    if (!gains.empty()) j["improvement_percent"] = gains;
     print_json(j);
   } else if (comm.rank() == 0) {
     fmt::print("{}, {} ranks\n", machine_text(), comm.size());
     print_experiments(all);
-    for (const auto& g : gains)
-      fmt::print("{}, {} ranks: isohalo {:+.1f} % faster than MPI_Neighbor_alltoallw, set-up included\n", g.figure,
-                 g.ranks, g.percent);
-    for (const auto& one : set_ups) fmt::print("set-up, {}: {:.1f} ns per offset\n", one.name, one.ns);
+    for (const Json& g : gains)
+      fmt::print("{}, {} ranks: isohalo {:+.1f} % faster than MPI_Neighbor_alltoallw, set-up included\n",
+                 g["figure"].get<std::string>(), g["ranks"].dump(), g["percent"].get<double>());
+    for (const auto& [name, ns] : set_ups.items())
+      fmt::print("set-up, {}: {:.1f} ns per offset\n", name, ns.get<double>());
     fmt::print("Moore 1, 8 bytes, isohalo over one Isend and Irecv per neighbor: {:.2f}\n", small);
   }
   return right ? ExitCode::fine : ExitCode::different;

@@ -134,31 +134,26 @@ int cores() {
 }
 #endif
 
-/// The repeated measurements of one size, in seconds.
-struct Times {
-  std::size_t n;
-  Turns turns{};  ///< OpenMP's, ours, MPI's
-};
-
-std::vector<Times> sizes_to(std::size_t largest) {
-  std::vector<Times> times;
-  for (std::size_t n = 1; n < largest; n *= 4) times.push_back({n});
-  times.push_back({largest});
-  return times;
+/// Numbers that are reduced.
+std::vector<std::size_t> sizes_to(std::size_t largest) {
+  std::vector<std::size_t> sizes;
+  for (std::size_t n = 1; n < largest; n *= 4) sizes.push_back(n);
+  sizes.push_back(largest);
+  return sizes;
 }
 
-/// Returns whether all results were right on this rank. Collective.
-bool measure(WorkloadSides& sides, std::vector<Times>& times) {
+enum ReduceWay : std::size_t { kByOpenMP, kOurReduce, kMpiReduce };
+
+/// Seconds of each way, for each size; whether all results were right on this rank. Collective.
+std::vector<Turns> measure(WorkloadSides& sides, const std::vector<std::size_t>& sizes, bool& right) {
   const Communicator& comm = sides.comm;
-  std::vector<std::size_t> sizes;
-  for (const Times& t : times) sizes.push_back(t.n);
+  std::vector<Turns> turns(sizes.size());
   std::vector<double> mine, sum, openmp(sizes.size());
   agreed(comm, [&] {  // one rank alone may lack the memory
     mine.resize(sizes.back());
     sum.resize(sizes.back());
   });
   fill(mine.data(), mine.size(), comm.rank());
-  bool right = true;
   const auto seconds = [&](WorkloadCollectives& side, std::size_t n) {
     std::fill(sum.begin(), sum.end(), 0.0);
     const double s = seconds_on_all(comm, [&] { side.reduce(mine.data(), sum.data(), n); });
@@ -169,16 +164,15 @@ bool measure(WorkloadSides& sides, std::vector<Times>& times) {
     on_root_alone(comm, [&] { openmp = openmp_seconds(comm.size(), sizes, right); });
     comm.broadcast(openmp.data(), static_cast<std::int64_t>(openmp.size() * sizeof(double)), 0);
     for (std::size_t i = 0; i < sizes.size(); ++i)
-      times[i].turns.add({openmp[i], seconds(sides.ours, sizes[i]), seconds(sides.mpi, sizes[i])});
+      turns[i].add({openmp[i], seconds(sides.ours, sizes[i]), seconds(sides.mpi, sizes[i])});
   }
-  return right;
+  return turns;
 }
 
 /// Adds the figures of a size; returns how many times as fast as OpenMP ours was, or 0.
-double report_size(const Times& times, WorkloadReport& report) {
-  const std::size_t bytes = times.n * sizeof(double);
-  const Turns& t = times.turns;
-  const double openmp = t.middle(0) * 1e6, ours = t.middle(1) * 1e6, mpi = t.middle(2) * 1e6;
+double report_size(std::size_t bytes, const Turns& turns, WorkloadReport& report) {
+  const double openmp = turns.middle(kByOpenMP) * 1e6, ours = turns.middle(kOurReduce) * 1e6,
+               mpi = turns.middle(kMpiReduce) * 1e6;
   Json row{{"bytes", bytes}, {"isohalo_us", ours}, {"mpi_us", mpi}};
   report.text += fmt::format("reduce {:>9} B  {:10.3f}  MPI {:10.3f}", bytes, ours, mpi);
   if (openmp > 0) {
@@ -195,8 +189,9 @@ double report_size(const Times& times, WorkloadReport& report) {
 
 WorkloadReport run_openmp_reduce(WorkloadSides& sides, const BenchWorkloadsOptions& options) {
   const int p = sides.comm.size();
-  std::vector<Times> times = sizes_to(options.largest / sizeof(double));
-  const bool right = measure(sides, times);
+  const std::vector<std::size_t> sizes = sizes_to(options.largest / sizeof(double));
+  bool right = true;
+  const std::vector<Turns> turns = measure(sides, sizes, right);
   WorkloadReport report;
   report.right = sides.comm.min(right) == 1;
   report.title =
@@ -206,8 +201,8 @@ WorkloadReport run_openmp_reduce(WorkloadSides& sides, const BenchWorkloadsOptio
   report.json = {{"openmp", kOpenMP}, {"threads", kOpenMP ? p : 0}, {"cores", cores()}};
   double logs = 0;
   int compared = 0;
-  for (const Times& t : times)
-    if (const double ratio = report_size(t, report); ratio > 0) {
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    if (const double ratio = report_size(sizes[i] * sizeof(double), turns[i], report); ratio > 0) {
       logs += std::log(ratio);
       ++compared;
     }

@@ -90,16 +90,11 @@ std::vector<ScalingPoint> points_in(const std::string& file) {
   try {
     const auto all = nlohmann::json::parse(in);
     for (const auto& j : all.at("points")) {
-      ScalingPoint p;
-      p.kind = j.at("kind").get<std::string>();
-      p.cut.shape = j.at("shape").get<Index<3>>();
-      p.cut.blocks = j.at("blocks").get<PerDim<int, 3>>();
-      p.threads = j.at("threads").get<int>();
-      p.sharing = j.at("sharing").get<int>();
-      p.cores = j.at("cores").get<int>();
-      p.residual = j.at("residual").get<double>();
-      p.seconds = j.at("seconds").get<double>();
-      points.push_back(p);
+      ScalingPoint& p = points.emplace_back();
+      j.at("kind").get_to(p.kind);
+      j.at("shape").get_to(p.cut.shape), j.at("blocks").get_to(p.cut.blocks);
+      j.at("threads").get_to(p.threads), j.at("sharing").get_to(p.sharing), j.at("cores").get_to(p.cores);
+      j.at("residual").get_to(p.residual), j.at("seconds").get_to(p.seconds);
     }
   } catch (const nlohmann::json::exception& e) {
     throw UsageError(fmt::format("bench scaling: --with {} is not what `bench scaling --json` prints: {}",

@@ -61,7 +61,8 @@ void measure_all(SweepOrder& order) {
   add(star_case<2, 2>("2d-star2", {n2, n2}), 2);
   add(star_case<3, 2>("3d-star2", {n3, n3, n3}), 2);
   add(star_case<3, 4>("3d-star4", {n3, n3, n3}), 2);
-  add(odd_list_case("2d-list", {n2, n2}), 2);
+  const Offsets<2> odd{{-3, 1}, {-2, -2}, {-1, 3}, {0, 0}, {0, 2}, {1, -3}, {3, -1}};  // that no rule gives
+  add(list_case<2, 7, 3>("2d-list", {n2, n2}, odd), 2);
   add(heat_case<1>("1d-3pt", {n2 * n2}), 2);
   add(heat_case<4>("4d-9pt", {n4, n4, n4, n4}), 2);
   add(diffusion_case<2>("2d-cell", {n2, n2}), 2);

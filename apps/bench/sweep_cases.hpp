@@ -95,10 +95,6 @@ template <int D, int Radius>
 auto star_case(const std::string& name, const Index<D>& shape) {
   return list_case<D, 2 * D * Radius + 1, Radius>(name, shape, star<D>(Radius, Self::include));
 }
-/// A list that no rule gives.
-inline auto odd_list_case(const std::string& name, const Index<2>& shape) {
-  return list_case<2, 7, 3>(name, shape, {{-3, 1}, {-2, -2}, {-1, 3}, {0, 0}, {0, 2}, {1, -3}, {3, -1}});
-}
 
 /// Ours is a function of a cell, on cells of unit width but for their stretch.
 template <class S, int D, class HandRow, std::size_t N = 1>
