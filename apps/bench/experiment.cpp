@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <random>
 
 #include "apps/bench/plot.hpp"
 #include "apps/bench/statistics.hpp"
@@ -21,15 +23,6 @@ std::string label_of(const Experiment& e) {
   return e.x == 0 ? "" : e.axis == "ranks" ? "ranks" : "block size [bytes]";
 }
 
-template <class T>
-void shuffle(std::vector<T>& order) {
-  std::uint64_t seed = 2015;
-  for (std::size_t n = order.size(); n > 1; --n) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    std::swap(order[n - 1], order[(seed >> 33) % n]);
-  }
-}
-
 }  // namespace
 
 void run_experiments(const Communicator& comm, std::vector<Experiment>& experiments, int samples,
@@ -45,7 +38,7 @@ void run_experiments(const Communicator& comm, std::vector<Experiment>& experime
         static_cast<int>(std::clamp(seconds_each / std::max(once * e.batch, 1e-7), 5.0, 1.0 * samples));
     order.insert(order.end(), static_cast<std::size_t>(takes), k);
   }
-  shuffle(order);
+  std::shuffle(order.begin(), order.end(), std::mt19937(2015));  // the same on all ranks
   for (std::size_t k : order) {
     Experiment& e = experiments[k];
     e.run();  // warm again after another experiment

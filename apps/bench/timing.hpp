@@ -19,7 +19,7 @@ inline double median(std::vector<double> v) {
   return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
 }
 
-/// Of so many measurements.
+/// The median of so many measurements.
 template <class F>
 double median_of(int repeats, F&& measure) {
   std::vector<double> v;
