@@ -31,8 +31,8 @@ class ConjugateGradients : public Solver<D> {
   /// (r, r) of a restored r has the bits that it had before.
   void fields_changed() override { rr_ = residual_square(); }
   /// The change sum of this method is (r, r).
-  double advance(std::int64_t steps, bool) override {
-    for (std::int64_t s = 1; s <= steps; ++s) step(s == steps);
+  double advance(std::int64_t steps, bool change) override {
+    for (std::int64_t s = 1; s <= steps; ++s) step(change && s == steps);
     return rr_;
   }
   StopTest stop_test(double limit, double) override { return system_.stop_test(limit, rr_); }
@@ -73,16 +73,16 @@ class ConjugateGradients : public Solver<D> {
   HaloPlan<D> plan_;
 
  private:
-  /// Of the last step, whose (r, r) is shown, u is looked at. In others u goes with the pass that reads p anyway,
+  /// Where (r, r) is `shown` u is looked at. In other steps u goes with the pass that reads p anyway,
   /// so that p is read once less.
-  void step(bool last) {
+  void step(bool shown) {
     const double curvature = apply();
     // A residual of exactly zero leaves everything as it is.
     const T alpha = static_cast<T>(curvature != 0 ? rr_ / curvature : 0);
-    const double rr_new = last ? descend_with_u(alpha) : descend(alpha);
+    const double rr_new = shown ? descend_with_u(alpha) : descend(alpha);
     const T beta = static_cast<T>(rr_ != 0 ? rr_new / rr_ : 0);
     rr_ = rr_new;
-    last ? turn(beta) : turn_with_u(beta, alpha);
+    shown ? turn(beta) : turn_with_u(beta, alpha);
     if (system_.singular()) remove_mean();
   }
 

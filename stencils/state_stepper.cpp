@@ -82,7 +82,10 @@ void StateStepper<T, D>::go_deep(int depth) {
   tiles_ =
       TimeTiles<D>::chosen(domain_.owned().extents(), reach, static_cast<std::int64_t>(names_.arrays() * sizeof(T)),
                            64 / sizeof(T), sweeps_, second_level_cache() * host_threads());
-  if (forced_tile_) tiles_.extents = *forced_tile_;
+  if (forced_tile_) {
+    tiles_.extents = *forced_tile_;
+    tiles_.keep_whole(domain_.owned().extents(), reach, sweeps_);
+  }
   if (names_.stages > 1 || (sweeps_ > 1 && !always_overlaps_)) return;
   const Box<D> inner = detail::without_ghosts(domain_, layers_low_, layers_high_);
   interior_ = in_orders({inner});
@@ -101,7 +104,7 @@ void StateStepper<T, D>::try_depths(const std::vector<int>& depths) {
 template <class T, int D>
 void StateStepper<T, D>::sweep_by(const SweepSettings<D>& settings) {
   forced_tile_ = settings.tile;
-  if (forced_tile_) tiles_.extents = *forced_tile_;
+  if (forced_tile_) go_deep(depth_);
   if (settings.way) fetches_ = fetches_with_change_ = FastestWay::decided_for(*settings.way);
 }
 
@@ -129,12 +132,12 @@ std::string StateStepper<T, D>::residual_of() const {
 
 template <class T, int D>
 std::string StateStepper<T, D>::sweeps() const {
-  const auto extents = [](const Index<D>& of) {
+  if (tiled_) {
     std::string text;
-    for (const std::int64_t n : of) text += (text.empty() ? "" : " x ") + std::to_string(n);
-    return text;
-  };
-  if (sweeps_ > 1 && names_.stages == 1) return "in tiles of " + extents(tiles_.extents) + " cells";
+    for (int j = 0; j < D; ++j)
+      text += (j > 0 ? " x " : "") + std::to_string(std::min(tiles_.extents[j], domain_.owned().extent(j)));
+    return "in tiles of " + text + " cells";
+  }
   std::string text = Fetch::text(fetches_);
   if (D > 2 && orders_.decided()) text += orders_.way() == 0 ? ", rows in blocks" : ", plane by plane";
   if (overlap_.decided() && overlap_.overlap()) text += ", while ghosts travel";
@@ -197,6 +200,7 @@ std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, do
     return 1;
   }
   change = change && steps == most;
+  tiled_ = true;
   bring_ghosts(now_, false);
   {
     const PhaseScope scope(phases_, Phase::sweep);

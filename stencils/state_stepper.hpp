@@ -229,6 +229,7 @@ class StateStepper : public Solver<D> {
   TimeTiles<D> tiles_;
   std::int64_t lead_ = 0;  ///< see Fetch
   std::optional<Index<D>> forced_tile_;
+  bool tiled_ = false;  ///< steps have been made in tiles
   FastestWay fetches_ = FastestWay::of(Fetch::kWays), fetches_with_change_ = FastestWay::of(Fetch::kWays);
   FastestWay orders_ = FastestWay::decided_for(0);  ///< tried once `fetches_` are decided; 0: in blocks
   std::vector<double> scratch_;

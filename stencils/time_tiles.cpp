@@ -48,9 +48,7 @@ TimeTiles<D> TimeTiles<D>::chosen(const Index<D>& block, const Index<D>& reach, 
   for (std::int64_t row = 16 * line; row < block[D - 1] && static_cast<double>(row) <= cells;
        row += row / 2 / line * line)
     weigh(row);
-  // A dimension in one piece needs no second tile for what the skew pushes out of the first.
-  for (int j = 0; j < D; ++j)
-    if (best.extents[j] >= block[j]) best.extents[j] = block[j] + (2 * reach[j] + best.skew[j]) * steps;
+  best.keep_whole(block, reach, steps);
   return best;
 }
 

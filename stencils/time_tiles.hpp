@@ -38,6 +38,13 @@ struct TimeTiles {
   static TimeTiles chosen(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes, std::int64_t line,
                           int steps, std::int64_t cache);
 
+  /// A dimension in which a tile is as long as the block needs no second one for what the skew pushes out of the
+  /// first.
+  void keep_whole(const Index<D>& block, const Index<D>& reach, int steps) {
+    for (int j = 0; j < D; ++j)
+      if (extents[j] >= block[j]) extents[j] = block[j] + (2 * reach[j] + skew[j]) * steps;
+  }
+
   /// The same, but the parts of the last step begin and end at multiples of so many cells, or where the region
   /// does.
   TimeTiles in_units(const Index<D>& cells) const {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "datatypes/error.hpp"
+#include "framework/halo/grid_images.hpp"
 #include "framework/halo/halo_schedule.hpp"
 #include "framework/halo/host_threads.hpp"
 #include "framework/run/words.hpp"
@@ -18,6 +19,9 @@ namespace {
 /// Ranks whose halos are looked at one by one; of more only typical ones are: first, second, middle and last of
 /// each dimension.
 constexpr int kAllRanks = 2048;
+
+/// Images of a grid in its own ghosts that are planned one by one, some hundred bytes each.
+constexpr double kMostImages = 1 << 20;
 
 /// What one rank receives in an exchange, by the number of dimensions in which it lies beside the block.
 struct HaloLoad {
@@ -131,6 +135,15 @@ BoundaryTopology<D> checked_topology(const Input<D>& in) {
   const auto around = in.grid.topology();
   refuse_reach_beyond_grid(in.model->shape(), around);
   refuse_unfit_exchange(in.parallel.exchange, in.model->shape());
+  if (!in.parallel.halo_depth) return around;
+  const int depth = std::min(*in.parallel.halo_depth, in.model->deepest());
+  const auto images = [&](int steps) {
+    return detail::grid_images(in.model->shape(), in.model->exchange_load(steps).reaches, around);
+  };
+  if (images(depth) > kMostImages)
+    throw UsageError(
+        fmt::format("parallel.halo_depth = {}: the ghosts would hold the grid some {:.1g} times; use {} at most",
+                    depth, images(depth), std::max(1, largest_depth(images, depth, kMostImages))));
   return around;
 }
 
@@ -167,7 +180,10 @@ std::string plan_text(const Input<D>& in, int ranks) {
   for (int j = 0; j < D; ++j) largest[j] = blocks.largest_extent(j), smallest[j] = blocks.smallest_extent(j);
   const double value = cell_bytes(in.grid.type), cell = value * exchange.arrays;
   const double received = static_cast<double>(most.total()) * cell;
-  const double memory = in.memory(largest, depths.back()) + 2 * received;  // as much is sent
+  // Types send an array where it lies, one after the other; else all are packed, as many bytes again to be sent.
+  const bool in_place = in.parallel.exchange.fill == HaloFill::datatypes;
+  const std::int64_t messages = most.messages * (in_place ? exchange.arrays : 1);
+  const double memory = in.memory(largest, depths.back()) + (in_place ? 0 : 2 * received);
   const int threads = Kokkos::is_initialized() ? host_threads() : 1;
   std::string s =
       fmt::format("ranks             {}{}, process grid {}\n", ranks,
@@ -180,9 +196,9 @@ std::string plan_text(const Input<D>& in, int ranks) {
   const double per_step = static_cast<double>(exchange.times) / depth;
   s +=
       fmt::format("halo exchange     {}the busiest rank receives {} messages, {}{}; per step {:.3g} messages, {}\n",
-                  depths.size() > 1 ? fmt::format("of {}: ", depth) : "", most.messages, bytes_text(received),
+                  depths.size() > 1 ? fmt::format("of {}: ", depth) : "", messages, bytes_text(received),
                   exchange.arrays > 1 ? fmt::format(" of {} fields", exchange.arrays) : "",
-                  static_cast<double>(most.messages) * per_step, bytes_text(received * per_step));
+                  static_cast<double>(messages) * per_step, bytes_text(received * per_step));
   for (int k = 0; k < 3; ++k)
     if (most.regions[k])
       s += fmt::format("  {:15} {} regions, {} cells, {}\n", kinds[k], most.regions[k], most.cells[k],

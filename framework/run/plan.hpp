@@ -15,13 +15,13 @@ namespace isohalo {
 template <int D>
 BoundaryTopology<D> checked_topology(const Input<D>& in);
 
-/// Process grid, imbalance, halo depth, messages and bytes that the schedule of one field's exchange has (by face,
+/// Process grid, imbalance, halo depth, messages and bytes that the schedule of an exchange has (by face,
 /// edge and corner), memory, size of a checkpoint, ranks that could be spared. A pure function: no ranks needed.
 /// Throws UsageError for what a run would refuse.
 template <int D>
 std::string plan_text(const Input<D>& in, int ranks);
 
-/// The exchange of one field by every pattern of messages that the stencil allows, for simulations. As above.
+/// An exchange by every pattern of messages that the stencil allows, for simulations. As above.
 template <int D>
 std::vector<PatternTraffic> traffic_by_pattern(const Input<D>& in, int ranks);
 

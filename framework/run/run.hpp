@@ -44,7 +44,7 @@ struct PatternTraffic {
   TrafficTable traffic;
 };
 
-/// The halo exchanges of one field of the input on `request.plan_ranks` ranks, by every pattern that its stencil
+/// The halo exchanges of the input on `request.plan_ranks` ranks, by every pattern that its stencil
 /// allows. Collective. Throws Error, the same on all ranks.
 std::vector<PatternTraffic> halos_of_input(MPI_Comm comm, const RunRequest& request, const SolverKinds& kinds);
 

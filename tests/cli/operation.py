@@ -165,7 +165,8 @@ def test_plan():
     that(figure(plan, r"receives (\d+) messages, ([0-9.]+) B; per step (\d+) messages, ([0-9.]+) B") == ("8", str(104 * 8), "4", str(104 * 4)), plan)
     # Two fields in the same messages; an exchange for each of three stages that read two cells away.
     for file, depth, load in (("gray_scott", 2, "8 messages, 1.4 KiB of 2 fields; per step 4 messages, 736 B"),
-                              ("advection2d", 1, "4 messages, 704 B; per step 12 messages, 2.1 KiB")):
+                              ("advection2d", 1, "4 messages, 704 B; per step 12 messages, 2.1 KiB"),
+                              ("acoustics2d", 1, "4 messages, 352 B; per step 4 messages, 352 B")):
         plan = isohalo(1, "run", str(INPUTS / (file + ".toml")), "domain.shape=[30,36]", "parallel.process_grid=[3,3]",
                        "parallel.alignment_tolerance=0", "parallel.halo_depth=%d" % depth, "--plan", "-n", "9").stdout
         that("the busiest rank receives %s\n" % load in plan, "%s: %s" % (file, plan))

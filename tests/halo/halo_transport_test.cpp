@@ -158,7 +158,8 @@ TEST(HaloTransport, TheAutomaticChoiceIsTheFastestAndTheSameOnAllRanks) {
     const TestField<float, 2> b(domain, plan, 0, Memory::padded);
     plan.exchange(a.ref());
     const ExchangeChoice choice = plan.choice();
-    ASSERT_FALSE(choice.seconds.empty());
+    const bool one_way = test::ranks() == 1 && !slabs_possible(shape);
+    ASSERT_EQ(choice.seconds.empty(), one_way);
     double best = 1e300;
     for (const auto& [exchange, seconds] : choice.seconds) {
       EXPECT_GT(seconds, 0);
@@ -169,7 +170,8 @@ TEST(HaloTransport, TheAutomaticChoiceIsTheFastestAndTheSameOnAllRanks) {
       if (exchange == choice.used) {
         EXPECT_EQ(seconds, best);
       }
-    EXPECT_NE(choice.text().find(exchange_name(choice.used) + " (measured: "), std::string::npos) << choice.text();
+    EXPECT_EQ(choice.text().find(exchange_name(choice.used) + " (measured: ") == std::string::npos, one_way)
+        << choice.text();
     const auto same =
         static_cast<std::int64_t>(choice.used.pattern) * 8 + static_cast<std::int64_t>(choice.used.fill);
     EXPECT_EQ(domain.comm().min(same), domain.comm().max(same)) << name;
