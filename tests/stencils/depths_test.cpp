@@ -108,6 +108,21 @@ TEST(Depths, AnySolverHasTheSameBitsInAnyTilesAndByAnyWayThroughMemory) {
                      seed++);
 }
 
+// Conjugate gradients, for one, update u elsewhere in steps whose residual is shown.
+TEST(Depths, ResidualsThatAreShownChangeNoBit) {
+  for (const SolverText& s : all_solvers()) {
+    SCOPED_TRACE(s.text);
+    const auto make = [&] {
+      return InputSolver<2>(MPI_COMM_WORLD, "domain.shape = [32, 49]\n" + s.text + "run.steps = 1\n");
+    };
+    auto shown = make(), not_shown = make();
+    for (int k = 0; k < 10; ++k) shown->advance(1, true);
+    not_shown->advance(10, false);
+    ASSERT_EQ(differences<2>(shown->fields(), not_shown->fields()), 0);
+    ASSERT_TRUE(test::all_ranks_ok(!testing::Test::HasFatalFailure()));
+  }
+}
+
 // A residual in the last step of each block of the deepest, too.
 TEST(Depths, AreChosenWithResidualsInBetween) {
   InputSolver<2> solver(MPI_COMM_WORLD, "domain.shape = [48, 35]\n" + kPeriodic + kRandom +
