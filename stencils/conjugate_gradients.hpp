@@ -138,6 +138,8 @@ struct BothAt {
     second(k);
   }
 };
+template <class First, class Second>
+BothAt(First, Second) -> BothAt<First, Second>;  // clang 14 has none of its own
 
 /// A row of cells, each by make(in, at, out, to)(x): see RowKernel.
 template <class T, int D, class Make>
