@@ -25,7 +25,7 @@ foreach(ranks 1 2 3 4 6)  # the tests of it that are left out above
   isohalo_add_launch(halo_depths_p${ranks} RANKS ${ranks} TIMEOUT 1200 LABELS product ${tier}
     COMMAND $<TARGET_FILE:test_halo_exchange> --gtest_also_run_disabled_tests --gtest_filter=HaloDepths.*)
 endforeach()
-isohalo_add_test(wrapped_ghosts SOURCES halo/wrapped_ghosts_test.cpp RANKS 1 2 3 4 LABELS quick)
+isohalo_add_test(wrapped_ghosts SOURCES halo/wrapped_ghosts_test.cpp RANKS 1 2 3 4 FULL_RANKS 6 LABELS quick)
 isohalo_add_test(any_array SOURCES halo/any_array_test.cpp RANKS 1 2 3 4 6 LABELS quick)
 isohalo_add_test(region SOURCES halo/region_test.cpp RANKS 1 3 4 FULL_RANKS 2 6 LABELS quick)
 isohalo_add_test(row_sweep SOURCES halo/row_sweep_test.cpp RANKS 1 2 3 4 6 LABELS quick)

@@ -79,11 +79,10 @@ class Field {
 
   /// Bytes that a field of these extents would take, without making it.
   static double bytes_needed(const Index<D>& extents, const Index<D>& ghost_low, const Index<D>& ghost_high) {
-    constexpr std::int64_t line = 64 / sizeof(T);  // rows are whole cache lines
     double n = sizeof(T);
     for (int j = 0; j < D; ++j) {
       const std::int64_t extent = extents[j] + ghost_low[j] + ghost_high[j];
-      n *= static_cast<double>(j < D - 1 ? extent : (extent + line - 1) / line * line);
+      n *= static_cast<double>(j < D - 1 ? extent : extent + detail::RowLayout::padding_of<T, D>(extent));
     }
     return n;
   }

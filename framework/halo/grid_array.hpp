@@ -35,17 +35,30 @@ struct RowLayout {
   std::int64_t padding = 0;   ///< elements after each row
   std::int64_t elements = 0;  ///< in all
 
+  /// Elements after a row of so many.
+  template <class T, int D>
+  static std::int64_t padding_of(std::int64_t row) {
+    constexpr auto size = static_cast<std::int64_t>(sizeof(T)), line = line_of<T>();
+    const std::int64_t padding = (line - row % line) % line;
+    return D > 1 && (row + padding) * size % 4096 == 0 ? padding + line : padding;  // keep rows off one cache set
+  }
+
   template <class T, int D>
   static RowLayout of(const Box<D>& owned, const Index<D>& ghost_low, const Index<D>& ghost_high) {
-    constexpr auto size = static_cast<std::int64_t>(sizeof(T)), line = 64 % size == 0 ? 64 / size : 1;
     const Box<D> all = owned.grown(ghost_low, ghost_high);
-    const std::int64_t row = all.extent(D - 1);
+    const std::int64_t row = all.extent(D - 1), line = line_of<T>();
     RowLayout r;
     r.lead = (line - ghost_low[D - 1] % line) % line;
-    r.padding = (line - row % line) % line;
-    if (D > 1 && (row + r.padding) * size % 4096 == 0) r.padding += line;  // keep rows off one cache set
+    r.padding = padding_of<T, D>(row);
     r.elements = r.lead + all.cells() / std::max<std::int64_t>(row, 1) * (row + r.padding);
     return r;
+  }
+
+ private:
+  template <class T>
+  static constexpr std::int64_t line_of() {
+    constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+    return 64 % size == 0 ? 64 / size : 1;
   }
 };
 

@@ -7,7 +7,6 @@
 
 #include "datatypes/error.hpp"
 #include "framework/halo/faces.hpp"
-#include "framework/halo/grid_images.hpp"
 #include "framework/halo/host_transport.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/schedule/chooser.hpp"
@@ -264,7 +263,7 @@ struct HaloPlan<D>::Impl {
   std::vector<Exchange> candidates(const Prepared& p) const {
     constexpr double few_images = 125;  // a message, or a part of a type, for each of more would take seconds
     for (const auto& [shape, depth] : needs)
-      if (detail::grid_images(shape, depth, grid(-1).around) > few_images) return {Exchange::coalesced_packed};
+      if (grid_images(shape, depth, grid(-1).around) > few_images) return {Exchange::coalesced_packed};
     const bool alone = domain.size() == 1, kernels = p.kernels != nullptr;
     const bool neighbors = !alone && !kernels && domain.comm().max(domain.comm().ranks_on_node()) > 1;
     std::vector<Exchange> list;

@@ -139,9 +139,21 @@ void refuse_reach_beyond_grid(const StencilShape<D>& shape, const BoundaryTopolo
   }
 }
 
-#define ISOHALO_INSTANTIATE(D)     \
-  template struct HaloGeometry<D>; \
-  template void refuse_reach_beyond_grid<D>(const StencilShape<D>&, const BoundaryTopology<D>&);
+template <int D>
+double grid_images(const StencilShape<D>& shape, int reaches, const BoundaryTopology<D>& around) {
+  const auto [low, high] = shape.ghost_widths(reaches, around);
+  double images = 1;
+  for (int j = 0; j < D; ++j) {
+    const std::int64_t n = around.global.extent(j);
+    if (around.periodic[j]) images *= static_cast<double>((low[j] + n - 1) / n + 1 + (high[j] + n - 1) / n);
+  }
+  return images;
+}
+
+#define ISOHALO_INSTANTIATE(D)                                                                   \
+  template struct HaloGeometry<D>;                                                               \
+  template void refuse_reach_beyond_grid<D>(const StencilShape<D>&, const BoundaryTopology<D>&); \
+  template double grid_images<D>(const StencilShape<D>&, int, const BoundaryTopology<D>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 

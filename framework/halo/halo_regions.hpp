@@ -62,4 +62,9 @@ bool slabs_possible(const StencilShape<D>& shape) {
 template <int D>
 void refuse_reach_beyond_grid(const StencilShape<D>& shape, const BoundaryTopology<D>& around);
 
+/// Images of the grid that the ghosts of so many stencil reaches touch, itself among them: each is a region of its
+/// own in a schedule. A double, since there may be any number. Local.
+template <int D>
+double grid_images(const StencilShape<D>& shape, int reaches, const BoundaryTopology<D>& around);
+
 }  // namespace isohalo

@@ -66,9 +66,9 @@ IsomorphicNeighborhood::IsomorphicNeighborhood(std::shared_ptr<const Mesh> share
   std::vector<int> here(static_cast<std::size_t>(d));
   mesh.coordinates(rank, here);
   // Lists are long, and their coordinates few: what each adds is computed once where it pays.
-  const std::int64_t least = *lowest, range = *highest - least + 1,
-                     few = std::min<std::int64_t>(64, std::ssize(relative) / d);
-  int to[64], from[64];
+  constexpr std::int64_t most = 64;
+  const std::int64_t least = *lowest, range = *highest - least + 1, few = std::min(most, std::ssize(relative) / d);
+  int to[most], from[most];
   int weight = 1;
   for (int j = d - 1; j >= 0; weight *= mesh.extent(j), --j) {
     const Axis axis{here[static_cast<std::size_t>(j)], mesh.extent(j), weight, mesh.periodic(j)};

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "datatypes/error.hpp"
-#include "framework/halo/grid_images.hpp"
 #include "framework/halo/halo_schedule.hpp"
 #include "framework/halo/host_threads.hpp"
 #include "framework/run/words.hpp"
@@ -138,7 +137,7 @@ BoundaryTopology<D> checked_topology(const Input<D>& in) {
   if (!in.parallel.halo_depth) return around;
   const int depth = std::min(*in.parallel.halo_depth, in.model->deepest());
   const auto images = [&](int steps) {
-    return detail::grid_images(in.model->shape(), in.model->exchange_load(steps).reaches, around);
+    return grid_images(in.model->shape(), in.model->exchange_load(steps).reaches, around);
   };
   if (images(depth) > kMostImages)
     throw UsageError(

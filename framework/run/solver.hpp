@@ -89,8 +89,8 @@ struct StopTest {
 /// How steps go through memory, where that is not left to timing. No bit depends on it.
 template <int D>
 struct SweepSettings {
-  std::optional<Index<D>> tile;    ///< cells of a time tile
-  std::optional<std::size_t> way;  ///< Fetch::by_way
+  std::optional<Index<D>> tile;    ///< cells of a time tile, one at least in each dimension
+  std::optional<std::size_t> way;  ///< of sweeps outside tiles: Fetch::by_way
 };
 
 template <int D>
@@ -148,7 +148,7 @@ class Solver {
 struct ExchangeLoad {
   int arrays = 1;   ///< of the field's type, together
   int reaches = 1;  ///< of the stencil, deep
-  int times = 1;
+  int times = 1;    ///< exchanges
 };
 
 /// A solver's part of the input, read and checked, before any memory is taken.

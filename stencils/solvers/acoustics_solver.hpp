@@ -87,10 +87,10 @@ class AcousticsSolver final : public AcousticsSteps<D> {
     const Level& level = levels_[static_cast<std::size_t>(further)];
     const Fetch how{fetches.way() == 1};
     given_.empty() ? sweep_fields<false>(level, change, how) : sweep_fields<true>(level, change, how);
+    if (further > 0) return;
     const PhaseScope scope(this->phases_, Phase::exchange);  // at the end of the trial ranks wait for each other
-    if (further == 0)
-      fetches.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-                   &this->domain_.comm());
+    fetches.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+                 &this->domain_.comm());
   }
 
  private:

@@ -187,6 +187,13 @@ def main():
     expect("too many cells to count", 2, "beyond the limit of 2^53 cells", ["run", good, "domain.shape=[1000000000,1000000000]"])
     expect("too large for memory", 2, ["GiB per rank", "use a smaller domain.shape"], ["run", good, "domain.shape=[400000,400000]"])
     expect("ghosts too large for memory", 2, ["GiB per rank", "parallel.halo_depth = ", " at most or more nodes"], ["run", good, "domain.shape=[4,4,4]", "parallel.halo_depth=1000"], ranks=(1,))
+    torus = ["run", good, "domain.shape=[1,1]", "parallel.process_grid=auto"] + ['domain.boundary.%s=["periodic","periodic"]' % s for s in ("low", "high")]
+    expect("ghosts that hold the grid too often", 2, ["parallel.halo_depth = 1000: the ghosts would hold the grid some 4e+06 times", "use 511 at most"],
+           torus + ["parallel.halo_depth=1000"], ranks=(1,))
+    expect("a plan of them", 2, "use 511 at most", torus + ["parallel.halo_depth=1000", "--plan", "-n", "1"], ranks=(1,))
+    expect("tile beyond the grid", 2, 'parallel.tile[1] = 21 is above domain.shape[1]: use at most 20, or "auto"', ["run", good, "parallel.tile=[3,21]"])
+    expect("tile of too few dimensions", 2, "has 1 entries, expected a list of 2 integers", ["run", good, "parallel.tile=[3]"])
+    expect("unknown way through memory", 2, ['"fast" is not one of', '"streamed_far"'], ["run", good, "parallel.sweeps=fast"])
     expect("absurd depth", 2, "parallel.halo_depth = 100000 is out of range: 1 .. 1000", ["run", good, "parallel.halo_depth=100000"])
 
     # --- initial fields from files ------------------------------------------------------------------------------------

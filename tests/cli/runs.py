@@ -92,6 +92,15 @@ def test_exchanges():
         else:
             that("\nexchange = %s\n" % word in out, "the run does not say how ghosts travel: " + out)
         that(same_file("one/step_00000040.h5", word + "/step_00000040.h5"), "step 40 depends on exchange %s, depth %d" % (word, depth))
+    for k, (keys, said) in enumerate(((["parallel.halo_depth=4", "parallel.tile=[5,8]"], "4 steps an exchange, in tiles of 5 x 8 cells"),
+                                      (["parallel.halo_depth=4", "parallel.tile=[24,20]"], "4 steps an exchange, in tiles of 12 x 20 cells"),
+                                      (["parallel.halo_depth=1", "parallel.sweeps=streamed"], "1 step an exchange, streamed"),
+                                      (["parallel.halo_depth=1", "parallel.sweeps=plain", "parallel.space=device"], "1 step an exchange"))):
+        out = run(2, "forced%d" % k, "parallel.process_grid=[2,1]", *keys).stdout
+        metadata = json.loads((WORK / ("forced%d" % k) / "step_00000040.json").read_text())
+        that(("\nsweeps = %s\n" % said) in out or ("\nsweeps = %s, " % said) in out, "%s: %s" % (keys, out))
+        that(metadata.get("sweeps", "") in said + ", while ghosts travel", "%s: %r" % (keys, metadata))
+        that(same_file("one/step_00000040.h5", "forced%d/step_00000040.h5" % k), "step 40 depends on %s" % keys)
 
 
 def test_stopping():
