@@ -1,7 +1,7 @@
-/// A program that knows MPI alone: its collectives against formulas, over types, operations, counts, roots, places
-/// and communicators, with messages under way and ranks that are late. To be run with libisohalo_mpi.so preloaded,
-/// and without. usage: preload_client [CALLS [SEED]] | barriers COUNT |
-/// limited COUNT | mixed COUNT (levels of threads) | refusals COUNT
+/// A program that knows MPI alone, but for a guard of MPI_Finalize: its collectives against formulas, over types,
+/// operations, counts, roots, places and communicators, with messages under way and ranks that are late. To be run with
+/// libisohalo_mpi.so preloaded, and without. usage: preload_client [CALLS [SEED]] | barriers COUNT | limited COUNT |
+/// mixed COUNT (levels of threads) | refusals COUNT
 
 #include <mpi.h>
 #include <sys/resource.h>
@@ -17,6 +17,8 @@
 #include <iterator>
 #include <string>
 #include <vector>
+
+#include "apps/common/finalize_guard.hpp"
 
 namespace {
 
@@ -265,6 +267,7 @@ int main(int argc, char** argv) {
   const char* const number = std::getenv("PMI_RANK");
   int level = mode == "mixed" && number && std::atoi(number) % 2 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, level, &level);
+  isohalo::guard_finalize();
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   if (mode == "limited") {  // no file may be as large as the memory that the library wants
     const rlimit small{1 << 16, 1 << 16};
