@@ -32,7 +32,7 @@ class CommandLine {
     add_collectives();
     add_workloads();
     add_files("compare", "Comparing two checkpoints, against h5diff", bench_compare);
-    add_files("checkpoint", "Checkpoints against MPI_File_write_all and read_all", bench_checkpoint);
+    add_files("checkpoint", "Checkpoints against MPI_File_write_at_all and read_at_all", bench_checkpoint);
     add_allreduce();
     add_multicast();
   }

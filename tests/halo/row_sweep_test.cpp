@@ -16,7 +16,7 @@
 namespace isohalo {
 namespace {
 
-constexpr int kSteps = 40;  // all ways are tried in the first 27
+constexpr int kSteps = 40;  // all ways are tried in the first 36
 
 template <class T>
 T mixed(T a, T b, T c, std::int64_t x) {
