@@ -15,6 +15,7 @@
 #include "framework/run/initial.hpp"
 #include "stencils/cell_row.hpp"
 #include "stencils/deep_stepper.hpp"
+#include "stencils/device/device_path.hpp"
 #include "stencils/device/device_stepper.hpp"
 #include "stencils/probe_cell.hpp"
 #include "stencils/single_field_model.hpp"
@@ -232,9 +233,13 @@ class CellModel : public SolverModel<D> {
   }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
-    return with_type<D>(in_.grid.type, [&]<class T>(T) {
-      return std::make_unique<CellSolver<S, T, D, DeviceStepper<T, D, DeviceSpace>>>(in_, domain, depth, exchange);
-    });
+    if constexpr (kDevicePath)
+      return with_type<D>(in_.grid.type, [&]<class T>(T) {
+        return std::make_unique<CellSolver<S, T, D, DeviceStepper<T, D, DeviceSpace>>>(in_, domain, depth,
+                                                                                       exchange);
+      });
+    else
+      return nullptr;
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "framework/run/solver.hpp"
 #include "stencils/deep_stepper.hpp"
+#include "stencils/device/device_path.hpp"
 #include "stencils/device/device_stepper.hpp"
 
 namespace isohalo {
@@ -71,16 +72,19 @@ class SingleFieldModel : public SolverModel<D> {
   template <class WithPoint>
   std::unique_ptr<Solver<D>> make_on_device(const CartesianDomain<D>& domain, int depth, Exchange exchange,
                                             const WithPoint& with_point) const {
-    return with_type<D>(grid_.type, [&]<class T>(T zero) {
-      using Stepper = DeviceStepper<T, D, DeviceSpace>;
-      const auto kernels = [&](const Index<D>& stride) {
-        typename Stepper::Kernels all;
-        all.push_back(with_point(zero, stride, [](const auto& point) { return Stepper::kernel_of(point); }));
-        return all;
-      };
-      return std::make_unique<Stepper>(StateFields{{"u"}}, domain, shape_, std::vector{grid_.boundary}, depth,
-                                       kernels, exchange);
-    });
+    if constexpr (kDevicePath)
+      return with_type<D>(grid_.type, [&]<class T>(T zero) {
+        using Stepper = DeviceStepper<T, D, DeviceSpace>;
+        const auto kernels = [&](const Index<D>& stride) {
+          typename Stepper::Kernels all;
+          all.push_back(with_point(zero, stride, [](const auto& point) { return Stepper::kernel_of(point); }));
+          return all;
+        };
+        return std::make_unique<Stepper>(StateFields{{"u"}}, domain, shape_, std::vector{grid_.boundary}, depth,
+                                         kernels, exchange);
+      });
+    else
+      return nullptr;
   }
 
   /// The solver in the grid's floating-point type T, whose row kernel is make_row(T(), stride). Collective in

@@ -12,6 +12,7 @@
 #include "framework/run/solver.hpp"
 #include "stencils/device/device_kernel.hpp"
 #include "stencils/device/device_outside.hpp"
+#include "stencils/device/device_path.hpp"
 #include "stencils/device/device_sum.hpp"
 #include "stencils/overlap_choice.hpp"
 #include "stencils/state_fields.hpp"
@@ -22,6 +23,7 @@ namespace isohalo {
 /// Why fields with these rules cannot be on a device, as the end of a sentence; empty: they can.
 template <int D>
 std::string rules_against_device(const BoundaryRules<D>& rules) {
+  if (!kDevicePath) return kNoDevicePath;
   for (const auto* side : {&rules.low, &rules.high})
     for (const BoundaryRule& rule : *side)
       if (rule.own) return "the boundary rule \"" + rule.own->name + "\" is a function of the host";

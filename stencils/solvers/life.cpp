@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "framework/run/cell_text.hpp"
+#include "stencils/device/device_path.hpp"
 #include "stencils/row_kernels.hpp"
 #include "stencils/single_field_model.hpp"
 #include "stencils/solvers.hpp"
@@ -113,7 +114,7 @@ class LifeModel : public SingleFieldModel<D> {
   }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
-    if constexpr (D == 2)
+    if constexpr (D == 2 && kDevicePath)
       return std::make_unique<LifeSolver<DeviceStepper<std::uint8_t, 2, DeviceSpace>>>(
           domain, this->grid().boundary, depth, exchange, [this](const Index<2>& stride) {
             return device_kernel<std::uint8_t, 2, DeviceSpace>(LifePoint{{rule_.born, rule_.survive, stride[0]}});

@@ -6,6 +6,7 @@
 
 #include "stencils/chebyshev_solver.hpp"
 #include "stencils/conjugate_gradients.hpp"
+#include "stencils/device/device_path.hpp"
 #include "stencils/jacobi_solver.hpp"
 #include "stencils/red_black_solver.hpp"
 #include "stencils/single_field_model.hpp"
@@ -83,11 +84,15 @@ class PoissonModel : public SolverModel<D> {
       }
     });
   }
-  std::string against_device() const override { return {}; }
+  std::string against_device() const override { return kDevicePath ? "" : kNoDevicePath; }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
-    return with_type<D>(equation_.grid.type,
-                        [&]<class T>(T) { return make_poisson_on_device<T>(domain, equation_, depth, exchange); });
+    if constexpr (kDevicePath)
+      return with_type<D>(equation_.grid.type, [&]<class T>(T) {
+        return make_poisson_on_device<T>(domain, equation_, depth, exchange);
+      });
+    else
+      return nullptr;
   }
 
  private:

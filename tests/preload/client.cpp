@@ -1,7 +1,7 @@
 /// A program that knows MPI alone, but for a guard of MPI_Finalize: its collectives against formulas, over types,
-/// operations, counts, roots, places and communicators, with messages under way and ranks that are late. To be run with
-/// libisohalo_mpi.so preloaded, and without. usage: preload_client [CALLS [SEED]] | barriers COUNT | limited COUNT |
-/// mixed COUNT (levels of threads) | refusals COUNT
+/// operations, counts, roots, places and communicators, with messages under way and ranks that are late. To be run
+/// with libisohalo_mpi.so preloaded, and without. usage: preload_client [CALLS [SEED]] | barriers COUNT | limited
+/// COUNT | mixed COUNT (levels of threads) | refusals COUNT
 
 #include <mpi.h>
 #include <sys/resource.h>
