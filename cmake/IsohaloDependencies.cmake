@@ -31,7 +31,6 @@ if(NOT ISOHALO_FETCH_KOKKOS)
   endif()
 endif()
 if(ISOHALO_FETCH_KOKKOS OR NOT Kokkos_FOUND)
-  
   FetchContent_Declare(Kokkos
     GIT_REPOSITORY https://github.com/kokkos/kokkos.git
     GIT_TAG 4.6.01
@@ -39,6 +38,11 @@ if(ISOHALO_FETCH_KOKKOS OR NOT Kokkos_FOUND)
     SYSTEM)
   set(Kokkos_ENABLE_SERIAL ON CACHE BOOL "Serial backend")
   FetchContent_MakeAvailable(Kokkos)
+  foreach(device CUDA HIP SYCL OPENMPTARGET OPENACC OPENMP THREADS SERIAL)  # which an installed one says itself
+    if(Kokkos_ENABLE_${device})
+      list(APPEND Kokkos_DEVICES ${device})
+    endif()
+  endforeach()
 endif()
 isohalo_repair_kokkos()
 
