@@ -15,7 +15,6 @@
 #include "framework/run/initial.hpp"
 #include "stencils/cell_row.hpp"
 #include "stencils/deep_stepper.hpp"
-#include "stencils/device/device_path.hpp"
 #include "stencils/device/device_stepper.hpp"
 #include "stencils/probe_cell.hpp"
 #include "stencils/single_field_model.hpp"
@@ -233,13 +232,9 @@ class CellModel : public SolverModel<D> {
   }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
-    if constexpr (kDevicePath)
-      return with_type<D>(in_.grid.type, [&]<class T>(T) {
-        return std::make_unique<CellSolver<S, T, D, DeviceStepper<T, D, DeviceSpace>>>(in_, domain, depth,
-                                                                                       exchange);
-      });
-    else
-      return nullptr;
+    return with_type_on_device<D>(in_.grid.type, [&]<class T>(T) {
+      return std::make_unique<CellSolver<S, T, D, DeviceStepper<T, D, DeviceSpace>>>(in_, domain, depth, exchange);
+    });
   }
 
  private:

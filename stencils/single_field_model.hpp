@@ -46,6 +46,15 @@ std::unique_ptr<Solver<D>> with_type(ElementType type, const Make& make) {
   return make(double());
 }
 
+/// The same for a solver on a device; nothing is made, or compiled, in a build without kernels for devices.
+template <int D, class Make>
+std::unique_ptr<Solver<D>> with_type_on_device(ElementType type, const Make& make) {
+  if constexpr (kDevicePath)
+    return with_type<D>(type, make);
+  else
+    return nullptr;
+}
+
 /// The model of a solver that is a DeepStepper: what is left to say is `create`, by `make`, and
 /// `create_on_device`.
 template <int D>
@@ -72,19 +81,16 @@ class SingleFieldModel : public SolverModel<D> {
   template <class WithPoint>
   std::unique_ptr<Solver<D>> make_on_device(const CartesianDomain<D>& domain, int depth, Exchange exchange,
                                             const WithPoint& with_point) const {
-    if constexpr (kDevicePath)
-      return with_type<D>(grid_.type, [&]<class T>(T zero) {
-        using Stepper = DeviceStepper<T, D, DeviceSpace>;
-        const auto kernels = [&](const Index<D>& stride) {
-          typename Stepper::Kernels all;
-          all.push_back(with_point(zero, stride, [](const auto& point) { return Stepper::kernel_of(point); }));
-          return all;
-        };
-        return std::make_unique<Stepper>(StateFields{{"u"}}, domain, shape_, std::vector{grid_.boundary}, depth,
-                                         kernels, exchange);
-      });
-    else
-      return nullptr;
+    return with_type_on_device<D>(grid_.type, [&]<class T>(T zero) {
+      using Stepper = DeviceStepper<T, D, DeviceSpace>;
+      const auto kernels = [&](const Index<D>& stride) {
+        typename Stepper::Kernels all;
+        all.push_back(with_point(zero, stride, [](const auto& point) { return Stepper::kernel_of(point); }));
+        return all;
+      };
+      return std::make_unique<Stepper>(StateFields{{"u"}}, domain, shape_, std::vector{grid_.boundary}, depth,
+                                       kernels, exchange);
+    });
   }
 
   /// The solver in the grid's floating-point type T, whose row kernel is make_row(T(), stride). Collective in

@@ -6,7 +6,6 @@
 #include <limits>
 #include <optional>
 
-#include "stencils/device/device_path.hpp"
 #include "stencils/single_field_model.hpp"
 #include "stencils/solvers.hpp"
 #include "stencils/solvers/acoustics_solver.hpp"
@@ -68,12 +67,9 @@ class AcousticsModel : public SolverModel<D> {
   }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
-    if constexpr (kDevicePath)
-      return with_type<D>(equation_.grid.type, [&]<class T>(T) {
-        return make_acoustics_on_device<T>(domain, equation_, depth, exchange);
-      });
-    else
-      return nullptr;
+    return with_type_on_device<D>(equation_.grid.type, [&]<class T>(T) {
+      return make_acoustics_on_device<T>(domain, equation_, depth, exchange);
+    });
   }
 
  private:

@@ -87,12 +87,9 @@ class PoissonModel : public SolverModel<D> {
   std::string against_device() const override { return kDevicePath ? "" : kNoDevicePath; }
   std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
                                               Exchange exchange) const override {
-    if constexpr (kDevicePath)
-      return with_type<D>(equation_.grid.type, [&]<class T>(T) {
-        return make_poisson_on_device<T>(domain, equation_, depth, exchange);
-      });
-    else
-      return nullptr;
+    return with_type_on_device<D>(equation_.grid.type, [&]<class T>(T) {
+      return make_poisson_on_device<T>(domain, equation_, depth, exchange);
+    });
   }
 
  private:
