@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Installs what is missing, configures and builds build/release.  usage: build.sh [with-tests]
+# Installs what is missing, configures build/release and builds the command there; with tests, all.  usage: build.sh [with-tests]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(g++ cmake ninja-build mpich libmpich-dev libhdf5-mpich-dev libtrilinos-kokkos-dev libtomlplusplus-dev
           libcli11-dev libfmt-dev libpng-dev nlohmann-json3-dev)
-tests=OFF
+tests=OFF targets=(--target isohalo_command)
 if [ "${1:-}" = with-tests ]; then
   packages+=(libgtest-dev python3 python3-numpy python3-h5py)
-  tests=ON
+  tests=ON targets=(--target all)
 fi
 if [ -z "${ISOHALO_SKIP_INSTALL:-}" ]; then
   if command -v dpkg-query >/dev/null; then
@@ -26,4 +26,4 @@ if ! cmake --preset release -DISOHALO_TESTS=$tests >"$log" 2>&1; then
   cat "$log" >&2
   exit 1
 fi
-cmake --build build/release
+cmake --build build/release "${targets[@]}"

@@ -350,9 +350,10 @@ std::unique_ptr<SolverModel<D>> make_cell_model(Config& config, const GridSettin
   CellSettings<S, D> in;
   in.grid = grid;
   in.kind = kind;
-  for (const auto& k : S::keys)
-    in.solver.*k.member =
-        config.number(std::string("solver.") + k.name, {in.solver.*k.member, k.min, k.max, false, k.unit, k.help});
+  if constexpr (requires { S::keys; })
+    for (const auto& k : S::keys)
+      in.solver.*k.member = config.number(std::string("solver.") + k.name,
+                                          {in.solver.*k.member, k.min, k.max, false, k.unit, k.help});
   refuse_other_reads<S, D>(in.solver, kind);
   const auto largest = read_coefficients<S, D>(config, in);
   in.dt = read_dt<S, D>(config, in, largest);

@@ -6,6 +6,7 @@
 ///   static constexpr auto fields = isohalo::names("u", "v");          the state, in order
 ///   double k = 0.06;                                                  parameters, with their defaults
 ///   static constexpr auto keys = isohalo::keys(isohalo::key(&S::k, "k", "1/time", "what it is"), ..);
+///                                                                     left out: none
 ///   template <int D> StencilShape<D> shape() const;                   what the function reads
 ///   template <int D> double stable_dt(const Grid<D>&) const;          left out: solver.dt must be given
 ///   template <class Cell> auto operator()(const Cell& u, const Cell& v, double dt) const;
@@ -95,7 +96,8 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
     if (!known.insert(key).second)
       throw UsageError("solver \"" + name + "\" has the key \"" + key + "\" twice, or it is one that all have");
   };
-  for (const auto& k : S::keys) add_key(k.name);
+  if constexpr (requires { S::keys; })
+    for (const auto& k : S::keys) add_key(k.name);
   for (const Coefficient& c : detail::coefficients_of<S, 4>()) add_key(c.name);
   known = {"low", "high", "kind"};  // of domain.boundary and of initial
   const auto add_field = [&](const char* field) {

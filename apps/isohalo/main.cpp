@@ -23,7 +23,7 @@ int start_bench(char** arguments) {
     execv(program.c_str(), arguments);
     error.assign(errno, std::generic_category());
   }
-  fmt::print(stderr, "isohalo: error: {} cannot be started ({}): install it beside isohalo\n",
+  fmt::print(stderr, "isohalo: error: {} cannot be started ({}): build all (cmake --build) or install all\n",
              isohalo::printable(program.string()), error.message());
   return static_cast<int>(ExitCode::usage);
 }

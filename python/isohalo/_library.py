@@ -39,7 +39,7 @@ def load():
         except OSError as error:
             last = error
     else:
-        raise ImportError("isohalo: no %s (%s): build isohalo with -DISOHALO_SHARED_C=ON and set ISOHALO_LIBRARY to that "
+        raise ImportError("isohalo: no %s (%s): build all of isohalo, with -DISOHALO_SHARED_C=ON, and set ISOHALO_LIBRARY to that "
                           "file" % (NAME, last))
     text, length = ctypes.create_string_buffer(1 << 13), INT()
     library.MPI_Get_library_version(text, ctypes.byref(length))

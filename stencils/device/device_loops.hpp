@@ -36,6 +36,9 @@ class Divisor {
 /// Cells of one thread that follow each other in dimension 0, where `f` forms values before it stores them: what
 /// neighboring cells read in common is then loaded once, and the loads of all of them are on their way together.
 inline constexpr int kTogether = 4;
+/// Tiles of such cells, neighbors in a row, that a thread has one after the other. (H200, 7 points on 512^3 in us:
+/// 602 with one, 586 with two, 594 with four, 633 with eight; along dimension 0 601 with two.)
+inline constexpr std::uint32_t kTilesEach = 2;
 
 /// to[e] = f.values(k + e * step), cells that follow each other along a dimension; or all of them by
 /// f.several<along>(k, step, to) if it has that.
@@ -47,10 +50,11 @@ KOKKOS_FUNCTION void form_values(const F& f, std::int64_t k, std::int64_t step, 
     for (int e = 0; e < N; ++e) to[e] = f.values(k + e * step);
 }
 
-/// Blocks of 128 threads at a time on a device's processor, at least: so that each thread has 64 registers, and
-/// while some wait for memory others compute. (H200, of a copy's speed, with 1 and with 8: 7 points 0.82 and 0.81,
-/// a wave 0.68 and 0.80, 27 points one by one 0.24 and 0.41.)
-inline constexpr unsigned kBlocks = 8;
+/// Blocks of 128 threads at a time on a device's processor, at least: so that each thread has 72 registers, and
+/// while some wait for memory others compute. (H200, us on 512^3 with 8, 7, 6 and 4: 7 points with their change
+/// 780, 708, 745 and 787. With 8, some kernels begin to compute before all is loaded that four cells of 7 points
+/// read: 629 instead of 592.)
+inline constexpr unsigned kBlocks = 7;
 
 /// kernel(n), n = 0 .. n-1, which Number holds. Kernels of many numbers, too, get these as arguments: by way of
 /// constant memory they would wait for each other. Does not fence.
@@ -100,8 +104,15 @@ class Images {
     return rest;
   }
 
-  /// Which of N cells have images, in one number; the first has this place among the owned ones, the others follow
-  /// it along dimension `along`.
+  /// Has one of N cells an image? The first has this place among the owned ones, the others follow it along
+  /// dimension `along`.
+  template <int along, int N>
+  KOKKOS_FUNCTION bool any_of(const std::uint32_t (&place)[D]) const {
+    bool any = false;
+    for (int j = 0; j < D; ++j) any |= place[j] < low_[j] || place[j] + (j == along ? N : 1) > high_[j];
+    return any;
+  }
+  /// Which of them have, in one number.
   template <int along, int N>
   KOKKOS_FUNCTION std::uint32_t marks(const std::uint32_t (&place)[D]) const {
     std::uint32_t marks = 0;
@@ -116,22 +127,25 @@ class Images {
   KOKKOS_FUNCTION void store(const F& f, std::int64_t k, std::int64_t step, std::uint32_t marks,
                              const Values (&values)[N]) const {
     if (marks == 0) return;
-    std::int64_t shift[D];
-    for (int j = 0; j < D; ++j) shift[j] = j == along ? 0 : moved(marks >> 2 * j, j);
+    unsigned there = 0;  // the dimensions in which an image of all of them lies elsewhere
+    for (int j = 0; j < D; ++j)
+      if (j != along && (marks >> 2 * j & 3) != 0) there |= 1u << j;
+    const bool of_single = marks >> 2 * D != 0;
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1  // so that few instructions lie behind those that all cells take
 #endif
-    for (unsigned moves = 0; moves < 1u << D; ++moves) {  // the dimensions in which an image lies elsewhere
+    for (unsigned moves = there; moves != 0 || of_single; moves = (moves - 1) & there) {
       std::int64_t at = k;
-      bool there = (moves >> along & 1) == 0;
       for (int j = 0; j < D; ++j)
-        if (moves >> j & 1) at += shift[j], there = there && shift[j] != 0;
-      if (!there) continue;
-      for (int e = 0; e < N; ++e, at += step) {
-        if (moves != 0) f.store(at, values[e]);
-        const std::int64_t further = moved(marks >> 2 * (D + e), along);
-        if (further != 0) f.store(at + further, values[e]);
-      }
+        if (moves >> j & 1) at += moved(marks >> 2 * j, j);
+      if (moves != 0)
+        for (int e = 0; e < N; ++e) f.store(at + e * step, values[e]);
+      if (of_single)
+        for (int e = 0; e < N; ++e) {
+          const std::int64_t further = moved(marks >> 2 * (D + e), along);
+          if (further != 0) f.store(at + e * step + further, values[e]);
+        }
+      if (moves == 0) return;
     }
   }
 
@@ -162,13 +176,26 @@ struct BoxKernel {
   int together;             ///< 1 or kTogether
   Images<D> images;
 
-  static constexpr std::uint32_t kWidth = D > 1 ? 32 : 128, kHeight = 128 / kWidth;
+  static constexpr std::uint32_t kWidth = D > 1 ? 32 : 128, kHeight = 128 / kWidth, kThreads = kWidth * kHeight;
   static constexpr bool kStores = requires(const F& g) { g.store(std::int64_t{}, g.values(std::int64_t{})); };
   static constexpr bool kSeveral = kStores && D > 1;
 
-  KOKKOS_FUNCTION void operator()(const std::int64_t n) const {
-    auto left = static_cast<std::uint32_t>(n);
-    std::uint32_t i[D];
+  KOKKOS_FUNCTION void operator()(const std::uint32_t n) const {
+    const std::uint32_t each = tiles_each(), first_tile = n / kThreads * each;
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+    for (std::uint32_t t = 0; t < each; ++t) cells((first_tile + t) * kThreads + n % kThreads);
+  }
+  /// Tiles that a thread has one after the other.
+  KOKKOS_FUNCTION std::uint32_t tiles_each() const {
+    return together == 1 ? 1 : kTilesEach;
+  }
+
+ private:
+  /// The first cell of thread n of all tiles, and its place in the box; false: it has none.
+  KOKKOS_FUNCTION bool find(std::uint32_t n, std::int64_t& k, std::uint32_t (&place)[D]) const {
+    std::uint32_t left = n, i[D];
     i[0] = left % kWidth;
     left /= kWidth;
     if (D > 1) {
@@ -180,33 +207,36 @@ struct BoxKernel {
       if (j + 1 < D) left = tiles[j].take_from(tile);
       i[j] = j == 0 ? i[0] + tile * kWidth : j == 1 ? i[j] + tile * kHeight : tile;
     }
-    if (i[0] >= extent[0] || i[D > 1] >= extent[D > 1]) return;
-    std::int64_t k = first;
+    if (i[0] >= extent[0] || i[D > 1] >= extent[D > 1]) return false;
+    k = first;
     for (int j = 0; j + 1 < D; ++j) k += i[j] * stride[j];
-    const std::int64_t layer = step_of(f, 0, stride[D - 1]), at = std::int64_t{i[D - 1]} * together;
-    k += at * layer;
-    std::uint32_t place[D];
+    const std::int64_t at = std::int64_t{i[D - 1]} * together;
+    k += at * step_of(f, 0, stride[D - 1]);
     for (int j = 0; j < D; ++j) place[j] = j == 0 ? static_cast<std::uint32_t>(at) : i[D - 1 - j];
+    return true;
+  }
+  KOKKOS_FUNCTION void cells(std::uint32_t n) const {
+    std::int64_t k;
+    std::uint32_t place[D];
+    if (!find(n, k, place)) return;
+    const std::int64_t layer = step_of(f, 0, stride[D - 1]);
     if constexpr (kSeveral) {
-      if (together == kTogether && at + kTogether <= layers)
-        write<kTogether>(k, layer, place);
-      else
-        for (; place[0] < at + together && place[0] < layers; ++place[0], k += layer) write<1>(k, layer, place);
+      if (together == kTogether && place[0] + kTogether <= layers) return write<kTogether>(k, layer, place);
+      const std::uint32_t end = place[0] + static_cast<std::uint32_t>(together);
+      for (; place[0] < end && place[0] < layers; ++place[0], k += layer) write<1>(k, layer, place);
     } else if constexpr (kStores) {
       write<1>(k, layer, place);
     } else {
       f(k);
     }
   }
-
- private:
   template <int N>
   KOKKOS_FUNCTION void write(std::int64_t k, std::int64_t layer, const std::uint32_t (&place)[D]) const {
-    const std::uint32_t marks = images.template marks<0, N>(place);
+    const bool with_images = images.template any_of<0, N>(place);
     typename F::Values values[N];
     form_values<0>(f, k, layer, values);
     for (int e = 0; e < N; ++e) f.store(k + e * layer, values[e]);
-    images.template store<0>(f, k, layer, marks, values);
+    if (with_images) images.template store<0>(f, k, layer, images.template marks<0, N>(place), values);
   }
 };
 
@@ -224,7 +254,7 @@ void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>
   Kernel kernel{f, offset_of<D>(box.low, like.owned.low, like.stride), {}, {}, {}, box.extent(0), 1, images};
   if (Kernel::kSeveral && box.cells() >= enough * detail::kTogether) kernel.together = detail::kTogether;
   std::array<std::int64_t, static_cast<std::size_t>(D)> extent;
-  double threads = Kernel::kWidth * Kernel::kHeight;  // those without a cell included
+  double threads = Kernel::kThreads;  // those without a cell included
   const auto tiles = [&](int j) {
     const std::int64_t tile = j == 0 ? Kernel::kWidth : j == 1 ? Kernel::kHeight : 1;
     return (extent[static_cast<std::size_t>(j)] + tile - 1) / tile;
@@ -249,7 +279,9 @@ void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>
     kernel.extent[j] = static_cast<std::uint32_t>(extent[static_cast<std::size_t>(j)]);
     kernel.tiles[j] = detail::Divisor(tiles(j));
   }
-  detail::for_each_number_in<Space, std::uint32_t>(label, static_cast<std::int64_t>(threads), kernel);
+  const std::int64_t each = Kernel::kThreads * kernel.tiles_each();
+  const std::int64_t blocks = (static_cast<std::int64_t>(threads) + each - 1) / each;
+  detail::for_each_number_in<Space, std::uint32_t>(label, blocks * Kernel::kThreads, kernel);
 }
 
 }  // namespace isohalo

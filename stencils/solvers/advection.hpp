@@ -10,7 +10,6 @@ namespace isohalo {
 /// What both methods have: the velocity, one coefficient for each dimension.
 struct Advection {
   static constexpr auto fields = names("u");
-  static constexpr std::array<ParameterKey<Advection>, 0> keys{};
   template <int D>
   static constexpr auto coefficients() {
     constexpr std::array<const char*, 4> names{"v0", "v1", "v2", "v3"};

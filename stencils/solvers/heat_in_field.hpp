@@ -7,7 +7,6 @@ namespace isohalo {
 
 struct HeatInField {
   static constexpr auto fields = names("u");
-  static constexpr std::array<ParameterKey<HeatInField>, 0> keys{};
   template <int D>
   static constexpr auto coefficients() {
     return std::array{Coefficient{"kappa", "length^2 / time", "diffusivity", 1.0}.from(0)};

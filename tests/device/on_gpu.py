@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The same bits on the host and on a device: runs inputs of the same-bits test with parallel.space = "host" on one rank and
-"device" on one and two, which share the device, and compares all checkpoints byte by byte.
+"device" on one and two, which share the device, with one step per exchange and three, and compares all checkpoints byte by byte.
 
 usage: on_gpu.py [--all] [--jobs N] ISOHALO SOURCE_DIRECTORY WORK_DIRECTORY [MPIEXEC]
   --all     every case that computes on devices, not a sample
@@ -18,8 +18,10 @@ def run_case(line, args, mpiexec, work):
     """Returns how many runs there were, and what is wrong."""
     name, toml, _, *overrides = line.split()
     files, wrong, runs = {}, [], 0
-    for tag, ranks, more in (("host", 1, ["parallel.space=host"]), ("device", 1, ["parallel.space=device", "parallel.halo_depth=1"]),
-                             ("device_two", 2, ["parallel.space=device", "parallel.halo_depth=3"])):
+    device = "parallel.space=device"
+    for tag, ranks, more in (("host", 1, ["parallel.space=host"]), ("device", 1, [device, "parallel.halo_depth=1"]),
+                             ("device_two", 2, [device, "parallel.halo_depth=1"]),
+                             ("device_two_deep", 2, [device, "parallel.halo_depth=3"])):
         out = work / name / tag
         command = [*mpiexec, "-n", str(ranks), args.isohalo, "run", toml, *overrides, "output.directory=%s" % out, "output.picture_every=0", *more]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
@@ -29,7 +31,7 @@ def run_case(line, args, mpiexec, work):
         files[tag] = {p.name: p.read_bytes() for p in sorted(out.glob("step_*.h5"))} if done.returncode == 0 else done.stderr
         if not files[tag] or files[tag] != files["host"]:
             wrong.append("%s: %s differs from the host: %s" % (name, tag, files[tag] if isinstance(files[tag], str) else "other bytes"))
-    return runs, wrong, "device_two" in files
+    return runs, wrong, {tag for tag in files if "two" in tag}
 
 
 def main():
@@ -45,16 +47,17 @@ def main():
     args.work.mkdir(parents=True)
     subprocess.run([sys.executable, args.source / "tests/same_bits/generate.py", args.source / "inputs", args.work / "cases"], check=True)
     lines = (args.work / "cases" / ("device.txt" if args.all else "device_sample.txt")).read_text().splitlines()
-    runs = failed = on_two = 0
+    runs = failed = on_two = deep = 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for more, wrong, two in pool.map(lambda line: run_case(line, args, args.mpiexec.split(), args.work), lines):
             runs += more
             failed += len(wrong)
-            on_two += two
+            on_two += "device_two" in two
+            deep += "device_two_deep" in two
             for text in wrong:
                 print("FAILED: " + text)
-    print("%d cases, %d runs, %d of them on two ranks, %d failed" % (len(lines), runs, on_two, failed))
-    sys.exit(1 if failed or not on_two else 0)
+    print("%d cases, %d runs, %d and %d of them on two ranks with one and three steps per exchange, %d failed" % (len(lines), runs, on_two, deep, failed))
+    sys.exit(1 if failed or not on_two or not deep else 0)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,6 @@ struct Everything {
   static constexpr std::array dimensions{2};
   static constexpr auto fields = names("u");
   static constexpr auto before = names("u_before");
-  static constexpr std::array<ParameterKey<Everything>, 0> keys{};
   template <int D>
   static constexpr auto coefficients() {
     return std::array{Coefficient{"c", "", "", 1.0}};
