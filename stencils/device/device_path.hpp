@@ -13,8 +13,7 @@ inline constexpr bool kDevicePath = false;
 
 /// Why a solver does not compute on devices then, as the end of a sentence.
 inline constexpr const char* kNoDevicePath =
-    "this isohalo was built without kernels for devices, as its Kokkos has none (docs/devices.md says how to build "
-    "it "
-    "for one; a build with tests has them for the host)";
+    "this isohalo was built without kernels for devices, as its Kokkos has none (docs/devices.md says how to "
+    "build it for one; a build with tests has them for the host)";
 
 }  // namespace isohalo
