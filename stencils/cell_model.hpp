@@ -172,8 +172,11 @@ class CellModel : public SolverModel<D> {
   bool steps_in_tiles() const override { return stages_of<S>() == 1; }
   double dt() const override { return in_.dt; }
   std::string advice_not_finite() const override {
-    return std::string(in_.sourced ? "look whether the expressions of [source] are finite, or " : "") +
-           "use a smaller step (solver.dt or solver.cfl)";
+    bool in_time = false;
+    for (std::size_t f = 0; in_.sourced && f < kStateFields<S>; ++f)
+      in_time = in_time || in_.given[in_.first_source() + f].in_time();
+    return std::string("use a smaller step (solver.dt or solver.cfl)") +
+           (in_time ? ", or look whether the expressions of [source] are finite at all times" : "");
   }
   std::vector<const InitialField<D>*> coefficients() const override {
     std::vector<const InitialField<D>*> all;

@@ -163,8 +163,8 @@ class PoissonSystem {
     const double allowed = 1000 * static_cast<double>(std::numeric_limits<T>::epsilon()) * most;
     if (std::abs(average) > allowed)
       throw UsageError(fmt::format(
-          "the mean of the source f{} is {:.17g}; without a dirichlet or fixed side it must vanish (up to "
-          "{:.3g}, rounding): subtract it from [source] or give a side a value",
+          "the mean of the source f{} is {:.17g}; without a dirichlet or fixed side, or robin with a > 0, it must "
+          "vanish (up to {:.3g}, rounding): subtract it from [source] or give a side a value",
           equation_.singular_with_gradient() ? " and of what the given gradients bring in" : "", average, allowed));
   }
 

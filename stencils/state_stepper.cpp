@@ -229,7 +229,7 @@ void StateStepper<T, D>::sweep_part(const Level& level, const Box<D>& part, int 
   const int in_place = !in_place_ ? 0 : change ? steps - 2 : steps;
   const bool turned = q >= in_place && (q - in_place) % 2;
   const Fields &from = turned ? next_ : now_, &to = turned || q < in_place ? now_ : next_;
-  const RowUpdate<T, D> update = this->update(kernel(0, q), from, to, to, 0);
+  const RowUpdate<T, D> update = this->update(kernel(0, q), from, to, 0);
   const Box<D> owned = part.intersect(domain_.owned());  // its change, where it is wanted
   const bool summed = last && change && !owned.empty();
   const bool replaced = summed && change_over_two_;
@@ -268,7 +268,7 @@ template <class T, int D>
 void StateStepper<T, D>::sweep_before(const RowKernel<T, D>& kernel) {
   bring_ghosts(now_, false);
   bring_coefficients(levels_.front().all.in_blocks, step_, 0);
-  sweep(levels_.front().all.in_blocks, update(kernel, now_, next_, next_, 0), fetch(fetches_));
+  sweep(levels_.front().all.in_blocks, update(kernel, now_, next_, 0), fetch(fetches_));
   fields_changed();
 }
 
@@ -299,9 +299,9 @@ std::span<T* const> StateStepper<T, D>::addresses(const Fields& fields, Addresse
 
 template <class T, int D>
 RowUpdate<T, D> StateStepper<T, D>::update(const RowKernel<T, D>& kernel, const Fields& in, const Fields& out,
-                                           const Fields& before, int stage) {
+                                           int stage) {
   addresses(in, reads_);
-  const Fields* own = names_.stages > 1 && stage > 0 ? &now_ : names_.before.empty() ? nullptr : &before;
+  const Fields* own = names_.stages > 1 && stage > 0 ? &now_ : names_.before.empty() ? nullptr : &out;
   if (own)
     for (const Field<T, D>& u : *own) reads_.push_back(u.ref().data);
   for (const Field<T, D>& c : coefficients_) reads_.push_back(c.ref().data);
@@ -346,7 +346,7 @@ double StateStepper<T, D>::sweep_stage(int stage, const Fields& in, const Fields
   const bool interior_done = bring_ghosts(in, overlap && interior_.in_blocks.size() > 0);
   --steps_left_;
   const Level& level = levels_[static_cast<std::size_t>(steps_left_)];
-  const RowUpdate<T, D> update = this->update(kernel(stage, 0), in, out, next_, stage);
+  const RowUpdate<T, D> update = this->update(kernel(stage, 0), in, out, stage);
   const PhaseScope scope(phases_, Phase::sweep);
   if (!change) {
     sweep(interior_done ? rest_ : ordered(level.all), update, fetch(fetches_));
@@ -414,7 +414,7 @@ bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
     for (std::int64_t part = 0; part < parts; ++part) {
       {
         const PhaseScope scope(phases_, Phase::sweep);
-        sweep(interior, update(kernel(0, 0), u, next_, next_, 0), fetch(fetches_), part, parts);
+        sweep(interior, update(kernel(0, 0), u, next_, 0), fetch(fetches_), part, parts);
       }
       plan.progress();
     }

@@ -127,8 +127,7 @@ class StateStepper : public Solver<D> {
   std::span<const ErasedArray<D>> erased(std::initializer_list<const Fields*> lists);
   static std::span<T* const> addresses(const Fields& fields, Addresses& list);
   /// What this kernel, of a stage, reads and writes. Good until the next call.
-  RowUpdate<T, D> update(const RowKernel<T, D>& kernel, const Fields& in, const Fields& out, const Fields& before,
-                         int stage);
+  RowUpdate<T, D> update(const RowKernel<T, D>& kernel, const Fields& in, const Fields& out, int stage);
   double time_at(std::int64_t step, double after) const { return static_cast<double>(step) * dt_ + after * dt_; }
   /// Of a stage of the step that comes q steps after this one. Without stages, kernels take turns from step to
   /// step.

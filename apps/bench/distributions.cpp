@@ -2,21 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <string>
-
-#include "datatypes/error.hpp"
 
 namespace isohalo {
 
 namespace {
-
-constexpr std::int64_t kMost = std::int64_t{1} << 53;
-
-void check(std::int64_t n, int ranks) {
-  if (n < 0 || n > kMost)
-    throw UsageError("a distribution of " + std::to_string(n) + " numbers: give 0 to 2^53 of them");
-  if (ranks < 1) throw UsageError("a distribution over " + std::to_string(ranks) + " ranks: give at least one");
-}
 
 /// Where the subtree that hangs on `index` as a right child ends: its lowest set bit is its size.
 std::int64_t subtree_end(std::int64_t index) {
@@ -30,14 +19,12 @@ std::int64_t parent(std::int64_t index) {
 }  // namespace
 
 RangeStarts lower_distribution(std::int64_t n, int ranks) {
-  check(n, ranks);
   RangeStarts starts;
   for (std::int64_t r = 0; r <= ranks; ++r) starts.push_back(r * (n / ranks) + std::min(r, n % ranks));
   return starts;
 }
 
 RangeStarts upper_distribution(std::int64_t n, int ranks) {
-  check(n, ranks);
   RangeStarts starts;
   for (std::int64_t r = 0; r <= ranks; ++r)
     starts.push_back(r * (n / ranks) + std::max<std::int64_t>(0, r - (ranks - n % ranks)));
@@ -45,7 +32,6 @@ RangeStarts upper_distribution(std::int64_t n, int ranks) {
 }
 
 RangeStarts power_of_two_distribution(std::int64_t n, int ranks) {
-  check(n, ranks);
   const auto each = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n / ranks)));
   RangeStarts starts;
   for (std::int64_t r = 0; r < ranks; ++r) starts.push_back(r * each);
@@ -54,8 +40,6 @@ RangeStarts power_of_two_distribution(std::int64_t n, int ranks) {
 }
 
 RangeStarts optimised_distribution(std::int64_t n, int ranks, double alpha) {
-  if (!(alpha >= 0 && alpha <= 1))
-    throw UsageError("optimised distribution: alpha = " + std::to_string(alpha) + " is outside 0 .. 1");
   RangeStarts starts = upper_distribution(n, ranks);
   const double slack = alpha * static_cast<double>(n) / ranks;
   for (std::size_t r = 1; r + 1 < starts.size(); ++r) {

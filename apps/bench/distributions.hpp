@@ -16,8 +16,7 @@ RangeStarts upper_distribution(std::int64_t n, int ranks);
 /// The largest power of two not above N / p each, all that is left to the last rank (equation 3.8).
 RangeStarts power_of_two_distribution(std::int64_t n, int ranks);
 /// The upper distribution with each start moved down to the number with the fewest bits that lies at most
-/// alpha N / p below (Algorithm 3, with `parent` of the current index). 0 <= alpha <= 1; throws UsageError
-/// otherwise.
+/// alpha N / p below (Algorithm 3, with `parent` of the current index). 0 <= alpha <= 1.
 RangeStarts optimised_distribution(std::int64_t n, int ranks, double alpha);
 
 /// Outbound subtree roots of all ranks: the messages of the binary tree reduction when each value travels alone.

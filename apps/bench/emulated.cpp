@@ -46,7 +46,10 @@ std::map<std::string, Schedule> schedules_to_compare(int ranks, const MessageCos
   options.for_sets = true;
   list.emplace("planned_sets", plan_by_model(ranks, options).schedule);
   list.emplace("dissemination_2", dissemination(ranks, 2));
-  const int fan_out = static_cast<int>(std::lround(best_fan_out(costs.latency_ns, costs.pipeline_ns)));
+  // The messages of a stage that make a large allreduce cheapest (Ruefenacht, Bull, Booth 2017, equation 5).
+  const auto cost = [&](int sends) { return costs.stage_ns(sends, 0) / std::log(sends + 1); };
+  int fan_out = 1;
+  while (fan_out + 1 < ranks && cost(fan_out + 1) < cost(fan_out)) ++fan_out;
   if (fan_out > 1) list.emplace("dissemination_best", dissemination(ranks, fan_out + 1));
   return list;
 }

@@ -135,7 +135,8 @@ void refuse_reach_beyond_grid(const StencilShape<D>& shape, const BoundaryTopolo
     if (!around.periodic[j] && reach > around.global.extent(j))
       throw UsageError("the stencil reaches " + std::to_string(reach) + " cells beyond a side of dimension " +
                        std::to_string(j) + ", which has only " + std::to_string(around.global.extent(j)) +
-                       " cells: use more cells or a periodic dimension");
+                       (around.global.extent(j) == 1 ? " cell" : " cells") +
+                       ": use more cells or a periodic dimension");
   }
 }
 

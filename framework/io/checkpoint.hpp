@@ -101,11 +101,10 @@ template <int D>
 void read_checkpoint_fields(const std::filesystem::path& file, const StoredCheckpoint& stored,
                             const CartesianDomain<D>& domain, const std::vector<FieldHandle<D>>& fields);
 
-/// The part `box` of a dataset of real or integer numbers, converted to double, in index order. Local.
-/// Throws UsageError naming file and dataset when it is missing, of another shape (`expected` is said of the right
-/// one) or not numeric, or when reading
-/// it would read another file too (`open_object`) or load a filter. Chunks and the filters built into HDF5 are
-/// fine.
+/// The part `box` of a dataset of real or integer numbers, or of an enumeration as h5py's booleans are, converted
+/// to double, in index order. Local. Throws UsageError naming file and dataset when it is missing, of another shape
+/// (`expected` is said of the right one) or not numeric, or when reading it would read another file too
+/// (`open_object`) or load a filter. Chunks and the filters built into HDF5 are fine.
 template <int D>
 std::vector<double> read_dataset(const std::filesystem::path& file, const std::string& dataset,
                                  const Index<D>& shape, const Box<D>& box,

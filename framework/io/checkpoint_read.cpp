@@ -243,7 +243,7 @@ std::vector<double> read_dataset(const fs::path& file, const std::string& datase
     const H5Handle h = open_file(file, false), set = open_object(h.get(), dataset, H5I_DATASET);
     const H5Handle type = h5_own(H5Dget_type(set.get()), "type");
     const H5T_class_t kind = H5Tget_class(type.get());
-    if (kind != H5T_FLOAT && kind != H5T_INTEGER)
+    if (kind != H5T_FLOAT && kind != H5T_INTEGER && kind != H5T_ENUM)  // h5py's booleans are of the last kind
       throw UsageError("dataset \"" + dataset + "\" holds neither real nor integer numbers");
     const auto found = shape_of(set);
     if (!std::equal(found.begin(), found.end(), shape.begin(), shape.end())) {

@@ -183,18 +183,21 @@ void NeighborOperation::pack(Message& m, MPI_Count at) {
   }
 }
 
-void NeighborOperation::unpack(Message& m, MPI_Count at) {
-  for (const auto& p : m.blocks) {
-    if (p.bytes == 0) continue;
-    if (p.dense) {
-      std::memcpy(p.dense, m.buffer.data() + at, static_cast<std::size_t>(p.bytes));
-      at += p.bytes;
-    } else {
-      mpi_check(mpi::unpack(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), &at, p.block.address,
-                            p.block.count, p.block.type, comm_.get()),
-                "MPI_Unpack_c", comm_.get());
-    }
+/// `at` becomes its end in the buffer.
+void NeighborOperation::unpack_block(const Message& m, const MessageBlock& p, MPI_Count& at) {
+  if (p.bytes == 0) return;
+  if (p.dense) {
+    std::memcpy(p.dense, m.buffer.data() + at, static_cast<std::size_t>(p.bytes));
+    at += p.bytes;
+  } else {
+    mpi_check(mpi::unpack(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), &at, p.block.address,
+                          p.block.count, p.block.type, comm_.get()),
+              "MPI_Unpack_c", comm_.get());
   }
+}
+
+void NeighborOperation::unpack(const Message& m, MPI_Count at) {
+  for (const auto& p : m.blocks) unpack_block(m, p, at);
 }
 
 /// A table of the blocks' sizes, then the blocks.
@@ -258,13 +261,9 @@ void NeighborOperation::unpack_sized(Message& m) {
       note(MPI_ERR_TRUNCATE, "neighborhood: a block of " + std::to_string(n) + " bytes reached rank " +
                                  std::to_string(comm_.rank()) + ", which receives " + std::to_string(p.bytes) +
                                  ": counts and types must fit on both sides");
-    } else if (p.dense && n > 0) {
-      std::memcpy(p.dense, m.buffer.data() + at, static_cast<std::size_t>(n));
-    } else if (n > 0) {
+    } else {
       MPI_Count from = at;
-      mpi_check(mpi::unpack(m.buffer.data(), static_cast<MPI_Count>(m.buffer.size()), &from, p.block.address,
-                            p.block.count, p.block.type, comm_.get()),
-                "MPI_Unpack_c", comm_.get());
+      unpack_block(m, p, from);
     }
     at += n;
   }

@@ -94,7 +94,8 @@ class NeighborOperation final : public StageExecutor<NeighborOperation> {
   void send(Message& message);
   void receive(Message& message, MPI_Request& request);
   void pack(Message& message, MPI_Count at);
-  void unpack(Message& message, MPI_Count at);
+  void unpack_block(const Message& message, const MessageBlock& block, MPI_Count& at);
+  void unpack(const Message& message, MPI_Count at);
   void send_sized(Message& message);
   void unpack_sized(Message& message);
   void take_in();

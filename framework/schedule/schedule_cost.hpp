@@ -1,7 +1,7 @@
 #pragma once
-/// What a schedule costs by the pipelining postal model, and which fan-out is best.
+/// What a schedule costs by the pipelining postal model.
 ///
-/// Source: Ruefenacht, Bull, Booth 2017, section 3, equations (3) to (5).
+/// Source: Ruefenacht, Bull, Booth 2017, section 3, equations (3) and (4).
 
 #include <cstdint>
 
@@ -26,13 +26,5 @@ struct MessageCosts {
 
 /// Sum over the stages of alpha_p + b_i (alpha_r + bytes beta), b_i the most messages a rank sends in stage i.
 double model_ns(const Schedule& schedule, const MessageCosts& costs, double bytes);
-
-/// The branch W0 of the Lambert W function, x = W e^W, for x >= -1/e. Throws UsageError below.
-double lambert_w(double x);
-
-/// b_opt = exp(W((alpha_p - alpha_r) / (e alpha_r)) + 1) - 1, the number of messages per stage that makes the cost
-/// of a large allreduce least (equation 5); the best base is one more. Throws UsageError unless alpha_p >= 0 and
-/// alpha_r > 0.
-double best_fan_out(double latency_ns, double pipeline_ns);
 
 }  // namespace isohalo

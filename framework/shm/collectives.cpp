@@ -36,6 +36,15 @@ cpu_set_t own_cores() {
   return cores;
 }
 
+/// The first of those that cost least.
+template <class Cost>
+NodeAlgorithm cheapest(const std::vector<NodeAlgorithm>& possible, const Cost& cost) {
+  std::pair<double, NodeAlgorithm> best{cost(possible[0]), possible[0]};
+  for (const NodeAlgorithm& a : possible)
+    if (const double c = cost(a); c < best.first) best = {c, a};
+  return best.second;
+}
+
 }  // namespace
 
 std::unique_ptr<NodeCollectives> NodeCollectives::make(MPI_Comm comm, const NodeCollectivesOptions& options) {
@@ -93,26 +102,18 @@ NodeAlgorithm NodeCollectives::reduction_algorithm(Shape shape, std::size_t byte
     if (a.kind == Kind::dissemination && root >= 0) a.kind = Kind::tree;
     return a;
   }
-  const auto cost = [&](const NodeAlgorithm& a) {
+  return cheapest(possible, [&](const NodeAlgorithm& a) {
     return schedule_ns(reduction_schedule(a, h, root), h, costs_, static_cast<double>(bytes));
-  };
-  std::pair<double, NodeAlgorithm> best{cost(possible[0]), possible[0]};
-  for (const NodeAlgorithm& a : possible)
-    if (const double c = cost(a); c < best.first) best = {c, a};
-  return best.second;
+  });
 }
 
 NodeAlgorithm NodeCollectives::broadcast_algorithm(std::size_t bytes) const {
   const auto possible = broadcast_algorithms(hierarchy_);
   if (forced_)
     return std::find(possible.begin(), possible.end(), *forced_) != possible.end() ? *forced_ : possible[0];
-  std::pair<double, NodeAlgorithm> best{-1, {}};
-  for (const NodeAlgorithm& a : possible) {
-    const double c =
-        schedule_ns(broadcast_schedule(a, hierarchy_, 0), hierarchy_, costs_, static_cast<double>(bytes));
-    if (best.first < 0 || c < best.first) best = {c, a};
-  }
-  return best.second;
+  return cheapest(possible, [&](const NodeAlgorithm& a) {
+    return schedule_ns(broadcast_schedule(a, hierarchy_, 0), hierarchy_, costs_, static_cast<double>(bytes));
+  });
 }
 
 /// What is chosen for vectors of so many bits of bytes. To try all takes milliseconds of a hundred ranks, so one

@@ -36,8 +36,8 @@ class Divisor {
 /// Cells of one thread that follow each other in dimension 0, where `f` forms values before it stores them: what
 /// neighboring cells read in common is then loaded once, and the loads of all of them are on their way together.
 inline constexpr int kTogether = 4;
-/// Tiles of such cells, neighbors in a row, that a thread has one after the other. (H200, 7 points on 512^3 in us:
-/// 602 with one, 586 with two, 594 with four, 633 with eight; along dimension 0 601 with two.)
+/// Tiles of such cells, neighbors in dimension D - 2, that a thread has one after the other. (H200, 7 points on
+/// 512^3 in us: 601 with one, 588 with two, 594 with four; along other dimensions 590 and 601 with two.)
 inline constexpr std::uint32_t kTilesEach = 2;
 
 /// to[e] = f.values(k + e * step), cells that follow each other along a dimension; or all of them by
@@ -104,15 +104,8 @@ class Images {
     return rest;
   }
 
-  /// Has one of N cells an image? The first has this place among the owned ones, the others follow it along
-  /// dimension `along`.
-  template <int along, int N>
-  KOKKOS_FUNCTION bool any_of(const std::uint32_t (&place)[D]) const {
-    bool any = false;
-    for (int j = 0; j < D; ++j) any |= place[j] < low_[j] || place[j] + (j == along ? N : 1) > high_[j];
-    return any;
-  }
-  /// Which of them have, in one number.
+  /// Which of N cells have an image, in one number. The first has this place among the owned ones, the others
+  /// follow it along dimension `along`.
   template <int along, int N>
   KOKKOS_FUNCTION std::uint32_t marks(const std::uint32_t (&place)[D]) const {
     std::uint32_t marks = 0;
@@ -187,25 +180,32 @@ struct BoxKernel {
 #endif
     for (std::uint32_t t = 0; t < each; ++t) cells((first_tile + t) * kThreads + n % kThreads);
   }
+  /// What a block of threads has along dimension D - 1 - j, in the units of `extent`.
+  KOKKOS_FUNCTION std::uint32_t tile_of(int j) const {
+    return j == 0 ? kWidth : j == 1 ? kHeight * tiles_each() : 1;
+  }
+
+ private:
   /// Tiles that a thread has one after the other.
   KOKKOS_FUNCTION std::uint32_t tiles_each() const {
     return together == 1 ? 1 : kTilesEach;
   }
-
- private:
   /// The first cell of thread n of all tiles, and its place in the box; false: it has none.
   KOKKOS_FUNCTION bool find(std::uint32_t n, std::int64_t& k, std::uint32_t (&place)[D]) const {
-    std::uint32_t left = n, i[D];
-    i[0] = left % kWidth;
-    left /= kWidth;
+    std::uint32_t left = n / kWidth, i[D];
+    i[0] = n % kWidth;
     if (D > 1) {
       i[D > 1] = left % kHeight;
       left /= kHeight;
+      if (together > 1) {
+        i[D > 1] += left % kTilesEach * kHeight;
+        left /= kTilesEach;
+      }
     }
     for (int j = 0; j < D; ++j) {
       std::uint32_t tile = left;
       if (j + 1 < D) left = tiles[j].take_from(tile);
-      i[j] = j == 0 ? i[0] + tile * kWidth : j == 1 ? i[j] + tile * kHeight : tile;
+      i[j] = j < 2 ? i[j] + tile * tile_of(j) : tile;
     }
     if (i[0] >= extent[0] || i[D > 1] >= extent[D > 1]) return false;
     k = first;
@@ -232,11 +232,11 @@ struct BoxKernel {
   }
   template <int N>
   KOKKOS_FUNCTION void write(std::int64_t k, std::int64_t layer, const std::uint32_t (&place)[D]) const {
-    const bool with_images = images.template any_of<0, N>(place);
+    const std::uint32_t marks = images.template marks<0, N>(place);
     typename F::Values values[N];
     form_values<0>(f, k, layer, values);
     for (int e = 0; e < N; ++e) f.store(k + e * layer, values[e]);
-    if (with_images) images.template store<0>(f, k, layer, images.template marks<0, N>(place), values);
+    images.template store<0>(f, k, layer, marks, values);
   }
 };
 
@@ -256,8 +256,7 @@ void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>
   std::array<std::int64_t, static_cast<std::size_t>(D)> extent;
   double threads = Kernel::kThreads;  // those without a cell included
   const auto tiles = [&](int j) {
-    const std::int64_t tile = j == 0 ? Kernel::kWidth : j == 1 ? Kernel::kHeight : 1;
-    return (extent[static_cast<std::size_t>(j)] + tile - 1) / tile;
+    return (extent[static_cast<std::size_t>(j)] + kernel.tile_of(j) - 1) / kernel.tile_of(j);
   };
   for (int j = 0; j < D; ++j) {
     const int of = D - 1 - j;
@@ -279,9 +278,7 @@ void for_each_cell_in(const char* label, const Box<D>& box, const ArrayRef<T, D>
     kernel.extent[j] = static_cast<std::uint32_t>(extent[static_cast<std::size_t>(j)]);
     kernel.tiles[j] = detail::Divisor(tiles(j));
   }
-  const std::int64_t each = Kernel::kThreads * kernel.tiles_each();
-  const std::int64_t blocks = (static_cast<std::int64_t>(threads) + each - 1) / each;
-  detail::for_each_number_in<Space, std::uint32_t>(label, blocks * Kernel::kThreads, kernel);
+  detail::for_each_number_in<Space, std::uint32_t>(label, static_cast<std::int64_t>(threads), kernel);
 }
 
 }  // namespace isohalo

@@ -76,9 +76,10 @@ class AcousticsModel : public SolverModel<D> {
   static Extremes checked(const char* name, const InitialField<D>& given, const CartesianDomain<D>& domain) {
     const Extremes e = given.extremes(domain);
     if (!(e.least > 0))
-      throw UsageError(
-          fmt::format("the coefficient \"{}\" has values from {} to {}: [solver.{}] must give some above 0", name,
-                      Config::canonical(e.least), Config::canonical(e.largest), name));
+      throw UsageError(fmt::format(
+          "the coefficient \"{}\" has values from {} to {}: solver.{} must be above 0 everywhere, in the type "
+          "of the fields",
+          name, Config::canonical(e.least), Config::canonical(e.largest), name));
     return e;
   }
 

@@ -167,6 +167,14 @@ def test_an_expression_that_is_not_finite():
     r = launch(2, "run", "log.toml", "output.directory=log", "domain.boundary.low=['neumann', {dirichlet = 'log(0 - 1 - t)'}]",
                "domain.boundary.high=['neumann', 'neumann']")
     that(r.returncode == 3 and "look whether the expressions of domain.boundary are finite" in r.stderr, r.stderr)
+    of_source = "look whether the expressions of [source] are finite at all times"
+    r = launch(2, "run", "log.toml", "output.directory=source", "source.kind=expression", "source.expression=log(0.0005 - t)")
+    that(r.returncode == 3 and of_source in r.stderr, r.stderr)
+    write("grow.toml", "[domain]\nshape = [8]\n[solver]\nkind = 'gray_scott'\nDu = 0.003\nDv = 0.003\ncfl = 0.4\n[source.u]\nkind = 'constant'\nvalue = 1\n"
+          "[initial]\nu = {kind = 'constant', value = 1000}\nv = {kind = 'constant', value = 1000}\n[run]\nsteps = 30\n[output]\ndirectory = 'grow'\n")
+    for more in ([], ["solver.mask.kind=expression", "solver.mask.expression=0*t"]):
+        r = launch(1, "run", "grow.toml", *more)
+        that(r.returncode == 3 and "use a smaller step" in r.stderr and of_source not in r.stderr, r.stderr)
 
 
 def main():

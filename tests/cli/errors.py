@@ -131,7 +131,7 @@ def main():
     poisson = input_file("poisson.toml", INPUT.replace('kind = "heat"', 'kind = "poisson"\nmethod = "cg"')
                    + '[source]\nkind = "constant"\nvalue = 0.25\n')
     for method in ("cg", "jacobi", "red_black", "chebyshev"):
-        expect("mean of f, " + method, 2, "the mean of the source f is 0.25; without a dirichlet or fixed side it must vanish",
+        expect("mean of f, " + method, 2, "the mean of the source f is 0.25; without a dirichlet or fixed side, or robin with a > 0, it must vanish",
                ["run", poisson, "solver.method=" + method], lines=1)
     expect("no source", 0, [],
            ["run", poisson, "source.value=0", "--overwrite"])
@@ -205,6 +205,8 @@ def main():
         bad[23, 19] = np.nan
         f["nan"] = bad
         f["huge"] = np.full((24, 20), 1e200)
+        f["flags"] = f["right"][()] % 3 == 0
+        f["numbers"] = f["flags"][()].astype(float)
     from_file = INPUT.replace('kind = "random"\nseed = 3', 'kind = "file"\nfile = "field.h5"\ndataset = "DATASET"')
     for dataset, text in (("none", 'has no dataset "none"'), ("wrong", 'dataset "wrong" has shape 20 x 24, the grid is 24 x 20'),
                           ("words", "holds neither real nor integer numbers"),
@@ -214,6 +216,10 @@ def main():
            ["run", input_file("file.toml", from_file.replace("DATASET", "huge")), "domain.type=float32", "--overwrite"])
     expect("initial file missing", 2, "field.h5x: no such file", ["run", input_file("file2.toml", from_file.replace("field.h5", "field.h5x"))])
     expect("integers are converted", 0, [], ["run", input_file("file.toml", from_file.replace("DATASET", "right")), "--overwrite"])
+    for dataset in ("flags", "numbers"):
+        expect("booleans are converted", 0, [], ["run", input_file("file.toml", from_file.replace("DATASET", dataset)), "output.directory=" + dataset, "--overwrite"])
+    u, v = (h5py.File(WORK / dataset / "step_00000020.h5")["fields/u"][()] for dataset in ("flags", "numbers"))
+    that(u.any() and u.tobytes() == v.tobytes(), "booleans are other numbers than 0 and 1")
 
     # --- directories ---------------------------------------------------------------------------------------------------
     expect("a good run", 0, [], ["run", good], ranks=(3,))

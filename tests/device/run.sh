@@ -61,11 +61,11 @@ python3 "$here/ptx.py" --least 100 "${ptx[@]}"
 gpu=
 if command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q GPU; then gpu=1; fi
 if [ -n "$build$gpu" ]; then
-  cmake --build "$work/build" --target isohalo_command >"$work/build.log" 2>&1 || { tail -n 60 "$work/build.log"; exit 1; }
+  cmake --build "$work/build" --target isohalo_command brusselator >"$work/build.log" 2>&1 || { tail -n 60 "$work/build.log"; exit 1; }
   echo "built $work/build/bin/isohalo"
 fi
 if [ -z "$gpu" ]; then
   echo "there is no GPU here: compiled and searched, not run"
   exit 0
 fi
-python3 "$here/on_gpu.py" "$work/build/bin/isohalo" "$source_dir" "$work/runs"
+python3 "$here/on_gpu.py" --own "$work/build/bin/brusselator" "$work/build/bin/isohalo" "$source_dir" "$work/runs"

@@ -32,31 +32,6 @@ TEST(Cost, FormulasOfTheStages) {
   EXPECT_DOUBLE_EQ(sends("d3,d3", 9), 2 * alpha + 4);
 }
 
-TEST(Cost, LambertWInvertsItsDefinition) {
-  EXPECT_NEAR(lambert_w(std::exp(1)), 1, 1e-15);
-  EXPECT_NEAR(lambert_w(0), 0, 1e-300);
-  EXPECT_NEAR(lambert_w(-std::exp(-1)), -1, 1e-7);
-  for (double w = -0.999; w < 30; w += 0.0173)
-    EXPECT_NEAR(lambert_w(w * std::exp(w)), w, 1e-9 * (1 + std::abs(w))) << w;
-  EXPECT_THROW(lambert_w(-0.4), UsageError);
-  EXPECT_THROW(lambert_w(std::nan("")), UsageError);
-}
-
-TEST(Cost, BestFanOutIsTheMinimumOfTheCostCurve) {
-  for (const auto& [alpha, rest] :
-       {std::pair{1340.0, 340.0}, {1510.0, 380.0}, {1000.0, 250.0}, {500.0, 100.0}, {1.0, 1.0}}) {
-    double best = 0, least = 1e300;
-    for (double b = 0.2; b < 60; b += 1e-3) {
-      const double cost = (alpha + b * rest) / std::log(b + 1);
-      if (cost < least) least = cost, best = b;
-    }
-    EXPECT_NEAR(best_fan_out(alpha, rest), best, 2e-3);
-  }
-  EXPECT_NEAR(best_fan_out(1, 1), std::exp(1) - 1, 1e-12);
-  EXPECT_THROW(best_fan_out(1, 0), UsageError);
-  EXPECT_THROW(best_fan_out(-1, 1), UsageError);
-}
-
 std::int64_t ordered_factorisations(int n) {
   if (n == 1) return 1;
   std::int64_t sum = 0;
