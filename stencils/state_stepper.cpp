@@ -9,6 +9,16 @@
 
 namespace isohalo {
 
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
 template <class T, int D>
 StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain<D>& domain,
                                  const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules,
@@ -79,13 +89,9 @@ void StateStepper<T, D>::go_deep(int depth) {
   plan();
   Index<D> reach;
   for (int j = 0; j < D; ++j) reach[j] = std::max(layers_low_[j], layers_high_[j]);
-  tiles_ =
-      TimeTiles<D>::chosen(domain_.owned().extents(), reach, static_cast<std::int64_t>(names_.arrays() * sizeof(T)),
-                           64 / sizeof(T), sweeps_, second_level_cache() * host_threads());
-  if (forced_tile_) {
-    tiles_.extents = *forced_tile_;
-    tiles_.keep_whole(domain_.owned().extents(), reach, sweeps_);
-  }
+  const auto cell_bytes = static_cast<std::int64_t>(names_.arrays() * sizeof(T));
+  tilings_.try_emplace(sweeps_, TileSizes<D>::of(domain_.owned().extents(), reach, cell_bytes, 64 / sizeof(T),
+                                                 sweeps_, host_threads(), forced_tile_));
   if (names_.stages > 1 || (sweeps_ > 1 && !always_overlaps_)) return;
   const Box<D> inner = detail::without_ghosts(domain_, layers_low_, layers_high_);
   interior_ = in_orders({inner});
@@ -104,7 +110,7 @@ void StateStepper<T, D>::try_depths(const std::vector<int>& depths) {
 template <class T, int D>
 void StateStepper<T, D>::sweep_by(const SweepSettings<D>& settings) {
   forced_tile_ = settings.tile;
-  if (forced_tile_) go_deep(depth_);
+  if (forced_tile_) tilings_.clear(), go_deep(depth_);
   if (settings.way) fetches_ = fetches_with_change_ = FastestWay::decided_for(*settings.way);
 }
 
@@ -132,10 +138,10 @@ std::string StateStepper<T, D>::residual_of() const {
 
 template <class T, int D>
 std::string StateStepper<T, D>::sweeps() const {
-  if (tiled_) {
+  if (sweeps_ > 1 && time_tile_[0] > 0) {
     std::string text;
     for (int j = 0; j < D; ++j)
-      text += (j > 0 ? " x " : "") + std::to_string(std::min(tiles_.extents[j], domain_.owned().extent(j)));
+      text += (j > 0 ? " x " : "") + std::to_string(std::min(time_tile_[j], domain_.owned().extent(j)));
     return "in tiles of " + text + " cells";
   }
   std::string text = Fetch::text(fetches_);
@@ -181,10 +187,9 @@ double StateStepper<T, D>::advance(std::int64_t steps, bool change) {
       depth_choice_.end_block(domain_.comm());
       if (depth_choice_.depth() != depth_) go_deep(depth_choice_.depth());
     }
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     const std::int64_t done = advance_some(left, change, sum);
-    if (trial)
-      depth_choice_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), done);
+    if (trial && !tiles_tried_) depth_choice_.took(seconds_since(start), done);
     left -= done;
   }
   return sum;
@@ -195,22 +200,29 @@ std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, do
   const int left = steps_left_ == 0 ? sweeps_ : steps_left_;
   const int steps = static_cast<int>(std::min<std::int64_t>(most, left));
   const bool overlapped = steps_left_ == 0 && overlaps();
+  tiles_tried_ = false;
   if (steps < 2 || names_.stages > 1 || overlapped) {
     sum = step(change && most == 1);
     return 1;
   }
   change = change && steps == most;
-  tiled_ = true;
   bring_ghosts(now_, false);
   {
     const PhaseScope scope(phases_, Phase::sweep);
     const auto level = [&](int q) -> const Level& {
       return levels_[static_cast<std::size_t>(steps_left_ - 1 - q)];
     };
-    (change ? tiles_.in_units(reducer_.tile()) : tiles_)
+    TileSizes<D>& tiling = tilings_.at(sweeps_);
+    const TimeTiles<D>& tiles = tiling.now(change);
+    time_tile_ = tiles.extents;
+    const bool whole = steps + (always_overlaps_ ? 1 : 0) >= sweeps_;  // others take other times
+    tiles_tried_ = whole && !tiling.ways[change].decided();
+    const auto start = Clock::now();
+    (change ? tiles.in_units(reducer_.tile()) : tiles)
         .for_each_part(
             steps, [&](int q) -> const Box<D>& { return level(q).bounds; },
             [&](int q, const Box<D>& part) { sweep_part(level(q), part, q, steps, change); });
+    if (whole) tiling.ways[change].took(seconds_since(start));
   }
   if (steps % 2 && !in_place_) std::swap(now_, next_);
   steps_left_ -= steps;
@@ -312,9 +324,9 @@ template <class T, int D>
 double StateStepper<T, D>::step(bool change) {
   // Not by what this rank has: its neighbors may have an interior where it has none.
   const bool either_way = !change && steps_left_ == 0 && sweeps_ == 1 && sweeps_decided() && !overlap_.decided();
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   const double sum = step(change, !change && overlaps());
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = seconds_since(start);
   const PhaseScope scope(phases_, Phase::exchange);  // in the last step of a trial ranks wait for each other
   if (either_way) overlap_.took(seconds);
   if (steps_left_ == 0)

@@ -100,7 +100,8 @@ class StateStepper : public Solver<D> {
 
   double advance(std::int64_t steps, bool change) override;
 
-  const TimeTiles<D>& tiles() const { return tiles_; }
+  /// Extents of the tiles of the last steps that were made in such; 0: none were.
+  const Index<D>& time_tile() const { return time_tile_; }
 
  protected:
   /// Coefficient c depends on the time; steps read it in their own cells only. Before each step, or stage, its
@@ -225,10 +226,11 @@ class StateStepper : public Solver<D> {
   Region interior_;  ///< of the first step after an exchange, as `rest_`
   SweepRegion<D> rest_;
   std::vector<Level> levels_;
-  TimeTiles<D> tiles_;
+  std::map<int, TileSizes<D>> tilings_;  ///< by reaches
+  bool tiles_tried_ = false;             ///< by the last steps
+  Index<D> time_tile_{};
   std::int64_t lead_ = 0;  ///< see Fetch
   std::optional<Index<D>> forced_tile_;
-  bool tiled_ = false;  ///< steps have been made in tiles
   FastestWay fetches_ = FastestWay::of(Fetch::kWays), fetches_with_change_ = FastestWay::of(Fetch::kWays);
   FastestWay orders_ = FastestWay::decided_for(0);  ///< tried once `fetches_` are decided; 0: in blocks
   std::vector<double> scratch_;

@@ -1,6 +1,9 @@
 #include "stencils/time_tiles.hpp"
 
 #include <cmath>
+#include <utility>
+
+#include "framework/halo/row_blocks.hpp"
 
 namespace isohalo {
 
@@ -52,7 +55,24 @@ TimeTiles<D> TimeTiles<D>::chosen(const Index<D>& block, const Index<D>& reach, 
   return best;
 }
 
-#define ISOHALO_INSTANTIATE(D) template struct TimeTiles<D>;
+template <int D>
+TileSizes<D> TileSizes<D>::of(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes,
+                              std::int64_t line, int steps, int threads, const std::optional<Index<D>>& forced) {
+  const auto filling = [&](std::int64_t cache) {
+    return TimeTiles<D>::chosen(block, reach, cell_bytes, line, steps, cache * threads);
+  };
+  std::vector<TimeTiles<D>> sizes{filling(second_level_cache()), filling(second_level_cache() / 4)};
+  if (forced) {
+    sizes.resize(1);
+    sizes[0].extents = *forced;
+    sizes[0].keep_whole(block, reach, steps);
+  }
+  return {std::move(sizes)};
+}
+
+#define ISOHALO_INSTANTIATE(D)  \
+  template struct TimeTiles<D>; \
+  template struct TileSizes<D>;
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 

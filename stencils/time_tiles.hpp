@@ -20,8 +20,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "datatypes/box.hpp"
+#include "framework/schedule/fastest_way.hpp"
 
 namespace isohalo {
 
@@ -93,6 +96,22 @@ struct TimeTiles {
     for (auto& x : by) x *= q;
     return b.shifted(by);
   }
+};
+
+/// Tiles that fill the second-level cache, and others that fill a quarter of it: more of what they bring in lies
+/// around them, but less is far away from the core, and other programs, too, have a share of that cache. Which are
+/// faster is tried out, in whole blocks of steps, those with a change sum apart. Each rank decides for itself, but
+/// all after the same step, since a trial of depths does not count these: all ranks have as many sizes.
+template <int D>
+struct TileSizes {
+  std::vector<TimeTiles<D>> sizes;
+  FastestWay ways[2] = {FastestWay::of_stretches(sizes.size()), ways[0]};  ///< without, and with a change sum
+
+  /// As TimeTiles::chosen; `threads` share a tile. `forced`: extents of the only size. Local.
+  static TileSizes of(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes, std::int64_t line,
+                      int steps, int threads, const std::optional<Index<D>>& forced);
+
+  const TimeTiles<D>& now(bool change) const { return sizes[ways[change].way()]; }
 };
 
 }  // namespace isohalo

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "datatypes/box.hpp"
+#include "framework/halo/row_update.hpp"
 #include "framework/neighborhood/offsets.hpp"
 #include "stencils/vectors.hpp"
 
@@ -16,17 +19,20 @@ namespace isohalo {
 /// acc = w_0 u(i+o_0); acc = acc + w_1 u(i+o_1); ...; out = acc (docs/model.md, kind = "stencil"). Any number of
 /// offsets.
 ///
-/// Where enough terms follow each other along the row (three of a box, five or nine of a star), such a run reads
-/// each vector once and shifts it in registers: a load that straddles two cache lines costs as much as two. The
-/// sums of several vectors stay in registers while the list is gone through once. Other lists are faster in groups
-/// of nine terms with the sums in memory. (On an EPYC, time over that of groups, in cache and from memory: 27
-/// points 0.8 and 0.55, star of radius 4 in 3-D 0.95 and 0.87; one of radius 2, the first list left to groups, 1.04
-/// and 1.)
+/// By runs: terms that follow each other along the row (three of a box, five or nine of a star) read each vector
+/// once and shift it in registers, where a load that straddles two cache lines costs as much as two; the sums of
+/// several vectors stay in registers while the list is gone through once. Or in groups of nine terms with the sums
+/// in memory. Which is faster depends on the list, the rows and the processor, and is tried out on a row in cache.
+/// (27 points on an EPYC: runs 0.8 of the time of groups in cache, 0.55 from memory. On a Xeon, whose vectors of 64
+/// bytes are shifted by one of the two units that compute: 0.9 of it in rows of 64 cells, 1.05 in rows of 464; 9
+/// points 1.2.)
 template <class T, int Bytes = detail::kVectorBytes>
 class WeightedRow {
  public:
+  /// `by_runs`: forced. Rows have about stride[D-2] cells.
   template <int D>
-  static WeightedRow of(const Offsets<D>& offsets, const std::vector<double>& weights, const Index<D>& stride) {
+  static WeightedRow of(const Offsets<D>& offsets, const std::vector<double>& weights, const Index<D>& stride,
+                        std::optional<bool> by_runs = {}) {
     WeightedRow r;
     for (std::size_t k = 0; k < offsets.size(); ++k) {
       std::int64_t at = 0;
@@ -39,9 +45,10 @@ class WeightedRow {
       r.weight_.push_back(static_cast<T>(weights[k]));
     }
     const std::size_t terms = r.at_.size(), following = terms - r.runs_.size();
-    r.by_runs_ = 16 * following >= 5 * terms;
     r.wide_ = 2 * following >= terms;
     if (r.runs_.back().terms == 1) r.runs_.push_back({0, 0});  // single terms have something behind them
+    r.by_runs_ =
+        by_runs ? *by_runs : following > 0 && r.faster_by_runs(D > 1 ? stride[std::max(0, D - 2)] : kTried);
     return r;
   }
 
@@ -66,14 +73,41 @@ class WeightedRow {
     int terms;
   };
 
-  /// Blocks of M vectors from cell x on, as many as fit; and one that ends with the row, if half of it is left to
-  /// be done (the other half is computed again). Returns where they end.
+  /// Are rows of about so many cells faster by runs? Here they read some rows in cache, as far behind the begin of
+  /// a cache line as in arrays whose rows begin with one.
+  bool faster_by_runs(std::int64_t cells) const {
+    constexpr std::int64_t line = 64 / sizeof(T);
+    constexpr std::size_t kRows = 32;
+    const std::int64_t n = std::clamp<std::int64_t>(cells, 1, kTried),
+                       row = (n + kLongest + 2 * line) / line * line;
+    WeightedRow tried = *this;
+    for (std::size_t k = 0, term = 0; k < runs_.size(); ++k) {
+      tried.runs_[k].at = static_cast<std::int64_t>(k % kRows) * row + (runs_[k].at % line + line) % line;
+      for (int t = 0; t < runs_[k].terms; ++t) tried.at_[term++] = tried.runs_[k].at + t;
+    }
+    const std::vector<T> read(std::min(runs_.size(), kRows) * static_cast<std::size_t>(row) + line, T(1));
+    std::vector<T> written(static_cast<std::size_t>(n + line));
+    const T* const in = read.data() + detail::to_next_line(read.data());
+    T* const out = written.data() + detail::to_next_line(written.data());
+    double least[2] = {1e300, 1e300};
+    for (int round = 0; round < 12; ++round) {
+      tried.by_runs_ = round % 2;
+      const auto start = std::chrono::steady_clock::now();
+      for (std::int64_t done = 0; done < 4 * kTried; done += n) tried(in, out, n);
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      least[round % 2] = std::min(least[round % 2], took.count());
+    }
+    return least[1] < least[0];
+  }
+
+  /// Blocks of M vectors from cell x on, as many as fit; and one that ends with the row, if most of it is left to
+  /// be done (the rest is computed again). Returns where they end.
   template <int M>
   [[gnu::noinline]] std::int64_t blocks(const T* in, T* out, std::int64_t n, std::int64_t x) const {
     constexpr std::int64_t size = M * kLanes;
     if (n < size) return x;
     const Run *const first = runs_.data(), *const last = first + runs_.size();
-    while (n - x > size / 2 || (M == 1 && x < n)) {
+    while (4 * (n - x) > 3 * size || (M == 1 && x < n)) {
       x = std::min(x, n - size);
       std::array<V, M> acc;
       each<M>([&](auto i) ISOHALO_INLINED { acc[i] = Vector::filled(-T(0)); });  // -0 + a is a, whatever a is
@@ -169,6 +203,7 @@ class WeightedRow {
   }
 
   static constexpr std::size_t kGroup = 9;
+  static constexpr std::int64_t kTried = 256;  ///< at most so many cells: as sweeps that fetch come to them
   std::vector<std::int64_t> at_;
   std::vector<Run> runs_;
   std::vector<T> weight_;

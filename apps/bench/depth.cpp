@@ -77,7 +77,7 @@ Json measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const BenchDe
   double once = 0;
   for (auto& s : solvers) {  // pages are touched, all ways are chosen
     if (!s) continue;
-    (*s)->advance(120, false);
+    (*s)->advance(std::max(120, 10 * together), false);
     once = timed(comm, [&] { (*s)->advance(together, false); }) / together;
   }
   const auto blocks_of_steps = static_cast<std::int64_t>(std::clamp(0.05 / once / together, 1.0, 10000.0));

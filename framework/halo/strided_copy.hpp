@@ -118,8 +118,8 @@ class BoxPacker {
 template <int D>
 class BoxCopier {
  public:
-  /// Copies that span the same range of the slowest dimension run side by side, a few planes at a time: the two
-  /// ghost columns of a row lie in the same cache lines as the cells that they are copied from.
+  /// Copies that span the same range of the slowest dimension run side by side, so many planes at a time that their
+  /// cache lines stay in cache: the two ghost columns of a row lie in those of the cells that they are copied from.
   explicit BoxCopier(const std::vector<ShiftedBox<D>>& copies) {
     for (const auto& copy : copies) {
       const auto beside = [&](const std::vector<ShiftedBox<D>>& group) {
@@ -139,10 +139,16 @@ class BoxCopier {
         continue;
       }
       const std::int64_t low = group.front().box.low[0], high = group.front().box.high[0];
-      std::int64_t bytes = 0;
-      for (const auto& copy : group) bytes += copy.box.cells() * a.bytes;
+      std::int64_t bytes = 0, rows_of_plane = 1;  // of the box that has the most
+      for (const auto& copy : group) {
+        bytes += copy.box.cells() * a.bytes;
+        std::int64_t rows = 1;
+        for (int j = 1; j < D - 1; ++j) rows *= copy.box.extent(j);
+        rows_of_plane = std::max(rows_of_plane, rows);
+      }
       workers.share(high - low, bytes, [&](std::int64_t first, std::int64_t last) {
-        constexpr std::int64_t planes = 4;
+        constexpr std::int64_t rows = 128;
+        const std::int64_t planes = std::max<std::int64_t>(1, rows / rows_of_plane);
         for (std::int64_t x = low + first; x < low + last; x += planes)
           for (auto copy : group) {
             copy.box.low[0] = x;

@@ -16,7 +16,7 @@ def bench(ranks, *arguments, code=0):
     return isohalo(ranks, "bench", "scaling", "--repeats", "3", "--seconds", "0.002", *arguments, code=code)
 
 
-small = ["--block", "8,12,20", "--grid", "16", "--weak-block", "20", "--strong-grid", "2000"]
+small = ["--block", "8,12,20", "--grid", "16", "--weak-block", "20", "--strong-grid", "3000"]
 one = str(WORK / "one.json")
 with open(one, "w") as f:
     f.write(bench(1, "--json", *small).stdout)

@@ -75,6 +75,40 @@ TEST(StridedCopy, EveryCellAndNothingElse) {
   }
 }
 
+/// Ghosts of periodic blocks, whose copies run side by side by some rows at a time: more than that, and not a
+/// multiple.
+template <int D>
+void check_copier(const Index<D>& shape, std::int64_t width) {
+  const Box<D> owned = box_of_shape<D>(shape);
+  std::vector<double> values(static_cast<std::size_t>(adopted_size(owned, width)), -1);
+  const ArrayRef<double, D> u = adopt(std::span(values), owned, width);
+  for_each_cell(owned, [&](const Index<D>& i) { u.at(i) = static_cast<double>(linear_index(owned, i)); });
+  std::vector<ShiftedBox<D>> copies;
+  for_each_cell(box_of_shape<D>(index_of<D>(3)), [&](const Index<D>& side) {
+    ShiftedBox<D> copy{owned, {}};
+    for (int j = 0; j < D; ++j) {
+      if (side[j] == 1) continue;
+      copy.shift[j] = (side[j] - 1) * shape[j];
+      (side[j] == 0 ? copy.box.high : copy.box.low)[j] = side[j] == 0 ? 0 : shape[j];
+      (side[j] == 0 ? copy.box.low : copy.box.high)[j] += (side[j] - 1) * width;
+    }
+    if (side != index_of<D>(1)) copies.push_back(copy);
+  });
+  BoxCopier<D>(copies).run(erase(u));
+  for_each_cell(u.allocated(), [&](const Index<D>& i) {
+    Index<D> from = i;
+    for (int j = 0; j < D; ++j) from[j] = (from[j] + shape[j]) % shape[j];
+    ASSERT_EQ(u.at(i), static_cast<double>(linear_index(owned, from))) << shape_string<D>(i);
+  });
+}
+
+TEST(BoxCopier, GhostsOfManyRows) {
+  check_copier<2>({300, 5}, 2);
+  check_copier<2>({128, 3}, 1);
+  check_copier<3>({7, 30, 4}, 1);
+  check_copier<3>({5, 200, 3}, 2);
+}
+
 TEST(Stores, LargeExchangesAreStreamed) {
   const Communicator comm = Communicator::of(MPI_COMM_WORLD);
   const auto is = [&](const ExchangeStores& stores, Stores packed, Stores in_place) {

@@ -140,7 +140,7 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
   const CartesianDomain<D> domain(MPI_COMM_WORLD, shape, o);
   const auto stencil = StencilShape<D>::of(offsets);
   const auto make_row = [&](const Index<D>& stride) {
-    return WeightedRow<T>::template of<D>(offsets, weights, stride);
+    return WeightedRow<T>::template of<D>(offsets, weights, stride, seed % 2 == 0);
   };
   std::vector<Exchange> ways{Exchange::coalesced, Exchange::direct_packed, Exchange::shared};
   if (slabs_possible(stencil)) ways.push_back(Exchange::slabs_packed);
@@ -357,12 +357,13 @@ TEST(WeightedRow, AnyNumberOfTermsInTheirOrder) {
   test::Random random(3);
   std::vector<double> u(4000), out(4000);
   for (auto& x : u) x = random.real(-1, 1);
-  for (std::size_t terms = 1; terms <= 40; ++terms) {
+  for (std::size_t test = 2; test <= 81; ++test) {
+    const std::size_t terms = test / 2;
     Offsets<1> offsets;
     std::vector<double> weights;
     for (std::size_t k = 0; k < terms; ++k)
       offsets.push_back({random.in(-50, 50)}), weights.push_back(random.real(-1, 1));
-    const auto row = WeightedRow<double>::of<1>(offsets, weights, {1});
+    const auto row = WeightedRow<double>::of<1>(offsets, weights, {1}, test % 2 == 0);
     for (std::int64_t n : {1, 7, 1024, 3000}) {
       row(u.data() + 500, out.data(), n);
       for (std::int64_t x = 0; x < n; ++x) {
@@ -377,7 +378,7 @@ TEST(WeightedRow, AnyNumberOfTermsInTheirOrder) {
 
 /// Terms in runs along the row; the array ends where the last term does, and sums are zeros of either sign.
 template <class T>
-void check_runs(int longest, std::int64_t n, test::Random& random) {
+void check_runs(int longest, std::int64_t n, bool by_runs, test::Random& random) {
   Offsets<2> offsets;
   std::vector<double> weights;
   for (int run = 0; run < 3; ++run) {
@@ -391,7 +392,7 @@ void check_runs(int longest, std::int64_t n, test::Random& random) {
   const auto at = [&](std::int64_t x, const Index<2>& o) {
     return u[static_cast<std::size_t>(x + o[0] * stride + o[1])];
   };
-  WeightedRow<T>::template of<2>(offsets, weights, {stride, 1})(u.data(), out.data(), n);
+  WeightedRow<T>::template of<2>(offsets, weights, {stride, 1}, by_runs)(u.data(), out.data(), n);
   for (std::int64_t x = 0; x < n; ++x) {
     T acc = static_cast<T>(weights[0]) * at(x, offsets[0]);
     for (std::size_t k = 1; k < offsets.size(); ++k) acc = acc + static_cast<T>(weights[k]) * at(x, offsets[k]);
@@ -404,8 +405,10 @@ TEST(WeightedRow, RunsOfTermsInRowsOfAnyWidth) {
   test::Random random(5);
   for (int longest = 1; longest <= 20; ++longest)
     for (std::int64_t n = 1; n <= 200; n = n < 40 ? n + 1 : n + 13) {
-      check_runs<double>(longest, n, random);
-      check_runs<float>(longest, n, random);
+      for (const bool by_runs : {false, true}) {
+        check_runs<double>(longest, n, by_runs, random);
+        check_runs<float>(longest, n, by_runs, random);
+      }
       if (testing::Test::HasFatalFailure()) return;
     }
 }
