@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "framework/halo/row_blocks.hpp"
+#include "datatypes/cache_size.hpp"
 
 namespace isohalo {
 

@@ -2,25 +2,13 @@
 /// The order in which sweeps go through the rows of a box: of three dimensions and more in blocks of rows, in which
 /// the planes around a cell are still in the second-level cache when their turn comes.
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 
 #include "datatypes/box.hpp"
+#include "datatypes/cache_size.hpp"
 
 namespace isohalo {
-
-/// Bytes of second-level cache of one processor core; 1 MiB where the system does not say. Local.
-inline std::int64_t second_level_cache() {
-  static const std::int64_t bytes = [] {  // virtual machines take long to say it
-#ifdef _SC_LEVEL2_CACHE_SIZE
-    if (const long said = sysconf(_SC_LEVEL2_CACHE_SIZE); said > 0) return std::int64_t{said};
-#endif
-    return std::int64_t{1} << 20;
-  }();
-  return bytes;
-}
 
 namespace detail {
 

@@ -51,7 +51,9 @@ std::vector<int> automatic_depths(const SolverModel<D>& model, const Decompositi
       const std::int64_t parts = (residual_every + most - 1) / most;
       most = static_cast<int>((residual_every + parts - 1) / parts);
     }
-    return {most < kFew ? 1 : most};
+    if (most < kFew) return {1};
+    if (D == 3 && model.shape().offsets().size() > 7) return {1, most};  // arithmetic may be the limit of both
+    return {most};
   }
   if (residual_every > 0) most = static_cast<int>(std::min<std::int64_t>(most, residual_every));
   std::vector<int> depths;

@@ -38,7 +38,7 @@ class NodeCollectives {
  public:
   struct Call;
   static constexpr std::size_t kSlotData = std::size_t{32} << 10;  ///< longer vectors are cut
-  static constexpr std::size_t kSlotSizes = 4, kSlots = 368;       ///< see node_execution.cpp
+  static constexpr std::size_t kSlotSizes = 4, kSlots = 496;       ///< see node_execution.cpp
   static constexpr int kSpinsOfOwnCores = 100;  ///< who looks at a flag less often has to share a core
 
   /// Collective over `comm`, all of whose ranks share a compute node; the least of their `spins` counts, or 5 where
