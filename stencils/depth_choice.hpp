@@ -20,7 +20,8 @@ class DepthChoice {
   DepthChoice(std::vector<int> depths, std::int64_t cells)
       : depths_(std::move(depths)),
         ways_(FastestWay::of_stretches(depths_.size())),
-        whole_(std::clamp(kUpdates / std::max<std::int64_t>(1, cells), kLeast, kMost)) {}
+        whole_(cells > kUpdates ? 2 * std::max(1, depths_.back())
+                                : std::clamp(kUpdates / std::max<std::int64_t>(1, cells), kLeast, kMost)) {}
 
   bool decided() const { return ways_.decided(); }
   /// For the next stretch, or for good.
@@ -40,7 +41,7 @@ class DepthChoice {
 
  private:
   /// Steps of a stretch, in which each depth has its share of exchanges: so many updates of the largest block (a
-  /// millisecond), within these limits.
+  /// millisecond), within these limits; of larger ones two exchanges of the most steps.
   static constexpr std::int64_t kUpdates = 1 << 21, kLeast = 32, kMost = 128;
 
   std::vector<int> depths_;

@@ -11,9 +11,10 @@ namespace isohalo {
 
 /// Steps per exchange that may suit a run, fewest first: where the fields of a block may stay in caches a few small
 /// ones, of which the first steps show the fastest; else one, as many as make time tiles worth while
-/// (docs/performance.md). At most the steps between two residuals (0: there are none); 1 where the solver makes no
-/// use of more; fewer where ghosts would take too much memory on top, or where blocks between residuals get equal
-/// lengths. A pure function, so that all ranks, and a plan without ranks, get the same.
+/// (docs/performance.md), and where arithmetic may be the limit of both 1 before it. At most the steps between two
+/// residuals (0: there are none); 1 where the solver makes no use of more; fewer where ghosts would take too much
+/// memory on top, or where blocks between residuals get equal lengths. A pure function, so that all ranks, and a
+/// plan without ranks, get the same.
 template <int D>
 std::vector<int> automatic_depths(const SolverModel<D>& model, const Decomposition<D>& blocks,
                                   std::int64_t residual_every);

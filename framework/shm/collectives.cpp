@@ -196,8 +196,7 @@ void NodeCollectives::run(const NodeSchedule& schedule, int times, const std::by
 // --------------------------------------------------------------------------------------------------
 
 /// Many of the longest slots, or as few as a schedule needs? Whatever broadcasts a long vector faster. Ranks that
-/// outnumber the cores take many, to run ahead. Takes some milliseconds, about as long as what has gone through the
-/// few before. Collective, with nothing begun.
+/// outnumber the cores take many, to run ahead. Takes some milliseconds. Collective, with nothing begun.
 void NodeCollectives::choose_slots() {
   slots_chosen_ = true;
   if (!get_many_slots() || spins_ < kSpinsOfOwnCores) return;
@@ -205,12 +204,13 @@ void NodeCollectives::choose_slots() {
   std::vector<std::byte> data(bytes);
   const NodeSchedule spread = spread_vector(hierarchy_, 0, {});
   std::array<double, 2> best{1e18, 1e18};
+  const int rounds = static_cast<int>(long_slots_ / 16) + 1;  // the first turn comes to every slot
   for (int turn = 0; turn < 4; ++turn)
     for (std::size_t k = 0; k < 2; ++k) {
       long_slots_ = choices[k];
       barrier();
       const double start = MPI_Wtime();
-      run(spread, 2, data.data(), data.data(), bytes, nullptr);  // until all is read
+      run(spread, rounds, data.data(), data.data(), bytes, nullptr);  // until all is read
       if (turn > 0) best[k] = std::min(best[k], MPI_Wtime() - start);
     }
   broadcast(reinterpret_cast<std::byte*>(best.data()), sizeof best, 0);

@@ -81,9 +81,8 @@ std::size_t NodeCollectives::memory_bytes() {
 /// Memory for many of the longest slots, which are in use then; false, on all ranks, when there is none or they
 /// would be no more. Collective.
 bool NodeCollectives::get_many_slots() {
-  const std::size_t suit = 3 * static_cast<std::size_t>(second_level_cache()) / kSlotData;
-  std::size_t many =
-      std::min(std::clamp(suit, kManyLong, kMostLong), kAllLong / kSlotData / static_cast<std::size_t>(ranks_));
+  const std::size_t suit = second_level_cache() > (1 << 20) ? kMostLong : kManyLong;
+  std::size_t many = std::min(suit, kAllLong / kSlotData / static_cast<std::size_t>(ranks_));
   broadcast(reinterpret_cast<std::byte*>(&many), sizeof many, 0);  // cores may differ
   if (many <= kNodeSlots) return false;
   long_memory_ = detail::NodeMemory::make(comm_, spins_, many * kSizes[kLong].bytes);

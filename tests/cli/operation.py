@@ -172,10 +172,10 @@ def test_plan():
         that("the busiest rank receives %s\n" % load in plan, "%s: %s" % (file, plan))
     # The same in three dimensions: a rank of 10 x 12 x 14 cells within 3 x 3 x 3.
     cube = [(z, y, x) for z in (-1, 0, 1) for y in (-1, 0, 1) for x in (-1, 0, 1)]
-    plan = isohalo(1, "run", "input.toml", "solver.kind=stencil", "solver.offsets=%r" % [list(o) for o in cube],
-                   "solver.weights=%r" % ([1] * len(cube)),
-                   "domain.shape=[30,36,42]", "parallel.process_grid=[3,3,3]", "parallel.alignment_tolerance=0",
-                   *("domain.boundary.%s=[\"periodic\",\"periodic\",\"periodic\"]" % s for s in ("low", "high")), "--plan", "-n", "27").stdout
+    moore = ["solver.kind=stencil", "solver.offsets=%r" % [list(o) for o in cube], "solver.weights=%r" % ([1] * len(cube)),
+             *("domain.boundary.%s=[\"periodic\",\"periodic\",\"periodic\"]" % s for s in ("low", "high"))]
+    plan = isohalo(1, "run", "input.toml", *moore, "domain.shape=[30,36,42]", "parallel.process_grid=[3,3,3]",
+                   "parallel.alignment_tolerance=0", "--plan", "-n", "27").stdout
     for kind, regions, cells in (("faces", 6, 2 * (10 * 12 + 10 * 14 + 12 * 14)), ("edges", 12, 4 * (10 + 12 + 14)), ("corners", 8, 8)):
         that(figure(plan, kind + r" +(\d+) regions, (\d+) cells") == (str(regions), str(cells)), "%s in 3-D: %s" % (kind, plan))
     that(figure(plan, r"receives (\d+) messages") == ("26",), plan)
@@ -189,6 +189,8 @@ def test_plan():
         plan = isohalo(1, "run", "input.toml", "domain.shape=%r" % shape, "run.residual_every=%d" % every, *sides, "--plan",
                        *(["parallel.space=device"] if ranks == "device" else ["-n", str(ranks)])).stdout
         that(figure(plan, r"halo depth +([\d or]+) steps") == (depth,), "%r cells, residual every %d: %s" % (shape, every, plan))
+    plan = isohalo(1, "run", "input.toml", *moore, "domain.shape=[512,512,512]", "run.residual_every=0", "--plan", "-n", "1").stdout
+    that(figure(plan, r"halo depth +([\d or]+) steps") == ("1 or 8",), "27 points beyond caches: " + plan)
     start = time.monotonic()
     isohalo(1, "run", "input.toml", "domain.shape=[65536,65536]", "--plan", "-n", str(2**24))
     isohalo(1, "run", "input.toml", "--plan", "-n", str(2**24), code=2)
