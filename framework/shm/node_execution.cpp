@@ -31,8 +31,7 @@ constexpr std::array<SlotSize, NodeCollectives::kSlotSizes> kSizes{
 // Instead of the longest slots many more, in memory of their own, where long vectors are many. Once they are
 // together larger than a core's own cache, what is written has gone to the cache that cores share before it is read
 // and written again, and some processors fetch from there three times as fast as from another core's own (measured
-// on Zen 4). Three times as large: on a Xeon with 2 MiB of such cache a broadcast of 512 KiB took 26 us by 192
-// slots, 33 by 64.
+// on Zen 4). On a Xeon with 2 MiB of such cache a broadcast of 512 KiB took 26 us by 192 slots, 33 by 64.
 constexpr std::size_t kLong = kSizes.size() - 1, kManyLong = 64, kMostLong = 192;
 constexpr std::size_t kAllLong = std::size_t{32} << 20;  // bytes of these that all ranks together may have
 

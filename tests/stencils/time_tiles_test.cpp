@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <set>
 #include <type_traits>
 
 #include "stencils/cell_solver.hpp"
@@ -209,6 +210,38 @@ void check_two_fields(const Index<D>& shape) {
 TEST(TimeTiles, HaveTheBitsOfSingleStepsForSeveralFields) {
   check_two_fields<2>({17, 21});
   check_two_fields<3>({9, 8, 12});
+}
+
+/// Blocks that fill a quarter of the cache: both sizes of tiles are taken in turns, with and without a change sum.
+TEST(TimeTiles, OfEachSizeThatIsTriedOutHaveTheSameBits) {
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {900, 700}, {.periodic = {true, true}});
+  const auto offsets = moore<2>(1, Self::include);
+  const auto stepper = [&](int depth) {
+    return DeepStepper<double, 2>(
+        "u", domain, StencilShape<2>::of(offsets), BoundaryRules<2>{}, depth,
+        [&](const Index<2>& s) {
+          return WeightedRow<double>::of<2>(offsets, {.1, .12, .09, .11, .13, .1, .08, .14, .12}, s);
+        },
+        Exchange::coalesced_packed);
+  };
+  auto single = stepper(1), tiled = stepper(4);
+  for_each_cell(domain.owned(), [&](const Index<2>& i) {
+    const auto l = static_cast<std::uint64_t>(linear_index(domain.global(), i));
+    single.field().at(i) = tiled.field().at(i) = test::Random(l).real(0, 1);
+  });
+  std::set<Index<2>> sizes;
+  for (int block = 0; block < 20; ++block) {
+    const bool change = block % 2 == 1;
+    const double s = single.advance(4, change), t = tiled.advance(4, change);
+    ASSERT_EQ(std::memcmp(&s, &t, sizeof s), 0) << "change sum: " << s << " against " << t;
+    sizes.insert(tiled.time_tile());
+  }
+  EXPECT_EQ(sizes.size(), 2);
+  std::int64_t wrong = 0;
+  for_each_cell(domain.owned(), [&](const Index<2>& i) {
+    wrong += std::memcmp(&single.field().at(i), &tiled.field().at(i), sizeof(double)) != 0;
+  });
+  EXPECT_EQ(wrong, 0);
 }
 
 /// A kernel that is told where its row begins.
