@@ -132,6 +132,25 @@ ISOHALO_FUNCTION std::int64_t offset_of(const Index<D>& i, const Index<D>& from,
   return k;
 }
 
+/// i + by, read part by part for the reason that offset_of names.
+template <int D>
+Index<D> shifted(const Index<D>& i, const Index<D>& by) {
+  Index<D> sum;
+  for (int j = 0; j < D; ++j) {
+    std::int64_t part = i[j];
+    asm("" : "+r"(part));
+    sum[j] = part + by[j];
+  }
+  return sum;
+}
+/// The cell `x` behind cell i in dimension D - 1; with 0 a copy.
+template <int D>
+Index<D> behind(const Index<D>& i, std::int64_t x) {
+  Index<D> by{};
+  by[D - 1] = x;
+  return shifted<D>(i, by);
+}
+
 /// Row-major linear index of a cell of `box`, as docs/model.md's L when `box` starts at the origin.
 template <int D>
 std::int64_t linear_index(const Box<D>& box, const Index<D>& i) {
@@ -177,8 +196,8 @@ void for_each_row(const Box<D>& box, F&& f) {
 /// Calls f(cell) for every cell of `box` in index order.
 template <int D, class F>
 void for_each_cell(const Box<D>& box, F&& f) {
-  for_each_row(box, [&](Index<D> i) {
-    for (; i[D - 1] < box.high[D - 1]; ++i[D - 1]) f(static_cast<const Index<D>&>(i));
+  for_each_row(box, [&](const Index<D>& row) {
+    for (Index<D> i = behind<D>(row, 0); i[D - 1] < box.high[D - 1]; ++i[D - 1]) f(static_cast<const Index<D>&>(i));
   });
 }
 

@@ -291,17 +291,20 @@ class CellRow final : public AmendableKernel<typename Point::Value, Point::dimen
 
   // All that it calls is inlined: a call that is left, as in functions of many terms, would keep cells from being
   // computed by vectors.
-  [[gnu::flatten]] void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
-                            const Index<D>&) const override {
+  [[gnu::flatten]] void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to,
+                            const CellRows& rows, const Index<D>&) const override {
     // Copies, which the compiler knows that no store changes.
     const Point point = point_;
     const typename Point::From from = rows_at(in, at);
     std::array<T*, Point::kWrites> written;
     for (std::size_t f = 0; f < Point::kWrites; ++f) written[f] = out[f] + to;
-    ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) {
-      const typename Point::Values values = point.at(from, x);
-      for (std::size_t f = 0; f < Point::kWrites; ++f) written[f][x] = static_cast<T>(values[f]);
+    const std::int64_t n = rows.cells, apart = rows.apart;
+    for (std::int64_t k = 0, row = 0; k < rows.count; ++k, row += apart) {
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = row; x < row + n; ++x) {
+        const typename Point::Values values = point.at(from, x);
+        for (std::size_t f = 0; f < Point::kWrites; ++f) written[f][x] = static_cast<T>(values[f]);
+      }
     }
   }
 
@@ -351,11 +354,11 @@ class AmendedRow final : public RowKernel<T, D> {
         sources_(kernel_->reads()),
         mask_(sources_ + (what_.sources ? W : 0)) {}
 
-  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
+  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
            const Index<D>& i) const override {
-    Index<D> first = i;
-    for (std::int64_t x = 0; x < n; x += kPiece, first[D - 1] += kPiece)
-      piece(in, at + x, out, to + x, std::min(kPiece, n - x), first);
+    for (std::int64_t k = 0; k < rows.count; ++k)
+      for (std::int64_t row = k * rows.apart, x = row; x < row + rows.cells; x += kPiece)
+        piece(in, at + x, out, to + x, std::min(kPiece, row + rows.cells - x), i);
   }
 
  private:
@@ -374,7 +377,7 @@ class AmendedRow final : public RowKernel<T, D> {
       const auto values = kernel_->mirrored(in, mask + x, at + x);
       for (std::size_t f = 0; f < W; ++f) mirrored[f][static_cast<std::size_t>(x)] = static_cast<T>(values[f]);
     }
-    kernel_->run(in, at, out, to, n, i);
+    kernel_->run(in, at, out, to, {n}, i);
     for (std::int64_t x = 0; any && x < n; ++x)
       for (std::size_t f = 0; f < W && beside[static_cast<std::size_t>(x)] != T(0); ++f)
         out[f][to + x] = mirrored[f][static_cast<std::size_t>(x)];

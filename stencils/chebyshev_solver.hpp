@@ -42,6 +42,7 @@ class ChebyshevRow {
   void operator()(const T* in, T* __restrict out, std::int64_t n, const Index<D>& i) const {
     const ChebyshevAt<T, D> at{laplacian_, *factors_};
     const T* const f = &f_.at(i);
+    ISOHALO_INDEPENDENT
     for (std::int64_t x = 0; x < n; ++x) out[x] = at(in + x, out[x], f[x]);
   }
   const ArrayRef<T, D>& source() const { return f_; }

@@ -146,11 +146,13 @@ template <class T, int D, class Make>
 class RowOfCells final : public RowKernel<T, D> {
  public:
   RowOfCells(const Make& make, bool in_place) : make_(make), in_place_(in_place) {}
-  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
+  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
            const Index<D>&) const override {
     const auto update = make_(in, at, out, to);
-    ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) update(x);
+    for (std::int64_t k = 0, row = 0; k < rows.count; ++k, row += rows.apart) {
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = row; x < row + rows.cells; ++x) update(x);
+    }
   }
   bool reads_what_it_writes() const override { return in_place_; }
 

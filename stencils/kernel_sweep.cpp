@@ -55,7 +55,7 @@ class SweptRow {
   using Rows = UpdatedRows<T, D>;
   SweptRow(const Rows& rows, const Index<D>& i, const Index<D>& later)
       : rows_(rows),
-        i_(i),
+        i_(behind<D>(i, 0)),
         at_(place_of(rows.update().like, i)),
         later_(place_of(rows.update().like, later)),
         source_(rows.source_at(later)) {}
@@ -91,7 +91,7 @@ class SummedRow : public SweptRow<T, D> {
     for (std::int64_t k = 0, m = 0; k < n; k += m) {
       m = std::min(SweptRow<T, D>::piece(x + k), n - k);
       this->fetch(x + k, m);
-      past ? rows_.run(i_, at_, x + k, m, values_.addresses(), k) : rows_.run(i_, at_, x + k, m);
+      past ? rows_.run(i_, at_, x + k, m, values_.addresses(), k) : rows_.run(i_, at_, x + k, {m});
     }
     return past ? terms_(at_ + x, values_.addresses(), 0) : terms_(at_ + x, rows_.update().out, at_ + x);
   }
@@ -114,7 +114,7 @@ class ReplacedRow : public SweptRow<T, D> {
     this->fetch(x, n);
     const RowUpdate<T, D>& u = this->rows_.update();
     std::copy_n(u.out[0] + this->at_ + x, n, replaced_at_);
-    this->rows_.run(this->i_, this->at_, x, n);
+    this->rows_.run(this->i_, this->at_, x, {n});
     return {{&replaced_at_, 1}, 0, u.out, this->at_ + x};
   }
 
@@ -157,23 +157,19 @@ template <class T, int D>
 void sweep(const SweepRegion<D>& region, const RowUpdate<T, D>& update, const Fetch& how, std::int64_t part,
            std::int64_t parts) {
   const UpdatedRows<T, D> rows(update, how);
-  const auto row = [&rows](const Index<D>& i, std::int64_t n, const Box<D>& block) {
-    rows.run_row(i, n, block, [](std::int64_t, std::int64_t, const T*) {});
+  const auto work = [&rows](const Box<D>& piece, const Box<D>& block) {
+    if (!rows.fetches()) return rows.run_box(piece);
+    for_each_row(piece, [&](const Index<D>& i) {
+      rows.run_row(i, piece.extent(D - 1), block, [](std::int64_t, std::int64_t, const T*) {});
+    });
   };
-  for_each_row_of("isohalo::sweep", region, row, part, parts, detail::streaming_fence);
+  for_each_piece_of("isohalo::sweep", region, work, part, parts, detail::streaming_fence);
 }
 
 template <class T, int D>
 void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update) {
   const UpdatedRows<T, D> rows(update, {});
-  const auto row = [&rows](const Index<D>& i, std::int64_t n) {
-    const std::int64_t at = place_of(rows.update().like, i);
-    const std::int64_t head = detail::to_next_line(rows.update().out[0] + at);
-    if (head == 0 || n < 4 * head) return rows.run(i, at, 0, n);
-    rows.run(i, at, 0, head);
-    rows.run(i, at, head, n - head);
-  };
-  for_each_row_of("isohalo::tile", box, row);
+  for_each_share_of("isohalo::tile", box, [&rows](const Box<D>& share) { rows.run_box(share); });
 }
 
 namespace {
@@ -181,15 +177,17 @@ namespace {
 /// Cells of whole numbers: those that change are counted while they are in cache.
 template <class T, int D>
 void count_with_change(ChangeCount<D>& sum, const UpdatedRows<T, D>& rows, const T* before) {
-  const auto row = [&](const Index<D>& i, std::int64_t n, const Box<D>& block) {
-    const std::int64_t at = place_of(rows.update().like, i);
+  const auto work = [&](const Box<D>& piece, const Box<D>& block) {
     std::int64_t count = 0;
-    rows.run_row(i, n, block, [&](std::int64_t x, std::int64_t m, const T* values) {
-      count += count_changes(before + at + x, values, m);
+    for_each_row(piece, [&](const Index<D>& i) {
+      const std::int64_t at = place_of(rows.update().like, i);
+      rows.run_row(i, piece.extent(D - 1), block, [&](std::int64_t x, std::int64_t m, const T* values) {
+        count += count_changes(before + at + x, values, m);
+      });
     });
     sum.add(count);
   };
-  for_each_row_of("isohalo::change", sum.owned(), row, 0, 1, detail::streaming_fence);
+  for_each_piece_of("isohalo::change", sum.owned(), work, 0, 1, detail::streaming_fence);
 }
 
 }  // namespace

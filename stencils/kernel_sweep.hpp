@@ -16,9 +16,7 @@ template <class T, int D>
 void sweep(const SweepRegion<D>& region, const RowUpdate<T, D>& update, const Fetch& how, std::int64_t part = 0,
            std::int64_t parts = 1);
 
-/// Updates one box that is in cache: the first cells of a row, up to where a cache line begins in the first field,
-/// are a row of their own, so that vectors of the others do not straddle lines. (7 points in the first-level cache
-/// of an EPYC: 5.2 against 3.5 G updates/s.) Fences. Local.
+/// Updates one box that is in cache. Fences. Local.
 template <class T, int D>
 void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update);
 

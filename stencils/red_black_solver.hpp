@@ -74,7 +74,7 @@ KOKKOS_FUNCTION T relaxed(const Laplacian<T, D>& laplacian, const T* u, T f, T w
 /// The half step of one colour: u' = u + w r in its cells, u' = u in the others, which are not written where u' is
 /// to be in the place of u.
 template <class T, int D>
-class RedBlackRow {
+class RedBlackRow final : public RowKernel<T, D> {
  public:
   /// `colour`: 0 red, 1 black.
   RedBlackRow(const Laplacian<T, D>& laplacian, const ArrayRef<T, D>& f, const PoissonEquation<D>& equation,
@@ -85,7 +85,19 @@ class RedBlackRow {
           std::all_of(&weights_[row], &weights_[row] + 4, [&](T w) { return w == weights_[row]; }));
   }
 
-  void operator()(const T* in, T* out, std::int64_t n, const Index<D>& i) const {
+  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
+           const Index<D>& i) const override {
+    const Laplacian<T, D> laplacian = laplacian_;  // a copy, which no store changes
+    Index<D> first = behind<D>(i, 0);
+    for (std::int64_t k = 0; k < rows.count; ++k, at += rows.apart, to += rows.apart) {
+      row(laplacian, in[0] + at, out[0] + to, rows.cells, first);
+      if constexpr (D > 1) ++first[D - 2];
+    }
+  }
+  const T* source_at(const Index<D>& i) const override { return &f_.at(i); }
+
+ private:
+  void row(const Laplacian<T, D>& laplacian, const T* in, T* out, std::int64_t n, const Index<D>& i) const {
     std::int64_t parity = colour_;
     std::size_t place = 0;
     for (int j = 0; j + 1 < D; ++j) {
@@ -103,26 +115,25 @@ class RedBlackRow {
       const std::int64_t end = whole ? cells : here ? at + 1 : cells - 1;
       const std::int64_t length = std::min(n - x, end - at);
       const T weight = weights_[4 * place + here];
-      const std::int64_t first = (parity + at) % 2;
-      in == out ? in_place(out + x, f + x, length, weight, first)
-                : every_other(in + x, out + x, f + x, length, weight, first);
+      const std::int64_t first = (parity + at) & 1;
+      in == out ? in_place(laplacian, out + x, f + x, length, weight, first)
+                : every_other(laplacian, in + x, out + x, f + x, length, weight, first);
       x += length;
     }
   }
-  const ArrayRef<T, D>& source() const { return f_; }
-
- private:
   /// Cells first, first + 2, .. change. All are computed, in vectors, and every other one is taken.
-  void every_other(const T* in, T* __restrict out, const T* f, std::int64_t n, T weight, std::int64_t first) const {
-    const Laplacian<T, D> laplacian = laplacian_;
+  static void every_other(const Laplacian<T, D>& laplacian, const T* in, T* __restrict out, const T* f,
+                          std::int64_t n, T weight, std::int64_t first) {
+    ISOHALO_INDEPENDENT
     for (std::int64_t x = 0; x < n; ++x) {
       const T u = in[x], changed = relaxed(laplacian, in + x, f[x], weight);
       out[x] = (x ^ first) & 1 ? u : changed;
     }
   }
   /// One by one: vectors would read what has just been stored in parts, for which processors wait.
-  void in_place(T* u, const T* f, std::int64_t n, T weight, std::int64_t first) const {
-    const Laplacian<T, D> laplacian = laplacian_;
+  static void in_place(const Laplacian<T, D>& laplacian, T* u, const T* f, std::int64_t n, T weight,
+                       std::int64_t first) {
+    ISOHALO_INDEPENDENT
     for (std::int64_t x = first; x < n; x += 2) u[x] = relaxed(laplacian, u + x, f[x], weight);
   }
 

@@ -92,6 +92,7 @@ class JacobiRow {
   void operator()(const T* in, T* __restrict out, std::int64_t n, const Index<D>& i) const {
     const JacobiAt<T, D> at = at_;
     const T* const f = &f_.at(i);
+    ISOHALO_INDEPENDENT
     for (std::int64_t x = 0; x < n; ++x) out[x] = at(in + x, f[x]);
   }
   const ArrayRef<T, D>& source() const { return f_; }

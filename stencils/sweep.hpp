@@ -5,7 +5,7 @@
 
 #include <Kokkos_Core.hpp>
 #include <cstdint>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "framework/halo/host_threads.hpp"
@@ -76,47 +76,53 @@ class SweepRegion {
   std::vector<Work> work_;
 };
 
-/// f(i, n) for every row of n cells from `i` on of the region, or of one of so many `parts` of it, from several
-/// threads; or f(i, n, block) with the block of rows that it is of. Each thread calls end() after its last row.
-/// `label`: at most 15 characters, for longer ones Kokkos allocates memory at each call. Fences. Local.
+/// f(piece, block) for every piece of work of the region, or of one of so many `parts` of it, and the block of rows
+/// that it is of, from several threads. Each thread calls end() after its last piece. `label`: at most 15
+/// characters, for longer ones Kokkos allocates memory at each call. Fences. Local.
 template <int D, class F, class End>
-void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f, std::int64_t part,
-                     std::int64_t parts, const End& end) {
+void for_each_piece_of(const char* label, const SweepRegion<D>& region, const F& f, std::int64_t part,
+                       std::int64_t parts, const End& end) {
   const typename SweepRegion<D>::Work* work = region.work().data();
   const std::int64_t first = region.size() * part / parts, n = region.size() * (part + 1) / parts - first;
   const std::int64_t workers = std::min<std::int64_t>(n, host_threads());
   Kokkos::parallel_for(
       label, Kokkos::RangePolicy<SweepSpace>(0, workers), [&, work, first, n, workers](const std::int64_t w) {
-        for (std::int64_t k = first + n * w / workers; k < first + n * (w + 1) / workers; ++k) {
-          const Box<D> piece = work[k].piece;
-          for_each_row(piece, [&](const Index<D>& i) {
-            if constexpr (std::is_invocable_v<const F&, const Index<D>&, std::int64_t, const Box<D>&>)
-              f(i, piece.extent(D - 1), region.block(work[k]));
-            else
-              f(i, piece.extent(D - 1));
-          });
-        }
+        for (std::int64_t k = first + n * w / workers; k < first + n * (w + 1) / workers; ++k)
+          f(work[k].piece, region.block(work[k]));
         end();
       });
   SweepSpace().fence();
 }
+
+/// f(i, n) for every row of n cells from `i` on of the region, from several threads. Fences. Local.
 template <int D, class F>
 void for_each_row_of(const char* label, const SweepRegion<D>& region, const F& f) {
-  for_each_row_of(label, region, f, 0, 1, [] {});
+  const auto rows = [&f](const Box<D>& piece, const Box<D>&) {
+    for_each_row(piece, [&](const Index<D>& i) { f(i, piece.extent(D - 1)); });
+  };
+  for_each_piece_of(label, region, rows, 0, 1, [] {});
 }
 
-/// The same for a box, in as many parts as there are threads.
+/// f(piece) for a box in as many pieces as there are threads. Fences. Local.
 template <int D, class F>
-void for_each_row_of(const char* label, const Box<D>& box, const F& f) {
+void for_each_share_of(const char* label, const Box<D>& box, const F& f) {
   constexpr int cut = D == 1 ? 0 : D - 2;  // among the workers
   const std::int64_t workers = std::min<std::int64_t>(box.extent(cut), host_threads());
   Kokkos::parallel_for(label, Kokkos::RangePolicy<SweepSpace>(0, workers), [=, &f](const std::int64_t w) {
     Box<D> piece = box;
     piece.low[cut] = box.low[cut] + box.extent(cut) * w / workers;
     piece.high[cut] = box.low[cut] + box.extent(cut) * (w + 1) / workers;
-    for_each_row(piece, [&](const Index<D>& i) { f(i, piece.extent(D - 1)); });
+    f(std::as_const(piece));
   });
   SweepSpace().fence();
+}
+
+/// f(i, n) for every row of n cells of a box. Fences. Local.
+template <int D, class F>
+void for_each_row_of(const char* label, const Box<D>& box, const F& f) {
+  for_each_share_of(label, box, [&f](const Box<D>& piece) {
+    for_each_row(piece, [&](const Index<D>& i) { f(i, piece.extent(D - 1)); });
+  });
 }
 
 namespace detail {

@@ -51,7 +51,7 @@ Index<D> row_later(const Box<D>& block, const Index<D>& i, std::int64_t ahead) {
   if constexpr (D < 2) {
     return i;
   } else {
-    Index<D> later = i;
+    Index<D> later = behind<D>(i, 0);
     for (later[D - 2] += ahead; later[D - 2] >= block.high[D - 2];) {
       later[D - 2] -= block.extent(D - 2);
       int j = D - 3;

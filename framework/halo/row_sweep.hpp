@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <type_traits>
 #include <vector>
 
 #include "framework/halo/row_update.hpp"
@@ -12,40 +11,6 @@
 #include "framework/schedule/fastest_way.hpp"
 
 namespace isohalo {
-
-namespace detail {
-
-/// The user's loop as a kernel, for the time of one sweep.
-template <class T, int D, std::size_t In, std::size_t Out, class Row>
-class LoopKernel final : public RowKernel<T, D> {
- public:
-  explicit LoopKernel(const Row& row) : row_(row) {}
-  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
-           const Index<D>& i) const override {
-    if constexpr (In == 1 && Out == 1) {
-      call(in[0] + at, out[0] + to, n, i);
-    } else {
-      std::array<const T*, In> from;
-      std::array<T*, Out> where;
-      for (std::size_t k = 0; k < In; ++k) from[k] = in[k] + at;
-      for (std::size_t k = 0; k < Out; ++k) where[k] = out[k] + to;
-      call(from, where, n, i);
-    }
-  }
-
- private:
-  template <class From, class To>
-  void call(const From& from, const To& to, std::int64_t n, const Index<D>& i) const {
-    if constexpr (std::is_invocable_v<const Row&, const From&, const To&, std::int64_t, const Index<D>&>)
-      row_(from, to, n, i);
-    else
-      row_(from, to, n);
-  }
-
-  const Row& row_;
-};
-
-}  // namespace detail
 
 /// Sweeps a region with a function of a row, and does about memory what our solvers do (docs/performance.md): it
 /// fetches lines ahead of the loop, and writes past the caches, if the first calls show that this is faster on this
@@ -59,6 +24,7 @@ class LoopKernel final : public RowKernel<T, D> {
 /// The function is called for pieces of rows, each cell once but in no particular order, with the addresses of the
 /// piece's first cell; as row(in, out, n, i) it gets the index of that cell, too. It must write all n cells of each
 /// array that it writes, and read none of those by their addresses: what it writes may lie in a small buffer first.
+/// It may be copied, so what it changes besides lies behind a pointer or a reference.
 /// One object for each kind of loop, since it keeps what it has found out; T of at most 64 bytes.
 template <class T, int D>
 class RowSweep {
@@ -96,13 +62,14 @@ class RowSweep {
     }
     for (std::size_t k = 0; k < In; ++k) from[k] = in[k].data;
     for (std::size_t k = 0; k < Out; ++k) to[k] = out[k].data;
-    const detail::LoopKernel<T, D, In, Out, Row> kernel(row);
+    const detail::FunctionKernel<T, D, In, Out, const Row&> kernel(row);
     const std::int64_t lead = D > 1 ? high_[0] * like.stride[0] : 0;
     const auto start = std::chrono::steady_clock::now();
     const detail::UpdatedRows<T, D> rows({kernel, like, from, to}, Fetch::by_way(ways_.way(), lead));
     const std::int64_t planes = 1 + low_[0] + high_[0], bytes = static_cast<std::int64_t>(In * sizeof(T));
     for (const Box<D>& box : region)
       detail::for_each_block(box, detail::rows_of_block<D>(box.extents(), planes, bytes), [&](const Box<D>& block) {
+        if (!rows.fetches()) return rows.run_box(block);
         for_each_row(block, [&](const Index<D>& i) {
           rows.run_row(i, block.extent(D - 1), block, [](std::int64_t, std::int64_t, const T*) {});
         });

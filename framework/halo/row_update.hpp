@@ -116,16 +116,14 @@ class UpdatedRows {
     return head > 0 ? head : piece_;
   }
 
-  /// n cells from the x-th of the row that begins at cell i, which lies at `at`.
-  void run(Index<D> i, std::int64_t at, std::int64_t x, std::int64_t n) const {
-    i[D - 1] += x;
-    update_.kernel.run(update_.in.data(), at + x, update_.out.data(), at + x, n, i);
+  /// Cells from the x-th of the row that begins at cell i, which lies at `at`, and of as many rows from it on.
+  void run(const Index<D>& i, std::int64_t at, std::int64_t x, const CellRows& rows) const {
+    update_.kernel.run(update_.in.data(), at + x, update_.out.data(), at + x, rows, behind<D>(i, x));
   }
   /// The same for a piece that goes past the caches; its values stay behind `values`, from `to` on.
-  void run(Index<D> i, std::int64_t at, std::int64_t x, std::int64_t n, std::span<T* const> values,
+  void run(const Index<D>& i, std::int64_t at, std::int64_t x, std::int64_t n, std::span<T* const> values,
            std::int64_t to = 0) const {
-    i[D - 1] += x;
-    update_.kernel.run(update_.in.data(), at + x, values.data(), to, n, i);
+    update_.kernel.run(update_.in.data(), at + x, values.data(), to, {n}, behind<D>(i, x));
     for (std::size_t f = 0; f < update_.out.size(); ++f)
       streaming_copy<0>(update_.out[f] + at + x, values[f] + to, static_cast<std::size_t>(n) * sizeof(T));
   }
@@ -141,6 +139,24 @@ class UpdatedRows {
     for (const T *k = source, *const end = k + n; k < end; k += kLine) fetch_to_read(k);
   }
 
+  /// A box, nothing fetched. The first cells of its rows, up to where a cache line begins in the first array that is
+  /// written, are rows of their own, so that vectors of the others do not straddle lines. (7 points in the
+  /// first-level cache of an EPYC: 5.2 against 3.5 G updates/s.)
+  void run_box(const Box<D>& box) const {
+    constexpr int along = D == 1 ? 0 : D - 2;
+    const std::int64_t n = box.extent(D - 1), apart = D == 1 ? 0 : update_.like.stride[along];
+    const bool several = D > 1 && n <= kUnfetched;
+    Box<D> first = box;
+    if (several) first.high[along] = std::min(first.high[along], first.low[along] + 1);
+    for_each_row(first, [&](const Index<D>& i) {
+      const std::int64_t at = place_of(update_.like, i), head = apart % kLine ? 0 : to_next_line(update_.out[0] + at);
+      for (std::int64_t x = 0, m = n < 4 * head ? 0 : head; x < n; x += m) {
+        if (x > 0 || m == 0) m = std::min(kUnfetched, n - x);
+        run(i, at, x, {m, several ? box.extent(along) : 1, apart});
+      }
+    });
+  }
+
   /// The n cells of the row that begins at cell i, fetching memory on the way if it is to be fetched, for what
   /// comes later in index order of the block of rows, and then(x, m, v) for each piece: m cells from the x-th on,
   /// whose new values, of the first array, begin at v.
@@ -151,21 +167,21 @@ class UpdatedRows {
     if (!how_.ahead) {
       for (std::int64_t x = 0, m = 0; x < n; x += m) {
         m = std::min(kUnfetched, n - x);
-        run(i, at, x, m);
+        run(i, at, x, {m});
         then(x, m, out + x);
       }
       return;
     }
     // Within the row, if that is long enough.
     const std::int64_t row = block.extent(D - 1), in_row = row >= 2 * kAhead ? kAhead : 0;
-    const Index<D> later = in_row > 0 ? i : row_later(block, i, std::max<std::int64_t>(1, kAhead / row));
+    const Index<D> later = in_row > 0 ? behind<D>(i, 0) : row_later(block, i, std::max<std::int64_t>(1, kAhead / row));
     const std::int64_t later_at = place_of(update_.like, later) + in_row;
     const T *const source_later = source_at(later), *const source = source_later ? source_later + in_row : nullptr;
     const Piece piece;
     for (std::int64_t x = 0, m = 0; x < n; x += m) {
       m = std::min(this->piece(at + x), n - x);
       fetch(later_at + x, m, source ? source + x : nullptr);
-      past_ ? run(i, at, x, m, piece.addresses()) : run(i, at, x, m);
+      past_ ? run(i, at, x, m, piece.addresses()) : run(i, at, x, {m});
       then(x, m, past_ ? piece.addresses()[0] : out + x);
     }
   }

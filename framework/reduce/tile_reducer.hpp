@@ -77,8 +77,7 @@ class TileReducer {
     std::int64_t later_band = band + ahead / height;
     go_to_band(later_band);
     run_lines(lines, row, [&](const Index<D>&) {
-      Index<D> later = to_come;
-      for (int j = 0; j < D; ++j) later[j] += away[j];
+      const Index<D> later = shifted<D>(to_come, away);
       int j = D - 2;
       for (; j >= 0; --j) {
         if (++to_come[j] < rows.high[j]) break;
@@ -131,7 +130,7 @@ class TileReducer {
         const auto value = row(i, n);
         V* const acc = at.sums();
         if (!lines.four_from(i) || at.cut()) return add_once(lines, at, i, value);
-        Index<D> k = i;
+        Index<D> k = behind<D>(i, 0);
         const auto next = [&] { return ++k[Y], row(std::as_const(k), n); };
         const auto v1 = next(), v2 = next(), v3 = next();
         if (at.first()) {

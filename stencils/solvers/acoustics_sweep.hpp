@@ -20,7 +20,7 @@ struct RowInPlace {
 
   RowInPlace(const Row& row, const std::array<ArrayRef<T, D>, R>& reads, const ArrayRef<T, D>& writes,
              const Index<D>& first)
-      : kernel(row), out(&writes.at(first)), i(first) {
+      : kernel(row), out(&writes.at(first)), i(behind<D>(first, 0)) {
     for (std::size_t f = 0; f < R; ++f) in[f] = &reads[f].at(first);
   }
 
@@ -28,9 +28,7 @@ struct RowInPlace {
   void run(std::int64_t x, std::int64_t n, double* changes) const {
     auto from = in;
     for (auto& p : from) p += x;
-    Index<D> at = i;
-    at[D - 1] += x;
-    kernel(from, out + x, n, at, changes);
+    kernel(from, out + x, n, behind<D>(i, x), changes);
   }
   /// The same in pieces, `fetches`: before each what comes kAhead cells later.
   void run(std::int64_t x, std::int64_t n, double* changes, bool fetches) const {

@@ -21,14 +21,16 @@ template <class T, int D>
 class MixingKernel final : public RowKernel<T, D> {
  public:
   MixingKernel(std::size_t arrays, std::int64_t away, bool adds) : arrays_(arrays), away_(away), adds_(adds) {}
-  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
+  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
            const Index<D>& i) const override {
     for (std::size_t f = 0; f < arrays_; ++f)
-      for (std::int64_t x = 0; x < n; ++x) {
-        const T *const u = in[f] + at + x, next = in[(f + 1) % arrays_][at + x];
-        const T value = mixed(u[-1], u[away_], next, static_cast<T>(i[D - 1] + x));
-        out[f][to + x] = adds_ ? mixed(value, out[f][to + x], next, T(1)) : value;
-      }
+      for (std::int64_t k = 0; k < rows.count; ++k)
+        for (std::int64_t x = 0; x < rows.cells; ++x) {
+          const std::int64_t here = k * rows.apart + x;
+          const T *const u = in[f] + at + here, next = in[(f + 1) % arrays_][at + here];
+          const T value = mixed(u[-1], u[away_], next, static_cast<T>(i[D - 1] + x + (D > 1 ? 5 * (i[D > 1 ? D - 2 : 0] + k) : 0)));
+          out[f][to + here] = adds_ ? mixed(value, out[f][to + here], next, T(1)) : value;
+        }
   }
   bool reads_what_it_writes() const override { return adds_; }
 

@@ -235,9 +235,9 @@ TEST(DeepStepper, OneSidedReachBeyondOneCellBlocks) {
 
 /// Reads a coefficient two cells below.
 struct LopsidedRow final : RowKernel<double, 1> {
-  void run(const double* const* in, std::int64_t at, double* const* out, std::int64_t to, std::int64_t n,
+  void run(const double* const* in, std::int64_t at, double* const* out, std::int64_t to, const CellRows& rows,
            const Index<1>&) const override {
-    for (std::int64_t x = 0; x < n; ++x) out[0][to + x] = in[0][at + x] + in[1][at + x - 2];
+    for (std::int64_t x = 0; x < rows.cells; ++x) out[0][to + x] = in[0][at + x] + in[1][at + x - 2];
   }
 };
 
