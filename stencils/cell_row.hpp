@@ -356,9 +356,10 @@ class AmendedRow final : public RowKernel<T, D> {
 
   void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
            const Index<D>& i) const override {
-    for (std::int64_t k = 0; k < rows.count; ++k)
-      for (std::int64_t row = k * rows.apart, x = row; x < row + rows.cells; x += kPiece)
-        piece(in, at + x, out, to + x, std::min(kPiece, row + rows.cells - x), i);
+    rows.for_each<D>(i, [&](std::int64_t row, const Index<D>& first) {
+      for (std::int64_t x = 0; x < rows.cells; x += kPiece)
+        piece(in, at + row + x, out, to + row + x, std::min(kPiece, rows.cells - x), behind<D>(first, x));
+    });
   }
 
  private:

@@ -157,12 +157,7 @@ template <class T, int D>
 void sweep(const SweepRegion<D>& region, const RowUpdate<T, D>& update, const Fetch& how, std::int64_t part,
            std::int64_t parts) {
   const UpdatedRows<T, D> rows(update, how);
-  const auto work = [&rows](const Box<D>& piece, const Box<D>& block) {
-    if (!rows.fetches()) return rows.run_box(piece);
-    for_each_row(piece, [&](const Index<D>& i) {
-      rows.run_row(i, piece.extent(D - 1), block, [](std::int64_t, std::int64_t, const T*) {});
-    });
-  };
+  const auto work = [&rows](const Box<D>& piece, const Box<D>& block) { rows.run(piece, block); };
   for_each_piece_of("isohalo::sweep", region, work, part, parts, detail::streaming_fence);
 }
 
@@ -179,11 +174,13 @@ template <class T, int D>
 void count_with_change(ChangeCount<D>& sum, const UpdatedRows<T, D>& rows, const T* before) {
   const auto work = [&](const Box<D>& piece, const Box<D>& block) {
     std::int64_t count = 0;
-    for_each_row(piece, [&](const Index<D>& i) {
+    if (!rows.fetches()) rows.run_box(piece);
+    for_each_row(piece, [&, n = piece.extent(D - 1)](const Index<D>& i) {
       const std::int64_t at = place_of(rows.update().like, i);
-      rows.run_row(i, piece.extent(D - 1), block, [&](std::int64_t x, std::int64_t m, const T* values) {
+      const auto add = [&](std::int64_t x, std::int64_t m, const T* values) {
         count += count_changes(before + at + x, values, m);
-      });
+      };
+      rows.fetches() ? rows.run_row(i, n, block, add) : add(0, n, rows.update().out[0] + at);
     });
     sum.add(count);
   };

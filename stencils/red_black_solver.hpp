@@ -88,11 +88,9 @@ class RedBlackRow final : public RowKernel<T, D> {
   void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
            const Index<D>& i) const override {
     const Laplacian<T, D> laplacian = laplacian_;  // a copy, which no store changes
-    Index<D> first = behind<D>(i, 0);
-    for (std::int64_t k = 0; k < rows.count; ++k, at += rows.apart, to += rows.apart) {
-      row(laplacian, in[0] + at, out[0] + to, rows.cells, first);
-      if constexpr (D > 1) ++first[D - 2];
-    }
+    rows.for_each<D>(i, [&](std::int64_t k, const Index<D>& first) {
+      row(laplacian, in[0] + at + k, out[0] + to + k, rows.cells, first);
+    });
   }
   const T* source_at(const Index<D>& i) const override { return &f_.at(i); }
 
@@ -130,7 +128,7 @@ class RedBlackRow final : public RowKernel<T, D> {
       out[x] = (x ^ first) & 1 ? u : changed;
     }
   }
-  /// One by one: vectors would read what has just been stored in parts, for which processors wait.
+  /// The others are not written, which the next half step could have to wait for.
   static void in_place(const Laplacian<T, D>& laplacian, T* u, const T* f, std::int64_t n, T weight,
                        std::int64_t first) {
     ISOHALO_INDEPENDENT

@@ -5,7 +5,6 @@
 
 #include <Kokkos_Core.hpp>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "framework/halo/host_threads.hpp"
@@ -85,12 +84,12 @@ void for_each_piece_of(const char* label, const SweepRegion<D>& region, const F&
   const typename SweepRegion<D>::Work* work = region.work().data();
   const std::int64_t first = region.size() * part / parts, n = region.size() * (part + 1) / parts - first;
   const std::int64_t workers = std::min<std::int64_t>(n, host_threads());
-  Kokkos::parallel_for(
-      label, Kokkos::RangePolicy<SweepSpace>(0, workers), [&, work, first, n, workers](const std::int64_t w) {
-        for (std::int64_t k = first + n * w / workers; k < first + n * (w + 1) / workers; ++k)
-          f(work[k].piece, region.block(work[k]));
-        end();
-      });
+  Kokkos::parallel_for(label, Kokkos::RangePolicy<SweepSpace>(0, workers),
+                       [&, work, first, n, workers](const std::int64_t w) {
+                         for (std::int64_t k = first + n * w / workers; k < first + n * (w + 1) / workers; ++k)
+                           f(work[k].piece, region.block(work[k]));
+                         end();
+                       });
   SweepSpace().fence();
 }
 
@@ -112,7 +111,7 @@ void for_each_share_of(const char* label, const Box<D>& box, const F& f) {
     Box<D> piece = box;
     piece.low[cut] = box.low[cut] + box.extent(cut) * w / workers;
     piece.high[cut] = box.low[cut] + box.extent(cut) * (w + 1) / workers;
-    f(std::as_const(piece));
+    f(piece);
   });
   SweepSpace().fence();
 }

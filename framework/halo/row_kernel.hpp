@@ -3,6 +3,7 @@
 /// address, so that sweeps are compiled once and not for each solver.
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,6 +20,17 @@ struct CellRows {
   std::int64_t cells;      ///< of each row
   std::int64_t count = 1;  ///< of rows
   std::int64_t apart = 0;  ///< elements from a row to the next one, in all arrays
+
+  /// f(k, i) for each of them: it lies k elements behind the first one, and begins with cell i. `first`: the cell
+  /// that the first one begins with.
+  template <int D, class F>
+  void for_each(const Index<D>& first, const F& f) const {
+    Index<D> i = behind<D>(first, 0);
+    for (std::int64_t row = 0; row < count; ++row) {
+      f(row * apart, static_cast<const Index<D>&>(i));
+      if constexpr (D > 1) ++i[D - 2];
+    }
+  }
 };
 
 /// All arrays have the same owned box and strides and hold all cells that are read.
@@ -43,9 +55,9 @@ using KernelPointer = std::unique_ptr<const RowKernel<T, D>>;
 
 namespace detail {
 
-/// A function of the rows that it reads and writes: row(in, out, n), or row(in, out, n, i), with an address for a
-/// single array and an array of addresses for several. If it reads `out` as it was it has a constant kReadsOut that
-/// says so. `Row` may be a reference.
+/// A function of the rows that it reads and writes: row(in, out, n), or row(in, out, n, i), with two addresses
+/// where one array is read and one written, else with arrays of addresses. If it reads `out` as it was it has a
+/// constant kReadsOut that says so. `Row` may be a reference.
 template <class T, int D, std::size_t In, std::size_t Out, class Row>
 class FunctionKernel final : public RowKernel<T, D> {
   using Function = std::remove_cvref_t<Row>;
@@ -55,18 +67,17 @@ class FunctionKernel final : public RowKernel<T, D> {
   void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
            const Index<D>& i) const override {
     // A copy, where that costs nothing: the compiler knows that no store changes it.
-    const std::conditional_t<std::is_trivially_copyable_v<Function>, Function, const Function&> row = row_;
-    Index<D> first = behind<D>(i, 0);
-    for (std::int64_t k = 0; k < rows.count; ++k) {
-      if constexpr (std::is_invocable_v<const Function&, Addresses<const T, In>, Addresses<T, Out>, std::int64_t,
+    constexpr bool small = std::is_trivially_copy_constructible_v<Function> && sizeof(Function) <= 256;
+    const std::conditional_t<small, Function, const Function&> row = row_;
+    rows.for_each<D>(i, [&](std::int64_t k, const Index<D>& first) {
+      const Addresses<const T, In> from = addresses<In>(in, at + k);
+      const Addresses<T, Out> where = addresses<Out>(out, to + k);
+      if constexpr (std::is_invocable_v<const Function&, decltype(from)&, decltype(where)&, std::int64_t,
                                         const Index<D>&>)
-        row(addresses<In>(in, at), addresses<Out>(out, to), rows.cells, std::as_const(first));
+        row(from, where, rows.cells, first);
       else
-        row(addresses<In>(in, at), addresses<Out>(out, to), rows.cells);
-      at += rows.apart;
-      to += rows.apart;
-      if constexpr (D > 1) ++first[D - 2];
-    }
+        row(from, where, rows.cells);
+    });
   }
   bool reads_what_it_writes() const override {
     return requires {
@@ -74,18 +85,21 @@ class FunctionKernel final : public RowKernel<T, D> {
     };
   }
   const T* source_at([[maybe_unused]] const Index<D>& i) const override {
-    if constexpr (requires { row_.source(); })
+    if constexpr (requires {
+                    { &row_.source().at(i) } -> std::convertible_to<const T*>;
+                  })
       return &row_.source().at(i);
     else
       return nullptr;
   }
 
  private:
+  static constexpr bool kTwo = In == 1 && Out == 1;
   template <class U, std::size_t N>
-  using Addresses = std::conditional_t<N == 1, U*, std::array<U*, N>>;
+  using Addresses = std::conditional_t<kTwo, U*, std::array<U*, N>>;
   template <std::size_t N, class U>
   static Addresses<U, N> addresses(U* const* list, std::int64_t at) {
-    if constexpr (N == 1) {
+    if constexpr (kTwo) {
       return list[0] + at;
     } else {
       std::array<U*, N> all;

@@ -68,12 +68,8 @@ class RowSweep {
     const detail::UpdatedRows<T, D> rows({kernel, like, from, to}, Fetch::by_way(ways_.way(), lead));
     const std::int64_t planes = 1 + low_[0] + high_[0], bytes = static_cast<std::int64_t>(In * sizeof(T));
     for (const Box<D>& box : region)
-      detail::for_each_block(box, detail::rows_of_block<D>(box.extents(), planes, bytes), [&](const Box<D>& block) {
-        if (!rows.fetches()) return rows.run_box(block);
-        for_each_row(block, [&](const Index<D>& i) {
-          rows.run_row(i, block.extent(D - 1), block, [](std::int64_t, std::int64_t, const T*) {});
-        });
-      });
+      detail::for_each_block(box, detail::rows_of_block<D>(box.extents(), planes, bytes),
+                             [&](const Box<D>& block) { rows.run(block, block); });
     detail::streaming_fence();
     if (cells > 0)  // by cell, since regions of several steps differ in size
       ways_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /

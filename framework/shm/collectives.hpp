@@ -2,7 +2,8 @@
 /// Collectives of ranks that share one compute node, through memory that all of them map.
 ///
 /// Source: Li, Hoefler, Snir 2013, "NUMA-aware shared-memory collective communication for MPI", sections 2.2 to 2.4
-/// and 2.6. Ranks are processes here, so what a caller gives is copied into shared memory once and out of it once.
+/// and 2.6. Ranks are processes here, so what a caller gives is copied into shared memory once and out of it once;
+/// or once in all, if it is long, the system lets ranks read each other's memory and that turns out to be faster.
 
 #include <array>
 #include <cstddef>
@@ -11,9 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "framework/schedule/fastest_way.hpp"
 #include "framework/shm/combine.hpp"
 #include "framework/shm/node_cost.hpp"
 #include "framework/shm/node_memory.hpp"
+#include "framework/shm/process_memory.hpp"
 #include "framework/shm/rank_schedule.hpp"
 
 namespace isohalo {
@@ -114,6 +117,10 @@ class NodeCollectives {
   /// number of reductions and broadcasts have been done after which they are measured, they are guessed.
   void set_costs(NodeCosts costs);
   const NodeCosts& costs() const { return costs_; }
+  /// Are long vectors that are broadcast or gathered to all copied once from now on, where the system allows it, or
+  /// never? Without a call that is tried out, length by length, once many have come. The same on all ranks, with
+  /// nothing begun. Collective.
+  void copy_once(bool once);
   /// Any schedule, `times` times, on elements that `combine` knows or, if it only copies, on bytes. For
   /// measurements.
   void run(const NodeSchedule& schedule, int times, const std::byte* mine, std::byte* result, std::size_t count,
@@ -139,11 +146,17 @@ class NodeCollectives {
  private:
   NodeCollectives(MPI_Comm comm, detail::NodeMemory memory, Hierarchy hierarchy,
                   const NodeCollectivesOptions& options);
+  /// Vectors of fewer bytes than this power of two are never copied once, those of the next so many apart.
+  static constexpr std::size_t kOnceFrom = 15, kOnceLengths = 8;
   static constexpr std::size_t kShort = 4096, kTrialAfter = std::size_t{8} << 20;  ///< bytes, see choose_slots
   static std::size_t memory_bytes();
   std::size_t slots_of(std::size_t size) const;
   bool get_many_slots();
   void choose_slots();
+  bool can_copy_once();
+  FastestWay* ways_of(const Call& call);
+  bool copied_once(const Call& call);
+  double largest(double mine);
   const detail::RankSchedule& schedule_of(const Call& call);
   NodeSchedule make_schedule(Shape shape, int root, std::size_t size);
   const NodeAlgorithm& chosen(Shape shape, bool rooted, std::size_t size);
@@ -173,6 +186,10 @@ class NodeCollectives {
   std::size_t long_slots_ = kNodeSlots;            ///< of these in use
   bool slots_chosen_ = false;
   std::size_t long_bytes_ = 0;  ///< of vectors that are not short
+  /// By slots, or copied once? Of broadcasts and gathers to all, by powers of two of the bytes.
+  std::vector<FastestWay> ways_ = std::vector<FastestWay>(2 * kOnceLengths, FastestWay::of(2, 0.95));
+  std::vector<detail::ProcessAddress> places_;  ///< of what is copied once, by rank
+  std::vector<double> numbers_;                 ///< see largest()
   std::vector<std::optional<NodeAlgorithm>> chosen_;
   std::vector<std::unique_ptr<detail::RankSchedule>> schedules_;  ///< by shape, root and power of two of the bytes
 

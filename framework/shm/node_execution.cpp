@@ -241,6 +241,7 @@ bool NodeCollectives::advance(Call& call) {
       call.schedule = &schedule_of(call);
       const std::size_t parts = call.shape == Shape::scatter ? static_cast<std::size_t>(ranks_) : 1;
       call.slot_size = slot_size_of(parts * call.length * call.element);
+      if (call.slot_size == kLong - 1 && long_slots_ > kNodeSlots) call.slot_size = kLong;  // there are more of these
       call.base = next_;
       next_ += call.schedule->stages.size();
     }
@@ -272,9 +273,17 @@ bool NodeCollectives::advance(Call& call) {
 void NodeCollectives::complete(Call call) {
   const std::size_t bytes = call.count * call.element;
   if (call.shape <= Shape::broadcast && ++counted_ == kMeasuredAfter && !forced_) set_costs(measure());
-  if (!slots_chosen_ && call.shape != Shape::given && bytes > kShort && (long_bytes_ += bytes) > kTrialAfter)
+  if (!slots_chosen_ && call.shape != Shape::given && bytes > kShort && (long_bytes_ += bytes) > kTrialAfter) {
     choose_slots();
-  while (!advance(call)) await();
+    if (spins_ < kSpinsOfOwnCores || !can_copy_once()) copy_once(false);
+  }
+  FastestWay* const ways = ways_of(call);
+  const bool tried = slots_chosen_ && ways && !ways->decided();
+  const double start = tried ? MPI_Wtime() : 0;
+  const bool once = ways && ways->way() == 1, copied = once && copied_once(call);
+  if (once && !copied) copy_once(false);
+  while (!copied && !advance(call)) await();
+  if (tried) ways->took(largest(MPI_Wtime() - start));  // so all ranks decide alike
 }
 
 }  // namespace isohalo

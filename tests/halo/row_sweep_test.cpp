@@ -95,6 +95,7 @@ TEST(RowSweep, HasTheBitsOfThePlainLoop) {
       check<double, 4>({5, 6, 7, 33}, depth, aligned);
     }
   check<double, 3>({6, 50, 1500}, 2, true);  // in blocks of rows
+  check<float, 2>({5, 5003}, 2, true);       // longer than what is done at one go
 }
 
 struct Pair {
@@ -127,6 +128,31 @@ TEST(RowSweep, TakesSeveralArraysAndStructs) {
   });
   EXPECT_EQ(v.at({2, 5}), Pair{});
   EXPECT_EQ(v.at({3, 405}), Pair{});
+}
+
+/// What cannot be copied is not, and a single array among several comes as an array of one.
+struct Counting {
+  std::array<double, 64>& sums;
+  Counting(std::array<double, 64>& s) : sums(s) {}
+  Counting(const Counting&) = delete;
+  int source() const { return 0; }  // of the user's own meaning
+  void operator()(const std::array<const double*, 2>& in, const std::array<double*, 1>& out, std::int64_t n,
+                  const Index<2>& i) const {
+    for (std::int64_t x = 0; x < n; ++x)
+      sums[static_cast<std::size_t>(i[0])] += out[0][x] = in[0][x] + 2 * in[1][x];
+  }
+};
+
+TEST(RowSweep, TakesAnyFunction) {
+  const Box<2> mine{{0, 0}, {20, 37}};
+  GridArray<double, 2> u(mine, 1), f(mine, 1), v(mine, 1);
+  for_each_cell(mine, [&](const Index<2>& i) { u.at(i) = static_cast<double>(i[0]), f.at(i) = 1; });
+  RowSweep<double, 2> sweep(StencilShape<2>::star(0));
+  std::array<double, 64> sums{};
+  const Counting count(sums);
+  for (int step = 0; step < kSteps; ++step) sweep({mine}, std::array{u.ref(), f.ref()}, std::array{v.ref()}, count);
+  for (std::size_t row = 0; row < 20; ++row)
+    EXPECT_EQ(sums[row], kSteps * 37 * (static_cast<double>(row) + 2)) << "row " << row;
 }
 
 TEST(GridArray, BeginsRowsOfOwnedCellsWithCacheLines) {

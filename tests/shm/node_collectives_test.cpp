@@ -45,6 +45,8 @@ class Moves : public testing::Test {
 
 TEST_F(Moves, EveryCollectiveInAnyOrder) {
   for (int call = 0; call < 600; ++call) {  // half of them in few slots (NodeCollectives::choose_slots)
+    if (call == 400) c_->copy_once(true);
+    if (call == 550) c_->copy_once(false);
     const std::size_t bytes = kSizes[same_.in(0, std::size(kSizes) - 1)];
     const int root = static_cast<int>(same_.in(0, p_ - 1));
     const auto mine = pattern(bytes, me_, call);

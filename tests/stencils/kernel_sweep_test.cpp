@@ -133,6 +133,7 @@ TEST(KernelSweep, SameBitsWhateverItDoesAboutMemory) {
       check<float, 3>({8, 20, n % 200}, arrays, seed++);
       check<double, 4>({5, 3, 18, n % 50 + 1}, arrays, seed++);
       if (arrays == 1) check<std::uint8_t, 2>({17, n * 2}, arrays, seed++);
+      if (arrays == 1) check<std::uint8_t, 2>({5, n * 7}, arrays, seed++);
     }
 }
 
