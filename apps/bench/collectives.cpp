@@ -20,8 +20,8 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// One collective of so many bytes, ours and MPI's; `copied` of them through shared memory, in and out, on all
-/// ranks.
+/// One collective of so many bytes, ours and MPI's; `copied` of them if they go through shared memory, in and out, on
+/// all ranks.
 struct CollectiveCase {
   std::string name;
   std::size_t bytes;

@@ -33,7 +33,7 @@ bool ClusterProgram::advance(NodeCollectives& node, MPI_Comm comm, bool wait_on_
       sends_.clear();
     } else if (const auto* c = std::get_if<NodeCollectives::Call>(&step)) {
       if (wait_on_node) {
-        node.complete(*c);
+        node.complete(*c, false);
         continue;
       }
       if (!node_call_) node_call_ = *c;

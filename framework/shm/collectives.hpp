@@ -63,7 +63,7 @@ class NodeCollectives {
   void gather(const std::byte* mine, std::size_t bytes, std::byte* all, int root) {
     complete(gather_call(mine, bytes, all, root));
   }
-  /// The same to all ranks. `mine` may be null or the place in `all`.
+  /// The same to all ranks. `mine` may be the place in `all`.
   void allgather(const std::byte* mine, std::size_t bytes, std::byte* all) {
     complete(allgather_call(mine, bytes, all));
   }
@@ -107,8 +107,9 @@ class NodeCollectives {
   /// operations go on meanwhile.
   void await();
   /// From a call's begin to its end. Only these count for what is measured and tried out: so all ranks complete a
-  /// call or all bring it on themselves.
-  void complete(Call call);
+  /// call or all bring it on themselves. Long vectors may be copied once: not where other nodes are waited for in
+  /// between, since nobody leaves then before all of this node have read.
+  void complete(Call call, bool may_copy_once = true);
 
   /// Latencies and bandwidths between these ranks, measured; the same on all. Collective; takes about a
   /// millisecond.

@@ -13,7 +13,7 @@ namespace isohalo {
 /// Of this call; null: by slots.
 FastestWay* NodeCollectives::ways_of(const Call& call) {
   const bool gathers = call.shape == Shape::gather && call.root < 0;
-  if (!gathers && call.shape != Shape::broadcast) return nullptr;
+  if (!gathers && (forced_ || call.shape != Shape::broadcast)) return nullptr;
   const std::size_t bytes = call.count * (gathers ? static_cast<std::size_t>(ranks_) : 1);
   const auto bits = static_cast<std::size_t>(std::bit_width(bytes));
   if (bits <= kOnceFrom) return nullptr;
@@ -38,7 +38,7 @@ bool NodeCollectives::can_copy_once() {
 }
 
 void NodeCollectives::copy_once(bool once) {
-  ways_.assign(ways_.size(), FastestWay::decided_for(once && can_copy_once() ? 1 : 0));
+  std::fill(ways_.begin(), ways_.end(), FastestWay::decided_for(once && can_copy_once() ? 1 : 0));
 }
 
 /// The largest number of all ranks. Collective.
@@ -54,7 +54,7 @@ bool NodeCollectives::copied_once(const Call& call) {
   const bool gathers = call.shape == Shape::gather;
   const auto me = static_cast<std::size_t>(me_), n = static_cast<std::size_t>(ranks_);
   std::byte* const in_place = gathers ? call.result + me * call.count : call.result;
-  const auto own = detail::ProcessAddress::of(call.mine ? call.mine : in_place);
+  const auto own = detail::ProcessAddress::of(call.mine);
   places_.resize(n);
   auto* const places = reinterpret_cast<std::byte*>(places_.data());
   bool read = true;

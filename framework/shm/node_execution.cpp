@@ -31,7 +31,8 @@ constexpr std::array<SlotSize, NodeCollectives::kSlotSizes> kSizes{
 // Instead of the longest slots many more, in memory of their own, where long vectors are many. Once they are
 // together larger than a core's own cache, what is written has gone to the cache that cores share before it is read
 // and written again, and some processors fetch from there three times as fast as from another core's own (measured
-// on Zen 4). On a Xeon with 2 MiB of such cache a broadcast of 512 KiB took 26 us by 192 slots, 33 by 64.
+// on Zen 4). On a Xeon with 2 MiB of such cache a broadcast of 512 KiB took 26 us by 192 slots, 33 by 64. Vectors
+// of 1 to 4 KiB take them as well where they are more than those of that size: ranks can run further ahead.
 constexpr std::size_t kLong = kSizes.size() - 1, kManyLong = 64, kMostLong = 192;
 constexpr std::size_t kAllLong = std::size_t{32} << 20;  // bytes of these that all ranks together may have
 
@@ -241,7 +242,7 @@ bool NodeCollectives::advance(Call& call) {
       call.schedule = &schedule_of(call);
       const std::size_t parts = call.shape == Shape::scatter ? static_cast<std::size_t>(ranks_) : 1;
       call.slot_size = slot_size_of(parts * call.length * call.element);
-      if (call.slot_size == kLong - 1 && long_slots_ > kNodeSlots) call.slot_size = kLong;  // there are more of these
+      if (call.slot_size == kLong - 1 && long_slots_ > kSizes[kLong - 1].slots) call.slot_size = kLong;
       call.base = next_;
       next_ += call.schedule->stages.size();
     }
@@ -270,14 +271,14 @@ bool NodeCollectives::advance(Call& call) {
   return true;
 }
 
-void NodeCollectives::complete(Call call) {
+void NodeCollectives::complete(Call call, bool may_copy_once) {
   const std::size_t bytes = call.count * call.element;
   if (call.shape <= Shape::broadcast && ++counted_ == kMeasuredAfter && !forced_) set_costs(measure());
   if (!slots_chosen_ && call.shape != Shape::given && bytes > kShort && (long_bytes_ += bytes) > kTrialAfter) {
     choose_slots();
-    if (spins_ < kSpinsOfOwnCores || !can_copy_once()) copy_once(false);
+    if (!ways_[0].decided() && (spins_ < kSpinsOfOwnCores || !can_copy_once())) copy_once(false);
   }
-  FastestWay* const ways = ways_of(call);
+  FastestWay* const ways = may_copy_once ? ways_of(call) : nullptr;
   const bool tried = slots_chosen_ && ways && !ways->decided();
   const double start = tried ? MPI_Wtime() : 0;
   const bool once = ways && ways->way() == 1, copied = once && copied_once(call);

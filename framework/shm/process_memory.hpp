@@ -1,5 +1,5 @@
 #pragma once
-/// Copies out of the memory of another process, where the system allows that.
+/// Copies out of the memory of another process, where the system allows that. Private to framework/shm.
 
 #include <cstddef>
 #include <cstdint>

@@ -15,7 +15,7 @@ DIRECT = {
     "framework/domain": ["framework/mpi"],
     "framework/schedule": ["framework/mpi"],
     "framework/neighborhood": ["framework/domain", "framework/schedule"],
-    "framework/shm": ["framework/mpi"],
+    "framework/shm": ["framework/schedule"],
     "framework/preload": ["framework/shm"],
     "framework/halo": ["framework/neighborhood", "framework/shm"],
     "framework/reduce": ["framework/domain", "framework/schedule", "framework/shm"],
