@@ -28,7 +28,8 @@ class MixingKernel final : public RowKernel<T, D> {
         for (std::int64_t x = 0; x < rows.cells; ++x) {
           const std::int64_t here = k * rows.apart + x;
           const T *const u = in[f] + at + here, next = in[(f + 1) % arrays_][at + here];
-          const T value = mixed(u[-1], u[away_], next, static_cast<T>(i[D - 1] + x + (D > 1 ? 5 * (i[D > 1 ? D - 2 : 0] + k) : 0)));
+          const std::int64_t row = D > 1 ? i[D > 1 ? D - 2 : 0] + k : 0;
+          const T value = mixed(u[-1], u[away_], next, static_cast<T>(i[D - 1] + x + 5 * row));
           out[f][to + here] = adds_ ? mixed(value, out[f][to + here], next, T(1)) : value;
         }
   }
