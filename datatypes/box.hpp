@@ -116,31 +116,31 @@ struct ShiftedBox {
   Index<D> shift{};
 };
 
+/// i[j], not as part of a vector, which GCC makes of indices: a loop over rows has just stored i part by part, and
+/// a vector of these is not read before all are in the cache, for longer than a row of 32 cells takes to be
+/// computed.
+template <int D>
+ISOHALO_FUNCTION std::int64_t part_of(const Index<D>& i, int j) {
+  std::int64_t part = i[j];
+#if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__) && !defined(__SYCL_DEVICE_ONLY__)
+  asm("" : "+r"(part));
+#endif
+  return part;
+}
+
 /// How far cell `i` lies from cell `from` in an array with these strides.
 template <int D>
 ISOHALO_FUNCTION std::int64_t offset_of(const Index<D>& i, const Index<D>& from, const Index<D>& stride) {
   std::int64_t k = 0;
-  for (int j = 0; j < D; ++j) {
-    std::int64_t part = i[j];
-    // One by one: a loop over rows has just stored them so, and a vector, which GCC makes of them, is not read
-    // before all are in the cache, for longer than a row of 32 cells takes to be computed.
-#if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__) && !defined(__SYCL_DEVICE_ONLY__)
-    asm("" : "+r"(part));
-#endif
-    k += (part - from[j]) * stride[j];
-  }
+  for (int j = 0; j < D; ++j) k += (part_of<D>(i, j) - from[j]) * stride[j];
   return k;
 }
 
-/// i + by, read part by part for the reason that offset_of names.
+/// i + by.
 template <int D>
 Index<D> shifted(const Index<D>& i, const Index<D>& by) {
   Index<D> sum;
-  for (int j = 0; j < D; ++j) {
-    std::int64_t part = i[j];
-    asm("" : "+r"(part));
-    sum[j] = part + by[j];
-  }
+  for (int j = 0; j < D; ++j) sum[j] = part_of<D>(i, j) + by[j];
   return sum;
 }
 /// The cell `x` behind cell i in dimension D - 1; with 0 a copy.

@@ -355,19 +355,17 @@ class AmendedRow final : public RowKernel<T, D> {
         mask_(sources_ + (what_.sources ? W : 0)) {}
 
   void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
-           const Index<D>& i) const override {
-    rows.for_each<D>(i, [&](std::int64_t row, const Index<D>& first) {
-      for (std::int64_t x = 0; x < rows.cells; x += kPiece)
-        piece(in, at + row + x, out, to + row + x, std::min(kPiece, rows.cells - x), behind<D>(first, x));
-    });
+           const Index<D>&) const override {
+    for (std::int64_t k = 0, row = 0; k < rows.count; ++k, row += rows.apart)
+      for (std::int64_t x = row, end = row + rows.cells; x < end; x += kPiece)
+        piece(in, at + x, out, to + x, std::min(kPiece, end - x));
   }
 
  private:
   static constexpr std::int64_t kPiece = 256;
   using Piece = std::array<T, kPiece>;
 
-  void piece(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n,
-             const Index<D>& i) const {
+  void piece(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, std::int64_t n) const {
     const T* const mask = what_.mask == Mask::none ? nullptr : in[mask_] + at;
     // First, since the fields that are written may be those a step before, which the function reads.
     Piece beside{};
@@ -378,7 +376,7 @@ class AmendedRow final : public RowKernel<T, D> {
       const auto values = kernel_->mirrored(in, mask + x, at + x);
       for (std::size_t f = 0; f < W; ++f) mirrored[f][static_cast<std::size_t>(x)] = static_cast<T>(values[f]);
     }
-    kernel_->run(in, at, out, to, {n}, i);
+    kernel_->run(in, at, out, to, {n}, {});  // a cell function does not see where its cell is
     for (std::int64_t x = 0; any && x < n; ++x)
       for (std::size_t f = 0; f < W && beside[static_cast<std::size_t>(x)] != T(0); ++f)
         out[f][to + x] = mirrored[f][static_cast<std::size_t>(x)];

@@ -57,7 +57,7 @@ class SweptRow {
       : rows_(rows),
         i_(behind<D>(i, 0)),
         at_(place_of(rows.update().like, i)),
-        later_(place_of(rows.update().like, later)),
+        later_(rows.fetches() ? place_of(rows.update().like, later) : 0),
         source_(rows.source_at(later)) {}
   std::int64_t piece(std::int64_t x) const { return rows_.fetches() ? rows_.piece(at_ + x) : kUnfetched; }
 
@@ -84,6 +84,13 @@ class SummedRow : public SweptRow<T, D> {
   using typename SweptRow<T, D>::Rows;
   SummedRow(const UpdatedRows<T, D>& rows, const Terms& terms, const Index<D>& i, const Index<D>& later)
       : SweptRow<T, D>(rows, i, later), terms_(terms) {}
+  /// Rows of the second fastest dimension, that far apart in memory; not where each fetches for its own later ones.
+  bool takes_four() const { return !rows_.fetches(); }
+  std::int64_t apart() const { return rows_.update().like.stride[D > 1 ? D - 2 : 0]; }
+  auto update_four(std::int64_t x, std::int64_t n) {
+    rows_.run(i_, at_, x, {n, 4, apart()});
+    return terms_(at_ + x, rows_.update().out, at_ + x);
+  }
   /// Some pieces at a time: the loop over their terms is so short that its beginning and end count.
   std::int64_t piece(std::int64_t x) const { return rows_.fetches() ? Rows::kMost : SweptRow<T, D>::piece(x); }
   auto update(std::int64_t x, std::int64_t n) {

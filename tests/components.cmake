@@ -179,10 +179,11 @@ endif()
 
 # --- collectives of compute nodes -----------------------------------------------------------------------------------------
 if(TARGET isohalo_collectives)
+  isohalo_add_test(refused_reads SOURCES shm/refused_reads_test.cpp RANKS 1 2 3 FULL_RANKS 4 6 LABELS quick)
   isohalo_add_test(node_collectives SOURCES shm/node_collectives_test.cpp RANKS 1 2 3 4 FULL_RANKS 5 6 7 8 LABELS quick)
   isohalo_add_test(node_schedules SOURCES shm/node_schedules_test.cpp shm/node_equations.cpp RANKS 1 LABELS quick)
   isohalo_add_test(cluster_collectives SOURCES shm/cluster_collectives_test.cpp RANKS 1 2 3 4 LABELS quick)
-  foreach(test node_collectives node_schedules cluster_collectives)
+  foreach(test refused_reads node_collectives node_schedules cluster_collectives)
     target_link_libraries(test_${test} PRIVATE isohalo::collectives)
   endforeach()
   if(ISOHALO_HWLOC)

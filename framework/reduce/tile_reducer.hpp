@@ -88,7 +88,9 @@ class TileReducer {
     });
   }
 
-  std::int64_t scratch_size(const Box<D>& cells) const { return cells.extent(D - 1) * (1 + Lines::count(tiling_, cells)); }
+  std::int64_t scratch_size(const Box<D>& cells) const {
+    return cells.extent(D - 1) * (1 + Lines::count(tiling_, cells));
+  }
   template <class RowValues>
   void run_box(const Box<D>& box, V* scratch, RowValues&& row) {
     Box<D> blocks = tiles_of(box);  // a cell each, but for the dimensions of a band
@@ -114,36 +116,12 @@ class TileReducer {
     }
   }
 
-  /// All bands at once, for a pass that does nothing else: `row` is called for up to four rows before the first of
-  /// them is read, and the sums of the four stay in registers.
+  /// All bands at once.
   template <class RowValues>
   void run_all(RowValues&& row) {
     scratch_.resize(static_cast<std::size_t>(scratch_size()));
-    for (std::int64_t b = 0; b < bands(); ++b) {
-      const Lines lines(tiling_, band_cells(b), scratch_.data());
-      const std::int64_t n = lines.cells.extent(D - 1);
-      std::int64_t done = 0;  // rows that a group of four has taken along
-      RowOfBand at(*this, lines);
-      for_each_row(lines.cells, [&](const Index<D>& i) {
-        at.go_to(i);
-        if (done > 0) return void(--done);
-        const auto value = row(i, n);
-        V* const acc = at.sums();
-        if (!lines.four_from(i) || at.cut()) return add_once(lines, at, i, value);
-        Index<D> k = behind<D>(i, 0);
-        const auto next = [&] { return ++k[Y], row(std::as_const(k), n); };
-        const auto v1 = next(), v2 = next(), v3 = next();
-        if (at.first()) {
-          ISOHALO_INDEPENDENT
-          for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(op_(op_(value(x), v1(x)), v2(x)), v3(x));
-        } else {
-          ISOHALO_INDEPENDENT
-          for (std::int64_t x = 0; x < n; ++x) acc[x] = op_(op_(op_(op_(acc[x], value(x)), v1(x)), v2(x)), v3(x));
-        }
-        done = 3;
-      });
-      fold_band(lines);
-    }
+    for (std::int64_t b = 0; b < bands(); ++b)
+      run_lines(Lines(tiling_, band_cells(b), scratch_.data()), row, [](const Index<D>& i) { return i; });
   }
 
   /// All bands at once, from the values of this rank's cells as one dense array.
@@ -195,66 +173,70 @@ class TileReducer {
     const V* cells;
   };
 
-  /// The row that a pass over a band has come to, without divisions in each.
-  class RowOfBand {
-   public:
-    RowOfBand(const TileReducer& reducer, const Lines& lines) : reducer_(reducer), lines_(lines) {}
-    /// Any row, and from then on the next one in index order.
-    void go_to(const Index<D>& i) {
-      const bool plane = !sums_ || i[Y] == lines_.cells.low[Y];  // begins
-      first_ = false;
-      if (!plane && --left_ > 0) return;
-      const std::int64_t done =
-          plane ? i[Y] % lines_.height : 0;  // rows of this line, by an earlier pass or by none
-      if (plane) first_plane_ = lines_.first_plane(i);
-      sums_ = plane ? lines_.at(i) : sums_ + lines_.cells.extent(D - 1);
-      left_ = lines_.height - done;
-      first_ = first_plane_ && (done == 0 || i[Y] == lines_.cells.low[Y]);
-      cut_ = reducer_.is_cut(i);
-    }
-    /// The lanes of its line of tiles.
-    V* sums() const { return sums_; }
-    /// Is it the first row of its tiles?
-    bool first() const { return first_; }
-    /// Does a rank border cut one of these?
-    bool cut() const { return cut_; }
-
-   private:
-    const TileReducer& reducer_;
-    const Lines& lines_;
-    V* sums_ = nullptr;
-    std::int64_t left_ = 0;  ///< rows up to the next line, with this one
-    bool first_plane_ = false, first_ = false, cut_ = false;
-  };
-
   template <class RowValues, class Later>
   void run_lines(const Lines& lines, RowValues&& row, Later&& later) {
     add_rows(lines, lines.cells, row, later);
     fold_band(lines);
   }
-  /// Adds whole rows of the lines' cells. `later(i)`: where the row begins that comes some thousand cells after the
-  /// one that begins at i.
+  /// Adds whole rows of the lines' cells, four at a time where these are of the same tiles. `later(i)`: where the
+  /// row begins that comes some thousand cells after the one that begins at i.
   template <class RowValues, class Later>
   void add_rows(const Lines& lines, const Box<D>& rows, RowValues&& row, Later&& later) {
-    const std::int64_t n = lines.cells.extent(D - 1);
-    RowOfBand at(*this, lines);
-    for_each_row(rows, [&](const Index<D>& i) {
-      at.go_to(i);
-      auto values = values_of(row, i, n, later);
-      if constexpr (requires { values.update(n, n); }) {
-        for (std::int64_t x = 0, m = 0; x < n; x += m) {
-          m = std::min(values.piece(x), n - x);
-          const auto value = values.update(x, m);
-          add_row(at.sums() + x, m, at.first(), value, op_);
-          if (!at.cut()) continue;
-          Index<D> piece = i;
-          piece[D - 1] += x;
-          keep_cut(piece, m, value);
-        }
-      } else {
-        add_once(lines, at, i, values);
+    RowOfLines<V, D> at(lines);
+    bool cut = false;      // is one of the row's tiles?
+    Box<D> planes = rows;  // their first rows
+    if (D > 1) planes.high[Y] = planes.low[Y] + 1;
+    for_each_row(planes, [&](const Index<D>& first) {
+      const std::int64_t end = D > 1 ? rows.high[Y] : first[Y] + 1;
+      for (Index<D> i = behind<D>(first, 0); i[Y] < end; ++i[Y]) {
+        if (at.go_to(i)) cut = is_cut(i);
+        const bool four = !cut && lines.four_from(i, end);
+        if (add_rows(at, i, lines.cells.extent(D - 1), cut, four, row, later)) at.pass(3), i[Y] += 3;
       }
     });
+  }
+  /// Adds the row of n cells from cell i on, or `four` from it on: did it?
+  template <class RowValues, class Later>
+  bool add_rows(const RowOfLines<V, D>& at, const Index<D>& i, std::int64_t n, bool cut, bool four, RowValues&& row,
+                Later&& later) {
+    auto values = values_of(row, i, n, later);
+    if constexpr (requires { values.update(n, n); }) {
+      if (four && add_four_updated(at, n, values)) return true;
+      for (std::int64_t x = 0, m = 0; x < n; x += m) {
+        m = std::min(values.piece(x), n - x);
+        const auto value = values.update(x, m);
+        add_row(at.sums() + x, m, at.first(), value, op_);
+        if (!cut) continue;
+        Index<D> piece = i;
+        piece[D - 1] += x;
+        keep_cut(piece, m, value);
+      }
+      return false;
+    } else {
+      if (!four) return add_once(at, i, n, cut, values), false;
+      Index<D> k = behind<D>(i, 0);
+      const auto next = [&] { return ++k[Y], values_of(row, std::as_const(k), n, later); };
+      const auto v1 = next(), v2 = next(), v3 = next();
+      add_four(at.sums(), n, at.first(), [&](int r, std::int64_t x) {
+        return r == 0 ? values(x) : r == 1 ? v1(x) : r == 2 ? v2(x) : v3(x);
+      });
+      return true;
+    }
+  }
+  /// Four rows that are updated together, where `values` does that.
+  template <class Values>
+  bool add_four_updated(const RowOfLines<V, D>& at, std::int64_t n, Values& values) {
+    if constexpr (requires { values.takes_four(); }) {
+      if (!values.takes_four()) return false;
+      const std::int64_t apart = values.apart();
+      for (std::int64_t x = 0, m = 0; x < n; x += m) {
+        m = std::min(std::max<std::int64_t>(1, values.piece(x) / 4), n - x);
+        const auto value = values.update_four(x, m);
+        add_four(at.sums() + x, m, at.first(), [&](int r, std::int64_t k) { return value(k + r * apart); });
+      }
+      return true;
+    }
+    return false;
   }
   template <class RowValues, class Later>
   static auto values_of(RowValues&& row, const Index<D>& i, std::int64_t n, Later&& later) {
@@ -318,13 +300,10 @@ class TileReducer {
     return static_cast<std::size_t>(linear_index(line_of_tiles(), tile));
   }
 
-  /// Adds cells of a row to the sums in progress. Not inlined, and with copies: in the loop over pieces GCC would
-  /// keep values on the stack, and store there in every pass.
+  /// Adds cells of a row to the sums in progress. Not inlined: in the loop over pieces GCC would keep values on the
+  /// stack, and store there in every pass. Nor copied, as vectors, which wait for the stores that made the value.
   template <class Value>
-  [[gnu::noinline]] static void add_row(V* acc, std::int64_t n, bool first, const Value& given,
-                                        const Op& given_op) {
-    const Value value = given;
-    const Op op = given_op;
+  [[gnu::noinline]] static void add_row(V* acc, std::int64_t n, bool first, const Value& value, const Op& op) {
     if (first) {
       ISOHALO_INDEPENDENT
       for (std::int64_t x = 0; x < n; ++x) acc[x] = value(x);
@@ -334,12 +313,27 @@ class TileReducer {
     }
   }
 
+  /// The same for four rows: value(r, x) of the r-th of them.
+  template <class Value>
+  [[gnu::noinline]] void add_four(V* acc, std::int64_t n, bool first, const Value& value) const {
+    const Op op = op_;
+    const auto and_three = [&](const V& sum, std::int64_t x) {
+      return op(op(op(sum, value(1, x)), value(2, x)), value(3, x));
+    };
+    if (first) {
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = 0; x < n; ++x) acc[x] = and_three(value(0, x), x);
+    } else {
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = 0; x < n; ++x) acc[x] = and_three(op(acc[x], value(0, x)), x);
+    }
+  }
+
   /// Adds a whole row, and keeps what is cut of it. Each value is asked for once.
   template <class Value>
-  void add_once(const Lines& lines, const RowOfBand& at, const Index<D>& i, const Value& value) {
-    const std::int64_t n = lines.cells.extent(D - 1);
-    if (!at.cut()) return add_row(at.sums(), n, at.first(), value, op_);
-    V* const known = lines.values;
+  void add_once(const RowOfLines<V, D>& at, const Index<D>& i, std::int64_t n, bool cut, const Value& value) {
+    if (!cut) return add_row(at.sums(), n, at.first(), value, op_);
+    V* const known = at.values();
     for (std::int64_t x = 0; x < n; ++x) known[x] = value(x);
     const auto again = [known](std::int64_t x) { return known[x]; };
     add_row(at.sums(), n, at.first(), again, op_);

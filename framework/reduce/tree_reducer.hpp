@@ -54,11 +54,14 @@ class TreeReducer {
   std::int64_t scratch_size() const { return reduction_->tiles().scratch_size(); }
 
   /// Forms the tile values of one band. `row(i, n)` is called for each row in index order (i: its first cell, n:
-  /// its cells); it returns an object v with v(x) = the value of the row's x-th cell, x = 0 .. n-1. Each is asked
-  /// for once. If it has one, `v.update(x, m)` is called instead, for x = 0, m <= v.piece(0), and so on: it returns
-  /// such an object for the m cells from the x-th on, which may be asked for several times before the next call.
+  /// its cells), for up to four rows before the first of them is read; it returns an object v with v(x) = the value
+  /// of the row's x-th cell, x = 0 .. n-1. Each is asked for once. If it has one, `v.update(x, m)` is called
+  /// instead, for x = 0, m <= v.piece(0), and so on: it returns such an object for the m cells from the x-th on,
+  /// which may be asked for several times before the next call. With v.takes_four() `row` is called for the first of
+  /// four rows alone where they are of the same tiles, none of them cut, and `v.update_four(x, m)` gives w, with
+  /// w(x + k * v.apart()) the value of the k-th of them, for at most max(1, v.piece(x) / 4) cells.
   /// `row(i, n, later)` is told as well where about the row begins that comes some thousand cells later: to fetch
-  /// it. Different bands may run at the same time with different scratch. Local.
+  /// it, if rows are not taken by four. Different bands may run at the same time with different scratch. Local.
   template <class RowValues>
   void run_band(std::int64_t band, V* scratch, RowValues&& row) {
     reduction_->tiles().run_band(band, scratch, row);
@@ -89,7 +92,7 @@ class TreeReducer {
   /// op(value[into], value[from]), `from` then being done with. Whoever does some of it takes it out here.
   std::vector<Combination>& combinations() { return reduction_->combinations(); }
 
-  /// All bands at once, rows in the order of memory: for a pass that only reduces. Not from several threads. Local.
+  /// All bands at once. Not from several threads. Local.
   template <class RowValues>
   void run_all(RowValues&& row) {
     reduction_->tiles().run_all(row);

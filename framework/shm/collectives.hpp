@@ -46,8 +46,8 @@ class NodeCollectives {
 
   /// Collective over `comm`, all of whose ranks share a compute node; the least of their `spins` counts, or 5 where
   /// they outnumber the cores that they may run on. Null, on all ranks, when the system gives no memory: 259 KiB of
-  /// each rank; 2 or 6 MiB more, if there is so much, once 8 MiB of vectors of more than 4 KiB have come. `comm` is
-  /// used for setting up and to let MPI make progress, and must live as long. Throws UsageError, on all ranks, for
+  /// each rank; 2 or 6 MiB more, if there is so much, once 8 MiB of vectors of more than 4 KiB have come, and about 1 MiB
+  /// of its own memory where long reductions are copied once. `comm` is used for setting up and to let MPI make progress, and must live as long. Throws UsageError, on all ranks, for
   /// an algorithm that there is not; where the hierarchy lacks its level, it is done on level 0.
   static std::unique_ptr<NodeCollectives> make(MPI_Comm comm, const NodeCollectivesOptions& options);
 
@@ -118,10 +118,12 @@ class NodeCollectives {
   /// number of reductions and broadcasts have been done after which they are measured, they are guessed.
   void set_costs(NodeCosts costs);
   const NodeCosts& costs() const { return costs_; }
-  /// Are long vectors that are broadcast or gathered to all copied once from now on, where the system allows it, or
-  /// never? Without a call that is tried out, length by length, once many have come. The same on all ranks, with
-  /// nothing begun. Collective.
+  /// Are long vectors, but for scattered ones and such that are gathered to one rank, copied once from now on,
+  /// where the system allows it, or never? Without a call that is tried out, length by length, once many have come.
+  /// The same on all ranks, with nothing begun. Collective.
   void copy_once(bool once);
+  /// Was it told to, and is it done as yet?
+  bool copies_once() const { return ways_[0].decided() && ways_[0].way() == 1; }
   /// Any schedule, `times` times, on elements that `combine` knows or, if it only copies, on bytes. For
   /// measurements.
   void run(const NodeSchedule& schedule, int times, const std::byte* mine, std::byte* result, std::size_t count,
@@ -149,6 +151,8 @@ class NodeCollectives {
                   const NodeCollectivesOptions& options);
   /// Vectors of fewer bytes than this power of two are never copied once, those of the next so many apart.
   static constexpr std::size_t kOnceFrom = 15, kOnceLengths = 8;
+  /// Bytes: of a rank's part of what is reduced at a time, and of what it reads of all of these before it combines.
+  static constexpr std::size_t kOncePart = std::size_t{1} << 20, kOncePieces = std::size_t{128} << 10;
   static constexpr std::size_t kShort = 4096, kTrialAfter = std::size_t{8} << 20;  ///< bytes, see choose_slots
   static std::size_t memory_bytes();
   std::size_t slots_of(std::size_t size) const;
@@ -156,7 +160,9 @@ class NodeCollectives {
   void choose_slots();
   bool can_copy_once();
   FastestWay* ways_of(const Call& call);
-  bool copied_once(const Call& call);
+  std::size_t copied_once(const Call& call);
+  std::size_t reduced_once(const Call& call);
+  void gather_words(const void* mine, std::size_t bytes, void* all);
   double largest(double mine);
   const detail::RankSchedule& schedule_of(const Call& call);
   NodeSchedule make_schedule(Shape shape, int root, std::size_t size);
@@ -187,10 +193,13 @@ class NodeCollectives {
   std::size_t long_slots_ = kNodeSlots;            ///< of these in use
   bool slots_chosen_ = false;
   std::size_t long_bytes_ = 0;  ///< of vectors that are not short
-  /// By slots, or copied once? Of broadcasts and gathers to all, by powers of two of the bytes.
-  std::vector<FastestWay> ways_ = std::vector<FastestWay>(2 * kOnceLengths, FastestWay::of(2, 0.95));
+  /// By slots, or copied once? Of gathers to all, broadcasts, reductions to all and to one, by powers of two of the
+  /// bytes.
+  std::vector<FastestWay> ways_ = std::vector<FastestWay>(4 * kOnceLengths, FastestWay::of(2, 0.95));
   std::vector<detail::ProcessAddress> places_;  ///< of what is copied once, by rank
   std::vector<double> numbers_;                 ///< see largest()
+  std::vector<std::byte> pieces_, part_;        ///< see reduced_once()
+  std::array<std::vector<Join>, 2> all_joins_;  ///< of all ranks' vectors: of `hierarchy_`, of `rank_order_`
   std::vector<std::optional<NodeAlgorithm>> chosen_;
   std::vector<std::unique_ptr<detail::RankSchedule>> schedules_;  ///< by shape, root and power of two of the bytes
 

@@ -281,9 +281,8 @@ void NodeCollectives::complete(Call call, bool may_copy_once) {
   FastestWay* const ways = may_copy_once ? ways_of(call) : nullptr;
   const bool tried = slots_chosen_ && ways && !ways->decided();
   const double start = tried ? MPI_Wtime() : 0;
-  const bool once = ways && ways->way() == 1, copied = once && copied_once(call);
-  if (once && !copied) copy_once(false);
-  while (!copied && !advance(call)) await();
+  if (ways && ways->way() == 1 && (call.at = copied_once(call)) < call.count) copy_once(false);
+  while (!advance(call)) await();
   if (tried) ways->took(largest(MPI_Wtime() - start));  // so all ranks decide alike
 }
 

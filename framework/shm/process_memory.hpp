@@ -13,6 +13,7 @@ struct ProcessAddress {
 
   /// In this process.
   static ProcessAddress of(const std::byte* at);
+  ProcessAddress and_further(std::size_t bytes) const { return {process, at + bytes}; }
   /// The bytes from there on to `to`. False where the system refuses, or has no such call (Linux has it): then some
   /// of them may have come. Local.
   bool copy(std::byte* to, std::size_t bytes) const;

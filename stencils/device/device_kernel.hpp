@@ -46,11 +46,11 @@ using DeviceKernelPointer = std::unique_ptr<const DeviceKernel<T, D, Space>>;
 
 template <class T, int D>
 struct HeatPoint {
-  HeatAt<T, D> cell;
+  Laplacian<T, D> laplacian;
   static constexpr std::size_t kReads = 1, kWrites = 1;
-  KOKKOS_FUNCTION std::int64_t stride(int j) const { return cell.stride[j]; }
+  KOKKOS_FUNCTION std::int64_t stride(int j) const { return laplacian.stride(j); }
   KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 1>& from, std::int64_t x) const {
-    return {cell(from[0] + x)};
+    return {from[0][x] + laplacian(from[0] + x)};
   }
 };
 

@@ -223,6 +223,8 @@ TEST_F(Reductions, OperationsOfUsersNeedNotCommute) {
     return static_cast<std::int64_t>((static_cast<std::size_t>(r) * 97 + i * 13 + 2) % 1000) * kPrime + r + 1;
   };
   check<std::int64_t>(*c_, MPI_INT64_T, op, value, joined);
+  c_->copy_once(true);
+  check<std::int64_t>(*c_, MPI_INT64_T, op, value, joined);
   // Over the order of ranks.
   std::int64_t mine = value(me_, 0), result = 0, expected = value(0, 0);
   for (int r = 1; r < p_; ++r) expected = joined(expected, value(r, 0));
@@ -293,7 +295,43 @@ TEST_F(Reductions, InRankOrderWhereTheHierarchyIsNot) {
       *c, MPI_INT64_T, MPI_SUM,
       [](int r, std::size_t i) { return static_cast<std::int64_t>(i * static_cast<std::size_t>(r)); },
       std::plus<>());
+  c->copy_once(true);
+  std::vector<std::int64_t> mine(10000, me_), result(10000, -1);
+  c->allreduce(reinterpret_cast<std::byte*>(mine.data()), reinterpret_cast<std::byte*>(result.data()), mine.size(),
+               *Combine::of(MPI_INT64_T, right));
+  EXPECT_EQ(result, std::vector<std::int64_t>(10000, p_ - 1));
   MPI_Op_free(&right);
+}
+
+TEST_F(Reductions, HaveOneOrderCopiedOnce) {
+  const auto group = static_cast<std::size_t>((p_ + 1) / 2);
+  const auto h = Hierarchy::of_text("2x" + std::to_string(group), p_);
+  const auto c = NodeCollectives::make(MPI_COMM_WORLD, {.spins = 5, .hierarchy = h});
+  ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
+  c->copy_once(true);
+  const bool allowed = c->copies_once();
+  check<double>(*c, MPI_DOUBLE, MPI_SUM, rough, std::plus<>(), h.levels() == 1 ? 0 : group);
+  check<long double>(
+      *c, MPI_LONG_DOUBLE, MPI_SUM, [](int r, std::size_t i) { return static_cast<long double>(rough(r, i)); },
+      std::plus<>(), h.levels() == 1 ? 0 : group);
+  // Longer than what is combined before all meet, by less than an element of each.
+  const std::size_t count = (static_cast<std::size_t>(p_) << 17) + 3, bytes = count * sizeof(double);
+  std::vector<double> mine(count), by_slots(count);
+  for (std::size_t i = 0; i < count; ++i) mine[i] = rough(me_, i);
+  const auto data = [](std::vector<double>& v) { return reinterpret_cast<std::byte*>(v.data()); };
+  const auto sum = Combine::of(MPI_DOUBLE, MPI_SUM);
+  c->copy_once(false);
+  c->allreduce(data(mine), data(by_slots), count, *sum);
+  c->copy_once(true);
+  for (const bool in_place : {false, true}) {
+    std::vector<double> result = in_place ? mine : std::vector<double>(count);
+    c->allreduce(in_place ? data(result) : data(mine), data(result), count, *sum);
+    EXPECT_EQ(std::memcmp(data(result), data(by_slots), bytes), 0) << (in_place ? "in place" : "");
+    result = mine;
+    c->reduce(in_place && me_ == p_ - 1 ? data(result) : data(mine), data(result), count, *sum, p_ - 1);
+    EXPECT_EQ(std::memcmp(data(result), data(me_ == p_ - 1 ? by_slots : mine), bytes), 0) << in_place;
+  }
+  EXPECT_EQ(c->copies_once(), allowed) << "a read was refused";
 }
 
 TEST_F(Reductions, ChoicesByMeasurementChangeNoBits) {
