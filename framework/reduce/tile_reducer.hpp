@@ -301,7 +301,8 @@ class TileReducer {
   }
 
   /// Adds cells of a row to the sums in progress. Not inlined: in the loop over pieces GCC would keep values on the
-  /// stack, and store there in every pass. Nor copied, as vectors, which wait for the stores that made the value.
+  /// stack, and store there in every pass. By reference: a copy of the value, made by vectors, would wait until all
+  /// stores before have ended (see part_of).
   template <class Value>
   [[gnu::noinline]] static void add_row(V* acc, std::int64_t n, bool first, const Value& value, const Op& op) {
     if (first) {

@@ -46,9 +46,10 @@ class NodeCollectives {
 
   /// Collective over `comm`, all of whose ranks share a compute node; the least of their `spins` counts, or 5 where
   /// they outnumber the cores that they may run on. Null, on all ranks, when the system gives no memory: 259 KiB of
-  /// each rank; 2 or 6 MiB more, if there is so much, once 8 MiB of vectors of more than 4 KiB have come, and about 1 MiB
-  /// of its own memory where long reductions are copied once. `comm` is used for setting up and to let MPI make progress, and must live as long. Throws UsageError, on all ranks, for
-  /// an algorithm that there is not; where the hierarchy lacks its level, it is done on level 0.
+  /// each rank; 2 or 6 MiB more, if there is so much, once 8 MiB of vectors of more than 4 KiB have come, and about
+  /// 1 MiB of a rank's own where long reductions are copied once. `comm` is used for setting up and to let MPI make
+  /// progress, and must live as long. Throws UsageError, on all ranks, for an algorithm that there is not; where the
+  /// hierarchy lacks its level, it is done on level 0.
   static std::unique_ptr<NodeCollectives> make(MPI_Comm comm, const NodeCollectivesOptions& options);
 
   int ranks() const { return ranks_; }
