@@ -164,6 +164,7 @@ class NodeCollectives {
   std::size_t copied_once(const Call& call);
   std::size_t reduced_once(const Call& call);
   void gather_words(const void* mine, std::size_t bytes, void* all);
+  void tell(const std::byte* at, std::vector<detail::ProcessAddress>& all);
   double largest(double mine);
   const detail::RankSchedule& schedule_of(const Call& call);
   NodeSchedule make_schedule(Shape shape, int root, std::size_t size);
@@ -198,6 +199,7 @@ class NodeCollectives {
   /// bytes.
   std::vector<FastestWay> ways_ = std::vector<FastestWay>(4 * kOnceLengths, FastestWay::of(2, 0.95));
   std::vector<detail::ProcessAddress> places_;  ///< of what is copied once, by rank
+  std::vector<detail::ProcessAddress> terms_;   ///< of what is reduced
   std::vector<double> numbers_;                 ///< see largest()
   std::vector<std::byte> pieces_, part_;        ///< see reduced_once()
   std::array<std::vector<Join>, 2> all_joins_;  ///< of all ranks' vectors: of `hierarchy_`, of `rank_order_`

@@ -48,6 +48,13 @@ void NodeCollectives::gather_words(const void* mine, std::size_t bytes, void* al
   complete(allgather_call(static_cast<const std::byte*>(mine), bytes, static_cast<std::byte*>(all)), false);
 }
 
+/// Where something of each rank lies. Collective.
+void NodeCollectives::tell(const std::byte* at, std::vector<detail::ProcessAddress>& all) {
+  const auto own = detail::ProcessAddress::of(at);
+  all.resize(static_cast<std::size_t>(ranks_));
+  gather_words(&own, sizeof own, all.data());
+}
+
 /// The largest number of all ranks. Collective.
 double NodeCollectives::largest(double mine) {
   numbers_.resize(static_cast<std::size_t>(ranks_));
@@ -62,20 +69,18 @@ std::size_t NodeCollectives::copied_once(const Call& call) {
   const bool gathers = call.shape == Shape::gather;
   const auto me = static_cast<std::size_t>(me_), n = static_cast<std::size_t>(ranks_);
   std::byte* const in_place = gathers ? call.result + me * call.count : call.result;
-  const auto own = detail::ProcessAddress::of(call.mine);
-  places_.resize(n);
   bool read = true;
   if (gathers) {
-    gather_words(&own, sizeof own, places_.data());
-    if (own.at != in_place) std::memcpy(in_place, own.at, call.count);
+    tell(call.mine, places_);
+    if (call.mine != in_place) std::memcpy(in_place, call.mine, call.count);
     for (std::size_t k = 1; k < n; ++k) {  // not all from the same one at the same time
       const std::size_t from = (me + k) % n;
       read = read && places_[from].copy(call.result + from * call.count, call.count);
     }
   } else {
-    places_[0] = own;
-    broadcast(reinterpret_cast<std::byte*>(places_.data()), sizeof own, call.root);
-    read = me_ == call.root || places_[0].copy(call.result, call.count);
+    auto root = detail::ProcessAddress::of(call.mine);
+    broadcast(reinterpret_cast<std::byte*>(&root), sizeof root, call.root);
+    read = me_ == call.root || root.copy(call.result, call.count);
   }
   return largest(!read) == 0 ? call.count : 0;
 }
@@ -100,13 +105,7 @@ std::size_t NodeCollectives::reduced_once(const Call& call) {
   const bool here = call.mine == call.result || (call.root >= 0 && me_ != call.root);
   pieces_.resize(n * piece * element);
   if (here) part_.resize(std::min(most, call.count) * element);
-  places_.resize(n);
-  std::vector<detail::ProcessAddress> mine(n);
-  const auto tell = [&](const std::byte* at, std::vector<detail::ProcessAddress>& to) {
-    const auto own = detail::ProcessAddress::of(at);
-    gather_words(&own, sizeof own, to.data());
-  };
-  tell(call.mine, mine);
+  tell(call.mine, terms_);
 
   std::size_t done = 0;
   for (std::size_t length = 0; done < call.count; done += length) {
@@ -123,7 +122,7 @@ std::size_t NodeCollectives::reduced_once(const Call& call) {
       for (std::size_t k = 1; k < n; ++k) {
         const std::size_t from = (me + k) % n;
         std::byte* const to = pieces_.data() + from * piece * element;
-        read = read && mine[from].and_further(at * element).copy(to, m * element);
+        read = read && terms_[from].and_further(at * element).copy(to, m * element);
         inputs_[from] = to;
       }
       if (read) call.combine->join(joins, inputs_, part + (at - first) * element, m);
