@@ -153,15 +153,14 @@ class UpdatedRows {
   void run_box(const Box<D>& box) const {
     constexpr int along = D == 1 ? 0 : D - 2;
     const std::int64_t n = box.extent(D - 1), apart = D == 1 ? 0 : update_.like.stride[along];
-    const bool several = D > 1 && n <= kUnfetched;
     Box<D> first = box;
-    if (several) first.high[along] = std::min(first.high[along], first.low[along] + 1);
+    if (D > 1) first.high[along] = std::min(first.high[along], first.low[along] + 1);
     for_each_row(first, [&](const Index<D>& i) {
       const std::int64_t at = place_of(update_.like, i);
       const std::int64_t head = apart % kLine ? 0 : to_next_line(update_.out[0] + at);
       for (std::int64_t x = 0, m = n < 4 * head ? 0 : head; x < n; x += m) {
         if (x > 0 || m == 0) m = std::min(kUnfetched, n - x);
-        run(i, at, x, {m, several ? box.extent(along) : 1, apart});
+        run(i, at, x, {m, D > 1 ? box.extent(along) : 1, apart});
       }
     });
   }

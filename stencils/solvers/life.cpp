@@ -4,7 +4,7 @@
 
 #include "framework/run/cell_text.hpp"
 #include "stencils/device/device_path.hpp"
-#include "stencils/row_kernels.hpp"
+#include "stencils/life_row.hpp"
 #include "stencils/single_field_model.hpp"
 #include "stencils/solvers.hpp"
 
@@ -85,7 +85,7 @@ class LifeSolver final : public Stepper {
               kernels.push_back(make_kernel(stride));
               return kernels;
             },
-            exchange, Overlap::automatic),
+            exchange),
         domain_(domain) {}
 
   void start() override {
