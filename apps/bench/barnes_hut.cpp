@@ -157,20 +157,16 @@ class Tree {
 
 }  // namespace
 
-WorkloadReport run_barnes_hut(WorkloadSides& sides, const BenchWorkloadsOptions& options) {
+Json run_barnes_hut(WorkloadSides& sides, const BenchWorkloadsOptions& options) {
   Tree tree(sides.comm, options);
-  WorkloadReport report;
-  report.phases = compare_sides(sides, {"tree", "allreduce in tree", "allreduce without bodies"},
-                                [&](WorkloadCollectives& side) { return tree.run(side); });
-  report.right = tree.right();
   const std::vector<std::size_t> lengths = tree.lengths();
-  const std::size_t cells = std::accumulate(lengths.begin(), lengths.end(), std::size_t{1});
-  report.title =
-      fmt::format("barnes-hut: {} bodies, at most {} in a cell: {} levels, {} cells, allreduce of {} numbers",
-                  options.bodies, options.most, lengths.size(), cells, fmt::join(lengths, ", "));
-  report.json = {{"bodies", options.bodies},  {"most", options.most},
-                 {"levels", lengths.size()},  {"cells", cells},
-                 {"vector_lengths", lengths}, {"digest", fmt::format("{:016x}", tree.digest())}};
+  Json report{
+      {"bodies", options.bodies},  {"most", options.most},
+      {"levels", lengths.size()},  {"cells", std::accumulate(lengths.begin(), lengths.end(), std::size_t{1})},
+      {"vector_lengths", lengths}, {"digest", fmt::format("{:016x}", tree.digest())}};
+  report["phases"] = compare_sides(sides, {"tree", "allreduce in tree", "allreduce without bodies"},
+                                   [&](WorkloadCollectives& side) { return tree.run(side); });
+  report["right"] = tree.right();
   return report;
 }
 

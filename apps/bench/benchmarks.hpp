@@ -90,7 +90,6 @@ ExitCode bench_allreduce(MPI_Comm comm, const BenchAllreduceOptions& options);
 struct BenchMulticastOptions : BenchOptions {
   int samples = 200;           ///< of each case
   double seconds = 20;         ///< in all, about
-  std::string emulate;         ///< "2ms,0.2ms"; empty: no
   std::string plot_directory;  ///< empty: no plots
 };
 ExitCode bench_multicast(MPI_Comm comm, const BenchMulticastOptions& options);

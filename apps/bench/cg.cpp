@@ -9,7 +9,6 @@
 #include "apps/bench/hand_cg.hpp"
 #include "apps/bench/input_solver.hpp"
 #include "apps/bench/report.hpp"
-#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
@@ -74,19 +73,6 @@ Json measure(MPI_Comm user, const std::string& name, const Index<D>& shape, int 
           {"alike", of_residual <= kAlike && of_u <= kAlike}};
 }
 
-const Table kCgTable{{{"case", -5, "case"},
-                      {"cells", 15, "shape"},
-                      {"ranks", 5, "ranks"},
-                      {"isohalo ms", 10, "isohalo_ms_per_iteration", ".3f"},
-                      {"by hand ms", 10, "hand_written_ms_per_iteration", ".3f"},
-                      {"ratio", 6, "ratio", ".3f"},
-                      {"of copy", 7, "of_copy", ".2f"},
-                      {"iterations", 10, "iterations"},
-                      {"|r|/|f|", 9, "residual", ".2e"},
-                      {"differs by", 11, "residual_difference", ".1e"},
-                      {"u by", 10, "difference", ".1e"}},
-                     {{"alike", false, "  NOT ALIKE"}}};
-
 }  // namespace
 
 ExitCode bench_cg(MPI_Comm user, const BenchStepsOptions& options) {
@@ -95,7 +81,7 @@ ExitCode bench_cg(MPI_Comm user, const BenchStepsOptions& options) {
   report["repeats"] = options.repeats;
   report["cases"].push_back(measure<2>(user, "2d", {n2, n2}, options.repeats));
   report["cases"].push_back(measure<3>(user, "3d", {n3, n3, n3}, options.repeats));
-  return report_cases(user, options.json, report, machine_text(), kCgTable, "alike");
+  return print_report(user, options.json, report, all_true(report["cases"], "alike"));
 }
 
 }  // namespace isohalo

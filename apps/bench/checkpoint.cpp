@@ -1,14 +1,11 @@
 /// `isohalo bench checkpoint`: our checkpoints, digests included, against MPI-IO's collective calls with the same
 /// bytes from contiguous memory. Both flush to disk before they end.
 
-#include <fmt/format.h>
-
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/files.hpp"
 #include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
 #include "datatypes/mpi_check.hpp"
-#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
@@ -87,21 +84,14 @@ ExitCode bench_checkpoint(MPI_Comm user, const BenchFileOptions& options) {
   });
   const bool right = comm.max(wrong) == 0;
   const double gigabytes = static_cast<double>(options.mib) * (1 << 20) / 1e9;
-  if (comm.rank() != 0) return right ? ExitCode::fine : ExitCode::different;
   Json j = report_of("checkpoint");
   j.update({{"ranks", comm.size()}, {"mib", options.mib}, {"repeats", options.repeats}});
-  if (!options.json)
-    fmt::print("{}\n{} MiB, {} ranks, digests included, {} rounds\n", machine_text(), options.mib, comm.size(),
-               options.repeats);
-  for (const auto& [name, turns] : {std::pair{"write", &write}, std::pair{"read", &read}}) {
-    const double ours = gigabytes / turns->middle(0), mpi = gigabytes / turns->middle(1),
-                 ratio = turns->ratio(1, 0);
-    j[name] = {{"isohalo_gb_per_s", ours}, {"mpi_io_gb_per_s", mpi}, {"ratio", ratio}};
-    if (!options.json) fmt::print("{:6} {:.2f} GB/s, MPI-IO {:.2f} GB/s, ratio {:.2f}\n", name, ours, mpi, ratio);
-  }
+  for (const auto& [name, turns] : {std::pair{"write", &write}, std::pair{"read", &read}})
+    j[name] = {{"isohalo_gb_per_s", gigabytes / turns->middle(0)},
+               {"mpi_io_gb_per_s", gigabytes / turns->middle(1)},
+               {"ratio", turns->ratio(1, 0)}};
   j["right"] = right;
-  if (options.json) print_json(j);
-  return right ? ExitCode::fine : ExitCode::different;
+  return print_report(user, options.json, j, right);
 }
 
 }  // namespace isohalo

@@ -2,8 +2,6 @@
 
 #include "framework/shm/collectives.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -12,7 +10,6 @@
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/timing.hpp"
 #include "apps/bench/workloads.hpp"
-#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
@@ -20,8 +17,8 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// One collective of so many bytes, ours and MPI's; `copied` of them if they go through shared memory, in and out, on
-/// all ranks.
+/// One collective of so many bytes, ours and MPI's; `copied` of them if they go through shared memory, in and out,
+/// on all ranks.
 struct CollectiveCase {
   std::string name;
   std::size_t bytes;
@@ -119,38 +116,24 @@ ExitCode bench_collectives(MPI_Comm user, const BenchCollectivesOptions& options
   double logs = 0;
   Json json = report_of("collectives");
   json.update({{"ranks", comm.size()}, {"copy_bytes_per_us", rate}, {"cases", Json::array()}});
-  if (comm.rank() == 0 && !options.json)
-    fmt::print(
-        "{}\n{} ranks; a rank copies {:.1f} GB/s in its cache; us per call, unsynchronised loops, median of {}\n",
-        machine_text(), comm.size(), rate / 1e3, options.repeats);
   for (const CollectiveCase& c : suite.cases()) {
     const Turns turns = measure(comm, c, options.repeats, right);
-    const double ours = turns.middle(0), mpi = turns.middle(1), ratio = turns.ratio(1, 0);
+    const double ours = turns.middle(0), ratio = turns.ratio(1, 0);
     logs += std::log(ratio);
     Json row{{"collective", c.name},
              {"bytes", c.bytes},
              {"isohalo_us", ours},
-             {"mpi_us", mpi},
+             {"mpi_us", turns.middle(1)},
              {"mpi_over_isohalo", ratio}};
-    std::string moved;
     if (c.bytes >= 65536) {
-      const double part = c.copied / static_cast<double>(comm.size()) / rate / ours;
       row["bytes_moved"] = c.copied;
-      row["of_copy_rate"] = part;
-      moved = fmt::format("  {:8.0f} KiB moved, {:.2f} of the copy rate", c.copied / 1024, part);
+      row["of_copy_rate"] = c.copied / static_cast<double>(comm.size()) / rate / ours;
     }
     json["cases"].push_back(row);
-    if (comm.rank() == 0 && !options.json)
-      fmt::print("{:<10} {:>9} B  {:10.3f}  MPI {:10.3f}  {:7.2f} times as fast{}\n", c.name, c.bytes, ours, mpi,
-                 ratio, moved);
   }
-  const double mean = std::exp(logs / static_cast<double>(suite.cases().size()));
-  json["geometric_mean"] = mean;
+  json["geometric_mean"] = std::exp(logs / static_cast<double>(suite.cases().size()));
   json["right"] = right;
-  if (comm.rank() == 0 && options.json) print_json(json);
-  if (comm.rank() == 0 && !options.json)
-    fmt::print("geometric mean: {:.2f} times as fast as MPI{}\n", mean, right ? "" : "; WRONG RESULTS");
-  return right ? ExitCode::fine : ExitCode::different;
+  return print_report(user, options.json, json, right);
 }
 
 }  // namespace isohalo

@@ -17,7 +17,6 @@
 #include "apps/bench/timing.hpp"
 #include "apps/bench/workloads.hpp"
 #include "framework/mpi/whole_file.hpp"
-#include "framework/run/machine.hpp"
 #include "framework/shm/collectives.hpp"
 
 namespace isohalo {
@@ -66,17 +65,6 @@ double measured_us(const Communicator& comm, int repeats, const std::function<vo
   return 1e6 * median_of(repeats, [&] { return seconds(times); });
 }
 
-std::string cost_text(const NodeCosts& costs, const Hierarchy& h) {
-  std::string text;
-  for (int d = 0; d <= h.levels(); ++d) {
-    const ReachCosts& c = costs.at(d);
-    text += fmt::format("  {}: {:.1f} ns, {:.2f} ns a line, {:.2f} ns a line of each of several\n",
-                        d == 0 ? "own cache" : fmt::format("distance {}", d), c.latency_ns, c.line_ns,
-                        c.shared_line_ns);
-  }
-  return text;
-}
-
 class PaperFigures {
  public:
   void add_mpi(std::size_t bytes, double measured) { point(kAllreduces, "MPI_Allreduce", bytes, measured); }
@@ -105,23 +93,6 @@ class PaperFigures {
   }
   std::vector<Plot> plots_;
 };
-
-/// What one rank after the other waits for, of a line that goes up the tree and back (the paper's Figure 16).
-std::string steps_of_tree(const Hierarchy& h, const NodeCosts& costs) {
-  const auto schedule = reduction_schedule({.kind = Kind::tree}, h, -1);
-  std::string text;
-  walk(
-      schedule,
-      [&](int rank, int stage, const Take& take, bool fills) {
-        if (take.joins.empty() || !fills) return;
-        const Source& from = take.sources.back();
-        text += fmt::format("  stage {}: rank {} joins its own with that of rank {}, at distance {}: {:.1f} ns\n",
-                            stage, rank, from.rank, h.distance(rank, from.rank),
-                            costs.at(h.distance(rank, from.rank)).latency_ns);
-      },
-      [](int, int) {});
-  return text;
-}
 
 // --- machines that are not here
 // ------------------------------------------------------------------------------------
@@ -164,8 +135,8 @@ int ranks_of(const std::string& hierarchy) {
   return static_cast<int>(std::min(ranks, kMostSimulated + 1.0));
 }
 
-Json simulate_machines(std::span<const Machine> machines, bool print) {
-  Json all = Json::array();
+Json simulate_machines(std::span<const Machine> machines) {
+  Json all;
   for (const Machine& m : machines) {
     const auto h = Hierarchy::of_text(m.hierarchy, ranks_of(m.hierarchy));
     const int sockets = h.levels() - 1, top = std::min(1, sockets);
@@ -176,20 +147,13 @@ Json simulate_machines(std::span<const Machine> machines, bool print) {
         {"tiled, naive", {.kind = Kind::tiled}},
         {"tiled, hierarchical", {.kind = Kind::tiled, .level = sockets}},
         {"tiled, two stages", {.kind = Kind::tiled, .level = sockets, .two_stages = true}}};
-    if (print) fmt::print("\n{} ({}), simulated, us:\n{:<22}", m.name, m.hierarchy, "bytes");
-    const std::size_t sizes[] = {64, 512, 4096, 16384, 65536, 1 << 20};
-    for (const std::size_t bytes : sizes)
-      if (print) fmt::print("{:>11}", bytes);
-    if (print) fmt::print("\n");
     for (const auto& [name, a] : algorithms) {
       const auto schedule = reduction_schedule(a, h, -1);
-      if (print) fmt::print("{:<22}", name);
-      for (const std::size_t bytes : sizes) {
-        const double us = schedule_ns(schedule, h, node_costs_of(m), static_cast<double>(bytes)) / 1e3;
-        all.push_back({{"hierarchy", m.hierarchy}, {"algorithm", name}, {"bytes", bytes}, {"us", us}});
-        if (print) fmt::print("{:>11.2f}", us);
-      }
-      if (print) fmt::print("\n");
+      Json row{{"algorithm", name}};
+      for (const std::size_t bytes : {64, 512, 4096, 16384, 65536, 1 << 20})
+        row["us"][std::to_string(bytes)] =
+            schedule_ns(schedule, h, node_costs_of(m), static_cast<double>(bytes)) / 1e3;
+      all[fmt::format("{} ({}), simulated", m.name, m.hierarchy)].push_back(row);
     }
   }
   return all;
@@ -213,18 +177,11 @@ ExitCode bench_collectives_model(MPI_Comm user, const BenchCollectivesOptions& o
   const auto node = node_collectives(comm, "bench collectives", here);
   const Hierarchy& h = node->hierarchy();
   const NodeCosts costs = node->measure();
-  const bool prints = comm.rank() == 0 && !options.json;
   Json json = report_of("collectives model");
   json.update({{"hierarchy", h.text()}, {"cases", Json::array()}});
   for (const ReachCosts& c : costs.reach)
     json["costs"].push_back(
         {{"latency_ns", c.latency_ns}, {"line_ns", c.line_ns}, {"shared_line_ns", c.shared_line_ns}});
-  if (prints)
-    fmt::print(
-        "{}\n{} ranks, hierarchy {}; measured costs of reading:\n{}tree:\n{}{:<10} {:<20} {:>7}  {:>10} {:>10}  "
-        "us\n",
-        machine_text(), comm.size(), h.text(), cost_text(costs, h), steps_of_tree(h, costs), "collective",
-        "algorithm", "bytes", "predicted", "measured");
   PaperFigures figures;
   const auto variants = variants_of(h);
   const auto sum = *Combine::of(MPI_DOUBLE, MPI_SUM);
@@ -236,8 +193,8 @@ ExitCode bench_collectives_model(MPI_Comm user, const BenchCollectivesOptions& o
                                       comm.get());
                     }));
     for (const char* collective : {"broadcast", "reduce", "allreduce"}) {
-      const Variant *best = nullptr, *fastest = nullptr;
-      double least = 0, shortest = 0, of_best = 0;
+      std::string best, fastest;
+      double least = 1e300, shortest = 1e300, of_best = 0;
       for (const Variant& v : variants) {
         if (v.collective != collective) continue;
         const double predicted = schedule_ns(v.schedule, h, costs, static_cast<double>(bytes)) / 1e3;
@@ -250,29 +207,29 @@ ExitCode bench_collectives_model(MPI_Comm user, const BenchCollectivesOptions& o
                                  {"bytes", bytes},
                                  {"predicted_us", predicted},
                                  {"measured_us", measured}});
-        if (prints)
-          fmt::print("{:<10} {:<20} {:>7}  {:>10.3f} {:>10.3f}\n", collective, v.name, bytes, predicted, measured);
-        if (v.chosen_from && (!best || predicted < least)) best = &v, least = predicted, of_best = measured;
-        if (v.chosen_from && (!fastest || measured < shortest)) fastest = &v, shortest = measured;
+        if (v.chosen_from && predicted < least) best = v.name, least = predicted, of_best = measured;
+        if (v.chosen_from && measured < shortest) fastest = v.name, shortest = measured;
       }
-      if (prints && best != fastest)
-        fmt::print("{:<10} {:<20} {:>7}  is chosen and takes {:.2f} times as long as {}\n", collective, best->name,
-                   bytes, of_best / shortest, fastest->name);
+      json["chosen"].push_back({{"collective", collective},
+                                {"bytes", bytes},
+                                {"chosen", best},
+                                {"fastest", fastest},
+                                {"over_fastest", of_best / shortest}});
     }
   }
-  json["simulated"] = comm.rank() == 0 ? simulate_machines(machines, prints) : Json();
-  if (comm.rank() == 0 && options.json) print_json(json);
+  if (comm.rank() == 0) json["simulated"] = simulate_machines(machines);
+  print_report(user, options.json, json, true);
   if (options.plot_directory.empty()) return ExitCode::fine;
   WorkloadSides sides{comm, {comm.get(), node.get()}, {comm.get(), nullptr}, options.repeats};
   BenchWorkloadsOptions reduces;
   reduces.largest = options.largest;
-  const WorkloadReport openmp = run_openmp_reduce(sides, reduces);
-  figures.add_openmp(openmp.json);
+  const Json openmp = run_openmp_reduce(sides, reduces);
+  figures.add_openmp(openmp);
   if (comm.rank() == 0) {
     figures.write(options.plot_directory);
     draw_steps(options.plot_directory, h, costs);
   }
-  return openmp.right ? ExitCode::fine : ExitCode::different;
+  return openmp["right"] ? ExitCode::fine : ExitCode::different;
 }
 
 }  // namespace isohalo

@@ -3,7 +3,6 @@
 #include "framework/io/compare.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +16,6 @@
 #include "apps/bench/files.hpp"
 #include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
-#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
@@ -73,25 +71,17 @@ ExitCode bench_compare(MPI_Comm user, const BenchFileOptions& options) {
   const Turns turns(options.repeats, ways);
   const double gigabytes = 2 * static_cast<double>(options.mib) * (1 << 20) / 1e9;
   const auto rate = [&](std::size_t way) { return gigabytes / turns.middle(way); };
-  if (comm.rank() != 0) return right ? ExitCode::fine : ExitCode::different;
-  if (options.json) {
-    Json j = report_of("compare");
-    j.update({{"ranks", comm.size()},
-              {"mib_per_file", options.mib},
-              {"repeats", options.repeats},
-              {"isohalo_gb_per_s", rate(0)}});
-    if (opponent) j["h5diff_gb_per_s"] = rate(1), j["ratio"] = turns.ratio(1, 0);
-    j["right"] = right;
-    print_json(j);
-  } else {
-    fmt::print("{}\ncompare of two files of {} MiB, data read, {} ranks: {:.2f} GB/s (both files)\n",
-               machine_text(), options.mib, comm.size(), rate(0));
-    if (opponent)
-      fmt::print("h5diff: {:.2f} GB/s, ratio {:.2f}\n", rate(1), turns.ratio(1, 0));
-    else
-      fmt::print("h5diff is not installed (package hdf5-tools): no ratio\n");
-  }
-  return right ? ExitCode::fine : ExitCode::different;
+  Json j = report_of("compare");
+  j.update({{"ranks", comm.size()},
+            {"mib_per_file", options.mib},
+            {"repeats", options.repeats},
+            {"isohalo_gb_per_s", rate(0)}});
+  if (opponent)
+    j.update({{"h5diff_gb_per_s", rate(1)}, {"ratio", turns.ratio(1, 0)}});
+  else
+    j["h5diff"] = "is not installed (package hdf5-tools): no ratio";
+  j["right"] = right;
+  return print_report(user, options.json, j, right);
 }
 
 }  // namespace isohalo

@@ -1,15 +1,12 @@
 /// `isohalo bench datatypes`: the types of halo regions against the list of blocks that MPI offers for any shape:
 /// how large the description is, how long it takes to make, to pack with MPI_Pack, to send; and our own packing.
 
-#include <fmt/format.h>
-
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/halo/strided_copy.hpp"
 #include "framework/mpi/communicator.hpp"
-#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
@@ -137,20 +134,6 @@ std::vector<Shape> shapes(std::int64_t n, std::int64_t k) {
           {"tetrahedron" + depth, cut({{0, 0, 0}, {k, k, k}}, {1, 1, 1})}};
 }
 
-/// Two columns each, of the type and of the list, have one title.
-const Table kDatatypeTable{{{"", -28, "region"},
-                            {"", 7, "cells"},
-                            {"", 8, "type/bytes"},
-                            {"", 9, "indexed/bytes"},
-                            {"", 8, "type/build_us", ".2f"},
-                            {"", 8, "indexed/build_us", ".2f"},
-                            {"", 8, "our_pack_us", ".1f"},
-                            {"", 8, "type/mpi_pack_us", ".1f"},
-                            {"", 8, "indexed/mpi_pack_us", ".1f"},
-                            {"", 8, "type/exchange_us", ".1f"},
-                            {"", 8, "indexed/exchange_us", ".1f"}},
-                           {{"right", false, " WRONG"}}};
-
 }  // namespace
 
 ExitCode bench_datatypes(MPI_Comm user, const BenchOptions& options) {
@@ -160,23 +143,11 @@ ExitCode bench_datatypes(MPI_Comm user, const BenchOptions& options) {
   std::vector<double> one(static_cast<std::size_t>(adopted_size(block, 1))), two(one.size());
   const auto from = adopt(one.data(), block, 1), to = adopt(two.data(), block, 1);
   for_each_cell(block, [&](const Index<3>& i) { from.at(i) = static_cast<double>(linear_index(block, i)) + 1; });
-  bool right = true;
   Json report = report_of("datatypes");
-  report["ranks"] = comm.size();
-  if (comm.rank() == 0 && !options.json)
-    fmt::print(
-        "{}\nblock of {}^3 float64, {} ranks; bytes of the description, then microseconds; type, then indexed\n"
-        "{:<28} {:>7} {:>18} {:>17} {:>8} {:>17} {:>17}\n",
-        machine_text(), n, comm.size(), "region", "cells", "description", "build", "our pack", "MPI_Pack",
-        "exchange");
+  report.update({{"ranks", comm.size()}, {"cells_per_dimension", n}});
   for (const std::int64_t k : {2, 4, 16})
-    for (const auto& shape : shapes(n, k)) {
-      const Json& row = report["regions"].emplace_back(measure(comm, shape, from, to));
-      right = right && row["right"];
-      if (comm.rank() == 0 && !options.json) fmt::print("{}\n", kDatatypeTable.line(row));
-    }
-  if (comm.rank() == 0 && options.json) print_json(report);
-  return right ? ExitCode::fine : ExitCode::different;
+    for (const auto& shape : shapes(n, k)) report["regions"].push_back(measure(comm, shape, from, to));
+  return print_report(user, options.json, report, all_true(report["regions"], "right"));
 }
 
 }  // namespace isohalo

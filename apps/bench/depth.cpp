@@ -8,7 +8,6 @@
 #include "apps/bench/input_solver.hpp"
 #include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
-#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
@@ -23,7 +22,7 @@ struct DepthCase {
 
 const std::vector<DepthCase>& depth_cases() {
   const std::string one = kRandomField;
-  const std::string heat = one + "solver = {kind = \"heat\", dt = 0.1, kappa = 0.5}\n";
+  const std::string heat = one + kHeat;
   const std::string wave = one + "solver = {kind = \"wave\", c = 0.9, dt = 0.2}\n";
   const std::string upwind = one + "solver = {kind = \"advection\", method = \"upwind\", dt = 0.25, v0 = 0.7}\n";
   const std::string jacobi =
@@ -90,30 +89,18 @@ Json measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const BenchDe
   const double updates = static_cast<double>(solvers[0]->domain().global().cells()) * static_cast<double>(steps);
   const auto rate = [&](std::size_t s) { return solvers[s] ? updates / turns.middle(s) / 1e6 : 0.0; };
   std::vector<double> forced;  // 0: too deep for these blocks
-  for (std::size_t s = 1; s < solvers.size(); ++s) forced.push_back(rate(s));
+  Json by_depth;
+  for (std::size_t s = 1; s < solvers.size(); ++s)
+    forced.push_back(by_depth[std::to_string(options.depths[s - 1])] = rate(s));
   const auto best = std::max_element(forced.begin(), forced.end());
   return {{"case", c.name},
           {"shape", shape_string<D>(shape)},
           {"ranks", comm.size()},
           {"auto_depth", (*solvers[0])->depth()},
           {"auto_mupdates_per_s", rate(0)},
-          {"depths", options.depths},
-          {"mupdates_per_s", forced},
+          {"mupdates_per_s", by_depth},
           {"best_depth", options.depths[static_cast<std::size_t>(best - forced.begin())]},
           {"auto_over_best", rate(0) / *best}};
-}
-
-Table table_of(const std::vector<int>& depths) {
-  Table table{{{"case", -14, "case"},
-               {"cells", 15, "shape"},
-               {"ranks", 5, "ranks"},
-               {"auto depth", 10, "auto_depth"},
-               {"auto M/s", 9, "auto_mupdates_per_s", ".0f"}}};
-  for (std::size_t k = 0; k < depths.size(); ++k)
-    table.columns.push_back(
-        {fmt::format("depth {}", depths[k]), 8, fmt::format("mupdates_per_s/{}", k), ".0f", "-"});
-  table.columns.push_back({"auto/best", 10, "auto_over_best", ".3f"});
-  return table;
 }
 
 }  // namespace
@@ -129,7 +116,7 @@ ExitCode bench_depth(MPI_Comm user, const BenchDepthOptions& options) {
                                                   : measure<3>(user, c, n, options));
   }
   cases.require_one("bench depth");
-  return report_cases(user, options.json, report, machine_text(), table_of(options.depths), "");
+  return print_report(user, options.json, report, true);
 }
 
 }  // namespace isohalo

@@ -2,8 +2,6 @@
 /// type per neighbor, MPI_Isend and MPI_Irecv to all of them, this rank included where it is its own neighbor,
 /// MPI_Waitall.
 
-#include <fmt/format.h>
-
 #include <cstring>
 #include <limits>
 
@@ -13,7 +11,6 @@
 #include "apps/bench/timing.hpp"
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"
-#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
@@ -127,20 +124,6 @@ Json measure(MPI_Comm user, const ExchangeCase<D>& c, int repeats) {
   return j;
 }
 
-void print_case(const Json& j) {
-  const auto word = [](const Json& figure) { return figure.get<std::string>(); };
-  const auto number = [](const Json& figure) { return figure.get<double>(); };
-  fmt::print("{}, {} on {} ranks, depth {}{}\n", word(j["case"]), word(j["shape"]), j["ranks"].dump(),
-             j["depth"].dump(), j["right"] ? "" : ": WRONG GHOSTS");
-  for (const Json& way : j["ways"])
-    fmt::print("  {:<20} {:>9.4f} ms (best {:>9.4f})  {:>6.3f}{}\n", word(way["way"]), number(way["ms"]),
-               number(way["best_ms"]), number(way["ratio"]),
-               way["way"] == "auto"
-                   ? fmt::format("  ({}; {:.2f} of the fastest)", word(j["auto"]), number(j["auto_over_best"]))
-                   : "");
-  std::fflush(stdout);
-}
-
 /// Cells of a grid in which each rank has `n` to the power of D.
 template <int D>
 Index<D> grid_of(int ranks, std::int64_t n) {
@@ -157,17 +140,12 @@ Index<D> grid_of(int ranks, std::int64_t n) {
 ExitCode bench_exchange(MPI_Comm user, const BenchExchangeOptions& options) {
   const Communicator comm = Communicator::of(user);
   const std::int64_t n = options.size;
-  bool right = true;
   Json report = report_of("exchange");
   report["cases"] = Json::array();
   CaseChoice cases(options.cases);
   const auto run = [&](const auto& c) {
-    if (!cases.wants(c.name)) return;
-    const Json& figures = report["cases"].emplace_back(measure(user, c, options.repeats));
-    right = right && figures["right"];
-    if (comm.rank() == 0 && !options.json) print_case(figures);
+    if (cases.wants(c.name)) report["cases"].push_back(measure(user, c, options.repeats));
   };
-  if (comm.rank() == 0 && !options.json) fmt::print("{}\n", machine_text());
   for (const int depth : {1, 2, 4}) {
     run(ExchangeCase<3>{"cube-star", {n, n, n}, StencilShape<3>::star(1), depth});
     run(ExchangeCase<3>{"cube-moore", {n, n, n}, StencilShape<3>::moore(1), depth});
@@ -179,8 +157,8 @@ ExitCode bench_exchange(MPI_Comm user, const BenchExchangeOptions& options) {
     run(ExchangeCase<2>{"matrix-5-point", grid_of<2>(comm.size(), 16 * n), StencilShape<2>::von_neumann(1), depth});
     run(ExchangeCase<2>{"matrix-9-point", grid_of<2>(comm.size(), 100), StencilShape<2>::moore(1), depth});
   }
-  if (comm.rank() == 0 && options.json) print_json(report);
-  return right ? ExitCode::fine : ExitCode::different;
+  cases.require_one("bench exchange");
+  return print_report(user, options.json, report, all_true(report["cases"], "right"));
 }
 
 }  // namespace isohalo

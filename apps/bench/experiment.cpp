@@ -16,9 +16,6 @@ namespace isohalo {
 
 namespace {
 
-const char* unit_of(const Experiment& e) {
-  return e.axis == "ranks" ? "ranks" : "B";
-}
 std::string label_of(const Experiment& e) {
   return e.x == 0 ? "" : e.axis == "ranks" ? "ranks" : "block size [bytes]";
 }
@@ -70,19 +67,6 @@ Json json_of(const Experiment& e) {
   else
     j["wrong_result"] = true;
   return j;
-}
-
-void print_experiments(const std::vector<Experiment>& all) {
-  std::string figure;
-  for (const auto& e : all) {
-    if (e.figure != figure) fmt::print("{}\n", figure = e.figure);
-    const Sample s = summarize(e.samples);
-    if (e.correct)
-      fmt::print("  {:32} {:>8} {:5} {:>12.2f} us +- {:<9.2f} ({} of {} samples)\n", e.method, e.x, unit_of(e),
-                 s.mean * 1e6, s.ci95 * 1e6, s.kept, s.taken);
-    else
-      fmt::print("  {:32} {:>8} {:5} WRONG RESULT, not timed\n", e.method, e.x, unit_of(e));
-  }
 }
 
 void write_plots(const std::vector<Experiment>& all, const std::string& directory) {

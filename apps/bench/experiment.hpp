@@ -32,8 +32,6 @@ double ratio_of(const std::vector<Experiment>& all, const std::string& figure, s
                 const std::string& b);
 
 Json json_of(const Experiment& e);
-/// A table on standard output.
-void print_experiments(const std::vector<Experiment>& all);
 /// One SVG per figure, named by its first word.
 void write_plots(const std::vector<Experiment>& all, const std::string& directory);
 

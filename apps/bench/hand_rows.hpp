@@ -37,7 +37,9 @@ struct HandHeatRow {
 template <int D>
 class HandBoxRow {
  public:
-  HandBoxRow(const std::vector<double>& w, const Index<D>& s) : s_(s) { std::copy(w.begin(), w.end(), w_.begin()); }
+  HandBoxRow(const std::vector<Index<D>>&, const std::vector<double>& w, const Index<D>& s) : s_(s) {
+    std::copy(w.begin(), w.end(), w_.begin());
+  }
   void operator()(const double* __restrict u, double* __restrict out, std::int64_t n) const {
     const auto w = w_;
     const std::int64_t a = s_[0];

@@ -18,9 +18,9 @@ class InputSolver {
  public:
   /// `text`: that of an input file of D dimensions. Collective in order. Throws as a run does, but that errors are
   /// not agreed on: texts come from the program.
-  InputSolver(MPI_Comm user, const std::string& text)
+  InputSolver(MPI_Comm user, const std::string& text, const SolverKinds& kinds = shipped_solvers())
       : config_(text, "input", {}),
-        kinds_(shipped_solvers()),
+        kinds_(kinds),
         in_(checked_input<D>(config_, kinds_, "input", Communicator::of(user).size())),
         domain_(user, in_.grid.shape,
                 DomainOptions<D>{
@@ -78,6 +78,7 @@ std::string grid_text(MPI_Comm comm, const Index<D>& shape, const std::string& s
 }
 inline constexpr const char* kPeriodicSide = "\"periodic\"";
 inline constexpr const char* kZeroSide = "{fixed = 0.0}";
+inline constexpr const char* kHeat = "solver = {kind = \"heat\", kappa = 1.0, dt = 0.1}\n";
 
 /// [initial] of one field, or of several of these names.
 inline constexpr const char* kRandomField = "initial.kind = \"random\"\n";
@@ -88,17 +89,20 @@ inline std::string random_text(const std::vector<std::string>& fields) {
   return text;
 }
 
-/// kind = "stencil" with weights near 1 over their number.
+/// Near 1 over their number.
+inline std::vector<double> stencil_weights(std::size_t n) {
+  std::vector<double> weights;
+  for (std::size_t k = 0; k < n; ++k)
+    weights.push_back(1 / static_cast<double>(n) + 0.0001 * static_cast<double>(k));
+  return weights;
+}
+/// kind = "stencil" with these weights.
 template <int D>
 std::string stencil_text(const Offsets<D>& offsets) {
   std::string list;
-  std::vector<double> weights;
-  for (const Index<D>& o : offsets) {
-    list += (list.empty() ? "" : ", ") + list_text<D>(o);
-    weights.push_back(1 / static_cast<double>(offsets.size()) + 0.0001 * static_cast<double>(weights.size()));
-  }
+  for (const Index<D>& o : offsets) list += (list.empty() ? "" : ", ") + list_text<D>(o);
   return fmt::format("solver = {{kind = \"stencil\", offsets = [{}], weights = {}}}\n", list,
-                     Config::canonical(weights));
+                     Config::canonical(stencil_weights(offsets.size())));
 }
 
 }  // namespace isohalo

@@ -179,7 +179,6 @@ class CommandLine {
     sub->add_option("--samples", o.samples, "samples of each case")->check(CLI::Range(2, 1000000));
     sub->add_option("--seconds", o.seconds, "begin no further round of samples after this time")
         ->check(CLI::Range(0.0, 3600.0));
-    sub->add_option("--emulate", o.emulate, "under an emulated network: latency and send time, like 20ms,2ms");
     plots(sub, o.plot_directory);
   }
 

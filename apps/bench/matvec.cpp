@@ -146,19 +146,16 @@ class Matvec {
 
 }  // namespace
 
-WorkloadReport run_matvec(WorkloadSides& sides, const BenchWorkloadsOptions& options) {
+Json run_matvec(WorkloadSides& sides, const BenchWorkloadsOptions& options) {
   Matvec matvec(sides.comm, options);
-  WorkloadReport report;
-  report.phases = compare_sides(
+  Json report{{"rows", options.rows},
+              {"columns", options.columns},
+              {"iterations", options.iterations},
+              {"panels", matvec.panels()}};
+  report["phases"] = compare_sides(
       sides, {"scatter", "broadcast", "iterations", "reduce in iterations", "reduce without products"},
       [&](WorkloadCollectives& side) { return matvec.run(side); });
-  report.right = matvec.right();
-  report.title = fmt::format("matvec: {} x {}, scattered in {} panels, {} iterations", options.rows,
-                             options.columns, matvec.panels(), options.iterations);
-  report.json = {{"rows", options.rows},
-                 {"columns", options.columns},
-                 {"iterations", options.iterations},
-                 {"panels", matvec.panels()}};
+  report["right"] = matvec.right();
   return report;
 }
 

@@ -18,7 +18,6 @@
 #include "apps/bench/report.hpp"
 #include "apps/bench/statistics.hpp"
 #include "apps/bench/timing.hpp"
-#include "apps/common/option_text.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/whole_file.hpp"
 
@@ -29,18 +28,16 @@ namespace {
 using Statistic = double (*)(std::vector<double>);
 
 constexpr int kFittedMessages = 8;  // as in the paper
-constexpr double kTolerance = 0.25;
 
 double least(std::vector<double> v) {
   return *std::min_element(v.begin(), v.end());
 }
 
-std::vector<MulticastTimes> cases_to_time(int ranks, bool emulated) {
+std::vector<MulticastTimes> cases_to_time(int ranks) {
   std::vector<MulticastTimes> cases;
   const int most = std::clamp(ranks - 1, kFittedMessages, 16);
   for (const bool blocking : {false, true}) {
     for (int k = 1; k <= most; ++k) cases.push_back({{k, 8, blocking}});
-    if (emulated) continue;  // bytes cost nothing there
     for (const std::int64_t bytes : {64, 512, 4096, 32768})
       for (const int k : {1, 2, 4, 8}) cases.push_back({{k, bytes, blocking}});
   }
@@ -117,74 +114,28 @@ void write_plots(const std::vector<MulticastTimes>& cases, const std::string& di
     write_whole(directory + "/" + name, to_svg(*plot));
 }
 
-void print(const Json& json) {
-  fmt::print("{}, {} ranks\n", json["machine"].get<std::string>(), json["ranks"].get<int>());
-  fmt::print("{:>8} {:>7} {:<13} {:>11} {:>11} {:>11}\n", "messages", "bytes", "sends", "minimum us", "median us",
-             "mean us");
-  for (const auto& r : json["times"])
-    fmt::print("{:>8} {:>7} {:<13} {:>11.2f} {:>11.2f} {:>11.2f} +- {:.2f} ({} of {} samples)\n",
-               r["messages"].get<int>(), r["bytes"].get<int>(), r["sends"].get<std::string>(),
-               r["minimum_us"].get<double>(), r["median_us"].get<double>(), r["mean_us"].get<double>(),
-               r["ci95_us"].get<double>(), r["kept"].get<int>(), r["samples"].get<int>());
-  fmt::print("\nfits (95 % intervals), and Table 1 of the paper (Cray XC30, non-blocking)\n");
-  for (const auto& [name, f] : json["fits"].items()) {
-    const auto text = [&f = f](const char* key, double scale) {
-      return fmt::format("{:.2f} ({:.2f} .. {:.2f})", f[key]["value"].get<double>() * scale,
-                         f[key]["low95"].get<double>() * scale, f[key]["high95"].get<double>() * scale);
-    };
-    fmt::print("{:<23} alpha_p {:<26} us  alpha_r {:<26} us  beta {} ns/byte\n", name, text("alpha_p_ns", 1e-3),
-               text("alpha_r_ns", 1e-3), text("beta_ns_per_byte", 1));
-  }
-  for (const auto& [name, f] : json["paper"].items())
-    fmt::print("paper, {:<16} alpha_p {:<26} us  alpha_r {:<26} us\n", name, f["alpha_p_us"].get<double>(),
-               f["alpha_r_us"].get<double>());
-}
-
-/// Under an emulated network the fit must return what was given.
-bool agrees(const Json& fitted, const EmulatedLatency& given) {
-  const auto near = [&](const char* part, double s) {
-    return std::abs(fitted[part]["value"].get<double>() - s * 1e9) <= kTolerance * s * 1e9;
-  };
-  return near("alpha_p_ns", given.latency_s) && near("alpha_r_ns", given.pipeline_s);
-}
-
 }  // namespace
 
 ExitCode bench_multicast(MPI_Comm user, const BenchMulticastOptions& options) {
   const Communicator comm = Communicator::of(user);
-  EmulatedLatency emulate;
-  if (!options.emulate.empty()) emulate = parse_latency(options.emulate);
   std::vector<int> ranks;
   for (int r = 0; r < comm.size(); ++r) ranks.push_back(r);
-  std::vector<MulticastTimes> cases = cases_to_time(comm.size(), emulate.on());
-  {
-    const EmulatedNetwork network(comm, emulate);
-    time_multicasts(comm, ranks, {.samples = options.samples, .seconds = options.seconds}, cases);
-  }
+  std::vector<MulticastTimes> cases = cases_to_time(comm.size());
+  time_multicasts(comm, ranks, {.samples = options.samples, .seconds = options.seconds}, cases);
   Json json = report_of("multicast");
   json["ranks"] = comm.size();
-  if (emulate.on())
-    json["emulated"] = {{"alpha_p_ns", emulate.latency_s * 1e9}, {"alpha_r_ns", emulate.pipeline_s * 1e9}};
   json["times"] = rows(cases);
-  bool right = true;
   for (const auto& [name, blocking, statistic] : {std::tuple("non-blocking, minimum", false, &least),
                                                   {"non-blocking, median", false, &median},
                                                   {"blocking, minimum", true, &least},
-                                                  {"blocking, median", true, &median}}) {
-    const Json& fitted = json["fits"][name] = fit_with_intervals(cases, blocking, statistic);
-    if (emulate.on() && statistic == &least) right = agrees(fitted, emulate) && right;
-  }
+                                                  {"blocking, median", true, &median}})
+    json["fits"][name] = fit_with_intervals(cases, blocking, statistic);
   json["paper"] = {{"minimum", {{"alpha_p_us", 1.34}, {"alpha_r_us", 0.34}}},
                    {"median", {{"alpha_p_us", 1.51}, {"alpha_r_us", 0.38}}}};
   agreed(comm, [&] {
     if (comm.rank() == 0 && !options.plot_directory.empty()) write_plots(cases, options.plot_directory);
   });
-  if (comm.rank() == 0 && options.json) print_json(json);
-  if (comm.rank() == 0 && !options.json) print(json);
-  if (!right && comm.rank() == 0)
-    fmt::print(stderr, "isohalo: the fit differs from the emulated {} by more than {} %\n", options.emulate,
-               100 * kTolerance);
-  return right ? ExitCode::fine : ExitCode::different;
+  return print_report(user, options.json, json, true);
 }
 
 }  // namespace isohalo

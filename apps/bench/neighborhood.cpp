@@ -5,8 +5,6 @@
 /// Every method is checked with a value of its own per (rank, block) before it is timed; a wrong result is reported
 /// instead of a time.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <random>
@@ -19,7 +17,6 @@
 #include "apps/bench/timing.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/neighborhood/offsets.hpp"
-#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
@@ -288,25 +285,13 @@ ExitCode bench_neighborhood(MPI_Comm user, const BenchNeighborhoodOptions& optio
   agreed(comm, [&] {
     if (comm.rank() == 0 && !options.plot_directory.empty()) write_plots(all, options.plot_directory);
   });
-  if (comm.rank() == 0 && options.json) {
-    Json j = report_of("neighborhood");
-    j["ranks"] = comm.size();
-    j["setup_ns_per_offset"] = set_ups;
-    j["moore1_8_bytes_over_isend_irecv"] = small;
-    for (const auto& e : all) j["experiments"].push_back(json_of(e));
-    if (!gains.empty()) j["improvement_percent"] = gains;
-    print_json(j);
-  } else if (comm.rank() == 0) {
-    fmt::print("{}, {} ranks\n", machine_text(), comm.size());
-    print_experiments(all);
-    for (const Json& g : gains)
-      fmt::print("{}, {} ranks: isohalo {:+.1f} % faster than MPI_Neighbor_alltoallw, set-up included\n",
-                 g["figure"].get<std::string>(), g["ranks"].dump(), g["percent"].get<double>());
-    for (const auto& [name, ns] : set_ups.items())
-      fmt::print("set-up, {}: {:.1f} ns per offset\n", name, ns.get<double>());
-    fmt::print("Moore 1, 8 bytes, isohalo over one Isend and Irecv per neighbor: {:.2f}\n", small);
-  }
-  return right ? ExitCode::fine : ExitCode::different;
+  Json j = report_of("neighborhood");
+  j["ranks"] = comm.size();
+  j["setup_ns_per_offset"] = set_ups;
+  j["moore1_8_bytes_over_isend_irecv"] = small;
+  for (const auto& e : all) j["experiments"].push_back(json_of(e));
+  if (!gains.empty()) j["improvement_percent"] = gains;
+  return print_report(user, options.json, j, right);
 }
 
 }  // namespace isohalo

@@ -169,48 +169,26 @@ std::vector<Turns> measure(WorkloadSides& sides, const std::vector<std::size_t>&
   return turns;
 }
 
-/// Adds the figures of a size; returns how many times as fast as OpenMP ours was, or 0.
-double report_size(std::size_t bytes, const Turns& turns, WorkloadReport& report) {
-  const double openmp = turns.middle(kByOpenMP) * 1e6, ours = turns.middle(kOurReduce) * 1e6,
-               mpi = turns.middle(kMpiReduce) * 1e6;
-  Json row{{"bytes", bytes}, {"isohalo_us", ours}, {"mpi_us", mpi}};
-  report.text += fmt::format("reduce {:>9} B  {:10.3f}  MPI {:10.3f}", bytes, ours, mpi);
-  if (openmp > 0) {
-    row["openmp_us"] = openmp;
-    row["openmp_over_isohalo"] = openmp / ours;
-    report.text += fmt::format("  OpenMP {:10.3f}  {:7.2f} times as fast", openmp, openmp / ours);
-  }
-  report.text += "\n";
-  report.json["cases"].push_back(row);
-  return openmp / ours;
-}
-
 }  // namespace
 
-WorkloadReport run_openmp_reduce(WorkloadSides& sides, const BenchWorkloadsOptions& options) {
-  const int p = sides.comm.size();
+Json run_openmp_reduce(WorkloadSides& sides, const BenchWorkloadsOptions& options) {
   const std::vector<std::size_t> sizes = sizes_to(options.largest / sizeof(double));
   bool right = true;
   const std::vector<Turns> turns = measure(sides, sizes, right);
-  WorkloadReport report;
-  report.right = sides.comm.min(right) == 1;
-  report.title =
-      kOpenMP ? fmt::format("openmp-reduce: of {} ranks, and of {} threads of rank 0 on {} cores; us per call", p,
-                            p, cores())
-              : "openmp-reduce: OpenMP is left out, the compiler has none; us per call";
-  report.json = {{"openmp", kOpenMP}, {"threads", kOpenMP ? p : 0}, {"cores", cores()}};
+  Json report{{"openmp", kOpenMP}, {"threads", kOpenMP ? sides.comm.size() : 0}, {"cores", cores()}};
   double logs = 0;
   int compared = 0;
-  for (std::size_t i = 0; i < sizes.size(); ++i)
-    if (const double ratio = report_size(sizes[i] * sizeof(double), turns[i], report); ratio > 0) {
-      logs += std::log(ratio);
-      ++compared;
-    }
-  if (compared > 0) {
-    const double mean = std::exp(logs / compared);
-    report.json["geometric_mean"] = mean;
-    report.text += fmt::format("geometric mean: {:.2f} times as fast as OpenMP\n", mean);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const double openmp = turns[i].middle(kByOpenMP) * 1e6, ours = turns[i].middle(kOurReduce) * 1e6;
+    Json& row = report["cases"].emplace_back(Json{
+        {"bytes", sizes[i] * sizeof(double)}, {"isohalo_us", ours}, {"mpi_us", turns[i].middle(kMpiReduce) * 1e6}});
+    if (openmp <= 0) continue;  // left out
+    row.update({{"openmp_us", openmp}, {"openmp_over_isohalo", openmp / ours}});
+    logs += std::log(openmp / ours);
+    ++compared;
   }
+  if (compared > 0) report["geometric_mean"] = std::exp(logs / compared);
+  report["right"] = sides.comm.min(right) == 1;
   return report;
 }
 

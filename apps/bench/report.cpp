@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "framework/run/machine.hpp"
 
@@ -10,15 +11,70 @@ namespace isohalo {
 
 namespace {
 
-std::string text_of(const Json& figure, const Column& c) {
-  if (!c.zero.empty() && figure == 0) return c.zero;
+std::string text_of(const Json& figure) {
   if (figure.is_string()) return figure.get<std::string>();
-  if (figure.is_number_float()) return fmt::format(fmt::runtime("{:" + c.form + "}"), figure.get<double>());
-  return figure.dump();
+  if (!figure.is_number_float()) return figure.dump();
+  const double x = figure.get<double>();
+  return std::abs(x) < 1e3 || std::abs(x) >= 1e9 ? fmt::format("{:.4g}", x) : fmt::format("{:.0f}", x);
 }
 
-std::string in_column(const Column& c, const std::string& text) {
-  return c.width < 0 ? fmt::format("{:<{}}", text, -c.width) : fmt::format("{:>{}}", text, c.width);
+bool is_list_of_objects(const Json& j) {
+  return j.is_array() && !j.empty() &&
+         std::all_of(j.begin(), j.end(), [](const Json& part) { return part.is_object(); });
+}
+/// May it be a row of a table?
+bool is_row(const Json& j) {
+  return std::none_of(j.begin(), j.end(), is_list_of_objects);
+}
+
+/// The figures of a row; "a/b" is b of its a.
+void add_figures(const std::string& above, const Json& j, Json& figures) {
+  for (const auto& [key, part] : j.items())
+    if (part.is_object())
+      add_figures(above + key + "/", part, figures);
+    else
+      figures[above + key] = text_of(part);
+}
+
+/// A column under its key, a word below the other.
+std::vector<std::string> column(const Json& rows, const std::string& key) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0, end = 0; end != key.npos; at = end + 1) {
+    end = key.find_first_of("_/", at);
+    lines.push_back(key.substr(at, end == key.npos ? end : end - at));
+  }
+  for (const Json& row : rows) lines.push_back(row.value(key, ""));
+  return lines;
+}
+
+void print_table(const Json& list) {
+  Json rows = Json::array();
+  std::vector<std::string> keys;
+  for (const Json& row : list) {
+    add_figures("", row, rows.emplace_back(Json::object()));
+    for (const auto& [key, figure] : rows.back().items())
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  }
+  std::vector<std::string> lines;
+  for (const std::string& key : keys) {
+    std::vector<std::string> cells = column(rows, key);
+    if (lines.size() < cells.size())  // below which all rows begin
+      lines.insert(lines.begin(), cells.size() - lines.size(),
+                   std::string(lines.empty() ? 0 : lines[0].size(), ' '));
+    cells.insert(cells.begin(), lines.size() - cells.size(), "");
+    std::size_t width = 0;
+    for (const std::string& c : cells) width = std::max(width, c.size());
+    for (std::size_t k = 0; k < lines.size(); ++k) lines[k] += fmt::format("  {:>{}}", cells[k], width);
+  }
+  fmt::print("{}\n", fmt::join(lines, "\n"));
+}
+
+void print_text(const std::string& name, const Json& j) {
+  const bool table = is_list_of_objects(j);
+  if (!table && !j.is_object()) return fmt::print("{}: {}\n", name, text_of(j));
+  fmt::print("\n{}\n", name);
+  if (table && std::all_of(j.begin(), j.end(), is_row)) return print_table(j);
+  for (const auto& [key, part] : j.items()) print_text(key, part);
 }
 
 }  // namespace
@@ -27,25 +83,17 @@ Json report_of(const std::string& benchmark) {
   return {{"benchmark", benchmark}, {"machine", machine_text()}};
 }
 
-void print_json(const Json& report) {
-  fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+ExitCode print_report(MPI_Comm comm, bool json, const Json& report, bool right) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  if (rank == 0 && json) fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+  if (rank == 0 && !json)
+    for (const auto& [key, part] : report.items()) print_text(key, part);
+  return right ? ExitCode::fine : ExitCode::different;
 }
 
-std::string Table::titles() const {
-  std::string all;
-  for (const Column& c : columns) all += (all.empty() ? "" : " ") + in_column(c, c.title);
-  return all;
-}
-
-std::string Table::line(const Json& row) const {
-  std::string all;
-  for (const Column& c : columns) {
-    const Json::json_pointer place("/" + c.key);
-    all += (all.empty() ? "" : " ") + in_column(c, row.contains(place) ? text_of(row[place], c) : "");
-  }
-  for (const Remark& r : remarks)
-    if (row.contains(r.key) && row[r.key] == r.when) all += r.text;
-  return all;
+bool all_true(const Json& rows, const std::string& key) {
+  return std::all_of(rows.begin(), rows.end(), [&](const Json& row) { return row[key].get<bool>(); });
 }
 
 bool CaseChoice::wants(const std::string& name) {
@@ -57,21 +105,6 @@ bool CaseChoice::wants(const std::string& name) {
 
 void CaseChoice::require_one(const std::string& bench) const {
   if (!found_) throw UsageError(fmt::format("{}: no such case; there are {}", bench, fmt::join(names_, ", ")));
-}
-
-ExitCode report_cases(MPI_Comm comm, bool json, const Json& report, const std::string& heading, const Table& table,
-                      const std::string& right) {
-  const Json& cases = report["cases"];
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
-  if (rank == 0 && json) print_json(report);
-  if (rank == 0 && !json) {
-    fmt::print("{}\n{}\n", heading, table.titles());
-    for (const Json& row : cases) fmt::print("{}\n", table.line(row));
-  }
-  const bool fine =
-      std::all_of(cases.begin(), cases.end(), [&](const Json& row) { return row.value(right, true); });
-  return fine ? ExitCode::fine : ExitCode::different;
 }
 
 }  // namespace isohalo

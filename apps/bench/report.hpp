@@ -1,6 +1,5 @@
 #pragma once
-/// How benchmarks tell what they have measured: the figures of a case are a row of JSON, and tables are made of
-/// such rows.
+/// How benchmarks tell what they have measured: all of it is one object of JSON, printed as such or as text.
 
 #include <mpi.h>
 
@@ -16,30 +15,13 @@ using Json = nlohmann::ordered_json;
 
 /// What every report begins with.
 Json report_of(const std::string& benchmark);
-void print_json(const Json& report);
 
-struct Column {
-  std::string title;
-  int width;              ///< below 0: left-aligned
-  std::string key;        ///< of the figure in a row; "a/b" is b of its a
-  std::string form = "";  ///< of a number, such as ".3f"
-  std::string zero = "";  ///< what stands for 0, if anything does
-};
+/// Prints the report on rank 0, as JSON or as text: what is single on a line of its own, each list of alike objects
+/// as a table. Different unless all was `right`. Local.
+ExitCode print_report(MPI_Comm comm, bool json, const Json& report, bool right);
 
-/// Columns; and what is said behind rows in which `key` is there and is `when`.
-struct Table {
-  struct Remark {
-    std::string key;
-    bool when;
-    std::string text;
-  };
-  std::vector<Column> columns;
-  std::vector<Remark> remarks = {};
-
-  std::string titles() const;
-  /// Blanks stand for figures that the row lacks.
-  std::string line(const Json& row) const;
-};
+/// Is this key true in all rows?
+bool all_true(const Json& rows, const std::string& key);
 
 /// The cases that --case names, all of them when it names none.
 class CaseChoice {
@@ -54,10 +36,5 @@ class CaseChoice {
   std::vector<std::string> wanted_, names_;
   bool found_ = false;
 };
-
-/// Prints the report with its "cases" on rank 0, as JSON or as the heading and a table. Different when `right`, a
-/// key of cases, is false in one of them. Local.
-ExitCode report_cases(MPI_Comm comm, bool json, const Json& report, const std::string& heading, const Table& table,
-                      const std::string& right);
 
 }  // namespace isohalo

@@ -201,7 +201,7 @@ ExitCode bench_scaling(MPI_Comm user, const BenchScalingOptions& options) {
   agreed(comm, [&] {
     if (comm.rank() != 0) return;
     const Outlook o = outlook_of(points, options);
-    options.json ? print_scaling_json(points, o, options) : print_scaling(points, o, options);
+    print_scaling(points, o, options);
     if (options.plot_directory.empty() || o.weak.empty() || o.strong.empty()) return;
     plot_scaling(points, o, options.plot_directory);
   });

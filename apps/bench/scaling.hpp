@@ -52,8 +52,6 @@ struct Outlook {
 /// On standard output.
 void print_scaling(const std::vector<ScalingPoint>& points, const Outlook& outlook,
                    const BenchScalingOptions& options);
-void print_scaling_json(const std::vector<ScalingPoint>& points, const Outlook& outlook,
-                        const BenchScalingOptions& options);
 /// scaling-weak.svg and scaling-strong.svg. Throws RunError.
 void plot_scaling(const std::vector<ScalingPoint>& points, const Outlook& outlook, const std::string& directory);
 

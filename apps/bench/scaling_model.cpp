@@ -17,61 +17,27 @@ namespace {
 
 using Matrix = std::vector<std::vector<double>>;
 
-/// x of a x = b by elimination with pivots; an unknown that the equations leave open is 0.
-std::vector<double> solved(Matrix a, std::vector<double> b) {
-  const std::size_t n = b.size();
-  std::vector<double> x(n, 0.0);
-  std::vector<std::size_t> open;
-  for (std::size_t k = 0; k < n; ++k) {
-    std::size_t pivot = k;
-    for (std::size_t i = k; i < n; ++i)
-      if (std::abs(a[i][k]) > std::abs(a[pivot][k])) pivot = i;
-    std::swap(a[k], a[pivot]), std::swap(b[k], b[pivot]);
-    if (std::abs(a[k][k]) < 1e-12) {
-      a[k].assign(n, 0.0), a[k][k] = 1, b[k] = 0;
-      continue;
+/// x >= 0 with the least |A x - 1|, one unknown after the other until none changes. `rows`: of A, whose columns
+/// have numbers other than 0.
+std::vector<double> nonnegative(const Matrix& rows, std::size_t terms) {
+  Matrix square(terms, std::vector<double>(terms));
+  std::vector<double> right(terms), x(terms);
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < terms; ++i) {
+      for (std::size_t j = 0; j < terms; ++j) square[i][j] += row[i] * row[j];
+      right[i] += row[i];
     }
-    for (std::size_t i = k + 1; i < n; ++i) {
-      const double f = a[i][k] / a[k][k];
-      for (std::size_t j = k; j < n; ++j) a[i][j] -= f * a[k][j];
-      b[i] -= f * b[k];
+  double change = 1;
+  for (int k = 0; k < 1000000 && change > 1e-15; ++k) {
+    change = 0;
+    for (std::size_t i = 0; i < terms; ++i) {
+      const double product = std::inner_product(x.begin(), x.end(), square[i].begin(), 0.0);
+      const double best = std::max(0.0, x[i] + (right[i] - product) / square[i][i]);
+      change = std::max(change, std::abs(best - x[i]));
+      x[i] = best;
     }
-  }
-  for (std::size_t k = n; k-- > 0;) {
-    double sum = b[k];
-    for (std::size_t j = k + 1; j < n; ++j) sum -= a[k][j] * x[j];
-    x[k] = sum / a[k][k];
   }
   return x;
-}
-
-/// Least squares with the columns in `used` alone; rows are points.
-std::vector<double> least_squares(const Matrix& rows, const std::vector<double>& right,
-                                  const std::vector<std::size_t>& used) {
-  Matrix a(used.size(), std::vector<double>(used.size(), 0.0));
-  std::vector<double> b(used.size(), 0.0);
-  for (std::size_t p = 0; p < rows.size(); ++p)
-    for (std::size_t i = 0; i < used.size(); ++i) {
-      for (std::size_t j = 0; j < used.size(); ++j) a[i][j] += rows[p][used[i]] * rows[p][used[j]];
-      b[i] += rows[p][used[i]] * right[p];
-    }
-  return solved(std::move(a), std::move(b));
-}
-
-/// The most negative cost's term goes until none is left.
-std::vector<double> nonnegative(const Matrix& rows, const std::vector<double>& right, std::size_t terms) {
-  std::vector<std::size_t> used(terms);
-  std::iota(used.begin(), used.end(), std::size_t{0});
-  for (;;) {
-    const auto x = least_squares(rows, right, used);
-    const auto least = std::min_element(x.begin(), x.end());
-    if (least == x.end() || *least >= 0) {
-      std::vector<double> all(terms, 0.0);
-      for (std::size_t k = 0; k < used.size(); ++k) all[used[k]] = x[k];
-      return all;
-    }
-    used.erase(used.begin() + (least - x.begin()));
-  }
 }
 
 /// Of this level, as the system says: the processor itself tells virtual machines of all its caches together.
@@ -131,14 +97,14 @@ StepCosts fit_costs(const std::vector<MeasuredStep>& points) {
     for (const Amount& a : p.amounts) column.try_emplace(a.term, column.size());
   // Relative errors: rows over their times. Columns over their largest entry, since costs differ by powers of ten.
   Matrix rows(points.size(), std::vector<double>(column.size(), 0.0));
-  std::vector<double> right(points.size(), 1.0), scale(column.size(), 0.0);
+  std::vector<double> scale(column.size(), 0.0);
   for (std::size_t p = 0; p < points.size(); ++p)
     for (const Amount& a : points[p].amounts) rows[p][column.at(a.term)] += a.amount / points[p].seconds;
   for (const auto& row : rows)
     for (std::size_t k = 0; k < row.size(); ++k) scale[k] = std::max(scale[k], row[k]);
   for (auto& row : rows)
     for (std::size_t k = 0; k < row.size(); ++k) row[k] /= scale[k];
-  const auto x = nonnegative(rows, right, column.size());
+  const auto x = nonnegative(rows, column.size());
 
   StepCosts costs;
   for (const auto& [name, k] : column) costs.terms.push_back({name, x[k] / scale[k]});

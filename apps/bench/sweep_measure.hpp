@@ -14,7 +14,7 @@
 namespace isohalo {
 
 /// What is timed, in this order, in seconds per step; copies are of as many bytes as a field of this rank has.
-enum SweepWay : std::size_t { kCopying, kWithResidual, kOurs, kByHand, kOverlapped };
+enum SweepWay : std::size_t { kCopying, kOurs, kByHand, kWithResidual, kOverlapped };
 
 /// So many steps take about a quarter of a second where one takes `seconds`.
 inline std::int64_t steps_to_time(double seconds, double least, double most) {
@@ -36,35 +36,33 @@ Json sweep_row(const std::string& name, const CartesianDomain<D>& domain, const 
           {"gb_per_s", ours * 1e6 * bytes / 1e9},
           {"copy_gb_per_s", cells * 2 * sizeof(T) / turns.middle(kCopying) / 1e9},
           {"of_copy", 0.5 * arrays * turns.ratio(kCopying, kOurs)},
-          {"with_residual_mupdates_per_s", cells / turns.middle(kWithResidual) / 1e6},
-          {"residual_cost", turns.ratio(kWithResidual, kOurs)},
           {"same_bits", same_bits}};
 }
 
 /// Times `ours`, the hand-written opponent and, unless it is null, `overlapped`, which begin with the same values
-/// of `fields` fields of type T, and compares all bits at the end. `arrays` as above. Collective.
+/// of `fields` fields of type T, and compares all bits at the end; of one step per exchange with residuals as well.
+/// `arrays` as above. Collective.
 template <class T, int D, class Hand>
 Json compare_steps(const std::string& name, const CartesianDomain<D>& domain, Solver<D>& ours,
-                   Solver<D>* overlapped, Hand& hand, std::size_t fields, double arrays, int repeats) {
+                   Solver<D>* overlapped, Hand& hand, std::size_t fields, double arrays, int repeats, int depth) {
   const Communicator& comm = domain.comm();
   CopyRate copy(domain.owned().cells() * static_cast<std::int64_t>(sizeof(T)));
-  ours.advance(2, false), hand.advance(2);  // pages are touched, an exchange is chosen
-  const double once = timed(comm, [&] { ours.advance(2, false), hand.advance(2); }) / 4;
-  constexpr std::int64_t trial = 60;  // steps, after which all ways are chosen
+  ours.advance(2 * depth, false), hand.advance(2 * depth);  // pages are touched, an exchange is chosen
+  const double once = timed(comm, [&] { ours.advance(2 * depth, false), hand.advance(2 * depth); }) / (4 * depth);
+  const std::int64_t trial = std::max(60 / depth, 10) * depth;  // steps, after which all ways are chosen
   ours.advance(trial, false), hand.advance(trial);
-  for (std::int64_t s = 0; s < trial; ++s) ours.advance(1, true);
-  hand.advance(trial);
+  for (std::int64_t s = 0; depth == 1 && s < trial; ++s) ours.advance(1, true), hand.advance(1);
   if (overlapped) overlapped->advance(4 + 2 * trial, false);
-  const std::int64_t steps = steps_to_time(once, 4, 1000);
+  const std::int64_t steps = (steps_to_time(once, 4, 1000) + depth - 1) / depth * depth;
   const auto per_step = [&](const auto& work) { return timed(comm, work) / static_cast<double>(steps); };
-  std::vector<std::function<double()>> ways{
-      [&] { return copy.seconds(comm, steps); },
-      [&] { return timed_calls(comm, steps, [&] { ours.advance(1, true); }); },
-      [&] { return per_step([&] { ours.advance(steps, false); }); },
-      [&] {
-        hand.advance(steps);  // as far as ours with the residual
-        return per_step([&] { hand.advance(steps); });
-      }};
+  std::vector<std::function<double()>> ways{[&] { return copy.seconds(comm, steps); },
+                                            [&] { return per_step([&] { ours.advance(steps, false); }); },
+                                            [&] { return per_step([&] { hand.advance(steps); }); }};
+  if (depth == 1)
+    ways.push_back([&] {
+      hand.advance(steps);  // as far as ours
+      return timed_calls(comm, steps, [&] { ours.advance(1, true); });
+    });
   if (overlapped)
     ways.push_back([&] {
       overlapped->advance(steps, false);
@@ -84,6 +82,7 @@ Json compare_steps(const std::string& name, const CartesianDomain<D>& domain, So
   Json row = sweep_row<T, D>(name, domain, turns, arrays, comm.max(wrong) == 0);
   row["hand_written_mupdates_per_s"] = static_cast<double>(domain.global().cells()) / turns.middle(kByHand) / 1e6;
   row["ratio"] = turns.ratio(kByHand, kOurs);
+  if (depth == 1) row["residual_cost"] = turns.ratio(kWithResidual, kOurs);
   if (overlapped) row["overlap_cost"] = turns.ratio(kOverlapped, kOurs);
   return row;
 }
@@ -94,11 +93,14 @@ struct SweepOrder {
   std::int64_t size;  ///< cells per dimension; 0: far more than caches hold
   int repeats;
   CaseChoice cases;
+  int depth = 1;          ///< steps per exchange
+  std::string tile = {};  ///< lines of the input
   Json rows = Json::array();
   std::int64_t cells(std::int64_t usual) const { return size > 0 ? size : usual; }
 };
-/// The cases of solvers that input files ask for.
+/// The cases of solvers that input files ask for; those that `bench temporal` has as well.
 void measure_solver_steps(SweepOrder& order);
+void measure_deep_steps(SweepOrder& order);
 /// Those that compute on Kokkos' default execution space, against a copy there and by the host's bits.
 void measure_device_steps(SweepOrder& order);
 

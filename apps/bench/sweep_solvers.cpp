@@ -2,22 +2,58 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "apps/bench/hand_acoustics.hpp"
 #include "apps/bench/hand_rows.hpp"
 #include "apps/bench/hand_solver_rows.hpp"
 #include "apps/bench/hand_written.hpp"
 #include "apps/bench/input_solver.hpp"
 #include "apps/bench/sweep_measure.hpp"
+#include "stencils/cell_solver.hpp"
+#include "stencils/solvers/gray_scott.hpp"
 
 namespace isohalo {
 
 namespace {
 
-/// Times the solver of this input against `make_hand(domain, input)`. `arrays` as in sweep_row; `compared`: fields.
+/// Heat again, as a function of a cell.
+struct Diffusion {
+  static constexpr auto fields = names("u");
+  static constexpr std::array dimensions{2, 3};
+  template <int D>
+  StencilShape<D> shape() const {
+    return StencilShape<D>::star(1);
+  }
+  template <class Cell>
+  KOKKOS_FUNCTION double operator()(const Cell& u, double) const {
+    return u() + laplace(u);
+  }
+};
+
+enum class Beside { nothing, overlapped };
+
+/// Times the solver of this input against `make_hand(domain, input)`, and beside it one whose steps overlap
+/// exchange and sweep. `arrays` as in sweep_row; `compared`: fields.
 template <class T, int D, class MakeHand>
 Json measure(const SweepOrder& order, const std::string& name, const std::string& text, double arrays,
-             const MakeHand& make_hand, std::size_t compared = 1) {
-  InputSolver<D> ours(order.comm, text);
+             const MakeHand& make_hand, std::size_t compared = 1, Beside beside = Beside::nothing) {
+  SolverKinds kinds = shipped_solvers();
+  add_solver<Diffusion>(kinds, "diffusion");
+  const auto stepper = [](InputSolver<D> & s) -> auto& {
+    return dynamic_cast<StateStepper<T, D>&>(*s);
+  };
+  const bool overlaps = beside == Beside::overlapped && order.depth == 1;
+  InputSolver<D> ours(order.comm, text, kinds);
+  std::optional<InputSolver<D>> overlapped;
+  bool chosen = false;
+  if (overlaps) {
+    InputSolver<D> automatic(order.comm, text, kinds);  // on its own
+    while (!stepper(automatic).overlap().decided()) automatic->advance(1, false);
+    chosen = stepper(automatic).overlap().overlap();
+    overlapped.emplace(order.comm, text, kinds);
+    stepper(*overlapped).overlap_by(Overlap::always), stepper(ours).overlap_by(Overlap::never);
+  }
   const CartesianDomain<D>& domain = ours.domain();
   auto hand = make_hand(domain, ours.input());
   const auto copy = [&](const AnyArray<D>& array, const auto& to) {
@@ -27,6 +63,9 @@ Json measure(const SweepOrder& order, const std::string& name, const std::string
   const auto fields = ours->fields();
   for (std::size_t f = 0; f < compared; ++f)
     copy(fields[f].array, [&](const Index<D>& i) -> T& { return hand.at(i, f); });
+  if constexpr (requires { hand.before(Index<D>{}); })
+    if (fields.size() > compared)
+      copy(fields[compared].array, [&](const Index<D>& i) -> T& { return hand.before(i); });
   if constexpr (requires { hand.given(Index<D>{}, 0); }) {
     const auto given = ours->coefficients();
     for (std::size_t k = 0; k < given.size(); ++k)
@@ -35,7 +74,11 @@ Json measure(const SweepOrder& order, const std::string& name, const std::string
       copy(f->array, [&](const Index<D>& i) -> T& { return hand.given(i, given.size()); });
   }
   if constexpr (requires { hand.start(); }) hand.start();
-  return compare_steps<T, D>(name, domain, *ours, nullptr, hand, compared, arrays, order.repeats);
+  Json row = compare_steps<T, D>(name, domain, *ours, overlaps ? &**overlapped : nullptr, hand, compared, arrays,
+                                 order.repeats, order.depth);
+  if (overlaps) row["overlap_chosen"] = chosen;
+  if (order.depth > 1) row.update({{"depth", order.depth}, {"tile", shape_string<D>(stepper(ours).time_tile())}});
+  return row;
 }
 
 /// A case, but for its solver.
@@ -44,17 +87,19 @@ struct SolverCase {
   const SweepOrder& order;
   std::string name;
   Index<D> shape;
-  std::string grid(const char* side) const { return grid_text<D>(order.comm, shape, side); }
+  std::string grid(const char* side) const {
+    return grid_text<D>(order.comm, shape, side, std::to_string(order.depth)) + order.tile;
+  }
 };
 
 /// Against `Hand`, whose rows `make_row(input, stride)` makes. `solver`: lines of the input.
 template <class Hand, class T = double, int D, class MakeRow>
 Json against(const SolverCase<D>& c, const char* side, const std::string& solver, double arrays,
-             const MakeRow& make_row) {
+             const MakeRow& make_row, std::size_t compared = 1, Beside beside = Beside::nothing) {
   const auto make_hand = [&](const CartesianDomain<D>& domain, const Input<D>& in) {
     return Hand(domain, [&](const Index<D>& s) { return make_row(in, s); });
   };
-  return measure<T, D>(c.order, c.name, c.grid(side) + solver, arrays, make_hand);
+  return measure<T, D>(c.order, c.name, c.grid(side) + solver, arrays, make_hand, compared, beside);
 }
 /// With K constant arrays.
 template <int D, class Row, std::size_t K = 1>
@@ -65,6 +110,68 @@ PerDim<double, D> inverse(const Input<D>& in) {
   PerDim<double, D> r;
   for (int j = 0; j < D; ++j) r[j] = 1 / in.grid.spacing[j];
   return r;
+}
+
+template <int D>
+Json heat(const SolverCase<D>& c) {
+  const auto row = [](const Input<D>& in, const Index<D>& s) {
+    PerDim<double, D> k;
+    for (int j = 0; j < D; ++j) k[j] = 0.1 / (in.grid.spacing[j] * in.grid.spacing[j]);
+    return HandHeatRow<D>{k, s};
+  };
+  return against<HandWritten<D, HandHeatRow<D>>>(c, kPeriodicSide, std::string(kRandomField) + kHeat, 2, row, 1,
+                                                 Beside::overlapped);
+}
+
+/// Weighted neighbors, as an input file lists them.
+template <class HandRow, int D>
+Json weighted(const SolverCase<D>& c, const Offsets<D>& offsets) {
+  const auto row = [&](const Input<D>&, const Index<D>& s) {
+    return HandRow(offsets, stencil_weights(offsets.size()), s);
+  };
+  return against<HandWritten<D, HandRow>>(c, kPeriodicSide, kRandomField + stencil_text<D>(offsets), 2, row, 1,
+                                          Beside::overlapped);
+}
+template <int D>
+Json box(const SolverCase<D>& c) {
+  return weighted<HandBoxRow<D>>(c, moore<D>(1, Self::include));
+}
+template <int Radius, int D>
+Json star(const SolverCase<D>& c) {
+  return weighted<HandListRow<D, 2 * D * Radius + 1, Radius>>(c, isohalo::star<D>(Radius, Self::include));
+}
+Json odd_list(const SolverCase<2>& c) {  // that no rule gives
+  return weighted<HandListRow<2, 7, 3>>(c, {{-3, 1}, {-2, -2}, {-1, 3}, {0, 0}, {0, 2}, {1, -3}, {3, -1}});
+}
+
+template <int D>
+Json cell(const SolverCase<D>& c) {
+  const auto row = [](const Input<D>& in, const Index<D>& s) {
+    return HandHeatRow<D>{inverse_squares(in.grid), s};
+  };
+  return against<HandWritten<D, HandHeatRow<D>>>(
+      c, kPeriodicSide, std::string(kRandomField) + "solver = {kind = \"diffusion\", dt = 1.0}\n", 2, row, 1,
+      Beside::overlapped);
+}
+
+template <int D>
+Json wave(const SolverCase<D>& c) {
+  const std::string text = "solver = {kind = \"wave\", c = 0.9, sigma = 0.1, dt = 0.5}\n";
+  const auto row = [](const Input<D>& in, const Index<D>& s) {
+    return HandWaveRow<D>{inverse_squares(in.grid), 0.9, 0.1, 0.5, s};
+  };
+  return against<HandWritten<D, HandWaveRow<D>>>(c, kPeriodicSide, kRandomField + text, 3, row, 1,
+                                                 Beside::overlapped);
+}
+
+Json gray_scott(const SolverCase<2>& c) {
+  const auto row = [](const Input<2>& in, const Index<2>& s) {
+    const GrayScott g;
+    return HandGrayScottRow{inverse_squares(in.grid), g.Du, g.Dv, g.F, g.k, 0.1, s};
+  };
+  return against<HandWritten<2, HandGrayScottRow, 2>>(
+      c, kPeriodicSide, random_text({"u", "v"}) + "solver = {kind = \"gray_scott\", dt = 0.1}\n", 4, row, 2,
+      Beside::overlapped);
 }
 
 template <int D>
@@ -183,11 +290,24 @@ void measure_solver_steps(SweepOrder& order) {
   const auto add = [&](const auto& c, const auto& run) {
     if (order.cases.wants(c.name)) order.rows.push_back(run(c));
   };
+  const std::int64_t n = order.cells(4096), n3 = order.cells(256), n4 = order.cells(64), bytes = order.cells(16384);
+  const auto plane = [&](const std::string& name) { return SolverCase<2>{order, "2d-" + name, {n, n}}; };
+  const auto cube = [&](const std::string& name) { return SolverCase<3>{order, "3d-" + name, {n3, n3, n3}}; };
   const auto add_both = [&](const std::string& name, const auto& run) {
-    const std::int64_t n2 = order.cells(4096), n3 = order.cells(256);
-    add(SolverCase<2>{order, "2d-" + name, {n2, n2}}, run);
-    add(SolverCase<3>{order, "3d-" + name, {n3, n3, n3}}, run);
+    add(plane(name), run), add(cube(name), run);
   };
+  add(plane("5pt"), heat<2>);
+  add(cube("7pt"), heat<3>);
+  add(plane("9pt"), box<2>);
+  add(cube("27pt"), box<3>);
+  add_both("star2", [](const auto& c) { return star<2>(c); });
+  add(cube("star4"), star<4, 3>);
+  add(plane("list"), odd_list);
+  add(SolverCase<1>{order, "1d-3pt", {n * n}}, heat<1>);
+  add(SolverCase<4>{order, "4d-9pt", {n4, n4, n4, n4}}, heat<4>);
+  add_both("cell", [](const auto& c) { return cell(c); });
+  add_both("wave", [](const auto& c) { return wave(c); });
+  add(SolverCase<2>{order, "gray_scott", {n, order.size ? n : n / 2}}, gray_scott);
   add_both("upwind", [](const auto& c) { return upwind(c); });
   add_both("upwind-v", [](const auto& c) { return upwind_in_field(c); });
   add_both("upwind3", [](const auto& c) { return upwind3(c); });
@@ -196,8 +316,18 @@ void measure_solver_steps(SweepOrder& order) {
   add_both("chebyshev", [](const auto& c) { return chebyshev(c); });
   add_both("red_black", [](const auto& c) { return red_black(c); });
   add_both("acoustics", [](const auto& c) { return acoustics(c); });
-  const std::int64_t n = order.cells(16384);
-  add(SolverCase<2>{order, "life", {n, n}}, [](const auto& c) { return life(c); });
+  add(SolverCase<2>{order, "life", {bytes, bytes}}, life);
+}
+
+void measure_deep_steps(SweepOrder& order) {
+  const std::int64_t n2 = order.cells(8192), n3 = order.cells(384);
+  const auto add = [&](const auto& c, const auto& run) {
+    if (order.cases.wants(c.name)) order.rows.push_back(run(c));
+  };
+  add(SolverCase<2>{order, "2d-5pt", {n2, n2}}, heat<2>);
+  add(SolverCase<3>{order, "3d-7pt", {n3, n3, n3}}, heat<3>);
+  add(SolverCase<2>{order, "2d-9pt", {n2, n2}}, box<2>);
+  add(SolverCase<3>{order, "3d-27pt", {n3, n3, n3}}, box<3>);
 }
 
 }  // namespace isohalo

@@ -1,14 +1,11 @@
 /// `isohalo bench wait`: the same messages, waited for by our progress loop and by MPI_Waitall. With more ranks
 /// than cores MPICH's blocking calls poll on a core that the awaited rank needs.
 
-#include <fmt/format.h>
-
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/communicator.hpp"
-#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
@@ -42,11 +39,7 @@ ExitCode bench_wait(MPI_Comm user, const BenchOptions& options) {
   const double ours = turns.middle(0), theirs = turns.middle(1), ratio = turns.ratio(1, 0);
   Json report = report_of("wait");
   report.update({{"ranks", comm.size()}, {"isohalo_us", ours}, {"mpi_waitall_us", theirs}, {"ratio", ratio}});
-  if (comm.rank() == 0 && options.json) print_json(report);
-  if (comm.rank() == 0 && !options.json)
-    fmt::print("{}\n{} ranks: {:.1f} us per exchange, {:.1f} us with MPI_Waitall, ratio {:.1f}\n", machine_text(),
-               comm.size(), ours, theirs, ratio);
-  return right ? ExitCode::fine : ExitCode::different;
+  return print_report(user, options.json, report, right);
 }
 
 }  // namespace isohalo

@@ -12,7 +12,6 @@
 
 #include "apps/bench/timing.hpp"
 #include "datatypes/mpi_check.hpp"
-#include "framework/run/machine.hpp"
 
 namespace isohalo {
 
@@ -29,28 +28,10 @@ std::byte* bytes(T* data) {
 
 struct Workload {
   const char* name;
-  WorkloadReport (*run)(WorkloadSides&, const BenchWorkloadsOptions&);
+  Json (*run)(WorkloadSides&, const BenchWorkloadsOptions&);
 };
 constexpr std::array<Workload, 3> kWorkloads{
     {{"matvec", run_matvec}, {"barnes-hut", run_barnes_hut}, {"openmp-reduce", run_openmp_reduce}}};
-
-void print(const WorkloadReport& report) {
-  fmt::print("\n{}\n", report.title);
-  for (const WorkloadPhase& p : report.phases)
-    fmt::print("{:<26} {:11.4f} ms  MPI {:11.4f}  {:7.2f} times as fast\n", p.name, p.ours_s * 1e3, p.mpi_s * 1e3,
-               p.ratio);
-  fmt::print("{}{}", report.text, report.right ? "" : "WRONG RESULTS\n");
-}
-
-Json json_of(const char* name, const WorkloadReport& report) {
-  Json json{{"workload", name}};
-  json.update(report.json);
-  for (const WorkloadPhase& p : report.phases)
-    json["phases"].push_back(
-        {{"phase", p.name}, {"isohalo_s", p.ours_s}, {"mpi_s", p.mpi_s}, {"mpi_over_isohalo", p.ratio}});
-  json["right"] = report.right;
-  return json;
-}
 
 }  // namespace
 
@@ -91,8 +72,8 @@ void WorkloadCollectives::allreduce(const std::int64_t* mine, std::int64_t* sum,
   mpi_check(MPI_Allreduce(mine, sum, static_cast<int>(count), MPI_INT64_T, MPI_SUM, comm_), "MPI_Allreduce", comm_);
 }
 
-std::vector<WorkloadPhase> compare_sides(WorkloadSides& sides, const std::vector<std::string>& names,
-                                         const std::function<std::vector<double>(WorkloadCollectives&)>& run) {
+Json compare_sides(WorkloadSides& sides, const std::vector<std::string>& names,
+                   const std::function<std::vector<double>(WorkloadCollectives&)>& run) {
   std::vector<Turns> turns(names.size());
   for (int k = 0; k < sides.repeats; ++k) {
     std::vector<double> us, them;
@@ -101,9 +82,12 @@ std::vector<WorkloadPhase> compare_sides(WorkloadSides& sides, const std::vector
     if (k % 2 == 1) us = run(sides.ours);
     for (std::size_t i = 0; i < names.size(); ++i) turns[i].add({us[i], them[i]});
   }
-  std::vector<WorkloadPhase> phases;
+  Json phases;
   for (std::size_t i = 0; i < names.size(); ++i)
-    phases.push_back({names[i], turns[i].middle(0), turns[i].middle(1), turns[i].ratio(1, 0)});
+    phases.push_back({{"phase", names[i]},
+                      {"isohalo_s", turns[i].middle(0)},
+                      {"mpi_s", turns[i].middle(1)},
+                      {"mpi_over_isohalo", turns[i].ratio(1, 0)}});
   return phases;
 }
 
@@ -111,23 +95,18 @@ ExitCode bench_workloads(MPI_Comm user, const BenchWorkloadsOptions& options) {
   const Communicator comm = Communicator::of(user);
   const auto node = node_collectives(comm, "bench workloads");
   WorkloadSides sides{comm, {comm.get(), node.get()}, {comm.get(), nullptr}, options.repeats};
-  const bool table = comm.rank() == 0 && !options.json;
   Json json = report_of("workloads");
   json.update({{"ranks", comm.size()}, {"repeats", options.repeats}, {"workloads", Json::array()}});
-  if (table)
-    fmt::print("{}\n{} ranks; of the slowest rank, median of {}\n", machine_text(), comm.size(), options.repeats);
   bool right = true;
   CaseChoice cases(options.cases);
   for (const Workload& w : kWorkloads) {
     if (!cases.wants(w.name)) continue;
-    const WorkloadReport report = w.run(sides, options);
-    json["workloads"].push_back(json_of(w.name, report));
-    right = right && report.right;
-    if (table) print(report);
+    Json& all = json["workloads"].emplace_back(Json{{"workload", w.name}});
+    all.update(w.run(sides, options));
+    right = right && all["right"];
   }
   json["right"] = right;
-  if (comm.rank() == 0 && options.json) print_json(json);
-  return right ? ExitCode::fine : ExitCode::different;
+  return print_report(user, options.json, json, right);
 }
 
 }  // namespace isohalo

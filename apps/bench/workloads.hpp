@@ -47,24 +47,10 @@ struct WorkloadSides {
   int repeats;
 };
 
-struct WorkloadPhase {
-  std::string name;
-  double ours_s, mpi_s, ratio;  ///< medians; of the pairs
-};
-
 /// Runs both sides in turn, the first of them in turn too. `run` returns the seconds of the phases in the order of
-/// `names`, the same on all ranks. Collective.
-std::vector<WorkloadPhase> compare_sides(WorkloadSides& sides, const std::vector<std::string>& names,
-                                         const std::function<std::vector<double>(WorkloadCollectives&)>& run);
-
-/// What a workload reports: a line that says what it was, its figures, and whether all results were right.
-struct WorkloadReport {
-  std::string title;
-  Json json;
-  std::vector<WorkloadPhase> phases;
-  std::string text;  ///< printed behind the phases
-  bool right = true;
-};
+/// `names`, the same on all ranks; medians. Collective.
+Json compare_sides(WorkloadSides& sides, const std::vector<std::string>& names,
+                   const std::function<std::vector<double>(WorkloadCollectives&)>& run);
 
 /// Seconds since `start` of MPI_Wtime are added up, for a phase that is spread over a run.
 class Stopwatch {
@@ -86,9 +72,10 @@ class Stopwatch {
   double seconds_ = 0;
 };
 
-/// The workloads. Collective; the report is the same on all ranks.
-WorkloadReport run_matvec(WorkloadSides& sides, const BenchWorkloadsOptions& options);
-WorkloadReport run_barnes_hut(WorkloadSides& sides, const BenchWorkloadsOptions& options);
-WorkloadReport run_openmp_reduce(WorkloadSides& sides, const BenchWorkloadsOptions& options);
+/// The workloads: what they were, their figures and whether all results were "right". Collective; the same on all
+/// ranks.
+Json run_matvec(WorkloadSides& sides, const BenchWorkloadsOptions& options);
+Json run_barnes_hut(WorkloadSides& sides, const BenchWorkloadsOptions& options);
+Json run_openmp_reduce(WorkloadSides& sides, const BenchWorkloadsOptions& options);
 
 }  // namespace isohalo
