@@ -120,8 +120,7 @@ auto cell_kernel(const CellSettings<S, D>& in, const Index<D>& stride, const Mak
 template <class S, class T, int D, class Stepper = StateStepper<T, D>>
 class CellSolver final : public Stepper {
  public:
-  CellSolver(const CellSettings<S, D>& in, const CartesianDomain<D>& domain, int depth, Exchange exchange,
-             Overlap overlap = Overlap::automatic)
+  CellSolver(const CellSettings<S, D>& in, const CartesianDomain<D>& domain, int depth, Exchange exchange)
       : Stepper(
             in.fields(), domain, in.solver.template shape<D>(), in.rules(), depth,
             [&](const Index<D>& stride) {
@@ -132,7 +131,7 @@ class CellSolver final : public Stepper {
               (std::make_integer_sequence<int, stages_of<S>()>());
               return kernels;
             },
-            exchange, overlap) {
+            exchange) {
     if constexpr (kHasBefore<S>) begin_ = cell_kernel<kBegin, S, T, D>(in, this->field().stride, Make());
     for (std::size_t f = 0; in.sourced && f < kStateFields<S>; ++f)
       if (const auto& values = in.given[in.first_source() + f].in_time())

@@ -16,8 +16,7 @@ class DeepStepper : public StateStepper<T, D> {
   /// Collective in order.
   template <class MakeRow>
   DeepStepper(const std::string& name, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
-              const BoundaryRules<D>& rules, int depth, MakeRow&& make_row, Exchange exchange = Exchange::automatic,
-              Overlap overlap = Overlap::automatic)
+              const BoundaryRules<D>& rules, int depth, MakeRow&& make_row, Exchange exchange = Exchange::automatic)
       : StateStepper<T, D>(
             StateFields{{name}}, domain, shape, {rules}, depth,
             [&](const Index<D>& stride) {
@@ -29,7 +28,7 @@ class DeepStepper : public StateStepper<T, D> {
                 kernels.push_back(row_kernel<T, D>(made));
               return kernels;
             },
-            exchange, overlap) {}
+            exchange) {}
 };
 
 }  // namespace isohalo

@@ -22,7 +22,7 @@ double seconds_since(Clock::time_point start) {
 template <class T, int D>
 StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain<D>& domain,
                                  const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules,
-                                 int depth, const MakeKernels& make_kernels, Exchange exchange, Overlap overlap)
+                                 int depth, const MakeKernels& make_kernels, Exchange exchange)
     : names_(names),
       domain_(domain),
       around_(names.topology(rules, domain.global())),
@@ -30,14 +30,16 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
       shape_(shape),
       deepest_(names.reaches(depth)),
       reducer_(domain),
-      now_(make_fields(names.state, "", exchange)),
-      next_(make_fields(names.state, " (next)", exchange)),
-      kernels_(make_kernels(now_[0].ref().stride)),
-      overlap_(names.stages > 1 ? Overlap::never : overlap, domain.comm()),
-      previous_read_(!names.before.empty()),
-      always_overlaps_(overlap == Overlap::always) {
-  if (names.stages > 1) third_ = make_fields(names.state, " (stage)", exchange);
-  coefficients_ = make_fields(names.coefficients, "", exchange);
+      overlap_(names.stages > 1 ? Overlap::never : Overlap::automatic, domain.comm()),
+      previous_read_(!names.before.empty()) {
+  const FieldMemory memory = field_memory(exchange, domain.comm());
+  agreed(domain.comm(), [&] {  // since what follows is collective
+    now_ = make_fields(names.state, "", memory);
+    next_ = make_fields(names.state, " (next)", memory);
+    if (names.stages > 1) third_ = make_fields(names.state, " (stage)", memory);
+    coefficients_ = make_fields(names.coefficients, "", memory);
+  });
+  kernels_ = make_kernels(now_[0].ref().stride);
   const BoundaryTopology<D>& around = around_;
   const auto layers = shape.ghost_widths(1, around);
   layers_low_ = layers[0];
@@ -112,6 +114,14 @@ void StateStepper<T, D>::sweep_by(const SweepSettings<D>& settings) {
   forced_tile_ = settings.tile;
   if (forced_tile_) tilings_.clear(), go_deep(depth_);
   if (settings.way) fetches_ = fetches_with_change_ = FastestWay::decided_for(*settings.way);
+}
+
+template <class T, int D>
+void StateStepper<T, D>::overlap_by(Overlap mode) {
+  if (names_.stages > 1) return;
+  overlap_ = OverlapChoice(mode, domain_.comm());
+  always_overlaps_ = mode == Overlap::always;
+  go_deep(depth_);
 }
 
 template <class T, int D>
@@ -286,11 +296,10 @@ void StateStepper<T, D>::sweep_before(const RowKernel<T, D>& kernel) {
 
 template <class T, int D>
 typename StateStepper<T, D>::Fields StateStepper<T, D>::make_fields(const std::vector<std::string>& names,
-                                                                    const char* suffix, Exchange exchange) const {
+                                                                    const char* suffix, FieldMemory memory) const {
   Fields all;
   const auto ghosts = shape_.ghost_widths(deepest_, around_);
-  for (const auto& name : names)
-    all.emplace_back(name + suffix, domain_.owned(), ghosts[0], ghosts[1], field_memory(exchange, domain_.comm()));
+  for (const auto& name : names) all.emplace_back(name + suffix, domain_.owned(), ghosts[0], ghosts[1], memory);
   return all;
 }
 

@@ -37,11 +37,10 @@ class StateStepper : public Solver<D> {
   using MakeKernels = std::function<Kernels(const Index<D>& stride)>;
 
   /// `rules`: of each field. `make_kernels(stride)` builds the kernels for the fields' strides. `depth` >= 1 steps
-  /// per exchange. `overlap`: whether a step without change sum that needs an exchange sweeps, while the messages
-  /// travel, what reads no ghosts of other ranks; where it may. Collective in order.
+  /// per exchange. Collective in order.
   StateStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
                const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
-               Exchange exchange = Exchange::automatic, Overlap overlap = Overlap::automatic);
+               Exchange exchange = Exchange::automatic);
   ~StateStepper() override;
 
   const ArrayRef<T, D>& field() const { return now_[0].ref(); }
@@ -64,7 +63,11 @@ class StateStepper : public Solver<D> {
   /// write.
   void fields_changed() override { steps_left_ = 0; }
 
-  /// Whether steps overlap exchange and sweep, or that it is not known yet.
+  /// Whether a step without change sum that needs an exchange sweeps, while the messages travel, what reads no
+  /// ghosts of other ranks; where it may. Before the first step, the same on all ranks; by default what is faster.
+  /// Local.
+  void overlap_by(Overlap mode);
+  /// That, or that it is not known yet.
   const OverlapChoice& overlap() const { return overlap_; }
 
   /// The field before the last step, which took one stage; its ghosts are of no use. A kernel may read it in the
@@ -122,7 +125,7 @@ class StateStepper : public Solver<D> {
   };
   Region in_orders(const std::vector<Box<D>>& boxes) const;
   const SweepRegion<D>& ordered(const Region& r) const { return orders_.way() == 0 ? r.in_blocks : r.by_planes; }
-  Fields make_fields(const std::vector<std::string>& names, const char* suffix, Exchange exchange) const;
+  Fields make_fields(const std::vector<std::string>& names, const char* suffix, FieldMemory memory) const;
 
   // Lists that are made for each call; they keep their memory.
   std::span<const ErasedArray<D>> erased(std::initializer_list<const Fields*> lists);
@@ -222,7 +225,7 @@ class StateStepper : public Solver<D> {
   Kernels kernels_;
   Index<D> layers_low_{}, layers_high_{};
   OverlapChoice overlap_;
-  bool previous_read_, always_overlaps_, change_over_two_ = false, in_place_ = false;
+  bool previous_read_, always_overlaps_ = false, change_over_two_ = false, in_place_ = false;
   Region interior_;  ///< of the first step after an exchange, as `rest_`
   SweepRegion<D> rest_;
   std::vector<Level> levels_;

@@ -14,7 +14,7 @@
 namespace isohalo {
 
 enum class Algorithm {
-  automatic,   ///< chosen by the cost model or by earlier timing
+  automatic,   ///< chosen by the cost model
   direct,      ///< every block straight to its destination
   combining,   ///< along the dimensions, blocks with the same next step in one message
   logarithmic  ///< distances as sums of powers of two, blocks with the same next step in one message

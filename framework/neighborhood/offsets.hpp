@@ -13,7 +13,8 @@ using Offsets = std::vector<Index<D>>;
 
 enum class Self { leave_out, include };
 
-/// Chebyshev distance at most `radius`, row-major. Throws UsageError for a negative radius (so do the others).
+/// Chebyshev distance at most `radius`, row-major. Throws UsageError, as the others, for a negative radius or a
+/// cube of more than 2^24 offsets.
 template <int D>
 Offsets<D> moore(int radius, Self self);
 
@@ -26,7 +27,7 @@ template <int D>
 Offsets<D> star(int radius, Self self);
 
 /// Flat list of all offsets of Chebyshev length (`manhattan`: Manhattan length) at most `radius`, row-major, in any
-/// number of dimensions. Throws UsageError for a negative radius or more than 2^24 offsets.
+/// number of dimensions.
 std::vector<int> ball_offsets(int dimensions, int radius, bool manhattan, Self self);
 
 /// The coordinates of all offsets, dimension 0 of each first.

@@ -9,8 +9,7 @@ namespace isohalo {
 template <class T, int D, class Space>
 DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain,
                                           const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules,
-                                          int depth, const MakeKernels& make_kernels, Exchange exchange,
-                                          Overlap overlap)
+                                          int depth, const MakeKernels& make_kernels, Exchange exchange)
     : names_(names),
       domain_(domain),
       around_(names.topology(rules, domain.global())),
@@ -27,7 +26,8 @@ DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const Cartes
       host_coefficients_(copies_of(coefficients_, coefficients_.size())),
       kernels_(make_kernels(now_[0].ref().stride)),
       previous_exchanged_(!names.before.empty() && plan_.depth() > 1),
-      overlap_(names.stages > 1 || previous_exchanged_ ? Overlap::never : overlap, domain.comm()) {
+      overlap_(Overlap::automatic, domain.comm()) {
+  overlap_by(Overlap::automatic);
   if (names.stages > 1) third_ = make_fields(names.state, " (stage)");
   const auto layers = shape.ghost_widths(1, around_);
   layers_low_ = layers[0];

@@ -44,13 +44,16 @@ class DeviceStepper : public Solver<D> {
     return device_kernel<T, D, Space>(point, amendments);
   }
 
-  /// The rules are none of one's own. `overlap`: whether a step of one stage without change sum that needs an
-  /// exchange computes, while the messages travel, what reads no ghosts of other ranks; where it may. Collective in
-  /// order. Throws UsageError for more than 8 state fields.
+  /// The rules are none of one's own; at most kMostFields fields. Collective in order.
   DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
                 const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
-                Exchange exchange = Exchange::automatic, Overlap overlap = Overlap::automatic);
+                Exchange exchange = Exchange::automatic);
   ~DeviceStepper() override;
+
+  /// See StateStepper.
+  void overlap_by(Overlap mode) {
+    overlap_ = OverlapChoice(names_.stages > 1 || previous_exchanged_ ? Overlap::never : mode, domain_.comm());
+  }
 
   /// Its strides are those of all fields; its cells lie in the memory of Space.
   const ArrayRef<T, D>& field() const { return now_[0].ref(); }

@@ -146,7 +146,8 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
   if (slabs_possible(stencil)) ways.push_back(Exchange::slabs_packed);
   const auto way = ways[seed % ways.size()];
   DeepStepper<T, D> stepper("u", domain, stencil, rules, depth, make_row, way);
-  DeepStepper<T, D> overlapping("u", domain, stencil, rules, depth, make_row, way, Overlap::always);
+  DeepStepper<T, D> overlapping("u", domain, stencil, rules, depth, make_row, way);
+  overlapping.overlap_by(Overlap::always);
   using OnDevice = DeviceStepper<T, D, DeviceSpace>;
   std::optional<OnDevice> on_device;
   const auto make_kernels = [&](const Index<D>& stride) {
@@ -158,9 +159,10 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
         in_space<DeviceSpace>("weights", std::vector<T>(weights.begin(), weights.end()))}));
     return kernels;
   };
-  if (rules_against_device(rules).empty())
-    on_device.emplace(StateFields{{"u"}}, domain, stencil, std::vector{rules}, depth, make_kernels, way,
-                      seed / 2 % 2 ? Overlap::always : Overlap::never);
+  if (rules_against_device(rules).empty()) {
+    on_device.emplace(StateFields{{"u"}}, domain, stencil, std::vector{rules}, depth, make_kernels, way);
+    on_device->overlap_by(seed / 2 % 2 ? Overlap::always : Overlap::never);
+  }
   const auto device_cells = [&] {
     return on_device ? std::get<ArrayRef<T, D>>(on_device->fields()[0].array) : overlapping.field();
   };
@@ -314,7 +316,8 @@ TEST(DeepStepper, WhatIsSweptDuringAnExchangeIsChargedToTheSweep) {
   for (const Overlap overlap : {Overlap::always, Overlap::never}) {
     DeepStepper<double, 2> stepper(
         "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 1, [](const Index<2>&) { return SlowRow{}; },
-        Exchange::coalesced, overlap);
+        Exchange::coalesced);
+    stepper.overlap_by(overlap);
     PhaseClock clock;
     stepper.time_phases(&clock);
     stepper.advance(3, false);
@@ -351,86 +354,6 @@ TEST(OverlapChoice, KeepsTheFasterWayOfTheSlowestRank) {
   }
   EXPECT_TRUE(OverlapChoice(Overlap::always, comm).overlap());
   EXPECT_FALSE(OverlapChoice(Overlap::never, comm).overlap());
-}
-
-TEST(WeightedRow, AnyNumberOfTermsInTheirOrder) {
-  test::Random random(3);
-  std::vector<double> u(4000), out(4000);
-  for (auto& x : u) x = random.real(-1, 1);
-  for (std::size_t test = 2; test <= 81; ++test) {
-    const std::size_t terms = test / 2;
-    Offsets<1> offsets;
-    std::vector<double> weights;
-    for (std::size_t k = 0; k < terms; ++k)
-      offsets.push_back({random.in(-50, 50)}), weights.push_back(random.real(-1, 1));
-    const auto row = WeightedRow<double>::of<1>(offsets, weights, {1}, test % 2 == 0);
-    for (std::int64_t n : {1, 7, 1024, 3000}) {
-      row(u.data() + 500, out.data(), n);
-      for (std::int64_t x = 0; x < n; ++x) {
-        double acc = weights[0] * u[static_cast<std::size_t>(500 + x + offsets[0][0])];
-        for (std::size_t k = 1; k < terms; ++k)
-          acc = acc + weights[k] * u[static_cast<std::size_t>(500 + x + offsets[k][0])];
-        ASSERT_EQ(out[static_cast<std::size_t>(x)], acc) << terms << " terms, cell " << x;
-      }
-    }
-  }
-}
-
-/// Terms in runs along the row; the array ends where the last term does, and sums are zeros of either sign.
-template <class T>
-void check_runs(int longest, std::int64_t n, bool by_runs, test::Random& random) {
-  Offsets<2> offsets;
-  std::vector<double> weights;
-  for (int run = 0; run < 3; ++run) {
-    const std::int64_t terms = random.in(1, longest);
-    for (std::int64_t k = 0; k < terms; ++k)
-      offsets.push_back({run, k}), weights.push_back(static_cast<double>(random.in(-2, 2)));
-  }
-  const std::int64_t stride = n + longest - 1;
-  std::vector<T> u(static_cast<std::size_t>(3 * stride)), out(static_cast<std::size_t>(n));
-  for (auto& x : u) x = static_cast<T>(random.in(0, 2) == 0 ? random.real(-1, 1) : 0);
-  const auto at = [&](std::int64_t x, const Index<2>& o) {
-    return u[static_cast<std::size_t>(x + o[0] * stride + o[1])];
-  };
-  WeightedRow<T>::template of<2>(offsets, weights, {stride, 1}, by_runs)(u.data(), out.data(), n);
-  for (std::int64_t x = 0; x < n; ++x) {
-    T acc = static_cast<T>(weights[0]) * at(x, offsets[0]);
-    for (std::size_t k = 1; k < offsets.size(); ++k) acc = acc + static_cast<T>(weights[k]) * at(x, offsets[k]);
-    ASSERT_EQ(std::memcmp(&out[static_cast<std::size_t>(x)], &acc, sizeof acc), 0)
-        << "runs of up to " << longest << " terms, cell " << x << " of " << n;
-  }
-}
-
-TEST(WeightedRow, RunsOfTermsInRowsOfAnyWidth) {
-  test::Random random(5);
-  for (int longest = 1; longest <= 20; ++longest)
-    for (std::int64_t n = 1; n <= 200; n = n < 40 ? n + 1 : n + 13) {
-      for (const bool by_runs : {false, true}) {
-        check_runs<double>(longest, n, by_runs, random);
-        check_runs<float>(longest, n, by_runs, random);
-      }
-      if (testing::Test::HasFatalFailure()) return;
-    }
-}
-
-TEST(LifeRow, AnyRuleInRowsOfAnyWidth) {
-  test::Random random(6);
-  for (int k = 0; k < 600; ++k) {
-    const auto rule = [&] { return static_cast<unsigned>(k == 0 ? 0 : k == 1 ? 511 : random.in(0, 511)); };
-    const unsigned born = rule(), survive = rule();
-    const std::int64_t n = k % 200 + 1, stride = n + 2;
-    std::vector<std::uint8_t> u(static_cast<std::size_t>(3 * stride)), out(static_cast<std::size_t>(n));
-    for (auto& x : u) x = static_cast<std::uint8_t>(random.in(0, 1));
-    LifeRow<>(born, survive, {stride, 1})(u.data() + stride + 1, out.data(), n);
-    for (std::int64_t x = 0; x < n; ++x) {
-      unsigned living = 0;
-      for (std::int64_t y = 0; y < 9; ++y)
-        if (y != 4) living += u[static_cast<std::size_t>(y / 3 * stride + x + y % 3)];
-      const bool alive = u[static_cast<std::size_t>(stride + 1 + x)] != 0;
-      ASSERT_EQ(out[static_cast<std::size_t>(x)], (alive ? survive : born) >> living & 1u)
-          << "born " << born << ", survive " << survive << ", cell " << x << " of " << n;
-    }
-  }
 }
 
 TEST(Boundary, RefusesStencilsBeyondTheGrid) {

@@ -120,12 +120,13 @@ void equals_single_steps(const std::vector<std::string>& names, const Index<D>& 
     one.push_back(row_kernel<T, D>(make_row(stride)));
     return one;
   };
-  const auto stepper = [&](int deep, Overlap overlap) {
+  const auto stepper = [&](int deep) {
     return StateStepper<T, D>(StateFields{names}, domain, stencil, std::vector(N, rules), deep, kernels,
-                              Exchange::coalesced_packed, overlap);
+                              Exchange::coalesced_packed);
   };
-  StateStepper<T, D> single = stepper(1, Overlap::never);
-  StateStepper<T, D> tiled = stepper(depth, seed % 5 ? Overlap::automatic : Overlap::always);
+  StateStepper<T, D> single = stepper(1), tiled = stepper(depth);
+  single.overlap_by(Overlap::never);
+  if (seed % 5 == 0) tiled.overlap_by(Overlap::always);
   Index<D> tile{};
   for (int j = 0; j < D; ++j) tile[j] = random.in(0, 4) == 0 ? shape[j] : random.in(1, 7);
   tiled.sweep_by({tile, {}});
