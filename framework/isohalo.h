@@ -15,7 +15,7 @@
  * over `cart`: in the same order on all ranks of it, without waiting for each other. Arguments, sizes of messages and
  * handles that were freed are errors on the rank that finds them. Ranks that wait for one that has freed its handle,
  * was refused, has other sizes, or has not begun the operation, go on waiting, as in MPI. Lists that differ between ranks are found by
- * isohalo_neighborhood_check, and in every first operation when the environment has ISOHALO_CHECK=communication.
+ * isohalo_neighborhood_check, and in every first blocking operation when the environment has ISOHALO_CHECK=communication.
  * Counts and types that are equal on all ranks by the meaning of a call (alltoall, allgather, reduce) must be so on
  * ranks without neighbors, too.
  *

@@ -122,4 +122,22 @@ void agree_same(const Communicator& comm, const std::string& call, const std::ve
   if (most[0] != ~most[1]) throw_difference(comm, mine);
 }
 
+bool checks_communication() {
+  static const bool checks = [] {
+    const char* const word = std::getenv("ISOHALO_CHECK");
+    if (!word) {
+#ifdef NDEBUG
+      return false;
+#else
+      return true;
+#endif
+    }
+    const std::string level = word;
+    if (level != "local" && level != "communication")
+      throw UsageError("ISOHALO_CHECK is \"" + level + "\": use local or communication");
+    return level == "communication";
+  }();
+  return checks;
+}
+
 }  // namespace isohalo

@@ -57,4 +57,10 @@ std::string text_of_list(const List& list) {
 void agree_same(const Communicator& comm, const std::string& call, const std::vector<Argument>& arguments,
                 const Error* error = nullptr);
 
+/// Errors of arguments, handles and sizes are always found, on the rank that makes them. Arguments that differ
+/// between ranks where they must be equal, in functions that do not communicate, are found only at the check level
+/// "communication": on in Debug builds and when the environment has ISOHALO_CHECK=communication, off with
+/// ISOHALO_CHECK=local. Equal on all ranks. Throws UsageError for another word. Local.
+bool checks_communication();
+
 }  // namespace isohalo

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "datatypes/mpi_check.hpp"
-#include "framework/mpi/equality_check.hpp"
+#include "framework/mpi/agreement.hpp"
 #include "framework/neighborhood/neighbor_operation.hpp"
 #include "framework/neighborhood/type_mark.hpp"
 
@@ -34,9 +34,7 @@ struct IsoComm::State {
   std::vector<Recent> recent;
   std::size_t next_recent = 0;
 
-  /// Of what must be equal on all ranks; rides on the first operation. At level communication only.
-  std::unique_ptr<detail::EqualityCheck> comparison;
-  bool compared = false;
+  bool compared = false;  ///< what must be equal on all ranks
 
   State(const Communicator& c, IsomorphicNeighborhood n) : comm(c), neighbors(std::move(n)) {}
   State(const State&) = delete;
@@ -78,41 +76,6 @@ struct IsoComm::State {
   void forget(const NeighborOperation* operation) {
     std::erase_if(recent, [&](const Recent& r) { return r.operation.get() == operation; });
     next_recent = 0;
-  }
-
-  /// Starts a comparison of what must be equal on all ranks. Collective in order.
-  std::unique_ptr<detail::EqualityCheck> compare() const {
-    const auto number = [](auto n) { return static_cast<std::uint64_t>(n); };
-    return std::make_unique<detail::EqualityCheck>(
-        comm, std::vector<detail::EqualityCheck::Number>{{"the number of offsets", number(neighbors.count())},
-                                                         {"the list of offsets", neighbors.fingerprint(), false},
-                                                         {"the algorithm that was set", number(forced)}});
-  }
-  /// Throws what it has found.
-  static void refuse_different(const detail::EqualityCheck& done) {
-    if (const auto difference = done.difference())
-      throw ArgumentError(MPI_ERR_TOPOLOGY, "neighborhood: " + *difference +
-                                                ": pass the same list, in the same order, and set the same "
-                                                "algorithm, on all ranks of the communicator");
-  }
-  void compare_with_first_operation() {
-    if (compared || !checks_communication()) return;
-    comparison = compare();
-    compared = true;
-  }
-  /// True when there is nothing left to compare. When something differs `operation` cannot go on, nor can later
-  /// ones: throws.
-  bool passes_or_abandons(NeighborOperation& operation) {
-    if (!comparison) return true;
-    if (!comparison->done()) return false;
-    try {
-      refuse_different(*comparison);
-    } catch (...) {
-      if (operation.active()) operation.abandon();
-      throw;
-    }
-    comparison.reset();
-    return true;
   }
 
   NeighborChoice choose(Pattern pattern, std::int64_t bytes) {
@@ -170,9 +133,12 @@ const Communicator& IsoComm::comm() const {
 }
 
 void IsoComm::check() const {
-  const auto comparison = state_->compare();
-  comparison->wait();
-  State::refuse_different(*comparison);
+  try {
+    agree_same(comm(), "neighborhood",
+               {{"offsets", text_of_list(neighbors().relative())}, {"algorithm", to_string(state_->forced)}});
+  } catch (const UsageError& e) {
+    throw ArgumentError(MPI_ERR_TOPOLOGY, e.what());
+  }
 }
 
 void IsoComm::set_algorithm(Algorithm algorithm) {
@@ -191,7 +157,9 @@ NeighborChoice IsoComm::choice(Pattern pattern, std::int64_t block_bytes) const 
 
 void IsoComm::execute(const NeighborCall& call) const {
   State& s = *state_;
-  s.compare_with_first_operation();
+  // Not in `begin` or `start`: they must not wait for ranks that have not begun.
+  if (!s.compared && checks_communication()) check();
+  s.compared = true;
   const TagLease tag(s.comm, TagLease::Stay::short_);
   const auto known = std::find_if(s.recent.begin(), s.recent.end(),
                                   [&](const auto& r) { return r.call == call && r.types.hold(); });
@@ -202,12 +170,7 @@ void IsoComm::execute(const NeighborCall& call) const {
     s.remember(call, std::move(latest));
   }
   operation->start(tag.tag());
-  Backoff backoff(s.comm.spins());
-  for (;;) {
-    operation->test();
-    if (s.passes_or_abandons(*operation) && !operation->active()) break;
-    backoff.pause();
-  }
+  operation->wait(s.comm.spins());
   if (!operation->abandoned()) return operation->rethrow();
   const ArgumentError error = operation->error();
   s.forget(operation);
@@ -239,25 +202,19 @@ struct detail::NeighborRequestImpl {
   bool poll() {
     if (!started) return true;
     operation->test();
-    try {
-      if (!state->passes_or_abandons(*operation) || operation->active()) return false;
-    } catch (...) {
-      started = false;
-      throw;
-    }
+    if (operation->active()) return false;
     started = false;
     operation->rethrow();
     return true;
   }
 
   void wait() {
-    Backoff backoff(state->comm.spins());
-    while (!poll()) backoff.pause();
+    if (started) operation->wait(state->comm.spins());
+    poll();
   }
 };
 
 std::unique_ptr<detail::NeighborRequestImpl> IsoComm::make(const NeighborCall& call, bool persistent) const {
-  state_->compare_with_first_operation();
   return std::make_unique<detail::NeighborRequestImpl>(state_, call, persistent);
 }
 

@@ -42,8 +42,9 @@ class IsoComm {
   const IsomorphicNeighborhood& neighbors() const;
   const Communicator& comm() const;
 
-  /// Throws ArgumentError (MPI_ERR_TOPOLOGY), on all ranks, when the lists differ, with what differs and where.
-  /// Collective. Nobody else looks for that, but the first operation at level communication (equality_check.hpp).
+  /// Throws ArgumentError (MPI_ERR_TOPOLOGY), on all ranks, when the lists, or the algorithms that were set,
+  /// differ, with what differs and where. Collective. Only the first blocking operation looks for that, too, at
+  /// check level `communication` (agreement.hpp).
   void check() const;
 
   /// Fixes the algorithm of later operations; `automatic` lets the library choose. Equal on all ranks. Local.

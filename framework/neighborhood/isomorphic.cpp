@@ -5,7 +5,6 @@
 #include <string>
 
 #include "datatypes/error.hpp"
-#include "framework/mpi/fingerprint.hpp"
 
 namespace isohalo {
 
@@ -92,13 +91,6 @@ std::vector<int> IsomorphicNeighborhood::present(std::span<const int> ranks) {
   for (int r : ranks)
     if (r != Mesh::no_rank) list.push_back(r);
   return list;
-}
-
-std::uint64_t IsomorphicNeighborhood::fingerprint() const {
-  Fingerprint f;
-  f.add(relative_.size());
-  for (int c : relative_) f.add(c);
-  return f.value();
 }
 
 }  // namespace isohalo

@@ -39,9 +39,6 @@ class IsomorphicNeighborhood {
   const Mesh& mesh() const { return *mesh_; }
   int rank() const { return rank_; }
 
-  /// A number that is equal for equal lists, to compare between ranks.
-  std::uint64_t fingerprint() const;
-
  private:
   static std::vector<int> present(std::span<const int> ranks);
 
