@@ -9,11 +9,43 @@
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/neighborhood/neighbor_operation.hpp"
-#include "framework/neighborhood/type_mark.hpp"
 
 namespace isohalo {
 
 using detail::NeighborOperation;
+
+namespace {
+
+/// How many of the types that `watch_types` has seen were freed. Only a handle that was freed can come to name
+/// another type.
+std::int64_t freed_types = 0;
+
+/// Sees to it that the derived types of a call are counted when they are freed; `freed_types` as it is now, or -1
+/// when there are none in the call.
+std::int64_t watch_types(const NeighborCall& call) {
+  static const int key = [] {
+    int k = MPI_KEYVAL_INVALID;
+    const auto freed = [](MPI_Datatype, int, void*, void*) { return ++freed_types, MPI_SUCCESS; };
+    mpi_check(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, freed, &k, nullptr), "MPI_Type_create_keyval");
+    return k;
+  }();
+  bool any = false;
+  MPI_Datatype last = MPI_DATATYPE_NULL;  // which absent blocks have, too
+  const auto watch = [&](MPI_Datatype type) {
+    if (type == MPI_DATATYPE_NULL || type == std::exchange(last, type) || layout_of(type).predefined) return;
+    any = true;
+    void* none = nullptr;
+    int watched = 0;
+    mpi_check(MPI_Type_get_attr(type, key, static_cast<void*>(&none), &watched), "MPI_Type_get_attr");
+    if (!watched) mpi_check(MPI_Type_set_attr(type, key, nullptr), "MPI_Type_set_attr");
+  };
+  for (const auto* side : {&call.send, &call.receive})
+    for (const Block& b : *side) watch(b.type);
+  if (call.is_reduction()) watch(call.fold.into.type);
+  return any ? freed_types : -1;
+}
+
+}  // namespace
 
 /// What copies share.
 struct IsoComm::State {
@@ -27,8 +59,9 @@ struct IsoComm::State {
   /// The last blocking operations, used again for the same arguments.
   struct Recent {
     NeighborCall call;
-    detail::TypeMarks types;
+    std::int64_t types;  ///< what `watch_types` said
     std::unique_ptr<NeighborOperation> operation;
+    bool is(const NeighborCall& other) const { return (types < 0 || types == freed_types) && call == other; }
   };
   static constexpr std::size_t kRecent = 4;
   std::vector<Recent> recent;
@@ -64,7 +97,7 @@ struct IsoComm::State {
   }
 
   void remember(const NeighborCall& call, std::unique_ptr<NeighborOperation> operation) {
-    Recent latest{call, detail::TypeMarks(call), std::move(operation)};
+    Recent latest{call, watch_types(call), std::move(operation)};
     if (recent.size() < kRecent) {
       recent.push_back(std::move(latest));
     } else {
@@ -161,8 +194,7 @@ void IsoComm::execute(const NeighborCall& call) const {
   if (!s.compared && checks_communication()) check();
   s.compared = true;
   const TagLease tag(s.comm, TagLease::Stay::short_);
-  const auto known = std::find_if(s.recent.begin(), s.recent.end(),
-                                  [&](const auto& r) { return r.call == call && r.types.hold(); });
+  const auto known = std::find_if(s.recent.begin(), s.recent.end(), [&](const auto& r) { return r.is(call); });
   NeighborOperation* operation = known != s.recent.end() ? known->operation.get() : nullptr;
   if (!operation) {
     auto latest = s.compile(s.algorithm_for(call, true), call, false);
