@@ -45,20 +45,13 @@ class ProbeCell {
 
 namespace detail {
 
-template <int D>
-std::string offset_text(const Index<D>& o) {
-  std::string text;
-  for (int j = 0; j < D; ++j) text += fmt::format("{}{}", j == 0 ? "" : ", ", o[j]);
-  return "(" + text + ")";
-}
-
 /// Throws UsageError when one of these offsets is not among the known; `what` is read there.
 template <int D>
 void refuse_offsets(const std::set<Index<D>>& read, const std::set<Index<D>>& known, const std::string& kind,
                     const std::string& what, const std::string& why) {
   for (const Index<D>& o : read)
     if (!known.contains(o))
-      throw UsageError(fmt::format("solver {} reads {} at {}, {}", kind, what, offset_text<D>(o), why));
+      throw UsageError(fmt::format("solver {} reads {} at {}, {}", kind, what, to_string<D>(o), why));
 }
 
 /// Throws UsageError when one function of the solver reads what its shape does not have.

@@ -50,8 +50,7 @@ const std::vector<DepthCase>& depth_cases() {
 
 template <int D>
 Json measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const BenchDepthOptions& options) {
-  Index<D> shape;
-  shape.fill(size);
+  const Index<D> shape = index_of<D>(size);
   // A neighbor of poisson is the zero outside: then there is a solution.
   const bool poisson = c.solver.find("poisson") != std::string::npos;
   const auto made = [&](const std::string& depth) {

@@ -127,9 +127,7 @@ Json measure(MPI_Comm user, const ExchangeCase<D>& c, int repeats) {
 /// Cells of a grid in which each rank has `n` to the power of D.
 template <int D>
 Index<D> grid_of(int ranks, std::int64_t n) {
-  Index<D> equal;
-  equal.fill(1 << 10);
-  const auto grid = choose_process_grid<D>(equal, ranks);
+  const auto grid = choose_process_grid<D>(index_of<D>(1 << 10), ranks);
   Index<D> shape;
   for (int j = 0; j < D; ++j) shape[j] = grid[j] * n;
   return shape;

@@ -115,9 +115,7 @@ void check_allreduce(MPI_Comm user, LiveRow& row, bool broken) {
 
 void check_neighborhoods(MPI_Comm user, LiveReport& report) {
   const int ranks = Communicator::of(user).size();
-  Index<2> roomy;
-  roomy.fill(ranks);
-  const auto grids = all_process_grids<2>(roomy, ranks);
+  const auto grids = all_process_grids<2>(index_of<2>(ranks), ranks);
   for (const Algorithm a : {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic}) {
     const std::string name = std::string("neighbors_") + to_string(a);
     LiveRow& row = report.add("collective", name);

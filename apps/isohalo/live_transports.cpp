@@ -27,9 +27,7 @@ constexpr int kAutomaticEvery = 10;  // it times all the others, about 20 ms eac
 /// A few process grids, spread over all there are, from slabs in the last dimension to slabs in the first.
 template <int D>
 std::vector<PerDim<int, D>> some_grids(int ranks) {
-  Index<D> roomy;
-  roomy.fill(ranks);
-  const auto all = all_process_grids<D>(roomy, ranks);
+  const auto all = all_process_grids<D>(index_of<D>(ranks), ranks);
   std::vector<PerDim<int, D>> some;
   const std::size_t n = std::min(all.size(), kMostGrids);
   for (std::size_t k = 0; k < n; ++k) some.push_back(all[n == 1 ? 0 : k * (all.size() - 1) / (n - 1)]);

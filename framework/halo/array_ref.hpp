@@ -127,8 +127,7 @@ void check_swept(const Box<D>& cells, const ErasedArray<D>& a, const ErasedArray
 template <class T, int D>
 ArrayRef<T, D> adopt(T* first, const Box<D>& owned, std::int64_t width, std::int64_t row_padding = 0) {
   detail::check_adopted(width, row_padding);
-  Index<D> ghosts;
-  ghosts.fill(width);
+  const Index<D> ghosts = index_of<D>(width);
   return detail::c_order(first, owned, ghosts, ghosts, row_padding);
 }
 

@@ -21,12 +21,6 @@ Box<D> owned_faces(const CartesianDomain<D>& domain, int face) {
   return face_decomposition(domain.decomposition(), domain.periodic(), face).box(domain.coordinates());
 }
 
-/// All faces of dimension `face`, from index 0 on. Local; throws as face_decomposition.
-template <int D>
-Box<D> all_faces(const CartesianDomain<D>& domain, int face) {
-  return face_decomposition(domain.decomposition(), domain.periodic(), face).global();
-}
-
 /// The domain of a field on the faces of dimension `face`, which owns faces as the given one owns cells; of -1 that
 /// domain itself. Its boxes, indices and reduction trees are those of the faces. Local; throws as
 /// face_decomposition.

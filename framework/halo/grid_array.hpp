@@ -76,8 +76,7 @@ class GridArray {
     detail::check_adopted(width, 0);
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 256;  // bytes; rows are padded, too
     if (adopted_size(owned, width) > most / static_cast<std::int64_t>(sizeof(T))) throw std::bad_alloc();
-    Index<D> ghosts;
-    ghosts.fill(width);
+    const Index<D> ghosts = index_of<D>(width);
     const auto layout = detail::RowLayout::of<T, D>(owned, ghosts, ghosts);
     constexpr std::size_t line = 64;
     const std::size_t bytes = (static_cast<std::size_t>(layout.elements) * sizeof(T) + line - 1) / line * line;

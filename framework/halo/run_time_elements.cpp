@@ -17,8 +17,7 @@ template <int D>
 BytesRef<D> c_order(std::byte* first, std::int64_t bytes, std::int64_t pitch, const Box<D>& owned,
                     std::int64_t width, std::int64_t row_padding) {
   detail::check_adopted(width, row_padding);
-  Index<D> ghosts;
-  ghosts.fill(width);
+  const Index<D> ghosts = index_of<D>(width);
   const Box<D> all = owned.grown(ghosts, ghosts);
   BytesRef<D> a{nullptr, bytes, owned, ghosts, ghosts, detail::c_strides(all, row_padding, pitch)};
   if (first) a.data = first + offset_of<D>(owned.low, all.low, a.stride);

@@ -102,8 +102,7 @@ std::int64_t StencilShape<D>::budget(int steps) const {
 
 template <int D>
 Box<D> StencilShape<D>::reached(const Box<D>& block, int steps) const {
-  Index<D> reach;
-  reach.fill(static_cast<std::int64_t>(steps) * radius_);
+  const Index<D> reach = index_of<D>(static_cast<std::int64_t>(steps) * radius_);
   return block.grown(reach, reach);
 }
 

@@ -84,8 +84,7 @@ void check_random_regions() {
     const auto expected = cells_by_definition(region);
     ASSERT_EQ(region.empty(), expected.empty());
     ASSERT_EQ(region.cells(), static_cast<std::int64_t>(expected.size()));
-    Index<D> margin;
-    margin.fill(2);
+    const Index<D> margin = index_of<D>(2);
     const Box<D> frame = region.box.grown(margin, margin);
     const Layout<D> from(frame, random), to(frame, random);
     std::vector<double> a(static_cast<std::size_t>(from.size)), b(static_cast<std::size_t>(to.size), -1);

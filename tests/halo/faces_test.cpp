@@ -60,7 +60,7 @@ void check(const Index<D>& extents, int every) {
               *fields.emplace_back(std::make_unique<FaceField<D>>(domain, face, shape.radius() * depth));
           if (face >= 0) {
             EXPECT_EQ(owned_faces(domain, face), f.mine);
-            EXPECT_EQ(all_faces(domain, face), f.all);
+            EXPECT_EQ(field_domain(domain, face).global(), f.all);
           }
           arrays.push_back(face >= 0 ? on_faces(f.u, face) : erase(f.u));
         }

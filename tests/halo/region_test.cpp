@@ -20,7 +20,7 @@ template <int D>
 std::vector<double> after(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth, int steps,
                           int face) {
   const Box<D> mine = face < 0 ? domain.owned() : owned_faces(domain, face);
-  const Box<D> all = face < 0 ? domain.global() : all_faces(domain, face);
+  const Box<D> all = field_domain(domain, face).global();
   HaloOptions<D> by;
   by.exchange = Exchange::coalesced_packed;
   HaloPlan<D> plan(domain, shape, depth, by);

@@ -52,8 +52,7 @@ template <class T, int D>
 class Fields {
  public:
   Fields(const CartesianDomain<D>& domain, std::size_t arrays, std::uint64_t seed) {
-    Index<D> ghosts;
-    ghosts.fill(2);
+    const Index<D> ghosts = index_of<D>(2);
     test::Random random(seed);
     for (std::size_t f = 0; f < arrays; ++f) {
       fields_.emplace_back("u", domain.owned(), ghosts, ghosts);
