@@ -30,7 +30,7 @@ CartesianDomain<D> field_domain(const CartesianDomain<D>& domain, int face) {
   return {domain, face_decomposition(domain.decomposition(), domain.periodic(), face)};
 }
 
-/// The same array (ArrayRef, BytesRef or ErasedArray), as one on the faces of dimension `face` in an exchange. Its
+/// The same array (ArrayRef or ErasedArray), as one on the faces of dimension `face` in an exchange. Its
 /// box must be `owned_faces`; its ghost layers are as many as a cell's array needs. Local.
 template <class Array>
 auto on_faces(const Array& array, int face) {

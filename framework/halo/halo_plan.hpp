@@ -61,7 +61,7 @@ class HaloPlan {
   /// Completes an exchange in flight, whose arrays must still be there.
   ~HaloPlan();
 
-  /// Starts one exchange of these arrays (ArrayRef, BytesRef or ErasedArray; any types, and any number of them; the
+  /// Starts one exchange of these arrays (ArrayRef or ErasedArray; any types, and any number of them; the
   /// same element sizes in the same order on all ranks, all of them in host memory or all in one other space).
   /// Their ghost layers must be at least as wide as `ghost_low(k)`, `ghost_high(k)`. Until `finish()` the ghosts
   /// must not be touched and the owned cells not be written. Throws UsageError when an exchange of this plan is in

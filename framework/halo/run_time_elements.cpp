@@ -12,14 +12,14 @@ namespace isohalo {
 
 namespace {
 
-/// The C-order array of elements that begin `pitch` bytes after one another; of each the first `bytes` travel.
+/// The C-order array of elements that begin `apart` bytes after one another; of each the first `bytes` travel.
 template <int D>
-BytesRef<D> c_order(std::byte* first, std::int64_t bytes, std::int64_t pitch, const Box<D>& owned,
-                    std::int64_t width, std::int64_t row_padding) {
+ErasedArray<D> c_order(std::byte* first, std::int64_t bytes, std::int64_t apart, const Box<D>& owned,
+                       std::int64_t width, std::int64_t row_padding) {
   detail::check_adopted(width, row_padding);
   const Index<D> ghosts = index_of<D>(width);
   const Box<D> all = owned.grown(ghosts, ghosts);
-  BytesRef<D> a{nullptr, bytes, owned, ghosts, ghosts, detail::c_strides(all, row_padding, pitch)};
+  ErasedArray<D> a{nullptr, bytes, 1, nullptr, owned, ghosts, ghosts, detail::c_strides(all, row_padding, apart)};
   if (first) a.data = first + offset_of<D>(owned.low, all.low, a.stride);
   return a;
 }
@@ -27,8 +27,8 @@ BytesRef<D> c_order(std::byte* first, std::int64_t bytes, std::int64_t pitch, co
 }  // namespace
 
 template <int D>
-BytesRef<D> adopt_bytes(void* first, std::int64_t bytes, const Box<D>& owned, std::int64_t width,
-                        std::int64_t row_padding) {
+ErasedArray<D> adopt_bytes(void* first, std::int64_t bytes, const Box<D>& owned, std::int64_t width,
+                           std::int64_t row_padding) {
   if (bytes < 1) throw UsageError("adopt_bytes: elements have " + std::to_string(bytes) + " bytes; the least is 1");
   return c_order(static_cast<std::byte*>(first), bytes, bytes, owned, width, row_padding);
 }
@@ -80,13 +80,13 @@ std::vector<ErasedArray<D>> adopt_elements(void* first, const ElementLayout& ele
   std::vector<ErasedArray<D>> arrays;
   for (const auto& run : element.runs()) {
     auto* const data = first ? static_cast<std::byte*>(first) + run.offset : nullptr;
-    arrays.push_back(erase(c_order(data, run.length, element.extent(), owned, width, row_padding)));
+    arrays.push_back(c_order(data, run.length, element.extent(), owned, width, row_padding));
   }
   return arrays;
 }
 
 #define ISOHALO_INSTANTIATE(D)                                                                                     \
-  template BytesRef<D> adopt_bytes<D>(void*, std::int64_t, const Box<D>&, std::int64_t, std::int64_t);             \
+  template ErasedArray<D> adopt_bytes<D>(void*, std::int64_t, const Box<D>&, std::int64_t, std::int64_t);          \
   template std::vector<ErasedArray<D>> adopt_elements<D>(void*, const ElementLayout&, const Box<D>&, std::int64_t, \
                                                          std::int64_t);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)

@@ -13,31 +13,14 @@
 
 namespace isohalo {
 
-/// Where elements of `bytes` bytes lie in host memory, whatever they are: the element at global index i begins
-/// sum_j (i[j] - owned.low[j]) * stride[j] bytes after `data`. Strides larger than an element leave out what lies
-/// between elements, which is never touched. An exchange refuses sizes below 1 and strides by which elements
-/// overlap.
+/// Describes a C-order array of elements of so many bytes, whatever they are and of any alignment, as `adopt` does
+/// with a type: `first` points to the first element, a ghost when width > 0; `row_padding` elements may follow each
+/// row. The strides are in bytes (`pitch` is 1); an array with others may be filled in by hand: what lies between
+/// elements is never touched. Local, no copy. Throws UsageError for a negative width or padding, or elements of
+/// less than a byte.
 template <int D>
-struct BytesRef {
-  void* data = nullptr;    ///< the element of the first owned cell; of any alignment
-  std::int64_t bytes = 0;  ///< of an element
-  Box<D> owned;            ///< global indices of this rank's cells
-  Index<D> ghost_low;      ///< ghost layers below the block, per dimension
-  Index<D> ghost_high;     ///< ghost layers above
-  Index<D> stride;         ///< bytes between neighbors
-};
-
-template <int D>
-ErasedArray<D> erase(const BytesRef<D>& a) {
-  return {static_cast<std::byte*>(a.data), a.bytes, 1, nullptr, a.owned, a.ghost_low, a.ghost_high, a.stride};
-}
-
-/// Describes a C-order array of elements of so many bytes, as `adopt` does with a type: `first` points to the first
-/// element, a ghost when width > 0; `row_padding` elements may follow each row. Local, no copy. Throws UsageError
-/// for a negative width or padding, or elements of less than a byte.
-template <int D>
-BytesRef<D> adopt_bytes(void* first, std::int64_t bytes, const Box<D>& owned, std::int64_t width,
-                        std::int64_t row_padding = 0);
+ErasedArray<D> adopt_bytes(void* first, std::int64_t bytes, const Box<D>& owned, std::int64_t width,
+                           std::int64_t row_padding = 0);
 
 /// One member of an array of structures, alone: `member_of(cells, &Cell::density)`. What else a structure holds is
 /// neither sent nor touched. Local, no copy.

@@ -28,7 +28,7 @@ class Bytes {
   Bytes(const CartesianDomain<2>& domain, int number, std::int64_t bytes, std::int64_t gap, bool reversed,
         bool shared)
       : domain_(domain), number_(number) {
-    ref_.bytes = bytes;
+    ref_.bytes = bytes, ref_.pitch = 1;
     ref_.owned = domain.owned();
     ref_.ghost_low = {2 + number % 2, 2};
     ref_.ghost_high = {2, 3};
@@ -43,11 +43,11 @@ class Bytes {
     if (!shared) own_.resize(all);
     first_ = shared ? shared_.data() : own_.data();
     size_ = all;
-    ref_.data = first_ + origin;
+    ref_.data = reinterpret_cast<std::byte*>(first_ + origin);
     const auto start = expected([](const Index<2>&) { return false; });
     std::memcpy(first_, start.data(), all);
   }
-  const BytesRef<2>& ref() const { return ref_; }
+  const ErasedArray<2>& ref() const { return ref_; }
   bool right(const std::set<Index<2>>& needed) const {
     const auto should = expected([&](const Index<2>& i) { return needed.contains(i); });
     return std::memcmp(first_, should.data(), size_) == 0;
@@ -57,7 +57,7 @@ class Bytes {
   template <class Needed>
   std::vector<unsigned char> expected(Needed&& needed) const {
     std::vector<unsigned char> all(size_, kSentinel);
-    const std::ptrdiff_t origin = static_cast<unsigned char*>(ref_.data) - first_;
+    const std::ptrdiff_t origin = reinterpret_cast<unsigned char*>(ref_.data) - first_;
     for_each_cell(ref_.owned.grown(ref_.ghost_low, ref_.ghost_high), [&](const Index<2>& i) {
       if (!ref_.owned.contains(i) && !needed(i)) return;
       const std::int64_t cell = linear_index(domain_.global(), wrapped(domain_.global(), i));
@@ -73,7 +73,7 @@ class Bytes {
   std::vector<unsigned char, SharedAllocator<unsigned char>> shared_;
   unsigned char* first_;
   std::size_t size_;
-  BytesRef<2> ref_;
+  ErasedArray<2> ref_;
 };
 
 const StencilShape<2> kShape = StencilShape<2>::von_neumann(1);
@@ -102,7 +102,7 @@ TEST(AnyArray, FortyOfAllSizesInOneExchange) {
         for (int k = 0; k < 40; ++k) {
           arrays.push_back(std::make_unique<Bytes>(domain, k + round, k % 3 == 2 ? 72 : k + 1, k % 4 == 1 ? 5 : 0,
                                                    k % 5 == 3, k % 3 == 2));
-          list.push_back(erase(arrays.back()->ref()));
+          list.push_back(arrays.back()->ref());
         }
         plan.exchange(list);
         for (std::size_t k = 0; k < arrays.size(); ++k)
@@ -122,7 +122,7 @@ TEST(AnyArray, EachWithANeedOfItsOwn) {
     std::vector<ErasedArray<2>> list;
     for (int k = 0; k < 20; ++k) {
       arrays.push_back(std::make_unique<Bytes>(domain, k, 3 * k + 1, 0, false, false));
-      list.push_back(erase(arrays.back()->ref()));
+      list.push_back(arrays.back()->ref());
     }
     plan.exchange(list);
     for (std::size_t k = 0; k < arrays.size(); ++k)
@@ -231,7 +231,7 @@ TEST(AnyArray, WhatDoesNotFitIsRefused) {
   for (const Exchange e : {Exchange::coalesced, Exchange::coalesced_packed}) {
     HaloPlan<2> plan(domain, kShape, 2, by(e));
     const auto refused = [&](const std::string& text, auto&& change) {  // one rank's mistake, agreed by all
-      BytesRef<2> bad = good.ref();
+      ErasedArray<2> bad = good.ref();
       if (odd) change(bad);
       test::expect_refusal(text, [&] { plan.exchange(bad); });
     };
