@@ -1,5 +1,6 @@
 #pragma once
-/// What steppers of a state have in common: its fields by names, and which cells their steps need.
+/// What steppers of a state have in common: its fields by names, coefficients that depend on the time, and which
+/// cells their steps need.
 
 #include <algorithm>
 #include <span>
@@ -8,7 +9,10 @@
 
 #include "framework/domain/boundary_rules.hpp"
 #include "framework/domain/cartesian_domain.hpp"
+#include "framework/halo/array_ref.hpp"
 #include "framework/halo/stencil_shape.hpp"
+#include "framework/run/solver.hpp"
+#include "stencils/sweep.hpp"
 
 namespace isohalo {
 
@@ -45,6 +49,18 @@ struct StateFields {
     return around;
   }
 };
+
+/// The values of this time in `cells`, a SweepRegion or a box, each rounded to T. Fences. Local.
+template <class T, int D, class Cells>
+void give_values(const ArrayRef<T, D>& u, const Cells& cells, const ValuesInTime<D>& values, double time) {
+  for_each_row_of("isohalo::source", cells, [&](const Index<D>& i, std::int64_t n) {
+    static thread_local std::vector<double> exact;
+    exact.resize(static_cast<std::size_t>(n));
+    values(i, n, time, exact.data());
+    T* const row = &u.at(i);
+    for (std::int64_t x = 0; x < n; ++x) row[x] = static_cast<T>(exact[static_cast<std::size_t>(x)]);
+  });
+}
 
 namespace detail {
 

@@ -22,7 +22,6 @@
 #include "stencils/overlap_choice.hpp"
 #include "stencils/state_fields.hpp"
 #include "stencils/time_tiles.hpp"
-#include "stencils/values_in_time.hpp"
 
 namespace isohalo {
 

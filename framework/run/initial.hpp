@@ -51,11 +51,8 @@ class InitialField {
   /// read in pieces. Collective; throws as `fill` does.
   Extremes extremes(const CartesianDomain<D>& domain) const;
 
-  /// Values of the n cells from `first` on along the last dimension at a time, in binary64. Several threads may
-  /// call it at once.
-  using ValuesInTime = std::function<void(const Index<D>& first, std::int64_t n, double time, double* values)>;
-  /// What they are where they depend on the time: those of an expression with t. `fill` gives those of time 0.
-  const ValuesInTime& in_time() const { return in_time_; }
+  /// The values where they depend on the time: those of an expression with t. `fill` gives those of time 0.
+  const ValuesInTime<D>& in_time() const { return in_time_; }
 
   bool from_file() const { return kind_ == "file"; }
   /// A bound of the magnitude of the values, before they are rounded, that is known before they are; none of a
@@ -85,7 +82,7 @@ class InitialField {
   GridSettings<D> grid_;
   std::string prefix_, kind_;
   CellValue value_;  ///< none of a field from a file
-  ValuesInTime in_time_;
+  ValuesInTime<D> in_time_;
   std::optional<double> largest_;
   std::int64_t seed_ = 0;
   std::filesystem::path file_;

@@ -32,6 +32,11 @@ enum class ElementType { float64, float32, uint8 };
 /// "float64", "float32", "uint8".
 const char* type_name(ElementType type);
 
+/// Gives the values of the n cells from `first` on along the last dimension, at a time, in binary64. Several
+/// threads may call it at once.
+template <int D>
+using ValuesInTime = std::function<void(const Index<D>& first, std::int64_t n, double time, double* values)>;
+
 /// [domain] of the input.
 template <int D>
 struct GridSettings {

@@ -16,7 +16,6 @@
 #include "stencils/device/device_sum.hpp"
 #include "stencils/overlap_choice.hpp"
 #include "stencils/state_fields.hpp"
-#include "stencils/values_in_time.hpp"
 
 namespace isohalo {
 
