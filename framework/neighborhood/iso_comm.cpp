@@ -61,7 +61,9 @@ struct IsoComm::State {
     NeighborCall call;
     std::int64_t types;  ///< what `watch_types` said
     std::unique_ptr<NeighborOperation> operation;
-    bool is(const NeighborCall& other) const { return (types < 0 || types == freed_types) && call == other; }
+    bool does(const NeighborCall& other) const {
+      return (types < 0 || types == freed_types) && call == other && !operation->abandoned();
+    }
   };
   static constexpr std::size_t kRecent = 4;
   std::vector<Recent> recent;
@@ -104,11 +106,6 @@ struct IsoComm::State {
       recent[next_recent] = std::move(latest);
       next_recent = (next_recent + 1) % kRecent;
     }
-  }
-
-  void forget(const NeighborOperation* operation) {
-    std::erase_if(recent, [&](const Recent& r) { return r.operation.get() == operation; });
-    next_recent = 0;
   }
 
   NeighborChoice choose(Pattern pattern, std::int64_t bytes) {
@@ -194,7 +191,7 @@ void IsoComm::execute(const NeighborCall& call) const {
   if (!s.compared && checks_communication()) check();
   s.compared = true;
   const TagLease tag(s.comm, TagLease::Stay::short_);
-  const auto known = std::find_if(s.recent.begin(), s.recent.end(), [&](const auto& r) { return r.is(call); });
+  const auto known = std::find_if(s.recent.begin(), s.recent.end(), [&](const auto& r) { return r.does(call); });
   NeighborOperation* operation = known != s.recent.end() ? known->operation.get() : nullptr;
   if (!operation) {
     auto latest = s.compile(s.algorithm_for(call, true), call, false);
@@ -203,10 +200,7 @@ void IsoComm::execute(const NeighborCall& call) const {
   }
   operation->start(tag.tag());
   operation->wait(s.comm.spins());
-  if (!operation->abandoned()) return operation->rethrow();
-  const ArgumentError error = operation->error();
-  s.forget(operation);
-  throw error;
+  operation->rethrow();
 }
 
 struct detail::NeighborRequestImpl {

@@ -44,8 +44,6 @@ class NeighborOperation final : public StageExecutor<NeighborOperation> {
   void abandon() noexcept;
   /// It has ended so once: not to be started again.
   bool abandoned() const { return abandoned_; }
-  /// What went wrong; when `abandoned` by itself.
-  const ArgumentError& error() const { return *error_; }
 
  private:
   using Clock = std::chrono::steady_clock;
