@@ -6,7 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
+#include <functional>
 #include <numbers>
 
 #include "datatypes/error.hpp"
@@ -14,6 +14,40 @@
 #include "framework/run/words.hpp"
 
 namespace isohalo {
+
+namespace {
+
+/// f at `n` places; an operand that does not vary has one value.
+template <class F>
+void each(const F& f, const double* a, bool a_varies, const double* b, bool b_varies, std::size_t n, double* v) {
+  if (!a_varies && !b_varies)
+    v[0] = f(a[0], b[0]);
+  else if (!b_varies)
+    for (std::size_t i = 0; i < n; ++i) v[i] = f(a[i], b[0]);
+  else if (!a_varies)
+    for (std::size_t i = 0; i < n; ++i) v[i] = f(a[0], b[i]);
+  else
+    for (std::size_t i = 0; i < n; ++i) v[i] = f(a[i], b[i]);
+}
+
+template <class F>
+auto rows(F) {
+  return +[](const double* a, bool a_varies, const double* b, bool b_varies, std::size_t n, double* v) {
+    each(F{}, a, a_varies, b, b_varies, n, v);
+  };
+}
+
+/// a multiplied by itself, as many factors as the one value of b says.
+void whole_power(const double* a, bool a_varies, const double* b, bool, std::size_t n, double* v) {
+  const auto power = [factors = static_cast<int>(b[0])](double x, double) {
+    double product = factors == 0 ? 1 : x;
+    for (int k = 1; k < factors; ++k) product = product * x;
+    return product;
+  };
+  each(power, a, a_varies, a, a_varies, n, v);
+}
+
+}  // namespace
 
 /// Recursive descent:
 ///
@@ -37,25 +71,27 @@ class ExpressionParser {
   }
 
  private:
-  using Op = Expression::Op;
+  using Kind = Expression::Kind;
   using Node = Expression::Node;
+  using Row = Expression::Row;
 
   struct Function {
     const char* name;
-    Op op;
     int arguments;
+    Row row;
   };
-  static constexpr std::array<Function, 11> kFunctions{{{"sin", Op::sin, 1},
-                                                        {"cos", Op::cos, 1},
-                                                        {"tan", Op::tan, 1},
-                                                        {"exp", Op::exp, 1},
-                                                        {"log", Op::log, 1},
-                                                        {"sqrt", Op::sqrt, 1},
-                                                        {"abs", Op::abs, 1},
-                                                        {"tanh", Op::tanh, 1},
-                                                        {"floor", Op::floor, 1},
-                                                        {"min", Op::min, 2},
-                                                        {"max", Op::max, 2}}};
+  static inline const std::array<Function, 11> kFunctions{
+      {{"sin", 1, rows([](double a, double) { return std::sin(a); })},
+       {"cos", 1, rows([](double a, double) { return std::cos(a); })},
+       {"tan", 1, rows([](double a, double) { return std::tan(a); })},
+       {"exp", 1, rows([](double a, double) { return std::exp(a); })},
+       {"log", 1, rows([](double a, double) { return std::log(a); })},
+       {"sqrt", 1, rows([](double a, double) { return std::sqrt(a); })},
+       {"abs", 1, rows([](double a, double) { return std::abs(a); })},
+       {"tanh", 1, rows([](double a, double) { return std::tanh(a); })},
+       {"floor", 1, rows([](double a, double) { return std::floor(a); })},
+       {"min", 2, rows([](double a, double b) { return b < a ? b : a; })},
+       {"max", 2, rows([](double a, double b) { return a < b ? b : a; })}}};
 
   [[noreturn]] void fail_at(std::size_t column, const std::string& problem) const {
     throw UsageError(fmt::format("\"{}\", column {}: {}", printable(shortened(text_, 60)), column + 1, problem));
@@ -83,22 +119,29 @@ class ExpressionParser {
     return static_cast<int>(e_.nodes_.size()) - 1;
   }
   std::uint8_t reads(int k) const { return e_.nodes_[static_cast<std::size_t>(k)].reads; }
-  int add(Op op, int a, int b) { return add({op, static_cast<std::uint8_t>(reads(a) | reads(b)), a, b, 0}); }
+  template <class F>
+  int add(F operation, int a, int b) {
+    return add(rows(operation), a, b);
+  }
+  int add(Row row, int a, int b) {
+    return add({Kind::operation, static_cast<std::uint8_t>(reads(a) | reads(b)), a, b, 0, row});
+  }
 
   int whole() {
     const int left = sum();
-    for (const auto& [word, op] : {std::pair{"<=", Op::less_equal}, std::pair{">=", Op::greater_equal},
-                                   std::pair{"<", Op::less}, std::pair{">", Op::greater}})
-      if (take(word)) return add(op, left, sum());
+    if (take("<=")) return add([](double a, double b) { return a <= b ? 1.0 : 0.0; }, left, sum());
+    if (take(">=")) return add([](double a, double b) { return a >= b ? 1.0 : 0.0; }, left, sum());
+    if (take("<")) return add([](double a, double b) { return a < b ? 1.0 : 0.0; }, left, sum());
+    if (take(">")) return add([](double a, double b) { return a > b ? 1.0 : 0.0; }, left, sum());
     return left;
   }
   int sum() {
     int left = product();
     for (;;)
       if (take("+"))
-        left = add(Op::add, left, product());
+        left = add(std::plus<double>(), left, product());
       else if (take("-"))
-        left = add(Op::subtract, left, product());
+        left = add(std::minus<double>(), left, product());
       else
         return left;
   }
@@ -106,9 +149,9 @@ class ExpressionParser {
     int left = with_sign();
     for (;;)
       if (take("*"))
-        left = add(Op::multiply, left, with_sign());
+        left = add(std::multiplies<double>(), left, with_sign());
       else if (take("/"))
-        left = add(Op::divide, left, with_sign());
+        left = add(std::divides<double>(), left, with_sign());
       else
         return left;
   }
@@ -120,7 +163,7 @@ class ExpressionParser {
     int value = 0;
     if (take("-")) {
       const int a = with_sign();
-      value = add(Op::negative, a, a);
+      value = add([](double x, double) { return -x; }, a, a);
     } else {
       value = take("+") ? with_sign() : power();
     }
@@ -132,9 +175,9 @@ class ExpressionParser {
     if (!take("^")) return base;
     const int exponent = with_sign();
     const Node e = e_.nodes_[static_cast<std::size_t>(exponent)];
-    if (e.op != Op::number || !(e.value >= 0 && e.value <= 64) || e.value != std::floor(e.value))
-      return add(Op::power, base, exponent);
-    return add({Op::whole_power, reads(base), base, static_cast<int>(e.value), 0});
+    if (e.kind == Kind::number && e.value >= 0 && e.value <= 64 && e.value == std::floor(e.value))
+      return add(whole_power, base, exponent);
+    return add([](double a, double b) { return std::pow(a, b); }, base, exponent);
   }
   int operand() {
     skip_spaces();
@@ -155,7 +198,7 @@ class ExpressionParser {
     if (error == std::errc::invalid_argument) fail("a number");
     if (error != std::errc{}) fail_at(at_, "a number out of range of binary64");
     at_ = static_cast<std::size_t>(next - text_.data());
-    return add({Op::number, 0, 0, 0, value});
+    return add({Kind::number, 0, 0, 0, value});
   }
 
   static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -166,11 +209,11 @@ class ExpressionParser {
     const std::string word = text_.substr(start, at_ - start);
     for (const Function& f : kFunctions)
       if (word == f.name) return call(f);
-    if (word == "pi") return add({Op::number, 0, 0, 0, std::numbers::pi});
-    if (word == "t") return add({Op::time, 1u << Expression::kTimeBit, 0, 0, 0});
+    if (word == "pi") return add({Kind::number, 0, 0, 0, std::numbers::pi});
+    if (word == "t") return add({Kind::time, 1u << Expression::kTimeBit, 0, 0, 0});
     for (int j = 0; j < dimensions_; ++j)
       if (word == fmt::format("x{}", j) || word == letter(j))
-        return add({Op::coordinate, static_cast<std::uint8_t>(1u << j), j, 0, 0});
+        return add({Kind::coordinate, static_cast<std::uint8_t>(1u << j), j, 0, 0});
     unknown(start, word);
   }
   /// x is the fastest coordinate, that of the last dimension.
@@ -197,7 +240,7 @@ class ExpressionParser {
     if (f.arguments == 2 && !take(",")) fail(fmt::format("\",\" and the other number of {}", f.name));
     const int b = f.arguments == 2 ? whole() : a;
     if (!take(")")) fail("\")\" or an operator");
-    return add(f.op, a, b);
+    return add(f.row, a, b);
   }
 
   Expression& e_;
@@ -209,62 +252,6 @@ class ExpressionParser {
 
 Expression::Expression(const std::string& text, int dimensions) : text_(text) {
   ExpressionParser(*this, dimensions).run();
-}
-
-template <class F>
-void Expression::with_operation(const Node& n, const F& f) {
-  switch (n.op) {
-    case Op::negative:
-      return f([](double a, double) { return -a; });
-    case Op::add:
-      return f([](double a, double b) { return a + b; });
-    case Op::subtract:
-      return f([](double a, double b) { return a - b; });
-    case Op::multiply:
-      return f([](double a, double b) { return a * b; });
-    case Op::divide:
-      return f([](double a, double b) { return a / b; });
-    case Op::power:
-      return f([](double a, double b) { return std::pow(a, b); });
-    case Op::whole_power:
-      return f([factors = n.b](double a, double) {
-        double product = factors == 0 ? 1 : a;
-        for (int k = 1; k < factors; ++k) product = product * a;
-        return product;
-      });
-    case Op::less:
-      return f([](double a, double b) { return a < b ? 1.0 : 0.0; });
-    case Op::less_equal:
-      return f([](double a, double b) { return a <= b ? 1.0 : 0.0; });
-    case Op::greater:
-      return f([](double a, double b) { return a > b ? 1.0 : 0.0; });
-    case Op::greater_equal:
-      return f([](double a, double b) { return a >= b ? 1.0 : 0.0; });
-    case Op::sin:
-      return f([](double a, double) { return std::sin(a); });
-    case Op::cos:
-      return f([](double a, double) { return std::cos(a); });
-    case Op::tan:
-      return f([](double a, double) { return std::tan(a); });
-    case Op::exp:
-      return f([](double a, double) { return std::exp(a); });
-    case Op::log:
-      return f([](double a, double) { return std::log(a); });
-    case Op::sqrt:
-      return f([](double a, double) { return std::sqrt(a); });
-    case Op::abs:
-      return f([](double a, double) { return std::abs(a); });
-    case Op::tanh:
-      return f([](double a, double) { return std::tanh(a); });
-    case Op::floor:
-      return f([](double a, double) { return std::floor(a); });
-    case Op::min:
-      return f([](double a, double b) { return b < a ? b : a; });
-    case Op::max:
-      return f([](double a, double b) { return a < b ? b : a; });
-    default:  // those that are no operations
-      return f([](double, double) { return std::numeric_limits<double>::quiet_NaN(); });
-  }
 }
 
 bool Expression::uses_time() const {
@@ -285,27 +272,15 @@ void Expression::row(std::span<const double> x, int j, std::span<const double> a
       const Node& node = nodes_[k];
       double* const v = at(k);
       if (!varies(k) && first > 0) continue;
-      if (node.op == Op::coordinate && node.a == j) {
+      if (node.kind == Kind::operation) {
+        const auto a = static_cast<std::size_t>(node.a), b = static_cast<std::size_t>(node.b);
+        node.row(at(a), varies(a), at(b), varies(b), n, v);
+      } else if (varies(k)) {
         std::copy_n(along.data() + first, n, v);
-      } else if (node.op == Op::number || node.op == Op::time || node.op == Op::coordinate) {
-        v[0] = node.op == Op::number ? node.value
-               : node.op == Op::time ? time
-                                     : x[static_cast<std::size_t>(node.a)];
       } else {
-        const auto a = static_cast<std::size_t>(node.a);
-        const auto b = node.op == Op::whole_power ? a : static_cast<std::size_t>(node.b);
-        const double *const left = at(a), *const right = at(b);
-        const bool left_varies = varies(a), right_varies = varies(b);
-        with_operation(node, [&](const auto& operation) {
-          if (!varies(k))
-            v[0] = operation(left[0], right[0]);
-          else if (!right_varies)
-            for (std::size_t i = 0; i < n; ++i) v[i] = operation(left[i], right[0]);
-          else if (!left_varies)
-            for (std::size_t i = 0; i < n; ++i) v[i] = operation(left[0], right[i]);
-          else
-            for (std::size_t i = 0; i < n; ++i) v[i] = operation(left[i], right[i]);
-        });
+        v[0] = node.kind == Kind::number ? node.value
+               : node.kind == Kind::time ? time
+                                         : x[static_cast<std::size_t>(node.a)];
       }
     }
     const double* const whole = at(nodes_.size() - 1);

@@ -29,45 +29,18 @@ class Expression {
  private:
   friend class ExpressionParser;
 
-  enum class Op : std::uint8_t {
-    number,
-    coordinate,  ///< x_a
-    time,
-    negative,
-    add,
-    subtract,
-    multiply,
-    divide,
-    power,
-    whole_power,  ///< a multiplied by itself, b factors
-    less,
-    less_equal,
-    greater,
-    greater_equal,
-    sin,
-    cos,
-    tan,
-    exp,
-    log,
-    sqrt,
-    abs,
-    tanh,
-    floor,
-    min,
-    max,
-  };
-  /// One operation; `a` and `b` are its operands' places among the operations, or as `op` says.
+  /// Values of an operation for `n` places, from those of its operands; an operand that does not vary has one.
+  using Row = void (*)(const double* a, bool a_varies, const double* b, bool b_varies, std::size_t n, double* v);
+  enum class Kind : std::uint8_t { number, coordinate, time, operation };
+  /// `a` and `b` are the places of an operation's operands among the nodes; of a coordinate `a` is its number.
   struct Node {
-    Op op = Op::number;
+    Kind kind = Kind::number;
     std::uint8_t reads = 0;  ///< bit j: the value depends on coordinate j; bit kTimeBit: on the time
     int a = 0, b = 0;
-    double value = 0;  ///< of a number
+    double value = 0;   ///< of a number
+    Row row = nullptr;  ///< of an operation
   };
   static constexpr int kTimeBit = 4;
-
-  /// Calls f(operation) with what makes the value from those of `a` and `b`. Not of numbers, coordinates and time.
-  template <class F>
-  static void with_operation(const Node& n, const F& f);
 
   std::string text_;
   std::vector<Node> nodes_;  ///< operands before what uses them; the last one is the whole
