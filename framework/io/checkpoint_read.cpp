@@ -150,8 +150,9 @@ std::uint64_t copy_row(T* to, const char* from, std::int64_t n, std::int64_t fir
 template <class T, int D>
 std::uint64_t read_field(const fs::path& file, const std::string& name, const Box<D>& global,
                          const ArrayRef<T, D>& a) {
+  check_rows(a);
   FieldReader reader(file, name);
-  const std::int64_t n = a.owned.extent(D - 1), step = a.stride[D - 1];
+  const std::int64_t n = a.owned.extent(D - 1);
   // A window of the page cache holds other ranks' cells too: not worth it when they are most of it.
   const bool view = 2 * n >= global.extent(D - 1) || n * static_cast<std::int64_t>(sizeof(T)) < kLongRow;
   std::uint64_t digest = 0;
@@ -164,11 +165,7 @@ std::uint64_t read_field(const fs::path& file, const std::string& name, const Bo
     row.first = linear_index(global, i);
     for (int j = 0; j < D; ++j) row.start[static_cast<std::size_t>(j)] = static_cast<hsize_t>(i[j]);
     T* const to = &a.at(i);
-    if (step != 1) {
-      const char* const from = reader.view(row, sizeof(T));
-      for (std::int64_t x = 0; x < n; ++x) to[x * step] = load<T>(from, x);
-      digest += cells_digest<T>(from, n, row.first);
-    } else if (view) {
+    if (view) {
       digest += copy_row(to, reader.view(row, sizeof(T)), n, row.first);
     } else {
       reader.read(row, sizeof(T), reinterpret_cast<char*>(to));

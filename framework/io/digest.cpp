@@ -30,64 +30,41 @@ double number_of(std::int64_t key) {
 
 }  // namespace
 
-/// Integer operations that vectorise. Numbers are ordered by keys of their own width; NaNs lie beyond the
-/// infinities of their sign, so a row without them shows it by its extremes.
+void StatisticsSum::note(double v, std::int64_t at) {
+  if (!std::isfinite(v)) odd_ = std::min(odd_, at);
+  if (v != v) {
+    ++nans_;
+    return;
+  }
+  least_ = std::min(least_, key_of(v));
+  greatest_ = std::max(greatest_, key_of(v));
+}
+
+/// Of floating point by integer operations that vectorise. Numbers are ordered by keys of their own width; NaNs lie
+/// beyond the infinities of their sign, so cells without them show it by their extremes.
 template <class T>
-void StatisticsSum::add_adjacent(const T* v, std::int64_t n, std::int64_t first) {
-  using Key = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
-  constexpr Key most = std::numeric_limits<Key>::max(), fewest = std::numeric_limits<Key>::min();
-  const auto infinity = std::bit_cast<Key>(std::numeric_limits<T>::infinity());
-  Key least = most, greatest = fewest;
+void StatisticsSum::add(const T* v, std::int64_t n, std::int64_t first) {
   constexpr std::int64_t kAtATime = 512;  // two loops over a piece in the cache: one would not vectorise
+  using Key = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+  Key least = std::numeric_limits<Key>::max(), greatest = std::numeric_limits<Key>::min();
   for (std::int64_t from = 0; from < n; from += kAtATime) {
     const std::int64_t to = std::min(n, from + kAtATime);
     digest_ += cells_digest<T>(reinterpret_cast<const char*>(v + from), to - from, first + from);
-    for (std::int64_t x = from; x < to; ++x) {
-      const Key key = order_key(std::bit_cast<Key>(v[x]));
-      least = std::min(least, key);
-      greatest = std::max(greatest, key);
-    }
-  }
-  if (greatest >= infinity || least <= ~infinity) {  // ~infinity is the key of minus infinity
-    least = most, greatest = fewest;
-    for (std::int64_t x = 0; x < n; ++x) {
-      if (!std::isfinite(v[x])) odd_ = std::min(odd_, first + x);
-      if (v[x] != v[x]) {
-        ++nans_;
-        continue;
+    if constexpr (std::is_floating_point_v<T>)
+      for (std::int64_t x = from; x < to; ++x) {
+        const Key key = order_key(std::bit_cast<Key>(v[x]));
+        least = std::min(least, key);
+        greatest = std::max(greatest, key);
       }
-      least = std::min(least, order_key(std::bit_cast<Key>(v[x])));
-      greatest = std::max(greatest, order_key(std::bit_cast<Key>(v[x])));
-    }
-    if (least > greatest) return;  // nothing but NaNs
   }
-  const auto number = [](Key key) { return static_cast<double>(std::bit_cast<T>(order_key(key))); };
-  least_ = std::min(least_, key_of(number(least)));
-  greatest_ = std::max(greatest_, key_of(number(greatest)));
-}
-
-/// A row of values `stride` apart.
-template <class T>
-void StatisticsSum::add_row(const T* v, std::int64_t n, std::int64_t stride, std::int64_t first) {
-  if constexpr (std::is_floating_point_v<T>)
-    if (stride == 1) return add_adjacent(v, n, first);
-  for (std::int64_t x = 0; x < n; ++x) {
-    const T* const cell = v + x * stride;
-    digest_ += cells_digest<T>(reinterpret_cast<const char*>(cell), 1, first + x);
-    const double d = static_cast<double>(*cell);
-    if (!std::isfinite(d)) odd_ = std::min(odd_, first + x);
-    if (d != d) {
-      ++nans_;
-      continue;
+  if constexpr (std::is_floating_point_v<T>) {
+    const auto infinity = std::bit_cast<Key>(std::numeric_limits<T>::infinity());
+    if (n > 0 && greatest < infinity && least > ~infinity) {  // ~infinity is the key of minus infinity
+      for (const Key key : {least, greatest}) note(static_cast<double>(std::bit_cast<T>(order_key(key))), first);
+      return;
     }
-    least_ = std::min(least_, key_of(d));
-    greatest_ = std::max(greatest_, key_of(d));
   }
-}
-
-template <class T>
-void StatisticsSum::add(const T* cells, std::int64_t n, std::int64_t first) {
-  add_row(cells, n, 1, first);
+  for (std::int64_t x = 0; x < n; ++x) note(static_cast<double>(v[x]), first + x);
 }
 template void StatisticsSum::add(const double*, std::int64_t, std::int64_t);
 template void StatisticsSum::add(const float*, std::int64_t, std::int64_t);
@@ -95,6 +72,7 @@ template void StatisticsSum::add(const std::uint8_t*, std::int64_t, std::int64_t
 
 template <class T, int D>
 void StatisticsSum::pack(const Box<D>& global, const ArrayRef<T, D>& a, const Box<D>& box, T* out) {
+  check_rows(a);
   if (box.empty()) return;
   Box<D> rows = box;
   rows.high[D - 1] = rows.low[D - 1] + 1;
@@ -105,14 +83,8 @@ void StatisticsSum::pack(const Box<D>& global, const ArrayRef<T, D>& a, const Bo
       [=](const std::int64_t r, StatisticsSum& sum) {
         const Index<D> i = index_of_linear(rows, r);
         const T* const from = &a.at(i);
-        const std::int64_t step = a.stride[D - 1], first = linear_index(global, i);
-        if (!out) return sum.add_row(from, n, step, first);
-        T* const to = out + r * n;
-        if (step == 1)
-          std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
-        else
-          for (std::int64_t x = 0; x < n; ++x) to[x] = from[x * step];
-        sum.add_row(to, n, 1, first);
+        if (out) std::memcpy(out + r * n, from, static_cast<std::size_t>(n) * sizeof(T));
+        sum.add(out ? out + r * n : from, n, linear_index(global, i));
       },
       found);
   *this += found;

@@ -71,10 +71,8 @@ class StatisticsSum {
   }
 
  private:
-  template <class T>
-  void add_adjacent(const T* cells, std::int64_t n, std::int64_t first);
-  template <class T>
-  void add_row(const T* cells, std::int64_t n, std::int64_t stride, std::int64_t first);
+  /// Without the digest.
+  void note(double v, std::int64_t at);
 
   std::uint64_t digest_ = 0;
   std::int64_t least_ = std::numeric_limits<std::int64_t>::max();  ///< and greatest: integers that order like the
