@@ -38,14 +38,14 @@ void check(const SimulationOptions& o) {
 }
 
 /// From the rank that finished last back to a start.
-std::vector<CriticalStage> critical_path(const detail::SimulationRecord& record) {
-  const SimulationResult& result = record.result;
+std::vector<CriticalStage> critical_path(const detail::SimulatedNetwork& network) {
+  const SimulationResult& result = network.result;
   std::vector<CriticalStage> path;
   auto rank = static_cast<std::size_t>(std::max_element(result.finish_ns.begin(), result.finish_ns.end()) -
                                        result.finish_ns.begin());
-  for (std::size_t s = record.causes.size(); s-- > 0;) {
-    const int cause = record.causes[s][rank];
-    const double end = s + 1 < record.causes.size() ? result.begin_ns[s + 1][rank] : result.finish_ns[rank];
+  for (std::size_t s = network.causes.size(); s-- > 0;) {
+    const int cause = network.causes[s][rank];
+    const double end = s + 1 < network.causes.size() ? result.begin_ns[s + 1][rank] : result.finish_ns[rank];
     path.push_back({static_cast<int>(s), static_cast<int>(rank), cause, result.begin_ns[s][rank], end});
     if (cause >= 0) rank = static_cast<std::size_t>(cause);
   }
@@ -73,30 +73,30 @@ class ScheduleTraffic final : public Traffic {
   mutable StageActions actions_;
 };
 
-void record_starts(detail::SimulationRecord& record) {
-  for (int r = 0; r < record.traffic.ranks(); ++r) {
-    const double start = record.network.start(r);
-    record.result.tasks.push_back({TaskKind::start, r, -1, -1, 0, 0, 0});
-    if (start > 0) record.result.tasks.push_back({TaskKind::sleep, r, -1, -1, 0, start, start});
+void record_starts(detail::SimulatedNetwork& network) {
+  for (int r = 0; r < network.traffic.ranks(); ++r) {
+    const double start = network.start(r);
+    network.result.tasks.push_back({TaskKind::start, r, -1, -1, 0, 0, 0});
+    if (start > 0) network.result.tasks.push_back({TaskKind::sleep, r, -1, -1, 0, start, start});
   }
 }
 
 }  // namespace
 
-void detail::simulate_by_stages(SimulationRecord& record) {
+void detail::simulate_by_stages(SimulatedNetwork& network) {
   using Arrived = SimulatedNetwork::Arrived;
-  const Traffic& traffic = record.traffic;
+  const Traffic& traffic = network.traffic;
   const auto ranks = static_cast<std::size_t>(traffic.ranks());
   std::vector<double> now(ranks);
-  for (std::size_t r = 0; r < ranks; ++r) now[r] = record.network.start(static_cast<int>(r));
+  for (std::size_t r = 0; r < ranks; ++r) now[r] = network.start(static_cast<int>(r));
   std::vector<Traffic::Send> sends;
   std::int64_t awaited = 0;
-  std::vector<SimulatedNetwork::Sent> sent;
+  std::vector<SimulatedTask> sent;
   std::vector<std::int64_t> first(ranks + 1), next;
   std::vector<Arrived> arrived;
   for (int s = 0; s < traffic.stages(); ++s) {
-    record.result.begin_ns.push_back(now);
-    record.causes.emplace_back(ranks, -1);
+    network.result.begin_ns.push_back(now);
+    network.causes.emplace_back(ranks, -1);
     for (std::size_t r = 0; r < ranks; ++r) {
       traffic.sends_of(s, static_cast<int>(r), sends, awaited);
       first[r + 1] = first[r] + awaited;
@@ -105,20 +105,17 @@ void detail::simulate_by_stages(SimulationRecord& record) {
     next.assign(first.begin(), first.end() - 1);
     for (std::size_t r = 0; r < ranks; ++r) {
       const int rank = static_cast<int>(r);
-      traffic.sends_of(s, rank, sends, awaited);
-      now[r] = record.network.send(s, rank, sends, now[r], sent);
-      record.put(s, rank, sent);
+      now[r] = network.send(s, rank, now[r], sent, awaited);
       for (const auto& m : sent)
-        arrived[static_cast<std::size_t>(next[static_cast<std::size_t>(m.to)]++)] = {m.arrival, rank};
+        arrived[static_cast<std::size_t>(next[static_cast<std::size_t>(m.peer)]++)] = {m.arrival_ns, rank};
     }
     for (std::size_t r = 0; r < ranks; ++r) {
-      Arrived* const begin = arrived.data() + first[r];
-      Arrived* const end = arrived.data() + first[r + 1];
-      std::sort(begin, end);
-      now[r] = record.finish_stage(s, static_cast<int>(r), begin, end, now[r]);
+      const std::span mine(arrived.data() + first[r], arrived.data() + first[r + 1]);
+      std::sort(mine.begin(), mine.end());
+      now[r] = network.finish_stage(s, static_cast<int>(r), mine, now[r]);
     }
   }
-  record.result.finish_ns = std::move(now);
+  network.result.finish_ns = std::move(now);
 }
 
 SimulationResult simulate(const Schedule& schedule, const SimulationOptions& options) {
@@ -133,22 +130,22 @@ SimulationResult simulate(const Schedule& schedule, const SimulationOptions& opt
 
 SimulationResult simulate(const Traffic& traffic, const SimulationOptions& options) {
   check(options);
-  detail::SimulationRecord record(traffic, options);
-  SimulationResult& result = record.result;
+  detail::SimulatedNetwork network(traffic, options);
+  SimulationResult& result = network.result;
   for (int s = 0; s < traffic.stages(); ++s) result.messages.push_back(traffic.messages(s));
-  if (options.record_tasks) record_starts(record);
+  if (options.record_tasks) record_starts(network);
   if (options.inlet_ns > 0)
-    detail::simulate_by_events(record);
+    detail::simulate_by_events(network);
   else
-    detail::simulate_by_stages(record);
+    detail::simulate_by_stages(network);
   const auto [least, most] = std::minmax_element(result.finish_ns.begin(), result.finish_ns.end());
   result.first_ns = *least;
   result.last_ns = *most;
-  result.critical_path = critical_path(record);
+  result.critical_path = critical_path(network);
   std::stable_sort(result.tasks.begin(), result.tasks.end(), [](const SimulatedTask& a, const SimulatedTask& b) {
     return std::tuple(a.rank, a.stage, a.begin_ns) < std::tuple(b.rank, b.stage, b.begin_ns);
   });
-  return std::move(record.result);
+  return std::move(network.result);
 }
 
 }  // namespace isohalo

@@ -21,23 +21,22 @@ struct AtInlet {
 
 class EventSimulation {
  public:
-  explicit EventSimulation(SimulationRecord& record)
-      : record_(record),
-        traffic_(record.traffic),
+  explicit EventSimulation(SimulatedNetwork& network)
+      : network_(network),
+        traffic_(network.traffic),
         ranks_(static_cast<std::size_t>(traffic_.ranks())),
         states_(ranks_) {}
 
   void run() {
-    record_.result.finish_ns.resize(ranks_);
-    record_.result.begin_ns.assign(static_cast<std::size_t>(traffic_.stages()), std::vector<double>(ranks_));
-    record_.causes.assign(static_cast<std::size_t>(traffic_.stages()), std::vector<int>(ranks_, -1));
-    for (std::size_t r = 0; r < ranks_; ++r)
-      enter(static_cast<int>(r), 0, record_.network.start(static_cast<int>(r)));
+    network_.result.finish_ns.resize(ranks_);
+    network_.result.begin_ns.assign(static_cast<std::size_t>(traffic_.stages()), std::vector<double>(ranks_));
+    network_.causes.assign(static_cast<std::size_t>(traffic_.stages()), std::vector<int>(ranks_, -1));
+    for (std::size_t r = 0; r < ranks_; ++r) enter(static_cast<int>(r), 0, network_.start(static_cast<int>(r)));
     while (!inlets_.empty()) {
       const AtInlet m = inlets_.top();
       inlets_.pop();
       State& state = states_[static_cast<std::size_t>(m.to)];
-      state.inlet_free = std::max(m.time, state.inlet_free) + record_.options.inlet_ns;
+      state.inlet_free = std::max(m.time, state.inlet_free) + network_.options.inlet_ns;
       state.arrived.push_back({m.stage, {state.inlet_free, m.from}});
       if (m.stage == state.stage && --state.missing == 0) leave(m.to);
     }
@@ -57,15 +56,13 @@ class EventSimulation {
     State& state = states_[static_cast<std::size_t>(rank)];
     state.stage = stage;
     if (stage == traffic_.stages()) {
-      record_.result.finish_ns[static_cast<std::size_t>(rank)] = now;
+      network_.result.finish_ns[static_cast<std::size_t>(rank)] = now;
       return;
     }
-    record_.result.begin_ns[static_cast<std::size_t>(stage)][static_cast<std::size_t>(rank)] = now;
+    network_.result.begin_ns[static_cast<std::size_t>(stage)][static_cast<std::size_t>(rank)] = now;
     std::int64_t awaited = 0;
-    traffic_.sends_of(stage, rank, sends_, awaited);
-    state.sent = record_.network.send(stage, rank, sends_, now, sent_);
-    record_.put(stage, rank, sent_);
-    for (const auto& m : sent_) inlets_.push({m.arrival, m.to, rank, stage});
+    state.sent = network_.send(stage, rank, now, sent_, awaited);
+    for (const auto& m : sent_) inlets_.push({m.arrival_ns, m.peer, rank, stage});
     state.missing = awaited - std::count_if(state.arrived.begin(), state.arrived.end(),
                                             [&](const auto& a) { return a.first == stage; });
     if (state.missing == 0) leave(rank);
@@ -79,23 +76,22 @@ class EventSimulation {
       if (stage == state.stage) mine.push_back(arrived);
     std::erase_if(state.arrived, [&](const auto& a) { return a.first == state.stage; });
     std::sort(mine.begin(), mine.end());
-    const double end = record_.finish_stage(state.stage, rank, mine.data(), mine.data() + mine.size(), state.sent);
+    const double end = network_.finish_stage(state.stage, rank, mine, state.sent);
     enter(rank, state.stage + 1, end);
   }
 
-  SimulationRecord& record_;
+  SimulatedNetwork& network_;
   const Traffic& traffic_;
   std::size_t ranks_;
   std::vector<State> states_;
   std::priority_queue<AtInlet, std::vector<AtInlet>, std::greater<>> inlets_;
-  std::vector<Traffic::Send> sends_;
-  std::vector<SimulatedNetwork::Sent> sent_;
+  std::vector<SimulatedTask> sent_;
 };
 
 }  // namespace
 
-void simulate_by_events(SimulationRecord& record) {
-  EventSimulation(record).run();
+void simulate_by_events(SimulatedNetwork& network) {
+  EventSimulation(network).run();
 }
 
 }  // namespace isohalo::detail

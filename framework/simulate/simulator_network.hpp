@@ -2,6 +2,7 @@
 /// The parts of a simulation that both of its loops use.
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -10,13 +11,9 @@
 
 namespace isohalo::detail {
 
-/// Sends and takes of one rank in one stage.
+/// Sends and takes of one rank in one stage, and what the loops fill in for each.
 class SimulatedNetwork {
  public:
-  struct Sent {
-    int to;
-    double begin, end, arrival;
-  };
   struct Arrived {
     double time;
     int from;
@@ -25,108 +22,81 @@ class SimulatedNetwork {
     }
   };
 
-  explicit SimulatedNetwork(const SimulationOptions& options) : o_(options) {}
+  SimulatedNetwork(const Traffic& t, const SimulationOptions& o) : traffic(t), options(o) {}
 
-  double start(int rank) const { return o_.skew_ns > 0 ? o_.skew_ns * uniform(rank, -1, 0) : 0; }
+  double start(int rank) const { return options.skew_ns > 0 ? options.skew_ns * uniform(rank, -1, 0) : 0; }
 
-  /// The rank's messages, sent one after the other from `now`; returns when the rank is done with sending.
-  double send(int stage, int rank, const std::vector<Traffic::Send>& sends, double now,
-              std::vector<Sent>& sent) const {
+  /// The rank's messages into `sent`, one after the other from `now`; returns when the rank is done with sending.
+  /// `awaited`: how many it waits for.
+  double send(int stage, int rank, double now, std::vector<SimulatedTask>& sent, std::int64_t& awaited) {
+    traffic.sends_of(stage, rank, sends_, awaited);
     sent.clear();
     double link_free = now;
-    const double gap = o_.gap_ns < 0 ? o_.costs.pipeline_ns : o_.gap_ns;
-    for (std::size_t k = 0; k < sends.size(); ++k) {
-      const auto& [to, bytes] = sends[k];
+    const double gap = options.gap_ns < 0 ? options.costs.pipeline_ns : options.gap_ns;
+    for (std::size_t k = 0; k < sends_.size(); ++k) {
+      const auto& [to, bytes] = sends_[k];
       const bool near = on_one_node(rank, to);
-      const MessageCosts& c = near ? o_.on_node : o_.costs;
-      const double late = o_.noise_ns > 0 ? o_.noise_ns * uniform(rank, stage, k) : 0;
-      Sent s{to, now, 0, 0};
-      if (o_.model == NetworkModel::loggp) {
-        s.begin = std::max(now, link_free);
-        s.end = s.begin + c.pipeline_ns;
-        const double last_byte = s.end + std::max(0.0, bytes - 1) * c.per_byte_ns;
-        s.arrival = last_byte + c.latency_ns + late;
-        link_free = last_byte + (near && o_.gap_ns < 0 ? c.pipeline_ns : gap) - c.pipeline_ns;
+      const MessageCosts& c = near ? options.on_node : options.costs;
+      const double late = options.noise_ns > 0 ? options.noise_ns * uniform(rank, stage, k) : 0;
+      SimulatedTask s{TaskKind::put, rank, stage, to, now, 0, 0};
+      if (options.model == NetworkModel::loggp) {
+        s.begin_ns = std::max(now, link_free);
+        s.end_ns = s.begin_ns + c.pipeline_ns;
+        const double last_byte = s.end_ns + std::max(0.0, bytes - 1) * c.per_byte_ns;
+        s.arrival_ns = last_byte + c.latency_ns + late;
+        link_free = last_byte + (near && options.gap_ns < 0 ? c.pipeline_ns : gap) - c.pipeline_ns;
       } else {
-        s.end = now + c.send_ns(bytes) + (o_.model == NetworkModel::postal ? c.latency_ns : 0);
-        s.arrival = s.end + (o_.model == NetworkModel::postal ? 0 : c.latency_ns) + late;
+        s.end_ns = now + c.send_ns(bytes) + (options.model == NetworkModel::postal ? c.latency_ns : 0);
+        s.arrival_ns = s.end_ns + (options.model == NetworkModel::postal ? 0 : c.latency_ns) + late;
       }
-      now = s.end;
+      now = s.end_ns;
       sent.push_back(s);
     }
+    if (options.record_tasks) result.tasks.insert(result.tasks.end(), sent.begin(), sent.end());
     return now;
   }
 
-  /// What taking a message costs its receiver.
-  double take_ns(int from, int to) const {
-    if (o_.model != NetworkModel::loggp) return o_.costs.compute_ns;
-    return o_.costs.compute_ns + (on_one_node(from, to) ? o_.on_node : o_.costs).pipeline_ns;
-  }
-
-  /// `rank` takes the messages of `arrived`, which must be sorted, from `now`. Returns the end, and in `waited_for`
-  /// the sender of the last message that the rank waited for, -1 if it waited for none. `record(from, begin, end)`
-  /// sees each.
-  template <class Record>
-  double take(int rank, const Arrived* arrived, const Arrived* end, double now, int& waited_for,
-              Record&& record) const {
-    waited_for = -1;
-    for (; arrived != end; ++arrived) {
-      if (arrived->time > now) {
-        now = arrived->time;
-        waited_for = arrived->from;
-      }
-      const double cost = take_ns(arrived->from, rank);
-      record(arrived->from, now, now + cost);
-      now += cost;
-    }
-    return now;
-  }
-
- private:
-  bool on_one_node(int a, int b) const {
-    return o_.ranks_per_node > 0 && a / o_.ranks_per_node == b / o_.ranks_per_node;
-  }
-  /// In [0, 1), by counter.
-  double uniform(int rank, int stage, std::size_t index) const {
-    const std::uint64_t key = mix64(o_.seed * kGolden + static_cast<std::uint64_t>(rank));
-    const std::uint64_t z = mix64(key + static_cast<std::uint64_t>(stage + 2) * kGolden) + (index + 1) * kGolden;
-    return static_cast<double>(mix64(z) >> 11) * 0x1p-53;
-  }
-
-  const SimulationOptions& o_;
-};
-
-/// What the loops fill in for each stage and rank.
-struct SimulationRecord {
-  SimulationRecord(const Traffic& t, const SimulationOptions& o) : traffic(t), options(o), network(o) {}
-
-  void put(int stage, int rank, const std::vector<SimulatedNetwork::Sent>& sent) {
-    if (!options.record_tasks) return;
-    for (const auto& s : sent)
-      result.tasks.push_back({TaskKind::put, rank, stage, s.to, s.begin, s.end, s.arrival});
-  }
-  /// Ends a stage of a rank: takes its sorted arrivals, notes why it ended when it did, returns when.
-  double finish_stage(int stage, int rank, const SimulatedNetwork::Arrived* arrived,
-                      const SimulatedNetwork::Arrived* last, double now) {
+  /// Ends a stage of a rank: takes its sorted arrivals from `now` on, notes why it ended when it did, returns when.
+  double finish_stage(int stage, int rank, std::span<const Arrived> arrived, double now) {
     int& cause = causes[static_cast<std::size_t>(stage)][static_cast<std::size_t>(rank)];
-    const double end = network.take(rank, arrived, last, now, cause, [&](int from, double b, double e) {
-      if (options.record_tasks) result.tasks.push_back({TaskKind::compute, rank, stage, from, b, e, b});
-    });
-    if (options.record_tasks) result.tasks.push_back({TaskKind::proxy, rank, stage, -1, end, end, end});
-    return end;
+    for (const auto& [time, from] : arrived) {
+      if (time > now) now = time, cause = from;
+      const double begin = now;
+      now += take_ns(from, rank);
+      if (options.record_tasks) result.tasks.push_back({TaskKind::compute, rank, stage, from, begin, now, begin});
+    }
+    if (options.record_tasks) result.tasks.push_back({TaskKind::proxy, rank, stage, -1, now, now, now});
+    return now;
   }
 
   const Traffic& traffic;
   const SimulationOptions& options;
-  SimulatedNetwork network;
   SimulationResult result;
-  std::vector<std::vector<int>> causes;  ///< [stage][rank]: see CriticalStage::waited_for
+  std::vector<std::vector<int>> causes;  ///< [stage][rank], at first -1: see CriticalStage::waited_for
+
+ private:
+  /// What taking a message costs its receiver.
+  double take_ns(int from, int to) const {
+    if (options.model != NetworkModel::loggp) return options.costs.compute_ns;
+    return options.costs.compute_ns + (on_one_node(from, to) ? options.on_node : options.costs).pipeline_ns;
+  }
+  bool on_one_node(int a, int b) const {
+    return options.ranks_per_node > 0 && a / options.ranks_per_node == b / options.ranks_per_node;
+  }
+  /// In [0, 1), by counter.
+  double uniform(int rank, int stage, std::size_t index) const {
+    const std::uint64_t key = mix64(options.seed * kGolden + static_cast<std::uint64_t>(rank));
+    const std::uint64_t z = mix64(key + static_cast<std::uint64_t>(stage + 2) * kGolden) + (index + 1) * kGolden;
+    return static_cast<double>(mix64(z) >> 11) * 0x1p-53;
+  }
+
+  std::vector<Traffic::Send> sends_;  ///< of the rank that sends
 };
 
 /// Stage by stage, all ranks of one before any of the next: without an inlet a stage depends on the stages before
 /// only.
-void simulate_by_stages(SimulationRecord& record);
+void simulate_by_stages(SimulatedNetwork& network);
 /// In order of time.
-void simulate_by_events(SimulationRecord& record);
+void simulate_by_events(SimulatedNetwork& network);
 
 }  // namespace isohalo::detail
