@@ -83,26 +83,22 @@ class EarlyWriteback {
   explicit EarlyWriteback(const H5Handle& set) {
     char name[4096];
     const ssize_t length = H5Fget_name(set.get(), name, sizeof name);
-    if (length > 0 && length < static_cast<ssize_t>(sizeof name)) file_ = open(name, O_RDONLY | O_CLOEXEC);
-  }
-  EarlyWriteback(const EarlyWriteback&) = delete;
-  EarlyWriteback& operator=(const EarlyWriteback&) = delete;
-  ~EarlyWriteback() {
-    if (file_ >= 0) close(file_);
+    if (length > 0 && length < static_cast<ssize_t>(sizeof name))
+      file_ = Descriptor(open(name, O_RDONLY | O_CLOEXEC));
   }
   /// After `bytes` more have been written.
   void wrote(std::int64_t bytes) {
     waiting_ += bytes;
-    if (file_ < 0 || waiting_ < kAtATime) return;
+    if (!file_ || waiting_ < kAtATime) return;
     waiting_ = 0;
 #if defined(SYNC_FILE_RANGE_WRITE)
-    sync_file_range(file_, 0, 0, SYNC_FILE_RANGE_WRITE);
+    sync_file_range(file_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
 #endif
   }
 
  private:
   static constexpr std::int64_t kAtATime = std::int64_t{16} << 20;
-  int file_ = -1;
+  Descriptor file_;
   std::int64_t waiting_ = 0;
 };
 

@@ -3,8 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 
 namespace isohalo {
 
@@ -80,8 +78,7 @@ const char* FieldReader::window(std::int64_t from, std::int64_t bytes) {
     map_to_ = std::min<std::int64_t>(std::max(map_from_ + kWindow, from + bytes), size);
     void* const at = mmap(nullptr, static_cast<std::size_t>(map_to_ - map_from_), PROT_READ,
                           MAP_SHARED | MAP_POPULATE, bytes_->descriptor(), static_cast<off_t>(map_from_));
-    if (at == MAP_FAILED)
-      throw RunError(file_name_ + " cannot be mapped: " + std::generic_category().message(errno));
+    if (at == MAP_FAILED) throw RunError(file_name_ + " cannot be mapped: " + reason());
     map_ = static_cast<char*>(at);
   }
   return map_ + (from - map_from_);

@@ -4,42 +4,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <system_error>
-
 namespace isohalo {
-
-namespace {
-
-std::string reason() {
-  return std::generic_category().message(errno);
-}
-
-}  // namespace
 
 ReadableFile::ReadableFile(const std::filesystem::path& file)
     : name_(file.string()), descriptor_(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
-  if (descriptor_ < 0)
-    throw UsageError(name_ + (errno == ENOENT ? ": no such file" : " cannot be read: " + reason()));
+  if (!descriptor_) throw UsageError(name_ + (errno == ENOENT ? ": no such file" : " cannot be read: " + reason()));
   struct stat status {};
-  if (::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode)) return;
-  ::close(descriptor_);
+  if (::fstat(descriptor_.get(), &status) == 0 && S_ISREG(status.st_mode)) return;
   throw UsageError(name_ + (S_ISDIR(status.st_mode) ? " is a directory, not a file" : " is no regular file"));
-}
-
-ReadableFile::~ReadableFile() {
-  ::close(descriptor_);
 }
 
 std::int64_t ReadableFile::size() const {
   struct stat status {};
-  if (::fstat(descriptor_, &status) != 0) throw UsageError(name_ + " cannot be read: " + reason());
+  if (::fstat(descriptor_.get(), &status) != 0) throw UsageError(name_ + " cannot be read: " + reason());
   return status.st_size;
 }
 
 void ReadableFile::read(std::int64_t at, void* to, std::size_t bytes) const {
   for (auto* next = static_cast<char*>(to); bytes > 0;) {
-    const ssize_t got = ::pread(descriptor_, next, bytes, at);
+    const ssize_t got = ::pread(descriptor_.get(), next, bytes, at);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0)
       throw UsageError(name_ + (got == 0 ? ": it ends within its data" : " cannot be read: " + reason()));

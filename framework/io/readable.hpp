@@ -8,6 +8,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/mpi/communicator.hpp"
+#include "framework/mpi/whole_file.hpp"
 
 namespace isohalo {
 
@@ -17,10 +18,7 @@ class ReadableFile {
  public:
   /// Throws for what is no regular file or cannot be read. Never waits, for a pipe either.
   explicit ReadableFile(const std::filesystem::path& file);
-  ReadableFile(const ReadableFile&) = delete;
-  ReadableFile& operator=(const ReadableFile&) = delete;
-  ~ReadableFile();
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
   /// Bytes that it has now.
   std::int64_t size() const;
   /// Fills `to` from byte `at`.
@@ -28,7 +26,7 @@ class ReadableFile {
 
  private:
   std::string name_;
-  int descriptor_;
+  Descriptor descriptor_;
 };
 
 /// Throws as `ReadableFile` does.

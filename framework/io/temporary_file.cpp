@@ -8,11 +8,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <string>
-#include <system_error>
 
 #include "datatypes/error.hpp"
 #include "framework/io/file_structure.hpp"
@@ -28,10 +26,6 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{3}, kForEver{std::chrono::hours(24 * 365)};
 constexpr double kMib = 1 << 20;
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
 
 fs::path directory_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
@@ -50,15 +44,14 @@ void check_limit(const fs::path& file, std::int64_t bytes) {
 
 /// Lets every descriptor of the file that this process holds lead to an empty file in memory.
 void lead_to_memory(std::uint64_t device, std::uint64_t inode) noexcept {
-  const int memory = memfd_create("isohalo", MFD_CLOEXEC);
-  if (memory < 0) return;
+  const Descriptor memory(memfd_create("isohalo", MFD_CLOEXEC));
+  if (!memory) return;
   const auto most = sysconf(_SC_OPEN_MAX);
   for (int fd = 3; fd < most && fd < (1 << 20); ++fd) {
     struct stat found {};
-    if (fd != memory && fstat(fd, &found) == 0 && found.st_dev == device && found.st_ino == inode)
-      dup3(memory, fd, O_CLOEXEC);
+    if (fd != memory.get() && fstat(fd, &found) == 0 && found.st_dev == device && found.st_ino == inode)
+      dup3(memory.get(), fd, O_CLOEXEC);
   }
-  ::close(memory);
 }
 
 /// Whether all ranks come here within that time.
@@ -226,10 +219,8 @@ void TemporaryFile::reserve(std::int64_t most) const {
   fault_point("reserve");
   check_limit(final_, most);
   if (comm_.rank() != 0) return;
-  const int fd = open(path_.c_str(), O_WRONLY | O_CLOEXEC | (by_descriptor_ ? 0 : O_NOFOLLOW));
-  int why = fd < 0 ? errno : 0;
-  if (fd >= 0 && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, most) != 0) why = errno;
-  if (fd >= 0) ::close(fd);
+  const Descriptor file(open(path_.c_str(), O_WRONLY | O_CLOEXEC | (by_descriptor_ ? 0 : O_NOFOLLOW)));
+  const int why = file && fallocate(file.get(), FALLOC_FL_KEEP_SIZE, 0, most) == 0 ? 0 : errno;
   // Some file systems cannot; a full one shows itself in the writes then.
   if (why != 0 && why != EOPNOTSUPP && why != ENOSYS)
     throw RunError(fmt::format("room for {:.6f} MiB: {}", static_cast<double>(most) / kMib, reason(why)));
@@ -251,7 +242,7 @@ void TemporaryFile::publish() {
     if (comm_.rank() != 0) return;
     fault_point("fsync");
     // What was reserved beyond the end is given back.
-    if (truncate(path_.c_str(), static_cast<off_t>(fs::file_size(path_))) != 0) throw RunError(reason(errno));
+    if (truncate(path_.c_str(), static_cast<off_t>(fs::file_size(path_))) != 0) throw RunError(reason());
     flush_to_disk(made_->path());
     publish_on_disk(*made_, final_);
   });

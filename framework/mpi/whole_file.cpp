@@ -18,48 +18,25 @@ namespace fs = std::filesystem;
 namespace {
 
 [[noreturn]] void refuse(int why) {
-  throw RunError(std::generic_category().message(why));
+  throw RunError(reason(why));
 }
 
 [[noreturn]] void refuse_access(const char* verb, const fs::path& file, int why) {
-  const std::string reason = why == ELOOP ? "it is a symbolic link, which is not followed: remove it"
-                                          : std::generic_category().message(why);
-  throw RunError(std::string("cannot ") + verb + " " + file.string() + ": " + reason);
+  const std::string text = why == ELOOP ? "it is a symbolic link, which is not followed: remove it" : reason(why);
+  throw RunError(std::string("cannot ") + verb + " " + file.string() + ": " + text);
 }
 
 [[noreturn]] void refuse_kind(const char* verb, const fs::path& file) {
   throw RunError(std::string("cannot ") + verb + " " + file.string() + ": it is no regular file: remove it");
 }
 
-/// An open regular file; no other kind and no link.
-class OpenFile {
- public:
-  OpenFile(const fs::path& file, int flags, const char* verb)
-      : descriptor_(open(file.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666)) {
-    if (descriptor_ < 0) {
-      if (errno == ENOENT && (flags & O_CREAT) == 0) return;
-      refuse_access(verb, file, errno);
-    }
-    if (fstat(descriptor_, &status_) == 0 && S_ISREG(status_.st_mode)) return;
-    ::close(descriptor_);
-    refuse_kind(verb, file);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() { close(); }
-  int get() const { return descriptor_; }
-  off_t size() const { return status_.st_size; }
-  nlink_t links() const { return status_.st_nlink; }
-  bool close() {
-    const int descriptor = descriptor_;
-    descriptor_ = -1;
-    return descriptor < 0 || ::close(descriptor) == 0;
-  }
-
- private:
-  int descriptor_;
-  struct stat status_ {};
-};
+/// Opens a regular file; no other kind and no link.
+Descriptor open_regular(const fs::path& file, int flags, const char* verb, struct stat& status) {
+  Descriptor opened(open(file.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+  if (!opened && (errno != ENOENT || (flags & O_CREAT) != 0)) refuse_access(verb, file, errno);
+  if (opened && (fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode))) refuse_kind(verb, file);
+  return opened;
+}
 
 bool write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -72,6 +49,10 @@ bool write_all(int descriptor, std::string_view bytes) {
 }
 
 }  // namespace
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
 
 fs::path temporary_name(const fs::path& file) {
   std::uint64_t number = 0;
@@ -86,24 +67,22 @@ NewFile::NewFile(const fs::path& file)
       temporary_(temporary_name(file)),
       descriptor_(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666)) {
   struct stat status {};
-  if (descriptor_ < 0 || fstat(descriptor_, &status) != 0) refuse(errno);
+  if (!descriptor_ || fstat(descriptor_.get(), &status) != 0) refuse(errno);
   device_ = status.st_dev, inode_ = status.st_ino;
 }
 
 NewFile::~NewFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_.close();
   if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
 void NewFile::write(std::string_view bytes) {
-  if (!write_all(descriptor_, bytes)) refuse(errno);
+  if (!write_all(descriptor_.get(), bytes)) refuse(errno);
 }
 
 void NewFile::close(bool flush) {
-  if (flush && fsync(descriptor_) != 0) refuse(errno);
-  const int descriptor = descriptor_;
-  descriptor_ = -1;
-  if (descriptor >= 0 && ::close(descriptor) != 0) refuse(errno);
+  if (flush && fsync(descriptor_.get()) != 0) refuse(errno);
+  if (!descriptor_.close()) refuse(errno);
 }
 
 void NewFile::publish() {
@@ -116,12 +95,9 @@ void NewFile::publish() {
 }
 
 void flush_to_disk(const fs::path& path) {
-  const int descriptor =
-      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // somebody's fifo is no reason to wait
-  const bool good = descriptor >= 0 && fsync(descriptor) == 0;
-  const int why = errno;
-  if (descriptor >= 0) close(descriptor);
-  if (!good) throw RunError("cannot flush " + path.string() + " to disk: " + std::generic_category().message(why));
+  // Somebody's fifo is no reason to wait.
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file || fsync(file.get()) != 0) throw RunError("cannot flush " + path.string() + " to disk: " + reason());
 }
 
 void write_whole(const fs::path& file, std::string_view bytes) {
@@ -141,20 +117,22 @@ void write_whole(const fs::path& file, std::string_view bytes) {
 }
 
 void append_whole(const fs::path& file, std::string_view bytes) {
-  OpenFile out(file, O_WRONLY | O_APPEND | O_CREAT, "write");
-  if (out.links() > 1)
+  struct stat before {};
+  Descriptor out = open_regular(file, O_WRONLY | O_APPEND | O_CREAT, "write", before);
+  if (before.st_nlink > 1)
     return write_whole(file, read_whole(file).append(bytes));  // it has another name: a copy of it
   if (write_all(out.get(), bytes) && out.close()) return;
   const int why = errno;
-  if (out.get() >= 0) [[maybe_unused]]
-    const int ignored = ftruncate(out.get(), out.size());
+  if (out) [[maybe_unused]]
+    const int ignored = ftruncate(out.get(), before.st_size);
   refuse_access("write", file, why);
 }
 
 std::string read_whole(const fs::path& file) {
-  const OpenFile in(file, O_RDONLY, "read");
-  if (in.get() < 0) return "";
-  std::string bytes(static_cast<std::size_t>(in.size()), '\0');
+  struct stat status {};
+  const Descriptor in = open_regular(file, O_RDONLY, "read", status);
+  if (!in) return "";
+  std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
   std::size_t have = 0;
   while (have < bytes.size()) {
     const ssize_t n = read(in.get(), bytes.data() + have, bytes.size() - have);

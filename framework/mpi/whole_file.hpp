@@ -3,12 +3,41 @@
 /// into a file that is there; a file has its name only when it is complete. On one rank; errors name the file and
 /// the reason.
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace isohalo {
+
+/// An open file, closed with its owner; negative: none.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& o) noexcept : number_(std::exchange(o.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& o) noexcept {
+    std::swap(number_, o.number_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+  int get() const { return number_; }
+  explicit operator bool() const { return number_ >= 0; }
+  /// False, with errno, when the system says only now that something failed.
+  bool close() {
+    const int number = std::exchange(number_, -1);
+    return number < 0 || ::close(number) == 0;
+  }
+
+ private:
+  int number_;
+};
+
+/// What the system says of an error.
+std::string reason(int error = errno);
 
 /// FILE.<16 random hex digits>.tmp. Throws RunError.
 std::filesystem::path temporary_name(const std::filesystem::path& file);
@@ -24,7 +53,7 @@ class NewFile {
   /// Where it is until it is published.
   const std::filesystem::path& path() const { return temporary_; }
   /// By which it is open until `close`.
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
   void write(std::string_view bytes);
   /// Closes it: network file systems report a full disk only then. `flush`: everything is on disk afterwards.
   void close(bool flush);
@@ -34,7 +63,7 @@ class NewFile {
 
  private:
   std::filesystem::path file_, temporary_;
-  int descriptor_;
+  Descriptor descriptor_;
   std::uint64_t device_ = 0, inode_ = 0;
 };
 

@@ -10,7 +10,6 @@
 #include <chrono>
 #include <csignal>
 #include <regex>
-#include <system_error>
 #include <thread>
 
 #include "datatypes/error.hpp"
@@ -31,15 +30,15 @@ fs::path lock_file(const fs::path& directory) {
   throw UsageError("output.directory " + directory.string() + " " + what);
 }
 
-/// Negative, with errno, when it cannot be opened. Throws UsageError when it is a link or a device.
-int open_lock(const fs::path& directory, int flags) {
-  const int descriptor = open(lock_file(directory).c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-  if (descriptor < 0 && errno == ELOOP)
+/// None, with errno, when it cannot be opened. Throws UsageError when it is a link or a device.
+Descriptor open_lock(const fs::path& directory, int flags) {
+  Descriptor file(open(lock_file(directory).c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
+  if (!file && errno == ELOOP)
     refuse(directory, "has a symbolic link .isohalo_lock, which is not followed: remove it");
   struct stat status {};
-  if (descriptor < 0 || (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode))) return descriptor;
-  close(descriptor);
-  refuse(directory, "has an .isohalo_lock that is no regular file: remove it");
+  if (file && (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)))
+    refuse(directory, "has an .isohalo_lock that is no regular file: remove it");
+  return file;
 }
 
 /// "process 17 on host", from what the holder wrote into the file; anything else is not repeated.
@@ -57,14 +56,12 @@ std::string holder(int descriptor) {
 }
 
 [[noreturn]] void refuse_unopened(const fs::path& directory, int why) {
-  refuse(directory, "cannot be used: its .isohalo_lock cannot be opened (" + std::generic_category().message(why) +
-                        "): choose another");
+  refuse(directory, "cannot be used: its .isohalo_lock cannot be opened (" + reason(why) + "): choose another");
 }
 
 [[noreturn]] void refuse_in_use(const fs::path& directory, int descriptor) {
-  const std::string who = holder(descriptor);
-  close(descriptor);
-  refuse(directory, "is in use by " + who + ": wait until that run has ended, or choose another directory");
+  refuse(directory,
+         "is in use by " + holder(descriptor) + ": wait until that run has ended, or choose another directory");
 }
 
 void write_holder(int descriptor) {
@@ -94,20 +91,17 @@ bool cannot_lock(int why) {
 
 DirectoryLock::DirectoryLock(const fs::path& directory)
     : directory_(directory), descriptor_(open_lock(directory, O_RDWR | O_CREAT)) {
-  if (descriptor_ < 0 && errno == EACCES) descriptor_ = open_lock(directory, O_RDONLY);  // another user made it
-  if (descriptor_ < 0) refuse_unopened(directory, errno);
-  if (!take(descriptor_)) {
-    if (errno == EWOULDBLOCK) refuse_in_use(directory, descriptor_);
+  if (!descriptor_ && errno == EACCES) descriptor_ = open_lock(directory, O_RDONLY);  // another user made it
+  if (!descriptor_) refuse_unopened(directory, errno);
+  if (!take(descriptor_.get())) {
     const int why = errno;
-    if (!cannot_lock(why)) {
-      close(descriptor_);
-      refuse(directory, "cannot be locked: " + std::generic_category().message(why));
-    }
+    if (why == EWOULDBLOCK) refuse_in_use(directory, descriptor_.get());
+    if (!cannot_lock(why)) refuse(directory, "cannot be locked: " + reason(why));
     fmt::print(stderr,
                "isohalo: warning: output.directory {} cannot be locked ({}): see to it that no other run uses it\n",
-               printable(directory.string()), std::generic_category().message(why));
+               printable(directory.string()), reason(why));
   }
-  write_holder(descriptor_);
+  write_holder(descriptor_.get());
   struct stat status {};
   if (stat(directory.c_str(), &status) == 0) device_ = status.st_dev, inode_ = status.st_ino;
 }
@@ -116,23 +110,18 @@ void DirectoryLock::refuse_if_lost() const {
   struct stat ours {
   }, there{}, directory{};
   if (stat(directory_.c_str(), &directory) == 0 && directory.st_dev == device_ && directory.st_ino == inode_ &&
-      fstat(descriptor_, &ours) == 0 && lstat(lock_file(directory_).c_str(), &there) == 0 &&
+      fstat(descriptor_.get(), &ours) == 0 && lstat(lock_file(directory_).c_str(), &there) == 0 &&
       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
     return;
   throw RunError("output.directory " + directory_.string() +
                  " was moved, removed or replaced while this run used it: nothing more is written there");
 }
 
-DirectoryLock::~DirectoryLock() {
-  close(descriptor_);
-}
-
 void DirectoryLock::refuse_held(const fs::path& directory) {
-  const int descriptor = open_lock(directory, O_RDONLY);
-  if (descriptor < 0 && errno != ENOENT) refuse_unopened(directory, errno);
-  if (descriptor < 0) return;  // nobody made it
-  if (flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) refuse_in_use(directory, descriptor);
-  close(descriptor);
+  const Descriptor file = open_lock(directory, O_RDONLY);
+  if (!file && errno != ENOENT) refuse_unopened(directory, errno);
+  if (file && flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    refuse_in_use(directory, file.get());
 }
 
 }  // namespace isohalo

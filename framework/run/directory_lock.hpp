@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "framework/mpi/whole_file.hpp"
+
 namespace isohalo {
 
 /// A lock on DIRECTORY/.isohalo_lock, which the kernel releases when the process ends, however it ends. The file
@@ -15,9 +17,6 @@ class DirectoryLock {
   /// Of a directory that is there. Throws UsageError when somebody else has the lock, or when the file cannot be
   /// made. A file system that knows no locks is a warning on standard error.
   explicit DirectoryLock(const std::filesystem::path& directory);
-  DirectoryLock(const DirectoryLock&) = delete;
-  DirectoryLock& operator=(const DirectoryLock&) = delete;
-  ~DirectoryLock();
 
   /// Throws RunError when the directory, or the file that is locked, has been moved, removed or replaced: then
   /// another run may have what is there now.
@@ -28,7 +27,7 @@ class DirectoryLock {
 
  private:
   std::filesystem::path directory_;
-  int descriptor_;
+  Descriptor descriptor_;
   std::uint64_t device_ = 0, inode_ = 0;  ///< of the directory: a copy of it by hard links has the same lock file
 };
 

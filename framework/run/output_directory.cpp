@@ -43,16 +43,12 @@ void remove_file(const fs::path& file) {
   unlink(file.c_str());
 }
 
-[[noreturn]] void refuse_to_make(const fs::path& path, const std::string& reason) {
-  throw UsageError("output.directory " + path.string() + " cannot be made: " + reason);
+[[noreturn]] void refuse_to_make(const fs::path& path, const std::string& why) {
+  throw UsageError("output.directory " + path.string() + " cannot be made: " + why);
 }
 
-[[noreturn]] void refuse_to_write(const fs::path& path, const std::string& reason) {
-  throw UsageError("output.directory " + path.string() + " cannot be written to (" + reason + "): choose another");
-}
-
-std::string reason_of(int error) {
-  return std::generic_category().message(error);
+[[noreturn]] void refuse_to_write(const fs::path& path, const std::string& why) {
+  throw UsageError("output.directory " + path.string() + " cannot be written to (" + why + "): choose another");
 }
 
 /// Whether nobody may make files of their own there, though root is told that he may.
@@ -73,7 +69,7 @@ void refuse_unwritable(const fs::path& path) {
   while (stat(at.c_str(), &status) != 0) {
     const int why = errno;
     if (why != ENOENT || lstat(at.c_str(), &status) == 0)
-      refuse_to_make(path, why == ENOENT ? "a symbolic link that leads nowhere has that name" : reason_of(why));
+      refuse_to_make(path, why == ENOENT ? "a symbolic link that leads nowhere has that name" : reason(why));
     const fs::path above = at.has_relative_path() ? at.parent_path() : fs::path();
     at = above.empty() || above == at ? fs::path(".") : above;
   }
@@ -85,8 +81,8 @@ void refuse_unwritable(const fs::path& path) {
   }
   const int wanted = at == path ? R_OK | W_OK | X_OK : W_OK | X_OK;
   if (faccessat(AT_FDCWD, at.c_str(), wanted, AT_EACCESS) == 0) return;
-  if (at == path) refuse_to_write(path, reason_of(errno));
-  refuse_to_make(path, reason_of(errno));
+  if (at == path) refuse_to_write(path, reason());
+  refuse_to_make(path, reason());
 }
 
 }  // namespace
