@@ -277,9 +277,9 @@ void read_sources(Config& config, CellSettings<S, D>& in) {
     in.sourced = has_sources(config, S::fields);
     for (const char* field : S::fields)
       if (in.sourced)
-        in.given.push_back(InitialField<D>::read_source(
-            config, in.grid, in.grid.input_directory,
-            S::fields.size() == 1 ? std::string("source") : std::string("source.") + field));
+        in.given.push_back(InitialField<D>::read_table(
+            config, in.grid, S::fields.size() == 1 ? std::string("source") : std::string("source.") + field,
+            "constant"));
   }
 }
 
@@ -294,7 +294,7 @@ std::array<double, kCoefficients<S, D>> read_coefficients(Config& config, CellSe
     const Coefficient& c = list[k];
     const std::string path = std::string("solver.") + c.name;
     if (config.has_table(path)) {
-      fields[k] = InitialField<D>::read_coefficient(config, in.grid, path);
+      fields[k] = InitialField<D>::read_table(config, in.grid, path);
     } else {
       in.numbers[k] = config.number(
           path, {c.fallback, c.min, c.max, false, c.unit,
@@ -315,7 +315,7 @@ std::array<double, kCoefficients<S, D>> read_coefficients(Config& config, CellSe
                                        in.grid, std::string("solver.") + list[k].name,
                                        [value = in.numbers[k]](const Index<D>&) { return value; }, largest[k]));
   read_sources(config, in);
-  if (in.mask != Mask::none) in.given.push_back(InitialField<D>::read_coefficient(config, in.grid, "solver.mask"));
+  if (in.mask != Mask::none) in.given.push_back(InitialField<D>::read_table(config, in.grid, "solver.mask"));
   return largest;
 }
 

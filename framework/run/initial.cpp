@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -78,7 +77,7 @@ const std::vector<std::string>& initial_kinds() {
 
 template <int D>
 InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& grid, const std::string& name,
-                                      bool only, const std::filesystem::path& input_directory) {
+                                      bool only) {
   const std::string own = "initial." + name;
   const bool both = only && config.has(own) && config.has("initial.kind");
   if (both) {
@@ -86,21 +85,13 @@ InitialField<D> InitialField<D>::read(Config& config, const GridSettings<D>& gri
                           "] or [initial]");
     config.excuse(own);
   }
-  const std::string given = only && (both || !config.has(own)) ? "initial" : own;
-  return read_table(config, grid, given, "initial." + name, std::nullopt, input_directory);
+  return read_as(config, grid, only && (both || !config.has(own)) ? "initial" : own, own, std::nullopt);
 }
 
 template <int D>
-InitialField<D> InitialField<D>::read_source(Config& config, const GridSettings<D>& grid,
-                                             const std::filesystem::path& input_directory,
-                                             const std::string& path) {
-  return read_table(config, grid, path, path, "constant", input_directory);
-}
-
-template <int D>
-InitialField<D> InitialField<D>::read_coefficient(Config& config, const GridSettings<D>& grid,
-                                                  const std::string& path) {
-  return read_table(config, grid, path, path, std::nullopt, grid.input_directory);
+InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D>& grid, const std::string& path,
+                                            const std::optional<std::string>& kind) {
+  return read_as(config, grid, path, path, kind);
 }
 
 template <int D>
@@ -117,29 +108,24 @@ InitialField<D> InitialField<D>::coefficient(const GridSettings<D>& grid, const 
 
 namespace {
 
-/// What messages call the field.
-std::string field_text(const std::string& prefix, const std::string& name) {
-  const std::string table = prefix.substr(0, prefix.find('.'));
-  return (table == "source"   ? "the source \""
-          : table == "solver" ? "the coefficient \""
-                              : "the initial field \"") +
-         name + "\"";
+/// What messages call the field of a table, and how --help-input says that it is made.
+std::pair<std::string, std::string> words_of(const std::string& prefix) {
+  const std::string table = prefix.substr(0, prefix.find('.')), keys = "each kind has keys of its own";
+  if (table == "source") return {"the source", "how the source is made; " + keys + ", those of [initial]"};
+  if (table == "solver")
+    return {"the coefficient", "how the coefficient is made; " + keys + ", those of [initial]"};
+  return {"the initial field", "how the field begins; " + keys};
 }
 
-/// How a field is made, for --help-input.
-std::string kind_help(const std::string& prefix) {
-  const std::string table = prefix.substr(0, prefix.find('.'));
-  return table == "source"   ? "how the source is made; each kind has keys of its own, those of [initial]"
-         : table == "solver" ? "how the coefficient is made; each kind has keys of its own, those of [initial]"
-                             : "how the field begins; each kind has keys of its own";
+std::string field_text(const std::string& prefix, const std::string& name) {
+  return words_of(prefix).first + " \"" + name + "\"";
 }
 
 }  // namespace
 
 template <int D>
-InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D>& grid, const std::string& given,
-                                            const std::string& prefix, const std::optional<std::string>& kind,
-                                            const std::filesystem::path& input_directory) {
+InitialField<D> InitialField<D>::read_as(Config& config, const GridSettings<D>& grid, const std::string& given,
+                                         const std::string& prefix, const std::optional<std::string>& kind) {
   constexpr auto d = static_cast<std::size_t>(D);
   InitialField f;
   f.grid_ = grid;
@@ -156,7 +142,7 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
     return values;
   };
   const std::size_t before = config.error_count();
-  f.kind_ = config.text(key("kind"), {kind, initial_kinds(), kind_help(prefix)});
+  f.kind_ = config.text(key("kind"), {kind, initial_kinds(), words_of(prefix).second});
   if (config.error_count() > before) config.excuse(given, false);  // with the right kind other keys would be known
   if (f.kind_ == "constant") {
     const double value = number("value", 0.0, "value of every cell");
@@ -256,7 +242,7 @@ InitialField<D> InitialField<D>::read_table(Config& config, const GridSettings<D
     f.dataset_ = config.text(key("dataset"), {{}, {}, "path in it of a dataset with the shape of the grid"});
     if (config.error_count() == before && f.file_.empty())
       config.error(key("file"), key("file") + " is empty: name a file");
-    if (f.file_.is_relative()) f.file_ = input_directory / f.file_;
+    if (f.file_.is_relative()) f.file_ = grid.input_directory / f.file_;
     // Where the values come from is no physics (see physics_text): they are named by their digest once they are
     // read.
     std::error_code ignored;  // of a file that was not given
@@ -301,14 +287,13 @@ bool round_to(double x, T& v) {
 }  // namespace
 
 template <int D>
-void InitialField<D>::refuse(const Communicator& comm, const std::string& what, std::int64_t bad,
-                             double value) const {
-  const std::int64_t first = comm.min(bad);
+void InitialField<D>::refuse(const Communicator& comm, const std::string& what, const Bad& bad) const {
+  const std::int64_t first = comm.min(bad.at);
   agreed(comm, [&] {
-    if (bad == std::numeric_limits<std::int64_t>::max() || bad != first) return;
-    const std::string cell = cell_text(box_of_shape<D>(grid_.shape), bad, grid_.face);
-    if (!std::isfinite(value)) throw UsageError(what + " is NaN or infinite at " + cell);
-    throw UsageError(what + " is " + Config::canonical(value) + " at " + cell + ", out of range of " +
+    if (bad.at == Bad().at || bad.at != first) return;
+    const std::string cell = cell_text(box_of_shape<D>(grid_.shape), bad.at, grid_.face);
+    if (!std::isfinite(bad.value)) throw UsageError(what + " is NaN or infinite at " + cell);
+    throw UsageError(what + " is " + Config::canonical(bad.value) + " at " + cell + ", out of range of " +
                      (grid_.type == ElementType::uint8 ? "uint8 (0 .. 255)" : "float32 (up to 3.4e+38)") +
                      ": use other values in [" +
                      (prefix_.starts_with("solver.") ? prefix_ : prefix_.substr(0, prefix_.find('.'))) + "]");
@@ -339,24 +324,19 @@ template <int D>
 void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D>& field, Config& config) const {
   const std::string what = field_text(prefix_, field.name);
   const Box<D> global = box_of_shape<D>(grid_.shape);
-  const std::int64_t none = std::numeric_limits<std::int64_t>::max();
-  std::int64_t bad = none;  // the first value beyond the type's range
-  double bad_value = 0;
+  std::vector<Bad> bad(static_cast<std::size_t>(host_threads()));  // the first value beyond the type's range
   agreed(domain.comm(), [&] {
-    std::vector<std::pair<std::int64_t, double>> bad_in(static_cast<std::size_t>(host_threads()), {none, 0.0});
     std::visit(
         [&](const auto& a) {
           using T = std::remove_const_t<std::remove_pointer_t<decltype(a.data)>>;
           for_each_value(a.owned, [&](const Index<D>& i, double value, std::size_t thread) {
-            auto& first_bad = bad_in[thread];
-            if (!round_to<T>(value, a.at(i)) && first_bad.first == none)
-              first_bad = {linear_index(global, i), value};
+            if (!round_to<T>(value, a.at(i))) bad[thread].note(linear_index(global, i), value);
           });
         },
         field.array);
-    std::tie(bad, bad_value) = *std::min_element(bad_in.begin(), bad_in.end());
   });
-  refuse(domain.comm(), what, bad, bad_value);
+  for (const Bad& b : bad) bad.front().note(b.at, b.value);
+  refuse(domain.comm(), what, bad.front());
   const FieldStatistics s = field_statistics(domain, field.array, field.face);
   if (s.first_not_finite >= 0)
     throw UsageError(what + " is NaN or infinite at " + cell_text(global, s.first_not_finite, field.face));
@@ -367,33 +347,27 @@ template <int D>
 Extremes InitialField<D>::extremes(const CartesianDomain<D>& domain) const {
   struct Found {
     double least = std::numeric_limits<double>::infinity(), largest = -least;
-    std::int64_t bad = std::numeric_limits<std::int64_t>::max();  // the first that `fill` would refuse
-    double bad_value = 0;
-
-    void take(double v, double rounded, std::int64_t at) {
-      if (!std::isfinite(rounded)) {
-        if (at < bad) bad = at, bad_value = v;
-        return;
-      }
-      least = std::min(least, rounded);
-      largest = std::max(largest, rounded);
-    }
+    Bad bad;  // the first that `fill` would refuse
   };
   const Box<D> owned = field_domain(domain, grid_.face).owned(), global = box_of_shape<D>(grid_.shape);
   std::vector<Found> found(static_cast<std::size_t>(host_threads()));
   agreed(domain.comm(), [&] {
     const bool narrow = grid_.type == ElementType::float32;
     for_each_value(owned, [&](const Index<D>& i, double v, std::size_t thread) {
-      found[thread].take(v, narrow ? static_cast<double>(static_cast<float>(v)) : v, linear_index(global, i));
+      const double rounded = narrow ? static_cast<double>(static_cast<float>(v)) : v;
+      Found& f = found[thread];
+      if (!std::isfinite(rounded)) return f.bad.note(linear_index(global, i), v);
+      f.least = std::min(f.least, rounded);
+      f.largest = std::max(f.largest, rounded);
     });
   });
   Found all;
   for (const Found& f : found) {
-    if (f.bad < all.bad) all.bad = f.bad, all.bad_value = f.bad_value;
+    all.bad.note(f.bad.at, f.bad.value);
     all.least = std::min(all.least, f.least);
     all.largest = std::max(all.largest, f.largest);
   }
-  refuse(domain.comm(), field_text(prefix_, prefix_.substr(prefix_.find('.') + 1)), all.bad, all.bad_value);
+  refuse(domain.comm(), field_text(prefix_, prefix_.substr(prefix_.find('.') + 1)), all.bad);
   double values[2] = {-all.least, all.largest};
   domain.comm().allreduce(values, 2, MPI_DOUBLE, MPI_MAX);
   return {-values[0], values[1]};

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -24,16 +25,13 @@ template <int D>
 class InitialField {
  public:
   /// Reads the keys for the field `name`; `only` when the solver has no other field, so that the name may be left
-  /// out. `grid`: for a field on faces, `on_faces` of them. `input_directory` is where relative file names start.
-  static InitialField read(Config& config, const GridSettings<D>& grid, const std::string& name, bool only,
-                           const std::filesystem::path& input_directory);
+  /// out. `grid`: for a field on faces, `on_faces` of them.
+  static InitialField read(Config& config, const GridSettings<D>& grid, const std::string& name, bool only);
 
-  /// The [source] table (or [source.NAME]), with the same keys; without it the source is zero.
-  static InitialField read_source(Config& config, const GridSettings<D>& grid,
-                                  const std::filesystem::path& input_directory, const std::string& path = "source");
-
-  /// The table `path`, a coefficient of the solver, with the same keys.
-  static InitialField read_coefficient(Config& config, const GridSettings<D>& grid, const std::string& path);
+  /// The table `path`, [source] (or [source.NAME]) or that of a coefficient, with the same keys; without `kind` it
+  /// must say its own.
+  static InitialField read_table(Config& config, const GridSettings<D>& grid, const std::string& path,
+                                 const std::optional<std::string>& kind = {});
   /// A coefficient that is no table: of this value by cell, whose magnitude is at most `largest`.
   static InitialField coefficient(const GridSettings<D>& grid, const std::string& path,
                                   std::function<double(const Index<D>&)> value, double largest);
@@ -65,14 +63,20 @@ class InitialField {
   /// The value of a cell; a copy of it may keep what it has worked out.
   using CellValue = std::function<double(const Index<D>&)>;
 
+  /// A value that the field's type does not have: its linear index, the largest integer for none.
+  struct Bad {
+    std::int64_t at = std::numeric_limits<std::int64_t>::max();
+    double value = 0;
+    void note(std::int64_t index, double v) {
+      if (index < at) at = index, value = v;
+    }
+  };
   /// The keys below `given`, which are called `prefix` in the effective configuration.
-  static InitialField read_table(Config& config, const GridSettings<D>& grid, const std::string& given,
-                                 const std::string& prefix, const std::optional<std::string>& kind,
-                                 const std::filesystem::path& input_directory);
+  static InitialField read_as(Config& config, const GridSettings<D>& grid, const std::string& given,
+                              const std::string& prefix, const std::optional<std::string>& kind);
 
-  /// Throws UsageError, agreed, where any rank has a value `bad`, a linear index, that the field's type does not
-  /// have; the largest integer: none. Collective.
-  void refuse(const Communicator& comm, const std::string& what, std::int64_t bad, double value) const;
+  /// Throws UsageError, agreed, where any rank has such a value. Collective.
+  void refuse(const Communicator& comm, const std::string& what, const Bad& bad) const;
   /// f(i, value, thread) for the cells of `box`, by several threads.
   template <class F>
   void for_each_value(const Box<D>& box, const F& f) const;

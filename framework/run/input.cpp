@@ -253,8 +253,8 @@ Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string&
   in.output = read_output(config, path.stem().string(), fields);
   for (std::size_t k = 0; k < fields.size(); ++k)
     in.initial.push_back(InitialField<D>::read(config, in.grid.on_faces(known ? in.model->face_of(k) : -1),
-                                               fields[k], fields.size() == 1, path.parent_path()));
-  if (in.model->has_source()) in.source = InitialField<D>::read_source(config, in.grid, path.parent_path());
+                                               fields[k], fields.size() == 1));
+  if (in.model->has_source()) in.source = InitialField<D>::read_table(config, in.grid, "source", "constant");
   return in;
 }
 

@@ -113,7 +113,7 @@ void read_coefficients(Config& config, AcousticsEquation<D>& equation) {
                         std::optional<InitialField<D>>& field) {
     const std::string path = std::string("solver.") + name;
     if (config.has_table(path))
-      field = InitialField<D>::read_coefficient(config, equation.grid, path);
+      field = InitialField<D>::read_table(config, equation.grid, path);
     else
       number = config.number(path,
                              {1.0, 0, 1e300, true, unit,
