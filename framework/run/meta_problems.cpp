@@ -8,6 +8,7 @@
 #include "datatypes/error.hpp"
 #include "framework/io/compare.hpp"
 #include "framework/io/problems.hpp"
+#include "framework/reduce/tiles.hpp"
 #include "framework/run/value.hpp"
 #include "framework/run/verify.hpp"
 
@@ -71,6 +72,12 @@ bool is_rule(const Value& rule) {
   return table && table->size() == 1 && is_rule_value(table->begin()->first, table->begin()->second, false);
 }
 
+template <int D>
+std::vector<std::int64_t> tile_of() {
+  const Index<D> tile = default_tile<D>();
+  return {tile.begin(), tile.end()};
+}
+
 class MetaCheck : detail::Problems {
  public:
   explicit MetaCheck(const CheckpointMeta& meta) : m_(meta), config_(config_lines(meta.config)) {}
@@ -107,13 +114,18 @@ class MetaCheck : detail::Problems {
     that(m_.change_sum >= 0 || (m_.step == 0 && m_.change_sum != m_.change_sum),
          fmt::format("/reduction: change_sum is {:.17g}, it is a sum of squares", m_.change_sum));
     if (!(m_.change_sum < 0)) number("/reduction: residual", m_.residual, std::sqrt(m_.change_sum / cells));
-    that(m_.tree_version == 1, fmt::format("/reduction: tree version {} is not known", m_.tree_version));
+    that(m_.tree_version == kTreeVersion, fmt::format("/reduction: tree version {} is not known", m_.tree_version));
     that(m_.method == "tree" || m_.method == "exact",
          fmt::format("/reduction: method is \"{}\", neither \"tree\" nor \"exact\"", m_.method));
     that(m_.tile.size() == m_.shape.size(), "/reduction: the tile has another number of dimensions than the grid");
     that(std::all_of(m_.tile.begin(), m_.tile.end(),
                      [](std::int64_t n) { return n >= 1 && n <= 1 << 20 && (n & (n - 1)) == 0; }),
          fmt::format("/reduction: tile is {}, its extents should be powers of two", list_text(m_.tile)));
+    const std::vector<std::int64_t> tiles[] = {tile_of<1>(), tile_of<2>(), tile_of<3>(), tile_of<4>()};
+    const auto& tile = tiles[m_.shape.size() - 1];
+    that(m_.tree_version != kTreeVersion || m_.tile == tile,
+         fmt::format("/reduction: tile is {}, that of tree version {} is {}", list_text(m_.tile), kTreeVersion,
+                     list_text(tile)));
   }
 
   void grid() {

@@ -18,7 +18,6 @@
 #include "framework/io/xdmf.hpp"
 #include "framework/mpi/fault_point.hpp"
 #include "framework/mpi/whole_file.hpp"
-#include "framework/reduce/tiles.hpp"
 #include "framework/run/machine.hpp"
 #include "framework/run/simulation.hpp"
 #include "framework/run/verify.hpp"
@@ -37,18 +36,13 @@ void refuse_other_step(const fs::path& file, std::int64_t of_name, const StoredC
     throw UsageError(file.string() + " holds step " + std::to_string(stored.meta.step) + ", not that of its name");
 }
 
-template <int D>
 void refuse_damaged(const fs::path& file, const StoredCheckpoint& stored) {
-  const CheckpointMeta& m = stored.meta;
   for (const auto& f : stored.fields)
     if (stored.minor <= kFormatMinor && !is_role(f.role))
       throw UsageError(file.string() + ": field " + f.name + ": its role is \"" + f.role +
                        "\": it is damaged (see isohalo verify)");
-  if (const auto problems = meta_problems(m); !problems.empty())
+  if (const auto problems = meta_problems(stored.meta); !problems.empty())
     throw UsageError(file.string() + ": " + problems.front() + ": it is damaged (see isohalo verify)");
-  constexpr Index<D> tile = default_tile<D>();
-  if (m.tree_version != kTreeVersion || !std::equal(m.tile.begin(), m.tile.end(), tile.begin(), tile.end()))
-    throw UsageError(file.string() + ": its residuals were summed over another reduction tree");
 }
 
 }  // namespace
@@ -75,7 +69,7 @@ void Simulation<D>::restart(bool check) {
       if (any) refuse_other_step(file, s, stored);
     };
     const auto take = [&] {
-      refuse_damaged<D>(file, stored);
+      refuse_damaged(file, stored);
       if (check)
         for (std::size_t k = 0; const auto& name : in_.model->field_names()) {
           const int face = in_.model->face_of(k++);

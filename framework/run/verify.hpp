@@ -17,8 +17,7 @@ struct Verification {
 };
 
 /// What of the metadata contradicts itself, one line each: time = step dt, residual = sqrt(S / cells), steps,
-/// words, tile, spacing, boundary rules and seed, against each other and against the configuration. Whether the
-/// tile is the one of its tree version is for those to say who know trees. Local.
+/// words, tile, spacing, boundary rules and seed, against each other and against the configuration. Local.
 std::vector<std::string> meta_problems(const CheckpointMeta& meta);
 
 /// Reads all data in bounded memory, each rank its share, and checks: digest, extremes and NaN count of every
