@@ -23,40 +23,30 @@ namespace {
 constexpr std::int64_t kMostCells = 1024;  // per side of the picture
 constexpr std::int64_t kLeastPixels = 400;
 
-/// The samples of the slice: every `thin`-th cell.
+/// The samples of the slice, sample k of a dimension at first + k step: its middle, and in the two last ones every
+/// so many cells.
 template <int D>
 struct Slice {
-  Box<D> global;
-  std::int64_t thin, rows, columns;
+  Index<D> first{}, step{};
 
-  explicit Slice(const Box<D>& g) : global(g) {
-    const std::int64_t ny = D > 1 ? g.extent(std::max(D - 2, 0)) : 1, nx = g.extent(D - 1);
-    thin = (std::max(nx, ny) + kMostCells - 1) / kMostCells;
-    rows = thinned_length(ny);
-    columns = thinned_length(nx);
+  explicit Slice(const Box<D>& global) {
+    std::int64_t widest = 1;
+    for (int j = std::max(0, D - 2); j < D; ++j) widest = std::max(widest, global.extent(j));
+    step.fill((widest + kMostCells - 1) / kMostCells);
+    for (int j = 0; j < D - 2; ++j) first[j] = global.extent(j) / 2, step[j] = global.extent(j);
   }
-
-  /// The sampled cells within a block, as a box of (row, column); empty when the slice misses the block.
-  Box<2> samples(const Box<D>& block) const {
-    for (int j = 0; j < D - 2; ++j) {
-      const std::int64_t middle = global.extent(j) / 2;
-      if (middle < block.low[j] || middle >= block.high[j]) return Box<2>{};
+  /// Those within a block; empty when the slice misses it.
+  Box<D> samples(const Box<D>& block) const {
+    Box<D> s;
+    for (int j = 0; j < D; ++j) {
+      s.low[j] = (block.low[j] - first[j] + step[j] - 1) / step[j];
+      s.high[j] = (block.high[j] - first[j] + step[j] - 1) / step[j];
     }
-    const auto thinned = [&](const Index<D>& i) {
-      return Index<2>{D > 1 ? thinned_length(i[std::max(D - 2, 0)]) : 0, thinned_length(i[D - 1])};
-    };
-    Box<2> s{thinned(block.low), thinned(block.high)};
-    if (D == 1) s.high[0] = 1;
     return s;
   }
-  std::int64_t thinned_length(std::int64_t n) const { return (n + thin - 1) / thin; }
-
-  Index<D> cell(std::int64_t row, std::int64_t column) const {
-    Index<D> i{};
-    for (int j = 0; j < D - 2; ++j) i[j] = global.extent(j) / 2;
-    if (D > 1) i[std::max(D - 2, 0)] = row * thin;
-    i[D - 1] = column * thin;
-    return i;
+  Index<D> cell(Index<D> sample) const {
+    for (int j = 0; j < D; ++j) sample[j] = first[j] + sample[j] * step[j];
+    return sample;
   }
 };
 
@@ -111,18 +101,18 @@ void write_png(const std::filesystem::path& file, const std::vector<double>& v, 
 template <int D>
 void write_picture(const std::filesystem::path& file, const CartesianDomain<D>& domain, const AnyArray<D>& array) {
   const Slice<D> slice(domain.global());
-  std::vector<Box<2>> parts;  // of the slice, by rank
+  std::vector<Box<D>> parts;  // of the slice, by rank
   for (int r = 0; r < domain.comm().size(); ++r) parts.push_back(slice.samples(domain.decomposition().box(r)));
   std::vector<double> mine;
-  for_each_cell(slice.samples(domain.owned()), [&](const Index<2>& rc) {
-    const Index<D> i = slice.cell(rc[0], rc[1]);
+  for_each_cell(slice.samples(domain.owned()), [&](const Index<D>& sample) {
+    const Index<D> i = slice.cell(sample);
     mine.push_back(std::visit([&](const auto& a) { return static_cast<double>(a.at(i)); }, array));
   });
-  const Box<2> box{{0, 0}, {slice.rows, slice.columns}};
+  const Box<D> box = slice.samples(domain.global());
   std::vector<double> whole(domain.rank() == 0 ? static_cast<std::size_t>(box.cells()) : 0);
   detail::gather_cells(domain.comm(), parts, mine, box, whole.data());
   agreed(domain.comm(), [&] {
-    if (domain.rank() == 0) write_png(file, whole, slice.rows, slice.columns);
+    if (domain.rank() == 0) write_png(file, whole, box.cells() / box.extent(D - 1), box.extent(D - 1));
   });
 }
 
