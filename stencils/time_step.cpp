@@ -8,11 +8,11 @@ double read_time_step(Config& config, double limit, const std::string& help_limi
   double dt = 0;
   config.node("solver.dt", {"solver.dt", "number", "above 0, up to 1e+300", "solver.cfl * limit", "time",
                             "length of a step, at most the stability limit " + help_limit});
-  const NumberKey part{.fallback = 0.9,
-                       .min = 0,
-                       .max = 1e300,
-                       .above_min = true,
-                       .help = "step as a part of the stability limit, at most 1; instead of solver.dt"};
+  const NumericKey<double> part{.fallback = 0.9,
+                                .min = 0,
+                                .max = 1e300,
+                                .above_min = true,
+                                .help = "step as a part of the stability limit, at most 1; instead of solver.dt"};
   if (config.has("solver.dt")) {
     dt = config.number("solver.dt", {{}, 0, 1e300, true, "time", ""});
     if (config.has("solver.cfl"))

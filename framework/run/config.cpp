@@ -122,18 +122,12 @@ std::string readable(double v) {
   return fmt::format("{:g}", v);
 }
 
-template <class Key>
-constexpr bool above_min(const Key& key) {
-  if constexpr (requires { key.above_min; }) return key.above_min;
-  return false;
-}
-
 template <class T, class Key>
 std::string range_text(const Key& key) {
   const bool low = key.min != std::numeric_limits<T>::lowest(), high = key.max != std::numeric_limits<T>::max();
   const std::string min = readable(key.min), max = readable(key.max);
-  if (low && high) return above_min(key) ? "above " + min + ", up to " + max : min + " .. " + max;
-  if (low || high) return high ? "<= " + max : (above_min(key) ? "> " : ">= ") + min;
+  if (low && high) return key.above_min ? "above " + min + ", up to " + max : min + " .. " + max;
+  if (low || high) return high ? "<= " + max : (key.above_min ? "> " : ">= ") + min;
   return std::is_same_v<T, double> ? "finite" : "";
 }
 
@@ -149,7 +143,7 @@ std::optional<T> Config::number_in(const Value& v, const std::string& path, cons
   else
     x = as_integer(v);
   const auto* d = std::get_if<double>(&v.data);
-  if (x && *x <= key.max && (above_min(key) ? *x > key.min : *x >= key.min)) return x;
+  if (x && *x <= key.max && (key.above_min ? *x > key.min : *x >= key.min)) return x;
   const auto out_of_range = [&](const std::string& number, const std::string& range) {
     error_at(v,
              path + (entry ? " has an entry " : " = ") + number + (entry ? "" : " is") + " out of range: " + range);
@@ -185,19 +179,19 @@ T Config::value(KeyHelp help, const std::optional<T>& fallback, const T& valid, 
   return value;
 }
 
-template <class T, class Key>
-T Config::scalar(const std::string& path, const char* type, const Key& key) {
+template <class T>
+T Config::scalar(const std::string& path, const char* type, const NumericKey<T>& key) {
   return value<T>({path, type, range_text<T>(key), readable(key.fallback.value_or(0)), key.unit, key.help},
                   key.fallback, std::clamp<T>(1, key.min, key.max),
                   [&](const Value& v) { return number_in<T>(v, path, key, false); });
 }
 
-std::int64_t Config::integer(const std::string& path, const IntegerKey& key) {
-  return scalar<std::int64_t>(path, "integer", key);
+std::int64_t Config::integer(const std::string& path, const NumericKey<std::int64_t>& key) {
+  return scalar(path, "integer", key);
 }
 
-double Config::number(const std::string& path, const NumberKey& key) {
-  return scalar<double>(path, "number", key);
+double Config::number(const std::string& path, const NumericKey<double>& key) {
+  return scalar(path, "number", key);
 }
 
 bool Config::boolean(const std::string& path, bool fallback, const std::string& help) {

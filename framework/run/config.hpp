@@ -14,17 +14,11 @@
 
 namespace isohalo {
 
-struct IntegerKey {
-  std::optional<std::int64_t> fallback{};  ///< absent: the key is required
-  std::int64_t min = std::numeric_limits<std::int64_t>::min();
-  std::int64_t max = std::numeric_limits<std::int64_t>::max();
-  std::string unit{}, help{};
-};
-
-struct NumberKey {
-  std::optional<double> fallback{};
-  double min = -std::numeric_limits<double>::max();
-  double max = std::numeric_limits<double>::max();
+template <class T>
+struct NumericKey {
+  std::optional<T> fallback{};  ///< absent: the key is required
+  T min = std::numeric_limits<T>::lowest();
+  T max = std::numeric_limits<T>::max();
   bool above_min = false;  ///< min itself is out of range
   std::string unit{}, help{};
 };
@@ -60,8 +54,8 @@ class Config {
 
   /// Each declares the key and returns its value, or its default, or (after recording an error) some valid value,
   /// which is not in force.
-  std::int64_t integer(const std::string& path, const IntegerKey& key);
-  double number(const std::string& path, const NumberKey& key);
+  std::int64_t integer(const std::string& path, const NumericKey<std::int64_t>& key);
+  double number(const std::string& path, const NumericKey<double>& key);
   bool boolean(const std::string& path, bool fallback, const std::string& help);
   std::string text(const std::string& path, const TextKey& key);
   std::vector<std::int64_t> integers(const std::string& path, const ListKey<std::int64_t>& key);
@@ -137,8 +131,8 @@ class Config {
   std::optional<T> number_in(const Value& v, const std::string& path, const Key& key, bool entry);
   template <class T, class Read>
   T value(KeyHelp help, const std::optional<T>& fallback, const T& valid, const Read& read);
-  template <class T, class Key>
-  T scalar(const std::string& path, const char* type, const Key& key);
+  template <class T>
+  T scalar(const std::string& path, const char* type, const NumericKey<T>& key);
   template <class T>
   std::vector<T> list(const std::string& path, const ListKey<T>& key, const char* what);
 

@@ -206,7 +206,7 @@ InitialField<D> InitialField<D>::read_as(Config& config, const GridSettings<D>& 
     f.largest_ = std::max(std::abs(inside), std::abs(outside));
   } else if (f.kind_ == "checkerboard") {
     const std::int64_t size = config.integer(
-        key("size"), {1, 1, std::int64_t{1} << 53, "cells", "edge of a square, in 3 dimensions of a cube"});
+        key("size"), {1, 1, std::int64_t{1} << 53, false, "cells", "edge of a square, in 3 dimensions of a cube"});
     const double even = number("even", 0.0, "value of the square that holds cell 0, and of every second one");
     const double odd = number("odd", 1.0, "value of the other squares");
     f.value_ = [=](const Index<D>& i) {

@@ -127,7 +127,7 @@ ParallelSettings<D> read_parallel(Config& config, const Index<D>& shape, int ran
   if (const std::string key = "parallel.halo_depth";
       !config.is_auto(key, {key, "integer or \"auto\"", "1 .. 1000", "\"auto\"", "steps",
                             "steps per exchange of ghost cells: more make messages fewer and larger"}))
-    p.halo_depth = static_cast<int>(config.integer(key, {1, 1, 1000, "steps", ""}));
+    p.halo_depth = static_cast<int>(config.integer(key, {1, 1, 1000, false, "steps", ""}));
   if (const std::string key = "parallel.tile";
       !config.is_auto(key, {key, "list of integers or \"auto\"", ">= 1", "\"auto\"", "cells",
                             "tiles in which a host makes the steps of an exchange; auto: what its caches hold"})) {
@@ -181,14 +181,14 @@ ParallelSettings<D> read_parallel(Config& config, const Index<D>& shape, int ran
 
 RunSettings read_run(Config& config) {
   RunSettings r;
-  r.steps = config.integer("run.steps",
-                           {{}, 0, kMost, "steps", "steps of the whole run, those before a restart included"});
+  r.steps = config.integer(
+      "run.steps", {{}, 0, kMost, false, "steps", "steps of the whole run, those before a restart included"});
   r.stop_residual = config.number(
       "run.stop_residual", {0.0, 0, kLargest, false, "",
                             "stop when the residual, for poisson |r| / |r of u = 0|, is at most this; 0 = never"});
   r.residual_every =
       config.integer("run.residual_every",
-                     {10, 0, kMost, "steps",
+                     {10, 0, kMost, false, "steps",
                       "steps between residuals; 0 = only at the end and with checkpoints, pictures and digests"});
   if (r.stop_residual > 0 && r.residual_every == 0)
     config.error("run.residual_every",
@@ -210,14 +210,15 @@ OutputSettings read_output(Config& config, const std::string& input_name, const 
   if (o.directory.empty()) config.error("output.directory", "output.directory is empty: name a directory");
   o.checkpoint_every =
       config.integer("output.checkpoint_every",
-                     {0, 0, kMost, "steps", "steps between checkpoints, files step_NNNNNNNN.h5; 0 = never"});
+                     {0, 0, kMost, false, "steps", "steps between checkpoints, files step_NNNNNNNN.h5; 0 = never"});
   o.picture_every =
       config.integer("output.picture_every",
-                     {0, 0, kMost, "steps", "steps between pictures, files FIELD_NNNNNNNN.png; 0 = never"});
+                     {0, 0, kMost, false, "steps", "steps between pictures, files FIELD_NNNNNNNN.png; 0 = never"});
   o.digest_every = config.integer("output.digest_every",
-                                  {0, 0, kMost, "steps", "steps between lines in digests.txt; 0 = never"});
+                                  {0, 0, kMost, false, "steps", "steps between lines in digests.txt; 0 = never"});
   o.final_checkpoint = config.boolean("output.final_checkpoint", true, "write a checkpoint after the last step");
-  o.keep = config.integer("output.keep", {0, 0, kMost, "checkpoints", "how many of the newest are kept; 0 = all"});
+  o.keep = config.integer("output.keep",
+                          {0, 0, kMost, false, "checkpoints", "how many of the newest are kept; 0 = all"});
   o.xdmf = config.boolean("output.xdmf", true,
                           "beside checkpoints in 2 and 3 dimensions, write .xmf files for ParaView and VisIt");
   o.picture_field = config.text("output.picture_field", {fields.front(), fields, "the field that pictures show"});
