@@ -19,8 +19,7 @@ class BenchDirectory {
  public:
   BenchDirectory(const Communicator& comm, const std::string& parent) : comm_(comm) {
     std::string name;
-    agreed(comm, [&] {
-      if (comm.rank() != 0) return;
+    on_root(comm, [&] {
       std::filesystem::create_directories(parent);
       name = (std::filesystem::path(parent) / ("isohalo_bench_" + std::to_string(getpid()))).string();
       if (!std::filesystem::create_directory(name)) throw RunError("cannot make " + name);

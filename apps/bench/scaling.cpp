@@ -189,8 +189,7 @@ ExitCode bench_scaling(MPI_Comm user, const BenchScalingOptions& options) {
       throw UsageError(fmt::format("bench scaling: --ranks {} of a launch of {}: start more, or measure fewer",
                                    ranks, comm.size()));
   std::vector<ScalingPoint> earlier;
-  agreed(comm, [&] {
-    if (comm.rank() != 0) return;
+  on_root(comm, [&] {
     for (const std::string& file : options.with) {
       const auto more = points_in(file);
       earlier.insert(earlier.end(), more.begin(), more.end());
@@ -198,8 +197,7 @@ ExitCode bench_scaling(MPI_Comm user, const BenchScalingOptions& options) {
   });
   std::vector<ScalingPoint> points = measure_all(comm, user, counts, options);
   points.insert(points.end(), earlier.begin(), earlier.end());
-  agreed(comm, [&] {
-    if (comm.rank() != 0) return;
+  on_root(comm, [&] {
     const Outlook o = outlook_of(points, options);
     print_scaling(points, o, options);
     if (options.plot_directory.empty() || o.weak.empty() || o.strong.empty()) return;

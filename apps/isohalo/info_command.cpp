@@ -87,9 +87,7 @@ ExitCode info_command(MPI_Comm comm, const std::string& file, bool numpy) {
   const StoredCheckpoint s = read_checkpoint_meta(file, c);
   if (numpy) {
     std::string lines;
-    agreed(c, [&] {
-      if (c.rank() == 0) lines = numpy_lines(file, s);
-    });
+    on_root(c, [&] { lines = numpy_lines(file, s); });
     if (c.rank() == 0) fmt::print("{}", lines);
     return ExitCode::fine;
   }

@@ -284,8 +284,7 @@ ExitCode schedule_command(MPI_Comm user, const ScheduleRequest& request, const S
     report_exchanges(comm, request, made_on_all(comm, [&] { return options_of(request); }), kinds);
     return ExitCode::fine;
   }
-  agreed(comm, [&] {
-    if (comm.rank() != 0) return;
+  on_root(comm, [&] {
     if (request.table2) return report_table2(request.json);
     if (request.ranks == 0)
       throw UsageError("isohalo schedule needs --ranks (or --table2, --measure, --neighborhood)");

@@ -86,8 +86,7 @@ void report_exchanges(const Communicator& comm, const ScheduleRequest& request, 
     run.input = request.halo, run.plan = run.quiet = true, run.plan_ranks = request.ranks;
     halos = halos_of_input(comm.get(), run, kinds);
   }
-  agreed(comm, [&] {
-    if (comm.rank() != 0) return;
+  on_root(comm, [&] {
     Json lines = Json::array();
     for (const auto& [pattern, traffic] : halos) lines.push_back(simulated(pattern, traffic, options));
     if (halos.empty()) lines = neighborhood_report(request, options);

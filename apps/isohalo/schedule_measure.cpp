@@ -60,8 +60,7 @@ void measure_schedules(const Communicator& comm, const ScheduleRequest& request)
   Planning planning{.by = PlanBy::timing};
   if (request.candidates > 1) planning.candidates = request.candidates;
   const ScheduleChoice choice = detail::choose_schedule(comm, planning, choice_request, comm.take_tags(1));
-  agreed(comm, [&] {
-    if (comm.rank() != 0) return;
+  on_root(comm, [&] {
     const std::string machine = request.machine.empty() ? machine_text() : request.machine;
     Json json{{"machine", machine},
               {"ranks", comm.size()},

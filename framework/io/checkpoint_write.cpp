@@ -272,8 +272,7 @@ std::vector<FieldStatistics> write_alone(const fs::path& file, const CartesianDo
   std::vector<FieldStatistics> statistics;
   for (const auto& f : fields)
     statistics.push_back(gather_field(field_domain(domain, f.face), f, cells.emplace_back()));
-  agreed(comm, [&] {
-    if (comm.rank() != 0) return;
+  on_root(comm, [&] {
     const H5Handle image = detail::make_memory_file();
     write_small_groups(image.get(), meta, minor_version(fields));
     write_config(image.get(), meta.config, true);

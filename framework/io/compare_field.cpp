@@ -185,11 +185,9 @@ void combine(Found& f, const Communicator& comm) {
   if (d.max_abs != most[0]) f.largest = kNowhere;
   d.max_abs = most[0], d.max_rel = most[1];
   combine_place(comm, f.largest, f.largest_bits);
-  // In two halves: MPICH 4.0.2 compares MPI_UINT64_T as signed numbers.
-  const std::int64_t high = comm.max(static_cast<std::int64_t>(d.max_ulp >> 32));
-  const bool highest = static_cast<std::int64_t>(d.max_ulp >> 32) == high;
-  const std::int64_t low = comm.max(highest ? static_cast<std::int64_t>(d.max_ulp & 0xffffffffu) : 0);
-  d.max_ulp = static_cast<std::uint64_t>(high) << 32 | static_cast<std::uint64_t>(low);
+  // As signed numbers that order alike: MPICH 4.0.2 compares MPI_UINT64_T as such anyway.
+  constexpr std::uint64_t sign = std::uint64_t{1} << 63;
+  d.max_ulp = static_cast<std::uint64_t>(comm.max(static_cast<std::int64_t>(d.max_ulp ^ sign))) ^ sign;
   sum_of_ranks(comm, f.l1);
   sum_of_ranks(comm, f.l2);
 }

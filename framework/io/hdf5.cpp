@@ -39,33 +39,20 @@ H5Handle h5_own(hid_t result, const std::string& place) {
 
 namespace {
 
-/// For iterations over links and attributes: appends the name to a list.
-constexpr auto append_name = [](hid_t, const char* name, const auto*, void* out) -> herr_t {
-  static_cast<std::vector<std::string>*>(out)->emplace_back(name);
-  return 0;
-};
-
-}  // namespace
-
-std::vector<std::string> h5_names(hid_t group, const std::string& place) {
+/// Of an iteration over links or attributes. In native order: for any other one HDF5 1.10.8 makes a table, and
+/// frees addresses that it never set when a group of more than 8 objects is damaged.
+template <class Iterate>
+std::vector<std::string> sorted_names(Iterate iterate, hid_t object, const std::string& place) {
   std::vector<std::string> names;
   hsize_t at = 0;
-  // In native order: for any other one HDF5 1.10.8 makes a table, and frees addresses that it never set when a
-  // group of more than 8 objects is damaged.
-  h5_check(H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &at, append_name, &names), place);
+  const auto append = [](hid_t, const char* name, const auto*, void* out) -> herr_t {
+    static_cast<std::vector<std::string>*>(out)->emplace_back(name);
+    return 0;
+  };
+  h5_check(iterate(object, H5_INDEX_NAME, H5_ITER_NATIVE, &at, append, &names), place);
   std::sort(names.begin(), names.end());
   return names;
 }
-
-std::vector<std::string> h5_attributes(hid_t object, const std::string& place) {
-  std::vector<std::string> names;
-  hsize_t at = 0;
-  h5_check(H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, &at, append_name, &names), place);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-namespace {
 
 /// Notes the other file and follows no link to it.
 herr_t refuse_other_file(const char*, const char*, const char* file, const char*, unsigned*, hid_t, void* out) {
@@ -87,6 +74,13 @@ void refuse_data_elsewhere(const H5Handle& set, const std::string& what) {
 }
 
 }  // namespace
+
+std::vector<std::string> h5_names(hid_t group, const std::string& place) {
+  return sorted_names(H5Literate, group, place);
+}
+std::vector<std::string> h5_attributes(hid_t object, const std::string& place) {
+  return sorted_names(H5Aiterate2, object, place);
+}
 
 H5Handle open_object(hid_t where, const std::string& path, H5I_type_t kind) {
   const bool group = kind == H5I_GROUP;

@@ -111,9 +111,7 @@ void write_picture(const std::filesystem::path& file, const CartesianDomain<D>& 
   const Box<D> box = slice.samples(domain.global());
   std::vector<double> whole(domain.rank() == 0 ? static_cast<std::size_t>(box.cells()) : 0);
   detail::gather_cells(domain.comm(), parts, mine, box, whole.data());
-  agreed(domain.comm(), [&] {
-    if (domain.rank() == 0) write_png(file, whole, box.cells() / box.extent(D - 1), box.extent(D - 1));
-  });
+  on_root(domain.comm(), [&] { write_png(file, whole, box.cells() / box.extent(D - 1), box.extent(D - 1)); });
 }
 
 bool is_our_picture(const std::filesystem::path& file) {

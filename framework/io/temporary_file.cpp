@@ -186,9 +186,7 @@ void TemporaryFile::make() {
   comm_.broadcast(name, 0);
   by_descriptor_ = one_node && leads_to_new_file(name);
   if (one_node && !by_descriptor_) {
-    agreed(comm_, [&] {
-      if (comm_.rank() == 0) name = close_and_name();
-    });
+    on_root(comm_, [&] { name = close_and_name(); });
     comm_.broadcast(name, 0);
   }
   path_ = name;
@@ -238,8 +236,7 @@ void TemporaryFile::close() {
 }
 
 void TemporaryFile::publish() {
-  agreed(comm_, [&] {
-    if (comm_.rank() != 0) return;
+  on_root(comm_, [&] {
     fault_point("fsync");
     // What was reserved beyond the end is given back.
     if (truncate(path_.c_str(), static_cast<off_t>(fs::file_size(path_))) != 0) throw RunError(reason());

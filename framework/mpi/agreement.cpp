@@ -52,6 +52,12 @@ void agreed(const Communicator& comm, const std::function<void()>& work) {
   agree(comm, error_of(work).get());
 }
 
+void on_root(const Communicator& comm, const std::function<void()>& work) {
+  agreed(comm, [&] {
+    if (comm.rank() == 0) work();
+  });
+}
+
 namespace {
 
 const Argument& argument(const std::vector<Argument>& list, std::size_t k) {

@@ -22,6 +22,9 @@ std::unique_ptr<Error> error_of(const std::function<void()>& work);
 /// work that only one rank does). `work` must not communicate. Collective.
 void agreed(const Communicator& comm, const std::function<void()>& work);
 
+/// The same of work that only rank 0 does. Collective.
+void on_root(const Communicator& comm, const std::function<void()>& work);
+
 /// The same for a verdict already known: `error` is null on ranks where all is well. Collective.
 void agree(const Communicator& comm, const Error* error);
 

@@ -273,13 +273,6 @@ void Communicator::broadcast(void* data, std::int64_t bytes, int root) const {
   wait(request, "broadcast");
 }
 
-void Communicator::broadcast(std::string& text, int root) const {
-  std::int64_t length = static_cast<std::int64_t>(text.size());
-  broadcast(&length, sizeof length, root);
-  text.resize(static_cast<std::size_t>(length));
-  broadcast(text.data(), length, root);
-}
-
 void Communicator::allreduce(void* in_out, int count, MPI_Datatype type, MPI_Op op) const {
   if (size() == 1) return;
   MPI_Request request = MPI_REQUEST_NULL;

@@ -49,7 +49,14 @@ class Communicator {
   /// Non-blocking collectives under the back-off loop. Collective.
   void barrier() const;
   void broadcast(void* data, std::int64_t bytes, int root) const;
-  void broadcast(std::string& text, int root) const;
+  /// Of a text or a vector, as long as the root's.
+  template <class List>
+  void broadcast(List& list, int root) const {
+    std::uint64_t length = list.size();
+    broadcast(&length, sizeof length, root);
+    list.resize(length);
+    broadcast(list.data(), static_cast<std::int64_t>(length * sizeof(list[0])), root);
+  }
   void allreduce(void* in_out, int count, MPI_Datatype type, MPI_Op op) const;
   std::uint64_t sum(std::uint64_t value) const;
   std::int64_t min(std::int64_t value) const;

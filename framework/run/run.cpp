@@ -19,8 +19,7 @@ namespace {
 Config read_input_file(const RunRequest& request, const Communicator& comm) {
   const std::string& path = request.input;
   std::string text;
-  agreed(comm, [&] {
-    if (comm.rank() != 0) return;
+  on_root(comm, [&] {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored)) throw UsageError(path + " is a directory, not an input file");
     std::ifstream in(path, std::ios::binary);

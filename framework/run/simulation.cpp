@@ -65,29 +65,21 @@ void Simulation<D>::check_memory() const {
       fits > 0 ? fmt::format(", parallel.halo_depth = {} at most", fits) : std::string()));
 }
 
-/// Runs `work` on rank 0; what it throws is thrown on all ranks. Collective.
-template <int D>
-void Simulation<D>::on_root(const std::function<void()>& work) const {
-  agreed(comm_, [&] {
-    if (comm_.rank() == 0) work();
-  });
-}
-
 template <int D>
 void Simulation<D>::validate() {
   in_.check_files(comm_);
   in_.model->check_coefficients(*domain_);
-  on_root([&] { directory_.check_usable(!request_.restart.empty() || request_.overwrite); });
+  on_root(comm_, [&] { directory_.check_usable(!request_.restart.empty() || request_.overwrite); });
   if (request_.restart.empty()) return;
   physics_ = physics_text(config_);
   restart(true);
-  on_root([&] { refuse_other_line(newest_there()); });
+  on_root(comm_, [&] { refuse_other_line(newest_there()); });
 }
 
 template <int D>
 RunResult Simulation<D>::run() {
   if (request_.watch_signals) signals_.emplace();
-  on_root([&] { directory_.claim(!request_.restart.empty() || request_.overwrite); });
+  on_root(comm_, [&] { directory_.claim(!request_.restart.empty() || request_.overwrite); });
   {
     const PhaseScope scope(&phases_, Phase::start);
     in_.check_files(comm_);  // before memory is taken, as all that follows

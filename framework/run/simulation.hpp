@@ -33,7 +33,6 @@ class Simulation {
   using Clock = std::chrono::steady_clock;
 
   void check_memory() const;
-  void on_root(const std::function<void()>& work) const;
   bool talks() const { return comm_.rank() == 0 && !request_.quiet; }
 
   double wall_s() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }

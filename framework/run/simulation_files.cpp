@@ -16,6 +16,7 @@
 #include "framework/io/picture.hpp"
 #include "framework/io/readable.hpp"
 #include "framework/io/xdmf.hpp"
+#include "framework/mpi/agreement.hpp"
 #include "framework/mpi/fault_point.hpp"
 #include "framework/mpi/whole_file.hpp"
 #include "framework/run/machine.hpp"
@@ -54,13 +55,10 @@ void Simulation<D>::restart(bool check) {
   const bool any = request_.restart == "auto";
   const ReductionMethod given = in_.parallel.reduction.method;
   std::vector<std::int64_t> steps{-1};  // of a file that was named
-  on_root([&] {
+  on_root(comm_, [&] {
     if (any) steps = directory_.named_steps();
   });
-  std::int64_t count = std::ssize(steps);
-  comm_.broadcast(&count, sizeof count, 0);
-  steps.resize(static_cast<std::size_t>(count));
-  comm_.broadcast(steps.data(), count * std::int64_t{sizeof(std::int64_t)}, 0);
+  comm_.broadcast(steps, 0);
   for (const std::int64_t s : steps) {
     const fs::path file = any ? directory_.checkpoint(s) : pinned(request_.restart, comm_);
     StoredCheckpoint stored;
@@ -193,7 +191,7 @@ void Simulation<D>::refuse_other_line(const std::optional<StoredCheckpoint>& new
 template <int D>
 void Simulation<D>::begin_outputs() {
   const bool continued = !request_.restart.empty();
-  on_root([&] {
+  on_root(comm_, [&] {
     const auto newest = continued ? newest_there() : std::nullopt;
     if (continued) refuse_other_line(newest);
     directory_.remove_leftovers();
@@ -229,7 +227,7 @@ void Simulation<D>::outputs(bool last, bool wanted) {
   const auto due = [&](std::int64_t every) { return every > 0 && step_ % every == 0; };
   const bool stored = due(in_.output.checkpoint_every) || (last && in_.output.final_checkpoint) || wanted;
   if (stored || due(in_.output.digest_every) || due(in_.output.picture_every))
-    on_root([&] { directory_.refuse_if_lost(); });
+    on_root(comm_, [&] { directory_.refuse_if_lost(); });
   if (due(in_.output.digest_every)) append_digests();
   if (due(in_.output.picture_every)) picture();
   // The checkpoint last: a run that is continued from it does not come by this step again.
@@ -275,7 +273,7 @@ void Simulation<D>::checkpoint() {
   unusable_.erase(step_);
   const auto phases = phases_.table(comm_);  // this checkpoint's time is in it, but for the small files that follow
   const PhaseScope scope(&phases_, Phase::checkpoint);
-  on_root([&] {
+  on_root(comm_, [&] {
     detail::fault_point("metadata");
     write_whole(directory_.file(step_, ".json"), run_metadata(phases));
     detail::fault_point("xmf");
@@ -357,7 +355,7 @@ void Simulation<D>::append_digests() {
   for (const auto& f : solver_->fields())
     line += fmt::format(" {}={}", f.name, hex_digest(field_statistics(*domain_, f.array, f.face).digest));
   line += fmt::format(" residual={:.17g}", residual_);
-  on_root([&] {
+  on_root(comm_, [&] {
     detail::fault_point("digest_log");
     if (const auto former = digest_log_->add(step_, line + "\n"))
       fmt::print(
