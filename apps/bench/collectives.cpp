@@ -38,7 +38,8 @@ class CollectiveSuite {
         sum_(*Combine::of(MPI_DOUBLE, MPI_SUM)) {
     for (std::size_t i = 0; i * 8 + 8 <= largest; ++i)
       set(send_, i, comm.rank() + 1.0 + static_cast<double>(i % 7));
-    cases_.push_back({"barrier", 0, [this] { node_.barrier(); }, [this] { MPI_Barrier(comm_.get()); }, 0});
+    cases_.push_back(
+        {"barrier", 0, [this] { node_.run(Collective::barrier()); }, [this] { MPI_Barrier(comm_.get()); }, 0});
     for (std::size_t n = 8; n <= largest; n *= 4) add(n);
   }
   const std::vector<CollectiveCase>& cases() const { return cases_; }
@@ -62,16 +63,16 @@ class CollectiveSuite {
     const auto p = static_cast<double>(p_), b = static_cast<double>(n), others = (p - 1) / p;
     std::byte *const out = receive_.data(), *const in = send_.data();
     cases_.push_back(
-        {"allreduce", n, [=, this] { node_.allreduce(in, out, count, sum_); },
+        {"allreduce", n, [=, this] { node_.run(Collective::allreduce(in, out, count, sum_)); },
          [=, this] { MPI_Allreduce(in, out, m, MPI_DOUBLE, MPI_SUM, comm_.get()); }, (2 * p * others + 2) * b,
          [=, this] { return get(receive_, 0) == sum(0) && get(receive_, count - 1) == sum(count - 1); }});
-    cases_.push_back({"reduce", n, [=, this] { node_.reduce(in, out, count, sum_, 0); },
+    cases_.push_back({"reduce", n, [=, this] { node_.run(Collective::reduce(in, out, count, sum_, 0)); },
                       [=, this] { MPI_Reduce(in, out, m, MPI_DOUBLE, MPI_SUM, 0, comm_.get()); }, p * b,
                       [=, this] { return comm_.rank() != 0 || get(receive_, count - 1) == sum(count - 1); }});
-    cases_.push_back({"broadcast", n, [=, this] { node_.broadcast(out, n, 0); },
+    cases_.push_back({"broadcast", n, [=, this] { node_.run(Collective::broadcast(out, n, 0)); },
                       [=, this] { MPI_Bcast(out, m, MPI_DOUBLE, 0, comm_.get()); }, p * b});
     if (part == 0) return;
-    cases_.push_back({"allgather", n, [=, this] { node_.allgather(in, part, out); },
+    cases_.push_back({"allgather", n, [=, this] { node_.run(Collective::allgather(in, part, out)); },
                       [=, this] { MPI_Allgather(in, k, MPI_DOUBLE, out, k, MPI_DOUBLE, comm_.get()); }, (1 + p) * b,
                       [=, this] { return get(receive_, part / 8 * (p_ - 1)) == p; }});
   }

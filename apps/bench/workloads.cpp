@@ -52,23 +52,23 @@ WorkloadCollectives::WorkloadCollectives(MPI_Comm comm, NodeCollectives* node)
       integers_(*Combine::of(MPI_INT64_T, MPI_SUM)) {}
 
 void WorkloadCollectives::scatter(const double* all, std::size_t count, double* mine) {
-  if (node_) return node_->scatter(bytes(all), count * sizeof(double), bytes(mine), 0);
+  if (node_) return node_->run(Collective::scatter(bytes(all), count * sizeof(double), bytes(mine), 0));
   const int n = static_cast<int>(count);
   mpi_check(MPI_Scatter(all, n, MPI_DOUBLE, mine, n, MPI_DOUBLE, 0, comm_), "MPI_Scatter", comm_);
 }
 
 void WorkloadCollectives::broadcast(double* data, std::size_t count) {
-  if (node_) return node_->broadcast(bytes(data), count * sizeof(double), 0);
+  if (node_) return node_->run(Collective::broadcast(bytes(data), count * sizeof(double), 0));
   mpi_check(MPI_Bcast(data, static_cast<int>(count), MPI_DOUBLE, 0, comm_), "MPI_Bcast", comm_);
 }
 
 void WorkloadCollectives::reduce(const double* mine, double* sum, std::size_t count) {
-  if (node_) return node_->reduce(bytes(mine), bytes(sum), count, doubles_, 0);
+  if (node_) return node_->run(Collective::reduce(bytes(mine), bytes(sum), count, doubles_, 0));
   mpi_check(MPI_Reduce(mine, sum, static_cast<int>(count), MPI_DOUBLE, MPI_SUM, 0, comm_), "MPI_Reduce", comm_);
 }
 
 void WorkloadCollectives::allreduce(const std::int64_t* mine, std::int64_t* sum, std::size_t count) {
-  if (node_) return node_->allreduce(bytes(mine), bytes(sum), count, integers_);
+  if (node_) return node_->run(Collective::allreduce(bytes(mine), bytes(sum), count, integers_));
   mpi_check(MPI_Allreduce(mine, sum, static_cast<int>(count), MPI_INT64_T, MPI_SUM, comm_), "MPI_Allreduce", comm_);
 }
 

@@ -212,11 +212,11 @@ int rooted(Function f, const Buffer& one, Buffer all, int root, MPI_Comm comm, P
     std::byte *const part = mine ? mine->data() : nullptr, *const whole = everything ? everything->data() : nullptr;
     if (f == Function::gather) {
       (mine ? mine : everything)->pack();
-      c->gather(part, bytes, whole, root);
+      c->run(Collective::gather(part, bytes, whole, root));
       if (everything) everything->unpack();
     } else {
       if (everything) everything->pack();
-      c->scatter(whole, bytes, part, root);
+      c->run(Collective::scatter(whole, bytes, part, root));
       if (mine) mine->unpack();
     }
   });
@@ -230,7 +230,7 @@ int barrier(MPI_Comm comm, Pass pass) {
   ClusterCollectives* const c = collectives_for(comm, Function::barrier);
   if (!c) return pass();
   count_handled(Function::barrier, 0);
-  return guarded(comm, [&] { c->barrier(); });
+  return guarded(comm, [&] { c->run(Collective::barrier()); });
 }
 
 int bcast(void* address, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, Pass pass) {
@@ -244,7 +244,7 @@ int bcast(void* address, MPI_Count count, MPI_Datatype type, int root, MPI_Comm 
     int me = 0;
     PMPI_Comm_rank(comm, &me);
     if (me == root) bytes.pack();
-    c->broadcast(bytes.data(), bytes.size(), root);
+    c->run(Collective::broadcast(bytes.data(), bytes.size(), root));
     if (me != root) bytes.unpack();
   });
 }
@@ -262,7 +262,7 @@ int allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype typ
     count_handled(f, n * combine->element_bytes());
     require_buffer(n == 0 || (send && receive && receive != MPI_IN_PLACE && send != receive));
     auto* const to = static_cast<std::byte*>(receive);
-    c->allreduce(send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send), to, n, *combine);
+    c->run(Collective::allreduce(send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send), to, n, *combine));
   });
 }
 
@@ -281,7 +281,8 @@ int reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, 
     require_buffer(n == 0 ||
                    (send && (here ? receive && receive != MPI_IN_PLACE && send != receive : send != MPI_IN_PLACE)));
     auto* const to = static_cast<std::byte*>(receive);
-    c->reduce(send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send), to, n, *combine, root);
+    c->run(
+        Collective::reduce(send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send), to, n, *combine, root));
   });
 }
 
@@ -302,12 +303,12 @@ int allgather(const void* send, MPI_Count send_count, MPI_Datatype send_type, vo
     count_handled(f, bytes);
     if (one.address == MPI_IN_PLACE) {
       everything.pack();
-      c->allgather(part_of(everything, me, bytes), bytes, everything.data());
+      c->run(Collective::allgather(part_of(everything, me, bytes), bytes, everything.data()));
     } else {
       Bytes mine(one, comm);
       require_buffer(bytes == 0 || mine.data() != part_of(everything, me, bytes));
       mine.pack();
-      c->allgather(mine.data(), bytes, everything.data());
+      c->run(Collective::allgather(mine.data(), bytes, everything.data()));
     }
     everything.unpack();
   });

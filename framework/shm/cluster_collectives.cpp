@@ -102,23 +102,20 @@ void ClusterCollectives::await(const Advance& advance) {
   }
 }
 
-/// Do all ranks share a node? Requests that have begun are ended first.
-bool ClusterCollectives::only_node() {
+/// Requests that have begun are ended first.
+void ClusterCollectives::run(const Collective& c) {
+  require_root(c);
   if (!begun_.empty()) await([&] { return test() ? nullptr : &begun_.front()->program; });
-  return nodes() == 1;
-}
-
-template <class Make>
-void ClusterCollectives::perform(const Make& make) {
+  if (nodes() == 1) return node_->run(c);
   now_->clear();
-  make(*now_);
+  plan(*now_, c);
   await([&] { return now_->advance(*node_, comm_, true) ? nullptr : now_.get(); });
 }
 
-template <class Make>
-ClusterCollectives::Request ClusterCollectives::request(const Make& make) {
+ClusterCollectives::Request ClusterCollectives::request(const Collective& c) {
+  require_root(c);
   auto begun = std::make_unique<Begun>();
-  make(begun->program);
+  plan(begun->program, c);
   return {*this, std::move(begun)};
 }
 
@@ -159,73 +156,6 @@ void ClusterCollectives::Request::wait() {
     owner_.test();
     return begun_->active ? &owner_.begun_.front()->program : nullptr;
   });
-}
-
-void ClusterCollectives::barrier() {
-  if (only_node()) return node_->barrier();
-  perform([&](Program& p) { barrier(p); });
-}
-void ClusterCollectives::broadcast(std::byte* data, std::size_t bytes, int root) {
-  require_root(root);
-  if (only_node()) return node_->broadcast(data, bytes, root);
-  perform([&](Program& p) { broadcast(p, data, bytes, root); });
-}
-void ClusterCollectives::allreduce(const std::byte* mine, std::byte* result, std::size_t count,
-                                   const Combine& combine) {
-  if (only_node()) return node_->allreduce(mine, result, count, combine);
-  perform([&](Program& p) { allreduce(p, mine, result, count, combine); });
-}
-void ClusterCollectives::reduce(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine,
-                                int root) {
-  require_root(root);
-  if (only_node()) return node_->reduce(mine, result, count, combine, root);
-  perform([&](Program& p) { reduce(p, mine, result, count, combine, root); });
-}
-void ClusterCollectives::gather(const std::byte* mine, std::size_t bytes, std::byte* all, int root) {
-  require_root(root);
-  if (only_node()) return node_->gather(mine, bytes, all, root);
-  perform([&](Program& p) { gather(p, mine, bytes, all, root); });
-}
-void ClusterCollectives::scatter(const std::byte* all, std::size_t bytes, std::byte* mine, int root) {
-  require_root(root);
-  if (only_node()) return node_->scatter(all, bytes, mine, root);
-  perform([&](Program& p) { scatter(p, all, bytes, mine, root); });
-}
-void ClusterCollectives::allgather(const std::byte* mine, std::size_t bytes, std::byte* all) {
-  if (only_node()) return node_->allgather(mine, bytes, all);
-  perform([&](Program& p) { allgather(p, mine, bytes, all); });
-}
-
-ClusterCollectives::Request ClusterCollectives::barrier_request() {
-  return request([&](Program& p) { barrier(p); });
-}
-ClusterCollectives::Request ClusterCollectives::broadcast_request(std::byte* data, std::size_t bytes, int root) {
-  require_root(root);
-  return request([&](Program& p) { broadcast(p, data, bytes, root); });
-}
-ClusterCollectives::Request ClusterCollectives::allreduce_request(const std::byte* mine, std::byte* result,
-                                                                  std::size_t count, const Combine& combine) {
-  return request([&](Program& p) { allreduce(p, mine, result, count, combine); });
-}
-ClusterCollectives::Request ClusterCollectives::reduce_request(const std::byte* mine, std::byte* result,
-                                                               std::size_t count, const Combine& combine,
-                                                               int root) {
-  require_root(root);
-  return request([&](Program& p) { reduce(p, mine, result, count, combine, root); });
-}
-ClusterCollectives::Request ClusterCollectives::gather_request(const std::byte* mine, std::size_t bytes,
-                                                               std::byte* all, int root) {
-  require_root(root);
-  return request([&](Program& p) { gather(p, mine, bytes, all, root); });
-}
-ClusterCollectives::Request ClusterCollectives::scatter_request(const std::byte* all, std::size_t bytes,
-                                                                std::byte* mine, int root) {
-  require_root(root);
-  return request([&](Program& p) { scatter(p, all, bytes, mine, root); });
-}
-ClusterCollectives::Request ClusterCollectives::allgather_request(const std::byte* mine, std::size_t bytes,
-                                                                  std::byte* all) {
-  return request([&](Program& p) { allgather(p, mine, bytes, all); });
 }
 
 }  // namespace isohalo

@@ -39,53 +39,26 @@ class ClusterCollectives : private Operation {
   /// Does it reduce by operations that do not commute? Only where the ranks of each node are consecutive.
   bool in_rank_order() const { return in_rank_order_; }
 
-  void barrier();
-  /// `bytes` at `data`, from the root to all others.
-  void broadcast(std::byte* data, std::size_t bytes, int root);
-  /// `count` elements of each rank to `result`, which may be `mine`: on each node in the order of its
-  /// CombiningTree, then the nodes', in the order of their lowest ranks. Throws UsageError for an operation that
-  /// does not commute unless `in_rank_order()`.
-  void allreduce(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine);
-  /// The same to the root alone; elsewhere `result` is not used.
-  void reduce(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine, int root);
-  /// `bytes` of each rank to `all` of the root, in the order of ranks. The root's `mine` may be null: its block is
-  /// in its place of `all` already.
-  void gather(const std::byte* mine, std::size_t bytes, std::byte* all, int root);
-  /// `bytes` from `all` of the root to each rank. The root's `mine` may be null: it keeps its block.
-  void scatter(const std::byte* all, std::size_t bytes, std::byte* mine, int root);
-  /// As gather, to all ranks. `mine` may be its place of `all`.
-  void allgather(const std::byte* mine, std::size_t bytes, std::byte* all);
-
-  // The same as requests that are not begun. What is passed, the combination too, is used until they go.
-  Request barrier_request();
-  Request broadcast_request(std::byte* data, std::size_t bytes, int root);
-  Request allreduce_request(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine);
-  Request reduce_request(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine,
-                         int root);
-  Request gather_request(const std::byte* mine, std::size_t bytes, std::byte* all, int root);
-  Request scatter_request(const std::byte* all, std::size_t bytes, std::byte* mine, int root);
-  Request allgather_request(const std::byte* mine, std::size_t bytes, std::byte* all);
+  /// Throws UsageError also for an operation that does not commute unless `in_rank_order()`.
+  void run(const Collective& c);
+  /// The same as a request that is not begun.
+  Request request(const Collective& c);
 
  private:
   using Program = detail::ClusterProgram;
   struct Begun;
   ClusterCollectives();
 
-  // What this rank does in each.
+  // What this rank does.
+  void plan(Program& p, const Collective& c);
   void barrier(Program& p);
-  void broadcast(Program& p, std::byte* data, std::size_t bytes, int root);
-  void allreduce(Program& p, const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine);
-  void reduce(Program& p, const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine,
-              int root);
-  void gather(Program& p, const std::byte* mine, std::size_t bytes, std::byte* all, int root);
-  void scatter(Program& p, const std::byte* all, std::size_t bytes, std::byte* mine, int root);
-  void allgather(Program& p, const std::byte* mine, std::size_t bytes, std::byte* all);
+  void broadcast(Program& p, const Collective& c);
+  void allreduce(Program& p, const Collective& c);
+  void reduce(Program& p, const Collective& c);
+  void gather(Program& p, const Collective& c);
+  void scatter(Program& p, const Collective& c);
+  void allgather(Program& p, const Collective& c);
 
-  template <class Make>
-  void perform(const Make& make);
-  template <class Make>
-  Request request(const Make& make);
-  bool only_node();
   bool proceed() override;
   template <class Advance>
   void await(const Advance& advance);
@@ -93,11 +66,12 @@ class ClusterCollectives : private Operation {
   /// The rank that speaks for a node: the root on its own, the lowest elsewhere (root -1: everywhere).
   int speaker(int node, int root) const;
   bool speaks(int root) const { return speaker(my_node_, root) == me_; }
-  void require_root(int root) const;
+  void require_root(const Collective& c) const;
   void require_order(const Combine& combine) const;
-  void over_nodes(Program& p, std::byte* data, std::size_t count, const Combine& combine, int root);
-  void by_doubling(Program& p, std::byte* data, std::size_t count, const Combine& combine, int root);
-  void by_parts(Program& p, std::byte* data, std::size_t count, const Combine& combine, int root);
+  void on_node(Program& p, const Collective& c);
+  void over_nodes(Program& p, std::byte* data, const Collective& c);
+  void by_doubling(Program& p, std::byte* data, const Collective& c);
+  void by_parts(Program& p, std::byte* data, const Collective& c);
   std::size_t slots(int node) const;
   std::byte* by_nodes(Program& p, std::byte* all, std::size_t bytes);
   void reorder(std::byte* by_ranks, std::byte* by_nodes, std::size_t bytes, bool to_ranks) const;

@@ -24,9 +24,9 @@ int ClusterCollectives::speaker(int node, int root) const {
   return leaders_[static_cast<std::size_t>(node)];
 }
 
-void ClusterCollectives::require_root(int root) const {
-  if (root < 0 || root >= ranks())
-    throw UsageError("the root of a collective is " + std::to_string(root) + ", the communicator has " +
+void ClusterCollectives::require_root(const Collective& c) const {
+  if (c.has_root() && (c.root < 0 || c.root >= ranks()))
+    throw UsageError("the root of a collective is " + std::to_string(c.root) + ", the communicator has " +
                      std::to_string(ranks()) + " ranks");
 }
 
@@ -37,74 +37,92 @@ void ClusterCollectives::require_order(const Combine& combine) const {
         "communicator, or use MPI's reduction");
 }
 
+void ClusterCollectives::on_node(Program& p, const Collective& c) {
+  p.call(node_->call(c));
+}
+
+void ClusterCollectives::plan(Program& p, const Collective& c) {
+  using Kind = Collective::Kind;
+  if (nodes() == 1) return on_node(p, c);
+  switch (c.kind) {
+    case Kind::barrier:
+      return barrier(p);
+    case Kind::broadcast:
+      return broadcast(p, c);
+    case Kind::allreduce:
+      return allreduce(p, c);
+    case Kind::reduce:
+      return reduce(p, c);
+    case Kind::gather:
+      return gather(p, c);
+    case Kind::scatter:
+      return scatter(p, c);
+    case Kind::allgather:
+      return allgather(p, c);
+  }
+}
+
 void ClusterCollectives::barrier(Program& p) {
-  p.call(node_->barrier_call());
-  if (nodes() == 1) return;
+  on_node(p, Collective::barrier());
   if (speaks(-1))
     for (int far = 1; far < nodes(); far *= 2)
       p.exchange(nullptr, nullptr, 0, speaker((my_node_ + far) % nodes(), -1),
                  speaker((my_node_ - far + nodes()) % nodes(), -1));
-  p.call(node_->barrier_call());
+  on_node(p, Collective::barrier());
 }
 
 /// From the root's node along a binomial tree, piece by piece, each spread on the node as it comes.
-void ClusterCollectives::broadcast(Program& p, std::byte* data, std::size_t bytes, int root) {
-  if (nodes() == 1) return p.call(node_->broadcast_call(data, bytes, root));
-  const int root_node = node_of_[static_cast<std::size_t>(root)];
+void ClusterCollectives::broadcast(Program& p, const Collective& c) {
+  const int root = c.root, root_node = node_of_[static_cast<std::size_t>(root)];
   const int place = (my_node_ - root_node + nodes()) % nodes();
   const auto at_place = [&](int k) { return speaker((root_node + k) % nodes(), root); };
   const int speaks_here = place_of_[static_cast<std::size_t>(speaker(my_node_, root))];
-  for (std::size_t at = 0; at < bytes; at += kPiece) {
-    const std::size_t n = std::min(kPiece, bytes - at);
+  for (std::size_t at = 0; at < c.count; at += kPiece) {
+    const std::size_t n = std::min(kPiece, c.count - at);
+    std::byte* const data = c.to + at;
     if (speaks(root)) {
       // Place k gets it from k without its lowest bit, and serves k plus each lower bit.
       const int lowest =
           place == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(nodes()))) : place & -place;
       if (place > 0) {
-        p.receive(data + at, n, at_place(place - lowest));
+        p.receive(data, n, at_place(place - lowest));
         p.await_receives();
       }
       for (int bit = lowest / 2; bit > 0; bit /= 2)
-        if (place + bit < nodes()) p.send(data + at, n, at_place(place + bit));
+        if (place + bit < nodes()) p.send(data, n, at_place(place + bit));
     }
-    p.call(node_->broadcast_call(data + at, n, speaks_here));
+    on_node(p, Collective::broadcast(data, n, speaks_here));
   }
   p.await_messages();
 }
 
-void ClusterCollectives::allreduce(Program& p, const std::byte* mine, std::byte* result, std::size_t count,
-                                   const Combine& combine) {
-  if (nodes() == 1) return p.call(node_->allreduce_call(mine, result, count, combine));
-  require_order(combine);
-  p.call(node_->reduce_call(mine, result, count, combine, 0));
-  if (speaks(-1)) over_nodes(p, result, count, combine, -1);
-  p.call(node_->broadcast_call(result, count * combine.element_bytes(), 0));
+void ClusterCollectives::allreduce(Program& p, const Collective& c) {
+  require_order(*c.combine);
+  on_node(p, Collective::reduce(c.from, c.to, c.count, *c.combine, 0));
+  if (speaks(-1)) over_nodes(p, c.to, c);
+  on_node(p, Collective::broadcast(c.to, c.count * c.combine->element_bytes(), 0));
 }
 
-void ClusterCollectives::reduce(Program& p, const std::byte* mine, std::byte* result, std::size_t count,
-                                const Combine& combine, int root) {
-  if (nodes() == 1) return p.call(node_->reduce_call(mine, result, count, combine, root));
-  require_order(combine);
-  std::byte* here = result;
-  if (me_ != root) here = p.room(speaks(root) ? count * combine.element_bytes() : 0);
-  const int to = place_of_[static_cast<std::size_t>(speaker(my_node_, root))];
-  p.call(node_->reduce_call(mine, here, count, combine, to));
-  if (speaks(root)) over_nodes(p, here, count, combine, root);
+void ClusterCollectives::reduce(Program& p, const Collective& c) {
+  require_order(*c.combine);
+  const bool speaks_here = speaks(c.root);
+  std::byte* const here = me_ == c.root ? c.to : p.room(speaks_here ? c.count * c.combine->element_bytes() : 0);
+  const int to = place_of_[static_cast<std::size_t>(speaker(my_node_, c.root))];
+  on_node(p, Collective::reduce(c.from, here, c.count, *c.combine, to));
+  if (speaks_here) over_nodes(p, here, c);
 }
 
-void ClusterCollectives::over_nodes(Program& p, std::byte* data, std::size_t count, const Combine& combine,
-                                    int root) {
-  if (count == 0) return;
-  if (count * combine.element_bytes() <= kByParts)
-    by_doubling(p, data, count, combine, root);
-  else
-    by_parts(p, data, count, combine, root);
+/// What the nodes' speakers have at `data`.
+void ClusterCollectives::over_nodes(Program& p, std::byte* data, const Collective& c) {
+  const std::size_t bytes = c.count * c.combine->element_bytes();
+  if (bytes > 0) bytes <= kByParts ? by_doubling(p, data, c) : by_parts(p, data, c);
 }
 
 /// Dissemination with excess nodes (section 2.3), which joins in the order of CombiningTree.
-void ClusterCollectives::by_doubling(Program& p, std::byte* data, std::size_t count, const Combine& combine,
-                                     int root) {
-  const std::size_t bytes = count * combine.element_bytes();
+void ClusterCollectives::by_doubling(Program& p, std::byte* data, const Collective& c) {
+  const Combine& combine = *c.combine;
+  const int root = c.root;
+  const std::size_t count = c.count, bytes = count * combine.element_bytes();
   const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(nodes()))), excess = nodes() - power;
   const auto speaker_at = [&](int place) { return speaker(place < excess ? 2 * place : place + excess, root); };
   const bool paired = my_node_ < 2 * excess, left_out = paired && my_node_ % 2 == 1;
@@ -139,9 +157,11 @@ void ClusterCollectives::each_other_node(const Visit& visit) const {
 }
 
 /// Each node joins one part of all, and passes it to all (or to the root).
-void ClusterCollectives::by_parts(Program& p, std::byte* data, std::size_t count, const Combine& combine,
-                                  int root) {
-  const std::size_t size = combine.element_bytes(), part = (count + leaders_.size() - 1) / leaders_.size();
+void ClusterCollectives::by_parts(Program& p, std::byte* data, const Collective& c) {
+  const Combine& combine = *c.combine;
+  const int root = c.root;
+  const std::size_t count = c.count, size = combine.element_bytes();
+  const std::size_t part = (count + leaders_.size() - 1) / leaders_.size();
   const auto first = [&](int node) { return std::min(count, static_cast<std::size_t>(node) * part); };
   const auto bytes = [&](int node) { return (first(node + 1) - first(node)) * size; };
   const auto at = [&](int node) { return data + first(node) * size; };
@@ -193,8 +213,11 @@ void ClusterCollectives::reorder(std::byte* by_ranks, std::byte* by_nodes, std::
   }
 }
 
-void ClusterCollectives::gather(Program& p, const std::byte* mine, std::size_t bytes, std::byte* all, int root) {
-  if (nodes() == 1) return p.call(node_->gather_call(mine, bytes, all, root));
+void ClusterCollectives::gather(Program& p, const Collective& c) {
+  const std::byte* mine = c.from;
+  std::byte* const all = c.to;
+  const std::size_t bytes = c.count;
+  const int root = c.root;
   const int place = place_of_[static_cast<std::size_t>(speaker(my_node_, root))];
   if (me_ == root) {
     std::byte* const whole = by_nodes(p, all, bytes);
@@ -203,43 +226,46 @@ void ClusterCollectives::gather(Program& p, const std::byte* mine, std::size_t b
                 speaker(node, root));
     });
     if (!mine && !in_rank_order_) mine = all + static_cast<std::size_t>(root) * bytes;
-    p.call(node_->gather_call(mine, bytes, whole + first_slot_[static_cast<std::size_t>(my_node_)] * bytes, place));
+    on_node(
+        p, Collective::gather(mine, bytes, whole + first_slot_[static_cast<std::size_t>(my_node_)] * bytes, place));
     p.await_messages();
     p.work([this, all, whole, bytes] { reorder(all, whole, bytes, true); });
   } else if (speaks(root)) {
     std::byte* const of_node = p.room(slots(my_node_) * bytes);
-    p.call(node_->gather_call(mine, bytes, of_node, place));
+    on_node(p, Collective::gather(mine, bytes, of_node, place));
     p.exchange(of_node, nullptr, slots(my_node_) * bytes, root, -1);
   } else {
-    p.call(node_->gather_call(mine, bytes, nullptr, place));
+    on_node(p, Collective::gather(mine, bytes, nullptr, place));
   }
 }
 
-void ClusterCollectives::scatter(Program& p, const std::byte* all, std::size_t bytes, std::byte* mine, int root) {
-  if (nodes() == 1) return p.call(node_->scatter_call(all, bytes, mine, root));
+void ClusterCollectives::scatter(Program& p, const Collective& c) {
+  const std::size_t bytes = c.count;
+  const int root = c.root;
   const int place = place_of_[static_cast<std::size_t>(speaker(my_node_, root))];
   if (me_ == root) {
-    std::byte* const from = const_cast<std::byte*>(all);  // only read
+    std::byte* const from = const_cast<std::byte*>(c.from);  // only read
     std::byte* const whole = by_nodes(p, from, bytes);
     p.work([this, from, whole, bytes] { reorder(from, whole, bytes, false); });
     each_other_node([&](int node) {
       p.send(whole + first_slot_[static_cast<std::size_t>(node)] * bytes, slots(node) * bytes, speaker(node, root));
     });
-    p.call(
-        node_->scatter_call(whole + first_slot_[static_cast<std::size_t>(my_node_)] * bytes, bytes, mine, place));
+    on_node(p, Collective::scatter(whole + first_slot_[static_cast<std::size_t>(my_node_)] * bytes, bytes, c.to,
+                                   place));
     p.await_messages();
   } else if (speaks(root)) {
     std::byte* const of_node = p.room(slots(my_node_) * bytes);
     p.exchange(nullptr, of_node, slots(my_node_) * bytes, -1, root);
-    p.call(node_->scatter_call(of_node, bytes, mine, place));
+    on_node(p, Collective::scatter(of_node, bytes, c.to, place));
   } else {
-    p.call(node_->scatter_call(nullptr, bytes, mine, place));
+    on_node(p, Collective::scatter(nullptr, bytes, c.to, place));
   }
 }
 
 /// To the leaders, among them, and to all.
-void ClusterCollectives::allgather(Program& p, const std::byte* mine, std::size_t bytes, std::byte* all) {
-  if (nodes() == 1) return p.call(node_->allgather_call(mine, bytes, all));
+void ClusterCollectives::allgather(Program& p, const Collective& c) {
+  std::byte* const all = c.to;
+  const std::size_t bytes = c.count;
   std::byte* const whole = by_nodes(p, all, bytes);
   std::byte* const of_node = whole + first_slot_[static_cast<std::size_t>(my_node_)] * bytes;
   if (speaks(-1)) {
@@ -248,13 +274,13 @@ void ClusterCollectives::allgather(Program& p, const std::byte* mine, std::size_
                 speaker(node, -1));
     });
     // Its own block is the first.
-    p.call(node_->gather_call(mine == of_node ? nullptr : mine, bytes, of_node, 0));
+    on_node(p, Collective::gather(c.from == of_node ? nullptr : c.from, bytes, of_node, 0));
     each_other_node([&](int node) { p.send(of_node, slots(my_node_) * bytes, speaker(node, -1)); });
     p.await_messages();
   } else {
-    p.call(node_->gather_call(mine, bytes, nullptr, 0));
+    on_node(p, Collective::gather(c.from, bytes, nullptr, 0));
   }
-  p.call(node_->broadcast_call(whole, static_cast<std::size_t>(ranks()) * bytes, 0));
+  on_node(p, Collective::broadcast(whole, static_cast<std::size_t>(ranks()) * bytes, 0));
   p.work([this, all, whole, bytes] { reorder(all, whole, bytes, true); });
 }
 

@@ -169,18 +169,27 @@ void NodeCollectives::set_costs(NodeCosts costs) {
 // --- calls
 // ---------------------------------------------------------------------------------------------------------
 
-NodeCollectives::Call NodeCollectives::blocks_call(Shape shape, const std::byte* mine, std::size_t bytes,
-                                                   std::byte* result, int root) const {
-  const std::size_t most = shape == Shape::scatter ? kSlotData / static_cast<std::size_t>(ranks_) : kSlotData;
-  return {shape, root, mine, result, bytes, 1, most};
-}
-
-NodeCollectives::Call NodeCollectives::reduce_call(const std::byte* mine, std::byte* result, std::size_t count,
-                                                   const Combine& combine, int root) const {
-  Shape shape = combine.exact() ? Shape::reduction : Shape::inexact_reduction;
-  if (!combine.commutes() && !hierarchy_.in_rank_order()) shape = Shape::ordered_reduction;
+NodeCollectives::Call NodeCollectives::call(const Collective& c) const {
+  using Kind = Collective::Kind;
+  switch (c.kind) {
+    case Kind::barrier:
+      return {Shape::meeting, -1, nullptr, nullptr, 1, 0, 1};
+    case Kind::broadcast:
+      return {Shape::broadcast, c.root, c.from, c.to, c.count, 1, kSlotData};
+    case Kind::gather:
+    case Kind::allgather:
+      return {Shape::gather, c.root, c.from, c.to, c.count, 1, kSlotData};
+    case Kind::scatter:
+      return {Shape::scatter, c.root, c.from, c.to, c.count, 1, kSlotData / static_cast<std::size_t>(ranks_)};
+    case Kind::reduce:
+    case Kind::allreduce:
+      break;
+  }
+  const std::size_t element = c.combine->element_bytes();
+  Shape shape = c.combine->exact() ? Shape::reduction : Shape::inexact_reduction;
+  if (!c.combine->commutes() && !hierarchy_.in_rank_order()) shape = Shape::ordered_reduction;
   if (shape == Shape::inexact_reduction && !forced_) shape = Shape::reduction;
-  return {shape, root, mine, result, count, combine.element_bytes(), kSlotData / combine.element_bytes(), &combine};
+  return {shape, c.root, c.from, c.to, c.count, element, kSlotData / element, c.combine};
 }
 
 void NodeCollectives::run(const NodeSchedule& schedule, int times, const std::byte* mine, std::byte* result,
@@ -208,12 +217,12 @@ void NodeCollectives::choose_slots() {
   for (int turn = 0; turn < 4; ++turn)
     for (std::size_t k = 0; k < 2; ++k) {
       long_slots_ = choices[k];
-      barrier();
+      run(Collective::barrier());
       const double start = MPI_Wtime();
       run(spread, rounds, data.data(), data.data(), bytes, nullptr);  // until all is read
       if (turn > 0) best[k] = std::min(best[k], MPI_Wtime() - start);
     }
-  broadcast(reinterpret_cast<std::byte*>(best.data()), sizeof best, 0);
+  run(Collective::broadcast(reinterpret_cast<std::byte*>(best.data()), sizeof best, 0));
   if (best[1] > 0.9 * best[0])
     long_slots_ = choices[0];
   else
@@ -259,8 +268,9 @@ NodeCosts NodeCollectives::measure() {
     c.shared_line_ns = std::max(0.0, (best_ns(to_all, kSlotData) / lines - own) / static_cast<double>(far.size()));
     costs.reach.push_back(c);
   }
-  broadcast(reinterpret_cast<std::byte*>(costs.reach.data()), costs.reach.size() * sizeof(ReachCosts), 0);
-  barrier();
+  auto* const data = reinterpret_cast<std::byte*>(costs.reach.data());
+  run(Collective::broadcast(data, costs.reach.size() * sizeof(ReachCosts), 0));
+  run(Collective::barrier());
   return costs;
 }
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "framework/schedule/fastest_way.hpp"
-#include "framework/shm/combine.hpp"
+#include "framework/shm/collective.hpp"
 #include "framework/shm/node_cost.hpp"
 #include "framework/shm/node_memory.hpp"
 #include "framework/shm/process_memory.hpp"
@@ -48,60 +48,17 @@ class NodeCollectives {
   /// they outnumber the cores that they may run on. Null, on all ranks, when the system gives no memory: 259 KiB of
   /// each rank; 2 or 6 MiB more, if there is so much, once 8 MiB of vectors of more than 4 KiB have come, and about
   /// 1 MiB of a rank's own where long reductions are copied once. `comm` is used for setting up and to let MPI make
-  /// progress, and must live as long. Throws UsageError, on all ranks, for an algorithm that there is not; where the
-  /// hierarchy lacks its level, it is done on level 0.
+  /// progress, and must live as long. Throws UsageError, on all ranks, for an algorithm that there is not; where
+  /// the hierarchy lacks its level, it is done on level 0.
   static std::unique_ptr<NodeCollectives> make(MPI_Comm comm, const NodeCollectivesOptions& options);
 
   int ranks() const { return ranks_; }
   int spins() const { return spins_; }
   const Hierarchy& hierarchy() const { return hierarchy_; }
 
-  void barrier() { complete(barrier_call()); }
-  /// `bytes` at `data`, from the root to all others.
-  void broadcast(std::byte* data, std::size_t bytes, int root) { complete(broadcast_call(data, bytes, root)); }
-  /// `bytes` of each rank to `all` of the root, in the order of ranks; `mine` may be null on the root, whose part
-  /// is there already.
-  void gather(const std::byte* mine, std::size_t bytes, std::byte* all, int root) {
-    complete(gather_call(mine, bytes, all, root));
-  }
-  /// The same to all ranks. `mine` may be the place in `all`.
-  void allgather(const std::byte* mine, std::size_t bytes, std::byte* all) {
-    complete(allgather_call(mine, bytes, all));
-  }
-  /// `bytes` from `all` of the root to each rank; `mine` may be null on the root, which keeps its part.
-  void scatter(const std::byte* all, std::size_t bytes, std::byte* mine, int root) {
-    complete(scatter_call(all, bytes, mine, root));
-  }
-  /// `count` elements of each rank combined in the order of CombiningTree, over the ranks' own order where the
-  /// operation does not commute, to `result`, which may be `mine`.
-  void allreduce(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine) {
-    complete(allreduce_call(mine, result, count, combine));
-  }
-  /// The same to the root alone; elsewhere `result` is not used.
-  void reduce(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine, int root) {
-    complete(reduce_call(mine, result, count, combine, root));
-  }
-
-  // The same as calls that are brought on bit by bit: one after the other, in the same order on all ranks. What
-  // they are made with is used until they have ended.
-  Call barrier_call() const { return {Shape::meeting, -1, nullptr, nullptr, 1, 0, 1}; }
-  Call broadcast_call(std::byte* data, std::size_t bytes, int root) const {
-    return {Shape::broadcast, root, data, data, bytes, 1, kSlotData};
-  }
-  Call gather_call(const std::byte* mine, std::size_t bytes, std::byte* all, int root) const {
-    return blocks_call(Shape::gather, mine, bytes, all, root);
-  }
-  Call allgather_call(const std::byte* mine, std::size_t bytes, std::byte* all) const {
-    return gather_call(mine, bytes, all, -1);
-  }
-  Call scatter_call(const std::byte* all, std::size_t bytes, std::byte* mine, int root) const {
-    return blocks_call(Shape::scatter, all, bytes, mine, root);
-  }
-  Call allreduce_call(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine) const {
-    return reduce_call(mine, result, count, combine, -1);
-  }
-  Call reduce_call(const std::byte* mine, std::byte* result, std::size_t count, const Combine& combine,
-                   int root) const;
+  void run(const Collective& c) { complete(call(c)); }
+  /// The same as a call that is brought on bit by bit: one after the other, in the same order on all ranks.
+  Call call(const Collective& c) const;
   /// Goes on as far as other ranks have come; true when the call has ended. Never waits.
   bool advance(Call& call);
   /// Waits for what kept the last `advance` from going on, or until another one was kept from going on, as other
@@ -172,7 +129,6 @@ class NodeCollectives {
   NodeAlgorithm reduction_algorithm(Shape shape, std::size_t bytes, int root) const;
   NodeAlgorithm broadcast_algorithm(std::size_t bytes) const;
 
-  Call blocks_call(Shape shape, const std::byte* mine, std::size_t bytes, std::byte* result, int root) const;
   void await_readers();
   detail::Sleepers sleepers_of(int rank) const;
 

@@ -45,7 +45,8 @@ void NodeCollectives::copy_once(bool once) {
 
 /// A few bytes of each rank to all, never copied once. Collective.
 void NodeCollectives::gather_words(const void* mine, std::size_t bytes, void* all) {
-  complete(allgather_call(static_cast<const std::byte*>(mine), bytes, static_cast<std::byte*>(all)), false);
+  const auto* const from = static_cast<const std::byte*>(mine);
+  complete(call(Collective::allgather(from, bytes, static_cast<std::byte*>(all))), false);
 }
 
 /// Where something of each rank lies. Collective.
@@ -79,7 +80,7 @@ std::size_t NodeCollectives::copied_once(const Call& call) {
     }
   } else {
     auto root = detail::ProcessAddress::of(call.mine);
-    broadcast(reinterpret_cast<std::byte*>(&root), sizeof root, call.root);
+    run(Collective::broadcast(reinterpret_cast<std::byte*>(&root), sizeof root, call.root));
     read = me_ == call.root || root.copy(call.result, call.count);
   }
   return largest(!read) == 0 ? call.count : 0;
@@ -138,7 +139,8 @@ std::size_t NodeCollectives::reduced_once(const Call& call) {
     if (largest(!read) == 0) continue;
     for (std::size_t from = 0; from < n; ++from) {  // what is combined is there, and may lie where its terms did
       std::byte* const to = wanted ? call.result + begin_of(from) * element : nullptr;
-      complete(broadcast_call(from == me ? part : to, bytes_of(from), static_cast<int>(from)), false);
+      const auto rest = Collective::broadcast(from == me ? part : to, bytes_of(from), static_cast<int>(from));
+      complete(this->call(rest), false);
     }
     return done + length;
   }

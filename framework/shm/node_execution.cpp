@@ -83,7 +83,7 @@ std::size_t NodeCollectives::memory_bytes() {
 bool NodeCollectives::get_many_slots() {
   const std::size_t suit = second_level_cache() > (1 << 20) ? kMostLong : kManyLong;
   std::size_t many = std::min(suit, kAllLong / kSlotData / static_cast<std::size_t>(ranks_));
-  broadcast(reinterpret_cast<std::byte*>(&many), sizeof many, 0);  // cores may differ
+  run(Collective::broadcast(reinterpret_cast<std::byte*>(&many), sizeof many, 0));  // cores may differ
   if (many <= kNodeSlots) return false;
   long_memory_ = detail::NodeMemory::make(comm_, spins_, many * kSizes[kLong].bytes);
   if (long_memory_) long_slots_ = many;

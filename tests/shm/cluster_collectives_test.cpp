@@ -85,18 +85,18 @@ TEST(ClusterCollectives, HaveOneOrder) {
       mine[i] = rough(me, i);
       expected[i] = in_order(of_nodes);
     }
-    c->allreduce(bytes(mine), bytes(result), count, sum);
+    c->run(Collective::allreduce(bytes(mine), bytes(result), count, sum));
     EXPECT_TRUE(same_bits(result, expected)) << "allreduce of " << count;
     root = (root + 1) % p;
-    c->reduce(bytes(mine), bytes(there), count, sum, root);
+    c->run(Collective::reduce(bytes(mine), bytes(there), count, sum, root));
     if (me == root) {
       EXPECT_TRUE(same_bits(there, expected)) << "reduce of " << count;
     }
     result = mine;
-    c->allreduce(bytes(result), bytes(result), count, sum);
+    c->run(Collective::allreduce(bytes(result), bytes(result), count, sum));
     EXPECT_TRUE(same_bits(result, expected)) << "in place";
-    c->barrier();
-    c->broadcast(bytes(mine), 8 * count, root);
+    c->run(Collective::barrier());
+    c->run(Collective::broadcast(bytes(mine), 8 * count, root));
     for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(mine[i], rough(root, i)) << "broadcast of " << count;
   }
 }
@@ -129,19 +129,21 @@ void check_blocks(MPI_Comm comm) {
       std::vector<double> mine = filled(me), none, all(expected.size(), -1);
       std::byte* const place = bytes(all) + static_cast<std::size_t>(me) * 8 * count;
       if (count > 0) std::memcpy(place, mine.data(), 8 * count);
-      c->gather(here && in_place ? nullptr : bytes(mine), 8 * count, here ? bytes(all) : nullptr, root);
+      c->run(Collective::gather(here && in_place ? nullptr : bytes(mine), 8 * count, here ? bytes(all) : nullptr,
+                                root));
       if (here) {
         EXPECT_EQ(all, expected) << "gather of " << count;
       }
       std::fill(mine.begin(), mine.end(), -1);
-      c->scatter(here ? bytes(expected) : nullptr, 8 * count, here && in_place ? nullptr : bytes(mine), root);
+      c->run(Collective::scatter(here ? bytes(expected) : nullptr, 8 * count,
+                                 here && in_place ? nullptr : bytes(mine), root));
       if (!(here && in_place)) {
         EXPECT_EQ(mine, filled(me)) << "scatter of " << count;
       }
       mine = filled(me);
       std::fill(all.begin(), all.end(), -1);
       if (count > 0 && in_place) std::memcpy(place, mine.data(), 8 * count);
-      c->allgather(in_place ? place : bytes(mine), 8 * count, bytes(all));
+      c->run(Collective::allgather(in_place ? place : bytes(mine), 8 * count, bytes(all)));
       EXPECT_EQ(all, expected) << "allgather of " << count;
     }
   }
@@ -181,13 +183,13 @@ TEST(ClusterCollectives, RequestsEndInTheirOrder) {
   std::vector<double> mine(n), sums(n), at_root(n), data(30000), block(part),
       all(part * static_cast<std::size_t>(p)), parts(all.size()), mine_of_parts(part), gathered(all.size());
   std::vector<Request> r;
-  r.push_back(c->allreduce_request(bytes(mine), bytes(sums), n, sum));
-  r.push_back(c->broadcast_request(bytes(data), 8 * data.size(), root));
-  r.push_back(c->allgather_request(bytes(block), 8 * part, bytes(all)));
-  r.push_back(c->reduce_request(bytes(mine), bytes(at_root), n, sum, root));
-  r.push_back(c->scatter_request(bytes(parts), 8 * part, bytes(mine_of_parts), root));
-  r.push_back(c->gather_request(bytes(block), 8 * part, bytes(gathered), root));
-  r.push_back(c->barrier_request());
+  r.push_back(c->request(Collective::allreduce(bytes(mine), bytes(sums), n, sum)));
+  r.push_back(c->request(Collective::broadcast(bytes(data), 8 * data.size(), root)));
+  r.push_back(c->request(Collective::allgather(bytes(block), 8 * part, bytes(all))));
+  r.push_back(c->request(Collective::reduce(bytes(mine), bytes(at_root), n, sum, root)));
+  r.push_back(c->request(Collective::scatter(bytes(parts), 8 * part, bytes(mine_of_parts), root)));
+  r.push_back(c->request(Collective::gather(bytes(block), 8 * part, bytes(gathered), root)));
+  r.push_back(c->request(Collective::barrier()));
   test::Random own(static_cast<std::uint64_t>(me) + 1);
   for (int turn = 0; turn < 20; ++turn) {
     fill(mine, me, turn);
@@ -200,7 +202,7 @@ TEST(ClusterCollectives, RequestsEndInTheirOrder) {
     if (own.in(0, 5) == 0) usleep(static_cast<useconds_t>(own.in(0, 500)));
     for (std::size_t k = 0; k < r.size(); ++k) {
       r[k].start();
-      if (turn % 3 == 0 && k == 2) c->barrier();  // ends those before it
+      if (turn % 3 == 0 && k == 2) c->run(Collective::barrier());  // ends those before it
     }
     if (turn % 2 == 0) {
       while (!r.back().test()) usleep(10);
@@ -223,7 +225,7 @@ TEST(ClusterCollectives, RequestsEndInTheirOrder) {
     }
   }
   if (p == 1) return;
-  Request twice = c->barrier_request();
+  Request twice = c->request(Collective::barrier());
   if (me == 0) {
     twice.start();  // waits for the others, who come later
     EXPECT_THROW(twice.start(), UsageError);
@@ -241,7 +243,7 @@ TEST(ClusterCollectives, AWaitIsForItsRequestAlone) {
     const auto c = make(MPI_COMM_WORLD, spins);
     ASSERT_TRUE(test::all_ranks_ok(c != nullptr));
     const int last = test::ranks() - 1;
-    auto first = c->barrier_request(), second = c->barrier_request();
+    auto first = c->request(Collective::barrier()), second = c->request(Collective::barrier());
     test::Random own(static_cast<std::uint64_t>(spins + test::rank()));
     for (int round = 0; round < (spins > 5 && test::ranks() > 2 ? 20 : 300); ++round) {
       if (test::rank() < last) {
@@ -269,8 +271,8 @@ TEST(ClusterCollectives, TestsMoveEverythingOn) {
   ASSERT_TRUE(test::all_ranks_ok(a && b));
   const int last = test::ranks() - 1;
   std::vector<double> of_a(200000), of_b(200000);
-  auto in_a = a->broadcast_request(bytes(of_a), 8 * of_a.size(), 0),
-       in_b = b->broadcast_request(bytes(of_b), 8 * of_b.size(), last);
+  auto in_a = a->request(Collective::broadcast(bytes(of_a), 8 * of_a.size(), 0)),
+       in_b = b->request(Collective::broadcast(bytes(of_b), 8 * of_b.size(), last));
   fill(of_a, test::rank(), 1), fill(of_b, test::rank(), 2);
   in_a.start(), in_b.start();
   auto &mine = test::rank() % 2 ? in_b : in_a, &other = test::rank() % 2 ? in_a : in_b;
@@ -299,8 +301,8 @@ TEST(ClusterCollectives, RequestsOfSeveralCommunicatorsGoOnTogether) {
   ASSERT_TRUE(test::all_ranks_ok(a && b));
   const auto sum = *Combine::of(MPI_DOUBLE, MPI_SUM);
   std::vector<double> of_a(200000), of_b(200000);
-  auto in_a = a->allreduce_request(bytes(of_a), bytes(of_a), of_a.size(), sum);
-  auto in_b = b->broadcast_request(bytes(of_b), 8 * of_b.size(), test::ranks() - 1);
+  auto in_a = a->request(Collective::allreduce(bytes(of_a), bytes(of_a), of_a.size(), sum));
+  auto in_b = b->request(Collective::broadcast(bytes(of_b), 8 * of_b.size(), test::ranks() - 1));
   for (int turn = 0; turn < 4; ++turn) {
     fill(of_a, 0, turn);
     fill(of_b, test::rank() == 0 ? 5 : 0, turn);
@@ -350,8 +352,8 @@ TEST(ClusterCollectives, ReduceByOperationsThatDoNotCommuteInRankOrderOrRefuse) 
     auto* const from = reinterpret_cast<std::byte*>(mine.data());
     auto* const to = reinterpret_cast<std::byte*>(result.data());
     if (!c->in_rank_order()) {
-      EXPECT_THROW(c->allreduce(from, to, 2, composed), UsageError);
-      EXPECT_THROW(c->reduce_request(from, to, 2, composed, 0), UsageError);
+      EXPECT_THROW(c->run(Collective::allreduce(from, to, 2, composed)), UsageError);
+      EXPECT_THROW(c->request(Collective::reduce(from, to, 2, composed, 0)), UsageError);
       continue;
     }
     auto expected = map_of(0);
@@ -361,12 +363,12 @@ TEST(ClusterCollectives, ReduceByOperationsThatDoNotCommuteInRankOrderOrRefuse) 
       compose(expected.data(), next.data(), &two, nullptr);
       expected = next;
     }
-    c->allreduce(from, to, 2, composed);
+    c->run(Collective::allreduce(from, to, 2, composed));
     EXPECT_EQ(result, expected);
   }
   const auto c = make(MPI_COMM_WORLD);
-  EXPECT_THROW(c->broadcast(nullptr, 0, test::ranks()), UsageError);
-  EXPECT_THROW(c->gather_request(nullptr, 0, nullptr, -1), UsageError);
+  EXPECT_THROW(c->run(Collective::broadcast(nullptr, 0, test::ranks())), UsageError);
+  EXPECT_THROW(c->request(Collective::gather(nullptr, 0, nullptr, -1)), UsageError);
   MPI_Comm_free(&mixed);
   MPI_Comm_free(&by_nodes);
   MPI_Op_free(&op);
@@ -386,7 +388,7 @@ TEST(ClusterCollectives, NobodyLeavesABarrierBeforeAllAreThere) {
   for (int turn = 0; turn < 50; ++turn) {
     usleep(static_cast<useconds_t>(own.in(0, 300)));
     const std::int64_t came = now_ns();
-    c->barrier();
+    c->run(Collective::barrier());
     const std::int64_t left = now_ns();
     std::int64_t last = 0;
     MPI_Allreduce(&came, &last, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);

@@ -60,28 +60,29 @@ TEST_F(Moves, EveryCollectiveInAnyOrder) {
     const bool in_place = same_.in(0, 1) == 1;
     if (what == 0) {
       auto data = mine;
-      c_->broadcast(data.data(), bytes, root);
+      c_->run(Collective::broadcast(data.data(), bytes, root));
       ASSERT_EQ(data, pattern(bytes, root, call)) << "broadcast " << bytes;
     } else if (what == 1) {
       if (in_place) std::copy(mine.begin(), mine.end(), all.begin() + static_cast<std::ptrdiff_t>(bytes) * me_);
-      c_->gather(in_place && me_ == root ? nullptr : mine.data(), bytes, me_ == root ? all.data() : nullptr, root);
+      c_->run(Collective::gather(in_place && me_ == root ? nullptr : mine.data(), bytes,
+                                 me_ == root ? all.data() : nullptr, root));
       if (me_ == root) {
         ASSERT_EQ(all, expected) << "gather " << bytes;
       }
     } else if (what == 2) {
       std::byte* const place = all.data() + bytes * static_cast<std::size_t>(me_);
       if (in_place) std::copy(mine.begin(), mine.end(), place);
-      c_->allgather(in_place ? place : mine.data(), bytes, all.data());
+      c_->run(Collective::allgather(in_place ? place : mine.data(), bytes, all.data()));
       ASSERT_EQ(all, expected) << "allgather " << bytes;
     } else if (what == 3) {
       std::vector<std::byte> part(bytes);
-      c_->scatter(me_ == root ? expected.data() : nullptr, bytes, in_place && me_ == root ? nullptr : part.data(),
-                  root);
+      c_->run(Collective::scatter(me_ == root ? expected.data() : nullptr, bytes,
+                                  in_place && me_ == root ? nullptr : part.data(), root));
       if (!in_place || me_ != root) {
         ASSERT_EQ(part, mine) << "scatter " << bytes;
       }
     } else {
-      c_->barrier();
+      c_->run(Collective::barrier());
     }
   }
 }
@@ -95,7 +96,7 @@ TEST_F(Moves, NobodyLeavesABarrierBeforeAllAreThere) {
   for (int round = 0; round < 200; ++round) {
     if (me_ == round % p_) usleep(static_cast<useconds_t>(own_.in(0, 300)));
     const double came = now();
-    c_->barrier();
+    c_->run(Collective::barrier());
     const double left = now();
     double last = 0;
     MPI_Allreduce(&came, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -158,10 +159,11 @@ void check(NodeCollectives& c, MPI_Datatype type, MPI_Op mpi_op, const Value& va
       };
       be_late(own);
       if (in_place) result = mine;
-      c.allreduce(in_place ? bytes(result) : bytes(mine), bytes(result), count, *combine);
+      c.run(Collective::allreduce(in_place ? bytes(result) : bytes(mine), bytes(result), count, *combine));
       EXPECT_TRUE(same(result)) << "allreduce of " << count << (in_place ? " in place" : "");
       std::vector<T> there = in_place ? mine : std::vector<T>(count);
-      c.reduce(in_place && me == root ? bytes(there) : bytes(mine), bytes(there), count, *combine, root);
+      c.run(Collective::reduce(in_place && me == root ? bytes(there) : bytes(mine), bytes(there), count, *combine,
+                               root));
       EXPECT_TRUE(me != root || same(there)) << "reduce of " << count << " to " << root;
     }
 }
@@ -228,8 +230,8 @@ TEST_F(Reductions, OperationsOfUsersNeedNotCommute) {
   // Over the order of ranks.
   std::int64_t mine = value(me_, 0), result = 0, expected = value(0, 0);
   for (int r = 1; r < p_; ++r) expected = joined(expected, value(r, 0));
-  c_->allreduce(reinterpret_cast<std::byte*>(&mine), reinterpret_cast<std::byte*>(&result), 1,
-                *Combine::of(MPI_INT64_T, op));
+  c_->run(Collective::allreduce(reinterpret_cast<std::byte*>(&mine), reinterpret_cast<std::byte*>(&result), 1,
+                                *Combine::of(MPI_INT64_T, op)));
   EXPECT_EQ(result, expected);
   MPI_Op_free(&op);
 }
@@ -251,7 +253,7 @@ TEST_F(Reductions, HaveOneOrderWhateverTheAlgorithm) {
         [](int r, std::size_t i) { return static_cast<std::int64_t>(i * 77 + static_cast<std::size_t>(r) * 1001); },
         [](auto a, auto b) { return a ^ b; });
     auto data = pattern(100000, me_, 6);
-    c->broadcast(data.data(), data.size(), 0);
+    c->run(Collective::broadcast(data.data(), data.size(), 0));
     EXPECT_EQ(data, pattern(100000, 0, 6));
   }
 }
@@ -266,7 +268,7 @@ TEST_F(Reductions, OfOtherArities) {
         [](int r, std::size_t i) { return static_cast<std::int64_t>(i + static_cast<std::size_t>(r)); },
         std::plus<>());
     auto data = pattern(70000, me_, 1);
-    c->broadcast(data.data(), data.size(), p_ - 1);
+    c->run(Collective::broadcast(data.data(), data.size(), p_ - 1));
     EXPECT_EQ(data, pattern(70000, p_ - 1, 1));
   }
 }
@@ -284,9 +286,11 @@ TEST_F(Reductions, InRankOrderWhereTheHierarchyIsNot) {
     std::int64_t mine = me_, result = -1;
     const auto op = Combine::of(MPI_INT64_T, right);
     if (last == 0)
-      c->allreduce(reinterpret_cast<std::byte*>(&mine), reinterpret_cast<std::byte*>(&result), 1, *op);
+      c->run(Collective::allreduce(reinterpret_cast<std::byte*>(&mine), reinterpret_cast<std::byte*>(&result), 1,
+                                   *op));
     else
-      c->reduce(reinterpret_cast<std::byte*>(&mine), reinterpret_cast<std::byte*>(&result), 1, *op, p_ / 2);
+      c->run(Collective::reduce(reinterpret_cast<std::byte*>(&mine), reinterpret_cast<std::byte*>(&result), 1, *op,
+                                p_ / 2));
     if (last == 0 || me_ == p_ / 2) {
       EXPECT_EQ(result, p_ - 1);
     }
@@ -297,8 +301,9 @@ TEST_F(Reductions, InRankOrderWhereTheHierarchyIsNot) {
       std::plus<>());
   c->copy_once(true);
   std::vector<std::int64_t> mine(10000, me_), result(10000, -1);
-  c->allreduce(reinterpret_cast<std::byte*>(mine.data()), reinterpret_cast<std::byte*>(result.data()), mine.size(),
-               *Combine::of(MPI_INT64_T, right));
+  c->run(Collective::allreduce(reinterpret_cast<std::byte*>(mine.data()),
+                               reinterpret_cast<std::byte*>(result.data()), mine.size(),
+                               *Combine::of(MPI_INT64_T, right)));
   EXPECT_EQ(result, std::vector<std::int64_t>(10000, p_ - 1));
   MPI_Op_free(&right);
 }
@@ -321,14 +326,15 @@ TEST_F(Reductions, HaveOneOrderCopiedOnce) {
   const auto data = [](std::vector<double>& v) { return reinterpret_cast<std::byte*>(v.data()); };
   const auto sum = Combine::of(MPI_DOUBLE, MPI_SUM);
   c->copy_once(false);
-  c->allreduce(data(mine), data(by_slots), count, *sum);
+  c->run(Collective::allreduce(data(mine), data(by_slots), count, *sum));
   c->copy_once(true);
   for (const bool in_place : {false, true}) {
     std::vector<double> result = in_place ? mine : std::vector<double>(count);
-    c->allreduce(in_place ? data(result) : data(mine), data(result), count, *sum);
+    c->run(Collective::allreduce(in_place ? data(result) : data(mine), data(result), count, *sum));
     EXPECT_EQ(std::memcmp(data(result), data(by_slots), bytes), 0) << (in_place ? "in place" : "");
     result = mine;
-    c->reduce(in_place && me_ == p_ - 1 ? data(result) : data(mine), data(result), count, *sum, p_ - 1);
+    c->run(Collective::reduce(in_place && me_ == p_ - 1 ? data(result) : data(mine), data(result), count, *sum,
+                              p_ - 1));
     EXPECT_EQ(std::memcmp(data(result), data(me_ == p_ - 1 ? by_slots : mine), bytes), 0) << in_place;
   }
   EXPECT_EQ(c->copies_once(), allowed) << "a read was refused";
@@ -340,8 +346,8 @@ TEST_F(Reductions, ChoicesByMeasurementChangeNoBits) {
     double mine = rough(me_, static_cast<std::size_t>(k)), result = 0;
     std::vector<double> all;
     for (int r = 0; r < p_; ++r) all.push_back(rough(r, static_cast<std::size_t>(k)));
-    c_->allreduce(reinterpret_cast<std::byte*>(&mine), reinterpret_cast<std::byte*>(&result), 1,
-                  *Combine::of(MPI_DOUBLE, MPI_SUM));
+    c_->run(Collective::allreduce(reinterpret_cast<std::byte*>(&mine), reinterpret_cast<std::byte*>(&result), 1,
+                                  *Combine::of(MPI_DOUBLE, MPI_SUM)));
     EXPECT_EQ(result, in_order(all, std::plus<>()));
   }
   if (p_ > 1) {
@@ -385,7 +391,7 @@ TEST(Combine, TakesWhatMpiDefinesAndNothingElse) {
   std::string word = "aaaa";
   word[static_cast<std::size_t>(test::rank()) % 4] = static_cast<char>('b' + test::rank());
   auto* const letters = reinterpret_cast<std::byte*>(word.data());
-  c->allreduce(letters, letters, word.size(), *latest);
+  c->run(Collective::allreduce(letters, letters, word.size(), *latest));
   std::string expected = "aaaa";
   for (int r = 0; r < test::ranks(); ++r) expected[static_cast<std::size_t>(r) % 4] = static_cast<char>('b' + r);
   EXPECT_EQ(word, expected);
@@ -399,7 +405,7 @@ TEST(Combine, TakesWhatMpiDefinesAndNothingElse) {
 TEST(NodeCollectives, LeaveNothingBehind) {
   make();
   const auto before = test::open_files();
-  for (int k = 0; k < 20; ++k) make()->barrier();
+  for (int k = 0; k < 20; ++k) make()->run(Collective::barrier());
   EXPECT_EQ(test::open_files(), before);
 }
 

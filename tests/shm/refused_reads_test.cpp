@@ -68,7 +68,7 @@ void check(MPI_Comm comm, std::size_t more) {
     for (int r = 0; r < p; ++r) expected[i] += value(r, i);
   }
   auto* const bytes = reinterpret_cast<std::byte*>(data.data());
-  c->allreduce(bytes, bytes, count, *Combine::of(MPI_DOUBLE, op));
+  c->run(Collective::allreduce(bytes, bytes, count, *Combine::of(MPI_DOUBLE, op)));
   EXPECT_TRUE(data == expected);
   EXPECT_EQ(c->copies_once(), allowed && p == 1);
   MPI_Op_free(&op);
