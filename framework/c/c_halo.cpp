@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,56 +31,20 @@ using isohalo::detail::require;
 namespace {
 
 /// A halo of any dimension.
-class AnyHalo {
- public:
-  AnyHalo() = default;
-  AnyHalo(const AnyHalo&) = delete;
-  AnyHalo& operator=(const AnyHalo&) = delete;
-  virtual ~AnyHalo() = default;
-  virtual void start(void* const arrays[]) = 0;
-  virtual std::size_t arrays() const = 0;
-  virtual void finish() = 0;
-  virtual MPI_Comm user() const = 0;
+struct AnyHalo {
+  Communicator comm;
+  std::size_t arrays;
+  std::function<void(void* const[])> start;
+  std::function<void()> finish;
   bool in_flight = false;
+
+  MPI_Comm user() const { return comm.user(); }
 };
 
 /// What an array holds, and where: on the faces of a dimension, or in cells (-1).
 struct Element {
   ElementLayout layout;
   int face;
-};
-
-template <int D>
-class Halo final : public AnyHalo {
- public:
-  Halo(const isohalo::CartesianDomain<D>& domain, const isohalo::StencilShape<D>& shape, int depth,
-       std::int64_t width, std::vector<Element> elements)
-      : domain_(domain), plan_(domain, shape, depth), width_(width), elements_(std::move(elements)) {}
-
-  void start(void* const arrays[]) override {
-    list_.clear();
-    for (std::size_t k = 0; k < elements_.size(); ++k) {
-      const auto& [layout, face] = elements_[k];
-      const auto owned = face < 0 ? domain_.owned() : isohalo::owned_faces(domain_, face);
-      for (const auto& run : isohalo::adopt_elements(arrays[k], layout, owned, width_))
-        list_.push_back(isohalo::on_faces(run, face));
-    }
-    plan_.start(list_);
-    in_flight = true;
-  }
-  std::size_t arrays() const override { return elements_.size(); }
-  void finish() override {
-    in_flight = false;
-    plan_.finish();
-  }
-  MPI_Comm user() const override { return domain_.comm().user(); }
-
- private:
-  isohalo::CartesianDomain<D> domain_;
-  isohalo::HaloPlan<D> plan_;
-  std::int64_t width_;
-  std::vector<Element> elements_;
-  std::vector<isohalo::ErasedArray<D>> list_;
 };
 
 HandleTable<AnyHalo, isohalo_halo>& halos() {
@@ -191,7 +157,21 @@ std::unique_ptr<AnyHalo> make(MPI_Comm cart, const Communicator& comm, const iso
   std::vector<Element> elements;
   for (std::size_t k = 0; k < w.elements().size(); ++k)
     elements.push_back({ElementLayout(w.elements()[k], comm), w.faces ? w.faces[k] : -1});
-  return std::make_unique<Halo<D>>(domain, shape_of<D>(w), w.depth, w.width, std::move(elements));
+  const auto plan = std::make_shared<isohalo::HaloPlan<D>>(domain, shape_of<D>(w), w.depth);
+  return std::make_unique<AnyHalo>(
+      AnyHalo{domain.comm(), elements.size(),
+              [plan, domain, width = w.width, elements,
+               list = std::vector<isohalo::ErasedArray<D>>()](void* const arrays[]) mutable {
+                list.clear();
+                for (std::size_t k = 0; k < elements.size(); ++k) {
+                  const auto& [layout, face] = elements[k];
+                  const auto owned = face < 0 ? domain.owned() : isohalo::owned_faces(domain, face);
+                  for (const auto& run : isohalo::adopt_elements(arrays[k], layout, owned, width))
+                    list.push_back(isohalo::on_faces(run, face));
+                }
+                plan->start(list);
+              },
+              [plan] { plan->finish(); }});
 }
 
 void create(MPI_Comm cart, Wanted w, isohalo_halo* halo) {
@@ -262,11 +242,12 @@ int isohalo_halo_create_arrays_offsets(MPI_Comm cart, const long long owned[], i
 int isohalo_halo_start_arrays(isohalo_halo halo, void* const arrays[]) {
   return guarded(halos(), halo, [&](AnyHalo& h) {
     require(!h.in_flight, MPI_ERR_REQUEST, "halo: start while an exchange is in flight: finish it first");
-    require(arrays || h.arrays() == 0, MPI_ERR_BUFFER, "halo: the list of arrays is NULL");
+    require(arrays || h.arrays == 0, MPI_ERR_BUFFER, "halo: the list of arrays is NULL");
     try {
       h.start(arrays);
+      h.in_flight = true;
     } catch (const isohalo::UsageError&) {  // agreed on all ranks, the first time
-      for (std::size_t k = 0; k < h.arrays(); ++k) require(arrays[k], MPI_ERR_BUFFER, "halo: the array is NULL");
+      for (std::size_t k = 0; k < h.arrays; ++k) require(arrays[k], MPI_ERR_BUFFER, "halo: the array is NULL");
       throw;
     }
   });
@@ -274,7 +255,7 @@ int isohalo_halo_start_arrays(isohalo_halo halo, void* const arrays[]) {
 
 int isohalo_halo_start(isohalo_halo halo, void* array) {
   const int rc = guarded(halos(), halo, [&](const AnyHalo& h) {
-    require(h.arrays() == 1, MPI_ERR_ARG, "halo: made for several arrays: use isohalo_halo_start_arrays");
+    require(h.arrays == 1, MPI_ERR_ARG, "halo: made for several arrays: use isohalo_halo_start_arrays");
   });
   return rc == MPI_SUCCESS ? isohalo_halo_start_arrays(halo, &array) : rc;
 }
@@ -287,6 +268,7 @@ int isohalo_halo_exchange_arrays(isohalo_halo halo, void* const arrays[]) {
 int isohalo_halo_finish(isohalo_halo halo) {
   return guarded(halos(), halo, [](AnyHalo& h) {
     require(h.in_flight, MPI_ERR_REQUEST, "halo: finish without start");
+    h.in_flight = false;
     h.finish();
   });
 }

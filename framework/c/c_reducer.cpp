@@ -1,6 +1,7 @@
 /// The C interface of reductions of double numbers, that ranks hold in ranges or one per cell of a grid.
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,22 +32,23 @@ struct Extreme {
   double operator()(double a, double b) const { return largest ? Max()(a, b) : Min()(a, b); }
 };
 
-class AnyReducer {
- public:
-  explicit AnyReducer(const Communicator& comm) : comm_(comm) {}
-  AnyReducer(const AnyReducer&) = delete;
-  AnyReducer& operator=(const AnyReducer&) = delete;
-  virtual ~AnyReducer() = default;
-  virtual void start(const double* numbers) = 0;
-  virtual double wait() = 0;
-  /// Whether this rank holds a number at all.
-  virtual bool holds() const = 0;
-  MPI_Comm user() const { return comm_.user(); }
+/// Of any operation, of a range or of cells in any dimension.
+struct AnyReducer {
+  Communicator comm;
+  bool holds;  ///< a number at all, on this rank
+  std::function<void(const double*)> start;
+  std::function<double()> wait;
   bool in_flight = false;
 
- private:
-  Communicator comm_;
+  MPI_Comm user() const { return comm.user(); }
 };
+
+template <class Reducer, class Start>
+std::unique_ptr<AnyReducer> any_reducer(const Communicator& comm, bool holds,
+                                        const std::shared_ptr<Reducer>& reducer, Start start) {
+  return std::make_unique<AnyReducer>(
+      AnyReducer{comm, holds, std::move(start), [reducer] { return reducer->wait(); }});
+}
 
 isohalo::ReductionOptions options_of(isohalo_reduction op) {
   isohalo::ReductionOptions options;
@@ -55,70 +57,44 @@ isohalo::ReductionOptions options_of(isohalo_reduction op) {
 }
 
 template <class Op>
-class RangeReducer final : public AnyReducer {
- public:
-  RangeReducer(MPI_Comm user, std::int64_t count, isohalo_reduction kind, Op op)
-      : AnyReducer(Communicator::of(user)), count_(count), reducer_(user, count, op, options_of(kind)) {}
-  void start(const double* numbers) override { reducer_.start(numbers); }
-  double wait() override { return reducer_.wait(); }
-  bool holds() const override { return count_ > 0; }
-
- private:
-  std::int64_t count_;
-  isohalo::ArrayReducer<double, Op> reducer_;
-};
+std::unique_ptr<AnyReducer> of_range(MPI_Comm user, std::int64_t count, isohalo_reduction kind, Op op) {
+  const Communicator comm = Communicator::of(user);
+  const auto r = std::make_shared<isohalo::ArrayReducer<double, Op>>(user, count, op, options_of(kind));
+  return any_reducer(comm, count > 0, r, [r](const double* numbers) { r->start(numbers); });
+}
 
 template <int D, class Op>
-class CellReducer final : public AnyReducer {
- public:
-  CellReducer(const isohalo::CartesianDomain<D>& domain, std::int64_t width, Op op)
-      : AnyReducer(domain.comm()), owned_(domain.owned()), width_(width), reducer_(domain, op) {}
-  void start(const double* numbers) override {
-    const auto cells = isohalo::adopt(numbers, owned_, width_);
-    reducer_.run_all(
+std::unique_ptr<AnyReducer> of_cells(const isohalo::CartesianDomain<D>& domain, std::int64_t width, Op op) {
+  const auto r = std::make_shared<isohalo::TreeReducer<double, D, Op>>(domain, op);
+  return any_reducer(domain.comm(), true, r, [r, width, owned = domain.owned()](const double* numbers) {
+    const auto cells = isohalo::adopt(numbers, owned, width);
+    r->run_all(
         [&](const Index<D>& i, std::int64_t) { return [row = &cells.at(i)](std::int64_t x) { return row[x]; }; });
-    reducer_.start();
-  }
-  double wait() override { return reducer_.wait(); }
-  bool holds() const override { return true; }
-
- private:
-  isohalo::Box<D> owned_;
-  std::int64_t width_;
-  isohalo::TreeReducer<double, D, Op> reducer_;
-};
+    r->start();
+  });
+}
 
 /// The order of terms does not matter to an exact sum, so those of a block are a range.
 template <int D>
-class ExactCells final : public AnyReducer {
- public:
-  ExactCells(MPI_Comm cart, const isohalo::CartesianDomain<D>& domain, std::int64_t width)
-      : AnyReducer(domain.comm()),
-        owned_(domain.owned()),
-        width_(width),
-        reducer_(cart, owned_.cells(), {}, options_of(ISOHALO_EXACT_SUM)) {
-    isohalo::agreed(domain.comm(), [&] { terms_.reserve(static_cast<std::size_t>(owned_.cells())); });
-  }
-  void start(const double* numbers) override {
-    terms_.clear();
-    const auto cells = isohalo::adopt(numbers, owned_, width_);
-    isohalo::Box<D> rows = owned_;
+std::unique_ptr<AnyReducer> exact_of_cells(MPI_Comm cart, const isohalo::CartesianDomain<D>& domain,
+                                           std::int64_t width) {
+  const isohalo::Box<D> owned = domain.owned();
+  const auto r =
+      std::make_shared<isohalo::ArrayReducer<double>>(cart, owned.cells(), Sum(), options_of(ISOHALO_EXACT_SUM));
+  const auto terms = std::make_shared<std::vector<double>>();
+  isohalo::agreed(domain.comm(), [&] { terms->reserve(static_cast<std::size_t>(owned.cells())); });
+  return any_reducer(domain.comm(), true, r, [r, terms, width, owned](const double* numbers) {
+    terms->clear();
+    const auto cells = isohalo::adopt(numbers, owned, width);
+    isohalo::Box<D> rows = owned;
     rows.high[D - 1] = rows.low[D - 1] + 1;
     isohalo::for_each_cell(rows, [&](const Index<D>& i) {
       const double* const row = &cells.at(i);
-      terms_.insert(terms_.end(), row, row + owned_.extent(D - 1));
+      terms->insert(terms->end(), row, row + owned.extent(D - 1));
     });
-    reducer_.start(terms_.data());
-  }
-  double wait() override { return reducer_.wait(); }
-  bool holds() const override { return true; }
-
- private:
-  isohalo::Box<D> owned_;
-  std::int64_t width_;
-  isohalo::ArrayReducer<double> reducer_;
-  std::vector<double> terms_;
-};
+    r->start(terms->data());
+  });
+}
 
 HandleTable<AnyReducer, isohalo_reducer>& reducers() {
   static HandleTable<AnyReducer, isohalo_reducer> table(MPI_ERR_ARG, "this is no reducer, or one that was freed");
@@ -144,9 +120,9 @@ template <int D>
 std::unique_ptr<AnyReducer> make(MPI_Comm cart, const Communicator& comm, const isohalo::Mesh& mesh,
                                  const long long owned[], int width, isohalo_reduction op) {
   const auto domain = isohalo::detail::domain_of_blocks<D>(cart, comm, mesh, owned, "reducer");
-  if (op == ISOHALO_EXACT_SUM) return std::make_unique<ExactCells<D>>(cart, domain, width);
-  if (!is_extreme(op)) return std::make_unique<CellReducer<D, Sum>>(domain, width, Sum());
-  return std::make_unique<CellReducer<D, Extreme>>(domain, width, Extreme{op == ISOHALO_MAX});
+  if (op == ISOHALO_EXACT_SUM) return exact_of_cells(cart, domain, width);
+  if (!is_extreme(op)) return of_cells(domain, width, Sum());
+  return of_cells(domain, width, Extreme{op == ISOHALO_MAX});
 }
 
 }  // namespace
@@ -158,12 +134,8 @@ int isohalo_reducer_create(MPI_Comm comm, long long count, isohalo_reduction op,
       check(op, reducer);
       return std::vector<isohalo::Argument>{{"operation", name_of(op)}};
     });
-    std::unique_ptr<AnyReducer> made;
-    if (is_extreme(op))
-      made = std::make_unique<RangeReducer<Extreme>>(comm, count, op, Extreme{op == ISOHALO_MAX});
-    else
-      made = std::make_unique<RangeReducer<Sum>>(comm, count, op, Sum());
-    *reducer = reducers().add(std::move(made));
+    *reducer = reducers().add(is_extreme(op) ? of_range(comm, count, op, Extreme{op == ISOHALO_MAX})
+                                             : of_range(comm, count, op, Sum()));
   });
 }
 
@@ -188,7 +160,7 @@ int isohalo_reducer_create_cells(MPI_Comm cart, const long long owned[], int wid
 int isohalo_reducer_start(isohalo_reducer reducer, const double* numbers) {
   return guarded(reducers(), reducer, [&](AnyReducer& r) {
     require(!r.in_flight, MPI_ERR_REQUEST, "reducer: start while a reduction is in flight: wait for it first");
-    require(numbers || !r.holds(), MPI_ERR_BUFFER, "reducer: the array of numbers is NULL");
+    require(numbers || !r.holds, MPI_ERR_BUFFER, "reducer: the array of numbers is NULL");
     r.start(numbers);
     r.in_flight = true;
   });
