@@ -141,12 +141,6 @@ int guarded(MPI_Comm comm, Work&& work) {
   return error;
 }
 
-bool is_rank(MPI_Comm comm, int rank) {
-  int me = 0;
-  PMPI_Comm_rank(comm, &me);
-  return me == rank;
-}
-
 bool in_range(int root, const ClusterCollectives& c) {
   return root >= 0 && root < c.ranks();
 }
@@ -197,8 +191,7 @@ int rooted(Function f, const Buffer& one, Buffer all, int root, MPI_Comm comm, P
   ClusterCollectives* const c = collectives_for(comm, f);
   const auto left = [&] { return passed_on(f, one.address == MPI_IN_PLACE ? all : one, comm, true, pass); };
   if (!c || refused(f, in_range(root, *c))) return left();
-  int me = 0;
-  PMPI_Comm_rank(comm, &me);
+  const int me = c->rank();
   const bool in_place = me == root && one.address == MPI_IN_PLACE;
   if (refused(f, (in_place || layout_of(one)) && (me != root || layout_of(all)))) return left();
   return guarded(comm, [&] {
@@ -222,6 +215,27 @@ int rooted(Function f, const Buffer& one, Buffer all, int root, MPI_Comm comm, P
   });
 }
 
+/// MPI_Allreduce, or MPI_Reduce to `root`, which the other does not look at.
+int combined(Function f, const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+             MPI_Comm comm, Pass pass) {
+  const bool to_one = f == Function::reduce;
+  ClusterCollectives* const c = collectives_for(comm, f);
+  const auto left = [&] { return passed_on(f, buffer(send, count, type), comm, to_one, pass); };
+  if (!c || (to_one && refused(f, in_range(root, *c)))) return left();
+  const auto combine = combine_of(f, count, type, op);
+  if (!combine || refused(f, combine->commutes() || c->in_rank_order(), Reason::operation)) return left();
+  return guarded(comm, [&] {
+    const auto n = static_cast<std::size_t>(count);
+    count_handled(f, n * combine->element_bytes());
+    const bool here = !to_one || c->rank() == root;
+    require_buffer(n == 0 ||
+                   (send && (here ? receive && receive != MPI_IN_PLACE && send != receive : send != MPI_IN_PLACE)));
+    auto* const to = static_cast<std::byte*>(receive);
+    const auto* const from = send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send);
+    c->run(to_one ? Collective::reduce(from, to, n, *combine, root) : Collective::allreduce(from, to, n, *combine));
+  });
+}
+
 }  // namespace
 
 namespace calls {
@@ -241,49 +255,20 @@ int bcast(void* address, MPI_Count count, MPI_Datatype type, int root, MPI_Comm 
   return guarded(comm, [&] {
     Bytes bytes(data, comm);
     count_handled(f, bytes.size());
-    int me = 0;
-    PMPI_Comm_rank(comm, &me);
-    if (me == root) bytes.pack();
+    if (c->rank() == root) bytes.pack();
     c->run(Collective::broadcast(bytes.data(), bytes.size(), root));
-    if (me != root) bytes.unpack();
-  });
-}
-
-int allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-              Pass pass) {
-  constexpr auto f = Function::allreduce;
-  ClusterCollectives* const c = collectives_for(comm, f);
-  const auto left = [&] { return passed_on(f, buffer(send, count, type), comm, false, pass); };
-  if (!c) return left();
-  const auto combine = combine_of(f, count, type, op);
-  if (!combine || refused(f, combine->commutes() || c->in_rank_order(), Reason::operation)) return left();
-  return guarded(comm, [&] {
-    const auto n = static_cast<std::size_t>(count);
-    count_handled(f, n * combine->element_bytes());
-    require_buffer(n == 0 || (send && receive && receive != MPI_IN_PLACE && send != receive));
-    auto* const to = static_cast<std::byte*>(receive);
-    c->run(Collective::allreduce(send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send), to, n, *combine));
+    if (c->rank() != root) bytes.unpack();
   });
 }
 
 int reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
            Pass pass) {
-  constexpr auto f = Function::reduce;
-  ClusterCollectives* const c = collectives_for(comm, f);
-  const auto left = [&] { return passed_on(f, buffer(send, count, type), comm, true, pass); };
-  if (!c || refused(f, in_range(root, *c))) return left();
-  const auto combine = combine_of(f, count, type, op);
-  if (!combine || refused(f, combine->commutes() || c->in_rank_order(), Reason::operation)) return left();
-  return guarded(comm, [&] {
-    const auto n = static_cast<std::size_t>(count);
-    count_handled(f, n * combine->element_bytes());
-    const bool here = is_rank(comm, root);
-    require_buffer(n == 0 ||
-                   (send && (here ? receive && receive != MPI_IN_PLACE && send != receive : send != MPI_IN_PLACE)));
-    auto* const to = static_cast<std::byte*>(receive);
-    c->run(
-        Collective::reduce(send == MPI_IN_PLACE ? to : static_cast<const std::byte*>(send), to, n, *combine, root));
-  });
+  return combined(Function::reduce, send, receive, count, type, op, root, comm, pass);
+}
+
+int allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+              Pass pass) {
+  return combined(Function::allreduce, send, receive, count, type, op, 0, comm, pass);
 }
 
 int allgather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,
@@ -295,18 +280,17 @@ int allgather(const void* send, MPI_Count send_count, MPI_Datatype send_type, vo
   if (!c || refused(f, (one.address == MPI_IN_PLACE || layout_of(one)) && layout_of(all)))
     return passed_on(f, all, comm, false, pass);
   return guarded(comm, [&] {
-    int me = 0;
-    PMPI_Comm_rank(comm, &me);
     all.count *= c->ranks();
     Bytes everything(all, comm);
     const std::size_t bytes = everything.size() / static_cast<std::size_t>(c->ranks());
     count_handled(f, bytes);
+    std::byte* const place = part_of(everything, c->rank(), bytes);
     if (one.address == MPI_IN_PLACE) {
       everything.pack();
-      c->run(Collective::allgather(part_of(everything, me, bytes), bytes, everything.data()));
+      c->run(Collective::allgather(place, bytes, everything.data()));
     } else {
       Bytes mine(one, comm);
-      require_buffer(bytes == 0 || mine.data() != part_of(everything, me, bytes));
+      require_buffer(bytes == 0 || mine.data() != place);
       mine.pack();
       c->run(Collective::allgather(mine.data(), bytes, everything.data()));
     }

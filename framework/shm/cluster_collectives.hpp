@@ -34,6 +34,7 @@ class ClusterCollectives : private Operation {
   ClusterCollectives(const ClusterCollectives&) = delete;
   ClusterCollectives& operator=(const ClusterCollectives&) = delete;
 
+  int rank() const { return me_; }
   int ranks() const { return static_cast<int>(node_of_.size()); }
   int nodes() const { return static_cast<int>(leaders_.size()); }
   /// Does it reduce by operations that do not commute? Only where the ranks of each node are consecutive.
