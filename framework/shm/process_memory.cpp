@@ -9,8 +9,7 @@ ProcessAddress ProcessAddress::of(const std::byte* at) {
   return {getpid(), at};
 }
 
-bool ProcessAddress::copy([[maybe_unused]] std::byte* to, [[maybe_unused]] std::size_t bytes) const {
-#ifdef __linux__
+bool ProcessAddress::copy(std::byte* to, std::size_t bytes) const {
   for (std::size_t done = 0; done < bytes;) {
     const iovec here{to + done, bytes - done}, there{const_cast<std::byte*>(at) + done, bytes - done};
     const ssize_t came = process_vm_readv(static_cast<pid_t>(process), &here, 1, &there, 1, 0);
@@ -18,9 +17,6 @@ bool ProcessAddress::copy([[maybe_unused]] std::byte* to, [[maybe_unused]] std::
     done += static_cast<std::size_t>(came);
   }
   return true;
-#else
-  return false;
-#endif
 }
 
 }  // namespace isohalo::detail

@@ -34,8 +34,7 @@ Blocks& blocks() {
 
 /// An anonymous file of `bytes` bytes, or -1. Its pages are not reserved: they are memory like any other, whatever
 /// room /dev/shm has, and to reserve them here would make them small ones.
-int anonymous_file([[maybe_unused]] std::size_t bytes) {
-#ifdef MFD_CLOEXEC
+int anonymous_file(std::size_t bytes) {
   rlimit limit{};
   // Beyond this limit the system would send a signal.
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes))
@@ -45,7 +44,6 @@ int anonymous_file([[maybe_unused]] std::size_t bytes) {
   // Others of this user map it by its number; it begins with all rights for everybody.
   if (fchmod(file, S_IRUSR | S_IWUSR) == 0 && ftruncate(file, static_cast<off_t>(bytes)) == 0) return file;
   close(file);
-#endif
   return -1;
 }
 

@@ -1,12 +1,10 @@
 /// A rank that may no longer read the memory of the others: all go on by slots, with the same result.
 
 #include <gtest/gtest.h>
-#ifdef __linux__
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#endif
 
 #include <algorithm>
 #include <cerrno>
@@ -21,16 +19,12 @@ namespace {
 
 /// From now on, for this process. Nobody can take that back.
 bool forbid_reading() {
-#ifdef __linux__
   sock_filter refuse[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_readv, 0, 1),
                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   const sock_fprog program{std::size(refuse), refuse};
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-#else
-  return false;
-#endif
 }
 
 std::size_t left = 0;  // elements that this rank may combine before
