@@ -50,7 +50,7 @@ TileExchange<D>::TileExchange(const Tiling<D>& tiling, const PerDim<int, D>& coo
   std::map<int, std::vector<TilePart<D>>> outgoing, incoming;
   for_each_cell(tiling.touching(mine), [&](const Index<D>& t) {
     if (!tiling.is_cut(t)) return;
-    const Box<D> cells = tiling.cells_of_tile(t);
+    const Box<D> cells = tiling.cells_of(Box<D>::of_cell(t));
     const auto owner = tiling.owner(t);
     outgoing[blocks.rank_at(owner)].push_back({t, cells.intersect(mine), 0});
     if (owner != coords) return;

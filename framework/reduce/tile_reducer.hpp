@@ -93,7 +93,7 @@ class TileReducer {
   }
   template <class RowValues>
   void run_box(const Box<D>& box, V* scratch, RowValues&& row) {
-    Box<D> blocks = tiles_of(box);  // a cell each, but for the dimensions of a band
+    Box<D> blocks = tiling_.touching(box);  // a cell each, but for the dimensions of a band
     for (int j = Y; j < D; ++j) blocks.high[j] = blocks.low[j] + 1;
     for_each_cell(blocks, [&](const Index<D>& t) {
       Box<D> cells = tiling_.cells_of(Box<D>::of_cell(t)).intersect(box);
@@ -246,16 +246,6 @@ class TileReducer {
       return row(i, n);
   }
 
-  /// The tiles of cells.
-  Box<D> tiles_of(const Box<D>& cells) const {
-    Box<D> t;
-    for (int j = 0; j < D; ++j) {
-      t.low[j] = cells.low[j] / tiling_.tile()[j];
-      t.high[j] = (cells.high[j] - 1) / tiling_.tile()[j] + 1;
-    }
-    return t;
-  }
-
   Box<D> band_tiles(std::int64_t band) const {
     const Index<D> at = index_of_linear(bands_, band);
     Box<D> t;
@@ -370,7 +360,7 @@ class TileReducer {
   void fold_band(const Lines& lines) {
     const Box<D>& cells = lines.cells;
     const std::int64_t width = tiling_.tile()[D - 1];
-    Box<D> rows = tiles_of(cells);  // a cell for each line of tiles
+    Box<D> rows = tiling_.touching(cells);  // a cell for each line of tiles
     rows.high[D - 1] = rows.low[D - 1] + 1;
     for_each_cell(rows, [&](Index<D> t) {
       Index<D> i;
@@ -399,7 +389,7 @@ class TileReducer {
   }
 
   void form_cut_tile(const Index<D>& tile, const std::vector<GatheredPart>& parts) {
-    const Box<D> cells = tiling_.cells_of_tile(tile);
+    const Box<D> cells = tiling_.cells_of(Box<D>::of_cell(tile));
     for (const GatheredPart& gathered : parts) {
       const Box<D>& held = gathered.part->cells;
       const V* from = gathered.cells;

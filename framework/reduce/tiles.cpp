@@ -30,13 +30,6 @@ Box<D> Tiling<D>::cells_of(const Box<D>& tiles) const {
 }
 
 template <int D>
-Box<D> Tiling<D>::cells_of_tile(const Index<D>& t) const {
-  Box<D> one{t, t};
-  for (auto& high : one.high) ++high;
-  return cells_of(one);
-}
-
-template <int D>
 Index<D> Tiling<D>::first_tile_from(const Index<D>& cell) const {
   Index<D> t;
   for (int j = 0; j < D; ++j) t[j] = (cell[j] + tile_[j] - 1) / tile_[j];
@@ -65,7 +58,7 @@ PerDim<int, D> Tiling<D>::owner(const Index<D>& t) const {
 
 template <int D>
 bool Tiling<D>::is_cut(const Index<D>& t) const {
-  return !decomposition_.box(owner(t)).contains(cells_of_tile(t));
+  return !decomposition_.box(owner(t)).contains(cells_of(Box<D>::of_cell(t)));
 }
 
 #define ISOHALO_INSTANTIATE(D) template class Tiling<D>;

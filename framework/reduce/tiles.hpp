@@ -100,7 +100,6 @@ class Tiling {
   Box<D> all() const;
   /// The cells of the tiles in `tiles`, clipped by the grid.
   Box<D> cells_of(const Box<D>& tiles) const;
-  Box<D> cells_of_tile(const Index<D>& t) const;
   /// The tiles that the block at `coords` owns; may be empty.
   Box<D> owned_by(const PerDim<int, D>& coords) const;
   /// The tiles that have a cell in `cells`.

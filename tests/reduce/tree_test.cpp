@@ -71,7 +71,7 @@ TEST(TileExchange, EveryCutTileArrivesWholeAtItsOwner) {
   }
   for_each_cell(tiling.all(), [&](const Index<2>& t) {
     EXPECT_EQ(gathered.contains(t), tiling.is_cut(t));
-    EXPECT_EQ(gathered[t], tiling.is_cut(t) ? tiling.cells_of_tile(t).cells() : 0);
+    EXPECT_EQ(gathered[t], tiling.is_cut(t) ? tiling.cells_of(Box<2>::of_cell(t)).cells() : 0);
   });
 }
 
