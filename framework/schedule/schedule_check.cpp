@@ -153,22 +153,6 @@ std::vector<std::uint32_t> multiplicities(const Schedule& schedule, int rank) {
 
 namespace {
 
-/// A number modulo 2^64 and one modulo 2^61 - 1, added together.
-struct RankNumbers {
-  static constexpr std::uint64_t prime = (std::uint64_t{1} << 61) - 1;
-  std::uint64_t wrapped = 0, residue = 0;
-
-  static RankNumbers of_rank(std::int64_t rank) {
-    const std::uint64_t counter = 2 * static_cast<std::uint64_t>(rank);
-    return {mix64((counter + 1) * kGolden), mix64((counter + 2) * kGolden) % prime};
-  }
-  friend RankNumbers operator+(const RankNumbers& a, const RankNumbers& b) {
-    const std::uint64_t sum = a.residue + b.residue;
-    return {a.wrapped + b.wrapped, sum >= prime ? sum - prime : sum};
-  }
-  friend bool operator==(const RankNumbers&, const RankNumbers&) = default;
-};
-
 /// The first rank that does not end with the contributions of all, or -1.
 int first_wrong_rank(const Schedule& schedule) {
   const auto ranks = static_cast<std::size_t>(schedule.ranks());
@@ -185,12 +169,9 @@ int first_wrong_rank(const Schedule& schedule) {
     });
     return first_unlike(sets, RankSet(0, schedule.ranks()));
   }
-  std::vector<RankNumbers> values;
-  RankNumbers all;
-  for (std::size_t r = 0; r < ranks; ++r) {
-    values.push_back(RankNumbers::of_rank(static_cast<std::int64_t>(r)));
-    all = all + values.back();
-  }
+  std::vector<std::uint64_t> values;
+  for (std::size_t r = 0; r < ranks; ++r) values.push_back(mix64((r + 1) * kGolden));
+  const std::uint64_t all = std::accumulate(values.begin(), values.end(), std::uint64_t{0});
   run_in_process(schedule, values, std::plus<>());
   return first_unlike(values, all);
 }

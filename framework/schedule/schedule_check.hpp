@@ -14,11 +14,10 @@ namespace isohalo {
 /// memory.
 ///
 /// Sets are compared exactly, as sorted lists of intervals of ranks. Plain schedules are run on random numbers, one
-/// per rank, added modulo 2^64 and modulo 2^61 - 1 at once, and each rank must end with the sum over all ranks. A
-/// schedule in which every contribution arrives once always passes. One that loses or doubles a contribution passes
-/// only if a random combination of the numbers is zero in both: with probability below 2^-100 (the numbers are
-/// fixed, so it is the same verdict on every rank and in every run). A refusal is worked out exactly for the rank
-/// it names.
+/// per rank, added modulo 2^64, and each rank must end with the sum over all ranks. A schedule in which every
+/// contribution arrives once always passes. One that loses or doubles a contribution passes only if a random
+/// combination of the numbers is zero: with probability 2^-64 (the numbers are fixed, so it is the same verdict on
+/// every rank and in every run). A refusal is worked out exactly for the rank it names.
 void check_allreduce(const Schedule& schedule);
 
 /// How often each rank's contribution is in the value that `rank` holds after the last stage, exactly (saturating
@@ -40,7 +39,7 @@ namespace detail {
 void check_numbers(std::span<const Stage> stages, int ranks, int stage);
 
 /// Throws UsageError when the groups of a stage do not cover the `active` ranks, `product` being that of the
-/// earlier bases, or when it has too many messages.
+/// earlier bases, or when it makes that pass 2^62.
 void check_groups(std::span<const Stage> stages, int ranks, int stage, std::int64_t product, std::int64_t active);
 
 }  // namespace detail
