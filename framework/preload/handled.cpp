@@ -70,12 +70,11 @@ bool on_all(MPI_Comm comm, bool so) {
   return all != 0;
 }
 
-/// How often to look at a flag before giving the core away: hardly, where ranks outnumber the cores.
+/// How often to look at a flag before giving the core away: hardly, where the launcher says that ranks outnumber
+/// the cores. For the ranks of a communicator NodeCollectives finds that out itself.
 int spins() {
   const char* const here = std::getenv("MPI_LOCALNRANKS");
-  int ranks = here ? std::atoi(here) : 0;
-  if (ranks < 1) MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  return ranks > sysconf(_SC_NPROCESSORS_ONLN) ? 5 : 2000;
+  return here && std::atoi(here) > sysconf(_SC_NPROCESSORS_ONLN) ? 5 : NodeCollectivesOptions{}.spins;
 }
 
 std::unique_ptr<State> make_state(MPI_Comm comm) {
