@@ -46,6 +46,14 @@ void warn(const std::string& subject, const std::vector<std::string>& words, con
                meant.empty() ? "" : "; did you mean ", meant.c_str(), meant.empty() ? "" : "?");
 }
 
+/// Of this rank on its compute node, or in the world where no launcher tells it. Slurm comes last: a batch script
+/// has its variable, too, and may start ranks by another launcher.
+int number_on_node() {
+  for (const char* name : {"MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "PALS_LOCAL_RANKID", "SLURM_LOCALID"})
+    if (const char* const number = std::getenv(name)) return std::atoi(number);
+  return process_mpi().rank;
+}
+
 }  // namespace
 
 bool switched_off() {
@@ -62,10 +70,9 @@ NodeCollectivesOptions options_of_settings(int spins) {
     if (process_mpi().rank == 0) std::fprintf(stderr, "isohalo: warning: %s\n", what.c_str());
   };
   // A rank's place is by its number on the compute node, whatever communicators it is in.
-  const char* const local = std::getenv("MPI_LOCALRANKID");
   try {
     if (const char* const text = std::getenv("ISOHALO_MPI_HIERARCHY"))
-      options.place = Hierarchy::place_of(text, local ? std::atoi(local) : process_mpi().rank);
+      options.place = Hierarchy::place_of(text, number_on_node());
   } catch (const UsageError& e) {
     warn_if_first("ISOHALO_MPI_HIERARCHY: " + std::string(e.what()));
     const std::string text = std::getenv("ISOHALO_MPI_HIERARCHY");  // other ranks may have a place there

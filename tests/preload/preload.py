@@ -183,6 +183,11 @@ for name, value, expected in (
     that(code == 0 and text.count("isohalo: warning:") == (expected is not None) and (expected or "") in text,
          "%s=%s: %s" % (name, value, text[-300:]))
 
+# The number on the node as another launcher tells it.
+code, _, text = run(2, "env", "-u", "MPI_LOCALRANKID", "-u", "MPI_LOCALNRANKS", "SLURM_LOCALID=7", CLIENT, "barriers", 10,
+                    ISOHALO_MPI_HIERARCHY="1x2")
+that(code == 0 and 'the hierarchy "1x2" holds 2 ranks, there are more than 7' in text, "SLURM_LOCALID: %s" % text[-300:])
+
 # --- jobs at once, ranks that are killed or call MPI_Abort ------------------------------------------------------------------
 jobs = [subprocess.Popen(command(2, CLIENT, 800, k), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         for k in range(1, 5 if LONG else 3)]
