@@ -12,24 +12,11 @@ enum class Overlap {
   automatic,  ///< tries both in the first steps that allow it and keeps the faster, the same on all ranks
 };
 
-/// Of one stepper.
-class OverlapChoice {
- public:
-  OverlapChoice(Overlap mode, const Communicator& comm)
-      : comm_(comm),
-        ways_(mode == Overlap::automatic && comm.size() > 1 ? FastestWay::of(2)
-                                                            : FastestWay::decided_for(mode == Overlap::always)) {}
-
-  /// For the next step that allows it. The same on all ranks.
-  bool overlap() const { return ways_.way() == 1; }
-  bool decided() const { return ways_.decided(); }
-
-  /// That step took so long on this rank. Collective when it ends the trial.
-  void took(double seconds) { ways_.took(seconds, &comm_); }
-
- private:
-  Communicator comm_;
-  FastestWay ways_;
-};
+/// The ways of a stepper on these ranks: 0 does not overlap, 1 does. `took` is to get the same `comm`, so that all
+/// ranks decide alike.
+inline FastestWay overlap_ways(Overlap mode, const Communicator& comm) {
+  return mode == Overlap::automatic && comm.size() > 1 ? FastestWay::of(2)
+                                                       : FastestWay::decided_for(mode == Overlap::always);
+}
 
 }  // namespace isohalo

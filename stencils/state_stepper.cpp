@@ -30,7 +30,7 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
       shape_(shape),
       deepest_(names.reaches(depth)),
       reducer_(domain),
-      overlap_(names.stages > 1 ? Overlap::never : Overlap::automatic, domain.comm()),
+      overlap_(overlap_ways(names.stages > 1 ? Overlap::never : Overlap::automatic, domain.comm())),
       previous_read_(!names.before.empty()) {
   const FieldMemory memory = field_memory(exchange, domain.comm());
   agreed(domain.comm(), [&] {  // since what follows is collective
@@ -119,7 +119,7 @@ void StateStepper<T, D>::sweep_by(const SweepSettings<D>& settings) {
 template <class T, int D>
 void StateStepper<T, D>::overlap_by(Overlap mode) {
   if (names_.stages > 1) return;
-  overlap_ = OverlapChoice(mode, domain_.comm());
+  overlap_ = overlap_ways(mode, domain_.comm());
   always_overlaps_ = mode == Overlap::always;
   go_deep(depth_);
 }
@@ -156,7 +156,7 @@ std::string StateStepper<T, D>::sweeps() const {
   }
   std::string text = Fetch::text(fetches_);
   if (D > 2 && orders_.decided()) text += orders_.way() == 0 ? ", rows in blocks" : ", plane by plane";
-  if (overlap_.decided() && overlap_.overlap()) text += ", while ghosts travel";
+  if (overlap_.decided() && overlap_.way() == 1) text += ", while ghosts travel";
   return text;
 }
 
@@ -337,7 +337,7 @@ double StateStepper<T, D>::step(bool change) {
   const double sum = step(change, !change && overlaps());
   const double seconds = seconds_since(start);
   const PhaseScope scope(phases_, Phase::exchange);  // in the last step of a trial ranks wait for each other
-  if (either_way) overlap_.took(seconds);
+  if (either_way) overlap_.took(seconds, &domain_.comm());
   if (steps_left_ == 0)
     (change ? fetches_with_change_ : fetches_.decided() ? orders_ : fetches_).took(seconds, &domain_.comm());
   return sum;

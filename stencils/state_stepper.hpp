@@ -66,8 +66,8 @@ class StateStepper : public Solver<D> {
   /// ghosts of other ranks; where it may. Before the first step, the same on all ranks; by default what is faster.
   /// Local.
   void overlap_by(Overlap mode);
-  /// That, or that it is not known yet.
-  const OverlapChoice& overlap() const { return overlap_; }
+  /// What it does (1: overlaps), or that it is not known yet.
+  const FastestWay& overlap() const { return overlap_; }
 
   /// The field before the last step, which took one stage; its ghosts are of no use. A kernel may read it in the
   /// cells that it writes: they hold it until then.
@@ -156,7 +156,7 @@ class StateStepper : public Solver<D> {
   /// in tiles gain more than an exchange costs that comes once in several steps: they do so only when told to. The
   /// same on all ranks.
   bool overlaps() const {
-    return (sweeps_ == 1 || always_overlaps_) && !previous_exchanged() && overlap_.overlap() &&
+    return (sweeps_ == 1 || always_overlaps_) && !previous_exchanged() && overlap_.way() == 1 &&
            (overlap_.decided() || sweeps_decided());
   }
   Fetch fetch(const FastestWay& ways) const { return Fetch::by_way(ways.way(), lead_); }
@@ -223,7 +223,7 @@ class StateStepper : public Solver<D> {
   std::vector<std::pair<std::size_t, ValuesInTime<D>>> in_time_;  ///< coefficients that depend on the time
   Kernels kernels_;
   Index<D> layers_low_{}, layers_high_{};
-  OverlapChoice overlap_;
+  FastestWay overlap_;  ///< 1: overlap
   bool previous_read_, always_overlaps_ = false, change_over_two_ = false, in_place_ = false;
   Region interior_;  ///< of the first step after an exchange, as `rest_`
   SweepRegion<D> rest_;

@@ -50,7 +50,7 @@ Json measure(const SweepOrder& order, const std::string& name, const std::string
   if (overlaps) {
     InputSolver<D> automatic(order.comm, text, kinds);  // on its own
     while (!stepper(automatic).overlap().decided()) automatic->advance(1, false);
-    chosen = stepper(automatic).overlap().overlap();
+    chosen = stepper(automatic).overlap().way() == 1;
     overlapped.emplace(order.comm, text, kinds);
     stepper(*overlapped).overlap_by(Overlap::always), stepper(ours).overlap_by(Overlap::never);
   }

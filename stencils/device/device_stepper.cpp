@@ -26,7 +26,7 @@ DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const Cartes
       host_coefficients_(copies_of(coefficients_, coefficients_.size())),
       kernels_(make_kernels(now_[0].ref().stride)),
       previous_exchanged_(!names.before.empty() && plan_.depth() > 1),
-      overlap_(Overlap::automatic, domain.comm()) {
+      overlap_(overlap_ways(Overlap::automatic, domain.comm())) {
   overlap_by(Overlap::automatic);
   if (names.stages > 1) third_ = make_fields(names.state, " (stage)");
   const auto layers = shape.ghost_widths(1, around_);
@@ -112,12 +112,12 @@ double DeviceStepper<T, D, Space>::step(bool change) {
   const bool either_way = !change && steps_left_ == 0 && !overlap_.decided();  // the same on all ranks
   if (either_way) Space().fence();  // what is still to be computed belongs to steps before
   const auto start = std::chrono::steady_clock::now();
-  const double sum = step(change, !change && overlap_.overlap());
+  const double sum = step(change, !change && overlap_.way() == 1);
   if (either_way) {
     Space().fence();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const PhaseScope scope(phases_, Phase::exchange);  // in the last step of the trial ranks wait for each other
-    overlap_.took(seconds);
+    overlap_.took(seconds, &domain_.comm());
   }
   return sum;
 }

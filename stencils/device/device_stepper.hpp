@@ -51,7 +51,7 @@ class DeviceStepper : public Solver<D> {
 
   /// See StateStepper.
   void overlap_by(Overlap mode) {
-    overlap_ = OverlapChoice(names_.stages > 1 || previous_exchanged_ ? Overlap::never : mode, domain_.comm());
+    overlap_ = overlap_ways(names_.stages > 1 || previous_exchanged_ ? Overlap::never : mode, domain_.comm());
   }
 
   /// Its strides are those of all fields; its cells lie in the memory of Space.
@@ -151,7 +151,7 @@ class DeviceStepper : public Solver<D> {
   Index<D> layers_low_{}, layers_high_{};
   bool previous_exchanged_;
   std::vector<Level> levels_;
-  OverlapChoice overlap_;
+  FastestWay overlap_;                   ///< 1: overlap
   detail::Images<D> images_;             ///< of the fields, where sweeps write all ghosts that there are
   bool ghosts_written_ = false;          ///< of the state, by the last sweep
   std::vector<Box<D>> interior_, rest_;  ///< of the first step after an exchange

@@ -299,7 +299,7 @@ TEST(DeepStepper, ChoosesWhetherToOverlapOnTheWay) {
     ASSERT_EQ(wrong, 0) << "step " << step;
   }
   EXPECT_TRUE(stepper.overlap().decided());
-  const std::int64_t chosen = stepper.overlap().overlap();
+  const auto chosen = static_cast<std::int64_t>(stepper.overlap().way());
   EXPECT_EQ(domain.comm().min(chosen), domain.comm().max(chosen));
 }
 
@@ -325,26 +325,25 @@ TEST(DeepStepper, WhatIsSweptDuringAnExchangeIsChargedToTheSweep) {
   }
 }
 
-TEST(OverlapChoice, KeepsTheFasterWayOfTheSlowestRank) {
+TEST(OverlapWays, KeepsTheFasterWayOfTheSlowestRank) {
   const Communicator comm = Communicator::of(MPI_COMM_WORLD);
   const bool last = test::rank() == test::ranks() - 1;
   const auto decide = [&](double without, double with) {
-    OverlapChoice choice(Overlap::automatic, comm);
+    FastestWay ways = overlap_ways(Overlap::automatic, comm);
     test::Random random(static_cast<std::uint64_t>(test::rank()));
     int steps = 0, overlapped = 0;
-    for (; !choice.decided(); ++steps) {
-      overlapped += choice.overlap();
-      const double t = choice.overlap() ? with : without;
-      choice.took(steps < 4   ? 100
-                  : steps % 3 ? t
-                              : t * (1 + random.real(0, 1)));  // the first steps count for nothing
+    for (; !ways.decided(); ++steps) {
+      overlapped += ways.way() == 1;
+      const double t = ways.way() == 1 ? with : without;
+      // The first steps count for nothing.
+      ways.took(steps < 4 ? 100 : steps % 3 ? t : t * (1 + random.real(0, 1)), &comm);
     }
     EXPECT_EQ(overlapped, steps / 2);
-    return choice.overlap();
+    return ways.way() == 1;
   };
   if (test::ranks() == 1) {
-    EXPECT_FALSE(OverlapChoice(Overlap::automatic, comm).overlap());
-    EXPECT_TRUE(OverlapChoice(Overlap::automatic, comm).decided());
+    EXPECT_EQ(overlap_ways(Overlap::automatic, comm).way(), 0U);
+    EXPECT_TRUE(overlap_ways(Overlap::automatic, comm).decided());
   } else {
     EXPECT_TRUE(decide(1.0, 0.9));
     EXPECT_FALSE(decide(1.0, 0.99));
@@ -352,8 +351,8 @@ TEST(OverlapChoice, KeepsTheFasterWayOfTheSlowestRank) {
     EXPECT_FALSE(decide(1.0, last ? 1.2 : 0.5));  // one rank is held up
     EXPECT_TRUE(decide(last ? 1.2 : 0.5, 1.0));
   }
-  EXPECT_TRUE(OverlapChoice(Overlap::always, comm).overlap());
-  EXPECT_FALSE(OverlapChoice(Overlap::never, comm).overlap());
+  EXPECT_EQ(overlap_ways(Overlap::always, comm).way(), 1U);
+  EXPECT_EQ(overlap_ways(Overlap::never, comm).way(), 0U);
 }
 
 TEST(Boundary, RefusesStencilsBeyondTheGrid) {
