@@ -1,6 +1,8 @@
 #pragma once
 /// poisson, method = "cg": conjugate gradients in textbook order.
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 
@@ -17,6 +19,12 @@ namespace isohalo {
 template <class T, int D>
 class ConjugateGradients : public Solver<D> {
  public:
+  /// Where they are computed elsewhere these are copies, as the fields are now; what is changed there counts from
+  /// `start` or `fields_changed` on.
+  std::vector<FieldHandle<D>> fields() override {
+    const auto [u, r, p] = on_host();
+    return {{"u", "1", "state", u}, {"r", "1", "auxiliary", r}, {"p", "1", "auxiliary", p}};
+  }
   std::optional<FieldHandle<D>> source() override {
     return FieldHandle<D>{"f", "1", "auxiliary", system_.source()};
   }
@@ -24,12 +32,25 @@ class ConjugateGradients : public Solver<D> {
   ExchangeChoice exchange() const override { return plan_.choice(); }
   void reduce_by(const ReductionOptions& options) override { system_.reduce_by(options); }
   void time_phases(PhaseClock* clock) override { system_.time_phases(clock); }
+  /// r = f + lap(u) with the true outside values, and p = r: once, so on the host.
   void start() override {
     system_.start();
-    rr_ = begin();
+    const auto [u, r, p] = on_host();
+    copy(u, p);
+    place_outside(p, rules_);
+    rr_ = system_.residual_square(p, &r);
+    copy(r, p);
+    take_from_host();
   }
   /// (r, r) of a restored r has the bits that it had before.
-  void fields_changed() override { rr_ = residual_square(); }
+  void fields_changed() override {
+    take_from_host();
+    const ArrayRef<T, D> r = on_host()[1];
+    rr_ = system_.sum("isohalo::rr", [&](const Index<D>& i, std::int64_t) {
+      const T* const row = &r.at(i);
+      return [row](std::int64_t x) { return static_cast<double>(row[x]) * static_cast<double>(row[x]); };
+    });
+  }
   /// The change sum of this method is (r, r).
   double advance(std::int64_t steps, bool change) override {
     for (std::int64_t s = 1; s <= steps; ++s) step(change && s == steps);
@@ -48,11 +69,13 @@ class ConjugateGradients : public Solver<D> {
         rules_(equation.grid.boundary),
         system_(domain, equation, 1, exchange),
         plan_(domain, StencilShape<D>::star(1), 1,
-              HaloOptions<D>{rules_.mirror_low(), rules_.mirror_high(), exchange, workers}) {}
+              HaloOptions<D>{rules_.mirror_low(), rules_.mirror_high(), exchange, workers}),
+        rows_({domain.owned()}) {}
 
-  /// r = f + lap(u) with the true outside values, p = r; returns (r, r). Collective, as all of these.
-  virtual double begin() = 0;
-  virtual double residual_square() = 0;
+  /// u, r and p, as they are now, in memory of the host.
+  virtual std::array<ArrayRef<T, D>, 3> on_host() = 0;
+  /// They count as they are there now. Collective, as all of these.
+  virtual void take_from_host() {}
   /// A p = -lap(p) with outside values of zero; returns (p, A p).
   virtual double apply() = 0;
   /// r = r - alpha A p; returns (r, r).
@@ -67,12 +90,27 @@ class ConjugateGradients : public Solver<D> {
   /// u = u - mean(u).
   virtual void remove_mean() = 0;
 
+  /// The ghosts of p, which is on the host, and its outside cells.
+  void place_outside(const ArrayRef<T, D>& p, const BoundaryRules<D>& rules) {
+    {
+      const PhaseScope scope(system_.phases(), Phase::exchange);
+      plan_.exchange(p);
+    }
+    system_.place_outside(p, rules);
+  }
+
   CartesianDomain<D> domain_;
   BoundaryRules<D> rules_;
   PoissonSystem<T, D> system_;
   HaloPlan<D> plan_;
+  SweepRegion<D> rows_;
 
  private:
+  void copy(const ArrayRef<T, D>& from, const ArrayRef<T, D>& to) const {
+    const PhaseScope scope(system_.phases(), Phase::sweep);
+    for_each_row_of("isohalo::rows", rows_,
+                    [&](const Index<D>& i, std::int64_t n) { std::copy_n(&from.at(i), n, &to.at(i)); });
+  }
   /// Where (r, r) is `shown` u is looked at. In other steps u goes with the pass that reads p anyway,
   /// so that p is read once less.
   void step(bool shown) {
@@ -178,36 +216,19 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
         r_(made("r", FieldMemory::own)),
         p_(made("p", field_memory(exchange, domain.comm()))),
         ap_(made("A p", FieldMemory::own)),
-        rows_({domain.owned()}),
         homogeneous_(this->rules_.homogeneous()),
         lead_(D > 1 ? p_.ref().stride[0] : 0) {}
 
-  std::vector<FieldHandle<D>> fields() override {
-    return {{"u", "1", "state", u_.ref()}, {"r", "1", "auxiliary", r_.ref()}, {"p", "1", "auxiliary", p_.ref()}};
-  }
   void sweep_by(const SweepSettings<D>& settings) override {
     if (settings.way) ways_ = FastestWay::decided_for(*settings.way);
   }
   std::string sweeps() const override { return Fetch::text(ways_); }
 
  protected:
-  double begin() override {
-    for_each_owned_row([this](const Index<D>& i, std::int64_t n) { std::copy_n(&u_.at(i), n, &p_.at(i)); });
-    place_outside(this->rules_);
-    const ArrayRef<T, D> r = r_.ref();
-    const double rr = system_.residual_square(p_.ref(), &r);
-    for_each_owned_row([this](const Index<D>& i, std::int64_t n) { std::copy_n(&r_.at(i), n, &p_.at(i)); });
-    return rr;
-  }
-  double residual_square() override {
-    return system_.sum("isohalo::rr", [&](const Index<D>& i, std::int64_t) {
-      const T* const r = &r_.at(i);
-      return [r](std::int64_t x) { return static_cast<double>(r[x]) * static_cast<double>(r[x]); };
-    });
-  }
+  std::array<ArrayRef<T, D>, 3> on_host() override { return {u_.ref(), r_.ref(), p_.ref()}; }
 
   double apply() override {
-    place_outside(homogeneous_);
+    this->place_outside(p_.ref(), homogeneous_);
     began_ = std::chrono::steady_clock::now();
     T *const p = p_.ref().data, *const ap = ap_.ref().data;
     const auto row = detail::row_of_cells<T, D>(
@@ -250,7 +271,8 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   }
   void remove_mean() override {
     const T mean = static_cast<T>(system_.mean(u_.ref()));
-    for_each_owned_row([=, this](const Index<D>& i, std::int64_t n) {
+    const PhaseScope scope(system_.phases(), Phase::sweep);
+    for_each_row_of("isohalo::rows", this->rows_, [=, this](const Index<D>& i, std::int64_t n) {
       T* const row = &u_.at(i);
       for (std::int64_t x = 0; x < n; ++x) row[x] = row[x] - mean;
     });
@@ -272,7 +294,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   void end_step(const RowUpdate<T, D>& update) {
     {
       const PhaseScope scope(system_.phases(), Phase::sweep);
-      sweep<T, D>(rows_, update, fetch(0));
+      sweep<T, D>(this->rows_, update, fetch(0));
     }
     const PhaseScope scope(system_.phases(), Phase::exchange);  // at the end of the trial ranks wait for each other
     ways_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(),
@@ -280,22 +302,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   }
   Fetch fetch(std::int64_t lead) const { return Fetch::by_way(ways_.way(), lead); }
 
-  /// The ghosts of p and its outside cells.
-  void place_outside(const BoundaryRules<D>& rules) {
-    {
-      const PhaseScope scope(system_.phases(), Phase::exchange);
-      plan_.exchange(p_.ref());
-    }
-    system_.place_outside(p_.ref(), rules);
-  }
-  template <class F>
-  void for_each_owned_row(const F& f) {
-    const PhaseScope scope(system_.phases(), Phase::sweep);
-    for_each_row_of("isohalo::rows", rows_, f);
-  }
-
   Field<T, D> u_, r_, p_, ap_;
-  SweepRegion<D> rows_;
   BoundaryRules<D> homogeneous_;
   std::int64_t lead_;  ///< see Fetch
   FastestWay ways_ = FastestWay::of(Fetch::kWays);

@@ -15,26 +15,7 @@ namespace isohalo {
 
 namespace detail {
 
-// Of the cell k elements behind the first owned one.
-
-/// out = f + lap(u).
-template <class T, int D>
-struct ResidualAt {
-  Laplacian<T, D> laplacian;
-  const T *f, *u;
-  T* out;
-  KOKKOS_FUNCTION void operator()(std::int64_t k) const { out[k] = f[k] + laplacian(u + k); }
-};
-
-/// Terms of sums.
-template <class T>
-struct ProductAt {
-  const T *a, *b;
-  KOKKOS_FUNCTION double operator()(std::int64_t k) const {
-    return static_cast<double>(a[k]) * static_cast<double>(b[k]);
-  }
-};
-// The same of what is stored on the way (LaneKernel).
+// Of the cell k elements behind the first owned one, with terms of sums of what is stored (LaneKernel).
 
 /// And (u, -lap(u)).
 template <class T, int D>
@@ -85,26 +66,13 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
         here_{HostCopy<T, D>(u_), HostCopy<T, D>(r_), HostCopy<T, D>(p_)},
         owned_(domain.owned()),
         valid_(owned_.grown(index_of<D>(1), index_of<D>(1)).intersect(domain.global())),
-        true_outside_(this->rules_, domain.global(), index_of<D>(1), index_of<D>(1)),
         outside_(this->rules_.homogeneous(), domain.global(), index_of<D>(1), index_of<D>(1)),
         tree_(domain),
         sum_(tree_) {}
 
-  /// Copies on the host, as the fields are now. What is changed there counts from `start` or `fields_changed` on.
-  std::vector<FieldHandle<D>> fields() override {
-    if (std::exchange(host_is_behind_, false))
-      for (std::size_t f = 0; f < here_.size(); ++f) here_[f].bring_from(*all()[f]);
-    return {{"u", "1", "state", here_[0].ref()},
-            {"r", "1", "auxiliary", here_[1].ref()},
-            {"p", "1", "auxiliary", here_[2].ref()}};
-  }
   void reduce_by(const ReductionOptions& options) override {
     ConjugateGradients<T, D>::reduce_by(options);
     tree_.reduce_by(options);
-  }
-  void fields_changed() override {
-    for (std::size_t f = 0; f < here_.size(); ++f) here_[f].take_to(*all()[f]);
-    ConjugateGradients<T, D>::fields_changed();
   }
   double advance(std::int64_t steps, bool change) override {
     host_is_behind_ = true;
@@ -115,27 +83,20 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
   }
 
  protected:
-  double begin() override {
-    const DeviceField<T, D, Space> f = made("f");
-    {
-      const HostCopy<T, D> copy(f);
-      const ArrayRef<T, D> from = system_.source();
-      for_each_cell(owned_, [&](const Index<D>& i) { copy.ref().at(i) = from.at(i); });
-      copy.take_to(f);
-    }
-    here_[0].take_to(u_);
-    Kokkos::deep_copy(p_.view(), u_.view());
-    place_outside(true_outside_);
-    const Laplacian<T, D> laplacian = system_.laplacian(p_.ref().stride);
-    each("isohalo::residual", detail::ResidualAt<T, D>{laplacian, f.ref().data, data(p_), data(r_)});
-    Space().fence();  // `f` ends here
-    Kokkos::deep_copy(p_.view(), r_.view());
-    host_is_behind_ = true;
-    return residual_square();
+  std::array<ArrayRef<T, D>, 3> on_host() override {
+    if (std::exchange(host_is_behind_, false))
+      for (std::size_t f = 0; f < here_.size(); ++f) here_[f].bring_from(*all()[f]);
+    return {here_[0].ref(), here_[1].ref(), here_[2].ref()};
   }
-  double residual_square() override { return sum(detail::ProductAt<T>{data(r_), data(r_)}); }
+  /// Sets up exchanges as well, since what that takes belongs to no step.
+  void take_from_host() override {
+    for (std::size_t f = 0; f < here_.size(); ++f) here_[f].take_to(*all()[f]);
+    bring_ghosts();
+  }
   double apply() override {
-    place_outside(outside_);
+    bring_ghosts();
+    const PhaseScope scope(system_.phases(), Phase::boundary);
+    outside_.fill(p_.ref(), valid_, 0);
     return sum(detail::OperatorWithProduct<T, D>{{system_.laplacian(p_.ref().stride), data(p_), data(ap_)}});
   }
   double descend(T alpha) override { return sum(detail::DescentWithSquare<T>{{alpha, data(ap_), data(r_)}}); }
@@ -165,14 +126,10 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
   static T* data(const Vector& v) { return v.ref().data; }
   std::array<const Vector*, 3> all() const { return {&u_, &r_, &p_}; }
 
-  /// The ghosts of p and its outside cells.
-  void place_outside(DeviceOutside<T, D, Space>& outside) {
-    {
-      const PhaseScope scope(system_.phases(), Phase::exchange);
-      plan_.exchange(p_.erased());
-    }
-    const PhaseScope scope(system_.phases(), Phase::boundary);
-    outside.fill(p_.ref(), valid_, 0);
+  /// Of p.
+  void bring_ghosts() {
+    const PhaseScope scope(system_.phases(), Phase::exchange);
+    plan_.exchange(p_.erased());
   }
   /// f(k) for the owned cells. Does not fence.
   template <class F>
@@ -191,7 +148,7 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
   std::array<HostCopy<T, D>, 3> here_;
   bool host_is_behind_ = false;
   Box<D> owned_, valid_;
-  DeviceOutside<T, D, Space> true_outside_, outside_;
+  DeviceOutside<T, D, Space> outside_;
   CellSum<D> tree_;
   DeviceSum<D, Space> sum_;
 };
