@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "stencils/row_kernels.hpp"
+
 namespace isohalo {
 
 namespace {
 
 using detail::place_of;
+using detail::squared_change;
 using detail::UpdatedRows;
 
 /// The squared changes of cells; of several arrays the sum in their order. The cells lie `at` behind `before` and
@@ -21,22 +24,18 @@ class SquaredChanges {
   }
   double operator()(std::int64_t x) const {
     if constexpr (N > 0) {
-      double all = square(now_[0][x], old_[0][x]);
-      for (std::size_t f = 1; f < N; ++f) all = all + square(now_[f][x], old_[f][x]);
+      double all = squared_change(now_[0][x], old_[0][x]);
+      for (std::size_t f = 1; f < N; ++f) all = all + squared_change(now_[f][x], old_[f][x]);
       return all;
     } else {
-      double all = square(after_[0][to_ + x], before_[0][at_ + x]);
-      for (std::size_t f = 1; f < before_.size(); ++f) all = all + square(after_[f][to_ + x], before_[f][at_ + x]);
+      double all = squared_change(after_[0][to_ + x], before_[0][at_ + x]);
+      for (std::size_t f = 1; f < before_.size(); ++f)
+        all = all + squared_change(after_[f][to_ + x], before_[f][at_ + x]);
       return all;
     }
   }
 
  private:
-  static double square(T now, T old) {
-    const double change = static_cast<double>(now) - static_cast<double>(old);
-    return change * change;
-  }
-
   std::span<T*const> before_, after_;
   std::int64_t at_, to_;
   std::array<const T*, N> old_, now_;
@@ -59,15 +58,23 @@ class SweptRow {
         at_(place_of(rows.update().like, i)),
         later_(rows.fetches() ? place_of(rows.update().like, later) : 0),
         source_(rows.source_at(later)) {}
-  std::int64_t piece(std::int64_t x) const { return rows_.fetches() ? rows_.piece(at_ + x) : kUnfetched; }
+  /// Where memory is fetched some of its pieces at a time: the loop over their terms is so short that its beginning
+  /// and end count.
+  std::int64_t piece(std::int64_t) const { return rows_.fetches() ? Rows::kMost : kUnfetched; }
 
  protected:
   /// Cells that are updated at one go and then added: as many as stay in the first-level cache.
   static constexpr std::int64_t kUnfetched = 512;
 
-  /// Inlined by force, see detail::fetch_to_read.
-  [[gnu::always_inline]] void fetch(std::int64_t x, std::int64_t n) const {
-    if (rows_.fetches()) rows_.fetch(later_ + x, n, source_ ? source_ + x : nullptr);
+  /// run(k, m) for the m cells from the x + k-th on, until there were n, fetching on the way.
+  template <class Run>
+  void in_pieces(std::int64_t x, std::int64_t n, const Run& run) const {
+    if (!rows_.fetches()) return run(0, n);
+    for (std::int64_t k = 0, m = 0; k < n; k += m) {
+      m = std::min(rows_.piece(at_ + x + k), n - k);
+      rows_.fetch(later_ + x + k, m, source_ ? source_ + x + k : nullptr);
+      run(k, m);
+    }
   }
 
   const Rows& rows_;
@@ -91,15 +98,11 @@ class SummedRow : public SweptRow<T, D> {
     rows_.run(i_, at_, x, {n, 4, apart()});
     return terms_(at_ + x, rows_.update().out, at_ + x);
   }
-  /// Some pieces at a time: the loop over their terms is so short that its beginning and end count.
-  std::int64_t piece(std::int64_t x) const { return rows_.fetches() ? Rows::kMost : SweptRow<T, D>::piece(x); }
   auto update(std::int64_t x, std::int64_t n) {
     const bool past = rows_.past_caches();
-    for (std::int64_t k = 0, m = 0; k < n; k += m) {
-      m = std::min(SweptRow<T, D>::piece(x + k), n - k);
-      this->fetch(x + k, m);
+    this->in_pieces(x, n, [&](std::int64_t k, std::int64_t m) {
       past ? rows_.run(i_, at_, x + k, m, values_.addresses(), k) : rows_.run(i_, at_, x + k, {m});
-    }
+    });
     return past ? terms_(at_ + x, values_.addresses(), 0) : terms_(at_ + x, rows_.update().out, at_ + x);
   }
 
@@ -118,10 +121,10 @@ class ReplacedRow : public SweptRow<T, D> {
   using typename SweptRow<T, D>::Rows;
   using SweptRow<T, D>::SweptRow;
   SquaredChanges<T, 1> update(std::int64_t x, std::int64_t n) {
-    this->fetch(x, n);
     const RowUpdate<T, D>& u = this->rows_.update();
     std::copy_n(u.out[0] + this->at_ + x, n, replaced_at_);
-    this->rows_.run(this->i_, this->at_, x, {n});
+    this->in_pieces(x, n,
+                    [&](std::int64_t k, std::int64_t m) { this->rows_.run(this->i_, this->at_, x + k, {m}); });
     return {{&replaced_at_, 1}, 0, u.out, this->at_ + x};
   }
 
@@ -229,6 +232,20 @@ void sweep_box_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, c
 }
 
 template <class T, int D>
+void sweep_planes_with_change(CellSum<D>& sum, std::vector<double>& lanes, std::int64_t low, std::int64_t high,
+                              const RowUpdate<T, D>& update, const Fetch& how) {
+  const UpdatedRows<T, D> rows(update, how);
+  // What comes next in memory is fetched, which may be of the planes of the next call.
+  const auto row = [&rows](const Index<D>& i, std::int64_t) {
+    return ReplacedRow<T, D>(rows, i, behind<D>(i, UpdatedRows<T, D>::kAhead));
+  };
+  if constexpr (D == 1)
+    form_tile_values("isohalo::change", sum, lanes, row);
+  else
+    form_tile_values_of_planes("isohalo::change", sum, lanes, low, high, row);
+}
+
+template <class T, int D>
 void change_in_box(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box<D>& box,
                    const ArrayRef<T, D>& like, std::span<T* const> after, std::span<T* const> before) {
   if constexpr (std::is_same_v<T, std::uint8_t>) {
@@ -299,6 +316,8 @@ void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowU
   template void change_in_box(ChangeSum<T, D>&, std::vector<double>&, const Box<D>&, const ArrayRef<T, D>&,     \
                               std::span<T* const>, std::span<T* const>);
 #define ISOHALO_INSTANTIATE_SUMS(T, D)                                                                  \
+  template void sweep_planes_with_change(CellSum<D>&, std::vector<double>&, std::int64_t, std::int64_t, \
+                                         const RowUpdate<T, D>&, const Fetch&);                         \
   template void sweep_with_product(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const T*, \
                                    const Fetch&);                                                       \
   template void sweep_with_square(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const Fetch&);

@@ -12,6 +12,7 @@
 #include "datatypes/box.hpp"
 #include "datatypes/independent.hpp"
 #include "framework/halo/array_ref.hpp"
+#include "framework/halo/row_kernel.hpp"
 #include "stencils/weighted_row.hpp"
 
 namespace isohalo {
@@ -81,5 +82,39 @@ class JacobiRow {
   JacobiAt<T, D> at_;
   ArrayRef<T, D> f_;
 };
+
+namespace detail {
+
+template <class T>
+KOKKOS_FUNCTION double squared_change(T now, T before) {
+  const double change = static_cast<double>(now) - static_cast<double>(before);
+  return change * change;
+}
+
+/// A row of cells, each by make(in, at, out, to)(x): see RowKernel.
+template <class T, int D, class Make>
+class RowOfCells final : public RowKernel<T, D> {
+ public:
+  RowOfCells(const Make& make, bool in_place) : make_(make), in_place_(in_place) {}
+  [[gnu::flatten]] void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to,
+                            const CellRows& rows, const Index<D>&) const override {
+    const auto update = make_(in, at, out, to);
+    for (std::int64_t k = 0, row = 0; k < rows.count; ++k, row += rows.apart) {
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = row; x < row + rows.cells; ++x) update(x);
+    }
+  }
+  bool reads_what_it_writes() const override { return in_place_; }
+
+ private:
+  Make make_;
+  bool in_place_;
+};
+template <class T, int D, class Make>
+RowOfCells<T, D, Make> row_of_cells(bool in_place, const Make& make) {
+  return {make, in_place};
+}
+
+}  // namespace detail
 
 }  // namespace isohalo

@@ -83,6 +83,7 @@ class UpdatedRows {
       (sizeof(T) == 1 ? 2 : 1) * kLine;                             ///< cells of a piece for each of Fetch::lines
   static constexpr std::int64_t kMost = Fetch::kMostLines * kUnit;  ///< cells of the largest piece
   static constexpr std::size_t kArrays = 4;                         ///< at most so many are written past the caches
+  static constexpr std::int64_t kAhead = 32768 / static_cast<std::int64_t>(sizeof(T));  ///< cells; see Fetch
 
   /// The new values of as many cells, that go past the caches.
   class Piece {
@@ -188,8 +189,7 @@ class UpdatedRows {
   }
 
  private:
-  static constexpr std::int64_t kAhead = 32768 / static_cast<std::int64_t>(sizeof(T));  ///< cells; see Fetch
-  static constexpr std::int64_t kUnfetched = 1 << 12;                                   ///< pieces of their own
+  static constexpr std::int64_t kUnfetched = 1 << 12;  ///< pieces of their own
 
   RowUpdate<T, D> update_;
   Fetch how_;

@@ -17,27 +17,7 @@ namespace isohalo {
 
 namespace detail {
 
-/// A velocity in the faces of one dimension, k elements behind the first owned one; all arrays have its strides.
-template <class T, bool Given>
-struct VelocityUpdate {
-  T* v;
-  const T *p, *rho;    ///< rho: `Given`
-  std::int64_t below;  ///< elements to the face below
-  double a, dt, h;
-
-  using Values = T;
-  KOKKOS_FUNCTION T values(const std::int64_t k) const {
-    double factor = a;
-    if constexpr (Given)
-      factor = velocity_factor(static_cast<double>(rho[k]), static_cast<double>(rho[k - below]), dt, h);
-    return static_cast<T>(moved_velocity(static_cast<double>(v[k]), factor, static_cast<double>(p[k]),
-                                         static_cast<double>(p[k - below])));
-  }
-  KOKKOS_FUNCTION void store(const std::int64_t k, T to) const { v[k] = to; }
-  KOKKOS_FUNCTION double term(const std::int64_t k, T to) const { return squared_change(to, v[k]); }
-};
-
-/// The same where faces at sides of the grid have given velocities.
+/// VelocityUpdate where faces at sides of the grid have given velocities.
 template <class T, int D, bool Given>
 struct SidedVelocityUpdate : VelocityUpdate<T, Given> {
   std::int64_t stride[D], extent[D];  ///< of the array
@@ -65,27 +45,6 @@ struct SidedVelocityUpdate : VelocityUpdate<T, Given> {
     }
     return n;
   }
-};
-
-/// The pressure.
-template <class T, int D, bool Given>
-struct PressureUpdate {
-  T* p;
-  const T *v[D], *modulus;  ///< modulus: `Given`
-  std::int64_t above[D];    ///< elements to the face above
-  double b[D], dt, h[D];
-
-  using Values = T;
-  KOKKOS_FUNCTION std::int64_t stride(int j) const { return above[j]; }
-  KOKKOS_FUNCTION T values(const std::int64_t k) const {
-    double dt_modulus = 0;
-    if constexpr (Given) dt_modulus = dt * static_cast<double>(modulus[k]);
-    const auto factor = [&](int j) { return Given ? divided(dt_modulus, h[j]) : b[j]; };
-    const auto rise = [&](int j) { return static_cast<double>(v[j][k + above[j]]) - static_cast<double>(v[j][k]); };
-    return static_cast<T>(moved_pressure<D>(static_cast<double>(p[k]), factor, rise));
-  }
-  KOKKOS_FUNCTION void store(const std::int64_t k, T to) const { p[k] = to; }
-  KOKKOS_FUNCTION double term(const std::int64_t k, T to) const { return squared_change(to, p[k]); }
 };
 
 }  // namespace detail
@@ -239,23 +198,17 @@ class DeviceAcoustics final : public AcousticsSteps<D> {
   void sweep_fields(const Level& level, bool change) const {
     for (int j = 0; j < D; ++j) {
       const auto f = static_cast<std::size_t>(j) + 1;
-      const detail::VelocityUpdate<T, Given> update{
-          velocity(j).data,     pressure().data,    Given ? given_[0].ref().data : nullptr, pressure().stride[j],
-          this->equation_.a(j), this->equation_.dt, this->equation_.grid.spacing[j]};
+      const auto update = detail::velocity_update<Given>(this->equation_, j, velocity(j), pressure(),
+                                                         Given ? given_[0].ref().data : nullptr);
       if (gives(sides_[j][0]) || gives(sides_[j][1]))
         sweep_field(f, level, change, sided<Given>(update, j));
       else
         sweep_field(f, level, change, update);
     }
-    detail::PressureUpdate<T, D, Given> update{
-        pressure().data, {}, Given ? given_[1].ref().data : nullptr, {}, {}, this->equation_.dt, {}};
-    for (int j = 0; j < D; ++j) {
-      update.v[j] = velocity(j).data;
-      update.above[j] = pressure().stride[j];
-      update.b[j] = this->equation_.b(j);
-      update.h[j] = this->equation_.grid.spacing[j];
-    }
-    sweep_field(0, level, change, update);
+    const auto velocities = [this](int j) { return velocity(j); };
+    sweep_field(0, level, change,
+                detail::pressure_update<Given>(this->equation_, velocities, pressure(),
+                                               Given ? given_[1].ref().data : nullptr));
   }
   template <bool Given>
   detail::SidedVelocityUpdate<T, D, Given> sided(const detail::VelocityUpdate<T, Given>& update, int across) const {

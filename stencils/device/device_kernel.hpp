@@ -250,12 +250,6 @@ struct AmendedUpdate : PointUpdate<Point, T> {
   }
 };
 
-template <class T>
-KOKKOS_FUNCTION double squared_change(T now, T before) {
-  const double change = static_cast<double>(now) - static_cast<double>(before);
-  return change * change;
-}
-
 /// A point kernel with the squared change of a cell; of several fields the sum in their order (as SquaredChanges on
 /// the host).
 template <class Point, class T>

@@ -29,15 +29,10 @@ class AcousticsModel : public SolverModel<D> {
   std::string advice_not_finite() const override { return "use smaller values in [initial] and domain.boundary"; }
 
   double memory(const Index<D>& extents, int depth) const override {
-    const auto ghosts = shape().ghost_widths(depth, equation_.grid.topology());
-    const double in_cells = field_bytes<D>(equation_.grid.type, extents, ghosts[0], ghosts[1]);
-    double bytes = in_cells * static_cast<double>(1 + equation_.given.size());
-    for (int j = 0; j < D; ++j) {
-      Index<D> faces = extents;
-      ++faces[j];
-      bytes += field_bytes<D>(equation_.grid.type, faces, ghosts[0], ghosts[1]);
-    }
-    return bytes;
+    auto ghosts = shape().ghost_widths(depth, equation_.grid.topology());
+    for (std::int64_t& layers : ghosts[1]) ++layers;  // of faces
+    return field_bytes<D>(equation_.grid.type, extents, ghosts[0], ghosts[1]) *
+           static_cast<double>(1 + D + equation_.given.size());
   }
 
   std::vector<const InitialField<D>*> coefficients() const override {

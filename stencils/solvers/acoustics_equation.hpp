@@ -16,6 +16,7 @@
 #include "framework/run/solver.hpp"
 #include "stencils/boundary_values.hpp"
 #include "stencils/cell.hpp"
+#include "stencils/row_kernels.hpp"
 
 namespace isohalo {
 
@@ -63,6 +64,69 @@ KOKKOS_FUNCTION double moved_pressure(double p, const Factor& b, const Rise& ris
   double sum = b(0) * rise(0);
   for (int j = 1; j < D; ++j) sum = sum + b(j) * rise(j);
   return p - sum;
+}
+
+/// A velocity in the faces of one dimension, k elements behind the first owned one; all arrays have its strides.
+template <class T, bool Given>
+struct VelocityUpdate {
+  T* v;
+  const T *p, *rho;    ///< rho: `Given`
+  std::int64_t below;  ///< elements to the face below
+  double a, dt, h;
+
+  using Values = T;
+  KOKKOS_FUNCTION T values(const std::int64_t k) const {
+    double factor = a;
+    if constexpr (Given)
+      factor = velocity_factor(static_cast<double>(rho[k]), static_cast<double>(rho[k - below]), dt, h);
+    return static_cast<T>(moved_velocity(static_cast<double>(v[k]), factor, static_cast<double>(p[k]),
+                                         static_cast<double>(p[k - below])));
+  }
+  KOKKOS_FUNCTION void store(const std::int64_t k, T to) const { v[k] = to; }
+  KOKKOS_FUNCTION double term(const std::int64_t k, T to) const { return squared_change(to, v[k]); }
+};
+
+/// The pressure.
+template <class T, int D, bool Given>
+struct PressureUpdate {
+  T* p;
+  const T *v[D], *modulus;  ///< modulus: `Given`
+  std::int64_t above[D];    ///< elements to the face above
+  double b[D], dt, h[D];
+
+  using Values = T;
+  /// Rows are contiguous; said as a constant it lets rows be in vectors.
+  KOKKOS_FUNCTION std::int64_t stride(int j) const { return j == D - 1 ? 1 : above[j]; }
+  KOKKOS_FUNCTION T values(const std::int64_t k) const {
+    double dt_modulus = 0;
+    if constexpr (Given) dt_modulus = dt * static_cast<double>(modulus[k]);
+    const auto factor = [&](int j) { return Given ? divided(dt_modulus, h[j]) : b[j]; };
+    const auto rise = [&](int j) {
+      return static_cast<double>(v[j][k + stride(j)]) - static_cast<double>(v[j][k]);
+    };
+    return static_cast<T>(moved_pressure<D>(static_cast<double>(p[k]), factor, rise));
+  }
+  KOKKOS_FUNCTION void store(const std::int64_t k, T to) const { p[k] = to; }
+  KOKKOS_FUNCTION double term(const std::int64_t k, T to) const { return squared_change(to, p[k]); }
+};
+
+template <bool Given, class T, int D>
+VelocityUpdate<T, Given> velocity_update(const AcousticsEquation<D>& equation, int j, const ArrayRef<T, D>& v,
+                                         const ArrayRef<T, D>& p, const T* rho) {
+  return {v.data, p.data, rho, p.stride[j], equation.a(j), equation.dt, equation.grid.spacing[j]};
+}
+/// velocity(j): the array of that dimension.
+template <bool Given, class T, int D, class Velocity>
+PressureUpdate<T, D, Given> pressure_update(const AcousticsEquation<D>& equation, const Velocity& velocity,
+                                            const ArrayRef<T, D>& p, const T* modulus) {
+  PressureUpdate<T, D, Given> update{p.data, {}, modulus, {}, {}, equation.dt, {}};
+  for (int j = 0; j < D; ++j) {
+    update.v[j] = velocity(j).data;
+    update.above[j] = p.stride[j];
+    update.b[j] = equation.b(j);
+    update.h[j] = equation.grid.spacing[j];
+  }
+  return update;
 }
 
 /// The outermost faces of one side of the grid, whose velocity may be given: those of dimension j there.

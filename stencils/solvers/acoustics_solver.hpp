@@ -4,8 +4,11 @@
 /// solution of initial boundary value problems involving Maxwell's equations in isotropic media".
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/halo/field.hpp"
@@ -13,13 +16,55 @@
 #include "framework/schedule/fastest_way.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/boxes.hpp"
-#include "stencils/solvers/acoustics_rows.hpp"
+#include "stencils/kernel_sweep.hpp"
 #include "stencils/solvers/acoustics_steps.hpp"
-#include "stencils/solvers/acoustics_sweep.hpp"
-#include "stencils/sweep.hpp"
 #include "stencils/time_tiles.hpp"
 
 namespace isohalo {
+
+namespace detail {
+
+/// Rows that are updated in place by such an update of a cell or a face. It has the addresses of its arrays.
+template <class T, int D, class Update>
+KernelPointer<T, D> rows_in_place(const Update& update) {
+  auto make = [update](auto, std::int64_t at, auto, auto) {
+    return [update, at](std::int64_t x) { update.store(at + x, update.values(at + x)); };
+  };
+  return std::make_unique<RowOfCells<T, D, decltype(make)>>(make, true);
+}
+
+/// Rows of faces of dimension j, of which those at sides of the grid may have given velocities.
+template <class T, int D>
+class GivenFaces final : public RowKernel<T, D> {
+ public:
+  using Sides = std::array<SideFaces<D>, 2>;
+  GivenFaces(KernelPointer<T, D> rows, int j, const Sides& sides) : rows_(std::move(rows)), j_(j), sides_(sides) {}
+
+  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
+           const Index<D>& i) const override {
+    rows_->run(in, at, out, to, rows, i);
+    const bool along = j_ == D - 1;  // then a row has one face of each side, else all of them or none
+    rows.template for_each<D>(i, [&](std::int64_t k, const Index<D>& first) {
+      for (const SideFaces<D>& side : sides_) {
+        const std::int64_t x = side.face() - first[j_];
+        if (!side.given() || x < 0 || x >= (along ? rows.cells : 1)) continue;
+        Index<D> face = first;
+        face[j_] += x;
+        T* const v = out[0] + to + k + x;
+        for (std::int64_t c = 0; c < (along ? 1 : rows.cells); ++c, ++face[D - 1])
+          v[c] = static_cast<T>(side.value(face));
+      }
+    });
+  }
+  bool reads_what_it_writes() const override { return true; }
+
+ private:
+  KernelPointer<T, D> rows_;
+  int j_;
+  const Sides& sides_;
+};
+
+}  // namespace detail
 
 template <class T, int D>
 class AcousticsSolver final : public AcousticsSteps<D> {
@@ -32,38 +77,42 @@ class AcousticsSolver final : public AcousticsSteps<D> {
       : Base(domain, equation, depth, exchange, host_workers(), false),
         outside_(equation.pressure_rules(), domain.global(), index_of<D>(1), index_of<D>(1)),
         sides_(detail::faces_at_sides(equation, domain.global())) {
-    const auto add = [&](std::vector<Field<T, D>>& list, const std::string& name, const Box<D>& owned) {
-      list.emplace_back(name, owned, this->plan_.ghost_low(), this->plan_.ghost_high(),
-                        field_memory(exchange, domain.comm()));
-    };
-    for (const char* name : {"density", "bulk_modulus"})
-      if (!equation.given.empty()) add(given_, name, domain.owned());
-    add(fields_, "p", domain.owned());
-    for (int j = 0; j < D; ++j) {
-      add(fields_, "v" + std::to_string(j), owned_faces(domain, j));
-      a_[j] = equation.a(j);
-      b_[j] = equation.b(j);
+    std::vector<std::string> names = acoustics_fields(D);
+    if (given()) names.insert(names.end(), {"density", "bulk_modulus"});
+    // With a layer more, so that fields on faces fit arrays of the same strides.
+    const Index<D> high = shifted<D>(this->plan_.ghost_high(), index_of<D>(1));
+    for (const std::string& name : names) {
+      const int j = static_cast<int>(arrays_.size()) - 1;
+      memory_.emplace_back(name, domain.owned(), this->plan_.ghost_low(), high,
+                           field_memory(exchange, domain.comm()));
+      Array a = memory_.back().ref();
+      if (j >= 0 && j < D) {
+        a.owned = owned_faces(domain, j);
+        a.ghost_high[j] -= a.owned.high[j] - domain.owned().high[j];
+      }
+      arrays_.push_back(a);
     }
     for (int m = 0; m <= depth; ++m) levels_.push_back(make_level(m));
+    given() ? make_updates<true>() : make_updates<false>();
   }
 
   std::vector<FieldHandle<D>> fields() override {
-    std::vector<FieldHandle<D>> all{{"p", "1", "state", pressure()}};
+    std::vector<FieldHandle<D>> all{{"p", "1", "state", arrays_[0]}};
     for (int j = 0; j < D; ++j) all.push_back({"v" + std::to_string(j), "1", "state", velocity(j), j});
     return all;
   }
   std::vector<FieldHandle<D>> coefficients() override {
-    if (given_.empty()) return {};
-    return {{"density", "1", "auxiliary", given_[0].ref()}, {"bulk_modulus", "1", "auxiliary", given_[1].ref()}};
+    if (!given()) return {};
+    return {{"density", "1", "auxiliary", arrays_[D + 1]}, {"bulk_modulus", "1", "auxiliary", arrays_[D + 2]}};
   }
   /// Brings the coefficients' ghosts; outside the grid they are mirrored, whatever the fields' rules.
   void start() override {
-    if (!given_.empty()) {
-      this->plan_.exchange(given_[0].ref(), given_[1].ref());
+    if (given()) {
+      this->plan_.exchange(arrays_[D + 1], arrays_[D + 2]);
       const BoundaryRules<D> mirrored = detail::mirrored_rules(this->around_);
-      for (const Field<T, D>& c : given_)
-        fill_outside(c.ref(), mirrored, this->domain_.global(), this->bounds(this->plan_.depth()), index_of<D>(1),
-                     index_of<D>(1));
+      for (std::size_t c = D + 1; c < arrays_.size(); ++c)
+        fill_outside(arrays_[c], mirrored, this->domain_.global(), this->bounds(this->plan_.depth()),
+                     index_of<D>(1), index_of<D>(1));
     }
     this->fields_changed();
   }
@@ -75,9 +124,9 @@ class AcousticsSolver final : public AcousticsSteps<D> {
   std::string sweeps() const override { return Fetch::text(fetches_); }
 
  protected:
-  ErasedArray<D> erased(std::size_t field) const override { return erase(fields_[field].ref()); }
+  ErasedArray<D> erased(std::size_t field) const override { return erase(arrays_[field]); }
   void bring_sides(const Box<D>& cells, double time) override {
-    outside_.fill(pressure(), cells, time);
+    outside_.fill(arrays_[0], cells, time);
     for (auto& of_dimension : sides_)
       for (auto& side : of_dimension) side.bring(cells, time);
   }
@@ -86,7 +135,7 @@ class AcousticsSolver final : public AcousticsSteps<D> {
     FastestWay& fetches = change ? fetches_with_change_ : fetches_;
     const Level& level = levels_[static_cast<std::size_t>(further)];
     const Fetch how{fetches.way() == 1};
-    given_.empty() ? sweep_fields<false>(level, change, how) : sweep_fields<true>(level, change, how);
+    change ? update_with_change(level, how) : update_slabs(level, how);
     if (further > 0) return;
     const PhaseScope scope(this->phases_, Phase::exchange);  // at the end of the trial ranks wait for each other
     fetches.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
@@ -96,29 +145,57 @@ class AcousticsSolver final : public AcousticsSteps<D> {
  private:
   using Array = ArrayRef<T, D>;
 
+  /// Of each field.
+  using Regions = std::array<SweepRegion<D>, D + 1>;
   /// Cells, and those of their faces that no slab before has.
   struct Slab {
     std::int64_t low, high;  ///< cells of dimension 0
-    PerDim<SweepRegion<D>, D> faces;
-    SweepRegion<D> cells;
+    Regions parts;
   };
   /// What a step updates after which so many may follow without an exchange: the block and what these read.
   struct Level {
-    std::vector<Slab> slabs;                 ///< in order; the pressure of one may follow its velocities
-    SweepRegion<D> cells_around;             ///< all cells but the block
-    PerDim<SweepRegion<D>, D> faces_around;  ///< of these cells; all but those that this rank owns
+    std::vector<Slab> slabs;  ///< in order; the pressure of one may follow its velocities
+    Regions around;           ///< all of these cells and faces but those that this rank owns
+  };
+  /// How a field is updated.
+  struct Update {
+    KernelPointer<T, D> kernel;
+    std::vector<T*> in{};  ///< what comes from memory besides it
   };
 
-  const Array& pressure() const { return fields_[0].ref(); }
-  const Array& velocity(int j) const { return fields_[static_cast<std::size_t>(j) + 1].ref(); }
+  bool given() const { return !this->equation_.given.empty(); }
+  const Array& velocity(int j) const { return arrays_[static_cast<std::size_t>(j) + 1]; }
+
+  template <bool Given>
+  void make_updates() {
+    T* const density = Given ? arrays_[D + 1].data : nullptr;
+    T* const modulus = Given ? arrays_[D + 2].data : nullptr;
+    const Array& p = arrays_[0];
+    Update& of_p = updates_[0];
+    of_p.kernel = detail::rows_in_place<T, D>(detail::pressure_update<Given>(
+        this->equation_, [this](int j) { return velocity(j); }, p, modulus));
+    for (int j = 0; j < D; ++j) {
+      Update& of_v = updates_[static_cast<std::size_t>(j) + 1];
+      of_v.kernel =
+          detail::rows_in_place<T, D>(detail::velocity_update<Given>(this->equation_, j, velocity(j), p, density));
+      if (sides_[j][0].given() || sides_[j][1].given())
+        of_v.kernel = std::make_unique<detail::GivenFaces<T, D>>(std::move(of_v.kernel), j, sides_[j]);
+      of_v.in.push_back(p.data);
+      if (Given) of_v.in.push_back(density);
+      of_p.in.push_back(velocity(j).data + p.stride[j]);  // the faces above, which come later
+    }
+    if (Given) of_p.in.push_back(modulus);
+  }
+  RowUpdate<T, D> update(std::size_t f) const {
+    return {*updates_[f].kernel, arrays_[f], updates_[f].in, {&arrays_[f].data, 1}};
+  }
 
   Level make_level(int further) const {
     const auto boxes = this->needed(further);
-    const Box<D>&owned = this->domain_.owned(), &bounds = this->bounds(further);
+    const Box<D>& bounds = this->bounds(further);
     Level level;
-    level.cells_around = SweepRegion<D>(detail::without(boxes, owned));
-    for (int j = 0; j < D; ++j)
-      level.faces_around[j] = SweepRegion<D>(detail::without(detail::faces_of(boxes, j), velocity(j).owned));
+    for (std::size_t f = 0; f <= D; ++f)
+      level.around[f] = SweepRegion<D>(detail::without(of_cells(boxes, f), arrays_[f].owned));
     const std::int64_t thick = slab_layers(bounds);
     for (std::int64_t low = bounds.low[0]; low < bounds.high[0]; low += thick)
       level.slabs.push_back(make_slab(boxes, low == bounds.low[0] ? low - 1 : low, low + thick));
@@ -126,19 +203,23 @@ class AcousticsSolver final : public AcousticsSteps<D> {
   }
   /// With the cells low .. high-1 of dimension 0.
   Slab make_slab(const std::vector<Box<D>>& boxes, std::int64_t low, std::int64_t high) const {
-    const auto within = [](std::vector<Box<D>> all, std::int64_t first, std::int64_t end) {
-      for (Box<D>& b : all) {
-        b.low[0] = std::max(b.low[0], first);
-        b.high[0] = std::min(b.high[0], end);
+    Slab slab{low, high, {}};
+    for (std::size_t f = 0; f <= D; ++f) {
+      auto within = of_cells(boxes, f);
+      for (Box<D>& b : within) {
+        b.low[0] = std::max(b.low[0], low + ahead(f));
+        b.high[0] = std::min(b.high[0], high + ahead(f));
       }
-      return SweepRegion<D>(all);
-    };
-    Slab slab{.low = low, .high = high, .faces = {}, .cells = within(boxes, low, high)};
-    for (int j = 0; j < D; ++j) slab.faces[j] = within(detail::faces_of(boxes, j), low + ahead(j), high + ahead(j));
+      slab.parts[f] = SweepRegion<D>(within);
+    }
     return slab;
   }
+  /// These cells, or their faces.
+  static std::vector<Box<D>> of_cells(const std::vector<Box<D>>& boxes, std::size_t f) {
+    return f == 0 ? boxes : detail::faces_of(boxes, static_cast<int>(f) - 1);
+  }
   /// From the lower faces of a slab on to the upper ones, which its cells read.
-  static std::int64_t ahead(int j) { return j == 0 ? 1 : 0; }
+  static std::int64_t ahead(std::size_t f) { return f == 1 ? 1 : 0; }
   /// So many layers of cells as fit the cache with their faces, and as give all threads rows.
   static std::int64_t slab_layers(const Box<D>& cells) {
     const std::int64_t threads = host_threads();
@@ -147,113 +228,46 @@ class AcousticsSolver final : public AcousticsSteps<D> {
     return std::max(rows, threads * second_level_cache() / 2 / std::max<std::int64_t>(1, bytes));
   }
 
-  /// `change`: with the tile values of the squared changes. What other ranks own is updated apart then: faces
-  /// before, since all of them read the pressure of before the step, cells after.
-  template <bool Given>
-  void sweep_fields(const Level& level, bool change, const Fetch& how) {
-    if (!change) {
-      for (const Slab& slab : level.slabs) {
-        for (int j = 0; j < D; ++j)
-          with_velocity<Given>(j, [&](const auto& in, const auto& out, const auto& row) {
-            detail::sweep_in_place(slab.faces[j], in, out, row, how);
-          });
-        with_pressure<Given>([&](const auto& in, const auto& out, const auto& row) {
-          detail::sweep_in_place(slab.cells, in, out, row, how);
-        });
-      }
-      return;
-    }
-    for (int j = 0; j < D; ++j)
-      with_velocity<Given>(j, [&](const auto& in, const auto& out, const auto& row) {
-        detail::sweep_in_place(level.faces_around[j], in, out, row);
-      });
-    const auto update = [&](std::int64_t low, std::int64_t high) {
-      for (int j = 0; j < D; ++j)
-        with_velocity<Given>(j, [&](const auto& in, const auto& out, const auto& row) {
-          const auto f = static_cast<std::size_t>(j) + 1;
-          detail::update_with_change(*this->sums_[f], lanes_[f], low + ahead(j), high + ahead(j), in, out, row,
-                                     how);
-        });
-      with_pressure<Given>([&](const auto& in, const auto& out, const auto& row) {
-        detail::update_with_change(*this->sums_[0], lanes_[0], low, high, in, out, row, how);
-      });
+  void update_slabs(const Level& level, const Fetch& how) const {
+    for (const Slab& slab : level.slabs)
+      for (const std::size_t f : kInTurn) update_part(f, slab.parts[f], how);
+  }
+  /// With the tile values of the squared changes. What other ranks own is updated apart: faces before, since all of
+  /// them read the pressure of before the step, cells after.
+  void update_with_change(const Level& level, const Fetch& how) {
+    for (std::size_t f = 1; f <= D; ++f) update_part(f, level.around[f], {});
+    const auto planes = [&](std::int64_t low, std::int64_t high) {
+      for (const std::size_t f : kInTurn)
+        sweep_planes_with_change(*this->sums_[f], lanes_[f], low + ahead(f), high + ahead(f), update(f), how);
     };
     if constexpr (D == 1)
-      update(0, 0);  // a row, all of it at one go
+      planes(0, 0);  // a row, all of it at one go
     else
-      for (const Slab& slab : level.slabs) update(slab.low, slab.high);
-    with_pressure<Given>([&](const auto& in, const auto& out, const auto& row) {
-      detail::sweep_in_place(level.cells_around, in, out, row);
-    });
+      for (const Slab& slab : level.slabs) planes(slab.low, slab.high);
+    update_part(0, level.around[0], {});
+  }
+  /// As isohalo::sweep, but what is fetched is what comes next in memory: where a part ends the next one begins.
+  void update_part(std::size_t f, const SweepRegion<D>& part, const Fetch& how) const {
+    const detail::UpdatedRows<T, D> rows(update(f), how);
+    const auto work = [&rows](const Box<D>& piece, Box<D> block) {
+      block.high[std::max(0, D - 2)] += std::int64_t{1} << 40;
+      rows.run(piece, block);
+    };
+    for_each_piece_of("isohalo::sweep", part, work, 0, 1, [] {});
   }
 
-  /// f(what it reads, what it writes, row kernel).
-  template <bool Given, class F>
-  void with_velocity(int j, const F& f) const {
-    using Row = VelocityRow<T, D, Given>;
-    std::array<Array, Row::kReads> in{pressure()};
-    if constexpr (Given) in[1] = given_[0].ref();
-    std::array<std::int64_t, Row::kReads> below;
-    for (std::size_t k = 0; k < in.size(); ++k) below[k] = in[k].stride[j];
-    const Row row(below, a_[j], this->equation_.dt, this->equation_.grid.spacing[j]);
-    f(in, velocity(j),
-      [&](const std::array<const T*, Row::kReads>& from, T* to, std::int64_t n, const Index<D>& i,
-          double* changes) {
-        PerDim<T, 2> given_before{};  // in rows along j, which have a face of each side
-        for (std::size_t s = 0; s < 2; ++s) {
-          const std::int64_t x = given_face(s, j, i, n);
-          if (x >= 0 && j < D - 1) return give_faces(sides_[j][s], i, to, n, changes);
-          if (x >= 0) given_before[s] = to[x];
-        }
-        row(from, to, n, changes);
-        for (std::size_t s = 0; s < 2; ++s) {
-          const std::int64_t x = given_face(s, j, i, n);
-          if (x < 0) continue;
-          to[x] = given_before[s];
-          Index<D> face = i;
-          face[j] += x;
-          give_faces(sides_[j][s], face, to + x, 1, changes ? changes + x : nullptr);
-        }
-      });
-  }
-  template <bool Given, class F>
-  void with_pressure(const F& f) const {
-    using Row = PressureRow<T, D, Given>;
-    std::array<Array, Row::kReads> in;
-    Index<D> below;
-    for (int j = 0; j < D; ++j) {
-      Array& v = in[static_cast<std::size_t>(j)];
-      v = velocity(j);
-      v.data += v.stride[j];  // the faces above
-      below[j] = v.stride[j];
-    }
-    if constexpr (Given) in[D] = given_[1].ref();
-    const Row row(below, b_, this->equation_.dt, this->equation_.grid.spacing);
-    f(in, pressure(),
-      [&row](const std::array<const T*, Row::kReads>& from, T* to, std::int64_t n, const Index<D>&,
-             double* changes) { row(from, to, n, changes); });
-  }
-
-  /// The first of the n faces from i on whose velocity side s gives; -1: none.
-  std::int64_t given_face(std::size_t s, int j, const Index<D>& i, std::int64_t n) const {
-    const std::int64_t x = sides_[j][s].face() - i[j];
-    return sides_[j][s].given() && x >= 0 && x < (j == D - 1 ? n : 1) ? x : -1;
-  }
-  /// Gives the n faces from i on their velocities, and the squared changes.
-  void give_faces(const detail::SideFaces<D>& side, Index<D> i, T* v, std::int64_t n, double* changes) const {
-    for (std::int64_t x = 0; x < n; ++x, ++i[D - 1]) {
-      const auto old = static_cast<double>(v[x]);
-      v[x] = static_cast<T>(side.value(i));
-      const double change = static_cast<double>(v[x]) - old;
-      if (changes) changes[x] = change * change;
-    }
-  }
+  /// The fields as a step updates them.
+  static constexpr auto kInTurn = [] {
+    std::array<std::size_t, D + 1> order{};  // the pressure last
+    for (std::size_t k = 0; k < D; ++k) order[k] = k + 1;
+    return order;
+  }();
 
   OutsideCells<D> outside_;          ///< of the pressure; no face outside the grid is read
-  std::vector<Field<T, D>> fields_;  ///< p, v0, v1, ..
-  std::vector<Field<T, D>> given_;   ///< density and bulk modulus, or none
-  PerDim<double, D> a_{}, b_{};
+  std::vector<Field<T, D>> memory_;  ///< of these arrays
+  std::vector<Array> arrays_;        ///< p, v0, v1, .., and density and bulk modulus, if they are given
   PerDim<std::array<detail::SideFaces<D>, 2>, D> sides_;
+  std::array<Update, D + 1> updates_;
   std::vector<Level> levels_;
   std::array<std::vector<double>, D + 1> lanes_;  ///< of these sums in progress
   FastestWay fetches_ = FastestWay::of(2), fetches_with_change_ = FastestWay::of(2);
