@@ -14,10 +14,10 @@
 
 #include "framework/run/initial.hpp"
 #include "stencils/cell_row.hpp"
-#include "stencils/deep_stepper.hpp"
 #include "stencils/device/device_stepper.hpp"
 #include "stencils/probe_cell.hpp"
 #include "stencils/single_field_model.hpp"
+#include "stencils/state_stepper.hpp"
 #include "stencils/time_step.hpp"
 
 namespace isohalo {

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "stencils/deep_stepper.hpp"
 #include "stencils/poisson_system.hpp"
+#include "stencils/state_stepper.hpp"
 
 namespace isohalo {
 
@@ -71,7 +71,7 @@ class Relaxation : public Solver<D> {
   }
 
   PoissonSystem<T, D> system_;
-  DeepStepper<T, D> stepper_;
+  StateStepper<T, D> stepper_;
 };
 
 }  // namespace isohalo

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "framework/run/solver.hpp"
-#include "stencils/deep_stepper.hpp"
 #include "stencils/device/device_path.hpp"
 #include "stencils/device/device_stepper.hpp"
+#include "stencils/state_stepper.hpp"
 
 namespace isohalo {
 
@@ -55,7 +55,7 @@ std::unique_ptr<Solver<D>> with_type_on_device(ElementType type, const Make& mak
     return nullptr;
 }
 
-/// The model of a solver that is a DeepStepper: what is left to say is `create`, by `make`, and
+/// The model of a solver that is a StateStepper of one field: what is left to say is `create`, by `make`, and
 /// `create_on_device`.
 template <int D>
 class SingleFieldModel : public SolverModel<D> {
@@ -100,7 +100,7 @@ class SingleFieldModel : public SolverModel<D> {
                                   const MakeRow& make_row) const {
     return with_type<D>(grid_.type, [&]<class T>(T zero) {
       const auto row = [&](const Index<D>& stride) { return make_row(zero, stride); };
-      return std::make_unique<DeepStepper<T, D>>("u", domain, shape_, grid_.boundary, depth, row, exchange);
+      return std::make_unique<StateStepper<T, D>>("u", domain, shape_, grid_.boundary, depth, row, exchange);
     });
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -40,6 +41,23 @@ class StateStepper : public Solver<D> {
   StateStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
                const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
                Exchange exchange = Exchange::automatic);
+  /// Of one field of that name: `make_row(stride)` builds its kernel, or an array of kernels that take turns.
+  template <class MakeRow>
+  StateStepper(const std::string& name, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
+               const BoundaryRules<D>& rules, int depth, const MakeRow& make_row,
+               Exchange exchange = Exchange::automatic)
+      : StateStepper(
+            StateFields{{name}}, domain, shape, std::vector{rules}, depth,
+            [&](const Index<D>& stride) {
+              Kernels kernels;
+              const auto made = make_row(stride);
+              if constexpr (requires { std::begin(made); })
+                for (const auto& row : made) kernels.push_back(row_kernel<T, D>(row));
+              else
+                kernels.push_back(row_kernel<T, D>(made));
+              return kernels;
+            },
+            exchange) {}
   ~StateStepper() override;
 
   const ArrayRef<T, D>& field() const { return now_[0].ref(); }

@@ -8,8 +8,8 @@
 #include "apps/bench/hand_rows.hpp"
 #include "apps/bench/sweep_measure.hpp"
 #include "framework/io/digest.hpp"
-#include "stencils/deep_stepper.hpp"
 #include "stencils/device/device_field.hpp"
+#include "stencils/state_stepper.hpp"
 
 namespace isohalo {
 
@@ -30,7 +30,7 @@ Json embedded(const SweepOrder& order, const std::string& name, const Index<D>& 
     row.c.fill(0.1);
     return row;
   };
-  DeepStepper<double, D> ours("u", domain, StencilShape<D>::star(1), BoundaryRules<D>{}, 1, make);
+  StateStepper<double, D> ours("u", domain, StencilShape<D>::star(1), BoundaryRules<D>{}, 1, make);
   Embedded<D, HandHeatRow<D>> hand(domain, make);
   for_each_cell(domain.owned(), [&](const Index<D>& i) {
     ours.field().at(i) = hand.at(i) = number_of(static_cast<std::uint64_t>(linear_index(domain.global(), i)));

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "datatypes/error.hpp"
-#include "stencils/deep_stepper.hpp"
 #include "stencils/device/device_stepper.hpp"
 #include "stencils/row_kernels.hpp"
+#include "stencils/state_stepper.hpp"
 #include "tests/halo/halo_cases.hpp"
 #include "tests/mpi_main.hpp"
 #include "tests/reduce/tree_by_definition.hpp"
@@ -145,8 +145,8 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
   std::vector<Exchange> ways{Exchange::coalesced, Exchange::direct_packed, Exchange::shared};
   if (slabs_possible(stencil)) ways.push_back(Exchange::slabs_packed);
   const auto way = ways[seed % ways.size()];
-  DeepStepper<T, D> stepper("u", domain, stencil, rules, depth, make_row, way);
-  DeepStepper<T, D> overlapping("u", domain, stencil, rules, depth, make_row, way);
+  StateStepper<T, D> stepper("u", domain, stencil, rules, depth, make_row, way);
+  StateStepper<T, D> overlapping("u", domain, stencil, rules, depth, make_row, way);
   overlapping.overlap_by(Overlap::always);
   using OnDevice = DeviceStepper<T, D, DeviceSpace>;
   std::optional<OnDevice> on_device;
@@ -213,20 +213,20 @@ void check_all(const std::vector<Index<D>>& grids, int deepest) {
         }
 }
 
-TEST(DeepStepper, EqualsSingleStepsOnOneGridIn1D) {
+TEST(StateStepper, EqualsSingleStepsOnOneGridIn1D) {
   check_all<1>({{29}, {7}}, 4);
 }
-TEST(DeepStepper, EqualsSingleStepsOnOneGridIn2D) {
+TEST(StateStepper, EqualsSingleStepsOnOneGridIn2D) {
   check_all<2>({{17, 20}, {6, 7}}, 4);
 }
-TEST(DeepStepper, EqualsSingleStepsOnOneGridIn3D) {
+TEST(StateStepper, EqualsSingleStepsOnOneGridIn3D) {
   check_all<3>({{9, 8, 19}}, 3);
 }
-TEST(DeepStepper, EqualsSingleStepsOnOneGridIn4D) {
+TEST(StateStepper, EqualsSingleStepsOnOneGridIn4D) {
   check_all<4>({{6, 4, 5, 6}}, 2);
 }
 
-TEST(DeepStepper, OneSidedReachBeyondOneCellBlocks) {
+TEST(StateStepper, OneSidedReachBeyondOneCellBlocks) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed)
     for (int depth = 1; depth <= 2; ++depth) {
       check_stepper<double, 1>({7}, {{-2}, {0}}, depth, {test::ranks()}, seed);
@@ -274,13 +274,13 @@ TEST(StateStepper, MirrorsCoefficientsOutsideTheGridWhateverTheRules) {
 }
 
 /// Both ways in turns and then the chosen one: the bits of single steps on one grid throughout.
-TEST(DeepStepper, ChoosesWhetherToOverlapOnTheWay) {
+TEST(StateStepper, ChoosesWhetherToOverlapOnTheWay) {
   DomainOptions<2> o;
   o.periodic = {true, true};
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {24, 31}, o);
   const Offsets<2> offsets{{0, 0}, {-1, 0}, {1, 0}, {0, -1}, {0, 1}};
   const std::vector<double> weights{0.5, 0.11, 0.12, 0.13, 0.14};
-  DeepStepper<double, 2> stepper(
+  StateStepper<double, 2> stepper(
       "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 1,
       [&](const Index<2>& s) { return WeightedRow<double>::of<2>(offsets, weights, s); });
   WholeField<double, 2> whole{domain.global(), BoundaryRules<2>{}, {}, 0};
@@ -311,10 +311,10 @@ struct SlowRow {
   }
 };
 
-TEST(DeepStepper, WhatIsSweptDuringAnExchangeIsChargedToTheSweep) {
+TEST(StateStepper, WhatIsSweptDuringAnExchangeIsChargedToTheSweep) {
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {60, 8}, {.periodic = {true, true}});
   for (const Overlap overlap : {Overlap::always, Overlap::never}) {
-    DeepStepper<double, 2> stepper(
+    StateStepper<double, 2> stepper(
         "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 1, [](const Index<2>&) { return SlowRow{}; },
         Exchange::coalesced);
     stepper.overlap_by(overlap);

@@ -11,9 +11,9 @@
 #include <type_traits>
 
 #include "stencils/cell_solver.hpp"
-#include "stencils/deep_stepper.hpp"
 #include "stencils/row_kernels.hpp"
 #include "stencils/solvers/gray_scott.hpp"
+#include "stencils/state_stepper.hpp"
 #include "tests/halo/halo_cases.hpp"
 #include "tests/mpi_main.hpp"
 
@@ -218,7 +218,7 @@ TEST(TimeTiles, OfEachSizeThatIsTriedOutHaveTheSameBits) {
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {900, 700}, {.periodic = {true, true}});
   const auto offsets = moore<2>(1, Self::include);
   const auto stepper = [&](int depth) {
-    return DeepStepper<double, 2>(
+    return StateStepper<double, 2>(
         "u", domain, StencilShape<2>::of(offsets), BoundaryRules<2>{}, depth,
         [&](const Index<2>& s) {
           return WeightedRow<double>::of<2>(offsets, {.1, .12, .09, .11, .13, .1, .08, .14, .12}, s);
@@ -271,7 +271,7 @@ TEST(TimeTiles, TellKernelsWhereARowBegins) {
 /// Calls that end in the middle of a block of steps do not cut all later blocks in two.
 TEST(TimeTiles, AreWholeAgainAfterAShorterCall) {
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {64, 48}, {.periodic = {true, true}});
-  DeepStepper<double, 2> stepper(
+  StateStepper<double, 2> stepper(
       "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 4,
       [](const Index<2>& s) { return IndexedRow{s[0]}; }, Exchange::coalesced);
   PhaseClock clock;
