@@ -219,9 +219,11 @@ class CellModel : public SolverModel<D> {
     const StateFields fields = in_.fields();
     return static_cast<int>(fields.state.size() + fields.before.size());
   }
-  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
-    return with_type<D>(in_.grid.type, [&]<class T>(T) {
-      return std::make_unique<CellSolver<S, T, D>>(in_, domain, depth, exchange);
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange,
+                                    bool on_device) const override {
+    return with_type<D>(in_.grid.type, on_device, [&]<class T, bool kDevice>(T, std::bool_constant<kDevice>) {
+      using Stepper = std::conditional_t<kDevice, DeviceStepper<T, D, DeviceSpace>, StateStepper<T, D>>;
+      return std::make_unique<CellSolver<S, T, D, Stepper>>(in_, domain, depth, exchange);
     });
   }
   std::string against_device() const override {
@@ -231,12 +233,6 @@ class CellModel : public SolverModel<D> {
     for (const BoundaryRules<D>& rules : in_.rules())
       if (why.empty()) why = rules_against_device(rules);
     return why;
-  }
-  std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
-                                              Exchange exchange) const override {
-    return with_type_on_device<D>(in_.grid.type, [&]<class T>(T) {
-      return std::make_unique<CellSolver<S, T, D, DeviceStepper<T, D, DeviceSpace>>>(in_, domain, depth, exchange);
-    });
   }
 
  private:

@@ -2,6 +2,7 @@
 /// Models of solvers with one field `u` that a row kernel advances.
 
 #include <memory>
+#include <type_traits>
 
 #include "framework/run/solver.hpp"
 #include "stencils/device/device_path.hpp"
@@ -39,24 +40,20 @@ double two_field_memory(const GridSettings<D>& grid, const StencilShape<D>& shap
   return sets + 2 * field_bytes<D>(grid.type, extents, ghosts[0], ghosts[1]);
 }
 
-/// The solver that make(T()) makes, its fields being of floating-point type T.
+/// The solver that make(T(), device) makes, its fields being of floating-point type T; device() is true on devices,
+/// for which nothing is compiled in a build without kernels for them.
 template <int D, class Make>
-std::unique_ptr<Solver<D>> with_type(ElementType type, const Make& make) {
-  if (type == ElementType::float32) return make(float());
-  return make(double());
-}
-
-/// The same for a solver on a device; nothing is made, or compiled, in a build without kernels for devices.
-template <int D, class Make>
-std::unique_ptr<Solver<D>> with_type_on_device(ElementType type, const Make& make) {
+std::unique_ptr<Solver<D>> with_type(ElementType type, [[maybe_unused]] bool on_device, const Make& make) {
+  const auto made = [&](auto device) -> std::unique_ptr<Solver<D>> {
+    if (type == ElementType::float32) return make(float(), device);
+    return make(double(), device);
+  };
   if constexpr (kDevicePath)
-    return with_type<D>(type, make);
-  else
-    return nullptr;
+    if (on_device) return made(std::true_type());
+  return made(std::false_type());
 }
 
-/// The model of a solver that is a StateStepper of one field: what is left to say is `create`, by `make`, and
-/// `create_on_device`.
+/// The model of a solver that is a StateStepper of one field: what is left to say is `create`, by `make`.
 template <int D>
 class SingleFieldModel : public SolverModel<D> {
  public:
@@ -76,31 +73,27 @@ class SingleFieldModel : public SolverModel<D> {
  protected:
   const GridSettings<D>& grid() const { return grid_; }
 
-  /// The solver on the device, whose kernel is with_point(T(), stride, make), make(point) of a point kernel
-  /// (device_kernel.hpp). Collective in order.
-  template <class WithPoint>
-  std::unique_ptr<Solver<D>> make_on_device(const CartesianDomain<D>& domain, int depth, Exchange exchange,
-                                            const WithPoint& with_point) const {
-    return with_type_on_device<D>(grid_.type, [&]<class T>(T zero) {
-      using Stepper = DeviceStepper<T, D, DeviceSpace>;
-      const auto kernels = [&](const Index<D>& stride) {
-        typename Stepper::Kernels all;
-        all.push_back(with_point(zero, stride, [](const auto& point) { return Stepper::kernel_of(point); }));
-        return all;
-      };
-      return std::make_unique<Stepper>(StateFields{{"u"}}, domain, shape_, std::vector{grid_.boundary}, depth,
-                                       kernels, exchange);
-    });
-  }
-
-  /// The solver in the grid's floating-point type T, whose row kernel is make_row(T(), stride). Collective in
+  /// The solver in the grid's floating-point type T, whose row kernel is make_row(T(), stride); on a device, whose
+  /// kernel is with_point(T(), stride, make), make(point) of a point kernel (device_kernel.hpp). Collective in
   /// order.
-  template <class MakeRow>
-  std::unique_ptr<Solver<D>> make(const CartesianDomain<D>& domain, int depth, Exchange exchange,
-                                  const MakeRow& make_row) const {
-    return with_type<D>(grid_.type, [&]<class T>(T zero) {
-      const auto row = [&](const Index<D>& stride) { return make_row(zero, stride); };
-      return std::make_unique<StateStepper<T, D>>("u", domain, shape_, grid_.boundary, depth, row, exchange);
+  template <class MakeRow, class WithPoint>
+  std::unique_ptr<Solver<D>> make(const CartesianDomain<D>& domain, int depth, Exchange exchange, bool on_device,
+                                  const MakeRow& make_row, const WithPoint& with_point) const {
+    return with_type<D>(grid_.type, on_device, [&](auto zero, auto device) -> std::unique_ptr<Solver<D>> {
+      using T = decltype(zero);
+      if constexpr (device()) {
+        using Stepper = DeviceStepper<T, D, DeviceSpace>;
+        const auto kernels = [&](const Index<D>& stride) {
+          typename Stepper::Kernels all;
+          all.push_back(with_point(zero, stride, [](const auto& point) { return Stepper::kernel_of(point); }));
+          return all;
+        };
+        return std::make_unique<Stepper>(StateFields{{"u"}}, domain, shape_, std::vector{grid_.boundary}, depth,
+                                         kernels, exchange);
+      } else {
+        const auto row = [&](const Index<D>& stride) { return make_row(zero, stride); };
+        return std::make_unique<StateStepper<T, D>>("u", domain, shape_, grid_.boundary, depth, row, exchange);
+      }
     });
   }
 

@@ -70,8 +70,7 @@ struct Input {
   /// The solver, its fields allocated on these blocks. Collective in order.
   std::unique_ptr<Solver<D>> solver(const CartesianDomain<D>& domain) const {
     const std::vector<int> depths = this->depths(domain.decomposition());
-    auto made = parallel.on_device ? model->create_on_device(domain, depths.back(), parallel.exchange)
-                                   : model->create(domain, depths.back(), parallel.exchange);
+    auto made = model->create(domain, depths.back(), parallel.exchange, parallel.on_device);
     made->sweep_by(parallel.sweeps);
     if (depths.size() > 1) made->try_depths(depths);
     return made;

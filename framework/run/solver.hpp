@@ -189,17 +189,13 @@ class SolverModel {
   virtual double memory(const Index<D>& extents, int depth) const = 0;
   /// Fields in a checkpoint.
   virtual int stored_fields() const { return static_cast<int>(field_names().size()); }
-  /// Collective in order. `depth` >= 1 steps per halo exchange, which travels by `exchange`.
-  virtual std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth,
-                                            Exchange exchange) const = 0;
-  /// Why it has nothing for parallel.space = "device", as the end of a sentence; empty: `create_on_device` can be
-  /// called.
+  /// Collective in order. `depth` >= 1 steps per halo exchange, which travels by `exchange`. `on_device`, unless
+  /// `against_device` says why not: with its fields in the memory of Kokkos' default execution space, and the same
+  /// bits.
+  virtual std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange,
+                                            bool on_device) const = 0;
+  /// Why it has nothing for parallel.space = "device", as the end of a sentence; empty: it has.
   virtual std::string against_device() const { return "solvers of this kind compute on the host only"; }
-  /// The same solver, with the same bits, its fields in the memory of Kokkos' default execution space.
-  virtual std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& /*domain*/, int /*depth*/,
-                                                      Exchange /*exchange*/) const {
-    return nullptr;
-  }
 };
 
 /// Reads the keys of one kind of solver; records errors in the configuration rather than throwing.

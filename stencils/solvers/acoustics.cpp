@@ -50,21 +50,20 @@ class AcousticsModel : public SolverModel<D> {
       throw UsageError("solver.dt = " + Config::canonical(equation_.dt) + " is above the stability limit " +
                        Config::canonical(limit) + " of acoustics with these coefficients: use a smaller one");
   }
-  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
-    return with_type<D>(equation_.grid.type, [&]<class T>(T) {
-      return std::make_unique<AcousticsSolver<T, D>>(domain, equation_, depth, exchange);
-    });
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange,
+                                    bool on_device) const override {
+    const auto make = [&]<class T>(T, auto device) -> std::unique_ptr<Solver<D>> {
+      if constexpr (device())
+        return make_acoustics_on_device<T>(domain, equation_, depth, exchange);
+      else
+        return std::make_unique<AcousticsSolver<T, D>>(domain, equation_, depth, exchange);
+    };
+    return with_type<D>(equation_.grid.type, on_device, make);
   }
   std::string against_device() const override {
     std::string why = rules_against_device(equation_.pressure_rules());
     for (int j = 0; j < D && why.empty(); ++j) why = rules_against_device(equation_.velocity_rules(j));
     return why;
-  }
-  std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
-                                              Exchange exchange) const override {
-    return with_type_on_device<D>(equation_.grid.type, [&]<class T>(T) {
-      return make_acoustics_on_device<T>(domain, equation_, depth, exchange);
-    });
   }
 
  private:

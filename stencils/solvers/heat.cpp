@@ -25,17 +25,14 @@ class HeatModel : public SingleFieldModel<D> {
   std::string advice_not_finite() const override {
     return "differences of values as large as these overflow: use smaller values in [initial] and domain.boundary";
   }
-  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
-    return this->make(domain, depth, exchange, [this]<class T>(T zero, const Index<D>& stride) {
-      return HeatRow<T, D>(this->factors(zero), stride);
-    });
-  }
-  std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
-                                              Exchange exchange) const override {
-    return this->make_on_device(domain, depth, exchange,
-                                [this]<class T>(T zero, const Index<D>& stride, const auto& make) {
-                                  return make(HeatPoint<T, D>{{this->factors(zero), stride}});
-                                });
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange,
+                                    bool on_device) const override {
+    return this->make(
+        domain, depth, exchange, on_device,
+        [this]<class T>(T zero, const Index<D>& stride) { return HeatRow<T, D>(this->factors(zero), stride); },
+        [this]<class T>(T zero, const Index<D>& stride, const auto& make) {
+          return make(HeatPoint<T, D>{{this->factors(zero), stride}});
+        });
   }
 
  private:

@@ -103,29 +103,23 @@ class LifeModel : public SingleFieldModel<D> {
   LifeModel(const GridSettings<D>& grid, const LifeRule& rule)
       : SingleFieldModel<D>(grid, StencilShape<D>::moore(1), 0), rule_(rule) {}
 
-  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange,
+                                    [[maybe_unused]] bool on_device) const override {
+    if constexpr (D != 2) throw UsageError("solver.kind = \"life\" has 2 dimensions");  // refused already
+    if constexpr (D == 2 && kDevicePath)
+      if (on_device)
+        return std::make_unique<LifeSolver<DeviceStepper<std::uint8_t, 2, DeviceSpace>>>(
+            domain, this->grid().boundary, depth, exchange, [this](const Index<2>& stride) {
+              return device_kernel<std::uint8_t, 2, DeviceSpace>(LifePoint{{rule_.born, rule_.survive, stride[0]}});
+            });
     if constexpr (D == 2)
       return std::make_unique<LifeSolver<StateStepper<std::uint8_t, 2>>>(
           domain, this->grid().boundary, depth, exchange, [this](const Index<2>& stride) {
             return row_kernel<std::uint8_t, 2>(LifeRow<>(rule_.born, rule_.survive, stride));
           });
-    else
-      throw UsageError(kTwoDimensions);
-  }
-  std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
-                                              Exchange exchange) const override {
-    if constexpr (D == 2 && kDevicePath)
-      return std::make_unique<LifeSolver<DeviceStepper<std::uint8_t, 2, DeviceSpace>>>(
-          domain, this->grid().boundary, depth, exchange, [this](const Index<2>& stride) {
-            return device_kernel<std::uint8_t, 2, DeviceSpace>(LifePoint{{rule_.born, rule_.survive, stride[0]}});
-          });
-    else
-      throw UsageError(kTwoDimensions);
   }
 
  private:
-  static constexpr const char* kTwoDimensions = "solver.kind = \"life\" has 2 dimensions";  // refused already
-
   LifeRule rule_;
 };
 

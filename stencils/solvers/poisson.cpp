@@ -70,8 +70,10 @@ class PoissonModel : public SolverModel<D> {
            field_bytes<D>(equation_.grid.type, extents, ghosts[0], ghosts[1]);
   }
 
-  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
-    return with_type<D>(equation_.grid.type, [&]<class T>(T) -> std::unique_ptr<Solver<D>> {
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange,
+                                    bool on_device) const override {
+    const auto make = [&]<class T>(T, auto device) -> std::unique_ptr<Solver<D>> {
+      if constexpr (device()) return make_poisson_on_device<T>(domain, equation_, depth, exchange);
       switch (method_) {
         case PoissonMethod::cg:
           return std::make_unique<HostConjugateGradients<T, D>>(domain, equation_, exchange);
@@ -82,15 +84,10 @@ class PoissonModel : public SolverModel<D> {
         default:
           return std::make_unique<JacobiSolver<T, D>>(domain, equation_, depth, exchange);
       }
-    });
+    };
+    return with_type<D>(equation_.grid.type, on_device, make);
   }
   std::string against_device() const override { return kDevicePath ? "" : kNoDevicePath; }
-  std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
-                                              Exchange exchange) const override {
-    return with_type_on_device<D>(equation_.grid.type, [&]<class T>(T) {
-      return make_poisson_on_device<T>(domain, equation_, depth, exchange);
-    });
-  }
 
  private:
   PoissonEquation<D> equation_;

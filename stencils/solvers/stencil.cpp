@@ -27,17 +27,16 @@ class StencilModel : public SingleFieldModel<D> {
     return fmt::format(
         "the absolute values of solver.weights add up to {:g}: values may grow by that factor in each step", sum);
   }
-  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange) const override {
-    return this->make(domain, depth, exchange, [this]<class T>(T, const Index<D>& stride) {
-      return WeightedRow<T>::template of<D>(offsets_, weights_, stride);
-    });
-  }
-  std::unique_ptr<Solver<D>> create_on_device(const CartesianDomain<D>& domain, int depth,
-                                              Exchange exchange) const override {
-    return this->make_on_device(domain, depth, exchange,
-                                [this]<class T>(T, const Index<D>& stride, const auto& make) {
-                                  return with_weighted_point<T, D, DeviceSpace>(offsets_, weights_, stride, make);
-                                });
+  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange,
+                                    bool on_device) const override {
+    return this->make(
+        domain, depth, exchange, on_device,
+        [this]<class T>(T, const Index<D>& stride) {
+          return WeightedRow<T>::template of<D>(offsets_, weights_, stride);
+        },
+        [this]<class T>(T, const Index<D>& stride, const auto& make) {
+          return with_weighted_point<T, D, DeviceSpace>(offsets_, weights_, stride, make);
+        });
   }
 
  private:
