@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 
+#include "datatypes/independent.hpp"
 #include "framework/schedule/fastest_way.hpp"
 #include "stencils/kernel_sweep.hpp"
 #include "stencils/poisson_system.hpp"
@@ -177,6 +178,30 @@ struct BothAt {
 };
 template <class First, class Second>
 BothAt(First, Second) -> BothAt<First, Second>;  // clang 14 has none of its own
+
+/// A row of cells, each by make(in, at, out, to)(x): see RowKernel.
+template <class T, int D, class Make>
+class RowOfCells final : public RowKernel<T, D> {
+ public:
+  RowOfCells(const Make& make, bool in_place) : make_(make), in_place_(in_place) {}
+  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
+           const Index<D>&) const override {
+    const auto update = make_(in, at, out, to);
+    for (std::int64_t k = 0, row = 0; k < rows.count; ++k, row += rows.apart) {
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = row; x < row + rows.cells; ++x) update(x);
+    }
+  }
+  bool reads_what_it_writes() const override { return in_place_; }
+
+ private:
+  Make make_;
+  bool in_place_;
+};
+template <class T, int D, class Make>
+RowOfCells<T, D, Make> row_of_cells(bool in_place, const Make& make) {
+  return {make, in_place};
+}
 
 }  // namespace detail
 

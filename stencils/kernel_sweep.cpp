@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 
-#include "stencils/row_kernels.hpp"
-
 namespace isohalo {
 
 namespace {
 
+using detail::ChangingKernel;
 using detail::place_of;
 using detail::squared_change;
 using detail::UpdatedRows;
@@ -133,6 +132,41 @@ class ReplacedRow : public SweptRow<T, D> {
   T* const replaced_at_ = replaced_.data();
 };
 
+/// The same by a kernel that gives these changes itself.
+template <class T, int D>
+class ChangingRow : public SweptRow<T, D> {
+ public:
+  using typename SweptRow<T, D>::Rows;
+  ChangingRow(const Rows& rows, const ChangingKernel<T, D>& kernel, const Index<D>& i, const Index<D>& later)
+      : SweptRow<T, D>(rows, i, later), kernel_(kernel) {}
+  /// See SummedRow.
+  bool takes_four() const { return !this->rows_.fetches(); }
+  static std::int64_t apart() { return kMost / 4; }
+  auto update_four(std::int64_t x, std::int64_t n) {
+    run(x, {n, 4, this->rows_.update().like.stride[D > 1 ? D - 2 : 0]}, changes_.data());
+    return changes();
+  }
+  auto update(std::int64_t x, std::int64_t n) {
+    this->in_pieces(x, n, [&](std::int64_t k, std::int64_t m) { run(x + k, {m}, changes_.data() + k); });
+    return changes();
+  }
+
+ private:
+  static constexpr std::int64_t kMost = std::max(SweptRow<T, D>::kUnfetched, Rows::kMost);
+
+  void run(std::int64_t x, const CellRows& rows, double* changes) const {
+    const RowUpdate<T, D>& u = this->rows_.update();
+    const std::int64_t at = this->at_ + x;
+    kernel_.run_with_changes(u.in.data(), at, u.out.data(), at, rows, behind<D>(this->i_, x), changes, apart());
+  }
+  auto changes() const {
+    return [all = changes_.data()](std::int64_t x) { return all[x]; };
+  }
+
+  const ChangingKernel<T, D>& kernel_;
+  alignas(64) std::array<double, kMost> changes_;  ///< of a piece
+};
+
 /// f with the number of arrays as a constant, for which loops over cells are vectorised; 0 for many.
 template <class F>
 void with_number(std::size_t arrays, const F& f) {
@@ -233,11 +267,12 @@ void sweep_box_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, c
 
 template <class T, int D>
 void sweep_planes_with_change(CellSum<D>& sum, std::vector<double>& lanes, std::int64_t low, std::int64_t high,
-                              const RowUpdate<T, D>& update, const Fetch& how) {
+                              const detail::ChangingKernel<T, D>& kernel, const RowUpdate<T, D>& update,
+                              const Fetch& how) {
   const UpdatedRows<T, D> rows(update, how);
   // What comes next in memory is fetched, which may be of the planes of the next call.
-  const auto row = [&rows](const Index<D>& i, std::int64_t) {
-    return ReplacedRow<T, D>(rows, i, behind<D>(i, UpdatedRows<T, D>::kAhead));
+  const auto row = [&](const Index<D>& i, std::int64_t) {
+    return ChangingRow<T, D>(rows, kernel, i, behind<D>(i, UpdatedRows<T, D>::kAhead));
   };
   if constexpr (D == 1)
     form_tile_values("isohalo::change", sum, lanes, row);
@@ -317,7 +352,8 @@ void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowU
                               std::span<T* const>, std::span<T* const>);
 #define ISOHALO_INSTANTIATE_SUMS(T, D)                                                                  \
   template void sweep_planes_with_change(CellSum<D>&, std::vector<double>&, std::int64_t, std::int64_t, \
-                                         const RowUpdate<T, D>&, const Fetch&);                         \
+                                         const detail::ChangingKernel<T, D>&, const RowUpdate<T, D>&,   \
+                                         const Fetch&);                                                 \
   template void sweep_with_product(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const T*, \
                                    const Fetch&);                                                       \
   template void sweep_with_square(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const Fetch&);

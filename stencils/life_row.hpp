@@ -5,9 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "framework/halo/row_kernel.hpp"
 #include "stencils/vectors.hpp"
+
+#if defined(__SSSE3__) && !defined(__CUDACC__)
+#define ISOHALO_SHUFFLES_BYTES
+#include <immintrin.h>
+#endif
 
 namespace isohalo {
 
@@ -23,17 +29,49 @@ struct LifeAt {
   }
 };
 
-/// Rows of it, in vectors of bytes: tables say what a cell becomes by how many live of it and those around it. Four
-/// rows at a time, so that what is summed along a row serves the rows above and below.
-template <int Bytes = detail::kVectorBytes>
+namespace detail {
+
+/// Can bytes be looked up in a table, a vector of them at a time?
+#if defined(ISOHALO_SHUFFLES_BYTES)
+inline constexpr bool kLooksUp = true;
+
+/// For each byte the entry of this number, of 0 to 15, in a table that is there again every 16 bytes. (No operator
+/// of the extension does this in both compilers.)
+template <class V>
+[[gnu::always_inline]] inline V looked_up(const V& table, const V& number) {
+  if constexpr (sizeof(V) == 64)
+    return reinterpret_cast<V>(
+        _mm512_shuffle_epi8(reinterpret_cast<__m512i>(table), reinterpret_cast<__m512i>(number)));
+  else if constexpr (sizeof(V) == 32)
+    return reinterpret_cast<V>(
+        _mm256_shuffle_epi8(reinterpret_cast<__m256i>(table), reinterpret_cast<__m256i>(number)));
+  else
+    return reinterpret_cast<V>(
+        _mm_shuffle_epi8(reinterpret_cast<__m128i>(table), reinterpret_cast<__m128i>(number)));
+}
+#else
+inline constexpr bool kLooksUp = false;
+template <class V>
+V looked_up(const V& table, const V& number);  // not there
+#endif
+
+}  // namespace detail
+
+/// Rows of it, in vectors of bytes: by how many live of a cell and those around it tables, or comparisons with the
+/// numbers that matter, say what it becomes. Four rows at a time, so that what is summed along a row serves the
+/// rows above and below.
+template <int Bytes = detail::kVectorBytes, bool Tables = detail::kLooksUp>
 class LifeRow final : public RowKernel<std::uint8_t, 2> {
  public:
   LifeRow(unsigned born, unsigned survive, const Index<2>& stride) : at_{born, survive, stride[0]} {
-    for (std::size_t k = 0; k < born_.size(); ++k) {
-      const std::size_t n = k % 16;                                 // 10 to 15: never
-      const unsigned alive = n == 0 ? 0 : survive >> (n - 1) & 1u;  // one of the n is the cell itself
-      born_[k] = static_cast<std::uint8_t>(born >> n & 1u);
-      flip_[k] = static_cast<std::uint8_t>(born_[k] ^ alive);
+    for (unsigned n = 0; n <= 9; ++n) {
+      const unsigned dead = born >> n & 1u, alive = n == 0 ? 0 : survive >> (n - 1) & 1u;  // it is one of the n
+      if (!(dead | alive)) continue;
+      counts_[used_++] = static_cast<std::uint8_t>(n);
+      for (std::size_t k = n; k < Bytes; k += 16) {
+        born_[k] = static_cast<std::uint8_t>(dead);
+        flip_[k] = static_cast<std::uint8_t>(dead ^ alive);
+      }
     }
   }
 
@@ -58,7 +96,39 @@ class LifeRow final : public RowKernel<std::uint8_t, 2> {
         for (std::int64_t x = 0; x < n; ++x) out[r * apart + x] = at_(in + r * s + x);
       return;
     }
-    const V born = Vector::load(born_.data()), flip = Vector::load(flip_.data());
+    if constexpr (Tables) {
+      const V born = Vector::load(born_.data()), flip = Vector::load(flip_.data());
+      sweep<Rows>(in, out, n, apart, [&](const V& living, const V& state) ISOHALO_INLINED {
+        return detail::looked_up(born, living) ^ (detail::looked_up(flip, living) & state);
+      });
+    } else {
+      [&]<std::size_t... N>(std::index_sequence<N...>) {
+        (void)((used_ == N ? (by_counts<Rows, N>(in, out, n, apart), true) : false) || ...);
+      }
+      (std::make_index_sequence<11>());
+    }
+  }
+  template <int Rows, std::size_t N>
+  void by_counts(const std::uint8_t* in, std::uint8_t* out, std::int64_t n, std::int64_t apart) const {
+    const auto counts = counts_, born = values_of(born_), flip = values_of(flip_);
+    sweep<Rows>(in, out, n, apart, [&](const V& living, const V& state) ISOHALO_INLINED {
+      V next = Vector::filled(0);
+      for (std::size_t k = 0; k < N; ++k)
+        next |= reinterpret_cast<V>(living == counts[k]) & (born[k] ^ (flip[k] & state));
+      return next;
+    });
+  }
+  /// By the place in `counts_`.
+  std::array<std::uint8_t, 10> values_of(const std::array<std::uint8_t, Bytes>& table) const {
+    std::array<std::uint8_t, 10> values{};
+    for (std::size_t k = 0; k < used_; ++k) values[k] = table[counts_[k]];
+    return values;
+  }
+  /// `next(living, state)`: of a vector of cells.
+  template <int Rows, class Next>
+  [[gnu::always_inline]] void sweep(const std::uint8_t* in, std::uint8_t* out, std::int64_t n, std::int64_t apart,
+                                    const Next& next) const {
+    const std::int64_t s = at_.row;
     for (std::int64_t x = 0; x < n; x += Bytes) {
       x = std::min(x, n - Bytes);  // some cells of the last vector are computed again
       V state[Rows + 2], living[Rows + 2];
@@ -67,16 +137,15 @@ class LifeRow final : public RowKernel<std::uint8_t, 2> {
         state[r] = Vector::load(u);
         living[r] = Vector::load(u - 1) + state[r] + Vector::load(u + 1);
       }
-      for (int r = 0; r < Rows; ++r) {
-        const V all = living[r] + living[r + 1] + living[r + 2];
-        Vector::store(out + r * apart + x,
-                      Vector::looked_up(born, all) ^ (Vector::looked_up(flip, all) & state[r + 1]));
-      }
+      for (int r = 0; r < Rows; ++r)
+        Vector::store(out + r * apart + x, next(living[r] + living[r + 1] + living[r + 2], state[r + 1]));
     }
   }
 
   LifeAt at_;
-  std::array<std::uint8_t, Bytes> born_, flip_;  ///< by the number of living cells, every 16 bytes again
+  std::array<std::uint8_t, 10> counts_{};  ///< of living cells with which a cell lives, and how many
+  std::size_t used_ = 0;
+  std::array<std::uint8_t, Bytes> born_{}, flip_{};  ///< by that number, every 16 bytes again
 };
 
 }  // namespace isohalo

@@ -1,7 +1,8 @@
 #pragma once
 /// Row kernels: the update of one row of cells. `kernel(in, out, n)` writes out[0..n) from the old field, where
 /// `in` is the address of the row's first cell in it; `in` and `out` never overlap and share all strides. A kernel
-/// that reads other fields as well takes a fourth argument, the global index of the row's first cell.
+/// that reads other fields as well takes a fourth argument, the global index of the row's first cell. What updates
+/// rows in place is a RowKernel itself.
 ///
 /// Each cell is one expression, the same on every path, so that no loop order, vector width or thread changes its
 /// bits (all code is compiled without contraction).
@@ -91,29 +92,48 @@ KOKKOS_FUNCTION double squared_change(T now, T before) {
   return change * change;
 }
 
-/// A row of cells, each by make(in, at, out, to)(x): see RowKernel.
-template <class T, int D, class Make>
-class RowOfCells final : public RowKernel<T, D> {
+/// Rows that are updated in place and give the squared changes of their cells, if they are wanted.
+template <class T, int D>
+class ChangingKernel : public RowKernel<T, D> {
  public:
-  RowOfCells(const Make& make, bool in_place) : make_(make), in_place_(in_place) {}
-  [[gnu::flatten]] void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to,
-                            const CellRows& rows, const Index<D>&) const override {
-    const auto update = make_(in, at, out, to);
-    for (std::int64_t k = 0, row = 0; k < rows.count; ++k, row += rows.apart) {
+  /// As `run`; the squared change of cell x of row k goes to changes[k * apart + x].
+  virtual void run_with_changes(const T* const* in, std::int64_t at, T* const* out, std::int64_t to,
+                                const CellRows& rows, const Index<D>& i, double* changes,
+                                std::int64_t apart) const = 0;
+  bool reads_what_it_writes() const override { return true; }
+};
+
+/// Each cell by update.values(k), update.store(k, values) and update.term(k, values), k elements behind the first
+/// owned one of the arrays, whose addresses it has.
+template <class T, int D, class Update>
+class RowsInPlace final : public ChangingKernel<T, D> {
+ public:
+  explicit RowsInPlace(const Update& update) : update_(update) {}
+  [[gnu::flatten]] void run(const T* const*, std::int64_t at, T* const*, std::int64_t, const CellRows& rows,
+                            const Index<D>&) const override {
+    const Update update = update_;
+    for (std::int64_t k = 0; k < rows.count; ++k, at += rows.apart) {
       ISOHALO_INDEPENDENT
-      for (std::int64_t x = row; x < row + rows.cells; ++x) update(x);
+      for (std::int64_t x = at; x < at + rows.cells; ++x) update.store(x, update.values(x));
     }
   }
-  bool reads_what_it_writes() const override { return in_place_; }
+  [[gnu::flatten]] void run_with_changes(const T* const*, std::int64_t at, T* const*, std::int64_t,
+                                         const CellRows& rows, const Index<D>&, double* changes,
+                                         std::int64_t apart) const override {
+    const Update update = update_;
+    for (std::int64_t k = 0; k < rows.count; ++k, at += rows.apart, changes += apart) {
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = 0; x < rows.cells; ++x) {
+        const auto values = update.values(at + x);
+        changes[x] = update.term(at + x, values);
+        update.store(at + x, values);
+      }
+    }
+  }
 
  private:
-  Make make_;
-  bool in_place_;
+  Update update_;
 };
-template <class T, int D, class Make>
-RowOfCells<T, D, Make> row_of_cells(bool in_place, const Make& make) {
-  return {make, in_place};
-}
 
 }  // namespace detail
 

@@ -142,11 +142,6 @@ std::vector<FieldHandle<D>> StateStepper<T, D>::coefficients() {
 }
 
 template <class T, int D>
-std::string StateStepper<T, D>::residual_of() const {
-  return names_.change();
-}
-
-template <class T, int D>
 std::string StateStepper<T, D>::sweeps() const {
   if (sweeps_ > 1 && time_tile_[0] > 0) {
     std::string text;
@@ -443,9 +438,6 @@ bool StateStepper<T, D>::exchange_ghosts(const Fields& u, bool overlap) {
   plan.finish();
   return overlap;
 }
-
-template <class T, int D>
-StateStepper<T, D>::~StateStepper() = default;
 
 #define ISOHALO_INSTANTIATE(D)            \
   template class StateStepper<double, D>; \

@@ -58,12 +58,11 @@ class StateStepper : public Solver<D> {
               return kernels;
             },
             exchange) {}
-  ~StateStepper() override;
 
   const ArrayRef<T, D>& field() const { return now_[0].ref(); }
   std::vector<FieldHandle<D>> fields() override;
   std::vector<FieldHandle<D>> coefficients() override;
-  std::string residual_of() const override;
+  std::string residual_of() const override { return names_.change(); }
   ExchangeChoice exchange() const override { return plans_.begin()->second.choice(); }
   int depth() const override { return depth_; }
   std::string sweeps() const override;

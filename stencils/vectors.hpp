@@ -6,11 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#if defined(__SSSE3__) && !defined(__CUDACC__)
-#define ISOHALO_HAS_SHUFFLES
-#include <immintrin.h>
-#endif
-
 /// Of a lambda that handles vectors: they stay in registers only where all is one function.
 #define ISOHALO_INLINED __attribute__((always_inline))
 
@@ -44,25 +39,6 @@ struct VectorOf {
     return v;
   }
   [[gnu::always_inline]] static void store(T* p, const Type& v) { std::memcpy(p, &v, sizeof v); }
-
-  /// For each lane the entry of this number, of 0 to 15, in a table of bytes that is there again every 16 lanes.
-  [[gnu::always_inline]] static Type looked_up(const Type& table, const Type& number) requires(sizeof(T) == 1) {
-#if defined(ISOHALO_HAS_SHUFFLES)  // no operator of the extension does this in both compilers
-    if constexpr (Bytes == 64)
-      return reinterpret_cast<Type>(
-          _mm512_shuffle_epi8(reinterpret_cast<__m512i>(table), reinterpret_cast<__m512i>(number)));
-    else if constexpr (Bytes == 32)
-      return reinterpret_cast<Type>(
-          _mm256_shuffle_epi8(reinterpret_cast<__m256i>(table), reinterpret_cast<__m256i>(number)));
-    else
-      return reinterpret_cast<Type>(
-          _mm_shuffle_epi8(reinterpret_cast<__m128i>(table), reinterpret_cast<__m128i>(number)));
-#else
-    Type v;
-    for (int e = 0; e < kLanes; ++e) v[e] = table[number[e]];
-    return v;
-#endif
-  }
 
   /// The elements that lie First behind those of a, where b has the elements behind a but `skipped` less: lane e is
   /// element First + e of a, or of b in its place.

@@ -1,7 +1,5 @@
 /// `isohalo bench depth`: does halo_depth = "auto" choose as well as whoever tries out all depths?
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "apps/bench/benchmarks.hpp"
@@ -44,6 +42,7 @@ const std::vector<DepthCase>& depth_cases() {
       {"2d-gray_scott", 2, gray_scott, plane},
       {"2d-jacobi", 2, jacobi, plane},
       {"3d-jacobi", 3, jacobi, cube},
+      {"life", 2, one + kLife, {1024, 16384}},
   };
   return all;
 }

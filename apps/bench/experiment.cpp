@@ -1,7 +1,5 @@
 #include "apps/bench/experiment.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <random>

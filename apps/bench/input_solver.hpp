@@ -1,5 +1,5 @@
 #pragma once
-/// A shipped solver as an input file asks for it, with its fields in place, without a run around it.
+/// A solver as an input file asks for it, with its fields in place, without a run around it.
 
 #include <fmt/format.h>
 
@@ -77,6 +77,7 @@ std::string grid_text(MPI_Comm comm, const Index<D>& shape, const std::string& s
       list_text<D>(shape), list_text<D>(length), sides, sides, list_text<D>(slabs), depth);
 }
 inline constexpr const char* kPeriodicSide = "\"periodic\"";
+inline constexpr const char* kLife = "domain.type = \"uint8\"\nsolver.kind = \"life\"\n";
 inline constexpr const char* kZeroSide = "{fixed = 0.0}";
 inline constexpr const char* kHeat = "solver = {kind = \"heat\", kappa = 1.0, dt = 0.1}\n";
 

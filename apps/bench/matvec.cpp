@@ -3,8 +3,6 @@
 ///
 /// Source: Li, Hoefler, Snir 2013, section 3.7 and Fig. 26. The matrix there is square, of 49,152 rows.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -87,20 +88,20 @@ Json compare_steps(const std::string& name, const CartesianDomain<D>& domain, So
   return row;
 }
 
-/// What `bench sweep` was asked for; the cases that follow are added to `rows`.
+/// What `bench sweep` or `bench temporal` was asked for; the cases that follow are added to `rows`.
 struct SweepOrder {
   MPI_Comm comm;
   std::int64_t size;  ///< cells per dimension; 0: far more than caches hold
   int repeats;
   CaseChoice cases;
-  int depth = 1;          ///< steps per exchange
-  std::string tile = {};  ///< lines of the input
+  std::optional<int> depth = {};        ///< steps per exchange, of `bench temporal`
+  std::vector<std::int64_t> tile = {};  ///< of cases with as many dimensions
   Json rows = Json::array();
   std::int64_t cells(std::int64_t usual) const { return size > 0 ? size : usual; }
 };
-/// The cases of solvers that input files ask for; those that `bench temporal` has as well.
+/// The cases of solvers that input files ask for; those of `bench temporal`, each with these depths.
 void measure_solver_steps(SweepOrder& order);
-void measure_deep_steps(SweepOrder& order);
+void measure_deep_steps(SweepOrder& order, const std::vector<int>& depths);
 /// Those that compute on Kokkos' default execution space, against a copy there and by the host's bits.
 void measure_device_steps(SweepOrder& order);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 
 #include "apps/bench/hand_acoustics.hpp"
@@ -43,7 +45,7 @@ Json measure(const SweepOrder& order, const std::string& name, const std::string
   const auto stepper = [](InputSolver<D> & s) -> auto& {
     return dynamic_cast<StateStepper<T, D>&>(*s);
   };
-  const bool overlaps = beside == Beside::overlapped && order.depth == 1;
+  const bool overlaps = beside == Beside::overlapped && !order.depth;
   InputSolver<D> ours(order.comm, text, kinds);
   std::optional<InputSolver<D>> overlapped;
   bool chosen = false;
@@ -53,6 +55,11 @@ Json measure(const SweepOrder& order, const std::string& name, const std::string
     chosen = stepper(automatic).overlap().way() == 1;
     overlapped.emplace(order.comm, text, kinds);
     stepper(*overlapped).overlap_by(Overlap::always), stepper(ours).overlap_by(Overlap::never);
+  }
+  if (order.tile.size() == D) {
+    Index<D> tile{};
+    std::copy(order.tile.begin(), order.tile.end(), tile.begin());
+    stepper(ours).sweep_by({tile, {}});
   }
   const CartesianDomain<D>& domain = ours.domain();
   auto hand = make_hand(domain, ours.input());
@@ -75,9 +82,9 @@ Json measure(const SweepOrder& order, const std::string& name, const std::string
   }
   if constexpr (requires { hand.start(); }) hand.start();
   Json row = compare_steps<T, D>(name, domain, *ours, overlaps ? &**overlapped : nullptr, hand, compared, arrays,
-                                 order.repeats, order.depth);
+                                 order.repeats, order.depth.value_or(1));
   if (overlaps) row["overlap_chosen"] = chosen;
-  if (order.depth > 1) row.update({{"depth", order.depth}, {"tile", shape_string<D>(stepper(ours).time_tile())}});
+  if (order.depth) row.update({{"depth", *order.depth}, {"tile", shape_string<D>(stepper(ours).time_tile())}});
   return row;
 }
 
@@ -88,7 +95,7 @@ struct SolverCase {
   std::string name;
   Index<D> shape;
   std::string grid(const char* side) const {
-    return grid_text<D>(order.comm, shape, side, std::to_string(order.depth)) + order.tile;
+    return grid_text<D>(order.comm, shape, side, std::to_string(order.depth.value_or(1)));
   }
 };
 
@@ -280,7 +287,7 @@ Json acoustics(const SolverCase<D>& c) {
 
 Json life(const SolverCase<2>& c) {
   return against<HandWritten<2, HandLifeRow, 1, std::uint8_t>, std::uint8_t>(
-      c, kPeriodicSide, std::string("domain.type = \"uint8\"\nsolver.kind = \"life\"\n") + kRandomField, 2,
+      c, kPeriodicSide, std::string(kLife) + kRandomField, 2,
       [](const Input<2>&, const Index<2>& s) { return HandLifeRow{s[0]}; });
 }
 
@@ -319,10 +326,11 @@ void measure_solver_steps(SweepOrder& order) {
   add(SolverCase<2>{order, "life", {bytes, bytes}}, life);
 }
 
-void measure_deep_steps(SweepOrder& order) {
+void measure_deep_steps(SweepOrder& order, const std::vector<int>& depths) {
   const std::int64_t n2 = order.cells(8192), n3 = order.cells(384);
   const auto add = [&](const auto& c, const auto& run) {
-    if (order.cases.wants(c.name)) order.rows.push_back(run(c));
+    if (!order.cases.wants(c.name)) return;
+    for (const int depth : depths) order.depth = depth, order.rows.push_back(run(c));
   };
   add(SolverCase<2>{order, "2d-5pt", {n2, n2}}, heat<2>);
   add(SolverCase<3>{order, "3d-7pt", {n3, n3, n3}}, heat<3>);

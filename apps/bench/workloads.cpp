@@ -5,8 +5,6 @@
 
 #include "apps/bench/workloads.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 

@@ -13,8 +13,8 @@ using Offsets = std::vector<Index<D>>;
 
 enum class Self { leave_out, include };
 
-/// Chebyshev distance at most `radius`, row-major. Throws UsageError, as the others, for a negative radius or a
-/// cube of more than 2^24 offsets.
+/// Chebyshev distance at most `radius`, row-major. Throws UsageError for a negative radius, as the others, or a
+/// cube of more than 2^24 offsets, as all but `star`.
 template <int D>
 Offsets<D> moore(int radius, Self self);
 

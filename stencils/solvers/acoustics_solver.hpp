@@ -24,21 +24,20 @@ namespace isohalo {
 
 namespace detail {
 
-/// Rows that are updated in place by such an update of a cell or a face. It has the addresses of its arrays.
+template <class T, int D>
+using ChangingPointer = std::unique_ptr<const ChangingKernel<T, D>>;
 template <class T, int D, class Update>
-KernelPointer<T, D> rows_in_place(const Update& update) {
-  auto make = [update](auto, std::int64_t at, auto, auto) {
-    return [update, at](std::int64_t x) { update.store(at + x, update.values(at + x)); };
-  };
-  return std::make_unique<RowOfCells<T, D, decltype(make)>>(make, true);
+ChangingPointer<T, D> rows_in_place(const Update& update) {
+  return std::make_unique<RowsInPlace<T, D, Update>>(update);
 }
 
 /// Rows of faces of dimension j, of which those at sides of the grid may have given velocities.
 template <class T, int D>
-class GivenFaces final : public RowKernel<T, D> {
+class GivenFaces final : public ChangingKernel<T, D> {
  public:
   using Sides = std::array<SideFaces<D>, 2>;
-  GivenFaces(KernelPointer<T, D> rows, int j, const Sides& sides) : rows_(std::move(rows)), j_(j), sides_(sides) {}
+  GivenFaces(ChangingPointer<T, D> rows, int j, const Sides& sides)
+      : rows_(std::move(rows)), j_(j), sides_(sides) {}
 
   void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
            const Index<D>& i) const override {
@@ -56,10 +55,20 @@ class GivenFaces final : public RowKernel<T, D> {
       }
     });
   }
-  bool reads_what_it_writes() const override { return true; }
+  void run_with_changes(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
+                        const Index<D>& i, double* changes, std::int64_t apart) const override {
+    const T* const v = out[0] + to;
+    for (std::int64_t k = 0; k < rows.count; ++k) std::copy_n(v + k * rows.apart, rows.cells, changes + k * apart);
+    run(in, at, out, to, rows, i);
+    for (std::int64_t k = 0; k < rows.count; ++k)
+      for (std::int64_t x = 0; x < rows.cells; ++x) {
+        double& change = changes[k * apart + x];
+        change = squared_change<double>(v[k * rows.apart + x], change);
+      }
+  }
 
  private:
-  KernelPointer<T, D> rows_;
+  ChangingPointer<T, D> rows_;
   int j_;
   const Sides& sides_;
 };
@@ -159,7 +168,7 @@ class AcousticsSolver final : public AcousticsSteps<D> {
   };
   /// How a field is updated.
   struct Update {
-    KernelPointer<T, D> kernel;
+    detail::ChangingPointer<T, D> kernel;
     std::vector<T*> in{};  ///< what comes from memory besides it
   };
 
@@ -238,7 +247,8 @@ class AcousticsSolver final : public AcousticsSteps<D> {
     for (std::size_t f = 1; f <= D; ++f) update_part(f, level.around[f], {});
     const auto planes = [&](std::int64_t low, std::int64_t high) {
       for (const std::size_t f : kInTurn)
-        sweep_planes_with_change(*this->sums_[f], lanes_[f], low + ahead(f), high + ahead(f), update(f), how);
+        sweep_planes_with_change(*this->sums_[f], lanes_[f], low + ahead(f), high + ahead(f), *updates_[f].kernel,
+                                 update(f), how);
     };
     if constexpr (D == 1)
       planes(0, 0);  // a row, all of it at one go

@@ -73,15 +73,15 @@ TEST(WeightedRow, RunsOfTermsInRowsOfAnyWidth) {
     }
 }
 
-/// `count` rows of n cells by LifeRow<Bytes>, of any rule, against a count of the neighbors.
-template <int Bytes>
+/// `count` rows of n cells by this LifeRow, of any rule, against a count of the neighbors.
+template <class Row>
 void check_life(unsigned born, unsigned survive, std::int64_t n, std::int64_t count, test::Random& random) {
   const std::int64_t stride = n + 2;
   std::vector<std::uint8_t> u(static_cast<std::size_t>((count + 2) * stride)), out(u.size(), 7);
   for (auto& x : u) x = static_cast<std::uint8_t>(random.in(0, 1));
   const std::uint8_t* const in = u.data();
   std::uint8_t* const to = out.data();
-  LifeRow<Bytes>(born, survive, {stride, 1}).run(&in, stride + 1, &to, stride + 1, {n, count, stride}, {});
+  Row(born, survive, {stride, 1}).run(&in, stride + 1, &to, stride + 1, {n, count, stride}, {});
   for (std::int64_t y = 0; y < count + 2; ++y)
     for (std::int64_t x = 0; x < stride; ++x) {
       const auto at = [&](std::int64_t j, std::int64_t i) { return u[static_cast<std::size_t>(j * stride + i)]; };
@@ -103,8 +103,9 @@ TEST(LifeRow, AnyRuleInRowsOfAnyWidthAndNumber) {
   for (int k = 0; k < 600; ++k) {
     const auto rule = [&] { return static_cast<unsigned>(k == 0 ? 0 : k == 1 ? 511 : random.in(0, 511)); };
     const unsigned born = rule(), survive = rule();
-    check_life<detail::kVectorBytes>(born, survive, k % 200 + 1, k % 11 + 1, random);
-    check_life<16>(born, survive, k % 50 + 1, k % 7 + 1, random);
+    check_life<LifeRow<>>(born, survive, k % 200 + 1, k % 11 + 1, random);
+    check_life<LifeRow<16>>(born, survive, k % 50 + 1, k % 7 + 1, random);
+    check_life<LifeRow<16, false>>(born, survive, k % 53 + 1, k % 7 + 1, random);
     if (testing::Test::HasFatalFailure()) return;
   }
 }

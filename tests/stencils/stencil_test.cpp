@@ -1,10 +1,13 @@
 /// Row kernels, boundary rules and deep stepping against one plain loop over the whole grid.
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <thread>
 
@@ -354,6 +357,31 @@ TEST(OverlapWays, KeepsTheFasterWayOfTheSlowestRank) {
   EXPECT_EQ(overlap_ways(Overlap::always, comm).way(), 1U);
   EXPECT_EQ(overlap_ways(Overlap::never, comm).way(), 0U);
 }
+
+#if !defined(__SANITIZE_ADDRESS__)  // which takes terabytes of addresses
+TEST(StateStepper, MemoryThatOneRankLacksIsAnErrorOfAll) {
+  const std::int64_t n = 4096;
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {n * test::ranks(), n});
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  if (test::rank() == test::ranks() - 1) {
+    std::int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlimit now{static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE) + (std::int64_t{64} << 20)),
+                     before.rlim_max};
+    setrlimit(RLIMIT_AS, &now);
+  }
+  const auto make = [&] {
+    StateStepper<double, 2>("u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 1,
+                            [](const Index<2>& stride) {
+                              return HeatRow<double, 2>({0.1, 0.1}, stride);
+                            });
+  };
+  EXPECT_THROW(make(), RunError);
+  setrlimit(RLIMIT_AS, &before);
+  EXPECT_NO_THROW(make());
+}
+#endif
 
 TEST(Boundary, RefusesStencilsBeyondTheGrid) {
   BoundaryRules<1> rules;
