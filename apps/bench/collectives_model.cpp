@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <span>
 #include <sstream>
@@ -82,6 +83,7 @@ class PaperFigures {
         if (size.contains(key)) point("20 reduce and OpenMP", name, size["bytes"], size[key]);
   }
   void write(const std::string& directory) const {
+    std::filesystem::create_directories(directory);
     for (const Plot& p : plots_)
       write_whole(directory + "/figure_" + p.title.substr(0, p.title.find(' ')) + ".svg", to_svg(p));
   }
@@ -117,6 +119,7 @@ NodeCosts node_costs_of(const Machine& m) {
 /// The steps of the tree, on this machine and on the paper's 2 x 6 cores, for a cache line there with the latencies
 /// of its section 3.4 (Figure 16).
 void draw_steps(const std::string& directory, const Hierarchy& here, const NodeCosts& costs) {
+  std::filesystem::create_directories(directory);
   const auto draw = [&](const std::string& file, const Hierarchy& h, const NodeCosts& c) {
     write_whole(directory + "/" + file, to_svg(reduction_schedule({.kind = Kind::tree}, h, -1), h, c,
                                                "16 steps of the tree on " + h.text(), kLineBytes));

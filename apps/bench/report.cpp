@@ -15,6 +15,7 @@ std::string text_of(const Json& figure) {
   if (figure.is_string()) return figure.get<std::string>();
   if (!figure.is_number_float()) return figure.dump();
   const double x = figure.get<double>();
+  if (!std::isfinite(x)) return "-";
   return std::abs(x) < 1e3 || std::abs(x) >= 1e9 ? fmt::format("{:.4g}", x) : fmt::format("{:.0f}", x);
 }
 
@@ -69,12 +70,20 @@ void print_table(const Json& list) {
   fmt::print("{}\n", fmt::join(lines, "\n"));
 }
 
-void print_text(const std::string& name, const Json& j) {
-  const bool table = is_list_of_objects(j);
-  if (!table && !j.is_object()) return fmt::print("{}: {}\n", name, text_of(j));
-  fmt::print("\n{}\n", name);
-  if (table && std::all_of(j.begin(), j.end(), is_row)) return print_table(j);
-  for (const auto& [key, part] : j.items()) print_text(key, part);
+bool is_single(const Json& j) {
+  return !j.is_object() && !is_list_of_objects(j);
+}
+
+/// What is single first; then each part under its name, those of a list under what they begin with.
+void print_text(const Json& j) {
+  if (is_list_of_objects(j) && std::all_of(j.begin(), j.end(), is_row)) return print_table(j);
+  for (const auto& [key, part] : j.items())
+    if (is_single(part)) fmt::print("{}: {}\n", key, text_of(part));
+  for (const auto& [key, part] : j.items()) {
+    if (is_single(part)) continue;
+    fmt::print("\n{}\n", j.is_array() && !part.empty() && is_single(part.front()) ? text_of(part.front()) : key);
+    print_text(part);
+  }
 }
 
 }  // namespace
@@ -87,8 +96,7 @@ ExitCode print_report(MPI_Comm comm, bool json, const Json& report, bool right) 
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
   if (rank == 0 && json) fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
-  if (rank == 0 && !json)
-    for (const auto& [key, part] : report.items()) print_text(key, part);
+  if (rank == 0 && !json) print_text(report);
   return right ? ExitCode::fine : ExitCode::different;
 }
 
@@ -97,14 +105,14 @@ bool all_true(const Json& rows, const std::string& key) {
 }
 
 bool CaseChoice::wants(const std::string& name) {
-  names_.push_back(name);
-  const bool wanted = wanted_.empty() || std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end();
-  found_ = found_ || wanted;
-  return wanted;
+  if (std::find(names_.begin(), names_.end(), name) == names_.end()) names_.push_back(name);
+  return wanted_.empty() || std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end();
 }
 
-void CaseChoice::require_one(const std::string& bench) const {
-  if (!found_) throw UsageError(fmt::format("{}: no such case; there are {}", bench, fmt::join(names_, ", ")));
+void CaseChoice::require_known(const std::string& bench) const {
+  for (const std::string& name : wanted_)
+    if (std::find(names_.begin(), names_.end(), name) == names_.end())
+      throw UsageError(fmt::format("{}: no case \"{}\"; there are {}", bench, name, fmt::join(names_, ", ")));
 }
 
 }  // namespace isohalo

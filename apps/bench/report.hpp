@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 Json report_of(const std::string& benchmark);
 
 /// Prints the report on rank 0, as JSON or as text: what is single on a line of its own, each list of alike objects
-/// as a table. Different unless all was `right`. Local.
+/// as a table, other parts under their names. Different unless all was `right`. Local.
 ExitCode print_report(MPI_Comm comm, bool json, const Json& report, bool right);
 
 /// Is this key true in all rows?
@@ -29,12 +29,11 @@ class CaseChoice {
   explicit CaseChoice(const std::vector<std::string>& wanted) : wanted_(wanted) {}
   /// To be asked for every case that there is.
   bool wants(const std::string& name);
-  /// Throws UsageError unless a case was wanted; `bench` is the command, for the message.
-  void require_one(const std::string& bench) const;
+  /// Throws UsageError for a wanted case that was not asked for; `bench` is the command, for the message.
+  void require_known(const std::string& bench) const;
 
  private:
   std::vector<std::string> wanted_, names_;
-  bool found_ = false;
 };
 
 }  // namespace isohalo

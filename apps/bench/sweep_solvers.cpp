@@ -84,7 +84,10 @@ Json measure(const SweepOrder& order, const std::string& name, const std::string
   Json row = compare_steps<T, D>(name, domain, *ours, overlaps ? &**overlapped : nullptr, hand, compared, arrays,
                                  order.repeats, order.depth.value_or(1));
   if (overlaps) row["overlap_chosen"] = chosen;
-  if (order.depth) row.update({{"depth", *order.depth}, {"tile", shape_string<D>(stepper(ours).time_tile())}});
+  if (order.depth) {
+    row["depth"] = *order.depth;
+    if (const Index<D>& tile = stepper(ours).time_tile(); tile[0] > 0) row["tile"] = shape_string<D>(tile);
+  }
   return row;
 }
 
