@@ -267,9 +267,9 @@ void sweep_box_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, c
 
 template <class T, int D>
 void sweep_planes_with_change(CellSum<D>& sum, std::vector<double>& lanes, std::int64_t low, std::int64_t high,
-                              const detail::ChangingKernel<T, D>& kernel, const RowUpdate<T, D>& update,
-                              const Fetch& how) {
+                              const RowUpdate<T, D>& update, const Fetch& how) {
   const UpdatedRows<T, D> rows(update, how);
+  const auto& kernel = dynamic_cast<const ChangingKernel<T, D>&>(update.kernel);
   // What comes next in memory is fetched, which may be of the planes of the next call.
   const auto row = [&](const Index<D>& i, std::int64_t) {
     return ChangingRow<T, D>(rows, kernel, i, behind<D>(i, UpdatedRows<T, D>::kAhead));
@@ -352,8 +352,7 @@ void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowU
                               std::span<T* const>, std::span<T* const>);
 #define ISOHALO_INSTANTIATE_SUMS(T, D)                                                                  \
   template void sweep_planes_with_change(CellSum<D>&, std::vector<double>&, std::int64_t, std::int64_t, \
-                                         const detail::ChangingKernel<T, D>&, const RowUpdate<T, D>&,   \
-                                         const Fetch&);                                                 \
+                                         const RowUpdate<T, D>&, const Fetch&);                         \
   template void sweep_with_product(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const T*, \
                                    const Fetch&);                                                       \
   template void sweep_with_square(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const Fetch&);

@@ -46,13 +46,12 @@ template <class T, int D>
 void sweep_box_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box<D>& box,
                            const RowUpdate<T, D>& update, std::span<T* const> before);
 
-/// The same as sweep_with_change of one array of floating-point cells that is updated in place, by the kernel of
-/// `update`, over the planes low .. high-1 of dimension 0 that this rank owns: to be called for all of them in
-/// order, with the same `lanes`. Of one dimension all owned cells, whatever the planes.
+/// The same as sweep_with_change of one array of floating-point cells that is updated in place, by a
+/// ChangingKernel, over the planes low .. high-1 of dimension 0 that this rank owns: to be called for all of them
+/// in order, with the same `lanes`. Of one dimension all owned cells, whatever the planes.
 template <class T, int D>
 void sweep_planes_with_change(CellSum<D>& sum, std::vector<double>& lanes, std::int64_t low, std::int64_t high,
-                              const detail::ChangingKernel<T, D>& kernel, const RowUpdate<T, D>& update,
-                              const Fetch& how);
+                              const RowUpdate<T, D>& update, const Fetch& how);
 
 /// Forms these tile values alone in one box of owned cells, which is in cache and begins and ends where reduction
 /// tiles do or the block does. Fences. Local.

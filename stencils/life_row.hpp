@@ -110,19 +110,15 @@ class LifeRow final : public RowKernel<std::uint8_t, 2> {
   }
   template <int Rows, std::size_t N>
   void by_counts(const std::uint8_t* in, std::uint8_t* out, std::int64_t n, std::int64_t apart) const {
-    const auto counts = counts_, born = values_of(born_), flip = values_of(flip_);
+    std::array<std::uint8_t, N> counts, born, flip;
+    for (std::size_t k = 0; k < N; ++k)
+      counts[k] = counts_[k], born[k] = born_[counts[k]], flip[k] = flip_[counts[k]];
     sweep<Rows>(in, out, n, apart, [&](const V& living, const V& state) ISOHALO_INLINED {
       V next = Vector::filled(0);
       for (std::size_t k = 0; k < N; ++k)
         next |= reinterpret_cast<V>(living == counts[k]) & (born[k] ^ (flip[k] & state));
       return next;
     });
-  }
-  /// By the place in `counts_`.
-  std::array<std::uint8_t, 10> values_of(const std::array<std::uint8_t, Bytes>& table) const {
-    std::array<std::uint8_t, 10> values{};
-    for (std::size_t k = 0; k < used_; ++k) values[k] = table[counts_[k]];
-    return values;
   }
   /// `next(living, state)`: of a vector of cells.
   template <int Rows, class Next>

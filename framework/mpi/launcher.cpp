@@ -18,15 +18,23 @@ int count_common(MPI_Group group, int size, MPI_Group other) {
   return static_cast<int>(std::count_if(places.begin(), places.end(), [](int p) { return p != MPI_UNDEFINED; }));
 }
 
+const char* launched_here() {
+#ifdef OPEN_MPI
+  return std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+#else
+  return std::getenv("MPI_LOCALNRANKS");
+#endif
+}
+
 bool launched_on_one_node(MPI_Comm comm) {
   for (const char* plays_nodes : {"MPIR_CVAR_NUM_CLIQUES", "MPIR_CVAR_ODD_EVEN_CLIQUES", "MPIR_CVAR_NOLOCAL"})
     if (std::getenv(plays_nodes)) return false;
 #ifdef OPEN_MPI
-  const char *const here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE"), *const launched =
-                                                                          std::getenv("OMPI_COMM_WORLD_SIZE");
+  const char* const launched = std::getenv("OMPI_COMM_WORLD_SIZE");
 #else
-  const char *const here = std::getenv("MPI_LOCALNRANKS"), *const launched = std::getenv("PMI_SIZE");
+  const char* const launched = std::getenv("PMI_SIZE");
 #endif
+  const char* const here = launched_here();
   if (!here || !launched || std::strcmp(here, launched) != 0) return false;
   // Others come by MPI_Comm_spawn and its like.
   int size = 0;

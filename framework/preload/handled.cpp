@@ -73,10 +73,8 @@ bool on_all(MPI_Comm comm, bool so) {
 /// How often to look at a flag before giving the core away: hardly, where the launcher says that ranks outnumber
 /// the cores. For the ranks of a communicator NodeCollectives finds that out itself.
 int spins() {
-  for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"})
-    if (const char* const here = std::getenv(name); here && std::atoi(here) > sysconf(_SC_NPROCESSORS_ONLN))
-      return 5;
-  return NodeCollectivesOptions{}.spins;
+  const char* const here = detail::launched_here();
+  return here && std::atoi(here) > sysconf(_SC_NPROCESSORS_ONLN) ? 5 : NodeCollectivesOptions{}.spins;
 }
 
 std::unique_ptr<State> make_state(MPI_Comm comm) {

@@ -238,17 +238,16 @@ class AcousticsSolver final : public AcousticsSteps<D> {
   }
 
   void update_slabs(const Level& level, const Fetch& how) const {
-    for (const Slab& slab : level.slabs)
-      for (const std::size_t f : kInTurn) update_part(f, slab.parts[f], how);
+    for (const Slab& slab : level.slabs) in_turn([&](std::size_t f) { update_part(f, slab.parts[f], how); });
   }
   /// With the tile values of the squared changes. What other ranks own is updated apart: faces before, since all of
   /// them read the pressure of before the step, cells after.
   void update_with_change(const Level& level, const Fetch& how) {
     for (std::size_t f = 1; f <= D; ++f) update_part(f, level.around[f], {});
     const auto planes = [&](std::int64_t low, std::int64_t high) {
-      for (const std::size_t f : kInTurn)
-        sweep_planes_with_change(*this->sums_[f], lanes_[f], low + ahead(f), high + ahead(f), *updates_[f].kernel,
-                                 update(f), how);
+      in_turn([&](std::size_t f) {
+        sweep_planes_with_change(*this->sums_[f], lanes_[f], low + ahead(f), high + ahead(f), update(f), how);
+      });
     };
     if constexpr (D == 1)
       planes(0, 0);  // a row, all of it at one go
@@ -266,12 +265,11 @@ class AcousticsSolver final : public AcousticsSteps<D> {
     for_each_piece_of("isohalo::sweep", part, work, 0, 1, [] {});
   }
 
-  /// The fields as a step updates them.
-  static constexpr auto kInTurn = [] {
-    std::array<std::size_t, D + 1> order{};  // the pressure last
-    for (std::size_t k = 0; k < D; ++k) order[k] = k + 1;
-    return order;
-  }();
+  /// f(field) as a step updates them: the pressure last.
+  template <class F>
+  static void in_turn(const F& f) {
+    for (std::size_t k = 1; k <= D + 1; ++k) f(k % (D + 1));
+  }
 
   OutsideCells<D> outside_;          ///< of the pressure; no face outside the grid is read
   std::vector<Field<T, D>> memory_;  ///< of these arrays
