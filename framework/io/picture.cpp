@@ -73,19 +73,19 @@ void write_png(const std::filesystem::path& file, const std::vector<double>& v, 
   for (double x : v)
     if (std::isfinite(x)) low = std::min(low, x), high = std::max(high, x);
   const std::int64_t zoom = std::max<std::int64_t>(1, kLeastPixels / std::max(rows, columns));
-  const std::int64_t tall = rows == 1 ? 64 : zoom;  // a line becomes a strip
+  const std::int64_t tall = rows == 1 ? 64 : zoom, wide = columns == 1 ? 64 : zoom;  // a line becomes a strip
   std::vector<png_byte> pixels;
-  pixels.reserve(static_cast<std::size_t>(rows * tall * columns * zoom * 3));
+  pixels.reserve(static_cast<std::size_t>(rows * tall * columns * wide * 3));
   for (std::int64_t y = 0; y < rows * tall; ++y)
-    for (std::int64_t x = 0; x < columns * zoom; ++x) {
-      const double value = v[static_cast<std::size_t>(y / tall * columns + x / zoom)];
+    for (std::int64_t x = 0; x < columns * wide; ++x) {
+      const double value = v[static_cast<std::size_t>(y / tall * columns + x / wide)];
       const Colour c =
           value != value ? Colour{220, 0, 0} : colour_of(high > low ? (value - low) / (high - low) : 0.5);
       for (double part : {c.r, c.g, c.b}) pixels.push_back(static_cast<png_byte>(std::lround(part)));
     }
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
-  image.width = static_cast<png_uint_32>(columns * zoom);
+  image.width = static_cast<png_uint_32>(columns * wide);
   image.height = static_cast<png_uint_32>(rows * tall);
   image.format = PNG_FORMAT_RGB;
   std::string bytes(PNG_IMAGE_PNG_SIZE_MAX(image), '\0');

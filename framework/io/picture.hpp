@@ -9,8 +9,8 @@
 namespace isohalo {
 
 /// Writes `file`. The slower dimensions are cut in the middle; slices beyond 1024 cells are thinned, small ones
-/// enlarged; colours span the slice's least to greatest finite value; NaN is red. The picture does not depend on
-/// the ranks. `domain` is that of the field (see `field_domain`). Collective. Throws RunError, agreed.
+/// enlarged, lines made strips; colours span the least to greatest finite value; NaN is red. The picture does not
+/// depend on the ranks. `domain` is that of the field (see `field_domain`). Collective. Throws RunError, agreed.
 template <int D>
 void write_picture(const std::filesystem::path& file, const CartesianDomain<D>& domain, const AnyArray<D>& array);
 

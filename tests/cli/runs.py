@@ -126,11 +126,12 @@ def test_companions():
     that(picture[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", picture[16:24]) == (320, 384), "the picture")
     run(3, "seen3", "output.picture_every=20", "parallel.process_grid=[1,3]")
     that(same_file("seen/u_00000020.png", "seen3/u_00000020.png"), "the picture depends on the ranks")
-    for shape in ("[50]", "[9,10,11]", "[5,6,7,4]"):
+    for shape, size in {"[50]": (400, 64), "[50,1]": (64, 400), "[3000,3]": (64, 1000), "[9,10,11]": (396, 360), "[5,6,7,4]": (228, 399)}.items():
         flat = [x for x in INPUT.splitlines() if not x.startswith("boundary")]
         (WORK / "any.toml").write_text("\n".join(flat))
         isohalo(2, "run", "any.toml", "domain.shape=" + shape, "output.picture_every=40", "--overwrite")
-        that((WORK / "out/any/u_00000040.png").stat().st_size > 100, "picture of " + shape)
+        there = struct.unpack(">II", (WORK / "out/any/u_00000040.png").read_bytes()[16:24])
+        that(there == size, "picture of %s: %r, expected %r" % (shape, there, size))
     lines = (WORK / "seen/digests.txt").read_text().splitlines()
     that([l.split()[0] for l in lines] == ["20", "40"], "the log has lines %r" % lines)
     with h5py.File(WORK / "seen/step_00000020.h5") as f:
