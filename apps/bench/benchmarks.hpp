@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,12 +51,12 @@ ExitCode bench_exchange(MPI_Comm comm, const BenchExchangeOptions& options);
 
 struct BenchScalingOptions : BenchOptions {
   int repeats = 7;
-  double seconds_each = 0.05;                                  ///< about, of a measurement
-  std::vector<int> ranks;                                      ///< empty: powers of two, and all
-  std::vector<std::int64_t> blocks{16, 32, 48, 64, 128, 192};  ///< cells of a rank per dimension, weak scaling
-  std::vector<std::int64_t> grids{64, 256};                    ///< cells per dimension, strong scaling
-  std::vector<std::string> with;                               ///< files of earlier points, as JSON
-  int residual_every = 10;                                     ///< of what is extrapolated, as the next ones
+  double seconds_each = 0.05;                               ///< about, of a measurement
+  std::set<int> ranks;                                      ///< empty: powers of two, and all
+  std::set<std::int64_t> blocks{16, 32, 48, 64, 128, 192};  ///< cells of a rank per dimension, weak scaling
+  std::set<std::int64_t> grids{64, 256};                    ///< cells per dimension, strong scaling
+  std::vector<std::string> with;                            ///< files of earlier points, as JSON
+  int residual_every = 10;                                  ///< of what is extrapolated, as the next ones
   std::int64_t weak_block = 128, strong_grid = 4096;
   double latency_us = 0, gb_per_s = 0;  ///< of a network; 0: as fitted
   std::string plot_directory;           ///< empty: no plots

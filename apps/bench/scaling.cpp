@@ -60,7 +60,7 @@ double measured(MPI_Comm part, const Cut& cut, bool residual, const BenchScaling
 }
 
 /// All points on the first ranks of the launch, as many as they are for; on rank 0. Collective.
-std::vector<ScalingPoint> measure_all(const Communicator& comm, MPI_Comm user, const std::vector<int>& counts,
+std::vector<ScalingPoint> measure_all(const Communicator& comm, MPI_Comm user, const std::set<int>& counts,
                                       const BenchScalingOptions& options) {
   std::vector<ScalingPoint> points;
   const auto cores = static_cast<int>(comm.min(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L)));
@@ -154,10 +154,9 @@ Outlook outlook_of(const std::vector<ScalingPoint>& points, const BenchScalingOp
 }
 
 /// Powers of two up to all ranks, and all.
-std::vector<int> usual_counts(int size) {
-  std::vector<int> counts;
-  for (int p = 1; p < size; p *= 2) counts.push_back(p);
-  counts.push_back(size);
+std::set<int> usual_counts(int size) {
+  std::set<int> counts{size};
+  for (int p = 1; p < size; p *= 2) counts.insert(p);
   return counts;
 }
 
@@ -183,11 +182,10 @@ StepWork work_of(const Cut& cut, int threads, int sharing, double residual) {
 
 ExitCode bench_scaling(MPI_Comm user, const BenchScalingOptions& options) {
   const Communicator comm = Communicator::of(user);
-  const std::vector<int> counts = options.ranks.empty() ? usual_counts(comm.size()) : options.ranks;
-  for (const int ranks : counts)
-    if (ranks > comm.size())
-      throw UsageError(fmt::format("bench scaling: --ranks {} of a launch of {}: start more, or measure fewer",
-                                   ranks, comm.size()));
+  const std::set<int> counts = options.ranks.empty() ? usual_counts(comm.size()) : options.ranks;
+  if (*counts.rbegin() > comm.size())
+    throw UsageError(fmt::format("bench scaling: --ranks {} of a launch of {}: start more, or measure fewer",
+                                 *counts.rbegin(), comm.size()));
   std::vector<ScalingPoint> earlier;
   on_root(comm, [&] {
     for (const std::string& file : options.with) {
@@ -200,8 +198,7 @@ ExitCode bench_scaling(MPI_Comm user, const BenchScalingOptions& options) {
   on_root(comm, [&] {
     const Outlook o = outlook_of(points, options);
     print_scaling(points, o, options);
-    if (options.plot_directory.empty() || o.weak.empty() || o.strong.empty()) return;
-    plot_scaling(points, o, options.plot_directory);
+    if (!options.plot_directory.empty()) plot_scaling(points, o, options.plot_directory);
   });
   return ExitCode::fine;
 }

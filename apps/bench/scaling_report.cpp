@@ -17,15 +17,9 @@ Json json_of(const ScalingPoint& p) {
           {"sharing", p.sharing}, {"cores", p.cores},     {"residual", p.residual}, {"seconds", p.seconds}};
 }
 
-double efficiency(const std::vector<Parts>& all, std::size_t k, bool is_strong) {
-  const double more = static_cast<double>(all[k].cut.ranks()) / all[0].cut.ranks();
-  return all[0].total() / (is_strong ? more : 1) / all[k].total();
-}
-
 Json json_of(const std::vector<Parts>& all, bool is_strong) {
   Json list = Json::array();
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    const Parts& p = all[k];
+  for (const Parts& p : all) {
     list.push_back({{"ranks", p.cut.ranks()},
                     {"shape", p.cut.shape},
                     {"compute_us", p.compute * 1e6},
@@ -34,20 +28,20 @@ Json json_of(const std::vector<Parts>& all, bool is_strong) {
                     {"bytes_us", p.bytes * 1e6},
                     {"residual_us", p.residual * 1e6},
                     {"sums_us", p.sum * 1e6},
-                    {"total_us", p.total() * 1e6},
-                    {"efficiency", efficiency(all, k, is_strong)}});
+                    {"total_us", p.total() * 1e6}});
+    const double more = is_strong ? static_cast<double>(p.cut.ranks()) / all[0].cut.ranks() : 1;
+    if (all.size() > 1) list.back()["efficiency"] = all[0].total() / more / p.total();  // beside the first row
   }
   return list;
 }
 
 void write_plot(const std::string& directory, const std::string& kind, const std::vector<Parts>& all,
                 const std::vector<ScalingPoint>& points) {
-  Plot plot{
-      kind + " scaling: measured up to a few ranks, the rest extrapolated", "ranks", "time of a step [us]", {}};
+  Plot plot{kind + " scaling", "ranks", "time of a step [us]", {}};
   const auto series = [&](const std::string& name, double Parts::*part) {
-    PlotSeries& s = plot.line(name + ", extrapolated");
     for (const Parts& p : all)
-      s.points.push_back({static_cast<double>(p.cut.ranks()), (part ? p.*part : p.total()) * 1e6, 0});
+      plot.line(name + ", extrapolated")
+          .points.push_back({static_cast<double>(p.cut.ranks()), (part ? p.*part : p.total()) * 1e6, 0});
   };
   series("all", nullptr);
   series("compute", &Parts::compute);
@@ -71,7 +65,6 @@ void print_scaling(const std::vector<ScalingPoint>& points, const Outlook& o, co
   Json j = report_of("scaling");
   j["measured"] = "heat, 7 points, float64, insulated sides, one exchange a step";
   j["repeats"] = options.repeats;
-  j["points"] = Json::array();
   for (const ScalingPoint& p : points) {
     Json one = json_of(p);
     one["ranks"] = p.cut.ranks();
