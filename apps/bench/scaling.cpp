@@ -83,10 +83,9 @@ std::vector<ScalingPoint> measure_all(const Communicator& comm, MPI_Comm user, c
   return points;
 }
 
-/// The points that an earlier launch printed, on other ranks or threads of the same kind of machine.
-std::vector<ScalingPoint> points_in(const std::string& file) {
+/// Adds the points that an earlier launch printed, on other ranks or threads of the same kind of machine.
+void add_points_in(const std::string& file, std::vector<ScalingPoint>& points) {
   std::ifstream in(file);
-  std::vector<ScalingPoint> points;
   try {
     const auto all = nlohmann::json::parse(in);
     for (const auto& j : all.at("points")) {
@@ -96,11 +95,11 @@ std::vector<ScalingPoint> points_in(const std::string& file) {
       j.at("threads").get_to(p.threads), j.at("sharing").get_to(p.sharing), j.at("cores").get_to(p.cores);
       j.at("residual").get_to(p.residual), j.at("seconds").get_to(p.seconds);
     }
-  } catch (const nlohmann::json::exception& e) {
-    throw UsageError(fmt::format("bench scaling: --with {} is not what `bench scaling --json` prints: {}",
-                                 printable(file), printable(e.what())));
+  } catch (const nlohmann::json::exception&) {
+    throw UsageError(fmt::format("bench scaling: --with {} {}: name a file that `bench scaling --json` printed",
+                                 printable(file),
+                                 in.is_open() ? "is no report of measured points" : "cannot be read"));
   }
-  return points;
 }
 
 Parts parts_of(const Cut& cut, int sharing, double residual, const StepCosts& costs) {
@@ -188,10 +187,7 @@ ExitCode bench_scaling(MPI_Comm user, const BenchScalingOptions& options) {
                                  *counts.rbegin(), comm.size()));
   std::vector<ScalingPoint> earlier;
   on_root(comm, [&] {
-    for (const std::string& file : options.with) {
-      const auto more = points_in(file);
-      earlier.insert(earlier.end(), more.begin(), more.end());
-    }
+    for (const std::string& file : options.with) add_points_in(file, earlier);
   });
   std::vector<ScalingPoint> points = measure_all(comm, user, counts, options);
   points.insert(points.end(), earlier.begin(), earlier.end());

@@ -68,7 +68,10 @@ if any(p["ranks"] == 2 for p in fitted):  # not where there is one core
     that("EXTRAPOLATED, not measured" in text and "given, not fitted" in text, text)
 
 that("bench scaling: --ranks 3 of a launch of 2" in bench(2, "--ranks", "3", code=2).stderr, "too many ranks")
-with open(str(WORK / "no.json"), "w") as f:
-    f.write("{}")
-that("no.json is not what" in bench(1, "--with", str(WORK / "no.json"), *small, code=2).stderr, "no points")
+for name, text, wrong in (("no.json", "{}", "is no report of measured points"), ("cut.json", '{"points": [', "is no report of measured points"),
+                          ("there/is.none", None, "cannot be read")):
+    if text:
+        (WORK / name).write_text(text)
+    said = bench(1, "--with", str(WORK / name), *small, code=2).stderr
+    that("%s %s: name a file that `bench scaling --json` printed\n" % (name, wrong) in said and "exception" not in said, name + ": " + said)
 finish()
