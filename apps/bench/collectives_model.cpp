@@ -97,7 +97,6 @@ class PaperFigures {
 };
 
 // --- machines that are not here
-// ------------------------------------------------------------------------------------
 
 struct Machine {
   std::string hierarchy, name;
@@ -188,7 +187,7 @@ ExitCode bench_collectives_model(MPI_Comm user, const BenchCollectivesOptions& o
   PaperFigures figures;
   const auto variants = variants_of(h);
   const auto sum = *Combine::of(MPI_DOUBLE, MPI_SUM);
-  for (std::size_t bytes = 8; bytes <= NodeCollectives::kSlotData; bytes *= 4) {
+  for (std::size_t bytes = 8; bytes <= std::min(options.largest, NodeCollectives::kSlotData); bytes *= 4) {
     std::vector<std::byte> mine(bytes), result(bytes);
     figures.add_mpi(bytes, measured_us(comm, options.repeats, [&](int times) {
                       for (int k = 0; k < times; ++k)

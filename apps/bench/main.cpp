@@ -123,7 +123,8 @@ class CommandLine {
   void add_collectives() {
     auto [sub, o] =
         add("collectives", "Blocking collectives through shared memory against MPI's", bench_collectives);
-    sub->add_option("--largest", o.largest, "largest message in bytes")->check(CLI::Range(8, 1 << 28));
+    sub->add_option("--largest", o.largest, "largest message in bytes; algorithms of --model take 32 KiB at most")
+        ->check(CLI::Range(8, 1 << 28));
     auto* model = sub->add_flag("--model", o.model, "instead: each algorithm, as predicted and as measured");
     sub->add_option("--hierarchy", o.hierarchy,
                     "groups of ranks, such as 2x4 (default: caches and sockets); with --model of other "
