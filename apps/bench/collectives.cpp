@@ -116,7 +116,7 @@ ExitCode bench_collectives(MPI_Comm user, const BenchCollectivesOptions& options
   bool right = true;
   double logs = 0;
   Json json = report_of("collectives");
-  json.update({{"ranks", comm.size()}, {"copy_bytes_per_us", rate}, {"cases", Json::array()}});
+  json.update({{"ranks", comm.size()}, {"hierarchy", node->hierarchy().text()}, {"copy_bytes_per_us", rate}});
   for (const CollectiveCase& c : suite.cases()) {
     const Turns turns = measure(comm, c, options.repeats, right);
     const double ours = turns.middle(0), ratio = turns.ratio(1, 0);

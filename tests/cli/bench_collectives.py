@@ -46,6 +46,9 @@ that(len({x for x, _, _ in steps[-1]}) == 1, "the root's")
 steps, names = arrows("16")
 that(sum(not result for row in steps for _, _, result in row) == 2 and "rank 2" in names, "2 joins of 3 ranks: %r" % steps)
 
+r = isohalo(4, "bench", "collectives", "--repeats", 1, "--largest", 8, "--hierarchy", "2x2")
+that("\nhierarchy: 2x2\n" in r.stdout, "the hierarchy is printed: %s" % r.stdout)
+
 # A machine that is not here, and one that is too large to be.
 r = isohalo(1, "bench", "collectives", "--model", "--repeats", 1, "--hierarchy", "2x3x4")
 that(re.search(r"24 ranks \(2x3x4\), simulated", r.stdout) and "8x4x8" not in r.stdout, "2x3x4 is simulated: %s" % r.stdout[-600:])
