@@ -84,7 +84,9 @@ class CommandLine {
     cases(temporal, of_temporal.cases);
     size(temporal, of_temporal.size, "cells per dimension");
     depths(temporal, of_temporal.depths, "steps per exchange");
-    temporal->add_option("--tile", of_temporal.tile, "extents of the tiles (default: by the size of the cache)")
+    temporal
+        ->add_option("--tile", of_temporal.tile,
+                     "extents of the tiles, of cases with as many dimensions (default: by the size of the cache)")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
         ->delimiter(',');
     auto [depth, of_depth] = add("depth", "halo_depth = \"auto\" against every depth that is forced", bench_depth);

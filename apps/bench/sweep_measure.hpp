@@ -95,7 +95,7 @@ struct SweepOrder {
   int repeats;
   CaseChoice cases;
   std::optional<int> depth = {};        ///< steps per exchange, of `bench temporal`
-  std::vector<std::int64_t> tile = {};  ///< of cases with as many dimensions
+  std::vector<std::int64_t> tile = {};  ///< then only cases with as many dimensions
   Json rows = Json::array();
   std::int64_t cells(std::int64_t usual) const { return size > 0 ? size : usual; }
 };

@@ -192,6 +192,9 @@ def main():
            torus + ["parallel.halo_depth=1000"], ranks=(1,))
     expect("a plan of them", 2, "use 511 at most", torus + ["parallel.halo_depth=1000", "--plan", "-n", "1"], ranks=(1,))
     expect("tile beyond the grid", 2, 'parallel.tile[1] = 21 is above domain.shape[1]: use at most 20, or "auto"', ["run", good, "parallel.tile=[3,21]"])
+    deep = ["bench", "temporal", "--size", "16", "--depth", "2", "--repeats", "1"]
+    expect("tile that no case has", 2, "bench temporal: --tile 4 is 1-D, the cases are 2-D or 3-D: give as many extents", deep + ["--tile", "4"])
+    expect("tile that the chosen case has not", 2, "--tile 4,4 is 2-D, the cases are 3-D: give as many extents", deep + ["--case", "3d-7pt", "--tile", "4,4"])
     expect("tile of too few dimensions", 2, "has 1 entries, expected a list of 2 integers", ["run", good, "parallel.tile=[3]"])
     expect("unknown way through memory", 2, ['"fast" is not one of', '"streamed_far"'], ["run", good, "parallel.sweeps=fast"])
     expect("absurd depth", 2, "parallel.halo_depth = 100000 is out of range: 1 .. 1000", ["run", good, "parallel.halo_depth=100000"])
