@@ -74,6 +74,7 @@ class Field {
   Field& operator=(const Field&) = delete;
 
   const ArrayRef<T, D>& ref() const { return ref_; }
+  ErasedArray<D> erased() const { return erase(ref_); }
   T& at(const Index<D>& i) const { return ref_.at(i); }
   const Box<D>& owned() const { return ref_.owned; }
 

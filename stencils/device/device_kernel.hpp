@@ -26,19 +26,20 @@
 
 namespace isohalo {
 
-/// All arrays lie in the same space's memory, have the same owned box and strides, and hold all cells that the
-/// kernel reads. Local.
+/// Arrays are given by the addresses of their first owned cells. All lie in the same space's memory, have the owned
+/// box and the strides of `like`, and hold all cells that the kernel reads. Local.
 template <class T, int D, class Space>
 class DeviceKernel {
  public:
-  using Arrays = std::span<const ArrayRef<T, D>>;
-  virtual ~DeviceKernel() = default;
+  using Arrays = std::span<T* const>;
   using Images = detail::Images<D>;
+  virtual ~DeviceKernel() = default;
   /// writes = kernel(reads) in one box, with images where that is the owned one. Does not fence.
-  virtual void sweep(const Box<D>& box, Arrays reads, Arrays writes, const Images& images) const = 0;
+  virtual void sweep(const Box<D>& box, const ArrayRef<T, D>& like, Arrays reads, Arrays writes,
+                     const Images& images) const = 0;
   /// The same in sum.cells(), and sum.form_whole of the squared changes from `before`. Does not fence.
-  virtual void sweep_with_change(const DeviceSum<D, Space>& sum, Arrays reads, Arrays writes, Arrays before,
-                                 const Images& images) const = 0;
+  virtual void sweep_with_change(const DeviceSum<D, Space>& sum, const ArrayRef<T, D>& like, Arrays reads,
+                                 Arrays writes, Arrays before, const Images& images) const = 0;
 };
 
 template <class T, int D, class Space>
@@ -273,10 +274,10 @@ struct ChangeAt {
   int fields;
   const T *now[kMostFields], *before[kMostFields];
 
-  template <int D>
-  static ChangeAt of(std::span<const ArrayRef<T, D>> now, std::span<const ArrayRef<T, D>> before) {
+  static ChangeAt of(std::span<T* const> now, std::span<T* const> before) {
     ChangeAt squares{static_cast<int>(now.size()), {}, {}};
-    for (std::size_t f = 0; f < now.size(); ++f) squares.now[f] = now[f].data, squares.before[f] = before[f].data;
+    std::copy(now.begin(), now.end(), squares.now);
+    std::copy(before.begin(), before.end(), squares.before);
     return squares;
   }
 
@@ -314,29 +315,30 @@ class PointKernel final : public DeviceKernel<T, D, Space> {
       : point_(point), sources_(amendments.sources), mask_(amendments.mask) {}
 
   using typename DeviceKernel<T, D, Space>::Images;
-  void sweep(const Box<D>& box, Arrays reads, Arrays writes, const Images& images) const override {
+  void sweep(const Box<D>& box, const ArrayRef<T, D>& like, Arrays reads, Arrays writes,
+             const Images& images) const override {
     const auto run = [&](const auto& update) {
-      for_each_cell_in<Space>("isohalo::sweep", box, writes[0], update, images);
+      for_each_cell_in<Space>("isohalo::sweep", box, like, update, images);
     };
     const Update update = plain(reads, writes);
     if constexpr (Amendable<Here, T>)
       if (amended()) {
         AmendedUpdate<Here, T> with{update, sources_, mask_, {}};
-        for (std::size_t f = 0; f < with.amending.size(); ++f) with.amending[f] = data_of(reads, Here::kReads + f);
+        for (std::size_t f = 0; f < with.amending.size(); ++f) with.amending[f] = address(reads, Here::kReads + f);
         return run(with);
       }
     run(update);
   }
-  void sweep_with_change(const DeviceSum<D, Space>& sum, Arrays reads, Arrays writes, Arrays before,
-                         const Images& images) const override {
+  void sweep_with_change(const DeviceSum<D, Space>& sum, const ArrayRef<T, D>& like, Arrays reads, Arrays writes,
+                         Arrays before, const Images& images) const override {
     if constexpr (forms_change<Here>())
       if (!amended()) {
         PointUpdateWithChange<Here, T> with{plain(reads, writes), {}};
-        for (std::size_t f = 0; f < Here::kWrites; ++f) with.before[f] = before[f].data;
-        return sum.form_whole(with, writes[0], images);
+        std::copy_n(before.begin(), Here::kWrites, with.before.begin());
+        return sum.form_whole(with, like, images);
       }
-    sweep(sum.cells(), reads, writes, images);
-    sum.form_whole(ChangeAt<T>::of(writes, before), writes[0]);
+    sweep(sum.cells(), like, reads, writes, images);
+    sum.form_whole(ChangeAt<T>::of(writes, before), like);
   }
 
  private:
@@ -344,11 +346,11 @@ class PointKernel final : public DeviceKernel<T, D, Space> {
   using Update = PointUpdate<Here, T>;
   bool amended() const { return sources_ || mask_ != Mask::none; }
   /// The first array stands for those that are not there, which nobody reads then.
-  static const T* data_of(Arrays reads, std::size_t f) { return reads[f < reads.size() ? f : 0].data; }
+  static const T* address(Arrays reads, std::size_t f) { return reads[f < reads.size() ? f : 0]; }
   Update plain(Arrays reads, Arrays writes) const {
     Update update{of_this_step(point_), {}, {}};
-    for (std::size_t f = 0; f < Here::kReads; ++f) update.in[f] = data_of(reads, f);
-    for (std::size_t f = 0; f < Here::kWrites; ++f) update.out[f] = writes[f].data;
+    for (std::size_t f = 0; f < Here::kReads; ++f) update.in[f] = address(reads, f);
+    std::copy_n(writes.begin(), Here::kWrites, update.out.begin());
     return update;
   }
 
