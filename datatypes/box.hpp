@@ -12,6 +12,11 @@
 
 /// Explicit instantiations: `macro(D)` for every number of dimensions that there is.
 #define ISOHALO_FOR_EACH_DIMENSION(macro) macro(1) macro(2) macro(3) macro(4)
+/// `macro(T, D)` for all fields of floating-point numbers, and for all fields: bytes have 2 dimensions.
+#define ISOHALO_FOR_EACH_FLOAT_FIELD(macro)                                                           \
+  macro(double, 1) macro(double, 2) macro(double, 3) macro(double, 4) macro(float, 1) macro(float, 2) \
+      macro(float, 3) macro(float, 4)
+#define ISOHALO_FOR_EACH_FIELD(macro) ISOHALO_FOR_EACH_FLOAT_FIELD(macro) macro(std::uint8_t, 2)
 
 namespace isohalo {
 

@@ -43,14 +43,10 @@ void OutsideCells<D>::fill_for_good(const ArrayRef<T, D>& u, const Box<D>& valid
   filled_for_good_ = true;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                             \
-  template void OutsideCells<D>::fill(const ArrayRef<double, D>&, const Box<D>&, double);  \
-  template void OutsideCells<D>::fill(const ArrayRef<float, D>&, const Box<D>&, double);   \
-  template void OutsideCells<D>::fill_for_good(const ArrayRef<double, D>&, const Box<D>&); \
-  template void OutsideCells<D>::fill_for_good(const ArrayRef<float, D>&, const Box<D>&);
-ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#define ISOHALO_INSTANTIATE(T, D)                                                    \
+  template void OutsideCells<D>::fill(const ArrayRef<T, D>&, const Box<D>&, double); \
+  template void OutsideCells<D>::fill_for_good(const ArrayRef<T, D>&, const Box<D>&);
+ISOHALO_FOR_EACH_FIELD(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
-template void OutsideCells<2>::fill(const ArrayRef<std::uint8_t, 2>&, const Box<2>&, double);
-template void OutsideCells<2>::fill_for_good(const ArrayRef<std::uint8_t, 2>&, const Box<2>&);
 
 }  // namespace isohalo

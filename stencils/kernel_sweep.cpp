@@ -341,7 +341,7 @@ void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowU
                    });
 }
 
-#define ISOHALO_INSTANTIATE_FOR(T, D)                                                                           \
+#define ISOHALO_INSTANTIATE(T, D)                                                                               \
   template void sweep(const SweepRegion<D>&, const RowUpdate<T, D>&, const Fetch&, std::int64_t, std::int64_t); \
   template void sweep_box(const Box<D>&, const RowUpdate<T, D>&);                                               \
   template void sweep_with_change(ChangeSum<T, D>&, std::vector<double>&, const RowUpdate<T, D>&,               \
@@ -356,15 +356,9 @@ void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowU
   template void sweep_with_product(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const T*, \
                                    const Fetch&);                                                       \
   template void sweep_with_square(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const Fetch&);
-#define ISOHALO_INSTANTIATE(D)        \
-  ISOHALO_INSTANTIATE_FOR(double, D)  \
-  ISOHALO_INSTANTIATE_FOR(float, D)   \
-  ISOHALO_INSTANTIATE_SUMS(double, D) \
-  ISOHALO_INSTANTIATE_SUMS(float, D)
-ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
-ISOHALO_INSTANTIATE_FOR(std::uint8_t, 2)
-#undef ISOHALO_INSTANTIATE
+ISOHALO_FOR_EACH_FIELD(ISOHALO_INSTANTIATE)
+ISOHALO_FOR_EACH_FLOAT_FIELD(ISOHALO_INSTANTIATE_SUMS)
 #undef ISOHALO_INSTANTIATE_SUMS
-#undef ISOHALO_INSTANTIATE_FOR
+#undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

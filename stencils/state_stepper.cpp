@@ -263,14 +263,10 @@ void StateStepper<T, D>::give_coefficients(const Cells& cells, std::int64_t step
   for (const auto& [c, values] : in_time_) give_values(coefficients_[c].ref(), cells, values, time);
 }
 
-#define ISOHALO_INSTANTIATE(D)                                  \
-  template class FieldStepper<double, D, HostParts<double, D>>; \
-  template class FieldStepper<float, D, HostParts<float, D>>;   \
-  template class StateStepper<double, D>;                       \
-  template class StateStepper<float, D>;
-ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#define ISOHALO_INSTANTIATE(T, D)                     \
+  template class FieldStepper<T, D, HostParts<T, D>>; \
+  template class StateStepper<T, D>;
+ISOHALO_FOR_EACH_FIELD(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
-template class FieldStepper<std::uint8_t, 2, HostParts<std::uint8_t, 2>>;
-template class StateStepper<std::uint8_t, 2>;
 
 }  // namespace isohalo

@@ -28,12 +28,9 @@ struct HostParts {
   using Sum = ChangeSum<T, D>;
 };
 
-#define ISOHALO_DECLARE(D)                                             \
-  extern template class FieldStepper<double, D, HostParts<double, D>>; \
-  extern template class FieldStepper<float, D, HostParts<float, D>>;
-ISOHALO_FOR_EACH_DIMENSION(ISOHALO_DECLARE)
+#define ISOHALO_DECLARE(T, D) extern template class FieldStepper<T, D, HostParts<T, D>>;
+ISOHALO_FOR_EACH_FIELD(ISOHALO_DECLARE)
 #undef ISOHALO_DECLARE
-extern template class FieldStepper<std::uint8_t, 2, HostParts<std::uint8_t, 2>>;
 
 /// A FieldStepper by row kernels on the host, in time tiles (time_tiles.hpp) where several steps follow an
 /// exchange.

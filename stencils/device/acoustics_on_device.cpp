@@ -11,12 +11,10 @@ std::unique_ptr<Solver<D>> make_acoustics_on_device(const CartesianDomain<D>& do
   return std::make_unique<DeviceAcoustics<T, D, DeviceSpace>>(domain, equation, depth, exchange);
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                \
-  template std::unique_ptr<Solver<D>> make_acoustics_on_device<double, D>(    \
-      const CartesianDomain<D>&, const AcousticsEquation<D>&, int, Exchange); \
-  template std::unique_ptr<Solver<D>> make_acoustics_on_device<float, D>(     \
-      const CartesianDomain<D>&, const AcousticsEquation<D>&, int, Exchange);
-ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#define ISOHALO_INSTANTIATE(T, D)                                                               \
+  template std::unique_ptr<Solver<D>> make_acoustics_on_device<T, D>(const CartesianDomain<D>&, \
+                                                                     const AcousticsEquation<D>&, int, Exchange);
+ISOHALO_FOR_EACH_FLOAT_FIELD(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

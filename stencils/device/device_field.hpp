@@ -110,12 +110,9 @@ DeviceField<T, D, Space>::DeviceField(const std::string& name, const Box<D>& own
       erased_(view_ref(view_, owned, ghosts.low, ghosts.high, ViewCopies::kernels)),
       ref_{reinterpret_cast<T*>(erased_.data), owned, ghosts.low, ghosts.high, erased_.stride} {}
 
-#define ISOHALO_DECLARE(D)                                   \
-  extern template class DeviceField<double, D, DeviceSpace>; \
-  extern template class DeviceField<float, D, DeviceSpace>;
-ISOHALO_FOR_EACH_DIMENSION(ISOHALO_DECLARE)
+#define ISOHALO_DECLARE(T, D) extern template class DeviceField<T, D, DeviceSpace>;
+ISOHALO_FOR_EACH_FIELD(ISOHALO_DECLARE)
 #undef ISOHALO_DECLARE
-extern template class DeviceField<std::uint8_t, 2, DeviceSpace>;
 
 /// The same block in the host's memory.
 template <class T, int D>

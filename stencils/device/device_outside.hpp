@@ -190,11 +190,8 @@ void DeviceOutside<T, D, Space>::fill(const ArrayRef<T, D>& u, const Box<D>& val
                                });
 }
 
-#define ISOHALO_DECLARE(D)                                     \
-  extern template class DeviceOutside<double, D, DeviceSpace>; \
-  extern template class DeviceOutside<float, D, DeviceSpace>;
-ISOHALO_FOR_EACH_DIMENSION(ISOHALO_DECLARE)
+#define ISOHALO_DECLARE(T, D) extern template class DeviceOutside<T, D, DeviceSpace>;
+ISOHALO_FOR_EACH_FIELD(ISOHALO_DECLARE)
 #undef ISOHALO_DECLARE
-extern template class DeviceOutside<std::uint8_t, 2, DeviceSpace>;
 
 }  // namespace isohalo

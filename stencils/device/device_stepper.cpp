@@ -157,21 +157,12 @@ typename DeviceStepper<T, D, Space>::Copies DeviceStepper<T, D, Space>::copies_o
 template <class T, int D, class Space>
 DeviceStepper<T, D, Space>::~DeviceStepper() = default;
 
-#define ISOHALO_INSTANTIATE(D)                                                 \
-  template class DeviceField<double, D, DeviceSpace>;                          \
-  template class DeviceField<float, D, DeviceSpace>;                           \
-  template class DeviceOutside<double, D, DeviceSpace>;                        \
-  template class DeviceOutside<float, D, DeviceSpace>;                         \
-  template class FieldStepper<double, D, DeviceParts<double, D, DeviceSpace>>; \
-  template class FieldStepper<float, D, DeviceParts<float, D, DeviceSpace>>;   \
-  template class DeviceStepper<double, D, DeviceSpace>;                        \
-  template class DeviceStepper<float, D, DeviceSpace>;
-ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
+#define ISOHALO_INSTANTIATE(T, D)                                    \
+  template class DeviceField<T, D, DeviceSpace>;                     \
+  template class DeviceOutside<T, D, DeviceSpace>;                   \
+  template class FieldStepper<T, D, DeviceParts<T, D, DeviceSpace>>; \
+  template class DeviceStepper<T, D, DeviceSpace>;
+ISOHALO_FOR_EACH_FIELD(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
-// Of life.
-template class DeviceField<std::uint8_t, 2, DeviceSpace>;
-template class DeviceOutside<std::uint8_t, 2, DeviceSpace>;
-template class FieldStepper<std::uint8_t, 2, DeviceParts<std::uint8_t, 2, DeviceSpace>>;
-template class DeviceStepper<std::uint8_t, 2, DeviceSpace>;
 
 }  // namespace isohalo

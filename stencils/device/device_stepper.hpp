@@ -33,12 +33,9 @@ struct DeviceParts {
   using Sum = CellSum<D>;
 };
 
-#define ISOHALO_DECLARE(D)                                                            \
-  extern template class FieldStepper<double, D, DeviceParts<double, D, DeviceSpace>>; \
-  extern template class FieldStepper<float, D, DeviceParts<float, D, DeviceSpace>>;
-ISOHALO_FOR_EACH_DIMENSION(ISOHALO_DECLARE)
+#define ISOHALO_DECLARE(T, D) extern template class FieldStepper<T, D, DeviceParts<T, D, DeviceSpace>>;
+ISOHALO_FOR_EACH_FIELD(ISOHALO_DECLARE)
 #undef ISOHALO_DECLARE
-extern template class FieldStepper<std::uint8_t, 2, DeviceParts<std::uint8_t, 2, DeviceSpace>>;
 
 /// A FieldStepper by kernels of Space. Every owned cell after every step has the bits that StateStepper gives.
 template <class T, int D, class Space>
