@@ -18,39 +18,21 @@ ChebyshevFactors<T> next_factors(ChebyshevSteps& steps) {
   return {static_cast<T>(steps.change()), static_cast<T>(steps.residual())};
 }
 
-/// u' = u + (a (u - v) + b r), v the field one step before (docs/model.md, "chebyshev"), at the cell whose address
-/// is `u`.
+/// u' = u + (a (u - v) + b r), v the field one step before, whose place u' takes (docs/model.md, "chebyshev"); from
+/// u, v and f.
 template <class T, int D>
-struct ChebyshevAt {
+struct ChebyshevPoint {
   Laplacian<T, D> laplacian;
-  ChebyshevFactors<T> factors;
-  KOKKOS_FUNCTION T operator()(const T* u, T v, T f) const {
-    const T r = f + laplacian(u);
-    return *u + (factors.change * (*u - v) + factors.residual * r);
+  const ChebyshevFactors<T>* of_next;  ///< on the host: of the step to be made; they change while the kernel stays
+  ChebyshevFactors<T> factors{};
+  static constexpr std::size_t kReads = 3, kWrites = 1;
+  ChebyshevPoint of_this_step() const { return {laplacian, of_next, *of_next}; }
+  KOKKOS_FUNCTION std::int64_t stride(int j) const { return laplacian.stride(j); }
+  KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 3>& from, std::int64_t x) const {
+    const T* const u = from[0] + x;
+    const T r = from[2][x] + laplacian(u);
+    return {*u + (factors.change * (*u - from[1][x]) + factors.residual * r)};
   }
-};
-
-/// The new field takes the place of that one step before.
-template <class T, int D>
-class ChebyshevRow {
- public:
-  static constexpr bool kReadsOut = true;
-  /// `factors`: of the step to be made; they change while the kernel stays.
-  ChebyshevRow(const Laplacian<T, D>& laplacian, const ArrayRef<T, D>& f, const ChebyshevFactors<T>* factors)
-      : laplacian_(laplacian), f_(f), factors_(factors) {}
-
-  void operator()(const T* in, T* __restrict out, std::int64_t n, const Index<D>& i) const {
-    const ChebyshevAt<T, D> at{laplacian_, *factors_};
-    const T* const f = &f_.at(i);
-    ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) out[x] = at(in + x, out[x], f[x]);
-  }
-  const ArrayRef<T, D>& source() const { return f_; }
-
- private:
-  Laplacian<T, D> laplacian_;
-  ArrayRef<T, D> f_;
-  const ChebyshevFactors<T>* factors_;
 };
 
 /// A restart needs the field one step before as well.
@@ -60,10 +42,11 @@ class ChebyshevSolver : public Relaxation<T, D> {
   /// Collective in order.
   ChebyshevSolver(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth,
                   Exchange exchange)
-      : Relaxation<T, D>(domain, equation, depth, exchange,
-                         [&](const Index<D>& stride, const PoissonSystem<T, D>& system) {
-                           return ChebyshevRow<T, D>(system.laplacian(stride), system.source(), &factors_);
-                         }),
+      : Relaxation<T, D>(
+            domain, equation, depth, exchange,
+            [&](const Index<D>& stride, const PoissonSystem<T, D>& system) {
+              return PointRow<T, D, ChebyshevPoint>({system.laplacian(stride), &factors_}, system.source());
+            }),
         steps_(equation.lambda_low, equation.lambda_high) {
     this->stepper_.exchange_previous();
   }

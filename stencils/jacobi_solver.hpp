@@ -6,7 +6,7 @@
 namespace isohalo {
 
 template <class T, int D>
-JacobiAt<T, D> jacobi_at(const Laplacian<T, D>& laplacian, const PoissonEquation<D>& equation) {
+JacobiPoint<T, D> jacobi_point(const Laplacian<T, D>& laplacian, const PoissonEquation<D>& equation) {
   return {laplacian, static_cast<T>(equation.omega), static_cast<T>(equation.diagonal())};
 }
 
@@ -15,10 +15,11 @@ class JacobiSolver : public Relaxation<T, D> {
  public:
   /// Collective in order.
   JacobiSolver(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, int depth, Exchange exchange)
-      : Relaxation<T, D>(
-            domain, equation, depth, exchange, [&](const Index<D>& stride, const PoissonSystem<T, D>& system) {
-              return JacobiRow<T, D>(jacobi_at<T>(system.laplacian(stride), equation), system.source());
-            }) {}
+      : Relaxation<T, D>(domain, equation, depth, exchange,
+                         [&](const Index<D>& stride, const PoissonSystem<T, D>& system) {
+                           return PointRow<T, D, JacobiPoint>(jacobi_point<T>(system.laplacian(stride), equation),
+                                                              system.source());
+                         }) {}
 
   void try_depths(const std::vector<int>& depths) override { this->stepper_.try_depths(depths); }
 

@@ -1,13 +1,14 @@
 #pragma once
 /// Row kernels: the update of one row of cells. `kernel(in, out, n)` writes out[0..n) from the old field, where
 /// `in` is the address of the row's first cell in it; `in` and `out` never overlap and share all strides. A kernel
-/// that reads other fields as well takes a fourth argument, the global index of the row's first cell. What updates
-/// rows in place is a RowKernel itself.
+/// that reads other fields as well takes a fourth argument, the global index of the row's first cell. Those whose
+/// cells are computed one by one are made of a point kernel (PointRow), which devices take as it is.
 ///
 /// Each cell is one expression, the same on every path, so that no loop order, vector width or thread changes its
 /// bits (all code is compiled without contraction).
 
 #include <Kokkos_Macros.hpp>
+#include <array>
 #include <cstdint>
 
 #include "datatypes/box.hpp"
@@ -39,49 +40,78 @@ class Laplacian {
   Index<D> stride_;
 };
 
+// Point kernels: at(from, x) is the new value of the cell x elements behind `from`, the addresses of the fields
+// that it reads.
+
 /// u_new = u + (t_0 + t_1 + ..), the t_j those of a Laplacian with q_j = c_j (docs/model.md, kind = "heat").
 template <class T, int D>
-class HeatRow {
- public:
-  HeatRow(const PerDim<T, D>& c, const Index<D>& stride) : laplacian_(c, stride) {}
-
-  void operator()(const T* in, T* __restrict out, std::int64_t n) const {
-    const Laplacian<T, D> laplacian = laplacian_;
-    ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) out[x] = in[x] + laplacian(in + x);
+struct HeatPoint {
+  Laplacian<T, D> laplacian;
+  static constexpr std::size_t kReads = 1, kWrites = 1;
+  KOKKOS_FUNCTION std::int64_t stride(int j) const { return laplacian.stride(j); }
+  KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 1>& from, std::int64_t x) const {
+    return {from[0][x] + laplacian(from[0] + x)};
   }
-
- private:
-  Laplacian<T, D> laplacian_;
 };
 
-/// u_new = u + (omega r) / D, r = f + lap (docs/model.md, "Jacobi"), at the cell whose address is `u`.
+/// u_new = u + (omega r) / D, r = f + lap (docs/model.md, "Jacobi"); from u and f.
 template <class T, int D>
-struct JacobiAt {
+struct JacobiPoint {
   Laplacian<T, D> laplacian;
   T omega, diagonal;
-  KOKKOS_FUNCTION T operator()(const T* u, T f) const {
-    const T r = f + laplacian(u);
-    return *u + (omega * r) / diagonal;
+  static constexpr std::size_t kReads = 2, kWrites = 1;
+  KOKKOS_FUNCTION std::int64_t stride(int j) const { return laplacian.stride(j); }
+  KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 2>& from, std::int64_t x) const {
+    const T* const u = from[0] + x;
+    const T r = from[1][x] + laplacian(u);
+    return {*u + (omega * r) / diagonal};
   }
 };
 
-template <class T, int D>
-class JacobiRow {
- public:
-  JacobiRow(const JacobiAt<T, D>& at, const ArrayRef<T, D>& f) : at_(at), f_(f) {}
+namespace detail {
 
-  void operator()(const T* in, T* __restrict out, std::int64_t n, const Index<D>& i) const {
-    const JacobiAt<T, D> at = at_;
-    const T* const f = &f_.at(i);
-    ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) out[x] = at(in + x, f[x]);
+/// What a kernel takes for a step: the point, or what that says for this one.
+template <class Point>
+auto of_this_step(const Point& point) {
+  if constexpr (requires { point.of_this_step(); })
+    return point.of_this_step();
+  else
+    return point;
+}
+
+}  // namespace detail
+
+/// Rows by a point kernel that reads the field; then, if it reads three arrays, the one that it overwrites; then,
+/// if it reads two or three, a source with the strides of the field.
+template <class T, int D, template <class, int> class PointOf>
+class PointRow final : public RowKernel<T, D> {
+  using Point = PointOf<T, D>;
+
+ public:
+  explicit PointRow(const PointOf<T, D>& point, const ArrayRef<T, D>& source = {})
+      : point_(point), source_(source) {}
+
+  [[gnu::flatten]] void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to,
+                            const CellRows& rows, const Index<D>& i) const override {
+    const auto point = detail::of_this_step(point_);  // a copy, which no store changes
+    std::array<const T*, Point::kReads> from{in[0] + at};
+    if constexpr (kReplaces) from[1] = out[0] + to;
+    if constexpr (Point::kReads > 1) from[Point::kReads - 1] = &source_.at(i);
+    T* const written = out[0] + to;
+    const std::int64_t n = rows.cells, apart = rows.apart;
+    for (std::int64_t k = 0, row = 0; k < rows.count; ++k, row += apart) {
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = row; x < row + n; ++x) written[x] = point.at(from, x)[0];
+    }
   }
-  const ArrayRef<T, D>& source() const { return f_; }
+  bool reads_what_it_writes() const override { return kReplaces; }
+  const T* source_at(const Index<D>& i) const override { return Point::kReads > 1 ? &source_.at(i) : nullptr; }
 
  private:
-  JacobiAt<T, D> at_;
-  ArrayRef<T, D> f_;
+  static constexpr bool kReplaces = Point::kReads > 2;
+
+  Point point_;
+  ArrayRef<T, D> source_;
 };
 
 namespace detail {

@@ -45,16 +45,6 @@ class DeviceKernel {
 template <class T, int D, class Space>
 using DeviceKernelPointer = std::unique_ptr<const DeviceKernel<T, D, Space>>;
 
-template <class T, int D>
-struct HeatPoint {
-  Laplacian<T, D> laplacian;
-  static constexpr std::size_t kReads = 1, kWrites = 1;
-  KOKKOS_FUNCTION std::int64_t stride(int j) const { return laplacian.stride(j); }
-  KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 1>& from, std::int64_t x) const {
-    return {from[0][x] + laplacian(from[0] + x)};
-  }
-};
-
 /// WeightedRow at one cell, of N terms: offsets in elements, and weights. What is known when compiled is loaded at
 /// once, whatever the number of cells.
 template <class T, std::size_t N>
@@ -287,15 +277,6 @@ struct ChangeAt {
     return all;
   }
 };
-
-/// What a kernel gets: the point, or what it says for this step.
-template <class Point>
-auto of_this_step(const Point& point) {
-  if constexpr (requires { point.of_this_step(); })
-    return point.of_this_step();
-  else
-    return point;
-}
 
 /// Is the change of cells formed by the kernel that computes them, unless these are amended? Where they read many
 /// others, threads with the rows of a tile fall behind.

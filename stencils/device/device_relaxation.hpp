@@ -19,31 +19,7 @@ namespace isohalo {
 
 namespace detail {
 
-// At one cell; `from`: u, for chebyshev that one step before, for black cells that at the step's begin, then f.
-
-template <class T, int D>
-struct JacobiPoint {
-  JacobiAt<T, D> cell;
-  static constexpr std::size_t kReads = 2, kWrites = 1;
-  KOKKOS_FUNCTION std::int64_t stride(int j) const { return cell.laplacian.stride(j); }
-  KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 2>& from, std::int64_t x) const {
-    return {cell(from[0] + x, from[1][x])};
-  }
-};
-
-template <class T, int D>
-struct ChebyshevPoint {
-  ChebyshevAt<T, D> cell;
-  const ChebyshevFactors<T>* factors;  ///< on the host: of the step to be made
-  static constexpr std::size_t kReads = 3, kWrites = 1;
-  KOKKOS_FUNCTION std::int64_t stride(int j) const { return cell.laplacian.stride(j); }
-  ChebyshevPoint of_this_step() const { return {{cell.laplacian, *factors}, factors}; }
-  KOKKOS_FUNCTION std::array<T, 1> at(const std::array<const T*, 3>& from, std::int64_t x) const {
-    return {cell(from[0] + x, from[1][x], from[2][x])};
-  }
-};
-
-/// Colour 0 red, 1 black.
+/// At one cell, from u, for black cells that at the step's begin, and f. Colour 0 red, 1 black.
 template <class T, int D, int Colour>
 struct RedBlackPoint {
   Laplacian<T, D> laplacian;
@@ -170,10 +146,10 @@ class DeviceRelaxation final : public DeviceStepper<T, D, Space> {
         kernels.push_back(half_step<1>(equation, laplacian));
         break;
       case PoissonMethod::chebyshev:
-        kernels.push_back(Base::kernel_of(detail::ChebyshevPoint<T, D>{{laplacian, {}}, &factors_}));
+        kernels.push_back(Base::kernel_of(ChebyshevPoint<T, D>{laplacian, &factors_}));
         break;
       default:
-        kernels.push_back(Base::kernel_of(detail::JacobiPoint<T, D>{jacobi_at<T>(laplacian, equation)}));
+        kernels.push_back(Base::kernel_of(jacobi_point<T>(laplacian, equation)));
     }
     this->compute_by(std::move(kernels));
   }

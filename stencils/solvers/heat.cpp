@@ -29,18 +29,18 @@ class HeatModel : public SingleFieldModel<D> {
                                     bool on_device) const override {
     return this->make(
         domain, depth, exchange, on_device,
-        [this]<class T>(T zero, const Index<D>& stride) { return HeatRow<T, D>(this->factors(zero), stride); },
-        [this]<class T>(T zero, const Index<D>& stride, const auto& make) {
-          return make(HeatPoint<T, D>{{this->factors(zero), stride}});
-        });
+        [this]<class T>(T zero, const Index<D>& stride) {
+          return PointRow<T, D, HeatPoint>(this->point(zero, stride));
+        },
+        [this](auto zero, const Index<D>& stride, const auto& make) { return make(this->point(zero, stride)); });
   }
 
  private:
   template <class T>
-  PerDim<T, D> factors(T) const {
+  HeatPoint<T, D> point(T, const Index<D>& stride) const {
     PerDim<T, D> c;
     for (int j = 0; j < D; ++j) c[j] = static_cast<T>(c_[j]);
-    return c;
+    return {{c, stride}};
   }
 
   PerDim<double, D> c_;

@@ -374,7 +374,7 @@ TEST(StateStepper, MemoryThatOneRankLacksIsAnErrorOfAll) {
   const auto make = [&] {
     StateStepper<double, 2>("u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 1,
                             [](const Index<2>& stride) {
-                              return HeatRow<double, 2>({0.1, 0.1}, stride);
+                              return PointRow<double, 2, HeatPoint>({{{0.1, 0.1}, stride}});
                             });
   };
   EXPECT_THROW(make(), RunError);
