@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Installs what is missing, configures build/release and builds the command there; with tests, all.  usage: build.sh [with-tests]
+# Installs what is missing, configures build/release and builds the command there; with tests, all.
+#   usage: build.sh [with-tests | with-full-tests]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(g++ cmake ninja-build mpich libmpich-dev libhdf5-mpich-dev libtrilinos-kokkos-dev libtomlplusplus-dev
           libcli11-dev libfmt-dev libpng-dev nlohmann-json3-dev)
 tests=OFF targets=(--target isohalo_command)
-if [ "${1:-}" = with-tests ]; then
+if [[ "${1:-}" = with-*tests ]]; then
   packages+=(libgtest-dev python3 python3-numpy python3-h5py)
   tests=ON targets=(--target all)
+  [ "$1" = with-tests ] || tests=FULL
 fi
 if [ -z "${ISOHALO_SKIP_INSTALL:-}" ]; then
   if command -v dpkg-query >/dev/null; then

@@ -4,8 +4,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tests=no
-[ -f build/release/CMakeCache.txt ] && grep -q '^ISOHALO_TESTS:BOOL=ON' build/release/CMakeCache.txt && tests=with-tests
+case "$(grep -s '^ISOHALO_TESTS:' build/release/CMakeCache.txt)" in  # what was built stays
+  *=ON) tests=with-tests ;;
+  *=FULL) tests=with-full-tests ;;
+  *) tests=no ;;
+esac
 bash apps/build.sh $tests
 
 mpiexec=$(command -v mpiexec.mpich || command -v mpiexec)

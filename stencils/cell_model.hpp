@@ -231,7 +231,7 @@ class CellModel : public SolverModel<D> {
     if (kStateFields < S >> kMostFields)
       why = fmt::format("a solver of more than {} fields has no device path", kMostFields);
     for (const BoundaryRules<D>& rules : in_.rules())
-      if (why.empty()) why = rules_against_device(rules);
+      if (why.empty()) why = rules_against_device(in_.grid.type, rules);
     return why;
   }
 

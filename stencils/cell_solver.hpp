@@ -67,6 +67,31 @@ constexpr bool has_dimension(int d) {
   return true;
 }
 
+/// Throws UsageError for a name of the solver, a key or a field that no input can have, or that there is twice.
+template <class S>
+void check_names(const std::string& name) {
+  check_input_word("solver", name);
+  std::set<std::string> known{"kind", "dt", "cfl", "mask"};
+  const auto add_key = [&](const char* key) {
+    check_input_word("key of solver " + name, key);
+    if (!known.insert(key).second)
+      throw UsageError("solver \"" + name + "\" has the key \"" + key + "\" twice, or it is one that all have");
+  };
+  if constexpr (requires { S::keys; })
+    for (const auto& k : S::keys) add_key(k.name);
+  for (const Coefficient& c : coefficients_of<S, 4>()) add_key(c.name);
+  known = {"low", "high", "kind"};  // of domain.boundary and of initial
+  const auto add_field = [&](const char* field) {
+    check_input_word("field of solver " + name, field);
+    if (!known.insert(field).second)
+      throw UsageError("solver \"" + name + "\" has the field \"" + field +
+                       "\" twice, or it is a key that all have");
+  };
+  for (const char* f : S::fields) add_field(f);
+  if constexpr (kHasBefore<S>)
+    for (const char* f : S::before) add_field(f);
+}
+
 }  // namespace detail
 
 /// Makes S a value of solver.kind. Local. Throws UsageError for a name, a field or a key that there is twice, and
@@ -89,28 +114,9 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
       !requires { &S::stable_dt; }, "`stable_dt` is a template <int D>");
   static_assert(
       !requires { &S::source_weight; }, "`source_weight` is a template <int Stage>");
-  check_input_word("solver", name);
-  std::set<std::string> known{"kind", "dt", "cfl", "mask"};
-  const auto add_key = [&](const char* key) {
-    check_input_word("key of solver " + name, key);
-    if (!known.insert(key).second)
-      throw UsageError("solver \"" + name + "\" has the key \"" + key + "\" twice, or it is one that all have");
-  };
-  if constexpr (requires { S::keys; })
-    for (const auto& k : S::keys) add_key(k.name);
-  for (const Coefficient& c : detail::coefficients_of<S, 4>()) add_key(c.name);
-  known = {"low", "high", "kind"};  // of domain.boundary and of initial
-  const auto add_field = [&](const char* field) {
-    check_input_word("field of solver " + name, field);
-    if (!known.insert(field).second)
-      throw UsageError("solver \"" + name + "\" has the field \"" + field +
-                       "\" twice, or it is a key that all have");
-  };
+  detail::check_names<S>(name);
   if (S::fields.size() > 1)
     kinds.fields[name] = [](int) { return std::vector<std::string>{S::fields.begin(), S::fields.end()}; };
-  for (const char* f : S::fields) add_field(f);
-  if constexpr (detail::kHasBefore<S>)
-    for (const char* f : S::before) add_field(f);
   kinds.add(
       name, [name]<int D>(Config & config, const GridSettings<D>& grid) requires(detail::has_dimension<S>(D)) {
         return detail::make_cell_model<S, D>(config, grid, name);

@@ -45,10 +45,11 @@ double two_field_memory(const GridSettings<D>& grid, const StencilShape<D>& shap
 template <int D, class Make>
 std::unique_ptr<Solver<D>> with_type(ElementType type, [[maybe_unused]] bool on_device, const Make& make) {
   const auto made = [&](auto device) -> std::unique_ptr<Solver<D>> {
-    if (type == ElementType::float32) return make(float(), device);
+    if constexpr (!device() || kDeviceFloat32)
+      if (type == ElementType::float32) return make(float(), device);
     return make(double(), device);
   };
-  if constexpr (kDevicePath)
+  if constexpr (kDevicePath > 0)
     if (on_device) return made(std::true_type());
   return made(std::false_type());
 }
@@ -68,7 +69,7 @@ class SingleFieldModel : public SolverModel<D> {
   double memory(const Index<D>& extents, int depth) const override {
     return two_field_memory(grid_, shape_, extents, depth);
   }
-  std::string against_device() const override { return rules_against_device(grid_.boundary); }
+  std::string against_device() const override { return rules_against_device(grid_.type, grid_.boundary); }
 
  protected:
   const GridSettings<D>& grid() const { return grid_; }

@@ -10,11 +10,11 @@ usage() {
   echo "usage: bash tests/run.sh [quick | full [SHARD/SHARDS]]" >&2
   exit 2
 }
-tier=${1:-default}
+tier=${1:-default} build=with-tests
 case "$tier" in
   default) select=(-LE '^full$') ;;
   quick) select=(-L quick -LE '^full$') ;;
-  full) select=(-LE '^sample$') ;;
+  full) select=(-LE '^sample$') build=with-full-tests ;;
   *) usage ;;
 esac
 if [ $# -gt 1 ]; then
@@ -22,7 +22,7 @@ if [ $# -gt 1 ]; then
   ((BASH_REMATCH[1] <= BASH_REMATCH[2])) || usage
   select+=(-I "${BASH_REMATCH[1]},,${BASH_REMATCH[2]}")  # every n-th test, and what they need
 fi
-bash apps/build.sh with-tests
+bash apps/build.sh "$build"
 [ "$tier" = quick ] || bash apps/quickstart.sh
 # Two at a time: those of one process; the others count as two (tests/CMakeLists.txt).
 ctest --test-dir build/release -j 2 --output-on-failure --no-tests=error "${select[@]}"

@@ -1,6 +1,7 @@
 /// kind = "acoustics" on devices; compiled apart, as it takes long.
 
 #include "stencils/device/device_acoustics.hpp"
+#include "stencils/device/device_path.hpp"
 
 namespace isohalo {
 
@@ -14,7 +15,7 @@ std::unique_ptr<Solver<D>> make_acoustics_on_device(const CartesianDomain<D>& do
 #define ISOHALO_INSTANTIATE(T, D)                                                               \
   template std::unique_ptr<Solver<D>> make_acoustics_on_device<T, D>(const CartesianDomain<D>&, \
                                                                      const AcousticsEquation<D>&, int, Exchange);
-ISOHALO_FOR_EACH_FLOAT_FIELD(ISOHALO_INSTANTIATE)
+ISOHALO_FOR_EACH_DEVICE_FLOAT(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

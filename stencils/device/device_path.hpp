@@ -1,19 +1,35 @@
 #pragma once
 /// Whether solvers are compiled for parallel.space = "device" as well.
 
+#include "framework/run/solver.hpp"
+
 namespace isohalo {
 
-/// They are where Kokkos has a device, and where tests show what devices compute. Elsewhere those kernels are
-/// slower than the host's rows, and take about half of the time that solvers take to compile.
+/// They are where Kokkos has a device, and where tests show what devices compute: of float64 and bytes, or with 2 of
+/// all types. Elsewhere those kernels are slower than the host's rows, and take half of the time that solvers take to
+/// compile.
 #if defined(ISOHALO_DEVICE_PATH)
-inline constexpr bool kDevicePath = true;
+inline constexpr int kDevicePath = ISOHALO_DEVICE_PATH;
 #else
-inline constexpr bool kDevicePath = false;
+inline constexpr int kDevicePath = 0;
+#endif
+inline constexpr bool kDeviceFloat32 = kDevicePath > 1;
+
+/// `macro(T, D)` for all of them but bytes.
+#if ISOHALO_DEVICE_PATH > 1
+#define ISOHALO_FOR_EACH_DEVICE_FLOAT(macro) ISOHALO_FOR_EACH_FLOAT_FIELD(macro)
+#else
+#define ISOHALO_FOR_EACH_DEVICE_FLOAT(macro) macro(double, 1) macro(double, 2) macro(double, 3) macro(double, 4)
 #endif
 
-/// Why a solver does not compute on devices then, as the end of a sentence.
-inline constexpr const char* kNoDevicePath =
-    "this isohalo was built without kernels for devices, as its Kokkos has none (docs/devices.md says how to "
-    "build it for one; a build with tests has them for the host)";
+/// Why solvers with fields of this type do not compute on devices, as the end of a sentence; empty: they do.
+inline const char* without_device_path(ElementType type) {
+  if (!kDevicePath)
+    return "this isohalo was built without kernels for devices, as its Kokkos has none (docs/devices.md says how to "
+           "build it for one; a build with tests has them for the host)";
+  if (!kDeviceFloat32 && type == ElementType::float32)
+    return "this isohalo has kernels for devices on the host, of float64 alone: build it with -DISOHALO_TESTS=FULL";
+  return "";
+}
 
 }  // namespace isohalo

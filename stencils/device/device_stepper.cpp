@@ -162,7 +162,8 @@ DeviceStepper<T, D, Space>::~DeviceStepper() = default;
   template class DeviceOutside<T, D, DeviceSpace>;                   \
   template class FieldStepper<T, D, DeviceParts<T, D, DeviceSpace>>; \
   template class DeviceStepper<T, D, DeviceSpace>;
-ISOHALO_FOR_EACH_FIELD(ISOHALO_INSTANTIATE)
+ISOHALO_FOR_EACH_DEVICE_FLOAT(ISOHALO_INSTANTIATE)
+ISOHALO_INSTANTIATE(std::uint8_t, 2)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

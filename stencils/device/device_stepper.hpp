@@ -14,14 +14,13 @@
 
 namespace isohalo {
 
-/// Why fields with these rules cannot be on a device, as the end of a sentence; empty: they can.
+/// Why fields of this type with these rules cannot be on a device, as the end of a sentence; empty: they can.
 template <int D>
-std::string rules_against_device(const BoundaryRules<D>& rules) {
-  if (!kDevicePath) return kNoDevicePath;
+std::string rules_against_device(ElementType type, const BoundaryRules<D>& rules) {
   for (const auto* side : {&rules.low, &rules.high})
     for (const BoundaryRule& rule : *side)
       if (rule.own) return "the boundary rule \"" + rule.own->name + "\" is a function of the host";
-  return {};
+  return without_device_path(type);
 }
 
 /// Of a FieldStepper of fields in the memory of Space.

@@ -2,6 +2,7 @@
 
 #include "stencils/device/device_conjugate_gradients.hpp"
 #include "stencils/device/device_relaxation.hpp"
+#include "stencils/device/device_path.hpp"
 
 namespace isohalo {
 
@@ -17,7 +18,7 @@ std::unique_ptr<Solver<D>> make_poisson_on_device(const CartesianDomain<D>& doma
 #define ISOHALO_INSTANTIATE(T, D)                                                             \
   template std::unique_ptr<Solver<D>> make_poisson_on_device<T, D>(const CartesianDomain<D>&, \
                                                                    const PoissonEquation<D>&, int, Exchange);
-ISOHALO_FOR_EACH_FLOAT_FIELD(ISOHALO_INSTANTIATE)
+ISOHALO_FOR_EACH_DEVICE_FLOAT(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 
 }  // namespace isohalo

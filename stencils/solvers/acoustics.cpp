@@ -61,8 +61,8 @@ class AcousticsModel : public SolverModel<D> {
     return with_type<D>(equation_.grid.type, on_device, make);
   }
   std::string against_device() const override {
-    std::string why = rules_against_device(equation_.pressure_rules());
-    for (int j = 0; j < D && why.empty(); ++j) why = rules_against_device(equation_.velocity_rules(j));
+    std::string why = rules_against_device(equation_.grid.type, equation_.pressure_rules());
+    for (int j = 0; j < D && why.empty(); ++j) why = rules_against_device(equation_.grid.type, equation_.velocity_rules(j));
     return why;
   }
 

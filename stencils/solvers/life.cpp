@@ -106,7 +106,7 @@ class LifeModel : public SingleFieldModel<D> {
   std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange,
                                     [[maybe_unused]] bool on_device) const override {
     if constexpr (D != 2) throw UsageError("solver.kind = \"life\" has 2 dimensions");  // refused already
-    if constexpr (D == 2 && kDevicePath)
+    if constexpr (D == 2 && kDevicePath > 0)
       if (on_device)
         return std::make_unique<LifeSolver<DeviceStepper<std::uint8_t, 2, DeviceSpace>>>(
             domain, this->grid().boundary, depth, exchange, [this](const Index<2>& stride) {

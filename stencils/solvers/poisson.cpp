@@ -87,7 +87,7 @@ class PoissonModel : public SolverModel<D> {
     };
     return with_type<D>(equation_.grid.type, on_device, make);
   }
-  std::string against_device() const override { return kDevicePath ? "" : kNoDevicePath; }
+  std::string against_device() const override { return without_device_path(equation_.grid.type); }
 
  private:
   PoissonEquation<D> equation_;

@@ -15,7 +15,7 @@ FIGURES = ["fig%d" % n for n in range(2, 10)]
 
 
 def bench(*arguments, preload=None):
-    command = [MPIEXEC, "-n", "3"] + (["env", "LD_PRELOAD=" + preload] if preload else [])
+    command = [MPIEXEC, "-n", "2"] + (["env", "LD_PRELOAD=" + preload] if preload else [])
     command += [ISOHALO, "bench", "neighborhood", "--samples", "5", "--seconds", "0.01", "--largest", "100", "--order", "300"]
     r = subprocess.run(command + list(arguments), capture_output=True, text=True, timeout=120, cwd=WORK)
     that(r.returncode == 0, "bench neighborhood %s: exit code %d: %s" % (arguments, r.returncode, r.stderr[-800:]))
