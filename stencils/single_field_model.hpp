@@ -47,6 +47,7 @@ std::unique_ptr<Solver<D>> with_type(ElementType type, [[maybe_unused]] bool on_
   const auto made = [&](auto device) -> std::unique_ptr<Solver<D>> {
     if constexpr (!device() || kDeviceFloat32)
       if (type == ElementType::float32) return make(float(), device);
+    if (device() && type == ElementType::float32) throw UsageError(without_device_path(type));  // refused already
     return make(double(), device);
   };
   if constexpr (kDevicePath > 0)

@@ -56,8 +56,7 @@ using KernelPointer = std::unique_ptr<const RowKernel<T, D>>;
 namespace detail {
 
 /// A function of the rows that it reads and writes: row(in, out, n), or row(in, out, n, i), with two addresses
-/// where one array is read and one written, else with arrays of addresses. If it reads `out` as it was it has a
-/// constant kReadsOut that says so. `Row` may be a reference.
+/// where one array is read and one written, else with arrays of addresses. `Row` may be a reference.
 template <class T, int D, std::size_t In, std::size_t Out, class Row>
 class FunctionKernel final : public RowKernel<T, D> {
   using Function = std::remove_cvref_t<Row>;
@@ -78,19 +77,6 @@ class FunctionKernel final : public RowKernel<T, D> {
       else
         row(from, where, rows.cells);
     });
-  }
-  bool reads_what_it_writes() const override {
-    return requires {
-      Function::kReadsOut;
-    };
-  }
-  const T* source_at([[maybe_unused]] const Index<D>& i) const override {
-    if constexpr (requires {
-                    { &row_.source().at(i) } -> std::convertible_to<const T*>;
-                  })
-      return &row_.source().at(i);
-    else
-      return nullptr;
   }
 
  private:

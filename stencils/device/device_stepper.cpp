@@ -107,7 +107,7 @@ double DeviceStepper<T, D, Space>::sweep_stage_with_change(const Kernel& kernel,
 template <class T, int D, class Space>
 void DeviceStepper<T, D, Space>::sweep_interior(const Fields& u) {
   const PhaseScope scope(phases_, Phase::sweep);
-  kernels_[0]->sweep(inner_, this->field(), this->reads(u, next_, 0), this->addresses(next_, writes_), {});
+  this->kernel(0, 0).sweep(inner_, this->field(), this->reads(u, next_, 0), this->addresses(next_, writes_), {});
 }
 
 template <class T, int D, class Space>

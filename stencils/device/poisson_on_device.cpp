@@ -1,8 +1,8 @@
 /// kind = "poisson" on devices; compiled apart, as it takes long.
 
 #include "stencils/device/device_conjugate_gradients.hpp"
-#include "stencils/device/device_relaxation.hpp"
 #include "stencils/device/device_path.hpp"
+#include "stencils/device/device_relaxation.hpp"
 
 namespace isohalo {
 

@@ -62,7 +62,8 @@ class AcousticsModel : public SolverModel<D> {
   }
   std::string against_device() const override {
     std::string why = rules_against_device(equation_.grid.type, equation_.pressure_rules());
-    for (int j = 0; j < D && why.empty(); ++j) why = rules_against_device(equation_.grid.type, equation_.velocity_rules(j));
+    for (int j = 0; j < D && why.empty(); ++j)
+      why = rules_against_device(equation_.grid.type, equation_.velocity_rules(j));
     return why;
   }
 

@@ -12,7 +12,7 @@ for tool in clang clang++ $([ "$mode" = tidy ] && echo clang-tidy); do
 done
 export mode
 cmake -S "$source_dir" -B "$work" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
-  -DISOHALO_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >"$work.log" 2>&1 ||
+  -DISOHALO_TESTS=FULL -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >"$work.log" 2>&1 ||
   { cat "$work.log"; exit 1; }
 exec python3 - "$source_dir" "$work" "$part" <<'PYTHON'
 import concurrent.futures, json, os, pathlib, shlex, subprocess, sys

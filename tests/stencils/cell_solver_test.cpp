@@ -162,7 +162,8 @@ TEST(CellSolver, RefusesNamesThatAreThereTwice) {
   EXPECT_NE(error_of([&] { add_solver<Diffusion>(kinds, "heat"); }).find("\"heat\""), std::string::npos);
   EXPECT_NE(error_of([] { detail::check_names<KeyTwice>("a"); }).find("the key \"k\" twice"), std::string::npos);
   EXPECT_NE(error_of([] { detail::check_names<KeyOfAll>("b"); }).find("the key \"dt\" twice"), std::string::npos);
-  EXPECT_NE(error_of([] { detail::check_names<FieldTwice>("c"); }).find("the field \"u\" twice"), std::string::npos);
+  EXPECT_NE(error_of([] { detail::check_names<FieldTwice>("c"); }).find("the field \"u\" twice"),
+            std::string::npos);
   EXPECT_NE(error_of([] { detail::check_names<CoefficientTwice>("e"); }).find("the key \"mask\" twice"),
             std::string::npos);
   EXPECT_NE(error_of([] { detail::check_names<NoWord>("f"); }).find("key of solver f \"my key\": that is no word"),
