@@ -62,7 +62,7 @@ def passed_on(report):
 # --- right results, all by shared memory --------------------------------------------------------------------------------
 for ranks in range(1, 9) if LONG else (1, 2, 3):
     for seed in range(1, 6 if LONG else 2):
-        code, report, text = run(ranks, CLIENT, 4000 if LONG else 1200, seed)
+        code, report, text = run(ranks, CLIENT, 4000 if LONG else 600, seed)
         that(code == 0, "the client on %d ranks, seed %d: exit code %d: %s" % (ranks, seed, code, text[-500:]))
         if report and ranks > 1:
             for f in FUNCTIONS:
@@ -109,7 +109,7 @@ that(report and report["MPI_Allreduce"]["bytes_passed_on"] == 64 and report["MPI
      report["MPI_Barrier"]["bytes_passed_on"] == 0, "bytes passed on: %s" % report)
 
 # --- what a program does around its calls ---------------------------------------------------------------------------------
-for mode, most in (("communicators", 4000 if LONG else 600), ("traffic", 10000 if LONG else 1000)):
+for mode, most in (("communicators", 4000 if LONG else 200), ("traffic", 10000 if LONG else 400)):
     for ranks in (2, 3, 4, 6, 7) if LONG else (3,):
         code, report, text = run(ranks, HOSTILE, mode, most, ranks)
         that(code == 0, "%s on %d ranks: exit code %d: %s" % (mode, ranks, code, text[-500:]))
