@@ -33,14 +33,14 @@ struct BenchSweepOptions : BenchStepsOptions {
 ExitCode bench_sweep(MPI_Comm comm, const BenchSweepOptions& options);
 
 struct BenchTemporalOptions : BenchStepsOptions {
-  std::vector<int> depths{4, 8, 16};  ///< steps per exchange
+  std::set<int> depths{4, 8, 16};  ///< steps per exchange
   std::vector<std::int64_t> tile;     ///< of those; empty: chosen
 };
 ExitCode bench_temporal(MPI_Comm comm, const BenchTemporalOptions& options);
 
 struct BenchDepthOptions : BenchStepsOptions {  ///< size 0: several
   BenchDepthOptions() { repeats = 5; }
-  std::vector<int> depths{1, 2, 4, 8, 16};  ///< that are forced
+  std::set<int> depths{1, 2, 4, 8, 16};  ///< that are forced
 };
 ExitCode bench_depth(MPI_Comm comm, const BenchDepthOptions& options);
 

@@ -57,10 +57,11 @@ Json measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const BenchDe
         user, grid_text<D>(user, shape, poisson ? kZeroSide : kPeriodicSide, depth) + c.solver +
                   "run.residual_every = 0\n");
   };
+  const std::vector<int> depths(options.depths.begin(), options.depths.end());
   std::vector<std::unique_ptr<InputSolver<D>>> solvers;
   solvers.push_back(made("\"auto\""));
   const auto& blocks = solvers[0]->domain().decomposition();
-  for (const int depth : options.depths)
+  for (const int depth : depths)
     solvers.push_back(depth <= blocks.smallest_extent(0) / 4 ? made(std::to_string(depth)) : nullptr);
 
   const Communicator& comm = solvers[0]->domain().comm();
@@ -70,7 +71,7 @@ Json measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const BenchDe
     calm = (*solvers[0])->depth() == depth ? calm + 1 : 0;
     depth = (*solvers[0])->depth();
   }
-  const int together = std::max(1, *std::max_element(options.depths.begin(), options.depths.end()));
+  const int together = depths.back();
   double once = 0;
   for (auto& s : solvers) {  // pages are touched, all ways are chosen
     if (!s) continue;
@@ -90,7 +91,7 @@ Json measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const BenchDe
   std::size_t best = 0;
   for (std::size_t s = 1; s < solvers.size(); ++s) {
     if (!solvers[s]) continue;
-    by_depth[std::to_string(options.depths[s - 1])] = rate(s);
+    by_depth[std::to_string(depths[s - 1])] = rate(s);
     if (best == 0 || rate(s) > rate(best)) best = s;
   }
   if (best == 0) throw UsageError("bench depth: none of these depths fits the blocks of " + c.name);
@@ -100,7 +101,7 @@ Json measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const BenchDe
           {"auto_depth", (*solvers[0])->depth()},
           {"auto_mupdates_per_s", rate(0)},
           {"mupdates_per_s", by_depth},
-          {"best_depth", options.depths[best - 1]},
+          {"best_depth", depths[best - 1]},
           {"auto_over_best", rate(0) / rate(best)}};
 }
 
@@ -109,14 +110,14 @@ Json measure(MPI_Comm user, const DepthCase& c, std::int64_t size, const BenchDe
 ExitCode bench_depth(MPI_Comm user, const BenchDepthOptions& options) {
   Json report = report_of("depth");
   report["repeats"] = options.repeats;
-  CaseChoice cases(options.cases);
-  for (const DepthCase& c : depth_cases()) {
-    if (!cases.wants(c.name)) continue;
+  Cases cases(options.cases);
+  for (const DepthCase& c : depth_cases())
     for (const std::int64_t n : options.size > 0 ? std::vector{options.size} : c.sizes)
-      report["cases"].push_back(c.dimensions == 2 ? measure<2>(user, c, n, options)
-                                                  : measure<3>(user, c, n, options));
-  }
-  cases.require_known("bench depth");
+      cases.add(c.name, [&, n] {
+        report["cases"].push_back(c.dimensions == 2 ? measure<2>(user, c, n, options)
+                                                    : measure<3>(user, c, n, options));
+      });
+  cases.measure("bench depth");
   return print_report(user, options.json, report, true);
 }
 

@@ -104,15 +104,23 @@ bool all_true(const Json& rows, const std::string& key) {
   return std::all_of(rows.begin(), rows.end(), [&](const Json& row) { return row[key].get<bool>(); });
 }
 
-bool CaseChoice::wants(const std::string& name) {
-  if (std::find(names_.begin(), names_.end(), name) == names_.end()) names_.push_back(name);
+void Cases::add(const std::string& name, const std::function<void()>& measure) {
+  all_.emplace_back(name, measure);
+}
+
+bool Cases::wants(const std::string& name) const {
   return wanted_.empty() || std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end();
 }
 
-void CaseChoice::require_known(const std::string& bench) const {
+void Cases::measure(const std::string& bench) const {
+  std::vector<std::string> names;
+  for (const auto& [name, of_case] : all_)
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   for (const std::string& name : wanted_)
-    if (std::find(names_.begin(), names_.end(), name) == names_.end())
-      throw UsageError(fmt::format("{}: no case \"{}\"; there are {}", bench, name, fmt::join(names_, ", ")));
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      throw UsageError(fmt::format("{}: no case \"{}\"; there are {}", bench, name, fmt::join(names, ", ")));
+  for (const auto& [name, of_case] : all_)
+    if (wants(name)) of_case();
 }
 
 }  // namespace isohalo

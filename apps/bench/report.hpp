@@ -3,8 +3,10 @@
 
 #include <mpi.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "datatypes/error.hpp"
@@ -23,17 +25,20 @@ ExitCode print_report(MPI_Comm comm, bool json, const Json& report, bool right);
 /// Is this key true in all rows?
 bool all_true(const Json& rows, const std::string& key);
 
-/// The cases that --case names, all of them when it names none.
-class CaseChoice {
+/// The cases of a benchmark, of which those are measured that --case names; all of them when it names none.
+class Cases {
  public:
-  explicit CaseChoice(const std::vector<std::string>& wanted) : wanted_(wanted) {}
-  /// To be asked for every case that there is.
-  bool wants(const std::string& name);
-  /// Throws UsageError for a wanted case that was not asked for; `bench` is the command, for the message.
-  void require_known(const std::string& bench) const;
+  explicit Cases(const std::vector<std::string>& wanted) : wanted_(wanted) {}
+  /// Another one that there is, under a name that others may have as well.
+  void add(const std::string& name, const std::function<void()>& measure);
+  bool wants(const std::string& name) const;
+  /// Measures what is wanted, in the order in which it was added. Throws UsageError, and measures nothing, where a
+  /// wanted case is unknown; `bench` is the command, for the message.
+  void measure(const std::string& bench) const;
 
  private:
-  std::vector<std::string> wanted_, names_;
+  std::vector<std::string> wanted_;
+  std::vector<std::pair<std::string, std::function<void()>>> all_;
 };
 
 }  // namespace isohalo

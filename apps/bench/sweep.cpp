@@ -38,17 +38,17 @@ Json embedded(const SweepOrder& order, const std::string& name, const Index<D>& 
 
 void measure_all(SweepOrder& order) {
   const std::int64_t n2 = order.cells(4096), n3 = order.cells(256);
-  measure_solver_steps(order);
-  if (order.cases.wants("2d-embedded")) order.rows.push_back(embedded<2>(order, "2d-embedded", {n2, n2}));
-  if (order.cases.wants("3d-embedded")) order.rows.push_back(embedded<3>(order, "3d-embedded", {n3, n3, n3}));
-  order.cases.require_known("bench sweep");
+  add_solver_steps(order);
+  order.cases.add("2d-embedded", [&] { order.rows.push_back(embedded<2>(order, "2d-embedded", {n2, n2})); });
+  order.cases.add("3d-embedded", [&] { order.rows.push_back(embedded<3>(order, "3d-embedded", {n3, n3, n3})); });
+  order.cases.measure("bench sweep");
 }
 
 }  // namespace
 
 ExitCode bench_sweep(MPI_Comm user, const BenchSweepOptions& options) {
   const bool on_device = options.space == "device";
-  SweepOrder order{user, options.size, options.repeats, CaseChoice(options.cases)};
+  SweepOrder order{user, options.size, options.repeats, Cases(options.cases)};
   on_device ? measure_device_steps(order) : measure_all(order);
   Json report = report_of("sweep");
   report["space"] = on_device ? DeviceSpace::name() : SweepSpace::name();
@@ -58,10 +58,9 @@ ExitCode bench_sweep(MPI_Comm user, const BenchSweepOptions& options) {
 }
 
 ExitCode bench_temporal(MPI_Comm user, const BenchTemporalOptions& options) {
-  SweepOrder order{user, options.size, options.repeats, CaseChoice(options.cases)};
+  SweepOrder order{user, options.size, options.repeats, Cases(options.cases)};
   order.tile = options.tile;
   measure_deep_steps(order, options.depths);
-  order.cases.require_known("bench temporal");
   Json report = report_of("temporal");
   report["repeats"] = options.repeats;
   report["cases"] = order.rows;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -93,15 +94,15 @@ struct SweepOrder {
   MPI_Comm comm;
   std::int64_t size;  ///< cells per dimension; 0: far more than caches hold
   int repeats;
-  CaseChoice cases;
+  Cases cases;
   std::optional<int> depth = {};        ///< steps per exchange, of `bench temporal`
   std::vector<std::int64_t> tile = {};  ///< then only cases with as many dimensions
   Json rows = Json::array();
   std::int64_t cells(std::int64_t usual) const { return size > 0 ? size : usual; }
 };
-/// The cases of solvers that input files ask for; those of `bench temporal`, each with these depths.
-void measure_solver_steps(SweepOrder& order);
-void measure_deep_steps(SweepOrder& order, const std::vector<int>& depths);
+/// Adds the cases of solvers that input files ask for. Measures those of `bench temporal`, each with these depths.
+void add_solver_steps(SweepOrder& order);
+void measure_deep_steps(SweepOrder& order, const std::set<int>& depths);
 /// Those that compute on Kokkos' default execution space, against a copy there and by the host's bits.
 void measure_device_steps(SweepOrder& order);
 

@@ -297,9 +297,9 @@ Json life(const SolverCase<2>& c) {
 
 }  // namespace
 
-void measure_solver_steps(SweepOrder& order) {
+void add_solver_steps(SweepOrder& order) {
   const auto add = [&](const auto& c, const auto& run) {
-    if (order.cases.wants(c.name)) order.rows.push_back(run(c));
+    order.cases.add(c.name, [&order, c, run] { order.rows.push_back(run(c)); });
   };
   const std::int64_t n = order.cells(4096), n3 = order.cells(256), n4 = order.cells(64), bytes = order.cells(16384);
   const auto plane = [&](const std::string& name) { return SolverCase<2>{order, "2d-" + name, {n, n}}; };
@@ -330,20 +330,22 @@ void measure_solver_steps(SweepOrder& order) {
   add(SolverCase<2>{order, "life", {bytes, bytes}}, life);
 }
 
-void measure_deep_steps(SweepOrder& order, const std::vector<int>& depths) {
+void measure_deep_steps(SweepOrder& order, const std::set<int>& depths) {
   const std::int64_t n2 = order.cells(8192), n3 = order.cells(384);
   std::set<std::size_t> dimensions;  // of the chosen cases
   const auto add = [&](const auto& c, const auto& run) {
-    if (!order.cases.wants(c.name)) return;
-    dimensions.insert(c.shape.size());
-    if (!order.tile.empty() && order.tile.size() != c.shape.size()) return;
-    for (const int depth : depths) order.depth = depth, order.rows.push_back(run(c));
+    if (order.cases.wants(c.name)) dimensions.insert(c.shape.size());
+    order.cases.add(c.name, [&order, &depths, c, run] {
+      if (!order.tile.empty() && order.tile.size() != c.shape.size()) return;
+      for (const int depth : depths) order.depth = depth, order.rows.push_back(run(c));
+    });
   };
   add(SolverCase<2>{order, "2d-5pt", {n2, n2}}, heat<2>);
   add(SolverCase<3>{order, "3d-7pt", {n3, n3, n3}}, heat<3>);
   add(SolverCase<2>{order, "2d-9pt", {n2, n2}}, box<2>);
   add(SolverCase<3>{order, "3d-27pt", {n3, n3, n3}}, box<3>);
-  if (!dimensions.empty() && order.rows.empty())
+  order.cases.measure("bench temporal");
+  if (order.rows.empty())
     throw UsageError(fmt::format("bench temporal: --tile {} is {}-D, the cases are {}-D: give as many extents",
                                  fmt::join(order.tile, ","), order.tile.size(), fmt::join(dimensions, "-D or ")));
 }
