@@ -54,11 +54,7 @@ class HaloTransport : public StageExecutor<HaloTransport<D>> {
   /// Puts in place what has arrived; true when all ghosts of the stage are.
   virtual bool received(std::size_t stage) { return test_all(receives_[stage], "halo exchange", comm()); }
   /// Is the memory of all that was sent free again?
-  virtual bool left() {
-    if (!test_all(sends_, "halo exchange", comm())) return false;
-    sends_.clear();
-    return true;
-  }
+  virtual bool left() { return sent(); }
   /// True when other ranks may wait for what this one does after `start`.
   virtual bool needed_after_start() const { return stages() > 1; }
 
@@ -88,8 +84,22 @@ class HaloTransport : public StageExecutor<HaloTransport<D>> {
 
  private:
   friend class StageExecutor<HaloTransport<D>>;
+  bool in_place_ = false;  ///< are the ghosts of the stage before?
   void begin() { post_receives(); }
-  bool arrived(std::size_t stage) { return stage == 0 || received(stage - 1); }
+  bool sent() {
+    if (!test_all(sends_, "halo exchange", comm())) return false;
+    sends_.clear();
+    return true;
+  }
+  /// Not before the messages of the stage before have left, too: long ones need this rank until then, which is to
+  /// copy in the stage, and their receivers would wait for that.
+  bool arrived(std::size_t stage) {
+    if (stage == 0) return true;
+    in_place_ = in_place_ || received(stage - 1);
+    if (!in_place_ || (stage < stages() && !sent())) return false;
+    in_place_ = false;
+    return true;
+  }
   void enter(std::size_t stage) {
     if (stage == stages()) return;
     send(stage);
