@@ -160,6 +160,8 @@ class TileReducer {
   /// Sums in progress of one band: with the rows at work they stay in the first-level cache, or nearly.
   static constexpr std::int64_t kLanes = 4096;
 
+  static constexpr std::int64_t kLayers = 16;
+
   /// How many cells later those come that a band is told of, for it to fetch them (framework/halo/row_update.hpp
   /// does).
   static constexpr std::int64_t kAhead = 4096;
@@ -246,8 +248,26 @@ class TileReducer {
       return row(i, n);
   }
 
+  /// In index order, but of three dimensions and more those that follow each other in dimension 0 one after
+  /// another, kLayers of them at a time: stencils find planes that both read in the second-level cache, and threads
+  /// still have layers of the block (framework/halo/row_blocks.hpp).
+  Index<D> place_of_band(std::int64_t band) const {
+    if constexpr (D < 3) {
+      return index_of_linear(bands_, band);
+    } else {
+      Box<D> some = bands_;
+      const std::int64_t layers = band / (some.cells() / some.extent(0)) / kLayers * kLayers;
+      some.low[0] = layers;
+      some.high[0] = std::min(layers + kLayers, some.high[0]);
+      band -= layers * (bands_.cells() / bands_.extent(0));
+      some.high[D - 2] = 1;
+      Index<D> at = index_of_linear(some, band % some.cells());
+      at[D - 2] = band / some.cells();
+      return at;
+    }
+  }
   Box<D> band_tiles(std::int64_t band) const {
-    const Index<D> at = index_of_linear(bands_, band);
+    const Index<D> at = place_of_band(band);
     Box<D> t;
     for (int j = 0; j < D; ++j) {
       t.low[j] = local_tiles_.low[j] + at[j] * in_band_[j];
