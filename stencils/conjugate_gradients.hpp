@@ -220,7 +220,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
         lead_(D > 1 ? p_.ref().stride[0] : 0) {}
 
   void sweep_by(const SweepSettings<D>& settings) override {
-    if (settings.way) ways_ = FastestWay::decided_for(*settings.way);
+    if (settings.way) ways_ = ways_in_place_ = FastestWay::decided_for(*settings.way);
   }
   std::string sweeps() const override { return Fetch::text(ways_); }
 
@@ -229,15 +229,18 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
 
   double apply() override {
     this->place_outside(p_.ref(), homogeneous_);
-    began_ = std::chrono::steady_clock::now();
+    began_ = Clock::now();
     T *const p = p_.ref().data, *const ap = ap_.ref().data;
     const auto row = detail::row_of_cells<T, D>(
         false, [laplacian = system_.laplacian(p_.ref().stride)](auto in, auto at, auto out, auto to) {
           return detail::OperatorAt<T, D>{laplacian, in[0] + at, out[0] + to};
         });
-    return system_.sum_by([&](CellSum<D>& sum, std::vector<double>& scratch) {
-      sweep_with_product<T, D>(sum, scratch, {row, p_.ref(), {&p, 1}, {&ap, 1}}, p, fetch(lead_));
+    const double product = system_.sum_by([&](CellSum<D>& sum, std::vector<double>& scratch) {
+      sweep_with_product<T, D>(sum, scratch, {row, p_.ref(), {&p, 1}, {&ap, 1}}, p,
+                               Fetch::by_way(ways_.way(), lead_));
     });
+    took(ways_);
+    return product;
   }
   double descend(T alpha) override {
     const auto row = detail::row_of_cells<T, D>(true, [alpha](auto in, auto at, auto out, auto to) {
@@ -279,6 +282,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
   using ConjugateGradients<T, D>::system_;
   using ConjugateGradients<T, D>::plan_;
 
@@ -288,25 +292,29 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   }
   double square_of(const RowUpdate<T, D>& update) {
     return system_.sum_by([&](CellSum<D>& sum, std::vector<double>& scratch) {
-      sweep_with_square<T, D>(sum, scratch, update, fetch(0));
+      sweep_with_square<T, D>(sum, scratch, update, in_place());
     });
   }
   void end_step(const RowUpdate<T, D>& update) {
     {
       const PhaseScope scope(system_.phases(), Phase::sweep);
-      sweep<T, D>(this->rows_, update, fetch(0));
+      sweep<T, D>(this->rows_, update, in_place());
     }
-    const PhaseScope scope(system_.phases(), Phase::exchange);  // at the end of the trial ranks wait for each other
-    ways_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(),
-               &this->domain_.comm());
+    took(ways_in_place_);
   }
-  Fetch fetch(std::int64_t lead) const { return Fetch::by_way(ways_.way(), lead); }
+  /// The passes since the last call were made in the way of `ways`. Collective in order.
+  void took(FastestWay& ways) {
+    const PhaseScope scope(system_.phases(), Phase::exchange);  // at the end of the trial ranks wait for each other
+    const auto now = Clock::now();
+    ways.took(std::chrono::duration<double>(now - std::exchange(began_, now)).count(), &this->domain_.comm());
+  }
+  Fetch in_place() const { return Fetch::by_way(ways_in_place_.way(), 0); }
 
   Field<T, D> u_, r_, p_, ap_;
   BoundaryRules<D> homogeneous_;
-  std::int64_t lead_;  ///< see Fetch
-  FastestWay ways_ = FastestWay::of(Fetch::kWays);
-  std::chrono::steady_clock::time_point began_{};
+  std::int64_t lead_;                                                       ///< see Fetch
+  FastestWay ways_ = FastestWay::of(Fetch::kWays), ways_in_place_ = ways_;  ///< of A p, and of the other passes
+  Clock::time_point began_{};
 };
 
 }  // namespace isohalo
