@@ -34,7 +34,7 @@ ExitCode bench_sweep(MPI_Comm comm, const BenchSweepOptions& options);
 
 struct BenchTemporalOptions : BenchStepsOptions {
   std::set<int> depths{4, 8, 16};  ///< steps per exchange
-  std::vector<std::int64_t> tile;     ///< of those; empty: chosen
+  std::vector<std::int64_t> tile;  ///< of those; empty: chosen
 };
 ExitCode bench_temporal(MPI_Comm comm, const BenchTemporalOptions& options);
 

@@ -94,6 +94,11 @@ void add_points_in(const std::string& file, std::vector<ScalingPoint>& points) {
       j.at("shape").get_to(p.cut.shape), j.at("blocks").get_to(p.cut.blocks);
       j.at("threads").get_to(p.threads), j.at("sharing").get_to(p.sharing), j.at("cores").get_to(p.cores);
       j.at("residual").get_to(p.residual), j.at("seconds").get_to(p.seconds);
+      bool right = p.threads > 0 && p.sharing > 0 && p.cores > 0 && p.seconds > 0;
+      for (int d = 0; d < 3; ++d) right = right && p.cut.blocks[d] > 0 && p.cut.blocks[d] <= p.cut.shape[d];
+      if (!right)
+        throw UsageError(fmt::format("bench scaling: --with {}: point {} is of no launch: {}", printable(file),
+                                     &j - &all.at("points").front(), j.dump()));
     }
   } catch (const nlohmann::json::exception&) {
     throw UsageError(fmt::format("bench scaling: --with {} {}: name a file that `bench scaling --json` printed",
