@@ -61,7 +61,8 @@ TileSizes<D> TileSizes<D>::of(const Index<D>& block, const Index<D>& reach, std:
   const auto filling = [&](std::int64_t cache) {
     return TimeTiles<D>::chosen(block, reach, cell_bytes, line, steps, cache * threads);
   };
-  std::vector<TimeTiles<D>> sizes{filling(second_level_cache()), filling(second_level_cache() / 4)};
+  std::vector<TimeTiles<D>> sizes;
+  for (const std::int64_t part : {1, 4, 16}) sizes.push_back(filling(second_level_cache() / part));
   if (forced) {
     sizes.resize(1);
     sizes[0].extents = *forced;

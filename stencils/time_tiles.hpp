@@ -98,10 +98,10 @@ struct TimeTiles {
   }
 };
 
-/// Tiles that fill the second-level cache, and others that fill a quarter of it: more of what they bring in lies
+/// Tiles that fill the second-level cache, a quarter of it, or a sixteenth: more of what smaller ones bring in lies
 /// around them, but less is far away from the core, and other programs, too, have a share of that cache. Which are
-/// faster is tried out, in whole blocks of steps, those with a change sum apart. Each rank decides for itself, but
-/// all after the same step, since a trial of depths does not count these: all ranks have as many sizes.
+/// the fastest is tried out, in whole blocks of steps, those with a change sum apart. Each rank decides for itself,
+/// but all after the same step, since a trial of depths does not count these: all ranks have as many sizes.
 template <int D>
 struct TileSizes {
   std::vector<TimeTiles<D>> sizes;

@@ -234,7 +234,7 @@ class AcousticsSolver final : public AcousticsSteps<D> {
     const std::int64_t threads = host_threads();
     const std::int64_t bytes = (D + 1) * static_cast<std::int64_t>(sizeof(T)) * cells.cells() / cells.extent(0);
     const std::int64_t rows = D > 2 || threads == 1 ? 1 : 16 * threads;
-    return std::max(rows, threads * second_level_cache() / 2 / std::max<std::int64_t>(1, bytes));
+    return std::max(rows, threads * second_level_cache() / 8 / std::max<std::int64_t>(1, bytes));
   }
 
   void update_slabs(const Level& level, const Fetch& how) const {
