@@ -28,7 +28,7 @@ struct HaloTask {
 };
 
 /// Takes exchanges through the stages of schedules. Receives of all stages are posted at once, before anything is
-/// sent; a stage is sent when the ghosts of the one before are in place.
+/// sent; a stage is sent when the ghosts of the one before are in place and its messages have left.
 template <int D>
 class HaloTransport : public StageExecutor<HaloTransport<D>> {
  public:
@@ -85,14 +85,17 @@ class HaloTransport : public StageExecutor<HaloTransport<D>> {
  private:
   friend class StageExecutor<HaloTransport<D>>;
   bool in_place_ = false;  ///< are the ghosts of the stage before?
-  void begin() { post_receives(); }
+  void begin() {
+    in_place_ = false;
+    post_receives();
+  }
   bool sent() {
     if (!test_all(sends_, "halo exchange", comm())) return false;
     sends_.clear();
     return true;
   }
-  /// Not before the messages of the stage before have left, too: long ones need this rank until then, which is to
-  /// copy in the stage, and their receivers would wait for that.
+  /// The messages of the stage before must have left, too: MPI moves long ones only while this rank calls it, and
+  /// what the stage copies would keep their receivers waiting.
   bool arrived(std::size_t stage) {
     if (stage == 0) return true;
     in_place_ = in_place_ || received(stage - 1);

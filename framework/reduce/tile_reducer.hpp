@@ -160,6 +160,7 @@ class TileReducer {
   /// Sums in progress of one band: with the rows at work they stay in the first-level cache, or nearly.
   static constexpr std::int64_t kLanes = 4096;
 
+  /// Layers of bands (of 4 cells each, in 3-D): more would bring in fewer planes twice.
   static constexpr std::int64_t kLayers = 16;
 
   /// How many cells later those come that a band is told of, for it to fetch them (framework/halo/row_update.hpp
@@ -248,21 +249,21 @@ class TileReducer {
       return row(i, n);
   }
 
-  /// In index order, but of three dimensions and more those that follow each other in dimension 0 one after
-  /// another, kLayers of them at a time: stencils find planes that both read in the second-level cache, and threads
-  /// still have layers of the block (framework/halo/row_blocks.hpp).
+  /// In index order, but of three dimensions and more dimension D - 2 is the slowest one within kLayers layers of
+  /// dimension 0: bands that follow each other have adjacent planes, which stencils then find in the second-level
+  /// cache. A thread, or a few of them, still has layers of its own.
   Index<D> place_of_band(std::int64_t band) const {
     if constexpr (D < 3) {
       return index_of_linear(bands_, band);
     } else {
-      Box<D> some = bands_;
-      const std::int64_t layers = band / (some.cells() / some.extent(0)) / kLayers * kLayers;
-      some.low[0] = layers;
-      some.high[0] = std::min(layers + kLayers, some.high[0]);
-      band -= layers * (bands_.cells() / bands_.extent(0));
-      some.high[D - 2] = 1;
-      Index<D> at = index_of_linear(some, band % some.cells());
-      at[D - 2] = band / some.cells();
+      const std::int64_t of_layer = bands_.cells() / bands_.extent(0), first = band / of_layer / kLayers * kLayers;
+      Box<D> slice = bands_;  // of these layers
+      slice.low[0] = first;
+      slice.high[0] = std::min(first + kLayers, bands_.high[0]);
+      slice.high[D - 2] = 1;
+      band -= first * of_layer;
+      Index<D> at = index_of_linear(slice, band % slice.cells());
+      at[D - 2] = band / slice.cells();
       return at;
     }
   }

@@ -15,8 +15,8 @@ namespace isohalo::detail {
 ///
 /// - `std::size_t stages() const`
 /// - `void begin()`: before stage 0; receives of all stages may be posted here.
-/// - `bool arrived(std::size_t stage)`: has all come that it takes to enter the stage? Called until true, then not
-///   again; with stages() for the end.
+/// - `bool arrived(std::size_t stage)`: has all come that it takes to enter the stage, and left that must have?
+///   Called until true, then not again; with stages() for the end.
 /// - `void enter(std::size_t stage)`: the work that this takes; the messages of the stage leave.
 /// - `bool left()`: in the end, is the memory of all that was sent free again?
 ///

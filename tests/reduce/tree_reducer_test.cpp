@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string_view>
 #include <thread>
 
@@ -64,8 +65,7 @@ auto rows_of(const Value& value) {
 template <int D, class Value>
 Triple reduce_by_bands(TreeReducer<Triple, D, TripleOp>& reducer, const Value& value) {
   std::vector<Triple> scratch(static_cast<std::size_t>(reducer.scratch_size()));
-  for (std::int64_t b = reducer.bands() - 1; b >= 0; --b)
-    reducer.run_band(b, scratch.data(), rows_of<D>(value));
+  for (std::int64_t b = reducer.bands() - 1; b >= 0; --b) reducer.run_band(b, scratch.data(), rows_of<D>(value));
   return reducer.combine();
 }
 
@@ -180,21 +180,38 @@ TEST(TreeReducer, SignedZerosNanAndInfinity) {
   EXPECT_EQ(least.reduce(special(-7)), -7.0);
 }
 
-TEST(TreeReducer, FusedBandsInAnyOrder) {
-  const CartesianDomain<3> domain(MPI_COMM_WORLD, {13, 10, 40});
-  TreeReducer<double, 3, Sum> reducer(domain);
-  const auto value = [&](const Index<3>& i) { return hard_value(linear_index(domain.global(), i)); };
+template <int D>
+void check_bands(const Index<D>& shape, const Index<D>& tile) {
+  const CartesianDomain<D> domain(MPI_COMM_WORLD, shape);
+  TreeReducer<double, D, Sum> reducer(domain, {}, tile);
+  const auto value = [&](const Index<D>& i) { return hard_value(linear_index(domain.global(), i)); };
   const double expected = reducer.reduce(value);
   std::vector<double> scratch(static_cast<std::size_t>(reducer.scratch_size()));
+  std::set<Index<D>> first;
   std::int64_t cells = 0;
   for (std::int64_t b = reducer.bands() - 1; b >= 0; --b) {
     cells += reducer.band_cells(b).cells();
-    reducer.run_band(b, scratch.data(), [&](const Index<3>& i, std::int64_t) {
-      return [&value, i](std::int64_t x) { return value({i[0], i[1], i[2] + x}); };
+    first.insert(reducer.band_cells(b).low);
+    reducer.run_band(b, scratch.data(), [&](const Index<D>& i, std::int64_t) {
+      return [&value, i](std::int64_t x) {
+        Index<D> k = i;
+        k[D - 1] += x;
+        return value(k);
+      };
     });
   }
   EXPECT_EQ(cells, domain.owned().cells());
+  EXPECT_EQ(static_cast<std::int64_t>(first.size()), reducer.bands());
   EXPECT_EQ(reducer.combine(), expected);
+}
+
+TEST(TreeReducer, FusedBandsInAnyOrder) {
+  check_bands<3>({13, 10, 40}, default_tile<3>());
+  // Of one tile each: more layers than are taken at a time, several bands in each dimension.
+  check_bands<3>({40, 3, 5}, {1, 1, 4096});
+  check_bands<3>({35, 2, 9000}, {1, 1, 4096});
+  check_bands<4>({34, 2, 3, 5}, {1, 1, 1, 4096});
+  check_bands<4>({5, 3, 2, 9000}, {2, 1, 1, 4096});
 }
 
 TEST(TreeReducer, BandsFromAnyNumberOfThreads) {
