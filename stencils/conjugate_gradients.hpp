@@ -220,7 +220,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
         lead_(D > 1 ? p_.ref().stride[0] : 0) {}
 
   void sweep_by(const SweepSettings<D>& settings) override {
-    if (settings.way) ways_ = ways_in_place_ = FastestWay::decided_for(*settings.way);
+    if (settings.way) ways_ = in_place_ = FastestWay::decided_for(*settings.way);
   }
   std::string sweeps() const override { return Fetch::text(ways_); }
 
@@ -235,12 +235,10 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
         false, [laplacian = system_.laplacian(p_.ref().stride)](auto in, auto at, auto out, auto to) {
           return detail::OperatorAt<T, D>{laplacian, in[0] + at, out[0] + to};
         });
-    const double product = system_.sum_by([&](CellSum<D>& sum, std::vector<double>& scratch) {
-      sweep_with_product<T, D>(sum, scratch, {row, p_.ref(), {&p, 1}, {&ap, 1}}, p,
-                               Fetch::by_way(ways_.way(), lead_));
+    return system_.sum_by([&](CellSum<D>& sum, std::vector<double>& scratch) {
+      const Fetch how = Fetch::by_way(ways_.way(), lead_);
+      sweep_with_product<T, D>(sum, scratch, {row, p_.ref(), {&p, 1}, {&ap, 1}}, p, how);
     });
-    took(ways_);
-    return product;
   }
   double descend(T alpha) override {
     const auto row = detail::row_of_cells<T, D>(true, [alpha](auto in, auto at, auto out, auto to) {
@@ -300,20 +298,18 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
       const PhaseScope scope(system_.phases(), Phase::sweep);
       sweep<T, D>(this->rows_, update, in_place());
     }
-    took(ways_in_place_);
+    const PhaseScope scope(system_.phases(), Phase::exchange);  // at the end of a trial ranks wait for each other
+    (ways_.decided() ? in_place_ : ways_)
+        .took(std::chrono::duration<double>(Clock::now() - began_).count(), &this->domain_.comm());
   }
-  /// The passes since the last call were made in the way of `ways`. Collective in order.
-  void took(FastestWay& ways) {
-    const PhaseScope scope(system_.phases(), Phase::exchange);  // at the end of the trial ranks wait for each other
-    const auto now = Clock::now();
-    ways.took(std::chrono::duration<double>(now - std::exchange(began_, now)).count(), &this->domain_.comm());
-  }
-  Fetch in_place() const { return Fetch::by_way(ways_in_place_.way(), 0); }
+  Fetch in_place() const { return Fetch::by_way(in_place_.way(), 0); }
 
   Field<T, D> u_, r_, p_, ap_;
   BoundaryRules<D> homogeneous_;
-  std::int64_t lead_;                                                       ///< see Fetch
-  FastestWay ways_ = FastestWay::of(Fetch::kWays), ways_in_place_ = ways_;  ///< of A p, and of the other passes
+  std::int64_t lead_;  ///< see Fetch
+  FastestWay ways_ =
+      FastestWay::of(Fetch::kWays);  ///< of A p; then that of the passes in place, nothing or fetching
+  FastestWay in_place_ = FastestWay::of(2);
   Clock::time_point began_{};
 };
 

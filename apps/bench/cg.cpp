@@ -15,7 +15,7 @@ namespace isohalo {
 namespace {
 
 /// Iterations in which ours tries out ways to sweep.
-constexpr int kUntilChosen = 40;
+constexpr int kUntilChosen = 60;
 /// Arrays that an iteration must read or write, where sums need not be known before a pass ends: p, A p for the one
 /// product; r, A p, r for the other; u, p, r, u, p.
 constexpr double kArrays = 10;
