@@ -306,10 +306,9 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
 
   Field<T, D> u_, r_, p_, ap_;
   BoundaryRules<D> homogeneous_;
-  std::int64_t lead_;  ///< see Fetch
-  FastestWay ways_ =
-      FastestWay::of(Fetch::kWays);  ///< of A p; then that of the passes in place, nothing or fetching
-  FastestWay in_place_ = FastestWay::of(2);
+  std::int64_t lead_;                               ///< see Fetch
+  FastestWay ways_ = FastestWay::of(Fetch::kWays);  ///< of A p
+  FastestWay in_place_ = FastestWay::of(2);         ///< then of the other passes: plain, or fetching
   Clock::time_point began_{};
 };
 

@@ -97,8 +97,8 @@ void add_points_in(const std::string& file, std::vector<ScalingPoint>& points) {
       bool right = p.threads > 0 && p.sharing > 0 && p.cores > 0 && p.seconds > 0;
       for (int d = 0; d < 3; ++d) right = right && p.cut.blocks[d] > 0 && p.cut.blocks[d] <= p.cut.shape[d];
       if (!right)
-        throw UsageError(fmt::format("bench scaling: --with {}: point {} is of no launch: {}", printable(file),
-                                     &j - &all.at("points").front(), j.dump()));
+        throw UsageError(
+            fmt::format("bench scaling: --with {}: this point is of no launch: {}", printable(file), j.dump()));
     }
   } catch (const nlohmann::json::exception&) {
     throw UsageError(fmt::format("bench scaling: --with {} {}: name a file that `bench scaling --json` printed",

@@ -54,7 +54,11 @@ class HaloTransport : public StageExecutor<HaloTransport<D>> {
   /// Puts in place what has arrived; true when all ghosts of the stage are.
   virtual bool received(std::size_t stage) { return test_all(receives_[stage], "halo exchange", comm()); }
   /// Is the memory of all that was sent free again?
-  virtual bool left() { return sent(); }
+  virtual bool left() {
+    if (!test_all(sends_, "halo exchange", comm())) return false;
+    sends_.clear();
+    return true;
+  }
   /// True when other ranks may wait for what this one does after `start`.
   virtual bool needed_after_start() const { return stages() > 1; }
 
@@ -84,23 +88,17 @@ class HaloTransport : public StageExecutor<HaloTransport<D>> {
 
  private:
   friend class StageExecutor<HaloTransport<D>>;
-  bool in_place_ = false;  ///< are the ghosts of the stage before?
   void begin() {
-    in_place_ = false;
+    received_ = false;
     post_receives();
-  }
-  bool sent() {
-    if (!test_all(sends_, "halo exchange", comm())) return false;
-    sends_.clear();
-    return true;
   }
   /// The messages of the stage before must have left, too: MPI moves long ones only while this rank calls it, and
   /// what the stage copies would keep their receivers waiting.
   bool arrived(std::size_t stage) {
     if (stage == 0) return true;
-    in_place_ = in_place_ || received(stage - 1);
-    if (!in_place_ || (stage < stages() && !sent())) return false;
-    in_place_ = false;
+    received_ = received_ || received(stage - 1);
+    if (!received_ || (stage < stages() && !HaloTransport::left())) return false;
+    received_ = false;
     return true;
   }
   void enter(std::size_t stage) {
@@ -108,6 +106,8 @@ class HaloTransport : public StageExecutor<HaloTransport<D>> {
     send(stage);
     copy(stage);
   }
+
+  bool received_ = false;  ///< the stage before
 };
 
 /// Makes what moves the cells of arrays that the host need not reach; one for each memory space: arrays with the

@@ -229,7 +229,8 @@ class AcousticsSolver final : public AcousticsSteps<D> {
   }
   /// From the lower faces of a slab on to the upper ones, which its cells read.
   static std::int64_t ahead(std::size_t f) { return f == 1 ? 1 : 0; }
-  /// So many layers of cells as fit the cache with their faces, and as give all threads rows.
+  /// So many layers of cells as fill an eighth of the cache with their faces (more were slower, docs/performance.md),
+  /// and as give all threads rows.
   static std::int64_t slab_layers(const Box<D>& cells) {
     const std::int64_t threads = host_threads();
     const std::int64_t bytes = (D + 1) * static_cast<std::int64_t>(sizeof(T)) * cells.cells() / cells.extent(0);

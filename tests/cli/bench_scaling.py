@@ -77,5 +77,5 @@ for name, text, wrong in (("no.json", "{}", "is no report of measured points"), 
 point = {"kind": "weak", "shape": [8, 8, 8], "blocks": [1, 0, 1], "threads": 1, "sharing": 1, "cores": 1, "residual": 0, "seconds": 1}
 (WORK / "nobody.json").write_text(json.dumps({"points": [dict(point, blocks=[1, 1, 1]), point]}))
 said = bench(1, "--with", str(WORK / "nobody.json"), *small, code=2).stderr
-that('nobody.json: point 1 is of no launch: {"blocks":[1,0,1],' in said, said)
+that('nobody.json: this point is of no launch: {"blocks":[1,0,1],' in said, said)
 finish()
