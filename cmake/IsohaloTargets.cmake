@@ -29,12 +29,22 @@ elseif(ISOHALO_WERROR)
   list(APPEND ISOHALO_WARNINGS -Werror)
 endif()
 
+# Of 64 bytes where the processor has such: most are said to prefer those of 32 (docs/performance.md).
+set(ISOHALO_VECTORS)
+if(ISOHALO_NATIVE AND NOT CMAKE_CXX_FLAGS MATCHES "-mprefer-vector-width")
+  include(CheckCXXCompilerFlag)
+  check_cxx_compiler_flag(-mprefer-vector-width=512 ISOHALO_HAS_WIDE_VECTORS)
+  if(ISOHALO_HAS_WIDE_VECTORS)
+    set(ISOHALO_VECTORS -mprefer-vector-width=512)
+  endif()
+endif()
+
 # Flags of our own compilation. Contraction is off for users as well (arithmetic lives in headers): with it, a
 # processor with fused multiply-add would give other bits than one without.
 function(isohalo_flags target)
   target_compile_options(${target} PRIVATE ${ISOHALO_WARNINGS})
   if(ISOHALO_NATIVE)
-    target_compile_options(${target} PRIVATE -march=native)
+    target_compile_options(${target} PRIVATE -march=native ${ISOHALO_VECTORS})
   endif()
 endfunction()
 

@@ -100,7 +100,8 @@ std::string StateStepper<T, D>::sweeps() const {
       text += (j > 0 ? " x " : "") + std::to_string(std::min(time_tile_[j], domain_.owned().extent(j)));
     return "in tiles of " + text + " cells";
   }
-  std::string text = Fetch::text(fetches_);
+  // Where every step has a residual there is no other choice.
+  std::string text = Fetch::text(fetches_.decided() ? fetches_ : fetches_with_change_);
   if (D > 2 && orders_.decided()) text += orders_.way() == 0 ? ", rows in blocks" : ", plane by plane";
   if (overlap_.decided() && overlap_.way() == 1) text += ", while ghosts travel";
   return text;

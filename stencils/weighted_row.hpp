@@ -25,7 +25,8 @@ namespace isohalo {
 /// in memory. Which is faster depends on the list, the rows and the processor, and is tried out on a row in cache.
 /// (27 points on an EPYC: runs 0.8 of the time of groups in cache, 0.55 from memory. On a Xeon, whose vectors of 64
 /// bytes are shifted by one of the two units that compute: 0.9 of it in rows of 64 cells, 1.05 in rows of 464; 9
-/// points 1.2.)
+/// points 1.2.) Where runs lie above each other, as in a box, four rows at a time are updated together, which takes
+/// away more than half of the loads.
 template <class T, int Bytes = detail::kVectorBytes>
 class WeightedRow {
  public:
@@ -44,6 +45,7 @@ class WeightedRow {
       r.at_.push_back(at);
       r.weight_.push_back(static_cast<T>(weights[k]));
     }
+    if constexpr (D > 1) r.find_stacks(stride[D - 2]);
     const std::size_t terms = r.at_.size(), following = terms - r.runs_.size();
     r.wide_ = 2 * following >= terms;
     if (r.runs_.back().terms == 1) r.runs_.push_back({0, 0});  // single terms have something behind them
@@ -61,22 +63,41 @@ class WeightedRow {
     x = blocks<1>(in, out, n, x);
     if (x < n) in_groups(in + x, out + x, n - x);
   }
+  /// Rows that lie stride[D - 2] apart.
+  void operator()(const T* in, T* out, const CellRows& rows) const {
+    std::int64_t row = 0;
+    if (!stacks_.empty() && rows.cells >= kLanes)
+      for (; row + kRowsAtOnce <= rows.count; row += kRowsAtOnce) {
+        const T* const from = in + row * apart_;
+        T* const to = out + row * apart_;
+        const std::int64_t x = blocks_of_rows<2>(from, to, rows.cells, 0);
+        blocks_of_rows<1>(from, to, rows.cells, x);
+      }
+    for (; row < rows.count; ++row) (*this)(in + row * rows.apart, out + row * rows.apart, rows.cells);
+  }
 
  private:
   using Vector = detail::VectorOf<T, Bytes>;
   using V = typename Vector::Type;
   static constexpr int kLanes = Vector::kLanes;
   static constexpr int kLongest = std::min(kLanes + 1, 9);
+  static constexpr int kRowsAtOnce = 4;
+  static constexpr std::int64_t kLine = 64 / sizeof(T), kAhead = 4 * kLine;
   /// Terms with offsets at, at + 1, .. in memory.
   struct Run {
     std::int64_t at;
     int terms;
   };
+  /// A run, or three of them alike, each a row behind the one before.
+  struct Stack {
+    std::int64_t at;
+    int terms, height;
+  };
 
   /// Are rows of about so many cells faster by runs? Here they read some rows in cache, as far behind the begin of
   /// a cache line as in arrays whose rows begin with one.
   bool faster_by_runs(std::int64_t cells) const {
-    constexpr std::int64_t line = 64 / sizeof(T);
+    constexpr std::int64_t line = kLine;
     constexpr std::size_t kRows = 32;
     const std::int64_t n = std::clamp<std::int64_t>(cells, 1, kTried),
                        row = (n + kLongest + 2 * line) / line * line;
@@ -98,6 +119,18 @@ class WeightedRow {
       least[round % 2] = std::min(least[round % 2], took.count());
     }
     return least[1] < least[0];
+  }
+
+  void find_stacks(std::int64_t apart) {
+    apart_ = apart;
+    for (std::size_t k = 0; k < runs_.size(); k += static_cast<std::size_t>(stacks_.back().height)) {
+      const auto alike = [&](std::size_t j) {
+        return k + j < runs_.size() && runs_[k + j].terms == runs_[k].terms &&
+               runs_[k + j].at == runs_[k].at + static_cast<std::int64_t>(j) * apart;
+      };
+      stacks_.push_back({runs_[k].at, runs_[k].terms, alike(1) && alike(2) ? 3 : 1});
+    }
+    if (std::none_of(stacks_.begin(), stacks_.end(), [](const Stack& s) { return s.height > 1; })) stacks_.clear();
   }
 
   /// Blocks of M vectors from cell x on, as many as fit; and one that ends with the row, if most of it is left to
@@ -122,6 +155,56 @@ class WeightedRow {
     }
     return x;
   }
+  /// The same for so many rows: each vector of what they read is loaded once for all of them, and every sum still
+  /// gets its terms in the order of the list, since a stack goes through it row by row.
+  template <int M>
+  [[gnu::noinline]] std::int64_t blocks_of_rows(const T* in, T* out, std::int64_t n, std::int64_t x) const {
+    constexpr std::int64_t size = M * kLanes;
+    if (n < size) return x;
+    while (4 * (n - x) > 3 * size || (M == 1 && x < n)) {
+      x = std::min(x, n - size);
+      std::array<std::array<V, M>, kRowsAtOnce> acc;
+      each<kRowsAtOnce>([&](auto r) ISOHALO_INLINED {
+        each<M>([&](auto i) ISOHALO_INLINED { acc[r][i] = Vector::filled(-T(0)); });
+      });
+      if constexpr (M > 1) fetch_rows<size>(in + x + kAhead);
+      const T* w = weight_.data();
+      for (const Stack& stack : stacks_) {
+        const T* const u = in + x + stack.at;
+        stack.height == 1 ? add_stack<1>(acc, u, w, stack.terms) : add_stack<3>(acc, u, w, stack.terms);
+        w += stack.height * stack.terms;
+      }
+      each<kRowsAtOnce>([&](auto r) ISOHALO_INLINED {
+        each<M>([&](auto i) ISOHALO_INLINED { Vector::store(out + x + r * apart_ + i * kLanes, acc[r][i]); });
+      });
+      x += size;
+    }
+    return x;
+  }
+  template <int Height, std::size_t M>
+  [[gnu::always_inline]] void add_stack(std::array<std::array<V, M>, kRowsAtOnce>& acc, const T* u, const T* w,
+                                        int terms) const {
+    each<kRowsAtOnce + Height - 1>([&](auto y) ISOHALO_INLINED {
+      for (int t = 0; t < terms; ++t) {
+        std::array<V, M> v;
+        each<M>([&](auto i) ISOHALO_INLINED { v[i] = Vector::load(u + y * apart_ + t + i * kLanes); });
+        each<Height>([&](auto h) ISOHALO_INLINED {
+          if constexpr (y >= h && y - h < kRowsAtOnce) {
+            const T weight = w[h * terms + t];
+            each<M>([&](auto i) ISOHALO_INLINED { acc[y - h][i] = acc[y - h][i] + weight * v[i]; });
+          }
+        });
+      }
+    });
+  }
+  /// Into the first-level cache: these are more rows than the processor's own prefetcher follows.
+  template <std::int64_t Cells>
+  [[gnu::always_inline]] void fetch_rows(const T* in) const {
+    for (const Stack& stack : stacks_)
+      for (int y = 0; y < kRowsAtOnce + stack.height - 1; ++y)
+        for (std::int64_t x = 0; x < Cells; x += kLine) __builtin_prefetch(in + stack.at + y * apart_ + x, 0, 3);
+  }
+
   template <std::size_t M>
   [[gnu::always_inline]] static void add_run(std::array<V, M>& acc, const T* u, const T* w, int terms) {
     switch (terms) {
@@ -206,6 +289,8 @@ class WeightedRow {
   static constexpr std::int64_t kTried = 256;  ///< at most so many cells: as sweeps that fetch come to them
   std::vector<std::int64_t> at_;
   std::vector<Run> runs_;
+  std::vector<Stack> stacks_;  ///< none: there are none of three
+  std::int64_t apart_ = 0;     ///< elements from a row to the next one
   std::vector<T> weight_;
   bool by_runs_ = false, wide_ = false;
 };

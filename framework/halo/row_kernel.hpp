@@ -68,6 +68,8 @@ class FunctionKernel final : public RowKernel<T, D> {
     // A copy, where that costs nothing: the compiler knows that no store changes it.
     constexpr bool small = std::is_trivially_copy_constructible_v<Function> && sizeof(Function) <= 256;
     const std::conditional_t<small, Function, const Function&> row = row_;
+    if constexpr (std::is_invocable_v<const Function&, Addresses<const T, In>, Addresses<T, Out>, const CellRows&>)
+      return row(addresses<In>(in, at), addresses<Out>(out, to), rows);
     rows.for_each<D>(i, [&](std::int64_t k, const Index<D>& first) {
       const Addresses<const T, In> from = addresses<In>(in, at + k);
       const Addresses<T, Out> where = addresses<Out>(out, to + k);

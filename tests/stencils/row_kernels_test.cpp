@@ -73,6 +73,50 @@ TEST(WeightedRow, RunsOfTermsInRowsOfAnyWidth) {
     }
 }
 
+/// `count` rows of n cells, by lists of runs of which some lie above each other; the array ends where the last term
+/// of the last row does, and what no row has is left alone.
+template <class T, int Bytes>
+void check_rows(std::int64_t n, std::int64_t count, test::Random& random) {
+  constexpr std::int64_t longest = 6, tallest = 5, planes = 3;
+  Offsets<3> offsets;
+  std::vector<double> weights;
+  for (std::int64_t plane = 0; plane < planes; ++plane) {
+    const std::int64_t height = random.in(1, tallest), terms = random.in(1, longest), y = tallest - height;
+    for (std::int64_t k = 0; k < height * terms; ++k) {
+      offsets.push_back({plane, y + k / terms, k % terms});
+      weights.push_back(random.real(-1, 1));
+    }
+    if (random.in(0, 1)) offsets.push_back({plane, random.in(0, tallest - 1), 0}), weights.push_back(0.5);
+  }
+  const std::int64_t row = n + longest - 1, of_plane = (count + tallest - 1) * row;
+  std::vector<T> u(static_cast<std::size_t>(planes * of_plane)), out(static_cast<std::size_t>(count * row), T(7));
+  for (auto& x : u) x = static_cast<T>(random.real(-1, 1));
+  WeightedRow<T, Bytes>::template of<3>(offsets, weights, {of_plane, row, 1})(u.data(), out.data(),
+                                                                              CellRows{n, count, row});
+  for (std::int64_t k = 0; k < count * row; ++k) {
+    T acc = 7;
+    for (std::size_t t = 0; t < offsets.size() && k % row < n; ++t) {
+      const Index<3>& o = offsets[t];
+      const T term =
+          static_cast<T>(weights[t]) * u[static_cast<std::size_t>(k + o[0] * of_plane + o[1] * row + o[2])];
+      acc = t == 0 ? term : acc + term;
+    }
+    ASSERT_EQ(out[static_cast<std::size_t>(k)], acc)
+        << offsets.size() << " terms, cell " << k % row << " of " << n << ", row " << k / row << " of " << count;
+  }
+}
+
+TEST(WeightedRow, SeveralRowsAtOnce) {
+  test::Random random(7);
+  for (std::int64_t n = 1; n <= 100; n = n < 40 ? n + 1 : n + 7)
+    for (std::int64_t count = 1; count <= 13; ++count) {
+      check_rows<double, detail::kVectorBytes>(n, count, random);
+      check_rows<float, detail::kVectorBytes>(n, count, random);
+      check_rows<double, 16>(n, count, random);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
 /// `count` rows of n cells by this LifeRow, of any rule, against a count of the neighbors.
 template <class Row>
 void check_life(unsigned born, unsigned survive, std::int64_t n, std::int64_t count, test::Random& random) {
