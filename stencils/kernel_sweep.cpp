@@ -208,7 +208,7 @@ void sweep(const SweepRegion<D>& region, const RowUpdate<T, D>& update, const Fe
 template <class T, int D>
 void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update) {
   const UpdatedRows<T, D> rows(update, {});
-  for_each_share_of("isohalo::tile", box, [&rows](const Box<D>& share) { rows.run_box(share); });
+  for_each_share_of("isohalo::tile", box, [&rows](const Box<D>& share) { rows.run_box(share, true); });
 }
 
 namespace {

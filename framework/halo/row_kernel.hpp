@@ -20,6 +20,7 @@ struct CellRows {
   std::int64_t cells;      ///< of each row
   std::int64_t count = 1;  ///< of rows
   std::int64_t apart = 0;  ///< elements from a row to the next one, in all arrays
+  bool in_tile = false;    ///< of those that stay in the second-level cache?
 
   /// f(k, i) for each of them: it lies k elements behind the first one, and begins with cell i. `first`: the cell
   /// that the first one begins with.

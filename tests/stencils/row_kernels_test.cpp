@@ -92,7 +92,7 @@ void check_rows(std::int64_t n, std::int64_t count, test::Random& random) {
   std::vector<T> u(static_cast<std::size_t>(planes * of_plane)), out(static_cast<std::size_t>(count * row), T(7));
   for (auto& x : u) x = static_cast<T>(random.real(-1, 1));
   WeightedRow<T, Bytes>::template of<3>(offsets, weights, {of_plane, row, 1})(u.data(), out.data(),
-                                                                              CellRows{n, count, row});
+                                                                              CellRows{n, count, row, n % 2 == 0});
   for (std::int64_t k = 0; k < count * row; ++k) {
     T acc = 7;
     for (std::size_t t = 0; t < offsets.size() && k % row < n; ++t) {
