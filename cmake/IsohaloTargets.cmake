@@ -29,13 +29,13 @@ elseif(ISOHALO_WERROR)
   list(APPEND ISOHALO_WARNINGS -Werror)
 endif()
 
-# Of 64 bytes where the processor has such: most are said to prefer those of 32 (docs/performance.md).
+# Vectors of 64 bytes where the processor has them: by themselves compilers prefer those of 32 (docs/performance.md).
 set(ISOHALO_VECTORS)
 if(ISOHALO_NATIVE AND NOT CMAKE_CXX_FLAGS MATCHES "-mprefer-vector-width")
   include(CheckCXXCompilerFlag)
   check_cxx_compiler_flag(-mprefer-vector-width=512 ISOHALO_HAS_WIDE_VECTORS)
   if(ISOHALO_HAS_WIDE_VECTORS)
-    set(ISOHALO_VECTORS -mprefer-vector-width=512)
+    set(ISOHALO_VECTORS $<$<COMPILE_LANGUAGE:CXX>:-mprefer-vector-width=512>)
   endif()
 endif()
 

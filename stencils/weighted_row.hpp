@@ -63,16 +63,16 @@ class WeightedRow {
     x = blocks<1>(in, out, n, x);
     if (x < n) in_groups(in + x, out + x, n - x);
   }
-  /// Rows that lie stride[D - 2] apart. Long ones from memory one by one: the processor's own prefetcher does not
-  /// follow so many. (27 points, 256 cells, a Xeon: 0.9 of the speed.)
+  /// Several rows. Long ones from memory one by one: the processor's own prefetcher does not follow as many as four
+  /// rows together read. (27 points, 256 cells, a Xeon: 0.9 of the speed.)
   void operator()(const T* in, T* out, const CellRows& rows) const {
     std::int64_t row = 0;
     if (!stacks_.empty() && rows.cells >= kLanes && (rows.in_tile || rows.cells <= short_row_))
       for (; row + kRowsAtOnce <= rows.count; row += kRowsAtOnce) {
-        const T* const from = in + row * apart_;
-        T* const to = out + row * apart_;
-        const std::int64_t x = blocks_of_rows<2>(from, to, rows.cells, 0);
-        blocks_of_rows<1>(from, to, rows.cells, x);
+        const T* const from = in + row * rows.apart;
+        T* const to = out + row * rows.apart;
+        const std::int64_t x = blocks_of_rows<2>(from, to, rows.cells, rows.apart, 0);
+        blocks_of_rows<1>(from, to, rows.cells, rows.apart, x);
       }
     for (; row < rows.count; ++row) (*this)(in + row * rows.apart, out + row * rows.apart, rows.cells);
   }
@@ -99,17 +99,16 @@ class WeightedRow {
   /// Are rows of about so many cells faster by runs? Here they read some rows in cache, as far behind the begin of
   /// a cache line as in arrays whose rows begin with one.
   bool faster_by_runs(std::int64_t cells) const {
-    constexpr std::int64_t line = kLine;
     constexpr std::size_t kRows = 32;
     const std::int64_t n = std::clamp<std::int64_t>(cells, 1, kTried),
-                       row = (n + kLongest + 2 * line) / line * line;
+                       row = (n + kLongest + 2 * kLine) / kLine * kLine;
     WeightedRow tried = *this;
     for (std::size_t k = 0, term = 0; k < runs_.size(); ++k) {
-      tried.runs_[k].at = static_cast<std::int64_t>(k % kRows) * row + (runs_[k].at % line + line) % line;
+      tried.runs_[k].at = static_cast<std::int64_t>(k % kRows) * row + (runs_[k].at % kLine + kLine) % kLine;
       for (int t = 0; t < runs_[k].terms; ++t) tried.at_[term++] = tried.runs_[k].at + t;
     }
-    const std::vector<T> read(std::min(runs_.size(), kRows) * static_cast<std::size_t>(row) + line, T(1));
-    std::vector<T> written(static_cast<std::size_t>(n + line));
+    const std::vector<T> read(std::min(runs_.size(), kRows) * static_cast<std::size_t>(row) + kLine, T(1));
+    std::vector<T> written(static_cast<std::size_t>(n + kLine));
     const T* const in = read.data() + detail::to_next_line(read.data());
     T* const out = written.data() + detail::to_next_line(written.data());
     // For some time, since a processor may take a while until it has its widest vectors at full speed.
@@ -127,7 +126,6 @@ class WeightedRow {
   }
 
   void find_stacks(std::int64_t apart) {
-    apart_ = apart;
     for (std::size_t k = 0; k < runs_.size(); k += static_cast<std::size_t>(stacks_.back().height)) {
       const auto alike = [&](std::size_t j) {
         return k + j < runs_.size() && runs_[k + j].terms == runs_[k].terms &&
@@ -166,7 +164,8 @@ class WeightedRow {
   /// The same for so many rows: each vector of what they read is loaded once for all of them, and every sum still
   /// gets its terms in the order of the list, since a stack goes through it row by row.
   template <int M>
-  [[gnu::noinline]] std::int64_t blocks_of_rows(const T* in, T* out, std::int64_t n, std::int64_t x) const {
+  [[gnu::noinline]] std::int64_t blocks_of_rows(const T* in, T* out, std::int64_t n, std::int64_t apart,
+                                                std::int64_t x) const {
     constexpr std::int64_t size = M * kLanes;
     if (n < size) return x;
     while (4 * (n - x) > 3 * size || (M == 1 && x < n)) {
@@ -175,27 +174,28 @@ class WeightedRow {
       each<kRowsAtOnce>([&](auto r) ISOHALO_INLINED {
         each<M>([&](auto i) ISOHALO_INLINED { acc[r][i] = Vector::filled(-T(0)); });
       });
-      if constexpr (M > 1) fetch_rows<size>(in + x + kAhead);
+      if constexpr (M > 1) fetch_rows<size>(in + x + kAhead, apart);
       const T* w = weight_.data();
       for (const Stack& stack : stacks_) {
         const T* const u = in + x + stack.at;
-        stack.height == 1 ? add_stack<1>(acc, u, w, stack.terms) : add_stack<3>(acc, u, w, stack.terms);
+        stack.height == 1 ? add_stack<1>(acc, u, apart, w, stack.terms)
+                          : add_stack<3>(acc, u, apart, w, stack.terms);
         w += stack.height * stack.terms;
       }
       each<kRowsAtOnce>([&](auto r) ISOHALO_INLINED {
-        each<M>([&](auto i) ISOHALO_INLINED { Vector::store(out + x + r * apart_ + i * kLanes, acc[r][i]); });
+        each<M>([&](auto i) ISOHALO_INLINED { Vector::store(out + x + r * apart + i * kLanes, acc[r][i]); });
       });
       x += size;
     }
     return x;
   }
   template <int Height, std::size_t M>
-  [[gnu::always_inline]] void add_stack(std::array<std::array<V, M>, kRowsAtOnce>& acc, const T* u, const T* w,
-                                        int terms) const {
+  [[gnu::always_inline]] static void add_stack(std::array<std::array<V, M>, kRowsAtOnce>& acc, const T* u,
+                                               std::int64_t apart, const T* w, int terms) {
     each<kRowsAtOnce + Height - 1>([&](auto y) ISOHALO_INLINED {
       for (int t = 0; t < terms; ++t) {
         std::array<V, M> v;
-        each<M>([&](auto i) ISOHALO_INLINED { v[i] = Vector::load(u + y * apart_ + t + i * kLanes); });
+        each<M>([&](auto i) ISOHALO_INLINED { v[i] = Vector::load(u + y * apart + t + i * kLanes); });
         each<Height>([&](auto h) ISOHALO_INLINED {
           if constexpr (y >= h && y - h < kRowsAtOnce) {
             const T weight = w[h * terms + t];
@@ -207,10 +207,10 @@ class WeightedRow {
   }
   /// Into the first-level cache.
   template <std::int64_t Cells>
-  [[gnu::always_inline]] void fetch_rows(const T* in) const {
+  [[gnu::always_inline]] void fetch_rows(const T* in, std::int64_t apart) const {
     for (const Stack& stack : stacks_)
       for (int y = 0; y < kRowsAtOnce + stack.height - 1; ++y)
-        for (std::int64_t x = 0; x < Cells; x += kLine) __builtin_prefetch(in + stack.at + y * apart_ + x, 0, 3);
+        for (std::int64_t x = 0; x < Cells; x += kLine) __builtin_prefetch(in + stack.at + y * apart + x, 0, 3);
   }
 
   template <std::size_t M>
@@ -298,7 +298,6 @@ class WeightedRow {
   std::vector<std::int64_t> at_;
   std::vector<Run> runs_;
   std::vector<Stack> stacks_;   ///< none: there are none of three
-  std::int64_t apart_ = 0;      ///< elements from a row to the next one
   std::int64_t short_row_ = 0;  ///< so many cells: those of rows that are updated together are in cache
   std::vector<T> weight_;
   bool by_runs_ = false, wide_ = false;

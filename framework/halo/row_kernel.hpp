@@ -57,7 +57,8 @@ using KernelPointer = std::unique_ptr<const RowKernel<T, D>>;
 namespace detail {
 
 /// A function of the rows that it reads and writes: row(in, out, n), or row(in, out, n, i), with two addresses
-/// where one array is read and one written, else with arrays of addresses. `Row` may be a reference.
+/// where one array is read and one written, else with arrays of addresses; or of all rows of a call at once,
+/// row(in, out, rows). `Row` may be a reference.
 template <class T, int D, std::size_t In, std::size_t Out, class Row>
 class FunctionKernel final : public RowKernel<T, D> {
   using Function = std::remove_cvref_t<Row>;
