@@ -90,11 +90,11 @@ class SummedRow : public SweptRow<T, D> {
   using typename SweptRow<T, D>::Rows;
   SummedRow(const UpdatedRows<T, D>& rows, const Terms& terms, const Index<D>& i, const Index<D>& later)
       : SweptRow<T, D>(rows, i, later), terms_(terms) {}
-  /// Rows of the second fastest dimension, that far apart in memory; not where each fetches for its own later ones.
-  bool takes_four() const { return !rows_.fetches(); }
+  /// Rows of the second fastest dimension, that far apart in memory.
+  bool takes_four() const { return rows_.by_four(); }
   std::int64_t apart() const { return rows_.update().like.stride[D > 1 ? D - 2 : 0]; }
   auto update_four(std::int64_t x, std::int64_t n) {
-    rows_.run(i_, at_, x, {n, 4, apart()});
+    rows_.run(i_, at_, x, {n, 4, apart(), rows_.in_cache()});
     return terms_(at_ + x, rows_.update().out, at_ + x);
   }
   auto update(std::int64_t x, std::int64_t n) {
@@ -140,7 +140,7 @@ class ChangingRow : public SweptRow<T, D> {
   ChangingRow(const Rows& rows, const ChangingKernel<T, D>& kernel, const Index<D>& i, const Index<D>& later)
       : SweptRow<T, D>(rows, i, later), kernel_(kernel) {}
   /// See SummedRow.
-  bool takes_four() const { return !this->rows_.fetches(); }
+  bool takes_four() const { return this->rows_.by_four(); }
   static std::int64_t apart() { return kMost / 4; }
   auto update_four(std::int64_t x, std::int64_t n) {
     run(x, {n, 4, this->rows_.update().like.stride[D > 1 ? D - 2 : 0]}, changes_.data());
@@ -207,8 +207,8 @@ void sweep(const SweepRegion<D>& region, const RowUpdate<T, D>& update, const Fe
 
 template <class T, int D>
 void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update) {
-  const UpdatedRows<T, D> rows(update, {});
-  for_each_share_of("isohalo::tile", box, [&rows](const Box<D>& share) { rows.run_box(share, true); });
+  const UpdatedRows<T, D> rows(update, {.in_cache = true});
+  for_each_share_of("isohalo::tile", box, [&rows](const Box<D>& share) { rows.run_box(share); });
 }
 
 namespace {
@@ -257,7 +257,7 @@ void sweep_box_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, c
     sweep_box(box, update);
     change_in_box(sum, scratch, box, update.like, update.out, before);
   } else {
-    const UpdatedRows<T, D> rows(update, {});
+    const UpdatedRows<T, D> rows(update, {.in_cache = true});
     with_changed_rows(rows, before, [&](const auto& row) {
       form_tile_values("isohalo::change", sum, scratch, box,
                        [&](const Index<D>& i, std::int64_t) { return row(i, i); });

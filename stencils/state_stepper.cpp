@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "datatypes/box.hpp"
+#include "datatypes/cache_size.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/boxes.hpp"
 
@@ -43,6 +44,9 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
   // by where in memory the stack lies (docs/performance.md).
   if (D > 2) orders_ = FastestWay::of(2, kernels_[0]->reads_what_it_writes() ? 0.98 : 0.9);
   if (D > 1) lead_ = layers_high_[0] * now_[0].ref().stride[0];
+  const auto cell_bytes = static_cast<std::int64_t>(names_.arrays() * sizeof(T));
+  // Of the last level a core has about so much.
+  in_cache_ = domain_.owned().cells() * cell_bytes <= 16 * host_threads() * second_level_cache();
   go_deep(depth);
 }
 
@@ -100,10 +104,9 @@ std::string StateStepper<T, D>::sweeps() const {
       text += (j > 0 ? " x " : "") + std::to_string(std::min(time_tile_[j], domain_.owned().extent(j)));
     return "in tiles of " + text + " cells";
   }
-  // Where every step has a residual there is no other choice.
-  std::string text = Fetch::text(fetches_.decided() ? fetches_ : fetches_with_change_);
+  std::string text = Fetch::text(fetches_, fetches_with_change_);
   if (D > 2 && orders_.decided()) text += orders_.way() == 0 ? ", rows in blocks" : ", plane by plane";
-  if (overlap_.decided() && overlap_.way() == 1) text += ", while ghosts travel";
+  if (fetches_.decided() && overlap_.decided() && overlap_.way() == 1) text += ", while ghosts travel";
   return text;
 }
 

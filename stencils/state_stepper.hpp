@@ -139,7 +139,11 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
     return (sweeps_ == 1 || always_overlaps_) && !this->previous_exchanged() && overlap_.way() == 1 &&
            (overlap_.decided() || sweeps_decided());
   }
-  Fetch fetch(const FastestWay& ways) const { return Fetch::by_way(ways.way(), lead_); }
+  Fetch fetch(const FastestWay& ways) const {
+    Fetch how = Fetch::by_way(ways.way(), lead_);
+    how.in_cache = in_cache_;
+    return how;
+  }
 
   /// Between the parts of an interior, messages that MPI moves only when it is called get on.
   static constexpr std::int64_t kParts = 16;
@@ -184,9 +188,10 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   std::map<int, TileSizes<D>> tilings_;  ///< by reaches
   bool tiles_tried_ = false;             ///< by the last steps
   Index<D> time_tile_{};
-  std::int64_t lead_ = 0;  ///< see Fetch
+  std::int64_t lead_ = 0;  ///< see Fetch, as `in_cache_`
+  bool in_cache_;
   std::optional<Index<D>> forced_tile_;
-  FastestWay fetches_ = FastestWay::of(Fetch::kWays), fetches_with_change_ = FastestWay::of(Fetch::kWays);
+  FastestWay fetches_ = FastestWay::of(Fetch::kWays), fetches_with_change_ = FastestWay::of(Fetch::kWaysOfSums);
   FastestWay orders_ = FastestWay::decided_for(0);  ///< tried once `fetches_` are decided; 0: in blocks
   std::vector<double> scratch_;
 };

@@ -25,36 +25,45 @@ namespace isohalo {
 /// in memory. Which is faster depends on the list, the rows and the processor, and is tried out on a row in cache.
 /// (27 points on an EPYC: runs 0.8 of the time of groups in cache, 0.55 from memory. On a Xeon, whose vectors of 64
 /// bytes are shifted by one of the two units that compute: 0.9 of it in rows of 64 cells, 1.05 in rows of 464; 9
-/// points 1.2.) Where runs lie above each other, as in a box, four rows at a time are updated together, which takes
-/// away more than half of the loads.
-template <class T, int Bytes = detail::kVectorBytes>
-class WeightedRow {
+/// points 1.2.) Where runs lie above each other, as in a box, four rows at a time are updated together: a vector
+/// that is loaded serves up to three of them.
+template <class T, int D, int Bytes = detail::kVectorBytes>
+class WeightedRow final : public RowKernel<T, D> {
  public:
-  /// `by_runs`: forced. Rows have about stride[D-2] cells.
-  template <int D>
-  static WeightedRow of(const Offsets<D>& offsets, const std::vector<double>& weights, const Index<D>& stride,
-                        std::optional<bool> by_runs = {}) {
-    WeightedRow r;
+  /// `by_runs`: forced, for rows that are updated one by one. Rows have about stride[D-2] cells.
+  WeightedRow(const Offsets<D>& offsets, const std::vector<double>& weights, const Index<D>& stride,
+              std::optional<bool> by_runs = {}) {
     for (std::size_t k = 0; k < offsets.size(); ++k) {
       std::int64_t at = 0;
       for (int j = 0; j < D; ++j) at += offsets[k][j] * stride[j];
-      if (!r.runs_.empty() && at == r.runs_.back().at + r.runs_.back().terms && r.runs_.back().terms < kLongest)
-        ++r.runs_.back().terms;
+      if (!runs_.empty() && at == runs_.back().at + runs_.back().terms && runs_.back().terms < kLongest)
+        ++runs_.back().terms;
       else
-        r.runs_.push_back({at, 1});
-      r.at_.push_back(at);
-      r.weight_.push_back(static_cast<T>(weights[k]));
+        runs_.push_back({at, 1});
+      at_.push_back(at);
+      weight_.push_back(static_cast<T>(weights[k]));
     }
-    if constexpr (D > 1) r.find_stacks(stride[D - 2]);
-    const std::size_t terms = r.at_.size(), following = terms - r.runs_.size();
-    r.wide_ = 2 * following >= terms;
-    if (r.runs_.back().terms == 1) r.runs_.push_back({0, 0});  // single terms have something behind them
-    r.by_runs_ =
-        by_runs ? *by_runs : following > 0 && r.faster_by_runs(D > 1 ? stride[std::max(0, D - 2)] : kTried);
-    return r;
+    if constexpr (D > 1) find_stacks(stride[D - 2]);
+    const std::size_t terms = at_.size(), following = terms - runs_.size();
+    wide_ = 2 * following >= terms;
+    if (runs_.back().terms == 1) runs_.push_back({0, 0});  // single terms have something behind them
+    by_runs_ = by_runs ? *by_runs : following > 0 && faster_by_runs(D > 1 ? stride[std::max(0, D - 2)] : kTried);
   }
 
-  void operator()(const T* in, T* out, std::int64_t n) const {
+  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
+           const Index<D>&) const override {
+    std::int64_t k = 0;
+    if (by_four(rows))
+      for (; k + kRowsAtOnce <= rows.count; k += kRowsAtOnce) {
+        const T* const from = in[0] + at + k * apart_;
+        T* const written = out[0] + to + k * apart_;
+        const std::int64_t x = blocks_of_rows<2>(from, written, rows.cells, 0);
+        blocks_of_rows<1>(from, written, rows.cells, x);
+      }
+    for (; k < rows.count; ++k) run_row(in[0] + at + k * rows.apart, out[0] + to + k * rows.apart, rows.cells);
+  }
+  /// One row, by runs or groups.
+  void run_row(const T* in, T* out, std::int64_t n) const {
     if (!by_runs_) return in_groups(in, out, n);
     std::int64_t x = 0;
     if (wide_) x = blocks<8>(in, out, n, x);
@@ -62,19 +71,6 @@ class WeightedRow {
     x = blocks<2>(in, out, n, x);
     x = blocks<1>(in, out, n, x);
     if (x < n) in_groups(in + x, out + x, n - x);
-  }
-  /// Several rows. Long ones from memory one by one: the processor's own prefetcher does not follow as many as four
-  /// rows together read. (27 points, 256 cells, a Xeon: 0.9 of the speed.)
-  void operator()(const T* in, T* out, const CellRows& rows) const {
-    std::int64_t row = 0;
-    if (!stacks_.empty() && rows.cells >= kLanes && (rows.in_tile || rows.cells <= short_row_))
-      for (; row + kRowsAtOnce <= rows.count; row += kRowsAtOnce) {
-        const T* const from = in + row * rows.apart;
-        T* const to = out + row * rows.apart;
-        const std::int64_t x = blocks_of_rows<2>(from, to, rows.cells, rows.apart, 0);
-        blocks_of_rows<1>(from, to, rows.cells, rows.apart, x);
-      }
-    for (; row < rows.count; ++row) (*this)(in + row * rows.apart, out + row * rows.apart, rows.cells);
   }
 
  private:
@@ -84,20 +80,22 @@ class WeightedRow {
   static constexpr int kLongest = std::min(kLanes + 1, 9);
   static constexpr int kRowsAtOnce = 4;
   static constexpr std::int64_t kLine = 64 / sizeof(T), kAhead = 4 * kLine;
-  static constexpr std::int64_t kCached = 24576;  ///< bytes: of the first-level cache of most
+  static constexpr std::int64_t kFollowed = 16;  ///< rows at a time, by the prefetchers of most processors
+  static constexpr std::int64_t kShort = 6 * kLanes;
   /// Terms with offsets at, at + 1, .. in memory.
   struct Run {
     std::int64_t at;
     int terms;
   };
-  /// A run, or three of them alike, each a row behind the one before.
+  /// A run, or three of them alike, one above the other.
   struct Stack {
     std::int64_t at;
     int terms, height;
   };
 
   /// Are rows of about so many cells faster by runs? Here they read some rows in cache, as far behind the begin of
-  /// a cache line as in arrays whose rows begin with one.
+  /// a cache line as in arrays whose rows begin with one. Several groups take longer from memory than here. (27
+  /// points, 256^3, a Xeon: 1.25 of the time of runs, which are no faster here.)
   bool faster_by_runs(std::int64_t cells) const {
     constexpr std::size_t kRows = 32;
     const std::int64_t n = std::clamp<std::int64_t>(cells, 1, kTried),
@@ -118,25 +116,35 @@ class WeightedRow {
     for (int round = 0; round < 12 || Clock::now() - begin < std::chrono::microseconds(200); ++round) {
       tried.by_runs_ = round % 2;
       const auto start = Clock::now();
-      for (std::int64_t done = 0; done < 4 * kTried; done += n) tried(in, out, n);
+      for (std::int64_t done = 0; done < 4 * kTried; done += n) tried.run_row(in, out, n);
       const std::chrono::duration<double> took = Clock::now() - start;
       least[round % 2] = std::min(least[round % 2], took.count());
     }
-    return least[1] < least[0];
+    return least[1] < (at_.size() > kGroup ? 1.1 : 1) * least[0];
   }
 
+  /// Not many rows that come from memory, unless they are so short that what begins them counts: the processor's
+  /// prefetcher does not follow them all. (27 points, 200^3, a Xeon: 0.85 of the speed, 4096 x 32 x 32 1.3 of it; 9
+  /// points, 4096^2: 1.06.)
+  bool by_four(const CellRows& rows) const {
+    return !stacks_.empty() && rows.apart == apart_ && rows.cells >= kLanes &&
+           (rows.in_cache || rows.cells <= kShort || rows_read_ + kRowsAtOnce <= kFollowed);
+  }
+  /// In lists of which they are a good part.
   void find_stacks(std::int64_t apart) {
+    apart_ = apart;
+    std::int64_t stacked = 0;
     for (std::size_t k = 0; k < runs_.size(); k += static_cast<std::size_t>(stacks_.back().height)) {
       const auto alike = [&](std::size_t j) {
         return k + j < runs_.size() && runs_[k + j].terms == runs_[k].terms &&
                runs_[k + j].at == runs_[k].at + static_cast<std::int64_t>(j) * apart;
       };
-      stacks_.push_back({runs_[k].at, runs_[k].terms, alike(1) && alike(2) ? 3 : 1});
+      const Stack stack{runs_[k].at, runs_[k].terms, alike(1) && alike(2) ? 3 : 1};
+      if (stack.height > 1) stacked += stack.height * stack.terms;
+      rows_read_ += kRowsAtOnce + stack.height - 1;
+      stacks_.push_back(stack);
     }
-    if (std::none_of(stacks_.begin(), stacks_.end(), [](const Stack& s) { return s.height > 1; })) stacks_.clear();
-    std::int64_t rows = kRowsAtOnce;
-    for (const Stack& s : stacks_) rows += kRowsAtOnce + s.height - 1;
-    short_row_ = kCached / static_cast<std::int64_t>(sizeof(T)) / rows;
+    if (2 * stacked < static_cast<std::int64_t>(at_.size())) stacks_.clear();
   }
 
   /// Blocks of M vectors from cell x on, as many as fit; and one that ends with the row, if most of it is left to
@@ -164,8 +172,8 @@ class WeightedRow {
   /// The same for so many rows: each vector of what they read is loaded once for all of them, and every sum still
   /// gets its terms in the order of the list, since a stack goes through it row by row.
   template <int M>
-  [[gnu::noinline]] std::int64_t blocks_of_rows(const T* in, T* out, std::int64_t n, std::int64_t apart,
-                                                std::int64_t x) const {
+  [[gnu::noinline]] std::int64_t blocks_of_rows(const T* in, T* out, std::int64_t n, std::int64_t x) const {
+    const std::int64_t apart = apart_;
     constexpr std::int64_t size = M * kLanes;
     if (n < size) return x;
     while (4 * (n - x) > 3 * size || (M == 1 && x < n)) {
@@ -174,7 +182,7 @@ class WeightedRow {
       each<kRowsAtOnce>([&](auto r) ISOHALO_INLINED {
         each<M>([&](auto i) ISOHALO_INLINED { acc[r][i] = Vector::filled(-T(0)); });
       });
-      if constexpr (M > 1) fetch_rows<size>(in + x + kAhead, apart);
+      if (M > 1 && x + kAhead < n) fetch_rows<size>(in + x + kAhead);
       const T* w = weight_.data();
       for (const Stack& stack : stacks_) {
         const T* const u = in + x + stack.at;
@@ -207,10 +215,10 @@ class WeightedRow {
   }
   /// Into the first-level cache.
   template <std::int64_t Cells>
-  [[gnu::always_inline]] void fetch_rows(const T* in, std::int64_t apart) const {
+  [[gnu::always_inline]] void fetch_rows(const T* in) const {
     for (const Stack& stack : stacks_)
       for (int y = 0; y < kRowsAtOnce + stack.height - 1; ++y)
-        for (std::int64_t x = 0; x < Cells; x += kLine) __builtin_prefetch(in + stack.at + y * apart + x, 0, 3);
+        for (std::int64_t x = 0; x < Cells; x += kLine) __builtin_prefetch(in + stack.at + y * apart_ + x, 0, 3);
   }
 
   template <std::size_t M>
@@ -297,8 +305,8 @@ class WeightedRow {
   static constexpr std::int64_t kTried = 256;  ///< at most so many cells: as sweeps that fetch come to them
   std::vector<std::int64_t> at_;
   std::vector<Run> runs_;
-  std::vector<Stack> stacks_;   ///< none: there are none of three
-  std::int64_t short_row_ = 0;  ///< so many cells: those of rows that are updated together are in cache
+  std::vector<Stack> stacks_;               ///< none: rows are updated one by one
+  std::int64_t apart_ = 0, rows_read_ = 0;  ///< rows of theirs, by four
   std::vector<T> weight_;
   bool by_runs_ = false, wide_ = false;
 };

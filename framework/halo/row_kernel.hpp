@@ -20,7 +20,7 @@ struct CellRows {
   std::int64_t cells;      ///< of each row
   std::int64_t count = 1;  ///< of rows
   std::int64_t apart = 0;  ///< elements from a row to the next one, in all arrays
-  bool in_tile = false;    ///< of those that stay in the second-level cache?
+  bool in_cache = false;   ///< does all that is swept stay in a cache near by, from one sweep to the next?
 
   /// f(k, i) for each of them: it lies k elements behind the first one, and begins with cell i. `first`: the cell
   /// that the first one begins with.
@@ -57,8 +57,7 @@ using KernelPointer = std::unique_ptr<const RowKernel<T, D>>;
 namespace detail {
 
 /// A function of the rows that it reads and writes: row(in, out, n), or row(in, out, n, i), with two addresses
-/// where one array is read and one written, else with arrays of addresses; or of all rows of a call at once,
-/// row(in, out, rows). `Row` may be a reference.
+/// where one array is read and one written, else with arrays of addresses. `Row` may be a reference.
 template <class T, int D, std::size_t In, std::size_t Out, class Row>
 class FunctionKernel final : public RowKernel<T, D> {
   using Function = std::remove_cvref_t<Row>;
@@ -70,8 +69,6 @@ class FunctionKernel final : public RowKernel<T, D> {
     // A copy, where that costs nothing: the compiler knows that no store changes it.
     constexpr bool small = std::is_trivially_copy_constructible_v<Function> && sizeof(Function) <= 256;
     const std::conditional_t<small, Function, const Function&> row = row_;
-    if constexpr (std::is_invocable_v<const Function&, Addresses<const T, In>, Addresses<T, Out>, const CellRows&>)
-      return row(addresses<In>(in, at), addresses<Out>(out, to), rows);
     rows.for_each<D>(i, [&](std::int64_t k, const Index<D>& first) {
       const Addresses<const T, In> from = addresses<In>(in, at + k);
       const Addresses<T, Out> where = addresses<Out>(out, to + k);

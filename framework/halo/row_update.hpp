@@ -27,18 +27,28 @@ struct Fetch {
   std::int64_t lead = 0;
   /// Cache lines of each array that are fetched at a time, before as many are computed; of bytes twice as many.
   std::int64_t lines = 8;
+  /// Do the arrays stay in a cache near by from one sweep to the next? Then several rows at a time are faster.
+  bool in_cache = false;
+  /// Are rows whose values are summed up taken one by one, where nothing is fetched? It is the processor's
+  /// prefetcher that gets on with few rows better, or not: by four sums are faster.
+  bool one_by_one = false;
 
   /// What is worth a trial: nothing; fetching; past the caches; and that with more at a time, which on some
-  /// processors is a gain and on others too much.
-  static constexpr std::size_t kWays = 4;
+  /// processors is a gain and on others too much. Of sums also nothing, with rows one by one.
+  static constexpr std::size_t kWays = 4, kWaysOfSums = 5;
   static constexpr std::int64_t kMostLines = 32;
   static Fetch by_way(std::size_t way, std::int64_t lead) {
-    return {way > 0, way > 1, lead, way > 2 ? kMostLines : 8};
+    if (way == kWays) return {.lead = lead, .one_by_one = true};
+    return {.ahead = way > 0, .past_caches = way > 1, .lead = lead, .lines = way > 2 ? kMostLines : 8};
   }
   /// Of these ways: input files name them, and runs say which one they took.
-  static constexpr const char* kWayNames[kWays] = {"plain", "fetched", "streamed", "streamed_far"};
+  static constexpr const char* kWayNames[kWaysOfSums] = {"plain", "fetched", "streamed", "streamed_far", "plain"};
   static std::string text(const FastestWay& ways) {
     return ways.decided() ? kWayNames[ways.way()] : "still tried out";
+  }
+  /// Of two choices, until the first is made that of sums: where every step has one, it never is.
+  static std::string text(const FastestWay& ways, const FastestWay& with_sums) {
+    return text(ways.decided() ? ways : with_sums);
   }
 };
 
@@ -109,6 +119,9 @@ class UpdatedRows {
 
   const RowUpdate<T, D>& update() const { return update_; }
   bool fetches() const { return how_.ahead; }
+  /// Are rows that are summed up to be updated four at a time? Not where each fetches for its own later ones.
+  bool by_four() const { return !how_.ahead && !how_.one_by_one; }
+  bool in_cache() const { return how_.in_cache; }
   bool past_caches() const { return past_; }
   const T* source_at(const Index<D>& i) const { return how_.ahead ? update_.kernel.source_at(i) : nullptr; }
   /// So many cells from `at` on are a piece: past the caches, one that begins where a line does.
@@ -150,9 +163,8 @@ class UpdatedRows {
 
   /// A box, nothing fetched. Where its rows begin alike and are not short, their first cells, up to where a cache
   /// line begins in the first array that is written, are rows of their own, so that vectors of the others do not
-  /// straddle lines. (7 points in the first-level cache of an EPYC: 5.2 against 3.5 G updates/s.) `in_tile`: see
-  /// CellRows.
-  void run_box(const Box<D>& box, bool in_tile = false) const {
+  /// straddle lines. (7 points in the first-level cache of an EPYC: 5.2 against 3.5 G updates/s.)
+  void run_box(const Box<D>& box) const {
     constexpr int along = D == 1 ? 0 : D - 2;
     const std::int64_t n = box.extent(D - 1), apart = D == 1 ? 0 : update_.like.stride[along];
     Box<D> first = box;
@@ -162,7 +174,7 @@ class UpdatedRows {
       const std::int64_t head = apart % kLine ? 0 : to_next_line(update_.out[0] + at);
       for (std::int64_t x = 0, m = n < 4 * head ? 0 : head; x < n; x += m) {
         if (x > 0 || m == 0) m = std::min(kUnfetched, n - x);
-        run(i, at, x, {m, D > 1 ? box.extent(along) : 1, apart, in_tile});
+        run(i, at, x, {m, D > 1 ? box.extent(along) : 1, apart, how_.in_cache});
       }
     });
   }

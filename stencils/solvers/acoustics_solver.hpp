@@ -130,7 +130,7 @@ class AcousticsSolver final : public AcousticsSteps<D> {
   void sweep_by(const SweepSettings<D>& settings) override {
     if (settings.way) fetches_ = fetches_with_change_ = FastestWay::decided_for(*settings.way > 0);
   }
-  std::string sweeps() const override { return Fetch::text(fetches_); }
+  std::string sweeps() const override { return Fetch::text(fetches_, fetches_with_change_); }
 
  protected:
   ErasedArray<D> erased(std::size_t field) const override { return erase(arrays_[field]); }

@@ -31,9 +31,7 @@ class StencilModel : public SingleFieldModel<D> {
                                     bool on_device) const override {
     return this->make(
         domain, depth, exchange, on_device,
-        [this]<class T>(T, const Index<D>& stride) {
-          return WeightedRow<T>::template of<D>(offsets_, weights_, stride);
-        },
+        [this]<class T>(T, const Index<D>& stride) { return WeightedRow<T, D>(offsets_, weights_, stride); },
         [this]<class T>(T, const Index<D>& stride, const auto& make) {
           return with_weighted_point<T, D, DeviceSpace>(offsets_, weights_, stride, make);
         });

@@ -103,7 +103,7 @@ def test_exchanges():
         that(metadata.get("sweeps", "") in (way, way + ", while ghosts travel"), "%s: %r" % (keys, metadata))
         that(same_file("one/step_00000040.h5", "forced%d/step_00000040.h5" % k), "step 40 depends on %s" % keys)
     # Every step has a residual, and they suffice for a choice.
-    out = run(1, "summed", "parallel.halo_depth=1", "run.residual_every=1").stdout
+    out = run(1, "summed", "parallel.halo_depth=1", "run.residual_every=1", "run.steps=60").stdout
     that("\nsweeps = 1 step an exchange, " in out and "still tried out" not in out, "what steps with residuals do: " + out)
 
 

@@ -23,9 +23,9 @@ TEST(WeightedRow, AnyNumberOfTermsInTheirOrder) {
     std::vector<double> weights;
     for (std::size_t k = 0; k < terms; ++k)
       offsets.push_back({random.in(-50, 50)}), weights.push_back(random.real(-1, 1));
-    const auto row = WeightedRow<double>::of<1>(offsets, weights, {1}, test % 2 == 0);
+    const WeightedRow<double, 1> row(offsets, weights, {1}, test % 2 == 0);
     for (std::int64_t n : {1, 7, 1024, 3000}) {
-      row(u.data() + 500, out.data(), n);
+      row.run_row(u.data() + 500, out.data(), n);
       for (std::int64_t x = 0; x < n; ++x) {
         double acc = weights[0] * u[static_cast<std::size_t>(500 + x + offsets[0][0])];
         for (std::size_t k = 1; k < terms; ++k)
@@ -52,7 +52,7 @@ void check_runs(int longest, std::int64_t n, bool by_runs, test::Random& random)
   const auto at = [&](std::int64_t x, const Index<2>& o) {
     return u[static_cast<std::size_t>(x + o[0] * stride + o[1])];
   };
-  WeightedRow<T>::template of<2>(offsets, weights, {stride, 1}, by_runs)(u.data(), out.data(), n);
+  WeightedRow<T, 2>(offsets, weights, {stride, 1}, by_runs).run_row(u.data(), out.data(), n);
   for (std::int64_t x = 0; x < n; ++x) {
     T acc = static_cast<T>(weights[0]) * at(x, offsets[0]);
     for (std::size_t k = 1; k < offsets.size(); ++k) acc = acc + static_cast<T>(weights[k]) * at(x, offsets[k]);
@@ -73,8 +73,9 @@ TEST(WeightedRow, RunsOfTermsInRowsOfAnyWidth) {
     }
 }
 
-/// `count` rows of n cells, by lists of runs of which some lie above each other; the array ends where the last term
-/// of the last row does, and what no row has is left alone.
+/// `count` rows of n cells, by lists of runs of which some lie above each other, before the cell and behind it; the
+/// array ends where the last term of the last row does, what no row has is left alone, and sums are zeros of either
+/// sign.
 template <class T, int Bytes>
 void check_rows(std::int64_t n, std::int64_t count, test::Random& random) {
   constexpr std::int64_t longest = 6, tallest = 5, planes = 3;
@@ -83,25 +84,28 @@ void check_rows(std::int64_t n, std::int64_t count, test::Random& random) {
   for (std::int64_t plane = 0; plane < planes; ++plane) {
     const std::int64_t height = random.in(1, tallest), terms = random.in(1, longest), y = tallest - height;
     for (std::int64_t k = 0; k < height * terms; ++k) {
-      offsets.push_back({plane, y + k / terms, k % terms});
-      weights.push_back(random.real(-1, 1));
+      offsets.push_back({plane - 1, y + k / terms - 2, k % terms - 3});
+      weights.push_back(static_cast<double>(random.in(-2, 2)));
     }
-    if (random.in(0, 1)) offsets.push_back({plane, random.in(0, tallest - 1), 0}), weights.push_back(0.5);
+    if (random.in(0, 1)) offsets.push_back({plane - 1, random.in(-2, tallest - 3), -3}), weights.push_back(0.5);
   }
   const std::int64_t row = n + longest - 1, of_plane = (count + tallest - 1) * row;
   std::vector<T> u(static_cast<std::size_t>(planes * of_plane)), out(static_cast<std::size_t>(count * row), T(7));
-  for (auto& x : u) x = static_cast<T>(random.real(-1, 1));
-  WeightedRow<T, Bytes>::template of<3>(offsets, weights, {of_plane, row, 1})(u.data(), out.data(),
-                                                                              CellRows{n, count, row, n % 2 == 0});
+  for (auto& x : u) x = static_cast<T>(random.in(0, 2) == 0 ? random.real(-1, 1) : 0);
+  const T* const in = u.data();
+  T* const to = out.data();
+  const std::int64_t first = of_plane + 2 * row + 3;
+  WeightedRow<T, 3, Bytes>(offsets, weights, {of_plane, row, 1}, count % 2 == 0)
+      .run(&in, first, &to, 0, {n, count, row, n % 2 == 0}, {});
   for (std::int64_t k = 0; k < count * row; ++k) {
     T acc = 7;
     for (std::size_t t = 0; t < offsets.size() && k % row < n; ++t) {
       const Index<3>& o = offsets[t];
       const T term =
-          static_cast<T>(weights[t]) * u[static_cast<std::size_t>(k + o[0] * of_plane + o[1] * row + o[2])];
+          static_cast<T>(weights[t]) * u[static_cast<std::size_t>(first + k + o[0] * of_plane + o[1] * row + o[2])];
       acc = t == 0 ? term : acc + term;
     }
-    ASSERT_EQ(out[static_cast<std::size_t>(k)], acc)
+    ASSERT_EQ(std::memcmp(&out[static_cast<std::size_t>(k)], &acc, sizeof acc), 0)
         << offsets.size() << " terms, cell " << k % row << " of " << n << ", row " << k / row << " of " << count;
   }
 }
@@ -113,6 +117,7 @@ TEST(WeightedRow, SeveralRowsAtOnce) {
       check_rows<double, detail::kVectorBytes>(n, count, random);
       check_rows<float, detail::kVectorBytes>(n, count, random);
       check_rows<double, 16>(n, count, random);
+      check_rows<float, 16>(n, count, random);
       if (testing::Test::HasFatalFailure()) return;
     }
 }

@@ -143,7 +143,7 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
   const CartesianDomain<D> domain(MPI_COMM_WORLD, shape, o);
   const auto stencil = StencilShape<D>::of(offsets);
   const auto make_row = [&](const Index<D>& stride) {
-    return WeightedRow<T>::template of<D>(offsets, weights, stride, seed % 2 == 0);
+    return WeightedRow<T, D>(offsets, weights, stride, seed % 2 == 0);
   };
   std::vector<Exchange> ways{Exchange::coalesced, Exchange::direct_packed, Exchange::shared};
   if (slabs_possible(stencil)) ways.push_back(Exchange::slabs_packed);
@@ -287,9 +287,8 @@ TEST(StateStepper, ChoosesWhetherToOverlapOnTheWay) {
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {24, 31}, o);
   const Offsets<2> offsets{{0, 0}, {-1, 0}, {1, 0}, {0, -1}, {0, 1}};
   const std::vector<double> weights{0.5, 0.11, 0.12, 0.13, 0.14};
-  StateStepper<double, 2> stepper(
-      "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 1,
-      [&](const Index<2>& s) { return WeightedRow<double>::of<2>(offsets, weights, s); });
+  StateStepper<double, 2> stepper("u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 1,
+                                  [&](const Index<2>& s) { return WeightedRow<double, 2>(offsets, weights, s); });
   WholeField<double, 2> whole{domain.global(), BoundaryRules<2>{}, {}, 0};
   for (std::int64_t l = 0; l < whole.global.cells(); ++l) whole.v.push_back(static_cast<double>(l * l % 1001));
   for_each_cell(domain.owned(), [&](const Index<2>& i) {

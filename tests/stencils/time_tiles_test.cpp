@@ -163,10 +163,7 @@ void check_stencil(const Index<D>& shape, const PerDim<int, D>& grid, const Sten
   for (std::size_t k = 0; k < stencil.offsets().size(); ++k) weights.push_back(random.real(-0.4, 0.6));
   equals_single_steps<T, D>(
       {"u"}, shape, grid, stencil, depth,
-      [&](const Index<D>& s) {
-        return WeightedRow<T>::template of<D>(stencil.offsets(), weights, s, seed % 2 == 0);
-      },
-      seed);
+      [&](const Index<D>& s) { return WeightedRow<T, D>(stencil.offsets(), weights, s, seed % 2 == 0); }, seed);
 }
 
 template <int D>
@@ -221,7 +218,7 @@ TEST(TimeTiles, OfEachSizeThatIsTriedOutHaveTheSameBits) {
     return StateStepper<double, 2>(
         "u", domain, StencilShape<2>::of(offsets), BoundaryRules<2>{}, depth,
         [&](const Index<2>& s) {
-          return WeightedRow<double>::of<2>(offsets, {.1, .12, .09, .11, .13, .1, .08, .14, .12}, s);
+          return WeightedRow<double, 2>(offsets, {.1, .12, .09, .11, .13, .1, .08, .14, .12}, s);
         },
         Exchange::coalesced_packed);
   };
