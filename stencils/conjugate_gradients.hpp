@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <memory>
 
 #include "datatypes/independent.hpp"
 #include "framework/schedule/fastest_way.hpp"
+#include "framework/schedule/stopwatch.hpp"
 #include "stencils/kernel_sweep.hpp"
 #include "stencils/poisson_system.hpp"
 
@@ -229,7 +229,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
 
   double apply() override {
     this->place_outside(p_.ref(), homogeneous_);
-    began_ = Clock::now();
+    watch_ = Stopwatch(!in_place_.decided());
     T *const p = p_.ref().data, *const ap = ap_.ref().data;
     const auto row = detail::row_of_cells<T, D>(
         false, [laplacian = system_.laplacian(p_.ref().stride)](auto in, auto at, auto out, auto to) {
@@ -280,7 +280,6 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   using ConjugateGradients<T, D>::system_;
   using ConjugateGradients<T, D>::plan_;
 
@@ -298,9 +297,10 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
       const PhaseScope scope(system_.phases(), Phase::sweep);
       sweep<T, D>(this->rows_, update, in_place());
     }
+    FastestWay& tried = ways_.decided() ? in_place_ : ways_;
+    if (tried.decided()) return;
     const PhaseScope scope(system_.phases(), Phase::exchange);  // at the end of a trial ranks wait for each other
-    (ways_.decided() ? in_place_ : ways_)
-        .took(std::chrono::duration<double>(Clock::now() - began_).count(), &this->domain_.comm());
+    tried.took(watch_.seconds(), &this->domain_.comm());
   }
   Fetch in_place() const { return Fetch::by_way(in_place_.way(), 0); }
 
@@ -309,7 +309,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   std::int64_t lead_;                               ///< see Fetch
   FastestWay ways_ = FastestWay::of(Fetch::kWays);  ///< of A p
   FastestWay in_place_ = FastestWay::of(2);         ///< then of the other passes: plain, or fetching
-  Clock::time_point began_{};
+  Stopwatch watch_;
 };
 
 }  // namespace isohalo

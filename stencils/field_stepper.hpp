@@ -271,6 +271,7 @@ bool FieldStepper<T, D, Parts>::bring_ghosts(const Fields& u, int stage, bool ov
     if (!ghosts_written_) interior_done = exchange_ghosts(u, overlap);
     steps_left_ = sweeps_;
   }
+  if (around_.wraps()) return interior_done;
   const PhaseScope scope(phases_, Phase::boundary);
   fill_outside_of(u, bounds(steps_left_), step_, after(stage));
   return interior_done;

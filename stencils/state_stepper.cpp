@@ -1,24 +1,14 @@
 #include "stencils/state_stepper.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "datatypes/box.hpp"
 #include "datatypes/cache_size.hpp"
+#include "framework/schedule/stopwatch.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/boxes.hpp"
 
 namespace isohalo {
-
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
 
 template <class T, int D>
 StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain<D>& domain,
@@ -124,9 +114,9 @@ double StateStepper<T, D>::advance(std::int64_t steps, bool change) {
       depth_choice_.end_block(domain_.comm());
       if (depth_choice_.depth() != depth_) go_deep(depth_choice_.depth());
     }
-    const auto start = Clock::now();
+    const Stopwatch watch(trial);
     const std::int64_t done = advance_some(left, change, sum);
-    if (trial && !tiles_tried_) depth_choice_.took(seconds_since(start), done);
+    if (trial && !tiles_tried_) depth_choice_.took(watch.seconds(), done);
     left -= done;
   }
   return sum;
@@ -152,12 +142,12 @@ std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, do
     time_tile_ = tiles.extents;
     const bool whole = steps + (always_overlaps_ ? 1 : 0) >= sweeps_;  // others take other times
     tiles_tried_ = whole && !tiling.ways[change].decided();
-    const auto start = Clock::now();
+    const Stopwatch watch(tiles_tried_);
     (change ? tiles.in_units(reducer_.tile()) : tiles)
         .for_each_part(
             steps, [&](int q) -> const Box<D>& { return this->bounds(further(q)); },
             [&](int q, const Box<D>& part) { sweep_part(further(q), part, q, steps, change); });
-    if (whole) tiling.ways[change].took(seconds_since(start));
+    if (tiles_tried_) tiling.ways[change].took(watch.seconds());
   }
   if (steps % 2 && !in_place_) std::swap(now_, next_);
   steps_left_ -= steps;
@@ -215,13 +205,15 @@ template <class T, int D>
 double StateStepper<T, D>::step(bool change) {
   // Not by what this rank has: its neighbors may have an interior where it has none.
   const bool either_way = !change && steps_left_ == 0 && sweeps_ == 1 && sweeps_decided() && !overlap_.decided();
-  const auto start = Clock::now();
+  FastestWay& swept_by = change ? fetches_with_change_ : fetches_.decided() ? orders_ : fetches_;
+  const bool tried = either_way || !swept_by.decided();
+  const Stopwatch watch(tried);
   const double sum = Base::step(change, !change && overlaps());
-  const double seconds = seconds_since(start);
+  if (!tried) return sum;
+  const double seconds = watch.seconds();
   const PhaseScope scope(phases_, Phase::exchange);  // in the last step of a trial ranks wait for each other
   if (either_way) overlap_.took(seconds, &domain_.comm());
-  if (steps_left_ == 0)
-    (change ? fetches_with_change_ : fetches_.decided() ? orders_ : fetches_).took(seconds, &domain_.comm());
+  if (steps_left_ == 0) swept_by.took(seconds, &domain_.comm());
   return sum;
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "datatypes/box.hpp"
 #include "framework/halo/row_update.hpp"
 #include "framework/neighborhood/offsets.hpp"
+#include "framework/schedule/stopwatch.hpp"
 #include "stencils/vectors.hpp"
 
 namespace isohalo {
@@ -60,17 +60,18 @@ class WeightedRow final : public RowKernel<T, D> {
         const std::int64_t x = blocks_of_rows<2>(from, written, rows.cells, 0);
         blocks_of_rows<1>(from, written, rows.cells, x);
       }
+    if (!by_runs_ && k == 0) return in_groups(in[0] + at, out[0] + to, rows);
     for (; k < rows.count; ++k) run_row(in[0] + at + k * rows.apart, out[0] + to + k * rows.apart, rows.cells);
   }
   /// One row, by runs or groups.
   void run_row(const T* in, T* out, std::int64_t n) const {
-    if (!by_runs_) return in_groups(in, out, n);
+    if (!by_runs_) return in_groups(in, out, {n});
     std::int64_t x = 0;
     if (wide_) x = blocks<8>(in, out, n, x);
     x = blocks<4>(in, out, n, x);
     x = blocks<2>(in, out, n, x);
     x = blocks<1>(in, out, n, x);
-    if (x < n) in_groups(in + x, out + x, n - x);
+    if (x < n) in_groups(in + x, out + x, {n - x});
   }
 
  private:
@@ -110,15 +111,13 @@ class WeightedRow final : public RowKernel<T, D> {
     const T* const in = read.data() + detail::to_next_line(read.data());
     T* const out = written.data() + detail::to_next_line(written.data());
     // For some time, since a processor may take a while until it has its widest vectors at full speed.
-    using Clock = std::chrono::steady_clock;
-    const auto begin = Clock::now();
+    const Stopwatch all;
     double least[2] = {1e300, 1e300};
-    for (int round = 0; round < 12 || Clock::now() - begin < std::chrono::microseconds(200); ++round) {
+    for (int round = 0; round < 12 || all.seconds() < 200e-6; ++round) {
       tried.by_runs_ = round % 2;
-      const auto start = Clock::now();
+      const Stopwatch watch;
       for (std::int64_t done = 0; done < 4 * kTried; done += n) tried.run_row(in, out, n);
-      const std::chrono::duration<double> took = Clock::now() - start;
-      least[round % 2] = std::min(least[round % 2], took.count());
+      least[round % 2] = std::min(least[round % 2], watch.seconds());
     }
     return least[1] < (at_.size() > kGroup ? 1.1 : 1) * least[0];
   }
@@ -268,36 +267,41 @@ class WeightedRow final : public RowKernel<T, D> {
     (std::make_index_sequence<N>());
   }
 
-  void in_groups(const T* in, T* out, std::int64_t n) const {
+  void in_groups(const T* in, T* out, const CellRows& rows) const {
+    if (at_.size() <= kGroup) return group(in, out, rows, 0);
     // Long rows in pieces that stay in the first-level cache while several groups of offsets pass over them.
-    const std::int64_t piece = at_.size() <= kGroup ? n : 1024;
-    for (std::int64_t x = 0; x < n; x += piece) {
-      const std::int64_t m = std::min(piece, n - x);
-      for (std::size_t k = 0; k < at_.size(); k += kGroup) group(in + x, out + x, m, k);
-    }
+    constexpr std::int64_t piece = 1024;
+    for (std::int64_t row = 0; row < rows.count; ++row, in += rows.apart, out += rows.apart)
+      for (std::int64_t x = 0; x < rows.cells; x += piece)
+        for (std::size_t k = 0; k < at_.size(); k += kGroup)
+          group(in + x, out + x, {std::min(piece, rows.cells - x)}, k);
   }
-  void group(const T* in, T* out, std::int64_t n, std::size_t first) const {
+  void group(const T* in, T* out, const CellRows& rows, std::size_t first) const {
     const std::size_t terms = std::min(kGroup, at_.size() - first);
-    dispatch(std::make_index_sequence<kGroup>{}, terms, in, out, n, first);
+    dispatch(std::make_index_sequence<kGroup>{}, terms, in, out, rows, first);
   }
   template <std::size_t... N>
-  void dispatch(std::index_sequence<N...>, std::size_t terms, const T* in, T* out, std::int64_t n,
+  void dispatch(std::index_sequence<N...>, std::size_t terms, const T* in, T* out, const CellRows& rows,
                 std::size_t first) const {
-    ((terms == N + 1 ? add_group<N + 1>(in, out, n, first) : void()), ...);
+    ((terms == N + 1 ? add_group<N + 1>(in, out, rows, first) : void()), ...);
   }
   template <std::size_t N>
-  void add_group(const T* in, T* out, std::int64_t n, std::size_t first) const {
-    first == 0 ? add_group<N, true>(in, out, n, first) : add_group<N, false>(in, out, n, first);
+  void add_group(const T* in, T* out, const CellRows& rows, std::size_t first) const {
+    first == 0 ? add_group<N, true>(in, out, rows, first) : add_group<N, false>(in, out, rows, first);
   }
   template <std::size_t N, bool First>
-  void add_group(const T* in, T* __restrict out, std::int64_t n, std::size_t first) const {
+  void add_group(const T* in, T* __restrict out, const CellRows& rows, std::size_t first) const {
     std::array<const T*, N> u;
     std::array<T, N> w;
     for (std::size_t k = 0; k < N; ++k) u[k] = in + at_[first + k], w[k] = weight_[first + k];
-    for (std::int64_t x = 0; x < n; ++x) {
-      T acc = First ? w[0] * u[0][x] : out[x] + w[0] * u[0][x];
-      for (std::size_t k = 1; k < N; ++k) acc = acc + w[k] * u[k][x];
-      out[x] = acc;
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      for (std::int64_t x = 0; x < rows.cells; ++x) {
+        T acc = First ? w[0] * u[0][x] : out[x] + w[0] * u[0][x];
+        for (std::size_t k = 1; k < N; ++k) acc = acc + w[k] * u[k][x];
+        out[x] = acc;
+      }
+      for (const T*& p : u) p += rows.apart;
+      out += rows.apart;
     }
   }
 

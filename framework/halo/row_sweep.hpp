@@ -2,13 +2,13 @@
 /// A loop of one's own over the rows of a block, as fast as the sweeps of our solvers.
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <vector>
 
 #include "framework/halo/row_update.hpp"
 #include "framework/halo/stencil_shape.hpp"
 #include "framework/schedule/fastest_way.hpp"
+#include "framework/schedule/stopwatch.hpp"
 
 namespace isohalo {
 
@@ -64,16 +64,15 @@ class RowSweep {
     for (std::size_t k = 0; k < Out; ++k) to[k] = out[k].data;
     const detail::FunctionKernel<T, D, In, Out, const Row&> kernel(row);
     const std::int64_t lead = D > 1 ? high_[0] * like.stride[0] : 0;
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch(!ways_.decided());
     const detail::UpdatedRows<T, D> rows({kernel, like, from, to}, Fetch::by_way(ways_.way(), lead));
     const std::int64_t planes = 1 + low_[0] + high_[0], bytes = static_cast<std::int64_t>(In * sizeof(T));
     for (const Box<D>& box : region)
       detail::for_each_block(box, detail::rows_of_block<D>(box.extents(), planes, bytes),
                              [&](const Box<D>& block) { rows.run(block, block); });
     detail::streaming_fence();
-    if (cells > 0)  // by cell, since regions of several steps differ in size
-      ways_.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
-                 static_cast<double>(cells));
+    if (cells > 0 && !ways_.decided())  // by cell, since regions of several steps differ in size
+      ways_.took(watch.seconds() / static_cast<double>(cells));
   }
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 /// Which cells one step of a stencil reads, and which cells several steps read: the geometry of deep halos.
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct BoundaryTopology {
   PerDim<bool, D> mirror_low{}, mirror_high{};
   int face = -1;  ///< of faces: their dimension, in which the outermost ones lie on the mirrors
 
+  /// Has the grid no outside cells?
+  bool wraps() const { return std::find(periodic.begin(), periodic.end(), false) == periodic.end(); }
   /// The cells that exist, without an end where the domain wraps.
   Box<D> existing() const {
     Box<D> b = global;

@@ -1,9 +1,10 @@
 #include "framework/schedule/chooser.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <numeric>
+
+#include "framework/schedule/stopwatch.hpp"
 
 namespace isohalo::detail {
 
@@ -61,10 +62,9 @@ std::size_t fastest(const std::vector<double>& seconds) {
 }
 
 double seconds_of(const std::function<void()>& work) {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
+  const Stopwatch watch;
   work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return watch.seconds();
 }
 
 }  // namespace isohalo::detail

@@ -1,8 +1,7 @@
 #include "stencils/device/device_stepper.hpp"
 
-#include <chrono>
-
 #include "datatypes/error.hpp"
+#include "framework/schedule/stopwatch.hpp"
 
 namespace isohalo {
 
@@ -65,11 +64,11 @@ template <class T, int D, class Space>
 double DeviceStepper<T, D, Space>::step(bool change) {
   const bool either_way = !change && steps_left_ == 0 && !overlap_.decided();  // the same on all ranks
   if (either_way) Space().fence();  // what is still to be computed belongs to steps before
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch(either_way);
   const double sum = Base::step(change, !change && overlap_.way() == 1);
   if (either_way) {
     Space().fence();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds = watch.seconds();
     const PhaseScope scope(phases_, Phase::exchange);  // in the last step of the trial ranks wait for each other
     overlap_.took(seconds, &domain_.comm());
   }

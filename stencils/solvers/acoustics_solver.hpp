@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "framework/halo/field.hpp"
 #include "framework/halo/host_threads.hpp"
 #include "framework/schedule/fastest_way.hpp"
+#include "framework/schedule/stopwatch.hpp"
 #include "stencils/boundary.hpp"
 #include "stencils/boxes.hpp"
 #include "stencils/kernel_sweep.hpp"
@@ -140,15 +140,14 @@ class AcousticsSolver final : public AcousticsSteps<D> {
       for (auto& side : of_dimension) side.bring(cells, time);
   }
   void sweep(int further, bool change) override {
-    const auto start = std::chrono::steady_clock::now();
     FastestWay& fetches = change ? fetches_with_change_ : fetches_;
+    const Stopwatch watch(!fetches.decided());
     const Level& level = levels_[static_cast<std::size_t>(further)];
     const Fetch how{fetches.way() == 1};
     change ? update_with_change(level, how) : update_slabs(level, how);
-    if (further > 0) return;
+    if (further > 0 || fetches.decided()) return;
     const PhaseScope scope(this->phases_, Phase::exchange);  // at the end of the trial ranks wait for each other
-    fetches.took(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-                 &this->domain_.comm());
+    fetches.took(watch.seconds(), &this->domain_.comm());
   }
 
  private:
@@ -229,8 +228,8 @@ class AcousticsSolver final : public AcousticsSteps<D> {
   }
   /// From the lower faces of a slab on to the upper ones, which its cells read.
   static std::int64_t ahead(std::size_t f) { return f == 1 ? 1 : 0; }
-  /// So many layers of cells as fill an eighth of the cache with their faces (more were slower, docs/performance.md),
-  /// and as give all threads rows.
+  /// So many layers of cells as fill an eighth of the cache with their faces (more were slower,
+  /// docs/performance.md), and as give all threads rows.
   static std::int64_t slab_layers(const Box<D>& cells) {
     const std::int64_t threads = host_threads();
     const std::int64_t bytes = (D + 1) * static_cast<std::int64_t>(sizeof(T)) * cells.cells() / cells.extent(0);
