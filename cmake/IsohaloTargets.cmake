@@ -31,7 +31,8 @@ endif()
 
 # Vectors of 64 bytes where the processor has them: by themselves compilers prefer those of 32 (docs/performance.md).
 set(ISOHALO_VECTORS)
-if(ISOHALO_NATIVE AND NOT CMAKE_CXX_FLAGS MATCHES "-mprefer-vector-width")
+string(TOUPPER "CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}" ISOHALO_TYPE_FLAGS)
+if(ISOHALO_NATIVE AND NOT "${CMAKE_CXX_FLAGS} ${${ISOHALO_TYPE_FLAGS}}" MATCHES "-mprefer-vector-width")
   include(CheckCXXCompilerFlag)
   check_cxx_compiler_flag(-mprefer-vector-width=512 ISOHALO_HAS_WIDE_VECTORS)
   if(ISOHALO_HAS_WIDE_VECTORS)

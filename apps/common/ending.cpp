@@ -10,6 +10,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "datatypes/printable.hpp"
@@ -32,6 +33,18 @@ struct Ending {
   end_alone(comm, own.code, fmt::format("rank {}: {}", rank, *own.error));
 }
 
+constexpr const char* kOutOfMemory =
+    "out of memory: use a smaller domain.shape, fewer ranks per node or more nodes";
+
+/// What an exception of no type of ours says.
+std::string text_of(const std::exception& e) {
+  std::string text = e.what();
+  if (text.starts_with("Kokkos failed to allocate memory")) return kOutOfMemory;
+  constexpr std::string_view of_fmt = "cannot write to file";
+  if (text.starts_with(of_fmt)) text.replace(0, of_fmt.size(), "cannot write to standard output");
+  return printable(text);
+}
+
 /// Runs the action; an error's text is printable, whatever text of others it quotes.
 Ending ending_of(MPI_Comm comm, int rank, const std::function<ExitCode()>& action) {
   Ending own;
@@ -48,9 +61,9 @@ Ending ending_of(MPI_Comm comm, int rank, const std::function<ExitCode()>& actio
   } catch (const Error& e) {
     own = {e.code(), printable(e.what())};
   } catch (const std::bad_alloc&) {
-    own = {ExitCode::failure, "out of memory: use a smaller domain.shape, fewer ranks per node or more nodes"};
+    own = {ExitCode::failure, kOutOfMemory};
   } catch (const std::exception& e) {
-    own = {ExitCode::failure, printable(e.what())};
+    own = {ExitCode::failure, text_of(e)};
   }
   return own;
 }

@@ -112,7 +112,7 @@ class CommandLine {
 
   void add_compare() {
     auto* compare = app_.add_subcommand(
-        "compare", "Compare two checkpoints, or two digest logs: exit code 0 same, 1 different, 2 not comparable");
+        "compare", "Compare two checkpoints, or two digest logs: exit code 0 same, 1 different, 2 an error");
     compare->add_option("A", compare_.a, "checkpoint (or digests.txt)")->required();
     compare->add_option("B", compare_.b, "checkpoint (or digests.txt)")->required();
     const auto limit = [&](const char* name, std::vector<std::string>& values, const char* help) {

@@ -11,6 +11,7 @@
 #include "apps/common/probe_field.hpp"
 #include "apps/isohalo/live_check.hpp"
 #include "datatypes/mix.hpp"
+#include "framework/halo/halo_plan_access.hpp"
 
 namespace isohalo {
 
@@ -95,11 +96,11 @@ void check_one(LiveRow& row, const Setting<D>& s, Exchange exchange, const std::
                bool broken, Delays& delays) {
   HaloOptions<D> options;
   options.exchange = exchange;
-  if (broken)
-    options.mutation = [](std::vector<HaloRegion<D>>& pieces) {
-      if (!pieces.empty()) pieces.pop_back();
-    };
   HaloPlan<D> plan(s.domain, {{s.shape, s.depths[0]}, {s.shape, s.depths[1]}}, options);
+  if (broken)
+    detail::HaloPlanAccess::change<D>(plan, [](std::vector<HaloRegion<D>>& pieces) {
+      if (!pieces.empty()) pieces.pop_back();
+    });
   ProbeField<double, D> a(s.domain, plan, 0, ProbeLayout::plain);
   ProbeField<float, D> b(s.domain, plan, 1, s.layout, 1);
   for (int round = 0; round < kRounds; ++round) {

@@ -24,10 +24,10 @@ template <class T, int D>
 struct ArrayRef {
   static_assert(std::is_trivially_copyable_v<T>, ISOHALO_TRIVIALLY_COPYABLE);
   T* data = nullptr;
-  Box<D> owned;         ///< global indices of this rank's cells
-  Index<D> ghost_low;   ///< ghost layers below the block, per dimension
-  Index<D> ghost_high;  ///< ghost layers above
-  Index<D> stride;      ///< elements between neighbors; stride[D-1] is 1 for a C array
+  Box<D> owned;           ///< global indices of this rank's cells
+  Index<D> ghost_low{};   ///< ghost layers below the block, per dimension
+  Index<D> ghost_high{};  ///< ghost layers above
+  Index<D> stride{};      ///< elements between neighbors; stride[D-1] is 1 for a C array
 
   ISOHALO_FUNCTION T& at(const Index<D>& i) const { return data[offset_of<D>(i, owned.low, stride)]; }
   /// Owned cells and ghosts.

@@ -7,6 +7,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/halo/faces.hpp"
+#include "framework/halo/halo_plan_access.hpp"
 #include "framework/halo/host_transport.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/schedule/chooser.hpp"
@@ -44,6 +45,8 @@ struct HaloPlan<D>::Impl {
   CartesianDomain<D> domain;
   std::vector<HaloNeed<D>> needs;  ///< one for all arrays, or one for each
   HaloOptions<D> options;
+  HaloMutation<D> mutation;                          ///< see HaloPlanAccess
+  std::optional<Stores> copied_by{};                 ///< the same
   mutable PerDim<std::optional<Grid>, D + 1> grids;  ///< of the faces of each dimension, and of cells
   std::vector<std::array<Index<D>, 2>> ghosts;       ///< layers below and above, by need
   std::vector<std::unique_ptr<Prepared>> prepared;
@@ -134,7 +137,7 @@ struct HaloPlan<D>::Impl {
     std::vector<HaloSchedule<D>> list;
     std::size_t stages = 0;
     for (const Kind& k : kinds) {
-      list.push_back(halo_schedule(pattern, geometry(k), domain.coordinates(), options.mutation));
+      list.push_back(halo_schedule(pattern, geometry(k), domain.coordinates(), mutation));
       stages = std::max(stages, list.back().size());
     }
     for (auto& schedule : list) schedule.resize(stages);
@@ -142,7 +145,7 @@ struct HaloPlan<D>::Impl {
   }
 
   ExchangeStores stores_for(const detail::HaloTask<D>& task) const {
-    if (options.stores) return {*options.stores, *options.stores, {}};
+    if (copied_by) return {*copied_by, *copied_by, {}};
     std::int64_t sent = 0, copied = 0;
     for (std::size_t k = 0; k < task.schedules.size(); ++k) {
       const HaloCost cost = halo_cost(task.schedules[k]);
@@ -371,7 +374,19 @@ const ExchangeChoice& HaloPlan<D>::choice() const {
   return impl_->latest ? impl_->latest->choice : none;
 }
 
-#define ISOHALO_INSTANTIATE(D) template class HaloPlan<D>;
+template <int D>
+void detail::HaloPlanAccess::change(HaloPlan<D>& plan, HaloMutation<D> mutation) {
+  plan.impl_->mutation = std::move(mutation);
+}
+template <int D>
+void detail::HaloPlanAccess::copy_by(HaloPlan<D>& plan, Stores stores) {
+  plan.impl_->copied_by = stores;
+}
+
+#define ISOHALO_INSTANTIATE(D)                                                    \
+  template class HaloPlan<D>;                                                     \
+  template void detail::HaloPlanAccess::change<D>(HaloPlan<D>&, HaloMutation<D>); \
+  template void detail::HaloPlanAccess::copy_by<D>(HaloPlan<D>&, Stores);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 

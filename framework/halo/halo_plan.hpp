@@ -3,15 +3,14 @@
 
 #include <array>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/exchange.hpp"
-#include "framework/halo/halo_schedule.hpp"
-#include "framework/halo/stores.hpp"
+#include "framework/halo/stencil_shape.hpp"
+#include "framework/halo/workers.hpp"
 
 namespace isohalo {
 
@@ -34,10 +33,11 @@ struct HaloOptions {
   /// Arrays by kernels: `finish` does not wait for its last ones. What follows must be kernels of the same
   /// execution space's default instance, which run behind them.
   bool runs_on = false;
-  /// Test only.
-  HaloMutation<D> mutation{};
-  std::optional<Stores> stores{};  ///< test only: of all our copies, otherwise by their size
 };
+
+namespace detail {
+struct HaloPlanAccess;
+}
 
 /// Brings exactly the needed ghost cells: block + k (S with 0) without the block, "+" the Minkowski sum of cell
 /// sets.
@@ -116,6 +116,7 @@ class HaloPlan {
   const ExchangeChoice& choice() const;
 
  private:
+  friend struct detail::HaloPlanAccess;
   void begin(std::span<const ErasedArray<D>> arrays, bool may_wait);
 
   struct Impl;

@@ -60,7 +60,16 @@ namespace detail {
 /// where one array is read and one written, else with arrays of addresses. `Row` may be a reference.
 template <class T, int D, std::size_t In, std::size_t Out, class Row>
 class FunctionKernel final : public RowKernel<T, D> {
-  using Function = std::remove_cvref_t<Row>;
+  using Function = std::decay_t<Row>;
+  static constexpr bool kTwo = In == 1 && Out == 1;
+  template <class U, std::size_t N>
+  using Addresses = std::conditional_t<kTwo, U*, std::array<U*, N>>;
+  template <class... Rest>
+  static constexpr bool kTakes = std::is_invocable_v<const Function&, const Addresses<const T, In>&,
+                                                     const Addresses<T, Out>&, const std::int64_t&, Rest...>;
+  static_assert(kTakes<> || kTakes<const Index<D>&>,
+                "a row is called as row(in, out, n) or row(in, out, n, i), where it is const: `in` and `out` are a "
+                "const T* and a T* where one array is read and one written, else std::array of these");
 
  public:
   explicit FunctionKernel(Row row) : row_(std::forward<Row>(row)) {}
@@ -72,8 +81,7 @@ class FunctionKernel final : public RowKernel<T, D> {
     rows.for_each<D>(i, [&](std::int64_t k, const Index<D>& first) {
       const Addresses<const T, In> from = addresses<In>(in, at + k);
       const Addresses<T, Out> where = addresses<Out>(out, to + k);
-      if constexpr (std::is_invocable_v<const Function&, decltype(from)&, decltype(where)&, std::int64_t,
-                                        const Index<D>&>)
+      if constexpr (kTakes<const Index<D>&>)
         row(from, where, rows.cells, first);
       else
         row(from, where, rows.cells);
@@ -81,9 +89,6 @@ class FunctionKernel final : public RowKernel<T, D> {
   }
 
  private:
-  static constexpr bool kTwo = In == 1 && Out == 1;
-  template <class U, std::size_t N>
-  using Addresses = std::conditional_t<kTwo, U*, std::array<U*, N>>;
   template <std::size_t N, class U>
   static Addresses<U, N> addresses(U* const* list, std::int64_t at) {
     if constexpr (kTwo) {

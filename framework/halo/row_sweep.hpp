@@ -43,7 +43,8 @@ class RowSweep {
   }
 
   /// The same with several arrays of the same owned box and strides: row(std::array<const T*, In>,
-  /// std::array<T*, Out>, n). The loop may read around a cell in each of those that it reads.
+  /// std::array<T*, Out>, n), or as above where there is one of each. The loop may read around a cell in each of
+  /// those that it reads.
   template <std::size_t In, std::size_t Out, class Row>
   void operator()(const std::vector<Box<D>>& region, const std::array<ArrayRef<T, D>, In>& in,
                   const std::array<ArrayRef<T, D>, Out>& out, const Row& row) {
@@ -52,16 +53,20 @@ class RowSweep {
     std::array<T*, Out> to;
     const ArrayRef<T, D>& like = out[0];
     std::int64_t cells = 0;
-    for (std::size_t k = 0; k < In; ++k) detail::check_strides(erase(in[k]), "RowSweep, reading", k);
-    for (std::size_t k = 0; k < Out; ++k) detail::check_strides(erase(out[k]), "RowSweep, writing", k);
     for (const Box<D>& box : region) {
       if (box.empty()) continue;
       cells += box.cells();
       for (const auto& a : in) detail::check_swept(box.grown(low_, high_), erase(a), erase(like), "reads");
       for (const auto& a : out) detail::check_swept(box, erase(a), erase(like), "writes");
     }
-    for (std::size_t k = 0; k < In; ++k) from[k] = in[k].data;
-    for (std::size_t k = 0; k < Out; ++k) to[k] = out[k].data;
+    for (std::size_t k = 0; k < In; ++k) {
+      detail::check_strides(erase(in[k]), "RowSweep, reading", k);
+      from[k] = in[k].data;
+    }
+    for (std::size_t k = 0; k < Out; ++k) {
+      detail::check_strides(erase(out[k]), "RowSweep, writing", k);
+      to[k] = out[k].data;
+    }
     const detail::FunctionKernel<T, D, In, Out, const Row&> kernel(row);
     const std::int64_t lead = D > 1 ? high_[0] * like.stride[0] : 0;
     const Stopwatch watch(!ways_.decided());

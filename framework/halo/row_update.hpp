@@ -29,8 +29,8 @@ struct Fetch {
   std::int64_t lines = 8;
   /// Do the arrays stay in a cache near by from one sweep to the next? Then several rows at a time are faster.
   bool in_cache = false;
-  /// Are rows whose values are summed up taken one by one, where nothing is fetched? It is the processor's
-  /// prefetcher that gets on with few rows better, or not: by four sums are faster.
+  /// Where nothing is fetched: are rows whose values are summed up taken one by one? By four the sums are faster,
+  /// but the processor's prefetcher has more rows to follow.
   bool one_by_one = false;
 
   /// What is worth a trial: nothing; fetching; past the caches; and that with more at a time, which on some
@@ -42,9 +42,9 @@ struct Fetch {
     return {.ahead = way > 0, .past_caches = way > 1, .lead = lead, .lines = way > 2 ? kMostLines : 8};
   }
   /// Of these ways: input files name them, and runs say which one they took.
-  static constexpr const char* kWayNames[kWaysOfSums] = {"plain", "fetched", "streamed", "streamed_far", "plain"};
+  static constexpr const char* kWayNames[kWays] = {"plain", "fetched", "streamed", "streamed_far"};
   static std::string text(const FastestWay& ways) {
-    return ways.decided() ? kWayNames[ways.way()] : "still tried out";
+    return ways.decided() ? kWayNames[ways.way() % kWays] : "still tried out";
   }
   /// Of two choices, until the first is made that of sums: where every step has one, it never is.
   static std::string text(const FastestWay& ways, const FastestWay& with_sums) {

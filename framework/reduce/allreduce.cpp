@@ -120,17 +120,21 @@ void ScheduledAllreduce::ask_mpi() {
   room_ = static_cast<std::size_t>((bytes + 63) / 64 * 64);
 }
 
-void ScheduledAllreduce::reduce(void* in_out) {
+void ScheduledAllreduce::take(void* in_out) {
   comm_.get();  // throws after MPI_Finalize, on one rank too
+  if (in_flight_) throw UsageError("an allreduce: start while one is in flight: wait() first");
+  in_flight_ = true;
   in_out_ = in_out;
   launch();
+}
+
+void ScheduledAllreduce::reduce(void* in_out) {
+  take(in_out);
   wait();
 }
 
 void ScheduledAllreduce::start(void* in_out) {
-  comm_.get();
-  in_out_ = in_out;
-  launch();
+  take(in_out);
   if (stages_.size() > 1) activate(this);
 }
 

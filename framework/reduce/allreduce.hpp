@@ -33,16 +33,20 @@ class ScheduledAllreduce final : private detail::StageExecutor<ScheduledAllreduc
   void reduce(void* in_out);
   /// The same in parts; `in_out` must stay alone until `test` returns true or `wait` returns. `start` is
   /// collective, the others local. Once started it goes on in every wait of this library, so several operations
-  /// may be waited for in different orders on different ranks.
+  /// may be waited for in different orders on different ranks. Throws UsageError where one is in flight.
   void start(void* in_out);
-  using Operation::test;
-  void wait() { Operation::wait(comm_.spins()); }
+  bool test() { return !(in_flight_ = !Operation::test()); }
+  void wait() {
+    in_flight_ = false;
+    Operation::wait(comm_.spins());
+  }
 
   const Schedule& schedule() const { return schedule_; }
   /// The schedule, what chose it and by which times.
   const ScheduleChoice& choice() const { return choice_; }
 
  private:
+  void take(void* in_out);
   void ask_mpi();
   Schedule parse(const std::string& text) const;
   void choose(const Planning& planning);
@@ -72,6 +76,7 @@ class ScheduledAllreduce final : private detail::StageExecutor<ScheduledAllreduc
   std::vector<std::byte> buffer_;  // what arrives in a stage, and one array more
   std::vector<MPI_Request> requests_;
   void* in_out_ = nullptr;
+  bool in_flight_ = false;
 };
 
 }  // namespace isohalo

@@ -59,7 +59,9 @@ class ArrayReducer {
                {{"tile", std::to_string(tile)},
                 {"type of a value", type_text(typeid(V))},
                 {"operation", type_text(typeid(Op))}},
-               error_of([&] { Tiling<1>(Decomposition<1>(Index<1>{1}, {std::vector<std::int64_t>{0, 1}}), {tile}); }).get());
+               error_of([&] {
+                 Tiling<1>(Decomposition<1>(Index<1>{1}, {std::vector<std::int64_t>{0, 1}}), {tile});
+               }).get());
     starts_ = gather_starts(comm_, count);
     agreed(comm_, [&] {
       const ArrayLayout layout = array_layout(starts_);
@@ -118,6 +120,7 @@ class ArrayReducer {
   }
   bool takes_terms() const { return reduction_->options().method == ReductionMethod::exact_over_terms; }
   void read(const V* data) {
+    reduction_->refuse_in_flight("start");
     if (!data && count() > 0) throw UsageError("ArrayReducer: the numbers are NULL");
     if (takes_terms())
       reduction_->give_terms(count(), [data](std::int64_t i) { return data[i]; });
@@ -126,6 +129,7 @@ class ArrayReducer {
   }
   template <class Value>
   void read(const Value& value) {
+    reduction_->refuse_in_flight("start");
     if (takes_terms()) return reduction_->give_terms(count(), value);
     const std::int64_t first = starts_[static_cast<std::size_t>(comm_.rank())];
     reduction_->tiles().run_all([&value, first](const Index<1>& i, std::int64_t) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -48,6 +49,7 @@ class Reduction final : private Operation {
 
   /// Changes the method. Collective; throws UsageError on all ranks for options that are wrong or differ.
   void reduce_by(const ReductionOptions& options) {
+    refuse_in_flight("reduce_by");
     plan_agreed_ = false;  // also when this throws
     agree_same(comm_, "reduction", plan_.arguments(options, sizeof(V)), error_of([&] { check(options); }).get());
     options_ = options;
@@ -95,13 +97,20 @@ class Reduction final : private Operation {
     return wait();
   }
 
-  /// The result, on the ranks that get it.
+  /// The result, on the ranks that get it. Throws UsageError where nothing was started.
   V wait() {
+    if (!in_flight_) throw UsageError("a reduction: wait() without start()");
+    in_flight_ = false;
     Operation::wait(comm_.spins());
     if constexpr (kSum) {
       if (is_exact(options_.method)) return exact_.value();
     }
     return nodes_.value(0);
+  }
+
+  /// Throws UsageError between `start` and `wait`.
+  void refuse_in_flight(const char* call) const {
+    if (in_flight_) throw UsageError(std::string("a reduction: ") + call + " while one is in flight: wait() first");
   }
 
   std::int64_t frontier_size() const { return static_cast<std::int64_t>(leaf_places_.size()); }
@@ -123,7 +132,9 @@ class Reduction final : private Operation {
   }
 
   void launch() {
+    refuse_in_flight("start");
     if (!plan_agreed_) reduce_by(options_);
+    in_flight_ = true;
     if (options_.method == ReductionMethod::exact_over_terms) {
       state_ = State::exact;
       if constexpr (kSum) exact_.start();
@@ -237,7 +248,7 @@ class Reduction final : private Operation {
   std::vector<std::pair<std::int32_t, std::int64_t>> leaf_places_;  // leaf, place in the tile values
   std::optional<OnNodeStage<V>> on_node_;
   State state_ = State::done;
-  bool plan_agreed_ = false;
+  bool plan_agreed_ = false, in_flight_ = false;
   int misses_ = 0;  ///< in waits
 };
 

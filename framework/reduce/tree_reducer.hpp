@@ -57,8 +57,8 @@ class TreeReducer {
   /// its cells), for up to four rows before the first of them is read; it returns an object v with v(x) = the value
   /// of the row's x-th cell, x = 0 .. n-1. Each is asked for once. If it has one, `v.update(x, m)` is called
   /// instead, for x = 0, m <= v.piece(0), and so on: it returns such an object for the m cells from the x-th on,
-  /// which may be asked for several times before the next call. With v.takes_four() `row` is called for the first of
-  /// four rows alone where they are of the same tiles, none of them cut, and `v.update_four(x, m)` gives w, with
+  /// which may be asked for several times before the next call. With v.takes_four() `row` is called for the first
+  /// of four rows alone where they are of the same tiles, none of them cut, and `v.update_four(x, m)` gives w, with
   /// w(x + k * v.apart()) the value of the k-th of them, for at most max(1, v.piece(x) / 4) cells.
   /// `row(i, n, later)` is told as well where about the row begins that comes some thousand cells later: to fetch
   /// it, if rows are not taken by four. Different bands may run at the same time with different scratch. Local.
@@ -103,9 +103,9 @@ class TreeReducer {
   V combine() { return reduction_->combine(); }
 
   /// The same in parts: starts; goes on without waiting and tells whether this rank is done; waits. The tile values
-  /// must stay as they are in between: no `run_band`. `start` is collective, the others local. Once started a
-  /// reduction goes on in every wait of this library, so several operations may be waited for in different orders
-  /// on different ranks.
+  /// must stay as they are in between: no `run_band`. `start` is collective, the others local; it throws UsageError
+  /// where one is in flight, `wait` where none is. Once started a reduction goes on in every wait of this library,
+  /// so several operations may be waited for in different orders on different ranks.
   void start() { reduction_->start(); }
   bool test() { return reduction_->test(); }
   V wait() { return reduction_->wait(); }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/common/probe_field.hpp"
+#include "framework/halo/halo_schedule.hpp"
 
 namespace isohalo::test {
 

@@ -3,6 +3,7 @@
 /// layouts.
 
 #include "apps/common/probe_field.hpp"
+#include "framework/halo/halo_plan_access.hpp"
 #include "tests/halo/halo_cases.hpp"
 
 namespace isohalo::test {
@@ -117,8 +118,8 @@ std::int64_t exchange_once(const CartesianDomain<D>& domain, const StencilShape<
                            Exchange exchange, const auto& needed, HaloMutation<D> mutation = {}) {
   HaloOptions<D> options;
   options.exchange = exchange;
-  options.mutation = std::move(mutation);
   HaloPlan<D> plan(domain, shape, depth, options);
+  detail::HaloPlanAccess::change(plan, std::move(mutation));
   const TestField<T, D> field(domain, plan, 0, memory);
   plan.exchange(field.ref());
   return field.wrong(needed);

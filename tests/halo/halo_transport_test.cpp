@@ -27,10 +27,9 @@ CartesianDomain<2> torus(const Index<2>& extents, std::optional<PerDim<int, 2>> 
   return {MPI_COMM_WORLD, extents, o};
 }
 
-HaloOptions<2> by(Exchange e, std::optional<Stores> stores = {}) {
+HaloOptions<2> by(Exchange e) {
   HaloOptions<2> options;
   options.exchange = e;
-  options.stores = stores;
   return options;
 }
 
@@ -221,10 +220,11 @@ TEST(HaloTransport, PlansThatGoInTheMiddleCompleteTheirExchange) {
 
 /// New values in every round, so that a ghost of the round before is wrong; two arrays in turn, as a solver has
 /// them.
-std::int64_t wrong_after_delays(const CartesianDomain<2>& domain, const HaloOptions<2>& options, Memory memory,
-                                bool split) {
+std::int64_t wrong_after_delays(const CartesianDomain<2>& domain, Exchange exchange, Memory memory, bool split,
+                                std::optional<Stores> stores = {}) {
   const auto needed = test::needed_on(domain, kMoore, 1);
-  HaloPlan<2> plan(domain, kMoore, 1, options);
+  HaloPlan<2> plan(domain, kMoore, 1, by(exchange));
+  if (stores) detail::HaloPlanAccess::copy_by(plan, *stores);
   const std::array<TestField<double, 2>, 2> fields{{{domain, plan, 0, memory}, {domain, plan, 1, memory}}};
   test::Random random(static_cast<std::uint64_t>(test::rank()) + 1);
   const auto delay = [&] {
@@ -250,9 +250,9 @@ std::int64_t wrong_after_delays(const CartesianDomain<2>& domain, const HaloOpti
 TEST(HaloTransport, ManyRepetitionsWithRandomDelays) {
   const auto domain = torus({24, 18});
   for (const Exchange e : test::exchanges(kMoore))
-    EXPECT_EQ(wrong_after_delays(domain, by(e), Memory::plain, true), 0) << exchange_name(e);
+    EXPECT_EQ(wrong_after_delays(domain, e, Memory::plain, true), 0) << exchange_name(e);
   for (const bool split : {true, false})
-    EXPECT_EQ(wrong_after_delays(domain, by(Exchange::shared), Memory::shared, split), 0) << split;
+    EXPECT_EQ(wrong_after_delays(domain, Exchange::shared, Memory::shared, split), 0) << split;
 }
 
 /// Rows long enough to go past the caches, and shorter ones, in every layout; with neighbors that look at once.
@@ -262,7 +262,8 @@ TEST(HaloTransport, RowsThatAreStreamed) {
     const auto needed = test::needed_on(domain, kMoore, 3);
     for (const Exchange e : test::exchanges(kMoore))
       for (int memory = 0; memory < test::kMemories; ++memory) {
-        HaloPlan<2> plan(domain, kMoore, 3, by(e, Stores::streaming));
+        HaloPlan<2> plan(domain, kMoore, 3, by(e));
+        detail::HaloPlanAccess::copy_by(plan, Stores::streaming);
         const TestField<double, 2> a(domain, plan, 1, static_cast<Memory>(memory));
         const TestField<std::uint8_t, 2> b(domain, plan, 2, static_cast<Memory>(memory));
         plan.exchange(a.ref(), b.ref());
@@ -272,7 +273,7 @@ TEST(HaloTransport, RowsThatAreStreamed) {
   }
   const auto domain = torus({3 * test::ranks(), 200}, PerDim<int, 2>{test::ranks(), 1});
   for (const Memory memory : {Memory::plain, Memory::shared})
-    EXPECT_EQ(wrong_after_delays(domain, by(Exchange::shared, Stores::streaming), memory, false), 0);
+    EXPECT_EQ(wrong_after_delays(domain, Exchange::shared, memory, false, Stores::streaming), 0);
 }
 
 /// Ranks whose array is in shared memory get whole rows without a copy in between; the others do not, and both

@@ -153,6 +153,10 @@ TEST(RowSweep, TakesAnyFunction) {
   for (int step = 0; step < kSteps; ++step) sweep({mine}, std::array{u.ref(), f.ref()}, std::array{v.ref()}, count);
   for (std::size_t row = 0; row < 20; ++row)
     EXPECT_EQ(sums[row], kSteps * 37 * (static_cast<double>(row) + 2)) << "row " << row;
+  sweep({mine}, u.ref(), v.ref(), [](const auto* from, auto* to, auto n) {
+    for (decltype(n) x = 0; x < n; ++x) to[x] = from[x] + 1;
+  });
+  for_each_cell(mine, [&](const Index<2>& i) { EXPECT_EQ(v.at(i), static_cast<double>(i[0]) + 1); });
 }
 
 TEST(GridArray, BeginsRowsOfOwnedCellsWithCacheLines) {

@@ -57,7 +57,6 @@ struct How {
     HaloOptions<D> o;
     o.runs_on = runs_on;
     o.exchange = exchange;
-    o.mutation = mutation;
     return o;
   }
 };
@@ -80,6 +79,7 @@ std::int64_t wrong_cells(
   auto [low, high] = shape.ghost_widths(depth, around);
   high[0] += 2;  // wider than needed
   HaloPlan<D> plan(domain, shape, depth, how.options());
+  detail::HaloPlanAccess::change(plan, how.mutation);
   const Box<D> all = domain.owned().grown(low, high);
   const auto made = made_view<T, D, Layout>(all.extents());
   const auto view = made.first;

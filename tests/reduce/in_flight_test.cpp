@@ -172,6 +172,32 @@ TEST_F(InFlight, WaitedForInDifferentOrdersOnDifferentRanks) {
   for (int round = 0; round < 60; ++round) run();
 }
 
+/// One at a time, and an end for each begin.
+TEST(StartedReduction, IsOneAtATime) {
+  double number = 1 + test::rank();
+  const double all = test::ranks() * (test::ranks() + 1) / 2.0;
+  ArrayReducer<double> sum(MPI_COMM_WORLD, 1);
+  EXPECT_THROW(sum.wait(), UsageError);
+  for (int round = 0; round < 3; ++round) {
+    sum.start(&number);
+    EXPECT_THROW(sum.start(&number), UsageError);
+    EXPECT_THROW(sum.reduce([](std::int64_t) { return 7.0; }), UsageError);
+    EXPECT_THROW(sum.reduce_by({ReductionMethod::exact_over_terms}), UsageError);
+    EXPECT_EQ(sum.wait(), all);
+    EXPECT_THROW(sum.wait(), UsageError);
+  }
+  ScheduledAllreduce plain(MPI_COMM_WORLD, 1, MPI_DOUBLE, MPI_SUM);
+  double other = 0;
+  plain.start(&number);
+  EXPECT_THROW(plain.start(&other), UsageError);
+  plain.wait();
+  EXPECT_EQ(number, all);
+  plain.start(&other);
+  while (!plain.test()) {
+  }
+  plain.reduce(&other);
+}
+
 /// A rank that waits for something else altogether does its part as well.
 TEST(StartedReduction, GoesOnInOtherWaits) {
   const int p = test::ranks();

@@ -122,10 +122,10 @@ void check(const Index<D>& shape, std::size_t arrays, std::uint64_t seed) {
   const Fields<T, D> in(domain, arrays, seed + 1), swept(domain, arrays, seed + 2),
       summed(domain, arrays, seed + 2);
   double expected = 0;
-  for (std::size_t way = 0; way < Fetch::kWays; ++way) {
+  for (std::size_t way = 0; way < Fetch::kWaysOfSums; ++way) {
     const Fetch how = Fetch::by_way(way, 0);
     const Fields<T, D> a(domain, arrays, seed + 2), b(domain, arrays, seed + 2);
-    const bool first = !how.ahead;
+    const bool first = way == 0;
     const Fields<T, D>&one = first ? swept : a, &two = first ? summed : b;
     const MixingKernel<T, D> kernel(arrays, D > 1 ? in.like().stride[0] : 1, adds);
     sweep(first ? whole : in_blocks, RowUpdate<T, D>{kernel, in.like(), in.data(), one.data()}, how);
