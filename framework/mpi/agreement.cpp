@@ -43,7 +43,9 @@ std::unique_ptr<Error> error_of(const std::function<void()>& work) {
   } catch (const std::bad_alloc&) {
     return std::make_unique<RunError>("out of memory");
   } catch (const std::exception& e) {
-    return std::make_unique<RunError>(e.what());
+    const std::string text = e.what();
+    const bool memory = text.starts_with("Kokkos failed to allocate memory");  // and how it asked for it
+    return std::make_unique<RunError>(memory ? "out of memory: " + text.substr(0, text.find('.')) : text);
   }
   return nullptr;
 }
