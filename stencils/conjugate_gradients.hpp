@@ -229,7 +229,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
 
   double apply() override {
     this->place_outside(p_.ref(), homogeneous_);
-    watch_ = Stopwatch(!in_place_.decided());
+    watch_ = detail::Stopwatch(!in_place_.decided());
     T *const p = p_.ref().data, *const ap = ap_.ref().data;
     const auto row = detail::row_of_cells<T, D>(
         false, [laplacian = system_.laplacian(p_.ref().stride)](auto in, auto at, auto out, auto to) {
@@ -309,7 +309,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   std::int64_t lead_;                               ///< see Fetch
   FastestWay ways_ = FastestWay::of(Fetch::kWays);  ///< of A p
   FastestWay in_place_ = FastestWay::of(2);         ///< then of the other passes: plain, or fetching
-  Stopwatch watch_;
+  detail::Stopwatch watch_;
 };
 
 }  // namespace isohalo

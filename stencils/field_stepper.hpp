@@ -151,6 +151,13 @@ class FieldStepper : public Solver<D> {
     for (std::size_t f = 0; f < fields.size(); ++f) outside_[f].fill(fields[f].ref(), valid, time);
   }
 
+  /// The same for the stage that comes, in the phase of that name.
+  void place_outside(const Fields& fields, const Box<D>& valid, int stage) {
+    if (around_.wraps()) return;
+    const PhaseScope scope(phases_, Phase::boundary);
+    fill_outside_of(fields, valid, step_, after(stage));
+  }
+
   // Lists that are made for each call; they keep their memory.
   static std::span<T* const> addresses(const Fields& fields, Addresses& list) {
     list.clear();
@@ -271,9 +278,7 @@ bool FieldStepper<T, D, Parts>::bring_ghosts(const Fields& u, int stage, bool ov
     if (!ghosts_written_) interior_done = exchange_ghosts(u, overlap);
     steps_left_ = sweeps_;
   }
-  if (around_.wraps()) return interior_done;
-  const PhaseScope scope(phases_, Phase::boundary);
-  fill_outside_of(u, bounds(steps_left_), step_, after(stage));
+  place_outside(u, bounds(steps_left_), stage);
   return interior_done;
 }
 
@@ -289,10 +294,7 @@ bool FieldStepper<T, D, Parts>::exchange_ghosts(const Fields& u, bool overlap) {
   // After `start` the ghosts copied within this rank are in place, unless they wait for an earlier stage.
   overlap = plan.choice().used.pattern != HaloPattern::slabs;
   if (overlap) {
-    {
-      const PhaseScope scope(phases_, Phase::boundary);
-      fill_outside_of(u, detail::in_place(domain_, bounds(sweeps_)), step_, after(0));
-    }
+    place_outside(u, detail::in_place(domain_, bounds(sweeps_)), 0);
     sweep_interior(u);
   }
   plan.finish();

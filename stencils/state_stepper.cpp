@@ -35,8 +35,8 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
   if (D > 2) orders_ = FastestWay::of(2, kernels_[0]->reads_what_it_writes() ? 0.98 : 0.9);
   if (D > 1) lead_ = layers_high_[0] * now_[0].ref().stride[0];
   const auto cell_bytes = static_cast<std::int64_t>(names_.arrays() * sizeof(T));
-  // Of the last level a core has about so much.
-  in_cache_ = domain_.owned().cells() * cell_bytes <= 16 * host_threads() * second_level_cache();
+  // Of the last level a core has some such share, where all are at work.
+  in_cache_ = domain_.owned().cells() * cell_bytes <= 4 * host_threads() * second_level_cache();
   go_deep(depth);
 }
 
@@ -114,7 +114,7 @@ double StateStepper<T, D>::advance(std::int64_t steps, bool change) {
       depth_choice_.end_block(domain_.comm());
       if (depth_choice_.depth() != depth_) go_deep(depth_choice_.depth());
     }
-    const Stopwatch watch(trial);
+    const detail::Stopwatch watch(trial);
     const std::int64_t done = advance_some(left, change, sum);
     if (trial && !tiles_tried_) depth_choice_.took(watch.seconds(), done);
     left -= done;
@@ -142,7 +142,7 @@ std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, do
     time_tile_ = tiles.extents;
     const bool whole = steps + (always_overlaps_ ? 1 : 0) >= sweeps_;  // others take other times
     tiles_tried_ = whole && !tiling.ways[change].decided();
-    const Stopwatch watch(tiles_tried_);
+    const detail::Stopwatch watch(tiles_tried_);
     (change ? tiles.in_units(reducer_.tile()) : tiles)
         .for_each_part(
             steps, [&](int q) -> const Box<D>& { return this->bounds(further(q)); },
@@ -207,7 +207,7 @@ double StateStepper<T, D>::step(bool change) {
   const bool either_way = !change && steps_left_ == 0 && sweeps_ == 1 && sweeps_decided() && !overlap_.decided();
   FastestWay& swept_by = change ? fetches_with_change_ : fetches_.decided() ? orders_ : fetches_;
   const bool tried = either_way || !swept_by.decided();
-  const Stopwatch watch(tried);
+  const detail::Stopwatch watch(tried);
   const double sum = Base::step(change, !change && overlaps());
   if (!tried) return sum;
   const double seconds = watch.seconds();
@@ -232,7 +232,7 @@ double StateStepper<T, D>::sweep_stage_with_change(const Kernel& kernel, const F
   const PhaseScope scope(phases_, Phase::sweep);
   sweep_with_change<T, D>(reducer_, scratch_, update, this->addresses(before, before_),
                           fetch(fetches_with_change_));
-  sweep(level(steps_left_).shell, update, {});
+  sweep(level(steps_left_).shell, update, {.in_cache = in_cache_});
   const PhaseScope reduction(phases_, Phase::reduction);
   return reducer_.combine();
 }

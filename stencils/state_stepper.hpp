@@ -191,7 +191,8 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   std::int64_t lead_ = 0;  ///< see Fetch, as `in_cache_`
   bool in_cache_;
   std::optional<Index<D>> forced_tile_;
-  FastestWay fetches_ = FastestWay::of(Fetch::kWays), fetches_with_change_ = FastestWay::of(Fetch::kWaysOfSums);
+  FastestWay fetches_ = FastestWay::of(Fetch::kWays),
+             fetches_with_change_ = FastestWay::of(D > 1 && sizeof(T) > 1 ? Fetch::kWaysOfSums : Fetch::kWays);
   FastestWay orders_ = FastestWay::decided_for(0);  ///< tried once `fetches_` are decided; 0: in blocks
   std::vector<double> scratch_;
 };

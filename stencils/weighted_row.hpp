@@ -111,11 +111,11 @@ class WeightedRow final : public RowKernel<T, D> {
     const T* const in = read.data() + detail::to_next_line(read.data());
     T* const out = written.data() + detail::to_next_line(written.data());
     // For some time, since a processor may take a while until it has its widest vectors at full speed.
-    const Stopwatch all;
+    const detail::Stopwatch all;
     double least[2] = {1e300, 1e300};
     for (int round = 0; round < 12 || all.seconds() < 200e-6; ++round) {
       tried.by_runs_ = round % 2;
-      const Stopwatch watch;
+      const detail::Stopwatch watch;
       for (std::int64_t done = 0; done < 4 * kTried; done += n) tried.run_row(in, out, n);
       least[round % 2] = std::min(least[round % 2], watch.seconds());
     }

@@ -33,16 +33,12 @@ struct Ending {
   end_alone(comm, own.code, fmt::format("rank {}: {}", rank, *own.error));
 }
 
-constexpr const char* kOutOfMemory =
-    "out of memory: use a smaller domain.shape, fewer ranks per node or more nodes";
-
 /// What an exception of no type of ours says.
 std::string text_of(const std::exception& e) {
   std::string text = e.what();
-  if (text.starts_with("Kokkos failed to allocate memory")) return kOutOfMemory;
   constexpr std::string_view of_fmt = "cannot write to file";
-  if (text.starts_with(of_fmt)) text.replace(0, of_fmt.size(), "cannot write to standard output");
-  return printable(text);
+  if (text.starts_with(of_fmt)) text.replace(0, of_fmt.size(), "cannot write to standard output or error");
+  return printable(text.substr(0, text.find('\n')));  // Kokkos adds a stack
 }
 
 /// Runs the action; an error's text is printable, whatever text of others it quotes.
@@ -61,7 +57,7 @@ Ending ending_of(MPI_Comm comm, int rank, const std::function<ExitCode()>& actio
   } catch (const Error& e) {
     own = {e.code(), printable(e.what())};
   } catch (const std::bad_alloc&) {
-    own = {ExitCode::failure, kOutOfMemory};
+    own = {ExitCode::failure, "out of memory: use a smaller domain.shape, fewer ranks per node or more nodes"};
   } catch (const std::exception& e) {
     own = {ExitCode::failure, text_of(e)};
   }

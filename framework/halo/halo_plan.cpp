@@ -144,6 +144,10 @@ struct HaloPlan<D>::Impl {
     return list;
   }
 
+  void refuse_prepared() const {
+    if (!prepared.empty()) throw UsageError("halo plan: it is changed before its first exchange, or not at all");
+  }
+
   ExchangeStores stores_for(const detail::HaloTask<D>& task) const {
     if (copied_by) return {*copied_by, *copied_by, {}};
     std::int64_t sent = 0, copied = 0;
@@ -376,10 +380,12 @@ const ExchangeChoice& HaloPlan<D>::choice() const {
 
 template <int D>
 void detail::HaloPlanAccess::change(HaloPlan<D>& plan, HaloMutation<D> mutation) {
+  plan.impl_->refuse_prepared();
   plan.impl_->mutation = std::move(mutation);
 }
 template <int D>
 void detail::HaloPlanAccess::copy_by(HaloPlan<D>& plan, Stores stores) {
+  plan.impl_->refuse_prepared();
   plan.impl_->copied_by = stores;
 }
 

@@ -52,6 +52,14 @@ class RowSweep {
     std::array<T*, In> from;
     std::array<T*, Out> to;
     const ArrayRef<T, D>& like = out[0];
+    for (std::size_t k = 0; k < In; ++k) {
+      from[k] = in[k].data;
+      if (from[k]) detail::check_strides(erase(in[k]), "RowSweep, reading", k);
+    }
+    for (std::size_t k = 0; k < Out; ++k) {
+      to[k] = out[k].data;
+      if (to[k]) detail::check_strides(erase(out[k]), "RowSweep, writing", k);
+    }
     std::int64_t cells = 0;
     for (const Box<D>& box : region) {
       if (box.empty()) continue;
@@ -59,17 +67,9 @@ class RowSweep {
       for (const auto& a : in) detail::check_swept(box.grown(low_, high_), erase(a), erase(like), "reads");
       for (const auto& a : out) detail::check_swept(box, erase(a), erase(like), "writes");
     }
-    for (std::size_t k = 0; k < In; ++k) {
-      detail::check_strides(erase(in[k]), "RowSweep, reading", k);
-      from[k] = in[k].data;
-    }
-    for (std::size_t k = 0; k < Out; ++k) {
-      detail::check_strides(erase(out[k]), "RowSweep, writing", k);
-      to[k] = out[k].data;
-    }
     const detail::FunctionKernel<T, D, In, Out, const Row&> kernel(row);
     const std::int64_t lead = D > 1 ? high_[0] * like.stride[0] : 0;
-    const Stopwatch watch(!ways_.decided());
+    const detail::Stopwatch watch(!ways_.decided());
     const detail::UpdatedRows<T, D> rows({kernel, like, from, to}, Fetch::by_way(ways_.way(), lead));
     const std::int64_t planes = 1 + low_[0] + high_[0], bytes = static_cast<std::int64_t>(In * sizeof(T));
     for (const Box<D>& box : region)

@@ -42,9 +42,10 @@ struct Fetch {
     return {.ahead = way > 0, .past_caches = way > 1, .lead = lead, .lines = way > 2 ? kMostLines : 8};
   }
   /// Of these ways: input files name them, and runs say which one they took.
-  static constexpr const char* kWayNames[kWays] = {"plain", "fetched", "streamed", "streamed_far"};
+  static constexpr const char* kWayNames[kWaysOfSums] = {"plain", "fetched", "streamed", "streamed_far",
+                                                         "plain_rows"};
   static std::string text(const FastestWay& ways) {
-    return ways.decided() ? kWayNames[ways.way() % kWays] : "still tried out";
+    return ways.decided() ? kWayNames[ways.way()] : "still tried out";
   }
   /// Of two choices, until the first is made that of sums: where every step has one, it never is.
   static std::string text(const FastestWay& ways, const FastestWay& with_sums) {

@@ -44,8 +44,7 @@ std::unique_ptr<Error> error_of(const std::function<void()>& work) {
     return std::make_unique<RunError>("out of memory");
   } catch (const std::exception& e) {
     const std::string text = e.what();
-    const bool memory = text.starts_with("Kokkos failed to allocate memory");  // and how it asked for it
-    return std::make_unique<RunError>(memory ? "out of memory: " + text.substr(0, text.find('.')) : text);
+    return std::make_unique<RunError>(text.substr(0, text.find('\n')));  // Kokkos adds a stack
   }
   return nullptr;
 }

@@ -122,10 +122,10 @@ void ScheduledAllreduce::ask_mpi() {
 
 void ScheduledAllreduce::take(void* in_out) {
   comm_.get();  // throws after MPI_Finalize, on one rank too
-  if (in_flight_) throw UsageError("an allreduce: start while one is in flight: wait() first");
-  in_flight_ = true;
+  if (in_flight_) throw UsageError("an allreduce is in flight: wait() for it first");
   in_out_ = in_out;
   launch();
+  in_flight_ = true;
 }
 
 void ScheduledAllreduce::reduce(void* in_out) {

@@ -91,7 +91,8 @@ class ArrayReducer {
 
   /// The same in parts. `start` reads all numbers and is collective; `test` goes on without waiting and tells
   /// whether this rank is done, `wait` waits; both are local. Once started it goes on in every wait of this
-  /// library, so several operations may be waited for in different orders on different ranks.
+  /// library, so several operations may be waited for in different orders on different ranks. Throws UsageError
+  /// where one is in flight, `wait` where none was started.
   void start(const V* data) {
     read(data);
     reduction_->start();
@@ -120,7 +121,7 @@ class ArrayReducer {
   }
   bool takes_terms() const { return reduction_->options().method == ReductionMethod::exact_over_terms; }
   void read(const V* data) {
-    reduction_->refuse_in_flight("start");
+    reduction_->refuse_in_flight();
     if (!data && count() > 0) throw UsageError("ArrayReducer: the numbers are NULL");
     if (takes_terms())
       reduction_->give_terms(count(), [data](std::int64_t i) { return data[i]; });
@@ -129,7 +130,7 @@ class ArrayReducer {
   }
   template <class Value>
   void read(const Value& value) {
-    reduction_->refuse_in_flight("start");
+    reduction_->refuse_in_flight();
     if (takes_terms()) return reduction_->give_terms(count(), value);
     const std::int64_t first = starts_[static_cast<std::size_t>(comm_.rank())];
     reduction_->tiles().run_all([&value, first](const Index<1>& i, std::int64_t) {

@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -49,9 +48,12 @@ class Reduction final : private Operation {
 
   /// Changes the method. Collective; throws UsageError on all ranks for options that are wrong or differ.
   void reduce_by(const ReductionOptions& options) {
-    refuse_in_flight("reduce_by");
-    plan_agreed_ = false;  // also when this throws
-    agree_same(comm_, "reduction", plan_.arguments(options, sizeof(V)), error_of([&] { check(options); }).get());
+    const auto error = error_of([&] {
+      refuse_in_flight();
+      check(options);
+    });
+    if (!in_flight_) plan_agreed_ = false;  // also when this throws
+    agree_same(comm_, "reduction", plan_.arguments(options, sizeof(V)), error.get());
     options_ = options;
     on_node_.reset();
     choice_ = {.schedule = options.schedule, .by = "given"};
@@ -89,7 +91,10 @@ class Reduction final : private Operation {
     if (!proceed()) activate(this);
   }
 
-  using Operation::test;
+  bool test() {
+    if (Operation::test()) in_flight_ = false;
+    return !in_flight_;
+  }
 
   /// Start and wait. Collective.
   V combine() {
@@ -97,9 +102,9 @@ class Reduction final : private Operation {
     return wait();
   }
 
-  /// The result, on the ranks that get it. Throws UsageError where nothing was started.
+  /// The result of the last one, on the ranks that get it. Throws UsageError where none was started.
   V wait() {
-    if (!in_flight_) throw UsageError("a reduction: wait() without start()");
+    if (!started_) throw UsageError("a reduction: wait() without start()");
     in_flight_ = false;
     Operation::wait(comm_.spins());
     if constexpr (kSum) {
@@ -108,9 +113,9 @@ class Reduction final : private Operation {
     return nodes_.value(0);
   }
 
-  /// Throws UsageError between `start` and `wait`.
-  void refuse_in_flight(const char* call) const {
-    if (in_flight_) throw UsageError(std::string("a reduction: ") + call + " while one is in flight: wait() first");
+  /// Throws UsageError where one is in flight: from `start` until `test` is true or `wait` returns.
+  void refuse_in_flight() const {
+    if (in_flight_) throw UsageError("a reduction is in flight: wait() for it first");
   }
 
   std::int64_t frontier_size() const { return static_cast<std::int64_t>(leaf_places_.size()); }
@@ -132,9 +137,13 @@ class Reduction final : private Operation {
   }
 
   void launch() {
-    refuse_in_flight("start");
+    refuse_in_flight();
     if (!plan_agreed_) reduce_by(options_);
-    in_flight_ = true;
+    begin_gather();
+    started_ = in_flight_ = true;
+  }
+
+  void begin_gather() {
     if (options_.method == ReductionMethod::exact_over_terms) {
       state_ = State::exact;
       if constexpr (kSum) exact_.start();
@@ -248,7 +257,7 @@ class Reduction final : private Operation {
   std::vector<std::pair<std::int32_t, std::int64_t>> leaf_places_;  // leaf, place in the tile values
   std::optional<OnNodeStage<V>> on_node_;
   State state_ = State::done;
-  bool plan_agreed_ = false, in_flight_ = false;
+  bool plan_agreed_ = false, in_flight_ = false, started_ = false;
   int misses_ = 0;  ///< in waits
 };
 

@@ -104,8 +104,8 @@ class TreeReducer {
 
   /// The same in parts: starts; goes on without waiting and tells whether this rank is done; waits. The tile values
   /// must stay as they are in between: no `run_band`. `start` is collective, the others local; it throws UsageError
-  /// where one is in flight, `wait` where none is. Once started a reduction goes on in every wait of this library,
-  /// so several operations may be waited for in different orders on different ranks.
+  /// where one is in flight, `wait` where none was started. Once started a reduction goes on in every wait of this
+  /// library, so several operations may be waited for in different orders on different ranks.
   void start() { reduction_->start(); }
   bool test() { return reduction_->test(); }
   V wait() { return reduction_->wait(); }
@@ -113,6 +113,7 @@ class TreeReducer {
   /// Reduces value(i) over all cells, i the global index. Collective.
   template <class Value>
   V reduce(Value&& value) {
+    reduction_->refuse_in_flight();
     run_all([&](const Index<D>& i, std::int64_t) {
       return [&value, i](std::int64_t x) {
         Index<D> cell = i;

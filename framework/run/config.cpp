@@ -92,8 +92,12 @@ void Config::type_error(const std::string& path, const Value& v, const std::stri
   const std::string word = " or \"auto\"";
   const bool or_auto = std::any_of(declared_.begin(), declared_.end(),
                                    [&](const auto& d) { return d.path == path && d.type.ends_with(word); });
-  error_at(v, fmt::format("{} is {} {}, expected {}{}", path, v.type_name()[0] == 'i' ? "an" : "a", v.type_name(),
-                          expected, or_auto ? word : ""));
+  const auto* const text = std::get_if<std::string>(&v.data);
+  const bool meant_otherwise = text && *text == v.written && text->find_first_of("+-.0123456789[{") == 0;
+  error_at(v, fmt::format(
+                  "{} is {} {}, expected {}{}{}", path, v.type_name()[0] == 'i' ? "an" : "a", v.type_name(),
+                  expected, or_auto ? word : "",
+                  meant_otherwise ? " (what is no TOML is a string: write 0.5 for .5, 5.0 for 5., [8, 8])" : ""));
 }
 
 std::string Config::canonical(std::int64_t v) {

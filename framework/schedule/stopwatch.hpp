@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-namespace isohalo {
+namespace isohalo::detail {
 
 /// Runs from when it was made, if somebody wants to know: in small steps reading a clock takes as long as some rows
 /// of cells.
@@ -19,4 +19,4 @@ class Stopwatch {
   Clock::time_point began_{};
 };
 
-}  // namespace isohalo
+}  // namespace isohalo::detail

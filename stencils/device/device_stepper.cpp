@@ -64,7 +64,7 @@ template <class T, int D, class Space>
 double DeviceStepper<T, D, Space>::step(bool change) {
   const bool either_way = !change && steps_left_ == 0 && !overlap_.decided();  // the same on all ranks
   if (either_way) Space().fence();  // what is still to be computed belongs to steps before
-  const Stopwatch watch(either_way);
+  const detail::Stopwatch watch(either_way);
   const double sum = Base::step(change, !change && overlap_.way() == 1);
   if (either_way) {
     Space().fence();

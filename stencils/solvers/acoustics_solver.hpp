@@ -128,7 +128,8 @@ class AcousticsSolver final : public AcousticsSteps<D> {
 
   /// In place, so never past the caches.
   void sweep_by(const SweepSettings<D>& settings) override {
-    if (settings.way) fetches_ = fetches_with_change_ = FastestWay::decided_for(*settings.way > 0);
+    if (settings.way)
+      fetches_ = fetches_with_change_ = FastestWay::decided_for(Fetch::by_way(*settings.way, 0).ahead);
   }
   std::string sweeps() const override { return Fetch::text(fetches_, fetches_with_change_); }
 
@@ -141,7 +142,7 @@ class AcousticsSolver final : public AcousticsSteps<D> {
   }
   void sweep(int further, bool change) override {
     FastestWay& fetches = change ? fetches_with_change_ : fetches_;
-    const Stopwatch watch(!fetches.decided());
+    const detail::Stopwatch watch(!fetches.decided());
     const Level& level = levels_[static_cast<std::size_t>(further)];
     const Fetch how{fetches.way() == 1};
     change ? update_with_change(level, how) : update_slabs(level, how);

@@ -85,6 +85,8 @@ def main():
     expect("float32 on a device", 2 if refused else 0, ['kernels of float32 for no device: set domain.type = "float64"'] if refused else [],
            ["run", good, "domain.type=float32", "parallel.space=device", "--validate"])
     expect("wrong type", 2, "run.steps is a string, expected an integer", ["run", good, "run.steps=many"])
+    for value in (".5", "5."):
+        expect("no TOML", 2, "solver.kappa is a string, expected a number (what is no TOML is a string", ["run", good, "solver.kappa=" + value])
     expect("out of range", 2, "parallel.alignment_tolerance = 0.7 is out of range: 0 .. 0.5",
            ["run", good, "parallel.alignment_tolerance=0.7"])
     expect("no schedule at all", 2, "parallel.schedule: ", ["run", good, "parallel.schedule=nonsense"], lines=1)

@@ -201,6 +201,7 @@ TEST(RowSweep, RefusesArraysThatLackCells) {
                        [&] { near({mine}, u.ref(), other, row); });
   other = u.ref(), other.data = nullptr;
   test::expect_refusal("is NULL", [&] { near({mine}, other, u.ref(), row); });
+  test::expect_refusal("is NULL", [&] { near({mine}, ArrayRef<double, 2>(), u.ref(), row); });
 }
 
 }  // namespace

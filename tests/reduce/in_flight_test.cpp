@@ -183,9 +183,17 @@ TEST(StartedReduction, IsOneAtATime) {
     EXPECT_THROW(sum.start(&number), UsageError);
     EXPECT_THROW(sum.reduce([](std::int64_t) { return 7.0; }), UsageError);
     EXPECT_THROW(sum.reduce_by({ReductionMethod::exact_over_terms}), UsageError);
+    while (round == 1 && !sum.test()) {
+    }
     EXPECT_EQ(sum.wait(), all);
-    EXPECT_THROW(sum.wait(), UsageError);
   }
+  const CartesianDomain<1> domain(MPI_COMM_WORLD, {4 * test::ranks()});
+  TreeReducer<double, 1, Sum> tree(domain);
+  EXPECT_THROW(tree.wait(), UsageError);
+  tree.run_all([](const Index<1>&, std::int64_t) { return [](std::int64_t) { return 1.0; }; });
+  tree.start();
+  EXPECT_THROW(tree.reduce([](const Index<1>&) { return 2.0; }), UsageError);
+  EXPECT_EQ(tree.wait(), 4 * test::ranks());
   ScheduledAllreduce plain(MPI_COMM_WORLD, 1, MPI_DOUBLE, MPI_SUM);
   double other = 0;
   plain.start(&number);
