@@ -189,7 +189,7 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   bool tiles_tried_ = false;             ///< by the last steps
   Index<D> time_tile_{};
   std::int64_t lead_ = 0;  ///< see Fetch, as `in_cache_`
-  bool in_cache_;
+  bool in_cache_ = false;
   std::optional<Index<D>> forced_tile_;
   FastestWay fetches_ = FastestWay::of(Fetch::kWays),
              fetches_with_change_ = FastestWay::of(D > 1 && sizeof(T) > 1 ? Fetch::kWaysOfSums : Fetch::kWays);
