@@ -80,8 +80,8 @@ endif()
 set(isohalo_mpi_reason "${isohalo_mpi_reason}" CACHE INTERNAL "Why this MPI was taken")
 
 if(NOT CMAKE_C_COMPILER_LOADED)
-  message(FATAL_ERROR "isohalo needs the language C, by which CMake finds MPI: add it to your project's, as in "
-    "project(${PROJECT_NAME} LANGUAGES C CXX)")
+  message(FATAL_ERROR "isohalo needs the language C, by which CMake finds MPI: name it in project(${PROJECT_NAME} "
+    "LANGUAGES C ..)")
 endif()
 set(MPI_CXX_SKIP_MPICXX ON)
 if(CMAKE_CXX_COMPILER_LOADED)

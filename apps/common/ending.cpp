@@ -10,10 +10,10 @@
 #include <new>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 
 #include "datatypes/printable.hpp"
+#include "framework/mpi/agreement.hpp"
 #include "framework/mpi/progress.hpp"
 
 namespace isohalo {
@@ -33,14 +33,6 @@ struct Ending {
   end_alone(comm, own.code, fmt::format("rank {}: {}", rank, *own.error));
 }
 
-/// What an exception of no type of ours says.
-std::string text_of(const std::exception& e) {
-  std::string text = e.what();
-  constexpr std::string_view of_fmt = "cannot write to file";
-  if (text.starts_with(of_fmt)) text.replace(0, of_fmt.size(), "cannot write to standard output or error");
-  return printable(text.substr(0, text.find('\n')));  // Kokkos adds a stack
-}
-
 /// Runs the action; an error's text is printable, whatever text of others it quotes.
 Ending ending_of(MPI_Comm comm, int rank, const std::function<ExitCode()>& action) {
   Ending own;
@@ -54,12 +46,11 @@ Ending ending_of(MPI_Comm comm, int rank, const std::function<ExitCode()>& actio
     abandon(comm, rank, own);
   } catch (const ErrorList& e) {  // is printable
     own = {e.code(), e.what()};
-  } catch (const Error& e) {
-    own = {e.code(), printable(e.what())};
   } catch (const std::bad_alloc&) {
     own = {ExitCode::failure, "out of memory: use a smaller domain.shape, fewer ranks per node or more nodes"};
-  } catch (const std::exception& e) {
-    own = {ExitCode::failure, text_of(e)};
+  } catch (const std::exception&) {
+    const auto error = error_of([] { throw; });
+    own = {error->code(), printable(error->what())};
   }
   return own;
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 #include <new>
+#include <string_view>
 
 #include "framework/mpi/fingerprint.hpp"
 
@@ -17,6 +18,15 @@ namespace {
   if (code == ExitCode::usage) throw UsageError(text);
   if (code == ExitCode::failure) throw RunError(text);
   throw Error(code, text);
+}
+
+/// Of an exception that is not ours: fmt does not say where it prints to, Kokkos adds a stack behind the first
+/// line.
+std::string reason_of(const std::exception& e) {
+  std::string text = e.what();
+  constexpr std::string_view of_fmt = "cannot write to file";
+  if (text.starts_with(of_fmt)) text.replace(0, of_fmt.size(), "cannot write to standard output or error");
+  return text.substr(0, text.find('\n'));
 }
 
 }  // namespace
@@ -43,8 +53,7 @@ std::unique_ptr<Error> error_of(const std::function<void()>& work) {
   } catch (const std::bad_alloc&) {
     return std::make_unique<RunError>("out of memory");
   } catch (const std::exception& e) {
-    const std::string text = e.what();
-    return std::make_unique<RunError>(text.substr(0, text.find('\n')));  // Kokkos adds a stack
+    return std::make_unique<RunError>(reason_of(e));
   }
   return nullptr;
 }

@@ -310,6 +310,11 @@ def main():
         r = launch(n, "compare", a, b)
         that(r.returncode == 1 and "cells differ, first at (0, 0):" in r.stdout and r.stdout.endswith("different\n"),
              "compare of different files on %d ranks: %d %s" % (n, r.returncode, r.stdout))
+    for arguments in (("run", good, "--overwrite"), ("compare", a, b), ("info", a)):
+        with open("/dev/full", "w") as full:
+            r = subprocess.run([ISOHALO, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, cwd=WORK)
+        that(r.returncode == 3 and r.stderr.count("cannot write to standard output or error: No space left") == 1,
+             "%s without room for what it prints: %d %s" % (arguments[0], r.returncode, r.stderr))
     expect("compare missing", 2, "none.h5: no such file", ["compare", a, "none.h5"])
     expect("info", 0, [], ["info", a])
     expect("info of a truncated file", 2, "short.h5 cannot be opened", ["info", "short.h5"])

@@ -95,6 +95,7 @@ def test_exchanges():
     for k, (keys, said) in enumerate(((["parallel.halo_depth=4", "parallel.tile=[5,8]"], "4 steps an exchange, in tiles of 5 x 8 cells"),
                                       (["parallel.halo_depth=4", "parallel.tile=[24,20]"], "4 steps an exchange, in tiles of 12 x 20 cells"),
                                       (["parallel.halo_depth=1", "parallel.sweeps=streamed"], "1 step an exchange, streamed"),
+                                      (["parallel.halo_depth=1", "parallel.sweeps=plain_rows"], "1 step an exchange, plain_rows"),
                                       (["parallel.halo_depth=1", "parallel.sweeps=plain", "parallel.space=device"], "1 step an exchange"))):
         out = run(2, "forced%d" % k, "parallel.process_grid=[2,1]", *keys).stdout
         metadata = json.loads((WORK / ("forced%d" % k) / "step_00000040.json").read_text())

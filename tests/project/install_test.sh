@@ -25,6 +25,20 @@ for ranks in 1 2 3 6; do
     exit 1
   fi
 done
+# What a project lacks, and a component that nobody knows, are named.
+refused() {  # LANGUAGES COMPONENT MESSAGE
+  mkdir -p "$work/refused"
+  printf 'cmake_minimum_required(VERSION 3.20)\nproject(refused LANGUAGES %s)\nfind_package(isohalo REQUIRED COMPONENTS %s)\n' \
+    "$1" "$2" >"$work/refused/CMakeLists.txt"
+  rm -rf "$work/refused/build"
+  if said=$(cmake -S "$work/refused" -B "$work/refused/build" -DCMAKE_PREFIX_PATH="$work/prefix" 2>&1) ||
+    ! tr -s ' \n' ' ' <<<"$said" | grep -qF "$3"; then
+    echo "a project of $1 with the component $2: $said" >&2
+    exit 1
+  fi
+}
+refused CXX halo "needs the language C"
+refused "C CXX" hallo "no component hallo here; there are datatypes;halo"
 # The C interface, from a project that knows no C++, and by hand with mpicc.
 cmake -S "$source_dir/apps/examples/c" -B "$work/build_c" -DCMAKE_PREFIX_PATH="$work/prefix" >"$work.configure_c.log"
 cmake --build "$work/build_c" >"$work.build_c.log"
