@@ -299,46 +299,18 @@ void change_in_box(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box
   }
 }
 
-namespace {
-
-/// Updates the owned cells.
-template <class T, int D, class Terms>
-void sweep_with_terms(const char* label, CellSum<D>& sum, std::vector<double>& scratch,
-                      const RowUpdate<T, D>& update, const Fetch& how, const Terms& terms) {
-  const UpdatedRows<T, D> rows(update, how);
-  form_tile_values(label, sum, scratch, [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
-    return SummedRow(rows, terms, i, later);
-  });
-}
-
-}  // namespace
-
-template <class T, int D>
-void sweep_with_product(CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
-                        const T* factor, const Fetch& how) {
-  sweep_with_terms("isohalo::dot", sum, scratch, update, how,
-                   [factor](std::int64_t at, std::span<T* const> after, std::int64_t to) {
-                     return [a = factor + at, b = after[0] + to](std::int64_t x) {
-                       return static_cast<double>(a[x]) * static_cast<double>(b[x]);
-                     };
-                   });
-}
-
 template <class T, int D>
 void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        const Fetch& how) {
-  if (update.out.size() == 1)
-    return sweep_with_terms(
-        "isohalo::square", sum, scratch, update, how, [](std::int64_t, std::span<T* const> after, std::int64_t to) {
-          return
-              [a = after[0] + to](std::int64_t x) { return static_cast<double>(a[x]) * static_cast<double>(a[x]); };
-        });
-  sweep_with_terms("isohalo::square", sum, scratch, update, how,
-                   [](std::int64_t, std::span<T* const> after, std::int64_t to) {
-                     return [a = after[0] + to, b = after[1] + to](std::int64_t x) {
-                       return static_cast<double>(a[x]) * static_cast<double>(a[x]) + 0 * static_cast<double>(b[x]);
-                     };
-                   });
+  const UpdatedRows<T, D> rows(update, how);
+  const auto terms = [](std::int64_t, std::span<T* const> after, std::int64_t to) {
+    return [a = after[0] + to, b = after[1] + to](std::int64_t x) {
+      return static_cast<double>(a[x]) * static_cast<double>(a[x]) + 0 * static_cast<double>(b[x]);
+    };
+  };
+  form_tile_values("isohalo::square", sum, scratch, [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
+    return SummedRow(rows, terms, i, later);
+  });
 }
 
 #define ISOHALO_INSTANTIATE(T, D)                                                                               \
@@ -353,8 +325,6 @@ void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowU
 #define ISOHALO_INSTANTIATE_SUMS(T, D)                                                                  \
   template void sweep_planes_with_change(CellSum<D>&, std::vector<double>&, std::int64_t, std::int64_t, \
                                          const RowUpdate<T, D>&, const Fetch&);                         \
-  template void sweep_with_product(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const T*, \
-                                   const Fetch&);                                                       \
   template void sweep_with_square(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const Fetch&);
 ISOHALO_FOR_EACH_FIELD(ISOHALO_INSTANTIATE)
 ISOHALO_FOR_EACH_FLOAT_FIELD(ISOHALO_INSTANTIATE_SUMS)

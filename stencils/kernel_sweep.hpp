@@ -29,13 +29,8 @@ template <class T, int D>
 void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        std::span<T* const> before, const Fetch& how);
 
-/// Updates the owned cells of one array, and forms the tile values of new * factor, as doubles. Fences. Local.
-template <class T, int D>
-void sweep_with_product(CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
-                        const T* factor, const Fetch& how);
-
-/// Updates those of one array, and forms the tile values of a * a, a new; or of two arrays, and of a * a + 0 * b, b
-/// of the second: a square that is NaN where b is not finite. Fences. Local.
+/// Updates the owned cells of two arrays, and forms the tile values of a * a + 0 * b, a new and b of the second: a
+/// square that is NaN where b is not finite. Fences. Local.
 template <class T, int D>
 void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        const Fetch& how);

@@ -16,9 +16,9 @@ namespace {
 
 /// Iterations in which ours tries out ways to sweep.
 constexpr int kUntilChosen = 60;
-/// Arrays that an iteration must read or write, where sums need not be known before a pass ends: p, A p for the one
-/// product; r, A p, r for the other; u, p, r, u, p.
-constexpr double kArrays = 10;
+/// Arrays that an iteration must read or write, where no sum is known before a pass ends: u, r, p, u, r; then r, p,
+/// p, with the product for the next one.
+constexpr double kArrays = 8;
 /// Sums in another order leave paths that part slowly.
 constexpr double kAlike = 1e-6;
 

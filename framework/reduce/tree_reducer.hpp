@@ -46,7 +46,8 @@ class TreeReducer {
   const CartesianDomain<D>& domain() const { return domain_; }
 
   /// Bands of this rank: neighboring tiles in the two fastest dimensions, whole rows of the block where these are
-  /// shorter than some thousand cells, so that memory is read in long stretches.
+  /// shorter than some thousand cells, so that memory is read in long stretches. A cell is in no earlier band than
+  /// those before it in all dimensions are.
   std::int64_t bands() const { return reduction_->tiles().bands(); }
   /// The cells of a band in this block. Its rows are visited in index order.
   Box<D> band_cells(std::int64_t band) const { return reduction_->tiles().band_cells(band); }

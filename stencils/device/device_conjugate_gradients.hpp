@@ -15,40 +15,22 @@ namespace isohalo {
 
 namespace detail {
 
-// Of the cell k elements behind the first owned one, with terms of sums of what is stored (LaneKernel).
-
-/// And (u, -lap(u)).
+/// (p, A p).
 template <class T, int D>
-struct OperatorWithProduct : OperatorAt<T, D> {
-  using Values = T;
-  KOKKOS_FUNCTION std::int64_t stride(int j) const { return this->laplacian.stride(j); }
-  KOKKOS_FUNCTION T values(std::int64_t k) const { return this->value(k); }
-  KOKKOS_FUNCTION double term(std::int64_t k, T v) const {
-    return static_cast<double>(this->u[k]) * static_cast<double>(v);
-  }
-  KOKKOS_FUNCTION void store(std::int64_t k, T v) const { this->out[k] = v; }
+struct ProductAt : OperatorAt<T, D> {
+  KOKKOS_FUNCTION double operator()(std::int64_t k) const { return this->product(k); }
 };
-/// And (r, r).
-template <class T>
-struct DescentWithSquare : DescentAt<T> {
-  using Values = T;
-  KOKKOS_FUNCTION T values(std::int64_t k) const { return this->new_r(k); }
-  KOKKOS_FUNCTION double term(std::int64_t, T v) const { return static_cast<double>(v) * static_cast<double>(v); }
-  KOKKOS_FUNCTION void store(std::int64_t k, T v) const { this->r[k] = v; }
-};
-/// And u; (r, r) is NaN where u is not finite.
-template <class T>
-struct DescentWithU {
-  AdvanceAt<T> advance;
-  DescentAt<T> descent;
+/// And (r, r) of what is stored (LaneKernel), NaN where u is not finite.
+template <class T, int D>
+struct DescentWithSquare : DescentAt<T, D> {
   struct Values {
     T u, r;
   };
-  KOKKOS_FUNCTION Values values(std::int64_t k) const { return {advance.new_u(k), descent.new_r(k)}; }
+  KOKKOS_FUNCTION Values values(std::int64_t k) const { return {this->new_u(k), this->new_r(k)}; }
   KOKKOS_FUNCTION double term(std::int64_t, const Values& v) const {
     return static_cast<double>(v.r) * static_cast<double>(v.r) + 0 * static_cast<double>(v.u);
   }
-  KOKKOS_FUNCTION void store(std::int64_t k, const Values& v) const { advance.u[k] = v.u, descent.r[k] = v.r; }
+  KOKKOS_FUNCTION void store(std::int64_t k, const Values& v) const { this->u[k] = v.u, this->r[k] = v.r; }
 };
 
 }  // namespace detail
@@ -62,7 +44,6 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
         u_(made("u")),
         r_(made("r")),
         p_(made("p")),
-        ap_(made("A p")),
         here_{HostCopy<T, D>(u_), HostCopy<T, D>(r_), HostCopy<T, D>(p_)},
         owned_(domain.owned()),
         valid_(owned_.grown(index_of<D>(1), index_of<D>(1)).intersect(domain.global())),
@@ -88,25 +69,23 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
       for (std::size_t f = 0; f < here_.size(); ++f) here_[f].bring_from(*all()[f]);
     return {here_[0].ref(), here_[1].ref(), here_[2].ref()};
   }
-  /// Sets up exchanges as well, since what that takes belongs to no step.
   void take_from_host() override {
     for (std::size_t f = 0; f < here_.size(); ++f) here_[f].take_to(*all()[f]);
+  }
+  double curvature() override {
     bring_ghosts();
+    {
+      const PhaseScope scope(system_.phases(), Phase::boundary);
+      outside_.fill(p_.ref(), valid_, 0);
+    }
+    return sum(detail::ProductAt<T, D>{a_p()});
   }
-  double apply() override {
-    bring_ghosts();
-    const PhaseScope scope(system_.phases(), Phase::boundary);
-    outside_.fill(p_.ref(), valid_, 0);
-    return sum(detail::OperatorWithProduct<T, D>{{system_.laplacian(p_.ref().stride), data(p_), data(ap_)}});
+  double descend(T alpha) override {
+    return sum(detail::DescentWithSquare<T, D>{{alpha, a_p(), data(u_), data(r_)}});
   }
-  double descend(T alpha) override { return sum(detail::DescentWithSquare<T>{{alpha, data(ap_), data(r_)}}); }
-  double descend_with_u(T alpha) override {
-    return sum(detail::DescentWithU<T>{{alpha, data(p_), data(u_)}, {alpha, data(ap_), data(r_)}});
-  }
-  void turn(T beta) override { each("isohalo::turn", detail::TurnAt<T>{beta, data(r_), data(p_)}); }
-  void turn_with_u(T beta, T alpha) override {
-    each("isohalo::turn", detail::BothAt{detail::AdvanceAt<T>{alpha, data(p_), data(u_)},
-                                         detail::TurnAt<T>{beta, data(r_), data(p_)}});
+  double turn(T beta) override {
+    each("isohalo::turn", detail::TurnAt<T>{beta, data(r_), data(p_)});
+    return curvature();
   }
   void remove_mean() override {
     const double total = sum(detail::ValueAt<T>{data(u_)});
@@ -124,6 +103,7 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
     return Vector(name, this->domain_.owned(), plan_.ghost_low(), plan_.ghost_high());
   }
   static T* data(const Vector& v) { return v.ref().data; }
+  detail::OperatorAt<T, D> a_p() const { return {system_.laplacian(p_.ref().stride), data(p_)}; }
   std::array<const Vector*, 3> all() const { return {&u_, &r_, &p_}; }
 
   /// Of p.
@@ -144,7 +124,7 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
     return tree_.combine();
   }
 
-  Vector u_, r_, p_, ap_;
+  Vector u_, r_, p_;
   std::array<HostCopy<T, D>, 3> here_;
   bool host_is_behind_ = false;
   Box<D> owned_, valid_;

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "stencils/chebyshev_solver.hpp"
-#include "stencils/conjugate_gradients.hpp"
 #include "stencils/device/device_path.hpp"
+#include "stencils/host_conjugate_gradients.hpp"
 #include "stencils/jacobi_solver.hpp"
 #include "stencils/red_black_solver.hpp"
 #include "stencils/single_field_model.hpp"
@@ -58,12 +58,11 @@ class PoissonModel : public SolverModel<D> {
     return "use smaller values in [initial], [source] and domain.boundary";
   }
 
-  /// u, its successor and f; for red_black that removes a mean u as it was, too; or u, r, p, A p and f. One more
-  /// while the first residual is formed, with given gradients alone two.
+  /// u, its successor and f; for red_black that removes a mean u as it was, too; or u, r, p and f. One more while
+  /// the first residual is formed, with given gradients alone two.
   double memory(const Index<D>& extents, int depth) const override {
-    const int fields = method_ == PoissonMethod::cg                                  ? 6
-                       : method_ == PoissonMethod::red_black && equation_.singular() ? 5
-                                                                                     : 4;
+    const bool keeps_before = method_ == PoissonMethod::red_black && equation_.singular();
+    const int fields = method_ == PoissonMethod::cg || keeps_before ? 5 : 4;
     const auto ghosts = StencilShape<D>::star(1).ghost_widths(
         method_ == PoissonMethod::red_black ? 2 * depth : depth, equation_.grid.topology());
     return (fields + equation_.singular_with_gradient()) *

@@ -70,9 +70,10 @@ TEST(Depths, ThatAreTriedOutHaveTheBitsOfSingleStepsInSpace) {
   EXPECT_EQ(seen, (std::set{1, 2, 4}));
 }
 
-/// 60 steps by this way through memory, and in tiles of these extents, some of them cut.
+/// Up to 60 steps by this way through memory, and in tiles of these extents, some of them cut.
 template <int D>
-void same_by_force(const std::string& text, const std::string& tile, const std::string& way, std::uint64_t seed) {
+void same_by_force(const std::string& text, const std::string& tile, const std::string& way, std::uint64_t seed,
+                   std::int64_t steps_in_all = 60) {
   const auto of = [&](const std::string& keys) {
     return InputSolver<D>(MPI_COMM_WORLD,
                           text + "parallel = {" + keys + "}\nrun = {steps = 1, residual_every = 7}\n");
@@ -80,7 +81,7 @@ void same_by_force(const std::string& text, const std::string& tile, const std::
   auto plain = of("halo_depth = 1, sweeps = \"plain\"");
   InputSolver<D> others[] = {of("halo_depth = 1, sweeps = \"" + way + "\""), of("halo_depth = 4, tile = " + tile)};
   test::Random random(seed);
-  for (std::int64_t made = 0; made < 60;) {
+  for (std::int64_t made = 0; made < steps_in_all;) {
     const std::int64_t steps = random.in(1, 12);
     const bool change = random.in(0, 1) == 0;
     const double a = plain->advance(steps, change);
@@ -108,7 +109,46 @@ TEST(Depths, AnySolverHasTheSameBitsInAnyTilesAndByAnyWayThroughMemory) {
                      seed++);
 }
 
-// Conjugate gradients, for one, update u elsewhere in steps whose residual is shown.
+// Rows and planes ahead of the sum that reads them, from several bands in the fastest dimension or the slowest,
+// with every rule that p's outside cells may obey then, and with one that they may not.
+TEST(Depths, ConjugateGradientsHaveTheSameBitsWherePIsTurnedAhead) {
+  const std::string cg =
+      "initial.kind = \"random\"\nsource.kind = \"random\"\nsolver = {kind = \"poisson\", method = \"cg\"}\n";
+  const auto sides = [](const std::string& low, const std::string& high) {
+    return "domain.boundary = {low = [" + low + "], high = [" + high + "]}\n";
+  };
+  const std::string robin = "{robin = {a = 1.0, b = 0.5, value = 0.3}}";
+  std::uint64_t seed = 1;
+  const auto check = [&]<int D>(std::integral_constant<int, D>, const std::string& text, const std::string& tile) {
+    SCOPED_TRACE(text);
+    same_by_force<D>(text + cg, tile, "fetched", seed++, 12);
+    ASSERT_TRUE(test::all_ranks_ok(!testing::Test::HasFatalFailure()));
+  };
+  for (const std::string type : {"float32", "float64"}) {
+    const auto shape = [&](const std::string& n) {
+      return "domain.shape = " + n + "\ndomain.type = \"" + type + "\"\n";
+    };
+    check(std::integral_constant<int, 1>(), shape("[9001]") + sides("{dirichlet = 0.2}", "\"neumann\""), "[8]");
+    check(std::integral_constant<int, 2>(),
+          shape("[37, 4501]") + sides("{dirichlet = 0.2}, \"periodic\"", "{neumann = 0.1}, \"periodic\""),
+          "[4, 8]");
+    check(std::integral_constant<int, 2>(),
+          shape("[23, 70]") + sides("{dirichlet = 0.2}, " + robin, "{neumann = 0.1}, {fixed = 0.5}"), "[4, 8]");
+    check(std::integral_constant<int, 3>(),
+          shape("[150, 13, 35]") + sides("{fixed = 0.2}, \"neumann\", {dirichlet = \"sin(y)\"}",
+                                         "{dirichlet = 0.1}, {dirichlet = -1.0}, {neumann = 0.5}"),
+          "[4, 4, 8]");
+    check(std::integral_constant<int, 3>(),
+          shape("[12, 141, 18]") +
+              sides("\"periodic\", {dirichlet = 0.1}, \"periodic\"", "\"periodic\", {fixed = 0.0}, \"periodic\""),
+          "[4, 4, 8]");
+    check(std::integral_constant<int, 4>(),
+          shape("[9, 7, 10, 19]") + sides("{fixed = 0.2}, \"neumann\", \"periodic\", {dirichlet = 0.3}",
+                                          "{dirichlet = 0.1}, {dirichlet = -1.0}, \"periodic\", {fixed = 0.5}"),
+          "[4, 4, 4, 8]");
+  }
+}
+
 TEST(Depths, ResidualsThatAreShownChangeNoBit) {
   for (const SolverText& s : all_solvers()) {
     SCOPED_TRACE(s.text);

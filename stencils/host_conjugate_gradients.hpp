@@ -1,0 +1,239 @@
+#pragma once
+/// poisson, method = "cg", with vectors in memory of the host.
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "datatypes/independent.hpp"
+#include "framework/halo/host_threads.hpp"
+#include "framework/schedule/fastest_way.hpp"
+#include "framework/schedule/stopwatch.hpp"
+#include "stencils/conjugate_gradients.hpp"
+#include "stencils/kernel_sweep.hpp"
+
+namespace isohalo {
+
+namespace detail {
+
+/// Rows of cells that are updated in place, each by make(in, at, out, to)(x): see RowKernel.
+template <class T, int D, class Make>
+class RowOfCells final : public RowKernel<T, D> {
+ public:
+  explicit RowOfCells(const Make& make) : make_(make) {}
+  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
+           const Index<D>&) const override {
+    const auto update = make_(in, at, out, to);
+    for (std::int64_t k = 0, row = 0; k < rows.count; ++k, row += rows.apart) {
+      ISOHALO_INDEPENDENT
+      for (std::int64_t x = row; x < row + rows.cells; ++x) update(x);
+    }
+  }
+  bool reads_what_it_writes() const override { return true; }
+
+ private:
+  Make make_;
+};
+template <class T, int D, class Make>
+RowOfCells<T, D, Make> row_of_cells(const Make& make) {
+  return RowOfCells<T, D, Make>(make);
+}
+
+/// p = r + beta p, a row and a plane ahead of the rows of cells of which (p, A p) is formed: p is read there from
+/// cache. These come band by band (TreeReducer::bands). Ghosts of p are turned as well, from those of r.
+template <class T, int D>
+class TurnAhead {
+ public:
+  static constexpr std::int64_t kPiece = 512 / sizeof(T);  ///< cells at a time: 8 cache lines
+
+  TurnAhead(T beta, const ArrayRef<T, D>& r, const ArrayRef<T, D>& p)
+      : turn_{beta, r.data, p.data}, owned_(p.owned), stride_(p.stride) {
+    for (int j = 0; j + 1 < D; ++j) ahead_ += stride_[j];
+  }
+
+  /// Turns what the m cells from the x-th on read, of the row of n from cell i on, in which those before are done
+  /// with; fetches what as many cells of the row from cell `later` on will ask for.
+  void operator()(const Index<D>& i, std::int64_t n, std::int64_t x, std::int64_t m, const Index<D>& later) const {
+    const std::int64_t to_come = place(later) + ahead_ + x;
+    for (const T* array : {turn_.r, static_cast<const T*>(turn_.p)})
+      for (std::int64_t k = 0; k < m; k += kLine) fetch_to_write(array + to_come + k);
+    // A line more than these cells: neighbors of theirs in the row may be among what is turned now.
+    const std::int64_t low = x > 0 ? std::min(x + kLine, n) : i[D - 1] == owned_.low[D - 1] ? -1 : 1;
+    const std::int64_t high = x + m < n ? std::min(x + m + kLine, n) : n + 1;
+    Box<D> rows = Box<D>::of_cell(i);
+    for (int j = 0; j + 1 < D; ++j) {
+      rows.low[j] += i[j] == owned_.low[j] ? -1 : 1;
+      rows.high[j] += 1;
+    }
+    for_each_cell(rows, [&](const Index<D>& k) { turn_row(k, low, high); });
+  }
+
+ private:
+  static constexpr std::int64_t kLine = 64 / sizeof(T);
+
+  std::int64_t place(const Index<D>& i) const { return offset_of<D>(i, owned_.low, stride_); }
+  /// Cells low .. high-1 of the row, counted from cell i; beside the block only those that a star reaches.
+  void turn_row(const Index<D>& i, std::int64_t low, std::int64_t high) const {
+    int outside = 0;
+    for (int j = 0; j + 1 < D; ++j) outside += i[j] < owned_.low[j] || i[j] >= owned_.high[j];
+    if (outside > 1) return;
+    const std::int64_t at = place(i), end = owned_.high[D - 1] - i[D - 1];
+    if (outside == 0 && low < 0) turn_(at - 1);
+    if (outside == 0 && high > end) turn_(at + end);
+    low = std::max<std::int64_t>(low, 0), high = std::min(high, end);
+    ISOHALO_INDEPENDENT
+    for (std::int64_t k = at + low; k < at + high; ++k) turn_(k);
+  }
+
+  TurnAt<T> turn_;
+  Box<D> owned_;
+  Index<D> stride_;
+  std::int64_t ahead_ = 0;
+};
+
+/// (p, A p) of a row, in terms that are formed by vectors before they are added (TreeReducer::run_band); four rows
+/// at a time, or where p is turned ahead a few cells of one.
+template <class T, int D>
+class ProductsOfRow {
+ public:
+  /// The row of n cells from cell i on, with A p there. `turn`: null where p is as it should be.
+  ProductsOfRow(const OperatorAt<T, D>& a, const TurnAhead<T, D>* turn, const Index<D>& i, std::int64_t n,
+                const Index<D>& later)
+      : a_(a), turn_(turn), i_(behind<D>(i, 0)), later_(behind<D>(later, 0)), n_(n) {}
+  std::int64_t piece(std::int64_t) const { return turn_ ? TurnAhead<T, D>::kPiece : 4 * kApart; }
+  bool takes_four() const { return !turn_; }
+  static std::int64_t apart() { return kApart; }
+  auto update(std::int64_t x, std::int64_t m) {
+    if (turn_) (*turn_)(i_, n_, x, m, later_);
+    form(x, m, terms_);
+    return terms();
+  }
+  auto update_four(std::int64_t x, std::int64_t m) {
+    for (int r = 0; r < 4; ++r) form(x + r * a_.stride(D > 1 ? D - 2 : 0), m, terms_ + r * kApart);
+    return terms();
+  }
+
+ private:
+  static constexpr std::int64_t kApart = 128;
+
+  void form(std::int64_t x, std::int64_t m, double* terms) const {
+    const OperatorAt<T, D> a{a_.laplacian, a_.p + x};
+    ISOHALO_INDEPENDENT
+    for (std::int64_t k = 0; k < m; ++k) terms[k] = a.product(k);
+  }
+  auto terms() const {
+    return [all = static_cast<const double*>(terms_)](std::int64_t k) { return all[k]; };
+  }
+
+  OperatorAt<T, D> a_;
+  const TurnAhead<T, D>* turn_;
+  Index<D> i_, later_;
+  std::int64_t n_;
+  alignas(64) double terms_[4 * kApart];
+};
+
+}  // namespace detail
+
+/// The vectors in rows of the host.
+template <class T, int D>
+class HostConjugateGradients final : public ConjugateGradients<T, D> {
+ public:
+  /// Collective in order.
+  HostConjugateGradients(const CartesianDomain<D>& domain, const PoissonEquation<D>& equation, Exchange exchange)
+      : ConjugateGradients<T, D>(domain, equation, exchange, host_workers()),
+        u_(made("u", FieldMemory::own)),
+        r_(made("r", field_memory(exchange, domain.comm()))),
+        p_(made("p", field_memory(exchange, domain.comm()))),
+        homogeneous_(this->rules_.homogeneous()),
+        may_turn_ahead_(linear_in_every_bit(homogeneous_) && host_threads() == 1),
+        lead_(D > 1 ? p_.ref().stride[0] : 0) {}
+
+  void sweep_by(const SweepSettings<D>& settings) override {
+    if (settings.way) ways_ = FastestWay::decided_for(*settings.way);
+  }
+  std::string sweeps() const override { return Fetch::text(ways_); }
+
+ protected:
+  std::array<ArrayRef<T, D>, 3> on_host() override { return {u_.ref(), r_.ref(), p_.ref()}; }
+
+  double curvature() override {
+    this->place_outside(p_.ref(), homogeneous_);
+    return products(nullptr);
+  }
+  double descend(T alpha) override {
+    watch_ = detail::Stopwatch(!ways_.decided());
+    const auto row =
+        detail::row_of_cells<T, D>([alpha, laplacian = laplacian()](auto in, auto at, auto out, auto to) {
+          return detail::DescentAt<T, D>{alpha, {laplacian, in[0] + at}, out[1] + to, out[0] + to};
+        });
+    T *const p = p_.ref().data, *const out[] = {r_.ref().data, u_.ref().data};
+    return system_.sum_by([&](CellSum<D>& sum, std::vector<double>& scratch) {
+      sweep_with_square<T, D>(sum, scratch, {row, p_.ref(), {&p, 1}, out}, how());
+    });
+  }
+  double turn(T beta) override {
+    const double product = may_turn_ahead_ && how().ahead ? turn_ahead(beta) : (turn_all(beta), curvature());
+    if (ways_.decided()) return product;
+    const PhaseScope scope(system_.phases(), Phase::exchange);  // at the end of a trial ranks wait for each other
+    ways_.took(watch_.seconds(), &this->domain_.comm());
+    return product;
+  }
+  void remove_mean() override {
+    const T mean = static_cast<T>(system_.mean(u_.ref()));
+    const PhaseScope scope(system_.phases(), Phase::sweep);
+    for_each_row_of("isohalo::rows", this->rows_, [=, this](const Index<D>& i, std::int64_t n) {
+      T* const row = &u_.at(i);
+      for (std::int64_t x = 0; x < n; ++x) row[x] = row[x] - mean;
+    });
+  }
+
+ private:
+  using ConjugateGradients<T, D>::system_;
+  using ConjugateGradients<T, D>::plan_;
+
+  /// All with the ghosts of p, so that a cell lies at the same place in each.
+  Field<T, D> made(const char* name, FieldMemory memory) const {
+    return Field<T, D>(name, this->domain_.owned(), plan_.ghost_low(), plan_.ghost_high(), memory);
+  }
+  Laplacian<T, D> laplacian() const { return system_.laplacian(p_.ref().stride); }
+  Fetch how() const { return Fetch::by_way(ways_.way(), lead_); }
+
+  /// The ghosts and outside cells of r instead of those of p, which are turned like the cells inside.
+  double turn_ahead(T beta) {
+    this->place_outside(r_.ref(), homogeneous_);
+    const detail::TurnAhead<T, D> turn(beta, r_.ref(), p_.ref());
+    return products(&turn);
+  }
+  void turn_all(T beta) {
+    const auto row = detail::row_of_cells<T, D>([beta](auto in, auto at, auto out, auto to) {
+      return detail::TurnAt<T>{beta, in[0] + at, out[0] + to};
+    });
+    T *const r = r_.ref().data, *const p = p_.ref().data;
+    const PhaseScope scope(system_.phases(), Phase::sweep);
+    sweep<T, D>(this->rows_, {row, p_.ref(), {&r, 1}, {&p, 1}}, how());
+  }
+  double products(const detail::TurnAhead<T, D>* turn) {
+    const auto row = [=, this, laplacian = laplacian()](const Index<D>& i, std::int64_t n, const Index<D>& later) {
+      return detail::ProductsOfRow<T, D>({laplacian, &p_.at(i)}, turn, i, n, later);
+    };
+    return system_.sum("isohalo::dot", row);
+  }
+  /// With 0 for every value: are outside cells of r + beta p, rounded, those of r plus beta times those of p,
+  /// rounded? Where they are 0, u or -u.
+  static bool linear_in_every_bit(const BoundaryRules<D>& rules) {
+    const auto linear = [](const BoundaryRule& rule) {
+      return rule.kind != Boundary::robin && rule.kind != Boundary::own;
+    };
+    return std::all_of(rules.low.begin(), rules.low.end(), linear) &&
+           std::all_of(rules.high.begin(), rules.high.end(), linear);
+  }
+
+  Field<T, D> u_, r_, p_;
+  BoundaryRules<D> homogeneous_;
+  bool may_turn_ahead_;
+  std::int64_t lead_;                    ///< see Fetch
+  FastestWay ways_ = FastestWay::of(2);  ///< plain; or fetching, p turned ahead
+  detail::Stopwatch watch_;
+};
+
+}  // namespace isohalo
