@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "stencils/poisson_system.hpp"
 
@@ -10,7 +11,8 @@ namespace isohalo {
 
 /// The method, wherever its vectors are. Fields `u`, and `r`, `p` that a restart needs: none of them can be had
 /// from the others with the same bits. One halo exchange and two reductions a step; deeper halos are of no use.
-/// When the equation is singular each step ends with u = u - mean(u), which nothing else reads.
+/// When the equation is singular each step ends with u = u - mean(u), which is put off until somebody looks at u or
+/// the next step updates it.
 ///
 /// A p is never stored: a sum of products needs it once and the descent once, and to form it again costs less than
 /// to write and to read it.
@@ -20,6 +22,7 @@ class ConjugateGradients : public Solver<D> {
   /// Where they are computed elsewhere these are copies, as the fields are now; what is changed there counts from
   /// `start` or `fields_changed` on.
   std::vector<FieldHandle<D>> fields() override {
+    if (mean_ != 0) shift(std::exchange(mean_, T(0)));
     const auto [u, r, p] = on_host();
     return {{"u", "1", "state", u}, {"r", "1", "auxiliary", r}, {"p", "1", "auxiliary", p}};
   }
@@ -78,13 +81,14 @@ class ConjugateGradients : public Solver<D> {
   virtual void take_from_host() {}
   /// (p, A p), A p = -lap(p) with outside values of zero.
   virtual double curvature() = 0;
-  /// u = u + alpha p and r = r - alpha A p; returns (r, r). A u that is not finite makes that NaN (0 u), otherwise
-  /// the addition of zero does not change its bits.
-  virtual double descend(T alpha) = 0;
+  /// u = (u - shift) + alpha p and r = r - alpha A p; returns (r, r). A u that is not finite makes that NaN (0 u),
+  /// otherwise the addition of zero does not change its bits, as shift = 0 does not change u's. With `mean` also
+  /// the mean of u.
+  virtual double descend(T alpha, T shift, T* mean) = 0;
   /// p = r + beta p; returns (p, A p).
   virtual double turn(T beta) = 0;
-  /// u = u - mean(u).
-  virtual void remove_mean() = 0;
+  /// u = u - by.
+  virtual void shift(T by) = 0;
 
   /// The ghosts of p, which is on the host, and its outside cells.
   void place_outside(const ArrayRef<T, D>& p, const BoundaryRules<D>& rules) {
@@ -109,13 +113,14 @@ class ConjugateGradients : public Solver<D> {
   }
   void step() {
     // A residual of exactly zero leaves everything as it is.
-    const double rr = descend(static_cast<T>(curvature_ != 0 ? rr_ / curvature_ : 0));
+    const T alpha = static_cast<T>(curvature_ != 0 ? rr_ / curvature_ : 0);
+    const double rr = descend(alpha, mean_, system_.singular() ? &mean_ : nullptr);
     curvature_ = turn(static_cast<T>(rr_ != 0 ? rr / rr_ : 0));
     rr_ = rr;
-    if (system_.singular()) remove_mean();
   }
 
   double rr_ = 0, curvature_ = 0;  ///< (r, r) and (p, A p)
+  T mean_ = 0;                     ///< of u, which is still to be taken from it
 };
 
 namespace detail {
@@ -134,10 +139,10 @@ struct OperatorAt {
     return static_cast<double>(p[k]) * static_cast<double>(value(k));
   }
 };
-/// u = u + alpha p and r = r - alpha A p.
+/// u = (u - shift) + alpha p and r = r - alpha A p.
 template <class T, int D>
 struct DescentAt {
-  T alpha;
+  T alpha, shift;
   OperatorAt<T, D> a;
   T *u, *r;
   KOKKOS_FUNCTION std::int64_t stride(int j) const { return a.stride(j); }
@@ -145,7 +150,7 @@ struct DescentAt {
     u[k] = new_u(k);
     r[k] = new_r(k);
   }
-  KOKKOS_FUNCTION T new_u(std::int64_t k) const { return u[k] + alpha * a.p[k]; }
+  KOKKOS_FUNCTION T new_u(std::int64_t k) const { return (u[k] - shift) + alpha * a.p[k]; }
   KOKKOS_FUNCTION T new_r(std::int64_t k) const { return r[k] - alpha * a.value(k); }
 };
 /// p = r + beta p.

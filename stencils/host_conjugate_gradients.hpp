@@ -160,15 +160,14 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
     this->place_outside(p_.ref(), homogeneous_);
     return products(nullptr);
   }
-  double descend(T alpha) override {
+  double descend(T alpha, T shift, T* mean) override {
     watch_ = detail::Stopwatch(!ways_.decided());
-    const auto row =
-        detail::row_of_cells<T, D>([alpha, laplacian = laplacian()](auto in, auto at, auto out, auto to) {
-          return detail::DescentAt<T, D>{alpha, {laplacian, in[0] + at}, out[1] + to, out[0] + to};
-        });
+    const auto row = detail::row_of_cells<T, D>([=, laplacian = laplacian()](auto in, auto at, auto out, auto to) {
+      return detail::DescentAt<T, D>{alpha, shift, {laplacian, in[0] + at}, out[1] + to, out[0] + to};
+    });
     T *const p = p_.ref().data, *const out[] = {r_.ref().data, u_.ref().data};
-    return system_.sum_by([&](CellSum<D>& sum, std::vector<double>& scratch) {
-      sweep_with_square<T, D>(sum, scratch, {row, p_.ref(), {&p, 1}, out}, how());
+    return system_.sum_and_mean_by(mean, [&](CellSum<D>& sum, CellSum<D>* of_u, std::vector<double>& scratch) {
+      sweep_with_square<T, D>(sum, of_u, scratch, {row, p_.ref(), {&p, 1}, out}, how());
     });
   }
   double turn(T beta) override {
@@ -178,12 +177,11 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
     ways_.took(watch_.seconds(), &this->domain_.comm());
     return product;
   }
-  void remove_mean() override {
-    const T mean = static_cast<T>(system_.mean(u_.ref()));
+  void shift(T by) override {
     const PhaseScope scope(system_.phases(), Phase::sweep);
     for_each_row_of("isohalo::rows", this->rows_, [=, this](const Index<D>& i, std::int64_t n) {
       T* const row = &u_.at(i);
-      for (std::int64_t x = 0; x < n; ++x) row[x] = row[x] - mean;
+      for (std::int64_t x = 0; x < n; ++x) row[x] = row[x] - by;
     });
   }
 

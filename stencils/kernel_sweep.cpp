@@ -300,16 +300,22 @@ void change_in_box(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box
 }
 
 template <class T, int D>
-void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
-                       const Fetch& how) {
+void sweep_with_square(CellSum<D>& sum, CellSum<D>* second, std::vector<double>& scratch,
+                       const RowUpdate<T, D>& update, const Fetch& how) {
   const UpdatedRows<T, D> rows(update, how);
   const auto terms = [](std::int64_t, std::span<T* const> after, std::int64_t to) {
     return [a = after[0] + to, b = after[1] + to](std::int64_t x) {
       return static_cast<double>(a[x]) * static_cast<double>(a[x]) + 0 * static_cast<double>(b[x]);
     };
   };
-  form_tile_values("isohalo::square", sum, scratch, [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
+  const auto row = [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
     return SummedRow(rows, terms, i, later);
+  };
+  const auto value = [&](const Index<D>& i, std::int64_t) {
+    return [b = update.out[1] + place_of(update.like, i)](std::int64_t x) { return static_cast<double>(b[x]); };
+  };
+  form_tile_values("isohalo::square", sum, scratch, row, [&](std::int64_t band, double* space) {
+    if (second) second->run_band(band, space, value);  // while it is in cache
   });
 }
 
@@ -322,10 +328,11 @@ void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowU
                                       const RowUpdate<T, D>&, std::span<T* const>);                             \
   template void change_in_box(ChangeSum<T, D>&, std::vector<double>&, const Box<D>&, const ArrayRef<T, D>&,     \
                               std::span<T* const>, std::span<T* const>);
-#define ISOHALO_INSTANTIATE_SUMS(T, D)                                                                  \
-  template void sweep_planes_with_change(CellSum<D>&, std::vector<double>&, std::int64_t, std::int64_t, \
-                                         const RowUpdate<T, D>&, const Fetch&);                         \
-  template void sweep_with_square(CellSum<D>&, std::vector<double>&, const RowUpdate<T, D>&, const Fetch&);
+#define ISOHALO_INSTANTIATE_SUMS(T, D)                                                                    \
+  template void sweep_planes_with_change(CellSum<D>&, std::vector<double>&, std::int64_t, std::int64_t,   \
+                                         const RowUpdate<T, D>&, const Fetch&);                           \
+  template void sweep_with_square(CellSum<D>&, CellSum<D>*, std::vector<double>&, const RowUpdate<T, D>&, \
+                                  const Fetch&);
 ISOHALO_FOR_EACH_FIELD(ISOHALO_INSTANTIATE)
 ISOHALO_FOR_EACH_FLOAT_FIELD(ISOHALO_INSTANTIATE_SUMS)
 #undef ISOHALO_INSTANTIATE_SUMS

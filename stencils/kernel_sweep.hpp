@@ -30,10 +30,11 @@ void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const
                        std::span<T* const> before, const Fetch& how);
 
 /// Updates the owned cells of two arrays, and forms the tile values of a * a + 0 * b, a new and b of the second: a
-/// square that is NaN where b is not finite. Fences. Local.
+/// square that is NaN where b is not finite. With `second`, a sum by the same tiles, those of b as well. Fences.
+/// Local.
 template <class T, int D>
-void sweep_with_square(CellSum<D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
-                       const Fetch& how);
+void sweep_with_square(CellSum<D>& sum, CellSum<D>* second, std::vector<double>& scratch,
+                       const RowUpdate<T, D>& update, const Fetch& how);
 
 /// The same as sweep_with_change in one box of owned cells, which is in cache and begins and ends where reduction
 /// tiles do or the block does.

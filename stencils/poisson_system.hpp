@@ -62,7 +62,9 @@ class PoissonSystem {
         source_(
             made_on_all(domain.comm(),  // more plans follow
                         [&] { return Field<T, D>("f", domain.owned(), plan_.ghost_low(), plan_.ghost_high()); })),
-        sum_(domain) {}
+        sum_(domain) {
+    if (singular()) second_ = std::make_unique<CellSum<D>>(domain);
+  }
 
   const ArrayRef<T, D>& source() const { return source_.ref(); }
   bool singular() const { return equation_.singular(); }
@@ -83,7 +85,10 @@ class PoissonSystem {
   }
 
   /// How sums come together. Collective.
-  void reduce_by(const ReductionOptions& options) { sum_.reduce_by(options); }
+  void reduce_by(const ReductionOptions& options) {
+    sum_.reduce_by(options);
+    if (second_) second_->reduce_by(options);
+  }
   void time_phases(PhaseClock* clock) { phases_ = clock; }
   PhaseClock* phases() const { return phases_; }
 
@@ -102,6 +107,22 @@ class PoissonSystem {
     }
     const PhaseScope scope(phases_, Phase::reduction);
     return sum_.combine();
+  }
+  /// The same of form(sum, second, scratch), and with `mean` also that of the values whose sum `second` forms; it
+  /// is null without. Only of singular systems. The two reductions go on together. Collective.
+  template <class Form>
+  double sum_and_mean_by(T* mean, const Form& form) {
+    CellSum<D>* const second = mean ? second_.get() : nullptr;
+    {
+      const PhaseScope scope(phases_, Phase::sweep);
+      form(sum_, second, scratch_);
+    }
+    const PhaseScope scope(phases_, Phase::reduction);
+    if (!second) return sum_.combine();
+    sum_.start(), second->start();
+    const double sum = sum_.wait();
+    *mean = static_cast<T>(second->wait() / static_cast<double>(domain_.global().cells()));
+    return sum;
   }
   double mean(const ArrayRef<T, D>& u) {
     const double total = sum("isohalo::mean", [&](const Index<D>& i, std::int64_t) {
@@ -187,6 +208,7 @@ class PoissonSystem {
   HaloPlan<D> plan_;
   Field<T, D> source_;
   CellSum<D> sum_;
+  std::unique_ptr<CellSum<D>> second_;
   std::vector<double> scratch_;
   double reference_ = 0;
   PhaseClock* phases_ = nullptr;

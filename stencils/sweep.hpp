@@ -150,14 +150,20 @@ template <int D>
 using CellSum = TreeReducer<double, D, Sum>;
 
 /// Forms the tile values of a sum: `row(i, n)` or `row(i, n, later)` as in TreeReducer::run_band, called for the
-/// rows of owned cells from several threads. `sum.combine()` then gives the sum. Fences. Local.
-template <int D, class RowValues>
-void form_tile_values(const char* label, CellSum<D>& sum, std::vector<double>& scratch, const RowValues& row) {
+/// rows of owned cells from several threads; then(band, space) after each band. `sum.combine()` then gives the sum.
+/// Fences. Local.
+template <int D, class RowValues, class Then>
+void form_tile_values(const char* label, CellSum<D>& sum, std::vector<double>& scratch, const RowValues& row,
+                      const Then& then) {
   const std::int64_t bands = sum.bands(), each = sum.scratch_size();
   detail::for_each_worker(label, bands, each, scratch, [&](std::int64_t first, std::int64_t last, double* space) {
-    for (std::int64_t b = first; b < last; ++b) sum.run_band(b, space, row);
+    for (std::int64_t b = first; b < last; ++b) sum.run_band(b, space, row), then(b, space);
     detail::streaming_fence();  // of what rows have streamed
   });
+}
+template <int D, class RowValues>
+void form_tile_values(const char* label, CellSum<D>& sum, std::vector<double>& scratch, const RowValues& row) {
+  form_tile_values(label, sum, scratch, row, [](std::int64_t, double*) {});
 }
 
 /// The same for the tiles of a box of owned cells, as in TreeReducer::run_box.

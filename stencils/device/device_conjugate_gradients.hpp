@@ -80,18 +80,18 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
     }
     return sum(detail::ProductAt<T, D>{a_p()});
   }
-  double descend(T alpha) override {
-    return sum(detail::DescentWithSquare<T, D>{{alpha, a_p(), data(u_), data(r_)}});
+  double descend(T alpha, T shift, T* mean) override {
+    const double rr = sum(detail::DescentWithSquare<T, D>{{alpha, shift, a_p(), data(u_), data(r_)}});
+    if (mean)
+      *mean =
+          static_cast<T>(sum(detail::ValueAt<T>{data(u_)}) / static_cast<double>(this->domain_.global().cells()));
+    return rr;
   }
   double turn(T beta) override {
     each("isohalo::turn", detail::TurnAt<T>{beta, data(r_), data(p_)});
     return curvature();
   }
-  void remove_mean() override {
-    const double total = sum(detail::ValueAt<T>{data(u_)});
-    const T mean = static_cast<T>(total / static_cast<double>(this->domain_.global().cells()));
-    each("isohalo::shift", detail::ShiftAt<T>{mean, data(u_)});
-  }
+  void shift(T by) override { each("isohalo::shift", detail::ShiftAt<T>{by, data(u_)}); }
 
  private:
   using Vector = DeviceField<T, D, Space>;

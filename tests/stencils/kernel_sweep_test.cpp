@@ -84,14 +84,17 @@ class Fields {
   Box<D> cells_;
 };
 
-/// Sums of squares of what a kernel writes, against the same without a sweep.
+/// Sums of squares of what a kernel writes, and of the values of its second array, against the same without a
+/// sweep.
 template <class T, int D>
 void check_squares(CellSum<D>& sum, const RowKernel<T, D>& kernel, const Fields<T, D>& in, const Fetch& how) {
   const Fields<T, D> out(sum.domain(), 2, 99);
+  CellSum<D> second(sum.domain());
   std::vector<double> scratch;
-  sweep_with_square<T, D>(sum, scratch, {kernel, in.like(), in.data(), out.data()}, how);
-  const double squares = sum.combine();
+  sweep_with_square<T, D>(sum, &second, scratch, {kernel, in.like(), in.data(), out.data()}, how);
+  const double squares = sum.combine(), values = second.combine();
   EXPECT_EQ(squares, sum.reduce([&](const Index<D>& i) { return out.at(0, i) * out.at(0, i) + 0 * out.at(1, i); }));
+  EXPECT_EQ(values, sum.reduce([&](const Index<D>& i) { return out.at(1, i); }));
 }
 
 template <class T, int D>
