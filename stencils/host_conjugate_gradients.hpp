@@ -91,45 +91,29 @@ class TurnAhead {
   std::int64_t ahead_ = 0;
 };
 
-/// (p, A p) of a row, in terms that are formed by vectors before they are added (TreeReducer::run_band); four rows
-/// at a time, or where p is turned ahead a few cells of one.
+/// (p, A p) of a row where p is turned ahead, a few cells at a time.
 template <class T, int D>
-class ProductsOfRow {
+class TurnedProducts {
  public:
-  /// The row of n cells from cell i on, with A p there. `turn`: null where p is as it should be.
-  ProductsOfRow(const OperatorAt<T, D>& a, const TurnAhead<T, D>* turn, const Index<D>& i, std::int64_t n,
-                const Index<D>& later)
+  /// The row of n cells from cell i on, with A p there.
+  TurnedProducts(const OperatorAt<T, D>& a, const TurnAhead<T, D>& turn, const Index<D>& i, std::int64_t n,
+                 const Index<D>& later)
       : a_(a), turn_(turn), i_(behind<D>(i, 0)), later_(behind<D>(later, 0)), n_(n) {}
-  std::int64_t piece(std::int64_t) const { return turn_ ? TurnAhead<T, D>::kPiece : 4 * kApart; }
-  bool takes_four() const { return !turn_; }
-  static std::int64_t apart() { return kApart; }
+  static std::int64_t piece(std::int64_t) { return TurnAhead<T, D>::kPiece; }
   auto update(std::int64_t x, std::int64_t m) {
-    if (turn_) (*turn_)(i_, n_, x, m, later_);
-    form(x, m, terms_);
-    return terms();
-  }
-  auto update_four(std::int64_t x, std::int64_t m) {
-    for (int r = 0; r < 4; ++r) form(x + r * a_.stride(D > 1 ? D - 2 : 0), m, terms_ + r * kApart);
-    return terms();
-  }
-
- private:
-  static constexpr std::int64_t kApart = 128;
-
-  void form(std::int64_t x, std::int64_t m, double* terms) const {
+    turn_(i_, n_, x, m, later_);
     const OperatorAt<T, D> a{a_.laplacian, a_.p + x};
     ISOHALO_INDEPENDENT
-    for (std::int64_t k = 0; k < m; ++k) terms[k] = a.product(k);
-  }
-  auto terms() const {
+    for (std::int64_t k = 0; k < m; ++k) terms_[k] = a.product(k);
     return [all = static_cast<const double*>(terms_)](std::int64_t k) { return all[k]; };
   }
 
+ private:
   OperatorAt<T, D> a_;
-  const TurnAhead<T, D>* turn_;
+  const TurnAhead<T, D>& turn_;
   Index<D> i_, later_;
   std::int64_t n_;
-  alignas(64) double terms_[4 * kApart];
+  alignas(64) double terms_[TurnAhead<T, D>::kPiece];
 };
 
 }  // namespace detail
@@ -158,7 +142,10 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
 
   double curvature() override {
     this->place_outside(p_.ref(), homogeneous_);
-    return products(nullptr);
+    const auto products = [this, laplacian = laplacian()](const Index<D>& i) {
+      return [a = detail::OperatorAt<T, D>{laplacian, &p_.at(i)}](std::int64_t x) { return a.product(x); };
+    };
+    return system_.sum_of_terms("isohalo::dot", products);
   }
   double descend(T alpha, T shift, T* mean) override {
     watch_ = detail::Stopwatch(!ways_.decided());
@@ -200,7 +187,10 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   double turn_ahead(T beta) {
     this->place_outside(r_.ref(), homogeneous_);
     const detail::TurnAhead<T, D> turn(beta, r_.ref(), p_.ref());
-    return products(&turn);
+    return system_.sum("isohalo::dot",
+                       [&, laplacian = laplacian()](const Index<D>& i, std::int64_t n, const Index<D>& later) {
+                         return detail::TurnedProducts<T, D>({laplacian, &p_.at(i)}, turn, i, n, later);
+                       });
   }
   void turn_all(T beta) {
     const auto row = detail::row_of_cells<T, D>([beta](auto in, auto at, auto out, auto to) {
@@ -209,12 +199,6 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
     T *const r = r_.ref().data, *const p = p_.ref().data;
     const PhaseScope scope(system_.phases(), Phase::sweep);
     sweep<T, D>(this->rows_, {row, p_.ref(), {&r, 1}, {&p, 1}}, how());
-  }
-  double products(const detail::TurnAhead<T, D>* turn) {
-    const auto row = [=, this, laplacian = laplacian()](const Index<D>& i, std::int64_t n, const Index<D>& later) {
-      return detail::ProductsOfRow<T, D>({laplacian, &p_.at(i)}, turn, i, n, later);
-    };
-    return system_.sum("isohalo::dot", row);
   }
   /// With 0 for every value: are outside cells of r + beta p, rounded, those of r plus beta times those of p,
   /// rounded? Where they are 0, u or -u.

@@ -15,6 +15,7 @@
 #include "stencils/boundary.hpp"
 #include "stencils/poisson_spectrum.hpp"
 #include "stencils/row_kernels.hpp"
+#include "stencils/row_terms.hpp"
 #include "stencils/sweep.hpp"
 
 namespace isohalo {
@@ -95,21 +96,21 @@ class PoissonSystem {
   /// The sum of value(x) over all cells, row(i, n) -> value as in TreeReducer::run_band. Collective. Fences.
   template <class RowValues>
   double sum(const char* label, const RowValues& row) {
-    return sum_by(
-        [&](CellSum<D>& tiles, std::vector<double>& scratch) { form_tile_values(label, tiles, scratch, row); });
-  }
-  /// The sum whose tile values form(sum, scratch) forms (kernel_sweep.hpp). Collective.
-  template <class Form>
-  double sum_by(const Form& form) {
     {
       const PhaseScope scope(phases_, Phase::sweep);
-      form(sum_, scratch_);
+      form_tile_values(label, sum_, scratch_, row);
     }
     const PhaseScope scope(phases_, Phase::reduction);
     return sum_.combine();
   }
-  /// The same of form(sum, second, scratch), and with `mean` also that of the values whose sum `second` forms; it
-  /// is null without. Only of singular systems. The two reductions go on together. Collective.
+  /// The sum of terms that must be computed: see RowTerms. Collective. Fences.
+  template <class Terms>
+  double sum_of_terms(const char* label, const Terms& terms_of) {
+    return sum(label, [&](const Index<D>& i, std::int64_t) { return RowTerms<D, Terms>(terms_of, i); });
+  }
+  /// The sum whose tile values form(sum, second, scratch) forms (kernel_sweep.hpp), and with `mean`, of singular
+  /// systems, that of the values whose sum `second` forms, which is null without. The two reductions go on
+  /// together. Collective.
   template <class Form>
   double sum_and_mean_by(T* mean, const Form& form) {
     CellSum<D>* const second = mean ? second_.get() : nullptr;
@@ -134,16 +135,22 @@ class PoissonSystem {
   /// (r, r) of r = f + lap(u); `u` with its ghosts and outside cells in place. With `out` it also gets r (owned).
   double residual_square(const ArrayRef<T, D>& u, const ArrayRef<T, D>* out = nullptr) {
     const Laplacian<T, D> lap = laplacian(u.stride);
-    return sum("isohalo::norm", [&](const Index<D>& i, std::int64_t n) {
-      const T *const v = &u.at(i), *const f = &source().at(i);
-      T* const r = out ? &out->at(i) : nullptr;
-      if (r)
-        for (std::int64_t x = 0; x < n; ++x) r[x] = f[x] + lap(v + x);
-      return [=](std::int64_t x) {
-        const double value = static_cast<double>(f[x] + lap(v + x));
-        return value * value;
+    const auto residual_at = [&u, &f_all = source(), lap](const Index<D>& i) {
+      return [lap, v = &u.at(i), f = &f_all.at(i)](std::int64_t x) { return f[x] + lap(v + x); };
+    };
+    if (out)
+      for_each_row_of("isohalo::norm", SweepRegion<D>({domain_.owned()}), [&](const Index<D>& i, std::int64_t n) {
+        const auto residual = residual_at(i);
+        T* const r = &out->at(i);
+        for (std::int64_t x = 0; x < n; ++x) r[x] = residual(x);
+      });
+    const auto squares = [residual_at](const Index<D>& i) {
+      return [residual = residual_at(i)](std::int64_t x) {
+        const double r = static_cast<double>(residual(x));
+        return r * r;
       };
-    });
+    };
+    return sum_of_terms("isohalo::norm", squares);
   }
 
   /// The sum of the squared changes from `before` to `after`, owned cells.

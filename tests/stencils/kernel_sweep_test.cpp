@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/halo/field.hpp"
+#include "stencils/row_terms.hpp"
 #include "tests/halo/halo_cases.hpp"
 #include "tests/mpi_main.hpp"
 
@@ -151,6 +152,34 @@ TEST(KernelSweep, SameBitsWhateverItDoesAboutMemory) {
       if (arrays == 1) check<std::uint8_t, 2>({17, n * 2}, arrays, seed++);
       if (arrays == 1) check<std::uint8_t, 2>({5, n * 7}, arrays, seed++);
     }
+}
+
+/// Terms of two arrays whose rows lie differently far apart.
+template <int D>
+void check_terms(const Index<D>& shape) {
+  SCOPED_TRACE(shape_string<D>(shape));
+  const CartesianDomain<D> domain(MPI_COMM_WORLD, shape);
+  const Field<double, D> a("a", domain.owned(), {}, {}), b("b", domain.owned(), index_of<D>(1), index_of<D>(3));
+  test::Random random(static_cast<std::uint64_t>(domain.rank() + 1));
+  for_each_cell(domain.owned(),
+                [&](const Index<D>& i) { a.at(i) = random.real(-1, 1), b.at(i) = random.real(-1, 1); });
+  CellSum<D> sum(domain);
+  std::vector<double> scratch;
+  const auto products = [&](const Index<D>& i) {
+    return [u = &a.at(i), v = &b.at(i)](std::int64_t x) { return u[x] * v[x]; };
+  };
+  form_tile_values("terms", sum, scratch,
+                   [&](const Index<D>& i, std::int64_t) { return RowTerms<D, decltype(products)>(products, i); });
+  const double added = sum.combine();
+  EXPECT_EQ(added, sum.reduce([&](const Index<D>& i) { return a.at(i) * b.at(i); }));
+}
+
+TEST(RowTerms, AreAddedLikeValues) {
+  check_terms<1>({5000});
+  check_terms<2>({37, 1500});
+  check_terms<2>({20, 31});
+  check_terms<3>({9, 17, 70});
+  check_terms<4>({3, 5, 18, 33});
 }
 
 TEST(RowBlocks, HaveEachRowOnceAndSayWhichComesLater) {
