@@ -22,7 +22,7 @@ class ConjugateGradients : public Solver<D> {
   /// Where they are computed elsewhere these are copies, as the fields are now; what is changed there counts from
   /// `start` or `fields_changed` on.
   std::vector<FieldHandle<D>> fields() override {
-    if (mean_ != 0) shift(std::exchange(mean_, T(0)));
+    if (system_.singular()) shift(std::exchange(mean_, T(0)));
     const auto [u, r, p] = on_host();
     return {{"u", "1", "state", u}, {"r", "1", "auxiliary", r}, {"p", "1", "auxiliary", p}};
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "datatypes/independent.hpp"
@@ -129,8 +130,15 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
         r_(made("r", field_memory(exchange, domain.comm()))),
         p_(made("p", field_memory(exchange, domain.comm()))),
         homogeneous_(this->rules_.homogeneous()),
-        may_turn_ahead_(linear_in_every_bit(homogeneous_) && host_threads() == 1),
-        lead_(D > 1 ? p_.ref().stride[0] : 0) {}
+        may_turn_ahead_(linear_in_every_bit(homogeneous_) && domain.comm().max(host_threads()) == 1),
+        lead_(D > 1 ? p_.ref().stride[0] : 0) {
+    if (system_.singular()) sum_of_u_ = std::make_unique<CellSum<D>>(domain);
+  }
+
+  void reduce_by(const ReductionOptions& options) override {
+    ConjugateGradients<T, D>::reduce_by(options);
+    if (sum_of_u_) sum_of_u_->reduce_by(options);
+  }
 
   void sweep_by(const SweepSettings<D>& settings) override {
     if (settings.way) ways_ = FastestWay::decided_for(*settings.way);
@@ -153,9 +161,12 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
       return detail::DescentAt<T, D>{alpha, shift, {laplacian, in[0] + at}, out[1] + to, out[0] + to};
     });
     T *const p = p_.ref().data, *const out[] = {r_.ref().data, u_.ref().data};
-    return system_.sum_and_mean_by(mean, [&](CellSum<D>& sum, CellSum<D>* of_u, std::vector<double>& scratch) {
-      sweep_with_square<T, D>(sum, of_u, scratch, {row, p_.ref(), {&p, 1}, out}, how());
+    double u = 0;
+    const double rr = system_.sums_by(sum_of_u_.get(), &u, [&](CellSum<D>& sum, std::vector<double>& scratch) {
+      sweep_with_square<T, D>(sum, sum_of_u_.get(), scratch, {row, p_.ref(), {&p, 1}, out}, how());
     });
+    if (mean) *mean = static_cast<T>(u / static_cast<double>(this->domain_.global().cells()));
+    return rr;
   }
   double turn(T beta) override {
     const double product = may_turn_ahead_ && how().ahead ? turn_ahead(beta) : (turn_all(beta), curvature());
@@ -211,6 +222,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   }
 
   Field<T, D> u_, r_, p_;
+  std::unique_ptr<CellSum<D>> sum_of_u_;  ///< of singular systems
   BoundaryRules<D> homogeneous_;
   bool may_turn_ahead_;
   std::int64_t lead_;                    ///< see Fetch

@@ -63,9 +63,7 @@ class PoissonSystem {
         source_(
             made_on_all(domain.comm(),  // more plans follow
                         [&] { return Field<T, D>("f", domain.owned(), plan_.ghost_low(), plan_.ghost_high()); })),
-        sum_(domain) {
-    if (singular()) second_ = std::make_unique<CellSum<D>>(domain);
-  }
+        sum_(domain) {}
 
   const ArrayRef<T, D>& source() const { return source_.ref(); }
   bool singular() const { return equation_.singular(); }
@@ -86,10 +84,7 @@ class PoissonSystem {
   }
 
   /// How sums come together. Collective.
-  void reduce_by(const ReductionOptions& options) {
-    sum_.reduce_by(options);
-    if (second_) second_->reduce_by(options);
-  }
+  void reduce_by(const ReductionOptions& options) { sum_.reduce_by(options); }
   void time_phases(PhaseClock* clock) { phases_ = clock; }
   PhaseClock* phases() const { return phases_; }
 
@@ -108,21 +103,19 @@ class PoissonSystem {
   double sum_of_terms(const char* label, const Terms& terms_of) {
     return sum(label, [&](const Index<D>& i, std::int64_t) { return RowTerms<D, Terms>(terms_of, i); });
   }
-  /// The sum whose tile values form(sum, second, scratch) forms (kernel_sweep.hpp), and with `mean`, of singular
-  /// systems, that of the values whose sum `second` forms, which is null without. The two reductions go on
-  /// together. Collective.
+  /// The sum whose tile values form(sum, scratch) forms (kernel_sweep.hpp); where there is a `second` sum, whose
+  /// tile values it forms as well, its value goes to `its`. The reductions go on together. Collective.
   template <class Form>
-  double sum_and_mean_by(T* mean, const Form& form) {
-    CellSum<D>* const second = mean ? second_.get() : nullptr;
+  double sums_by(CellSum<D>* second, double* its, const Form& form) {
     {
       const PhaseScope scope(phases_, Phase::sweep);
-      form(sum_, second, scratch_);
+      form(sum_, scratch_);
     }
     const PhaseScope scope(phases_, Phase::reduction);
     if (!second) return sum_.combine();
     sum_.start(), second->start();
     const double sum = sum_.wait();
-    *mean = static_cast<T>(second->wait() / static_cast<double>(domain_.global().cells()));
+    *its = second->wait();
     return sum;
   }
   double mean(const ArrayRef<T, D>& u) {
@@ -138,12 +131,14 @@ class PoissonSystem {
     const auto residual_at = [&u, &f_all = source(), lap](const Index<D>& i) {
       return [lap, v = &u.at(i), f = &f_all.at(i)](std::int64_t x) { return f[x] + lap(v + x); };
     };
-    if (out)
+    if (out) {
+      const PhaseScope scope(phases_, Phase::sweep);
       for_each_row_of("isohalo::norm", SweepRegion<D>({domain_.owned()}), [&](const Index<D>& i, std::int64_t n) {
         const auto residual = residual_at(i);
         T* const r = &out->at(i);
         for (std::int64_t x = 0; x < n; ++x) r[x] = residual(x);
       });
+    }
     const auto squares = [residual_at](const Index<D>& i) {
       return [residual = residual_at(i)](std::int64_t x) {
         const double r = static_cast<double>(residual(x));
@@ -215,7 +210,6 @@ class PoissonSystem {
   HaloPlan<D> plan_;
   Field<T, D> source_;
   CellSum<D> sum_;
-  std::unique_ptr<CellSum<D>> second_;
   std::vector<double> scratch_;
   double reference_ = 0;
   PhaseClock* phases_ = nullptr;

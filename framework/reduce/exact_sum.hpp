@@ -1,8 +1,6 @@
 #pragma once
 /// One exact sum over all ranks.
 
-#include <mpi.h>
-
 #include <memory>
 #include <span>
 #include <string>
@@ -13,15 +11,14 @@
 
 namespace isohalo::detail {
 
-/// Non-blocking and persistent: `start`, `test` until true, `value`.
+/// Non-blocking and persistent: `start`, `test` until true, `value`. By a schedule, whose messages have a tag of
+/// their own: ranks need not start several such sums in the same order, as collectives of MPI would.
 class ExactSum {
  public:
   explicit ExactSum(const Communicator& comm) : comm_(comm) {}
-  /// The schedule that the limbs take, "auto": MPI's own unless `planning` asks for one of ours. By MPI's own the
-  /// result comes to rank `root` alone (-1: all); a schedule is an allreduce. Collective. Throws as
-  /// ScheduledAllreduce.
-  void use_schedule(const std::string& text, const Planning& planning, int root);
-  ScheduleChoice choice() const { return scheduled_ ? scheduled_->choice() : ScheduleChoice{.by = "MPI"}; }
+  /// How the limbs travel; to be called before the first start. Collective. Throws as ScheduledAllreduce.
+  void use_schedule(const std::string& text, const Planning& planning);
+  ScheduleChoice choice() const { return scheduled_ ? scheduled_->choice() : ScheduleChoice{}; }
   /// Forgets this rank's addends; adds one to them, in any order. Local.
   void clear() { sum_.clear(); }
   void add(double addend) { sum_.add(addend); }
@@ -33,15 +30,13 @@ class ExactSum {
     for (const double v : addends) add(v);
     start();
   }
-  bool test();
+  bool test() { return scheduled_->test(); }
   double value() { return sum_.value(); }
 
  private:
   Communicator comm_;
   Superaccumulator sum_;
   std::unique_ptr<ScheduledAllreduce> scheduled_;
-  int root_ = -1;
-  MPI_Request request_ = MPI_REQUEST_NULL;
 };
 
 }  // namespace isohalo::detail

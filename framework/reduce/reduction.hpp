@@ -58,7 +58,7 @@ class Reduction final : private Operation {
     on_node_.reset();
     choice_ = {.schedule = options.schedule, .by = "given"};
     if (is_exact(options.method))
-      exact_.use_schedule(options.schedule, options.planning, options.root);
+      exact_.use_schedule(options.schedule, options.planning);
     else if (options.method == ReductionMethod::binary_tree || options.schedule != "auto")
       nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)));
     else if (!use_shared_memory())

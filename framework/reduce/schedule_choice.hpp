@@ -32,8 +32,7 @@ struct Planning {
 /// What was chosen, by what, and the times that decided.
 struct ScheduleChoice {
   std::string schedule = {};  ///< encoded form; empty: no stages
-  /// "model", "measured costs", "timing", "given"; without a schedule of ours "shared memory",
-  /// "binary tree" or "MPI".
+  /// "model", "measured costs", "timing", "given"; without a schedule "shared memory" or "binary tree".
   std::string by = "model";
   MessageCosts costs = {};  ///< of the model
   std::vector<std::pair<std::string, double>> times =

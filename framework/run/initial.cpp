@@ -41,10 +41,12 @@ ValuesInTime<D> values_in_time(const GridSettings<D>& grid, const Expression& e)
     for (int j = 0; j < D; ++j) x[j] = grid.centre(j, inside(j));
     static thread_local std::vector<double> along;
     along.resize(static_cast<std::size_t>(n));
-    std::int64_t i = inside(D - 1);
-    for (double& at : along) {
-      at = grid.centre(D - 1, i);
-      if (++i == grid.shape[D - 1]) i = 0;
+    const std::int64_t cells = grid.shape[D - 1];
+    for (std::int64_t k = 0, i = inside(D - 1); k < n; i = 0) {
+      const std::int64_t m = std::min(n - k, cells - i);
+      double* const at = along.data() + k;
+      for (std::int64_t c = 0; c < m; ++c) at[c] = grid.centre(D - 1, i + c);
+      k += m;
     }
     e.row(x, D - 1, along, time, values);
   };

@@ -45,7 +45,7 @@ class InFlight : public testing::Test {
     add_array("tree to one rank", {ReductionMethod::tree, there_and_back(p), false, false, p / 2});
     add_array("tree on the node", {});
     add_array("binary tree", {ReductionMethod::binary_tree});
-    add_array("exact by MPI", {ReductionMethod::exact_over_tiles});
+    add_array("exact", {ReductionMethod::exact_over_tiles});
     add_array("exact to one rank", {.method = ReductionMethod::exact_over_tiles, .root = p - 1});
     add_array("exact by a schedule, to one rank",
               {.method = ReductionMethod::exact_over_tiles, .schedule = there_and_back(p), .root = 0});
@@ -54,6 +54,7 @@ class InFlight : public testing::Test {
     network_.emplace(Communicator::of(slow_), EmulatedLatency{1e-4, 1e-5});
     add_array("emulated latency", {ReductionMethod::tree, recursive_doubling(p).text(), false, false}, slow_);
     add_grid({});
+    for (const double scale : {1.0, 3.0, 7.0}) add_grid({ReductionMethod::exact_over_tiles}, scale);
     add_grid({ReductionMethod::tree, recursive_doubling(p).text()});
     random_ = std::make_unique<test::Random>(static_cast<std::uint64_t>(17 + r));
   }
@@ -110,14 +111,17 @@ class InFlight : public testing::Test {
                            [this, result, n, here] { return !here || *result == n * (1 + round_); }});
   }
 
-  /// The pass over a grid, then its combination in parts.
-  void add_grid(const ReductionOptions& options) {
+  /// The pass over a grid, of which rank borders cut tiles, then its combination in parts.
+  void add_grid(const ReductionOptions& options, double scale = 1) {
     const CartesianDomain<2> domain(MPI_COMM_WORLD, {24, 30});
     auto tree = std::make_shared<TreeReducer<double, 2, Sum>>(domain),
          whole = std::make_shared<TreeReducer<double, 2, Sum>>(domain);
     tree->reduce_by(options);
+    if (options.method == ReductionMethod::exact_over_tiles) whole->reduce_by(options);
     auto result = std::make_shared<double>();
-    const auto value = [this](const Index<2>& i) { return 0.1 * static_cast<double>(i[0] * 30 + i[1]) + round_; };
+    const auto value = [this, scale](const Index<2>& i) {
+      return scale * (0.1 * static_cast<double>(i[0] * 30 + i[1]) + round_);
+    };
     operations_.push_back({"grid",
                            [tree, value] {
                              tree->run_all([&](const Index<2>& i, std::int64_t) {

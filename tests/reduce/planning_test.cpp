@@ -164,7 +164,7 @@ TEST(Planning, OfReductionsChangesNoBit) {
   ReductionOptions exact{ReductionMethod::exact_over_tiles};
   tree.reduce_by(exact);
   const double sum = tree.reduce(numbers.data());
-  EXPECT_EQ(tree.choice().by, "MPI");
+  EXPECT_EQ(tree.choice().by, "model");
   exact.planning.by = PlanBy::timing;
   tree.reduce_by(exact);
   EXPECT_EQ(tree.reduce(numbers.data()), sum);
