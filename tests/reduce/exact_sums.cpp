@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   {
     const auto comm = isohalo::Communicator::of(MPI_COMM_WORLD);
     isohalo::detail::ExactSum sum(comm);
+    sum.use_schedule("auto", {});
     std::ifstream in(argv[1]);
     for (std::string line; std::getline(in, line);) {
       std::istringstream words(line);
