@@ -22,7 +22,7 @@ class ConjugateGradients : public Solver<D> {
   /// Where they are computed elsewhere these are copies, as the fields are now; what is changed there counts from
   /// `start` or `fields_changed` on.
   std::vector<FieldHandle<D>> fields() override {
-    if (system_.singular()) shift(std::exchange(mean_, T(0)));
+    if (system_.singular()) shift(std::exchange(mean_, T(0)));  // of -0, too: it makes +0 of -0
     const auto [u, r, p] = on_host();
     return {{"u", "1", "state", u}, {"r", "1", "auxiliary", r}, {"p", "1", "auxiliary", p}};
   }
@@ -82,21 +82,21 @@ class ConjugateGradients : public Solver<D> {
   /// (p, A p), A p = -lap(p) with outside values of zero.
   virtual double curvature() = 0;
   /// u = (u - shift) + alpha p and r = r - alpha A p; returns (r, r). A u that is not finite makes that NaN (0 u),
-  /// otherwise the addition of zero does not change its bits, as shift = 0 does not change u's. With `mean` also
-  /// the mean of u.
-  virtual double descend(T alpha, T shift, T* mean) = 0;
+  /// otherwise the addition of zero does not change its bits, as shift = 0 does not change u's. Of singular
+  /// systems `sum_of_u` is that of the new u.
+  virtual double descend(T alpha, T shift, double& sum_of_u) = 0;
   /// p = r + beta p; returns (p, A p).
   virtual double turn(T beta) = 0;
   /// u = u - by.
   virtual void shift(T by) = 0;
 
-  /// The ghosts of p, which is on the host, and its outside cells.
-  void place_outside(const ArrayRef<T, D>& p, const BoundaryRules<D>& rules) {
+  /// The ghosts of a vector that is on the host, and its outside cells.
+  void place_outside(const ArrayRef<T, D>& v, const BoundaryRules<D>& rules) {
     {
       const PhaseScope scope(system_.phases(), Phase::exchange);
-      plan_.exchange(p);
+      plan_.exchange(v);
     }
-    system_.place_outside(p, rules);
+    system_.place_outside(v, rules);
   }
 
   CartesianDomain<D> domain_;
@@ -114,7 +114,9 @@ class ConjugateGradients : public Solver<D> {
   void step() {
     // A residual of exactly zero leaves everything as it is.
     const T alpha = static_cast<T>(curvature_ != 0 ? rr_ / curvature_ : 0);
-    const double rr = descend(alpha, mean_, system_.singular() ? &mean_ : nullptr);
+    double sum_of_u = 0;
+    const double rr = descend(alpha, mean_, sum_of_u);
+    mean_ = static_cast<T>(sum_of_u / static_cast<double>(domain_.global().cells()));
     curvature_ = turn(static_cast<T>(rr_ != 0 ? rr / rr_ : 0));
     rr_ = rr;
   }

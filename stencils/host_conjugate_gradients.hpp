@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "datatypes/independent.hpp"
@@ -92,29 +93,25 @@ class TurnAhead {
   std::int64_t ahead_ = 0;
 };
 
-/// (p, A p) of a row where p is turned ahead, a few cells at a time.
-template <class T, int D>
-class TurnedProducts {
+/// Terms of a row where p is turned ahead, a few cells at a time.
+template <class T, int D, class Terms>
+class TurnedTerms {
  public:
-  /// The row of n cells from cell i on, with A p there.
-  TurnedProducts(const OperatorAt<T, D>& a, const TurnAhead<T, D>& turn, const Index<D>& i, std::int64_t n,
-                 const Index<D>& later)
-      : a_(a), turn_(turn), i_(behind<D>(i, 0)), later_(behind<D>(later, 0)), n_(n) {}
+  /// Of the row of n cells from cell i on, as RowTerms.
+  TurnedTerms(const Terms& terms_of, const TurnAhead<T, D>& turn, const Index<D>& i, std::int64_t n,
+              const Index<D>& later)
+      : row_(terms_of, i), turn_(turn), i_(behind<D>(i, 0)), later_(behind<D>(later, 0)), n_(n) {}
   static std::int64_t piece(std::int64_t) { return TurnAhead<T, D>::kPiece; }
   auto update(std::int64_t x, std::int64_t m) {
     turn_(i_, n_, x, m, later_);
-    const OperatorAt<T, D> a{a_.laplacian, a_.p + x};
-    ISOHALO_INDEPENDENT
-    for (std::int64_t k = 0; k < m; ++k) terms_[k] = a.product(k);
-    return [all = static_cast<const double*>(terms_)](std::int64_t k) { return all[k]; };
+    return row_.update(x, m);
   }
 
  private:
-  OperatorAt<T, D> a_;
+  RowTerms<D, Terms> row_;
   const TurnAhead<T, D>& turn_;
   Index<D> i_, later_;
   std::int64_t n_;
-  alignas(64) double terms_[TurnAhead<T, D>::kPiece];
 };
 
 }  // namespace detail
@@ -150,23 +147,17 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
 
   double curvature() override {
     this->place_outside(p_.ref(), homogeneous_);
-    const auto products = [this, laplacian = laplacian()](const Index<D>& i) {
-      return [a = detail::OperatorAt<T, D>{laplacian, &p_.at(i)}](std::int64_t x) { return a.product(x); };
-    };
-    return system_.sum_of_terms("isohalo::dot", products);
+    return system_.sum_of_terms("isohalo::dot", products());
   }
-  double descend(T alpha, T shift, T* mean) override {
+  double descend(T alpha, T shift, double& sum_of_u) override {
     watch_ = detail::Stopwatch(!ways_.decided());
     const auto row = detail::row_of_cells<T, D>([=, laplacian = laplacian()](auto in, auto at, auto out, auto to) {
       return detail::DescentAt<T, D>{alpha, shift, {laplacian, in[0] + at}, out[1] + to, out[0] + to};
     });
     T *const p = p_.ref().data, *const out[] = {r_.ref().data, u_.ref().data};
-    double u = 0;
-    const double rr = system_.sums_by(sum_of_u_.get(), &u, [&](CellSum<D>& sum, std::vector<double>& scratch) {
+    return system_.sums_by(sum_of_u_.get(), &sum_of_u, [&](CellSum<D>& sum, std::vector<double>& scratch) {
       sweep_with_square<T, D>(sum, sum_of_u_.get(), scratch, {row, p_.ref(), {&p, 1}, out}, how());
     });
-    if (mean) *mean = static_cast<T>(u / static_cast<double>(this->domain_.global().cells()));
-    return rr;
   }
   double turn(T beta) override {
     const double product = may_turn_ahead_ && how().ahead ? turn_ahead(beta) : (turn_all(beta), curvature());
@@ -194,14 +185,20 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   Laplacian<T, D> laplacian() const { return system_.laplacian(p_.ref().stride); }
   Fetch how() const { return Fetch::by_way(ways_.way(), lead_); }
 
+  /// (p, A p) as terms of a sum (see RowTerms).
+  auto products() const {
+    return [this, laplacian = laplacian()](const Index<D>& i) {
+      return [a = detail::OperatorAt<T, D>{laplacian, &p_.at(i)}](std::int64_t x) { return a.product(x); };
+    };
+  }
   /// The ghosts and outside cells of r instead of those of p, which are turned like the cells inside.
   double turn_ahead(T beta) {
     this->place_outside(r_.ref(), homogeneous_);
     const detail::TurnAhead<T, D> turn(beta, r_.ref(), p_.ref());
-    return system_.sum("isohalo::dot",
-                       [&, laplacian = laplacian()](const Index<D>& i, std::int64_t n, const Index<D>& later) {
-                         return detail::TurnedProducts<T, D>({laplacian, &p_.at(i)}, turn, i, n, later);
-                       });
+    const auto terms_of = products();
+    return system_.sum("isohalo::dot", [&](const Index<D>& i, std::int64_t n, const Index<D>& later) {
+      return detail::TurnedTerms<T, D, std::remove_const_t<decltype(terms_of)>>(terms_of, turn, i, n, later);
+    });
   }
   void turn_all(T beta) {
     const auto row = detail::row_of_cells<T, D>([beta](auto in, auto at, auto out, auto to) {

@@ -91,12 +91,9 @@ class PoissonSystem {
   /// The sum of value(x) over all cells, row(i, n) -> value as in TreeReducer::run_band. Collective. Fences.
   template <class RowValues>
   double sum(const char* label, const RowValues& row) {
-    {
-      const PhaseScope scope(phases_, Phase::sweep);
-      form_tile_values(label, sum_, scratch_, row);
-    }
-    const PhaseScope scope(phases_, Phase::reduction);
-    return sum_.combine();
+    return sums_by(nullptr, nullptr, [&](CellSum<D>& tiles, std::vector<double>& scratch) {
+      form_tile_values(label, tiles, scratch, row);
+    });
   }
   /// The sum of terms that must be computed: see RowTerms. Collective. Fences.
   template <class Terms>
@@ -133,7 +130,7 @@ class PoissonSystem {
     };
     if (out) {
       const PhaseScope scope(phases_, Phase::sweep);
-      for_each_row_of("isohalo::norm", SweepRegion<D>({domain_.owned()}), [&](const Index<D>& i, std::int64_t n) {
+      for_each_row_of("isohalo::norm", domain_.owned(), [&](const Index<D>& i, std::int64_t n) {
         const auto residual = residual_at(i);
         T* const r = &out->at(i);
         for (std::int64_t x = 0; x < n; ++x) r[x] = residual(x);

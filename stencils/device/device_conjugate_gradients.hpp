@@ -73,18 +73,19 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
     for (std::size_t f = 0; f < here_.size(); ++f) here_[f].take_to(*all()[f]);
   }
   double curvature() override {
-    bring_ghosts();
+    {
+      const PhaseScope scope(system_.phases(), Phase::exchange);
+      plan_.exchange(p_.erased());
+    }
     {
       const PhaseScope scope(system_.phases(), Phase::boundary);
       outside_.fill(p_.ref(), valid_, 0);
     }
     return sum(detail::ProductAt<T, D>{a_p()});
   }
-  double descend(T alpha, T shift, T* mean) override {
+  double descend(T alpha, T shift, double& sum_of_u) override {
     const double rr = sum(detail::DescentWithSquare<T, D>{{alpha, shift, a_p(), data(u_), data(r_)}});
-    if (mean)
-      *mean =
-          static_cast<T>(sum(detail::ValueAt<T>{data(u_)}) / static_cast<double>(this->domain_.global().cells()));
+    if (system_.singular()) sum_of_u = sum(detail::ValueAt<T>{data(u_)});
     return rr;
   }
   double turn(T beta) override {
@@ -106,11 +107,6 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
   detail::OperatorAt<T, D> a_p() const { return {system_.laplacian(p_.ref().stride), data(p_)}; }
   std::array<const Vector*, 3> all() const { return {&u_, &r_, &p_}; }
 
-  /// Of p.
-  void bring_ghosts() {
-    const PhaseScope scope(system_.phases(), Phase::exchange);
-    plan_.exchange(p_.erased());
-  }
   /// f(k) for the owned cells. Does not fence.
   template <class F>
   void each(const char* label, const F& f) {
