@@ -806,8 +806,8 @@ def change_sum(input, squares):
 
 def check_field(check, what, dataset, u, role, face):
     stored, attributes = dataset[...], dataset.attrs
-    check.that(stored.dtype == u.dtype and stored.tobytes() == u.tobytes(), what + "field, %d of %d cells differ" % (
-        np.count_nonzero(stored.view(np.uint8).reshape(-1) != np.ascontiguousarray(u).view(np.uint8).reshape(-1)), u.size))
+    check.that(stored.dtype == u.dtype and stored.tobytes() == u.tobytes(), what + "field, %d of %d bytes differ" % (
+        np.count_nonzero(stored.view(np.uint8).reshape(-1) != np.ascontiguousarray(u).view(np.uint8).reshape(-1)), u.nbytes))
     check.that(attributes["digest"].decode() == digest(u), what + "digest")
     check.that(same_bits(attributes["min"], float(u.min())), what + "min")
     check.that(same_bits(attributes["max"], float(u.max())), what + "max")
