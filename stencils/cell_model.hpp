@@ -94,6 +94,10 @@ struct CellSettings {
     f.coefficients = given_names();
     f.stages = stages_of<S>();
     if constexpr (stages_of<S>() > 1) f.stage_times.assign(S::stage_times.begin(), S::stage_times.end());
+    for (std::size_t k = 0; sourced && k < kStateFields<S>; ++k)
+      if (const auto& values = given[first_source() + k].in_time())
+        for (const auto& part : values->steady)
+          f.kept += std::count(part.depends_on.begin(), part.depends_on.end(), true) == D ? 1 : 0;
     return f;
   }
 };
@@ -135,7 +139,7 @@ class CellSolver final : public Stepper {
     if constexpr (kHasBefore<S>) begin_ = cell_kernel<kBegin, S, T, D>(in, this->field().stride, Make());
     for (std::size_t f = 0; in.sourced && f < kStateFields<S>; ++f)
       if (const auto& values = in.given[in.first_source() + f].in_time())
-        this->change_in_time(in.first_source() + f, values);
+        this->change_in_time(in.first_source() + f, *values);
   }
 
   void start() override {
@@ -173,7 +177,7 @@ class CellModel : public SolverModel<D> {
   std::string advice_not_finite() const override {
     bool in_time = false;
     for (std::size_t f = 0; in_.sourced && f < kStateFields<S>; ++f)
-      in_time = in_time || in_.given[in_.first_source() + f].in_time();
+      in_time = in_time || in_.given[in_.first_source() + f].in_time().has_value();
     return std::string("use a smaller step (solver.dt or solver.cfl)") +
            (in_time ? ", or look whether the expressions of [source] are finite at all times" : "");
   }
@@ -205,8 +209,10 @@ class CellModel : public SolverModel<D> {
   }
   double memory(const Index<D>& extents, int depth) const override {
     const StateFields fields = in_.fields();
-    const double arrays = static_cast<double>(fields.arrays());
-    return 0.5 * arrays * two_field_memory(in_.grid, shape(), extents, fields.reaches(depth));
+    const int reaches = fields.reaches(depth);
+    const auto ghosts = shape().ghost_widths(reaches, in_.grid.topology());
+    return 0.5 * static_cast<double>(fields.arrays()) * two_field_memory(in_.grid, shape(), extents, reaches) +
+           static_cast<double>(fields.kept) * Field<double, D>::bytes_needed(extents, ghosts[0], ghosts[1]);
   }
   ExchangeLoad exchange_load(int depth) const override {
     const StateFields fields = in_.fields();

@@ -15,6 +15,7 @@
 #include "framework/mpi/agreement.hpp"
 #include "framework/run/solver.hpp"
 #include "framework/schedule/fastest_way.hpp"
+#include "stencils/coefficient_in_time.hpp"
 #include "stencils/overlap_choice.hpp"
 #include "stencils/state_fields.hpp"
 
@@ -107,8 +108,10 @@ class FieldStepper : public Solver<D> {
   }
 
   /// Coefficient c depends on the time; steps read it in their own cells only. Before each step, or stage, its
-  /// cells get the values of that time, rounded to the field's type. Local.
-  void change_in_time(std::size_t c, const ValuesInTime<D>& values) { in_time_.emplace_back(c, values); }
+  /// cells get the values of that time, rounded to the field's type. Collective.
+  void change_in_time(std::size_t c, const ValuesInTime<D>& values) {
+    agreed(domain_.comm(), [&] { in_time_.emplace_back(c, values, bounds(deepest_)); });
+  }
   /// One sweep of this kernel, of the fields with all that it reads, into the fields a step before. Collective.
   void sweep_before(const Kernel& kernel);
   /// One step, which sweeps the interior while ghosts travel where it may and is to `overlap`; with `change` its
@@ -200,7 +203,7 @@ class FieldStepper : public Solver<D> {
   Kernels kernels_;
   Index<D> layers_low_{}, layers_high_{};
   std::vector<typename Parts::Outside> outside_;                  ///< of each field
-  std::vector<std::pair<std::size_t, ValuesInTime<D>>> in_time_;  ///< coefficients that depend on the time
+  std::vector<CoefficientInTime<D>> in_time_;
   Box<D> inner_;                                                  ///< reads no ghosts of other ranks; may be empty
   std::map<int, HaloPlan<D>> plans_;                              ///< by reaches
   bool ghosts_written_ = false;                                   ///< of the state, by the last sweep

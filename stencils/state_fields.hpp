@@ -1,6 +1,5 @@
 #pragma once
-/// What steppers of a state have in common: its fields by names, coefficients that depend on the time, and which
-/// cells their steps need.
+/// What steppers of a state have in common: its fields by names, and which cells their steps need.
 
 #include <algorithm>
 #include <span>
@@ -25,9 +24,15 @@ struct StateFields {
   int stages = 1;
   std::vector<double> stage_times{0.0};  ///< of the state that a stage reads, after the step's begin in steps
   bool one_exchange = false;             ///< all stages of a step follow one, also with one step per exchange
+  std::size_t kept = 0;  ///< arrays of binary64 for what of the coefficients does not depend on time
 
-  /// Arrays that such a stepper holds.
+  /// Arrays that such a stepper holds, but for these.
   std::size_t arrays() const { return state.size() * (stages > 1 ? 3 : 2) + coefficients.size(); }
+  /// Of a cell in all of them.
+  template <class T>
+  std::int64_t cell_bytes() const {
+    return static_cast<std::int64_t>(arrays() * sizeof(T) + kept * sizeof(double));
+  }
   /// Stencil reaches that `depth` steps per exchange take; with one step, each stage has an exchange, unless one is
   /// for all.
   int reaches(int depth) const { return depth > 1 || one_exchange ? stages * depth : depth; }
@@ -49,18 +54,6 @@ struct StateFields {
     return around;
   }
 };
-
-/// The values of this time in `cells`, a SweepRegion or a box, each rounded to T. Fences. Local.
-template <class T, int D, class Cells>
-void give_values(const ArrayRef<T, D>& u, const Cells& cells, const ValuesInTime<D>& values, double time) {
-  for_each_row_of("isohalo::source", cells, [&](const Index<D>& i, std::int64_t n) {
-    static thread_local std::vector<double> exact;
-    exact.resize(static_cast<std::size_t>(n));
-    values(i, n, time, exact.data());
-    T* const row = &u.at(i);
-    for (std::int64_t x = 0; x < n; ++x) row[x] = static_cast<T>(exact[static_cast<std::size_t>(x)]);
-  });
-}
 
 namespace detail {
 

@@ -34,7 +34,7 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
   // by where in memory the stack lies (docs/performance.md).
   if (D > 2) orders_ = FastestWay::of(2, kernels_[0]->reads_what_it_writes() ? 0.98 : 0.9);
   if (D > 1) lead_ = layers_high_[0] * now_[0].ref().stride[0];
-  const auto cell_bytes = static_cast<std::int64_t>(names_.arrays() * sizeof(T));
+  const auto cell_bytes = names_.template cell_bytes<T>();
   // Of the last level a core has some such share, where all are at work.
   in_cache_ = domain_.owned().cells() * cell_bytes <= 4 * host_threads() * second_level_cache();
   go_deep(depth);
@@ -54,7 +54,7 @@ void StateStepper<T, D>::go_deep(int depth) {
   this->plan();
   Index<D> reach;
   for (int j = 0; j < D; ++j) reach[j] = std::max(layers_low_[j], layers_high_[j]);
-  const auto cell_bytes = static_cast<std::int64_t>(names_.arrays() * sizeof(T));
+  const auto cell_bytes = names_.template cell_bytes<T>();
   tilings_.try_emplace(sweeps_, TileSizes<D>::of(domain_.owned().extents(), reach, cell_bytes, 64 / sizeof(T),
                                                  sweeps_, host_threads(), forced_tile_));
   if (names_.stages > 1 || (sweeps_ > 1 && !always_overlaps_)) return;
@@ -256,7 +256,7 @@ void StateStepper<T, D>::give_coefficients(const Cells& cells, std::int64_t step
   if (in_time_.empty()) return;
   const PhaseScope scope(phases_, Phase::sweep);
   const double time = this->time_at(step, after);
-  for (const auto& [c, values] : in_time_) give_values(coefficients_[c].ref(), cells, values, time);
+  for (const auto& c : in_time_) c.give(coefficients_[c.index()].ref(), cells, time);
 }
 
 #define ISOHALO_INSTANTIATE(T, D)                     \

@@ -79,19 +79,20 @@ class ExpressionParser {
     const char* name;
     int arguments;
     Row row;
+    bool slow;  ///< takes longer than to read a value from memory
   };
   static inline const std::array<Function, 11> kFunctions{
-      {{"sin", 1, rows([](double a, double) { return std::sin(a); })},
-       {"cos", 1, rows([](double a, double) { return std::cos(a); })},
-       {"tan", 1, rows([](double a, double) { return std::tan(a); })},
-       {"exp", 1, rows([](double a, double) { return std::exp(a); })},
-       {"log", 1, rows([](double a, double) { return std::log(a); })},
-       {"sqrt", 1, rows([](double a, double) { return std::sqrt(a); })},
-       {"abs", 1, rows([](double a, double) { return std::abs(a); })},
-       {"tanh", 1, rows([](double a, double) { return std::tanh(a); })},
-       {"floor", 1, rows([](double a, double) { return std::floor(a); })},
-       {"min", 2, rows([](double a, double b) { return b < a ? b : a; })},
-       {"max", 2, rows([](double a, double b) { return a < b ? b : a; })}}};
+      {{"sin", 1, rows([](double a, double) { return std::sin(a); }), true},
+       {"cos", 1, rows([](double a, double) { return std::cos(a); }), true},
+       {"tan", 1, rows([](double a, double) { return std::tan(a); }), true},
+       {"exp", 1, rows([](double a, double) { return std::exp(a); }), true},
+       {"log", 1, rows([](double a, double) { return std::log(a); }), true},
+       {"sqrt", 1, rows([](double a, double) { return std::sqrt(a); }), false},
+       {"abs", 1, rows([](double a, double) { return std::abs(a); }), false},
+       {"tanh", 1, rows([](double a, double) { return std::tanh(a); }), true},
+       {"floor", 1, rows([](double a, double) { return std::floor(a); }), false},
+       {"min", 2, rows([](double a, double b) { return b < a ? b : a; }), false},
+       {"max", 2, rows([](double a, double b) { return a < b ? b : a; }), false}}};
 
   [[noreturn]] void fail_at(std::size_t column, const std::string& problem) const {
     throw UsageError(fmt::format("\"{}\", column {}: {}", printable(shortened(text_, 60)), column + 1, problem));
@@ -118,13 +119,14 @@ class ExpressionParser {
     e_.nodes_.push_back(n);
     return static_cast<int>(e_.nodes_.size()) - 1;
   }
-  std::uint8_t reads(int k) const { return e_.nodes_[static_cast<std::size_t>(k)].reads; }
   template <class F>
   int add(F operation, int a, int b) {
     return add(rows(operation), a, b);
   }
-  int add(Row row, int a, int b) {
-    return add({Kind::operation, static_cast<std::uint8_t>(reads(a) | reads(b)), a, b, 0, row});
+  int add(Row row, int a, int b, bool slow = false) {
+    const Node &first = e_.nodes_[static_cast<std::size_t>(a)], &second = e_.nodes_[static_cast<std::size_t>(b)];
+    return add({Kind::operation, static_cast<std::uint8_t>(first.reads | second.reads), a, b, 0, row,
+                slow || first.slow || second.slow});
   }
 
   int whole() {
@@ -177,7 +179,7 @@ class ExpressionParser {
     const Node e = e_.nodes_[static_cast<std::size_t>(exponent)];
     if (e.kind == Kind::number && e.value >= 0 && e.value <= 64 && e.value == std::floor(e.value))
       return add(whole_power, base, exponent);
-    return add([](double a, double b) { return std::pow(a, b); }, base, exponent);
+    return add(rows([](double a, double b) { return std::pow(a, b); }), base, exponent, true);
   }
   int operand() {
     skip_spaces();
@@ -240,7 +242,7 @@ class ExpressionParser {
     if (f.arguments == 2 && !take(",")) fail(fmt::format("\",\" and the other number of {}", f.name));
     const int b = f.arguments == 2 ? whole() : a;
     if (!take(")")) fail("\")\" or an operator");
-    return add(f.row, a, b);
+    return add(f.row, a, b, f.slow);
   }
 
   Expression& e_;
@@ -254,24 +256,49 @@ Expression::Expression(const std::string& text, int dimensions) : text_(text) {
   ExpressionParser(*this, dimensions).run();
 }
 
-bool Expression::uses_time() const {
-  return (nodes_.back().reads >> kTimeBit & 1) != 0;
+std::vector<Expression> Expression::take_steady(std::size_t most) {
+  std::vector<Expression> parts;
+  std::vector<Node> rest;
+  const auto node = [&](int k) -> const Node& { return nodes_[static_cast<std::size_t>(k)]; };
+  // Copies the operation at k, which what follows it uses, operands first; returns its place.
+  const auto copy = [&](const auto& self, int k, std::vector<Node>& to) -> int {
+    Node n = node(k);
+    if (&to == &rest && n.slow && n.reads != 0 && (n.reads >> kTimeBit) == 0 && parts.size() < most) {
+      Expression part;
+      part.text_ = text_;
+      self(self, k, part.nodes_);
+      n = {Kind::steady, n.reads, static_cast<int>(parts.size()), 0};
+      parts.push_back(std::move(part));
+    } else if (n.kind == Kind::operation) {
+      const bool one = n.a == n.b;
+      n.a = self(self, n.a, to);
+      n.b = one ? n.a : self(self, n.b, to);
+    }
+    to.push_back(n);
+    return static_cast<int>(to.size()) - 1;
+  };
+  copy(copy, static_cast<int>(nodes_.size()) - 1, rest);
+  nodes_ = std::move(rest);
+  return parts;
 }
 
-void Expression::row(std::span<const double> x, int j, std::span<const double> along, double time,
-                     double* values) const {
+void Expression::row(std::span<const double> x, int j, std::span<const double> along, double time, double* values,
+                     const double* const* steady) const {
   constexpr std::size_t kBlock = 128;  // one operation for so many places, then the next one
   static thread_local std::vector<double> all;
   all.resize(nodes_.size() * kBlock);
-  const auto at = [](std::size_t k) { return all.data() + k * kBlock; };
   // Of what is the same along the row there is one value, formed with the first block.
   const auto varies = [&](std::size_t k) { return (nodes_[k].reads >> j & 1) != 0; };
   for (std::size_t first = 0; first < along.size(); first += kBlock) {
     const std::size_t n = std::min(kBlock, along.size() - first);
+    const auto at = [&](std::size_t k) -> const double* {
+      if (nodes_[k].kind != Kind::steady) return all.data() + k * kBlock;
+      return steady[nodes_[k].a] + (varies(k) ? first : 0);
+    };
     for (std::size_t k = 0; k < nodes_.size(); ++k) {
       const Node& node = nodes_[k];
-      double* const v = at(k);
-      if (!varies(k) && first > 0) continue;
+      double* const v = all.data() + k * kBlock;
+      if (node.kind == Kind::steady || (!varies(k) && first > 0)) continue;
       if (node.kind == Kind::operation) {
         const auto a = static_cast<std::size_t>(node.a), b = static_cast<std::size_t>(node.b);
         node.row(at(a), varies(a), at(b), varies(b), n, v);

@@ -34,8 +34,9 @@ std::optional<Expression> read_expression(Config& config, const std::string& key
 
 /// The values at cells' centres at any time; beyond a periodic side those of the cells that are repeated there.
 template <int D>
-ValuesInTime<D> values_in_time(const GridSettings<D>& grid, const Expression& e) {
-  return [grid, e](const Index<D>& first, std::int64_t n, double time, double* values) {
+typename ValuesInTime<D>::Row rows_in_time(const GridSettings<D>& grid, const Expression& e) {
+  return [grid, e](const Index<D>& first, std::int64_t n, double time, const double* const* steady,
+                   double* values) {
     const auto inside = [&](int j) { return (first[j] % grid.shape[j] + grid.shape[j]) % grid.shape[j]; };
     PerDim<double, D> x;
     for (int j = 0; j < D; ++j) x[j] = grid.centre(j, inside(j));
@@ -48,14 +49,24 @@ ValuesInTime<D> values_in_time(const GridSettings<D>& grid, const Expression& e)
       for (std::int64_t c = 0; c < m; ++c) at[c] = grid.centre(D - 1, i + c);
       k += m;
     }
-    e.row(x, D - 1, along, time, values);
+    e.row(x, D - 1, along, time, values, steady);
   };
+}
+template <int D>
+ValuesInTime<D> values_in_time(const GridSettings<D>& grid, Expression e) {
+  ValuesInTime<D> values;
+  for (const Expression& part : e.take_steady(ValuesInTime<D>::kMostParts)) {
+    values.steady.push_back({{}, rows_in_time(grid, part)});
+    for (int j = 0; j < D; ++j) values.steady.back().depends_on[j] = part.uses(j);
+  }
+  values.row = rows_in_time(grid, e);
+  return values;
 }
 
 /// The value at a cell's centre at time 0. Works out and keeps those of a piece of its row.
 template <int D>
 std::function<double(const Index<D>&)> value_at_start(const GridSettings<D>& grid, const Expression& e) {
-  return [along = values_in_time(grid, e), end = grid.shape[D - 1], first = Index<D>{},
+  return [row = rows_in_time(grid, e), end = grid.shape[D - 1], first = Index<D>{},
           values = std::vector<double>()](const Index<D>& i) mutable {
     constexpr std::int64_t piece = 128;
     Index<D> begin = i;
@@ -63,7 +74,7 @@ std::function<double(const Index<D>&)> value_at_start(const GridSettings<D>& gri
     if (values.empty() || begin != first) {
       first = begin;
       values.resize(static_cast<std::size_t>(std::min(piece, end - begin[D - 1])));
-      along(first, std::ssize(values), 0.0, values.data());
+      row(first, std::ssize(values), 0.0, nullptr, values.data());
     }
     return values[static_cast<std::size_t>(i[D - 1] - begin[D - 1])];
   };

@@ -50,7 +50,7 @@ class InitialField {
   Extremes extremes(const CartesianDomain<D>& domain) const;
 
   /// The values where they depend on the time: those of an expression with t. `fill` gives those of time 0.
-  const ValuesInTime<D>& in_time() const { return in_time_; }
+  const std::optional<ValuesInTime<D>>& in_time() const { return in_time_; }
 
   bool from_file() const { return kind_ == "file"; }
   /// A bound of the magnitude of the values, before they are rounded, that is known before they are; none of a
@@ -86,7 +86,7 @@ class InitialField {
   GridSettings<D> grid_;
   std::string prefix_, kind_;
   CellValue value_;  ///< none of a field from a file
-  ValuesInTime<D> in_time_;
+  std::optional<ValuesInTime<D>> in_time_;
   std::optional<double> largest_;
   std::int64_t seed_ = 0;
   std::filesystem::path file_;

@@ -32,10 +32,22 @@ enum class ElementType { float64, float32, uint8 };
 /// "float64", "float32", "uint8".
 const char* type_name(ElementType type);
 
-/// Gives the values of the n cells from `first` on along the last dimension, at a time, in binary64. Several
-/// threads may call it at once.
+/// Values of cells that depend on the time, in binary64. Several threads may call it at once.
 template <int D>
-using ValuesInTime = std::function<void(const Index<D>& first, std::int64_t n, double time, double* values)>;
+struct ValuesInTime {
+  /// Gives those of the n cells from `first` on along the last dimension, from those of the `steady` parts there.
+  using Row = std::function<void(const Index<D>& first, std::int64_t n, double time, const double* const* steady,
+                                 double* values)>;
+  /// What of them does not depend on the time and is worth keeping; it has no parts itself.
+  struct Part {
+    PerDim<bool, D> depends_on{};  ///< the place along these dimensions
+    Row row;
+  };
+  static constexpr std::size_t kMostParts = 4;
+
+  Row row;
+  std::vector<Part> steady;
+};
 
 /// [domain] of the input.
 template <int D>

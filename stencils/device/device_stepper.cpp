@@ -112,10 +112,11 @@ void DeviceStepper<T, D, Space>::sweep_interior(const Fields& u) {
 template <class T, int D, class Space>
 void DeviceStepper<T, D, Space>::bring_coefficients(int further, int stage) {
   const PhaseScope scope(phases_, Phase::sweep);
-  for (const auto& [c, values] : in_time_) {
+  for (const auto& c : in_time_) {
+    HostCopy<T, D>& values = host_coefficients_[c.index()];
     for (const Box<D>& box : level(further).boxes)
-      give_values(host_coefficients_[c].ref(), box, values, this->time_at(step_, this->after(stage)));
-    host_coefficients_[c].take_to(coefficients_[c]);
+      c.give(values.ref(), box, this->time_at(step_, this->after(stage)));
+    values.take_to(coefficients_[c.index()]);
   }
 }
 

@@ -95,6 +95,46 @@ TEST(Expression, SaysWhetherItUsesTheTime) {
   EXPECT_FALSE(Expression("x*y", 2).uses_time());
 }
 
+/// The texts of what is taken out, by the coordinates that it depends on ("x", "xy"); the values then have the same
+/// bits as before, in rows of each dimension that are longer than what is evaluated at once.
+std::vector<std::string> steady_parts(const std::string& text, std::size_t most = 4) {
+  const std::vector<double> x{0.7, -1.3};
+  const Expression whole(text, 2);
+  Expression rest = whole;
+  const std::vector<Expression> parts = rest.take_steady(most);
+  for (int j = 0; j < 2; ++j) {
+    std::vector<double> along;
+    for (int k = 0; k < 300; ++k) along.push_back(x[static_cast<std::size_t>(j)] + 0.01 * k);
+    const auto row = [&](const Expression& e, const double* const* steady) {
+      std::vector<double> values(along.size());
+      e.row(x, j, along, 0.25, values.data(), steady);
+      return values;
+    };
+    std::vector<std::vector<double>> kept;
+    for (const Expression& part : parts) kept.push_back(row(part, nullptr));
+    std::vector<const double*> steady;
+    for (auto& values : kept) steady.push_back(values.data());
+    const std::vector<double> before = row(whole, nullptr), after = row(rest, steady.data());
+    EXPECT_EQ(std::memcmp(before.data(), after.data(), before.size() * sizeof(double)), 0) << text << ", " << j;
+  }
+  std::vector<std::string> names;
+  for (const Expression& part : parts) {
+    EXPECT_FALSE(part.uses_time()) << text;
+    names.push_back(std::string(part.uses(1) ? "x" : "") + (part.uses(0) ? "y" : ""));
+  }
+  return names;
+}
+
+TEST(Expression, PartsThatDoNotDependOnTheTimeAreTakenOut) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(steady_parts("sin(t)*exp(-x*x)"), (Names{"x"}));
+  EXPECT_EQ(steady_parts("sin(t)*exp(-((x-0.5)^2+y^2)/0.02) + y*t"), (Names{"xy"}));
+  EXPECT_EQ(steady_parts("t*exp(y) - log(2+x)*t^2"), (Names{"y", "x"}));
+  EXPECT_EQ(steady_parts("t*exp(y) - log(2+x)*t^2", 1), (Names{"y"}));
+  EXPECT_EQ(steady_parts("max(x*(1+x^0.5), y*t)"), (Names{"x"}));
+  EXPECT_EQ(steady_parts("(x+y)*t + sin(2)*t + sin(x-t) - sqrt(y)/t"), Names());  // as fast to form again
+}
+
 std::string problem(const std::string& text, int dimensions = 2) {
   try {
     const Expression e(text, dimensions);

@@ -241,7 +241,7 @@ def cell_input(d, k):
     return "\n".join(lines) + "\n"
 
 
-SOURCES = ["sin(20*t)*(x < 0.5) - t", "exp(-3*(x-0.2)^2)*cos(9*t+x0)", "t", "max(x0, x)*(t < 0.01) + 0.5", "2"]
+SOURCES = ["sin(20*t)*(x < 0.5) - t", "exp(-3*(x-0.2)^2)*cos(9*t+x0)", "t", "max(x0, x)*(t < 0.01) + exp(-x0*x)*t", "2"]
 
 
 def source_input(d, k):
