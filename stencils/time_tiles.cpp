@@ -36,10 +36,8 @@ TimeTiles<D> TimeTiles<D>::chosen(const Index<D>& block, const Index<D>& reach, 
                                   std::int64_t line, int steps, std::int64_t cache) {
   constexpr double row_cost = 32;  // what begins and ends a row takes as long as so many cells
   const double cells = std::max(1.0, static_cast<double>(cache) / static_cast<double>(cell_bytes));
-  TimeTiles best;
+  TimeTiles best = skewed(reach, line);
   double least = 0;
-  best.skew = reach;
-  best.skew[D - 1] = (reach[D - 1] + line - 1) / line * line;
   const auto weigh = [&](std::int64_t row) {
     const Index<D> w = spread<D>(block, reach, cells, row);
     double cost = 1 + row_cost / static_cast<double>(row);
@@ -56,13 +54,38 @@ TimeTiles<D> TimeTiles<D>::chosen(const Index<D>& block, const Index<D>& reach, 
 }
 
 template <int D>
+TimeTiles<D> TimeTiles<D>::thin(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes,
+                                std::int64_t line, int steps, std::int64_t cache, int threads) {
+  if constexpr (D == 1) {
+    return chosen(block, reach, cell_bytes, line, steps, cache * threads);
+  } else {
+    constexpr std::int64_t piece = 8192, rows = 8;  // bytes of a row, and rows, of two dimensions
+    TimeTiles t = skewed(reach, line);
+    t.extents = block;
+    if constexpr (D == 2) {
+      t.extents = {std::min(block[0], std::max(rows, 4 * reach[0]) * threads),
+                   std::min(block[1], std::max(line, piece / cell_bytes / line * line))};
+    } else {
+      t.extents[D - 2] = std::min(block[D - 2], 2 * reach[D - 2] * threads);
+      const double planes = static_cast<double>(cache * threads) / static_cast<double>(cell_bytes) /
+                            static_cast<double>(t.extents[D - 2] * block[D - 1]);
+      const auto each = static_cast<std::int64_t>(std::pow(planes, 1.0 / (D - 2)));
+      for (int j = 0; j < D - 2; ++j) t.extents[j] = std::min(block[j], std::max(each, 4 * reach[j]));
+    }
+    t.keep_whole(block, reach, steps);
+    return t;
+  }
+}
+
+template <int D>
 TileSizes<D> TileSizes<D>::of(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes,
                               std::int64_t line, int steps, int threads, const std::optional<Index<D>>& forced) {
   const auto filling = [&](std::int64_t cache) {
     return TimeTiles<D>::chosen(block, reach, cell_bytes, line, steps, cache * threads);
   };
   std::vector<TimeTiles<D>> sizes;
-  for (const std::int64_t part : {1, 4, 16}) sizes.push_back(filling(second_level_cache() / part));
+  for (const std::int64_t part : {1, 4}) sizes.push_back(filling(second_level_cache() / part));
+  sizes.push_back(TimeTiles<D>::thin(block, reach, cell_bytes, line, steps, second_level_cache() / 16, threads));
   if (forced) {
     sizes.resize(1);
     sizes[0].extents = *forced;

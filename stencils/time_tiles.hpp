@@ -40,6 +40,11 @@ struct TimeTiles {
   /// line; rows are cut and skewed in whole lines. `cache`: bytes. Local.
   static TimeTiles chosen(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes, std::int64_t line,
                           int steps, std::int64_t cache);
+  /// Small ones that are thin in the last dimension which is cut: there a tile follows the other, and finds in
+  /// cache what that one has brought in. So these bring in little twice, and what a step reads the one before has
+  /// just written. `cache`: bytes of about one step, of each of so many threads. Local.
+  static TimeTiles thin(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes, std::int64_t line,
+                        int steps, std::int64_t cache, int threads);
 
   /// A dimension in which a tile is as long as the block needs no second one for what the skew pushes out of the
   /// first.
@@ -91,6 +96,12 @@ struct TimeTiles {
   }
 
  private:
+  static TimeTiles skewed(const Index<D>& reach, std::int64_t line) {
+    TimeTiles t;
+    t.skew = reach;
+    t.skew[D - 1] = (reach[D - 1] + line - 1) / line * line;
+    return t;
+  }
   Box<D> in_frame(const Box<D>& b, int q) const {
     Index<D> by = skew;
     for (auto& x : by) x *= q;
@@ -98,7 +109,7 @@ struct TimeTiles {
   }
 };
 
-/// Tiles that fill the second-level cache, a quarter of it, or a sixteenth: more of what smaller ones bring in lies
+/// Tiles that fill the second-level cache or a quarter of it, or thin ones: more of what smaller ones bring in lies
 /// around them, but less is far away from the core, and other programs, too, have a share of that cache. Which are
 /// the fastest is tried out, in whole blocks of steps, those with a change sum apart. Each rank decides for itself,
 /// but all after the same step, since a trial of depths does not count these: all ranks have as many sizes.

@@ -91,6 +91,18 @@ TEST(TimeTiles, AreCutToTheCache) {
   for (int j = 0; j < 4; ++j) EXPECT_GE(least.extents[j], 1);
 }
 
+TEST(TimeTiles, ThinOnesAreThinWhereATileFollowsTheOther) {
+  EXPECT_EQ((TimeTiles<2>::thin({8192, 8192}, {1, 1}, 16, 8, 8, 1 << 17, 1).extents), (Index<2>{8, 512}));
+  EXPECT_EQ((TimeTiles<2>::thin({8192, 8192}, {4, 4}, 48, 8, 8, 1 << 17, 3).extents), (Index<2>{48, 168}));
+  const auto planes = TimeTiles<3>::thin({384, 384, 384}, {1, 1, 1}, 16, 8, 8, 1 << 17, 1);
+  EXPECT_EQ(planes.extents, (Index<3>{10, 2, 384 + 8 * (2 + 8)}));  // rows are whole
+  EXPECT_EQ(planes.skew, (Index<3>{1, 1, 8}));
+  // Of four threads each gets two rows.
+  EXPECT_EQ((TimeTiles<3>::thin({384, 384, 384}, {1, 1, 1}, 16, 8, 8, 1 << 17, 4).extents[1]), 8);
+  for (const std::int64_t extent : TimeTiles<4>::thin({50, 50, 50, 50}, {4, 4, 4, 4}, 16, 8, 4, 1000, 1).extents)
+    EXPECT_GE(extent, 1);
+}
+
 template <int D>
 BoundaryRules<D> random_rules(test::Random& random) {
   BoundaryRules<D> r;
