@@ -7,30 +7,29 @@
 
 namespace isohalo::detail {
 
+/// f(part) for boxes that have the cells of `b` which are not in `hole`.
+template <int D, class F>
+void for_each_box_without(Box<D> b, const Box<D>& hole, const F& f) {
+  if (b.intersect(hole).empty()) return f(b);
+  for (int j = 0; j < D; ++j) {
+    if (b.low[j] < hole.low[j]) {
+      Box<D> below = b;
+      below.high[j] = b.low[j] = hole.low[j];
+      f(below);
+    }
+    if (b.high[j] > hole.high[j]) {
+      Box<D> above = b;
+      above.low[j] = b.high[j] = hole.high[j];
+      f(above);
+    }
+  }
+}
+
 /// `boxes` without the cells of `hole`, as boxes.
 template <int D>
 std::vector<Box<D>> without(const std::vector<Box<D>>& boxes, const Box<D>& hole) {
   std::vector<Box<D>> rest;
-  for (Box<D> b : boxes) {
-    if (b.intersect(hole).empty()) {
-      rest.push_back(b);
-      continue;
-    }
-    for (int j = 0; j < D; ++j) {
-      if (b.low[j] < hole.low[j]) {
-        Box<D> below = b;
-        below.high[j] = hole.low[j];
-        rest.push_back(below);
-        b.low[j] = hole.low[j];
-      }
-      if (b.high[j] > hole.high[j]) {
-        Box<D> above = b;
-        above.low[j] = hole.high[j];
-        rest.push_back(above);
-        b.high[j] = hole.high[j];
-      }
-    }
-  }
+  for (const Box<D>& b : boxes) for_each_box_without(b, hole, [&](const Box<D>& part) { rest.push_back(part); });
   return rest;
 }
 

@@ -206,9 +206,18 @@ void sweep(const SweepRegion<D>& region, const RowUpdate<T, D>& update, const Fe
 }
 
 template <class T, int D>
-void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update) {
+void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update, T* kept) {
   const UpdatedRows<T, D> rows(update, {.in_cache = true});
-  for_each_share_of("isohalo::tile", box, [&rows](const Box<D>& share) { rows.run_box(share); });
+  for_each_share_of("isohalo::tile", box, [&](const Box<D>& share) {
+    if (!kept) return rows.run_box(share);
+    for_each_row(share, [&](const Index<D>& i) {  // the row's neighbors are in cache when its turn comes
+      Box<D> row = Box<D>::of_cell(i);
+      row.high[D - 1] = share.high[D - 1];
+      const std::int64_t at = place_of(update.like, i);
+      std::copy_n(update.out[0] + at, row.extent(D - 1), kept + at);
+      rows.run_box(row);
+    });
+  });
 }
 
 namespace {
@@ -321,7 +330,7 @@ void sweep_with_square(CellSum<D>& sum, CellSum<D>* second, std::vector<double>&
 
 #define ISOHALO_INSTANTIATE(T, D)                                                                               \
   template void sweep(const SweepRegion<D>&, const RowUpdate<T, D>&, const Fetch&, std::int64_t, std::int64_t); \
-  template void sweep_box(const Box<D>&, const RowUpdate<T, D>&);                                               \
+  template void sweep_box(const Box<D>&, const RowUpdate<T, D>&, T*);                                           \
   template void sweep_with_change(ChangeSum<T, D>&, std::vector<double>&, const RowUpdate<T, D>&,               \
                                   std::span<T* const>, const Fetch&);                                           \
   template void sweep_box_with_change(ChangeSum<T, D>&, std::vector<double>&, const Box<D>&,                    \

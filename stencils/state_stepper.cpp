@@ -146,7 +146,7 @@ std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, do
     (change ? tiles.in_units(reducer_.tile()) : tiles)
         .for_each_part(
             steps, [&](int q) -> const Box<D>& { return this->bounds(further(q)); },
-            [&](int q, const Box<D>& part) { sweep_part(further(q), part, q, steps, change); });
+            [&](int q, const Box<D>& part) { sweep_part(further(q), part, q, steps, change, tiles.skew); });
     if (tiles_tried_) tiling.ways[change].took(watch.seconds());
   }
   if (steps % 2 && !in_place_) std::swap(now_, next_);
@@ -160,20 +160,23 @@ std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, do
 }
 
 template <class T, int D>
-void StateStepper<T, D>::sweep_part(int further, const Box<D>& part, int q, int steps, bool change) {
+void StateStepper<T, D>::sweep_part(int further, const Box<D>& part, int q, int steps, bool change,
+                                    const Index<D>& skew) {
   const bool last = q + 1 == steps;
-  // In place but for the last two steps, where their change is wanted: it needs the old values.
-  const int in_place = !in_place_ ? 0 : change ? steps - 2 : steps;
-  const bool turned = q >= in_place && (q - in_place) % 2;
-  const Fields &from = turned ? next_ : now_, &to = turned || q < in_place ? now_ : next_;
+  const bool turned = q % 2 && !in_place_;
+  const Fields &from = turned ? next_ : now_, &to = turned || in_place_ ? now_ : next_;
   const RowUpdate<T, D> update = this->update(this->kernel(0, q), from, to, 0);
   const Box<D> owned = part.intersect(domain_.owned());  // its change, where it is wanted
+  T* const kept = in_place_ && change && q + 2 == steps && !owned.empty()
+                      ? replaced_.keep(next_[0].ref(), part, skew)
+                      : nullptr;
   const bool summed = last && change && !owned.empty();
   const bool replaced = summed && change_over_two_;
   std::int64_t left = part.cells();
   if (replaced) {
     give_coefficients(owned, step_ + q, 0);
-    sweep_box_with_change(reducer_, scratch_, owned, update, this->addresses(to, before_));
+    T* const before = in_place_ ? replaced_.values(next_[0].ref(), owned) : to[0].ref().data;
+    sweep_box_with_change<T, D>(reducer_, scratch_, owned, update, {&before, 1});
     left -= owned.cells();
   }
   for (const Box<D>& b : replaced ? level(further).around : level(further).boxes) {
@@ -181,7 +184,7 @@ void StateStepper<T, D>::sweep_part(int further, const Box<D>& part, int q, int 
     const Box<D> common = b.intersect(part);
     if (common.empty()) continue;
     give_coefficients(common, step_ + q, 0);
-    sweep_box(common, update);
+    sweep_box(common, update, kept);
     left -= common.cells();
   }
   if (!last) return this->fill_outside_of(to, with_mirrored(part, this->bounds(further)), step_ + q + 1, 0);

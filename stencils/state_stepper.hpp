@@ -15,6 +15,7 @@
 #include "stencils/depth_choice.hpp"
 #include "stencils/field_stepper.hpp"
 #include "stencils/kernel_sweep.hpp"
+#include "stencils/replaced_cells.hpp"
 #include "stencils/time_tiles.hpp"
 
 namespace isohalo {
@@ -84,8 +85,8 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   /// change sum is of the last two steps. Not for coefficients that depend on the time.
   void change_over_two() { change_over_two_ = true; }
   /// For two such kernels, each of which changes cells of one colour and reads adjacent ones of the other: from now
-  /// on steps without a change sum write what they read. Then they must come in pairs. A kernel that is called with
-  /// one array leaves the cells of the other colour alone.
+  /// on steps in tiles write what they read. Then they must come in pairs. A kernel that is called with one array
+  /// leaves the cells of the other colour alone.
   void update_in_place() { in_place_ = true; }
 
   /// v = f(v) in every cell of the first field that holds a value, ghosts included, so that they stay copies of
@@ -162,7 +163,8 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   std::int64_t advance_some(std::int64_t most, bool change, double& sum);
   /// One part of a tile: step q of so many, `further` steps before the next exchange. Before the last one the
   /// outside cells that the next one reads; after it the tile values of the change, if they are wanted.
-  void sweep_part(int further, const Box<D>& part, int q, int steps, bool change);
+  /// `skew`: of its parts.
+  void sweep_part(int further, const Box<D>& part, int q, int steps, bool change, const Index<D>& skew);
   /// `part` and beside a side of the grid the cells that outside ones mirror. They have their values of the same
   /// step: those that lie lower are of earlier tiles, and less than a skew away, so that the step after the next
   /// has not come to them.
@@ -194,6 +196,7 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   FastestWay fetches_ = FastestWay::of(Fetch::kWays),
              fetches_with_change_ = FastestWay::of(D > 1 && sizeof(T) > 1 ? Fetch::kWaysOfSums : Fetch::kWays);
   FastestWay orders_ = FastestWay::decided_for(0);  ///< tried once `fetches_` are decided; 0: in blocks
+  ReplacedCells<T, D> replaced_;                    ///< of steps in place with a change sum
   std::vector<double> scratch_;
 };
 
