@@ -24,9 +24,8 @@ class CoefficientInTime {
         if (!part.depends_on[j]) box.high[j] = box.low[j] + 1;
       fields_.emplace_back("steady part", box, Index<D>{}, Index<D>{});
       ArrayRef<double, D> kept = fields_.back().ref();
-      for_each_row_of("isohalo::steady", box, [&](const Index<D>& i, std::int64_t n) {
-        part.row(i, n, 0, nullptr, &kept.at(i));
-      });
+      for_each_row_of("isohalo::steady", box,
+                      [&](const Index<D>& i, std::int64_t n) { part.row(i, n, 0, nullptr, &kept.at(i)); });
       for (int j = 0; j < D; ++j)
         if (!part.depends_on[j]) kept.stride[j] = 0;
       kept_.push_back(kept);

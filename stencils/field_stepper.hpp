@@ -202,13 +202,13 @@ class FieldStepper : public Solver<D> {
   Fields now_, next_, third_, coefficients_;
   Kernels kernels_;
   Index<D> layers_low_{}, layers_high_{};
-  std::vector<typename Parts::Outside> outside_;                  ///< of each field
+  std::vector<typename Parts::Outside> outside_;  ///< of each field
   std::vector<CoefficientInTime<D>> in_time_;
-  Box<D> inner_;                                                  ///< reads no ghosts of other ranks; may be empty
-  std::map<int, HaloPlan<D>> plans_;                              ///< by reaches
-  bool ghosts_written_ = false;                                   ///< of the state, by the last sweep
-  int steps_left_ = 0;                                            ///< sweeps until the next exchange
-  std::int64_t step_ = 0;                                         ///< of the state
+  Box<D> inner_;                      ///< reads no ghosts of other ranks; may be empty
+  std::map<int, HaloPlan<D>> plans_;  ///< by reaches
+  bool ghosts_written_ = false;       ///< of the state, by the last sweep
+  int steps_left_ = 0;                ///< sweeps until the next exchange
+  std::int64_t step_ = 0;             ///< of the state
   double dt_ = 0;
   Addresses reads_, writes_, before_;
   PhaseClock* phases_ = nullptr;

@@ -39,8 +39,8 @@ class Expression {
   /// Values of an operation for `n` places, from those of its operands; an operand that does not vary has one.
   using Row = void (*)(const double* a, bool a_varies, const double* b, bool b_varies, std::size_t n, double* v);
   enum class Kind : std::uint8_t { number, coordinate, time, operation, steady };
-  /// `a` and `b` are the places of an operation's operands among the nodes; of a coordinate or a part that was taken
-  /// out `a` is its number.
+  /// `a` and `b` are the places of an operation's operands among the nodes; of a coordinate or a part that was
+  /// taken out `a` is its number.
   struct Node {
     Kind kind = Kind::number;
     std::uint8_t reads = 0;  ///< bit j: the value depends on coordinate j; bit kTimeBit: on the time

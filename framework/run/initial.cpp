@@ -35,8 +35,7 @@ std::optional<Expression> read_expression(Config& config, const std::string& key
 /// The values at cells' centres at any time; beyond a periodic side those of the cells that are repeated there.
 template <int D>
 typename ValuesInTime<D>::Row rows_in_time(const GridSettings<D>& grid, const Expression& e) {
-  return [grid, e](const Index<D>& first, std::int64_t n, double time, const double* const* steady,
-                   double* values) {
+  return [grid, e](const Index<D>& first, std::int64_t n, double time, auto steady, double* values) {
     const auto inside = [&](int j) { return (first[j] % grid.shape[j] + grid.shape[j]) % grid.shape[j]; };
     PerDim<double, D> x;
     for (int j = 0; j < D; ++j) x[j] = grid.centre(j, inside(j));
