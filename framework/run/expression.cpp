@@ -260,12 +260,11 @@ std::vector<Expression> Expression::take_steady(std::size_t most) {
   std::vector<Expression> parts;
   std::vector<Node> rest;
   const auto node = [&](int k) -> const Node& { return nodes_[static_cast<std::size_t>(k)]; };
-  // Copies the operation at k, which what follows it uses, operands first; returns its place.
+  // Copies the node at k to the end of `to`, its operands first; returns its place there.
   const auto copy = [&](const auto& self, int k, std::vector<Node>& to) -> int {
     Node n = node(k);
     if (&to == &rest && n.slow && n.reads != 0 && (n.reads >> kTimeBit) == 0 && parts.size() < most) {
       Expression part;
-      part.text_ = text_;
       self(self, k, part.nodes_);
       n = {Kind::steady, n.reads, static_cast<int>(parts.size()), 0};
       parts.push_back(std::move(part));

@@ -30,7 +30,7 @@ class Expression {
   void row(std::span<const double> x, int j, std::span<const double> along, double time, double* values,
            const double* const* steady = nullptr) const;
   /// Takes out of it what is worth keeping from one time to the next: parts that depend on places alone, with a
-  /// function that takes longer than reading its value; at most so many.
+  /// function that takes longer than reading its value; at most so many. They have no text.
   std::vector<Expression> take_steady(std::size_t most);
 
  private:

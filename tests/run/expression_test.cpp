@@ -95,7 +95,7 @@ TEST(Expression, SaysWhetherItUsesTheTime) {
   EXPECT_FALSE(Expression("x*y", 2).uses_time());
 }
 
-/// The texts of what is taken out, by the coordinates that it depends on ("x", "xy"); the values then have the same
+/// The coordinates that each part depends on which is taken out ("x", "xy"). With these the values have the same
 /// bits as before, in rows of each dimension that are longer than what is evaluated at once.
 std::vector<std::string> steady_parts(const std::string& text, std::size_t most = 4) {
   const std::vector<double> x{0.7, -1.3};
