@@ -65,6 +65,12 @@ struct CellSettings {
   bool limit_known = true;  ///< else dt is checked when the coefficients are there
 
   std::size_t first_source() const { return fields_given ? kCoefficients<S, D> : 0; }
+  /// f(its place among the given, its values) for each source that depends on the time.
+  template <class F>
+  void for_each_source_in_time(const F& f) const {
+    for (std::size_t k = first_source(); sourced && k < first_source() + kStateFields<S>; ++k)
+      if (const auto& values = given[k].in_time()) f(k, *values);
+  }
   std::vector<std::string> given_names() const {
     std::vector<std::string> names;
     if (fields_given)
@@ -94,10 +100,10 @@ struct CellSettings {
     f.coefficients = given_names();
     f.stages = stages_of<S>();
     if constexpr (stages_of<S>() > 1) f.stage_times.assign(S::stage_times.begin(), S::stage_times.end());
-    for (std::size_t k = 0; sourced && k < kStateFields<S>; ++k)
-      if (const auto& values = given[first_source() + k].in_time())
-        for (const auto& part : values->steady)
-          f.kept += std::count(part.depends_on.begin(), part.depends_on.end(), true) == D ? 1 : 0;
+    for_each_source_in_time([&f](std::size_t, const auto& values) {
+      for (const auto& part : values.steady)
+        f.kept += std::count(part.depends_on.begin(), part.depends_on.end(), true) == D ? 1 : 0;
+    });
     return f;
   }
 };
@@ -137,9 +143,7 @@ class CellSolver final : public Stepper {
             },
             exchange) {
     if constexpr (kHasBefore<S>) begin_ = cell_kernel<kBegin, S, T, D>(in, this->field().stride, Make());
-    for (std::size_t f = 0; in.sourced && f < kStateFields<S>; ++f)
-      if (const auto& values = in.given[in.first_source() + f].in_time())
-        this->change_in_time(in.first_source() + f, *values);
+    in.for_each_source_in_time([this](std::size_t k, const auto& values) { this->change_in_time(k, values); });
   }
 
   void start() override {
@@ -176,8 +180,7 @@ class CellModel : public SolverModel<D> {
   double dt() const override { return in_.dt; }
   std::string advice_not_finite() const override {
     bool in_time = false;
-    for (std::size_t f = 0; in_.sourced && f < kStateFields<S>; ++f)
-      in_time = in_time || in_.given[in_.first_source() + f].in_time().has_value();
+    in_.for_each_source_in_time([&in_time](std::size_t, const auto&) { in_time = true; });
     return std::string("use a smaller step (solver.dt or solver.cfl)") +
            (in_time ? ", or look whether the expressions of [source] are finite at all times" : "");
   }

@@ -65,10 +65,12 @@ void refuse_reads_of(const S& solver, const std::string& kind) {
     return std::array<ProbeCell<D>, sizeof...(F)>{
         ProbeCell<D>(read[First + F], seed == 0 ? 0 : seed * 100 + First + F)...};
   };
-  for (seed = 0; seed < 16; ++seed)
+  for (seed = 0; seed < 16; ++seed) {
+    const auto given = probes(std::integral_constant<std::size_t, n + n>(), std::make_index_sequence<m>());
     new_values<Stage>(solver, probes(std::integral_constant<std::size_t, 0>(), std::make_index_sequence<n>()),
-                      probes(std::integral_constant<std::size_t, n>(), std::make_index_sequence<n>()),
-                      probes(std::integral_constant<std::size_t, n + n>(), std::make_index_sequence<m>()), 1.0);
+                      probes(std::integral_constant<std::size_t, n>(), std::make_index_sequence<n>()), given, 1.0);
+    if constexpr (kTakesSources<S, D>) weight_of_source<Stage>(solver, given, 1.0);
+  }
   const StencilShape<D> shape = solver.template shape<D>();
   std::set<Index<D>> known{Index<D>{}};
   const std::set<Index<D>> own = known;

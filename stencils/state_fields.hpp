@@ -10,8 +10,6 @@
 #include "framework/domain/cartesian_domain.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/stencil_shape.hpp"
-#include "framework/run/solver.hpp"
-#include "stencils/sweep.hpp"
 
 namespace isohalo {
 

@@ -203,6 +203,13 @@ TEST(CellSolver, TakesSourcesWhereItIsKnownWhatAStepAdds) {
   EXPECT_NE(problem("everything", "kind = \"constant\"").find("unknown table source"), std::string::npos);
 }
 
+struct WeightReadsTooFar : Everything {
+  template <int, class Given>
+  KOKKOS_FUNCTION double source_weight(const Given& given, double dt) const {
+    return dt * given[0].near(0, -2);
+  }
+};
+
 TEST(CellSolver, RefusesToReadWhatItsShapeDoesNotHave) {
   EXPECT_EQ(error_of([] { detail::refuse_other_reads<Diffusion, 3>({}, "diffusion"); }), "none");
   EXPECT_EQ(error_of([] { detail::refuse_other_reads<ReadsTooFar, 2>({}, "far"); }),
@@ -216,6 +223,8 @@ TEST(CellSolver, RefusesToReadWhatItsShapeDoesNotHave) {
             "solver a reads the earlier u at (1), of which only the cell itself may be read");
   EXPECT_EQ(error_of([] { detail::refuse_other_reads<ReadsCoefficientTooFar, 1>({}, "b"); }),
             "solver b reads c at (2), which its shape in 1 dimensions does not have");
+  EXPECT_EQ(error_of([] { detail::refuse_other_reads<WeightReadsTooFar, 1>({}, "e"); }),
+            "solver e reads c at (-2), which its shape in 1 dimensions does not have");
   EXPECT_EQ(error_of([] { detail::refuse_other_reads<BeginsTooFar, 1>({}, "c"); }),
             "solver c reads u at (-3), which its shape in 1 dimensions does not have");
   EXPECT_EQ(error_of([] { detail::refuse_other_reads<SecondStageTooFar, 1>({}, "d"); }),
