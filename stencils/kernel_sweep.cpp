@@ -132,39 +132,36 @@ class ReplacedRow : public SweptRow<T, D> {
   T* const replaced_at_ = replaced_.data();
 };
 
-/// The same by a kernel that gives these changes itself.
+/// The same by a kernel that adds these changes up itself.
 template <class T, int D>
 class ChangingRow : public SweptRow<T, D> {
  public:
   using typename SweptRow<T, D>::Rows;
   ChangingRow(const Rows& rows, const ChangingKernel<T, D>& kernel, const Index<D>& i, const Index<D>& later)
       : SweptRow<T, D>(rows, i, later), kernel_(kernel) {}
-  /// See SummedRow.
   bool takes_four() const { return this->rows_.by_four(); }
-  static std::int64_t apart() { return kMost / 4; }
-  auto update_four(std::int64_t x, std::int64_t n) {
-    run(x, {n, 4, this->rows_.update().like.stride[D > 1 ? D - 2 : 0]}, changes_.data());
-    return changes();
+  /// The whole row, or four from it on, by pieces whose sums stay in the first-level cache.
+  void add(double* sums, std::int64_t n, std::int64_t rows, bool first) const {
+    if (rows == 1)
+      return this->in_pieces(0, n, [&](std::int64_t k, std::int64_t m) { run(k, {m}, sums + k, first); });
+    const std::int64_t apart = this->rows_.update().like.stride[D > 1 ? D - 2 : 0];
+    for (std::int64_t x = 0; x < n; x += this->kUnfetched)
+      run(x, {std::min(this->kUnfetched, n - x), rows, apart}, sums + x, first);
   }
   auto update(std::int64_t x, std::int64_t n) {
-    this->in_pieces(x, n, [&](std::int64_t k, std::int64_t m) { run(x + k, {m}, changes_.data() + k); });
-    return changes();
+    this->in_pieces(x, n, [&](std::int64_t k, std::int64_t m) { run(x + k, {m}, changes_.data() + k, true); });
+    return [all = changes_.data()](std::int64_t k) { return all[k]; };
   }
 
  private:
-  static constexpr std::int64_t kMost = std::max(SweptRow<T, D>::kUnfetched, Rows::kMost);
-
-  void run(std::int64_t x, const CellRows& rows, double* changes) const {
+  void run(std::int64_t x, const CellRows& rows, double* sums, bool first) const {
     const RowUpdate<T, D>& u = this->rows_.update();
     const std::int64_t at = this->at_ + x;
-    kernel_.run_with_changes(u.in.data(), at, u.out.data(), at, rows, behind<D>(this->i_, x), changes, apart());
-  }
-  auto changes() const {
-    return [all = changes_.data()](std::int64_t x) { return all[x]; };
+    kernel_.run_adding(u.in.data(), at, u.out.data(), at, rows, behind<D>(this->i_, x), sums, first);
   }
 
   const ChangingKernel<T, D>& kernel_;
-  alignas(64) std::array<double, kMost> changes_;  ///< of a piece
+  alignas(64) std::array<double, std::max(SweptRow<T, D>::kUnfetched, Rows::kMost)> changes_;  ///< of a piece
 };
 
 /// f with the number of arrays as a constant, for which loops over cells are vectorised; 0 for many.

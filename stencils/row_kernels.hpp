@@ -122,14 +122,14 @@ KOKKOS_FUNCTION double squared_change(T now, T before) {
   return change * change;
 }
 
-/// Rows that are updated in place and give the squared changes of their cells, if they are wanted.
+/// Rows that are updated in place and add up the squared changes of their cells, if they are wanted.
 template <class T, int D>
 class ChangingKernel : public RowKernel<T, D> {
  public:
-  /// As `run`; the squared change of cell x of row k goes to changes[k * apart + x].
-  virtual void run_with_changes(const T* const* in, std::int64_t at, T* const* out, std::int64_t to,
-                                const CellRows& rows, const Index<D>& i, double* changes,
-                                std::int64_t apart) const = 0;
+  /// As `run`; the squared changes of the cells of one row after the other are added to sums[0] and on. `first`:
+  /// those of the first row are the first ones, and take the place of what is there.
+  virtual void run_adding(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
+                          const Index<D>& i, double* sums, bool first) const = 0;
   bool reads_what_it_writes() const override { return true; }
 };
 
@@ -147,21 +147,25 @@ class RowsInPlace final : public ChangingKernel<T, D> {
       for (std::int64_t x = at; x < at + rows.cells; ++x) update.store(x, update.values(x));
     }
   }
-  [[gnu::flatten]] void run_with_changes(const T* const*, std::int64_t at, T* const*, std::int64_t,
-                                         const CellRows& rows, const Index<D>&, double* changes,
-                                         std::int64_t apart) const override {
+  [[gnu::flatten]] void run_adding(const T* const*, std::int64_t at, T* const*, std::int64_t, const CellRows& rows,
+                                   const Index<D>&, double* sums, bool first) const override {
     const Update update = update_;
-    for (std::int64_t k = 0; k < rows.count; ++k, at += rows.apart, changes += apart) {
-      ISOHALO_INDEPENDENT
-      for (std::int64_t x = 0; x < rows.cells; ++x) {
-        const auto values = update.values(at + x);
-        changes[x] = update.term(at + x, values);
-        update.store(at + x, values);
-      }
-    }
+    for (std::int64_t k = 0; k < rows.count; ++k, at += rows.apart, first = false)
+      first ? add<true>(update, at, rows.cells, sums) : add<false>(update, at, rows.cells, sums);
   }
 
  private:
+  template <bool First>
+  static void add(const Update& update, std::int64_t at, std::int64_t n, double* sums) {
+    ISOHALO_INDEPENDENT
+    for (std::int64_t x = 0; x < n; ++x) {
+      const auto values = update.values(at + x);
+      const double change = update.term(at + x, values);
+      sums[x] = First ? change : sums[x] + change;
+      update.store(at + x, values);
+    }
+  }
+
   Update update_;
 };
 

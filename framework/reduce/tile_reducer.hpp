@@ -203,6 +203,10 @@ class TileReducer {
   bool add_rows(const RowOfLines<V, D>& at, const Index<D>& i, std::int64_t n, bool cut, bool four, RowValues&& row,
                 Later&& later) {
     auto values = values_of(row, i, n, later);
+    if constexpr (requires { values.add(at.sums(), n, n, false); }) {
+      const bool together = four && values.takes_four();
+      if (!cut) return values.add(at.sums(), n, together ? 4 : 1, at.first()), together;
+    }
     if constexpr (requires { values.update(n, n); }) {
       if (four && add_four_updated(at, n, values)) return true;
       for (std::int64_t x = 0, m = 0; x < n; x += m) {
@@ -229,7 +233,7 @@ class TileReducer {
   /// Four rows that are updated together, where `values` does that.
   template <class Values>
   bool add_four_updated(const RowOfLines<V, D>& at, std::int64_t n, Values& values) {
-    if constexpr (requires { values.takes_four(); }) {
+    if constexpr (requires { values.update_four(n, n); }) {
       if (!values.takes_four()) return false;
       const std::int64_t apart = values.apart();
       for (std::int64_t x = 0, m = 0; x < n; x += m) {

@@ -55,16 +55,23 @@ class GivenFaces final : public ChangingKernel<T, D> {
       }
     });
   }
-  void run_with_changes(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
-                        const Index<D>& i, double* changes, std::int64_t apart) const override {
-    const T* const v = out[0] + to;
-    for (std::int64_t k = 0; k < rows.count; ++k) std::copy_n(v + k * rows.apart, rows.cells, changes + k * apart);
-    run(in, at, out, to, rows, i);
-    for (std::int64_t k = 0; k < rows.count; ++k)
-      for (std::int64_t x = 0; x < rows.cells; ++x) {
-        double& change = changes[k * apart + x];
-        change = squared_change<double>(v[k * rows.apart + x], change);
+  void run_adding(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
+                  const Index<D>& i, double* sums, bool first) const override {
+    std::array<T, 256> before;
+    constexpr auto most = static_cast<std::int64_t>(before.size());
+    rows.template for_each<D>(i, [&](std::int64_t k, const Index<D>& row) {
+      for (std::int64_t x = 0; x < rows.cells; x += most) {
+        const T* const v = out[0] + to + k + x;
+        const std::int64_t n = std::min(most, rows.cells - x);
+        std::copy_n(v, n, before.data());
+        run(in, at + k + x, out, to + k + x, {n}, behind<D>(row, x));
+        for (std::int64_t c = 0; c < n; ++c) {
+          const double change = squared_change(v[c], before[static_cast<std::size_t>(c)]);
+          sums[x + c] = first ? change : sums[x + c] + change;
+        }
       }
+      first = false;
+    });
   }
 
  private:
@@ -230,11 +237,11 @@ class AcousticsSolver final : public AcousticsSteps<D> {
   /// From the lower faces of a slab on to the upper ones, which its cells read.
   static std::int64_t ahead(std::size_t f) { return f == 1 ? 1 : 0; }
   /// So many layers of cells as fill an eighth of the cache with their faces (more were slower,
-  /// docs/performance.md), and as give all threads rows.
+  /// docs/performance.md), and as give all threads rows; of two dimensions four, whose sums are formed together.
   static std::int64_t slab_layers(const Box<D>& cells) {
     const std::int64_t threads = host_threads();
     const std::int64_t bytes = (D + 1) * static_cast<std::int64_t>(sizeof(T)) * cells.cells() / cells.extent(0);
-    const std::int64_t rows = D > 2 || threads == 1 ? 1 : 16 * threads;
+    const std::int64_t rows = D > 2 ? 1 : threads == 1 ? 4 : 16 * threads;
     return std::max(rows, threads * second_level_cache() / 8 / std::max<std::int64_t>(1, bytes));
   }
 
