@@ -45,10 +45,12 @@ double two_field_memory(const GridSettings<D>& grid, const StencilShape<D>& shap
 template <int D, class Make>
 std::unique_ptr<Solver<D>> with_type(ElementType type, [[maybe_unused]] bool on_device, const Make& make) {
   const auto made = [&](auto device) -> std::unique_ptr<Solver<D>> {
-    if constexpr (!device() || kDeviceFloat32)
-      if (type == ElementType::float32) return make(float(), device);
-    if (device() && type == ElementType::float32) throw UsageError(without_device_path(type));  // refused already
-    return make(double(), device);
+    if (type == ElementType::float32) {
+      if constexpr (!device() || kOnDevice<float, D>) return make(float(), device);
+    } else {
+      if constexpr (!device() || kOnDevice<double, D>) return make(double(), device);
+    }
+    throw UsageError(without_device_path<D>(type));  // refused already
   };
   if constexpr (kDevicePath > 0)
     if (on_device) return made(std::true_type());

@@ -157,8 +157,11 @@ typename DeviceStepper<T, D, Space>::Copies DeviceStepper<T, D, Space>::copies_o
 template <class T, int D, class Space>
 DeviceStepper<T, D, Space>::~DeviceStepper() = default;
 
+#define ISOHALO_INSTANTIATE(T, D) template class DeviceField<T, D, DeviceSpace>;
+ISOHALO_FOR_EACH_FIELD(ISOHALO_INSTANTIATE)
+#undef ISOHALO_INSTANTIATE
+
 #define ISOHALO_INSTANTIATE(T, D)                                    \
-  template class DeviceField<T, D, DeviceSpace>;                     \
   template class DeviceOutside<T, D, DeviceSpace>;                   \
   template class FieldStepper<T, D, DeviceParts<T, D, DeviceSpace>>; \
   template class DeviceStepper<T, D, DeviceSpace>;

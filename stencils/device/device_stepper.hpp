@@ -20,7 +20,7 @@ std::string rules_against_device(ElementType type, const BoundaryRules<D>& rules
   for (const auto* side : {&rules.low, &rules.high})
     for (const BoundaryRule& rule : *side)
       if (rule.own) return "the boundary rule \"" + rule.own->name + "\" is a function of the host";
-  return without_device_path(type);
+  return without_device_path<D>(type);
 }
 
 /// Of a FieldStepper of fields in the memory of Space.

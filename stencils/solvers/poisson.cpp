@@ -86,7 +86,7 @@ class PoissonModel : public SolverModel<D> {
     };
     return with_type<D>(equation_.grid.type, on_device, make);
   }
-  std::string against_device() const override { return without_device_path(equation_.grid.type); }
+  std::string against_device() const override { return without_device_path<D>(equation_.grid.type); }
 
  private:
   PoissonEquation<D> equation_;

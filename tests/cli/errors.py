@@ -2,8 +2,8 @@
 """Wrong input, as a user gives it: each case must end with the right exit code, one named error on standard error, the
 same on any number of ranks, in time, and leave earlier checkpoints as they were.
 
-usage: errors.py ISOHALO MPIEXEC WORK_DIRECTORY short|long [float64]
-       short: each case on one number of ranks, in turn; float64: kernels for devices are of that alone
+usage: errors.py ISOHALO MPIEXEC WORK_DIRECTORY short|long [few]
+       short: each case on one number of ranks, in turn; few: kernels for devices are of float64 in 2 and 3 dimensions alone
 """
 import hashlib
 import itertools
@@ -81,9 +81,12 @@ def main():
            ["run", input_file("unknown.toml", INPUT.replace("[output]", "\n[output]").replace("checkpoint_every", "checkpoint_evry"))])
     expect("unknown key on the command line", 2, "command line: run.step=5: unknown key run.step; did you mean run.steps?",
            ["run", good, "run.step=5"])
-    refused = "float64" in sys.argv[5:]
+    refused = "few" in sys.argv[5:]
     expect("float32 on a device", 2 if refused else 0, ['kernels of float32 for no device: set domain.type = "float64"'] if refused else [],
            ["run", good, "domain.type=float32", "parallel.space=device", "--validate"])
+    expect("one dimension on a device", 2 if refused else 0, ["kernels for devices in 2 and 3 dimensions only"] if refused else [],
+           ["run", "/dev/null", "domain.shape=[64]", "solver.kind=heat", "solver.cfl=0.5", "initial.kind=sine", "run.steps=1",
+            "parallel.space=device", "--validate"])
     expect("wrong type", 2, "run.steps is a string, expected an integer", ["run", good, "run.steps=many"])
     for value in (".5", "5."):
         expect("no TOML", 2, "solver.kappa is a string, expected a number (what is no TOML is a string", ["run", good, "solver.kappa=" + value])

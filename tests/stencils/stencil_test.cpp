@@ -152,7 +152,7 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
   StateStepper<T, D> overlapping("u", domain, stencil, rules, depth, make_row, way);
   overlapping.overlap_by(Overlap::always);
   std::unique_ptr<Solver<D>> on_device;
-  if constexpr (kDeviceFloat32 || std::is_same_v<T, double>) {
+  if constexpr (kOnDevice<T, D>) {
     using OnDevice = DeviceStepper<T, D, DeviceSpace>;
     const auto make_kernels = [&](const Index<D>& stride) {
       std::vector<std::int64_t> away;
