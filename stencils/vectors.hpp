@@ -38,7 +38,17 @@ struct VectorOf {
     std::memcpy(&v, p, sizeof v);
     return v;
   }
-  [[gnu::always_inline]] static void store(T* p, const Type& v) { std::memcpy(p, &v, sizeof v); }
+  /// The same, and it stays in a register: GCC would read memory again wherever the vector is used.
+  [[gnu::always_inline]] static Type load_once(const T* p) {
+    Type v = load(p);
+#if defined(__x86_64__) && !defined(__CUDACC__)
+    if constexpr (Bytes <= kVectorBytes) asm("" : "+v"(v));
+#endif
+    return v;
+  }
+  [[gnu::always_inline]] static void store(T* p, const Type& v) {
+    std::memcpy(p, &v, sizeof v);
+  }
 
   /// The elements that lie First behind those of a, where b has the elements behind a but `skipped` less: lane e is
   /// element First + e of a, or of b in its place.

@@ -185,8 +185,9 @@ class WeightedRow final : public RowKernel<T, D> {
       const T* w = weight_.data();
       for (const Stack& stack : stacks_) {
         const T* const u = in + x + stack.at;
-        stack.height == 1 ? add_stack<1>(acc, u, apart, w, stack.terms)
-                          : add_stack<3>(acc, u, apart, w, stack.terms);
+        stack.height == 1  ? add_stack<1, 0>(acc, u, apart, w, stack.terms)
+        : stack.terms == 3 ? add_stack<3, 3>(acc, u, apart, w, 3)
+                           : add_stack<3, 0>(acc, u, apart, w, stack.terms);
         w += stack.height * stack.terms;
       }
       each<kRowsAtOnce>([&](auto r) ISOHALO_INLINED {
@@ -196,20 +197,25 @@ class WeightedRow final : public RowKernel<T, D> {
     }
     return x;
   }
-  template <int Height, std::size_t M>
+  /// `Terms`: how many a run has, said as a constant; or 0.
+  template <int Height, int Terms, std::size_t M>
   [[gnu::always_inline]] static void add_stack(std::array<std::array<V, M>, kRowsAtOnce>& acc, const T* u,
                                                std::int64_t apart, const T* w, int terms) {
     each<kRowsAtOnce + Height - 1>([&](auto y) ISOHALO_INLINED {
-      for (int t = 0; t < terms; ++t) {
+      const auto add = [&](auto t) ISOHALO_INLINED {
         std::array<V, M> v;
-        each<M>([&](auto i) ISOHALO_INLINED { v[i] = Vector::load(u + y * apart + t + i * kLanes); });
+        each<M>([&](auto i) ISOHALO_INLINED { v[i] = Vector::load_once(u + y * apart + t + i * kLanes); });
         each<Height>([&](auto h) ISOHALO_INLINED {
           if constexpr (y >= h && y - h < kRowsAtOnce) {
             const T weight = w[h * terms + t];
             each<M>([&](auto i) ISOHALO_INLINED { acc[y - h][i] = acc[y - h][i] + weight * v[i]; });
           }
         });
-      }
+      };
+      if constexpr (Terms > 0)
+        each<Terms>(add);
+      else
+        for (int t = 0; t < terms; ++t) add(t);
     });
   }
   /// Into the first-level cache.
