@@ -148,10 +148,6 @@ class ChangingRow : public SweptRow<T, D> {
     for (std::int64_t x = 0; x < n; x += this->kUnfetched)
       run(x, {std::min(this->kUnfetched, n - x), rows, apart}, sums + x, first);
   }
-  auto update(std::int64_t x, std::int64_t n) {
-    this->in_pieces(x, n, [&](std::int64_t k, std::int64_t m) { run(x + k, {m}, changes_.data() + k, true); });
-    return [all = changes_.data()](std::int64_t k) { return all[k]; };
-  }
 
  private:
   void run(std::int64_t x, const CellRows& rows, double* sums, bool first) const {
@@ -161,7 +157,6 @@ class ChangingRow : public SweptRow<T, D> {
   }
 
   const ChangingKernel<T, D>& kernel_;
-  alignas(64) std::array<double, std::max(SweptRow<T, D>::kUnfetched, Rows::kMost)> changes_;  ///< of a piece
 };
 
 /// f with the number of arrays as a constant, for which loops over cells are vectorised; 0 for many.

@@ -206,8 +206,9 @@ class TileReducer {
     if constexpr (requires { values.add(at.sums(), n, n, false); }) {
       const bool together = four && values.takes_four();
       if (!cut) return values.add(at.sums(), n, together ? 4 : 1, at.first()), together;
-    }
-    if constexpr (requires { values.update(n, n); }) {
+      values.add(at.values(), n, 1, true);
+      return add_known(at, i, n), false;
+    } else if constexpr (requires { values.update(n, n); }) {
       if (four && add_four_updated(at, n, values)) return true;
       for (std::int64_t x = 0, m = 0; x < n; x += m) {
         m = std::min(values.piece(x), n - x);
@@ -351,7 +352,11 @@ class TileReducer {
     if (!cut) return add_row(at.sums(), n, at.first(), value, op_);
     V* const known = at.values();
     for (std::int64_t x = 0; x < n; ++x) known[x] = value(x);
-    const auto again = [known](std::int64_t x) { return known[x]; };
+    add_known(at, i, n);
+  }
+  /// The same of the values in at.values().
+  void add_known(const RowOfLines<V, D>& at, const Index<D>& i, std::int64_t n) {
+    const auto again = [known = at.values()](std::int64_t x) { return known[x]; };
     add_row(at.sums(), n, at.first(), again, op_);
     keep_cut(i, n, again);
   }

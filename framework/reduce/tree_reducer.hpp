@@ -60,10 +60,10 @@ class TreeReducer {
   /// instead, for x = 0, m <= v.piece(0), and so on: it returns such an object for the m cells from the x-th on,
   /// which may be asked for several times before the next call. With v.takes_four() `row` is called for the first
   /// of four rows alone where they are of the same tiles, none of them cut, and `v.update_four(x, m)` gives w, with
-  /// w(x + k * v.apart()) the value of the k-th of them, for at most max(1, v.piece(x) / 4) cells. Where no tile is
-  /// cut, an object with `v.add(sums, n, rows, first)` adds the values of the row's n cells, or if it takes_four()
-  /// those of four rows, to sums[0] and on itself, row after row; `first`: those of the first row replace what is
-  /// there.
+  /// w(x + k * v.apart()) the value of the k-th of them, for at most max(1, v.piece(x) / 4) cells. Instead of
+  /// all this an object may have takes_four() and `v.add(sums, n, rows, first)`, which adds the values of the row's
+  /// n cells, or those of four rows, to sums[0] and on, row after row; `first`: those of the first row replace what
+  /// is there.
   /// `row(i, n, later)` is told as well where about the row begins that comes some thousand cells later: to fetch
   /// it, if rows are not taken by four. Different bands may run at the same time with different scratch. Local.
   template <class RowValues>
