@@ -205,9 +205,9 @@ class TileReducer {
     auto values = values_of(row, i, n, later);
     if constexpr (requires { values.add(at.sums(), n, n, false); }) {
       const bool together = four && values.takes_four();
-      if (!cut) return values.add(at.sums(), n, together ? 4 : 1, at.first()), together;
-      values.add(at.values(), n, 1, true);
-      return add_known(at, i, n), false;
+      values.add(cut ? at.values() : at.sums(), n, together ? 4 : 1, cut || at.first());
+      if (cut) add_once(at, i, n, cut, [known = at.values()](std::int64_t x) { return known[x]; });
+      return together;
     } else if constexpr (requires { values.update(n, n); }) {
       if (four && add_four_updated(at, n, values)) return true;
       for (std::int64_t x = 0, m = 0; x < n; x += m) {
@@ -317,8 +317,7 @@ class TileReducer {
   }
 
   /// Adds cells of a row to the sums in progress. Not inlined: in the loop over pieces GCC would keep values on the
-  /// stack, and store there in every pass. By reference: a copy of the value, made by vectors, would wait until all
-  /// stores before have ended (see part_of).
+  /// stack, and store there in every pass. By reference: a copy of the value, by vectors, would wait for stores.
   template <class Value>
   [[gnu::noinline]] static void add_row(V* acc, std::int64_t n, bool first, const Value& value, const Op& op) {
     if (first) {
@@ -352,11 +351,7 @@ class TileReducer {
     if (!cut) return add_row(at.sums(), n, at.first(), value, op_);
     V* const known = at.values();
     for (std::int64_t x = 0; x < n; ++x) known[x] = value(x);
-    add_known(at, i, n);
-  }
-  /// The same of the values in at.values().
-  void add_known(const RowOfLines<V, D>& at, const Index<D>& i, std::int64_t n) {
-    const auto again = [known = at.values()](std::int64_t x) { return known[x]; };
+    const auto again = [known](std::int64_t x) { return known[x]; };
     add_row(at.sums(), n, at.first(), again, op_);
     keep_cut(i, n, again);
   }
