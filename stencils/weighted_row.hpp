@@ -22,15 +22,16 @@ namespace isohalo {
 /// By runs: terms that follow each other along the row (three of a box, five or nine of a star) read each vector
 /// once and shift it in registers, where a load that straddles two cache lines costs as much as two; the sums of
 /// several vectors stay in registers while the list is gone through once. Or in groups of nine terms with the sums
-/// in memory. Which is faster depends on the list, the rows and the processor, and is tried out on a row in cache.
-/// (27 points on an EPYC: runs 0.8 of the time of groups in cache, 0.55 from memory. On a Xeon, whose vectors of 64
-/// bytes are shifted by one of the two units that compute: 0.9 of it in rows of 64 cells, 1.05 in rows of 464; 9
-/// points 1.2.) Where runs lie above each other, as in a box, four rows at a time are updated together: a vector
-/// that is loaded serves up to three of them.
+/// in memory. Or, where runs lie above each other, as in a box, four rows at a time: a vector that is loaded serves
+/// up to three of them. Which is the fastest depends on the list, the rows and the processor, and is tried out on
+/// rows in cache. (27 points on an EPYC: runs 0.8 of the time of groups in cache, 0.55 from memory. On a Xeon,
+/// whose vectors of 64 bytes are shifted by one of the two units that compute: 0.9 of it in rows of 64 cells, 1.05
+/// in rows of 464; 9 points 1.2. With 16 vectors of 32 bytes four rows take 1.4 times as long as groups, 9 points.)
 template <class T, int D, int Bytes = detail::kVectorBytes>
 class WeightedRow final : public RowKernel<T, D> {
  public:
-  /// `by_runs`: forced, for rows that are updated one by one. Rows have about stride[D-2] cells.
+  /// `by_runs`: forced, for rows that are updated one by one; then four at a time wherever it can be. Rows have
+  /// about stride[D-2] cells.
   WeightedRow(const Offsets<D>& offsets, const std::vector<double>& weights, const Index<D>& stride,
               std::optional<bool> by_runs = {}) {
     for (std::size_t k = 0; k < offsets.size(); ++k) {
@@ -43,11 +44,14 @@ class WeightedRow final : public RowKernel<T, D> {
       at_.push_back(at);
       weight_.push_back(static_cast<T>(weights[k]));
     }
-    if constexpr (D > 1) find_stacks(stride[D - 2]);
+    find_stacks(D > 1 ? stride[std::max(0, D - 2)] : 0);
     const std::size_t terms = at_.size(), following = terms - runs_.size();
     wide_ = 2 * following >= terms;
     if (runs_.back().terms == 1) runs_.push_back({0, 0});  // single terms have something behind them
-    by_runs_ = by_runs ? *by_runs : following > 0 && faster_by_runs(D > 1 ? stride[std::max(0, D - 2)] : kTried);
+    if (by_runs)
+      by_runs_ = *by_runs;
+    else if (following > 0 || stacked_)
+      try_out(D > 1 ? stride[std::max(0, D - 2)] : kTried);
   }
 
   void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
@@ -83,6 +87,7 @@ class WeightedRow final : public RowKernel<T, D> {
   static constexpr std::int64_t kLine = 64 / sizeof(T), kAhead = 4 * kLine;
   static constexpr std::int64_t kFollowed = 16;  ///< rows at a time, by the prefetchers of most processors
   static constexpr std::int64_t kShort = 6 * kLanes;
+  static constexpr bool kUnrolled = Bytes == 64;  ///< nine weights need as many of 32 registers
   /// Terms with offsets at, at + 1, .. in memory.
   struct Run {
     std::int64_t at;
@@ -94,48 +99,61 @@ class WeightedRow final : public RowKernel<T, D> {
     int terms, height;
   };
 
-  /// Are rows of about so many cells faster by runs? Here they read some rows in cache, as far behind the begin of
-  /// a cache line as in arrays whose rows begin with one. Several groups take longer from memory than here. (27
+  /// What is the fastest for rows of about so many cells: here it reads some in cache, as far behind the begin of a
+  /// cache line as in arrays whose rows begin with one. Several groups take longer from memory than here. (27
   /// points, 256^3, a Xeon: 1.25 of the time of runs, which are no faster here.)
-  bool faster_by_runs(std::int64_t cells) const {
-    constexpr std::size_t kRows = 32;
-    const std::int64_t n = std::clamp<std::int64_t>(cells, 1, kTried),
+  void try_out(std::int64_t cells) {
+    constexpr std::int64_t kRows = 32;
+    const std::int64_t n = std::clamp<std::int64_t>(cells, 1, kTried), count = stacked_ ? kRowsAtOnce : 1,
                        row = (n + kLongest + 2 * kLine) / kLine * kLine;
     WeightedRow tried = *this;
-    for (std::size_t k = 0, term = 0; k < runs_.size(); ++k) {
-      tried.runs_[k].at = static_cast<std::int64_t>(k % kRows) * row + (runs_[k].at % kLine + kLine) % kLine;
-      for (int t = 0; t < runs_[k].terms; ++t) tried.at_[term++] = tried.runs_[k].at + t;
+    tried.apart_ = row;
+    std::int64_t first = 0;  // row of a stack
+    std::size_t run = 0, term = 0;
+    for (Stack& stack : tried.stacks_) {
+      stack.at = first % kRows * row + (stack.at % kLine + kLine) % kLine;
+      first += count + stack.height - 1;
+      for (int h = 0; h < stack.height; ++h, ++run) {
+        tried.runs_[run].at = stack.at + h * row;
+        for (int t = 0; t < stack.terms; ++t) tried.at_[term++] = tried.runs_[run].at + t;
+      }
     }
-    const std::vector<T> read(std::min(runs_.size(), kRows) * static_cast<std::size_t>(row) + kLine, T(1));
-    std::vector<T> written(static_cast<std::size_t>(n + kLine));
+    const std::vector<T> read(static_cast<std::size_t>((kRows + kRowsAtOnce + 3) * row + kLine), T(1));
+    std::vector<T> written(static_cast<std::size_t>(count * row + kLine));
     const T* const in = read.data() + detail::to_next_line(read.data());
     T* const out = written.data() + detail::to_next_line(written.data());
     // For some time, since a processor may take a while until it has its widest vectors at full speed.
     const detail::Stopwatch all;
-    double least[2] = {1e300, 1e300};
-    for (int round = 0; round < 12 || all.seconds() < 200e-6; ++round) {
-      tried.by_runs_ = round % 2;
+    constexpr int kGroups = 0, kRuns = 1, kFour = 2;
+    std::array<double, 3> least{1e300, 1e300, 1e300};
+    const int ways = stacked_ ? 3 : 2;
+    for (int round = 0; round < 6 * ways || all.seconds() < ways * 100e-6; ++round) {
+      const int way = round % ways;
+      tried.by_runs_ = way == kRuns;
+      tried.stacked_ = way == kFour;
       const detail::Stopwatch watch;
-      for (std::int64_t done = 0; done < 4 * kTried; done += n) tried.run_row(in, out, n);
-      least[round % 2] = std::min(least[round % 2], watch.seconds());
+      for (std::int64_t done = 0; done < 4 * kTried; done += n * count)
+        tried.run(&in, 0, &out, 0, {n, count, row, true}, {});
+      least[way] = std::min(least[way], watch.seconds());
     }
-    return least[1] < (at_.size() > kGroup ? 1.1 : 1) * least[0];
+    by_runs_ = least[kRuns] < (at_.size() > kGroup ? 1.1 : 1) * least[kGroups];
+    stacked_ = least[kFour] < least[by_runs_ ? kRuns : kGroups];
   }
 
   /// Not many rows that come from memory, unless they are so short that what begins them counts: the processor's
   /// prefetcher does not follow them all. (27 points, 200^3, a Xeon: 0.85 of the speed, 4096 x 32 x 32 1.3 of it; 9
   /// points, 4096^2: 1.06.)
   bool by_four(const CellRows& rows) const {
-    return !stacks_.empty() && rows.apart == apart_ && rows.cells >= kLanes &&
+    return stacked_ && rows.apart == apart_ && rows.cells >= kLanes &&
            (rows.in_cache || rows.cells <= kShort || rows_read_ + kRowsAtOnce <= kFollowed);
   }
-  /// In lists of which they are a good part.
+  /// Rows are `apart`, or there is only one: 0. Four at a time need lists of which stacks are a good part.
   void find_stacks(std::int64_t apart) {
     apart_ = apart;
     std::int64_t stacked = 0;
     for (std::size_t k = 0; k < runs_.size(); k += static_cast<std::size_t>(stacks_.back().height)) {
       const auto alike = [&](std::size_t j) {
-        return k + j < runs_.size() && runs_[k + j].terms == runs_[k].terms &&
+        return apart > 0 && k + j < runs_.size() && runs_[k + j].terms == runs_[k].terms &&
                runs_[k + j].at == runs_[k].at + static_cast<std::int64_t>(j) * apart;
       };
       const Stack stack{runs_[k].at, runs_[k].terms, alike(1) && alike(2) ? 3 : 1};
@@ -143,7 +161,7 @@ class WeightedRow final : public RowKernel<T, D> {
       rows_read_ += kRowsAtOnce + stack.height - 1;
       stacks_.push_back(stack);
     }
-    if (2 * stacked < static_cast<std::int64_t>(at_.size())) stacks_.clear();
+    stacked_ = 2 * stacked >= static_cast<std::int64_t>(at_.size());
   }
 
   /// Blocks of M vectors from cell x on, as many as fit; and one that ends with the row, if most of it is left to
@@ -185,9 +203,9 @@ class WeightedRow final : public RowKernel<T, D> {
       const T* w = weight_.data();
       for (const Stack& stack : stacks_) {
         const T* const u = in + x + stack.at;
-        stack.height == 1  ? add_stack<1, 0>(acc, u, apart, w, stack.terms)
-        : stack.terms == 3 ? add_stack<3, 3>(acc, u, apart, w, 3)
-                           : add_stack<3, 0>(acc, u, apart, w, stack.terms);
+        stack.height == 1               ? add_stack<1, 0>(acc, u, apart, w, stack.terms)
+        : stack.terms == 3 && kUnrolled ? add_stack<3, 3>(acc, u, apart, w, 3)
+                                        : add_stack<3, 0>(acc, u, apart, w, stack.terms);
         w += stack.height * stack.terms;
       }
       each<kRowsAtOnce>([&](auto r) ISOHALO_INLINED {
@@ -315,10 +333,10 @@ class WeightedRow final : public RowKernel<T, D> {
   static constexpr std::int64_t kTried = 256;  ///< at most so many cells: as sweeps that fetch come to them
   std::vector<std::int64_t> at_;
   std::vector<Run> runs_;
-  std::vector<Stack> stacks_;               ///< none: rows are updated one by one
+  std::vector<Stack> stacks_;
   std::int64_t apart_ = 0, rows_read_ = 0;  ///< rows of theirs, by four
   std::vector<T> weight_;
-  bool by_runs_ = false, wide_ = false;
+  bool by_runs_ = false, stacked_ = false, wide_ = false;
 };
 
 }  // namespace isohalo
