@@ -79,7 +79,7 @@ function(isohalo_library name)
   target_compile_features(isohalo_${name} PUBLIC cxx_std_20)
   # The first keeps the bits. The others change none: with them GCC computes loops that choose or take roots by vectors.
   target_compile_options(isohalo_${name} PUBLIC
-    $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off$<SEMICOLON>-fno-trapping-math$<SEMICOLON>-fno-math-errno>)
+    "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-fno-trapping-math;-fno-math-errno>")
   target_include_directories(isohalo_${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/framework>

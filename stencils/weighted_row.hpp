@@ -44,14 +44,15 @@ class WeightedRow final : public RowKernel<T, D> {
       at_.push_back(at);
       weight_.push_back(static_cast<T>(weights[k]));
     }
-    find_stacks(D > 1 ? stride[std::max(0, D - 2)] : 0);
+    const std::int64_t apart = D > 1 ? stride[std::max(0, D - 2)] : 0;
+    find_stacks(apart);
     const std::size_t terms = at_.size(), following = terms - runs_.size();
     wide_ = 2 * following >= terms;
     if (runs_.back().terms == 1) runs_.push_back({0, 0});  // single terms have something behind them
     if (by_runs)
       by_runs_ = *by_runs;
     else if (following > 0 || stacked_)
-      try_out(D > 1 ? stride[std::max(0, D - 2)] : kTried);
+      try_out(apart > 0 ? apart : kTried);
   }
 
   void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
