@@ -98,6 +98,7 @@ struct CellSettings {
     StateFields f;
     f.state.assign(S::fields.begin(), S::fields.end());
     if constexpr (kHasBefore<S>) f.before.assign(S::before.begin(), S::before.end());
+    for (const char* field : pointwise_of<S>()) f.pointwise.emplace_back(field);
     f.coefficients = given_names();
     f.stages = stages_of<S>();
     if constexpr (stages_of<S>() > 1) f.stage_times.assign(S::stage_times.begin(), S::stage_times.end());
@@ -222,8 +223,9 @@ class CellModel : public SolverModel<D> {
     const StateFields fields = in_.fields();
     const int reaches = fields.reaches(depth);
     const bool previous = !fields.before.empty() && reaches > 1;
-    return {static_cast<int>(fields.state.size() * (previous ? 2 : 1)), reaches,
-            reaches < fields.stages ? fields.stages : 1};
+    int travelling = 0;
+    for (std::size_t f = 0; f < fields.state.size(); ++f) travelling += fields.travels(f, reaches) ? 1 : 0;
+    return {travelling * (previous ? 2 : 1), reaches, reaches < fields.stages ? fields.stages : 1};
   }
   int stored_fields() const override {
     const StateFields fields = in_.fields();

@@ -65,6 +65,15 @@ inline constexpr bool kHasBefore = requires {
   S::before;
 };
 
+/// The fields of which the functions read the cell itself alone.
+template <class S>
+constexpr auto pointwise_of() {
+  if constexpr (requires { S::pointwise; })
+    return S::pointwise;
+  else
+    return std::array<const char*, 0>{};
+}
+
 template <class S, int D>
 constexpr auto coefficients_of() {
   if constexpr (requires { S::template coefficients<D>(); })

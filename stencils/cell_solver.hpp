@@ -14,8 +14,9 @@
 ///   static constexpr std::array dimensions{2, 3};                     left out: 1 to 4
 ///
 /// The function reads the old state only, and nothing but the cells of its shape. Coefficients, masks, sources, a
-/// second time level and stages are in that document as well.
+/// second time level, stages and fields whose neighbors nobody reads are in that document as well.
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -90,6 +91,10 @@ void check_names(const std::string& name) {
   for (const char* f : S::fields) add_field(f);
   if constexpr (kHasBefore<S>)
     for (const char* f : S::before) add_field(f);
+  for (const std::string field : pointwise_of<S>())
+    if (std::find(S::fields.begin(), S::fields.end(), field) == S::fields.end())
+      throw UsageError("solver \"" + name + "\" has `pointwise` field \"" + field +
+                       "\", which is none of `fields`");
 }
 
 }  // namespace detail
@@ -102,6 +107,7 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
                 "a solver has either stages or fields of the step before");
   if constexpr (detail::kHasBefore<S>)
     static_assert(S::before.size() == S::fields.size(), "`before` names each of `fields` a step before");
+  static_assert(detail::pointwise_of<S>().size() < S::fields.size(), "some field of a solver is not `pointwise`");
   if constexpr (detail::stages_of<S>() > 1)
     static_assert(S::stage_times.size() == static_cast<std::size_t>(S::stages),
                   "`stage_times` has a time for each stage");

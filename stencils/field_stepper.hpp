@@ -148,10 +148,12 @@ class FieldStepper : public Solver<D> {
   bool previous_exchanged() const { return previous_read_ && sweeps_ > 1; }
   /// Everything that a sweep from `u` reads; returns true when the interior was swept meanwhile.
   bool bring_ghosts(const Fields& u, int stage, bool overlap);
-  /// The outside cells around `valid`, by the rules' values so many steps after `step`.
+  /// The outside cells around `valid` of the fields whose ghosts are read, by the rules' values so many steps after
+  /// `step`.
   void fill_outside_of(const Fields& fields, const Box<D>& valid, std::int64_t step, double after) {
     const double time = time_at(step, after);
-    for (std::size_t f = 0; f < fields.size(); ++f) outside_[f].fill(fields[f].ref(), valid, time);
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      if (names_.travels(f, sweeps_)) outside_[f].fill(fields[f].ref(), valid, time);
   }
 
   /// The same for the stage that comes, in the phase of that name.
@@ -216,6 +218,7 @@ class FieldStepper : public Solver<D> {
  private:
   /// Made for each call, as those above.
   std::span<const ErasedArray<D>> erased(std::initializer_list<const Fields*> lists);
+  std::span<const ErasedArray<D>> travelling(const Fields& u);
   /// Brings the ghosts; returns true when it has swept the interior meanwhile.
   bool exchange_ghosts(const Fields& u, bool overlap);
 
@@ -288,7 +291,7 @@ bool FieldStepper<T, D, Parts>::bring_ghosts(const Fields& u, int stage, bool ov
 template <class T, int D, class Parts>
 bool FieldStepper<T, D, Parts>::exchange_ghosts(const Fields& u, bool overlap) {
   HaloPlan<D>& plan = this->plan();
-  const auto arrays = previous_exchanged() ? erased({&u, &next_}) : erased({&u});
+  const auto arrays = previous_exchanged() ? erased({&u, &next_}) : travelling(u);
   if (!overlap || inner_.empty()) {
     plan.exchange(arrays);
     return false;
@@ -309,6 +312,14 @@ std::span<const ErasedArray<D>> FieldStepper<T, D, Parts>::erased(std::initializ
   erased_.clear();
   for (const Fields* list : lists)
     for (const Field& u : *list) erased_.push_back(u.erased());
+  return erased_;
+}
+
+template <class T, int D, class Parts>
+std::span<const ErasedArray<D>> FieldStepper<T, D, Parts>::travelling(const Fields& u) {
+  erased_.clear();
+  for (std::size_t f = 0; f < u.size(); ++f)
+    if (names_.travels(f, sweeps_)) erased_.push_back(u[f].erased());
   return erased_;
 }
 

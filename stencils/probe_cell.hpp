@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <set>
@@ -76,10 +77,13 @@ void refuse_reads_of(const S& solver, const std::string& kind) {
   const std::set<Index<D>> own = known;
   for (const Index<D>& o : shape.offsets()) known.insert(o);
   const std::string why = fmt::format("which its shape in {} dimensions does not have", D);
+  constexpr auto alone = pointwise_of<S>();
   for (std::size_t f = 0; f < n; ++f) {
-    refuse_offsets<D>(read[f], known, kind, S::fields[f], why);
-    refuse_offsets<D>(read[n + f], own, kind, std::string("the earlier ") + S::fields[f],
-                      "of which only the cell itself may be read");
+    const std::string field = S::fields[f];
+    if (std::find(alone.begin(), alone.end(), field) != alone.end())
+      refuse_offsets<D>(read[f], own, kind, field, "though it is one of `pointwise`");
+    refuse_offsets<D>(read[f], known, kind, field, why);
+    refuse_offsets<D>(read[n + f], own, kind, "the earlier " + field, "of which only the cell itself may be read");
   }
   for (std::size_t c = 0; c < m; ++c)
     refuse_offsets<D>(read[n + n + c], known, kind, coefficients_of<S, D>()[c].name, why);

@@ -18,6 +18,7 @@ struct StateFields {
   std::vector<std::string> state;
   /// The fields a step before, if a step reads them; it reads no neighbors of theirs, and takes one stage.
   std::vector<std::string> before{};
+  std::vector<std::string> pointwise{};     ///< of the state those of which no step reads neighbors
   std::vector<std::string> coefficients{};  ///< read by all stages, with neighbors unless they depend on time
   int stages = 1;
   std::vector<double> stage_times{0.0};  ///< of the state that a stage reads, after the step's begin in steps
@@ -34,6 +35,12 @@ struct StateFields {
   /// Stencil reaches that `depth` steps per exchange take; with one step, each stage has an exchange, unless one is
   /// for all.
   int reaches(int depth) const { return depth > 1 || one_exchange ? stages * depth : depth; }
+
+  /// Does this field of the state travel in exchanges that so many sweeps follow? If several do, those before the
+  /// last compute ghosts as well.
+  bool travels(std::size_t f, int sweeps) const {
+    return sweeps > 1 || std::find(pointwise.begin(), pointwise.end(), state[f]) == pointwise.end();
+  }
 
   /// "the change of u, v and w"
   std::string change() const {
