@@ -133,29 +133,6 @@ struct ReadsByWhatItReads : Diffusion {
   }
 };
 
-/// FitzHugh and Nagumo's: a substance that diffuses and one that stays where it is.
-struct Nerve {
-  static constexpr std::array dimensions{2};
-  static constexpr auto fields = names("u", "w");
-  template <int D>
-  StencilShape<D> shape() const {
-    return StencilShape<D>::star(1);
-  }
-  template <class Cell>
-  KOKKOS_FUNCTION auto operator()(const Cell& u, const Cell& w, double dt) const {
-    return cells(u() + dt * (laplace(u) + (u() * (1 - u()) - w())), w() + dt * (u() - 0.5 * w()));
-  }
-};
-struct NerveAtAPoint : Nerve {
-  static constexpr auto pointwise = names("w");
-};
-struct NerveTheWrongWay : Nerve {
-  static constexpr auto pointwise = names("u");
-};
-struct NerveOfNoField : Nerve {
-  static constexpr auto pointwise = names("v");
-};
-
 template <class F>
 std::string error_of(const F& f) {
   try {
@@ -196,8 +173,6 @@ TEST(CellSolver, RefusesNamesThatAreThereTwice) {
       std::string::npos);
   EXPECT_NE(error_of([] { detail::check_names<FieldThatIsAKey>("g"); }).find("\"low\" twice, or it is a key"),
             std::string::npos);
-  EXPECT_EQ(error_of([] { detail::check_names<NerveOfNoField>("h"); }),
-            "solver \"h\" has `pointwise` field \"v\", which is none of `fields`");
 }
 
 struct SaysWhatItAdds : SecondStageTooFar {
@@ -254,9 +229,6 @@ TEST(CellSolver, RefusesToReadWhatItsShapeDoesNotHave) {
             "solver c reads u at (-3), which its shape in 1 dimensions does not have");
   EXPECT_EQ(error_of([] { detail::refuse_other_reads<SecondStageTooFar, 1>({}, "d"); }),
             "solver d reads u at (2), which its shape in 1 dimensions does not have");
-  EXPECT_EQ(error_of([] { detail::refuse_other_reads<NerveAtAPoint, 2>({}, "f"); }), "none");
-  EXPECT_EQ(error_of([] { detail::refuse_other_reads<NerveTheWrongWay, 1>({}, "g"); }),
-            "solver g reads u at (-1), though it is one of `pointwise`");
 }
 
 /// Heun's method in two stages: half of the old state and half of two steps of Euler.
@@ -280,52 +252,6 @@ detail::CellSettings<S, 2> two_dimensional_settings() {
 template <class S>
 detail::CellSolver<S, double, 2> two_dimensional(const CartesianDomain<2>& domain, int depth) {
   return {two_dimensional_settings<S>(), domain, depth, Exchange::automatic};
-}
-
-/// Fields that are `pointwise` have the same bits, and the ghosts that one step follows are left alone.
-TEST(CellSolver, GhostsOfPointwiseFieldsDoNotTravel) {
-  const CartesianDomain<2> domain(MPI_COMM_WORLD, {13, 19}, {.periodic = {true, false}});
-  const auto walled = []<class S>(detail::CellSettings<S, 2> in) {
-    in.grid.boundary.low[1].kind = Boundary::dirichlet;
-    in.grid.boundary.low[1].value = 0.25;
-    in.grid.boundary.high[1].kind = Boundary::neumann;
-    return in;
-  };
-  const auto all_travel = walled(two_dimensional_settings<Nerve>());
-  const auto one_travels = walled(two_dimensional_settings<NerveAtAPoint>());
-  EXPECT_EQ((detail::CellModel<Nerve, 2>(all_travel).exchange_load(1).arrays), 2);
-  const detail::CellModel<NerveAtAPoint, 2> model(one_travels);
-  EXPECT_EQ(model.exchange_load(1).arrays, 1);
-  EXPECT_EQ(model.exchange_load(3).arrays, 2);
-  for (int depth = 1; depth <= 3; ++depth) {
-    const auto field = [](auto& solver, std::size_t f) {
-      return std::get<ArrayRef<double, 2>>(solver.fields()[f].array);
-    };
-    const auto run = [&](auto& solver) {
-      for (std::size_t f = 0; f < 2; ++f) {
-        const ArrayRef<double, 2> u = field(solver, f);
-        for_each_cell(u.allocated(), [&](const Index<2>& i) { u.at(i) = -7; });
-        for_each_cell(domain.owned(), [&](const Index<2>& i) {
-          u.at(i) = static_cast<double>((linear_index(domain.global(), i) * 7919) % (1009 + 4 * f)) / 1009.0;
-        });
-      }
-      solver.start();
-      return solver.advance(6, true);
-    };
-    detail::CellSolver<Nerve, double, 2> all(all_travel, domain, depth, Exchange::automatic);
-    detail::CellSolver<NerveAtAPoint, double, 2> some(one_travels, domain, depth, Exchange::automatic);
-    EXPECT_EQ(run(all), run(some));
-    for (std::size_t f = 0; f < 2; ++f) {
-      const ArrayRef<double, 2> a = field(all, f), b = field(some, f);
-      for_each_cell(domain.owned(), [&](const Index<2>& i) { ASSERT_EQ(a.at(i), b.at(i)); });
-    }
-    const ArrayRef<double, 2> w = field(some, 1);  // after an even number of steps the array that was filled
-    const Index<2> corner = domain.owned().low;
-    EXPECT_EQ(w.at({corner[0] - 1, corner[1]}) == -7, depth == 1);
-    if (corner[1] == 0) {  // beside the wall
-      EXPECT_EQ(w.at({corner[0], -1}) == -7, depth == 1);
-    }
-  }
 }
 
 /// As many numbers as a vector has, and one more.
