@@ -280,7 +280,7 @@ bool has_sources(Config& config, const Names& fields) {
 
 /// Reads the sources, of all fields or of none.
 template <class S, int D>
-void read_sources(Config& config, CellSettings<S, D>& in) {
+[[gnu::cold]] void read_sources(Config& config, CellSettings<S, D>& in) {
   if constexpr (kTakesSources<S, D>) {
     in.sourced = has_sources(config, S::fields);
     for (const char* field : S::fields)
@@ -293,7 +293,7 @@ void read_sources(Config& config, CellSettings<S, D>& in) {
 
 /// Reads the coefficients; returns their largest magnitudes, as far as they are known.
 template <class S, int D>
-std::array<double, kCoefficients<S, D>> read_coefficients(Config& config, CellSettings<S, D>& in) {
+[[gnu::cold]] std::array<double, kCoefficients<S, D>> read_coefficients(Config& config, CellSettings<S, D>& in) {
   constexpr auto list = coefficients_of<S, D>();
   std::array<double, list.size()> largest{};
   std::array<std::optional<InitialField<D>>, list.size()> fields;
@@ -329,7 +329,7 @@ std::array<double, kCoefficients<S, D>> read_coefficients(Config& config, CellSe
 
 /// The length of a step, within the limit.
 template <class S, int D>
-double read_dt(Config& config, CellSettings<S, D>& in, const std::array<double, kCoefficients<S, D>>& largest) {
+[[gnu::cold]] double read_dt(Config& config, CellSettings<S, D>& in, const std::array<double, kCoefficients<S, D>>& largest) {
   if constexpr (!kHasLimit<S, D>) {
     in.limit_known = true;  // there is none
     return read_time_step(config);
@@ -355,7 +355,7 @@ double read_dt(Config& config, CellSettings<S, D>& in, const std::array<double, 
 }
 
 template <class S, int D>
-std::unique_ptr<SolverModel<D>> make_cell_model(Config& config, const GridSettings<D>& grid,
+[[gnu::cold]] std::unique_ptr<SolverModel<D>> make_cell_model(Config& config, const GridSettings<D>& grid,
                                                 const std::string& kind) {
   CellSettings<S, D> in;
   in.grid = grid;

@@ -163,16 +163,19 @@ KOKKOS_FUNCTION double weight_of_source(const S& s, const std::array<G, M>& give
     return dt;
 }
 
-/// Does the solver take sources? One with stages or a second time level says how much of them each function adds.
+/// Does the solver say how much of a source its functions add?
 template <class S, int D>
-inline constexpr bool kTakesSources = (stages_of<S>() == 1 && !kHasBefore<S>) ||
-                                      requires(const S& s,
-                                               const std::array<ConstantCell<D>, kCoefficients<S, D>>& given) {
+inline constexpr bool kSaysSourceWeight = requires(const S& s,
+                                                   const std::array<ConstantCell<D>, kCoefficients<S, D>>& given) {
   s.template source_weight<0>(given, 1.0);
 }
 || requires(const S& s) {
   s.template source_weight<0>(1.0);
 };
+
+/// Does the solver take sources? One with stages or a second time level says how much of them each function adds.
+template <class S, int D>
+inline constexpr bool kTakesSources = (stages_of<S>() == 1 && !kHasBefore<S>) || kSaysSourceWeight<S, D>;
 
 /// A solver's function as one of a cell's place, for rows on the host and for devices. Reads the fields; then those
 /// at the step's begin (stages from 1 on) or a step before; then the coefficients, if they are fields.

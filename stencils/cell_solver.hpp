@@ -19,6 +19,8 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "stencils/cell_model.hpp"
@@ -81,7 +83,9 @@ void check_names(const std::string& name) {
   if constexpr (requires { S::keys; })
     for (const auto& k : S::keys) add_key(k.name);
   for (const Coefficient& c : coefficients_of<S, 4>()) add_key(c.name);
-  known = {"low", "high", "kind"};  // of domain.boundary and of initial
+  // Of domain.boundary and of initial.
+  known = {"low",    "high",    "kind", "value", "gradient", "amplitude", "modes",      "center", "width",
+           "inside", "outside", "size", "even",  "odd",      "seed",      "expression", "file",   "dataset"};
   const auto add_field = [&](const char* field) {
     check_input_word("field of solver " + name, field);
     if (!known.insert(field).second)
@@ -95,6 +99,43 @@ void check_names(const std::string& name) {
     if (std::find(S::fields.begin(), S::fields.end(), field) == S::fields.end())
       throw UsageError("solver \"" + name + "\" has `pointwise` field \"" + field +
                        "\", which is none of `fields`");
+}
+
+/// What both S and Named have a member of is ambiguous here, whatever it takes.
+struct Named {
+  void stable_dt();
+  void source_weight();
+};
+template <class S>
+struct WithNamed : S, Named {};
+
+/// Has S a member of this name? (One of a class that is final is not seen.)
+template <class S>
+constexpr bool names_stable_dt() {
+  if constexpr (std::is_final_v<S>)
+    return false;
+  else
+    return !requires {
+      &WithNamed<S>::stable_dt;
+    };
+}
+template <class S>
+constexpr bool names_source_weight() {
+  if constexpr (std::is_final_v<S>)
+    return false;
+  else
+    return !requires {
+      &WithNamed<S>::source_weight;
+    };
+}
+
+/// Does fits(d) say yes for each number d of dimensions, a constant, that S has?
+template <class S, class Fits>
+constexpr bool in_all_dimensions(const Fits& fits) {
+  return [&]<int... D>(std::integer_sequence<int, D...>) {
+    return ((!has_dimension<S>(D + 1) || fits(std::integral_constant<int, D + 1>())) && ...);
+  }
+  (std::make_integer_sequence<int, 4>());
 }
 
 }  // namespace detail
@@ -116,10 +157,17 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
       !requires { &S::coefficients; }, "`coefficients` is a template <int D>");
   static_assert(
       !requires { &S::formula; }, "`formula` is a template <int D>");
-  static_assert(
-      !requires { &S::stable_dt; }, "`stable_dt` is a template <int D>");
-  static_assert(
-      !requires { &S::source_weight; }, "`source_weight` is a template <int Stage>");
+  if constexpr (detail::names_stable_dt<S>())
+    static_assert(
+        detail::in_all_dimensions<S>([]<int D>(std::integral_constant<int, D>) { return detail::kHasLimit<S, D>; }),
+        "`stable_dt` is a const template <int D> of (const Grid<D>&), or of that and a std::array of a "
+        "double for each coefficient");
+  if constexpr (detail::names_source_weight<S>())
+    static_assert(
+        detail::in_all_dimensions<S>(
+            []<int D>(std::integral_constant<int, D>) { return detail::kSaysSourceWeight<S, D>; }),
+        "`source_weight` is a const template <int Stage> of (double dt), or of (const std::array<Cell, N>& "
+        "given, double dt) with as many as there are coefficients");
   detail::check_names<S>(name);
   if (S::fields.size() > 1)
     kinds.fields[name] = [](int) { return std::vector<std::string>{S::fields.begin(), S::fields.end()}; };

@@ -34,6 +34,8 @@ class FieldStepper : public Solver<D> {
   using Kernels = std::vector<std::unique_ptr<const Kernel>>;
   using MakeKernels = std::function<Kernels(const Index<D>& stride)>;
 
+  ~FieldStepper() override;
+
   /// The first one. Its strides are those of all fields.
   const ArrayRef<T, D>& field() const { return now_[0].ref(); }
   /// The same with everything in place that the next step reads: ghosts and cells outside the grid. Collective.
@@ -109,9 +111,7 @@ class FieldStepper : public Solver<D> {
 
   /// Coefficient c depends on the time; steps read it in their own cells only. Before each step, or stage, its
   /// cells get the values of that time, rounded to the field's type. Collective.
-  void change_in_time(std::size_t c, const ValuesInTime<D>& values) {
-    agreed(domain_.comm(), [&] { in_time_.emplace_back(c, values, bounds(deepest_)); });
-  }
+  void change_in_time(std::size_t c, const ValuesInTime<D>& values);
   /// One sweep of this kernel, of the fields with all that it reads, into the fields a step before. Collective.
   void sweep_before(const Kernel& kernel);
   /// One step, which sweeps the interior while ghosts travel where it may and is to `overlap`; with `change` its
@@ -227,6 +227,14 @@ class FieldStepper : public Solver<D> {
 };
 
 // Compiled once, with each kind of parts.
+template <class T, int D, class Parts>
+FieldStepper<T, D, Parts>::~FieldStepper() = default;
+
+template <class T, int D, class Parts>
+void FieldStepper<T, D, Parts>::change_in_time(std::size_t c, const ValuesInTime<D>& values) {
+  agreed(domain_.comm(), [&] { in_time_.emplace_back(c, values, bounds(deepest_)); });
+}
+
 template <class T, int D, class Parts>
 void FieldStepper<T, D, Parts>::start() {
   if (!coefficients_.empty()) {

@@ -57,7 +57,7 @@ void refuse_offsets(const std::set<Index<D>>& read, const std::set<Index<D>>& kn
 
 /// Throws UsageError when one function of the solver reads what its shape does not have.
 template <class S, int D, int Stage>
-void refuse_reads_of(const S& solver, const std::string& kind) {
+[[gnu::cold]] void refuse_reads_of(const S& solver, const std::string& kind) {
   constexpr std::size_t n = kStateFields<S>, m = kCoefficients<S, D>;
   std::array<std::set<Index<D>>, n + n + m> read;
   std::uint64_t seed = 0;

@@ -41,6 +41,9 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
 }
 
 template <class T, int D>
+StateStepper<T, D>::~StateStepper() = default;
+
+template <class T, int D>
 typename StateStepper<T, D>::Region StateStepper<T, D>::in_orders(const std::vector<Box<D>>& boxes) const {
   const auto cell_bytes = static_cast<std::int64_t>(names_.state.size() * sizeof(T));
   return {SweepRegion<D>(boxes, 1 + layers_low_[0] + layers_high_[0], cell_bytes),
@@ -110,9 +113,9 @@ double StateStepper<T, D>::advance(std::int64_t steps, bool change) {
     steps_left_ = 0;
   for (std::int64_t left = steps; left > 0;) {
     const bool trial = tries_depths();
-    if (trial && steps_left_ == 0) {
+    if (trial && (steps_left_ == 0 || steps_left_ == sweeps_)) {  // sweeps_: fresh ghosts, of which none was used
       depth_choice_.end_block(domain_.comm());
-      if (depth_choice_.depth() != depth_) go_deep(depth_choice_.depth());
+      if (depth_choice_.depth() != depth_) go_deep(depth_choice_.depth()), steps_left_ = 0;
     }
     const detail::Stopwatch watch(trial);
     const std::int64_t done = advance_some(left, change, sum);

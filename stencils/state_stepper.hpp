@@ -65,6 +65,8 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
             },
             exchange) {}
 
+  ~StateStepper() override;
+
   std::string sweeps() const override;
   void try_depths(const std::vector<int>& depths) override;
   void sweep_by(const SweepSettings<D>& settings) override;

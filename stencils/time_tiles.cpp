@@ -66,10 +66,10 @@ TimeTiles<D> TimeTiles<D>::thin(const Index<D>& block, const Index<D>& reach, st
       t.extents = {std::min(block[0], std::max(rows, 4 * reach[0]) * threads),
                    std::min(block[1], std::max(line, piece / cell_bytes / line * line))};
     } else {
-      t.extents[D - 2] = std::min(block[D - 2], 2 * reach[D - 2] * threads);
+      t.extents[D - 2] = std::min(block[D - 2], std::max<std::int64_t>(1, 2 * reach[D - 2]) * threads);
       const double planes = static_cast<double>(cache * threads) / static_cast<double>(cell_bytes) /
                             static_cast<double>(t.extents[D - 2] * block[D - 1]);
-      const auto each = static_cast<std::int64_t>(std::pow(planes, 1.0 / (D - 2)));
+      const auto each = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::pow(planes, 1.0 / (D - 2))));
       for (int j = 0; j < D - 2; ++j) t.extents[j] = std::min(block[j], std::max(each, 4 * reach[j]));
     }
     t.keep_whole(block, reach, steps);

@@ -120,7 +120,7 @@ void check(const Wanted& w, int dimensions) {
     if (value < 0)
       throw ArgumentError(MPI_ERR_ARG, "halo: " + std::string(name) + " " + std::to_string(value) + " is negative");
   };
-  named("width", w.width), named("radius", w.radius), named("depth", w.depth);
+  named("radius", w.radius), named("depth", w.depth), named("width", w.width);
   if (static_cast<std::int64_t>(w.radius) * w.depth > w.width)
     throw ArgumentError(MPI_ERR_ARG, "halo: " + std::to_string(w.depth) + " steps of radius " +
                                          std::to_string(w.radius) + " read " +

@@ -125,6 +125,24 @@ std::unique_ptr<AnyReducer> make(MPI_Comm cart, const Communicator& comm, const 
   return of_cells(domain, width, Extreme{op == ISOHALO_MAX});
 }
 
+void check_result(const double* result) {
+  require(result, MPI_ERR_ARG, "reducer: the place for the result is NULL");
+}
+
+void start(AnyReducer& r, const double* numbers) {
+  require(!r.in_flight, MPI_ERR_REQUEST, "reducer: start while a reduction is in flight: wait for it first");
+  require(numbers || !r.holds, MPI_ERR_BUFFER, "reducer: the array of numbers is NULL");
+  r.start(numbers);
+  r.in_flight = true;
+}
+
+void wait(AnyReducer& r, double* result) {
+  require(r.in_flight, MPI_ERR_REQUEST, "reducer: wait without start");
+  check_result(result);
+  r.in_flight = false;
+  *result = r.wait();
+}
+
 }  // namespace
 
 int isohalo_reducer_create(MPI_Comm comm, long long count, isohalo_reduction op, isohalo_reducer* reducer) {
@@ -158,26 +176,19 @@ int isohalo_reducer_create_cells(MPI_Comm cart, const long long owned[], int wid
 }
 
 int isohalo_reducer_start(isohalo_reducer reducer, const double* numbers) {
-  return guarded(reducers(), reducer, [&](AnyReducer& r) {
-    require(!r.in_flight, MPI_ERR_REQUEST, "reducer: start while a reduction is in flight: wait for it first");
-    require(numbers || !r.holds, MPI_ERR_BUFFER, "reducer: the array of numbers is NULL");
-    r.start(numbers);
-    r.in_flight = true;
-  });
+  return guarded(reducers(), reducer, [&](AnyReducer& r) { start(r, numbers); });
 }
 
 int isohalo_reducer_wait(isohalo_reducer reducer, double* result) {
-  return guarded(reducers(), reducer, [&](AnyReducer& r) {
-    require(r.in_flight, MPI_ERR_REQUEST, "reducer: wait without start");
-    require(result, MPI_ERR_ARG, "reducer: the place for the result is NULL");
-    r.in_flight = false;
-    *result = r.wait();
-  });
+  return guarded(reducers(), reducer, [&](AnyReducer& r) { wait(r, result); });
 }
 
 int isohalo_reducer_reduce(isohalo_reducer reducer, const double* numbers, double* result) {
-  const int rc = isohalo_reducer_start(reducer, numbers);
-  return rc == MPI_SUCCESS ? isohalo_reducer_wait(reducer, result) : rc;
+  return guarded(reducers(), reducer, [&](AnyReducer& r) {
+    check_result(result);  // before something is in flight
+    start(r, numbers);
+    wait(r, result);
+  });
 }
 
 int isohalo_reducer_free(isohalo_reducer* reducer) {

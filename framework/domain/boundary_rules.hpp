@@ -1,6 +1,7 @@
 #pragma once
 /// Boundary rules of a grid: what a stencil reads outside it (docs/model.md, "Outside cells").
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <span>
@@ -45,6 +46,13 @@ struct BoundaryKind {
   std::function<std::string(std::span<const double>)> problem{};
   Boundary kind = Boundary::own;
 };
+
+/// What is wrong with the two parameters of robin, or nothing.
+inline std::string problem_of_robin(std::span<const double> ab) {
+  return ab[0] >= 0 && ab[1] >= 0 && ab[0] + ab[1] > 0 && std::isfinite(ab[0] + ab[1])
+             ? ""
+             : "a and b must not be negative, and not both 0";
+}
 
 struct BoundaryRule {
   Boundary kind = Boundary::periodic;

@@ -6,6 +6,27 @@
 
 namespace isohalo::detail {
 
+namespace {
+
+/// What is wrong with a rule by itself, or nothing.
+std::string problem_of(const BoundaryRule& rule) {
+  const auto what = [](const std::string& name, const std::string& text) {
+    return text.empty() ? text : " is " + name + ": " + text;
+  };
+  if (rule.kind == Boundary::robin)
+    return what("robin", rule.parameters.size() == 2 ? problem_of_robin(rule.parameters)
+                                                     : "give its two numbers, parameters = {a, b}");
+  if (rule.kind != Boundary::own) return {};
+  if (!rule.own || !rule.own->outside) return " is one of your own, but has no function";
+  const std::size_t given = rule.parameters.size(), wanted = rule.own->parameters.size();
+  if (given != wanted)
+    return what(rule.own->name,
+                "it has " + std::to_string(given) + " parameters, its kind has " + std::to_string(wanted));
+  return rule.own->problem ? what(rule.own->name, rule.own->problem(rule.parameters)) : std::string();
+}
+
+}  // namespace
+
 template <int D>
 void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rules, const ErasedArray<D>& a) {
   const std::string call = a.face < 0 ? "fill_outside_cells" : "fill_outside_faces";
@@ -36,9 +57,7 @@ void check_outside(const CartesianDomain<D>& domain, const BoundaryRules<D>& rul
       if ((rule.has_gradient() || rule.kind == Boundary::robin || rule.kind == Boundary::own) &&
           !(rules.length[j] > 0))
         throw UsageError(named + " depends on the width of the cells: give the length of the grid, rules.length");
-      if (rule.kind == Boundary::robin && rule.parameters.size() != 2)
-        throw UsageError(named + " is robin: give its two numbers, parameters = {a, b}");
-      if (rule.kind == Boundary::own && !rule.own) throw UsageError(named + " is one of your own, but has none");
+      if (const std::string problem = problem_of(rule); !problem.empty()) throw UsageError(named + problem);
     }
 }
 

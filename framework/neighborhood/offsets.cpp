@@ -21,7 +21,7 @@ std::vector<int> within(int dimensions, int radius, Self self, std::int64_t long
   const double cube = std::pow(2.0 * radius + 1, dimensions);
   if (radius > 0 && cube > 1 << 24)
     throw UsageError("neighborhood radius " + std::to_string(radius) + " in " + std::to_string(dimensions) +
-                     " dimensions: a cube of " + std::to_string(cube) + " offsets; the limit is 2^24");
+                     " dimensions: a cube of " + std::to_string(std::llround(cube)) + " offsets; the limit is 2^24");
   std::vector<int> list, o(static_cast<std::size_t>(dimensions), -radius);
   for (;;) {
     std::int64_t length = 0;

@@ -13,11 +13,6 @@
 namespace isohalo {
 
 std::vector<BoundaryKind> shipped_boundaries() {
-  const auto no_robin = [](std::span<const double> ab) -> std::string {
-    return ab[0] >= 0 && ab[1] >= 0 && ab[0] + ab[1] > 0 && std::isfinite(ab[0] + ab[1])
-               ? ""
-               : "a and b must not be negative, and not both 0";
-  };
   return {{.name = "periodic", .mirrors = false, .kind = Boundary::periodic},
           {.name = "neumann", .kind = Boundary::neumann},
           {.name = "dirichlet", .needs_value = true, .kind = Boundary::dirichlet},
@@ -25,7 +20,7 @@ std::vector<BoundaryKind> shipped_boundaries() {
           {.name = "robin",
            .parameters = {"a", "b"},
            .needs_value = true,
-           .problem = no_robin,
+           .problem = problem_of_robin,
            .kind = Boundary::robin}};
 }
 
@@ -167,7 +162,8 @@ class BoundaryReader {
       config_.error_at(entry, fmt::format("{}: {}: {}", path, form_of(kind), what));
       return false;
     };
-    if (!table) return error(kind.name + " needs all of these keys");
+    if (!table)
+      return error(kind.name + " needs " + (kind.needs_value ? "all of these keys" : "these keys, but for value"));
     for (const auto& [key, v] : *table)
       if (key != "value" && std::find(kind.parameters.begin(), kind.parameters.end(), key) == kind.parameters.end())
         return error("unknown key " + shortened(key) +

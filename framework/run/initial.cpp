@@ -177,15 +177,18 @@ InitialField<D> InitialField<D>::read_as(Config& config, const GridSettings<D>& 
     const auto modes = config.integers(key("modes"), {d, std::vector<std::int64_t>(d, 1), -1000000, 1000000, false,
                                                       "", "half waves across the domain, per dimension"});
     f.largest_ = std::abs(amplitude);
-    // One evaluation per coordinate, when the first value is asked for: the same bits as one per cell.
-    f.value_ = [=, sines = PerDim<std::vector<double>, D>()](const Index<D>& i) mutable {
+    // One evaluation per coordinate, as cells are asked for in index order: the same bits as one per cell.
+    f.value_ = [=, first = Index<D>{}, sines = PerDim<std::vector<double>, D>()](const Index<D>& i) mutable {
       double v = amplitude;
       for (int j = 0; j < D; ++j) {
-        const auto m = static_cast<double>(modes[static_cast<std::size_t>(j)]);
-        for (std::int64_t x = std::ssize(sines[j]); x < grid.shape[j]; ++x)
-          sines[j].push_back(
-              std::sin(std::numbers::pi * m * (grid.centre(j, x) - grid.origin[j]) / grid.length[j]));
-        v = v * sines[j][static_cast<std::size_t>(i[j])];
+        std::vector<double>& known = sines[j];
+        if (i[j] < first[j] || i[j] > first[j] + std::ssize(known)) first[j] = i[j], known.clear();
+        if (i[j] == first[j] + std::ssize(known)) {
+          const auto m = static_cast<double>(modes[static_cast<std::size_t>(j)]);
+          known.push_back(
+              std::sin(std::numbers::pi * m * (grid.centre(j, i[j]) - grid.origin[j]) / grid.length[j]));
+        }
+        v = v * known[static_cast<std::size_t>(i[j] - first[j])];
       }
       return v;
     };
@@ -384,6 +387,17 @@ Extremes InitialField<D>::extremes(const CartesianDomain<D>& domain) const {
   domain.comm().allreduce(values, 2, MPI_DOUBLE, MPI_MAX);
   return {-values[0], values[1]};
 }
+
+template <int D>
+InitialField<D>::InitialField(const InitialField&) = default;
+template <int D>
+InitialField<D>::InitialField(InitialField&&) noexcept = default;
+template <int D>
+InitialField<D>& InitialField<D>::operator=(const InitialField&) = default;
+template <int D>
+InitialField<D>& InitialField<D>::operator=(InitialField&&) noexcept = default;
+template <int D>
+InitialField<D>::~InitialField() = default;
 
 #define ISOHALO_INSTANTIATE(D) template class InitialField<D>;
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)

@@ -24,6 +24,13 @@ const std::vector<std::string>& initial_kinds();
 template <int D>
 class InitialField {
  public:
+  // Not inline: every solver would have them once more.
+  InitialField(const InitialField&);
+  InitialField(InitialField&&) noexcept;
+  InitialField& operator=(const InitialField&);
+  InitialField& operator=(InitialField&&) noexcept;
+  ~InitialField();
+
   /// Reads the keys for the field `name`; `only` when the solver has no other field, so that the name may be left
   /// out. `grid`: for a field on faces, `on_faces` of them.
   static InitialField read(Config& config, const GridSettings<D>& grid, const std::string& name, bool only);
@@ -82,6 +89,8 @@ class InitialField {
   void for_each_value(const Box<D>& box, const F& f) const;
   /// The part `box` of the values in the file.
   std::vector<double> from_file_in(const Box<D>& box) const;
+
+  InitialField() = default;
 
   GridSettings<D> grid_;
   std::string prefix_, kind_;

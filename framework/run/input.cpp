@@ -72,6 +72,23 @@ std::vector<std::string> types_of(const SolverKinds& kinds, const std::string& k
   return types;
 }
 
+/// Of each kind of solver the numbers of dimensions that it takes: "1, 2 or 3".
+std::map<std::string, std::string> dimensions_of(const SolverKinds& kinds) {
+  std::map<std::string, std::vector<int>> taken;
+  [&]<int... D>(std::integer_sequence<int, D...>) {
+    const auto add = [&](const auto& makers, int d) {
+      for (const auto& [name, make] : makers) taken[name].push_back(d);
+    };
+    (add(kinds.of<D + 1>(), D + 1), ...);
+  }
+  (std::make_integer_sequence<int, 4>());
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, list] : taken)
+    for (std::size_t k = 0; k < list.size(); ++k)
+      texts[name] += (k == 0 ? "" : k + 1 < list.size() ? ", " : " or ") + std::to_string(list[k]);
+  return texts;
+}
+
 /// `types`: the values that domain.type may have, the default first; `fields`: of a solver of several.
 template <int D>
 GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types,
@@ -231,10 +248,14 @@ OutputSettings read_output(Config& config, const std::string& input_name, const 
 template <int D>
 Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string& file, int ranks) {
   Input<D> in;
+  const std::map<std::string, std::string> dimensions = dimensions_of(kinds);
   std::vector<std::string> names;
-  for (const auto& [name, make] : kinds.of<D>()) names.push_back(name);
+  for (const auto& [name, of_name] : dimensions) names.push_back(name);
   const std::size_t before = config.error_count();
   const std::string kind = config.text("solver.kind", {{}, names, "the equation; each kind has keys of its own"});
+  if (config.error_count() == before && !kinds.of<D>().contains(kind))
+    config.error("domain.shape", fmt::format("solver.kind = {} has {} dimensions, domain.shape has {}",
+                                             Config::canonical(kind), dimensions.at(kind), D));
   const bool known = config.error_count() == before;
   if (!known)  // with the right kind other keys would be known
     for (const char* keys : {"solver", "source", "initial", "domain.boundary"}) config.excuse(keys);
@@ -244,7 +265,8 @@ Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string&
                          known && several != kinds.fields.end() ? several->second(D) : std::vector<std::string>{});
   in.grid.input_directory = path.parent_path();
   in.parallel = read_parallel<D>(config, in.grid.shape, ranks);
-  in.model = kinds.of<D>().at(kind)(config, in.grid);
+  const auto& makers = kinds.of<D>();
+  in.model = (known ? makers.at(kind) : makers.begin()->second)(config, in.grid);
   if (known && in.parallel.on_device)
     if (const std::string why = in.model->against_device(); !why.empty())
       config.error("parallel.space", fmt::format("parallel.space = \"device\" is not for this input: {}; use "

@@ -25,7 +25,7 @@ class Domain:
         ready()
         error, arguments = None, None
         try:
-            shape = tuple(int(n) for n in np.atleast_1d(shape))
+            shape = tuple(operator.index(n) for n in np.atleast_1d(shape))
             wraps = (bool(periodic),) * len(shape) if np.ndim(periodic) == 0 else tuple(bool(p) for p in periodic)
             if len(wraps) != len(shape):
                 raise IsohaloError("domain: periodic %s must have a value per dimension of %s" % (wraps, shape))
@@ -33,7 +33,7 @@ class Domain:
                 grid = numbers([0] * len(shape))
                 call("process_grid", comm.size, len(shape), numbers(shape, LONG), grid)
             else:
-                grid = tuple(int(n) for n in process_grid)
+                grid = tuple(operator.index(n) for n in process_grid)
                 if len(grid) != len(shape) or min(grid) < 1 or np.prod(grid, dtype=object) != comm.size:
                     raise IsohaloError("domain: the process grid %s must have %d numbers whose product is the number of "
                                        "ranks, %d" % (grid, len(shape), comm.size))
@@ -55,7 +55,7 @@ class Domain:
         ready()
         if cart.Get_topology() != MPI.CART:
             raise IsohaloError("domain: the communicator has no Cartesian topology", MPI.ERR_TOPOLOGY)
-        everybody = cart.allgather(tuple(int(n) for n in np.atleast_1d(owned)))
+        everybody = cart.allgather(tuple(operator.index(n) for n in np.atleast_1d(owned)))
         if any(len(blocks) != cart.dim for blocks in everybody):
             raise IsohaloError("domain: owned must have a number per dimension of the communicator, %d" % cart.dim)
         self = cls.__new__(cls)
@@ -160,18 +160,18 @@ class Halo:
     def _describe(self, stencil, depth, shape, width):
         if shape not in SHAPES:
             raise IsohaloError("halo: unknown shape %r: there are %s" % (shape, ", ".join(SHAPES)))
-        self._depth, self._shape, self._offsets = int(depth), SHAPES[shape], None
+        self._depth, self._shape, self._offsets = operator.index(depth), SHAPES[shape], None
         if np.ndim(stencil) == 0:
-            self._reach = int(stencil)
+            self._reach = operator.index(stencil)
         else:
             d = len(self._domain.shape)
             if any(np.shape(offset) != (d,) for offset in stencil):
                 raise IsohaloError("halo: offsets must have %d numbers each" % d)
-            self._offsets = [int(x) for offset in stencil for x in offset]
+            self._offsets = [operator.index(x) for offset in stencil for x in offset]
             self._reach = max((abs(x) for x in self._offsets), default=0)
             if self._reach > 1000:
                 raise IsohaloError("halo: an offset is beyond +-1000 cells")
-        self.width = self._reach * self._depth if width is None else int(width)
+        self.width = self._reach * self._depth if width is None else operator.index(width)
         self.array_shape = self._shape_of(self._domain.owned)
 
     def _shape_of(self, owned):

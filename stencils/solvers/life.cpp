@@ -97,26 +97,23 @@ class LifeSolver final : public Stepper {
   CartesianDomain<2> domain_;
 };
 
-template <int D>
-class LifeModel : public SingleFieldModel<D> {
+class LifeModel : public SingleFieldModel<2> {
  public:
-  LifeModel(const GridSettings<D>& grid, const LifeRule& rule)
-      : SingleFieldModel<D>(grid, StencilShape<D>::moore(1), 0), rule_(rule) {}
+  LifeModel(const GridSettings<2>& grid, const LifeRule& rule)
+      : SingleFieldModel<2>(grid, StencilShape<2>::moore(1), 0), rule_(rule) {}
 
-  std::unique_ptr<Solver<D>> create(const CartesianDomain<D>& domain, int depth, Exchange exchange,
+  std::unique_ptr<Solver<2>> create(const CartesianDomain<2>& domain, int depth, Exchange exchange,
                                     [[maybe_unused]] bool on_device) const override {
-    if constexpr (D != 2) throw UsageError("solver.kind = \"life\" has 2 dimensions");  // refused already
-    if constexpr (D == 2 && kDevicePath > 0)
+    if constexpr (kDevicePath > 0)
       if (on_device)
         return std::make_unique<LifeSolver<DeviceStepper<std::uint8_t, 2, DeviceSpace>>>(
             domain, this->grid().boundary, depth, exchange, [this](const Index<2>& stride) {
               return device_kernel<std::uint8_t, 2, DeviceSpace>(LifePoint{{rule_.born, rule_.survive, stride[0]}});
             });
-    if constexpr (D == 2)
-      return std::make_unique<LifeSolver<StateStepper<std::uint8_t, 2>>>(
-          domain, this->grid().boundary, depth, exchange, [this](const Index<2>& stride) {
-            return row_kernel<std::uint8_t, 2>(LifeRow<>(rule_.born, rule_.survive, stride));
-          });
+    return std::make_unique<LifeSolver<StateStepper<std::uint8_t, 2>>>(
+        domain, this->grid().boundary, depth, exchange, [this](const Index<2>& stride) {
+          return row_kernel<std::uint8_t, 2>(LifeRow<>(rule_.born, rule_.survive, stride));
+        });
   }
 
  private:
@@ -134,10 +131,7 @@ void check_side(Config& config, const std::string& path, const BoundaryRule& rul
                  fmt::format("{}: {{fixed = {:g}}} is no state of life: 0 (dead) or 1 (alive)", path, rule.value));
 }
 
-template <int D>
-std::unique_ptr<SolverModel<D>> make_life_model(Config& config, const GridSettings<D>& grid) {
-  if (D != 2)
-    config.error("domain.shape", fmt::format("solver.kind = \"life\" has 2 dimensions, domain.shape has {}", D));
+std::unique_ptr<SolverModel<2>> make_life_model(Config& config, const GridSettings<2>& grid) {
   LifeRule rule;
   const std::string text = config.text(
       "solver.rule",
@@ -151,18 +145,17 @@ std::unique_ptr<SolverModel<D>> make_life_model(Config& config, const GridSettin
                     Config::canonical(text)));
   else
     config.set_effective("solver.rule", Config::canonical(rule_text(rule)));
-  for (int j = 0; j < D; ++j) {
+  for (int j = 0; j < 2; ++j) {
     check_side(config, "domain.boundary.low", grid.boundary.low[j]);
     check_side(config, "domain.boundary.high", grid.boundary.high[j]);
   }
-  return std::make_unique<LifeModel<D>>(grid, rule);
+  return std::make_unique<LifeModel>(grid, rule);
 }
 
 }  // namespace
 
 void add_life(SolverKinds& kinds) {
-  kinds.add("life",
-            []<int D>(Config& config, const GridSettings<D>& grid) { return make_life_model(config, grid); });
+  kinds.add("life", make_life_model);
   kinds.types["life"] = {"uint8"};
 }
 

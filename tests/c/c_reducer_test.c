@@ -116,6 +116,7 @@ static void check_errors(MPI_Errhandler handler) {
   CHECK(isohalo_reducer_create_cells(cart, owned, 1, ISOHALO_SUM, &r) == MPI_SUCCESS);
   CHECK_CODE(isohalo_reducer_wait(r, &result), MPI_ERR_REQUEST);
   CHECK_CODE(isohalo_reducer_start(r, NULL), MPI_ERR_BUFFER);
+  CHECK_CODE(isohalo_reducer_reduce(r, x, NULL), MPI_ERR_ARG); /* and nothing is in flight */
   CHECK(isohalo_reducer_start(r, x) == MPI_SUCCESS);
   CHECK_CODE(isohalo_reducer_start(r, x), MPI_ERR_REQUEST);
   CHECK_CODE(isohalo_reducer_wait(r, NULL), MPI_ERR_ARG);

@@ -133,7 +133,24 @@ TEST(OutsideCells, WhatDoesNotFitIsRefused) {
   unfinished.high[1] = BoundaryRule(Boundary::robin, 1), unfinished.length[1] = 1;
   test::expect_refusal("is robin: give its two numbers", [&] { fill_outside_cells(u, domain, unfinished); });
   unfinished.high[1] = BoundaryRule(Boundary::own, 1);
-  test::expect_refusal("is one of your own, but has none", [&] { fill_outside_cells(u, domain, unfinished); });
+  test::expect_refusal("is one of your own, but has no function",
+                       [&] { fill_outside_cells(u, domain, unfinished); });
+  BoundaryKind leak{.name = "leak", .parameters = {"rate"}};
+  const auto with = [&](const BoundaryKind& kind, std::vector<double> parameters) {
+    unfinished.high[1].own = std::make_shared<const BoundaryKind>(kind);
+    unfinished.high[1].parameters = std::move(parameters);
+    fill_outside_cells(u, domain, unfinished);
+  };
+  test::expect_refusal("is one of your own, but has no function", [&] { with(leak, {0.5}); });
+  leak.outside = [](const OutsideCell& c) { return c.parameters[0] * c.mirrored; };
+  leak.problem = [](std::span<const double> p) { return p[0] < 0 ? "rate is negative" : ""; };
+  test::expect_refusal("is leak: it has 0 parameters, its kind has 1", [&] { with(leak, {}); });
+  test::expect_refusal("is leak: rate is negative", [&] { with(leak, {-1}); });
+  EXPECT_NO_THROW(with(leak, {0.5}));
+  unfinished.high[1] = BoundaryRule(Boundary::robin, 1);
+  unfinished.high[1].parameters = {0, 0};
+  test::expect_refusal("is robin: a and b must not be negative, and not both 0",
+                       [&] { fill_outside_cells(u, domain, unfinished); });
   test::expect_refusal("the array holds (0, 0) to (5, 6), this rank owns (0, 0) to (5, 7)",
                        [&] { fill_outside_faces(u, 1, domain, rules); });
   auto on_faces_of_1 = u;

@@ -186,11 +186,14 @@ def errors():
     if WORLD.size > 1:
         refused("differ between ranks", lambda: isohalo.Domain(WORLD, (9, 9 + WORLD.rank)))
         refused("(rank 1)", lambda: isohalo.Domain(WORLD, (9, -1 if WORLD.rank == 1 else 9)))
+    refused("integer", lambda: isohalo.Domain(WORLD, (10.9, 8)))
     domain = isohalo.Domain(WORLD, (10, 8))
     refused("ghost layers", lambda: domain.halo(1, depth=2, width=1))
     refused("unknown shape", lambda: domain.halo(1, shape="ball"))
     refused("2 numbers each", lambda: domain.halo([(1, 2, 3)]))
-    refused("negative", lambda: domain.halo(1, depth=-1))
+    refused("depth -1 is negative", lambda: domain.halo(1, depth=-1))
+    refused("integer", lambda: domain.halo(1.9))
+    refused("integer", lambda: domain.halo([(0.5, 1)]))
     if WORLD.size > 1:
         refused("differ between ranks", lambda: domain.halo(1 + (WORLD.rank == 1)))
     halo = domain.halo(1)

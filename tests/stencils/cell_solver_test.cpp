@@ -115,6 +115,18 @@ struct FieldTwice : Diffusion {
 struct NoWord : Diffusion {
   static constexpr auto keys = isohalo::keys(key(&Diffusion::k, "my key", "", ""));
 };
+struct LimitOfTwo : Diffusion {
+  template <int D>
+  double stable_dt(const Grid<D>&, const std::array<double, 2>&) const {
+    return 1;
+  }
+};
+struct WeightThatChanges : Diffusion {
+  template <int Stage>
+  double source_weight(double dt) {
+    return dt;
+  }
+};
 struct FieldThatIsAKey : Diffusion {
   static constexpr auto fields = names("low");
 };
@@ -173,6 +185,13 @@ TEST(CellSolver, RefusesNamesThatAreThereTwice) {
       std::string::npos);
   EXPECT_NE(error_of([] { detail::check_names<FieldThatIsAKey>("g"); }).find("\"low\" twice, or it is a key"),
             std::string::npos);
+}
+
+/// `add_solver` does not compile then.
+TEST(CellSolver, SeesFunctionsOfANameThatTakeSomethingElse) {
+  EXPECT_FALSE(detail::names_stable_dt<Diffusion>() || detail::names_source_weight<Diffusion>());
+  EXPECT_TRUE(detail::names_stable_dt<LimitOfTwo>() && detail::names_source_weight<WeightThatChanges>());
+  EXPECT_FALSE((detail::kHasLimit<LimitOfTwo, 2> || detail::kSaysSourceWeight<WeightThatChanges, 2>));
 }
 
 struct SaysWhatItAdds : SecondStageTooFar {

@@ -68,6 +68,26 @@ TEST(Depths, ThatAreTriedOutHaveTheBitsOfSingleStepsInSpace) {
   std::set<int> seen;
   same_as_single_steps<3>("domain.shape = [54, 60, 66]\n" + kRandom + "solver.kind = \"heat\"\n", 1, seen);
   EXPECT_EQ(seen, (std::set{1, 2, 4}));
+  // Stencils that read nothing along some dimensions.
+  for (const std::string offsets : {"[[0, 0, -1], [0, 0, 0], [0, 0, 1]]", "[[-1, 0, 0], [0, 0, 0], [1, 0, 1]]"})
+    same_as_single_steps<3>("domain.shape = [8, 9, 10]\n" + kRandom + "solver = {kind = \"stencil\", offsets = " +
+                                offsets + ", weights = [0.25, 0.5, 0.25]}\n",
+                            2, seen);
+}
+
+/// Tests of the state between steps bring ghosts, for as many steps as then follow.
+TEST(Depths, AreTriedOutBetweenTestsOfTheStateToo) {
+  InputSolver<2> tried(MPI_COMM_WORLD,
+                       "domain = {shape = [32, 49], boundary = {low = [{dirichlet = 0.2}, \"neumann\"], "
+                       "high = [\"neumann\", \"neumann\"]}}\n" +
+                           kRandom + "solver.kind = \"poisson\"\nparallel.halo_depth = \"auto\"\nrun.steps = 1\n");
+  std::set<int> seen;
+  for (int round = 0; round < 400; ++round) {
+    const double sum = tried->advance(4, true);
+    tried->stop_test(1e-30, sum);
+    seen.insert(tried->depth());
+  }
+  for (const int depth : {1, 2, 4}) EXPECT_TRUE(seen.contains(depth)) << depth;
 }
 
 /// Up to 60 steps by this way through memory, and in tiles of these extents, some of them cut.

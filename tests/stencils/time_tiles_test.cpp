@@ -101,6 +101,11 @@ TEST(TimeTiles, ThinOnesAreThinWhereATileFollowsTheOther) {
   EXPECT_EQ((TimeTiles<3>::thin({384, 384, 384}, {1, 1, 1}, 16, 8, 8, 1 << 17, 4).extents[1]), 8);
   for (const std::int64_t extent : TimeTiles<4>::thin({50, 50, 50, 50}, {4, 4, 4, 4}, 16, 8, 4, 1000, 1).extents)
     EXPECT_GE(extent, 1);
+  // Nothing is read along some dimensions; rows that no cache holds.
+  for (const Index<3>& reach : {Index<3>{0, 0, 1}, Index<3>{1, 0, 0}, Index<3>{0, 1, 1}, Index<3>{0, 0, 0}})
+    for (const std::int64_t row : {8, 3000, 1000000})
+      for (const std::int64_t extent : TimeTiles<3>::thin({8, 9, row}, reach, 16, 8, 8, 1 << 15, 1).extents)
+        EXPECT_GE(extent, 1);
 }
 
 template <int D>
