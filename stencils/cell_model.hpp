@@ -329,7 +329,8 @@ template <class S, int D>
 
 /// The length of a step, within the limit.
 template <class S, int D>
-[[gnu::cold]] double read_dt(Config& config, CellSettings<S, D>& in, const std::array<double, kCoefficients<S, D>>& largest) {
+[[gnu::cold]] double read_dt(Config& config, CellSettings<S, D>& in,
+                             const std::array<double, kCoefficients<S, D>>& largest) {
   if constexpr (!kHasLimit<S, D>) {
     in.limit_known = true;  // there is none
     return read_time_step(config);
@@ -356,7 +357,7 @@ template <class S, int D>
 
 template <class S, int D>
 [[gnu::cold]] std::unique_ptr<SolverModel<D>> make_cell_model(Config& config, const GridSettings<D>& grid,
-                                                const std::string& kind) {
+                                                              const std::string& kind) {
   CellSettings<S, D> in;
   in.grid = grid;
   in.kind = kind;
