@@ -81,13 +81,13 @@ TEST(Depths, AreTriedOutBetweenTestsOfTheStateToo) {
                        "domain = {shape = [32, 49], boundary = {low = [{dirichlet = 0.2}, \"neumann\"], "
                        "high = [\"neumann\", \"neumann\"]}}\n" +
                            kRandom + "solver.kind = \"poisson\"\nparallel.halo_depth = \"auto\"\nrun.steps = 1\n");
-  std::set<int> seen;
+  int ended = 0;  // stretches of as many steps as there are between two tests
   for (int round = 0; round < 400; ++round) {
-    const double sum = tried->advance(4, true);
-    tried->stop_test(1e-30, sum);
-    seen.insert(tried->depth());
+    const int depth = tried->depth();
+    tried->stop_test(1e-30, tried->advance(4, true));
+    ended += depth == 4 && tried->depth() != 4 ? 1 : 0;
   }
-  for (const int depth : {1, 2, 4}) EXPECT_TRUE(seen.contains(depth)) << depth;
+  EXPECT_GE(ended, 3);
 }
 
 /// Up to 60 steps by this way through memory, and in tiles of these extents, some of them cut.
