@@ -21,6 +21,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "stencils/cell_model.hpp"
@@ -101,33 +102,22 @@ void check_names(const std::string& name) {
                        "\", which is none of `fields`");
 }
 
-/// What both S and Named have a member of is ambiguous here, whatever it takes.
 struct Named {
   void stable_dt();
   void source_weight();
 };
+/// What both have a member of is ambiguous here, whatever it takes. (Nothing derives from a class that is final.)
 template <class S>
-struct WithNamed : S, Named {};
-
-/// Has S a member of this name? (One of a class that is final is not seen.)
+struct WithNamed : std::conditional_t<std::is_final_v<S>, std::monostate, S>, Named {};
+/// Has S a member of this name?
 template <class S>
-constexpr bool names_stable_dt() {
-  if constexpr (std::is_final_v<S>)
-    return false;
-  else
-    return !requires {
-      &WithNamed<S>::stable_dt;
-    };
-}
+inline constexpr bool kNamesStableDt = !requires {
+  &WithNamed<S>::stable_dt;
+};
 template <class S>
-constexpr bool names_source_weight() {
-  if constexpr (std::is_final_v<S>)
-    return false;
-  else
-    return !requires {
-      &WithNamed<S>::source_weight;
-    };
-}
+inline constexpr bool kNamesSourceWeight = !requires {
+  &WithNamed<S>::source_weight;
+};
 
 /// Does fits(d) say yes for each number d of dimensions, a constant, that S has?
 template <class S, class Fits>
@@ -157,12 +147,12 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
       !requires { &S::coefficients; }, "`coefficients` is a template <int D>");
   static_assert(
       !requires { &S::formula; }, "`formula` is a template <int D>");
-  if constexpr (detail::names_stable_dt<S>())
+  if constexpr (detail::kNamesStableDt<S>)
     static_assert(
         detail::in_all_dimensions<S>([]<int D>(std::integral_constant<int, D>) { return detail::kHasLimit<S, D>; }),
         "`stable_dt` is a const template <int D> of (const Grid<D>&), or of that and a std::array of a "
         "double for each coefficient");
-  if constexpr (detail::names_source_weight<S>())
+  if constexpr (detail::kNamesSourceWeight<S>)
     static_assert(
         detail::in_all_dimensions<S>(
             []<int D>(std::integral_constant<int, D>) { return detail::kSaysSourceWeight<S, D>; }),

@@ -72,20 +72,17 @@ std::vector<std::string> types_of(const SolverKinds& kinds, const std::string& k
   return types;
 }
 
-/// Of each kind of solver the numbers of dimensions that it takes: "1, 2 or 3".
+/// Of each kind of solver the numbers of dimensions that it takes: "1 or 2 or 3".
 std::map<std::string, std::string> dimensions_of(const SolverKinds& kinds) {
-  std::map<std::string, std::vector<int>> taken;
+  std::map<std::string, std::string> texts;
   [&]<int... D>(std::integer_sequence<int, D...>) {
     const auto add = [&](const auto& makers, int d) {
-      for (const auto& [name, make] : makers) taken[name].push_back(d);
+      for (const auto& [name, make] : makers)
+        texts[name] += (texts[name].empty() ? "" : " or ") + std::to_string(d);
     };
     (add(kinds.of<D + 1>(), D + 1), ...);
   }
   (std::make_integer_sequence<int, 4>());
-  std::map<std::string, std::string> texts;
-  for (const auto& [name, list] : taken)
-    for (std::size_t k = 0; k < list.size(); ++k)
-      texts[name] += (k == 0 ? "" : k + 1 < list.size() ? ", " : " or ") + std::to_string(list[k]);
   return texts;
 }
 

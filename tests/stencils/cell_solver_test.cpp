@@ -189,8 +189,8 @@ TEST(CellSolver, RefusesNamesThatAreThereTwice) {
 
 /// `add_solver` does not compile then.
 TEST(CellSolver, SeesFunctionsOfANameThatTakeSomethingElse) {
-  EXPECT_FALSE(detail::names_stable_dt<Diffusion>() || detail::names_source_weight<Diffusion>());
-  EXPECT_TRUE(detail::names_stable_dt<LimitOfTwo>() && detail::names_source_weight<WeightThatChanges>());
+  EXPECT_FALSE(detail::kNamesStableDt<Diffusion> || detail::kNamesSourceWeight<Diffusion>);
+  EXPECT_TRUE(detail::kNamesStableDt<LimitOfTwo> && detail::kNamesSourceWeight<WeightThatChanges>);
   EXPECT_FALSE((detail::kHasLimit<LimitOfTwo, 2> || detail::kSaysSourceWeight<WeightThatChanges, 2>));
 }
 
