@@ -1,7 +1,7 @@
 /// What a program may do around its collectives: communicators that come and go in any order, messages that stay
-/// under way, processes that are forked, a rank that has no room, and MPI_Abort. Knows MPI alone, as client.cpp
-/// does. usage: preload_hostile communicators COUNT SEED | traffic COUNT SEED | fork COUNT PROGRAM | full |
-/// fill COUNT SEED | waiting COUNT | abort
+/// under way, processes that are forked, a rank that has no room, and MPI_Abort. Knows MPI alone, but for the guard
+/// of MPI_Finalize, as client.cpp does. usage: preload_hostile communicators COUNT SEED | traffic COUNT SEED |
+/// fork COUNT PROGRAM | full | fill COUNT SEED | waiting COUNT | abort
 
 #include <mpi.h>
 #include <spawn.h>
@@ -18,6 +18,8 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#include "apps/common/finalize_guard.hpp"
 
 namespace {
 
@@ -278,6 +280,7 @@ void aborts() {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
+  isohalo::guard_finalize();
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const std::vector<std::string> words(argv + 1, argv + argc);
