@@ -19,12 +19,19 @@ struct Coefficient {
   const char *name, *unit, *help;
   double fallback;
   double min = -1e300, max = 1e300;
+  bool above_min = false;  ///< is `min` itself out?
 
   /// The same with a least, or a least and a largest value.
   constexpr Coefficient from(double least, double most = 1e300) const {
     Coefficient c = *this;
     c.min = least;
     c.max = most;
+    return c;
+  }
+  /// The same where all values must be above this one.
+  constexpr Coefficient above(double bound) const {
+    Coefficient c = from(bound);
+    c.above_min = true;
     return c;
   }
 };
@@ -63,6 +70,12 @@ constexpr int stages_of() {
 template <class S>
 inline constexpr bool kHasBefore = requires {
   S::before;
+};
+
+/// Has the solver fields on faces (staggered_functions.hpp)?
+template <class S>
+inline constexpr bool kHasFaces = requires {
+  S::faces;
 };
 
 /// The fields of which the functions read the cell itself alone.
@@ -175,7 +188,8 @@ inline constexpr bool kSaysSourceWeight = requires(const S& s,
 
 /// Does the solver take sources? One with stages or a second time level says how much of them each function adds.
 template <class S, int D>
-inline constexpr bool kTakesSources = (stages_of<S>() == 1 && !kHasBefore<S>) || kSaysSourceWeight<S, D>;
+inline constexpr bool kTakesSources =
+    !kHasFaces<S> && ((stages_of<S>() == 1 && !kHasBefore<S>) || kSaysSourceWeight<S, D>);
 
 /// A solver's function as one of a cell's place, for rows on the host and for devices. Reads the fields; then those
 /// at the step's begin (stages from 1 on) or a step before; then the coefficients, if they are fields.

@@ -14,7 +14,7 @@
 ///   static constexpr std::array dimensions{2, 3};                     left out: 1 to 4
 ///
 /// The function reads the old state only, and nothing but the cells of its shape. Coefficients, masks, sources, a
-/// second time level, stages and fields whose neighbors nobody reads are in that document as well.
+/// second time level, stages, fields whose neighbors nobody reads and fields on faces are in that document as well.
 
 #include <algorithm>
 #include <set>
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "stencils/cell_model.hpp"
+#include "stencils/staggered_model.hpp"
 
 namespace isohalo {
 
@@ -87,13 +88,13 @@ void check_names(const std::string& name) {
   // Of domain.boundary and of initial.
   known = {"low",    "high",    "kind", "value", "gradient", "amplitude", "modes",      "center", "width",
            "inside", "outside", "size", "even",  "odd",      "seed",      "expression", "file",   "dataset"};
-  const auto add_field = [&](const char* field) {
+  const auto add_field = [&](const std::string& field) {
     check_input_word("field of solver " + name, field);
     if (!known.insert(field).second)
       throw UsageError("solver \"" + name + "\" has the field \"" + field +
                        "\" twice, or it is a key that all have");
   };
-  for (const char* f : S::fields) add_field(f);
+  for (const std::string& f : state_names<S>(4)) add_field(f);
   if constexpr (kHasBefore<S>)
     for (const char* f : S::before) add_field(f);
   for (const std::string field : pointwise_of<S>())
@@ -139,6 +140,9 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
   if constexpr (detail::kHasBefore<S>)
     static_assert(S::before.size() == S::fields.size(), "`before` names each of `fields` a step before");
   static_assert(detail::pointwise_of<S>().size() < S::fields.size(), "some field of a solver is not `pointwise`");
+  static_assert(!detail::kHasFaces<S> || (detail::stages_of<S>() == 1 && !detail::kHasBefore<S> &&
+                                          detail::pointwise_of<S>().size() == 0 && !detail::kNamesSourceWeight<S>),
+                "a solver with `faces` has neither stages, `before` or `pointwise` fields nor sources");
   if constexpr (detail::stages_of<S>() > 1)
     static_assert(S::stage_times.size() == static_cast<std::size_t>(S::stages),
                   "`stage_times` has a time for each stage");
@@ -151,7 +155,7 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
     static_assert(
         detail::in_all_dimensions<S>([]<int D>(std::integral_constant<int, D>) { return detail::kHasLimit<S, D>; }),
         "`stable_dt` is a const template <int D> of (const Grid<D>&), or of that and a std::array of a "
-        "double for each coefficient");
+        "double, or of Extremes, for each coefficient");
   if constexpr (detail::kNamesSourceWeight<S>)
     static_assert(
         detail::in_all_dimensions<S>(
@@ -159,11 +163,13 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
         "`source_weight` is a const template <int Stage> of (double dt), or of (const std::array<Cell, N>& "
         "given, double dt) with as many as there are coefficients");
   detail::check_names<S>(name);
-  if (S::fields.size() > 1)
-    kinds.fields[name] = [](int) { return std::vector<std::string>{S::fields.begin(), S::fields.end()}; };
+  if (S::fields.size() > 1 || detail::kHasFaces<S>) kinds.fields[name] = detail::state_names<S>;
   kinds.add(
       name, [name]<int D>(Config & config, const GridSettings<D>& grid) requires(detail::has_dimension<S>(D)) {
-        return detail::make_cell_model<S, D>(config, grid, name);
+        if constexpr (detail::kHasFaces<S>)
+          return detail::make_staggered_model<S, D>(config, grid, name);
+        else
+          return detail::make_cell_model<S, D>(config, grid, name);
       });
 }
 

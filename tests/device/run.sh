@@ -42,10 +42,10 @@ cmake -S "$source_dir" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DKo
   >"$work/configure.log" 2>&1 || { cat "$work/configure.log"; exit 1; }
 mkdir -p "$work/kept"
 objects=() ptx=()
-parts=(device/acoustics_on_device device/device_stepper device/poisson_on_device)
+parts=(device/device_stepper device/poisson_on_device)
 for solver in "$source_dir"/stencils/solvers/*.cpp; do
   name=$(basename "$solver" .cpp)
-  case $name in acoustics | poisson) ;; *) parts+=("solvers/$name") ;; esac  # those two are above
+  [ $name = poisson ] || parts+=("solvers/$name")  # that is above
 done
 for part in "${parts[@]}"; do
   object=stencils/CMakeFiles/isohalo_stencils.dir/$part.cpp.o kept=$work/kept/$(basename "$part").ptx

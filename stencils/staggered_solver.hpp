@@ -1,11 +1,10 @@
 #pragma once
-/// The solver of kind = "acoustics": p_t = -K div(v), rho v_t = -grad(p), with the pressure p in cells and the
-/// velocities v0, v1, .. on faces, leapfrog (docs/model.md). Source of the staggered grid: Yee 1966, "Numerical
-/// solution of initial boundary value problems involving Maxwell's equations in isotropic media".
+/// A solver with fields on faces, on the host's rows.
 
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +16,8 @@
 #include "stencils/boundary.hpp"
 #include "stencils/boxes.hpp"
 #include "stencils/kernel_sweep.hpp"
-#include "stencils/solvers/acoustics_steps.hpp"
+#include "stencils/staggered_functions.hpp"
+#include "stencils/staggered_steps.hpp"
 #include "stencils/time_tiles.hpp"
 
 namespace isohalo {
@@ -31,7 +31,7 @@ ChangingPointer<T, D> rows_in_place(const Update& update) {
   return std::make_unique<RowsInPlace<T, D, Update>>(update);
 }
 
-/// Rows of faces of dimension j, of which those at sides of the grid may have given velocities.
+/// Rows of faces of dimension j, of which those at sides of the grid may have given values.
 template <class T, int D>
 class GivenFaces final : public ChangingKernel<T, D> {
  public:
@@ -82,54 +82,57 @@ class GivenFaces final : public ChangingKernel<T, D> {
 
 }  // namespace detail
 
-template <class T, int D>
-class AcousticsSolver final : public AcousticsSteps<D> {
-  using Base = AcousticsSteps<D>;
+template <class S, class T, int D>
+class StaggeredSolver final : public StaggeredSteps<D> {
+  using Base = StaggeredSteps<D>;
 
  public:
   /// `depth` >= 1 steps per exchange. Collective in order.
-  AcousticsSolver(const CartesianDomain<D>& domain, const AcousticsEquation<D>& equation, int depth,
+  StaggeredSolver(const detail::CellSettings<S, D>& in, const CartesianDomain<D>& domain, int depth,
                   Exchange exchange)
-      : Base(domain, equation, depth, exchange, host_workers(), false),
-        outside_(equation.pressure_rules(), domain.global(), index_of<D>(1), index_of<D>(1)),
-        sides_(detail::faces_at_sides(equation, domain.global())) {
-    std::vector<std::string> names = acoustics_fields(D);
-    if (given()) names.insert(names.end(), {"density", "bulk_modulus"});
+      : Base(domain, in.staggered(), depth, exchange, host_workers(), false),
+        sides_(detail::faces_at_sides(this->names_.rules_of_faces(), domain.global())) {
+    for (const auto& rules : this->names_.rules_of_cells())
+      outside_.emplace_back(rules, domain.global(), index_of<D>(1), index_of<D>(1));
     // With a layer more, so that fields on faces fit arrays of the same strides.
     const Index<D> high = shifted<D>(this->plan_.ghost_high(), index_of<D>(1));
-    for (const std::string& name : names) {
-      const int j = static_cast<int>(arrays_.size()) - 1;
+    const auto add = [&](const std::string& name, int face) {
       memory_.emplace_back(name, domain.owned(), this->plan_.ghost_low(), high,
                            field_memory(exchange, domain.comm()));
       Array a = memory_.back().ref();
-      if (j >= 0 && j < D) {
-        a.owned = owned_faces(domain, j);
-        a.ghost_high[j] -= a.owned.high[j] - domain.owned().high[j];
+      if (face >= 0) {
+        a.owned = owned_faces(domain, face);
+        a.ghost_high[face] -= a.owned.high[face] - domain.owned().high[face];
       }
       arrays_.push_back(a);
-    }
+    };
+    for (std::size_t f = 0; f < names().state.size(); ++f) add(names().state[f], names().face_of(f));
+    for (const std::string& name : names().coefficients) add(name, -1);
     for (int m = 0; m <= depth; ++m) levels_.push_back(make_level(m));
-    given() ? make_updates<true>() : make_updates<false>();
+    in.fields_given ? make_updates<Given::fields>(in) : make_updates<Given::numbers>(in);
   }
 
   std::vector<FieldHandle<D>> fields() override {
-    std::vector<FieldHandle<D>> all{{"p", "1", "state", arrays_[0]}};
-    for (int j = 0; j < D; ++j) all.push_back({"v" + std::to_string(j), "1", "state", velocity(j), j});
+    std::vector<FieldHandle<D>> all;
+    for (std::size_t f = 0; f < names().state.size(); ++f)
+      all.push_back({names().state[f], "1", "state", arrays_[f], names().face_of(f)});
     return all;
   }
   std::vector<FieldHandle<D>> coefficients() override {
-    if (!given()) return {};
-    return {{"density", "1", "auxiliary", arrays_[D + 1]}, {"bulk_modulus", "1", "auxiliary", arrays_[D + 2]}};
+    std::vector<FieldHandle<D>> all;
+    for (std::size_t k = 0; k < names().coefficients.size(); ++k)
+      all.push_back({names().coefficients[k], "1", "auxiliary", arrays_[names().state.size() + k]});
+    return all;
   }
   /// Brings the coefficients' ghosts; outside the grid they are mirrored, whatever the fields' rules.
   void start() override {
-    if (given()) {
-      this->plan_.exchange(arrays_[D + 1], arrays_[D + 2]);
-      const BoundaryRules<D> mirrored = detail::mirrored_rules(this->around_);
-      for (std::size_t c = D + 1; c < arrays_.size(); ++c)
-        fill_outside(arrays_[c], mirrored, this->domain_.global(), this->bounds(this->plan_.depth()),
-                     index_of<D>(1), index_of<D>(1));
-    }
+    const auto given = std::span(arrays_).subspan(names().state.size());
+    std::vector<ErasedArray<D>> erased;
+    for (const Array& c : given) erased.push_back(erase(c));
+    if (!erased.empty()) this->plan_.exchange(erased);
+    for (const Array& c : given)
+      fill_outside(c, detail::mirrored_rules(this->around_), this->domain_.global(),
+                   this->bounds(this->plan_.depth()), index_of<D>(1), index_of<D>(1));
     this->fields_changed();
   }
 
@@ -141,9 +144,9 @@ class AcousticsSolver final : public AcousticsSteps<D> {
   std::string sweeps() const override { return Fetch::text(fetches_, fetches_with_change_); }
 
  protected:
-  ErasedArray<D> erased(std::size_t field) const override { return erase(arrays_[field]); }
+  ErasedArray<D> erased(std::size_t f) const override { return erase(arrays_[f]); }
   void bring_sides(const Box<D>& cells, double time) override {
-    outside_.fill(arrays_[0], cells, time);
+    for (std::size_t f = 0; f < outside_.size(); ++f) outside_[f].fill(arrays_[f], cells, time);
     for (auto& of_dimension : sides_)
       for (auto& side : of_dimension) side.bring(cells, time);
   }
@@ -161,7 +164,7 @@ class AcousticsSolver final : public AcousticsSteps<D> {
  private:
   using Array = ArrayRef<T, D>;
 
-  /// Of each field.
+  /// Of each part of a step: the cells, and the faces of each dimension.
   using Regions = std::array<SweepRegion<D>, D + 1>;
   /// Cells, and those of their faces that no slab before has.
   struct Slab {
@@ -170,40 +173,47 @@ class AcousticsSolver final : public AcousticsSteps<D> {
   };
   /// What a step updates after which so many may follow without an exchange: the block and what these read.
   struct Level {
-    std::vector<Slab> slabs;  ///< in order; the pressure of one may follow its velocities
+    std::vector<Slab> slabs;  ///< in order; the cells of one may follow its faces
     Regions around;           ///< all of these cells and faces but those that this rank owns
   };
-  /// How a field is updated.
+  /// How a part is updated.
   struct Update {
     detail::ChangingPointer<T, D> kernel;
-    std::vector<T*> in{};  ///< what comes from memory besides it
+    std::vector<T*> out{}, in{};  ///< what comes from memory besides it
   };
 
-  bool given() const { return !this->equation_.given.empty(); }
-  const Array& velocity(int j) const { return arrays_[static_cast<std::size_t>(j) + 1]; }
+  const StaggeredFields<D>& names() const { return this->names_; }
+  /// An array of this part.
+  const Array& array_of(std::size_t part) const { return arrays_[part == 0 ? 0 : names().cells() + part - 1]; }
 
-  template <bool Given>
-  void make_updates() {
-    T* const density = Given ? arrays_[D + 1].data : nullptr;
-    T* const modulus = Given ? arrays_[D + 2].data : nullptr;
-    const Array& p = arrays_[0];
-    Update& of_p = updates_[0];
-    of_p.kernel = detail::rows_in_place<T, D>(detail::pressure_update<Given>(
-        this->equation_, [this](int j) { return velocity(j); }, p, modulus));
+  template <Given kGiven>
+  void make_updates(const detail::CellSettings<S, D>& in) {
+    const auto array = [this](std::size_t f) -> const Array& { return arrays_[f]; };
+    const std::size_t cells = names().cells();
+    const detail::CoefficientsRead<S, D> read(in.solver);
+    const auto add_read = [&](Update& update, const auto& is_read) {
+      for (std::size_t k = 0; cells + D + k < arrays_.size(); ++k)
+        if (is_read[k]) update.in.push_back(arrays_[cells + D + k].data);
+    };
+    Update& of_cells = updates_[0];
+    of_cells.kernel = detail::rows_in_place<T, D>(detail::cell_update<kGiven, T>(in, array));
+    for (std::size_t f = 0; f < cells; ++f) of_cells.out.push_back(arrays_[f].data);
     for (int j = 0; j < D; ++j) {
-      Update& of_v = updates_[static_cast<std::size_t>(j) + 1];
-      of_v.kernel =
-          detail::rows_in_place<T, D>(detail::velocity_update<Given>(this->equation_, j, velocity(j), p, density));
+      Update& of_faces = updates_[static_cast<std::size_t>(j) + 1];
+      of_faces.kernel = detail::rows_in_place<T, D>(detail::face_update<kGiven, T>(in, j, array));
       if (sides_[j][0].given() || sides_[j][1].given())
-        of_v.kernel = std::make_unique<detail::GivenFaces<T, D>>(std::move(of_v.kernel), j, sides_[j]);
-      of_v.in.push_back(p.data);
-      if (Given) of_v.in.push_back(density);
-      of_p.in.push_back(velocity(j).data + p.stride[j]);  // the faces above, which come later
+        of_faces.kernel = std::make_unique<detail::GivenFaces<T, D>>(std::move(of_faces.kernel), j, sides_[j]);
+      const Array& v = array_of(static_cast<std::size_t>(j) + 1);
+      of_faces.out = {v.data};
+      of_faces.in = of_cells.out;
+      of_cells.in.push_back(v.data + v.stride[j]);  // the faces above, which come later
+      add_read(of_faces, read.by_faces);
     }
-    if (Given) of_p.in.push_back(modulus);
+    add_read(of_cells, read.by_cells);
   }
-  RowUpdate<T, D> update(std::size_t f) const {
-    return {*updates_[f].kernel, arrays_[f], updates_[f].in, {&arrays_[f].data, 1}};
+  RowUpdate<T, D> update(std::size_t part) const {
+    const Update& u = updates_[part];
+    return {*u.kernel, array_of(part), u.in, u.out};
   }
 
   Level make_level(int further) const {
@@ -211,7 +221,7 @@ class AcousticsSolver final : public AcousticsSteps<D> {
     const Box<D>& bounds = this->bounds(further);
     Level level;
     for (std::size_t f = 0; f <= D; ++f)
-      level.around[f] = SweepRegion<D>(detail::without(of_cells(boxes, f), arrays_[f].owned));
+      level.around[f] = SweepRegion<D>(detail::without(of_cells(boxes, f), array_of(f).owned));
     const std::int64_t thick = slab_layers(bounds);
     for (std::int64_t low = bounds.low[0]; low < bounds.high[0]; low += thick)
       level.slabs.push_back(make_slab(boxes, low == bounds.low[0] ? low - 1 : low, low + thick));
@@ -238,9 +248,10 @@ class AcousticsSolver final : public AcousticsSteps<D> {
   static std::int64_t ahead(std::size_t f) { return f == 1 ? 1 : 0; }
   /// So many layers of cells as fill an eighth of the cache with their faces (more were slower,
   /// docs/performance.md), and as give all threads rows; of two dimensions four, whose sums are formed together.
-  static std::int64_t slab_layers(const Box<D>& cells) {
+  std::int64_t slab_layers(const Box<D>& cells) const {
     const std::int64_t threads = host_threads();
-    const std::int64_t bytes = (D + 1) * static_cast<std::int64_t>(sizeof(T)) * cells.cells() / cells.extent(0);
+    const std::int64_t bytes =
+        static_cast<std::int64_t>(names().state.size() * sizeof(T)) * cells.cells() / cells.extent(0);
     const std::int64_t rows = D > 2 ? 1 : threads == 1 ? 4 : 16 * threads;
     return std::max(rows, threads * second_level_cache() / 8 / std::max<std::int64_t>(1, bytes));
   }
@@ -249,7 +260,7 @@ class AcousticsSolver final : public AcousticsSteps<D> {
     for (const Slab& slab : level.slabs) in_turn([&](std::size_t f) { update_part(f, slab.parts[f], how); });
   }
   /// With the tile values of the squared changes. What other ranks own is updated apart: faces before, since all of
-  /// them read the pressure of before the step, cells after.
+  /// them read cells of before the step, cells after.
   void update_with_change(const Level& level, const Fetch& how) {
     for (std::size_t f = 1; f <= D; ++f) update_part(f, level.around[f], {});
     const auto planes = [&](std::int64_t low, std::int64_t high) {
@@ -273,15 +284,15 @@ class AcousticsSolver final : public AcousticsSteps<D> {
     for_each_piece_of("isohalo::sweep", part, work, 0, 1, [] {});
   }
 
-  /// f(field) as a step updates them: the pressure last.
+  /// f(part) as a step updates them: the cells last.
   template <class F>
   static void in_turn(const F& f) {
     for (std::size_t k = 1; k <= D + 1; ++k) f(k % (D + 1));
   }
 
-  OutsideCells<D> outside_;          ///< of the pressure; no face outside the grid is read
-  std::vector<Field<T, D>> memory_;  ///< of these arrays
-  std::vector<Array> arrays_;        ///< p, v0, v1, .., and density and bulk modulus, if they are given
+  std::vector<OutsideCells<D>> outside_;  ///< of the fields in cells; no face outside the grid is read
+  std::vector<Field<T, D>> memory_;       ///< of these arrays
+  std::vector<Array> arrays_;             ///< the state's, then the coefficients', if they are fields
   PerDim<std::array<detail::SideFaces<D>, 2>, D> sides_;
   std::array<Update, D + 1> updates_;
   std::vector<Level> levels_;

@@ -1,6 +1,7 @@
 #pragma once
-/// The order of things in a step of kind = "acoustics", whatever its fields lie in: hosts and devices derive from
-/// it.
+/// The order of things in a step of a solver with fields on faces, whatever its fields lie in: hosts and devices
+/// derive from it. Source of the staggered grid: Yee 1966, "Numerical solution of initial boundary value problems
+/// involving Maxwell's equations in isotropic media".
 
 #include <memory>
 #include <string>
@@ -9,7 +10,8 @@
 
 #include "framework/halo/faces.hpp"
 #include "framework/halo/halo_plan.hpp"
-#include "stencils/solvers/acoustics_equation.hpp"
+#include "stencils/side_faces.hpp"
+#include "stencils/staggered_fields.hpp"
 #include "stencils/state_fields.hpp"
 #include "stencils/sweep.hpp"
 
@@ -19,9 +21,9 @@ namespace isohalo {
 /// ranks own as well: then it reads no further than a star around each cell, and k steps may follow an exchange of
 /// k layers.
 template <int D>
-class AcousticsSteps : public Solver<D> {
+class StaggeredSteps : public Solver<D> {
  public:
-  std::string residual_of() const override { return StateFields{acoustics_fields(D)}.change(); }
+  std::string residual_of() const override { return StateFields{names_.state}.change(); }
   ExchangeChoice exchange() const override { return plan_.choice(); }
   int depth() const override { return plan_.depth(); }
   Index<D> tile() const override { return sums_[0]->tile(); }
@@ -41,23 +43,23 @@ class AcousticsSteps : public Solver<D> {
 
  protected:
   /// `workers`, `runs_on`: of the exchanges (HaloOptions). Collective in order.
-  AcousticsSteps(const CartesianDomain<D>& domain, const AcousticsEquation<D>& equation, int depth,
-                 Exchange exchange, const Workers& workers, bool runs_on)
+  StaggeredSteps(const CartesianDomain<D>& domain, StaggeredFields<D> names, int depth, Exchange exchange,
+                 const Workers& workers, bool runs_on)
       : domain_(domain),
-        around_(boundary_topology_of(equation.pressure_rules(), domain.global())),
+        names_(std::move(names)),
+        around_(boundary_topology_of(names_.rules_of_cells(), domain.global())),
         plan_(domain, StencilShape<D>::star(1), depth,
-              HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, workers, runs_on}),
-        equation_(equation) {
+              HaloOptions<D>{around_.mirror_low, around_.mirror_high, exchange, workers, runs_on}) {
     for (int j = -1; j < D; ++j) sums_.push_back(std::make_unique<CellSum<D>>(field_domain(domain, j)));
     for (int m = 0; m <= depth; ++m)
       bounds_.push_back(detail::reachable(domain.owned(), StencilShape<D>::star(1), m, around_));
   }
 
-  /// Erased, of p, v0, v1, ..
-  virtual ErasedArray<D> erased(std::size_t field) const = 0;
-  /// The pressure outside the grid, and the velocities that are given, around and at these cells.
+  /// Field f of the state, erased.
+  virtual ErasedArray<D> erased(std::size_t f) const = 0;
+  /// The fields in cells outside the grid, and the values that faces are given, around and at these cells.
   virtual void bring_sides(const Box<D>& cells, double time) = 0;
-  /// All velocities, then the pressure, of the cells that so many steps further on read; with `change` the tile
+  /// All faces, then the fields in cells, of the cells that so many steps further on read; with `change` the tile
   /// values of `sums_` as well.
   virtual void sweep(int further, bool change) = 0;
 
@@ -72,17 +74,19 @@ class AcousticsSteps : public Solver<D> {
   }
 
   CartesianDomain<D> domain_;
+  StaggeredFields<D> names_;
   BoundaryTopology<D> around_;
   HaloPlan<D> plan_;
-  AcousticsEquation<D> equation_;
-  std::vector<std::unique_ptr<CellSum<D>>> sums_;  ///< of the squared changes, each by its own tree
+  std::vector<std::unique_ptr<CellSum<D>>> sums_;  ///< of the squared changes in cells, and on the faces of each
+                                                   ///< dimension, each by its own tree
   PhaseClock* phases_ = nullptr;
 
  private:
-  /// Brings ghosts: of all fields, or of the pressure alone. Collective.
+  /// Brings ghosts: of all fields, or of those in cells alone. Collective.
   void bring_ghosts(bool all) {
-    exchanged_.assign(1, erased(0));
-    for (int j = 0; j < D && all; ++j) exchanged_.push_back(on_faces(erased(static_cast<std::size_t>(j) + 1), j));
+    exchanged_.clear();
+    for (std::size_t f = 0; f < (all ? names_.state.size() : names_.cells()); ++f)
+      exchanged_.push_back(on_faces(erased(f), names_.face_of(f)));
     plan_.exchange(exchanged_);
   }
 
@@ -96,7 +100,7 @@ class AcousticsSteps : public Solver<D> {
     }
     {
       const PhaseScope scope(phases_, Phase::boundary);
-      bring_sides(bounds(steps_left_), static_cast<double>(step_) * equation_.dt);
+      bring_sides(bounds(steps_left_), static_cast<double>(step_) * names_.dt);
     }
     {
       const PhaseScope scope(phases_, Phase::sweep);
@@ -115,7 +119,7 @@ class AcousticsSteps : public Solver<D> {
   std::vector<Box<D>> bounds_;
   std::vector<ErasedArray<D>> exchanged_;  ///< it keeps its memory
   int steps_left_ = 0;                     ///< until the next exchange
-  bool upper_faces_known_ = false;         ///< the ghosts of velocities that single steps read
+  bool upper_faces_known_ = false;         ///< the ghosts on faces that single steps read
   std::int64_t step_ = 0;                  ///< of the state
 };
 

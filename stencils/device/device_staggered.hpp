@@ -1,6 +1,6 @@
 #pragma once
-/// acoustics with fields in the memory of a Kokkos execution space: what AcousticsSolver does on the host, with the
-/// same bits.
+/// A solver with fields on faces whose fields are in the memory of a Kokkos execution space: what StaggeredSolver
+/// does on the host, with the same bits.
 
 #include <array>
 #include <cstdint>
@@ -11,15 +11,16 @@
 #include "stencils/device/device_kernel.hpp"
 #include "stencils/device/device_outside.hpp"
 #include "stencils/device/device_sum.hpp"
-#include "stencils/solvers/acoustics_steps.hpp"
+#include "stencils/staggered_functions.hpp"
+#include "stencils/staggered_steps.hpp"
 
 namespace isohalo {
 
 namespace detail {
 
-/// VelocityUpdate where faces at sides of the grid have given velocities.
-template <class T, int D, bool Given>
-struct SidedVelocityUpdate : VelocityUpdate<T, Given> {
+/// A FaceUpdate where faces at sides of the grid have given values.
+template <class T, int D, class Update>
+struct SidedFaceUpdate : Update {
   std::int64_t stride[D], extent[D];  ///< of the array
   std::int64_t behind;                ///< elements from its first cell to the first owned one
   int across;                         ///< the dimension
@@ -31,7 +32,7 @@ struct SidedVelocityUpdate : VelocityUpdate<T, Given> {
     const std::int64_t layer = (above > 0 ? (k + behind) % above : k + behind) / stride[across];
     for (int s = 0; s < 2; ++s)
       if (layer == face[s]) return given[s][place(k + behind)];
-    return VelocityUpdate<T, Given>::values(k);
+    return Update::values(k);
   }
 
  private:
@@ -49,36 +50,31 @@ struct SidedVelocityUpdate : VelocityUpdate<T, Given> {
 
 }  // namespace detail
 
-template <class T, int D, class Space>
-class DeviceAcoustics final : public AcousticsSteps<D> {
-  using Base = AcousticsSteps<D>;
+template <class S, class T, int D, class Space>
+class DeviceStaggered final : public StaggeredSteps<D> {
+  using Base = StaggeredSteps<D>;
 
  public:
   /// The rules are none of one's own. `depth` >= 1 steps per exchange. Collective in order.
-  DeviceAcoustics(const CartesianDomain<D>& domain, const AcousticsEquation<D>& equation, int depth,
+  DeviceStaggered(const detail::CellSettings<S, D>& in, const CartesianDomain<D>& domain, int depth,
                   Exchange exchange)
-      : Base(domain, equation, depth, exchange, {}, true),
-        outside_(equation.pressure_rules(), domain.global(), index_of<D>(1), index_of<D>(1)) {
-    const auto names = acoustics_fields(D);
-    fields_.reserve(names.size());
-    tiles_.reserve(names.size());
-    for (int f = 0; f <= D; ++f) {
-      const CellSum<D>& sum = tiles_.emplace_back(*this->sums_[static_cast<std::size_t>(f)]).sum();
-      // With a layer more, so that fields on faces fit arrays of the same strides.
-      if (f == 0) {
-        Index<D> high = this->plan_.ghost_high();
-        for (std::int64_t& layers : high) ++layers;
-        fields_.emplace_back(names[0], domain.owned(), this->plan_.ghost_low(), high);
-      } else {
-        fields_.emplace_back(names[static_cast<std::size_t>(f)], sum.domain().owned(), fields_[0]);
-      }
-    }
-    for (const char* name : {"density", "bulk_modulus"})
-      if (!equation.given.empty()) given_.emplace_back(name, domain.owned(), fields_[0]);
+      : Base(domain, in.staggered(), depth, exchange, {}, true), in_(in) {
+    for (const auto& rules : this->names_.rules_of_cells())
+      outside_.emplace_back(rules, domain.global(), index_of<D>(1), index_of<D>(1));
+    fields_.reserve(names().state.size());
+    tiles_.reserve(D + 1);
+    for (const auto& sum : this->sums_) tiles_.emplace_back(*sum);
+    // With a layer more, so that fields on faces fit arrays of the same strides.
+    Index<D> high = this->plan_.ghost_high();
+    for (std::int64_t& layers : high) ++layers;
+    fields_.emplace_back(names().state[0], domain.owned(), this->plan_.ghost_low(), high);
+    for (std::size_t f = 1; f < names().state.size(); ++f)
+      fields_.emplace_back(names().state[f], field_domain(domain, names().face_of(f)).owned(), fields_[0]);
+    for (const std::string& name : names().coefficients) given_.emplace_back(name, domain.owned(), fields_[0]);
     for (const auto& field : fields_) host_.emplace_back(field);
     for (const auto& field : given_) host_given_.emplace_back(field);
     for (int m = 0; m <= depth; ++m) levels_.push_back(make_level(m));
-    const auto sides = detail::faces_at_sides(equation, domain.global());
+    const auto sides = detail::faces_at_sides(names().rules_of_faces(), domain.global());
     for (int j = 0; j < D; ++j)
       for (std::size_t s = 0; s < 2; ++s) sides_[j][s] = {j, sides[j][s], {}, {}};
   }
@@ -88,23 +84,25 @@ class DeviceAcoustics final : public AcousticsSteps<D> {
     if (std::exchange(host_is_behind_, false))
       for (std::size_t f = 0; f < host_.size(); ++f) host_[f].bring_from(fields_[f]);
     std::vector<FieldHandle<D>> all;
-    const auto names = acoustics_fields(D);
-    for (int f = 0; f <= D; ++f) {
-      const auto k = static_cast<std::size_t>(f);
-      all.push_back({names[k], "1", "state", host_[k].ref(), f - 1});
-    }
+    for (std::size_t f = 0; f < host_.size(); ++f)
+      all.push_back({names().state[f], "1", "state", host_[f].ref(), names().face_of(f)});
     return all;
   }
   std::vector<FieldHandle<D>> coefficients() override {
-    if (given_.empty()) return {};
-    return {{"density", "1", "auxiliary", host_given_[0].ref()},
-            {"bulk_modulus", "1", "auxiliary", host_given_[1].ref()}};
+    std::vector<FieldHandle<D>> all;
+    for (std::size_t k = 0; k < host_given_.size(); ++k)
+      all.push_back({names().coefficients[k], "1", "auxiliary", host_given_[k].ref()});
+    return all;
   }
   /// Brings coefficients and fields to the device. Outside the grid coefficients are mirrored.
   void start() override {
     if (!given_.empty()) {
-      for (std::size_t c = 0; c < given_.size(); ++c) host_given_[c].take_to(given_[c]);
-      this->plan_.exchange(given_[0].erased(), given_[1].erased());
+      std::vector<ErasedArray<D>> erased;
+      for (std::size_t c = 0; c < given_.size(); ++c) {
+        host_given_[c].take_to(given_[c]);
+        erased.push_back(given_[c].erased());
+      }
+      this->plan_.exchange(erased);
       DeviceOutside<T, D, Space> mirrored(detail::mirrored_rules(this->around_), this->domain_.global(),
                                           index_of<D>(1), index_of<D>(1));
       for (const auto& c : given_) mirrored.fill(c.ref(), this->bounds(this->plan_.depth()), 0);
@@ -127,16 +125,16 @@ class DeviceAcoustics final : public AcousticsSteps<D> {
   }
 
  protected:
-  ErasedArray<D> erased(std::size_t field) const override { return fields_[field].erased(); }
+  ErasedArray<D> erased(std::size_t f) const override { return fields_[f].erased(); }
   void bring_sides(const Box<D>& cells, double time) override {
-    outside_.fill(pressure(), cells, time);
+    for (std::size_t f = 0; f < outside_.size(); ++f) outside_[f].fill(fields_[f].ref(), cells, time);
     for (auto& of_dimension : sides_)
       for (Side& side : of_dimension)
         if (gives(side) && side.faces.vary_in_time()) bring_given(side, cells, time);
   }
   void sweep(int further, bool change) override {
     const Level& level = levels_[static_cast<std::size_t>(further)];
-    given_.empty() ? sweep_fields<false>(level, change) : sweep_fields<true>(level, change);
+    given_.empty() ? sweep_parts<Given::numbers>(level, change) : sweep_parts<Given::fields>(level, change);
   }
   void take_tiles() override {
     for (auto& tiles : tiles_) tiles.take();
@@ -149,7 +147,7 @@ class DeviceAcoustics final : public AcousticsSteps<D> {
   struct Level {
     std::array<std::vector<Box<D>>, D + 1> all, rest;  ///< of cells and faces; without those of this rank
   };
-  /// The outermost faces of one side, and their velocities for all places of the arrays, if they are given.
+  /// The outermost faces of one side, and their values for all places of the arrays, if they are given.
   struct Side {
     int across = 0;  ///< the dimension
     detail::SideFaces<D> faces;
@@ -157,31 +155,36 @@ class DeviceAcoustics final : public AcousticsSteps<D> {
     Kokkos::View<T*, typename Space::memory_space> values;
   };
 
-  const Array& pressure() const { return fields_[0].ref(); }
-  const Array& velocity(int j) const { return fields_[static_cast<std::size_t>(j) + 1].ref(); }
+  const StaggeredFields<D>& names() const { return this->names_; }
+  /// Field f of the state, or a coefficient behind them.
+  const Array& array(std::size_t f) const {
+    return f < fields_.size() ? fields_[f].ref() : given_[f - fields_.size()].ref();
+  }
+  /// An array of this part of a step: the cells, and the faces of each dimension.
+  const Array& array_of(std::size_t part) const { return array(part == 0 ? 0 : names().cells() + part - 1); }
 
   Level make_level(int further) const {
     Level level;
     const auto cells = this->needed(further);
-    for (std::size_t f = 0; f < fields_.size(); ++f) {
+    for (std::size_t f = 0; f <= D; ++f) {
       level.all[f] = f == 0 ? cells : detail::faces_of(cells, static_cast<int>(f) - 1);
       if (f > 0 && cells.size() == 1) {  // one kernel instead of two
         level.all[f] = cells;
         ++level.all[f][0].high[f - 1];
       }
-      level.rest[f] = detail::without(level.all[f], fields_[f].ref().owned);
+      level.rest[f] = detail::without(level.all[f], array_of(f).owned);
     }
     return level;
   }
 
-  /// Are there faces of this rank, or that it updates for others, whose velocity is given?
+  /// Are there faces of this rank, or that it updates for others, whose values are given?
   bool gives(const Side& side) const {
     return side.faces.given() && !side.faces.at(this->bounds(this->plan_.depth())).empty();
   }
-  /// The velocities of this time at `cells`.
+  /// The values of this time at `cells`.
   void bring_given(Side& side, const Box<D>& cells, double time) {
     side.faces.bring(cells, time);
-    const Box<D> faces = side.faces.at(cells), array = pressure().allocated();
+    const Box<D> faces = side.faces.at(cells), array = array_of(0).allocated();
     std::int64_t places = 1;
     for (int j = 0; j < D; ++j) places *= j == side.across ? 1 : array.extent(j);
     side.list.resize(static_cast<std::size_t>(places));
@@ -194,27 +197,24 @@ class DeviceAcoustics final : public AcousticsSteps<D> {
     copy_to_space<Space>("isohalo::given", side.list, side.values);
   }
 
-  template <bool Given>
-  void sweep_fields(const Level& level, bool change) const {
+  template <Given kGiven>
+  void sweep_parts(const Level& level, bool change) const {
+    const auto of = [this](std::size_t f) -> const Array& { return array(f); };
     for (int j = 0; j < D; ++j) {
-      const auto f = static_cast<std::size_t>(j) + 1;
-      const auto update = detail::velocity_update<Given>(this->equation_, j, velocity(j), pressure(),
-                                                         Given ? given_[0].ref().data : nullptr);
+      const auto part = static_cast<std::size_t>(j) + 1;
+      const auto update = detail::face_update<kGiven, T>(in_, j, of);
       if (gives(sides_[j][0]) || gives(sides_[j][1]))
-        sweep_field(f, level, change, sided<Given>(update, j));
+        sweep_part(part, level, change, sided(update, j));
       else
-        sweep_field(f, level, change, update);
+        sweep_part(part, level, change, update);
     }
-    const auto velocities = [this](int j) { return velocity(j); };
-    sweep_field(0, level, change,
-                detail::pressure_update<Given>(this->equation_, velocities, pressure(),
-                                               Given ? given_[1].ref().data : nullptr));
+    sweep_part(0, level, change, detail::cell_update<kGiven, T>(in_, of));
   }
-  template <bool Given>
-  detail::SidedVelocityUpdate<T, D, Given> sided(const detail::VelocityUpdate<T, Given>& update, int across) const {
-    const Array& v = velocity(across);
+  template <class Update>
+  detail::SidedFaceUpdate<T, D, Update> sided(const Update& update, int across) const {
+    const Array& v = array_of(static_cast<std::size_t>(across) + 1);
     const Box<D> array = v.allocated();
-    detail::SidedVelocityUpdate<T, D, Given> with{update, {}, {}, 0, across, {-1, -1}, {}};
+    detail::SidedFaceUpdate<T, D, Update> with{update, {}, {}, 0, across, {-1, -1}, {}};
     for (int j = 0; j < D; ++j) with.stride[j] = v.stride[j], with.extent[j] = array.extent(j);
     with.behind = offset_of<D>(v.owned.low, array.low, v.stride);
     for (std::size_t s = 0; s < 2; ++s) {
@@ -228,8 +228,8 @@ class DeviceAcoustics final : public AcousticsSteps<D> {
   /// With the tile values of the squared changes, if they are wanted. Nothing reads a field while it is updated, so
   /// that its cells may be updated in any order.
   template <class Update>
-  void sweep_field(std::size_t f, const Level& level, bool change, const Update& update) const {
-    const Array& like = fields_[f].ref();
+  void sweep_part(std::size_t f, const Level& level, bool change, const Update& update) const {
+    const Array& like = array_of(f);
     if (change) {
       tiles_[f].form_whole(update, like);
       tiles_[f].form_cut(update, like);
@@ -238,10 +238,11 @@ class DeviceAcoustics final : public AcousticsSteps<D> {
       for_each_cell_in<Space>("isohalo::sweep", b, like, update);
   }
 
-  DeviceOutside<T, D, Space> outside_;            ///< of the pressure; no face outside the grid is read
-  std::vector<DeviceSum<D, Space>> tiles_;        ///< the tile values of the change sums
-  std::vector<DeviceField<T, D, Space>> fields_;  ///< p, v0, v1, ..
-  std::vector<DeviceField<T, D, Space>> given_;   ///< density and bulk modulus, or none
+  detail::CellSettings<S, D> in_;
+  std::vector<DeviceOutside<T, D, Space>> outside_;  ///< of the fields in cells; no face outside the grid is read
+  std::vector<DeviceSum<D, Space>> tiles_;           ///< the tile values of the change sums, of each part
+  std::vector<DeviceField<T, D, Space>> fields_;     ///< the state
+  std::vector<DeviceField<T, D, Space>> given_;      ///< the coefficients, if they are fields
   std::vector<HostCopy<T, D>> host_, host_given_;
   bool host_is_behind_ = false;
   PerDim<std::array<Side, 2>, D> sides_;

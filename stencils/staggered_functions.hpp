@@ -1,0 +1,248 @@
+#pragma once
+/// What the functions of a solver with fields on faces see, and its updates of faces and cells by them, for the
+/// host's rows and for devices. Values are read as binary64 and results are rounded once to the field's type
+/// (docs/model.md, "Solvers with fields on faces").
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "framework/halo/array_ref.hpp"
+#include "stencils/cell_settings.hpp"
+#include "stencils/row_kernels.hpp"
+
+namespace isohalo {
+
+/// A field, or a coefficient, in the cell itself.
+template <int D>
+class HereCell {
+ public:
+  static constexpr int dimensions = D;
+  KOKKOS_FUNCTION explicit HereCell(double value) : value_(value) {}
+  KOKKOS_FUNCTION double operator()() const { return value_; }
+
+ private:
+  double value_;
+};
+
+/// What lies on both sides: of a face in two cells, of a cell on two faces.
+class BothSides {
+ public:
+  KOKKOS_FUNCTION BothSides(double below, double above, double spacing)
+      : below_(below), above_(above), spacing_(spacing) {}
+  KOKKOS_FUNCTION double below() const { return below_; }
+  KOKKOS_FUNCTION double above() const { return above_; }
+  /// h_j, of the dimension in which they lie.
+  KOKKOS_FUNCTION double spacing() const { return spacing_; }
+
+ private:
+  double below_, above_, spacing_;
+};
+
+/// A field on faces in the face itself.
+template <int D>
+class HereFace {
+ public:
+  static constexpr int dimensions = D;
+  KOKKOS_FUNCTION HereFace(double value, double spacing, int along)
+      : value_(value), spacing_(spacing), along_(along) {}
+  KOKKOS_FUNCTION double operator()() const { return value_; }
+  /// h_j, and j: the dimension that the face is across.
+  KOKKOS_FUNCTION double spacing() const { return spacing_; }
+  KOKKOS_FUNCTION int along() const { return along_; }
+
+ private:
+  double value_, spacing_;
+  int along_;
+};
+
+namespace detail {
+
+/// The solver's function with its coefficients, if it has some, and dt behind what it takes.
+template <class F, class G, std::size_t M>
+KOKKOS_FUNCTION auto with_coefficients(const F& function, const std::array<G, M>& given, double dt) {
+  if constexpr (M > 0)
+    return function(given, dt);
+  else
+    return function(dt);
+}
+
+/// What both kinds of updates have: the solver, and its coefficients as numbers or as fields of the same strides.
+template <class S, class T, int D, Given kGiven>
+struct StaggeredParts {
+  static constexpr std::size_t kCells = kStateFields<S>, kNumbers = kCoefficients<S, D>;
+  S solver;
+  double dt;
+  std::array<double, kNumbers> numbers;
+  std::array<const T*, kNumbers> fields;  ///< where these are fields
+
+  /// f(at) for each coefficient, at(k) being its value at a place.
+  template <class Made, class F>
+  KOKKOS_FUNCTION std::array<Made, kNumbers> coefficients(const F& f) const {
+    return [&]<std::size_t... K>(std::index_sequence<K...>) {
+      return std::array<Made, kNumbers>{f([&](std::int64_t k) { return coefficient<K>(k); })...};
+    }
+    (std::make_index_sequence<kNumbers>());
+  }
+
+ private:
+  template <std::size_t K>
+  KOKKOS_FUNCTION double coefficient([[maybe_unused]] std::int64_t k) const {
+    if constexpr (kGiven == Given::fields)
+      return static_cast<double>(fields[K][k]);
+    else
+      return numbers[K];
+  }
+};
+
+/// The field on the faces of one dimension, k elements behind the first owned one; all arrays have its strides.
+template <class S, class T, int D, Given kGiven>
+struct FaceUpdate : StaggeredParts<S, T, D, kGiven> {
+  using Parts = StaggeredParts<S, T, D, kGiven>;
+  T* v;
+  std::array<const T*, Parts::kCells> cells;
+  std::int64_t below;  ///< elements to the cell below
+  double spacing;
+  int along;
+
+  using Values = T;
+  KOKKOS_FUNCTION T values(const std::int64_t k) const {
+    const auto both = [&](const auto& at) { return BothSides(at(k - below), at(k), spacing); };
+    const auto given = this->template coefficients<BothSides>(both);
+    return [&]<std::size_t... F>(std::index_sequence<F...>) {
+      return static_cast<T>(with_coefficients(
+          [&](const auto&... rest) {
+            return this->solver.face(HereFace<D>(static_cast<double>(v[k]), spacing, along),
+                                     both([&](std::int64_t x) { return static_cast<double>(cells[F][x]); })...,
+                                     rest...);
+          },
+          given, this->dt));
+    }
+    (std::make_index_sequence<Parts::kCells>());
+  }
+  KOKKOS_FUNCTION void store(const std::int64_t k, T to) const { v[k] = to; }
+  KOKKOS_FUNCTION double term(const std::int64_t k, T to) const { return squared_change(to, v[k]); }
+};
+
+/// The fields in cells.
+template <class S, class T, int D, Given kGiven>
+struct CellUpdate : StaggeredParts<S, T, D, kGiven> {
+  using Parts = StaggeredParts<S, T, D, kGiven>;
+  std::array<T*, Parts::kCells> cells;
+  std::array<const T*, D> v;
+  std::array<std::int64_t, D> above;  ///< elements to the face above
+  std::array<double, D> spacing;
+
+  using Values = std::array<T, Parts::kCells>;
+  KOKKOS_FUNCTION Values values(const std::int64_t k) const {
+    const auto given = this->template coefficients<HereCell<D>>([&](const auto& at) { return HereCell<D>(at(k)); });
+    const auto faces = [&]<std::size_t... J>(std::index_sequence<J...>) {
+      return std::array<BothSides, D>{
+          BothSides(static_cast<double>(v[J][k]), static_cast<double>(v[J][k + stride<J>()]), spacing[J])...};
+    }
+    (std::make_index_sequence<D>());
+    return [&]<std::size_t... F>(std::index_sequence<F...>) {
+      const auto now = array_of<Parts::kCells>(with_coefficients(
+          [&](const auto&... rest) {
+            return this->solver(HereCell<D>(static_cast<double>(cells[F][k]))..., faces, rest...);
+          },
+          given, this->dt));
+      return Values{static_cast<T>(now[F])...};
+    }
+    (std::make_index_sequence<Parts::kCells>());
+  }
+  KOKKOS_FUNCTION void store(const std::int64_t k, const Values& to) const {
+    for (std::size_t f = 0; f < Parts::kCells; ++f) cells[f][k] = to[f];
+  }
+  KOKKOS_FUNCTION double term(const std::int64_t k, const Values& to) const {
+    double all = squared_change(to[0], cells[0][k]);
+    for (std::size_t f = 1; f < Parts::kCells; ++f) all = all + squared_change(to[f], cells[f][k]);
+    return all;
+  }
+
+ private:
+  /// Rows are contiguous; said as a constant it lets rows be in vectors.
+  template <std::size_t J>
+  KOKKOS_FUNCTION std::int64_t stride() const {
+    if constexpr (J == D - 1)
+      return 1;
+    else
+      return above[J];
+  }
+};
+
+/// Notes whether it is read.
+template <int D>
+struct NotedPlace {
+  static constexpr int dimensions = D;
+  bool* read;
+  double operator()() const { return note(); }
+  double below() const { return note(); }
+  double above() const { return note(); }
+  double spacing() const { return 1.0; }
+  int along() const { return 0; }
+
+ private:
+  double note() const {
+    *read = true;
+    return 1.0;
+  }
+};
+/// Which coefficients the functions of faces and of cells read: what is worth fetching, not what may be read.
+template <class S, int D>
+struct CoefficientsRead {
+  static constexpr std::size_t kNumbers = kCoefficients<S, D>;
+  std::array<bool, kNumbers> by_faces{}, by_cells{};
+
+  explicit CoefficientsRead(const S& solver) {
+    bool other = false;
+    const NotedPlace<D> place{&other};
+    const auto places = [](std::array<bool, kNumbers>& read) {
+      return [&]<std::size_t... K>(std::index_sequence<K...>) {
+        return std::array<NotedPlace<D>, kNumbers>{NotedPlace<D>{&read[K]}...};
+      }
+      (std::make_index_sequence<kNumbers>());
+    };
+    [&]<std::size_t... F, std::size_t... J>(std::index_sequence<F...>, std::index_sequence<J...>) {
+      const auto same = [&](std::size_t) { return place; };
+      const std::array<NotedPlace<D>, D> faces{same(J)...};
+      with_coefficients([&](const auto&... rest) { return solver.face(place, same(F)..., rest...); },
+                        places(by_faces), 1.0);
+      with_coefficients([&](const auto&... rest) { return solver(same(F)..., faces, rest...); }, places(by_cells),
+                        1.0);
+    }
+    (std::make_index_sequence<kStateFields<S>>(), std::make_index_sequence<D>());
+  }
+};
+
+/// array(f): the fields of the state in order, then the coefficients, if they are fields.
+template <Given kGiven, class T, class S, int D, class ArrayOf>
+StaggeredParts<S, T, D, kGiven> staggered_parts(const CellSettings<S, D>& in, const ArrayOf& array) {
+  StaggeredParts<S, T, D, kGiven> parts{in.solver, in.dt, in.numbers, {}};
+  if constexpr (kGiven == Given::fields)
+    for (std::size_t k = 0; k < parts.kNumbers; ++k) parts.fields[k] = array(parts.kCells + D + k).data;
+  return parts;
+}
+template <Given kGiven, class T, class S, int D, class ArrayOf>
+FaceUpdate<S, T, D, kGiven> face_update(const CellSettings<S, D>& in, int j, const ArrayOf& array) {
+  const ArrayRef<T, D>& v = array(kStateFields<S> + static_cast<std::size_t>(j));
+  FaceUpdate<S, T, D, kGiven> update{
+      staggered_parts<kGiven, T>(in, array), v.data, {}, v.stride[j], in.grid.spacing[j], j};
+  for (std::size_t f = 0; f < kStateFields<S>; ++f) update.cells[f] = array(f).data;
+  return update;
+}
+template <Given kGiven, class T, class S, int D, class ArrayOf>
+CellUpdate<S, T, D, kGiven> cell_update(const CellSettings<S, D>& in, const ArrayOf& array) {
+  CellUpdate<S, T, D, kGiven> update{staggered_parts<kGiven, T>(in, array), {}, {}, {}, {}};
+  for (std::size_t f = 0; f < kStateFields<S>; ++f) update.cells[f] = array(f).data;
+  for (std::size_t j = 0; j < D; ++j) {
+    update.v[j] = array(kStateFields<S> + j).data;
+    update.above[j] = array(0).stride[j];
+    update.spacing[j] = in.grid.spacing[j];
+  }
+  return update;
+}
+
+}  // namespace detail
+
+}  // namespace isohalo

@@ -1,0 +1,174 @@
+/// A solver of one's own with fields on faces: heat that flows with a delay, and a fuel that it comes from. Against
+/// plain loops over the whole grid, bit for bit; and what is refused.
+
+#include <gtest/gtest.h>
+
+#include "apps/bench/input_solver.hpp"
+#include "framework/halo/faces.hpp"
+#include "framework/reduce/tree_reducer.hpp"
+#include "stencils/cell_solver.hpp"
+#include "tests/mpi_main.hpp"
+
+namespace isohalo {
+namespace {
+
+/// u_t = -div(q) + r f, f_t = -r f, s q_t = -k grad(u) - q. Source: Cattaneo 1958, "A form of heat-conduction
+/// equations which eliminates the paradox of instantaneous propagation".
+struct DelayedHeat {
+  double rate = 0.5, delay = 2;
+
+  static constexpr std::array dimensions{2};
+  static constexpr auto fields = names("u", "fuel");
+  static constexpr auto faces = "q";
+  static constexpr auto keys = isohalo::keys(key(&DelayedHeat::rate, "rate", "1 / time", "r"),
+                                             key(&DelayedHeat::delay, "delay", "time", "s"));
+  template <int D>
+  static constexpr auto coefficients() {
+    return std::array{Coefficient{"k", "length^2 / time", "conductivity", 0.75}.above(0)};
+  }
+  template <int D>
+  double stable_dt(const Grid<D>& grid, const std::array<Extremes, 1>& k) const {
+    return grid.spacing[0] * std::sqrt(delay / k[0].largest) / 2;
+  }
+  template <class Face, class Cells, class Given>
+  KOKKOS_FUNCTION double face(const Face& q, const Cells& u, const Cells&, const Given& given, double dt) const {
+    const double k = 0.5 * (given[0].below() + given[0].above());
+    return q() - (dt / delay) * ((k * (u.above() - u.below())) / q.spacing() + q());
+  }
+  template <class Cell, class Faces, class Given>
+  KOKKOS_FUNCTION auto operator()(const Cell& u, const Cell& fuel, const Faces& q, const Given&, double dt) const {
+    const double burnt = dt * (rate * fuel());
+    const double away = sum_over_dimensions<Cell::dimensions>([&](int j) {
+      const auto& along = q[static_cast<std::size_t>(j)];
+      return (along.above() - along.below()) / along.spacing();
+    });
+    return cells((u() - dt * away) + burnt, fuel() - burnt);
+  }
+};
+
+constexpr Index<2> kShape{11, 17};
+constexpr double kLength[2] = {3.3, 1.7}, kDt = 0.01;
+
+SolverKinds own_kinds() {
+  SolverKinds kinds;
+  add_solver<DelayedHeat>(kinds, "delayed_heat");
+  return kinds;
+}
+std::string input_text(const std::string& k, int depth, const std::string& more = "") {
+  return fmt::format(
+             "domain.shape = [11, 17]\ndomain.length = [3.3, 1.7]\nparallel.halo_depth = {}\nrun.steps = 1\n{}\n"
+             "domain.boundary.low = [\"periodic\", {{dirichlet = 0.25}}]\n"
+             "domain.boundary.high = [\"periodic\", \"neumann\"]\n"
+             "domain.boundary.q1.low = [\"periodic\", \"neumann\"]\n"
+             "domain.boundary.q1.high = [\"periodic\", {{fixed = -0.5}}]\n"
+             "solver.kind = \"delayed_heat\"\nsolver.rate = 0.3\nsolver.dt = 0.01\n{}\n",
+             depth, more, k) +
+         random_text({"u", "fuel", "q0", "q1"});
+}
+
+/// The whole grid, on each rank: a dimension that is round and one between walls.
+struct Reference {
+  using Field = std::vector<double>;
+  Field u, fuel, q0, q1, k;
+
+  static std::size_t at(std::int64_t i, std::int64_t j) {
+    return static_cast<std::size_t>((i + kShape[0]) % kShape[0] * kShape[1] + j);
+  }
+  static std::size_t at_1(std::int64_t i, std::int64_t j) {
+    return static_cast<std::size_t>(i * (kShape[1] + 1) + j);
+  }
+  static double flow(double q, double u_below, double u_above, double k_below, double k_above, double h) {
+    const double mean = 0.5 * (k_below + k_above);
+    return q - (kDt / 2.0) * ((mean * (u_above - u_below)) / h + q);
+  }
+  void step() {
+    const double h0 = kLength[0] / static_cast<double>(kShape[0]), h1 = kLength[1] / static_cast<double>(kShape[1]);
+    for (std::int64_t i = 0; i < kShape[0]; ++i)
+      for (std::int64_t j = 0; j < kShape[1]; ++j)
+        q0[at(i, j)] = flow(q0[at(i, j)], u[at(i - 1, j)], u[at(i, j)], k[at(i - 1, j)], k[at(i, j)], h0);
+    for (std::int64_t i = 0; i < kShape[0]; ++i) {
+      for (std::int64_t j = 0; j < kShape[1]; ++j) {
+        const double u_below = j > 0 ? u[at(i, j - 1)] : 2 * 0.25 - u[at(i, 0)];
+        q1[at_1(i, j)] =
+            flow(q1[at_1(i, j)], u_below, u[at(i, j)], k[at(i, std::max<std::int64_t>(j - 1, 0))], k[at(i, j)], h1);
+      }
+      q1[at_1(i, kShape[1])] = -0.5;
+    }
+    for (std::int64_t i = 0; i < kShape[0]; ++i)
+      for (std::int64_t j = 0; j < kShape[1]; ++j) {
+        double &v = u[at(i, j)], &f = fuel[at(i, j)];
+        const double burnt = kDt * (0.3 * f);
+        const double away = (q0[at(i + 1, j)] - q0[at(i, j)]) / h0 + (q1[at_1(i, j + 1)] - q1[at_1(i, j)]) / h1;
+        v = (v - kDt * away) + burnt;
+        f = f - burnt;
+      }
+  }
+};
+
+/// Of all ranks: the owned places of an array, each zero where it is another rank's.
+Reference::Field whole(const ArrayRef<double, 2>& a, const Index<2>& shape) {
+  Reference::Field all(static_cast<std::size_t>(shape[0] * shape[1]));
+  for_each_cell(a.owned,
+                [&](const Index<2>& i) { all[static_cast<std::size_t>(i[0] * shape[1] + i[1])] = a.at(i); });
+  MPI_Allreduce(MPI_IN_PLACE, all.data(), static_cast<int>(all.size()), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  return all;
+}
+ArrayRef<double, 2> array_of(const FieldHandle<2>& field) {
+  return std::get<ArrayRef<double, 2>>(field.array);
+}
+
+void expect_as_reference(const std::string& text) {
+  InputSolver<2> solver(MPI_COMM_WORLD, text, own_kinds());
+  const Index<2> on_walls{kShape[0], kShape[1] + 1};
+  const auto begin = solver->fields();
+  ASSERT_EQ(begin.size(), 4u);
+  EXPECT_EQ(begin[1].face, -1);
+  EXPECT_EQ(begin[3].face, 1);
+  Reference r{whole(array_of(begin[0]), kShape), whole(array_of(begin[1]), kShape),
+              whole(array_of(begin[2]), kShape), whole(array_of(begin[3]), on_walls),
+              Reference::Field(r.u.size(), 0.75)};
+  if (const auto given = solver->coefficients(); !given.empty()) r.k = whole(array_of(given[0]), kShape);
+  for (int k = 0; k < 7; ++k) {
+    const Reference before = r;
+    r.step();
+    const double change = solver->advance(1, true);
+    const auto square = [](double now, double then) { return (now - then) * (now - then); };
+    const auto sum = [&](int face, const auto& term) {
+      TreeReducer<double, 2, Sum> tree(field_domain(solver.domain(), face));
+      return tree.reduce([&](const Index<2>& i) {
+        return term(face == 1 ? Reference::at_1(i[0], i[1]) : Reference::at(i[0], i[1]));
+      });
+    };
+    const double in_cells =
+        sum(-1, [&](std::size_t i) { return square(r.u[i], before.u[i]) + square(r.fuel[i], before.fuel[i]); });
+    const double on_0 = sum(0, [&](std::size_t i) { return square(r.q0[i], before.q0[i]); });
+    const double on_1 = sum(1, [&](std::size_t i) { return square(r.q1[i], before.q1[i]); });
+    EXPECT_EQ(change, (in_cells + on_0) + on_1) << text;
+  }
+  solver->advance(6, false);
+  for (int k = 0; k < 6; ++k) r.step();
+  const auto end = solver->fields();
+  EXPECT_EQ(whole(array_of(end[0]), kShape), r.u) << text;
+  EXPECT_EQ(whole(array_of(end[1]), kShape), r.fuel) << text;
+  EXPECT_EQ(whole(array_of(end[2]), kShape), r.q0) << text;
+  EXPECT_EQ(whole(array_of(end[3]), on_walls), r.q1) << text;
+}
+
+TEST(OwnFaces, HaveTheBitsOfPlainLoops) {
+  for (const char* const k : {"", "solver.k = {kind = \"random\", low = 0.5, high = 1.0}"})
+    for (const int depth : {1, 3}) {
+      expect_as_reference(input_text(k, depth));
+      if (kOnDevice<double, 2>) expect_as_reference(input_text(k, depth, "parallel.space = \"device\""));
+    }
+}
+
+TEST(OwnFaces, AreCheckedAsOthers) {
+  const auto refused = [](const std::string& what, const std::string& more) {
+    test::expect_refusal(what, [&] { InputSolver<2>(MPI_COMM_WORLD, input_text(more, 1), own_kinds()); });
+  };
+  refused("solver.k", "solver.k = 0");
+  refused("mask", "solver.mask = {kind = \"random\"}");
+}
+
+}  // namespace
+}  // namespace isohalo
