@@ -8,7 +8,7 @@ usage: ptx.py [--least N] FILE.ptx ..     N: kernels that sweep which there must
 import re
 import sys
 
-SWEEP = re.compile("PointUpdate|AmendedUpdate|VelocityUpdate|PressureUpdate")  # in the names of kernels
+SWEEP = re.compile("PointUpdate|AmendedUpdate|FaceUpdate|CellUpdate")  # in the names of kernels
 REAL = re.compile(r"^\s*(?:@!?%\w+\s+)?((fma|mad|add|sub|mul|div|rcp|sqrt)(\.[a-z0-9.]*)?\.(f16|f32|f64|bf16)[a-z0-9.]*)\b")
 
 
