@@ -124,9 +124,12 @@ void expect_as_reference(const std::string& text) {
   ASSERT_EQ(begin.size(), 4u);
   EXPECT_EQ(begin[1].face, -1);
   EXPECT_EQ(begin[3].face, 1);
-  Reference r{whole(array_of(begin[0]), kShape), whole(array_of(begin[1]), kShape),
-              whole(array_of(begin[2]), kShape), whole(array_of(begin[3]), on_walls),
-              Reference::Field(r.u.size(), 0.75)};
+  Reference r{whole(array_of(begin[0]), kShape),
+              whole(array_of(begin[1]), kShape),
+              whole(array_of(begin[2]), kShape),
+              whole(array_of(begin[3]), on_walls),
+              {}};
+  r.k.assign(r.u.size(), 0.75);
   if (const auto given = solver->coefficients(); !given.empty()) r.k = whole(array_of(given[0]), kShape);
   for (int k = 0; k < 7; ++k) {
     const Reference before = r;
