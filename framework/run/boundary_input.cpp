@@ -295,8 +295,10 @@ void check_boundaries(Config& config, const std::vector<std::string>& fields, co
       const BoundaryRule& rule = side[j];
       if (rule.kind == Boundary::neumann)
         check_in_type(config, path, "a gradient times the cell's width", rule.value * grid.spacing[j], grid.type);
-      else
+      else if (rule.kind == Boundary::dirichlet)
         check_in_type(config, path, "twice a boundary value", 2 * rule.value, grid.type);
+      else
+        check_in_type(config, path, "a boundary value", rule.value, grid.type);
       if (grid.type == ElementType::uint8 &&
           (rule.expression || rule.has_gradient() || rule.kind == Boundary::robin || rule.own))
         config.error(path,

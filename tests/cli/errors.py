@@ -115,8 +115,9 @@ def main():
     expect("nor a shape that is no list", 2, ["domain.shape is a string, expected a list of integers", "solver.kappa = nan is out of range"],
            ["run", good, "domain.shape=large", "solver.kappa=nan"], lines=2)
     expect("quoted name with a dot", 2, 'unknown key "run.residual_every"', ["run", input_file("quoted.toml", '"run.residual_every" = 3\n' + INPUT)], lines=1)
-    expect("value beyond float32", 2, "domain.boundary.low: twice a boundary value = 2e+300 is out of range of float32",
-           ["run", good, "domain.type=float32", 'domain.boundary.low=["periodic", {fixed = 1e300}]', 'domain.boundary.high=["periodic", "neumann"]'], lines=1)
+    for rule, what in (("fixed = 1e39", "a boundary value = 1e+39"), ("dirichlet = 2e38", "twice a boundary value = 4e+38")):
+        expect("value beyond float32", 2, "domain.boundary.low: %s is out of range of float32" % what,
+               ["run", good, "domain.type=float32", 'domain.boundary.low=["periodic", {%s}]' % rule, 'domain.boundary.high=["periodic", "neumann"]'], lines=1)
     expect("cells too small", 2, "domain.length: a cell of", ["run", good, "domain.length=[1e-200,1]"])
     expect("weights without offsets", 2, ["solver.weights has 2 entries for 1 offsets"],
            ["run", input_file("weights.toml", INPUT.replace('kind = "heat"', 'kind = "stencil"\noffsets = [[0, 0]]\nweights = [1, 2]'))])
