@@ -26,11 +26,12 @@ struct Coefficient {
     Coefficient c = *this;
     c.min = least;
     c.max = most;
+    c.above_min = false;
     return c;
   }
-  /// The same where all values must be above this one.
-  constexpr Coefficient above(double bound) const {
-    Coefficient c = from(bound);
+  /// The same where all values must be above this one, and at most the largest.
+  constexpr Coefficient above(double bound, double most = 1e300) const {
+    Coefficient c = from(bound, most);
     c.above_min = true;
     return c;
   }

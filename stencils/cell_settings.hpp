@@ -31,11 +31,19 @@ template <class S, int D, class Value>
 inline constexpr bool kLimitBy = requires(const S& s, const Grid<D>& g) {
   s.template stable_dt<D>(g, std::array<Value, kCoefficients<S, D>>());
 };
-/// Is the limit of the time step one by the least values of the coefficients, too?
+/// Is the limit of the time step one by the least values of the coefficients, too? Not asked of one by their
+/// largest magnitudes, whose body might not take them.
 template <class S, int D>
-inline constexpr bool kLimitByExtremes = kLimitBy<S, D, Extremes> && !kLimitBy<S, D, double>;
+constexpr bool limit_by_extremes() {
+  if constexpr (kLimitBy<S, D, double>)
+    return false;
+  else
+    return kLimitBy<S, D, Extremes>;
+}
 template <class S, int D>
-inline constexpr bool kHasLimit = kLimitBy<S, D, Extremes> || kLimitBy<S, D, double> ||
+inline constexpr bool kLimitByExtremes = limit_by_extremes<S, D>();
+template <class S, int D>
+inline constexpr bool kHasLimit = kLimitBy<S, D, double> || kLimitByExtremes<S, D> ||
                                   requires(const S& s, const Grid<D>& g) {
   s.template stable_dt<D>(g);
 };
@@ -55,9 +63,13 @@ double limit_of(const S& solver, const Grid<D>& grid, const std::array<Extremes,
     return std::numeric_limits<double>::infinity();
 }
 
-template <int D>
+/// The limit's formula, if the solver says it as `stable_dt_formula`.
+template <class S>
 std::string limit_text(const std::string& kind) {
-  return "that of " + kind + " with these parameters";
+  if constexpr (requires { S::stable_dt_formula; })
+    return S::stable_dt_formula;
+  else
+    return "that of " + kind + " with these parameters";
 }
 
 /// The fields of the state, in order; those on faces, "v0", "v1", .., are the last.
@@ -135,6 +147,14 @@ struct CellSettings {
   }
 };
 
+/// The values that a coefficient may have.
+inline std::string allowed(const Coefficient& c) {
+  if (c.max < 1e300 && !c.above_min) return fmt::format("{:g} .. {:g}", c.min, c.max);
+  const std::string least =
+      c.above_min ? fmt::format("values above {:g}", c.min) : fmt::format("at least {:g}", c.min);
+  return c.max < 1e300 ? fmt::format("{} and at most {:g}", least, c.max) : least;
+}
+
 /// SolverModel::check_coefficients.
 template <class S, int D>
 void check_given(const CellSettings<S, D>& in, const CartesianDomain<D>& domain) {
@@ -144,18 +164,16 @@ void check_given(const CellSettings<S, D>& in, const CartesianDomain<D>& domain)
   for (std::size_t k = 0; k < list.size(); ++k) {
     const auto [least, most] = extremes[k] = in.given[k].extremes(domain);
     const Coefficient& c = list[k];
-    if (c.above_min ? !(least > c.min) : least < c.min || most > c.max)
-      throw UsageError(fmt::format("the coefficient \"{}\" has values from {:g} to {:g}: [solver.{}] must give {}",
-                                   c.name, least, most, c.name,
-                                   c.above_min                     ? fmt::format("values above {:g}", c.min)
-                                   : c.max < 1e300 || most > c.max ? fmt::format("{:g} .. {:g}", c.min, c.max)
-                                                                   : fmt::format("at least {:g}", c.min)));
+    if (least < c.min || (c.above_min && !(least > c.min)) || most > c.max)
+      throw UsageError(fmt::format(
+          "the coefficient \"{}\" has values from {:g} to {:g} in the type of the fields: solver.{} must give {}",
+          c.name, least, most, c.name, allowed(c)));
   }
   if (in.limit_known) return;
   const double limit = limit_of<S, D>(in.solver, in.grid, extremes);
   if (!(in.dt <= limit))
     throw UsageError(fmt::format("solver.dt = {:.6g} is above the stability limit {:.17g} = {}: use a smaller one",
-                                 in.dt, limit, limit_text<D>(in.kind)));
+                                 in.dt, limit, limit_text<S>(in.kind)));
 }
 
 /// What [solver.mask] says, its keys aside that say where it is. Records an error for one that is no table.
@@ -249,17 +267,19 @@ template <class S, int D>
     in.limit_known = true;  // there is none
     return read_time_step(config);
   } else {
-    const std::string help = "of " + in.kind;
+    std::string help = "of " + in.kind;
+    if constexpr (requires { S::stable_dt_formula; }) help = S::stable_dt_formula;
     if (!in.limit_known) {
       if (!config.has("solver.dt") && !config.has_errors())
-        config.error("solver.dt",
-                     std::string("required key solver.dt is missing: the stability limit is not known before the "
-                                 "values of the coefficients are") +
-                         (kLimitByExtremes<S, D> ? "" : ", which come from a file or an expression"));
-      return read_time_step(config, std::numeric_limits<double>::infinity(), help, limit_text<D>(in.kind));
+        config.error(
+            "solver.dt",
+            std::string("required key solver.dt is missing (solver.cfl cannot take its place): the stability "
+                        "limit is not known before the values of the coefficients are, ") +
+                (kLimitByExtremes<S, D> ? "one of which is a table" : "which come from a file or an expression"));
+      return read_time_step(config, std::numeric_limits<double>::infinity(), help, limit_text<S>(in.kind));
     }
     const double limit = limit_of<S, D>(in.solver, in.grid, given);
-    const double dt = read_time_step(config, limit, help, limit_text<D>(in.kind));
+    const double dt = read_time_step(config, limit, help, limit_text<S>(in.kind));
     if (config.has_errors()) return dt;
     if (!(dt > 0))
       config.error("solver.kind",

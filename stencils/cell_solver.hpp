@@ -92,9 +92,12 @@ void check_names(const std::string& name) {
     check_input_word("field of solver " + name, field);
     if (!known.insert(field).second)
       throw UsageError("solver \"" + name + "\" has the field \"" + field +
-                       "\" twice, or it is a key that all have");
+                       "\" twice, or it is a key that all have" +
+                       (kHasFaces<S> ? "; those on faces have their dimension behind the name" : ""));
   };
-  for (const std::string& f : state_names<S>(4)) add_field(f);
+  int dimensions = 4;
+  while (!has_dimension<S>(dimensions)) --dimensions;
+  for (const std::string& f : state_names<S>(dimensions)) add_field(f);
   if constexpr (kHasBefore<S>)
     for (const char* f : S::before) add_field(f);
   for (const std::string field : pointwise_of<S>())
@@ -139,6 +142,9 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
                 "a solver has either stages or fields of the step before");
   if constexpr (detail::kHasBefore<S>)
     static_assert(S::before.size() == S::fields.size(), "`before` names each of `fields` a step before");
+  static_assert(S::fields.size() > 0, "a solver has a field in cells at least");
+  if constexpr (detail::kHasFaces<S>)
+    static_assert(std::is_convertible_v<decltype(S::faces), const char*>, "`faces` is one name, a const char*");
   static_assert(detail::pointwise_of<S>().size() < S::fields.size(), "some field of a solver is not `pointwise`");
   static_assert(!detail::kHasFaces<S> || (detail::stages_of<S>() == 1 && !detail::kHasBefore<S> &&
                                           detail::pointwise_of<S>().size() == 0 && !detail::kNamesSourceWeight<S>),

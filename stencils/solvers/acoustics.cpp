@@ -14,6 +14,8 @@ namespace {
 struct Acoustics {
   static constexpr auto fields = names("p");
   static constexpr auto faces = "v";
+  static constexpr auto stable_dt_formula =
+      "1 / (c sqrt(1/h_0^2 + 1/h_1^2 + ..)), c = sqrt(bulk_modulus / density)";
   template <int D>
   static constexpr auto coefficients() {
     return std::array{Coefficient{"density", "mass / length^d", "density rho in rho v_t = -grad(p)", 1.0}.above(0),

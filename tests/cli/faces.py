@@ -175,13 +175,14 @@ def test_refusals():
                         (['the initial field "v0" is NaN or infinite at linear index 50, face of dimension 0 (6, 2)'], v0 + ["initial.v0.dataset=nan"]),
                         (["dt = 1 is above the stability limit"], ["solver.dt=1"]), (["solver.density"], ["solver.density=0"]),
                         (["with these parameters no step is too long"], ["solver.density=1e300", "solver.bulk_modulus=1e-300"]),
+                        (["out of range of float64"], ["solver.density=1e-310", "solver.bulk_modulus=1e-310"]),
                         (["domain.boundary.v2"], ['domain.boundary.v2.low=["neumann","neumann"]']),
                         (["domain.boundary.v1.high", "dimension 1 have no such rule"], ['domain.boundary.v1.high=["neumann",{neumann=1}]']),
                         (["domain.boundary.v0.low", "dimension 0 have no such rule"], ['domain.boundary.low=[{robin={a=1,b=1,value=0}},"neumann"]'])):
         ran = run(2, walls, *more, code=2)
         that(all(w in ran.stderr for w in words), "%r: %s" % (more, ran.stderr))
     table = walls.replace("density = 1.3\n", "").replace("[initial.p]", '[solver.density]\nkind = "constant"\nvalue = 1.3\n[initial.p]')
-    for words, more in ((["required key solver.dt is missing"], []), (["is above the stability limit", "of acoustics with these"], ["solver.dt=0.3"]),
+    for words, more in ((["required key solver.dt is missing"], []), (["is above the stability limit", "c = sqrt(bulk_modulus / density)"], ["solver.dt=0.3"]),
                         (['coefficient "density" has values from -1 to -1', "above 0"], ["solver.dt=0.01", "solver.density.value=-1"])):
         for validate in [], ["--validate"]:
             ran = run(2, table, *more, *validate, code=2)

@@ -24,7 +24,7 @@ struct DelayedHeat {
                                              key(&DelayedHeat::delay, "delay", "time", "s"));
   template <int D>
   static constexpr auto coefficients() {
-    return std::array{Coefficient{"k", "length^2 / time", "conductivity", 0.75}.above(0)};
+    return std::array{Coefficient{"k", "length^2 / time", "conductivity", 0.75}.above(0, 2)};
   }
   template <int D>
   double stable_dt(const Grid<D>& grid, const std::array<Extremes, 1>& k) const {
@@ -165,11 +165,48 @@ TEST(OwnFaces, HaveTheBitsOfPlainLoops) {
     }
 }
 
+/// Names, and limits of the step, that a solver with faces, or any, may have.
+struct ThirdFlow : DelayedHeat {
+  static constexpr auto fields = names("u", "q2");  // no face of two dimensions
+};
+struct FlowTwice : DelayedHeat {
+  static constexpr auto fields = names("u", "q1");
+};
+struct ByAnyLargest : DelayedHeat {
+  template <int D>
+  auto stable_dt(const Grid<D>&, const auto& k) const {
+    return 1 / k[0];
+  }
+};
+
+TEST(OwnFaces, HaveNamesOfTheDimensionsThereAre) {
+  EXPECT_NO_THROW(detail::check_names<ThirdFlow>("f"));
+  test::expect_refusal("solver \"g\" has the field \"q1\" twice", [] { detail::check_names<FlowTwice>("g"); });
+}
+TEST(OwnFaces, MayTakeTheLargestAloneOfCoefficients) {
+  EXPECT_TRUE((detail::kLimitByExtremes<DelayedHeat, 2>));
+  EXPECT_FALSE((detail::kLimitByExtremes<ByAnyLargest, 2>));
+  EXPECT_EQ((detail::limit_of<ByAnyLargest, 2>({}, {}, {{{-4, 1}}})), 0.25);
+}
+TEST(Coefficients, KeepBothTheirLimits) {
+  const Coefficient a = Coefficient{"a", "", "", 1.0}.above(0, 2),
+                    b = Coefficient{"b", "", "", 1.0}.above(0).from(0);
+  EXPECT_TRUE(a.above_min);
+  EXPECT_EQ(a.max, 2);
+  EXPECT_FALSE(b.above_min);
+  EXPECT_EQ(detail::allowed(a), "values above 0 and at most 2");
+}
+
 TEST(OwnFaces, AreCheckedAsOthers) {
   const auto refused = [](const std::string& what, const std::string& more) {
-    test::expect_refusal(what, [&] { InputSolver<2>(MPI_COMM_WORLD, input_text(more, 1), own_kinds()); });
+    test::expect_refusal(what, [&] {
+      InputSolver<2> solver(MPI_COMM_WORLD, input_text(more, 1), own_kinds());
+      solver.input().model->check_coefficients(solver.domain());
+    });
   };
   refused("solver.k", "solver.k = 0");
+  refused("must give values above 0 and at most 2", "solver.k = {kind = \"constant\", value = 3}");
+  refused("must give values above 0 and at most 2", "solver.k = {kind = \"constant\", value = 0}");
   refused("mask", "solver.mask = {kind = \"random\"}");
 }
 
