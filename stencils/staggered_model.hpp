@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -81,23 +80,6 @@ template <int D>
   }
 }
 
-/// Are the new values finite where all that is read is 1, and coefficients are these numbers?
-template <class S, int D>
-[[gnu::cold]] bool gives_numbers(const CellSettings<S, D>& in) {
-  std::array<double, 3> ones;
-  ones.fill(1);
-  ArrayRef<double, D> array;
-  array.data = &ones[1];
-  array.stride.fill(1);
-  const auto all = [&](std::size_t) -> const ArrayRef<double, D>& { return array; };
-  bool finite = true;
-  for (int j = 0; j < D; ++j)
-    finite = finite && std::isfinite(face_update<Given::numbers, double>(in, j, all).values(0));
-  for (const double value : cell_update<Given::numbers, double>(in, all).values(0))
-    finite = finite && std::isfinite(value);
-  return finite;
-}
-
 /// Can its functions be called, whatever they return?
 template <class S, int D, std::size_t... F>
 constexpr bool takes_places(std::index_sequence<F...>) {
@@ -123,11 +105,6 @@ template <class S, int D>
       "dt), a parameter u for each of `fields`, `given` if there are coefficients");
   CellSettings<S, D> in = read_parameters<S>(config, grid, kind);
   read_coefficients_and_dt(config, in);
-  if (!config.has_errors() && !in.fields_given && !gives_numbers(in))
-    config.error("solver.dt",
-                 fmt::format("with these parameters a step of dt = {:g} is out of range of float64: use "
-                             "other units",
-                             in.dt));
   const StaggeredFields<D> fields = in.staggered();
   for (int j = 0; j < D; ++j) {
     const std::size_t f = fields.cells() + static_cast<std::size_t>(j);
