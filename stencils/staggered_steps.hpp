@@ -10,6 +10,7 @@
 
 #include "framework/halo/faces.hpp"
 #include "framework/halo/halo_plan.hpp"
+#include "framework/run/solver.hpp"
 #include "stencils/side_faces.hpp"
 #include "stencils/staggered_fields.hpp"
 #include "stencils/state_fields.hpp"
