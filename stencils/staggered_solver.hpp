@@ -112,18 +112,6 @@ class StaggeredSolver final : public StaggeredSteps<D> {
     in.fields_given ? make_updates<Given::fields>(in) : make_updates<Given::numbers>(in);
   }
 
-  std::vector<FieldHandle<D>> fields() override {
-    std::vector<FieldHandle<D>> all;
-    for (std::size_t f = 0; f < names().state.size(); ++f)
-      all.push_back({names().state[f], "1", "state", arrays_[f], names().face_of(f)});
-    return all;
-  }
-  std::vector<FieldHandle<D>> coefficients() override {
-    std::vector<FieldHandle<D>> all;
-    for (std::size_t k = 0; k < names().coefficients.size(); ++k)
-      all.push_back({names().coefficients[k], "1", "auxiliary", arrays_[names().state.size() + k]});
-    return all;
-  }
   /// Brings the coefficients' ghosts; outside the grid they are mirrored, whatever the fields' rules.
   void start() override {
     const auto given = std::span(arrays_).subspan(names().state.size());
@@ -144,6 +132,7 @@ class StaggeredSolver final : public StaggeredSteps<D> {
   std::string sweeps() const override { return Fetch::text(fetches_, fetches_with_change_); }
 
  protected:
+  AnyArray<D> host_array(std::size_t f) const override { return arrays_[f]; }
   ErasedArray<D> erased(std::size_t f) const override { return erase(arrays_[f]); }
   void bring_sides(const Box<D>& cells, double time) override {
     for (std::size_t f = 0; f < outside_.size(); ++f) outside_[f].fill(arrays_[f], cells, time);

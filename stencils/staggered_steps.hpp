@@ -24,6 +24,18 @@ namespace isohalo {
 template <int D>
 class StaggeredSteps : public Solver<D> {
  public:
+  std::vector<FieldHandle<D>> fields() override {
+    std::vector<FieldHandle<D>> all;
+    for (std::size_t f = 0; f < names_.state.size(); ++f)
+      all.push_back({names_.state[f], "1", "state", host_array(f), names_.face_of(f)});
+    return all;
+  }
+  std::vector<FieldHandle<D>> coefficients() override {
+    std::vector<FieldHandle<D>> all;
+    for (std::size_t k = 0; k < names_.coefficients.size(); ++k)
+      all.push_back({names_.coefficients[k], "1", "auxiliary", host_array(names_.state.size() + k)});
+    return all;
+  }
   std::string residual_of() const override { return StateFields{names_.state}.change(); }
   ExchangeChoice exchange() const override { return plan_.choice(); }
   int depth() const override { return plan_.depth(); }
@@ -56,6 +68,8 @@ class StaggeredSteps : public Solver<D> {
       bounds_.push_back(detail::reachable(domain.owned(), StencilShape<D>::star(1), m, around_));
   }
 
+  /// Field f of the state, or a coefficient behind them, in the host's memory.
+  virtual AnyArray<D> host_array(std::size_t f) const = 0;
   /// Field f of the state, erased.
   virtual ErasedArray<D> erased(std::size_t f) const = 0;
   /// The fields in cells outside the grid, and the values that faces are given, around and at these cells.

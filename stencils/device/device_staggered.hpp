@@ -65,8 +65,7 @@ class DeviceStaggered final : public StaggeredSteps<D> {
     tiles_.reserve(D + 1);
     for (const auto& sum : this->sums_) tiles_.emplace_back(*sum);
     // With a layer more, so that fields on faces fit arrays of the same strides.
-    Index<D> high = this->plan_.ghost_high();
-    for (std::int64_t& layers : high) ++layers;
+    const Index<D> high = shifted<D>(this->plan_.ghost_high(), index_of<D>(1));
     fields_.emplace_back(names().state[0], domain.owned(), this->plan_.ghost_low(), high);
     for (std::size_t f = 1; f < names().state.size(); ++f)
       fields_.emplace_back(names().state[f], field_domain(domain, names().face_of(f)).owned(), fields_[0]);
@@ -83,16 +82,7 @@ class DeviceStaggered final : public StaggeredSteps<D> {
   std::vector<FieldHandle<D>> fields() override {
     if (std::exchange(host_is_behind_, false))
       for (std::size_t f = 0; f < host_.size(); ++f) host_[f].bring_from(fields_[f]);
-    std::vector<FieldHandle<D>> all;
-    for (std::size_t f = 0; f < host_.size(); ++f)
-      all.push_back({names().state[f], "1", "state", host_[f].ref(), names().face_of(f)});
-    return all;
-  }
-  std::vector<FieldHandle<D>> coefficients() override {
-    std::vector<FieldHandle<D>> all;
-    for (std::size_t k = 0; k < host_given_.size(); ++k)
-      all.push_back({names().coefficients[k], "1", "auxiliary", host_given_[k].ref()});
-    return all;
+    return Base::fields();
   }
   /// Brings coefficients and fields to the device. Outside the grid coefficients are mirrored.
   void start() override {
@@ -125,6 +115,9 @@ class DeviceStaggered final : public StaggeredSteps<D> {
   }
 
  protected:
+  AnyArray<D> host_array(std::size_t f) const override {
+    return f < host_.size() ? host_[f].ref() : host_given_[f - host_.size()].ref();
+  }
   ErasedArray<D> erased(std::size_t f) const override { return fields_[f].erased(); }
   void bring_sides(const Box<D>& cells, double time) override {
     for (std::size_t f = 0; f < outside_.size(); ++f) outside_[f].fill(fields_[f].ref(), cells, time);
