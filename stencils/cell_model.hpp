@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -43,7 +44,7 @@ class CellSolver final : public Stepper {
  public:
   CellSolver(const CellSettings<S, D>& in, const CartesianDomain<D>& domain, int depth, Exchange exchange)
       : Stepper(
-            in.fields(), domain, in.solver.template shape<D>(), in.rules(), depth,
+            in.fields(), domain, in.shapes(), in.rules(), depth,
             [&](const Index<D>& stride) {
               typename Stepper::Kernels kernels;
               [&]<int... K>(std::integer_sequence<int, K...>) {
@@ -104,13 +105,22 @@ class CellModel : public SolverModel<D> {
     return 0.5 * static_cast<double>(fields.arrays()) * two_field_memory(in_.grid, shape(), extents, reaches) +
            static_cast<double>(fields.kept) * Field<double, D>::bytes_needed(extents, ghosts[0], ghosts[1]);
   }
-  ExchangeLoad exchange_load(int depth) const override {
+  ExchangeLoad<D> exchange_load(int depth) const override {
     const StateFields fields = in_.fields();
+    const StateShapes<D> shapes = in_.shapes();
     const int reaches = fields.reaches(depth);
-    const bool previous = !fields.before.empty() && reaches > 1;
-    int travelling = 0;
-    for (std::size_t f = 0; f < fields.state.size(); ++f) travelling += fields.travels(f, reaches) ? 1 : 0;
-    return {travelling * (previous ? 2 : 1), reaches, reaches < fields.stages ? fields.stages : 1};
+    const std::size_t alike = fields.state.size() + (reaches > 1 ? fields.before.size() : 0);
+    ExchangeLoad<D> load{{}, reaches < fields.stages ? fields.stages : 1};
+    const int count = shapes.differ(reaches) ? 1 : static_cast<int>(alike);
+    for (const HaloNeed<D>& need : shapes.needs(reaches)) {
+      const auto same =
+          std::find_if(load.arrays.begin(), load.arrays.end(), [&](const auto& a) { return a.need == need; });
+      if (same == load.arrays.end())
+        load.arrays.push_back({need, count});
+      else
+        ++same->count;
+    }
+    return load;
   }
   int stored_fields() const override {
     const StateFields fields = in_.fields();

@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <memory>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "datatypes/independent.hpp"
 #include "framework/halo/row_kernel.hpp"
+#include "framework/halo/stencil_shape.hpp"
 #include "stencils/cell.hpp"
 
 namespace isohalo {
@@ -73,20 +76,17 @@ inline constexpr bool kHasBefore = requires {
   S::before;
 };
 
+/// Does it say what is read of single fields?
+template <class S, int D>
+inline constexpr bool kSaysShapeOf = requires(const S& s, std::string_view field) {
+  { s.template shape_of<D>(field) } -> std::convertible_to<StencilShape<D>>;
+};
+
 /// Has the solver fields on faces (staggered_functions.hpp)?
 template <class S>
 inline constexpr bool kHasFaces = requires {
   S::faces;
 };
-
-/// The fields of which the functions read the cell itself alone.
-template <class S>
-constexpr auto pointwise_of() {
-  if constexpr (requires { S::pointwise; })
-    return S::pointwise;
-  else
-    return std::array<const char*, 0>{};
-}
 
 template <class S, int D>
 constexpr auto coefficients_of() {

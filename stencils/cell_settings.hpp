@@ -131,11 +131,19 @@ struct CellSettings {
   }
   /// Of a solver with fields on faces.
   StaggeredFields<D> staggered() const { return {state_names<S>(D), given_names(), rules(), dt}; }
+  StateShapes<D> shapes() const {
+    StateShapes<D> shapes(solver.template shape<D>());
+    if constexpr (kSaysShapeOf<S, D>)
+      for (const char* field : S::fields) shapes.of_fields.push_back(solver.template shape_of<D>(field));
+    if (std::all_of(shapes.of_fields.begin(), shapes.of_fields.end(),
+                    [&](const auto& s) { return s == shapes.all; }))
+      shapes.of_fields.clear();
+    return shapes;
+  }
   StateFields fields() const {
     StateFields f;
     f.state = state_names<S>(D);
     if constexpr (kHasBefore<S>) f.before.assign(S::before.begin(), S::before.end());
-    for (const char* field : pointwise_of<S>()) f.pointwise.emplace_back(field);
     f.coefficients = given_names();
     f.stages = stages_of<S>();
     if constexpr (stages_of<S>() > 1) f.stage_times.assign(S::stage_times.begin(), S::stage_times.end());

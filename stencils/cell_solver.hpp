@@ -14,9 +14,8 @@
 ///   static constexpr std::array dimensions{2, 3};                     left out: 1 to 4
 ///
 /// The function reads the old state only, and nothing but the cells of its shape. Coefficients, masks, sources, a
-/// second time level, stages, fields whose neighbors nobody reads and fields on faces are in that document as well.
+/// second time level, stages, shapes of single fields and fields on faces are in that document as well.
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -100,13 +99,10 @@ void check_names(const std::string& name) {
   for (const std::string& f : state_names<S>(dimensions)) add_field(f);
   if constexpr (kHasBefore<S>)
     for (const char* f : S::before) add_field(f);
-  for (const std::string field : pointwise_of<S>())
-    if (std::find(S::fields.begin(), S::fields.end(), field) == S::fields.end())
-      throw UsageError("solver \"" + name + "\" has `pointwise` field \"" + field +
-                       "\", which is none of `fields`");
 }
 
 struct Named {
+  void shape_of();
   void stable_dt();
   void source_weight();
 };
@@ -114,6 +110,10 @@ struct Named {
 template <class S>
 struct WithNamed : std::conditional_t<std::is_final_v<S>, std::monostate, S>, Named {};
 /// Has S a member of this name?
+template <class S>
+inline constexpr bool kNamesShapeOf = !requires {
+  &WithNamed<S>::shape_of;
+};
 template <class S>
 inline constexpr bool kNamesStableDt = !requires {
   &WithNamed<S>::stable_dt;
@@ -145,10 +145,9 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
   static_assert(S::fields.size() > 0, "a solver has a field in cells at least");
   if constexpr (detail::kHasFaces<S>)
     static_assert(std::is_convertible_v<decltype(S::faces), const char*>, "`faces` is one name, a const char*");
-  static_assert(detail::pointwise_of<S>().size() < S::fields.size(), "some field of a solver is not `pointwise`");
   static_assert(!detail::kHasFaces<S> || (detail::stages_of<S>() == 1 && !detail::kHasBefore<S> &&
-                                          detail::pointwise_of<S>().size() == 0 && !detail::kNamesSourceWeight<S>),
-                "a solver with `faces` has neither stages, `before` or `pointwise` fields nor sources");
+                                          !detail::kNamesShapeOf<S> && !detail::kNamesSourceWeight<S>),
+                "a solver with `faces` has no stages, no `before`, no `shape_of` and no sources");
   if constexpr (detail::stages_of<S>() > 1)
     static_assert(S::stage_times.size() == static_cast<std::size_t>(S::stages),
                   "`stage_times` has a time for each stage");
@@ -157,6 +156,11 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
       !requires { &S::coefficients; }, "`coefficients` is a template <int D>");
   static_assert(
       !requires { &S::formula; }, "`formula` is a template <int D>");
+  if constexpr (detail::kNamesShapeOf<S>)
+    static_assert(
+        detail::in_all_dimensions<S>(
+            []<int D>(std::integral_constant<int, D>) { return detail::kSaysShapeOf<S, D>; }),
+        "`shape_of` is a const template <int D> of (std::string_view field) that gives a StencilShape<D>");
   if constexpr (detail::kNamesStableDt<S>)
     static_assert(
         detail::in_all_dimensions<S>([]<int D>(std::integral_constant<int, D>) { return detail::kHasLimit<S, D>; }),

@@ -72,20 +72,21 @@ class FieldStepper : public Solver<D> {
   /// `rules`: of each field. `make_kernels(stride)` builds the kernels for the fields' strides. `depth` >= 1 steps
   /// per exchange. `workers`, `runs_on`: of the exchanges (HaloOptions); `memory`: of a Field. Collective in order.
   template <class... Memory>
-  FieldStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
+  FieldStepper(const StateFields& names, const CartesianDomain<D>& domain, const StateShapes<D>& shapes,
                const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
                Exchange exchange, const Workers& workers, bool runs_on, Memory... memory)
       : names_(names),
         domain_(domain),
         around_(names.topology(rules, domain.global())),
         halo_options_{around_.mirror_low, around_.mirror_high, exchange, workers, runs_on},
-        shape_(shape),
+        shapes_(shapes),
         depth_(depth),
         sweeps_(names.reaches(depth)),
         deepest_(sweeps_),
         reducer_(domain),
         overlap_(overlap_ways(names.stages > 1 ? Overlap::never : Overlap::automatic, domain.comm())),
         previous_read_(!names.before.empty()) {
+    const StencilShape<D>& shape = shapes_.all;
     const auto ghosts = shape.ghost_widths(deepest_, around_), layers = shape.ghost_widths(1, around_);
     const auto fields = [&](const std::vector<std::string>& list, const char* suffix) {
       Fields all;
@@ -153,7 +154,7 @@ class FieldStepper : public Solver<D> {
   void fill_outside_of(const Fields& fields, const Box<D>& valid, std::int64_t step, double after) {
     const double time = time_at(step, after);
     for (std::size_t f = 0; f < fields.size(); ++f)
-      if (names_.travels(f, sweeps_)) outside_[f].fill(fields[f].ref(), valid, time);
+      if (shapes_.travels(f, sweeps_)) outside_[f].fill(fields[f].ref(), valid, time);
   }
 
   /// The same for the stage that comes, in the phase of that name.
@@ -194,7 +195,7 @@ class FieldStepper : public Solver<D> {
   CartesianDomain<D> domain_;
   BoundaryTopology<D> around_;
   HaloOptions<D> halo_options_;
-  StencilShape<D> shape_;
+  StateShapes<D> shapes_;
   int depth_;    ///< steps per exchange
   int sweeps_;   ///< so many stencil reaches: of the exchanges at present
   int deepest_;  ///< reaches that the fields have ghosts for
@@ -219,6 +220,7 @@ class FieldStepper : public Solver<D> {
   /// Made for each call, as those above.
   std::span<const ErasedArray<D>> erased(std::initializer_list<const Fields*> lists);
   std::span<const ErasedArray<D>> travelling(const Fields& u);
+  HaloPlan<D> new_plan(const std::vector<HaloNeed<D>>& needs);
   /// Brings the ghosts; returns true when it has swept the interior meanwhile.
   bool exchange_ghosts(const Fields& u, bool overlap);
 
@@ -238,7 +240,11 @@ void FieldStepper<T, D, Parts>::change_in_time(std::size_t c, const ValuesInTime
 template <class T, int D, class Parts>
 void FieldStepper<T, D, Parts>::start() {
   if (!coefficients_.empty()) {
-    plan_of(deepest_).exchange(erased({&coefficients_}));
+    const auto arrays = erased({&coefficients_});
+    if (shapes_.differ(deepest_))  // that plan has one need for each field that travels
+      new_plan({{shapes_.all, deepest_}}).exchange(arrays);
+    else
+      plan_of(deepest_).exchange(arrays);
     typename Parts::Outside mirrored(detail::mirrored_rules(around_), domain_.global(), layers_low_, layers_high_);
     for (const Field& c : coefficients_) mirrored.fill(c.ref(), bounds(deepest_), 0);
   }
@@ -248,10 +254,19 @@ void FieldStepper<T, D, Parts>::start() {
 template <class T, int D, class Parts>
 HaloPlan<D>& FieldStepper<T, D, Parts>::plan_of(int sweeps) {
   if (const auto made = plans_.find(sweeps); made != plans_.end()) return made->second;
+  return plans_.emplace(sweeps, new_plan(shapes_.needs(sweeps))).first->second;
+}
+
+template <class T, int D, class Parts>
+HaloPlan<D> FieldStepper<T, D, Parts>::new_plan(const std::vector<HaloNeed<D>>& needs) {
   HaloOptions<D> options = halo_options_;
   // What was the fastest for one depth is that, or nearly, for another; its trial takes as long as many steps.
-  if (options.exchange == Exchange::automatic && !plans_.empty()) options.exchange = exchange().used;
-  return plans_.try_emplace(sweeps, domain_, shape_, sweeps, options).first->second;
+  if (options.exchange == Exchange::automatic && !plans_.empty()) {
+    options.exchange = exchange().used;
+    for (const HaloNeed<D>& need : needs)
+      if (!fits(options.exchange, need.shape)) options.exchange.pattern = HaloPattern::coalesced;
+  }
+  return {domain_, needs, options};
 }
 
 template <class T, int D, class Parts>
@@ -327,7 +342,7 @@ template <class T, int D, class Parts>
 std::span<const ErasedArray<D>> FieldStepper<T, D, Parts>::travelling(const Fields& u) {
   erased_.clear();
   for (std::size_t f = 0; f < u.size(); ++f)
-    if (names_.travels(f, sweeps_)) erased_.push_back(u[f].erased());
+    if (shapes_.travels(f, sweeps_)) erased_.push_back(u[f].erased());
   return erased_;
 }
 

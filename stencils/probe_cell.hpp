@@ -77,21 +77,36 @@ template <class S, int D, int Stage>
   const std::set<Index<D>> own = known;
   for (const Index<D>& o : shape.offsets()) known.insert(o);
   const std::string why = fmt::format("which its shape in {} dimensions does not have", D);
-  constexpr auto alone = pointwise_of<S>();
   for (std::size_t f = 0; f < n; ++f) {
     const std::string field = S::fields[f];
-    if (std::find(alone.begin(), alone.end(), field) != alone.end())
-      refuse_offsets<D>(read[f], own, kind, field, "though it is one of `pointwise`");
     refuse_offsets<D>(read[f], known, kind, field, why);
+    if constexpr (kSaysShapeOf<S, D>) {
+      const StencilShape<D> shape_of_field = solver.template shape_of<D>(field);
+      std::set<Index<D>> of_field = own;
+      for (const Index<D>& o : shape_of_field.offsets()) of_field.insert(o);
+      refuse_offsets<D>(read[f], of_field, kind, field,
+                        fmt::format("which shape_of(\"{}\") in {} dimensions does not have", field, D));
+    }
     refuse_offsets<D>(read[n + f], own, kind, "the earlier " + field, "of which only the cell itself may be read");
   }
   for (std::size_t c = 0; c < m; ++c)
     refuse_offsets<D>(read[n + n + c], known, kind, coefficients_of<S, D>()[c].name, why);
 }
 
-/// The same for all its functions.
+/// The same for all its functions, and for a field whose shape has what that of all has not.
 template <class S, int D>
 void refuse_other_reads(const S& solver, const std::string& kind) {
+  if constexpr (kSaysShapeOf<S, D>) {
+    const Offsets<D> all = solver.template shape<D>().offsets();
+    for (const char* field : S::fields) {
+      const StencilShape<D> of_field = solver.template shape_of<D>(field);
+      for (const Index<D>& o : of_field.offsets())
+        if (o != Index<D>{} && std::find(all.begin(), all.end(), o) == all.end())
+          throw UsageError(
+              fmt::format("solver {}: shape_of(\"{}\") has {}, which its shape in {} dimensions does not have",
+                          kind, field, to_string<D>(o), D));
+    }
+  }
   [&]<int... K>(std::integer_sequence<int, K...>) {
     (refuse_reads_of<S, D, K>(solver, kind), ...);
   }

@@ -28,8 +28,8 @@ class StaggeredModel : public SolverModel<D> {
   int face_of(std::size_t k) const override { return fields_.face_of(k); }
   StencilShape<D> shape() const override { return StencilShape<D>::star(1); }
   /// Of a single step the fields in cells alone: the faces between two ranks are computed by both.
-  ExchangeLoad exchange_load(int depth) const override {
-    return {static_cast<int>(depth > 1 ? fields_.state.size() : fields_.cells()), depth, 1};
+  ExchangeLoad<D> exchange_load(int depth) const override {
+    return {{{{shape(), depth}, static_cast<int>(depth > 1 ? fields_.state.size() : fields_.cells())}}};
   }
   double dt() const override { return in_.dt; }
   std::string advice_not_finite() const override {

@@ -18,7 +18,6 @@ struct StateFields {
   std::vector<std::string> state;
   /// The fields a step before, if a step reads them; it reads no neighbors of theirs, and takes one stage.
   std::vector<std::string> before{};
-  std::vector<std::string> pointwise{};     ///< of the state those of which no step reads neighbors
   std::vector<std::string> coefficients{};  ///< read by all stages, with neighbors unless they depend on time
   int stages = 1;
   std::vector<double> stage_times{0.0};  ///< of the state that a stage reads, after the step's begin in steps
@@ -36,12 +35,6 @@ struct StateFields {
   /// for all.
   int reaches(int depth) const { return depth > 1 || one_exchange ? stages * depth : depth; }
 
-  /// Does this field of the state travel in exchanges that so many sweeps follow? If several do, those before the
-  /// last compute ghosts as well.
-  bool travels(std::size_t f, int sweeps) const {
-    return sweeps > 1 || std::find(pointwise.begin(), pointwise.end(), state[f]) == pointwise.end();
-  }
-
   /// "the change of u, v and w"
   std::string change() const {
     std::string text = "the change of " + state[0];
@@ -57,6 +50,33 @@ struct StateFields {
     for (int j = 0; j < D && !coefficients.empty(); ++j)
       if (!around.periodic[j]) around.mirror_low[j] = around.mirror_high[j] = true;
     return around;
+  }
+};
+
+/// What a step, or a stage of it, reads around a cell.
+template <int D>
+struct StateShapes {
+  StencilShape<D> all;                       ///< of all fields and coefficients together
+  std::vector<StencilShape<D>> of_fields{};  ///< by field of the state, each within `all`; empty: `all` for each
+
+  // NOLINTNEXTLINE(google-explicit-constructor): most steppers have one for all
+  StateShapes(const StencilShape<D>& shape) : all(shape) {}
+
+  /// Do fields get ghosts by shapes of their own? Only where a single sweep follows: else those before the last one
+  /// compute ghosts of all fields. Not where all read their own cell alone, since a plan has one need at least.
+  bool differ(int sweeps) const {
+    return sweeps == 1 &&
+           std::any_of(of_fields.begin(), of_fields.end(), [](const auto& s) { return s.radius() > 0; });
+  }
+  /// Does field f travel in such exchanges?
+  bool travels(std::size_t f, int sweeps) const { return !differ(sweeps) || of_fields[f].radius() > 0; }
+  /// One for each field that travels, or a single one for all.
+  std::vector<HaloNeed<D>> needs(int sweeps) const {
+    if (!differ(sweeps)) return {{all, sweeps}};
+    std::vector<HaloNeed<D>> list;
+    for (const auto& shape : of_fields)
+      if (shape.radius() > 0) list.push_back({shape, sweeps});
+    return list;
   }
 };
 

@@ -12,12 +12,12 @@ namespace isohalo {
 
 template <class T, int D>
 StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain<D>& domain,
-                                 const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules,
+                                 const StateShapes<D>& shapes, const std::vector<BoundaryRules<D>>& rules,
                                  int depth, const MakeKernels& make_kernels, Exchange exchange)
-    : Base(names, domain, shape, rules, depth, make_kernels, exchange, host_workers(), false,
+    : Base(names, domain, shapes, rules, depth, make_kernels, exchange, host_workers(), false,
            field_memory(exchange, domain.comm())) {
   for (int m = 0; m <= deepest_; ++m) {
-    const auto boxes = shape.needed_boxes(domain.owned(), m, around_);
+    const auto boxes = shapes.all.needed_boxes(domain.owned(), m, around_);
     Level level;
     level.all = in_orders(boxes);
     level.around = detail::without(boxes, domain.owned());
@@ -62,7 +62,7 @@ void StateStepper<T, D>::go_deep(int depth) {
                                                  sweeps_, host_threads(), forced_tile_));
   if (names_.stages > 1 || (sweeps_ > 1 && !always_overlaps_)) return;
   interior_ = in_orders({inner_});
-  rest_ = SweepRegion<D>(detail::without(shape_.needed_boxes(domain_.owned(), sweeps_ - 1, around_), inner_));
+  rest_ = SweepRegion<D>(detail::without(shapes_.all.needed_boxes(domain_.owned(), sweeps_ - 1, around_), inner_));
 }
 
 template <class T, int D>

@@ -44,7 +44,7 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   using typename Base::MakeKernels;
 
   /// See FieldStepper. Collective in order.
-  StateStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
+  StateStepper(const StateFields& names, const CartesianDomain<D>& domain, const StateShapes<D>& shapes,
                const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
                Exchange exchange = Exchange::automatic);
   /// Of one field of that name: `make_row(stride)` builds its kernel, or an array of kernels that take turns.
@@ -112,7 +112,7 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   using Base::around_, Base::domain_, Base::outside_, Base::overlap_, Base::plans_, Base::previous_read_;
   using Base::before_, Base::writes_, Base::in_time_, Base::kernels_, Base::names_, Base::phases_, Base::reducer_;
   using Base::depth_, Base::sweeps_, Base::steps_left_, Base::step_, Base::layers_high_, Base::layers_low_;
-  using Base::now_, Base::next_, Base::third_, Base::coefficients_, Base::inner_, Base::shape_, Base::deepest_;
+  using Base::now_, Base::next_, Base::third_, Base::coefficients_, Base::inner_, Base::shapes_, Base::deepest_;
   using typename Base::Fields;
   using typename Base::Kernel;
 

@@ -49,6 +49,7 @@ struct HaloPlan<D>::Impl {
   std::optional<Stores> copied_by{};                 ///< the same
   mutable PerDim<std::optional<Grid>, D + 1> grids;  ///< of the faces of each dimension, and of cells
   std::vector<std::array<Index<D>, 2>> ghosts;       ///< layers below and above, by need
+  std::vector<std::size_t> first_like;               ///< by need: the first one that is the same
   std::vector<std::unique_ptr<Prepared>> prepared;
   const Prepared* latest = nullptr;  ///< by which the latest exchange goes or went
   bool in_flight = false;
@@ -65,6 +66,8 @@ struct HaloPlan<D>::Impl {
     // Only when all ranks make this plan: where one makes something else their counters would part for good.
     tag = domain.comm().take_tags(1);
     for (const Kind& k : kinds_of_cells()) ghosts.push_back(geometry(k).widths());
+    for (const HaloNeed<D>& need : needs)
+      first_like.push_back(static_cast<std::size_t>(std::find(needs.begin(), needs.end(), need) - needs.begin()));
   }
 
   void check_needs() const {
@@ -135,12 +138,7 @@ struct HaloPlan<D>::Impl {
 
   std::vector<HaloSchedule<D>> schedules(HaloPattern pattern, const std::vector<Kind>& kinds) const {
     std::vector<HaloSchedule<D>> list;
-    std::size_t stages = 0;
-    for (const Kind& k : kinds) {
-      list.push_back(halo_schedule(pattern, geometry(k), domain.coordinates(), mutation));
-      stages = std::max(stages, list.back().size());
-    }
-    for (auto& schedule : list) schedule.resize(stages);
+    for (const Kind& k : kinds) list.push_back(halo_schedule(pattern, geometry(k), domain.coordinates(), mutation));
     return list;
   }
 
@@ -241,7 +239,7 @@ struct HaloPlan<D>::Impl {
   void find_kinds(Prepared& p) const {
     if (p.faces.empty()) p.kinds = kinds_of_cells();
     for (std::size_t f = 0; f < p.faces.size(); ++f) {
-      const Kind kind{need_of(f), p.faces[f]};
+      const Kind kind{first_like[need_of(f)], p.faces[f]};
       const auto place = std::find(p.kinds.begin(), p.kinds.end(), kind);
       p.kind_of.push_back(static_cast<std::size_t>(place - p.kinds.begin()));
       if (place == p.kinds.end()) p.kinds.push_back(kind);

@@ -14,13 +14,6 @@
 
 namespace isohalo {
 
-/// The ghosts that an array must have: those of `depth` steps of `shape`.
-template <int D>
-struct HaloNeed {
-  StencilShape<D> shape;
-  int depth = 1;
-};
-
 template <int D>
 struct HaloOptions {
   /// Sides on which outside cells mirror inside ones; only custom stencils need extra cells for it.

@@ -100,27 +100,34 @@ HaloCost halo_cost(const HaloSchedule<D>& schedule) {
 }
 
 template <int D>
-TrafficTable halo_traffic(HaloPattern pattern, const HaloGeometry<D>& geometry, double element_bytes) {
-  const Decomposition<D>& blocks = geometry.blocks;
+TrafficTable halo_traffic(HaloPattern pattern, std::span<const HaloGeometry<D>> geometries,
+                          std::span<const double> element_bytes) {
+  const Decomposition<D>& blocks = geometries.front().blocks;
   std::optional<TrafficTable> traffic;
   for (int r = 0; r < blocks.ranks(); ++r) {
-    const auto schedule = halo_schedule(pattern, geometry, blocks.coordinates(r));
-    if (!traffic) traffic.emplace(blocks.ranks(), static_cast<int>(schedule.size()));
-    for (std::size_t k = 0; k < schedule.size(); ++k)
-      for (const auto& m : schedule[k].send)
-        traffic->add(static_cast<int>(k), r, m.peer, static_cast<double>(cells_of(m.regions)) * element_bytes);
+    std::vector<HaloSchedule<D>> schedules;
+    for (const auto& g : geometries) schedules.push_back(halo_schedule(pattern, g, blocks.coordinates(r)));
+    const std::size_t stages = schedules.front().size();  // all have as many
+    if (!traffic) traffic.emplace(blocks.ranks(), static_cast<int>(stages));
+    for (std::size_t k = 0; k < stages; ++k)
+      for (const auto& m : joined<D>(schedules, k, &HaloStage<D>::send)) {
+        double bytes = 0;
+        for (std::size_t n = 0; n < schedules.size(); ++n)
+          if (m.parts[n]) bytes += static_cast<double>(cells_of(m.parts[n]->regions)) * element_bytes[n];
+        traffic->add(static_cast<int>(k), r, m.peer, bytes);
+      }
   }
   return *traffic;
 }
 
-#define ISOHALO_INSTANTIATE(D)                                                                          \
-  template TrafficTable halo_traffic(HaloPattern, const HaloGeometry<D>&, double);                      \
-  template std::vector<JoinedMessage<D>> joined<D>(std::span<const HaloSchedule<D>>, std::size_t,       \
-                                                   std::vector<HaloMessage<D>> HaloStage<D>::*);        \
-  template HaloCost halo_cost(const HaloSchedule<D>&);                                                  \
-  template HaloSchedule<D> halo_schedule<D>(HaloPattern, const HaloGeometry<D>&, const PerDim<int, D>&, \
-                                            const HaloMutation<D>&);                                    \
-  template HaloSchedule<D> halo_receives<D>(HaloPattern, const HaloGeometry<D>&, const PerDim<int, D>&, \
+#define ISOHALO_INSTANTIATE(D)                                                                                \
+  template TrafficTable halo_traffic(HaloPattern, std::span<const HaloGeometry<D>>, std::span<const double>); \
+  template std::vector<JoinedMessage<D>> joined<D>(std::span<const HaloSchedule<D>>, std::size_t,             \
+                                                   std::vector<HaloMessage<D>> HaloStage<D>::*);              \
+  template HaloCost halo_cost(const HaloSchedule<D>&);                                                        \
+  template HaloSchedule<D> halo_schedule<D>(HaloPattern, const HaloGeometry<D>&, const PerDim<int, D>&,       \
+                                            const HaloMutation<D>&);                                          \
+  template HaloSchedule<D> halo_receives<D>(HaloPattern, const HaloGeometry<D>&, const PerDim<int, D>&,       \
                                             const HaloMutation<D>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

@@ -76,8 +76,10 @@ template <int D>
 HaloSchedule<D> halo_receives(HaloPattern pattern, const HaloGeometry<D>& geometry, const PerDim<int, D>& coords,
                               const HaloMutation<D>& mutation = {});
 
-/// The exchange of all blocks, for one array with elements of so many bytes. Local.
+/// The messages of one exchange by all blocks. Array k has geometries[k], all with the same blocks, and elements of
+/// element_bytes[k]. At least one array. Local.
 template <int D>
-TrafficTable halo_traffic(HaloPattern pattern, const HaloGeometry<D>& geometry, double element_bytes);
+TrafficTable halo_traffic(HaloPattern pattern, std::span<const HaloGeometry<D>> geometries,
+                          std::span<const double> element_bytes);
 
 }  // namespace isohalo

@@ -73,6 +73,7 @@ class StencilShape {
   const Offsets<D>& offsets() const { return offsets_; }
   /// "moore of radius 2", or the offsets: equal for shapes that need the same ghosts.
   std::string text() const;
+  bool operator==(const StencilShape& other) const { return text() == other.text(); }
   /// Cells read below and above a cell in each dimension, in one step; never negative.
   const Index<D>& reach_low() const { return reach_low_; }
   const Index<D>& reach_high() const { return reach_high_; }
@@ -103,6 +104,14 @@ class StencilShape {
   int radius_ = 0;
   Offsets<D> offsets_;
   Index<D> reach_low_{}, reach_high_{};
+};
+
+/// The ghosts that an array must have: those of `depth` steps of `shape`.
+template <int D>
+struct HaloNeed {
+  StencilShape<D> shape;
+  int depth = 1;
+  bool operator==(const HaloNeed&) const = default;
 };
 
 }  // namespace isohalo

@@ -19,33 +19,55 @@ namespace {
 /// each dimension.
 constexpr int kAllRanks = 2048;
 
-/// Images of a grid in its own ghosts that are planned one by one, some hundred bytes each.
-constexpr double kMostImages = 1 << 20;
+/// Most images of the grid in its own ghosts: so many take some seconds to plan, and the time grows with their
+/// square.
+constexpr double kMostImages = 1 << 17;
 
-/// What one rank receives in an exchange, by the number of dimensions in which it lies beside the block.
+/// What one rank receives in an exchange, by the number of dimensions in which it lies beside the block: face,
+/// edge, corner.
 struct HaloLoad {
-  std::int64_t messages = 0;
-  std::int64_t cells[3] = {0, 0, 0};    ///< face, edge, corner
-  std::int64_t regions[3] = {0, 0, 0};  ///< of other ranks
-  std::int64_t total() const { return cells[0] + cells[1] + cells[2]; }
+  std::int64_t messages = 0;            ///< with all arrays in each
+  std::int64_t messages_apart = 0;      ///< each array in messages of its own
+  std::int64_t cells[3] = {0, 0, 0};    ///< of the array that gets most
+  std::int64_t regions[3] = {0, 0, 0};  ///< of other ranks, of the array that has most
+  std::int64_t values[3] = {0, 0, 0};   ///< of all arrays
+  std::int64_t total() const { return values[0] + values[1] + values[2]; }
 };
 
+/// Adds what `count` arrays receive by this schedule, but for the messages of all arrays.
 template <int D>
-HaloLoad halo_load(HaloPattern pattern, const HaloGeometry<D>& geometry, const PerDim<int, D>& coords) {
-  HaloLoad load;
-  const Box<D> block = geometry.blocks.box(coords);
-  for (const auto& stage : halo_receives(pattern, geometry, coords))
+void add_received(HaloLoad& load, const HaloSchedule<D>& schedule, const Box<D>& block, int count) {
+  std::int64_t cells[3] = {0, 0, 0}, regions[3] = {0, 0, 0};
+  for (const auto& stage : schedule)
     for (const auto& message : stage.receive) {
-      ++load.messages;
+      load.messages_apart += count;
       for (const auto& [region, owner, shift, number] : message.regions) {
         int beside = 0;
         for (int j = 0; j < D; ++j)
           beside += region.box.high[j] <= block.low[j] || region.box.low[j] >= block.high[j];
         const std::size_t kind = beside == 1 ? 0 : beside == D ? 2 : 1;
-        load.cells[kind] += region.cells();
-        ++load.regions[kind];
+        cells[kind] += region.cells();
+        ++regions[kind];
       }
     }
+  for (int k = 0; k < 3; ++k) {
+    load.cells[k] = std::max(load.cells[k], cells[k]);
+    load.regions[k] = std::max(load.regions[k], regions[k]);
+    load.values[k] += count * cells[k];
+  }
+}
+
+template <int D>
+HaloLoad halo_load(HaloPattern pattern, const Decomposition<D>& blocks, const BoundaryTopology<D>& around,
+                   const ExchangeLoad<D>& exchange, const PerDim<int, D>& coords) {
+  HaloLoad load;
+  std::vector<HaloSchedule<D>> schedules;
+  for (const auto& [need, count] : exchange.arrays) {
+    schedules.push_back(halo_receives<D>(pattern, {blocks, need.shape, need.depth, around}, coords));
+    add_received<D>(load, schedules.back(), blocks.box(coords), count);
+  }
+  for (std::size_t k = 0; k < schedules.front().size(); ++k)
+    load.messages += static_cast<std::int64_t>(joined<D>(schedules, k, &HaloStage<D>::receive).size());
   return load;
 }
 
@@ -134,10 +156,12 @@ BoundaryTopology<D> checked_topology(const Input<D>& in) {
   const auto around = in.grid.topology();
   refuse_reach_beyond_grid(in.model->shape(), around);
   refuse_unfit_exchange(in.parallel.exchange, in.model->shape());
+  const int depth = std::min(in.parallel.halo_depth.value_or(1), in.model->deepest());
+  for (const auto& [need, count] : in.model->exchange_load(depth).arrays)
+    refuse_unfit_exchange(in.parallel.exchange, need.shape);
   if (!in.parallel.halo_depth) return around;
-  const int depth = std::min(*in.parallel.halo_depth, in.model->deepest());
   const auto images = [&](int steps) {
-    return grid_images(in.model->shape(), in.model->exchange_load(steps).reaches, around);
+    return grid_images(in.model->shape(), in.model->exchange_load(steps).arrays.front().need.depth, around);
   };
   if (images(depth) > kMostImages)
     throw UsageError(
@@ -150,15 +174,20 @@ template <int D>
 std::vector<PatternTraffic> traffic_by_pattern(const Input<D>& in, int ranks) {
   const Decomposition<D> blocks = planned_blocks(in, ranks);
   const BoundaryTopology<D> around = checked_topology(in);
-  const StencilShape<D> shape = in.model->shape();
-  const ExchangeLoad load = in.model->exchange_load(in.depths(blocks).front());
+  const ExchangeLoad<D> load = in.model->exchange_load(in.depths(blocks).front());
+  std::vector<HaloGeometry<D>> geometries;
+  std::vector<double> bytes;
+  bool slabs = slabs_possible(in.model->shape());
+  for (const auto& [need, count] : load.arrays) {
+    geometries.push_back({blocks, need.shape, need.depth, around});
+    bytes.push_back(cell_bytes(in.grid.type) * count);
+    slabs = slabs && slabs_possible(need.shape);
+  }
   std::vector<PatternTraffic> list;
   for (const auto& [pattern, name] : {std::pair(HaloPattern::direct, "direct"),
                                       {HaloPattern::coalesced, "coalesced"},
                                       {HaloPattern::slabs, "slabs"}})
-    if (pattern != HaloPattern::slabs || slabs_possible(shape))
-      list.push_back({name, halo_traffic<D>(pattern, {blocks, shape, load.reaches, around},
-                                            cell_bytes(in.grid.type) * load.arrays)});
+    if (pattern != HaloPattern::slabs || slabs) list.push_back({name, halo_traffic<D>(pattern, geometries, bytes)});
   return list;
 }
 
@@ -168,20 +197,20 @@ std::string plan_text(const Input<D>& in, int ranks) {
   const BoundaryTopology<D> around = checked_topology(in);
   const std::vector<int> depths = in.depths(blocks);
   const int depth = depths.front();
-  const ExchangeLoad exchange = in.model->exchange_load(depth);
+  const ExchangeLoad<D> exchange = in.model->exchange_load(depth);
+  int arrays = 0;
+  for (const auto& a : exchange.arrays) arrays += a.count;
   HaloLoad most;
   for (const auto& coords : looked_at(blocks)) {
-    const HaloLoad load =
-        halo_load<D>(in.parallel.exchange.pattern, {blocks, in.model->shape(), exchange.reaches, around}, coords);
+    const HaloLoad load = halo_load<D>(in.parallel.exchange.pattern, blocks, around, exchange, coords);
     if (load.total() > most.total()) most = load;
   }
   Index<D> largest, smallest;
   for (int j = 0; j < D; ++j) largest[j] = blocks.largest_extent(j), smallest[j] = blocks.smallest_extent(j);
-  const double value = cell_bytes(in.grid.type), cell = value * exchange.arrays;
-  const double received = static_cast<double>(most.total()) * cell;
+  const double value = cell_bytes(in.grid.type), received = static_cast<double>(most.total()) * value;
   // Types send an array where it lies, one after the other; else all are packed, as many bytes again to be sent.
   const bool in_place = in.parallel.exchange.fill == HaloFill::datatypes;
-  const std::int64_t messages = most.messages * (in_place ? exchange.arrays : 1);
+  const std::int64_t messages = in_place ? most.messages_apart : most.messages;
   const double memory = in.memory(largest, depths.back()) + (in_place ? 0 : 2 * received);
   const int threads = Kokkos::is_initialized() ? host_threads() : 1;
   std::string s =
@@ -196,12 +225,12 @@ std::string plan_text(const Input<D>& in, int ranks) {
   s +=
       fmt::format("halo exchange     {}the busiest rank receives {} messages, {}{}; per step {:.3g} messages, {}\n",
                   depths.size() > 1 ? fmt::format("of {}: ", depth) : "", messages, bytes_text(received),
-                  exchange.arrays > 1 ? fmt::format(" of {} fields", exchange.arrays) : "",
-                  static_cast<double>(messages) * per_step, bytes_text(received * per_step));
+                  arrays > 1 ? fmt::format(" of {} fields", arrays) : "", static_cast<double>(messages) * per_step,
+                  bytes_text(received * per_step));
   for (int k = 0; k < 3; ++k)
     if (most.regions[k])
       s += fmt::format("  {:15} {} regions, {} cells, {}\n", kinds[k], most.regions[k], most.cells[k],
-                       bytes_text(static_cast<double>(most.cells[k]) * cell));
+                       bytes_text(static_cast<double>(most.values[k]) * value));
   s += fmt::format("memory            {} per rank at most, {} in all\n", bytes_text(memory),
                    bytes_text(memory * ranks));
   s += fmt::format(

@@ -162,10 +162,15 @@ class Solver {
 };
 
 /// What the steps that go with the same ghosts exchange.
+template <int D>
 struct ExchangeLoad {
-  int arrays = 1;   ///< of the field's type, together
-  int reaches = 1;  ///< of the stencil, deep
-  int times = 1;    ///< exchanges
+  /// `count` arrays of the field's type that each need these ghosts.
+  struct Arrays {
+    HaloNeed<D> need;
+    int count = 1;
+  };
+  std::vector<Arrays> arrays;  ///< at least one entry; all needs are as deep
+  int times = 1;               ///< exchanges
 };
 
 /// A solver's part of the input, read and checked, before any memory is taken.
@@ -191,7 +196,7 @@ class SolverModel {
   virtual bool steps_in_tiles() const { return false; }
   virtual StencilShape<D> shape() const = 0;
   /// What `depth` steps exchange, for plans.
-  virtual ExchangeLoad exchange_load(int depth) const { return {1, depth, 1}; }
+  virtual ExchangeLoad<D> exchange_load(int depth) const { return {{{{shape(), depth}}}}; }
   /// Length of a step; 0 for solvers without time.
   virtual double dt() const = 0;
   /// What to change in the input when the fields have become NaN or infinite, as the end of a sentence; empty: the

@@ -7,16 +7,16 @@ namespace isohalo {
 
 template <class T, int D, class Space>
 DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain,
-                                          const StencilShape<D>& shape, const std::vector<BoundaryRules<D>>& rules,
+                                          const StateShapes<D>& shapes, const std::vector<BoundaryRules<D>>& rules,
                                           int depth, const MakeKernels& make_kernels, Exchange exchange)
-    : Base(names, domain, shape, rules, depth, make_kernels, exchange, {}, true),
+    : Base(names, domain, shapes, rules, depth, make_kernels, exchange, {}, true),
       sum_(reducer_),
       host_(copies_of(now_, now_.size())),
       host_before_(copies_of(next_, names.before.size())),
       host_coefficients_(copies_of(coefficients_, coefficients_.size())) {
   overlap_by(Overlap::automatic);
   for (int m = 0; m <= deepest_; ++m) {
-    const auto boxes = shape.needed_boxes(domain.owned(), m, around_);
+    const auto boxes = shapes.all.needed_boxes(domain.owned(), m, around_);
     levels_.push_back({boxes, detail::without(boxes, sum_.cells())});
   }
   images_ = images();

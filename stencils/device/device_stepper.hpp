@@ -52,7 +52,7 @@ class DeviceStepper : public FieldStepper<T, D, DeviceParts<T, D, Space>> {
   }
 
   /// The rules are none of one's own; at most kMostFields fields. Collective in order.
-  DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain, const StencilShape<D>& shape,
+  DeviceStepper(const StateFields& names, const CartesianDomain<D>& domain, const StateShapes<D>& shapes,
                 const std::vector<BoundaryRules<D>>& rules, int depth, const MakeKernels& make_kernels,
                 Exchange exchange = Exchange::automatic);
   ~DeviceStepper() override;

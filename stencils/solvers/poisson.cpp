@@ -31,8 +31,8 @@ class PoissonModel : public SolverModel<D> {
     for (int j = 0; j < D; ++j) wide = wide && (low[j].kind == Boundary::periodic || equation_.grid.shape[j] > 1);
     return wide ? StencilShape<D>::von_neumann(2) : StencilShape<D>::star(1);
   }
-  ExchangeLoad exchange_load(int depth) const override {
-    return {method_ == PoissonMethod::chebyshev && depth > 1 ? 2 : 1, depth, 1};
+  ExchangeLoad<D> exchange_load(int depth) const override {
+    return {{{{shape(), depth}, method_ == PoissonMethod::chebyshev && depth > 1 ? 2 : 1}}};
   }
   double dt() const override { return 0; }
   int stored_fields() const override {

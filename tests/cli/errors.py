@@ -203,9 +203,9 @@ def main():
     expect("too large for memory", 2, ["GiB per rank", "use a smaller domain.shape"], ["run", good, "domain.shape=[400000,400000]"])
     expect("ghosts too large for memory", 2, ["GiB per rank", "parallel.halo_depth = ", " at most or more nodes"], ["run", good, "domain.shape=[4,4,4]", "parallel.halo_depth=1000"], ranks=(1,))
     torus = ["run", good, "domain.shape=[1,1]", "parallel.process_grid=auto"] + ['domain.boundary.%s=["periodic","periodic"]' % s for s in ("low", "high")]
-    expect("ghosts that hold the grid too often", 2, ["parallel.halo_depth = 1000: the ghosts would hold the grid some 4e+06 times", "use 511 at most"],
+    expect("ghosts that hold the grid too often", 2, ["parallel.halo_depth = 1000: the ghosts would hold the grid some 4e+06 times", "use 180 at most"],
            torus + ["parallel.halo_depth=1000"], ranks=(1,))
-    expect("a plan of them", 2, "use 511 at most", torus + ["parallel.halo_depth=1000", "--plan", "-n", "1"], ranks=(1,))
+    expect("a plan of them", 2, "use 180 at most", torus + ["parallel.halo_depth=1000", "--plan", "-n", "1"], ranks=(1,))
     expect("tile beyond the grid", 2, 'parallel.tile[1] = 21 is above domain.shape[1]: use at most 20, or "auto"', ["run", good, "parallel.tile=[3,21]"])
     deep = ["bench", "temporal", "--size", "16", "--depth", "2", "--repeats", "1"]
     expect("tile that no case has", 2, "bench temporal: --tile 4 is 1-D, the cases are 2-D or 3-D: give as many extents", deep + ["--tile", "4"])

@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# Do threads of a rank meet in memory unordered? usage: thread_sanitizer.sh KOKKOS [BUILD]
-# KOKKOS: where a Kokkos is installed that has threads of the standard library, compiled for the sanitizer as well (that of
-# OpenMP will not do: GCC's runtime orders its threads in ways that the sanitizer does not see):
+# Do threads of a rank meet in memory unordered? usage: thread_sanitizer.sh [BUILD]
+# ISOHALO_TSAN_KOKKOS: where a Kokkos is installed that has threads of the standard library, compiled for the sanitizer as
+# well (that of OpenMP will not do: GCC's runtime orders its threads in ways that the sanitizer does not see):
 #   cmake -S kokkos -B kokkos/build -DKokkos_ENABLE_THREADS=ON -DKokkos_ENABLE_SERIAL=ON -DCMAKE_CXX_STANDARD=20 \
-#     -DCMAKE_CXX_EXTENSIONS=OFF -DCMAKE_CXX_FLAGS="-O1 -g -fsanitize=thread" -DCMAKE_INSTALL_PREFIX=KOKKOS
-# BUILD: where isohalo is built with it (default: build/thread_sanitizer).
+#     -DCMAKE_CXX_EXTENSIONS=OFF -DCMAKE_CXX_FLAGS="-O1 -g -fsanitize=thread" -DCMAKE_INSTALL_PREFIX=DIRECTORY
+# BUILD: where isohalo is built with it (default: build/thread_sanitizer). Ends with 77 (skipped) without such a Kokkos.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-[ $# -ge 1 ] || { sed -n '2s/^# //p' "$0" >&2; exit 2; }
-build=${2:-build/thread_sanitizer}
-tests=(tree_reducer stencils acoustics time_tiles depths)
+kokkos=${ISOHALO_TSAN_KOKKOS:-} build=${1:-build/thread_sanitizer}
+if ! grep -rqs "Kokkos_DEVICES.*THREADS" "$kokkos"/lib*/cmake/Kokkos/KokkosConfigCommon.cmake; then
+  echo "skipped: no Kokkos with threads for the sanitizer is named by ISOHALO_TSAN_KOKKOS (this script says how to get one)"
+  exit 77
+fi
+mkdir -p "$(dirname "$build")"
+tests=(tree_reducer stencils acoustics cell_solver time_tiles depths)
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O1 -g1 -fsanitize=thread -Wno-tsan" \
-  -DKokkos_ROOT="$1" -DISOHALO_INSTALL=OFF -DISOHALO_SHARED_C=OFF -DCMAKE_UNITY_BUILD=ON >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
+  -DKokkos_ROOT="$kokkos" -DISOHALO_INSTALL=OFF -DISOHALO_SHARED_C=OFF -DCMAKE_UNITY_BUILD=ON >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
 ninja -C "$build" isohalo_command "${tests[@]/#/test_}"
 
 work=$(mktemp -d)
