@@ -17,7 +17,8 @@
 
 namespace isohalo {
 
-/// A cell that notes what is read. Its values follow from `seed` and the offset: 1, or a mix of -2 to 2.
+/// A cell that notes what is read. Its values follow from `seed` and the offset: 1, or a mix of -2 to 2, some a
+/// thousandth, a thousand or a million times as large.
 template <int D>
 class ProbeCell {
  public:
@@ -34,7 +35,8 @@ class ProbeCell {
     if (seed_ == 0) return 1.0;
     std::uint64_t z = seed_;
     for (const std::int64_t o : offset) z = (z ^ static_cast<std::uint64_t>(o + 1000)) * 0x9E3779B97F4A7C15;
-    return static_cast<double>((z ^ z >> 31) % 5) - 2.0;
+    constexpr std::array scales{1.0, 1e-3, 1e3, 1e6};
+    return (static_cast<double>((z ^ z >> 31) % 5) - 2.0) * scales[z >> 40 & 3];
   }
   double inverse_square(int) const { return 1.0; }
   double inverse(int) const { return 1.0; }
@@ -66,7 +68,7 @@ template <class S, int D, int Stage>
     return std::array<ProbeCell<D>, sizeof...(F)>{
         ProbeCell<D>(read[First + F], seed == 0 ? 0 : seed * 100 + First + F)...};
   };
-  for (seed = 0; seed < 16; ++seed) {
+  for (seed = 0; seed < 64; ++seed) {
     const auto given = probes(std::integral_constant<std::size_t, n + n>(), std::make_index_sequence<m>());
     new_values<Stage>(solver, probes(std::integral_constant<std::size_t, 0>(), std::make_index_sequence<n>()),
                       probes(std::integral_constant<std::size_t, n>(), std::make_index_sequence<n>()), given, 1.0);

@@ -158,7 +158,12 @@ BoundaryTopology<D> checked_topology(const Input<D>& in) {
   refuse_unfit_exchange(in.parallel.exchange, in.model->shape());
   const int depth = std::min(in.parallel.halo_depth.value_or(1), in.model->deepest());
   for (const auto& [need, count] : in.model->exchange_load(depth).arrays)
-    refuse_unfit_exchange(in.parallel.exchange, need.shape);
+    if (!fits(in.parallel.exchange, need.shape))
+      throw UsageError(fmt::format(
+          "parallel.exchange = \"{}\": with one step per exchange a field of this solver travels by a list of "
+          "offsets without a name, which slabs may miss: use \"coalesced\", \"auto\" or a larger "
+          "parallel.halo_depth",
+          exchange_name(in.parallel.exchange)));
   if (!in.parallel.halo_depth) return around;
   const auto images = [&](int steps) {
     return grid_images(in.model->shape(), in.model->exchange_load(steps).arrays.front().need.depth, around);

@@ -79,8 +79,23 @@ struct Wrong : Nerve {
     return StencilShape<D>::star(field == "u" ? U : field == "v" ? V : 0);
   }
 };
+/// Reads a neighbor where a value is large.
+struct OnlyAtTimes {
+  static constexpr auto fields = names("u");
+  template <int D>
+  StencilShape<D> shape() const {
+    return StencilShape<D>::star(1);
+  }
+  template <class Cell>
+  double operator()(const Cell& u, double) const {
+    if (u() > 2.5) return u.near(0, 2);
+    return u();
+  }
+};
 TEST(ShapesOfFields, HaveWhatIsRead) {
   EXPECT_NO_THROW((detail::refuse_other_reads<FieldByField<Nerve>, 2>({}, "f")));
+  test::expect_refusal("solver o reads u at (2), which its shape in 1 dimensions does not have",
+                       [] { detail::refuse_other_reads<OnlyAtTimes, 1>({}, "o"); });
   EXPECT_NO_THROW((detail::refuse_other_reads<FieldByField<NerveInStages>, 3>({}, "f")));
   test::expect_refusal("solver g reads v at (-1), which shape_of(\"v\") in 1 dimensions does not have",
                        [] { detail::refuse_other_reads<Wrong<2, 0>, 1>({}, "g"); });
@@ -263,10 +278,11 @@ TEST(ShapesOfFields, MayBeOfAnyKind) {
   // Slabs bring what several steps need, since that is a star.
   const std::string slabs = "parallel.exchange = \"slabs\"\nparallel.halo_depth = ";
   EXPECT_NO_THROW(InputSolver<2>(MPI_COMM_WORLD, crossing("by_field", slabs + "2\n"), kinds));
-  test::expect_refusal("exchange \"slabs\" works for Moore, von Neumann and star stencils only", [&] {
-    const InputSolver<2> refused(MPI_COMM_WORLD, crossing("by_field", slabs + "1\n"), kinds);
-    checked_topology(refused.input());
-  });
+  test::expect_refusal(
+      "parallel.exchange = \"slabs\": with one step per exchange a field of this solver travels by a list", [&] {
+        Config config(crossing("by_field", slabs + "1\n"), "input", {});
+        checked_topology(checked_input<2>(config, kinds, "input", 1));
+      });
 }
 
 }  // namespace
