@@ -131,13 +131,14 @@ struct CellSettings {
   }
   /// Of a solver with fields on faces.
   StaggeredFields<D> staggered() const { return {state_names<S>(D), given_names(), rules(), dt}; }
+  /// Those of fields are left out where they are all alike.
   StateShapes<D> shapes() const {
     StateShapes<D> shapes(solver.template shape<D>());
-    if constexpr (kSaysShapeOf<S, D>)
+    if constexpr (kSaysShapeOf<S, D>) {
       for (const char* field : S::fields) shapes.of_fields.push_back(solver.template shape_of<D>(field));
-    if (std::all_of(shapes.of_fields.begin(), shapes.of_fields.end(),
-                    [&](const auto& s) { return s == shapes.all; }))
-      shapes.of_fields.clear();
+      const auto& list = shapes.of_fields;
+      if (std::count(list.begin(), list.end(), shapes.all) == std::ssize(list)) shapes.of_fields.clear();
+    }
     return shapes;
   }
   StateFields fields() const {

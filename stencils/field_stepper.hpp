@@ -220,6 +220,7 @@ class FieldStepper : public Solver<D> {
   /// Made for each call, as those above.
   std::span<const ErasedArray<D>> erased(std::initializer_list<const Fields*> lists);
   std::span<const ErasedArray<D>> travelling(const Fields& u);
+  /// Goes by what the first plan has found, as far as these needs allow. Collective.
   HaloPlan<D> new_plan(const std::vector<HaloNeed<D>>& needs);
   /// Brings the ghosts; returns true when it has swept the interior meanwhile.
   bool exchange_ghosts(const Fields& u, bool overlap);

@@ -81,13 +81,14 @@ template <class S, int D, int Stage>
   const std::string why = fmt::format("which its shape in {} dimensions does not have", D);
   for (std::size_t f = 0; f < n; ++f) {
     const std::string field = S::fields[f];
-    refuse_offsets<D>(read[f], known, kind, field, why);
     if constexpr (kSaysShapeOf<S, D>) {
       const StencilShape<D> shape_of_field = solver.template shape_of<D>(field);
       std::set<Index<D>> of_field = own;
       for (const Index<D>& o : shape_of_field.offsets()) of_field.insert(o);
       refuse_offsets<D>(read[f], of_field, kind, field,
                         fmt::format("which shape_of(\"{}\") in {} dimensions does not have", field, D));
+    } else {
+      refuse_offsets<D>(read[f], known, kind, field, why);
     }
     refuse_offsets<D>(read[n + f], own, kind, "the earlier " + field, "of which only the cell itself may be read");
   }

@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 kokkos=${ISOHALO_TSAN_KOKKOS:-} build=${1:-build/thread_sanitizer}
-if ! grep -rqs "Kokkos_DEVICES.*THREADS" "$kokkos"/lib*/cmake/Kokkos/KokkosConfigCommon.cmake; then
+if [ -z "$kokkos" ] || ! grep -rqs "Kokkos_DEVICES.*THREADS" "$kokkos"/lib*/cmake/Kokkos/KokkosConfigCommon.cmake; then
   echo "skipped: no Kokkos with threads for the sanitizer is named by ISOHALO_TSAN_KOKKOS (this script says how to get one)"
   exit 77
 fi
