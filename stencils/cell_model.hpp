@@ -91,10 +91,7 @@ class CellModel : public SolverModel<D> {
   bool steps_in_tiles() const override { return stages_of<S>() == 1; }
   double dt() const override { return in_.dt; }
   std::string advice_not_finite() const override {
-    bool in_time = false;
-    in_.for_each_source_in_time([&in_time](std::size_t, const auto&) { in_time = true; });
-    return std::string("use a smaller step (solver.dt or solver.cfl)") +
-           (in_time ? ", or look whether the expressions of [source] are finite at all times" : "");
+    return in_.advice_not_finite("use a smaller step (solver.dt or solver.cfl)");
   }
   std::vector<const InitialField<D>*> coefficients() const override { return in_.coefficients(); }
   void check_coefficients(const CartesianDomain<D>& domain) const override { check_given(in_, domain); }

@@ -189,8 +189,7 @@ inline constexpr bool kSaysSourceWeight = requires(const S& s,
 
 /// Does the solver take sources? One with stages or a second time level says how much of them each function adds.
 template <class S, int D>
-inline constexpr bool kTakesSources =
-    !kHasFaces<S> && ((stages_of<S>() == 1 && !kHasBefore<S>) || kSaysSourceWeight<S, D>);
+inline constexpr bool kTakesSources = (stages_of<S>() == 1 && !kHasBefore<S>) || kSaysSourceWeight<S, D>;
 
 /// A solver's function as one of a cell's place, for rows on the host and for devices. Reads the fields; then those
 /// at the step's begin (stages from 1 on) or a step before; then the coefficients, if they are fields.

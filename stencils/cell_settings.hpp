@@ -96,11 +96,32 @@ struct CellSettings {
   bool limit_known = true;  ///< else dt is checked when the coefficients are there
 
   std::size_t first_source() const { return fields_given ? kCoefficients<S, D> : 0; }
+  bool has_mask() const { return mask != Mask::none; }
+  bool amended() const { return sourced || has_mask(); }
+  std::size_t place_of_mask() const { return given.size() - 1; }
   /// f(its place among the given, its values) for each source that depends on the time.
   template <class F>
   void for_each_source_in_time(const F& f) const {
     for (std::size_t k = first_source(); sourced && k < first_source() + kStateFields<S>; ++k)
       if (const auto& values = given[k].in_time()) f(k, *values);
+  }
+  bool changes_in_time() const {
+    bool any = false;
+    for_each_source_in_time([&any](std::size_t, const auto&) { any = true; });
+    return any;
+  }
+  /// As StateFields::kept.
+  std::size_t kept() const {
+    std::size_t n = 0;
+    for_each_source_in_time([&n](std::size_t, const auto& values) {
+      for (const auto& part : values.steady)
+        n += std::count(part.depends_on.begin(), part.depends_on.end(), true) == D;
+    });
+    return n;
+  }
+  std::string advice_not_finite(const std::string& advice) const {
+    return advice +
+           (changes_in_time() ? ", or look whether the expressions of [source] are finite at all times" : "");
   }
   std::vector<std::string> given_names() const {
     std::vector<std::string> names;
@@ -148,10 +169,7 @@ struct CellSettings {
     f.coefficients = given_names();
     f.stages = stages_of<S>();
     if constexpr (stages_of<S>() > 1) f.stage_times.assign(S::stage_times.begin(), S::stage_times.end());
-    for_each_source_in_time([&f](std::size_t, const auto& values) {
-      for (const auto& part : values.steady)
-        f.kept += std::count(part.depends_on.begin(), part.depends_on.end(), true) == D ? 1 : 0;
-    });
+    f.kept = kept();
     return f;
   }
 };
@@ -231,7 +249,7 @@ template <class S, int D>
   constexpr auto list = coefficients_of<S, D>();
   std::array<Extremes, list.size()> extremes{};
   std::array<std::optional<InitialField<D>>, list.size()> fields;
-  if constexpr (!kHasFaces<S>) in.mask = read_mask(config);
+  in.mask = read_mask(config);
   for (std::size_t k = 0; k < list.size(); ++k) {
     const Coefficient& c = list[k];
     const std::string path = std::string("solver.") + c.name;

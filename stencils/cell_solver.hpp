@@ -147,7 +147,7 @@ void add_solver(SolverKinds& kinds, const std::string& name) {
     static_assert(std::is_convertible_v<decltype(S::faces), const char*>, "`faces` is one name, a const char*");
   static_assert(!detail::kHasFaces<S> || (detail::stages_of<S>() == 1 && !detail::kHasBefore<S> &&
                                           !detail::kNamesShapeOf<S> && !detail::kNamesSourceWeight<S>),
-                "a solver with `faces` has no stages, no `before`, no `shape_of` and no sources");
+                "a solver with `faces` has no stages, no `before`, no `shape_of` and no `source_weight`");
   if constexpr (detail::stages_of<S>() > 1)
     static_assert(S::stage_times.size() == static_cast<std::size_t>(S::stages),
                   "`stage_times` has a time for each stage");

@@ -107,14 +107,19 @@ struct FaceUpdate : StaggeredParts<S, T, D, kGiven> {
 
   using Values = T;
   KOKKOS_FUNCTION T values(const std::int64_t k) const {
-    const auto both = [&](const auto& at) { return BothSides(at(k - below), at(k), spacing); };
-    const auto given = this->template coefficients<BothSides>(both);
+    return values_seeing(k, [&](double lower, double upper) { return BothSides(lower, upper, spacing); });
+  }
+  /// Where the function sees seen(lower, upper) of a field that has these values on both sides.
+  template <class Seen>
+  KOKKOS_FUNCTION T values_seeing(const std::int64_t k, const Seen& seen) const {
+    const auto given = this->template coefficients<BothSides>(
+        [&](const auto& at) { return BothSides(at(k - below), at(k), spacing); });
     return [&]<std::size_t... F>(std::index_sequence<F...>) {
       return static_cast<T>(with_coefficients(
           [&](const auto&... rest) {
-            return this->solver.face(HereFace<D>(static_cast<double>(v[k]), spacing, along),
-                                     both([&](std::int64_t x) { return static_cast<double>(cells[F][x]); })...,
-                                     rest...);
+            return this->solver.face(
+                HereFace<D>(static_cast<double>(v[k]), spacing, along),
+                seen(static_cast<double>(cells[F][k - below]), static_cast<double>(cells[F][k]))..., rest...);
           },
           given, this->dt));
     }
@@ -122,6 +127,23 @@ struct FaceUpdate : StaggeredParts<S, T, D, kGiven> {
   }
   KOKKOS_FUNCTION void store(const std::int64_t k, T to) const { v[k] = to; }
   KOKKOS_FUNCTION double term(const std::int64_t k, T to) const { return squared_change(to, v[k]); }
+};
+
+/// A FaceUpdate that heeds a mask: what lies between two masked cells keeps its value; beside one of them, where
+/// masks mirror, the function sees the other cell's values on both sides.
+template <class T, class Update>
+struct MaskedFaces : Update {
+  const T* mask;
+  bool mirrors;
+
+  KOKKOS_FUNCTION T values(const std::int64_t k) const {
+    const bool lower_masked = mask[k - this->below] != T(0), upper_masked = mask[k] != T(0);
+    const T to = this->values_seeing(k, [&](double lower, double upper) {
+      return BothSides(mirrors && lower_masked ? upper : lower, mirrors && upper_masked ? lower : upper,
+                       this->spacing);
+    });
+    return lower_masked && upper_masked ? this->v[k] : to;
+  }
 };
 
 /// The fields in cells.
@@ -135,6 +157,13 @@ struct CellUpdate : StaggeredParts<S, T, D, kGiven> {
 
   using Values = std::array<T, Parts::kCells>;
   KOKKOS_FUNCTION Values values(const std::int64_t k) const {
+    const auto now = exact_values(k);
+    Values to;
+    for (std::size_t f = 0; f < Parts::kCells; ++f) to[f] = static_cast<T>(now[f]);
+    return to;
+  }
+  /// Before they are rounded.
+  KOKKOS_FUNCTION std::array<double, Parts::kCells> exact_values(const std::int64_t k) const {
     const auto given = this->template coefficients<HereCell<D>>([&](const auto& at) { return HereCell<D>(at(k)); });
     const auto faces = [&]<std::size_t... J>(std::index_sequence<J...>) {
       return std::array<BothSides, D>{
@@ -142,12 +171,11 @@ struct CellUpdate : StaggeredParts<S, T, D, kGiven> {
     }
     (std::make_index_sequence<D>());
     return [&]<std::size_t... F>(std::index_sequence<F...>) {
-      const auto now = array_of<Parts::kCells>(with_coefficients(
+      return array_of<Parts::kCells>(with_coefficients(
           [&](const auto&... rest) {
             return this->solver(HereCell<D>(static_cast<double>(cells[F][k]))..., faces, rest...);
           },
           given, this->dt));
-      return Values{static_cast<T>(now[F])...};
     }
     (std::make_index_sequence<Parts::kCells>());
   }
@@ -168,6 +196,25 @@ struct CellUpdate : StaggeredParts<S, T, D, kGiven> {
       return 1;
     else
       return above[J];
+  }
+};
+
+/// A CellUpdate with sources, or a mask, or both.
+template <class T, class Update>
+struct AmendedCells : Update {
+  std::array<const T*, Update::kCells> sources;  ///< null: there are none
+  const T* mask;                                 ///< null: there is none
+
+  KOKKOS_FUNCTION typename Update::Values values(const std::int64_t k) const {
+    auto now = this->exact_values(k);
+    if (sources[0] != nullptr)
+      for (std::size_t f = 0; f < Update::kCells; ++f)
+        now[f] = now[f] + this->dt * static_cast<double>(sources[f][k]);
+    typename Update::Values to;
+    for (std::size_t f = 0; f < Update::kCells; ++f) to[f] = static_cast<T>(now[f]);
+    if (mask != nullptr)
+      for (std::size_t f = 0; f < Update::kCells; ++f) to[f] = mask[k] != T(0) ? this->cells[f][k] : to[f];
+    return to;
   }
 };
 
@@ -215,7 +262,7 @@ struct CoefficientsRead {
   }
 };
 
-/// array(f): the fields of the state in order, then the coefficients, if they are fields.
+/// array(f): the fields of the state in order, then what is given as fields (CellSettings::given).
 template <Given kGiven, class T, class S, int D, class ArrayOf>
 StaggeredParts<S, T, D, kGiven> staggered_parts(const CellSettings<S, D>& in, const ArrayOf& array) {
   StaggeredParts<S, T, D, kGiven> parts{in.solver, in.dt, in.numbers, {}};
@@ -240,6 +287,21 @@ CellUpdate<S, T, D, kGiven> cell_update(const CellSettings<S, D>& in, const Arra
     update.above[j] = array(0).stride[j];
     update.spacing[j] = in.grid.spacing[j];
   }
+  return update;
+}
+
+/// What the input says of masks and sources besides.
+template <class T, class S, int D, class Update, class ArrayOf>
+MaskedFaces<T, Update> masked(const CellSettings<S, D>& in, const Update& faces, const ArrayOf& array) {
+  return {faces, array(kStateFields<S> + D + in.place_of_mask()).data, in.mask == Mask::mirror};
+}
+template <class T, class S, int D, class Update, class ArrayOf>
+AmendedCells<T, Update> amended(const CellSettings<S, D>& in, const Update& cells, const ArrayOf& array) {
+  AmendedCells<T, Update> update{cells, {}, nullptr};
+  const std::size_t first = kStateFields<S> + D;
+  for (std::size_t f = 0; f < kStateFields<S> && in.sourced; ++f)
+    update.sources[f] = array(first + in.first_source() + f).data;
+  if (in.has_mask()) update.mask = array(first + in.place_of_mask()).data;
   return update;
 }
 

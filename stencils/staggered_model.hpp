@@ -33,13 +33,14 @@ class StaggeredModel : public SolverModel<D> {
   }
   double dt() const override { return in_.dt; }
   std::string advice_not_finite() const override {
-    return "use a smaller step, or smaller values in [initial] and domain.boundary";
+    return in_.advice_not_finite("use a smaller step, or smaller values in [initial] and domain.boundary");
   }
   double memory(const Index<D>& extents, int depth) const override {
     auto ghosts = shape().ghost_widths(depth, in_.grid.topology());
     for (std::int64_t& layers : ghosts[1]) ++layers;  // of faces
     return field_bytes<D>(in_.grid.type, extents, ghosts[0], ghosts[1]) *
-           static_cast<double>(fields_.state.size() + fields_.coefficients.size());
+               static_cast<double>(fields_.state.size() + fields_.coefficients.size()) +
+           static_cast<double>(in_.kept()) * Field<double, D>::bytes_needed(extents, ghosts[0], ghosts[1]);
   }
   std::vector<const InitialField<D>*> coefficients() const override { return in_.coefficients(); }
   void check_coefficients(const CartesianDomain<D>& domain) const override { check_given(in_, domain); }

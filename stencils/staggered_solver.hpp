@@ -110,6 +110,7 @@ class StaggeredSolver final : public StaggeredSteps<D> {
     for (const std::string& name : names().coefficients) add(name, -1);
     for (int m = 0; m <= depth; ++m) levels_.push_back(make_level(m));
     in.fields_given ? make_updates<Given::fields>(in) : make_updates<Given::numbers>(in);
+    in.for_each_source_in_time([this](std::size_t c, const auto& values) { this->change_in_time(c, values); });
   }
 
   /// Brings the coefficients' ghosts; outside the grid they are mirrored, whatever the fields' rules.
@@ -138,6 +139,11 @@ class StaggeredSolver final : public StaggeredSteps<D> {
     for (std::size_t f = 0; f < outside_.size(); ++f) outside_[f].fill(arrays_[f], cells, time);
     for (auto& of_dimension : sides_)
       for (auto& side : of_dimension) side.bring(cells, time);
+  }
+  void bring_in_time(int further, double time) override {
+    for (const auto& c : this->in_time_)
+      for (const Slab& slab : levels_[static_cast<std::size_t>(further)].slabs)
+        c.give(arrays_[names().state.size() + c.index()], slab.parts[0], time);
   }
   void sweep(int further, bool change) override {
     FastestWay& fetches = change ? fetches_with_change_ : fetches_;
@@ -181,15 +187,20 @@ class StaggeredSolver final : public StaggeredSteps<D> {
     const std::size_t cells = names().cells();
     const detail::CoefficientsRead<S, D> read(in.solver);
     const auto add_read = [&](Update& update, const auto& is_read) {
-      for (std::size_t k = 0; cells + D + k < arrays_.size(); ++k)
-        if (is_read[k]) update.in.push_back(arrays_[cells + D + k].data);
+      for (std::size_t k = 0; k < in.first_source(); ++k)
+        if (is_read[k]) update.in.push_back(array(cells + D + k).data);
+      if (in.has_mask()) update.in.push_back(array(cells + D + in.place_of_mask()).data);
     };
     Update& of_cells = updates_[0];
-    of_cells.kernel = detail::rows_in_place<T, D>(detail::cell_update<kGiven, T>(in, array));
+    const auto in_cells = detail::cell_update<kGiven, T>(in, array);
+    of_cells.kernel = in.amended() ? detail::rows_in_place<T, D>(detail::amended<T>(in, in_cells, array))
+                                   : detail::rows_in_place<T, D>(in_cells);
     for (std::size_t f = 0; f < cells; ++f) of_cells.out.push_back(arrays_[f].data);
     for (int j = 0; j < D; ++j) {
       Update& of_faces = updates_[static_cast<std::size_t>(j) + 1];
-      of_faces.kernel = detail::rows_in_place<T, D>(detail::face_update<kGiven, T>(in, j, array));
+      const auto on_faces = detail::face_update<kGiven, T>(in, j, array);
+      of_faces.kernel = in.has_mask() ? detail::rows_in_place<T, D>(detail::masked<T>(in, on_faces, array))
+                                      : detail::rows_in_place<T, D>(on_faces);
       if (sides_[j][0].given() || sides_[j][1].given())
         of_faces.kernel = std::make_unique<detail::GivenFaces<T, D>>(std::move(of_faces.kernel), j, sides_[j]);
       const Array& v = array_of(static_cast<std::size_t>(j) + 1);
@@ -199,6 +210,8 @@ class StaggeredSolver final : public StaggeredSteps<D> {
       add_read(of_faces, read.by_faces);
     }
     add_read(of_cells, read.by_cells);
+    for (std::size_t f = 0; f < cells && in.sourced; ++f)
+      of_cells.in.push_back(array(cells + D + in.first_source() + f).data);
   }
   RowUpdate<T, D> update(std::size_t part) const {
     const Update& u = updates_[part];
@@ -281,7 +294,7 @@ class StaggeredSolver final : public StaggeredSteps<D> {
 
   std::vector<OutsideCells<D>> outside_;  ///< of the fields in cells; no face outside the grid is read
   std::vector<Field<T, D>> memory_;       ///< of these arrays
-  std::vector<Array> arrays_;             ///< the state's, then the coefficients', if they are fields
+  std::vector<Array> arrays_;             ///< the state's, then those of what is given as fields
   PerDim<std::array<detail::SideFaces<D>, 2>, D> sides_;
   std::array<Update, D + 1> updates_;
   std::vector<Level> levels_;

@@ -10,7 +10,9 @@
 
 #include "framework/halo/faces.hpp"
 #include "framework/halo/halo_plan.hpp"
+#include "framework/mpi/agreement.hpp"
 #include "framework/run/solver.hpp"
+#include "stencils/coefficient_in_time.hpp"
 #include "stencils/side_faces.hpp"
 #include "stencils/staggered_fields.hpp"
 #include "stencils/state_fields.hpp"
@@ -68,12 +70,19 @@ class StaggeredSteps : public Solver<D> {
       bounds_.push_back(detail::reachable(domain.owned(), StencilShape<D>::star(1), m, around_));
   }
 
+  /// Coefficient c, a source, depends on the time. Collective.
+  void change_in_time(std::size_t c, const ValuesInTime<D>& values) {
+    agreed(domain_.comm(), [&] { in_time_.emplace_back(c, values, bounds(plan_.depth())); });
+  }
+
   /// Field f of the state, or a coefficient behind them, in the host's memory.
   virtual AnyArray<D> host_array(std::size_t f) const = 0;
   /// Field f of the state, erased.
   virtual ErasedArray<D> erased(std::size_t f) const = 0;
   /// The fields in cells outside the grid, and the values that faces are given, around and at these cells.
   virtual void bring_sides(const Box<D>& cells, double time) = 0;
+  /// The values of `in_time_` in the cells that so many steps further on read.
+  virtual void bring_in_time(int further, double time) = 0;
   /// All faces, then the fields in cells, of the cells that so many steps further on read; with `change` the tile
   /// values of `sums_` as well.
   virtual void sweep(int further, bool change) = 0;
@@ -94,6 +103,7 @@ class StaggeredSteps : public Solver<D> {
   HaloPlan<D> plan_;
   std::vector<std::unique_ptr<CellSum<D>>> sums_;  ///< of the squared changes in cells, and on the faces of each
                                                    ///< dimension, each by its own tree
+  std::vector<CoefficientInTime<D>> in_time_;
   PhaseClock* phases_ = nullptr;
 
  private:
@@ -119,7 +129,10 @@ class StaggeredSteps : public Solver<D> {
     }
     {
       const PhaseScope scope(phases_, Phase::sweep);
-      sweep(--steps_left_, change);
+      --steps_left_;
+      // Of the middle of the step, as the new values on faces.
+      if (!in_time_.empty()) bring_in_time(steps_left_, static_cast<double>(step_) * names_.dt + 0.5 * names_.dt);
+      sweep(steps_left_, change);
     }
     ++step_;
     if (!change) return 0;

@@ -73,6 +73,7 @@ class DeviceStaggered final : public StaggeredSteps<D> {
     for (const auto& field : fields_) host_.emplace_back(field);
     for (const auto& field : given_) host_given_.emplace_back(field);
     for (int m = 0; m <= depth; ++m) levels_.push_back(make_level(m));
+    in.for_each_source_in_time([this](std::size_t c, const auto& values) { this->change_in_time(c, values); });
     const auto sides = detail::faces_at_sides(names().rules_of_faces(), domain.global());
     for (int j = 0; j < D; ++j)
       for (std::size_t s = 0; s < 2; ++s) sides_[j][s] = {j, sides[j][s], {}, {}};
@@ -125,9 +126,16 @@ class DeviceStaggered final : public StaggeredSteps<D> {
       for (Side& side : of_dimension)
         if (gives(side) && side.faces.vary_in_time()) bring_given(side, cells, time);
   }
+  void bring_in_time(int further, double time) override {
+    for (const auto& c : this->in_time_) {
+      HostCopy<T, D>& values = host_given_[c.index()];
+      for (const Box<D>& box : levels_[static_cast<std::size_t>(further)].all[0]) c.give(values.ref(), box, time);
+      values.take_to(given_[c.index()]);
+    }
+  }
   void sweep(int further, bool change) override {
     const Level& level = levels_[static_cast<std::size_t>(further)];
-    given_.empty() ? sweep_parts<Given::numbers>(level, change) : sweep_parts<Given::fields>(level, change);
+    in_.fields_given ? sweep_parts<Given::fields>(level, change) : sweep_parts<Given::numbers>(level, change);
   }
   void take_tiles() override {
     for (auto& tiles : tiles_) tiles.take();
@@ -195,13 +203,23 @@ class DeviceStaggered final : public StaggeredSteps<D> {
     const auto of = [this](std::size_t f) -> const Array& { return array(f); };
     for (int j = 0; j < D; ++j) {
       const auto part = static_cast<std::size_t>(j) + 1;
+      const auto sweep_faces = [&](const auto& update) {
+        if (gives(sides_[j][0]) || gives(sides_[j][1]))
+          sweep_part(part, level, change, sided(update, j));
+        else
+          sweep_part(part, level, change, update);
+      };
       const auto update = detail::face_update<kGiven, T>(in_, j, of);
-      if (gives(sides_[j][0]) || gives(sides_[j][1]))
-        sweep_part(part, level, change, sided(update, j));
+      if (in_.has_mask())
+        sweep_faces(detail::masked<T>(in_, update, of));
       else
-        sweep_part(part, level, change, update);
+        sweep_faces(update);
     }
-    sweep_part(0, level, change, detail::cell_update<kGiven, T>(in_, of));
+    const auto update = detail::cell_update<kGiven, T>(in_, of);
+    if (in_.amended())
+      sweep_part(0, level, change, detail::amended<T>(in_, update, of));
+    else
+      sweep_part(0, level, change, update);
   }
   template <class Update>
   detail::SidedFaceUpdate<T, D, Update> sided(const Update& update, int across) const {
@@ -235,7 +253,7 @@ class DeviceStaggered final : public StaggeredSteps<D> {
   std::vector<DeviceOutside<T, D, Space>> outside_;  ///< of the fields in cells; no face outside the grid is read
   std::vector<DeviceSum<D, Space>> tiles_;           ///< the tile values of the change sums, of each part
   std::vector<DeviceField<T, D, Space>> fields_;     ///< the state
-  std::vector<DeviceField<T, D, Space>> given_;      ///< the coefficients, if they are fields
+  std::vector<DeviceField<T, D, Space>> given_;      ///< what is given as fields
   std::vector<HostCopy<T, D>> host_, host_given_;
   bool host_is_behind_ = false;
   PerDim<std::array<Side, 2>, D> sides_;

@@ -272,7 +272,8 @@ def source_input(d, k):
 
 
 def acoustics_input(d, k):
-    """All rules of the pressure; velocities at sides follow from it or are given, by numbers and expressions."""
+    """All rules of the pressure; velocities at sides follow from it or are given, by numbers and expressions. The last two
+    have a mask and a source."""
     rng = random.Random(6000 + 100 * d + k)
     shape = (SHAPES[d] + AWKWARD[d])[(2 * k + d) % (len(SHAPES[d]) + 2)]
     lines = domain_lines(rng, shape, "", "", ["float64", "float32"][(k + d) % 2])
@@ -284,9 +285,13 @@ def acoustics_input(d, k):
             new.append("boundary.v%d.%s = [%s]" % (j, side, ", ".join(rules)))
     lines = with_boundaries(lines, new) + ["[solver]", 'kind = "acoustics"']
     lines += ["cfl = %r" % rng.uniform(0.5, 1)] if k % 2 else ["dt = 5e-4"]
-    lines += ["density = %r" % rng.uniform(0.5, 2)] if k != 2 else []
+    lines += ["density = %r" % rng.uniform(0.5, 2)] if k not in (2, 6) else []
     lines += ["bulk_modulus = %r" % rng.uniform(0.5, 2)] if k != 4 else []
-    lines += table(rng, "density", bounded(rng, d, d, 0.6, 1.7)) if k == 2 else table(rng, "bulk_modulus", bounded(rng, d, d + 1, 0.6, 1.7)) if k == 4 else []
+    lines += table(rng, "density", bounded(rng, d, d, 0.6, 1.7)) if k in (2, 6) else table(rng, "bulk_modulus", bounded(rng, d, d + 1, 0.6, 1.7)) if k == 4 else []
+    if k > 5:
+        expression = "sin(%r*x)*sin(%r*x0+1) > 0.2" % (rng.uniform(5, 9), rng.uniform(5, 9))
+        lines += table(rng, "mask", ['kind = "expression"', 'expression = "%s"' % expression, 'rule = "%s"' % ["mirror", "keep"][(k + d // 2) % 2]])
+        lines += ["[source]"] + (['kind = "expression"', 'expression = "%s"' % rng.choice(SOURCES[:4])] if k == 6 else initial(rng, d, 8))
     for f, name in enumerate(["p"] + ["v%d" % j for j in range(d)]):
         lines += ["[initial.%s]" % name] + initial(rng, d, k + d + f)
     lines += ["[run]", "steps = 13", "residual_every = 4", "[output]", "checkpoint_every = 7"]
@@ -343,7 +348,7 @@ def main():
     inputs += [("poisson_%dd_%d" % (d, k), poisson_input(d, k)) for d in range(1, 5) for k in range(len(POISSON))]
     inputs += [("life_%d" % k, life_input(k)) for k in range(8)]
     inputs += [("cell_%dd_%d" % (d, k), cell_input(d, k)) for d in range(1, 5) for k in range(6)]
-    inputs += [("acoustics_%dd_%d" % (d, k), acoustics_input(d, k)) for d in range(1, 5) for k in range(6)]
+    inputs += [("acoustics_%dd_%d" % (d, k), acoustics_input(d, k)) for d in range(1, 5) for k in range(8)]
     inputs += [("gray_scott_%dd_%d" % (d, k), gray_scott_input(d, k)) for d in range(1, 5) for k in range(3)]
     inputs += [("source_%dd_%d" % (d, k), source_input(d, k)) for d in range(1, 5) for k in range(6)]
     inputs += [("boundary_%dd_%d" % (d, k), boundary_input(d, k)) for d in range(1, 5) for k in range(8)]
@@ -363,7 +368,7 @@ def main():
                "gray_scott", "gray_scott_1d_0", "gray_scott_2d_1", "gray_scott_3d_2", "gray_scott_4d_1",
                "wave2d", "advection2d", "advection_times", "heat_layers", "cell_1d_4", "cell_2d_3", "cell_3d_2", "cell_3d_5", "cell_4d_1"}
     sampled |= {"slopes_2d_cg", "source_1d_1", "source_2d_0", "source_2d_2", "source_2d_3", "source_3d_4", "source_3d_5", "source_4d_2", "stirred2d", "stirred_round"}
-    sampled |= {"acoustics2d", "acoustics_1d_1", "acoustics_2d_2", "acoustics_3d_4", "acoustics_4d_3"}
+    sampled |= {"acoustics2d", "acoustics_1d_1", "acoustics_2d_2", "acoustics_2d_6", "acoustics_3d_4", "acoustics_3d_7", "acoustics_4d_3"}
     for d in range(1, 5):
         sampled |= {"boundary_%dd_%d" % (d, d - 1), "boundary_%dd_%d" % (d, 3 + d)}
         sampled |= {"random_%dd_%d" % (d, d - 1), "random_%dd_%d" % (d, 8 - d), "poisson_%dd_%d" % (d, d - 1)}
@@ -381,7 +386,7 @@ def main():
            "source_1d_1", "source_2d_0", "source_3d_5", "source_4d_2", "stirred_round", "boundary_1d_0", "boundary_2d_1", "boundary_3d_6", "random_2d_6",
            "random_1d_7", "poisson2d", "poisson_1d_1", "poisson_3d_2", "poisson_4d_5", "slopes_2d_cg", "poisson2d_jacobi",
            "poisson2d_red_black", "poisson3d_chebyshev", "poisson_2d_8", "poisson_3d_10", "life_1",
-           "acoustics2d", "acoustics_1d_1", "acoustics_2d_2", "acoustics_3d_4", "acoustics_4d_3"}
+           "acoustics2d", "acoustics_1d_1", "acoustics_2d_2", "acoustics_2d_6", "acoustics_3d_4", "acoustics_3d_7", "acoustics_4d_3"}
     if "few" in sys.argv[3:]:  # in the place of the others
         few |= {"boundary_2d_5", "boundary_3d_1", "boundary_3d_5", "cell_2d_0", "cell_2d_5", "cell_3d_2", "cell_3d_3", "gray_scott_2d_0",
                 "gray_scott_3d_0", "poisson_2d_7", "poisson_2d_10", "poisson_3d_5", "random_2d_4", "random_3d_3", "source_2d_1",

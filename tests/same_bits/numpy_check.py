@@ -712,12 +712,13 @@ class Acoustics(Stepper):
         density, modulus, total = [s.get(name, 1.0) for name in ("density", "bulk_modulus")] + [0.0]
         for h in input.h:
             total = total + 1 / (h * h)
+        mirrored = copy.copy(input)
+        mirrored.rules = {}
+        mirrored.low, mirrored.high = [["neumann" if r != "periodic" else r for r in side] for side in (input.low, input.high)]
+        self.mask = outside(initial_field(input, ("solver", "mask")), mirrored, 1) != 0 if "mask" in s else None
         if isinstance(density, dict) or isinstance(modulus, dict):
             field = lambda name, x: initial_field(input, ("solver", name)) if isinstance(x, dict) else np.full(input.shape, float(x)).astype(input.type)
             rho, bulk, self.dt = field("density", density), field("bulk_modulus", modulus).astype(np.float64), float(s["dt"])
-            mirrored = copy.copy(input)
-            mirrored.rules = {}
-            mirrored.low, mirrored.high = [["neumann" if r != "periodic" else r for r in side] for side in (input.low, input.high)]
             rho = outside(rho, mirrored, 1).astype(np.float64)
             self.a = [(self.dt / (0.5 * (self.part(rho, j, 0) + self.part(rho, j, 1)))) / h for j, h in enumerate(input.h)]
             self.b = [(self.dt * bulk) / h for h in input.h]
@@ -735,8 +736,14 @@ class Acoustics(Stepper):
         return {"p": (self.u, b"state")} | {"v%d" % j: (v, b"state") for j, v in enumerate(self.v)}
 
     def velocity(self, big, j, t):
-        input, v = self.input, self.v[j]
-        new = (v.astype(np.float64) - self.a[j] * (self.part(big, j, 1) - self.part(big, j, 0))).astype(input.type)
+        input, v, lower, upper = self.input, self.v[j], self.part(big, j, 0), self.part(big, j, 1)
+        if self.mask is not None:
+            no_lower, no_upper = self.part(self.mask, j, 0), self.part(self.mask, j, 1)
+            if input.data["solver"]["mask"].get("rule") == "mirror":
+                lower, upper = np.where(no_lower, upper, lower), np.where(no_upper, lower, upper)
+        new = (v.astype(np.float64) - self.a[j] * (upper - lower)).astype(input.type)
+        if self.mask is not None:
+            new = np.where(no_lower & no_upper, v, new)
         for side, rules in enumerate(input.sides("v%d" % j)):
             kind, value, _ = kind_and_value(rules[j])
             if kind in ("dirichlet", "fixed"):
@@ -753,7 +760,12 @@ class Acoustics(Stepper):
             wide = np.concatenate([v, np.take(v, [0], axis=j)], axis=j) if input.low[j] == "periodic" else v
             term = self.b[j] * np.diff(wide.astype(np.float64), axis=j)
             total = term if total is None else total + term
-        self.u = (p.astype(np.float64) - total).astype(input.type)
+        new = p.astype(np.float64) - total
+        if "source" in input.data:
+            new = new + self.dt * initial_field(input, "source", t=t + 0.5 * self.dt).astype(np.float64)
+        self.u = new.astype(input.type)
+        if self.mask is not None:
+            self.u = np.where(self.mask[(slice(1, -1),) * input.d], p, self.u)
         self.n += 1
         pairs = [(self.u, p)] + list(zip(self.v, before))
 

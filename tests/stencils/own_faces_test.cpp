@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "apps/bench/input_solver.hpp"
 #include "framework/halo/faces.hpp"
 #include "framework/reduce/tree_reducer.hpp"
@@ -70,6 +72,10 @@ std::string input_text(const std::string& k, int depth, const std::string& more 
 struct Reference {
   using Field = std::vector<double>;
   Field u, fuel, q0, q1, k;
+  Field mask{};                  ///< 0 everywhere where there is none
+  std::optional<Field> added{};  ///< to the fuel; to u a source that depends on the time, kWarming
+  bool mirrors = false;
+  std::int64_t steps = 0;
 
   static std::size_t at(std::int64_t i, std::int64_t j) {
     return static_cast<std::size_t>((i + kShape[0]) % kShape[0] * kShape[1] + j);
@@ -81,26 +87,37 @@ struct Reference {
     const double mean = 0.5 * (k_below + k_above);
     return q - (kDt / 2.0) * ((mean * (u_above - u_below)) / h + q);
   }
+  /// A face between these cells; `u_below` in the lower one, which may be outside, where all else is mirrored.
+  void let_flow(double& q, double u_below, std::size_t below, std::size_t above, double h) const {
+    const bool no_below = mask[below] != 0, no_above = mask[above] != 0;
+    if (no_below && no_above) return;
+    q = flow(q, no_below && mirrors ? u[above] : u_below, no_above && mirrors ? u_below : u[above], k[below],
+             k[above], h);
+  }
   void step() {
     const double h0 = kLength[0] / static_cast<double>(kShape[0]), h1 = kLength[1] / static_cast<double>(kShape[1]);
+    const double time = static_cast<double>(steps++) * kDt + 0.5 * kDt;
     for (std::int64_t i = 0; i < kShape[0]; ++i)
       for (std::int64_t j = 0; j < kShape[1]; ++j)
-        q0[at(i, j)] = flow(q0[at(i, j)], u[at(i - 1, j)], u[at(i, j)], k[at(i - 1, j)], k[at(i, j)], h0);
+        let_flow(q0[at(i, j)], u[at(i - 1, j)], at(i - 1, j), at(i, j), h0);
     for (std::int64_t i = 0; i < kShape[0]; ++i) {
       for (std::int64_t j = 0; j < kShape[1]; ++j) {
         const double u_below = j > 0 ? u[at(i, j - 1)] : 2 * 0.25 - u[at(i, 0)];
-        q1[at_1(i, j)] =
-            flow(q1[at_1(i, j)], u_below, u[at(i, j)], k[at(i, std::max<std::int64_t>(j - 1, 0))], k[at(i, j)], h1);
+        let_flow(q1[at_1(i, j)], u_below, at(i, std::max<std::int64_t>(j - 1, 0)), at(i, j), h1);
       }
       q1[at_1(i, kShape[1])] = -0.5;
     }
     for (std::int64_t i = 0; i < kShape[0]; ++i)
       for (std::int64_t j = 0; j < kShape[1]; ++j) {
+        if (mask[at(i, j)] != 0) continue;
         double &v = u[at(i, j)], &f = fuel[at(i, j)];
-        const double burnt = kDt * (0.3 * f);
+        const double burnt = kDt * (0.3 * f), x1 = (static_cast<double>(j) + 0.5) * h1;
         const double away = (q0[at(i + 1, j)] - q0[at(i, j)]) / h0 + (q1[at_1(i, j + 1)] - q1[at_1(i, j)]) / h1;
         v = (v - kDt * away) + burnt;
         f = f - burnt;
+        if (!added) continue;
+        v = v + kDt * ((200.0 * time) * x1 - 1.0);
+        f = f + kDt * (*added)[at(i, j)];
       }
   }
 };
@@ -130,7 +147,15 @@ void expect_as_reference(const std::string& text) {
               whole(array_of(begin[3]), on_walls),
               {}};
   r.k.assign(r.u.size(), 0.75);
-  if (const auto given = solver->coefficients(); !given.empty()) r.k = whole(array_of(given[0]), kShape);
+  r.mask.assign(r.u.size(), 0);
+  r.mirrors = text.find("mirror") != std::string::npos;
+  for (const FieldHandle<2>& given : solver->coefficients()) {
+    auto values = whole(array_of(given), kShape);
+    if (given.name == "k") r.k = values;
+    if (given.name == "fuel") r.added = values;
+    if (given.name == "mask") r.mask = values;
+  }
+  EXPECT_EQ(r.added.has_value(), text.find("source") != std::string::npos);
   for (int k = 0; k < 7; ++k) {
     const Reference before = r;
     r.step();
@@ -157,12 +182,30 @@ void expect_as_reference(const std::string& text) {
   EXPECT_EQ(whole(array_of(end[3]), on_walls), r.q1) << text;
 }
 
+void expect_as_reference(const std::string& solver, const std::string& more) {
+  for (const int depth : {1, 3}) {
+    expect_as_reference(input_text(solver, depth, more));
+    if (kOnDevice<double, 2>)
+      expect_as_reference(input_text(solver, depth, more + "\nparallel.space = \"device\""));
+  }
+}
+
+const char* const kField = "solver.k = {kind = \"random\", low = 0.5, high = 1.0}\n";
+const char* const kSources =
+    "source.u.kind = \"expression\"\nsource.u.expression = \"200*t*x1 - 1\"\nsource.fuel.kind = \"random\"\n";
+/// On both sides of each side of the grid, with pieces of one cell and of more.
+const char* const kMask = "solver.mask = {kind = \"expression\", expression = \"sin(7*x0)*cos(9*x1) > 0.3\"";
+
 TEST(OwnFaces, HaveTheBitsOfPlainLoops) {
-  for (const char* const k : {"", "solver.k = {kind = \"random\", low = 0.5, high = 1.0}"})
-    for (const int depth : {1, 3}) {
-      expect_as_reference(input_text(k, depth));
-      if (kOnDevice<double, 2>) expect_as_reference(input_text(k, depth, "parallel.space = \"device\""));
-    }
+  for (const char* const k : {"", kField}) expect_as_reference(k, "");
+}
+TEST(OwnFaces, HaveSources) {
+  for (const char* const k : {"", kField}) expect_as_reference(k, kSources);
+}
+TEST(OwnFaces, HeedMasks) {
+  for (const char* const rule : {"}", ", rule = \"mirror\"}"})
+    expect_as_reference(kField, kMask + std::string(rule));
+  expect_as_reference("", std::string(kSources) + kMask + ", rule = \"mirror\"}");
 }
 
 /// Names, and limits of the step, that a solver with faces, or any, may have.
@@ -207,7 +250,7 @@ TEST(OwnFaces, AreCheckedAsOthers) {
   refused("solver.k", "solver.k = 0");
   refused("must give values above 0 and at most 2", "solver.k = {kind = \"constant\", value = 3}");
   refused("must give values above 0 and at most 2", "solver.k = {kind = \"constant\", value = 0}");
-  refused("mask", "solver.mask = {kind = \"random\"}");
+  refused("source.q0", "source.q0.kind = \"constant\"");  // of fields in cells alone
 }
 
 }  // namespace
