@@ -97,7 +97,6 @@ struct CellSettings {
 
   std::size_t first_source() const { return fields_given ? kCoefficients<S, D> : 0; }
   bool has_mask() const { return mask != Mask::none; }
-  bool amended() const { return sourced || has_mask(); }
   std::size_t place_of_mask() const { return given.size() - 1; }
   /// f(its place among the given, its values) for each source that depends on the time.
   template <class F>

@@ -200,20 +200,19 @@ struct CellUpdate : StaggeredParts<S, T, D, kGiven> {
 };
 
 /// A CellUpdate with sources, or a mask, or both.
-template <class T, class Update>
+template <class T, class Update, bool kSourced, bool kMasked>
 struct AmendedCells : Update {
-  std::array<const T*, Update::kCells> sources;  ///< null: there are none
-  const T* mask;                                 ///< null: there is none
+  std::array<const T*, Update::kCells> sources;
+  const T* mask;
 
   KOKKOS_FUNCTION typename Update::Values values(const std::int64_t k) const {
     auto now = this->exact_values(k);
-    if (sources[0] != nullptr)
-      for (std::size_t f = 0; f < Update::kCells; ++f)
-        now[f] = now[f] + this->dt * static_cast<double>(sources[f][k]);
     typename Update::Values to;
-    for (std::size_t f = 0; f < Update::kCells; ++f) to[f] = static_cast<T>(now[f]);
-    if (mask != nullptr)
-      for (std::size_t f = 0; f < Update::kCells; ++f) to[f] = mask[k] != T(0) ? this->cells[f][k] : to[f];
+    for (std::size_t f = 0; f < Update::kCells; ++f) {
+      if constexpr (kSourced) now[f] = now[f] + this->dt * static_cast<double>(sources[f][k]);
+      to[f] = static_cast<T>(now[f]);
+      if constexpr (kMasked) to[f] = mask[k] != T(0) ? this->cells[f][k] : to[f];
+    }
     return to;
   }
 };
@@ -290,19 +289,28 @@ CellUpdate<S, T, D, kGiven> cell_update(const CellSettings<S, D>& in, const Arra
   return update;
 }
 
-/// What the input says of masks and sources besides.
-template <class T, class S, int D, class Update, class ArrayOf>
-MaskedFaces<T, Update> masked(const CellSettings<S, D>& in, const Update& faces, const ArrayOf& array) {
-  return {faces, array(kStateFields<S> + D + in.place_of_mask()).data, in.mask == Mask::mirror};
+/// f(update) with what the input says of masks, and of sources, besides.
+template <class T, class S, int D, class Update, class ArrayOf, class F>
+void with_masked(const CellSettings<S, D>& in, const Update& faces, const ArrayOf& array, const F& f) {
+  if (!in.has_mask()) return f(faces);
+  const T* const mask = array(kStateFields<S> + D + in.place_of_mask()).data;
+  f(MaskedFaces<T, Update>{faces, mask, in.mask == Mask::mirror});
 }
-template <class T, class S, int D, class Update, class ArrayOf>
-AmendedCells<T, Update> amended(const CellSettings<S, D>& in, const Update& cells, const ArrayOf& array) {
-  AmendedCells<T, Update> update{cells, {}, nullptr};
-  const std::size_t first = kStateFields<S> + D;
-  for (std::size_t f = 0; f < kStateFields<S> && in.sourced; ++f)
-    update.sources[f] = array(first + in.first_source() + f).data;
-  if (in.has_mask()) update.mask = array(first + in.place_of_mask()).data;
-  return update;
+template <class T, class S, int D, class Update, class ArrayOf, class F>
+void with_amended(const CellSettings<S, D>& in, const Update& cells, const ArrayOf& array, const F& f) {
+  constexpr std::size_t first = kStateFields<S> + D;
+  std::array<const T*, Update::kCells> sources{};
+  for (std::size_t k = 0; k < sources.size() && in.sourced; ++k)
+    sources[k] = array(first + in.first_source() + k).data;
+  const T* const mask = in.has_mask() ? array(first + in.place_of_mask()).data : nullptr;
+  if (in.sourced && mask)
+    f(AmendedCells<T, Update, true, true>{cells, sources, mask});
+  else if (in.sourced)
+    f(AmendedCells<T, Update, true, false>{cells, sources, mask});
+  else if (mask)
+    f(AmendedCells<T, Update, false, true>{cells, sources, mask});
+  else
+    f(cells);
 }
 
 }  // namespace detail

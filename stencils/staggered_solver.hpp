@@ -192,15 +192,13 @@ class StaggeredSolver final : public StaggeredSteps<D> {
       if (in.has_mask()) update.in.push_back(array(cells + D + in.place_of_mask()).data);
     };
     Update& of_cells = updates_[0];
-    const auto in_cells = detail::cell_update<kGiven, T>(in, array);
-    of_cells.kernel = in.amended() ? detail::rows_in_place<T, D>(detail::amended<T>(in, in_cells, array))
-                                   : detail::rows_in_place<T, D>(in_cells);
+    detail::with_amended<T>(in, detail::cell_update<kGiven, T>(in, array), array,
+                            [&](const auto& u) { of_cells.kernel = detail::rows_in_place<T, D>(u); });
     for (std::size_t f = 0; f < cells; ++f) of_cells.out.push_back(arrays_[f].data);
     for (int j = 0; j < D; ++j) {
       Update& of_faces = updates_[static_cast<std::size_t>(j) + 1];
-      const auto on_faces = detail::face_update<kGiven, T>(in, j, array);
-      of_faces.kernel = in.has_mask() ? detail::rows_in_place<T, D>(detail::masked<T>(in, on_faces, array))
-                                      : detail::rows_in_place<T, D>(on_faces);
+      detail::with_masked<T>(in, detail::face_update<kGiven, T>(in, j, array), array,
+                             [&](const auto& u) { of_faces.kernel = detail::rows_in_place<T, D>(u); });
       if (sides_[j][0].given() || sides_[j][1].given())
         of_faces.kernel = std::make_unique<detail::GivenFaces<T, D>>(std::move(of_faces.kernel), j, sides_[j]);
       const Array& v = array_of(static_cast<std::size_t>(j) + 1);

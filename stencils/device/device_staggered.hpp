@@ -203,23 +203,15 @@ class DeviceStaggered final : public StaggeredSteps<D> {
     const auto of = [this](std::size_t f) -> const Array& { return array(f); };
     for (int j = 0; j < D; ++j) {
       const auto part = static_cast<std::size_t>(j) + 1;
-      const auto sweep_faces = [&](const auto& update) {
+      detail::with_masked<T>(in_, detail::face_update<kGiven, T>(in_, j, of), of, [&](const auto& update) {
         if (gives(sides_[j][0]) || gives(sides_[j][1]))
           sweep_part(part, level, change, sided(update, j));
         else
           sweep_part(part, level, change, update);
-      };
-      const auto update = detail::face_update<kGiven, T>(in_, j, of);
-      if (in_.has_mask())
-        sweep_faces(detail::masked<T>(in_, update, of));
-      else
-        sweep_faces(update);
+      });
     }
-    const auto update = detail::cell_update<kGiven, T>(in_, of);
-    if (in_.amended())
-      sweep_part(0, level, change, detail::amended<T>(in_, update, of));
-    else
-      sweep_part(0, level, change, update);
+    detail::with_amended<T>(in_, detail::cell_update<kGiven, T>(in_, of), of,
+                            [&](const auto& update) { sweep_part(0, level, change, update); });
   }
   template <class Update>
   detail::SidedFaceUpdate<T, D, Update> sided(const Update& update, int across) const {
