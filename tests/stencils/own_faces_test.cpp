@@ -69,11 +69,12 @@ std::string input_text(const std::string& k, int depth, const std::string& more 
 }
 
 /// The whole grid, on each rank: a dimension that is round and one between walls.
+template <class T>
 struct Reference {
-  using Field = std::vector<double>;
+  using Field = std::vector<T>;
   Field u, fuel, q0, q1, k;
   Field mask{};                  ///< 0 everywhere where there is none
-  std::optional<Field> added{};  ///< to the fuel; to u a source that depends on the time, kWarming
+  std::optional<Field> added{};  ///< to the fuel; then to u what kSources says
   bool mirrors = false;
   std::int64_t steps = 0;
 
@@ -88,11 +89,11 @@ struct Reference {
     return q - (kDt / 2.0) * ((mean * (u_above - u_below)) / h + q);
   }
   /// A face between these cells; `u_below` in the lower one, which may be outside, where all else is mirrored.
-  void let_flow(double& q, double u_below, std::size_t below, std::size_t above, double h) const {
+  void let_flow(T& q, double u_below, std::size_t below, std::size_t above, double h) const {
     const bool no_below = mask[below] != 0, no_above = mask[above] != 0;
     if (no_below && no_above) return;
-    q = flow(q, no_below && mirrors ? u[above] : u_below, no_above && mirrors ? u_below : u[above], k[below],
-             k[above], h);
+    q = static_cast<T>(flow(q, no_below && mirrors ? u[above] : u_below, no_above && mirrors ? u_below : u[above],
+                            k[below], k[above], h));
   }
   void step() {
     const double h0 = kLength[0] / static_cast<double>(kShape[0]), h1 = kLength[1] / static_cast<double>(kShape[1]);
@@ -102,7 +103,7 @@ struct Reference {
         let_flow(q0[at(i, j)], u[at(i - 1, j)], at(i - 1, j), at(i, j), h0);
     for (std::int64_t i = 0; i < kShape[0]; ++i) {
       for (std::int64_t j = 0; j < kShape[1]; ++j) {
-        const double u_below = j > 0 ? u[at(i, j - 1)] : 2 * 0.25 - u[at(i, 0)];
+        const double u_below = j > 0 ? u[at(i, j - 1)] : static_cast<T>(2 * 0.25 - u[at(i, 0)]);
         let_flow(q1[at_1(i, j)], u_below, at(i, std::max<std::int64_t>(j - 1, 0)), at(i, j), h1);
       }
       q1[at_1(i, kShape[1])] = -0.5;
@@ -110,30 +111,37 @@ struct Reference {
     for (std::int64_t i = 0; i < kShape[0]; ++i)
       for (std::int64_t j = 0; j < kShape[1]; ++j) {
         if (mask[at(i, j)] != 0) continue;
-        double &v = u[at(i, j)], &f = fuel[at(i, j)];
-        const double burnt = kDt * (0.3 * f), x1 = (static_cast<double>(j) + 0.5) * h1;
-        const double away = (q0[at(i + 1, j)] - q0[at(i, j)]) / h0 + (q1[at_1(i, j + 1)] - q1[at_1(i, j)]) / h1;
-        v = (v - kDt * away) + burnt;
-        f = f - burnt;
-        if (!added) continue;
-        v = v + kDt * ((200.0 * time) * x1 - 1.0);
-        f = f + kDt * (*added)[at(i, j)];
+        const double old = u[at(i, j)], f = fuel[at(i, j)], x1 = (static_cast<double>(j) + 0.5) * h1;
+        const double burnt = kDt * (0.3 * f);
+        const double away =
+            (double{q0[at(i + 1, j)]} - q0[at(i, j)]) / h0 + (double{q1[at_1(i, j + 1)]} - q1[at_1(i, j)]) / h1;
+        double warm = (old - kDt * away) + burnt, left = f - burnt;
+        if (added) {
+          warm = warm + kDt * static_cast<T>((200.0 * time) * x1 - 1.0);
+          left = left + kDt * (*added)[at(i, j)];
+        }
+        u[at(i, j)] = static_cast<T>(warm);
+        fuel[at(i, j)] = static_cast<T>(left);
       }
   }
 };
 
 /// Of all ranks: the owned places of an array, each zero where it is another rank's.
-Reference::Field whole(const ArrayRef<double, 2>& a, const Index<2>& shape) {
-  Reference::Field all(static_cast<std::size_t>(shape[0] * shape[1]));
+template <class T>
+std::vector<T> whole(const ArrayRef<T, 2>& a, const Index<2>& shape) {
+  std::vector<T> all(static_cast<std::size_t>(shape[0] * shape[1]));
   for_each_cell(a.owned,
                 [&](const Index<2>& i) { all[static_cast<std::size_t>(i[0] * shape[1] + i[1])] = a.at(i); });
-  MPI_Allreduce(MPI_IN_PLACE, all.data(), static_cast<int>(all.size()), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, all.data(), static_cast<int>(all.size()),
+                sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   return all;
 }
-ArrayRef<double, 2> array_of(const FieldHandle<2>& field) {
-  return std::get<ArrayRef<double, 2>>(field.array);
+template <class T>
+ArrayRef<T, 2> array_of(const FieldHandle<2>& field) {
+  return std::get<ArrayRef<T, 2>>(field.array);
 }
 
+template <class T>
 void expect_as_reference(const std::string& text) {
   InputSolver<2> solver(MPI_COMM_WORLD, text, own_kinds());
   const Index<2> on_walls{kShape[0], kShape[1] + 1};
@@ -141,30 +149,30 @@ void expect_as_reference(const std::string& text) {
   ASSERT_EQ(begin.size(), 4u);
   EXPECT_EQ(begin[1].face, -1);
   EXPECT_EQ(begin[3].face, 1);
-  Reference r{whole(array_of(begin[0]), kShape),
-              whole(array_of(begin[1]), kShape),
-              whole(array_of(begin[2]), kShape),
-              whole(array_of(begin[3]), on_walls),
-              {}};
+  Reference<T> r{whole(array_of<T>(begin[0]), kShape),
+                 whole(array_of<T>(begin[1]), kShape),
+                 whole(array_of<T>(begin[2]), kShape),
+                 whole(array_of<T>(begin[3]), on_walls),
+                 {}};
   r.k.assign(r.u.size(), 0.75);
   r.mask.assign(r.u.size(), 0);
   r.mirrors = text.find("mirror") != std::string::npos;
   for (const FieldHandle<2>& given : solver->coefficients()) {
-    auto values = whole(array_of(given), kShape);
+    auto values = whole(array_of<T>(given), kShape);
     if (given.name == "k") r.k = values;
     if (given.name == "fuel") r.added = values;
     if (given.name == "mask") r.mask = values;
   }
   EXPECT_EQ(r.added.has_value(), text.find("source") != std::string::npos);
   for (int k = 0; k < 7; ++k) {
-    const Reference before = r;
+    const Reference<T> before = r;
     r.step();
     const double change = solver->advance(1, true);
     const auto square = [](double now, double then) { return (now - then) * (now - then); };
     const auto sum = [&](int face, const auto& term) {
       TreeReducer<double, 2, Sum> tree(field_domain(solver.domain(), face));
       return tree.reduce([&](const Index<2>& i) {
-        return term(face == 1 ? Reference::at_1(i[0], i[1]) : Reference::at(i[0], i[1]));
+        return term(face == 1 ? Reference<T>::at_1(i[0], i[1]) : Reference<T>::at(i[0], i[1]));
       });
     };
     const double in_cells =
@@ -176,24 +184,25 @@ void expect_as_reference(const std::string& text) {
   solver->advance(6, false);
   for (int k = 0; k < 6; ++k) r.step();
   const auto end = solver->fields();
-  EXPECT_EQ(whole(array_of(end[0]), kShape), r.u) << text;
-  EXPECT_EQ(whole(array_of(end[1]), kShape), r.fuel) << text;
-  EXPECT_EQ(whole(array_of(end[2]), kShape), r.q0) << text;
-  EXPECT_EQ(whole(array_of(end[3]), on_walls), r.q1) << text;
+  EXPECT_EQ(whole(array_of<T>(end[0]), kShape), r.u) << text;
+  EXPECT_EQ(whole(array_of<T>(end[1]), kShape), r.fuel) << text;
+  EXPECT_EQ(whole(array_of<T>(end[2]), kShape), r.q0) << text;
+  EXPECT_EQ(whole(array_of<T>(end[3]), on_walls), r.q1) << text;
 }
 
 void expect_as_reference(const std::string& solver, const std::string& more) {
+  const std::string on_device = "\nparallel.space = \"device\"", single = "\ndomain.type = \"float32\"";
   for (const int depth : {1, 3}) {
-    expect_as_reference(input_text(solver, depth, more));
-    if (kOnDevice<double, 2>)
-      expect_as_reference(input_text(solver, depth, more + "\nparallel.space = \"device\""));
+    expect_as_reference<double>(input_text(solver, depth, more));
+    expect_as_reference<float>(input_text(solver, depth, more + single));
+    if (kOnDevice<double, 2>) expect_as_reference<double>(input_text(solver, depth, more + on_device));
+    if (kOnDevice<float, 2>) expect_as_reference<float>(input_text(solver, depth, more + on_device + single));
   }
 }
 
 const char* const kField = "solver.k = {kind = \"random\", low = 0.5, high = 1.0}\n";
 const char* const kSources =
     "source.u.kind = \"expression\"\nsource.u.expression = \"200*t*x1 - 1\"\nsource.fuel.kind = \"random\"\n";
-/// On both sides of each side of the grid, with pieces of one cell and of more.
 const char* const kMask = "solver.mask = {kind = \"expression\", expression = \"sin(7*x0)*cos(9*x1) > 0.3\"";
 
 TEST(OwnFaces, HaveTheBitsOfPlainLoops) {
