@@ -104,11 +104,6 @@ struct CellSettings {
     for (std::size_t k = first_source(); sourced && k < first_source() + kStateFields<S>; ++k)
       if (const auto& values = given[k].in_time()) f(k, *values);
   }
-  bool changes_in_time() const {
-    bool any = false;
-    for_each_source_in_time([&any](std::size_t, const auto&) { any = true; });
-    return any;
-  }
   /// As StateFields::kept.
   std::size_t kept() const {
     std::size_t n = 0;
@@ -119,8 +114,11 @@ struct CellSettings {
     return n;
   }
   std::string advice_not_finite(const std::string& advice) const {
-    return advice +
-           (changes_in_time() ? ", or look whether the expressions of [source] are finite at all times" : "");
+    bool in_time = false;
+    for_each_source_in_time([&in_time](std::size_t, const auto&) { in_time = true; });
+    return advice + (in_time   ? ", or look whether the expressions of [source] are finite at all times"
+                     : sourced ? ", or smaller values in [source]"
+                               : "");
   }
   std::vector<std::string> given_names() const {
     std::vector<std::string> names;
@@ -184,6 +182,7 @@ inline std::string allowed(const Coefficient& c) {
 /// SolverModel::check_coefficients.
 template <class S, int D>
 void check_given(const CellSettings<S, D>& in, const CartesianDomain<D>& domain) {
+  if (in.has_mask()) in.given[in.place_of_mask()].extremes(domain);  // it must have values
   if (!in.fields_given) return;
   constexpr auto list = coefficients_of<S, D>();
   std::array<Extremes, kCoefficients<S, D>> extremes{};
@@ -210,9 +209,11 @@ inline Mask read_mask(Config& config) {
                          "cells in which it is not 0 keep their values; [solver.mask] has the keys of [initial]"});
   const bool table = config.has_table(path);
   if (v && !table) config.error_at(*v, "solver.mask is no table: [solver.mask] has the keys of [initial]");
-  const std::string rule = config.text(
-      "solver.mask.rule",
-      {"keep", {"keep", "mirror"}, "mirror: besides, a cell that reads a masked one reads its own value instead"});
+  const std::string rule =
+      config.text("solver.mask.rule", {"keep",
+                                       {"keep", "mirror"},
+                                       "mirror: besides, a cell that reads a masked one reads its own value "
+                                       "instead, a face that of the other cell"});
   if (rule == "keep") config.drop_effective("solver.mask.rule");  // one spelling in the canonical text
   return !table ? Mask::none : rule == "mirror" ? Mask::mirror : Mask::keep;
 }
@@ -224,7 +225,8 @@ bool has_sources(Config& config, const Names& fields) {
   for (const char* field : fields) {
     const std::string path = fields.size() == 1 ? "source.kind" : std::string("source.") + field + ".kind";
     config.node(path, {path, "string", "as of initial.kind", "none", "",
-                       "what is added per time; has the keys of [initial], and an expression the time t"});
+                       std::string("what is added per time to ") + field +
+                           "; has the keys of [initial], and an expression the time t"});
   }
   return false;
 }
@@ -234,6 +236,10 @@ template <class S, int D>
 [[gnu::cold]] void read_sources(Config& config, CellSettings<S, D>& in) {
   if constexpr (kTakesSources<S, D>) {
     in.sourced = has_sources(config, S::fields);
+    if constexpr (kHasFaces<S>)
+      for (int j = 0; j < D; ++j)
+        if (const std::string path = std::string("source.") + S::faces + std::to_string(j); config.has(path))
+          config.error(path, path + ": fields on faces have no sources, only those in cells have");
     for (const char* field : S::fields)
       if (in.sourced)
         in.given.push_back(InitialField<D>::read_table(

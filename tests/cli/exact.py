@@ -267,6 +267,8 @@ def test_refusals():
     refused(["solver.kapa"], "solver.dt=1e-4", "solver.kapa=1")
     refused(["solver.mask.rule = \"miror\" is not one of", "did you mean mirror?"], "solver.dt=1e-4", "solver.mask.kind=box", "solver.mask.rule=miror")
     refused(["solver.mask.kind"], "solver.dt=1e-4", "solver.mask.rule=mirror")
+    refused(["the coefficient \"mask\" is NaN or infinite at"], "solver.dt=1e-4", "solver.mask.kind=expression", "solver.mask.expression=log(x-0.5)",
+            "--validate")
     refused(["source.expression", "column 5", "unknown name z"], "solver.dt=1e-4", "source.kind=expression", "source.expression=sin(z)")
     refused(["the source \"u\" is NaN or infinite at"], "solver.dt=1e-4", "source.kind=expression", "source.expression=1/t")
     refused(["unknown table source.u; did you mean source?"], "solver.dt=1e-4", "source.u.kind=constant")

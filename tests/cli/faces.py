@@ -90,6 +90,33 @@ def test_energy():
         that(np.abs(states[2]["p"] - states[0]["p"]).max() > 0.1, "nothing has moved")
 
 
+def test_source():
+    """A source that depends on the time, for p = cos(pi x) sin(3 t): the scheme is of second order."""
+    k, errors = PI / 1.5, []
+    source = "3*cos(%r*x)*cos(3*t) + 0.7/1.3*%r*cos(%r*x)*(1 - cos(3*t))/3" % (k, k * k, k)
+    for n in (32, 64):
+        text = ROOM % ([3, n], [1.0, 1.5], '"periodic", "neumann"', '"periodic", "neumann"', '', at_rest(2, "0"), n)
+        dt, fields = run(2, text, "solver.dt=%r" % (1 / n), "domain.length=[300,1.5]", "source.kind=expression", "source.expression=" + source,
+                         "parallel.halo_depth=%d" % (n // 32))
+        x = (np.arange(n) + 0.5) * 1.5 / n
+        errors.append(np.abs(fields["p"][1] - np.cos(k * x) * np.sin(3)).max())
+    that(errors[1] < 1e-3 and 3.8 < errors[0] / errors[1] < 4.2, "errors of a source: %r" % errors)
+
+
+def test_obstacle():
+    """Nothing moves through its walls: a box that is one keeps what is in it."""
+    box = ["solver.mask.kind=box", "solver.mask.low=[0.2,0.2]", "solver.mask.high=[0.8,0.8]", "solver.mask.inside=0", "solver.mask.outside=1"]
+    text = ROOM % ([20, 30], [1.0, 1.0], '"periodic", "neumann"', '"periodic", "neumann"', "", at_rest(2, "x*x*y"), 50)
+    for rule in "keep", "mirror":
+        dt, end = run(3, text, *box, "solver.mask.rule=" + rule)
+        y, x = [(np.arange(n) + 0.5) / n for n in (20, 30)]
+        begin, inside = x * x * y[:, None], np.ix_((y > 0.2) & (y < 0.8), (x > 0.2) & (x < 0.8))
+        same = np.abs(end["p"] - begin) < 1e-13
+        that(same.sum() == 20 * 30 - 12 * 18 and not same[inside].any(), "%s: %d cells are as they were" % (rule, same.sum()))
+        drift = abs(end["p"][inside].sum() - begin[inside].sum())
+        that((drift < 1e-12) == (rule == "mirror"), "%s: what the box holds has changed by %g" % (rule, drift))
+
+
 def energy(density, modulus, now, after):
     """Of p after a step and the velocities before and after it; half of it in the open ends of dimension 1."""
     rho = np.broadcast_to(density, now["p"].shape)
@@ -175,6 +202,7 @@ def test_refusals():
                         (['the initial field "v0" is NaN or infinite at linear index 50, face of dimension 0 (6, 2)'], v0 + ["initial.v0.dataset=nan"]),
                         (["dt = 1 is above the stability limit"], ["solver.dt=1"]), (["solver.density"], ["solver.density=0"]),
                         (["with these parameters no step is too long"], ["solver.density=1e300", "solver.bulk_modulus=1e-300"]),
+                        (["fields on faces have no sources"], ["source.v0.kind=constant"]),
                         (["domain.boundary.v2"], ['domain.boundary.v2.low=["neumann","neumann"]']),
                         (["domain.boundary.v1.high", "dimension 1 have no such rule"], ['domain.boundary.v1.high=["neumann",{neumann=1}]']),
                         (["domain.boundary.v0.low", "dimension 0 have no such rule"], ['domain.boundary.low=[{robin={a=1,b=1,value=0}},"neumann"]'])):
@@ -194,6 +222,8 @@ def main():
     fresh_work_directory()
     test_standing_wave()
     test_energy()
+    test_source()
+    test_obstacle()
     test_given_velocities()
     test_large_files()
     test_damage()
