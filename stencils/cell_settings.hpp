@@ -202,7 +202,7 @@ void check_given(const CellSettings<S, D>& in, const CartesianDomain<D>& domain)
 }
 
 /// What [solver.mask] says, its keys aside that say where it is. Records an error for one that is no table.
-inline Mask read_mask(Config& config) {
+inline Mask read_mask(Config& config, bool has_faces) {
   const char* const path = "solver.mask";
   const Value* v =
       config.node(path, {path, "table", "", "none", "",
@@ -210,10 +210,11 @@ inline Mask read_mask(Config& config) {
   const bool table = config.has_table(path);
   if (v && !table) config.error_at(*v, "solver.mask is no table: [solver.mask] has the keys of [initial]");
   const std::string rule =
-      config.text("solver.mask.rule", {"keep",
-                                       {"keep", "mirror"},
-                                       "mirror: besides, a cell that reads a masked one reads its own value "
-                                       "instead, a face that of the other cell"});
+      config.text("solver.mask.rule",
+                  {"keep",
+                   {"keep", "mirror"},
+                   has_faces ? "mirror: besides, a face beside a masked cell reads the other cell on both sides"
+                             : "mirror: besides, a cell that reads a masked one reads its own value instead"});
   if (rule == "keep") config.drop_effective("solver.mask.rule");  // one spelling in the canonical text
   return !table ? Mask::none : rule == "mirror" ? Mask::mirror : Mask::keep;
 }
@@ -254,7 +255,7 @@ template <class S, int D>
   constexpr auto list = coefficients_of<S, D>();
   std::array<Extremes, list.size()> extremes{};
   std::array<std::optional<InitialField<D>>, list.size()> fields;
-  in.mask = read_mask(config);
+  in.mask = read_mask(config, kHasFaces<S>);
   for (std::size_t k = 0; k < list.size(); ++k) {
     const Coefficient& c = list[k];
     const std::string path = std::string("solver.") + c.name;

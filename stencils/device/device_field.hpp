@@ -135,6 +135,13 @@ class HostCopy {
   void take_to(const DeviceField<T, D, Space>& u) const {
     Kokkos::deep_copy(u.view(), view_);
   }
+  /// What `values`, a CoefficientInTime, are at this time in these cells, here and in `to`. Fences.
+  template <class Values, class Space>
+  void give(const Values& values, const std::vector<Box<D>>& cells, double time,
+            const DeviceField<T, D, Space>& to) const {
+    for (const Box<D>& box : cells) values.give(ref_, box, time);
+    take_to(to);
+  }
 
  private:
   using View = BlockView<T, D, Kokkos::HostSpace>;

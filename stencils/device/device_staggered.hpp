@@ -127,11 +127,8 @@ class DeviceStaggered final : public StaggeredSteps<D> {
         if (gives(side) && side.faces.vary_in_time()) bring_given(side, cells, time);
   }
   void bring_in_time(int further, double time) override {
-    for (const auto& c : this->in_time_) {
-      HostCopy<T, D>& values = host_given_[c.index()];
-      for (const Box<D>& box : levels_[static_cast<std::size_t>(further)].all[0]) c.give(values.ref(), box, time);
-      values.take_to(given_[c.index()]);
-    }
+    const auto& cells = levels_[static_cast<std::size_t>(further)].all[0];
+    for (const auto& c : this->in_time_) host_given_[c.index()].give(c, cells, time, given_[c.index()]);
   }
   void sweep(int further, bool change) override {
     const Level& level = levels_[static_cast<std::size_t>(further)];

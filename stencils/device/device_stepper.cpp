@@ -112,12 +112,9 @@ void DeviceStepper<T, D, Space>::sweep_interior(const Fields& u) {
 template <class T, int D, class Space>
 void DeviceStepper<T, D, Space>::bring_coefficients(int further, int stage) {
   const PhaseScope scope(phases_, Phase::sweep);
-  for (const auto& c : in_time_) {
-    HostCopy<T, D>& values = host_coefficients_[c.index()];
-    for (const Box<D>& box : level(further).boxes)
-      c.give(values.ref(), box, this->time_at(step_, this->after(stage)));
-    values.take_to(coefficients_[c.index()]);
-  }
+  const double time = this->time_at(step_, this->after(stage));
+  for (const auto& c : in_time_)
+    host_coefficients_[c.index()].give(c, level(further).boxes, time, coefficients_[c.index()]);
 }
 
 template <class T, int D, class Space>

@@ -49,7 +49,7 @@ class HeatModel : public SingleFieldModel<D> {
 template <int D>
 std::unique_ptr<SolverModel<D>> make_heat_model(Config& config, const GridSettings<D>& grid) {
   const bool sourced = detail::has_sources(config, HeatInField::fields);
-  if (detail::read_mask(config) != detail::Mask::none || sourced || config.has_table("solver.kappa"))
+  if (detail::read_mask(config, false) != detail::Mask::none || sourced || config.has_table("solver.kappa"))
     return detail::make_cell_model<HeatInField, D>(config, grid, "heat");
   const double kappa = config.number("solver.kappa", {1.0, 0, 1e300, true, "length^2 / time",
                                                       "diffusivity kappa in u_t = kappa laplace(u); a number, or a "
