@@ -27,6 +27,8 @@ class StaggeredModel : public SolverModel<D> {
   std::vector<std::string> field_names() const override { return fields_.state; }
   int face_of(std::size_t k) const override { return fields_.face_of(k); }
   StencilShape<D> shape() const override { return StencilShape<D>::star(1); }
+  bool steps_in_tiles() const override { return true; }
+  bool tries_depths() const override { return false; }
   /// Of a single step the fields in cells alone: the faces between two ranks are computed by both.
   ExchangeLoad<D> exchange_load(int depth) const override {
     return {{{{shape(), depth}, static_cast<int>(depth > 1 ? fields_.state.size() : fields_.cells())}}};

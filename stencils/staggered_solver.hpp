@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -108,7 +109,10 @@ class StaggeredSolver final : public StaggeredSteps<D> {
     };
     for (std::size_t f = 0; f < names().state.size(); ++f) add(names().state[f], names().face_of(f));
     for (const std::string& name : names().coefficients) add(name, -1);
-    for (int m = 0; m <= depth; ++m) levels_.push_back(make_level(m));
+    for (int m = 0; m < depth; ++m) levels_.push_back(make_level(m));
+    slabs_.extents = this->bounds(depth).extents();
+    slabs_.extents[0] = std::min(slabs_.extents[0], slab_layers(this->bounds(depth)));
+    tile_by({});
     in.fields_given ? make_updates<Given::fields>(in) : make_updates<Given::numbers>(in);
     in.for_each_source_in_time([this](std::size_t c, const auto& values) { this->change_in_time(c, values); });
   }
@@ -129,28 +133,22 @@ class StaggeredSolver final : public StaggeredSteps<D> {
   void sweep_by(const SweepSettings<D>& settings) override {
     if (settings.way)
       fetches_ = fetches_with_change_ = FastestWay::decided_for(Fetch::by_way(*settings.way, 0).ahead);
+    tile_by(settings.tile);
   }
-  std::string sweeps() const override { return Fetch::text(fetches_, fetches_with_change_); }
+  std::string sweeps() const override {
+    return tiled_ ? tiles_.now(false).text(this->domain_.owned().extents())
+                  : Fetch::text(fetches_, fetches_with_change_);
+  }
 
  protected:
   AnyArray<D> host_array(std::size_t f) const override { return arrays_[f]; }
   ErasedArray<D> erased(std::size_t f) const override { return erase(arrays_[f]); }
-  void bring_sides(const Box<D>& cells, double time) override {
-    for (std::size_t f = 0; f < outside_.size(); ++f) outside_[f].fill(arrays_[f], cells, time);
-    for (auto& of_dimension : sides_)
-      for (auto& side : of_dimension) side.bring(cells, time);
-  }
-  void bring_in_time(int further, double time) override {
-    for (const auto& c : this->in_time_)
-      for (const Slab& slab : levels_[static_cast<std::size_t>(further)].slabs)
-        c.give(arrays_[names().state.size() + c.index()], slab.parts[0], time);
-  }
-  void sweep(int further, bool change) override {
+  void sweep(int steps, int further, bool change) override {
+    if (steps > 1) return sweep_in_tiles(steps, further);
     FastestWay& fetches = change ? fetches_with_change_ : fetches_;
     const detail::Stopwatch watch(!fetches.decided());
-    const Level& level = levels_[static_cast<std::size_t>(further)];
     const Fetch how{fetches.way() == 1};
-    change ? update_with_change(level, how) : update_slabs(level, how);
+    change ? update_with_change(further, how) : update_in(slabs_, 1, further, how);
     if (further > 0 || fetches.decided()) return;
     const PhaseScope scope(this->phases_, Phase::exchange);  // at the end of the trial ranks wait for each other
     fetches.took(watch.seconds(), &this->domain_.comm());
@@ -160,16 +158,11 @@ class StaggeredSolver final : public StaggeredSteps<D> {
   using Array = ArrayRef<T, D>;
 
   /// Of each part of a step: the cells, and the faces of each dimension.
-  using Regions = std::array<SweepRegion<D>, D + 1>;
-  /// Cells, and those of their faces that no slab before has.
-  struct Slab {
-    std::int64_t low, high;  ///< cells of dimension 0
-    Regions parts;
-  };
-  /// What a step updates after which so many may follow without an exchange: the block and what these read.
+  using Regions = std::array<std::vector<Box<D>>, D + 1>;
+  /// What a step updates after which so many may follow without an exchange.
   struct Level {
-    std::vector<Slab> slabs;  ///< in order; the cells of one may follow its faces
-    Regions around;           ///< all of these cells and faces but those that this rank owns
+    Regions all;
+    Regions around;  ///< but what this rank owns
   };
   /// How a part is updated.
   struct Update {
@@ -217,32 +210,19 @@ class StaggeredSolver final : public StaggeredSteps<D> {
   }
 
   Level make_level(int further) const {
-    const auto boxes = this->needed(further);
-    const Box<D>& bounds = this->bounds(further);
+    const auto cells = this->needed(further);
     Level level;
-    for (std::size_t f = 0; f <= D; ++f)
-      level.around[f] = SweepRegion<D>(detail::without(of_cells(boxes, f), array_of(f).owned));
-    const std::int64_t thick = slab_layers(bounds);
-    for (std::int64_t low = bounds.low[0]; low < bounds.high[0]; low += thick)
-      level.slabs.push_back(make_slab(boxes, low == bounds.low[0] ? low - 1 : low, low + thick));
+    for (std::size_t f = 0; f <= D; ++f) {
+      level.all[f] = f == 0 ? cells : detail::faces_of(cells, static_cast<int>(f) - 1);
+      level.around[f] = detail::without(level.all[f], array_of(f).owned);
+    }
     return level;
   }
-  /// With the cells low .. high-1 of dimension 0.
-  Slab make_slab(const std::vector<Box<D>>& boxes, std::int64_t low, std::int64_t high) const {
-    Slab slab{low, high, {}};
-    for (std::size_t f = 0; f <= D; ++f) {
-      auto within = of_cells(boxes, f);
-      for (Box<D>& b : within) {
-        b.low[0] = std::max(b.low[0], low + ahead(f));
-        b.high[0] = std::min(b.high[0], high + ahead(f));
-      }
-      slab.parts[f] = SweepRegion<D>(within);
-    }
-    return slab;
-  }
-  /// These cells, or their faces.
-  static std::vector<Box<D>> of_cells(const std::vector<Box<D>>& boxes, std::size_t f) {
-    return f == 0 ? boxes : detail::faces_of(boxes, static_cast<int>(f) - 1);
+  void tile_by(const std::optional<Index<D>>& forced) {
+    const std::int64_t bytes =
+        static_cast<std::int64_t>((names().state.size() + names().coefficients.size()) * sizeof(T));
+    tiles_ = TileSizes<D>::of(this->domain_.owned().extents(), index_of<D>(1), bytes, 64 / sizeof(T), this->depth(),
+                              host_threads(), forced);
   }
   /// From the lower faces of a slab on to the upper ones, which its cells read.
   static std::int64_t ahead(std::size_t f) { return f == 1 ? 1 : 0; }
@@ -256,13 +236,61 @@ class StaggeredSolver final : public StaggeredSteps<D> {
     return std::max(rows, threads * second_level_cache() / 8 / std::max<std::int64_t>(1, bytes));
   }
 
-  void update_slabs(const Level& level, const Fetch& how) const {
-    for (const Slab& slab : level.slabs) in_turn([&](std::size_t f) { update_part(f, slab.parts[f], how); });
+  /// Steps that follow each other through the block, tile by tile, while it is in cache.
+  void sweep_in_tiles(int steps, int further) {
+    tiled_ = true;
+    const bool whole = steps == this->depth() && !tiles_.ways[0].decided();  // others take other times
+    const detail::Stopwatch watch(whole);
+    update_in(tiles_.now(false), steps, further, {.in_cache = true});
+    if (whole) tiles_.ways[0].took(watch.seconds());
+  }
+  /// So many steps, after which `further` ones may follow, in such tiles, of each part the faces first. With its
+  /// cells a part has the faces above them: those below are of the parts before, but at the edge of the region. So
+  /// a face reads cells that have the values of the step before, and no part that comes later reads what this one
+  /// overwrites: the next step's cells lie a skew lower, their faces above them no higher than this one's cells.
+  void update_in(const TimeTiles<D>& tiles, int steps, int further, const Fetch& how) {
+    const PhaseScope scope(this->phases_, Phase::sweep);
+    const auto after = [&](int q) { return further + steps - 1 - q; };
+    const auto region = [&](int q) -> const Box<D>& { return this->bounds(after(q)); };
+    if (steps == 1) bring_sides(this->bounds(further + 1), this->time(0));
+    tiles.for_each_part(steps, region, [&](int q, const Box<D>& part) {
+      if (steps > 1) bring_sides(part, this->time(q));
+      const Level& level = levels_[static_cast<std::size_t>(after(q))];
+      bring_in_time(level.all[0], part, this->time_of_sources(q));
+      in_turn([&](std::size_t f) {
+        Box<D> of_part = part;
+        if (f > 0) {
+          const std::size_t j = f - 1;
+          if (part.low[j] > region(q).low[j]) ++of_part.low[j];
+          ++of_part.high[j];
+        }
+        update_part(f, level.all[f], of_part, how);
+      });
+    });
+  }
+  /// The fields in cells outside the grid, and the values that faces are given, around and at these cells.
+  void bring_sides(const Box<D>& cells, double time) {
+    const PhaseScope scope(this->phases_, Phase::boundary);
+    for (std::size_t f = 0; f < outside_.size(); ++f) outside_[f].fill(arrays_[f], cells, time);
+    for (auto& of_dimension : sides_)
+      for (auto& side : of_dimension) side.bring(cells, time);
+  }
+  void bring_in_time(const std::vector<Box<D>>& boxes, const Box<D>& part, double time) {
+    for (const auto& c : this->in_time_)
+      for (const Box<D>& b : boxes)
+        if (const Box<D> cells = b.intersect(part); !cells.empty())
+          c.give(arrays_[names().state.size() + c.index()], cells, time);
   }
   /// With the tile values of the squared changes. What other ranks own is updated apart: faces before, since all of
   /// them read cells of before the step, cells after.
-  void update_with_change(const Level& level, const Fetch& how) {
-    for (std::size_t f = 1; f <= D; ++f) update_part(f, level.around[f], {});
+  void update_with_change(int further, const Fetch& how) {
+    const Box<D>&all = this->bounds(further + 1), &bounds = this->bounds(further);
+    bring_sides(all, this->time(0));
+    const PhaseScope scope(this->phases_, Phase::sweep);
+    const Level& level = levels_[static_cast<std::size_t>(further)];
+    bring_in_time(level.all[0], bounds, this->time_of_sources(0));
+    const Box<D> everywhere{all.low, shifted<D>(all.high, index_of<D>(1))};
+    for (std::size_t f = 1; f <= D; ++f) update_part(f, level.around[f], everywhere, {});
     const auto planes = [&](std::int64_t low, std::int64_t high) {
       in_turn([&](std::size_t f) {
         sweep_planes_with_change(*this->sums_[f], lanes_[f], low + ahead(f), high + ahead(f), update(f), how);
@@ -271,17 +299,23 @@ class StaggeredSolver final : public StaggeredSteps<D> {
     if constexpr (D == 1)
       planes(0, 0);  // a row, all of it at one go
     else
-      for (const Slab& slab : level.slabs) planes(slab.low, slab.high);
-    update_part(0, level.around[0], {});
+      for (std::int64_t low = bounds.low[0]; low < bounds.high[0]; low += slabs_.extents[0])
+        planes(low == bounds.low[0] ? low - 1 : low, low + slabs_.extents[0]);
+    update_part(0, level.around[0], everywhere, {});
   }
-  /// As isohalo::sweep, but what is fetched is what comes next in memory: where a part ends the next one begins.
-  void update_part(std::size_t f, const SweepRegion<D>& part, const Fetch& how) const {
+  /// What these boxes have of it. What is fetched is what comes next in memory: where a part ends the next one
+  /// begins.
+  void update_part(std::size_t f, const std::vector<Box<D>>& boxes, const Box<D>& part, const Fetch& how) const {
     const detail::UpdatedRows<T, D> rows(update(f), how);
-    const auto work = [&rows](const Box<D>& piece, Box<D> block) {
-      block.high[std::max(0, D - 2)] += std::int64_t{1} << 40;
-      rows.run(piece, block);
-    };
-    for_each_piece_of("isohalo::sweep", part, work, 0, 1, [] {});
+    for (const Box<D>& b : boxes) {
+      const Box<D> common = b.intersect(part);
+      if (common.empty()) continue;
+      for_each_share_of("isohalo::sweep", common, [&](const Box<D>& piece) {
+        Box<D> block = common;
+        block.high[std::max(0, D - 2)] += std::int64_t{1} << 40;
+        rows.run(piece, block);
+      });
+    }
   }
 
   /// f(part) as a step updates them: the cells last.
@@ -296,6 +330,9 @@ class StaggeredSolver final : public StaggeredSteps<D> {
   PerDim<std::array<detail::SideFaces<D>, 2>, D> sides_;
   std::array<Update, D + 1> updates_;
   std::vector<Level> levels_;
+  TimeTiles<D> slabs_;                            ///< of a single step
+  TileSizes<D> tiles_;                            ///< of several
+  bool tiled_ = false;                            ///< the last steps
   std::array<std::vector<double>, D + 1> lanes_;  ///< of these sums in progress
   FastestWay fetches_ = FastestWay::of(2), fetches_with_change_ = FastestWay::of(2);
 };

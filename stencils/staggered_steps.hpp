@@ -3,6 +3,8 @@
 /// derive from it. Source of the staggered grid: Yee 1966, "Numerical solution of initial boundary value problems
 /// involving Maxwell's equations in isotropic media".
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -46,14 +48,21 @@ class StaggeredSteps : public Solver<D> {
   /// Sets up exchanges as well, since what that takes belongs to no step.
   void reduce_by(const ReductionOptions& options) override {
     for (const auto& sum : sums_) sum->reduce_by(options);
-    for (const bool all : {true, false}) bring_ghosts(all);
+    for (const bool all : {true, false}) exchange(all);
   }
   void set_time(std::int64_t step, double) override { step_ = step; }
   void fields_changed() override { steps_left_ = 0, upper_faces_known_ = false; }
   double advance(std::int64_t steps, bool change) override {
-    double sum = 0;
-    for (; steps > 0; --steps) sum = step(change && steps == 1);
-    return sum;
+    for (std::int64_t left = steps - (change ? 1 : 0); left > 0;) {
+      bring_ghosts();
+      const int some = static_cast<int>(std::min<std::int64_t>(left, steps_left_));
+      make(some, false);
+      left -= some;
+    }
+    if (!change) return 0;
+    bring_ghosts();
+    make(1, true);
+    return combine();
   }
 
  protected:
@@ -79,17 +88,18 @@ class StaggeredSteps : public Solver<D> {
   virtual AnyArray<D> host_array(std::size_t f) const = 0;
   /// Field f of the state, erased.
   virtual ErasedArray<D> erased(std::size_t f) const = 0;
-  /// The fields in cells outside the grid, and the values that faces are given, around and at these cells.
-  virtual void bring_sides(const Box<D>& cells, double time) = 0;
-  /// The values of `in_time_` in the cells that so many steps further on read.
-  virtual void bring_in_time(int further, double time) = 0;
-  /// All faces, then the fields in cells, of the cells that so many steps further on read; with `change` the tile
+  /// `steps` that follow each other without an exchange, then so many further ones may: each updates all faces,
+  /// then the fields in cells, of the cells that the steps after it read. With `change`, of a single one, the tile
   /// values of `sums_` as well.
-  virtual void sweep(int further, bool change) = 0;
+  virtual void sweep(int steps, int further, bool change) = 0;
 
   /// Brings these values to the host, where they are elsewhere.
   virtual void take_tiles() {}
 
+  /// Of the state that step q of a sweep reads, and of the sources in it: these are of the middle of the step, as
+  /// its values on faces.
+  double time(int q) const { return static_cast<double>(step_ + q) * names_.dt; }
+  double time_of_sources(int q) const { return time(q) + 0.5 * names_.dt; }
   /// All cells inside the grid that so many steps can reach.
   const Box<D>& bounds(int further) const { return bounds_[static_cast<std::size_t>(further)]; }
   /// The cells that so many further steps need.
@@ -108,34 +118,27 @@ class StaggeredSteps : public Solver<D> {
 
  private:
   /// Brings ghosts: of all fields, or of those in cells alone. Collective.
-  void bring_ghosts(bool all) {
+  void exchange(bool all) {
     exchanged_.clear();
     for (std::size_t f = 0; f < (all ? names_.state.size() : names_.cells()); ++f)
       exchanged_.push_back(on_faces(erased(f), names_.face_of(f)));
     plan_.exchange(exchanged_);
   }
-
-  double step(bool change) {
-    if (steps_left_ == 0) {
-      const PhaseScope scope(phases_, Phase::exchange);
-      // After single steps the only faces that are read and owned by others are those that were updated here, too.
-      bring_ghosts(plan_.depth() > 1 || !upper_faces_known_);
-      upper_faces_known_ = true;
-      steps_left_ = plan_.depth();
-    }
-    {
-      const PhaseScope scope(phases_, Phase::boundary);
-      bring_sides(bounds(steps_left_), static_cast<double>(step_) * names_.dt);
-    }
-    {
-      const PhaseScope scope(phases_, Phase::sweep);
-      --steps_left_;
-      // Of the middle of the step, as the new values on faces.
-      if (!in_time_.empty()) bring_in_time(steps_left_, static_cast<double>(step_) * names_.dt + 0.5 * names_.dt);
-      sweep(steps_left_, change);
-    }
-    ++step_;
-    if (!change) return 0;
+  /// Where the next step needs them. Collective.
+  void bring_ghosts() {
+    if (steps_left_ > 0) return;
+    const PhaseScope scope(phases_, Phase::exchange);
+    // After single steps the only faces that are read and owned by others are those that were updated here, too.
+    exchange(plan_.depth() > 1 || !upper_faces_known_);
+    upper_faces_known_ = true;
+    steps_left_ = plan_.depth();
+  }
+  void make(int steps, bool change) {
+    steps_left_ -= steps;
+    sweep(steps, steps_left_, change);
+    step_ += steps;
+  }
+  double combine() {
     const PhaseScope scope(phases_, Phase::reduction);
     take_tiles();
     for (const auto& sum : sums_) sum->start();

@@ -91,12 +91,7 @@ void StateStepper<T, D>::overlap_by(Overlap mode) {
 
 template <class T, int D>
 std::string StateStepper<T, D>::sweeps() const {
-  if (sweeps_ > 1 && time_tile_[0] > 0) {
-    std::string text;
-    for (int j = 0; j < D; ++j)
-      text += (j > 0 ? " x " : "") + std::to_string(std::min(time_tile_[j], domain_.owned().extent(j)));
-    return "in tiles of " + text + " cells";
-  }
+  if (sweeps_ > 1 && time_tile_[0] > 0) return TimeTiles<D>{time_tile_}.text(domain_.owned().extents());
   std::string text = Fetch::text(fetches_, fetches_with_change_);
   if (D > 2 && orders_.decided()) text += orders_.way() == 0 ? ", rows in blocks" : ", plane by plane";
   if (fetches_.decided() && overlap_.decided() && overlap_.way() == 1) text += ", while ghosts travel";

@@ -10,7 +10,8 @@
 /// step q in tile floor((c + q s) / w). What step q reads lies at most s cells away: step q - 1 was there in this
 /// tile or an earlier one, and step q + 1, which puts the next value into the same place, comes in this tile or a
 /// later one. That holds in each dimension, so for tiles in the order of their indices; a stencil that reaches
-/// further than s on either side would break it. (Wonnacott, "Using time skewing to eliminate idle time due to
+/// further than s on either side would break it. Fields on faces and in cells that take turns need but one array
+/// (StaggeredSolver::update_in). (Wonnacott, "Using time skewing to eliminate idle time due to
 /// memory bandwidth and network limitations", 2000.)
 ///
 /// What it should cost: V cells of all arrays fit the second-level cache. A tile brings in w_j + k s_j cells per
@@ -21,6 +22,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "datatypes/box.hpp"
@@ -60,6 +62,13 @@ struct TimeTiles {
     t.unit = cells;
     for (int j = 0; j < D; ++j) t.extents[j] = (extents[j] + cells[j] - 1) / cells[j] * cells[j];
     return t;
+  }
+
+  /// For people.
+  std::string text(const Index<D>& block) const {
+    std::string text;
+    for (int j = 0; j < D; ++j) text += (j > 0 ? " x " : "") + std::to_string(std::min(extents[j], block[j]));
+    return "in tiles of " + text + " cells";
   }
 
   /// f(q, box) for the parts of `steps` steps in an order that is right: step q = 0, 1, .. in `box`, which lies in

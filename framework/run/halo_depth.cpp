@@ -42,6 +42,7 @@ std::vector<int> automatic_depths(const SolverModel<D>& model, const Decompositi
   Index<D> smallest, largest;
   for (int j = 0; j < D; ++j) smallest[j] = blocks.smallest_extent(j), largest[j] = blocks.largest_extent(j);
   const bool in_caches = model.memory(smallest, 1) <= kBeyondCaches_bytes;
+  if (in_caches && !model.tries_depths()) return {1};
   const double bytes = (in_caches ? kMoreMemoryInCaches : kMoreMemory) * model.memory(largest, 1);
   int most = largest_depth([&](int depth) { return model.memory(largest, depth); },
                            std::min(in_caches ? kMostTried<D> : kEnough<D>, model.deepest()), bytes);

@@ -147,7 +147,7 @@ class Solver {
   virtual int depth() const { return 1; }
   /// From now on these depths, two or more, fewest first, of which the last is what it was created for, are tried
   /// out in the first steps, and the fastest is kept, the same on all ranks. To be called before `reduce_by`, where
-  /// the model steps in tiles. Collective.
+  /// the model tries depths. Collective.
   virtual void try_depths(const std::vector<int>& /*depths*/) {}
   /// From now on sweeps go so, where this solver has such ways. To be called before the first step. Local.
   virtual void sweep_by(const SweepSettings<D>&) {}
@@ -191,9 +191,10 @@ class SolverModel {
   virtual void check_coefficients(const CartesianDomain<D>& /*domain*/) const {}
   /// Steps per halo exchange that the solver can make use of.
   virtual int deepest() const { return std::numeric_limits<int>::max(); }
-  /// Does it make several steps without a sum over all cells in between, in time tiles, and try out depths? Else
-  /// halo_depth = "auto" is 1.
+  /// Does it make several steps without a sum over all cells in between, in time tiles? Else halo_depth = "auto" is
+  /// 1, as it is in caches for those that do not try out depths.
   virtual bool steps_in_tiles() const { return false; }
+  virtual bool tries_depths() const { return steps_in_tiles(); }
   virtual StencilShape<D> shape() const = 0;
   /// What `depth` steps exchange, for plans.
   virtual ExchangeLoad<D> exchange_load(int depth) const { return {{{{shape(), depth}}}}; }

@@ -120,19 +120,19 @@ class DeviceStaggered final : public StaggeredSteps<D> {
     return f < host_.size() ? host_[f].ref() : host_given_[f - host_.size()].ref();
   }
   ErasedArray<D> erased(std::size_t f) const override { return fields_[f].erased(); }
-  void bring_sides(const Box<D>& cells, double time) override {
-    for (std::size_t f = 0; f < outside_.size(); ++f) outside_[f].fill(fields_[f].ref(), cells, time);
-    for (auto& of_dimension : sides_)
-      for (Side& side : of_dimension)
-        if (gives(side) && side.faces.vary_in_time()) bring_given(side, cells, time);
-  }
-  void bring_in_time(int further, double time) override {
-    const auto& cells = levels_[static_cast<std::size_t>(further)].all[0];
-    for (const auto& c : this->in_time_) host_given_[c.index()].give(c, cells, time, given_[c.index()]);
-  }
-  void sweep(int further, bool change) override {
-    const Level& level = levels_[static_cast<std::size_t>(further)];
-    in_.fields_given ? sweep_parts<Given::fields>(level, change) : sweep_parts<Given::numbers>(level, change);
+  void sweep(int steps, int further, bool change) override {
+    for (int q = 0; q < steps; ++q) {
+      const int m = further + steps - 1 - q;
+      {
+        const PhaseScope scope(this->phases_, Phase::boundary);
+        bring_sides(this->bounds(m + 1), this->time(q));
+      }
+      const PhaseScope scope(this->phases_, Phase::sweep);
+      const Level& level = levels_[static_cast<std::size_t>(m)];
+      for (const auto& c : this->in_time_)
+        host_given_[c.index()].give(c, level.all[0], this->time_of_sources(q), given_[c.index()]);
+      in_.fields_given ? sweep_parts<Given::fields>(level, change) : sweep_parts<Given::numbers>(level, change);
+    }
   }
   void take_tiles() override {
     for (auto& tiles : tiles_) tiles.take();
@@ -178,6 +178,13 @@ class DeviceStaggered final : public StaggeredSteps<D> {
   /// Are there faces of this rank, or that it updates for others, whose values are given?
   bool gives(const Side& side) const {
     return side.faces.given() && !side.faces.at(this->bounds(this->plan_.depth())).empty();
+  }
+  /// The fields in cells outside the grid, and the values that faces are given, around and at these cells.
+  void bring_sides(const Box<D>& cells, double time) {
+    for (std::size_t f = 0; f < outside_.size(); ++f) outside_[f].fill(fields_[f].ref(), cells, time);
+    for (auto& of_dimension : sides_)
+      for (Side& side : of_dimension)
+        if (gives(side) && side.faces.vary_in_time()) bring_given(side, cells, time);
   }
   /// The values of this time at `cells`.
   void bring_given(Side& side, const Box<D>& cells, double time) {

@@ -107,6 +107,7 @@ class Runner {
                                         fmt::format("parallel.halo_depth={}", depth),
                                         fmt::format("parallel.alignment_tolerance={}", tolerances[turn % 3])};
           if (turn % 2 && !exact(c)) more.push_back("parallel.reduction=binary_tree");
+          if (turn % 3 == 1) more.push_back("parallel.tile=" + small_tile(c));
           with_files_ = !crowded || (turn + turn / 4) % 4 == 0;  // each depth in turn
           attempt(c, more, "");
           with_files_ = true;
@@ -143,10 +144,19 @@ class Runner {
     return std::find(c.overrides.begin(), c.overrides.end(), "parallel.reduction=\"exact\"") != c.overrides.end();
   }
 
+  static std::vector<std::int64_t> shape_of(const TestCase& c) {
+    return Config(bytes_of(c.input), c.input, c.overrides).integers("domain.shape", {});
+  }
+  /// For steps that follow an exchange together: some cells of each dimension.
+  static std::string small_tile(const TestCase& c) {
+    std::string text;
+    for (const std::int64_t n : shape_of(c))
+      text += (text.empty() ? "[" : ",") + std::to_string(std::min<std::int64_t>(n, 3));
+    return text + "]";
+  }
   /// Every process grid that the case's shape and this rank count allow.
   std::vector<std::string> process_grids(const TestCase& c) const {
-    Config config(bytes_of(c.input), c.input, c.overrides);
-    const auto shape = config.integers("domain.shape", {});
+    const auto shape = shape_of(c);
     std::vector<std::string> texts;
     const auto collect = [&]<int D>() {
       Index<D> n;

@@ -129,6 +129,32 @@ TEST(Depths, AnySolverHasTheSameBitsInAnyTilesAndByAnyWayThroughMemory) {
                      seed++);
 }
 
+TEST(Depths, OfFieldsOnFacesHaveTheSameBitsInAnyTiles) {
+  std::uint64_t seed = 1;
+  const auto check = [&]<int D>(std::integral_constant<int, D>, const std::string& shape, const std::string& low,
+                                const std::string& high, const std::string& tile) {
+    std::string text = "domain = {shape = " + shape + ", boundary = {low = [" + low + "], high = [" + high +
+                       "]}}\n" + "solver.kind = \"acoustics\"\ninitial.p.kind = \"random\"\n";
+    for (int j = 0; j < D; ++j) text += "initial.v" + std::to_string(j) + ".kind = \"random\"\n";
+    SCOPED_TRACE(text);
+    same_by_force<D>(text, tile, "fetched", seed++);
+    ASSERT_TRUE(test::all_ranks_ok(!testing::Test::HasFatalFailure()));
+  };
+  const std::string given = "{dirichlet = \"sin(3*x0)*exp(-t)\"}", round = "\"periodic\"", free = "\"neumann\"";
+  for (const char* tile : {"[1]", "[7]"}) {
+    check(std::integral_constant<int, 1>(), "[61]", given, free, tile);
+    check(std::integral_constant<int, 1>(), "[61]", round, round, tile);
+  }
+  for (const char* tile : {"[1, 1, 1]", "[2, 3, 16]", "[14, 3, 29]"}) {
+    check(std::integral_constant<int, 3>(), "[14, 10, 29]", given + "," + free + "," + round,
+          free + "," + given + "," + round, tile);
+    check(std::integral_constant<int, 3>(), "[14, 10, 29]", round + "," + round + "," + given,
+          round + "," + round + "," + given, tile);
+  }
+  check(std::integral_constant<int, 4>(), "[8, 9, 6, 13]", given + "," + round + "," + free + "," + given,
+        free + "," + round + "," + given + "," + free, "[3, 2, 6, 8]");
+}
+
 // Rows and planes ahead of the sum that reads them, from several bands in the fastest dimension or the slowest,
 // with every rule that p's outside cells may obey then, and with one that they may not.
 TEST(Depths, ConjugateGradientsHaveTheSameBitsWherePIsTurnedAhead) {

@@ -32,12 +32,15 @@ inline std::vector<SolverText> all_solvers() {
   std::vector<SolverText> all{
       {"acoustics", kPeriodic + everywhere},
       {"acoustics", kFixed + everywhere},
+      {"acoustics", kExpression + everywhere +
+                        "solver.mask = {kind = \"checkerboard\", size = 5, rule = \"mirror\"}\n"
+                        "source = {kind = \"expression\", expression = \"x*sin(t) + y\"}\n"},
       {"heat", kPeriodic + kRandom + "solver.kind = \"heat\"\n"},
       {"heat", kExpression + kRandom + "solver.kind = \"heat\"\n"},
       {"heat", kFixed + kRandom + "solver = {kind = \"heat\", kappa = {kind = \"random\"}}\n"},
       {"heat", kFixed + kRandom + "solver = {kind = \"heat\", mask = {kind = \"checkerboard\", size = 7}}\n"},
-      {"heat",
-       kFixed + kRandom + "source = {kind = \"expression\", expression = \"x*sin(t) + y\"}\nsolver.kind = \"heat\"\n"},
+      {"heat", kFixed + kRandom +
+                   "source = {kind = \"expression\", expression = \"x*sin(t) + y\"}\nsolver.kind = \"heat\"\n"},
       {"stencil",
        kFixed + kRandom +
            "solver = {kind = \"stencil\", offsets = [[0, 0], [1, 1], [-2, 0]], weights = [0.5, 0.2, 0.3]}\n"},

@@ -192,9 +192,9 @@ void expect_as_reference(const std::string& text) {
 
 void expect_as_reference(const std::string& solver, const std::string& more) {
   const std::string on_device = "\nparallel.space = \"device\"", single = "\ndomain.type = \"float32\"";
-  for (const int depth : {1, 3}) {
-    expect_as_reference<double>(input_text(solver, depth, more));
-    expect_as_reference<float>(input_text(solver, depth, more + single));
+  for (const auto& [depth, how] : {std::pair(1, ""), std::pair(3, "\nparallel.tile = [2, 5]"), std::pair(4, "")}) {
+    expect_as_reference<double>(input_text(solver, depth, more + how));
+    expect_as_reference<float>(input_text(solver, depth, more + how + single));
     if (kOnDevice<double, 2>) expect_as_reference<double>(input_text(solver, depth, more + on_device));
     if (kOnDevice<float, 2>) expect_as_reference<float>(input_text(solver, depth, more + on_device + single));
   }
