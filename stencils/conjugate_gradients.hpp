@@ -141,19 +141,23 @@ struct OperatorAt {
     return static_cast<double>(p[k]) * static_cast<double>(value(k));
   }
 };
-/// u = (u - shift) + alpha p and r = r - alpha A p.
+/// u = (u - shift) + alpha p and r = r - alpha A p, and (r, r) of what is stored, NaN where u is not finite.
 template <class T, int D>
 struct DescentAt {
   T alpha, shift;
   OperatorAt<T, D> a;
   T *u, *r;
+  struct Values {
+    T u, r;
+  };
   KOKKOS_FUNCTION std::int64_t stride(int j) const { return a.stride(j); }
-  KOKKOS_FUNCTION void operator()(std::int64_t k) const {
-    u[k] = new_u(k);
-    r[k] = new_r(k);
+  KOKKOS_FUNCTION Values values(std::int64_t k) const {
+    return {(u[k] - shift) + alpha * a.p[k], r[k] - alpha * a.value(k)};
   }
-  KOKKOS_FUNCTION T new_u(std::int64_t k) const { return (u[k] - shift) + alpha * a.p[k]; }
-  KOKKOS_FUNCTION T new_r(std::int64_t k) const { return r[k] - alpha * a.value(k); }
+  KOKKOS_FUNCTION double term(std::int64_t, const Values& v) const {
+    return static_cast<double>(v.r) * static_cast<double>(v.r) + 0 * static_cast<double>(v.u);
+  }
+  KOKKOS_FUNCTION void store(std::int64_t k, const Values& v) const { u[k] = v.u, r[k] = v.r; }
 };
 /// p = r + beta p.
 template <class T>
@@ -161,7 +165,9 @@ struct TurnAt {
   T beta;
   const T* r;
   T* p;
-  KOKKOS_FUNCTION void operator()(std::int64_t k) const { p[k] = r[k] + beta * p[k]; }
+  KOKKOS_FUNCTION T values(std::int64_t k) const { return r[k] + beta * p[k]; }
+  KOKKOS_FUNCTION void store(std::int64_t k, T v) const { p[k] = v; }
+  KOKKOS_FUNCTION void operator()(std::int64_t k) const { store(k, values(k)); }
 };
 
 }  // namespace detail

@@ -16,7 +16,6 @@
 #include "framework/run/solver.hpp"
 #include "framework/schedule/fastest_way.hpp"
 #include "stencils/coefficient_in_time.hpp"
-#include "stencils/overlap_choice.hpp"
 #include "stencils/state_fields.hpp"
 
 namespace isohalo {
@@ -61,7 +60,13 @@ class FieldStepper : public Solver<D> {
   /// The ghosts are stale; not the outside cells of sides that are `fixed` at all times, which nobody else may
   /// write.
   void fields_changed() override { steps_left_ = 0, ghosts_written_ = false; }
-  /// Whether exchange and sweep overlap (1: they do), or that it is not known yet.
+  /// Whether a step without change sum that needs an exchange sweeps, while the messages travel, what reads no
+  /// ghosts of other ranks, if it has one stage. Before the first step, the same on all ranks; by default what is
+  /// faster. Local.
+  void overlap_by(bool overlap) {
+    if (names_.stages == 1) overlap_ = FastestWay::decided_for(overlap);
+  }
+  /// 1: it does; or that it is not known yet.
   const FastestWay& overlap() const { return overlap_; }
 
  protected:
@@ -84,7 +89,7 @@ class FieldStepper : public Solver<D> {
         sweeps_(names.reaches(depth)),
         deepest_(sweeps_),
         reducer_(domain),
-        overlap_(overlap_ways(names.stages > 1 ? Overlap::never : Overlap::automatic, domain.comm())),
+        overlap_(names.stages > 1 || domain.comm().size() == 1 ? FastestWay::decided_for(0) : FastestWay::of(2)),
         previous_read_(!names.before.empty()) {
     const StencilShape<D>& shape = shapes_.all;
     const auto ghosts = shape.ghost_widths(deepest_, around_), layers = shape.ghost_widths(1, around_);
@@ -316,7 +321,7 @@ template <class T, int D, class Parts>
 bool FieldStepper<T, D, Parts>::exchange_ghosts(const Fields& u, bool overlap) {
   HaloPlan<D>& plan = this->plan();
   const auto arrays = previous_exchanged() ? erased({&u, &next_}) : travelling(u);
-  if (!overlap || inner_.empty()) {
+  if (!overlap || inner_.empty() || previous_exchanged()) {
     plan.exchange(arrays);
     return false;
   }

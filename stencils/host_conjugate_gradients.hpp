@@ -13,33 +13,11 @@
 #include "framework/schedule/stopwatch.hpp"
 #include "stencils/conjugate_gradients.hpp"
 #include "stencils/kernel_sweep.hpp"
+#include "stencils/row_kernels.hpp"
 
 namespace isohalo {
 
 namespace detail {
-
-/// Rows of cells that are updated in place, each by make(in, at, out, to)(x): see RowKernel.
-template <class T, int D, class Make>
-class RowOfCells final : public RowKernel<T, D> {
- public:
-  explicit RowOfCells(const Make& make) : make_(make) {}
-  void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
-           const Index<D>&) const override {
-    const auto update = make_(in, at, out, to);
-    for (std::int64_t k = 0, row = 0; k < rows.count; ++k, row += rows.apart) {
-      ISOHALO_INDEPENDENT
-      for (std::int64_t x = row; x < row + rows.cells; ++x) update(x);
-    }
-  }
-  bool reads_what_it_writes() const override { return true; }
-
- private:
-  Make make_;
-};
-template <class T, int D, class Make>
-RowOfCells<T, D, Make> row_of_cells(const Make& make) {
-  return RowOfCells<T, D, Make>(make);
-}
 
 /// p = r + beta p, a row and a plane ahead of the rows of cells of which (p, A p) is formed: p is read there from
 /// cache. These come band by band (TreeReducer::bands). Ghosts of p are turned as well, from those of r.
@@ -151,10 +129,8 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   }
   double descend(T alpha, T shift, double& sum_of_u) override {
     watch_ = detail::Stopwatch(!ways_.decided());
-    const auto row = detail::row_of_cells<T, D>([=, laplacian = laplacian()](auto in, auto at, auto out, auto to) {
-      return detail::DescentAt<T, D>{alpha, shift, {laplacian, in[0] + at}, out[1] + to, out[0] + to};
-    });
     T *const p = p_.ref().data, *const out[] = {r_.ref().data, u_.ref().data};
+    const detail::RowsInPlace<T, D, detail::DescentAt<T, D>> row({alpha, shift, {laplacian(), p}, out[1], out[0]});
     return system_.sums_by(sum_of_u_.get(), &sum_of_u, [&](CellSum<D>& sum, std::vector<double>& scratch) {
       sweep_with_square<T, D>(sum, sum_of_u_.get(), scratch, {row, p_.ref(), {&p, 1}, out}, how());
     });
@@ -201,10 +177,8 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
     });
   }
   void turn_all(T beta) {
-    const auto row = detail::row_of_cells<T, D>([beta](auto in, auto at, auto out, auto to) {
-      return detail::TurnAt<T>{beta, in[0] + at, out[0] + to};
-    });
     T *const r = r_.ref().data, *const p = p_.ref().data;
+    const detail::RowsInPlace<T, D, detail::TurnAt<T>> row({beta, r, p});
     const PhaseScope scope(system_.phases(), Phase::sweep);
     sweep<T, D>(this->rows_, {row, p_.ref(), {&r, 1}, {&p, 1}}, how());
   }

@@ -174,19 +174,6 @@ void with_number(std::size_t arrays, const F& f) {
   }
 }
 
-/// f(row) with row(i, later) that gives the squared changes of these rows.
-template <class T, int D, class F>
-void with_changed_rows(const UpdatedRows<T, D>& rows, std::span<T* const> before, const F& f) {
-  if (replaces(rows.update(), before))
-    return f([&](const Index<D>& i, const Index<D>& later) { return ReplacedRow<T, D>(rows, i, later); });
-  with_number(rows.update().out.size(), [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
-    const auto terms = [before](std::int64_t at, std::span<T* const> after, std::int64_t to) {
-      return SquaredChanges<T, N>(before, at, after, to);
-    };
-    f([&](const Index<D>& i, const Index<D>& later) { return SummedRow(rows, terms, i, later); });
-  });
-}
-
 }  // namespace
 
 template <class T, int D>
@@ -244,24 +231,17 @@ void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const
   if constexpr (std::is_same_v<T, std::uint8_t>) {
     count_with_change(sum, rows, before[0]);
   } else {
-    with_changed_rows(rows, before, [&](const auto& row) {
+    const auto form = [&](const auto& row) {
       form_tile_values("isohalo::change", sum, scratch,
                        [&](const Index<D>& i, std::int64_t, const Index<D>& later) { return row(i, later); });
-    });
-  }
-}
-
-template <class T, int D>
-void sweep_box_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box<D>& box,
-                           const RowUpdate<T, D>& update, std::span<T* const> before) {
-  if constexpr (std::is_same_v<T, std::uint8_t>) {
-    sweep_box(box, update);
-    change_in_box(sum, scratch, box, update.like, update.out, before);
-  } else {
-    const UpdatedRows<T, D> rows(update, {.in_cache = true});
-    with_changed_rows(rows, before, [&](const auto& row) {
-      form_tile_values("isohalo::change", sum, scratch, box,
-                       [&](const Index<D>& i, std::int64_t) { return row(i, i); });
+    };
+    if (replaces(update, before))
+      return form([&](const Index<D>& i, const Index<D>& later) { return ReplacedRow<T, D>(rows, i, later); });
+    with_number(update.out.size(), [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
+      const auto terms = [before](std::int64_t at, std::span<T* const> after, std::int64_t to) {
+        return SquaredChanges<T, N>(before, at, after, to);
+      };
+      form([&](const Index<D>& i, const Index<D>& later) { return SummedRow(rows, terms, i, later); });
     });
   }
 }
@@ -325,8 +305,6 @@ void sweep_with_square(CellSum<D>& sum, CellSum<D>* second, std::vector<double>&
   template void sweep_box(const Box<D>&, const RowUpdate<T, D>&, T*);                                           \
   template void sweep_with_change(ChangeSum<T, D>&, std::vector<double>&, const RowUpdate<T, D>&,               \
                                   std::span<T* const>, const Fetch&);                                           \
-  template void sweep_box_with_change(ChangeSum<T, D>&, std::vector<double>&, const Box<D>&,                    \
-                                      const RowUpdate<T, D>&, std::span<T* const>);                             \
   template void change_in_box(ChangeSum<T, D>&, std::vector<double>&, const Box<D>&, const ArrayRef<T, D>&,     \
                               std::span<T* const>, std::span<T* const>);
 #define ISOHALO_INSTANTIATE_SUMS(T, D)                                                                    \

@@ -37,12 +37,6 @@ template <class T, int D>
 void sweep_with_square(CellSum<D>& sum, CellSum<D>* second, std::vector<double>& scratch,
                        const RowUpdate<T, D>& update, const Fetch& how);
 
-/// The same as sweep_with_change in one box of owned cells, which is in cache and begins and ends where reduction
-/// tiles do or the block does.
-template <class T, int D>
-void sweep_box_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box<D>& box,
-                           const RowUpdate<T, D>& update, std::span<T* const> before);
-
 /// The same as sweep_with_change of one array of floating-point cells that is updated in place, by a
 /// ChangingKernel, over the planes low .. high-1 of dimension 0 that this rank owns: to be called for all of them
 /// in order, with the same `lanes`. Of one dimension all owned cells, whatever the planes.

@@ -133,8 +133,8 @@ class ChangingKernel : public RowKernel<T, D> {
   bool reads_what_it_writes() const override { return true; }
 };
 
-/// Each cell by update.values(k), update.store(k, values) and update.term(k, values), k elements behind the first
-/// owned one of the arrays, whose addresses it has.
+/// Each cell by update.values(k), update.store(k, values) and, where there are sums, update.term(k, values), k
+/// elements behind the first owned one of the arrays, whose addresses it has.
 template <class T, int D, class Update>
 class RowsInPlace final : public ChangingKernel<T, D> {
  public:
@@ -149,9 +149,11 @@ class RowsInPlace final : public ChangingKernel<T, D> {
   }
   [[gnu::flatten]] void run_adding(const T* const*, std::int64_t at, T* const*, std::int64_t, const CellRows& rows,
                                    const Index<D>&, double* sums, bool first) const override {
-    const Update update = update_;
-    for (std::int64_t k = 0; k < rows.count; ++k, at += rows.apart, first = false)
-      first ? add<true>(update, at, rows.cells, sums) : add<false>(update, at, rows.cells, sums);
+    if constexpr (requires(const Update& u) { u.term(at, u.values(at)); }) {
+      const Update update = update_;
+      for (std::int64_t k = 0; k < rows.count; ++k, at += rows.apart, first = false)
+        first ? add<true>(update, at, rows.cells, sums) : add<false>(update, at, rows.cells, sums);
+    }
   }
 
  private:

@@ -217,50 +217,6 @@ struct AmendedCells : Update {
   }
 };
 
-/// Notes whether it is read.
-template <int D>
-struct NotedPlace {
-  static constexpr int dimensions = D;
-  bool* read;
-  double operator()() const { return note(); }
-  double below() const { return note(); }
-  double above() const { return note(); }
-  double spacing() const { return 1.0; }
-  int along() const { return 0; }
-
- private:
-  double note() const {
-    *read = true;
-    return 1.0;
-  }
-};
-/// Which coefficients the functions of faces and of cells read: what is worth fetching, not what may be read.
-template <class S, int D>
-struct CoefficientsRead {
-  static constexpr std::size_t kNumbers = kCoefficients<S, D>;
-  std::array<bool, kNumbers> by_faces{}, by_cells{};
-
-  explicit CoefficientsRead(const S& solver) {
-    bool other = false;
-    const NotedPlace<D> place{&other};
-    const auto places = [](std::array<bool, kNumbers>& read) {
-      return [&]<std::size_t... K>(std::index_sequence<K...>) {
-        return std::array<NotedPlace<D>, kNumbers>{NotedPlace<D>{&read[K]}...};
-      }
-      (std::make_index_sequence<kNumbers>());
-    };
-    [&]<std::size_t... F, std::size_t... J>(std::index_sequence<F...>, std::index_sequence<J...>) {
-      const auto same = [&](std::size_t) { return place; };
-      const std::array<NotedPlace<D>, D> faces{same(J)...};
-      with_coefficients([&](const auto&... rest) { return solver.face(place, same(F)..., rest...); },
-                        places(by_faces), 1.0);
-      with_coefficients([&](const auto&... rest) { return solver(same(F)..., faces, rest...); }, places(by_cells),
-                        1.0);
-    }
-    (std::make_index_sequence<kStateFields<S>>(), std::make_index_sequence<D>());
-  }
-};
-
 /// array(f): the fields of the state in order, then what is given as fields (CellSettings::given).
 template <Given kGiven, class T, class S, int D, class ArrayOf>
 StaggeredParts<S, T, D, kGiven> staggered_parts(const CellSettings<S, D>& in, const ArrayOf& array) {

@@ -86,16 +86,19 @@ template <int D>
 /// Can its functions be called, whatever they return?
 template <class S, int D, std::size_t... F>
 constexpr bool takes_places(std::index_sequence<F...>) {
-  using Place = NotedPlace<D>;
-  if constexpr (kCoefficients < S, D >> 0)
-    return requires(const S& s, Place p, std::array<Place, D> sides, std::array<Place, kCoefficients<S, D>> given) {
-      s.face(p, (static_cast<void>(F), p)..., given, 1.0);
-      s((static_cast<void>(F), p)..., sides, given, 1.0);
+  constexpr std::size_t n = kCoefficients<S, D>;
+  using Here = HereCell<D>;
+  using Faces = std::array<BothSides, D>;
+  if constexpr (n > 0)
+    return requires(const S& s, HereFace<D> q, BothSides u, Here here, Faces faces, std::array<BothSides, n> beside,
+                    std::array<Here, n> given) {
+      s.face(q, (static_cast<void>(F), u)..., beside, 1.0);
+      s((static_cast<void>(F), here)..., faces, given, 1.0);
     };
   else
-    return requires(const S& s, Place p, std::array<Place, D> sides) {
-      s.face(p, (static_cast<void>(F), p)..., 1.0);
-      s((static_cast<void>(F), p)..., sides, 1.0);
+    return requires(const S& s, HereFace<D> q, BothSides u, Here here, Faces faces) {
+      s.face(q, (static_cast<void>(F), u)..., 1.0);
+      s((static_cast<void>(F), here)..., faces, 1.0);
     };
 }
 

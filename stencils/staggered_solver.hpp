@@ -178,10 +178,8 @@ class StaggeredSolver final : public StaggeredSteps<D> {
   void make_updates(const detail::CellSettings<S, D>& in) {
     const auto array = [this](std::size_t f) -> const Array& { return arrays_[f]; };
     const std::size_t cells = names().cells();
-    const detail::CoefficientsRead<S, D> read(in.solver);
-    const auto add_read = [&](Update& update, const auto& is_read) {
-      for (std::size_t k = 0; k < in.first_source(); ++k)
-        if (is_read[k]) update.in.push_back(array(cells + D + k).data);
+    const auto add_given = [&](Update& update) {
+      for (std::size_t k = 0; k < in.first_source(); ++k) update.in.push_back(array(cells + D + k).data);
       if (in.has_mask()) update.in.push_back(array(cells + D + in.place_of_mask()).data);
     };
     Update& of_cells = updates_[0];
@@ -198,9 +196,9 @@ class StaggeredSolver final : public StaggeredSteps<D> {
       of_faces.out = {v.data};
       of_faces.in = of_cells.out;
       of_cells.in.push_back(v.data + v.stride[j]);  // the faces above, which come later
-      add_read(of_faces, read.by_faces);
+      add_given(of_faces);
     }
-    add_read(of_cells, read.by_cells);
+    add_given(of_cells);
     for (std::size_t f = 0; f < cells && in.sourced; ++f)
       of_cells.in.push_back(array(cells + D + in.first_source() + f).data);
   }

@@ -20,8 +20,7 @@ StateStepper<T, D>::StateStepper(const StateFields& names, const CartesianDomain
     const auto boxes = shapes.all.needed_boxes(domain.owned(), m, around_);
     Level level;
     level.all = in_orders(boxes);
-    level.around = detail::without(boxes, domain.owned());
-    level.shell = SweepRegion<D>(level.around);
+    level.shell = SweepRegion<D>(detail::without(boxes, domain.owned()));
     level.boxes = boxes;
     std::stable_sort(level.boxes.begin(), level.boxes.end(),
                      [](const Box<D>& a, const Box<D>& b) { return a.cells() > b.cells(); });
@@ -60,9 +59,9 @@ void StateStepper<T, D>::go_deep(int depth) {
   const auto cell_bytes = names_.template cell_bytes<T>();
   tilings_.try_emplace(sweeps_, TileSizes<D>::of(domain_.owned().extents(), reach, cell_bytes, 64 / sizeof(T),
                                                  sweeps_, host_threads(), forced_tile_));
-  if (names_.stages > 1 || (sweeps_ > 1 && !always_overlaps_)) return;
+  if (names_.stages > 1 || sweeps_ > 1) return;
   interior_ = in_orders({inner_});
-  rest_ = SweepRegion<D>(detail::without(shapes_.all.needed_boxes(domain_.owned(), sweeps_ - 1, around_), inner_));
+  rest_ = SweepRegion<D>(detail::without(shapes_.all.needed_boxes(domain_.owned(), 0, around_), inner_));
 }
 
 template <class T, int D>
@@ -79,14 +78,6 @@ void StateStepper<T, D>::sweep_by(const SweepSettings<D>& settings) {
   forced_tile_ = settings.tile;
   if (forced_tile_) tilings_.clear(), go_deep(depth_);
   if (settings.way) fetches_ = fetches_with_change_ = FastestWay::decided_for(*settings.way);
-}
-
-template <class T, int D>
-void StateStepper<T, D>::overlap_by(Overlap mode) {
-  if (names_.stages > 1) return;
-  overlap_ = overlap_ways(mode, domain_.comm());
-  always_overlaps_ = mode == Overlap::always;
-  go_deep(depth_);
 }
 
 template <class T, int D>
@@ -124,9 +115,8 @@ template <class T, int D>
 std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, double& sum) {
   const int left = steps_left_ == 0 ? sweeps_ : steps_left_;
   const int steps = static_cast<int>(std::min<std::int64_t>(most, left));
-  const bool overlapped = steps_left_ == 0 && overlaps();
   tiles_tried_ = false;
-  if (steps < 2 || names_.stages > 1 || overlapped) {
+  if (steps < 2 || names_.stages > 1) {
     sum = step(change && most == 1);
     return 1;
   }
@@ -138,7 +128,7 @@ std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, do
     TileSizes<D>& tiling = tilings_.at(sweeps_);
     const TimeTiles<D>& tiles = tiling.now(change);
     time_tile_ = tiles.extents;
-    const bool whole = steps + (always_overlaps_ ? 1 : 0) >= sweeps_;  // others take other times
+    const bool whole = steps == sweeps_;  // others take other times
     tiles_tried_ = whole && !tiling.ways[change].decided();
     const detail::Stopwatch watch(tiles_tried_);
     (change ? tiles.in_units(reducer_.tile()) : tiles)
@@ -169,15 +159,10 @@ void StateStepper<T, D>::sweep_part(int further, const Box<D>& part, int q, int 
                       ? replaced_.keep(next_[0].ref(), part, skew)
                       : nullptr;
   const bool summed = last && change && !owned.empty();
-  const bool replaced = summed && change_over_two_;
+  T* const replaced =
+      summed && change_over_two_ ? replaced_.values((in_place_ ? next_ : to)[0].ref(), owned) : nullptr;
   std::int64_t left = part.cells();
-  if (replaced) {
-    give_coefficients(owned, step_ + q, 0);
-    T* const before = in_place_ ? replaced_.values(next_[0].ref(), owned) : to[0].ref().data;
-    sweep_box_with_change<T, D>(reducer_, scratch_, owned, update, {&before, 1});
-    left -= owned.cells();
-  }
-  for (const Box<D>& b : replaced ? level(further).around : level(further).boxes) {
+  for (const Box<D>& b : level(further).boxes) {
     if (left == 0) break;
     const Box<D> common = b.intersect(part);
     if (common.empty()) continue;
@@ -186,8 +171,9 @@ void StateStepper<T, D>::sweep_part(int further, const Box<D>& part, int q, int 
     left -= common.cells();
   }
   if (!last) return this->fill_outside_of(to, with_mirrored(part, this->bounds(further)), step_ + q + 1, 0);
-  if (summed && !replaced)
-    change_in_box(reducer_, scratch_, owned, update.like, update.out, this->addresses(from, before_));
+  if (summed)
+    change_in_box(reducer_, scratch_, owned, update.like, update.out,
+                  replaced ? std::span<T* const>(&replaced, 1) : this->addresses(from, before_));
 }
 
 template <class T, int D>

@@ -71,11 +71,6 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   void try_depths(const std::vector<int>& depths) override;
   void sweep_by(const SweepSettings<D>& settings) override;
 
-  /// Whether a step without change sum that needs an exchange sweeps, while the messages travel, what reads no
-  /// ghosts of other ranks; where it may. Before the first step, the same on all ranks; by default what is faster.
-  /// Local.
-  void overlap_by(Overlap mode);
-
   /// The field before the last step, which took one stage; its ghosts are of no use. A kernel may read it in the
   /// cells that it writes: they hold it until then.
   const ArrayRef<T, D>& previous() const { return next_[0].ref(); }
@@ -136,12 +131,8 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   bool sweeps_decided() const { return fetches_.decided() && orders_.decided(); }
 
   /// Is the next step to overlap exchange and sweep, if it can? It is tried out once sweeps are as they stay. Steps
-  /// in tiles gain more than an exchange costs that comes once in several steps: they do so only when told to. The
-  /// same on all ranks.
-  bool overlaps() const {
-    return (sweeps_ == 1 || always_overlaps_) && !this->previous_exchanged() && overlap_.way() == 1 &&
-           (overlap_.decided() || sweeps_decided());
-  }
+  /// in tiles gain more than an exchange costs that comes once in several steps. The same on all ranks.
+  bool overlaps() const { return sweeps_ == 1 && overlap_.way() == 1 && (overlap_.decided() || sweeps_decided()); }
   Fetch fetch(const FastestWay& ways) const {
     Fetch how = Fetch::by_way(ways.way(), lead_);
     how.in_cache = in_cache_;
@@ -155,8 +146,7 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   struct Level {
     Region all;
     SweepRegion<D> shell;
-    std::vector<Box<D>> boxes;   // of `all`, the largest first
-    std::vector<Box<D>> around;  ///< those without the owned cells
+    std::vector<Box<D>> boxes;  ///< of `all`, the largest first
   };
   const Level& level(int m) const { return levels_[static_cast<std::size_t>(m)]; }
 
@@ -185,7 +175,7 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   void give_coefficients(const Cells& cells, std::int64_t step, double after);
 
   DepthChoice depth_choice_;
-  bool always_overlaps_ = false, change_over_two_ = false, in_place_ = false;
+  bool change_over_two_ = false, in_place_ = false;
   Region interior_;  ///< of the first step after an exchange, as `rest_`
   SweepRegion<D> rest_;
   std::vector<Level> levels_;

@@ -55,7 +55,7 @@ Json measure(const SweepOrder& order, const std::string& name, const std::string
     while (!stepper(automatic).overlap().decided()) automatic->advance(1, false);
     chosen = stepper(automatic).overlap().way() == 1;
     overlapped.emplace(order.comm, text, kinds);
-    stepper(*overlapped).overlap_by(Overlap::always), stepper(ours).overlap_by(Overlap::never);
+    stepper(*overlapped).overlap_by(true), stepper(ours).overlap_by(false);
   }
   if (order.tile.size() == D) {
     Index<D> tile{};

@@ -20,18 +20,6 @@ template <class T, int D>
 struct ProductAt : OperatorAt<T, D> {
   KOKKOS_FUNCTION double operator()(std::int64_t k) const { return this->product(k); }
 };
-/// And (r, r) of what is stored (LaneKernel), NaN where u is not finite.
-template <class T, int D>
-struct DescentWithSquare : DescentAt<T, D> {
-  struct Values {
-    T u, r;
-  };
-  KOKKOS_FUNCTION Values values(std::int64_t k) const { return {this->new_u(k), this->new_r(k)}; }
-  KOKKOS_FUNCTION double term(std::int64_t, const Values& v) const {
-    return static_cast<double>(v.r) * static_cast<double>(v.r) + 0 * static_cast<double>(v.u);
-  }
-  KOKKOS_FUNCTION void store(std::int64_t k, const Values& v) const { this->u[k] = v.u, this->r[k] = v.r; }
-};
 
 }  // namespace detail
 
@@ -84,7 +72,7 @@ class DeviceConjugateGradients final : public ConjugateGradients<T, D> {
     return sum(detail::ProductAt<T, D>{a_p()});
   }
   double descend(T alpha, T shift, double& sum_of_u) override {
-    const double rr = sum(detail::DescentWithSquare<T, D>{{alpha, shift, a_p(), data(u_), data(r_)}});
+    const double rr = sum(detail::DescentAt<T, D>{alpha, shift, a_p(), data(u_), data(r_)});
     if (system_.singular()) sum_of_u = sum(detail::ValueAt<T>{data(u_)});
     return rr;
   }

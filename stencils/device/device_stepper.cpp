@@ -14,7 +14,7 @@ DeviceStepper<T, D, Space>::DeviceStepper(const StateFields& names, const Cartes
       host_(copies_of(now_, now_.size())),
       host_before_(copies_of(next_, names.before.size())),
       host_coefficients_(copies_of(coefficients_, coefficients_.size())) {
-  overlap_by(Overlap::automatic);
+  if (this->previous_exchanged()) this->overlap_by(false);
   for (int m = 0; m <= deepest_; ++m) {
     const auto boxes = shapes.all.needed_boxes(domain.owned(), m, around_);
     levels_.push_back({boxes, detail::without(boxes, sum_.cells())});

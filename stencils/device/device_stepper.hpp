@@ -57,12 +57,6 @@ class DeviceStepper : public FieldStepper<T, D, DeviceParts<T, D, Space>> {
                 Exchange exchange = Exchange::automatic);
   ~DeviceStepper() override;
 
-  /// See StateStepper.
-  void overlap_by(Overlap mode) {
-    const bool may = names_.stages == 1 && !this->previous_exchanged();
-    overlap_ = overlap_ways(may ? mode : Overlap::never, domain_.comm());
-  }
-
   /// Copies on the host, as the fields are now. What is changed there counts from `start` or `fields_changed` on.
   std::vector<FieldHandle<D>> fields() override;
   /// Copies on the host, as they were filled before `start`.

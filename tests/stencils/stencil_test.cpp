@@ -150,7 +150,7 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
   const auto way = ways[seed % ways.size()];
   StateStepper<T, D> stepper("u", domain, stencil, rules, depth, make_row, way);
   StateStepper<T, D> overlapping("u", domain, stencil, rules, depth, make_row, way);
-  overlapping.overlap_by(Overlap::always);
+  overlapping.overlap_by(true);
   std::unique_ptr<Solver<D>> on_device;
   if constexpr (kOnDevice<T, D>) {
     using OnDevice = DeviceStepper<T, D, DeviceSpace>;
@@ -166,7 +166,7 @@ void check_stepper(const Index<D>& shape, const Offsets<D>& offsets, int depth, 
     if (rules_against_device(ElementType::float64, rules).empty()) {
       auto made = std::make_unique<OnDevice>(StateFields{{"u"}}, domain, stencil, std::vector{rules}, depth,
                                              make_kernels, way);
-      made->overlap_by(seed / 2 % 2 ? Overlap::always : Overlap::never);
+      made->overlap_by(seed / 2 % 2 != 0);
       on_device = std::move(made);
     }
   }
@@ -319,7 +319,7 @@ struct SlowRow {
 
 TEST(StateStepper, WhatIsSweptDuringAnExchangeIsChargedToTheSweep) {
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {60, 8}, {.periodic = {true, true}});
-  for (const Overlap overlap : {Overlap::always, Overlap::never}) {
+  for (const bool overlap : {true, false}) {
     StateStepper<double, 2> stepper(
         "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 1, [](const Index<2>&) { return SlowRow{}; },
         Exchange::coalesced);
@@ -331,11 +331,11 @@ TEST(StateStepper, WhatIsSweptDuringAnExchangeIsChargedToTheSweep) {
   }
 }
 
-TEST(OverlapWays, KeepsTheFasterWayOfTheSlowestRank) {
+TEST(FastestWay, IsThatOfTheSlowestRank) {
   const Communicator comm = Communicator::of(MPI_COMM_WORLD);
   const bool last = test::rank() == test::ranks() - 1;
   const auto decide = [&](double without, double with) {
-    FastestWay ways = overlap_ways(Overlap::automatic, comm);
+    FastestWay ways = FastestWay::of(2);
     test::Random random(static_cast<std::uint64_t>(test::rank()));
     int steps = 0, overlapped = 0;
     for (; !ways.decided(); ++steps) {
@@ -347,18 +347,13 @@ TEST(OverlapWays, KeepsTheFasterWayOfTheSlowestRank) {
     EXPECT_EQ(overlapped, steps / 2);
     return ways.way() == 1;
   };
-  if (test::ranks() == 1) {
-    EXPECT_EQ(overlap_ways(Overlap::automatic, comm).way(), 0U);
-    EXPECT_TRUE(overlap_ways(Overlap::automatic, comm).decided());
-  } else {
-    EXPECT_TRUE(decide(1.0, 0.9));
-    EXPECT_FALSE(decide(1.0, 0.99));
-    EXPECT_FALSE(decide(1.0, 1.1));
+  EXPECT_TRUE(decide(1.0, 0.9));
+  EXPECT_FALSE(decide(1.0, 0.99));
+  EXPECT_FALSE(decide(1.0, 1.1));
+  if (test::ranks() > 1) {
     EXPECT_FALSE(decide(1.0, last ? 1.2 : 0.5));  // one rank is held up
     EXPECT_TRUE(decide(last ? 1.2 : 0.5, 1.0));
   }
-  EXPECT_EQ(overlap_ways(Overlap::always, comm).way(), 1U);
-  EXPECT_EQ(overlap_ways(Overlap::never, comm).way(), 0U);
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // which takes terabytes of addresses
