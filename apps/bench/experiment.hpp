@@ -2,6 +2,8 @@
 /// Experiments as the papers run them: all in one random order, a sample is the slowest rank's time, means with 95
 /// % intervals after Tukey's rule; a method whose result is wrong is not timed.
 
+#include <mpi.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -34,5 +36,11 @@ double ratio_of(const std::vector<Experiment>& all, const std::string& figure, s
 Json json_of(const Experiment& e);
 /// One SVG per figure, named by its first word.
 void write_plots(const std::vector<Experiment>& all, const std::string& directory);
+
+/// Adds Figs. 8 and 9 of "Isomorphic, Sparse MPI-like Collective Communication Operations", section 7.3: the
+/// exchange of a 5-point stencil with a halo of depth 10 around `order` squared bytes per rank (10^4 in the paper),
+/// and of a 9-point stencil with depth 2 around 100 squared, on meshes (not periodic) of the first 1, 2, 3, ..
+/// ranks. Collective.
+void add_stencil_kernels(MPI_Comm user, int order, std::vector<Experiment>& experiments);
 
 }  // namespace isohalo

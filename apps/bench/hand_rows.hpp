@@ -34,37 +34,30 @@ struct HandHeatRow {
   }
 };
 
-template <int D>
+/// The cube of 27 cells around, from nine rows.
 class HandBoxRow {
  public:
-  HandBoxRow(const std::vector<Index<D>>&, const std::vector<double>& w, const Index<D>& s) : s_(s) {
+  HandBoxRow(const std::vector<Index<3>>&, const std::vector<double>& w, const Index<3>& s) : s_(s) {
     std::copy(w.begin(), w.end(), w_.begin());
   }
   void operator()(const double* __restrict u, double* __restrict out, std::int64_t n) const {
     const auto w = w_;
-    const std::int64_t a = s_[0];
-    if constexpr (D == 2) {
-      for (std::int64_t x = 0; x < n; ++x)
-        out[x] = w[0] * u[x - a - 1] + w[1] * u[x - a] + w[2] * u[x - a + 1] + w[3] * u[x - 1] + w[4] * u[x] +
-                 w[5] * u[x + 1] + w[6] * u[x + a - 1] + w[7] * u[x + a] + w[8] * u[x + a + 1];
-    } else {
-      const std::int64_t b = s_[1];
-      const double* p[9] = {u - a - b, u - a, u - a + b, u - b, u, u + b, u + a - b, u + a, u + a + b};
-      for (std::int64_t x = 0; x < n; ++x) {
-        double sum = w[0] * p[0][x - 1] + w[1] * p[0][x] + w[2] * p[0][x + 1];
-        for (int k = 1; k < 9; ++k) {
-          sum = sum + w[static_cast<std::size_t>(3 * k)] * p[k][x - 1];
-          sum = sum + w[static_cast<std::size_t>(3 * k + 1)] * p[k][x];
-          sum = sum + w[static_cast<std::size_t>(3 * k + 2)] * p[k][x + 1];
-        }
-        out[x] = sum;
+    const std::int64_t a = s_[0], b = s_[1];
+    const double* p[9] = {u - a - b, u - a, u - a + b, u - b, u, u + b, u + a - b, u + a, u + a + b};
+    for (std::int64_t x = 0; x < n; ++x) {
+      double sum = w[0] * p[0][x - 1] + w[1] * p[0][x] + w[2] * p[0][x + 1];
+      for (int k = 1; k < 9; ++k) {
+        sum = sum + w[static_cast<std::size_t>(3 * k)] * p[k][x - 1];
+        sum = sum + w[static_cast<std::size_t>(3 * k + 1)] * p[k][x];
+        sum = sum + w[static_cast<std::size_t>(3 * k + 2)] * p[k][x + 1];
       }
+      out[x] = sum;
     }
   }
 
  private:
   std::array<double, 27> w_{};
-  Index<D> s_;
+  Index<3> s_;
 };
 
 /// N weighted neighbors, at most `Layers` away, all in one expression.

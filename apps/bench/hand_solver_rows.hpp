@@ -62,6 +62,8 @@ struct HandUpwindFieldRow {
 /// exact.
 template <int D>
 struct HandUpwind3Row {
+  static constexpr bool kStages = true;
+  static constexpr std::int64_t kLayers = 2;
   PerDim<double, D> v;
   double dt;
   PerDim<double, D> inverse;
@@ -160,6 +162,7 @@ struct HandChebyshevRow {
 /// Over-relaxation of every other cell, in place.
 template <int D>
 struct HandRedBlackRow {
+  static constexpr bool kColours = true;
   PerDim<double, D> q;
   double weight;
   Index<D> s;

@@ -13,6 +13,8 @@ namespace isohalo {
 
 /// Two arrays of each of N fields take turns. `Row` takes the row of each field in the old arrays and then in the
 /// new ones; with K constant arrays (coefficients, a source) it takes these after the old one of its single field.
+/// One with kStages has stage<S>(u, u_begin, out, n) for three stages a step, which need an array more, K = 1. One
+/// with kColours takes (u, f, n, first) twice a step, in place: cells first, first + 2, .. change.
 template <int D, class Row, std::size_t N = 1, class T = double, std::size_t K = 0>
 class HandWritten {
  public:
@@ -35,18 +37,33 @@ class HandWritten {
   void advance(std::int64_t steps) {
     for (std::int64_t s = 0; s < steps; ++s) {
       if constexpr (requires { row_.begin_step(); }) row_.begin_step();
-      for (auto& u : u_) grid_.exchange(u.ref().data);
       const auto old = pointers<N>(u_), now = pointers<N>(v_);
       const auto given = pointers<K>(given_);
-      grid_.for_each_row([&](std::int64_t k, std::int64_t n, const Index<D>&) {
-        if constexpr (N == 2)
-          row_(old[0] + k, old[1] + k, now[0] + k, now[1] + k, n);
-        else if constexpr (K == 0)
-          row_(old[0] + k, now[0] + k, n);
-        else
-          row_(old[0] + k, given, k, now[0] + k, n);
-      });
-      std::swap(u_, v_);
+      if constexpr (requires { Row::kStages; }) {
+        stage<0>(old[0], old[0], now[0]);
+        stage<1>(now[0], old[0], given[0]);
+        stage<2>(given[0], old[0], old[0]);  // in place of what it reads in its own cell alone
+      } else if constexpr (requires { Row::kColours; }) {
+        for (std::int64_t colour = 0; colour < 2; ++colour) {
+          grid_.exchange(old[0]);
+          grid_.for_each_row([&](std::int64_t k, std::int64_t n, const Index<D>& i) {
+            std::int64_t sum = colour;
+            for (int j = 0; j < D; ++j) sum += i[j];
+            row_(old[0] + k, given[0] + k, n, sum % 2);
+          });
+        }
+      } else {
+        for (T* const u : old) grid_.exchange(u);
+        grid_.for_each_row([&](std::int64_t k, std::int64_t n, const Index<D>&) {
+          if constexpr (N == 2)
+            row_(old[0] + k, old[1] + k, now[0] + k, now[1] + k, n);
+          else if constexpr (K == 0)
+            row_(old[0] + k, now[0] + k, n);
+          else
+            row_(old[0] + k, given, k, now[0] + k, n);
+        });
+        std::swap(u_, v_);
+      }
     }
   }
 
@@ -57,6 +74,13 @@ class HandWritten {
       return Row::kLayers;
     else
       return 1;
+  }
+  template <int Stage>
+  void stage(T* in, T* begin, T* out) {
+    grid_.exchange(in);
+    grid_.for_each_row([&](std::int64_t k, std::int64_t n, const Index<D>&) {
+      row_.template stage<Stage>(in + k, begin + k, out + k, n);
+    });
   }
   using Arrays = std::vector<typename HandGrid<T, D>::Array>;
   template <std::size_t M>
@@ -69,69 +93,6 @@ class HandWritten {
   HandGrid<T, D> grid_;
   Row row_;
   Arrays u_, v_, given_;
-};
-
-/// Three stages a step, periodic, two layers of ghosts. `Row` has stage<K>(u, u_begin, out, n).
-template <int D, class Row>
-class HandStages {
- public:
-  HandStages(const CartesianDomain<D>& domain, const std::function<Row(const Index<D>&)>& make)
-      : grid_(domain, 2), row_(make(grid_.stride())), u_(grid_.array()), v_(grid_.array()), w_(grid_.array()) {}
-
-  double& at(const Index<D>& i, std::size_t = 0) { return u_.ref().data[grid_.place(i)]; }
-
-  void advance(std::int64_t steps) {
-    double *const v = v_.ref().data, *const w = w_.ref().data;
-    for (std::int64_t s = 0; s < steps; ++s) {
-      double* const u = u_.ref().data;
-      stage<0>(u, u, v);
-      stage<1>(v, u, w);
-      stage<2>(w, u, u);  // in place of what it reads in its own cell alone
-    }
-  }
-
- private:
-  template <int K>
-  void stage(double* in, double* begin, double* out) {
-    grid_.exchange(in);
-    grid_.for_each_row([&](std::int64_t k, std::int64_t n, const Index<D>&) {
-      row_.template stage<K>(in + k, begin + k, out + k, n);
-    });
-  }
-
-  HandGrid<double, D> grid_;
-  Row row_;
-  typename HandGrid<double, D>::Array u_, v_, w_;
-};
-
-/// Two colours a step, in place, outside cells 0. `Row` takes (u, f, n, first): cells first, first + 2, .. change.
-template <int D, class Row>
-class HandColours {
- public:
-  HandColours(const CartesianDomain<D>& domain, const std::function<Row(const Index<D>&)>& make)
-      : grid_(domain, 1), row_(make(grid_.stride())), u_(grid_.array()), f_(grid_.array()) {}
-
-  double& at(const Index<D>& i, std::size_t = 0) { return u_.ref().data[grid_.place(i)]; }
-  double& given(const Index<D>& i, std::size_t) { return f_.ref().data[grid_.place(i)]; }
-  void start() {}
-
-  void advance(std::int64_t steps) {
-    double* const u = u_.ref().data;
-    const double* const f = f_.ref().data;
-    for (std::int64_t s = 0; s < 2 * steps; ++s) {
-      grid_.exchange(u);
-      grid_.for_each_row([&](std::int64_t k, std::int64_t n, const Index<D>& i) {
-        std::int64_t sum = s;
-        for (int j = 0; j < D; ++j) sum += i[j];
-        row_(u + k, f + k, n, sum % 2);
-      });
-    }
-  }
-
- private:
-  HandGrid<double, D> grid_;
-  Row row_;
-  typename HandGrid<double, D>::Array u_, f_;
 };
 
 }  // namespace isohalo

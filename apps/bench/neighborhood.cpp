@@ -13,7 +13,6 @@
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/experiment.hpp"
 #include "apps/bench/owned_comm.hpp"
-#include "apps/bench/stencil_kernel.hpp"
 #include "apps/bench/timing.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/neighborhood/offsets.hpp"

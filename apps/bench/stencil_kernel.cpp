@@ -1,9 +1,10 @@
-#include "apps/bench/stencil_kernel.hpp"
+/// The stencil kernels of `bench neighborhood`.
 
 #include <fmt/format.h>
 
 #include <memory>
 
+#include "apps/bench/experiment.hpp"
 #include "apps/bench/owned_comm.hpp"
 #include "datatypes/datatype.hpp"
 #include "framework/halo/halo_plan.hpp"

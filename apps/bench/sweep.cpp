@@ -2,9 +2,11 @@
 /// and against what the memory allows. `isohalo bench temporal`: several steps per exchange against the same.
 
 #include "apps/bench/benchmarks.hpp"
-#include "apps/bench/embedded.hpp"
 #include "apps/bench/hand_rows.hpp"
 #include "apps/bench/sweep_measure.hpp"
+#include "framework/halo/grid_array.hpp"
+#include "framework/halo/halo_plan.hpp"
+#include "framework/halo/row_sweep.hpp"
 #include "framework/io/digest.hpp"
 #include "stencils/device/device_field.hpp"
 #include "stencils/state_stepper.hpp"
@@ -12,6 +14,36 @@
 namespace isohalo {
 
 namespace {
+
+/// A user's program: a time loop and a loop over rows of its own; of ours what isohalo/halo.hpp has. `Row` takes
+/// the row in the old array and in the new one.
+template <int D, class Row>
+class Embedded {
+ public:
+  /// Collective.
+  Embedded(const CartesianDomain<D>& domain, const std::function<Row(const Index<D>&)>& make)
+      : halo_(domain, StencilShape<D>::star(1), 1),
+        sweep_(StencilShape<D>::star(1)),
+        now_(domain.owned(), 1),
+        next_(domain.owned(), 1),
+        row_(make(now_.ref().stride)) {}
+
+  double& at(const Index<D>& i, std::size_t = 0) { return now_.at(i); }
+
+  void advance(std::int64_t steps) {
+    for (std::int64_t s = 0; s < steps; ++s) {
+      halo_.exchange(now_.ref());
+      sweep_({now_.ref().owned}, now_.ref(), next_.ref(), row_);
+      std::swap(now_, next_);
+    }
+  }
+
+ private:
+  HaloPlan<D> halo_;
+  RowSweep<double, D> sweep_;
+  GridArray<double, D> now_, next_;
+  Row row_;
+};
 
 /// A loop in a program that has but our exchange, and in our solver.
 template <int D>

@@ -145,7 +145,8 @@ Json weighted(const SolverCase<D>& c, const Offsets<D>& offsets) {
 }
 template <int D>
 Json box(const SolverCase<D>& c) {
-  return weighted<HandBoxRow<D>>(c, moore<D>(1, Self::include));
+  using Row = std::conditional_t<D == 2, HandListRow<2, 9, 1>, HandBoxRow>;
+  return weighted<Row>(c, moore<D>(1, Self::include));
 }
 template <int Radius, int D>
 Json star(const SolverCase<D>& c) {
@@ -226,10 +227,10 @@ Json upwind_in_field(const SolverCase<D>& c) {
 /// Three stages: the first reads one array, the others two each, and each writes one.
 template <int D>
 Json upwind3(const SolverCase<D>& c) {
-  return against<HandStages<D, HandUpwind3Row<D>>>(c, kPeriodicSide, constant_advection_text<D>("upwind3"), 8,
-                                                   [](const Input<D>& in, const Index<D>& s) {
-                                                     return HandUpwind3Row<D>{velocity<D>(), 0.25, inverse(in), s};
-                                                   });
+  return against<HandGiven<D, HandUpwind3Row<D>>>(c, kPeriodicSide, constant_advection_text<D>("upwind3"), 8,
+                                                  [](const Input<D>& in, const Index<D>& s) {
+                                                    return HandUpwind3Row<D>{velocity<D>(), 0.25, inverse(in), s};
+                                                  });
 }
 
 template <int D>
@@ -268,7 +269,7 @@ Json chebyshev(const SolverCase<D>& c) {
 /// Each half step reads u and f and writes u.
 template <int D>
 Json red_black(const SolverCase<D>& c) {
-  return poisson<HandColours<D, HandRedBlackRow<D>>>(
+  return poisson<HandGiven<D, HandRedBlackRow<D>>>(
       c, "\"red_black\", omega = 1.5", 6, [](const Input<D>& in, const Index<D>& s) {
         return HandRedBlackRow<D>{inverse_squares(in.grid), 1.5 / laplace_diagonal(in.grid), s};
       });
