@@ -10,7 +10,7 @@
 #include "apps/bench/hand_grid.hpp"
 #include "apps/bench/hand_solver_rows.hpp"
 #include "apps/bench/input_solver.hpp"
-#include "apps/bench/report.hpp"
+#include "apps/common/report.hpp"
 #include "datatypes/independent.hpp"
 
 namespace isohalo {

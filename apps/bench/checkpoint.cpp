@@ -3,8 +3,8 @@
 
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/files.hpp"
-#include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
+#include "apps/common/report.hpp"
 #include "datatypes/mpi_check.hpp"
 
 namespace isohalo {

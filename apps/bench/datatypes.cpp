@@ -2,8 +2,8 @@
 /// how large the description is, how long it takes to make, to pack with MPI_Pack, to send; and our own packing.
 
 #include "apps/bench/benchmarks.hpp"
-#include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
+#include "apps/common/report.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/halo/strided_copy.hpp"
 #include "framework/mpi/communicator.hpp"

@@ -4,8 +4,8 @@
 
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/input_solver.hpp"
-#include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
+#include "apps/common/report.hpp"
 
 namespace isohalo {
 

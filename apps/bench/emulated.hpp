@@ -2,7 +2,7 @@
 /// Schedules timed under an emulated network.
 
 #include "apps/bench/emulated_network.hpp"
-#include "apps/bench/report.hpp"
+#include "apps/common/report.hpp"
 #include "framework/mpi/communicator.hpp"
 
 namespace isohalo {

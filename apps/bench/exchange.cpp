@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "apps/bench/benchmarks.hpp"
-#include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
+#include "apps/common/report.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/halo/field.hpp"
 #include "framework/halo/halo_plan.hpp"

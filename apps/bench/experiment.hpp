@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/bench/report.hpp"
+#include "apps/common/report.hpp"
 #include "framework/mpi/communicator.hpp"
 
 namespace isohalo {

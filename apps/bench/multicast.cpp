@@ -14,9 +14,9 @@
 
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/plot.hpp"
-#include "apps/bench/report.hpp"
 #include "apps/bench/statistics.hpp"
 #include "apps/bench/timing.hpp"
+#include "apps/common/report.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/whole_file.hpp"
 

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "apps/bench/plot.hpp"
-#include "apps/bench/report.hpp"
 #include "apps/bench/scaling.hpp"
+#include "apps/common/report.hpp"
 #include "framework/mpi/whole_file.hpp"
 
 namespace isohalo {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "apps/bench/copy_rate.hpp"
-#include "apps/bench/report.hpp"
+#include "apps/common/report.hpp"
 #include "framework/run/solver.hpp"
 
 namespace isohalo {

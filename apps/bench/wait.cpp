@@ -2,8 +2,8 @@
 /// than cores MPICH's blocking calls poll on a core that the awaited rank needs.
 
 #include "apps/bench/benchmarks.hpp"
-#include "apps/bench/report.hpp"
 #include "apps/bench/timing.hpp"
+#include "apps/common/report.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/communicator.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "apps/bench/benchmarks.hpp"
-#include "apps/bench/report.hpp"
+#include "apps/common/report.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/shm/collectives.hpp"
 

@@ -1,14 +1,12 @@
 #include "apps/isohalo/schedule_command.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "apps/common/option_text.hpp"
+#include "apps/common/report.hpp"
 #include "apps/isohalo/schedule_table.hpp"
 #include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"
@@ -23,9 +21,7 @@ namespace isohalo {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr int kListedRanks = 4096;  // whose finish times are listed one by one
+constexpr int kListedRanks = 4096;  // whose finish times JSON lists one by one
 constexpr std::size_t kMostEnumerated = 50'000;
 
 SimulationOptions options_of(const ScheduleRequest& request) {
@@ -55,16 +51,16 @@ class ScheduleReport {
     options_.record_tasks = !request_.svg.empty() && schedule.ranks() <= kTimelineRanks;
     const SimulationResult result = simulate(schedule, options_);
     Json json = summary(schedule, result);
-    if (schedule.ranks() <= kListedRanks) json["rank_finish_ns"] = result.finish_ns;
+    if (request_.json && schedule.ranks() <= kListedRanks) json["rank_finish_ns"] = result.finish_ns;
     if (!planned_by.empty()) json["planned_by"] = planned_by;
     if (request_.best && (request_.simulate || request_.elimination)) json["best"] = best();
-    if (request_.enumerate) json["schedules"] = enumerated();
+    if (request_.enumerate) {
+      json["schedules"] = enumerated();
+      json["enumerated"] = json["schedules"].size();
+    }
     write(request_.svg, [&](std::ostream& out) { write_svg(out, schedule, options_, result); });
     write(request_.goal, [&](std::ostream& out) { write_goal(out, schedule, options_); });
-    if (request_.json)
-      fmt::print("{}\n", json.dump(1, ' ', true, Json::error_handler_t::replace));
-    else
-      print(json);
+    print_report(MPI_COMM_SELF, request_.json, json, true);
   }
 
  private:
@@ -92,6 +88,7 @@ class ScheduleReport {
             {"schedule", schedule.text()},
             {"stages", schedule.size()},
             {"messages", schedule.messages()},
+            {"bytes", options_.bytes},
             {"model", request_.model},
             {"model_ns", model_ns(schedule, options_.costs, options_.bytes)},
             {"finish_ns", result.last_ns},
@@ -178,37 +175,6 @@ class ScheduleReport {
     } catch (const RunError& e) {
       throw UsageError(e.what());
     }
-  }
-
-  void print(const Json& j) const {
-    fmt::print("schedule   {} for {} ranks{}\n",
-               request_.ranks == 1 ? "(no stages)" : j["schedule"].get<std::string>(), request_.ranks,
-               j["for_sets_only"] ? ": every rank gets every contribution, some perhaps twice (for sets only)"
-                                  : ": every rank gets every contribution once");
-    fmt::print("stages     {}, {} messages of {} bytes\n", j["stages"].get<int>(),
-               j["messages"].get<std::int64_t>(), options_.bytes);
-    fmt::print("cost model {:.1f} ns\n", j["model_ns"].get<double>());
-    fmt::print("simulated  {:.1f} ns, first rank at {:.1f} ns ({} model)\n", j["finish_ns"].get<double>(),
-               j["first_finish_ns"].get<double>(), request_.model);
-    for (const auto& s : j["per_stage"])
-      fmt::print("  {:<14} {:>10} messages, at most {} of a rank; entered {:.1f} to {:.1f} ns\n",
-                 s["stage"].get<std::string>(), s["messages"].get<std::int64_t>(),
-                 s["most_sends"].get<std::int64_t>(), s["first_entered_ns"].get<double>(),
-                 s["last_entered_ns"].get<double>());
-    if (j["critical_path"].size() > 0) fmt::print("critical path\n");
-    for (const auto& s : j["critical_path"])
-      fmt::print("  stage {:<3} rank {}{}: {:.1f} to {:.1f} ns\n", s["stage"].get<int>(), s["rank"].get<int>(),
-                 s["waited_for"].is_null() ? "" : fmt::format(" waited for {}", s["waited_for"].get<int>()),
-                 s["begin_ns"].get<double>(), s["end_ns"].get<double>());
-    if (j.contains("best"))
-      fmt::print("best by the {}: {} ({:.1f} ns, simulated {:.1f} ns)\n",
-                 j["best"]["planned_by"].get<std::string>(), j["best"]["schedule"].get<std::string>(),
-                 j["best"]["model_ns"].get<double>(), j["best"]["finish_ns"].get<double>());
-    if (!j.contains("schedules")) return;
-    fmt::print("{} schedules: cost model, simulated\n", j["schedules"].size());
-    for (const auto& s : j["schedules"])
-      fmt::print("{:>12.1f} {:>12.1f}  {}\n", s["model_ns"].get<double>(), s["finish_ns"].get<double>(),
-                 s["schedule"].get<std::string>());
   }
 
   const ScheduleRequest& request_;

@@ -1,11 +1,9 @@
 /// Simulated exchanges with neighbors: the schedules that halo plans and neighborhoods run.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
+#include "apps/common/report.hpp"
 #include "apps/isohalo/schedule_command.hpp"
 #include "datatypes/error.hpp"
 #include "framework/mpi/agreement.hpp"
@@ -16,8 +14,6 @@
 namespace isohalo {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// One line of the report.
 Json simulated(const std::string& name, const TrafficTable& traffic, const SimulationOptions& options) {
@@ -67,15 +63,6 @@ Json neighborhood_report(const ScheduleRequest& request, const SimulationOptions
   return lines;
 }
 
-void print_exchanges(const Json& lines) {
-  fmt::print("{:<14} {:>6} {:>12} {:>14} {:>16} {:>14}\n", "", "rounds", "messages", "of one rank", "bytes of one",
-             "simulated us");
-  for (const auto& l : lines)
-    fmt::print("{:<14} {:>6} {:>12} {:>14} {:>16.0f} {:>14.3f}\n", l["name"].get<std::string>(),
-               l["rounds"].get<int>(), l["messages"].get<std::int64_t>(), l["most_messages"].get<std::int64_t>(),
-               l["most_bytes"].get<double>(), l["finish_ns"].get<double>() / 1000);
-}
-
 }  // namespace
 
 void report_exchanges(const Communicator& comm, const ScheduleRequest& request, const SimulationOptions& options,
@@ -90,10 +77,7 @@ void report_exchanges(const Communicator& comm, const ScheduleRequest& request, 
     Json lines = Json::array();
     for (const auto& [pattern, traffic] : halos) lines.push_back(simulated(pattern, traffic, options));
     if (halos.empty()) lines = neighborhood_report(request, options);
-    if (request.json)
-      fmt::print("{}\n", Json{{"exchanges", lines}}.dump(1, ' ', true, Json::error_handler_t::replace));
-    else
-      print_exchanges(lines);
+    print_report(MPI_COMM_SELF, request.json, Json{{"exchanges", lines}}, true);
   });
 }
 

@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "apps/common/report.hpp"
 #include "apps/isohalo/schedule_command.hpp"
 #include "apps/isohalo/schedule_table.hpp"
-#include "datatypes/printable.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/reduce/schedule_choice.hpp"
 #include "framework/run/machine.hpp"
@@ -17,24 +15,10 @@ namespace isohalo {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 double time_of(const ScheduleChoice& choice) {
   for (const auto& [schedule, ns] : choice.times)
     if (schedule == choice.schedule) return ns;
   return 0;
-}
-
-void print_candidates(const Json& json) {
-  const auto& costs = json["costs"];
-  fmt::print("{}\n{} ranks, {} bytes: alpha_p {:.2f} us, alpha_r {:.2f} us, beta {:.3f} ns/byte\n",
-             printable(json["machine"].get<std::string>()), json["ranks"].get<int>(),
-             json["bytes"].get<std::int64_t>(), costs["latency_ns"].get<double>() * 1e-3,
-             costs["pipeline_latency_ns"].get<double>() * 1e-3, costs["per_byte_ns"].get<double>());
-  for (const auto& c : json["candidates"])
-    fmt::print("{:>12.2f} us  {}{}\n", c["time_ns"].get<double>() * 1e-3, c["schedule"].get<std::string>(),
-               c["schedule"] == json["schedule"] ? "  (chosen)" : "");
-  if (json.contains("table")) fmt::print("entered into {}\n", printable(json["table"].get<std::string>()));
 }
 
 }  // namespace
@@ -81,10 +65,7 @@ void measure_schedules(const Communicator& comm, const ScheduleRequest& request)
       table.write(request.table);
       json["table"] = request.table;
     }
-    if (request.json)
-      fmt::print("{}\n", json.dump(1, ' ', true, Json::error_handler_t::replace));
-    else
-      print_candidates(json);
+    print_report(MPI_COMM_SELF, request.json, json, true);
   });
 }
 

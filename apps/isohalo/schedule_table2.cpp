@@ -1,10 +1,8 @@
 /// Table 2 of Ruefenacht, Bull, Booth 2017 by the cost model.
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "apps/common/report.hpp"
 #include "apps/isohalo/schedule_command.hpp"
 #include "framework/schedule/schedule_search.hpp"
 
@@ -37,7 +35,7 @@ std::vector<std::pair<StageKind, int>> factors(const Schedule& schedule) {
 
 void report_table2(bool json) {
   const MessageCosts costs{.latency_ns = 1340, .pipeline_ns = 340, .per_byte_ns = 0, .compute_ns = 0};
-  auto rows = nlohmann::ordered_json::array();
+  Json rows = Json::array();
   int agree = 0;
   for (const Measured& m : kTable2) {
     const Schedule paper = Schedule::parse(m.schedule, m.ranks);
@@ -56,25 +54,12 @@ void report_table2(bool json) {
                     {"best_model_ratio", best.model_ns / doubling},
                     {"paper_measured_ratio", m.multiplying_us / m.doubling_us}});
   }
-  if (json) {
-    const nlohmann::ordered_json report{{"latency_ns", costs.latency_ns},
-                                        {"pipeline_latency_ns", costs.pipeline_ns},
-                                        {"same_factors", agree},
-                                        {"rows", rows}};
-    fmt::print("{}\n", report.dump(1));
-    return;
-  }
-  fmt::print("Cost model with alpha_p = 1.34 us, alpha_r = 0.34 us (ns), and the ratios to recursive doubling\n");
-  fmt::print("{:>5} {:>9} {:>9} {:<9} {:>9} {:<12} {:>7} {:>7} {:>9}\n", "ranks", "doubling", "paper's", "", "best",
-             "", "paper's", "best", "measured");
-  for (const auto& r : rows)
-    fmt::print("{:>5} {:>9.0f} {:>9.0f} {:<9} {:>9.0f} {:<12} {:>7.2f} {:>7.2f} {:>9.2f}{}\n",
-               r["ranks"].get<int>(), r["doubling_model_ns"].get<double>(), r["paper_model_ns"].get<double>(),
-               r["paper_schedule"].get<std::string>(), r["best_model_ns"].get<double>(),
-               r["best_schedule"].get<std::string>(), r["paper_model_ratio"].get<double>(),
-               r["best_model_ratio"].get<double>(), r["paper_measured_ratio"].get<double>(),
-               r["same_factors"].get<bool>() ? "  same factors" : "");
-  fmt::print("the model picks the paper's factors for {} of {}\n", agree, rows.size());
+  print_report(MPI_COMM_SELF, json,
+               {{"latency_ns", costs.latency_ns},
+                {"pipeline_latency_ns", costs.pipeline_ns},
+                {"same_factors", agree},
+                {"rows", rows}},
+               true);
 }
 
 }  // namespace isohalo

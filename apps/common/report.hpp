@@ -1,5 +1,6 @@
 #pragma once
-/// How benchmarks tell what they have measured: all of it is one object of JSON, printed as such or as text.
+/// How commands and benchmarks tell what they have found: all of it is one object of JSON, printed as such or as
+/// text.
 
 #include <mpi.h>
 
@@ -15,8 +16,11 @@ namespace isohalo {
 
 using Json = nlohmann::ordered_json;
 
-/// What every report begins with.
+/// What the report of a benchmark begins with.
 Json report_of(const std::string& benchmark);
+
+/// The lines of it; bytes that are no text become U+FFFD.
+std::string json_text(const Json& report);
 
 /// Prints the report on rank 0, as JSON or as text: what is single on a line of its own, each list of alike objects
 /// as a table, other parts under their names. Different unless all was `right`. Local.

@@ -1,10 +1,11 @@
-#include "apps/bench/report.hpp"
+#include "apps/common/report.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "datatypes/printable.hpp"
 #include "framework/run/machine.hpp"
 
 namespace isohalo {
@@ -12,7 +13,8 @@ namespace isohalo {
 namespace {
 
 std::string text_of(const Json& figure) {
-  if (figure.is_string()) return figure.get<std::string>();
+  if (figure.is_string()) return printable(figure.get<std::string>());
+  if (figure.is_null()) return "-";
   if (!figure.is_number_float()) return figure.dump();
   const double x = figure.get<double>();
   if (!std::isfinite(x)) return "-";
@@ -92,10 +94,14 @@ Json report_of(const std::string& benchmark) {
   return {{"benchmark", benchmark}, {"machine", machine_text()}};
 }
 
+std::string json_text(const Json& report) {
+  return report.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
 ExitCode print_report(MPI_Comm comm, bool json, const Json& report, bool right) {
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
-  if (rank == 0 && json) fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
+  if (rank == 0 && json) fmt::print("{}", json_text(report));
   if (rank == 0 && !json) print_text(report);
   return right ? ExitCode::fine : ExitCode::different;
 }
