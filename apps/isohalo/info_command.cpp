@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 
 #include "apps/isohalo/commands.hpp"
@@ -28,53 +26,24 @@ std::string quoted(const std::string& text) {
   }
 }
 
-/// May it be a variable of the lines? Words that Python or the lines use for something else may not.
-bool is_plain_name(const std::string& name) {
-  static const std::set<std::string> taken{
-      "False",    "None",   "True",  "and",  "as",     "assert",   "async",   "await", "break", "class",
-      "continue", "def",    "del",   "elif", "else",   "except",   "finally", "for",   "from",  "global",
-      "if",       "import", "in",    "is",   "lambda", "nonlocal", "not",     "or",    "pass",  "raise",
-      "return",   "try",    "while", "with", "yield",  "np",       "h5py"};
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  return !name.empty() && letter(name[0]) && name.rfind("__", 0) != 0 && !taken.contains(name) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-}
-
-/// A variable for each field: its name, or field_0, field_1 .. for names that are none in Python.
-std::vector<std::string> variables(const std::vector<StoredField>& fields) {
-  std::set<std::string> used;
-  for (const auto& f : fields) used.insert(f.name);
-  std::vector<std::string> names;
-  for (std::size_t k = 0; k < fields.size(); ++k) {
-    std::string name = fields[k].name;
-    if (!is_plain_name(name)) {
-      name = fmt::format("field_{}", k);
-      while (!used.insert(name).second) name += "_";
-    }
-    names.push_back(name);
-  }
-  return names;
-}
-
-/// Python that loads each field: by NumPy alone where the data lies in one run of the file, by h5py otherwise.
+/// Python that loads each field into the dictionary `fields`: by NumPy alone where the data lies in one run of the
+/// file, by h5py otherwise.
 std::string numpy_lines(const std::string& file, const StoredCheckpoint& s) {
   const H5Quiet quiet;
   const std::string path = quoted(std::filesystem::absolute(file).string());
-  std::string lines = "import numpy as np\n", h5py;
-  const std::vector<std::string> names = variables(s.fields);
-  for (std::size_t k = 0; k < s.fields.size(); ++k) {
-    const StoredField& f = s.fields[k];
-    if (names[k] != f.name) lines += fmt::format("# field {}\n", quoted(f.name));
+  std::string lines = "import numpy as np\nfields = {}\n", h5py;
+  for (const StoredField& f : s.fields) {
+    const std::string name = quoted(f.name);
     const FieldReader reader(file, f.name);
     std::string shape;
     for (std::int64_t n : f.shape) shape += fmt::format("{}, ", n);
     const std::string type = f.type == "float64" ? "<f8" : f.type == "float32" ? "<f4" : "u1";
     if (reader.offset() >= 0) {
-      lines += fmt::format("{} = np.memmap({}, dtype=\"{}\", mode=\"r\", offset={}, shape=({}))\n", names[k], path,
-                           type, reader.offset(), shape);
+      lines += fmt::format("fields[{}] = np.memmap({}, dtype=\"{}\", mode=\"r\", offset={}, shape=({}))\n", name,
+                           path, type, reader.offset(), shape);
     } else {
       h5py = "import h5py\n";
-      lines += fmt::format("{} = h5py.File({}, \"r\")[\"fields\"][{}][...]\n", names[k], path, quoted(f.name));
+      lines += fmt::format("fields[{0}] = h5py.File({1}, \"r\")[\"fields\"][{0}][...]\n", name, path);
     }
   }
   return h5py + lines;

@@ -385,9 +385,9 @@ def test_same_files():
             a, b = (WORK / ("%s_%d/step_00000004.h5" % (name, r)) for r in (1, ranks))
             that(a.read_bytes() == b.read_bytes(), "%s: the file of %d ranks is another" % (name, ranks))
         isohalo(1, "verify", a)
-        script = isohalo(1, "info", "--numpy", a).stdout
-        values = {}
-        exec(script, values)
+        names = {}
+        exec(isohalo(1, "info", "--numpy", a).stdout, names)
+        values = names["fields"]
         with h5py.File(a) as f:
             that(np.array_equal(values["u"], f["fields/u"][...]), "info --numpy of the %s file" % name)
         that(values["u"].offset % 64 == 0 and values["u"].ctypes.data % 64 == 0, "%s: data at byte %d" % (name, values["u"].offset))

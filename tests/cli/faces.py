@@ -141,7 +141,7 @@ def test_given_velocities():
     that("v1: float64 30 x 41 on faces of dimension 1, state" in info and "isohalo 1.1" in info, "info: " + info)
     names = {}
     exec(isohalo(1, "info", "--numpy", "room/latest.h5").stdout, names)
-    that(np.array_equal(names["v1"], v1), "the lines for NumPy")
+    that(np.array_equal(names["fields"]["v1"], v1), "the lines for NumPy")
     xmf = (WORK / "room/step_00000060.xmf").read_text()
     that(xmf.count("<Grid ") == 3 and 'Dimensions="30 41"' in xmf and "0 -0.05" in xmf, "xmf: " + xmf)
     that((WORK / "room/v1_00000030.png").stat().st_size > 100, "the picture")

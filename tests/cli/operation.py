@@ -94,11 +94,11 @@ def test_numpy():
         exec(lines, names)
         with h5py.File(WORK / "numpy/latest.h5") as f:
             stored = f["fields/u"][...]
-        that(names["u"].dtype == stored.dtype and np.array_equal(names["u"], stored), "the lines load something else: " + lines)
+        that(names["fields"]["u"].dtype == stored.dtype and np.array_equal(names["fields"]["u"], stored), "the lines load something else: " + lines)
     latin, names = os.fsdecode(b"caf\xe9.h5"), {}  # a name that is no UTF-8
     shutil.copy(WORK / "numpy/latest.h5", WORK / latin)
     exec(isohalo(1, "info", "--numpy", latin).stdout, names)
-    that(np.array_equal(names["u"], stored), "the lines for a name that is no UTF-8")
+    that(np.array_equal(names["fields"]["u"], stored), "the lines for a name that is no UTF-8")
 
     def chunked(f):
         data = f["fields/u"][...]
@@ -110,7 +110,7 @@ def test_numpy():
     name, names = copy("chunked.h5", chunked), {}
     exec(isohalo(3, "info", "--numpy", name).stdout, names)
     with h5py.File(WORK / name) as f:
-        that(np.array_equal(names["u"], f["fields/u"][...]), "the lines for chunks")
+        that(np.array_equal(names["fields"]["u"], f["fields/u"][...]), "the lines for chunks")
     isohalo(1, "verify", name)
 
 

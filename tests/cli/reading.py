@@ -98,7 +98,7 @@ def run_lines(file, values):
     scratch.mkdir()
     (scratch / "lines.py").write_text(lines + """
 import json
-print(json.dumps({k: float(v[0, 0]) for k, v in list(globals().items()) if isinstance(v, np.ndarray) and v.shape == (24, 20)}))
+print(json.dumps({repr(k): float(v[0, 0]) for k, v in fields.items() if v.shape == (24, 20)}))
 """)
     r = subprocess.run([sys.executable, "lines.py"], capture_output=True, text=True, cwd=scratch, timeout=60)
     that(r.returncode == 0, "the lines do not run: %s\n%s" % (r.stderr, lines))
