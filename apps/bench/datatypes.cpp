@@ -1,5 +1,5 @@
 /// `isohalo bench datatypes`: the types of halo regions against the list of blocks that MPI offers for any shape:
-/// how large the description is, how long it takes to make, to pack with MPI_Pack, to send; and our own packing.
+/// how large the description is, how long it takes to make and to pack with MPI_Pack; and our own packing.
 
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/timing.hpp"
@@ -65,20 +65,7 @@ double typical_us(F&& f) {
   return 1e6 * median_of(7, [&] { return looped_calls(count, f); });
 }
 
-/// Microseconds per exchange in a ring of all ranks, of the slowest one.
-double ring_us(const Communicator& comm, std::byte* from, std::byte* to, MPI_Datatype type) {
-  const int up = (comm.rank() + 1) % comm.size(), down = (comm.rank() + comm.size() - 1) % comm.size();
-  const auto exchange = [&] {
-    MPI_Request q[2];
-    mpi_check(MPI_Irecv(to, 1, type, down, 0, comm.get(), &q[0]), "MPI_Irecv", comm.get());
-    mpi_check(MPI_Isend(from, 1, type, up, 0, comm.get(), &q[1]), "MPI_Isend", comm.get());
-    comm.wait(q, "bench datatypes");
-  };
-  return 1e6 * median_of(7, [&] { return timed_calls(comm, 5, exchange); });
-}
-
-Json measure(const Communicator& comm, const Shape& shape, const ArrayRef<double, 3>& from,
-             const ArrayRef<double, 3>& to) {
+Json measure(const Communicator& comm, const Shape& shape, const ArrayRef<double, 3>& from) {
   const ErasedArray<3> a = erase(from);
   const std::int64_t cells = shape.region.cells();
   bool right = true;
@@ -99,13 +86,7 @@ Json measure(const Communicator& comm, const Shape& shape, const ArrayRef<double
     });
     std::sort(theirs.begin(), theirs.end());  // all values differ, and the types have orders of their own
     right = right && theirs == sorted;
-    const double exchange_us = ring_us(comm, a.data, reinterpret_cast<std::byte*>(to.data), type.get());
-    for (const auto& b : boxes)  // all ranks hold the same values
-      for_each_cell(b.box, [&](const Index<3>& i) { right = right && to.at(i) == from.at(i); });
-    return Json{{"bytes", description_bytes(type.get())},
-                {"build_us", build_us},
-                {"mpi_pack_us", pack_us},
-                {"exchange_us", exchange_us}};
+    return Json{{"bytes", description_bytes(type.get())}, {"build_us", build_us}, {"mpi_pack_us", pack_us}};
   };
   Json row{{"region", shape.name}, {"cells", cells}};
   row["type"] = side([&] { return region_type<3>(shape.region, from.owned.low, from.stride, MPI_DOUBLE); });
@@ -140,13 +121,13 @@ ExitCode bench_datatypes(MPI_Comm user, const BenchOptions& options) {
   const Communicator comm = Communicator::of(user);
   constexpr std::int64_t n = 128;
   const Box<3> block{{0, 0, 0}, {n, n, n}};
-  std::vector<double> one(static_cast<std::size_t>(adopted_size(block, 1))), two(one.size());
-  const auto from = adopt(one.data(), block, 1), to = adopt(two.data(), block, 1);
+  std::vector<double> values(static_cast<std::size_t>(adopted_size(block, 1)));
+  const auto from = adopt(values.data(), block, 1);
   for_each_cell(block, [&](const Index<3>& i) { from.at(i) = static_cast<double>(linear_index(block, i)) + 1; });
   Json report = report_of("datatypes");
   report.update({{"ranks", comm.size()}, {"cells_per_dimension", n}});
   for (const std::int64_t k : {2, 4, 16})
-    for (const auto& shape : shapes(n, k)) report["regions"].push_back(measure(comm, shape, from, to));
+    for (const auto& shape : shapes(n, k)) report["regions"].push_back(measure(comm, shape, from));
   return print_report(user, options.json, report, all_true(report["regions"], "right"));
 }
 

@@ -1,8 +1,7 @@
 /// `isohalo bench multicast`: one rank sends to k others; the parameters of the cost model from that. Ruefenacht,
 /// Bull, Booth 2017, section 5.1: Fig. 8 (times over k, blocking and non-blocking sends) and Table 1.
 ///
-/// All cases are taken in rounds, in random order. The fits use minima and medians as the paper does; their
-/// intervals are those of 2.5 to 97.5 % over fits of samples drawn again (bootstrap).
+/// All cases are taken in rounds, in random order. The fits use minima and medians as the paper does.
 
 #include "framework/reduce/multicast.hpp"
 
@@ -10,7 +9,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <random>
 
 #include "apps/bench/benchmarks.hpp"
 #include "apps/bench/plot.hpp"
@@ -43,37 +41,16 @@ std::vector<MulticastTimes> cases_to_time(int ranks) {
   return cases;
 }
 
-MessageCosts fit(const std::vector<MulticastTimes>& cases, bool blocking, Statistic statistic) {
+/// The parameters of the model.
+Json fit(const std::vector<MulticastTimes>& cases, bool blocking, Statistic statistic) {
   std::vector<MulticastPoint> points;
   for (const auto& c : cases)
     if (c.multicast.blocking == blocking && c.multicast.messages <= kFittedMessages)
       points.push_back(
           {static_cast<double>(c.multicast.messages), static_cast<double>(c.multicast.bytes), statistic(c.ns)});
-  return fit_costs(points);
-}
-
-/// The parameters of the fit, with their intervals.
-Json fit_with_intervals(const std::vector<MulticastTimes>& cases, bool blocking, Statistic statistic) {
-  constexpr std::size_t draws = 200;
-  const MessageCosts whole = fit(cases, blocking, statistic);
-  std::mt19937_64 random(2017);
-  std::vector<MessageCosts> fits;
-  std::vector<MulticastTimes> drawn = cases;
-  for (std::size_t d = 0; d < draws; ++d) {
-    for (std::size_t c = 0; c < cases.size(); ++c)
-      for (double& v : drawn[c].ns) v = cases[c].ns[random() % cases[c].ns.size()];
-    fits.push_back(fit(drawn, blocking, statistic));
-  }
-  Json fitted;
-  for (const auto& [name, part] : {std::pair("alpha_p_ns", &MessageCosts::latency_ns),
-                                   {"alpha_r_ns", &MessageCosts::pipeline_ns},
-                                   {"beta_ns_per_byte", &MessageCosts::per_byte_ns}}) {
-    std::vector<double> all;
-    for (const MessageCosts& costs : fits) all.push_back(costs.*part);
-    std::sort(all.begin(), all.end());
-    fitted[name] = {{"value", whole.*part}, {"low95", all[draws / 40]}, {"high95", all[draws - 1 - draws / 40]}};
-  }
-  return fitted;
+  const MessageCosts costs = fit_costs(points);
+  return {
+      {"alpha_p_ns", costs.latency_ns}, {"alpha_r_ns", costs.pipeline_ns}, {"beta_ns_per_byte", costs.per_byte_ns}};
 }
 
 Json rows(const std::vector<MulticastTimes>& cases) {
@@ -128,7 +105,7 @@ ExitCode bench_multicast(MPI_Comm user, const BenchMulticastOptions& options) {
                                                   {"non-blocking, median", false, &median},
                                                   {"blocking, minimum", true, &least},
                                                   {"blocking, median", true, &median}})
-    json["fits"][name] = fit_with_intervals(cases, blocking, statistic);
+    json["fits"][name] = fit(cases, blocking, statistic);
   json["paper"] = {{"minimum", {{"alpha_p_us", 1.34}, {"alpha_r_us", 0.34}}},
                    {"median", {{"alpha_p_us", 1.51}, {"alpha_r_us", 0.38}}}};
   agreed(comm, [&] {

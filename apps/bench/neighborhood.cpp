@@ -23,17 +23,6 @@ namespace {
 
 using List = std::vector<int>;
 
-OwnedComm cart_of(MPI_Comm user, int dimensions, bool periodic) {
-  OwnedComm cart;
-  int p = 1;
-  std::vector<int> dims(static_cast<std::size_t>(dimensions), 0);
-  const std::vector<int> wrap(dims.size(), periodic);
-  MPI_Comm_size(user, &p);
-  mpi_check(MPI_Dims_create(p, dimensions, dims.data()), "MPI_Dims_create");
-  mpi_check(MPI_Cart_create(user, dimensions, dims.data(), wrap.data(), 0, &cart.comm), "MPI_Cart_create");
-  return cart;
-}
-
 /// As adjacent_graph, by the call that is told the targets alone.
 OwnedComm graph_of(MPI_Comm user, const IsomorphicNeighborhood& n) {
   OwnedComm graph;

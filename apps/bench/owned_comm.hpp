@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <utility>
+#include <vector>
 
 #include "datatypes/mpi_check.hpp"
 #include "framework/neighborhood/iso_comm.hpp"
@@ -31,6 +32,18 @@ inline OwnedComm first_ranks(MPI_Comm user, int ranks) {
   MPI_Comm_rank(user, &rank);
   mpi_check(MPI_Comm_split(user, rank < ranks ? 0 : MPI_UNDEFINED, rank, &part.comm), "MPI_Comm_split", user);
   return part;
+}
+
+/// As cubic as there are ranks for. Collective.
+inline OwnedComm cart_of(MPI_Comm user, int dimensions, bool periodic) {
+  OwnedComm cart;
+  int p = 1;
+  std::vector<int> dims(static_cast<std::size_t>(dimensions), 0);
+  const std::vector<int> wrap(dims.size(), periodic);
+  MPI_Comm_size(user, &p);
+  mpi_check(MPI_Dims_create(p, dimensions, dims.data()), "MPI_Dims_create");
+  mpi_check(MPI_Cart_create(user, dimensions, dims.data(), wrap.data(), 0, &cart.comm), "MPI_Cart_create");
+  return cart;
 }
 
 /// MPI's graph of the neighbors that are there. Collective.

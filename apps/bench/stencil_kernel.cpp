@@ -55,12 +55,9 @@ class StencilKernel {
   StencilKernel(MPI_Comm user, int ranks, std::shared_ptr<GhostedMatrix> matrix) : matrix_(std::move(matrix)) {
     const OwnedComm part = first_ranks(user, ranks);
     if (part.comm == MPI_COMM_NULL) return;
-    const int wrap[2] = {0, 0};
-    int rank = 0;
-    mpi_check(MPI_Dims_create(ranks, 2, dims_), "MPI_Dims_create");
-    mpi_check(MPI_Cart_create(part.comm, 2, dims_, wrap, 0, &cart_.comm), "MPI_Cart_create");
-    MPI_Comm_rank(cart_.comm, &rank);
-    mpi_check(MPI_Cart_coords(cart_.comm, rank, 2, coords_), "MPI_Cart_coords");
+    cart_ = cart_of(part.comm, 2, false);
+    int wrap[2];
+    mpi_check(MPI_Cart_get(cart_.comm, 2, dims_, wrap, coords_), "MPI_Cart_get");
     make_types();
     graph_ = adjacent_graph(cart_.comm, iso_->neighbors());
     make_plan();

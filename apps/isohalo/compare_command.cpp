@@ -2,8 +2,8 @@
 
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "apps/common/report.hpp"
 #include "apps/isohalo/commands.hpp"
 #include "apps/isohalo/compare_report.hpp"
 #include "datatypes/printable.hpp"
@@ -13,8 +13,6 @@
 namespace isohalo {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string index_text(const std::vector<std::int64_t>& i) {
   std::string s = "(";
@@ -109,7 +107,7 @@ std::string comparison_json(const Comparison& c, const std::string& a, const std
                            {"nan_a", f.nan_a},
                            {"nan_b", f.nan_b},
                            {"nan_one", f.nan_one}});
-  return j.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+  return json_text(j);
 }
 
 std::string digest_logs_text(const DigestLogComparison& c) {
@@ -133,7 +131,7 @@ std::string digest_logs_json(const DigestLogComparison& c, const std::string& a,
   j["first_different_step"] = c.first ? Json(*c.first) : Json();
   j["last_equal_step"] = c.last_equal ? Json(*c.last_equal) : Json();
   j["different"] = c.different;
-  return j.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+  return json_text(j);
 }
 
 namespace {

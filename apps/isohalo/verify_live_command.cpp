@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 
+#include "apps/common/report.hpp"
 #include "apps/isohalo/commands.hpp"
 #include "apps/isohalo/live_check.hpp"
 #include "framework/run/machine.hpp"
@@ -26,19 +26,18 @@ void print(const LiveReport& report, const Communicator& comm, double seconds) {
 }
 
 void print_json(const LiveReport& report, const Communicator& comm, double seconds) {
-  nlohmann::ordered_json j{{"good", report.good()},
-                           {"mpi", mpi_library_name()},
-                           {"machine", machine_text()},
-                           {"ranks", comm.size()},
-                           {"ranks_on_node", comm.ranks_on_node()},
-                           {"seconds", seconds}};
+  Json j{{"good", report.good()},
+         {"mpi", mpi_library_name()},
+         {"machine", machine_text()},
+         {"ranks", comm.size()},
+         {"ranks_on_node", comm.ranks_on_node()},
+         {"seconds", seconds}};
   for (const auto& r : report.rows()) {
-    nlohmann::ordered_json row{
-        {"group", r.group}, {"name", r.name}, {"cases", r.cases}, {"checked", r.checked}, {"wrong", r.wrong}};
+    Json row{{"group", r.group}, {"name", r.name}, {"cases", r.cases}, {"checked", r.checked}, {"wrong", r.wrong}};
     if (r.wrong) row["first"] = r.first;
     j["checks"].push_back(row);
   }
-  fmt::print("{}\n", j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  fmt::print("{}", json_text(j));
 }
 
 }  // namespace
