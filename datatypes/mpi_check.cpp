@@ -1,8 +1,5 @@
 #include "datatypes/mpi_check.hpp"
 
-#include <link.h>
-
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -48,25 +45,6 @@ std::string foreign_mpi() {
          "libraries";
 }
 
-/// A remark on the MPIs that are loaded, where these are several: then somebody may have initialised another one.
-std::string several_mpis() {
-  std::set<std::string> files;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* found) {
-        const std::string_view file = info->dlpi_name ? info->dlpi_name : "";
-        const std::string_view name = file.substr(file.rfind('/') + 1);
-        for (const char* library : {"libmpi.so", "libmpich.so", "libmpi_abi.so"})
-          if (name.starts_with(library)) static_cast<std::set<std::string>*>(found)->emplace(file);
-        return 0;
-      },
-      &files);
-  if (files.size() < 2) return "";
-  std::string all;
-  for (const std::string& file : files) all += (all.empty() ? "" : ", ") + file;
-  return " (the MPI that isohalo was built with; this process has loaded several: " + all +
-         ": build all of it with the same one)";
-}
-
 }  // namespace
 
 void mpi_check(int rc, const char* place, MPI_Comm comm) {
@@ -100,8 +78,8 @@ void require_mpi() {
   if (mpi_is_active()) throw UsageError(foreign_mpi());
   int started = 0;
   MPI_Initialized(&started);
-  throw UsageError(started ? std::string("isohalo is used after MPI_Finalize: end what uses it before")
-                           : "isohalo is used before MPI_Init: initialise MPI first" + several_mpis());
+  throw UsageError(started ? "isohalo is used after MPI_Finalize: end what uses it before"
+                           : "isohalo is used before MPI_Init: initialise MPI first");
 }
 
 bool mpi_combines(MPI_Op op, MPI_Datatype type) {
