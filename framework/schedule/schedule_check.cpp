@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <numeric>
 
 #include "datatypes/error.hpp"
@@ -127,30 +126,6 @@ void detail::check_groups(std::span<const Stage> stages, int ranks, int stage, s
           to_string(active));
 }
 
-std::vector<std::uint32_t> multiplicities(const Schedule& schedule, int rank) {
-  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-  // How often what each rank holds at the end of a stage goes into the result, from the last stage to the first.
-  std::vector<std::uint32_t> uses(static_cast<std::size_t>(schedule.ranks()));
-  uses[static_cast<std::size_t>(rank)] = 1;
-  StageActions a;
-  for (int s = schedule.size(); s-- > 0;) {
-    std::vector<std::uint32_t> before(uses.size());
-    for (int r = 0; r < schedule.ranks(); ++r) {
-      const std::uint64_t n = uses[static_cast<std::size_t>(r)];
-      if (n == 0) continue;
-      schedule.actions(s, r, a);
-      const auto add = [&](int q) {
-        std::uint32_t& m = before[static_cast<std::size_t>(q)];
-        m = static_cast<std::uint32_t>(std::min(m + n, most));
-      };
-      if (!a.replace || a.receive.empty()) add(r);
-      for (int q : a.receive) add(q);
-    }
-    uses = std::move(before);
-  }
-  return uses;
-}
-
 namespace {
 
 /// The first rank that does not end with the contributions of all, or -1.
@@ -176,24 +151,6 @@ int first_wrong_rank(const Schedule& schedule) {
   return first_unlike(values, all);
 }
 
-/// What a schedule that opens something and does not end it lacks.
-std::string missing_end(const Schedule& schedule) {
-  const auto& stages = schedule.stages();
-  for (const auto& [opening, end] : {std::pair{StageKind::collapse, StageKind::expand},
-                                     {StageKind::merge, StageKind::inverse_merge},
-                                     {StageKind::settle, StageKind::resolve}}) {
-    const auto of_kind = [&](StageKind kind) {
-      return std::find_if(stages.begin(), stages.end(), [&](const Stage& s) { return s.kind == kind; });
-    };
-    const auto open = of_kind(opening);
-    if (open == stages.end() || of_kind(end) != stages.end()) continue;
-    const bool merge = end == StageKind::inverse_merge;
-    return "; " + to_text(*open) + " needs " +
-           (merge ? "an n" + std::to_string(open->remainder) + "gGaB" : form(end, *open)) + " as the last stage";
-  }
-  return "";
-}
-
 }  // namespace
 
 void check_allreduce(const Schedule& schedule) {
@@ -203,14 +160,15 @@ void check_allreduce(const Schedule& schedule) {
                      std::to_string(kMostScheduleMessages) + ": take smaller bases");
   const int wrong = first_wrong_rank(schedule);
   if (wrong < 0) return;
-  const auto counts = multiplicities(schedule, wrong);
-  const auto missing = std::count(counts.begin(), counts.end(), 0u);
-  const auto at = std::find_if(counts.begin(), counts.end(), [&](auto n) { return missing ? n == 0 : n > 1; });
-  const std::string of = " the contribution of rank " + std::to_string(at - counts.begin()) + " ",
-                    found = missing ? "lacks" + of + "(it has " +
-                                          std::to_string(static_cast<std::int64_t>(counts.size()) - missing) +
-                                          " of " + std::to_string(counts.size()) + ")" + missing_end(schedule)
-                                    : "holds" + of + std::to_string(*at) + " times, not once";
+  const RankSet held = contributions(schedule, schedule.size(), wrong);
+  std::int64_t known = 0;
+  for (const auto& [first, last] : held.intervals()) known += last - first;
+  const auto& [first, last] = held.intervals().front();
+  const std::string found = known == schedule.ranks()
+                                ? "holds a contribution more than once"
+                                : "lacks the contribution of rank " + std::to_string(first > 0 ? 0 : last) +
+                                      " (it has " + std::to_string(known) + " of " +
+                                      std::to_string(schedule.ranks()) + ")";
   throw UsageError(name + "after the last stage rank " + std::to_string(wrong) + " " + found +
                    "; isohalo schedule --ranks " + std::to_string(schedule.ranks()) +
                    " --best gives one that works");

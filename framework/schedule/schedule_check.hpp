@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "framework/schedule/schedule.hpp"
 
@@ -17,12 +16,8 @@ namespace isohalo {
 /// per rank, added modulo 2^64, and each rank must end with the sum over all ranks. A schedule in which every
 /// contribution arrives once always passes. One that loses or doubles a contribution passes only if a random
 /// combination of the numbers is zero: with probability 2^-64 (the numbers are fixed, so it is the same verdict on
-/// every rank and in every run). A refusal is worked out exactly for the rank it names.
+/// every rank and in every run). What a refused one lacks is worked out exactly for the rank it names.
 void check_allreduce(const Schedule& schedule);
-
-/// How often each rank's contribution is in the value that `rank` holds after the last stage, exactly (saturating
-/// at 2^32). Plain semantics: a set that arrives twice counts twice. O(messages) time.
-std::vector<std::uint32_t> multiplicities(const Schedule& schedule, int rank);
 
 /// Whether combining in the order of StageActions keeps the contributions in rank order, so that an associative
 /// operation that does not commute gives x_0 op x_1 op .. op x_{p-1}. True for factor, collapse and expand stages
