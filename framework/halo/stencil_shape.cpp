@@ -24,21 +24,6 @@ StencilShape<D> StencilShape<D>::star(int radius) {
 
 namespace {
 
-/// Cells within Manhattan distance r in d dimensions, without making a list of them: sum over k of 2^k C(d,k)
-/// C(r,k), k counting the coordinates that are not zero.
-std::size_t ball_cells(std::size_t d, std::size_t r) {
-  std::size_t n = 0, term = 1;
-  for (std::size_t k = 0; k <= d && k <= r; ++k) {
-    n += term;
-    term = term * 2 * (d - k) * (r - k) / ((k + 1) * (k + 1));
-  }
-  return n;
-}
-
-}  // namespace
-
-namespace {
-
 /// Each offset once, in order, with the cell itself: lists with the same of these need the same ghosts.
 template <int D>
 Offsets<D> cells_of(Offsets<D> offsets) {
@@ -66,20 +51,16 @@ StencilShape<D> StencilShape<D>::of(const Offsets<D>& offsets) {
   s.radius_ = static_cast<int>(radius);
 
   const Offsets<D> sorted = cells_of<D>(offsets);
-  // As many offsets as the named shape has, and all of them in it.
   const std::size_t r = static_cast<std::size_t>(radius), d = static_cast<std::size_t>(D), n = sorted.size();
-  const auto all = [&](const auto& fits) { return std::all_of(sorted.begin(), sorted.end(), fits); };
+  const auto on_axis = [](const Index<D>& o) { return std::count(o.begin(), o.end(), 0) >= D - 1; };
   std::size_t cube = 1;
   for (int j = 0; j < D; ++j) cube *= 2 * r + 1;
-  if (n == 2 * d * r + 1 && all([](const Index<D>& o) { return std::count(o.begin(), o.end(), 0) >= D - 1; }))
+  if (n == 2 * d * r + 1 && std::all_of(sorted.begin(), sorted.end(), on_axis))
     s.kind_ = Kind::star;
   else if (n == cube)
     s.kind_ = Kind::moore;
-  else if (n == ball_cells(d, r) && all([&](const Index<D>& o) {
-             std::int64_t distance = 0;
-             for (const std::int64_t x : o) distance += std::abs(x);
-             return distance <= radius;
-           }))
+  else if (n > 2 * d * r + 1 && cube <= 1 << 24 &&  // the most that the list may be taken from
+           sorted == isohalo::von_neumann<D>(s.radius_, Self::include))
     s.kind_ = Kind::von_neumann;
   return s;
 }
