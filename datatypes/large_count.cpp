@@ -19,31 +19,6 @@ void free_type(MPI_Datatype& type) {
   if (type != MPI_DATATYPE_NULL) MPI_Type_free(&type);
 }
 
-/// `count` elements, `stride` bytes apart, as groups of `limit`, groups of these, and what is left over.
-/// `row(n, stride, type, made)` makes n <= limit of them.
-template <class Row>
-int make_groups(MPI_Count count, MPI_Count stride, MPI_Datatype type, MPI_Datatype* made, MPI_Count limit,
-                const Row& row) {
-  if (count <= limit) return row(count, stride, type, made);
-  const MPI_Count groups = count / limit, rest = count % limit;
-  MPI_Datatype group = MPI_DATATYPE_NULL, parts[2] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
-  int rc = row(limit, stride, type, &group);
-  // By strides, whatever the extent of a group: a stride may be shorter than an element.
-  then(rc, [&] { return make_strided(groups, limit * stride, group, &parts[0], limit); });
-  if (rest == 0) {
-    *made = parts[0];
-  } else {
-    then(rc, [&] { return row(rest, stride, type, &parts[1]); });
-    const int ones[2] = {1, 1};
-    const MPI_Aint places[2] = {0, static_cast<MPI_Aint>(groups * limit * stride)};
-    then(rc, [&] { return MPI_Type_create_struct(2, ones, places, parts, made); });
-    free_type(parts[0]);
-    free_type(parts[1]);
-  }
-  free_type(group);
-  return rc;
-}
-
 /// Of `count` elements one after the other, the data of the first `n`, and of the others.
 template <class Part>
 int in_parts(MPI_Count count, MPI_Datatype type, MPI_Count most, const Part& part) {
@@ -80,20 +55,32 @@ int make_contiguous(MPI_Count count, MPI_Datatype type, MPI_Datatype* made, MPI_
   if (count <= limit) return MPI_Type_contiguous(static_cast<int>(count), type, made);
   MPI_Count low = 0, extent = 0;
   int rc = MPI_Type_get_extent_x(type, &low, &extent);
-  then(rc, [&] {
-    return make_groups(count, extent, type, made, limit,
-                       [](MPI_Count n, MPI_Count, MPI_Datatype t, MPI_Datatype* m) {
-                         return MPI_Type_contiguous(static_cast<int>(n), t, m);
-                       });
-  });
+  then(rc, [&] { return make_strided(count, extent, type, made, limit); });
   return rc;
 }
 
 int make_strided(MPI_Count count, MPI_Count stride, MPI_Datatype type, MPI_Datatype* made, MPI_Count limit) {
-  return make_groups(count, stride, type, made, limit,
-                     [](MPI_Count n, MPI_Count apart, MPI_Datatype t, MPI_Datatype* m) {
-                       return MPI_Type_create_hvector(static_cast<int>(n), 1, static_cast<MPI_Aint>(apart), t, m);
-                     });
+  const auto row = [&](MPI_Count n, MPI_Datatype* m) {
+    return MPI_Type_create_hvector(static_cast<int>(n), 1, static_cast<MPI_Aint>(stride), type, m);
+  };
+  if (count <= limit) return row(count, made);
+  // Groups of `limit`, groups of these by strides (one may be shorter than an element), and what is left over.
+  const MPI_Count groups = count / limit, rest = count % limit;
+  MPI_Datatype group = MPI_DATATYPE_NULL, parts[2] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
+  int rc = row(limit, &group);
+  then(rc, [&] { return make_strided(groups, limit * stride, group, &parts[0], limit); });
+  if (rest == 0) {
+    *made = parts[0];
+  } else {
+    then(rc, [&] { return row(rest, &parts[1]); });
+    const int ones[2] = {1, 1};
+    const MPI_Aint places[2] = {0, static_cast<MPI_Aint>(groups * limit * stride)};
+    then(rc, [&] { return MPI_Type_create_struct(2, ones, places, parts, made); });
+    free_type(parts[0]);
+    free_type(parts[1]);
+  }
+  free_type(group);
+  return rc;
 }
 
 int make_blocks(MPI_Count blocks, const MPI_Count lengths[], const MPI_Count displacements[],
