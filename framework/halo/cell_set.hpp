@@ -25,8 +25,7 @@ class CellSet {
   /// Adds the cells inside the domain that are read, through `offsets` and the boundary rules, to update this set
   /// `steps` times over. The frame must have room for them.
   void grow(const Offsets<D>& offsets, int steps, const BoundaryTopology<D>& around) {
-    bool open = true;  // nothing ends or mirrors: sets are shifted as a whole
-    for (int j = 0; j < D; ++j) open = open && around.periodic[j];
+    const bool open = around.wraps();  // nothing ends or mirrors: sets are shifted as a whole
     bool grows = true;
     for (int k = 0; k < steps && grows; ++k)
       if (open)

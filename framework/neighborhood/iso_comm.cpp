@@ -240,18 +240,14 @@ struct detail::NeighborRequestImpl {
   }
 };
 
-std::unique_ptr<detail::NeighborRequestImpl> IsoComm::make(const NeighborCall& call, bool persistent) const {
-  return std::make_unique<detail::NeighborRequestImpl>(state_, call, persistent);
-}
-
 NeighborRequest IsoComm::begin(const NeighborCall& call) const {
-  NeighborRequest r(make(call, false));
+  NeighborRequest r(std::make_unique<detail::NeighborRequestImpl>(state_, call, false));
   r.impl_->start();
   return r;
 }
 
 NeighborRequest IsoComm::prepare(const NeighborCall& call) const {
-  return NeighborRequest(make(call, true));
+  return NeighborRequest(std::make_unique<detail::NeighborRequestImpl>(state_, call, true));
 }
 
 NeighborRequest::NeighborRequest(std::unique_ptr<detail::NeighborRequestImpl> impl) : impl_(std::move(impl)) {}

@@ -68,7 +68,6 @@ class IsoComm {
  private:
   friend struct detail::NeighborRequestImpl;
   struct State;
-  std::unique_ptr<detail::NeighborRequestImpl> make(const NeighborCall& call, bool persistent) const;
   std::shared_ptr<State> state_;
 };
 

@@ -8,26 +8,17 @@ namespace isohalo {
 
 namespace {
 
-/// Finds the message of a peer among those of a stage: few are searched, many have a table.
+/// Finds the message of a peer among those of a stage.
 class MessageFinder {
  public:
   void append(std::vector<LocalMessage>& messages, int peer, LocalMessage::Part part) {
-    std::size_t at = 0;
-    if (messages.size() < kFew) {
-      while (at < messages.size() && messages[at].peer != peer) ++at;
-    } else {
-      for (; known_ < messages.size(); ++known_) where_.emplace(messages[known_].peer, known_);
-      const auto found = where_.find(peer);
-      at = found == where_.end() ? messages.size() : found->second;
-    }
-    if (at == messages.size()) messages.push_back({peer, {}});
-    messages[at].parts.push_back(part);
+    const auto [found, is_new] = where_.try_emplace(peer, messages.size());
+    if (is_new) messages.push_back({peer, {}});
+    messages[found->second].parts.push_back(part);
   }
 
  private:
-  static constexpr std::size_t kFew = 16;
   std::unordered_map<int, std::size_t> where_;
-  std::size_t known_ = 0;  ///< messages that are in the table
 };
 
 /// One rank's view while its local schedule is made.
@@ -115,10 +106,7 @@ class Planner {
       else
         local_.last.push_back({place, slot});
     }
-    if (place.index < 0) {
-      place.index = static_cast<int>(local_.temporary_offsets.size());
-      local_.temporary_offsets.push_back(hop.carries.front());
-    }
+    if (place.index < 0) place.index = static_cast<int>(local_.temporaries++);
     return place;
   }
 
@@ -135,13 +123,6 @@ class Planner {
 };
 
 }  // namespace
-
-std::int64_t LocalSchedule::messages() const {
-  std::int64_t n = 0;
-  for (const auto& stage : stages)
-    for (const auto& m : stage.send) n += m.peer != rank;
-  return n;
-}
 
 LocalSchedule plan_local_schedule(const NeighborSchedule& schedule, std::span<const int> relative, const Mesh& mesh,
                                   int rank) {

@@ -3,6 +3,7 @@
 ///
 /// The same object is executed over MPI and, rank after rank in one process, by the tests.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -48,11 +49,9 @@ struct LocalSchedule {
   Algorithm algorithm = Algorithm::direct;
   int rank = 0;
   std::vector<LocalStage> stages;
-  std::vector<LocalCopy> first;        ///< before stage 0: blocks that stay
-  std::vector<LocalCopy> last;         ///< after the last stage: one block for several slots
-  std::vector<int> temporary_offsets;  ///< per temporary slot, an offset whose block has the slot's size
-
-  std::int64_t messages() const;  ///< sent to other ranks, one per peer and stage
+  std::vector<LocalCopy> first;  ///< before stage 0: blocks that stay
+  std::vector<LocalCopy> last;   ///< after the last stage: one block for several slots
+  std::size_t temporaries = 0;   ///< slots for blocks that are forwarded
 };
 
 /// What `rank` does. `relative` is the list that the schedule was planned for, on the same mesh when it is a

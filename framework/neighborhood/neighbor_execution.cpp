@@ -165,16 +165,12 @@ void NeighborOperation::send(Message& m) {
 }
 
 void NeighborOperation::pack(Message& m, MPI_Count at) {
-  for (const auto& p : m.blocks) {
-    const std::byte* const dense =
-        p.temporary < 0 ? p.dense : temporaries_[static_cast<std::size_t>(p.temporary)].data();
-    const std::int64_t bytes =
-        p.temporary < 0 ? p.bytes
-                        : static_cast<std::int64_t>(temporaries_[static_cast<std::size_t>(p.temporary)].size());
-    if (bytes == 0) continue;
-    if (dense) {
-      std::memcpy(m.buffer.data() + at, dense, static_cast<std::size_t>(bytes));
-      at += bytes;
+  for (const auto& planned : m.blocks) {
+    const MessageBlock p = present(planned);
+    if (p.bytes == 0) continue;
+    if (p.dense) {
+      std::memcpy(m.buffer.data() + at, p.dense, static_cast<std::size_t>(p.bytes));
+      at += p.bytes;
     } else {
       mpi_check(mpi::pack(p.block.address, p.block.count, p.block.type, m.buffer.data(),
                           static_cast<MPI_Count>(m.buffer.size()), &at, comm_.get()),
@@ -206,10 +202,7 @@ void NeighborOperation::send_sized(Message& m) {
   m.buffer.resize(table);
   m.bytes = 0;
   for (std::size_t k = 0; k < m.blocks.size(); ++k) {
-    const MessageBlock& p = m.blocks[k];
-    const std::int64_t n =
-        p.temporary < 0 ? p.bytes
-                        : static_cast<std::int64_t>(temporaries_[static_cast<std::size_t>(p.temporary)].size());
+    const std::int64_t n = present(m.blocks[k]).bytes;
     std::memcpy(m.buffer.data() + k * sizeof n, &n, sizeof n);
     m.bytes += n;
   }
@@ -307,31 +300,26 @@ void NeighborOperation::check_arrival(const MPI_Status* status) {
 }
 
 void NeighborOperation::copy(const MessageBlock& from, const MessageBlock& to) {
-  auto packed = [this](const MessageBlock& p) {
-    return p.temporary < 0 ? nullptr : &temporaries_[static_cast<std::size_t>(p.temporary)];
-  };
-  const std::vector<std::byte>* source = packed(from);
-  std::vector<std::byte>* target = packed(to);
-  const std::int64_t bytes = source ? static_cast<std::int64_t>(source->size()) : from.bytes;
-  if (target && sized_) target->resize(static_cast<std::size_t>(bytes));
-  if (bytes != (target ? static_cast<std::int64_t>(target->size()) : to.bytes)) {
+  const MessageBlock a = present(from);
+  if (sized_ && to.temporary >= 0)
+    temporaries_[static_cast<std::size_t>(to.temporary)].resize(static_cast<std::size_t>(a.bytes));
+  const MessageBlock b = present(to);
+  if (a.bytes != b.bytes) {
     note(MPI_ERR_TRUNCATE, "neighborhood: rank " + std::to_string(comm_.rank()) + " sends " +
-                               std::to_string(bytes) + " bytes to itself but receives " + std::to_string(to.bytes) +
-                               ": counts and types must fit on both sides");
+                               std::to_string(a.bytes) + " bytes to itself but receives " +
+                               std::to_string(b.bytes) + ": counts and types must fit on both sides");
     return;
   }
-  if (bytes == 0) return;
-  const Block a = source ? Block{const_cast<std::byte*>(source->data()), bytes, MPI_PACKED} : from.block;
-  const Block b = target ? Block{target->data(), bytes, MPI_PACKED} : to.block;
-  std::byte* const dense_a = source ? a.address : from.dense;
-  std::byte* const dense_b = target ? b.address : to.dense;
-  if (dense_a && dense_b) {
-    std::memmove(dense_b, dense_a, static_cast<std::size_t>(bytes));
+  if (a.bytes == 0) return;
+  if (a.dense && b.dense) {
+    std::memmove(b.dense, a.dense, static_cast<std::size_t>(a.bytes));
     return;
   }
   const int self = comm_.rank();
-  mpi_check(mpi::sendrecv(a.address, a.count, a.type, self, b.address, b.count, b.type, self, tag_, comm_.get()),
-            "MPI_Sendrecv_c of a block of this rank itself", comm_.get());
+  const Block &out = a.block, &in = b.block;
+  mpi_check(
+      mpi::sendrecv(out.address, out.count, out.type, self, in.address, in.count, in.type, self, tag_, comm_.get()),
+      "MPI_Sendrecv_c of a block of this rank itself", comm_.get());
 }
 
 void NeighborOperation::finish() {

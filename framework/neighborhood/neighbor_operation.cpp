@@ -98,7 +98,7 @@ const TypeLayout& NeighborOperation::layout(MPI_Datatype type) {
 /// A forwarded block is kept packed, in as many bytes as all blocks of the call have; a sized one in as many as it
 /// brings.
 void NeighborOperation::place_temporaries() {
-  temporaries_.resize(local_->temporary_offsets.size());
+  temporaries_.resize(local_->temporaries);
   if (sized_ || temporaries_.empty()) return;
   const Block& like = call_.is_reduction() ? call_.fold.into : call_.send.front();
   const std::int64_t bytes = like.count * layout(like.type).size;
@@ -137,11 +137,16 @@ NeighborOperation::MessageBlock NeighborOperation::message_block_at(const BlockP
   const auto i = static_cast<std::size_t>(place.index);
   if (place.kind == BlockPlace::Kind::send) return message_block_of(call_.send[i]);
   if (place.kind == BlockPlace::Kind::receive) return message_block_of(call_.receive[i]);
-  auto& slot = temporaries_[i];
-  MessageBlock p = message_block_of({slot.data(), static_cast<std::int64_t>(slot.size()), MPI_PACKED});
-  p.dense = slot.data();
+  MessageBlock p;
   p.temporary = place.index;
-  return p;
+  return present(p);
+}
+
+NeighborOperation::MessageBlock NeighborOperation::present(const MessageBlock& block) {
+  if (block.temporary < 0) return block;
+  auto& slot = temporaries_[static_cast<std::size_t>(block.temporary)];
+  const auto bytes = static_cast<std::int64_t>(slot.size());
+  return {{slot.data(), bytes, MPI_PACKED}, bytes, slot.data(), block.temporary};
 }
 
 void NeighborOperation::compile(const std::vector<LocalMessage>& from, bool sending, CompiledStage& stage,

@@ -74,6 +74,8 @@ class NeighborOperation final : public StageExecutor<NeighborOperation> {
   void place_operands();
   MessageBlock message_block_of(const Block& block);
   MessageBlock message_block_at(const BlockPlace& place);
+  /// The block itself, or a temporary one with the address and size that its slot has by now.
+  MessageBlock present(const MessageBlock& block);
   void compile(const std::vector<LocalMessage>& from, bool sending, CompiledStage& stage, std::vector<Message>& to);
   void add_message(std::vector<Message>& to, int peer, std::vector<MessageBlock> blocks);
 

@@ -5,6 +5,7 @@
 
 #include "datatypes/error.hpp"
 #include "framework/schedule/schedule_check.hpp"
+#include "framework/schedule/schedule_cost.hpp"
 
 namespace isohalo {
 
@@ -298,6 +299,13 @@ std::int64_t Schedule::most_sends(int stage) const {
       return s.threshold + s.remainder > 0 ? 1 : 0;
   }
   return 0;
+}
+
+double model_ns(const Schedule& schedule, const MessageCosts& costs, double bytes) {
+  double sum = 0;
+  for (int s = 0; s < schedule.size(); ++s)
+    sum += costs.stage_ns(static_cast<double>(schedule.most_sends(s)), bytes);
+  return sum;
 }
 
 }  // namespace isohalo

@@ -156,7 +156,7 @@ TEST(Collectives, CombiningSendsAtMostOneMessagePerStep) {
         const auto pattern = kind == Kind::alltoall ? Pattern::personal : Pattern::shared;
         const auto& it = same.schedule(static_cast<Algorithm>(a), pattern);
         const auto planned =
-            plan_local_schedule(it, setting->relative, same.neighbors().mesh(), test::rank()).messages();
+            test::messages_of(plan_local_schedule(it, setting->relative, same.neighbors().mesh(), test::rank()));
         if (a == ISOHALO_DIRECT)  // large blocks have messages of their own
           EXPECT_GE(sends - before, planned);
         else
@@ -216,7 +216,7 @@ TEST(IsoComm, RunsWhatItHasChosen) {
     const std::int64_t messages =
         n > 1 && a == Algorithm::direct  // too large to share one
             ? std::ssize(targets) - std::count(targets.begin(), targets.end(), test::rank())
-            : plan_local_schedule(plan, list, iso.neighbors().mesh(), test::rank()).messages();
+            : test::messages_of(plan_local_schedule(plan, list, iso.neighbors().mesh(), test::rank()));
     EXPECT_EQ(sends - before, messages);
     for (std::size_t i = 0; i < in.size(); ++i)
       ASSERT_EQ(in[i], iso.neighbors().sources()[i / static_cast<std::size_t>(n)]);

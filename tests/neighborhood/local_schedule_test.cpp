@@ -13,6 +13,7 @@
 
 #include "framework/neighborhood/offsets.hpp"
 #include "tests/mpi_main.hpp"
+#include "tests/neighborhood/counters.hpp"
 
 namespace isohalo {
 namespace {
@@ -32,7 +33,7 @@ class Machine {
     const std::size_t p = locals_.size();
     received_.assign(p, std::vector<std::int64_t>(static_cast<std::size_t>(s), kUntouched));
     temporary_.resize(p);
-    for (std::size_t r = 0; r < p; ++r) temporary_[r].assign(locals_[r].temporary_offsets.size(), kUntouched);
+    for (std::size_t r = 0; r < p; ++r) temporary_[r].assign(locals_[r].temporaries, kUntouched);
     run();
   }
   const std::vector<std::vector<std::int64_t>>& received() const { return received_; }
@@ -127,7 +128,7 @@ void check(const Mesh& mesh, const std::vector<int>& relative) {
               << i;
         }
       for (const auto& local : machine.local_schedules()) {
-        EXPECT_LE(local.messages(), schedule.rounds());
+        EXPECT_LE(test::messages_of(local), schedule.rounds());
         EXPECT_EQ(local.algorithm, schedule.algorithm);
       }
     };
