@@ -134,16 +134,11 @@ void check(const Wanted& w, int dimensions) {
   }
 }
 
-/// The lengths of the elements' runs, which are arrays of an exchange, as text. Throws ArgumentError when the
-/// elements of such an array would overlap.
-std::string runs_text(const Wanted& w, int dimensions, const Communicator& comm) {
-  double cells = 1;
-  for (int j = 0; j < dimensions; ++j) cells *= static_cast<double>(w.owned[j]) + 1 + 2.0 * w.width;
+/// The lengths of the elements' runs, which are arrays of an exchange, as text.
+std::string runs_text(const Wanted& w, const Communicator& comm) {
   std::string text;
   for (const MPI_Datatype type : w.elements()) {
     const ElementLayout element(type, comm);
-    require(!element.overlap(cells), MPI_ERR_TYPE,
-            "halo: elements of this type overlap in an array: its extent is smaller than its data");
     std::vector<std::int64_t> lengths;
     for (const auto& run : element.runs()) lengths.push_back(run.length);
     text += (text.empty() ? "" : "; ") + isohalo::text_of_list(lengths);
@@ -194,7 +189,7 @@ void create(MPI_Comm cart, Wanted w, isohalo_halo* halo) {
       arguments.push_back({"shape", names[static_cast<std::size_t>(w.shape)]});
       arguments.push_back({"radius", std::to_string(w.radius)});
     }
-    arguments.push_back({"element (bytes of its runs)", runs_text(w, d, comm)});
+    arguments.push_back({"element (bytes of its runs)", runs_text(w, comm)});
     if (w.faces) arguments.push_back({"faces", isohalo::text_of_list(std::span(w.faces, w.elements().size()))});
     return arguments;
   });

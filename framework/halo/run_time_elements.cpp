@@ -1,6 +1,5 @@
 #include "framework/halo/run_time_elements.hpp"
 
-#include <cmath>
 #include <string>
 
 #include "datatypes/error.hpp"
@@ -54,29 +53,9 @@ ElementLayout::ElementLayout(MPI_Datatype type, const Communicator& comm) {
   }
 }
 
-bool ElementLayout::overlap(double cells) const {
-  if (runs_.back().offset + runs_.back().length - runs_.front().offset <= extent_) return false;
-  for (const Run& a : runs_)
-    for (const Run& b : runs_) {
-      // Which element's run b lies next to run a of the first one.
-      const std::int64_t near = (a.offset - b.offset) / extent_;
-      for (std::int64_t m = near - 1; m <= near + 1; ++m) {
-        const std::int64_t at = b.offset + m * extent_;
-        const bool other = m != 0 && std::abs(static_cast<double>(m)) < cells;
-        if (other && at < a.offset + a.length && at + b.length > a.offset) return true;
-      }
-    }
-  return false;
-}
-
 template <int D>
 std::vector<ErasedArray<D>> adopt_elements(void* first, const ElementLayout& element, const Box<D>& owned,
                                            std::int64_t width, std::int64_t row_padding) {
-  double cells = 1;
-  for (int j = 0; j < D; ++j) cells *= static_cast<double>(owned.extent(j)) + 2.0 * static_cast<double>(width);
-  if (element.overlap(cells))
-    throw UsageError("adopt_elements: elements of this type overlap in an array: its extent, " +
-                     std::to_string(element.extent()) + " bytes, is smaller than its data");
   std::vector<ErasedArray<D>> arrays;
   for (const auto& run : element.runs()) {
     auto* const data = first ? static_cast<std::byte*>(first) + run.offset : nullptr;

@@ -49,8 +49,6 @@ class ElementLayout {
 
   const std::vector<Run>& runs() const { return runs_; }
   std::int64_t extent() const { return extent_; }
-  /// Would the elements of an array of so many cells overlap? Then the extent is smaller than the data.
-  bool overlap(double cells) const;
 
  private:
   std::vector<Run> runs_;
@@ -58,8 +56,8 @@ class ElementLayout {
 };
 
 /// The arrays that a C-order array of such elements consists of, one for each run: an exchange of them brings the
-/// elements. `first`, `width` and `row_padding` as in `adopt_bytes`. Local. Throws UsageError also for elements
-/// that overlap.
+/// elements. `first`, `width` and `row_padding` as in `adopt_bytes`. Local. As in a receive of MPI's, elements must
+/// not overlap in the array.
 template <int D>
 std::vector<ErasedArray<D>> adopt_elements(void* first, const ElementLayout& element, const Box<D>& owned,
                                            std::int64_t width, std::int64_t row_padding = 0);
