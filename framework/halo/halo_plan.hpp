@@ -46,8 +46,7 @@ class HaloPlan {
   HaloPlan(const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth,
            const HaloOptions<D>& options = {});
   /// Plans for as many arrays as there are needs, which may differ: array k of every exchange gets the ghosts of
-  /// needs[k]. The packed ways and `shared` still send one message per rank (or region) for all of them. One need
-  /// serves any number of arrays. Throws UsageError also when there are none.
+  /// needs[k]. One need serves any number of arrays. Throws UsageError also when there are none.
   HaloPlan(const CartesianDomain<D>& domain, std::vector<HaloNeed<D>> needs, const HaloOptions<D>& options = {});
   HaloPlan(HaloPlan&&) noexcept;
   HaloPlan& operator=(HaloPlan&&) noexcept;
@@ -79,9 +78,8 @@ class HaloPlan {
   /// fences unless the options say otherwise.
   void finish();
 
-  /// Both. By way of `shared`, rows of arrays in shared memory (Field, SharedAllocator) are written straight into
-  /// the ghosts of ranks of this compute node, if these have started; an exchange that is not split waits for that
-  /// where it must wait for a message from there anyway.
+  /// Both. An exchange that is not split may wait for ranks of this compute node to start, where it must wait for
+  /// their messages anyway: `shared` then writes straight into their ghosts.
   template <class... A>
   void exchange(const A&... arrays) {
     const std::array<ErasedArray<D>, sizeof...(arrays)> list{erase(arrays)...};

@@ -36,16 +36,12 @@ struct HaloGeometry {
   /// Layers below and above a block.
   std::array<Index<D>, 2> widths() const { return shape.ghost_widths(steps, around); }
 
-  /// All needed ghost cells of the block at `coords`, by owner, in an order that every rank agrees on. Empty
-  /// regions are left out, so a star of depth 2 has 18 regions in 3-D, not 26. Depths beyond one neighbor's block
-  /// and periodic dimensions of one rank (any number of wraps) are covered.
+  /// All needed ghost cells of the block at `coords`, by owner, each once, in an order that every rank agrees on;
+  /// no empty regions. Depths beyond one neighbor's block and any number of wraps are covered.
   ///
   /// For an exchange by slabs (docs/exchange.md): in stage j come those whose last coordinate outside the block is
   /// the j-th, from the rank that differs in that dimension alone. That rank has them: its own cells, or its ghosts
   /// of earlier stages. So `region` shifted by -shift may lie outside the owner's block in the dimensions before j.
-  /// Beside the ghosts of a block the needed cells of a named shape keep the shape, with what is left of its
-  /// budget, so each comes once and nothing else does. A list without a name gives no such promise:
-  /// `slabs_possible`.
   std::vector<HaloRegion<D>> regions(const PerDim<int, D>& coords,
                                      HaloPattern pattern = HaloPattern::coalesced) const;
 

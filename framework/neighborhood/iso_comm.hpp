@@ -1,10 +1,6 @@
 #pragma once
-/// Isomorphic, sparse collectives on any Cartesian communicator.
-///
-/// Source: "Isomorphic, Sparse MPI-like Collective Communication Operations for Parallel Stencil Computations"
-/// (Träff, Lübbe, Rougier, Hunold 2015), section 6. All ranks hold the same ordered list of relative offsets; rank
-/// X sends block i to X + C^i and receives block i from X - C^i. Off the mesh nothing is sent and the buffer of
-/// that block is untouched. Whatever the algorithm, the results are the same bit for bit.
+/// Isomorphic, sparse collectives on any Cartesian communicator: rank X sends block i to X + C^i and receives block
+/// i from X - C^i (docs/neighborhoods.md; Träff, Lübbe, Rougier, Hunold 2015, section 6).
 
 #include <memory>
 #include <span>
@@ -48,7 +44,6 @@ class IsoComm {
   void check() const;
 
   /// Fixes the algorithm of later operations; `automatic` lets the library choose. Equal on all ranks. Local.
-  /// Blocks of the v and w forms may have different sizes on different ranks under any of them.
   void set_algorithm(Algorithm algorithm);
   /// The schedule that an algorithm uses here: rounds and volume. Local.
   const NeighborSchedule& schedule(Algorithm algorithm, Pattern pattern) const;
@@ -59,8 +54,7 @@ class IsoComm {
   /// Blocking. Collective. Throws ArgumentError for blocks whose sizes do not fit those of the other side. What is
   /// wrong on one rank is that rank's error; ranks that wait for it go on waiting, as in MPI.
   void execute(const NeighborCall& call) const;
-  /// Non-blocking: started when it returns. `automatic` means direct here and in `prepare`: with the other
-  /// algorithms a rank must forward for others, which happens only while it waits in this library.
+  /// Non-blocking: started when it returns. `automatic` means direct here and in `prepare`.
   NeighborRequest begin(const NeighborCall& call) const;
   /// Persistent: inactive when it returns. Starting allocates nothing.
   NeighborRequest prepare(const NeighborCall& call) const;

@@ -59,12 +59,8 @@ struct NeighborSchedule {
   std::int64_t volume() const { return static_cast<std::int64_t>(hops.size()); }
 };
 
-/// The schedule of `relative` (flat, s x d). Independent of mesh and rank, so it is what
-/// `isohalo_neighborhood_schedule` reports. combining: `rounds` = C, the number of distinct non-zero values per
-/// dimension, summed; a personal block makes as many hops as its offset has non-zeros; for shared blocks the order
-/// of dimensions that makes fewest hops. logarithmic: for multiples of one vector, floor(log2 m) + 1 rounds per
-/// direction, m the largest multiple (so ceil(log2(s + 1)) for a run of s neighbors), otherwise the same in each
-/// dimension.
+/// The schedule of `relative` (flat, s x d, dimension 0 of each first), independent of mesh and rank. Its rounds
+/// and volume are those of docs/neighborhoods.md, "Three algorithms". Local.
 NeighborSchedule plan_neighbor_schedule(std::span<const int> relative, int dimensions, Algorithm algorithm,
                                         Pattern pattern);
 

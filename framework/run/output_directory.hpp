@@ -13,18 +13,8 @@
 
 namespace isohalo {
 
-/// A directory belongs to one run at a time, which holds a lock on it (see DirectoryLock), and holds one line of
-/// history:
-/// - All its checkpoints have the same [domain], [solver], [initial], [source] and reduction method, so the same
-///   bits at the same step. A restart into a directory with checkpoints of another line is refused, a fresh run
-///   into one with any checkpoint, digest log or picture of a run as well, unless it is to overwrite them.
-/// - `--restart auto` takes the highest step whose checkpoint can be read, and latest.h5 points at the highest
-/// step.
-///   A run that was restarted from an earlier step does not move it back.
-/// - Steps that are done again replace what is there: checkpoints, pictures, and lines of the digest log, which
-///   stays sorted, has no step twice and keeps the lines of later steps. By the promise they replace it with the
-///   same bits; a digest that differs is a warning.
-/// - `output.keep` counts the checkpoints of steps up to the one just written.
+/// One run at a time, which holds a lock (DirectoryLock), and one line of history: docs/checkpoints.md, "The
+/// directory".
 class OutputDirectory {
  public:
   explicit OutputDirectory(std::filesystem::path path) : path_(std::move(path)) {}
