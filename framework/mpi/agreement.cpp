@@ -8,8 +8,6 @@
 #include <new>
 #include <string_view>
 
-#include "framework/mpi/fingerprint.hpp"
-
 namespace isohalo {
 
 namespace {
@@ -125,13 +123,10 @@ void agree_same(const Communicator& comm, const std::string& call, const std::ve
   }
   std::vector<Argument> mine{{"call", call}};
   mine.insert(mine.end(), arguments.begin(), arguments.end());
-  Fingerprint f;
+  std::string all;
   for (const Argument& a : mine)
-    for (const std::string* text : {&a.name, &a.value}) {
-      f.add(text->size());
-      for (const char c : *text) f.add(c);
-    }
-  const auto number = static_cast<std::int64_t>(f.value());
+    for (const std::string* text : {&a.name, &a.value}) all += std::to_string(text->size()) + " " + *text;
+  const auto number = static_cast<std::int64_t>(std::hash<std::string_view>()(all));
   std::int64_t most[3] = {number, ~number, error != nullptr};  // the largest complement is that of the smallest
   comm.allreduce(most, 3, MPI_INT64_T, MPI_MAX);
   if (most[2] != 0) agree(comm, error);
