@@ -90,7 +90,8 @@ std::string canonical(const BoundaryRule& rule, const std::vector<BoundaryKind>&
 template <int D>
 class BoundaryReader {
  public:
-  BoundaryReader(Config& config, const std::vector<BoundaryKind>& kinds) : config_(config), kinds_(kinds) {}
+  BoundaryReader(Config& config, const std::vector<BoundaryKind>& kinds, const GridSettings<D>& grid)
+      : config_(config), kinds_(kinds), grid_(grid) {}
 
   /// The list at `path`; `without` if there is none. `say_default`: it counts as given then.
   PerDim<BoundaryRule, D> list(const std::string& path, const std::string& fallback, const std::string& help,
@@ -105,6 +106,8 @@ class BoundaryReader {
         config_.error_at(*v, fmt::format("{} must be a list of {} rules, one per dimension", path, D));
       else
         for (int j = 0; j < D; ++j) rules[j] = entry(path, (*entries)[static_cast<std::size_t>(j)]);
+      if (config_.error_count() == before)
+        for (int j = 0; j < D; ++j) check(path, rules[j], j);
     }
     if (config_.error_count() == before && (v || say_default)) {
       std::string text;
@@ -182,6 +185,22 @@ class BoundaryReader {
     return value(path, entry, v->second, kind, rule);
   }
 
+  /// Records an error for a rule of dimension j whose values cannot be those of the grid's type.
+  void check(const std::string& path, const BoundaryRule& rule, int j) {
+    if (rule.kind == Boundary::neumann)
+      check_in_type(config_, path, "a gradient times the cell's width", rule.value * grid_.spacing[j], grid_.type);
+    else if (rule.kind == Boundary::dirichlet)
+      check_in_type(config_, path, "twice a boundary value", 2 * rule.value, grid_.type);
+    else
+      check_in_type(config_, path, "a boundary value", rule.value, grid_.type);
+    if (grid_.type == ElementType::uint8 &&
+        (rule.expression || rule.has_gradient() || rule.kind == Boundary::robin || rule.own))
+      config_.error(path,
+                    fmt::format("{}: a field of uint8 has no rules with expressions, gradients, robin or rules "
+                                "of one's own: use \"periodic\", \"neumann\" or {{fixed = VALUE}}",
+                                path));
+  }
+
   BoundaryRule refuse(const std::string& path, const Value& v, const std::string& what, const std::string& near) {
     config_.error_at(
         v, fmt::format("{} has an entry{} that is not {}{}", path, what, forms_of(kinds_), did_you_mean(near)));
@@ -217,6 +236,7 @@ class BoundaryReader {
 
   Config& config_;
   const std::vector<BoundaryKind>& kinds_;
+  const GridSettings<D>& grid_;
 };
 
 /// Both sides of a dimension are periodic or neither; `rules` are made so.
@@ -232,25 +252,12 @@ void check_sides(Config& config, const std::string& table, BoundaryRules<D>& rul
     }
 }
 
-/// Calls f(path, rules of a side) for every list there is.
-template <int D, class F>
-void for_each_side(Config& config, const std::vector<std::string>& fields, const GridSettings<D>& grid,
-                   const F& f) {
-  f("domain.boundary.low", grid.boundary.low);
-  f("domain.boundary.high", grid.boundary.high);
-  for (std::size_t k = 0; k < grid.field_boundaries.size(); ++k)
-    for (const bool low : {true, false}) {
-      const std::string path = "domain.boundary." + fields[k] + (low ? ".low" : ".high");
-      if (config.has(path)) f(path, low ? grid.field_boundaries[k].low : grid.field_boundaries[k].high);
-    }
-}
-
 }  // namespace
 
 template <int D>
 void read_boundaries(Config& config, const std::vector<BoundaryKind>& kinds, const std::vector<std::string>& fields,
                      GridSettings<D>& grid) {
-  BoundaryReader<D> reader(config, kinds);
+  BoundaryReader<D> reader(config, kinds, grid);
   const std::string table = "domain.boundary";
   const std::size_t before = config.error_count();
   BoundaryRules<D>& all = grid.boundary;
@@ -288,31 +295,9 @@ void read_boundaries(Config& config, const std::vector<BoundaryKind>& kinds, con
   if (config.error_count() == before) grid.field_boundaries = of_fields;
 }
 
-template <int D>
-void check_boundaries(Config& config, const std::vector<std::string>& fields, const GridSettings<D>& grid) {
-  for_each_side(config, fields, grid, [&](const std::string& path, const PerDim<BoundaryRule, D>& side) {
-    for (int j = 0; j < D; ++j) {
-      const BoundaryRule& rule = side[j];
-      if (rule.kind == Boundary::neumann)
-        check_in_type(config, path, "a gradient times the cell's width", rule.value * grid.spacing[j], grid.type);
-      else if (rule.kind == Boundary::dirichlet)
-        check_in_type(config, path, "twice a boundary value", 2 * rule.value, grid.type);
-      else
-        check_in_type(config, path, "a boundary value", rule.value, grid.type);
-      if (grid.type == ElementType::uint8 &&
-          (rule.expression || rule.has_gradient() || rule.kind == Boundary::robin || rule.own))
-        config.error(path,
-                     fmt::format("{}: a field of uint8 has no rules with expressions, gradients, robin or rules "
-                                 "of one's own: use \"periodic\", \"neumann\" or {{fixed = VALUE}}",
-                                 path));
-    }
-  });
-}
-
 #define ISOHALO_INSTANTIATE(D)                                                                                 \
   template void read_boundaries<D>(Config&, const std::vector<BoundaryKind>&, const std::vector<std::string>&, \
-                                   GridSettings<D>&);                                                          \
-  template void check_boundaries<D>(Config&, const std::vector<std::string>&, const GridSettings<D>&);
+                                   GridSettings<D>&);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 

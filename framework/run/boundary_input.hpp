@@ -11,13 +11,10 @@
 namespace isohalo {
 
 /// Reads domain.boundary.low and .high and, of a solver of several `fields`, domain.boundary.FIELD.low and .high
-/// into `grid`, whose shape, origin and length are known. Errors stay in the configuration; then all is periodic.
+/// into `grid`, whose shape, origin, length and type are known. Errors stay in the configuration; then all is
+/// periodic.
 template <int D>
 void read_boundaries(Config& config, const std::vector<BoundaryKind>& kinds, const std::vector<std::string>& fields,
                      GridSettings<D>& grid);
-
-/// Records an error for rules whose values cannot be those of the grid's type; to be called when that is known.
-template <int D>
-void check_boundaries(Config& config, const std::vector<std::string>& fields, const GridSettings<D>& grid);
 
 }  // namespace isohalo

@@ -111,11 +111,10 @@ GridSettings<D> read_grid(Config& config, const std::vector<std::string>& types,
   } catch (const UsageError& e) {
     config.error("domain.shape", std::string("domain.shape: ") + e.what());
   }
-  read_boundaries(config, boundaries, fields, g);
   const std::string type =
       config.text("domain.type", {types.front(), types, "type of the fields' values, in which steps are computed"});
   g.type = static_cast<ElementType>(std::find(kTypes.begin(), kTypes.end(), type) - kTypes.begin());
-  check_boundaries(config, fields, g);
+  read_boundaries(config, boundaries, fields, g);
   for (int j = 0; j < D; ++j) {
     if (!(g.spacing[j] * g.spacing[j] > 0 && std::isfinite(1 / (g.spacing[j] * g.spacing[j]))))
       config.error("domain.length",
