@@ -18,6 +18,23 @@ std::string grid_string(const PerDim<int, D>& grid) {
 }
 
 template <int D>
+std::vector<Argument> arguments_of(const Index<D>& shape, const DomainOptions<D>& options) {
+  std::vector<Argument> list{{"shape", text_of_list(shape)}, {"periodic", text_of_list(options.periodic)}};
+  const auto& grid = options.process_grid;
+  list.push_back({"process_grid", grid ? text_of_list(*grid) : "chosen"});
+  char tolerance[32];  // exactly
+  const auto end = std::to_chars(tolerance, tolerance + sizeof tolerance, options.alignment_tolerance).ptr;
+  list.push_back({"alignment_tolerance", std::string(tolerance, end)});
+  std::string cuts = options.cuts ? "" : "chosen";
+  if (options.cuts)
+    for (const auto& c : *options.cuts) cuts += (cuts.empty() ? "" : " | ") + text_of_list(c);
+  list.push_back({"cuts", cuts});
+  return list;
+}
+
+}  // namespace
+
+template <int D>
 Decomposition<D> decompose(const Index<D>& shape, const DomainOptions<D>& options, int ranks) {
   if (options.cuts) {
     Decomposition<D> d(shape, *options.cuts);
@@ -45,23 +62,6 @@ Decomposition<D> decompose(const Index<D>& shape, const DomainOptions<D>& option
   }
   return Decomposition<D>(shape, *options.process_grid, options.alignment_tolerance);
 }
-
-template <int D>
-std::vector<Argument> arguments_of(const Index<D>& shape, const DomainOptions<D>& options) {
-  std::vector<Argument> list{{"shape", text_of_list(shape)}, {"periodic", text_of_list(options.periodic)}};
-  const auto& grid = options.process_grid;
-  list.push_back({"process_grid", grid ? text_of_list(*grid) : "chosen"});
-  char tolerance[32];  // exactly
-  const auto end = std::to_chars(tolerance, tolerance + sizeof tolerance, options.alignment_tolerance).ptr;
-  list.push_back({"alignment_tolerance", std::string(tolerance, end)});
-  std::string cuts = options.cuts ? "" : "chosen";
-  if (options.cuts)
-    for (const auto& c : *options.cuts) cuts += (cuts.empty() ? "" : " | ") + text_of_list(c);
-  list.push_back({"cuts", cuts});
-  return list;
-}
-
-}  // namespace
 
 template <int D>
 CartesianDomain<D>::CartesianDomain(MPI_Comm user, const Index<D>& shape, const DomainOptions<D>& options) {
@@ -100,7 +100,9 @@ std::string CartesianDomain<D>::text() const {
   return text + ", periodic " + text_of_list(periodic());
 }
 
-#define ISOHALO_INSTANTIATE(D) template class CartesianDomain<D>;
+#define ISOHALO_INSTANTIATE(D)                                                           \
+  template Decomposition<D> decompose<D>(const Index<D>&, const DomainOptions<D>&, int); \
+  template class CartesianDomain<D>;
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE
 

@@ -25,6 +25,10 @@ struct DomainOptions {
   std::optional<PerDim<std::vector<std::int64_t>, D>> cuts{};
 };
 
+/// The cuts that a domain over so many ranks has. Local. Throws UsageError when the options do not fit.
+template <int D>
+Decomposition<D> decompose(const Index<D>& shape, const DomainOptions<D>& options, int ranks);
+
 /// Who owns what. A cheap handle: copies share one description; immutable.
 template <int D>
 class CartesianDomain {

@@ -178,16 +178,18 @@ int Decomposition<D>::owner(int j, std::int64_t x) const {
 }
 
 template <int D>
-std::int64_t Decomposition<D>::smallest_extent(int j) const {
-  std::int64_t n = global_.extent(j);
-  for (int c = 0; c < blocks(j); ++c) n = std::min(n, cut(j, c + 1) - cut(j, c));
+Index<D> Decomposition<D>::smallest() const {
+  Index<D> n = global_.extents();
+  for (int j = 0; j < D; ++j)
+    for (int c = 0; c < blocks(j); ++c) n[j] = std::min(n[j], cut(j, c + 1) - cut(j, c));
   return n;
 }
 
 template <int D>
-std::int64_t Decomposition<D>::largest_extent(int j) const {
-  std::int64_t n = 0;
-  for (int c = 0; c < blocks(j); ++c) n = std::max(n, cut(j, c + 1) - cut(j, c));
+Index<D> Decomposition<D>::largest() const {
+  Index<D> n{};
+  for (int j = 0; j < D; ++j)
+    for (int c = 0; c < blocks(j); ++c) n[j] = std::max(n[j], cut(j, c + 1) - cut(j, c));
   return n;
 }
 

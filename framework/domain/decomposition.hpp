@@ -52,8 +52,11 @@ class Decomposition {
   int rank_at(const PerDim<int, D>& coords) const;
   /// Coordinate of the block that owns index x (0 <= x < shape[j]).
   int owner(int j, std::int64_t x) const;
-  std::int64_t smallest_extent(int j) const;
-  std::int64_t largest_extent(int j) const;
+  /// The least and the largest extents that blocks have.
+  Index<D> smallest() const;
+  Index<D> largest() const;
+  std::int64_t smallest_extent(int j) const { return smallest()[j]; }
+  std::int64_t largest_extent(int j) const { return largest()[j]; }
   /// Cells of the largest block over cells of an even one: 1 is perfect.
   double imbalance() const;
 

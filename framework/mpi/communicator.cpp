@@ -252,10 +252,6 @@ TagLease::~TagLease() {
   std::erase(state_->leased, tag_);
 }
 
-void Communicator::wait(MPI_Request& request, const char* place) const {
-  wait(std::span(&request, 1), place);
-}
-
 void Communicator::wait(std::span<MPI_Request> requests, const char* place) const {
   wait_all(requests, spins(), place);
 }
@@ -278,21 +274,6 @@ void Communicator::allreduce(void* in_out, int count, MPI_Datatype type, MPI_Op 
   MPI_Request request = MPI_REQUEST_NULL;
   mpi_check(MPI_Iallreduce(MPI_IN_PLACE, in_out, count, type, op, get(), &request), "MPI_Iallreduce", get());
   wait(request, "allreduce");
-}
-
-std::uint64_t Communicator::sum(std::uint64_t value) const {
-  allreduce(&value, 1, MPI_UINT64_T, MPI_SUM);
-  return value;
-}
-
-std::int64_t Communicator::min(std::int64_t value) const {
-  allreduce(&value, 1, MPI_INT64_T, MPI_MIN);
-  return value;
-}
-
-std::int64_t Communicator::max(std::int64_t value) const {
-  allreduce(&value, 1, MPI_INT64_T, MPI_MAX);
-  return value;
 }
 
 }  // namespace isohalo

@@ -43,7 +43,7 @@ class Communicator {
   /// is less than `count`.
   int take_tags(int count) const;
   /// Waits with back-off. Local.
-  void wait(MPI_Request& request, const char* place) const;
+  void wait(MPI_Request& request, const char* place) const { wait(std::span(&request, 1), place); }
   void wait(std::span<MPI_Request> requests, const char* place) const;
 
   /// Non-blocking collectives under the back-off loop. Collective.
@@ -58,9 +58,9 @@ class Communicator {
     broadcast(list.data(), static_cast<std::int64_t>(length * sizeof(list[0])), root);
   }
   void allreduce(void* in_out, int count, MPI_Datatype type, MPI_Op op) const;
-  std::uint64_t sum(std::uint64_t value) const;
-  std::int64_t min(std::int64_t value) const;
-  std::int64_t max(std::int64_t value) const;
+  std::uint64_t sum(std::uint64_t value) const { return allreduce(&value, 1, MPI_UINT64_T, MPI_SUM), value; }
+  std::int64_t min(std::int64_t value) const { return allreduce(&value, 1, MPI_INT64_T, MPI_MIN), value; }
+  std::int64_t max(std::int64_t value) const { return allreduce(&value, 1, MPI_INT64_T, MPI_MAX), value; }
 
  private:
   friend class TagLease;

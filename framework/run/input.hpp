@@ -84,6 +84,10 @@ struct Input {
     for (const std::int64_t n : extents) lanes *= static_cast<double>(n);
     return 2 * fields + lanes;
   }
+  /// How its grid is cut.
+  DomainOptions<D> domain_options() const {
+    return {grid.boundary.periodic(), parallel.process_grid, parallel.alignment_tolerance, {}};
+  }
   /// Is any field read from a file?
   bool from_files() const {
     bool any = source && source->from_file();

@@ -92,13 +92,6 @@ std::vector<PerDim<int, D>> looked_at(const Decomposition<D>& blocks) {
   return list;
 }
 
-template <int D>
-std::int64_t largest_block(const Decomposition<D>& blocks) {
-  std::int64_t n = 1;
-  for (int j = 0; j < D; ++j) n *= blocks.largest_extent(j);
-  return n;
-}
-
 std::string bytes_text(double bytes) {
   const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   int k = 0;
@@ -116,33 +109,19 @@ std::string better_count(const Index<D>& shape, double tolerance, int ranks) {
       return std::nullopt;
     }
   };
+  const auto cells = [](const Decomposition<D>& blocks) { return box_of_shape<D>(blocks.largest()).cells(); };
   const auto cost = [&](const Decomposition<D>& blocks) { return step_cost<D>(shape, blocks.grid()); };
   const Decomposition<D> here = at(ranks).value();
   const int near = std::min(std::max(1, ranks / 4), 64);
   int fewest = ranks;
   for (int n = ranks - 1; n >= std::max(1, ranks - near); --n)
-    if (const auto other = at(n);
-        other && largest_block(*other) <= largest_block(here) && cost(*other) <= cost(here))
-      fewest = n;
+    if (const auto other = at(n); other && cells(*other) <= cells(here) && cost(*other) <= cost(here)) fewest = n;
   if (fewest < ranks)
     return counted(fewest, "rank") + " would be as fast: neither the largest block nor its halo is larger";
   for (int n = ranks + 1; n <= ranks + near; ++n)
     if (const auto other = at(n); other && other->imbalance() + 0.05 < here.imbalance())
       return fmt::format("{} ranks would be used better: imbalance {:.3f}", n, other->imbalance());
   return "";
-}
-
-/// How a run on so many ranks divides the grid.
-template <int D>
-Decomposition<D> planned_blocks(const Input<D>& in, int ranks) {
-  const PerDim<int, D> grid =
-      in.parallel.process_grid ? *in.parallel.process_grid : choose_process_grid<D>(in.grid.shape, ranks);
-  std::int64_t product = 1;
-  for (const int n : grid) product = product > ranks ? product : product * n;  // beyond `ranks` it is wrong anyway
-  if (product != ranks)
-    throw UsageError(fmt::format("the process grid {} does not multiply to {}: use another, or \"auto\"",
-                                 fmt::join(grid, " x "), counted(ranks, "rank")));
-  return Decomposition<D>(in.grid.shape, grid, in.parallel.alignment_tolerance);
 }
 
 double cell_bytes(ElementType type) {
@@ -177,7 +156,7 @@ BoundaryTopology<D> checked_topology(const Input<D>& in) {
 
 template <int D>
 std::vector<PatternTraffic> traffic_by_pattern(const Input<D>& in, int ranks) {
-  const Decomposition<D> blocks = planned_blocks(in, ranks);
+  const Decomposition<D> blocks = decompose<D>(in.grid.shape, in.domain_options(), ranks);
   const BoundaryTopology<D> around = checked_topology(in);
   const ExchangeLoad<D> load = in.model->exchange_load(in.depths(blocks).front());
   std::vector<HaloGeometry<D>> geometries;
@@ -198,7 +177,7 @@ std::vector<PatternTraffic> traffic_by_pattern(const Input<D>& in, int ranks) {
 
 template <int D>
 std::string plan_text(const Input<D>& in, int ranks) {
-  const Decomposition<D> blocks = planned_blocks(in, ranks);
+  const Decomposition<D> blocks = decompose<D>(in.grid.shape, in.domain_options(), ranks);
   const BoundaryTopology<D> around = checked_topology(in);
   const std::vector<int> depths = in.depths(blocks);
   const int depth = depths.front();
@@ -210,8 +189,7 @@ std::string plan_text(const Input<D>& in, int ranks) {
     const HaloLoad load = halo_load<D>(in.parallel.exchange.pattern, blocks, around, exchange, coords);
     if (load.total() > most.total()) most = load;
   }
-  Index<D> largest, smallest;
-  for (int j = 0; j < D; ++j) largest[j] = blocks.largest_extent(j), smallest[j] = blocks.smallest_extent(j);
+  const Index<D> largest = blocks.largest(), smallest = blocks.smallest();
   const double value = cell_bytes(in.grid.type), received = static_cast<double>(most.total()) * value;
   // Types send an array where it lies, one after the other; else all are packed, as many bytes again to be sent.
   const bool in_place = in.parallel.exchange.fill == HaloFill::datatypes;

@@ -28,10 +28,7 @@ Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, C
       config_(config),
       in_(checked_input<D>(config, kinds, request.input, comm.size())),
       directory_(in_.output.directory) {
-  const BoundaryRules<D>& boundary = in_.grid.boundary;
-  domain_.emplace(
-      comm_.get(), in_.grid.shape,
-      DomainOptions<D>{boundary.periodic(), in_.parallel.process_grid, in_.parallel.alignment_tolerance, {}});
+  domain_.emplace(comm_.get(), in_.grid.shape, in_.domain_options());
   check_memory();
   checked_topology(in_);
   if (!request_.quiet) warn_of_many_threads(comm_);
@@ -45,11 +42,9 @@ Simulation<D>::Simulation(const Communicator& comm, const RunRequest& request, C
 
 template <int D>
 void Simulation<D>::check_memory() const {
-  Index<D> largest;
-  for (int j = 0; j < D; ++j) largest[j] = domain_->decomposition().largest_extent(j);
   const double node = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   const int depth = in_.deepest(domain_->decomposition());
-  const auto memory = [&](int steps) { return in_.memory(largest, steps); };
+  const auto memory = [&](int steps) { return in_.memory(domain_->decomposition().largest(), steps); };
   const double rank = memory(depth);
   const double need = rank * comm_.ranks_on_node();
   constexpr double gib = 1 << 30;

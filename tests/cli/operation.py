@@ -196,7 +196,7 @@ def test_plan():
     isohalo(1, "run", "input.toml", "--plan", "-n", str(2**24), code=2)
     that(time.monotonic() - start < 20, "plans for 2^24 ranks take %.0f s" % (time.monotonic() - start))
     r = isohalo(1, "run", "input.toml", "--plan", "-n", "1", "domain.shape=[641,6700417]", "parallel.process_grid=[641,6700417]", code=2)  # 2^32 + 1
-    that("process grid 641 x 6700417 does not multiply to 1 rank" in r.stderr, "a grid of more ranks than an int counts: " + r.stderr)
+    that("process grid 641 x 6700417 does not multiply to the 1 rank" in r.stderr, "a grid of more ranks than an int counts: " + r.stderr)
     spare = isohalo(1, "run", "input.toml", "domain.shape=[20]", 'domain.boundary.low=["neumann"]', 'domain.boundary.high=["neumann"]',
                     "parallel.alignment_tolerance=0", "--plan", "-n", "13").stdout
     that("10 ranks would be as fast" in spare, "13 ranks of 20 cells: " + spare)
@@ -208,7 +208,7 @@ def test_plan():
     isohalo(2, "run", "input.toml", "--plan", "-n", "100000", code=2)
     isohalo(1, "run", "input.toml", "--plan", "parallel.process_grid=[2,2]", "-n", "3", code=2)
     r = isohalo(1, "run", "input.toml", "--plan", "parallel.process_grid=[2,2]", code=2)
-    that("does not multiply to 1 rank: use another" in r.stderr, "--plan of 1 rank: " + r.stderr)
+    that("does not multiply to the 1 rank of this run: give one that does, for instance 1 x 1" in r.stderr, "--plan of 1 rank: " + r.stderr)
     that(not (WORK / "out").exists(), "a plan leaves files")
     # A grid that lies several times in its own ghosts: as in the schedule that a run has.
     periodic = lambda d: "\n".join("boundary.%s = %s" % (s, json.dumps(["periodic"] * d)) for s in ("low", "high"))

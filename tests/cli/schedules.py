@@ -324,7 +324,7 @@ steps = 1
     for arguments, text in ((["--neighborhood", "moor:1", "--mesh", "4"], "give moore:RADIUS or von_neumann:RADIUS"),
                             (["--neighborhood", "moore:1", "--mesh", "4,0"], "each 1 or more"),
                             (["--halo", "none.toml", "--ranks", "4"], "cannot read the input file none.toml"),
-                            (["--halo", "halo.toml", "--ranks", "6"], "does not multiply to 6 ranks")):
+                            (["--halo", "halo.toml", "--ranks", "6"], "does not multiply to the 6 ranks")):
         r = run(*arguments, ranks=2)
         check("exchanges refuse", r.returncode == 2 and text in r.stderr and r.stderr.count("error") == 1, r.stderr)
 
