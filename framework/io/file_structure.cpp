@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "framework/io/hdf5_messages.hpp"
+#include "framework/io/readable.hpp"
 
 namespace isohalo {
 
@@ -134,7 +135,8 @@ class StructureCheck {
   void check_sum(std::span<const std::uint8_t> block, std::uint64_t at) const {
     const std::uint64_t place = at + block.size() - 4;
     const std::uint32_t sum = metadata_checksum(block.first(block.size() - 4));
-    if (ByteCursor(block.last(4), place).number(4) != sum) throw WrongChecksum(place, sum);
+    if (ByteCursor(block.last(4), place).number(4) != sum)
+      refuse(place, "a checksum does not match: it should be " + std::to_string(sum));
   }
 
   void object(std::uint64_t at, int depth) {
@@ -292,10 +294,6 @@ auto naming_damage(const std::filesystem::path& file, F&& work) {
 }
 
 }  // namespace
-
-void check_structure(const ReadableFile& file) {
-  StructureCheck(file).run();
-}
 
 }  // namespace detail
 

@@ -13,8 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "framework/io/readable.hpp"
-
 namespace isohalo {
 
 /// Reads the metadata of a file, not its data, and throws UsageError, naming file, byte and reason, unless every
@@ -27,17 +25,6 @@ void check_file_structure(const std::filesystem::path& file);
 std::vector<std::string> stray_bytes(const std::filesystem::path& file);
 
 namespace detail {
-
-/// A checksum that should be another one.
-struct WrongChecksum : UsageError {
-  WrongChecksum(std::uint64_t at, std::uint32_t expected)
-      : UsageError("at byte " + std::to_string(at) + ": a checksum does not match"), place(at), sum(expected) {}
-  std::uint64_t place;  ///< of its four bytes, little-endian
-  std::uint32_t sum;    ///< what they should be
-};
-
-/// The same check; errors name byte and reason alone. Throws WrongChecksum for the first one that is wrong.
-void check_structure(const ReadableFile& file);
 
 /// Bob Jenkins' lookup3 ("hashlittle", initial value 0), the checksum of HDF5's metadata.
 std::uint32_t metadata_checksum(std::span<const std::uint8_t> bytes);

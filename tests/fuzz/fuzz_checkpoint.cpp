@@ -4,6 +4,8 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -56,14 +58,18 @@ void repair(std::uint8_t* data, std::size_t size) {
   std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
   for (;;) {
     try {
-      detail::check_structure(ReadableFile(file));
+      check_file_structure(file);
       return;
-    } catch (const detail::WrongChecksum& wrong) {
-      for (std::size_t k = 0; k < 4; ++k) data[wrong.place + k] = static_cast<std::uint8_t>(wrong.sum >> 8 * k);
-      bytes.seekp(static_cast<std::streamoff>(wrong.place));
-      bytes.write(reinterpret_cast<const char*>(data) + wrong.place, 4).flush();
-    } catch (const UsageError&) {  // those before the place that it refuses are right
-      return;
+    } catch (const UsageError& e) {
+      std::size_t place = 0;
+      std::uint32_t sum = 0;
+      const char* const said = std::strstr(e.what(), "at byte ");
+      if (!said ||
+          std::sscanf(said, "at byte %zu: a checksum does not match: it should be %" SCNu32, &place, &sum) != 2)
+        return;  // those before the place that it refuses are right
+      for (std::size_t k = 0; k < 4; ++k) data[place + k] = static_cast<std::uint8_t>(sum >> 8 * k);
+      bytes.seekp(static_cast<std::streamoff>(place));
+      bytes.write(reinterpret_cast<const char*>(data) + place, 4).flush();
     }
   }
 }
