@@ -388,17 +388,6 @@ Extremes InitialField<D>::extremes(const CartesianDomain<D>& domain) const {
   return {-values[0], values[1]};
 }
 
-template <int D>
-InitialField<D>::InitialField(const InitialField&) = default;
-template <int D>
-InitialField<D>::InitialField(InitialField&&) noexcept = default;
-template <int D>
-InitialField<D>& InitialField<D>::operator=(const InitialField&) = default;
-template <int D>
-InitialField<D>& InitialField<D>::operator=(InitialField&&) noexcept = default;
-template <int D>
-InitialField<D>::~InitialField() = default;
-
 #define ISOHALO_INSTANTIATE(D) template class InitialField<D>;
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

@@ -24,13 +24,6 @@ const std::vector<std::string>& initial_kinds();
 template <int D>
 class InitialField {
  public:
-  // Not inline: every solver would have them once more.
-  InitialField(const InitialField&);
-  InitialField(InitialField&&) noexcept;
-  InitialField& operator=(const InitialField&);
-  InitialField& operator=(InitialField&&) noexcept;
-  ~InitialField();
-
   /// Reads the keys for the field `name`; `only` when the solver has no other field, so that the name may be left
   /// out. `grid`: for a field on faces, `on_faces` of them.
   static InitialField read(Config& config, const GridSettings<D>& grid, const std::string& name, bool only);
