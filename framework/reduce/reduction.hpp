@@ -2,6 +2,7 @@
 /// A global reduction of the tile values of all blocks by any method. What TreeReducer and ArrayReducer are made
 /// of.
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -9,9 +10,10 @@
 #include <vector>
 
 #include "datatypes/error.hpp"
+#include "datatypes/superaccumulator.hpp"
 #include "framework/mpi/agreement.hpp"
 #include "framework/mpi/progress.hpp"
-#include "framework/reduce/exact_sum.hpp"
+#include "framework/reduce/allreduce.hpp"
 #include "framework/reduce/on_node_stage.hpp"
 #include "framework/reduce/operations.hpp"
 #include "framework/reduce/program_executor.hpp"
@@ -34,8 +36,7 @@ class Reduction final : private Operation {
         first_tag_(comm.take_tags(2)),
         plan_(tiling, rank_of_block),
         tiles_(comm, tiling, coords, rank_of_block, op, first_tag_),
-        nodes_(comm, op, first_tag_ + 1),
-        exact_(comm) {
+        nodes_(comm, op, first_tag_ + 1) {
     for (std::int32_t leaf : plan_.leaves_of(comm.rank())) {
       const Box<D>& node = plan_.tiles(leaf);
       append_combines(tiling, tiles_.tiles(), node, local_combines_);
@@ -57,31 +58,35 @@ class Reduction final : private Operation {
     options_ = options;
     on_node_.reset();
     choice_ = {.schedule = options.schedule, .by = "given"};
-    if (is_exact(options.method))
-      exact_.use_schedule(options.schedule, options.planning);
-    else if (options.method == ReductionMethod::binary_tree || options.schedule != "auto")
+    if (is_exact(options.method)) {
+      exact_.reset();
+      exact_ = std::make_unique<ScheduledAllreduce>(comm_.get(), static_cast<int>(limbs_.words().size()),
+                                                    MPI_INT64_T, MPI_SUM, options.schedule, options.planning);
+    } else if (options.method == ReductionMethod::binary_tree || options.schedule != "auto") {
       nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)));
-    else if (!use_shared_memory())
+    } else if (!use_shared_memory()) {
       choose(nullptr);
+    }
     plan_agreed_ = true;
   }
   const ReductionOptions& options() const { return options_; }
   /// The schedule in use, what chose it and by which times; before the first reduction what the defaults would.
   ScheduleChoice choice() const {
     if (options_.method == ReductionMethod::binary_tree) return {.by = "binary tree"};
-    return is_exact(options_.method) ? exact_.choice() : choice_;
+    if (!is_exact(options_.method)) return choice_;
+    return exact_ ? exact_->choice() : ScheduleChoice{};
   }
 
   TileReducer<V, D, Op>& tiles() { return tiles_; }
   /// What becomes of the tile values before they go to other ranks, in this order. Not that of exact methods.
   std::vector<Combination>& combinations() { return local_combines_; }
 
-  /// This rank's terms, which exact_over_terms reads at the next start instead of tile values.
+  /// This rank's terms of an exact sum. Those of exact_over_terms are given before each start.
   template <class Value>
   void give_terms([[maybe_unused]] std::int64_t n, [[maybe_unused]] const Value& value) {
     if constexpr (kSum) {
-      exact_.clear();
-      for (std::int64_t i = 0; i < n; ++i) exact_.add(value(i));
+      limbs_.clear();
+      for (std::int64_t i = 0; i < n; ++i) limbs_.add(value(i));
     }
   }
 
@@ -108,7 +113,7 @@ class Reduction final : private Operation {
     in_flight_ = false;
     Operation::wait(comm_.spins());
     if constexpr (kSum) {
-      if (is_exact(options_.method)) return exact_.value();
+      if (is_exact(options_.method)) return limbs_.value();
     }
     return nodes_.value(0);
   }
@@ -144,11 +149,7 @@ class Reduction final : private Operation {
   }
 
   void begin_gather() {
-    if (options_.method == ReductionMethod::exact_over_terms) {
-      state_ = State::exact;
-      if constexpr (kSum) exact_.start();
-      return;
-    }
+    if (options_.method == ReductionMethod::exact_over_terms) return start_exact();
     tiles_.start_gather();
     state_ = State::gathering;
   }
@@ -158,7 +159,7 @@ class Reduction final : private Operation {
       if (!tiles_.test_gather()) return false;
       begin();
     }
-    if (state_ == State::exact) return exact_.test();
+    if (state_ == State::exact) return exact_->test();
     if (state_ == State::collecting) {
       if (!on_node_->collects()) return on_node_->take_result(nodes_.value(0));
       if (!on_node_->collect([this](std::int32_t n) -> V& { return nodes_.value(n); })) return false;
@@ -223,12 +224,17 @@ class Reduction final : private Operation {
     return true;
   }
 
+  void start_exact() {
+    state_ = State::exact;
+    limbs_.settle();
+    exact_->start(limbs_.words().data());
+  }
+
   void begin() {
     auto& values = tiles_.values();
     if (options_.method == ReductionMethod::exact_over_tiles) {
-      state_ = State::exact;
-      if constexpr (kSum) exact_.start(values);
-      return;
+      give_terms(std::ssize(values), [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; });
+      return start_exact();
     }
     for (const Combination& c : local_combines_)
       values[static_cast<std::size_t>(c.into)] =
@@ -252,7 +258,8 @@ class Reduction final : private Operation {
   ScheduleChoice choice_;
   TileReducer<V, D, Op> tiles_;
   TreeExecutor<V, Op> nodes_;
-  ExactSum exact_;
+  Superaccumulator limbs_;                     // of the exact methods
+  std::unique_ptr<ScheduledAllreduce> exact_;  // adds them; a tag of its own: sums may start in any order
   std::vector<Combination> local_combines_;
   std::vector<std::pair<std::int32_t, std::int64_t>> leaf_places_;  // leaf, place in the tile values
   std::optional<OnNodeStage<V>> on_node_;

@@ -8,27 +8,26 @@
 #include <cstdio>
 #include <fstream>
 #include <sstream>
-#include <vector>
 
-#include "framework/mpi/progress.hpp"
-#include "framework/reduce/exact_sum.hpp"
+#include "datatypes/superaccumulator.hpp"
+#include "framework/reduce/allreduce.hpp"
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   {
     const auto comm = isohalo::Communicator::of(MPI_COMM_WORLD);
-    isohalo::detail::ExactSum sum(comm);
-    sum.use_schedule("auto", {});
+    isohalo::Superaccumulator sum;
+    isohalo::ScheduledAllreduce limbs(comm.get(), static_cast<int>(sum.words().size()), MPI_INT64_T, MPI_SUM);
     std::ifstream in(argv[1]);
     for (std::string line; std::getline(in, line);) {
       std::istringstream words(line);
-      std::vector<double> mine;
+      sum.clear();
       std::size_t k = 0;
       for (std::string w; words >> w; ++k)
         if (k % static_cast<std::size_t>(comm.size()) == static_cast<std::size_t>(comm.rank()))
-          mine.push_back(std::bit_cast<double>(static_cast<std::uint64_t>(std::stoull(w, nullptr, 16))));
-      sum.start(mine);
-      isohalo::wait_until([&] { return sum.test(); }, comm.spins());
+          sum.add(std::bit_cast<double>(static_cast<std::uint64_t>(std::stoull(w, nullptr, 16))));
+      sum.settle();
+      limbs.reduce(sum.words().data());
       if (comm.rank() == 0) std::printf("%016" PRIx64 "\n", std::bit_cast<std::uint64_t>(sum.value()));
     }
   }
