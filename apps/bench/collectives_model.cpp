@@ -55,7 +55,8 @@ std::vector<Variant> variants_of(const Hierarchy& h) {
     if (a.kind == Kind::tiled || a.kind == Kind::tree) figures.push_back("18-19 model and measurement");
     all.push_back({"allreduce", a.text(), reduction_schedule(a, h, -1), figures});
   }
-  all.push_back({"allreduce", "cyclic", cyclic_reduction(h.ranks(), -1), {"13 tiled reductions"}, false});
+  all.push_back(
+      {"allreduce", "cyclic", reduction_schedule({.kind = Kind::cyclic}, h, -1), {"13 tiled reductions"}, false});
   return all;
 }
 

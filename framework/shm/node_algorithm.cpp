@@ -95,7 +95,8 @@ NodeSchedule reduction_schedule(const NodeAlgorithm& a, const Hierarchy& h, int 
     case Kind::cyclic:
       break;
   }
-  return cyclic_reduction(h.ranks(), root);
+  const Hierarchy one(h.ranks());  // group, whose vectors are joined one after the other
+  return tiled_reduction(CombiningTree(one, h.ranks()), one, 0, root, {}, true);
 }
 
 NodeSchedule broadcast_schedule(const NodeAlgorithm& a, const Hierarchy& h, int root) {

@@ -91,12 +91,10 @@ NodeSchedule tree_reduction(const CombiningTree& tree, const Hierarchy& hierarch
 /// from others (section 2.3). For trees of arity 2.
 NodeSchedule dissemination(const CombiningTree& tree, const Hierarchy& hierarchy);
 /// In each group of `level` every rank combines one part; then each part goes up the tree, and is spread (section
-/// 2.4). Level 0: every rank of the node has a part ("naive").
+/// 2.4). Level 0: every rank of the node has a part ("naive"). `cyclic`: part t begins with the t-th vector and
+/// goes round, another order for each part, so only for operations whose order means nothing.
 NodeSchedule tiled_reduction(const CombiningTree& tree, const Hierarchy& hierarchy, int level, int root,
-                             Spreading spreading);
-/// As level 0 of it, but each rank begins with its own vector and goes round: another order for each part, so only
-/// for operations whose order means nothing.
-NodeSchedule cyclic_reduction(int ranks, int root);
+                             Spreading spreading, bool cyclic = false);
 
 /// A vector from `root` to all.
 NodeSchedule spread_vector(const Hierarchy& hierarchy, int root, Spreading spreading);

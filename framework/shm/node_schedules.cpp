@@ -1,7 +1,6 @@
 /// The schedules of a compute node's collectives. Source: Li, Hoefler, Snir 2013, sections 2.2 to 2.4 and 2.6.
 
 #include <algorithm>
-#include <numeric>
 
 #include "framework/shm/node_schedule.hpp"
 
@@ -11,12 +10,6 @@ namespace {
 
 Source own(int rank) {
   return {rank, kOwn};
-}
-
-std::vector<int> all_ranks(int ranks) {
-  std::vector<int> all(static_cast<std::size_t>(ranks));
-  std::iota(all.begin(), all.end(), 0);
-  return all;
 }
 
 /// Where the value of each node of a tree is, by a rank of it.
@@ -38,13 +31,6 @@ void spread(NodeSchedule& s, const Hierarchy& h, const Held& held, int level) {
     if (passes_on) s.fill(reader, stage, {.part = {}, .sources = {{held.rank, held.stage}}});
     for (const int r : group) s.result(r, stage, {.part = {}, .sources = {{reader, stage}}});
   }
-}
-
-/// One chain over all: a op b op c ..
-std::vector<Join> chain(int count) {
-  std::vector<Join> joins;
-  for (int k = 1; k < count; ++k) joins.push_back({k == 1 ? 0 : count, k, k + 1 < count ? count : -1});
-  return joins;
 }
 
 }  // namespace
@@ -156,26 +142,8 @@ NodeSchedule dissemination(const CombiningTree& tree, const Hierarchy& h) {
   return s;
 }
 
-namespace {
-
-/// What is common to reductions by parts: every rank publishes its vector but for the parts that it owns.
-void publish_but_own(NodeSchedule& s, int rank, int parts, const std::vector<int>& owners) {
-  for (int t = 0; t < parts;) {
-    if (owners[static_cast<std::size_t>(t)] == rank) {
-      ++t;
-      continue;
-    }
-    int end = t;
-    while (end < parts && owners[static_cast<std::size_t>(end)] != rank) ++end;
-    s.fill(rank, 0, {.part = {t, end, parts}, .sources = {own(rank)}});
-    t = end;
-  }
-}
-
-}  // namespace
-
 NodeSchedule tiled_reduction(const CombiningTree& tree, const Hierarchy& h, int level, int root,
-                             Spreading spreading) {
+                             Spreading spreading, bool cyclic) {
   NodeSchedule s(tree.ranks, static_cast<int>(tree.nodes.size()) + 3);
   s.meets = root < 0;
   const auto& groups = h.groups(level);
@@ -187,14 +155,20 @@ NodeSchedule tiled_reduction(const CombiningTree& tree, const Hierarchy& h, int 
     return ranks[static_cast<std::size_t>(part) % ranks.size()];
   };
   for (int g = 0; g < static_cast<int>(groups.size()); ++g) {
-    std::vector<int> owners;
-    for (int t = 0; t < parts; ++t) owners.push_back(owner(g, t));
-    for (const int r : groups[static_cast<std::size_t>(g)]) publish_but_own(s, r, parts, owners);
+    for (const int r : groups[static_cast<std::size_t>(g)])  // publishes all but the parts that it owns
+      for (int t = 0, first = 0; t <= parts; ++t) {
+        if (t < parts && owner(g, t) != r) continue;
+        if (first < t) s.fill(r, 0, {.part = {first, t, parts}, .sources = {own(r)}});
+        first = t + 1;
+      }
     const int node = tree.group_node[static_cast<std::size_t>(level)][static_cast<std::size_t>(g)];
     const auto leaves = tree.leaves(node);
     for (int t = 0; t < parts; ++t) {
       Take take{.part = {t, t + 1, parts}, .sources = {}, .joins = tree.joins(node, leaves)};
-      for (const int from : leaves) take.sources.push_back(from == owner(g, t) ? own(from) : Source{from, 0});
+      for (std::size_t k = 0; k < leaves.size(); ++k) {
+        const int from = leaves[(k + (cyclic ? static_cast<std::size_t>(t) : 0)) % leaves.size()];
+        take.sources.push_back(from == owner(g, t) ? own(from) : Source{from, 0});
+      }
       s.fill(owner(g, t), 1, take);
     }
   }
@@ -246,23 +220,6 @@ NodeSchedule tiled_reduction(const CombiningTree& tree, const Hierarchy& h, int 
       }
   }
   for (auto& mine : s.of) mine.resize(static_cast<std::size_t>(last) + 1);
-  return s;
-}
-
-NodeSchedule cyclic_reduction(int ranks, int root) {
-  NodeSchedule s(ranks, 2);
-  s.meets = root < 0;
-  const auto owners = all_ranks(ranks);
-  for (int r = 0; r < ranks; ++r) {
-    publish_but_own(s, r, ranks, owners);
-    Take take{.part = {r, r + 1, ranks}, .sources = {}, .joins = chain(ranks)};
-    for (int k = 0; k < ranks; ++k) take.sources.push_back(k == 0 ? own(r) : Source{(r + k) % ranks, 0});
-    s.fill(r, 1, take);
-    for (int k = 0; k < ranks && (root < 0 || r == root); ++k) {
-      const int t = (k + r) % ranks;
-      s.result(r, 1, {.part = {t, t + 1, ranks}, .sources = {{t, 1}}});
-    }
-  }
   return s;
 }
 

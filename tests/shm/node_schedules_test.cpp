@@ -148,7 +148,7 @@ TEST(NodeSchedule, AWrongOneIsSeen) {
   const auto h = Hierarchy::of_text("2x3", 6);
   const CombiningTree tree(h);
   EXPECT_FALSE(reduces_rightly(reduction_schedule({}, Hierarchy(6), -1), tree, -1)) << "another tree";
-  EXPECT_FALSE(reduces_rightly(cyclic_reduction(6, -1), tree, -1)) << "another order";
+  EXPECT_FALSE(reduces_rightly(reduction_schedule({.kind = Kind::cyclic}, h, -1), tree, -1)) << "another order";
   NodeSchedule s = reduction_schedule({.kind = Kind::tree}, h, -1);
   s.at(0, 1).publishes = false;
   EXPECT_FALSE(reduces_rightly(s, tree, -1)) << "nobody publishes what others wait for";
