@@ -242,7 +242,7 @@ NodeCosts NodeCollectives::measure() {
     return best;
   };
   constexpr double lines = kSlotData / kLineBytes;
-  NodeSchedule copy(ranks_, 1);
+  NodeSchedule copy(ranks_);
   copy.result(0, 0, {.part = {}, .sources = {{0, kOwn}}});
   NodeCosts costs{{{1, std::max(0.1, best_ns(copy, kSlotData) / lines / 2), 0}}};
   const double own = costs.reach[0].line_ns;
@@ -254,7 +254,7 @@ NodeCosts NodeCollectives::measure() {
       costs.reach.push_back(costs.reach.back());
       continue;
     }
-    NodeSchedule there_and_back(ranks_, 2), to_all(ranks_, 1);
+    NodeSchedule there_and_back(ranks_), to_all(ranks_);
     there_and_back.fill(0, 0, {.part = {}, .sources = {{0, kOwn}}});
     there_and_back.fill(far[0], 1, {.part = {}, .sources = {{0, 0}}});
     there_and_back.result(0, 1, {.part = {}, .sources = {{far[0], 1}}});

@@ -40,11 +40,15 @@ struct NodeStage {
 };
 
 struct NodeSchedule {
-  NodeSchedule(int ranks_in, int stages) : ranks(ranks_in), of(static_cast<std::size_t>(ranks_in)) {
-    for (auto& mine : of) mine.resize(static_cast<std::size_t>(stages));
-  }
+  explicit NodeSchedule(int ranks_in)
+      : ranks(ranks_in), of(static_cast<std::size_t>(ranks_in), std::vector<NodeStage>(1)) {}
   int stages() const { return static_cast<int>(of[0].size()); }
-  NodeStage& at(int rank, int stage) { return of[static_cast<std::size_t>(rank)][static_cast<std::size_t>(stage)]; }
+  /// Makes the stages up to this one where there are fewer. One is always there.
+  NodeStage& at(int rank, int stage) {
+    if (stage >= stages())
+      for (auto& mine : of) mine.resize(static_cast<std::size_t>(stage) + 1);
+    return of[static_cast<std::size_t>(rank)][static_cast<std::size_t>(stage)];
+  }
   const NodeStage& at(int rank, int stage) const {
     return of[static_cast<std::size_t>(rank)][static_cast<std::size_t>(stage)];
   }

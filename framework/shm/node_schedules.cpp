@@ -36,7 +36,7 @@ void spread(NodeSchedule& s, const Hierarchy& h, const Held& held, int level) {
 }  // namespace
 
 NodeSchedule flat_reduction(const CombiningTree& tree, int root) {
-  NodeSchedule s(tree.ranks, 1);
+  NodeSchedule s(tree.ranks);
   s.meets = root < 0;
   const auto order = tree.leaves(tree.root());
   const auto joins = tree.joins(tree.root(), order);
@@ -52,7 +52,7 @@ NodeSchedule flat_reduction(const CombiningTree& tree, int root) {
 
 NodeSchedule tree_reduction(const CombiningTree& tree, const Hierarchy& h, int root, Spreading spreading) {
   // A rank publishes once in a stage; what it holds and nobody else reads, it keeps as it is.
-  NodeSchedule s(tree.ranks, static_cast<int>(tree.nodes.size()) + 2);
+  NodeSchedule s(tree.ranks);
   s.meets = root < 0;
   std::vector<Held> held(tree.nodes.size() + static_cast<std::size_t>(tree.ranks));
   const auto at = [&](int node) -> Held& { return held[static_cast<std::size_t>(node)]; };
@@ -67,7 +67,6 @@ NodeSchedule tree_reduction(const CombiningTree& tree, const Hierarchy& h, int r
     }
     return Source{v.rank, v.stage};
   };
-  int last = 0;
   for (int n = tree.ranks; n <= tree.root(); ++n) {
     const auto& node = tree.at(n);
     const bool to_root = std::find(node.leaves.begin(), node.leaves.end(), root) != node.leaves.end();
@@ -85,19 +84,14 @@ NodeSchedule tree_reduction(const CombiningTree& tree, const Hierarchy& h, int r
       s.fill(holder, stage, take);
     at(n) = {holder, stage};
     next[static_cast<std::size_t>(holder)] = stage + 1;
-    last = std::max(last, stage);
   }
   if (tree.ranks == 1) s.result(0, 0, {.part = {}, .sources = {own(0)}});
-  if (root < 0 && tree.ranks > 1) {
-    spread(s, h, at(tree.root()), spreading.level);
-    last += spreading.level > 0;
-  }
-  for (auto& mine : s.of) mine.resize(static_cast<std::size_t>(last) + 1);
+  if (root < 0 && tree.ranks > 1) spread(s, h, at(tree.root()), spreading.level);
   return s;
 }
 
 NodeSchedule dissemination(const CombiningTree& tree, const Hierarchy& h) {
-  NodeSchedule s(tree.ranks, static_cast<int>(tree.nodes.size()) + 2);
+  NodeSchedule s(tree.ranks);
   s.meets = true;
   struct Value {
     std::vector<int> ranks;  ///< that hold it
@@ -109,12 +103,10 @@ NodeSchedule dissemination(const CombiningTree& tree, const Hierarchy& h) {
     at(r) = {{r}, 0};
     if (tree.ranks > 1) s.fill(r, 0, {.part = {}, .sources = {own(r)}});
   }
-  int last = 0;
   for (int n = tree.ranks; n <= tree.root(); ++n) {
     const auto& node = tree.at(n);
     Value& made = at(n);
     made.stage = 1 + std::max(at(node.children[0]).stage, at(node.children[1]).stage);
-    last = std::max(last, made.stage);
     for (int side = 0; side < (node.folds ? 1 : 2); ++side) {
       const Value& mine = at(node.children[static_cast<std::size_t>(side)]);
       const Value& theirs = at(node.children[static_cast<std::size_t>(1 - side)]);
@@ -136,15 +128,14 @@ NodeSchedule dissemination(const CombiningTree& tree, const Hierarchy& h) {
         return std::pair(h.distance(r, a), (a - r + tree.ranks) % tree.ranks) <
                std::pair(h.distance(r, b), (b - r + tree.ranks) % tree.ranks);
       });
-    s.result(r, last, {.part = {}, .sources = {tree.ranks == 1 ? own(r) : Source{from, last}}});
+    s.result(r, root.stage, {.part = {}, .sources = {tree.ranks == 1 ? own(r) : Source{from, root.stage}}});
   }
-  for (auto& mine : s.of) mine.resize(static_cast<std::size_t>(last) + 1);
   return s;
 }
 
 NodeSchedule tiled_reduction(const CombiningTree& tree, const Hierarchy& h, int level, int root,
                              Spreading spreading, bool cyclic) {
-  NodeSchedule s(tree.ranks, static_cast<int>(tree.nodes.size()) + 3);
+  NodeSchedule s(tree.ranks);
   s.meets = root < 0;
   const auto& groups = h.groups(level);
   std::size_t most = 0;
@@ -204,11 +195,9 @@ NodeSchedule tiled_reduction(const CombiningTree& tree, const Hierarchy& h, int 
     known[static_cast<std::size_t>(n)] = true;
   }
   const Value held = at(tree.root());
-  int last = held.stage;
   for (int g = 0; g < static_cast<int>(groups.size()); ++g) {
     const bool passes_on = root < 0 && spreading.level > 0 && g != held.group;
     const int from = passes_on ? g : held.group, stage = held.stage + passes_on;
-    last = std::max(last, stage);
     for (int t = 0; t < parts; ++t) {
       const Part part{t, t + 1, parts};
       if (passes_on) s.fill(owner(g, t), stage, {.part = part, .sources = {{owner(held.group, t), held.stage}}});
@@ -219,22 +208,19 @@ NodeSchedule tiled_reduction(const CombiningTree& tree, const Hierarchy& h, int 
         s.result(r, stage, {.part = {t, t + 1, parts}, .sources = {{owner(from, t), stage}}});
       }
   }
-  for (auto& mine : s.of) mine.resize(static_cast<std::size_t>(last) + 1);
   return s;
 }
 
 NodeSchedule spread_vector(const Hierarchy& h, int root, Spreading spreading) {
-  NodeSchedule s(h.ranks(), 2);
+  NodeSchedule s(h.ranks());
   s.fill(root, 0, {.part = {}, .sources = {own(root)}});
   spread(s, h, {root, 0}, spreading.level);
   for (auto& stage : s.of[static_cast<std::size_t>(root)]) stage.results.clear();  // it is there
-  for (auto& mine : s.of) mine.resize(spreading.level > 0 ? 2 : 1);
   return s;
 }
 
 NodeSchedule spread_along_tree(int ranks, int root, int arity) {
-  NodeSchedule s(ranks, ranks);
-  int last = 0;
+  NodeSchedule s(ranks);
   std::vector<int> depth(static_cast<std::size_t>(ranks), 0);
   for (int k = 0; k < ranks; ++k) {  // places in the tree, from the root
     const int me = (root + k) % ranks, place = (k - 1) / arity, from = (root + place) % ranks;
@@ -248,14 +234,12 @@ NodeSchedule spread_along_tree(int ranks, int root, int arity) {
     stage = there + serves;
     if (serves) s.fill(me, stage, {.part = {}, .sources = {{from, there}}});
     s.result(me, stage, {.part = {}, .sources = {serves ? Source{me, stage} : Source{from, there}}});
-    last = std::max(last, stage);
   }
-  for (auto& mine : s.of) mine.resize(static_cast<std::size_t>(last) + 1);
   return s;
 }
 
 NodeSchedule gather_blocks(int ranks, int root) {
-  NodeSchedule s(ranks, 1);
+  NodeSchedule s(ranks);
   s.meets = root < 0;
   for (int r = 0; r < ranks; ++r) {
     if (r != root) s.fill(r, 0, {.part = {}, .sources = {own(r)}});
@@ -268,7 +252,7 @@ NodeSchedule gather_blocks(int ranks, int root) {
 }
 
 NodeSchedule scatter_blocks(int ranks, int root) {
-  NodeSchedule s(ranks, 1);
+  NodeSchedule s(ranks);
   for (int r = 0; r < ranks; ++r) {
     const Part part{r, r + 1, ranks};
     if (r != root) {
@@ -282,7 +266,7 @@ NodeSchedule scatter_blocks(int ranks, int root) {
 }
 
 NodeSchedule meeting(int ranks) {
-  NodeSchedule s(ranks, 32);
+  NodeSchedule s(ranks);
   s.meets = true;
   int stage = 0;
   for (int far = 1; far < ranks; far *= 2, ++stage)
@@ -290,7 +274,6 @@ NodeSchedule meeting(int ranks) {
       s.at(r, stage).publishes = true;
       s.result(r, stage, {.part = {}, .sources = {{(r - far + ranks) % ranks, stage}}, .empty = true});
     }
-  for (auto& mine : s.of) mine.resize(static_cast<std::size_t>(std::max(stage, 1)));
   return s;
 }
 
