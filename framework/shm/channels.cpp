@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <map>
 #include <string>
 
 #include "datatypes/error.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/shm/node_memory.hpp"
-#include "framework/shm/reserve.hpp"
 
 namespace isohalo {
 
@@ -36,6 +36,17 @@ Counter opened_of(std::byte* base) {
 
 std::int64_t channel_bytes(const ChannelGroup::Outgoing& o) {
   return kHeader + padded(o.note_bytes) + 2 * padded(o.bytes);
+}
+
+/// False when the machine is known to have less than twice so many bytes of memory left: what is shared is memory
+/// like any other.
+bool memory_has_room(double bytes) {
+  std::ifstream in("/proc/meminfo");
+  for (std::string key, rest; in >> key; std::getline(in, rest)) {
+    double kib = 0;
+    if (key == "MemAvailable:" && in >> kib) return 2 * bytes <= kib * 1024;
+  }
+  return true;
 }
 
 /// `missing`: bytes of the rank that lacks most, on all ranks.
@@ -88,7 +99,7 @@ ChannelGroup::ChannelGroup(const Node& node, const std::vector<Outgoing>& out, c
   std::int64_t bytes = 0;
   for (const Outgoing& o : out) bytes += channel_bytes(o);
   SharedAddress mine;
-  const bool good = bytes == 0 || (detail::memory_has_room(static_cast<double>(bytes) * node.ranks()) &&
+  const bool good = bytes == 0 || (memory_has_room(static_cast<double>(bytes) * node.ranks()) &&
                                    detail::reserve_shared(static_cast<std::size_t>(bytes), own_, mine));
   refuse_missing(node.max(good ? 0 : bytes), node.ranks());
   connect(node, out, in, mine);

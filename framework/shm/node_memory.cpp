@@ -1,10 +1,35 @@
 #include "framework/shm/node_memory.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/progress.hpp"
-#include "framework/shm/reserve.hpp"
 
 namespace isohalo::detail {
+
+namespace {
+
+/// Zeroes fresh memory of a tmpfs, so that all its pages are there for good; false when there is no room. Local.
+bool reserve_pages(std::byte* memory, std::size_t bytes) noexcept {
+  // Where the process would get a signal, a system call that writes returns an error.
+  const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  if (zeros < 0) return false;
+  std::size_t done = 0;
+  while (done < bytes) {
+    constexpr std::size_t most = std::size_t{1} << 30;
+    const ssize_t got = read(zeros, memory + done, std::min(most, bytes - done));
+    if (got <= 0 && !(got < 0 && errno == EINTR)) break;
+    done += got > 0 ? static_cast<std::size_t>(got) : 0;
+  }
+  close(zeros);
+  return done == bytes;
+}
+
+}  // namespace
 
 bool reserve_shared(std::size_t bytes, SharedMemory& memory, SharedAddress& address) {
   try {

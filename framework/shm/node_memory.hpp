@@ -11,9 +11,10 @@
 
 namespace isohalo::detail {
 
-/// A zeroed piece of each rank, which begins on a page and whose pages are there (see reserve.hpp). Not a window of
-/// MPI's: MPICH makes these by collectives that keep the core while they wait, 40 to 70 ms of 4 ranks on 2 cores.
-/// Move-only. Each rank frees its own when it likes.
+/// A zeroed piece of each rank, which begins on a page and whose pages are there: the system only promises
+/// addresses, and a page that then is not there ends the process with SIGBUS. Not a window of MPI's: MPICH makes
+/// these by collectives that keep the core while they wait, 40 to 70 ms of 4 ranks on 2 cores. Move-only. Each rank
+/// frees its own when it likes.
 class NodeMemory {
  public:
   /// `bytes` of each rank, the same on all. Collective over `node`, all of whose ranks share a compute node; waits
