@@ -14,38 +14,13 @@ namespace isohalo {
 
 namespace {
 
-struct Sum {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>(a + b);
-  }
-};
-struct Product {
-  template <class T>
-  static T of(T a, T b) {
-    return static_cast<T>(a * b);
-  }
-};
-struct Largest {
-  template <class T>
-  static T of(T a, T b) {
-    return a > b ? a : b;
-  }
-};
-struct Least {
-  template <class T>
-  static T of(T a, T b) {
-    return a < b ? a : b;
-  }
-};
-
-template <class T, class Op>
+template <class T, auto op>
 void loop(const std::byte* a, const std::byte* b, std::byte* out, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     T x, y;  // user buffers need not be aligned
     std::memcpy(&x, a + i * sizeof(T), sizeof(T));
     std::memcpy(&y, b + i * sizeof(T), sizeof(T));
-    x = Op::of(x, y);
+    x = op(x, y);
     std::memcpy(out + i * sizeof(T), &x, sizeof(T));
   }
 }
@@ -54,10 +29,10 @@ using Loop = void (*)(const std::byte*, const std::byte*, std::byte*, std::size_
 
 template <class T>
 Loop loop_of(MPI_Op op) {
-  if (op == MPI_SUM) return loop<T, Sum>;
-  if (op == MPI_PROD) return loop<T, Product>;
-  if (op == MPI_MAX) return loop<T, Largest>;
-  if (op == MPI_MIN) return loop<T, Least>;
+  if (op == MPI_SUM) return loop<T, [](T a, T b) { return static_cast<T>(a + b); }>;
+  if (op == MPI_PROD) return loop<T, [](T a, T b) { return static_cast<T>(a * b); }>;
+  if (op == MPI_MAX) return loop<T, [](T a, T b) { return b < a ? a : b; }>;
+  if (op == MPI_MIN) return loop<T, [](T a, T b) { return a < b ? a : b; }>;
   return nullptr;
 }
 
