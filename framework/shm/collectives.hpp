@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,13 +17,17 @@
 #include "framework/shm/collective.hpp"
 #include "framework/shm/node_cost.hpp"
 #include "framework/shm/node_memory.hpp"
-#include "framework/shm/process_memory.hpp"
-#include "framework/shm/rank_schedule.hpp"
 
 namespace isohalo {
 
 namespace detail {
 class Sleepers;
+
+/// Where something lies in the memory of a process.
+struct ProcessAddress {
+  std::int64_t process = 0;
+  const std::byte* at = nullptr;
+};
 }  // namespace detail
 
 struct NodeCollectivesOptions {

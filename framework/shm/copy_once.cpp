@@ -1,6 +1,9 @@
 /// Long vectors, read from where they lie in another process. Who is read from has to wait for that, so ranks that
 /// outnumber the cores do not do it.
 
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -10,6 +13,22 @@
 #include "framework/shm/collectives.hpp"
 
 namespace isohalo {
+
+namespace {
+
+/// The bytes from there on to `to`. False where the system refuses, or has no such call (Linux has it): then some
+/// of them may have come. Local.
+bool copy_from(const detail::ProcessAddress& from, std::byte* to, std::size_t bytes) {
+  for (std::size_t done = 0; done < bytes;) {
+    const iovec here{to + done, bytes - done}, there{const_cast<std::byte*>(from.at) + done, bytes - done};
+    const ssize_t came = process_vm_readv(static_cast<pid_t>(from.process), &here, 1, &there, 1, 0);
+    if (came <= 0) return false;
+    done += static_cast<std::size_t>(came);
+  }
+  return true;
+}
+
+}  // namespace
 
 /// Of this call; null: by slots.
 FastestWay* NodeCollectives::ways_of(const Call& call) {
@@ -29,12 +48,12 @@ bool NodeCollectives::can_copy_once() {
   struct Word {
     detail::ProcessAddress place;
     std::uint64_t value;
-  } const mine{detail::ProcessAddress::of(reinterpret_cast<const std::byte*>(&token)), token};
+  } const mine{{getpid(), reinterpret_cast<const std::byte*>(&token)}, token};
   std::vector<Word> words(static_cast<std::size_t>(ranks_));
   gather_words(&mine, sizeof mine, words.data());
   const bool refused = std::any_of(words.begin(), words.end(), [](const Word& w) {
     std::uint64_t read = 0;
-    return !w.place.copy(reinterpret_cast<std::byte*>(&read), sizeof read) || read != w.value;
+    return !copy_from(w.place, reinterpret_cast<std::byte*>(&read), sizeof read) || read != w.value;
   });
   return largest(refused) == 0;
 }
@@ -51,7 +70,7 @@ void NodeCollectives::gather_words(const void* mine, std::size_t bytes, void* al
 
 /// Where something of each rank lies. Collective.
 void NodeCollectives::tell(const std::byte* at, std::vector<detail::ProcessAddress>& all) {
-  const auto own = detail::ProcessAddress::of(at);
+  const detail::ProcessAddress own{getpid(), at};
   all.resize(static_cast<std::size_t>(ranks_));
   gather_words(&own, sizeof own, all.data());
 }
@@ -76,12 +95,12 @@ std::size_t NodeCollectives::copied_once(const Call& call) {
     if (call.mine != in_place) std::memcpy(in_place, call.mine, call.count);
     for (std::size_t k = 1; k < n; ++k) {  // not all from the same one at the same time
       const std::size_t from = (me + k) % n;
-      read = read && places_[from].copy(call.result + from * call.count, call.count);
+      read = read && copy_from(places_[from], call.result + from * call.count, call.count);
     }
   } else {
-    auto root = detail::ProcessAddress::of(call.mine);
+    detail::ProcessAddress root{getpid(), call.mine};
     run(Collective::broadcast(reinterpret_cast<std::byte*>(&root), sizeof root, call.root));
-    read = me_ == call.root || root.copy(call.result, call.count);
+    read = me_ == call.root || copy_from(root, call.result, call.count);
   }
   return largest(!read) == 0 ? call.count : 0;
 }
@@ -123,7 +142,7 @@ std::size_t NodeCollectives::reduced_once(const Call& call) {
       for (std::size_t k = 1; k < n; ++k) {
         const std::size_t from = (me + k) % n;
         std::byte* const to = pieces_.data() + from * piece * element;
-        read = read && terms_[from].and_further(at * element).copy(to, m * element);
+        read = read && copy_from({terms_[from].process, terms_[from].at + at * element}, to, m * element);
         inputs_[from] = to;
       }
       if (read) call.combine->join(joins, inputs_, part + (at - first) * element, m);
@@ -134,7 +153,7 @@ std::size_t NodeCollectives::reduced_once(const Call& call) {
     if (wanted && here) std::memcpy(call.result + first * element, part, bytes_of(me));
     for (std::size_t k = 1; wanted && k < n; ++k) {
       const std::size_t from = (me + k) % n;
-      read = read && places_[from].copy(call.result + begin_of(from) * element, bytes_of(from));
+      read = read && copy_from(places_[from], call.result + begin_of(from) * element, bytes_of(from));
     }
     if (largest(!read) == 0) continue;
     for (std::size_t from = 0; from < n; ++from) {  // what is combined is there, and may lie where its terms did

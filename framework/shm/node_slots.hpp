@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "framework/shm/node.hpp"
 #include "framework/shm/node_memory.hpp"
@@ -25,7 +26,14 @@ class NodeSlots {
 
   /// Collective over `comm`; `bytes` must be the same on all ranks. Null, on all ranks, when it is more than
   /// kMostBytes or the system does not give or share the memory.
-  static std::unique_ptr<NodeSlots> make(const Communicator& comm, std::size_t bytes);
+  static std::unique_ptr<NodeSlots> make(const Communicator& comm, std::size_t bytes) {
+    if (bytes > kMostBytes) return nullptr;
+    const auto node = Node::of(comm);
+    const std::size_t slot = (sizeof(Flag) + bytes + kLine - 1) / kLine * kLine;
+    auto memory = detail::NodeMemory::make(node->comm(), comm.spins(), kLine + 2 * slot);
+    if (comm.min(memory.has_value()) == 0) return nullptr;
+    return std::unique_ptr<NodeSlots>(new NodeSlots(node, std::move(*memory), slot));
+  }
 
   const NodeLayout& layout() const { return node_->layout(); }
 
