@@ -21,6 +21,7 @@
 #include "framework/reduce/array_reducer.hpp"
 #include "framework/reduce/reduction_plan.hpp"
 #include "framework/reduce/tree_reducer.hpp"
+#include "framework/schedule/schedule_search.hpp"
 
 namespace isohalo {
 
@@ -205,7 +206,8 @@ double set_up_ms(const Index<3>& tile, double tolerance) {
   for (int rank = 0; rank < p; rank += 8)
     most = std::max(most, looped_calls(1, [&] {
                       const ReductionPlan<3> plan(Tiling<3>(blocks, tile), ranks);
-                      const ReduceProgram program = plan.program(rank, p, {}, 8);
+                      const Plan best = plan_by_model(p, plan.plan_options(8));
+                      const ReduceProgram program = plan.program(rank, p, {.schedule = best.schedule.text()});
                     }));
   return 1e3 * most;
 }

@@ -41,7 +41,6 @@ class ScheduledAllreduce final : private detail::StageExecutor<ScheduledAllreduc
     Operation::wait(comm_.spins());
   }
 
-  const Schedule& schedule() const { return schedule_; }
   /// The schedule, what chose it and by which times.
   const ScheduleChoice& choice() const { return choice_; }
 

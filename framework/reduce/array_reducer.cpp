@@ -7,17 +7,6 @@
 
 namespace isohalo {
 
-RangeStarts starts_of_counts(std::span<const std::int64_t> counts) {
-  RangeStarts starts{0};
-  for (std::size_t r = 0; r < counts.size(); ++r) {
-    if (counts[r] < 0 || counts[r] > (std::int64_t{1} << 53) - starts.back())
-      throw UsageError("rank " + std::to_string(r) + " holds " + std::to_string(counts[r]) +
-                       " numbers: give 0 or more, and 2^53 together");
-    starts.push_back(starts.back() + counts[r]);
-  }
-  return starts;
-}
-
 ArrayLayout array_layout(const RangeStarts& starts) {
   ArrayLayout layout{{0}, {}};
   for (std::size_t r = 0; r + 1 < starts.size(); ++r) {
@@ -36,7 +25,14 @@ RangeStarts gather_starts(const Communicator& comm, std::int64_t count) {
   mpi_check(MPI_Iallgather(&count, 1, MPI_INT64_T, counts.data(), 1, MPI_INT64_T, comm.get(), &request),
             "MPI_Iallgather of counts", comm.get());
   comm.wait(request, "counts of an array");
-  return starts_of_counts(counts);
+  RangeStarts starts{0};
+  for (std::size_t r = 0; r < counts.size(); ++r) {
+    if (counts[r] < 0 || counts[r] > (std::int64_t{1} << 53) - starts.back())
+      throw UsageError("rank " + std::to_string(r) + " holds " + std::to_string(counts[r]) +
+                       " numbers: give 0 or more, and 2^53 together");
+    starts.push_back(starts.back() + counts[r]);
+  }
+  return starts;
 }
 
 }  // namespace isohalo

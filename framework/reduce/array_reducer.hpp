@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <type_traits>
 #include <typeinfo>
@@ -24,9 +23,6 @@ namespace isohalo {
 /// do not fall. Ranks may be empty.
 using RangeStarts = std::vector<std::int64_t>;
 
-/// The numbers of each rank -> starts. Throws UsageError for a negative count or more than 2^53 numbers.
-RangeStarts starts_of_counts(std::span<const std::int64_t> counts);
-
 /// Who holds which of the numbers. Local.
 struct ArrayLayout {
   /// Cuts between the ranks that hold numbers, and those ranks.
@@ -37,7 +33,8 @@ struct ArrayLayout {
 /// Drops empty ranges. Throws UsageError when there is no number at all.
 ArrayLayout array_layout(const RangeStarts& starts);
 
-/// The counts of all ranks as starts. Collective. Throws UsageError on all ranks.
+/// The counts of all ranks as starts. Collective. Throws UsageError, on all ranks, for a negative count or more
+/// than 2^53 numbers.
 RangeStarts gather_starts(const Communicator& comm, std::int64_t count);
 
 /// Reduces the numbers x_0 .. x_{N-1} of all ranks, in rank order, with the tree of version 1 in one dimension:

@@ -63,7 +63,7 @@ class Reduction final : private Operation {
       exact_ = std::make_unique<ScheduledAllreduce>(comm_.get(), static_cast<int>(limbs_.words().size()),
                                                     MPI_INT64_T, MPI_SUM, options.schedule, options.planning);
     } else if (options.method == ReductionMethod::binary_tree || options.schedule != "auto") {
-      nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options, sizeof(V)));
+      nodes_.compile(plan_.nodes(), plan_.program(comm_.rank(), comm_.size(), options));
     } else if (!use_shared_memory()) {
       choose(nullptr);
     }
@@ -193,7 +193,7 @@ class Reduction final : private Operation {
       if (layout) return plan_.program_after_node(comm_.rank(), *layout, options_.root, s);
       ReductionOptions given = options_;
       given.schedule = s.text();
-      return plan_.program(comm_.rank(), comm_.size(), given, sizeof(V));
+      return plan_.program(comm_.rank(), comm_.size(), given);
     };
     if (layout && layout->leaders.size() == 1)
       choice_ = {.by = "shared memory"};

@@ -78,8 +78,7 @@ ReduceProgram ReductionPlan<D>::program_after_node(int rank, const NodeLayout& l
 }
 
 template <int D>
-ReduceProgram ReductionPlan<D>::program(int rank, int ranks, const ReductionOptions& options,
-                                        std::size_t value_bytes) const {
+ReduceProgram ReductionPlan<D>::program(int rank, int ranks, const ReductionOptions& options) const {
   check(options, ranks);
   ReduceProgram program;
   if (options.method == ReductionMethod::binary_tree) {
@@ -95,13 +94,7 @@ ReduceProgram ReductionPlan<D>::program(int rank, int ranks, const ReductionOpti
     } else {
       for (const FrontierNode& n : nodes()) holders.push_back(n.rank);
     }
-    const auto schedule = [&] {
-      if (options.schedule != "auto") return Schedule::parse(options.schedule, ranks);
-      PlanOptions plan = plan_options(value_bytes);
-      plan.costs = options.planning.costs;
-      return plan_by_model(ranks, plan).schedule;
-    };
-    append_partial_sets(program, nodes(), holders, schedule(), rank, options.root);
+    append_partial_sets(program, nodes(), holders, Schedule::parse(options.schedule, ranks), rank, options.root);
   }
   return program;
 }

@@ -29,9 +29,9 @@ class ReductionPlan {
   /// The most leaves that any rank holds.
   int most_leaves() const;
 
-  /// What `rank` of `ranks` does; schedule = "auto" by the cost model. Empty for exact methods, which have no tree
-  /// between ranks. Throws UsageError for options that do not fit.
-  ReduceProgram program(int rank, int ranks, const ReductionOptions& options, std::size_t value_bytes) const;
+  /// What `rank` of `ranks` does; the method tree needs a schedule, not "auto". Empty for exact methods, which have
+  /// no tree between ranks. Throws UsageError for options that do not fit.
+  ReduceProgram program(int rank, int ranks, const ReductionOptions& options) const;
 
   /// What `rank` does once the leaves of all ranks of its compute node are at hand: all combinations when there is
   /// but one compute node; otherwise the schedule `between` the leaders of these, and nothing on other ranks.

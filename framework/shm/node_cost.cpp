@@ -49,8 +49,7 @@ class Links {
 
 }  // namespace
 
-double schedule_ns(const NodeSchedule& schedule, const Hierarchy& h, const NodeCosts& costs, double bytes,
-                   std::vector<double>* ends) {
+double schedule_ns(const NodeSchedule& schedule, const Hierarchy& h, const NodeCosts& costs, double bytes) {
   const Links links(schedule, h);
   std::vector<double> now(static_cast<std::size_t>(schedule.ranks), 0.0);
   std::map<std::pair<int, int>, double> published;
@@ -75,7 +74,6 @@ double schedule_ns(const NodeSchedule& schedule, const Hierarchy& h, const NodeC
       [&](int rank, int stage) {
         published[{rank, stage}] = clock(rank);
       });
-  if (ends) *ends = now;
   return *std::max_element(now.begin(), now.end());
 }
 

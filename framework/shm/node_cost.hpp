@@ -33,9 +33,8 @@ struct NodeCosts {
 
 inline constexpr double kLineBytes = 64;
 
-/// Nanoseconds until the last rank ends, and if wanted when each does; all begin at once. `bytes`: of the vector.
-double schedule_ns(const NodeSchedule& schedule, const Hierarchy& hierarchy, const NodeCosts& costs, double bytes,
-                   std::vector<double>* ends = nullptr);
+/// Nanoseconds until the last rank ends; all begin at once. `bytes`: of the vector.
+double schedule_ns(const NodeSchedule& schedule, const Hierarchy& hierarchy, const NodeCosts& costs, double bytes);
 
 /// What those in a table of the paper would be called.
 struct NodeAlgorithm {

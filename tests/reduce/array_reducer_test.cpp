@@ -200,6 +200,8 @@ TEST(ArrayReducer, RefusesByNameOnAllRanks) {
   const bool first = test::rank() == 0;
   test::expect_refusal("no numbers", [] { ArrayReducer<double>(MPI_COMM_WORLD, 0); });
   test::expect_refusal("holds -1 numbers", [&] { ArrayReducer<double>(MPI_COMM_WORLD, first ? -1 : 4); });
+  test::expect_refusal("and 2^53 together",
+                       [&] { ArrayReducer<double>(MPI_COMM_WORLD, (std::int64_t{1} << 53) + first); });
   test::expect_refusal("no power of two", [&] { ArrayReducer<double>(MPI_COMM_WORLD, 4, {}, {}, 3); });
   test::expect_refusal("exact is for sums of float64",
                        [&] { ArrayReducer<float>(MPI_COMM_WORLD, 4, {}, {ReductionMethod::exact_over_tiles}); });
@@ -246,7 +248,8 @@ TEST(ArrayReducer, RefusesByNameOnAllRanks) {
         ArrayReducer<std::int64_t>(MPI_COMM_WORLD, 4);
     });
     // On one rank alone; what is made afterwards has the same tags on all of them.
-    test::expect_refusal("no power of two", [&] { ArrayReducer<double>(MPI_COMM_WORLD, 4, {}, {}, first ? 0 : 256); });
+    test::expect_refusal("no power of two",
+                         [&] { ArrayReducer<double>(MPI_COMM_WORLD, 4, {}, {}, first ? 0 : 256); });
     ArrayReducer<std::int64_t> ones(MPI_COMM_WORLD, 3);
     EXPECT_EQ(ones.reduce([](std::int64_t) { return 1; }), 3 * test::ranks());
     test::expect_refusal("rank 1: ", [&] {  // one rank alone

@@ -76,8 +76,6 @@ TEST(IndexRanges, AllNumbersAreDealtOut) {
 }
 
 TEST(IndexRanges, RefusesByName) {
-  EXPECT_THROW(starts_of_counts(std::vector<std::int64_t>{3, -1}), UsageError);
-  EXPECT_THROW(starts_of_counts(std::vector<std::int64_t>(3, std::int64_t{1} << 52)), UsageError);
   EXPECT_THROW(array_layout({0, 0, 0}), UsageError);
 }
 

@@ -89,8 +89,8 @@ TEST(ReduceProgram, ResultsOnOneRankMoveNoMoreThanNeeded) {
           expect_root(c, one, expected, text);
           std::vector<ReduceProgram> to_one, to_all;
           for (int r = 0; r < p; ++r) {
-            to_one.push_back(c.plan.program(r, p, one, 8));
-            to_all.push_back(c.plan.program(r, p, all, 8));
+            to_one.push_back(c.plan.program(r, p, one));
+            to_all.push_back(c.plan.program(r, p, all));
           }
           expect_nothing_idle(c.plan.nodes(), to_one, root, text);
           if (!resolve) {
@@ -110,9 +110,9 @@ TEST(ReduceProgram, RefusesSchedulesByName) {
   const Decomposition<2> d({23, 30}, {2, 3}, 0);
   const ReductionPlan<2> plan(Tiling<2>(d, {4, 4}), Case<2>::identity(6));
   for (const char* text : {"a4", "a2", "a2,a4", "x", "a2,,a3", "d2", "c4m2,a4", "m1g2a3,n1g3a2"})
-    EXPECT_THROW(plan.program(0, 6, {ReductionMethod::tree, text}, 8), UsageError) << text;
-  EXPECT_NO_THROW(plan.program(0, 6, {ReductionMethod::tree, "a2,a3"}, 8));
-  EXPECT_NO_THROW(plan.program(0, 6, {ReductionMethod::tree, "d2,d3"}, 8));
+    EXPECT_THROW(plan.program(0, 6, {ReductionMethod::tree, text}), UsageError) << text;
+  EXPECT_NO_THROW(plan.program(0, 6, {ReductionMethod::tree, "a2,a3"}));
+  EXPECT_NO_THROW(plan.program(0, 6, {ReductionMethod::tree, "d2,d3"}));
 }
 
 /// docs/reductions.md: 1000^3 cells on 7 x 5 x 3 ranks, tiles of 8^3, tolerance 0.1.
