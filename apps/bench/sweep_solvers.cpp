@@ -60,7 +60,7 @@ Json measure(const SweepOrder& order, const std::string& name, const std::string
   if (order.tile.size() == D) {
     Index<D> tile{};
     std::copy(order.tile.begin(), order.tile.end(), tile.begin());
-    stepper(ours).sweep_by({tile, {}});
+    ours->sweep_by({tile, {}});
   }
   const CartesianDomain<D>& domain = ours.domain();
   auto hand = make_hand(domain, ours.input());
@@ -87,7 +87,7 @@ Json measure(const SweepOrder& order, const std::string& name, const std::string
   if (overlaps) row["overlap_chosen"] = chosen;
   if (order.depth) {
     row["depth"] = *order.depth;
-    if (const Index<D>& tile = stepper(ours).time_tile(); tile[0] > 0) row["tile"] = shape_string<D>(tile);
+    row["sweeps"] = ours->sweeps();
   }
   return row;
 }
@@ -345,6 +345,8 @@ void measure_deep_steps(SweepOrder& order, const std::set<int>& depths) {
   add(SolverCase<3>{order, "3d-7pt", {n3, n3, n3}}, heat<3>);
   add(SolverCase<2>{order, "2d-9pt", {n2, n2}}, box<2>);
   add(SolverCase<3>{order, "3d-27pt", {n3, n3, n3}}, box<3>);
+  add(SolverCase<2>{order, "2d-acoustics", {n2, n2}}, [](const auto& c) { return acoustics(c); });
+  add(SolverCase<3>{order, "3d-acoustics", {n3, n3, n3}}, [](const auto& c) { return acoustics(c); });
   order.cases.measure("bench temporal");
   if (order.rows.empty())
     throw UsageError(fmt::format("bench temporal: --tile {} is {}-D, the cases are {}-D: give as many extents",

@@ -210,7 +210,7 @@ def main():
     deep = ["bench", "temporal", "--size", "16", "--depth", "2", "--repeats", "1"]
     expect("tile that no case has", 2, "bench temporal: --tile 4 is 1-D, the cases are 2-D or 3-D: give as many extents", deep + ["--tile", "4"])
     expect("tile that the chosen case has not", 2, "--tile 4,4 is 2-D, the cases are 3-D: give as many extents", deep + ["--case", "3d-7pt", "--tile", "4,4"])
-    expect("unknown case beside a known one", 2, 'bench temporal: no case "2d"; there are 2d-5pt, 3d-7pt, 2d-9pt, 3d-27pt', ["bench", "temporal", "--case", "2d-5pt", "--case", "2d", "--repeats", "100"])  # the known one would take minutes
+    expect("unknown case beside a known one", 2, 'bench temporal: no case "2d"; there are 2d-5pt, 3d-7pt, 2d-9pt, 3d-27pt, 2d-acoustics, 3d-acoustics', ["bench", "temporal", "--case", "2d-5pt", "--case", "2d", "--repeats", "100"])  # the known one would take minutes
     expect("unknown workload", 2, 'bench workloads: no case "fft"; there are matvec, barnes-hut, openmp-reduce', ["bench", "workloads", "--case", "fft"])
     expect("tile of too few dimensions", 2, "has 1 entries, expected a list of 2 integers", ["run", good, "parallel.tile=[3]"])
     expect("unknown way through memory", 2, ['"fast" is not one of', '"streamed_far"'], ["run", good, "parallel.sweeps=fast"])
