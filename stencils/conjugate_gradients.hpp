@@ -165,6 +165,7 @@ struct TurnAt {
   T beta;
   const T* r;
   T* p;
+  using Values = T;
   KOKKOS_FUNCTION T values(std::int64_t k) const { return r[k] + beta * p[k]; }
   KOKKOS_FUNCTION void store(std::int64_t k, T v) const { p[k] = v; }
   KOKKOS_FUNCTION void operator()(std::int64_t k) const { store(k, values(k)); }
