@@ -22,9 +22,7 @@ class InputSolver {
       : config_(text, "input", {}),
         kinds_(kinds),
         in_(checked_input<D>(config_, kinds_, "input", Communicator::of(user).size())),
-        domain_(user, in_.grid.shape,
-                DomainOptions<D>{
-                    in_.grid.boundary.periodic(), in_.parallel.process_grid, in_.parallel.alignment_tolerance, {}}),
+        domain_(user, in_.grid.shape, in_.domain_options()),
         solver_(in_.solver(domain_)) {
     const auto fields = solver_->fields();
     for (std::size_t k = 0; k < in_.initial.size(); ++k) in_.initial[k].fill(domain_, fields[k], config_);

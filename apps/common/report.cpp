@@ -13,8 +13,8 @@ namespace isohalo {
 namespace {
 
 std::string text_of(const Json& figure) {
+  if (figure.empty() || figure == "") return "-";
   if (figure.is_string()) return printable(figure.get<std::string>());
-  if (figure.is_null()) return "-";
   if (!figure.is_number_float()) return figure.dump();
   const double x = figure.get<double>();
   if (!std::isfinite(x)) return "-";

@@ -77,7 +77,13 @@ void report_exchanges(const Communicator& comm, const ScheduleRequest& request, 
     Json lines = Json::array();
     for (const auto& [pattern, traffic] : halos) lines.push_back(simulated(pattern, traffic, options));
     if (halos.empty()) lines = neighborhood_report(request, options);
-    print_report(MPI_COMM_SELF, request.json, Json{{"exchanges", lines}}, true);
+    Json report;
+    if (request.halo.empty())
+      report = {{"neighborhood", request.neighborhood}, {"mesh", request.mesh}, {"bytes", options.bytes}};
+    else
+      report = {{"halo", request.halo}, {"ranks", request.ranks}};
+    report["exchanges"] = lines;  // "most": of one rank
+    print_report(MPI_COMM_SELF, request.json, report, true);
   });
 }
 

@@ -58,7 +58,8 @@ void measure_schedules(const Communicator& comm, const ScheduleRequest& request)
                 {"per_byte_ns", choice.costs.per_byte_ns}}},
               {"candidates", Json::array()}};
     for (const auto& [schedule, ns] : choice.times)
-      json["candidates"].push_back({{"schedule", schedule}, {"time_ns", ns}});
+      json["candidates"].push_back(
+          {{"schedule", schedule}, {"time_ns", ns}, {"chosen", schedule == choice.schedule}});
     if (!request.table.empty()) {
       ScheduleTable table = ScheduleTable::read(request.table);
       table.put({machine, comm.size(), bytes, choice.schedule, time_of(choice), "timing"});

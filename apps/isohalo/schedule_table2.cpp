@@ -57,7 +57,9 @@ void report_table2(bool json) {
   print_report(MPI_COMM_SELF, json,
                {{"latency_ns", costs.latency_ns},
                 {"pipeline_latency_ns", costs.pipeline_ns},
+                {"ratios_to", "recursive doubling"},
                 {"same_factors", agree},
+                {"cases", rows.size()},
                 {"rows", rows}},
                true);
 }
