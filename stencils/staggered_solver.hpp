@@ -330,7 +330,7 @@ class StaggeredSolver final : public StaggeredSteps<D> {
   std::vector<Level> levels_;
   TimeTiles<D> slabs_;                            ///< of a single step
   TileSizes<D> tiles_;                            ///< of several
-  bool tiled_ = false;                            ///< the last steps
+  bool tiled_ = false;                            ///< some steps were
   std::array<std::vector<double>, D + 1> lanes_;  ///< of these sums in progress
   FastestWay fetches_ = FastestWay::of(2), fetches_with_change_ = FastestWay::of(2);
 };

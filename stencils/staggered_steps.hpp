@@ -48,7 +48,7 @@ class StaggeredSteps : public Solver<D> {
   /// Sets up exchanges as well, since what that takes belongs to no step.
   void reduce_by(const ReductionOptions& options) override {
     for (const auto& sum : sums_) sum->reduce_by(options);
-    for (const bool all : {true, false}) exchange(all);
+    for (const bool all : {true, false}) exchange_ghosts(all);
   }
   void set_time(std::int64_t step, double) override { step_ = step; }
   void fields_changed() override { steps_left_ = 0, upper_faces_known_ = false; }
@@ -118,7 +118,7 @@ class StaggeredSteps : public Solver<D> {
 
  private:
   /// Brings ghosts: of all fields, or of those in cells alone. Collective.
-  void exchange(bool all) {
+  void exchange_ghosts(bool all) {
     exchanged_.clear();
     for (std::size_t f = 0; f < (all ? names_.state.size() : names_.cells()); ++f)
       exchanged_.push_back(on_faces(erased(f), names_.face_of(f)));
@@ -129,7 +129,7 @@ class StaggeredSteps : public Solver<D> {
     if (steps_left_ > 0) return;
     const PhaseScope scope(phases_, Phase::exchange);
     // After single steps the only faces that are read and owned by others are those that were updated here, too.
-    exchange(plan_.depth() > 1 || !upper_faces_known_);
+    exchange_ghosts(plan_.depth() > 1 || !upper_faces_known_);
     upper_faces_known_ = true;
     steps_left_ = plan_.depth();
   }
