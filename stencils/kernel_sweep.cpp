@@ -132,6 +132,54 @@ class ReplacedRow : public SweptRow<T, D> {
   T* const replaced_at_ = replaced_.data();
 };
 
+/// It adds the squared changes while rows are updated, line by line.
+template <class T, int D>
+class StreamedRow {
+ public:
+  StreamedRow(const UpdatedRows<T, D>& rows, std::span<T* const> before, const Index<D>& i, const Index<D>& later)
+      : rows_(rows),
+        i_(behind<D>(i, 0)),
+        at_(place_of(rows.update().like, i)),
+        later_(place_of(rows.update().like, later) - at_) {
+    fields_ = before.size();
+    for (std::size_t f = 0; f < fields_; ++f) before_[f] = before[f];
+  }
+  bool takes_four() const { return true; }
+  void add(double* sums, std::int64_t n, std::int64_t rows, bool first) const {
+    const std::int64_t apart = rows_.update().like.stride[D > 1 ? D - 2 : 0];
+    rows_.stream(i_, at_, {n, rows, apart}, {later_, 0, false, rows, before_.data(), sums, first},
+                 [&](std::int64_t x, std::int64_t m) {
+                   for (std::int64_t r = 0; r < rows; ++r)
+                     add_some(at_ + x + r * apart, m, r, x, sums + x, first && r == 0);
+                 });
+  }
+
+ private:
+  static constexpr std::size_t kFields = UpdatedRows<T, D>::kArrays;
+  static constexpr std::int64_t kMost = UpdatedRows<T, D>::kLine;
+
+  /// m cells of row r from the x-th on, fewer than a line, that lie at `at`.
+  void add_some(std::int64_t at, std::int64_t m, std::int64_t r, std::int64_t x, double* sums, bool first) const {
+    std::array<std::array<T, kMost>, kFields> old;  // which may be replaced
+    for (std::size_t f = 0; f < fields_; ++f) std::copy_n(before_[f] + at, m, old[f].data());
+    Index<D> i = i_;
+    if constexpr (D > 1) i[D - 2] += r;
+    rows_.run(i, at - x, x, {m});
+    for (std::int64_t k = 0; k < m; ++k) {
+      double change = squared_change(rows_.update().out[0][at + k], old[0][k]);
+      for (std::size_t f = 1; f < fields_; ++f)
+        change = change + squared_change(rows_.update().out[f][at + k], old[f][k]);
+      sums[k] = first ? change : sums[k] + change;
+    }
+  }
+
+  const UpdatedRows<T, D>& rows_;
+  Index<D> i_;
+  std::int64_t at_, later_;
+  std::size_t fields_;
+  std::array<const T*, kFields> before_{};
+};
+
 /// The same by a kernel that adds these changes up itself.
 template <class T, int D>
 class ChangingRow : public SweptRow<T, D> {
@@ -139,9 +187,10 @@ class ChangingRow : public SweptRow<T, D> {
   using typename SweptRow<T, D>::Rows;
   ChangingRow(const Rows& rows, const ChangingKernel<T, D>& kernel, const Index<D>& i, const Index<D>& later)
       : SweptRow<T, D>(rows, i, later), kernel_(kernel) {}
-  bool takes_four() const { return this->rows_.by_four(); }
+  bool takes_four() const { return this->rows_.by_four() || this->rows_.streams(); }
   /// The whole row, or four from it on, by pieces whose sums stay in the first-level cache.
   void add(double* sums, std::int64_t n, std::int64_t rows, bool first) const {
+    if (this->rows_.streams()) return stream(sums, n, rows, first);
     if (rows == 1)
       return this->in_pieces(0, n, [&](std::int64_t k, std::int64_t m) { run(k, {m}, sums + k, first); });
     const std::int64_t apart = this->rows_.update().like.stride[D > 1 ? D - 2 : 0];
@@ -150,6 +199,15 @@ class ChangingRow : public SweptRow<T, D> {
   }
 
  private:
+  /// What comes next in memory is fetched, which may be of the planes of the next call.
+  void stream(double* sums, std::int64_t n, std::int64_t rows, bool first) const {
+    const std::int64_t apart = this->rows_.update().like.stride[D > 1 ? D - 2 : 0];
+    this->rows_.stream(this->i_, this->at_, {n, rows, apart},
+                       {std::max(rows, Rows::kAhead / apart) * apart, 0, false, rows, nullptr, sums, first},
+                       [&](std::int64_t x, std::int64_t m) {
+                         run(x, {m, rows, apart}, sums + x, first);
+                       });
+  }
   void run(std::int64_t x, const CellRows& rows, double* sums, bool first) const {
     const RowUpdate<T, D>& u = this->rows_.update();
     const std::int64_t at = this->at_ + x;
@@ -235,6 +293,8 @@ void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const
       form_tile_values("isohalo::change", sum, scratch,
                        [&](const Index<D>& i, std::int64_t, const Index<D>& later) { return row(i, later); });
     };
+    if (rows.streams() && before.size() <= UpdatedRows<T, D>::kArrays)
+      return form([&](const Index<D>& i, const Index<D>& later) { return StreamedRow(rows, before, i, later); });
     if (replaces(update, before))
       return form([&](const Index<D>& i, const Index<D>& later) { return ReplacedRow<T, D>(rows, i, later); });
     with_number(update.out.size(), [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {

@@ -15,6 +15,7 @@
 #include "datatypes/independent.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/row_kernel.hpp"
+#include "stencils/streamed_rows.hpp"
 #include "stencils/weighted_row.hpp"
 
 namespace isohalo {
@@ -104,6 +105,20 @@ class PointRow final : public RowKernel<T, D> {
       for (std::int64_t x = row; x < row + n; ++x) written[x] = point.at(from, x)[0];
     }
   }
+  bool streams() const override { return true; }
+  [[gnu::flatten]] void stream(std::span<T* const> in, std::span<T* const> out, std::int64_t at,
+                               const CellRows& rows, const Index<D>& i, const Streaming<T>& how) const override {
+    if constexpr (D > 1) {
+      const auto point = detail::of_this_step(point_);
+      std::array<const T*, Point::kReads> from{in[0] + at};
+      if constexpr (kReplaces) from[1] = out[0] + at;
+      if constexpr (Point::kReads > 1) from[Point::kReads - 1] = &source_.at(i);
+      std::array<std::int64_t, Point::kReads> fetch;
+      fetch.fill(how.later);
+      fetch[0] += how.lead;
+      detail::stream_rows<T>(point, from, std::array<T*, 1>{out[0] + at}, fetch, rows, how, at);
+    }
+  }
   bool reads_what_it_writes() const override { return kReplaces; }
   const T* source_at(const Index<D>& i) const override { return Point::kReads > 1 ? &source_.at(i) : nullptr; }
 
@@ -116,13 +131,8 @@ class PointRow final : public RowKernel<T, D> {
 
 namespace detail {
 
-template <class T>
-KOKKOS_FUNCTION double squared_change(T now, T before) {
-  const double change = static_cast<double>(now) - static_cast<double>(before);
-  return change * change;
-}
-
-/// Rows that are updated in place and add up the squared changes of their cells, if they are wanted.
+/// Rows that are updated in place and add up the squared changes of their cells, if they are wanted (by `stream`
+/// their own ones as well, not those to Streaming::before).
 template <class T, int D>
 class ChangingKernel : public RowKernel<T, D> {
  public:
@@ -149,14 +159,27 @@ class RowsInPlace final : public ChangingKernel<T, D> {
   }
   [[gnu::flatten]] void run_adding(const T* const*, std::int64_t at, T* const*, std::int64_t, const CellRows& rows,
                                    const Index<D>&, double* sums, bool first) const override {
-    if constexpr (requires(const Update& u) { u.term(at, u.values(at)); }) {
+    if constexpr (kSums) {
       const Update update = update_;
       for (std::int64_t k = 0; k < rows.count; ++k, at += rows.apart, first = false)
         first ? add<true>(update, at, rows.cells, sums) : add<false>(update, at, rows.cells, sums);
     }
   }
 
+  bool streams() const override { return true; }
+  [[gnu::flatten]] void stream(std::span<T* const> in, std::span<T* const> out, std::int64_t at,
+                               const CellRows& rows, const Index<D>&, const Streaming<T>& how) const override {
+    if constexpr (D > 1) {
+      const Update update = update_;
+      if constexpr (kSums)
+        if (how.sums) return stream_in_place<true>(update, in, out, at, rows, how);
+      stream_in_place<false>(update, in, out, at, rows, how);
+    }
+  }
+
  private:
+  static constexpr bool kSums = requires(const Update& u, std::int64_t at) { u.term(at, u.values(at)); };
+
   template <bool First>
   static void add(const Update& update, std::int64_t at, std::int64_t n, double* sums) {
     ISOHALO_INDEPENDENT

@@ -2,6 +2,7 @@
 /// Vectors of the processor, by the extension that GCC and Clang share: operators work lane by lane, each lane
 /// rounded as one number is.
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -20,6 +21,15 @@ inline constexpr int kVectorBytes = 32;
 #else
 inline constexpr int kVectorBytes = 16;
 #endif
+
+/// f(0), f(1), .. f(N - 1), each with a constant: only so do the vectors of an array all stay in registers.
+template <std::size_t N, class F>
+[[gnu::always_inline]] inline void each(const F& f) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) ISOHALO_INLINED {
+    (f(std::integral_constant<std::size_t, I>()), ...);
+  }
+  (std::make_index_sequence<N>());
+}
 
 template <class T, int Bytes>
 struct VectorOf {

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "datatypes/box.hpp"
-#include "framework/halo/row_update.hpp"
+#include "datatypes/fetch.hpp"
+#include "framework/halo/row_kernel.hpp"
 #include "framework/neighborhood/offsets.hpp"
 #include "framework/schedule/stopwatch.hpp"
+#include "stencils/streamed_rows.hpp"
 #include "stencils/vectors.hpp"
 
 namespace isohalo {
@@ -62,11 +64,20 @@ class WeightedRow final : public RowKernel<T, D> {
       for (; k + kRowsAtOnce <= rows.count; k += kRowsAtOnce) {
         const T* const from = in[0] + at + k * apart_;
         T* const written = out[0] + to + k * apart_;
-        const std::int64_t x = blocks_of_rows<2>(from, written, rows.cells, 0);
-        blocks_of_rows<1>(from, written, rows.cells, x);
+        const auto store = [&](std::int64_t x, int r, const V& v)
+                               ISOHALO_INLINED { Vector::store(written + r * apart_ + x, v); };
+        const std::int64_t x = blocks_of_rows<2>(from, rows.cells, 0, store);
+        blocks_of_rows<1>(from, rows.cells, x, store);
       }
     if (!by_runs_ && k == 0) return in_groups(in[0] + at, out[0] + to, rows);
     for (; k < rows.count; ++k) run_row(in[0] + at + k * rows.apart, out[0] + to + k * rows.apart, rows.cells);
+  }
+  /// A group alone, or four rows at a time.
+  bool streams() const override { return at_.size() <= kGroup || stacked_; }
+  void stream(std::span<T* const> in, std::span<T* const> out, std::int64_t at, const CellRows& rows,
+              const Index<D>&, const Streaming<T>& how) const override {
+    at_.size() <= kGroup ? stream_group(std::make_index_sequence<kGroup>{}, in[0], out[0], at, rows, how)
+                         : stream_stacks(in[0] + at, out[0] + at, at, rows, how);
   }
   /// One row, by runs or groups.
   void run_row(const T* in, T* out, std::int64_t n) const {
@@ -80,6 +91,10 @@ class WeightedRow final : public RowKernel<T, D> {
   }
 
  private:
+  template <std::size_t N, class F>
+  [[gnu::always_inline]] static void each(const F& f) {
+    detail::each<N>(f);
+  }
   using Vector = detail::VectorOf<T, Bytes>;
   using V = typename Vector::Type;
   static constexpr int kLanes = Vector::kLanes;
@@ -187,10 +202,12 @@ class WeightedRow final : public RowKernel<T, D> {
     }
     return x;
   }
-  /// The same for so many rows: each vector of what they read is loaded once for all of them, and every sum still
-  /// gets its terms in the order of the list, since a stack goes through it row by row.
-  template <int M>
-  [[gnu::noinline]] std::int64_t blocks_of_rows(const T* in, T* out, std::int64_t n, std::int64_t x) const {
+  /// The same for so many rows, each vector of theirs by store(cell, row, vector): each vector of what they read is
+  /// loaded once for all of them, and every sum still gets its terms in the order of the list, since a stack goes
+  /// through it row by row.
+  template <int M, class Store>
+  [[gnu::noinline]] std::int64_t blocks_of_rows(const T* in, std::int64_t n, std::int64_t x,
+                                                const Store& store) const {
     const std::int64_t apart = apart_;
     constexpr std::int64_t size = M * kLanes;
     if (n < size) return x;
@@ -210,7 +227,7 @@ class WeightedRow final : public RowKernel<T, D> {
         w += stack.height * stack.terms;
       }
       each<kRowsAtOnce>([&](auto r) ISOHALO_INLINED {
-        each<M>([&](auto i) ISOHALO_INLINED { Vector::store(out + x + r * apart + i * kLanes, acc[r][i]); });
+        each<M>([&](auto i) ISOHALO_INLINED { store(x + i * kLanes, r, acc[r][i]); });
       });
       x += size;
     }
@@ -283,15 +300,6 @@ class WeightedRow final : public RowKernel<T, D> {
       });
     }
   }
-  /// f(0), f(1), .. f(N - 1), each with a constant: only so do the vectors of an array all stay in registers.
-  template <std::size_t N, class F>
-  [[gnu::always_inline]] static void each(const F& f) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) ISOHALO_INLINED {
-      (f(std::integral_constant<std::size_t, I>()), ...);
-    }
-    (std::make_index_sequence<N>());
-  }
-
   void in_groups(const T* in, T* out, const CellRows& rows) const {
     if (at_.size() <= kGroup) return group(in, out, rows, 0);
     // Long rows in pieces that stay in the first-level cache while several groups of offsets pass over them.
@@ -327,6 +335,63 @@ class WeightedRow final : public RowKernel<T, D> {
       }
       for (const T*& p : u) p += rows.apart;
       out += rows.apart;
+    }
+  }
+
+  /// Of N terms, which it knows without reading memory.
+  template <std::size_t N>
+  struct Terms {
+    std::array<std::int64_t, N> away;
+    std::array<T, N> weight;
+    std::array<T, 1> at(const std::array<const T*, 1>& from, std::int64_t x) const {
+      const T* const u = from[0] + x;
+      T acc = weight[0] * u[away[0]];
+      for (std::size_t k = 1; k < N; ++k) acc = acc + weight[k] * u[away[k]];
+      return {acc};
+    }
+  };
+  template <std::size_t... N>
+  void stream_group(std::index_sequence<N...>, const T* in, T* out, std::int64_t at, const CellRows& rows,
+                    const Streaming<T>& how) const {
+    ((at_.size() == N + 1 ? stream_terms<N + 1>(in, out, at, rows, how) : void()), ...);
+  }
+  template <std::size_t N>
+  [[gnu::flatten]] void stream_terms(const T* in, T* out, std::int64_t at, const CellRows& rows,
+                                     const Streaming<T>& how) const {
+    Terms<N> terms;
+    std::copy_n(at_.begin(), N, terms.away.begin());
+    std::copy_n(weight_.begin(), N, terms.weight.begin());
+    detail::stream_rows<T>(terms, std::array<const T*, 1>{in + at}, std::array<T*, 1>{out + at},
+                           std::array<std::int64_t, 1>{how.later + how.lead}, rows, how, at);
+  }
+
+  /// Four rows at a time, a line of each after the other; rows that are left one by one, not past the caches.
+  void stream_stacks(const T* in, T* out, std::int64_t at, const CellRows& rows, const Streaming<T>& how) const {
+    const T* const before = how.sums ? how.before[0] + at : nullptr;
+    std::int64_t k = 0;
+    const auto add = [&](std::int64_t x, std::int64_t row, bool first, const T* now, std::int64_t n)
+                         ISOHALO_INLINED {
+                           for (std::int64_t l = 0; l < n; ++l) {
+                             const double change = detail::squared_change(now[l], before[row * rows.apart + x + l]);
+                             how.sums[x + l] = first ? change : how.sums[x + l] + change;
+                           }
+                         };
+    for (; rows.apart == apart_ && k + kRowsAtOnce <= rows.count; k += kRowsAtOnce) {
+      const T* const from = in + k * apart_;
+      const auto store = [&](std::int64_t x, int r, const V& v) ISOHALO_INLINED {
+        const std::int64_t place = (k + r) * apart_ + x;
+        detail::fetch_to_read(in + place + how.later + how.lead);
+        alignas(64) std::array<T, kLanes> now;
+        Vector::store(now.data(), v);
+        if (how.sums) add(x, k + r, how.first && k + r == 0, now.data(), kLanes);
+        how.past_caches ? detail::stream<Bytes>(out + place, now.data()) : Vector::store(out + place, v);
+      };
+      blocks_of_rows<64 / Bytes>(from, rows.cells, 0, store);
+    }
+    for (; k < rows.count; ++k) {
+      T* const written = out + k * rows.apart;
+      run_row(in + k * rows.apart, written, rows.cells);
+      if (how.sums) add(0, k, how.first && k == 0, written, rows.cells);
     }
   }
 

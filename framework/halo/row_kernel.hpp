@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -34,6 +35,20 @@ struct CellRows {
   }
 };
 
+/// How rows that come from memory are updated, line by line.
+template <class T>
+struct Streaming {
+  std::int64_t later;        ///< elements from a cell to the one for which memory is fetched meanwhile
+  std::int64_t lead;         ///< and from that one to the last one that its update reads
+  bool past_caches = false;  ///< do new values go past the caches? Only rows that begin alike in all arrays
+  std::int64_t rows = 1;     ///< so many at a time
+  /// If squared changes are wanted: addresses in arrays of the old values, alike, and where they are added, the
+  /// cells of one row after the other; `first`: those of the first row take the place of what is there.
+  const T* const* before = nullptr;
+  double* sums = nullptr;
+  bool first = false;
+};
+
 /// All arrays have the same owned box and strides and hold all cells that are read.
 template <class T, int D>
 class RowKernel {
@@ -44,6 +59,12 @@ class RowKernel {
   /// several threads call it.
   virtual void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
                    const Index<D>& i) const = 0;
+  /// Can it also do so line by line (`stream`)?
+  virtual bool streams() const { return false; }
+  /// As `run`, where cell i lies `at` elements behind the addresses in all arrays. Whole cache lines: the rows
+  /// begin with one in the first array that is written, and end with one.
+  virtual void stream(std::span<T* const> /*in*/, std::span<T* const> /*out*/, std::int64_t /*at*/,
+                      const CellRows& /*rows*/, const Index<D>& /*i*/, const Streaming<T>& /*how*/) const {}
   /// Does it read what was in the cells that it writes, by the address of these? Then they must be those.
   virtual bool reads_what_it_writes() const { return false; }
   /// Where cell i lies in an array of its own that it reads in the cells that it updates, if it has one: to fetch

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "datatypes/fetch.hpp"
 #include "datatypes/streaming_copy.hpp"
 #include "framework/halo/array_ref.hpp"
 #include "framework/halo/row_blocks.hpp"
@@ -25,7 +26,8 @@ struct Fetch {
   bool past_caches = false;
   /// How far behind a cell, in elements of the arrays, the last one lies that its update reads.
   std::int64_t lead = 0;
-  /// Cache lines of each array that are fetched at a time, before as many are computed; of bytes twice as many.
+  /// Cache lines of each array that are fetched at a time, before as many are computed; of bytes twice as many. Of
+  /// kernels that go line by line it says how many rows they take together.
   std::int64_t lines = 8;
   /// Do the arrays stay in a cache near by from one sweep to the next? Then several rows at a time are faster.
   bool in_cache = false;
@@ -37,6 +39,7 @@ struct Fetch {
   /// processors is a gain and on others too much. Of sums also nothing, with rows one by one.
   static constexpr std::size_t kWays = 4, kWaysOfSums = 5;
   static constexpr std::int64_t kMostLines = 32;
+  std::int64_t rows() const { return past_caches && lines < kMostLines ? 2 : 4; }
   static Fetch by_way(std::size_t way, std::int64_t lead) {
     if (way == kWays) return {.lead = lead, .one_by_one = true};
     return {.ahead = way > 0, .past_caches = way > 1, .lead = lead, .lines = way > 2 ? kMostLines : 8};
@@ -62,22 +65,6 @@ struct RowUpdate {
 };
 
 namespace detail {
-
-// Inlined by force, as all that does nothing but call them: GCC takes a function that only fetches for one without
-// effect, and leaves out its calls.
-[[gnu::always_inline]] inline void fetch_to_read(const void* p) {
-  __builtin_prefetch(p, 0, 2);
-}
-[[gnu::always_inline]] inline void fetch_to_write(const void* p) {
-  __builtin_prefetch(p, 1, 2);
-}
-
-/// Elements from `p` on to where a cache line begins.
-template <class T>
-std::int64_t to_next_line(const T* p) {
-  constexpr std::uintptr_t line = 64;
-  return static_cast<std::int64_t>((line - reinterpret_cast<std::uintptr_t>(p) % line) % line / sizeof(T));
-}
 
 /// Elements from the first owned cell to cell i.
 template <class T, int D>
@@ -116,6 +103,11 @@ class UpdatedRows {
     past_ = how.ahead && how.past_caches && update.out.size() <= kArrays && !update.kernel.reads_what_it_writes();
     for (const T* p : update.out)
       past_ = past_ && std::find(update.in.begin(), update.in.end(), p) == update.in.end();
+    streams_ = D > 1 && how.ahead && update.kernel.streams();
+    if (past_)
+      for (const T* p : update.out)
+        streams_ = streams_ && update.like.stride[D > 1 ? D - 2 : 0] % kLine == 0 &&
+                   to_next_line(p) == to_next_line(update.out[0]);
   }
 
   const RowUpdate<T, D>& update() const { return update_; }
@@ -124,6 +116,8 @@ class UpdatedRows {
   bool by_four() const { return !how_.ahead && !how_.one_by_one; }
   bool in_cache() const { return how_.in_cache; }
   bool past_caches() const { return past_; }
+  /// Does it all line by line?
+  bool streams() const { return streams_; }
   const T* source_at(const Index<D>& i) const { return how_.ahead ? update_.kernel.source_at(i) : nullptr; }
   /// So many cells from `at` on are a piece: past the caches, one that begins where a line does.
   std::int64_t piece(std::int64_t at) const {
@@ -157,9 +151,24 @@ class UpdatedRows {
   /// A piece of a block of rows, fetching memory on the way if it is to be fetched.
   void run(const Box<D>& piece, const Box<D>& block) const {
     if (!how_.ahead) return run_box(piece);
+    if (streams_) return stream_box(piece, block);
     for_each_row(piece, [&](const Index<D>& i) {
       run_row(i, piece.extent(D - 1), block, [](std::int64_t, std::int64_t, const T*) {});
     });
+  }
+
+  /// Some rows from cell i on, that lie at `at`, line by line, while what lies how.later elements behind is
+  /// fetched. edge(x, m) for the m cells from the x-th on that are part of a line alone.
+  template <class Edge>
+  void stream(const Index<D>& i, std::int64_t at, const CellRows& rows, Streaming<T> how, const Edge& edge) const {
+    how.lead = how_.lead, how.past_caches = past_;
+    const std::int64_t n = rows.cells, head = std::min(n, to_next_line(update_.out[0] + at)),
+                       lines = (n - head) / kLine * kLine;
+    if (head > 0) edge(0, head);
+    if (how.sums) how.sums += head;
+    update_.kernel.stream(update_.in, update_.out, at + head, {lines, rows.count, rows.apart}, behind<D>(i, head),
+                          how);
+    if (head + lines < n) edge(head + lines, n - head - lines);
   }
 
   /// A box, nothing fetched. Where its rows begin alike and are not short, their first cells, up to where a cache
@@ -205,10 +214,33 @@ class UpdatedRows {
  private:
   static constexpr std::int64_t kUnfetched = 1 << 12;  ///< pieces of their own
 
+  /// A piece of a block line by line, all rows of a plane in one call. What is fetched is of rows that come later,
+  /// or of these themselves if they are long.
+  void stream_box(const Box<D>& piece, const Box<D>& block) const {
+    if constexpr (D > 1) {
+      const std::int64_t n = piece.extent(D - 1), together = how_.rows(), ahead = std::max(together, kAhead / n);
+      const std::int64_t in_row = n > 2 * kAhead ? kAhead / together : n, far = n - in_row;
+      const CellRows rows{n, piece.extent(D - 2), update_.like.stride[D - 2]};
+      Box<D> planes = piece;  // their first rows
+      planes.high[D - 2] = planes.low[D - 2] + 1;
+      for_each_row(planes, [&](const Index<D>& i) {
+        const std::int64_t at = place_of(update_.like, i);
+        const auto part = [&](std::int64_t x, std::int64_t m, std::int64_t later) {
+          stream(behind<D>(i, x), at + x, {m, rows.count, rows.apart},
+                 {.later = later, .lead = 0, .rows = together}, [&](std::int64_t k, std::int64_t some) {
+                   run(i, at, x + k, {some, rows.count, rows.apart});
+                 });
+        };
+        if (far > 0) part(0, far, in_row);
+        part(far, in_row, place_of(update_.like, row_later(block, i, ahead)) - at - far);
+      });
+    }
+  }
+
   RowUpdate<T, D> update_;
   Fetch how_;
   std::int64_t piece_;
-  bool past_;
+  bool past_, streams_;
 };
 
 }  // namespace detail

@@ -67,7 +67,8 @@ class TileReducer {
     const Lines lines(tiling_, band_cells(band), scratch);
     Box<D> rows = lines.cells;
     rows.high[D - 1] = rows.low[D - 1] + 1;
-    const std::int64_t n = lines.cells.extent(D - 1), height = rows.cells(), ahead = (kAhead + n - 1) / n;
+    const std::int64_t n = lines.cells.extent(D - 1), height = rows.cells(),
+                       ahead = std::max<std::int64_t>(D > 1 ? 4 : 1, (kAhead + n - 1) / n);
     // The row to come, as if it were of this band, and how far away its own lies.
     Index<D> to_come = index_of_linear(rows, ahead % height), away{};
     const auto go_to_band = [&](std::int64_t b) {
@@ -162,9 +163,7 @@ class TileReducer {
 
   /// Layers of bands (of 4 cells each, in 3-D): more would bring in fewer planes twice.
   static constexpr std::int64_t kLayers = 16;
-
-  /// How many cells later those come that a band is told of, for it to fetch them (framework/halo/row_update.hpp
-  /// does).
+  /// How many cells later those come that a band is told of, for it to fetch them, but for whole sets of four rows.
   static constexpr std::int64_t kAhead = 4096;
 
   /// Whole tiles of this width are folded by code made for it: a seventh of the time of a 3-D pass.
@@ -205,6 +204,7 @@ class TileReducer {
     auto values = values_of(row, i, n, later);
     if constexpr (requires { values.add(at.sums(), n, n, false); }) {
       const bool together = four && values.takes_four();
+      for (int k = 1; together && k < 4; ++k) later(i);  // as if each had been asked for
       values.add(cut ? at.values() : at.sums(), n, together ? 4 : 1, cut || at.first());
       if (cut) add_once(at, i, n, cut, [known = at.values()](std::int64_t x) { return known[x]; });
       return together;

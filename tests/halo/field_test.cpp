@@ -28,10 +28,23 @@ TEST(Field, SharedMemoryIsZeroedAndMovesWithTheField) {
 
 TEST(Field, RowsAvoidMultiplesOfThePageSize) {
   const Field<double, 2> f("f", Box<2>{{0, 0}, {3, 510}}, {1, 1}, {1, 1});
-  EXPECT_EQ(f.ref().stride[0], 520);
+  EXPECT_EQ(f.ref().stride[0], 528);
+  const Field<double, 2> next_sets("g", Box<2>{{0, 0}, {3, 4096}}, {1, 1}, {1, 1});
+  EXPECT_EQ(next_sets.ref().stride[0], 4112);  // not 4104, 64 bytes more than eight pages
   f.at({-1, -1}) = 1;
   f.at({3, 510}) = 2;
   EXPECT_EQ(f.at({0, 0}), 0);
+}
+
+TEST(Field, NeighborsBeginAtDifferentPlacesOfAPage) {
+  const Box<2> box{{0, 0}, {200, 200}};
+  const auto place = [](const Field<double, 2>& f) {
+    return reinterpret_cast<std::uintptr_t>(&f.at({0, 0})) % 4096;
+  };
+  const Field<double, 2> a("a", box, {1, 1}, {1, 1}, FieldMemory::shared);
+  const Field<double, 2> b("b", box, {1, 1}, {1, 1}, FieldMemory::shared);
+  EXPECT_EQ((place(b) + 4096 - place(a)) % 4096, 640U);
+  EXPECT_EQ(place(a) % 64, 0U);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "framework/halo/field.hpp"
+#include "stencils/cell_solver.hpp"
+#include "stencils/row_kernels.hpp"
 #include "stencils/row_terms.hpp"
 #include "tests/halo/halo_cases.hpp"
 #include "tests/mpi_main.hpp"
@@ -152,6 +154,98 @@ TEST(KernelSweep, SameBitsWhateverItDoesAboutMemory) {
       if (arrays == 1) check<std::uint8_t, 2>({17, n * 2}, arrays, seed++);
       if (arrays == 1) check<std::uint8_t, 2>({5, n * 7}, arrays, seed++);
     }
+}
+
+/// Kernels that go through memory line by line, each way against the first one: `written` arrays, those that are
+/// read last where they are replaced.
+template <class T, int D>
+void check_lines(const CartesianDomain<D>& domain, const RowKernel<T, D>& kernel, std::size_t reads,
+                 std::size_t written, bool replaces) {
+  ASSERT_TRUE(kernel.streams());
+  const SweepRegion<D> region({domain.owned().grown(index_of<D>(1), index_of<D>(0))});
+  ChangeSum<T, D> sum(domain);
+  std::vector<double> scratch;
+  std::vector<Fields<T, D>> first;
+  double expected = 0;
+  for (std::size_t way = 0; way < Fetch::kWaysOfSums; ++way) {
+    Fields<T, D> in(domain, reads, 7), again(domain, reads, 7), out(domain, written, 8), summed(domain, written, 8);
+    Fields<T, D>&swept = replaces ? in : out, &changed = replaces ? again : summed;
+    const Fetch how = Fetch::by_way(way, D > 1 ? in.like().stride[0] : 0);
+    sweep(region, RowUpdate<T, D>{kernel, in.like(), in.data(), swept.data().last(written)}, how);
+    sweep_with_change<T, D>(sum, scratch,
+                            RowUpdate<T, D>{kernel, in.like(), again.data(), changed.data().last(written)},
+                            again.data().first(written), how);
+    const double change = sum.combine();
+    if (way == 0) {
+      expected = change;
+      EXPECT_NE(swept.differ(Fields<T, D>(domain, replaces ? reads : written, replaces ? 7 : 8)), 0);
+      first.push_back(std::move(swept));
+      first.push_back(std::move(changed));
+      continue;
+    }
+    EXPECT_EQ(swept.differ(first[0]), 0) << "sweep, way " << way;
+    EXPECT_EQ(changed.differ(first[1]), 0) << "with change, way " << way;
+    EXPECT_EQ(std::memcmp(&change, &expected, sizeof change), 0)
+        << "way " << way << ": " << change << " against " << expected;
+  }
+}
+
+/// Two fields that act on each other.
+struct Pair {
+  static constexpr auto fields = names("u", "v");
+  template <class Cell>
+  auto operator()(const Cell& u, const Cell& v, double dt) const {
+    return cells(u() + dt * (laplace(u) - u() * v()), v() + dt * (0.5 * laplace(v) + u() * v()));
+  }
+};
+/// One with a second time level, which is replaced.
+struct Leap {
+  static constexpr auto fields = names("u");
+  static constexpr bool before = true;
+  template <class Cell>
+  double operator()(const Cell& u, const Cell& old, double dt) const {
+    return (2 * u() - old()) + dt * laplace(u);
+  }
+};
+
+template <class T, int D>
+void check_lines(const Index<D>& shape) {
+  SCOPED_TRACE(shape_string<D>(shape) + ", bytes of a value " + std::to_string(sizeof(T)));
+  const CartesianDomain<D> domain(MPI_COMM_WORLD, shape);
+  const Fields<T, D> like(domain, 1, 1);
+  const Index<D>& stride = like.like().stride;
+  PerDim<T, D> q;
+  CellGeometry<D> geometry{.stride = stride};
+  for (int j = 0; j < D; ++j) q[j] = T(0.1) + T(0.03) * T(j), geometry.inverse_square[j] = 0.2 + 0.1 * j;
+  check_lines<T, D>(domain, PointRow<T, D, HeatPoint>({Laplacian<T, D>(q, stride)}), 1, 1, false);
+  check_lines<T, D>(domain, PointRow<T, D, JacobiPoint>({Laplacian<T, D>(q, stride), T(0.7), T(3)}, like.like()), 1,
+                    1, false);
+  check_lines<T, D>(domain, detail::CellRow<detail::CellPoint<Pair, T, D>>({Pair{}, geometry, 0.1}), 2, 2, false);
+  check_lines<T, D>(domain, detail::CellRow<detail::CellPoint<Leap, T, D>>({Leap{}, geometry, 0.1}), 2, 1, true);
+  Offsets<D> list;
+  std::vector<double> weights;
+  for (int k = 0; k < 9; ++k) {
+    Index<D> offset{};
+    offset[k % D] = k % 3 - 1;
+    offset[D - 1] += k / 5;
+    list.push_back(offset);
+    weights.push_back(0.3 - 0.07 * k);
+    check_lines<T, D>(domain, WeightedRow<T, D>(list, weights, stride), 1, 1, false);
+  }
+  const Offsets<D> box = moore<D>(1, Self::include);
+  weights.clear();
+  for (std::size_t k = 0; k < box.size(); ++k) weights.push_back(0.02 + 0.001 * static_cast<double>(k));
+  check_lines<T, D>(domain, WeightedRow<T, D>(box, weights, stride, true), 1, 1, false);
+}
+
+TEST(KernelSweep, SameBitsLineByLine) {
+  for (const std::int64_t n : {1, 7, 8, 17, 64, 333}) {
+    check_lines<double, 2>({21, n});
+    check_lines<float, 2>({9, n + 3});
+    check_lines<double, 3>({3, 22, n});
+    check_lines<float, 4>({2, 3, 11, n});
+  }
+  check_lines<double, 2>({6, 9001});  // a row fetches for its own end
 }
 
 /// Terms of two arrays whose rows lie differently far apart.
