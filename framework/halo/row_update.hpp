@@ -39,7 +39,17 @@ struct Fetch {
   /// processors is a gain and on others too much. Of sums also nothing, with rows one by one.
   static constexpr std::size_t kWays = 4, kWaysOfSums = 5;
   static constexpr std::int64_t kMostLines = 32;
-  std::int64_t rows() const { return past_caches && lines < kMostLines ? 2 : 4; }
+  /// Does a kernel that can go line by line do so, and with how many rows together? Of two dimensions, whose rows
+  /// are long, always; of more past the caches, but not further ahead, where pieces may be faster
+  /// (docs/performance.md).
+  template <int D>
+  bool by_line() const {
+    return ahead && (D == 2 || (D > 2 && past_caches && lines < kMostLines));
+  }
+  template <int D>
+  std::int64_t rows() const {
+    return D == 2 && past_caches && lines < kMostLines ? 2 : 4;
+  }
   static Fetch by_way(std::size_t way, std::int64_t lead) {
     if (way == kWays) return {.lead = lead, .one_by_one = true};
     return {.ahead = way > 0, .past_caches = way > 1, .lead = lead, .lines = way > 2 ? kMostLines : 8};
@@ -103,7 +113,7 @@ class UpdatedRows {
     past_ = how.ahead && how.past_caches && update.out.size() <= kArrays && !update.kernel.reads_what_it_writes();
     for (const T* p : update.out)
       past_ = past_ && std::find(update.in.begin(), update.in.end(), p) == update.in.end();
-    streams_ = D > 1 && how.ahead && update.kernel.streams();
+    streams_ = how.by_line<D>() && update.kernel.streams();
     if (past_)
       for (const T* p : update.out)
         streams_ = streams_ && update.like.stride[D > 1 ? D - 2 : 0] % kLine == 0 &&
@@ -218,7 +228,7 @@ class UpdatedRows {
   /// or of these themselves if they are long.
   void stream_box(const Box<D>& piece, const Box<D>& block) const {
     if constexpr (D > 1) {
-      const std::int64_t n = piece.extent(D - 1), together = how_.rows(), ahead = std::max(together, kAhead / n);
+      const std::int64_t n = piece.extent(D - 1), together = how_.rows<D>(), ahead = std::max(together, kAhead / n);
       const std::int64_t in_row = n > 2 * kAhead ? kAhead / together : n, far = n - in_row;
       const CellRows rows{n, piece.extent(D - 2), update_.like.stride[D - 2]};
       Box<D> planes = piece;  // their first rows

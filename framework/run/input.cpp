@@ -156,11 +156,11 @@ ParallelSettings<D> read_parallel(Config& config, const Index<D>& shape, int ran
   }
   std::vector<std::string> ways{"auto"};
   ways.insert(ways.end(), std::begin(Fetch::kWayNames), std::end(Fetch::kWayNames));
-  const std::string way = config.text(
-      "parallel.sweeps", {"auto", ways,
-                          "how a host's sweeps go through memory: as it is, fetched ahead, past the "
-                          "caches, or past them with more rows at a time; as it is and, with a residual, by "
-                          "single rows; auto: what is fastest by timing"});
+  const std::string way =
+      config.text("parallel.sweeps", {"auto", ways,
+                                      "how a host's sweeps go through memory: as it is, fetched ahead, past the "
+                                      "caches, or the same with more at a time; as it is and, with a residual, by "
+                                      "single rows; auto: what is fastest by timing"});
   if (way != "auto")
     p.sweeps.way = static_cast<std::size_t>(std::find(ways.begin(), ways.end(), way) - ways.begin()) - 1;
   p.exchange = exchange_of_name(config.text(
