@@ -71,7 +71,7 @@ class CellSolver final : public Stepper {
       if constexpr (requires { Stepper::kernel_of(point, amendments); }) {
         return Stepper::kernel_of(point, amendments);
       } else {
-        auto row = std::make_unique<CellRow<Point>>(point);
+        auto row = std::make_unique<CellRow<Point>>(point, reads_beside(point));
         if (!amendments.any()) return row;
         return std::make_unique<AmendedRow<T, D, Point::kWrites>>(std::move(row), amendments);
       }

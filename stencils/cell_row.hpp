@@ -213,6 +213,7 @@ class CellPoint {
             const std::array<double, kNumbers>& numbers = {})
       : solver_(solver), geometry_(geometry), dt_(dt), numbers_(numbers) {}
 
+  const S& solver() const { return solver_; }
   KOKKOS_FUNCTION std::int64_t stride(int j) const { return geometry_.stride[j]; }
   /// The new values of the cell x elements behind those at `from`.
   KOKKOS_FUNCTION Values at(const From& from, std::int64_t x) const {
@@ -303,7 +304,8 @@ class CellRow final : public AmendableKernel<typename Point::Value, Point::dimen
  public:
   static constexpr int D = Point::dimensions;
   using T = typename Point::Value;
-  explicit CellRow(const Point& point) : point_(point) {}
+  /// `beside`: of each array that the function reads, does it read neighbors there? A false one costs speed.
+  CellRow(const Point& point, const std::array<bool, Point::kReads>& beside) : point_(point), beside_(beside) {}
 
   // All that it calls is inlined: a call that is left, as in functions of many terms, would keep cells from being
   // computed by vectors.
@@ -332,10 +334,12 @@ class CellRow final : public AmendableKernel<typename Point::Value, Point::dimen
       std::array<T*, Point::kWrites> written;
       for (std::size_t f = 0; f < Point::kWrites; ++f) written[f] = out[f] + at;
       std::array<std::int64_t, Point::kReads> fetch;
-      fetch.fill(how.later + how.lead);
+      for (std::size_t f = 0; f < Point::kReads; ++f) fetch[f] = how.later + (beside_[f] ? how.lead : 0);
       stream_rows<T>(point, rows_at(in.data(), at), written, fetch, rows, how, at);
     }
   }
+
+  bool reads_beside(std::size_t k) const override { return beside_[k]; }
 
   std::size_t reads() const override { return Point::kReads; }
   typename Point::Values mirrored(const T* const* in, const T* mask, std::int64_t at) const override {
@@ -354,6 +358,7 @@ class CellRow final : public AmendableKernel<typename Point::Value, Point::dimen
   }
 
   Point point_;
+  std::array<bool, Point::kReads> beside_;
 };
 
 }  // namespace detail

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "datatypes/fetch.hpp"
 #include "datatypes/independent.hpp"
 #include "framework/halo/host_threads.hpp"
 #include "framework/schedule/fastest_way.hpp"
@@ -14,6 +15,7 @@
 #include "stencils/conjugate_gradients.hpp"
 #include "stencils/kernel_sweep.hpp"
 #include "stencils/row_kernels.hpp"
+#include "stencils/streamed_rows.hpp"
 
 namespace isohalo {
 
@@ -24,72 +26,104 @@ namespace detail {
 template <class T, int D>
 class TurnAhead {
  public:
-  static constexpr std::int64_t kPiece = 512 / sizeof(T);  ///< cells at a time: 8 cache lines
-
-  TurnAhead(T beta, const ArrayRef<T, D>& r, const ArrayRef<T, D>& p)
-      : turn_{beta, r.data, p.data}, owned_(p.owned), stride_(p.stride) {
+  /// `a`: of the first owned cell.
+  TurnAhead(T beta, const ArrayRef<T, D>& r, const ArrayRef<T, D>& p, const OperatorAt<T, D>& a)
+      : turn_{beta, r.data, p.data}, a_(a), owned_(p.owned), stride_(p.stride) {
     for (int j = 0; j + 1 < D; ++j) ahead_ += stride_[j];
   }
 
-  /// Turns what the m cells from the x-th on read, of the row of n from cell i on, in which those before are done
-  /// with; fetches what as many cells of the row from cell `later` on will ask for.
-  void operator()(const Index<D>& i, std::int64_t n, std::int64_t x, std::int64_t m, const Index<D>& later) const {
-    const std::int64_t to_come = place(later) + ahead_ + x;
-    for (const T* array : {turn_.r, static_cast<const T*>(turn_.p)})
-      for (std::int64_t k = 0; k < m; k += kLine) fetch_to_write(array + to_come + k);
-    // A line more than these cells: neighbors of theirs in the row may be among what is turned now.
-    const std::int64_t low = x > 0 ? std::min(x + kLine, n) : i[D - 1] == owned_.low[D - 1] ? -1 : 1;
-    const std::int64_t high = x + m < n ? std::min(x + m + kLine, n) : n + 1;
-    Box<D> rows = Box<D>::of_cell(i);
+  /// Of `rows` rows of n cells from cell i on, in which all those before are done with: turns what they read and
+  /// has not been turned yet, adds their terms to the sums (see TreeReducer::run_band), and fetches what as many
+  /// rows from cell `later` on will ask for.
+  [[gnu::flatten]] void add(const Index<D>& i, std::int64_t n, std::int64_t rows, const Index<D>& later,
+                            double* sums, bool first) const {
+    const std::int64_t at = place(i), to_come = place(later) + ahead_;
+    Box<D> turned = Box<D>::of_cell(i);
     for (int j = 0; j + 1 < D; ++j) {
-      rows.low[j] += i[j] == owned_.low[j] ? -1 : 1;
-      rows.high[j] += 1;
+      turned.low[j] += i[j] == owned_.low[j] ? -1 : 1;
+      turned.high[j] += j == D - 2 ? rows : 1;
     }
-    for_each_cell(rows, [&](const Index<D>& k) { turn_row(k, low, high); });
+    // A line more than the cells that are added: neighbors of theirs in the row may be among what is turned now.
+    std::int64_t done = i[D - 1] == owned_.low[D - 1] ? -1 : 1;
+    const auto turn_to = [&](std::int64_t x) {
+      const std::int64_t high = x + kLine < n ? x + kLine : n + 1;
+      if (done < high) turn(turned, done, high);
+      done = high;
+    };
+    const std::int64_t head = std::min(n, to_next_line(turn_.p + at)), end = head + (n - head) / kLine * kLine;
+    turn_to(head);
+    add_some(at, head, rows, sums, first);
+    for (std::int64_t x = head, m = 0; x < end; x += m) {
+      m = std::min(kFetchedLines * kLine, end - x);
+      for (std::int64_t k = 0; k < rows; ++k)
+        for (std::int64_t y = x + k * apart(); y < x + m + k * apart(); y += kLine)
+          fetch_line(turn_.r + to_come + y), fetch_line(turn_.p + to_come + y);
+      turn_to(x + m);
+      for (std::int64_t y = x; y < x + m; y += kLine) add_line(at + y, rows, sums + y, first);
+    }
+    add_some(at + end, n - end, rows, sums + end, first);
   }
 
  private:
   static constexpr std::int64_t kLine = 64 / sizeof(T);
 
   std::int64_t place(const Index<D>& i) const { return offset_of<D>(i, owned_.low, stride_); }
-  /// Cells low .. high-1 of the row, counted from cell i; beside the block only those that a star reaches.
-  void turn_row(const Index<D>& i, std::int64_t low, std::int64_t high) const {
-    int outside = 0;
-    for (int j = 0; j + 1 < D; ++j) outside += i[j] < owned_.low[j] || i[j] >= owned_.high[j];
-    if (outside > 1) return;
-    const std::int64_t at = place(i), end = owned_.high[D - 1] - i[D - 1];
-    if (outside == 0 && low < 0) turn_(at - 1);
-    if (outside == 0 && high > end) turn_(at + end);
-    low = std::max<std::int64_t>(low, 0), high = std::min(high, end);
-    ISOHALO_INDEPENDENT
-    for (std::int64_t k = at + low; k < at + high; ++k) turn_(k);
+  /// From a row to the next one.
+  std::int64_t apart() const { return D > 1 ? stride_[D - 2] : 0; }
+  /// Cells low .. high-1 of these rows, counted from the first one's; beside the block only those that a star
+  /// reaches.
+  void turn(const Box<D>& rows, std::int64_t low, std::int64_t high) const {
+    for_each_cell(rows, [&](const Index<D>& i) {
+      int outside = 0;
+      for (int j = 0; j + 1 < D; ++j) outside += i[j] < owned_.low[j] || i[j] >= owned_.high[j];
+      if (outside > 1) return;
+      const std::int64_t at = place(i), last = owned_.high[D - 1] - i[D - 1];
+      if (outside == 0 && low < 0) turn_(at - 1);
+      if (outside == 0 && high > last) turn_(at + last);
+      const std::int64_t begin = std::max<std::int64_t>(low, 0), m = std::min(high, last) - begin;
+      const TurnAt<T> turn = turn_;
+      ISOHALO_INDEPENDENT
+      for (std::int64_t k = 0; k < m; ++k) turn(at + begin + k);
+    });
+  }
+  void add_line(std::int64_t at, std::int64_t rows, double* sums, bool first) const {
+    constexpr int lanes = VectorOf<T, kVectorBytes>::kLanes;
+    LineSums<kLine> sum(sums, first);
+    for (std::int64_t k = 0; k < rows; ++k, at += apart()) {
+      alignas(64) double terms[kLine];
+      each<kLine / lanes>([&](auto p) {
+        ISOHALO_ONE_VECTOR
+        for (int e = 0; e < lanes; ++e) {
+          const int l = static_cast<int>(p) * lanes + e;
+          terms[l] = a_.product(at + l);
+        }
+      });
+      sum.add(terms);
+    }
+    sum.store(sums);
+  }
+  void add_some(std::int64_t at, std::int64_t n, std::int64_t rows, double* sums, bool first) const {
+    for (std::int64_t k = 0; k < rows; ++k, at += apart(), first = false)
+      for (std::int64_t x = 0; x < n; ++x) sums[x] = first ? a_.product(at + x) : sums[x] + a_.product(at + x);
   }
 
   TurnAt<T> turn_;
+  OperatorAt<T, D> a_;
   Box<D> owned_;
   Index<D> stride_;
   std::int64_t ahead_ = 0;
 };
 
-/// Terms of a row where p is turned ahead, a few cells at a time.
-template <class T, int D, class Terms>
-class TurnedTerms {
- public:
-  /// Of the row of n cells from cell i on, as RowTerms.
-  TurnedTerms(const Terms& terms_of, const TurnAhead<T, D>& turn, const Index<D>& i, std::int64_t n,
-              const Index<D>& later)
-      : row_(terms_of, i), turn_(turn), i_(behind<D>(i, 0)), later_(behind<D>(later, 0)), n_(n) {}
-  static std::int64_t piece(std::int64_t) { return TurnAhead<T, D>::kPiece; }
-  auto update(std::int64_t x, std::int64_t m) {
-    turn_(i_, n_, x, m, later_);
-    return row_.update(x, m);
-  }
+/// Rows of (p, A p) where p is turned ahead, for TreeReducer::run_band.
+template <class T, int D>
+struct TurnedRows {
+  const TurnAhead<T, D>& turn;
+  Index<D> i, later;  ///< where they begin, and what is to be fetched meanwhile
 
- private:
-  RowTerms<D, Terms> row_;
-  const TurnAhead<T, D>& turn_;
-  Index<D> i_, later_;
-  std::int64_t n_;
+  static bool takes_four() { return true; }
+  void add(double* sums, std::int64_t n, std::int64_t rows, bool first) const {
+    turn.add(i, n, rows, later, sums, first);
+  }
 };
 
 }  // namespace detail
@@ -132,7 +166,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
     T *const p = p_.ref().data, *const out[] = {r_.ref().data, u_.ref().data};
     const detail::RowsInPlace<T, D, detail::DescentAt<T, D>> row({alpha, shift, {laplacian(), p}, out[1], out[0]});
     return system_.sums_by(sum_of_u_.get(), &sum_of_u, [&](CellSum<D>& sum, std::vector<double>& scratch) {
-      sweep_with_square<T, D>(sum, sum_of_u_.get(), scratch, {row, p_.ref(), {&p, 1}, out}, how());
+      sweep_with_terms<T, D>(sum, sum_of_u_.get(), scratch, {row, p_.ref(), {&p, 1}, out}, how());
     });
   }
   double turn(T beta) override {
@@ -170,10 +204,9 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   /// The ghosts and outside cells of r instead of those of p, which are turned like the cells inside.
   double turn_ahead(T beta) {
     this->place_outside(r_.ref(), homogeneous_);
-    const detail::TurnAhead<T, D> turn(beta, r_.ref(), p_.ref());
-    const auto terms_of = products();
-    return system_.sum("isohalo::dot", [&](const Index<D>& i, std::int64_t n, const Index<D>& later) {
-      return detail::TurnedTerms<T, D, std::remove_const_t<decltype(terms_of)>>(terms_of, turn, i, n, later);
+    const detail::TurnAhead<T, D> turn(beta, r_.ref(), p_.ref(), {laplacian(), p_.ref().data});
+    return system_.sum("isohalo::dot", [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
+      return detail::TurnedRows<T, D>{turn, behind<D>(i, 0), behind<D>(later, 0)};
     });
   }
   void turn_all(T beta) {

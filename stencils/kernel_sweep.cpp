@@ -147,7 +147,8 @@ class StreamedRow {
   bool takes_four() const { return true; }
   void add(double* sums, std::int64_t n, std::int64_t rows, bool first) const {
     const std::int64_t apart = rows_.update().like.stride[D > 1 ? D - 2 : 0];
-    rows_.stream(i_, at_, {n, rows, apart}, {later_, 0, false, rows, before_.data(), sums, first},
+    rows_.stream(i_, at_, {n, rows, apart},
+                 {.later = later_, .before = before_.data(), .sums = sums, .first = first},
                  [&](std::int64_t x, std::int64_t m) {
                    for (std::int64_t r = 0; r < rows; ++r)
                      add_some(at_ + x + r * apart, m, r, x, sums + x, first && r == 0);
@@ -180,7 +181,7 @@ class StreamedRow {
   std::array<const T*, kFields> before_{};
 };
 
-/// The same by a kernel that adds these changes up itself.
+/// The same by a kernel that adds its terms up itself.
 template <class T, int D>
 class ChangingRow : public SweptRow<T, D> {
  public:
@@ -199,11 +200,10 @@ class ChangingRow : public SweptRow<T, D> {
   }
 
  private:
-  /// What comes next in memory is fetched, which may be of the planes of the next call.
   void stream(double* sums, std::int64_t n, std::int64_t rows, bool first) const {
     const std::int64_t apart = this->rows_.update().like.stride[D > 1 ? D - 2 : 0];
     this->rows_.stream(this->i_, this->at_, {n, rows, apart},
-                       {std::max(rows, Rows::kAhead / apart) * apart, 0, false, rows, nullptr, sums, first},
+                       {.later = this->later_ - this->at_, .sums = sums, .first = first},
                        [&](std::int64_t x, std::int64_t m) {
                          run(x, {m, rows, apart}, sums + x, first);
                        });
@@ -311,9 +311,12 @@ void sweep_planes_with_change(CellSum<D>& sum, std::vector<double>& lanes, std::
                               const RowUpdate<T, D>& update, const Fetch& how) {
   const UpdatedRows<T, D> rows(update, how);
   const auto& kernel = dynamic_cast<const ChangingKernel<T, D>&>(update.kernel);
-  // What comes next in memory is fetched, which may be of the planes of the next call.
+  // What comes next in memory is fetched, which may be of the planes of the next call: whole rows, at least four.
+  const std::int64_t ahead = std::max<std::int64_t>(4, UpdatedRows<T, D>::kAhead / update.like.owned.extent(D - 1));
   const auto row = [&](const Index<D>& i, std::int64_t) {
-    return ChangingRow<T, D>(rows, kernel, i, behind<D>(i, UpdatedRows<T, D>::kAhead));
+    Index<D> later = i;
+    later[D > 1 ? D - 2 : 0] += D > 1 ? ahead : UpdatedRows<T, D>::kAhead;
+    return ChangingRow<T, D>(rows, kernel, i, later);
   };
   if constexpr (D == 1)
     form_tile_values("isohalo::change", sum, lanes, row);
@@ -341,21 +344,17 @@ void change_in_box(ChangeSum<T, D>& sum, std::vector<double>& scratch, const Box
 }
 
 template <class T, int D>
-void sweep_with_square(CellSum<D>& sum, CellSum<D>* second, std::vector<double>& scratch,
-                       const RowUpdate<T, D>& update, const Fetch& how) {
+void sweep_with_terms(CellSum<D>& sum, CellSum<D>* second, std::vector<double>& scratch,
+                      const RowUpdate<T, D>& update, const Fetch& how) {
   const UpdatedRows<T, D> rows(update, how);
-  const auto terms = [](std::int64_t, std::span<T* const> after, std::int64_t to) {
-    return [a = after[0] + to, b = after[1] + to](std::int64_t x) {
-      return static_cast<double>(a[x]) * static_cast<double>(a[x]) + 0 * static_cast<double>(b[x]);
-    };
-  };
+  const auto& kernel = dynamic_cast<const ChangingKernel<T, D>&>(update.kernel);
   const auto row = [&](const Index<D>& i, std::int64_t, const Index<D>& later) {
-    return SummedRow(rows, terms, i, later);
+    return ChangingRow<T, D>(rows, kernel, i, later);
   };
   const auto value = [&](const Index<D>& i, std::int64_t) {
-    return [b = update.out[1] + place_of(update.like, i)](std::int64_t x) { return static_cast<double>(b[x]); };
+    return [b = update.out.back() + place_of(update.like, i)](std::int64_t x) { return static_cast<double>(b[x]); };
   };
-  form_tile_values("isohalo::square", sum, scratch, row, [&](std::int64_t band, double* space) {
+  form_tile_values("isohalo::terms", sum, scratch, row, [&](std::int64_t band, double* space) {
     if (second) second->run_band(band, space, value);  // while it is in cache
   });
 }
@@ -367,11 +366,11 @@ void sweep_with_square(CellSum<D>& sum, CellSum<D>* second, std::vector<double>&
                                   std::span<T* const>, const Fetch&);                                           \
   template void change_in_box(ChangeSum<T, D>&, std::vector<double>&, const Box<D>&, const ArrayRef<T, D>&,     \
                               std::span<T* const>, std::span<T* const>);
-#define ISOHALO_INSTANTIATE_SUMS(T, D)                                                                    \
-  template void sweep_planes_with_change(CellSum<D>&, std::vector<double>&, std::int64_t, std::int64_t,   \
-                                         const RowUpdate<T, D>&, const Fetch&);                           \
-  template void sweep_with_square(CellSum<D>&, CellSum<D>*, std::vector<double>&, const RowUpdate<T, D>&, \
-                                  const Fetch&);
+#define ISOHALO_INSTANTIATE_SUMS(T, D)                                                                   \
+  template void sweep_planes_with_change(CellSum<D>&, std::vector<double>&, std::int64_t, std::int64_t,  \
+                                         const RowUpdate<T, D>&, const Fetch&);                          \
+  template void sweep_with_terms(CellSum<D>&, CellSum<D>*, std::vector<double>&, const RowUpdate<T, D>&, \
+                                 const Fetch&);
 ISOHALO_FOR_EACH_FIELD(ISOHALO_INSTANTIATE)
 ISOHALO_FOR_EACH_FLOAT_FIELD(ISOHALO_INSTANTIATE_SUMS)
 #undef ISOHALO_INSTANTIATE_SUMS

@@ -30,12 +30,11 @@ template <class T, int D>
 void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        std::span<T* const> before, const Fetch& how);
 
-/// Updates the owned cells of two arrays, and forms the tile values of a * a + 0 * b, a new and b of the second: a
-/// square that is NaN where b is not finite. With `second`, a sum by the same tiles, those of b as well. Fences.
-/// Local.
+/// Updates the owned cells in place, by a ChangingKernel, and forms the tile values of its terms; with `second`, a
+/// sum by the same tiles, those of the last array as well. Fences. Local.
 template <class T, int D>
-void sweep_with_square(CellSum<D>& sum, CellSum<D>* second, std::vector<double>& scratch,
-                       const RowUpdate<T, D>& update, const Fetch& how);
+void sweep_with_terms(CellSum<D>& sum, CellSum<D>* second, std::vector<double>& scratch,
+                      const RowUpdate<T, D>& update, const Fetch& how);
 
 /// The same as sweep_with_change of one array of floating-point cells that is updated in place, by a
 /// ChangingKernel, over the planes low .. high-1 of dimension 0 that this rank owns: to be called for all of them

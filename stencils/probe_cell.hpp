@@ -1,6 +1,6 @@
 #pragma once
-/// Does a solver read what its shape does not have? Its functions are called with cells that note what is read, and
-/// hold values of both signs, small and large, since a function may read by what it has read.
+/// What do the functions of a solver read, and does its shape have it? They are called with cells that note what is
+/// read, and hold values of both signs, small and large, since a function may read by what it has read.
 
 #include <fmt/format.h>
 
@@ -57,9 +57,10 @@ void refuse_offsets(const std::set<Index<D>>& read, const std::set<Index<D>>& kn
       throw UsageError(fmt::format("solver {} reads {} at {}, {}", kind, what, to_string<D>(o), why));
 }
 
-/// Throws UsageError when one function of the solver reads what its shape does not have.
+/// Offsets that one function of the solver reads: of each field, of those at the step's begin or a step before, of
+/// each coefficient.
 template <class S, int D, int Stage>
-[[gnu::cold]] void refuse_reads_of(const S& solver, const std::string& kind) {
+[[gnu::cold]] auto reads_of(const S& solver) {
   constexpr std::size_t n = kStateFields<S>, m = kCoefficients<S, D>;
   std::array<std::set<Index<D>>, n + n + m> read;
   std::uint64_t seed = 0;
@@ -74,6 +75,29 @@ template <class S, int D, int Stage>
                       probes(std::integral_constant<std::size_t, n>(), std::make_index_sequence<n>()), given, 1.0);
     if constexpr (kTakesSources<S, D>) weight_of_source<Stage>(solver, given, 1.0);
   }
+  return read;
+}
+
+/// Of each array that the point reads: are neighbors read there?
+template <class S, class T, int D, Given kGiven, int Stage>
+auto reads_beside(const CellPoint<S, T, D, kGiven, Stage>& point) {
+  using Point = CellPoint<S, T, D, kGiven, Stage>;
+  const auto read = reads_of<S, D, Stage>(point.solver());
+  const auto beside = [&](std::size_t k) {
+    return std::any_of(read[k].begin(), read[k].end(), [](const Index<D>& o) { return o != Index<D>{}; });
+  };
+  std::array<bool, Point::kReads> all{};
+  for (std::size_t f = 0; f < Point::kFirst; ++f) all[f] = beside(f);
+  for (std::size_t f = Point::kFirst; f < Point::kReads; ++f)
+    all[f] = beside(2 * Point::kWrites + f - Point::kFirst);
+  return all;
+}
+
+/// Throws UsageError when one function of the solver reads what its shape does not have.
+template <class S, int D, int Stage>
+[[gnu::cold]] void refuse_reads_of(const S& solver, const std::string& kind) {
+  constexpr std::size_t n = kStateFields<S>, m = kCoefficients<S, D>;
+  const auto read = reads_of<S, D, Stage>(solver);
   const StencilShape<D> shape = solver.template shape<D>();
   std::set<Index<D>> known{Index<D>{}};
   const std::set<Index<D>> own = known;

@@ -27,10 +27,11 @@ KOKKOS_FUNCTION double squared_change(T now, T before) {
 template <int N>
 class LineSums {
  public:
-  /// 0, as 0 + a square is the square; or what is there.
+  /// -0, as -0 + x is x, whatever x is; or what is there.
   [[gnu::always_inline]] LineSums(const double* sums, bool first) {
-    each<kVectors>([&](auto p)
-                       ISOHALO_INLINED { all_[p] = first ? V{} : Vector::load(sums + p * Vector::kLanes); });
+    each<kVectors>([&](auto p) ISOHALO_INLINED {
+      all_[p] = first ? Vector::filled(-0.0) : Vector::load(sums + p * Vector::kLanes);
+    });
   }
   [[gnu::always_inline]] void add(const double* changes) {
     each<kVectors>([&](auto p) ISOHALO_INLINED { all_[p] = all_[p] + Vector::load(changes + p * Vector::kLanes); });
@@ -79,8 +80,8 @@ inline void stream_rows(const Point& point, const std::array<const T*, R>& from,
       const std::int64_t end = std::min(n, x + kFetchedLines * line);
       for (std::int64_t r = 0, at = row; r < count; ++r, at += apart)
         for (std::int64_t y = x; y < end; y += line) {
-          for (std::size_t f = 0; f < R; ++f) fetch_to_read(from[f] + at + y + fetch[f]);
-          for (std::size_t f = 0; f < W && kept; ++f) fetch_to_write(written[f] + at + y + later);
+          for (std::size_t f = 0; f < R; ++f) fetch_line(from[f] + at + y + fetch[f]);
+          for (std::size_t f = 0; f < W && kept; ++f) fetch_line(written[f] + at + y + later);
         }
       for (std::int64_t y = x; y < end; y += line) {
         LineSums<line> sum(sums + y, first || !sums);
@@ -117,7 +118,7 @@ inline void stream_rows(const Point& point, const std::array<const T*, R>& from,
   }
 }
 
-/// The same of rows that are updated in place, as RowsInPlace does it, with sums of changes or without. Of each
+/// The same of rows that are updated in place, as RowsInPlace does it, with sums of its terms or without. Of each
 /// array a line is fetched.
 template <bool Summed, class T, class Update>
 inline void stream_in_place(const Update& update, std::span<T* const> in, std::span<T* const> out, std::int64_t at,
@@ -130,8 +131,8 @@ inline void stream_in_place(const Update& update, std::span<T* const> in, std::s
       const std::int64_t end = std::min(rows.cells, x + kFetchedLines * line);
       for (std::int64_t r = 0, c = at + how.later; r < count; ++r, c += rows.apart)
         for (std::int64_t y = x; y < end; y += line) {
-          for (const T* const p : in) fetch_to_read(p + c + y);
-          for (const T* const p : out) fetch_to_write(p + c + y);
+          for (const T* const p : in) fetch_line(p + c + y + how.lead);
+          for (const T* const p : out) fetch_line(p + c + y);
         }
       for (std::int64_t y = x; y < end; y += line) {
         LineSums<line> sum(how.sums + y, first || !Summed);

@@ -380,7 +380,7 @@ class WeightedRow final : public RowKernel<T, D> {
       const T* const from = in + k * apart_;
       const auto store = [&](std::int64_t x, int r, const V& v) ISOHALO_INLINED {
         const std::int64_t place = (k + r) * apart_ + x;
-        detail::fetch_to_read(in + place + how.later + how.lead);
+        detail::fetch_line(in + place + how.later + how.lead);
         alignas(64) std::array<T, kLanes> now;
         Vector::store(now.data(), v);
         if (how.sums) add(x, k + r, how.first && k + r == 0, now.data(), kLanes);

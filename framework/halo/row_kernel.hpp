@@ -39,7 +39,7 @@ struct CellRows {
 template <class T>
 struct Streaming {
   std::int64_t later;        ///< elements from a cell to the one for which memory is fetched meanwhile
-  std::int64_t lead;         ///< and from that one to the last one that its update reads
+  std::int64_t lead = 0;     ///< and from that one to the last one that its update reads, where it reads neighbors
   bool past_caches = false;  ///< do new values go past the caches? Only rows that begin alike in all arrays
   std::int64_t rows = 1;     ///< so many at a time
   /// If squared changes are wanted: addresses in arrays of the old values, alike, and where they are added, the
@@ -65,6 +65,8 @@ class RowKernel {
   /// begin with one in the first array that is written, and end with one.
   virtual void stream(std::span<T* const> /*in*/, std::span<T* const> /*out*/, std::int64_t /*at*/,
                       const CellRows& /*rows*/, const Index<D>& /*i*/, const Streaming<T>& /*how*/) const {}
+  /// Does it read others than the cell itself in the k-th array of `in`? Memory is fetched so much further ahead.
+  virtual bool reads_beside(std::size_t /*k*/) const { return true; }
   /// Does it read what was in the cells that it writes, by the address of these? Then they must be those.
   virtual bool reads_what_it_writes() const { return false; }
   /// Where cell i lies in an array of its own that it reads in the cells that it updates, if it has one: to fetch

@@ -24,10 +24,12 @@ struct Fetch {
   /// overwritten, a third of the traffic. Of use for arrays that no cache holds until the next sweep, and only with
   /// `ahead` (docs/performance.md).
   bool past_caches = false;
-  /// How far behind a cell, in elements of the arrays, the last one lies that its update reads.
+  /// How far behind a cell, in elements of the arrays, the last one lies that its update reads, where it reads
+  /// neighbors.
   std::int64_t lead = 0;
   /// Cache lines of each array that are fetched at a time, before as many are computed; of bytes twice as many. Of
-  /// kernels that go line by line it says how many rows they take together.
+  /// kernels that go line by line it says how many rows they take together: past the caches fewer, since the
+  /// processor has few buffers for that.
   std::int64_t lines = 8;
   /// Do the arrays stay in a cache near by from one sweep to the next? Then several rows at a time are faster.
   bool in_cache = false;
@@ -46,10 +48,7 @@ struct Fetch {
   bool by_line() const {
     return ahead && (D == 2 || (D > 2 && past_caches && lines < kMostLines));
   }
-  template <int D>
-  std::int64_t rows() const {
-    return D == 2 && past_caches && lines < kMostLines ? 2 : 4;
-  }
+  std::int64_t rows() const { return past_caches && lines < kMostLines ? 2 : 4; }
   static Fetch by_way(std::size_t way, std::int64_t lead) {
     if (way == kWays) return {.lead = lead, .one_by_one = true};
     return {.ahead = way > 0, .past_caches = way > 1, .lead = lead, .lines = way > 2 ? kMostLines : 8};
@@ -113,6 +112,8 @@ class UpdatedRows {
     past_ = how.ahead && how.past_caches && update.out.size() <= kArrays && !update.kernel.reads_what_it_writes();
     for (const T* p : update.out)
       past_ = past_ && std::find(update.in.begin(), update.in.end(), p) == update.in.end();
+    for (std::size_t k = 0; k < update.in.size() && k < kLeads; ++k)
+      if (update.kernel.reads_beside(k)) leads_ |= std::uint64_t{1} << k;
     streams_ = how.by_line<D>() && update.kernel.streams();
     if (past_)
       for (const T* p : update.out)
@@ -146,16 +147,18 @@ class UpdatedRows {
     for (std::size_t f = 0; f < update_.out.size(); ++f)
       streaming_copy<0>(update_.out[f] + at + x, values[f] + to, static_cast<std::size_t>(n) * sizeof(T));
   }
-  /// Fetches n cells from `at` on, and for reading those `lead` behind; of the kernel's own array those at
+  /// Fetches n cells from `at` on, of arrays that are read those `lead` behind; of the kernel's own array those at
   /// `source`, if there is one.
   [[gnu::always_inline]] void fetch(std::int64_t at, std::int64_t n, const T* source) const {
-    for (const T* p : update_.in)
-      for (const T *k = p + at + how_.lead, *const end = k + n; k < end; k += kLine) fetch_to_read(k);
+    for (std::size_t f = 0; f < update_.in.size(); ++f) {
+      const T* const from = update_.in[f] + at + (f >= kLeads || leads_ >> f & 1 ? how_.lead : 0);
+      for (const T *k = from, *const end = k + n; k < end; k += kLine) fetch_line(k);
+    }
     if (!past_)
       for (const T* p : update_.out)
-        for (const T *k = p + at, *const end = k + n; k < end; k += kLine) fetch_to_write(k);
+        for (const T *k = p + at, *const end = k + n; k < end; k += kLine) fetch_line(k);
     if (!source) return;
-    for (const T *k = source, *const end = k + n; k < end; k += kLine) fetch_to_read(k);
+    for (const T *k = source, *const end = k + n; k < end; k += kLine) fetch_line(k);
   }
 
   /// A piece of a block of rows, fetching memory on the way if it is to be fetched.
@@ -171,7 +174,7 @@ class UpdatedRows {
   /// fetched. edge(x, m) for the m cells from the x-th on that are part of a line alone.
   template <class Edge>
   void stream(const Index<D>& i, std::int64_t at, const CellRows& rows, Streaming<T> how, const Edge& edge) const {
-    how.lead = how_.lead, how.past_caches = past_;
+    how.lead = how_.lead, how.past_caches = past_, how.rows = how_.rows();
     const std::int64_t n = rows.cells, head = std::min(n, to_next_line(update_.out[0] + at)),
                        lines = (n - head) / kLine * kLine;
     if (head > 0) edge(0, head);
@@ -228,7 +231,7 @@ class UpdatedRows {
   /// or of these themselves if they are long.
   void stream_box(const Box<D>& piece, const Box<D>& block) const {
     if constexpr (D > 1) {
-      const std::int64_t n = piece.extent(D - 1), together = how_.rows<D>(), ahead = std::max(together, kAhead / n);
+      const std::int64_t n = piece.extent(D - 1), together = how_.rows(), ahead = std::max(together, kAhead / n);
       const std::int64_t in_row = n > 2 * kAhead ? kAhead / together : n, far = n - in_row;
       const CellRows rows{n, piece.extent(D - 2), update_.like.stride[D - 2]};
       Box<D> planes = piece;  // their first rows
@@ -236,8 +239,8 @@ class UpdatedRows {
       for_each_row(planes, [&](const Index<D>& i) {
         const std::int64_t at = place_of(update_.like, i);
         const auto part = [&](std::int64_t x, std::int64_t m, std::int64_t later) {
-          stream(behind<D>(i, x), at + x, {m, rows.count, rows.apart},
-                 {.later = later, .lead = 0, .rows = together}, [&](std::int64_t k, std::int64_t some) {
+          stream(behind<D>(i, x), at + x, {m, rows.count, rows.apart}, {.later = later},
+                 [&](std::int64_t k, std::int64_t some) {
                    run(i, at, x + k, {some, rows.count, rows.apart});
                  });
         };
@@ -250,6 +253,8 @@ class UpdatedRows {
   RowUpdate<T, D> update_;
   Fetch how_;
   std::int64_t piece_;
+  static constexpr std::size_t kLeads = 64;
+  std::uint64_t leads_ = 0;  ///< a bit for each of the first arrays in `in`: does the kernel read neighbors there?
   bool past_, streams_;
 };
 

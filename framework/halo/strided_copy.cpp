@@ -16,11 +16,11 @@ namespace {
 /// foresees, so the lines of later runs are asked for here.
 template <int B>
 void copy_runs(std::byte* to, const std::byte* from, std::int64_t, const CopyLoop& loop) {
-  constexpr std::int64_t ahead = 16;
+  constexpr std::int64_t ahead = 64;
   const bool far_to = std::abs(loop.to) >= 64, far_from = std::abs(loop.from) >= 64;
   for (std::int64_t i = 0; i < loop.count; ++i) {
-    if (far_from) __builtin_prefetch(from + ahead * loop.from, 0, 3);
-    if (far_to) __builtin_prefetch(to + ahead * loop.to, 1, 3);
+    if (far_from) __builtin_prefetch(from + ahead * loop.from, 0, 2);
+    if (far_to) __builtin_prefetch(to + ahead * loop.to, 0, 2);
     std::memcpy(to, from, B);
     to += loop.to;
     from += loop.from;

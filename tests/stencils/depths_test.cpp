@@ -180,6 +180,9 @@ TEST(Depths, ConjugateGradientsHaveTheSameBitsWherePIsTurnedAhead) {
           "[4, 8]");
     check(std::integral_constant<int, 2>(),
           shape("[23, 70]") + sides("{dirichlet = 0.2}, " + robin, "{neumann = 0.1}, {fixed = 0.5}"), "[4, 8]");
+    for (const char* whole : {"[31, 40]", "[17, 8]", "[9, 4176]"})  // cache lines, nothing left over
+      check(std::integral_constant<int, 2>(),
+            shape(whole) + sides("\"periodic\", {dirichlet = 0.2}", "\"periodic\", \"neumann\""), "[4, 8]");
     check(std::integral_constant<int, 3>(),
           shape("[150, 13, 35]") + sides("{fixed = 0.2}, \"neumann\", {dirichlet = \"sin(y)\"}",
                                          "{dirichlet = 0.1}, {dirichlet = -1.0}, {neumann = 0.5}"),

@@ -87,16 +87,42 @@ class Fields {
   Box<D> cells_;
 };
 
-/// Sums of squares of what a kernel writes, and of the values of its second array, against the same without a
-/// sweep.
+/// Two arrays in place, with neighbors in a third one, and the square of the first, which is NaN where the second
+/// is not finite.
+template <class T>
+struct Descent {
+  const T* p;
+  std::int64_t away;
+  T *r, *u;
+  struct Values {
+    T r, u;
+  };
+  Values values(std::int64_t k) const { return {r[k] - T(0.5) * (p[k - 1] + p[k + away]), u[k] + T(0.25) * p[k]}; }
+  double term(std::int64_t, const Values& v) const {
+    return static_cast<double>(v.r) * static_cast<double>(v.r) + 0 * static_cast<double>(v.u);
+  }
+  void store(std::int64_t k, const Values& v) const { r[k] = v.r, u[k] = v.u; }
+};
+
+/// An update in place, the sums of its terms and of its second array, against the same cell by cell.
 template <class T, int D>
-void check_squares(CellSum<D>& sum, const RowKernel<T, D>& kernel, const Fields<T, D>& in, const Fetch& how) {
-  const Fields<T, D> out(sum.domain(), 2, 99);
+void check_terms(CellSum<D>& sum, const Fields<T, D>& in, const Fetch& how) {
+  const Fields<T, D> out(sum.domain(), 2, 99), expected(sum.domain(), 2, 99);
+  const std::int64_t away = D > 1 ? in.like().stride[0] : 1;
+  const auto updates = [&](const Fields<T, D>& f) {
+    return Descent<T>{in.data()[0], away, f.data()[0], f.data()[1]};
+  };
   CellSum<D> second(sum.domain());
   std::vector<double> scratch;
-  sweep_with_square<T, D>(sum, &second, scratch, {kernel, in.like(), in.data(), out.data()}, how);
-  const double squares = sum.combine(), values = second.combine();
-  EXPECT_EQ(squares, sum.reduce([&](const Index<D>& i) { return out.at(0, i) * out.at(0, i) + 0 * out.at(1, i); }));
+  const detail::RowsInPlace<T, D, Descent<T>> kernel(updates(out));
+  sweep_with_terms<T, D>(sum, &second, scratch, {kernel, in.like(), in.data().first(1), out.data()}, how);
+  const double terms = sum.combine(), values = second.combine();
+  for_each_cell(sum.domain().owned(), [&, one = updates(expected)](const Index<D>& i) {
+    const std::int64_t k = detail::place_of(in.like(), i);
+    one.store(k, one.values(k));
+  });
+  EXPECT_EQ(out.differ(expected), 0);
+  EXPECT_EQ(terms, sum.reduce([&](const Index<D>& i) { return out.at(0, i) * out.at(0, i) + 0 * out.at(1, i); }));
   EXPECT_EQ(values, sum.reduce([&](const Index<D>& i) { return out.at(1, i); }));
 }
 
@@ -123,13 +149,14 @@ void check(const Index<D>& shape, std::size_t arrays, std::uint64_t seed) {
     const Fields<T, D> a(domain, arrays, seed + 2), b(domain, arrays, seed + 2);
     const bool first = way == 0;
     const Fields<T, D>&one = first ? swept : a, &two = first ? summed : b;
-    const MixingKernel<T, D> kernel(arrays, D > 1 ? in.like().stride[0] : 1, adds);
+    const std::int64_t away = D > 1 ? in.like().stride[0] : 1;
+    const MixingKernel<T, D> kernel(arrays, away, adds);
     sweep(first ? whole : in_blocks, RowUpdate<T, D>{kernel, in.like(), in.data(), one.data()}, how);
     sweep_with_change<T, D>(sum, scratch, RowUpdate<T, D>{kernel, in.like(), in.data(), two.data()}, in.data(),
                             how);
     const double change = sum.combine();
     if constexpr (!std::is_same_v<T, std::uint8_t>)
-      if (arrays == 2) check_squares<T, D>(sum, kernel, in, how);
+      if (arrays == 2) check_terms<T, D>(sum, in, Fetch::by_way(way, away));
     if (first) {
       expected = change;
       EXPECT_NE(one.differ(a), 0) << "the sweep has changed nothing";
@@ -220,8 +247,10 @@ void check_lines(const Index<D>& shape) {
   check_lines<T, D>(domain, PointRow<T, D, HeatPoint>({Laplacian<T, D>(q, stride)}), 1, 1, false);
   check_lines<T, D>(domain, PointRow<T, D, JacobiPoint>({Laplacian<T, D>(q, stride), T(0.7), T(3)}, like.like()), 1,
                     1, false);
-  check_lines<T, D>(domain, detail::CellRow<detail::CellPoint<Pair, T, D>>({Pair{}, geometry, 0.1}), 2, 2, false);
-  check_lines<T, D>(domain, detail::CellRow<detail::CellPoint<Leap, T, D>>({Leap{}, geometry, 0.1}), 2, 1, true);
+  check_lines<T, D>(domain, detail::CellRow<detail::CellPoint<Pair, T, D>>({Pair{}, geometry, 0.1}, {true, true}),
+                    2, 2, false);
+  check_lines<T, D>(domain, detail::CellRow<detail::CellPoint<Leap, T, D>>({Leap{}, geometry, 0.1}, {true, false}),
+                    2, 1, true);
   Offsets<D> list;
   std::vector<double> weights;
   for (int k = 0; k < 9; ++k) {

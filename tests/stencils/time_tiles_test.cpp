@@ -214,7 +214,8 @@ void check_two_fields(const Index<D>& shape) {
     CellGeometry<D> g;
     g.stride = stride;
     for (int j = 0; j < D; ++j) g.inverse[j] = 2.0 + j, g.inverse_square[j] = g.inverse[j] * g.inverse[j];
-    return detail::CellRow(detail::CellPoint<GrayScott, double, D>({}, g, 0.5));
+    using Point = detail::CellPoint<GrayScott, double, D>;
+    return detail::CellRow<Point>(Point({}, g, 0.5), {true, true});
   };
   for (const auto& grid : all_process_grids<D>(shape, test::ranks()))
     for (const int depth : {2, 3, 7})
