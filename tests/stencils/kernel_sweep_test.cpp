@@ -11,8 +11,11 @@
 
 #include "framework/halo/field.hpp"
 #include "stencils/cell_solver.hpp"
+#include "stencils/probe_cell.hpp"
 #include "stencils/row_kernels.hpp"
 #include "stencils/row_terms.hpp"
+#include "stencils/solvers/advection.hpp"
+#include "stencils/solvers/heat_in_field.hpp"
 #include "tests/halo/halo_cases.hpp"
 #include "tests/mpi_main.hpp"
 
@@ -106,7 +109,7 @@ struct Descent {
 
 /// An update in place, the sums of its terms and of its second array, against the same cell by cell.
 template <class T, int D>
-void check_terms(CellSum<D>& sum, const Fields<T, D>& in, const Fetch& how) {
+void check_in_place(CellSum<D>& sum, const Fields<T, D>& in, const Fetch& how) {
   const Fields<T, D> out(sum.domain(), 2, 99), expected(sum.domain(), 2, 99);
   const std::int64_t away = D > 1 ? in.like().stride[0] : 1;
   const auto updates = [&](const Fields<T, D>& f) {
@@ -156,7 +159,7 @@ void check(const Index<D>& shape, std::size_t arrays, std::uint64_t seed) {
                             how);
     const double change = sum.combine();
     if constexpr (!std::is_same_v<T, std::uint8_t>)
-      if (arrays == 2) check_terms<T, D>(sum, in, Fetch::by_way(way, away));
+      if (arrays == 2) check_in_place<T, D>(sum, in, Fetch::by_way(way, away));
     if (first) {
       expected = change;
       EXPECT_NE(one.differ(a), 0) << "the sweep has changed nothing";
@@ -275,6 +278,19 @@ TEST(KernelSweep, SameBitsLineByLine) {
     check_lines<float, 4>({2, 3, 11, n});
   }
   check_lines<double, 2>({6, 9001});  // a row fetches for its own end
+}
+
+// Of fields a step before, of velocities: no neighbors, for which memory would be fetched further ahead.
+TEST(CellRow, KnowsInWhichArraysNeighborsAreRead) {
+  const CellGeometry<2> geometry{.stride = {16, 1}};
+  const detail::CellPoint<Pair, double, 2> pair({}, geometry, 0.1);
+  EXPECT_EQ(detail::reads_beside(pair), (std::array{true, true}));
+  const detail::CellPoint<Leap, double, 2> leap({}, geometry, 0.1);
+  EXPECT_EQ(detail::reads_beside(leap), (std::array{true, false}));
+  const detail::CellPoint<AdvectionUpwind, double, 2, Given::fields> carried({}, geometry, 0.1);
+  EXPECT_EQ(detail::reads_beside(carried), (std::array{true, false, false}));
+  const detail::CellPoint<HeatInField, float, 2, Given::fields> heated({}, geometry, 0.1);
+  EXPECT_EQ(detail::reads_beside(heated), (std::array{true, true}));
 }
 
 /// Terms of two arrays whose rows lie differently far apart.
