@@ -52,7 +52,9 @@ class AmendedRow final : public RowKernel<T, D> {
         sources_(kernel_->reads()),
         mask_(sources_ + (what_.sources ? W : 0)) {}
 
-  bool reads_beside(std::size_t k) const override { return k < sources_ ? kernel_->reads_beside(k) : k == mask_; }
+  bool reads_beside(std::size_t k) const override {
+    return k < sources_ ? kernel_->reads_beside(k) : k == mask_ && what_.mask == Mask::mirror;
+  }
   void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
            const Index<D>&) const override {
     for (std::int64_t k = 0, row = 0; k < rows.count; ++k, row += rows.apart)

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <type_traits>
 #include <vector>
 
 #include "datatypes/fetch.hpp"
@@ -87,6 +86,7 @@ class TurnAhead {
     });
   }
   void add_line(std::int64_t at, std::int64_t rows, double* sums, bool first) const {
+    const OperatorAt<T, D> a = a_;  // a copy, which no store changes
     constexpr int lanes = VectorOf<T, kVectorBytes>::kLanes;
     LineSums<kLine> sum(sums, first);
     for (std::int64_t k = 0; k < rows; ++k, at += apart()) {
@@ -95,7 +95,7 @@ class TurnAhead {
         ISOHALO_ONE_VECTOR
         for (int e = 0; e < lanes; ++e) {
           const int l = static_cast<int>(p) * lanes + e;
-          terms[l] = a_.product(at + l);
+          terms[l] = a.product(at + l);
         }
       });
       sum.add(terms);
@@ -150,7 +150,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   }
 
   void sweep_by(const SweepSettings<D>& settings) override {
-    if (settings.way) ways_ = FastestWay::decided_for(*settings.way);
+    if (settings.way) ways_ = FastestWay::decided_for(Fetch::by_way(*settings.way, 0).ahead);
   }
   std::string sweeps() const override { return Fetch::text(ways_); }
 
@@ -159,7 +159,9 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
 
   double curvature() override {
     this->place_outside(p_.ref(), homogeneous_);
-    return system_.sum_of_terms("isohalo::dot", products());
+    return system_.sum_of_terms("isohalo::dot", [this, laplacian = laplacian()](const Index<D>& i) {
+      return [a = detail::OperatorAt<T, D>{laplacian, &p_.at(i)}](std::int64_t x) { return a.product(x); };
+    });
   }
   double descend(T alpha, T shift, double& sum_of_u) override {
     watch_ = detail::Stopwatch(!ways_.decided());
@@ -195,12 +197,6 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
   Laplacian<T, D> laplacian() const { return system_.laplacian(p_.ref().stride); }
   Fetch how() const { return Fetch::by_way(ways_.way(), lead_); }
 
-  /// (p, A p) as terms of a sum (see RowTerms).
-  auto products() const {
-    return [this, laplacian = laplacian()](const Index<D>& i) {
-      return [a = detail::OperatorAt<T, D>{laplacian, &p_.at(i)}](std::int64_t x) { return a.product(x); };
-    };
-  }
   /// The ghosts and outside cells of r instead of those of p, which are turned like the cells inside.
   double turn_ahead(T beta) {
     this->place_outside(r_.ref(), homogeneous_);
@@ -213,7 +209,7 @@ class HostConjugateGradients final : public ConjugateGradients<T, D> {
     T *const r = r_.ref().data, *const p = p_.ref().data;
     const detail::RowsInPlace<T, D, detail::TurnAt<T>> row({beta, r, p});
     const PhaseScope scope(system_.phases(), Phase::sweep);
-    sweep<T, D>(this->rows_, {row, p_.ref(), {&r, 1}, {&p, 1}}, how());
+    sweep<T, D>(this->rows_, {row, p_.ref(), {&r, 1}, {&p, 1}}, Fetch::by_way(ways_.way(), 0));
   }
   /// With 0 for every value: are outside cells of r + beta p, rounded, those of r plus beta times those of p,
   /// rounded? Where they are 0, u or -u.

@@ -82,34 +82,38 @@ class SweptRow {
   const T* source_;
 };
 
-/// It gives terms of a sum (see TreeReducer::run_band): terms(at, after, to), of cells that lie `at` behind the
-/// first owned one and whose new values lie `to` behind `after`.
-template <class T, int D, class Terms>
+/// It gives the squared changes from N arrays, or any number of them with 0 (see TreeReducer::run_band).
+template <class T, int D, std::size_t N>
 class SummedRow : public SweptRow<T, D> {
  public:
   using typename SweptRow<T, D>::Rows;
-  SummedRow(const UpdatedRows<T, D>& rows, const Terms& terms, const Index<D>& i, const Index<D>& later)
-      : SweptRow<T, D>(rows, i, later), terms_(terms) {}
+  SummedRow(const Rows& rows, std::span<T* const> before, const Index<D>& i, const Index<D>& later)
+      : SweptRow<T, D>(rows, i, later), before_(before) {}
   /// Rows of the second fastest dimension, that far apart in memory.
   bool takes_four() const { return rows_.by_four(); }
   std::int64_t apart() const { return rows_.update().like.stride[D > 1 ? D - 2 : 0]; }
   auto update_four(std::int64_t x, std::int64_t n) {
     rows_.run(i_, at_, x, {n, 4, apart(), rows_.in_cache()});
-    return terms_(at_ + x, rows_.update().out, at_ + x);
+    return changes(x, rows_.update().out, at_ + x);
   }
   auto update(std::int64_t x, std::int64_t n) {
     const bool past = rows_.past_caches();
     this->in_pieces(x, n, [&](std::int64_t k, std::int64_t m) {
       past ? rows_.run(i_, at_, x + k, m, values_.addresses(), k) : rows_.run(i_, at_, x + k, {m});
     });
-    return past ? terms_(at_ + x, values_.addresses(), 0) : terms_(at_ + x, rows_.update().out, at_ + x);
+    return past ? changes(x, values_.addresses(), 0) : changes(x, rows_.update().out, at_ + x);
   }
 
  private:
   using SweptRow<T, D>::rows_;
   using SweptRow<T, D>::i_;
   using SweptRow<T, D>::at_;
-  Terms terms_;
+
+  SquaredChanges<T, N> changes(std::int64_t x, std::span<T* const> after, std::int64_t to) const {
+    return {before_, at_ + x, after, to};
+  }
+
+  std::span<T* const> before_;
   typename Rows::Piece values_;
 };
 
@@ -298,10 +302,7 @@ void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const
     if (replaces(update, before))
       return form([&](const Index<D>& i, const Index<D>& later) { return ReplacedRow<T, D>(rows, i, later); });
     with_number(update.out.size(), [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
-      const auto terms = [before](std::int64_t at, std::span<T* const> after, std::int64_t to) {
-        return SquaredChanges<T, N>(before, at, after, to);
-      };
-      form([&](const Index<D>& i, const Index<D>& later) { return SummedRow(rows, terms, i, later); });
+      form([&](const Index<D>& i, const Index<D>& later) { return SummedRow<T, D, N>(rows, before, i, later); });
     });
   }
 }

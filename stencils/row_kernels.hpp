@@ -131,12 +131,12 @@ class PointRow final : public RowKernel<T, D> {
 
 namespace detail {
 
-/// Rows that are updated in place and add up the squared changes of their cells, if they are wanted (by `stream`
-/// their own ones as well, not those to Streaming::before).
+/// Rows that are updated in place and add up terms of their cells, such as squared changes, if they are wanted (by
+/// `stream` their own ones as well, not squared changes to Streaming::before).
 template <class T, int D>
 class ChangingKernel : public RowKernel<T, D> {
  public:
-  /// As `run`; the squared changes of the cells of one row after the other are added to sums[0] and on. `first`:
+  /// As `run`; the terms of the cells of one row after the other are added to sums[0] and on. `first`:
   /// those of the first row are the first ones, and take the place of what is there.
   virtual void run_adding(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
                           const Index<D>& i, double* sums, bool first) const = 0;

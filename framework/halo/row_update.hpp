@@ -28,8 +28,8 @@ struct Fetch {
   /// neighbors.
   std::int64_t lead = 0;
   /// Cache lines of each array that are fetched at a time, before as many are computed; of bytes twice as many. Of
-  /// kernels that go line by line it says how many rows they take together: past the caches fewer, since the
-  /// processor has few buffers for that.
+  /// kernels that go line by line it says how many rows they take together: four or, `streamed`, two, where less is
+  /// on its way at a time; which is faster depends on the number of arrays.
   std::int64_t lines = 8;
   /// Do the arrays stay in a cache near by from one sweep to the next? Then several rows at a time are faster.
   bool in_cache = false;
@@ -147,8 +147,8 @@ class UpdatedRows {
     for (std::size_t f = 0; f < update_.out.size(); ++f)
       streaming_copy<0>(update_.out[f] + at + x, values[f] + to, static_cast<std::size_t>(n) * sizeof(T));
   }
-  /// Fetches n cells from `at` on, of arrays that are read those `lead` behind; of the kernel's own array those at
-  /// `source`, if there is one.
+  /// Fetches n cells from `at` on, of arrays whose neighbors are read those `lead` behind; of the kernel's own
+  /// array those at `source`, if there is one.
   [[gnu::always_inline]] void fetch(std::int64_t at, std::int64_t n, const T* source) const {
     for (std::size_t f = 0; f < update_.in.size(); ++f) {
       const T* const from = update_.in[f] + at + (f >= kLeads || leads_ >> f & 1 ? how_.lead : 0);
@@ -231,7 +231,8 @@ class UpdatedRows {
   /// or of these themselves if they are long.
   void stream_box(const Box<D>& piece, const Box<D>& block) const {
     if constexpr (D > 1) {
-      const std::int64_t n = piece.extent(D - 1), together = how_.rows(), ahead = std::max(together, kAhead / n);
+      const std::int64_t n = piece.extent(D - 1), together = how_.rows(),
+                         ahead = std::max<std::int64_t>(4, kAhead / n);
       const std::int64_t in_row = n > 2 * kAhead ? kAhead / together : n, far = n - in_row;
       const CellRows rows{n, piece.extent(D - 2), update_.like.stride[D - 2]};
       Box<D> planes = piece;  // their first rows

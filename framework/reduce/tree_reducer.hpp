@@ -65,7 +65,7 @@ class TreeReducer {
   /// n cells, or those of four rows, to sums[0] and on, row after row; `first`: those of the first row replace what
   /// is there.
   /// `row(i, n, later)` is told as well where about the row begins that comes some thousand cells later: to fetch
-  /// it, if rows are not taken by four. Different bands may run at the same time with different scratch. Local.
+  /// it. Different bands may run at the same time with different scratch. Local.
   template <class RowValues>
   void run_band(std::int64_t band, V* scratch, RowValues&& row) {
     reduction_->tiles().run_band(band, scratch, row);
