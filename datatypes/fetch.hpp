@@ -7,7 +7,7 @@ namespace isohalo::detail {
 
 /// Into the second-level cache, whatever will be done there. A processor has more lines on their way to that cache
 /// than to the first one, into which it fetches what is said to be written; some then take lines for changed that
-/// never are, and write them back. (An EPYC: conjugate gradients in 0.6 to 0.7 of the time.)
+/// never are, and write them back. (An EPYC: an update in place from memory in 0.7 of the time.)
 ///
 /// Inlined by force, as all that does nothing but call it: GCC takes a function that only fetches for one without
 /// effect, and leaves out its calls.

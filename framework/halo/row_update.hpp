@@ -41,13 +41,13 @@ struct Fetch {
   /// processors is a gain and on others too much. Of sums also nothing, with rows one by one.
   static constexpr std::size_t kWays = 4, kWaysOfSums = 5;
   static constexpr std::int64_t kMostLines = 32;
-  /// Does a kernel that can go line by line do so, and with how many rows together? Of two dimensions, whose rows
-  /// are long, always; of more past the caches, but not further ahead, where pieces may be faster
-  /// (docs/performance.md).
+  /// Does a kernel that can go line by line do so? Of two dimensions, whose rows are long, always; of more only
+  /// `streamed`, since pieces may be faster further ahead (docs/performance.md).
   template <int D>
   bool by_line() const {
     return ahead && (D == 2 || (D > 2 && past_caches && lines < kMostLines));
   }
+  /// How many rows it takes together then: see `lines`.
   std::int64_t rows() const { return past_caches && lines < kMostLines ? 2 : 4; }
   static Fetch by_way(std::size_t way, std::int64_t lead) {
     if (way == kWays) return {.lead = lead, .one_by_one = true};
@@ -226,6 +226,7 @@ class UpdatedRows {
 
  private:
   static constexpr std::int64_t kUnfetched = 1 << 12;  ///< pieces of their own
+  static constexpr std::size_t kLeads = 64;
 
   /// A piece of a block line by line, all rows of a plane in one call. What is fetched is of rows that come later,
   /// or of these themselves if they are long.
@@ -254,7 +255,6 @@ class UpdatedRows {
   RowUpdate<T, D> update_;
   Fetch how_;
   std::int64_t piece_;
-  static constexpr std::size_t kLeads = 64;
   std::uint64_t leads_ = 0;  ///< a bit for each of the first arrays in `in`: does the kernel read neighbors there?
   bool past_, streams_;
 };

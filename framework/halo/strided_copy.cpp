@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "datatypes/fetch.hpp"
 #include "datatypes/streaming_copy.hpp"
 
 namespace isohalo::detail {
@@ -19,8 +20,8 @@ void copy_runs(std::byte* to, const std::byte* from, std::int64_t, const CopyLoo
   constexpr std::int64_t ahead = 64;
   const bool far_to = std::abs(loop.to) >= 64, far_from = std::abs(loop.from) >= 64;
   for (std::int64_t i = 0; i < loop.count; ++i) {
-    if (far_from) __builtin_prefetch(from + ahead * loop.from, 0, 2);
-    if (far_to) __builtin_prefetch(to + ahead * loop.to, 0, 2);
+    if (far_from) fetch_line(from + ahead * loop.from);
+    if (far_to) fetch_line(to + ahead * loop.to);
     std::memcpy(to, from, B);
     to += loop.to;
     from += loop.from;
