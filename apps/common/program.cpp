@@ -16,6 +16,7 @@
 #include "datatypes/printable.hpp"
 #include "framework/halo/host_threads.hpp"
 #include "framework/io/hdf5.hpp"
+#include "framework/mpi/agreement.hpp"
 #include "framework/run/version.hpp"
 
 namespace isohalo {
@@ -54,6 +55,7 @@ int run_program(int argc, char** argv, CLI::App& app, const std::function<ExitCo
     code = end_together(MPI_COMM_WORLD, [&] {
       refuse_foreign_launcher(size);
       choose_threads();
+      checks_communication();  // throws for another word of ISOHALO_CHECK, which else only some commands ask for
       const Kokkos::ScopeGuard kokkos;
       if (host_threads() > 1 && threads < MPI_THREAD_FUNNELED)
         throw UsageError("this MPI does not allow ranks of several threads: set OMP_NUM_THREADS=1");

@@ -365,6 +365,8 @@ ExitCode prove_command(MPI_Comm user, const ProveRequest& request) {
     if (std::count(request.ranks.begin(), request.ranks.end(), request.ranks[k]) > 1)
       throw UsageError(fmt::format("--ranks: the number {} is there twice; each run is compared with the others",
                                    request.ranks[k]));
+  if (access(request.input.c_str(), R_OK) != 0)  // else every run would say so
+    throw UsageError("cannot read the input file " + request.input);
   const bool keep = !request.directory.empty();
   std::error_code failure;
   const fs::path temporary = fs::temp_directory_path(failure);

@@ -246,6 +246,8 @@ ExitCode schedule_command(MPI_Comm user, const ScheduleRequest& request, const S
     measure_schedules(comm, request);
     return ExitCode::fine;
   }
+  if (!request.halo.empty() && request.ranks < 1)
+    throw UsageError("isohalo schedule --halo needs --ranks, 1 at least");
   if (!request.halo.empty() || !request.neighborhood.empty()) {
     report_exchanges(comm, request, made_on_all(comm, [&] { return options_of(request); }), kinds);
     return ExitCode::fine;
@@ -253,7 +255,7 @@ ExitCode schedule_command(MPI_Comm user, const ScheduleRequest& request, const S
   on_root(comm, [&] {
     if (request.table2) return report_table2(request.json);
     if (request.ranks == 0)
-      throw UsageError("isohalo schedule needs --ranks (or --table2, --measure, --neighborhood)");
+      throw UsageError("isohalo schedule needs --ranks, 1 at least (or --table2, --measure, --neighborhood)");
     ScheduleReport(request).run();
   });
   return ExitCode::fine;

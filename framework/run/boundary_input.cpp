@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "datatypes/error.hpp"
 #include "framework/run/expression.hpp"
@@ -103,7 +104,11 @@ class BoundaryReader {
     if (v) {
       const auto* entries = std::get_if<ValueList>(&v->data);
       if (!entries || entries->size() != D)
-        config_.error_at(*v, fmt::format("{} must be a list of {} rules, one per dimension", path, D));
+        config_.error_at(*v, fmt::format("{} must be a list of {} rules, one per dimension{}", path, D,
+                                         is_no_toml(*v) ? " (what is no TOML is a string: quote words and "
+                                                          "expressions, such as [\"neumann\", {dirichlet = "
+                                                          "\"x\"}], and keep the quotes from the shell)"
+                                                        : ""));
       else
         for (int j = 0; j < D; ++j) rules[j] = entry(path, (*entries)[static_cast<std::size_t>(j)]);
       if (config_.error_count() == before)
@@ -242,12 +247,19 @@ class BoundaryReader {
 /// Both sides of a dimension are periodic or neither; `rules` are made so.
 template <int D>
 void check_sides(Config& config, const std::string& table, BoundaryRules<D>& rules) {
+  const auto from_command_line = [&](const std::string& path) {
+    const Value* const v = config.node(path, {});
+    return v && v->order == 0;
+  };
   for (int j = 0; j < D; ++j)
     if ((rules.low[j].kind == Boundary::periodic) != (rules.high[j].kind == Boundary::periodic)) {
-      const char* side = rules.low[j].kind == Boundary::periodic ? ".high" : ".low";
-      config.error(table + side, fmt::format("dimension {} is periodic on one side only: make both sides of {} "
-                                             "periodic or neither",
-                                             j, table));
+      std::string periodic = table + ".low", other = table + ".high";
+      if (rules.high[j].kind == Boundary::periodic) std::swap(periodic, other);
+      const bool at_periodic = from_command_line(periodic) && !from_command_line(other);
+      config.error(
+          at_periodic ? periodic : other,
+          fmt::format("dimension {} is periodic on one side only{}: make both sides of {} periodic or neither", j,
+                      config.has(periodic) ? "" : " (" + periodic + " is periodic by default)", table));
       rules.low[j] = rules.high[j] = BoundaryRule{};
     }
 }

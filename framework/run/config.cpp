@@ -92,12 +92,10 @@ void Config::type_error(const std::string& path, const Value& v, const std::stri
   const std::string word = " or \"auto\"";
   const bool or_auto = std::any_of(declared_.begin(), declared_.end(),
                                    [&](const auto& d) { return d.path == path && d.type.ends_with(word); });
-  const auto* const text = std::get_if<std::string>(&v.data);
-  const bool meant_otherwise = text && *text == v.written && text->find_first_of("+-.0123456789[{") == 0;
-  error_at(v, fmt::format(
-                  "{} is {} {}, expected {}{}{}", path, v.type_name()[0] == 'i' ? "an" : "a", v.type_name(),
-                  expected, or_auto ? word : "",
-                  meant_otherwise ? " (what is no TOML is a string: write 0.5 for .5, 5.0 for 5., [8, 8])" : ""));
+  error_at(
+      v, fmt::format("{} is {} {}, expected {}{}{}", path, v.type_name()[0] == 'i' ? "an" : "a", v.type_name(),
+                     expected, or_auto ? word : "",
+                     is_no_toml(v) ? " (what is no TOML is a string: write 0.5 for .5, 5.0 for 5., [8, 8])" : ""));
 }
 
 std::string Config::canonical(std::int64_t v) {
@@ -159,7 +157,9 @@ std::optional<T> Config::number_in(const Value& v, const std::string& path, cons
   else if (*d != std::trunc(*d))
     error_at(v, fmt::format("{} = {:.17g} is no integer", name, *d));
   else if (*d < -0x1p63 || *d >= 0x1p63 || *d < static_cast<double>(key.min) || *d > static_cast<double>(key.max))
-    out_of_range(readable(*d), range_text<T>(key).empty() ? "an integer has 64 bits" : range_text<T>(key));
+    out_of_range(readable(*d), range_text<T>(key).empty()
+                                   ? fmt::format("an integer has 64 bits with its sign: {} .. {}", key.min, key.max)
+                                   : range_text<T>(key));
   else
     error_at(v,
              fmt::format("{} = {:g} is beyond 2^53, up to which a number is exact: write all digits of the integer",

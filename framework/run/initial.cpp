@@ -1,5 +1,7 @@
 #include "framework/run/initial.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -142,6 +144,7 @@ InitialField<D> InitialField<D>::read_as(Config& config, const GridSettings<D>& 
   InitialField f;
   f.grid_ = grid;
   f.prefix_ = prefix;
+  f.given_ = given;
   const auto key = [&](const char* k) { return given + "." + k; };
   const auto number = [&](const char* k, double fallback, const char* help) {
     return config.number(key(k), {fallback, -kMostValue, kMostValue, false, "", help});
@@ -210,6 +213,12 @@ InitialField<D> InitialField<D>::read_as(Config& config, const GridSettings<D>& 
   } else if (f.kind_ == "box") {
     const auto low = list("low", {}, "length", "lower corner of the box");
     const auto high = list("high", {}, "length", "upper corner of the box");
+    const bool read = config.error_count() == before;
+    for (int j = 0; j < D; ++j)
+      if (read && low[j] > high[j])
+        config.error(key("low"),
+                     fmt::format("{}[{}] = {} is above {}[{}] = {}: no cell is in the box; exchange them",
+                                 key("low"), j, low[j], key("high"), j, high[j]));
     const double inside =
         number("inside", 1.0, "value of cells whose centre c has low <= c < high in every dimension");
     const double outside = number("outside", 0.0, "value of all other cells");
@@ -279,8 +288,12 @@ void InitialField<D>::check_file(const Communicator& comm) const {
 template <int D>
 std::vector<double> InitialField<D>::from_file_in(const Box<D>& box) const {
   const int face = grid_.face;
-  return read_dataset<D>(file_, dataset_, grid_.shape, box,
-                         face < 0 ? "the grid is" : "the faces of dimension " + std::to_string(face) + " are");
+  try {
+    return read_dataset<D>(file_, dataset_, grid_.shape, box,
+                           face < 0 ? "the grid is" : "the faces of dimension " + std::to_string(face) + " are");
+  } catch (const UsageError& e) {
+    throw UsageError(given_ + ".file: " + e.what());
+  }
 }
 
 namespace {
@@ -307,12 +320,19 @@ void InitialField<D>::refuse(const Communicator& comm, const std::string& what, 
   agreed(comm, [&] {
     if (bad.at == Bad().at || bad.at != first) return;
     const std::string cell = cell_text(box_of_shape<D>(grid_.shape), bad.at, grid_.face);
-    if (!std::isfinite(bad.value)) throw UsageError(what + " is NaN or infinite at " + cell);
-    throw UsageError(what + " is " + Config::canonical(bad.value) + " at " + cell + ", out of range of " +
-                     (grid_.type == ElementType::uint8 ? "uint8 (0 .. 255)" : "float32 (up to 3.4e+38)") +
-                     ": use other values in [" +
-                     (prefix_.starts_with("solver.") ? prefix_ : prefix_.substr(0, prefix_.find('.'))) + "]");
+    if (!std::isfinite(bad.value)) throw UsageError(what + " is NaN or infinite at " + cell + other_values());
+    throw UsageError(
+        what + " is " + Config::canonical(bad.value) + " at " + cell + ", out of range of " +
+        (grid_.type == ElementType::uint8 ? "uint8 (0 .. 255, in life 0 or 1)" : "float32 (up to 3.4e+38)") +
+        other_values());
   });
+}
+
+template <int D>
+std::string InitialField<D>::other_values() const {
+  const std::string table = prefix_.starts_with("solver.") ? prefix_ : prefix_.substr(0, prefix_.find('.'));
+  return ": use other values in [" + table + "]" +
+         (from_file() ? " (dataset \"" + dataset_ + "\" of " + file_.string() + ")" : "");
 }
 
 template <int D>
@@ -354,7 +374,8 @@ void InitialField<D>::fill(const CartesianDomain<D>& domain, const FieldHandle<D
   refuse(domain.comm(), what, bad.front());
   const FieldStatistics s = field_statistics(domain, field.array, field.face);
   if (s.first_not_finite >= 0)
-    throw UsageError(what + " is NaN or infinite at " + cell_text(global, s.first_not_finite, field.face));
+    throw UsageError(what + " is NaN or infinite at " + cell_text(global, s.first_not_finite, field.face) +
+                     other_values());
   if (from_file()) config.set_effective(prefix_ + ".data", Config::canonical(hex_digest(s.digest)));
 }
 

@@ -77,6 +77,8 @@ class InitialField {
 
   /// Throws UsageError, agreed, where any rank has such a value. Collective.
   void refuse(const Communicator& comm, const std::string& what, const Bad& bad) const;
+  /// Where to change them, as the end of a message.
+  std::string other_values() const;
   /// f(i, value, thread) for the cells of `box`, by several threads.
   template <class F>
   void for_each_value(const Box<D>& box, const F& f) const;
@@ -86,8 +88,8 @@ class InitialField {
   InitialField() = default;
 
   GridSettings<D> grid_;
-  std::string prefix_, kind_;
-  CellValue value_;  ///< none of a field from a file
+  std::string prefix_, given_, kind_;  ///< the table in the canonical text, in the input
+  CellValue value_;                    ///< none of a field from a file
   std::optional<ValuesInTime<D>> in_time_;
   std::optional<double> largest_;
   std::int64_t seed_ = 0;

@@ -214,6 +214,7 @@ RunSettings read_run(Config& config) {
   return r;
 }
 
+/// `fields`: of the solver; empty: they are not known.
 OutputSettings read_output(Config& config, const std::string& input_name, const std::vector<std::string>& fields) {
   OutputSettings o;
   o.directory =
@@ -235,8 +236,23 @@ OutputSettings read_output(Config& config, const std::string& input_name, const 
                           {0, 0, kMost, false, "checkpoints", "how many of the newest are kept; 0 = all"});
   o.xdmf = config.boolean("output.xdmf", true,
                           "beside checkpoints in 2 and 3 dimensions, write .xmf files for ParaView and VisIt");
-  o.picture_field = config.text("output.picture_field", {fields.front(), fields, "the field that pictures show"});
+  o.picture_field = config.text("output.picture_field",
+                                {fields.empty() ? "u" : fields.front(), fields, "the field that pictures show"});
   return o;
+}
+
+/// Records an error for tables by field of a solver that has but this one.
+void refuse_by_field(Config& config, const std::string& kind, const std::string& field) {
+  for (const std::string table : {"domain.boundary", "source"}) {
+    const std::string own = table + "." + field;
+    const bool taken = std::any_of(config.declared().begin(), config.declared().end(),
+                                   [&](const KeyHelp& k) { return k.path.starts_with(table + "."); });
+    if (!taken || !config.has_table(own)) continue;
+    config.error(own, fmt::format("{}: tables by field are for solvers of several fields, and {} has one: leave "
+                                  "\"{}.\" out",
+                                  own, Config::canonical(kind), field));
+    config.excuse(own);
+  }
 }
 
 }  // namespace
@@ -270,11 +286,13 @@ Input<D> read_input(Config& config, const SolverKinds& kinds, const std::string&
                                                  why));
   in.run = read_run(config);
   const std::vector<std::string> fields = known ? in.model->field_names() : std::vector<std::string>{"u"};
-  in.output = read_output(config, path.stem().string(), fields);
-  for (std::size_t k = 0; k < fields.size(); ++k)
+  in.output = read_output(config, path.stem().string(), known ? fields : std::vector<std::string>());
+  const bool of_one = known || config.has("initial.kind");  // a solver that is not known may have several
+  for (std::size_t k = 0; k < fields.size() && of_one; ++k)
     in.initial.push_back(InitialField<D>::read(config, in.grid.on_faces(known ? in.model->face_of(k) : -1),
                                                fields[k], fields.size() == 1));
   if (in.model->has_source()) in.source = InitialField<D>::read_table(config, in.grid, "source", "constant");
+  if (known && fields.size() == 1) refuse_by_field(config, kind, fields.front());
   return in;
 }
 

@@ -240,9 +240,11 @@ void Simulation<D>::evaluate(double sum) {
     if (at < 0) continue;
     progress_->close();
     std::string advice = in_.model->advice_not_finite();
-    if (in_.grid.has_boundary_expression())
-      advice =
-          "look whether the expressions of domain.boundary are finite" + (advice.empty() ? "" : ", or " + advice);
+    if (in_.grid.has_boundary_expression()) {
+      const std::string look = "look whether the expressions of domain.boundary are finite";
+      const bool step_first = advice.starts_with("use a smaller step");  // the likelier cause
+      advice = advice.empty() ? look : step_first ? advice + ", or " + look : look + ", or " + advice;
+    }
     throw RunError(fmt::format(
         "field \"{}\" is NaN or infinite, found at step {}, first at {}{}{}{}", f.name, step_,
         cell_text<D>(field_domain(*domain_, f.face).global(), at, f.face), advice.empty() ? "" : ": ", advice,

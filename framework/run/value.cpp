@@ -38,6 +38,11 @@ std::optional<std::string> as_text(const Value& v) {
   return std::nullopt;
 }
 
+bool is_no_toml(const Value& v) {
+  const auto* const text = std::get_if<std::string>(&v.data);
+  return text && *text == v.written && text->find_first_of("+-.0123456789[{") == 0;
+}
+
 namespace {
 
 constexpr int kDeepest = 32;
@@ -225,7 +230,9 @@ std::optional<Removal> apply_override(Value& root, const std::string& assignment
   std::string above;
   for (const auto& key : parts) {
     auto* table = std::get_if<ValueTable>(&at->data);
-    if (!table) throw UsageError(place + ": \"" + above + "\" is no table");
+    if (!table)
+      throw UsageError(place + ": \"" + above + "\" is no table: if it may be one, remove its value before (" +
+                       shortened(above) + "=)");
     at = &(*table)[key];
     if (at->where.empty()) at->where = place;
     above += (above.empty() ? "" : ".") + key;

@@ -32,6 +32,9 @@ std::optional<double> as_number(const Value& v);
 /// A string, or the text of a boolean or number of the command line: there, a name such as nan needs no quotes.
 std::optional<std::string> as_text(const Value& v);
 
+/// Is it a text of the command line that was probably meant as a number, a list or a table, but is no TOML?
+bool is_no_toml(const Value& v);
+
 /// Parses TOML. Throws UsageError with file:line:column for a syntax error, for a key that is too long and for what
 /// is nested too deep.
 Value parse_toml(const std::string& text, const std::string& name);

@@ -3,6 +3,8 @@
 
 usage: boundaries.py ISOHALO MPIEXEC WORK_DIRECTORY
 """
+import re
+
 import h5py
 import numpy as np
 
@@ -134,7 +136,7 @@ def test_errors():
         refused(rule[:60], text, 'domain.boundary.low=["neumann", %s]' % rule, ranks=3 if "sin" in rule else 0)
     both = lambda rule: ["domain.boundary.low=[%s, \"neumann\"]" % rule, "domain.boundary.high=[\"neumann\", \"neumann\"]"]
     refused("beyond float32", "a gradient times the cell's width = 1.25e+299 is out of range of float32", "domain.type=float32", *both("{neumann = 1e300}"))
-    refused("fields of one", "unknown table domain.boundary.u", "domain.boundary.u.low=['neumann', 'neumann']")
+    refused("fields of one", "domain.boundary.u: tables by field are for solvers of several fields", "domain.boundary.u.low=['neumann', 'neumann']")
     refused("no expression", "required key initial.expression is missing", "initial.expression=")
     refused("no such coordinate", 'initial.expression: "2*z", column 3: unknown name z', "initial.expression=2*z")
     two = write("two.toml", HEAT.replace("[initial]", "[initial.u]").replace("[run]", "[initial.v]\nkind = 'constant'\n[run]").replace(
@@ -176,6 +178,8 @@ def test_an_expression_that_is_not_finite():
         r = launch(1, "run", "grow.toml", *more)
         that(r.returncode == 3 and "use a smaller step (solver.dt or solver.cfl), or smaller values in [source]" in r.stderr
              and of_source not in r.stderr, r.stderr)
+    r = launch(1, "run", "grow.toml", "domain.boundary.low=[{neumann = '0*t'}]", "domain.boundary.high=['neumann']")
+    that(r.returncode == 3 and re.search("use a smaller step .*, or look whether the expressions of domain.boundary", r.stderr), r.stderr)
 
 
 def main():

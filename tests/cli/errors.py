@@ -184,10 +184,12 @@ def main():
     expect("life half alive outside", 2, "domain.boundary.high: {fixed = 0.5} is no state of life",
            ["run", life, 'domain.boundary.low=["periodic","neumann"]', 'domain.boundary.high=["periodic",{fixed=0.5}]'], lines=1)
     expect("life in three dimensions", 2, 'solver.kind = "life" has 2 dimensions, domain.shape has 3', ["run", life, "domain.shape=[6,6,6]"], lines=1)
+    expect("nor what follows from that", 2, 'solver.kind = "life" has 2 dimensions, domain.shape has 3',
+           ["run", life, "domain.shape=[6,6,6]", "initial=", "initial.h.kind=constant", "output.picture_field=h"], lines=1)
     expect("life with other states", 2, "has another value than 0 and 1, first at linear index 37",
            ["run", input_file("states.toml", (WORK / life).read_text().replace('"random"\nseed = 3', '"box"\nlow = [0.05, 0.86]\nhigh = [0.1, 0.89]\ninside = 2'))], lines=1)
 
-    expect("life below 0", 2, ['the initial field "u" is -0.', "at linear index 0, cell (0, 0), out of range of uint8 (0 .. 255): use other values in [initial]"],
+    expect("life below 0", 2, ['the initial field "u" is -0.', "at linear index 0, cell (0, 0), out of range of uint8 (0 .. 255, in life 0 or 1): use other values in [initial]"],
            ["run", life, "initial.low=-1", "initial.high=-0.1", "--overwrite"], lines=1)
 
     # --- sizes, ranks and grids ---------------------------------------------------------------------------------------
@@ -230,11 +232,11 @@ def main():
     from_file = INPUT.replace('kind = "random"\nseed = 3', 'kind = "file"\nfile = "field.h5"\ndataset = "DATASET"')
     for dataset, text in (("none", 'has no dataset "none"'), ("wrong", 'dataset "wrong" has shape 20 x 24, the grid is 24 x 20'),
                           ("words", "holds neither real nor integer numbers"),
-                          ("nan", 'the initial field "u" is NaN or infinite at linear index 479')):
+                          ("nan", 'the initial field "u" is NaN or infinite at linear index 479, cell (23, 19): use other values in [initial] (dataset "nan" of field.h5)')):
         expect("dataset " + dataset, 2, text, ["run", input_file("file.toml", from_file.replace("DATASET", dataset)), "--overwrite"])
     expect("beyond float32", 2, 'the initial field "u" is 9.9999999999999997e+199 at linear index 0, cell (0, 0), out of range of float32 (up to 3.4e+38): use other values in [initial]',
            ["run", input_file("file.toml", from_file.replace("DATASET", "huge")), "domain.type=float32", "--overwrite"])
-    expect("initial file missing", 2, "field.h5x: no such file", ["run", input_file("file2.toml", from_file.replace("field.h5", "field.h5x"))])
+    expect("initial file missing", 2, "initial.file: field.h5x: no such file", ["run", input_file("file2.toml", from_file.replace("field.h5", "field.h5x"))])
     expect("integers are converted", 0, [], ["run", input_file("file.toml", from_file.replace("DATASET", "right")), "--overwrite"])
     for dataset in ("flags", "numbers"):
         expect("booleans are converted", 0, [], ["run", input_file("file.toml", from_file.replace("DATASET", dataset)), "output.directory=" + dataset, "--overwrite"])
@@ -328,6 +330,11 @@ def main():
     r = subprocess.run([ISOHALO, "info", str(a)], capture_output=True, text=True, env=env, timeout=60)
     that(r.returncode == 2 and "started by another MPI's mpiexec" in r.stderr,
          "a foreign launcher is not refused: %d %s" % (r.returncode, r.stderr))
+
+    env = dict(os.environ, ISOHALO_CHECK="abc")
+    r = subprocess.run([ISOHALO, "run", "good.toml", "--validate", "--overwrite"], capture_output=True, text=True, env=env, timeout=60, cwd=WORK)
+    that(r.returncode == 2 and r.stderr.count('ISOHALO_CHECK is "abc": use local or communication') == 1,
+         "another word of ISOHALO_CHECK: %d %s" % (r.returncode, r.stderr))
 
     finish()
 

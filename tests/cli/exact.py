@@ -271,7 +271,7 @@ def test_refusals():
             "--validate")
     refused(["source.expression", "column 5", "unknown name z"], "solver.dt=1e-4", "source.kind=expression", "source.expression=sin(z)")
     refused(["the source \"u\" is NaN or infinite at"], "solver.dt=1e-4", "source.kind=expression", "source.expression=1/t")
-    refused(["unknown table source.u; did you mean source?"], "solver.dt=1e-4", "source.u.kind=constant")
+    refused(['source.u: tables by field are for solvers of several fields, and "heat" has one: leave "u." out'], "solver.dt=1e-4", "source.u.kind=constant")
 
 
 def main():

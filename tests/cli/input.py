@@ -101,7 +101,11 @@ def test_suggestions():
                            ("output.picture_field=v", '"v" is not one of "u"'),
                            ('domain.boundary.low=["neuman","periodic"]', "domain.boundary.low has an entry \"neuman\" that is not"),
                            ('domain.boundary.low=["neuman","periodic"]', "did you mean neumann?"),
-                           ('domain.boundary.low=["neumann","periodic"]', "periodic on one side only"),
+                           ('domain.boundary.low=["neumann","periodic"]', "periodic on one side only (domain.boundary.high is periodic by default): make both"),
+                           ("domain.boundary.low=[neumann,{dirichlet=abc}]", "must be a list of 2 rules, one per dimension (what is no TOML is a string: quote words"),
+                           ("domain.boundary.u.low=[]", 'domain.boundary.u: tables by field are for solvers of several fields, and "heat" has one: leave "u." out'),
+                           ("source.u.kind=sine", "source.u: tables by field are for solvers of several fields"),
+                           ("solver.cfl.kind=file", '"solver.cfl" is no table: if it may be one, remove its value before (solver.cfl=)'),
                            ('domain.boundary.low=[{dirchlet=1},"periodic"]', "did you mean dirichlet?"),
                            ('domain.boundary.low=["dirichlet","periodic"]', "did you mean {dirichlet = VALUE}?"),
                            ("RUN.steps=5", "unknown table RUN; did you mean run?"),
@@ -130,6 +134,11 @@ def test_suggestions():
                            ('domain.boundary.low=[{robin={b=1,value=1}},"periodic"]', "a is missing"),
                            ("initial.u.widht=", "unknown key initial.widht; did you mean initial.width?")):
         one(override, text, "run", "input.toml", override, "--validate", ranks=3 if "neuman\"" in override else 0)
+    sides = write("sides.toml", INPUT.replace("[solver]", 'boundary.low = ["neumann", "neumann"]\nboundary.high = ["neumann", "neumann"]\n[solver]'))
+    one("one side of the file, one of the command line", 'command line: domain.boundary.low=["periodic","neumann"]: dimension 0 is periodic on one side only: make',
+        "run", sides, 'domain.boundary.low=["periodic","neumann"]', "--validate")
+    one("a box upside down", "initial.low[0] = 0.5 is above initial.high[0] = 0.25: no cell is in the box", "run", "input.toml", "initial=",
+        "initial.kind=box", "initial.low=[0.5,0]", "initial.high=[0.25,1]", "--validate")
     one("a source of a solver that has none", "unknown table source: this input has the tables domain, ", "run",
         write("none.toml", INPUT.replace('kind = "heat"\ncfl = 0.5\n', 'kind = "stencil"\noffsets = [[0, 0]]\nweights = [1]\n')), "source.kind=sine", "--validate")
     one("a value for a table", "value.toml:1:1: solver is a string, expected a table",
@@ -182,7 +191,8 @@ def test_numbers_and_texts():
     for steps in ("1e17", "9223372036854775807", "100000000000000000000", "-100000000000000000000"):
         one("steps beyond 2^53", "run.steps = %s is out of range: 0 .. 2^53" % (steps if len(steps) == 19 else "%.0e" % float(steps)),
             "run", "input.toml", "run.steps=" + steps, "--validate")
-    one("a seed that is no integer of 64 bits", "initial.seed = 1e+30 is out of range: an integer has 64 bits", "run", "input.toml", *random, "initial.seed=1e30", "--validate")
+    one("a seed that is no integer of 64 bits", "initial.seed = 1e+30 is out of range: an integer has 64 bits with its sign: -9223372036854775808 .. 9223372036854775807",
+        "run", "input.toml", *random, "initial.seed=1e30", "--validate")
     one("a seed that is rounded", "initial.seed = 1e+17 is beyond 2^53, up to which a number is exact: write all digits", "run", "input.toml", *random, "initial.seed=1e17", "--validate")
     that(here("initial.seed", *random, "initial.seed=100000000000000000") == "100000000000000000", "all digits of a seed")
     that(here("solver.kappa", "solver.kappa=100000000000000000000") == "1e+20", "many digits of a number")
@@ -297,11 +307,11 @@ def test_validate():
         fcntl.flock(lock, fcntl.LOCK_EX)
         for mode in ("--validate", "--plan"):
             for what, text, arguments in (
-                    ("no file", "none.h5: no such file", ["initial.kind=file", "initial.file=none.h5", "initial.dataset=a"]),
+                    ("no file", "initial.file: none.h5: no such file", ["initial.kind=file", "initial.file=none.h5", "initial.dataset=a"]),
                     ("no dataset", 'has no dataset "a"', from_file + ["initial.dataset=a"]),
                     ("another shape", "has shape 10 x 12, the grid is 12 x 10", from_file + ["initial.dataset=wrong"]),
                     ("no numbers", "holds neither real nor integer numbers", from_file + ["initial.dataset=words"]),
-                    ("no source", 'has no dataset "a"', poisson + ["source.dataset=a"])):
+                    ("no source", 'source.file: fields.h5: it has no dataset "a"', poisson + ["source.dataset=a"])):
                 one("%s %s" % (mode, what), text, "run", "input.toml", *arguments, mode, ranks=3 if what == "no dataset" else 0)
             isohalo(3, "run", "input.toml", *from_file, "initial.dataset=right", mode)
         for what, text, arguments in (

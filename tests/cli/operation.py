@@ -381,6 +381,8 @@ sys.exit(code)
         r = launch(0, *arguments)
         that(r.returncode == code and text in r.stderr, "%r: %d %s" % (arguments, r.returncode, r.stderr))
     isohalo(2, "prove", "input.toml", code=2)
+    r = launch(0, "prove", "none.toml", "--ranks", "1,2")
+    that(r.returncode == 2 and r.stderr == "isohalo: error: cannot read the input file none.toml\n" and not r.stdout, r.stdout + r.stderr)
     # A limit of time ends no run; a signal to us ends all and leaves nothing.
     r = launch(0, "prove", "input.toml", "--ranks", "1,2", "run.steps=60", "run.time_limit_s=0.001")
     that(r.returncode == 0 and "step_00000060.h5" not in r.stdout and "proved" in r.stdout, r.stdout + r.stderr)

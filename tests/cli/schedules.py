@@ -172,7 +172,8 @@ def refusals():
             r = run("--ranks", p, "--simulate", text, ranks=ranks)
             check("%r for %d" % (text, p), r.returncode == 2 and not r.stdout, "ends with %d" % r.returncode)
             check("%r for %d" % (text, p), r.stderr.count("isohalo: error:") == 1 and said in r.stderr, r.stderr)
-    for arguments, said in ((["--ranks", 0], "needs --ranks"), (["--ranks", -3], "there must be 1 to"), (["--best"], "needs --ranks"),
+    for arguments, said in ((["--ranks", 0], "needs --ranks, 1 at least"), (["--halo", "none.toml", "--ranks", 0], "--halo needs --ranks, 1 at least"),
+                            (["--ranks", -3], "there must be 1 to"), (["--best"], "needs --ranks"),
                             (["--ranks", "x"], "--ranks"), (["--ranks", 7, "--model", "exact"], "--model"),
                             (["--ranks", 7, "--latency", -1], "latency"), (["--ranks", 7, "--topology", "4:1"], "--topology 4:1 is not"),
                             (["--ranks", 7, "--topology", "0"], "--topology 0 is not"), (["--ranks", 7, "--svg", "no/such/file.svg"], "cannot write"),
