@@ -61,8 +61,8 @@ class CommandLine {
     auto* help = run->add_flag("--help-input", help_input_,
                                "list every key of an input file; with INPUT, its keys and the values in force");
     run->add_flag("--markdown", markdown_, "--help-input without INPUT as Markdown")->needs(help)->excludes(input);
-    auto* plan =
-        run->add_flag("--plan", request_.plan, "print process grid, messages, memory and file sizes and stop");
+    auto* plan = run->add_flag("--plan", request_.plan,
+                               "print process grid, messages, memory, file sizes and time, and stop");
     run->add_option("-n", request_.plan_ranks, "ranks of --plan")->check(CLI::Range(1, 1 << 24))->needs(plan);
     request_.watch_signals = true;
     run->callback([this, input] {

@@ -195,8 +195,12 @@ ParallelSettings<D> read_parallel(Config& config, const Index<D>& shape, int ran
 
 RunSettings read_run(Config& config) {
   RunSettings r;
-  r.steps = config.integer(
-      "run.steps", {{}, 0, kMost, false, "steps", "steps of the whole run, those before a restart included"});
+  r.steps =
+      config.integer("run.steps", {.min = 0,
+                                   .max = kMost,
+                                   .unit = "steps",
+                                   .help = "steps of the whole run, those before a restart included; 0 = the "
+                                           "checkpoint and, with output.picture_every, the picture of step 0"});
   r.stop_residual = config.number(
       "run.stop_residual", {0.0, 0, kLargest, false, "",
                             "stop when the residual, for poisson |r| / |r of u = 0|, is at most this; 0 = never"});

@@ -176,6 +176,14 @@ std::vector<PatternTraffic> traffic_by_pattern(const Input<D>& in, int ranks) {
 }
 
 template <int D>
+std::string time_text(const Input<D>& in) {
+  const double dt = in.model->dt();
+  return dt > 0 ? fmt::format("dt = {:.6g}, t = {:.6g} after {}", dt, static_cast<double>(in.run.steps) * dt,
+                              counted(in.run.steps, "step"))
+                : "";
+}
+
+template <int D>
 std::string plan_text(const Input<D>& in, int ranks) {
   const Decomposition<D> blocks = decompose<D>(in.grid.shape, in.domain_options(), ranks);
   const BoundaryTopology<D> around = checked_topology(in);
@@ -219,6 +227,7 @@ std::string plan_text(const Input<D>& in, int ranks) {
   s += fmt::format(
       "checkpoint        {}\n",
       bytes_text(static_cast<double>(blocks.global().cells()) * value * in.model->stored_fields() + 8192));
+  if (const std::string time = time_text(in); !time.empty()) s += "time              " + time + "\n";
   if (!in.parallel.process_grid)
     if (const std::string better = better_count<D>(in.grid.shape, in.parallel.alignment_tolerance, ranks);
         !better.empty())
@@ -229,6 +238,7 @@ std::string plan_text(const Input<D>& in, int ranks) {
 #define ISOHALO_INSTANTIATE(D)                                                      \
   template BoundaryTopology<D> checked_topology<D>(const Input<D>&);                \
   template std::vector<PatternTraffic> traffic_by_pattern<D>(const Input<D>&, int); \
+  template std::string time_text<D>(const Input<D>&);                               \
   template std::string plan_text<D>(const Input<D>&, int);
 ISOHALO_FOR_EACH_DIMENSION(ISOHALO_INSTANTIATE)
 #undef ISOHALO_INSTANTIATE

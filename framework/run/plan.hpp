@@ -15,9 +15,14 @@ namespace isohalo {
 template <int D>
 BoundaryTopology<D> checked_topology(const Input<D>& in);
 
+/// Length of a step and the time at the end: "dt = 0.001, t = 0.1 after 100 steps"; empty for a solver without
+/// time.
+template <int D>
+std::string time_text(const Input<D>& in);
+
 /// Process grid, imbalance, halo depth, messages and bytes that the schedule of an exchange has (by face,
-/// edge and corner), memory, size of a checkpoint, ranks that could be spared. A pure function: no ranks needed.
-/// Throws UsageError for what a run would refuse.
+/// edge and corner), memory, size of a checkpoint, time, ranks that could be spared. A pure function: no ranks
+/// needed. Throws UsageError for what a run would refuse.
 template <int D>
 std::string plan_text(const Input<D>& in, int ranks);
 

@@ -64,6 +64,7 @@ template <int D>
 void Simulation<D>::validate() {
   in_.check_files(comm_);
   in_.model->check_coefficients(*domain_);
+  if (const std::string time = time_text(in_); talks() && !time.empty()) fmt::print("{}\n", time);
   on_root(comm_, [&] { directory_.check_usable(!request_.restart.empty() || request_.overwrite); });
   if (request_.restart.empty()) return;
   physics_ = physics_text(config_);
@@ -142,8 +143,9 @@ void Simulation<D>::step_loop() {
   }
   progress_->close();
   stepped_s_ = stepping_s();
-  if (step_ == first_step_ && step_ > 0 && in_.output.final_checkpoint)
-    checkpoint();  // so that the directory has it
+  if (step_ != first_step_) return;
+  if (step_ == 0 && in_.output.picture_every > 0) picture();  // of run.steps = 0, to see the initial field
+  if (in_.output.final_checkpoint) checkpoint();              // so that the directory has it
 }
 
 /// Steps on to `next`, in portions between which signals and the time limit are looked for; ends earlier, after a
@@ -270,7 +272,7 @@ RunResult Simulation<D>::finish() {
   report_end();
   fmt::print("{}", phase_table_text(table));
   if (written_step_ == step_) fmt::print("checkpoint = {}\n", printable(directory_.checkpoint(step_).string()));
-  if (in_.output.picture_every > 0 && step_ % in_.output.picture_every == 0 && step_ > first_step_)
+  if (in_.output.picture_every > 0 && step_ % in_.output.picture_every == 0 && (step_ > first_step_ || step_ == 0))
     fmt::print("picture = {}\n", printable(directory_.picture(in_.output.picture_field, step_).string()));
   if (step_ > first_step_) {
     const std::string sweeps = solver_->sweeps();

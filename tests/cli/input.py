@@ -338,6 +338,7 @@ def test_validate():
                           ["--restart", "full/latest.h5"], ["output.directory=new/deeper"]):
             r = isohalo(0, "run", "input.toml", *arguments, "--validate")
             that("input.toml is valid" in r.stdout, "--validate says nothing: " + r.stdout)
+            that(re.search(r"^dt = \S+, t = \S+ after 4 steps$", r.stdout, re.M), "--validate says no time: " + r.stdout)
     that(tree() == before, "--validate or --plan left %r" % sorted(set(tree()) ^ set(before)))
 
 

@@ -155,6 +155,8 @@ def test_plan():
     that(isohalo(4, "run", "input.toml", "--plan").stdout == plan, "the plan of the ranks that are there")
     size = (WORK / "planned/step_00000012.h5").stat().st_size / 1024
     that(abs(float(figure(plan, r"checkpoint +([0-9.]+) KiB")[0]) - size) < 6, "size of a checkpoint: %s, file %g KiB" % (plan, size))
+    dt, t = figure(plan, r"time +dt = (\S+), t = (\S+) after 12 steps")[:2]
+    that(abs(float(t) - 12 * float(dt)) < 1e-4 * float(t), "dt and t: " + plan)
     # An interior rank of a periodic 3 x 3 grid: cells read by two steps of a 9-point stencil around 10 x 12 cells.
     moore = ["solver.kind=stencil", "solver.offsets=%r" % [[y, x] for y in (-1, 0, 1) for x in (-1, 0, 1)],
              "solver.weights=[1,1,1,1,1,1,1,1,1]", "domain.shape=[30,36]", "parallel.process_grid=[3,3]",

@@ -120,8 +120,16 @@ def test_stopping():
     run(2, "limit", "run.time_limit_s=0.5", "run.steps=1000000000", "run.residual_every=0", "output.checkpoint_every=0",
         "output.final_checkpoint=false")
     that(len(steps("limit")) == 1 and steps("limit")[0] > 0, "the time limit left %r" % steps("limit"))
-    run(1, "zero", "run.steps=0")
-    that(steps("zero") == [], "step 0 is not written")
+    out = run(1, "zero", "run.steps=0", "output.picture_every=5").stdout
+    that(steps("zero") == [0] and (WORK / "zero/u_00000000.png").exists(), "no steps leave %r" % sorted(p.name for p in (WORK / "zero").iterdir()))
+    that("\ncheckpoint = zero/step_00000000.h5\npicture = zero/u_00000000.png\n" in out, "what no steps leave: " + out)
+    isohalo(1, "verify", "zero/step_00000000.h5")
+    run(2, "zero", "run.steps=0", "--restart", "auto")
+    run(3, "zero", "--restart", "auto")
+    run(1, "whole")
+    that(steps("zero") == [0, 10, 20, 30, 40] and same_file("zero/step_00000040.h5", "whole/step_00000040.h5"), "a restart from step 0")
+    run(1, "none", "run.steps=0", "output.final_checkpoint=false")
+    that(steps("none") == [], "a checkpoint that was not asked for")
 
 
 def test_companions():
