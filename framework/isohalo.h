@@ -194,6 +194,8 @@ int isohalo_halo_create_offsets(MPI_Comm cart, const long long owned[], int widt
 int isohalo_halo_exchange(isohalo_halo halo, void* array);
 /* Until finish the ghosts must not be touched and the owned cells not be written. */
 int isohalo_halo_start(isohalo_halo halo, void* array);
+/* Between the two: moves on what can move, since MPI need not do so on its own. Never waits. Local. */
+int isohalo_halo_progress(isohalo_halo halo);
 int isohalo_halo_finish(isohalo_halo halo);
 /* Completes an exchange in flight. Collective in order. Sets *halo to NULL. */
 int isohalo_halo_free(isohalo_halo* halo);

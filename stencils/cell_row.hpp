@@ -148,6 +148,11 @@ KOKKOS_FUNCTION std::array<double, N> new_values(const S& s, const std::array<C,
         else
           return s.begin(at[F]..., dt);
       } else if constexpr (stages_of<S>() > 1) {
+        static_assert(
+            requires { s.template stage<Stage>(at[F]..., own[F]..., given, dt); } ||
+                requires { s.template stage<Stage>(at[F]..., own[F]..., dt); },
+            "stage<K> takes all fields, then all of them at the step's begin, then the coefficients as an "
+            "array if there are any, then dt");
         if constexpr (M > 0)
           return s.template stage<Stage>(at[F]..., own[F]..., given, dt);
         else

@@ -93,7 +93,7 @@ struct CellSettings {
                                                       ///< there are any; then the mask if there is one
   bool fields_given = false, sourced = false;
   Mask mask = Mask::none;
-  bool limit_known = true;  ///< else dt is checked when the coefficients are there
+  bool values_known = true;  ///< else dt is checked when the coefficients are there
 
   std::size_t first_source() const { return fields_given ? kCoefficients<S, D> : 0; }
   bool has_mask() const { return mask != Mask::none; }
@@ -194,7 +194,7 @@ void check_given(const CellSettings<S, D>& in, const CartesianDomain<D>& domain)
           "the coefficient \"{}\" has values from {:g} to {:g} in the type of the fields: solver.{} must give {}",
           c.name, least, most, c.name, allowed(c)));
   }
-  if (in.limit_known) return;
+  if (in.values_known) return;
   const double limit = limit_of<S, D>(in.solver, in.grid, extremes);
   if (!(in.dt <= limit))
     throw UsageError(fmt::format("solver.dt = {:.6g} is above the stability limit {:.17g} = {}: use a smaller one",
@@ -249,7 +249,8 @@ template <class S, int D>
   }
 }
 
-/// Reads the coefficients; returns their extremes, or those of their largest magnitudes, as far as they are known.
+/// Reads the coefficients; returns their extremes, or those of their largest magnitudes, NaN where these are not
+/// known.
 template <class S, int D>
 [[gnu::cold]] std::array<Extremes, kCoefficients<S, D>> read_coefficients(Config& config, CellSettings<S, D>& in) {
   constexpr auto list = coefficients_of<S, D>();
@@ -270,12 +271,17 @@ template <class S, int D>
           if (const auto formula = in.solver.template formula<D>(k, in.grid))
             fields[k] = InitialField<D>::coefficient(in.grid, path, formula, in.solver.largest(k));
     }
+    if constexpr (requires { in.solver.template formula<D>(k, in.grid); })
+      if ((config.has(path) || config.has_table(path)) && in.solver.template formula<D>(k, in.grid))
+        config.error(path, path +
+                               " is given, and so are the keys that it is formed from where it is left out (see "
+                               "its help): leave out one or the other");
     if (!fields[k]) {
       extremes[k] = {in.numbers[k], in.numbers[k]};
     } else {
       const auto largest = kLimitByExtremes<S, D> ? std::nullopt : fields[k]->largest();
-      in.limit_known = in.limit_known && largest;
-      extremes[k].largest = largest.value_or(0);
+      in.values_known = in.values_known && largest;
+      extremes[k].least = extremes[k].largest = largest.value_or(std::numeric_limits<double>::quiet_NaN());
     }
     in.fields_given = in.fields_given || fields[k];
   }
@@ -297,12 +303,13 @@ template <class S, int D>
 [[gnu::cold]] double read_dt(Config& config, CellSettings<S, D>& in,
                              const std::array<Extremes, kCoefficients<S, D>>& given) {
   if constexpr (!kHasLimit<S, D>) {
-    in.limit_known = true;  // there is none
+    in.values_known = true;  // of no use
     return read_time_step(config);
   } else {
     std::string help = "of " + in.kind;
     if constexpr (requires { S::stable_dt_formula; }) help = S::stable_dt_formula;
-    if (!in.limit_known) {
+    const double limit = limit_of<S, D>(in.solver, in.grid, given);
+    if (std::isnan(limit)) {  // it depends on what is not known
       if (!config.has("solver.dt") && !config.has_errors())
         config.error(
             "solver.dt",
@@ -311,7 +318,6 @@ template <class S, int D>
                 (kLimitByExtremes<S, D> ? "one of which is a table" : "which come from a file or an expression"));
       return read_time_step(config, std::numeric_limits<double>::infinity(), help, limit_text<S>(in.kind));
     }
-    const double limit = limit_of<S, D>(in.solver, in.grid, given);
     const double dt = read_time_step(config, limit, help, limit_text<S>(in.kind));
     if (config.has_errors()) return dt;
     if (!(dt > 0))

@@ -2,407 +2,46 @@
 /// Row kernel of a weighted list of offsets (see row_kernels.hpp).
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <utility>
+#include <span>
 #include <vector>
 
-#include "datatypes/box.hpp"
-#include "datatypes/fetch.hpp"
-#include "framework/halo/row_kernel.hpp"
 #include "framework/neighborhood/offsets.hpp"
-#include "framework/schedule/stopwatch.hpp"
-#include "stencils/streamed_rows.hpp"
-#include "stencils/vectors.hpp"
+#include "stencils/weighted_terms.hpp"
 
 namespace isohalo {
 
 /// acc = w_0 u(i+o_0); acc = acc + w_1 u(i+o_1); ...; out = acc (docs/model.md, kind = "stencil"). Any number of
 /// offsets.
-///
-/// By runs: terms that follow each other along the row (three of a box, five or nine of a star) read each vector
-/// once and shift it in registers, where a load that straddles two cache lines costs as much as two; the sums of
-/// several vectors stay in registers while the list is gone through once. Or in groups of nine terms with the sums
-/// in memory. Or, where runs lie above each other, as in a box, four rows at a time: a vector that is loaded serves
-/// up to three of them. Which is the fastest depends on the list, the rows and the processor, and is tried out on
-/// rows in cache. (27 points on an EPYC: runs 0.8 of the time of groups in cache, 0.55 from memory. On a Xeon,
-/// whose vectors of 64 bytes are shifted by one of the two units that compute: 0.9 of it in rows of 64 cells, 1.05
-/// in rows of 464; 9 points 1.2. With 16 vectors of 32 bytes four rows take 1.4 times as long as groups, 9 points.)
 template <class T, int D, int Bytes = detail::kVectorBytes>
 class WeightedRow final : public RowKernel<T, D> {
  public:
-  /// `by_runs`: forced, for rows that are updated one by one; then four at a time wherever it can be. Rows have
-  /// about stride[D-2] cells.
+  /// `by_runs`: as WeightedTerms takes it. Rows have about stride[D-2] cells.
   WeightedRow(const Offsets<D>& offsets, const std::vector<double>& weights, const Index<D>& stride,
-              std::optional<bool> by_runs = {}) {
-    for (std::size_t k = 0; k < offsets.size(); ++k) {
-      std::int64_t at = 0;
-      for (int j = 0; j < D; ++j) at += offsets[k][j] * stride[j];
-      if (!runs_.empty() && at == runs_.back().at + runs_.back().terms && runs_.back().terms < kLongest)
-        ++runs_.back().terms;
-      else
-        runs_.push_back({at, 1});
-      at_.push_back(at);
-      weight_.push_back(static_cast<T>(weights[k]));
-    }
-    const std::int64_t apart = D > 1 ? stride[std::max(0, D - 2)] : 0;
-    find_stacks(apart);
-    const std::size_t terms = at_.size(), following = terms - runs_.size();
-    wide_ = 2 * following >= terms;
-    if (runs_.back().terms == 1) runs_.push_back({0, 0});  // single terms have something behind them
-    if (by_runs)
-      by_runs_ = *by_runs;
-    else if (following > 0 || stacked_)
-      try_out(apart > 0 ? apart : kTried);
-  }
+              std::optional<bool> by_runs = {})
+      : terms_(elements(offsets, stride), weights, D > 1 ? stride[std::max(0, D - 2)] : 0, by_runs) {}
 
   void run(const T* const* in, std::int64_t at, T* const* out, std::int64_t to, const CellRows& rows,
            const Index<D>&) const override {
-    std::int64_t k = 0;
-    if (by_four(rows))
-      for (; k + kRowsAtOnce <= rows.count; k += kRowsAtOnce) {
-        const T* const from = in[0] + at + k * apart_;
-        T* const written = out[0] + to + k * apart_;
-        const auto store = [&](std::int64_t x, int r, const V& v)
-                               ISOHALO_INLINED { Vector::store(written + r * apart_ + x, v); };
-        const std::int64_t x = blocks_of_rows<2>(from, rows.cells, 0, store);
-        blocks_of_rows<1>(from, rows.cells, x, store);
-      }
-    if (!by_runs_ && k == 0) return in_groups(in[0] + at, out[0] + to, rows);
-    for (; k < rows.count; ++k) run_row(in[0] + at + k * rows.apart, out[0] + to + k * rows.apart, rows.cells);
+    terms_.run(in[0] + at, out[0] + to, rows);
   }
-  /// A group alone, or four rows at a time.
-  bool streams() const override { return at_.size() <= kGroup || stacked_; }
+  bool streams() const override { return terms_.streams(); }
   void stream(std::span<T* const> in, std::span<T* const> out, std::int64_t at, const CellRows& rows,
               const Index<D>&, const Streaming<T>& how) const override {
-    at_.size() <= kGroup ? stream_group(std::make_index_sequence<kGroup>{}, in[0], out[0], at, rows, how)
-                         : stream_stacks(in[0] + at, out[0] + at, at, rows, how);
+    terms_.stream(in[0], out[0], at, rows, how);
   }
-  /// One row, by runs or groups.
-  void run_row(const T* in, T* out, std::int64_t n) const {
-    if (!by_runs_) return in_groups(in, out, {n});
-    std::int64_t x = 0;
-    if (wide_) x = blocks<8>(in, out, n, x);
-    x = blocks<4>(in, out, n, x);
-    x = blocks<2>(in, out, n, x);
-    x = blocks<1>(in, out, n, x);
-    if (x < n) in_groups(in + x, out + x, {n - x});
-  }
+  /// One row.
+  void run_row(const T* in, T* out, std::int64_t n) const { terms_.run_row(in, out, n); }
 
  private:
-  template <std::size_t N, class F>
-  [[gnu::always_inline]] static void each(const F& f) {
-    detail::each<N>(f);
-  }
-  using Vector = detail::VectorOf<T, Bytes>;
-  using V = typename Vector::Type;
-  static constexpr int kLanes = Vector::kLanes;
-  static constexpr int kLongest = std::min(kLanes + 1, 9);
-  static constexpr int kRowsAtOnce = 4;
-  static constexpr std::int64_t kLine = 64 / sizeof(T), kAhead = 4 * kLine;
-  static constexpr std::int64_t kFollowed = 16;  ///< rows at a time, by the prefetchers of most processors
-  static constexpr std::int64_t kShort = 6 * kLanes;
-  static constexpr bool kUnrolled = Bytes == 64;  ///< nine weights need as many of 32 registers
-  /// Terms with offsets at, at + 1, .. in memory.
-  struct Run {
-    std::int64_t at;
-    int terms;
-  };
-  /// A run, or three of them alike, one above the other.
-  struct Stack {
-    std::int64_t at;
-    int terms, height;
-  };
-
-  /// What is the fastest for rows of about so many cells: here it reads some in cache, as far behind the begin of a
-  /// cache line as in arrays whose rows begin with one. Several groups take longer from memory than here. (27
-  /// points, 256^3, a Xeon: 1.25 of the time of runs, which are no faster here.)
-  void try_out(std::int64_t cells) {
-    constexpr std::int64_t kRows = 32;
-    const std::int64_t n = std::clamp<std::int64_t>(cells, 1, kTried), count = stacked_ ? kRowsAtOnce : 1,
-                       row = (n + kLongest + 2 * kLine) / kLine * kLine;
-    WeightedRow tried = *this;
-    tried.apart_ = row;
-    std::int64_t first = 0;  // row of a stack
-    std::size_t run = 0, term = 0;
-    for (Stack& stack : tried.stacks_) {
-      stack.at = first % kRows * row + (stack.at % kLine + kLine) % kLine;
-      first += count + stack.height - 1;
-      for (int h = 0; h < stack.height; ++h, ++run) {
-        tried.runs_[run].at = stack.at + h * row;
-        for (int t = 0; t < stack.terms; ++t) tried.at_[term++] = tried.runs_[run].at + t;
-      }
-    }
-    const std::vector<T> read(static_cast<std::size_t>((kRows + kRowsAtOnce + 3) * row + kLine), T(1));
-    std::vector<T> written(static_cast<std::size_t>(count * row + kLine));
-    const T* const in = read.data() + detail::to_next_line(read.data());
-    T* const out = written.data() + detail::to_next_line(written.data());
-    // For some time, since a processor may take a while until it has its widest vectors at full speed.
-    const detail::Stopwatch all;
-    constexpr int kGroups = 0, kRuns = 1, kFour = 2;
-    std::array<double, 3> least{1e300, 1e300, 1e300};
-    const int ways = stacked_ ? 3 : 2;
-    for (int round = 0; round < 6 * ways || all.seconds() < ways * 100e-6; ++round) {
-      const int way = round % ways;
-      tried.by_runs_ = way == kRuns;
-      tried.stacked_ = way == kFour;
-      const detail::Stopwatch watch;
-      for (std::int64_t done = 0; done < 4 * kTried; done += n * count)
-        tried.run(&in, 0, &out, 0, {n, count, row, true}, {});
-      least[way] = std::min(least[way], watch.seconds());
-    }
-    by_runs_ = least[kRuns] < (at_.size() > kGroup ? 1.1 : 1) * least[kGroups];
-    stacked_ = least[kFour] < least[by_runs_ ? kRuns : kGroups];
+  static std::vector<std::int64_t> elements(const Offsets<D>& offsets, const Index<D>& stride) {
+    std::vector<std::int64_t> away;
+    for (const Index<D>& o : offsets) away.push_back(offset_of<D>(o, {}, stride));
+    return away;
   }
 
-  /// Not many rows that come from memory, unless they are so short that what begins them counts: the processor's
-  /// prefetcher does not follow them all. (27 points, 200^3, a Xeon: 0.85 of the speed, 4096 x 32 x 32 1.3 of it; 9
-  /// points, 4096^2: 1.06.)
-  bool by_four(const CellRows& rows) const {
-    return stacked_ && rows.apart == apart_ && rows.cells >= kLanes &&
-           (rows.in_cache || rows.cells <= kShort || rows_read_ + kRowsAtOnce <= kFollowed);
-  }
-  /// Rows are `apart`, or there is only one: 0. Four at a time need lists of which stacks are a good part.
-  void find_stacks(std::int64_t apart) {
-    apart_ = apart;
-    std::int64_t stacked = 0;
-    for (std::size_t k = 0; k < runs_.size(); k += static_cast<std::size_t>(stacks_.back().height)) {
-      const auto alike = [&](std::size_t j) {
-        return apart > 0 && k + j < runs_.size() && runs_[k + j].terms == runs_[k].terms &&
-               runs_[k + j].at == runs_[k].at + static_cast<std::int64_t>(j) * apart;
-      };
-      const Stack stack{runs_[k].at, runs_[k].terms, alike(1) && alike(2) ? 3 : 1};
-      if (stack.height > 1) stacked += stack.height * stack.terms;
-      rows_read_ += kRowsAtOnce + stack.height - 1;
-      stacks_.push_back(stack);
-    }
-    stacked_ = 2 * stacked >= static_cast<std::int64_t>(at_.size());
-  }
-
-  /// Blocks of M vectors from cell x on, as many as fit; and one that ends with the row, if most of it is left to
-  /// be done (the rest is computed again). Returns where they end.
-  template <int M>
-  [[gnu::noinline]] std::int64_t blocks(const T* in, T* out, std::int64_t n, std::int64_t x) const {
-    constexpr std::int64_t size = M * kLanes;
-    if (n < size) return x;
-    const Run *const first = runs_.data(), *const last = first + runs_.size();
-    while (4 * (n - x) > 3 * size || (M == 1 && x < n)) {
-      x = std::min(x, n - size);
-      std::array<V, M> acc;
-      each<M>([&](auto i) ISOHALO_INLINED { acc[i] = Vector::filled(-T(0)); });  // -0 + a is a, whatever a is
-      const T* w = weight_.data();
-      for (const Run* run = first; run != last; ++run) {
-        for (; run->terms == 1; ++run, ++w) add_terms<1>(acc, in + x + run->at, w);
-        add_run(acc, in + x + run->at, w, run->terms);
-        w += run->terms;
-      }
-      each<M>([&](auto i) ISOHALO_INLINED { Vector::store(out + x + i * kLanes, acc[i]); });
-      x += size;
-    }
-    return x;
-  }
-  /// The same for so many rows, each vector of theirs by store(cell, row, vector): each vector of what they read is
-  /// loaded once for all of them, and every sum still gets its terms in the order of the list, since a stack goes
-  /// through it row by row.
-  template <int M, class Store>
-  [[gnu::noinline]] std::int64_t blocks_of_rows(const T* in, std::int64_t n, std::int64_t x,
-                                                const Store& store) const {
-    const std::int64_t apart = apart_;
-    constexpr std::int64_t size = M * kLanes;
-    if (n < size) return x;
-    while (4 * (n - x) > 3 * size || (M == 1 && x < n)) {
-      x = std::min(x, n - size);
-      std::array<std::array<V, M>, kRowsAtOnce> acc;
-      each<kRowsAtOnce>([&](auto r) ISOHALO_INLINED {
-        each<M>([&](auto i) ISOHALO_INLINED { acc[r][i] = Vector::filled(-T(0)); });
-      });
-      if (M > 1 && x + kAhead < n) fetch_rows<size>(in + x + kAhead);
-      const T* w = weight_.data();
-      for (const Stack& stack : stacks_) {
-        const T* const u = in + x + stack.at;
-        stack.height == 1               ? add_stack<1, 0>(acc, u, apart, w, stack.terms)
-        : stack.terms == 3 && kUnrolled ? add_stack<3, 3>(acc, u, apart, w, 3)
-                                        : add_stack<3, 0>(acc, u, apart, w, stack.terms);
-        w += stack.height * stack.terms;
-      }
-      each<kRowsAtOnce>([&](auto r) ISOHALO_INLINED {
-        each<M>([&](auto i) ISOHALO_INLINED { store(x + i * kLanes, r, acc[r][i]); });
-      });
-      x += size;
-    }
-    return x;
-  }
-  /// `Terms`: how many a run has, said as a constant; or 0.
-  template <int Height, int Terms, std::size_t M>
-  [[gnu::always_inline]] static void add_stack(std::array<std::array<V, M>, kRowsAtOnce>& acc, const T* u,
-                                               std::int64_t apart, const T* w, int terms) {
-    each<kRowsAtOnce + Height - 1>([&](auto y) ISOHALO_INLINED {
-      const auto add = [&](auto t) ISOHALO_INLINED {
-        std::array<V, M> v;
-        each<M>([&](auto i) ISOHALO_INLINED { v[i] = Vector::load_once(u + y * apart + t + i * kLanes); });
-        each<Height>([&](auto h) ISOHALO_INLINED {
-          if constexpr (y >= h && y - h < kRowsAtOnce) {
-            const T weight = w[h * terms + t];
-            each<M>([&](auto i) ISOHALO_INLINED { acc[y - h][i] = acc[y - h][i] + weight * v[i]; });
-          }
-        });
-      };
-      if constexpr (Terms > 0)
-        each<Terms>(add);
-      else
-        for (int t = 0; t < terms; ++t) add(t);
-    });
-  }
-  /// Into the first-level cache.
-  template <std::int64_t Cells>
-  [[gnu::always_inline]] void fetch_rows(const T* in) const {
-    for (const Stack& stack : stacks_)
-      for (int y = 0; y < kRowsAtOnce + stack.height - 1; ++y)
-        for (std::int64_t x = 0; x < Cells; x += kLine) __builtin_prefetch(in + stack.at + y * apart_ + x, 0, 3);
-  }
-
-  template <std::size_t M>
-  [[gnu::always_inline]] static void add_run(std::array<V, M>& acc, const T* u, const T* w, int terms) {
-    switch (terms) {
-      case 0:
-        return;
-      case 2:
-        return add_terms<2>(acc, u, w);
-      case 3:
-        return add_terms<3>(acc, u, w);
-      case 4:
-        return add_terms<4>(acc, u, w);
-      case 5:
-        return add_terms<5>(acc, u, w);
-      case 6:
-        return add_terms<6>(acc, u, w);
-      case 7:
-        return add_terms<7>(acc, u, w);
-      case 8:
-        return add_terms<8>(acc, u, w);
-      default:
-        return add_terms<9>(acc, u, w);
-    }
-  }
-  /// Terms at u, u + 1, .. of M vectors; no element is read but theirs.
-  template <int Terms, std::size_t M>
-  [[gnu::always_inline]] static void add_terms(std::array<V, M>& acc, const T* u, const T* w) {
-    if constexpr (Terms <= kLongest) {
-      std::array<V, M + 1> a;
-      each<M>([&](auto i) ISOHALO_INLINED { a[i] = Vector::load(u + i * kLanes); });
-      a[M] = Vector::load(u + M * kLanes + Terms - 1 - kLanes);  // up to the last element
-      each<Terms>([&](auto s) ISOHALO_INLINED {
-        each<M - 1>([&](auto i) ISOHALO_INLINED {
-          acc[i] = acc[i] + w[s] * Vector::template shifted<s, 0>(a[i], a[i + 1]);
-        });
-        acc[M - 1] = acc[M - 1] + w[s] * Vector::template shifted<s, kLanes + 1 - Terms>(a[M - 1], a[M]);
-      });
-    }
-  }
-  void in_groups(const T* in, T* out, const CellRows& rows) const {
-    if (at_.size() <= kGroup) return group(in, out, rows, 0);
-    // Long rows in pieces that stay in the first-level cache while several groups of offsets pass over them.
-    constexpr std::int64_t piece = 1024;
-    for (std::int64_t row = 0; row < rows.count; ++row, in += rows.apart, out += rows.apart)
-      for (std::int64_t x = 0; x < rows.cells; x += piece)
-        for (std::size_t k = 0; k < at_.size(); k += kGroup)
-          group(in + x, out + x, {std::min(piece, rows.cells - x)}, k);
-  }
-  void group(const T* in, T* out, const CellRows& rows, std::size_t first) const {
-    const std::size_t terms = std::min(kGroup, at_.size() - first);
-    dispatch(std::make_index_sequence<kGroup>{}, terms, in, out, rows, first);
-  }
-  template <std::size_t... N>
-  void dispatch(std::index_sequence<N...>, std::size_t terms, const T* in, T* out, const CellRows& rows,
-                std::size_t first) const {
-    ((terms == N + 1 ? add_group<N + 1>(in, out, rows, first) : void()), ...);
-  }
-  template <std::size_t N>
-  void add_group(const T* in, T* out, const CellRows& rows, std::size_t first) const {
-    first == 0 ? add_group<N, true>(in, out, rows, first) : add_group<N, false>(in, out, rows, first);
-  }
-  template <std::size_t N, bool First>
-  void add_group(const T* in, T* __restrict out, const CellRows& rows, std::size_t first) const {
-    std::array<const T*, N> u;
-    std::array<T, N> w;
-    for (std::size_t k = 0; k < N; ++k) u[k] = in + at_[first + k], w[k] = weight_[first + k];
-    for (std::int64_t row = 0; row < rows.count; ++row) {
-      for (std::int64_t x = 0; x < rows.cells; ++x) {
-        T acc = First ? w[0] * u[0][x] : out[x] + w[0] * u[0][x];
-        for (std::size_t k = 1; k < N; ++k) acc = acc + w[k] * u[k][x];
-        out[x] = acc;
-      }
-      for (const T*& p : u) p += rows.apart;
-      out += rows.apart;
-    }
-  }
-
-  /// Of N terms, which it knows without reading memory.
-  template <std::size_t N>
-  struct Terms {
-    std::array<std::int64_t, N> away;
-    std::array<T, N> weight;
-    std::array<T, 1> at(const std::array<const T*, 1>& from, std::int64_t x) const {
-      const T* const u = from[0] + x;
-      T acc = weight[0] * u[away[0]];
-      for (std::size_t k = 1; k < N; ++k) acc = acc + weight[k] * u[away[k]];
-      return {acc};
-    }
-  };
-  template <std::size_t... N>
-  void stream_group(std::index_sequence<N...>, const T* in, T* out, std::int64_t at, const CellRows& rows,
-                    const Streaming<T>& how) const {
-    ((at_.size() == N + 1 ? stream_terms<N + 1>(in, out, at, rows, how) : void()), ...);
-  }
-  template <std::size_t N>
-  [[gnu::flatten]] void stream_terms(const T* in, T* out, std::int64_t at, const CellRows& rows,
-                                     const Streaming<T>& how) const {
-    Terms<N> terms;
-    std::copy_n(at_.begin(), N, terms.away.begin());
-    std::copy_n(weight_.begin(), N, terms.weight.begin());
-    detail::stream_rows<T>(terms, std::array<const T*, 1>{in + at}, std::array<T*, 1>{out + at},
-                           std::array<std::int64_t, 1>{how.later + how.lead}, rows, how, at);
-  }
-
-  /// Four rows at a time, a line of each after the other; rows that are left one by one, not past the caches.
-  void stream_stacks(const T* in, T* out, std::int64_t at, const CellRows& rows, const Streaming<T>& how) const {
-    const T* const before = how.sums ? how.before[0] + at : nullptr;
-    std::int64_t k = 0;
-    const auto add = [&](std::int64_t x, std::int64_t row, bool first, const T* now, std::int64_t n)
-                         ISOHALO_INLINED {
-                           for (std::int64_t l = 0; l < n; ++l) {
-                             const double change = detail::squared_change(now[l], before[row * rows.apart + x + l]);
-                             how.sums[x + l] = first ? change : how.sums[x + l] + change;
-                           }
-                         };
-    for (; rows.apart == apart_ && k + kRowsAtOnce <= rows.count; k += kRowsAtOnce) {
-      const T* const from = in + k * apart_;
-      const auto store = [&](std::int64_t x, int r, const V& v) ISOHALO_INLINED {
-        const std::int64_t place = (k + r) * apart_ + x;
-        detail::fetch_line(in + place + how.later + how.lead);
-        alignas(64) std::array<T, kLanes> now;
-        Vector::store(now.data(), v);
-        if (how.sums) add(x, k + r, how.first && k + r == 0, now.data(), kLanes);
-        how.past_caches ? detail::stream<Bytes>(out + place, now.data()) : Vector::store(out + place, v);
-      };
-      blocks_of_rows<64 / Bytes>(from, rows.cells, 0, store);
-    }
-    for (; k < rows.count; ++k) {
-      T* const written = out + k * rows.apart;
-      run_row(in + k * rows.apart, written, rows.cells);
-      if (how.sums) add(0, k, how.first && k == 0, written, rows.cells);
-    }
-  }
-
-  static constexpr std::size_t kGroup = 9;
-  static constexpr std::int64_t kTried = 256;  ///< at most so many cells: as sweeps that fetch come to them
-  std::vector<std::int64_t> at_;
-  std::vector<Run> runs_;
-  std::vector<Stack> stacks_;
-  std::int64_t apart_ = 0, rows_read_ = 0;  ///< rows of theirs, by four
-  std::vector<T> weight_;
-  bool by_runs_ = false, stacked_ = false, wide_ = false;
+  WeightedTerms<T, Bytes> terms_;
 };
 
 }  // namespace isohalo

@@ -35,7 +35,7 @@ struct AnyHalo {
   Communicator comm;
   std::size_t arrays;
   std::function<void(void* const[])> start;
-  std::function<void()> finish;
+  std::function<void()> progress, finish;
   bool in_flight = false;
 
   MPI_Comm user() const { return comm.user(); }
@@ -113,8 +113,11 @@ void check(const Wanted& w, int dimensions) {
           "halo: unknown shape: there are ISOHALO_SHAPE_MOORE, _STAR and _VON_NEUMANN");
   for (std::size_t k = 0; k < w.elements().size(); ++k) {
     require(w.elements()[k] != MPI_DATATYPE_NULL, MPI_ERR_TYPE, "halo: the element type is MPI_DATATYPE_NULL");
-    require(!w.faces || (w.faces[k] >= -1 && w.faces[k] < dimensions), MPI_ERR_ARG,
-            "halo: an array lies on faces of a dimension that is not there (-1: cells)");
+    if (w.faces && (w.faces[k] < -1 || w.faces[k] >= dimensions))
+      throw ArgumentError(MPI_ERR_ARG, "halo: array " + std::to_string(k) +
+                                           " is said to lie on faces of dimension " + std::to_string(w.faces[k]) +
+                                           ": there are 0 to " + std::to_string(dimensions - 1) +
+                                           ", and -1 for cells");
   }
   const auto named = [](const char* name, int value) {
     if (value < 0)
@@ -166,7 +169,7 @@ std::unique_ptr<AnyHalo> make(MPI_Comm cart, const Communicator& comm, const iso
                 }
                 plan->start(list);
               },
-              [plan] { plan->finish(); }});
+              [plan] { plan->progress(); }, [plan] { plan->finish(); }});
 }
 
 void create(MPI_Comm cart, Wanted w, isohalo_halo* halo) {
@@ -242,7 +245,10 @@ int isohalo_halo_start_arrays(isohalo_halo halo, void* const arrays[]) {
       h.start(arrays);
       h.in_flight = true;
     } catch (const isohalo::UsageError&) {  // agreed on all ranks, the first time
-      for (std::size_t k = 0; k < h.arrays; ++k) require(arrays[k], MPI_ERR_BUFFER, "halo: the array is NULL");
+      for (std::size_t k = 0; k < h.arrays; ++k)
+        if (!arrays[k])
+          throw ArgumentError(MPI_ERR_BUFFER, h.arrays == 1 ? std::string("halo: the array is NULL")
+                                                            : "halo: array " + std::to_string(k) + " is NULL");
       throw;
     }
   });
@@ -250,7 +256,8 @@ int isohalo_halo_start_arrays(isohalo_halo halo, void* const arrays[]) {
 
 int isohalo_halo_start(isohalo_halo halo, void* array) {
   const int rc = guarded(halos(), halo, [&](const AnyHalo& h) {
-    require(h.arrays == 1, MPI_ERR_ARG, "halo: made for several arrays: use isohalo_halo_start_arrays");
+    require(h.arrays == 1, MPI_ERR_ARG,
+            "halo: made for several arrays: use isohalo_halo_exchange_arrays, or _start_arrays");
   });
   return rc == MPI_SUCCESS ? isohalo_halo_start_arrays(halo, &array) : rc;
 }
@@ -258,6 +265,12 @@ int isohalo_halo_start(isohalo_halo halo, void* array) {
 int isohalo_halo_exchange_arrays(isohalo_halo halo, void* const arrays[]) {
   const int rc = isohalo_halo_start_arrays(halo, arrays);
   return rc == MPI_SUCCESS ? isohalo_halo_finish(halo) : rc;
+}
+
+int isohalo_halo_progress(isohalo_halo halo) {
+  return guarded(halos(), halo, [](AnyHalo& h) {
+    if (h.in_flight) h.progress();
+  });
 }
 
 int isohalo_halo_finish(isohalo_halo halo) {

@@ -47,6 +47,7 @@ module isohalo
     procedure :: create => halo_create
     procedure :: exchange => halo_exchange
     procedure :: start => halo_start                  !< until finish do not touch ghosts nor write owned cells
+    procedure :: progress => halo_progress            !< moves on what can move, between the two; never waits
     procedure :: finish => halo_finish
     procedure :: free => halo_free
   end type isohalo_halo
@@ -356,6 +357,12 @@ contains
     integer, intent(out), optional :: ierror
     call conclude(c_halo_start(self%cart, self%handle, array, self%dims, self%owned, self%width, self%bytes), ierror)
   end subroutine halo_start
+
+  subroutine halo_progress(self, ierror)
+    class(isohalo_halo), intent(in) :: self
+    integer, intent(out), optional :: ierror
+    call conclude(c_halo_progress(self%handle), ierror)
+  end subroutine halo_progress
 
   !> The array that was started should be `asynchronous` where it is used between the two calls.
   subroutine halo_finish(self, ierror)

@@ -26,6 +26,11 @@ module isohalo_c
       integer(c_long_long), value :: bytes
       integer(c_int) :: rc
     end function c_halo_start
+    function c_halo_progress(halo) result(rc) bind(C, name="isohalo_halo_progress")
+      import :: c_int, c_ptr
+      type(c_ptr), value :: halo
+      integer(c_int) :: rc
+    end function c_halo_progress
     function c_halo_finish(halo) result(rc) bind(C, name="isohalo_halo_finish")
       import :: c_int, c_ptr
       type(c_ptr), value :: halo

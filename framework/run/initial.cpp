@@ -323,7 +323,7 @@ void InitialField<D>::refuse(const Communicator& comm, const std::string& what, 
     if (!std::isfinite(bad.value)) throw UsageError(what + " is NaN or infinite at " + cell + other_values());
     throw UsageError(
         what + " is " + Config::canonical(bad.value) + " at " + cell + ", out of range of " +
-        (grid_.type == ElementType::uint8 ? "uint8 (0 .. 255, in life 0 or 1)" : "float32 (up to 3.4e+38)") +
+        (grid_.type == ElementType::uint8 ? "uint8 (0 .. 255, or less of it)" : "float32 (up to 3.4e+38)") +
         other_values());
   });
 }

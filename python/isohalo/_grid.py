@@ -199,6 +199,8 @@ class Halo:
         used in a `with`, at whose end it finishes."""
         if self._flight:
             raise IsohaloError("halo: start while an exchange is in flight: finish it first", MPI.ERR_REQUEST)
+        if any(isinstance(a, (tuple, list)) and (len(a) != 2 or isinstance(a[1], np.ndarray)) for a in arrays):
+            raise IsohaloError("halo: give several arrays one by one, not as a tuple or list", MPI.ERR_ARG)
         arrays = [a if isinstance(a, tuple) else (a, -1) for a in arrays]
         error = None
         try:
@@ -215,6 +217,11 @@ class Halo:
         call("halo_start_arrays", handle, numbers([a.ctypes.data for a, _ in arrays], ARRAY))
         self._flight = handle, arrays
         return _Started(self)
+
+    def progress(self):
+        """Between the two: moves on what can move, since MPI need not do so on its own. Never waits. Local."""
+        if self._flight:
+            call("halo_progress", self._flight[0])
 
     def finish(self):
         """The second part. Collective."""

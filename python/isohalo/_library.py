@@ -59,6 +59,7 @@ for name, arguments in {
         "isohalo_halo_create_arrays": [MPI_HANDLE, ARRAY, INT, INT, INT, INT, INT, ARRAY, ARRAY, HANDLE],
         "isohalo_halo_create_arrays_offsets": [MPI_HANDLE, ARRAY, INT, INT, ARRAY, INT, INT, ARRAY, ARRAY, HANDLE],
         "isohalo_halo_start_arrays": [HANDLE, ARRAY],
+        "isohalo_halo_progress": [HANDLE],
         "isohalo_halo_finish": [HANDLE],
         "isohalo_halo_free": [HANDLE],
         "isohalo_reducer_create": [MPI_HANDLE, LONG, INT, HANDLE],

@@ -31,14 +31,14 @@ struct Acoustics {
   template <class Face, class Sides, class Given>
   KOKKOS_FUNCTION double face(const Face& v, const Sides& p, const Given& given, double dt) const {
     const double density = 0.5 * (given[0].below() + given[0].above());
-    return v() - divided(dt / density, v.spacing()) * (p.above() - p.below());
+    return v() - v.over_spacing(dt / density) * (p.above() - p.below());
   }
   template <class Cell, class Faces, class Given>
   KOKKOS_FUNCTION double operator()(const Cell& p, const Faces& v, const Given& given, double dt) const {
     const double dt_modulus = dt * given[1]();
     return p() - sum_over_dimensions<Cell::dimensions>([&](int j) {
              const auto& along = v[static_cast<std::size_t>(j)];
-             return divided(dt_modulus, along.spacing()) * (along.above() - along.below());
+             return along.over_spacing(dt_modulus) * (along.above() - along.below());
            });
   }
 };

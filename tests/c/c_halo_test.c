@@ -107,7 +107,9 @@ static void check_block(MPI_Comm cart, const block *b, MPI_Datatype element) {
     if (turn == 0) {
       CHECK(isohalo_halo_exchange(halo, array) == MPI_SUCCESS);
     } else {
+      CHECK(isohalo_halo_progress(halo) == MPI_SUCCESS); /* nothing is in flight */
       CHECK(isohalo_halo_start(halo, array) == MPI_SUCCESS);
+      CHECK(isohalo_halo_progress(halo) == MPI_SUCCESS);
       CHECK(isohalo_halo_finish(halo) == MPI_SUCCESS);
     }
     for (at = 0; at < b->cells; ++at) {

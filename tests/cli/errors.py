@@ -189,7 +189,7 @@ def main():
     expect("life with other states", 2, "has another value than 0 and 1, first at linear index 37",
            ["run", input_file("states.toml", (WORK / life).read_text().replace('"random"\nseed = 3', '"box"\nlow = [0.05, 0.86]\nhigh = [0.1, 0.89]\ninside = 2'))], lines=1)
 
-    expect("life below 0", 2, ['the initial field "u" is -0.', "at linear index 0, cell (0, 0), out of range of uint8 (0 .. 255, in life 0 or 1): use other values in [initial]"],
+    expect("life below 0", 2, ['the initial field "u" is -0.', "at linear index 0, cell (0, 0), out of range of uint8 (0 .. 255, or less of it): use other values in [initial]"],
            ["run", life, "initial.low=-1", "initial.high=-0.1", "--overwrite"], lines=1)
 
     # --- sizes, ranks and grids ---------------------------------------------------------------------------------------

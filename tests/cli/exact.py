@@ -262,6 +262,14 @@ def test_refusals():
     refused([], *begun)
     refused(["solver.kappa.data"], *begun[:2], "--restart", "begun/latest.h5", "solver.kappa.dataset=half", restart=True)
     refused(["other", "21 x 33"], "solver.dt=1e-4", "solver.kappa.dataset=other")
+    # The limit of a wave depends on c, not on the damping, which is said once.
+    wave = ["run", "/dev/null", "domain.shape=[12,9]", "solver.kind=wave", "solver.cfl=0.5", "initial.kind=sine", "run.steps=2",
+            "output.directory=waves", "--overwrite"]
+    isohalo(2, *wave, "solver.sigma.kind=expression", "solver.sigma.expression=x+y")
+    for words, more in (("come from a file or an expression", ["solver.c.kind=expression", "solver.c.expression=1+x"]),
+                        ("leave out one or the other", ["solver.layer=0.2", "solver.damping=5", "solver.sigma=0"])):
+        ran = isohalo(2, *wave, *more, code=2)
+        that(words in ran.stderr, "%r: %s" % (more, ran.stderr))
     refused(["solver.kappa.kind"], "solver.dt=1e-4", "solver.kappa.kind=boxx")
     refused(["solver.kappa.vale"], "solver.dt=1e-4", "solver.kappa.vale=1")
     refused(["solver.kapa"], "solver.dt=1e-4", "solver.kapa=1")

@@ -92,6 +92,7 @@ contains
     c = real(a, real64)
     call halo4%start(a)
     call halo8%exchange(c)  ! while another is in flight
+    call halo4%progress()
     call halo4%finish()
     call halo4%exchange(b)  ! of the same size
     call check(all(a == right), 'int32')

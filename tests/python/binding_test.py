@@ -69,6 +69,7 @@ def ghosts():
             b[...] = -1
             halo.inner(b)[..., 0] = halo.inner(expected)
             with halo.start(a, b):
+                halo.progress()
                 check((halo.inner(a) == halo.inner(expected)).all(), "cells while in flight")
             check((a == expected).all() and (b[..., 0] == expected).all() and (b[..., 1] == -1).all(), "in a with")
             halo.free()
@@ -207,6 +208,7 @@ def errors():
     refused("finish without start", halo.finish)
     with halo.start(good):
         refused("in flight", lambda: halo.start(good))
+    refused("one by one", lambda: halo.start((good, good)))
     refused("unknown operation", lambda: domain.reducer("product"))
     refused("real numbers", lambda: domain.sum(halo.inner(good) * 1j))
     refused("it must have", lambda: domain.sum(np.zeros((1, 1, 1))[0, :, :0]))
