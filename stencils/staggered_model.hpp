@@ -83,6 +83,21 @@ template <int D>
   }
 }
 
+/// Calls of a solver's functions, which can be asked for. (nvcc 13 ends when a requires-expression has them, and
+/// loses packs of types by an alias.)
+struct CallFace {
+  template <class S, class... A>
+  auto operator()(const S& s, const A&... a) const -> decltype(s.face(a...));
+};
+struct CallCells {
+  template <class S, class... A>
+  auto operator()(const S& s, const A&... a) const -> decltype(s(a...));
+};
+template <class U, std::size_t>
+struct Each {
+  using Type = U;
+};
+
 /// Can its functions be called, whatever they return?
 template <class S, int D, std::size_t... F>
 constexpr bool takes_places(std::index_sequence<F...>) {
@@ -90,16 +105,12 @@ constexpr bool takes_places(std::index_sequence<F...>) {
   using Here = HereCell<D>;
   using Faces = std::array<BothSides, D>;
   if constexpr (n > 0)
-    return requires(const S& s, HereFace<D> q, BothSides u, Here here, Faces faces, std::array<BothSides, n> beside,
-                    std::array<Here, n> given) {
-      s.face(q, (static_cast<void>(F), u)..., beside, 1.0);
-      s((static_cast<void>(F), here)..., faces, given, 1.0);
-    };
+    return std::is_invocable_v<CallFace, S, HereFace<D>, typename Each<BothSides, F>::Type...,
+                               std::array<BothSides, n>, double> &&
+           std::is_invocable_v<CallCells, S, typename Each<Here, F>::Type..., Faces, std::array<Here, n>, double>;
   else
-    return requires(const S& s, HereFace<D> q, BothSides u, Here here, Faces faces) {
-      s.face(q, (static_cast<void>(F), u)..., 1.0);
-      s((static_cast<void>(F), here)..., faces, 1.0);
-    };
+    return std::is_invocable_v<CallFace, S, HereFace<D>, typename Each<BothSides, F>::Type..., double> &&
+           std::is_invocable_v<CallCells, S, typename Each<Here, F>::Type..., Faces, double>;
 }
 
 template <class S, int D>

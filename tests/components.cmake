@@ -12,7 +12,7 @@ isohalo_add_test(datatypes SOURCES datatypes/large_count_test.cpp datatypes/prin
 isohalo_add_test(neighborhood SOURCES neighborhood/neighborhood_test.cpp RANKS 1 2 3 4 6 LABELS quick)
 isohalo_add_test(collectives SOURCES neighborhood/collectives_test.cpp neighborhood/counters.cpp RANKS 1 2 3 4 FULL_RANKS 5 6 7 8 TIMEOUT 300 LABELS quick)
 isohalo_add_test(every_type SOURCES neighborhood/every_type_test.cpp RANKS 1 2 3 4 6 LABELS quick)
-isohalo_add_test(few_tags SOURCES neighborhood/few_tags.cpp neighborhood/counters.cpp RANKS 1 3 FULL_RANKS 2 4 TIMEOUT 600 LABELS quick)
+isohalo_add_test(few_tags SOURCES neighborhood/few_tags.cpp neighborhood/counters.cpp RANKS 1 FULL_RANKS 2 3 4 TIMEOUT 600 LABELS quick)
 isohalo_add_test(local_schedule SOURCES neighborhood/local_schedule_test.cpp RANKS 1 TIMEOUT 300 LABELS quick)
 isohalo_add_test(halo_geometry SOURCES halo/halo_geometry_test.cpp RANKS 1 TIMEOUT 300 LABELS quick)
 isohalo_add_test(strided_copy SOURCES halo/strided_copy_test.cpp RANKS 1 2 LABELS quick)

@@ -70,6 +70,15 @@ class Fields {
       data_.push_back(u.data);
     }
   }
+  /// Makes array f a mask: few cells of some rows.
+  void mask(std::size_t f) {
+    const ArrayRef<T, D> u = fields_[f].ref();
+    for_each_cell(cells_, [&](const Index<D>& i) {
+      u.at(i) = T((i[0] + 2) % 7 == 0 && (i[D - 1] + 2) % 61 == 0 ? (i[D - 1] % 2 ? -0.5 : 3)
+                  : i[0] % 2                                      ? -0.0
+                                                                  : 0.0);
+    });
+  }
   const ArrayRef<T, D>& like() const { return fields_[0].ref(); }
   std::span<T* const> data() const { return data_; }
   double at(std::size_t f, const Index<D>& i) const { return static_cast<double>(fields_[f].at(i)); }
@@ -187,10 +196,10 @@ TEST(KernelSweep, SameBitsWhateverItDoesAboutMemory) {
 }
 
 /// Kernels that go through memory line by line, each way against the first one: `written` arrays, those that are
-/// read last where they are replaced.
+/// read last where they are replaced. Is the last that is read a mask?
 template <class T, int D>
 void check_lines(const CartesianDomain<D>& domain, const RowKernel<T, D>& kernel, std::size_t reads,
-                 std::size_t written, bool replaces) {
+                 std::size_t written, bool replaces, bool masked = false) {
   ASSERT_TRUE(kernel.streams());
   const SweepRegion<D> region({domain.owned().grown(index_of<D>(1), index_of<D>(0))});
   ChangeSum<T, D> sum(domain);
@@ -199,6 +208,7 @@ void check_lines(const CartesianDomain<D>& domain, const RowKernel<T, D>& kernel
   double expected = 0;
   for (std::size_t way = 0; way < Fetch::kWaysOfSums; ++way) {
     Fields<T, D> in(domain, reads, 7), again(domain, reads, 7), out(domain, written, 8), summed(domain, written, 8);
+    if (masked) in.mask(reads - 1), again.mask(reads - 1);
     Fields<T, D>&swept = replaces ? in : out, &changed = replaces ? again : summed;
     const Fetch how = Fetch::by_way(way, D > 1 ? in.like().stride[0] : 0);
     sweep(region, RowUpdate<T, D>{kernel, in.like(), in.data(), swept.data().last(written)}, how);
@@ -254,6 +264,14 @@ void check_lines(const Index<D>& shape) {
                     2, 2, false);
   check_lines<T, D>(domain, detail::CellRow<detail::CellPoint<Leap, T, D>>({Leap{}, geometry, 0.1}, {true, false}),
                     2, 1, true);
+  std::vector<std::int64_t> around;
+  for (const std::int64_t s : stride) around.insert(around.end(), {-s, s});
+  for (const detail::Mask mask : {detail::Mask::keep, detail::Mask::mirror}) {
+    using Row = detail::CellRow<detail::CellPoint<Pair, T, D>>;
+    auto row = std::make_unique<Row>(detail::CellPoint<Pair, T, D>{Pair{}, geometry, 0.1}, std::array{true, true});
+    check_lines<T, D>(domain, detail::AmendedRow<T, D, 2>(std::move(row), {false, mask, around}), 3, 2, false,
+                      true);
+  }
   Offsets<D> list;
   std::vector<double> weights;
   for (int k = 0; k < 9; ++k) {
