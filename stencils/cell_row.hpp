@@ -148,15 +148,17 @@ KOKKOS_FUNCTION std::array<double, N> new_values(const S& s, const std::array<C,
         else
           return s.begin(at[F]..., dt);
       } else if constexpr (stages_of<S>() > 1) {
-        static_assert(
-            requires { s.template stage<Stage>(at[F]..., own[F]..., given, dt); } ||
-                requires { s.template stage<Stage>(at[F]..., own[F]..., dt); },
-            "stage<K> takes all fields, then all of them at the step's begin, then the coefficients as an "
-            "array if there are any, then dt");
-        if constexpr (M > 0)
+        if constexpr (M > 0) {
+          static_assert(
+              requires { s.template stage<Stage>(at[F]..., own[F]..., given, dt); },
+              "stage<K> takes all fields, all of them at the step's begin, the coefficients, dt");
           return s.template stage<Stage>(at[F]..., own[F]..., given, dt);
-        else
+        } else {
+          static_assert(
+              requires { s.template stage<Stage>(at[F]..., own[F]..., dt); },
+              "stage<K> takes all fields, all of them at the step's begin, dt");
           return s.template stage<Stage>(at[F]..., own[F]..., dt);
+        }
       } else if constexpr (kHasBefore<S>) {
         if constexpr (M > 0)
           return s(at[F]..., own[F]..., given, dt);

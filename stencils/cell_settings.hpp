@@ -63,6 +63,21 @@ double limit_of(const S& solver, const Grid<D>& grid, const std::array<Extremes,
     return std::numeric_limits<double>::infinity();
 }
 
+/// The same where some coefficients are not known (NaN); none if it depends on them.
+template <class S, int D>
+std::optional<double> known_limit(const S& solver, const Grid<D>& grid,
+                                  const std::array<Extremes, kCoefficients<S, D>>& given) {
+  const auto unknown = [](const Extremes& e) { return std::isnan(e.largest); };
+  const auto with = [&](double x) {
+    auto all = given;
+    std::replace_if(all.begin(), all.end(), unknown, Extremes{x, x});
+    return limit_of<S, D>(solver, grid, all);
+  };
+  const double limit = with(0);
+  if (std::none_of(given.begin(), given.end(), unknown) || limit == with(1e300)) return limit;
+  return std::nullopt;
+}
+
 /// The limit's formula, if the solver says it as `stable_dt_formula`.
 template <class S>
 std::string limit_text(const std::string& kind) {
@@ -93,7 +108,7 @@ struct CellSettings {
                                                       ///< there are any; then the mask if there is one
   bool fields_given = false, sourced = false;
   Mask mask = Mask::none;
-  bool values_known = true;  ///< else dt is checked when the coefficients are there
+  bool limit_known = true;  ///< else dt is checked when the coefficients are there
 
   std::size_t first_source() const { return fields_given ? kCoefficients<S, D> : 0; }
   bool has_mask() const { return mask != Mask::none; }
@@ -194,7 +209,7 @@ void check_given(const CellSettings<S, D>& in, const CartesianDomain<D>& domain)
           "the coefficient \"{}\" has values from {:g} to {:g} in the type of the fields: solver.{} must give {}",
           c.name, least, most, c.name, allowed(c)));
   }
-  if (in.values_known) return;
+  if (in.limit_known) return;
   const double limit = limit_of<S, D>(in.solver, in.grid, extremes);
   if (!(in.dt <= limit))
     throw UsageError(fmt::format("solver.dt = {:.6g} is above the stability limit {:.17g} = {}: use a smaller one",
@@ -266,21 +281,19 @@ template <class S, int D>
       in.numbers[k] = config.number(
           path, {c.fallback, c.min, c.max, c.above_min, c.unit,
                  std::string(c.help) + "; a number, or a table [" + path + "] with the keys of [initial]"});
-      if constexpr (requires { in.solver.template formula<D>(k, in.grid); })
-        if (!config.has(path))
-          if (const auto formula = in.solver.template formula<D>(k, in.grid))
-            fields[k] = InitialField<D>::coefficient(in.grid, path, formula, in.solver.largest(k));
     }
     if constexpr (requires { in.solver.template formula<D>(k, in.grid); })
-      if ((config.has(path) || config.has_table(path)) && in.solver.template formula<D>(k, in.grid))
-        config.error(path, path +
-                               " is given, and so are the keys that it is formed from where it is left out (see "
-                               "its help): leave out one or the other");
+      if (const auto formula = in.solver.template formula<D>(k, in.grid)) {
+        if (fields[k] || in.numbers[k] != c.fallback)
+          config.error(path, path +
+                                 " is given, and so are keys that say the same (see its help): leave out one or "
+                                 "the other");
+        fields[k] = InitialField<D>::coefficient(in.grid, path, formula, in.solver.largest(k));
+      }
     if (!fields[k]) {
       extremes[k] = {in.numbers[k], in.numbers[k]};
     } else {
       const auto largest = kLimitByExtremes<S, D> ? std::nullopt : fields[k]->largest();
-      in.values_known = in.values_known && largest;
       extremes[k].least = extremes[k].largest = largest.value_or(std::numeric_limits<double>::quiet_NaN());
     }
     in.fields_given = in.fields_given || fields[k];
@@ -303,13 +316,13 @@ template <class S, int D>
 [[gnu::cold]] double read_dt(Config& config, CellSettings<S, D>& in,
                              const std::array<Extremes, kCoefficients<S, D>>& given) {
   if constexpr (!kHasLimit<S, D>) {
-    in.values_known = true;  // of no use
     return read_time_step(config);
   } else {
     std::string help = "of " + in.kind;
     if constexpr (requires { S::stable_dt_formula; }) help = S::stable_dt_formula;
-    const double limit = limit_of<S, D>(in.solver, in.grid, given);
-    if (std::isnan(limit)) {  // it depends on what is not known
+    const std::optional<double> limit = known_limit<S, D>(in.solver, in.grid, given);
+    in.limit_known = limit.has_value();
+    if (!limit) {
       if (!config.has("solver.dt") && !config.has_errors())
         config.error(
             "solver.dt",
@@ -318,7 +331,7 @@ template <class S, int D>
                 (kLimitByExtremes<S, D> ? "one of which is a table" : "which come from a file or an expression"));
       return read_time_step(config, std::numeric_limits<double>::infinity(), help, limit_text<S>(in.kind));
     }
-    const double dt = read_time_step(config, limit, help, limit_text<S>(in.kind));
+    const double dt = read_time_step(config, *limit, help, limit_text<S>(in.kind));
     if (config.has_errors()) return dt;
     if (!(dt > 0))
       config.error("solver.kind",

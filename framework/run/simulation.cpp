@@ -144,6 +144,7 @@ void Simulation<D>::step_loop() {
   progress_->close();
   stepped_s_ = stepping_s();
   if (step_ != first_step_) return;
+  on_root(comm_, [&] { directory_.refuse_if_lost(); });
   if (step_ == 0 && in_.output.picture_every > 0) picture();  // of run.steps = 0, to see the initial field
   if (in_.output.final_checkpoint) checkpoint();              // so that the directory has it
 }

@@ -199,11 +199,12 @@ class Halo:
         used in a `with`, at whose end it finishes."""
         if self._flight:
             raise IsohaloError("halo: start while an exchange is in flight: finish it first", MPI.ERR_REQUEST)
-        if any(isinstance(a, (tuple, list)) and (len(a) != 2 or isinstance(a[1], np.ndarray)) for a in arrays):
-            raise IsohaloError("halo: give several arrays one by one, not as a tuple or list", MPI.ERR_ARG)
-        arrays = [a if isinstance(a, tuple) else (a, -1) for a in arrays]
+        several = any(isinstance(a, (tuple, list)) and (len(a) != 2 or isinstance(a[1], np.ndarray)) for a in arrays)
         error = None
         try:
+            if several:
+                raise IsohaloError("halo: give several arrays one by one, not as a tuple or list", MPI.ERR_ARG)
+            arrays = [a if isinstance(a, tuple) else (a, -1) for a in arrays]
             layouts = tuple(self._layout(a, face) for a, face in arrays)
         except IsohaloError as e:
             error, layouts = e, None

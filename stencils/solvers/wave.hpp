@@ -26,7 +26,7 @@ struct Wave {
   template <int D>
   static constexpr auto coefficients() {
     return std::array{Coefficient{"c", "length / time", "wave speed", 1.0}.from(0),
-                      Coefficient{"sigma", "1 / time", "damping; by default that of the layer", 0.0}.from(0)};
+                      Coefficient{"sigma", "1 / time", "damping; 0: that of the layer, if there is one", 0.0}.from(0)};
   }
 
   template <int D>

@@ -264,10 +264,13 @@ def test_refusals():
     refused(["other", "21 x 33"], "solver.dt=1e-4", "solver.kappa.dataset=other")
     # The limit of a wave depends on c, not on the damping, which is said once.
     wave = ["run", "/dev/null", "domain.shape=[12,9]", "solver.kind=wave", "solver.cfl=0.5", "initial.kind=sine", "run.steps=2",
-            "output.directory=waves", "--overwrite"]
+            "output.directory=waves", "--overwrite", *('domain.boundary.%s=["neumann","neumann"]' % side for side in ("low", "high"))]
     isohalo(2, *wave, "solver.sigma.kind=expression", "solver.sigma.expression=x+y")
+    layer = ["solver.layer=0.2", "solver.damping=5"]
+    digests = [isohalo(2, *wave, *more).stdout.splitlines()[-2:] for more in (layer, layer + ["solver.sigma=0"], [])]
+    that(digests[0] == digests[1] != digests[2], "a damping of 0 is that of the layer: %r" % digests)
     for words, more in (("come from a file or an expression", ["solver.c.kind=expression", "solver.c.expression=1+x"]),
-                        ("leave out one or the other", ["solver.layer=0.2", "solver.damping=5", "solver.sigma=0"])):
+                        ("leave out one or the other", ["solver.layer=0.2", "solver.damping=5", "solver.sigma=0.1"])):
         ran = isohalo(2, *wave, *more, code=2)
         that(words in ran.stderr, "%r: %s" % (more, ran.stderr))
     refused(["solver.kappa.kind"], "solver.dt=1e-4", "solver.kappa.kind=boxx")
