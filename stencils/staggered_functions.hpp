@@ -156,7 +156,7 @@ struct MaskedFaces : Update {
   KOKKOS_FUNCTION T values(const std::int64_t k) const {
     const bool lower_masked = mask[k - this->below] != T(0), upper_masked = mask[k] != T(0);
     const T to = this->values_seeing(k, [&](double lower, double upper) {
-      return BothSides(mirrors & lower_masked ? upper : lower, mirrors & upper_masked ? lower : upper,
+      return BothSides((mirrors & lower_masked) ? upper : lower, (mirrors & upper_masked) ? lower : upper,
                        this->spacing);
     });
     return lower_masked && upper_masked ? this->v[k] : to;
