@@ -25,8 +25,9 @@ struct Wave {
       key(&Wave::damping, "damping", "1 / time", "sigma at the outer end of the absorbing layer").from(0));
   template <int D>
   static constexpr auto coefficients() {
-    return std::array{Coefficient{"c", "length / time", "wave speed", 1.0}.from(0),
-                      Coefficient{"sigma", "1 / time", "damping; 0: that of the layer, if there is one", 0.0}.from(0)};
+    return std::array{
+        Coefficient{"c", "length / time", "wave speed", 1.0}.from(0),
+        Coefficient{"sigma", "1 / time", "damping; 0: that of the layer, if there is one", 0.0}.from(0)};
   }
 
   template <int D>
