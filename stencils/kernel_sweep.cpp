@@ -247,8 +247,8 @@ void sweep(const SweepRegion<D>& region, const RowUpdate<T, D>& update, const Fe
 }
 
 template <class T, int D>
-void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update, T* kept) {
-  const UpdatedRows<T, D> rows(update, {.in_cache = true});
+void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update, std::int64_t next, T* kept) {
+  const UpdatedRows<T, D> rows(update, {.in_cache = true, .next = next});
   for_each_share_of("isohalo::tile", box, [&](const Box<D>& share) {
     if (!kept) return rows.run_box(share);
     for_each_row(share, [&](const Index<D>& i) {  // the row's neighbors are in cache when its turn comes
@@ -362,7 +362,7 @@ void sweep_with_terms(CellSum<D>& sum, CellSum<D>* second, std::vector<double>& 
 
 #define ISOHALO_INSTANTIATE(T, D)                                                                               \
   template void sweep(const SweepRegion<D>&, const RowUpdate<T, D>&, const Fetch&, std::int64_t, std::int64_t); \
-  template void sweep_box(const Box<D>&, const RowUpdate<T, D>&, T*);                                           \
+  template void sweep_box(const Box<D>&, const RowUpdate<T, D>&, std::int64_t, T*);                             \
   template void sweep_with_change(ChangeSum<T, D>&, std::vector<double>&, const RowUpdate<T, D>&,               \
                                   std::span<T* const>, const Fetch&);                                           \
   template void change_in_box(ChangeSum<T, D>&, std::vector<double>&, const Box<D>&, const ArrayRef<T, D>&,     \

@@ -82,7 +82,7 @@ void StateStepper<T, D>::sweep_by(const SweepSettings<D>& settings) {
 
 template <class T, int D>
 std::string StateStepper<T, D>::sweeps() const {
-  if (sweeps_ > 1 && time_tile_[0] > 0) return TimeTiles<D>{time_tile_}.text(domain_.owned().extents());
+  if (sweeps_ > 1 && tiles_taken_.extents[0] > 0) return tiles_taken_.text(domain_.owned().extents());
   std::string text = Fetch::text(fetches_, fetches_with_change_);
   if (D > 2 && orders_.decided()) text += orders_.way() == 0 ? ", rows in blocks" : ", plane by plane";
   if (fetches_.decided() && overlap_.decided() && overlap_.way() == 1) text += ", while ghosts travel";
@@ -127,14 +127,14 @@ std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, do
     const auto further = [&](int q) { return steps_left_ - 1 - q; };
     TileSizes<D>& tiling = tilings_.at(sweeps_);
     const TimeTiles<D>& tiles = tiling.now(change);
-    time_tile_ = tiles.extents;
+    if (!change || tiles_taken_.extents[0] == 0) tiles_taken_ = tiles;
     const bool whole = steps == sweeps_;  // others take other times
     tiles_tried_ = whole && !tiling.ways[change].decided();
     const detail::Stopwatch watch(tiles_tried_);
     (change ? tiles.in_units(reducer_.tile()) : tiles)
         .for_each_part(
-            steps, [&](int q) -> const Box<D>& { return this->bounds(further(q)); },
-            [&](int q, const Box<D>& part) { sweep_part(further(q), part, q, steps, change, tiles.skew); });
+            steps, [&](int q) { return in_whole_lines(this->bounds(further(q))); },
+            [&](int q, const Box<D>& part) { sweep_part(further(q), part, q, steps, change, tiles); });
     if (tiles_tried_) tiling.ways[change].took(watch.seconds());
   }
   if (steps % 2 && !in_place_) std::swap(now_, next_);
@@ -148,32 +148,47 @@ std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, do
 }
 
 template <class T, int D>
-void StateStepper<T, D>::sweep_part(int further, const Box<D>& part, int q, int steps, bool change,
-                                    const Index<D>& skew) {
+void StateStepper<T, D>::sweep_part(int further, const Box<D>& lines, int q, int steps, bool change,
+                                    const TimeTiles<D>& tiles) {
+  const Box<D> part = lines.intersect(this->bounds(further));
+  if (part.empty()) return;
   const bool last = q + 1 == steps;
   const bool turned = q % 2 && !in_place_;
   const Fields &from = turned ? next_ : now_, &to = turned || in_place_ ? now_ : next_;
   const RowUpdate<T, D> update = this->update(this->kernel(0, q), from, to, 0);
   const Box<D> owned = part.intersect(domain_.owned());  // its change, where it is wanted
   T* const kept = in_place_ && change && q + 2 == steps && !owned.empty()
-                      ? replaced_.keep(next_[0].ref(), part, skew)
+                      ? replaced_.keep(next_[0].ref(), part, tiles.skew)
                       : nullptr;
   const bool summed = last && change && !owned.empty();
   T* const replaced =
       summed && change_over_two_ ? replaced_.values((in_place_ ? next_ : to)[0].ref(), owned) : nullptr;
+  const std::int64_t next = tiles.next(q, steps, this->bounds(further + q), update.like.stride);
   std::int64_t left = part.cells();
   for (const Box<D>& b : level(further).boxes) {
     if (left == 0) break;
     const Box<D> common = b.intersect(part);
     if (common.empty()) continue;
     give_coefficients(common, step_ + q, 0);
-    sweep_box(common, update, kept);
+    sweep_box(in_place_ ? common : in_whole_lines(common).intersect(lines), update, next, kept);
     left -= common.cells();
   }
   if (!last) return this->fill_outside_of(to, with_mirrored(part, this->bounds(further)), step_ + q + 1, 0);
   if (summed)
     change_in_box(reducer_, scratch_, owned, update.like, update.out,
                   replaced ? std::span<T* const>(&replaced, 1) : this->addresses(from, before_));
+}
+
+template <class T, int D>
+Box<D> StateStepper<T, D>::in_whole_lines(Box<D> box) const {
+  constexpr int j = D - 1;
+  const Box<D>&owned = domain_.owned(), &grid = domain_.global();
+  const auto in_lines = [](std::int64_t cells) { return detail::RowLayout::in_lines<T>(cells); };
+  const std::int64_t low = owned.low[j] - in_lines(owned.low[j] - box.low[j]),
+                     high = owned.low[j] + in_lines(box.high[j] - owned.low[j]);
+  if (box.low[j] < owned.low[j] && (around_.periodic[j] || low >= grid.low[j])) box.low[j] = low;
+  if (box.high[j] > owned.high[j] && (around_.periodic[j] || high <= grid.high[j])) box.high[j] = high;
+  return box;
 }
 
 template <class T, int D>

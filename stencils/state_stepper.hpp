@@ -100,8 +100,8 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
 
   double advance(std::int64_t steps, bool change) override;
 
-  /// Extents of the tiles of the last steps that were made in such; 0: none were.
-  const Index<D>& time_tile() const { return time_tile_; }
+  /// Extents of the tiles of the last steps without a change sum, if any were made in such; 0: none were.
+  const Index<D>& time_tile() const { return tiles_taken_.extents; }
 
  private:
   using Base::around_, Base::domain_, Base::outside_, Base::overlap_, Base::plans_, Base::previous_read_;
@@ -155,8 +155,11 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   std::int64_t advance_some(std::int64_t most, bool change, double& sum);
   /// One part of a tile: step q of so many, `further` steps before the next exchange. Before the last one the
   /// outside cells that the next one reads; after it the tile values of the change, if they are wanted.
-  /// `skew`: of its parts.
-  void sweep_part(int further, const Box<D>& part, int q, int steps, bool change, const Index<D>& skew);
+  /// `lines`: the part, and in ghosts the rest of its cache lines.
+  void sweep_part(int further, const Box<D>& lines, int q, int steps, bool change, const TimeTiles<D>& tiles);
+  /// A box, longer by the cells of the same cache lines where its rows end in ghosts, so that vectors have no cells
+  /// left over. Nobody reads what steps write there: steps that go so far are over in all that lies beside.
+  Box<D> in_whole_lines(Box<D> box) const;
   /// `part` and beside a side of the grid the cells that outside ones mirror. They have their values of the same
   /// step: those that lie lower are of earlier tiles, and less than a skew away, so that the step after the next
   /// has not come to them.
@@ -181,8 +184,8 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   std::vector<Level> levels_;
   std::map<int, TileSizes<D>> tilings_;  ///< by reaches
   bool tiles_tried_ = false;             ///< by the last steps
-  Index<D> time_tile_{};
-  std::int64_t lead_ = 0;  ///< see Fetch, as `in_cache_`
+  TimeTiles<D> tiles_taken_;             ///< by the last steps in tiles without a change sum, if there were any
+  std::int64_t lead_ = 0;                ///< see Fetch, as `in_cache_`
   bool in_cache_ = false;
   std::optional<Index<D>> forced_tile_;
   FastestWay fetches_ = FastestWay::of(Fetch::kWays),

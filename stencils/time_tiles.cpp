@@ -85,7 +85,10 @@ TileSizes<D> TileSizes<D>::of(const Index<D>& block, const Index<D>& reach, std:
   };
   std::vector<TimeTiles<D>> sizes;
   for (const std::int64_t part : {1, 4}) sizes.push_back(filling(second_level_cache() / part));
-  sizes.push_back(TimeTiles<D>::thin(block, reach, cell_bytes, line, steps, second_level_cache() / 16, threads));
+  for (const std::int64_t part : {16, 3})
+    sizes.push_back(
+        TimeTiles<D>::thin(block, reach, cell_bytes, line, steps, second_level_cache() / part, threads));
+  sizes.back().fetched = true;
   if (forced) {
     sizes.resize(1);
     sizes[0].extents = *forced;

@@ -36,6 +36,7 @@ struct TimeTiles {
   Index<D> extents{};
   Index<D> skew{};
   Index<D> unit = index_of<D>(1);  ///< see in_units
+  bool fetched = false;            ///< is what the next tile brings in fetched before its turn?
 
   /// The tiles for `steps` steps on `block`, by the model above. `reach`: how far a step reads, on the side where
   /// it reads further. `cell_bytes`: of a cell in all arrays that a step reads or writes. `line`: cells of a cache
@@ -68,7 +69,22 @@ struct TimeTiles {
   std::string text(const Index<D>& block) const {
     std::string text;
     for (int j = 0; j < D; ++j) text += (j > 0 ? " x " : "") + std::to_string(std::min(extents[j], block[j]));
-    return "in tiles of " + text + " cells";
+    return "in tiles of " + text + " cells" + (fetched ? ", fetched ahead" : "");
+  }
+
+  /// Elements from a cell of step q, of so many, to what is fetched while it is updated, for the first step of the
+  /// next tile; 0: nothing. That is done half way, by when this tile has all that it brings in, and in an even
+  /// step, which reads the array that the first one reads. `region`: of the first step.
+  std::int64_t next(int q, int steps, const Box<D>& region, const Index<D>& stride) const {
+    if (!fetched || q != steps / 4 * 2) return 0;
+    for (int j = D - 1; j >= 0; --j) {
+      if (region.extent(j) <= extents[j]) continue;
+      Index<D> away = skew;
+      for (auto& x : away) x *= q;
+      away[j] += extents[j] + skew[j];  // as far as it reads
+      return offset_of<D>(away, Index<D>{}, stride);
+    }
+    return 0;
   }
 
   /// f(q, box) for the parts of `steps` steps in an order that is right: step q = 0, 1, .. in `box`, which lies in
@@ -119,13 +135,14 @@ struct TimeTiles {
 };
 
 /// Tiles that fill the second-level cache or a quarter of it, or thin ones: more of what smaller ones bring in lies
-/// around them, but less is far away from the core, and other programs, too, have a share of that cache. Which are
-/// the fastest is tried out, in whole blocks of steps, those with a change sum apart. Each rank decides for itself,
-/// but all after the same step, since a trial of depths does not count these: all ranks have as many sizes.
+/// around them, but less is far away from the core, and other programs, too, have a share of that cache. Thin ones
+/// that are fetched ahead may be larger than it, where the next cache is fast. Which are the fastest is tried out,
+/// in whole blocks of steps, those with a change sum apart. Each rank decides for itself, but all after the same
+/// step, since a trial of depths does not count these: all ranks have as many sizes.
 template <int D>
 struct TileSizes {
   std::vector<TimeTiles<D>> sizes;
-  FastestWay ways[2] = {FastestWay::of_stretches(sizes.size()), ways[0]};  ///< without, and with a change sum
+  FastestWay ways[2] = {FastestWay::of_stretches(sizes.size(), 2), ways[0]};  ///< without, and with a change sum
 
   /// As TimeTiles::chosen; `threads` share a tile. `forced`: extents of the only size. Local.
   static TileSizes of(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes, std::int64_t line,

@@ -16,11 +16,11 @@ isohalo_add_test(few_tags SOURCES neighborhood/few_tags.cpp neighborhood/counter
 isohalo_add_test(local_schedule SOURCES neighborhood/local_schedule_test.cpp RANKS 1 TIMEOUT 300 LABELS quick)
 isohalo_add_test(halo_geometry SOURCES halo/halo_geometry_test.cpp RANKS 1 TIMEOUT 300 LABELS quick)
 isohalo_add_test(strided_copy SOURCES halo/strided_copy_test.cpp RANKS 1 2 LABELS quick)
-isohalo_add_test(halo_exchange SOURCES halo/halo_exchange_test.cpp RANKS 1 2 4 FULL_RANKS 3 6 TIMEOUT 300 LABELS quick)
+isohalo_add_test(halo_exchange SOURCES halo/halo_exchange_test.cpp RANKS 1 4 FULL_RANKS 2 3 6 TIMEOUT 300 LABELS quick)
 # The tests of it that are left out above.
-isohalo_add_launches(halo_depths RANKS 1 2 FULL_RANKS 3 4 6 TIMEOUT 1200 LABELS product
+isohalo_add_launches(halo_depths RANKS 2 FULL_RANKS 1 3 4 6 TIMEOUT 1200 LABELS product
   COMMAND $<TARGET_FILE:test_halo_exchange> --gtest_also_run_disabled_tests --gtest_filter=HaloDepths.*)
-isohalo_add_test(wrapped_ghosts SOURCES halo/wrapped_ghosts_test.cpp RANKS 1 2 4 FULL_RANKS 3 6 LABELS quick)
+isohalo_add_test(wrapped_ghosts SOURCES halo/wrapped_ghosts_test.cpp RANKS 1 4 FULL_RANKS 2 3 6 LABELS quick)
 isohalo_add_test(any_array SOURCES halo/any_array_test.cpp RANKS 1 2 3 4 6 LABELS quick)
 isohalo_add_test(region SOURCES halo/region_test.cpp RANKS 1 3 4 FULL_RANKS 2 6 LABELS quick)
 isohalo_add_test(row_sweep SOURCES halo/row_sweep_test.cpp RANKS 1 2 4 FULL_RANKS 3 6 LABELS quick)
@@ -34,7 +34,7 @@ isohalo_add_launch(elements_must_be_copyable LABELS quick
 set_tests_properties(elements_must_be_copyable PROPERTIES PASS_REGULAR_EXPRESSION "they must be trivially copyable")
 isohalo_add_test(chooser SOURCES schedule/chooser_test.cpp RANKS 1 2 3 4 6 LABELS quick TIMED)
 isohalo_add_test(shared_memory SOURCES shm/shared_memory_test.cpp RANKS 1 2 3 4 6 LABELS quick)
-isohalo_add_test(halo_transport SOURCES halo/halo_transport_test.cpp RANKS 1 2 3 4 FULL_RANKS 6 TIMEOUT 300 LABELS quick)
+isohalo_add_test(halo_transport SOURCES halo/halo_transport_test.cpp RANKS 1 2 4 FULL_RANKS 3 6 TIMEOUT 300 LABELS quick)
 isohalo_add_test(whole_file SOURCES mpi/whole_file_test.cpp RANKS 1 LABELS quick)
 if(mpich_like)  # two nodes on one machine: shared memory within each, messages between them.
   foreach(test channels halo_transport halo_exchange)

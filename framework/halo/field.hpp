@@ -80,11 +80,10 @@ class Field {
 
   /// Bytes that a field of these extents would take, without making it.
   static double bytes_needed(const Index<D>& extents, const Index<D>& ghost_low, const Index<D>& ghost_high) {
-    double n = sizeof(T);
-    for (int j = 0; j < D; ++j) {
-      const std::int64_t extent = extents[j] + ghost_low[j] + ghost_high[j];
-      n *= static_cast<double>(j < D - 1 ? extent : extent + detail::RowLayout::padding_of<T, D>(extent));
-    }
+    const std::int64_t pitch =
+        detail::RowLayout::pitch_of<T, D>(extents[D - 1], ghost_low[D - 1], ghost_high[D - 1]);
+    double n = static_cast<double>(sizeof(T)) * static_cast<double>(pitch);
+    for (int j = 0; j < D - 1; ++j) n *= static_cast<double>(extents[j] + ghost_low[j] + ghost_high[j]);
     return n;
   }
 

@@ -30,39 +30,54 @@ inline void prefer_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] st
 }
 
 /// How rows lie in memory that begins where a cache line does, so that the first owned cell of each row does as
-/// well: otherwise every vector straddles two lines (docs/performance.md).
+/// well: otherwise every vector straddles two lines (docs/performance.md). Where several ghosts lie beside a row,
+/// its cache lines are all its own, so that steps that go into the ghosts may update whole lines.
 struct RowLayout {
   std::int64_t lead = 0;      ///< elements before the first row
   std::int64_t padding = 0;   ///< elements after each row
   std::int64_t elements = 0;  ///< in all
 
-  /// Elements after a row of so many. Neighboring rows stay off one cache set and, where rows fill pages, off sets
-  /// next to each other: some processors fetch several such rows at half the speed (docs/performance.md).
+  /// Elements from a row of so many owned ones to the next one. Neighboring rows stay off one cache set and, where
+  /// rows fill pages, off sets next to each other: some processors fetch several such rows at half the speed
+  /// (docs/performance.md).
   template <class T, int D>
-  static std::int64_t padding_of(std::int64_t row) {
+  static std::int64_t pitch_of(std::int64_t row, std::int64_t ghost_low, std::int64_t ghost_high) {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T)), line = line_of<T>();
-    const std::int64_t padding = (line - row % line) % line;
-    if (D == 1) return padding;
-    const std::int64_t bytes = (row + padding) * size;
-    if (bytes % 2048 == 0) return padding + 2 * line;
-    return bytes > 4096 && bytes % 4096 == 64 ? padding + line : padding;
+    const std::int64_t before = is_deep(ghost_low, ghost_high) ? in_lines<T>(ghost_low) : ghost_low;
+    const std::int64_t pitch = in_lines<T>(before + row + ghost_high);
+    if (D == 1) return pitch;
+    if (pitch * size % 2048 == 0) return pitch + 2 * line;
+    return pitch * size > 4096 && pitch * size % 4096 == 64 ? pitch + line : pitch;
   }
 
   template <class T, int D>
   static RowLayout of(const Box<D>& owned, const Index<D>& ghost_low, const Index<D>& ghost_high) {
     const Box<D> all = owned.grown(ghost_low, ghost_high);
     const std::int64_t row = all.extent(D - 1), line = line_of<T>();
+    const std::int64_t low = ghost_low[D - 1], high = ghost_high[D - 1];
     RowLayout r;
-    r.padding = padding_of<T, D>(row);
+    r.padding = pitch_of<T, D>(owned.extent(D - 1), low, high) - row;
     const std::int64_t elements = all.cells() / std::max<std::int64_t>(row, 1) * (row + r.padding);
-    r.lead = (line - ghost_low[D - 1] % line) % line;
+    r.lead = in_lines<T>(low) - low;
     if (elements * static_cast<std::int64_t>(sizeof(T)) > 64 * kPage) r.lead += lines_apart() * line;
-    r.elements = r.lead + elements;
+    // A line more before and behind all: what lies in the same line as the last ghost may be computed, and for that
+    // what lies beside it be read.
+    const std::int64_t around = is_deep(low, high) ? line : 0;
+    r.lead += around;
+    r.elements = r.lead + elements + around;
     return r;
+  }
+
+  /// The fewest elements of whole cache lines that are not less.
+  template <class T>
+  static std::int64_t in_lines(std::int64_t elements) {
+    constexpr std::int64_t line = line_of<T>();
+    return (elements + line - 1) / line * line;
   }
 
  private:
   static constexpr std::int64_t kPage = 4096;
+  static bool is_deep(std::int64_t ghost_low, std::int64_t ghost_high) { return ghost_low > 1 || ghost_high > 1; }
   /// Lines by which an array begins later in its page than the one made before: the same cell of several arrays is
   /// not in one set of the first-level cache, then. (Gray-Scott from memory, four rows at a time, an EPYC: 1.3
   /// times as fast.)

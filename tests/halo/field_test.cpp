@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <utility>
 
 #include "tests/mpi_main.hpp"
@@ -34,6 +35,30 @@ TEST(Field, RowsAvoidMultiplesOfThePageSize) {
   f.at({-1, -1}) = 1;
   f.at({3, 510}) = 2;
   EXPECT_EQ(f.at({0, 0}), 0);
+}
+
+/// Steps that go into the ghosts may write what else is in these lines.
+template <class T>
+void check_lines(const Index<3>& low, const Index<3>& high) {
+  const Field<T, 3> f("f", Box<3>{{0, 0, 0}, {3, 4, 37}}, low, high);
+  const auto line = [&](const Index<3>& i) { return reinterpret_cast<std::uintptr_t>(&f.at(i)) / 64; };
+  std::set<std::uintptr_t> lines;
+  Box<3> rows = f.ref().allocated();
+  rows.high[2] = rows.low[2] + 1;
+  for_each_cell(rows, [&](const Index<3>& i) {
+    const Index<3> last{i[0], i[1], 36 + high[2]};
+    for (std::uintptr_t k = line(i); k <= line(last); ++k)
+      EXPECT_TRUE(lines.insert(k).second) << "a line of two rows";
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&f.at({i[0], i[1], 0})) % 64, 0u);
+  });
+}
+
+TEST(Field, RowsWithSeveralGhostsHaveCacheLinesOfTheirOwn) {
+  for (const std::int64_t k : {2, 3, 8, 9}) {
+    check_lines<double>({k, k, k}, {k, k, k});
+    check_lines<float>({1, 1, k}, {1, 1, 0});
+    check_lines<std::uint8_t>({0, 0, 1}, {0, 0, k});
+  }
 }
 
 TEST(Field, NeighborsBeginAtDifferentPlacesOfAPage) {

@@ -7,6 +7,7 @@
 
 #include "apps/bench/input_solver.hpp"
 #include "framework/halo/faces.hpp"
+#include "framework/mpi/communicator.hpp"
 #include "framework/reduce/tree_reducer.hpp"
 #include "stencils/cell_solver.hpp"
 #include "tests/mpi_main.hpp"
@@ -132,8 +133,9 @@ std::vector<T> whole(const ArrayRef<T, 2>& a, const Index<2>& shape) {
   std::vector<T> all(static_cast<std::size_t>(shape[0] * shape[1]));
   for_each_cell(a.owned,
                 [&](const Index<2>& i) { all[static_cast<std::size_t>(i[0] * shape[1] + i[1])] = a.at(i); });
-  MPI_Allreduce(MPI_IN_PLACE, all.data(), static_cast<int>(all.size()),
-                sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  Communicator::of(MPI_COMM_WORLD)
+      .allreduce(all.data(), static_cast<int>(all.size()), sizeof(T) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT,
+                 MPI_SUM);
   return all;
 }
 template <class T>

@@ -4,11 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "stencils/cell_solver.hpp"
 #include "stencils/row_kernels.hpp"
@@ -73,6 +76,38 @@ TEST(TimeTiles, EveryCellReadsTheStepBefore) {
                    steps);
   }
   check_order<3>({{0, 0, 0}, {7, 9, 6}}, {false, true, false}, {1, 1, 1}, {{2, 3, 4}, {1, 1, 2}}, 3);
+}
+
+TEST(TimeTiles, FetchWhatTheNextOneBringsIn) {
+  const Box<2> region{{-2, -8}, {30, 72}};
+  const Index<2> stride{1000, 1};
+  TimeTiles<2> tiles{{5, 16}, {2, 8}};
+  const auto place = [&](const Index<2>& i) { return offset_of<2>(i, Index<2>{}, stride); };
+  EXPECT_EQ(tiles.next(2, 5, region, stride), 0);
+  tiles.fetched = true;
+  for (const int steps : {2, 3, 4, 5, 8, 9}) {
+    std::vector<std::pair<int, Box<2>>> parts;
+    tiles.for_each_part(
+        steps, [&](int) { return region; }, [&](int q, const Box<2>& part) { parts.emplace_back(q, part); });
+    int fetched = 0;
+    for (std::size_t k = 0; k + 1 < parts.size(); ++k) {
+      const auto& [q, part] = parts[k];
+      const std::int64_t next = tiles.next(q, steps, region, stride);
+      if (next == 0) continue;
+      EXPECT_EQ(q % 2, 0);
+      const auto first = std::find_if(parts.begin() + static_cast<std::ptrdiff_t>(k) + 1, parts.end(),
+                                      [](const auto& p) { return p.first == 0; });
+      const bool whole = part.extents() == tiles.extents;  // and the next one in the same row of tiles
+      if (first == parts.end() || !whole || first->second.low[1] < part.low[1]) continue;
+      EXPECT_EQ(place(part.low) + next, place({first->second.low[0], first->second.low[1] + tiles.skew[1]}));
+      ++fetched;
+    }
+    EXPECT_GT(fetched, 3) << steps << " steps";
+  }
+  tiles.extents = {5, 80};  // one tile after the other in dimension 0
+  EXPECT_EQ(tiles.next(2, 5, region, stride), (5 + 2 * 2 + 2) * 1000 + 2 * 8);
+  tiles.extents = {32, 80};
+  EXPECT_EQ(tiles.next(2, 5, region, stride), 0);
 }
 
 TEST(TimeTiles, AreCutToTheCache) {
