@@ -75,6 +75,7 @@ class LifeRow final : public RowKernel<std::uint8_t, 2> {
     }
   }
 
+  bool takes_any_value() const override { return true; }
   void run(const std::uint8_t* const* in, std::int64_t at, std::uint8_t* const* out, std::int64_t to,
            const CellRows& rows, const Index<2>&) const override {
     const std::uint8_t* from = in[0] + at;

@@ -120,6 +120,7 @@ class PointRow final : public RowKernel<T, D> {
     }
   }
   bool reads_what_it_writes() const override { return kReplaces; }
+  bool takes_any_value() const override { return !kReplaces; }
   const T* source_at(const Index<D>& i) const override { return Point::kReads > 1 ? &source_.at(i) : nullptr; }
 
  private:

@@ -53,6 +53,7 @@ template <class T, int D>
 void StateStepper<T, D>::go_deep(int depth) {
   depth_ = depth;
   sweeps_ = names_.reaches(depth);
+  for (TimeTiles<D>& t : tiles_taken_) t = {};
   this->plan();
   Index<D> reach;
   for (int j = 0; j < D; ++j) reach[j] = std::max(layers_low_[j], layers_high_[j]);
@@ -82,7 +83,7 @@ void StateStepper<T, D>::sweep_by(const SweepSettings<D>& settings) {
 
 template <class T, int D>
 std::string StateStepper<T, D>::sweeps() const {
-  if (sweeps_ > 1 && tiles_taken_.extents[0] > 0) return tiles_taken_.text(domain_.owned().extents());
+  if (sweeps_ > 1 && tiles_taken().extents[0] > 0) return tiles_taken().text(domain_.owned().extents());
   std::string text = Fetch::text(fetches_, fetches_with_change_);
   if (D > 2 && orders_.decided()) text += orders_.way() == 0 ? ", rows in blocks" : ", plane by plane";
   if (fetches_.decided() && overlap_.decided() && overlap_.way() == 1) text += ", while ghosts travel";
@@ -126,15 +127,14 @@ std::int64_t StateStepper<T, D>::advance_some(std::int64_t most, bool change, do
     const PhaseScope scope(phases_, Phase::sweep);
     const auto further = [&](int q) { return steps_left_ - 1 - q; };
     TileSizes<D>& tiling = tilings_.at(sweeps_);
-    const TimeTiles<D>& tiles = tiling.now(change);
-    if (!change || tiles_taken_.extents[0] == 0) tiles_taken_ = tiles;
+    tiles_taken_[change] = tiling.now(change);
+    const TimeTiles<D> tiles = change ? tiles_taken_[1].in_units(reducer_.tile()) : tiles_taken_[0];
     const bool whole = steps == sweeps_;  // others take other times
     tiles_tried_ = whole && !tiling.ways[change].decided();
     const detail::Stopwatch watch(tiles_tried_);
-    (change ? tiles.in_units(reducer_.tile()) : tiles)
-        .for_each_part(
-            steps, [&](int q) { return in_whole_lines(this->bounds(further(q))); },
-            [&](int q, const Box<D>& part) { sweep_part(further(q), part, q, steps, change, tiles); });
+    tiles.for_each_part(
+        steps, [&](int q) { return in_whole_lines(this->bounds(further(q))); },
+        [&](int q, const Box<D>& part) { sweep_part(further(q), part, q, steps, change, tiles); });
     if (tiles_tried_) tiling.ways[change].took(watch.seconds());
   }
   if (steps % 2 && !in_place_) std::swap(now_, next_);
@@ -164,13 +164,14 @@ void StateStepper<T, D>::sweep_part(int further, const Box<D>& lines, int q, int
   T* const replaced =
       summed && change_over_two_ ? replaced_.values((in_place_ ? next_ : to)[0].ref(), owned) : nullptr;
   const std::int64_t next = tiles.next(q, steps, this->bounds(further + q), update.like.stride);
+  const bool longer = !in_place_ && update.kernel.takes_any_value();
   std::int64_t left = part.cells();
   for (const Box<D>& b : level(further).boxes) {
     if (left == 0) break;
     const Box<D> common = b.intersect(part);
     if (common.empty()) continue;
     give_coefficients(common, step_ + q, 0);
-    sweep_box(in_place_ ? common : in_whole_lines(common).intersect(lines), update, next, kept);
+    sweep_box(longer ? in_whole_lines(common).intersect(lines) : common, update, next, kept);
     left -= common.cells();
   }
   if (!last) return this->fill_outside_of(to, with_mirrored(part, this->bounds(further)), step_ + q + 1, 0);

@@ -100,8 +100,9 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
 
   double advance(std::int64_t steps, bool change) override;
 
-  /// Extents of the tiles of the last steps without a change sum, if any were made in such; 0: none were.
-  const Index<D>& time_tile() const { return tiles_taken_.extents; }
+  /// Extents of the tiles of the last steps of this depth, without a change sum if there were such; 0: there were
+  /// none.
+  const Index<D>& time_tile() const { return tiles_taken().extents; }
 
  private:
   using Base::around_, Base::domain_, Base::outside_, Base::overlap_, Base::plans_, Base::previous_read_;
@@ -157,8 +158,10 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   /// outside cells that the next one reads; after it the tile values of the change, if they are wanted.
   /// `lines`: the part, and in ghosts the rest of its cache lines.
   void sweep_part(int further, const Box<D>& lines, int q, int steps, bool change, const TimeTiles<D>& tiles);
+  const TimeTiles<D>& tiles_taken() const { return tiles_taken_[tiles_taken_[0].extents[0] > 0 ? 0 : 1]; }
   /// A box, longer by the cells of the same cache lines where its rows end in ghosts, so that vectors have no cells
-  /// left over. Nobody reads what steps write there: steps that go so far are over in all that lies beside.
+  /// left over. Cells that are needed read none of these. They overwrite values of two steps ago, as all do: who
+  /// needed those has read them, in this tile or an earlier one.
   Box<D> in_whole_lines(Box<D> box) const;
   /// `part` and beside a side of the grid the cells that outside ones mirror. They have their values of the same
   /// step: those that lie lower are of earlier tiles, and less than a skew away, so that the step after the next
@@ -184,7 +187,7 @@ class StateStepper : public FieldStepper<T, D, HostParts<T, D>> {
   std::vector<Level> levels_;
   std::map<int, TileSizes<D>> tilings_;  ///< by reaches
   bool tiles_tried_ = false;             ///< by the last steps
-  TimeTiles<D> tiles_taken_;             ///< by the last steps in tiles without a change sum, if there were any
+  TimeTiles<D> tiles_taken_[2];          ///< by the last steps in tiles, without and with a change sum
   std::int64_t lead_ = 0;                ///< see Fetch, as `in_cache_`
   bool in_cache_ = false;
   std::optional<Index<D>> forced_tile_;

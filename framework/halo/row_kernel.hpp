@@ -70,6 +70,10 @@ class RowKernel {
   virtual bool reads_beside(std::size_t /*k*/) const { return true; }
   /// Does it read what was in the cells that it writes, by the address of these? Then they must be those.
   virtual bool reads_what_it_writes() const { return false; }
+  /// May steps in tiles also call it for cells beside those whose new values are needed, in the same cache lines,
+  /// where it reads anything, such as values of other steps, and what is given by fields is 0? Not a function that
+  /// looks something up by values or goes on until they are near enough, nor one that reads what it writes.
+  virtual bool takes_any_value() const { return false; }
   /// Where cell i lies in an array of its own that it reads in the cells that it updates, if it has one: to fetch
   /// memory from there. Local.
   virtual const T* source_at(const Index<D>&) const { return nullptr; }

@@ -20,8 +20,8 @@ class FastestWay {
   static FastestWay decided_for(std::size_t way) { return FastestWay(way, 0, 1, 0); }
   /// Another way than the first is kept where it takes less than `gain` of that one's time.
   static FastestWay of(std::size_t ways, double gain = 0.98) { return FastestWay(0, ways, 3, 3, gain); }
-  /// What `took` counts as a step is a stretch of many: the first one after another way's counts, too, and each way
-  /// has so many that count. A single way is decided for.
+  /// What `took` counts as a step is a stretch of many: the first one after another way's counts, too. Each way has
+  /// one that does not count, then as many as `counted`. A single way is decided for.
   static FastestWay of_stretches(std::size_t ways, std::size_t counted = 3) {
     return FastestWay(0, ways > 1 ? ways : 0, 1, 1 + counted);
   }

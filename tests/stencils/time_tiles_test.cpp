@@ -304,6 +304,30 @@ struct IndexedRow {
   }
 };
 
+/// A kernel that says for which cells of rows it was called.
+struct SeenRow {
+  std::int64_t stride;
+  std::pair<std::int64_t, std::int64_t>* seen;
+  void operator()(const double* in, double* out, std::int64_t n, const Index<2>& i) const {
+    *seen = {std::min(seen->first, i[1]), std::max(seen->second, i[1] + n)};
+    for (std::int64_t x = 0; x < n; ++x) out[x] = 0.5 * (in[x - stride] + in[x + 1]);
+  }
+};
+
+TEST(TimeTiles, CallOtherKernelsForNeededCellsAlone) {
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {24, 40}, {.periodic = {true, true}});
+  std::pair<std::int64_t, std::int64_t> seen{1000, -1000};
+  StateStepper<double, 2> stepper(
+      "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 4,
+      [&](const Index<2>& stride) {
+        return SeenRow{stride[0], &seen};
+      },
+      Exchange::coalesced_packed);
+  stepper.advance(8, false);
+  EXPECT_EQ(seen.first, domain.owned().low[1] - 3);
+  EXPECT_EQ(seen.second, domain.owned().high[1] + 3);
+}
+
 TEST(TimeTiles, TellKernelsWhereARowBegins) {
   // Rows begin anywhere in a cache line, so that some are cut in two. Not periodic: the index is that of the cell.
   for (std::uint64_t seed = 1; seed < 30; ++seed) {
