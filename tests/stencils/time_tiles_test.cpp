@@ -305,27 +305,38 @@ struct IndexedRow {
 };
 
 /// A kernel that says for which cells of rows it was called.
-struct SeenRow {
-  std::int64_t stride;
-  std::pair<std::int64_t, std::int64_t>* seen;
-  void operator()(const double* in, double* out, std::int64_t n, const Index<2>& i) const {
-    *seen = {std::min(seen->first, i[1]), std::max(seen->second, i[1] + n)};
-    for (std::int64_t x = 0; x < n; ++x) out[x] = 0.5 * (in[x - stride] + in[x + 1]);
+class SeenRow final : public RowKernel<double, 2> {
+ public:
+  using Seen = std::pair<std::int64_t, std::int64_t>;
+  SeenRow(std::int64_t stride, bool any, Seen* seen) : stride_(stride), any_(any), seen_(seen) {}
+  void run(const double* const* in, std::int64_t at, double* const* out, std::int64_t to, const CellRows& rows,
+           const Index<2>& i) const override {
+    *seen_ = {std::min(seen_->first, i[1]), std::max(seen_->second, i[1] + rows.cells)};
+    rows.for_each<2>(i, [&](std::int64_t k, const Index<2>&) {
+      const double* const u = in[0] + at + k;
+      for (std::int64_t x = 0; x < rows.cells; ++x) out[0][to + k + x] = 0.5 * (u[x - stride_] + u[x + 1]);
+    });
   }
+  bool takes_any_value() const override { return any_; }
+
+ private:
+  std::int64_t stride_;
+  bool any_;
+  Seen* seen_;
 };
 
-TEST(TimeTiles, CallOtherKernelsForNeededCellsAlone) {
+TEST(TimeTiles, UpdateWholeLinesInGhostsWhereTheKernelTakesAnyValue) {
   const CartesianDomain<2> domain(MPI_COMM_WORLD, {24, 40}, {.periodic = {true, true}});
-  std::pair<std::int64_t, std::int64_t> seen{1000, -1000};
-  StateStepper<double, 2> stepper(
-      "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 4,
-      [&](const Index<2>& stride) {
-        return SeenRow{stride[0], &seen};
-      },
-      Exchange::coalesced_packed);
-  stepper.advance(8, false);
-  EXPECT_EQ(seen.first, domain.owned().low[1] - 3);
-  EXPECT_EQ(seen.second, domain.owned().high[1] + 3);
+  const std::int64_t low = domain.owned().low[1], high = domain.owned().high[1];
+  for (const bool any : {false, true}) {
+    SeenRow::Seen seen{1000, -1000};
+    StateStepper<double, 2> stepper(
+        "u", domain, StencilShape<2>::star(1), BoundaryRules<2>{}, 4,
+        [&](const Index<2>& stride) { return SeenRow(stride[0], any, &seen); }, Exchange::coalesced_packed);
+    stepper.advance(8, false);
+    EXPECT_EQ(seen.first, any ? low - 8 : low - 3);
+    EXPECT_EQ(seen.second, any ? low + (high + 3 - low + 7) / 8 * 8 : high + 3);
+  }
 }
 
 TEST(TimeTiles, TellKernelsWhereARowBegins) {
