@@ -17,10 +17,10 @@ template <class T, int D>
 void sweep(const SweepRegion<D>& region, const RowUpdate<T, D>& update, const Fetch& how, std::int64_t part = 0,
            std::int64_t parts = 1);
 
-/// Updates one box that is in cache. `next`: see Fetch. `kept`: where the values go that an array that is
-/// updated in place has before, to the same places behind it. Fences. Local.
+/// Updates one box that is in cache. `next`: see Fetch. `kept`: if it is not null, where the values go that an
+/// array that is updated in place has before, to the same places behind it. Fences. Local.
 template <class T, int D>
-void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update, std::int64_t next = 0, T* kept = nullptr);
+void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update, std::int64_t next, T* kept);
 
 /// Updates the owned cells, and forms the tile values of ((new - old) as double)^2 on the way, of several arrays
 /// the sum in their order; old: in `before`, which may be among those read. `sum.combine()` then gives the change

@@ -255,8 +255,8 @@ class StaggeredSolver final : public StaggeredSteps<D> {
       if (steps > 1) bring_sides(part, this->time(q));
       const Level& level = levels_[static_cast<std::size_t>(after(q))];
       bring_in_time(level.all[0], part, this->time_of_sources(q));
-      Fetch of_step = how;
-      of_step.next = tiles.next(q, steps, region(0), arrays_[0].stride);
+      Fetch of_cells = how;  // which have all arrays
+      of_cells.next = tiles.next(q, steps, region(0), arrays_[0].stride);
       in_turn([&](std::size_t f) {
         Box<D> of_part = part;
         if (f > 0) {
@@ -264,7 +264,7 @@ class StaggeredSolver final : public StaggeredSteps<D> {
           if (part.low[j] > region(q).low[j]) ++of_part.low[j];
           ++of_part.high[j];
         }
-        update_part(f, level.all[f], of_part, of_step);
+        update_part(f, level.all[f], of_part, f == 0 ? of_cells : how);
       });
     });
   }
