@@ -40,10 +40,16 @@ if(ISOHALO_NATIVE AND NOT "${CMAKE_CXX_FLAGS} ${${ISOHALO_TYPE_FLAGS}}" MATCHES 
   endif()
 endif()
 
+# GCC, which collects its garbage from 128 MiB on, takes some 6 % less time when it begins later.
+set(ISOHALO_GARBAGE)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT "CUDA" IN_LIST Kokkos_DEVICES)
+  set(ISOHALO_GARBAGE $<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=400000>)
+endif()
+
 # Flags of our own compilation. Contraction is off for users as well (arithmetic lives in headers): with it, a
 # processor with fused multiply-add would give other bits than one without.
 function(isohalo_flags target)
-  target_compile_options(${target} PRIVATE ${ISOHALO_WARNINGS})
+  target_compile_options(${target} PRIVATE ${ISOHALO_WARNINGS} ${ISOHALO_GARBAGE})
   if(ISOHALO_NATIVE)
     target_compile_options(${target} PRIVATE -march=native ${ISOHALO_VECTORS})
   endif()

@@ -22,10 +22,11 @@ using HostMemory = Kokkos::SharedHostPinnedSpace;
 using HostMemory = Kokkos::HostSpace;
 #endif
 
-/// Can MPI send from the memory of Space, and receive there? Not where Kokkos takes memory in the order of a
-/// stream, which MPI does not share among processes.
+/// Can MPI send from the memory of Space, and receive there, and may it? Not where Kokkos takes memory in the order
+/// of a stream, which MPI does not share among processes.
 template <class Space>
 bool mpi_reads_memory_of() {
+  if (host_messages_wanted()) return false;
   if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename Space::memory_space>::accessible)
     return true;
 #if defined(KOKKOS_ENABLE_CUDA) && !defined(KOKKOS_ENABLE_IMPL_CUDA_MALLOC_ASYNC)
@@ -93,9 +94,9 @@ struct CellKernel {
 /// Per stage and array one kernel packs the cells of all messages, one copies the ghosts that are this rank's own
 /// cells, one unpacks. All arrays of an exchange go in one message per peer.
 ///
-/// Where neither the host nor MPI can reach the arrays' memory, or when messages are `staged`, buffers are copied
-/// to host memory; otherwise they are used in place.
-template <int D, class Space, bool staged>
+/// Where MPI cannot reach the arrays' memory, or must not (host_messages_wanted), buffers are copied to host memory;
+/// otherwise they are used in place.
+template <int D, class Space>
 class KernelTransport final : public HaloTransport<D> {
  public:
   explicit KernelTransport(HaloTask<D> task) : HaloTransport<D>(std::move(task)) {
@@ -193,7 +194,7 @@ class KernelTransport final : public HaloTransport<D> {
     for (Table& table : side.tables) table.upload();
     const auto bytes = static_cast<std::size_t>(at);
     side.buffer = Buffer(Kokkos::view_alloc("isohalo::buffer", Kokkos::WithoutInitializing), bytes);
-    side.apart = (staged || !mpi_reads_memory_of<Space>()) && at > 0;
+    side.apart = !mpi_reads_memory_of<Space>() && at > 0;
     if (side.apart)
       side.host = HostBuffer(Kokkos::view_alloc("isohalo::host_buffer", Kokkos::WithoutInitializing), bytes);
   }
@@ -269,9 +270,9 @@ class KernelTransport final : public HaloTransport<D> {
   bool messages_ = false;  ///< are there any?
 };
 
-template <int D, class Space, bool staged>
+template <int D, class Space>
 inline constexpr KernelCopies<D> kKernelCopies{[](HaloTask<D> task) -> std::unique_ptr<HaloTransport<D>> {
-  return std::make_unique<KernelTransport<D, Space, staged>>(std::move(task));
+  return std::make_unique<KernelTransport<D, Space>>(std::move(task));
 }};
 
 }  // namespace isohalo::detail

@@ -12,9 +12,8 @@ namespace isohalo {
 
 /// Who copies the cells of a view to and from messages.
 enum class ViewCopies {
-  automatic,       ///< the host where it can reach the view's memory, by every transport; otherwise kernels
-  kernels,         ///< kernels of the view's execution space
-  staged_kernels,  ///< the same, messages in host memory of their own even where the host reaches the view's
+  automatic,  ///< the host where it can reach the view's memory, by every transport; otherwise kernels
+  kernels,    ///< kernels of the view's execution space
 };
 
 /// Describes a view of rank 1 to 4, of any layout and in any memory space, that holds `owned` and these ghost
@@ -52,10 +51,7 @@ ErasedArray<static_cast<int>(View::rank)> view_ref(const View& view, const Box<s
     first += ghost_low[j] * a.stride[j];
   }
   if (view.data()) a.data = reinterpret_cast<std::byte*>(view.data() + first);
-  if (copies == ViewCopies::staged_kernels)
-    a.kernels = &detail::kKernelCopies<D, Space, true>;
-  else if (copies == ViewCopies::kernels || !host_reaches)
-    a.kernels = &detail::kKernelCopies<D, Space, false>;
+  if (copies == ViewCopies::kernels || !host_reaches) a.kernels = &detail::kKernelCopies<D, Space>;
   return a;
 }
 

@@ -10,8 +10,12 @@
 
 namespace isohalo {
 
+bool host_messages_wanted() {
+  const char* const host = std::getenv("ISOHALO_HOST_MESSAGES");
+  return host && std::string_view(host) == "1";
+}
+
 bool mpi_reads_device_memory([[maybe_unused]] DeviceMemory memory) {
-  if (const char* host = std::getenv("ISOHALO_HOST_MESSAGES"); host && std::string_view(host) == "1") return false;
 #if defined(MPIX_GPU_SUPPORT_CUDA) && defined(MPIX_GPU_SUPPORT_HIP)  // MPICH
   int yes = 0;
   const int kind = memory == DeviceMemory::cuda ? MPIX_GPU_SUPPORT_CUDA : MPIX_GPU_SUPPORT_HIP;

@@ -1,7 +1,6 @@
 #include "framework/reduce/allreduce.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
@@ -14,31 +13,6 @@
 
 namespace isohalo {
 
-namespace {
-
-/// MPI's name of a predefined type.
-std::string name_of(MPI_Datatype type, MPI_Comm comm) {
-  int integers = 0, addresses = 0, types = 0, combiner = 0, length = 0;
-  mpi_check(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope", comm);
-  if (combiner != MPI_COMBINER_NAMED) return "derived";
-  std::array<char, MPI_MAX_OBJECT_NAME> name{};
-  mpi_check(MPI_Type_get_name(type, name.data(), &length), "MPI_Type_get_name", comm);
-  return name.data();
-}
-
-std::string name_of(MPI_Op op) {
-  const std::pair<MPI_Op, const char*> own[] = {
-      {MPI_MAX, "MPI_MAX"},     {MPI_MIN, "MPI_MIN"},        {MPI_SUM, "MPI_SUM"},       {MPI_PROD, "MPI_PROD"},
-      {MPI_LAND, "MPI_LAND"},   {MPI_LOR, "MPI_LOR"},        {MPI_LXOR, "MPI_LXOR"},     {MPI_BAND, "MPI_BAND"},
-      {MPI_BOR, "MPI_BOR"},     {MPI_BXOR, "MPI_BXOR"},      {MPI_MAXLOC, "MPI_MAXLOC"}, {MPI_MINLOC, "MPI_MINLOC"},
-      {MPI_NO_OP, "MPI_NO_OP"}, {MPI_REPLACE, "MPI_REPLACE"}};
-  for (const auto& [known, name] : own)
-    if (op == known) return name;
-  return "a user's";
-}
-
-}  // namespace
-
 ScheduledAllreduce::ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype type, MPI_Op op,
                                        const std::string& schedule, const Planning& planning)
     : comm_(Communicator::of(user)), count_(count), type_(type), op_(op), schedule_({}, 1) {
@@ -50,9 +24,7 @@ ScheduledAllreduce::ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype ty
   });
   agree_same(comm_, "allreduce",
              {{"count", std::to_string(count)},
-              {"datatype", type_name_},
               {"bytes of the elements", std::to_string(bytes_)},
-              {"operation", op_name_},
               {"the operation commutes", commutes_ ? "true" : "false"},
               {"schedule", automatic || error ? schedule : schedule_.text()},
               {"planning", detail::to_text(planning)}},
@@ -96,7 +68,7 @@ Schedule ScheduledAllreduce::parse(const std::string& text) const {
   return schedule;
 }
 
-/// Whether the operation commutes, how its elements lie in memory, and what MPI calls both.
+/// Whether the operation commutes, and how its elements lie in memory.
 void ScheduledAllreduce::ask_mpi() {
   MPI_Aint lower = 0, extent = 0, true_extent = 0;
   int size = 0, commutes = 0;
@@ -107,12 +79,9 @@ void ScheduledAllreduce::ask_mpi() {
   mpi_check(MPI_Type_get_true_extent(type_, &true_lower_, &true_extent), "MPI_Type_get_true_extent", comm_.get());
   mpi_check(MPI_Type_size(type_, &size), "MPI_Type_size", comm_.get());
   commutes_ = commutes;
-  type_name_ = name_of(type_, comm_.get());
-  op_name_ = name_of(op_);
   if (!mpi_combines(op_, type_))
-    throw UsageError("an allreduce: MPI does not combine elements of the type " + type_name_ +
-                     (type_name_ == "derived" ? ", or it is not committed," : "") + " by the operation " +
-                     op_name_);
+    throw UsageError("an allreduce: MPI does not combine elements of this type by this operation, or the type is not "
+                     "committed");
   bytes_ = static_cast<std::size_t>(size) * static_cast<std::size_t>(count_);
   dense_ = size == extent && extent == true_extent && true_lower_ == 0;
   // Arrays of doubles must stay aligned whatever the number of bytes before them.

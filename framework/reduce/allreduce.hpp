@@ -24,8 +24,8 @@ class ScheduledAllreduce final : private detail::StageExecutor<ScheduledAllreduc
   /// committed datatype and `op` any operation that MPI_Reduce_local takes for it, both alive as long as this
   /// object. Collective. Throws UsageError on all ranks: for a schedule that does not fit, a dissemination (sums
   /// would count twice), one that does not keep rank order when `op` does not commute, a negative count, or
-  /// arguments that differ between ranks. Of types and operations that are not MPI's own only the size and whether
-  /// they commute are compared: that they are the same on all ranks is up to the caller.
+  /// arguments that differ between ranks. Of types and operations only the size and whether they commute are
+  /// compared: that they are the same on all ranks is up to the caller.
   ScheduledAllreduce(MPI_Comm user, int count, MPI_Datatype type, MPI_Op op, const std::string& schedule = "auto",
                      const Planning& planning = {});
 
@@ -70,7 +70,6 @@ class ScheduledAllreduce final : private detail::StageExecutor<ScheduledAllreduc
   std::size_t room_ = 0;   // from the first byte to the last, a multiple of 64
   bool dense_ = false;     // no gaps: a plain copy will do
   bool commutes_ = false;
-  std::string type_name_, op_name_;  // of MPI's own, to be compared
   std::vector<StageActions> stages_;
   std::vector<std::byte> buffer_;  // what arrives in a stage, and one array more
   std::vector<MPI_Request> requests_;

@@ -46,11 +46,29 @@ auto made_view(const Index<D>& n) {
   }
 }
 
+/// How messages are made of the cells of a view: as ViewCopies says, or by kernels and through host memory.
+enum class Copies { automatic, kernels, staged };
+
+/// As long as it lives, transports that are made send messages through host memory, if they are staged.
+class Messages {
+ public:
+  explicit Messages(Copies copies) {
+    if (copies == Copies::staged) setenv("ISOHALO_HOST_MESSAGES", "1", 1);
+  }
+  ~Messages() { unsetenv("ISOHALO_HOST_MESSAGES"); }
+  Messages(const Messages&) = delete;
+  Messages& operator=(const Messages&) = delete;
+};
+
+ViewCopies view_copies(Copies copies) {
+  return copies == Copies::automatic ? ViewCopies::automatic : ViewCopies::kernels;
+}
+
 /// How views are exchanged in a test.
 template <int D>
 struct How {
   Exchange exchange = Exchange::automatic;
-  ViewCopies copies = ViewCopies::kernels;
+  Copies copies = Copies::kernels;
   HaloMutation<D> mutation{};
   bool runs_on = false;
   HaloOptions<D> options() const {
@@ -75,6 +93,7 @@ template <class T, int D, class Layout>
 std::int64_t wrong_cells(
     const CartesianDomain<D>& domain, const StencilShape<D>& shape, int depth, const How<D>& how, int rounds = 2,
     const std::function<void()>& delay = [] {}) {
+  const Messages messages(how.copies);
   const BoundaryTopology<D> around{domain.global(), domain.periodic(), {}, {}};
   auto [low, high] = shape.ghost_widths(depth, around);
   high[0] += 2;  // wider than needed
@@ -83,7 +102,7 @@ std::int64_t wrong_cells(
   const Box<D> all = domain.owned().grown(low, high);
   const auto made = made_view<T, D, Layout>(all.extents());
   const auto view = made.first;
-  const auto array = view_ref(view, domain.owned(), low, high, how.copies);
+  const auto array = view_ref(view, domain.owned(), low, high, view_copies(how.copies));
   const auto host = Kokkos::create_mirror_view(view);
   const auto needed = test::needed_by_definition(domain.owned(), shape.offsets(), depth, around);
   std::int64_t wrong = 0;
@@ -131,8 +150,8 @@ void check(const Index<D>& extents, int deepest) {
           for (const auto way : kWays) {
             if (way == Exchange::slabs_packed && !slabs_possible(shape)) continue;
             const bool runs_on = ++turn % 2 == 0;
-            const How<D> kernels{way, ViewCopies::kernels, {}, runs_on}, host{way, ViewCopies::automatic},
-                staged{way, ViewCopies::staged_kernels, {}, runs_on};
+            const How<D> kernels{way, Copies::kernels, {}, runs_on}, host{way, Copies::automatic},
+                staged{way, Copies::staged, {}, runs_on};
             std::int64_t wrong = 0;
             switch ((turn + turn / 4) % 4) {  // another one for the same way each time
               case 0:
@@ -189,7 +208,7 @@ TEST(Views, ManyRepetitionsWithRandomDelays) {
     if (random.in(0, 9) == 0) usleep(static_cast<useconds_t>(random.in(0, 300)));
   };
   for (const auto way : kWays) {
-    const auto copies = way == Exchange::direct_packed ? ViewCopies::staged_kernels : ViewCopies::kernels;
+    const auto copies = way == Exchange::direct_packed ? Copies::staged : Copies::kernels;
     for (const bool runs_on : {false, true})
       EXPECT_EQ((wrong_cells<double, 2, Kokkos::LayoutRight>(torus(), StencilShape<2>::moore(1), 2,
                                                              {way, copies, {}, runs_on}, 150, delay)),
@@ -304,8 +323,8 @@ class ViewOn {
     for_each_cell(field_.u.allocated(), [&](const Index<2>& i) { at(i) = static_cast<T>(field_.u.at(i)); });
     Kokkos::deep_copy(view_, host_);
   }
-  ErasedArray<2> ref(ViewCopies copies) const {
-    return on_faces(view_ref(view_, field_.mine, {2, 2}, {2, 2}, copies), face_);
+  ErasedArray<2> ref(Copies copies) const {
+    return on_faces(view_ref(view_, field_.mine, {2, 2}, {2, 2}, view_copies(copies)), face_);
   }
   int wrong(const auto& distance) {
     Kokkos::deep_copy(host_, view_);
@@ -330,8 +349,9 @@ TEST(Views, OnFacesBesideCells) {
   const bool can_mix = kHostReachesViews;
   for (const PerDim<bool, 2>& periodic : test::periodicities<2>())
     for (const auto way : kWays)
-      for (const auto copies : {ViewCopies::kernels, ViewCopies::staged_kernels, ViewCopies::automatic}) {
-        if (copies == ViewCopies::automatic && !can_mix) continue;
+      for (const auto copies : {Copies::kernels, Copies::staged, Copies::automatic}) {
+        if (copies == Copies::automatic && !can_mix) continue;
+        const Messages messages(copies);
         DomainOptions<2> options;
         options.periodic = periodic;
         const CartesianDomain<2> domain(MPI_COMM_WORLD, {13, 12}, options);
@@ -400,7 +420,7 @@ TEST(Views, MayBeFinishedInAnyOrder) {
 TEST(Views, BrokenPlansAreCaught) {
   const auto caught = [](Exchange way, const HaloMutation<2>& mutation) {
     return wrong_cells<double, 2, Kokkos::LayoutRight>(torus(), StencilShape<2>::moore(1), 2,
-                                                       {way, ViewCopies::kernels, mutation}) > 0;
+                                                       {way, Copies::kernels, mutation}) > 0;
   };
   for (const auto way : kWays) {
     EXPECT_FALSE(caught(way, {}));

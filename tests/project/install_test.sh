@@ -55,7 +55,7 @@ for ranks in 1 2 4; do
     fi
   done
 done
-# The solver: the program of the build, bit for bit.
+# The solver.
 wait $solver_build
 bash "$source_dir/tests/project/own_solver.sh" "$source_dir" "$build_dir" "$work/solver" "$mpiexec" "$work/build_solver/brusselator"
 # The Fortran module, where it was built.
