@@ -9,7 +9,7 @@ cmake -S "$source_dir/apps/examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$work
   -DCMAKE_CXX_FLAGS="-march=native" >"$work.configure.log"
 # A solver in a repository of its own is built beside the other programs.
 cmake -S "$source_dir/apps/examples/own_solver" -B "$work/build_solver" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release \
-  -DCMAKE_CXX_FLAGS="-march=native" >"$work.configure_solver.log"
+  -DCMAKE_CXX_FLAGS="-march=native" -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" >"$work.configure_solver.log"
 cmake --build "$work/build_solver" >"$work.build_solver.log" &
 solver_build=$!
 cmake --build "$work/build" >"$work.build.log"
