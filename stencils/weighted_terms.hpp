@@ -23,16 +23,17 @@ namespace isohalo {
 /// By runs: terms that follow each other along the row (three of a box, five or nine of a star) read each vector
 /// once and shift it in registers, where a load that straddles two cache lines costs as much as two; the sums of
 /// several vectors stay in registers while the list is gone through once. Or in groups of nine terms with the sums
-/// in memory. Or, where runs lie above each other, as in a box, four rows at a time: a vector that is loaded serves
-/// up to three of them. Which is the fastest depends on the list, the rows and the processor, and is tried out on
-/// rows in cache. (27 points on an EPYC: runs 0.8 of the time of groups in cache, 0.55 from memory. On a Xeon,
-/// whose vectors of 64 bytes are shifted by one of the two units that compute: 0.9 of it in rows of 64 cells, 1.05
-/// in rows of 464; 9 points 1.2. With 16 vectors of 32 bytes four rows take 1.4 times as long as groups, 9 points.)
+/// in memory. Or, where runs lie above each other, as in a box, four rows at a time, in cache eight: a vector that
+/// is loaded serves up to three of them. Which is the fastest depends on the list, the rows and the processor, and
+/// is tried out on rows in cache. (27 points on an EPYC: runs 0.8 of the time of groups in cache, 0.55 from memory;
+/// in cache eight rows 0.82 of the time of four, which load a fifth more. On a Xeon, whose vectors of 64 bytes are
+/// shifted by one of the two units that compute: 0.9 of it in rows of 64 cells, 1.05 in rows of 464; 9 points 1.2.
+/// With 16 vectors of 32 bytes four rows take 1.4 times as long as groups, 9 points.)
 template <class T, int Bytes = detail::kVectorBytes>
 class WeightedTerms {
  public:
   /// `away`: elements to what the terms read. Rows are `apart`, or there is only one: 0. `by_runs`: forced, for
-  /// rows that are updated one by one; then four at a time wherever it can be.
+  /// rows that are updated one by one; then eight or four at a time wherever it can be.
   WeightedTerms(const std::vector<std::int64_t>& away, const std::vector<double>& weights, std::int64_t apart,
                 std::optional<bool> by_runs)
       : at_(away), weight_(weights.begin(), weights.end()) {
@@ -47,26 +48,22 @@ class WeightedTerms {
     if (runs_.back().terms == 1) runs_.push_back({0, 0});  // single terms have something behind them
     if (by_runs)
       by_runs_ = *by_runs;
-    else if (following > 0 || stacked_)
+    else if (following > 0 || at_once_ > 0)
       try_out(apart > 0 ? apart : kTried);
   }
 
   void run(const T* in, T* out, const CellRows& rows) const {
     std::int64_t k = 0;
-    if (by_four(rows))
-      for (; k + kRowsAtOnce <= rows.count; k += kRowsAtOnce) {
-        const T* const from = in + k * apart_;
-        T* const written = out + k * apart_;
-        const auto store = [&](std::int64_t x, int r, const V& v)
-                               ISOHALO_INLINED { Vector::store(written + r * apart_ + x, v); };
-        const std::int64_t x = blocks_of_rows<2>(from, rows.cells, 0, store);
-        blocks_of_rows<1>(from, rows.cells, x, store);
-      }
+    if (at_once(rows)) {
+      if (at_once_ == kMostAtOnce && (rows.in_cache || rows.cells <= kShort))
+        k = rows_at_once<1, kMostAtOnce>(in, out, rows, k);
+      k = rows_at_once<2, kRowsAtOnce>(in, out, rows, k);
+    }
     if (!by_runs_ && k == 0) return in_groups(in, out, rows);
     for (; k < rows.count; ++k) run_row(in + k * rows.apart, out + k * rows.apart, rows.cells);
   }
   /// A group alone, or four rows at a time.
-  bool streams() const { return at_.size() <= kGroup || stacked_; }
+  bool streams() const { return at_.size() <= kGroup || at_once_ > 0; }
   /// As RowKernel::stream.
   void stream(const T* in, T* out, std::int64_t at, const CellRows& rows, const Streaming<T>& how) const {
     at_.size() <= kGroup ? stream_group(std::make_index_sequence<kGroup>{}, in, out, at, rows, how)
@@ -92,7 +89,7 @@ class WeightedTerms {
   using V = typename Vector::Type;
   static constexpr int kLanes = Vector::kLanes;
   static constexpr int kLongest = std::min(kLanes + 1, 9);
-  static constexpr int kRowsAtOnce = 4;
+  static constexpr int kRowsAtOnce = 4, kMostAtOnce = 8;
   static constexpr std::int64_t kLine = 64 / sizeof(T), kAhead = 4 * kLine;
   static constexpr std::int64_t kFollowed = 16;  ///< rows at a time, by the prefetchers of most processors
   static constexpr std::int64_t kShort = 6 * kLanes;
@@ -113,7 +110,7 @@ class WeightedTerms {
   /// points, 256^3, a Xeon: 1.25 of the time of runs, which are no faster here.)
   void try_out(std::int64_t cells) {
     constexpr std::int64_t kRows = 32;
-    const std::int64_t n = std::clamp<std::int64_t>(cells, 1, kTried), count = stacked_ ? kRowsAtOnce : 1,
+    const std::int64_t n = std::clamp<std::int64_t>(cells, 1, kTried), count = std::max(1, at_once_),
                        row = (n + kLongest + 2 * kLine) / kLine * kLine;
     WeightedTerms tried = *this;
     tried.apart_ = row;
@@ -127,35 +124,36 @@ class WeightedTerms {
         for (int t = 0; t < stack.terms; ++t) tried.at_[term++] = tried.runs_[run].at + t;
       }
     }
-    const std::vector<T> read(static_cast<std::size_t>((kRows + kRowsAtOnce + 3) * row + kLine), T(1));
+    const std::vector<T> read(static_cast<std::size_t>((kRows + kMostAtOnce + 3) * row + kLine), T(1));
     std::vector<T> written(static_cast<std::size_t>(count * row + kLine));
     const T* const in = read.data() + detail::to_next_line(read.data());
     T* const out = written.data() + detail::to_next_line(written.data());
     // For some time, since a processor may take a while until it has its widest vectors at full speed.
     const detail::Stopwatch all;
-    constexpr int kGroups = 0, kRuns = 1, kFour = 2;
-    std::array<double, 3> least{1e300, 1e300, 1e300};
-    const int ways = stacked_ ? 3 : 2;
+    constexpr int kGroups = 0, kRuns = 1, kFour = 2, kEight = 3;
+    std::array<double, 4> least{1e300, 1e300, 1e300, 1e300};
+    const int ways = at_once_ > 0 ? 4 : 2;
     for (int round = 0; round < 6 * ways || all.seconds() < ways * 100e-6; ++round) {
       const int way = round % ways;
       tried.by_runs_ = way == kRuns;
-      tried.stacked_ = way == kFour;
+      tried.at_once_ = way == kFour ? kRowsAtOnce : way == kEight ? kMostAtOnce : 0;
       const detail::Stopwatch watch;
       for (std::int64_t done = 0; done < 4 * kTried; done += n * count) tried.run(in, out, {n, count, row, true});
       least[way] = std::min(least[way], watch.seconds());
     }
     by_runs_ = least[kRuns] < (at_.size() > kGroup ? 1.1 : 1) * least[kGroups];
-    stacked_ = least[kFour] < least[by_runs_ ? kRuns : kGroups];
+    const int best = least[kEight] < least[kFour] ? kEight : kFour;
+    at_once_ = least[best] >= least[by_runs_ ? kRuns : kGroups] ? 0 : best == kEight ? kMostAtOnce : kRowsAtOnce;
   }
 
   /// Not many rows that come from memory, unless they are so short that what begins them counts: the processor's
   /// prefetcher does not follow them all. (27 points, 200^3, a Xeon: 0.85 of the speed, 4096 x 32 x 32 1.3 of it; 9
   /// points, 4096^2: 1.06.)
-  bool by_four(const CellRows& rows) const {
-    return stacked_ && rows.apart == apart_ && rows.cells >= kLanes &&
+  bool at_once(const CellRows& rows) const {
+    return at_once_ > 0 && rows.apart == apart_ && rows.cells >= kLanes &&
            (rows.in_cache || rows.cells <= kShort || rows_read_ + kRowsAtOnce <= kFollowed);
   }
-  /// Four rows at a time need lists of which stacks are a good part.
+  /// Several rows at a time need lists of which stacks are a good part.
   void find_stacks(std::int64_t apart) {
     apart_ = apart;
     std::int64_t stacked = 0;
@@ -169,7 +167,7 @@ class WeightedTerms {
       rows_read_ += kRowsAtOnce + stack.height - 1;
       stacks_.push_back(stack);
     }
-    stacked_ = 2 * stacked >= static_cast<std::int64_t>(at_.size());
+    at_once_ = 2 * stacked >= static_cast<std::int64_t>(at_.size()) ? kMostAtOnce : 0;
   }
 
   /// Blocks of M vectors from cell x on, as many as fit; and one that ends with the row, if most of it is left to
@@ -194,48 +192,77 @@ class WeightedTerms {
     }
     return x;
   }
-  /// The same for so many rows, each vector of theirs by store(cell, row, vector): each vector of what they read is
-  /// loaded once for all of them, and every sum still gets its terms in the order of the list, since a stack goes
-  /// through it row by row.
-  template <int M, class Store>
-  [[gnu::noinline]] std::int64_t blocks_of_rows(const T* in, std::int64_t n, std::int64_t x,
+  /// R rows at a time from row k on, as many as fit. Returns where they end.
+  template <int M, int R>
+  std::int64_t rows_at_once(const T* in, T* out, const CellRows& rows, std::int64_t k) const {
+    const std::int64_t apart = apart_;
+    for (; k + R <= rows.count; k += R) {
+      const T* const from = in + k * apart;
+      T* const written = out + k * apart;
+      const auto store = [=](std::int64_t x, int r, const V& v)
+                             ISOHALO_INLINED { Vector::store(written + r * apart + x, v); };
+      std::int64_t x = 0;
+      if constexpr (M > 1) x = blocks_of_rows<M, R>(from, rows.cells, x, !rows.in_cache, store);
+      blocks_of_rows<1, R>(from, rows.cells, x, false, store);
+    }
+    return k;
+  }
+  /// The same as `blocks` for R rows, each vector of theirs by store(cell, row, vector): each vector of what they
+  /// read is loaded once for all of them, and every sum still gets its terms in the order of the list, since a
+  /// stack goes through it row by row.
+  template <int M, int R, class Store>
+  [[gnu::noinline]] std::int64_t blocks_of_rows(const T* in, std::int64_t n, std::int64_t x, bool fetches,
                                                 const Store& store) const {
     const std::int64_t apart = apart_;
+    const Stack first = stacks_.front();
+    if (kUnrolled && stacks_.size() == 1 && first.height == 3 && first.terms == 3) {  // its weights in registers
+      std::array<V, 9> w;
+      each<9>([&](auto k) ISOHALO_INLINED { w[k] = Vector::filled(weight_[k]); });
+      return blocks_by<M, R>(in, n, x, fetches, store, [&](auto& acc, const T* u) ISOHALO_INLINED {
+        add_stack<3, 3>(acc, u + first.at, apart, w, 3);
+      });
+    }
+    return blocks_by<M, R>(in, n, x, fetches, store, [&](auto& acc, const T* u) ISOHALO_INLINED {
+      const T* w = weight_.data();
+      for (const Stack& stack : stacks_) {
+        stack.height == 1               ? add_stack<1, 0>(acc, u + stack.at, apart, w, stack.terms)
+        : stack.terms == 3 && kUnrolled ? add_stack<3, 3>(acc, u + stack.at, apart, w, 3)
+                                        : add_stack<3, 0>(acc, u + stack.at, apart, w, stack.terms);
+        w += stack.height * stack.terms;
+      }
+    });
+  }
+  /// add(sums, what a block reads): adds all terms.
+  template <int M, int R, class Store, class Add>
+  [[gnu::always_inline]] std::int64_t blocks_by(const T* in, std::int64_t n, std::int64_t x, bool fetches,
+                                                const Store& store, const Add& add) const {
     constexpr std::int64_t size = M * kLanes;
     if (n < size) return x;
     while (4 * (n - x) > 3 * size || (M == 1 && x < n)) {
       x = std::min(x, n - size);
-      std::array<std::array<V, M>, kRowsAtOnce> acc;
-      each<kRowsAtOnce>([&](auto r) ISOHALO_INLINED {
-        each<M>([&](auto i) ISOHALO_INLINED { acc[r][i] = Vector::filled(-T(0)); });
-      });
-      if (M > 1 && x + kAhead < n) fetch_rows<size>(in + x + kAhead);
-      const T* w = weight_.data();
-      for (const Stack& stack : stacks_) {
-        const T* const u = in + x + stack.at;
-        stack.height == 1               ? add_stack<1, 0>(acc, u, apart, w, stack.terms)
-        : stack.terms == 3 && kUnrolled ? add_stack<3, 3>(acc, u, apart, w, 3)
-                                        : add_stack<3, 0>(acc, u, apart, w, stack.terms);
-        w += stack.height * stack.terms;
-      }
-      each<kRowsAtOnce>([&](auto r) ISOHALO_INLINED {
+      std::array<std::array<V, M>, R> acc;
+      each<R>([&](auto r)
+                  ISOHALO_INLINED { each<M>([&](auto i) ISOHALO_INLINED { acc[r][i] = Vector::filled(-T(0)); }); });
+      if (fetches && x + kAhead < n) fetch_rows<size>(in + x + kAhead);
+      add(acc, in + x);
+      each<R>([&](auto r) ISOHALO_INLINED {
         each<M>([&](auto i) ISOHALO_INLINED { store(x + i * kLanes, r, acc[r][i]); });
       });
       x += size;
     }
     return x;
   }
-  /// `Terms`: how many a run has, said as a constant; or 0.
-  template <int Height, int Terms, std::size_t M>
-  [[gnu::always_inline]] static void add_stack(std::array<std::array<V, M>, kRowsAtOnce>& acc, const T* u,
-                                               std::int64_t apart, const T* w, int terms) {
-    each<kRowsAtOnce + Height - 1>([&](auto y) ISOHALO_INLINED {
+  /// `Terms`: how many a run has, said as a constant; or 0. w[k]: a weight, or it in all lanes.
+  template <int Height, int Terms, std::size_t M, std::size_t R, class W>
+  [[gnu::always_inline]] static void add_stack(std::array<std::array<V, M>, R>& acc, const T* u, std::int64_t apart,
+                                               const W& w, int terms) {
+    each<R + Height - 1>([&](auto y) ISOHALO_INLINED {
       const auto add = [&](auto t) ISOHALO_INLINED {
         std::array<V, M> v;
         each<M>([&](auto i) ISOHALO_INLINED { v[i] = Vector::load_once(u + y * apart + t + i * kLanes); });
         each<Height>([&](auto h) ISOHALO_INLINED {
-          if constexpr (y >= h && y - h < kRowsAtOnce) {
-            const T weight = w[h * terms + t];
+          if constexpr (y >= h && y - h < R) {
+            const auto weight = w[h * terms + t];
             each<M>([&](auto i) ISOHALO_INLINED { acc[y - h][i] = acc[y - h][i] + weight * v[i]; });
           }
         });
@@ -378,7 +405,7 @@ class WeightedTerms {
         if (how.sums) add(x, k + r, how.first && k + r == 0, now.data(), kLanes);
         how.past_caches ? detail::stream<Bytes>(out + place, now.data()) : Vector::store(out + place, v);
       };
-      blocks_of_rows<64 / Bytes>(from, rows.cells, 0, store);
+      blocks_of_rows<64 / Bytes, kRowsAtOnce>(from, rows.cells, 0, false, store);
     }
     for (; k < rows.count; ++k) {
       T* const written = out + k * rows.apart;
@@ -394,7 +421,8 @@ class WeightedTerms {
   std::vector<Stack> stacks_;
   std::int64_t apart_ = 0, rows_read_ = 0;  ///< rows of theirs, by four
   std::vector<T> weight_;
-  bool by_runs_ = false, stacked_ = false, wide_ = false;
+  bool by_runs_ = false, wide_ = false;
+  int at_once_ = 0;  ///< rows: none, four, or eight where they are in cache
 };
 
 // Compiled once (weighted_terms.cpp).

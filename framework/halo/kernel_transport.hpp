@@ -94,8 +94,8 @@ struct CellKernel {
 /// Per stage and array one kernel packs the cells of all messages, one copies the ghosts that are this rank's own
 /// cells, one unpacks. All arrays of an exchange go in one message per peer.
 ///
-/// Where MPI cannot reach the arrays' memory, or must not (host_messages_wanted), buffers are copied to host memory;
-/// otherwise they are used in place.
+/// Where MPI cannot reach the arrays' memory, or must not (host_messages_wanted), buffers are copied to host
+/// memory; otherwise they are used in place.
 template <int D, class Space>
 class KernelTransport final : public HaloTransport<D> {
  public:

@@ -80,8 +80,9 @@ void ScheduledAllreduce::ask_mpi() {
   mpi_check(MPI_Type_size(type_, &size), "MPI_Type_size", comm_.get());
   commutes_ = commutes;
   if (!mpi_combines(op_, type_))
-    throw UsageError("an allreduce: MPI does not combine elements of this type by this operation, or the type is not "
-                     "committed");
+    throw UsageError(
+        "an allreduce: MPI does not combine elements of this type by this operation, or the type is not "
+        "committed");
   bytes_ = static_cast<std::size_t>(size) * static_cast<std::size_t>(count_);
   dense_ = size == extent && extent == true_extent && true_lower_ == 0;
   // Arrays of doubles must stay aligned whatever the number of bytes before them.
