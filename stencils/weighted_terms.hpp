@@ -52,33 +52,13 @@ class WeightedTerms {
       try_out(apart > 0 ? apart : kTried);
   }
 
-  void run(const T* in, T* out, const CellRows& rows) const {
-    std::int64_t k = 0;
-    if (at_once(rows)) {
-      if (at_once_ == kMostAtOnce && (rows.in_cache || rows.cells <= kShort))
-        k = rows_at_once<1, kMostAtOnce>(in, out, rows, k);
-      k = rows_at_once<2, kRowsAtOnce>(in, out, rows, k);
-    }
-    if (!by_runs_ && k == 0) return in_groups(in, out, rows);
-    for (; k < rows.count; ++k) run_row(in + k * rows.apart, out + k * rows.apart, rows.cells);
-  }
+  void run(const T* in, T* out, const CellRows& rows) const;
   /// A group alone, or four rows at a time.
   bool streams() const { return at_.size() <= kGroup || at_once_ > 0; }
   /// As RowKernel::stream.
-  void stream(const T* in, T* out, std::int64_t at, const CellRows& rows, const Streaming<T>& how) const {
-    at_.size() <= kGroup ? stream_group(std::make_index_sequence<kGroup>{}, in, out, at, rows, how)
-                         : stream_stacks(in + at, out + at, at, rows, how);
-  }
+  void stream(const T* in, T* out, std::int64_t at, const CellRows& rows, const Streaming<T>& how) const;
   /// One row, by runs or groups.
-  void run_row(const T* in, T* out, std::int64_t n) const {
-    if (!by_runs_) return in_groups(in, out, {n});
-    std::int64_t x = 0;
-    if (wide_) x = blocks<8>(in, out, n, x);
-    x = blocks<4>(in, out, n, x);
-    x = blocks<2>(in, out, n, x);
-    x = blocks<1>(in, out, n, x);
-    if (x < n) in_groups(in + x, out + x, {n - x});
-  }
+  void run_row(const T* in, T* out, std::int64_t n) const;
 
  private:
   template <std::size_t N, class F>
@@ -108,43 +88,7 @@ class WeightedTerms {
   /// What is the fastest for rows of about so many cells: here it reads some in cache, as far behind the begin of a
   /// cache line as in arrays whose rows begin with one. Several groups take longer from memory than here. (27
   /// points, 256^3, a Xeon: 1.25 of the time of runs, which are no faster here.)
-  void try_out(std::int64_t cells) {
-    constexpr std::int64_t kRows = 32;
-    const std::int64_t n = std::clamp<std::int64_t>(cells, 1, kTried), count = std::max(1, at_once_),
-                       row = (n + kLongest + 2 * kLine) / kLine * kLine;
-    WeightedTerms tried = *this;
-    tried.apart_ = row;
-    std::int64_t first = 0;  // row of a stack
-    std::size_t run = 0, term = 0;
-    for (Stack& stack : tried.stacks_) {
-      stack.at = first % kRows * row + (stack.at % kLine + kLine) % kLine;
-      first += count + stack.height - 1;
-      for (int h = 0; h < stack.height; ++h, ++run) {
-        tried.runs_[run].at = stack.at + h * row;
-        for (int t = 0; t < stack.terms; ++t) tried.at_[term++] = tried.runs_[run].at + t;
-      }
-    }
-    const std::vector<T> read(static_cast<std::size_t>((kRows + kMostAtOnce + 3) * row + kLine), T(1));
-    std::vector<T> written(static_cast<std::size_t>(count * row + kLine));
-    const T* const in = read.data() + detail::to_next_line(read.data());
-    T* const out = written.data() + detail::to_next_line(written.data());
-    // For some time, since a processor may take a while until it has its widest vectors at full speed.
-    const detail::Stopwatch all;
-    constexpr int kGroups = 0, kRuns = 1, kFour = 2, kEight = 3;
-    std::array<double, 4> least{1e300, 1e300, 1e300, 1e300};
-    const int ways = at_once_ > 0 ? 4 : 2;
-    for (int round = 0; round < 6 * ways || all.seconds() < ways * 100e-6; ++round) {
-      const int way = round % ways;
-      tried.by_runs_ = way == kRuns;
-      tried.at_once_ = way == kFour ? kRowsAtOnce : way == kEight ? kMostAtOnce : 0;
-      const detail::Stopwatch watch;
-      for (std::int64_t done = 0; done < 4 * kTried; done += n * count) tried.run(in, out, {n, count, row, true});
-      least[way] = std::min(least[way], watch.seconds());
-    }
-    by_runs_ = least[kRuns] < (at_.size() > kGroup ? 1.1 : 1) * least[kGroups];
-    const int best = least[kEight] < least[kFour] ? kEight : kFour;
-    at_once_ = least[best] >= least[by_runs_ ? kRuns : kGroups] ? 0 : best == kEight ? kMostAtOnce : kRowsAtOnce;
-  }
+  void try_out(std::int64_t cells);
 
   /// Not many rows that come from memory, unless they are so short that what begins them counts: the processor's
   /// prefetcher does not follow them all. (27 points, 200^3, a Xeon: 0.85 of the speed, 4096 x 32 x 32 1.3 of it; 9
@@ -424,6 +368,77 @@ class WeightedTerms {
   bool by_runs_ = false, wide_ = false;
   int at_once_ = 0;  ///< rows: none, four, or eight where they are in cache
 };
+
+// Outside the class, since sources would compile again what they could put in the place of a call.
+
+template <class T, int Bytes>
+void WeightedTerms<T, Bytes>::run(const T* in, T* out, const CellRows& rows) const {
+  std::int64_t k = 0;
+  if (at_once(rows)) {
+    if (at_once_ == kMostAtOnce && (rows.in_cache || rows.cells <= kShort))
+      k = rows_at_once<1, kMostAtOnce>(in, out, rows, k);
+    k = rows_at_once<2, kRowsAtOnce>(in, out, rows, k);
+  }
+  if (!by_runs_ && k == 0) return in_groups(in, out, rows);
+  for (; k < rows.count; ++k) run_row(in + k * rows.apart, out + k * rows.apart, rows.cells);
+}
+
+template <class T, int Bytes>
+void WeightedTerms<T, Bytes>::stream(const T* in, T* out, std::int64_t at, const CellRows& rows,
+                                     const Streaming<T>& how) const {
+  at_.size() <= kGroup ? stream_group(std::make_index_sequence<kGroup>{}, in, out, at, rows, how)
+                       : stream_stacks(in + at, out + at, at, rows, how);
+}
+
+template <class T, int Bytes>
+void WeightedTerms<T, Bytes>::run_row(const T* in, T* out, std::int64_t n) const {
+  if (!by_runs_) return in_groups(in, out, {n});
+  std::int64_t x = 0;
+  if (wide_) x = blocks<8>(in, out, n, x);
+  x = blocks<4>(in, out, n, x);
+  x = blocks<2>(in, out, n, x);
+  x = blocks<1>(in, out, n, x);
+  if (x < n) in_groups(in + x, out + x, {n - x});
+}
+
+template <class T, int Bytes>
+void WeightedTerms<T, Bytes>::try_out(std::int64_t cells) {
+  constexpr std::int64_t kRows = 32;
+  const std::int64_t n = std::clamp<std::int64_t>(cells, 1, kTried), count = std::max(1, at_once_),
+                     row = (n + kLongest + 2 * kLine) / kLine * kLine;
+  WeightedTerms tried = *this;
+  tried.apart_ = row;
+  std::int64_t first = 0;  // row of a stack
+  std::size_t run = 0, term = 0;
+  for (Stack& stack : tried.stacks_) {
+    stack.at = first % kRows * row + (stack.at % kLine + kLine) % kLine;
+    first += count + stack.height - 1;
+    for (int h = 0; h < stack.height; ++h, ++run) {
+      tried.runs_[run].at = stack.at + h * row;
+      for (int t = 0; t < stack.terms; ++t) tried.at_[term++] = tried.runs_[run].at + t;
+    }
+  }
+  const std::vector<T> read(static_cast<std::size_t>((kRows + kMostAtOnce + 3) * row + kLine), T(1));
+  std::vector<T> written(static_cast<std::size_t>(count * row + kLine));
+  const T* const in = read.data() + detail::to_next_line(read.data());
+  T* const out = written.data() + detail::to_next_line(written.data());
+  // For some time, since a processor may take a while until it has its widest vectors at full speed.
+  const detail::Stopwatch all;
+  constexpr int kGroups = 0, kRuns = 1, kFour = 2, kEight = 3;
+  std::array<double, 4> least{1e300, 1e300, 1e300, 1e300};
+  const int ways = at_once_ > 0 ? 4 : 2;
+  for (int round = 0; round < 6 * ways || all.seconds() < ways * 100e-6; ++round) {
+    const int way = round % ways;
+    tried.by_runs_ = way == kRuns;
+    tried.at_once_ = way == kFour ? kRowsAtOnce : way == kEight ? kMostAtOnce : 0;
+    const detail::Stopwatch watch;
+    for (std::int64_t done = 0; done < 4 * kTried; done += n * count) tried.run(in, out, {n, count, row, true});
+    least[way] = std::min(least[way], watch.seconds());
+  }
+  by_runs_ = least[kRuns] < (at_.size() > kGroup ? 1.1 : 1) * least[kGroups];
+  const int best = least[kEight] < least[kFour] ? kEight : kFour;
+  at_once_ = least[best] >= least[by_runs_ ? kRuns : kGroups] ? 0 : best == kEight ? kMostAtOnce : kRowsAtOnce;
+}
 
 // Compiled once (weighted_terms.cpp).
 extern template class WeightedTerms<float>;
