@@ -48,13 +48,13 @@ class WeightedTerms {
     if (runs_.back().terms == 1) runs_.push_back({0, 0});  // single terms have something behind them
     if (by_runs)
       by_runs_ = *by_runs;
-    else if (following > 0 || at_once_ > 0)
+    else if (following > 0 || four_)
       try_out(apart > 0 ? apart : kTried);
   }
 
   void run(const T* in, T* out, const CellRows& rows) const;
   /// A group alone, or four rows at a time.
-  bool streams() const { return at_.size() <= kGroup || at_once_ > 0; }
+  bool streams() const { return at_.size() <= kGroup || four_; }
   /// As RowKernel::stream.
   void stream(const T* in, T* out, std::int64_t at, const CellRows& rows, const Streaming<T>& how) const;
   /// One row, by runs or groups.
@@ -90,13 +90,9 @@ class WeightedTerms {
   /// points, 256^3, a Xeon: 1.25 of the time of runs, which are no faster here.)
   void try_out(std::int64_t cells);
 
-  /// Not many rows that come from memory, unless they are so short that what begins them counts: the processor's
-  /// prefetcher does not follow them all. (27 points, 200^3, a Xeon: 0.85 of the speed, 4096 x 32 x 32 1.3 of it; 9
-  /// points, 4096^2: 1.06.)
-  bool at_once(const CellRows& rows) const {
-    return at_once_ > 0 && rows.apart == apart_ && rows.cells >= kLanes &&
-           (rows.in_cache || rows.cells <= kShort || rows_read_ + kRowsAtOnce <= kFollowed);
-  }
+  /// Several rows at a time: of a row vectors have room in, where the next one is that far away.
+  bool fits(const CellRows& rows) const { return rows.apart == apart_ && rows.cells >= kLanes; }
+  bool near(const CellRows& rows) const { return rows.in_cache || rows.cells <= kShort; }
   /// Several rows at a time need lists of which stacks are a good part.
   void find_stacks(std::int64_t apart) {
     apart_ = apart;
@@ -111,7 +107,7 @@ class WeightedTerms {
       rows_read_ += kRowsAtOnce + stack.height - 1;
       stacks_.push_back(stack);
     }
-    at_once_ = 2 * stacked >= static_cast<std::int64_t>(at_.size()) ? kMostAtOnce : 0;
+    four_ = eight_ = 2 * stacked >= static_cast<std::int64_t>(at_.size());
   }
 
   /// Blocks of M vectors from cell x on, as many as fit; and one that ends with the row, if most of it is left to
@@ -366,7 +362,7 @@ class WeightedTerms {
   std::int64_t apart_ = 0, rows_read_ = 0;  ///< rows of theirs, by four
   std::vector<T> weight_;
   bool by_runs_ = false, wide_ = false;
-  int at_once_ = 0;  ///< rows: none, four, or eight where they are in cache
+  bool four_ = false, eight_ = false;  ///< rows at a time
 };
 
 // Outside the class, since sources would compile again what they could put in the place of a call.
@@ -374,10 +370,13 @@ class WeightedTerms {
 template <class T, int Bytes>
 void WeightedTerms<T, Bytes>::run(const T* in, T* out, const CellRows& rows) const {
   std::int64_t k = 0;
-  if (at_once(rows)) {
-    if (at_once_ == kMostAtOnce && (rows.in_cache || rows.cells <= kShort))
-      k = rows_at_once<1, kMostAtOnce>(in, out, rows, k);
-    k = rows_at_once<2, kRowsAtOnce>(in, out, rows, k);
+  // Not many rows that come from memory, unless they are so short that what begins them counts: the processor's
+  // prefetcher does not follow them all. (27 points, 200^3, a Xeon: 0.85 of the speed, 4096 x 32 x 32 1.3 of it; 9
+  // points, 4096^2: 1.06.)
+  if (fits(rows)) {
+    if (eight_ && near(rows)) k = rows_at_once<1, kMostAtOnce>(in, out, rows, k);
+    if (four_ && (near(rows) || rows_read_ + kRowsAtOnce <= kFollowed))
+      k = rows_at_once<2, kRowsAtOnce>(in, out, rows, k);
   }
   if (!by_runs_ && k == 0) return in_groups(in, out, rows);
   for (; k < rows.count; ++k) run_row(in + k * rows.apart, out + k * rows.apart, rows.cells);
@@ -404,7 +403,7 @@ void WeightedTerms<T, Bytes>::run_row(const T* in, T* out, std::int64_t n) const
 template <class T, int Bytes>
 void WeightedTerms<T, Bytes>::try_out(std::int64_t cells) {
   constexpr std::int64_t kRows = 32;
-  const std::int64_t n = std::clamp<std::int64_t>(cells, 1, kTried), count = std::max(1, at_once_),
+  const std::int64_t n = std::clamp<std::int64_t>(cells, 1, kTried), count = four_ ? kMostAtOnce : 1,
                      row = (n + kLongest + 2 * kLine) / kLine * kLine;
   WeightedTerms tried = *this;
   tried.apart_ = row;
@@ -426,18 +425,20 @@ void WeightedTerms<T, Bytes>::try_out(std::int64_t cells) {
   const detail::Stopwatch all;
   constexpr int kGroups = 0, kRuns = 1, kFour = 2, kEight = 3;
   std::array<double, 4> least{1e300, 1e300, 1e300, 1e300};
-  const int ways = at_once_ > 0 ? 4 : 2;
+  const int ways = four_ ? 4 : 2;
   for (int round = 0; round < 6 * ways || all.seconds() < ways * 100e-6; ++round) {
     const int way = round % ways;
     tried.by_runs_ = way == kRuns;
-    tried.at_once_ = way == kFour ? kRowsAtOnce : way == kEight ? kMostAtOnce : 0;
+    tried.four_ = way == kFour;
+    tried.eight_ = way == kEight;
     const detail::Stopwatch watch;
     for (std::int64_t done = 0; done < 4 * kTried; done += n * count) tried.run(in, out, {n, count, row, true});
     least[way] = std::min(least[way], watch.seconds());
   }
   by_runs_ = least[kRuns] < (at_.size() > kGroup ? 1.1 : 1) * least[kGroups];
-  const int best = least[kEight] < least[kFour] ? kEight : kFour;
-  at_once_ = least[best] >= least[by_runs_ ? kRuns : kGroups] ? 0 : best == kEight ? kMostAtOnce : kRowsAtOnce;
+  const double single = least[by_runs_ ? kRuns : kGroups];
+  four_ = least[kFour] < single;
+  eight_ = least[kEight] < (four_ ? least[kFour] : single);
 }
 
 // Compiled once (weighted_terms.cpp).

@@ -16,9 +16,9 @@ isohalo_add_test(few_tags SOURCES neighborhood/few_tags.cpp neighborhood/counter
 isohalo_add_test(local_schedule SOURCES neighborhood/local_schedule_test.cpp RANKS 1 TIMEOUT 300 LABELS quick)
 isohalo_add_test(halo_geometry SOURCES halo/halo_geometry_test.cpp RANKS 1 TIMEOUT 300 LABELS quick)
 isohalo_add_test(strided_copy SOURCES halo/strided_copy_test.cpp RANKS 1 2 LABELS quick)
-isohalo_add_test(halo_exchange SOURCES halo/halo_exchange_test.cpp RANKS 1 3 FULL_RANKS 2 4 6 TIMEOUT 300 LABELS quick TIMED)
+isohalo_add_test(halo_exchange SOURCES halo/halo_exchange_test.cpp RANKS 1 4 FULL_RANKS 2 3 6 TIMEOUT 300 LABELS quick TIMED)
 # The tests of it that are left out above.
-isohalo_add_launches(halo_depths RANKS 1 FULL_RANKS 2 3 4 6 TIMEOUT 1200 LABELS product
+isohalo_add_launches(halo_depths TIMED RANKS 2 FULL_RANKS 1 3 4 6 TIMEOUT 1200 LABELS product
   COMMAND $<TARGET_FILE:test_halo_exchange> --gtest_also_run_disabled_tests --gtest_filter=HaloDepths.*)
 isohalo_add_test(wrapped_ghosts SOURCES halo/wrapped_ghosts_test.cpp RANKS 1 4 FULL_RANKS 2 3 6 LABELS quick)
 isohalo_add_test(any_array SOURCES halo/any_array_test.cpp RANKS 1 2 3 4 6 LABELS quick)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "datatypes/error.hpp"
 #include "datatypes/large_count.hpp"

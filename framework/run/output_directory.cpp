@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,6 +51,17 @@ void remove_file(const fs::path& file) {
   throw UsageError("output.directory " + path.string() + " cannot be written to (" + why + "): choose another");
 }
 
+/// Whether nobody may make files of their own there, though root is told that he may.
+bool shows_the_kernel(const fs::path& path) {
+  struct statfs found {};
+  if (statfs(path.c_str(), &found) != 0) return false;
+  const auto type = static_cast<std::uint32_t>(found.f_type);
+  for (const std::uint32_t known : {PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
+                                    DEBUGFS_MAGIC, TRACEFS_MAGIC, SECURITYFS_MAGIC, DEVPTS_SUPER_MAGIC})
+    if (type == known) return true;
+  return false;
+}
+
 /// Asks the system whether the directory, or what is there of it, may be written to.
 void refuse_unwritable(const fs::path& path) {
   fs::path at = path;
@@ -61,6 +74,11 @@ void refuse_unwritable(const fs::path& path) {
     at = above.empty() || above == at ? fs::path(".") : above;
   }
   if (!S_ISDIR(status.st_mode)) refuse_to_make(path, "a file has that name");
+  if (shows_the_kernel(at)) {
+    const std::string why = "shows the kernel's state and takes no files";
+    if (at == path) refuse_to_write(path, "it " + why);
+    refuse_to_make(path, at.string() + " " + why);
+  }
   const int wanted = at == path ? R_OK | W_OK | X_OK : W_OK | X_OK;
   if (faccessat(AT_FDCWD, at.c_str(), wanted, AT_EACCESS) == 0) return;
   if (at == path) refuse_to_write(path, reason());

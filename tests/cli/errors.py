@@ -252,7 +252,7 @@ def main():
     expect("directory is a file", 2, "output.directory afile cannot be made", ["run", good, "output.directory=afile"])
     expect("directory below a file", 2, "cannot be made", ["run", good, "output.directory=afile/below"])
     expect("unwritable directory", 2, "output.directory /proc/isohalo cannot be made", ["run", good, "output.directory=/proc/isohalo"])
-    expect("directory that takes no files", 2, "output.directory /proc cannot be used", ["run", good, "output.directory=/proc"])
+    expect("directory that takes no files", 2, "output.directory /proc cannot be written to (it shows the kernel's state", ["run", good, "output.directory=/proc"])
 
     # --- restarts -----------------------------------------------------------------------------------------------------
     first = WORK / "out" / "good" / "step_00000010.h5"

@@ -52,9 +52,7 @@ enum class Copies { automatic, kernels, staged };
 /// As long as it lives, transports that are made send messages through host memory, if they are staged.
 class Messages {
  public:
-  explicit Messages(Copies copies) {
-    if (copies == Copies::staged) setenv("ISOHALO_HOST_MESSAGES", "1", 1);
-  }
+  explicit Messages(Copies copies) { setenv("ISOHALO_HOST_MESSAGES", copies == Copies::staged ? "1" : "0", 1); }
   ~Messages() { unsetenv("ISOHALO_HOST_MESSAGES"); }
   Messages(const Messages&) = delete;
   Messages& operator=(const Messages&) = delete;

@@ -84,7 +84,7 @@ void check_rows(std::int64_t n, std::int64_t count, test::Random& random) {
   Offsets<3> offsets;
   std::vector<double> weights;
   const bool box = random.in(0, 3) == 0;  // of nine points, whose weights are held
-  for (std::int64_t plane = box ? 1 : 0; plane < (box ? 2 : planes); ++plane) {
+  for (std::int64_t plane = box ? planes - 1 : 0; plane < planes; ++plane) {
     const std::int64_t height = box ? 3 : random.in(1, tallest), terms = box ? 3 : random.in(1, longest),
                        y = tallest - height;
     for (std::int64_t k = 0; k < height * terms; ++k) {
