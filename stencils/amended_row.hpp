@@ -198,4 +198,11 @@ class AmendedRow final : public RowKernel<T, D> {
   std::vector<Range> reach_;    ///< where masks mirror: elements to what a row's cells read, in a few ranges
 };
 
+// Those of one and two fields are compiled once.
+#define ISOHALO_DECLARE(T, D)                \
+  extern template class AmendedRow<T, D, 1>; \
+  extern template class AmendedRow<T, D, 2>;
+ISOHALO_FOR_EACH_FLOAT_FIELD(ISOHALO_DECLARE)
+#undef ISOHALO_DECLARE
+
 }  // namespace isohalo::detail

@@ -57,13 +57,16 @@ class SweptRow {
         at_(place_of(rows.update().like, i)),
         later_(rows.fetches() ? place_of(rows.update().like, later) : 0),
         source_(rows.source_at(later)) {}
-  /// Where memory is fetched some of its pieces at a time: the loop over their terms is so short that its beginning
-  /// and end count.
-  std::int64_t piece(std::int64_t) const { return rows_.fetches() ? Rows::kMost : kUnfetched; }
 
  protected:
   /// Cells that are updated at one go and then added: as many as stay in the first-level cache.
   static constexpr std::int64_t kUnfetched = 512;
+
+  /// Where memory is fetched some of its pieces at a time: the loop over their terms is so short that its beginning
+  /// and end count.
+  std::int64_t piece() const { return rows_.fetches() ? Rows::kMost : kUnfetched; }
+  /// Rows of the second fastest dimension, that far apart in memory.
+  std::int64_t apart() const { return rows_.update().like.stride[D > 1 ? D - 2 : 0]; }
 
   /// run(k, m) for the m cells from the x + k-th on, until there were n, fetching on the way.
   template <class Run>
@@ -89,19 +92,16 @@ class SummedRow : public SweptRow<T, D> {
   using typename SweptRow<T, D>::Rows;
   SummedRow(const Rows& rows, std::span<T* const> before, const Index<D>& i, const Index<D>& later)
       : SweptRow<T, D>(rows, i, later), before_(before) {}
-  /// Rows of the second fastest dimension, that far apart in memory.
   bool takes_four() const { return rows_.by_four(); }
-  std::int64_t apart() const { return rows_.update().like.stride[D > 1 ? D - 2 : 0]; }
-  auto update_four(std::int64_t x, std::int64_t n) {
-    rows_.run(i_, at_, x, {n, 4, apart(), rows_.in_cache()});
-    return changes(x, rows_.update().out, at_ + x);
-  }
-  auto update(std::int64_t x, std::int64_t n) {
-    const bool past = rows_.past_caches();
-    this->in_pieces(x, n, [&](std::int64_t k, std::int64_t m) {
-      past ? rows_.run(i_, at_, x + k, m, values_.addresses(), k) : rows_.run(i_, at_, x + k, {m});
-    });
-    return past ? changes(x, values_.addresses(), 0) : changes(x, rows_.update().out, at_ + x);
+  void add(double* sums, std::int64_t n, std::int64_t rows, bool first) {
+    const std::int64_t most = rows == 1 ? this->piece() : this->kUnfetched / 4;
+    for (std::int64_t x = 0; x < n; x += most) {
+      const std::int64_t m = std::min(most, n - x);
+      if (rows == 1)
+        detail::add_row(sums + x, m, first, update(x, m), Sum());
+      else
+        detail::add_four(sums + x, m, first, update_four(x, m), Sum());
+    }
   }
 
  private:
@@ -109,6 +109,19 @@ class SummedRow : public SweptRow<T, D> {
   using SweptRow<T, D>::i_;
   using SweptRow<T, D>::at_;
 
+  SquaredChanges<T, N> update(std::int64_t x, std::int64_t n) {
+    const bool past = rows_.past_caches();
+    this->in_pieces(x, n, [&](std::int64_t k, std::int64_t m) {
+      past ? rows_.run(i_, at_, x + k, m, values_.addresses(), k) : rows_.run(i_, at_, x + k, {m});
+    });
+    return past ? changes(x, values_.addresses(), 0) : changes(x, rows_.update().out, at_ + x);
+  }
+  auto update_four(std::int64_t x, std::int64_t n) {
+    rows_.run(i_, at_, x, {n, 4, this->apart(), rows_.in_cache()});
+    return [value = changes(x, rows_.update().out, at_ + x), apart = this->apart()](int r, std::int64_t k) {
+      return value(k + r * apart);
+    };
+  }
   SquaredChanges<T, N> changes(std::int64_t x, std::span<T* const> after, std::int64_t to) const {
     return {before_, at_ + x, after, to};
   }
@@ -123,12 +136,17 @@ class ReplacedRow : public SweptRow<T, D> {
  public:
   using typename SweptRow<T, D>::Rows;
   using SweptRow<T, D>::SweptRow;
-  SquaredChanges<T, 1> update(std::int64_t x, std::int64_t n) {
+  static bool takes_four() { return false; }
+  void add(double* sums, std::int64_t n, std::int64_t, bool first) {
     const RowUpdate<T, D>& u = this->rows_.update();
-    std::copy_n(u.out[0] + this->at_ + x, n, replaced_at_);
-    this->in_pieces(x, n,
-                    [&](std::int64_t k, std::int64_t m) { this->rows_.run(this->i_, this->at_, x + k, {m}); });
-    return {{&replaced_at_, 1}, 0, u.out, this->at_ + x};
+    for (std::int64_t x = 0, m = 0; x < n; x += m) {
+      m = std::min(this->piece(), n - x);
+      std::copy_n(u.out[0] + this->at_ + x, m, replaced_at_);
+      this->in_pieces(x, m,
+                      [&](std::int64_t k, std::int64_t l) { this->rows_.run(this->i_, this->at_, x + k, {l}); });
+      const SquaredChanges<T, 1> changes({&replaced_at_, 1}, 0, u.out, this->at_ + x);
+      detail::add_row(sums + x, m, first, changes, Sum());
+    }
   }
 
  private:
@@ -198,18 +216,16 @@ class ChangingRow : public SweptRow<T, D> {
     if (this->rows_.streams()) return stream(sums, n, rows, first);
     if (rows == 1)
       return this->in_pieces(0, n, [&](std::int64_t k, std::int64_t m) { run(k, {m}, sums + k, first); });
-    const std::int64_t apart = this->rows_.update().like.stride[D > 1 ? D - 2 : 0];
     for (std::int64_t x = 0; x < n; x += this->kUnfetched)
-      run(x, {std::min(this->kUnfetched, n - x), rows, apart}, sums + x, first);
+      run(x, {std::min(this->kUnfetched, n - x), rows, this->apart()}, sums + x, first);
   }
 
  private:
   void stream(double* sums, std::int64_t n, std::int64_t rows, bool first) const {
-    const std::int64_t apart = this->rows_.update().like.stride[D > 1 ? D - 2 : 0];
-    this->rows_.stream(this->i_, this->at_, {n, rows, apart},
+    this->rows_.stream(this->i_, this->at_, {n, rows, this->apart()},
                        {.later = this->later_ - this->at_, .sums = sums, .first = first},
                        [&](std::int64_t x, std::int64_t m) {
-                         run(x, {m, rows, apart}, sums + x, first);
+                         run(x, {m, rows, this->apart()}, sums + x, first);
                        });
   }
   void run(std::int64_t x, const CellRows& rows, double* sums, bool first) const {

@@ -8,6 +8,7 @@
 /// bits (all code is compiled without contraction).
 
 #include <Kokkos_Macros.hpp>
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -162,8 +163,15 @@ class RowsInPlace final : public ChangingKernel<T, D> {
                                    const Index<D>&, double* sums, bool first) const override {
     if constexpr (kSums) {
       const Update update = update_;
-      for (std::int64_t k = 0; k < rows.count; ++k, at += rows.apart, first = false)
-        first ? add<true>(update, at, rows.cells, sums) : add<false>(update, at, rows.cells, sums);
+      if (first) std::fill_n(sums, rows.cells, -0.0);  // -0 + x is x, whatever x is
+      for (std::int64_t k = 0; k < rows.count; ++k, at += rows.apart) {
+        ISOHALO_INDEPENDENT
+        for (std::int64_t x = 0; x < rows.cells; ++x) {
+          const auto values = update.values(at + x);
+          sums[x] = sums[x] + update.term(at + x, values);
+          update.store(at + x, values);
+        }
+      }
     }
   }
 
@@ -180,17 +188,6 @@ class RowsInPlace final : public ChangingKernel<T, D> {
 
  private:
   static constexpr bool kSums = requires(const Update& u, std::int64_t at) { u.term(at, u.values(at)); };
-
-  template <bool First>
-  static void add(const Update& update, std::int64_t at, std::int64_t n, double* sums) {
-    ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) {
-      const auto values = update.values(at + x);
-      const double change = update.term(at + x, values);
-      sums[x] = First ? change : sums[x] + change;
-      update.store(at + x, values);
-    }
-  }
 
   Update update_;
 };

@@ -1,10 +1,13 @@
 #pragma once
 /// Rows of terms of a sum that are more than a value that is read.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "datatypes/box.hpp"
 #include "datatypes/independent.hpp"
+#include "framework/reduce/operations.hpp"
+#include "framework/reduce/tile_rows.hpp"
 
 namespace isohalo {
 
@@ -17,17 +20,23 @@ class RowTerms {
   /// of a row. This row begins at `i`.
   RowTerms(const Terms& terms_of, const Index<D>& i) : terms_of_(terms_of), i_(behind<D>(i, 0)) {}
 
-  static std::int64_t piece(std::int64_t) { return 4 * kApart; }
   static bool takes_four() { return true; }
-  static std::int64_t apart() { return kApart; }
-  auto update(std::int64_t x, std::int64_t n) {
-    form(i_, x, n, terms_);
-    return terms();
-  }
-  auto update_four(std::int64_t x, std::int64_t n) {
-    Index<D> i = behind<D>(i_, 0);
-    for (int r = 0; r < 4; ++r, ++i[D > 1 ? D - 2 : 0]) form(i, x, n, terms_ + r * kApart);
-    return terms();
+  void add(double* sums, std::int64_t n, std::int64_t rows, bool first) {
+    const double* const all = terms_;
+    if (rows == 1) {
+      in_pieces(n, 4 * kApart, [&](std::int64_t x, std::int64_t m) {
+        form(i_, x, m, terms_);
+        detail::add_row(
+            sums + x, m, first, [all](std::int64_t k) { return all[k]; }, Sum());
+      });
+    } else {
+      in_pieces(n, kApart, [&](std::int64_t x, std::int64_t m) {
+        Index<D> i = behind<D>(i_, 0);
+        for (int r = 0; r < 4; ++r, ++i[D > 1 ? D - 2 : 0]) form(i, x, m, terms_ + r * kApart);
+        const auto value = [all](int r, std::int64_t k) { return all[k + r * kApart]; };
+        detail::add_four(sums + x, m, first, value, Sum());
+      });
+    }
   }
 
  private:
@@ -38,8 +47,10 @@ class RowTerms {
     ISOHALO_INDEPENDENT
     for (std::int64_t k = 0; k < n; ++k) terms[k] = term(x + k);
   }
-  auto terms() const {
-    return [all = static_cast<const double*>(terms_)](std::int64_t k) { return all[k]; };
+  /// f(x, m) for the m cells from the x-th on, until there were n.
+  template <class F>
+  static void in_pieces(std::int64_t n, std::int64_t most, const F& f) {
+    for (std::int64_t x = 0; x < n; x += most) f(x, std::min(most, n - x));
   }
 
   Terms terms_of_;

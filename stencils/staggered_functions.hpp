@@ -217,10 +217,11 @@ struct CellUpdate : StaggeredParts<S, T, D, kGiven> {
 };
 
 /// A CellUpdate with sources, or a mask, or both.
-template <class T, class Update, bool kSourced, bool kMasked>
+template <class T, class Update, bool kSourced>
 struct AmendedCells : Update {
   std::array<const T*, Update::kCells> sources;
-  const T* mask;
+  const T* mask;  ///< any array where there is none: a branch more would double loops
+  bool masked;
 
   KOKKOS_FUNCTION typename Update::Values values(const std::int64_t k) const {
     auto now = this->exact_values(k);
@@ -228,7 +229,7 @@ struct AmendedCells : Update {
     for (std::size_t f = 0; f < Update::kCells; ++f) {
       if constexpr (kSourced) now[f] = now[f] + this->dt * static_cast<double>(sources[f][k]);
       to[f] = static_cast<T>(now[f]);
-      if constexpr (kMasked) to[f] = mask[k] != T(0) ? this->cells[f][k] : to[f];
+      to[f] = static_cast<bool>(masked & (mask[k] != T(0))) ? this->cells[f][k] : to[f];
     }
     return to;
   }
@@ -275,13 +276,11 @@ void with_amended(const CellSettings<S, D>& in, const Update& cells, const Array
   std::array<const T*, Update::kCells> sources{};
   for (std::size_t k = 0; k < sources.size() && in.sourced; ++k)
     sources[k] = array(first + in.first_source() + k).data;
-  const T* const mask = in.has_mask() ? array(first + in.place_of_mask()).data : nullptr;
-  if (in.sourced && mask)
-    f(AmendedCells<T, Update, true, true>{cells, sources, mask});
-  else if (in.sourced)
-    f(AmendedCells<T, Update, true, false>{cells, sources, mask});
-  else if (mask)
-    f(AmendedCells<T, Update, false, true>{cells, sources, mask});
+  const T* const mask = array(in.has_mask() ? first + in.place_of_mask() : 0).data;
+  if (in.sourced)
+    f(AmendedCells<T, Update, true>{cells, sources, mask, in.has_mask()});
+  else if (in.has_mask())
+    f(AmendedCells<T, Update, false>{cells, sources, mask, true});
   else
     f(cells);
 }

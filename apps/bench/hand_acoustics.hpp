@@ -13,7 +13,7 @@ namespace isohalo {
 /// the next one no longer need its old values. The faces that other ranks have as well are computed twice, so only
 /// p is exchanged. docs/model.md has the order of the operations.
 template <int D>
-class HandAcoustics {
+class HandAcoustics final : public HandSteps<double, D> {
  public:
   /// `a`, `b`: the factors of the velocities and of the pressure. Local.
   HandAcoustics(const CartesianDomain<D>& domain, const PerDim<double, D>& a, const PerDim<double, D>& b)
@@ -21,13 +21,12 @@ class HandAcoustics {
     for (int f = 0; f <= D; ++f) fields_.push_back(grid_.array());
   }
 
-  double& at(const Index<D>& i, std::size_t f = 0) { return array(f)[grid_.place(i)]; }
-  /// To be called when the values are in place. Collective.
-  void start() {
+  double& at(const Index<D>& i, std::size_t f) override { return array(f)[grid_.place(i)]; }
+  void start() override {
     for (std::size_t f = 0; f <= D; ++f) grid_.exchange(array(f));
   }
 
-  void advance(std::int64_t steps) {
+  void advance(std::int64_t steps) override {
     for (; steps > 0; --steps) {
       grid_.exchange(array(0));
       for (std::int64_t plane = 0; plane <= cells_[0]; ++plane) {

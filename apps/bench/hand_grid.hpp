@@ -13,6 +13,20 @@
 
 namespace isohalo {
 
+/// An opponent: what a careful programmer writes.
+template <class T, int D>
+class HandSteps {
+ public:
+  virtual ~HandSteps() = default;
+  /// Field f of an owned cell; its second time level; constant k.
+  virtual T& at(const Index<D>& i, std::size_t f) = 0;
+  virtual T& before(const Index<D>& i) { return at(i, 0); }
+  virtual T& given(const Index<D>& i, std::size_t) { return at(i, 0); }
+  /// To be called when the values are in place. Collective.
+  virtual void start() {}
+  virtual void advance(std::int64_t steps) = 0;
+};
+
 /// Without Isohalo but for the block that this rank owns.
 template <class T, int D>
 class HandGrid {

@@ -16,7 +16,7 @@ namespace isohalo {
 /// One with kStages has stage<S>(u, u_begin, out, n) for three stages a step, which need an array more, K = 1. One
 /// with kColours takes (u, f, n, first) twice a step, in place: cells first, first + 2, .. change.
 template <int D, class Row, std::size_t N = 1, class T = double, std::size_t K = 0>
-class HandWritten {
+class HandWritten final : public HandSteps<T, D> {
  public:
   HandWritten(const CartesianDomain<D>& domain, const std::function<Row(const Index<D>&)>& make)
       : grid_(domain, layers()), row_(make(grid_.stride())) {
@@ -24,17 +24,15 @@ class HandWritten {
     for (std::size_t k = 0; k < K; ++k) given_.push_back(grid_.array());
   }
 
-  /// Field f; its second time level; constant k.
-  T& at(const Index<D>& i, std::size_t f = 0) { return u_[f].ref().data[grid_.place(i)]; }
-  T& before(const Index<D>& i) { return v_[0].ref().data[grid_.place(i)]; }
-  T& given(const Index<D>& i, std::size_t k) { return given_[k].ref().data[grid_.place(i)]; }
+  T& at(const Index<D>& i, std::size_t f) override { return u_[f].ref().data[grid_.place(i)]; }
+  T& before(const Index<D>& i) override { return v_[0].ref().data[grid_.place(i)]; }
+  T& given(const Index<D>& i, std::size_t k) override { return given_[k].ref().data[grid_.place(i)]; }
 
-  /// To be called when the constants are in place.
-  void start() {
+  void start() override {
     for (auto& g : given_) grid_.exchange(g.ref().data);
   }
 
-  void advance(std::int64_t steps) {
+  void advance(std::int64_t steps) override {
     for (std::int64_t s = 0; s < steps; ++s) {
       if constexpr (requires { row_.begin_step(); }) row_.begin_step();
       const auto old = pointers<N>(u_), now = pointers<N>(v_);

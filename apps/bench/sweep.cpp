@@ -18,7 +18,7 @@ namespace {
 /// A user's program: a time loop and a loop over rows of its own; of ours what isohalo/halo.hpp has. `Row` takes
 /// the row in the old array and in the new one.
 template <int D, class Row>
-class Embedded {
+class Embedded final : public HandSteps<double, D> {
  public:
   /// Collective.
   Embedded(const CartesianDomain<D>& domain, const std::function<Row(const Index<D>&)>& make)
@@ -28,9 +28,9 @@ class Embedded {
         next_(domain.owned(), 1),
         row_(make(now_.ref().stride)) {}
 
-  double& at(const Index<D>& i, std::size_t = 0) { return now_.at(i); }
+  double& at(const Index<D>& i, std::size_t) override { return now_.at(i); }
 
-  void advance(std::int64_t steps) {
+  void advance(std::int64_t steps) override {
     for (std::int64_t s = 0; s < steps; ++s) {
       halo_.exchange(now_.ref());
       sweep_({now_.ref().owned}, now_.ref(), next_.ref(), row_);
@@ -63,7 +63,7 @@ Json embedded(const SweepOrder& order, const std::string& name, const Index<D>& 
   StateStepper<double, D> ours("u", domain, StencilShape<D>::star(1), BoundaryRules<D>{}, 1, make);
   Embedded<D, HandHeatRow<D>> hand(domain, make);
   for_each_cell(domain.owned(), [&](const Index<D>& i) {
-    ours.field().at(i) = hand.at(i) = number_of(static_cast<std::uint64_t>(linear_index(domain.global(), i)));
+    ours.field().at(i) = hand.at(i, 0) = number_of(static_cast<std::uint64_t>(linear_index(domain.global(), i)));
   });
   return compare_steps<double, D>(name, domain, ours, nullptr, hand, 1, 2, order.repeats, 1);
 }

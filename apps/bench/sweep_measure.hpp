@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/bench/copy_rate.hpp"
+#include "apps/bench/hand_grid.hpp"
 #include "apps/common/report.hpp"
 #include "framework/run/solver.hpp"
 
@@ -44,9 +45,10 @@ Json sweep_row(const std::string& name, const CartesianDomain<D>& domain, const 
 /// Times `ours`, the hand-written opponent and, unless it is null, `overlapped`, which begin with the same values
 /// of `fields` fields of type T, and compares all bits at the end; of one step per exchange with residuals as well.
 /// `arrays` as above. Collective.
-template <class T, int D, class Hand>
+template <class T, int D>
 Json compare_steps(const std::string& name, const CartesianDomain<D>& domain, Solver<D>& ours,
-                   Solver<D>* overlapped, Hand& hand, std::size_t fields, double arrays, int repeats, int depth) {
+                   Solver<D>* overlapped, HandSteps<T, D>& hand, std::size_t fields, double arrays, int repeats,
+                   int depth) {
   const Communicator& comm = domain.comm();
   CopyRate copy(domain.owned().cells() * static_cast<std::int64_t>(sizeof(T)));
   ours.advance(2 * depth, false), hand.advance(2 * depth);  // pages are touched, an exchange is chosen

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -13,36 +15,27 @@
 #include "apps/bench/hand_written.hpp"
 #include "apps/bench/input_solver.hpp"
 #include "apps/bench/sweep_measure.hpp"
-#include "stencils/cell_solver.hpp"
+#include "stencils/solvers.hpp"
 #include "stencils/solvers/gray_scott.hpp"
+#include "stencils/state_stepper.hpp"
 
 namespace isohalo {
 
 namespace {
 
-/// Heat again, as a function of a cell.
-struct Diffusion {
-  static constexpr auto fields = names("u");
-  static constexpr std::array dimensions{2, 3};
-  template <int D>
-  StencilShape<D> shape() const {
-    return StencilShape<D>::star(1);
-  }
-  template <class Cell>
-  KOKKOS_FUNCTION double operator()(const Cell& u, double) const {
-    return u() + laplace(u);
-  }
-};
-
 enum class Beside { nothing, overlapped };
+
+/// Makes an opponent with the grid and the numbers of an input.
+template <class T, int D>
+using MakeHand =
+    std::function<std::unique_ptr<HandSteps<T, D>>(const CartesianDomain<D>& domain, const Input<D>& input)>;
 
 /// Times the solver of this input against `make_hand(domain, input)`, and beside it one whose steps overlap
 /// exchange and sweep. `arrays` as in sweep_row; `compared`: fields.
-template <class T, int D, class MakeHand>
+template <class T, int D>
 Json measure(const SweepOrder& order, const std::string& name, const std::string& text, double arrays,
-             const MakeHand& make_hand, std::size_t compared = 1, Beside beside = Beside::nothing) {
-  SolverKinds kinds = shipped_solvers();
-  add_solver<Diffusion>(kinds, "diffusion");
+             const MakeHand<T, D>& make_hand, std::size_t compared = 1, Beside beside = Beside::nothing) {
+  const SolverKinds kinds = shipped_solvers();
   const auto stepper = [](InputSolver<D> & s) -> auto& {
     return dynamic_cast<StateStepper<T, D>&>(*s);
   };
@@ -63,26 +56,23 @@ Json measure(const SweepOrder& order, const std::string& name, const std::string
     ours->sweep_by({tile, {}});
   }
   const CartesianDomain<D>& domain = ours.domain();
-  auto hand = make_hand(domain, ours.input());
+  const auto hand = make_hand(domain, ours.input());
   const auto copy = [&](const AnyArray<D>& array, const auto& to) {
     const auto a = std::get<ArrayRef<T, D>>(array);
     for_each_cell(domain.owned(), [&](const Index<D>& i) { to(i) = a.at(i); });
   };
   const auto fields = ours->fields();
   for (std::size_t f = 0; f < compared; ++f)
-    copy(fields[f].array, [&](const Index<D>& i) -> T& { return hand.at(i, f); });
-  if constexpr (requires { hand.before(Index<D>{}); })
-    if (fields.size() > compared)
-      copy(fields[compared].array, [&](const Index<D>& i) -> T& { return hand.before(i); });
-  if constexpr (requires { hand.given(Index<D>{}, 0); }) {
-    const auto given = ours->coefficients();
-    for (std::size_t k = 0; k < given.size(); ++k)
-      copy(given[k].array, [&](const Index<D>& i) -> T& { return hand.given(i, k); });
-    if (const auto f = ours->source())
-      copy(f->array, [&](const Index<D>& i) -> T& { return hand.given(i, given.size()); });
-  }
-  if constexpr (requires { hand.start(); }) hand.start();
-  Json row = compare_steps<T, D>(name, domain, *ours, overlaps ? &**overlapped : nullptr, hand, compared, arrays,
+    copy(fields[f].array, [&](const Index<D>& i) -> T& { return hand->at(i, f); });
+  if (fields.size() > compared)
+    copy(fields[compared].array, [&](const Index<D>& i) -> T& { return hand->before(i); });
+  const auto given = ours->coefficients();
+  for (std::size_t k = 0; k < given.size(); ++k)
+    copy(given[k].array, [&](const Index<D>& i) -> T& { return hand->given(i, k); });
+  if (const auto f = ours->source())
+    copy(f->array, [&](const Index<D>& i) -> T& { return hand->given(i, given.size()); });
+  hand->start();
+  Json row = compare_steps<T, D>(name, domain, *ours, overlaps ? &**overlapped : nullptr, *hand, compared, arrays,
                                  order.repeats, order.depth.value_or(1));
   if (overlaps) row["overlap_chosen"] = chosen;
   if (order.depth) {
@@ -108,7 +98,7 @@ template <class Hand, class T = double, int D, class MakeRow>
 Json against(const SolverCase<D>& c, const char* side, const std::string& solver, double arrays,
              const MakeRow& make_row, std::size_t compared = 1, Beside beside = Beside::nothing) {
   const auto make_hand = [&](const CartesianDomain<D>& domain, const Input<D>& in) {
-    return Hand(domain, [&](const Index<D>& s) { return make_row(in, s); });
+    return std::make_unique<Hand>(domain, [&](const Index<D>& s) { return make_row(in, s); });
   };
   return measure<T, D>(c.order, c.name, c.grid(side) + solver, arrays, make_hand, compared, beside);
 }
@@ -156,15 +146,6 @@ Json odd_list(const SolverCase<2>& c) {  // that no rule gives
   return weighted<HandListRow<2, 7, 3>>(c, {{-3, 1}, {-2, -2}, {-1, 3}, {0, 0}, {0, 2}, {1, -3}, {3, -1}});
 }
 
-template <int D>
-Json cell(const SolverCase<D>& c) {
-  const auto row = [](const Input<D>& in, const Index<D>& s) {
-    return HandHeatRow<D>{inverse_squares(in.grid), s};
-  };
-  return against<HandWritten<D, HandHeatRow<D>>>(
-      c, kPeriodicSide, std::string(kRandomField) + "solver = {kind = \"diffusion\", dt = 1.0}\n", 2, row, 1,
-      Beside::overlapped);
-}
 
 template <int D>
 Json wave(const SolverCase<D>& c) {
@@ -282,7 +263,7 @@ Json acoustics(const SolverCase<D>& c) {
   const auto make_hand = [](const CartesianDomain<D>& domain, const Input<D>& in) {
     PerDim<double, D> a, b;
     for (int j = 0; j < D; ++j) a[j] = (0.5 / 1.25) / in.grid.spacing[j], b[j] = (0.5 * 0.75) / in.grid.spacing[j];
-    return HandAcoustics<D>(domain, a, b);
+    return std::make_unique<HandAcoustics<D>>(domain, a, b);
   };
   return measure<double, D>(c.order, c.name,
                             c.grid(kPeriodicSide) + random_text(fields) +
@@ -317,7 +298,6 @@ void add_solver_steps(SweepOrder& order) {
   add(plane("list"), odd_list);
   add(SolverCase<1>{order, "1d-3pt", {n * n}}, heat<1>);
   add(SolverCase<4>{order, "4d-9pt", {n4, n4, n4, n4}}, heat<4>);
-  add_both("cell", [](const auto& c) { return cell(c); });
   add_both("wave", [](const auto& c) { return wave(c); });
   add(SolverCase<2>{order, "gray_scott", {n, order.size ? n : n / 2}}, gray_scott);
   add_both("upwind", [](const auto& c) { return upwind(c); });

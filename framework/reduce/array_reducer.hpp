@@ -130,9 +130,10 @@ class ArrayReducer {
     reduction_->refuse_in_flight();
     if (takes_terms()) return reduction_->give_terms(count(), value);
     const std::int64_t first = starts_[static_cast<std::size_t>(comm_.rank())];
-    reduction_->tiles().run_all([&value, first](const Index<1>& i, std::int64_t) {
+    const auto row = [&value, first](const Index<1>& i, std::int64_t) {
       return [&value, from = i[0] - first](std::int64_t x) { return static_cast<V>(value(from + x)); };
-    });
+    };
+    reduction_->tiles().run_all(reduction_->tiles().rows_by(row));
   }
 
   Communicator comm_;

@@ -7,18 +7,16 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "datatypes/error.hpp"
-#include "datatypes/independent.hpp"
 #include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/mpi/communicator.hpp"
 #include "framework/mpi/progress.hpp"
 #include "framework/reduce/tile_exchange.hpp"
 #include "framework/reduce/tile_lines.hpp"
+#include "framework/reduce/tile_rows.hpp"
 #include "framework/reduce/tiles.hpp"
 
 namespace isohalo::detail {
@@ -61,69 +59,23 @@ class TileReducer {
   const Box<D>& tiles() const { return tiles_; }
   /// Their values, row-major.
   std::vector<V>& values() { return values_; }
-
-  template <class RowValues>
-  void run_band(std::int64_t band, V* scratch, RowValues&& row) {
-    const Lines lines(tiling_, band_cells(band), scratch);
-    Box<D> rows = lines.cells;
-    rows.high[D - 1] = rows.low[D - 1] + 1;
-    const std::int64_t n = lines.cells.extent(D - 1), height = rows.cells(),
-                       ahead = std::max<std::int64_t>(D > 1 ? 4 : 1, (kAhead + n - 1) / n);
-    // The row to come, as if it were of this band, and how far away its own lies.
-    Index<D> to_come = index_of_linear(rows, ahead % height), away{};
-    const auto go_to_band = [&](std::int64_t b) {
-      away = band_cells(std::min(b, bands() - 1)).low;
-      for (int j = 0; j < D; ++j) away[j] -= rows.low[j];
-    };
-    std::int64_t later_band = band + ahead / height;
-    go_to_band(later_band);
-    run_lines(lines, row, [&](const Index<D>&) {
-      const Index<D> later = shifted<D>(to_come, away);
-      int j = D - 2;
-      for (; j >= 0; --j) {
-        if (++to_come[j] < rows.high[j]) break;
-        to_come[j] = rows.low[j];
-      }
-      if (j < 0) go_to_band(++later_band);
-      return later;
-    });
+  /// See `RowsBy`.
+  template <class Row>
+  RowsBy<V, D, Op, Row> rows_by(Row& row) const {
+    return {row, op_};
   }
+
+  void run_band(std::int64_t band, V* scratch, const RowsToAdd<V, D>& rows);
 
   std::int64_t scratch_size(const Box<D>& cells) const {
     return cells.extent(D - 1) * (1 + Lines::count(tiling_, cells));
   }
-  template <class RowValues>
-  void run_box(const Box<D>& box, V* scratch, RowValues&& row) {
-    Box<D> blocks = tiling_.touching(box);  // a cell each, but for the dimensions of a band
-    for (int j = Y; j < D; ++j) blocks.high[j] = blocks.low[j] + 1;
-    for_each_cell(blocks, [&](const Index<D>& t) {
-      Box<D> cells = tiling_.cells_of(Box<D>::of_cell(t)).intersect(box);
-      for (int j = Y; j < D; ++j) cells.low[j] = box.low[j], cells.high[j] = box.high[j];
-      run_lines(Lines(tiling_, cells, scratch), row, [](const Index<D>& i) { return i; });
-    });
-  }
+  void run_box(const Box<D>& box, V* scratch, const RowsToAdd<V, D>& rows);
 
-  template <class RowValues>
-  void run_planes(const Box<D>& planes, V* lanes, RowValues&& row) requires(D > 1) {
-    Box<D> layer = planes, part = planes;  // of tiles, and what these planes have of it
-    for (; part.low[0] < planes.high[0]; part.low[0] = part.high[0]) {
-      const std::int64_t low = part.low[0] / tiling_.tile()[0] * tiling_.tile()[0];
-      layer.low[0] = std::max(owned_.low[0], low);
-      layer.high[0] = std::min(owned_.high[0], low + tiling_.tile()[0]);
-      part.high[0] = std::min(planes.high[0], layer.high[0]);
-      const Lines lines(tiling_, layer, lanes);
-      add_rows(lines, part, row, [](const Index<D>& i) { return i; });
-      if (part.high[0] == layer.high[0]) fold_band(lines);
-    }
-  }
+  void run_planes(const Box<D>& planes, V* lanes, const RowsToAdd<V, D>& rows) requires(D > 1);
 
   /// All bands at once.
-  template <class RowValues>
-  void run_all(RowValues&& row) {
-    scratch_.resize(static_cast<std::size_t>(scratch_size()));
-    for (std::int64_t b = 0; b < bands(); ++b)
-      run_lines(Lines(tiling_, band_cells(b), scratch_.data()), row, [](const Index<D>& i) { return i; });
-  }
+  void run_all(const RowsToAdd<V, D>& rows);
 
   /// All bands at once, from the values of this rank's cells as one dense array.
   void run_array(const V* data) requires(D == 1) {
@@ -166,6 +118,9 @@ class TileReducer {
   /// How many cells later those come that a band is told of, for it to fetch them, but for whole sets of four rows.
   static constexpr std::int64_t kAhead = 4096;
 
+  /// For rows that fetch nothing: no other one comes later.
+  static constexpr auto kThisOne = [](const Index<D>& i) { return i; };
+
   /// Whole tiles of this width are folded by code made for it: a seventh of the time of a 3-D pass.
   static constexpr std::int64_t kDefaultWidth = default_tile<D>()[D - 1];
 
@@ -175,83 +130,35 @@ class TileReducer {
     const V* cells;
   };
 
-  template <class RowValues, class Later>
-  void run_lines(const Lines& lines, RowValues&& row, Later&& later) {
-    add_rows(lines, lines.cells, row, later);
+  template <class Later>
+  void run_lines(const Lines& lines, const RowsToAdd<V, D>& rows, const Later& later) {
+    add_rows(lines, lines.cells, rows, later);
     fold_band(lines);
   }
-  /// Adds whole rows of the lines' cells, four at a time where these are of the same tiles. `later(i)`: where the
-  /// row begins that comes some thousand cells after the one that begins at i.
-  template <class RowValues, class Later>
-  void add_rows(const Lines& lines, const Box<D>& rows, RowValues&& row, Later&& later) {
+  /// Adds whole rows of the lines' cells, which may be four at a time where these are of the same tiles, none of
+  /// them cut. `later(i)`: where the row begins that comes some thousand cells after the one that begins at i.
+  template <class Later>
+  void add_rows(const Lines& lines, const Box<D>& box, const RowsToAdd<V, D>& rows, const Later& later) {
     RowOfLines<V, D> at(lines);
-    bool cut = false;      // is one of the row's tiles?
-    Box<D> planes = rows;  // their first rows
+    const std::int64_t n = lines.cells.extent(D - 1);
+    bool cut = false;     // is one of the row's tiles?
+    Box<D> planes = box;  // their first rows
     if (D > 1) planes.high[Y] = planes.low[Y] + 1;
     for_each_row(planes, [&](const Index<D>& first) {
-      const std::int64_t end = D > 1 ? rows.high[Y] : first[Y] + 1;
+      const std::int64_t end = D > 1 ? box.high[Y] : first[Y] + 1;
       for (Index<D> i = behind<D>(first, 0); i[Y] < end; ++i[Y]) {
         if (at.go_to(i)) cut = is_cut(i);
-        const bool four = !cut && lines.four_from(i, end);
-        if (add_rows(at, i, lines.cells.extent(D - 1), cut, four, row, later)) at.pass(3), i[Y] += 3;
+        if (cut) {
+          rows.add(i, n, false, later(i), at.values(), true);
+          const auto value = [known = at.values()](std::int64_t x) { return known[x]; };
+          add_row(at.sums(), n, at.first(), value, op_);
+          keep_cut(i, n, value);
+        } else if (rows.add(i, n, lines.four_from(i, end), later(i), at.sums(), at.first())) {
+          for (int k = 1; k < 4; ++k) later(i);  // as if each had been asked for
+          at.pass(3), i[Y] += 3;
+        }
       }
     });
-  }
-  /// Adds the row of n cells from cell i on, or `four` from it on: did it?
-  template <class RowValues, class Later>
-  bool add_rows(const RowOfLines<V, D>& at, const Index<D>& i, std::int64_t n, bool cut, bool four, RowValues&& row,
-                Later&& later) {
-    auto values = values_of(row, i, n, later);
-    if constexpr (requires { values.add(at.sums(), n, n, false); }) {
-      const bool together = four && values.takes_four();
-      for (int k = 1; together && k < 4; ++k) later(i);  // as if each had been asked for
-      values.add(cut ? at.values() : at.sums(), n, together ? 4 : 1, cut || at.first());
-      if (cut) add_once(at, i, n, cut, [known = at.values()](std::int64_t x) { return known[x]; });
-      return together;
-    } else if constexpr (requires { values.update(n, n); }) {
-      if (four && add_four_updated(at, n, values)) return true;
-      for (std::int64_t x = 0, m = 0; x < n; x += m) {
-        m = std::min(values.piece(x), n - x);
-        const auto value = values.update(x, m);
-        add_row(at.sums() + x, m, at.first(), value, op_);
-        if (!cut) continue;
-        Index<D> piece = i;
-        piece[D - 1] += x;
-        keep_cut(piece, m, value);
-      }
-      return false;
-    } else {
-      if (!four) return add_once(at, i, n, cut, values), false;
-      Index<D> k = behind<D>(i, 0);
-      const auto next = [&] { return ++k[Y], values_of(row, std::as_const(k), n, later); };
-      const auto v1 = next(), v2 = next(), v3 = next();
-      add_four(at.sums(), n, at.first(), [&](int r, std::int64_t x) {
-        return r == 0 ? values(x) : r == 1 ? v1(x) : r == 2 ? v2(x) : v3(x);
-      });
-      return true;
-    }
-  }
-  /// Four rows that are updated together, where `values` does that.
-  template <class Values>
-  bool add_four_updated(const RowOfLines<V, D>& at, std::int64_t n, Values& values) {
-    if constexpr (requires { values.update_four(n, n); }) {
-      if (!values.takes_four()) return false;
-      const std::int64_t apart = values.apart();
-      for (std::int64_t x = 0, m = 0; x < n; x += m) {
-        m = std::min(std::max<std::int64_t>(1, values.piece(x) / 4), n - x);
-        const auto value = values.update_four(x, m);
-        add_four(at.sums() + x, m, at.first(), [&](int r, std::int64_t k) { return value(k + r * apart); });
-      }
-      return true;
-    }
-    return false;
-  }
-  template <class RowValues, class Later>
-  static auto values_of(RowValues&& row, const Index<D>& i, std::int64_t n, Later&& later) {
-    if constexpr (std::is_invocable_v<RowValues&, const Index<D>&, std::int64_t, const Index<D>&>)
-      return row(i, n, later(i));
-    else
-      return row(i, n);
   }
 
   /// In index order, but of three dimensions and more dimension D - 2 is the slowest one within kLayers layers of
@@ -314,46 +221,6 @@ class TileReducer {
   std::size_t line_index(Index<D> tile) const {
     tile[D - 1] = local_tiles_.low[D - 1];
     return static_cast<std::size_t>(linear_index(line_of_tiles(), tile));
-  }
-
-  /// Adds cells of a row to the sums in progress. Not inlined: in the loop over pieces GCC would keep values on the
-  /// stack, and store there in every pass. By reference: a copy of the value, by vectors, would wait for stores.
-  template <class Value>
-  [[gnu::noinline]] static void add_row(V* acc, std::int64_t n, bool first, const Value& value, const Op& op) {
-    if (first) {
-      ISOHALO_INDEPENDENT
-      for (std::int64_t x = 0; x < n; ++x) acc[x] = value(x);
-    } else {
-      ISOHALO_INDEPENDENT
-      for (std::int64_t x = 0; x < n; ++x) acc[x] = op(acc[x], value(x));
-    }
-  }
-
-  /// The same for four rows: value(r, x) of the r-th of them.
-  template <class Value>
-  [[gnu::noinline]] void add_four(V* acc, std::int64_t n, bool first, const Value& value) const {
-    const Op op = op_;
-    const auto and_three = [&](const V& sum, std::int64_t x) {
-      return op(op(op(sum, value(1, x)), value(2, x)), value(3, x));
-    };
-    if (first) {
-      ISOHALO_INDEPENDENT
-      for (std::int64_t x = 0; x < n; ++x) acc[x] = and_three(value(0, x), x);
-    } else {
-      ISOHALO_INDEPENDENT
-      for (std::int64_t x = 0; x < n; ++x) acc[x] = and_three(op(acc[x], value(0, x)), x);
-    }
-  }
-
-  /// Adds a whole row, and keeps what is cut of it. Each value is asked for once.
-  template <class Value>
-  void add_once(const RowOfLines<V, D>& at, const Index<D>& i, std::int64_t n, bool cut, const Value& value) {
-    if (!cut) return add_row(at.sums(), n, at.first(), value, op_);
-    V* const known = at.values();
-    for (std::int64_t x = 0; x < n; ++x) known[x] = value(x);
-    const auto again = [known](std::int64_t x) { return known[x]; };
-    add_row(at.sums(), n, at.first(), again, op_);
-    keep_cut(i, n, again);
   }
 
   /// Does a rank border cut a tile that the row from cell i on goes through?
@@ -446,5 +313,66 @@ class TileReducer {
   std::vector<V> tile_cells_;  // of a cut tile, and a row of scratch
   std::vector<MPI_Request> requests_;
 };
+
+// Not in the class, where whoever includes this would compile them again.
+template <class V, int D, class Op>
+void TileReducer<V, D, Op>::run_band(std::int64_t band, V* scratch, const RowsToAdd<V, D>& rows) {
+  const Lines lines(tiling_, band_cells(band), scratch);
+  Box<D> starts = lines.cells;  // of rows
+  starts.high[D - 1] = starts.low[D - 1] + 1;
+  const std::int64_t n = lines.cells.extent(D - 1), height = starts.cells(),
+                     ahead = std::max<std::int64_t>(D > 1 ? 4 : 1, (kAhead + n - 1) / n);
+  // The row to come, as if it were of this band, and how far away its own lies.
+  Index<D> to_come = index_of_linear(starts, ahead % height), away{};
+  const auto go_to_band = [&](std::int64_t b) {
+    away = band_cells(std::min(b, bands() - 1)).low;
+    for (int j = 0; j < D; ++j) away[j] -= starts.low[j];
+  };
+  std::int64_t later_band = band + ahead / height;
+  go_to_band(later_band);
+  run_lines(lines, rows, [&](const Index<D>&) {
+    const Index<D> later = shifted<D>(to_come, away);
+    int j = D - 2;
+    for (; j >= 0; --j) {
+      if (++to_come[j] < starts.high[j]) break;
+      to_come[j] = starts.low[j];
+    }
+    if (j < 0) go_to_band(++later_band);
+    return later;
+  });
+}
+
+template <class V, int D, class Op>
+void TileReducer<V, D, Op>::run_box(const Box<D>& box, V* scratch, const RowsToAdd<V, D>& rows) {
+  Box<D> blocks = tiling_.touching(box);  // a cell each, but for the dimensions of a band
+  for (int j = Y; j < D; ++j) blocks.high[j] = blocks.low[j] + 1;
+  for_each_cell(blocks, [&](const Index<D>& t) {
+    Box<D> cells = tiling_.cells_of(Box<D>::of_cell(t)).intersect(box);
+    for (int j = Y; j < D; ++j) cells.low[j] = box.low[j], cells.high[j] = box.high[j];
+    run_lines(Lines(tiling_, cells, scratch), rows, kThisOne);
+  });
+}
+
+template <class V, int D, class Op>
+void TileReducer<V, D, Op>::run_planes(const Box<D>& planes, V* lanes,
+                                       const RowsToAdd<V, D>& rows) requires(D > 1) {
+  Box<D> layer = planes, part = planes;  // of tiles, and what these planes have of it
+  for (; part.low[0] < planes.high[0]; part.low[0] = part.high[0]) {
+    const std::int64_t low = part.low[0] / tiling_.tile()[0] * tiling_.tile()[0];
+    layer.low[0] = std::max(owned_.low[0], low);
+    layer.high[0] = std::min(owned_.high[0], low + tiling_.tile()[0]);
+    part.high[0] = std::min(planes.high[0], layer.high[0]);
+    const Lines lines(tiling_, layer, lanes);
+    add_rows(lines, part, rows, kThisOne);
+    if (part.high[0] == layer.high[0]) fold_band(lines);
+  }
+}
+
+template <class V, int D, class Op>
+void TileReducer<V, D, Op>::run_all(const RowsToAdd<V, D>& rows) {
+  scratch_.resize(static_cast<std::size_t>(scratch_size()));
+  for (std::int64_t b = 0; b < bands(); ++b)
+    run_lines(Lines(tiling_, band_cells(b), scratch_.data()), rows, kThisOne);
+}
 
 }  // namespace isohalo::detail

@@ -23,14 +23,7 @@ template <class V, int D, class Op>
 class TreeReducer {
  public:
   /// Collective. Throws UsageError, the same on all ranks, for a bad tile, or one that differs between ranks.
-  explicit TreeReducer(const CartesianDomain<D>& domain, Op op = {}, const Index<D>& tile = default_tile<D>())
-      : domain_(domain), tile_(tile) {
-    const Tiling<D> tiling = agreed_tiling(domain, tile);
-    agreed(domain.comm(), [&] {  // one rank alone may lack the memory, and what follows may be collective
-      reduction_ = std::make_unique<detail::Reduction<V, D, Op>>(domain.comm(), tiling, domain.coordinates(),
-                                                                 detail::all_ranks(domain.size()), op);
-    });
-  }
+  explicit TreeReducer(const CartesianDomain<D>& domain, Op op = {}, const Index<D>& tile = default_tile<D>());
 
   TreeReducer(const TreeReducer&) = delete;
   TreeReducer& operator=(const TreeReducer&) = delete;
@@ -56,35 +49,33 @@ class TreeReducer {
 
   /// Forms the tile values of one band. `row(i, n)` is called for each row in index order (i: its first cell, n:
   /// its cells), for up to four rows before the first of them is read; it returns an object v with v(x) = the value
-  /// of the row's x-th cell, x = 0 .. n-1. Each is asked for once. If it has one, `v.update(x, m)` is called
-  /// instead, for x = 0, m <= v.piece(0), and so on: it returns such an object for the m cells from the x-th on,
-  /// which may be asked for several times before the next call. With v.takes_four() `row` is called for the first
-  /// of four rows alone where they are of the same tiles, none of them cut, and `v.update_four(x, m)` gives w, with
-  /// w(x + k * v.apart()) the value of the k-th of them, for at most max(1, v.piece(x) / 4) cells. Instead of
-  /// all this an object may have takes_four() and `v.add(sums, n, rows, first)`, which adds the values of the row's
-  /// n cells, or those of four rows, to sums[0] and on, row after row; `first`: those of the first row replace what
-  /// is there.
-  /// `row(i, n, later)` is told as well where about the row begins that comes some thousand cells later: to fetch
-  /// it. Different bands may run at the same time with different scratch. Local.
-  template <class RowValues>
-  void run_band(std::int64_t band, V* scratch, RowValues&& row) {
-    reduction_->tiles().run_band(band, scratch, row);
+  /// of the row's x-th cell, x = 0 .. n-1, asked for once. Or it has v.add(sums, n, rows, first), which adds the
+  /// values of the row's n cells, or with rows = 4, which v.takes_four() allows, those of four rows of dimension
+  /// D - 2 from this one on, to sums[0] and on, row after row; `first`: those of the first row replace what is
+  /// there. `row(i, n, later)` is told as well where about the row begins that comes some thousand cells later: to
+  /// fetch it. Different bands may run at the same time with different scratch. Local.
+  template <class Row>
+  void run_band(std::int64_t band, V* scratch, Row&& row) {
+    auto& tiles = reduction_->tiles();
+    tiles.run_band(band, scratch, tiles.rows_by(row));
   }
 
   /// The same for the tiles of a box of this block, which begins and ends where tiles do or the block does. Boxes
   /// may run at the same time with different scratch.
-  template <class RowValues>
-  void run_box(const Box<D>& cells, V* scratch, RowValues&& row) {
-    reduction_->tiles().run_box(cells, scratch, row);
+  template <class Row>
+  void run_box(const Box<D>& cells, V* scratch, Row&& row) {
+    auto& tiles = reduction_->tiles();
+    tiles.run_box(cells, scratch, tiles.rows_by(row));
   }
   std::int64_t scratch_size(const Box<D>& cells) const { return reduction_->tiles().scratch_size(cells); }
 
   /// The same plane by plane (D > 1): `planes` are cells of this block that follow those of the call before in
   /// dimension 0, and in the others begin and end where tiles do or the block does. Sums in progress stay in
   /// `lanes`, scratch_size(planes of one tile) values; tile values are formed with the last plane of a tile.
-  template <class RowValues>
-  void run_planes(const Box<D>& planes, V* lanes, RowValues&& row) requires(D > 1) {
-    reduction_->tiles().run_planes(planes, lanes, row);
+  template <class Row>
+  void run_planes(const Box<D>& planes, V* lanes, Row&& row) requires(D > 1) {
+    auto& tiles = reduction_->tiles();
+    tiles.run_planes(planes, lanes, tiles.rows_by(row));
   }
 
   /// For tile values that are formed elsewhere, as by kernels of a device: the tiles whose values this rank forms,
@@ -97,9 +88,10 @@ class TreeReducer {
   std::vector<Combination>& combinations() { return reduction_->combinations(); }
 
   /// All bands at once. Not from several threads. Local.
-  template <class RowValues>
-  void run_all(RowValues&& row) {
-    reduction_->tiles().run_all(row);
+  template <class Row>
+  void run_all(Row&& row) {
+    auto& tiles = reduction_->tiles();
+    tiles.run_all(tiles.rows_by(row));
   }
 
   /// Combines the tile values of all ranks; the result has the same bits on all that get it (see
@@ -148,6 +140,16 @@ class TreeReducer {
   Index<D> tile_;
   std::unique_ptr<detail::Reduction<V, D, Op>> reduction_;
 };
+
+template <class V, int D, class Op>
+TreeReducer<V, D, Op>::TreeReducer(const CartesianDomain<D>& domain, Op op, const Index<D>& tile)
+    : domain_(domain), tile_(tile) {
+  const Tiling<D> tiling = agreed_tiling(domain, tile);
+  agreed(domain.comm(), [&] {  // one rank alone may lack the memory, and what follows may be collective
+    reduction_ = std::make_unique<detail::Reduction<V, D, Op>>(domain.comm(), tiling, domain.coordinates(),
+                                                               detail::all_ranks(domain.size()), op);
+  });
+}
 
 // Sums of binary64 are compiled once.
 #define ISOHALO_DECLARE(D)                                   \

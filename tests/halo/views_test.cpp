@@ -46,6 +46,17 @@ auto made_view(const Index<D>& n) {
   }
 }
 
+/// All elements, as they lie in memory; so Kokkos' copies are compiled once for all types.
+template <class To, class From>
+void copy_memory(const To& to, const From& from) {
+  const std::size_t bytes = to.span() * sizeof(*to.data());
+  using Unowned = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
+  Kokkos::deep_copy(
+      Kokkos::View<char*, typename To::memory_space, Unowned>(reinterpret_cast<char*>(to.data()), bytes),
+      Kokkos::View<const char*, typename From::memory_space, Unowned>(reinterpret_cast<const char*>(from.data()),
+                                                                      bytes));
+}
+
 /// How messages are made of the cells of a view: as ViewCopies says, or by kernels and through host memory.
 enum class Copies { automatic, kernels, staged };
 
@@ -118,12 +129,12 @@ std::int64_t wrong_cells(
       return cell_of<D>(host, k);
     };
     for_each_cell(all, [&](const Index<D>& i) { cell(i) = domain.owned().contains(i) ? right(i) : T(-7); });
-    Kokkos::deep_copy(view, host);
+    copy_memory(view, host);
     delay();
     plan.start(array);
     delay();
     plan.finish();
-    Kokkos::deep_copy(host, view);
+    copy_memory(host, view);
     for_each_cell(all, [&](const Index<D>& i) {
       wrong += cell(i) != (domain.owned().contains(i) || needed.contains(i) ? right(i) : T(-7));
     });
@@ -264,15 +275,15 @@ TEST(Views, SeveralInOneExchange) {
       hv(at(i, 0), at(i, 1)) = static_cast<std::uint8_t>(x);
       hw(at(i, 0), at(i, 1)) = {x, x + 1, x + 2};
     });
-    Kokkos::deep_copy(u, hu);
-    Kokkos::deep_copy(v, hv);
-    Kokkos::deep_copy(w, hw);
+    copy_memory(u, hu);
+    copy_memory(v, hv);
+    copy_memory(w, hw);
     const Index<2> two{2, 2};
     plan.exchange(ref(u, domain, 2), view_ref(v, domain.owned(), two, two, ViewCopies::kernels),
                   view_ref(w, domain.owned(), two, two, ViewCopies::kernels));
-    Kokkos::deep_copy(hu, u);
-    Kokkos::deep_copy(hv, v);
-    Kokkos::deep_copy(hw, w);
+    copy_memory(hu, u);
+    copy_memory(hv, v);
+    copy_memory(hw, w);
     std::int64_t wrong = 0;
     const BoundaryTopology<2> around{domain.global(), domain.periodic(), {}, {}};
     const auto far = test::needed_by_definition(domain.owned(), StencilShape<2>::moore(1).offsets(), 2, around),
@@ -319,13 +330,13 @@ class ViewOn {
         view_(block_view<2, View>(std::string("view"), field_.u.allocated().extents())),
         host_(Kokkos::create_mirror_view(view_)) {
     for_each_cell(field_.u.allocated(), [&](const Index<2>& i) { at(i) = static_cast<T>(field_.u.at(i)); });
-    Kokkos::deep_copy(view_, host_);
+    copy_memory(view_, host_);
   }
   ErasedArray<2> ref(Copies copies) const {
     return on_faces(view_ref(view_, field_.mine, {2, 2}, {2, 2}, view_copies(copies)), face_);
   }
   int wrong(const auto& distance) {
-    Kokkos::deep_copy(host_, view_);
+    copy_memory(host_, view_);
     for_each_cell(field_.u.allocated(), [&](const Index<2>& i) { field_.u.at(i) = at(i); });
     return field_.wrong(distance);
   }
