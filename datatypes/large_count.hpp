@@ -48,7 +48,6 @@ ISOHALO_FORWARDS(isend, MPI_Isend_c)
 ISOHALO_FORWARDS(irecv, MPI_Irecv_c)
 ISOHALO_FORWARDS(imrecv, MPI_Imrecv_c)
 ISOHALO_FORWARDS(ibcast, MPI_Ibcast_c)
-ISOHALO_FORWARDS(pack, MPI_Pack_c)
 ISOHALO_FORWARDS(unpack, MPI_Unpack_c)
 ISOHALO_FORWARDS(reduce_local, MPI_Reduce_local_c)
 ISOHALO_FORWARDS(get_elements, MPI_Get_elements_c)
@@ -62,6 +61,20 @@ ISOHALO_FORWARDS(type_create_hindexed_block, MPI_Type_create_hindexed_block_c)
 ISOHALO_FORWARDS(type_create_struct, MPI_Type_create_struct_c)
 #undef ISOHALO_FORWARDS
 
+/// MPI_Pack_c. Where that leaves out the end of the data (MPICH 4.0.2: of contiguous derived types, once some
+/// hundreds of types live in the process), as this rank sends them to itself.
+inline int pack(const void* data, MPI_Count count, MPI_Datatype type, void* buffer, MPI_Count size, MPI_Count* at,
+                MPI_Comm comm) {
+  const MPI_Count begin = *at;
+  MPI_Count bytes = 0;
+  int code = MPI_Pack_c(data, count, type, buffer, size, at, comm);
+  if (code == MPI_SUCCESS) code = MPI_Type_size_c(type, &bytes);
+  bytes *= count;
+  if (code != MPI_SUCCESS || *at - begin >= bytes || size - begin < bytes) return code;
+  *at = begin + bytes;
+  return MPI_Sendrecv_c(data, count, type, 0, 0, static_cast<char*>(buffer) + begin, bytes, MPI_PACKED, 0, 0,
+                        MPI_COMM_SELF, MPI_STATUS_IGNORE);
+}
 /// From this rank to itself or another, without a status.
 inline int sendrecv(const void* out, MPI_Count out_count, MPI_Datatype out_type, int to, void* in,
                     MPI_Count in_count, MPI_Datatype in_type, int from, int tag, MPI_Comm comm) {

@@ -75,7 +75,7 @@ constexpr bool has_dimension(int d) {
 template <class S>
 void check_names(const std::string& name) {
   check_input_word("solver", name);
-  std::set<std::string> known{"kind", "dt", "cfl", "mask"};
+  std::set<std::string> known{"kind", "dt", "cfl", "mask", "file", "dataset", "data"};
   const auto add_key = [&](const char* key) {
     check_input_word("key of solver " + name, key);
     if (!known.insert(key).second)
@@ -84,9 +84,9 @@ void check_names(const std::string& name) {
   if constexpr (requires { S::keys; })
     for (const auto& k : S::keys) add_key(k.name);
   for (const Coefficient& c : coefficients_of<S, 4>()) add_key(c.name);
-  // Of domain.boundary and of initial.
-  known = {"low",    "high",    "kind", "value", "gradient", "amplitude", "modes",      "center", "width",
-           "inside", "outside", "size", "even",  "odd",      "seed",      "expression", "file",   "dataset"};
+  // Of domain.boundary, of initial and of the digest log.
+  known = {"residual", "low",     "high", "kind", "value", "gradient", "amplitude",  "modes", "center", "width",
+           "inside",   "outside", "size", "even", "odd",   "seed",     "expression", "file",  "dataset"};
   const auto add_field = [&](const std::string& field) {
     check_input_word("field of solver " + name, field);
     if (!known.insert(field).second)

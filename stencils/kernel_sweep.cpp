@@ -40,12 +40,6 @@ class SquaredChanges {
   std::array<const T*, N> old_, now_;
 };
 
-/// Are the old values of a change those that the update replaces?
-template <class T, int D>
-bool replaces(const RowUpdate<T, D>& update, std::span<T* const> before) {
-  return update.out.size() == 1 && update.out[0] == before[0];
-}
-
 /// A row that is updated, from cell i on; `later`: where it begins what is to be fetched on the way.
 template <class T, int D>
 class SweptRow {
@@ -128,30 +122,6 @@ class SummedRow : public SweptRow<T, D> {
 
   std::span<T* const> before_;
   typename Rows::Piece values_;
-};
-
-/// It gives the squared changes of an array that is updated in place.
-template <class T, int D>
-class ReplacedRow : public SweptRow<T, D> {
- public:
-  using typename SweptRow<T, D>::Rows;
-  using SweptRow<T, D>::SweptRow;
-  static bool takes_four() { return false; }
-  void add(double* sums, std::int64_t n, std::int64_t, bool first) {
-    const RowUpdate<T, D>& u = this->rows_.update();
-    for (std::int64_t x = 0, m = 0; x < n; x += m) {
-      m = std::min(this->piece(), n - x);
-      std::copy_n(u.out[0] + this->at_ + x, m, replaced_at_);
-      this->in_pieces(x, m,
-                      [&](std::int64_t k, std::int64_t l) { this->rows_.run(this->i_, this->at_, x + k, {l}); });
-      const SquaredChanges<T, 1> changes({&replaced_at_, 1}, 0, u.out, this->at_ + x);
-      detail::add_row(sums + x, m, first, changes, Sum());
-    }
-  }
-
- private:
-  alignas(64) std::array<T, std::max(SweptRow<T, D>::kUnfetched, Rows::kMost)> replaced_;  ///< by a piece
-  T* const replaced_at_ = replaced_.data();
 };
 
 /// It adds the squared changes while rows are updated, line by line.
@@ -302,10 +272,7 @@ void count_with_change(ChangeCount<D>& sum, const UpdatedRows<T, D>& rows, const
 template <class T, int D>
 void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        std::span<T* const> before, const Fetch& how) {
-  // What is replaced is read, so it gains nothing past the caches.
-  Fetch fetch = how;
-  fetch.past_caches = how.past_caches && !replaces<T, D>(update, before);
-  const UpdatedRows<T, D> rows(update, fetch);
+  const UpdatedRows<T, D> rows(update, how);
   if constexpr (std::is_same_v<T, std::uint8_t>) {
     count_with_change(sum, rows, before[0]);
   } else {
@@ -315,8 +282,6 @@ void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const
     };
     if (rows.streams() && before.size() <= UpdatedRows<T, D>::kArrays)
       return form([&](const Index<D>& i, const Index<D>& later) { return StreamedRow(rows, before, i, later); });
-    if (replaces(update, before))
-      return form([&](const Index<D>& i, const Index<D>& later) { return ReplacedRow<T, D>(rows, i, later); });
     with_number(update.out.size(), [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
       form([&](const Index<D>& i, const Index<D>& later) { return SummedRow<T, D, N>(rows, before, i, later); });
     });

@@ -24,8 +24,8 @@ void sweep_box(const Box<D>& box, const RowUpdate<T, D>& update, std::int64_t ne
 
 /// Updates the owned cells, and forms the tile values of ((new - old) as double)^2 on the way, of several arrays
 /// the sum in their order; old: in `before`, which may be among those read. `sum.combine()` then gives the change
-/// sum. Arrays that are written may be read where the kernel reads no neighbors of theirs. A single array of
-/// floating-point cells may be `before` and be written: its old values are those that are replaced. Fences. Local.
+/// sum. Arrays that are written may be read where the kernel reads no neighbors of theirs; none is in `before`.
+/// Fences. Local.
 template <class T, int D>
 void sweep_with_change(ChangeSum<T, D>& sum, std::vector<double>& scratch, const RowUpdate<T, D>& update,
                        std::span<T* const> before, const Fetch& how);

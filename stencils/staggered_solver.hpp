@@ -220,7 +220,7 @@ class StaggeredSolver final : public StaggeredSteps<D> {
     const std::int64_t bytes =
         static_cast<std::int64_t>((names().state.size() + names().coefficients.size()) * sizeof(T));
     tiles_ = TileSizes<D>::of(this->domain_.owned().extents(), index_of<D>(1), bytes, 64 / sizeof(T), this->depth(),
-                              host_threads(), forced);
+                              host_threads(), 1, forced);
   }
   /// From the lower faces of a slab on to the upper ones, which its cells read.
   static std::int64_t ahead(std::size_t f) { return f == 1 ? 1 : 0; }

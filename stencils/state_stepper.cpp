@@ -58,8 +58,9 @@ void StateStepper<T, D>::go_deep(int depth) {
   Index<D> reach;
   for (int j = 0; j < D; ++j) reach[j] = std::max(layers_low_[j], layers_high_[j]);
   const auto cell_bytes = names_.template cell_bytes<T>();
-  tilings_.try_emplace(sweeps_, TileSizes<D>::of(domain_.owned().extents(), reach, cell_bytes, 64 / sizeof(T),
-                                                 sweeps_, host_threads(), forced_tile_));
+  tilings_.try_emplace(sweeps_,
+                       TileSizes<D>::of(domain_.owned().extents(), reach, cell_bytes, 64 / sizeof(T), sweeps_,
+                                        host_threads(), kernels_[0]->rows_together(), forced_tile_));
   if (names_.stages > 1 || sweeps_ > 1) return;
   interior_ = in_orders({inner_});
   rest_ = SweepRegion<D>(detail::without(shapes_.all.needed_boxes(domain_.owned(), 0, around_), inner_));
@@ -231,10 +232,8 @@ template <class T, int D>
 double StateStepper<T, D>::sweep_stage_with_change(const Kernel& kernel, const Fields& in, const Fields& out,
                                                    int stage) {
   const RowUpdate<T, D> update = this->update(kernel, in, out, stage);
-  const Fields& before = change_over_two_ ? out : now_;
   const PhaseScope scope(phases_, Phase::sweep);
-  sweep_with_change<T, D>(reducer_, scratch_, update, this->addresses(before, before_),
-                          fetch(fetches_with_change_));
+  sweep_with_change<T, D>(reducer_, scratch_, update, this->addresses(now_, before_), fetch(fetches_with_change_));
   sweep(level(steps_left_).shell, update, {.in_cache = in_cache_});
   const PhaseScope reduction(phases_, Phase::reduction);
   return reducer_.combine();

@@ -29,17 +29,27 @@ Index<D> spread(const Index<D>& block, const Index<D>& reach, double cells, std:
   return w;
 }
 
+/// Makes w[D-2] the nearest multiple of so many rows, and of three dimensions and more w[0] the less for it.
+template <int D>
+void take_rows(Index<D>& w, const Index<D>& block, std::int64_t rows) {
+  const std::int64_t wanted = w[D - 2];
+  if (wanted >= block[D - 2]) return;
+  w[D - 2] = std::min(block[D - 2], std::max<std::int64_t>(1, (wanted + rows / 2) / rows) * rows);
+  if (D > 2) w[0] = std::clamp<std::int64_t>(w[0] * wanted / w[D - 2], 1, block[0]);
+}
+
 }  // namespace
 
 template <int D>
 TimeTiles<D> TimeTiles<D>::chosen(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes,
-                                  std::int64_t line, int steps, std::int64_t cache) {
+                                  std::int64_t line, int steps, std::int64_t cache, int rows) {
   constexpr double row_cost = 32;  // what begins and ends a row takes as long as so many cells
   const double cells = std::max(1.0, static_cast<double>(cache) / static_cast<double>(cell_bytes));
   TimeTiles best = skewed(reach, line);
   double least = 0;
   const auto weigh = [&](std::int64_t row) {
-    const Index<D> w = spread<D>(block, reach, cells, row);
+    Index<D> w = spread<D>(block, reach, cells, row);
+    if constexpr (D > 1) take_rows<D>(w, block, rows);
     double cost = 1 + row_cost / static_cast<double>(row);
     for (int j = 0; j < D; ++j)
       if (w[j] < block[j]) cost *= 1 + static_cast<double>(steps * best.skew[j]) / static_cast<double>(w[j]);
@@ -55,18 +65,18 @@ TimeTiles<D> TimeTiles<D>::chosen(const Index<D>& block, const Index<D>& reach, 
 
 template <int D>
 TimeTiles<D> TimeTiles<D>::thin(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes,
-                                std::int64_t line, int steps, std::int64_t cache, int threads) {
+                                std::int64_t line, int steps, std::int64_t cache, int threads, int rows) {
   if constexpr (D == 1) {
-    return chosen(block, reach, cell_bytes, line, steps, cache * threads);
+    return chosen(block, reach, cell_bytes, line, steps, cache * threads, rows);
   } else {
-    constexpr std::int64_t piece = 8192, rows = 8;  // bytes of a row, and rows, of two dimensions
+    constexpr std::int64_t piece = 8192, of_two = 8;  // bytes of a row, and rows, of two dimensions
     TimeTiles t = skewed(reach, line);
     t.extents = block;
     if constexpr (D == 2) {
-      t.extents = {std::min(block[0], std::max(rows, 4 * reach[0]) * threads),
+      t.extents = {std::min(block[0], std::max({of_two, std::int64_t{rows}, 4 * reach[0]}) * threads),
                    std::min(block[1], std::max(line, piece / cell_bytes / line * line))};
     } else {
-      t.extents[D - 2] = std::min(block[D - 2], std::max<std::int64_t>(1, 2 * reach[D - 2]) * threads);
+      t.extents[D - 2] = std::min(block[D - 2], std::max<std::int64_t>(rows, 2 * reach[D - 2]) * threads);
       const double planes = static_cast<double>(cache * threads) / static_cast<double>(cell_bytes) /
                             static_cast<double>(t.extents[D - 2] * block[D - 1]);
       const auto each = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::pow(planes, 1.0 / (D - 2))));
@@ -79,15 +89,16 @@ TimeTiles<D> TimeTiles<D>::thin(const Index<D>& block, const Index<D>& reach, st
 
 template <int D>
 TileSizes<D> TileSizes<D>::of(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes,
-                              std::int64_t line, int steps, int threads, const std::optional<Index<D>>& forced) {
+                              std::int64_t line, int steps, int threads, int rows,
+                              const std::optional<Index<D>>& forced) {
   const auto filling = [&](std::int64_t cache) {
-    return TimeTiles<D>::chosen(block, reach, cell_bytes, line, steps, cache * threads);
+    return TimeTiles<D>::chosen(block, reach, cell_bytes, line, steps, cache * threads, rows);
   };
   std::vector<TimeTiles<D>> sizes;
   for (const std::int64_t part : {1, 4}) sizes.push_back(filling(second_level_cache() / part));
   for (const std::int64_t part : {16, 3})
     sizes.push_back(
-        TimeTiles<D>::thin(block, reach, cell_bytes, line, steps, second_level_cache() / part, threads));
+        TimeTiles<D>::thin(block, reach, cell_bytes, line, steps, second_level_cache() / part, threads, rows));
   sizes.back().fetched = true;
   if (forced) {
     sizes.resize(1);

@@ -40,14 +40,15 @@ struct TimeTiles {
 
   /// The tiles for `steps` steps on `block`, by the model above. `reach`: how far a step reads, on the side where
   /// it reads further. `cell_bytes`: of a cell in all arrays that a step reads or writes. `line`: cells of a cache
-  /// line; rows are cut and skewed in whole lines. `cache`: bytes. Local.
+  /// line; rows are cut and skewed in whole lines. `cache`: bytes. `rows`: so many of dimension D - 2 are updated
+  /// together; tiles that do not have all have a multiple of them. Local.
   static TimeTiles chosen(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes, std::int64_t line,
-                          int steps, std::int64_t cache);
+                          int steps, std::int64_t cache, int rows);
   /// Small ones that are thin in the last dimension which is cut: there a tile follows the other, and finds in
   /// cache what that one has brought in. So these bring in little twice, and what a step reads the one before has
   /// just written. `cache`: bytes of about one step, of each of so many threads. Local.
   static TimeTiles thin(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes, std::int64_t line,
-                        int steps, std::int64_t cache, int threads);
+                        int steps, std::int64_t cache, int threads, int rows);
 
   /// A dimension in which a tile is as long as the block needs no second one for what the skew pushes out of the
   /// first.
@@ -146,7 +147,7 @@ struct TileSizes {
 
   /// As TimeTiles::chosen; `threads` share a tile. `forced`: extents of the only size. Local.
   static TileSizes of(const Index<D>& block, const Index<D>& reach, std::int64_t cell_bytes, std::int64_t line,
-                      int steps, int threads, const std::optional<Index<D>>& forced);
+                      int steps, int threads, int rows, const std::optional<Index<D>>& forced);
 
   const TimeTiles<D>& now(bool change) const { return sizes[ways[change].way()]; }
 };

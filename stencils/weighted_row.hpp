@@ -27,6 +27,7 @@ class WeightedRow final : public RowKernel<T, D> {
     terms_.run(in[0] + at, out[0] + to, rows);
   }
   bool streams() const override { return terms_.streams(); }
+  int rows_together() const override { return terms_.rows_together(); }
   bool takes_any_value() const override { return true; }
   void stream(std::span<T* const> in, std::span<T* const> out, std::int64_t at, const CellRows& rows,
               const Index<D>&, const Streaming<T>& how) const override {

@@ -53,6 +53,8 @@ class WeightedTerms {
   }
 
   void run(const T* in, T* out, const CellRows& rows) const;
+  /// At most, of those in cache.
+  int rows_together() const { return eight_ ? kMostAtOnce : four_ ? kRowsAtOnce : 1; }
   /// A group alone, or four rows at a time.
   bool streams() const { return at_.size() <= kGroup || four_; }
   /// As RowKernel::stream.

@@ -1,5 +1,7 @@
 /// Simulated exchanges with neighbors: the schedules that halo plans and neighborhoods run.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -55,6 +57,13 @@ Json neighborhood_report(const ScheduleRequest& request, const SimulationOptions
     throw UsageError("--mesh: give 1 to 4 numbers of processes, each 1 or more, together at most 2^20");
   const Mesh torus(request.mesh, std::vector<bool>(request.mesh.size(), true));
   const std::vector<int> list = offsets_of(request.neighborhood, dimensions);
+  constexpr double most_messages = 2.5e8;
+  const double messages = ranks * static_cast<double>(list.size()) / dimensions;
+  if (messages > most_messages)
+    throw UsageError(
+        fmt::format("--neighborhood {}: {:.0f} messages, at most {:.0f} are simulated: give fewer "
+                    "processes or fewer neighbors",
+                    request.neighborhood, messages, most_messages));
   Json lines = Json::array();
   for (const Algorithm a : {Algorithm::direct, Algorithm::combining, Algorithm::logarithmic}) {
     const NeighborSchedule schedule = plan_neighbor_schedule(list, dimensions, a, Pattern::personal);

@@ -95,7 +95,8 @@ struct RowLayout {
 }  // namespace detail
 
 /// Owns host memory for a block in C order with `width` ghost layers on every side, zeroed by the calling thread,
-/// in large pages where the system has them on request; the first owned cell of each row begins a cache line.
+/// in large pages where the system has them on request; the first owned cell of each row begins a cache line
+/// where their size divides 64.
 /// Move-only, local. Throws std::bad_alloc, and UsageError for a negative width.
 template <class T, int D>
 class GridArray {

@@ -66,6 +66,8 @@ class RowKernel {
   /// begin with one in the first array that is written, and end with one.
   virtual void stream(std::span<T* const> /*in*/, std::span<T* const> /*out*/, std::int64_t /*at*/,
                       const CellRows& /*rows*/, const Index<D>& /*i*/, const Streaming<T>& /*how*/) const {}
+  /// So many rows of dimension D - 2 that are in cache it updates together, faster than fewer.
+  virtual int rows_together() const { return 1; }
   /// Does it read others than the cell itself in the k-th array of `in`? Memory is fetched so much further ahead.
   virtual bool reads_beside(std::size_t /*k*/) const { return true; }
   /// Does it read what was in the cells that it writes, by the address of these? Then they must be those.

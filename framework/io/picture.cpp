@@ -72,6 +72,7 @@ void write_png(const std::filesystem::path& file, const std::vector<double>& v, 
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (double x : v)
     if (std::isfinite(x)) low = std::min(low, x), high = std::max(high, x);
+  const double scale = std::isfinite(high - low) ? 1 : 0.5;  // of what is subtracted
   const std::int64_t zoom = std::max<std::int64_t>(1, kLeastPixels / std::max(rows, columns));
   const std::int64_t tall = rows == 1 ? 64 : zoom, wide = columns == 1 ? 64 : zoom;  // a line becomes a strip
   std::vector<png_byte> pixels;
@@ -79,8 +80,9 @@ void write_png(const std::filesystem::path& file, const std::vector<double>& v, 
   for (std::int64_t y = 0; y < rows * tall; ++y)
     for (std::int64_t x = 0; x < columns * wide; ++x) {
       const double value = v[static_cast<std::size_t>(y / tall * columns + x / wide)];
-      const Colour c =
-          value != value ? Colour{220, 0, 0} : colour_of(high > low ? (value - low) / (high - low) : 0.5);
+      const double place =
+          high > low ? (value * scale - low * scale) / (high * scale - low * scale) : 0.5;  // from 0 to 1
+      const Colour c = value != value ? Colour{220, 0, 0} : colour_of(place);
       for (double part : {c.r, c.g, c.b}) pixels.push_back(static_cast<png_byte>(std::lround(part)));
     }
   png_image image{};

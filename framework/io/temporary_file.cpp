@@ -140,10 +140,12 @@ TemporaryFile::TemporaryFile(const fs::path& file, const Communicator& comm, std
     h5_check(H5Pset_fapl_mpio(access.get(), comm.get(), MPI_INFO_NULL), "parallel file access");
     creation = creation_list();
   });
+  // MPI takes what stands before a ':' for the name of a kind of file system.
+  const std::string opened = (path_.native().find(':') == std::string::npos ? "" : "ufs:") + path_.native();
   bool open = false;
   try {
     agreed(comm, [&] {
-      file_ = h5_own(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()),
+      file_ = h5_own(H5Fcreate(opened.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()),
                      "cannot create " + final_.string());
       struct stat status {};
       if (stat(path_.c_str(), &status) == 0) device_ = status.st_dev, inode_ = status.st_ino;

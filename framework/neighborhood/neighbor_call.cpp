@@ -235,6 +235,7 @@ NeighborCall NeighborCall::scatter_reduce(const IsomorphicNeighborhood& n, const
   check_fold("scatter_reduce", Side("scatter_reduce", "vector", n.sources()), c.fold);
   c.send =
       Side("scatter_reduce", "send", n.targets()).displacements(send, send_counts, send_displacements, send_types);
+  c.one_size = false;
   return c;
 }
 

@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -61,14 +64,33 @@ std::optional<Reason> unwilling() {
   return why;
 }
 
-/// Is it so on all ranks? Collective.
-bool on_all(MPI_Comm comm, bool so) {
-  int all = so;
+/// Which of these are so on all ranks? Collective.
+std::array<int, 2> on_all(MPI_Comm comm, bool a, bool b) {
+  std::array<int, 2> all{a, b};
   MPI_Request request = MPI_REQUEST_NULL;
-  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm, &request), "MPI_Iallreduce");
+  mpi_check(MPI_Iallreduce(MPI_IN_PLACE, all.data(), 2, MPI_INT, MPI_MIN, comm, &request), "MPI_Iallreduce");
   wait_all(std::span(&request, 1), 20, "an agreement");
-  return all != 0;
+  return all;
 }
+
+/// Errors are codes as long as it lives, whatever the caller's error handler does with them.
+class ErrorsReturn {
+ public:
+  explicit ErrorsReturn(MPI_Comm comm) : comm_(comm) {
+    mpi_check(MPI_Comm_get_errhandler(comm, &callers_), "MPI_Comm_get_errhandler");
+    mpi_check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  }
+  ~ErrorsReturn() {
+    MPI_Comm_set_errhandler(comm_, callers_);
+    if (callers_ != MPI_ERRORS_ARE_FATAL && callers_ != MPI_ERRORS_RETURN) MPI_Errhandler_free(&callers_);
+  }
+  ErrorsReturn(const ErrorsReturn&) = delete;
+  ErrorsReturn& operator=(const ErrorsReturn&) = delete;
+
+ private:
+  MPI_Comm comm_;
+  MPI_Errhandler callers_ = MPI_ERRHANDLER_NULL;
+};
 
 /// How often to look at a flag before giving the core away: hardly, where the launcher says that ranks outnumber
 /// the cores. For the ranks of a communicator NodeCollectives finds that out itself.
@@ -84,9 +106,17 @@ std::unique_ptr<State> make_state(MPI_Comm comm) {
   mpi_check(MPI_Comm_size(comm, &size), "MPI_Comm_size");
   if (inter || size == 1) {
     state->reason = inter ? Reason::intercommunicator : Reason::alone;
-    // Ranks may have asked for different thread levels, or got other settings.
-  } else if (const auto why = unwilling(); !on_all(comm, !why)) {
+    return state;
+  }
+  const ErrorsReturn errors(comm);
+  // Ranks may have asked for different thread levels, or got other settings.
+  const char* const here = detail::launched_here();
+  const auto why = unwilling();
+  const auto [willing, apart] = on_all(comm, !why, here && std::atoi(here) == 1);
+  if (!willing) {
     state->reason = why.value_or(Reason::others);
+  } else if (apart) {  // each on a compute node of its own
+    state->reason = Reason::nodes;
   } else {
     static const NodeCollectivesOptions options = options_of_settings(spins());
     const bool one = detail::launched_on_one_node(comm);
@@ -124,7 +154,13 @@ State* state_of(MPI_Comm comm) {
   mpi_check(MPI_Comm_get_attr(comm, key, static_cast<void*>(&value), &found), "MPI_Comm_get_attr");
   auto* state = static_cast<State*>(value);
   if (!found) {
-    auto made = make_state(comm);
+    std::unique_ptr<State> made;
+    try {
+      made = make_state(comm);
+    } catch (const std::exception&) {  // as where MPI has no more communicators: not to be tried again in each call
+      made = std::make_unique<State>();
+      made->reason = Reason::memory;
+    }
     mpi_check(MPI_Comm_set_attr(comm, key, made.get()), "MPI_Comm_set_attr");
     state = made.release();
   }

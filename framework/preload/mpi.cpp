@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "datatypes/error.hpp"
+#include "datatypes/large_count.hpp"
 #include "datatypes/mpi_check.hpp"
 #include "framework/preload/handled.hpp"
 #include "framework/preload/process_mpi.hpp"
@@ -115,9 +116,9 @@ class Bytes {
     if (copy_.empty() || size_ == 0) return;
     const Grounded from(buffer_);
     MPI_Count at = 0;
-    mpi_check(PMPI_Pack_c(from->address, from->count, from->type, copy_.data(), static_cast<MPI_Count>(size_), &at,
-                          comm_),
-              "MPI_Pack_c");
+    mpi_check(
+        mpi::pack(from->address, from->count, from->type, copy_.data(), static_cast<MPI_Count>(size_), &at, comm_),
+        "MPI_Pack_c");
   }
   void unpack() {
     if (copy_.empty() || size_ == 0) return;

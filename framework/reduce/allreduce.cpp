@@ -1,6 +1,7 @@
 #include "framework/reduce/allreduce.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "datatypes/error.hpp"
@@ -85,7 +86,9 @@ void ScheduledAllreduce::ask_mpi() {
   bytes_ = static_cast<std::size_t>(size) * static_cast<std::size_t>(count_);
   dense_ = size == extent && extent == true_extent && true_lower_ == 0;
   // Arrays of doubles must stay aligned whatever the number of bytes before them.
-  const MPI_Aint bytes = count_ > 0 ? true_extent + (count_ - 1) * extent : 0;
+  const MPI_Aint shift = count_ > 0 ? (count_ - 1) * extent : 0;  // of the last element; extents may be negative
+  const MPI_Aint bytes = count_ > 0 ? true_extent + std::abs(shift) : 0;
+  true_lower_ += std::min<MPI_Aint>(0, shift);
   room_ = static_cast<std::size_t>((bytes + 63) / 64 * 64);
 }
 

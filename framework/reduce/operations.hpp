@@ -23,4 +23,10 @@ struct Sum {
   }
 };
 
+/// op(a, b) as a value of the sum's type, whatever the operation returns: so values are rounded alike everywhere.
+template <class V, class Op>
+V combined(const Op& op, const V& a, const V& b) {
+  return static_cast<V>(op(a, b));
+}
+
 }  // namespace isohalo

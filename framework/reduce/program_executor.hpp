@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/mpi/communicator.hpp"
+#include "framework/reduce/operations.hpp"
 #include "framework/reduce/reduce_program.hpp"
 #include "framework/schedule/stages.hpp"
 
@@ -112,7 +113,7 @@ class TreeExecutor final : public ProgramExecutor {
     for (std::size_t k = stage.in.first; k < stage.in.last; ++k)
       std::memcpy(&value(incoming_nodes()[k]), incoming(k), sizeof(V));
     for (std::size_t k = stage.combine.first; k < stage.combine.last; ++k)
-      value(combines()[k]) = op_(value(children_[k].left), value(children_[k].right));
+      value(combines()[k]) = combined(op_, value(children_[k].left), value(children_[k].right));
     for (std::size_t k = stage.out.first; k < stage.out.last; ++k)
       std::memcpy(outgoing(k), &value(outgoing_nodes()[k]), sizeof(V));
   }

@@ -26,6 +26,11 @@ namespace isohalo::detail {
 /// exchanges, in different orders.
 template <class V, int D, class Op>
 class Reduction final : private Operation {
+  static_assert(std::is_default_constructible_v<V> && !std::is_same_v<V, bool>,
+                "V must have a default constructor, and be no bool (std::uint8_t will do)");
+  static_assert(std::is_invocable_r_v<V, const Op&, const V&, const V&>,
+                "an operation is called as op(a, b), where it is const, and returns a V");
+
  public:
   /// As TileReducer. `has_terms`: the caller can give the bare terms (see `give_terms`). Local.
   Reduction(const Communicator& comm, const Tiling<D>& tiling, const std::optional<PerDim<int, D>>& coords,
@@ -238,7 +243,7 @@ class Reduction final : private Operation {
     }
     for (const Combination& c : local_combines_)
       values[static_cast<std::size_t>(c.into)] =
-          op_(values[static_cast<std::size_t>(c.into)], values[static_cast<std::size_t>(c.from)]);
+          combined(op_, values[static_cast<std::size_t>(c.into)], values[static_cast<std::size_t>(c.from)]);
     for (const auto& [leaf, at] : leaf_places_) nodes_.value(leaf) = values[static_cast<std::size_t>(at)];
     if (on_node_) {
       state_ = State::collecting;

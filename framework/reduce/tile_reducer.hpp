@@ -208,8 +208,12 @@ class TileReducer {
       std::sort(parts.begin(), parts.end(), [](const TilePart<D>* a, const TilePart<D>* b) {
         return a->cells.low[D - 1] < b->cells.low[D - 1];
       });
-    const std::int64_t volume = box_of_shape<D>(tiling_.tile()).cells();
-    if (!cut_tiles_.empty()) tile_cells_.resize(static_cast<std::size_t>(volume + tiling_.tile()[D - 1]));
+    std::int64_t most = 0;
+    for (const auto& [tile, parts] : cut_tiles_) {
+      const Box<D> cells = tiling_.cells_of(Box<D>::of_cell(tile));
+      most = std::max(most, cells.cells() + cells.extent(D - 1));
+    }
+    tile_cells_.resize(static_cast<std::size_t>(most));
   }
 
   /// The first tile of each line of tiles.

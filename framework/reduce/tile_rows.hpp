@@ -7,6 +7,7 @@
 
 #include "datatypes/box.hpp"
 #include "datatypes/independent.hpp"
+#include "framework/reduce/operations.hpp"
 
 namespace isohalo::detail {
 
@@ -17,25 +18,28 @@ template <class V, class Value, class Op>
 [[gnu::noinline]] void add_row(V* sums, std::int64_t n, bool first, const Value& value, const Op& op) {
   if (first) {
     ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) sums[x] = value(x);
+    for (std::int64_t x = 0; x < n; ++x) sums[x] = static_cast<V>(value(x));
   } else {
     ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) sums[x] = op(sums[x], value(x));
+    for (std::int64_t x = 0; x < n; ++x) sums[x] = combined(op, sums[x], static_cast<V>(value(x)));
   }
 }
 
 /// The same for four rows: value(r, x) of the r-th of them.
 template <class V, class Value, class Op>
 [[gnu::noinline]] void add_four(V* sums, std::int64_t n, bool first, const Value& value, Op op) {
+  const auto and_one = [&](const V& sum, int r, std::int64_t x) {
+    return combined(op, sum, static_cast<V>(value(r, x)));
+  };
   const auto and_three = [&](const V& sum, std::int64_t x) {
-    return op(op(op(sum, value(1, x)), value(2, x)), value(3, x));
+    return and_one(and_one(and_one(sum, 1, x), 2, x), 3, x);
   };
   if (first) {
     ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) sums[x] = and_three(value(0, x), x);
+    for (std::int64_t x = 0; x < n; ++x) sums[x] = and_three(static_cast<V>(value(0, x)), x);
   } else {
     ISOHALO_INDEPENDENT
-    for (std::int64_t x = 0; x < n; ++x) sums[x] = and_three(op(sums[x], value(0, x)), x);
+    for (std::int64_t x = 0; x < n; ++x) sums[x] = and_three(and_one(sums[x], 0, x), x);
   }
 }
 
@@ -75,9 +79,10 @@ class RowsBy final : public RowsToAdd<V, D> {
       return together;
     } else {
       if (!four) return add_row(sums, n, first, values, op_), false;
-      Index<D> k = behind<D>(i, 0);
-      const auto next = [&] { return ++k[D > 1 ? D - 2 : 0], values_from(std::as_const(k), n, later); };
-      const ValuesOfFour<decltype(values)> four_of{values, next(), next(), next()};
+      constexpr int along = D > 1 ? D - 2 : 0;
+      Index<D> k = behind<D>(i, 0), l = behind<D>(later, 0);
+      const auto next = [&] { return ++k[along], ++l[along], values_from(std::as_const(k), n, std::as_const(l)); };
+      const ValuesOfFour<decltype(values)> four_of{std::move(values), next(), next(), next()};
       return add_four(sums, n, first, four_of, op_), true;
     }
   }

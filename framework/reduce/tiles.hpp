@@ -10,6 +10,7 @@
 
 #include "datatypes/box.hpp"
 #include "framework/domain/decomposition.hpp"
+#include "framework/reduce/operations.hpp"
 
 namespace isohalo {
 
@@ -32,7 +33,7 @@ constexpr Index<D> default_tile() {
 template <class V, class Op>
 V fold_lanes(V* lanes, std::int64_t width, std::int64_t tile_width, const Op& op) {
   for (std::int64_t h = tile_width / 2; h >= 1; h /= 2)
-    for (std::int64_t l = 0; l < h && l + h < width; ++l) lanes[l] = op(lanes[l], lanes[l + h]);
+    for (std::int64_t l = 0; l < h && l + h < width; ++l) lanes[l] = combined(op, lanes[l], lanes[l + h]);
   return lanes[0];
 }
 
@@ -43,7 +44,7 @@ V fold_known(V* lanes, const Op& op) {
   if constexpr (W == 1) {
     return lanes[0];
   } else {
-    for (std::int64_t l = 0; l < W / 2; ++l) lanes[l] = op(lanes[l], lanes[l + W / 2]);
+    for (std::int64_t l = 0; l < W / 2; ++l) lanes[l] = combined(op, lanes[l], lanes[l + W / 2]);
     return fold_known<W / 2>(lanes, op);
   }
 }
@@ -59,7 +60,9 @@ V fold_whole_tile(const V* cells, const Op& op) {
   V lanes[static_cast<std::size_t>(e)];
   for (std::int64_t l = 0; l < e; ++l) {
     const V* const c = cells + l;
-    lanes[l] = op(op(op(c[0], c[4 * e]), op(c[2 * e], c[6 * e])), op(op(c[e], c[5 * e]), op(c[3 * e], c[7 * e])));
+    const auto two = [&op](const V& a, const V& b) { return combined(op, a, b); };
+    lanes[l] =
+        two(two(two(c[0], c[4 * e]), two(c[2 * e], c[6 * e])), two(two(c[e], c[5 * e]), two(c[3 * e], c[7 * e])));
   }
   return detail::fold_known<e>(lanes, op);
 }
@@ -80,7 +83,7 @@ V tile_value(const V* cells, const Index<D>& extents, std::int64_t tile_width, V
   for (int j = 0; j < D - 1; ++j) rows *= extents[j];
   for (std::int64_t x = 0; x < width; ++x) lanes[x] = cells[x];
   for (std::int64_t r = 1; r < rows; ++r)
-    for (std::int64_t x = 0; x < width; ++x) lanes[x] = op(lanes[x], cells[r * width + x]);
+    for (std::int64_t x = 0; x < width; ++x) lanes[x] = combined(op, lanes[x], cells[r * width + x]);
   return fold_lanes(lanes, width, tile_width, op);
 }
 

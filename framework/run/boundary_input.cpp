@@ -25,12 +25,15 @@ std::vector<BoundaryKind> shipped_boundaries() {
            .kind = Boundary::robin}};
 }
 
-void check_input_word(const std::string& what, const std::string& word) {
+bool is_input_word(std::string_view text) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  const bool is_word = !word.empty() && word.size() <= 64 && is_letter(word[0]) &&
-                       std::all_of(word.begin(), word.end(),
-                                   [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
-  if (!is_word) throw UsageError(what + " \"" + word + "\": that is no word of letters, digits and _");
+  return !text.empty() && text.size() <= 64 && is_letter(text[0]) &&
+         std::all_of(text.begin(), text.end(),
+                     [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+void check_input_word(const std::string& what, const std::string& word) {
+  if (!is_input_word(word)) throw UsageError(what + " \"" + word + "\": that is no word of letters, digits and _");
 }
 
 void add_boundary_rule(SolverKinds& kinds, const BoundaryKind& rule) {

@@ -9,6 +9,7 @@
 #include "framework/io/compare.hpp"
 #include "framework/io/problems.hpp"
 #include "framework/reduce/tiles.hpp"
+#include "framework/run/solver.hpp"
 #include "framework/run/value.hpp"
 #include "framework/run/verify.hpp"
 
@@ -47,16 +48,9 @@ std::vector<double> numbers_of(const std::string& text, std::size_t count) {
   return numbers;
 }
 
-/// Is it the text of a rule's or key's name?
-bool is_name(std::string_view text) {
-  return !text.empty() && text[0] >= 'a' && text[0] <= 'z' && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-  });
-}
-
 /// What a rule or one of its keys can be: a number, an expression, or of a rule a table of these.
 bool is_rule_value(const std::string& name, const Value& value, bool nested) {
-  if (!is_name(name)) return false;
+  if (!is_input_word(name)) return false;
   if (const auto number = as_number(value)) return std::isfinite(*number);
   if (const auto* text = std::get_if<std::string>(&value.data)) return !text->empty();
   const auto* table = std::get_if<ValueTable>(&value.data);
@@ -67,7 +61,7 @@ bool is_rule_value(const std::string& name, const Value& value, bool nested) {
 
 /// One rule, as a run writes it: its name, which may be that of a rule of one's own, or that with values.
 bool is_rule(const Value& rule) {
-  if (const auto* name = std::get_if<std::string>(&rule.data)) return is_name(*name);
+  if (const auto* name = std::get_if<std::string>(&rule.data)) return is_input_word(*name);
   const auto* table = std::get_if<ValueTable>(&rule.data);
   return table && table->size() == 1 && is_rule_value(table->begin()->first, table->begin()->second, false);
 }

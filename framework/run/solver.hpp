@@ -272,6 +272,8 @@ struct SolverKinds {
 /// Throws UsageError for a name of a solver, a field, a key or a rule that is no word of letters, digits and _:
 /// input files could not have it. `what` has that name. Local.
 void check_input_word(const std::string& what, const std::string& word);
+/// Is it one?
+bool is_input_word(std::string_view text);
 
 /// Makes a rule of one's own known to input files. Local. Throws UsageError for a name or a key that there is
 /// twice, that is no word, and for a rule without its function.

@@ -13,12 +13,10 @@ namespace isohalo {
 std::unique_ptr<ClusterCollectives> ClusterCollectives::make(MPI_Comm comm, const NodeCollectivesOptions& options) {
   std::unique_ptr<ClusterCollectives> c(new ClusterCollectives);
   c->spins_ = options.spins;
-  mpi_check(MPI_Comm_dup(comm, &c->comm_), "MPI_Comm_dup");
-  mpi_check(MPI_Comm_set_errhandler(c->comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   int ranks = 1;
   mpi_check(MPI_Comm_rank(comm, &c->me_), "MPI_Comm_rank");
   mpi_check(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
-  mpi_check(MPI_Comm_split_type(c->comm_, MPI_COMM_TYPE_SHARED, c->me_, MPI_INFO_NULL, &c->node_comm_),
+  mpi_check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, c->me_, MPI_INFO_NULL, &c->node_comm_),
             "MPI_Comm_split_type");
   c->node_ = NodeCollectives::make(c->node_comm_, options);
   int lowest = c->me_, place = 0;
@@ -28,7 +26,7 @@ std::unique_ptr<ClusterCollectives> ClusterCollectives::make(MPI_Comm comm, cons
   wait_all(std::span(&request, 1), c->spins_, "compute nodes");
   const int mine[3] = {lowest, place, c->node_ != nullptr};
   std::vector<int> all(3 * static_cast<std::size_t>(ranks));
-  mpi_check(MPI_Iallgather(mine, 3, MPI_INT, all.data(), 3, MPI_INT, c->comm_, &request), "MPI_Iallgather");
+  mpi_check(MPI_Iallgather(mine, 3, MPI_INT, all.data(), 3, MPI_INT, comm, &request), "MPI_Iallgather");
   wait_all(std::span(&request, 1), c->spins_, "compute nodes");
   c->in_rank_order_ = true;
   for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r) {
@@ -40,6 +38,13 @@ std::unique_ptr<ClusterCollectives> ClusterCollectives::make(MPI_Comm comm, cons
     c->in_rank_order_ = c->in_rank_order_ && c->node_of_.back() == c->nodes() - 1;
     if (!all[3 * r + 2]) return nullptr;
   }
+  // For messages of its own. Not a duplicate, which would call what copies the user's attributes.
+  MPI_Group group = MPI_GROUP_NULL;
+  mpi_check(MPI_Comm_group(comm, &group), "MPI_Comm_group");
+  const int made = MPI_Comm_create(comm, group, &c->comm_);
+  MPI_Group_free(&group);
+  mpi_check(made, "MPI_Comm_create");
+  mpi_check(MPI_Comm_set_errhandler(c->comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   c->user_ = c->comm_;
   c->spins_ = c->node_->spins();
   c->my_node_ = c->node_of_[static_cast<std::size_t>(c->me_)];

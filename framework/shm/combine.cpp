@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -144,12 +145,16 @@ std::optional<Combine> Combine::of(MPI_Datatype type, MPI_Op op) {
 
 void Combine::operator()(const std::byte* a, const std::byte* b, std::byte* out, std::size_t count) const {
   if (loop_) return loop_(a, b, out, count);
-  alignas(64) std::array<std::byte, kBlockBytes> block;
+  alignas(64) std::array<std::byte, kBlockBytes> block, aligned;
   const std::size_t most = kBlockBytes / bytes_;
   for (std::size_t at = 0; at < count; at += most) {
     const std::size_t n = std::min(most, count - at), bytes = n * bytes_;
     std::memcpy(block.data(), b + at * bytes_, bytes);
-    mpi_check(MPI_Reduce_local(a + at * bytes_, block.data(), static_cast<int>(n), type_, op_), "MPI_Reduce_local");
+    const std::byte* from = a + at * bytes_;
+    // Slots are aligned to 8 bytes, and an operation may count on more.
+    if (reinterpret_cast<std::uintptr_t>(from) % alignof(std::max_align_t) != 0)
+      from = static_cast<const std::byte*>(std::memcpy(aligned.data(), from, bytes));
+    mpi_check(MPI_Reduce_local(from, block.data(), static_cast<int>(n), type_, op_), "MPI_Reduce_local");
     std::memcpy(out + at * bytes_, block.data(), bytes);
   }
 }

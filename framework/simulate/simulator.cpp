@@ -29,8 +29,8 @@ void check(const SimulationOptions& o) {
                                                   {std::max(o.gap_ns, 0.0), "gap"}};
   for (const auto& [value, name] : times)
     if (!(value >= 0 && value <= 1e12))
-      throw UsageError("simulation: a " + std::string(name) + " of " + std::to_string(value) +
-                       " is out of range: 0 to 1e12");
+      throw UsageError("simulation: the " + std::string(name) + ", " + std::to_string(value) +
+                       ", is out of range: 0 to 1e12");
   if (!std::isfinite(o.gap_ns)) throw UsageError("simulation: the gap is no number");
   if (o.ranks_per_node < 0)
     throw UsageError("simulation: " + std::to_string(o.ranks_per_node) +

@@ -151,6 +151,15 @@ def test_links():
         that(victim.read_text() == "precious", kind + " written through a link")
 
 
+def test_colons():
+    """MPI-IO, which several compute nodes write by name, takes what stands before a ':' for a kind of file system."""
+    for directory in ("noon/12:30", "ufs:noon"):
+        r = subprocess.run([MPIEXEC, "-n", "2", ISOHALO, "run", "input.toml", "domain.shape=[1024,700]", "run.steps=1", "output.directory=" + directory],
+                           cwd=WORK, env=dict(os.environ, MPIR_CVAR_NOLOCAL="1"), capture_output=True, text=True, timeout=120)
+        that(r.returncode == 0, "%s: exit code %d: %s" % (directory, r.returncode, r.stderr[-400:]))
+        isohalo(1, "verify", directory + "/step_00000001.h5")
+
+
 def test_other_names_of_files():
     """Files with another name (a snapshot by hard links, or somebody's file) are not written to."""
     run(1, "hard", "run.steps=10")
@@ -407,7 +416,7 @@ def test_last_run_metadata():
 
 def main():
     fresh_work_directory(INPUT)
-    for test in (test_lock, test_links, test_other_names_of_files, test_directory_taken_away, test_exchanged_file, test_wrong_name, test_latest, test_leftovers, test_overwrite, test_outputs_without_checkpoints, test_history, test_other_line, test_same_files, test_last_run_metadata):
+    for test in (test_lock, test_links, test_colons, test_other_names_of_files, test_directory_taken_away, test_exchanged_file, test_wrong_name, test_latest, test_leftovers, test_overwrite, test_outputs_without_checkpoints, test_history, test_other_line, test_same_files, test_last_run_metadata):
         start = time.monotonic()
         test()
         print("%5.1f s  %s" % (time.monotonic() - start, test.__name__), flush=True)

@@ -117,6 +117,12 @@ def test_phases():
              stored["checkpoint"]["avg_s"] > 0.7 * table["checkpoint"][1], "the last run metadata lacks the last checkpoint: %r, %r" % (stored, table))
 
 
+def test_pictures():
+    """A picture shows values that are further apart than a number can say."""
+    run(1, "heat", "wide", "run.steps=0", "initial=", "initial.kind=expression", "initial.expression=1.5e308*(1-2*(x<0.5))", "output.picture_every=1")
+    that((WORK / "wide/u_00000000.png").stat().st_size > 100, "a picture of large numbers")
+
+
 def timed_lines(ranks, input, directory, *more):
     """Progress lines with the seconds until the run's end, and the run's output."""
     command = [MPIEXEC, "-n", str(ranks), ISOHALO, "run", input + ".toml", "output.directory=" + directory, *more]
@@ -223,7 +229,7 @@ def main():
     for name, text in (("cg", INPUT), ("periodic", PERIODIC), ("heat", HEAT), ("stencil", STENCIL), ("file", file), ("life", life),
                        ("alive", alive), ("jacobi", INPUT.replace('"cg"', '"jacobi"')), ("cg32", INPUT.replace("[domain]", '[domain]\ntype = "float32"'))):
         (WORK / (name + ".toml")).write_text(text)
-    for test in (test_method_of_a_restart, test_phases, test_rates, test_not_finite, test_words):
+    for test in (test_method_of_a_restart, test_phases, test_pictures, test_rates, test_not_finite, test_words):
         start = time.monotonic()
         test()
         print("%5.1f s  %s" % (time.monotonic() - start, test.__name__), flush=True)

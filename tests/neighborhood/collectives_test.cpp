@@ -238,6 +238,40 @@ void add_pairs(void* in, void* in_out, int* count, MPI_Datatype* type) {
   for (int k = 0; k < 2 * *count; ++k) pair_at(in_out, k) += pair_at(in, k);
 }
 
+/// Rank r combines vectors of r + 1 numbers.
+TEST(Collectives, ScatterReduceOfSizesThatDiffer) {
+  constexpr int most = 16, offsets = 4;
+  ASSERT_LT(test::ranks(), most);
+  const test::Setting ring(MPI_COMM_WORLD, {test::ranks()}, {1}, {1, 2, 3, -1});
+  isohalo_neighborhood iso = nullptr;
+  ASSERT_EQ(isohalo_neighborhood_create(ring.cart, offsets, ring.relative.data(), &iso), MPI_SUCCESS);
+  const int p = test::ranks(), me = test::rank();
+  const auto at = [&](int offset) { return ((me + offset) % p + p) % p; };
+  for (const isohalo_algorithm a : kAlgorithms) {
+    isohalo_neighborhood_set_algorithm(iso, a);
+    double out[offsets][most], in[most];
+    int counts[offsets];
+    MPI_Aint places[offsets];
+    MPI_Datatype types[offsets];
+    for (int i = 0; i < offsets; ++i) {
+      counts[i] = at(ring.relative[static_cast<std::size_t>(i)]) + 1;
+      places[i] = static_cast<MPI_Aint>(i * sizeof out[0]);
+      types[i] = MPI_DOUBLE;
+      for (int k = 0; k < most; ++k) out[i][k] = 100 * me + 10 * i + k;
+    }
+    ASSERT_EQ(isohalo_neighbor_scatter_reduce(out, counts, places, types, in, me + 1, MPI_DOUBLE, MPI_SUM, iso),
+              MPI_SUCCESS)
+        << a << ": " << isohalo_error_text();
+    for (int k = 0; k <= me; ++k) {
+      double expected = 0;
+      for (int i = 0; i < offsets; ++i)
+        expected += 100 * at(-ring.relative[static_cast<std::size_t>(i)]) + 10 * i + k;
+      EXPECT_EQ(in[k], expected) << a;
+    }
+  }
+  isohalo_neighborhood_free(&iso);
+}
+
 /// scatter_reduce into a result whose type holds its address, started and blocking, by all algorithms.
 TEST(Collectives, ReduceIntoAbsoluteAddresses) {
   const test::Setting ring(MPI_COMM_WORLD, {test::ranks()}, {1}, {1, -1, 2});

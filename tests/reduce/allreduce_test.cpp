@@ -137,6 +137,30 @@ TEST(ScheduledAllreduce, TypesWithGaps) {
   MPI_Type_free(&pair);
 }
 
+TEST(ScheduledAllreduce, TypesThatGoBackwards) {
+  MPI_Datatype back;
+  MPI_Type_create_resized(MPI_INT, 0, -2 * static_cast<MPI_Aint>(sizeof(int)), &back);
+  MPI_Type_commit(&back);
+  MPI_Op op;  // MPI's own operations are not for types that are made
+  MPI_Op_create(
+      [](void* in, void* in_out, int* n, MPI_Datatype*) {
+        for (int k = 0; k < *n; ++k) static_cast<int*>(in_out)[-2 * k] += static_cast<const int*>(in)[-2 * k];
+      },
+      1, &op);
+  for (const std::string& text : plain_schedules(test::ranks())) {
+    ScheduledAllreduce allreduce(MPI_COMM_WORLD, 3, back, op, text);
+    std::vector<int> v(5, -7), expected(5, -7);
+    for (const std::size_t k : {0, 2, 4}) {
+      v[k] = test::rank() + static_cast<int>(k);
+      expected[k] = test::ranks() * (test::ranks() - 1) / 2 + test::ranks() * static_cast<int>(k);
+    }
+    allreduce.reduce(&v[4]);
+    EXPECT_EQ(v, expected) << text;
+  }
+  MPI_Op_free(&op);
+  MPI_Type_free(&back);
+}
+
 TEST(ScheduledAllreduce, NonBlocking) {
   ScheduledAllreduce a(MPI_COMM_WORLD, 1, MPI_INT, MPI_MAX), b(MPI_COMM_WORLD, 1, MPI_INT, MPI_MIN);
   for (int again = 0; again < 5; ++again) {

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <set>
 #include <string_view>
 #include <thread>
@@ -157,6 +158,57 @@ TEST(TreeReducer, CheckValueOfTheDesign) {
     return -1 + 2 * (static_cast<double>(mix64(42 + (l + 1) * kGolden) >> 11) * 0x1p-53);
   });
   EXPECT_EQ(got, 0x1.db4e67b8c54d4p+2);
+}
+
+/// Returns another type than it combines.
+struct AddWidely {
+  double operator()(double a, double b) const { return a + b; }
+};
+TEST(TreeReducer, RoundsToItsTypeAfterEachOperation) {
+  const Index<2> shape{61, 35};
+  std::vector<float> all;
+  for (std::int64_t l = 0; l < shape[0] * shape[1]; ++l) all.push_back(static_cast<float>(hard_value(l)));
+  const float expected = test::reduce_by_definition<float, 2>(
+      shape, default_tile<2>(), all, [](float a, float b) { return static_cast<float>(AddWidely()(a, b)); });
+  for (const auto& grid : all_process_grids<2>(shape, test::ranks())) {
+    const CartesianDomain<2> domain(MPI_COMM_WORLD, shape, {.process_grid = grid, .alignment_tolerance = 0});
+    TreeReducer<float, 2, AddWidely> sum(domain);
+    const float got = sum.reduce([&](const Index<2>& i) {
+      return static_cast<double>(all[static_cast<std::size_t>(linear_index(domain.global(), i))]);
+    });
+    EXPECT_EQ(got, expected);
+  }
+}
+
+/// A row that may be moved, but not be copied; and what each row is told of later ones.
+TEST(TreeReducer, AsksForRowsOnce) {
+  const CartesianDomain<2> domain(MPI_COMM_WORLD, {32, 40});
+  TreeReducer<double, 2, Sum> sum(domain);
+  std::set<std::int64_t> told;
+  std::vector<double> scratch(static_cast<std::size_t>(sum.scratch_size()));
+  for (std::int64_t b = 0; b < sum.bands(); ++b)
+    sum.run_band(b, scratch.data(), [&](const Index<2>& i, std::int64_t n, const Index<2>& later) {
+      told.insert(later[0]);
+      auto row = std::make_unique<std::vector<double>>();
+      for (std::int64_t x = 0; x < n; ++x)
+        row->push_back(hard_value(linear_index(domain.global(), behind<2>(i, x))));
+      return [row = std::move(row)](std::int64_t x) { return (*row)[static_cast<std::size_t>(x)]; };
+    });
+  const double got = sum.combine();
+  EXPECT_EQ(got, sum.reduce([&](const Index<2>& i) { return hard_value(linear_index(domain.global(), i)); }));
+  if (test::ranks() == 1) {
+    EXPECT_GT(told.size(), 24u);  // where four are taken together, too, each of its own
+  }
+}
+
+TEST(TreeReducer, TilesMayBeFarLargerThanTheGrid) {
+  const CartesianDomain<3> domain(MPI_COMM_WORLD, {10, 9, 11});
+  const auto value = [&](const Index<3>& i) { return hard_value(linear_index(domain.global(), i)); };
+  TreeReducer<double, 3, Sum> small(domain, {}, {16, 16, 16});  // one tile as well
+  for (const std::int64_t extent : {std::int64_t{1} << 12, std::int64_t{1} << 20}) {
+    TreeReducer<double, 3, Sum> large(domain, {}, index_of<3>(extent));
+    EXPECT_EQ(large.reduce(value), small.reduce(value)) << extent;
+  }
 }
 
 TEST(TreeReducer, SignedZerosNanAndInfinity) {

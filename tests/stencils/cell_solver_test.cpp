@@ -104,6 +104,13 @@ struct KeyTwice : Diffusion {
 struct KeyOfAll : Diffusion {
   static constexpr auto keys = isohalo::keys(key(&Diffusion::k, "dt", "", ""));
 };
+/// What names a file is no physics, and what the digest log says besides digests is no field.
+struct KeyOfFiles : Diffusion {
+  static constexpr auto keys = isohalo::keys(key(&Diffusion::k, "file", "", ""));
+};
+struct FieldOfTheLog : Diffusion {
+  static constexpr auto fields = names("residual");
+};
 struct FieldTwice : Diffusion {
   static constexpr auto fields = names("u", "u");
   template <class Cell>
@@ -174,6 +181,10 @@ TEST(CellSolver, RefusesNamesThatAreThereTwice) {
   EXPECT_NE(error_of([&] { add_solver<Diffusion>(kinds, "heat"); }).find("\"heat\""), std::string::npos);
   EXPECT_NE(error_of([] { detail::check_names<KeyTwice>("a"); }).find("the key \"k\" twice"), std::string::npos);
   EXPECT_NE(error_of([] { detail::check_names<KeyOfAll>("b"); }).find("the key \"dt\" twice"), std::string::npos);
+  EXPECT_NE(error_of([] { detail::check_names<KeyOfFiles>("b"); }).find("the key \"file\" twice"),
+            std::string::npos);
+  EXPECT_NE(error_of([] { detail::check_names<FieldOfTheLog>("b"); }).find("the field \"residual\" twice"),
+            std::string::npos);
   EXPECT_NE(error_of([] { detail::check_names<FieldTwice>("c"); }).find("the field \"u\" twice"),
             std::string::npos);
   EXPECT_NE(error_of([] { detail::check_names<CoefficientTwice>("e"); }).find("the key \"mask\" twice"),

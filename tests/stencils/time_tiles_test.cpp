@@ -112,34 +112,41 @@ TEST(TimeTiles, FetchWhatTheNextOneBringsIn) {
 
 TEST(TimeTiles, AreCutToTheCache) {
   const auto cells = [](const Index<3>& w) { return static_cast<double>(w[0] * w[1] * w[2]); };
-  const auto large = TimeTiles<3>::chosen({384, 384, 384}, {1, 1, 1}, 16, 8, 8, 1 << 20);
+  const auto large = TimeTiles<3>::chosen({384, 384, 384}, {1, 1, 1}, 16, 8, 8, 1 << 20, 1);
   EXPECT_LE(cells(large.extents) * 16, 1 << 20);
   EXPECT_GE(cells(large.extents) * 16, 1 << 18);
   EXPECT_EQ(large.skew, (Index<3>{1, 1, 8}));
-  const auto wide = TimeTiles<2>::chosen({8192, 8192}, {1, 1}, 16, 8, 8, 1 << 20);
+  const auto wide = TimeTiles<2>::chosen({8192, 8192}, {1, 1}, 16, 8, 8, 1 << 20, 1);
   EXPECT_LT(wide.extents[1], 8192);
   EXPECT_EQ(wide.extents[1] % 8, 0);
   // What fits the cache is one tile, all steps of it.
-  const auto small = TimeTiles<3>::chosen({16, 16, 16}, {2, 2, 2}, 16, 8, 4, 1 << 20);
+  const auto small = TimeTiles<3>::chosen({16, 16, 16}, {2, 2, 2}, 16, 8, 4, 1 << 20, 1);
   for (int j = 0; j < 3; ++j) EXPECT_GE(small.extents[j], 16 + 4 * (4 + small.skew[j]));
-  const auto least = TimeTiles<4>::chosen({50, 50, 50, 50}, {4, 4, 4, 4}, 16, 8, 4, 1000);
+  // Rows that are updated together.
+  const auto by_rows = TimeTiles<3>::chosen({384, 384, 384}, {1, 1, 1}, 16, 8, 8, 1 << 20, 8);
+  EXPECT_EQ(by_rows.extents[1] % 8, 0);
+  EXPECT_NEAR(cells(by_rows.extents) / cells(large.extents), 1, 0.2);
+  EXPECT_EQ((TimeTiles<2>::chosen({8192, 8192}, {1, 1}, 16, 8, 8, 1 << 17, 4).extents[0] % 4), 0);
+  EXPECT_GE((TimeTiles<3>::chosen({384, 5, 384}, {1, 1, 1}, 16, 8, 8, 1 << 20, 8).extents[1]), 5);
+  const auto least = TimeTiles<4>::chosen({50, 50, 50, 50}, {4, 4, 4, 4}, 16, 8, 4, 1000, 1);
   for (int j = 0; j < 4; ++j) EXPECT_GE(least.extents[j], 1);
 }
 
 TEST(TimeTiles, ThinOnesAreThinWhereATileFollowsTheOther) {
-  EXPECT_EQ((TimeTiles<2>::thin({8192, 8192}, {1, 1}, 16, 8, 8, 1 << 17, 1).extents), (Index<2>{8, 512}));
-  EXPECT_EQ((TimeTiles<2>::thin({8192, 8192}, {4, 4}, 48, 8, 8, 1 << 17, 3).extents), (Index<2>{48, 168}));
-  const auto planes = TimeTiles<3>::thin({384, 384, 384}, {1, 1, 1}, 16, 8, 8, 1 << 17, 1);
+  EXPECT_EQ((TimeTiles<2>::thin({8192, 8192}, {1, 1}, 16, 8, 8, 1 << 17, 1, 1).extents), (Index<2>{8, 512}));
+  EXPECT_EQ((TimeTiles<2>::thin({8192, 8192}, {4, 4}, 48, 8, 8, 1 << 17, 3, 1).extents), (Index<2>{48, 168}));
+  const auto planes = TimeTiles<3>::thin({384, 384, 384}, {1, 1, 1}, 16, 8, 8, 1 << 17, 1, 1);
   EXPECT_EQ(planes.extents, (Index<3>{10, 2, 384 + 8 * (2 + 8)}));  // rows are whole
   EXPECT_EQ(planes.skew, (Index<3>{1, 1, 8}));
+  EXPECT_EQ((TimeTiles<3>::thin({384, 384, 384}, {1, 1, 1}, 16, 8, 8, 1 << 17, 1, 8).extents[1]), 8);
   // Of four threads each gets two rows.
-  EXPECT_EQ((TimeTiles<3>::thin({384, 384, 384}, {1, 1, 1}, 16, 8, 8, 1 << 17, 4).extents[1]), 8);
-  for (const std::int64_t extent : TimeTiles<4>::thin({50, 50, 50, 50}, {4, 4, 4, 4}, 16, 8, 4, 1000, 1).extents)
+  EXPECT_EQ((TimeTiles<3>::thin({384, 384, 384}, {1, 1, 1}, 16, 8, 8, 1 << 17, 4, 1).extents[1]), 8);
+  for (const std::int64_t extent : TimeTiles<4>::thin({50, 50, 50, 50}, {4, 4, 4, 4}, 16, 8, 4, 1000, 1, 1).extents)
     EXPECT_GE(extent, 1);
   // Nothing is read along some dimensions; rows that no cache holds.
   for (const Index<3>& reach : {Index<3>{0, 0, 1}, Index<3>{1, 0, 0}, Index<3>{0, 1, 1}, Index<3>{0, 0, 0}})
     for (const std::int64_t row : {8, 3000, 1000000})
-      for (const std::int64_t extent : TimeTiles<3>::thin({8, 9, row}, reach, 16, 8, 8, 1 << 15, 1).extents)
+      for (const std::int64_t extent : TimeTiles<3>::thin({8, 9, row}, reach, 16, 8, 8, 1 << 15, 1, 1).extents)
         EXPECT_GE(extent, 1);
 }
 
