@@ -69,14 +69,15 @@ TimeTiles<D> TimeTiles<D>::thin(const Index<D>& block, const Index<D>& reach, st
   if constexpr (D == 1) {
     return chosen(block, reach, cell_bytes, line, steps, cache * threads, rows);
   } else {
+    const auto multiple = [rows](std::int64_t n) { return (n + rows - 1) / rows * rows; };
     constexpr std::int64_t piece = 8192, of_two = 8;  // bytes of a row, and rows, of two dimensions
     TimeTiles t = skewed(reach, line);
     t.extents = block;
     if constexpr (D == 2) {
-      t.extents = {std::min(block[0], std::max({of_two, std::int64_t{rows}, 4 * reach[0]}) * threads),
+      t.extents = {std::min(block[0], multiple(std::max(of_two, 4 * reach[0])) * threads),
                    std::min(block[1], std::max(line, piece / cell_bytes / line * line))};
     } else {
-      t.extents[D - 2] = std::min(block[D - 2], std::max<std::int64_t>(rows, 2 * reach[D - 2]) * threads);
+      t.extents[D - 2] = std::min(block[D - 2], multiple(std::max<std::int64_t>(1, 2 * reach[D - 2])) * threads);
       const double planes = static_cast<double>(cache * threads) / static_cast<double>(cell_bytes) /
                             static_cast<double>(t.extents[D - 2] * block[D - 1]);
       const auto each = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::pow(planes, 1.0 / (D - 2))));
@@ -92,7 +93,8 @@ TileSizes<D> TileSizes<D>::of(const Index<D>& block, const Index<D>& reach, std:
                               std::int64_t line, int steps, int threads, int rows,
                               const std::optional<Index<D>>& forced) {
   const auto filling = [&](std::int64_t cache) {
-    return TimeTiles<D>::chosen(block, reach, cell_bytes, line, steps, cache * threads, rows);
+    return TimeTiles<D>::chosen(block, reach, cell_bytes, line, steps, cache * threads,
+                                rows > 1 ? rows * threads : 1);
   };
   std::vector<TimeTiles<D>> sizes;
   for (const std::int64_t part : {1, 4}) sizes.push_back(filling(second_level_cache() / part));

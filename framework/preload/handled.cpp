@@ -82,7 +82,8 @@ class ErrorsReturn {
   }
   ~ErrorsReturn() {
     MPI_Comm_set_errhandler(comm_, callers_);
-    if (callers_ != MPI_ERRORS_ARE_FATAL && callers_ != MPI_ERRORS_RETURN) MPI_Errhandler_free(&callers_);
+    if (callers_ != MPI_ERRORS_ARE_FATAL && callers_ != MPI_ERRORS_RETURN && callers_ != MPI_ERRORS_ABORT)
+      MPI_Errhandler_free(&callers_);
   }
   ErrorsReturn(const ErrorsReturn&) = delete;
   ErrorsReturn& operator=(const ErrorsReturn&) = delete;

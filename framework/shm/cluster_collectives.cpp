@@ -18,6 +18,7 @@ std::unique_ptr<ClusterCollectives> ClusterCollectives::make(MPI_Comm comm, cons
   mpi_check(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
   mpi_check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, c->me_, MPI_INFO_NULL, &c->node_comm_),
             "MPI_Comm_split_type");
+  mpi_check(MPI_Comm_set_errhandler(c->node_comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   c->node_ = NodeCollectives::make(c->node_comm_, options);
   int lowest = c->me_, place = 0;
   mpi_check(MPI_Comm_rank(c->node_comm_, &place), "MPI_Comm_rank");
