@@ -53,12 +53,12 @@ class TurnAhead {
     turn_to(head);
     add_some(at, head, rows, sums, first);
     for (std::int64_t x = head, m = 0; x < end; x += m) {
-      m = std::min(kFetchedLines * kLine, end - x);
+      m = std::min(4 * kLine, end - x);
       for (std::int64_t k = 0; k < rows; ++k)
         for (std::int64_t y = x + k * apart(); y < x + m + k * apart(); y += kLine)
           fetch_line(turn_.r + to_come + y), fetch_line(turn_.p + to_come + y);
       turn_to(x + m);
-      for (std::int64_t y = x; y < x + m; y += kLine) add_line(at + y, rows, sums + y, first);
+      add_lines(at + x, m, rows, sums + x, first);
     }
     add_some(at + end, n - end, rows, sums + end, first);
   }
@@ -85,22 +85,23 @@ class TurnAhead {
       for (std::int64_t k = 0; k < m; ++k) turn(at + begin + k);
     });
   }
-  void add_line(std::int64_t at, std::int64_t rows, double* sums, bool first) const {
+  /// n cells of each row, whole lines.
+  void add_lines(std::int64_t at, std::int64_t n, std::int64_t rows, double* sums, bool first) const {
     const OperatorAt<T, D> a = a_;  // a copy, which no store changes
     constexpr int lanes = VectorOf<T, kVectorBytes>::kLanes;
-    LineSums<kLine> sum(sums, first);
-    for (std::int64_t k = 0; k < rows; ++k, at += apart()) {
-      alignas(64) double terms[kLine];
-      each<kLine / lanes>([&](auto p) {
-        ISOHALO_ONE_VECTOR
-        for (int e = 0; e < lanes; ++e) {
-          const int l = static_cast<int>(p) * lanes + e;
-          terms[l] = a.product(at + l);
-        }
-      });
-      sum.add(terms);
-    }
-    sum.store(sums);
+    if (first) std::fill_n(sums, n, -0.0);  // -0 + x is x, whatever x is
+    for (std::int64_t k = 0; k < rows; ++k, at += apart())
+      for (std::int64_t x = 0; x < n; x += kLine) {
+        alignas(64) double terms[kLine];
+        each<kLine / lanes>([&](auto p) {
+          ISOHALO_ONE_VECTOR
+          for (int e = 0; e < lanes; ++e) {
+            const int l = static_cast<int>(p) * lanes + e;
+            terms[l] = a.product(at + x + l);
+          }
+        });
+        add_line<kLine>(sums + x, terms);
+      }
   }
   void add_some(std::int64_t at, std::int64_t n, std::int64_t rows, double* sums, bool first) const {
     for (std::int64_t k = 0; k < rows; ++k, at += apart(), first = false)

@@ -23,41 +23,24 @@ KOKKOS_FUNCTION double squared_change(T now, T before) {
   return change * change;
 }
 
-/// Sums of N cells, in registers.
+/// Adds the changes of N cells to their sums.
 template <int N>
-class LineSums {
- public:
-  /// -0, as -0 + x is x, whatever x is; or what is there.
-  [[gnu::always_inline]] LineSums(const double* sums, bool first) {
-    each<kVectors>([&](auto p) ISOHALO_INLINED {
-      all_[p] = first ? Vector::filled(-0.0) : Vector::load(sums + p * Vector::kLanes);
-    });
-  }
-  [[gnu::always_inline]] void add(const double* changes) {
-    each<kVectors>([&](auto p) ISOHALO_INLINED { all_[p] = all_[p] + Vector::load(changes + p * Vector::kLanes); });
-  }
-  [[gnu::always_inline]] void store(double* sums) const {
-    each<kVectors>([&](auto p) ISOHALO_INLINED { Vector::store(sums + p * Vector::kLanes, all_[p]); });
-  }
-
- private:
+[[gnu::always_inline]] inline void add_line(double* sums, const double* changes) {
   using Vector = VectorOf<double, kVectorBytes>;
-  using V = typename Vector::Type;
-  static constexpr std::size_t kVectors = N / Vector::kLanes;
-  std::array<V, kVectors> all_;
-};
-
-/// So many lines of a row are fetched at a time: with one by one the rows' memory is touched in too many places by
-/// turns, with more too much is on its way. (On an EPYC steps of 5 points from memory take 0.85 of the time that
-/// one by one takes, of 7 points, two rows at a time, 0.82.)
-inline constexpr std::int64_t kFetchedLines = 4;
+  each<static_cast<std::size_t>(N / Vector::kLanes)>([&](auto p) ISOHALO_INLINED {
+    constexpr int at = static_cast<int>(p) * Vector::kLanes;
+    Vector::store(sums + at, Vector::load(sums + at) + Vector::load(changes + at));
+  });
+}
 
 /// Rows by a point kernel, whose point.at(from, x) gives the new values of the cell x elements behind the first
-/// one: `how.rows` of them together, a cache line of each after the other, so that a line that several rows read
-/// comes into the first-level cache once, as do the sums of their changes. All is
-/// one loop: where rows go in pieces, a call for each, little is fetched while these begin and end. (On an EPYC
-/// steps from memory take up to 0.7 of the time, with sums 0.7, see docs/performance.md.) Inlined by whoever is
-/// [[gnu::flatten]], with all that it calls; GCC leaves calls in what is inlined by force.
+/// one: `how.rows` of them together, `how.lines` cache lines of each after the other, so that a line that several
+/// rows read comes into the first-level cache once. So many are fetched at a time, too: one by one the rows' memory
+/// is touched in too many places by turns, with more too much is on its way. All is one function: where rows go in
+/// pieces, a call for each, little is fetched while these begin and end; and nothing but cells is between two
+/// lines of a row, since what a processor has before it, it can wait for. (On an EPYC steps from memory take up to
+/// 0.7 of the time, with sums 0.7, see docs/performance.md.) Inlined by whoever is [[gnu::flatten]], with all that
+/// it calls; GCC leaves calls in what is inlined by force.
 ///
 /// `from`, `written`: addresses of the first row's first cell, which lies `place` behind those of `how`; `fetch`:
 /// elements from a cell to what is fetched meanwhile, of each array of `from`.
@@ -67,55 +50,81 @@ inline void stream_rows(const Point& point, const std::array<const T*, R>& from,
                         std::int64_t place) {
   constexpr int line = 64 / static_cast<int>(sizeof(T)), lanes = VectorOf<T, kVectorBytes>::kLanes;
   constexpr int parts = line / lanes;
+  // A loop as long as a vector GCC does not split by what is the same in all cells, a long one it does: of
+  // functions that branch all cells come first.
+  constexpr bool branches = requires {
+    requires Point::kBranches;
+  };
+  constexpr int block = branches ? Streaming<T>::kMostLines * line : line;
   const std::int64_t n = rows.cells, apart = rows.apart, later = how.later;
-  const bool past = how.past_caches, kept = !past;
-  double* const sums = how.sums;
   std::array<const T*, W> before{};
-  for (std::size_t f = 0; f < W && sums; ++f) before[f] = how.before[f] + place;
+  for (std::size_t f = 0; f < W && how.sums; ++f) before[f] = how.before[f] + place;
 
-  for (std::int64_t k = 0, row = 0; k < rows.count; k += how.rows, row += how.rows * apart) {
-    const std::int64_t count = std::min(how.rows, rows.count - k);
-    const bool first = how.first && k == 0;
-    for (std::int64_t x = 0; x < n; x += kFetchedLines * line) {
-      const std::int64_t end = std::min(n, x + kFetchedLines * line);
-      for (std::int64_t r = 0, at = row; r < count; ++r, at += apart)
-        for (std::int64_t y = x; y < end; y += line) {
-          for (std::size_t f = 0; f < R; ++f) fetch_line(from[f] + at + y + fetch[f]);
-          for (std::size_t f = 0; f < W && kept; ++f) fetch_line(written[f] + at + y + later);
-        }
-      for (std::int64_t y = x; y < end; y += line) {
-        LineSums<line> sum(sums + y, first || !sums);
-        for (std::int64_t r = 0, at = row + y; r < count; ++r, at += apart) {
-          alignas(64) T now[W][line];
-          each<parts>([&](auto p) {
-            ISOHALO_ONE_VECTOR
-            for (int e = 0; e < lanes; ++e) {
-              const int l = static_cast<int>(p) * lanes + e;
-              const auto values = point.at(from, at + l);
-              for (std::size_t f = 0; f < W; ++f) now[f][l] = static_cast<T>(values[f]);
-            }
-          });
-          if (sums) {
-            alignas(64) double changes[line];
-            each<parts>([&](auto p) {
-              ISOHALO_ONE_VECTOR
-              for (int e = 0; e < lanes; ++e) {
-                const int l = static_cast<int>(p) * lanes + e;
-                double change = squared_change(now[0][l], before[0][at + l]);
-                for (std::size_t f = 1; f < W; ++f) change = change + squared_change(now[f][l], before[f][at + l]);
-                changes[l] = change;
-              }
-            });
-            sum.add(changes);
-          }
-          for (std::size_t f = 0; f < W; ++f)
-            past ? stream(written[f] + at, now[f])
-                 : static_cast<void>(std::memcpy(written[f] + at, now[f], sizeof now[f]));
-        }
-        if (sums) sum.store(sums + y);
+  // Cells low .. high-1 from the first one on, whole lines of a row, whose sums begin at `sums`.
+  const auto some = [&](auto summed, auto past, std::int64_t low, std::int64_t high, double* sums) {
+    alignas(64) T news[W][block];
+    if constexpr (branches) {
+      ISOHALO_INDEPENDENT
+      for (std::int64_t l = 0; l < high - low; ++l) {
+        const auto values = point.at(from, low + l);
+        for (std::size_t f = 0; f < W; ++f) news[f][l] = static_cast<T>(values[f]);
       }
     }
-  }
+    for (std::int64_t y = low; y < high; y += line) {
+      std::array<T*, W> now;
+      for (std::size_t f = 0; f < W; ++f) now[f] = news[f] + (branches ? y - low : 0);
+      each<branches ? 0 : parts>([&](auto p) {
+        ISOHALO_ONE_VECTOR
+        for (int e = 0; e < lanes; ++e) {
+          const int l = static_cast<int>(p) * lanes + e;
+          const auto values = point.at(from, y + l);
+          for (std::size_t f = 0; f < W; ++f) now[f][l] = static_cast<T>(values[f]);
+        }
+      });
+      if constexpr (summed) {
+        alignas(64) double changes[line];
+        each<parts>([&](auto p) {
+          ISOHALO_ONE_VECTOR
+          for (int e = 0; e < lanes; ++e) {
+            const int l = static_cast<int>(p) * lanes + e;
+            double change = squared_change(now[0][l], before[0][y + l]);
+            for (std::size_t f = 1; f < W; ++f) change = change + squared_change(now[f][l], before[f][y + l]);
+            changes[l] = change;
+          }
+        });
+        add_line<line>(sums + (y - low), changes);
+      }
+      for (std::size_t f = 0; f < W; ++f) {
+        if constexpr (past)
+          stream(written[f] + y, now[f]);
+        else
+          std::memcpy(written[f] + y, now[f], 64);
+      }
+    }
+  };
+  const auto all = [&](auto summed, auto past) {
+    for (std::int64_t k = 0, row = 0; k < rows.count; k += how.rows, row += how.rows * apart) {
+      const std::int64_t count = std::min(how.rows, rows.count - k);
+      for (std::int64_t x = 0; x < n; x += how.lines * line) {
+        const std::int64_t m = std::min(n - x, how.lines * line);
+        for (std::int64_t r = 0, at = row + x; r < count; ++r, at += apart)
+          for (std::int64_t y = at; y < at + m; y += line) {
+            for (std::size_t f = 0; f < R; ++f) fetch_line(from[f] + y + fetch[f]);
+            if constexpr (!past)
+              for (std::size_t f = 0; f < W; ++f) fetch_line(written[f] + y + later);
+          }
+        if (summed && how.first && k == 0) std::fill_n(how.sums + x, m, -0.0);  // -0 + x is x, whatever x is
+        for (std::int64_t r = 0, at = row + x; r < count; ++r, at += apart)
+          some(summed, past, at, at + m, how.sums + x);
+      }
+    }
+  };
+  constexpr std::true_type yes;
+  constexpr std::false_type no;
+  if (how.sums)
+    how.past_caches ? all(yes, yes) : all(yes, no);
+  else
+    how.past_caches ? all(no, yes) : all(no, no);
 }
 
 /// The same of rows that are updated in place, as RowsInPlace does it, with sums of its terms or without. Of each
@@ -126,31 +135,28 @@ inline void stream_in_place(const Update& update, std::span<T* const> in, std::s
   constexpr int line = 64 / static_cast<int>(sizeof(T)), lanes = VectorOf<T, kVectorBytes>::kLanes;
   for (std::int64_t k = 0; k < rows.count; k += how.rows, at += how.rows * rows.apart) {
     const std::int64_t count = std::min(how.rows, rows.count - k);
-    const bool first = how.first && k == 0;
-    for (std::int64_t x = 0; x < rows.cells; x += kFetchedLines * line) {
-      const std::int64_t end = std::min(rows.cells, x + kFetchedLines * line);
-      for (std::int64_t r = 0, c = at + how.later; r < count; ++r, c += rows.apart)
-        for (std::int64_t y = x; y < end; y += line) {
-          for (const T* const p : in) fetch_line(p + c + y + how.lead);
-          for (const T* const p : out) fetch_line(p + c + y);
+    for (std::int64_t x = 0; x < rows.cells; x += how.lines * line) {
+      const std::int64_t m = std::min(rows.cells - x, how.lines * line);
+      for (std::int64_t r = 0, c = at + x + how.later; r < count; ++r, c += rows.apart)
+        for (std::int64_t y = c; y < c + m; y += line) {
+          for (const T* const p : in) fetch_line(p + y + how.lead);
+          for (const T* const p : out) fetch_line(p + y);
         }
-      for (std::int64_t y = x; y < end; y += line) {
-        LineSums<line> sum(how.sums + y, first || !Summed);
-        for (std::int64_t r = 0, c = at + y; r < count; ++r, c += rows.apart) {
+      if (Summed && how.first && k == 0) std::fill_n(how.sums + x, m, -0.0);
+      for (std::int64_t r = 0, c = at + x; r < count; ++r, c += rows.apart)
+        for (std::int64_t y = 0; y < m; y += line) {
           alignas(64) double changes[line];
           each<line / lanes>([&](auto p) {
             ISOHALO_ONE_VECTOR
             for (int e = 0; e < lanes; ++e) {
               const int l = static_cast<int>(p) * lanes + e;
-              const auto values = update.values(c + l);
-              if constexpr (Summed) changes[l] = update.term(c + l, values);
-              update.store(c + l, values);
+              const auto values = update.values(c + y + l);
+              if constexpr (Summed) changes[l] = update.term(c + y + l, values);
+              update.store(c + y + l, values);
             }
           });
-          if constexpr (Summed) sum.add(changes);
+          if constexpr (Summed) add_line<line>(how.sums + x + y, changes);
         }
-        if constexpr (Summed) sum.store(how.sums + y);
-      }
     }
   }
 }

@@ -29,11 +29,12 @@ Index<D> spread(const Index<D>& block, const Index<D>& reach, double cells, std:
   return w;
 }
 
-/// Makes w[D-2] the nearest multiple of so many rows, and of three dimensions and more w[0] the less for it.
+/// Makes w[D-2] the nearest multiple of so many rows, and of three dimensions and more w[0] the less for it, but
+/// for tiles that would grow to twice their size.
 template <int D>
 void take_rows(Index<D>& w, const Index<D>& block, std::int64_t rows) {
-  const std::int64_t wanted = w[D - 2];
-  if (wanted >= block[D - 2]) return;
+  const std::int64_t wanted = w[D - 2], most = D > 2 ? w[0] * wanted : 2 * wanted;
+  if (wanted >= block[D - 2] || rows > most) return;
   w[D - 2] = std::min(block[D - 2], std::max<std::int64_t>(1, (wanted + rows / 2) / rows) * rows);
   if (D > 2) w[0] = std::clamp<std::int64_t>(w[0] * wanted / w[D - 2], 1, block[0]);
 }

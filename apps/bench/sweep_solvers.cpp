@@ -146,7 +146,6 @@ Json odd_list(const SolverCase<2>& c) {  // that no rule gives
   return weighted<HandListRow<2, 7, 3>>(c, {{-3, 1}, {-2, -2}, {-1, 3}, {0, 0}, {0, 2}, {1, -3}, {3, -1}});
 }
 
-
 template <int D>
 Json wave(const SolverCase<D>& c) {
   const std::string text = "solver = {kind = \"wave\", c = 0.9, sigma = 0.1, dt = 0.5}\n";

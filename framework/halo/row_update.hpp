@@ -28,8 +28,7 @@ struct Fetch {
   /// neighbors.
   std::int64_t lead = 0;
   /// Cache lines of each array that are fetched at a time, before as many are computed; of bytes twice as many. Of
-  /// kernels that go line by line it says how many rows they take together: four or, `streamed`, two, where less is
-  /// on its way at a time; which is faster depends on the number of arrays.
+  /// kernels that go line by line it says how many rows they take together, and lines of these: see `by_line`.
   std::int64_t lines = 8;
   /// Do the arrays stay in a cache near by from one sweep to the next? Then several rows at a time are faster.
   bool in_cache = false;
@@ -44,13 +43,23 @@ struct Fetch {
   static constexpr std::size_t kWays = 4, kWaysOfSums = 5;
   static constexpr std::int64_t kMostLines = 32;
   /// Does a kernel that can go line by line do so? Of two dimensions, whose rows are long, always; of more only
-  /// `streamed`, since pieces may be faster further ahead (docs/performance.md).
+  /// past the caches, since pieces may be faster else (docs/performance.md).
   template <int D>
   bool by_line() const {
-    return ahead && (D == 2 || (D > 2 && past_caches && lines < kMostLines));
+    return ahead && (D == 2 || (D > 2 && past_caches));
   }
-  /// How many rows it takes together then: see `lines`.
-  std::int64_t rows() const { return past_caches && lines < kMostLines ? 2 : 4; }
+  /// How many rows it takes together then, and lines of each: which is fastest depends on the processor and the
+  /// number of arrays. `streamed`, where less is on its way at a time, two rows; else four, and of more dimensions,
+  /// whose rows are shorter, one.
+  bool by_two() const { return past_caches && lines < kMostLines; }
+  template <int D>
+  std::int64_t rows() const {
+    return by_two() ? 2 : D == 2 ? 4 : 1;
+  }
+  template <int D>
+  std::int64_t lines_of_row() const {
+    return by_two() || D == 2 ? 4 : Streaming<double>::kMostLines;
+  }
   static Fetch by_way(std::size_t way, std::int64_t lead) {
     if (way == kWays) return {.lead = lead, .one_by_one = true};
     return {.ahead = way > 0, .past_caches = way > 1, .lead = lead, .lines = way > 2 ? kMostLines : 8};
@@ -176,7 +185,8 @@ class UpdatedRows {
   /// fetched. edge(x, m) for the m cells from the x-th on that are part of a line alone.
   template <class Edge>
   void stream(const Index<D>& i, std::int64_t at, const CellRows& rows, Streaming<T> how, const Edge& edge) const {
-    how.lead = how_.lead, how.past_caches = past_, how.rows = how_.rows();
+    how.lead = how_.lead, how.past_caches = past_;
+    how.rows = how_.template rows<D>(), how.lines = how_.template lines_of_row<D>();
     const std::int64_t n = rows.cells, head = std::min(n, to_next_line(update_.out[0] + at)),
                        lines = (n - head) / kLine * kLine;
     if (head > 0) edge(0, head);
@@ -240,7 +250,7 @@ class UpdatedRows {
   /// or of these themselves if they are long.
   void stream_box(const Box<D>& piece, const Box<D>& block) const {
     if constexpr (D > 1) {
-      const std::int64_t n = piece.extent(D - 1), together = how_.rows(),
+      const std::int64_t n = piece.extent(D - 1), together = how_.template rows<D>(),
                          ahead = std::max<std::int64_t>(4, kAhead / n);
       const std::int64_t in_row = n > 2 * kAhead ? kAhead / together : n, far = n - in_row;
       const CellRows rows{n, piece.extent(D - 2), update_.like.stride[D - 2]};

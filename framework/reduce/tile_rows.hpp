@@ -56,7 +56,8 @@ class RowsToAdd {
  public:
   /// Adds the values of the n cells from cell i on to sums[0] and on, or, which it may with `four`, those of four
   /// rows of dimension D - 2 from there on, row after row; `first`: those of the first row replace what is there.
-  /// `later`: where about the row begins that comes some thousand cells later. Were they four?
+  /// `later`: where about the row begins that comes some thousand cells later, up to three rows behind the last.
+  /// Were they four?
   virtual bool add(const Index<D>& i, std::int64_t n, bool four, const Index<D>& later, V* sums,
                    bool first) const = 0;
 
@@ -64,7 +65,7 @@ class RowsToAdd {
   ~RowsToAdd() = default;
 };
 
-/// Those that row(i, n) or row(i, n, later) gives, as TreeReducer::run_band has them.
+/// Those that row(i, n) or row(i, n, later) gives, as TreeReducer::run_band has them; they are moved.
 template <class V, int D, class Op, class Row>
 class RowsBy final : public RowsToAdd<V, D> {
  public:

@@ -127,6 +127,8 @@ TEST(TimeTiles, AreCutToTheCache) {
   EXPECT_EQ(by_rows.extents[1] % 8, 0);
   EXPECT_NEAR(cells(by_rows.extents) / cells(large.extents), 1, 0.2);
   EXPECT_EQ((TimeTiles<2>::chosen({8192, 8192}, {1, 1}, 16, 8, 8, 1 << 17, 4).extents[0] % 4), 0);
+  const Index<2> of_two = TimeTiles<2>::chosen({8192, 8192}, {1, 1}, 16, 8, 8, 1 << 16, 8).extents;
+  EXPECT_LE(of_two[0] * of_two[1] * 16, 2 << 16);
   EXPECT_GE((TimeTiles<3>::chosen({384, 5, 384}, {1, 1, 1}, 16, 8, 8, 1 << 20, 8).extents[1]), 5);
   const auto least = TimeTiles<4>::chosen({50, 50, 50, 50}, {4, 4, 4, 4}, 16, 8, 4, 1000, 1);
   for (int j = 0; j < 4; ++j) EXPECT_GE(least.extents[j], 1);
