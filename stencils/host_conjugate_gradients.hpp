@@ -93,10 +93,10 @@ class TurnAhead {
     for (std::int64_t k = 0; k < rows; ++k, at += apart())
       for (std::int64_t x = 0; x < n; x += kLine) {
         alignas(64) double terms[kLine];
-        each<kLine / lanes>([&](auto p) {
+        each_part<kLine / lanes>([&](auto p) {
           ISOHALO_ONE_VECTOR
           for (int e = 0; e < lanes; ++e) {
-            const int l = static_cast<int>(p) * lanes + e;
+            const int l = p * lanes + e;
             terms[l] = a.product(at + x + l);
           }
         });

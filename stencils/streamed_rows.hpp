@@ -23,6 +23,17 @@ KOKKOS_FUNCTION double squared_change(T now, T before) {
   return change * change;
 }
 
+/// f(0), .. f(N - 1), each with a constant, as `each` has it, but not inlined by force: into what is, nothing more
+/// is inlined by [[gnu::flatten]], and the cells of a function of which a call is left are computed one by one. (A
+/// step of gray_scott in 3-D took eight times as long.)
+template <int N, class F>
+inline void each_part(const F& f) {
+  [&]<int... P>(std::integer_sequence<int, P...>) {
+    (f(std::integral_constant<int, P>()), ...);
+  }
+  (std::make_integer_sequence<int, N>());
+}
+
 /// Adds the changes of N cells to their sums.
 template <int N>
 [[gnu::always_inline]] inline void add_line(double* sums, const double* changes) {
@@ -50,43 +61,28 @@ inline void stream_rows(const Point& point, const std::array<const T*, R>& from,
                         std::int64_t place) {
   constexpr int line = 64 / static_cast<int>(sizeof(T)), lanes = VectorOf<T, kVectorBytes>::kLanes;
   constexpr int parts = line / lanes;
-  // A loop as long as a vector GCC does not split by what is the same in all cells, a long one it does: of
-  // functions that branch all cells come first.
-  constexpr bool branches = requires {
-    requires Point::kBranches;
-  };
-  constexpr int block = branches ? Streaming<T>::kMostLines * line : line;
   const std::int64_t n = rows.cells, apart = rows.apart, later = how.later;
   std::array<const T*, W> before{};
   for (std::size_t f = 0; f < W && how.sums; ++f) before[f] = how.before[f] + place;
 
   // Cells low .. high-1 from the first one on, whole lines of a row, whose sums begin at `sums`.
   const auto some = [&](auto summed, auto past, std::int64_t low, std::int64_t high, double* sums) {
-    alignas(64) T news[W][block];
-    if constexpr (branches) {
-      ISOHALO_INDEPENDENT
-      for (std::int64_t l = 0; l < high - low; ++l) {
-        const auto values = point.at(from, low + l);
-        for (std::size_t f = 0; f < W; ++f) news[f][l] = static_cast<T>(values[f]);
-      }
-    }
     for (std::int64_t y = low; y < high; y += line) {
-      std::array<T*, W> now;
-      for (std::size_t f = 0; f < W; ++f) now[f] = news[f] + (branches ? y - low : 0);
-      each<branches ? 0 : parts>([&](auto p) {
+      alignas(64) T now[W][line];
+      each_part<parts>([&](auto p) {
         ISOHALO_ONE_VECTOR
         for (int e = 0; e < lanes; ++e) {
-          const int l = static_cast<int>(p) * lanes + e;
+          const int l = p * lanes + e;
           const auto values = point.at(from, y + l);
           for (std::size_t f = 0; f < W; ++f) now[f][l] = static_cast<T>(values[f]);
         }
       });
       if constexpr (summed) {
         alignas(64) double changes[line];
-        each<parts>([&](auto p) {
+        each_part<parts>([&](auto p) {
           ISOHALO_ONE_VECTOR
           for (int e = 0; e < lanes; ++e) {
-            const int l = static_cast<int>(p) * lanes + e;
+            const int l = p * lanes + e;
             double change = squared_change(now[0][l], before[0][y + l]);
             for (std::size_t f = 1; f < W; ++f) change = change + squared_change(now[f][l], before[f][y + l]);
             changes[l] = change;
@@ -98,7 +94,7 @@ inline void stream_rows(const Point& point, const std::array<const T*, R>& from,
         if constexpr (past)
           stream(written[f] + y, now[f]);
         else
-          std::memcpy(written[f] + y, now[f], 64);
+          std::memcpy(written[f] + y, now[f], sizeof now[f]);
       }
     }
   };
@@ -146,10 +142,10 @@ inline void stream_in_place(const Update& update, std::span<T* const> in, std::s
       for (std::int64_t r = 0, c = at + x; r < count; ++r, c += rows.apart)
         for (std::int64_t y = 0; y < m; y += line) {
           alignas(64) double changes[line];
-          each<line / lanes>([&](auto p) {
+          each_part<line / lanes>([&](auto p) {
             ISOHALO_ONE_VECTOR
             for (int e = 0; e < lanes; ++e) {
-              const int l = static_cast<int>(p) * lanes + e;
+              const int l = p * lanes + e;
               const auto values = update.values(c + y + l);
               if constexpr (Summed) changes[l] = update.term(c + y + l, values);
               update.store(c + y + l, values);

@@ -42,8 +42,7 @@ struct Streaming {
   std::int64_t lead = 0;     ///< and from that one to the last one that its update reads, where it reads neighbors
   bool past_caches = false;  ///< do new values go past the caches? Only rows that begin alike in all arrays
   std::int64_t rows = 1;     ///< so many together
-  std::int64_t lines = 4;    ///< cache lines of each of them at a time, at most
-  static constexpr int kMostLines = 16;
+  std::int64_t lines = 4;    ///< cache lines of each of them at a time
   /// If squared changes, or terms of a kernel in place, are wanted: addresses in arrays of the old values, alike,
   /// and where they are added, the cells of one row after the other; `first`: those of the first row take the place
   /// of what is there.

@@ -58,7 +58,7 @@ struct Fetch {
   }
   template <int D>
   std::int64_t lines_of_row() const {
-    return by_two() || D == 2 ? 4 : Streaming<double>::kMostLines;
+    return by_two() || D == 2 ? 4 : 16;
   }
   static Fetch by_way(std::size_t way, std::int64_t lead) {
     if (way == kWays) return {.lead = lead, .one_by_one = true};

@@ -18,7 +18,7 @@ struct Wave {
 
   static constexpr auto fields = names("u");
   static constexpr auto before = names("u_before");
-  static constexpr bool branches = true;  // where it divides
+  static constexpr bool branches = true;  // where it divides, on devices
   static constexpr auto keys = isohalo::keys(
       key(&Wave::layer, "layer", "length", "width of the absorbing layer inside every side that is not periodic")
           .from(0),
