@@ -29,8 +29,8 @@ Index<D> spread(const Index<D>& block, const Index<D>& reach, double cells, std:
   return w;
 }
 
-/// Makes w[D-2] the nearest multiple of so many rows, and of three dimensions and more w[0] the less for it, but
-/// for tiles that would grow to twice their size.
+/// Makes w[D-2] the nearest multiple of so many rows, and of three dimensions and more w[0] the less for it; not
+/// where a tile of two would become more than twice as large, or w[0] has not so much to give.
 template <int D>
 void take_rows(Index<D>& w, const Index<D>& block, std::int64_t rows) {
   const std::int64_t wanted = w[D - 2], most = D > 2 ? w[0] * wanted : 2 * wanted;

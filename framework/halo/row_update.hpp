@@ -28,7 +28,8 @@ struct Fetch {
   /// neighbors.
   std::int64_t lead = 0;
   /// Cache lines of each array that are fetched at a time, before as many are computed; of bytes twice as many. Of
-  /// kernels that go line by line it says how many rows they take together, and lines of these: see `by_line`.
+  /// kernels that go line by line it says how many rows they take together, and lines of these: `rows`,
+  /// `lines_of_row`.
   std::int64_t lines = 8;
   /// Do the arrays stay in a cache near by from one sweep to the next? Then several rows at a time are faster.
   bool in_cache = false;
@@ -43,7 +44,7 @@ struct Fetch {
   static constexpr std::size_t kWays = 4, kWaysOfSums = 5;
   static constexpr std::int64_t kMostLines = 32;
   /// Does a kernel that can go line by line do so? Of two dimensions, whose rows are long, always; of more only
-  /// past the caches, since pieces may be faster else (docs/performance.md).
+  /// in the ways past the caches, since pieces may be faster else (docs/performance.md).
   template <int D>
   bool by_line() const {
     return ahead && (D == 2 || (D > 2 && past_caches));
@@ -246,26 +247,30 @@ class UpdatedRows {
   static constexpr std::int64_t kFetchedAtOnce = 16;   ///< lines of an array, of Fetch::next
   static constexpr std::size_t kLeads = 64;
 
-  /// A piece of a block line by line, all rows of a plane in one call. What is fetched is of rows that come later,
-  /// or of these themselves if they are long.
+  /// A piece of a block line by line, all rows of a plane in one call, of long ones four. What is fetched is of
+  /// rows that come later, or of these themselves if they are long.
   void stream_box(const Box<D>& piece, const Box<D>& block) const {
     if constexpr (D > 1) {
-      const std::int64_t n = piece.extent(D - 1), together = how_.template rows<D>(),
-                         ahead = std::max<std::int64_t>(4, kAhead / n);
-      const std::int64_t in_row = n > 2 * kAhead ? kAhead / together : n, far = n - in_row;
-      const CellRows rows{n, piece.extent(D - 2), update_.like.stride[D - 2]};
-      Box<D> planes = piece;  // their first rows
-      planes.high[D - 2] = planes.low[D - 2] + 1;
-      for_each_row(planes, [&](const Index<D>& i) {
-        const std::int64_t at = place_of(update_.like, i);
-        const auto part = [&](std::int64_t x, std::int64_t m, std::int64_t later) {
-          stream(behind<D>(i, x), at + x, {m, rows.count, rows.apart}, {.later = later},
-                 [&](std::int64_t k, std::int64_t some) {
-                   run(i, at, x + k, {some, rows.count, rows.apart});
-                 });
-        };
-        if (far > 0) part(0, far, in_row);
-        part(far, in_row, place_of(update_.like, row_later(block, i, ahead)) - at - far);
+      constexpr std::int64_t four = 4;
+      const std::int64_t n = piece.extent(D - 1), count = piece.extent(D - 2), ahead = std::max(four, kAhead / n);
+      const bool in_rows = n > 2 * kAhead;
+      const std::int64_t last = in_rows ? kAhead / how_.template rows<D>() : n, far = n - last,
+                         at_once = in_rows ? four : count;
+      Box<D> starts = piece;  // one cell for each plane
+      starts.high[D - 2] = starts.low[D - 2] + 1;
+      for_each_row(starts, [&](Index<D> i) {
+        for (std::int64_t row = 0; row < count; row += at_once, i[D - 2] += at_once) {
+          const CellRows rows{n, std::min(at_once, count - row), update_.like.stride[D - 2]};
+          const std::int64_t at = place_of(update_.like, i);
+          const auto part = [&](std::int64_t x, std::int64_t m, std::int64_t later) {
+            stream(behind<D>(i, x), at + x, {m, rows.count, rows.apart}, {.later = later},
+                   [&](std::int64_t k, std::int64_t some) {
+                     run(i, at, x + k, {some, rows.count, rows.apart});
+                   });
+          };
+          if (far > 0) part(0, far, last);
+          part(far, last, place_of(update_.like, row_later(block, i, ahead)) - at - far);
+        }
       });
     }
   }

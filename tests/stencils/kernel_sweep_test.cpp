@@ -296,6 +296,8 @@ TEST(KernelSweep, SameBitsLineByLine) {
     check_lines<float, 4>({2, 3, 11, n});
   }
   check_lines<double, 2>({6, 9001});  // a row fetches for its own end
+  check_lines<double, 3>({1, 3, 9001});
+  check_lines<float, 4>({1, 2, 3, 300});  // several times as many lines as are taken at a time
 }
 
 // Of fields a step before, of velocities: no neighbors, for which memory would be fetched further ahead.
