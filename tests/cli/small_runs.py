@@ -9,6 +9,7 @@ on the ranks. With --within, start, checkpoints, picture and end of a run, as it
 the rounds: machines are busy.
 """
 import argparse
+import os
 import pathlib
 import re
 import statistics
@@ -64,6 +65,7 @@ def one_run(a, ranks, directory):
 
 def main():
     a = arguments()
+    a.isohalo, a.mpi_start = map(os.path.abspath, (a.isohalo, a.mpi_start))  # they run elsewhere
     digests, late = set(), []
     with tempfile.TemporaryDirectory(prefix="isohalo_small_", dir=a.directory) as directory:
         (pathlib.Path(directory) / "input.toml").write_text(INPUT)
