@@ -32,7 +32,7 @@ output = {checkpoint_every = 500, picture_every = 1000}
 def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("isohalo", "mpiexec", "mpi_start"):
-        p.add_argument(name)
+        p.add_argument(name, type=os.path.abspath if name != "mpiexec" else str)  # they run elsewhere
     p.add_argument("--ranks", default="1,2", type=lambda text: [int(n) for n in text.split(",")])
     p.add_argument("--rounds", type=int, default=9)
     p.add_argument("--directory", default="/dev/shm")
@@ -65,7 +65,6 @@ def one_run(a, ranks, directory):
 
 def main():
     a = arguments()
-    a.isohalo, a.mpi_start = map(os.path.abspath, (a.isohalo, a.mpi_start))  # they run elsewhere
     digests, late = set(), []
     with tempfile.TemporaryDirectory(prefix="isohalo_small_", dir=a.directory) as directory:
         (pathlib.Path(directory) / "input.toml").write_text(INPUT)
